@@ -1,0 +1,144 @@
+package images
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Source says where a credential comes from, for the records of who may use an
+// image (A-IMG-8). A credential of the node has no Source.
+type Source struct {
+	SecretUID       string
+	SecretNamespace string
+	SecretName      string
+	// CredentialHash is the SHA-256 of the user name and password, in hex.
+	CredentialHash string
+}
+
+// credential is one user name and password that may open a registry.
+type credential struct {
+	username string
+	password string
+	source   *Source
+}
+
+func (c credential) hash() string {
+	sum := sha256.Sum256([]byte(c.username + "\x00" + c.password))
+	return hex.EncodeToString(sum[:])
+}
+
+// dockerConfig is what a registry login leaves behind: entries by registry,
+// optionally with a path.
+type dockerConfig map[string]dockerEntry
+
+type dockerEntry struct {
+	Username string `json:"username"`
+	Password string `json:"password"`
+	// Auth is base64(username:password), padded or not; it wins over the two.
+	Auth string `json:"auth"`
+}
+
+// credential resolves Auth.
+func (e dockerEntry) credential() (credential, error) {
+	if e.Auth == "" {
+		return credential{username: e.Username, password: e.Password}, nil
+	}
+	unpadded := strings.TrimRight(strings.TrimSpace(e.Auth), "=")
+	decoded, err := base64.RawStdEncoding.DecodeString(unpadded)
+	if err != nil {
+		return credential{}, fmt.Errorf("auth is not base64: %w", err)
+	}
+	username, password, found := strings.Cut(string(decoded), ":")
+	if !found {
+		return credential{}, errors.New("auth is not base64 of username:password")
+	}
+	return credential{username: username, password: password}, nil
+}
+
+// parseConfigJSON reads the form of ~/.docker/config.json.
+func parseConfigJSON(data []byte) (dockerConfig, error) {
+	var config struct {
+		Auths dockerConfig `json:"auths"`
+	}
+	if err := json.Unmarshal(data, &config); err != nil {
+		return nil, err
+	}
+	return config.Auths, nil
+}
+
+// parseConfigLegacy reads the form of ~/.dockercfg, which has no "auths" level.
+func parseConfigLegacy(data []byte) (dockerConfig, error) {
+	var config dockerConfig
+	if err := json.Unmarshal(data, &config); err != nil {
+		return nil, err
+	}
+	return config, nil
+}
+
+// secretConfig is the docker config within a pull secret; nil for a secret of
+// another type or without content, which Kubernetes passes over in silence.
+func secretConfig(secret *v1.Secret) (dockerConfig, error) {
+	switch {
+	case secret.Type == v1.SecretTypeDockerConfigJson && len(secret.Data[v1.DockerConfigJsonKey]) > 0:
+		return parseConfigJSON(secret.Data[v1.DockerConfigJsonKey])
+	case secret.Type == v1.SecretTypeDockercfg && len(secret.Data[v1.DockerConfigKey]) > 0:
+		return parseConfigLegacy(secret.Data[v1.DockerConfigKey])
+	default:
+		return nil, nil
+	}
+}
+
+// secretKeyring holds the credentials of all pull secrets of a pod. An
+// unreadable secret makes the pull fail, as in Kubernetes.
+func secretKeyring(secrets []v1.Secret) (*keyring, error) {
+	ring := &keyring{}
+	for i := range secrets {
+		secret := &secrets[i]
+		config, err := secretConfig(secret)
+		if err == nil {
+			err = ring.add(config, &Source{
+				SecretUID:       string(secret.UID),
+				SecretNamespace: secret.Namespace,
+				SecretName:      secret.Name,
+			})
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read pull secret %s/%s: %w", secret.Namespace, secret.Name, err)
+		}
+	}
+	return ring, nil
+}
+
+// nodeKeyring holds the credentials that every pod on this node may use: those
+// of the first file that exists. It is read at each pull, so that a login takes
+// effect at once.
+func nodeKeyring(paths []string) (*keyring, error) {
+	ring := &keyring{}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read registry credentials of the node: %w", err)
+		}
+		config, err := parseConfigJSON(data)
+		if err == nil {
+			err = ring.add(config, nil)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read registry credentials of the node from %s: %w", path, err)
+		}
+		return ring, nil
+	}
+	return ring, nil
+}

@@ -1,0 +1,129 @@
+package images
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+)
+
+// defaultRegistry is the name under which a login to Docker Hub is filed; it
+// answers for "docker.io", too, when nothing more specific does.
+const defaultRegistry = "index.docker.io"
+
+// keyring answers which credentials fit a repository, most specific first.
+// go-containerregistry's Kubernetes keychain gives only the first match, and
+// A-IMG-7 wants each one tried, hence this one.
+type keyring struct {
+	byLocation map[string][]credential
+}
+
+// add files the entries of a docker config. An entry whose location isn't a
+// URL is passed over, as in Kubernetes.
+func (k *keyring) add(config dockerConfig, source *Source) error {
+	if k.byLocation == nil {
+		k.byLocation = map[string][]credential{}
+	}
+	for _, entry := range slices.Sorted(maps.Keys(config)) {
+		login, err := config[entry].credential()
+		if err != nil {
+			return fmt.Errorf("entry %q: %w", entry, err)
+		}
+		location, ok := canonicalLocation(entry)
+		if !ok {
+			continue
+		}
+		if source != nil {
+			own := *source
+			own.CredentialHash = login.hash()
+			login.source = &own
+		}
+		k.byLocation[location] = append(k.byLocation[location], login)
+	}
+	return nil
+}
+
+// lookup returns every credential that fits the repository, in the order in
+// which they are to be tried: locations in reverse alphabetical order, which
+// puts the longer path before the shorter; within one, the order of the secrets.
+func (k *keyring) lookup(repository string) []credential {
+	var found []credential
+	locations := slices.Sorted(maps.Keys(k.byLocation))
+	slices.Reverse(locations)
+	for _, location := range locations {
+		if locationMatches(location, repository) {
+			found = append(found, k.byLocation[location]...)
+		}
+	}
+	if len(found) == 0 && isDefaultRegistry(repository) {
+		return k.byLocation[defaultRegistry]
+	}
+	return found
+}
+
+// canonicalLocation strips scheme and API version: "https://r.io/v1/team"
+// becomes "r.io/team".
+func canonicalLocation(entry string) (string, bool) {
+	if !strings.HasPrefix(entry, "https://") && !strings.HasPrefix(entry, "http://") {
+		entry = "https://" + entry
+	}
+	parsed, err := url.Parse(entry)
+	if err != nil {
+		return "", false
+	}
+	folder := parsed.Path
+	if strings.HasPrefix(folder, "/v1/") || strings.HasPrefix(folder, "/v2/") {
+		folder = folder[len("/v1"):]
+	}
+	if folder == "/" {
+		folder = ""
+	}
+	return parsed.Host + folder, true
+}
+
+// locationMatches compares host labels one by one as glob patterns ("*.r.io"
+// fits "eu.r.io", not "a.eu.r.io"), ports exactly, and paths as a prefix.
+func locationMatches(location, repository string) bool {
+	wantHost, wantPath := splitLocation(location)
+	host, folder := splitLocation(repository)
+	if !strings.HasPrefix(folder, wantPath) {
+		return false
+	}
+	wantName, wantPort := splitPort(wantHost)
+	name, port := splitPort(host)
+	wantLabels, labels := strings.Split(wantName, "."), strings.Split(name, ".")
+	if wantPort != port || len(wantLabels) != len(labels) {
+		return false
+	}
+	for i, pattern := range wantLabels {
+		if ok, err := path.Match(pattern, labels[i]); err != nil || !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// splitLocation separates the host from the path, which keeps its slash.
+func splitLocation(location string) (host, folder string) {
+	if i := strings.IndexByte(location, '/'); i >= 0 {
+		return location[:i], location[i:]
+	}
+	return location, ""
+}
+
+// splitPort separates the port; a bracketed IPv6 address keeps its colons.
+func splitPort(host string) (name, port string) {
+	i := strings.LastIndexByte(host, ':')
+	if i < 0 || strings.HasSuffix(host, "]") {
+		return host, ""
+	}
+	return host[:i], host[i+1:]
+}
+
+// isDefaultRegistry tells whether a repository belongs to Docker Hub.
+func isDefaultRegistry(repository string) bool {
+	host, _ := splitLocation(repository)
+	return host == "docker.io" || host == defaultRegistry
+}

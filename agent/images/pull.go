@@ -1,0 +1,149 @@
+package images
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// PullRequest is one pull of an image.
+type PullRequest struct {
+	// Image as Normalize returned it.
+	Image string
+	// Sandbox is the pod that the image is pulled for; nil if none.
+	Sandbox *runtimeapi.PodSandboxConfig
+	// Secrets are the pod's imagePullSecrets that exist, in their order.
+	Secrets []v1.Secret
+	// Progress is called about once a second while the pull lasts, from the
+	// goroutine that called Pull and never after it returned; may be nil.
+	Progress func(Progress)
+}
+
+// Pulled is a finished pull.
+type Pulled struct {
+	Image
+	// Credential is the pull secret that opened the registry; nil if the pull
+	// was anonymous or used the node's credentials, so that any pod may use the
+	// image (A-IMG-8).
+	Credential *Source
+	// PullDuration leaves out the wait for a free slot, TotalDuration counts it (A-IMG-4).
+	PullDuration  time.Duration
+	TotalDuration time.Duration
+}
+
+// Pull pulls an image with each fitting credential in turn until one works
+// (A-IMG-7). Calls for the same image with the same credentials at the same
+// time share one pull, which ends early only when all of them are cancelled.
+// The error is a *PullError, or wraps the context's error.
+func (s *Store) Pull(ctx context.Context, request PullRequest) (*Pulled, error) {
+	start := time.Now()
+	credentials, err := s.credentials(request)
+	if err != nil {
+		return nil, newPullError(request.Image, err)
+	}
+	pull := s.join(ctx, request, credentials)
+	defer s.leave(pull)
+	if err := s.await(ctx, pull, request.Progress); err != nil {
+		return nil, fmt.Errorf("pull image %q: %w", request.Image, err)
+	}
+	if pull.err != nil {
+		return nil, newPullError(request.Image, pull.err)
+	}
+	pulled := *pull.result
+	pulled.TotalDuration = time.Since(start)
+	return &pulled, nil
+}
+
+// await returns once the pull is done, or with the context's error.
+func (s *Store) await(ctx context.Context, pull *sharedPull, report func(Progress)) error {
+	if report == nil {
+		report = func(Progress) {}
+	}
+	start := time.Now()
+	tracker := &tracker{content: s.options.Content, repository: pull.repository}
+	ticker := time.NewTicker(s.options.ProgressPeriod)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-pull.done:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+			progress := s.observe(ctx, pull, tracker)
+			progress.Elapsed = time.Since(start)
+			report(progress)
+		}
+	}
+}
+
+// observe asks the content service, but not longer than until the pull or the
+// caller is done or the next report is due.
+func (s *Store) observe(ctx context.Context, pull *sharedPull, tracker *tracker) Progress {
+	bounded, cancel := context.WithTimeout(pull.ctx, s.options.ProgressPeriod)
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	return tracker.observe(bounded)
+}
+
+// credentials are those of the pod's secrets, then those of the node.
+func (s *Store) credentials(request PullRequest) ([]credential, error) {
+	repository, err := repository(request.Image)
+	if err != nil {
+		return nil, err
+	}
+	pod, err := secretKeyring(request.Secrets)
+	if err != nil {
+		return nil, err
+	}
+	node, err := nodeKeyring(s.options.NodeConfigs)
+	if err != nil {
+		return nil, err
+	}
+	return append(pod.lookup(repository), node.lookup(repository)...), nil
+}
+
+// pullWithEach tries the credentials in order; without any, it pulls anonymously.
+func (s *Store) pullWithEach(ctx context.Context, request PullRequest, credentials []credential) (*Pulled, error) {
+	if len(credentials) == 0 {
+		return s.pullOnce(ctx, request, nil)
+	}
+	var failures []error
+	for _, login := range credentials {
+		auth := &runtimeapi.AuthConfig{Username: login.username, Password: login.password}
+		pulled, err := s.pullOnce(ctx, request, auth)
+		if err == nil {
+			pulled.Credential = login.source
+			return pulled, nil
+		}
+		failures = append(failures, err)
+	}
+	return nil, utilerrors.NewAggregate(failures)
+}
+
+func (s *Store) pullOnce(ctx context.Context, request PullRequest, auth *runtimeapi.AuthConfig) (*Pulled, error) {
+	response, err := s.client.PullImage(ctx, &runtimeapi.PullImageRequest{
+		Image:         &runtimeapi.ImageSpec{Image: request.Image, UserSpecifiedImage: request.Image},
+		Auth:          auth,
+		SandboxConfig: request.Sandbox,
+	})
+	if err != nil {
+		return nil, runtimeError(err)
+	}
+	if strings.TrimSpace(response.ImageRef) == "" {
+		return nil, fmt.Errorf("imageRef of image %q is not set", request.Image)
+	}
+	image, err := s.Inspect(ctx, response.ImageRef)
+	if err != nil {
+		return nil, err
+	}
+	if image == nil {
+		return nil, fmt.Errorf("image %q is gone right after it was pulled", request.Image)
+	}
+	return &Pulled{Image: *image}, nil
+}

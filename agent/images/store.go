@@ -1,0 +1,135 @@
+package images
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	content "github.com/containerd/containerd/api/services/content/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Options of a Store; the zero value pulls without limits and without the
+// node's credentials.
+type Options struct {
+	// NodeConfigs are paths of docker config.json files; the first that exists
+	// holds the node's credentials, tried after the pod's (A-IMG-7).
+	NodeConfigs []string
+	// MaxParallel caps the pulls under way, 0 is no cap (A-IMG-6).
+	MaxParallel int
+	// Content is containerd's content service, which knows how many bytes have
+	// arrived; CRI doesn't. nil or unanswering: only elapsed time is reported.
+	Content content.ContentClient
+	// ProgressPeriod between two reports, 0 is a second.
+	ProgressPeriod time.Duration
+}
+
+// Store is the images of one container runtime. Its methods may be called by
+// several goroutines at once.
+type Store struct {
+	// immutable
+	client  runtimeapi.ImageServiceClient
+	options Options
+	slots   chan struct{}
+
+	// guarded by mu
+	mu    sync.Mutex
+	pulls map[string]*sharedPull
+}
+
+// New makes a Store over a CRI image service. It holds nothing that needs closing.
+func New(client runtimeapi.ImageServiceClient, options Options) *Store {
+	if options.ProgressPeriod == 0 {
+		options.ProgressPeriod = time.Second
+	}
+	store := &Store{client: client, options: options, pulls: map[string]*sharedPull{}}
+	if options.MaxParallel > 0 {
+		store.slots = make(chan struct{}, options.MaxParallel)
+	}
+	return store
+}
+
+// Image is an image that the runtime holds.
+type Image struct {
+	ID string
+	// Ref is what a container status shows as imageID: the first repository
+	// digest, or the ID of an image that has none.
+	Ref       string
+	Tags      []string
+	Digests   []string
+	SizeBytes int64
+	// UID and Username are the user that the image runs as: at most one is
+	// set, neither for root by default. runAsNonRoot is judged by them.
+	UID      *int64
+	Username string
+	// Pinned images survive garbage collection.
+	Pinned bool
+}
+
+// Inspect returns an image by name, digest or ID; nil when it is absent. An
+// error makes the container wait with ImageInspectError (A-IMG-2).
+func (s *Store) Inspect(ctx context.Context, image string) (*Image, error) {
+	response, err := s.client.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{
+		Image: &runtimeapi.ImageSpec{Image: image, UserSpecifiedImage: image},
+	})
+	if err != nil {
+		return nil, runtimeError(err)
+	}
+	if response.Image == nil {
+		return nil, nil
+	}
+	if response.Image.Id == "" || response.Image.Size == 0 {
+		return nil, fmt.Errorf("Id or size of image %q is not set", image) //nolint:staticcheck // ends up in a Kubernetes event, in Kubernetes' words
+	}
+	return newImage(response.Image), nil
+}
+
+// List returns all images, in the runtime's order.
+func (s *Store) List(ctx context.Context) ([]Image, error) {
+	response, err := s.client.ListImages(ctx, &runtimeapi.ListImagesRequest{})
+	if err != nil {
+		return nil, fmt.Errorf("list images: %w", runtimeError(err))
+	}
+	all := make([]Image, 0, len(response.Images))
+	for _, image := range response.Images {
+		all = append(all, *newImage(image))
+	}
+	return all, nil
+}
+
+// Remove deletes an image with all its names; ErrNotFound when it is absent.
+func (s *Store) Remove(ctx context.Context, image string) error {
+	found, err := s.Inspect(ctx, image)
+	if err == nil && found == nil {
+		err = ErrNotFound
+	}
+	if err == nil {
+		_, err = s.client.RemoveImage(ctx, &runtimeapi.RemoveImageRequest{
+			Image: &runtimeapi.ImageSpec{Image: found.ID},
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("remove image %q: %w", image, runtimeError(err))
+	}
+	return nil
+}
+
+func newImage(from *runtimeapi.Image) *Image {
+	image := &Image{
+		ID:        from.Id,
+		Ref:       from.Id,
+		Tags:      from.RepoTags,
+		Digests:   from.RepoDigests,
+		SizeBytes: int64(from.Size),
+		Username:  from.Username,
+		Pinned:    from.Pinned,
+	}
+	if len(from.RepoDigests) > 0 {
+		image.Ref = from.RepoDigests[0]
+	}
+	if from.Uid != nil {
+		image.UID = &from.Uid.Value
+	}
+	return image
+}
