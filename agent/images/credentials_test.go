@@ -1,0 +1,116 @@
+package images
+
+import (
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func jsonSecret(name, auths string) v1.Secret {
+	return v1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", UID: "uid-1"},
+		Type:       v1.SecretTypeDockerConfigJson,
+		Data:       map[string][]byte{v1.DockerConfigJsonKey: []byte(`{"auths":{` + auths + `}}`)},
+	}
+}
+
+func usernames(credentials []credential) []string {
+	var names []string
+	for _, c := range credentials {
+		names = append(names, c.username+":"+c.password)
+	}
+	return names
+}
+
+// A-IMG-7: every match, most specific location first.
+func TestLookup(t *testing.T) {
+	secrets := []v1.Secret{
+		jsonSecret("one", `
+			"r.io":                        {"username":"host","password":"p"},
+			"https://r.io/v2/team":        {"username":"team","password":"p"},
+			"*.r.io":                      {"username":"any","password":"p"},
+			"r.io:5000":                   {"username":"port","password":"p"},
+			"https://index.docker.io/v1/": {"username":"hub","password":"p"},
+			"[::1]:5000":                  {"username":"six","password":"p"}`),
+		jsonSecret("two", `"r.io": {"username":"second","password":"p"}`),
+		{Type: v1.SecretTypeDockercfg, Data: map[string][]byte{v1.DockerConfigKey: []byte(
+			`{"old.io": {"auth":"` + base64.StdEncoding.EncodeToString([]byte("old:p:q")) + `"}}`)}},
+		{Type: v1.SecretTypeOpaque, Data: map[string][]byte{v1.DockerConfigJsonKey: []byte(`not read`)}},
+		{Type: v1.SecretTypeDockerConfigJson},
+	}
+	cases := []struct {
+		repository string
+		want       []string
+	}{
+		{"r.io/team/app", []string{"team:p", "host:p", "second:p"}},
+		{"r.io/teams", []string{"team:p", "host:p", "second:p"}},
+		{"r.io/app", []string{"host:p", "second:p"}},
+		{"eu.r.io/app", []string{"any:p"}},
+		{"a.eu.r.io/app", nil},
+		{"r.io:5000/app", []string{"port:p"}},
+		{"r.io:5001/app", nil},
+		{"old.io/app", []string{"old:p:q"}},
+		{"docker.io/library/app", []string{"hub:p"}},
+		{"other.io/app", nil},
+	}
+	ring, err := secretKeyring(secrets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		if diff := cmp.Diff(c.want, usernames(ring.lookup(c.repository))); diff != "" {
+			t.Errorf("lookup(%q) (-want +got):\n%s", c.repository, diff)
+		}
+	}
+}
+
+func TestUnreadableSecret(t *testing.T) {
+	broken := jsonSecret("broken", `"r.io": {"auth":"bm9jb2xvbg=="}`)
+	cases := []struct {
+		secret v1.Secret
+		want   string
+	}{
+		{broken, `read pull secret ns/broken: entry "r.io": auth is not base64 of username:password`},
+		{jsonSecret("bad", `"r.io": {"auth":"%"}`), `read pull secret ns/bad: entry "r.io": auth is not base64: illegal base64 data at input byte 0`},
+		{jsonSecret("cut", `"r.io": `), `read pull secret ns/cut: invalid character '}' looking for beginning of value`},
+	}
+	for _, c := range cases {
+		_, err := secretKeyring([]v1.Secret{c.secret})
+		if err == nil || err.Error() != c.want {
+			t.Errorf("error of secret %s: want %q, got %v", c.secret.Name, c.want, err)
+		}
+	}
+}
+
+func TestAuthPadding(t *testing.T) {
+	for _, auth := range []string{"dTpw", "dTpwdw==", "dTpwdw", " dTpwdw== "} {
+		got, err := dockerEntry{Username: "ignored", Auth: auth}.credential()
+		if err != nil || got.username != "u" {
+			t.Errorf("auth %q: want user u, got %+v, %v", auth, got, err)
+		}
+	}
+}
+
+func TestNodeKeyring(t *testing.T) {
+	folder := t.TempDir()
+	absent, present := filepath.Join(folder, "absent"), filepath.Join(folder, "config.json")
+	if err := os.WriteFile(present, []byte(`{"auths":{"r.io":{"username":"node","password":"p"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ring, err := nodeKeyring([]string{absent, present})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := ring.lookup("r.io/app")
+	if diff := cmp.Diff([]string{"node:p"}, usernames(found)); diff != "" {
+		t.Fatalf("node credentials (-want +got):\n%s", diff)
+	}
+	if found[0].source != nil {
+		t.Errorf("a credential of the node belongs to everyone, got source %+v", found[0].source)
+	}
+}

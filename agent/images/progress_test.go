@@ -1,0 +1,109 @@
+package images
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	content "github.com/containerd/containerd/api/services/content/v1"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// fakeContent is a content store that holds one image's manifest and its first
+// layer whole, while its second layer and another image's layer arrive.
+type fakeContent struct {
+	content.UnimplementedContentServer
+}
+
+const manifestBody = `{"config":{"digest":"sha256:c","size":7},"layers":[{"digest":"sha256:a","size":100},{"digest":"sha256:b","size":900},{"digest":"sha256:z","size":50}]}`
+
+func (fakeContent) ListStatuses(ctx context.Context, _ *content.ListStatusesRequest) (*content.ListStatusesResponse, error) {
+	md, _ := metadata.FromIncomingContext(ctx)
+	if got := strings.Join(md.Get("containerd-namespace"), ""); got != "k8s.io" {
+		return nil, status.Errorf(codes.FailedPrecondition, "namespace %q", got)
+	}
+	return &content.ListStatusesResponse{Statuses: []*content.Status{
+		{Ref: "layer-sha256:b", Offset: 300, Total: 900},
+		{Ref: "layer-sha256:other", Offset: 5000, Total: 9000},
+		{Ref: "config-sha256:c", Offset: 1, Total: 7},
+	}}, nil
+}
+
+func (fakeContent) List(request *content.ListContentRequest, stream content.Content_ListServer) error {
+	want := []string{`labels."containerd.io/distribution.source.r.io"~="(^|,)team/app(,|$)"`}
+	if diff := cmp.Diff(want, request.Filters); diff != "" {
+		return status.Error(codes.InvalidArgument, diff)
+	}
+	return stream.Send(&content.ListContentResponse{Info: []*content.Info{
+		{Digest: "sha256:a"},
+		{Digest: "sha256:stale", Labels: map[string]string{"containerd.io/gc.ref.content.config": "sha256:d"}},
+		{Digest: "sha256:m", Labels: map[string]string{"containerd.io/gc.ref.content.config": "sha256:c"}},
+	}})
+}
+
+func (fakeContent) Read(request *content.ReadContentRequest, stream content.Content_ReadServer) error {
+	body := `{"layers":[{"digest":"sha256:old","size":1}]}`
+	if request.Digest == "sha256:m" {
+		body = manifestBody
+	}
+	for _, part := range []string{body[:10], body[10:]} {
+		if err := stream.Send(&content.ReadContentResponse{Data: []byte(part)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (fakeContent) Info(_ context.Context, request *content.InfoRequest) (*content.InfoResponse, error) {
+	if request.Digest != "sha256:a" {
+		return nil, status.Error(codes.NotFound, fmt.Sprintf("content %s: not found", request.Digest))
+	}
+	return &content.InfoResponse{Info: &content.Info{Digest: "sha256:a", Size: 100}}, nil
+}
+
+// pullWithProgress pulls until the third report.
+func pullWithProgress(t *testing.T, contents content.ContentServer) Progress {
+	t.Helper()
+	gate := newGate()
+	conn := serve(t, &fakeRuntime{onPull: gate.pull}, contents)
+	store := New(runtimeapi.NewImageServiceClient(conn), Options{
+		Content:        content.NewContentClient(conn),
+		ProgressPeriod: 200 * time.Millisecond,
+	})
+	var last Progress
+	reports := 0
+	_, err := store.Pull(t.Context(), PullRequest{Image: "r.io/team/app:1", Progress: func(p Progress) {
+		last = p
+		if reports++; reports == 3 {
+			close(gate.open)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last.Elapsed <= 0 {
+		t.Errorf("elapsed: want some, got %v", last.Elapsed)
+	}
+	last.Elapsed = 0
+	return last
+}
+
+func TestProgressCountsOwnLayersOnly(t *testing.T) {
+	got := pullWithProgress(t, fakeContent{})
+	if diff := cmp.Diff(Progress{DoneBytes: 400, TotalBytes: 1050}, got); diff != "" {
+		t.Errorf("progress (-want +got):\n%s", diff)
+	}
+}
+
+func TestProgressWithoutContentService(t *testing.T) {
+	got := pullWithProgress(t, nil)
+	if diff := cmp.Diff(Progress{}, got); diff != "" {
+		t.Errorf("progress (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,35 @@
+package images
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A-IMG-1.
+func TestNormalize(t *testing.T) {
+	digest := "@sha256:" + strings.Repeat("a", 64)
+	cases := []struct{ image, want, wantErr string }{
+		{image: "busybox", want: "busybox:latest"},
+		{image: "busybox:latest", want: "busybox:latest"},
+		{image: "busybox:1.36", want: "busybox:1.36"},
+		{image: "busybox" + digest, want: "busybox" + digest},
+		{image: "busybox:1.36" + digest, want: "busybox:1.36" + digest},
+		{image: "localhost:5000/team/app", want: "localhost:5000/team/app:latest"},
+		{image: "docker.io/library/latest", want: "docker.io/library/latest:latest"},
+		{image: "Busybox", wantErr: `couldn't parse image name "Busybox": invalid reference format: repository name (library/Busybox) must be lowercase`},
+		{image: "", wantErr: `couldn't parse image name "": invalid reference format`},
+		{image: "a b", wantErr: `couldn't parse image name "a b": invalid reference format`},
+	}
+	for _, c := range cases {
+		got, err := Normalize(c.image)
+		gotErr := ""
+		if err != nil {
+			gotErr = err.Error()
+		}
+		if diff := cmp.Diff([]string{c.want, c.wantErr}, []string{got, gotErr}); diff != "" {
+			t.Errorf("Normalize(%q) (-want +got):\n%s", c.image, diff)
+		}
+	}
+}
