@@ -1,0 +1,186 @@
+package netidentity
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/ptr"
+)
+
+var (
+	nodeResolver = Resolver{
+		Host: ResolvConf{Servers: []string{"127.0.0.53"}, Searches: []string{"lan"}, Options: []string{"edns0"}},
+		Pod:  ResolvConf{Servers: []string{"192.0.2.53"}, Searches: []string{"lan"}, Options: []string{"edns0"}},
+	}
+	testCluster = Cluster{DNS: []string{"10.96.0.10"}, Domain: "cluster.local"}
+)
+
+func numbered(format string, n int) []string {
+	var out []string
+	for i := range n {
+		out = append(out, fmt.Sprintf(format, i))
+	}
+	return out
+}
+
+func TestDNS(t *testing.T) {
+	missing := Warning{"MissingClusterDNS", `pod: "web_ns(uid-1)". kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.`}
+	tests := []struct {
+		name     string
+		spec     func(*v1.PodSpec)
+		cluster  Cluster
+		resolver *Resolver
+		want     *runtimeapi.DNSConfig
+		warnings []Warning
+	}{
+		{
+			name: "A-NET-3 ClusterFirst", cluster: testCluster,
+			want: &runtimeapi.DNSConfig{Servers: []string{"10.96.0.10"}, Searches: []string{"ns.svc.cluster.local", "svc.cluster.local", "cluster.local", "lan"}, Options: []string{"ndots:5"}},
+		},
+		{
+			name: "A-NET-3 ClusterFirst without clusterDNS falls to Default with a warning", warnings: []Warning{missing},
+			want: &runtimeapi.DNSConfig{Servers: []string{"192.0.2.53"}, Searches: []string{"lan"}, Options: []string{"edns0"}},
+		},
+		{
+			name: "A-NET-3 ClusterFirst with hostNetwork is Default, with the host's own servers", cluster: testCluster, spec: func(s *v1.PodSpec) { s.HostNetwork = true },
+			want: &runtimeapi.DNSConfig{Servers: []string{"127.0.0.53"}, Searches: []string{"lan"}, Options: []string{"edns0"}},
+		},
+		{
+			name: "A-NET-3 ClusterFirstWithHostNet", cluster: testCluster, spec: func(s *v1.PodSpec) { s.HostNetwork = true; s.DNSPolicy = v1.DNSClusterFirstWithHostNet },
+			want: &runtimeapi.DNSConfig{Servers: []string{"10.96.0.10"}, Searches: []string{"ns.svc.cluster.local", "svc.cluster.local", "cluster.local", "lan"}, Options: []string{"ndots:5"}},
+		},
+		{
+			name: "A-NET-3 None", spec: func(s *v1.PodSpec) {
+				s.DNSPolicy = v1.DNSNone
+				s.DNSConfig = &v1.PodDNSConfig{Nameservers: []string{"192.0.2.1"}}
+			},
+			want: &runtimeapi.DNSConfig{Servers: []string{"192.0.2.1"}},
+		},
+		{
+			name: "A-NET-3 dnsConfig is appended, duplicates dropped, options override", cluster: testCluster, spec: func(s *v1.PodSpec) {
+				s.DNSConfig = &v1.PodDNSConfig{
+					Nameservers: []string{"10.96.0.10", "192.0.2.1"}, Searches: []string{"cluster.local", "x.org"},
+					Options: []v1.PodDNSConfigOption{{Name: "ndots", Value: ptr.To("2")}, {Name: "rotate"}},
+				}
+			},
+			want: &runtimeapi.DNSConfig{
+				Servers:  []string{"10.96.0.10", "192.0.2.1"},
+				Searches: []string{"ns.svc.cluster.local", "svc.cluster.local", "cluster.local", "lan", "x.org"}, Options: []string{"ndots:2", "rotate"},
+			},
+		},
+		{
+			name: "A-NET-3 no configuration at all", spec: func(s *v1.PodSpec) { s.DNSPolicy = v1.DNSDefault; s.HostNetwork = true }, resolver: &Resolver{},
+			want: &runtimeapi.DNSConfig{Servers: []string{"127.0.0.1"}, Searches: []string{"."}},
+		},
+		{
+			name: "A-NET-3 loopback servers are told", spec: func(s *v1.PodSpec) { s.DNSPolicy = v1.DNSDefault },
+			resolver: &Resolver{Pod: ResolvConf{Servers: []string{"127.0.0.1", "::1"}}},
+			want:     &runtimeapi.DNSConfig{Servers: []string{"127.0.0.1", "::1"}},
+			warnings: []Warning{{"DNSConfigForming", "the host's nameservers 127.0.0.1 ::1 are on loopback, out of reach of the pod network: set dnsConfig.nameservers"}},
+		},
+		{
+			name: "A-NET-3 three servers", spec: func(s *v1.PodSpec) {
+				s.DNSPolicy = v1.DNSNone
+				s.DNSConfig = &v1.PodDNSConfig{Nameservers: numbered("192.0.2.%d", 4)}
+			},
+			want:     &runtimeapi.DNSConfig{Servers: numbered("192.0.2.%d", 3)},
+			warnings: []Warning{{"DNSConfigForming", "Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: 192.0.2.0 192.0.2.1 192.0.2.2"}},
+		},
+		{
+			name: "A-NET-3 32 searches", spec: func(s *v1.PodSpec) {
+				s.DNSPolicy = v1.DNSNone
+				s.DNSConfig = &v1.PodDNSConfig{Searches: numbered("d%d", 33)}
+			},
+			want:     &runtimeapi.DNSConfig{Searches: numbered("d%d", 32)},
+			warnings: []Warning{{"DNSConfigForming", "Search Line limits were exceeded, some search paths have been omitted, the applied search line is: " + strings.Join(numbered("d%d", 32), " ")}},
+		},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			resolver := nodeResolver
+			if tc.resolver != nil {
+				resolver = *tc.resolver
+			}
+			got, warnings := DNS(testPod(tc.spec), tc.cluster, resolver)
+			if diff := cmp.Diff(tc.want, got, protocmp.Transform()); diff != "" {
+				t.Errorf("DNS (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.warnings, warnings); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDNSSearchLengths(t *testing.T) {
+	long := strings.Repeat("a", 254)
+	fits := strings.Repeat("b", 253)
+	conf, warnings := limit(ResolvConf{Searches: []string{long, fits}})
+	if diff := cmp.Diff([]string{fits}, conf.Searches); diff != "" || len(warnings) != 1 {
+		t.Errorf("A-NET-3 253 per search (-want +got):\n%s, %d warnings", diff, len(warnings))
+	}
+	eight := numbered(strings.Repeat("c", 252)+"%d", 9)
+	conf, warnings = limit(ResolvConf{Searches: eight})
+	if diff := cmp.Diff(eight[:8], conf.Searches); diff != "" || len(warnings) != 1 {
+		t.Errorf("A-NET-3 2048 in all (-want +got):\n%s, %d warnings", diff, len(warnings))
+	}
+}
+
+func TestDNSLeavesTheResolverAlone(t *testing.T) {
+	resolver := Resolver{Pod: ResolvConf{Servers: make([]string, 1, 8), Options: make([]string, 1, 8)}}
+	resolver.Pod.Servers[0], resolver.Pod.Options[0] = "192.0.2.53", "ndots:1"
+	pod := testPod(func(s *v1.PodSpec) {
+		s.DNSPolicy = v1.DNSDefault
+		s.DNSConfig = &v1.PodDNSConfig{Options: []v1.PodDNSConfigOption{{Name: "ndots", Value: ptr.To("9")}}}
+	})
+	DNS(pod, Cluster{}, resolver)
+	if got := resolver.Pod.Options[0]; got != "ndots:1" {
+		t.Errorf("the shared resolver's option became %s", got)
+	}
+}
+
+func TestHostResolver(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	real := write("real", "nameserver 192.0.2.53\n")
+	stub := write("stub", "# stub\nnameserver 127.0.0.53\noptions edns0 trust-ad\nsearch a b\nsearch lan. .\noptions ndots:1 ndots:2\n")
+	none := filepath.Join(dir, "none")
+	wantStub := ResolvConf{Servers: []string{"127.0.0.53"}, Searches: []string{"lan"}, Options: []string{"edns0", "trust-ad", "ndots:2"}}
+	wantReal := ResolvConf{Servers: []string{"192.0.2.53"}}
+	tests := []struct {
+		name, path, systemd string
+		want                Resolver
+	}{
+		{"A-NET-3 real servers", real, stub, Resolver{wantReal, wantReal}},
+		{"A-NET-3 stub with systemd-resolved", stub, real, Resolver{wantStub, wantReal}},
+		{"A-NET-3 stub without systemd-resolved", stub, none, Resolver{wantStub, wantStub}},
+		{"A-NET-3 no file", none, real, Resolver{}},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := hostResolver(tc.path, tc.systemd)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("resolver (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if _, err := hostResolver(write("bad", "nameserver\n"), none); err == nil {
+		t.Error("a nameserver line without an address was accepted")
+	}
+}

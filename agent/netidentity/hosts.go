@@ -1,0 +1,87 @@
+package netidentity
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// HostsPath is where a container finds its hosts file, and where the host has
+// its own.
+const HostsPath = "/etc/hosts"
+
+const (
+	hostsHeader            = "# Kubernetes-managed hosts file.\n"
+	hostsHeaderHostNetwork = "# Kubernetes-managed hosts file (host network).\n"
+	hostsLoopback          = "127.0.0.1\tlocalhost\n" +
+		"::1\tlocalhost ip6-localhost ip6-loopback\n" +
+		"fe00::0\tip6-localnet\n" +
+		"fe00::0\tip6-mcastprefix\n" +
+		"fe00::1\tip6-allnodes\n" +
+		"fe00::2\tip6-allrouters\n"
+)
+
+// MountsHosts says whether a container gets the pod's hosts file: not if it
+// mounts that path itself, and only once the pod has an address (A-NET-1).
+func MountsHosts(pod *v1.Pod, container *v1.Container, podIPs []string) bool {
+	for _, mount := range container.VolumeMounts {
+		if mount.MountPath == HostsPath {
+			return false
+		}
+	}
+	return len(podIPs) > 0 || pod.Spec.HostNetwork
+}
+
+// HostsFile is the content of a pod's hosts file (A-NET-1). nodeHosts is the
+// host's own, used for a host-network pod only.
+func HostsFile(pod *v1.Pod, hostname Hostname, podIPs []string, nodeHosts []byte) []byte {
+	var out strings.Builder
+	if pod.Spec.HostNetwork {
+		out.WriteString(hostsHeaderHostNetwork)
+		out.Write(nodeHosts)
+	} else {
+		out.WriteString(hostsHeader + hostsLoopback)
+		names := hostname.Name
+		if hostname.Domain != "" {
+			names = hostname.Name + "." + hostname.Domain + "\t" + hostname.Name
+		}
+		for _, ip := range podIPs {
+			fmt.Fprintf(&out, "%s\t%s\n", ip, names)
+		}
+	}
+	if len(pod.Spec.HostAliases) > 0 {
+		out.WriteString("\n# Entries added by HostAliases.\n")
+	}
+	for _, alias := range pod.Spec.HostAliases {
+		fmt.Fprintf(&out, "%s\t%s\n", alias.IP, strings.Join(alias.Hostnames, "\t"))
+	}
+	return []byte(out.String())
+}
+
+// WriteHosts writes the hosts file into the pod's folder and returns its path,
+// the source of the mount at HostsPath. The file is rewritten in place at each
+// container start: running containers have it mounted, so its inode must stay.
+func WriteHosts(podDir string, pod *v1.Pod, hostname Hostname, podIPs []string) (string, error) {
+	var nodeHosts []byte
+	if pod.Spec.HostNetwork {
+		var err error
+		if nodeHosts, err = os.ReadFile(HostsPath); err != nil {
+			return "", fmt.Errorf("read the host's hosts file: %w", err)
+		}
+	}
+	path := filepath.Join(podDir, "etc-hosts")
+	content := HostsFile(pod, hostname, podIPs, nodeHosts)
+	if current, err := os.ReadFile(path); err == nil && string(current) == string(content) {
+		return path, nil
+	}
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		return "", fmt.Errorf("write hosts file: %w", err)
+	}
+	if err := os.Chmod(path, 0o644); err != nil {
+		return "", fmt.Errorf("write hosts file: %w", err)
+	}
+	return path, nil
+}
