@@ -1,0 +1,200 @@
+package ipam
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// errDamaged is a record whose content can't be trusted: it holds what is
+// linked to it.
+var errDamaged = errors.New("damaged record")
+
+// lock makes the store's folders if needed and waits for its exclusive lock.
+func lock(dir string) (*os.File, error) {
+	path := filepath.Join(dir, "lock")
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+		file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX)
+		if !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return file, nil
+}
+
+func (s *Store) recordPath(owner string) string { return filepath.Join(s.dir, "pods", owner) }
+
+func (s *Store) linkPath(address netip.Addr) string {
+	return filepath.Join(s.dir, "addresses", address.String())
+}
+
+// read gives the record of an owner; fs.ErrNotExist and errDamaged are told apart.
+func (s *Store) read(owner string) (*record, error) {
+	data, err := os.ReadFile(s.recordPath(owner))
+	if err != nil {
+		return nil, err
+	}
+	r, err := decodeRecord(owner, data)
+	if err != nil {
+		return nil, fmt.Errorf("%w %s: %w", errDamaged, s.recordPath(owner), err)
+	}
+	return r, nil
+}
+
+// write replaces a record in one step. With durable it also survives a power
+// failure right after; without, the older or newer content does, or a damaged
+// record, which holds its addresses all the same.
+func (s *Store) write(r *record, durable bool) error {
+	data, err := r.encode()
+	if err != nil {
+		return err
+	}
+	aside := s.recordPath(".new")
+	if err := writeFile(aside, data, durable); err != nil {
+		return err
+	}
+	s.step("record written aside")
+	if err := os.Rename(aside, s.recordPath(r.Owner)); err != nil {
+		return err
+	}
+	s.step("record in place")
+	if durable {
+		return syncFolder(filepath.Join(s.dir, "pods"))
+	}
+	return nil
+}
+
+func writeFile(path string, data []byte, durable bool) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if err == nil && durable {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}
+
+func syncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+// remove takes the record away, which frees its addresses, then the links.
+func (s *Store) remove(r *record) error {
+	if err := os.Remove(s.recordPath(r.Owner)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	s.step("record removed")
+	for _, held := range r.Addresses {
+		if s.linked(held.Address) == r.Owner {
+			if err := os.Remove(s.linkPath(held.Address)); err != nil {
+				return err
+			}
+			s.step("link removed")
+		}
+	}
+	return nil
+}
+
+// link points the address at the owner, in one step also where a stale link is.
+func (s *Store) link(address netip.Addr, owner string) error {
+	target := filepath.Join("..", "pods", owner)
+	err := os.Symlink(target, s.linkPath(address))
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	aside := filepath.Join(s.dir, "addresses", ".new")
+	if err := os.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Symlink(target, aside); err != nil {
+		return err
+	}
+	s.step("link aside")
+	return os.Rename(aside, s.linkPath(address))
+}
+
+// linked is the owner that the address points at, "" for none.
+func (s *Store) linked(address netip.Addr) string {
+	target, err := os.Readlink(s.linkPath(address))
+	if err != nil {
+		return ""
+	}
+	return filepath.Base(target)
+}
+
+// lastAddress is where the search for a free address goes on. Losing it costs
+// nothing but the rest that freed addresses get.
+func (s *Store) lastAddress(family int) netip.Addr {
+	data, err := os.ReadFile(s.lastPath(family))
+	if err != nil {
+		return netip.Addr{}
+	}
+	address, err := netip.ParseAddr(strings.TrimSpace(string(data)))
+	if err != nil {
+		return netip.Addr{}
+	}
+	return address
+}
+
+func (s *Store) writeLastAddress(family int, address netip.Addr) error {
+	return writeFile(s.lastPath(family), []byte(address.String()+"\n"), false)
+}
+
+func (s *Store) lastPath(family int) string {
+	return filepath.Join(s.dir, fmt.Sprintf("last.%d", family))
+}
+
+// owners lists everyone that has a record.
+func (s *Store) owners() ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(s.dir, "pods"))
+	if err != nil {
+		return nil, err
+	}
+	owners := make([]string, 0, len(entries))
+	for _, entry := range entries {
+		if ownerName.MatchString(entry.Name()) {
+			owners = append(owners, entry.Name())
+		}
+	}
+	return owners, nil
+}
+
+// links lists every address that points, or once pointed, at an owner.
+func (s *Store) links() ([]netip.Addr, error) {
+	entries, err := os.ReadDir(filepath.Join(s.dir, "addresses"))
+	if err != nil {
+		return nil, err
+	}
+	addresses := make([]netip.Addr, 0, len(entries))
+	for _, entry := range entries {
+		if address, err := netip.ParseAddr(entry.Name()); err == nil {
+			addresses = append(addresses, address)
+		}
+	}
+	return addresses, nil
+}

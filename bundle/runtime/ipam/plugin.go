@@ -1,0 +1,190 @@
+package ipam
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/containernetworking/cni/pkg/skel"
+	"github.com/containernetworking/cni/pkg/types"
+	current "github.com/containernetworking/cni/pkg/types/100"
+	"github.com/containernetworking/cni/pkg/version"
+)
+
+// Main is the CNI plugin: environment and standard input in, result or error
+// JSON on standard output. It exits with 1 after an error.
+func Main() { runPlugin(Open) }
+
+func runPlugin(open func(dir string) (*Store, error)) {
+	p := plugin{open: open}
+	skel.PluginMainFuncs(skel.CNIFuncs{
+		Add: p.add, Del: p.del, Check: p.check, GC: p.gc, Status: p.status,
+	}, version.All, "lifepod-ipam: an address belongs to a pod, whatever becomes of its sandboxes")
+}
+
+type plugin struct {
+	open func(dir string) (*Store, error)
+}
+
+// call is one CNI call: its configuration, the open store, and who it is about.
+type call struct {
+	*Store
+	network    *network
+	config     *Config
+	ranges     []Range
+	attachment Attachment
+}
+
+// kubernetesArgs are the CNI_ARGS that Kubernetes runtimes pass.
+type kubernetesArgs struct {
+	types.CommonArgs
+	K8S_POD_NAMESPACE          types.UnmarshallableString //nolint:revive // the name is the protocol
+	K8S_POD_NAME               types.UnmarshallableString //nolint:revive // the name is the protocol
+	K8S_POD_INFRA_CONTAINER_ID types.UnmarshallableString //nolint:revive // the name is the protocol
+	K8S_POD_UID                types.UnmarshallableString //nolint:revive // the name is the protocol
+}
+
+// begin reads the call and opens the store; unusable is the error code for a
+// store that can't be opened.
+func (p plugin) begin(args *skel.CmdArgs, unusable uint) (*call, error) {
+	n, config, ranges, err := parseConfig(args.StdinData)
+	if err != nil {
+		return nil, types.NewError(types.ErrInvalidNetworkConfig, err.Error(), "")
+	}
+	var k8s kubernetesArgs
+	if args.Args != "" {
+		if err := types.LoadArgs(args.Args, &k8s); err != nil {
+			return nil, types.NewError(types.ErrInvalidEnvironmentVariables, err.Error(), "")
+		}
+	}
+	store, err := p.open(config.DataDir)
+	if err != nil {
+		return nil, types.NewError(unusable, err.Error(), "")
+	}
+	return &call{Store: store, network: n, config: config, ranges: ranges, attachment: Attachment{
+		Network: n.Name, Container: args.ContainerID, Interface: args.IfName, Pod: string(k8s.K8S_POD_UID),
+	}}, nil
+}
+
+func (p plugin) add(args *skel.CmdArgs) error {
+	c, err := p.begin(args, types.ErrIOFailure)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	addresses, err := c.Attach(c.attachment, c.ranges)
+	if err != nil {
+		return coded(err, types.ErrTryAgainLater)
+	}
+	return types.PrintResult(c.result(addresses), c.network.CNIVersion)
+}
+
+func (p plugin) del(args *skel.CmdArgs) error {
+	c, err := p.begin(args, types.ErrIOFailure)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return coded(c.Detach(c.attachment), types.ErrTryAgainLater)
+}
+
+// check fails when the store doesn't know the attachment, or when the previous
+// result has other addresses in these ranges than the store.
+func (p plugin) check(args *skel.CmdArgs) error {
+	c, err := p.begin(args, types.ErrIOFailure)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	held, err := c.Held(c.attachment, c.ranges)
+	if err != nil {
+		return coded(err, types.ErrTryAgainLater)
+	}
+	if len(held) != len(c.ranges) {
+		return types.NewError(types.ErrUnknownContainer,
+			fmt.Sprintf("container %s has no address on %s", args.ContainerID, args.IfName), "")
+	}
+	return c.agrees(held)
+}
+
+// agrees compares the addresses with those of the previous result.
+func (c *call) agrees(held []netip.Addr) error {
+	if err := version.ParsePrevResult(&c.network.PluginConf); err != nil {
+		return types.NewError(types.ErrDecodingFailure, err.Error(), "")
+	}
+	if c.network.PrevResult == nil {
+		return types.NewError(types.ErrInvalidNetworkConfig, "CHECK needs the previous result", "")
+	}
+	previous, err := current.NewResultFromResult(c.network.PrevResult)
+	if err != nil {
+		return types.NewError(types.ErrDecodingFailure, err.Error(), "")
+	}
+	given := map[string]bool{}
+	for _, ip := range previous.IPs {
+		given[ip.Address.IP.String()] = true
+	}
+	for _, address := range held {
+		if !given[address.String()] {
+			return types.NewError(types.ErrInternal,
+				fmt.Sprintf("address %s is not in the previous result", address), "")
+		}
+	}
+	return nil
+}
+
+func (p plugin) gc(args *skel.CmdArgs) error {
+	c, err := p.begin(args, types.ErrIOFailure)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	valid := make([]Attachment, 0, len(c.network.ValidAttachments))
+	for _, a := range c.network.ValidAttachments {
+		valid = append(valid, Attachment{Container: a.ContainerID, Interface: a.IfName})
+	}
+	return coded(c.Collect(c.network.Name, valid), types.ErrTryAgainLater)
+}
+
+// status fails with code 50 when a new pod can't have an address. Running pods
+// keep theirs, so 51 is never right.
+func (p plugin) status(args *skel.CmdArgs) error {
+	c, err := p.begin(args, types.ErrPluginNotAvailable)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := c.Ready(c.ranges); err != nil {
+		return types.NewError(types.ErrPluginNotAvailable, err.Error(), "")
+	}
+	return nil
+}
+
+// coded gives an error its CNI code: exhausted, or else a failure of the store.
+func coded(err error, exhausted uint) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrExhausted):
+		return types.NewError(exhausted, err.Error(), "")
+	}
+	return types.NewError(types.ErrIOFailure, err.Error(), "")
+}
+
+func (c *call) result(addresses []netip.Addr) *current.Result {
+	result := &current.Result{CNIVersion: current.ImplementedSpecVersion, Routes: c.config.Routes}
+	if c.config.DNS != nil {
+		result.DNS = *c.config.DNS
+	}
+	for i, address := range addresses {
+		within := c.ranges[i]
+		result.IPs = append(result.IPs, &current.IPConfig{
+			Address: net.IPNet{
+				IP:   address.AsSlice(),
+				Mask: net.CIDRMask(within.Subnet.Bits(), address.BitLen()),
+			},
+			Gateway: within.Gateway.AsSlice(),
+		})
+	}
+	return result
+}
