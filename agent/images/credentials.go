@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -112,7 +113,7 @@ func secretKeyring(secrets []v1.Secret) (*keyring, error) {
 			})
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read pull secret %s/%s: %w", secret.Namespace, secret.Name, err)
+			return nil, fmt.Errorf("read pull secret %s: %w", path.Join(secret.Namespace, secret.Name), err)
 		}
 	}
 	return ring, nil
@@ -123,8 +124,8 @@ func secretKeyring(secrets []v1.Secret) (*keyring, error) {
 // effect at once.
 func nodeKeyring(paths []string) (*keyring, error) {
 	ring := &keyring{}
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
+	for _, file := range paths {
+		data, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -136,7 +137,7 @@ func nodeKeyring(paths []string) (*keyring, error) {
 			err = ring.add(config, nil)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read registry credentials of the node from %s: %w", path, err)
+			return nil, fmt.Errorf("read registry credentials of the node from %s: %w", file, err)
 		}
 		return ring, nil
 	}

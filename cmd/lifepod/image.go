@@ -1,0 +1,353 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/distribution/reference"
+	units "github.com/docker/go-units"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/agent/images"
+)
+
+// imageSession is a running runtime as the image commands need it.
+type imageSession struct {
+	Store *images.Store
+	// Endpoint is the runtime's socket, named in errors.
+	Endpoint string
+	// Load takes an archive in and returns the names of its images; nil if the
+	// runtime isn't containerd: CRI has no call for it.
+	Load func(ctx context.Context, archive io.Reader) ([]string, error)
+	// Close ends the session; the runtime is stopped if nobody else uses it.
+	Close func() error
+}
+
+// openImages connects to the runtime, and starts it where that is needed.
+type openImages func(ctx context.Context) (*imageSession, error)
+
+// newImageCommand is "lifepod image".
+func newImageCommand(open openImages) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "image",
+		Short: "List, pull, load and remove container images",
+		Args:  cobra.NoArgs,
+		RunE:  func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	command.AddCommand(
+		newImageListCommand(open),
+		newImagePullCommand(open),
+		newImageLoadCommand(open),
+		newImageRemoveCommand(open),
+	)
+	return command
+}
+
+// withImages opens a session for the time of one call.
+func withImages(ctx context.Context, open openImages, use func(*imageSession) error) error {
+	session, err := open(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(session), session.Close())
+}
+
+func newImageListCommand(open openImages) *cobra.Command {
+	var output string
+	command := &cobra.Command{
+		Use:     "ls",
+		Aliases: []string{"list"},
+		Short:   "List the images that the runtime holds",
+		Args:    cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if output != "" && output != "json" && output != "wide" {
+				return fmt.Errorf("unknown output %q: want json or wide", output)
+			}
+			return withImages(command.Context(), open, func(session *imageSession) error {
+				all, err := session.Store.List(command.Context())
+				if err != nil {
+					return err
+				}
+				return printImages(command.OutOrStdout(), all, output)
+			})
+		},
+	}
+	command.Flags().StringVarP(&output, "output", "o", "", "json or wide instead of the short table")
+	return command
+}
+
+func printImages(out io.Writer, all []images.Image, output string) error {
+	if output == "json" {
+		return printImagesJSON(out, all)
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	header := "IMAGE\tTAG\tIMAGE ID\tSIZE"
+	if output == "wide" {
+		header += "\tDIGEST\tUSER\tPINNED"
+	}
+	fmt.Fprintln(table, header)
+	for _, image := range all {
+		for _, name := range imageNames(image) {
+			row := []string{name.repository, name.tag, shortID(image.ID), units.HumanSizeWithPrecision(float64(image.SizeBytes), 3)}
+			if output == "wide" {
+				row = append(row, imageDigest(image), imageUser(image), fmt.Sprint(image.Pinned))
+			}
+			fmt.Fprintln(table, strings.Join(row, "\t"))
+		}
+	}
+	return table.Flush()
+}
+
+// printImagesJSON uses the names of CRI's own fields.
+func printImagesJSON(out io.Writer, all []images.Image) error {
+	type row struct {
+		ID          string   `json:"id"`
+		RepoTags    []string `json:"repoTags"`
+		RepoDigests []string `json:"repoDigests"`
+		Size        int64    `json:"size"`
+		UID         *int64   `json:"uid,omitempty"`
+		Username    string   `json:"username,omitempty"`
+		Pinned      bool     `json:"pinned"`
+	}
+	list := struct {
+		Images []row `json:"images"`
+	}{Images: []row{}}
+	for _, image := range all {
+		list.Images = append(list.Images, row{
+			ID: image.ID, RepoTags: image.Tags, RepoDigests: image.Digests, Size: image.SizeBytes,
+			UID: image.UID, Username: image.Username, Pinned: image.Pinned,
+		})
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(list)
+}
+
+type imageName struct{ repository, tag string }
+
+// imageNames has one entry per tag, or one for an image that has none.
+func imageNames(image images.Image) []imageName {
+	var names []imageName
+	for _, tag := range image.Tags {
+		named, err := reference.ParseNormalizedNamed(tag)
+		if err != nil {
+			names = append(names, imageName{tag, "<none>"})
+			continue
+		}
+		names = append(names, imageName{named.Name(), strings.TrimPrefix(tag, named.Name()+":")})
+	}
+	if len(names) > 0 {
+		return names
+	}
+	repository := "<none>"
+	if len(image.Digests) > 0 {
+		repository, _, _ = strings.Cut(image.Digests[0], "@")
+	}
+	return []imageName{{repository, "<none>"}}
+}
+
+func shortID(id string) string {
+	id = strings.TrimPrefix(id, "sha256:")
+	return id[:min(len(id), 13)]
+}
+
+func imageDigest(image images.Image) string {
+	if len(image.Digests) == 0 {
+		return "<none>"
+	}
+	_, digest, _ := strings.Cut(image.Digests[0], "@")
+	return digest
+}
+
+func imageUser(image images.Image) string {
+	switch {
+	case image.UID != nil:
+		return fmt.Sprint(*image.UID)
+	case image.Username != "":
+		return image.Username
+	default:
+		return "0"
+	}
+}
+
+func newImagePullCommand(open openImages) *cobra.Command {
+	var secretFile string
+	command := &cobra.Command{
+		Use:   "pull IMAGE",
+		Short: "Pull an image from its registry",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			request, err := pullRequest(args[0], secretFile)
+			if err != nil {
+				return err
+			}
+			return withImages(command.Context(), open, func(session *imageSession) error {
+				return pullImage(command, session, request)
+			})
+		},
+	}
+	command.Flags().StringVar(&secretFile, "secret-file", "", "registry credentials: a docker config.json, tried before those of the node")
+	return command
+}
+
+func pullRequest(image, secretFile string) (images.PullRequest, error) {
+	name, err := images.Normalize(image)
+	if err != nil {
+		return images.PullRequest{}, err
+	}
+	request := images.PullRequest{Image: name}
+	if secretFile == "" {
+		return request, nil
+	}
+	config, err := os.ReadFile(secretFile)
+	if err != nil {
+		return images.PullRequest{}, fmt.Errorf("read --secret-file: %w", err)
+	}
+	secret := v1.Secret{Type: v1.SecretTypeDockerConfigJson, Data: map[string][]byte{v1.DockerConfigJsonKey: config}}
+	secret.Name = secretFile
+	request.Secrets = []v1.Secret{secret}
+	return request, nil
+}
+
+func pullImage(command *cobra.Command, session *imageSession, request images.PullRequest) error {
+	line := newProgressLine(command.ErrOrStderr(), request.Image)
+	request.Progress = line.report
+	pulled, err := session.Store.Pull(command.Context(), request)
+	line.finish()
+	var failed *images.PullError
+	if errors.As(err, &failed) {
+		return fmt.Errorf("pull image %q: %w", request.Image, err)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(command.OutOrStdout(), pulled.Ref)
+	return nil
+}
+
+// progressLine shows how far a pull is: on a terminal one line that is drawn
+// anew each time, elsewhere a line every few seconds.
+type progressLine struct {
+	out      io.Writer
+	image    string
+	terminal bool
+	// shown is the elapsed time of the last line, 0 before the first.
+	shown time.Duration
+}
+
+const (
+	quietStart   = time.Second
+	plainSpacing = 5 * time.Second
+)
+
+func newProgressLine(out io.Writer, image string) *progressLine {
+	file, isFile := out.(*os.File)
+	return &progressLine{out: out, image: image, terminal: isFile && term.IsTerminal(int(file.Fd()))}
+}
+
+func (l *progressLine) report(p images.Progress) {
+	if p.Elapsed < quietStart {
+		return
+	}
+	text := fmt.Sprintf("pulling %s: %s", l.image, describeProgress(p))
+	switch {
+	case l.terminal:
+		fmt.Fprintf(l.out, "\r\x1b[K%s", text)
+	case l.shown == 0 || p.Elapsed-l.shown >= plainSpacing:
+		fmt.Fprintln(l.out, text)
+	default:
+		return
+	}
+	l.shown = p.Elapsed
+}
+
+// finish takes the redrawn line away.
+func (l *progressLine) finish() {
+	if l.terminal && l.shown > 0 {
+		fmt.Fprint(l.out, "\r\x1b[K")
+	}
+}
+
+func describeProgress(p images.Progress) string {
+	elapsed := p.Elapsed.Round(time.Second).String()
+	switch {
+	case p.TotalBytes == 0:
+		return elapsed
+	case p.DoneBytes == p.TotalBytes:
+		return fmt.Sprintf("%s arrived, unpacking, %s", units.HumanSize(float64(p.TotalBytes)), elapsed)
+	default:
+		return fmt.Sprintf("%s of %s (%d%%), %s", units.HumanSize(float64(p.DoneBytes)),
+			units.HumanSize(float64(p.TotalBytes)), p.DoneBytes*100/p.TotalBytes, elapsed)
+	}
+}
+
+func newImageLoadCommand(open openImages) *cobra.Command {
+	return &cobra.Command{
+		Use:   "load FILE|-",
+		Short: "Load images from an archive (docker save, or OCI layout)",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			archive, err := openArchive(command, args[0])
+			if err != nil {
+				return err
+			}
+			defer archive.Close()
+			return withImages(command.Context(), open, func(session *imageSession) error {
+				if session.Load == nil {
+					return fmt.Errorf("load images: the runtime at %s is not containerd, and CRI has no call to load an archive: use the runtime's own tool", session.Endpoint)
+				}
+				names, err := session.Load(command.Context(), archive)
+				if err != nil {
+					return fmt.Errorf("load images from %s: %w", args[0], err)
+				}
+				for _, name := range names {
+					fmt.Fprintln(command.OutOrStdout(), name)
+				}
+				return nil
+			})
+		},
+	}
+}
+
+// openArchive is asked for before the runtime is, so that a mistyped name
+// starts nothing.
+func openArchive(command *cobra.Command, name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(command.InOrStdin()), nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("load images: %w", err)
+	}
+	return file, nil
+}
+
+func newImageRemoveCommand(open openImages) *cobra.Command {
+	return &cobra.Command{
+		Use:   "rm IMAGE...",
+		Short: "Remove images, with all their names",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			return withImages(command.Context(), open, func(session *imageSession) error {
+				var failures []error
+				for _, image := range args {
+					if err := session.Store.Remove(command.Context(), image); err != nil {
+						failures = append(failures, err)
+						continue
+					}
+					fmt.Fprintln(command.OutOrStdout(), image)
+				}
+				return errors.Join(failures...)
+			})
+		},
+	}
+}
