@@ -1,0 +1,96 @@
+package leftovers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/opencontainers/cgroups"
+	"golang.org/x/sys/unix"
+)
+
+// findCgroups looks for the parent cgroup in the one hierarchy of cgroup v2, or
+// in each of v1 and in v2's beside them.
+func (s system) findCgroups(place Place) ([]Leftover, error) {
+	parent := filepath.Join("/", place.CgroupParent)
+	if parent == "/" {
+		return nil, nil
+	}
+	hierarchies, err := s.hierarchies()
+	if err != nil {
+		return nil, fmt.Errorf("find cgroups: %w", err)
+	}
+	var found []Leftover
+	for _, hierarchy := range hierarchies {
+		path := hierarchy + parent
+		if _, err := os.Stat(path); err != nil {
+			continue
+		}
+		found = append(found, Leftover{Kind: Cgroup, Name: path, Detail: describeCgroup(path)})
+	}
+	return found, nil
+}
+
+func (s system) hierarchies() ([]string, error) {
+	if _, err := os.Stat(filepath.Join(s.cgroup, "cgroup.controllers")); err == nil {
+		return []string{s.cgroup}, nil
+	}
+	entries, err := os.ReadDir(s.cgroup)
+	if err != nil {
+		return nil, err
+	}
+	var folders []string
+	for _, entry := range entries {
+		// The symbolic links are second names, like cpu for cpu,cpuacct.
+		if entry.IsDir() {
+			folders = append(folders, filepath.Join(s.cgroup, entry.Name()))
+		}
+	}
+	return folders, nil
+}
+
+func describeCgroup(path string) string {
+	below, processes := -1, 0
+	_ = filepath.WalkDir(path, func(folder string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return nil
+		}
+		below++
+		pids, _ := cgroups.GetPids(folder)
+		processes += len(pids)
+		return nil
+	})
+	return fmt.Sprintf("%d cgroups below it, %d processes", below, processes)
+}
+
+// sweepCgroup kills what is in it until nothing is, then removes the tree.
+func sweepCgroup(ctx context.Context, path string) error {
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		pids, err := cgroups.GetAllPids(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if len(pids) == 0 {
+			return cgroups.RemovePath(path)
+		}
+		for _, pid := range pids {
+			if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+				return fmt.Errorf("kill process %d: %w", pid, err)
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return fmt.Errorf("processes %v don't end: %w", pids, ctx.Err())
+		}
+	}
+}

@@ -1,0 +1,55 @@
+// Package leftovers finds and sweeps up what a lifepod that was killed left
+// running, mounted or created on the machine: processes, mounts, network
+// namespaces, the bridge, cgroups and pod folders of one state folder.
+//
+// A thing counts as left over because of where it lies, not because of who made
+// it. So neither call may be made while a lifepod uses the same root: whoever
+// calls Sweep holds the root's lock.
+package leftovers
+
+// Place is where one lifepod keeps its things; an empty field is not searched.
+type Place struct {
+	// Root is the state folder and RunDir the folder of the sockets.
+	Root, RunDir string
+	// CgroupParent is the cgroup above all pods, as a path below the cgroup
+	// file system ("lifepod" or "/lifepod.slice"). It must belong to this root
+	// alone.
+	CgroupParent string
+	// Bridge is the network interface that the pods are connected to.
+	Bridge string
+}
+
+// Kind of a leftover, in words.
+type Kind string
+
+// The kinds, in the order in which they are swept: nothing is pulled from
+// under something that still uses it.
+const (
+	Process          Kind = "process"
+	Cgroup           Kind = "cgroup"
+	Mount            Kind = "mount"
+	NetworkNamespace Kind = "network namespace"
+	Bridge           Kind = "bridge"
+	PodFolder        Kind = "pod folder"
+)
+
+// Leftover is one thing that was left behind.
+type Leftover struct {
+	Kind Kind `json:"kind"`
+	// Name is a path, an interface's name, or a process's PID.
+	Name string `json:"name"`
+	// Detail says more to a reader: a command line, a count.
+	Detail string `json:"detail,omitempty"`
+
+	// process is set for a Process.
+	process identity
+}
+
+// String is one line for a log.
+func (l Leftover) String() string {
+	text := string(l.Kind) + " " + l.Name
+	if l.Detail != "" {
+		text += " (" + l.Detail + ")"
+	}
+	return text
+}

@@ -1,0 +1,73 @@
+package leftovers
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+)
+
+// system is where the kernel shows its things; tests put folders in its place.
+type system struct {
+	proc   string
+	cgroup string
+	// namedNetworks are the folders in which network namespaces get a name.
+	namedNetworks []string
+}
+
+func host() system {
+	return system{
+		proc:          "/proc",
+		cgroup:        "/sys/fs/cgroup",
+		namedNetworks: []string{"/run/netns"},
+	}
+}
+
+// Find lists what was left behind, in the order in which it is to be swept.
+// Without root it sees less: other users' processes keep their programs to
+// themselves. The list is valid even if there is an error.
+func Find(place Place) ([]Leftover, error) {
+	return host().find(place.resolved())
+}
+
+func (s system) find(place Place) ([]Leftover, error) {
+	var all []Leftover
+	var failures []error
+	collect := func(found []Leftover, err error) {
+		all = append(all, found...)
+		failures = append(failures, err)
+	}
+	processes, err := s.findProcesses(place)
+	collect(processes, err)
+	collect(s.findCgroups(place))
+	collect(findMounts(place))
+	collect(s.findNetworks(place, processes))
+	collect(findBridge(place))
+	collect(findPodFolders(place))
+	return all, errors.Join(failures...)
+}
+
+// resolved is the place with symbolic links resolved, as the kernel shows paths.
+func (p Place) resolved() Place {
+	p.Root, p.RunDir = resolve(p.Root), resolve(p.RunDir)
+	return p
+}
+
+func resolve(path string) string {
+	if path == "" {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return filepath.Clean(path)
+}
+
+// holds tells whether a path lies in one of the place's folders.
+func (p Place) holds(path string) bool {
+	return below(path, p.Root) || below(path, p.RunDir)
+}
+
+// below tells whether path lies within folder; the folder itself doesn't.
+func below(path, folder string) bool {
+	return folder != "" && folder != "/" && strings.HasPrefix(path, folder+"/")
+}

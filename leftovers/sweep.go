@@ -1,0 +1,108 @@
+package leftovers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// patience is how long a killed process may take to end.
+const patience = 10 * time.Second
+
+// Sweep removes what Find listed, in that order. It goes on after a failure, so
+// that as little as possible stays; the error names everything that does. The
+// caller holds the root's lock.
+func Sweep(ctx context.Context, found []Leftover) error {
+	var failures []error
+	for _, leftover := range found {
+		if err := sweepOne(ctx, leftover); err != nil {
+			failures = append(failures, fmt.Errorf("sweep %s %s: %w", leftover.Kind, leftover.Name, err))
+		}
+	}
+	return errors.Join(failures...)
+}
+
+func sweepOne(ctx context.Context, leftover Leftover) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	switch leftover.Kind {
+	case Process:
+		return sweepProcess(ctx, leftover.process)
+	case Cgroup:
+		return sweepCgroup(ctx, leftover.Name)
+	case Mount:
+		return unmount(leftover.Name)
+	case NetworkNamespace:
+		return sweepNetwork(leftover.Name)
+	case Bridge:
+		return sweepBridge(leftover.Name)
+	case PodFolder:
+		return sweepPodFolder(leftover.Name)
+	default:
+		return errors.New("not a kind of leftover")
+	}
+}
+
+// sweepProcess kills the process and waits for its end. KILL is no harm to
+// containerd, whose database survives it, and needs no waiting for its consent.
+func sweepProcess(ctx context.Context, id identity) error {
+	fd, err := unix.PidfdOpen(id.pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	// Only now that the descriptor pins the process is it certain that the PID
+	// still means the one that was found.
+	if now, alive := host().identify(id.pid); !alive || now != id {
+		return nil
+	}
+	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return err
+	}
+	return awaitEnd(ctx, fd)
+}
+
+// awaitEnd polls in short turns because a poll can't be cancelled.
+func awaitEnd(ctx context.Context, pidfd int) error {
+	const turn = 50 * time.Millisecond
+	for {
+		ended, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, int(turn.Milliseconds()))
+		if ended > 0 {
+			return nil
+		}
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("killed, but doesn't end: %w", ctx.Err())
+		}
+	}
+}
+
+// unmount detaches, so that a reader still in there doesn't hold it up.
+func unmount(path string) error {
+	err := unix.Unmount(path, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	return err
+}
+
+// sweepNetwork takes the name away; the namespace goes with its last process.
+func sweepNetwork(path string) error {
+	if err := unmount(path); err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
