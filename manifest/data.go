@@ -1,0 +1,66 @@
+package manifest
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// dataInput is a ConfigMap or a Secret, and where it comes from.
+type dataInput struct {
+	object    *object
+	configMap *v1.ConfigMap // one of the two
+	secret    *v1.Secret
+	meta      *metav1.ObjectMeta
+	keys      []string // sorted, of all its data
+	textKeys  []string // sorted, of the data that a variable can take
+}
+
+func (in *input) readData(o *object) []*Error {
+	d := &dataInput{object: o}
+	in.data = append(in.data, d)
+	if o.kind == "Secret" {
+		d.secret = &v1.Secret{}
+		d.meta = &d.secret.ObjectMeta
+		return o.decode(d.secret)
+	}
+	d.configMap = &v1.ConfigMap{}
+	d.meta = &d.configMap.ObjectMeta
+	return o.decode(d.configMap)
+}
+
+// dataKey is what no two objects may share.
+type dataKey struct{ kind, namespace, name string }
+
+// admitData completes and checks the ConfigMaps and Secrets, namespace being that of the Pod.
+func (in *input) admitData(namespace string) {
+	for _, d := range in.data {
+		fillMetadata(d.meta, namespace, in.options.Now)
+		in.errs = append(in.errs, d.object.fieldErrors(d.admit())...)
+		key := dataKey{d.object.kind, d.meta.Namespace, d.meta.Name}
+		if other := in.index[key]; other != nil && d.meta.Name != "" {
+			in.errs = append(in.errs, d.object.errorf("metadata.name", "one of each name", "there is another %s %q in %s", key.kind, key.name, other.object.place()))
+		}
+		in.index[key] = d
+	}
+}
+
+func (d *dataInput) admit() field.ErrorList {
+	if d.secret != nil {
+		errs := admitSecret(d.secret)
+		d.keys = sortedKeys(d.secret.Data)
+		d.textKeys = d.keys
+		return errs
+	}
+	errs := admitConfigMap(d.configMap)
+	d.textKeys = sortedKeys(d.configMap.Data)
+	d.keys = slices.Sorted(slices.Values(append(sortedKeys(d.configMap.BinaryData), d.textKeys...)))
+	return errs
+}
+
+// find gives the ConfigMap or Secret of a name, nil if there is none.
+func (in *input) find(kind, namespace, name string) *dataInput {
+	return in.index[dataKey{kind, namespace, name}]
+}

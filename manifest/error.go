@@ -1,0 +1,81 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Error is one thing that is wrong with the input, and where. Read returns the first in the order of
+// the input; the others found with it are in Also.
+type Error struct {
+	// File is the Name of the Source. Empty if the problem lies in no particular file.
+	File string
+	// Line is the 1-based line of the file, 0 if unknown.
+	Line int
+	// Document counts the file's non-empty documents from 1; 0 if the file has only one.
+	Document int
+	// Field is the path below the document, as Kubernetes writes it: spec.containers[0].image.
+	Field string
+	// Problem is what is wrong.
+	Problem string
+	// Want is what would be right, empty if Problem says it already.
+	Want string
+	// Also are further errors, none of which has an Also of its own.
+	Also []*Error
+}
+
+// Error gives a line for the error itself and one more for each of Also.
+func (e *Error) Error() string {
+	lines := []string{e.line()}
+	for _, also := range e.Also {
+		lines = append(lines, "also: "+also.line())
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (e *Error) line() string {
+	var parts []string
+	if e.File != "" && e.Line > 0 {
+		parts = append(parts, fmt.Sprintf("%s:%d", e.File, e.Line))
+	} else if e.File != "" {
+		parts = append(parts, e.File)
+	}
+	if e.Document > 0 {
+		parts = append(parts, fmt.Sprintf("document %d", e.Document))
+	}
+	if e.Field != "" {
+		parts = append(parts, e.Field)
+	}
+	problem := e.Problem
+	if e.Want != "" {
+		problem += "; " + e.Want
+	}
+	return strings.Join(append(parts, problem), ": ")
+}
+
+// maxErrors is how many errors are told at once: enough to mend a manifest in one go, few enough to be read.
+const maxErrors = 20
+
+// join makes one error of many, nil of none. Of several errors on one field only the first is kept, as
+// the later ones are mostly its consequences.
+func join(errs []*Error) error {
+	var kept []*Error
+	for _, e := range errs {
+		same := func(k *Error) bool {
+			return e.Field != "" && k.File == e.File && k.Document == e.Document && k.Field == e.Field
+		}
+		if !slices.ContainsFunc(kept, same) {
+			kept = append(kept, e)
+		}
+		if len(kept) == maxErrors {
+			break
+		}
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	first := *kept[0]
+	first.Also = kept[1:]
+	return &first
+}

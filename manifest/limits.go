@@ -1,0 +1,105 @@
+package manifest
+
+import (
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// What a document may grow to once its aliases are written out, and how deep it may go. A Pod is far
+// below all three; a document made to exhaust memory is above one of them.
+const (
+	maxNodes        = 300_000
+	maxScalarBytes  = 2 * maxDocumentBytes
+	maxNestingDepth = 100
+)
+
+// size is what a node amounts to with its aliases written out.
+type size struct{ nodes, bytes int }
+
+// measure walks the nodes of a document once, aliases not followed but counted.
+type measure struct {
+	document *document
+	sizes    map[*yaml.Node]size // of what has an anchor and is complete
+	errs     []*Error            // duplicate keys
+}
+
+// checkNodes refuses documents that are too large, too deep or have a key twice in one mapping.
+func checkNodes(d *document, root *yaml.Node) []*Error {
+	m := &measure{document: d, sizes: map[*yaml.Node]size{}}
+	if _, err := m.walk(root, nil, 0); err != nil {
+		return []*Error{err}
+	}
+	return m.errs
+}
+
+func (m *measure) walk(n *yaml.Node, path *field.Path, depth int) (size, *Error) {
+	if depth > maxNestingDepth {
+		return size{}, m.document.errorf(n.Line, "a manifest", "the document is nested deeper than %d levels", maxNestingDepth)
+	}
+	total := size{nodes: 1, bytes: len(n.Value)}
+	if n.Kind == yaml.AliasNode {
+		aliased, complete := m.sizes[n.Alias]
+		if !complete {
+			return size{}, m.document.errorf(n.Line, "an alias of something that ends before it", "the alias *%s stands inside the node that it names", n.Value)
+		}
+		total = aliased
+	}
+	seen := map[string]int{}
+	for i, child := range n.Content {
+		below := path
+		switch {
+		case n.Kind == yaml.MappingNode && i%2 == 0:
+			m.duplicate(seen, child, childPath(path, child.Value))
+		case n.Kind == yaml.MappingNode:
+			below = childPath(path, n.Content[i-1].Value)
+		case n.Kind == yaml.SequenceNode:
+			below = indexPath(path, i)
+		}
+		s, err := m.walk(child, below, depth+1)
+		if err != nil {
+			return size{}, err
+		}
+		total.nodes += s.nodes
+		total.bytes += s.bytes
+		if total.nodes > maxNodes || total.bytes > maxScalarBytes {
+			return size{}, m.document.errorf(n.Line, "a manifest", "the document is too large: more than %d nodes or %d bytes once its aliases are written out", maxNodes, maxScalarBytes)
+		}
+	}
+	if n.Anchor != "" {
+		m.sizes[n] = total
+	}
+	return total, nil
+}
+
+// duplicate notes a key that its mapping has already. Kubernetes would take the last one; what the
+// author meant is unknown.
+func (m *measure) duplicate(seen map[string]int, key *yaml.Node, path *field.Path) {
+	if key.Kind != yaml.ScalarNode {
+		return
+	}
+	if first, ok := seen[key.Value]; ok {
+		e := m.document.errorf(key.Line, "", "the key is there twice, first on line %d", first+m.document.line-1)
+		e.Field = path.String()
+		e.Want = fmt.Sprintf("one %s", key.Value)
+		m.errs = append(m.errs, e)
+		return
+	}
+	seen[key.Value] = key.Line
+}
+
+// childPath is path.Child that takes no path as the top, and quotes names that are no identifiers.
+func childPath(path *field.Path, name string) *field.Path {
+	if path == nil {
+		return field.NewPath(name)
+	}
+	return path.Child(name)
+}
+
+func indexPath(path *field.Path, i int) *field.Path {
+	if path == nil {
+		return field.NewPath("").Index(i)
+	}
+	return path.Index(i)
+}

@@ -1,0 +1,140 @@
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	kjson "sigs.k8s.io/json"
+)
+
+// object is one API object of a document: the document itself, or an item of the list that it is.
+type object struct {
+	document *parsed
+	prefix   string // of fields, "items[2]." for an item of a list
+	kind     string
+	value    map[string]any
+}
+
+// lists are the kinds that hold other objects, and the kind of an item that doesn't say its own.
+var lists = map[string]string{"List": "", "PodList": "Pod", "ConfigMapList": "ConfigMap", "SecretList": "Secret"}
+
+// wantObjects is what lifepod run takes.
+const wantObjects = "lifepod run takes one Pod and the ConfigMaps and Secrets that it uses"
+
+// objects takes a document apart into the objects of it, each known to be of a kind that is read.
+func objects(p *parsed) ([]*object, []*Error) {
+	whole := &object{document: p, value: p.value}
+	whole.kind, _ = p.value["kind"].(string)
+	itemKind, isList := lists[whole.kind]
+	if !isList {
+		return identified([]*object{whole})
+	}
+	items, ok := p.value["items"].([]any)
+	if !ok && p.value["items"] != nil {
+		return nil, []*Error{whole.errorf("items", "a list of objects", "is %s", describe(p.value["items"]))}
+	}
+	var found []*object
+	for i, item := range items {
+		prefix := fmt.Sprintf("items[%d]", i)
+		value, ok := item.(map[string]any)
+		if !ok {
+			return nil, []*Error{whole.errorf(prefix, "an object", "is %s", describe(item))}
+		}
+		if itemKind != "" && value["kind"] == nil && value["apiVersion"] == nil {
+			value["kind"], value["apiVersion"] = itemKind, "v1"
+		}
+		o := &object{document: p, prefix: prefix + ".", value: value}
+		o.kind, _ = value["kind"].(string)
+		found = append(found, o)
+	}
+	return identified(found)
+}
+
+// identified checks apiVersion and kind.
+func identified(found []*object) ([]*object, []*Error) {
+	var errs []*Error
+	for _, o := range found {
+		if err := o.identify(); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return found, errs
+}
+
+func (o *object) identify() *Error {
+	if o.value["kind"] == nil {
+		return o.errorf("kind", "kind: Pod, ConfigMap or Secret", "missing")
+	}
+	if o.kind == "" {
+		return o.errorf("kind", "Pod, ConfigMap or Secret", "is %s", describe(o.value["kind"]))
+	}
+	switch o.kind {
+	case "Pod", "ConfigMap", "Secret":
+		if o.value["apiVersion"] == nil {
+			return o.errorf("apiVersion", "apiVersion: v1", "missing")
+		}
+		if version, _ := o.value["apiVersion"].(string); version != "v1" {
+			return o.errorf("apiVersion", "v1", "a %s has no version %v", o.kind, o.value["apiVersion"])
+		}
+		return nil
+	case "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController":
+		return o.errorf("kind", wantObjects+": make a Pod of what stands below spec.template", "a %s cannot be run", o.kind)
+	case "CronJob":
+		return o.errorf("kind", wantObjects+": make a Pod of what stands below spec.jobTemplate.spec.template", "a CronJob cannot be run")
+	case "Service":
+		return o.errorf("kind", wantObjects+"; its flag -p publishes ports of the Pod", "a Service cannot be run")
+	}
+	if near := nearest(o.kind, []string{"Pod", "ConfigMap", "Secret"}); near != "" {
+		return o.errorf("kind", "did you mean "+near+"?", "unknown kind %s", o.kind)
+	}
+	return o.errorf("kind", wantObjects, "a %s cannot be run", o.kind)
+}
+
+// errorf is an error about a field of the object.
+func (o *object) errorf(field, want, format string, args ...any) *Error {
+	field = strings.TrimSuffix(o.prefix+field, ".")
+	return &Error{
+		File: o.document.file, Document: o.document.number, Line: o.document.lineOf(field),
+		Field: field, Problem: fmt.Sprintf(format, args...), Want: want,
+	}
+}
+
+// warning is a line for the user about a field of the object.
+func (o *object) warning(field, format string, args ...any) string {
+	return o.errorf(field, "", format, args...).line()
+}
+
+// place is the file and line of the object, for messages about another.
+func (o *object) place() string {
+	if line := o.document.lineOf(o.prefix + "kind"); line > 0 {
+		return fmt.Sprintf("%s:%d", o.document.file, line)
+	}
+	return o.document.file
+}
+
+// decode reads the object into its Go type. What the type doesn't have is an error.
+func (o *object) decode(into any) []*Error {
+	if errs := o.check(into); errs != nil {
+		return errs
+	}
+	text, err := json.Marshal(o.value)
+	if err != nil {
+		return []*Error{o.errorf("", "", "the object cannot be read: %v", err)}
+	}
+	strict, err := kjson.UnmarshalStrict(text, into)
+	if err != nil {
+		strict = append([]error{err}, strict...)
+	}
+	var errs []*Error
+	for _, err := range strict {
+		errs = append(errs, o.errorf("", "", "%v", err))
+	}
+	return errs
+}
+
+// mapping gives the mapping below a key, nil if there is none.
+func mapping(value map[string]any, key string) map[string]any {
+	m, _ := value[key].(map[string]any)
+	return m
+}
