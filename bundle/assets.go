@@ -1,0 +1,49 @@
+package bundle
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/lifepod/lifepod/bundle/manifest"
+)
+
+// The whole folder is embedded, so that the module also compiles when the
+// assets were not built: then there is only the README.
+//
+//go:embed all:assets
+var embedded embed.FS
+
+// ErrNotBuilt is returned by [Unpack] and [Open] in a binary that was
+// compiled without the assets of bundle/build.
+var ErrNotBuilt = errors.New("this lifepod was built without its runtime: build with `make build`, or use --runtime-endpoint")
+
+// archive is the runtime in its packed form.
+type archive struct {
+	manifest   manifest.Manifest
+	compressed []byte
+}
+
+// carried is the archive inside this binary.
+func carried() (archive, error) {
+	text, err := embedded.ReadFile("assets/" + manifest.Name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return archive{}, ErrNotBuilt
+	}
+	if err != nil {
+		return archive{}, fmt.Errorf("read the carried runtime: %w", err)
+	}
+	m, err := manifest.Parse(text)
+	if err != nil {
+		return archive{}, fmt.Errorf("read the carried runtime: %w", err)
+	}
+	compressed, err := embedded.ReadFile("assets/" + manifest.ArchiveName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return archive{}, ErrNotBuilt
+	}
+	if err != nil {
+		return archive{}, fmt.Errorf("read the carried runtime: %w", err)
+	}
+	return archive{manifest: m, compressed: compressed}, nil
+}

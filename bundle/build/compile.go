@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// ownModule is the module of bundle/runtime.
+const ownModule = "github.com/lifepod/lifepod/bundle/runtime"
+
+// binary is a Go program of the bundle.
+type binary struct {
+	pkg string
+	// out is the path below the work folder.
+	out     string
+	tags    string
+	ldflags string
+	// cgo programs are linked statically, so that one build runs on any
+	// distribution.
+	cgo bool
+}
+
+// containerdTags leave out what lifepod never uses; CRI and the overlayfs and
+// native snapshotters stay.
+const containerdTags = "no_btrfs no_devmapper no_zfs no_tracing osusergo netgo"
+
+func binaries(containerdVersion string) []binary {
+	const containerd = "github.com/containerd/containerd/v2"
+	const plugins = "github.com/containernetworking/plugins/plugins"
+	version := "-X " + containerd + "/version.Version=" + containerdVersion
+	return []binary{
+		{pkg: containerd + "/cmd/containerd", out: "bin/containerd", tags: containerdTags, ldflags: version},
+		{pkg: containerd + "/cmd/containerd-shim-runc-v2", out: "bin/containerd-shim-runc-v2", tags: containerdTags, ldflags: version},
+		{pkg: "github.com/opencontainers/runc", out: "bin/runc", tags: "seccomp osusergo netgo", cgo: true},
+		{pkg: plugins + "/main/bridge", out: "cni/bridge"},
+		{pkg: plugins + "/main/loopback", out: "cni/loopback"},
+		{pkg: plugins + "/meta/portmap", out: "cni/portmap"},
+		{pkg: ownModule + "/cmd/lifepod-ipam", out: "cni/lifepod-ipam"},
+		{pkg: ownModule + "/cmd/toolbox", out: "toolbox"},
+	}
+}
+
+// compile builds every program into the work folder.
+func (t tree) compile(ctx context.Context) error {
+	version, err := output(ctx, t.module(), "go", "list", "-m", "-f", "{{.Version}}", "github.com/containerd/containerd/v2")
+	if err != nil {
+		return err
+	}
+	for _, dir := range append([]string{"pause"}, packed...) {
+		if err := os.RemoveAll(filepath.Join(t.work(), dir)); err != nil {
+			return err
+		}
+	}
+	for _, b := range binaries(strings.TrimSpace(string(version))) {
+		if rel, ok := strings.CutPrefix(b.pkg, ownModule); ok {
+			if _, err := os.Stat(filepath.Join(t.module(), rel)); err != nil {
+				continue
+			}
+		}
+		if err := t.compileGo(ctx, b); err != nil {
+			return err
+		}
+	}
+	return t.compilePause(ctx)
+}
+
+func (t tree) compileGo(ctx context.Context, b binary) error {
+	ldflags, cgo := "-s -w "+b.ldflags, "CGO_ENABLED=0"
+	if b.cgo {
+		ldflags, cgo = ldflags+" -extldflags -static", "CGO_ENABLED=1"
+	}
+	out := filepath.Join(t.work(), b.out)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
+		"-tags", b.tags, "-ldflags", ldflags, "-o", out, b.pkg)
+	cmd.Env = append(os.Environ(), cgo)
+	return execute(cmd, t.module(), "build "+b.pkg)
+}
+
+// compilePause builds the first process of each sandbox. Many run at once, so
+// it is C without a library; pause.c says why, cflags how.
+func (t tree) compilePause(ctx context.Context) error {
+	cc := os.Getenv("CC")
+	if cc == "" {
+		cc = "gcc"
+	}
+	out := filepath.Join(t.work(), "pause")
+	cmd := exec.CommandContext(ctx, cc, "@cflags", "-o", out, "pause.c")
+	return execute(cmd, filepath.Join(t.module(), "pause"), "build pause")
+}
+
+// execute runs cmd in dir; its output is part of the error.
+func execute(cmd *exec.Cmd, dir, what string) error {
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", what, err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+func output(ctx context.Context, dir string, name string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			return nil, fmt.Errorf("%s: %w\n%s", cmd, err, bytes.TrimSpace(exit.Stderr))
+		}
+		return nil, fmt.Errorf("%s: %w", cmd, err)
+	}
+	return out, nil
+}

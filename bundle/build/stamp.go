@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// stamp is a digest of all that decides what the assets contain: the module
+// with its sources, this builder, and the tool chain.
+func (t tree) stamp(ctx context.Context) (string, error) {
+	h := sha256.New()
+	for _, dir := range []string{t.module(), filepath.Join(t.root, "bundle", "build")} {
+		if err := hashTree(h, t.root, dir); err != nil {
+			return "", fmt.Errorf("stamp %s: %w", dir, err)
+		}
+	}
+	toolchain, err := output(ctx, t.module(), "go", "env", "GOVERSION", "GOOS", "GOARCH", "CC")
+	if err != nil {
+		return "", err
+	}
+	h.Write(toolchain)
+	return fmt.Sprintf("%x\n", h.Sum(nil)), nil
+}
+
+func hashTree(h hash.Hash, root, dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		fmt.Fprintf(h, "%s\n", name)
+		_, err = io.Copy(h, f)
+		return err
+	})
+}
+
+// upToDate says whether the assets were made from what stamp describes.
+func (t tree) upToDate(stamp string) bool {
+	have, err := os.ReadFile(t.stampFile())
+	if err != nil || string(have) != stamp {
+		return false
+	}
+	for _, name := range []string{archiveName, manifestName} {
+		if _, err := os.Stat(filepath.Join(t.assets(), name)); err != nil {
+			return false
+		}
+	}
+	return true
+}

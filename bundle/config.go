@@ -1,0 +1,169 @@
+package bundle
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/pelletier/go-toml/v2"
+	"golang.org/x/sys/unix"
+)
+
+// PauseImage is the image of the process that holds a pod's namespaces.
+const PauseImage = "lifepod.dev/pause:1"
+
+// host is what the configuration of containerd takes from the machine.
+type host struct {
+	// snapshotter is overlayfs, or native where overlayfs cannot be mounted.
+	snapshotter string
+	// restrictOOMScore is set without CAP_SYS_RESOURCE: then nobody may be
+	// given a lower OOM score than lifepod itself has.
+	restrictOOMScore bool
+}
+
+// table is a TOML table.
+type table = map[string]any
+
+// unneededPlugins are left out to start fast and to touch nothing outside
+// the root: no metrics, tracing, debug or NRI sockets, no restart monitor, no
+// snapshotter for block devices.
+var unneededPlugins = []string{
+	"io.containerd.differ.v1.erofs",
+	"io.containerd.http.v1.pprof",
+	"io.containerd.image-verifier.v1.bindir",
+	"io.containerd.internal.v1.opt",
+	"io.containerd.metrics.v1.grpc-otel",
+	"io.containerd.metrics.v1.grpc-prometheus",
+	"io.containerd.monitor.container.v1.restart",
+	"io.containerd.monitor.task.v1.cgroups",
+	"io.containerd.mount-handler.v1.erofs",
+	"io.containerd.nri.v1.nri",
+	"io.containerd.server.v1.debug",
+	"io.containerd.server.v1.grpc-tcp",
+	"io.containerd.server.v1.metrics",
+	"io.containerd.snapshotter.v1.blockfile",
+	"io.containerd.snapshotter.v1.erofs",
+}
+
+// containerdConfig is the configuration file of the containerd of p.
+func containerdConfig(p Paths, h host) ([]byte, error) {
+	disabled := append([]string{}, unneededPlugins...)
+	for _, other := range []string{overlayfs, native} {
+		if other != h.snapshotter {
+			disabled = append(disabled, "io.containerd.snapshotter.v1."+other)
+		}
+	}
+	text, err := toml.Marshal(table{
+		"version":          4,
+		"root":             p.content(),
+		"state":            p.state(),
+		"imports":          []string{},
+		"disabled_plugins": disabled,
+		"required_plugins": []string{"io.containerd.grpc.v1.cri"},
+		"debug":            table{"level": "info"},
+		"plugins": table{
+			"io.containerd.server.v1.grpc":  table{"address": p.Socket()},
+			"io.containerd.server.v1.ttrpc": table{"address": p.Socket() + ".ttrpc"},
+			"io.containerd.shim.v1.manager": table{"socket_dir": p.shimSockets(), "env": shimEnvironment},
+			"io.containerd.grpc.v1.cri":     table{"stream_server_address": "127.0.0.1", "stream_server_port": "0"},
+			"io.containerd.cri.v1.images":   imagesConfig(p, h),
+			"io.containerd.cri.v1.runtime":  runtimeConfig(p, h),
+			"io.containerd.transfer.v1.local": table{
+				"config_path":              p.Registries(),
+				"max_concurrent_downloads": concurrentDownloads,
+				"unpack_config": []table{{
+					"platform": platform(), "snapshotter": h.snapshotter, "differ": "walking",
+				}},
+			},
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("generate containerd's configuration: %w", err)
+	}
+	return text, nil
+}
+
+// concurrentDownloads is the number of layers of one image that are
+// downloaded at once. It is containerd's own default: another number in the
+// CRI section would move pulls off the transfer service.
+const concurrentDownloads = 3
+
+func imagesConfig(p Paths, h host) table {
+	return table{
+		"snapshotter":                  h.snapshotter,
+		"disable_snapshot_annotations": true,
+		"max_concurrent_downloads":     concurrentDownloads,
+		"pinned_images":                table{"sandbox": PauseImage},
+		"registry":                     table{"config_path": p.Registries()},
+	}
+}
+
+// runtimeConfig configures how pods and containers are made. The loopback
+// interface is set up by containerd itself, which saves a plugin call per
+// sandbox.
+func runtimeConfig(p Paths, h host) table {
+	return table{
+		"restrict_oom_score_adj":       h.restrictOOMScore,
+		"netns_mounts_under_state_dir": true,
+		"cni": table{
+			"bin_dirs":              []string{p.CNIBin()},
+			"conf_dir":              p.CNIConf(),
+			"use_internal_loopback": true,
+		},
+		"containerd": table{
+			"default_runtime_name": "runc",
+			"runtimes": table{"runc": table{
+				"runtime_type": "io.containerd.runc.v2",
+				"runtime_path": p.Shim(),
+				"sandboxer":    "podsandbox",
+				"options": table{
+					"BinaryName":    p.Runc(),
+					"Root":          filepath.Join(p.RunDir, "runc"),
+					"SystemdCgroup": false,
+				},
+			}},
+		},
+	}
+}
+
+// shimEnvironment takes the address of the readiness notification away from
+// the shims: runc would hand it on into the containers.
+var shimEnvironment = []string{"NOTIFY_SOCKET="}
+
+// inspectHost finds out what containerdConfig needs to know.
+func inspectHost(p Paths) (host, error) {
+	snapshotter, err := chooseSnapshotter(p)
+	if err != nil {
+		return host{}, err
+	}
+	may, err := hasCapability(unix.CAP_SYS_RESOURCE)
+	if err != nil {
+		return host{}, err
+	}
+	return host{snapshotter: snapshotter, restrictOOMScore: !may}, nil
+}
+
+// hasCapability says whether a capability is in our effective set.
+func hasCapability(capability uint) (bool, error) {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return false, fmt.Errorf("read our capabilities: %w", err)
+	}
+	return data[capability/32].Effective&(1<<(capability%32)) != 0, nil
+}
+
+// containerdEnvironment is ours, with the bundled programs first in the path.
+func containerdEnvironment(p Paths) []string {
+	env := []string{
+		"PATH=" + filepath.Join(p.Bundle, "bin") + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"NOTIFY_SOCKET=" + p.notification(),
+	}
+	for _, name := range []string{"HOME", "LANG", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR",
+		"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}

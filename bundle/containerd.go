@@ -1,0 +1,214 @@
+package bundle
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// daemon is the containerd of one root: how to find, start and stop it.
+type daemon struct {
+	paths  Paths
+	subnet string
+	// version is a digest of the program and all that is generated for it.
+	version string
+}
+
+// startPatience is how long containerd may take until it answers. It needs
+// 30 ms, and longer by far with thousands of containers to recover.
+const startPatience = 60 * time.Second
+
+// stopPatience is how long it may take to stop.
+const stopPatience = 10 * time.Second
+
+// configure generates containerd's files.
+func (d *daemon) configure() error {
+	h, err := inspectHost(d.paths)
+	if err != nil {
+		return err
+	}
+	config, err := containerdConfig(d.paths, h)
+	if err != nil {
+		return err
+	}
+	n, err := chooseNetwork(d.paths, d.subnet)
+	if err != nil {
+		return err
+	}
+	cni, err := cniConfig(d.paths, n)
+	if err != nil {
+		return err
+	}
+	if err := replaceFile(d.paths.config(), config); err != nil {
+		return err
+	}
+	if err := replaceFile(d.paths.cniConfigFile(), cni); err != nil {
+		return err
+	}
+	d.version = fmt.Sprintf("%x", sha256.Sum256(config))[:16]
+	return nil
+}
+
+// adopt finds a containerd that runs already: one that another process
+// started and left behind. It returns nil if there is none. A containerd of
+// another version is stopped; its containers go on.
+func (d *daemon) adopt(ctx context.Context) (*process, error) {
+	found, err := d.find()
+	if err != nil || found == nil {
+		return nil, err
+	}
+	if found.Version != d.version {
+		return nil, found.stop(ctx, stopPatience)
+	}
+	if err := d.awaitAnswer(ctx, found); err != nil {
+		// It hangs: a new one is better than an error at every start.
+		return nil, found.stop(ctx, stopPatience)
+	}
+	return found, nil
+}
+
+// find looks the containerd of this root up: as recorded, or, when its
+// starter was killed between the start and the record, among all processes.
+func (d *daemon) find() (*process, error) {
+	text, err := os.ReadFile(d.paths.record())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for a running containerd: %w", err)
+	}
+	var id identity
+	// A torn record is as good as one of a process that is gone.
+	if json.Unmarshal(text, &id) == nil && id.PID > 0 {
+		if p, err := watch(id); !errors.Is(err, errGone) {
+			return p, err
+		}
+	}
+	for _, pid := range allProcesses() {
+		if !d.isOurs(pid) {
+			continue
+		}
+		ticks, err := startTicks(pid)
+		if err != nil {
+			continue
+		}
+		if p, err := watch(identity{PID: pid, StartTicks: ticks}); !errors.Is(err, errGone) {
+			return p, err
+		}
+	}
+	return nil, nil
+}
+
+// isOurs recognises a containerd by its program and configuration file.
+func (d *daemon) isOurs(pid int) bool {
+	exe, err := executable(pid)
+	if err != nil || !strings.HasPrefix(exe, d.paths.bundles()+"/") || filepath.Base(exe) != "containerd" {
+		return false
+	}
+	return slices.Contains(commandLine(pid), d.paths.config())
+}
+
+// start runs containerd and waits until it answers.
+func (d *daemon) start(ctx context.Context) (*process, error) {
+	ready, err := listenReady(d.paths.notification())
+	if err != nil {
+		return nil, err
+	}
+	defer ready.close()
+	log, err := openLog(d.paths.Log())
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	offset, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, fmt.Errorf("open containerd's log: %w", err)
+	}
+	started, err := d.spawn(log)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("it did not answer within %v", startPatience))
+	defer cancel()
+	select {
+	case <-ready.heard:
+		return started, nil
+	case <-started.ended:
+		started.release()
+		return nil, fmt.Errorf("start containerd: it ended at once; the end of %s:\n%s", d.paths.Log(), logTail(d.paths.Log(), offset))
+	case <-ctx.Done():
+		err := context.Cause(ctx)
+		stopped := started.stop(context.WithoutCancel(ctx), stopPatience)
+		started.release()
+		return nil, errors.Join(fmt.Errorf("start containerd: %w; the end of %s:\n%s", err, d.paths.Log(), logTail(d.paths.Log(), offset)), stopped)
+	}
+}
+
+// spawn starts the process and records it.
+func (d *daemon) spawn(log *os.File) (*process, error) {
+	// An empty record, written first, says: look among all processes.
+	if err := os.WriteFile(d.paths.record(), nil, 0o600); err != nil {
+		return nil, fmt.Errorf("start containerd: %w", err)
+	}
+	cmd := exec.Command(d.paths.Containerd(), "--config", d.paths.config())
+	cmd.Dir = "/"
+	cmd.Env = containerdEnvironment(d.paths)
+	cmd.Stdout, cmd.Stderr = log, log
+	// A session of its own keeps the terminal's signals away.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start containerd: %w", err)
+	}
+	ticks, err := startTicks(cmd.Process.Pid)
+	if err != nil && !errors.Is(err, errGone) {
+		return nil, fmt.Errorf("start containerd: %w", err)
+	}
+	id := identity{PID: cmd.Process.Pid, StartTicks: ticks, Version: d.version}
+	p, err := watchChild(id)
+	// Whoever stops it, the zombie is ours to reap.
+	go cmd.Wait() //nolint:errcheck // how it ended is seen in its log
+	if err != nil {
+		return nil, fmt.Errorf("start containerd: %w", err)
+	}
+	text, err := json.Marshal(id)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(d.paths.record(), text, 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("start containerd: %w", err), p.stop(context.Background(), stopPatience))
+	}
+	return p, nil
+}
+
+// awaitAnswer waits until a containerd that was started by another process
+// accepts connections.
+func (d *daemon) awaitAnswer(ctx context.Context, p *process) error {
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	for wait := newBackoff(time.Millisecond, 50*time.Millisecond); ; {
+		conn, err := net.Dial("unix", d.paths.Socket())
+		if err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-p.ended:
+			return errGone
+		default:
+		}
+		if err := wait.sleep(ctx); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,27 @@
+// Package bundle carries lifepod's container runtime and keeps it running:
+// containerd 2.4 with its runc shim, runc, the CNI plugins, and the pause and
+// toolbox images, built by bundle/build and embedded as one archive.
+//
+// [Unpack] puts the programs below the state folder, once per version.
+// [Open] makes sure that containerd answers and keeps it answering until
+// [Runtime.Close]:
+//
+//   - Any number of processes may open the same root. Each holds a shared
+//     lock (users.lock) as long as it has the root open. One of them, the
+//     holder of supervisor.lock, starts containerd, or adopts the one that is
+//     running, and starts it again when it dies. The others hold a connection
+//     to the supervisor; when that breaks, because the supervisor closed or
+//     was killed, one of them takes the lock and the supervision over.
+//   - containerd runs in a session of its own: neither Ctrl-C in a terminal
+//     nor the end of the process that started it reaches it. Containers
+//     belong to their shims, so that they outlive containerd as well.
+//   - The last one to close stops containerd and removes what it leaves in
+//     the kernel and below the run folder: sockets, mounts, the bridge, cgroups
+//     and packet filter rules. What a kill -9 leaves is adopted or swept up by
+//     the next Open.
+//
+// On disk, below the root: bundle/ (programs), containerd/ (images and
+// content), cni/ and containerd.toml (generated), ipam/ (addresses),
+// certs.d/ (registry configuration, by the user), containerd.log, and the two
+// locks.
+package bundle

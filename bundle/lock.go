@@ -1,0 +1,81 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// errLocked means that another process holds a lock that excludes ours.
+var errLocked = errors.New("locked by another process")
+
+// tryLock takes a lock of the file at path without waiting: how is
+// unix.LOCK_SH or unix.LOCK_EX. The lock is held until the file is closed or
+// the process ends. It returns errLocked when it cannot be had now.
+func tryLock(path string, how int) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	if err := relock(f, how); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// relock converts the lock of f, or takes one. When it fails, f holds none.
+func relock(f *os.File, how int) error {
+	for {
+		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EWOULDBLOCK):
+			return errLocked
+		default:
+			return fmt.Errorf("lock %s: %w", f.Name(), err)
+		}
+	}
+}
+
+// lock is tryLock that waits. A blocked flock cannot be cancelled, so this
+// asks again and again; it is on no hot path.
+func lock(ctx context.Context, path string, how int) (*os.File, error) {
+	for wait := newBackoff(time.Millisecond, 50*time.Millisecond); ; {
+		f, err := tryLock(path, how)
+		if !errors.Is(err, errLocked) {
+			return f, err
+		}
+		if err := wait.sleep(ctx); err != nil {
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+	}
+}
+
+// backoff doubles its wait up to a limit.
+type backoff struct {
+	next, limit time.Duration
+}
+
+func newBackoff(first, limit time.Duration) *backoff {
+	return &backoff{next: first, limit: limit}
+}
+
+// sleep waits, unless ctx is done first: then it returns the cause.
+func (b *backoff) sleep(ctx context.Context) error {
+	timer := time.NewTimer(b.next)
+	defer timer.Stop()
+	b.next = min(2*b.next, b.limit)
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

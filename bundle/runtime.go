@@ -1,0 +1,150 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Config says which runtime to open. The zero value is the default root.
+type Config struct {
+	// Root is the state folder; empty means DefaultRoot.
+	Root string
+	// RunDir has the sockets; empty means DefaultRunDir, with a suffix that
+	// is derived from Root for another root than the default.
+	RunDir string
+	// Subnet is the pods' IPv4 prefix. Empty means the one the root had
+	// before, or a free one. The first process to open a root decides.
+	Subnet string
+	// Log receives restarts and other things worth knowing; nil discards.
+	Log *slog.Logger
+}
+
+// Runtime is an open root: containerd answers at Endpoint until Close.
+type Runtime struct {
+	paths      Paths
+	log        *slog.Logger
+	supervisor *supervisor
+	users      *os.File
+	bundle     *os.File
+	cancel     context.CancelFunc
+	finished   chan struct{}
+}
+
+// Open unpacks the carried runtime if necessary, makes sure that its
+// containerd runs, and returns when CRI answers. The error says what is wrong
+// with root or machine, or shows the end of containerd's log. Call Close even
+// if the process is about to end: the last one to close stops containerd.
+func Open(ctx context.Context, c Config) (*Runtime, error) {
+	a, err := carried()
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, c, a)
+}
+
+func open(ctx context.Context, c Config, a archive) (*Runtime, error) {
+	if os.Geteuid() != 0 {
+		return nil, errors.New("the bundled runtime needs root: run lifepod as root, or use --runtime-endpoint")
+	}
+	p, err := pathsOf(c.Root, c.RunDir)
+	if err != nil {
+		return nil, err
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	for _, dir := range []string{p.Root, p.RunDir} {
+		if err := os.MkdirAll(dir, 0o711); err != nil {
+			return nil, fmt.Errorf("open the runtime: %w", err)
+		}
+	}
+	r := &Runtime{paths: p, log: c.Log, finished: make(chan struct{})}
+	// While the last one closes it holds this lock alone.
+	if r.users, err = lock(ctx, p.usersLock(), unix.LOCK_SH); err != nil {
+		return nil, fmt.Errorf("open the runtime: %w", err)
+	}
+	if r.bundle, err = r.paths.unpack(ctx, a); err != nil {
+		r.users.Close()
+		return nil, err
+	}
+	r.supervisor = &supervisor{
+		daemon:   &daemon{paths: r.paths, subnet: c.Subnet},
+		log:      c.Log,
+		up:       make(chan error, 1),
+		restarts: make(chan time.Time, 1),
+	}
+	return r, r.supervise(ctx)
+}
+
+// supervise starts the supervision and waits until containerd answers.
+func (r *Runtime) supervise(ctx context.Context) error {
+	// The supervision lasts longer than the call of Open.
+	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	r.cancel = cancel
+	go func() {
+		defer close(r.finished)
+		r.supervisor.run(lifetime)
+	}()
+	var err error
+	select {
+	case err = <-r.supervisor.up:
+	case <-ctx.Done():
+		err = fmt.Errorf("open the runtime: %w", context.Cause(ctx))
+	}
+	if err != nil {
+		return errors.Join(err, r.Close(context.WithoutCancel(ctx)))
+	}
+	return nil
+}
+
+// Endpoint is the CRI endpoint, as --runtime-endpoint takes it.
+func (r *Runtime) Endpoint() string { return "unix://" + r.paths.Socket() }
+
+// Paths says where everything of the open root lies.
+func (r *Runtime) Paths() Paths { return r.paths }
+
+// CgroupParent is the cgroup below which the pods of this root belong, in
+// cgroupfs notation.
+func (r *Runtime) CgroupParent() string { return r.paths.CgroupParent() }
+
+// CgroupParent is the cgroup of all pods of this root: /lifepod, or
+// /lifepod-HASH for another root than the default.
+func (p Paths) CgroupParent() string { return "/lifepod" + p.suffix() }
+
+// Restarts receives a value whenever containerd has died and answers again.
+// Streams and watches of before are broken then, containers are not. Values
+// that nobody reads are dropped in favour of newer ones.
+func (r *Runtime) Restarts() <-chan time.Time { return r.supervisor.restarts }
+
+// Close ends the use of the root. The last one to close stops containerd,
+// and, if no pod is left, removes the sockets, the run folder, the bridge, the
+// packet filter rules and the cgroup. Pods that still run go on.
+func (r *Runtime) Close(ctx context.Context) error {
+	if r.users == nil {
+		return nil
+	}
+	r.cancel()
+	<-r.finished
+	defer func() {
+		r.users.Close()
+		r.bundle.Close()
+		r.users = nil
+	}()
+	err := relock(r.users, unix.LOCK_EX)
+	if errors.Is(err, errLocked) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("close the runtime: %w", err)
+	}
+	if err := r.supervisor.daemon.shutDown(ctx); err != nil {
+		return fmt.Errorf("close the runtime: %w", err)
+	}
+	return nil
+}

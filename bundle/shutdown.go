@@ -1,0 +1,104 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+)
+
+// shutDown stops containerd and removes what is not needed without it. The
+// caller is the only user of the root.
+func (d *daemon) shutDown(ctx context.Context) error {
+	running, err := d.find()
+	if err != nil {
+		return err
+	}
+	if running != nil {
+		err := running.stop(ctx, stopPatience)
+		running.release()
+		if err != nil {
+			return err
+		}
+	}
+	if err := os.Remove(d.paths.record()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	left, err := d.paths.podsLeft()
+	if err != nil || left {
+		return err
+	}
+	return errors.Join(d.paths.removeNetwork(ctx), d.paths.removeRunDir(), d.paths.removeCgroup())
+}
+
+// podsLeft says whether a pod, or a task without one, is still there.
+func (p Paths) podsLeft() (bool, error) {
+	for _, dir := range []string{
+		"io.containerd.runtime.v2.task/k8s.io",
+		"io.containerd.grpc.v1.cri/sandboxes",
+	} {
+		entries, err := os.ReadDir(filepath.Join(p.state(), dir))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, fmt.Errorf("look for pods: %w", err)
+		}
+		if len(entries) > 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// removeRunDir removes the sockets, and mounts that a killed run left.
+func (p Paths) removeRunDir() error {
+	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(p.RunDir))
+	if err != nil {
+		return fmt.Errorf("list the mounts below %s: %w", p.RunDir, err)
+	}
+	// What was mounted last lies on top.
+	for _, m := range slices.Backward(mounts) {
+		if err := unix.Unmount(m.Mountpoint, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) {
+			return fmt.Errorf("unmount %s: %w", m.Mountpoint, err)
+		}
+	}
+	if err := os.RemoveAll(p.RunDir); err != nil {
+		return fmt.Errorf("remove the run folder: %w", err)
+	}
+	return nil
+}
+
+// removeCgroup removes the cgroup of the pods wherever it was made: in every
+// hierarchy of cgroup v1, or in the one of v2. One that is in use stays.
+func (p Paths) removeCgroup() error {
+	const base = "/sys/fs/cgroup"
+	name := strings.TrimPrefix(p.CgroupParent(), "/")
+	found, err := filepath.Glob(filepath.Join(base, "*", name))
+	if err != nil {
+		return err
+	}
+	for _, dir := range append(found, filepath.Join(base, name)) {
+		removeEmptyTree(dir)
+	}
+	return nil
+}
+
+// removeEmptyTree removes dir and the folders in it from the innermost out.
+// The files of a cgroup go with it.
+func removeEmptyTree(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			removeEmptyTree(filepath.Join(dir, e.Name()))
+		}
+	}
+	unix.Rmdir(dir) //nolint:errcheck // a cgroup in use stays
+}

@@ -1,0 +1,261 @@
+package bundle
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// supervisor keeps containerd running together with the other processes that
+// use the root: see the package comment.
+type supervisor struct {
+	daemon *daemon
+	log    *slog.Logger
+	// up receives nil when containerd answers for the first time, or why it
+	// cannot be started.
+	up       chan error
+	restarts chan time.Time
+}
+
+// news is what the holder of the supervisor's lock tells the others, one
+// JSON object a line.
+type news struct {
+	// Restarted is when containerd answered again after it had died; zero
+	// says that it answers.
+	Restarted time.Time `json:"restarted,omitzero"`
+}
+
+// run leads or follows until ctx is done.
+func (s *supervisor) run(ctx context.Context) {
+	const soon = 50 * time.Millisecond
+	handover, failure := newBackoff(time.Millisecond, soon), newBackoff(soon, restartFloor)
+	for ctx.Err() == nil {
+		err := s.leadOrFollow(ctx)
+		switch {
+		case err == nil:
+			handover, failure = newBackoff(time.Millisecond, soon), newBackoff(soon, restartFloor)
+		case errors.Is(err, errNoSupervisor):
+			handover.sleep(ctx) //nolint:errcheck // the loop looks at ctx
+		default:
+			s.failed(err)
+			failure.sleep(ctx) //nolint:errcheck // the loop looks at ctx
+		}
+	}
+}
+
+func (s *supervisor) leadOrFollow(ctx context.Context) error {
+	held, err := tryLock(s.daemon.paths.supervisorLock(), unix.LOCK_EX)
+	if errors.Is(err, errLocked) {
+		return s.follow(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	return s.lead(ctx)
+}
+
+// failed reports why containerd cannot be had: to Open, if it still waits.
+func (s *supervisor) failed(err error) {
+	select {
+	case s.up <- err:
+	default:
+		s.log.Error("containerd cannot be started", "err", err)
+	}
+}
+
+// answers reports that containerd answers, for the first time or again.
+func (s *supervisor) answers(n news) {
+	select {
+	case s.up <- nil:
+	default:
+	}
+	if n.Restarted.IsZero() {
+		return
+	}
+	// Nobody need listen: the newest restart is kept, older ones go.
+	select {
+	case <-s.restarts:
+	default:
+	}
+	s.restarts <- n.Restarted
+}
+
+// lead starts or adopts containerd and starts it again whenever it dies.
+// The caller holds the supervisor's lock. When ctx is done containerd is left
+// running for the next supervisor, or for Close to stop.
+func (s *supervisor) lead(ctx context.Context) error {
+	station, err := openStation(s.daemon.paths.supervision())
+	if err != nil {
+		return err
+	}
+	defer station.close()
+	if err := s.daemon.configure(); err != nil {
+		return err
+	}
+	running, err := s.daemon.adopt(ctx)
+	if err != nil {
+		return err
+	}
+	if running == nil {
+		if running, err = s.daemon.start(ctx); err != nil {
+			return err
+		}
+	}
+	s.answers(news{})
+	station.tell(news{})
+	return s.keepRunning(ctx, running, station)
+}
+
+// restartFloor is how long containerd must have lived for its death to be
+// answered at once.
+const restartFloor = 10 * time.Second
+
+// logInterval is how often the size of containerd's log is looked at.
+const logInterval = time.Minute
+
+func (s *supervisor) keepRunning(ctx context.Context, running *process, station *station) error {
+	trim := time.NewTicker(logInterval)
+	defer trim.Stop()
+	pause := newBackoff(100*time.Millisecond, restartFloor)
+	for started := time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			running.release()
+			return nil
+		case <-trim.C:
+			if err := trimLog(s.daemon.paths.Log()); err != nil {
+				s.log.Warn("containerd's log was not trimmed", "err", err)
+			}
+			continue
+		case <-running.ended:
+			running.release()
+		}
+		s.log.Warn("containerd died and is started again", "pid", running.PID)
+		if time.Since(started) < restartFloor {
+			if pause.sleep(ctx) != nil {
+				return nil
+			}
+		} else {
+			pause = newBackoff(100*time.Millisecond, restartFloor)
+		}
+		var err error
+		if running, err = s.daemon.start(ctx); err != nil {
+			return err
+		}
+		started = time.Now()
+		again := news{Restarted: started}
+		s.answers(again)
+		station.tell(again)
+	}
+}
+
+// errNoSupervisor means that the lock is held and nobody listens: its holder
+// has just taken it, or just ended.
+var errNoSupervisor = errors.New("the supervisor does not listen yet")
+
+// follow listens to the supervisor until it ends.
+func (s *supervisor) follow(ctx context.Context) error {
+	conn, err := net.Dial("unix", s.daemon.paths.supervision())
+	if err != nil {
+		return errNoSupervisor
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	for lines := bufio.NewScanner(conn); lines.Scan(); {
+		var n news
+		if err := json.Unmarshal(lines.Bytes(), &n); err != nil {
+			return fmt.Errorf("listen to the supervisor of containerd: %w", err)
+		}
+		s.answers(n)
+	}
+	return nil
+}
+
+// station is where the supervisor tells its followers the news. A follower
+// that connects late hears first that containerd answers.
+type station struct {
+	listener net.Listener
+	mu       sync.Mutex
+	answers  bool
+	conns    []net.Conn
+	closed   bool
+}
+
+func openStation(path string) (*station, error) {
+	// A socket without the lock is one that a killed supervisor left.
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("supervise containerd: %w", err)
+	}
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("supervise containerd: %w", err)
+	}
+	st := &station{listener: listener}
+	go st.accept()
+	return st, nil
+}
+
+// accept ends when the listener is closed.
+func (st *station) accept() {
+	for {
+		conn, err := st.listener.Accept()
+		if err != nil {
+			return
+		}
+		st.mu.Lock()
+		switch {
+		case st.closed:
+			conn.Close()
+		case st.answers:
+			send(conn, news{})
+			st.conns = append(st.conns, conn)
+		default:
+			st.conns = append(st.conns, conn)
+		}
+		st.mu.Unlock()
+	}
+}
+
+// tell never waits for a follower for long: one that does not read is cut
+// off and connects again.
+func (st *station) tell(n news) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.answers = true
+	for _, conn := range st.conns {
+		send(conn, n)
+	}
+}
+
+func send(conn net.Conn, n news) {
+	text, err := json.Marshal(n)
+	if err == nil {
+		conn.SetWriteDeadline(time.Now().Add(time.Second)) //nolint:errcheck // the write fails then
+		_, err = conn.Write(append(text, '\n'))
+	}
+	if err != nil {
+		conn.Close()
+	}
+}
+
+func (st *station) close() {
+	st.listener.Close()
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.closed = true
+	for _, conn := range st.conns {
+		conn.Close()
+	}
+}

@@ -1,0 +1,61 @@
+package bundle
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// removeOthers removes the folders of other versions of the runtime that
+// nobody uses. It is housekeeping: what it cannot do now, a later start does.
+func (p *Paths) removeOthers() {
+	entries, err := os.ReadDir(p.bundles())
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if !e.IsDir() || e.Name() == filepath.Base(p.Bundle) {
+			continue
+		}
+		only, err := tryLock(filepath.Join(p.bundles(), "lock"), unix.LOCK_EX)
+		if err != nil {
+			return
+		}
+		removeUnused(filepath.Join(p.bundles(), e.Name()))
+		only.Close()
+	}
+}
+
+// removeUnused removes one folder, unless a process of another version of
+// lifepod has it open (it holds the lock of the mark), or one of its programs
+// still runs: a shim keeps its containers across versions, and containerd
+// calls the shim's program again to clean up after it.
+func removeUnused(dir string) {
+	mark, err := os.OpenFile(filepath.Join(dir, completeName), os.O_RDWR, 0)
+	if err == nil {
+		defer mark.Close()
+		if relock(mark, unix.LOCK_EX) != nil {
+			return
+		}
+	}
+	if len(processesBelow(dir)) > 0 {
+		return
+	}
+	partial := filepath.Join(filepath.Dir(dir), partialPrefix+filepath.Base(dir))
+	if os.Rename(dir, partial) == nil {
+		os.RemoveAll(partial)
+	}
+}
+
+// processesBelow lists the processes whose program lies below dir.
+func processesBelow(dir string) []int {
+	var pids []int
+	for _, pid := range allProcesses() {
+		if exe, err := executable(pid); err == nil && strings.HasPrefix(exe, dir+"/") {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
