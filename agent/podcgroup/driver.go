@@ -1,0 +1,133 @@
+package podcgroup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/opencontainers/cgroups"
+	"github.com/opencontainers/cgroups/manager"
+	"github.com/opencontainers/cgroups/systemd"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const podPrefix = "pod"
+
+// Driver makes and removes the cgroups of pods. It has no state: several
+// processes may use the same Parent at once.
+type Driver struct {
+	// Parent is the one-level name below which everything lives, such as
+	// "kubepods". It belongs to lifepod: RemoveParents removes it.
+	Parent string
+	// Systemd makes slices through systemd, which the runtime must do too
+	// (A-CRI-6). Otherwise cgroups are made as folders.
+	Systemd bool
+	// PidsLimit is the number of processes a pod may have; 0 means no limit.
+	PidsLimit int64
+}
+
+// Path is the pod's cgroup in cgroupfs form, the cgroup_parent of its sandbox
+// (A-CRI-6).
+func (d Driver) Path(pod *v1.Pod) string {
+	return d.path(d.names(QOSClass(pod), pod.UID))
+}
+
+// Ensure makes the pod's cgroup with its values; what is there already is
+// brought to these values. A failure is told as the event
+// FailedCreatePodContainer (A-SYNC-7).
+func (d Driver) Ensure(pod *v1.Pod) error {
+	class := QOSClass(pod)
+	resources := ResourcesOf(pod)
+	resources.PidsLimit = d.PidsLimit
+	names := d.names(class, pod.UID)
+	err := d.create(names, resources)
+	if errors.Is(err, fs.ErrNotExist) {
+		// Another lifepod has just removed an empty parent.
+		err = d.create(names, resources)
+	}
+	if err != nil {
+		return fmt.Errorf("create cgroup %s: %w", d.path(names), err)
+	}
+	if class == v1.PodQOSBestEffort {
+		return d.setClassShares(names)
+	}
+	return nil
+}
+
+func (d Driver) create(names []string, resources Resources) error {
+	m, err := d.manager(names, resources)
+	if err != nil {
+		return err
+	}
+	if err := m.Apply(-1); err != nil {
+		return err
+	}
+	return m.Set(resources.cgroup())
+}
+
+// setClassShares gives the besteffort level as a whole the least weight, so
+// that its number of pods does not add up against the others.
+func (d Driver) setClassShares(names []string) error {
+	m, err := d.manager(names[:2], Resources{CPUShares: MinCPUShares})
+	if err != nil {
+		return err
+	}
+	dir, file, value := m.Path("cpu"), "cpu.shares", "2"
+	if cgroups.IsCgroup2UnifiedMode() {
+		dir, file, value = m.Path(""), "cpu.weight", "1"
+	}
+	if dir == "" {
+		return nil
+	}
+	if err := cgroups.WriteFile(dir, file, value); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("set %s of %s: %w", file, d.path(names[:2]), err)
+	}
+	return nil
+}
+
+// names are the levels of a pod's cgroup.
+func (d Driver) names(class v1.PodQOSClass, uid types.UID) []string {
+	names := []string{d.Parent}
+	if class != v1.PodQOSGuaranteed {
+		names = append(names, strings.ToLower(string(class)))
+	}
+	return append(names, podPrefix+string(uid))
+}
+
+// path is the cgroupfs form of a cgroup's levels. Systemd repeats the outer
+// names in each slice, joined by -, so a - in a name becomes _.
+func (d Driver) path(names []string) string {
+	if !d.Systemd {
+		return "/" + path.Join(names...)
+	}
+	full, prefix := "/", ""
+	for _, name := range names {
+		prefix += strings.ReplaceAll(name, "-", "_")
+		full = path.Join(full, prefix+".slice")
+		prefix += "-"
+	}
+	return full
+}
+
+func (d Driver) manager(names []string, resources Resources) (cgroups.Manager, error) {
+	if d.Parent == "" || strings.Contains(d.Parent, "/") {
+		return nil, fmt.Errorf("cgroup parent %q: must be a name without slash", d.Parent)
+	}
+	config := &cgroups.Cgroup{Resources: resources.cgroup(), Systemd: d.Systemd}
+	if d.Systemd {
+		if !systemd.IsRunningSystemd() {
+			return nil, errors.New("the runtime uses the systemd cgroup driver but systemd does not run here")
+		}
+		dir, base := path.Split(d.path(names))
+		config.Name, config.Parent = base, path.Base(dir)
+		if len(names) == 1 {
+			config.Parent = "-.slice"
+		}
+	} else {
+		config.Path = d.path(names)
+	}
+	return manager.New(config)
+}

@@ -1,0 +1,310 @@
+package podcgroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/opencontainers/cgroups"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func list(cpu, memory string) v1.ResourceList {
+	out := v1.ResourceList{}
+	if cpu != "" {
+		out[v1.ResourceCPU] = resource.MustParse(cpu)
+	}
+	if memory != "" {
+		out[v1.ResourceMemory] = resource.MustParse(memory)
+	}
+	return out
+}
+
+func needs(requests, limits v1.ResourceList) v1.ResourceRequirements {
+	return v1.ResourceRequirements{Requests: requests, Limits: limits}
+}
+
+func podOf(resources ...v1.ResourceRequirements) *v1.Pod {
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "ns", UID: "11-22"}}
+	for i, r := range resources {
+		pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: fmt.Sprintf("c%d", i), Resources: r})
+	}
+	return pod
+}
+
+func TestPath(t *testing.T) {
+	guaranteed := podOf(needs(list("1", "1Gi"), list("1", "1Gi")))
+	burstable := podOf(needs(list("1", ""), nil))
+	bestEffort := podOf(v1.ResourceRequirements{})
+	tests := []struct {
+		name string
+		d    Driver
+		pod  *v1.Pod
+		want string
+	}{
+		{"A-CRI-6 cgroupfs Guaranteed", Driver{Parent: "kubepods"}, guaranteed, "/kubepods/pod11-22"},
+		{"A-CRI-6 cgroupfs Burstable", Driver{Parent: "kubepods"}, burstable, "/kubepods/burstable/pod11-22"},
+		{"A-CRI-6 cgroupfs BestEffort", Driver{Parent: "kubepods"}, bestEffort, "/kubepods/besteffort/pod11-22"},
+		{"A-CRI-6 systemd Guaranteed", Driver{Parent: "kubepods", Systemd: true}, guaranteed, "/kubepods.slice/kubepods-pod11_22.slice"},
+		{"A-CRI-6 systemd Burstable", Driver{Parent: "kubepods", Systemd: true}, burstable, "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod11_22.slice"},
+		{"A-CRI-6 systemd with - in the parent", Driver{Parent: "life-pod", Systemd: true}, guaranteed, "/life_pod.slice/life_pod-pod11_22.slice"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := tc.d.Path(tc.pod); got != tc.want {
+				t.Errorf("Path = %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// testDriver has a parent of its own that is gone after the test.
+func testDriver(t testing.TB) Driver {
+	d := Driver{Parent: fmt.Sprintf("lifepod-test-%d", os.Getpid())}
+	t.Cleanup(func() {
+		uids, err := d.Pods()
+		for _, uid := range uids {
+			err = errors.Join(err, d.Remove(context.Background(), uid))
+		}
+		if err = errors.Join(err, d.RemoveParents()); err != nil {
+			t.Errorf("clean up: %v", err)
+		}
+		if left := folders(d, "/"+d.Parent); len(left) > 0 {
+			t.Errorf("cgroups left behind: %v", left)
+		}
+	})
+	return d
+}
+
+// folders are those of a cgroup that exist in any hierarchy.
+func folders(d Driver, path string) []string {
+	m, err := d.manager([]string{d.Parent}, Resources{CPUShares: MinCPUShares})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var out []string
+	for _, dir := range m.GetPaths() {
+		full := strings.TrimSuffix(dir, "/"+d.Parent) + path
+		if _, err := os.Stat(full); err == nil {
+			out = append(out, full)
+		}
+	}
+	return out
+}
+
+// read is the value of a cgroup file, found in the hierarchy that has it.
+func read(t *testing.T, d Driver, pod *v1.Pod, v1File, v2File string) string {
+	t.Helper()
+	file := v1File
+	if cgroups.IsCgroup2UnifiedMode() {
+		file = v2File
+	}
+	for _, dir := range folders(d, d.Path(pod)) {
+		if content, err := os.ReadFile(filepath.Join(dir, file)); err == nil {
+			return strings.TrimSpace(string(content))
+		}
+	}
+	t.Fatalf("no %s below %s", file, d.Path(pod))
+	return ""
+}
+
+func TestEnsureSetsTheValues(t *testing.T) {
+	d := testDriver(t)
+	d.PidsLimit = 77
+	tests := []struct {
+		name string
+		pod  *v1.Pod
+		// shares, quota and memory on cgroup v1; weight, cpu.max and memory.max on v2.
+		want1, want2 [3]string
+	}{
+		{
+			"A-CRI-9 Guaranteed", podOf(needs(list("500m", "64Mi"), list("500m", "64Mi"))),
+			[3]string{"512", "50000", "67108864"}, [3]string{"20", "50000 100000", "67108864"},
+		},
+		{
+			"A-CRI-9 Burstable with one limit missing", podOf(needs(list("250m", ""), list("1", "64Mi")), needs(nil, list("1", ""))),
+			[3]string{"256", "200000", "unlimited"}, [3]string{"10", "200000 100000", "max"},
+		},
+		{"A-CRI-9 BestEffort", podOf(v1.ResourceRequirements{}), [3]string{"2", "-1", "unlimited"}, [3]string{"1", "max 100000", "max"}},
+	}
+	for i, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.pod.UID = types.UID(fmt.Sprintf("uid-%d", i))
+			for range 2 {
+				if err := d.Ensure(tc.pod); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := [3]string{
+				read(t, d, tc.pod, "cpu.shares", "cpu.weight"),
+				read(t, d, tc.pod, "cpu.cfs_quota_us", "cpu.max"),
+				read(t, d, tc.pod, "memory.limit_in_bytes", "memory.max"),
+			}
+			if len(got[2]) > 15 {
+				got[2] = "unlimited"
+			}
+			want := tc.want1
+			if cgroups.IsCgroup2UnifiedMode() {
+				want = tc.want2
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("values (-want +got):\n%s", diff)
+			}
+			if got := read(t, d, tc.pod, "pids.max", "pids.max"); got != "77" {
+				t.Errorf("pids.max = %s, want 77", got)
+			}
+		})
+	}
+}
+
+// startIn starts a process and moves it into a cgroup.
+func startIn(t *testing.T, dirs []string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command("sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	for _, dir := range dirs {
+		if err := cgroups.WriteCgroupProc(dir, cmd.Process.Pid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cmd
+}
+
+func TestRemoveKillsAndRemoves(t *testing.T) {
+	d := testDriver(t)
+	pod := podOf(needs(list("1", ""), nil))
+	if err := d.Ensure(pod); err != nil {
+		t.Fatal(err)
+	}
+	dirs := folders(d, d.Path(pod))
+	var inner []string
+	for _, dir := range dirs {
+		child := filepath.Join(dir, "container")
+		if err := os.Mkdir(child, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		inner = append(inner, child)
+	}
+	if dir := findCpuset(inner); dir != "" {
+		copyCpuset(t, dir)
+	}
+	cmd := startIn(t, inner)
+	exited := make(chan error, 1)
+	go func() { exited <- cmd.Wait() }()
+
+	if uids, err := d.Pods(); err != nil || len(uids) != 1 || uids[0] != pod.UID {
+		t.Errorf("Pods = %v, %v, want %s", uids, err, pod.UID)
+	}
+	if err := d.RemoveParents(); err != nil {
+		t.Fatal(err)
+	}
+	if got := folders(d, d.Path(pod)); len(got) != len(dirs) {
+		t.Errorf("RemoveParents removed a pod in use: %v are left of %v", got, dirs)
+	}
+	if err := d.Remove(t.Context(), pod.UID); err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := <-exited; !errors.As(err, &exit) || exit.String() != "signal: killed" {
+		t.Errorf("the process ended with %v, want signal: killed", err)
+	}
+	if left := folders(d, d.Path(pod)); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if err := d.Remove(t.Context(), pod.UID); err != nil {
+		t.Errorf("removing what is absent: %v", err)
+	}
+}
+
+func findCpuset(dirs []string) string {
+	for _, dir := range dirs {
+		if _, err := os.Stat(filepath.Join(dir, "cpuset.mems")); err == nil && !cgroups.IsCgroup2UnifiedMode() {
+			return dir
+		}
+	}
+	return ""
+}
+
+// copyCpuset does for a container's cpuset what the runtime does: on cgroup v1
+// it starts empty and takes no process.
+func copyCpuset(t *testing.T, dir string) {
+	t.Helper()
+	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
+		value, err := os.ReadFile(filepath.Join(filepath.Dir(dir), file))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, file), value, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestRemoveFinishesAHalfRemovedPod(t *testing.T) {
+	d := testDriver(t)
+	pod := podOf(v1.ResourceRequirements{})
+	if err := d.Ensure(pod); err != nil {
+		t.Fatal(err)
+	}
+	dirs := folders(d, d.Path(pod))
+	for _, dir := range dirs[1:] {
+		if err := os.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Remove(t.Context(), pod.UID); err != nil {
+		t.Fatal(err)
+	}
+	if left := folders(d, d.Path(pod)); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestDriverRefusesAParentThatIsNotItsOwn(t *testing.T) {
+	for _, parent := range []string{"", "/", "a/b"} {
+		d := Driver{Parent: parent}
+		if err := d.Ensure(podOf(v1.ResourceRequirements{})); err == nil {
+			t.Errorf("Ensure with parent %q succeeded", parent)
+		}
+		if err := d.RemoveParents(); err == nil {
+			t.Errorf("RemoveParents with parent %q succeeded", parent)
+		}
+	}
+	if err := (Driver{Parent: "lifepod-test"}).Remove(t.Context(), ""); err == nil {
+		t.Error("Remove without a UID succeeded")
+	}
+}
+
+func BenchmarkEnsureRemove(b *testing.B) {
+	d := testDriver(b)
+	pod := podOf(needs(list("250m", "64Mi"), list("1", "64Mi")))
+	b.Run("Ensure and Remove", func(b *testing.B) {
+		for b.Loop() {
+			if err := d.Ensure(pod); err != nil {
+				b.Fatal(err)
+			}
+			if err := d.Remove(context.Background(), pod.UID); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("Ensure again", func(b *testing.B) {
+		for b.Loop() {
+			if err := d.Ensure(pod); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,118 @@
+package podcgroup
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/cgroups"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
+)
+
+// Resources is what a pod's cgroup limits (A-CRI-9); zero means not set.
+type Resources struct {
+	CPUShares uint64
+	// CPUQuota is in microseconds per CPUPeriod, MemoryLimit in bytes.
+	CPUQuota    int64
+	MemoryLimit int64
+	PidsLimit   int64
+	// HugePages limits in bytes by page size, named as in cgroupfs ("2MB").
+	HugePages map[string]uint64
+}
+
+// ResourcesOf computes the resources of a pod's cgroup, overhead included. A
+// Burstable pod is limited only where every container declares that limit.
+func ResourcesOf(pod *v1.Pod) Resources {
+	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+	cpuDeclared, memoryDeclared := true, true
+	limits := resourcehelper.PodLimits(pod, resourcehelper.PodResourcesOptions{
+		ContainerFn: func(list v1.ResourceList, _ resourcehelper.ContainerType) {
+			cpuDeclared = cpuDeclared && !list.Cpu().IsZero()
+			memoryDeclared = memoryDeclared && !list.Memory().IsZero()
+		},
+	})
+	if own := pod.Spec.Resources; own != nil {
+		cpuDeclared = cpuDeclared || !own.Limits.Cpu().IsZero()
+		memoryDeclared = memoryDeclared || !own.Limits.Memory().IsZero()
+	}
+	out := Resources{CPUShares: MinCPUShares, HugePages: HugePages(requests)}
+	class := QOSClass(pod)
+	if class == v1.PodQOSBestEffort {
+		return out
+	}
+	out.CPUShares = CPUShares(requests.Cpu().MilliValue())
+	if cpuDeclared || class == v1.PodQOSGuaranteed {
+		out.CPUQuota = CPUQuota(limits.Cpu().MilliValue())
+	}
+	if memoryDeclared || class == v1.PodQOSGuaranteed {
+		out.MemoryLimit = limits.Memory().Value()
+	}
+	return out
+}
+
+// HugePages picks the hugepages out of a list, in bytes by the cgroupfs name of
+// the page size.
+func HugePages(list v1.ResourceList) map[string]uint64 {
+	out := map[string]uint64{}
+	for name, quantity := range list {
+		sizeText, isHugePages := strings.CutPrefix(string(name), v1.ResourceHugePagesPrefix)
+		if !isHugePages {
+			continue
+		}
+		if size, err := resource.ParseQuantity(sizeText); err == nil {
+			out[pageSizeName(size.Value())] += uint64(quantity.Value())
+		}
+	}
+	return out
+}
+
+// pageSizeName is cgroupfs' name of a page size.
+func pageSizeName(bytes int64) string {
+	units := []string{"B", "KB", "MB", "GB", "TB", "PB"}
+	i := 0
+	for bytes >= 1024 && i < len(units)-1 {
+		bytes /= 1024
+		i++
+	}
+	return fmt.Sprintf("%d%s", bytes, units[i])
+}
+
+// cgroup converts to the library's terms. Devices are the containers' own
+// business, and a pod's cgroup is never frozen while it is set.
+func (r Resources) cgroup() *cgroups.Resources {
+	out := &cgroups.Resources{
+		SkipDevices: true, SkipFreezeOnSet: true,
+		CpuQuota: r.CPUQuota, Memory: r.MemoryLimit,
+	}
+	if r.CPUQuota != 0 {
+		out.CpuPeriod = CPUPeriod
+	}
+	if cgroups.IsCgroup2UnifiedMode() {
+		out.CpuWeight = cpuWeight(r.CPUShares)
+	} else {
+		out.CpuShares = r.CPUShares
+	}
+	if r.PidsLimit > 0 {
+		out.PidsLimit = &r.PidsLimit
+	}
+	if len(r.HugePages) > 0 {
+		out.HugetlbLimit = hugetlbLimits(r.HugePages)
+	}
+	return out
+}
+
+// hugetlbLimits sets every page size of the host, the ones not asked for to 0.
+func hugetlbLimits(pages map[string]uint64) []*cgroups.HugepageLimit {
+	all := maps.Clone(pages)
+	for _, size := range cgroups.HugePageSizes() {
+		all[size] += 0
+	}
+	var out []*cgroups.HugepageLimit
+	for _, size := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, &cgroups.HugepageLimit{Pagesize: size, Limit: all[size]})
+	}
+	return out
+}
