@@ -1,0 +1,90 @@
+package lifecycle
+
+import "time"
+
+// apply files a fact in the state. It decides nothing about what to do next:
+// that is plan's part, which sees the whole state.
+func apply(s *step, fact Fact) {
+	switch f := fact.(type) {
+	case Accepted:
+		applyAccepted(s)
+	case StopRequested:
+		applyStopRequested(s, f)
+	case Woke:
+		s.wakeAt = time.Time{} // the timer is spent
+	case CgroupEnsured:
+		applySetup(s, &s.setup.cgroup, f.Result, "FailedCreatePodContainer", "unable to ensure pod container exists: ")
+	case VolumesMounted:
+		applySetup(s, &s.setup.volumes, f.Result, "FailedMount", "")
+	case SandboxCreated:
+		applySandboxCreated(s, f)
+	case SandboxStopped:
+		applySandboxStopped(s, f)
+	case SandboxExited:
+		applySandboxExited(s, f.SandboxID)
+	case Observed:
+		applyObserved(s, f)
+	case VolumesUnmounted:
+		applyRelease(s, &s.release.volumes, f.Result, "unmount volumes")
+	case SandboxRemoved:
+		applyRelease(s, &s.release.sandbox, f.Result, "remove sandbox")
+	case CgroupRemoved:
+		applyRelease(s, &s.release.cgroup, f.Result, "remove cgroup")
+	default:
+		applyContainerFact(s, fact)
+	}
+}
+
+// applyContainerFact is apply's second half: images and containers.
+func applyContainerFact(s *step, fact Fact) {
+	switch f := fact.(type) {
+	case ImageInspected:
+		applyImageInspected(s, f)
+	case ImagePulled:
+		applyImagePulled(s, f)
+	case ContainerCreated:
+		applyContainerCreated(s, f)
+	case ContainerStarted:
+		applyContainerStarted(s, f)
+	case ContainerRunning:
+		applyContainerRunning(s, f)
+	case ContainerExited:
+		applyContainerExited(s, f)
+	case ContainerStopped:
+		applyContainerStopped(s, f)
+	case ContainerRemoved: // the record is gone with the sandbox at the latest
+	}
+}
+
+func applyAccepted(s *step) {
+	if s.startTime.IsZero() {
+		s.startTime = s.now
+	}
+}
+
+// applySetup files the answer of a step that precedes the sandbox. A failure is
+// told and tried again (A-SYNC-7, A-SYNC-8).
+func applySetup(s *step, w *work, r Result, reason, prefix string) {
+	if !s.finish(w, r) || r.Failure == nil || r.Failure.Class == Cancelled {
+		return
+	}
+	s.do(RecordEvent{Type: warning, Reason: reason, Message: prefix + r.Failure.Message})
+	tellRetry(s, "pod", r.Failure.Message, w.retryAt, "A-SYNC-9")
+}
+
+func applyRelease(s *step, w *work, r Result, what string) {
+	if !s.finish(w, r) || r.Failure == nil {
+		return
+	}
+	if r.Failure.Class == NotFound {
+		w.done = true
+		return
+	}
+	tellRetry(s, "pod", what+": "+r.Failure.Message, w.retryAt, "B-FIN-6")
+}
+
+// Event types (A-EVT).
+const (
+	normal  = "Normal"
+	warning = "Warning"
+)

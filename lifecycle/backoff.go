@@ -1,0 +1,43 @@
+package lifecycle
+
+import "time"
+
+// BackOffPolicy is a delay that doubles from Initial to Max and begins anew
+// after Reset without trouble (A-BO-3, A-BO-4).
+type BackOffPolicy struct {
+	Initial time.Duration
+	Max     time.Duration
+	Reset   time.Duration
+}
+
+// backOff is where one container or image is on its curve.
+type backOff struct {
+	delay time.Duration // 0: the next try is immediate
+	from  time.Time     // crash: the last start; image: the last failure
+}
+
+// next is the delay after one more failure (A-BO-3).
+func (p BackOffPolicy) next(delay time.Duration) time.Duration {
+	if delay == 0 {
+		return min(p.Initial, p.Max)
+	}
+	return min(2*delay, p.Max)
+}
+
+// crashDelay is how long after the exit the container may be started again:
+// nothing after a run longer than Reset, whose entry has expired (A-BO-4).
+func (p BackOffPolicy) crashDelay(b backOff, finishedAt time.Time) time.Duration {
+	if finishedAt.Sub(b.from) > p.Reset {
+		return 0
+	}
+	return b.delay
+}
+
+// advanceCrash moves a container along its curve when an instance that had an
+// exited predecessor was created: not before, so that a failing pull does not
+// count as a crash (A-BO-6).
+func advanceCrash(s *step, c *container) {
+	finishedAt := c.exit.FinishedAt.Time
+	delay := s.options.CrashBackOff.crashDelay(c.backOff, finishedAt)
+	c.backOff = backOff{delay: s.options.CrashBackOff.next(delay), from: s.now}
+}

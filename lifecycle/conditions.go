@@ -1,0 +1,104 @@
+package lifecycle
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// conditions are those that a node owns (A-COND-1), for the phase that was
+// computed (the API may still show the one before: B-FIN-3).
+func conditions(s *step, status *v1.PodStatus, phase v1.PodPhase) []v1.PodCondition {
+	containersReady := containersReadyCondition(s, status, phase)
+	list := []v1.PodCondition{
+		{Type: v1.PodReadyToStartContainers, Status: boolStatus(s.sandbox.state == sandboxReady)},
+		initializedCondition(s, status, phase),
+		readyCondition(containersReady),
+		containersReady,
+		{Type: v1.PodScheduled, Status: v1.ConditionTrue},
+	}
+	for i := range list {
+		list[i].ObservedGeneration = s.pod.Generation // A-COND-11
+		list[i].LastTransitionTime = *seconds(s.now)
+		if old := condition(s.reported.Conditions, list[i].Type); old != nil && old.Status == list[i].Status {
+			list[i].LastTransitionTime = old.LastTransitionTime // A-COND-2
+		}
+	}
+	return list
+}
+
+func boolStatus(b bool) v1.ConditionStatus {
+	if b {
+		return v1.ConditionTrue
+	}
+	return v1.ConditionFalse
+}
+
+// initializedCondition follows A-COND-4; once True it stays True.
+func initializedCondition(s *step, status *v1.PodStatus, phase v1.PodPhase) v1.PodCondition {
+	c := v1.PodCondition{Type: v1.PodInitialized, Status: v1.ConditionTrue}
+	if phase == v1.PodSucceeded {
+		c.Reason = "PodCompleted"
+		return c
+	}
+	var incomplete []string
+	for i, init := range s.inits() {
+		if i >= s.initIndex && !init.through() {
+			incomplete = append(incomplete, init.spec.Name)
+		}
+	}
+	if len(incomplete) == 0 || isTrue(s.reported.Conditions, v1.PodInitialized) || anyRegularRan(status) {
+		return c
+	}
+	c.Status, c.Reason = v1.ConditionFalse, "ContainersNotInitialized"
+	c.Message = fmt.Sprintf("containers with incomplete status: %v", incomplete)
+	return c
+}
+
+func anyRegularRan(status *v1.PodStatus) bool {
+	for _, c := range status.ContainerStatuses {
+		if c.State.Running != nil || (c.State.Terminated != nil && c.ContainerID != "") {
+			return true
+		}
+	}
+	return false
+}
+
+// containersReadyCondition follows A-COND-5: sidecars first, then regular containers.
+func containersReadyCondition(s *step, status *v1.PodStatus, phase v1.PodPhase) v1.PodCondition {
+	c := v1.PodCondition{Type: v1.ContainersReady, Status: v1.ConditionFalse}
+	switch phase {
+	case v1.PodSucceeded:
+		c.Reason = "PodCompleted"
+		return c
+	case v1.PodFailed:
+		c.Reason = "PodFailed"
+		return c
+	}
+	var unready []string
+	for _, init := range s.inits() {
+		if init.kind == sidecarContainer && !init.ready() {
+			unready = append(unready, init.spec.Name)
+		}
+	}
+	for _, regular := range s.regulars() {
+		if !regular.ready() {
+			unready = append(unready, regular.spec.Name)
+		}
+	}
+	if len(unready) == 0 {
+		c.Status = v1.ConditionTrue
+		return c
+	}
+	c.Reason = "ContainersNotReady"
+	c.Message = fmt.Sprintf("containers with unready status: [%s]", strings.Join(unready, " "))
+	return c
+}
+
+// readyCondition follows A-COND-6; readiness gates would come in here.
+func readyCondition(containersReady v1.PodCondition) v1.PodCondition {
+	c := containersReady
+	c.Type = v1.PodReady
+	return c
+}

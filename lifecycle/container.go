@@ -1,0 +1,140 @@
+package lifecycle
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// kind is the role of a container in its pod.
+type kind int
+
+const (
+	initContainer    kind = iota // runs to completion before the next begins
+	sidecarContainer             // init container with restartPolicy Always (KEP-753)
+	regularContainer
+)
+
+func newInitContainer(spec *v1.Container) *container {
+	k := initContainer
+	if spec.RestartPolicy != nil && *spec.RestartPolicy == v1.ContainerRestartPolicyAlways {
+		k = sidecarContainer
+	}
+	return &container{spec: spec, kind: k}
+}
+
+// position is where the newest instance of a container is. It is explicit
+// state: never guessed from what the runtime happens to have.
+type position int
+
+const (
+	absent    position = iota // there is no instance
+	creating                  // CreateContainer is under way
+	created                   // created, to be started
+	starting                  // StartContainer is under way
+	running                   // its process runs
+	exited                    // its process has ended; exit says how
+	uncertain                 // a call ended without an answer; waits for Observed
+)
+
+// container is one container of the pod and its newest instance.
+type container struct {
+	// immutable
+	spec *v1.Container
+	kind kind
+
+	instance
+	restartCount int32
+	last         *v1.ContainerStateTerminated // status lastState: the instance before
+	previousID   string                       // that instance's record in the runtime
+
+	image    image
+	failure  *Failure  // why the last start attempt failed (A-CST-6)
+	retryAt  time.Time // no start before
+	backOff  backOff
+	stopping stopCall
+}
+
+// instance is one run of a container.
+type instance struct {
+	position  position
+	id        string
+	op        EffectID // create or start under way
+	touchedAt time.Time
+	imageName string // as the runtime says it (A-CST-4)
+	imageRef  string
+	user      *v1.ContainerUser
+	startedAt time.Time
+	exit      *v1.ContainerStateTerminated // set when exited
+	restart   verdict                      // decided once, at the exit
+}
+
+// stopCall is a StopContainer under way for the instance.
+type stopCall struct {
+	op         EffectID
+	deadline   time.Time // the pod's when the call was made
+	killAt     time.Time // when the runtime kills
+	retryAt    time.Time
+	told       bool // the Killing event was recorded
+	unanswered bool // the call returned, the exit is not known yet: waits for Observed
+}
+
+func (c *container) clone(spec *v1.Container) *container {
+	n := *c
+	n.spec = spec
+	n.exit = c.exit.DeepCopy()
+	n.last = c.last.DeepCopy()
+	n.user = c.user.DeepCopy()
+	n.failure = cloneOf(c.failure)
+	n.image.refused = cloneOf(c.image.refused)
+	return &n
+}
+
+func cloneOf[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	v := *p
+	return &v
+}
+
+// fieldPath is how Kubernetes Events point at a container (A-EVT-1).
+func (c *container) fieldPath() string {
+	if c.kind == regularContainer {
+		return "spec.containers{" + c.spec.Name + "}"
+	}
+	return "spec.initContainers{" + c.spec.Name + "}"
+}
+
+// mayRun says whether a process of the container may exist.
+func (c *container) mayRun() bool {
+	switch c.position {
+	case absent, created, exited:
+		return false
+	}
+	return true
+}
+
+// done says that a regular init container has completed. One whose child was
+// killed for memory has not, whatever its exit code (A-INIT-6).
+func (c *container) done() bool {
+	return c.position == exited && succeeded(c.exit)
+}
+
+func succeeded(t *v1.ContainerStateTerminated) bool {
+	return t != nil && t.ExitCode == 0 && t.Reason != reasonOOMKilled
+}
+
+// started is status "started" (A-CST-12): without a startup probe a running
+// container has started.
+func (c *container) started() bool { return c.position == running }
+
+// ready is status "ready" (A-CST-13).
+func (c *container) ready() bool {
+	if c.kind == initContainer {
+		return c.done()
+	}
+	return c.started()
+}
+
+const reasonOOMKilled = "OOMKilled"

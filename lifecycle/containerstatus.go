@@ -1,0 +1,141 @@
+package lifecycle
+
+import (
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func containerStatuses(s *step, list []*container) []v1.ContainerStatus {
+	var statuses []v1.ContainerStatus
+	for _, c := range list {
+		statuses = append(statuses, containerStatus(s, c))
+	}
+	return statuses
+}
+
+// containerStatus is one entry of the status lists (A-CST-1..16).
+func containerStatus(s *step, c *container) v1.ContainerStatus {
+	started := c.started()
+	status := v1.ContainerStatus{
+		Name:         c.spec.Name,
+		Image:        c.spec.Image,
+		RestartCount: c.restartCount,
+		Ready:        c.ready(),
+		Started:      &started,
+		VolumeMounts: volumeMountStatuses(c.spec.VolumeMounts),
+	}
+	if c.id != "" {
+		status.ContainerID = containerID(s, c.id)
+		status.ImageID = c.imageRef
+		if c.imageName != "" {
+			status.Image = c.imageName
+		}
+		status.AllocatedResources = c.spec.Resources.Requests.DeepCopy()
+		status.Resources = c.spec.Resources.DeepCopy()
+	}
+	if c.user != nil {
+		status.User = c.user.DeepCopy()
+	}
+	status.State, status.LastTerminationState = containerStates(s, c)
+	return status
+}
+
+// containerStates are state and lastState (A-CST-3, A-CST-5, A-CST-6).
+func containerStates(s *step, c *container) (state, last v1.ContainerState) {
+	last = terminatedState(c.last)
+	switch {
+	case c.position == running:
+		state.Running = &v1.ContainerStateRunning{StartedAt: *seconds(c.startedAt)}
+	case c.exit == nil:
+		state.Waiting = waiting(s, c)
+	case waitsForRestart(s, c):
+		state.Waiting = waiting(s, c)
+		last = terminatedState(c.exit)
+	default:
+		state = terminatedState(c.exit)
+	}
+	if final := unaccounted(s, c); final != nil {
+		state = terminatedState(final)
+	}
+	return state, last
+}
+
+// waitsForRestart says that a container that exited shows why it does not run
+// instead of its exit (A-CST-6); not when the pod is deleted, as nothing is
+// started then.
+func waitsForRestart(s *step, c *container) bool {
+	return c.failure != nil && c.restart.restart && s.stop.cause != causeDeleted
+}
+
+// waiting is the reason of the last failed start, or the default (A-CST-2).
+func waiting(s *step, c *container) *v1.ContainerStateWaiting {
+	if c.failure != nil {
+		return &v1.ContainerStateWaiting{Reason: c.failure.Reason, Message: c.failure.Message}
+	}
+	if len(s.inits()) > 0 {
+		return &v1.ContainerStateWaiting{Reason: "PodInitializing"}
+	}
+	return &v1.ContainerStateWaiting{Reason: "ContainerCreating"}
+}
+
+// unaccounted is how a container without an exit of its own ends in a finished
+// pod: every regular one if the pod ever initialized, and every init container
+// up to the last one that ever ran (B-FIN-7).
+func unaccounted(s *step, c *container) *v1.ContainerStateTerminated {
+	if s.stage < Terminated || c.exit != nil || c.position == running || !everReached(s, c) {
+		return nil
+	}
+	return &v1.ContainerStateTerminated{
+		ExitCode: 137,
+		Reason:   "ContainerStatusUnknown",
+		Message:  "The container could not be located when the pod was terminated",
+	}
+}
+
+func everReached(s *step, c *container) bool {
+	if c.kind == regularContainer {
+		return s.initIndex >= len(s.inits()) && s.sandbox.id != ""
+	}
+	reached := false
+	for _, other := range s.inits() {
+		if other == c {
+			reached = true
+		}
+		if reached && (other.exit != nil || other.last != nil || other.id != "") {
+			return true
+		}
+	}
+	return false
+}
+
+func terminatedState(t *v1.ContainerStateTerminated) v1.ContainerState {
+	if t == nil {
+		return v1.ContainerState{}
+	}
+	c := t.DeepCopy()
+	c.StartedAt, c.FinishedAt = atSecond(c.StartedAt), atSecond(c.FinishedAt)
+	return v1.ContainerState{Terminated: c}
+}
+
+func atSecond(t metav1.Time) metav1.Time {
+	if t.IsZero() {
+		return t
+	}
+	return *seconds(t)
+}
+
+func containerID(s *step, id string) string { return s.options.RuntimeName + "://" + id }
+
+// volumeMountStatuses echo the mounts (A-CST-16).
+func volumeMountStatuses(mounts []v1.VolumeMount) []v1.VolumeMountStatus {
+	var statuses []v1.VolumeMountStatus
+	for _, m := range mounts {
+		status := v1.VolumeMountStatus{Name: m.Name, MountPath: m.MountPath, ReadOnly: m.ReadOnly}
+		if m.ReadOnly {
+			mode := v1.RecursiveReadOnlyDisabled
+			status.RecursiveReadOnly = &mode
+		}
+		statuses = append(statuses, status)
+	}
+	return statuses
+}

@@ -1,0 +1,146 @@
+package lifecycle
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// EffectID names one effect of one pod. IDs are never reused; 0 means "none under way".
+type EffectID int64
+
+// Effect is something the caller must carry out. Effects that take time have
+// an ID and are answered by the event of the same ID; the others (Cancel,
+// WakeAt, Publish, RecordEvent, Tell) are carried out at once, in order.
+type Effect interface{ isEffect() }
+
+// EnsureCgroup creates the pod's cgroup (A-SYNC-4(7)). Answer: CgroupEnsured.
+type EnsureCgroup struct{ ID EffectID }
+
+// MountVolumes makes the pod's folders and all its volumes (A-SYNC-8). Answer: VolumesMounted.
+type MountVolumes struct{ ID EffectID }
+
+// CreateSandbox runs the pod's sandbox. Answer: SandboxCreated.
+type CreateSandbox struct {
+	ID      EffectID
+	Attempt uint32 // CRI attempt: the number of sandboxes this pod had before (A-ACT-3)
+}
+
+// StopSandbox stops a sandbox and everything in it; its addresses are given back. Answer: SandboxStopped.
+type StopSandbox struct {
+	ID        EffectID
+	SandboxID string
+}
+
+// RemoveSandbox removes a stopped sandbox and all containers in it. Answer: SandboxRemoved.
+type RemoveSandbox struct {
+	ID        EffectID
+	SandboxID string
+}
+
+// InspectImage looks whether the image is on the machine. Answer: ImageInspected.
+type InspectImage struct {
+	ID        EffectID
+	Container string
+	Image     string // as written in the spec, with ":latest" where neither tag nor digest is given (A-IMG-1)
+}
+
+// PullImage pulls an image with the pod's credentials. Answer: ImagePulled.
+type PullImage struct {
+	ID        EffectID
+	Container string
+	Image     string
+}
+
+// CreateContainer creates a container in the sandbox. Answer: ContainerCreated.
+type CreateContainer struct {
+	ID        EffectID
+	Container string
+	Attempt   uint32 // equals the container's restartCount (A-CST-11)
+	SandboxID string
+	Image     ImageInfo
+	PodIPs    []string
+}
+
+// StartContainer starts a created container. Answer: ContainerStarted, and in
+// their own time ContainerRunning and ContainerExited.
+type StartContainer struct {
+	ID          EffectID
+	Container   string
+	ContainerID string
+}
+
+// StopContainer sends the stop signal, waits for TimeoutSeconds and kills.
+// Answer: ContainerStopped, and ContainerExited for the exit itself. A second
+// StopContainer for the same container may come with a smaller timeout; both
+// run (B-WRK-8).
+type StopContainer struct {
+	ID             EffectID
+	Container      string
+	ContainerID    string
+	TimeoutSeconds int64 // 0 kills at once
+}
+
+// RemoveContainer removes the record of a container that is not running. Answer: ContainerRemoved.
+type RemoveContainer struct {
+	ID          EffectID
+	Container   string
+	ContainerID string
+}
+
+// UnmountVolumes removes the pod's volumes (B-FIN-6). Answer: VolumesUnmounted.
+type UnmountVolumes struct{ ID EffectID }
+
+// RemoveCgroup kills what is left in the pod's cgroup and removes it (B-FIN-6). Answer: CgroupRemoved.
+type RemoveCgroup struct{ ID EffectID }
+
+// Observe reads what the runtime has of this pod. Answer: Observed. It is
+// asked for when a call ended without an answer, so that what it left behind
+// is adopted, not doubled.
+type Observe struct{ ID EffectID }
+
+// Cancel asks that the effect of that ID is given up; its answer still comes.
+type Cancel struct{ ID EffectID }
+
+// WakeAt replaces the pod's one timer; at that time the caller sends Woke. The
+// zero time means that no timer is needed.
+type WakeAt struct{ At time.Time }
+
+// Publish hands out the pod's new status (A-STAT-1). It owns its memory.
+type Publish struct{ Status v1.PodStatus }
+
+// RecordEvent is a Kubernetes Event on the pod (A-EVT).
+type RecordEvent struct {
+	Type      string // Normal or Warning
+	Reason    string
+	Message   string
+	FieldPath string // spec.containers{name}, empty for the pod itself (A-EVT-1)
+}
+
+// Tell is one line of the pod's story.
+type Tell struct{ Report Report }
+
+// Finish says that the pod is gone: nothing of it is left in the runtime or on
+// disk, and no further event is expected.
+type Finish struct{}
+
+func (EnsureCgroup) isEffect()    {}
+func (MountVolumes) isEffect()    {}
+func (CreateSandbox) isEffect()   {}
+func (StopSandbox) isEffect()     {}
+func (RemoveSandbox) isEffect()   {}
+func (InspectImage) isEffect()    {}
+func (PullImage) isEffect()       {}
+func (CreateContainer) isEffect() {}
+func (StartContainer) isEffect()  {}
+func (StopContainer) isEffect()   {}
+func (RemoveContainer) isEffect() {}
+func (UnmountVolumes) isEffect()  {}
+func (RemoveCgroup) isEffect()    {}
+func (Observe) isEffect()         {}
+func (Cancel) isEffect()          {}
+func (WakeAt) isEffect()          {}
+func (Publish) isEffect()         {}
+func (RecordEvent) isEffect()     {}
+func (Tell) isEffect()            {}
+func (Finish) isEffect()          {}

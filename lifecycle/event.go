@@ -1,0 +1,206 @@
+package lifecycle
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Event is a fact and when it became known. Events of one pod must be fed in
+// one at a time, with times that never go backwards.
+type Event struct {
+	At   time.Time
+	Fact Fact
+}
+
+// Fact is something that has happened.
+type Fact interface{ isFact() }
+
+// FailureClass says what a caller of the runtime knows about a call that went wrong.
+type FailureClass int
+
+const (
+	// Failed: the call was refused; nothing was left behind.
+	Failed FailureClass = iota
+	// Uncertain: the call ended without an answer (deadline, lost connection):
+	// it may have worked, or may still.
+	Uncertain
+	// Unavailable: the call never reached the runtime.
+	Unavailable
+	// Cancelled: given up because the machine asked for it.
+	Cancelled
+	// NotFound: the object of the call is not there (any more).
+	NotFound
+)
+
+// Failure is why an effect did not work.
+type Failure struct {
+	Class   FailureClass
+	Reason  string // a waiting reason of A-CST-7 where one fits, such as ErrImagePull
+	Message string // the runtime's words
+}
+
+// Result is the part that the answers to all effects have in common.
+type Result struct {
+	ID      EffectID
+	Failure *Failure // nil: it worked
+}
+
+// Accepted is the first event: the pod is this node's to run (A-CST-18).
+type Accepted struct{}
+
+// StopRequested asks for the pod's end (B-WRK-2). It may come again with a
+// smaller grace; a greater one changes nothing.
+type StopRequested struct {
+	GraceSeconds *int64 // nil: spec.terminationGracePeriodSeconds (B-WRK-9)
+	Force        bool   // kill at once: no signal, no waiting
+	Because      string // who asked, for the pod's story
+}
+
+// Woke says that the time asked for with WakeAt has come.
+type Woke struct{}
+
+// CgroupEnsured answers EnsureCgroup.
+type CgroupEnsured struct{ Result }
+
+// VolumesMounted answers MountVolumes.
+type VolumesMounted struct{ Result }
+
+// SandboxCreated answers CreateSandbox.
+type SandboxCreated struct {
+	Result
+	SandboxID string
+	IPs       []string // the pod's addresses, primary family first (A-CST-17); empty with host network
+}
+
+// SandboxStopped answers StopSandbox.
+type SandboxStopped struct{ Result }
+
+// SandboxRemoved answers RemoveSandbox.
+type SandboxRemoved struct{ Result }
+
+// SandboxExited says that the sandbox is not ready any more, unasked.
+type SandboxExited struct{ SandboxID string }
+
+// ImageInspected answers InspectImage; Image is nil when it is not present.
+type ImageInspected struct {
+	Result
+	Image *ImageInfo
+}
+
+// ImagePulled answers PullImage.
+type ImagePulled struct {
+	Result
+	Image *ImageInfo
+	Took  time.Duration // the pull alone, without waiting for a slot
+}
+
+// ImageInfo is what the runtime says of an image that is present.
+type ImageInfo struct {
+	ID        string // what CreateContainer is given (A-IMG-9)
+	Ref       string // digest form, status imageID (A-CST-4)
+	SizeBytes uint64
+	UID       *int64 // the image's user, nil when it is a name (A-SEC-1)
+	Username  string
+}
+
+// ContainerCreated answers CreateContainer.
+type ContainerCreated struct {
+	Result
+	ContainerID string
+}
+
+// ContainerStarted answers StartContainer.
+type ContainerStarted struct{ Result }
+
+// ContainerRunning is the runtime's own word that a container runs. It only
+// refines what ContainerStarted said, and repairs a lost answer.
+type ContainerRunning struct {
+	ContainerID string
+	StartedAt   time.Time
+	Image       string            // status image: the name as the runtime says it, empty if not said
+	ImageRef    string            // status imageID, empty if not said
+	User        *v1.ContainerUser // nil if not said
+}
+
+// ContainerExited says that a container's process has ended.
+type ContainerExited struct {
+	ContainerID string
+	ExitCode    int32
+	Reason      string // the runtime's: Completed, Error, OOMKilled, StartError … (A-CST-9)
+	Message     string // termination message, already joined and cut (A-CST-14)
+	StartedAt   time.Time
+	FinishedAt  time.Time
+}
+
+// ContainerStopped answers StopContainer.
+type ContainerStopped struct{ Result }
+
+// ContainerRemoved answers RemoveContainer.
+type ContainerRemoved struct{ Result }
+
+// VolumesUnmounted answers UnmountVolumes.
+type VolumesUnmounted struct{ Result }
+
+// CgroupRemoved answers RemoveCgroup.
+type CgroupRemoved struct{ Result }
+
+// Observed is a snapshot of all that the runtime has of this pod. ID is 0 for
+// the periodic one that nobody asked for.
+type Observed struct {
+	Result
+	Began      time.Time // when the listing began; what was done after it is not judged by it
+	Sandboxes  []ObservedSandbox
+	Containers []ObservedContainer
+}
+
+// ObservedSandbox is one sandbox of the pod.
+type ObservedSandbox struct {
+	ID      string
+	Attempt uint32
+	Ready   bool
+	IPs     []string
+}
+
+// ContainerState is the runtime's view of a container.
+type ContainerState int
+
+// The four states of CRI (A-CST-3).
+const (
+	StateCreated ContainerState = iota
+	StateRunning
+	StateExited
+	StateUnknown
+)
+
+// ObservedContainer is one container of the pod. Exit is set in StateExited.
+type ObservedContainer struct {
+	ID        string
+	Name      string
+	Attempt   uint32
+	SandboxID string
+	State     ContainerState
+	StartedAt time.Time
+	Exit      *ContainerExited
+}
+
+func (Accepted) isFact()         {}
+func (StopRequested) isFact()    {}
+func (Woke) isFact()             {}
+func (CgroupEnsured) isFact()    {}
+func (VolumesMounted) isFact()   {}
+func (SandboxCreated) isFact()   {}
+func (SandboxStopped) isFact()   {}
+func (SandboxRemoved) isFact()   {}
+func (SandboxExited) isFact()    {}
+func (ImageInspected) isFact()   {}
+func (ImagePulled) isFact()      {}
+func (ContainerCreated) isFact() {}
+func (ContainerStarted) isFact() {}
+func (ContainerRunning) isFact() {}
+func (ContainerExited) isFact()  {}
+func (ContainerStopped) isFact() {}
+func (ContainerRemoved) isFact() {}
+func (VolumesUnmounted) isFact() {}
+func (CgroupRemoved) isFact()    {}
+func (Observed) isFact()         {}

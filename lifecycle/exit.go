@@ -1,0 +1,98 @@
+package lifecycle
+
+import (
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// applyContainerExited files an exit, however it became known: from the event
+// stream, even before StartContainer has answered, or from a snapshot.
+func applyContainerExited(s *step, f ContainerExited) {
+	c := s.containerWithID(f.ContainerID)
+	if c == nil || c.position == exited || c.position == creating {
+		return
+	}
+	settleExit(s, c, &v1.ContainerStateTerminated{
+		ExitCode:    f.ExitCode,
+		Reason:      f.Reason,
+		Message:     f.Message,
+		StartedAt:   metav1.NewTime(f.StartedAt),
+		FinishedAt:  metav1.NewTime(f.FinishedAt),
+		ContainerID: containerID(s, c.id),
+	})
+}
+
+// settleExit moves a container to exited and decides, once, what follows.
+func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
+	asked := c.stopping.told
+	c.position, c.op, c.exit = exited, 0, t
+	c.stopping, c.retryAt = stopCall{}, time.Time{}
+	c.touchedAt = s.now
+	c.restart = decideRestart(s, c, t)
+	report := Report{Subject: c.spec.Name, What: exitText(t), Because: c.restart.because, Rule: c.restart.rule}
+	switch {
+	case !c.restart.restart && asked:
+		report.Because = "stopped"
+	case c.restart.restart:
+		report.Outcome, report.Because = backOffAfterExit(s, c)
+	case s.stage == Syncing && c.kind == initContainer && !c.done():
+		report.Outcome = "pod fails"
+	case s.stage == Syncing && !succeeded(t):
+		report.Outcome = "not restarted"
+	}
+	tell(s, report)
+}
+
+// backOffAfterExit puts the container in CrashLoopBackOff if its next start is
+// not due yet (A-BO-2, A-CST-7), and words the outcome.
+func backOffAfterExit(s *step, c *container) (outcome, because string) {
+	delay := s.options.CrashBackOff.crashDelay(c.backOff, c.exit.FinishedAt.Time)
+	wait := crashDue(s, c).Sub(s.now)
+	because = c.restart.because
+	if !succeeded(c.exit) {
+		because += ", " + ordinal(c.restartCount+1) + " failure"
+	}
+	if wait <= 0 {
+		return "restart now", because
+	}
+	c.failure = &Failure{
+		Reason:  "CrashLoopBackOff",
+		Message: fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", delay, c.spec.Name, podText(s.pod)),
+	}
+	s.do(RecordEvent{
+		Type: warning, Reason: "BackOff", FieldPath: c.fieldPath(),
+		Message: fmt.Sprintf("Back-off restarting failed container %s in pod %s", c.spec.Name, podText(s.pod)),
+	})
+	return "restart " + in(wait), because
+}
+
+// crashDue is when an exited container may be started again (A-BO-2, A-SYNC-10: exactly then).
+func crashDue(s *step, c *container) time.Time {
+	finishedAt := c.exit.FinishedAt.Time
+	return finishedAt.Add(s.options.CrashBackOff.crashDelay(c.backOff, finishedAt))
+}
+
+func exitText(t *v1.ContainerStateTerminated) string {
+	text := fmt.Sprintf("exited %d", t.ExitCode)
+	if t.Reason != "" && t.Reason != "Completed" && t.Reason != "Error" {
+		text += " " + t.Reason
+	}
+	return text
+}
+
+// podText is the contract's POD: name_namespace(uid).
+func podText(pod *v1.Pod) string {
+	return fmt.Sprintf("%s_%s(%s)", pod.Name, pod.Namespace, pod.UID)
+}
+
+// lost is the end of a container of which the runtime knows nothing any more (A-CST-10, B-RST-4).
+func lost(s *step, c *container) {
+	settleExit(s, c, &v1.ContainerStateTerminated{
+		ExitCode: 137,
+		Reason:   "ContainerStatusUnknown",
+		Message:  "The container could not be located when the pod was deleted.  The container used to be Running",
+	})
+}

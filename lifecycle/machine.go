@@ -1,0 +1,245 @@
+package lifecycle
+
+import (
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Stage is the coarse position of a pod. It only advances; entering a stage is
+// what answers "may this pod still start a container?" (B-WRK-4, B-WRK-5).
+type Stage int
+
+const (
+	// Syncing: containers are started, restarted and kept.
+	Syncing Stage = iota
+	// Terminating: nothing is started any more; containers, then the sandbox, are stopped.
+	Terminating
+	// Terminated: nothing runs; volumes, cgroup and the runtime's records are given back.
+	Terminated
+	// Gone: nothing of the pod is left.
+	Gone
+)
+
+func (s Stage) String() string {
+	return [...]string{"syncing", "terminating", "terminated", "gone"}[s]
+}
+
+// Options are the node's settings that decisions depend on. They are values,
+// never looked up, so that the same events always give the same life.
+type Options struct {
+	RuntimeName      string   // prefix of containerID in the status, "containerd" (A-CST-4)
+	HostIPs          []string // the node's addresses, primary family first (A-CST-17)
+	CrashBackOff     BackOffPolicy
+	ImageBackOff     BackOffPolicy
+	RetryAfter       time.Duration // between attempts of a failed step (A-SYNC-9, without the jitter of A-SYNC-10)
+	UnavailableRetry time.Duration // between attempts while the runtime is down
+}
+
+// DefaultOptions are those of Kubernetes 1.36 (A-BO-3, A-IMG-5, A-SYNC-9).
+func DefaultOptions() Options {
+	return Options{
+		RuntimeName:      "containerd",
+		CrashBackOff:     BackOffPolicy{Initial: 10 * time.Second, Max: 300 * time.Second, Reset: 600 * time.Second},
+		ImageBackOff:     BackOffPolicy{Initial: 10 * time.Second, Max: 300 * time.Second, Reset: 600 * time.Second},
+		RetryAfter:       10 * time.Second,
+		UnavailableRetry: 500 * time.Millisecond,
+	}
+}
+
+// Machine is one pod's life. It belongs to one caller at a time and shares no
+// memory with anyone.
+type Machine struct {
+	// immutable
+	pod     *v1.Pod
+	options Options
+
+	// position
+	stage      Stage
+	setup      setup
+	sandbox    sandbox
+	containers []*container // init containers in spec order, then the regular ones
+	initIndex  int          // the init container whose turn it is; len(init containers): all done
+	stop       stop
+	release    release
+
+	// bookkeeping
+	lastID    EffectID
+	startTime time.Time // A-CST-18
+	reported  v1.PodStatus
+	wakeAt    time.Time
+	imageBack map[string]*backOff // by image as written (A-IMG-5)
+	observing work                // an Observe that something uncertain waits for
+}
+
+// setup is what a pod needs before its sandbox.
+type setup struct {
+	cgroup  work
+	volumes work
+}
+
+// release is what is given back once nothing runs.
+type release struct {
+	volumes work
+	sandbox work
+	cgroup  work
+}
+
+// work is one step that is done once: not begun, under way, done, or to be tried again.
+type work struct {
+	done    bool
+	op      EffectID
+	failure *Failure
+	retryAt time.Time
+}
+
+// New makes the machine of a pod that was defaulted and validated; the first
+// event must be Accepted. The machine keeps its own copy.
+func New(pod *v1.Pod, options Options) *Machine {
+	m := &Machine{pod: pod.DeepCopy(), options: options, imageBack: map[string]*backOff{}}
+	for i := range m.pod.Spec.InitContainers {
+		m.containers = append(m.containers, newInitContainer(&m.pod.Spec.InitContainers[i]))
+	}
+	for i := range m.pod.Spec.Containers {
+		m.containers = append(m.containers, &container{spec: &m.pod.Spec.Containers[i], kind: regularContainer})
+	}
+	m.reported = v1.PodStatus{Phase: v1.PodPending}
+	return m
+}
+
+// Step takes one event and says what must be done now, in order. The same
+// machine fed with the same events always answers the same.
+func (m *Machine) Step(ev Event) []Effect {
+	s := &step{Machine: m, now: ev.At}
+	if m.stage == Gone {
+		return nil
+	}
+	apply(s, ev.Fact)
+	plan(s)
+	publish(s)
+	setTimer(s)
+	return s.effects
+}
+
+// Stage says how far the pod's life has come.
+func (m *Machine) Stage() Stage { return m.stage }
+
+// Status is the pod's status as last published; the caller owns the copy.
+func (m *Machine) Status() v1.PodStatus { return *m.reported.DeepCopy() }
+
+// StopDeadline is when the grace of a terminating pod ends; zero before.
+func (m *Machine) StopDeadline() time.Time { return m.stop.deadline }
+
+// Clone is an independent copy, for a simulator that tries several futures.
+func (m *Machine) Clone() *Machine {
+	c := *m
+	c.pod = m.pod.DeepCopy()
+	c.reported = *m.reported.DeepCopy()
+	c.sandbox.ips = slices.Clone(m.sandbox.ips)
+	c.containers = make([]*container, len(m.containers))
+	for i, old := range m.containers {
+		c.containers[i] = old.clone(specOf(c.pod, i))
+	}
+	c.imageBack = make(map[string]*backOff, len(m.imageBack))
+	for image, b := range m.imageBack {
+		entry := *b
+		c.imageBack[image] = &entry
+	}
+	return &c
+}
+
+// specOf is the i-th container of the pod, counted as Machine.containers is.
+func specOf(pod *v1.Pod, i int) *v1.Container {
+	if n := len(pod.Spec.InitContainers); i >= n {
+		return &pod.Spec.Containers[i-n]
+	}
+	return &pod.Spec.InitContainers[i]
+}
+
+func (m *Machine) inits() []*container    { return m.containers[:len(m.pod.Spec.InitContainers)] }
+func (m *Machine) regulars() []*container { return m.containers[len(m.pod.Spec.InitContainers):] }
+
+func (m *Machine) containerNamed(name string) *container {
+	for _, c := range m.containers {
+		if c.spec.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+func (m *Machine) containerWithID(id string) *container {
+	for _, c := range m.containers {
+		if id != "" && c.id == id {
+			return c
+		}
+	}
+	return nil
+}
+
+// step is one call of Step: the machine, the event's time, and what is to be done.
+type step struct {
+	*Machine
+	now     time.Time
+	effects []Effect
+	wake    time.Time // the earliest time at which something is due
+}
+
+func (s *step) do(e Effect) { s.effects = append(s.effects, e) }
+
+func (s *step) nextID() EffectID {
+	s.lastID++
+	return s.lastID
+}
+
+// due says whether t has come; if not, the pod is woken then.
+func (s *step) due(t time.Time) bool {
+	if !s.now.Before(t) {
+		return true
+	}
+	if s.wake.IsZero() || t.Before(s.wake) {
+		s.wake = t
+	}
+	return false
+}
+
+// begin says whether the work is to be begun now, and marks it as under way.
+func (s *step) begin(w *work) (EffectID, bool) {
+	if w.done || w.op != 0 || !s.due(w.retryAt) {
+		return 0, false
+	}
+	w.op = s.nextID()
+	return w.op, true
+}
+
+// finish files the answer of a piece of work; it reports whether it is the one awaited.
+func (s *step) finish(w *work, r Result) bool {
+	if w.op == 0 || w.op != r.ID {
+		return false
+	}
+	w.op, w.failure = 0, r.Failure
+	w.done = r.Failure == nil
+	if r.Failure != nil {
+		w.retryAt = s.now.Add(s.retryAfter(r.Failure))
+	}
+	return true
+}
+
+// retryAfter is the pause before a failed step is tried again (A-SYNC-9).
+func (s *step) retryAfter(f *Failure) time.Duration {
+	if f.Class == Unavailable || f.Class == Uncertain {
+		return s.options.UnavailableRetry
+	}
+	return s.options.RetryAfter
+}
+
+func setTimer(s *step) {
+	if s.stage == Gone {
+		s.wake = time.Time{}
+	}
+	if !s.wake.Equal(s.wakeAt) {
+		s.wakeAt = s.wake
+		s.do(WakeAt{At: s.wake})
+	}
+}

@@ -1,0 +1,178 @@
+package lifecycle
+
+import (
+	"slices"
+	"time"
+)
+
+// applyObserved holds a snapshot of the runtime against the state and repairs
+// what lost events or lost answers broke. Whatever was acted on after the
+// snapshot began is not judged by it.
+func applyObserved(s *step, f Observed) {
+	awaited := s.finish(&s.observing, f.Result)
+	if f.Failure != nil || (!awaited && f.ID != 0) {
+		return
+	}
+	observeSandbox(s, f)
+	for _, c := range s.containers {
+		if c.op == 0 && c.touchedAt.Before(f.Began) {
+			observeContainer(s, c, f)
+		}
+	}
+	removeStrays(s, f)
+}
+
+func observeSandbox(s *step, f Observed) {
+	b := &s.sandbox
+	if b.op != 0 || !b.touchedAt.Before(f.Began) {
+		return
+	}
+	switch b.state {
+	case sandboxReady:
+		i := slices.IndexFunc(f.Sandboxes, func(o ObservedSandbox) bool { return o.ID == b.id })
+		if i < 0 || !f.Sandboxes[i].Ready {
+			applySandboxExited(s, b.id)
+		}
+	case sandboxUncertain:
+		adoptSandbox(s, f)
+	}
+}
+
+// adoptSandbox looks for what an unanswered RunPodSandbox left behind. If there
+// is nothing, the next try gets another attempt number, because the runtime may
+// still hold the old one's name.
+func adoptSandbox(s *step, f Observed) {
+	for _, o := range f.Sandboxes {
+		if o.Attempt != s.sandbox.attempt {
+			continue
+		}
+		if o.Ready && (len(o.IPs) > 0 || s.pod.Spec.HostNetwork) {
+			sandboxIsReady(s, o.ID, o.Attempt, o.IPs)
+			return
+		}
+		s.do(StopSandbox{ID: s.nextID(), SandboxID: o.ID})
+		s.do(RemoveSandbox{ID: s.nextID(), SandboxID: o.ID})
+	}
+	s.sandbox.state = sandboxNone
+	s.sandbox.attempt++
+	s.sandbox.retryAt = s.now.Add(s.options.UnavailableRetry)
+}
+
+// observeContainer compares one container with what the runtime has of it.
+func observeContainer(s *step, c *container, f Observed) {
+	switch c.position {
+	case running:
+		observeRunning(s, c, f)
+	case uncertain:
+		adoptContainer(s, c, f)
+	case created:
+		if findByID(f, c.id) == nil {
+			c.position, c.id = positionBefore(c), ""
+		}
+	}
+}
+
+func findByID(f Observed, id string) *ObservedContainer {
+	for i := range f.Containers {
+		if f.Containers[i].ID == id {
+			return &f.Containers[i]
+		}
+	}
+	return nil
+}
+
+func observeRunning(s *step, c *container, f Observed) {
+	c.stopping.unanswered = false // if it still runs, it is stopped again
+	o := findByID(f, c.id)
+	switch {
+	case o == nil:
+		lost(s, c)
+	case o.State == StateExited:
+		applyContainerExited(s, *o.Exit)
+	}
+}
+
+// adoptContainer finds the instance of which a create or start was unanswered:
+// by its id if it is known, else by name and attempt.
+func adoptContainer(s *step, c *container, f Observed) {
+	attempt := c.nextAttempt()
+	i := slices.IndexFunc(f.Containers, func(o ObservedContainer) bool {
+		return o.Name == c.spec.Name && (o.ID == c.id || o.Attempt == attempt) && o.ID != c.exitedID()
+	})
+	if i < 0 {
+		c.position = positionBefore(c)
+		c.retryAt = later(c.retryAt, s.now.Add(s.options.UnavailableRetry))
+		return
+	}
+	o := f.Containers[i]
+	if o.ID != c.id {
+		newInstance(s, c, o.ID)
+	}
+	switch o.State {
+	case StateCreated:
+		c.position = created
+	case StateRunning:
+		nowRunning(s, c)
+		c.startedAt = o.StartedAt
+	case StateExited:
+		applyContainerExited(s, *o.Exit)
+	case StateUnknown:
+		stopUnknown(s, c)
+	}
+}
+
+// exitedID is the instance that is known to have exited, which is not what an
+// unanswered call has made.
+func (c *container) exitedID() string {
+	if c.exit != nil {
+		return c.id
+	}
+	return ""
+}
+
+// stopUnknown ends an instance of which the runtime itself does not know
+// whether it runs, before another is started (A-ACT-7).
+func stopUnknown(s *step, c *container) {
+	c.position = running
+	c.stopping = stopCall{op: s.nextID(), deadline: s.now, killAt: s.now, told: true}
+	s.do(RecordEvent{
+		Type: normal, Reason: "Killing", FieldPath: c.fieldPath(),
+		Message: `Container is in "unknown" state, try killing it before restart`,
+	})
+	s.do(StopContainer{ID: c.stopping.op, Container: c.spec.Name, ContainerID: c.id, TimeoutSeconds: minimumStopSeconds})
+}
+
+// removeStrays removes what the runtime has of this pod and the pod has no use
+// for: records of older instances, and what a call that was given up made after
+// all. Nothing is ever there twice.
+func removeStrays(s *step, f Observed) {
+	for _, o := range f.Containers {
+		c := s.containerNamed(o.Name)
+		if c == nil || c.op != 0 || !c.touchedAt.Before(f.Began) || o.ID == c.id || o.ID == c.previousID {
+			continue
+		}
+		if o.State == StateRunning {
+			s.do(StopContainer{ID: s.nextID(), Container: o.Name, ContainerID: o.ID, TimeoutSeconds: minimumStopSeconds})
+		}
+		s.do(RemoveContainer{ID: s.nextID(), Container: o.Name, ContainerID: o.ID})
+	}
+	if s.sandbox.op != 0 || !s.sandbox.touchedAt.Before(f.Began) {
+		return
+	}
+	for _, o := range f.Sandboxes {
+		if o.ID == s.sandbox.id {
+			continue
+		}
+		if o.Ready {
+			s.do(StopSandbox{ID: s.nextID(), SandboxID: o.ID})
+		}
+		s.do(RemoveSandbox{ID: s.nextID(), SandboxID: o.ID})
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,122 @@
+package lifecycle
+
+import v1 "k8s.io/api/core/v1"
+
+// tally is what the phase depends on (A-PHASE-1..3).
+type tally struct {
+	pendingInit, failedInit        int
+	pendingSidecar                 int
+	unknown, waiting, running      int
+	stopped, succeeded, finalExits int
+}
+
+// decidePhase is the phase that follows from the containers (A-PHASE-5), before
+// it is withheld or kept (reportPhase).
+func decidePhase(s *step, status *v1.PodStatus) v1.PodPhase {
+	if s.stop.cause == causeDeadline {
+		return v1.PodFailed // A-PHASE-8
+	}
+	t := count(s, status)
+	phase := t.phase(s)
+	if s.stage >= Terminated && !terminal(phase) {
+		return v1.PodFailed // B-FIN-8
+	}
+	return phase
+}
+
+func (t tally) phase(s *step) v1.PodPhase {
+	switch {
+	case t.failedInit > 0:
+		return v1.PodFailed
+	case t.pendingInit > 0:
+		return v1.PodPending
+	case t.pendingSidecar > 0 && !anyRegularInstance(s):
+		return v1.PodPending
+	case t.waiting > 0:
+		return v1.PodPending
+	case t.running > 0 && t.unknown == 0:
+		return v1.PodRunning
+	case t.stopped > 0 && t.unknown == 0:
+		return t.endedPhase(s)
+	}
+	return v1.PodPending
+}
+
+// endedPhase is the phase when nothing runs and something has stopped (A-PHASE-5(f)).
+func (t tally) endedPhase(s *step) v1.PodPhase {
+	if s.stage < Terminated && t.stopped != t.finalExits {
+		return v1.PodRunning
+	}
+	if t.stopped == t.succeeded {
+		return v1.PodSucceeded
+	}
+	return v1.PodFailed
+}
+
+func count(s *step, status *v1.PodStatus) tally {
+	var t tally
+	for _, c := range s.inits() {
+		if c.kind == sidecarContainer {
+			t.addSidecar(c)
+		} else {
+			t.addInit(c)
+		}
+	}
+	for i := range status.ContainerStatuses {
+		t.addRegular(s.containerNamed(status.ContainerStatuses[i].Name), &status.ContainerStatuses[i])
+	}
+	return t
+}
+
+// addInit counts a regular init container (A-PHASE-1). One that failed and is
+// to be restarted counts as nothing: the waiting regular containers keep the
+// pod Pending.
+func (t *tally) addInit(c *container) {
+	switch {
+	case c.exit == nil:
+		t.pendingInit++
+	case !c.done() && !c.restart.restart:
+		t.failedInit++
+	}
+}
+
+// addSidecar counts a sidecar (A-PHASE-2): one that has run before does not
+// hold the pod back.
+func (t *tally) addSidecar(c *container) {
+	switch {
+	case c.position == running:
+		t.running++
+	case c.exit == nil && c.last == nil:
+		t.pendingSidecar++
+		t.waiting++
+	}
+}
+
+// addRegular counts a regular container by its reported state (A-PHASE-3).
+func (t *tally) addRegular(c *container, status *v1.ContainerStatus) {
+	switch {
+	case status.State.Running != nil:
+		t.running++
+	case status.State.Terminated != nil:
+		t.stopped++
+		if succeeded(status.State.Terminated) {
+			t.succeeded++
+		}
+		if !c.restart.restart {
+			t.finalExits++
+		}
+	case status.LastTerminationState.Terminated != nil:
+		t.stopped++
+	default:
+		t.waiting++
+	}
+}
+
+func anyRegularInstance(s *step) bool {
+	for _, c := range s.regulars() {
+		if c.id != "" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,106 @@
+package lifecycle
+
+import "time"
+
+// plan looks at the whole state and says what to do next. It is level-driven:
+// calling it twice does nothing twice, because what is under way is state.
+func plan(s *step) {
+	if s.startTime.IsZero() {
+		return // not accepted yet
+	}
+	if s.stage == Syncing {
+		planSync(s)
+	}
+	if s.stage == Terminating {
+		planTermination(s)
+	}
+	if s.stage == Terminated {
+		planRelease(s)
+	}
+	planObserve(s)
+}
+
+func planSync(s *step) {
+	planDeadline(s)
+	planCompletion(s)
+	if s.stage != Syncing {
+		return
+	}
+	planImages(s)
+	planSetup(s)
+	planSandbox(s)
+	planStarts(s)
+}
+
+// planDeadline ends the pod when activeDeadlineSeconds have passed since its
+// start (B-CTL-9), to the moment.
+func planDeadline(s *step) {
+	limit := s.pod.Spec.ActiveDeadlineSeconds
+	if limit == nil || !s.due(s.startTime.Add(time.Duration(*limit)*time.Second)) {
+		return
+	}
+	const reason, message = "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
+	s.do(RecordEvent{Type: normal, Reason: reason, Message: message})
+	terminate(s, stop{
+		cause: causeDeadline, reason: reason, message: message, grace: s.specGrace(),
+		report: Report{What: "exceeded activeDeadlineSeconds " + (time.Duration(*limit) * time.Second).String(), Rule: "B-CTL-9"},
+	})
+}
+
+// planCompletion ends the pod when nothing of it is left to do: an init
+// container failed for good, or every regular container has exited for good
+// (A-ACT-13, A-INIT-3).
+func planCompletion(s *step) {
+	if s.stage != Syncing {
+		return
+	}
+	if c := failedInit(s); c != nil {
+		terminate(s, stop{
+			cause: causeInitFailed, grace: s.specGrace(),
+			report: Report{What: "ends", Because: "init container " + c.spec.Name + " failed", Rule: "A-PHASE-5"},
+		})
+		return
+	}
+	for _, c := range s.regulars() {
+		if !c.final() {
+			return
+		}
+	}
+	terminate(s, stop{
+		cause: causeCompleted, grace: s.specGrace(),
+		report: Report{What: "ends", Because: "all its containers have ended", Rule: "A-ACT-13"},
+	})
+}
+
+// planSetup makes the cgroup and the volumes, side by side.
+func planSetup(s *step) {
+	if id, ok := s.begin(&s.setup.cgroup); ok {
+		s.do(EnsureCgroup{ID: id})
+	}
+	if id, ok := s.begin(&s.setup.volumes); ok {
+		s.do(MountVolumes{ID: id})
+	}
+}
+
+// planObserve keeps asking for a snapshot while anything is uncertain.
+func planObserve(s *step) {
+	if !s.anythingUncertain() {
+		return
+	}
+	s.observing.done = false
+	if id, ok := s.begin(&s.observing); ok {
+		s.do(Observe{ID: id})
+	}
+}
+
+func (s *step) anythingUncertain() bool {
+	if s.sandbox.state == sandboxUncertain {
+		return true
+	}
+	for _, c := range s.containers {
+		if c.position == uncertain || c.stopping.unanswered {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,61 @@
+package lifecycle
+
+import (
+	"fmt"
+	"time"
+)
+
+// Report is one line of the pod's story: what happened to whom, what comes of
+// it, and why.
+type Report struct {
+	Subject string // a container's name, or "pod"
+	What    string // what happened: "exited 1"
+	Outcome string // what is done about it: "restart in 10s"; may be empty
+	Because string // the fact that decided: "restartPolicy OnFailure, 1st failure"; may be empty
+	Rule    string // the contract's rule: "A-RST-1"
+}
+
+// String is the line as people read it: `worker exited 1 → restart in 10s (restartPolicy OnFailure, 1st failure)`.
+func (r Report) String() string {
+	line := r.Subject + " " + r.What
+	if r.Outcome != "" {
+		line += " → " + r.Outcome
+	}
+	if r.Because != "" {
+		line += " (" + r.Because + ")"
+	}
+	return line
+}
+
+func tell(s *step, r Report) { s.do(Tell{Report: r}) }
+
+func tellRetry(s *step, subject, what string, at time.Time, rule string) {
+	tell(s, Report{Subject: subject, What: what, Outcome: "try again " + in(at.Sub(s.now)), Rule: rule})
+}
+
+// in says when something comes: "now", "in 10s".
+func in(d time.Duration) string {
+	if d <= 0 {
+		return "now"
+	}
+	if d > time.Second {
+		d = d.Round(100 * time.Millisecond)
+	}
+	return "in " + d.Round(time.Millisecond).String()
+}
+
+// ordinal is 1st, 2nd, 3rd, 4th …
+func ordinal(n int32) string {
+	suffix := "th"
+	if n%100 < 11 || n%100 > 13 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return fmt.Sprintf("%d%s", n, suffix)
+}

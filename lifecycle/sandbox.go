@@ -1,0 +1,188 @@
+package lifecycle
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// sandbox is the pod's newest sandbox.
+type sandbox struct {
+	state     sandboxState
+	id        string // empty: none was ever created
+	attempt   uint32
+	ips       []string
+	op        EffectID
+	retryAt   time.Time
+	touchedAt time.Time
+}
+
+type sandboxState int
+
+const (
+	sandboxNone sandboxState = iota
+	sandboxCreating
+	sandboxReady
+	sandboxLost      // no longer ready: everything in it is stopped, then it is replaced (A-SBX-1)
+	sandboxStopping  // StopSandbox under way
+	sandboxStopped   // its addresses are given back
+	sandboxUncertain // CreateSandbox ended without an answer; waits for Observed
+)
+
+// podIPs are the pod's addresses, kept after the sandbox stops (A-CST-17).
+func (m *Machine) podIPs() []string {
+	if m.pod.Spec.HostNetwork {
+		if m.sandbox.id == "" {
+			return nil
+		}
+		return m.options.HostIPs
+	}
+	return m.sandbox.ips
+}
+
+// planSandbox creates the sandbox once cgroup and volumes are there (A-SYNC-4,
+// A-SYNC-8), and replaces one that was lost.
+func planSandbox(s *step) {
+	if s.sandbox.state == sandboxLost || s.sandbox.state == sandboxStopping {
+		replaceSandbox(s)
+	}
+	if s.stage != Syncing || s.sandbox.state != sandboxNone || !s.setup.cgroup.done || !s.setup.volumes.done {
+		return
+	}
+	if !s.due(s.sandbox.retryAt) {
+		return
+	}
+	s.sandbox.state, s.sandbox.op, s.sandbox.touchedAt = sandboxCreating, s.nextID(), s.now
+	s.do(CreateSandbox{ID: s.sandbox.op, Attempt: s.sandbox.attempt})
+}
+
+func applySandboxCreated(s *step, f SandboxCreated) {
+	if s.sandbox.op != f.ID || s.sandbox.state != sandboxCreating {
+		return
+	}
+	s.sandbox.op, s.sandbox.touchedAt = 0, s.now
+	if f.Failure != nil {
+		sandboxFailed(s, f.Failure)
+		return
+	}
+	sandboxIsReady(s, f.SandboxID, s.sandbox.attempt, f.IPs)
+}
+
+func sandboxIsReady(s *step, id string, attempt uint32, ips []string) {
+	s.sandbox.state, s.sandbox.id, s.sandbox.attempt = sandboxReady, id, attempt
+	s.sandbox.ips = slices.Clone(ips)
+	report := Report{Subject: "pod", What: "sandbox ready", Rule: "A-COND-3"}
+	if len(ips) > 0 {
+		report.What += ", address " + strings.Join(ips, ", ")
+	}
+	tell(s, report)
+}
+
+// sandboxFailed files a RunPodSandbox that did not work (A-SBX-3). What a call
+// without an answer left behind is looked for first.
+func sandboxFailed(s *step, f *Failure) {
+	if f.Class == Uncertain || f.Class == Cancelled {
+		s.sandbox.state = sandboxUncertain
+		return
+	}
+	s.sandbox.state = sandboxNone
+	s.sandbox.retryAt = s.now.Add(s.retryAfter(f))
+	if s.stage != Syncing {
+		return
+	}
+	text := "Failed to create pod sandbox: " + f.Message
+	s.do(RecordEvent{Type: warning, Reason: "FailedCreatePodSandBox", Message: text})
+	tellRetry(s, "pod", text, s.sandbox.retryAt, "A-SBX-3")
+}
+
+func applySandboxExited(s *step, id string) {
+	if s.sandbox.state != sandboxReady || s.sandbox.id != id {
+		return
+	}
+	s.sandbox.state, s.sandbox.touchedAt = sandboxLost, s.now
+	tell(s, Report{Subject: "pod", What: "sandbox is not ready any more", Outcome: "stop all containers", Rule: "A-SBX-1"})
+}
+
+// replaceSandbox stops what is left in a lost sandbox, then the sandbox; a new
+// one follows if some container is still to run (A-ACT-3).
+func replaceSandbox(s *step) {
+	if s.stop.deadline.IsZero() {
+		s.stop.deadline = s.now.Add(s.specGrace())
+	}
+	if s.sandbox.state == sandboxLost && stopContainers(s) {
+		stopSandbox(s)
+	}
+}
+
+func stopSandbox(s *step) {
+	if !s.due(s.sandbox.retryAt) {
+		return
+	}
+	s.sandbox.state, s.sandbox.op, s.sandbox.touchedAt = sandboxStopping, s.nextID(), s.now
+	s.do(StopSandbox{ID: s.sandbox.op, SandboxID: s.sandbox.id})
+}
+
+func applySandboxStopped(s *step, f SandboxStopped) {
+	if s.sandbox.op != f.ID || s.sandbox.state != sandboxStopping {
+		return
+	}
+	s.sandbox.op, s.sandbox.touchedAt = 0, s.now
+	if f.Failure != nil && f.Failure.Class != NotFound {
+		s.sandbox.state = sandboxLost
+		s.sandbox.retryAt = s.now.Add(s.retryAfter(f.Failure))
+		killFailed(s, f.Failure, s.sandbox.retryAt)
+		return
+	}
+	s.sandbox.state = sandboxStopped
+	if s.stage == Syncing {
+		afterSandboxLoss(s)
+	}
+}
+
+// afterSandboxLoss decides between a new sandbox and the pod's end (A-ACT-3 and
+// the "Better" of A-ACT-4: each container is judged by its own policy).
+func afterSandboxLoss(s *step) {
+	s.stop.deadline = time.Time{}
+	if !slices.ContainsFunc(s.regulars(), func(c *container) bool { return runsInNewSandbox(s, c) }) {
+		terminate(s, stop{
+			cause: causeCompleted, grace: s.specGrace(),
+			report: Report{What: "ends", Because: "its sandbox is gone and no container is to be started again", Rule: "B-RST-13"},
+		})
+		return
+	}
+	s.do(RecordEvent{Type: normal, Reason: "SandboxChanged", Message: "Pod sandbox changed, it will be killed and re-created."})
+	s.do(RemoveSandbox{ID: s.nextID(), SandboxID: s.sandbox.id})
+	s.sandbox = sandbox{attempt: s.sandbox.attempt + 1, id: s.sandbox.id, ips: s.sandbox.ips, touchedAt: s.now}
+	s.initIndex = 0
+	for _, c := range s.containers {
+		forgetRecord(c)
+	}
+	tell(s, Report{Subject: "pod", What: "sandbox lost", Outcome: "new sandbox, init containers run again", Rule: "A-ACT-3"})
+}
+
+// runsInNewSandbox says whether a regular container is a reason for a new sandbox.
+func runsInNewSandbox(s *step, c *container) bool {
+	if c.position == exited {
+		return c.restart.restart
+	}
+	if c.spec.RestartPolicy != nil || s.pod.Spec.RestartPolicy != v1.RestartPolicyNever {
+		return true
+	}
+	// pod policy Never: only if nothing of the pod has ever run (B-RST-13)
+	return !slices.ContainsFunc(s.containers, func(c *container) bool { return c.exit != nil || c.last != nil })
+}
+
+// forgetRecord prepares a container for a new sandbox: the records went with
+// the old one, and init containers run again from the first (A-ACT-3).
+func forgetRecord(c *container) {
+	c.previousID = ""
+	if c.kind == regularContainer || c.exit == nil {
+		return
+	}
+	c.last = c.exit
+	c.instance = instance{}
+	c.restartCount++
+	c.backOff = backOff{}
+}

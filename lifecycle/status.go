@@ -1,0 +1,115 @@
+package lifecycle
+
+import (
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// publish hands out the status if it differs from the last one (A-STAT-3), and
+// tells of a new phase or readiness.
+func publish(s *step) {
+	if s.startTime.IsZero() {
+		return
+	}
+	status := statusOf(s)
+	if !equality.Semantic.DeepEqual(status, s.reported) {
+		tellProgress(s, status)
+		s.reported = status
+		s.do(Publish{Status: *status.DeepCopy()})
+	}
+	if s.stage == Gone {
+		s.do(Finish{})
+	}
+}
+
+// statusOf derives the whole status from the state. The previous status only
+// lends what has no other home: transition times, the sticky phase and Initialized.
+func statusOf(s *step) v1.PodStatus {
+	status := v1.PodStatus{
+		ObservedGeneration: s.pod.Generation,
+		QOSClass:           s.pod.Status.QOSClass,
+		StartTime:          seconds(s.startTime),
+	}
+	status.InitContainerStatuses = containerStatuses(s, s.inits())
+	status.ContainerStatuses = containerStatuses(s, s.regulars())
+	slices.SortFunc(status.ContainerStatuses, func(a, b v1.ContainerStatus) int { return strings.Compare(a.Name, b.Name) })
+	addresses(s, &status)
+	phase := decidePhase(s, &status)
+	status.Conditions = conditions(s, &status, phase)
+	reportPhase(s, &status, phase)
+	return status
+}
+
+// addresses fills the pod's and the host's addresses (A-CST-17).
+func addresses(s *step, status *v1.PodStatus) {
+	for _, ip := range s.podIPs() {
+		status.PodIPs = append(status.PodIPs, v1.PodIP{IP: ip})
+	}
+	for _, ip := range s.options.HostIPs {
+		status.HostIPs = append(status.HostIPs, v1.HostIP{IP: ip})
+	}
+	if len(status.PodIPs) > 0 {
+		status.PodIP = status.PodIPs[0].IP
+	}
+	if len(status.HostIPs) > 0 {
+		status.HostIP = status.HostIPs[0].IP
+	}
+}
+
+// reportPhase sets phase, reason and message. A terminal phase is withheld
+// while anything may still run (B-FIN-3), and never changes again (B-FIN-2).
+func reportPhase(s *step, status *v1.PodStatus, phase v1.PodPhase) {
+	old := s.reported
+	switch {
+	case terminal(old.Phase):
+		status.Phase, status.Reason, status.Message = old.Phase, old.Reason, old.Message
+	case terminal(phase) && s.stage < Terminated:
+		status.Phase, status.Reason, status.Message = old.Phase, old.Reason, old.Message
+	default:
+		status.Phase = phase
+		if terminal(phase) {
+			status.Reason, status.Message = s.stop.reason, s.stop.message
+		}
+	}
+}
+
+func terminal(p v1.PodPhase) bool { return p == v1.PodSucceeded || p == v1.PodFailed }
+
+// seconds is a time as the API keeps it (A-STAT-9).
+func seconds[T interface{ Unix() int64 }](t T) *metav1.Time {
+	u := metav1.Unix(t.Unix(), 0)
+	return &u
+}
+
+// tellProgress adds the milestones that are not any one container's.
+func tellProgress(s *step, status v1.PodStatus) {
+	if status.Phase != s.reported.Phase {
+		r := Report{Subject: "pod", What: string(status.Phase), Because: status.Reason, Rule: "A-PHASE-5"}
+		tell(s, r)
+	}
+	was, is := isTrue(s.reported.Conditions, v1.PodReady), isTrue(status.Conditions, v1.PodReady)
+	if is && !was {
+		tell(s, Report{Subject: "pod", What: "Ready", Rule: "A-COND-6"})
+	}
+	if was && !is && s.stage == Syncing {
+		tell(s, Report{Subject: "pod", What: "not Ready", Rule: "A-COND-6"})
+	}
+}
+
+func isTrue(conditions []v1.PodCondition, t v1.PodConditionType) bool {
+	c := condition(conditions, t)
+	return c != nil && c.Status == v1.ConditionTrue
+}
+
+func condition(conditions []v1.PodCondition, t v1.PodConditionType) *v1.PodCondition {
+	for i := range conditions {
+		if conditions[i].Type == t {
+			return &conditions[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package lifecycle
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// stop is why and until when the pod's containers are stopped.
+type stop struct {
+	cause    stopCause
+	deadline time.Time // absolute: hooks, signals and ordering share it
+	force    bool      // no grace at all
+	reason   string    // status reason and message of a pod that was made to fail
+	message  string
+
+	// only for terminate
+	grace  time.Duration
+	report Report
+}
+
+type stopCause int
+
+const (
+	notStopping     stopCause = iota
+	causeDeleted              // somebody asked
+	causeCompleted            // nothing left to run
+	causeInitFailed           // an init container failed for good
+	causeDeadline             // activeDeadlineSeconds
+)
+
+// specGrace is spec.terminationGracePeriodSeconds (B-WRK-11).
+func (m *Machine) specGrace() time.Duration {
+	if g := m.pod.Spec.TerminationGracePeriodSeconds; g != nil {
+		return time.Duration(max(*g, 1)) * time.Second
+	}
+	return 30 * time.Second
+}
+
+// applyStopRequested begins the end, or shortens it: the deadline may come
+// nearer at any moment, and never goes away (B-WRK-9, B-WRK-8's better).
+func applyStopRequested(s *step, f StopRequested) {
+	grace := s.specGrace()
+	if f.GraceSeconds != nil {
+		grace = time.Duration(max(*f.GraceSeconds, 1)) * time.Second
+	}
+	if f.Force {
+		grace = 0
+	}
+	report := Report{What: "stop requested", Outcome: "grace " + grace.String(), Because: f.Because, Rule: "B-WRK-9"}
+	switch s.stage {
+	case Syncing:
+		terminate(s, stop{cause: causeDeleted, force: f.Force, grace: grace, report: report})
+	case Terminating:
+		deadline := s.now.Add(grace)
+		if f.Force || deadline.Before(s.stop.deadline) {
+			s.stop.deadline, s.stop.force = deadline, s.stop.force || f.Force
+			report.Subject = "pod"
+			tell(s, report)
+		}
+	}
+}
+
+// terminate enters the stage in which nothing is started any more (B-WRK-4).
+// What is under way and only serves a start is given up.
+func terminate(s *step, why stop) {
+	s.stage = Terminating
+	why.deadline = s.now.Add(why.grace)
+	why.report.Subject = "pod"
+	tell(s, why.report)
+	s.stop = why
+	for _, c := range s.containers {
+		if c.image.op != 0 {
+			s.do(Cancel{ID: c.image.op})
+			c.image.op, c.image.state = 0, imageNeeded
+		}
+	}
+	for _, op := range []EffectID{s.setup.volumes.op, s.sandbox.creatingOp()} {
+		if op != 0 {
+			s.do(Cancel{ID: op})
+		}
+	}
+}
+
+func (b sandbox) creatingOp() EffectID {
+	if b.state == sandboxCreating {
+		return b.op
+	}
+	return 0
+}
+
+// planTermination stops containers, then the sandbox (B-TRM-1): the order is
+// the rule, devices and addresses are free only after it.
+func planTermination(s *step) {
+	if s.setup.cgroup.op != 0 || s.setup.volumes.op != 0 || !stopContainers(s) {
+		return
+	}
+	switch s.sandbox.state {
+	case sandboxReady, sandboxLost:
+		stopSandbox(s)
+	case sandboxNone, sandboxStopped:
+		s.stage = Terminated
+	}
+}
+
+// stopContainers stops what runs: regular and init containers at once, sidecars
+// after them and in reverse order (B-SIDE-2), everything when the deadline has
+// passed (B-SIDE-3). It reports whether nothing can run any more.
+func stopContainers(s *step) bool {
+	blocked := false
+	expired := s.due(s.stop.deadline)
+	for _, c := range s.regulars() {
+		stopOne(s, c)
+		blocked = blocked || c.mayRun()
+	}
+	for _, c := range slices.Backward(s.inits()) {
+		if c.kind == initContainer { // neither waits nor is waited for
+			stopOne(s, c)
+			continue
+		}
+		if !blocked || expired {
+			stopOne(s, c)
+		}
+		blocked = blocked || c.mayRun()
+	}
+	return !anyMayRun(s)
+}
+
+func anyMayRun(s *step) bool {
+	for _, c := range s.containers {
+		if c.mayRun() {
+			return true
+		}
+	}
+	return false
+}
+
+// stopOne sends StopContainer if the container runs and is not already being
+// stopped soon enough (B-WRK-8: a shorter grace is a second, faster call).
+func stopOne(s *step, c *container) {
+	if c.position != running || c.stopping.unanswered || !s.due(c.stopping.retryAt) {
+		return
+	}
+	seconds := s.stopTimeout()
+	killAt := s.now.Add(time.Duration(seconds) * time.Second)
+	shortened := s.stop.deadline.Before(c.stopping.deadline) && killAt.Before(c.stopping.killAt)
+	if c.stopping.op != 0 && !shortened {
+		return
+	}
+	if !c.stopping.told {
+		s.do(RecordEvent{Type: normal, Reason: "Killing", Message: "Stopping container " + c.spec.Name, FieldPath: c.fieldPath()})
+	}
+	c.stopping = stopCall{op: s.nextID(), deadline: s.stop.deadline, killAt: killAt, told: true}
+	c.touchedAt = s.now
+	s.do(StopContainer{ID: c.stopping.op, Container: c.spec.Name, ContainerID: c.id, TimeoutSeconds: seconds})
+}
+
+// minimumStopSeconds is the least time between stop signal and kill (B-SIG-4).
+const minimumStopSeconds = 2
+
+// stopTimeout is what is left of the grace, in whole seconds, never under the
+// floor (B-HOOK-3); 0 only by force.
+func (s *step) stopTimeout() int64 {
+	if s.stop.force {
+		return 0
+	}
+	left := s.stop.deadline.Sub(s.now).Seconds()
+	return max(int64(math.Ceil(left)), minimumStopSeconds)
+}
+
+func applyContainerStopped(s *step, f ContainerStopped) {
+	for _, c := range s.containers {
+		if c.stopping.op != f.ID || f.ID == 0 {
+			continue
+		}
+		c.stopping.op, c.touchedAt = 0, s.now
+		if f.Failure != nil && f.Failure.Class != NotFound {
+			c.stopping.retryAt = s.now.Add(s.retryAfter(f.Failure))
+			killFailed(s, f.Failure, c.stopping.retryAt)
+			return
+		}
+		// it has exited; its exit is on the way, or is looked up (B-TRM-1)
+		c.stopping.unanswered = c.position == running
+		return
+	}
+}
+
+// killFailed records that something could not be stopped (B-TRM-2).
+func killFailed(s *step, f *Failure, retryAt time.Time) {
+	s.do(RecordEvent{Type: warning, Reason: "FailedKillPod", Message: "error killing pod: " + f.Message})
+	tellRetry(s, "pod", "error killing pod: "+f.Message, retryAt, "B-TRM-2")
+}
+
+// planRelease gives back volumes, sandbox record and cgroup, in that order where
+// one needs the other (B-FIN-6), and ends the machine's life.
+func planRelease(s *step) {
+	if s.sandbox.id == "" {
+		s.release.sandbox.done = true
+	}
+	if id, ok := s.begin(&s.release.volumes); ok {
+		s.do(UnmountVolumes{ID: id})
+	}
+	if id, ok := s.begin(&s.release.sandbox); ok {
+		s.do(RemoveSandbox{ID: id, SandboxID: s.sandbox.id})
+	}
+	if !s.release.volumes.done || !s.release.sandbox.done {
+		return
+	}
+	if id, ok := s.begin(&s.release.cgroup); ok {
+		s.do(RemoveCgroup{ID: id})
+	}
+	if s.release.cgroup.done {
+		s.stage = Gone
+	}
+}

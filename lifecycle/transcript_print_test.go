@@ -1,0 +1,103 @@
+package lifecycle
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+func effectName(e Effect) string { return reflect.TypeOf(e).Name() }
+
+func effectID(e Effect) EffectID {
+	f := reflect.ValueOf(e).FieldByName("ID")
+	if !f.IsValid() {
+		return 0
+	}
+	return EffectID(f.Int())
+}
+
+// effectText is an effect as transcripts show it: without its ID.
+func effectText(e Effect) string {
+	switch e := e.(type) {
+	case Tell:
+		return fmt.Sprintf("» %s  [%s]", e.Report, e.Report.Rule)
+	case RecordEvent:
+		object := e.FieldPath
+		if object == "" {
+			object = "pod"
+		}
+		return fmt.Sprintf("event %s %s %q %s", e.Type, e.Reason, e.Message, object)
+	case CreateSandbox:
+		return fmt.Sprintf("CreateSandbox attempt=%d", e.Attempt)
+	case StopSandbox:
+		return "StopSandbox " + e.SandboxID
+	case RemoveSandbox:
+		return "RemoveSandbox " + e.SandboxID
+	case InspectImage:
+		return fmt.Sprintf("InspectImage %s %s", e.Container, e.Image)
+	case PullImage:
+		return fmt.Sprintf("PullImage %s %s", e.Container, e.Image)
+	case CreateContainer:
+		return fmt.Sprintf("CreateContainer %s attempt=%d", e.Container, e.Attempt)
+	case StartContainer:
+		return fmt.Sprintf("StartContainer %s %s", e.Container, e.ContainerID)
+	case StopContainer:
+		return fmt.Sprintf("StopContainer %s %s timeout=%ds", e.Container, e.ContainerID, e.TimeoutSeconds)
+	case RemoveContainer:
+		return fmt.Sprintf("RemoveContainer %s %s", e.Container, e.ContainerID)
+	}
+	return effectName(e)
+}
+
+func (tr *transcript) printStatus() {
+	status := tr.m.Status()
+	tr.printf("phase=%s", status.Phase)
+	if status.Reason != "" {
+		tr.printf(" reason=%s message=%q", status.Reason, status.Message)
+	}
+	tr.printf(" stage=%s ip=%s\n", tr.m.Stage(), status.PodIP)
+	for _, c := range status.Conditions {
+		tr.printf("  %s=%s", c.Type, c.Status)
+		if c.Reason != "" {
+			tr.printf(" %s", c.Reason)
+		}
+		if c.Message != "" {
+			tr.printf(" %q", c.Message)
+		}
+		tr.printf("\n")
+	}
+	for _, list := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
+		for _, c := range list {
+			tr.printf("  %s: %s ready=%t started=%t restarts=%d%s\n",
+				c.Name, stateText(c.State), c.Ready, *c.Started, c.RestartCount, lastText(c.LastTerminationState))
+		}
+	}
+}
+
+func lastText(s v1.ContainerState) string {
+	if s.Terminated == nil {
+		return ""
+	}
+	return " last=" + stateText(s)
+}
+
+func stateText(s v1.ContainerState) string {
+	var b strings.Builder
+	switch {
+	case s.Running != nil:
+		b.WriteString("running")
+	case s.Terminated != nil:
+		fmt.Fprintf(&b, "terminated %d %s", s.Terminated.ExitCode, s.Terminated.Reason)
+		if s.Terminated.Message != "" {
+			fmt.Fprintf(&b, " %q", s.Terminated.Message)
+		}
+	case s.Waiting != nil:
+		fmt.Fprintf(&b, "waiting %s", s.Waiting.Reason)
+		if s.Waiting.Message != "" {
+			fmt.Fprintf(&b, " %q", s.Waiting.Message)
+		}
+	}
+	return b.String()
+}

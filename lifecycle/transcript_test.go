@@ -1,0 +1,200 @@
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	v1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// TestTranscripts plays testdata/*: each file is one behaviour, told as verbs
+// and what the machine answers. transcript.play documents the verbs.
+func TestTranscripts(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		tr := &transcript{}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			tr.out.Reset()
+			tr.play(t, d)
+			if tr.out.Len() == 0 {
+				return "(nothing)\n"
+			}
+			return tr.out.String()
+		})
+	})
+}
+
+// transcript is a machine and a pretended runtime around it. The runtime does
+// nothing by itself: effects wait in pending until a verb answers them.
+type transcript struct {
+	m       *Machine
+	start   time.Time
+	now     time.Time
+	wakeAt  time.Time
+	pending []Effect
+	runtime pretendedRuntime
+	out     strings.Builder
+}
+
+// play carries out one verb:
+//
+//	pod                       a Pod as YAML; Accepted is its first event
+//	settle [hold=Effect,…]    answer all pending effects with success, until none is left but those held back
+//	answer Effect [container] [error=text] [reason=R] [class=uncertain|unavailable|cancelled|notfound] [absent] [took=1s]
+//	exit container code=N [reason=R] [message=M] [after=D]
+//	running container         the runtime's word that it runs
+//	sandbox-exit              the sandbox is not ready any more
+//	advance D                 let time pass, timers fire at their moment
+//	stop [grace=N] [force] [because=text]
+//	observe [empty|reserved]  a snapshot of what the pretended runtime has
+//	forget container          the pretended runtime loses the container
+//	status                    phase, conditions and containers
+//	pending                   the effects that wait for an answer
+func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
+	switch d.Cmd {
+	case "pod":
+		tr.newPod(t, d.Input)
+	case "settle":
+		tr.settle(t, holdArg(d))
+	case "answer":
+		tr.answer(t, d)
+	case "exit":
+		tr.exit(t, d)
+	case "running":
+		id := tr.runtime.idOf(t, d.CmdArgs[0].Key)
+		tr.feed(ContainerRunning{ContainerID: id, StartedAt: tr.now, Image: "docker.io/library/x:1", ImageRef: "x@sha256:1"})
+	case "sandbox-exit":
+		tr.runtime.sandboxes[len(tr.runtime.sandboxes)-1].Ready = false
+		tr.feed(SandboxExited{SandboxID: tr.runtime.sandboxes[len(tr.runtime.sandboxes)-1].ID})
+	case "advance":
+		tr.advance(t, d.CmdArgs[0].Key)
+	case "stop":
+		tr.feed(stopArg(t, d))
+	case "observe":
+		tr.observe(d)
+	case "forget":
+		tr.runtime.forget(t, d.CmdArgs[0].Key)
+	case "status":
+		tr.printStatus()
+	case "pending":
+		for _, e := range tr.pending {
+			tr.printf("%s\n", effectText(e))
+		}
+	default:
+		t.Fatalf("%s: unknown verb %q", d.Pos, d.Cmd)
+	}
+}
+
+func (tr *transcript) printf(format string, args ...any) { fmt.Fprintf(&tr.out, format, args...) }
+
+func (tr *transcript) newPod(t *testing.T, text string) {
+	pod := &v1.Pod{}
+	if err := yaml.UnmarshalStrict([]byte(text), pod); err != nil {
+		t.Fatal(err)
+	}
+	defaults(pod)
+	options := DefaultOptions()
+	options.HostIPs = []string{"192.0.2.1"}
+	*tr = transcript{start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), m: New(pod, options)}
+	tr.now = tr.start
+	tr.feed(Accepted{})
+}
+
+// defaults are those that manifests in transcripts rely on.
+func defaults(pod *v1.Pod) {
+	if pod.Spec.RestartPolicy == "" {
+		pod.Spec.RestartPolicy = v1.RestartPolicyAlways
+	}
+	if pod.Spec.TerminationGracePeriodSeconds == nil {
+		pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
+	}
+	pod.Name, pod.Namespace, pod.UID, pod.Generation = "p", "default", "uid", 1
+	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			if list[i].Image == "" {
+				list[i].Image = "img:1"
+			}
+			if list[i].ImagePullPolicy == "" {
+				list[i].ImagePullPolicy = v1.PullIfNotPresent
+			}
+		}
+	}
+}
+
+// feed gives the machine a fact and prints what it answers.
+func (tr *transcript) feed(f Fact) {
+	for _, e := range tr.m.Step(Event{At: tr.now, Fact: f}) {
+		switch e := e.(type) {
+		case WakeAt:
+			tr.wakeAt = e.At
+			if !e.At.IsZero() {
+				tr.line("wake at " + tr.clock(e.At))
+			}
+			continue
+		case Publish:
+			continue
+		case Cancel:
+			tr.line(fmt.Sprintf("Cancel %s", tr.nameOf(e.ID)))
+			continue
+		case Tell, RecordEvent, Finish:
+		default:
+			tr.pending = append(tr.pending, e)
+		}
+		tr.line(effectText(e))
+	}
+}
+
+func (tr *transcript) line(text string) { tr.printf("%-8s %s\n", tr.clock(tr.now), text) }
+
+func (tr *transcript) clock(t time.Time) string {
+	return "+" + strconv.FormatFloat(t.Sub(tr.start).Seconds(), 'f', -1, 64) + "s"
+}
+
+func (tr *transcript) nameOf(id EffectID) string {
+	for _, e := range tr.pending {
+		if effectID(e) == id {
+			return effectText(e)
+		}
+	}
+	return fmt.Sprintf("an effect that is not pending (%d)", id)
+}
+
+// settle answers the pending effects in order, and those that follow from them.
+func (tr *transcript) settle(t *testing.T, hold []string) {
+	for range 1000 {
+		i := slices.IndexFunc(tr.pending, func(e Effect) bool { return !slices.Contains(hold, effectName(e)) })
+		if i < 0 {
+			return
+		}
+		tr.succeed(t, i)
+	}
+	t.Fatal("settle: the machine never comes to rest")
+}
+
+// succeed answers pending[i] as a runtime does in which everything works.
+func (tr *transcript) succeed(t *testing.T, i int) {
+	e := tr.pending[i]
+	tr.pending = slices.Delete(tr.pending, i, i+1)
+	for _, fact := range tr.runtime.carryOut(t, e, tr.now) {
+		tr.feed(fact)
+	}
+}
+
+// advance lets time pass; timers fire exactly when they were asked for.
+func (tr *transcript) advance(t *testing.T, d string) {
+	by, err := time.ParseDuration(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := tr.now.Add(by)
+	for !tr.wakeAt.IsZero() && !tr.wakeAt.After(end) {
+		tr.now, tr.wakeAt = later(tr.now, tr.wakeAt), time.Time{}
+		tr.feed(Woke{})
+	}
+	tr.now = end
+}

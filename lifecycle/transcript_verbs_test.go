@@ -1,0 +1,250 @@
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// pretendedRuntime remembers what effects have made, so that snapshots can be taken.
+type pretendedRuntime struct {
+	sandboxes  []ObservedSandbox
+	containers []ObservedContainer
+}
+
+// carryOut does what the effect asks for and gives the facts that follow.
+func (r *pretendedRuntime) carryOut(t *testing.T, e Effect, now time.Time) []Fact {
+	ok := Result{ID: effectID(e)}
+	info := &ImageInfo{ID: "sha256:1", Ref: "img@sha256:1", SizeBytes: 1000}
+	switch e := e.(type) {
+	case EnsureCgroup:
+		return []Fact{CgroupEnsured{ok}}
+	case MountVolumes:
+		return []Fact{VolumesMounted{ok}}
+	case CreateSandbox:
+		id := fmt.Sprintf("sandbox%d", e.Attempt)
+		r.sandboxes = append(r.sandboxes, ObservedSandbox{ID: id, Attempt: e.Attempt, Ready: true, IPs: []string{"10.0.0.2"}})
+		return []Fact{SandboxCreated{Result: ok, SandboxID: id, IPs: []string{"10.0.0.2"}}}
+	case StopSandbox:
+		return []Fact{SandboxStopped{ok}}
+	case RemoveSandbox:
+		r.sandboxes = slices.DeleteFunc(r.sandboxes, func(s ObservedSandbox) bool { return s.ID == e.SandboxID })
+		return []Fact{SandboxRemoved{ok}}
+	case InspectImage:
+		return []Fact{ImageInspected{Result: ok, Image: info}}
+	case PullImage:
+		return []Fact{ImagePulled{Result: ok, Image: info, Took: time.Second}}
+	case UnmountVolumes:
+		return []Fact{VolumesUnmounted{ok}}
+	case RemoveCgroup:
+		return []Fact{CgroupRemoved{ok}}
+	case Observe:
+		return []Fact{r.snapshot(ok, now)}
+	}
+	return r.carryOutContainer(t, e, now)
+}
+
+func (r *pretendedRuntime) carryOutContainer(t *testing.T, e Effect, now time.Time) []Fact {
+	ok := Result{ID: effectID(e)}
+	switch e := e.(type) {
+	case CreateContainer:
+		id := fmt.Sprintf("%s-%d", e.Container, e.Attempt)
+		r.containers = append(r.containers, ObservedContainer{ID: id, Name: e.Container, Attempt: e.Attempt, SandboxID: e.SandboxID})
+		return []Fact{ContainerCreated{Result: ok, ContainerID: id}}
+	case StartContainer:
+		r.byID(t, e.ContainerID).State = StateRunning
+		return []Fact{ContainerStarted{ok}}
+	case StopContainer:
+		exit := r.end(t, e.ContainerID, ContainerExited{ExitCode: 143, Reason: "Error", FinishedAt: now})
+		return []Fact{exit, ContainerStopped{ok}}
+	case RemoveContainer:
+		r.containers = slices.DeleteFunc(r.containers, func(c ObservedContainer) bool { return c.ID == e.ContainerID })
+		return []Fact{ContainerRemoved{ok}}
+	}
+	t.Fatalf("no answer known for %T", e)
+	return nil
+}
+
+func (r *pretendedRuntime) snapshot(ok Result, now time.Time) Observed {
+	return Observed{
+		Result: ok, Began: now.Add(time.Nanosecond),
+		Sandboxes: slices.Clone(r.sandboxes), Containers: slices.Clone(r.containers),
+	}
+}
+
+func (r *pretendedRuntime) byID(t *testing.T, id string) *ObservedContainer {
+	for i := range r.containers {
+		if r.containers[i].ID == id {
+			return &r.containers[i]
+		}
+	}
+	t.Fatalf("the pretended runtime has no container %q", id)
+	return nil
+}
+
+// idOf is the newest instance of a container.
+func (r *pretendedRuntime) idOf(t *testing.T, name string) string {
+	id := ""
+	for _, c := range r.containers {
+		if c.Name == name {
+			id = c.ID
+		}
+	}
+	if id == "" {
+		t.Fatalf("the pretended runtime has no container named %q", name)
+	}
+	return id
+}
+
+func (r *pretendedRuntime) forget(t *testing.T, name string) {
+	id := r.idOf(t, name)
+	r.containers = slices.DeleteFunc(r.containers, func(c ObservedContainer) bool { return c.ID == id })
+}
+
+func (r *pretendedRuntime) end(t *testing.T, id string, exit ContainerExited) ContainerExited {
+	exit.ContainerID = id
+	c := r.byID(t, id)
+	c.State, c.Exit = StateExited, &exit
+	return exit
+}
+
+func (tr *transcript) exit(t *testing.T, d *datadriven.TestData) {
+	exit := ContainerExited{ExitCode: int32(intArg(t, d, "code")), Reason: "Error", Message: stringArg(d, "message"), FinishedAt: tr.now}
+	if exit.ExitCode == 0 {
+		exit.Reason = "Completed"
+	}
+	if r := stringArg(d, "reason"); r != "" {
+		exit.Reason = r
+	}
+	fact := tr.runtime.end(t, tr.runtime.idOf(t, d.CmdArgs[0].Key), exit)
+	if !d.HasArg("unseen") {
+		tr.feed(fact)
+	}
+}
+
+// answer gives one pending effect an answer of its own.
+func (tr *transcript) answer(t *testing.T, d *datadriven.TestData) {
+	name, container := d.CmdArgs[0].Key, ""
+	if len(d.CmdArgs) > 1 && len(d.CmdArgs[1].Vals) == 0 && d.CmdArgs[1].Key != "absent" && d.CmdArgs[1].Key != "done" {
+		container = d.CmdArgs[1].Key
+	}
+	i := slices.IndexFunc(tr.pending, func(e Effect) bool {
+		return effectName(e) == name && (container == "" || strings.Contains(effectText(e), " "+container))
+	})
+	if i < 0 {
+		t.Fatalf("%s: no pending %s %s", d.Pos, name, container)
+	}
+	failure := failureArg(t, d)
+	switch {
+	case failure != nil && d.HasArg("done"): // it was carried out, the answer was lost
+		tr.runtime.carryOut(t, tr.pending[i], tr.now)
+		fallthrough
+	case failure != nil:
+		e := tr.pending[i]
+		tr.pending = slices.Delete(tr.pending, i, i+1)
+		tr.feed(failed(t, e, failure))
+	case d.HasArg("absent"):
+		id := effectID(tr.pending[i])
+		tr.pending = slices.Delete(tr.pending, i, i+1)
+		tr.feed(ImageInspected{Result: Result{ID: id}})
+	default:
+		tr.succeed(t, i)
+	}
+}
+
+// failed is the answer to e that says that it did not work.
+func failed(t *testing.T, e Effect, f *Failure) Fact {
+	r := Result{ID: effectID(e), Failure: f}
+	switch e.(type) {
+	case EnsureCgroup:
+		return CgroupEnsured{r}
+	case MountVolumes:
+		return VolumesMounted{r}
+	case CreateSandbox:
+		return SandboxCreated{Result: r}
+	case StopSandbox:
+		return SandboxStopped{r}
+	case RemoveSandbox:
+		return SandboxRemoved{r}
+	case InspectImage:
+		return ImageInspected{Result: r}
+	case PullImage:
+		return ImagePulled{Result: r}
+	case CreateContainer:
+		return ContainerCreated{Result: r}
+	case StartContainer:
+		return ContainerStarted{r}
+	case StopContainer:
+		return ContainerStopped{r}
+	case UnmountVolumes:
+		return VolumesUnmounted{r}
+	case RemoveCgroup:
+		return CgroupRemoved{r}
+	case Observe:
+		return Observed{Result: r}
+	}
+	t.Fatalf("no failure known for %T", e)
+	return nil
+}
+
+func (tr *transcript) observe(d *datadriven.TestData) {
+	tr.now = tr.now.Add(time.Millisecond)
+	snapshot := tr.runtime.snapshot(Result{}, tr.now)
+	if d.HasArg("empty") {
+		snapshot.Sandboxes, snapshot.Containers = nil, nil
+	}
+	tr.feed(snapshot)
+}
+
+func holdArg(d *datadriven.TestData) []string {
+	for _, a := range d.CmdArgs {
+		if a.Key == "hold" {
+			return a.Vals
+		}
+	}
+	return nil
+}
+
+func stringArg(d *datadriven.TestData, key string) string {
+	for _, a := range d.CmdArgs {
+		if a.Key == key && len(a.Vals) > 0 {
+			return strings.Join(a.Vals, ",")
+		}
+	}
+	return ""
+}
+
+func intArg(t *testing.T, d *datadriven.TestData, key string) int64 {
+	n, err := strconv.ParseInt(stringArg(d, key), 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %s: %v", d.Pos, key, err)
+	}
+	return n
+}
+
+func stopArg(t *testing.T, d *datadriven.TestData) StopRequested {
+	f := StopRequested{Force: d.HasArg("force"), Because: stringArg(d, "because")}
+	if d.HasArg("grace") {
+		f.GraceSeconds = new(intArg(t, d, "grace"))
+	}
+	return f
+}
+
+func failureArg(t *testing.T, d *datadriven.TestData) *Failure {
+	if !d.HasArg("error") && !d.HasArg("class") {
+		return nil
+	}
+	classes := map[string]FailureClass{
+		"": Failed, "uncertain": Uncertain, "unavailable": Unavailable, "cancelled": Cancelled, "notfound": NotFound,
+	}
+	class, ok := classes[stringArg(d, "class")]
+	if !ok {
+		t.Fatalf("%s: unknown class %q", d.Pos, stringArg(d, "class"))
+	}
+	return &Failure{Class: class, Reason: stringArg(d, "reason"), Message: stringArg(d, "error")}
+}
