@@ -1,0 +1,106 @@
+package criconfig
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+func testPod() *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "web", Namespace: "ns", UID: "uid-1",
+			Labels: map[string]string{"app": "shop"}, Annotations: map[string]string{"note": "hi"},
+		},
+		Spec: v1.PodSpec{TerminationGracePeriodSeconds: ptr.To[int64](30), SecurityContext: &v1.PodSecurityContext{}},
+	}
+}
+
+// TestHash compares with the value that Kubernetes' own test fixes.
+func TestHash(t *testing.T) {
+	got := Hash(&v1.Container{Name: "test_container", Image: "foo/image:v1", Command: []string{"/bin/testcmd"}})
+	if want := uint64(0x8e45cbd0); got != want {
+		t.Errorf("A-CRI-2 Hash = %x, want %x", got, want)
+	}
+}
+
+func TestContainerLabelsReadBack(t *testing.T) {
+	pod := testPod()
+	pod.DeletionGracePeriodSeconds = ptr.To[int64](0)
+	container := &v1.Container{
+		Name: "main", Image: "i:1", TerminationMessagePath: "/dev/termination-log", TerminationMessagePolicy: v1.TerminationMessageReadFile,
+		Lifecycle: &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"bye"}}}},
+		Ports:     []v1.ContainerPort{{Name: "http", ContainerPort: 80}},
+	}
+	annotations, err := containerAnnotations(pod, container, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantAnnotations := map[string]string{
+		"io.kubernetes.container.hash":                     "b6f4f1fa",
+		"io.kubernetes.container.restartCount":             "3",
+		"io.kubernetes.container.terminationMessagePath":   "/dev/termination-log",
+		"io.kubernetes.container.terminationMessagePolicy": "File",
+		"io.kubernetes.container.preStopHandler":           `{"exec":{"command":["bye"]}}`,
+		"io.kubernetes.container.ports":                    `[{"name":"http","containerPort":80}]`,
+		"io.kubernetes.pod.terminationGracePeriod":         "30",
+		"io.kubernetes.pod.deletionGracePeriod":            "0",
+	}
+	if diff := cmp.Diff(wantAnnotations, annotations); diff != "" {
+		t.Errorf("A-CRI-2 annotations (-want +got):\n%s", diff)
+	}
+	got, err := ParseContainer(containerLabels(pod, container), annotations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := ContainerIdentity{
+		PodUID: "uid-1", PodName: "web", PodNamespace: "ns", ContainerName: "main",
+		Hash: Hash(container), RestartCount: 3,
+		TerminationMessagePath: "/dev/termination-log", TerminationMessagePolicy: v1.TerminationMessageReadFile,
+		TerminationGracePeriodSeconds: ptr.To[int64](30), DeletionGracePeriodSeconds: ptr.To[int64](0),
+		PreStop: container.Lifecycle.PreStop, Ports: container.Ports,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("A-CRI-2 read back (-want +got):\n%s", diff)
+	}
+}
+
+func TestParseContainerTellsWhatItCannotRead(t *testing.T) {
+	labels := containerLabels(testPod(), &v1.Container{Name: "main"})
+	got, err := ParseContainer(labels, map[string]string{
+		restartCountAnnotation: "2", hashAnnotation: "xyz", portsAnnotation: "{", terminationGracePeriodAnnotation: "soon",
+	})
+	for _, key := range []string{hashAnnotation, portsAnnotation, terminationGracePeriodAnnotation} {
+		if err == nil || !strings.Contains(err.Error(), key) {
+			t.Errorf("error %v does not name %s", err, key)
+		}
+	}
+	if got.ContainerName != "main" || got.RestartCount != 2 || got.Hash != 0 {
+		t.Errorf("got %+v, want what could be read", got)
+	}
+}
+
+func TestParseSandbox(t *testing.T) {
+	got, err := ParseSandbox(sandboxLabels(testPod()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := SandboxIdentity{PodUID: "uid-1", PodName: "web", PodNamespace: "ns", Labels: map[string]string{"app": "shop"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("A-CRI-2 read back (-want +got):\n%s", diff)
+	}
+}
+
+func TestParseRefusesWhatIsNotOurs(t *testing.T) {
+	if _, err := ParseSandbox(map[string]string{"app": "x"}); !errors.Is(err, ErrNotOurs) {
+		t.Errorf("ParseSandbox error = %v, want %v", err, ErrNotOurs)
+	}
+	if _, err := ParseContainer(map[string]string{PodUIDLabel: "u"}, nil); !errors.Is(err, ErrNotOurs) {
+		t.Errorf("ParseContainer error = %v, want %v", err, ErrNotOurs)
+	}
+}

@@ -1,0 +1,77 @@
+package criconfig
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/ptr"
+)
+
+// seccomp converts a container's effective seccomp profile (A-SEC-4).
+func seccomp(node Node, profile *v1.SeccompProfile) (*runtimeapi.SecurityProfile, error) {
+	kind := v1.SeccompProfileTypeUnconfined
+	switch {
+	case profile != nil:
+		kind = profile.Type
+	case node.SeccompDefault:
+		kind = v1.SeccompProfileTypeRuntimeDefault
+	}
+	switch kind {
+	case v1.SeccompProfileTypeRuntimeDefault:
+		return &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_RuntimeDefault}, nil
+	case v1.SeccompProfileTypeLocalhost:
+		name := ptr.Deref(profile.LocalhostProfile, "")
+		if name == "" {
+			return nil, errors.New("localhostProfile must be set if seccompProfile type is Localhost.")
+		}
+		return &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_Localhost, LocalhostRef: filepath.Join(node.SeccompRoot, name)}, nil
+	}
+	return &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_Unconfined}, nil
+}
+
+// appArmor finds a container's AppArmor profile: its field, the legacy
+// annotation, the pod's field. It is sent in the new form and the legacy one,
+// which older runtimes read.
+func appArmor(pod *v1.Pod, container *v1.Container) (*runtimeapi.SecurityProfile, string, error) {
+	profile := appArmorProfile(pod, container)
+	if profile == nil {
+		return nil, "", nil
+	}
+	switch profile.Type {
+	case v1.AppArmorProfileTypeRuntimeDefault:
+		return &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_RuntimeDefault}, v1.DeprecatedAppArmorBetaProfileRuntimeDefault, nil
+	case v1.AppArmorProfileTypeUnconfined:
+		return &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_Unconfined}, v1.DeprecatedAppArmorBetaProfileNameUnconfined, nil
+	case v1.AppArmorProfileTypeLocalhost:
+		if profile.LocalhostProfile == nil {
+			return nil, "", errors.New("missing localhost apparmor profile name")
+		}
+		name := *profile.LocalhostProfile
+		return &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_Localhost, LocalhostRef: name}, v1.DeprecatedAppArmorBetaProfileNamePrefix + name, nil
+	}
+	return nil, "", fmt.Errorf("unknown apparmor profile type: %q", profile.Type)
+}
+
+func appArmorProfile(pod *v1.Pod, container *v1.Container) *v1.AppArmorProfile {
+	if sc := container.SecurityContext; sc != nil && sc.AppArmorProfile != nil {
+		return sc.AppArmorProfile
+	}
+	annotation := pod.Annotations[v1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix+container.Name]
+	name, localhost := strings.CutPrefix(annotation, v1.DeprecatedAppArmorBetaProfileNamePrefix)
+	switch {
+	case localhost:
+		return &v1.AppArmorProfile{Type: v1.AppArmorProfileTypeLocalhost, LocalhostProfile: &name}
+	case annotation == v1.DeprecatedAppArmorBetaProfileRuntimeDefault:
+		return &v1.AppArmorProfile{Type: v1.AppArmorProfileTypeRuntimeDefault}
+	case annotation == v1.DeprecatedAppArmorBetaProfileNameUnconfined:
+		return &v1.AppArmorProfile{Type: v1.AppArmorProfileTypeUnconfined}
+	}
+	if sc := pod.Spec.SecurityContext; sc != nil {
+		return sc.AppArmorProfile
+	}
+	return nil
+}

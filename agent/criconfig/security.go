@@ -1,0 +1,165 @@
+package criconfig
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/ptr"
+)
+
+// ImageUser is whom an image says to run as. Kubernetes prefers the id; an
+// image that names neither runs as root.
+type ImageUser struct {
+	UID  *int64
+	Name string
+}
+
+var (
+	maskedPaths = []string{
+		"/proc/asound", "/proc/acpi", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats",
+		"/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug", "/proc/scsi",
+		"/sys/firmware", "/sys/devices/virtual/powercap",
+	}
+	readonlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
+)
+
+// containerSecurity is a container's security context (A-SEC-1 to A-SEC-6).
+func containerSecurity(in ContainerInput) (*runtimeapi.LinuxContainerSecurityContext, error) {
+	sc, pod := effective(in.Pod, in.Container)
+	out := &runtimeapi.LinuxContainerSecurityContext{
+		Capabilities:             capabilities(sc.Capabilities),
+		Privileged:               ptr.Deref(sc.Privileged, false),
+		NamespaceOptions:         containerNamespaces(in),
+		SelinuxOptions:           selinuxOptions(sc.SELinuxOptions),
+		RunAsUser:                int64Value(sc.RunAsUser),
+		RunAsGroup:               int64Value(sc.RunAsGroup),
+		ReadonlyRootfs:           ptr.Deref(sc.ReadOnlyRootFilesystem, false),
+		SupplementalGroups:       supplementalGroups(pod),
+		SupplementalGroupsPolicy: supplementalGroupsPolicy(pod),
+		NoNewPrivs:               !ptr.Deref(sc.AllowPrivilegeEscalation, true),
+	}
+	if out.RunAsUser == nil {
+		out.RunAsUser, out.RunAsUsername = imageUser(in.ImageUser)
+	}
+	if ptr.Deref(sc.ProcMount, v1.DefaultProcMount) != v1.UnmaskedProcMount {
+		out.MaskedPaths = slices.Concat(maskedPaths, in.Node.MaskedPaths)
+		out.ReadonlyPaths = slices.Clone(readonlyPaths)
+	}
+	var err error
+	if out.Seccomp, err = seccomp(in.Node, sc.SeccompProfile); err != nil {
+		return nil, err
+	}
+	out.Apparmor, out.ApparmorProfile, err = appArmor(in.Pod, in.Container)
+	return out, err
+}
+
+// effective merges the pod's fields into the container's, which win (A-SEC-1).
+// Neither result is nil.
+func effective(pod *v1.Pod, container *v1.Container) (*v1.SecurityContext, *v1.PodSecurityContext) {
+	podSC := ptr.To(ptr.Deref(pod.Spec.SecurityContext, v1.PodSecurityContext{}))
+	sc := ptr.To(ptr.Deref(container.SecurityContext, v1.SecurityContext{}))
+	sc.SELinuxOptions = or(sc.SELinuxOptions, podSC.SELinuxOptions)
+	sc.RunAsUser = or(sc.RunAsUser, podSC.RunAsUser)
+	sc.RunAsGroup = or(sc.RunAsGroup, podSC.RunAsGroup)
+	sc.RunAsNonRoot = or(sc.RunAsNonRoot, podSC.RunAsNonRoot)
+	sc.SeccompProfile = or(sc.SeccompProfile, podSC.SeccompProfile)
+	return sc, podSC
+}
+
+func or[T any](first, second *T) *T {
+	if first != nil {
+		return first
+	}
+	return second
+}
+
+func imageUser(user ImageUser) (*runtimeapi.Int64Value, string) {
+	switch {
+	case user.UID != nil:
+		return &runtimeapi.Int64Value{Value: *user.UID}, ""
+	case user.Name != "":
+		return nil, user.Name
+	}
+	return &runtimeapi.Int64Value{}, ""
+}
+
+// verifyNonRoot enforces runAsNonRoot (A-SEC-2).
+func verifyNonRoot(in ContainerInput) error {
+	sc, _ := effective(in.Pod, in.Container)
+	if !ptr.Deref(sc.RunAsNonRoot, false) {
+		return nil
+	}
+	where := fmt.Sprintf("(pod: %q, container: %s)", podName(in.Pod), in.Container.Name)
+	if sc.RunAsUser != nil {
+		if *sc.RunAsUser == 0 {
+			return fmt.Errorf("container's runAsUser breaks non-root policy %s", where)
+		}
+		return nil
+	}
+	uid, name := imageUser(in.ImageUser)
+	switch {
+	case uid == nil:
+		return fmt.Errorf("container has runAsNonRoot and image has non-numeric user (%s), cannot verify user is non-root %s", name, where)
+	case uid.Value == 0:
+		return fmt.Errorf("container has runAsNonRoot and image will run as root %s", where)
+	case uid.Value < 0 || uid.Value > math.MaxInt32:
+		return fmt.Errorf("container has runAsNonRoot and image has an invalid user id (%d). (Must be 1-(%d)): must be between 0 and 2147483647, inclusive %s", uid.Value, math.MaxInt32, where)
+	}
+	return nil
+}
+
+func containerNamespaces(in ContainerInput) *runtimeapi.NamespaceOption {
+	out := namespaces(in.Pod, in.UserNamespace)
+	if in.TargetContainerID != "" && out.Pid == runtimeapi.NamespaceMode_CONTAINER {
+		out.Pid, out.TargetId = runtimeapi.NamespaceMode_TARGET, in.TargetContainerID
+	}
+	return out
+}
+
+// supplementalGroups are those of the pod and the owner of its volumes
+// (A-SEC-3).
+func supplementalGroups(sc *v1.PodSecurityContext) []int64 {
+	var out []int64
+	if sc.FSGroup != nil {
+		out = append(out, *sc.FSGroup)
+	}
+	return append(out, sc.SupplementalGroups...)
+}
+
+func supplementalGroupsPolicy(sc *v1.PodSecurityContext) runtimeapi.SupplementalGroupsPolicy {
+	if ptr.Deref(sc.SupplementalGroupsPolicy, "") == v1.SupplementalGroupsPolicyStrict {
+		return runtimeapi.SupplementalGroupsPolicy_Strict
+	}
+	return runtimeapi.SupplementalGroupsPolicy_Merge
+}
+
+func capabilities(c *v1.Capabilities) *runtimeapi.Capability {
+	if c == nil {
+		return nil
+	}
+	names := func(list []v1.Capability) []string {
+		out := make([]string, 0, len(list))
+		for _, name := range list {
+			out = append(out, string(name))
+		}
+		return out
+	}
+	return &runtimeapi.Capability{AddCapabilities: names(c.Add), DropCapabilities: names(c.Drop)}
+}
+
+func selinuxOptions(o *v1.SELinuxOptions) *runtimeapi.SELinuxOption {
+	if o == nil {
+		return nil
+	}
+	return &runtimeapi.SELinuxOption{User: o.User, Role: o.Role, Type: o.Type, Level: o.Level}
+}
+
+func int64Value(v *int64) *runtimeapi.Int64Value {
+	if v == nil {
+		return nil
+	}
+	return &runtimeapi.Int64Value{Value: *v}
+}
