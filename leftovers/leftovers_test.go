@@ -1,0 +1,165 @@
+package leftovers
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/moby/sys/mountinfo"
+)
+
+// fakeProc is a /proc of the given processes.
+type fakeProcess struct {
+	pid       int
+	program   string
+	arguments []string
+	state     string
+	parent    int
+}
+
+func fakeSystem(t *testing.T, processes ...fakeProcess) system {
+	t.Helper()
+	proc := t.TempDir()
+	for _, p := range processes {
+		folder := filepath.Join(proc, strconv.Itoa(p.pid))
+		write(t, filepath.Join(folder, "cmdline"), strings.Join(p.arguments, "\x00")+"\x00")
+		state := p.state
+		if state == "" {
+			state = "S"
+		}
+		write(t, filepath.Join(folder, "stat"), strconv.Itoa(p.pid)+" (a) b) "+state+" "+strconv.Itoa(p.parent)+
+			" 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 777 20")
+		if err := os.Symlink(p.program, filepath.Join(folder, "exe")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return system{proc: proc, cgroup: t.TempDir()}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFindProcesses(t *testing.T) {
+	const root, run = "/srv/pods", "/run/pods"
+	s := fakeSystem(t,
+		fakeProcess{pid: 11, program: root + "/bundle/x/bin/containerd-shim-runc-v2 (deleted)",
+			arguments: []string{root + "/bundle/x/bin/containerd-shim-runc-v2", "-id", "abc"}},
+		fakeProcess{pid: 12, program: root + "/bundle/x/bin/containerd",
+			arguments: []string{root + "/bundle/x/bin/containerd", "--config", root + "/containerd.toml"}},
+		fakeProcess{pid: 13, program: "/usr/bin/containerd-shim-runc-v2",
+			arguments: []string{"shim", "-address", run + "/containerd.sock"}},
+		fakeProcess{pid: 14, program: "/usr/bin/containerd",
+			arguments: []string{"containerd", "--address=unix://" + run + "/containerd.sock"}},
+		fakeProcess{pid: 21, program: "/usr/bin/vim", arguments: []string{"vim", root + "/containerd.toml"}},
+		fakeProcess{pid: 22, program: "/usr/bin/containerd", arguments: []string{"containerd", "--address", "/run/containerd/containerd.sock"}},
+		fakeProcess{pid: 23, program: root + "-2/bin/containerd", arguments: []string{"containerd", run + "-2/x"}},
+		fakeProcess{pid: 24, program: root + "/bin/runc", arguments: []string{"runc"}, state: "Z"},
+		fakeProcess{pid: 30, program: root + "/bin/lifepod", arguments: []string{"lifepod"}},
+		fakeProcess{pid: os.Getpid(), program: root + "/bin/lifepod", arguments: []string{"lifepod"}, parent: 30},
+	)
+	found, err := s.findProcesses(Place{Root: root, RunDir: run})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, leftover := range found {
+		got = append(got, leftover.Name)
+	}
+	if diff := cmp.Diff([]string{"12", "14", "11", "13"}, got); diff != "" {
+		t.Errorf("processes, containerd first (-want +got):\n%s", diff)
+	}
+	if id := found[0].process; id != (identity{pid: 12, startTicks: 777}) {
+		t.Errorf("identity: want 12 started at 777, got %+v", id)
+	}
+}
+
+func TestFindCgroups(t *testing.T) {
+	cases := []struct {
+		name    string
+		folders []string
+		want    []Leftover
+	}{
+		{"v1", []string{"memory/lifepod/pod1/c", "pids/lifepod", "cpu/other"}, []Leftover{
+			{Kind: Cgroup, Name: "memory/lifepod", Detail: "2 cgroups below it, 0 processes"},
+			{Kind: Cgroup, Name: "pids/lifepod", Detail: "0 cgroups below it, 0 processes"},
+		}},
+		{"v2", []string{"lifepod/pod1", "lifepod-2", "system.slice/lifepod"}, []Leftover{
+			{Kind: Cgroup, Name: "lifepod", Detail: "1 cgroups below it, 0 processes"},
+		}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := fakeSystem(t)
+			for _, folder := range c.folders {
+				if err := os.MkdirAll(filepath.Join(s.cgroup, folder), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.name == "v2" {
+				write(t, filepath.Join(s.cgroup, "cgroup.controllers"), "cpu memory pids\n")
+			}
+			got, err := s.findCgroups(Place{CgroupParent: "/lifepod"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range got {
+				got[i].Name, _ = filepath.Rel(s.cgroup, got[i].Name)
+			}
+			if diff := cmp.Diff(c.want, got, cmpopts.IgnoreUnexported(Leftover{})); diff != "" {
+				t.Errorf("cgroups (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// An empty parent must never mean the whole hierarchy.
+func TestNoPlaceFindsNothing(t *testing.T) {
+	s := fakeSystem(t)
+	if err := os.MkdirAll(filepath.Join(s.cgroup, "memory", "x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, place := range []Place{{}, {CgroupParent: "/"}, {CgroupParent: ".."}, {Root: "/", RunDir: "/"}} {
+		if found, err := s.find(place); len(found) > 0 || err != nil {
+			t.Errorf("place %+v: want nothing, got %v, %v", place, found, err)
+		}
+	}
+}
+
+func TestIsDisk(t *testing.T) {
+	cases := []struct {
+		mount mountinfo.Info
+		want  bool
+	}{
+		{mountinfo.Info{Root: "/", Source: "/dev/sdb1", FSType: "ext4"}, true},
+		{mountinfo.Info{Root: "/home/me/data", Source: "/dev/sda1", FSType: "ext4"}, false},
+		{mountinfo.Info{Root: "/", Source: "overlay", FSType: "overlay"}, false},
+		{mountinfo.Info{Root: "net:[4026]", Source: "nsfs", FSType: "nsfs"}, false},
+	}
+	for _, c := range cases {
+		if got := isDisk(&c.mount); got != c.want {
+			t.Errorf("isDisk(%s of %s): want %v, got %v", c.mount.Root, c.mount.Source, c.want, got)
+		}
+	}
+}
+
+func TestSweepSparesAnotherProcessOfThatPID(t *testing.T) {
+	self, alive := host().identify(os.Getpid())
+	if !alive {
+		t.Fatal("the test's own process isn't found")
+	}
+	self.startTicks++
+	if err := Sweep(t.Context(), []Leftover{{Kind: Process, process: self}}); err != nil {
+		t.Errorf("want the process spared, got %v", err)
+	}
+}

@@ -1,0 +1,280 @@
+//go:build realruntime
+
+package leftovers
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/opencontainers/cgroups"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// sleepVariable makes the test's binary a process that only waits.
+const sleepVariable = "LEFTOVERS_TEST_SLEEP"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(sleepVariable) != "" {
+		fmt.Println("started")
+		select {}
+	}
+	os.Exit(m.Run())
+}
+
+// startSleeper starts a copy of the test's binary as the given program and
+// returns once it runs.
+func startSleeper(t *testing.T, program string, network *netns.NsHandle) *exec.Cmd {
+	t.Helper()
+	command := exec.Command(program)
+	command.Env = append(os.Environ(), sleepVariable+"=1")
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := command.Start
+	if network != nil {
+		start = func() error { return inNetwork(*network, command.Start) }
+	}
+	if err := start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
+	if _, err := io.ReadFull(out, make([]byte, len("started"))); err != nil {
+		t.Fatal(err)
+	}
+	return command
+}
+
+// inNetwork calls on a thread of its own, which ends with the goroutine because
+// it stays locked.
+func inNetwork(network netns.NsHandle, call func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		if err := netns.Set(network); err != nil {
+			done <- err
+			return
+		}
+		done <- call()
+	}()
+	return <-done
+}
+
+// newNetwork makes a named network namespace.
+func newNetwork(t *testing.T, name string) netns.NsHandle {
+	t.Helper()
+	made := make(chan netns.NsHandle)
+	failed := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		handle, err := netns.NewNamed(name)
+		if err != nil {
+			failed <- err
+			return
+		}
+		made <- handle
+	}()
+	select {
+	case err := <-failed:
+		t.Fatal(err)
+	case handle := <-made:
+		t.Cleanup(func() { _ = handle.Close(); _ = netns.DeleteNamed(name) })
+		return handle
+	}
+	return 0
+}
+
+func copyProgram(t *testing.T, to string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, raw, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// scene is everything that a killed lifepod can leave, made by hand.
+type scene struct {
+	place   Place
+	unique  string
+	cgroups []string
+	keep    string
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	unique := strconv.Itoa(os.Getpid())
+	s := &scene{unique: unique, place: Place{
+		Root: t.TempDir(), RunDir: t.TempDir(), CgroupParent: "leftovers-test-" + unique, Bridge: "lftst" + unique,
+	}}
+	s.keep = filepath.Join(t.TempDir(), "keep")
+	write(t, filepath.Join(s.keep, "data"), "precious")
+	return s
+}
+
+func (s *scene) mount(t *testing.T, kind, source, target string) {
+	t.Helper()
+	if err := os.MkdirAll(target, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	flags := uintptr(0)
+	if kind == "bind" {
+		flags = unix.MS_BIND
+	}
+	if err := unix.Mount(source, target, kind, flags, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(target, unix.MNT_DETACH) })
+}
+
+func (s *scene) makeMounts(t *testing.T) {
+	volumes := filepath.Join(s.place.Root, "pods", "uid-1", "volumes")
+	s.mount(t, "tmpfs", "tmpfs", filepath.Join(volumes, "memory"))
+	s.mount(t, "tmpfs", "tmpfs", filepath.Join(volumes, "memory", "inner"))
+	s.mount(t, "bind", s.keep, filepath.Join(volumes, "host"))
+	s.mount(t, "tmpfs", "tmpfs", filepath.Join(s.place.RunDir, "state", "shm"))
+}
+
+func (s *scene) makeCgroups(t *testing.T, pid int) {
+	t.Helper()
+	hierarchies, err := host().hierarchies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, hierarchy := range hierarchies {
+		// A new cpuset of v1 takes no process before it has CPUs.
+		if filepath.Base(hierarchy) == "cpuset" {
+			continue
+		}
+		pod := filepath.Join(hierarchy, s.place.CgroupParent, "pod1")
+		if err := os.MkdirAll(pod, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cgroups.RemovePath(filepath.Dir(pod)) })
+		if err := cgroups.WriteCgroupProc(pod, pid); err != nil {
+			t.Fatal(err)
+		}
+		s.cgroups = append(s.cgroups, filepath.Dir(pod))
+	}
+}
+
+// makeNetwork connects one namespace to the bridge; another one holds the shim.
+func (s *scene) makeNetwork(t *testing.T) (cabled, shims netns.NsHandle) {
+	t.Helper()
+	cabled, shims = newNetwork(t, "lftst-cable-"+s.unique), newNetwork(t, "lftst-shim-"+s.unique)
+	attributes := netlink.NewLinkAttrs()
+	attributes.Name = s.place.Bridge
+	bridge := &netlink.Bridge{LinkAttrs: attributes}
+	if err := netlink.LinkAdd(bridge); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = netlink.LinkDel(bridge) })
+	attributes = netlink.NewLinkAttrs()
+	attributes.Name = "lfv" + s.unique
+	attributes.MasterIndex = bridge.Index
+	cable := &netlink.Veth{LinkAttrs: attributes, PeerName: "eth0", PeerNamespace: netlink.NsFd(int(cabled))}
+	if err := netlink.LinkAdd(cable); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = netlink.LinkDel(cable) })
+	return cabled, shims
+}
+
+func TestFindAndSweepReal(t *testing.T) {
+	s := newScene(t)
+	_, shims := s.makeNetwork(t)
+	shimProgram := filepath.Join(s.place.Root, "bundle", "bin", "containerd-shim-runc-v2")
+	copyProgram(t, shimProgram)
+	shim := startSleeper(t, shimProgram, &shims)
+	outside := filepath.Join(t.TempDir(), "sleeper")
+	copyProgram(t, outside)
+	contained, bystander := startSleeper(t, outside, nil), startSleeper(t, outside, nil)
+	s.makeCgroups(t, contained.Process.Pid)
+	s.makeMounts(t)
+
+	found, err := Find(s.place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(s.want(shim.Process.Pid), lines(found)); diff != "" {
+		t.Fatalf("found (-want +got):\n%s", diff)
+	}
+	if err := Sweep(t.Context(), found); err != nil {
+		t.Fatal(err)
+	}
+	after, err := Find(s.place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string(nil), lines(after)); diff != "" {
+		t.Errorf("after the sweep (-want +got):\n%s", diff)
+	}
+	if err := bystander.Process.Signal(unix.Signal(0)); err != nil {
+		t.Errorf("a process outside: want it alive, got %v", err)
+	}
+	if data, err := os.ReadFile(filepath.Join(s.keep, "data")); string(data) != "precious" || err != nil {
+		t.Errorf("the host's folder that a pod had mounted: want its data, got %q, %v", data, err)
+	}
+	if err := Sweep(t.Context(), found); err != nil {
+		t.Errorf("sweeping the same again: want no error, got %v", err)
+	}
+}
+
+func (s *scene) want(shim int) []string {
+	volumes := filepath.Join(s.place.Root, "pods", "uid-1", "volumes")
+	want := []string{"process " + strconv.Itoa(shim)}
+	for _, path := range s.cgroups {
+		want = append(want, "cgroup "+path)
+	}
+	return append(want,
+		"mount "+filepath.Join(s.place.RunDir, "state", "shm"),
+		"mount "+filepath.Join(volumes, "host"),
+		"mount "+filepath.Join(volumes, "memory", "inner"),
+		"mount "+filepath.Join(volumes, "memory"),
+		"network namespace /run/netns/lftst-cable-"+s.unique,
+		"network namespace /run/netns/lftst-shim-"+s.unique,
+		"bridge "+s.place.Bridge,
+		"pod folder "+filepath.Join(s.place.Root, "pods", "uid-1"),
+	)
+}
+
+func lines(found []Leftover) []string {
+	var all []string
+	for _, leftover := range found {
+		all = append(all, string(leftover.Kind)+" "+leftover.Name)
+	}
+	return all
+}
+
+// A folder with something still mounted in it stays, whoever mounted it.
+func TestSweepSparesMountedFolder(t *testing.T) {
+	s := newScene(t)
+	pod := filepath.Join(s.place.Root, "pods", "uid-1")
+	s.mount(t, "bind", s.keep, filepath.Join(pod, "host"))
+	err := Sweep(t.Context(), []Leftover{{Kind: PodFolder, Name: pod}})
+	want := "sweep pod folder " + pod + ": " + filepath.Join(pod, "host") + " is still mounted in it"
+	if err == nil || err.Error() != want {
+		t.Errorf("want %q, got %v", want, err)
+	}
+	if _, err := os.Stat(filepath.Join(s.keep, "data")); err != nil {
+		t.Error(err)
+	}
+}
