@@ -1,0 +1,5 @@
+// Package cri speaks to a container runtime through CRI v1: the connection, the
+// stream of container events, a snapshot of one pod, and what an error of a call
+// means. It turns the runtime's words into facts of package lifecycle and
+// decides nothing.
+package cri

@@ -1,0 +1,70 @@
+package cri
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+const (
+	reconnectMin = 20 * time.Millisecond
+	reconnectMax = time.Second
+)
+
+// Text is an error in the runtime's own words, without gRPC's wrapping.
+func Text(err error) string {
+	if s, ok := status.FromError(err); ok {
+		return s.Message()
+	}
+	return err.Error()
+}
+
+// FailureOf says what is known about a call that returned err: nil for none. ctx
+// is the call's, to tell a call that was given up from one that ran out of time.
+func FailureOf(ctx context.Context, err error) *lifecycle.Failure {
+	if err == nil {
+		return nil
+	}
+	return &lifecycle.Failure{Class: class(ctx, err), Message: Text(err)}
+}
+
+func class(ctx context.Context, err error) lifecycle.FailureClass {
+	if errors.Is(context.Cause(ctx), context.Canceled) {
+		return lifecycle.Cancelled
+	}
+	if errors.Is(err, context.DeadlineExceeded) || reserved(err) {
+		return lifecycle.Uncertain
+	}
+	switch status.Code(err) {
+	case codes.DeadlineExceeded, codes.Canceled, codes.AlreadyExists:
+		return lifecycle.Uncertain
+	case codes.Unavailable:
+		return unavailable(err)
+	case codes.NotFound:
+		return lifecycle.NotFound
+	}
+	return lifecycle.Failed
+}
+
+// unavailable tells a runtime that was not reached from one that went away
+// during the call, which may have done what was asked.
+func unavailable(err error) lifecycle.FailureClass {
+	text := Text(err)
+	if strings.Contains(text, "connection refused") || strings.Contains(text, "no such file") {
+		return lifecycle.Unavailable
+	}
+	return lifecycle.Uncertain
+}
+
+// reserved is what containerd and CRI-O answer while an earlier call for the
+// same name, of which the answer was lost, is still at work.
+func reserved(err error) bool { return strings.Contains(Text(err), "is reserved for") }
+
+// IsNotFound says that the runtime does not know the object of the call.
+func IsNotFound(err error) bool { return err != nil && status.Code(err) == codes.NotFound }

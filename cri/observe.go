@@ -1,0 +1,116 @@
+package cri
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// PodUIDLabel is on every sandbox and container of a pod (A-CRI-2).
+const PodUIDLabel = "io.kubernetes.pod.uid"
+
+// Describe turns a container's status into its exit, adding the termination
+// message from the pod's files.
+type Describe func(*runtimeapi.ContainerStatus) lifecycle.ContainerExited
+
+// Observe reads all that the runtime has of one pod.
+func Observe(ctx context.Context, runtime runtimeapi.RuntimeServiceClient, podUID string, describe Describe) (lifecycle.Observed, error) {
+	o := lifecycle.Observed{Began: time.Now()}
+	selector := map[string]string{PodUIDLabel: podUID}
+	sandboxes, err := runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{
+		Filter: &runtimeapi.PodSandboxFilter{LabelSelector: selector},
+	})
+	if err != nil {
+		return o, fmt.Errorf("list sandboxes: %w", err)
+	}
+	for _, s := range sandboxes.Items {
+		if err := observeSandbox(ctx, runtime, s.Id, &o); err != nil {
+			return o, err
+		}
+	}
+	containers, err := runtime.ListContainers(ctx, &runtimeapi.ListContainersRequest{
+		Filter: &runtimeapi.ContainerFilter{LabelSelector: selector},
+	})
+	if err != nil {
+		return o, fmt.Errorf("list containers: %w", err)
+	}
+	for _, c := range containers.Containers {
+		if err := observeContainer(ctx, runtime, c, describe, &o); err != nil {
+			return o, err
+		}
+	}
+	return o, nil
+}
+
+func observeSandbox(ctx context.Context, runtime runtimeapi.RuntimeServiceClient, id string, o *lifecycle.Observed) error {
+	r, err := runtime.PodSandboxStatus(ctx, &runtimeapi.PodSandboxStatusRequest{PodSandboxId: id})
+	if IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("status of sandbox %s: %w", id, err)
+	}
+	o.Sandboxes = append(o.Sandboxes, lifecycle.ObservedSandbox{
+		ID:      id,
+		Attempt: r.GetStatus().GetMetadata().GetAttempt(),
+		Ready:   r.GetStatus().GetState() == runtimeapi.PodSandboxState_SANDBOX_READY,
+		IPs:     IPs(r.GetStatus()),
+	})
+	return nil
+}
+
+func observeContainer(ctx context.Context, runtime runtimeapi.RuntimeServiceClient, c *runtimeapi.Container, describe Describe, o *lifecycle.Observed) error {
+	r, err := runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: c.Id})
+	if IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("status of container %s: %w", c.Id, err)
+	}
+	status := r.GetStatus()
+	seen := lifecycle.ObservedContainer{
+		ID:        c.Id,
+		Name:      status.GetMetadata().GetName(),
+		Attempt:   status.GetMetadata().GetAttempt(),
+		SandboxID: c.PodSandboxId,
+		State:     states[status.GetState()],
+		StartedAt: Time(status.GetStartedAt()),
+	}
+	if seen.State == lifecycle.StateExited {
+		exit := describe(status)
+		seen.Exit = &exit
+	}
+	o.Containers = append(o.Containers, seen)
+	return nil
+}
+
+var states = map[runtimeapi.ContainerState]lifecycle.ContainerState{
+	runtimeapi.ContainerState_CONTAINER_CREATED: lifecycle.StateCreated,
+	runtimeapi.ContainerState_CONTAINER_RUNNING: lifecycle.StateRunning,
+	runtimeapi.ContainerState_CONTAINER_EXITED:  lifecycle.StateExited,
+	runtimeapi.ContainerState_CONTAINER_UNKNOWN: lifecycle.StateUnknown,
+}
+
+// IPs are a sandbox's addresses, the primary one first (A-CST-17).
+func IPs(s *runtimeapi.PodSandboxStatus) []string {
+	var ips []string
+	if ip := s.GetNetwork().GetIp(); ip != "" {
+		ips = append(ips, ip)
+	}
+	for _, more := range s.GetNetwork().GetAdditionalIps() {
+		ips = append(ips, more.GetIp())
+	}
+	return ips
+}
+
+// Time is a CRI time stamp, in nanoseconds since 1970; 0 is the zero time.
+func Time(nanoseconds int64) time.Time {
+	if nanoseconds == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, nanoseconds)
+}
