@@ -41,7 +41,7 @@ func (in *input) admitData(namespace string) {
 		in.errs = append(in.errs, d.object.fieldErrors(d.admit())...)
 		key := dataKey{d.object.kind, d.meta.Namespace, d.meta.Name}
 		if other := in.index[key]; other != nil && d.meta.Name != "" {
-			in.errs = append(in.errs, d.object.errorf("metadata.name", "one of each name", "there is another %s %q in %s", key.kind, key.name, other.object.place()))
+			in.errs = append(in.errs, d.object.errorf("metadata.name", "rename one or remove it", "there is another %s %q in %s", key.kind, key.name, other.object.place()))
 		}
 		in.index[key] = d
 	}

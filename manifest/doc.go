@@ -9,7 +9,7 @@
 //	parse      a document           → a generic object; size limits, duplicate keys (parse.go, limits.go)
 //	objects    a generic object     → the objects of it, lists taken apart (object.go)
 //	tidy       forms that are found in the wild but not in the API (tidy.go)
-//	check      generic object × Go type → unknown fields, wrong types (check.go)
+//	decode     a generic object    → its Go type; unknown fields, wrong types (decode.go)
 //	support    Pod                  → fields that lifepod run refuses or ignores (support.go)
 //	admit      Pod, ConfigMap, Secret → as stored by an API server (admit.go)
 //	references Pod × objects        → missing ConfigMaps, Secrets and keys (references.go)

@@ -50,7 +50,7 @@ func split(s Source) ([]document, *Error) {
 			documents[i].number = i + 1
 		}
 		if len(documents[i].text) > maxDocumentBytes {
-			return nil, documents[i].errorf(1, fmt.Sprintf("at most %d MiB, the limit of a Kubernetes API server", maxDocumentBytes>>20),
+			return nil, documents[i].errorf(1, fmt.Sprintf("should be at most %d MiB, the limit of a Kubernetes API server", maxDocumentBytes>>20),
 				"the document has %d bytes", len(documents[i].text))
 		}
 	}
@@ -68,7 +68,7 @@ func checkText(file string, data []byte) *Error {
 	for rest := data; ; {
 		r, size := utf8.DecodeRune(rest)
 		if r == utf8.RuneError && size <= 1 {
-			return &Error{File: file, Line: line, Problem: "the file is not UTF-8 text", Want: "YAML or JSON in UTF-8"}
+			return &Error{File: file, Line: line, Problem: "the file is not UTF-8 text", Want: "should be YAML or JSON in UTF-8"}
 		}
 		if r == '\n' {
 			line++

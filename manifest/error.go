@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,25 +58,28 @@ func (e *Error) line() string {
 // maxErrors is how many errors are told at once: enough to mend a manifest in one go, few enough to be read.
 const maxErrors = 20
 
-// join makes one error of many, nil of none. Of several errors on one field only the first is kept, as
-// the later ones are mostly its consequences.
-func join(errs []*Error) error {
-	var kept []*Error
-	for _, e := range errs {
-		same := func(k *Error) bool {
-			return e.Field != "" && k.File == e.File && k.Document == e.Document && k.Field == e.Field
-		}
-		if !slices.ContainsFunc(kept, same) {
-			kept = append(kept, e)
-		}
-		if len(kept) == maxErrors {
-			break
-		}
+// failure makes one error of all, in the order of the input. Of several errors on one field only the first
+// found is kept, as the later ones are mostly its consequences.
+func (in *input) failure() error {
+	type place struct {
+		file     string
+		document int
+		field    string
 	}
-	if len(kept) == 0 {
-		return nil
+	seen := map[place]bool{}
+	errs := slices.DeleteFunc(in.errs, func(e *Error) bool {
+		p := place{e.File, e.Document, e.Field}
+		known := seen[p]
+		seen[p] = e.Field != ""
+		return known
+	})
+	file := func(e *Error) int {
+		return slices.IndexFunc(in.sources, func(s Source) bool { return s.Name == e.File })
 	}
-	first := *kept[0]
-	first.Also = kept[1:]
+	slices.SortStableFunc(errs, func(a, b *Error) int {
+		return cmp.Or(cmp.Compare(file(a), file(b)), cmp.Compare(a.Line, b.Line))
+	})
+	first := *errs[0]
+	first.Also = errs[1:min(len(errs), maxErrors)]
 	return &first
 }

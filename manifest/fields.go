@@ -3,6 +3,7 @@ package manifest
 import (
 	"iter"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -26,6 +27,23 @@ func fields(t reflect.Type) iter.Seq[structField] {
 			}
 		}
 	}
+}
+
+// jsonFields are the fields of a struct type by their names in a manifest, those of inlined structs among
+// them; Index leads from the struct itself.
+func jsonFields(t reflect.Type) map[string]structField {
+	known := map[string]structField{}
+	for f := range fields(t) {
+		if !f.inline {
+			known[f.json] = f
+			continue
+		}
+		for name, inner := range jsonFields(f.Type) {
+			inner.Index = slices.Concat(f.Index, inner.Index)
+			known[name] = inner
+		}
+	}
+	return known
 }
 
 // nearest is the known name that a misspelt one most likely means, empty if none is near. Names that

@@ -1,8 +1,6 @@
 package manifest
 
 import (
-	"fmt"
-
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -36,13 +34,13 @@ func checkNodes(d *document, root *yaml.Node) []*Error {
 
 func (m *measure) walk(n *yaml.Node, path *field.Path, depth int) (size, *Error) {
 	if depth > maxNestingDepth {
-		return size{}, m.document.errorf(n.Line, "a manifest", "the document is nested deeper than %d levels", maxNestingDepth)
+		return size{}, m.document.errorf(n.Line, "", "the document is nested deeper than %d levels", maxNestingDepth)
 	}
 	total := size{nodes: 1, bytes: len(n.Value)}
 	if n.Kind == yaml.AliasNode {
 		aliased, complete := m.sizes[n.Alias]
 		if !complete {
-			return size{}, m.document.errorf(n.Line, "an alias of something that ends before it", "the alias *%s stands inside the node that it names", n.Value)
+			return size{}, m.document.errorf(n.Line, "should name something that ends before it", "the alias *%s stands inside the node that it names", n.Value)
 		}
 		total = aliased
 	}
@@ -64,7 +62,7 @@ func (m *measure) walk(n *yaml.Node, path *field.Path, depth int) (size, *Error)
 		total.nodes += s.nodes
 		total.bytes += s.bytes
 		if total.nodes > maxNodes || total.bytes > maxScalarBytes {
-			return size{}, m.document.errorf(n.Line, "a manifest", "the document is too large: more than %d nodes or %d bytes once its aliases are written out", maxNodes, maxScalarBytes)
+			return size{}, m.document.errorf(n.Line, "", "the document is too large: more than %d nodes or %d bytes once its aliases are written out", maxNodes, maxScalarBytes)
 		}
 	}
 	if n.Anchor != "" {
@@ -80,16 +78,15 @@ func (m *measure) duplicate(seen map[string]int, key *yaml.Node, path *field.Pat
 		return
 	}
 	if first, ok := seen[key.Value]; ok {
-		e := m.document.errorf(key.Line, "", "the key is there twice, first on line %d", first+m.document.line-1)
+		e := m.document.errorf(key.Line, "remove one", "the key is there twice, first on line %d", first+m.document.line-1)
 		e.Field = path.String()
-		e.Want = fmt.Sprintf("one %s", key.Value)
 		m.errs = append(m.errs, e)
 		return
 	}
 	seen[key.Value] = key.Line
 }
 
-// childPath is path.Child that takes no path as the top, and quotes names that are no identifiers.
+// childPath is path.Child that takes no path as the top.
 func childPath(path *field.Path, name string) *field.Path {
 	if path == nil {
 		return field.NewPath(name)

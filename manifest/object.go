@@ -1,11 +1,8 @@
 package manifest
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
-
-	kjson "sigs.k8s.io/json"
 )
 
 // object is one API object of a document: the document itself, or an item of the list that it is.
@@ -32,14 +29,14 @@ func objects(p *parsed) ([]*object, []*Error) {
 	}
 	items, ok := p.value["items"].([]any)
 	if !ok && p.value["items"] != nil {
-		return nil, []*Error{whole.errorf("items", "a list of objects", "is %s", describe(p.value["items"]))}
+		return nil, []*Error{whole.errorf("items", "should be a list of objects", "is %s", describe(p.value["items"]))}
 	}
 	var found []*object
 	for i, item := range items {
 		prefix := fmt.Sprintf("items[%d]", i)
 		value, ok := item.(map[string]any)
 		if !ok {
-			return nil, []*Error{whole.errorf(prefix, "an object", "is %s", describe(item))}
+			return nil, []*Error{whole.errorf(prefix, "should be an object", "is %s", describe(item))}
 		}
 		if itemKind != "" && value["kind"] == nil && value["apiVersion"] == nil {
 			value["kind"], value["apiVersion"] = itemKind, "v1"
@@ -64,31 +61,31 @@ func identified(found []*object) ([]*object, []*Error) {
 
 func (o *object) identify() *Error {
 	if o.value["kind"] == nil {
-		return o.errorf("kind", "kind: Pod, ConfigMap or Secret", "missing")
+		return o.errorf("kind", "should be Pod, ConfigMap or Secret", "missing")
 	}
 	if o.kind == "" {
-		return o.errorf("kind", "Pod, ConfigMap or Secret", "is %s", describe(o.value["kind"]))
+		return o.errorf("kind", "should be Pod, ConfigMap or Secret", "is %s", describe(o.value["kind"]))
 	}
 	switch o.kind {
 	case "Pod", "ConfigMap", "Secret":
 		if o.value["apiVersion"] == nil {
-			return o.errorf("apiVersion", "apiVersion: v1", "missing")
+			return o.errorf("apiVersion", "should be v1", "missing")
 		}
 		if version, _ := o.value["apiVersion"].(string); version != "v1" {
-			return o.errorf("apiVersion", "v1", "a %s has no version %v", o.kind, o.value["apiVersion"])
+			return o.errorf("apiVersion", "should be v1", "a %s has no version %v", o.kind, o.value["apiVersion"])
 		}
 		return nil
 	case "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController":
-		return o.errorf("kind", wantObjects+": make a Pod of what stands below spec.template", "a %s cannot be run", o.kind)
+		return o.errorf("kind", wantObjects+": make a Pod of what stands below spec.template", "%s cannot be run", o.kind)
 	case "CronJob":
-		return o.errorf("kind", wantObjects+": make a Pod of what stands below spec.jobTemplate.spec.template", "a CronJob cannot be run")
+		return o.errorf("kind", wantObjects+": make a Pod of what stands below spec.jobTemplate.spec.template", "CronJob cannot be run")
 	case "Service":
-		return o.errorf("kind", wantObjects+"; its flag -p publishes ports of the Pod", "a Service cannot be run")
+		return o.errorf("kind", wantObjects+"; its flag -p publishes ports of the Pod", "Service cannot be run")
 	}
 	if near := nearest(o.kind, []string{"Pod", "ConfigMap", "Secret"}); near != "" {
 		return o.errorf("kind", "did you mean "+near+"?", "unknown kind %s", o.kind)
 	}
-	return o.errorf("kind", wantObjects, "a %s cannot be run", o.kind)
+	return o.errorf("kind", wantObjects, "%s cannot be run", o.kind)
 }
 
 // errorf is an error about a field of the object.
@@ -111,26 +108,6 @@ func (o *object) place() string {
 		return fmt.Sprintf("%s:%d", o.document.file, line)
 	}
 	return o.document.file
-}
-
-// decode reads the object into its Go type. What the type doesn't have is an error.
-func (o *object) decode(into any) []*Error {
-	if errs := o.check(into); errs != nil {
-		return errs
-	}
-	text, err := json.Marshal(o.value)
-	if err != nil {
-		return []*Error{o.errorf("", "", "the object cannot be read: %v", err)}
-	}
-	strict, err := kjson.UnmarshalStrict(text, into)
-	if err != nil {
-		strict = append([]error{err}, strict...)
-	}
-	var errs []*Error
-	for _, err := range strict {
-		errs = append(errs, o.errorf("", "", "%v", err))
-	}
-	return errs
 }
 
 // mapping gives the mapping below a key, nil if there is none.

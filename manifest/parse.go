@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	kjson "sigs.k8s.io/json"
 	k8syaml "sigs.k8s.io/yaml"
 )
 
@@ -43,9 +43,11 @@ func parse(d document) (*parsed, []*Error) {
 		}
 	}
 	var value any
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	if err := decoder.Decode(&value); err != nil && !errors.Is(err, io.EOF) {
+	twice, err := kjson.UnmarshalStrict(text, &value, kjson.DisallowDuplicateFields)
+	if err != nil {
+		twice = append(twice, err)
+	}
+	for _, err := range twice { // only JSON of which the YAML parser cannot tell more comes here
 		return nil, []*Error{d.errorf(0, "", "the JSON cannot be read: %v", err)}
 	}
 	switch v := value.(type) {
@@ -55,48 +57,59 @@ func parse(d document) (*parsed, []*Error) {
 	case nil:
 		return nil, nil
 	default:
-		return nil, []*Error{d.errorf(1, "a mapping that starts with apiVersion: v1 and kind: Pod", "the document is %s", describe(v))}
+		return nil, []*Error{d.errorf(1, "should be a mapping that starts with apiVersion: v1 and kind: Pod", "the document is %s", describe(v))}
 	}
 }
 
-var yamlLine = regexp.MustCompile(`^line (\d+): `)
+var (
+	yamlLine      = regexp.MustCompile(`^line (\d+): `)
+	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.+)' referenced`)
+)
 
-// syntaxError takes the line out of a YAML error's text, and counts it from the start of the file.
+// syntaxError says on which line of the file the document cannot be read.
 func (d *document) syntaxError(err error) *Error {
+	if e := d.jsonError(); e != nil {
+		return e
+	}
 	text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
 	text = strings.TrimPrefix(text, "yaml: ")
+	text, _, _ = strings.Cut(strings.TrimPrefix(text, "unmarshal errors:\n  "), "\n")
 	line := 0
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
 		line, _ = strconv.Atoi(m[1])
 		text = text[len(m[0]):]
+	} else if m := unknownAnchor.FindStringSubmatch(text); m != nil {
+		before, _, _ := bytes.Cut(d.text, []byte("*"+m[1]))
+		line = 1 + bytes.Count(before, []byte("\n"))
 	}
-	if text = strings.TrimPrefix(text, "unmarshal errors:\n"); strings.Contains(text, "\n") {
-		text, _, _ = strings.Cut(text, "\n")
-	}
-	kind := "YAML"
-	if bytes.HasPrefix(bytes.TrimSpace(d.text), []byte("{")) && jsonError(d.text) != nil {
-		kind = "YAML or JSON"
-	}
-	return d.errorf(line, syntaxHint(text), "%s syntax: %s", kind, strings.TrimSpace(text))
+	return d.errorf(line, d.syntaxHint(text, line), "YAML syntax: %s", text)
 }
 
-func jsonError(text []byte) error {
-	var v any
-	if err := json.Unmarshal(text, &v); err != nil {
-		return fmt.Errorf("read JSON: %w", err)
+// jsonError is the error of a document that was meant as JSON, nil if it is JSON or YAML was meant.
+func (d *document) jsonError() *Error {
+	inner, braced := bytes.CutPrefix(bytes.TrimSpace(d.text), []byte("{"))
+	if !braced || !bytes.HasPrefix(bytes.TrimSpace(inner), []byte(`"`)) {
+		return nil
 	}
-	return nil
+	var v any
+	var syntax *json.SyntaxError
+	if err := json.Unmarshal(d.text, &v); !errors.As(err, &syntax) {
+		return nil
+	}
+	line := 1 + bytes.Count(d.text[:max(0, int(syntax.Offset)-1)], []byte("\n"))
+	return d.errorf(line, "", "JSON syntax: %v", syntax)
 }
 
 // syntaxHint tells what is behind the parser's commonest complaints.
-func syntaxHint(problem string) string {
+func (d *document) syntaxHint(problem string, line int) string {
+	lines := bytes.Split(d.text, []byte("\n"))
 	switch {
-	case strings.Contains(problem, "cannot start any token") && strings.Contains(problem, `'\t'`):
+	case line > 0 && line <= len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t")):
 		return "indent with spaces, YAML allows no tabs"
 	case strings.Contains(problem, "mapping values are not allowed"):
 		return "look for a wrong indentation or an unquoted ': ' on this line or the one before"
-	case strings.Contains(problem, "did not find expected key"), strings.Contains(problem, "did not find expected '-' indicator"):
-		return "look for a wrong indentation near this line"
+	case strings.Contains(problem, "did not find expected"):
+		return "look for a wrong indentation or a missing quote near this line"
 	default:
 		return ""
 	}
@@ -111,8 +124,8 @@ func describe(v any) string {
 		return "a string"
 	case bool:
 		return fmt.Sprintf("a boolean (%v)", v)
-	case json.Number:
-		return fmt.Sprintf("a number (%s)", v)
+	case int64, float64:
+		return fmt.Sprintf("a number (%v)", v)
 	case []any:
 		return "a list"
 	default:

@@ -43,10 +43,10 @@ func Read(sources []Source, o Options) (*Set, error) {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
-	in := &input{options: o, index: map[dataKey]*dataInput{}}
-	in.readAll(sources)
+	in := &input{options: o, sources: sources, index: map[dataKey]*dataInput{}}
+	in.readAll()
 	if in.errs != nil {
-		return nil, join(in.errs)
+		return nil, in.failure()
 	}
 	if in.pod == nil {
 		return nil, noPod(sources)
@@ -54,7 +54,7 @@ func Read(sources []Source, o Options) (*Set, error) {
 	in.admit()
 	in.checkReferences()
 	if in.errs != nil {
-		return nil, join(in.errs)
+		return nil, in.failure()
 	}
 	return in.set(), nil
 }
@@ -62,6 +62,7 @@ func Read(sources []Source, o Options) (*Set, error) {
 // input is what has been read so far.
 type input struct {
 	options  Options
+	sources  []Source
 	pod      *podInput
 	data     []*dataInput
 	index    map[dataKey]*dataInput // complete once the Pod's namespace is known
@@ -75,11 +76,11 @@ type podInput struct {
 	typed  *v1.Pod
 }
 
-func (in *input) readAll(sources []Source) {
+func (in *input) readAll() {
 	total := 0
-	for _, s := range sources {
+	for _, s := range in.sources {
 		if total += len(s.Data); total > maxBytes {
-			in.errs = append(in.errs, &Error{File: s.Name, Problem: "the files are too large", Want: fmt.Sprintf("at most %d MiB in all", maxBytes>>20)})
+			in.errs = append(in.errs, &Error{File: s.Name, Problem: "the files are too large", Want: fmt.Sprintf("should be at most %d MiB in all", maxBytes>>20)})
 			return
 		}
 		documents, err := split(s)
@@ -115,7 +116,7 @@ func (in *input) readObject(o *object) []*Error {
 		return in.readData(o)
 	}
 	if in.pod != nil {
-		want := "lifepod run takes one: give each Pod a command of its own"
+		want := "lifepod run takes one, give each Pod a command of its own"
 		return []*Error{o.errorf("kind", want, "this is a second Pod, the first is in %s", in.pod.object.place())}
 	}
 	in.warnings = append(in.warnings, o.readOnExit()...)
@@ -135,10 +136,23 @@ func (in *input) admit() {
 
 	fillMetadata(&pod.ObjectMeta, metav1.NamespaceDefault, in.options.Now)
 	invalid, warnings := admitPod(pod)
-	in.warnings = append(in.warnings, warnings...)
+	for _, w := range warnings {
+		path, text, _ := strings.Cut(w, ": ")
+		in.warnings = append(in.warnings, o.warning(path, "%s", text))
+	}
+	in.errs = append(in.errs, in.nameErrors(o.fieldErrors(invalid))...)
 	in.errs = append(in.errs, unsupported...)
-	in.errs = append(in.errs, o.fieldErrors(invalid)...)
 	in.admitData(pod.Namespace)
+}
+
+// nameErrors says of errors of the Pod's name where the name comes from.
+func (in *input) nameErrors(errs []*Error) []*Error {
+	for _, e := range errs {
+		if in.options.Name != "" && strings.HasSuffix(e.Field, "metadata.name") {
+			*e = Error{Field: "--name", Problem: e.Problem}
+		}
+	}
+	return errs
 }
 
 func (in *input) set() *Set {
@@ -163,5 +177,5 @@ func noPod(sources []Source) error {
 	if names == nil {
 		return &Error{Problem: "there is no input", Want: wantObjects}
 	}
-	return &Error{File: strings.Join(names, ", "), Problem: "there is no Pod", Want: "one document with apiVersion: v1 and kind: Pod"}
+	return &Error{File: strings.Join(names, ", "), Problem: "there is no Pod", Want: "there should be one document with apiVersion: v1 and kind: Pod"}
 }

@@ -128,7 +128,7 @@ func (s *supportOf) judge(path *field.Path, v reflect.Value, entry support) bool
 	default:
 		problem, want := entry.reason, "remove it"
 		if entry.except != nil {
-			problem, want = fmt.Sprintf("%s: %s", text, entry.reason), "leave it out, or "+strings.Join(entry.except, ", ")
+			problem, want = fmt.Sprintf("%s: %s", text, entry.reason), "use "+strings.Join(entry.except, " or ")+", or leave it out"
 		}
 		s.errs = append(s.errs, s.object.errorf(path.String(), want, "%s", problem))
 	}

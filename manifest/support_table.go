@@ -135,7 +135,7 @@ var fieldSupport = map[string]support{
 	"Sysctl.name":                                 used,
 	"Sysctl.value":                                used,
 	"SeccompProfile.type":                         notYet.or("RuntimeDefault", "Unconfined"),
-	"SeccompProfile.localhostProfile":             notYet,
+	"SeccompProfile.localhostProfile":             pointless("only type Localhost takes it"),
 	"SecurityContext.capabilities":                used,
 	"SecurityContext.privileged":                  used,
 	"SecurityContext.seLinuxOptions":              notYet,

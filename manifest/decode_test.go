@@ -1,0 +1,99 @@
+package manifest
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	kjson "sigs.k8s.io/json"
+)
+
+// decodesAsKubernetes decodes every object of a file, and fails if one that is accepted comes out
+// different from Kubernetes' own strict decoding. It gives the number of objects accepted.
+func decodesAsKubernetes(t *testing.T, s Source) (accepted int) {
+	t.Helper()
+	documents, _ := split(s)
+	for _, d := range documents {
+		p, _ := parse(d)
+		if p == nil {
+			continue
+		}
+		found, errs := objects(p)
+		if errs != nil {
+			continue
+		}
+		for _, o := range found {
+			got, want := newObject(o.kind), newObject(o.kind)
+			text, err := json.Marshal(o.value)
+			if err != nil || len(o.decode(got)) > 0 {
+				continue
+			}
+			if strict, err := kjson.UnmarshalStrict(text, want); err != nil || strict != nil {
+				t.Errorf("decode takes %s, Kubernetes does not: %v %v", text, err, strict)
+			}
+			if !equality.Semantic.DeepEqual(want, got) {
+				t.Errorf("decode differs from Kubernetes (-Kubernetes +ours):\n%s", cmp.Diff(want, got))
+			}
+			accepted++
+		}
+	}
+	return accepted
+}
+
+func newObject(kind string) any {
+	switch kind {
+	case "Pod":
+		return &v1.Pod{}
+	case "Secret":
+		return &v1.Secret{}
+	default:
+		return &v1.ConfigMap{}
+	}
+}
+
+func TestDecodeAsKubernetes(t *testing.T) {
+	entries, err := os.ReadDir("testdata/examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{"full.yaml": 4, "minimal.yaml": 1, "list.json": 2, "anchors.yaml": 1}
+	got := map[string]int{}
+	for _, entry := range entries {
+		n := decodesAsKubernetes(t, Source{Name: entry.Name(), Data: example(t, "examples/"+entry.Name())})
+		if n > 0 {
+			got[entry.Name()] = n
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("objects accepted by strict decoding (-want +got):\n%s", diff)
+	}
+
+	odd := `{"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"a": null}, "annotations": {}},
+		"spec": {"volumes": [], "containers": [null, {"resources": {"limits": {"cpu": 2, "memory": null}}, "env": [],
+		"ports": null, "tty": null, "securityContext": {}, "livenessProbe": {"httpGet": {"port": "http"}, "periodSeconds": 3}}]}}
+		{"apiVersion": "v1", "kind": "ConfigMap", "binaryData": {"a": "", "b": "AA==", "c": null}}`
+	if n := decodesAsKubernetes(t, Source{Name: "odd.json", Data: []byte(odd)}); n != 2 {
+		t.Errorf("accepted %d of 2 odd objects", n)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	known := []string{"image", "imagePullPolicy", "command", "env", "envFrom", "terminationGracePeriodSeconds"}
+	for name, want := range map[string]string{
+		"imagePullpolicy":               "imagePullPolicy",
+		"imgae":                         "image",
+		"cmd":                           "",
+		"commands":                      "command",
+		"terminationGracePeriodsSecond": "terminationGracePeriodSeconds",
+		"replicas":                      "",
+		strings.Repeat("x", 100_000):    "",
+	} {
+		if got := nearest(name, known); got != want {
+			t.Errorf("nearest(%.40q) = %q, want %q", name, got, want)
+		}
+	}
+}

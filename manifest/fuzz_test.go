@@ -1,0 +1,135 @@
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// FuzzRead wants of any input: no panic, either a Pod or an Error, decoding as Kubernetes does, and that
+// what is accepted is accepted again, unchanged, when it is written out.
+func FuzzRead(f *testing.F) {
+	entries, err := os.ReadDir("testdata/examples")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, entry := range entries {
+		f.Add(example(f, "examples/"+entry.Name()))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		source := Source{Name: "f", Data: data}
+		decodesAsKubernetes(t, source)
+		first, err := Read([]Source{source}, Options{Now: now})
+		var e *Error
+		if err != nil {
+			if first != nil || !errors.As(err, &e) || e.Problem == "" {
+				t.Fatalf("Read gave %v and %#v", first, err)
+			}
+			return
+		}
+		if first == nil || first.Pod == nil {
+			t.Fatal("Read gave neither a Pod nor an error")
+		}
+		second, err := Read([]Source{{Name: "again", Data: written(t, first)}}, Options{Now: now})
+		if err != nil {
+			t.Fatalf("what was read is refused when it is read again: %v", err)
+		}
+		second.Warnings = first.Warnings
+		forgetUIDs(first)
+		forgetUIDs(second)
+		if !equality.Semantic.DeepEqual(first, second) {
+			t.Errorf("read again it differs (-first +second):\n%s", cmp.Diff(first, second))
+		}
+	})
+}
+
+// TestReadAgain is FuzzRead's claim for a Pod with every field.
+func TestReadAgain(t *testing.T) {
+	first, err := Read([]Source{{Name: "full.yaml", Data: example(t, "examples/full.yaml")}}, Options{Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := Read([]Source{{Name: "again.yaml", Data: written(t, first)}}, Options{Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.Pod.UID == "" || first.Pod.UID == second.Pod.UID {
+		t.Errorf("UIDs %q and %q, want two different ones", first.Pod.UID, second.Pod.UID)
+	}
+	second.Warnings = first.Warnings
+	forgetUIDs(first)
+	forgetUIDs(second)
+	if diff := cmp.Diff(first, second); diff != "" {
+		t.Errorf("read again it differs (-first +second):\n%s", diff)
+	}
+}
+
+// written writes a Set as one YAML file.
+func written(t *testing.T, set *Set) []byte {
+	objects := []any{set.Pod}
+	for _, c := range set.ConfigMaps {
+		objects = append(objects, c)
+	}
+	for _, s := range set.Secrets {
+		objects = append(objects, s)
+	}
+	var documents [][]byte
+	for _, o := range objects {
+		text, err := yaml.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, text)
+	}
+	return bytes.Join(documents, []byte("---\n"))
+}
+
+func forgetUIDs(set *Set) {
+	metas := []*metav1.ObjectMeta{&set.Pod.ObjectMeta}
+	for _, c := range set.ConfigMaps {
+		metas = append(metas, &c.ObjectMeta)
+	}
+	for _, s := range set.Secrets {
+		metas = append(metas, &s.ObjectMeta)
+	}
+	for _, m := range metas {
+		m.UID = ""
+	}
+}
+
+func TestGeneratedName(t *testing.T) {
+	seen := map[string]bool{}
+	for range 20 {
+		set, err := Read([]Source{{Name: "list.json", Data: example(t, "examples/list.json")}}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name := set.Pod.Name; len(name) != len("hello-")+5 || name[:6] != "hello-" {
+			t.Fatalf("name %q for generateName hello-", name)
+		}
+		seen[set.Pod.Name] = true
+		if set.Pod.CreationTimestamp.IsZero() || set.Pod.Status.Phase != v1.PodPending {
+			t.Fatalf("created %v, phase %q", set.Pod.CreationTimestamp, set.Pod.Status.Phase)
+		}
+	}
+	if len(seen) < 15 {
+		t.Errorf("only %d different names in 20", len(seen))
+	}
+}
+
+// BenchmarkRead is what lifepod run spends on a small manifest.
+func BenchmarkRead(b *testing.B) {
+	data := example(b, "examples/minimal.yaml")
+	for b.Loop() {
+		if _, err := Read([]Source{{Name: "minimal.yaml", Data: data}}, Options{Now: now}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

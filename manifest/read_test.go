@@ -1,0 +1,110 @@
+package manifest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"sigs.k8s.io/yaml"
+)
+
+// now is the time of creation in all tests.
+var now = time.Date(2026, 5, 1, 12, 30, 0, 0, time.UTC)
+
+// TestRead runs the transcripts in testdata/read. Verbs:
+//
+//	file NAME [from=PATH]     adds a file, its content below or in testdata/PATH
+//	read [name=POD]           reads the files added since the last read, or what is below as pod.yaml;
+//	                          prints the warnings, then the error or what was read
+//	pod [name=POD]            the same, but prints the whole Pod, without its UID
+//	data                      the same, but prints the ConfigMaps and Secrets
+//
+// In what is below, <TAB> stands for a tab.
+func TestRead(t *testing.T) {
+	datadriven.Walk(t, "testdata/read", func(t *testing.T, path string) {
+		var sources []Source
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			content := []byte(strings.ReplaceAll(d.Input, "<TAB>", "\t"))
+			if d.Cmd == "file" {
+				if from := arg(d, "from"); from != "" {
+					content = example(t, from)
+				}
+				sources = append(sources, Source{Name: d.CmdArgs[0].Key, Data: content})
+				return ""
+			}
+			if d.Input != "" {
+				sources = append(sources, Source{Name: "pod.yaml", Data: content})
+			}
+			set, err := Read(sources, Options{Name: arg(d, "name"), Now: now})
+			sources = nil
+			return outcome(t, d.Cmd, set, err)
+		})
+	})
+}
+
+func arg(d *datadriven.TestData, key string) string {
+	for _, a := range d.CmdArgs {
+		if a.Key == key && len(a.Vals) > 0 {
+			return a.Vals[0]
+		}
+	}
+	return ""
+}
+
+func example(t testing.TB, name string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func outcome(t *testing.T, verb string, set *Set, err error) string {
+	if err != nil {
+		if set != nil {
+			t.Errorf("Read gave a Set and the error %v", err)
+		}
+		return "error: " + err.Error()
+	}
+	var out strings.Builder
+	for _, w := range set.Warnings {
+		fmt.Fprintln(&out, "warning:", w)
+	}
+	switch verb {
+	case "pod":
+		set.Pod.UID = ""
+		out.WriteString(asYAML(t, set.Pod))
+	case "data":
+		for _, c := range set.ConfigMaps {
+			c.UID = ""
+			out.WriteString(asYAML(t, c))
+		}
+		for _, s := range set.Secrets {
+			s.UID = ""
+			out.WriteString(asYAML(t, s))
+		}
+	default:
+		fmt.Fprintf(&out, "Pod %s/%s", set.Pod.Namespace, set.Pod.Name)
+		for _, c := range set.ConfigMaps {
+			fmt.Fprintf(&out, ", ConfigMap %s", c.Name)
+		}
+		for _, s := range set.Secrets {
+			fmt.Fprintf(&out, ", Secret %s", s.Name)
+		}
+	}
+	return out.String()
+}
+
+func asYAML(t *testing.T, object any) string {
+	t.Helper()
+	text, err := yaml.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

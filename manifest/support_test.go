@@ -1,0 +1,73 @@
+package manifest
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// TestSupportTable walks the Go types of a Pod's spec, below each field that is used, and wants exactly
+// the fields that it meets to be listed. So no field of the API is ever dropped silently.
+func TestSupportTable(t *testing.T) {
+	met := map[string]bool{}
+	walkUsed(reflect.TypeFor[v1.PodSpec](), met, map[reflect.Type]bool{})
+	for _, name := range sortedKeys(met) {
+		if _, ok := fieldSupport[name]; !ok {
+			t.Errorf("%s is a field of the Kubernetes API: list it in fieldSupport as used, refused, ignored or pointless", name)
+		}
+	}
+	for _, name := range sortedKeys(fieldSupport) {
+		if !met[name] {
+			t.Errorf("%s is in fieldSupport, but not a field of the Kubernetes API below one that is used", name)
+		}
+	}
+	if len(met) < 150 {
+		t.Errorf("met only %d fields: the walk is broken", len(met))
+	}
+}
+
+func walkUsed(t reflect.Type, met map[string]bool, seen map[reflect.Type]bool) {
+	for slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Map}, t.Kind()) {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || t.PkgPath() != apiPackage || seen[t] {
+		return
+	}
+	seen[t] = true
+	for f := range fields(t) {
+		if f.inline {
+			walkUsed(f.Type, met, seen)
+			continue
+		}
+		name := t.Name() + "." + f.json
+		met[name] = true
+		if entry := fieldSupport[name]; entry.verdict == isUsed || entry.except != nil {
+			walkUsed(f.Type, met, seen)
+		}
+	}
+}
+
+// TestSupportReasons wants a reason for each field that isn't used.
+func TestSupportReasons(t *testing.T) {
+	for _, table := range []map[string]support{fieldSupport, resourceSupport} {
+		for name, entry := range table {
+			if (entry.verdict == isUsed) != (entry.reason == "") {
+				t.Errorf("%s: verdict %d with reason %q", name, entry.verdict, entry.reason)
+			}
+		}
+	}
+}
+
+// TestUnlistedFieldIsRefused proves that a field that nobody has listed would not pass.
+func TestUnlistedFieldIsRefused(t *testing.T) {
+	entry := fieldSupport["PodSpec.hostname"]
+	delete(fieldSupport, "PodSpec.hostname")
+	defer func() { fieldSupport["PodSpec.hostname"] = entry }()
+	o := &object{document: &parsed{}}
+	errs, _ := checkSupport(o, &v1.Pod{Spec: v1.PodSpec{Hostname: "h"}})
+	if len(errs) != 1 || errs[0].Field != "spec.hostname" {
+		t.Errorf("errors for an unlisted field: %v", errs)
+	}
+}
