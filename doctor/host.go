@@ -1,0 +1,112 @@
+package doctor
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Host is the machine as the checks see it.
+type Host struct {
+	// Files is the file system, "/" being its root.
+	Files fs.FS
+	System
+}
+
+// System is what files don't tell. Tests answer for it.
+type System interface {
+	KernelRelease() string
+	// IsRoot tells whether the effective user is root.
+	IsRoot() bool
+	// LookPath returns an error if there is no such program.
+	LookPath(program string) error
+	// FileSystem describes what path lies in.
+	FileSystem(path string) (FileSystem, error)
+	Now() time.Time
+	// TryOverlay mounts an overlay whose upper folder lies in folder.
+	TryOverlay(folder string) error
+	// TryBridge makes a bridge and a cable in a network namespace of its own.
+	TryBridge() error
+	// TryNAT makes the rules in there that pods need, with iptables or nft.
+	TryNAT(program string) error
+}
+
+// FileSystem holds the figures of a file system. Inodes is 0 for one that has
+// no fixed number of them.
+type FileSystem struct {
+	Type                 int64
+	SizeBytes, FreeBytes uint64
+	Inodes, FreeInodes   uint64
+}
+
+func thisHost() Host { return Host{Files: os.DirFS("/"), System: linux{}} }
+
+type linux struct{}
+
+func (linux) KernelRelease() string {
+	var name unix.Utsname
+	if unix.Uname(&name) != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(name.Release[:])
+}
+
+func (linux) IsRoot() bool { return os.Geteuid() == 0 }
+
+func (linux) LookPath(program string) error {
+	_, err := exec.LookPath(program)
+	return err
+}
+
+func (linux) FileSystem(path string) (FileSystem, error) {
+	var stat unix.Statfs_t
+	if err := unix.Statfs(path, &stat); err != nil {
+		return FileSystem{}, err
+	}
+	return FileSystem{
+		Type:       int64(stat.Type),
+		SizeBytes:  stat.Blocks * uint64(stat.Bsize),
+		FreeBytes:  stat.Bavail * uint64(stat.Bsize),
+		Inodes:     stat.Files,
+		FreeInodes: stat.Ffree,
+	}, nil
+}
+
+func (linux) Now() time.Time { return time.Now() }
+
+// read is a file's text without surrounding space; "" if it can't be read.
+func (h Host) read(path string) string {
+	text, err := fs.ReadFile(h.Files, strings.TrimPrefix(path, "/"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+func (h Host) exists(path string) bool {
+	_, err := fs.Stat(h.Files, strings.TrimPrefix(path, "/"))
+	return err == nil
+}
+
+// hasModule tells whether the kernel has a module in it, or can load it.
+func (h Host) hasModule(name string) bool {
+	if h.exists("/sys/module/" + name) {
+		return true
+	}
+	folder := "/lib/modules/" + h.KernelRelease()
+	for _, list := range []string{"modules.builtin", "modules.dep"} {
+		for line := range strings.Lines(h.read(folder + "/" + list)) {
+			file, _, _ := strings.Cut(strings.TrimSpace(line), ":")
+			module, _, _ := strings.Cut(filepath.Base(file), ".ko")
+			if strings.ReplaceAll(module, "-", "_") == name {
+				return true
+			}
+		}
+	}
+	return false
+}

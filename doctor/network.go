@@ -1,0 +1,64 @@
+package doctor
+
+const needsRoot = "it takes root to try"
+
+func checkBridge(h Host) Result {
+	const name = "bridge and veth"
+	if !h.IsRoot() {
+		return notChecked(name, needsRoot)
+	}
+	if err := h.TryBridge(); err != nil {
+		return fail(name, err.Error(), "pods can't be connected to a network: modprobe bridge veth, or use a kernel with CONFIG_BRIDGE and CONFIG_VETH")
+	}
+	return ok(name, "can be made")
+}
+
+// checkNAT: the CNI plugins take iptables where it works, else nft.
+func checkNAT(h Host) Result {
+	const name = "address translation"
+	var present []string
+	for _, program := range []string{"iptables", "nft"} {
+		// Users other than root often have no sbin in their path.
+		if h.LookPath(program) == nil || h.exists("/usr/sbin/"+program) {
+			present = append(present, program)
+		}
+	}
+	if len(present) == 0 {
+		return fail(name, "neither iptables nor nft is installed",
+			"pods can't reach out, and ports can't be published: install iptables (Debian, Ubuntu: apt install iptables; Fedora: dnf install iptables-nft)")
+	}
+	if !h.IsRoot() {
+		return notChecked(name, present[0]+" is installed; "+needsRoot)
+	}
+	program := present[0]
+	if err := h.TryNAT(program); err != nil {
+		return fail(name, err.Error(), "pods can't reach out, and ports can't be published: modprobe nf_nat nft_chain_nat xt_MASQUERADE xt_addrtype xt_comment, or use a kernel that has them")
+	}
+	return ok(name, program+" makes the rules that pods need")
+}
+
+func checkBridgeFilter(h Host) Result {
+	const name = "br_netfilter"
+	const flag = "/proc/sys/net/bridge/bridge-nf-call-iptables"
+	const effect = "a pod doesn't reach a port that another pod of this machine publishes: "
+	switch {
+	case !h.exists(flag):
+		return warn(name, "not loaded", effect+"modprobe br_netfilter, and list it in /etc/modules-load.d/lifepod.conf")
+	case h.read(flag) != "1":
+		return warn(name, "loaded, but switched off", effect+"sysctl -w net.bridge.bridge-nf-call-iptables=1")
+	default:
+		return ok(name, "loaded")
+	}
+}
+
+func checkForwarding(h Host) Result {
+	const name = "IP forwarding"
+	switch value := h.read("/proc/sys/net/ipv4/ip_forward"); value {
+	case "1":
+		return ok(name, "on")
+	case "0":
+		return ok(name, "off; the first pod's network turns it on")
+	default:
+		return notChecked(name, "/proc/sys/net/ipv4/ip_forward can't be read")
+	}
+}

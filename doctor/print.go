@@ -1,0 +1,34 @@
+package doctor
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// Print writes a line per result, aligned, with its advice below it.
+func Print(out io.Writer, results []Result) error {
+	width := 0
+	for _, result := range results {
+		width = max(width, len(result.Name))
+	}
+	for _, result := range results {
+		if _, err := fmt.Fprintf(out, "%-11s  %-*s  %s\n", result.Status, width, result.Name, result.Found); err != nil {
+			return err
+		}
+		for _, advice := range result.Advice {
+			if _, err := fmt.Fprintf(out, "%*s→ %s\n", len("not checked")+2, "", advice); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// PrintJSON writes the results as one JSON array.
+func PrintJSON(out io.Writer, results []Result) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(results)
+}
