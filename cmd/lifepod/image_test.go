@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/agent/images"
+)
+
+// imageService is a CRI image service with two images.
+type imageService struct {
+	runtimeapi.UnimplementedImageServiceServer
+	login string
+}
+
+var serviceImages = []*runtimeapi.Image{
+	{
+		Id: "sha256:0123456789abcdef", Size: 1234567, Uid: &runtimeapi.Int64Value{Value: 1000},
+		RepoTags:    []string{"docker.io/library/app:1", "localhost:5000/app:latest"},
+		RepoDigests: []string{"docker.io/library/app@sha256:9"},
+	},
+	{Id: "sha256:fedcba9876543210", Size: 300, RepoDigests: []string{"r.io/pause@sha256:8"}, Username: "web", Pinned: true},
+}
+
+func (*imageService) ListImages(context.Context, *runtimeapi.ListImagesRequest) (*runtimeapi.ListImagesResponse, error) {
+	return &runtimeapi.ListImagesResponse{Images: serviceImages}, nil
+}
+
+func (*imageService) ImageStatus(_ context.Context, request *runtimeapi.ImageStatusRequest) (*runtimeapi.ImageStatusResponse, error) {
+	for _, image := range serviceImages {
+		if image.Id == request.Image.Image || strings.Contains(strings.Join(image.RepoTags, " "), request.Image.Image) {
+			return &runtimeapi.ImageStatusResponse{Image: image}, nil
+		}
+	}
+	return &runtimeapi.ImageStatusResponse{}, nil
+}
+
+func (s *imageService) PullImage(_ context.Context, request *runtimeapi.PullImageRequest) (*runtimeapi.PullImageResponse, error) {
+	s.login = request.GetAuth().GetUsername()
+	if strings.HasPrefix(request.Image.Image, "r.io/absent") {
+		return nil, status.Error(codes.NotFound, "no such image")
+	}
+	return &runtimeapi.PullImageResponse{ImageRef: serviceImages[0].Id}, nil
+}
+
+func (*imageService) RemoveImage(context.Context, *runtimeapi.RemoveImageRequest) (*runtimeapi.RemoveImageResponse, error) {
+	return &runtimeapi.RemoveImageResponse{}, nil
+}
+
+// runImage runs "lifepod image" with the given arguments against the service.
+func runImage(t *testing.T, service *imageService, load func(context.Context, io.Reader) ([]string, error), args ...string) (string, error) {
+	t.Helper()
+	socket := filepath.Join(t.TempDir(), "cri.sock")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	runtimeapi.RegisterImageServiceServer(server, service)
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	command := newImageCommand(func(context.Context) (*imageSession, error) {
+		conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		if err != nil {
+			return nil, err
+		}
+		return &imageSession{
+			Store:    images.New(runtimeapi.NewImageServiceClient(conn), images.Options{}),
+			Endpoint: "unix:///run/other.sock",
+			Load:     load,
+			Close:    conn.Close,
+		}, nil
+	})
+	var out bytes.Buffer
+	command.SetOut(&out)
+	command.SetErr(io.Discard)
+	command.SetIn(strings.NewReader("archive"))
+	command.SilenceUsage = true
+	command.SetArgs(args)
+	err = command.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+func TestImageList(t *testing.T) {
+	cases := []struct {
+		args []string
+		want string
+	}{
+		{[]string{"ls"}, "" +
+			"IMAGE                   TAG      IMAGE ID        SIZE\n" +
+			"docker.io/library/app   1        0123456789abc   1.23MB\n" +
+			"localhost:5000/app      latest   0123456789abc   1.23MB\n" +
+			"r.io/pause              <none>   fedcba9876543   300B\n"},
+		{[]string{"ls", "-o", "wide"}, "" +
+			"IMAGE                   TAG      IMAGE ID        SIZE     DIGEST     USER   PINNED\n" +
+			"docker.io/library/app   1        0123456789abc   1.23MB   sha256:9   1000   false\n" +
+			"localhost:5000/app      latest   0123456789abc   1.23MB   sha256:9   1000   false\n" +
+			"r.io/pause              <none>   fedcba9876543   300B     sha256:8   web    true\n"},
+	}
+	for _, c := range cases {
+		got, err := runImage(t, &imageService{}, nil, c.args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", c.args, diff)
+		}
+	}
+	got, err := runImage(t, &imageService{}, nil, "ls", "-o", "json")
+	if err != nil || !strings.HasPrefix(got, "{\n  \"images\": [\n    {\n      \"id\": \"sha256:0123456789abcdef\",") {
+		t.Errorf("want JSON, got %s, %v", got, err)
+	}
+}
+
+func TestImagePullWithSecretFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.json")
+	if err := os.WriteFile(file, []byte(`{"auths":{"r.io":{"auth":"bWU6cHc="}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	service := &imageService{}
+	got, err := runImage(t, service, nil, "pull", "r.io/app", "--secret-file", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"docker.io/library/app@sha256:9\n", "me"}, []string{got, service.login}); diff != "" {
+		t.Errorf("output and login (-want +got):\n%s", diff)
+	}
+}
+
+func TestImageErrors(t *testing.T) {
+	loads := func(_ context.Context, archive io.Reader) ([]string, error) {
+		if raw, _ := io.ReadAll(archive); string(raw) != "archive" {
+			return nil, errors.New("not the archive")
+		}
+		return nil, errors.New("no images in it")
+	}
+	cases := []struct {
+		load func(context.Context, io.Reader) ([]string, error)
+		args string
+		want string
+	}{
+		{nil, "ls -o yaml", `unknown output "yaml": want json or wide`},
+		{nil, "pull Bad", `couldn't parse image name "Bad": invalid reference format: repository name (library/Bad) must be lowercase`},
+		{nil, "pull r.io/absent", `pull image "r.io/absent:latest": rpc error: code = NotFound desc = no such image`},
+		{nil, "pull a --secret-file /none", `read --secret-file: open /none: no such file or directory`},
+		{nil, "rm x:1 app:1 y:1", "remove image \"x:1\": image not found\nremove image \"y:1\": image not found"},
+		{nil, "load /none.tar", `load images: open /none.tar: no such file or directory`},
+		{nil, "load -", `load images: the runtime at unix:///run/other.sock is not containerd, and CRI has no call to load an archive: use the runtime's own tool`},
+		{loads, "load -", `load images from -: no images in it`},
+	}
+	for _, c := range cases {
+		_, err := runImage(t, &imageService{}, c.load, strings.Fields(c.args)...)
+		if err == nil || err.Error() != c.want {
+			t.Errorf("image %s:\nwant %s\ngot  %v", c.args, c.want, err)
+		}
+	}
+}
+
+func TestProgressLine(t *testing.T) {
+	reports := []images.Progress{
+		{Elapsed: 500 * time.Millisecond},
+		{Elapsed: time.Second},
+		{Elapsed: 2 * time.Second, DoneBytes: 25, TotalBytes: 100},
+		{Elapsed: 6 * time.Second, DoneBytes: 50_000_000, TotalBytes: 100_000_000},
+		{Elapsed: 11 * time.Second, DoneBytes: 100_000_000, TotalBytes: 100_000_000},
+	}
+	cases := []struct {
+		terminal bool
+		want     string
+	}{
+		{false, "pulling a:1: 1s\n" +
+			"pulling a:1: 50MB of 100MB (50%), 6s\n" +
+			"pulling a:1: 100MB arrived, unpacking, 11s\n"},
+		{true, "\r\x1b[Kpulling a:1: 1s" +
+			"\r\x1b[Kpulling a:1: 25B of 100B (25%), 2s" +
+			"\r\x1b[Kpulling a:1: 50MB of 100MB (50%), 6s" +
+			"\r\x1b[Kpulling a:1: 100MB arrived, unpacking, 11s\r\x1b[K"},
+	}
+	for _, c := range cases {
+		var out strings.Builder
+		line := newProgressLine(&out, "a:1")
+		line.terminal = c.terminal
+		for _, report := range reports {
+			line.report(report)
+		}
+		line.finish()
+		if diff := cmp.Diff(c.want, out.String()); diff != "" {
+			t.Errorf("terminal %v (-want +got):\n%s", c.terminal, diff)
+		}
+	}
+}
