@@ -1,0 +1,14 @@
+// Command toolbox-net has the applets of the toolbox that need the network: see
+// package toolbox.
+package main
+
+import (
+	"os"
+
+	"github.com/lifepod/lifepod/bundle/runtime/toolbox"
+	"github.com/lifepod/lifepod/bundle/runtime/toolbox/netbox"
+)
+
+func main() {
+	toolbox.Program{Name: "toolbox-net", Applets: netbox.Applets}.Main(os.Args)
+}

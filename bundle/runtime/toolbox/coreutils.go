@@ -1,0 +1,45 @@
+package toolbox
+
+import (
+	"os"
+
+	"github.com/u-root/u-root/pkg/core"
+	"github.com/u-root/u-root/pkg/core/base64"
+	"github.com/u-root/u-root/pkg/core/cat"
+	"github.com/u-root/u-root/pkg/core/chmod"
+	"github.com/u-root/u-root/pkg/core/cp"
+	"github.com/u-root/u-root/pkg/core/find"
+	"github.com/u-root/u-root/pkg/core/ls"
+	"github.com/u-root/u-root/pkg/core/mkdir"
+	"github.com/u-root/u-root/pkg/core/mktemp"
+	"github.com/u-root/u-root/pkg/core/mv"
+	"github.com/u-root/u-root/pkg/core/rm"
+	"github.com/u-root/u-root/pkg/core/touch"
+	"github.com/u-root/u-root/pkg/core/xargs"
+)
+
+// coreutils are the commands that u-root provides as packages.
+var coreutils = map[string]func() core.Command{
+	"base64": func() core.Command { return base64.New() },
+	"cat":    func() core.Command { return cat.New() },
+	"chmod":  func() core.Command { return chmod.New() },
+	"cp":     func() core.Command { return cp.New() },
+	"find":   func() core.Command { return find.New() },
+	"ls":     func() core.Command { return ls.New() },
+	"mkdir":  func() core.Command { return mkdir.New() },
+	"mktemp": func() core.Command { return mktemp.New() },
+	"mv":     func() core.Command { return mv.New() },
+	"rm":     func() core.Command { return rm.New() },
+	"touch":  func() core.Command { return touch.New() },
+	"xargs":  func() core.Command { return xargs.New() },
+}
+
+func coreutil(c *Call) int {
+	command := coreutils[c.Name]()
+	command.SetIO(c.Stdin, c.Stdout, c.Stderr)
+	command.SetLookupEnv(os.LookupEnv)
+	if err := command.Run(c.Args...); err != nil {
+		return c.Fail(1, err)
+	}
+	return 0
+}

@@ -1,0 +1,10 @@
+// Package shell is the toolbox's sh: mvdan.cc/sh, plus what a shell needs to be
+// process 1 of a container, which that library leaves out: traps of signals,
+// an interruptible wait, kill of jobs, exec that replaces the process.
+//
+// As POSIX has it, a trapped signal that arrives while a command runs in the
+// foreground is acted on when that command is done; `wait` returns at once.
+// A signal without a trap ends the shell with 128 plus its number (as process
+// 1 too, where other shells ignore it) and is passed on to its children.
+// Traps belong to the shell itself: in a subshell they are neither set nor run.
+package shell

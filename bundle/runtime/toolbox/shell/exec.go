@@ -1,0 +1,157 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"reflect"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/interp"
+
+	"github.com/lifepod/lifepod/bundle/runtime/toolbox"
+)
+
+// isMain tells the shell itself from its subshells, which run concurrently.
+// The library doesn't tell them apart, but for a pointer that it keeps to itself.
+func (sh *shell) isMain(hc interp.HandlerContext) bool {
+	return reflect.ValueOf(hc).FieldByName("runner").Pointer() == reflect.ValueOf(sh.runner).Pointer()
+}
+
+// onExec runs what is neither a function nor a builtin.
+func (sh *shell) onExec(ctx context.Context, args []string) error {
+	hc := interp.HandlerCtx(ctx)
+	switch args[0] {
+	case replaced + "wait":
+		return sh.wait(ctx, hc, args[1:])
+	case replaced + "kill":
+		return sh.kill(hc, args[1:])
+	case replaced + "trap":
+		fmt.Fprintf(hc.Stderr, "trap: %s\n", args[1])
+		return interp.ExitStatus(1)
+	case replaced + "exec":
+		return sh.exec(hc, args[1:])
+	case replaced + "status":
+		return exitStatus(args[1])
+	}
+	return sh.spawn(hc, args)
+}
+
+// spawn runs a program and waits for it.
+func (sh *shell) spawn(hc interp.HandlerContext, args []string) error {
+	cmd, err := command(hc, args)
+	if err == nil {
+		err = toolbox.StartChild(cmd)
+		if errors.Is(err, syscall.ENOEXEC) {
+			// A script without "#!" is one for sh.
+			cmd, err = command(hc, append([]string{"/proc/self/exe", "sh", cmd.Path}, args[1:]...))
+			if err == nil {
+				err = toolbox.StartChild(cmd)
+			}
+		}
+	}
+	if err != nil {
+		fmt.Fprintf(hc.Stderr, "%s: %v\n", args[0], err)
+		return notStarted(err)
+	}
+	if !sh.isMain(hc) {
+		sh.jobs.started(hc.Pos, cmd.Process)
+	}
+	if code := toolbox.ExitCode(toolbox.WaitChild(cmd)); code != 0 {
+		return interp.ExitStatus(code)
+	}
+	return nil
+}
+
+func exitStatus(code string) error {
+	if n, err := strconv.ParseUint(code, 10, 8); err == nil && n != 0 {
+		return interp.ExitStatus(n)
+	}
+	return nil
+}
+
+func notStarted(err error) error {
+	if errors.Is(err, os.ErrPermission) {
+		return interp.ExitStatus(126)
+	}
+	return interp.ExitStatus(127)
+}
+
+func command(hc interp.HandlerContext, args []string) (*exec.Cmd, error) {
+	path, err := interp.LookPathDir(hc.Dir, hc.Env, args[0])
+	if err != nil {
+		return nil, errors.New("not found")
+	}
+	return &exec.Cmd{
+		Path: path, Args: args, Env: environ(hc.Env), Dir: hc.Dir,
+		Stdin: hc.Stdin, Stdout: hc.Stdout, Stderr: hc.Stderr,
+	}, nil
+}
+
+// environ lists the exported variables; the innermost scope comes last and wins.
+func environ(env expand.Environ) []string {
+	var vars []string
+	for name, v := range env.Each {
+		if !v.IsSet() {
+			// A variable that was unset hides one further out.
+			vars = removed(vars, name)
+		}
+		if v.Exported && v.Kind == expand.String {
+			vars = append(vars, name+"="+v.String())
+		}
+	}
+	return vars
+}
+
+func removed(vars []string, name string) []string {
+	var kept []string
+	for _, v := range vars {
+		if !strings.HasPrefix(v, name+"=") {
+			kept = append(kept, v)
+		}
+	}
+	return kept
+}
+
+// exec replaces this process by the program, as process 1 too. With redirected
+// streams that aren't files it runs it and ends with its code.
+func (sh *shell) exec(hc interp.HandlerContext, args []string) error {
+	cmd, err := command(hc, args)
+	if err != nil {
+		fmt.Fprintf(hc.Stderr, "%s: %v\n", args[0], err)
+		os.Exit(127)
+	}
+	if err := os.Chdir(hc.Dir); err != nil {
+		fmt.Fprintf(hc.Stderr, "%s: %v\n", args[0], err)
+		os.Exit(126)
+	}
+	for fd, stream := range []any{hc.Stdin, hc.Stdout, hc.Stderr} {
+		file, ok := stream.(*os.File)
+		if !ok {
+			os.Exit(code(sh.spawn(hc, args)))
+		}
+		if int(file.Fd()) != fd {
+			if err := syscall.Dup3(int(file.Fd()), fd, 0); err != nil {
+				fmt.Fprintf(hc.Stderr, "%s: %v\n", args[0], err)
+				os.Exit(126)
+			}
+		}
+	}
+	err = syscall.Exec(cmd.Path, args, cmd.Env)
+	fmt.Fprintf(os.Stderr, "%s: %v\n", args[0], err)
+	os.Exit(126)
+	return nil
+}
+
+func code(err error) int {
+	var status interp.ExitStatus
+	if errors.As(err, &status) {
+		return int(status)
+	}
+	return 0
+}
