@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -22,6 +23,7 @@ import (
 type daemon struct {
 	paths  Paths
 	subnet string
+	log    *slog.Logger
 	// version is a digest of the program and all that is generated for it.
 	version string
 }
@@ -33,32 +35,54 @@ const startPatience = 60 * time.Second
 // stopPatience is how long it may take to stop.
 const stopPatience = 10 * time.Second
 
-// configure generates containerd's files.
-func (d *daemon) configure() error {
+// configure generates containerd's files and returns the pod network.
+func (d *daemon) configure() (network, error) {
 	h, err := inspectHost(d.paths)
 	if err != nil {
-		return err
+		return network{}, err
 	}
 	config, err := containerdConfig(d.paths, h)
 	if err != nil {
-		return err
-	}
-	n, err := chooseNetwork(d.paths, d.subnet)
-	if err != nil {
-		return err
-	}
-	cni, err := cniConfig(d.paths, n)
-	if err != nil {
-		return err
+		return network{}, err
 	}
 	if err := replaceFile(d.paths.config(), config); err != nil {
-		return err
-	}
-	if err := replaceFile(d.paths.cniConfigFile(), cni); err != nil {
-		return err
+		return network{}, err
 	}
 	d.version = fmt.Sprintf("%x", sha256.Sum256(config))[:16]
-	return nil
+	n, err := chooseNetwork(d.paths, d.subnet)
+	if err != nil {
+		return network{}, err
+	}
+	return n, n.settle(d.paths)
+}
+
+// masquerade sets the rule up. Should another packet filter have it than the
+// configuration says, containerd notices the change of that file.
+func (d *daemon) masquerade(ctx context.Context, n network) error {
+	filter, err := n.masquerade(ctx, d.paths.filterTable())
+	if err != nil {
+		d.log.Warn("the pod network is local", "err", err)
+	}
+	if filter == n.Filter {
+		return nil
+	}
+	n.Filter = filter
+	return n.settle(d.paths)
+}
+
+// ensure returns a containerd that answers, with its network.
+func (d *daemon) ensure(ctx context.Context) (*process, error) {
+	n, err := d.configure()
+	if err != nil {
+		return nil, err
+	}
+	filtered := make(chan error, 1)
+	go func() { filtered <- d.masquerade(ctx, n) }()
+	running, err := d.adopt(ctx)
+	if err == nil && running == nil {
+		running, err = d.start(ctx)
+	}
+	return running, errors.Join(err, <-filtered)
 }
 
 // adopt finds a containerd that runs already: one that another process

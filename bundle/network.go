@@ -1,7 +1,7 @@
 package bundle
 
 import (
-	"encoding/binary"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,55 +10,72 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 )
-
-// DefaultSubnet is where the pods of the default root have their addresses.
-const DefaultSubnet = "10.203.0.0/16"
 
 // network is the pod network of a root. It is chosen once and kept in
 // network.json, because pods keep their addresses.
 type network struct {
-	// Bridge is an interface name of at most 15 bytes.
-	Bridge string       `json:"bridge"`
 	Subnet netip.Prefix `json:"subnet"`
+	// Filter is the packet filter that has the masquerading rule: nftables,
+	// iptables, or empty for none.
+	Filter string `json:"filter,omitempty"`
+}
+
+// Bridge is the interface that the pods of this root are connected to; 15
+// bytes are the most that the kernel takes.
+func (p Paths) Bridge() string {
+	if p.suffix() == "" {
+		return "lifepod0"
+	}
+	return "lp" + p.suffix()
+}
+
+// filterTable names this root's rules.
+func (p Paths) filterTable() string { return "lifepod_" + p.hash() }
+
+// settle records the network and generates the CNI configuration.
+func (n network) settle(p Paths) error {
+	text, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	if err := replaceFile(p.networkRecord(), append(text, '\n')); err != nil {
+		return err
+	}
+	config, err := cniConfig(p, n)
+	if err != nil {
+		return err
+	}
+	return replaceFile(p.cniConfigFile(), config)
 }
 
 // chooseNetwork is the recorded network, unless the configured subnet is
 // another one, or a route of the machine took the recorded one while no pod
-// was there.
+// was there. Its filter is the one to try first.
 func chooseNetwork(p Paths, configured string) (network, error) {
-	n := network{Bridge: "lifepod0"}
-	if suffix := p.suffix(); suffix != "" {
-		n.Bridge = "lp" + suffix
-	}
 	if configured != "" {
 		subnet, err := netip.ParsePrefix(configured)
 		if err != nil || !subnet.Addr().Is4() || subnet.Bits() > 29 {
-			return n, fmt.Errorf("pod subnet %q: must be an IPv4 prefix of at most 29 bits such as %s", configured, DefaultSubnet)
+			return network{}, fmt.Errorf("pod subnet %q: must be an IPv4 prefix of at most 29 bits such as %s", configured, DefaultSubnet)
 		}
-		n.Subnet = subnet.Masked()
-		return n, n.remember(p)
+		return network{Subnet: subnet.Masked(), Filter: nftables}, nil
 	}
 	recorded, err := recordedNetwork(p)
 	if err != nil {
-		return n, err
+		return network{}, err
 	}
-	if recorded.Subnet.IsValid() && linkExists(n.Bridge) {
-		n.Subnet = recorded.Subnet
-		return n, nil
+	if _, err := net.InterfaceByName(p.Bridge()); err == nil && recorded.Subnet.IsValid() {
+		return recorded, nil
 	}
-	taken, err := routes(n.Bridge)
+	taken, err := routes(p.Bridge())
 	if err != nil {
-		return n, err
+		return network{}, err
 	}
-	n.Subnet, err = freeSubnet(p, recorded.Subnet, taken)
-	if err != nil {
-		return n, err
-	}
-	return n, n.remember(p)
+	subnet, err := freeSubnet(p, recorded.Subnet, taken)
+	return network{Subnet: subnet, Filter: nftables}, err
 }
 
 func recordedNetwork(p Paths) (network, error) {
@@ -71,97 +88,27 @@ func recordedNetwork(p Paths) (network, error) {
 		return n, fmt.Errorf("read the pod network: %w", err)
 	}
 	if err := json.Unmarshal(text, &n); err != nil {
-		return n, fmt.Errorf("read the pod network from %s: %w", p.networkRecord(), err)
+		return n, fmt.Errorf("read the pod network from %s: %w; remove the file to have a new one chosen", p.networkRecord(), err)
 	}
 	return n, nil
 }
 
-func (n network) remember(p Paths) error {
-	text, err := json.Marshal(n)
-	if err != nil {
-		return err
-	}
-	return replaceFile(p.networkRecord(), append(text, '\n'))
-}
-
-// freeSubnet is the first candidate that no route overlaps: the subnet of
-// before, the default's, then /22 blocks of 10.128.0.0/9, beginning at one
-// that is derived from the root.
-func freeSubnet(p Paths, before netip.Prefix, taken []netip.Prefix) (netip.Prefix, error) {
-	const blocks = 1 << (22 - 9)
-	candidates := make([]netip.Prefix, 0, blocks+2)
-	if before.IsValid() {
-		candidates = append(candidates, before)
-	}
-	if p.Root == DefaultRoot {
-		candidates = append(candidates, netip.MustParsePrefix(DefaultSubnet))
-	}
-	first := binary.BigEndian.Uint32([]byte(p.hash()))
-	for i := range uint32(blocks) {
-		block := (first + i) % blocks
-		var address [4]byte
-		binary.BigEndian.PutUint32(address[:], 10<<24|1<<23|block<<10)
-		candidates = append(candidates, netip.PrefixFrom(netip.AddrFrom4(address), 22))
-	}
-	for _, candidate := range candidates {
-		if !overlapsAny(candidate, taken) {
-			return candidate, nil
-		}
-	}
-	return netip.Prefix{}, errors.New("choose a pod subnet: every candidate collides with a route of this machine; name one with --pod-subnet")
-}
-
-func overlapsAny(p netip.Prefix, others []netip.Prefix) bool {
-	for _, other := range others {
-		if p.Overlaps(other) {
-			return true
-		}
-	}
-	return false
-}
-
-// routes are the destinations of the machine's IPv4 routes, without default
-// routes and those of our own bridge.
-func routes(bridge string) ([]netip.Prefix, error) {
-	own := -1
-	if link, err := net.InterfaceByName(bridge); err == nil {
-		own = link.Index
-	}
-	list, err := netlink.RouteList(nil, unix.AF_INET)
-	if err != nil {
-		return nil, fmt.Errorf("list the machine's routes: %w", err)
-	}
-	var taken []netip.Prefix
-	for _, r := range list {
-		if r.Dst == nil || r.LinkIndex == own {
-			continue
-		}
-		address, ok := netip.AddrFromSlice(r.Dst.IP.To4())
-		bits, _ := r.Dst.Mask.Size()
-		if ok && bits > 0 {
-			taken = append(taken, netip.PrefixFrom(address, bits))
-		}
-	}
-	return taken, nil
-}
-
-func linkExists(name string) bool {
-	_, err := net.InterfaceByName(name)
-	return err == nil
-}
-
-// cniConfig is the network configuration for the CNI plugins.
+// cniConfig is the network configuration for the CNI plugins. There is no
+// ipMasq: see masquerade.
 func cniConfig(p Paths, n network) ([]byte, error) {
 	type object = map[string]any
+	portmap := object{"type": "portmap", "capabilities": object{"portMappings": true}}
+	if n.Filter != "" {
+		portmap["backend"] = n.Filter
+	}
 	text, err := json.MarshalIndent(object{
 		"cniVersion": "1.0.0",
 		"name":       "lifepod" + p.suffix(),
 		"plugins": []object{
 			{
 				"type":        "bridge",
-				"bridge":      n.Bridge,
+				"bridge":      p.Bridge(),
 				"isGateway":   true,
-				"ipMasq":      true,
 				"hairpinMode": true,
 				"ipam": object{
 					"type":    "lifepod-ipam",
@@ -170,10 +117,7 @@ func cniConfig(p Paths, n network) ([]byte, error) {
 					"routes":  []object{{"dst": "0.0.0.0/0"}},
 				},
 			},
-			{
-				"type":         "portmap",
-				"capabilities": object{"portMappings": true},
-			},
+			portmap,
 		},
 	}, "", "  ")
 	if err != nil {
@@ -184,3 +128,29 @@ func cniConfig(p Paths, n network) ([]byte, error) {
 
 // cniConfigFile is the only file of the configuration folder.
 func (p Paths) cniConfigFile() string { return filepath.Join(p.CNIConf(), "lifepod.conflist") }
+
+// removeNetwork removes the bridge and the packet filter rules.
+func (p Paths) removeNetwork(ctx context.Context) error {
+	n, err := recordedNetwork(p)
+	if err != nil {
+		return err
+	}
+	var unfiltered, unplugged error
+	var group sync.WaitGroup
+	group.Go(func() { unfiltered = n.unmasquerade(ctx, p.filterTable()) })
+	group.Go(func() { unplugged = removeLink(p.Bridge()) })
+	group.Wait()
+	return errors.Join(unfiltered, unplugged)
+}
+
+func removeLink(name string) error {
+	link, err := netlink.LinkByName(name)
+	if err == nil {
+		err = netlink.LinkDel(link)
+	}
+	var gone netlink.LinkNotFoundError
+	if err != nil && !errors.As(err, &gone) {
+		return fmt.Errorf("remove the bridge %s: %w", name, err)
+	}
+	return nil
+}

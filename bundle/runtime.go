@@ -74,7 +74,7 @@ func open(ctx context.Context, c Config, a archive) (*Runtime, error) {
 		return nil, err
 	}
 	r.supervisor = &supervisor{
-		daemon:   &daemon{paths: r.paths, subnet: c.Subnet},
+		daemon:   &daemon{paths: r.paths, subnet: c.Subnet, log: c.Log},
 		log:      c.Log,
 		up:       make(chan error, 1),
 		restarts: make(chan time.Time, 1),

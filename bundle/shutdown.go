@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
@@ -17,6 +18,28 @@ import (
 // shutDown stops containerd and removes what is not needed without it. The
 // caller is the only user of the root.
 func (d *daemon) shutDown(ctx context.Context) error {
+	left, err := d.paths.podsLeft()
+	if err != nil {
+		return err
+	}
+	if left {
+		return d.stop(ctx)
+	}
+	// The kernel takes its time to take a bridge or a rule away, just as
+	// containerd does to stop.
+	var stopped, unplugged error
+	var group sync.WaitGroup
+	group.Go(func() { stopped = d.stop(ctx) })
+	group.Go(func() { unplugged = d.paths.removeNetwork(ctx) })
+	group.Wait()
+	if err := errors.Join(stopped, unplugged); err != nil {
+		return err
+	}
+	return errors.Join(d.paths.removeRunDir(), d.paths.removeCgroup())
+}
+
+// stop ends the containerd of the root, if it runs.
+func (d *daemon) stop(ctx context.Context) error {
 	running, err := d.find()
 	if err != nil {
 		return err
@@ -31,11 +54,7 @@ func (d *daemon) shutDown(ctx context.Context) error {
 	if err := os.Remove(d.paths.record()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	left, err := d.paths.podsLeft()
-	if err != nil || left {
-		return err
-	}
-	return errors.Join(d.paths.removeNetwork(ctx), d.paths.removeRunDir(), d.paths.removeCgroup())
+	return nil
 }
 
 // podsLeft says whether a pod, or a task without one, is still there.

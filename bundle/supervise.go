@@ -100,17 +100,9 @@ func (s *supervisor) lead(ctx context.Context) error {
 		return err
 	}
 	defer station.close()
-	if err := s.daemon.configure(); err != nil {
-		return err
-	}
-	running, err := s.daemon.adopt(ctx)
+	running, err := s.daemon.ensure(ctx)
 	if err != nil {
 		return err
-	}
-	if running == nil {
-		if running, err = s.daemon.start(ctx); err != nil {
-			return err
-		}
 	}
 	s.answers(news{})
 	station.tell(news{})

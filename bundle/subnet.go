@@ -1,0 +1,76 @@
+package bundle
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// DefaultSubnet is where the pods of the default root have their addresses.
+const DefaultSubnet = "10.203.0.0/16"
+
+// freeSubnet is the first candidate that no route overlaps: the subnet of
+// before, the default's, then /22 blocks of 10.128.0.0/9, beginning at one
+// that is derived from the root.
+func freeSubnet(p Paths, before netip.Prefix, taken []netip.Prefix) (netip.Prefix, error) {
+	const blocks = 1 << (22 - 9)
+	candidates := make([]netip.Prefix, 0, blocks+2)
+	if before.IsValid() {
+		candidates = append(candidates, before)
+	}
+	if p.Root == DefaultRoot {
+		candidates = append(candidates, netip.MustParsePrefix(DefaultSubnet))
+	}
+	first := binary.BigEndian.Uint32([]byte(p.hash()))
+	for i := range uint32(blocks) {
+		block := (first + i) % blocks
+		var address [4]byte
+		binary.BigEndian.PutUint32(address[:], 10<<24|1<<23|block<<10)
+		candidates = append(candidates, netip.PrefixFrom(netip.AddrFrom4(address), 22))
+	}
+	for _, candidate := range candidates {
+		if !overlapsAny(candidate, taken) {
+			return candidate, nil
+		}
+	}
+	return netip.Prefix{}, errors.New("choose a pod subnet: every candidate collides with a route of this machine; configure one that does not")
+}
+
+func overlapsAny(p netip.Prefix, others []netip.Prefix) bool {
+	for _, other := range others {
+		if p.Overlaps(other) {
+			return true
+		}
+	}
+	return false
+}
+
+// routes are the destinations of the machine's IPv4 routes, without default
+// routes and those of our own bridge.
+func routes(bridge string) ([]netip.Prefix, error) {
+	own := -1
+	if link, err := net.InterfaceByName(bridge); err == nil {
+		own = link.Index
+	}
+	list, err := netlink.RouteList(nil, unix.AF_INET)
+	if err != nil {
+		return nil, fmt.Errorf("list the machine's routes: %w", err)
+	}
+	var taken []netip.Prefix
+	for _, r := range list {
+		if r.Dst == nil || r.LinkIndex == own {
+			continue
+		}
+		address, ok := netip.AddrFromSlice(r.Dst.IP.To4())
+		bits, _ := r.Dst.Mask.Size()
+		if ok && bits > 0 {
+			taken = append(taken, netip.PrefixFrom(address, bits))
+		}
+	}
+	return taken, nil
+}
