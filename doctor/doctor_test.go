@@ -119,7 +119,7 @@ func TestOverlay(t *testing.T) {
 	testCheck(t, checkOverlay, []checkCase{
 		{"built in", fakeSystem{}, map[string]string{"proc/filesystems": "nodev\tsysfs\nnodev\toverlay\n"}, "overlayfs: ok: in the kernel"},
 		{"module", fakeSystem{release: "6.1"}, map[string]string{"lib/modules/6.1/modules.dep": "kernel/fs/overlayfs/overlay.ko.xz: kernel/x.ko\n"}, "overlayfs: ok: a module that is loaded when needed"},
-		{"none", fakeSystem{release: "6.1"}, map[string]string{"lib/modules/6.1/modules.dep": "kernel/fs/nooverlay.ko:\n"}, "overlayfs: error: the kernel doesn't have it [advice]"},
+		{"none", fakeSystem{release: "6.1"}, map[string]string{"lib/modules/6.1/modules.dep": "kernel/fs/nooverlay.ko:\n"}, "overlayfs: warning: the kernel doesn't have it [advice]"},
 	})
 }
 
@@ -131,11 +131,11 @@ func TestNetwork(t *testing.T) {
 		{"user", fakeSystem{user: true, bridge: broken}, nil, "bridge and veth: not checked: it takes root to try"},
 	})
 	testCheck(t, checkNAT, []checkCase{
-		{"both", fakeSystem{programs: "iptables nft"}, nil, "address translation: ok: iptables makes the rules that pods need"},
-		{"nft", fakeSystem{programs: "nft"}, nil, "address translation: ok: nft makes the rules that pods need"},
-		{"none", fakeSystem{}, nil, "address translation: error: neither iptables nor nft is installed [advice]"},
-		{"broken", fakeSystem{programs: "nft", nat: errors.New("nft: exit status 1: no")}, nil, "address translation: error: nft: exit status 1: no [advice]"},
-		{"user", fakeSystem{user: true}, map[string]string{"usr/sbin/iptables": ""}, "address translation: not checked: iptables is installed; it takes root to try"},
+		{"both", fakeSystem{programs: "iptables nft"}, nil, "address translation: ok: nft makes the rules that pods need"},
+		{"one works", fakeSystem{programs: "iptables nft", nat: map[string]error{"nft": broken}}, nil, "address translation: ok: iptables makes the rules that pods need"},
+		{"none", fakeSystem{}, nil, "address translation: error: neither nft nor iptables is installed [advice]"},
+		{"broken", fakeSystem{programs: "nft", nat: map[string]error{"nft": errors.New("nft: exit status 1: no")}}, nil, "address translation: error: nft: exit status 1: no [advice]"},
+		{"user", fakeSystem{user: true}, map[string]string{"usr/sbin/iptables": ""}, "address translation: not checked: iptables installed; it takes root to try"},
 	})
 	const flag = "proc/sys/net/bridge/bridge-nf-call-iptables"
 	testCheck(t, checkBridgeFilter, []checkCase{
@@ -179,9 +179,9 @@ func TestStateFolderAndDisk(t *testing.T) {
 	}
 	files := map[string]string{"var/lib/x": ""}
 	testCheck(t, func(h Host) Result { return checkStateFolder(h, root) }, []checkCase{
-		{"fits", fakeSystem{fileSystem: ext4}, files, "state folder: ok: /var/lib/lifepod can hold the layers of containers"},
-		{"NFS", with(func(f *FileSystem) { f.Type = unix.NFS_SUPER_MAGIC }), files, "state folder: error: /var/lib/lifepod is on NFS, which can't hold the layers of containers [advice]"},
-		{"refused", fakeSystem{fileSystem: ext4, overlay: errors.New("invalid argument")}, files, "state folder: error: /var/lib/lifepod can't hold the layers of containers: invalid argument [advice]"},
+		{"fits", fakeSystem{fileSystem: ext4}, files, "state folder: ok: /var/lib/lifepod can hold overlays"},
+		{"NFS", with(func(f *FileSystem) { f.Type = unix.NFS_SUPER_MAGIC }), files, "state folder: warning: /var/lib/lifepod is on NFS, which can't hold overlays [advice]"},
+		{"refused", fakeSystem{fileSystem: ext4, overlay: errors.New("invalid argument")}, files, "state folder: warning: /var/lib/lifepod can't hold overlays: invalid argument [advice]"},
 		{"user", fakeSystem{fileSystem: ext4, user: true}, files, "state folder: not checked: /var/lib/lifepod: it takes root to try"},
 	})
 	testCheck(t, func(h Host) Result { return checkDisk(h, root) }, []checkCase{

@@ -16,7 +16,7 @@ type fakeSystem struct {
 	now        time.Time
 	overlay    error
 	bridge     error
-	nat        error
+	nat        map[string]error
 }
 
 func (f fakeSystem) KernelRelease() string { return f.release }
@@ -36,7 +36,7 @@ func (f fakeSystem) FileSystem(path string) (FileSystem, error) {
 func (f fakeSystem) Now() time.Time          { return f.now }
 func (f fakeSystem) TryOverlay(string) error { return f.overlay }
 func (f fakeSystem) TryBridge() error        { return f.bridge }
-func (f fakeSystem) TryNAT(string) error     { return f.nat }
+func (f fakeSystem) TryNAT(p string) error   { return f.nat[p] }
 
 // hostWith has files with the given texts, paths without the first slash.
 func hostWith(system fakeSystem, files map[string]string) Host {

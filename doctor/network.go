@@ -1,5 +1,7 @@
 package doctor
 
+import "strings"
+
 const needsRoot = "it takes root to try"
 
 func checkBridge(h Host) Result {
@@ -13,28 +15,36 @@ func checkBridge(h Host) Result {
 	return ok(name, "can be made")
 }
 
-// checkNAT: the CNI plugins take iptables where it works, else nft.
+// checkNAT tries nft, then iptables, as the bundled runtime does.
 func checkNAT(h Host) Result {
 	const name = "address translation"
-	var present []string
-	for _, program := range []string{"iptables", "nft"} {
+	var present, failures []string
+	for _, program := range []string{"nft", "iptables"} {
 		// Users other than root often have no sbin in their path.
-		if h.LookPath(program) == nil || h.exists("/usr/sbin/"+program) {
-			present = append(present, program)
+		if h.LookPath(program) != nil && !h.exists("/usr/sbin/"+program) {
+			continue
 		}
+		present = append(present, program)
+		if !h.IsRoot() {
+			continue
+		}
+		err := h.TryNAT(program)
+		if err == nil {
+			return ok(name, program+" makes the rules that pods need")
+		}
+		failures = append(failures, err.Error())
 	}
-	if len(present) == 0 {
-		return fail(name, "neither iptables nor nft is installed",
-			"pods can't reach out, and ports can't be published: install iptables (Debian, Ubuntu: apt install iptables; Fedora: dnf install iptables-nft)")
+	const effect = "pods can't reach out, and ports can't be published: "
+	switch {
+	case len(present) == 0:
+		return fail(name, "neither nft nor iptables is installed",
+			effect+"install nftables or iptables (Debian, Ubuntu: apt install nftables; Fedora: dnf install nftables)")
+	case !h.IsRoot():
+		return notChecked(name, strings.Join(present, " and ")+" installed; "+needsRoot)
+	default:
+		return fail(name, strings.Join(failures, "; "),
+			effect+"modprobe nf_nat nft_chain_nat nft_masq xt_MASQUERADE xt_addrtype xt_comment, or use a kernel that has them")
 	}
-	if !h.IsRoot() {
-		return notChecked(name, present[0]+" is installed; "+needsRoot)
-	}
-	program := present[0]
-	if err := h.TryNAT(program); err != nil {
-		return fail(name, err.Error(), "pods can't reach out, and ports can't be published: modprobe nf_nat nft_chain_nat xt_MASQUERADE xt_addrtype xt_comment, or use a kernel that has them")
-	}
-	return ok(name, program+" makes the rules that pods need")
 }
 
 func checkBridgeFilter(h Host) Result {

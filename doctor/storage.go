@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// withoutOverlay is what the bundled runtime's other snapshotter means.
+const withoutOverlay = "every container gets a copy of its image's files, which takes time and disk space: "
+
 func checkOverlay(h Host) Result {
 	const name = "overlayfs"
 	for line := range strings.Lines(h.read("/proc/filesystems")) {
@@ -19,7 +22,7 @@ func checkOverlay(h Host) Result {
 	if h.hasModule("overlay") {
 		return ok(name, "a module that is loaded when needed")
 	}
-	return fail(name, "the kernel doesn't have it", "images can't be unpacked: modprobe overlay, or use a kernel with CONFIG_OVERLAY_FS")
+	return warn(name, "the kernel doesn't have it", withoutOverlay+"modprobe overlay, or use a kernel with CONFIG_OVERLAY_FS")
 }
 
 // unfit are file systems on which an overlay can't keep its upper layer.
@@ -44,17 +47,17 @@ func checkStateFolder(h Host, root string) Result {
 	if err != nil {
 		return notChecked(name, folder+": "+err.Error())
 	}
-	advice := "point --root at a folder on a local ext4, XFS or btrfs file system"
+	const advice = withoutOverlay + "point --root at a folder on a local ext4, XFS or btrfs file system"
 	if kind, bad := unfit[fileSystem.Type]; bad {
-		return fail(name, fmt.Sprintf("%s is on %s, which can't hold the layers of containers", root, kind), advice)
+		return warn(name, fmt.Sprintf("%s is on %s, which can't hold overlays", root, kind), advice)
 	}
 	if !h.IsRoot() {
 		return notChecked(name, root+": "+needsRoot)
 	}
 	if err := h.TryOverlay(folder); err != nil {
-		return fail(name, fmt.Sprintf("%s can't hold the layers of containers: %v", root, err), advice)
+		return warn(name, fmt.Sprintf("%s can't hold overlays: %v", root, err), advice)
 	}
-	return ok(name, root+" can hold the layers of containers")
+	return ok(name, root+" can hold overlays")
 }
 
 // existing is the folder itself, or the nearest one above it that exists.
