@@ -1,0 +1,116 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/agent/criconfig"
+	"github.com/lifepod/lifepod/agent/environment"
+	"github.com/lifepod/lifepod/agent/netidentity"
+	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// createContainer resolves what the container is started with and creates it. A
+// config that can't be made is CreateContainerConfigError (A-CST-7).
+func (h *hands) createContainer(ctx context.Context, e lifecycle.CreateContainer) lifecycle.Fact {
+	fact := lifecycle.ContainerCreated{Result: lifecycle.Result{ID: e.ID}}
+	config, err := h.containerConfig(e)
+	if err != nil {
+		fact.Failure = &lifecycle.Failure{Reason: "CreateContainerConfigError", Message: err.Error()}
+		return fact
+	}
+	created, err := h.Runtime.CreateContainer(ctx, &runtimeapi.CreateContainerRequest{
+		PodSandboxId: e.SandboxID, Config: config, SandboxConfig: h.sandbox,
+	})
+	fact.ContainerID = created.GetContainerId()
+	fact.Failure = cri.FailureOf(ctx, err)
+	return fact
+}
+
+func (h *hands) containerConfig(e lifecycle.CreateContainer) (*runtimeapi.ContainerConfig, error) {
+	spec := containerSpec(h.pod, e.Container)
+	env, err := environment.Build(environment.Input{
+		Pod: h.pod, Container: spec, Objects: h.Objects,
+		PodIPs: e.PodIPs, HostIPs: h.HostIPs, Allocatable: h.Allocatable,
+	})
+	if err != nil {
+		return nil, err
+	}
+	mounts, err := h.mounted.Mounts(spec, env.Env, false)
+	if err != nil {
+		return nil, err
+	}
+	hosts, err := h.hostsFile(spec, e.PodIPs)
+	if err != nil {
+		return nil, err
+	}
+	termination, err := h.newTerminationLog(spec, e.Attempt)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.makeLogDir(e.Container); err != nil {
+		return nil, err
+	}
+	return criconfig.Container(criconfig.ContainerInput{
+		Node: h.Config, Pod: h.pod, Container: spec, RestartCount: int(e.Attempt),
+		ImageRef: e.Image.ID, ImageUser: criconfig.ImageUser{UID: e.Image.UID, Name: e.Image.Username},
+		Environment: env, Mounts: mounts, HostsFile: hosts, TerminationLog: termination,
+	})
+}
+
+// hostsFile writes the pod's /etc/hosts; empty if the container has its own (A-NET-1).
+func (h *hands) hostsFile(spec *v1.Container, podIPs []string) (string, error) {
+	if !netidentity.MountsHosts(h.pod, spec, podIPs) {
+		return "", nil
+	}
+	hostname, err := netidentity.HostnameOf(h.pod, h.Cluster.Domain)
+	if err != nil {
+		return "", err
+	}
+	return netidentity.WriteHosts(h.podDir(h.pod.UID), h.pod, hostname, podIPs)
+}
+
+// terminationLog is the host's file of one instance's termination message (A-VOL-1, A-VOL-6).
+func (h *hands) terminationLog(container string, attempt uint32) string {
+	return filepath.Join(h.podDir(h.pod.UID), "containers", container, fmt.Sprintf("%08x", attempt))
+}
+
+func (h *hands) newTerminationLog(spec *v1.Container, attempt uint32) (string, error) {
+	if spec.TerminationMessagePath == "" {
+		return "", nil
+	}
+	path := h.terminationLog(spec.Name, attempt)
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return "", fmt.Errorf("termination message file: %w", err)
+	}
+	if err := os.WriteFile(path, nil, 0o666); err != nil {
+		return "", fmt.Errorf("termination message file: %w", err)
+	}
+	return path, os.Chmod(path, 0o666) // whatever the umask
+}
+
+func (h *hands) makeLogDir(container string) error {
+	dir := filepath.Join(h.Config.PodLogDirectory(h.pod), container)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("log folder: %w", err)
+	}
+	return nil
+}
+
+// containerSpec finds a container of any kind by its name.
+func containerSpec(pod *v1.Pod, name string) *v1.Container {
+	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			if list[i].Name == name {
+				return &list[i]
+			}
+		}
+	}
+	panic("agent: the machine asked for a container that is not in the pod: " + name)
+}

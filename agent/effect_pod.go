@@ -1,0 +1,88 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/agent/criconfig"
+	"github.com/lifepod/lifepod/agent/netidentity"
+	"github.com/lifepod/lifepod/agent/volumes"
+	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// mountVolumes makes the pod's folders and volumes (A-SYNC-7, A-SYNC-8).
+func (h *hands) mountVolumes(ctx context.Context) error {
+	mounted, err := volumes.Prepare(ctx, h.pod, h.podDir(h.pod.UID), h.Objects)
+	if err != nil {
+		return err
+	}
+	h.mounted = mounted
+	return nil
+}
+
+// unmountVolumes removes the volumes, the pod's folder and its logs (B-FIN-6, B-GC-5).
+func (h *hands) unmountVolumes() error {
+	if h.KeepFiles {
+		return nil
+	}
+	if err := volumes.Remove(h.podDir(h.pod.UID)); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(h.Config.PodLogDirectory(h.pod)); err != nil {
+		return fmt.Errorf("remove the pod's logs: %w", err)
+	}
+	return nil
+}
+
+// createSandbox builds the sandbox's config and runs it; its addresses are read
+// from its status (A-SBX-4).
+func (h *hands) createSandbox(ctx context.Context, e lifecycle.CreateSandbox) lifecycle.Fact {
+	fact := lifecycle.SandboxCreated{Result: lifecycle.Result{ID: e.ID}}
+	config, err := h.sandboxConfig(e.Attempt)
+	if err == nil {
+		h.sandbox = config
+		err = os.MkdirAll(config.LogDirectory, 0o755)
+	}
+	if err != nil {
+		fact.Failure = &lifecycle.Failure{Message: err.Error()}
+		return fact
+	}
+	created, err := h.Runtime.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{Config: config})
+	if err == nil {
+		fact.SandboxID = created.PodSandboxId
+		var status *runtimeapi.PodSandboxStatusResponse
+		status, err = h.Runtime.PodSandboxStatus(ctx, &runtimeapi.PodSandboxStatusRequest{PodSandboxId: created.PodSandboxId})
+		fact.IPs = cri.IPs(status.GetStatus())
+		if err != nil {
+			// the sandbox is there: it is found again by a snapshot
+			fact.Failure = &lifecycle.Failure{Class: lifecycle.Uncertain, Message: cri.Text(err)}
+			return fact
+		}
+	}
+	fact.Failure = cri.FailureOf(ctx, err)
+	return fact
+}
+
+func (h *hands) sandboxConfig(attempt uint32) (*runtimeapi.PodSandboxConfig, error) {
+	hostname, err := netidentity.HostnameOf(h.pod, h.Cluster.Domain)
+	if err != nil {
+		return nil, err
+	}
+	dns, warnings := netidentity.DNS(h.pod, h.Cluster, h.Resolver)
+	for _, w := range warnings {
+		h.Log.Debug("dns", "reason", w.Reason, "message", w.Message)
+	}
+	return criconfig.Sandbox(criconfig.SandboxInput{
+		Node:         h.Config,
+		Pod:          h.pod,
+		Attempt:      attempt,
+		CgroupParent: h.Cgroups.Path(h.pod),
+		Hostname:     hostname.Kernel,
+		DNS:          dns,
+		PortMappings: netidentity.PortMappings(h.pod),
+	}), nil
+}

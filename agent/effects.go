@@ -1,0 +1,112 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/agent/volumes"
+	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// hands carry out the effects of one pod. Their methods may run at the same
+// time; what one leaves for another is written before the machine can ask for
+// the other.
+type hands struct {
+	*Node
+	pod *v1.Pod
+
+	mounted volumes.Mounted              // by mountVolumes, for createContainer
+	sandbox *runtimeapi.PodSandboxConfig // by createSandbox, for createContainer
+}
+
+// do carries out one effect and returns its answer.
+func (h *hands) do(ctx context.Context, effect lifecycle.Effect) lifecycle.Fact {
+	switch e := effect.(type) {
+	case lifecycle.EnsureCgroup:
+		return lifecycle.CgroupEnsured{Result: result(ctx, e.ID, h.Cgroups.Ensure(h.pod))}
+	case lifecycle.MountVolumes:
+		return lifecycle.VolumesMounted{Result: result(ctx, e.ID, h.mountVolumes(ctx))}
+	case lifecycle.UnmountVolumes:
+		return lifecycle.VolumesUnmounted{Result: result(ctx, e.ID, h.unmountVolumes())}
+	case lifecycle.RemoveCgroup:
+		return lifecycle.CgroupRemoved{Result: result(ctx, e.ID, h.Cgroups.Remove(ctx, h.pod.UID))}
+	case lifecycle.CreateSandbox:
+		return h.createSandbox(ctx, e)
+	case lifecycle.InspectImage:
+		return h.inspectImage(ctx, e)
+	case lifecycle.PullImage:
+		return h.pullImage(ctx, e)
+	case lifecycle.CreateContainer:
+		return h.createContainer(ctx, e)
+	case lifecycle.Observe:
+		return h.observe(ctx, e)
+	}
+	return h.doCall(ctx, effect)
+}
+
+// doCall carries out the effects that are one call of the runtime.
+func (h *hands) doCall(ctx context.Context, effect lifecycle.Effect) lifecycle.Fact {
+	switch e := effect.(type) {
+	case lifecycle.StartContainer:
+		_, err := h.Runtime.StartContainer(ctx, &runtimeapi.StartContainerRequest{ContainerId: e.ContainerID})
+		return lifecycle.ContainerStarted{Result: result(ctx, e.ID, err)}
+	case lifecycle.StopContainer:
+		_, err := h.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: e.ContainerID, Timeout: e.TimeoutSeconds})
+		return lifecycle.ContainerStopped{Result: result(ctx, e.ID, err)}
+	case lifecycle.RemoveContainer:
+		_, err := h.Runtime.RemoveContainer(ctx, &runtimeapi.RemoveContainerRequest{ContainerId: e.ContainerID})
+		return lifecycle.ContainerRemoved{Result: result(ctx, e.ID, err)}
+	case lifecycle.StopSandbox:
+		_, err := h.Runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: e.SandboxID})
+		return lifecycle.SandboxStopped{Result: result(ctx, e.ID, err)}
+	case lifecycle.RemoveSandbox:
+		_, err := h.Runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: e.SandboxID})
+		return lifecycle.SandboxRemoved{Result: result(ctx, e.ID, err)}
+	}
+	panic(fmt.Sprintf("agent: no way to carry out %T", effect))
+}
+
+func result(ctx context.Context, id lifecycle.EffectID, err error) lifecycle.Result {
+	return lifecycle.Result{ID: id, Failure: cri.FailureOf(ctx, err)}
+}
+
+func (h *hands) observe(ctx context.Context, e lifecycle.Observe) lifecycle.Fact {
+	o, err := cri.Observe(ctx, h.Runtime, string(h.pod.UID), h.describeExit)
+	o.Result = result(ctx, e.ID, err)
+	return o
+}
+
+// deadline is how long an effect may take.
+func (h *hands) deadline(effect lifecycle.Effect) time.Duration {
+	switch e := effect.(type) {
+	case lifecycle.CreateSandbox:
+		return h.Timeouts.Sandbox
+	case lifecycle.PullImage:
+		return h.Timeouts.Pull
+	case lifecycle.StopContainer:
+		return h.Timeouts.Call + time.Duration(e.TimeoutSeconds)*time.Second
+	}
+	return h.Timeouts.Call
+}
+
+// idOf is the effect's ID, 0 for those that nobody waits for.
+func idOf(effect lifecycle.Effect) lifecycle.EffectID {
+	switch e := effect.(type) {
+	case lifecycle.EnsureCgroup:
+		return e.ID
+	case lifecycle.MountVolumes:
+		return e.ID
+	case lifecycle.CreateSandbox:
+		return e.ID
+	case lifecycle.InspectImage:
+		return e.ID
+	case lifecycle.PullImage:
+		return e.ID
+	}
+	return 0 // the machine cancels none of the others
+}

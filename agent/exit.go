@@ -1,0 +1,94 @@
+package agent
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/agent/criconfig"
+	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// Limits of termination messages (A-CST-14).
+const (
+	maxTerminationMessage = 4096
+	maxPodMessages        = 12288
+	fallbackLines         = 80
+	fallbackBytes         = 2048
+)
+
+// describeExit is the exit that a container's status tells of, with the
+// termination message from the pod's files.
+func (h *hands) describeExit(status *runtimeapi.ContainerStatus) lifecycle.ContainerExited {
+	return lifecycle.ContainerExited{
+		ContainerID: status.GetId(),
+		ExitCode:    status.GetExitCode(),
+		Reason:      status.GetReason(),
+		Message:     h.terminationMessage(status),
+		StartedAt:   cri.Time(status.GetStartedAt()),
+		FinishedAt:  cri.Time(status.GetFinishedAt()),
+	}
+}
+
+// terminationMessage is the runtime's message and the container's own, joined
+// and cut to the container's share of the pod's budget (A-CST-14).
+func (h *hands) terminationMessage(status *runtimeapi.ContainerStatus) string {
+	name, attempt := status.GetMetadata().GetName(), status.GetMetadata().GetAttempt()
+	own, err := readTail(h.terminationLog(name, attempt), maxTerminationMessage)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		own = fmt.Sprintf("Error on reading termination log %s: %v", h.terminationLog(name, attempt), err)
+	}
+	if own == "" && h.fallsBackToLogs(name, status) {
+		own = lastLines(filepath.Join(h.Config.PodLogDirectory(h.pod), criconfig.ContainerLogPath(name, int(attempt))))
+	}
+	message := own
+	if m := status.GetMessage(); m != "" {
+		message = strings.TrimSuffix(m+": "+own, ": ")
+	}
+	containers := len(h.pod.Spec.Containers) + len(h.pod.Spec.InitContainers) + len(h.pod.Spec.EphemeralContainers)
+	return message[:min(len(message), maxPodMessages/containers)]
+}
+
+func (h *hands) fallsBackToLogs(name string, status *runtimeapi.ContainerStatus) bool {
+	spec := containerSpec(h.pod, name)
+	return spec.TerminationMessagePolicy == v1.TerminationMessageFallbackToLogsOnError &&
+		status.GetExitCode() != 0 && status.GetReason() != "ContainerCannotRun"
+}
+
+// readTail is the end of a file, at most n bytes.
+func readTail(path string, n int64) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }() // only read
+	if size, err := f.Seek(0, io.SeekEnd); err == nil {
+		_, _ = f.Seek(max(0, size-n), io.SeekStart)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, n))
+	return string(data), err
+}
+
+// lastLines are the last lines that the container wrote, without the CRI log's prefixes.
+func lastLines(path string) string {
+	tail, err := readTail(path, 16*fallbackBytes)
+	if err != nil {
+		return ""
+	}
+	var lines []string
+	for scanner := bufio.NewScanner(strings.NewReader(tail)); scanner.Scan(); {
+		if fields := strings.SplitN(scanner.Text(), " ", 4); len(fields) == 4 {
+			lines = append(lines, fields[3]+"\n")
+		}
+	}
+	text := strings.Join(lines[max(0, len(lines)-fallbackLines):], "")
+	return text[max(0, len(text)-fallbackBytes):]
+}

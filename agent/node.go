@@ -1,0 +1,79 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/agent/criconfig"
+	"github.com/lifepod/lifepod/agent/images"
+	"github.com/lifepod/lifepod/agent/netidentity"
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// Images are the runtime's images (package agent/images).
+type Images interface {
+	Inspect(ctx context.Context, image string) (*images.Image, error)
+	Pull(ctx context.Context, request images.PullRequest) (*images.Pulled, error)
+}
+
+// Cgroups makes and removes pod cgroups (package agent/podcgroup).
+type Cgroups interface {
+	Path(pod *v1.Pod) string
+	Ensure(pod *v1.Pod) error
+	Remove(ctx context.Context, uid types.UID) error
+}
+
+// Objects looks up ConfigMaps and Secrets; a missing one is an error for which
+// apierrors.IsNotFound holds.
+type Objects interface {
+	ConfigMap(namespace, name string) (*v1.ConfigMap, error)
+	Secret(namespace, name string) (*v1.Secret, error)
+}
+
+// Node is what all pods of one machine share. It is immutable once workers run.
+type Node struct {
+	Runtime runtimeapi.RuntimeServiceClient
+	Images  Images
+	Cgroups Cgroups
+	Objects Objects
+	Log     *slog.Logger
+
+	// PodsDir has a folder per pod, named by its UID (A-VOL-1).
+	PodsDir string
+	// Config is the node's part of sandbox and container configs.
+	Config criconfig.Node
+	// Resolver and Cluster make a pod's resolv.conf; Cluster is zero without a cluster.
+	Resolver netidentity.Resolver
+	Cluster  netidentity.Cluster
+	// HostIPs are the machine's addresses, primary family first (A-CST-17).
+	HostIPs []string
+	// Allocatable stands in for limits that a container doesn't set (A-ENV-8).
+	Allocatable v1.ResourceList
+	// Options are those of every pod's machine; HostIPs is filled in.
+	Options  lifecycle.Options
+	Timeouts Timeouts
+	// KeepFiles leaves a pod's folder and logs when the pod is gone.
+	KeepFiles bool
+}
+
+// Timeouts bound the calls of the runtime. What a call that ran out of time left
+// behind is looked for and adopted.
+type Timeouts struct {
+	Sandbox time.Duration // RunPodSandbox, which may pull the pause image and set up networks
+	Call    time.Duration // every other call, on top of a stop's grace (B-SIG-5)
+	Pull    time.Duration // one image
+	Relist  time.Duration // between two snapshots of a pod
+}
+
+// DefaultTimeouts are the kubelet's, with a relist that is only a safety net.
+func DefaultTimeouts() Timeouts {
+	return Timeouts{Sandbox: 4 * time.Minute, Call: 2 * time.Minute, Pull: 2 * time.Hour, Relist: 10 * time.Second}
+}
+
+func (n *Node) podDir(uid types.UID) string { return filepath.Join(n.PodsDir, string(uid)) }

@@ -1,0 +1,186 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// Sink receives what the outside wants to know of a pod, in order, from the
+// worker's goroutine: it must not block.
+type Sink interface {
+	Status(status v1.PodStatus)
+	Event(at time.Time, event lifecycle.RecordEvent)
+	Report(at time.Time, report lifecycle.Report)
+}
+
+// Worker takes one pod through its life. Make it with NewWorker, call Run once.
+type Worker struct {
+	// immutable
+	pod   *v1.Pod
+	sink  Sink
+	hands *hands
+	log   *slog.Logger
+	mail  *mailbox
+
+	relist chan struct{} // holds a value when a snapshot is wanted now
+
+	// owned by Run
+	machine *lifecycle.Machine
+	timer   *time.Timer
+	calls   sync.WaitGroup
+
+	underWay cancels
+}
+
+// cancels are the effects under way, by ID; Cancel ends one.
+type cancels struct {
+	mu sync.Mutex
+	by map[lifecycle.EffectID]context.CancelFunc
+}
+
+// NewWorker prepares the worker of a pod that was defaulted and validated.
+func (n *Node) NewWorker(pod *v1.Pod, sink Sink) *Worker {
+	options := n.Options
+	options.HostIPs = n.HostIPs
+	w := &Worker{
+		pod:      pod,
+		sink:     sink,
+		log:      n.Log.With("pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID),
+		mail:     newMailbox(),
+		relist:   make(chan struct{}, 1),
+		machine:  lifecycle.New(pod, options),
+		underWay: cancels{by: map[lifecycle.EffectID]context.CancelFunc{}},
+	}
+	w.hands = &hands{Node: n, pod: pod}
+	return w
+}
+
+// Run lives the pod's life until nothing of it is left, or until ctx ends: then
+// effects under way are given up and the pod stays as it is in the runtime.
+func (w *Worker) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer w.calls.Wait()
+	defer cancel()
+	w.timer = time.NewTimer(time.Hour)
+	w.timer.Stop()
+	defer w.timer.Stop()
+	relist := time.NewTicker(w.hands.Timeouts.Relist)
+	defer relist.Stop()
+
+	w.step(ctx, lifecycle.Accepted{})
+	for w.machine.Stage() != lifecycle.Gone {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-w.mail.ready:
+			for _, item := range w.mail.take() {
+				w.receive(ctx, item)
+			}
+		case <-w.timer.C:
+			w.step(ctx, lifecycle.Woke{})
+		case <-relist.C:
+			w.begin(ctx, lifecycle.Observe{})
+		case <-w.relist:
+			w.begin(ctx, lifecycle.Observe{})
+		}
+	}
+	return nil
+}
+
+// Stop asks for the pod's end; it may come again with a shorter grace.
+func (w *Worker) Stop(request lifecycle.StopRequested) { w.mail.post(request) }
+
+// askRelist asks for a snapshot of the pod now; asking twice is asking once.
+func (w *Worker) askRelist() {
+	select {
+	case w.relist <- struct{}{}:
+	default:
+	}
+}
+
+// receive takes one item of the mailbox. An exit's termination message is read
+// beside the worker, so that a slow disk delays nothing.
+func (w *Worker) receive(ctx context.Context, item any) {
+	switch item := item.(type) {
+	case lifecycle.Fact:
+		w.step(ctx, item)
+	case *runtimeapi.ContainerStatus:
+		w.calls.Go(func() { w.mail.post(w.hands.describeExit(item)) })
+	}
+}
+
+// step feeds one fact and carries out what follows: the one place where facts
+// and effects are logged.
+func (w *Worker) step(ctx context.Context, fact lifecycle.Fact) {
+	at := time.Now()
+	w.log.Debug("fact", "event", fmt.Sprintf("%T", fact), "fact", fmt.Sprintf("%+v", fact))
+	for _, effect := range w.machine.Step(lifecycle.Event{At: at, Fact: fact}) {
+		w.carryOut(ctx, at, effect)
+	}
+}
+
+func (w *Worker) carryOut(ctx context.Context, at time.Time, effect lifecycle.Effect) {
+	switch e := effect.(type) {
+	case lifecycle.Publish:
+		w.sink.Status(e.Status)
+	case lifecycle.RecordEvent:
+		w.sink.Event(at, e)
+	case lifecycle.Tell:
+		w.sink.Report(at, e.Report)
+	case lifecycle.WakeAt:
+		w.timer.Stop()
+		if !e.At.IsZero() {
+			w.timer.Reset(time.Until(e.At))
+		}
+	case lifecycle.Cancel:
+		w.underWay.cancel(e.ID)
+	case lifecycle.Finish:
+		w.log.Debug("gone")
+	default:
+		w.log.Debug("effect", "effect", fmt.Sprintf("%T", e), "values", fmt.Sprintf("%+v", e))
+		w.begin(ctx, e)
+	}
+}
+
+// begin carries an effect out beside the worker; its answer comes by mail.
+func (w *Worker) begin(ctx context.Context, e lifecycle.Effect) {
+	ctx, cancel := context.WithTimeout(ctx, w.hands.deadline(e))
+	id := idOf(e)
+	w.underWay.add(id, cancel)
+	w.calls.Go(func() {
+		defer cancel()
+		fact := w.hands.do(ctx, e)
+		w.underWay.forget(id)
+		w.mail.post(fact)
+	})
+}
+
+func (c *cancels) add(id lifecycle.EffectID, cancel context.CancelFunc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if id != 0 {
+		c.by[id] = cancel
+	}
+}
+
+func (c *cancels) forget(id lifecycle.EffectID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.by, id)
+}
+
+func (c *cancels) cancel(id lifecycle.EffectID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cancel := c.by[id]; cancel != nil {
+		cancel()
+	}
+}
