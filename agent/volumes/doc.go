@@ -1,0 +1,15 @@
+// Package volumes makes a pod's volumes on the host and says what to mount into
+// its containers (contract A-VOL).
+//
+// Everything lives in the pod's folder, laid out as Kubernetes does (A-VOL-1):
+//
+//	volumes/kubernetes.io~empty-dir/<volume>
+//	volumes/kubernetes.io~configmap/<volume>
+//	volumes/kubernetes.io~secret/<volume>       a tmpfs, so that no secret reaches a disk
+//	volume-subpaths/<volume>/<container>/<n>    a bind mount each
+//	containers/<container>/<8 hex digits>       termination message files
+//
+// Prepare may be called again at any time: it finishes what was interrupted and
+// brings ConfigMaps and Secrets up to date. Remove undoes everything, also after
+// a kill -9, from what the kernel and the disk have; no other record is kept.
+package volumes

@@ -1,0 +1,103 @@
+package volumes
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/lifepod/lifepod/agent/podcgroup"
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+)
+
+// emptyDir makes an emptyDir volume. One that is there is left alone, with what
+// containers have put into it: it lives as long as the pod.
+func (p preparer) emptyDir(dir string, source *v1.EmptyDirVolumeSource) error {
+	if source == nil {
+		source = &v1.EmptyDirVolumeSource{}
+	}
+	switch source.Medium {
+	case v1.StorageMediumDefault:
+		return p.diskDir(dir)
+	case v1.StorageMediumMemory:
+		return p.memoryDir(dir, p.memorySize(source))
+	}
+	return fmt.Errorf("emptyDir medium %q is not supported; use the default medium or Memory", source.Medium)
+}
+
+// diskDir makes a folder for everyone under a name of its own and renames it, so
+// that a folder of the right name is one with the right owner and mode.
+func (p preparer) diskDir(dir string) error {
+	if _, err := os.Lstat(dir); err == nil {
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if err := os.MkdirAll(parent, 0o750); err != nil {
+		return err
+	}
+	unfinished, err := os.MkdirTemp(parent, ".unfinished-")
+	if err != nil {
+		return err
+	}
+	if err := p.openToAll(unfinished); err != nil {
+		return err
+	}
+	return os.Rename(unfinished, dir)
+}
+
+// openToAll gives a new folder the mode 0777 and, with an fsGroup, that group
+// for everything in it.
+func (p preparer) openToAll(dir string) error {
+	if err := os.Chmod(dir, 0o777); err != nil {
+		return err
+	}
+	return own(dir, p.fsGroup(), false)
+}
+
+// memorySize is the size of an emptyDir in memory: the smaller of its own limit
+// and the pod's; 0 leaves the kernel's default.
+func (p preparer) memorySize(source *v1.EmptyDirVolumeSource) int64 {
+	size := podcgroup.ResourcesOf(p.pod).MemoryLimit
+	if own := source.SizeLimit; own != nil && own.Sign() > 0 && (size == 0 || own.Value() < size) {
+		size = own.Value()
+	}
+	return size
+}
+
+// memoryDir mounts a tmpfs at dir unless there is one.
+func (p preparer) memoryDir(dir string, size int64) error {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return err
+	}
+	if is, err := isMountPoint(dir); is || err != nil {
+		return err
+	}
+	mode, gid := 0o777, int64(0)
+	if group := p.fsGroup(); group != nil {
+		mode, gid = 0o2777, *group
+	}
+	options := fmt.Sprintf("mode=%o,gid=%d", mode, gid)
+	if size > 0 {
+		options += fmt.Sprintf(",size=%d", size)
+	}
+	err := unix.Mount("tmpfs", dir, "tmpfs", 0, options+",noswap")
+	if errors.Is(err, unix.EINVAL) {
+		// Kernels before 6.3 do not know noswap.
+		err = unix.Mount("tmpfs", dir, "tmpfs", 0, options)
+	}
+	if err != nil {
+		return fmt.Errorf("mount tmpfs at %s: %w", dir, err)
+	}
+	return nil
+}
+
+// isMountPoint says whether a file system of its own is mounted at dir.
+func isMountPoint(dir string) (bool, error) {
+	var own, parent unix.Stat_t
+	if err := errors.Join(unix.Lstat(dir, &own), unix.Lstat(filepath.Dir(dir), &parent)); err != nil {
+		return false, &fs.PathError{Op: "lstat", Path: dir, Err: err}
+	}
+	return own.Dev != parent.Dev, nil
+}

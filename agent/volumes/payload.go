@@ -1,0 +1,147 @@
+package volumes
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+)
+
+// file is one file of a volume made from an object.
+type file struct {
+	data []byte
+	mode fs.FileMode
+}
+
+// payload has the files of a volume by path relative to it.
+type payload map[string]file
+
+func (p preparer) configMap(dir string, volume *v1.Volume) error {
+	source := volume.ConfigMap
+	optional := ptr.Deref(source.Optional, false)
+	object, err := p.objects.ConfigMap(p.pod.Namespace, source.Name)
+	if err != nil {
+		if !optional || !apierrors.IsNotFound(err) {
+			return err
+		}
+		object = &v1.ConfigMap{}
+	}
+	data := map[string][]byte{}
+	for key, value := range object.BinaryData {
+		data[key] = value
+	}
+	for key, value := range object.Data {
+		data[key] = []byte(value)
+	}
+	files, missing := project(data, source.Items, source.DefaultMode)
+	if missing != "" && !optional {
+		return fmt.Errorf("configmap references non-existent config key: %s", missing)
+	}
+	if err := p.diskDir(dir); err != nil {
+		return err
+	}
+	return p.write(dir, volume.Name, files)
+}
+
+func (p preparer) secret(dir string, volume *v1.Volume) error {
+	source := volume.Secret
+	optional := ptr.Deref(source.Optional, false)
+	object, err := p.objects.Secret(p.pod.Namespace, source.SecretName)
+	if err != nil {
+		if !optional || !apierrors.IsNotFound(err) {
+			return err
+		}
+		object = &v1.Secret{}
+	}
+	files, missing := project(object.Data, source.Items, source.DefaultMode)
+	if missing != "" && !optional {
+		return fmt.Errorf("references non-existent secret key: %s", missing)
+	}
+	if err := p.memoryDir(dir, 0); err != nil {
+		return err
+	}
+	return p.write(dir, volume.Name, files)
+}
+
+// project picks the files of a volume out of an object's data: all keys, or the
+// items. missing is the first item whose key is not there.
+func project(data map[string][]byte, items []v1.KeyToPath, defaultMode *int32) (files payload, missing string) {
+	mode := ptr.Deref(defaultMode, v1.ConfigMapVolumeSourceDefaultMode)
+	files = payload{}
+	if len(items) == 0 {
+		for key, value := range data {
+			files[key] = file{data: value, mode: fileMode(mode)}
+		}
+		return files, ""
+	}
+	for _, item := range items {
+		value, found := data[item.Key]
+		if !found {
+			if missing == "" {
+				missing = item.Key
+			}
+			continue
+		}
+		files[filepath.Clean(item.Path)] = file{data: value, mode: fileMode(ptr.Deref(item.Mode, mode))}
+	}
+	return files, missing
+}
+
+// fileMode keeps the permission bits, which is what Kubernetes applies.
+func fileMode(mode int32) fs.FileMode {
+	return fs.FileMode(mode) & fs.ModePerm
+}
+
+// write puts the files into the volume, with folders for what other volumes
+// mount inside it: the volume is read-only for containers, so the runtime could
+// not make them.
+func (p preparer) write(dir, volume string, files payload) error {
+	for _, nested := range nestedMountPoints(p.pod, volume) {
+		if err := os.MkdirAll(filepath.Join(dir, nested), 0o755); err != nil {
+			return fmt.Errorf("unable to create nested volume mountpoints: %w", err)
+		}
+	}
+	return writeAtomically(dir, files, p.fsGroup())
+}
+
+// nestedMountPoints are the paths, relative to the volume, at which containers
+// that mount it mount something else. Only the outermost are needed.
+func nestedMountPoints(pod *v1.Pod, volume string) []string {
+	var out []string
+	for _, c := range containers(pod) {
+		for _, outer := range c.VolumeMounts {
+			if outer.Name != volume || outer.SubPath != "" || outer.SubPathExpr != "" {
+				continue
+			}
+			for _, inner := range c.VolumeMounts {
+				if path, ok := below(inner.MountPath, outer.MountPath); ok && !covered(&c, outer.MountPath, inner.MountPath) {
+					out = append(out, path)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// covered says whether a third mount lies between the two, which then holds the
+// inner mount point.
+func covered(c *v1.Container, outer, inner string) bool {
+	for _, between := range c.VolumeMounts {
+		_, insideOuter := below(between.MountPath, outer)
+		_, holdsInner := below(inner, between.MountPath)
+		if insideOuter && holdsInner {
+			return true
+		}
+	}
+	return false
+}
+
+// below is the path of inner relative to outer, if it lies strictly below.
+func below(inner, outer string) (string, bool) {
+	return strings.CutPrefix(filepath.Clean(inner), filepath.Clean(outer)+"/")
+}

@@ -1,0 +1,159 @@
+package volumes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Objects looks up the ConfigMaps and Secrets of volumes. A missing object is an
+// error for which apierrors.IsNotFound holds.
+type Objects interface {
+	ConfigMap(namespace, name string) (*v1.ConfigMap, error)
+	Secret(namespace, name string) (*v1.Secret, error)
+}
+
+// MountError is the failure of one volume; its text is the message of the event
+// FailedMount (A-SYNC-8).
+type MountError struct {
+	Volume string
+	Err    error
+}
+
+func (e *MountError) Error() string {
+	return fmt.Sprintf("MountVolume.SetUp failed for volume %q : %v", e.Volume, e.Err)
+}
+
+// Unwrap makes the cause available to errors.Is.
+func (e *MountError) Unwrap() error { return e.Err }
+
+// Mounted are the volumes of a pod on this host.
+type Mounted struct {
+	podDir  string
+	volumes map[string]mounted
+}
+
+type mounted struct {
+	path     string
+	readOnly bool
+}
+
+// Path is the host's path of a volume.
+func (m Mounted) Path(volume string) (string, bool) {
+	v, found := m.volumes[volume]
+	return v.path, found
+}
+
+// Prepare makes the pod's folder and the volumes that containers use; one that
+// no container mentions is left out, as Kubernetes does, even if what it refers
+// to is missing. The error joins a MountError for each volume that failed.
+func Prepare(ctx context.Context, pod *v1.Pod, podDir string, objects Objects) (Mounted, error) {
+	p := preparer{pod: pod, podDir: podDir, objects: objects}
+	out := Mounted{podDir: podDir, volumes: map[string]mounted{}}
+	for _, dir := range []string{podDir, filepath.Join(podDir, "volumes"), filepath.Join(podDir, "plugins")} {
+		if err := os.MkdirAll(dir, 0o750); err != nil {
+			return Mounted{}, fmt.Errorf("error making pod data directories: %w", err)
+		}
+	}
+	used := usedVolumes(pod)
+	var failures []error
+	for i := range pod.Spec.Volumes {
+		volume := &pod.Spec.Volumes[i]
+		if !used[volume.Name] {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return Mounted{}, fmt.Errorf("prepare volumes: %w", err)
+		}
+		done, err := p.prepare(volume)
+		if err != nil {
+			failures = append(failures, &MountError{Volume: volume.Name, Err: err})
+			continue
+		}
+		out.volumes[volume.Name] = done
+	}
+	return out, errors.Join(failures...)
+}
+
+// usedVolumes are those that a container mounts or reads variables from.
+func usedVolumes(pod *v1.Pod) map[string]bool {
+	used := map[string]bool{}
+	for _, c := range containers(pod) {
+		for _, mount := range c.VolumeMounts {
+			used[mount.Name] = true
+		}
+		for _, device := range c.VolumeDevices {
+			used[device.Name] = true
+		}
+		for _, env := range c.Env {
+			if env.ValueFrom != nil && env.ValueFrom.FileKeyRef != nil {
+				used[env.ValueFrom.FileKeyRef.VolumeName] = true
+			}
+		}
+	}
+	return used
+}
+
+func containers(pod *v1.Pod) []v1.Container {
+	var out []v1.Container
+	out = append(out, pod.Spec.InitContainers...)
+	out = append(out, pod.Spec.Containers...)
+	for i := range pod.Spec.EphemeralContainers {
+		out = append(out, v1.Container(pod.Spec.EphemeralContainers[i].EphemeralContainerCommon))
+	}
+	return out
+}
+
+// preparer makes the volumes of one pod.
+type preparer struct {
+	pod     *v1.Pod
+	podDir  string
+	objects Objects
+}
+
+func (p preparer) prepare(volume *v1.Volume) (mounted, error) {
+	switch {
+	case volume.HostPath != nil:
+		return mounted{path: volume.HostPath.Path}, checkHostPath(volume.HostPath)
+	case volume.ConfigMap != nil:
+		dir := p.dir("configmap", volume.Name)
+		return mounted{path: dir, readOnly: true}, p.configMap(dir, volume)
+	case volume.Secret != nil:
+		dir := p.dir("secret", volume.Name)
+		return mounted{path: dir, readOnly: true}, p.secret(dir, volume)
+	case volume.EmptyDir != nil || volume.VolumeSource == (v1.VolumeSource{}):
+		dir := p.dir("empty-dir", volume.Name)
+		return mounted{path: dir}, p.emptyDir(dir, volume.EmptyDir)
+	}
+	return mounted{}, fmt.Errorf("volumes of type %s are not supported; use emptyDir, hostPath, configMap or secret", sourceName(volume.VolumeSource))
+}
+
+func (p preparer) dir(plugin, volume string) string {
+	return filepath.Join(p.podDir, "volumes", "kubernetes.io~"+plugin, volume)
+}
+
+// fsGroup is the group that owns the pod's volumes, or nil.
+func (p preparer) fsGroup() *int64 {
+	if p.pod.Spec.SecurityContext == nil {
+		return nil
+	}
+	return p.pod.Spec.SecurityContext.FSGroup
+}
+
+// sourceName is the field of the volume that is set, as in a manifest.
+func sourceName(source v1.VolumeSource) string {
+	value := reflect.ValueOf(source)
+	for i := range value.NumField() {
+		if !value.Field(i).IsNil() {
+			name, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
+			return name
+		}
+	}
+	return "unknown"
+}

@@ -1,0 +1,368 @@
+package volumes
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// objects is the namespace of the tests.
+type objects struct {
+	configMaps map[string]*v1.ConfigMap
+	secrets    map[string]*v1.Secret
+	err        error
+}
+
+func (o objects) ConfigMap(namespace, name string) (*v1.ConfigMap, error) {
+	if object, found := o.configMaps[name]; found && o.err == nil && namespace == "ns" {
+		return object, nil
+	}
+	return nil, errors.Join(o.err, apierrors.NewNotFound(v1.Resource("configmaps"), name))
+}
+
+func (o objects) Secret(namespace, name string) (*v1.Secret, error) {
+	if object, found := o.secrets[name]; found && o.err == nil && namespace == "ns" {
+		return object, nil
+	}
+	return nil, errors.Join(o.err, apierrors.NewNotFound(v1.Resource("secrets"), name))
+}
+
+// podWith mounts every volume at /<name>.
+func podWith(volumes ...v1.Volume) *v1.Pod {
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "ns", UID: "uid-1"}}
+	pod.Spec.Volumes = volumes
+	c := v1.Container{Name: "main"}
+	for _, volume := range volumes {
+		c.VolumeMounts = append(c.VolumeMounts, v1.VolumeMount{Name: volume.Name, MountPath: "/" + volume.Name})
+	}
+	pod.Spec.Containers = []v1.Container{c}
+	return pod
+}
+
+func emptyDirVolume(name string) v1.Volume {
+	return v1.Volume{Name: name, VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}
+}
+
+func configMapVolume(name string, source v1.ConfigMapVolumeSource) v1.Volume {
+	source.Name = name
+	return v1.Volume{Name: name, VolumeSource: v1.VolumeSource{ConfigMap: &source}}
+}
+
+func secretVolume(name string, source v1.SecretVolumeSource) v1.Volume {
+	source.SecretName = name
+	return v1.Volume{Name: name, VolumeSource: v1.VolumeSource{Secret: &source}}
+}
+
+func hostPathVolume(path string, kind v1.HostPathType) v1.Volume {
+	return v1.Volume{Name: "host", VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: path, Type: &kind}}}
+}
+
+// testPodDir is a pod folder that is removed, with its mounts, after the test.
+func testPodDir(t testing.TB) string {
+	dir := filepath.Join(t.TempDir(), "pods", "uid-1")
+	t.Cleanup(func() {
+		if err := Remove(dir); err != nil {
+			t.Errorf("clean up: %v", err)
+		}
+	})
+	return dir
+}
+
+func prepare(t *testing.T, pod *v1.Pod, dir string, o objects) Mounted {
+	t.Helper()
+	m, err := Prepare(t.Context(), pod, dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// tree lists what is below a folder: mode, group and, for a link, its target;
+// the time in names is left out.
+func tree(t *testing.T, dir string) []string {
+	t.Helper()
+	var out []string
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(dir, path)
+		line := fmt.Sprintf("%s %v %d", name, info.Mode(), info.Sys().(*syscall.Stat_t).Gid)
+		if target, err := os.Readlink(path); err == nil {
+			line = name + " -> " + target
+		}
+		if current, err := os.Readlink(filepath.Join(dir, "..data")); err == nil {
+			line = strings.ReplaceAll(line, current, "TIME")
+		}
+		out = append(out, line)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestEmptyDir(t *testing.T) {
+	dir := testPodDir(t)
+	pod := podWith(emptyDirVolume("cache"))
+	prepare(t, pod, dir, objects{})
+	path := filepath.Join(dir, "volumes/kubernetes.io~empty-dir/cache")
+	if diff := cmp.Diff([]string{". drwxrwxrwx 0"}, tree(t, path)); diff != "" {
+		t.Errorf("A-VOL-1 (-want +got):\n%s", diff)
+	}
+	if err := os.WriteFile(filepath.Join(path, "data"), []byte("kept"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	prepare(t, pod, dir, objects{})
+	if content, err := os.ReadFile(filepath.Join(path, "data")); err != nil || string(content) != "kept" {
+		t.Errorf("after a second Prepare the content is %q, %v", content, err)
+	}
+	for _, parent := range []string{dir, filepath.Join(dir, "volumes"), filepath.Join(dir, "plugins"), filepath.Dir(path)} {
+		if info, err := os.Stat(parent); err != nil || info.Mode().Perm() != 0o750 {
+			t.Errorf("A-SYNC-7 %s: %v, %v, want 0750", parent, info.Mode(), err)
+		}
+	}
+}
+
+func TestEmptyDirInMemory(t *testing.T) {
+	dir := testPodDir(t)
+	volume := emptyDirVolume("cache")
+	volume.EmptyDir.Medium = v1.StorageMediumMemory
+	volume.EmptyDir.SizeLimit = ptr.To(resource.MustParse("1Mi"))
+	pod := podWith(volume)
+	pod.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: ptr.To[int64](2000)}
+	prepare(t, pod, dir, objects{})
+	prepare(t, pod, dir, objects{})
+	path := filepath.Join(dir, "volumes/kubernetes.io~empty-dir/cache")
+	if diff := cmp.Diff([]string{". dgrwxrwxrwx 2000"}, tree(t, path)); diff != "" {
+		t.Errorf("mode and group (-want +got):\n%s", diff)
+	}
+	var stat unix.Statfs_t
+	if err := unix.Statfs(path, &stat); err != nil || stat.Type != unix.TMPFS_MAGIC || stat.Blocks*uint64(stat.Bsize) != 1<<20 {
+		t.Errorf("statfs = %+v, %v, want a tmpfs of 1 MiB", stat, err)
+	}
+}
+
+func TestFSGroup(t *testing.T) {
+	dir := testPodDir(t)
+	pod := podWith(emptyDirVolume("cache"), configMapVolume("conf", v1.ConfigMapVolumeSource{DefaultMode: ptr.To[int32](0o600)}))
+	pod.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: ptr.To[int64](2000)}
+	m := prepare(t, pod, dir, objects{configMaps: map[string]*v1.ConfigMap{"conf": {Data: map[string]string{"a": "1"}}}})
+	cache, _ := m.Path("cache")
+	if diff := cmp.Diff([]string{". dgrwxrwxrwx 2000"}, tree(t, cache)); diff != "" {
+		t.Errorf("emptyDir (-want +got):\n%s", diff)
+	}
+	conf, _ := m.Path("conf")
+	want := []string{". dgrwxrwxrwx 2000", "TIME dgrwxr-xr-x 2000", "TIME/a -rw-r----- 2000", "..data -> TIME", "a -> ..data/a"}
+	if diff := cmp.Diff(want, tree(t, conf)); diff != "" {
+		t.Errorf("configMap (-want +got):\n%s", diff)
+	}
+}
+
+func TestConfigMapAndSecretFiles(t *testing.T) {
+	o := objects{
+		configMaps: map[string]*v1.ConfigMap{"conf": {Data: map[string]string{"a": "text"}, BinaryData: map[string][]byte{"b": {0, 255}}}},
+		secrets:    map[string]*v1.Secret{"cred": {Data: map[string][]byte{"user": []byte("u"), "password": []byte("p")}}},
+	}
+	tests := []struct {
+		name     string
+		volume   v1.Volume
+		want     []string
+		contents map[string]string
+	}{
+		{
+			"A-VOL-5 configMap, all keys", configMapVolume("conf", v1.ConfigMapVolumeSource{DefaultMode: ptr.To[int32](0o644)}),
+			[]string{". drwxrwxrwx 0", "TIME drwxr-xr-x 0", "TIME/a -rw-r--r-- 0", "TIME/b -rw-r--r-- 0", "..data -> TIME", "a -> ..data/a", "b -> ..data/b"},
+			map[string]string{"a": "text", "b": "\x00\xff"},
+		},
+		{
+			"A-VOL-5 secret with items and modes", secretVolume("cred", v1.SecretVolumeSource{
+				DefaultMode: ptr.To[int32](0o400),
+				Items:       []v1.KeyToPath{{Key: "user", Path: "deep/er/name"}, {Key: "password", Path: "deep/word", Mode: ptr.To[int32](0o444)}, {Key: "user", Path: "u"}},
+			}),
+			[]string{
+				". drwxrwxrwx 0", "TIME drwxr-xr-x 0", "TIME/deep drwxr-xr-x 0", "TIME/deep/er drwxr-xr-x 0", "TIME/deep/er/name -r-------- 0",
+				"TIME/deep/word -r--r--r-- 0", "TIME/u -r-------- 0", "..data -> TIME", "deep -> ..data/deep", "u -> ..data/u",
+			},
+			map[string]string{"deep/er/name": "u", "deep/word": "p", "u": "u"},
+		},
+		{
+			"A-ENV-5 optional key that is missing", configMapVolume("conf", v1.ConfigMapVolumeSource{
+				Optional: ptr.To(true), Items: []v1.KeyToPath{{Key: "none", Path: "n"}, {Key: "a", Path: "x"}},
+			}),
+			[]string{". drwxrwxrwx 0", "TIME drwxr-xr-x 0", "TIME/x -rw-r--r-- 0", "..data -> TIME", "x -> ..data/x"}, nil,
+		},
+		{
+			"A-ENV-5 optional secret that is missing", secretVolume("none", v1.SecretVolumeSource{Optional: ptr.To(true)}),
+			[]string{". drwxrwxrwx 0", "TIME drwxr-xr-x 0", "..data -> TIME"}, nil,
+		},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			m := prepare(t, podWith(tc.volume), testPodDir(t), o)
+			path, _ := m.Path(tc.volume.Name)
+			if diff := cmp.Diff(tc.want, tree(t, path)); diff != "" {
+				t.Errorf("files (-want +got):\n%s", diff)
+			}
+			for name, want := range tc.contents {
+				if got, err := os.ReadFile(filepath.Join(path, name)); err != nil || string(got) != want {
+					t.Errorf("%s = %q, %v, want %q", name, got, err, want)
+				}
+			}
+			var stat unix.Statfs_t
+			if err := unix.Statfs(path, &stat); err != nil || (stat.Type == unix.TMPFS_MAGIC) != (tc.volume.Secret != nil) {
+				t.Errorf("file system type %x, %v; want a tmpfs for secrets only", stat.Type, err)
+			}
+		})
+	}
+}
+
+func TestPrepareErrors(t *testing.T) {
+	host := t.TempDir()
+	plain := filepath.Join(host, "plain")
+	if err := os.WriteFile(plain, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := objects{
+		configMaps: map[string]*v1.ConfigMap{"conf": {Data: map[string]string{"a": "1", "..up": "1"}}},
+		secrets:    map[string]*v1.Secret{"cred": {}},
+	}
+	prefix := func(volume string) string { return fmt.Sprintf("MountVolume.SetUp failed for volume %q : ", volume) }
+	tests := []struct {
+		name   string
+		volume v1.Volume
+		want   string
+	}{
+		{"configMap missing", configMapVolume("none", v1.ConfigMapVolumeSource{}), prefix("none") + `configmaps "none" not found`},
+		{"secret missing", secretVolume("none", v1.SecretVolumeSource{}), prefix("none") + `secrets "none" not found`},
+		{
+			"configMap key missing", configMapVolume("conf", v1.ConfigMapVolumeSource{Items: []v1.KeyToPath{{Key: "k", Path: "p"}}}),
+			prefix("conf") + "configmap references non-existent config key: k",
+		},
+		{
+			"secret key missing", secretVolume("cred", v1.SecretVolumeSource{Items: []v1.KeyToPath{{Key: "k", Path: "p"}}}),
+			prefix("cred") + "references non-existent secret key: k",
+		},
+		{
+			"path that leaves the volume", configMapVolume("conf", v1.ConfigMapVolumeSource{Items: []v1.KeyToPath{{Key: "a", Path: "../x"}}}),
+			prefix("conf") + "invalid path: must be relative, inside the volume and not start with '..': ../x",
+		},
+		{"hostPath Directory", hostPathVolume(plain, v1.HostPathDirectory), prefix("host") + "hostPath type check failed: " + plain + " is not a directory"},
+		{"hostPath DirectoryOrCreate", hostPathVolume(plain, v1.HostPathDirectoryOrCreate), prefix("host") + "hostPath type check failed: " + plain + " is not a directory"},
+		{"hostPath File", hostPathVolume(host, v1.HostPathFile), prefix("host") + "hostPath type check failed: " + host + " is not a file"},
+		{"hostPath FileOrCreate", hostPathVolume(host, v1.HostPathFileOrCreate), prefix("host") + "hostPath type check failed: " + host + " is not a file"},
+		{"hostPath File missing", hostPathVolume(host+"/none", v1.HostPathFile), prefix("host") + "hostPath type check failed: " + host + "/none is not a file"},
+		{"hostPath Socket", hostPathVolume(plain, v1.HostPathSocket), prefix("host") + "hostPath type check failed: " + plain + " is not a socket file"},
+		{"hostPath CharDevice", hostPathVolume(plain, v1.HostPathCharDev), prefix("host") + "hostPath type check failed: " + plain + " is not a character device"},
+		{"hostPath BlockDevice", hostPathVolume("/dev/null", v1.HostPathBlockDev), prefix("host") + "hostPath type check failed: /dev/null is not a block device"},
+		{"hostPath other", hostPathVolume(plain, "Pipe"), prefix("host") + "Pipe is an invalid volume type"},
+		{
+			"other kinds are named", v1.Volume{Name: "v", VolumeSource: v1.VolumeSource{NFS: &v1.NFSVolumeSource{}}},
+			prefix("v") + "volumes of type nfs are not supported; use emptyDir, hostPath, configMap or secret",
+		},
+		{
+			"hugepages", v1.Volume{Name: "v", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Medium: v1.StorageMediumHugePages}}},
+			prefix("v") + `emptyDir medium "HugePages" is not supported; use the default medium or Memory`,
+		},
+	}
+	for _, tc := range tests {
+		t.Run("A-SYNC-8 "+tc.name, func(t *testing.T) {
+			_, err := Prepare(t.Context(), podWith(tc.volume), testPodDir(t), o)
+			if err == nil || err.Error() != tc.want {
+				t.Errorf("error = %v, want %s", err, tc.want)
+			}
+			var failure *MountError
+			if !errors.As(err, &failure) || failure.Volume != tc.volume.Name {
+				t.Errorf("error %v does not carry the volume", err)
+			}
+		})
+	}
+}
+
+func TestPrepareReportsEveryFailedVolume(t *testing.T) {
+	pod := podWith(configMapVolume("a", v1.ConfigMapVolumeSource{}), emptyDirVolume("fine"), secretVolume("b", v1.SecretVolumeSource{}))
+	m, err := Prepare(t.Context(), pod, testPodDir(t), objects{})
+	if err == nil || strings.Count(err.Error(), "MountVolume.SetUp failed") != 2 {
+		t.Errorf("error = %v, want both volumes", err)
+	}
+	if _, found := m.Path("fine"); !found {
+		t.Error("the volume that can be made is missing")
+	}
+}
+
+func TestOptionalForgivesOnlyNotFound(t *testing.T) {
+	broken := errors.New("connection refused")
+	pod := podWith(secretVolume("cred", v1.SecretVolumeSource{Optional: ptr.To(true)}))
+	if _, err := Prepare(t.Context(), pod, testPodDir(t), brokenObjects{broken}); !errors.Is(err, broken) {
+		t.Errorf("error = %v, want %v", err, broken)
+	}
+}
+
+type brokenObjects struct{ err error }
+
+func (b brokenObjects) ConfigMap(string, string) (*v1.ConfigMap, error) { return nil, b.err }
+func (b brokenObjects) Secret(string, string) (*v1.Secret, error)       { return nil, b.err }
+
+func TestUnusedVolumesAreLeftOut(t *testing.T) {
+	pod := podWith(configMapVolume("none", v1.ConfigMapVolumeSource{}))
+	pod.Spec.Containers[0].VolumeMounts = nil
+	if _, found := prepare(t, pod, testPodDir(t), objects{}).Path("none"); found {
+		t.Error("a volume that no container uses was made")
+	}
+}
+
+func TestHostPathTypesThatFit(t *testing.T) {
+	host := t.TempDir()
+	listener, err := net.Listen("unix", filepath.Join(host, "sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	tests := []struct {
+		kind v1.HostPathType
+		path string
+		want fs.FileMode
+	}{
+		{v1.HostPathDirectoryOrCreate, host + "/new/dir", fs.ModeDir | 0o755},
+		{v1.HostPathDirectory, host + "/new/dir", fs.ModeDir | 0o755},
+		{v1.HostPathFileOrCreate, host + "/file", 0o644},
+		{v1.HostPathFile, host + "/file", 0o644},
+		{v1.HostPathSocket, host + "/sock", fs.ModeSocket | 0o755},
+		{v1.HostPathCharDev, "/dev/null", fs.ModeDevice | fs.ModeCharDevice | 0o666},
+	}
+	for _, tc := range tests {
+		t.Run("A-VOL-2 "+string(tc.kind), func(t *testing.T) {
+			m := prepare(t, podWith(hostPathVolume(tc.path, tc.kind)), testPodDir(t), objects{})
+			if path, _ := m.Path("host"); path != tc.path {
+				t.Errorf("path = %s, want %s", path, tc.path)
+			}
+			if info, err := os.Stat(tc.path); err != nil || info.Mode() != tc.want {
+				t.Errorf("%v, %v, want %v", info.Mode(), err, tc.want)
+			}
+		})
+	}
+	none := host + "/absent"
+	prepare(t, podWith(hostPathVolume(none, v1.HostPathUnset)), testPodDir(t), objects{})
+	if _, err := os.Lstat(none); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a type something was made: %v", err)
+	}
+}

@@ -1,0 +1,169 @@
+package volumes
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+)
+
+func mountPoints(t *testing.T, dir string) int {
+	t.Helper()
+	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(mounts)
+}
+
+func TestRemove(t *testing.T) {
+	dir := testPodDir(t)
+	outside := t.TempDir()
+	precious := filepath.Join(outside, "precious")
+	if err := os.WriteFile(precious, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sibling := dir + "0"
+	if err := os.MkdirAll(sibling, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", sibling, "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Unmount(sibling, unix.MNT_DETACH)
+
+	secrets := map[string]*v1.Secret{"cred": {Data: map[string][]byte{"a": []byte("1")}}}
+	m := prepare(t, podWith(emptyDirVolume("cache"), secretVolume("cred", v1.SecretVolumeSource{}), hostPathVolume(outside, v1.HostPathDirectory)), dir, objects{secrets: secrets})
+	cache, _ := m.Path("cache")
+	if _, err := mountSubPath(m, "sub"); err != nil {
+		t.Fatal(err)
+	}
+	// What a container with Bidirectional propagation and one with links leave.
+	bound := filepath.Join(cache, "bound")
+	if err := os.Mkdir(bound, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := unix.Mount(outside, bound, "", unix.MS_BIND, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(outside, filepath.Join(cache, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if got := mountPoints(t, dir); got != 4 {
+		t.Fatalf("%d mounts before Remove, want the secret, the sub path and two binds", got)
+	}
+
+	if err := Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
+		t.Errorf("the folder is still there: %v", err)
+	}
+	if got := mountPoints(t, dir); got != 0 {
+		t.Errorf("%d mounts left", got)
+	}
+	if got := mountPoints(t, sibling); got != 1 {
+		t.Errorf("the mount of another pod whose name begins alike is gone")
+	}
+	if content, err := os.ReadFile(precious); err != nil || string(content) != "x" {
+		t.Errorf("the host's file: %q, %v", content, err)
+	}
+	if err := Remove(dir); err != nil {
+		t.Errorf("removing what is absent: %v", err)
+	}
+	if err := Remove(filepath.Join(dir, "none", "uid")); err != nil {
+		t.Errorf("removing below what is absent: %v", err)
+	}
+}
+
+// TestRemoveTreeStopsAtMounts mounts behind the back of Remove, as if after it
+// looked for mounts.
+func TestRemoveTreeStopsAtMounts(t *testing.T) {
+	base := t.TempDir()
+	outside := t.TempDir()
+	precious := filepath.Join(outside, "precious")
+	if err := os.WriteFile(precious, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	target := filepath.Join(base, "pod", "deep")
+	if err := os.MkdirAll(target, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount(outside, target, "", unix.MS_BIND, ""); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Unmount(target, unix.MNT_DETACH)
+	fd, err := unix.Open(base, unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if err := removeTree(fd, "pod"); err == nil {
+		t.Error("no error although something is mounted below")
+	}
+	if _, err := os.Stat(precious); err != nil {
+		t.Errorf("deleted through the mount: %v", err)
+	}
+}
+
+func TestRemoveDoesNotFollowALinkInPlaceOfThePod(t *testing.T) {
+	base, outside := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(outside, "precious"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(base, "uid")
+	if err := os.Symlink(outside, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := Remove(link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(outside, "precious")); err != nil {
+		t.Errorf("deleted through the link: %v", err)
+	}
+}
+
+func TestTerminationLog(t *testing.T) {
+	dir := t.TempDir()
+	first, err := TerminationLog(dir, "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := TerminationLog(dir, "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(first)
+	if err != nil || info.Mode() != 0o666 || info.Size() != 0 {
+		t.Errorf("A-VOL-6 %v, %v, want an empty file with mode 0666", info, err)
+	}
+	if first == second || filepath.Dir(first) != filepath.Join(dir, "containers/main") || len(filepath.Base(first)) != 8 {
+		t.Errorf("A-VOL-6 %s and %s, want fresh names of 8 digits in containers/main", first, second)
+	}
+}
+
+func BenchmarkPrepareRemove(b *testing.B) {
+	dir := testPodDir(b)
+	o := objects{
+		configMaps: map[string]*v1.ConfigMap{"conf": {Data: map[string]string{"a": "1"}}},
+		secrets:    map[string]*v1.Secret{"cred": {Data: map[string][]byte{"a": []byte("1")}}},
+	}
+	all := podWith(emptyDirVolume("cache"), configMapVolume("conf", v1.ConfigMapVolumeSource{}), secretVolume("cred", v1.SecretVolumeSource{}))
+	for name, pod := range map[string]*v1.Pod{"none": podWith(), "emptyDir": podWith(all.Spec.Volumes[0]), "emptyDir, configMap and secret": all} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := Prepare(b.Context(), pod, dir, o); err != nil {
+					b.Fatal(err)
+				}
+				if err := Remove(dir); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,129 @@
+package volumes
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// SubPathError hides its cause in the text, which users of the API see, because
+// it tells about the host's file system; log Err.
+type SubPathError struct {
+	text string
+	Err  error
+}
+
+func (e *SubPathError) Error() string { return e.text }
+
+// Unwrap makes the cause available to errors.Is.
+func (e *SubPathError) Unwrap() error { return e.Err }
+
+// checkSubPath checks a sub path after its expansion (A-VOL-3).
+func checkSubPath(path string) error {
+	if filepath.IsAbs(path) {
+		return fmt.Errorf("error SubPath `%s` must not be an absolute path", path)
+	}
+	if slices.Contains(strings.Split(path, "/"), "..") {
+		return fmt.Errorf("unable to provision SubPath `%s`: must not contain '..'", path)
+	}
+	return nil
+}
+
+// subPathMount is a sub path of a volume, bound to a path that only the host can
+// change: a container that swaps a folder for a link between the check and the
+// mount gains nothing (CVE-2017-1002101).
+type subPathMount struct {
+	volumePath, subPath, target string
+}
+
+// ensureExists makes the folders that are missing, with the volume's mode: the
+// runtime would make them with one that shuts out the pod's group.
+func (s subPathMount) ensureExists() error {
+	root, err := os.OpenRoot(s.volumePath)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	info, err := root.Stat(".")
+	if err != nil {
+		return err
+	}
+	path := ""
+	for _, name := range strings.Split(filepath.Clean(s.subPath), "/") {
+		path = filepath.Join(path, name)
+		if _, err := root.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			// What else may be wrong with it is for bind to find out.
+			continue
+		}
+		if err := root.Mkdir(path, info.Mode().Perm()); err != nil {
+			return err
+		}
+		if err := root.Chmod(path, info.Mode()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bind mounts the sub path at the target, replacing a mount of something else
+// that an earlier container had there.
+func (s subPathMount) bind() error {
+	source, err := openBeneath(s.volumePath, s.subPath)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(source)
+	var want, have unix.Stat_t
+	if err := unix.Fstat(source, &want); err != nil {
+		return err
+	}
+	if unix.Lstat(s.target, &have) == nil {
+		if want.Dev == have.Dev && want.Ino == have.Ino {
+			return nil
+		}
+		if err := unmount(s.target); err != nil {
+			return err
+		}
+		if err := os.Remove(s.target); err != nil {
+			return err
+		}
+	}
+	if err := makeTarget(s.target, want.Mode&unix.S_IFMT == unix.S_IFDIR); err != nil {
+		return err
+	}
+	return unix.Mount(fmt.Sprintf("/proc/self/fd/%d", source), s.target, "", unix.MS_BIND, "")
+}
+
+// openBeneath opens a path for use as a mount source; links that lead out of the
+// volume are refused by the kernel.
+func openBeneath(volumePath, subPath string) (int, error) {
+	volume, err := unix.Open(volumePath, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(volume)
+	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
+	for {
+		fd, err := unix.Openat2(volume, subPath, how)
+		if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
+			continue
+		}
+		return fd, err
+	}
+}
+
+func makeTarget(path string, dir bool) error {
+	if dir {
+		return os.MkdirAll(path, 0o750)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return err
+	}
+	return createFile(path)
+}

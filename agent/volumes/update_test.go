@@ -1,0 +1,109 @@
+package volumes
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+func TestUpdateSwapsTheVersion(t *testing.T) {
+	dir := testPodDir(t)
+	pod := podWith(configMapVolume("conf", v1.ConfigMapVolumeSource{DefaultMode: ptr.To[int32](0o644)}))
+	object := &v1.ConfigMap{Data: map[string]string{"a": "1", "gone": "x"}}
+	o := objects{configMaps: map[string]*v1.ConfigMap{"conf": object}}
+	m := prepare(t, pod, dir, o)
+	path, _ := m.Path("conf")
+	first, err := os.Readlink(filepath.Join(path, "..data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// An open handle of the volume, as a container's mount is one.
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+
+	prepare(t, pod, dir, o)
+	if same, err := os.Readlink(filepath.Join(path, "..data")); err != nil || same != first {
+		t.Errorf("nothing changed but the version is %s, %v, was %s", same, err, first)
+	}
+
+	object.Data = map[string]string{"a": "2", "new": "y"}
+	prepare(t, pod, dir, o)
+	want := []string{". drwxrwxrwx 0", "TIME drwxr-xr-x 0", "TIME/a -rw-r--r-- 0", "TIME/new -rw-r--r-- 0", "..data -> TIME", "a -> ..data/a", "new -> ..data/new"}
+	if diff := cmp.Diff(want, tree(t, path)); diff != "" {
+		t.Errorf("A-VOL-5 after an update (-want +got):\n%s", diff)
+	}
+	if got, err := root.ReadFile("a"); err != nil || string(got) != "2" {
+		t.Errorf("seen from a mount made before: %q, %v, want 2", got, err)
+	}
+}
+
+func TestPrepareRepairsAnInterruptedWrite(t *testing.T) {
+	dir := testPodDir(t)
+	pod := podWith(configMapVolume("conf", v1.ConfigMapVolumeSource{DefaultMode: ptr.To[int32](0o644)}))
+	object := &v1.ConfigMap{Data: map[string]string{"a": "1"}}
+	o := objects{configMaps: map[string]*v1.ConfigMap{"conf": object}}
+	path := filepath.Join(dir, "volumes/kubernetes.io~configmap/conf")
+	for _, d := range []string{"..2020_01_01_00_00_00.1", "..2020_01_01_00_00_00.2"} {
+		if err := os.MkdirAll(filepath.Join(path, d), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(path, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for link, target := range map[string]string{"..data": "..2020_01_01_00_00_00.1", "..data_tmp": "..2020_01_01_00_00_00.2", "old": "..data/old"} {
+		if err := os.Symlink(target, filepath.Join(path, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	prepare(t, pod, dir, o)
+	want := []string{". drwxrwxrwx 0", "TIME drwxr-xr-x 0", "TIME/a -rw-r--r-- 0", "..data -> TIME", "a -> ..data/a"}
+	if diff := cmp.Diff(want, tree(t, path)); diff != "" {
+		t.Errorf("after a crash (-want +got):\n%s", diff)
+	}
+}
+
+func TestNestedMountPoints(t *testing.T) {
+	mount := func(name, path string) v1.VolumeMount { return v1.VolumeMount{Name: name, MountPath: path} }
+	tests := []struct {
+		name   string
+		mounts []v1.VolumeMount
+		want   []string
+	}{
+		{"none", []v1.VolumeMount{mount("conf", "/etc/app"), mount("x", "/etc/application")}, nil},
+		{"one", []v1.VolumeMount{mount("conf", "/etc/app"), mount("x", "/etc/app/data/")}, []string{"data"}},
+		{"only the outermost", []v1.VolumeMount{mount("x", "/c/a/b/c"), mount("conf", "/c/"), mount("y", "/c/a"), mount("z", "/c/a-b")}, []string{"a", "a-b"}},
+		{"not through a sub path", []v1.VolumeMount{{Name: "conf", MountPath: "/c", SubPath: "s"}, mount("x", "/c/a")}, nil},
+	}
+	for _, tc := range tests {
+		t.Run("A-VOL-2 "+tc.name, func(t *testing.T) {
+			pod := &v1.Pod{Spec: v1.PodSpec{InitContainers: []v1.Container{{VolumeMounts: tc.mounts}}}}
+			if diff := cmp.Diff(tc.want, nestedMountPoints(pod, "conf")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNestedMountPointsSurviveUpdates(t *testing.T) {
+	dir := testPodDir(t)
+	pod := podWith(configMapVolume("conf", v1.ConfigMapVolumeSource{}), emptyDirVolume("inner"))
+	pod.Spec.Containers[0].VolumeMounts[1].MountPath = "/conf/in/side"
+	object := &v1.ConfigMap{Data: map[string]string{"a": "1"}}
+	o := objects{configMaps: map[string]*v1.ConfigMap{"conf": object}}
+	for _, value := range []string{"1", "2"} {
+		object.Data["a"] = value
+		m := prepare(t, pod, dir, o)
+		path, _ := m.Path("conf")
+		if info, err := os.Stat(filepath.Join(path, "in/side")); err != nil || !info.IsDir() {
+			t.Errorf("version %s: no folder for the inner mount: %v", value, err)
+		}
+	}
+}
