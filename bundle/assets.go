@@ -26,24 +26,28 @@ type archive struct {
 }
 
 // carried is the archive inside this binary.
-func carried() (archive, error) {
-	text, err := embedded.ReadFile("assets/" + manifest.Name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return archive{}, ErrNotBuilt
-	}
+func carried() (archive, error) { return readAssets(embedded) }
+
+func readAssets(files fs.FS) (archive, error) {
+	text, err := readAsset(files, manifest.Name)
 	if err != nil {
-		return archive{}, fmt.Errorf("read the carried runtime: %w", err)
+		return archive{}, err
 	}
 	m, err := manifest.Parse(text)
 	if err != nil {
 		return archive{}, fmt.Errorf("read the carried runtime: %w", err)
 	}
-	compressed, err := embedded.ReadFile("assets/" + manifest.ArchiveName)
+	compressed, err := readAsset(files, manifest.ArchiveName)
+	return archive{manifest: m, compressed: compressed}, err
+}
+
+func readAsset(files fs.FS, name string) ([]byte, error) {
+	content, err := fs.ReadFile(files, "assets/"+name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return archive{}, ErrNotBuilt
+		return nil, ErrNotBuilt
 	}
 	if err != nil {
-		return archive{}, fmt.Errorf("read the carried runtime: %w", err)
+		return nil, fmt.Errorf("read the carried runtime: %w", err)
 	}
-	return archive{manifest: m, compressed: compressed}, nil
+	return content, nil
 }

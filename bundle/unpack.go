@@ -54,10 +54,19 @@ func Unpack(root string) (Paths, error) {
 func (p *Paths) unpack(ctx context.Context, a archive) (*os.File, error) {
 	p.Bundle = filepath.Join(p.bundles(), a.manifest.Digest())
 	held, err := p.claim(a.manifest)
-	if err == nil {
-		p.removeOthers()
-		return held, nil
+	if err != nil {
+		held, err = p.unpackAlone(ctx, a)
 	}
+	if err != nil {
+		return nil, err
+	}
+	p.removeOthers()
+	return held, nil
+}
+
+// unpackAlone waits until nobody else unpacks: the other one may have done
+// the work then.
+func (p *Paths) unpackAlone(ctx context.Context, a archive) (*os.File, error) {
 	if err := os.MkdirAll(p.bundles(), 0o700); err != nil {
 		return nil, fmt.Errorf("unpack the runtime: %w", err)
 	}

@@ -43,6 +43,7 @@ func binaries(containerdVersion string) []binary {
 		{pkg: plugins + "/meta/portmap", out: "cni/portmap"},
 		{pkg: ownModule + "/cmd/lifepod-ipam", out: "cni/lifepod-ipam"},
 		{pkg: ownModule + "/cmd/toolbox", out: "toolbox"},
+		{pkg: ownModule + "/cmd/toolbox-net", out: "toolbox-net"},
 	}
 }
 
@@ -52,17 +53,11 @@ func (t tree) compile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, dir := range append([]string{"pause"}, packed...) {
-		if err := os.RemoveAll(filepath.Join(t.work(), dir)); err != nil {
-			return err
-		}
+	// What an earlier version built must not be packed.
+	if err := os.RemoveAll(t.work()); err != nil {
+		return fmt.Errorf("clear the work folder: %w", err)
 	}
 	for _, b := range binaries(strings.TrimSpace(string(version))) {
-		if rel, ok := strings.CutPrefix(b.pkg, ownModule); ok {
-			if _, err := os.Stat(filepath.Join(t.module(), rel)); err != nil {
-				continue
-			}
-		}
 		if err := t.compileGo(ctx, b); err != nil {
 			return err
 		}

@@ -1,0 +1,225 @@
+package bundle
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/lifepod/lifepod/bundle/manifest"
+)
+
+// pack makes an archive of files with the given contents.
+func pack(t *testing.T, files map[string]string) archive {
+	t.Helper()
+	var m manifest.Manifest
+	var buffer bytes.Buffer
+	z, err := zstd.NewWriter(&buffer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := tar.NewWriter(z)
+	for name, content := range files {
+		m.Files = append(m.Files, manifest.File{
+			Path: name, Mode: 0o755, Size: int64(len(content)), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(content))),
+		})
+		if err := w.WriteHeader(&tar.Header{Name: name, Size: int64(len(content)), Mode: 0o755}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return archive{manifest: m, compressed: buffer.Bytes()}
+}
+
+// someFiles is an archive of two files; version makes it another bundle.
+func someFiles(t *testing.T, version string) archive {
+	return pack(t, map[string]string{"bin/containerd": "program " + version, "cni/bridge": "plugin"})
+}
+
+func unpackTo(t *testing.T, root string, a archive) Paths {
+	t.Helper()
+	p := Paths{Root: root}
+	held, err := p.unpack(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { held.Close() })
+	return p
+}
+
+func wantProgram(t *testing.T, p Paths, want string) {
+	t.Helper()
+	got, err := os.ReadFile(p.Containerd())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("unpacked program (-want +got):\n%s", diff)
+	}
+}
+
+// folders lists what lies beside each other below bundle/.
+func folders(t *testing.T, p Paths) []string {
+	t.Helper()
+	entries, err := os.ReadDir(p.bundles())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+func TestUnpackOnceAndKeep(t *testing.T) {
+	root := t.TempDir()
+	p := unpackTo(t, root, someFiles(t, "1"))
+	wantProgram(t, p, "program 1")
+	before, err := os.Stat(p.Containerd())
+	if err != nil {
+		t.Fatal(err)
+	}
+	unpackTo(t, root, someFiles(t, "1"))
+	after, err := os.Stat(p.Containerd())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !os.SameFile(before, after) {
+		t.Error("the program was unpacked a second time")
+	}
+}
+
+func TestUnpackAtOnce(t *testing.T) {
+	root, a := t.TempDir(), someFiles(t, "1")
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			p := Paths{Root: root}
+			held, err := p.unpack(context.Background(), a)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer held.Close()
+			if _, err := os.Stat(p.Containerd()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if diff := cmp.Diff([]string{a.manifest.Digest()}, folders(t, Paths{Root: root})); diff != "" {
+		t.Errorf("folders (-want +got):\n%s", diff)
+	}
+}
+
+// Whatever happened to the folder, the next unpacking puts it right.
+func TestUnpackRepairs(t *testing.T) {
+	tests := map[string]func(p Paths) error{
+		"a program was cut off":   func(p Paths) error { return os.Truncate(p.Containerd(), 3) },
+		"a program was rewritten": func(p Paths) error { return os.WriteFile(p.Containerd(), []byte("evil"), 0o755) },
+		"a program is missing":    func(p Paths) error { return os.Remove(p.Containerd()) },
+		"the mark is missing":     func(p Paths) error { return os.Remove(filepath.Join(p.Bundle, completeName)) },
+		"the mark is torn":        func(p Paths) error { return os.Truncate(filepath.Join(p.Bundle, completeName), 5) },
+	}
+	for name, damage := range tests {
+		t.Run(name, func(t *testing.T) {
+			root, a := t.TempDir(), someFiles(t, "1")
+			p := unpackTo(t, root, a)
+			if err := damage(p); err != nil {
+				t.Fatal(err)
+			}
+			wantProgram(t, unpackTo(t, root, a), "program 1")
+		})
+	}
+}
+
+func TestUnpackSweepsInterrupted(t *testing.T) {
+	root, a := t.TempDir(), someFiles(t, "1")
+	half := filepath.Join(root, "bundle", partialPrefix+"123", "bin")
+	if err := os.MkdirAll(half, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := unpackTo(t, root, a)
+	if diff := cmp.Diff([]string{a.manifest.Digest()}, folders(t, p)); diff != "" {
+		t.Errorf("folders (-want +got):\n%s", diff)
+	}
+}
+
+func TestUnpackRefusesDamagedArchive(t *testing.T) {
+	whole := someFiles(t, "1")
+	tests := map[string]struct {
+		archive archive
+		want    string
+	}{
+		"cut off":     {archive{whole.manifest, whole.compressed[:len(whole.compressed)-9]}, "unexpected EOF"},
+		"other bytes": {archive{whole.manifest, someFiles(t, "2").compressed}, "bin/containerd is damaged: its sha256 is"},
+		"more files":  {archive{whole.manifest, pack(t, map[string]string{"bin/more": "x"}).compressed}, `the archive has "bin/more"`},
+		"fewer files": {archive{whole.manifest, pack(t, map[string]string{"cni/bridge": "plugin"}).compressed}, `the archive lacks "bin/containerd"`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := Paths{Root: t.TempDir()}
+			_, err := p.unpack(t.Context(), test.archive)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want one with %q", err, test.want)
+			}
+			if got := folders(t, p); len(got) > 0 {
+				t.Errorf("left behind: %q", got)
+			}
+		})
+	}
+}
+
+func TestUnpackRemovesUnusedVersions(t *testing.T) {
+	root := t.TempDir()
+	old := Paths{Root: root}
+	held, err := old.unpack(t.Context(), someFiles(t, "1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	current := unpackTo(t, root, someFiles(t, "2"))
+	if got := folders(t, current); len(got) != 2 {
+		t.Fatalf("folders %q: want both, because the old one is in use", got)
+	}
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
+	}
+	unpackTo(t, root, someFiles(t, "2"))
+	if diff := cmp.Diff([]string{filepath.Base(current.Bundle)}, folders(t, current)); diff != "" {
+		t.Errorf("folders (-want +got):\n%s", diff)
+	}
+}
+
+func TestWithoutAssets(t *testing.T) {
+	_, err := readAssets(fstest.MapFS{"assets/README.md": &fstest.MapFile{}})
+	if !errors.Is(err, ErrNotBuilt) {
+		t.Errorf("error %v, want %v", err, ErrNotBuilt)
+	}
+}
+
+func TestManifestRefusesEscape(t *testing.T) {
+	files := fstest.MapFS{"assets/manifest.json": &fstest.MapFile{Data: []byte(`{"files":[{"path":"../evil"}]}`)}}
+	_, err := readAssets(files)
+	if err == nil || !strings.Contains(err.Error(), `"../evil" is not a relative path`) {
+		t.Errorf("error %v, want the path refused", err)
+	}
+}
