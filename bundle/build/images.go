@@ -1,17 +1,21 @@
 package main
 
 import (
-	"context"
 	"os"
 	"path/filepath"
+
+	"github.com/lifepod/lifepod/bundle/build/images"
 )
 
-// writeImages makes the archive of the carried images from the pause and
-// toolbox programs.
-func (t tree) writeImages(ctx context.Context) error {
+// writeImages makes the archive of the carried images.
+func (t tree) writeImages() error {
 	dir := filepath.Join(t.work(), "images")
-	if err := os.RemoveAll(dir); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	return os.MkdirAll(dir, 0o755)
+	return images.Write(filepath.Join(dir, "carried.tar"), images.Binaries{
+		Pause:      filepath.Join(t.work(), "pause"),
+		Toolbox:    filepath.Join(t.work(), "toolbox"),
+		ToolboxNet: filepath.Join(t.work(), "toolbox-net"),
+	})
 }

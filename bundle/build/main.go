@@ -48,7 +48,7 @@ func run(ctx context.Context, force bool) error {
 	if err := t.compile(ctx); err != nil {
 		return err
 	}
-	if err := t.writeImages(ctx); err != nil {
+	if err := t.writeImages(); err != nil {
 		return err
 	}
 	size, err := t.archive()
