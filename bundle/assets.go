@@ -21,33 +21,28 @@ var ErrNotBuilt = errors.New("this lifepod was built without its runtime: build 
 
 // archive is the runtime in its packed form.
 type archive struct {
-	manifest   manifest.Manifest
-	compressed []byte
+	manifest manifest.Manifest
+	// compressed opens the packed files. It is not read into memory: a start
+	// that finds them unpacked never looks at it.
+	compressed func() (fs.File, error)
 }
 
 // carried is the archive inside this binary.
 func carried() (archive, error) { return readAssets(embedded) }
 
 func readAssets(files fs.FS) (archive, error) {
-	text, err := readAsset(files, manifest.Name)
+	text, err := fs.ReadFile(files, "assets/"+manifest.Name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return archive{}, ErrNotBuilt
+	}
 	if err != nil {
-		return archive{}, err
+		return archive{}, fmt.Errorf("read the carried runtime: %w", err)
 	}
 	m, err := manifest.Parse(text)
 	if err != nil {
 		return archive{}, fmt.Errorf("read the carried runtime: %w", err)
 	}
-	compressed, err := readAsset(files, manifest.ArchiveName)
-	return archive{manifest: m, compressed: compressed}, err
-}
-
-func readAsset(files fs.FS, name string) ([]byte, error) {
-	content, err := fs.ReadFile(files, "assets/"+name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNotBuilt
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the carried runtime: %w", err)
-	}
-	return content, nil
+	return archive{manifest: m, compressed: func() (fs.File, error) {
+		return files.Open("assets/" + manifest.ArchiveName)
+	}}, nil
 }

@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"archive/tar"
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -165,7 +164,12 @@ func (p *Paths) extract(a archive) error {
 }
 
 func extractTo(dir string, a archive) error {
-	z, err := zstd.NewReader(bytes.NewReader(a.compressed))
+	packed, err := a.compressed()
+	if err != nil {
+		return err
+	}
+	defer packed.Close()
+	z, err := zstd.NewReader(packed)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,7 +46,27 @@ func pack(t *testing.T, files map[string]string) archive {
 	if err := errors.Join(w.Close(), z.Close()); err != nil {
 		t.Fatal(err)
 	}
-	return archive{manifest: m, compressed: buffer.Bytes()}
+	return archive{manifest: m, compressed: served(buffer.Bytes())}
+}
+
+// served is a file with the given content.
+func served(content []byte) func() (fs.File, error) {
+	return func() (fs.File, error) {
+		return fstest.MapFS{"packed": &fstest.MapFile{Data: content}}.Open("packed")
+	}
+}
+
+func contentOf(t *testing.T, a archive) []byte {
+	t.Helper()
+	f, err := a.compressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
 }
 
 // someFiles is an archive of two files; version makes it another bundle.
@@ -166,11 +188,12 @@ func TestUnpackSweepsInterrupted(t *testing.T) {
 
 func TestUnpackRefusesDamagedArchive(t *testing.T) {
 	whole := someFiles(t, "1")
+	bytes := contentOf(t, whole)
 	tests := map[string]struct {
 		archive archive
 		want    string
 	}{
-		"cut off":     {archive{whole.manifest, whole.compressed[:len(whole.compressed)-9]}, "unexpected EOF"},
+		"cut off":     {archive{whole.manifest, served(bytes[:len(bytes)-9])}, "unexpected EOF"},
 		"other bytes": {archive{whole.manifest, someFiles(t, "2").compressed}, "bin/containerd is damaged: its sha256 is"},
 		"more files":  {archive{whole.manifest, pack(t, map[string]string{"bin/more": "x"}).compressed}, `the archive has "bin/more"`},
 		"fewer files": {archive{whole.manifest, pack(t, map[string]string{"cni/bridge": "plugin"}).compressed}, `the archive lacks "bin/containerd"`},
