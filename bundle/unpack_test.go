@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,7 +34,8 @@ func pack(t *testing.T, files map[string]string) archive {
 		t.Fatal(err)
 	}
 	w := tar.NewWriter(z)
-	for name, content := range files {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		content := files[name]
 		m.Files = append(m.Files, manifest.File{
 			Path: name, Mode: 0o755, Size: int64(len(content)), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(content))),
 		})
