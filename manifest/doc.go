@@ -5,15 +5,26 @@
 //
 // The way through the package, in order:
 //
-//	split      bytes of a file      → documents, each with its place in the file (document.go)
-//	parse      a document           → a generic object; size limits, duplicate keys (parse.go, limits.go)
-//	objects    a generic object     → the objects of it, lists taken apart (object.go)
-//	tidy       forms that are found in the wild but not in the API (tidy.go)
-//	decode     a generic object    → its Go type; unknown fields, wrong types (decode.go)
-//	support    Pod                  → fields that lifepod run refuses or ignores (support.go)
-//	admit      Pod, ConfigMap, Secret → as stored by an API server (admit.go)
-//	references Pod × objects        → missing ConfigMaps, Secrets and keys (references.go)
+//	split       a file into documents, each with its place in the file (document.go)
+//	parse       a document into a generic object; syntax, size, duplicate keys (parse.go, limits.go)
+//	objects     a list into the objects of it; kinds (object.go)
+//	tidy        forms found in the wild that are not in the API (tidy.go)
+//	decode      a generic object into its Go type; unknown fields, wrong types (decode.go)
+//	support     fields that lifepod run refuses or ignores (support.go, support_table.go)
+//	admit       defaults and validation, as an API server does on create (admit.go)
+//	references  ConfigMaps, Secrets and keys that the Pod names and that are missing (references.go, resolve.go)
 //
 // Whatever is wrong is told as an Error: file, line, document, field, problem, and what would be right.
+//
+// What is not to the letter of the API, and read all the same, each with a warning:
+//
+//   - The output of kubectl get pod -o yaml: status, spec.nodeName, the metadata and the volume for the
+//     service account that a cluster adds are dropped. There is no API server for that account to talk to.
+//   - restartPolicyRules with onExit: {exitCodes: …}, a draft's form that published examples use.
+//   - Fields without a meaning on one machine, such as nodeSelector (see fieldSupport).
+//   - Pull secrets that are missing; the kubelet tries without, too.
+//
+// A ConfigMap or Secret without a namespace belongs to the Pod's, as it would by kubectl -n.
+//
 // This package and those below cluster/ are the only ones that import k8s.io/kubernetes.
 package manifest

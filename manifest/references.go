@@ -1,12 +1,9 @@
 package manifest
 
 import (
-	"fmt"
-	"slices"
-	"strings"
-
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 )
 
 // reference is a place in a Pod that names a ConfigMap or Secret.
@@ -38,25 +35,30 @@ func volumeReferences(path *field.Path, volumes []v1.Volume) (refs []reference) 
 		at := path.Index(i)
 		if c := v.ConfigMap; c != nil {
 			at := at.Child("configMap")
-			refs = append(refs, reference{at.Child("name"), "ConfigMap", c.Name, itemKeys(at, c.Items), isTrue(c.Optional), false})
+			refs = append(refs, toConfigMap(at, c.LocalObjectReference, c.Optional, itemKeys(at, c.Items)...))
 		}
 		if s := v.Secret; s != nil {
 			at := at.Child("secret")
-			refs = append(refs, reference{at.Child("secretName"), "Secret", s.SecretName, itemKeys(at, s.Items), isTrue(s.Optional), false})
+			ref := toSecret(at, v1.LocalObjectReference{Name: s.SecretName}, s.Optional, itemKeys(at, s.Items)...)
+			ref.path = at.Child("secretName")
+			refs = append(refs, ref)
 		}
-		if v.Projected == nil {
-			continue
+		if v.Projected != nil {
+			refs = append(refs, projectedReferences(at.Child("projected", "sources"), v.Projected.Sources)...)
 		}
-		for j, source := range v.Projected.Sources {
-			at := at.Child("projected", "sources").Index(j)
-			if c := source.ConfigMap; c != nil {
-				at := at.Child("configMap")
-				refs = append(refs, reference{at.Child("name"), "ConfigMap", c.Name, itemKeys(at, c.Items), isTrue(c.Optional), false})
-			}
-			if s := source.Secret; s != nil {
-				at := at.Child("secret")
-				refs = append(refs, reference{at.Child("name"), "Secret", s.Name, itemKeys(at, s.Items), isTrue(s.Optional), false})
-			}
+	}
+	return refs
+}
+
+func projectedReferences(path *field.Path, sources []v1.VolumeProjection) (refs []reference) {
+	for i, source := range sources {
+		if c := source.ConfigMap; c != nil {
+			at := path.Index(i).Child("configMap")
+			refs = append(refs, toConfigMap(at, c.LocalObjectReference, c.Optional, itemKeys(at, c.Items)...))
+		}
+		if s := source.Secret; s != nil {
+			at := path.Index(i).Child("secret")
+			refs = append(refs, toSecret(at, s.LocalObjectReference, s.Optional, itemKeys(at, s.Items)...))
 		}
 	}
 	return refs
@@ -67,10 +69,10 @@ func containerReferences(path *field.Path, containers []v1.Container) (refs []re
 		for j, from := range c.EnvFrom {
 			at := path.Index(i).Child("envFrom").Index(j)
 			if r := from.ConfigMapRef; r != nil {
-				refs = append(refs, reference{at.Child("configMapRef", "name"), "ConfigMap", r.Name, nil, isTrue(r.Optional), true})
+				refs = append(refs, toConfigMap(at.Child("configMapRef"), r.LocalObjectReference, r.Optional).forVariable())
 			}
 			if r := from.SecretRef; r != nil {
-				refs = append(refs, reference{at.Child("secretRef", "name"), "Secret", r.Name, nil, isTrue(r.Optional), true})
+				refs = append(refs, toSecret(at.Child("secretRef"), r.LocalObjectReference, r.Optional).forVariable())
 			}
 		}
 		for j, env := range c.Env {
@@ -80,15 +82,28 @@ func containerReferences(path *field.Path, containers []v1.Container) (refs []re
 			at := path.Index(i).Child("env").Index(j).Child("valueFrom")
 			if r := env.ValueFrom.ConfigMapKeyRef; r != nil {
 				at := at.Child("configMapKeyRef")
-				refs = append(refs, reference{at.Child("name"), "ConfigMap", r.Name, []keyReference{{at.Child("key"), r.Key}}, isTrue(r.Optional), true})
+				refs = append(refs, toConfigMap(at, r.LocalObjectReference, r.Optional, keyReference{at.Child("key"), r.Key}).forVariable())
 			}
 			if r := env.ValueFrom.SecretKeyRef; r != nil {
 				at := at.Child("secretKeyRef")
-				refs = append(refs, reference{at.Child("name"), "Secret", r.Name, []keyReference{{at.Child("key"), r.Key}}, isTrue(r.Optional), true})
+				refs = append(refs, toSecret(at, r.LocalObjectReference, r.Optional, keyReference{at.Child("key"), r.Key}).forVariable())
 			}
 		}
 	}
 	return refs
+}
+
+func toConfigMap(at *field.Path, to v1.LocalObjectReference, optional *bool, keys ...keyReference) reference {
+	return reference{path: at.Child("name"), kind: "ConfigMap", name: to.Name, keys: keys, optional: ptr.Deref(optional, false)}
+}
+
+func toSecret(at *field.Path, to v1.LocalObjectReference, optional *bool, keys ...keyReference) reference {
+	return reference{path: at.Child("name"), kind: "Secret", name: to.Name, keys: keys, optional: ptr.Deref(optional, false)}
+}
+
+func (r reference) forVariable() reference {
+	r.env = true
+	return r
 }
 
 func itemKeys(path *field.Path, items []v1.KeyToPath) (keys []keyReference) {
@@ -98,76 +113,3 @@ func itemKeys(path *field.Path, items []v1.KeyToPath) (keys []keyReference) {
 	return keys
 }
 
-func isTrue(b *bool) bool { return b != nil && *b }
-
-// checkReferences wants each ConfigMap, Secret and key that the Pod names to be among the documents.
-// A pull secret that is missing is a warning, as the kubelet would try the pull without it.
-func (in *input) checkReferences() {
-	pod, o := in.pod.typed, in.pod.object
-	for _, ref := range references(&pod.Spec) {
-		if len(in.errs) < maxErrors && ref.name != "" && !ref.optional {
-			in.errs = append(in.errs, in.resolve(o, pod.Namespace, ref)...)
-		}
-	}
-	for i, secret := range pod.Spec.ImagePullSecrets {
-		if secret.Name != "" && in.find("Secret", pod.Namespace, secret.Name) == nil {
-			path := field.NewPath("spec", "imagePullSecrets").Index(i).Child("name").String()
-			in.warnings = append(in.warnings, o.warning(path, "there is no Secret %q: images are pulled without it", secret.Name))
-		}
-	}
-}
-
-func (in *input) resolve(o *object, namespace string, ref reference) (errs []*Error) {
-	target := in.find(ref.kind, namespace, ref.name)
-	if target == nil {
-		problem := fmt.Sprintf("there is no %s %q in namespace %s", ref.kind, ref.name, namespace)
-		return []*Error{o.errorf(ref.path.String(), in.wantObject(ref), "%s", problem)}
-	}
-	keys := target.keys
-	if ref.env {
-		keys = target.textKeys
-	}
-	for _, k := range ref.keys {
-		if _, ok := slices.BinarySearch(keys, k.key); k.key != "" && !ok {
-			errs = append(errs, o.errorf(k.path.String(), wantKey(k.key, keys), "the %s %q has no key %q", ref.kind, ref.name, k.key))
-		}
-	}
-	return errs
-}
-
-// wantObject tells what there is in place of an object that is missing.
-func (in *input) wantObject(ref reference) string {
-	var names []string
-	for _, d := range in.data {
-		if d.object.kind == ref.kind && d.meta.Name == ref.name {
-			return fmt.Sprintf("the one in %s is in namespace %s, a Pod uses those of its own", d.object.place(), d.meta.Namespace)
-		}
-		if d.object.kind == ref.kind {
-			names = append(names, d.meta.Name)
-		}
-	}
-	if len(names) == 0 {
-		return fmt.Sprintf("add a %s to the files, or set optional: true", ref.kind)
-	}
-	slices.Sort(names)
-	return fmt.Sprintf("add it to the files, or set optional: true; there are: %s", listed(names))
-}
-
-func wantKey(key string, keys []string) string {
-	if near := nearest(key, keys); near != "" {
-		return fmt.Sprintf("did you mean %s?", near)
-	}
-	if len(keys) == 0 {
-		return "it has none"
-	}
-	return "there are: " + listed(keys)
-}
-
-// listed names the first few of many.
-func listed(names []string) string {
-	const most = 10
-	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-	}
-	return strings.Join(names, ", ")
-}

@@ -16,6 +16,10 @@ var serverMetadata = []string{
 	"deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers",
 }
 
+// staticPodPrefix starts the annotations with which a kubelet marks the Pods of its manifest folder; an
+// API server takes them from a kubelet only.
+const staticPodPrefix = "kubernetes.io/config."
+
 // dropServerOwned makes a manifest out of the output of kubectl get -o yaml. It is done before anything
 // is checked, so that the status may come from any version.
 func (o *object) dropServerOwned() (warnings []string) {
@@ -31,6 +35,12 @@ func (o *object) dropServerOwned() (warnings []string) {
 	if o.kind == "Pod" {
 		drop(o.value, "status", "status")
 		drop(mapping(o.value, "spec"), "nodeName", "spec.nodeName")
+	}
+	annotations := mapping(mapping(o.value, "metadata"), "annotations")
+	for _, key := range sortedKeys(annotations) {
+		if strings.HasPrefix(key, staticPodPrefix) {
+			drop(annotations, key, "metadata.annotations["+key+"]")
+		}
 	}
 	for _, key := range serverMetadata {
 		drop(mapping(o.value, "metadata"), key, "metadata."+key)
