@@ -1,0 +1,153 @@
+package podcgroup
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+)
+
+func withPodLevel(pod *v1.Pod, r v1.ResourceRequirements) *v1.Pod {
+	pod.Spec.Resources = &r
+	return pod
+}
+
+func withInit(pod *v1.Pod, policy *v1.ContainerRestartPolicy, r v1.ResourceRequirements) *v1.Pod {
+	pod.Spec.InitContainers = append(pod.Spec.InitContainers, v1.Container{Name: "init", RestartPolicy: policy, Resources: r})
+	return pod
+}
+
+func TestQOSClass(t *testing.T) {
+	full := list("1", "1Gi")
+	saved := podOf(needs(full, full))
+	saved.Status.QOSClass = v1.PodQOSBurstable
+	tests := []struct {
+		name string
+		pod  *v1.Pod
+		want v1.PodQOSClass
+	}{
+		{"nothing set", podOf(v1.ResourceRequirements{}), v1.PodQOSBestEffort},
+		{"zero counts as nothing", podOf(needs(list("0", "0"), nil)), v1.PodQOSBestEffort},
+		{"other resources do not count", podOf(needs(v1.ResourceList{"ephemeral-storage": resource.MustParse("1Gi")}, nil)), v1.PodQOSBestEffort},
+		{"both limits equal to requests", podOf(needs(full, full), needs(full, full)), v1.PodQOSGuaranteed},
+		{"limit above request", podOf(needs(list("500m", "1Gi"), full)), v1.PodQOSBurstable},
+		{"one limit missing", podOf(needs(list("1", "1Gi"), list("1", ""))), v1.PodQOSBurstable},
+		{"one container without limits", podOf(needs(full, full), v1.ResourceRequirements{}), v1.PodQOSBurstable},
+		{"sums are equal, containers are not", podOf(needs(list("1", "1Gi"), list("2", "1Gi")), needs(list("3", "1Gi"), list("2", "1Gi"))), v1.PodQOSGuaranteed},
+		{"init containers count", withInit(podOf(needs(full, full)), nil, v1.ResourceRequirements{}), v1.PodQOSBurstable},
+		{"pod level replaces containers", withPodLevel(podOf(v1.ResourceRequirements{}), needs(full, full)), v1.PodQOSGuaranteed},
+		{"pod level empty replaces too", withPodLevel(podOf(needs(full, full)), v1.ResourceRequirements{}), v1.PodQOSBestEffort},
+		{"the status wins", saved, v1.PodQOSBurstable},
+	}
+	for _, tc := range tests {
+		t.Run("A-API-3 "+tc.name, func(t *testing.T) {
+			if got := QOSClass(tc.pod); got != tc.want {
+				t.Errorf("QOSClass = %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestCPU(t *testing.T) {
+	tests := []struct {
+		milli  int64
+		shares uint64
+		quota  int64
+	}{
+		{0, 2, 0}, {1, 2, 1000}, {10, 10, 1000}, {250, 256, 25_000}, {1000, 1024, 100_000}, {300_000, 262_144, 30_000_000},
+	}
+	for _, tc := range tests {
+		t.Run(fmt.Sprintf("A-CRI-7 %dm", tc.milli), func(t *testing.T) {
+			if shares, quota := CPUShares(tc.milli), CPUQuota(tc.milli); shares != tc.shares || quota != tc.quota {
+				t.Errorf("shares, quota = %d, %d, want %d, %d", shares, quota, tc.shares, tc.quota)
+			}
+		})
+	}
+	for shares, want := range map[uint64]uint64{2: 1, 1024: 39, 262_144: 10_000} {
+		if got := cpuWeight(shares); got != want {
+			t.Errorf("cpuWeight(%d) = %d, want %d", shares, got, want)
+		}
+	}
+}
+
+func TestResourcesOf(t *testing.T) {
+	full := list("1", "1Gi")
+	overhead := podOf(needs(full, full))
+	overhead.Spec.Overhead = list("250m", "64Mi")
+	huge := podOf(needs(v1.ResourceList{"cpu": resource.MustParse("1"), "hugepages-2Mi": resource.MustParse("6Mi"), "hugepages-1Gi": resource.MustParse("1Gi")}, nil))
+	tests := []struct {
+		name string
+		pod  *v1.Pod
+		want Resources
+	}{
+		{"A-CRI-9 Guaranteed", podOf(needs(full, full)), Resources{CPUShares: 1024, CPUQuota: 100_000, MemoryLimit: 1 << 30}},
+		{"A-CRI-9 overhead included", overhead, Resources{CPUShares: 1280, CPUQuota: 125_000, MemoryLimit: 1<<30 + 64<<20}},
+		{"A-CRI-9 Burstable, all limits", podOf(needs(nil, full), needs(list("1", ""), list("2", "1Gi"))), Resources{CPUShares: 1024, CPUQuota: 300_000, MemoryLimit: 2 << 30}},
+		{"A-CRI-9 Burstable, memory limit missing", podOf(needs(full, full), needs(nil, list("1", ""))), Resources{CPUShares: 1024, CPUQuota: 200_000}},
+		{"A-CRI-9 Burstable, CPU limit missing", podOf(needs(full, full), needs(nil, list("", "1Gi"))), Resources{CPUShares: 1024, MemoryLimit: 2 << 30}},
+		{"A-CRI-9 Burstable, limits of the pod", withPodLevel(podOf(needs(list("1", ""), nil)), needs(list("2", ""), full)), Resources{CPUShares: 2048, CPUQuota: 100_000, MemoryLimit: 1 << 30}},
+		{"A-CRI-9 BestEffort", podOf(v1.ResourceRequirements{}), Resources{CPUShares: 2}},
+		{"A-CRI-9 hugepages", huge, Resources{CPUShares: 1024, HugePages: map[string]uint64{"2MB": 6 << 20, "1GB": 1 << 30}}},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			if tc.want.HugePages == nil {
+				tc.want.HugePages = map[string]uint64{}
+			}
+			if diff := cmp.Diff(tc.want, ResourcesOf(tc.pod)); diff != "" {
+				t.Errorf("resources (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOOMScoreAdjust(t *testing.T) {
+	const nodeMemory = 16 << 30
+	always := ptr.To(v1.ContainerRestartPolicyAlways)
+	full := list("1", "1Gi")
+	critical := func(priority int32) *v1.Pod {
+		pod := podOf(v1.ResourceRequirements{})
+		pod.Spec.PriorityClassName, pod.Spec.Priority = "system-node-critical", &priority
+		return pod
+	}
+	first := func(pod *v1.Pod) *v1.Container { return &pod.Spec.Containers[0] }
+	init := func(pod *v1.Pod) *v1.Container { return &pod.Spec.InitContainers[0] }
+	tests := []struct {
+		name      string
+		pod       *v1.Pod
+		container func(*v1.Pod) *v1.Container
+		want      int64
+	}{
+		{"node critical", critical(2_000_001_000), first, -997},
+		{"the class without the priority", critical(1000), first, 1000},
+		{"Guaranteed", podOf(needs(full, full)), first, -997},
+		{"BestEffort", podOf(v1.ResourceRequirements{}), first, 1000},
+		{"Burstable by request", podOf(needs(list("", "4Gi"), nil)), first, 750},
+		{"Burstable without request", podOf(needs(list("1", ""), nil)), first, 999},
+		{"Burstable with all memory", podOf(needs(list("", "16Gi"), nil)), first, 3},
+		{"sidecar takes the smallest regular request", withInit(podOf(needs(list("", "8Gi"), nil), needs(list("", "4Gi"), nil)), always, v1.ResourceRequirements{}), init, 750},
+		{"sidecar with more of its own", withInit(podOf(needs(list("", "4Gi"), nil)), always, needs(list("", "8Gi"), nil)), init, 500},
+		{"a regular init container is no sidecar", withInit(podOf(needs(list("", "4Gi"), nil)), nil, v1.ResourceRequirements{}), init, 999},
+		{
+			"pod-level request, the rest split evenly", withPodLevel(withInit(podOf(needs(list("", "4Gi"), nil)), nil, v1.ResourceRequirements{}), needs(list("", "8Gi"), nil)),
+			first, 625,
+		},
+		{
+			"sidecar with pod-level request", withPodLevel(withInit(podOf(needs(list("", "4Gi"), nil)), always, v1.ResourceRequirements{}), needs(list("", "8Gi"), nil)),
+			init, 625,
+		},
+	}
+	for _, tc := range tests {
+		t.Run("A-CRI-10 "+tc.name, func(t *testing.T) {
+			if got := OOMScoreAdjust(tc.pod, tc.container(tc.pod), nodeMemory); got != tc.want {
+				t.Errorf("OOMScoreAdjust = %d, want %d", got, tc.want)
+			}
+		})
+	}
+	if got := OOMScoreAdjust(podOf(needs(list("", "4Gi"), nil)), &v1.Container{}, 0); got != 999 {
+		t.Errorf("with unknown memory of the node: %d, want 999", got)
+	}
+}
