@@ -44,7 +44,10 @@ func (m *measure) walk(n *yaml.Node, path *field.Path, depth int) (size, *Error)
 		}
 		total = aliased
 	}
-	seen := map[string]int{}
+	var seen map[string]int // line by key
+	if n.Kind == yaml.MappingNode {
+		seen = make(map[string]int, len(n.Content)/2)
+	}
 	for i, child := range n.Content {
 		below := path
 		switch {

@@ -112,4 +112,3 @@ func itemKeys(path *field.Path, items []v1.KeyToPath) (keys []keyReference) {
 	}
 	return keys
 }
-
