@@ -65,8 +65,8 @@ func applyAccepted(s *step) {
 // applySetup files the answer of a step that precedes the sandbox. A failure is
 // told and tried again (A-SYNC-7, A-SYNC-8).
 func applySetup(s *step, w *work, r Result, reason, prefix string) {
-	if !s.finish(w, r) || r.Failure == nil || r.Failure.Class == Cancelled {
-		return
+	if !s.finish(w, r) || r.Failure == nil || r.Failure.Class == Cancelled || s.stage != Syncing {
+		return // a pod that is ending does not need it any more (B-FIN-12)
 	}
 	s.do(RecordEvent{Type: warning, Reason: reason, Message: prefix + r.Failure.Message})
 	tellRetry(s, "pod", r.Failure.Message, w.retryAt, "A-SYNC-9")

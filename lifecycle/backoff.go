@@ -37,7 +37,6 @@ func (p BackOffPolicy) crashDelay(b backOff, finishedAt time.Time) time.Duration
 // exited predecessor was created: not before, so that a failing pull does not
 // count as a crash (A-BO-6).
 func advanceCrash(s *step, c *container) {
-	finishedAt := c.exit.FinishedAt.Time
-	delay := s.options.CrashBackOff.crashDelay(c.backOff, finishedAt)
+	delay := s.options.CrashBackOff.crashDelay(c.backOff, c.endedAt)
 	c.backOff = backOff{delay: s.options.CrashBackOff.next(delay), from: s.now}
 }

@@ -43,8 +43,8 @@ func initializedCondition(s *step, status *v1.PodStatus, phase v1.PodPhase) v1.P
 		return c
 	}
 	var incomplete []string
-	for i, init := range s.inits() {
-		if i >= s.initIndex && !init.through() {
+	for _, init := range s.inits() {
+		if !init.through() {
 			incomplete = append(incomplete, init.spec.Name)
 		}
 	}

@@ -66,6 +66,7 @@ type instance struct {
 	user      *v1.ContainerUser
 	startedAt time.Time
 	exit      *v1.ContainerStateTerminated // set when exited
+	endedAt   time.Time                    // when it exited; when that became known if the runtime does not say
 	restart   verdict                      // decided once, at the exit
 }
 
@@ -118,11 +119,14 @@ func (c *container) mayRun() bool {
 // done says that a regular init container has completed. One whose child was
 // killed for memory has not, whatever its exit code (A-INIT-6).
 func (c *container) done() bool {
-	return c.position == exited && succeeded(c.exit)
+	return c.position == exited && c.succeeded(c.exit)
 }
 
-func succeeded(t *v1.ContainerStateTerminated) bool {
-	return t != nil && t.ExitCode == 0 && t.Reason != reasonOOMKilled
+// succeeded judges an exit of the container. Only an init container's success
+// is denied by an OOM kill of a child (A-INIT-6, B-OOM-2): the API refuses to
+// see any other container leave exit code 0 under OnFailure (A-API-4).
+func (c *container) succeeded(t *v1.ContainerStateTerminated) bool {
+	return t.ExitCode == 0 && (c.kind != initContainer || t.Reason != reasonOOMKilled)
 }
 
 // started is status "started" (A-CST-12): without a startup probe a running

@@ -1,6 +1,8 @@
 package lifecycle
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -20,7 +22,7 @@ func containerStatus(s *step, c *container) v1.ContainerStatus {
 		Name:         c.spec.Name,
 		Image:        c.spec.Image,
 		RestartCount: c.restartCount,
-		Ready:        c.ready(),
+		Ready:        c.ready() || runsAgain(s, c),
 		Started:      &started,
 		VolumeMounts: volumeMountStatuses(c.spec.VolumeMounts),
 	}
@@ -44,6 +46,8 @@ func containerStatus(s *step, c *container) v1.ContainerStatus {
 func containerStates(s *step, c *container) (state, last v1.ContainerState) {
 	last = terminatedState(c.last)
 	switch {
+	case runsAgain(s, c):
+		return last, v1.ContainerState{}
 	case c.position == running:
 		state.Running = &v1.ContainerStateRunning{StartedAt: *seconds(c.startedAt)}
 	case c.exit == nil:
@@ -54,10 +58,20 @@ func containerStates(s *step, c *container) (state, last v1.ContainerState) {
 	default:
 		state = terminatedState(c.exit)
 	}
-	if final := unaccounted(s, c); final != nil {
-		state = terminatedState(final)
+	if state.Terminated == nil && s.stage >= Terminated && everReached(s, c) {
+		state = terminatedState(unaccounted())
 	}
 	return state, last
+}
+
+// runsAgain says that a completed init container is being run again, in a new
+// sandbox, and the API would refuse to see its end undone: the end before is
+// shown until there is a new one (A-STAT-6).
+func runsAgain(s *step, c *container) bool {
+	if c.kind != initContainer || c.exit != nil || c.last == nil || !c.succeeded(c.last) {
+		return false
+	}
+	return s.pod.Spec.RestartPolicy != v1.RestartPolicyAlways || c.spec.RestartPolicy != nil
 }
 
 // waitsForRestart says that a container that exited shows why it does not run
@@ -78,13 +92,8 @@ func waiting(s *step, c *container) *v1.ContainerStateWaiting {
 	return &v1.ContainerStateWaiting{Reason: "ContainerCreating"}
 }
 
-// unaccounted is how a container without an exit of its own ends in a finished
-// pod: every regular one if the pod ever initialized, and every init container
-// up to the last one that ever ran (B-FIN-7).
-func unaccounted(s *step, c *container) *v1.ContainerStateTerminated {
-	if s.stage < Terminated || c.exit != nil || c.position == running || !everReached(s, c) {
-		return nil
-	}
+// unaccounted is how a container that shows no exit ends in a finished pod (B-FIN-7).
+func unaccounted() *v1.ContainerStateTerminated {
 	return &v1.ContainerStateTerminated{
 		ExitCode: 137,
 		Reason:   "ContainerStatusUnknown",
@@ -92,20 +101,20 @@ func unaccounted(s *step, c *container) *v1.ContainerStateTerminated {
 	}
 }
 
+// everReached says that a finished pod owes an exit of the container: every
+// regular one if the pod ever initialized, and every init container up to the
+// last one that ever ran, the first in any case (B-FIN-7).
 func everReached(s *step, c *container) bool {
 	if c.kind == regularContainer {
-		return s.initIndex >= len(s.inits()) && s.sandbox.id != ""
+		return len(s.inits()) == 0 || isTrue(s.reported.Conditions, v1.PodInitialized)
 	}
-	reached := false
-	for _, other := range s.inits() {
-		if other == c {
-			reached = true
-		}
-		if reached && (other.exit != nil || other.last != nil || other.id != "") {
-			return true
+	lastRan := 0
+	for i, init := range s.inits() {
+		if init.exit != nil || init.last != nil {
+			lastRan = i
 		}
 	}
-	return false
+	return slices.Index(s.inits(), c) <= lastRan
 }
 
 func terminatedState(t *v1.ContainerStateTerminated) v1.ContainerState {

@@ -12,8 +12,11 @@ import (
 // stream, even before StartContainer has answered, or from a snapshot.
 func applyContainerExited(s *step, f ContainerExited) {
 	c := s.containerWithID(f.ContainerID)
-	if c == nil || c.position == exited || c.position == creating {
-		return
+	if c == nil || c.exit != nil {
+		return // also while a successor is being made: the id is still the old instance's
+	}
+	if c.position == starting {
+		startedBeforeAnswer(s, c, f)
 	}
 	settleExit(s, c, &v1.ContainerStateTerminated{
 		ExitCode:    f.ExitCode,
@@ -25,10 +28,24 @@ func applyContainerExited(s *step, f ContainerExited) {
 	})
 }
 
+// startedBeforeAnswer files the start of a process that has already ended while
+// the answer to StartContainer is on its way: it did start, unless the runtime
+// says that it could not (A-CST-7, A-CST-9, A-EVT-2).
+func startedBeforeAnswer(s *step, c *container, f ContainerExited) {
+	if f.Reason == "StartError" || f.Reason == "ContainerCannotRun" {
+		startRefused(s, c, &Failure{Message: f.Message}, "RunContainerError")
+		return
+	}
+	nowRunning(s, c)
+}
+
 // settleExit moves a container to exited and decides, once, what follows.
 func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
 	asked := c.stopping.told
-	c.position, c.op, c.exit = exited, 0, t
+	c.position, c.op, c.exit, c.endedAt = exited, 0, t, t.FinishedAt.Time
+	if c.endedAt.IsZero() {
+		c.endedAt = s.now // else a container whose records get lost would know no back-off
+	}
 	c.stopping, c.retryAt = stopCall{}, time.Time{}
 	c.touchedAt = s.now
 	c.restart = decideRestart(s, c, t)
@@ -40,7 +57,7 @@ func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
 		report.Outcome, report.Because = backOffAfterExit(s, c)
 	case s.stage == Syncing && c.kind == initContainer && !c.done():
 		report.Outcome = "pod fails"
-	case s.stage == Syncing && !succeeded(t):
+	case s.stage == Syncing && !c.succeeded(t):
 		report.Outcome = "not restarted"
 	}
 	tell(s, report)
@@ -49,10 +66,10 @@ func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
 // backOffAfterExit puts the container in CrashLoopBackOff if its next start is
 // not due yet (A-BO-2, A-CST-7), and words the outcome.
 func backOffAfterExit(s *step, c *container) (outcome, because string) {
-	delay := s.options.CrashBackOff.crashDelay(c.backOff, c.exit.FinishedAt.Time)
+	delay := s.options.CrashBackOff.crashDelay(c.backOff, c.endedAt)
 	wait := crashDue(s, c).Sub(s.now)
 	because = c.restart.because
-	if !succeeded(c.exit) {
+	if !c.succeeded(c.exit) {
 		because += ", " + ordinal(c.restartCount+1) + " failure"
 	}
 	if wait <= 0 {
@@ -71,8 +88,7 @@ func backOffAfterExit(s *step, c *container) (outcome, because string) {
 
 // crashDue is when an exited container may be started again (A-BO-2, A-SYNC-10: exactly then).
 func crashDue(s *step, c *container) time.Time {
-	finishedAt := c.exit.FinishedAt.Time
-	return finishedAt.Add(s.options.CrashBackOff.crashDelay(c.backOff, finishedAt))
+	return c.endedAt.Add(s.options.CrashBackOff.crashDelay(c.backOff, c.endedAt))
 }
 
 func exitText(t *v1.ContainerStateTerminated) string {

@@ -169,6 +169,21 @@ func applyImagePulled(s *step, f ImagePulled) {
 		name, took, waited, f.Image.SizeBytes))
 }
 
+// advanceImage moves an image along its back-off curve (A-IMG-5). Containers
+// that pull the same image at the same time make one attempt together.
+func advanceImage(s *step, c *container) backOff {
+	b := s.imageBack[c.spec.Image]
+	switch {
+	case b == nil || s.now.Sub(b.from) > s.options.ImageBackOff.Reset:
+		b = &backOff{}
+		s.imageBack[c.spec.Image] = b
+	case !c.image.since.After(b.from):
+		return *b
+	}
+	*b = backOff{delay: s.options.ImageBackOff.next(b.delay), from: s.now}
+	return *b
+}
+
 // pullFailed advances the image's back-off. The reason of the failure is shown
 // first; when it is looked at again and still in back-off, ImagePullBackOff.
 func pullFailed(s *step, c *container, name string, f *Failure) {
@@ -176,12 +191,7 @@ func pullFailed(s *step, c *container, name string, f *Failure) {
 		c.image.state = imageNeeded
 		return
 	}
-	b := s.imageBack[c.spec.Image]
-	if b == nil || s.now.Sub(b.from) > s.options.ImageBackOff.Reset {
-		b = &backOff{}
-		s.imageBack[c.spec.Image] = b
-	}
-	*b = backOff{delay: s.options.ImageBackOff.next(b.delay), from: s.now}
+	b := advanceImage(s, c)
 	reason := f.Reason
 	if reason == "" {
 		reason = "ErrImagePull"
@@ -193,5 +203,5 @@ func pullFailed(s *step, c *container, name string, f *Failure) {
 	c.image.refused = &Failure{Class: f.Class, Reason: reason, Message: f.Message}
 	c.image.retryAt = s.now.Add(min(b.delay, s.options.RetryAfter))
 	s.due(c.image.retryAt)
-	tellRetry(s, c.spec.Name, reason+": "+f.Message, s.now.Add(b.delay), "A-IMG-5")
+	tellRetry(s, c.spec.Name, reason+": "+f.Message, b.from.Add(b.delay), "A-IMG-5")
 }

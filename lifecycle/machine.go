@@ -97,6 +97,7 @@ type work struct {
 // New makes the machine of a pod that was defaulted and validated; the first
 // event must be Accepted. The machine keeps its own copy.
 func New(pod *v1.Pod, options Options) *Machine {
+	options.HostIPs = slices.Clone(options.HostIPs)
 	m := &Machine{pod: pod.DeepCopy(), options: options, imageBack: map[string]*backOff{}}
 	for i := range m.pod.Spec.InitContainers {
 		m.containers = append(m.containers, newInitContainer(&m.pod.Spec.InitContainers[i]))
@@ -129,7 +130,12 @@ func (m *Machine) Stage() Stage { return m.stage }
 func (m *Machine) Status() v1.PodStatus { return *m.reported.DeepCopy() }
 
 // StopDeadline is when the grace of a terminating pod ends; zero before.
-func (m *Machine) StopDeadline() time.Time { return m.stop.deadline }
+func (m *Machine) StopDeadline() time.Time {
+	if m.stage == Syncing {
+		return time.Time{} // a lost sandbox's containers may be being stopped, the pod is not
+	}
+	return m.stop.deadline
+}
 
 // Clone is an independent copy, for a simulator that tries several futures.
 func (m *Machine) Clone() *Machine {

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -20,6 +21,18 @@ func applyObserved(s *step, f Observed) {
 		}
 	}
 	removeStrays(s, f)
+	if awaited {
+		s.observing.retryAt = s.nextObserve(f.Began)
+	}
+}
+
+// nextObserve is when to look again if something stays uncertain: at once if
+// this snapshot was too old to judge it, else after a pause.
+func (s *step) nextObserve(began time.Time) time.Time {
+	if since, any := s.uncertainSince(); any && !since.After(began) {
+		return s.now.Add(s.options.UnavailableRetry)
+	}
+	return time.Time{}
 }
 
 func observeSandbox(s *step, f Observed) {
@@ -38,8 +51,9 @@ func observeSandbox(s *step, f Observed) {
 	}
 }
 
-// adoptSandbox looks for what an unanswered RunPodSandbox left behind. If there
-// is nothing, the next try gets another attempt number, because the runtime may
+// adoptSandbox looks for what an unanswered RunPodSandbox left behind. One that
+// cannot be used is replaced like any lost sandbox (A-SBX-1). If there is
+// nothing, the next try gets another attempt number, because the runtime may
 // still hold the old one's name.
 func adoptSandbox(s *step, f Observed) {
 	for _, o := range f.Sandboxes {
@@ -50,8 +64,8 @@ func adoptSandbox(s *step, f Observed) {
 			sandboxIsReady(s, o.ID, o.Attempt, o.IPs)
 			return
 		}
-		s.do(StopSandbox{ID: s.nextID(), SandboxID: o.ID})
-		s.do(RemoveSandbox{ID: s.nextID(), SandboxID: o.ID})
+		s.sandbox.state, s.sandbox.id = sandboxLost, o.ID
+		return
 	}
 	s.sandbox.state = sandboxNone
 	s.sandbox.attempt++
@@ -67,7 +81,7 @@ func observeContainer(s *step, c *container, f Observed) {
 		adoptContainer(s, c, f)
 	case created:
 		if findByID(f, c.id) == nil {
-			c.position, c.id = positionBefore(c), ""
+			dropInstance(s, c)
 		}
 	}
 }
@@ -82,14 +96,27 @@ func findByID(f Observed, id string) *ObservedContainer {
 }
 
 func observeRunning(s *step, c *container, f Observed) {
-	c.stopping.unanswered = false // if it still runs, it is stopped again
+	stopped := c.stopping.unanswered
+	c.stopping.unanswered = false
 	o := findByID(f, c.id)
 	switch {
 	case o == nil:
 		lost(s, c)
 	case o.State == StateExited:
 		applyContainerExited(s, *o.Exit)
+	case stopped:
+		stillRuns(s, c)
+	case o.State == StateUnknown && s.stage == Syncing && c.stopping.op == 0 && s.due(c.stopping.retryAt):
+		stopUnknown(s, c)
 	}
+}
+
+// stillRuns says that the runtime called a container stopped which it is not;
+// it is stopped again later (B-TRM-1).
+func stillRuns(s *step, c *container) {
+	c.stopping.retryAt = s.now.Add(s.options.RetryAfter)
+	const what = "detected running containers after a successful KillPod, CRI violation: [%s]"
+	tellRetry(s, "pod", fmt.Sprintf(what, c.spec.Name), c.stopping.retryAt, "B-TRM-1")
 }
 
 // adoptContainer finds the instance of which a create or start was unanswered:
@@ -100,7 +127,7 @@ func adoptContainer(s *step, c *container, f Observed) {
 		return o.Name == c.spec.Name && (o.ID == c.id || o.Attempt == attempt) && o.ID != c.exitedID()
 	})
 	if i < 0 {
-		c.position = positionBefore(c)
+		dropInstance(s, c)
 		c.retryAt = later(c.retryAt, s.now.Add(s.options.UnavailableRetry))
 		return
 	}
@@ -168,6 +195,13 @@ func removeStrays(s *step, f Observed) {
 		}
 		s.do(RemoveSandbox{ID: s.nextID(), SandboxID: o.ID})
 	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 func later(a, b time.Time) time.Time {

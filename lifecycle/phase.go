@@ -99,7 +99,7 @@ func (t *tally) addRegular(c *container, status *v1.ContainerStatus) {
 		t.running++
 	case status.State.Terminated != nil:
 		t.stopped++
-		if succeeded(status.State.Terminated) {
+		if c.succeeded(status.State.Terminated) {
 			t.succeeded++
 		}
 		if !c.restart.restart {

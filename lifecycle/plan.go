@@ -84,7 +84,7 @@ func planSetup(s *step) {
 
 // planObserve keeps asking for a snapshot while anything is uncertain.
 func planObserve(s *step) {
-	if !s.anythingUncertain() {
+	if _, any := s.uncertainSince(); !any {
 		return
 	}
 	s.observing.done = false
@@ -93,14 +93,16 @@ func planObserve(s *step) {
 	}
 }
 
-func (s *step) anythingUncertain() bool {
+// uncertainSince says whether anything waits for a snapshot, and since when the
+// newest of it does.
+func (s *step) uncertainSince() (since time.Time, any bool) {
 	if s.sandbox.state == sandboxUncertain {
-		return true
+		since, any = s.sandbox.touchedAt, true
 	}
 	for _, c := range s.containers {
 		if c.position == uncertain || c.stopping.unanswered {
-			return true
+			since, any = later(since, c.touchedAt), true
 		}
 	}
-	return false
+	return since, any
 }

@@ -23,18 +23,18 @@ func decideRestart(s *step, c *container, t *v1.ContainerStateTerminated) verdic
 	if c.kind == sidecarContainer {
 		return verdict{restart: true, because: "sidecar", rule: "A-INIT-2"}
 	}
-	if c.kind == initContainer && succeeded(t) {
+	if c.kind == initContainer && c.succeeded(t) {
 		return verdict{because: "init container completed", rule: "A-INIT-3"}
 	}
 	if c.spec.RestartPolicy == nil {
 		policy := v1.ContainerRestartPolicy(s.pod.Spec.RestartPolicy)
-		return policyVerdict(policy, t, "restartPolicy "+string(policy))
+		return policyVerdict(policy, c.succeeded(t), "restartPolicy "+string(policy))
 	}
 	if i, rule := matchingRule(c.spec.RestartPolicyRules, t.ExitCode); rule != nil {
 		return verdict{restart: true, because: fmt.Sprintf("restartPolicyRules[%d]: %s", i, ruleText(rule)), rule: "A-RST-1"}
 	}
 	policy := *c.spec.RestartPolicy
-	return policyVerdict(policy, t, "the container's restartPolicy "+string(policy))
+	return policyVerdict(policy, c.succeeded(t), "the container's restartPolicy "+string(policy))
 }
 
 // matchingRule is the first rule whose exit codes match, if its action is known
@@ -70,15 +70,14 @@ func ruleText(r *v1.ContainerRestartRule) string {
 	return fmt.Sprintf("exit code %s %v → %s", r.ExitCodes.Operator, r.ExitCodes.Values, r.Action)
 }
 
-// policyVerdict is the plain policy table (A-RST-2). An OOM kill that leaves
-// exit code 0 is a failure everywhere (A-INIT-6).
-func policyVerdict(policy v1.ContainerRestartPolicy, t *v1.ContainerStateTerminated, because string) verdict {
+// policyVerdict is the plain policy table (A-RST-2).
+func policyVerdict(policy v1.ContainerRestartPolicy, succeeded bool, because string) verdict {
 	v := verdict{because: because, rule: "A-RST-2"}
 	switch policy {
 	case v1.ContainerRestartPolicyAlways:
 		v.restart = true
 	case v1.ContainerRestartPolicyOnFailure:
-		v.restart = !succeeded(t)
+		v.restart = !succeeded
 	}
 	return v
 }

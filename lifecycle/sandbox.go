@@ -175,14 +175,18 @@ func runsInNewSandbox(s *step, c *container) bool {
 }
 
 // forgetRecord prepares a container for a new sandbox: the records went with
-// the old one, and init containers run again from the first (A-ACT-3).
+// the old one, what was created there and never started is created anew, and
+// init containers run again from the first (A-ACT-3). An instance that existed
+// counts, whether it ran or not (A-CST-11).
 func forgetRecord(c *container) {
 	c.previousID = ""
-	if c.kind == regularContainer || c.exit == nil {
+	ranInit := c.kind != regularContainer && c.exit != nil
+	if !ranInit && c.position != created {
 		return
 	}
-	c.last = c.exit
+	if ranInit {
+		c.last, c.failure, c.backOff = c.exit, nil, backOff{}
+	}
 	c.instance = instance{}
 	c.restartCount++
-	c.backOff = backOff{}
 }

@@ -1,5 +1,7 @@
 package lifecycle
 
+import "slices"
+
 // planStarts starts what may be started now. Containers of one pod are created
 // and started one at a time, in order (A-ACT-10); their images come in parallel
 // (A-ACT-11).
@@ -69,7 +71,7 @@ func create(s *step, c *container) {
 	c.position, c.op, c.touchedAt = creating, s.nextID(), s.now
 	s.do(CreateContainer{
 		ID: c.op, Container: c.spec.Name, Attempt: c.nextAttempt(),
-		SandboxID: s.sandbox.id, Image: c.image.info, PodIPs: s.podIPs(),
+		SandboxID: s.sandbox.id, Image: c.image.info, PodIPs: slices.Clone(s.podIPs()),
 	})
 }
 
@@ -133,9 +135,9 @@ func createFailed(s *step, c *container, f *Failure) {
 		c.position = uncertain
 		return
 	}
-	c.position = positionBefore(c)
+	dropInstance(s, c)
 	c.retryAt = s.now.Add(s.retryAfter(f))
-	if f.Class != Cancelled {
+	if f.Class != Cancelled && s.stage == Syncing {
 		startRefused(s, c, f, "CreateContainerError")
 		tellRetry(s, c.spec.Name, c.failure.Reason+": "+f.Message, c.retryAt, "A-CST-7")
 	}
@@ -151,12 +153,15 @@ func startRefused(s *step, c *container, f *Failure, reason string) {
 	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + f.Message, FieldPath: c.fieldPath()})
 }
 
-// positionBefore is where a container is when its create has left nothing behind.
-func positionBefore(c *container) position {
+// dropInstance puts a container back to where it was before an instance that
+// does not exist (any more). Its image is asked for anew: it may be gone too (A-IMG-2).
+func dropInstance(s *step, c *container) {
+	c.image = image{info: c.image.info}
 	if c.exit != nil {
-		return exited
+		c.position, c.op, c.touchedAt = exited, 0, s.now
+		return
 	}
-	return absent
+	c.instance = instance{touchedAt: s.now}
 }
 
 func applyContainerStarted(s *step, f ContainerStarted) {
@@ -169,9 +174,11 @@ func applyContainerStarted(s *step, f ContainerStarted) {
 		nowRunning(s, c)
 		return
 	}
-	// it may run after all, or be kept as exited with StartError (A-CST-9): ask
+	// it may run after all, or be kept as exited with StartError (A-CST-9): ask;
+	// if it is still only created, it is started again later (A-SYNC-9)
 	c.position = uncertain
-	if f.Failure.Class == Failed {
+	c.retryAt = s.now.Add(s.retryAfter(f.Failure))
+	if f.Failure.Class == Failed && s.stage == Syncing {
 		startRefused(s, c, f.Failure, "RunContainerError")
 		tell(s, Report{Subject: c.spec.Name, What: c.failure.Reason + ": " + f.Failure.Message, Rule: "A-CST-7"})
 	}
@@ -190,7 +197,7 @@ func nowRunning(s *step, c *container) {
 
 func applyContainerRunning(s *step, f ContainerRunning) {
 	c := s.containerWithID(f.ContainerID)
-	if c == nil || (c.position != running && c.position != starting && c.position != uncertain) {
+	if c == nil || c.exit != nil || (c.position != running && c.position != starting && c.position != uncertain) {
 		return
 	}
 	if c.position != running {

@@ -53,8 +53,8 @@ func applyStopRequested(s *step, f StopRequested) {
 		terminate(s, stop{cause: causeDeleted, force: f.Force, grace: grace, report: report})
 	case Terminating:
 		deadline := s.now.Add(grace)
-		if f.Force || deadline.Before(s.stop.deadline) {
-			s.stop.deadline, s.stop.force = deadline, s.stop.force || f.Force
+		if (f.Force && !s.stop.force) || deadline.Before(s.stop.deadline) {
+			s.stop.deadline, s.stop.force = earlier(deadline, s.stop.deadline), s.stop.force || f.Force
 			report.Subject = "pod"
 			tell(s, report)
 		}
@@ -66,6 +66,9 @@ func applyStopRequested(s *step, f StopRequested) {
 func terminate(s *step, why stop) {
 	s.stage = Terminating
 	why.deadline = s.now.Add(why.grace)
+	if !s.stop.deadline.IsZero() { // containers of a lost sandbox are being stopped: never later (B-WRK-9)
+		why.deadline = earlier(why.deadline, s.stop.deadline)
+	}
 	why.report.Subject = "pod"
 	tell(s, why.report)
 	s.stop = why
@@ -143,7 +146,7 @@ func stopOne(s *step, c *container) {
 	}
 	seconds := s.stopTimeout()
 	killAt := s.now.Add(time.Duration(seconds) * time.Second)
-	shortened := s.stop.deadline.Before(c.stopping.deadline) && killAt.Before(c.stopping.killAt)
+	shortened := (s.stop.force || s.stop.deadline.Before(c.stopping.deadline)) && killAt.Before(c.stopping.killAt)
 	if c.stopping.op != 0 && !shortened {
 		return
 	}
