@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,10 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
 // daemon is the containerd of one root: how to find, start and stop it.
@@ -87,20 +90,22 @@ func (d *daemon) ensure(ctx context.Context) (*process, error) {
 
 // adopt finds a containerd that runs already: one that another process
 // started and left behind. It returns nil if there is none. A containerd of
-// another version is stopped; its containers go on.
+// another version is stopped, and so is one that does not answer: a new one is
+// better than an error at every start, and containers go on without it.
 func (d *daemon) adopt(ctx context.Context) (*process, error) {
 	found, err := d.find()
 	if err != nil || found == nil {
 		return nil, err
 	}
-	if found.Version != d.version {
-		return nil, found.stop(ctx, stopPatience)
+	if found.Version == d.version {
+		err := d.awaitAnswer(ctx, found)
+		if err == nil {
+			return found, nil
+		}
+		d.log.Warn("the running containerd does not answer and is replaced", "pid", found.PID, "err", err)
 	}
-	if err := d.awaitAnswer(ctx, found); err != nil {
-		// It hangs: a new one is better than an error at every start.
-		return nil, found.stop(ctx, stopPatience)
-	}
-	return found, nil
+	defer found.release()
+	return nil, found.stop(ctx, stopPatience)
 }
 
 // find looks the containerd of this root up: as recorded, or, when its
@@ -216,23 +221,30 @@ func (d *daemon) spawn(log *os.File) (*process, error) {
 	return p, nil
 }
 
-// awaitAnswer waits until a containerd that was started by another process
-// accepts connections.
+// awaitAnswer waits until CRI is served by a containerd whose start another
+// process may have begun a moment ago.
 func (d *daemon) awaitAnswer(ctx context.Context, p *process) error {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
+	conn, err := grpc.NewClient("unix://"+d.paths.Socket(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	client := cri.NewRuntimeServiceClient(conn)
 	for wait := newBackoff(time.Millisecond, 50*time.Millisecond); ; {
-		conn, err := net.Dial("unix", d.paths.Socket())
+		_, err := client.Version(ctx, &cri.VersionRequest{})
 		if err == nil {
-			return conn.Close()
+			return nil
 		}
 		select {
 		case <-p.ended:
 			return errGone
 		default:
 		}
-		if err := wait.sleep(ctx); err != nil {
+		if wait.sleep(ctx) != nil {
 			return err
 		}
+		conn.ResetConnectBackoff()
 	}
 }

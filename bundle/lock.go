@@ -28,6 +28,26 @@ func tryLock(path string, how int) (*os.File, error) {
 	return f, nil
 }
 
+// ErrInUse means that some lifepod has the root open.
+var ErrInUse = errors.New("another lifepod is using this root")
+
+// Exclude keeps every other process from opening the root until release is
+// called; they wait. It fails with [ErrInUse] if the root is open. It is for
+// whoever sweeps up what a killed lifepod left.
+func (p Paths) Exclude() (release func() error, err error) {
+	if err := os.MkdirAll(p.Root, 0o711); err != nil {
+		return nil, fmt.Errorf("lock the root: %w", err)
+	}
+	held, err := tryLock(p.usersLock(), unix.LOCK_EX)
+	if errors.Is(err, errLocked) {
+		return nil, fmt.Errorf("%s: %w", p.Root, ErrInUse)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return held.Close, nil
+}
+
 // relock converts the lock of f, or takes one. When it fails, f holds none.
 func relock(f *os.File, how int) error {
 	for {

@@ -26,8 +26,9 @@ type Paths struct {
 	Bundle string
 }
 
-// pathsOf checks and completes the folders of a root; runDir may be empty.
-func pathsOf(root, runDir string) (Paths, error) {
+// Locate says where a root has its things, without touching any. Empty
+// arguments mean the defaults; Bundle is set by [Unpack] and [Open] only.
+func Locate(root, runDir string) (Paths, error) {
 	if root == "" {
 		root = DefaultRoot
 	}

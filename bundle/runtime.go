@@ -52,7 +52,7 @@ func open(ctx context.Context, c Config, a archive) (*Runtime, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("the bundled runtime needs root: run lifepod as root, or use --runtime-endpoint")
 	}
-	p, err := pathsOf(c.Root, c.RunDir)
+	p, err := Locate(c.Root, c.RunDir)
 	if err != nil {
 		return nil, err
 	}

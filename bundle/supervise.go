@@ -6,11 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
-	"os"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,14 +22,6 @@ type supervisor struct {
 	// cannot be started.
 	up       chan error
 	restarts chan time.Time
-}
-
-// news is what the holder of the supervisor's lock tells the others, one
-// JSON object a line.
-type news struct {
-	// Restarted is when containerd answered again after it had died; zero
-	// says that it answers.
-	Restarted time.Time `json:"restarted,omitzero"`
 }
 
 // run leads or follows until ctx is done.
@@ -173,81 +162,4 @@ func (s *supervisor) follow(ctx context.Context) error {
 		s.answers(n)
 	}
 	return nil
-}
-
-// station is where the supervisor tells its followers the news. A follower
-// that connects late hears first that containerd answers.
-type station struct {
-	listener net.Listener
-	mu       sync.Mutex
-	answers  bool
-	conns    []net.Conn
-	closed   bool
-}
-
-func openStation(path string) (*station, error) {
-	// A socket without the lock is one that a killed supervisor left.
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("supervise containerd: %w", err)
-	}
-	listener, err := net.Listen("unix", path)
-	if err != nil {
-		return nil, fmt.Errorf("supervise containerd: %w", err)
-	}
-	st := &station{listener: listener}
-	go st.accept()
-	return st, nil
-}
-
-// accept ends when the listener is closed.
-func (st *station) accept() {
-	for {
-		conn, err := st.listener.Accept()
-		if err != nil {
-			return
-		}
-		st.mu.Lock()
-		switch {
-		case st.closed:
-			conn.Close()
-		case st.answers:
-			send(conn, news{})
-			st.conns = append(st.conns, conn)
-		default:
-			st.conns = append(st.conns, conn)
-		}
-		st.mu.Unlock()
-	}
-}
-
-// tell never waits for a follower for long: one that does not read is cut
-// off and connects again.
-func (st *station) tell(n news) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.answers = true
-	for _, conn := range st.conns {
-		send(conn, n)
-	}
-}
-
-func send(conn net.Conn, n news) {
-	text, err := json.Marshal(n)
-	if err == nil {
-		conn.SetWriteDeadline(time.Now().Add(time.Second)) //nolint:errcheck // the write fails then
-		_, err = conn.Write(append(text, '\n'))
-	}
-	if err != nil {
-		conn.Close()
-	}
-}
-
-func (st *station) close() {
-	st.listener.Close()
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.closed = true
-	for _, conn := range st.conns {
-		conn.Close()
-	}
 }

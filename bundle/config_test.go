@@ -1,0 +1,130 @@
+package bundle
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pelletier/go-toml/v2"
+)
+
+func locate(t *testing.T, root string) Paths {
+	t.Helper()
+	p, err := Locate(root, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// at follows keys into nested tables.
+func at(t *testing.T, tree any, keys ...string) any {
+	t.Helper()
+	for _, key := range keys {
+		branch, ok := tree.(map[string]any)
+		if !ok {
+			t.Fatalf("no table around key %q of %q", key, keys)
+		}
+		tree = branch[key]
+	}
+	return tree
+}
+
+func TestContainerdConfig(t *testing.T) {
+	p := locate(t, `/srv/life "pod`)
+	p.Bundle = "/srv/life/bundle/0123"
+	for _, snapshotter := range []string{overlayfs, native} {
+		text, err := containerdConfig(p, host{snapshotter: snapshotter, restrictOOMScore: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got map[string]any
+		if err := toml.Unmarshal(text, &got); err != nil {
+			t.Fatal(err)
+		}
+		runtime := at(t, got, "plugins", "io.containerd.cri.v1.runtime")
+		runc := at(t, runtime, "containerd", "runtimes", "runc")
+		for what, pair := range map[string][2]any{
+			"version":     {int64(4), got["version"]},
+			"root":        {p.Root + "/containerd", got["root"]},
+			"state":       {p.RunDir + "/state", got["state"]},
+			"socket":      {p.Socket(), at(t, got, "plugins", "io.containerd.server.v1.grpc", "address")},
+			"oom score":   {true, at(t, runtime, "restrict_oom_score_adj")},
+			"cni folder":  {p.CNIConf(), at(t, runtime, "cni", "conf_dir")},
+			"shim":        {"/srv/life/bundle/0123/bin/containerd-shim-runc-v2", at(t, runc, "runtime_path")},
+			"runc":        {"/srv/life/bundle/0123/bin/runc", at(t, runc, "options", "BinaryName")},
+			"cgroups":     {false, at(t, runc, "options", "SystemdCgroup")},
+			"pause image": {PauseImage, at(t, got, "plugins", "io.containerd.cri.v1.images", "pinned_images", "sandbox")},
+			"snapshotter": {snapshotter, at(t, got, "plugins", "io.containerd.cri.v1.images", "snapshotter")},
+			"streaming":   {"127.0.0.1", at(t, got, "plugins", "io.containerd.grpc.v1.cri", "stream_server_address")},
+		} {
+			if diff := cmp.Diff(pair[0], pair[1]); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", what, diff)
+			}
+		}
+		disabled := got["disabled_plugins"].([]any)
+		if slices.Contains(disabled, any("io.containerd.snapshotter.v1."+snapshotter)) {
+			t.Errorf("the snapshotter %s is disabled", snapshotter)
+		}
+	}
+}
+
+func TestCNIConfig(t *testing.T) {
+	p := locate(t, "/srv/lifepod")
+	n := network{Subnet: prefix("10.5.0.0/16"), Filter: iptables}
+	text, err := cniConfig(p, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Name    string
+		Plugins []map[string]any
+	}
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := []map[string]any{
+		{
+			"type": "bridge", "bridge": p.Bridge(), "isGateway": true, "hairpinMode": true,
+			"ipam": map[string]any{
+				"type": "lifepod-ipam", "dataDir": "/srv/lifepod/ipam", "subnet": "10.5.0.0/16",
+				"routes": []any{map[string]any{"dst": "0.0.0.0/0"}},
+			},
+		},
+		{"type": "portmap", "capabilities": map[string]any{"portMappings": true}, "backend": "iptables"},
+	}
+	if diff := cmp.Diff(want, got.Plugins); diff != "" {
+		t.Errorf("plugins (-want +got):\n%s", diff)
+	}
+}
+
+func TestLocate(t *testing.T) {
+	standard, other := locate(t, ""), locate(t, "/srv/lifepod")
+	for what, pair := range map[string][2]string{
+		"default root":   {"/var/lib/lifepod", standard.Root},
+		"default socket": {"/run/lifepod/containerd.sock", standard.Socket()},
+		"default bridge": {"lifepod0", standard.Bridge()},
+		"default cgroup": {"/lifepod", standard.CgroupParent()},
+		"other socket":   {"/run/lifepod-" + other.hash() + "/containerd.sock", other.Socket()},
+		"other bridge":   {"lp-" + other.hash(), other.Bridge()},
+		"other cgroup":   {"/lifepod-" + other.hash(), other.CgroupParent()},
+	} {
+		if diff := cmp.Diff(pair[0], pair[1]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	if len(other.Bridge()) > 15 {
+		t.Errorf("bridge %q is longer than the kernel takes", other.Bridge())
+	}
+}
+
+// A unix socket's address has 108 bytes, and containerd appends to it.
+func TestLocateRefusesLongRunDir(t *testing.T) {
+	for _, dir := range []string{"/run/" + strings.Repeat("x", 36), "run/lifepod"} {
+		if _, err := Locate("/srv/lifepod", dir); err == nil || !strings.Contains(err.Error(), "at most 40 bytes") {
+			t.Errorf("run folder %q: error %v, want it refused", dir, err)
+		}
+	}
+}

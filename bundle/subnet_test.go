@@ -1,0 +1,96 @@
+package bundle
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func prefix(text string) netip.Prefix { return netip.MustParsePrefix(text) }
+
+func TestFreeSubnet(t *testing.T) {
+	standard, other := locate(t, ""), locate(t, "/srv/lifepod")
+	derived, err := freeSubnet(other, netip.Prefix{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !prefix("10.128.0.0/9").Overlaps(derived) || derived.Bits() != 22 {
+		t.Fatalf("derived subnet %v: want a /22 of 10.128.0.0/9", derived)
+	}
+	tests := map[string]struct {
+		paths  Paths
+		before netip.Prefix
+		taken  []netip.Prefix
+		want   netip.Prefix
+	}{
+		"default root":               {paths: standard, want: prefix(DefaultSubnet)},
+		"the one of before":          {paths: other, before: prefix("10.9.0.0/22"), want: prefix("10.9.0.0/22")},
+		"before is taken":            {paths: other, before: prefix("10.9.0.0/22"), taken: []netip.Prefix{prefix("10.9.1.0/24")}, want: derived},
+		"the first candidate is too": {paths: other, taken: []netip.Prefix{prefix("192.0.2.0/24"), derived}, want: after(derived)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := freeSubnet(test.paths, test.before, test.taken)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want.String(), got.String()); diff != "" {
+				t.Errorf("subnet (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if _, err := freeSubnet(standard, netip.Prefix{}, []netip.Prefix{prefix("10.0.0.0/8")}); err == nil ||
+		!strings.Contains(err.Error(), "every candidate collides") {
+		t.Errorf("everything taken: error %v", err)
+	}
+}
+
+// after is the /22 behind p, in a ring of those in 10.128.0.0/9.
+func after(p netip.Prefix) netip.Prefix {
+	address := p.Addr().As4()
+	for i, step := 2, byte(4); i > 0; i, step = i-1, 1 {
+		address[i] += step
+		if address[i] != 0 {
+			break
+		}
+	}
+	address[1] |= 128
+	return netip.PrefixFrom(netip.AddrFrom4(address), 22)
+}
+
+func TestConfiguredSubnet(t *testing.T) {
+	p := Paths{Root: t.TempDir()}
+	for _, bad := range []string{"10.0.0.0", "10.0.0.0/30", "fd00::/64", "10.0.0.0/33", "all"} {
+		if _, err := chooseNetwork(p, bad); err == nil || !strings.Contains(err.Error(), "must be an IPv4 prefix of at most 29 bits") {
+			t.Errorf("subnet %q: error %v, want it refused", bad, err)
+		}
+	}
+	got, err := chooseNetwork(p, "10.77.3.9/24")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("10.77.3.0/24", got.Subnet.String()); diff != "" {
+		t.Errorf("subnet (-want +got):\n%s", diff)
+	}
+}
+
+// The choice is kept.
+func TestSubnetIsRemembered(t *testing.T) {
+	p := Paths{Root: t.TempDir()}
+	first, err := chooseNetwork(p, "10.77.3.0/24")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.settle(p); err != nil {
+		t.Fatal(err)
+	}
+	again, err := chooseNetwork(p, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(first.Subnet.String(), again.Subnet.String()); diff != "" {
+		t.Errorf("subnet (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,155 @@
+package bundle
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A follower hears that containerd answers, however late it connects, and of
+// each restart; when the supervisor goes, the connection breaks.
+func TestStation(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "station.sock")
+	if err := os.WriteFile(path, []byte("stale"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	st, err := openStation(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	early := listenTo(t, path)
+	st.waitConns(1)
+	st.tell(news{})
+	late := listenTo(t, path)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	st.waitConns(2)
+	st.tell(news{Restarted: at})
+	st.close()
+	for name, lines := range map[string]*bufio.Scanner{"early": early, "late": late} {
+		var got []news
+		for lines.Scan() {
+			var n news
+			if err := json.Unmarshal(lines.Bytes(), &n); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, n)
+		}
+		if diff := cmp.Diff([]news{{}, {Restarted: at}}, got); diff != "" {
+			t.Errorf("what the %s follower heard (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func listenTo(t *testing.T, path string) *bufio.Scanner {
+	t.Helper()
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return bufio.NewScanner(conn)
+}
+
+// waitConns waits until n followers were accepted.
+func (st *station) waitConns(n int) {
+	for {
+		st.mu.Lock()
+		have := len(st.conns)
+		st.mu.Unlock()
+		if have == n {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// The newest restart is kept when nobody listens.
+func TestRestartsKeepTheNewest(t *testing.T) {
+	s := &supervisor{log: slog.New(slog.DiscardHandler), up: make(chan error, 1), restarts: make(chan time.Time, 1)}
+	first := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	s.answers(news{Restarted: first})
+	s.answers(news{Restarted: first.Add(time.Second)})
+	if got := <-s.restarts; !got.Equal(first.Add(time.Second)) {
+		t.Errorf("restart at %v, want the second one", got)
+	}
+}
+
+func TestReadiness(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notify.sock")
+	ready, err := listenReady(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ready.close()
+	conn, err := net.Dial("unixgram", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, message := range []string{"STATUS=almost", "STATUS=done\nREADY=1\n"} {
+		if _, err := conn.Write([]byte(message)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-ready.heard
+}
+
+func TestLogTail(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(path, []byte("before\n"+strings.Repeat("x\n", 20)+"last\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Repeat("x\n", 11)+"last", logTail(path, int64(len("before\n")))); diff != "" {
+		t.Errorf("tail (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff("last", logTail(path, int64(len("before\n")+40))); diff != "" {
+		t.Errorf("tail of what is new (-want +got):\n%s", diff)
+	}
+}
+
+func TestLogIsBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	log, err := openLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	if _, err := log.Write(make([]byte, maxLogBytes+1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := trimLog(path); err != nil {
+		t.Fatal(err)
+	}
+	// The program that logs still has the file open.
+	if _, err := log.WriteString("after\n"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("after\n", string(got)); diff != "" {
+		t.Errorf("log (-want +got):\n%s", diff)
+	}
+	if info, err := os.Stat(path + ".1"); err != nil || info.Size() != maxLogBytes+1 {
+		t.Errorf("older log: %v, %v", info, err)
+	}
+}
+
+func TestBackoffEndsWithContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := newBackoff(time.Hour, time.Hour).sleep(ctx); err == nil {
+		t.Error("sleep did not notice that the context had ended")
+	}
+}
