@@ -97,11 +97,13 @@ func (t *tracker) findLayers(ctx context.Context, arriving map[string]int64) []l
 }
 
 // manifests lists what is stored for the repository and refers to a config,
-// which is what a manifest does and an index or layer doesn't.
+// which is what a manifest does and an index or layer doesn't. The label names
+// the registry without its port.
 func (t *tracker) manifests(ctx context.Context) []string {
-	registry, path, _ := strings.Cut(t.repository, "/")
+	registry, path := splitLocation(t.repository)
+	host, _ := splitPort(registry)
 	list, err := t.content.List(ctx, &content.ListContentRequest{Filters: []string{
-		`labels."containerd.io/distribution.source.` + registry + `"~="(^|,)` + regexp.QuoteMeta(path) + `(,|$)"`,
+		`labels."containerd.io/distribution.source.` + strings.Trim(host, "[]") + `"~="(^|,)` + regexp.QuoteMeta(path[1:]) + `(,|$)"`,
 	}})
 	if err != nil {
 		return nil

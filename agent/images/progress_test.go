@@ -78,7 +78,7 @@ func pullWithProgress(t *testing.T, contents content.ContentServer) Progress {
 	})
 	var last Progress
 	reports := 0
-	_, err := store.Pull(t.Context(), PullRequest{Image: "r.io/team/app:1", Progress: func(p Progress) {
+	_, err := store.Pull(t.Context(), PullRequest{Image: "r.io:5000/team/app:1", Progress: func(p Progress) {
 		last = p
 		if reports++; reports == 3 {
 			close(gate.open)
