@@ -7,6 +7,7 @@ import (
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/agent/address"
 	"github.com/lifepod/lifepod/agent/criconfig"
 	"github.com/lifepod/lifepod/agent/netidentity"
 	"github.com/lifepod/lifepod/agent/volumes"
@@ -36,6 +37,17 @@ func (h *hands) unmountVolumes() error {
 		return fmt.Errorf("remove the pod's logs: %w", err)
 	}
 	return nil
+}
+
+// leaveNode gives back the last of what the pod holds: its address, which
+// outlived its sandboxes, and its cgroup.
+func (h *hands) leaveNode(ctx context.Context) error {
+	if h.IPAMDir != "" {
+		if err := address.Release(h.IPAMDir, h.pod.UID); err != nil {
+			return err
+		}
+	}
+	return h.Cgroups.Remove(ctx, h.pod.UID)
 }
 
 // createSandbox builds the sandbox's config and runs it; its addresses are read

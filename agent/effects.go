@@ -34,7 +34,7 @@ func (h *hands) do(ctx context.Context, effect lifecycle.Effect) lifecycle.Fact 
 	case lifecycle.UnmountVolumes:
 		return lifecycle.VolumesUnmounted{Result: result(ctx, e.ID, h.unmountVolumes())}
 	case lifecycle.RemoveCgroup:
-		return lifecycle.CgroupRemoved{Result: result(ctx, e.ID, h.Cgroups.Remove(ctx, h.pod.UID))}
+		return lifecycle.CgroupRemoved{Result: result(ctx, e.ID, h.leaveNode(ctx))}
 	case lifecycle.CreateSandbox:
 		return h.createSandbox(ctx, e)
 	case lifecycle.InspectImage:

@@ -46,6 +46,9 @@ type Node struct {
 
 	// PodsDir has a folder per pod, named by its UID (A-VOL-1).
 	PodsDir string
+	// IPAMDir is the store of lifepod's IPAM plugin, whose address of a pod is
+	// given back when the pod is gone; empty with another network.
+	IPAMDir string
 	// Config is the node's part of sandbox and container configs.
 	Config criconfig.Node
 	// Resolver and Cluster make a pod's resolv.conf; Cluster is zero without a cluster.

@@ -1,0 +1,33 @@
+// Command lifepod runs Kubernetes Pods.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/lifepod/lifepod/run"
+)
+
+func main() {
+	began := time.Now()
+	os.Exit(execute(context.Background(), began, os.Args[1:]))
+}
+
+// execute runs one command line and returns the process's exit code.
+func execute(ctx context.Context, began time.Time, args []string) int {
+	code := 0
+	root := newRootCommand(began, &code)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case errors.Is(err, errChecksFailed):
+		return 1
+	case err != nil:
+		fmt.Fprintf(os.Stderr, "lifepod: %v\n", err)
+		return run.ExitError
+	}
+	return code
+}

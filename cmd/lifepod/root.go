@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifepod/lifepod/agent/images"
+	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/run"
+)
+
+// Set by the build (Makefile).
+var (
+	version = "devel"
+	commit  = "unknown"
+)
+
+// kubernetesLevel is the release whose Pod lifecycle lifepod follows.
+const kubernetesLevel = "v1.36.3"
+
+// global are the flags that all commands have.
+type global struct {
+	root     string
+	endpoint string
+	logLevel string
+}
+
+func newRootCommand(began time.Time, code *int) *cobra.Command {
+	g := &global{}
+	root := &cobra.Command{
+		Use:           "lifepod",
+		Short:         "Run Kubernetes Pods, exactly and fast",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&g.root, "root", bundle.DefaultRoot, "state `folder`; lifepods with different ones don't know of each other")
+	flags.StringVar(&g.endpoint, "runtime-endpoint", "", "use another CRI runtime at `unix:///path` instead of the bundled containerd")
+	flags.StringVar(&g.logLevel, "log-level", "warn", "debug, info, warn or error: what lifepod logs of itself to stderr")
+	root.AddCommand(
+		newRunCommand(g, began, code),
+		newImageCommand(g.openImages),
+		newDoctorCommand(g.doctorHost()),
+		newVersionCommand(),
+	)
+	return root
+}
+
+func (g *global) logger() (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(strings.ToUpper(g.logLevel))); err != nil {
+		return nil, fmt.Errorf("--log-level %q: want debug, info, warn or error", g.logLevel)
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})), nil
+}
+
+// openRuntime opens the runtime for a command that isn't run.
+func (g *global) openRuntime(ctx context.Context) (*run.Runtime, error) {
+	log, err := g.logger()
+	if err != nil {
+		return nil, err
+	}
+	return run.Open(ctx, g.root, g.endpoint, run.Options{Log: log})
+}
+
+func (g *global) openImages(ctx context.Context) (*imageSession, error) {
+	r, err := g.openRuntime(ctx)
+	if err != nil {
+		return nil, err
+	}
+	session := &imageSession{
+		Store:    images.New(r.Images, images.Options{Content: r.Content()}),
+		Endpoint: r.Endpoint,
+		Close:    func() error { return r.Close(context.WithoutCancel(ctx)) },
+	}
+	if r.Containerd {
+		session.Load = r.LoadImages
+	}
+	return session, nil
+}
+
+func newVersionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print lifepod's version and the Kubernetes release it follows",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(command.OutOrStdout(), "lifepod %s\ncommit %s\nKubernetes %s\n%s %s/%s\n",
+				version, commit, kubernetesLevel, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifepod/lifepod/run"
+)
+
+// newRunCommand is "lifepod run"; the pod's exit code goes to code.
+func newRunCommand(g *global, began time.Time, code *int) *cobra.Command {
+	o := run.Options{Began: began}
+	command := &cobra.Command{
+		Use:   "run [flags] FILE…|-",
+		Short: "Run the Pod of a manifest on this machine until it ends",
+		Long: `Run the Pod of a manifest on this machine until it ends.
+
+The files hold one Pod and the ConfigMaps and Secrets that it uses, as YAML or
+JSON, in any number of documents. Container output goes to stdout, the pod's
+lifecycle to stderr. Ctrl-C ends the pod gracefully, a second one kills it.
+
+Exit code: 0 the pod Succeeded; the failing container's own if it Failed;
+124 --timeout passed; 125 an error of lifepod itself; 130 interrupted.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(command *cobra.Command, files []string) error {
+			if o.Output != "" && o.Output != "json" {
+				return fmt.Errorf("unknown output %q: want json", o.Output)
+			}
+			if o.Timeout < 0 {
+				return fmt.Errorf("--timeout %v: want a duration above 0, such as 30s", o.Timeout)
+			}
+			log, err := g.logger()
+			if err != nil {
+				return err
+			}
+			o.Files, o.Root, o.RuntimeEndpoint, o.Log = files, g.root, g.endpoint, log
+			o.Stdin, o.Stdout, o.Stderr = command.InOrStdin(), command.OutOrStdout(), command.ErrOrStderr()
+			*code, err = run.Run(command.Context(), o)
+			return err
+		},
+	}
+	flags := command.Flags()
+	flags.StringVarP(&o.Output, "output", "o", "", "json: everything on stdout, one JSON object per line")
+	flags.DurationVar(&o.Timeout, "timeout", 0, "end the pod gracefully after this `duration` and exit with 124")
+	flags.BoolVar(&o.Keep, "keep", false, "leave the pod's logs and volumes on disk, and say where")
+	flags.StringArrayVarP(&o.Ports, "publish", "p", nil, "publish a pod's port on the host: `[hostIP:]host:pod[/protocol]`")
+	flags.StringVar(&o.Name, "name", "", "run the pod under another `name`")
+	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "show Kubernetes events and the rules behind each line, too")
+	return command
+}

@@ -1,0 +1,119 @@
+package run
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+	"runtime"
+
+	"github.com/opencontainers/cgroups"
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/lifepod/lifepod/agent"
+	"github.com/lifepod/lifepod/agent/criconfig"
+	"github.com/lifepod/lifepod/agent/images"
+	"github.com/lifepod/lifepod/agent/netidentity"
+	"github.com/lifepod/lifepod/agent/podcgroup"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/manifest"
+)
+
+// newNode describes this machine to the agent.
+func newNode(r *Runtime, set *manifest.Set, o Options) (*agent.Node, error) {
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return nil, fmt.Errorf("read the machine's memory size: %w", err)
+	}
+	memory := int64(info.Totalram) * int64(info.Unit)
+	resolver, err := netidentity.HostResolver()
+	if err != nil {
+		return nil, err
+	}
+	options := lifecycle.DefaultOptions()
+	options.RuntimeName = r.Name
+	return &agent.Node{
+		Runtime: r.Runtime,
+		Images:  images.New(r.Images, images.Options{NodeConfigs: nodeConfigs(), Content: r.Content()}),
+		Cgroups: podcgroup.Driver{Parent: r.CgroupParent, Systemd: r.Systemd},
+		Objects: objectsOf(set),
+		Log:     o.Log,
+		PodsDir: podsDir(r.Root),
+		IPAMDir: r.IPAMDir,
+		Config: criconfig.Node{
+			LogRoot:        logRoot(r.Root),
+			SeccompRoot:    filepath.Join(r.Root, "seccomp"),
+			SeccompDefault: true,
+			MemoryBytes:    memory,
+			CgroupV2:       cgroups.IsCgroup2UnifiedMode(),
+		},
+		Resolver:    resolver,
+		HostIPs:     hostIPs(),
+		Allocatable: allocatable(memory),
+		Options:     options,
+		Timeouts:    agent.DefaultTimeouts(),
+		KeepFiles:   o.Keep,
+	}, nil
+}
+
+func podsDir(root string) string { return filepath.Join(root, "pods") }
+func logRoot(root string) string { return filepath.Join(root, "logs") }
+
+// nodeConfigs is where a machine keeps registry credentials of its own.
+func nodeConfigs() []string {
+	return []string{"/root/.docker/config.json"}
+}
+
+// allocatable is the whole machine: nothing is reserved on it.
+func allocatable(memory int64) v1.ResourceList {
+	return v1.ResourceList{
+		v1.ResourceCPU:    *resource.NewQuantity(int64(runtime.NumCPU()), resource.DecimalSI),
+		v1.ResourceMemory: *resource.NewQuantity(memory, resource.BinarySI),
+	}
+}
+
+// hostIPs is the address that the machine uses towards the outside, or the
+// loopback address where it has no route. Nothing is sent.
+func hostIPs() []string {
+	conn, err := net.Dial("udp", "192.0.2.1:9")
+	if err != nil {
+		return []string{"127.0.0.1"}
+	}
+	defer func() { _ = conn.Close() }() // nothing was sent
+	return []string{conn.LocalAddr().(*net.UDPAddr).IP.String()}
+}
+
+// objects are the ConfigMaps and Secrets of the manifest.
+type objects struct {
+	configMaps map[string]*v1.ConfigMap
+	secrets    map[string]*v1.Secret
+}
+
+func objectsOf(set *manifest.Set) objects {
+	o := objects{configMaps: map[string]*v1.ConfigMap{}, secrets: map[string]*v1.Secret{}}
+	for _, c := range set.ConfigMaps {
+		o.configMaps[c.Namespace+"/"+c.Name] = c
+	}
+	for _, s := range set.Secrets {
+		o.secrets[s.Namespace+"/"+s.Name] = s
+	}
+	return o
+}
+
+// ConfigMap is the ConfigMap of that name, or a NotFound error.
+func (o objects) ConfigMap(namespace, name string) (*v1.ConfigMap, error) {
+	if c := o.configMaps[namespace+"/"+name]; c != nil {
+		return c, nil
+	}
+	return nil, apierrors.NewNotFound(v1.Resource("configmaps"), name)
+}
+
+// Secret is the Secret of that name, or a NotFound error.
+func (o objects) Secret(namespace, name string) (*v1.Secret, error) {
+	if s := o.secrets[namespace+"/"+name]; s != nil {
+		return s, nil
+	}
+	return nil, apierrors.NewNotFound(v1.Resource("secrets"), name)
+}

@@ -1,0 +1,34 @@
+package run
+
+import (
+	"io"
+	"log/slog"
+	"time"
+)
+
+// Exit codes of lifepod run, beside a failed container's own.
+const (
+	ExitTimeout     = 124 // --timeout passed
+	ExitError       = 125 // lifepod's own error
+	ExitInterrupted = 130 // Ctrl-C or SIGTERM
+)
+
+// Options are the flags of lifepod run.
+type Options struct {
+	Files  []string // manifests, - for standard input
+	Name   string   // takes the place of metadata.name
+	Ports  []string // -p: [hostIP:]host:pod[/protocol]
+	Output string   // "" or "json"
+
+	Timeout time.Duration // 0: none
+	Keep    bool          // leave logs and volumes on disk
+	Verbose bool          // show rules and Kubernetes events as well
+
+	Root            string // state folder, "" for the default
+	RuntimeEndpoint string // another CRI runtime, "" for the bundled one
+
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Log            *slog.Logger
+	Began          time.Time // when the command was started: +0s of what is shown
+}

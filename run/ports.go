@@ -1,0 +1,95 @@
+package run
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// publishPorts adds each -p as a host port of the pod: to the container that
+// declares the port, else to the first one.
+func publishPorts(pod *v1.Pod, flags []string) error {
+	for _, flag := range flags {
+		port, err := parsePort(flag)
+		if err != nil {
+			return fmt.Errorf("-p %s: %w; want [hostIP:]hostPort:podPort[/tcp|udp|sctp], such as 8080:80", flag, err)
+		}
+		if pod.Spec.HostNetwork {
+			return fmt.Errorf("-p %s: the pod uses the host's network, its ports are the host's already", flag)
+		}
+		if err := publish(pod, port); err != nil {
+			return fmt.Errorf("-p %s: %w", flag, err)
+		}
+	}
+	return nil
+}
+
+func publish(pod *v1.Pod, port v1.ContainerPort) error {
+	for i := range pod.Spec.Containers {
+		for _, p := range pod.Spec.Containers[i].Ports {
+			if p.HostPort == port.HostPort && p.Protocol == port.Protocol && (p.HostIP == port.HostIP || p.HostIP == "" || port.HostIP == "") {
+				return fmt.Errorf("host port %d is used already by container %s", p.HostPort, pod.Spec.Containers[i].Name)
+			}
+		}
+	}
+	for i := range pod.Spec.Containers {
+		ports := pod.Spec.Containers[i].Ports
+		for j := range ports {
+			if ports[j].ContainerPort == port.ContainerPort && ports[j].Protocol == port.Protocol && ports[j].HostPort == 0 {
+				ports[j].HostPort, ports[j].HostIP = port.HostPort, port.HostIP
+				return nil
+			}
+		}
+	}
+	first := &pod.Spec.Containers[0]
+	first.Ports = append(first.Ports, port)
+	return nil
+}
+
+func parsePort(flag string) (v1.ContainerPort, error) {
+	spec, protocol, hasProtocol := strings.Cut(flag, "/")
+	port := v1.ContainerPort{Protocol: v1.ProtocolTCP}
+	if hasProtocol {
+		port.Protocol = v1.Protocol(strings.ToUpper(protocol))
+	}
+	switch port.Protocol {
+	case v1.ProtocolTCP, v1.ProtocolUDP, v1.ProtocolSCTP:
+	default:
+		return port, fmt.Errorf("protocol %q", protocol)
+	}
+	host, podPort, ok := cutLast(spec, ":")
+	if !ok {
+		return port, fmt.Errorf("no colon")
+	}
+	if ip, hostPort, ok := cutLast(host, ":"); ok {
+		port.HostIP, host = strings.Trim(ip, "[]"), hostPort
+		if net.ParseIP(port.HostIP) == nil {
+			return port, fmt.Errorf("%q is not an IP address", port.HostIP)
+		}
+	}
+	var err error
+	if port.HostPort, err = portNumber(host); err != nil {
+		return port, err
+	}
+	port.ContainerPort, err = portNumber(podPort)
+	return port, err
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return "", s, false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+func portNumber(s string) (int32, error) {
+	n, err := strconv.ParseUint(s, 10, 16)
+	if err != nil || n == 0 {
+		return 0, fmt.Errorf("%q is not a port from 1 to 65535", s)
+	}
+	return int32(n), nil
+}

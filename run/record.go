@@ -1,0 +1,91 @@
+package run
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// record says on disk that a pod belongs to a lifepod that lives: its file is
+// locked for as long as that process does. A record that nobody holds is a pod
+// to be swept up.
+type record struct {
+	file *os.File
+
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid"`
+	PID       int       `json:"pid"`
+}
+
+func recordsDir(root string) string { return filepath.Join(root, "runs") }
+
+// newRecord makes the record of a pod before anything of the pod is made. It
+// appears under its name only when it is locked and complete.
+func newRecord(root string, pod *v1.Pod) (*record, error) {
+	dir := recordsDir(root)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("record of the pod: %w", err)
+	}
+	file, err := os.CreateTemp(dir, ".new-")
+	if err != nil {
+		return nil, fmt.Errorf("record of the pod: %w", err)
+	}
+	r := &record{file: file, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, PID: os.Getpid()}
+	data, err := json.Marshal(r)
+	if err == nil {
+		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err == nil {
+		_, err = file.Write(data)
+	}
+	path := filepath.Join(dir, string(pod.UID)+".json")
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(file.Name())
+		_ = file.Close()
+		return nil, fmt.Errorf("record of the pod: %w", err)
+	}
+	return r, nil
+}
+
+func (r *record) path(root string) string {
+	return filepath.Join(recordsDir(root), string(r.UID)+".json")
+}
+
+// remove ends the record; nothing of the pod is left.
+func (r *record) remove() {
+	_ = os.Remove(filepath.Join(filepath.Dir(r.file.Name()), string(r.UID)+".json"))
+	_ = r.file.Close()
+}
+
+// abandoned takes over a record whose lifepod has ended without removing it;
+// nil if its lifepod lives, or if somebody else is sweeping it up.
+func abandoned(path string) (*record, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &record{file: file}
+	if unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return nil, file.Close()
+	}
+	if _, err := os.Stat(path); err != nil { // removed while we waited for the lock
+		return nil, file.Close()
+	}
+	if err := json.NewDecoder(file).Decode(r); err != nil {
+		return nil, errors.Join(fmt.Errorf("record %s: %w", path, err), file.Close())
+	}
+	return r, nil
+}

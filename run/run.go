@@ -1,0 +1,119 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/lifepod/lifepod/agent"
+	"github.com/lifepod/lifepod/manifest"
+)
+
+const (
+	answerTimeout = 10 * time.Second // for a runtime to answer at all
+	closeTimeout  = 30 * time.Second // for the bundled runtime to stop
+)
+
+// Run runs the pod of the manifests from its start to its end and returns the
+// exit code of the command. An error is lifepod's own: nothing of the pod is
+// left then either.
+func Run(ctx context.Context, o Options) (code int, err error) {
+	set, err := readManifests(o)
+	if err != nil {
+		return ExitError, err
+	}
+	p := newPrinter(o, set.Pod)
+	for _, w := range set.Warnings {
+		p.warn(w)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s := newStopper(p, set.Pod, cancel)
+	defer s.close()
+
+	runtime, err := Open(ctx, o.Root, o.RuntimeEndpoint, o)
+	if err != nil {
+		return s.exitCode(ExitError), s.unlessInterrupted(err)
+	}
+	defer func() {
+		closing, done := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer done()
+		if e := runtime.Close(closing); e != nil {
+			code, err = ExitError, errors.Join(err, fmt.Errorf("stop the container runtime: %w", e))
+		}
+	}()
+	if err := Sweep(ctx, runtime, p.swept); err != nil {
+		return s.exitCode(ExitError), s.unlessInterrupted(err)
+	}
+	return live(ctx, runtime, set, runOf{options: o, printer: p, stopper: s})
+}
+
+// runOf is what one run of the command holds.
+type runOf struct {
+	options Options
+	printer *printer
+	stopper *stopper
+}
+
+// live is the pod's life, on a runtime that answers.
+func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (int, error) {
+	node, err := newNode(runtime, set, r.options)
+	if err != nil {
+		return ExitError, err
+	}
+	own, err := newRecord(runtime.Root, set.Pod)
+	if err != nil {
+		return ExitError, err
+	}
+	defer own.remove()
+	follow := newFollower(r.printer, node.Config.PodLogDirectory(set.Pod))
+	worker := node.NewWorker(set.Pod, &sink{printer: r.printer, follower: follow})
+
+	events, streaming := node.Events(), sync.WaitGroup{}
+	events.Add(worker)
+	streamCtx, stopStream := context.WithCancel(ctx)
+	streaming.Go(func() { events.Run(streamCtx) })
+	r.stopper.attach(worker, r.options.Timeout)
+
+	err = worker.Run(context.WithoutCancel(ctx)) // it ends when the pod is gone, not before
+	stopStream()
+	streaming.Wait()
+	follow.wait()
+	if r.options.Keep {
+		r.printer.kept(node.PodsDir, node.Config.PodLogDirectory(set.Pod))
+	}
+	if err != nil {
+		return ExitError, err
+	}
+	return r.stopper.exitCode(podExitCode(r.printer.status())), nil
+}
+
+// readManifests reads and checks all files before anything is started.
+func readManifests(o Options) (*manifest.Set, error) {
+	var sources []manifest.Source
+	for _, name := range o.Files {
+		source := manifest.Source{Name: name}
+		var err error
+		if name == "-" {
+			source.Name = "<stdin>"
+			source.Data, err = io.ReadAll(o.Stdin)
+		} else {
+			source.Data, err = os.ReadFile(name)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read manifest: %w", err)
+		}
+		sources = append(sources, source)
+	}
+	set, err := manifest.Read(sources, manifest.Options{Name: o.Name})
+	if err != nil {
+		return nil, err
+	}
+	return set, publishPorts(set.Pod, o.Ports)
+}
+
+var _ agent.Sink = (*sink)(nil)

@@ -1,0 +1,130 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/agent"
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+var errInterrupted = errors.New("interrupted")
+
+// stopper turns signals and --timeout into the pod's end. The first signal ends
+// it gracefully, the second kills; before there is a pod, a signal ends the command.
+type stopper struct {
+	printer *printer
+	cancel  context.CancelCauseFunc
+	signals chan os.Signal
+	done    chan struct{}
+	grace   time.Duration
+
+	mu       sync.Mutex
+	worker   *agent.Worker
+	signaled int
+	timedOut bool
+	timer    *time.Timer
+}
+
+func newStopper(p *printer, pod *v1.Pod, cancel context.CancelCauseFunc) *stopper {
+	s := &stopper{printer: p, cancel: cancel, signals: make(chan os.Signal, 4), done: make(chan struct{})}
+	s.grace = time.Duration(*pod.Spec.TerminationGracePeriodSeconds) * time.Second
+	signal.Notify(s.signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	go s.listen()
+	return s
+}
+
+func (s *stopper) listen() {
+	for {
+		select {
+		case sig := <-s.signals:
+			s.signal(unix.SignalName(sig.(unix.Signal)))
+		case <-s.done:
+			return
+		}
+	}
+}
+
+func (s *stopper) signal(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.signaled++
+	switch {
+	case s.worker == nil:
+		s.cancel(errInterrupted)
+	case s.signaled == 1:
+		s.worker.Stop(lifecycle.StopRequested{Because: name + "; once more kills"})
+		s.showGrace()
+	default:
+		s.worker.Stop(lifecycle.StopRequested{Force: true, Because: name + " again"})
+	}
+}
+
+// showGrace counts the pod's grace down, until the command ends.
+func (s *stopper) showGrace() {
+	deadline := time.Now().Add(s.grace)
+	go s.printer.countDown(deadline, s.done)
+}
+
+// attach gives the pod's worker to the stopper, and begins --timeout.
+func (s *stopper) attach(w *agent.Worker, timeout time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.worker = w
+	if s.signaled > 0 {
+		w.Stop(lifecycle.StopRequested{Because: "interrupted"})
+	}
+	if timeout > 0 {
+		s.timer = time.AfterFunc(timeout, func() { s.timeout(timeout) })
+	}
+}
+
+func (s *stopper) timeout(after time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.signaled == 0 {
+		s.timedOut = true
+		s.worker.Stop(lifecycle.StopRequested{Because: "--timeout " + after.String()})
+		s.showGrace()
+	}
+}
+
+// exitCode is code, unless the pod was ended from outside.
+func (s *stopper) exitCode(code int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.signaled > 0:
+		return ExitInterrupted
+	case s.timedOut:
+		return ExitTimeout
+	}
+	return code
+}
+
+// unlessInterrupted hides the errors that follow from a signal.
+func (s *stopper) unlessInterrupted(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.signaled > 0 {
+		return nil
+	}
+	return err
+}
+
+func (s *stopper) close() {
+	signal.Stop(s.signals)
+	close(s.done)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+}
