@@ -143,3 +143,13 @@ func TestContainerResources(t *testing.T) {
 		})
 	}
 }
+
+func TestHost(t *testing.T) {
+	got, err := Host()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.MemoryBytes < 64<<20 {
+		t.Errorf("memory = %d bytes", got.MemoryBytes)
+	}
+}

@@ -3,6 +3,6 @@
 // back from labels and annotations whose container one is (contract A-CRI,
 // A-SEC).
 //
-// It is pure: no file is touched and nothing about the host is asked; what
-// depends on the host comes in Node.
+// Building and parsing are pure: no file is touched and nothing about the host
+// is asked; what depends on the host comes in Node, which Host reads once.
 package criconfig

@@ -7,6 +7,7 @@ const (
 	MinCPUShares = 2
 
 	maxCPUShares = 262_144
+	maxCPUWeight = 10_000
 	minCPUQuota  = 1_000
 )
 
@@ -27,5 +28,5 @@ func CPUQuota(milliCPU int64) int64 {
 // cpuWeight converts shares to the weight of cgroup v2, in the linear way
 // Kubernetes does for pod cgroups.
 func cpuWeight(shares uint64) uint64 {
-	return 1 + (shares-MinCPUShares)*9999/(maxCPUShares-MinCPUShares)
+	return 1 + (shares-MinCPUShares)*(maxCPUWeight-1)/(maxCPUShares-MinCPUShares)
 }

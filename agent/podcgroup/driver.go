@@ -51,10 +51,7 @@ func (d Driver) Ensure(pod *v1.Pod) error {
 	if err != nil {
 		return fmt.Errorf("create cgroup %s: %w", d.path(names), err)
 	}
-	if class == v1.PodQOSBestEffort {
-		return d.setClassShares(names)
-	}
-	return nil
+	return d.setLevelShares(class)
 }
 
 func (d Driver) create(names []string, resources Resources) error {
@@ -66,26 +63,6 @@ func (d Driver) create(names []string, resources Resources) error {
 		return err
 	}
 	return m.Set(resources.cgroup())
-}
-
-// setClassShares gives the besteffort level as a whole the least weight, so
-// that its number of pods does not add up against the others.
-func (d Driver) setClassShares(names []string) error {
-	m, err := d.manager(names[:2], Resources{CPUShares: MinCPUShares})
-	if err != nil {
-		return err
-	}
-	dir, file, value := m.Path("cpu"), "cpu.shares", "2"
-	if cgroups.IsCgroup2UnifiedMode() {
-		dir, file, value = m.Path(""), "cpu.weight", "1"
-	}
-	if dir == "" {
-		return nil
-	}
-	if err := cgroups.WriteFile(dir, file, value); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("set %s of %s: %w", file, d.path(names[:2]), err)
-	}
-	return nil
 }
 
 // names are the levels of a pod's cgroup.

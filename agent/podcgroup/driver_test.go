@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/cgroups"
@@ -101,19 +102,25 @@ func folders(d Driver, path string) []string {
 	return out
 }
 
-// read is the value of a cgroup file, found in the hierarchy that has it.
+// read is the value of a file of a pod's cgroup.
 func read(t *testing.T, d Driver, pod *v1.Pod, v1File, v2File string) string {
+	t.Helper()
+	return readIn(t, folders(d, d.Path(pod)), v1File, v2File)
+}
+
+// readIn finds a file in the hierarchy that has it.
+func readIn(t *testing.T, dirs []string, v1File, v2File string) string {
 	t.Helper()
 	file := v1File
 	if cgroups.IsCgroup2UnifiedMode() {
 		file = v2File
 	}
-	for _, dir := range folders(d, d.Path(pod)) {
+	for _, dir := range dirs {
 		if content, err := os.ReadFile(filepath.Join(dir, file)); err == nil {
 			return strings.TrimSpace(string(content))
 		}
 	}
-	t.Fatalf("no %s below %s", file, d.Path(pod))
+	t.Fatalf("no %s in %v", file, dirs)
 	return ""
 }
 
@@ -163,6 +170,27 @@ func TestEnsureSetsTheValues(t *testing.T) {
 				t.Errorf("pids.max = %s, want 77", got)
 			}
 		})
+	}
+}
+
+func TestEnsureWeighsTheLevels(t *testing.T) {
+	d := testDriver(t)
+	for i, request := range []string{"250m", "1", ""} {
+		pod := podOf(needs(list(request, ""), nil))
+		pod.UID = types.UID(fmt.Sprintf("uid-%d", i))
+		if err := d.Ensure(pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := [2]string{"1280", "2"}
+	if cgroups.IsCgroup2UnifiedMode() {
+		want = [2]string{"49", "1"}
+	}
+	for i, class := range []v1.PodQOSClass{v1.PodQOSBurstable, v1.PodQOSBestEffort} {
+		dirs := folders(d, d.path(d.names(class, "")[:2]))
+		if got := readIn(t, dirs, "cpu.shares", "cpu.weight"); got != want[i] {
+			t.Errorf("weight of the level %s = %s, want %s", class, got, want[i])
+		}
 	}
 }
 
@@ -289,22 +317,27 @@ func TestDriverRefusesAParentThatIsNotItsOwn(t *testing.T) {
 
 func BenchmarkEnsureRemove(b *testing.B) {
 	d := testDriver(b)
-	pod := podOf(needs(list("250m", "64Mi"), list("1", "64Mi")))
-	b.Run("Ensure and Remove", func(b *testing.B) {
-		for b.Loop() {
-			if err := d.Ensure(pod); err != nil {
-				b.Fatal(err)
+	pods := map[string]*v1.Pod{
+		"Guaranteed": podOf(needs(list("1", "64Mi"), list("1", "64Mi"))),
+		"Burstable":  podOf(needs(list("250m", "64Mi"), list("1", "64Mi"))),
+		"BestEffort": podOf(v1.ResourceRequirements{}),
+	}
+	for name, pod := range pods {
+		b.Run(name, func(b *testing.B) {
+			var ensure, remove time.Duration
+			for b.Loop() {
+				start := time.Now()
+				if err := d.Ensure(pod); err != nil {
+					b.Fatal(err)
+				}
+				middle := time.Now()
+				if err := d.Remove(context.Background(), pod.UID); err != nil {
+					b.Fatal(err)
+				}
+				ensure, remove = ensure+middle.Sub(start), remove+time.Since(middle)
 			}
-			if err := d.Remove(context.Background(), pod.UID); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("Ensure again", func(b *testing.B) {
-		for b.Loop() {
-			if err := d.Ensure(pod); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
+			b.ReportMetric(float64(ensure.Microseconds())/float64(b.N), "ensure-us/op")
+			b.ReportMetric(float64(remove.Microseconds())/float64(b.N), "remove-us/op")
+		})
+	}
 }

@@ -7,7 +7,6 @@
 //	volumes/kubernetes.io~configmap/<volume>
 //	volumes/kubernetes.io~secret/<volume>       a tmpfs, so that no secret reaches a disk
 //	volume-subpaths/<volume>/<container>/<n>    a bind mount each
-//	containers/<container>/<8 hex digits>       termination message files
 //
 // Prepare may be called again at any time: it finishes what was interrupted and
 // brings ConfigMaps and Secrets up to date. Remove undoes everything, also after

@@ -128,25 +128,6 @@ func TestRemoveDoesNotFollowALinkInPlaceOfThePod(t *testing.T) {
 	}
 }
 
-func TestTerminationLog(t *testing.T) {
-	dir := t.TempDir()
-	first, err := TerminationLog(dir, "main")
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := TerminationLog(dir, "main")
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := os.Stat(first)
-	if err != nil || info.Mode() != 0o666 || info.Size() != 0 {
-		t.Errorf("A-VOL-6 %v, %v, want an empty file with mode 0666", info, err)
-	}
-	if first == second || filepath.Dir(first) != filepath.Join(dir, "containers/main") || len(filepath.Base(first)) != 8 {
-		t.Errorf("A-VOL-6 %s and %s, want fresh names of 8 digits in containers/main", first, second)
-	}
-}
-
 func BenchmarkPrepareRemove(b *testing.B) {
 	dir := testPodDir(b)
 	o := objects{
