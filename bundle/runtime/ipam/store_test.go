@@ -1,0 +1,286 @@
+package ipam
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAddressSurvivesASandbox(t *testing.T) {
+	s := testStore(t, t.TempDir(), "", &clock{})
+	within := testRange(t, 10)
+	first := attach(t, s, sandbox("pod-a", "c1"), within)
+	detach(t, s, sandbox("pod-a", "c1"))
+	other := attach(t, s, sandbox("pod-b", "c2"), within)
+	again := attach(t, s, sandbox("pod-a", "c3"), within)
+	if again != first || other == first {
+		t.Errorf("pod-a had %s and has %s, pod-b has %s", first, again, other)
+	}
+}
+
+func TestFreedAddressRests(t *testing.T) {
+	s := testStore(t, t.TempDir(), "", &clock{})
+	within := testRange(t, 3)
+	var got []string
+	for _, pod := range []string{"a", "b", "c", "d"} {
+		got = append(got, attach(t, s, sandbox(pod, "c-"+pod), within))
+		detach(t, s, sandbox(pod, "c-"+pod))
+		if err := s.Release(pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"10.88.0.2", "10.88.0.3", "10.88.0.4", "10.88.0.2"}, got); diff != "" {
+		t.Errorf("addresses in turn (-want +got):\n%s", diff)
+	}
+}
+
+func TestContainerWithoutPodReleasesAtDetach(t *testing.T) {
+	s := testStore(t, t.TempDir(), "", &clock{})
+	within := testRange(t, 1)
+	for range 3 {
+		attach(t, s, sandbox("", "c1"), within)
+		detach(t, s, sandbox("", "c1"))
+		attach(t, s, sandbox("", "c2"), within)
+		detach(t, s, sandbox("", "c2"))
+	}
+}
+
+func TestDetachFindsThePodByContainer(t *testing.T) {
+	s := testStore(t, t.TempDir(), "", &clock{})
+	within := testRange(t, 1)
+	attach(t, s, sandbox("pod-a", "c1"), within)
+	detach(t, s, sandbox("", "c1"))
+	// pod-a has no sandbox now, so its address can be reclaimed.
+	attach(t, s, sandbox("pod-b", "c2"), within)
+}
+
+func TestDetachOfTheUnknownIsNoError(t *testing.T) {
+	s := testStore(t, t.TempDir(), "", &clock{})
+	for _, a := range []Attachment{sandbox("pod-a", "c1"), sandbox("", "c1"), sandbox("../x", "c1"), {}} {
+		detach(t, s, a)
+		detach(t, s, a)
+	}
+}
+
+func TestInterfacesHaveAddressesOfTheirOwn(t *testing.T) {
+	s := testStore(t, t.TempDir(), "", &clock{})
+	within := testRange(t, 10)
+	second := sandbox("pod-a", "c1")
+	second.Interface = "eth1"
+	if a, b := attach(t, s, sandbox("pod-a", "c1"), within), attach(t, s, second, within); a == b {
+		t.Errorf("eth0 and eth1 both have %s", a)
+	}
+}
+
+func TestRelease(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		release func(s *Store, dir string) error
+	}{
+		{"through the store", func(s *Store, _ string) error { return s.Release("pod-a") }},
+		{"by removing the file", func(_ *Store, dir string) error { return os.Remove(filepath.Join(dir, "pods", "pod-a")) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := testStore(t, dir, "", &clock{})
+			within := testRange(t, 2)
+			attach(t, s, sandbox("pod-a", "c1"), within)
+			second := attach(t, s, sandbox("pod-b", "c2"), within)
+			detach(t, s, sandbox("pod-a", "c1"))
+			if err := tt.release(s, dir); err != nil {
+				t.Fatal(err)
+			}
+			if got := attach(t, s, sandbox("pod-c", "c3"), within); got != "10.88.0.2" {
+				t.Errorf("pod-c has %s, want the released one", got)
+			}
+			if got := attach(t, s, sandbox("pod-b", "c4"), within); got != second {
+				t.Errorf("pod-b has %s, had %s", got, second)
+			}
+		})
+	}
+}
+
+func TestReleaseWaitsForTheLastSandbox(t *testing.T) {
+	s := testStore(t, t.TempDir(), "", &clock{})
+	within := testRange(t, 1)
+	attach(t, s, sandbox("pod-a", "c1"), within)
+	if err := s.Release("pod-a"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Attach(sandbox("pod-b", "c2"), []Range{within}); !errors.Is(err, ErrExhausted) {
+		t.Errorf("error %v, want ErrExhausted: a sandbox of pod-a still has the address", err)
+	}
+	detach(t, s, sandbox("pod-a", "c1"))
+	if _, err := os.Stat(s.recordPath("pod-a")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("record of pod-a: %v, want none", err)
+	}
+	attach(t, s, sandbox("pod-b", "c2"), within)
+}
+
+func TestExhaustedRangeReclaimsTheOldestIdlePod(t *testing.T) {
+	s := testStore(t, t.TempDir(), "", &clock{})
+	within := testRange(t, 3)
+	for _, pod := range []string{"old", "older", "live"} {
+		attach(t, s, sandbox(pod, "c-"+pod), within)
+	}
+	detach(t, s, sandbox("older", "c-older"))
+	detach(t, s, sandbox("old", "c-old"))
+	if got := attach(t, s, sandbox("new", "c1"), within); got != "10.88.0.3" {
+		t.Errorf("new has %s, want that of older", got)
+	}
+	if got := attach(t, s, sandbox("old", "c2"), within); got != "10.88.0.2" {
+		t.Errorf("old has %s, want its own", got)
+	}
+	if _, err := s.Attach(sandbox("one-more", "c3"), []Range{within}); !errors.Is(err, ErrExhausted) {
+		t.Errorf("error %v, want ErrExhausted", err)
+	}
+}
+
+func TestAttachmentsOfAnEarlierBootAreNotLive(t *testing.T) {
+	dir, within := t.TempDir(), testRange(t, 1)
+	s := testStore(t, dir, "boot-1", &clock{})
+	attach(t, s, sandbox("pod-a", "c1"), within)
+	s.Close()
+	s = testStore(t, dir, "boot-2", &clock{})
+	if got := attach(t, s, sandbox("pod-b", "c2"), within); got != "10.88.0.2" {
+		t.Errorf("pod-b has %s", got)
+	}
+}
+
+func TestPodKeepsItsAddressOverABoot(t *testing.T) {
+	dir, within := t.TempDir(), testRange(t, 5)
+	s := testStore(t, dir, "boot-1", &clock{})
+	attach(t, s, sandbox("pod-a", "c1"), within)
+	before := attach(t, s, sandbox("pod-b", "c2"), within)
+	s.Close()
+	s = testStore(t, dir, "boot-2", &clock{})
+	if got := attach(t, s, sandbox("pod-b", "c3"), within); got != before {
+		t.Errorf("pod-b has %s, had %s", got, before)
+	}
+}
+
+func TestLostLinkIsMadeAgain(t *testing.T) {
+	s := testStore(t, t.TempDir(), "", &clock{})
+	within := testRange(t, 5)
+	before := attach(t, s, sandbox("pod-a", "c1"), within)
+	if err := os.Remove(s.linkPath(address(before))); err != nil {
+		t.Fatal(err)
+	}
+	if got := attach(t, s, sandbox("pod-a", "c2"), within); got != before {
+		t.Errorf("pod-a has %s, had %s", got, before)
+	}
+	if got := s.linked(address(before)); got != "pod-a" {
+		t.Errorf("the link points at %q", got)
+	}
+}
+
+func TestAddressOfSomebodyElseIsNotKept(t *testing.T) {
+	s := testStore(t, t.TempDir(), "", &clock{})
+	within := testRange(t, 5)
+	before := attach(t, s, sandbox("pod-a", "c1"), within)
+	saved, err := os.ReadFile(s.recordPath("pod-a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.remove(&record{Owner: "pod-a", Addresses: []reservation{{address(before), "eth0"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.writeLastAddress(4, address("10.88.0.6")); err != nil {
+		t.Fatal(err)
+	}
+	if got := attach(t, s, sandbox("pod-b", "c2"), within); got != before {
+		t.Fatalf("pod-b has %s, want %s for this test", got, before)
+	}
+	// A backup of the record comes back.
+	if err := os.WriteFile(s.recordPath("pod-a"), saved, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := attach(t, s, sandbox("pod-a", "c3"), within); got == before {
+		t.Errorf("pod-a and pod-b both have %s", got)
+	}
+}
+
+func TestDualStack(t *testing.T) {
+	config := &Config{DataDir: t.TempDir()}
+	config.Subnet.UnmarshalText([]byte("10.88.0.0/24"))
+	config.Subnet6.UnmarshalText([]byte("fd00::/64"))
+	ranges, err := config.ranges()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := testStore(t, config.DataDir, "", &clock{})
+	for _, container := range []string{"c1", "c2"} {
+		got, err := s.Attach(sandbox("pod-a", container), ranges)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != 2 || got[0].String() != "10.88.0.2" || got[1].String() != "fd00::2" {
+			t.Errorf("%s has %v", container, got)
+		}
+	}
+}
+
+func TestCollect(t *testing.T) {
+	s := testStore(t, t.TempDir(), "", &clock{})
+	within := testRange(t, 4)
+	attach(t, s, sandbox("kept", "c1"), within)
+	attach(t, s, sandbox("dropped", "c2"), within)
+	attach(t, s, sandbox("", "c3"), within)
+	elsewhere := sandbox("elsewhere", "c4")
+	elsewhere.Network = "other"
+	attach(t, s, elsewhere, within)
+	if err := s.Collect("lifepod", []Attachment{{Container: "c1", Interface: "eth0"}}); err != nil {
+		t.Fatal(err)
+	}
+	live := map[string]bool{}
+	if err := s.each(func(r *record) error { live[r.Owner] = r.live(s.boot); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]bool{"kept": true, "dropped": false, "elsewhere": true}, live); diff != "" {
+		t.Errorf("live owners (-want +got):\n%s", diff)
+	}
+}
+
+func TestReady(t *testing.T) {
+	s := testStore(t, t.TempDir(), "", &clock{})
+	within := testRange(t, 2)
+	check := func(when string, want error) {
+		t.Helper()
+		if err := s.Ready([]Range{within}); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", when, err, want)
+		}
+	}
+	check("empty", nil)
+	attach(t, s, sandbox("pod-a", "c1"), within)
+	attach(t, s, sandbox("pod-b", "c2"), within)
+	check("every pod has a sandbox", ErrExhausted)
+	detach(t, s, sandbox("pod-a", "c1"))
+	check("pod-a can be reclaimed", nil)
+	if err := s.Release("pod-a"); err != nil {
+		t.Fatal(err)
+	}
+	check("pod-a is released", nil)
+}
+
+func TestOwnerThatIsNoFileName(t *testing.T) {
+	s := testStore(t, t.TempDir(), "", &clock{})
+	for _, pod := range []string{"../x", "a/b", ".new", "a b", "container:c1:x"} {
+		if _, err := s.Attach(sandbox(pod, "c1"), []Range{testRange(t, 5)}); err == nil {
+			t.Errorf("pod UID %q was taken", pod)
+		}
+	}
+}
+
+func TestOpenUnusableFolder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path); err == nil {
+		t.Error("a file was opened as a store")
+	}
+}
