@@ -220,7 +220,7 @@ func TestLeftovers(t *testing.T) {
 		want    Result
 	}{
 		{fakeSystem{}, Options{Root: "/r", Leftovers: list, SweepCommand: "lifepod doctor --sweep"}, Result{
-			Name: "leftovers", Status: Warning, Found: "1 of a killed lifepod",
+			Name: "leftovers", Status: Warning, Found: "1 of a lifepod that was killed, or kept its pod (--keep)",
 			Advice: []string{"mount /m (tmpfs)", "sweep them up: lifepod doctor --sweep"},
 		}},
 		{fakeSystem{}, Options{Root: "/r", Leftovers: none}, Result{Name: "leftovers", Status: OK, Found: "none below /r"}},

@@ -23,6 +23,9 @@ const shownLeftovers = 10
 
 func checkLeftovers(h Host, options Options) Result {
 	const name = "leftovers"
+	if !h.IsRoot() {
+		return notChecked(name, "it takes root to look")
+	}
 	if options.InUse != nil {
 		inUse, err := options.InUse()
 		if err != nil {
@@ -31,9 +34,6 @@ func checkLeftovers(h Host, options Options) Result {
 		if inUse {
 			return ok(name, "not looked for: a lifepod is using "+options.Root)
 		}
-	}
-	if !h.IsRoot() {
-		return notChecked(name, "it takes root to look")
 	}
 	found, err := options.Leftovers()
 	if err != nil {
@@ -53,5 +53,5 @@ func checkLeftovers(h Host, options Options) Result {
 	if options.SweepCommand != "" {
 		advice = append(advice, "sweep them up: "+options.SweepCommand)
 	}
-	return warn(name, fmt.Sprintf("%d of a killed lifepod", len(found)), advice...)
+	return warn(name, fmt.Sprintf("%d of a lifepod that was killed, or kept its pod (--keep)", len(found)), advice...)
 }

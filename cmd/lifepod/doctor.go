@@ -4,9 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/doctor"
 	"github.com/lifepod/lifepod/leftovers"
 )
@@ -81,4 +86,94 @@ func examine(command *cobra.Command, host doctorHost, output string) error {
 		return errChecksFailed
 	}
 	return nil
+}
+
+// doctorOptions are the checks of a root and of the runtime that it uses: the
+// bundled one, or the one at endpoint.
+func doctorOptions(root, endpoint string) (doctor.Options, error) {
+	paths, err := bundle.Locate(root, "")
+	if err != nil {
+		return doctor.Options{}, err
+	}
+	return doctor.Options{
+		Root: paths.Root,
+		Runtime: func(ctx context.Context) (string, error) {
+			if endpoint != "" {
+				return askRuntime(ctx, endpoint)
+			}
+			return askBundled(ctx, paths)
+		},
+		InUse:        func() (bool, error) { return rootInUse(paths) },
+		Leftovers:    func() ([]leftovers.Leftover, error) { return leftovers.Find(leftoverPlace(paths)) },
+		SweepCommand: "lifepod doctor --sweep --root " + paths.Root,
+	}, nil
+}
+
+// sweepRoot removes what is left below a root; it fails with [bundle.ErrInUse]
+// while a lifepod uses it, and keeps others out meanwhile.
+func sweepRoot(ctx context.Context, root string) (swept []leftovers.Leftover, err error) {
+	paths, err := bundle.Locate(root, "")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(paths.Root); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	release, err := paths.Exclude()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	found, err := leftovers.Find(leftoverPlace(paths))
+	if err != nil {
+		return nil, err
+	}
+	return found, leftovers.Sweep(ctx, found)
+}
+
+func leftoverPlace(paths bundle.Paths) leftovers.Place {
+	return leftovers.Place{
+		Root: paths.Root, RunDir: paths.RunDir, CgroupParent: paths.CgroupParent(), Bridge: paths.Bridge(),
+	}
+}
+
+// rootInUse leaves no folder behind where there was none.
+func rootInUse(paths bundle.Paths) (bool, error) {
+	if _, err := os.Stat(paths.Root); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	release, err := paths.Exclude()
+	if errors.Is(err, bundle.ErrInUse) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return false, release()
+}
+
+// askBundled expects an answer only while a lifepod keeps the runtime up.
+func askBundled(ctx context.Context, paths bundle.Paths) (string, error) {
+	name, err := askRuntime(ctx, "unix://"+paths.Socket())
+	if err == nil {
+		return name, nil
+	}
+	if used, useErr := rootInUse(paths); useErr != nil || !used {
+		return "", nil //nolint:nilerr // it isn't meant to run
+	}
+	return "", err
+}
+
+// runtimeAnswer is how long a runtime may take to say who it is.
+const runtimeAnswer = 2 * time.Second
+
+func askRuntime(ctx context.Context, endpoint string) (name string, err error) {
+	client, err := cri.Dial(endpoint)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	ctx, cancel := context.WithTimeout(ctx, runtimeAnswer)
+	defer cancel()
+	return client.Check(ctx)
 }

@@ -161,7 +161,7 @@ func TestImageErrors(t *testing.T) {
 		{nil, "rm x:1 app:1 y:1", "remove image \"x:1\": image not found\nremove image \"y:1\": image not found"},
 		{nil, "load /none.tar", `load images: open /none.tar: no such file or directory`},
 		{nil, "load -", `load images: the runtime at unix:///run/other.sock is not containerd, and CRI has no call to load an archive: use the runtime's own tool`},
-		{loads, "load -", `load images from -: no images in it`},
+		{loads, "load -", `standard input: no images in it`},
 	}
 	for _, c := range cases {
 		_, err := runImage(t, &imageService{}, c.load, strings.Fields(c.args)...)
