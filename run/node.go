@@ -2,10 +2,12 @@ package run
 
 import (
 	"fmt"
+	"log/slog"
 	"net"
 	"path/filepath"
 	"runtime"
 
+	content "github.com/containerd/containerd/api/services/content/v1"
 	"github.com/opencontainers/cgroups"
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
@@ -17,34 +19,50 @@ import (
 	"github.com/lifepod/lifepod/agent/images"
 	"github.com/lifepod/lifepod/agent/netidentity"
 	"github.com/lifepod/lifepod/agent/podcgroup"
+	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/manifest"
 )
 
-// newNode describes this machine to the agent.
-func newNode(r *Runtime, set *manifest.Set, o Options) (*agent.Node, error) {
-	var info unix.Sysinfo_t
-	if err := unix.Sysinfo(&info); err != nil {
-		return nil, fmt.Errorf("read the machine's memory size: %w", err)
+// NodeConfig is what a node needs beside what is read off the machine.
+type NodeConfig struct {
+	Runtime      *cri.Client
+	RuntimeName  string // "containerd" if empty
+	Content      content.ContentClient
+	Root         string
+	CgroupParent string
+	Systemd      bool
+	IPAMDir      string
+	Objects      agent.Objects
+	KeepFiles    bool
+	Log          *slog.Logger
+}
+
+// NewNode describes this machine to the agent.
+func NewNode(c NodeConfig) (*agent.Node, error) {
+	memory, err := memoryBytes()
+	if err != nil {
+		return nil, err
 	}
-	memory := int64(info.Totalram) * int64(info.Unit)
 	resolver, err := netidentity.HostResolver()
 	if err != nil {
 		return nil, err
 	}
 	options := lifecycle.DefaultOptions()
-	options.RuntimeName = r.Name
+	if c.RuntimeName != "" {
+		options.RuntimeName = c.RuntimeName
+	}
 	return &agent.Node{
-		Runtime: r.Runtime,
-		Images:  images.New(r.Images, images.Options{NodeConfigs: nodeConfigs(), Content: r.Content()}),
-		Cgroups: podcgroup.Driver{Parent: r.CgroupParent, Systemd: r.Systemd},
-		Objects: objectsOf(set),
-		Log:     o.Log,
-		PodsDir: podsDir(r.Root),
-		IPAMDir: r.IPAMDir,
+		Runtime: c.Runtime.Runtime,
+		Images:  images.New(c.Runtime.Images, images.Options{NodeConfigs: nodeConfigs(), Content: c.Content}),
+		Cgroups: podcgroup.Driver{Parent: c.CgroupParent, Systemd: c.Systemd},
+		Objects: c.Objects,
+		Log:     c.Log,
+		PodsDir: podsDir(c.Root),
+		IPAMDir: c.IPAMDir,
 		Config: criconfig.Node{
-			LogRoot:        logRoot(r.Root),
-			SeccompRoot:    filepath.Join(r.Root, "seccomp"),
+			LogRoot:        logRoot(c.Root),
+			SeccompRoot:    filepath.Join(c.Root, "seccomp"),
 			SeccompDefault: true,
 			MemoryBytes:    memory,
 			CgroupV2:       cgroups.IsCgroup2UnifiedMode(),
@@ -54,8 +72,16 @@ func newNode(r *Runtime, set *manifest.Set, o Options) (*agent.Node, error) {
 		Allocatable: allocatable(memory),
 		Options:     options,
 		Timeouts:    agent.DefaultTimeouts(),
-		KeepFiles:   o.Keep,
+		KeepFiles:   c.KeepFiles,
 	}, nil
+}
+
+func memoryBytes() (int64, error) {
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return 0, fmt.Errorf("read the machine's memory size: %w", err)
+	}
+	return int64(info.Totalram) * int64(info.Unit), nil
 }
 
 func podsDir(root string) string { return filepath.Join(root, "pods") }

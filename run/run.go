@@ -61,7 +61,11 @@ type runOf struct {
 
 // live is the pod's life, on a runtime that answers.
 func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (int, error) {
-	node, err := newNode(runtime, set, r.options)
+	node, err := NewNode(NodeConfig{
+		Runtime: runtime.Client, RuntimeName: runtime.Name, Content: runtime.Content(),
+		Root: runtime.Root, CgroupParent: runtime.CgroupParent, Systemd: runtime.Systemd, IPAMDir: runtime.IPAMDir,
+		Objects: objectsOf(set), KeepFiles: r.options.Keep, Log: r.options.Log,
+	})
 	if err != nil {
 		return ExitError, err
 	}

@@ -1,0 +1,11 @@
+// Command bench measures lifepod against the runtime below it, on one containerd
+// in one run: the bare CRI calls that the work needs (the floor) and lifepod take
+// turns, so that the ratio holds on a noisy machine, too.
+//
+//	create    nothing → Ready                  RunPodSandbox, CreateContainer, StartContainer
+//	restart   the process is killed → running  exit event, CreateContainer, StartContainer
+//	delete    stop is asked for → gone         StopContainer, StopPodSandbox, RemovePodSandbox
+//	run       `lifepod run` of a pod that only runs true, as a whole process
+//
+// What the figures are to reach is in targets (table.go).
+package main

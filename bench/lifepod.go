@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// lifepod takes the same pod through the same life with the agent's worker.
+func (b *bed) lifepod(ctx context.Context, record record) error {
+	s := &statuses{ch: make(chan v1.PodStatus, 1000)}
+	began := time.Now()
+	worker := b.node.NewWorker(b.pod(), s)
+	b.events.Add(worker)
+	defer b.events.Remove(worker)
+	ended := make(chan error, 1)
+	go func() { ended <- worker.Run(ctx) }()
+
+	first, err := s.await(ready)
+	if err != nil {
+		return err
+	}
+	record("lifepod create", time.Since(began))
+	settle()
+
+	began = time.Now()
+	if err := b.kill(ctx, strings.TrimPrefix(first.ContainerStatuses[0].ContainerID, "containerd://")); err != nil {
+		return err
+	}
+	if _, err := s.await(func(p v1.PodStatus) bool { return ready(p) && p.ContainerStatuses[0].RestartCount == 1 }); err != nil {
+		return err
+	}
+	record("lifepod restart", time.Since(began))
+	settle()
+
+	began = time.Now()
+	worker.Stop(lifecycle.StopRequested{Because: "bench"})
+	if err := <-ended; err != nil {
+		return err
+	}
+	record("lifepod delete", time.Since(began))
+	return nil
+}
+
+func ready(p v1.PodStatus) bool {
+	for _, c := range p.Conditions {
+		if c.Type == v1.PodReady {
+			return c.Status == v1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// statuses is a sink that passes statuses on.
+type statuses struct{ ch chan v1.PodStatus }
+
+// Status passes a status on.
+func (s *statuses) Status(status v1.PodStatus) { s.ch <- status }
+
+// Event is not looked at.
+func (s *statuses) Event(time.Time, lifecycle.RecordEvent) {}
+
+// Report is not looked at.
+func (s *statuses) Report(time.Time, lifecycle.Report) {}
+
+func (s *statuses) await(want func(v1.PodStatus) bool) (v1.PodStatus, error) {
+	limit := time.After(30 * time.Second)
+	for {
+		select {
+		case status := <-s.ch:
+			if want(status) {
+				return status, nil
+			}
+		case <-limit:
+			return v1.PodStatus{}, errors.New("the pod does not get there within 30s")
+		}
+	}
+}
+
+// wholeRuns measures the command as a process: with its containerd to be
+// started and stopped, and with one that another command keeps open.
+func wholeRuns(ctx context.Context, root string, rounds int, binary string, all *samples) (err error) {
+	file, err := manifestFile(root)
+	if err != nil {
+		return err
+	}
+	for i := range rounds + warmups {
+		if err := wholeRun(ctx, root, binary, file, "lifepod run", all.when(i >= warmups)); err != nil {
+			return err
+		}
+	}
+	runtime, err := bundle.Open(ctx, bundle.Config{Root: root})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, runtime.Close(context.WithoutCancel(ctx))) }()
+	for i := range rounds + warmups {
+		if err := wholeRun(ctx, root, binary, file, "lifepod run, shared runtime", all.when(i >= warmups)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func wholeRun(ctx context.Context, root, binary, file, what string, record record) error {
+	command := exec.CommandContext(ctx, binary, "run", "--root", root, file)
+	command.Stdout = io.Discard
+	var said strings.Builder
+	command.Stderr = &said
+	command.Env = os.Environ()
+	began := time.Now()
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(command.Args, " "), err, said.String())
+	}
+	record(what, time.Since(began))
+	return nil
+}

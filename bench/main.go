@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/cri"
+)
+
+func main() {
+	rounds := flag.Int("n", 30, "rounds; each measures the floor and lifepod once")
+	binary := flag.String("lifepod", "bin/lifepod", "the binary for the whole runs")
+	flag.Parse()
+	if err := bench(context.Background(), *rounds, *binary); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// bench measures on a state folder of its own, which is removed afterwards.
+func bench(ctx context.Context, rounds int, binary string) (err error) {
+	root, err := os.MkdirTemp("", "lifepod-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
+	var all samples
+	if err := inProcess(ctx, root, rounds, &all); err != nil {
+		return err
+	}
+	if err := wholeRuns(ctx, root, rounds, binary, &all); err != nil {
+		return err
+	}
+	all.print(os.Stdout)
+	return nil
+}
+
+// inProcess measures create, restart and delete on one containerd.
+func inProcess(ctx context.Context, root string, rounds int, all *samples) (err error) {
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	runtime, err := bundle.Open(ctx, bundle.Config{Root: root, Log: log})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		err = errors.Join(err, runtime.Close(closing))
+	}()
+	if _, err := runtime.ImportImages(ctx); err != nil {
+		return err
+	}
+	client, err := cri.Dial(runtime.Endpoint())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	b, err := newBed(ctx, client, runtime, log)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	for i := range rounds + warmups {
+		count := i >= warmups
+		if err := b.floor(ctx, all.when(count)); err != nil {
+			return fmt.Errorf("floor, round %d: %w", i, err)
+		}
+		if err := b.lifepod(ctx, all.when(count)); err != nil {
+			return fmt.Errorf("lifepod, round %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// warmups are rounds that are not counted.
+const warmups = 3
+
+func manifestFile(root string) (string, error) {
+	path := filepath.Join(root, "true.yaml")
+	return path, os.WriteFile(path, []byte(truePod), 0o600)
+}
+
+const truePod = `apiVersion: v1
+kind: Pod
+metadata: {name: "true"}
+spec:
+  restartPolicy: Never
+  containers:
+  - {name: main, image: "lifepod.dev/toolbox:1", command: ["true"]}
+`
