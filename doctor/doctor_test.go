@@ -239,11 +239,15 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-func TestManyLeftoversAreCounted(t *testing.T) {
-	many := func() ([]leftovers.Leftover, error) { return make([]leftovers.Leftover, 13), nil }
-	got := checkLeftovers(hostWith(fakeSystem{}, nil), Options{Leftovers: many})
-	if last := got.Advice[len(got.Advice)-1]; len(got.Advice) != 11 || last != "and 3 more" {
-		t.Errorf("want ten and %q, got %d and %q", "and 3 more", len(got.Advice), last)
+func TestManyLeftoversAreSummarized(t *testing.T) {
+	found := []leftovers.Leftover{
+		{Kind: leftovers.Process, Name: "7", Detail: "containerd"},
+		{Kind: leftovers.Cgroup, Name: "/a"}, {Kind: leftovers.Cgroup, Name: "/b"}, {Kind: leftovers.Cgroup, Name: "/c"},
+		{Kind: leftovers.Bridge, Name: "lp0"},
+	}
+	want := []string{"process 7 (containerd)", "cgroup /a and 2 more of its kind", "bridge lp0"}
+	if diff := cmp.Diff(want, summarize(found)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -3,6 +3,8 @@ package doctor
 import (
 	"context"
 	"fmt"
+
+	"github.com/lifepod/lifepod/leftovers"
 )
 
 func checkRuntime(ctx context.Context, options Options) Result {
@@ -17,9 +19,6 @@ func checkRuntime(ctx context.Context, options Options) Result {
 		return ok(name, version+" answers")
 	}
 }
-
-// shownLeftovers keeps the advice short.
-const shownLeftovers = 10
 
 func checkLeftovers(h Host, options Options) Result {
 	const name = "leftovers"
@@ -42,16 +41,28 @@ func checkLeftovers(h Host, options Options) Result {
 	if len(found) == 0 {
 		return ok(name, "none below "+options.Root)
 	}
-	var advice []string
-	for i, leftover := range found {
-		if i == shownLeftovers {
-			advice = append(advice, fmt.Sprintf("and %d more", len(found)-i))
-			break
-		}
-		advice = append(advice, leftover.String())
-	}
+	advice := summarize(found)
 	if options.SweepCommand != "" {
 		advice = append(advice, "sweep them up: "+options.SweepCommand)
 	}
 	return warn(name, fmt.Sprintf("%d of a lifepod that was killed, or kept its pod (--keep)", len(found)), advice...)
+}
+
+// summarize has a line per kind, in the order of the list.
+func summarize(found []leftovers.Leftover) []string {
+	count := map[leftovers.Kind]int{}
+	for _, leftover := range found {
+		count[leftover.Kind]++
+	}
+	var lines []string
+	for _, leftover := range found {
+		switch n := count[leftover.Kind]; {
+		case n == 1:
+			lines = append(lines, leftover.String())
+		case n > 1:
+			lines = append(lines, fmt.Sprintf("%s and %d more of its kind", leftover, n-1))
+		}
+		delete(count, leftover.Kind)
+	}
+	return lines
 }

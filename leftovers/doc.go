@@ -31,6 +31,7 @@ const (
 	NetworkNamespace Kind = "network namespace"
 	Bridge           Kind = "bridge"
 	PodFolder        Kind = "pod folder"
+	RunFolder        Kind = "run folder"
 )
 
 // Leftover is one thing that was left behind.

@@ -43,6 +43,7 @@ func (s system) find(place Place) ([]Leftover, error) {
 	collect(s.findNetworks(place, processes))
 	collect(findBridge(place))
 	collect(findPodFolders(place))
+	collect(findRunFolder(place))
 	return all, errors.Join(failures...)
 }
 

@@ -253,6 +253,7 @@ func (s *scene) want(shim int) []string {
 		"network namespace /run/netns/lftst-shim-"+s.unique,
 		"bridge "+s.place.Bridge,
 		"pod folder "+filepath.Join(s.place.Root, "pods", "uid-1"),
+		"run folder "+s.place.RunDir,
 	)
 }
 

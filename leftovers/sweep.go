@@ -41,8 +41,8 @@ func sweepOne(ctx context.Context, leftover Leftover) error {
 		return sweepNetwork(leftover.Name)
 	case Bridge:
 		return sweepBridge(leftover.Name)
-	case PodFolder:
-		return sweepPodFolder(leftover.Name)
+	case PodFolder, RunFolder:
+		return sweepFolder(leftover.Name)
 	default:
 		return errors.New("not a kind of leftover")
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cri"
@@ -167,6 +168,9 @@ func askBundled(ctx context.Context, paths bundle.Paths) (string, error) {
 // runtimeAnswer is how long a runtime may take to say who it is.
 const runtimeAnswer = 2 * time.Second
 
+// askRuntime returns name and version of a runtime that is ready. Of its
+// conditions only the two that CRI defines count, as for Kubernetes: containerd
+// has one of its own about deprecated settings.
 func askRuntime(ctx context.Context, endpoint string) (name string, err error) {
 	client, err := cri.Dial(endpoint)
 	if err != nil {
@@ -175,5 +179,19 @@ func askRuntime(ctx context.Context, endpoint string) (name string, err error) {
 	defer func() { err = errors.Join(err, client.Close()) }()
 	ctx, cancel := context.WithTimeout(ctx, runtimeAnswer)
 	defer cancel()
-	return client.Check(ctx)
+	version, err := client.Runtime.Version(ctx, &runtimeapi.VersionRequest{})
+	if err != nil {
+		return "", fmt.Errorf("%s doesn't answer: %s", endpoint, cri.Text(err))
+	}
+	status, err := client.Runtime.Status(ctx, &runtimeapi.StatusRequest{})
+	if err != nil {
+		return "", fmt.Errorf("%s doesn't tell its status: %s", endpoint, cri.Text(err))
+	}
+	for _, condition := range status.GetStatus().GetConditions() {
+		required := condition.Type == runtimeapi.RuntimeReady || condition.Type == runtimeapi.NetworkReady
+		if required && !condition.Status {
+			return "", fmt.Errorf("%s is not %s: %s", version.RuntimeName, condition.Type, condition.Message)
+		}
+	}
+	return version.RuntimeName + " " + version.RuntimeVersion, nil
 }

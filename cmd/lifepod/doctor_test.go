@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"testing"
 
+	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/doctor"
 	"github.com/lifepod/lifepod/leftovers"
 )
@@ -63,5 +66,40 @@ func TestDoctorWithoutSweep(t *testing.T) {
 	command.SetArgs([]string{"--sweep"})
 	if err := command.ExecuteContext(t.Context()); err == nil || err.Error() != "unknown flag: --sweep" {
 		t.Errorf("want the flag unknown, got %v", err)
+	}
+}
+
+// A root in use is left alone, and one that was never used isn't made.
+func TestSweepRootRespectsItsUser(t *testing.T) {
+	folder := t.TempDir()
+	absent := filepath.Join(folder, "absent")
+	if swept, err := sweepRoot(t.Context(), absent); len(swept) > 0 || err != nil {
+		t.Errorf("absent root: want nothing, got %v, %v", swept, err)
+	}
+	if _, err := os.Stat(absent); err == nil {
+		t.Error("the absent root was made")
+	}
+	paths, err := bundle.Locate(folder, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used, err := rootInUse(paths); used || err != nil {
+		t.Errorf("nobody uses it: want false, got %v, %v", used, err)
+	}
+	release, err := paths.Exclude()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used, err := rootInUse(paths); !used || err != nil {
+		t.Errorf("in use: want true, got %v, %v", used, err)
+	}
+	if _, err := sweepRoot(t.Context(), folder); !errors.Is(err, bundle.ErrInUse) {
+		t.Errorf("in use: want %v, got %v", bundle.ErrInUse, err)
+	}
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
+	if swept, err := sweepRoot(t.Context(), folder); len(swept) > 0 || err != nil {
+		t.Errorf("clean root: want nothing, got %v, %v", swept, err)
 	}
 }

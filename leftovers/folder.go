@@ -30,9 +30,25 @@ func findPodFolders(place Place) ([]Leftover, error) {
 	return found, nil
 }
 
-// sweepPodFolder removes a pod's folder, but not while anything is mounted in
-// it: that could be a folder of the host with the user's data.
-func sweepPodFolder(path string) error {
+// findRunFolder finds the folder of the sockets, which a lifepod that ends in
+// good order removes.
+func findRunFolder(place Place) ([]Leftover, error) {
+	if place.RunDir == "" || place.RunDir == "/" {
+		return nil, nil
+	}
+	_, err := os.Lstat(place.RunDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find the run folder: %w", err)
+	}
+	return []Leftover{{Kind: RunFolder, Name: place.RunDir}}, nil
+}
+
+// sweepFolder removes a folder, but not while anything is mounted in it: that
+// could be a folder of the host with the user's data.
+func sweepFolder(path string) error {
 	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(path))
 	if err != nil {
 		return err
