@@ -25,3 +25,44 @@ runtime: packages ## build what bin/lifepod carries: containerd, runc, CNI, imag
 clean: ## remove everything that was built
 	rm -rf bin .cache/bundle .cache/bundle.stamp
 	find bundle/assets -mindepth 1 ! -name README.md -delete
+
+# --- using ------------------------------------------------------------------
+
+.PHONY: demo
+demo: build ## build everything and run examples/hello.yaml (as root)
+	bin/lifepod run examples/hello.yaml
+
+# --- checking ---------------------------------------------------------------
+
+# Programs that check, pinned in a module of their own.
+TOOL := $(GO) tool -modfile=hack/tools/go.mod
+
+.PHONY: check format vet lint unit test
+check: format vet lint unit ## format, vet, lint and unit tests: under a minute, run it all the time
+
+format: ## fail if gofmt would change something
+	@files=$$(git ls-files '*.go' | xargs gofmt -l); [ -z "$$files" ] || { echo "not gofmt-ed:"; echo "$$files"; exit 1; }
+
+vet:
+	$(GO) vet ./...
+	$(GO) vet -tags realruntime ./...
+	cd bundle/runtime && $(GO) vet ./...
+
+lint: ## staticcheck and errcheck, pinned in hack/tools
+	$(TOOL) staticcheck ./...
+	$(TOOL) errcheck -exclude hack/errcheck.txt ./...
+
+unit: ## tests that need neither root nor the runtime
+	$(GO) test $$($(GO) list ./... | grep -v /e2e)
+	cd bundle/runtime && $(GO) test ./...
+
+test: build ## all tests, those on real containers included (as root)
+	$(GO) test -tags realruntime -timeout 20m $$($(GO) list ./... | grep -v /e2e)
+	cd bundle/runtime && $(GO) test ./...
+	LIFEPOD=$(CURDIR)/bin/lifepod $(GO) test -timeout 20m -count=1 ./e2e/...
+
+# --- measuring --------------------------------------------------------------
+
+.PHONY: bench
+bench: build ## lifepod against the bare runtime calls, on one containerd (as root)
+	$(GO) run ./bench -lifepod bin/lifepod

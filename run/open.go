@@ -85,7 +85,7 @@ func connect(ctx context.Context, root, endpoint string) (*Runtime, error) {
 func (r *Runtime) askDriver(ctx context.Context) error {
 	config, err := r.Runtime.RuntimeConfig(ctx, &runtimeapi.RuntimeConfigRequest{})
 	if err != nil {
-		return nil //nolint:nilerr // an old runtime without this call
+		return nil // an older runtime without this call
 	}
 	r.Systemd = config.GetLinux().GetCgroupDriver() == runtimeapi.CgroupDriver_SYSTEMD
 	return nil

@@ -57,10 +57,6 @@ func newRecord(root string, pod *v1.Pod) (*record, error) {
 	return r, nil
 }
 
-func (r *record) path(root string) string {
-	return filepath.Join(recordsDir(root), string(r.UID)+".json")
-}
-
 // remove ends the record; nothing of the pod is left.
 func (r *record) remove() {
 	_ = os.Remove(filepath.Join(filepath.Dir(r.file.Name()), string(r.UID)+".json"))

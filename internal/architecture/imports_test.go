@@ -1,0 +1,114 @@
+package architecture
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	module     = "github.com/lifepod/lifepod"
+	kubernetes = "k8s.io/kubernetes"
+)
+
+// rule forbids packages to some of ours; the reason is shown when it is broken.
+type rule struct {
+	reason    string
+	applies   func(ours string) bool
+	forbidden func(dep string) bool
+}
+
+var rules = []rule{
+	{
+		reason:  "the core is pure: it imports nothing that acts, so that the same events always give the same life",
+		applies: func(ours string) bool { return ours == module+"/lifecycle" },
+		forbidden: func(dep string) bool {
+			return below(dep, module) && dep != module+"/lifecycle" ||
+				anyOf(dep, "google.golang.org/grpc", "k8s.io/client-go", "k8s.io/cri-api", kubernetes)
+		},
+	},
+	{
+		reason: "k8s.io/kubernetes is a large internal library: only the manifest reader (defaults and validation) and the control plane use it",
+		applies: func(ours string) bool {
+			return !anyOf(ours, module+"/manifest", module+"/cluster", module+"/cmd", module+"/run", module+"/e2e", module+"/bench")
+		},
+		forbidden: func(dep string) bool { return below(dep, kubernetes) },
+	},
+	{
+		reason:    "lifepod replaces the kubelet, it does not contain it",
+		applies:   func(string) bool { return true },
+		forbidden: func(dep string) bool { return anyOf(dep, kubernetes+"/pkg/kubelet", kubernetes+"/pkg/probe") },
+	},
+	{
+		reason:  "containerd and runc live in a module of their own, because their version of the CRI API differs",
+		applies: func(string) bool { return true },
+		forbidden: func(dep string) bool {
+			return anyOf(dep, "github.com/containerd/containerd/v2", "github.com/opencontainers/runc")
+		},
+	},
+	{
+		reason:  "the agent decides nothing itself and knows neither commands nor manifests",
+		applies: func(ours string) bool { return below(ours, module+"/agent") || ours == module+"/cri" },
+		forbidden: func(dep string) bool {
+			return anyOf(dep, module+"/run", module+"/manifest", module+"/cmd", module+"/bundle")
+		},
+	},
+}
+
+func below(pkg, parent string) bool { return pkg == parent || strings.HasPrefix(pkg, parent+"/") }
+
+func anyOf(pkg string, parents ...string) bool {
+	return slices.ContainsFunc(parents, func(p string) bool { return below(pkg, p) })
+}
+
+// TestImports holds every package of the module, with all that it depends on,
+// against the rules.
+func TestImports(t *testing.T) {
+	for ours, deps := range dependencies(t) {
+		for _, r := range rules {
+			if !r.applies(ours) {
+				continue
+			}
+			for _, dep := range deps {
+				if r.forbidden(dep) {
+					t.Errorf("%s depends on %s: %s", ours, dep, r.reason)
+				}
+			}
+		}
+	}
+}
+
+// TestKubernetesIsImportedByManifestOnly looks at direct imports, which the
+// packages that use manifest do not have.
+func TestKubernetesIsImportedByManifestOnly(t *testing.T) {
+	for ours, imports := range list(t, "Imports") {
+		for _, dep := range imports {
+			if below(dep, kubernetes) && !anyOf(ours, module+"/manifest", module+"/cluster") {
+				t.Errorf("%s imports %s: only manifest and cluster may", ours, dep)
+			}
+		}
+	}
+}
+
+func dependencies(t *testing.T) map[string][]string { return list(t, "Deps") }
+
+// list asks the go command for a list of every package of the module.
+func list(t *testing.T, field string) map[string][]string {
+	t.Helper()
+	command := exec.Command("go", "list", "-f", "{{.ImportPath}}{{range ."+field+"}} {{.}}{{end}}", module+"/...")
+	command.Dir = "../.."
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+	packages := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		names := strings.Fields(line)
+		packages[names[0]] = names[1:]
+	}
+	if len(packages[module+"/lifecycle"]) == 0 {
+		t.Fatal("go list does not know package lifecycle")
+	}
+	return packages
+}
