@@ -22,8 +22,9 @@ func (h *hands) inspectImage(ctx context.Context, e lifecycle.InspectImage) life
 
 func (h *hands) pullImage(ctx context.Context, e lifecycle.PullImage) lifecycle.Fact {
 	pulled, err := h.Images.Pull(ctx, images.PullRequest{
-		Image:   e.Image,
-		Secrets: h.pullSecrets(),
+		Image:    e.Image,
+		Secrets:  h.pullSecrets(),
+		Progress: h.progress(e.Image),
 	})
 	fact := lifecycle.ImagePulled{Result: result(ctx, e.ID, err)}
 	if refused, ok := errors.AsType[*images.PullError](err); ok {
@@ -37,6 +38,13 @@ func (h *hands) pullImage(ctx context.Context, e lifecycle.PullImage) lifecycle.
 		fact.Image, fact.Took = imageInfo(&pulled.Image), pulled.PullDuration
 	}
 	return fact
+}
+
+func (h *hands) progress(image string) func(images.Progress) {
+	if h.PullProgress == nil {
+		return nil
+	}
+	return func(p images.Progress) { h.PullProgress(h.pod, image, p) }
 }
 
 // pullSecrets are the pod's imagePullSecrets that exist (A-IMG-7).

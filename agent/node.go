@@ -61,6 +61,9 @@ type Node struct {
 	// Options are those of every pod's machine; HostIPs is filled in.
 	Options  lifecycle.Options
 	Timeouts Timeouts
+	// PullProgress is told about once a second of every pull under way, from the
+	// pull's goroutine; nil if nobody wants to know.
+	PullProgress func(pod *v1.Pod, image string, p images.Progress)
 	// KeepFiles leaves a pod's folder and logs when the pod is gone.
 	KeepFiles bool
 }

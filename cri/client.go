@@ -59,7 +59,8 @@ func (c *Client) Check(ctx context.Context) (name string, err error) {
 		return "", fmt.Errorf("ask the container runtime for its status: %s", Text(err))
 	}
 	for _, condition := range status.GetStatus().GetConditions() {
-		if !condition.GetStatus() {
+		needed := condition.Type == runtimeapi.RuntimeReady || condition.Type == runtimeapi.NetworkReady
+		if needed && !condition.GetStatus() {
 			return "", fmt.Errorf("the container runtime %s says %s is not true: %s: %s",
 				version.RuntimeName, condition.Type, condition.Reason, condition.Message)
 		}

@@ -35,6 +35,7 @@ type NodeConfig struct {
 	IPAMDir      string
 	Objects      agent.Objects
 	KeepFiles    bool
+	PullProgress func(pod *v1.Pod, image string, p images.Progress)
 	Log          *slog.Logger
 }
 
@@ -73,6 +74,8 @@ func NewNode(c NodeConfig) (*agent.Node, error) {
 		Options:     options,
 		Timeouts:    agent.DefaultTimeouts(),
 		KeepFiles:   c.KeepFiles,
+
+		PullProgress: c.PullProgress,
 	}, nil
 }
 

@@ -8,9 +8,11 @@ import (
 	"sync"
 	"time"
 
+	units "github.com/docker/go-units"
 	"golang.org/x/term"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/agent/images"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -106,6 +108,22 @@ func (p *printer) warn(text string) {
 		return
 	}
 	p.write(p.options.Stderr, "warning: "+text+"\n")
+}
+
+// progressPeriod is the time between two lines about one pull.
+const progressPeriod = 5 * time.Second
+
+// pullProgress shows how far a long pull is.
+func (p *printer) pullProgress(_ *v1.Pod, image string, progress images.Progress) {
+	seconds := progress.Elapsed.Round(time.Second)
+	if seconds < progressPeriod || seconds%progressPeriod != 0 {
+		return
+	}
+	text := fmt.Sprintf("pulling %s for %v", image, seconds)
+	if progress.TotalBytes > 0 {
+		text += fmt.Sprintf(", %s of %s", units.BytesSize(float64(progress.DoneBytes)), units.BytesSize(float64(progress.TotalBytes)))
+	}
+	p.report(time.Now(), lifecycle.Report{Subject: "pod", What: text, Rule: "A-IMG-4"})
 }
 
 // swept tells of a pod that a killed lifepod had left.

@@ -64,7 +64,7 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 	node, err := NewNode(NodeConfig{
 		Runtime: runtime.Client, RuntimeName: runtime.Name, Content: runtime.Content(),
 		Root: runtime.Root, CgroupParent: runtime.CgroupParent, Systemd: runtime.Systemd, IPAMDir: runtime.IPAMDir,
-		Objects: objectsOf(set), KeepFiles: r.options.Keep, Log: r.options.Log,
+		Objects: objectsOf(set), KeepFiles: r.options.Keep, PullProgress: r.printer.pullProgress, Log: r.options.Log,
 	})
 	if err != nil {
 		return ExitError, err

@@ -1,10 +1,16 @@
 package main
 
-import "github.com/lifepod/lifepod/doctor"
+import (
+	"context"
+
+	"github.com/lifepod/lifepod/doctor"
+	"github.com/lifepod/lifepod/leftovers"
+)
 
 // doctorHost is what "lifepod doctor" needs to know of the flags.
 func (g *global) doctorHost() doctorHost {
 	return doctorHost{
-		Options: func() (doctor.Options, error) { return doctor.Options{Root: g.root}, nil },
+		Options: func() (doctor.Options, error) { return doctorOptions(g.root, g.endpoint) },
+		Sweep:   func(ctx context.Context) ([]leftovers.Leftover, error) { return sweepRoot(ctx, g.root) },
 	}
 }
