@@ -32,7 +32,8 @@ type StopSandbox struct {
 	SandboxID string
 }
 
-// RemoveSandbox removes a stopped sandbox and all containers in it. Answer: SandboxRemoved.
+// RemoveSandbox removes a sandbox and all containers in it; as CRI demands it
+// also ends what still runs there. Answer: SandboxRemoved.
 type RemoveSandbox struct {
 	ID        EffectID
 	SandboxID string
@@ -81,7 +82,7 @@ type StopContainer struct {
 	TimeoutSeconds int64 // 0 kills at once
 }
 
-// RemoveContainer removes the record of a container that is not running. Answer: ContainerRemoved.
+// RemoveContainer removes a container, as CRI demands also one that runs. Answer: ContainerRemoved.
 type RemoveContainer struct {
 	ID          EffectID
 	Container   string

@@ -84,6 +84,7 @@ type release struct {
 	volumes work
 	sandbox work
 	cgroup  work
+	untidy  bool // the runtime may have a sandbox of this pod of which nobody knows
 }
 
 // work is one step that is done once: not begun, under way, done, or to be tried again.

@@ -21,6 +21,9 @@ func applyObserved(s *step, f Observed) {
 		}
 	}
 	removeStrays(s, f)
+	if awaited && s.stage == Terminated && len(f.Sandboxes) == 0 {
+		s.release.untidy = false
+	}
 	if awaited {
 		s.observing.retryAt = s.nextObserve(f.Began)
 	}
@@ -29,7 +32,8 @@ func applyObserved(s *step, f Observed) {
 // nextObserve is when to look again if something stays uncertain: at once if
 // this snapshot was too old to judge it, else after a pause.
 func (s *step) nextObserve(began time.Time) time.Time {
-	if since, any := s.uncertainSince(); any && !since.After(began) {
+	since, any := s.uncertainSince()
+	if s.stage == Terminated || (any && !since.After(began)) {
 		return s.now.Add(s.options.UnavailableRetry)
 	}
 	return time.Time{}
@@ -178,23 +182,23 @@ func removeStrays(s *step, f Observed) {
 		if c == nil || c.op != 0 || !c.touchedAt.Before(f.Began) || o.ID == c.id || o.ID == c.previousID {
 			continue
 		}
-		if o.State == StateRunning {
-			s.do(StopContainer{ID: s.nextID(), Container: o.Name, ContainerID: o.ID, TimeoutSeconds: minimumStopSeconds})
-		}
 		s.do(RemoveContainer{ID: s.nextID(), Container: o.Name, ContainerID: o.ID})
 	}
 	if s.sandbox.op != 0 || !s.sandbox.touchedAt.Before(f.Began) {
 		return
 	}
 	for _, o := range f.Sandboxes {
-		if o.ID == s.sandbox.id {
-			continue
+		if o.ID != s.sandbox.id || s.release.sandbox.done {
+			removeForgotten(s, o.ID)
 		}
-		if o.Ready {
-			s.do(StopSandbox{ID: s.nextID(), SandboxID: o.ID})
-		}
-		s.do(RemoveSandbox{ID: s.nextID(), SandboxID: o.ID})
 	}
+}
+
+// removeForgotten removes a sandbox that is not, or no longer, the pod's. Nobody
+// waits for the answer; whether it worked is looked at before the pod is gone.
+func removeForgotten(s *step, sandboxID string) {
+	s.release.untidy = true
+	s.do(RemoveSandbox{ID: s.nextID(), SandboxID: sandboxID})
 }
 
 func earlier(a, b time.Time) time.Time {

@@ -87,6 +87,10 @@ func planObserve(s *step) {
 	if _, any := s.uncertainSince(); !any {
 		return
 	}
+	observe(s)
+}
+
+func observe(s *step) {
 	s.observing.done = false
 	if id, ok := s.begin(&s.observing); ok {
 		s.do(Observe{ID: id})

@@ -84,7 +84,7 @@ func sandboxIsReady(s *step, id string, attempt uint32, ips []string) {
 // without an answer left behind is looked for first.
 func sandboxFailed(s *step, f *Failure) {
 	if f.Class == Uncertain || f.Class == Cancelled {
-		s.sandbox.state = sandboxUncertain
+		s.sandbox.state, s.release.untidy = sandboxUncertain, true
 		return
 	}
 	s.sandbox.state = sandboxNone
@@ -153,7 +153,7 @@ func afterSandboxLoss(s *step) {
 		return
 	}
 	s.do(RecordEvent{Type: normal, Reason: "SandboxChanged", Message: "Pod sandbox changed, it will be killed and re-created."})
-	s.do(RemoveSandbox{ID: s.nextID(), SandboxID: s.sandbox.id})
+	removeForgotten(s, s.sandbox.id)
 	s.sandbox = sandbox{attempt: s.sandbox.attempt + 1, id: s.sandbox.id, ips: s.sandbox.ips, touchedAt: s.now}
 	s.initIndex = 0
 	for _, c := range s.containers {

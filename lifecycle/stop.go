@@ -195,7 +195,8 @@ func killFailed(s *step, f *Failure, retryAt time.Time) {
 }
 
 // planRelease gives back volumes, sandbox record and cgroup, in that order where
-// one needs the other (B-FIN-6), and ends the machine's life.
+// one needs the other (B-FIN-6), and ends the machine's life when the runtime
+// has nothing of the pod any more.
 func planRelease(s *step) {
 	if s.sandbox.id == "" {
 		s.release.sandbox.done = true
@@ -207,6 +208,10 @@ func planRelease(s *step) {
 		s.do(RemoveSandbox{ID: id, SandboxID: s.sandbox.id})
 	}
 	if !s.release.volumes.done || !s.release.sandbox.done {
+		return
+	}
+	if s.release.untidy {
+		observe(s)
 		return
 	}
 	if id, ok := s.begin(&s.release.cgroup); ok {

@@ -18,7 +18,7 @@ type pretendedRuntime struct {
 }
 
 // carryOut does what the effect asks for and gives the facts that follow.
-func (r *pretendedRuntime) carryOut(t *testing.T, e Effect, now time.Time) []Fact {
+func (r *pretendedRuntime) carryOut(t fataler, e Effect, now time.Time) []Fact {
 	ok := Result{ID: effectID(e)}
 	info := &ImageInfo{ID: "sha256:1", Ref: "img@sha256:1", SizeBytes: 1000}
 	switch e := e.(type) {
@@ -49,7 +49,7 @@ func (r *pretendedRuntime) carryOut(t *testing.T, e Effect, now time.Time) []Fac
 	return r.carryOutContainer(t, e, now)
 }
 
-func (r *pretendedRuntime) carryOutContainer(t *testing.T, e Effect, now time.Time) []Fact {
+func (r *pretendedRuntime) carryOutContainer(t fataler, e Effect, now time.Time) []Fact {
 	ok := Result{ID: effectID(e)}
 	switch e := e.(type) {
 	case CreateContainer:
@@ -77,7 +77,7 @@ func (r *pretendedRuntime) snapshot(ok Result, now time.Time) Observed {
 	}
 }
 
-func (r *pretendedRuntime) byID(t *testing.T, id string) *ObservedContainer {
+func (r *pretendedRuntime) byID(t fataler, id string) *ObservedContainer {
 	for i := range r.containers {
 		if r.containers[i].ID == id {
 			return &r.containers[i]
@@ -106,7 +106,7 @@ func (r *pretendedRuntime) forget(t *testing.T, name string) {
 	r.containers = slices.DeleteFunc(r.containers, func(c ObservedContainer) bool { return c.ID == id })
 }
 
-func (r *pretendedRuntime) end(t *testing.T, id string, exit ContainerExited) ContainerExited {
+func (r *pretendedRuntime) end(t fataler, id string, exit ContainerExited) ContainerExited {
 	exit.ContainerID = id
 	c := r.byID(t, id)
 	c.State, c.Exit = StateExited, &exit
@@ -158,7 +158,7 @@ func (tr *transcript) answer(t *testing.T, d *datadriven.TestData) {
 }
 
 // failed is the answer to e that says that it did not work.
-func failed(t *testing.T, e Effect, f *Failure) Fact {
+func failed(t fataler, e Effect, f *Failure) Fact {
 	r := Result{ID: effectID(e), Failure: f}
 	switch e.(type) {
 	case EnsureCgroup:
@@ -181,6 +181,8 @@ func failed(t *testing.T, e Effect, f *Failure) Fact {
 		return ContainerStarted{r}
 	case StopContainer:
 		return ContainerStopped{r}
+	case RemoveContainer:
+		return ContainerRemoved{r}
 	case UnmountVolumes:
 		return VolumesUnmounted{r}
 	case RemoveCgroup:

@@ -1,0 +1,195 @@
+package lifecycle
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// invariants are the laws of a pod's life, held against each step of a walk.
+type invariants struct {
+	t         fataler
+	lastID    EffectID
+	stage     Stage
+	startTime time.Time
+	status    v1.PodStatus
+	counts    map[string]int32
+	runs      map[string]*runs
+	finished  bool
+}
+
+func newInvariants(t fataler, m *Machine) *invariants {
+	return &invariants{t: t, counts: map[string]int32{}, runs: map[string]*runs{}, status: m.Status()}
+}
+
+// after holds the state, the effects and the runtime against the laws.
+func (l *invariants) after(w *walk, effects []Effect) {
+	l.position(w.m)
+	for _, e := range effects {
+		l.effect(w, e)
+	}
+	l.nothingTwice(w)
+	l.remember(w)
+}
+
+// position: nothing goes back.
+func (l *invariants) position(m *Machine) {
+	if m.stage < l.stage {
+		l.t.Fatalf("stage goes back from %v to %v", l.stage, m.stage)
+	}
+	l.stage = m.stage
+	if !l.startTime.IsZero() && !l.startTime.Equal(m.startTime) {
+		l.t.Fatalf("startTime changes from %v to %v", l.startTime, m.startTime)
+	}
+	l.startTime = m.startTime
+	for _, c := range m.containers {
+		if c.restartCount < l.counts[c.spec.Name] {
+			l.t.Fatalf("restartCount of %s goes back to %d", c.spec.Name, c.restartCount)
+		}
+		l.counts[c.spec.Name] = c.restartCount
+	}
+}
+
+// effect holds one effect against what may be asked for now.
+func (l *invariants) effect(w *walk, e Effect) {
+	if id := effectID(e); id != 0 {
+		if _, cancel := e.(Cancel); !cancel {
+			if id <= l.lastID {
+				l.t.Fatalf("effect ID %d of %T is not new", id, e)
+			}
+			l.lastID = id
+		}
+	}
+	switch e := e.(type) {
+	case EnsureCgroup, MountVolumes, CreateSandbox, InspectImage, PullImage, StartContainer:
+		l.onlySyncing(w, e)
+	case CreateContainer:
+		l.onlySyncing(w, e)
+		l.notTooEarly(w, e)
+	case StopContainer:
+		l.sidecarsLast(w, e)
+	case Publish:
+		l.published(w, e.Status)
+	case Finish:
+		if l.finished {
+			l.t.Fatalf("Finish comes twice")
+		}
+		l.finished = true
+	}
+}
+
+func (l *invariants) onlySyncing(w *walk, e Effect) {
+	if w.m.stage != Syncing {
+		l.t.Fatalf("%T in stage %v: nothing is started once a pod terminates (B-WRK-4)", e, w.m.stage)
+	}
+}
+
+// notTooEarly: a crash restart comes when its back-off is over, and no earlier
+// (A-BO-3, A-BO-4); what was created when is noted by remember.
+func (l *invariants) notTooEarly(w *walk, e CreateContainer) {
+	if r := l.runs[e.Container]; r != nil && !r.endedAt.IsZero() && w.now.Before(r.due()) {
+		l.t.Fatalf("%s is restarted %v too early", e.Container, r.due().Sub(w.now))
+	}
+}
+
+// sidecarsLast: a sidecar is stopped after all regular containers, unless the
+// deadline has passed (B-SIDE-2, B-SIDE-3), or it is in an unknown state.
+func (l *invariants) sidecarsLast(w *walk, e StopContainer) {
+	c := w.m.containerNamed(e.Container)
+	if c.kind != sidecarContainer || w.m.stop.deadline.IsZero() || !w.now.Before(w.m.stop.deadline) {
+		return
+	}
+	for _, other := range w.m.regulars() {
+		if other.mayRun() {
+			l.t.Fatalf("sidecar %s is stopped while %s may run", e.Container, other.spec.Name)
+		}
+	}
+}
+
+// nothingTwice: at most one create or start of one container, and one sandbox
+// creation, is under way.
+func (l *invariants) nothingTwice(w *walk) {
+	underWay := map[string]bool{}
+	for _, c := range w.calls {
+		key := ""
+		switch e := c.effect.(type) {
+		case CreateContainer:
+			key = e.Container
+		case StartContainer: // the answer of one that has already ended is of no interest
+			if o := w.container(e.ContainerID); o != nil && o.State != StateExited {
+				key = e.Container
+			}
+		case CreateSandbox, Observe:
+			key = effectName(e)
+		}
+		if key != "" && underWay[key] {
+			l.t.Fatalf("two calls for %s are under way", key)
+		}
+		underWay[key] = true
+	}
+}
+
+// published holds a status against the one before (A-STAT-7, A-API-4) and
+// against what really runs (B-FIN-3).
+func (l *invariants) published(w *walk, s v1.PodStatus) {
+	old := l.status
+	l.status = s
+	if terminal(old.Phase) && s.Phase != old.Phase {
+		l.t.Fatalf("terminal phase %s changes to %s", old.Phase, s.Phase)
+	}
+	if isTrue(old.Conditions, v1.PodInitialized) && !isTrue(s.Conditions, v1.PodInitialized) {
+		l.t.Fatalf("Initialized goes back")
+	}
+	if terminal(s.Phase) {
+		for _, c := range w.running() {
+			if !w.overdue[c.ID] && !w.overdue[c.SandboxID] {
+				l.t.Fatalf("phase %s while %s runs", s.Phase, c.Name)
+			}
+		}
+	}
+	for i := range old.ContainerStatuses {
+		l.transition(w, &old.ContainerStatuses[i], &s.ContainerStatuses[i])
+	}
+	for i := range old.InitContainerStatuses {
+		l.transition(w, &old.InitContainerStatuses[i], &s.InitContainerStatuses[i])
+	}
+}
+
+// transition is what the API server demands of a container's status (A-API-4, B-FIN-9).
+func (l *invariants) transition(w *walk, old, now *v1.ContainerStatus) {
+	if now.State.Running != nil && terminal(l.status.Phase) {
+		l.t.Fatalf("%s is shown running in phase %s", now.Name, l.status.Phase)
+	}
+	t, c := old.State.Terminated, w.m.containerNamed(old.Name)
+	if t == nil || now.State.Terminated != nil || w.pod.Spec.RestartPolicy == v1.RestartPolicyAlways && c.spec.RestartPolicy == nil {
+		return
+	}
+	if t.Reason == reasonOOMKilled && t.ExitCode == 0 {
+		return // A-INIT-6 wants it run again, A-API-4 does not
+	}
+	if c.kind == sidecarContainer || restartsOn(w.pod, c.spec, t.ExitCode) {
+		return
+	}
+	l.t.Fatalf("the API refuses that %s, terminated with %d, is %+v", old.Name, t.ExitCode, now.State)
+}
+
+// gone: nothing of the pod is left in the runtime but what calls made that were
+// carried out after everybody had given them up.
+func (l *invariants) gone(w *walk) {
+	if !l.finished || !terminal(w.m.Status().Phase) {
+		l.t.Fatalf("gone in phase %s, finished: %t", w.m.Status().Phase, l.finished)
+	}
+	for len(w.calls) > 0 { // removals that nobody waits for
+		w.goOn()
+	}
+	for _, s := range w.sandboxes {
+		if !w.overdue[s.ID] {
+			l.t.Fatalf("sandbox %s is left behind", s.ID)
+		}
+	}
+	for _, c := range w.containers {
+		if !w.overdue[c.ID] && !w.overdue[c.SandboxID] {
+			l.t.Fatalf("container %s %s is left behind", c.Name, c.ID)
+		}
+	}
+}

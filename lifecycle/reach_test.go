@@ -1,0 +1,83 @@
+package lifecycle
+
+import (
+	"reflect"
+	"strings"
+	"time"
+)
+
+// runs is the newest instance of a regular container, for the back-off.
+type runs struct {
+	id        string
+	createdAt time.Time
+	endedAt   time.Time
+	delay     time.Duration // the back-off after its end
+}
+
+// due is when the container may be made anew (A-BO-3, A-BO-4).
+func (r *runs) due() time.Time { return r.endedAt.Add(r.effective()) }
+
+func (r *runs) effective() time.Duration {
+	if r.endedAt.Sub(r.createdAt) > 600*time.Second {
+		return 0
+	}
+	return r.delay
+}
+
+// remember keeps what later steps are judged by: when which instance was made and ended.
+func (l *invariants) remember(w *walk) {
+	for _, c := range w.m.regulars() {
+		r := l.runs[c.spec.Name]
+		switch {
+		case r != nil && r.id == c.id && c.exit != nil:
+			r.endedAt = c.endedAt
+		case c.id == "" || (r != nil && r.id == c.id):
+		case r == nil || r.endedAt.IsZero(): // there was none that ended
+			l.runs[c.spec.Name] = &runs{id: c.id, createdAt: w.now}
+		default:
+			delay := min(300*time.Second, max(10*time.Second, 2*r.effective()))
+			l.runs[c.spec.Name] = &runs{id: c.id, createdAt: w.now, delay: delay}
+		}
+	}
+}
+
+// reach notes the rare branches that a step went through.
+func (w *walk) reach(was *Machine, f Fact) {
+	for i, c := range w.m.containers {
+		old := was.containers[i]
+		_, observed := f.(Observed)
+		exit, exited := f.(ContainerExited)
+		w.note("adopted container", observed && old.position == uncertain && c.id != old.id && c.id != "")
+		w.note("lost container", c.exit != nil && old.exit == nil && c.exit.Reason == "ContainerStatusUnknown")
+		w.note("exit before the start's answer", exited && old.position == starting && exit.ContainerID == old.id)
+		w.note("stop without an exit", c.stopping.unanswered)
+		w.note("second StopContainer", old.stopping.op != 0 && c.stopping.op > old.stopping.op)
+		w.note("deadline passed", w.m.stage == Terminating && c.mayRun() && w.now.After(w.m.stop.deadline))
+	}
+	w.note("adopted sandbox", was.sandbox.state == sandboxUncertain && w.m.sandbox.state == sandboxReady)
+	w.note("adopted broken sandbox", was.sandbox.state == sandboxUncertain && w.m.sandbox.id != was.sandbox.id && w.m.sandbox.state != sandboxReady)
+}
+
+func (w *walk) note(what string, reached bool) {
+	if reached {
+		w.seen[what]++
+	}
+}
+
+// sameAgain demands that a clone answers a fact as the machine did.
+func (w *walk) sameAgain(clone *Machine, ev Event, effects []Effect) {
+	if again := clone.Step(ev); !reflect.DeepEqual(effects, again) {
+		w.rt.Fatalf("a clone answers %T with\n%v\nthe machine with\n%v", ev.Fact, again, effects)
+	}
+	if !reflect.DeepEqual(clone, w.m) {
+		w.rt.Fatalf("a clone differs from its machine after %T", ev.Fact)
+	}
+}
+
+func effectNames(effects []Effect) string {
+	var names []string
+	for _, e := range effects {
+		names = append(names, effectText(e))
+	}
+	return strings.Join(names, "; ")
+}

@@ -1,0 +1,239 @@
+package lifecycle
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"pgregory.net/rapid"
+)
+
+// TestRandomWalks leads random pods through random lives against a runtime in
+// which everything goes wrong, and holds each step against the invariants of
+// invariants_test.go. A longer run: go test ./lifecycle -run RandomWalks -rapid.checks=20000
+func TestRandomWalks(t *testing.T) {
+	seen := map[string]int{}
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWalk(rt, randomPod(rt), seen)
+		w.trouble = []int{0, 1, 4}[w.draw(3, "trouble")]
+		w.feed(Accepted{})
+		for range w.draw(150, "steps") {
+			w.act()
+		}
+		w.comesToRest()
+		w.stops()
+	})
+	for _, what := range sometimes {
+		t.Logf("%6d times %s", seen[what], what)
+		if seen[what] == 0 {
+			t.Errorf("no walk ever came by %q: the walks do not prove what they should", what)
+		}
+	}
+}
+
+// sometimes are the rare branches that the walks must have reached: Kubernetes
+// Events, rules that were told, and what reach notices.
+var sometimes = []string{
+	"BackOff", "Killing", "FailedKillPod", "SandboxChanged", "FailedCreatePodSandBox", "FailedMount",
+	"FailedCreatePodContainer", "Pulling", "DeadlineExceeded",
+	"A-INIT-2", "A-INIT-3", "A-IMG-5", "A-SBX-1", "A-ACT-13", "B-WRK-9", "B-FIN-6", "B-CTL-9",
+	"adopted container", "adopted sandbox", "lost container", "exit before the start's answer",
+	"deadline passed", "second StopContainer", "stop without an exit", "Succeeded", "Failed",
+}
+
+// walk is one random life.
+type walk struct {
+	*world
+	rt        *rapid.T
+	m         *Machine
+	pod       *v1.Pod
+	trouble   int // how often things go wrong: of 10
+	wakeAt    time.Time
+	relistAt  time.Time
+	snapshots []Observed // periodic ones, taken and not yet fed
+	laws      *invariants
+	seen      map[string]int
+}
+
+func newWalk(rt *rapid.T, pod *v1.Pod, seen map[string]int) *walk {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	m := New(pod, DefaultOptions())
+	return &walk{
+		world: &world{t: rt, now: start, overdue: map[string]bool{}},
+		rt:    rt, m: m, pod: pod, seen: seen, laws: newInvariants(rt, m),
+	}
+}
+
+// draw is one of n, each as likely as the other (rapid's ranges prefer small numbers).
+func (w *walk) draw(n int, what string) int {
+	drawn := 0
+	for range 8 {
+		drawn *= 2
+		if rapid.Bool().Draw(w.rt, what) {
+			drawn++
+		}
+	}
+	return drawn * n / 256
+}
+
+// feed gives the machine, and a clone of it, one fact.
+func (w *walk) feed(f Fact) {
+	w.now = w.now.Add(time.Millisecond)
+	ev := Event{At: w.now, Fact: f}
+	was, clone := w.m.Clone(), w.m.Clone()
+	effects := w.m.Step(ev)
+	w.sameAgain(clone, ev, effects)
+	w.reach(was, f)
+	w.rt.Logf("%s %T%+v → %s", w.now.Format("04:05.000"), f, f, effectNames(effects))
+	for _, e := range effects {
+		w.take(e)
+	}
+	w.laws.after(w, effects)
+}
+
+func (w *walk) take(e Effect) {
+	switch e := e.(type) {
+	case WakeAt:
+		w.wakeAt = e.At
+	case Cancel:
+		w.cancel(e.ID)
+	case Tell:
+		w.seen[e.Report.Rule]++
+	case RecordEvent:
+		w.seen[e.Reason]++
+	case Publish:
+		w.seen[string(e.Status.Phase)]++
+	case Finish:
+	default:
+		w.calls = append(w.calls, &call{effect: e})
+	}
+}
+
+// cancel gives a call up; it may have been carried out all the same.
+func (w *walk) cancel(id EffectID) {
+	i := slices.IndexFunc(w.calls, func(c *call) bool { return effectID(c.effect) == id })
+	if i < 0 {
+		w.rt.Fatalf("Cancel of effect %d, which is not under way", id)
+	}
+	c := w.calls[i]
+	if c.answer != nil {
+		return
+	}
+	if w.draw(2, "carried out all the same") == 1 {
+		w.perform(c.effect)
+	}
+	c.answer = failed(w.t, c.effect, &Failure{Class: Cancelled, Message: "context canceled"})
+}
+
+// act lets one random thing happen.
+func (w *walk) act() {
+	switch action := w.draw(40, "action"); {
+	case action < 16:
+		w.goOn()
+	case action < 21 && len(w.calls) > 0:
+		w.unanswered(w.calls[w.draw(len(w.calls), "call")])
+	case action < 26 && len(w.events) > 0:
+		w.deliver(w.draw(len(w.events), "event"), w.draw(10, "doubled") == 0)
+	case action < 27 && len(w.events) > 0 && w.trouble > 0:
+		i := w.draw(len(w.events), "lost event")
+		w.events = slices.Delete(w.events, i, i+1)
+	case action < 31 && len(w.running()) > 0:
+		w.exits(w.running()[w.draw(len(w.running()), "exits")])
+	case action < 32 && len(w.sandboxes) > 0 && w.trouble > 0:
+		w.sandboxDies(w.sandboxes[w.draw(len(w.sandboxes), "sandbox dies")])
+	case action < 33:
+		w.snapshots = append(w.snapshots, w.snapshot(Result{}))
+	case action < 34 && len(w.snapshots) > 0:
+		w.feed(w.snapshots[0])
+		w.snapshots = w.snapshots[1:]
+	case action < 37:
+		w.timePasses()
+	case action < 38 && len(w.late) > 0:
+		w.performLate(w.draw(len(w.late), "late"))
+	case action < 39 && len(w.running()) > 0 && w.trouble > 0:
+		w.loses(w.running()[w.draw(len(w.running()), "loses")])
+	case w.draw(6, "stop") == 0:
+		w.askForTheEnd()
+	}
+}
+
+// unanswered lets a call be carried out, and what it starts end, before it is answered.
+func (w *walk) unanswered(c *call) {
+	if c.answer != nil {
+		return
+	}
+	w.execute(c, w.outcome())
+	e, start := c.effect.(StartContainer)
+	if !start || w.draw(2, "ends at once") == 0 {
+		return
+	}
+	if o := w.container(e.ContainerID); o != nil && o.State == StateRunning {
+		w.exits(o)
+		w.deliver(len(w.events)-1, false)
+	}
+}
+
+// goOn answers the oldest call.
+func (w *walk) goOn() {
+	if len(w.calls) == 0 {
+		return
+	}
+	i := w.draw(min(3, len(w.calls)), "answered")
+	c := w.calls[i]
+	if c.answer == nil {
+		w.execute(c, w.outcome())
+	}
+	w.calls = slices.Delete(w.calls, i, i+1)
+	w.feed(c.answer)
+}
+
+func (w *walk) outcome() outcome {
+	if w.draw(10, "goes wrong") >= w.trouble {
+		return works
+	}
+	return outcome(w.draw(int(unansweredLate)+1, "outcome"))
+}
+
+func (w *walk) deliver(i int, again bool) {
+	f := w.events[i]
+	if !again {
+		w.events = slices.Delete(w.events, i, i+1)
+	}
+	w.feed(f)
+}
+
+func (w *walk) exits(c *ObservedContainer) {
+	code := []int32{0, 0, 1, 42, 137}[w.draw(5, "code")]
+	reason := []string{"Error", "Error", "OOMKilled"}[w.draw(3, "reason")]
+	if code == 0 && reason == "Error" {
+		reason = "Completed"
+	}
+	w.end(c, code, reason)
+}
+
+// loses lets a container vanish, its record and its exit with it.
+func (w *walk) loses(c *ObservedContainer) {
+	w.containers = slices.DeleteFunc(w.containers, func(o *ObservedContainer) bool { return o == c })
+}
+
+// askForTheEnd asks for it once or, in a hurry, twice.
+func (w *walk) askForTheEnd() {
+	for range 1 + w.draw(2, "again") {
+		grace := int64(w.draw(40, "grace"))
+		w.feed(StopRequested{GraceSeconds: &grace, Force: w.draw(4, "force") == 0})
+		w.goOn()
+	}
+}
+
+// timePasses moves the clock, never past the moment at which the machine is to be woken.
+func (w *walk) timePasses() {
+	by := []time.Duration{time.Millisecond, time.Second, 10 * time.Second, time.Minute, 11 * time.Minute}[w.draw(5, "time")]
+	to := w.now.Add(by)
+	if w.wakeAt.IsZero() || to.Before(w.wakeAt) {
+		w.now = to
+		return
+	}
+	w.now, w.wakeAt = later(w.now, w.wakeAt.Add(-time.Millisecond)), time.Time{}
+	w.feed(Woke{})
+}
