@@ -254,7 +254,7 @@ func TestResourceFieldRef(t *testing.T) {
 
 func TestFileKeyRef(t *testing.T) {
 	dir := t.TempDir()
-	content := "# comment\n\n  A='one'  # note\nB='two\nlines'\r\nEMPTY= 'x'\nC='it $(A)'\n"
+	content := "# comment\n\n  A='one'  # note\nB='two\r\nlines'\r\nEMPTY= 'x'\nC='it $(A)'\n"
 	if err := os.WriteFile(filepath.Join(dir, "env"), []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}

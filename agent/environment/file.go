@@ -59,9 +59,10 @@ func (b *builder) readVolumeFile(ref *v1.FileKeySelector) (string, error) {
 // parseEnvFile finds a key in lines of the form NAME='value'. The value is
 // taken literally and may span lines; a blank after = means an empty value.
 func parseEnvFile(content, key string) (string, error) {
+	content = strings.TrimSuffix(strings.ReplaceAll(content, "\r\n", "\n"), "\r")
 	for content != "" {
 		line, rest, _ := strings.Cut(content, "\n")
-		line = strings.TrimLeft(strings.TrimSuffix(line, "\r"), " \t")
+		line = strings.TrimLeft(line, " \t")
 		if line == "" || line[0] == '#' {
 			content = rest
 			continue
@@ -95,7 +96,7 @@ func quotedValue(text string) (value, rest string, err error) {
 		return "", "", errors.New("value must be in single quotes")
 	}
 	tail, rest, _ := strings.Cut(text, "\n")
-	tail = strings.TrimLeft(strings.TrimSuffix(tail, "\r"), " \t")
+	tail = strings.TrimLeft(tail, " \t")
 	if tail != "" && tail[0] != '#' {
 		return "", "", errors.New("text behind the closing quote")
 	}
