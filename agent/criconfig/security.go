@@ -52,6 +52,7 @@ func containerSecurity(in ContainerInput) (*runtimeapi.LinuxContainerSecurityCon
 	if out.Seccomp, err = seccomp(in.Node, sc.SeccompProfile); err != nil {
 		return nil, err
 	}
+	//lint:ignore SA1019 older runtimes read only the legacy string
 	out.Apparmor, out.ApparmorProfile, err = appArmor(in.Pod, in.Container)
 	return out, err
 }

@@ -48,7 +48,7 @@ func (b *builder) readVolumeFile(ref *v1.FileKeySelector) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("open volume %q: %w", ref.VolumeName, err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	content, err := root.ReadFile(ref.Path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", errEnvFile

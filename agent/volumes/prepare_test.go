@@ -336,7 +336,7 @@ func TestHostPathTypesThatFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	tests := []struct {
 		kind v1.HostPathType
 		path string

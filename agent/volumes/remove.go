@@ -33,7 +33,7 @@ func Remove(podDir string) error {
 	if err != nil {
 		return fmt.Errorf("remove pod folder: open %s: %w", parent, err)
 	}
-	defer unix.Close(parentFD)
+	defer func() { _ = unix.Close(parentFD) }()
 	if err := removeTree(parentFD, filepath.Base(podDir)); err != nil {
 		return fmt.Errorf("remove pod folder %s: %w", podDir, err)
 	}

@@ -33,7 +33,7 @@ func TestRemove(t *testing.T) {
 	if err := unix.Mount("tmpfs", sibling, "tmpfs", 0, ""); err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Unmount(sibling, unix.MNT_DETACH)
+	defer func() { _ = unix.Unmount(sibling, unix.MNT_DETACH) }()
 
 	secrets := map[string]*v1.Secret{"cred": {Data: map[string][]byte{"a": []byte("1")}}}
 	m := prepare(t, podWith(emptyDirVolume("cache"), secretVolume("cred", v1.SecretVolumeSource{}), hostPathVolume(outside, v1.HostPathDirectory)), dir, objects{secrets: secrets})
@@ -97,12 +97,12 @@ func TestRemoveTreeStopsAtMounts(t *testing.T) {
 	if err := unix.Mount(outside, target, "", unix.MS_BIND, ""); err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Unmount(target, unix.MNT_DETACH)
+	defer func() { _ = unix.Unmount(target, unix.MNT_DETACH) }()
 	fd, err := unix.Open(base, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	if err := removeTree(fd, "pod"); err == nil {
 		t.Error("no error although something is mounted below")
 	}

@@ -49,7 +49,7 @@ func (s subPathMount) ensureExists() error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	info, err := root.Stat(".")
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (s subPathMount) bind() error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(source)
+	defer func() { _ = unix.Close(source) }()
 	var want, have unix.Stat_t
 	if err := unix.Fstat(source, &want); err != nil {
 		return err
@@ -107,7 +107,7 @@ func openBeneath(volumePath, subPath string) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	defer unix.Close(volume)
+	defer func() { _ = unix.Close(volume) }()
 	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
 	for {
 		fd, err := unix.Openat2(volume, subPath, how)

@@ -26,7 +26,7 @@ func TestUpdateSwapsTheVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 
 	prepare(t, pod, dir, o)
 	if same, err := os.Readlink(filepath.Join(path, "..data")); err != nil || same != first {
