@@ -35,6 +35,10 @@ type daemon struct {
 // 30 ms, and longer by far with thousands of containers to recover.
 const startPatience = 60 * time.Second
 
+// adoptPatience is the same for one that runs already: when it does not answer
+// by then, it is better replaced.
+const adoptPatience = 10 * time.Second
+
 // stopPatience is how long it may take to stop.
 const stopPatience = 10 * time.Second
 
@@ -63,6 +67,10 @@ func (d *daemon) configure() (network, error) {
 // configuration says, containerd notices the change of that file.
 func (d *daemon) masquerade(ctx context.Context, n network) error {
 	filter, err := n.masquerade(ctx, d.paths.filterTable())
+	if ctx.Err() != nil {
+		// Cut short, it says nothing about the packet filter.
+		return context.Cause(ctx)
+	}
 	if err != nil {
 		d.log.Warn("the pod network is local", "err", err)
 	}
@@ -101,6 +109,10 @@ func (d *daemon) adopt(ctx context.Context) (*process, error) {
 		err := d.awaitAnswer(ctx, found)
 		if err == nil {
 			return found, nil
+		}
+		if ctx.Err() != nil {
+			found.release()
+			return nil, context.Cause(ctx)
 		}
 		d.log.Warn("the running containerd does not answer and is replaced", "pid", found.PID, "err", err)
 	}
@@ -224,7 +236,7 @@ func (d *daemon) spawn(log *os.File) (*process, error) {
 // awaitAnswer waits until CRI is served by a containerd whose start another
 // process may have begun a moment ago.
 func (d *daemon) awaitAnswer(ctx context.Context, p *process) error {
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	ctx, cancel := context.WithTimeout(ctx, adoptPatience)
 	defer cancel()
 	conn, err := grpc.NewClient("unix://"+d.paths.Socket(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

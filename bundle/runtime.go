@@ -59,10 +59,8 @@ func open(ctx context.Context, c Config, a archive) (*Runtime, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	for _, dir := range []string{p.Root, p.RunDir} {
-		if err := os.MkdirAll(dir, 0o711); err != nil {
-			return nil, fmt.Errorf("open the runtime: %w", err)
-		}
+	if err := os.MkdirAll(p.Root, 0o711); err != nil {
+		return nil, fmt.Errorf("open the runtime: %w", err)
 	}
 	r := &Runtime{paths: p, log: c.Log, finished: make(chan struct{})}
 	// While the last one closes it holds this lock alone.
@@ -72,6 +70,9 @@ func open(ctx context.Context, c Config, a archive) (*Runtime, error) {
 	if r.bundle, err = r.paths.unpack(ctx, a); err != nil {
 		r.users.Close()
 		return nil, err
+	}
+	if err := os.MkdirAll(p.RunDir, 0o711); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the runtime: %w", err), r.users.Close(), r.bundle.Close())
 	}
 	r.supervisor = &supervisor{
 		daemon:   &daemon{paths: r.paths, subnet: c.Subnet, log: c.Log},

@@ -12,19 +12,27 @@ import (
 )
 
 // news is what the holder of the supervisor's lock tells the others, one
-// JSON object a line.
+// JSON object a line: which containerd answers now. Whoever knew another one
+// learns by it of a restart, also of one that happened while the supervision
+// passed from one process to the next.
 type news struct {
-	// Restarted is when containerd answered again after it had died; zero
-	// says that it answers.
-	Restarted time.Time `json:"restarted,omitzero"`
+	PID        int    `json:"pid"`
+	StartTicks uint64 `json:"startTicks"`
+	// Since is when it began to answer, as far as the supervisor knows.
+	Since time.Time `json:"since"`
+}
+
+// sameAs says whether both tell of the same containerd.
+func (n news) sameAs(other news) bool {
+	return n.PID == other.PID && n.StartTicks == other.StartTicks
 }
 
 // station is where the supervisor tells its followers the news. A follower
-// that connects late hears first that containerd answers.
+// that connects late hears the latest.
 type station struct {
 	listener net.Listener
 	mu       sync.Mutex
-	answers  bool
+	latest   *news
 	conns    []net.Conn
 	closed   bool
 }
@@ -54,8 +62,8 @@ func (st *station) accept() {
 		switch {
 		case st.closed:
 			conn.Close()
-		case st.answers:
-			send(conn, news{})
+		case st.latest != nil:
+			send(conn, *st.latest)
 			st.conns = append(st.conns, conn)
 		default:
 			st.conns = append(st.conns, conn)
@@ -69,7 +77,7 @@ func (st *station) accept() {
 func (st *station) tell(n news) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.answers = true
+	st.latest = &n
 	for _, conn := range st.conns {
 		send(conn, n)
 	}

@@ -22,6 +22,8 @@ type supervisor struct {
 	// cannot be started.
 	up       chan error
 	restarts chan time.Time
+	// current is the containerd that answered last; owned by run.
+	current news
 }
 
 // run leads or follows until ctx is done.
@@ -31,6 +33,8 @@ func (s *supervisor) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := s.leadOrFollow(ctx)
 		switch {
+		case ctx.Err() != nil:
+			return
 		case err == nil:
 			handover, failure = newBackoff(time.Millisecond, soon), newBackoff(soon, restartFloor)
 		case errors.Is(err, errNoSupervisor):
@@ -63,13 +67,19 @@ func (s *supervisor) failed(err error) {
 	}
 }
 
-// answers reports that containerd answers, for the first time or again.
+// answers reports that containerd answers, and, when it is another one than
+// before, that it was restarted.
 func (s *supervisor) answers(n news) {
-	select {
-	case s.up <- nil:
-	default:
+	before := s.current
+	s.current = n
+	if before == (news{}) {
+		select {
+		case s.up <- nil:
+		default:
+		}
+		return
 	}
-	if n.Restarted.IsZero() {
+	if n.sameAs(before) {
 		return
 	}
 	// Nobody need listen: the newest restart is kept, older ones go.
@@ -77,7 +87,7 @@ func (s *supervisor) answers(n news) {
 	case <-s.restarts:
 	default:
 	}
-	s.restarts <- n.Restarted
+	s.restarts <- n.Since
 }
 
 // lead starts or adopts containerd and starts it again whenever it dies.
@@ -93,8 +103,7 @@ func (s *supervisor) lead(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.answers(news{})
-	station.tell(news{})
+	s.announce(running, station)
 	return s.keepRunning(ctx, running, station)
 }
 
@@ -135,10 +144,15 @@ func (s *supervisor) keepRunning(ctx context.Context, running *process, station 
 			return err
 		}
 		started = time.Now()
-		again := news{Restarted: started}
-		s.answers(again)
-		station.tell(again)
+		s.announce(running, station)
 	}
+}
+
+// announce tells ourselves and the followers which containerd answers.
+func (s *supervisor) announce(p *process, station *station) {
+	n := news{PID: p.PID, StartTicks: p.StartTicks, Since: time.Now()}
+	s.answers(n)
+	station.tell(n)
 }
 
 // errNoSupervisor means that the lock is held and nobody listens: its holder

@@ -16,8 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A follower hears that containerd answers, however late it connects, and of
-// each restart; when the supervisor goes, the connection breaks.
+// A follower hears which containerd answers, however late it connects; when the supervisor goes, the connection breaks.
 func TestStation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "station.sock")
 	if err := os.WriteFile(path, []byte("stale"), 0o600); err != nil {
@@ -29,11 +28,11 @@ func TestStation(t *testing.T) {
 	}
 	early := listenTo(t, path)
 	st.waitConns(1)
-	st.tell(news{})
+	first, second := news{PID: 1, StartTicks: 7}, news{PID: 2, StartTicks: 8}
+	st.tell(first)
 	late := listenTo(t, path)
-	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	st.waitConns(2)
-	st.tell(news{Restarted: at})
+	st.tell(second)
 	st.close()
 	for name, lines := range map[string]*bufio.Scanner{"early": early, "late": late} {
 		var got []news
@@ -44,7 +43,7 @@ func TestStation(t *testing.T) {
 			}
 			got = append(got, n)
 		}
-		if diff := cmp.Diff([]news{{}, {Restarted: at}}, got); diff != "" {
+		if diff := cmp.Diff([]news{first, second}, got); diff != "" {
 			t.Errorf("what the %s follower heard (-want +got):\n%s", name, diff)
 		}
 	}
@@ -73,14 +72,22 @@ func (st *station) waitConns(n int) {
 	}
 }
 
-// The newest restart is kept when nobody listens.
-func TestRestartsKeepTheNewest(t *testing.T) {
+// Another containerd than before is a restart, the same one is none; the
+// newest restart is kept when nobody listens.
+func TestRestarts(t *testing.T) {
 	s := &supervisor{log: slog.New(slog.DiscardHandler), up: make(chan error, 1), restarts: make(chan time.Time, 1)}
-	first := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	s.answers(news{Restarted: first})
-	s.answers(news{Restarted: first.Add(time.Second)})
-	if got := <-s.restarts; !got.Equal(first.Add(time.Second)) {
-		t.Errorf("restart at %v, want the second one", got)
+	at := func(pid, second int) news {
+		return news{PID: pid, StartTicks: 1, Since: time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC)}
+	}
+	s.answers(at(10, 1))
+	s.answers(at(10, 2))
+	if len(s.up) != 1 || len(s.restarts) != 0 {
+		t.Errorf("the same containerd twice: %d first answers and %d restarts, want 1 and 0", len(s.up), len(s.restarts))
+	}
+	s.answers(at(11, 3))
+	s.answers(at(12, 4))
+	if diff := cmp.Diff(at(12, 4).Since, <-s.restarts); diff != "" {
+		t.Errorf("restart (-want +got):\n%s", diff)
 	}
 }
 

@@ -1,0 +1,116 @@
+//go:build realruntime
+
+package bundletest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/bundle/imageload"
+)
+
+// saved is what docker save writes for an image without layers.
+func saved(t *testing.T, reference string) []byte {
+	t.Helper()
+	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: runtime.GOARCH})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tag, err := name.NewTag(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var buffer bytes.Buffer
+	if err := tarball.Write(tag, image, &buffer); err != nil {
+		t.Fatal(err)
+	}
+	return buffer.Bytes()
+}
+
+func gzipped(t *testing.T, content []byte) []byte {
+	t.Helper()
+	var buffer bytes.Buffer
+	w := gzip.NewWriter(&buffer)
+	if _, err := w.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buffer.Bytes()
+}
+
+// carried is the archive of the carried images, an OCI layout.
+func carried(t *testing.T, p bundle.Paths) []byte {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(p.Images(), "carried.tar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func TestLoadImages(t *testing.T) {
+	r := open(t, newRoot(t))
+	oci := carried(t, r.Paths())
+	both := []string{bundle.PauseImage, toolbox}
+	tests := map[string]struct {
+		archive io.Reader
+		want    []string
+		err     string
+	}{
+		"OCI layout":           {archive: bytes.NewReader(oci), want: both},
+		"OCI layout, gzipped":  {archive: bytes.NewReader(gzipped(t, oci)), want: both},
+		"docker save":          {archive: bytes.NewReader(saved(t, "example.com/a/b:2")), want: []string{"example.com/a/b:2"}},
+		"docker save, gzipped": {archive: bytes.NewReader(gzipped(t, saved(t, "busy:1"))), want: []string{"docker.io/library/busy:1"}},
+		"cut off":              {archive: bytes.NewReader(oci[:len(oci)/2]), err: "containerd cannot take the archive"},
+		"no archive":           {archive: strings.NewReader("hello"), err: "containerd cannot take the archive"},
+		"unreadable":           {archive: iotest.ErrReader(errors.New("the disk is broken")), err: "read the archive: the disk is broken"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := imageload.LoadImages(t.Context(), r.Endpoint(), test.archive)
+			if test.err != "" {
+				if err == nil || !strings.Contains(err.Error(), test.err) {
+					t.Errorf("error %v, want one with %q", err, test.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("images (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestImportImagesOnce(t *testing.T) {
+	r := open(t, newRoot(t))
+	for range 2 {
+		got, err := r.ImportImages(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{bundle.PauseImage, toolbox}, got); diff != "" {
+			t.Errorf("images (-want +got):\n%s", diff)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+//go:build realruntime
+
+package bundletest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/lifepod/lifepod/bundle"
+)
+
+// holdRoot makes this program a process that holds a root open, as a lifepod
+// command does.
+const holdRoot = "BUNDLETEST_HOLD"
+
+func TestMain(m *testing.M) {
+	if root := os.Getenv(holdRoot); root != "" {
+		if err := hold(root); err != nil {
+			fmt.Println("error:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// hold opens the root, says so, reports restarts, and closes at the end of
+// its input.
+func hold(root string) error {
+	ctx := context.Background()
+	r, err := bundle.Open(ctx, bundle.Config{Root: root, Log: slog.Default()})
+	if err != nil {
+		return err
+	}
+	fmt.Println("open")
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		for bufio.NewScanner(os.Stdin).Scan() {
+		}
+	}()
+	for {
+		select {
+		case <-r.Restarts():
+			fmt.Println("restarted")
+		case <-finished:
+			return r.Close(ctx)
+		}
+	}
+}
+
+// holder is another process that holds a root open.
+type holder struct {
+	cmd   *exec.Cmd
+	input interface{ Close() error }
+	lines *bufio.Scanner
+}
+
+func startHolder(t *testing.T, root string) *holder {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), holdRoot+"="+root)
+	cmd.Stderr = os.Stderr
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	h := &holder{cmd: cmd, input: input, lines: bufio.NewScanner(output)}
+	t.Cleanup(func() {
+		h.cmd.Process.Kill()
+		h.cmd.Wait()
+	})
+	h.hears(t, "open")
+	return h
+}
+
+// hears waits for the process to say a line.
+func (h *holder) hears(t *testing.T, want string) {
+	t.Helper()
+	for h.lines.Scan() {
+		line := h.lines.Text()
+		if line == want {
+			return
+		}
+		if strings.HasPrefix(line, "error:") {
+			t.Fatal(line)
+		}
+	}
+	t.Fatalf("the holding process ended before it said %q", want)
+}
+
+// close lets the process close the root and end.
+func (h *holder) close(t *testing.T) {
+	t.Helper()
+	h.input.Close()
+	if err := h.cmd.Wait(); err != nil {
+		t.Errorf("the holding process: %v", err)
+	}
+}
+
+// kill is kill -9.
+func (h *holder) kill(t *testing.T) {
+	t.Helper()
+	if err := h.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	h.cmd.Wait() // reports the signal
+}
