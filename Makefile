@@ -38,7 +38,7 @@ demo: build ## build everything and run examples/hello.yaml (as root)
 TOOL := $(GO) tool -modfile=hack/tools/go.mod
 
 .PHONY: check format vet lint unit test
-check: format vet lint unit ## format, vet, lint and unit tests: under a minute, run it all the time
+check: format vet lint unit ## format, vet, lint and unit tests: under a minute, run it all the time (as root)
 
 format: ## fail if gofmt would change something
 	@files=$$(git ls-files '*.go' | xargs gofmt -l); [ -z "$$files" ] || { echo "not gofmt-ed:"; echo "$$files"; exit 1; }
@@ -52,7 +52,7 @@ lint: ## staticcheck and errcheck, pinned in hack/tools
 	$(TOOL) staticcheck ./...
 	$(TOOL) errcheck -exclude hack/errcheck.txt ./...
 
-unit: ## tests that need neither root nor the runtime
+unit: ## tests that don't need the runtime (some make mounts and cgroups: as root)
 	$(GO) test $$($(GO) list ./... | grep -v /e2e)
 	cd bundle/runtime && $(GO) test ./...
 

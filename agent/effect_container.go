@@ -37,7 +37,7 @@ func (h *hands) containerConfig(e lifecycle.CreateContainer) (*runtimeapi.Contai
 	spec := containerSpec(h.pod, e.Container)
 	env, err := environment.Build(environment.Input{
 		Pod: h.pod, Container: spec, Objects: h.Objects,
-		PodIPs: e.PodIPs, HostIPs: h.HostIPs, Allocatable: h.Allocatable,
+		PodIPs: e.PodIPs, HostIPs: h.HostIPs, Allocatable: h.Allocatable, VolumePath: h.mounted.Path,
 	})
 	if err != nil {
 		return nil, err

@@ -1,15 +1,12 @@
 package run
 
 import (
-	"fmt"
 	"log/slog"
 	"net"
 	"path/filepath"
 	"runtime"
 
 	content "github.com/containerd/containerd/api/services/content/v1"
-	"github.com/opencontainers/cgroups"
-	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -41,10 +38,11 @@ type NodeConfig struct {
 
 // NewNode describes this machine to the agent.
 func NewNode(c NodeConfig) (*agent.Node, error) {
-	memory, err := memoryBytes()
+	host, err := criconfig.Host()
 	if err != nil {
 		return nil, err
 	}
+	host.LogRoot, host.SeccompRoot, host.SeccompDefault = logRoot(c.Root), filepath.Join(c.Root, "seccomp"), true
 	resolver, err := netidentity.HostResolver()
 	if err != nil {
 		return nil, err
@@ -54,37 +52,23 @@ func NewNode(c NodeConfig) (*agent.Node, error) {
 		options.RuntimeName = c.RuntimeName
 	}
 	return &agent.Node{
-		Runtime: c.Runtime.Runtime,
-		Images:  images.New(c.Runtime.Images, images.Options{NodeConfigs: nodeConfigs(), Content: c.Content}),
-		Cgroups: podcgroup.Driver{Parent: c.CgroupParent, Systemd: c.Systemd},
-		Objects: c.Objects,
-		Log:     c.Log,
-		PodsDir: podsDir(c.Root),
-		IPAMDir: c.IPAMDir,
-		Config: criconfig.Node{
-			LogRoot:        logRoot(c.Root),
-			SeccompRoot:    filepath.Join(c.Root, "seccomp"),
-			SeccompDefault: true,
-			MemoryBytes:    memory,
-			CgroupV2:       cgroups.IsCgroup2UnifiedMode(),
-		},
+		Runtime:     c.Runtime.Runtime,
+		Images:      images.New(c.Runtime.Images, images.Options{NodeConfigs: nodeConfigs(), Content: c.Content}),
+		Cgroups:     podcgroup.Driver{Parent: c.CgroupParent, Systemd: c.Systemd},
+		Objects:     c.Objects,
+		Log:         c.Log,
+		PodsDir:     podsDir(c.Root),
+		IPAMDir:     c.IPAMDir,
+		Config:      host,
 		Resolver:    resolver,
 		HostIPs:     hostIPs(),
-		Allocatable: allocatable(memory),
+		Allocatable: allocatable(host.MemoryBytes),
 		Options:     options,
 		Timeouts:    agent.DefaultTimeouts(),
 		KeepFiles:   c.KeepFiles,
 
 		PullProgress: c.PullProgress,
 	}, nil
-}
-
-func memoryBytes() (int64, error) {
-	var info unix.Sysinfo_t
-	if err := unix.Sysinfo(&info); err != nil {
-		return 0, fmt.Errorf("read the machine's memory size: %w", err)
-	}
-	return int64(info.Totalram) * int64(info.Unit), nil
 }
 
 func podsDir(root string) string { return filepath.Join(root, "pods") }
