@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+)
+
+func TestStory(t *testing.T) {
+	t.Parallel()
+	got := shared.run(t, script("hello", "echo hello from $(hostname)"))
+	got.check(t, 0, "hello from hello\n", `
++ pod sandbox ready, address ADDRESS
++ main started
++ pod Running
++ pod Ready
++ main exited 0 (restartPolicy Never)
++ pod ends (all its containers have ended)
++ pod Succeeded`)
+}
+
+func TestVerboseStory(t *testing.T) {
+	t.Parallel()
+	got := shared.run(t, script("hello", "exit 3"), "-v")
+	got.check(t, 3, "", `
++ event Normal Pulled spec.containers{main}: Container image "lifepod.dev/toolbox:1" already present on machine and can be accessed by the pod
++ pod sandbox ready, address ADDRESS  [A-COND-3]
++ event Normal Created spec.containers{main}: Container created
++ event Normal Started spec.containers{main}: Container started
++ main started  [A-ACT-10]
++ pod Running  [A-PHASE-5]
++ pod Ready  [A-COND-6]
++ main exited 3 → not restarted (restartPolicy Never)  [A-RST-2]
++ pod ends (all its containers have ended)  [A-ACT-13]
++ pod Failed  [A-PHASE-5]`)
+}
+
+// conditions are a status's conditions that are true, or false and why.
+func conditions(status v1.PodStatus) map[v1.PodConditionType]string {
+	all := map[v1.PodConditionType]string{}
+	for _, c := range status.Conditions {
+		all[c.Type] = string(c.Status)
+		if c.Reason != "" {
+			all[c.Type] += " " + c.Reason
+		}
+	}
+	return all
+}
+
+func TestStatusOverTime(t *testing.T) {
+	t.Parallel()
+	told := shared.runStory(t, 0, pod("status", `
+restartPolicy: Never
+initContainers:
+`+shell("prepare", "true")+`
+containers:
+`+shell("main", "echo hello")))
+	if diff := cmp.Diff([]v1.PodPhase{v1.PodPending, v1.PodRunning, v1.PodSucceeded}, told.phases()); diff != "" {
+		t.Errorf("phases (-want +got):\n%s", diff)
+	}
+	all := told.statuses()
+	for _, tc := range []struct {
+		when string
+		got  v1.PodStatus
+		want map[v1.PodConditionType]string
+	}{
+		{"first", all[0], map[v1.PodConditionType]string{
+			"PodScheduled": "True", "PodReadyToStartContainers": "False", "Initialized": "False ContainersNotInitialized",
+			"ContainersReady": "False ContainersNotReady", "Ready": "False ContainersNotReady",
+		}},
+		{"last", told.last(t), map[v1.PodConditionType]string{
+			"PodScheduled": "True", "PodReadyToStartContainers": "False", "Initialized": "True PodCompleted",
+			"ContainersReady": "False PodCompleted", "Ready": "False PodCompleted",
+		}},
+	} {
+		if diff := cmp.Diff(tc.want, conditions(tc.got)); diff != "" {
+			t.Errorf("conditions of the %s status (-want +got):\n%s", tc.when, diff)
+		}
+	}
+	last := told.last(t)
+	for _, name := range []string{"prepare", "main"} {
+		c := containerNamed(t, last, name)
+		if c.State.Terminated == nil || c.State.Terminated.Reason != "Completed" || c.RestartCount != 0 {
+			t.Errorf("container %s ended as %+v, %d restarts", name, c.State, c.RestartCount)
+		}
+	}
+	if diff := cmp.Diff([]string{"Pulled", "Created", "Started"}, told.reasons("main")); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if last.PodIP == "" || last.HostIP == "" || last.QOSClass != v1.PodQOSBestEffort || last.StartTime == nil {
+		t.Errorf("last status %+v", last)
+	}
+}
+
+// TestFastExits: an exit is never lost, however soon after the start it comes.
+func TestFastExits(t *testing.T) {
+	t.Parallel()
+	for range 30 {
+		if got := shared.run(t, pod("fast", "restartPolicy: Never\ncontainers:\n- {name: main, image: TOOLBOX, command: ['true']}")); got.code != 0 {
+			t.Fatalf("exit code %d\n%s", got.code, got.stderr)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package e2e
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+)
+
+// object is a line of -o json.
+type object struct {
+	Type    string        `json:"type"`
+	Subject string        `json:"subject"`
+	What    string        `json:"what"`
+	Outcome string        `json:"outcome"`
+	Because string        `json:"because"`
+	Rule    string        `json:"rule"`
+	Reason  string        `json:"reason"`
+	Message string        `json:"message"`
+	Stream  string        `json:"stream"`
+	Text    *string       `json:"text"`
+	Status  *v1.PodStatus `json:"status"`
+}
+
+// story is everything that -o json told.
+type story []object
+
+func readStory(t *testing.T, stdout string) story {
+	t.Helper()
+	var s story
+	for line := range strings.Lines(stdout) {
+		var o object
+		if err := json.Unmarshal([]byte(line), &o); err != nil {
+			t.Fatalf("line %q: %v", line, err)
+		}
+		s = append(s, o)
+	}
+	return s
+}
+
+// runStory runs a pod with -o json and checks the exit code.
+func (r *root) runStory(t *testing.T, wantCode int, manifest string, args ...string) story {
+	t.Helper()
+	got := r.run(t, manifest, append([]string{"-o", "json"}, args...)...)
+	if got.code != wantCode {
+		t.Fatalf("exit code %d, want %d\n%s\n%s", got.code, wantCode, tail(got.stdout), got.stderr)
+	}
+	return readStory(t, got.stdout)
+}
+
+func (s story) statuses() []v1.PodStatus {
+	var all []v1.PodStatus
+	for _, o := range s {
+		if o.Status != nil {
+			all = append(all, *o.Status)
+		}
+	}
+	return all
+}
+
+// last is the pod's last status.
+func (s story) last(t *testing.T) v1.PodStatus {
+	t.Helper()
+	all := s.statuses()
+	if len(all) == 0 {
+		t.Fatal("no status in the output")
+	}
+	return all[len(all)-1]
+}
+
+// output is what a container wrote, both streams.
+func (s story) output(container string) string {
+	var text strings.Builder
+	for _, o := range s {
+		if o.Type == "output" && o.Subject == container {
+			text.WriteString(*o.Text)
+		}
+	}
+	return text.String()
+}
+
+// phases are the pod's phases in order, each once.
+func (s story) phases() []v1.PodPhase {
+	var all []v1.PodPhase
+	for _, status := range s.statuses() {
+		all = append(all, status.Phase)
+	}
+	return slices.Compact(all)
+}
+
+// reasons are the reasons of the Kubernetes events about a container.
+func (s story) reasons(container string) []string {
+	var all []string
+	for _, o := range s {
+		if o.Type == "event" && strings.HasSuffix(o.Subject, "{"+container+"}") {
+			all = append(all, o.Reason)
+		}
+	}
+	return all
+}
+
+// containerNamed is a container's status.
+func containerNamed(t *testing.T, status v1.PodStatus, name string) v1.ContainerStatus {
+	t.Helper()
+	for _, c := range slices.Concat(status.InitContainerStatuses, status.ContainerStatuses) {
+		if c.Name == name {
+			return c
+		}
+	}
+	t.Fatalf("no container %s in the status", name)
+	return v1.ContainerStatus{}
+}
+
+var (
+	elapsed  = regexp.MustCompile(`(?m)^\+\d+\.\d{3}s `)
+	address  = regexp.MustCompile(`\b10(\.\d{1,3}){3}\b`)
+	duration = regexp.MustCompile(`\bin (\d+(\.\d+)?(ms|s))`)
+)
+
+// normal is the text without what differs from run to run.
+func normal(text string) string {
+	text = elapsed.ReplaceAllString(text, "+ ")
+	text = address.ReplaceAllString(text, "ADDRESS")
+	return duration.ReplaceAllString(text, "in TIME")
+}
+
+// checkLines compares what was printed, normalised, with what is wanted.
+func checkLines(t *testing.T, what, got, want string) {
+	t.Helper()
+	if diff := cmp.Diff(strings.Split(strings.TrimSpace(want), "\n"), strings.Split(strings.TrimSpace(normal(got)), "\n")); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// check compares a command's end with what is wanted; stderr is normalised.
+func (got result) check(t *testing.T, code int, stdout, stderr string) {
+	t.Helper()
+	if got.code != code {
+		t.Errorf("exit code %d, want %d", got.code, code)
+	}
+	if diff := cmp.Diff(stdout, got.stdout); diff != "" {
+		t.Errorf("stdout (-want +got):\n%s", diff)
+	}
+	checkLines(t, "stderr", got.stderr, stderr)
+}
