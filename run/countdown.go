@@ -10,6 +10,7 @@ import (
 // a line that is redrawn each second, elsewhere a line every ten seconds.
 type countdown struct {
 	shown bool // the redrawn line stands there
+	over  bool // nothing is left to wait for
 }
 
 func (c *countdown) wipe(w io.Writer) {
@@ -40,12 +41,20 @@ func (p *printer) countDown(deadline time.Time, done <-chan struct{}) {
 	}
 }
 
+// endCountDown wipes the countdown: the pod is gone, or killed.
+func (p *printer) endCountDown() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.counter.wipe(p.options.Stderr)
+	p.counter = &countdown{over: true}
+}
+
 // count shows what is left at one moment of the countdown.
 func (p *printer) count(now, deadline time.Time) {
 	left := deadline.Sub(now).Round(time.Second)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if left <= 0 {
+	if left <= 0 || p.counter.over {
 		return
 	}
 	if p.terminal {

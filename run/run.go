@@ -87,6 +87,7 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 	stopStream()
 	streaming.Wait()
 	follow.wait()
+	r.printer.endCountDown()
 	if r.options.Keep {
 		r.printer.kept(node.PodsDir, node.Config.PodLogDirectory(set.Pod))
 	}

@@ -63,6 +63,7 @@ func (s *stopper) signal(name string) {
 		s.worker.Stop(lifecycle.StopRequested{Because: name + "; once more kills"})
 		s.showGrace()
 	default:
+		s.printer.endCountDown()
 		s.worker.Stop(lifecycle.StopRequested{Force: true, Because: name + " again"})
 	}
 }
