@@ -39,7 +39,7 @@ func in(d time.Duration) string {
 		return "now"
 	}
 	if d > time.Second {
-		d = d.Round(100 * time.Millisecond)
+		d = d.Round(time.Second)
 	}
 	return "in " + d.Round(time.Millisecond).String()
 }

@@ -24,7 +24,9 @@ func (c *countdown) wipe(w io.Writer) {
 func (p *printer) countDown(deadline time.Time, done <-chan struct{}) {
 	p.mu.Lock()
 	begun := p.counter != nil
-	p.counter = &countdown{}
+	if !begun {
+		p.counter = &countdown{}
+	}
 	p.mu.Unlock()
 	if begun || p.json() {
 		return
