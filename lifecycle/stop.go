@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"math"
 	"slices"
 	"time"
 )
@@ -167,8 +166,8 @@ func (s *step) stopTimeout() int64 {
 	if s.stop.force {
 		return 0
 	}
-	left := s.stop.deadline.Sub(s.now).Seconds()
-	return max(int64(math.Ceil(left)), minimumStopSeconds)
+	left := s.stop.deadline.Sub(s.now)
+	return max(int64((left+time.Second-1)/time.Second), minimumStopSeconds)
 }
 
 func applyContainerStopped(s *step, f ContainerStopped) {

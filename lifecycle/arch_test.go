@@ -1,0 +1,100 @@
+package lifecycle
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestNothingThatActs keeps the core pure: what it may import is listed, and
+// what would make two runs of the same events differ is forbidden.
+func TestNothingThatActs(t *testing.T) {
+	allowed := []string{
+		"fmt", "slices", "strings", "time",
+		"github.com/distribution/reference", // image names
+		"k8s.io/api/core/v1",
+		"k8s.io/apimachinery/pkg/api/equality",
+		"k8s.io/apimachinery/pkg/apis/meta/v1",
+	}
+	for name, file := range sources(t) {
+		for _, spec := range file.Imports {
+			path, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Contains(allowed, path) {
+				t.Errorf("%s imports %q: the rules import the API types and nothing that acts (no I/O, clock, lock, context, log, dice)", name, path)
+			}
+		}
+		for _, offence := range impure(file) {
+			t.Errorf("%s: %s", name, offence)
+		}
+	}
+}
+
+func TestImpureIsFound(t *testing.T) {
+	const source = `package p
+import "time"
+var global int
+func f(c chan int) { go f(c); time.Sleep(1); _ = time.Now(); select {}; var x float64; _ = x }`
+	file, err := parser.ParseFile(token.NewFileSet(), "p.go", source, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := impure(file); len(got) != 7 {
+		t.Errorf("found %d offences, want 7:\n%s", len(got), strings.Join(got, "\n"))
+	}
+}
+
+// sources are the package's files but for its tests.
+func sources(t *testing.T) map[string]*ast.File {
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]*ast.File{}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
+			continue
+		}
+		if files[e.Name()], err = parser.ParseFile(token.NewFileSet(), e.Name(), nil, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+// impure says what in a file would tie a decision to anything but its input.
+func impure(file *ast.File) []string {
+	var offences []string
+	add := func(what string) { offences = append(offences, what) }
+	for _, d := range file.Decls {
+		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.VAR {
+			add("a package variable: state belongs to the Machine")
+		}
+	}
+	clock := []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			add("a goroutine: the caller decides what runs beside what")
+		case *ast.ChanType, *ast.SelectStmt:
+			add("a channel: facts come in by Step alone")
+		case *ast.Ident:
+			if n.Name == "float64" || n.Name == "float32" {
+				add("a float: decisions are made in whole units")
+			}
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains(clock, n.Sel.Name) {
+				add("time." + n.Sel.Name + ": the time is that of the event")
+			}
+		}
+		return true
+	})
+	return offences
+}

@@ -1,0 +1,94 @@
+// Package lifecycle says how a Pod lives: what is started when, what an exit
+// leads to, how a pod ends, and what its status is at each moment. It decides
+// and never acts: a Machine takes what happened, one Event after the other, and
+// answers with the Effects to carry out. It reads no clock, calls nobody and
+// draws no lots, so the same events always give the same life. Rules carry the
+// numbers of the contract (A-…: from creation to running, B-…: termination and
+// recovery); a rule is found here by its number.
+//
+// # Positions
+//
+// A pod has a stage, which only advances (B-WRK-4, B-WRK-5):
+//
+//	Syncing ──────▶ Terminating ─────▶ Terminated ─────▶ Gone
+//	starts, keeps,  starts nothing;    nothing runs;     nothing of it
+//	restarts        stops containers,  volumes, sandbox  is left
+//	                then the sandbox   record and cgroup
+//	                                   are given back
+//
+// Into Terminating lead a request (StopRequested), the end of all regular
+// containers (A-ACT-13), an init container that failed for good (A-INIT-3) and
+// activeDeadlineSeconds (B-CTL-9). "May something still be started?" is answered
+// by the stage alone, never by what happens to run.
+//
+// A container's newest instance has a position:
+//
+//	absent ─▶ creating ─▶ created ─▶ starting ─▶ running ─▶ exited ─▶ creating …
+//	              │                      │
+//	              └────▶ uncertain ◀─────┘     a call ended without an answer:
+//	                         │                 a snapshot (Observed) says which
+//	                         └──▶ any of absent, created, running, exited
+//
+// Whether an exited container starts again is decided once, at its exit
+// (A-RST-1, A-RST-4), and is kept with it.
+//
+// The sandbox:
+//
+//	none ─▶ creating ─▶ ready ─▶ lost ─▶ stopping ─▶ none (the next attempt, A-ACT-3)
+//	            │         ▲       ▲  ▲───────┘ │
+//	            └▶ uncertain ─────┘   failed   └──▶ stopped (the pod is ending)
+//
+// Effects under way are part of the state (an EffectID where the work belongs),
+// so that nothing is begun twice.
+//
+// # The caller's duties, in order
+//
+//  1. Make the machine with New from a pod that was defaulted and validated; feed
+//     Accepted first.
+//  2. Feed events one at a time, with times that never go back. A Machine belongs
+//     to one caller at a time.
+//  3. Carry out the effects of a Step in their order. Those without an answer
+//     (Cancel, WakeAt, Publish, RecordEvent, Tell, Finish) are done at once; the
+//     others may run beside each other and beside further steps.
+//  4. Answer each effect that has an ID exactly once, with the event its comment
+//     names. A successful ImagePulled carries an ImageInfo. Answers that come
+//     late, after the machine has lost interest, are ignored; so is everything
+//     after Finish.
+//  5. Cancel is a wish: the effect's answer still comes, as Cancelled if it was
+//     given up, as what it is if it was too late to.
+//  6. WakeAt replaces the one timer. Woke may come late, and too often; it may
+//     not fail to come.
+//  7. Feed what the runtime reports as it comes: ContainerRunning,
+//     ContainerExited, SandboxExited. Events may be lost, doubled, or overtake the
+//     answer of the call that caused them.
+//  8. Feed a snapshot of the runtime (Observed) for each Observe, and unasked (ID
+//  0. every ten seconds or so: it is what repairs lost events. Began is read
+//     before the listing begins; whatever the machine did or learned at Began or
+//     later is not judged by that snapshot. StateExited comes with its Exit.
+//  9. Stop at Finish.
+//
+// # Failures
+//
+// The class of a Failure says what is known, and decides what follows:
+//
+//	Failed       refused, nothing was left behind: told, tried again after RetryAfter
+//	Unavailable  never reached the runtime: tried again after UnavailableRetry
+//	Uncertain    no answer, it may have worked or may still: the machine asks for
+//	             a snapshot, adopts what it finds, and only then goes on
+//	Cancelled    given up because the machine asked; for a sandbox as Uncertain
+//	NotFound     the object is not there: what was to be stopped or removed is
+//
+// A failed StartContainer is always looked into, because the runtime may keep
+// the instance as exited (StartError, A-CST-9).
+//
+// # Where a new rule goes
+//
+// A new fact is a type in event.go and a case in apply; what it changes goes into
+// the file of its concept (exit.go, images.go, sandbox.go …). A new action is a
+// type in effect.go, begun in the plan of its stage (plan.go, stop.go). A new
+// restart rule belongs in decideRestart, a new condition in conditions, a new
+// reason of waiting where the failure is filed. apply only files facts, plan only
+// looks at the state: whatever plan does must be safe to be asked for again at
+// the next event. Each rule gets a transcript in testdata; the laws that always
+// hold are in invariants_test.go, where random lives are held against them.
+package lifecycle

@@ -1,0 +1,65 @@
+package lifecycle
+
+import "slices"
+
+// lawful holds one step against the laws that hold for every pair of state and fact.
+func lawful(t fataler, was, m *Machine, effects []Effect) {
+	if m.stage < was.stage {
+		t.Fatalf("stage goes back from %v to %v", was.stage, m.stage)
+	}
+	if !was.startTime.IsZero() && !m.startTime.Equal(was.startTime) {
+		t.Fatalf("startTime changes (A-STAT-7)")
+	}
+	if terminal(was.reported.Phase) && m.reported.Phase != was.reported.Phase {
+		t.Fatalf("terminal phase %s becomes %s (B-FIN-2)", was.reported.Phase, m.reported.Phase)
+	}
+	for i, c := range m.containers {
+		if old := was.containers[i]; c.restartCount < old.restartCount || c.restartCount > old.restartCount+1 {
+			t.Fatalf("%s: restartCount goes from %d to %d", c.spec.Name, old.restartCount, c.restartCount)
+		}
+	}
+	lastID := was.lastID
+	for _, e := range effects {
+		if _, cancel := e.(Cancel); cancel || effectID(e) == 0 {
+			continue
+		}
+		if id := effectID(e); id != lastID+1 {
+			t.Fatalf("%T has ID %d after %d", e, id, lastID)
+		}
+		lastID++
+	}
+	onceOnly(t, was, m, effects)
+}
+
+// onceOnly: what is begun is not under way yet, and only in Syncing.
+func onceOnly(t fataler, was, m *Machine, effects []Effect) {
+	var begun []string
+	for _, e := range effects {
+		key := effectName(e)
+		switch e := e.(type) {
+		case CreateContainer:
+			key = e.Container
+		case StartContainer:
+			key = e.Container
+		case CreateSandbox, EnsureCgroup, MountVolumes:
+		default:
+			continue
+		}
+		if slices.Contains(begun, key) {
+			t.Fatalf("%s is begun twice in one step", key)
+		}
+		begun = append(begun, key)
+		if m.stage != Syncing {
+			t.Fatalf("%T in stage %v (B-WRK-4)", e, m.stage)
+		}
+	}
+	for i, c := range m.containers {
+		old := was.containers[i]
+		if old.op != 0 && c.op != 0 && old.op != c.op && old.position == c.position {
+			t.Fatalf("%s: a second call while the first (%d) is under way", c.spec.Name, old.op)
+		}
+	}
+	if a, b := was.sandbox, m.sandbox; a.op != 0 && b.op != 0 && a.op != b.op && a.state == b.state {
+		t.Fatalf("a second sandbox call while the first is under way")
+	}
+}

@@ -1,0 +1,179 @@
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// matrixPods are pods whose lives go by every stage and position.
+var matrixPods = map[string]string{
+	"Always": `{spec: {initContainers: [{name: i}, {name: s, restartPolicy: Always}], containers: [{name: a}, {name: b}]}}`,
+	"Never":  `{spec: {restartPolicy: Never, activeDeadlineSeconds: 50, initContainers: [{name: i}], containers: [{name: a}]}}`,
+	"rules": `{spec: {restartPolicy: OnFailure, hostNetwork: true, containers: [{name: a, restartPolicy: Never,
+		restartPolicyRules: [{action: Restart, exitCodes: {operator: In, values: [42]}}]}]}}`,
+}
+
+// TestMatrix feeds every kind of fact in every position of some lives: the
+// right one, one with an unknown or a spent ID, and each twice. Whatever comes,
+// the machine does not panic, nothing goes back and nothing is begun twice.
+func TestMatrix(t *testing.T) {
+	positions, pairs := 0, 0
+	for name, text := range matrixPods {
+		seen := map[string]bool{}
+		for _, p := range prefixes(t, text) {
+			if seen[p.position()] {
+				continue
+			}
+			seen[p.position()] = true
+			positions++
+			for _, f := range everyFact(p) {
+				pairs++
+				pair(t, p, f, fmt.Sprintf("%s, %s, fact %T%+v", name, p.position(), f, f))
+			}
+		}
+	}
+	t.Logf("%d positions, %d pairs", positions, pairs)
+}
+
+// pair feeds one fact twice.
+func pair(t *testing.T, p *transcript, f Fact, where string) {
+	m, now := p.m.Clone(), p.now
+	for range 2 {
+		now = now.Add(time.Millisecond)
+		was := m.Clone()
+		lawful(at{t, where}, was, m, m.Step(Event{At: now, Fact: f}))
+	}
+}
+
+// at says where a law was broken.
+type at struct {
+	t     *testing.T
+	where string
+}
+
+func (a at) Fatalf(format string, args ...any) {
+	a.t.Helper()
+	a.t.Fatalf("%s: %s", a.where, fmt.Sprintf(format, args...))
+}
+
+// position tells positions apart that are worth being tried each.
+func (tr *transcript) position() string {
+	m := tr.m
+	text := fmt.Sprint(m.stage, m.sandbox.state, m.setup.volumes.op != 0, m.release.volumes.done, m.release.untidy, m.observing.op != 0)
+	for _, c := range m.containers {
+		text += fmt.Sprint(" ", c.spec.Name, c.position, c.exit != nil, c.image.state, c.stopping.op != 0, c.failure != nil)
+	}
+	return text
+}
+
+// prefixes is a life in which each call is once refused, once unanswered and
+// then works, which crashes, loses its sandbox and is stopped; a copy of the
+// world after each step.
+func prefixes(t *testing.T, text string) []*transcript {
+	pod := &v1.Pod{}
+	if err := yaml.Unmarshal([]byte(text), pod); err != nil {
+		t.Fatal(err)
+	}
+	defaults(pod)
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	tr := &transcript{start: start, now: start, m: New(pod, DefaultOptions())}
+	var list []*transcript
+	keep := func(f Fact) {
+		tr.now = tr.now.Add(time.Millisecond)
+		tr.feed(f)
+		list = append(list, &transcript{m: tr.m.Clone(), now: tr.now, pending: slices.Clone(tr.pending)})
+	}
+	list = append(list, &transcript{m: tr.m.Clone(), now: tr.now})
+	keep(Accepted{})
+	tried := map[string]int{}
+	for i := range 400 {
+		switch {
+		case len(tr.pending) > 0:
+			e := tr.pending[0]
+			tr.pending = slices.Clone(tr.pending[1:])
+			tried[effectName(e)]++
+			for _, f := range troubled(t, tr, e, tried[effectName(e)]) {
+				keep(f)
+			}
+		case i%3 == 0 && len(tr.runtime.sandboxes) > 0 && i > 120 && i < 125:
+			keep(SandboxExited{SandboxID: tr.runtime.sandboxes[len(tr.runtime.sandboxes)-1].ID})
+		case i < 200 && endNext(t, tr, keep):
+		case i >= 200 && tr.m.Stage() == Syncing:
+			keep(StopRequested{})
+		default:
+			tr.now = later(tr.now.Add(time.Second), tr.wakeAt)
+			keep(Woke{})
+		}
+	}
+	if tr.m.Stage() != Gone {
+		t.Fatalf("the life does not end: %v", tr.m.Stage())
+	}
+	return list
+}
+
+// troubled answers the first try of a kind of call with a refusal, the second
+// not at all, and then as it should be.
+func troubled(t *testing.T, tr *transcript, e Effect, try int) []Fact {
+	switch try {
+	case 1:
+		return []Fact{failed(t, e, &Failure{Message: "refused"})}
+	case 2:
+		return []Fact{failed(t, e, &Failure{Class: Uncertain, Message: "deadline exceeded"})}
+	}
+	return tr.runtime.carryOut(t, e, tr.now)
+}
+
+// endNext ends some process: init containers with 0, the others with 42.
+func endNext(t *testing.T, tr *transcript, keep func(Fact)) bool {
+	for _, o := range tr.runtime.containers {
+		if o.State != StateRunning || o.Name == "s" && o.Attempt > 0 {
+			continue
+		}
+		code := int32(42)
+		if o.Name == "i" {
+			code = 0
+		}
+		keep(tr.runtime.end(t, o.ID, ContainerExited{ExitCode: code, Reason: "Error", FinishedAt: tr.now}))
+		return true
+	}
+	return false
+}
+
+// everyFact is each kind of fact: for each effect under way, for IDs that are
+// spent or never were, and for each container and sandbox there is or was.
+func everyFact(p *transcript) []Fact {
+	facts := []Fact{Accepted{}, Woke{}, StopRequested{}, StopRequested{GraceSeconds: new(int64(1))}, StopRequested{Force: true}, Observed{Began: p.now.Add(time.Microsecond)}}
+	for _, id := range []EffectID{0, 1, p.m.lastID + 100} {
+		facts = append(facts, answers(id, nil, p.now)...)
+	}
+	for _, e := range p.pending {
+		id := effectID(e)
+		facts = append(facts, answers(id, nil, p.now)...)
+		for _, class := range []FailureClass{Failed, Uncertain, Unavailable, Cancelled, NotFound} {
+			facts = append(facts, answers(id, &Failure{Class: class, Message: "m"}, p.now)...)
+		}
+	}
+	known := []string{"", "unknown"}
+	for _, c := range p.m.containers {
+		known = append(known, c.id, c.previousID)
+	}
+	for _, id := range known {
+		facts = append(facts, ContainerRunning{ContainerID: id}, ContainerExited{ContainerID: id, ExitCode: 1, Reason: "Error"}, ContainerExited{ContainerID: id, Reason: "StartError", ExitCode: 128})
+	}
+	return append(facts, SandboxExited{}, SandboxExited{SandboxID: "unknown"}, SandboxExited{SandboxID: p.m.sandbox.id})
+}
+
+func answers(id EffectID, f *Failure, began time.Time) []Fact {
+	r, image := Result{ID: id, Failure: f}, &ImageInfo{ID: "i"}
+	return []Fact{
+		CgroupEnsured{r}, VolumesMounted{r}, SandboxCreated{Result: r, SandboxID: "new"}, SandboxStopped{r}, SandboxRemoved{r},
+		ImageInspected{Result: r}, ImageInspected{Result: r, Image: image}, ImagePulled{Result: r, Image: image},
+		ContainerCreated{Result: r, ContainerID: "new"}, ContainerStarted{r}, ContainerStopped{r}, ContainerRemoved{r},
+		VolumesUnmounted{r}, CgroupRemoved{r}, Observed{Result: r, Began: began},
+	}
+}
