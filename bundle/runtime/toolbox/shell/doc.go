@@ -7,4 +7,8 @@
 // A signal without a trap ends the shell with 128 plus its number (as process
 // 1 too, where other shells ignore it) and is passed on to its children.
 // Traps belong to the shell itself: in a subshell they are neither set nor run.
+//
+// A subshell isn't a process: when the shell ends or is replaced by exec, the
+// subshells in its background are gone, while programs that they started go on.
+// $0 isn't the script's name.
 package shell

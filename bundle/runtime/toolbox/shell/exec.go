@@ -28,7 +28,7 @@ func (sh *shell) onExec(ctx context.Context, args []string) error {
 	hc := interp.HandlerCtx(ctx)
 	switch args[0] {
 	case replaced + "wait":
-		return sh.wait(ctx, hc, args[1:])
+		return sh.thenTraps(ctx, sh.wait(ctx, hc, args[1:]))
 	case replaced + "kill":
 		return sh.kill(hc, args[1:])
 	case replaced + "trap":
@@ -39,7 +39,24 @@ func (sh *shell) onExec(ctx context.Context, args []string) error {
 	case replaced + "status":
 		return exitStatus(args[1])
 	}
-	return sh.spawn(hc, args)
+	if !sh.isMain(hc) {
+		return sh.spawn(hc, args)
+	}
+	return sh.thenTraps(ctx, sh.spawn(hc, args))
+}
+
+// thenTraps runs the actions of the signals that arrived during a command, and
+// gives its status, unless an action ends the shell.
+func (sh *shell) thenTraps(ctx context.Context, status error) error {
+	actions := sh.traps.pending()
+	if len(actions) == 0 {
+		return status
+	}
+	err := interp.HandlerCtx(ctx).Builtin(ctx, []string{"eval", strings.Join(actions, "\n")})
+	if sh.runner.Exited() {
+		return err
+	}
+	return status
 }
 
 // spawn runs a program and waits for it.

@@ -169,14 +169,13 @@ func (sh *shell) killOne(signal syscall.Signal, target string) error {
 	return sh.jobs.signal(job, signal)
 }
 
-// signal reaches the processes of a job that still run, and ends its subshell.
+// signal reaches the processes of a job that still run, and ends its subshell,
+// which may be between two processes.
 func (j *jobs) signal(job *job, signal syscall.Signal) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if signal != 0 {
-		job.killed = true
-	}
-	running := false
+	running := signal != 0 && !job.killed
+	job.killed = job.killed || signal != 0
 	for _, process := range job.processes {
 		if process.Signal(signal) == nil {
 			running = true

@@ -1,0 +1,91 @@
+package toolbox
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// zeros is a line of length left without an end.
+type zeros struct{ left int }
+
+func (z *zeros) Read(p []byte) (int, error) {
+	if z.left == 0 {
+		return 0, io.EOF
+	}
+	n := min(len(p), z.left)
+	clear(p[:n])
+	z.left -= n
+	return n, nil
+}
+
+// largest notes the longest write.
+type largest struct{ n, total int }
+
+func (l *largest) Write(p []byte) (int, error) {
+	l.n, l.total = max(l.n, len(p)), l.total+len(p)
+	return len(p), nil
+}
+
+func TestCopyLinesKeepsOnlyABuffer(t *testing.T) {
+	out := &largest{}
+	if err := copyLines(out, &zeros{left: 10 << 20}, 1); err != nil {
+		t.Fatal(err)
+	}
+	if out.n > 64<<10 || out.total != 10<<20 {
+		t.Errorf("%d bytes, %d of them at once", out.total, out.n)
+	}
+}
+
+func TestCopyLines(t *testing.T) {
+	for _, tt := range []struct {
+		in    string
+		count int
+		want  string
+	}{{"a\nb\nc\n", 2, "a\nb\n"}, {"a\nb", 2, "a\nb"}, {"a\n", 0, ""}, {"", 1, ""}} {
+		var out strings.Builder
+		if err := copyLines(&out, strings.NewReader(tt.in), tt.count); err != nil || out.String() != tt.want {
+			t.Errorf("%q, %d: %q, %v; want %q", tt.in, tt.count, out.String(), err, tt.want)
+		}
+	}
+}
+
+func TestLastLines(t *testing.T) {
+	last, size, err := lastLines(strings.NewReader("a\nb\nc"), 2)
+	if diff := cmp.Diff([]string{"b\n", "c"}, last); diff != "" || size != 5 || err != nil {
+		t.Errorf("size %d, error %v (-want +got):\n%s", size, err, diff)
+	}
+	if _, _, err := lastLines(&zeros{left: longestLine + 1}, 2); err == nil {
+		t.Error("a line longer than the limit is kept")
+	}
+}
+
+func TestCount(t *testing.T) {
+	lines, words, size, err := count(strings.NewReader("one two\n three\n"))
+	if lines != 2 || words != 3 || size != 15 || err != nil {
+		t.Errorf("%d lines, %d words, %d bytes, %v", lines, words, size, err)
+	}
+}
+
+func TestParseDuration(t *testing.T) {
+	for in, want := range map[string]string{
+		"5": "5s", "0.5": "500ms", "1m30s": "1m30s", "infinity": forever.String(), "1e30": forever.String(),
+		"-1": "", "": "", "soon": "", "NaN": "",
+	} {
+		got, err := parseDuration(in)
+		if (err != nil) != (want == "") || err == nil && got.String() != want {
+			t.Errorf("%q: %v, %v; want %q", in, got, err, want)
+		}
+	}
+}
+
+func TestParseSignal(t *testing.T) {
+	for in, want := range map[string]int{"TERM": 15, "SIGTERM": 15, "term": 15, "9": 9, "0": 0, "RTMIN+3": 37, "SIGRTMIN": 34, "x": -1, "65": -1, "RTMIN+99": -1} {
+		got, err := ParseSignal(in)
+		if (err != nil) != (want < 0) || err == nil && int(got) != want {
+			t.Errorf("%q: %d, %v; want %d", in, got, err, want)
+		}
+	}
+}
