@@ -219,7 +219,7 @@ func (d *daemon) spawn(log *os.File) (*process, error) {
 	id := identity{PID: cmd.Process.Pid, StartTicks: ticks, Version: d.version}
 	p, err := watchChild(id)
 	// Whoever stops it, the zombie is ours to reap.
-	go cmd.Wait() //nolint:errcheck // how it ended is seen in its log
+	go func() { _ = cmd.Wait() }()
 	if err != nil {
 		return nil, fmt.Errorf("start containerd: %w", err)
 	}
@@ -242,7 +242,7 @@ func (d *daemon) awaitAnswer(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	client := cri.NewRuntimeServiceClient(conn)
 	for wait := newBackoff(time.Millisecond, 50*time.Millisecond); ; {
 		_, err := client.Version(ctx, &cri.VersionRequest{})

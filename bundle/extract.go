@@ -23,7 +23,7 @@ func (p *Paths) extract(a archive) error {
 	if err != nil {
 		return fmt.Errorf("unpack the runtime: %w", err)
 	}
-	defer os.RemoveAll(partial)
+	defer func() { _ = os.RemoveAll(partial) }()
 	if err := os.Chmod(partial, 0o755); err != nil {
 		return fmt.Errorf("unpack the runtime: %w", err)
 	}
@@ -48,7 +48,7 @@ func extractTo(dir string, a archive) error {
 	if err != nil {
 		return err
 	}
-	defer packed.Close()
+	defer func() { _ = packed.Close() }()
 	z, err := zstd.NewReader(packed)
 	if err != nil {
 		return err

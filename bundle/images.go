@@ -68,7 +68,7 @@ func (r *Runtime) alreadyImported(ctx context.Context) ([]string, bool) {
 	if err != nil {
 		return nil, false
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	client := cri.NewImageServiceClient(conn)
 	for _, name := range done.Images {
 		answer, err := client.ImageStatus(ctx, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: name}})

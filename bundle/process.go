@@ -126,9 +126,9 @@ func startTicks(pid int) (uint64, error) {
 		return 0, err
 	}
 	// The second field is the program's name in parentheses and may hold
-	// anything, so count from the last parenthesis.
+	// anything, so the third field is the first one counted here.
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	const state, start = 3 - 3, 22 - 3
+	const state, start = 0, 19
 	if len(fields) <= start || fields[state] == "Z" {
 		return 0, errGone
 	}

@@ -18,8 +18,8 @@ func child(t *testing.T) identity {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
 	})
 	ticks, err := startTicks(cmd.Process.Pid)
 	if err != nil {

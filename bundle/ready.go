@@ -48,6 +48,6 @@ func (r *readiness) listen() {
 }
 
 func (r *readiness) close() {
-	r.conn.Close()
-	os.Remove(r.conn.LocalAddr().String())
+	_ = r.conn.Close()
+	_ = os.Remove(r.conn.LocalAddr().String())
 }

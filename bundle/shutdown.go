@@ -119,5 +119,6 @@ func removeEmptyTree(dir string) {
 			removeEmptyTree(filepath.Join(dir, e.Name()))
 		}
 	}
-	unix.Rmdir(dir) //nolint:errcheck // a cgroup in use stays
+	// A cgroup in use stays.
+	_ = unix.Rmdir(dir)
 }

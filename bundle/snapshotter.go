@@ -42,7 +42,7 @@ func tryOverlay(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(base)
+	defer func() { _ = os.RemoveAll(base) }()
 	var options []string
 	for _, name := range []string{"lowerdir", "upperdir", "workdir"} {
 		sub := filepath.Join(base, name)

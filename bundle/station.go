@@ -61,7 +61,7 @@ func (st *station) accept() {
 		st.mu.Lock()
 		switch {
 		case st.closed:
-			conn.Close()
+			_ = conn.Close()
 		case st.latest != nil:
 			send(conn, *st.latest)
 			st.conns = append(st.conns, conn)
@@ -86,20 +86,20 @@ func (st *station) tell(n news) {
 func send(conn net.Conn, n news) {
 	text, err := json.Marshal(n)
 	if err == nil {
-		conn.SetWriteDeadline(time.Now().Add(time.Second)) //nolint:errcheck // the write fails then
+		_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
 		_, err = conn.Write(append(text, '\n'))
 	}
 	if err != nil {
-		conn.Close()
+		_ = conn.Close()
 	}
 }
 
 func (st *station) close() {
-	st.listener.Close()
+	_ = st.listener.Close()
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.closed = true
 	for _, conn := range st.conns {
-		conn.Close()
+		_ = conn.Close()
 	}
 }

@@ -38,10 +38,10 @@ func (s *supervisor) run(ctx context.Context) {
 		case err == nil:
 			handover, failure = newBackoff(time.Millisecond, soon), newBackoff(soon, restartFloor)
 		case errors.Is(err, errNoSupervisor):
-			handover.sleep(ctx) //nolint:errcheck // the loop looks at ctx
+			_ = handover.sleep(ctx)
 		default:
 			s.failed(err)
-			failure.sleep(ctx) //nolint:errcheck // the loop looks at ctx
+			_ = failure.sleep(ctx)
 		}
 	}
 }
@@ -165,8 +165,8 @@ func (s *supervisor) follow(ctx context.Context) error {
 	if err != nil {
 		return errNoSupervisor
 	}
-	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer func() { _ = conn.Close() }()
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	for lines := bufio.NewScanner(conn); lines.Scan(); {
 		var n news

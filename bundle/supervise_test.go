@@ -55,7 +55,7 @@ func listenTo(t *testing.T, path string) *bufio.Scanner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close() })
+	t.Cleanup(func() { _ = conn.Close() })
 	return bufio.NewScanner(conn)
 }
 
@@ -102,7 +102,7 @@ func TestReadiness(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	for _, message := range []string{"STATUS=almost", "STATUS=done\nREADY=1\n"} {
 		if _, err := conn.Write([]byte(message)); err != nil {
 			t.Fatal(err)

@@ -140,7 +140,7 @@ func (p *Paths) sweepPartial() {
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), partialPrefix) {
-			os.RemoveAll(filepath.Join(p.bundles(), e.Name()))
+			_ = os.RemoveAll(filepath.Join(p.bundles(), e.Name()))
 		}
 	}
 }

@@ -45,7 +45,7 @@ func removeUnused(dir string) {
 	}
 	partial := filepath.Join(filepath.Dir(dir), partialPrefix+filepath.Base(dir))
 	if os.Rename(dir, partial) == nil {
-		os.RemoveAll(partial)
+		_ = os.RemoveAll(partial)
 	}
 }
 

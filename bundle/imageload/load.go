@@ -43,7 +43,7 @@ func LoadImages(ctx context.Context, socket string, archive io.Reader) ([]string
 	if err != nil {
 		return nil, fmt.Errorf("connect to containerd at %s: %w", address, err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	names, err := transferArchive(ctx, conn, archive)
 	if err != nil {
 		return nil, fmt.Errorf("load images: %w", err)
