@@ -99,9 +99,9 @@ func TestProcess1(t *testing.T) {
 			while ! ps | grep -q '[SR] sleep 0.03'; do sleep 0.01; done
 			exec eat-memory --hold infinity 1Ki`}, "", 138},
 		{"orphans are reaped", []string{"sh", "-c", `
-			sh -c 'sleep 0.05 & while ! ps | grep -q "[SR] sleep 0.05"; do :; done; exec true'
-			while ps | grep -q '[SR] sleep 0.05'; do sleep 0.01; done
-			while ps | grep -q ' Z '; do sleep 0.01; done
+			sh -c 'sleep 1 & while ! ps | grep -q "[SR] sleep 1"; do :; done; exec true'
+			while ps | grep -q '[SR] sleep 1'; do sleep 0.01; done
+			while ps | grep -q '[0-9] Z \['; do sleep 0.01; done
 			sh -c 'exit 4'; echo $?`}, "4\n", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -82,7 +82,10 @@ func exit(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "want ?code=0 to 255", http.StatusBadRequest)
 		return
 	}
-	fmt.Fprintf(w, "exit %d\n", code)
+	// With its length the answer is whole before the process is gone.
+	answer := fmt.Sprintf("exit %d\n", code)
+	w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
+	fmt.Fprint(w, answer)
 	_ = http.NewResponseController(w).Flush()
 	os.Exit(int(code))
 }

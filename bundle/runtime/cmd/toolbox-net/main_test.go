@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/bundle/runtime/toolbox"
+	"github.com/lifepod/lifepod/bundle/runtime/toolbox/netbox"
+)
+
+// The test binary is the toolbox under any name but its own.
+func TestMain(m *testing.M) {
+	if !strings.HasSuffix(os.Args[0], ".test") {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+func command(args ...string) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe", args[1:]...)
+	cmd.Args[0] = args[0]
+	cmd.Env = []string{"GREETING=hello"}
+	return cmd
+}
+
+// server starts an applet on a free port and gives it and "127.0.0.1:PORT".
+func server(t *testing.T, args ...string) (cmd *exec.Cmd, address string) {
+	t.Helper()
+	cmd = command(append(args, "--port", "0")...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("%q ended before it was ready: %v", args, err)
+	}
+	port := line[strings.LastIndex(line, ":")+1:]
+	return cmd, "127.0.0.1:" + strings.TrimSpace(port)
+}
+
+// client runs an applet: what it prints, and its exit code.
+func client(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := command(args...)
+	var out, diagnostics bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &diagnostics
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		t.Fatalf("%q: %v", args, err)
+	}
+	if diagnostics.Len() > 0 {
+		t.Logf("%q: %s", args, diagnostics.String())
+	}
+	return out.String() + strings.TrimPrefix(cmd.ProcessState.String(), "exit status ")
+}
+
+func TestNamesAreThoseTheToolboxPassesOn(t *testing.T) {
+	if diff := cmp.Diff(toolbox.NetApplets, slices.Sorted(maps.Keys(netbox.Applets))); diff != "" {
+		t.Errorf("(-toolbox.NetApplets +netbox.Applets):\n%s", diff)
+	}
+}
+
+func TestServe(t *testing.T) {
+	_, address := server(t, "serve")
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ args, want string }{
+		{"fetch http://ADDR/healthz", "ok\n0"},
+		{"fetch ADDR/readyz", "ok\n0"},
+		{"wget -qO- http://ADDR/livez", "ok\n0"},
+		{"wget -q --spider ADDR/livez", "0"},
+		{"fetch ADDR/hostname", host + "\n0"},
+		{"fetch ADDR/", host + "\n0"},
+		{"fetch ADDR/env", "GREETING=hello\n0"},
+		{"fetch --header X-Test:yes --header User-Agent:me ADDR/headers", "Accept-Encoding: gzip\r\nUser-Agent: me\r\nX-Test: yes\r\n0"},
+		{"fetch ADDR/nosuch", "404 page not found\n1"},
+		{"fetch ADDR/fail", "Method Not Allowed\n1"},
+		{"fetch --method POST ADDR/fail?what=readyz", "0"},
+		{"fetch ADDR/readyz", "readyz was told to fail\n1"},
+		{"fetch ADDR/livez", "ok\n0"},
+		{"fetch --method POST ADDR/fail", "0"},
+		{"fetch ADDR/livez", "livez was told to fail\n1"},
+		{"fetch --method POST ADDR/fail?what=nosuch", "what=\"nosuch\": want healthz, readyz or livez\n1"},
+		{"fetch --method POST ADDR/ok", "0"},
+		{"fetch ADDR/healthz", "ok\n0"},
+		{"fetch --timeout 10ms ADDR/sleep?for=1h", "1"},
+		{"dial ADDR", "0"},
+	} {
+		got := client(t, strings.Fields(strings.ReplaceAll(tt.args, "ADDR", address))...)
+		if got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.args, got, tt.want)
+		}
+	}
+}
+
+func TestServeByTheClock(t *testing.T) {
+	for _, tt := range []struct{ options, path, want string }{
+		{"--ready-after 1h", "readyz", "1"},
+		{"--ready-after 1h", "livez", "0"},
+		{"--ready-after 1ns", "readyz", "0"},
+		{"--healthy-for 1h", "healthz", "0"},
+		{"--healthy-for 1ns", "healthz", "1"},
+		{"--healthy-for 1ns", "readyz", "1"},
+	} {
+		_, address := server(t, append([]string{"serve"}, strings.Fields(tt.options)...)...)
+		if got := client(t, "fetch", "-o", "/dev/null", address+"/"+tt.path); got != tt.want {
+			t.Errorf("%s: %s: exit code %s, want %s", tt.options, tt.path, got, tt.want)
+		}
+	}
+}
+
+func TestServeEnds(t *testing.T) {
+	cmd, address := server(t, "serve")
+	if got := client(t, "fetch", address+"/exit?code=5"); got != "exit 5\n0" {
+		t.Errorf("got %q", got)
+	}
+	_ = cmd.Wait()
+	if got := cmd.ProcessState.ExitCode(); got != 5 {
+		t.Errorf("exit code %d, want 5", got)
+	}
+	cmd, _ = server(t, "serve", "--on-term", "6")
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if got := cmd.ProcessState.ExitCode(); got != 6 {
+		t.Errorf("exit code after SIGTERM %d, want 6", got)
+	}
+}
+
+func TestGRPCHealth(t *testing.T) {
+	for _, tt := range []struct{ server, check, want string }{
+		{"", "", "SERVING\n0"},
+		{"--service db", "--service db", "SERVING\n0"},
+		{"", "--service nosuch", "1"},
+		{"--ready-after 1h", "", "NOT_SERVING\n1"},
+		{"--ready-after 1h --service db", "--service db", "NOT_SERVING\n1"},
+	} {
+		_, address := server(t, append([]string{"grpc-health"}, strings.Fields(tt.server)...)...)
+		got := client(t, append([]string{"grpc-check", address}, strings.Fields(tt.check)...)...)
+		if got != tt.want {
+			t.Errorf("%q asked with %q: got %q, want %q", tt.server, tt.check, got, tt.want)
+		}
+	}
+}
+
+func TestTCP(t *testing.T) {
+	cmd, address := server(t, "listen")
+	if got := client(t, "dial", address); got != "0" {
+		t.Errorf("dial: %s", got)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if got := client(t, "dial", address); got != "1" {
+		t.Errorf("dial of a closed port: %s", got)
+	}
+	if got := client(t, "lookup", "127.0.0.1"); got != "127.0.0.1\n0" {
+		t.Errorf("lookup: %s", got)
+	}
+}
