@@ -1,0 +1,136 @@
+package crifake
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+type container struct {
+	id      string
+	config  *runtimeapi.ContainerConfig
+	sandbox *sandbox
+	program Program
+
+	state                            runtimeapi.ContainerState
+	createdAt, startedAt, finishedAt time.Time
+	exitCode                         int32
+	reason, message                  string
+	exited                           chan struct{}
+}
+
+func (c *container) subject() string {
+	return c.sandbox.config.Metadata.Name + "/" + c.config.Metadata.Name
+}
+
+func (c *container) name() string {
+	return fmt.Sprintf("%s_%s_%d", c.config.Metadata.Name, c.sandbox.config.Metadata.Uid, c.config.Metadata.Attempt)
+}
+
+func (c *container) stateText() string {
+	return strings.ToLower(strings.TrimPrefix(c.state.String(), "CONTAINER_"))
+}
+
+// CreateContainer makes a container in a sandbox.
+func (r *Runtime) CreateContainer(ctx context.Context, in *runtimeapi.CreateContainerRequest, _ ...callOption) (*runtimeapi.CreateContainerResponse, error) {
+	r.mu.Lock()
+	s := r.sandbox(in.PodSandboxId)
+	r.mu.Unlock()
+	if s == nil {
+		return nil, noSandbox(in.PodSandboxId)
+	}
+	c := &container{config: in.Config, sandbox: s, exited: make(chan struct{})}
+	err := r.do(ctx, call{
+		rpc: "CreateContainer", subject: c.subject(), detail: fmt.Sprintf("attempt=%d", c.config.Metadata.Attempt),
+		name: c.name(),
+		effect: func(context.Context) error {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return r.create(c)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &runtimeapi.CreateContainerResponse{ContainerId: c.id}, nil
+}
+
+func (r *Runtime) create(c *container) (err error) {
+	if r.sandbox(c.sandbox.id) == nil {
+		return noSandbox(c.sandbox.id)
+	}
+	if c.program, err = r.nextProgram(c); err != nil {
+		return err
+	}
+	c.id, c.createdAt = r.newID(c.config.Metadata.Name), time.Now()
+	r.containers = append(r.containers, c)
+	r.reserved[c.name()] = c.id
+	r.emit(c.sandbox, c, created)
+	return nil
+}
+
+func noSandbox(id string) error {
+	return status.Errorf(codes.NotFound, "failed to find sandbox id %q: not found", id)
+}
+
+// RemoveContainer forgets a container, killing it if it runs; one that is not
+// there is no error.
+func (r *Runtime) RemoveContainer(ctx context.Context, in *runtimeapi.RemoveContainerRequest, _ ...callOption) (*runtimeapi.RemoveContainerResponse, error) {
+	return &runtimeapi.RemoveContainerResponse{}, r.do(ctx, call{
+		rpc: "RemoveContainer", subject: r.subjectOf(in.ContainerId),
+		effect: func(context.Context) error {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if c := r.container(in.ContainerId); c != nil {
+				r.exit(c, 137, "Error")
+				r.remove(c)
+			}
+			return nil
+		},
+	})
+}
+
+func (r *Runtime) remove(c *container) {
+	r.containers = slices.DeleteFunc(r.containers, func(o *container) bool { return o == c })
+	delete(r.reserved, c.name())
+	r.emit(c.sandbox, c, deleted)
+}
+
+func (r *Runtime) container(id string) *container {
+	for _, c := range r.containers {
+		if c.id == id {
+			return c
+		}
+	}
+	return nil
+}
+
+func (r *Runtime) containersIn(sandboxID string) []*container {
+	var list []*container
+	for _, c := range r.containers {
+		if c.sandbox.id == sandboxID {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// subjectOf is pod/container of a container's id, or the id.
+func (r *Runtime) subjectOf(id string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.container(id); c != nil {
+		return c.subject()
+	}
+	return id
+}
+
+func notFound(id string) error {
+	return status.Errorf(codes.NotFound, "an error occurred when try to find container %q: not found", id)
+}

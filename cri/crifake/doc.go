@@ -1,0 +1,14 @@
+// Package crifake is a container runtime in memory for tests: a client of the
+// runtime and image services that keeps sandboxes, containers and their events
+// without a process behind them. Its calls take as long as those of a real
+// runtime, so it belongs into a bubble of testing/synctest, where that costs
+// nothing.
+//
+// What containers do is said by programs (ParseProgram), what goes wrong by
+// faults (Runtime.Fault); both are short texts, so that a test reads as a story.
+//
+// As with a real runtime, what a call does happens in its middle: events arrive
+// before the answer of the call that caused them, and a call that is given up
+// late has been carried out nevertheless. Package cricheck holds the fake and
+// real runtimes to the same behaviour.
+package crifake

@@ -1,0 +1,174 @@
+package crifake
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// StartContainer runs a created container's program.
+func (r *Runtime) StartContainer(ctx context.Context, in *runtimeapi.StartContainerRequest, _ ...callOption) (*runtimeapi.StartContainerResponse, error) {
+	return &runtimeapi.StartContainerResponse{}, r.do(ctx, call{
+		rpc: "StartContainer", subject: r.subjectOf(in.ContainerId),
+		effect: func(context.Context) error {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			c := r.container(in.ContainerId)
+			if c == nil {
+				return notFound(in.ContainerId)
+			}
+			return r.start(c)
+		},
+	})
+}
+
+func (r *Runtime) start(c *container) error {
+	if c.state != runtimeapi.ContainerState_CONTAINER_CREATED {
+		return status.Errorf(codes.Unknown, "container %q is in state %s", c.id, c.state)
+	}
+	if c.program.StartError != "" {
+		c.message = "failed to create containerd task: " + c.program.StartError
+		c.ended(128, "StartError")
+		return status.Error(codes.Unknown, c.message)
+	}
+	r.noteDouble(c)
+	c.state, c.startedAt = runtimeapi.ContainerState_CONTAINER_RUNNING, time.Now()
+	r.emit(c.sandbox, c, started)
+	switch {
+	case !c.program.Exits:
+	case c.program.After == 0:
+		r.endByItself(c)
+	default:
+		time.AfterFunc(c.program.After, func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.endByItself(c)
+		})
+	}
+	return nil
+}
+
+// noteDouble notes when a container is started of which an instance runs.
+func (r *Runtime) noteDouble(c *container) {
+	for _, o := range r.containers {
+		if o.state == runtimeapi.ContainerState_CONTAINER_RUNNING && o.config.Metadata.Name == c.config.Metadata.Name &&
+			o.sandbox.config.Metadata.Uid == c.sandbox.config.Metadata.Uid {
+			r.doubled = append(r.doubled, o.id+" runs when "+c.id+" starts")
+		}
+	}
+}
+
+func (r *Runtime) endByItself(c *container) {
+	if c.program.OOM {
+		r.exit(c, 137, "OOMKilled")
+		return
+	}
+	r.exit(c, c.program.Code, reasonOf(c.program.Code))
+}
+
+func reasonOf(code int32) string {
+	if code == 0 {
+		return "Completed"
+	}
+	return "Error"
+}
+
+// Exit ends the running instance of pod/container, as if its process had.
+func (r *Runtime) Exit(subject string, code int32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.containers {
+		if c.subject() == subject {
+			r.exit(c, code, reasonOf(code))
+		}
+	}
+}
+
+// exit ends a running container and tells of it; needs mu.
+func (r *Runtime) exit(c *container, code int32, reason string) {
+	if c.state != runtimeapi.ContainerState_CONTAINER_RUNNING {
+		return
+	}
+	c.leaveMessage()
+	c.ended(code, reason)
+	r.emit(c.sandbox, c, stopped)
+}
+
+func (c *container) ended(code int32, reason string) {
+	c.state, c.finishedAt = runtimeapi.ContainerState_CONTAINER_EXITED, time.Now()
+	c.exitCode, c.reason = code, reason
+	close(c.exited)
+}
+
+// leaveMessage writes the termination message through the container's mount.
+func (c *container) leaveMessage() {
+	for _, m := range c.config.Mounts {
+		if m.ContainerPath == "/dev/termination-log" && c.program.Message != "" {
+			if err := os.WriteFile(m.HostPath, []byte(c.program.Message), 0o600); err != nil {
+				panic(err)
+			}
+		}
+	}
+}
+
+// StopContainer sends the stop signal, waits for the timeout and kills. It
+// answers when the container has exited; several may be under way. One that is
+// not there is no error.
+func (r *Runtime) StopContainer(ctx context.Context, in *runtimeapi.StopContainerRequest, _ ...callOption) (*runtimeapi.StopContainerResponse, error) {
+	return &runtimeapi.StopContainerResponse{}, r.do(ctx, call{
+		rpc: "StopContainer", subject: r.subjectOf(in.ContainerId), detail: fmt.Sprintf("timeout=%d", in.Timeout),
+		effect: func(ctx context.Context) error {
+			r.mu.Lock()
+			c := r.container(in.ContainerId)
+			if c == nil || c.state != runtimeapi.ContainerState_CONTAINER_RUNNING {
+				r.mu.Unlock()
+				return nil
+			}
+			if in.Timeout > 0 {
+				r.signal(c)
+			}
+			down := r.down
+			r.mu.Unlock()
+			return r.waitOrKill(ctx, c, time.Duration(in.Timeout)*time.Second, down)
+		},
+	})
+}
+
+// signal is the stop signal's arrival; needs mu.
+func (r *Runtime) signal(c *container) {
+	switch {
+	case c.program.IgnoreTERM:
+	case c.program.TermTakes == 0:
+		r.exit(c, c.program.TermCode, reasonOf(c.program.TermCode))
+	default:
+		time.AfterFunc(c.program.TermTakes, func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.exit(c, c.program.TermCode, reasonOf(c.program.TermCode))
+		})
+	}
+}
+
+// waitOrKill waits for the exit and kills when the timeout has passed.
+func (r *Runtime) waitOrKill(ctx context.Context, c *container, timeout time.Duration, down <-chan struct{}) error {
+	kill := time.NewTimer(timeout)
+	defer kill.Stop()
+	select {
+	case <-c.exited:
+		return nil
+	case <-down:
+		return errBroken
+	case <-ctx.Done():
+		return status.FromContextError(ctx.Err()).Err()
+	case <-kill.C:
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.exit(c, 137, "Error")
+	return nil
+}
