@@ -90,6 +90,10 @@ func (h *hands) deadline(effect lifecycle.Effect) time.Duration {
 		return h.Timeouts.Pull
 	case lifecycle.StopContainer:
 		return h.Timeouts.Call + time.Duration(e.TimeoutSeconds)*time.Second
+	case lifecycle.Observe:
+		if e.ID == 0 { // the next one would be due
+			return h.Timeouts.Relist
+		}
 	}
 	return h.Timeouts.Call
 }

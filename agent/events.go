@@ -16,18 +16,22 @@ import (
 type Events struct {
 	node *Node
 
+	doubt chan struct{} // holds a value when an unproven stream is to be doubted anew
+
 	mu      sync.Mutex
 	workers map[types.UID]*Worker
 	proven  bool // the stream of now has given an event
 }
 
-// unprovenRelist is the pause between snapshots while the event stream has not
-// proven itself: what happens before its subscription is live is lost.
+// unprovenRelist is the first pause between snapshots while the event stream has
+// not proven itself: what happens before its subscription is live is lost. The
+// longer an open stream is silent, the likelier it is that nothing happens: the
+// pause doubles, up to the usual one, until the stream breaks or a pod is added.
 const unprovenRelist = 100 * time.Millisecond
 
 // Events prepares the hand-over of events; Run must run for as long as workers do.
 func (n *Node) Events() *Events {
-	return &Events{node: n, workers: map[types.UID]*Worker{}}
+	return &Events{node: n, doubt: make(chan struct{}, 1), workers: map[types.UID]*Worker{}}
 }
 
 // Add sends the events of the worker's pod to it, until Remove.
@@ -35,6 +39,7 @@ func (e *Events) Add(w *Worker) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.workers[w.pod.UID] = w
+	e.doubtAnew()
 }
 
 // Remove ends what Add began.
@@ -66,6 +71,7 @@ func (e *Events) setProven(proven bool) {
 	defer e.mu.Unlock()
 	e.proven = proven
 	if !proven {
+		e.doubtAnew()
 		return
 	}
 	for _, w := range e.workers {
@@ -73,24 +79,41 @@ func (e *Events) setProven(proven bool) {
 	}
 }
 
+func (e *Events) doubtAnew() {
+	select {
+	case e.doubt <- struct{}{}:
+	default:
+	}
+}
+
 // relistUnproven takes snapshots in place of events for as long as the stream
 // has given none.
 func (e *Events) relistUnproven(ctx context.Context) {
-	tick := time.NewTicker(unprovenRelist)
-	defer tick.Stop()
+	pause := unprovenRelist
 	for {
+		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
+			timer.Stop()
 			return
-		case <-tick.C:
+		case <-e.doubt:
+			timer.Stop()
+			pause = unprovenRelist
+		case <-timer.C:
+			e.askUnproven()
+			pause = min(2*pause, max(e.node.Timeouts.Relist, unprovenRelist))
 		}
-		e.mu.Lock()
-		for _, w := range e.workers {
-			if !e.proven {
-				w.askRelist()
-			}
-		}
-		e.mu.Unlock()
+	}
+}
+
+func (e *Events) askUnproven() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.proven {
+		return
+	}
+	for _, w := range e.workers {
+		w.askRelist()
 	}
 }
 

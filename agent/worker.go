@@ -33,11 +33,19 @@ type Worker struct {
 	relist chan struct{} // holds a value when a snapshot is wanted now
 
 	// owned by Run
-	machine *lifecycle.Machine
-	timer   *time.Timer
-	calls   sync.WaitGroup
+	machine   *lifecycle.Machine
+	timer     *time.Timer
+	calls     sync.WaitGroup
+	snapshots snapshots
 
 	underWay cancels
+}
+
+// snapshots are those that the machine did not ask for: one at a time, so that
+// a runtime that does not answer is not asked ever more.
+type snapshots struct {
+	underWay bool
+	again    bool // another is wanted: the one under way may have begun too early
 }
 
 // cancels are the effects under way, by ID; Cancel ends one.
@@ -87,9 +95,9 @@ func (w *Worker) Run(ctx context.Context) error {
 		case <-w.timer.C:
 			w.step(ctx, lifecycle.Woke{})
 		case <-relist.C:
-			w.begin(ctx, lifecycle.Observe{})
+			w.takeSnapshot(ctx)
 		case <-w.relist:
-			w.begin(ctx, lifecycle.Observe{})
+			w.takeSnapshot(ctx)
 		}
 	}
 	return nil
@@ -106,10 +114,34 @@ func (w *Worker) askRelist() {
 	}
 }
 
+// takeSnapshot begins one, or notes that another is wanted after the one under way.
+func (w *Worker) takeSnapshot(ctx context.Context) {
+	if w.snapshots.underWay {
+		w.snapshots.again = true
+		return
+	}
+	w.snapshots.underWay = true
+	w.begin(ctx, lifecycle.Observe{})
+}
+
+func (w *Worker) snapshotTaken(ctx context.Context, id lifecycle.EffectID) {
+	if id != 0 {
+		return // the machine's own
+	}
+	again := w.snapshots.again
+	w.snapshots = snapshots{}
+	if again {
+		w.takeSnapshot(ctx)
+	}
+}
+
 // receive takes one item of the mailbox. An exit's termination message is read
 // beside the worker, so that a slow disk delays nothing.
 func (w *Worker) receive(ctx context.Context, item any) {
 	switch item := item.(type) {
+	case lifecycle.Observed:
+		w.step(ctx, item)
+		w.snapshotTaken(ctx, item.ID)
 	case lifecycle.Fact:
 		w.step(ctx, item)
 	case *runtimeapi.ContainerStatus:
