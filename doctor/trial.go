@@ -19,7 +19,7 @@ func (linux) TryOverlay(folder string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(trial)
+	defer func() { _ = os.RemoveAll(trial) }() // a failure leaves an empty folder
 	paths := map[string]string{}
 	for _, name := range []string{"lower", "upper", "work", "merged"} {
 		paths[name] = filepath.Join(trial, name)

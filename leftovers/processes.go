@@ -119,7 +119,7 @@ func (s system) stat(pid int) []string {
 
 // identify reports false about a process that has ended, zombies included.
 func (s system) identify(pid int) (identity, bool) {
-	const state, start = 3 - 3, 22 - 3
+	const state, start = 0, 19 // the third and the 22nd field of proc_pid_stat(5)
 	fields := s.stat(pid)
 	if len(fields) <= start || fields[state] == "Z" || fields[state] == "X" {
 		return identity{}, false

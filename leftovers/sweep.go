@@ -58,7 +58,7 @@ func sweepProcess(ctx context.Context, id identity) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }() // nothing was written
 	// Only now that the descriptor pins the process is it certain that the PID
 	// still means the one that was found.
 	if now, alive := host().identify(id.pid); !alive || now != id {

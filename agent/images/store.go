@@ -80,7 +80,8 @@ func (s *Store) Inspect(ctx context.Context, image string) (*Image, error) {
 		return nil, nil
 	}
 	if response.Image.Id == "" || response.Image.Size == 0 {
-		return nil, fmt.Errorf("Id or size of image %q is not set", image) //nolint:staticcheck // ends up in a Kubernetes event, in Kubernetes' words
+		//lint:ignore ST1005 it ends up in a Kubernetes event, in Kubernetes' words
+		return nil, fmt.Errorf("Id or size of image %q is not set", image)
 	}
 	return newImage(response.Image), nil
 }
