@@ -17,12 +17,13 @@ func containerStatuses(s *step, list []*container) []v1.ContainerStatus {
 
 // containerStatus is one entry of the status lists (A-CST-1..16).
 func containerStatus(s *step, c *container) v1.ContainerStatus {
-	started := c.started()
+	again := runsAgain(s, c)
+	started := c.started() && !again
 	status := v1.ContainerStatus{
 		Name:         c.spec.Name,
 		Image:        c.spec.Image,
 		RestartCount: c.restartCount,
-		Ready:        c.ready() || runsAgain(s, c),
+		Ready:        c.ready() || again,
 		Started:      &started,
 		VolumeMounts: volumeMountStatuses(c.spec.VolumeMounts),
 	}

@@ -133,6 +133,7 @@ func adoptContainer(s *step, c *container, f Observed) {
 	if i < 0 {
 		dropInstance(s, c)
 		c.retryAt = later(c.retryAt, s.now.Add(s.options.UnavailableRetry))
+		c.image.retryAt = c.retryAt
 		return
 	}
 	o := f.Containers[i]

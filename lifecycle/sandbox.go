@@ -159,7 +159,11 @@ func afterSandboxLoss(s *step) {
 	for _, c := range s.containers {
 		forgetRecord(c)
 	}
-	tell(s, Report{Subject: "pod", What: "sandbox lost", Outcome: "new sandbox, init containers run again", Rule: "A-ACT-3"})
+	outcome := "new sandbox"
+	if len(s.inits()) > 0 {
+		outcome += ", init containers run again"
+	}
+	tell(s, Report{Subject: "pod", What: "sandbox lost", Outcome: outcome, Rule: "A-ACT-3"})
 }
 
 // runsInNewSandbox says whether a regular container is a reason for a new sandbox.

@@ -137,6 +137,7 @@ func createFailed(s *step, c *container, f *Failure) {
 	}
 	dropInstance(s, c)
 	c.retryAt = s.now.Add(s.retryAfter(f))
+	c.image.retryAt = c.retryAt
 	if f.Class != Cancelled && s.stage == Syncing {
 		startRefused(s, c, f, "CreateContainerError")
 		tellRetry(s, c.spec.Name, c.failure.Reason+": "+f.Message, c.retryAt, "A-CST-7")

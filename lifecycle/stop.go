@@ -110,7 +110,7 @@ func planTermination(s *step) {
 // passed (B-SIDE-3). It reports whether nothing can run any more.
 func stopContainers(s *step) bool {
 	blocked := false
-	expired := s.due(s.stop.deadline)
+	expired := anyMayRun(s) && s.due(s.stop.deadline)
 	for _, c := range s.regulars() {
 		stopOne(s, c)
 		blocked = blocked || c.mayRun()

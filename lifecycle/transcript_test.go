@@ -45,8 +45,9 @@ type transcript struct {
 //
 //	pod                       a Pod as YAML; Accepted is its first event
 //	settle [hold=Effect,…]    answer all pending effects with success, until none is left but those held back
-//	answer Effect [container] [error=text] [reason=R] [class=uncertain|unavailable|cancelled|notfound] [absent] [took=1s]
-//	exit container code=N [reason=R] [message=M] [after=D]
+//	answer Effect [container] [error=text] [reason=R] [class=uncertain|unavailable|cancelled|notfound] [done] [absent] [quiet]
+//	exit container code=N [reason=R] [message=M] [unseen]
+//	again container           the exit event comes a second time
 //	running container         the runtime's word that it runs
 //	sandbox-exit              the sandbox is not ready any more
 //	advance D                 let time pass, timers fire at their moment
@@ -65,6 +66,8 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 		tr.answer(t, d)
 	case "exit":
 		tr.exit(t, d)
+	case "again":
+		tr.feed(*tr.runtime.byID(t, tr.runtime.idOf(t, d.CmdArgs[0].Key)).Exit)
 	case "running":
 		id := tr.runtime.idOf(t, d.CmdArgs[0].Key)
 		tr.feed(ContainerRunning{ContainerID: id, StartedAt: tr.now, Image: "docker.io/library/x:1", ImageRef: "x@sha256:1"})
