@@ -3,8 +3,10 @@ package run
 import (
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	content "github.com/containerd/containerd/api/services/content/v1"
 	v1 "k8s.io/api/core/v1"
@@ -73,6 +75,12 @@ func NewNode(c NodeConfig) (*agent.Node, error) {
 
 func podsDir(root string) string { return filepath.Join(root, "pods") }
 func logRoot(root string) string { return filepath.Join(root, "logs") }
+
+// nodeName is this machine's name as the kubelet takes it.
+func nodeName() string {
+	name, _ := os.Hostname() // a machine without a name is one with an empty name
+	return strings.ToLower(strings.TrimSpace(name))
+}
 
 // nodeConfigs is where a machine keeps registry credentials of its own.
 func nodeConfigs() []string {
