@@ -1,0 +1,149 @@
+package e2e
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const environmentObjects = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {COLOR: blue, SIZE: "3"}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: keys}
+stringData: {TOKEN: s3cret}
+---
+`
+
+// TestEnvironment: every source of environment variables, and expansion in
+// values, command and args.
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	manifest := environmentObjects + `
+apiVersion: v1
+kind: Pod
+metadata:
+  name: env
+  namespace: shop
+  labels: {app: web}
+  annotations: {note: hello}
+spec:
+  restartPolicy: Never
+  containers:
+  - name: main
+    image: ` + toolbox + `
+    envFrom:
+    - {configMapRef: {name: settings}, prefix: S_}
+    - secretRef: {name: keys}
+    - {configMapRef: {name: absent, optional: true}}
+    env:
+    - {name: PLAIN, value: v1}
+    - {name: COMPOSED, value: "$(PLAIN)-$(S_COLOR)-$(UNKNOWN)-$$(PLAIN)"}
+    - {name: KEY, valueFrom: {configMapKeyRef: {name: settings, key: SIZE}}}
+    - {name: SECRET, valueFrom: {secretKeyRef: {name: keys, key: TOKEN}}}
+    - {name: NONE, valueFrom: {secretKeyRef: {name: keys, key: absent, optional: true}}}
+    - {name: NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
+    - {name: NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
+    - {name: LABEL, valueFrom: {fieldRef: {fieldPath: "metadata.labels['app']"}}}
+    - {name: NOTE, valueFrom: {fieldRef: {fieldPath: "metadata.annotations['note']"}}}
+    - {name: ACCOUNT, valueFrom: {fieldRef: {fieldPath: spec.serviceAccountName}}}
+    - {name: CPU, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: 1m}}}
+    - {name: MEMORY, valueFrom: {resourceFieldRef: {resource: requests.memory, divisor: 1Mi}}}
+    resources: {limits: {cpu: 250m, memory: 96Mi}, requests: {memory: 64Mi}}
+    command: [sh, -c, 'echo "$1 $2"; env', sh, "$(PLAIN)"]
+    args: ["$(KEY)"]
+`
+	got := shared.run(t, manifest)
+	first, rest, _ := strings.Cut(got.stdout, "\n")
+	if first != "v1 3" || got.code != 0 {
+		t.Errorf("exit code %d, command and args came as %q\n%s", got.code, first, got.stderr)
+	}
+	vars := map[string]string{}
+	for line := range strings.Lines(rest) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		vars[name] = value
+	}
+	for _, ignored := range []string{"PATH", "PWD", "SHLVL", "HOME", "_", "OLDPWD", "GID", "IFS", "OPTIND", "EUID", "UID"} {
+		delete(vars, ignored)
+	}
+	want := map[string]string{
+		"S_COLOR": "blue", "S_SIZE": "3", "TOKEN": "s3cret", "PLAIN": "v1", "COMPOSED": "v1-blue-$(UNKNOWN)-$(PLAIN)",
+		"KEY": "3", "SECRET": "s3cret", "NAME": "env", "NAMESPACE": "shop", "LABEL": "web", "NOTE": "hello",
+		"ACCOUNT": "default", "CPU": "250", "MEMORY": "64", "HOSTNAME": "env",
+	}
+	if diff := cmp.Diff(want, vars); diff != "" {
+		t.Errorf("variables (-want +got):\n%s", diff)
+	}
+}
+
+// TestStatusFields: what is known only at run time matches the status.
+func TestStatusFields(t *testing.T) {
+	t.Parallel()
+	told := shared.runStory(t, 0, pod("fields", `
+restartPolicy: Never
+containers:
+`+shell("main", `echo $POD_IP $POD_IPS $HOST_IP $NODE $POD_UID`, `
+env:
+- {name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}
+- {name: POD_IPS, valueFrom: {fieldRef: {fieldPath: status.podIPs}}}
+- {name: HOST_IP, valueFrom: {fieldRef: {fieldPath: status.hostIP}}}
+- {name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}
+- {name: POD_UID, valueFrom: {fieldRef: {fieldPath: metadata.uid}}}`)))
+	last := told.last(t)
+	fields := strings.Fields(told.output("main"))
+	if len(fields) != 5 {
+		t.Fatalf("output %q", told.output("main"))
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{last.PodIP, last.PodIP, last.HostIP, strings.ToLower(name)}, fields[:4]); diff != "" {
+		t.Errorf("fields (-want +got):\n%s", diff)
+	}
+	if len(fields[4]) != 36 {
+		t.Errorf("uid %q", fields[4])
+	}
+}
+
+// TestWorkingDir and the rest of how a process is started.
+func TestWorkingDir(t *testing.T) {
+	t.Parallel()
+	got := shared.run(t, pod("dir", `
+restartPolicy: Never
+containers:
+`+shell("main", "pwd; [ -t 1 ] || echo no terminal", "workingDir: /tmp")))
+	if got.code != 0 || got.stdout != "/tmp\nno terminal\n" {
+		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+}
+
+// TestName: --name takes the place of metadata.name.
+func TestName(t *testing.T) {
+	t.Parallel()
+	if got := shared.run(t, script("written", "hostname"), "--name", "given"); got.stdout != "given\n" {
+		t.Errorf("host name %q\n%s", got.stdout, got.stderr)
+	}
+}
+
+// TestTerminationMessage is what a container wrote to its termination log.
+func TestTerminationMessage(t *testing.T) {
+	t.Parallel()
+	told := shared.runStory(t, 1, pod("message", `
+restartPolicy: Never
+containers:
+`+shell("file", "echo -n because > /dev/termination-log; exit 1")+
+		shell("logs", "echo last words; exit 1", "terminationMessagePolicy: FallbackToLogsOnError")))
+	last := told.last(t)
+	for name, want := range map[string]string{"file": "because", "logs": "last words\n"} {
+		if got := containerNamed(t, last, name).State.Terminated.Message; got != want {
+			t.Errorf("message of %s: %q, want %q", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,25 @@
+package e2e
+
+import "testing"
+
+// TestExitCode: the command's exit code is that of the container that failed
+// first, or 0.
+func TestExitCode(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, spec string
+		code       int
+	}{
+		{"first-failure", "restartPolicy: Never\ncontainers:\n" + shell("late", "sleep 1.5; exit 4") + shell("early", "exit 3") + shell("fine", "true"), 3},
+		{"high", "restartPolicy: Never\ncontainers:\n" + shell("main", "exit 255"), 255},
+		{"signal", "restartPolicy: Never\ncontainers:\n" + shell("main", "sleep 0.1 & wait; kill -9 1; kill -TERM 1; sleep 5"), 143},
+		{"no-such-program", "restartPolicy: Never\ncontainers:\n- {name: main, image: TOOLBOX, command: [/no/such]}", 128},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if got := shared.run(t, pod(tc.name, tc.spec)); got.code != tc.code {
+				t.Errorf("exit code %d, want %d\n%s", got.code, tc.code, got.stderr)
+			}
+		})
+	}
+}

@@ -1,0 +1,165 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestHostsAndResolver: /etc/hosts, host name and resolv.conf.
+func TestHostsAndResolver(t *testing.T) {
+	t.Parallel()
+	got := shared.run(t, pod("web", `
+restartPolicy: Never
+hostname: front
+subdomain: shop
+hostAliases: [{ip: 192.0.2.7, hostnames: [db, db.local]}]
+dnsPolicy: None
+dnsConfig: {nameservers: [192.0.2.53], searches: [example.org], options: [{name: ndots, value: "2"}]}
+containers:
+`+shell("main", `hostname; cat /etc/hostname; echo "$HOSTNAME"; cat /etc/hosts /etc/resolv.conf`)))
+	want := `front
+front
+front
+# Kubernetes-managed hosts file.
+127.0.0.1	localhost
+::1	localhost ip6-localhost ip6-loopback
+fe00::0	ip6-localnet
+fe00::0	ip6-mcastprefix
+fe00::1	ip6-allnodes
+fe00::2	ip6-allrouters
+ADDRESS	front.shop.default.svc.	front
+
+# Entries added by HostAliases.
+192.0.2.7	db	db.local
+search example.org
+nameserver 192.0.2.53
+options ndots:2
+`
+	if got.code != 0 {
+		t.Errorf("exit code %d\n%s", got.code, got.stderr)
+	}
+	checkLines(t, "output", got.stdout, want)
+}
+
+// TestDefaultResolver: without a cluster's DNS the pod has the machine's.
+func TestDefaultResolver(t *testing.T) {
+	t.Parallel()
+	got := shared.run(t, script("resolver", "cat /etc/resolv.conf"))
+	host, err := os.ReadFile("/etc/resolv.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(host)) {
+		if strings.HasPrefix(line, "nameserver ") && !strings.Contains(line, "127.") && !strings.Contains(got.stdout, line) {
+			t.Errorf("no %q in\n%s", line, got.stdout)
+		}
+	}
+}
+
+// TestPublish: -p makes a pod's port one of the host.
+func TestPublish(t *testing.T) {
+	t.Parallel()
+	port := freePort(t)
+	c := shared.startRun(t, pod("published", `
+restartPolicy: Never
+containers:
+- {name: main, image: TOOLBOX, command: [serve, --port=8080, --on-term=0]}`), "-p", fmt.Sprintf("127.0.0.1:%d:8080", port))
+	c.await(c.stdout, "serving on")
+	address := hostAddress(t)
+	if body := get(t, fmt.Sprintf("http://127.0.0.1:%d/hostname", port)); body != "published\n" {
+		t.Errorf("the published port answered %q", body)
+	}
+	if _, err := http.Get(fmt.Sprintf("http://%s:%d/hostname", address, port)); err == nil {
+		t.Errorf("port %d was published on 127.0.0.1 only, but answers on %s", port, address)
+	}
+	c.await(c.stderr, "pod Ready")
+	c.signal(syscall.SIGINT)
+	c.wait()
+	if conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+		t.Error("the port still answers after the pod's end")
+		_ = conn.Close()
+	}
+}
+
+// TestPodToPod: pods reach each other, and the host reaches them, at their addresses.
+func TestPodToPod(t *testing.T) {
+	t.Parallel()
+	server := shared.startRun(t, pod("server", `
+restartPolicy: Never
+containers:
+- {name: main, image: TOOLBOX, command: [serve, --port=8081, --on-term=0]}`))
+	server.await(server.stdout, "serving on")
+	ip := strings.TrimPrefix(server.await(server.stderr, `address 10[0-9.]+`), "address ")
+	if body := get(t, "http://"+ip+":8081/hostname"); body != "server\n" {
+		t.Errorf("the host got %q", body)
+	}
+	if got := shared.run(t, script("client", "fetch http://"+ip+":8081/hostname")); got.stdout != "server\n" {
+		t.Errorf("the other pod got %q\n%s", got.stdout, got.stderr)
+	}
+}
+
+// TestHostNetwork: the pod has the machine's network and address.
+func TestHostNetwork(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, "the host")
+	})}
+	go func() { _ = server.Serve(listener) }() // until Close
+	t.Cleanup(func() { _ = server.Close() })
+	told := shared.runStory(t, 0, pod("host-network", `
+restartPolicy: Never
+hostNetwork: true
+containers:
+`+shell("main", "fetch http://"+listener.Addr().String())))
+	if out := told.output("main"); out != "the host\n" {
+		t.Errorf("output %q", out)
+	}
+	if last := told.last(t); last.PodIP != last.HostIP {
+		t.Errorf("pod IP %s, host IP %s", last.PodIP, last.HostIP)
+	}
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// hostAddress is an address of the machine other than loopback. Nothing is sent.
+func hostAddress(t *testing.T) string {
+	t.Helper()
+	conn, err := net.Dial("udp", "192.0.2.1:9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	return conn.LocalAddr().(*net.UDPAddr).IP.String()
+}
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	answer, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}

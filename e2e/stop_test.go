@@ -1,0 +1,158 @@
+package e2e
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+const polite = `
+trap 'echo asked; sleep 0.5; echo done; exit 5' TERM
+echo working
+while true; do sleep 0.1; done`
+
+// TestInterrupt: the first signal is the stop signal's, and the container ends
+// in its own time.
+func TestInterrupt(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		signal syscall.Signal
+	}{{"SIGINT", syscall.SIGINT}, {"SIGTERM", syscall.SIGTERM}, {"SIGHUP", syscall.SIGHUP}} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			c := shared.startRun(t, script("polite", polite))
+			c.await(c.stdout, "working")
+			c.await(c.stderr, "pod Ready")
+			c.signal(tc.signal)
+			c.wait().check(t, 130, "working\nasked\ndone\n", `
++ pod sandbox ready, address ADDRESS
++ main started
++ pod Running
++ pod Ready
++ pod stop requested → grace 30s (`+tc.name+`; once more kills)
++ main exited 5 (stopped)
++ pod Failed`)
+		})
+	}
+}
+
+// TestGraceEnds: a container that doesn't heed its stop signal is killed when
+// the grace is over.
+func TestGraceEnds(t *testing.T) {
+	t.Parallel()
+	c := shared.startRun(t, pod("stubborn", `
+restartPolicy: Always
+terminationGracePeriodSeconds: 3
+containers:
+- {name: main, image: TOOLBOX, command: [sleep, --ignore-term, infinity]}`), "-o", "json")
+	c.await(c.stdout, `"what":"Ready"`)
+	c.signal(syscall.SIGINT)
+	asked := time.Now()
+	got := c.wait()
+	if got.code != 130 {
+		t.Errorf("exit code %d", got.code)
+	}
+	if took := time.Since(asked); took < 3*time.Second {
+		t.Errorf("killed after %v, before the grace of 3s was over", took)
+	}
+	told := readStory(t, got.stdout)
+	main := containerNamed(t, told.last(t), "main").State.Terminated
+	if main == nil || main.ExitCode != 137 {
+		t.Errorf("main: %+v", main)
+	}
+	if told.last(t).Phase != v1.PodFailed {
+		t.Errorf("phase %s", told.last(t).Phase)
+	}
+	if out := told.output("main"); !strings.Contains(out, "terminated ignored") {
+		t.Errorf("the stop signal was not sent: %q", out)
+	}
+}
+
+// TestSecondInterrupt: a second signal kills at once.
+func TestSecondInterrupt(t *testing.T) {
+	t.Parallel()
+	c := shared.startRun(t, pod("killed", `
+restartPolicy: Never
+terminationGracePeriodSeconds: 3600
+containers:
+- {name: main, image: TOOLBOX, command: [sleep, --ignore-term, infinity]}`))
+	c.await(c.stderr, "pod Ready")
+	c.signal(syscall.SIGINT)
+	c.await(c.stdout, "terminated ignored")
+	c.signal(syscall.SIGINT)
+	c.wait().check(t, 130, "sleep: terminated ignored\n", `
++ pod sandbox ready, address ADDRESS
++ main started
++ pod Running
++ pod Ready
++ pod stop requested → grace 1h0m0s (SIGINT; once more kills)
++ pod stop requested → grace 0s (SIGINT again)
++ main exited 137 (stopped)
++ pod Failed`)
+}
+
+// TestStopDuringBackOff: a pod that only waits ends at once.
+func TestStopDuringBackOff(t *testing.T) {
+	t.Parallel()
+	c := shared.startRun(t, pod("waits", "restartPolicy: Always\ncontainers:\n"+shell("main", "exit 1")))
+	c.await(c.stderr, "restart in 9|restart in 10")
+	c.signal(syscall.SIGINT)
+	if got := c.wait(); got.code != 130 || strings.Contains(got.stderr, "2nd restart") {
+		t.Errorf("exit code %d\n%s", got.code, got.stderr)
+	}
+}
+
+// TestStopSignalOfContainer: lifecycle.stopSignal isn't supported yet, so it is
+// refused by name instead of being dropped.
+func TestStopSignalOfContainer(t *testing.T) {
+	t.Parallel()
+	got := shared.run(t, pod("signal", `
+os: {name: linux}
+containers:
+- name: main
+  image: TOOLBOX
+  lifecycle: {stopSignal: SIGUSR1}`))
+	if got.code != 125 || !strings.Contains(got.stderr, "spec.containers[0].lifecycle") {
+		t.Errorf("exit code %d, stderr %s", got.code, got.stderr)
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	got := shared.run(t, script("late", "sleep infinity"), "--timeout", "1s")
+	got.check(t, 124, "", `
++ pod sandbox ready, address ADDRESS
++ main started
++ pod Running
++ pod Ready
++ pod stop requested → grace 30s (--timeout 1s)
++ main exited 143 (stopped)
++ pod Failed`)
+}
+
+// TestTimeoutUnused: a pod that ends in time isn't touched by --timeout.
+func TestTimeoutUnused(t *testing.T) {
+	t.Parallel()
+	if got := shared.run(t, script("soon", "exit 6"), "--timeout", "1h"); got.code != 6 {
+		t.Errorf("exit code %d\n%s", got.code, got.stderr)
+	}
+}
+
+// TestActiveDeadline: activeDeadlineSeconds fails the pod.
+func TestActiveDeadline(t *testing.T) {
+	t.Parallel()
+	told := shared.runStory(t, 143, pod("deadline", `
+restartPolicy: Always
+activeDeadlineSeconds: 3
+containers:
+`+shell("main", "sleep infinity")))
+	last := told.last(t)
+	if last.Phase != v1.PodFailed || last.Reason != "DeadlineExceeded" ||
+		last.Message != "Pod was active on the node longer than the specified deadline" {
+		t.Errorf("%s %s: %s", last.Phase, last.Reason, last.Message)
+	}
+}

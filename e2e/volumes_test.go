@@ -1,0 +1,120 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestEmptyDir is shared between containers and outlives their restarts.
+func TestEmptyDir(t *testing.T) {
+	t.Parallel()
+	got := shared.run(t, pod("empty", `
+restartPolicy: OnFailure
+volumes: [{name: v, emptyDir: {}}]
+containers:
+`+shell("writer", "echo line >> /v/file; [ $(wc -l /v/file) = 2 ]", mountV)+
+		shell("reader", `
+until [ -e /v/file ] && [ $(wc -l /v/file) = 2 ]; do sleep 0.05; done
+stat -c '%F %a' /v
+write /v/readonly no || echo read-only`, "volumeMounts: [{name: v, mountPath: /v, readOnly: true}]")))
+	if got.code != 0 || got.stdout != "reader | directory 777\nreader | write: open /v/readonly: read-only file system\nreader | read-only\n" {
+		t.Errorf("exit code %d\n%s\n%s", got.code, got.stdout, got.stderr)
+	}
+}
+
+// TestConfigVolumes: keys become files, with the modes and paths that are asked for.
+func TestConfigVolumes(t *testing.T) {
+	t.Parallel()
+	manifest := `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: conf}
+data: {a.txt: "one\n", b.txt: "two\n"}
+binaryData: {raw: AAEC}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: sec}
+data: {key: c2VjcmV0}
+---
+` + pod("config-volumes", `
+restartPolicy: Never
+volumes:
+- {name: all, configMap: {name: conf}}
+- name: some
+  configMap:
+    name: conf
+    defaultMode: 0440
+    items: [{key: a.txt, path: deep/er/a}, {key: b.txt, path: b, mode: 0400}]
+- {name: secret, secret: {secretName: sec, defaultMode: 0400}}
+- {name: absent, configMap: {name: nowhere, optional: true}}
+containers:
+`+shell("main", `
+cat /all/a.txt /all/b.txt
+stat -L -c '%n %a %s' /all/a.txt /all/raw /some/deep/er/a /some/b /secret/key
+ls /some /absent
+cat /secret/key; echo
+touch /all/new || echo config volumes are read-only`, `
+volumeMounts:
+- {name: all, mountPath: /all}
+- {name: some, mountPath: /some}
+- {name: secret, mountPath: /secret}
+- {name: absent, mountPath: /absent}`))
+	got := shared.run(t, manifest)
+	want := `one
+two
+/all/a.txt 644 4
+/all/raw 644 3
+/some/deep/er/a 440 4
+/some/b 400 4
+/secret/key 400 6
+/some:
+b
+deep
+/absent:
+secret
+`
+	if got.code != 0 {
+		t.Errorf("exit code %d\n%s", got.code, got.stderr)
+	}
+	checkPrefix(t, got.stdout, want)
+}
+
+func TestHostPath(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "in"), []byte("from the host\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got := shared.run(t, pod("host-path", `
+restartPolicy: Never
+volumes:
+- {name: v, hostPath: {path: `+dir+`, type: Directory}}
+- {name: new, hostPath: {path: `+dir+`/made, type: DirectoryOrCreate}}
+containers:
+`+shell("main", "cat /v/in; echo from the pod > /new/out", "volumeMounts: [{name: v, mountPath: /v}, {name: new, mountPath: /new}]")))
+	if got.code != 0 || got.stdout != "from the host\n" {
+		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+	if out, err := os.ReadFile(filepath.Join(dir, "made/out")); string(out) != "from the pod\n" {
+		t.Errorf("the host reads %q, %v", out, err)
+	}
+}
+
+// TestHostPathType: a path that isn't what the type says holds the pod up.
+func TestHostPathType(t *testing.T) {
+	t.Parallel()
+	told := shared.runStory(t, 124, pod("host-path-type", `
+restartPolicy: Never
+volumes: [{name: v, hostPath: {path: /etc/passwd, type: Directory}}]
+containers:
+`+shell("main", "true", mountV)), "--timeout", "1s")
+	found := false
+	for _, o := range told {
+		found = found || o.Type == "event" && o.Reason == "FailedMount"
+	}
+	if !found {
+		t.Errorf("no event FailedMount")
+	}
+}
