@@ -103,8 +103,17 @@ func (h *hands) makeLogDir(container string) error {
 	return nil
 }
 
-// containerSpec finds a container of any kind by its name.
+// containerSpec is a container of any kind that the machine asked for.
 func containerSpec(pod *v1.Pod, name string) *v1.Container {
+	if c := findContainer(pod, name); c != nil {
+		return c
+	}
+	panic("agent: the machine asked for a container that is not in the pod: " + name)
+}
+
+// findContainer finds a container of any kind by its name, nil if the pod has
+// none: the runtime may have one that somebody else labelled as the pod's.
+func findContainer(pod *v1.Pod, name string) *v1.Container {
 	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range list {
 			if list[i].Name == name {
@@ -112,5 +121,5 @@ func containerSpec(pod *v1.Pod, name string) *v1.Container {
 			}
 		}
 	}
-	panic("agent: the machine asked for a container that is not in the pod: " + name)
+	return nil
 }

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -49,17 +48,18 @@ func (h *hands) terminationMessage(status *runtimeapi.ContainerStatus) string {
 	if own == "" && h.fallsBackToLogs(name, status) {
 		own = lastLines(filepath.Join(h.Config.PodLogDirectory(h.pod), criconfig.ContainerLogPath(name, int(attempt))))
 	}
-	message := own
-	if m := status.GetMessage(); m != "" {
-		message = strings.TrimSuffix(m+": "+own, ": ")
+	message := status.GetMessage()
+	if message != "" && own != "" {
+		message += ": "
 	}
+	message += own
 	containers := len(h.pod.Spec.Containers) + len(h.pod.Spec.InitContainers) + len(h.pod.Spec.EphemeralContainers)
 	return message[:min(len(message), maxPodMessages/containers)]
 }
 
 func (h *hands) fallsBackToLogs(name string, status *runtimeapi.ContainerStatus) bool {
-	spec := containerSpec(h.pod, name)
-	return spec.TerminationMessagePolicy == v1.TerminationMessageFallbackToLogsOnError &&
+	spec := findContainer(h.pod, name)
+	return spec != nil && spec.TerminationMessagePolicy == v1.TerminationMessageFallbackToLogsOnError &&
 		status.GetExitCode() != 0 && status.GetReason() != "ContainerCannotRun"
 }
 
@@ -77,18 +77,28 @@ func readTail(path string, n int64) (string, error) {
 	return string(data), err
 }
 
-// lastLines are the last lines that the container wrote, without the CRI log's prefixes.
+// lastLines are the last lines that the container wrote, without the CRI log's
+// prefixes; lines that the runtime had to divide are put together again.
 func lastLines(path string) string {
 	tail, err := readTail(path, 16*fallbackBytes)
 	if err != nil {
 		return ""
 	}
 	var lines []string
-	for scanner := bufio.NewScanner(strings.NewReader(tail)); scanner.Scan(); {
-		if fields := strings.SplitN(scanner.Text(), " ", 4); len(fields) == 4 {
-			lines = append(lines, fields[3]+"\n")
+	for line := range strings.Lines(tail) {
+		if fields := strings.SplitN(line, " ", 4); len(fields) == 4 {
+			if isPartial(fields[2]) {
+				fields[3] = strings.TrimSuffix(fields[3], "\n")
+			}
+			lines = append(lines, fields[3])
 		}
 	}
 	text := strings.Join(lines[max(0, len(lines)-fallbackLines):], "")
 	return text[max(0, len(text)-fallbackBytes):]
+}
+
+// isPartial says that a line goes on in the next record. tags are divided by colons.
+func isPartial(tags string) bool {
+	first, _, _ := strings.Cut(tags, ":")
+	return first == string(runtimeapi.LogTagPartial)
 }

@@ -1,0 +1,204 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/agent/criconfig"
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// logOf is a CRI log of n lines, each of a number and as many x as asked for.
+func logOf(n, width int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "2026-01-02T03:04:05.000000006Z stdout F %d%s\n", i, strings.Repeat("x", width))
+	}
+	return b.String()
+}
+
+func lines(from, to, width int) string {
+	var b strings.Builder
+	for i := from; i < to; i++ {
+		fmt.Fprintf(&b, "%d%s\n", i, strings.Repeat("x", width))
+	}
+	return b.String()
+}
+
+func tailOf(s string, n int) string { return s[len(s)-n:] }
+
+// Where a termination message comes from, and how much of it is kept (A-CST-14).
+func TestTerminationMessage(t *testing.T) {
+	const fallback = v1.TerminationMessageFallbackToLogsOnError
+	long := strings.Repeat("0123456789", 500)
+	tests := []struct {
+		name       string
+		policy     v1.TerminationMessagePolicy
+		code       int32
+		reason     string
+		runtime    string // the runtime's message
+		file, log  string
+		containers int // of the pod; 1 if not said
+		want       string
+	}{
+		{name: "nothing", code: 1},
+		{name: "file", file: "bye\n", want: "bye\n"},
+		{name: "end of a long file", file: long, want: tailOf(long, 4096)},
+		{name: "runtime", code: 128, reason: "StartError", runtime: "no such file", want: "no such file"},
+		{name: "runtime and file", runtime: "oops", file: "bye: ", want: "oops: bye: "},
+		{name: "log not asked for", code: 1, log: logOf(2, 0)},
+		{name: "log", policy: fallback, code: 1, log: logOf(2, 0), want: "0\n1\n"},
+		{name: "log after success", policy: fallback, log: logOf(2, 0)},
+		{name: "log of what could not run", policy: fallback, code: 128, reason: "ContainerCannotRun", log: logOf(2, 0)},
+		{name: "file before log", policy: fallback, code: 1, file: "bye", log: logOf(2, 0), want: "bye"},
+		{name: "no log", policy: fallback, code: 1},
+		{name: "last 80 lines", policy: fallback, code: 1, log: logOf(100, 0), want: lines(20, 100, 0)},
+		{name: "last 2048 bytes", policy: fallback, code: 1, log: logOf(100, 50), want: tailOf(lines(0, 100, 50), 2048)},
+		{
+			name: "divided line", policy: fallback, code: 1,
+			log:  "2026-01-02T03:04:05Z stderr P one \n2026-01-02T03:04:05Z stderr P:x and \n2026-01-02T03:04:05Z stderr F two\n",
+			want: "one and two\n",
+		},
+		{name: "share of a pod with three", containers: 3, file: long, want: tailOf(long, 4096)},
+		{name: "share of a pod with four", containers: 4, file: long, want: tailOf(long, 4096)[:3072]},
+		{name: "share with the runtime's words", containers: 6, runtime: "oops", file: long, want: ("oops: " + tailOf(long, 4096))[:2048]},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			pod := podOf("web", v1.RestartPolicyNever, "main")
+			for i := 1; i < test.containers; i++ {
+				pod.Spec.InitContainers = append(pod.Spec.InitContainers, v1.Container{Name: fmt.Sprint("init", i)})
+			}
+			pod.Spec.Containers[0].TerminationMessagePolicy = test.policy
+			dir := t.TempDir()
+			h := &hands{Node: &Node{PodsDir: dir, Config: criconfig.Node{LogRoot: filepath.Join(dir, "logs")}}, pod: pod}
+			write(t, h.terminationLog("main", 2), test.file)
+			write(t, filepath.Join(h.Config.PodLogDirectory(pod), criconfig.ContainerLogPath("main", 2)), test.log)
+			got := h.describeExit(&runtimeapi.ContainerStatus{
+				Id: "c1", Metadata: &runtimeapi.ContainerMetadata{Name: "main", Attempt: 2},
+				ExitCode: test.code, Reason: test.reason, Message: test.runtime,
+				StartedAt: 1, FinishedAt: 2,
+			})
+			want := lifecycle.ContainerExited{
+				ContainerID: "c1", ExitCode: test.code, Reason: test.reason, Message: test.want,
+				StartedAt: time.Unix(0, 1), FinishedAt: time.Unix(0, 2),
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("exit (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if text == "" {
+		return
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A file that can't be read is told in its place (A-CST-14).
+func TestTerminationMessageUnreadable(t *testing.T) {
+	h := &hands{Node: &Node{PodsDir: t.TempDir()}, pod: podOf("web", v1.RestartPolicyNever, "main")}
+	path := h.terminationLog("main", 0)
+	if err := os.MkdirAll(path, 0o755); err != nil { // a folder has no content
+		t.Fatal(err)
+	}
+	got := h.describeExit(&runtimeapi.ContainerStatus{Metadata: &runtimeapi.ContainerMetadata{Name: "main"}}).Message
+	if want := "Error on reading termination log " + path + ": "; !strings.HasPrefix(got, want) {
+		t.Errorf("message %q, want prefix %q", got, want)
+	}
+}
+
+// A container that only wears the pod's labels harms nothing.
+func TestExitOfAStranger(t *testing.T) {
+	h := &hands{Node: &Node{PodsDir: t.TempDir()}, pod: podOf("web", v1.RestartPolicyNever, "main")}
+	got := h.describeExit(&runtimeapi.ContainerStatus{
+		Id: "c9", ExitCode: 1, Metadata: &runtimeapi.ContainerMetadata{Name: "stranger"},
+	})
+	if diff := cmp.Diff(lifecycle.ContainerExited{ContainerID: "c9", ExitCode: 1}, got); diff != "" {
+		t.Errorf("exit (-want +got):\n%s", diff)
+	}
+}
+
+// What a container leaves as its message is in its status, and each instance has its own.
+func TestMessagesOfInstances(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t)
+		s.Program("main", "exit=1 after=1s message=first", "exit=1 after=1s message=second", "run")
+		web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
+		var got []string
+		for n := range int32(2) {
+			web.await("restarted", func(status v1.PodStatus) bool {
+				end := status.ContainerStatuses[0].LastTerminationState.Terminated
+				if !restarts(n+1)(status) || end == nil {
+					return false
+				}
+				got = append(got, end.Message)
+				return true
+			})
+		}
+		if diff := cmp.Diff([]string{"first", "second"}, got); diff != "" {
+			t.Errorf("messages (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// What can't be configured waits with CreateContainerConfigError and never
+// reaches the runtime (A-CST-7).
+func TestConfigErrors(t *testing.T) {
+	yes := true
+	root := int64(0)
+	tests := []struct {
+		name    string
+		spoil   func(*v1.Container)
+		message string
+	}{
+		{"missing ConfigMap", func(c *v1.Container) {
+			c.EnvFrom = []v1.EnvFromSource{{ConfigMapRef: &v1.ConfigMapEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: "absent"}}}}
+		}, `configmaps "absent" not found`},
+		{"missing Secret", func(c *v1.Container) {
+			c.Env = []v1.EnvVar{{Name: "A", ValueFrom: &v1.EnvVarSource{SecretKeyRef: &v1.SecretKeySelector{
+				LocalObjectReference: v1.LocalObjectReference{Name: "absent"}, Key: "k",
+			}}}}
+		}, `secrets "absent" not found`},
+		{"root where it must not be", func(c *v1.Container) {
+			c.SecurityContext = &v1.SecurityContext{RunAsNonRoot: &yes, RunAsUser: &root}
+		}, "container's runAsUser breaks non-root policy"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStory(t)
+				pod := podOf("web", v1.RestartPolicyAlways, "main")
+				test.spoil(&pod.Spec.Containers[0])
+				web := s.run(pod)
+				web.await("waiting", waitingFor("CreateContainerConfigError"))
+				time.Sleep(time.Minute)
+				if got := web.last().ContainerStatuses[0].State.Waiting; got == nil || !strings.Contains(got.Message, test.message) {
+					t.Errorf("waiting %+v, want %q in its message", got, test.message)
+				}
+				if diff := cmp.Diff([]string{"RunPodSandbox web attempt=0"}, s.Acted()); diff != "" {
+					t.Errorf("calls (-want +got):\n%s", diff)
+				}
+				web.stop(30)
+				web.gone()
+			})
+		})
+	}
+}
