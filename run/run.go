@@ -118,6 +118,7 @@ func readManifests(o Options) (*manifest.Set, error) {
 	if err != nil {
 		return nil, err
 	}
+	set.Pod.Spec.NodeName = nodeName()
 	return set, publishPorts(set.Pod, o.Ports)
 }
 
