@@ -50,6 +50,7 @@ func (w *walk) reach(was *Machine, f Fact) {
 		w.note("adopted container", observed && old.position == uncertain && c.id != old.id && c.id != "")
 		w.note("lost container", c.exit != nil && old.exit == nil && c.exit.Reason == "ContainerStatusUnknown")
 		w.note("exit before the start's answer", exited && old.position == starting && exit.ContainerID == old.id)
+		w.note("unknown state", old.position == running && old.stopping.op == 0 && c.stopping.op != 0 && observed && was.stage == Syncing)
 		w.note("stop without an exit", c.stopping.unanswered)
 		w.note("second StopContainer", old.stopping.op != 0 && c.stopping.op > old.stopping.op)
 		w.note("deadline passed", w.m.stage == Terminating && c.mayRun() && w.now.After(w.m.stop.deadline))

@@ -45,7 +45,7 @@ type transcript struct {
 //
 //	pod                       a Pod as YAML; Accepted is its first event
 //	settle [hold=Effect,…]    answer all pending effects with success, until none is left but those held back
-//	answer Effect [container] [error=text] [reason=R] [class=uncertain|unavailable|cancelled|notfound] [done] [absent] [quiet]
+//	answer Effect [container] [error=text] [reason=R] [class=uncertain|unavailable|cancelled|notfound] [done] [absent] [quiet] [untrue]
 //	exit container code=N [reason=R] [message=M] [unseen]
 //	again container           the exit event comes a second time
 //	running container         the runtime's word that it runs
@@ -53,8 +53,10 @@ type transcript struct {
 //	advance D                 let time pass, timers fire at their moment
 //	stop [grace=N] [force] [because=text]
 //	observe [empty|reserved]  a snapshot of what the pretended runtime has
+//	unknown container         the pretended runtime does not know whether the container runs
 //	forget container          the pretended runtime loses the container
 //	status                    phase, conditions and containers
+//	mounts                    the first container's mounts in the status
 //	pending                   the effects that wait for an answer
 func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 	switch d.Cmd {
@@ -80,10 +82,20 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 		tr.feed(stopArg(t, d))
 	case "observe":
 		tr.observe(d)
+	case "unknown":
+		tr.runtime.byID(t, tr.runtime.idOf(t, d.CmdArgs[0].Key)).State = StateUnknown
 	case "forget":
 		tr.runtime.forget(t, d.CmdArgs[0].Key)
 	case "status":
 		tr.printStatus()
+	case "mounts":
+		for _, m := range tr.m.Status().ContainerStatuses[0].VolumeMounts {
+			tr.printf("%s %s readOnly=%t", m.Name, m.MountPath, m.ReadOnly)
+			if m.RecursiveReadOnly != nil {
+				tr.printf(" recursiveReadOnly=%s", *m.RecursiveReadOnly)
+			}
+			tr.printf("\n")
+		}
 	case "pending":
 		for _, e := range tr.pending {
 			tr.printf("%s\n", effectText(e))

@@ -132,7 +132,7 @@ func (tr *transcript) exit(t *testing.T, d *datadriven.TestData) {
 // answer gives one pending effect an answer of its own.
 func (tr *transcript) answer(t *testing.T, d *datadriven.TestData) {
 	name, container := d.CmdArgs[0].Key, ""
-	if len(d.CmdArgs) > 1 && len(d.CmdArgs[1].Vals) == 0 && !slices.Contains([]string{"absent", "done", "quiet"}, d.CmdArgs[1].Key) {
+	if len(d.CmdArgs) > 1 && len(d.CmdArgs[1].Vals) == 0 && !slices.Contains([]string{"absent", "done", "quiet", "untrue"}, d.CmdArgs[1].Key) {
 		container = d.CmdArgs[1].Key
 	}
 	i := slices.IndexFunc(tr.pending, func(e Effect) bool {
@@ -155,6 +155,10 @@ func (tr *transcript) answer(t *testing.T, d *datadriven.TestData) {
 		tr.pending = slices.Delete(tr.pending, i, i+1)
 		facts := tr.runtime.carryOut(t, e, tr.now)
 		tr.feed(facts[len(facts)-1])
+	case d.HasArg("untrue"): // it is called done and is not
+		e := tr.pending[i]
+		tr.pending = slices.Delete(tr.pending, i, i+1)
+		tr.feed(ContainerStopped{Result{ID: effectID(e)}})
 	case d.HasArg("absent"):
 		id := effectID(tr.pending[i])
 		tr.pending = slices.Delete(tr.pending, i, i+1)

@@ -38,7 +38,7 @@ var sometimes = []string{
 	"BackOff", "Killing", "FailedKillPod", "SandboxChanged", "FailedCreatePodSandBox", "FailedMount",
 	"FailedCreatePodContainer", "Pulling", "DeadlineExceeded",
 	"A-INIT-2", "A-INIT-3", "A-IMG-5", "A-SBX-1", "A-ACT-13", "B-WRK-9", "B-FIN-6", "B-CTL-9",
-	"adopted container", "adopted sandbox", "lost container", "exit before the start's answer",
+	"adopted container", "adopted sandbox", "lost container", "unknown state", "exit before the start's answer",
 	"deadline passed", "second StopContainer", "stop without an exit", "Succeeded", "Failed",
 }
 
@@ -212,8 +212,13 @@ func (w *walk) exits(c *ObservedContainer) {
 	w.end(c, code, reason)
 }
 
-// loses lets a container vanish, its record and its exit with it.
+// loses lets a container vanish, its record and its exit with it, or the
+// runtime forget whether it runs.
 func (w *walk) loses(c *ObservedContainer) {
+	if w.draw(2, "unknown") == 1 {
+		c.State = StateUnknown
+		return
+	}
 	w.containers = slices.DeleteFunc(w.containers, func(o *ObservedContainer) bool { return o == c })
 }
 

@@ -164,7 +164,7 @@ func (w *world) startContainer(e StartContainer, r Result) Fact {
 }
 
 func (w *world) end(c *ObservedContainer, code int32, reason string) {
-	if c.State != StateRunning {
+	if c.State != StateRunning && c.State != StateUnknown {
 		return
 	}
 	exit := ContainerExited{ContainerID: c.ID, ExitCode: code, Reason: reason, StartedAt: c.StartedAt, FinishedAt: w.now}
