@@ -19,10 +19,14 @@ const (
 
 // Text is an error in the runtime's own words, without gRPC's wrapping.
 func Text(err error) string {
-	if s, ok := status.FromError(err); ok {
-		return s.Message()
+	var answer interface {
+		error
+		GRPCStatus() *status.Status
 	}
-	return err.Error()
+	if !errors.As(err, &answer) {
+		return err.Error()
+	}
+	return strings.ReplaceAll(err.Error(), answer.Error(), answer.GRPCStatus().Message())
 }
 
 // FailureOf says what is known about a call that returned err: nil for none. ctx

@@ -1,0 +1,114 @@
+package cri_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/cri/crifake"
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+func makeContainer(t *testing.T, r *crifake.Runtime, pod, sandboxID, name string, start bool) string {
+	t.Helper()
+	out, err := r.CreateContainer(t.Context(), &runtimeapi.CreateContainerRequest{PodSandboxId: sandboxID, Config: &runtimeapi.ContainerConfig{
+		Metadata: &runtimeapi.ContainerMetadata{Name: name, Attempt: 3},
+		Labels:   map[string]string{cri.PodUIDLabel: "uid-" + pod},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if start {
+		if _, err := r.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: out.ContainerId}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out.ContainerId
+}
+
+func describe(s *runtimeapi.ContainerStatus) lifecycle.ContainerExited {
+	return lifecycle.ContainerExited{ContainerID: s.Id, ExitCode: s.ExitCode, Reason: s.Reason}
+}
+
+// A snapshot has all of its pod and nothing of others.
+func TestObserve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := crifake.New()
+		r.Program("ended", "exit=7")
+		box, other := runSandbox(t, r, "a"), runSandbox(t, r, "b")
+		made := makeContainer(t, r, "a", box, "made", false)
+		before := time.Now()
+		runs := makeContainer(t, r, "a", box, "runs", true)
+		ended := makeContainer(t, r, "a", box, "ended", true)
+		makeContainer(t, r, "b", other, "runs", true)
+		time.Sleep(time.Minute)
+		began := time.Now()
+		got, err := cri.Observe(t.Context(), r, "uid-a", describe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		startedAt := before.Add(24 * time.Millisecond) // created in 4, in the middle of its start's 40
+		want := lifecycle.Observed{
+			Began:     began,
+			Sandboxes: []lifecycle.ObservedSandbox{{ID: box, Ready: true, IPs: []string{"10.0.0.1"}}},
+			Containers: []lifecycle.ObservedContainer{
+				{ID: made, Name: "made", Attempt: 3, SandboxID: box, State: lifecycle.StateCreated},
+				{ID: runs, Name: "runs", Attempt: 3, SandboxID: box, State: lifecycle.StateRunning, StartedAt: startedAt},
+				{
+					ID: ended, Name: "ended", Attempt: 3, SandboxID: box, State: lifecycle.StateExited,
+					StartedAt: startedAt.Add(44 * time.Millisecond),
+					Exit:      &lifecycle.ContainerExited{ContainerID: ended, ExitCode: 7, Reason: "Error"},
+				},
+			},
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateApproxTime(0)); diff != "" {
+			t.Errorf("snapshot (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// What is removed while the snapshot is taken is left out; any other error ends it.
+func TestObserveMeetsErrors(t *testing.T) {
+	tests := []struct {
+		fault string
+		want  string // the error's beginning; empty for none
+	}{
+		{"fail PodSandboxStatus code=NotFound", ""},
+		{"fail ContainerStatus code=NotFound", ""},
+		{"fail ListPodSandbox code=Unavailable", "list sandboxes: "},
+		{"fail ListContainers code=Unavailable", "list containers: "},
+		{"fail PodSandboxStatus code=Unavailable", "status of sandbox a-1: "},
+		{"fail ContainerStatus code=Unavailable", "status of container main-2: "},
+	}
+	for _, test := range tests {
+		t.Run(test.fault, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := crifake.New()
+				makeContainer(t, r, "a", runSandbox(t, r, "a"), "main", true)
+				r.Fault(test.fault)
+				_, err := cri.Observe(t.Context(), r, "uid-a", describe)
+				if (err == nil) != (test.want == "") || (err != nil && !strings.HasPrefix(err.Error(), test.want)) {
+					t.Errorf("error %v, want %q", err, test.want)
+				}
+			})
+		})
+	}
+}
+
+func TestIPs(t *testing.T) {
+	status := &runtimeapi.PodSandboxStatus{Network: &runtimeapi.PodSandboxNetworkStatus{
+		Ip: "10.0.0.1", AdditionalIps: []*runtimeapi.PodIP{{Ip: "fd00::1"}},
+	}}
+	if diff := cmp.Diff([]string{"10.0.0.1", "fd00::1"}, cri.IPs(status)); diff != "" {
+		t.Errorf("addresses (-want +got):\n%s", diff)
+	}
+	if got := cri.IPs(&runtimeapi.PodSandboxStatus{}); got != nil {
+		t.Errorf("addresses of a sandbox without network: %q", got)
+	}
+}
