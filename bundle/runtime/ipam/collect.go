@@ -2,6 +2,7 @@ package ipam
 
 import (
 	"fmt"
+	"os"
 )
 
 // Collect drops the attachments of a network that the runtime doesn't know any
@@ -30,7 +31,7 @@ func (s *Store) Collect(network string, valid []Attachment) error {
 // written, and each range has an address that is free or can be reclaimed. The
 // error wraps [ErrExhausted] when one has none.
 func (s *Store) Ready(ranges []Range) error {
-	if err := writeFile(s.recordPath(".new"), []byte("writable\n"), false); err != nil {
+	if err := os.WriteFile(s.recordPath(".new"), []byte("writable\n"), 0o600); err != nil {
 		return fmt.Errorf("write to the address store: %w", err)
 	}
 	links, err := s.links()

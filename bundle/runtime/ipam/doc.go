@@ -37,12 +37,17 @@
 // owners of one address. A link that dangles, or whose record does not list
 // the address, is free and is replaced when its turn comes.
 //
-// Reserving writes the link, then the record (written aside, synced, renamed);
-// releasing removes the record, then the links. A kill between any two of these
-// steps leaves the address free or held, and the next operation needs no
-// repair. A record that cannot be read (a damaged disk) holds every address
-// that is linked to it until its pod is added again, which rebuilds it, or is
-// released.
+// Reserving writes the link, then the record (aside, then renamed); releasing
+// removes the record, then the links. A kill between any two of these steps
+// leaves the address free or held, and the next operation needs no repair.
+//
+// Nothing is synced: a sync waits for whatever else the disk has to write, such
+// as the image that is being pulled for the same pod. A power failure can
+// therefore lose, or empty, what was written in the last seconds. No sandbox
+// outlives it, and the rule above still gives no address to two owners; a pod
+// whose record is lost gets another address. A record that can't be read holds
+// every address that is linked to it until its pod is added again, which
+// rebuilds it, or is released.
 //
 // An ADD for a known pod reads one file and writes one; for a new pod it looks
 // at one link more for every address in a row that is taken. No operation on

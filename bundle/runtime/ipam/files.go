@@ -60,16 +60,15 @@ func (s *Store) read(owner string) (*record, error) {
 	return r, nil
 }
 
-// write replaces a record in one step. With durable it also survives a power
-// failure right after; without, the older or newer content does, or a damaged
-// record, which holds its addresses all the same.
-func (s *Store) write(r *record, durable bool) error {
+// write replaces a record in one step, which a kill leaves done or undone. It
+// doesn't sync, see the package comment.
+func (s *Store) write(r *record) error {
 	data, err := r.encode()
 	if err != nil {
 		return err
 	}
 	aside := s.recordPath(".new")
-	if err := writeFile(aside, data, durable); err != nil {
+	if err := os.WriteFile(aside, data, 0o600); err != nil {
 		return err
 	}
 	s.step("record written aside")
@@ -77,30 +76,7 @@ func (s *Store) write(r *record, durable bool) error {
 		return err
 	}
 	s.step("record in place")
-	if durable {
-		return syncFolder(filepath.Join(s.dir, "pods"))
-	}
 	return nil
-}
-
-func writeFile(path string, data []byte, durable bool) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	if err == nil && durable {
-		err = file.Sync()
-	}
-	return errors.Join(err, file.Close())
-}
-
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
 }
 
 // remove takes the record away, which frees its addresses, then the links.
@@ -162,7 +138,7 @@ func (s *Store) lastAddress(family int) netip.Addr {
 }
 
 func (s *Store) writeLastAddress(family int, address netip.Addr) error {
-	return writeFile(s.lastPath(family), []byte(address.String()+"\n"), false)
+	return os.WriteFile(s.lastPath(family), []byte(address.String()+"\n"), 0o600)
 }
 
 func (s *Store) lastPath(family int) string {

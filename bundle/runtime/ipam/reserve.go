@@ -9,24 +9,24 @@ import (
 	"slices"
 )
 
-// reserve completes the record with an address of each range and reports
-// whether one is new. The links are in place when it returns, the record isn't.
-func (s *Store) reserve(r *record, iface string, ranges []Range) (addresses []netip.Addr, fresh bool, err error) {
+// reserve completes the record with an address of each range. The links are in
+// place when it returns, the record isn't.
+func (s *Store) reserve(r *record, iface string, ranges []Range) ([]netip.Addr, error) {
+	addresses := make([]netip.Addr, 0, len(ranges))
 	for _, within := range ranges {
 		address, kept, err := s.keep(r, iface, within)
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		if !kept {
 			if address, err = s.take(within, r.Owner); err != nil {
-				return nil, false, err
+				return nil, err
 			}
 			r.reserve(address, iface)
-			fresh = true
 		}
 		addresses = append(addresses, address)
 	}
-	return addresses, fresh, nil
+	return addresses, nil
 }
 
 // keep is the address that the record's owner has in the range. One whose link

@@ -76,13 +76,13 @@ func (s *Store) Attach(a Attachment, ranges []Range) ([]netip.Addr, error) {
 	if err != nil {
 		return nil, err
 	}
-	addresses, fresh, err := s.reserve(r, a.Interface, ranges)
+	addresses, err := s.reserve(r, a.Interface, ranges)
 	if err != nil {
 		return nil, err
 	}
 	r.attach(attachment{Network: a.Network, Container: a.Container, Interface: a.Interface, Boot: s.boot})
 	r.Changed, r.Gone = s.now().UTC(), false
-	if err := s.write(r, fresh); err != nil {
+	if err := s.write(r); err != nil {
 		return nil, fmt.Errorf("record the addresses of %q: %w", r.Owner, err)
 	}
 	return addresses, nil
@@ -149,7 +149,7 @@ func (s *Store) settle(r *record) error {
 		return s.remove(r)
 	}
 	r.Changed = s.now().UTC()
-	return s.write(r, false)
+	return s.write(r)
 }
 
 // find is the record an attachment is in: that of its owner, or, when the
