@@ -32,6 +32,7 @@ func (h *hands) pullImage(ctx context.Context, e lifecycle.PullImage) lifecycle.
 			Class:   cri.FailureOf(ctx, refused.Err).Class,
 			Reason:  refused.Reason,
 			Message: refused.Message,
+			Detail:  refused.Error(),
 		}
 	}
 	if err == nil {

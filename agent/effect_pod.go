@@ -15,20 +15,26 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// mountVolumes makes the pod's folders and volumes (A-SYNC-7, A-SYNC-8).
-func (h *hands) mountVolumes(ctx context.Context) error {
+// mountVolumes makes the pod's folders and volumes; each volume that fails is a
+// message of its own (A-SYNC-7, A-SYNC-8).
+func (h *hands) mountVolumes(ctx context.Context, e lifecycle.MountVolumes) lifecycle.Fact {
 	mounted, err := volumes.Prepare(ctx, h.pod, h.podDir(h.pod.UID), h.Objects)
-	if err != nil {
-		return err
+	if err == nil {
+		h.mounted = mounted
 	}
-	h.mounted = mounted
-	return nil
+	fact := lifecycle.VolumesMounted{Result: result(ctx, e.ID, err)}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, one := range joined.Unwrap() {
+			fact.Failure.Each = append(fact.Failure.Each, one.Error())
+		}
+	}
+	return fact
 }
 
 // unmountVolumes removes the volumes, the pod's folder and its logs (B-FIN-6, B-GC-5).
 func (h *hands) unmountVolumes() error {
 	if h.KeepFiles {
-		return nil
+		return volumes.Unmount(h.podDir(h.pod.UID))
 	}
 	if err := volumes.Remove(h.podDir(h.pod.UID)); err != nil {
 		return err
@@ -54,7 +60,7 @@ func (h *hands) leaveNode(ctx context.Context) error {
 // from its status (A-SBX-4).
 func (h *hands) createSandbox(ctx context.Context, e lifecycle.CreateSandbox) lifecycle.Fact {
 	fact := lifecycle.SandboxCreated{Result: lifecycle.Result{ID: e.ID}}
-	config, err := h.sandboxConfig(e.Attempt)
+	config, warnings, err := h.sandboxConfig(e.Attempt)
 	if err == nil {
 		h.sandbox = config
 		err = os.MkdirAll(config.LogDirectory, 0o755)
@@ -63,6 +69,7 @@ func (h *hands) createSandbox(ctx context.Context, e lifecycle.CreateSandbox) li
 		fact.Failure = &lifecycle.Failure{Message: err.Error()}
 		return fact
 	}
+	fact.Warnings = warnings
 	created, err := h.Runtime.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{Config: config})
 	if err == nil {
 		fact.SandboxID = created.PodSandboxId
@@ -79,14 +86,15 @@ func (h *hands) createSandbox(ctx context.Context, e lifecycle.CreateSandbox) li
 	return fact
 }
 
-func (h *hands) sandboxConfig(attempt uint32) (*runtimeapi.PodSandboxConfig, error) {
+func (h *hands) sandboxConfig(attempt uint32) (*runtimeapi.PodSandboxConfig, []lifecycle.Warning, error) {
 	hostname, err := netidentity.HostnameOf(h.pod, h.Cluster.Domain)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	dns, warnings := netidentity.DNS(h.pod, h.Cluster, h.Resolver)
-	for _, w := range warnings {
-		h.Log.Debug("dns", "reason", w.Reason, "message", w.Message)
+	dns, refused := netidentity.DNS(h.pod, h.Cluster, h.Resolver)
+	var warnings []lifecycle.Warning
+	for _, w := range refused {
+		warnings = append(warnings, lifecycle.Warning(w))
 	}
 	return criconfig.Sandbox(criconfig.SandboxInput{
 		Node:         h.Config,
@@ -96,5 +104,5 @@ func (h *hands) sandboxConfig(attempt uint32) (*runtimeapi.PodSandboxConfig, err
 		Hostname:     hostname.Kernel,
 		DNS:          dns,
 		PortMappings: netidentity.PortMappings(h.pod),
-	}), nil
+	}), warnings, nil
 }

@@ -30,7 +30,7 @@ func (h *hands) do(ctx context.Context, effect lifecycle.Effect) lifecycle.Fact 
 	case lifecycle.EnsureCgroup:
 		return lifecycle.CgroupEnsured{Result: result(ctx, e.ID, h.Cgroups.Ensure(h.pod))}
 	case lifecycle.MountVolumes:
-		return lifecycle.VolumesMounted{Result: result(ctx, e.ID, h.mountVolumes(ctx))}
+		return h.mountVolumes(ctx, e)
 	case lifecycle.UnmountVolumes:
 		return lifecycle.VolumesUnmounted{Result: result(ctx, e.ID, h.unmountVolumes())}
 	case lifecycle.RemoveCgroup:

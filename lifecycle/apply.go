@@ -68,7 +68,9 @@ func applySetup(s *step, w *work, r Result, reason, prefix string) {
 	if !s.finish(w, r) || r.Failure == nil || r.Failure.Class == Cancelled || s.stage != Syncing {
 		return // a pod that is ending does not need it any more (B-FIN-12)
 	}
-	s.do(RecordEvent{Type: warning, Reason: reason, Message: prefix + r.Failure.Message})
+	for _, message := range r.Failure.messages() {
+		s.do(RecordEvent{Type: warning, Reason: reason, Message: prefix + message})
+	}
 	tellRetry(s, "pod", r.Failure.Message, w.retryAt, "A-SYNC-9")
 }
 

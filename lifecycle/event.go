@@ -36,8 +36,18 @@ const (
 // Failure is why an effect did not work.
 type Failure struct {
 	Class   FailureClass
-	Reason  string // a waiting reason of A-CST-7 where one fits, such as ErrImagePull
-	Message string // the runtime's words
+	Reason  string   // a waiting reason of A-CST-7 where one fits, such as ErrImagePull
+	Message string   // the runtime's words, or the summary that a waiting state shows
+	Detail  string   // the runtime's words where Message is a summary (A-IMG-4); else empty
+	Each    []string // the messages of several failures at once, such as one a volume; else empty
+}
+
+// messages are the failures that f is made of.
+func (f *Failure) messages() []string {
+	if len(f.Each) > 0 {
+		return f.Each
+	}
+	return []string{f.Message}
 }
 
 // Result is the part that the answers to all effects have in common.
@@ -71,6 +81,14 @@ type SandboxCreated struct {
 	Result
 	SandboxID string
 	IPs       []string // the pod's addresses, primary family first (A-CST-17); empty with host network
+	Warnings  []Warning
+}
+
+// Warning is an event of type Warning about the pod, of something that was made
+// all the same (A-NET-3: DNSConfigForming).
+type Warning struct {
+	Reason  string
+	Message string
 }
 
 // SandboxStopped answers StopSandbox.

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -196,7 +197,7 @@ func pullFailed(s *step, c *container, name string, f *Failure) {
 	if reason == "" {
 		reason = "ErrImagePull"
 	}
-	text := fmt.Sprintf("Failed to pull image %q: %s", name, f.Message)
+	text := fmt.Sprintf("Failed to pull image %q: %s", name, cmp.Or(f.Detail, f.Message))
 	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: text, FieldPath: c.fieldPath()})
 	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + reason, FieldPath: c.fieldPath()})
 	c.image.state = imageNeeded

@@ -67,6 +67,9 @@ func applySandboxCreated(s *step, f SandboxCreated) {
 		sandboxFailed(s, f.Failure)
 		return
 	}
+	for _, w := range f.Warnings {
+		s.do(RecordEvent{Type: warning, Reason: w.Reason, Message: w.Message})
+	}
 	sandboxIsReady(s, f.SandboxID, s.sandbox.attempt, f.IPs)
 }
 

@@ -40,6 +40,23 @@ func Remove(podDir string) error {
 	return nil
 }
 
+// Unmount unmounts what is mounted in a pod's folder and leaves its files.
+// Secrets, which are on a tmpfs, are gone then. Only to be called when no
+// container of the pod is left.
+func Unmount(podDir string) error {
+	real, err := filepath.EvalSymlinks(podDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = unmountBelow(real)
+	}
+	if err != nil {
+		return fmt.Errorf("unmount in pod folder: %w", err)
+	}
+	return nil
+}
+
 // unmountBelow unmounts everything at and below a folder, the last mounted
 // first.
 func unmountBelow(dir string) error {
