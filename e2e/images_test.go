@@ -1,0 +1,209 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+func imagePod(image, policy string) string {
+	return pod("image", "restartPolicy: Never\ncontainers:\n- {name: main, image: '"+image+"', imagePullPolicy: "+policy+"}")
+}
+
+// TestPullPolicies: who asks the registry, and when.
+func TestPullPolicies(t *testing.T) {
+	t.Parallel()
+	reg := newRegistry(t, "")
+	for _, tc := range []struct {
+		policy  string
+		between bool // the registry has a newer image for the second run
+		want    []string
+	}{
+		{"IfNotPresent", true, []string{"old", "old"}},
+		{"Always", true, []string{"old", "new"}},
+	} {
+		t.Run(tc.policy, func(t *testing.T) {
+			path := "policies/" + strings.ToLower(tc.policy)
+			image := reg.push(t, path, "old")
+			var got []string
+			for range 2 {
+				r := shared.run(t, imagePod(image, tc.policy))
+				if r.code != 0 {
+					t.Fatalf("exit code %d\n%s", r.code, r.stderr)
+				}
+				got = append(got, strings.TrimSpace(r.stdout))
+				reg.push(t, path, "new")
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("ran %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestPullStory: a pull is told, as a line and as Kubernetes events.
+func TestPullStory(t *testing.T) {
+	t.Parallel()
+	image := newRegistry(t, "").push(t, "story", "hi")
+	got := shared.run(t, imagePod(image, "IfNotPresent"))
+	if got.code != 0 || !strings.Contains(got.stderr, "main pulling image "+image+"\n") || !strings.Contains(got.stderr, "main pulled image "+image+" in ") {
+		t.Errorf("exit code %d, stderr\n%s", got.code, got.stderr)
+	}
+	reg := newRegistry(t, "")
+	told := shared.runStory(t, 0, imagePod(reg.push(t, "events", "hi"), "Always"))
+	if reasons := told.reasons("main"); !slices.Equal(reasons, []string{"Pulling", "Pulled", "Created", "Started"}) {
+		t.Errorf("events %v", reasons)
+	}
+}
+
+// TestNoImage: what isn't there is said, and tried again.
+func TestNoImage(t *testing.T) {
+	t.Parallel()
+	reg := newRegistry(t, "")
+	for _, tc := range []struct {
+		name, image, policy string
+		want                []string // waiting reasons, in order
+	}{
+		{"never", "registry.example/absent:1", "Never", []string{"ErrImageNeverPull"}},
+		{"not-found", reg.host + "/absent:1", "IfNotPresent", []string{"ErrImagePull", "ImagePullBackOff"}},
+		{"no-registry", "127.0.0.1:9/absent:1", "Always", []string{"ErrImagePull", "ImagePullBackOff"}},
+		{"bad-name", "UPPER:CASE:x", "Always", []string{"InvalidImageName"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			c := shared.startRun(t, imagePod(tc.image, tc.policy), "-o", "json")
+			for _, reason := range tc.want {
+				c.await(c.stdout, `"waiting":\{"reason":"`+reason+`"`)
+			}
+			c.signal(syscall.SIGINT)
+			if got := c.wait(); got.code != 130 {
+				t.Errorf("exit code %d\n%s", got.code, got.stderr)
+			}
+		})
+	}
+}
+
+// TestPullSecret: a registry that wants a password gets the pod's pull secret;
+// with a wrong one, none of the image is had, even if it is there already.
+func TestPullSecret(t *testing.T) {
+	t.Parallel()
+	reg := newRegistry(t, "right")
+	image := reg.push(t, "private", "let in")
+	spec := "restartPolicy: Never\nimagePullSecrets: [{name: pull}]\ncontainers:\n- {name: main, image: '" + image + "', imagePullPolicy: Always}"
+	told := shared.runStory(t, 124, reg.pullSecret("pull", "wrong")+pod("refused", spec), "--timeout", "2s")
+	if c := containerNamed(t, told.statuses()[len(told.statuses())-2], "main"); c.ContainerID != "" {
+		t.Errorf("main: %+v", c)
+	}
+	if got := shared.run(t, reg.pullSecret("pull", "right")+pod("admitted", spec)); got.code != 0 || got.stdout != "let in\n" {
+		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+}
+
+// TestParallelPulls: the images of one pod are pulled at the same time, and the
+// sandbox doesn't wait for them.
+func TestParallelPulls(t *testing.T) {
+	t.Parallel()
+	reg := newRegistry(t, "")
+	one, two := reg.push(t, "one", "1"), reg.push(t, "two", "2")
+	release := reg.holdBack()
+	defer release()
+	c := shared.startRun(t, pod("two-images", `
+restartPolicy: Never
+containers:
+- {name: one, image: '`+one+`'}
+- {name: two, image: '`+two+`'}`))
+	c.await(c.stderr, "sandbox ready")
+	for range 2 {
+		<-reg.held // containerd asks for the config or a layer of each
+	}
+	if reg.asked("one") == 0 || reg.asked("two") == 0 {
+		t.Errorf("asked for one %d times, for two %d times", reg.asked("one"), reg.asked("two"))
+	}
+	release()
+	if got := c.wait(); got.code != 0 {
+		t.Errorf("exit code %d\n%s", got.code, got.stderr)
+	}
+}
+
+// TestInterruptDuringPull gives the pull up at once.
+func TestInterruptDuringPull(t *testing.T) {
+	t.Parallel()
+	reg := newRegistry(t, "")
+	image := reg.push(t, "slow", "x")
+	release := reg.holdBack()
+	defer release()
+	c := shared.startRun(t, imagePod(image, "Always"))
+	<-reg.held
+	c.signal(syscall.SIGINT)
+	if got := c.wait(); got.code != 130 || strings.Contains(got.stderr, "started") {
+		t.Errorf("exit code %d\n%s", got.code, got.stderr)
+	}
+}
+
+// TestImageCommands: load, ls, pull and rm.
+func TestImageCommands(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	const loaded = "example.org/loaded:7"
+	tag, err := name.NewTag(loaded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := filepath.Join(t.TempDir(), "image.tar")
+	if err := tarball.WriteToFile(archive, tag, carriedToolbox(t)); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.lifepod(t, "", "image", "load", archive); got.code != 0 || got.stdout != loaded+"\n" {
+		t.Errorf("load: exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+	data, err := os.ReadFile(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.lifepod(t, string(data), "image", "load", "-"); got.code != 0 || got.stdout != loaded+"\n" {
+		t.Errorf("load -: exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+	pulled := newRegistry(t, "").push(t, "pulled", "x")
+	if got := r.lifepod(t, "", "image", "pull", pulled); got.code != 0 || !strings.Contains(got.stdout, "@sha256:") {
+		t.Errorf("pull: exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+	if got := r.run(t, imagePod(pulled, "Never")); got.code != 0 || got.stdout != "x\n" {
+		t.Errorf("run: exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+	want := []string{"lifepod.dev/pause:1", toolbox, loaded, pulled}
+	if got := r.listImages(t); !sameSet(got, want) {
+		t.Errorf("images %v, want %v", got, want)
+	}
+	if got := r.lifepod(t, "", "image", "rm", loaded, pulled); got.code != 0 {
+		t.Errorf("rm: exit code %d\n%s", got.code, got.stderr)
+	}
+	if got := r.lifepod(t, "", "image", "rm", loaded); got.code != 125 || !strings.Contains(got.stderr, loaded) {
+		t.Errorf("rm of what isn't there: exit code %d\n%s", got.code, got.stderr)
+	}
+}
+
+// listImages are the names that image ls prints.
+func (r *root) listImages(t *testing.T) []string {
+	t.Helper()
+	got := r.lifepod(t, "", "image", "ls")
+	if got.code != 0 {
+		t.Fatalf("exit code %d\n%s", got.code, got.stderr)
+	}
+	var names []string
+	for line := range strings.Lines(got.stdout) {
+		if f := strings.Fields(line); f[0] != "IMAGE" {
+			names = append(names, f[0]+":"+f[1])
+		}
+	}
+	return names
+}
+
+func sameSet(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}

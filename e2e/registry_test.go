@@ -1,0 +1,162 @@
+package e2e
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+// imageRegistry is a registry on loopback, which containerd reaches without TLS.
+type imageRegistry struct {
+	host     string
+	password string // of user "me"; empty lets everybody in
+
+	mu    sync.Mutex
+	pulls []string      // manifests that were asked for, by name
+	hold  chan struct{} // not nil: layers are answered when it is closed
+	held  chan struct{} // a value for each layer that is held
+}
+
+func newRegistry(t *testing.T, password string) *imageRegistry {
+	t.Helper()
+	reg := &imageRegistry{password: password, held: make(chan struct{}, 64)}
+	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, given, _ := r.BasicAuth(); reg.password != "" && given != reg.password {
+			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/blobs/") {
+			reg.pause(r)
+		}
+		reg.note(r)
+		inner.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	reg.host = strings.TrimPrefix(server.URL, "http://")
+	return reg
+}
+
+func (reg *imageRegistry) note(r *http.Request) {
+	path, reference, found := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v2/"), "/manifests/")
+	if !found || r.Method != http.MethodHead && r.Method != http.MethodGet || strings.HasPrefix(reference, "sha256:") {
+		return
+	}
+	reg.mu.Lock()
+	defer reg.mu.Unlock()
+	reg.pulls = append(reg.pulls, path)
+}
+
+// asked says how often a name was asked for.
+func (reg *imageRegistry) asked(name string) int {
+	reg.mu.Lock()
+	defer reg.mu.Unlock()
+	n := 0
+	for _, pulled := range reg.pulls {
+		if pulled == name {
+			n++
+		}
+	}
+	return n
+}
+
+// holdBack makes layers wait from now on; release lets them through.
+func (reg *imageRegistry) holdBack() (release func()) {
+	reg.mu.Lock()
+	defer reg.mu.Unlock()
+	hold := make(chan struct{})
+	reg.hold = hold
+	return sync.OnceFunc(func() {
+		close(hold)
+		reg.mu.Lock()
+		defer reg.mu.Unlock()
+		reg.hold = nil
+	})
+}
+
+// pause waits while layers are held, at most until the client goes away.
+func (reg *imageRegistry) pause(r *http.Request) {
+	reg.mu.Lock()
+	hold := reg.hold
+	reg.mu.Unlock()
+	if hold == nil {
+		return
+	}
+	reg.held <- struct{}{}
+	select {
+	case <-hold:
+	case <-r.Context().Done():
+	}
+}
+
+// push puts the toolbox image into the registry; label makes it another image.
+func (reg *imageRegistry) push(t *testing.T, path, label string) string {
+	t.Helper()
+	image := reg.host + "/" + path + ":1"
+	ref, err := name.ParseReference(image, name.Insecure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := mutate.Config(carriedToolbox(t), v1.Config{
+		Env: []string{"PATH=/bin"}, Cmd: []string{"echo", label}, Labels: map[string]string{"label": label},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(ref, content, remote.WithAuth(reg.auth())); err != nil {
+		t.Fatal(err)
+	}
+	return image
+}
+
+func (reg *imageRegistry) auth() authn.Authenticator {
+	if reg.password == "" {
+		return authn.Anonymous
+	}
+	return &authn.Basic{Username: "me", Password: reg.password}
+}
+
+// pullSecret is a manifest of a Secret for this registry.
+func (reg *imageRegistry) pullSecret(name, password string) string {
+	auth := base64.StdEncoding.EncodeToString([]byte("me:" + password))
+	config := fmt.Sprintf(`{"auths":{"%s":{"auth":"%s"}}}`, reg.host, auth)
+	return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: %s}\ntype: kubernetes.io/dockerconfigjson\nstringData:\n  .dockerconfigjson: '%s'\n---\n", name, config)
+}
+
+// carriedToolbox is the toolbox image as lifepod carries it, from the archive
+// that it has unpacked.
+func carriedToolbox(t *testing.T) v1.Image {
+	t.Helper()
+	if got := shared.lifepod(t, "", "image", "ls"); got.code != 0 {
+		t.Fatalf("unpack: %s", got.stderr)
+	}
+	archives, err := filepath.Glob(filepath.Join(shared.dir, "bundle/*/images/*.tar"))
+	if err != nil || len(archives) != 1 {
+		t.Fatalf("carried archives %v, %v", archives, err)
+	}
+	tag, err := name.NewTag(toolbox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := tarball.ImageFromPath(archives[0], &tag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return image
+}
