@@ -2,8 +2,10 @@ package crifake
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -38,6 +40,9 @@ func (r *Runtime) start(c *container) error {
 	}
 	r.noteDouble(c)
 	c.state, c.startedAt = runtimeapi.ContainerState_CONTAINER_RUNNING, time.Now()
+	if c.program.Says != "" {
+		c.say(c.program.Says)
+	}
 	r.emit(c.sandbox, c, started)
 	switch {
 	case !c.program.Exits:
@@ -105,6 +110,19 @@ func (c *container) ended(code int32, reason string) {
 	close(c.exited)
 }
 
+// say writes a line to the container's log.
+func (c *container) say(line string) {
+	path := filepath.Join(c.sandbox.config.LogDirectory, c.config.LogPath)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	_, err = fmt.Fprintf(f, "%s stdout F %s\n", time.Now().Format(time.RFC3339Nano), line)
+	if err := errors.Join(err, f.Close()); err != nil {
+		panic(err)
+	}
+}
+
 // leaveMessage writes the termination message through the container's mount.
 func (c *container) leaveMessage() {
 	for _, m := range c.config.Mounts {
@@ -143,6 +161,9 @@ func (r *Runtime) StopContainer(ctx context.Context, in *runtimeapi.StopContaine
 func (r *Runtime) signal(c *container) {
 	switch {
 	case c.program.IgnoreTERM:
+		if c.program.Says != "" {
+			c.say("told")
+		}
 	case c.program.TermTakes == 0:
 		r.exit(c, c.program.TermCode, reasonOf(c.program.TermCode))
 	default:

@@ -18,6 +18,7 @@ type Program struct {
 	OOM        bool   // its own exit is a kill for memory
 	StartError string // it can't be started
 	Message    string // what it leaves as its termination message
+	Says       string // a line that it writes when it begins; it then answers an ignored stop signal with "told"
 }
 
 // ParseProgram reads a program: words of
@@ -30,6 +31,7 @@ type Program struct {
 //	term-code=N    with this code
 //	start-error=T  it can't be started; _ stands for a space
 //	message=T      it leaves a termination message
+//	says=T         it writes this line to its log, and "told" at a stop signal that it ignores
 func ParseProgram(text string) (Program, error) {
 	p := Program{TermCode: 143}
 	for _, word := range strings.Fields(text) {
@@ -63,6 +65,8 @@ func (p *Program) parseWord(word string) (err error) {
 		p.StartError = strings.ReplaceAll(value, "_", " ")
 	case "message":
 		p.Message = strings.ReplaceAll(value, "_", " ")
+	case "says":
+		p.Says = strings.ReplaceAll(value, "_", " ")
 	default:
 		err = fmt.Errorf("there is no word %q", word)
 	}

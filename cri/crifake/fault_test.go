@@ -1,0 +1,75 @@
+package crifake
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+func TestParseFault(t *testing.T) {
+	got, err := parseFault("carry-out-late StartContainer web/main#2 times=3 by=1m code=Internal message=it_broke")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &fault{
+		verb: late, what: "StartContainer", subject: "web/main", nth: 2, times: 3, by: time.Minute,
+		err: status.Error(codes.Internal, "it broke"),
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(fault{}), cmpopts.EquateErrors()); diff != "" {
+		t.Errorf("fault (-want +got):\n%s", diff)
+	}
+	for _, text := range []string{
+		"", "hang", "explode X", "hang X a b", "hang X a#b", "fail X code=Nope", "slow X by=soon", "lose X times=many", "lose X why=so",
+	} {
+		if f, err := parseFault(text); err == nil {
+			t.Errorf("%q is taken as %+v", text, f)
+		}
+	}
+}
+
+func TestFaultHitsTheOnesThatItNames(t *testing.T) {
+	r := New()
+	r.Fault("hang CreateContainer main#2 times=2", "lose STOPPED web")
+	tests := []struct {
+		what, subject string
+		hit           bool
+	}{
+		{"CreateContainer", "web/main", false}, // the first
+		{"CreateContainer", "web/side", false},
+		{"StartContainer", "web/main", false},
+		{"CreateContainer", "api/main", true},
+		{"CreateContainer", "web/main", true},
+		{"CreateContainer", "web/main", false},
+		{"STOPPED", "api/main", false},
+		{"STOPPED", "web/main", true},
+		{"STOPPED", "web/main", false},
+	}
+	for i, test := range tests {
+		if got := r.faultOf(test.what, test.subject) != nil; got != test.hit {
+			t.Errorf("%d: %s %s hit: %v, want %v", i, test.what, test.subject, got, test.hit)
+		}
+	}
+}
+
+func TestParseProgram(t *testing.T) {
+	got, err := ParseProgram("exit=3 after=2s term=1s term-code=7 oom message=good_bye says=ready")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Program{
+		Exits: true, After: 2 * time.Second, Code: 3, TermTakes: time.Second, TermCode: 7,
+		OOM: true, Message: "good bye", Says: "ready",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("program (-want +got):\n%s", diff)
+	}
+	for _, text := range []string{"jump", "exit=", "after=soon", "term=never", "term-code=x"} {
+		if p, err := ParseProgram(text); err == nil {
+			t.Errorf("%q is taken as %+v", text, p)
+		}
+	}
+}
