@@ -52,7 +52,7 @@ func (c *Client) Close() error { return c.Conn.Close() }
 func (c *Client) Check(ctx context.Context) (name string, err error) {
 	version, err := c.Runtime.Version(ctx, &runtimeapi.VersionRequest{})
 	if err != nil {
-		return "", fmt.Errorf("ask the container runtime for its version: %s", Text(err))
+		return "", fmt.Errorf("no container runtime answers there: %s", Text(err))
 	}
 	status, err := c.Runtime.Status(ctx, &runtimeapi.StatusRequest{})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	contentapi "github.com/containerd/containerd/api/services/content/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/agent/podcgroup"
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/bundle/imageload"
 	"github.com/lifepod/lifepod/cri"
@@ -61,14 +62,18 @@ func Open(ctx context.Context, root, endpoint string, o Options) (*Runtime, erro
 
 // connect uses a runtime that somebody else runs.
 func connect(ctx context.Context, root, endpoint string) (*Runtime, error) {
-	if root == "" {
-		root = bundle.DefaultRoot
+	paths, err := bundle.Locate(root, "")
+	if err != nil {
+		return nil, err
 	}
 	client, err := cri.Dial(endpoint)
 	if err != nil {
 		return nil, err
 	}
-	r := &Runtime{Client: client, Endpoint: endpoint, Root: root, CgroupParent: "lifepod"}
+	r := &Runtime{
+		Client: client, Endpoint: endpoint, Root: paths.Root,
+		CgroupParent: strings.TrimPrefix(paths.CgroupParent(), "/"),
+	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	if r.Name, err = client.Check(ctx); err == nil {
@@ -110,9 +115,9 @@ func (r *Runtime) Close(ctx context.Context) error {
 		err = r.Client.Close()
 	}
 	if r.bundled != nil {
-		err = errors.Join(err, r.bundled.Close(ctx))
+		return errors.Join(err, r.bundled.Close(ctx))
 	}
-	return err
+	return errors.Join(err, podcgroup.Driver{Parent: r.CgroupParent, Systemd: r.Systemd}.RemoveParents())
 }
 
 // LoadImages takes the images of an archive in; only for containerd.

@@ -26,11 +26,12 @@ type stopper struct {
 	done    chan struct{}
 	grace   time.Duration
 
-	mu       sync.Mutex
-	worker   *agent.Worker
-	signaled int
-	timedOut bool
-	timer    *time.Timer
+	mu         sync.Mutex
+	worker     *agent.Worker
+	signaled   int
+	lastSignal time.Time
+	timedOut   bool
+	timer      *time.Timer
 }
 
 func newStopper(p *printer, pod *v1.Pod, cancel context.CancelCauseFunc) *stopper {
@@ -52,9 +53,17 @@ func (s *stopper) listen() {
 	}
 }
 
+// sameSignal is how close two signals are one: a program that sends a signal to
+// the process and to its group, as timeout(1) does, has not asked twice.
+const sameSignal = 100 * time.Millisecond
+
 func (s *stopper) signal(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if time.Since(s.lastSignal) < sameSignal {
+		return
+	}
+	s.lastSignal = time.Now()
 	s.signaled++
 	switch {
 	case s.worker == nil:

@@ -1,0 +1,53 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRuntimeEndpoint runs a pod on a runtime that somebody else runs: here the
+// containerd of another root, which is up because a pod runs there.
+func TestRuntimeEndpoint(t *testing.T) {
+	host, guest := newRoot(t), newRoot(t)
+	keeper := host.startRun(t, pod("keeper", `
+containers:
+- {name: main, image: TOOLBOX, command: [sleep, infinity]}`))
+	keeper.await(keeper.stderr, "main started")
+
+	// a runtime that somebody else runs keeps its own books about addresses
+	t.Cleanup(func() { host.forgetAddresses(t) })
+	endpoint := "unix://" + host.runDir() + "/containerd.sock"
+	got := guest.run(t, script("guest", "echo on $(hostname); exit 4"), "--runtime-endpoint", endpoint)
+	if got.code != 4 || got.stdout != "on guest\n" {
+		t.Errorf("code %d, stdout %q, want 4 and \"on guest\\n\"; stderr:\n%s", got.code, got.stdout, got.stderr)
+	}
+}
+
+// TestRuntimeEndpointRefused: an endpoint without a runtime is one clear error.
+func TestRuntimeEndpointRefused(t *testing.T) {
+	for endpoint, want := range map[string]string{
+		"unix:///nowhere.sock": "no container runtime answers there",
+		"/nowhere.sock":        "want unix:///path/to/socket",
+	} {
+		got := shared.run(t, script("p", "true"), "--runtime-endpoint", endpoint)
+		if got.code != 125 || !strings.Contains(got.stderr, want) || strings.Count(got.stderr, "\n") != 1 {
+			t.Errorf("%s: code %d, stderr %q, want 125 and one line with %q", endpoint, got.code, got.stderr, want)
+		}
+	}
+}
+
+// forgetAddresses releases all addresses of a root, as its owner would.
+func (r *root) forgetAddresses(t *testing.T) {
+	t.Helper()
+	records, err := filepath.Glob(r.dir + "/ipam/pods/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, record := range records {
+		if err := os.Remove(record); err != nil {
+			t.Error(err)
+		}
+	}
+}
