@@ -1,0 +1,229 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// TestKilledLifepod: what a kill -9 leaves, the next start sweeps up and says
+// so; nothing stays.
+func TestKilledLifepod(t *testing.T) {
+	t.Parallel()
+	manifest := pod("victim", `
+restartPolicy: Always
+terminationGracePeriodSeconds: 3600
+volumes: [{name: v, emptyDir: {}}]
+initContainers:
+- {name: proxy, image: TOOLBOX, restartPolicy: Always, command: [sleep, --ignore-term, infinity]}
+containers:
+- {name: main, image: TOOLBOX, command: [sleep, --ignore-term, infinity], volumeMounts: [{name: v, mountPath: /v}]}`)
+	r := newRoot(t)
+	if got := r.run(t, script("first", "true")); got.code != 0 { // unpacks
+		t.Fatal(got.stderr)
+	}
+	for _, when := range []string{"sandbox", "proxy", "running", "terminating"} {
+		c := r.startRun(t, manifest)
+		switch when {
+		case "sandbox":
+			awaitFile(t, filepath.Join(r.dir, "ipam/pods/*-*"))
+		case "proxy":
+			c.await(c.stderr, "proxy started")
+		case "running":
+			c.await(c.stderr, "pod Ready")
+		case "terminating":
+			c.await(c.stderr, "pod Ready")
+			c.signal(syscall.SIGTERM)
+			c.await(c.stdout, "main . sleep: terminated ignored")
+		}
+		c.signal(syscall.SIGKILL)
+		c.wait()
+		got := r.run(t, script("next", "echo fine"))
+		if got.code != 0 || got.stdout != "fine\n" ||
+			!strings.Contains(got.stderr, "swept up pod default/victim, left by a lifepod that was killed") {
+			t.Errorf("after a kill %s: exit code %d: %s%s", when, got.code, got.stdout, got.stderr)
+		}
+		for _, left := range r.left() {
+			t.Errorf("left behind after a kill %s: %s", when, left)
+		}
+	}
+}
+
+// TestKilledAtAnyMoment: the same at moments that nothing marks.
+func TestKilledAtAnyMoment(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	if got := r.run(t, script("first", "true")); got.code != 0 {
+		t.Fatal(got.stderr)
+	}
+	for n := range 8 {
+		c := r.startRun(t, script("victim", "exit 1"))
+		// Not a wait for anything: wherever it is then is as good as elsewhere.
+		time.Sleep(time.Duration(50+90*n) * time.Millisecond)
+		_ = c.process.Process.Kill() // it may have ended
+		c.wait()
+		if got := r.run(t, script("next", "exit 4")); got.code != 4 {
+			t.Errorf("after %d: exit code %d\n%s", n, got.code, got.stderr)
+		}
+		for _, left := range r.left() {
+			t.Errorf("left behind after %d: %s", n, left)
+		}
+	}
+}
+
+// TestInterruptDuringStart: Ctrl-C before the pod runs ends the command, and
+// nothing stays.
+func TestInterruptDuringStart(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	for n := range 8 {
+		c := r.startRun(t, script("early", "sleep infinity"))
+		time.Sleep(time.Duration(20+70*n) * time.Millisecond) // as above
+		c.signal(syscall.SIGINT)
+		if got := c.wait(); got.code != 130 && got.code != -1 {
+			t.Errorf("interrupt %d: exit code %d\n%s", n, got.code, got.stderr)
+		}
+		for _, left := range r.left() {
+			t.Errorf("left behind after interrupt %d: %s", n, left)
+		}
+	}
+}
+
+// awaitFile waits until a file matches.
+func awaitFile(t *testing.T, pattern string) {
+	t.Helper()
+	awaitTrue(t, "a file "+pattern, func() bool {
+		found, err := filepath.Glob(pattern)
+		return err == nil && len(found) > 0
+	})
+}
+
+// awaitTrue looks again and again: for what nobody tells of.
+func awaitTrue(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for late := time.Now().Add(patience); !is(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(late) {
+			t.Fatalf("never came: %s", what)
+		}
+	}
+}
+
+// kill sends KILL to the processes of the root whose command line begins so.
+func (r *root) kill(t *testing.T, command string) {
+	t.Helper()
+	killed := 0
+	for _, line := range r.processes() {
+		var pid int
+		head, rest, _ := strings.Cut(line, ": ")
+		if _, err := fmt.Sscanf(head, "process %d", &pid); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(rest, command) {
+			continue
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		killed++
+	}
+	if killed == 0 {
+		t.Fatalf("no process %q among %q", command, r.processes())
+	}
+}
+
+// containerd is the program of this root.
+func (r *root) containerd(t *testing.T) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(r.dir, "bundle/*/bin/containerd"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("containerd: %v, %v", found, err)
+	}
+	return found[0]
+}
+
+// TestKilledContainerd: the pod goes on, and what happens to it is still seen.
+func TestKilledContainerd(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	dir := t.TempDir()
+	c := r.startRun(t, pod("survivor", `
+restartPolicy: OnFailure
+volumes: [{name: v, hostPath: {path: `+dir+`}}]
+containers:
+`+shell("main", `
+echo instance $(hostname)
+if [ -e /v/crashed ]; then until [ -e /v/finish ]; do sleep 0.05; done; exit 0; fi
+until [ -e /v/crash ]; do sleep 0.05; done
+touch /v/crashed
+exit 3`, mountV)))
+	c.await(c.stderr, "pod Ready")
+	r.kill(t, r.containerd(t)+" ")
+	writeFile(t, filepath.Join(dir, "crash"))
+	c.await(c.stderr, "main exited 3")
+	c.await(c.stderr, "1st restart")
+	r.kill(t, r.containerd(t)+" ")
+	writeFile(t, filepath.Join(dir, "finish"))
+	got := c.wait()
+	if got.code != 0 || strings.Count(got.stdout, "instance survivor\n") != 2 || !strings.Contains(got.stderr, "pod Succeeded") {
+		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+}
+
+func writeFile(t *testing.T, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestKilledSandbox: when the pause process dies, a pod that restarts gets a new
+// sandbox with the same address.
+func TestKilledSandbox(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	c := r.startRun(t, pod("sandbox", `
+restartPolicy: Always
+containers:
+`+shell("main", "echo up; trap 'exit 0' TERM; while true; do sleep 0.1; done")))
+	first := c.await(c.stderr, "sandbox ready, address [0-9.]+")
+	c.await(c.stderr, "pod Ready")
+	r.kill(t, "/pause")
+	awaitTrue(t, "a second instance", func() bool { return strings.Count(c.stdout.text(), "up\n") == 2 })
+	if n := strings.Count(c.stderr.text(), first); n != 2 {
+		t.Errorf("the address was to stay the same:\n%s", c.stderr.text())
+	}
+	c.signal(syscall.SIGINT)
+	if got := c.wait(); got.code != 130 {
+		t.Errorf("exit code %d\n%s", got.code, got.stderr)
+	}
+}
+
+// TestKilledContainer: a container's process that somebody kills has exited 137
+// and is restarted.
+func TestKilledContainer(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	c := r.startRun(t, pod("container", `
+restartPolicy: OnFailure
+containers:
+- {name: main, image: TOOLBOX, command: [sleep, --on-term=0, "86397"]}`), "-o", "json")
+	c.await(c.stdout, `"what":"Ready"`)
+	r.kill(t, "sleep --on-term=0 86397")
+	c.await(c.stdout, `1st restart`)
+	c.signal(syscall.SIGINT)
+	got := c.wait()
+	told := readStory(t, got.stdout)
+	main := containerNamed(t, told.last(t), "main")
+	if e := main.LastTerminationState.Terminated; e == nil || e.ExitCode != 137 || e.Reason != "Error" || main.RestartCount != 1 {
+		t.Errorf("main: %+v", main)
+	}
+	if phase := told.last(t).Phase; phase != v1.PodSucceeded && phase != v1.PodFailed {
+		t.Errorf("phase %s", phase)
+	}
+}
