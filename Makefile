@@ -66,3 +66,13 @@ test: build ## all tests, those on real containers included (as root)
 .PHONY: bench
 bench: build ## lifepod against the bare runtime calls, on one containerd (as root)
 	$(GO) run ./bench -lifepod bin/lifepod
+
+.PHONY: soak fuzz
+soak: ## the long form of the random lives of the core (about two minutes)
+	$(GO) test ./lifecycle -run RandomWalks -rapid.checks=20000 -timeout 30m
+
+FUZZTIME ?= 30s
+fuzz: ## fuzz the manifest reader and the address store, FUZZTIME each
+	$(GO) test ./manifest -run '^$$' -fuzz FuzzRead -fuzztime $(FUZZTIME) -fuzzminimizetime 5x
+	cd bundle/runtime && $(GO) test ./ipam -run '^$$' -fuzz FuzzRecord -fuzztime $(FUZZTIME) -fuzzminimizetime 5x
+	cd bundle/runtime && $(GO) test ./ipam -run '^$$' -fuzz FuzzDamagedStore -fuzztime $(FUZZTIME) -fuzzminimizetime 5x
