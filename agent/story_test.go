@@ -107,7 +107,7 @@ func (s *story) run(pod *v1.Pod) *life {
 }
 
 // patience is more virtual time than any story needs.
-const patience = time.Hour
+const patience = 3 * time.Hour
 
 // await waits for a status and returns when it came, counted from the story's start.
 func (l *life) await(what string, is func(v1.PodStatus) bool) time.Duration {
