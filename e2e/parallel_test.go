@@ -32,7 +32,7 @@ func TestAddresses(t *testing.T) {
 	var running []*command
 	seen := map[string]bool{}
 	for n := range 3 {
-		c := shared.startRun(t, script(fmt.Sprint("pod-", n), "sleep infinity"))
+		c := shared.startRun(t, script(fmt.Sprint("pod-", n), "echo up; sleep infinity"))
 		running = append(running, c)
 	}
 	for _, c := range running {
@@ -43,6 +43,7 @@ func TestAddresses(t *testing.T) {
 		seen[ip] = true
 	}
 	for _, c := range running {
+		c.await(c.stdout, "up")
 		c.await(c.stderr, "pod Ready")
 		c.signal(syscall.SIGINT)
 	}

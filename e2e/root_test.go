@@ -109,19 +109,14 @@ func (r *root) mounts() []string {
 	return found
 }
 
-// filterRules are packet filter rules that name this root or its subnet.
+// filterRules are packet filter rules that name this root. A subnet doesn't:
+// another root may have it, once this one has ended.
 func (r *root) filterRules() []string {
-	marks := []string{r.hash()}
-	if network, err := os.ReadFile(r.dir + "/network.json"); err == nil {
-		_, rest, _ := strings.Cut(string(network), `"subnet":"`)
-		subnet, _, _ := strings.Cut(rest, `"`)
-		marks = append(marks, subnet)
-	}
 	var found []string
 	for _, command := range [][]string{{"nft", "list", "ruleset"}, {"iptables-save"}} {
 		rules, _ := exec.Command(command[0], command[1:]...).Output() // not every machine has both
 		for line := range strings.Lines(string(rules)) {
-			if slices.ContainsFunc(marks, func(mark string) bool { return mark != "" && strings.Contains(line, mark) }) {
+			if strings.Contains(line, r.hash()) {
 				found = append(found, "rule "+strings.TrimSpace(line))
 			}
 		}

@@ -14,6 +14,12 @@ trap 'echo asked; sleep 0.5; echo done; exit 5' TERM
 echo working
 while true; do sleep 0.1; done`
 
+// stubborn ends only by force. Both say when their handlers are in place.
+const stubborn = `
+trap 'echo ignored' TERM
+echo working
+while true; do sleep 0.1; done`
+
 // TestInterrupt: the first signal is the stop signal's, and the container ends
 // in its own time.
 func TestInterrupt(t *testing.T) {
@@ -48,8 +54,8 @@ func TestGraceEnds(t *testing.T) {
 restartPolicy: Always
 terminationGracePeriodSeconds: 3
 containers:
-- {name: main, image: TOOLBOX, command: [sleep, --ignore-term, infinity]}`), "-o", "json")
-	c.await(c.stdout, `"what":"Ready"`)
+`+shell("main", stubborn)), "-o", "json")
+	c.await(c.stdout, `working`)
 	c.signal(syscall.SIGINT)
 	asked := time.Now()
 	got := c.wait()
@@ -67,7 +73,7 @@ containers:
 	if told.last(t).Phase != v1.PodFailed {
 		t.Errorf("phase %s", told.last(t).Phase)
 	}
-	if out := told.output("main"); !strings.Contains(out, "terminated ignored") {
+	if out := told.output("main"); !strings.Contains(out, "ignored") {
 		t.Errorf("the stop signal was not sent: %q", out)
 	}
 }
@@ -79,12 +85,13 @@ func TestSecondInterrupt(t *testing.T) {
 restartPolicy: Never
 terminationGracePeriodSeconds: 3600
 containers:
-- {name: main, image: TOOLBOX, command: [sleep, --ignore-term, infinity]}`))
+`+shell("main", stubborn)))
+	c.await(c.stdout, "working")
 	c.await(c.stderr, "pod Ready")
 	c.signal(syscall.SIGINT)
-	c.await(c.stdout, "terminated ignored")
+	c.await(c.stdout, "ignored")
 	c.signal(syscall.SIGINT)
-	c.wait().check(t, 130, "sleep: terminated ignored\n", `
+	c.wait().check(t, 130, "working\nignored\n", `
 + pod sandbox ready, address ADDRESS
 + main started
 + pod Running
@@ -123,13 +130,13 @@ containers:
 
 func TestTimeout(t *testing.T) {
 	t.Parallel()
-	got := shared.run(t, script("late", "sleep infinity"), "--timeout", "1s")
+	got := shared.run(t, script("late", "sleep infinity"), "--timeout", "4s")
 	got.check(t, 124, "", `
 + pod sandbox ready, address ADDRESS
 + main started
 + pod Running
 + pod Ready
-+ pod stop requested → grace 30s (--timeout 1s)
++ pod stop requested → grace 30s (--timeout 4s)
 + main exited 143 (stopped)
 + pod Failed`)
 }

@@ -118,12 +118,14 @@ func containerNamed(t *testing.T, status v1.PodStatus, name string) v1.Container
 var (
 	elapsed  = regexp.MustCompile(`(?m)^\+\d+\.\d{3}s `)
 	address  = regexp.MustCompile(`\b10(\.\d{1,3}){3}\b`)
+	uid      = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	duration = regexp.MustCompile(`\bin (\d+(\.\d+)?(ms|s))`)
 )
 
 // normal is the text without what differs from run to run.
 func normal(text string) string {
 	text = elapsed.ReplaceAllString(text, "+ ")
+	text = uid.ReplaceAllString(text, "UID")
 	text = address.ReplaceAllString(text, "ADDRESS")
 	return duration.ReplaceAllString(text, "in TIME")
 }

@@ -17,8 +17,8 @@ containers:
 		shell("reader", `
 until [ -e /v/file ] && [ $(wc -l /v/file) = 2 ]; do sleep 0.05; done
 stat -c '%F %a' /v
-write /v/readonly no || echo read-only`, "volumeMounts: [{name: v, mountPath: /v, readOnly: true}]")))
-	if got.code != 0 || got.stdout != "reader | directory 777\nreader | write: open /v/readonly: read-only file system\nreader | read-only\n" {
+write /v/readonly no 2>&1`, "volumeMounts: [{name: v, mountPath: /v, readOnly: true}]", "restartPolicy: Never")))
+	if got.code != 1 || got.stdout != "reader | directory 777\nreader | write: open /v/readonly: read-only file system\n" {
 		t.Errorf("exit code %d\n%s\n%s", got.code, got.stdout, got.stderr)
 	}
 }
