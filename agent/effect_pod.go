@@ -45,38 +45,15 @@ func (h *hands) unmountVolumes() error {
 	return nil
 }
 
-// leaveNode gives back the last of what the pod holds: sandboxes that nobody
-// knew of, its address, which outlived its sandboxes, and its cgroup.
+// leaveNode gives back the last of what the pod holds: its address, which
+// outlived its sandboxes, and its cgroup.
 func (h *hands) leaveNode(ctx context.Context) error {
-	if err := h.removeStraySandboxes(ctx); err != nil {
-		return err
-	}
 	if h.IPAMDir != "" {
 		if err := address.Release(h.IPAMDir, h.pod.UID); err != nil {
 			return err
 		}
 	}
 	return h.Cgroups.Remove(ctx, h.pod.UID)
-}
-
-// removeStraySandboxes removes what a RunPodSandbox that answered with an error
-// has left behind all the same.
-func (h *hands) removeStraySandboxes(ctx context.Context) error {
-	list, err := h.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{Filter: &runtimeapi.PodSandboxFilter{
-		LabelSelector: map[string]string{cri.PodUIDLabel: string(h.pod.UID)},
-	}})
-	if err != nil {
-		return fmt.Errorf("list sandboxes: %w", err)
-	}
-	for _, s := range list.Items {
-		if _, err := h.Runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: s.Id}); err != nil {
-			return fmt.Errorf("stop sandbox %s: %w", s.Id, err)
-		}
-		if _, err := h.Runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: s.Id}); err != nil {
-			return fmt.Errorf("remove sandbox %s: %w", s.Id, err)
-		}
-	}
-	return nil
 }
 
 // createSandbox builds the sandbox's config and runs it; its addresses are read

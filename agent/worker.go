@@ -37,6 +37,7 @@ type Worker struct {
 	timer     *time.Timer
 	calls     sync.WaitGroup
 	snapshots snapshots
+	end       lifecycle.End // final when Run has returned without an error
 
 	underWay cancels
 }
@@ -102,6 +103,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	return nil
 }
+
+// End is how the pod ended; call it when Run has returned without an error.
+func (w *Worker) End() lifecycle.End { return w.end }
 
 // Stop asks for the pod's end; it may come again with a shorter grace.
 func (w *Worker) Stop(request lifecycle.StopRequested) { w.mail.post(request) }
@@ -175,6 +179,7 @@ func (w *Worker) carryOut(ctx context.Context, at time.Time, effect lifecycle.Ef
 	case lifecycle.Cancel:
 		w.underWay.cancel(e.ID)
 	case lifecycle.Finish:
+		w.end = e.End
 		w.log.Debug("gone")
 	default:
 		w.log.Debug("effect", "effect", fmt.Sprintf("%T", e), "values", fmt.Sprintf("%+v", e))

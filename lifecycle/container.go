@@ -45,6 +45,7 @@ type container struct {
 
 	instance
 	restartCount int32
+	failures     int32                        // exits in a row that were failures
 	last         *v1.ContainerStateTerminated // status lastState: the instance before
 	previousID   string                       // that instance's record in the runtime
 
@@ -67,6 +68,7 @@ type instance struct {
 	startedAt time.Time
 	exit      *v1.ContainerStateTerminated // set when exited
 	endedAt   time.Time                    // when it exited; when that became known if the runtime does not say
+	asked     bool                         // it was being stopped
 	restart   verdict                      // decided once, at the exit
 }
 

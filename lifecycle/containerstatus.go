@@ -79,7 +79,7 @@ func runsAgain(s *step, c *container) bool {
 // instead of its exit (A-CST-6); not when the pod is deleted, as nothing is
 // started then.
 func waitsForRestart(s *step, c *container) bool {
-	return c.failure != nil && c.restart.restart && s.stop.cause != causeDeleted
+	return c.failure != nil && c.restart.restart && s.stop.cause != Deleted
 }
 
 // waiting is the reason of the last failed start, or the default (A-CST-2).

@@ -123,7 +123,7 @@ type Tell struct{ Report Report }
 
 // Finish says that the pod is gone: nothing of it is left in the runtime or on
 // disk, and no further event is expected.
-type Finish struct{}
+type Finish struct{ End End }
 
 func (EnsureCgroup) isEffect()    {}
 func (MountVolumes) isEffect()    {}

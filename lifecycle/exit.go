@@ -41,7 +41,11 @@ func startedBeforeAnswer(s *step, c *container, f ContainerExited) {
 
 // settleExit moves a container to exited and decides, once, what follows.
 func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
-	asked := c.stopping.told
+	c.asked = c.stopping.told
+	c.failures++
+	if c.succeeded(t) {
+		c.failures = 0
+	}
 	c.position, c.op, c.exit, c.endedAt = exited, 0, t, t.FinishedAt.Time
 	if c.endedAt.IsZero() {
 		c.endedAt = s.now // else a container whose records get lost would know no back-off
@@ -51,7 +55,7 @@ func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
 	c.restart = decideRestart(s, c, t)
 	report := Report{Subject: c.spec.Name, What: exitText(t), Because: c.restart.because, Rule: c.restart.rule}
 	switch {
-	case !c.restart.restart && asked:
+	case !c.restart.restart && c.asked:
 		report.Because = "stopped"
 	case c.restart.restart:
 		report.Outcome, report.Because = backOffAfterExit(s, c)
@@ -70,7 +74,7 @@ func backOffAfterExit(s *step, c *container) (outcome, because string) {
 	wait := crashDue(s, c).Sub(s.now)
 	because = c.restart.because
 	if !c.succeeded(c.exit) {
-		because += ", " + ordinal(c.restartCount+1) + " failure"
+		because += ", " + ordinal(c.failures) + " failure"
 	}
 	if wait <= 0 {
 		return "restart now", because

@@ -102,15 +102,15 @@ func applyImageInspected(s *step, f ImageInspected) {
 	case f.Failure != nil:
 		imageRefused(s, c, "InspectFailed", Failure{
 			Class: f.Failure.Class, Reason: "ImageInspectError",
-			Message: fmt.Sprintf("Failed to inspect image %q: %s", name, f.Failure.Message),
+			Message: fmt.Sprintf("Failed to inspect image %q: %s", c.spec.Image, f.Failure.Message),
 		})
 		c.image.retryAt = s.now.Add(s.retryAfter(f.Failure))
 	case f.Image != nil:
-		present(s, c, *f.Image, fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", name))
+		present(s, c, *f.Image, fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", c.spec.Image))
 	case c.spec.ImagePullPolicy == v1.PullNever:
 		imageRefused(s, c, "ErrImageNeverPull", Failure{
 			Reason:  "ErrImageNeverPull",
-			Message: fmt.Sprintf("Container image %q is not present with pull policy of Never", name),
+			Message: fmt.Sprintf("Container image %q is not present with pull policy of Never", c.spec.Image),
 		})
 		c.image.retryAt = s.now.Add(s.options.RetryAfter)
 	default:
@@ -128,18 +128,18 @@ func present(s *step, c *container, info ImageInfo, text string) {
 func pull(s *step, c *container, name string) {
 	if b := s.imageBack[c.spec.Image]; b != nil {
 		if until := b.from.Add(b.delay); s.now.Before(until) {
-			imageBackOff(s, c, name, until)
+			imageBackOff(s, c, until)
 			return
 		}
 	}
 	c.image.state, c.image.op, c.image.since = imagePulling, s.nextID(), s.now
-	s.do(RecordEvent{Type: normal, Reason: "Pulling", Message: fmt.Sprintf("Pulling image %q", name), FieldPath: c.fieldPath()})
+	s.do(RecordEvent{Type: normal, Reason: "Pulling", Message: fmt.Sprintf("Pulling image %q", c.spec.Image), FieldPath: c.fieldPath()})
 	s.do(PullImage{ID: c.image.op, Container: c.spec.Name, Image: name})
-	tell(s, Report{Subject: c.spec.Name, What: "pulling image " + name, Rule: "A-IMG-4"})
+	tell(s, Report{Subject: c.spec.Name, What: "pulling image " + c.spec.Image, Rule: "A-IMG-4"})
 }
 
-func imageBackOff(s *step, c *container, name string, until time.Time) {
-	text := fmt.Sprintf("Back-off pulling image %q", name)
+func imageBackOff(s *step, c *container, until time.Time) {
+	text := fmt.Sprintf("Back-off pulling image %q", c.spec.Image)
 	s.do(RecordEvent{Type: normal, Reason: "BackOff", Message: text, FieldPath: c.fieldPath()})
 	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: ImagePullBackOff", FieldPath: c.fieldPath()})
 	if r := c.image.refused; r != nil && r.Reason != "ImagePullBackOff" {
@@ -158,16 +158,15 @@ func applyImagePulled(s *step, f ImagePulled) {
 		return
 	}
 	c.image.op = 0
-	name, _ := withDefaultTag(c.spec.Image)
 	if f.Failure != nil {
-		pullFailed(s, c, name, f.Failure)
+		pullFailed(s, c, f.Failure)
 		return
 	}
 	waited := s.now.Sub(c.image.since).Truncate(time.Millisecond)
 	took := f.Took.Truncate(time.Millisecond)
-	tell(s, Report{Subject: c.spec.Name, What: fmt.Sprintf("pulled image %s in %v", name, took), Rule: "A-IMG-4"})
+	tell(s, Report{Subject: c.spec.Name, What: fmt.Sprintf("pulled image %s in %v", c.spec.Image, took), Rule: "A-IMG-4"})
 	present(s, c, *f.Image, fmt.Sprintf("Successfully pulled image %q in %v (%v including waiting). Image size: %v bytes.",
-		name, took, waited, f.Image.SizeBytes))
+		c.spec.Image, took, waited, f.Image.SizeBytes))
 }
 
 // advanceImage moves an image along its back-off curve (A-IMG-5). Containers
@@ -187,7 +186,7 @@ func advanceImage(s *step, c *container) backOff {
 
 // pullFailed advances the image's back-off. The reason of the failure is shown
 // first; when it is looked at again and still in back-off, ImagePullBackOff.
-func pullFailed(s *step, c *container, name string, f *Failure) {
+func pullFailed(s *step, c *container, f *Failure) {
 	if f.Class == Cancelled {
 		c.image.state = imageNeeded
 		return
@@ -197,7 +196,7 @@ func pullFailed(s *step, c *container, name string, f *Failure) {
 	if reason == "" {
 		reason = "ErrImagePull"
 	}
-	text := fmt.Sprintf("Failed to pull image %q: %s", name, cmp.Or(f.Detail, f.Message))
+	text := fmt.Sprintf("Failed to pull image %q: %s", c.spec.Image, cmp.Or(f.Detail, f.Message))
 	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: text, FieldPath: c.fieldPath()})
 	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + reason, FieldPath: c.fieldPath()})
 	c.image.state = imageNeeded

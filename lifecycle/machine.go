@@ -84,7 +84,8 @@ type release struct {
 	volumes work
 	sandbox work
 	cgroup  work
-	untidy  bool // the runtime may have a sandbox of this pod of which nobody knows
+	untidy  bool      // the runtime may have a sandbox of this pod of which nobody knows
+	doubt   time.Time // until then an empty snapshot proves nothing: the call may still be at work
 }
 
 // work is one step that is done once: not begun, under way, done, or to be tried again.

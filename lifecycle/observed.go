@@ -21,7 +21,7 @@ func applyObserved(s *step, f Observed) {
 		}
 	}
 	removeStrays(s, f)
-	if awaited && s.stage == Terminated && len(f.Sandboxes) == 0 {
+	if awaited && s.stage == Terminated && len(f.Sandboxes) == 0 && !f.Began.Before(s.release.doubt) {
 		s.release.untidy = false
 	}
 	if awaited {

@@ -42,7 +42,7 @@ func planDeadline(s *step) {
 	const reason, message = "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
 	s.do(RecordEvent{Type: normal, Reason: reason, Message: message})
 	terminate(s, stop{
-		cause: causeDeadline, reason: reason, message: message, grace: s.specGrace(),
+		cause: DeadlineExceeded, reason: reason, message: message, grace: s.specGrace(),
 		report: Report{What: "exceeded activeDeadlineSeconds " + (time.Duration(*limit) * time.Second).String(), Rule: "B-CTL-9"},
 	})
 }
@@ -56,7 +56,7 @@ func planCompletion(s *step) {
 	}
 	if c := failedInit(s); c != nil {
 		terminate(s, stop{
-			cause: causeInitFailed, grace: s.specGrace(),
+			cause: InitFailed, grace: s.specGrace(),
 			report: Report{What: "ends", Because: "init container " + c.spec.Name + " failed", Rule: "A-PHASE-5"},
 		})
 		return
@@ -67,7 +67,7 @@ func planCompletion(s *step) {
 		}
 	}
 	terminate(s, stop{
-		cause: causeCompleted, grace: s.specGrace(),
+		cause: Completed, grace: s.specGrace(),
 		report: Report{What: "ends", Because: "all its containers have ended", Rule: "A-ACT-13"},
 	})
 }

@@ -31,6 +31,10 @@ const (
 	sandboxUncertain // CreateSandbox ended without an answer; waits for Observed
 )
 
+// sandboxDoubt is how long a RunPodSandbox whose answer was not awaited may go
+// on in the runtime. Its sandbox is in no snapshot before it is complete.
+const sandboxDoubt = 10 * time.Second
+
 // podIPs are the pod's addresses, kept after the sandbox stops (A-CST-17).
 func (m *Machine) podIPs() []string {
 	if m.pod.Spec.HostNetwork {
@@ -86,8 +90,9 @@ func sandboxIsReady(s *step, id string, attempt uint32, ips []string) {
 // sandboxFailed files a RunPodSandbox that did not work (A-SBX-3). What a call
 // without an answer left behind is looked for first.
 func sandboxFailed(s *step, f *Failure) {
+	s.release.untidy = true // even a refusal may have left something: looked for at the pod's end
 	if f.Class == Uncertain || f.Class == Cancelled {
-		s.sandbox.state, s.release.untidy = sandboxUncertain, true
+		s.sandbox.state, s.release.doubt = sandboxUncertain, s.now.Add(sandboxDoubt)
 		return
 	}
 	s.sandbox.state = sandboxNone
@@ -150,7 +155,7 @@ func afterSandboxLoss(s *step) {
 	s.stop.deadline = time.Time{}
 	if !slices.ContainsFunc(s.regulars(), func(c *container) bool { return runsInNewSandbox(s, c) }) {
 		terminate(s, stop{
-			cause: causeCompleted, grace: s.specGrace(),
+			cause: Completed, grace: s.specGrace(),
 			report: Report{What: "ends", Because: "its sandbox is gone and no container is to be started again", Rule: "B-RST-13"},
 		})
 		return

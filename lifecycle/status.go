@@ -22,7 +22,7 @@ func publish(s *step) {
 		s.do(Publish{Status: *status.DeepCopy()})
 	}
 	if s.stage == Gone {
-		s.do(Finish{})
+		s.do(Finish{End: endOf(s.Machine)})
 	}
 }
 

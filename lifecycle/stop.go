@@ -7,9 +7,10 @@ import (
 
 // stop is why and until when the pod's containers are stopped.
 type stop struct {
-	cause    stopCause
+	cause    Cause
 	deadline time.Time // absolute: hooks, signals and ordering share it
 	force    bool      // no grace at all
+	gaveUp   bool      // the sandbox being made was cancelled
 	reason   string    // status reason and message of a pod that was made to fail
 	message  string
 
@@ -17,16 +18,6 @@ type stop struct {
 	grace  time.Duration
 	report Report
 }
-
-type stopCause int
-
-const (
-	notStopping     stopCause = iota
-	causeDeleted              // somebody asked
-	causeCompleted            // nothing left to run
-	causeInitFailed           // an init container failed for good
-	causeDeadline             // activeDeadlineSeconds
-)
 
 // specGrace is spec.terminationGracePeriodSeconds (B-WRK-11).
 func (m *Machine) specGrace() time.Duration {
@@ -49,19 +40,21 @@ func applyStopRequested(s *step, f StopRequested) {
 	report := Report{What: "stop requested", Outcome: "grace " + grace.String(), Because: f.Because, Rule: "B-WRK-9"}
 	switch s.stage {
 	case Syncing:
-		terminate(s, stop{cause: causeDeleted, force: f.Force, grace: grace, report: report})
+		terminate(s, stop{cause: Deleted, force: f.Force, grace: grace, report: report})
 	case Terminating:
 		deadline := s.now.Add(grace)
 		if (f.Force && !s.stop.force) || deadline.Before(s.stop.deadline) {
 			s.stop.deadline, s.stop.force = earlier(deadline, s.stop.deadline), s.stop.force || f.Force
-			report.Subject = "pod"
-			tell(s, report)
+		} else {
+			report.Outcome = "the pod is ending already"
 		}
+		report.Subject = "pod"
+		tell(s, report)
 	}
 }
 
 // terminate enters the stage in which nothing is started any more (B-WRK-4).
-// What is under way and only serves a start is given up.
+// Pulls and mounts under way are given up.
 func terminate(s *step, why stop) {
 	s.stage = Terminating
 	why.deadline = s.now.Add(why.grace)
@@ -77,18 +70,20 @@ func terminate(s *step, why stop) {
 			c.image.op, c.image.state = 0, imageNeeded
 		}
 	}
-	for _, op := range []EffectID{s.setup.volumes.op, s.sandbox.creatingOp()} {
-		if op != 0 {
-			s.do(Cancel{ID: op})
-		}
+	if op := s.setup.volumes.op; op != 0 {
+		s.do(Cancel{ID: op})
 	}
 }
 
-func (b sandbox) creatingOp() EffectID {
-	if b.state == sandboxCreating {
-		return b.op
+// awaitSandbox waits for a sandbox that is being made, to stop it in good
+// order. It is given up only when the deadline is past, because a runtime goes
+// on with a call that was cancelled.
+func awaitSandbox(s *step) {
+	giveUpAt := s.stop.deadline.Add(minimumStopSeconds * time.Second)
+	if !s.stop.gaveUp && s.due(giveUpAt) {
+		s.stop.gaveUp = true
+		s.do(Cancel{ID: s.sandbox.op})
 	}
-	return 0
 }
 
 // planTermination stops containers, then the sandbox (B-TRM-1): the order is
@@ -98,6 +93,8 @@ func planTermination(s *step) {
 		return
 	}
 	switch s.sandbox.state {
+	case sandboxCreating:
+		awaitSandbox(s)
 	case sandboxReady, sandboxLost:
 		stopSandbox(s)
 	case sandboxNone, sandboxStopped:

@@ -1,7 +1,9 @@
 package lifecycle
 
 import (
+	"flag"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -26,7 +28,7 @@ func TestRandomWalks(t *testing.T) {
 	})
 	for _, what := range sometimes {
 		t.Logf("%6d times %s", seen[what], what)
-		if seen[what] == 0 {
+		if seen[what] == 0 && (long() || !slices.Contains(rare, what)) {
 			t.Errorf("no walk ever came by %q: the walks do not prove what they should", what)
 		}
 	}
@@ -40,6 +42,16 @@ var sometimes = []string{
 	"A-INIT-2", "A-INIT-3", "A-IMG-5", "A-SBX-1", "A-ACT-13", "B-WRK-9", "B-FIN-6", "B-CTL-9",
 	"adopted container", "adopted sandbox", "lost container", "unknown state", "exit before the start's answer",
 	"deadline passed", "second StopContainer", "stop without an exit", "Succeeded", "Failed",
+}
+
+// rare are those of them that a short run may miss: each has a transcript of its
+// own, and make soak must come by it.
+var rare = []string{"unknown state", "adopted container", "second StopContainer", "adopted sandbox", "Succeeded", "lost container"}
+
+// long says whether this is a run long enough to come by the rare branches.
+func long() bool {
+	checks, err := strconv.Atoi(flag.Lookup("rapid.checks").Value.String())
+	return err == nil && checks >= 5000
 }
 
 // walk is one random life.
