@@ -67,6 +67,9 @@ func (r *root) left() []string {
 func (r *root) processes() []string {
 	var found []string
 	for _, pid := range allProcesses() {
+		if ended(pid) {
+			continue
+		}
 		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 		arguments, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		cgroups, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
@@ -77,6 +80,13 @@ func (r *root) processes() []string {
 		}
 	}
 	return found
+}
+
+// ended is true of a process that only waits for its parent to take note.
+func ended(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return err != nil || strings.HasPrefix(rest, "Z") || strings.HasPrefix(rest, "X")
 }
 
 func allProcesses() []int {

@@ -90,7 +90,10 @@ containers:
 	c.await(c.stderr, "pod Ready")
 	c.signal(syscall.SIGINT)
 	c.await(c.stdout, "ignored")
-	c.signal(syscall.SIGINT)
+	awaitTrue(t, "a second signal, not taken for the first", func() bool {
+		_ = c.process.Process.Signal(syscall.SIGINT) // it may have ended already
+		return strings.Contains(c.stderr.text(), "SIGINT again")
+	})
 	c.wait().check(t, 130, "working\nignored\n", `
 + pod sandbox ready, address ADDRESS
 + main started
