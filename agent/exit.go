@@ -12,6 +12,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/agent/criconfig"
+	"github.com/lifepod/lifepod/agent/crilog"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -86,19 +87,10 @@ func lastLines(path string) string {
 	}
 	var lines []string
 	for line := range strings.Lines(tail) {
-		if fields := strings.SplitN(line, " ", 4); len(fields) == 4 {
-			if isPartial(fields[2]) {
-				fields[3] = strings.TrimSuffix(fields[3], "\n")
-			}
-			lines = append(lines, fields[3])
+		if record, ok := crilog.Parse(line); ok {
+			lines = append(lines, record.Text)
 		}
 	}
 	text := strings.Join(lines[max(0, len(lines)-fallbackLines):], "")
 	return text[max(0, len(text)-fallbackBytes):]
-}
-
-// isPartial says that a line goes on in the next record. tags are divided by colons.
-func isPartial(tags string) bool {
-	first, _, _ := strings.Cut(tags, ":")
-	return first == string(runtimeapi.LogTagPartial)
 }

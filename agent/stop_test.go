@@ -93,11 +93,11 @@ func TestStopHarder(t *testing.T) {
 		calls  []string
 	}{
 		{
-			"shorter grace", lifecycle.StopRequested{GraceSeconds: &grace}, (2*19+14+100+1)*time.Millisecond + 10*time.Second + 5*time.Second - 19*time.Millisecond,
+			"shorter grace", lifecycle.StopRequested{GraceSeconds: &grace}, (2*19+14+100)*time.Millisecond + 10*time.Second + 5*time.Second - 19*time.Millisecond,
 			[]string{"StopContainer web/main timeout=30", "StopContainer web/main timeout=5"},
 		},
 		{
-			"force", lifecycle.StopRequested{Force: true}, (2*19+14+100+1)*time.Millisecond + 10*time.Second - 19*time.Millisecond,
+			"force", lifecycle.StopRequested{Force: true}, (2*19+14+100)*time.Millisecond + 10*time.Second - 19*time.Millisecond,
 			[]string{"StopContainer web/main timeout=30", "StopContainer web/main timeout=0"},
 		},
 	}
@@ -141,7 +141,7 @@ func TestGraceIsKept(t *testing.T) {
 		web.await("running", running)
 		asked := s.elapsed()
 		web.stop(30)
-		if got, want := web.gone()-asked, 30*time.Second+(19+100+14+1)*time.Millisecond; got != want {
+		if got, want := web.gone()-asked, 30*time.Second+(19+100+14)*time.Millisecond; got != want {
 			t.Errorf("gone after %v, want %v", got, want)
 		}
 	})

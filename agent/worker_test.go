@@ -26,7 +26,7 @@ func TestLifeTakesWhatItsCallsTake(t *testing.T) {
 		asked := s.elapsed()
 		pod.stop(30)
 		// StopContainer: the process ends in its middle; then the sandbox is stopped, removed, looked for
-		if got, want := pod.gone()-asked, (19+100+14+1)*time.Millisecond; got != want {
+		if got, want := pod.gone()-asked, (19+100+14)*time.Millisecond; got != want {
 			t.Errorf("gone after %v, want %v", got, want)
 		}
 		want := []string{
@@ -123,7 +123,7 @@ func TestFiftyPods(t *testing.T) {
 		}
 		asked := s.elapsed()
 		for _, pod := range pods {
-			if got, want := pod.gone()-asked, (19+500+100+14+1)*time.Millisecond; got != want {
+			if got, want := pod.gone()-asked, (19+500+100+14)*time.Millisecond; got != want {
 				t.Errorf("%s gone after %v, want %v", pod.worker.pod.Name, got, want)
 			}
 		}
