@@ -2,39 +2,21 @@ package run
 
 import (
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// podExitCode is the exit code that the pod's end amounts to: 0 if it
-// Succeeded, else that of the container that failed first.
-func podExitCode(status v1.PodStatus) int {
-	if status.Phase == v1.PodSucceeded {
+// exitCode is what the pod's end amounts to: 0 if it Succeeded, else the exit
+// code of the container whose failure counts. One that was ended from outside
+// has the code of who asked.
+func exitCode(end lifecycle.End, phase v1.PodPhase, asked int) int {
+	switch {
+	case end.Cause == lifecycle.Deleted:
+		return asked
+	case phase == v1.PodSucceeded:
 		return 0
-	}
-	if code := firstFailure(status.ContainerStatuses); code != 0 {
-		return code
-	}
-	if code := firstFailure(status.InitContainerStatuses); code != 0 {
-		return code
+	case end.ExitCode != 0:
+		return int(end.ExitCode)
 	}
 	return 1 // failed without any container's doing
-}
-
-func firstFailure(list []v1.ContainerStatus) int {
-	var first *v1.ContainerStateTerminated
-	for i := range list {
-		t := list[i].State.Terminated
-		if t == nil {
-			t = list[i].LastTerminationState.Terminated
-		}
-		if t == nil || t.ExitCode == 0 || t.Reason == "ContainerStatusUnknown" {
-			continue
-		}
-		if first == nil || t.FinishedAt.Before(&first.FinishedAt) {
-			first = t
-		}
-	}
-	if first == nil {
-		return 0
-	}
-	return int(first.ExitCode)
 }

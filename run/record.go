@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
@@ -21,6 +22,7 @@ type record struct {
 	Namespace string    `json:"namespace"`
 	Name      string    `json:"name"`
 	UID       types.UID `json:"uid"`
+	Endpoint  string    `json:"endpoint"` // of the runtime that has it
 	PID       int       `json:"pid"`
 }
 
@@ -28,8 +30,8 @@ func recordsDir(root string) string { return filepath.Join(root, "runs") }
 
 // newRecord makes the record of a pod before anything of the pod is made. It
 // appears under its name only when it is locked and complete.
-func newRecord(root string, pod *v1.Pod) (*record, error) {
-	dir := recordsDir(root)
+func newRecord(runtime *Runtime, pod *v1.Pod) (*record, error) {
+	dir := recordsDir(runtime.Root)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("record of the pod: %w", err)
 	}
@@ -37,7 +39,10 @@ func newRecord(root string, pod *v1.Pod) (*record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("record of the pod: %w", err)
 	}
-	r := &record{file: file, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, PID: os.Getpid()}
+	r := &record{
+		file: file, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
+		Endpoint: runtime.Endpoint, PID: os.Getpid(),
+	}
 	data, err := json.Marshal(r)
 	if err == nil {
 		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -81,7 +86,8 @@ func abandoned(path string) (*record, error) {
 		return nil, file.Close()
 	}
 	if err := json.NewDecoder(file).Decode(r); err != nil {
-		return nil, errors.Join(fmt.Errorf("record %s: %w", path, err), file.Close())
+		r.Name = "?" // a power failure has lost the content; the file's name is enough
 	}
+	r.UID = types.UID(strings.TrimSuffix(filepath.Base(path), ".json"))
 	return r, nil
 }

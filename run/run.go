@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -46,9 +47,7 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 			code, err = ExitError, errors.Join(err, fmt.Errorf("stop the container runtime: %w", e))
 		}
 	}()
-	if err := Sweep(ctx, runtime, p.swept); err != nil {
-		return s.exitCode(ExitError), s.unlessInterrupted(err)
-	}
+	Sweep(ctx, runtime, p)
 	return live(ctx, runtime, set, runOf{options: o, printer: p, stopper: s})
 }
 
@@ -69,7 +68,7 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 	if err != nil {
 		return ExitError, err
 	}
-	own, err := newRecord(runtime.Root, set.Pod)
+	own, err := newRecord(runtime, set.Pod)
 	if err != nil {
 		return ExitError, err
 	}
@@ -89,12 +88,12 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 	follow.wait()
 	r.printer.endCountDown()
 	if r.options.Keep {
-		r.printer.kept(node.PodsDir, node.Config.PodLogDirectory(set.Pod))
+		r.printer.kept(filepath.Join(node.PodsDir, string(set.Pod.UID)), node.Config.PodLogDirectory(set.Pod))
 	}
 	if err != nil {
 		return ExitError, err
 	}
-	return r.stopper.exitCode(podExitCode(r.printer.status())), nil
+	return exitCode(worker.End(), r.printer.status().Phase, r.stopper.exitCode(ExitError)), nil
 }
 
 // readManifests reads and checks all files before anything is started.

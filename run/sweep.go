@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -15,30 +16,49 @@ import (
 	"github.com/lifepod/lifepod/cri"
 )
 
-// Sweep removes the pods that killed lifepods of this root have left, and calls
-// swept for each, with its namespace/name.
-func Sweep(ctx context.Context, r *Runtime, swept func(pod string)) error {
+// sweepTimeout bounds the calls for one pod that is swept up.
+const sweepTimeout = 30 * time.Second
+
+// Teller is told what a sweep did.
+type Teller interface {
+	swept(pod string)
+	warn(text string)
+}
+
+// Sweep removes the pods that killed lifepods of this root have left. What
+// can't be removed, or is on another runtime, is told and stays for the next
+// time: it does not keep other pods from running.
+func Sweep(ctx context.Context, r *Runtime, tell Teller) {
 	paths, err := filepath.Glob(filepath.Join(recordsDir(r.Root), "*.json"))
 	if err != nil {
-		return fmt.Errorf("look for leftovers: %w", err)
+		panic(err) // the pattern is right
 	}
 	for _, path := range paths {
 		left, err := abandoned(path)
 		if err != nil {
-			return fmt.Errorf("look for leftovers: %w", err)
+			tell.warn(fmt.Sprintf("can't look for leftovers: %v", err))
 		}
-		if left == nil {
-			continue
+		if left != nil {
+			sweepOne(ctx, r, left, tell)
 		}
-		if err := sweepPod(ctx, r, left); err != nil {
-			_ = left.file.Close()
-			return fmt.Errorf("sweep up pod %s/%s, left by a lifepod that was killed: %w", left.Namespace, left.Name, err)
-		}
-		_ = os.Remove(path)
-		_ = left.file.Close()
-		swept(left.Namespace + "/" + left.Name)
 	}
-	return nil
+}
+
+func sweepOne(ctx context.Context, r *Runtime, left *record, tell Teller) {
+	defer func() { _ = left.file.Close() }() // which unlocks
+	pod := left.Namespace + "/" + left.Name
+	if left.Endpoint != "" && left.Endpoint != r.Endpoint {
+		tell.warn(fmt.Sprintf("a lifepod that was killed left pod %s on another runtime: sweep it up with any lifepod run --runtime-endpoint %s", pod, left.Endpoint))
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
+	defer cancel()
+	if err := sweepPod(ctx, r, left); err != nil {
+		tell.warn(fmt.Sprintf("can't sweep up pod %s, left by a lifepod that was killed: %v", pod, err))
+		return
+	}
+	_ = os.Remove(left.file.Name())
+	tell.swept(pod)
 }
 
 // sweepPod kills what runs of the pod and gives everything back, in the order
@@ -58,11 +78,14 @@ func sweepPod(ctx context.Context, r *Runtime, left *record) error {
 			return fmt.Errorf("remove its sandbox: %s", cri.Text(err))
 		}
 	}
-	logs := filepath.Join(logRoot(r.Root), left.Namespace+"_"+left.Name+"_"+string(left.UID))
+	logs, err := filepath.Glob(filepath.Join(logRoot(r.Root), "*_"+string(left.UID)))
 	errs := []error{
+		err,
 		volumes.Remove(filepath.Join(podsDir(r.Root), string(left.UID))),
-		os.RemoveAll(logs),
 		podcgroup.Driver{Parent: r.CgroupParent, Systemd: r.Systemd}.Remove(ctx, left.UID),
+	}
+	for _, dir := range logs {
+		errs = append(errs, os.RemoveAll(dir))
 	}
 	if r.IPAMDir != "" {
 		errs = append(errs, address.Release(r.IPAMDir, left.UID))

@@ -1,0 +1,52 @@
+package lifecycle
+
+// Cause is why a pod ended.
+type Cause int
+
+// The causes of a pod's end (B-WRK-2).
+const (
+	NotEnding        Cause = iota
+	Deleted                // somebody asked
+	Completed              // nothing was left to run (A-ACT-13)
+	InitFailed             // an init container failed for good (A-INIT-3)
+	DeadlineExceeded       // activeDeadlineSeconds (B-CTL-9)
+)
+
+// End is how a pod ended. Container is the one whose failure counts, empty if
+// none has failed: the first that failed by itself, else the first that did not
+// end well when it was stopped. Sidecars do not count (B-SIDE-6).
+type End struct {
+	Cause     Cause
+	Container string
+	ExitCode  int32
+}
+
+// endOf derives the end from the state; it is final once the pod is gone.
+func endOf(m *Machine) End {
+	end := End{Cause: m.stop.cause}
+	if c := firstFailure(m.containers); c != nil {
+		end.Container, end.ExitCode = c.spec.Name, c.exit.ExitCode
+	}
+	return end
+}
+
+func firstFailure(list []*container) *container {
+	var first *container
+	for _, c := range list {
+		if c.kind == sidecarContainer || c.exit == nil || c.succeeded(c.exit) {
+			continue
+		}
+		if first == nil || failedBefore(c, first) {
+			first = c
+		}
+	}
+	return first
+}
+
+// failedBefore orders failures: those that nobody asked for first, then by time.
+func failedBefore(a, b *container) bool {
+	if a.asked != b.asked {
+		return !a.asked
+	}
+	return a.endedAt.Before(b.endedAt)
+}
