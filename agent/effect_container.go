@@ -95,6 +95,20 @@ func (h *hands) newTerminationLog(spec *v1.Container, attempt uint32) (string, e
 	return path, os.Chmod(path, 0o666) // whatever the umask
 }
 
+// removeFiles removes what a removed instance has written: its log and its
+// termination message (B-GC-3). What can't be removed goes with the pod.
+func (h *hands) removeFiles(e lifecycle.RemoveContainer) {
+	if h.KeepFiles {
+		return
+	}
+	log := filepath.Join(h.Config.PodLogDirectory(h.pod), criconfig.ContainerLogPath(e.Container, int(e.Attempt)))
+	for _, path := range []string{log, h.terminationLog(e.Container, e.Attempt)} {
+		if err := os.Remove(path); err != nil {
+			h.Log.Debug("remove a removed container's file", "path", path, "err", err)
+		}
+	}
+}
+
 func (h *hands) makeLogDir(container string) error {
 	dir := filepath.Join(h.Config.PodLogDirectory(h.pod), container)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

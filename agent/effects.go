@@ -60,6 +60,9 @@ func (h *hands) doCall(ctx context.Context, effect lifecycle.Effect) lifecycle.F
 		return lifecycle.ContainerStopped{Result: result(ctx, e.ID, err)}
 	case lifecycle.RemoveContainer:
 		_, err := h.Runtime.RemoveContainer(ctx, &runtimeapi.RemoveContainerRequest{ContainerId: e.ContainerID})
+		if err == nil {
+			h.removeFiles(e)
+		}
 		return lifecycle.ContainerRemoved{Result: result(ctx, e.ID, err)}
 	case lifecycle.StopSandbox:
 		_, err := h.Runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: e.SandboxID})

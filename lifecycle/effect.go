@@ -82,11 +82,13 @@ type StopContainer struct {
 	TimeoutSeconds int64 // 0 kills at once
 }
 
-// RemoveContainer removes a container, as CRI demands also one that runs. Answer: ContainerRemoved.
+// RemoveContainer removes a container, as CRI demands also one that runs, and
+// its log (B-GC-3). Answer: ContainerRemoved.
 type RemoveContainer struct {
 	ID          EffectID
 	Container   string
 	ContainerID string
+	Attempt     uint32 // its restart count, which names the log
 }
 
 // UnmountVolumes removes the pod's volumes (B-FIN-6). Answer: VolumesUnmounted.

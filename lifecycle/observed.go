@@ -183,7 +183,7 @@ func removeStrays(s *step, f Observed) {
 		if c == nil || c.op != 0 || !c.touchedAt.Before(f.Began) || o.ID == c.id || o.ID == c.previousID {
 			continue
 		}
-		s.do(RemoveContainer{ID: s.nextID(), Container: o.Name, ContainerID: o.ID})
+		s.do(RemoveContainer{ID: s.nextID(), Container: o.Name, ContainerID: o.ID, Attempt: o.Attempt})
 	}
 	if s.sandbox.op != 0 || !s.sandbox.touchedAt.Before(f.Began) {
 		return

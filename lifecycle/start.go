@@ -121,7 +121,8 @@ func newInstance(s *step, c *container, id string) {
 		c.last = c.exit
 	}
 	if c.previousID != "" {
-		s.do(RemoveContainer{ID: s.nextID(), Container: c.spec.Name, ContainerID: c.previousID})
+		attempt := uint32(c.restartCount - 2) // the new one is restartCount, the one that has just ended is kept
+		s.do(RemoveContainer{ID: s.nextID(), Container: c.spec.Name, ContainerID: c.previousID, Attempt: attempt})
 	}
 	c.previousID = c.id
 	c.instance = instance{id: id, touchedAt: s.now, imageRef: c.image.info.Ref}

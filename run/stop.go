@@ -72,8 +72,8 @@ func (s *stopper) signal(name string) {
 		s.worker.Stop(lifecycle.StopRequested{Because: name + "; once more kills"})
 		s.showGrace()
 	default:
-		s.printer.endCountDown()
 		s.worker.Stop(lifecycle.StopRequested{Force: true, Because: name + " again"})
+		s.printer.endCountDown()
 	}
 }
 
@@ -111,10 +111,10 @@ func (s *stopper) exitCode(code int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.signaled > 0:
-		return ExitInterrupted
 	case s.timedOut:
 		return ExitTimeout
+	case s.signaled > 0:
+		return ExitInterrupted
 	}
 	return code
 }
