@@ -70,7 +70,7 @@ func containerdConfig(p Paths, h host) ([]byte, error) {
 			"io.containerd.cri.v1.runtime":  runtimeConfig(p, h),
 			"io.containerd.transfer.v1.local": table{
 				"config_path":              p.Registries(),
-				"max_concurrent_downloads": concurrentDownloads,
+				"max_concurrent_downloads": allDownloads,
 				"unpack_config": []table{{
 					"platform": platform(), "snapshotter": h.snapshotter, "differ": "walking",
 				}},
@@ -83,16 +83,21 @@ func containerdConfig(p Paths, h host) ([]byte, error) {
 	return text, nil
 }
 
-// concurrentDownloads is the number of layers of one image that are
-// downloaded at once. It is containerd's own default: another number in the
-// CRI section would move pulls off the transfer service.
-const concurrentDownloads = 3
+// allDownloads is the number of layers, of all images together, that the
+// transfer service downloads at once: enough for the slow layers of one image
+// not to hold up the others. criDownloads is containerd's default for the CRI
+// plugin's own pulls; another number there would move pulls off the transfer
+// service.
+const (
+	allDownloads = 9
+	criDownloads = 3
+)
 
 func imagesConfig(p Paths, h host) table {
 	return table{
 		"snapshotter":                  h.snapshotter,
 		"disable_snapshot_annotations": true,
-		"max_concurrent_downloads":     concurrentDownloads,
+		"max_concurrent_downloads":     criDownloads,
 		"pinned_images":                table{"sandbox": PauseImage},
 		"registry":                     table{"config_path": p.Registries()},
 	}

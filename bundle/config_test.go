@@ -58,7 +58,10 @@ func TestContainerdConfig(t *testing.T) {
 			"cgroups":     {false, at(t, runc, "options", "SystemdCgroup")},
 			"pause image": {PauseImage, at(t, got, "plugins", "io.containerd.cri.v1.images", "pinned_images", "sandbox")},
 			"snapshotter": {snapshotter, at(t, got, "plugins", "io.containerd.cri.v1.images", "snapshotter")},
-			"streaming":   {"127.0.0.1", at(t, got, "plugins", "io.containerd.grpc.v1.cri", "stream_server_address")},
+			"downloads":   {int64(9), at(t, got, "plugins", "io.containerd.transfer.v1.local", "max_concurrent_downloads")},
+			"downloads by CRI, whose other numbers turn the transfer service off": {
+				int64(3), at(t, got, "plugins", "io.containerd.cri.v1.images", "max_concurrent_downloads")},
+			"streaming": {"127.0.0.1", at(t, got, "plugins", "io.containerd.grpc.v1.cri", "stream_server_address")},
 		} {
 			if diff := cmp.Diff(pair[0], pair[1]); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", what, diff)

@@ -39,8 +39,12 @@ const startPatience = 60 * time.Second
 // by then, it is better replaced.
 const adoptPatience = 10 * time.Second
 
-// stopPatience is how long it may take to stop.
-const stopPatience = 10 * time.Second
+// stopPatience is how long it may take to stop, and hungPatience how long one
+// may that does not answer: a stopped one never would.
+const (
+	stopPatience = 10 * time.Second
+	hungPatience = time.Second
+)
 
 // configure generates containerd's files and returns the pod network.
 func (d *daemon) configure() (network, error) {
@@ -66,7 +70,7 @@ func (d *daemon) configure() (network, error) {
 // masquerade sets the rule up. Should another packet filter have it than the
 // configuration says, containerd notices the change of that file.
 func (d *daemon) masquerade(ctx context.Context, n network) error {
-	filter, err := n.masquerade(ctx, d.paths.filterTable())
+	filter, err := n.masquerade(ctx, d.paths.FilterTable())
 	if ctx.Err() != nil {
 		// Cut short, it says nothing about the packet filter.
 		return context.Cause(ctx)
@@ -105,6 +109,7 @@ func (d *daemon) adopt(ctx context.Context) (*process, error) {
 	if err != nil || found == nil {
 		return nil, err
 	}
+	patience := stopPatience
 	if found.Version == d.version {
 		err := d.awaitAnswer(ctx, found)
 		if err == nil {
@@ -115,9 +120,10 @@ func (d *daemon) adopt(ctx context.Context) (*process, error) {
 			return nil, context.Cause(ctx)
 		}
 		d.log.Warn("the running containerd does not answer and is replaced", "pid", found.PID, "err", err)
+		patience = hungPatience
 	}
 	defer found.release()
-	return nil, found.stop(ctx, stopPatience)
+	return nil, found.stop(ctx, patience)
 }
 
 // find looks the containerd of this root up: as recorded, or, when its

@@ -8,9 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/bundle/imageload"
@@ -27,10 +30,16 @@ type imported struct {
 // unless CRI lists them already, and returns their names. It costs a
 // millisecond when they are there. Call it before the first pod: without the
 // pause image no sandbox can be made.
+//
+// A containerd that does not answer is an error after ten seconds.
 func (r *Runtime) ImportImages(ctx context.Context) ([]string, error) {
-	if names, ok := r.alreadyImported(ctx); ok {
-		return names, nil
+	names, err := r.alreadyImported(ctx)
+	if err != nil || names != nil {
+		return names, err
 	}
+	hung := fmt.Errorf("import the carried images: containerd has not taken them within %v", importPatience)
+	ctx, cancel := context.WithTimeoutCause(ctx, importPatience, hung)
+	defer cancel()
 	archives, err := filepath.Glob(filepath.Join(r.paths.Images(), "*.tar*"))
 	if err != nil {
 		return nil, err
@@ -38,6 +47,9 @@ func (r *Runtime) ImportImages(ctx context.Context) ([]string, error) {
 	done := imported{Bundle: filepath.Base(r.paths.Bundle)}
 	for _, archive := range archives {
 		names, err := r.importArchive(ctx, archive)
+		if errors.Is(context.Cause(ctx), hung) {
+			return nil, hung
+		}
 		if err != nil {
 			return nil, fmt.Errorf("import the carried images: %w", err)
 		}
@@ -53,30 +65,53 @@ func (r *Runtime) ImportImages(ctx context.Context) ([]string, error) {
 	return done.Images, replaceFile(r.paths.importedRecord(), append(text, '\n'))
 }
 
-// alreadyImported says whether the images of this very bundle were imported
-// and are still there: the user may have removed one.
-func (r *Runtime) alreadyImported(ctx context.Context) ([]string, bool) {
-	text, err := os.ReadFile(r.paths.importedRecord())
-	if err != nil {
-		return nil, false
-	}
-	var done imported
-	if json.Unmarshal(text, &done) != nil || done.Bundle != filepath.Base(r.paths.Bundle) || len(done.Images) == 0 {
-		return nil, false
-	}
+// answerPatience is how long containerd may take for a question that costs it
+// a millisecond, and importPatience for images of a few megabytes.
+const (
+	answerPatience = 10 * time.Second
+	importPatience = time.Minute
+)
+
+// alreadyImported returns the images of this very bundle, if they were imported
+// and are still there: the user may have removed one. It fails when containerd
+// does not answer.
+func (r *Runtime) alreadyImported(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerPatience)
+	defer cancel()
 	conn, err := grpc.NewClient(r.Endpoint(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
-		return nil, false
+		return nil, fmt.Errorf("import the carried images: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
 	client := cri.NewImageServiceClient(conn)
-	for _, name := range done.Images {
+	names := r.recordedImages()
+	wanted := names
+	if len(wanted) == 0 {
+		wanted = []string{PauseImage} // a question, to see that it answers
+	}
+	for _, name := range wanted {
 		answer, err := client.ImageStatus(ctx, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: name}})
+		if status.Code(err) == codes.DeadlineExceeded {
+			return nil, fmt.Errorf("containerd at %s does not answer (stopped?); its log is %s", r.Endpoint(), r.paths.Log())
+		}
 		if err != nil || answer.GetImage() == nil {
-			return nil, false
+			return nil, nil //nolint:nilerr // the import says what is wrong
 		}
 	}
-	return done.Images, true
+	return names, nil
+}
+
+// recordedImages are what was imported of this very bundle.
+func (r *Runtime) recordedImages() []string {
+	text, err := os.ReadFile(r.paths.importedRecord())
+	if err != nil {
+		return nil
+	}
+	var done imported
+	if json.Unmarshal(text, &done) != nil || done.Bundle != filepath.Base(r.paths.Bundle) {
+		return nil
+	}
+	return done.Images
 }
 
 func (r *Runtime) importArchive(ctx context.Context, path string) (names []string, err error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,7 +26,31 @@ func tryLock(path string, how int) (*os.File, error) {
 		f.Close()
 		return nil, err
 	}
+	if how == unix.LOCK_EX {
+		sign(f)
+	}
 	return f, nil
+}
+
+// sign writes our pid into the file of a lock that we hold alone, for those
+// who wait in vain to name us. Without it they name nobody.
+func sign(f *os.File) {
+	if f.Truncate(0) == nil {
+		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0)
+	}
+}
+
+// holder is the pid of who has the lock at path alone, 0 if it is not known.
+func holder(path string) int {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(string(text))
+	if err != nil {
+		return 0
+	}
+	return pid
 }
 
 // ErrInUse means that some lifepod has the root open.
@@ -64,13 +89,31 @@ func relock(f *os.File, how int) error {
 	}
 }
 
+// A lock that excludes others is held for a moment: to unpack, to close, to
+// sweep up. stoppedPatience is how long its holder may be stopped (Ctrl-Z), and
+// lockPatience how long it may take for whatever it does.
+const (
+	stoppedPatience = 10 * time.Second
+	lockPatience    = 2 * time.Minute
+)
+
 // lock is tryLock that waits. A blocked flock cannot be cancelled, so this
 // asks again and again; it is on no hot path.
 func lock(ctx context.Context, path string, how int) (*os.File, error) {
+	began := time.Now()
 	for wait := newBackoff(time.Millisecond, 50*time.Millisecond); ; {
 		f, err := tryLock(path, how)
 		if !errors.Is(err, errLocked) {
 			return f, err
+		}
+		if waited := time.Since(began); waited > stoppedPatience {
+			pid := holder(path)
+			switch {
+			case isStopped(pid):
+				return nil, fmt.Errorf("lock %s: the lifepod with pid %d holds it and is stopped: continue it (kill -CONT %[2]d) or end it", path, pid)
+			case waited > lockPatience:
+				return nil, fmt.Errorf("lock %s: the lifepod with pid %d has held it for %v", path, pid, lockPatience)
+			}
 		}
 		if err := wait.sleep(ctx); err != nil {
 			return nil, fmt.Errorf("lock %s: %w", path, err)

@@ -3,8 +3,14 @@ package bundle
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
+	"testing/synctest"
 
 	"golang.org/x/sys/unix"
 )
@@ -56,4 +62,40 @@ func TestExclude(t *testing.T) {
 	if _, err := p.Exclude(); err != nil {
 		t.Errorf("after the release: %v", err)
 	}
+}
+
+// A stopped process that has a lock is named, not waited for.
+func TestLockOfStoppedProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	held, err := tryLock(path, unix.LOCK_EX)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if got := holder(path); got != os.Getpid() {
+		t.Errorf("holder %d, want %d", got, os.Getpid())
+	}
+	stopped := exec.Command("sleep", "600")
+	if err := stopped.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stopped.Process.Kill(); _ = stopped.Wait() }()
+	pid := stopped.Process.Pid
+	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	var status unix.WaitStatus
+	if _, err := unix.Wait4(pid, &status, unix.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Fatalf("wait for the stop: %v, status %v", err, status)
+	}
+	if err := os.WriteFile(path, []byte(strconv.Itoa(pid)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		_, err := lock(t.Context(), path, unix.LOCK_SH)
+		want := fmt.Sprintf("the lifepod with pid %d holds it and is stopped", pid)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	})
 }

@@ -33,9 +33,6 @@ func (p Paths) Bridge() string {
 	return "lp" + p.suffix()
 }
 
-// filterTable names this root's rules.
-func (p Paths) filterTable() string { return "lifepod_" + p.hash() }
-
 // settle records the network and generates the CNI configuration.
 func (n network) settle(p Paths) error {
 	text, err := json.Marshal(n)
@@ -137,7 +134,7 @@ func (p Paths) removeNetwork(ctx context.Context) error {
 	}
 	var unfiltered, unplugged error
 	var group sync.WaitGroup
-	group.Go(func() { unfiltered = n.unmasquerade(ctx, p.filterTable()) })
+	group.Go(func() { unfiltered = n.unmasquerade(ctx, p.FilterTable()) })
 	group.Go(func() { unplugged = removeLink(p.Bridge()) })
 	group.Wait()
 	return errors.Join(unfiltered, unplugged)

@@ -91,6 +91,10 @@ func (p Paths) CNIConf() string { return filepath.Join(p.Root, "cni") }
 // containerd's hosts.toml format.
 func (p Paths) Registries() string { return filepath.Join(p.Root, "certs.d") }
 
+// FilterTable is the name of this root's nft table, and the comment of its rule
+// where there is only iptables.
+func (p Paths) FilterTable() string { return "lifepod_" + p.hash() }
+
 func (p Paths) bundles() string        { return filepath.Join(p.Root, "bundle") }
 func (p Paths) config() string         { return filepath.Join(p.Root, "containerd.toml") }
 func (p Paths) content() string        { return filepath.Join(p.Root, "containerd") }

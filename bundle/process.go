@@ -121,18 +121,31 @@ func (p *process) stop(ctx context.Context, patience time.Duration) error {
 
 // startTicks reads field 22 of /proc/PID/stat. A zombie has ended.
 func startTicks(pid int) (uint64, error) {
-	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	fields, err := statFields(pid)
 	if err != nil {
 		return 0, err
 	}
-	// The second field is the program's name in parentheses and may hold
-	// anything, so the third field is the first one counted here.
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	const state, start = 0, 19
 	if len(fields) <= start || fields[state] == "Z" {
 		return 0, errGone
 	}
 	return strconv.ParseUint(fields[start], 10, 64)
+}
+
+// isStopped says whether a process was stopped by a signal or a debugger.
+func isStopped(pid int) bool {
+	fields, err := statFields(pid)
+	return err == nil && len(fields) > 0 && strings.EqualFold(fields[0], "T")
+}
+
+// statFields are the fields of /proc/PID/stat from the third, the state, on:
+// the second is the program's name in parentheses and may hold anything.
+func statFields(pid int) ([]string, error) {
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return nil, err
+	}
+	return strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:])), nil
 }
 
 // executable is the path of a process's program; a removed file counts as

@@ -79,6 +79,7 @@ func open(ctx context.Context, c Config, a archive) (*Runtime, error) {
 		log:      c.Log,
 		up:       make(chan error, 1),
 		restarts: make(chan time.Time, 1),
+		patience: defaultPatience,
 	}
 	return r, r.supervise(ctx)
 }
@@ -144,6 +145,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("close the runtime: %w", err)
 	}
+	sign(r.users)
 	if err := r.supervisor.daemon.shutDown(ctx); err != nil {
 		return fmt.Errorf("close the runtime: %w", err)
 	}

@@ -35,7 +35,13 @@ type station struct {
 	latest   *news
 	conns    []net.Conn
 	closed   bool
+
+	done chan struct{}
 }
+
+// beatInterval is how often a supervisor that has no news says that it lives;
+// well below the time that followers bear silence.
+const beatInterval = 300 * time.Millisecond
 
 func openStation(path string) (*station, error) {
 	// A socket without the lock is one that a killed supervisor left.
@@ -46,9 +52,41 @@ func openStation(path string) (*station, error) {
 	if err != nil {
 		return nil, fmt.Errorf("supervise containerd: %w", err)
 	}
-	st := &station{listener: listener}
+	st := &station{listener: listener, done: make(chan struct{})}
 	go st.accept()
+	go st.beat()
 	return st, nil
+}
+
+// beat sends empty news until there is some, or the station closes.
+func (st *station) beat() {
+	ticker := time.NewTicker(beatInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-st.done:
+			return
+		case <-ticker.C:
+		}
+		if st.hasNews() {
+			return
+		}
+		st.broadcast(news{})
+	}
+}
+
+func (st *station) hasNews() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.latest != nil
+}
+
+func (st *station) broadcast(n news) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for _, conn := range st.conns {
+		send(conn, n)
+	}
 }
 
 // accept ends when the listener is closed.
@@ -96,6 +134,7 @@ func send(conn net.Conn, n news) {
 
 func (st *station) close() {
 	_ = st.listener.Close()
+	close(st.done)
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.closed = true

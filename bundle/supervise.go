@@ -1,13 +1,9 @@
 package bundle
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,26 +14,46 @@ import (
 type supervisor struct {
 	daemon *daemon
 	log    *slog.Logger
-	// up receives nil when containerd answers for the first time, or why it
-	// cannot be started.
+	// up receives once: nil when containerd answers for the first time, or why
+	// it cannot be started.
 	up       chan error
 	restarts chan time.Time
-	// current is the containerd that answered last; owned by run.
+	patience patience
+	// current is the containerd that answered last, and told says that up has
+	// had its value; both owned by run.
 	current news
+	told    bool
 }
+
+// patience is how long a follower bears a supervisor that it does not hear.
+type patience struct {
+	// quiet is when it asks containerd itself.
+	quiet time.Duration
+	// silence is when it gives the supervisor up for stopped.
+	silence time.Duration
+}
+
+var defaultPatience = patience{quiet: time.Second, silence: 10 * time.Second}
 
 // run leads or follows until ctx is done.
 func (s *supervisor) run(ctx context.Context) {
 	const soon = 50 * time.Millisecond
 	handover, failure := newBackoff(time.Millisecond, soon), newBackoff(soon, restartFloor)
-	for ctx.Err() == nil {
+	for heard := time.Now(); ctx.Err() == nil; {
 		err := s.leadOrFollow(ctx)
+		if !errors.Is(err, errNoSupervisor) {
+			heard = time.Now()
+		}
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
 			handover, failure = newBackoff(time.Millisecond, soon), newBackoff(soon, restartFloor)
 		case errors.Is(err, errNoSupervisor):
+			if time.Since(heard) > s.patience.silence {
+				s.failed(s.unresponsive())
+				heard = time.Now()
+			}
 			_ = handover.sleep(ctx)
 		default:
 			s.failed(err)
@@ -58,13 +74,15 @@ func (s *supervisor) leadOrFollow(ctx context.Context) error {
 	return s.lead(ctx)
 }
 
-// failed reports why containerd cannot be had: to Open, if it still waits.
+// failed reports why containerd cannot be had: to Open, if it still waits,
+// else to the log.
 func (s *supervisor) failed(err error) {
-	select {
-	case s.up <- err:
-	default:
-		s.log.Error("containerd cannot be started", "err", err)
+	if s.told {
+		s.log.Error("containerd cannot be supervised", "err", err)
+		return
 	}
+	s.told = true
+	s.up <- err
 }
 
 // answers reports that containerd answers, and, when it is another one than
@@ -72,14 +90,11 @@ func (s *supervisor) failed(err error) {
 func (s *supervisor) answers(n news) {
 	before := s.current
 	s.current = n
-	if before == (news{}) {
-		select {
-		case s.up <- nil:
-		default:
-		}
-		return
+	if !s.told {
+		s.told = true
+		s.up <- nil
 	}
-	if n.sameAs(before) {
+	if before == (news{}) || n.sameAs(before) {
 		return
 	}
 	// Nobody need listen: the newest restart is kept, older ones go.
@@ -153,27 +168,4 @@ func (s *supervisor) announce(p *process, station *station) {
 	n := news{PID: p.PID, StartTicks: p.StartTicks, Since: time.Now()}
 	s.answers(n)
 	station.tell(n)
-}
-
-// errNoSupervisor means that the lock is held and nobody listens: its holder
-// has just taken it, or just ended.
-var errNoSupervisor = errors.New("the supervisor does not listen yet")
-
-// follow listens to the supervisor until it ends.
-func (s *supervisor) follow(ctx context.Context) error {
-	conn, err := net.Dial("unix", s.daemon.paths.supervision())
-	if err != nil {
-		return errNoSupervisor
-	}
-	defer func() { _ = conn.Close() }()
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
-	for lines := bufio.NewScanner(conn); lines.Scan(); {
-		var n news
-		if err := json.Unmarshal(lines.Bytes(), &n); err != nil {
-			return fmt.Errorf("listen to the supervisor of containerd: %w", err)
-		}
-		s.answers(n)
-	}
-	return nil
 }

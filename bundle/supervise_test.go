@@ -41,7 +41,9 @@ func TestStation(t *testing.T) {
 			if err := json.Unmarshal(lines.Bytes(), &n); err != nil {
 				t.Fatal(err)
 			}
-			got = append(got, n)
+			if n.PID != 0 { // else a sign of life, by a slow machine
+				got = append(got, n)
+			}
 		}
 		if diff := cmp.Diff([]news{first, second}, got); diff != "" {
 			t.Errorf("what the %s follower heard (-want +got):\n%s", name, diff)

@@ -1,0 +1,221 @@
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// shortPaths are those of a root whose run folder can hold sockets.
+func shortPaths(t *testing.T) Paths {
+	t.Helper()
+	runDir, err := os.MkdirTemp("", "lp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(runDir) })
+	p, err := Locate(t.TempDir(), runDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// suspendedSupervisor holds the lock and, like a stopped process, lets the
+// kernel accept connections.
+func suspendedSupervisor(t *testing.T, p Paths) net.Listener {
+	t.Helper()
+	held, err := tryLock(p.supervisorLock(), unix.LOCK_EX)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("unix", p.supervision())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = listener.Close(), held.Close() })
+	return listener
+}
+
+// startFollower runs a supervisor that has little patience until the test ends.
+func startFollower(t *testing.T, p Paths) *supervisor {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	s := &supervisor{
+		daemon: &daemon{paths: p, log: log}, log: log, up: make(chan error, 1), restarts: make(chan time.Time, 1),
+		patience: patience{quiet: 50 * time.Millisecond, silence: 200 * time.Millisecond},
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	finished := make(chan struct{})
+	go func() { defer close(finished); s.run(ctx) }()
+	t.Cleanup(func() { cancel(); <-finished })
+	return s
+}
+
+// answeringRuntime is a containerd that answers, with its record.
+type answeringRuntime struct {
+	cri.UnimplementedRuntimeServiceServer
+}
+
+func (answeringRuntime) Version(context.Context, *cri.VersionRequest) (*cri.VersionResponse, error) {
+	return &cri.VersionResponse{}, nil
+}
+
+// serveRuntime lets this process pass for the root's containerd.
+func serveRuntime(t *testing.T, p Paths) identity {
+	t.Helper()
+	listener, err := net.Listen("unix", p.Socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	cri.RegisterRuntimeServiceServer(server, answeringRuntime{})
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	ticks, err := startTicks(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := identity{PID: os.Getpid(), StartTicks: ticks}
+	text, err := json.Marshal(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(p.record(), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// Behind a suspended supervisor nobody waits without end, nor without a word.
+func TestSuspendedSupervisorIsNamed(t *testing.T) {
+	p := shortPaths(t)
+	suspendedSupervisor(t, p)
+	want := fmt.Sprintf("the lifepod with pid %d supervises the runtime of this root and doesn't answer (stopped?)", os.Getpid())
+	if err := <-startFollower(t, p).up; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want one with %q", err, want)
+	}
+}
+
+// The same where it was suspended before it listened.
+func TestSupervisorSuspendedEarlyIsNamed(t *testing.T) {
+	p := shortPaths(t)
+	held, err := tryLock(p.supervisorLock(), unix.LOCK_EX)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if err := <-startFollower(t, p).up; err == nil || !strings.Contains(err.Error(), "doesn't answer (stopped?)") {
+		t.Errorf("error %v, want the holder named", err)
+	}
+}
+
+// A containerd that answers is enough; the supervisor's news count once it
+// continues.
+func TestSuspendedSupervisorOfRunningContainerd(t *testing.T) {
+	p := shortPaths(t)
+	listener := suspendedSupervisor(t, p)
+	id := serveRuntime(t, p)
+	s := startFollower(t, p)
+	if err := <-s.up; err != nil {
+		t.Fatalf("containerd answers, but: %v", err)
+	}
+	conn, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	send(conn, news{PID: id.PID, StartTicks: id.StartTicks})
+	restarted := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	send(conn, news{PID: id.PID + 1, StartTicks: 1, Since: restarted})
+	if got := <-s.restarts; !got.Equal(restarted) {
+		t.Errorf("restart at %v, want that of another containerd only, at %v", got, restarted)
+	}
+}
+
+// A supervisor that starts containerd, however long, is waited for.
+func TestStartingSupervisorIsWaitedFor(t *testing.T) {
+	p := shortPaths(t)
+	held, err := tryLock(p.supervisorLock(), unix.LOCK_EX)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	st, err := openStation(p.supervision())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.close()
+	conn := listenTo(t, p.supervision())
+	for range 3 {
+		if !conn.Scan() {
+			t.Fatal("a supervisor that starts containerd says nothing")
+		}
+		var n news
+		if err := json.Unmarshal(conn.Bytes(), &n); err != nil || n.PID != 0 {
+			t.Errorf("before there is news: %+v, %v, want an empty one", n, err)
+		}
+	}
+	s := &supervisor{daemon: &daemon{paths: p}, log: slog.New(slog.DiscardHandler), up: make(chan error, 1),
+		patience: patience{quiet: time.Minute, silence: time.Minute}}
+	heard, ended := make(chan news), make(chan error)
+	attended := make(chan error)
+	go func() { attended <- s.attend(t.Context(), heard, ended) }()
+	heard <- news{}
+	heard <- news{}
+	if len(s.up) != 0 {
+		t.Errorf("an empty news is taken for containerd's answer: %v", <-s.up)
+	}
+	heard <- news{PID: 7}
+	if err := <-s.up; err != nil {
+		t.Errorf("after the news: %v", err)
+	}
+	ended <- errGone
+	if err := <-attended; !errors.Is(err, errGone) {
+		t.Errorf("after the end: %v, want %v", err, errGone)
+	}
+}
+
+// What goes wrong after Open has returned is logged, the first time too.
+func TestLaterFailuresAreLogged(t *testing.T) {
+	var log bytes.Buffer
+	s := &supervisor{log: slog.New(slog.NewTextHandler(&log, nil)), up: make(chan error, 1), restarts: make(chan time.Time, 1)}
+	s.answers(news{PID: 1})
+	if err := <-s.up; err != nil {
+		t.Fatal(err)
+	}
+	s.failed(errors.New("the disk is full"))
+	if !strings.Contains(log.String(), "the disk is full") {
+		t.Errorf("log: %q, want the failure", log.String())
+	}
+}
+
+// A stopped containerd accepts connections and says nothing.
+func TestImportImagesFromHungContainerd(t *testing.T) {
+	p := shortPaths(t)
+	listener, err := net.Listen("unix", p.Socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	r := &Runtime{paths: p}
+	_, err = r.ImportImages(ctx)
+	want := "containerd at unix://" + p.Socket() + " does not answer (stopped?); its log is " + p.Log()
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %q", err, want)
+	}
+}
