@@ -61,6 +61,9 @@ func newDoctorCommand(host doctorHost) *cobra.Command {
 
 func sweepLeftovers(command *cobra.Command, host doctorHost) error {
 	swept, err := host.Sweep(command.Context())
+	if err != nil && command.Context().Err() != nil {
+		return fmt.Errorf("%w: sweep up leftovers: %w", errInterrupted, err)
+	}
 	if err != nil {
 		return fmt.Errorf("sweep up leftovers: %w", err)
 	}
@@ -76,6 +79,9 @@ func examine(command *cobra.Command, host doctorHost, output string) error {
 		return err
 	}
 	results := doctor.Run(command.Context(), options)
+	if command.Context().Err() != nil {
+		return errInterrupted
+	}
 	printResults := doctor.Print
 	if output == "json" {
 		printResults = doctor.PrintJSON
@@ -168,9 +174,7 @@ func askBundled(ctx context.Context, paths bundle.Paths) (string, error) {
 // runtimeAnswer is how long a runtime may take to say who it is.
 const runtimeAnswer = 2 * time.Second
 
-// askRuntime returns name and version of a runtime that is ready. Of its
-// conditions only the two that CRI defines count, as for Kubernetes: containerd
-// has one of its own about deprecated settings.
+// askRuntime returns name and version of a runtime that is ready.
 func askRuntime(ctx context.Context, endpoint string) (name string, err error) {
 	client, err := cri.Dial(endpoint)
 	if err != nil {
@@ -179,19 +183,12 @@ func askRuntime(ctx context.Context, endpoint string) (name string, err error) {
 	defer func() { err = errors.Join(err, client.Close()) }()
 	ctx, cancel := context.WithTimeout(ctx, runtimeAnswer)
 	defer cancel()
+	if _, err := client.Check(ctx); err != nil {
+		return "", fmt.Errorf("%s: %w", endpoint, err)
+	}
 	version, err := client.Runtime.Version(ctx, &runtimeapi.VersionRequest{})
 	if err != nil {
-		return "", fmt.Errorf("%s doesn't answer: %s", endpoint, cri.Text(err))
-	}
-	status, err := client.Runtime.Status(ctx, &runtimeapi.StatusRequest{})
-	if err != nil {
-		return "", fmt.Errorf("%s doesn't tell its status: %s", endpoint, cri.Text(err))
-	}
-	for _, condition := range status.GetStatus().GetConditions() {
-		required := condition.Type == runtimeapi.RuntimeReady || condition.Type == runtimeapi.NetworkReady
-		if required && !condition.Status {
-			return "", fmt.Errorf("%s is not %s: %s", version.RuntimeName, condition.Type, condition.Message)
-		}
+		return "", fmt.Errorf("%s: %s", endpoint, cri.Text(err))
 	}
 	return version.RuntimeName + " " + version.RuntimeVersion, nil
 }

@@ -49,13 +49,21 @@ func newImageCommand(open openImages) *cobra.Command {
 	return command
 }
 
-// withImages opens a session for the time of one call.
+// withImages opens a session for the time of one call. A signal ends the call,
+// not the session, which is closed in good order.
 func withImages(ctx context.Context, open openImages, use func(*imageSession) error) error {
 	session, err := open(ctx)
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", errInterrupted, err)
+	}
 	if err != nil {
 		return err
 	}
-	return errors.Join(use(session), session.Close())
+	used := use(session)
+	if used != nil && ctx.Err() != nil {
+		used = errInterrupted // whatever it says follows from that
+	}
+	return errors.Join(used, session.Close())
 }
 
 func newImageListCommand(open openImages) *cobra.Command {

@@ -3,12 +3,8 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"time"
-
-	"github.com/lifepod/lifepod/run"
 )
 
 func main() {
@@ -22,12 +18,5 @@ func execute(ctx context.Context, began time.Time, args []string) int {
 	root := newRootCommand(began, &code)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	switch {
-	case errors.Is(err, errChecksFailed):
-		return 1
-	case err != nil:
-		fmt.Fprintf(os.Stderr, "lifepod: %v\n", err)
-		return run.ExitError
-	}
-	return code
+	return exitCode(os.Stderr, err, code)
 }

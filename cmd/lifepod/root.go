@@ -39,6 +39,8 @@ func newRootCommand(began time.Time, code *int) *cobra.Command {
 		Short:         "Run Kubernetes Pods, exactly and fast",
 		SilenceUsage:  true,
 		SilenceErrors: true,
+
+		PersistentPreRun: cancelOnSignal,
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&g.root, "root", bundle.DefaultRoot, "state `folder`; lifepods with different ones don't know of each other")
@@ -76,14 +78,27 @@ func (g *global) openImages(ctx context.Context) (*imageSession, error) {
 		return nil, err
 	}
 	session := &imageSession{
-		Store:    images.New(r.Images, images.Options{Content: r.Content()}),
+		Store:    images.New(r.Images, images.Options{NodeConfigs: images.DefaultNodeConfigs(), Content: r.Content()}),
 		Endpoint: r.Endpoint,
-		Close:    func() error { return r.Close(context.WithoutCancel(ctx)) },
+		Close:    func() error { return closeRuntime(ctx, r) },
 	}
 	if r.Containerd {
 		session.Load = r.LoadImages
 	}
 	return session, nil
+}
+
+// closeTimeout is how long the bundled runtime may take to stop.
+const closeTimeout = 30 * time.Second
+
+// closeRuntime also closes when the command was interrupted.
+func closeRuntime(ctx context.Context, r *run.Runtime) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	if err := r.Close(ctx); err != nil {
+		return fmt.Errorf("stop the container runtime: %w", err)
+	}
+	return nil
 }
 
 func newVersionCommand() *cobra.Command {

@@ -23,7 +23,8 @@ lifecycle to stderr. Ctrl-C ends the pod gracefully, a second one kills it.
 
 Exit code: 0 the pod Succeeded; the failing container's own if it Failed;
 124 --timeout passed; 125 an error of lifepod itself; 130 interrupted.`,
-		Args: cobra.MinimumNArgs(1),
+		Args:        cobra.MinimumNArgs(1),
+		Annotations: map[string]string{ownsSignals: "true"},
 		RunE: func(command *cobra.Command, files []string) error {
 			if o.Output != "" && o.Output != "json" {
 				return fmt.Errorf("unknown output %q: want json", o.Output)

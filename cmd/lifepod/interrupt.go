@@ -1,0 +1,53 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/run"
+)
+
+// errInterrupted ends a command with exit code 130.
+var errInterrupted = errors.New("interrupted")
+
+// ownsSignals marks a command that turns signals into something else than its
+// own end: run ends its pod.
+const ownsSignals = "lifepod.dev/owns-signals"
+
+// cancelOnSignal ends the context of a command with the first Ctrl-C, TERM or
+// hangup, so that it closes what it has opened; what follows is bounded, and
+// further signals are ignored. It is for a root's PersistentPreRun.
+func cancelOnSignal(command *cobra.Command, _ []string) {
+	if command.Annotations[ownsSignals] != "" {
+		return
+	}
+	signals := []os.Signal{unix.SIGINT, unix.SIGTERM}
+	if !signal.Ignored(unix.SIGHUP) { // as it is under nohup
+		signals = append(signals, unix.SIGHUP)
+	}
+	// Never stopped: the handler goes with the process.
+	ctx, _ := signal.NotifyContext(command.Context(), signals...)
+	command.SetContext(ctx)
+}
+
+// exitCode says on stderr what went wrong, and how the process ends: with code
+// if nothing did.
+func exitCode(stderr io.Writer, err error, code int) int {
+	switch {
+	case err == nil:
+		return code
+	case errors.Is(err, errChecksFailed):
+		return 1
+	}
+	fmt.Fprintf(stderr, "lifepod: %v\n", err)
+	if errors.Is(err, errInterrupted) {
+		return run.ExitInterrupted
+	}
+	return run.ExitError
+}
