@@ -2,22 +2,13 @@ package run
 
 import (
 	"fmt"
-	"io"
 	"time"
 )
 
 // countdown shows how much of the grace is left while a pod ends: on a terminal
 // a line that is redrawn each second, elsewhere a line every ten seconds.
 type countdown struct {
-	shown bool // the redrawn line stands there
-	over  bool // nothing is left to wait for
-}
-
-func (c *countdown) wipe(w io.Writer) {
-	if c != nil && c.shown {
-		_, _ = io.WriteString(w, "\r\x1b[K") // erase the line
-		c.shown = false
-	}
+	over bool // nothing is left to wait for
 }
 
 // countDown shows what is left until deadline, each second, until done.
@@ -47,7 +38,9 @@ func (p *printer) countDown(deadline time.Time, done <-chan struct{}) {
 func (p *printer) endCountDown() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.counter.wipe(p.options.Stderr)
+	if p.counter != nil && !p.counter.over {
+		p.stderr.put(item{}) // it has no text, and takes the countdown's place
+	}
 	p.counter = &countdown{over: true}
 }
 
@@ -60,11 +53,10 @@ func (p *printer) count(now, deadline time.Time) {
 		return
 	}
 	if p.terminal {
-		_, _ = fmt.Fprintf(p.options.Stderr, "\r\x1b[Kstopping, %v of the grace left, Ctrl-C kills", left)
-		p.counter.shown = true
+		p.stderr.put(item{text: fmt.Sprintf("stopping, %v of the grace left, Ctrl-C kills", left), redraw: true})
 		return
 	}
 	if int(left.Seconds())%10 == 0 {
-		_, _ = fmt.Fprintf(p.options.Stderr, "+%.3fs stopping, %v of the grace left\n", now.Sub(p.options.Began).Seconds(), left)
+		p.say(fmt.Sprintf("+%.3fs stopping, %v of the grace left", now.Sub(p.options.Began).Seconds(), left))
 	}
 }

@@ -1,12 +1,8 @@
 package run
 
 import (
-	"bufio"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +18,7 @@ type follower struct {
 	printer *printer
 	logDir  string
 	logs    map[string]*log // by container: its newest instance; owned by the worker
+	gone    chan struct{}   // closed when the pod is gone
 	readers sync.WaitGroup
 }
 
@@ -33,7 +30,7 @@ type log struct {
 }
 
 func newFollower(p *printer, logDir string) *follower {
-	return &follower{printer: p, logDir: logDir, logs: map[string]*log{}}
+	return &follower{printer: p, logDir: logDir, logs: map[string]*log{}, gone: make(chan struct{})}
 }
 
 // see looks at a container's new status: an instance that has started is
@@ -62,7 +59,8 @@ func (f *follower) see(c *v1.ContainerStatus) {
 	f.readers.Go(func() { f.read(c.Name, file, next.ended) })
 }
 
-// wait returns when everything that was written has been shown. The pod is gone.
+// wait returns when everything that was written has been shown, or when nobody
+// reads it. The pod is gone: nothing is written any more.
 func (f *follower) wait() {
 	for _, l := range f.logs {
 		if !l.closed {
@@ -70,66 +68,62 @@ func (f *follower) wait() {
 			l.closed = true
 		}
 	}
-	f.readers.Wait()
+	close(f.gone)
+	done := make(chan struct{})
+	go func() {
+		f.readers.Wait()
+		close(done)
+	}()
+	f.printer.stdout.attend(done)
+	<-done // without a reader output is dropped, so this does not block
 }
 
-// read shows a log until its instance has ended and all is read.
+// read shows a log until its instance has ended and all is read. The runtime
+// tells of the exit while it may still be writing the last lines.
 func (f *follower) read(container string, file *os.File, ended <-chan struct{}) {
 	defer func() { _ = file.Close() }() // only read
 	changed, stop := watch(file.Name())
 	defer stop()
-	lines := &lineReader{r: bufio.NewReader(file)}
-	for {
-		lines.each(func(text string) { f.show(container, text) })
-		select {
-		case <-changed:
-		case <-ended:
-			lines.each(func(text string) { f.show(container, text) })
-			if lines.partial != "" {
-				f.show(container, lines.partial)
-			}
-			return
-		}
-	}
-}
-
-// show prints one line of a CRI log: "time stream P|F text". A partial line
-// comes without its newline.
-func (f *follower) show(container, text string) {
-	fields := strings.SplitN(text, " ", 4)
-	if len(fields) < 4 {
+	r := newLogReader(f.printer, container, file)
+	defer r.flush()
+	r.until(ended, changed)
+	if r.finish(changed) {
 		return
 	}
-	at, err := time.Parse(time.RFC3339Nano, fields[0])
-	if err != nil {
-		at = time.Now()
-	}
-	content := fields[3]
-	if fields[2] == "P" {
-		content = strings.TrimSuffix(content, "\n")
-	}
-	f.printer.output(container, fields[1], at, content)
+	r.until(f.gone, changed)
+	r.finish(changed)
 }
 
 // watch tells when the file may have grown. Without inotify it looks every 100 ms.
 func watch(path string) (<-chan struct{}, func()) {
-	changed := make(chan struct{}, 1)
 	w, err := fsnotify.NewWatcher()
-	if err == nil {
-		err = w.Add(path)
-	}
 	if err != nil {
 		return every(100 * time.Millisecond)
 	}
+	if err := w.Add(path); err != nil {
+		_ = w.Close() // it watches nothing
+		return every(100 * time.Millisecond)
+	}
+	return changes(w.Events, w.Errors), func() { _ = w.Close() }
+}
+
+// changes is one signal for any number of events. An error means that events
+// were lost, so that something may have changed, too.
+func changes(events <-chan fsnotify.Event, errors <-chan error) <-chan struct{} {
+	changed := make(chan struct{}, 1)
 	go func() {
-		for range w.Events {
+		for open := true; open; {
+			select {
+			case _, open = <-events:
+			case _, open = <-errors:
+			}
 			select {
 			case changed <- struct{}{}:
 			default:
 			}
 		}
 	}()
-	return changed, func() { _ = w.Close() }
+	return changed
 }
 
 func every(d time.Duration) (<-chan struct{}, func()) {
@@ -150,25 +144,4 @@ func every(d time.Duration) (<-chan struct{}, func()) {
 		}
 	}()
 	return changed, func() { close(done) }
-}
-
-// lineReader gives the complete lines of a file that still grows.
-type lineReader struct {
-	r       *bufio.Reader
-	partial string
-}
-
-func (l *lineReader) each(show func(string)) {
-	for {
-		text, err := l.r.ReadString('\n')
-		l.partial += text
-		if err != nil {
-			if !errors.Is(err, io.EOF) {
-				l.partial = ""
-			}
-			return
-		}
-		show(l.partial)
-		l.partial = ""
-	}
 }

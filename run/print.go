@@ -12,30 +12,77 @@ import (
 	"golang.org/x/term"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/agent/crilog"
 	"github.com/lifepod/lifepod/agent/images"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // printer shows what happens: container output on stdout, the lifecycle on
 // stderr, a line per milestone; or, with -o json, everything on stdout, an
-// object per line.
+// object per line. But for output, nothing here blocks.
 type printer struct {
-	options  Options
-	prefixed bool // several containers: output lines carry the container's name
-	terminal bool // stderr is one, so a line may be redrawn
+	// immutable
+	options        Options
+	raw            bool // one container, whose output is shown as it is
+	terminal       bool // stderr is one, so a line may be redrawn
+	stdout, stderr *stream
 
 	mu      sync.Mutex
 	last    v1.PodStatus
 	counter *countdown
+	broken  bool   // nobody reads stdout any more
+	tell    func() // is to know that
 }
 
+// newPrinter begins to show a pod's life; close ends it.
 func newPrinter(o Options, pod *v1.Pod) *printer {
-	p := &printer{options: o, prefixed: len(pod.Spec.Containers)+len(pod.Spec.InitContainers) > 1}
-	if f, ok := o.Stderr.(*os.File); ok {
-		p.terminal = term.IsTerminal(int(f.Fd()))
+	ignoreBrokenPipes()
+	p := &printer{options: o, last: pod.Status, terminal: isTerminal(o.Stderr)}
+	p.raw = o.Output != "json" && len(pod.Spec.Containers)+len(pod.Spec.InitContainers) == 1
+	same := sameFile(o.Stdout, o.Stderr)
+	l := layout{prefixed: !p.raw, terminal: same && p.terminal}
+	p.stdout = newStream(o.Stdout, l, p.stdoutBroke)
+	p.stderr = p.stdout
+	if !same {
+		p.stderr = newStream(o.Stderr, layout{}, func() {})
 	}
-	p.last = pod.Status
 	return p
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// onBroken has f called, once, when nobody reads stdout any more; at once if
+// that is so already.
+func (p *printer) onBroken(f func()) {
+	p.mu.Lock()
+	p.tell = f
+	broken := p.broken
+	p.mu.Unlock()
+	if broken {
+		f()
+	}
+}
+
+// stdoutBroke comes once: a broken stream is not written to again.
+func (p *printer) stdoutBroke() {
+	p.mu.Lock()
+	p.broken = true
+	tell := p.tell
+	p.mu.Unlock()
+	if tell != nil {
+		tell()
+	}
+}
+
+// close returns when all is written, or when nobody reads.
+func (p *printer) close() {
+	if !p.stdout.close() && p.stderr != p.stdout {
+		p.warn("standard output was not read to its end")
+	}
+	p.stderr.close()
 }
 
 // line is one JSON object of -o json; fields that don't apply are left out.
@@ -58,22 +105,19 @@ type line struct {
 func (p *printer) json() bool { return p.options.Output == "json" }
 
 // object writes one line of JSON.
-func (p *printer) object(at time.Time, l line) {
+func (p *printer) object(at time.Time, l line) { p.stdout.put(item{text: p.encode(at, l)}) }
+
+func (p *printer) encode(at time.Time, l line) string {
 	l.Time, l.Elapsed = at, at.Sub(p.options.Began).Round(time.Millisecond).Seconds()
 	data, err := json.Marshal(l)
 	if err != nil {
 		panic(err) // every field is plain data
 	}
-	p.write(p.options.Stdout, string(data)+"\n")
+	return string(data) + "\n"
 }
 
-// write puts out whole lines; a countdown that stands there is wiped first.
-func (p *printer) write(w io.Writer, text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.counter.wipe(p.options.Stderr)
-	_, _ = io.WriteString(w, text) // nobody is left to tell when this fails
-}
+// say writes a line of text to stderr.
+func (p *printer) say(text string) { p.stderr.put(item{text: text + "\n"}) }
 
 func (p *printer) report(at time.Time, r lifecycle.Report) {
 	if p.json() {
@@ -89,7 +133,7 @@ func (p *printer) report(at time.Time, r lifecycle.Report) {
 
 // lifecycle is one line of text on stderr: elapsed time, what, why.
 func (p *printer) lifecycle(at time.Time, text string) {
-	p.write(p.options.Stderr, fmt.Sprintf("+%.3fs %s\n", at.Sub(p.options.Began).Seconds(), text))
+	p.say(fmt.Sprintf("+%.3fs %s", at.Sub(p.options.Began).Seconds(), text))
 }
 
 func (p *printer) event(at time.Time, e lifecycle.RecordEvent) {
@@ -107,7 +151,7 @@ func (p *printer) warn(text string) {
 		p.object(time.Now(), line{Type: "warning", Message: text})
 		return
 	}
-	p.write(p.options.Stderr, "warning: "+text+"\n")
+	p.say("warning: " + text)
 }
 
 // progressPeriod is the time between two lines about one pull.
@@ -131,24 +175,24 @@ func (p *printer) swept(pod string) {
 	p.warn("swept up pod " + pod + ", left by a lifepod that was killed")
 }
 
+// kept tells where --keep has left the pod's folder and its logs.
 func (p *printer) kept(podDir, logDir string) {
 	if p.json() {
 		p.object(time.Now(), line{Type: "lifecycle", Subject: "pod", What: "kept", Message: podDir + " " + logDir})
 		return
 	}
-	p.write(p.options.Stderr, "kept: volumes in "+podDir+", logs in "+logDir+"\n")
+	p.say("kept: the pod's folder " + podDir + ", its logs in " + logDir)
 }
 
-// output is a line that a container wrote, with its newline if it had one.
-func (p *printer) output(container, stream string, at time.Time, text string) {
-	switch {
-	case p.json():
-		p.object(at, line{Type: "output", Subject: container, Stream: stream, Text: &text})
-	case p.prefixed:
-		p.write(p.options.Stdout, container+" | "+text)
-	default:
-		p.write(p.options.Stdout, text)
+// output is a line that a container wrote, or a part of one. It blocks while
+// nobody reads stdout.
+func (p *printer) output(from *source, r crilog.Record) {
+	if !p.json() {
+		p.stdout.putOutput(item{text: r.Text, source: from})
+		return
 	}
+	l := line{Type: "output", Subject: from.container, Stream: r.Stream, Text: &r.Text}
+	p.stdout.putOutput(item{text: p.encode(r.Time, l)})
 }
 
 func (p *printer) setStatus(status v1.PodStatus) {

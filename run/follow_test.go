@@ -1,0 +1,248 @@
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/agent/criconfig"
+)
+
+// follow is a follower whose logs a test writes.
+type follow struct {
+	*follower
+	t   *testing.T
+	out bytes.Buffer
+}
+
+func newFollow(t *testing.T, output string, containers ...string) *follow {
+	f := &follow{t: t}
+	p := newPrinter(Options{Stdout: &f.out, Stderr: io.Discard, Output: output}, podOf(containers...))
+	f.follower = newFollower(p, t.TempDir())
+	return f
+}
+
+// start has a container run whose log has records already.
+func (f *follow) start(name string, attempt int32, records ...string) *os.File {
+	f.t.Helper()
+	path := filepath.Join(f.logDir, criconfig.ContainerLogPath(name, int(attempt)))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		f.t.Fatal(err)
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { _ = file.Close() })
+	f.write(file, records...)
+	f.see(&v1.ContainerStatus{
+		Name: name, ContainerID: "c", RestartCount: attempt,
+		State: v1.ContainerState{Running: &v1.ContainerStateRunning{}},
+	})
+	return file
+}
+
+func (f *follow) exit(name string, attempt int32) {
+	f.see(&v1.ContainerStatus{
+		Name: name, ContainerID: "c", RestartCount: attempt,
+		State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{}},
+	})
+}
+
+func (f *follow) write(file *os.File, records ...string) {
+	f.t.Helper()
+	for _, record := range records {
+		if _, err := file.WriteString("2026-01-02T03:04:05.000000006Z " + record + "\n"); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}
+
+// end is all that was shown.
+func (f *follow) end() string {
+	f.wait()
+	f.printer.close()
+	return f.out.String()
+}
+
+func TestOutput(t *testing.T) {
+	long := strings.Repeat("x", 16<<10)
+	both := []string{"a", "b"}
+	tests := []struct {
+		name       string
+		containers []string
+		records    []string // of a; b writes one line after that
+		want       string
+	}{
+		{"line", both, []string{"stdout F 1"}, "a | 1\nb | b\n"},
+		{"long line", both, []string{"stdout P " + long, "stdout P:T " + long, "stdout F end"}, "a | " + long + long + "end\nb | b\n"},
+		{"very long line", both, append(repeat(100, "stdout P "+long), "stdout F end"), "a | " + strings.Repeat(long, 100) + "end\nb | b\n"},
+		{"streams", both, []string{"stdout P 1", "stderr F x", "stdout F 2"}, "a | x\na | 12\nb | b\n"},
+		{"one container", []string{"a"}, []string{"stdout P \x00\xff", "stderr F x", "stdout P 2"}, "\x00\xffx\n2"},
+		{"torn record", []string{"a"}, []string{"", "stdout", "what F 1", "stdout F 2"}, "2\n"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			f := newFollow(t, "", test.containers...)
+			_ = f.start("a", 0, test.records...).Close()
+			f.exit("a", 0)
+			f.readers.Wait()
+			if len(test.containers) > 1 {
+				_ = f.start("b", 0, "stdout F b").Close()
+			}
+			if diff := cmp.Diff(test.want, f.end()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func repeat(n int, text string) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = text
+	}
+	return list
+}
+
+// Output without a newline at its end does not run into the next instance's.
+func TestOutputWithoutNewline(t *testing.T) {
+	f := newFollow(t, "", "a", "b")
+	_ = f.start("a", 0, "stdout P x").Close()
+	f.exit("a", 0)
+	f.readers.Wait()
+	_ = f.start("a", 1, "stdout P y").Close()
+	f.exit("a", 1)
+	f.readers.Wait()
+	_ = f.start("b", 0, "stdout F z").Close()
+	if diff := cmp.Diff("a | x\na | y\nb | z\n", f.end()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestOutputAsJSON(t *testing.T) {
+	f := newFollow(t, "json", "a", "b")
+	_ = f.start("a", 0, "stdout P x", "stdout F y").Close()
+	var got line
+	if err := json.Unmarshal([]byte(f.end()), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Type != "output" || got.Subject != "a" || got.Stream != "stdout" || *got.Text != "xy\n" || got.Time.Nanosecond() != 6 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// The runtime writes on after it has told of the exit, and after the log is gone.
+func TestLastLine(t *testing.T) {
+	f := newFollow(t, "", "a")
+	file := f.start("a", 0, "stdout F first")
+	f.exit("a", 0)
+	if err := os.RemoveAll(f.logDir); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan string)
+	go func() { done <- f.end() }()
+	<-f.gone
+	f.write(file, "stdout F last")
+	_ = file.Close()
+	if diff := cmp.Diff("first\nlast\n", <-done); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A log that the runtime still has open long after the exit is followed until
+// the pod is gone.
+func TestLateLine(t *testing.T) {
+	f := newFollow(t, "", "a")
+	file := f.start("a", 0, "stdout P x")
+	f.exit("a", 0)
+	r := newLogReader(f.printer, "a", file)
+	if r.finish(nil) {
+		t.Error("a log that is open for writing is finished")
+	}
+	f.write(file, "stdout F y")
+	_ = file.Close()
+	if diff := cmp.Diff("xy\n", f.end()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestManyLines(t *testing.T) {
+	f := newFollow(t, "", "a")
+	file := f.start("a", 0)
+	f.exit("a", 0)
+	var want, records strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&want, "line %d\n", i)
+		fmt.Fprintf(&records, "2026-01-02T03:04:05.000000006Z stdout F line %d\n", i)
+	}
+	if _, err := file.WriteString(records.String()); err != nil {
+		t.Fatal(err)
+	}
+	_ = file.Close()
+	if got := f.end(); got != want.String() {
+		t.Errorf("%d bytes, want %d", len(got), want.Len())
+	}
+}
+
+// A stuck reader of stdout holds up neither the worker nor, for long, the end.
+func TestFollowerWithoutReader(t *testing.T) {
+	_, w := pipe(t)
+	p := newPrinter(Options{Stdout: w, Stderr: io.Discard}, podOf("a"))
+	p.stdout.stalled = 1
+	f := &follow{t: t, follower: newFollower(p, t.TempDir())}
+	_ = f.start("a", 0, repeat(100, "stdout F "+strings.Repeat("x", 8<<10))...).Close()
+	f.exit("a", 0)
+	f.wait()
+	p.close()
+}
+
+func TestChanges(t *testing.T) {
+	events, errs := make(chan fsnotify.Event), make(chan error)
+	changed := changes(events, errs)
+	for range 3 {
+		errs <- errors.New("queue overflow") // nobody has to be listening
+	}
+	<-changed
+	events <- fsnotify.Event{}
+	<-changed
+	close(errs)
+	<-changed
+	close(events)
+}
+
+func TestWatchLeavesNothing(t *testing.T) {
+	before := inotifies(t)
+	for range 3 {
+		changed, stop := watch(filepath.Join(t.TempDir(), "missing"))
+		<-changed
+		stop()
+	}
+	if diff := cmp.Diff(before, inotifies(t)); diff != "" {
+		t.Errorf("open watchers (-want +got):\n%s", diff)
+	}
+}
+
+func inotifies(t *testing.T) (n int) {
+	t.Helper()
+	links, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range links {
+		if target, _ := os.Readlink(link); strings.Contains(target, "inotify") {
+			n++
+		}
+	}
+	return n
+}

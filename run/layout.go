@@ -1,0 +1,57 @@
+package run
+
+import "bytes"
+
+// item is something to write: output of a container, a line of lifepod's own,
+// or the countdown.
+type item struct {
+	text   string
+	source *source // of a container's output
+	redraw bool    // text is a countdown, which the next item takes the place of
+}
+
+// source is one stream of one instance of a container.
+type source struct{ container string }
+
+// layout keeps what comes from several sources apart in one stream.
+type layout struct {
+	// immutable
+	prefixed bool // output lines carry the container's name
+	terminal bool // lifepod's own lines come on the same terminal
+
+	open     *source // whose line that is
+	counting bool    // a countdown stands there
+}
+
+const eraseLine = "\r\x1b[K"
+
+// add appends to text what an item looks like after all that came before it.
+func (l *layout) add(text []byte, it item) []byte {
+	if l.counting {
+		text = append(text, eraseLine...)
+		l.counting = false
+	}
+	if it.text == "" {
+		return text
+	}
+	if l.interrupts(it) {
+		text = append(text, '\n')
+		l.open = nil
+	}
+	if l.prefixed && it.source != nil && l.open == nil {
+		text = append(append(text, it.source.container...), " | "...)
+	}
+	text = append(text, it.text...)
+	l.counting = it.redraw
+	l.open = nil
+	if it.source != nil && !bytes.HasSuffix(text, []byte("\n")) {
+		l.open = it.source
+	}
+	return text
+}
+
+// interrupts says that an item needs a line of its own, where another has no
+// newline yet. Without prefixes output goes out as it came, but for the eyes.
+func (l *layout) interrupts(it item) bool {
+	return l.open != nil && l.open != it.source && (l.prefixed || l.terminal && it.source == nil)
+}

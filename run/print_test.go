@@ -1,0 +1,183 @@
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+func podOf(containers ...string) *v1.Pod {
+	pod := &v1.Pod{}
+	for _, name := range containers {
+		pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: name})
+	}
+	return pod
+}
+
+func pipe(t *testing.T) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
+	return r, w
+}
+
+// The worker, Ctrl-C and the countdown go on while nobody reads, and what they
+// said is there when somebody does.
+func TestNothingBlocksOnAReader(t *testing.T) {
+	r, w := pipe(t)
+	began := time.Now()
+	p := newPrinter(Options{Stdout: w, Stderr: w, Output: "json", Began: began}, podOf("a"))
+	const lines = 5000 // more than a pipe holds
+	for i := range lines {
+		p.report(began, lifecycle.Report{Subject: "pod", What: fmt.Sprint(i)})
+		p.setStatus(v1.PodStatus{Phase: v1.PodRunning})
+	}
+	p.endCountDown()
+	if got := p.status().Phase; got != v1.PodRunning {
+		t.Errorf("phase %q", got)
+	}
+
+	decoder, seen := json.NewDecoder(r), 0
+	for seen < lines {
+		var got line
+		if err := decoder.Decode(&got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Type == "lifecycle" {
+			if got.What != fmt.Sprint(seen) {
+				t.Fatalf("line %d is %q", seen, got.What)
+			}
+			seen++
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, r) }()
+	p.close()
+}
+
+// Without a reader the command ends all the same, and says what is missing.
+func TestCloseGivesUp(t *testing.T) {
+	_, w := pipe(t)
+	var stderr bytes.Buffer
+	p := newPrinter(Options{Stdout: w, Stderr: &stderr}, podOf("a"))
+	p.stdout.stalled = time.Millisecond
+	p.stdout.put(item{text: strings.Repeat("x", 1<<20)})
+	p.close()
+	p.stdout.putOutput(item{text: strings.Repeat("x", 1<<20)})
+	p.stdout.putOutput(item{text: "nobody waits for this"})
+	if diff := cmp.Diff("warning: standard output was not read to its end\n", stderr.String()); diff != "" {
+		t.Errorf("stderr (-want +got):\n%s", diff)
+	}
+}
+
+// A reader that reads slowly gets everything, however long it takes.
+func TestCloseWaitsForASlowReader(t *testing.T) {
+	r, w := pipe(t)
+	p := newPrinter(Options{Stdout: w, Stderr: io.Discard}, podOf("a"))
+	p.stdout.stalled = 5 * time.Second
+	p.stdout.put(item{text: strings.Repeat("x", 1<<20)})
+	got := make(chan int, 1)
+	go func() {
+		data, _ := io.ReadAll(r)
+		got <- len(data)
+	}()
+	p.close()
+	_ = w.Close()
+	if n := <-got; n != 1<<20 {
+		t.Errorf("%d bytes", n)
+	}
+}
+
+func TestBrokenPipe(t *testing.T) {
+	tests := []struct {
+		name           string
+		stdout, stderr bool // nobody reads
+		late           bool // onBroken is set after the fact
+		want           int
+	}{
+		{name: "stdout", stdout: true, want: 1},
+		{name: "stdout, before anybody asks", stdout: true, late: true, want: 1},
+		{name: "stderr", stderr: true},
+		{name: "both", stdout: true, stderr: true, want: 1},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			read := func(broken bool) *os.File {
+				r, w := pipe(t)
+				if broken {
+					_ = r.Close()
+				}
+				return w
+			}
+			p := newPrinter(Options{Stdout: read(test.stdout), Stderr: read(test.stderr)}, podOf("a"))
+			called := 0
+			if !test.late {
+				p.onBroken(func() { called++ })
+			}
+			for range 3 {
+				p.stdout.putOutput(item{text: "x\n"})
+				p.warn("y")
+			}
+			p.close()
+			if test.late {
+				p.onBroken(func() { called++ })
+			}
+			if called != test.want {
+				t.Errorf("onBroken was called %d times, want %d", called, test.want)
+			}
+		})
+	}
+}
+
+// On the real standard output a closed pipe would be a signal that kills; the
+// programs that lifepod starts do not inherit that it is caught.
+func TestBrokenPipeDoesNotKill(t *testing.T) {
+	if os.Getenv("RUN_TEST_BROKEN_PIPE") != "" {
+		p := newPrinter(Options{Stdout: os.Stdout, Stderr: os.Stderr}, podOf("a"))
+		p.onBroken(func() {
+			out, err := exec.Command("grep", "SigIgn", "/proc/self/status").CombinedOutput()
+			p.say(fmt.Sprintf("broken %s%v", out, err))
+		})
+		p.stdout.putOutput(item{text: "x\n"})
+		p.close()
+		os.Exit(7)
+	}
+	r, w := pipe(t)
+	_ = r.Close()
+	var stderr bytes.Buffer
+	child := exec.Command(os.Args[0], "-test.run=^TestBrokenPipeDoesNotKill$")
+	child.Env = append(os.Environ(), "RUN_TEST_BROKEN_PIPE=1")
+	child.Stdout, child.Stderr = w, &stderr
+	_ = child.Run() // its exit code says how it went
+	if child.ProcessState.ExitCode() != 7 {
+		t.Errorf("%v: %s", child.ProcessState, &stderr)
+	}
+	var ignored uint64
+	if _, err := fmt.Sscanf(stderr.String(), "broken SigIgn: %x", &ignored); err != nil || ignored&(1<<12) != 0 {
+		t.Errorf("%v, a child process ignores %x: %s", err, ignored, &stderr)
+	}
+}
+
+// The text names the pod's own folder.
+func TestKept(t *testing.T) {
+	var stderr bytes.Buffer
+	p := newPrinter(Options{Stdout: io.Discard, Stderr: &stderr}, podOf("a"))
+	p.kept("/r/pods/uid", "/r/logs/default_p_uid")
+	p.close()
+	if diff := cmp.Diff("kept: the pod's folder /r/pods/uid, its logs in /r/logs/default_p_uid\n", stderr.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

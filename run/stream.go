@@ -1,0 +1,187 @@
+package run
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	outputAhead = 64 << 10 // bytes of container output that may wait to be written
+	writeSize   = 4 << 10  // bytes of one write: a slow reader is seen to read
+)
+
+// stream is standard output or standard error, or both if they are the same
+// file. One goroutine writes, so that a reader that doesn't read delays nobody
+// else: lifepod's own lines wait in a queue, container output also holds up
+// the follower that reads it.
+type stream struct {
+	w        io.Writer
+	onBroken func() // the reader has gone
+	stalled  time.Duration
+
+	layout   layout        // owned by the writing goroutine
+	done     chan struct{} // closed when that has ended
+	giveUp   sync.Once
+	gaveUp   chan struct{} // closed when nobody waits any more
+	progress atomic.Int64  // a write's begin and its end each add one: odd while one is under way
+
+	mu      sync.Mutex
+	changed *sync.Cond // of all below
+	queue   []item
+	ahead   int  // bytes of container output in queue
+	broken  bool // what comes is dropped
+	closing bool
+}
+
+func newStream(w io.Writer, l layout, onBroken func()) *stream {
+	s := &stream{
+		w: w, onBroken: onBroken, stalled: 2 * time.Second, layout: l,
+		done: make(chan struct{}), gaveUp: make(chan struct{}),
+	}
+	s.changed = sync.NewCond(&s.mu)
+	go s.run()
+	return s
+}
+
+// put queues one of lifepod's own items; it never blocks.
+func (s *stream) put(it item) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.add(it)
+}
+
+// putOutput queues container output, when there is room.
+func (s *stream) putOutput(it item) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.ahead >= outputAhead && !s.broken {
+		s.changed.Wait()
+	}
+	s.ahead += len(it.text)
+	s.add(it)
+}
+
+func (s *stream) add(it item) {
+	if !s.broken {
+		s.queue = append(s.queue, it)
+		s.changed.Broadcast()
+	}
+}
+
+// run writes what is queued, until the stream is closed and all is written.
+func (s *stream) run() {
+	defer close(s.done)
+	for {
+		items := s.take()
+		if items == nil {
+			return
+		}
+		var text []byte
+		for _, it := range items {
+			text = s.layout.add(text, it)
+		}
+		if err := s.write(text); errors.Is(err, unix.EPIPE) {
+			s.drop()
+			s.onBroken()
+		}
+	}
+}
+
+// take waits for something to write; nil says that nothing will come.
+func (s *stream) take() []item {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.queue) == 0 && !s.closing && !s.broken {
+		s.changed.Wait()
+	}
+	items := s.queue
+	s.queue, s.ahead = nil, 0
+	s.changed.Broadcast()
+	return items
+}
+
+func (s *stream) write(text []byte) error {
+	for len(text) > 0 {
+		n := min(len(text), writeSize)
+		s.progress.Add(1)
+		_, err := s.w.Write(text[:n])
+		s.progress.Add(1)
+		if err != nil {
+			return err
+		}
+		text = text[n:]
+	}
+	return nil
+}
+
+// drop forgets what is queued, and all that comes.
+func (s *stream) drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken, s.queue = true, nil
+	s.changed.Broadcast()
+}
+
+// attend waits for done. When meanwhile a single write takes too long, nobody
+// reads: then what is queued is dropped, so that nothing waits for it, and the
+// answer is false. For the end of the command only, before it a reader has all
+// the time it wants.
+func (s *stream) attend(done <-chan struct{}) bool {
+	for {
+		before := s.progress.Load()
+		select {
+		case <-done:
+			return true
+		case <-s.gaveUp:
+			return false
+		case <-time.After(s.stalled):
+		}
+		if now := s.progress.Load(); now == before && now%2 == 1 {
+			s.drop()
+			s.giveUp.Do(func() { close(s.gaveUp) })
+		}
+	}
+}
+
+// close writes what is queued; false says that some of it was dropped because
+// nobody reads.
+func (s *stream) close() bool {
+	s.mu.Lock()
+	s.closing = true
+	s.changed.Broadcast()
+	s.mu.Unlock()
+	return s.attend(s.done)
+}
+
+// ignoreBrokenPipes makes a write to a pipe that nobody reads an error, also on
+// standard output, where it would end lifepod in the middle of the pod's life.
+// The signal is caught, not ignored: ignoring is inherited by child processes.
+func ignoreBrokenPipes() { signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) }
+
+// sameFile says that two writers are the same terminal, pipe or file.
+func sameFile(a, b io.Writer) bool {
+	if a == b {
+		return true
+	}
+	x, y := stat(a), stat(b)
+	return x != nil && y != nil && os.SameFile(x, y)
+}
+
+func stat(w io.Writer) os.FileInfo {
+	f, ok := w.(*os.File)
+	if !ok {
+		return nil
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	return info
+}
