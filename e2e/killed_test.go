@@ -221,9 +221,9 @@ func TestKilledContainer(t *testing.T) {
 	c := r.startRun(t, pod("container", `
 restartPolicy: OnFailure
 containers:
-- {name: main, image: TOOLBOX, command: [sleep, --on-term=0, "86397"]}`), "-o", "json")
-	c.await(c.stdout, `"what":"Ready"`)
-	r.kill(t, "sleep --on-term=0 86397")
+`+shell("main", "echo up; sleep infinity")), "-o", "json")
+	c.await(c.stdout, `"text":"up`)
+	r.kill(t, "sh -c echo up")
 	c.await(c.stdout, `1st restart`)
 	c.signal(syscall.SIGINT)
 	got := c.wait()

@@ -13,7 +13,7 @@ func TestSecurity(t *testing.T) {
 	const show = `
 id -u; id -g; id -G
 grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/self/status
-touch /probe || true`
+touch /probe 2>&1 || true`
 	const defaultCapabilities = "CapEff:\t00000000a80425fb"
 	for _, tc := range []struct {
 		name, pod, container string

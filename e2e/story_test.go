@@ -149,11 +149,3 @@ func (got result) check(t *testing.T, code int, stdout, stderr string) {
 	}
 	checkLines(t, "stderr", got.stderr, stderr)
 }
-
-// checkPrefix compares the beginning of a text.
-func checkPrefix(t *testing.T, got, want string) {
-	t.Helper()
-	if diff := cmp.Diff(want, got[:min(len(got), len(want))]); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
