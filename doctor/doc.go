@@ -40,7 +40,7 @@ type Options struct {
 	// leftover then. nil means that none does.
 	InUse func() (bool, error)
 	// Leftovers lists what a killed lifepod left; nil leaves the check out.
-	Leftovers func() ([]leftovers.Leftover, error)
+	Leftovers func(ctx context.Context) ([]leftovers.Leftover, error)
 	// SweepCommand is what the user can run against leftovers.
 	SweepCommand string
 }
@@ -65,7 +65,7 @@ func Run(ctx context.Context, options Options) []Result {
 		results = append(results, checkRuntime(ctx, options))
 	}
 	if options.Leftovers != nil {
-		results = append(results, checkLeftovers(host, options))
+		results = append(results, checkLeftovers(ctx, host, options))
 	}
 	return results
 }

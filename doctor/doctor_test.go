@@ -211,9 +211,9 @@ func TestRuntime(t *testing.T) {
 
 func TestLeftovers(t *testing.T) {
 	found := []leftovers.Leftover{{Kind: leftovers.Mount, Name: "/m", Detail: "tmpfs"}}
-	list := func() ([]leftovers.Leftover, error) { return found, nil }
+	list := func(context.Context) ([]leftovers.Leftover, error) { return found, nil }
 	busy := func() (bool, error) { return true, nil }
-	none := func() ([]leftovers.Leftover, error) { return nil, nil }
+	none := func(context.Context) ([]leftovers.Leftover, error) { return nil, nil }
 	cases := []struct {
 		system  fakeSystem
 		options Options
@@ -232,7 +232,7 @@ func TestLeftovers(t *testing.T) {
 		}},
 	}
 	for _, c := range cases {
-		got := checkLeftovers(hostWith(c.system, nil), c.options)
+		got := checkLeftovers(t.Context(), hostWith(c.system, nil), c.options)
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}

@@ -20,7 +20,7 @@ func checkRuntime(ctx context.Context, options Options) Result {
 	}
 }
 
-func checkLeftovers(h Host, options Options) Result {
+func checkLeftovers(ctx context.Context, h Host, options Options) Result {
 	const name = "leftovers"
 	if !h.IsRoot() {
 		return notChecked(name, "it takes root to look")
@@ -34,7 +34,7 @@ func checkLeftovers(h Host, options Options) Result {
 			return ok(name, "not looked for: a lifepod is using "+options.Root)
 		}
 	}
-	found, err := options.Leftovers()
+	found, err := options.Leftovers(ctx)
 	if err != nil {
 		return notChecked(name, err.Error())
 	}

@@ -1,6 +1,7 @@
 // Package leftovers finds and sweeps up what a lifepod that was killed left
 // running, mounted or created on the machine: processes, mounts, network
-// namespaces, the bridge, cgroups and pod folders of one state folder.
+// namespaces, the bridge, packet filter rules, cgroups, and the folders and
+// records of pods, of one state folder.
 //
 // A thing counts as left over because of where it lies, not because of who made
 // it. So neither call may be made while a lifepod uses the same root: whoever
@@ -17,6 +18,9 @@ type Place struct {
 	CgroupParent string
 	// Bridge is the network interface that the pods are connected to.
 	Bridge string
+	// FilterTable is the name of the nft table, and the comment of the iptables
+	// rule, that gives the pods the machine's address.
+	FilterTable string
 }
 
 // Kind of a leftover, in words.
@@ -30,7 +34,12 @@ const (
 	Mount            Kind = "mount"
 	NetworkNamespace Kind = "network namespace"
 	Bridge           Kind = "bridge"
+	FilterTable      Kind = "nft table"
+	FilterRule       Kind = "iptables rule"
 	PodFolder        Kind = "pod folder"
+	LogFolder        Kind = "log folder"
+	AddressRecord    Kind = "address record"
+	PodRecord        Kind = "pod record"
 	RunFolder        Kind = "run folder"
 )
 

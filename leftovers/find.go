@@ -1,6 +1,7 @@
 package leftovers
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ type system struct {
 	cgroup string
 	// namedNetworks are the folders in which network namespaces get a name.
 	namedNetworks []string
+	run           command
 }
 
 func host() system {
@@ -19,17 +21,18 @@ func host() system {
 		proc:          "/proc",
 		cgroup:        "/sys/fs/cgroup",
 		namedNetworks: []string{"/run/netns"},
+		run:           runCommand,
 	}
 }
 
 // Find lists what was left behind, in the order in which it is to be swept.
 // Without root it sees less: other users' processes keep their programs to
 // themselves. The list is valid even if there is an error.
-func Find(place Place) ([]Leftover, error) {
-	return host().find(place.resolved())
+func Find(ctx context.Context, place Place) ([]Leftover, error) {
+	return host().find(ctx, place.resolved())
 }
 
-func (s system) find(place Place) ([]Leftover, error) {
+func (s system) find(ctx context.Context, place Place) ([]Leftover, error) {
 	var all []Leftover
 	var failures []error
 	collect := func(found []Leftover, err error) {
@@ -42,7 +45,8 @@ func (s system) find(place Place) ([]Leftover, error) {
 	collect(findMounts(place))
 	collect(s.findNetworks(place, processes))
 	collect(findBridge(place))
-	collect(findPodFolders(place))
+	collect(s.findFilter(ctx, place), nil)
+	collect(findInFolders(place))
 	collect(findRunFolder(place))
 	return all, errors.Join(failures...)
 }

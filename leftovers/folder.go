@@ -8,26 +8,72 @@ import (
 	"path/filepath"
 
 	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
 )
 
-// findPodFolders lists what lies in the root's folder "pods", a folder per pod UID.
-func findPodFolders(place Place) ([]Leftover, error) {
+// podFolders are the folders below the root that have something per pod. The
+// records come last: as long as there is one, the next lifepod of the root
+// sweeps up the rest of its pod.
+var podFolders = []struct {
+	kind   Kind
+	folder string
+}{
+	{PodFolder, "pods"},
+	{LogFolder, "logs"},
+	{AddressRecord, "ipam/pods"},
+	{PodRecord, recordsFolder},
+}
+
+const recordsFolder = "runs"
+
+func findInFolders(place Place) ([]Leftover, error) {
 	if place.Root == "" {
 		return nil, nil
 	}
-	folder := filepath.Join(place.Root, "pods")
-	entries, err := os.ReadDir(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("find pod folders: %w", err)
-	}
 	var found []Leftover
-	for _, entry := range entries {
-		found = append(found, Leftover{Kind: PodFolder, Name: filepath.Join(folder, entry.Name())})
+	for _, of := range podFolders {
+		folder := filepath.Join(place.Root, of.folder)
+		entries, err := os.ReadDir(folder)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return found, fmt.Errorf("find what pods left: %w", err)
+		}
+		for _, entry := range entries {
+			found = append(found, Leftover{Kind: of.kind, Name: filepath.Join(folder, entry.Name())})
+		}
 	}
 	return found, nil
+}
+
+// InUse tells whether a lifepod lives that holds the record of a pod: one that
+// uses another runtime than the bundled one has no other lock of the root.
+func InUse(place Place) (bool, error) {
+	records, err := filepath.Glob(filepath.Join(place.Root, recordsFolder, "*"))
+	if err != nil {
+		return false, err
+	}
+	for _, path := range records {
+		held, err := isHeld(path)
+		if held || err != nil {
+			return held, err
+		}
+	}
+	return false, nil
+}
+
+func isHeld(path string) (bool, error) {
+	record, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at the record of a pod: %w", err)
+	}
+	defer record.Close()
+	err = unix.Flock(int(record.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return true, nil
+	}
+	return false, err
 }
 
 // findRunFolder finds the folder of the sockets, which a lifepod that ends in

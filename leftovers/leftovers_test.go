@@ -1,6 +1,8 @@
 package leftovers
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -37,7 +39,9 @@ func fakeSystem(t *testing.T, processes ...fakeProcess) system {
 			t.Fatal(err)
 		}
 	}
-	return system{proc: proc, cgroup: t.TempDir()}
+	return system{proc: proc, cgroup: t.TempDir(), run: func(context.Context, string, ...string) (string, error) {
+		return "", errors.New("not installed")
+	}}
 }
 
 func write(t *testing.T, path, text string) {
@@ -130,7 +134,7 @@ func TestNoPlaceFindsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, place := range []Place{{}, {CgroupParent: "/"}, {CgroupParent: ".."}, {Root: "/", RunDir: "/"}} {
-		if found, err := s.find(place); len(found) > 0 || err != nil {
+		if found, err := s.find(t.Context(), place); len(found) > 0 || err != nil {
 			t.Errorf("place %+v: want nothing, got %v, %v", place, found, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -124,6 +125,7 @@ func newScene(t *testing.T) *scene {
 	unique := strconv.Itoa(os.Getpid())
 	s := &scene{unique: unique, place: Place{
 		Root: t.TempDir(), RunDir: t.TempDir(), CgroupParent: "leftovers-test-" + unique, Bridge: "lftst" + unique,
+		FilterTable: "lifepod_lftst" + unique,
 	}}
 	s.keep = filepath.Join(t.TempDir(), "keep")
 	write(t, filepath.Join(s.keep, "data"), "precious")
@@ -198,6 +200,34 @@ func (s *scene) makeNetwork(t *testing.T) (cabled, shims netns.NsHandle) {
 	return cabled, shims
 }
 
+// makeFilter makes what each of the two programs would.
+func (s *scene) makeFilter(t *testing.T) {
+	t.Helper()
+	rule := strings.Fields("POSTROUTING -s 192.0.2.0/24 ! -d 192.0.2.0/24 -m comment --comment " + s.place.FilterTable + " -j MASQUERADE")
+	for _, call := range [][]string{
+		{"nft", "add table ip " + s.place.FilterTable},
+		append([]string{"iptables", "-w", "-t", "nat", "-A"}, rule...),
+	} {
+		if out, err := exec.Command(call[0], call[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v %s", call, err, out)
+		}
+	}
+	t.Cleanup(func() {
+		_ = exec.Command("nft", "delete table ip "+s.place.FilterTable).Run()
+		_ = exec.Command("iptables", append([]string{"-w", "-t", "nat", "-D"}, rule...)...).Run()
+	})
+}
+
+// podThings are what a pod has below the root beside its folder.
+var podThings = []string{"logs/default_web_uid-1/app/0.log", "ipam/pods/uid-1", "runs/.new-7", "runs/uid-1.json"}
+
+func (s *scene) makeRecords(t *testing.T) {
+	t.Helper()
+	for _, path := range podThings {
+		write(t, filepath.Join(s.place.Root, path), "x")
+	}
+}
+
 func TestFindAndSweepReal(t *testing.T) {
 	s := newScene(t)
 	_, shims := s.makeNetwork(t)
@@ -209,8 +239,10 @@ func TestFindAndSweepReal(t *testing.T) {
 	contained, bystander := startSleeper(t, outside, nil), startSleeper(t, outside, nil)
 	s.makeCgroups(t, contained.Process.Pid)
 	s.makeMounts(t)
+	s.makeFilter(t)
+	s.makeRecords(t)
 
-	found, err := Find(s.place)
+	found, err := Find(t.Context(), s.place)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +252,7 @@ func TestFindAndSweepReal(t *testing.T) {
 	if err := Sweep(t.Context(), found); err != nil {
 		t.Fatal(err)
 	}
-	after, err := Find(s.place)
+	after, err := Find(t.Context(), s.place)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +284,13 @@ func (s *scene) want(shim int) []string {
 		"network namespace /run/netns/lftst-cable-"+s.unique,
 		"network namespace /run/netns/lftst-shim-"+s.unique,
 		"bridge "+s.place.Bridge,
+		"nft table "+s.place.FilterTable,
+		"iptables rule -A POSTROUTING -s 192.0.2.0/24 ! -d 192.0.2.0/24 -m comment --comment "+s.place.FilterTable+" -j MASQUERADE",
 		"pod folder "+filepath.Join(s.place.Root, "pods", "uid-1"),
+		"log folder "+filepath.Join(s.place.Root, "logs", "default_web_uid-1"),
+		"address record "+filepath.Join(s.place.Root, "ipam", "pods", "uid-1"),
+		"pod record "+filepath.Join(s.place.Root, "runs", ".new-7"),
+		"pod record "+filepath.Join(s.place.Root, "runs", "uid-1.json"),
 		"run folder "+s.place.RunDir,
 	)
 }

@@ -20,6 +20,9 @@ const patience = 10 * time.Second
 func Sweep(ctx context.Context, found []Leftover) error {
 	var failures []error
 	for _, leftover := range found {
+		if ctx.Err() != nil {
+			return errors.Join(append(failures, context.Cause(ctx))...)
+		}
 		if err := sweepOne(ctx, leftover); err != nil {
 			failures = append(failures, fmt.Errorf("sweep %s %s: %w", leftover.Kind, leftover.Name, err))
 		}
@@ -41,7 +44,11 @@ func sweepOne(ctx context.Context, leftover Leftover) error {
 		return sweepNetwork(leftover.Name)
 	case Bridge:
 		return sweepBridge(leftover.Name)
-	case PodFolder, RunFolder:
+	case FilterTable:
+		return sweepTable(ctx, runCommand, leftover.Name)
+	case FilterRule:
+		return sweepRule(ctx, runCommand, leftover.Name)
+	case PodFolder, LogFolder, AddressRecord, PodRecord, RunFolder:
 		return sweepFolder(leftover.Name)
 	default:
 		return errors.New("not a kind of leftover")

@@ -110,8 +110,10 @@ func doctorOptions(root, endpoint string) (doctor.Options, error) {
 			}
 			return askBundled(ctx, paths)
 		},
-		InUse:        func() (bool, error) { return rootInUse(paths) },
-		Leftovers:    func() ([]leftovers.Leftover, error) { return leftovers.Find(leftoverPlace(paths)) },
+		InUse: func() (bool, error) { return rootInUse(paths) },
+		Leftovers: func(ctx context.Context) ([]leftovers.Leftover, error) {
+			return leftovers.Find(ctx, leftoverPlace(paths))
+		},
 		SweepCommand: "lifepod doctor --sweep --root " + paths.Root,
 	}, nil
 }
@@ -131,16 +133,27 @@ func sweepRoot(ctx context.Context, root string) (swept []leftovers.Leftover, er
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	found, err := leftovers.Find(leftoverPlace(paths))
+	if used, err := leftovers.InUse(leftoverPlace(paths)); err != nil || used {
+		return nil, errors.Join(err, inUse(paths, used))
+	}
+	found, err := leftovers.Find(ctx, leftoverPlace(paths))
 	if err != nil {
 		return nil, err
 	}
 	return found, leftovers.Sweep(ctx, found)
 }
 
+func inUse(paths bundle.Paths, used bool) error {
+	if !used {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", paths.Root, bundle.ErrInUse)
+}
+
 func leftoverPlace(paths bundle.Paths) leftovers.Place {
 	return leftovers.Place{
 		Root: paths.Root, RunDir: paths.RunDir, CgroupParent: paths.CgroupParent(), Bridge: paths.Bridge(),
+		FilterTable: paths.FilterTable(),
 	}
 }
 
@@ -156,7 +169,8 @@ func rootInUse(paths bundle.Paths) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return false, release()
+	used, err := leftovers.InUse(leftoverPlace(paths))
+	return used, errors.Join(err, release())
 }
 
 // askBundled expects an answer only while a lifepod keeps the runtime up.

@@ -1,0 +1,63 @@
+package leftovers
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// What bears another root's name, or only begins with this one's, stays.
+func TestFindFilter(t *testing.T) {
+	s := system{run: func(_ context.Context, name string, _ ...string) (string, error) {
+		switch name {
+		case "nft":
+			return "table ip nat\ntable ip lifepod_01234567\ntable ip lifepod_0123456789\n", nil
+		case "iptables":
+			return "-P POSTROUTING ACCEPT\n" +
+				"-A POSTROUTING -s 10.2.0.0/22 ! -d 10.2.0.0/22 -m comment --comment lifepod_99999999 -j MASQUERADE\n" +
+				"-A POSTROUTING -s 10.1.0.0/22 ! -d 10.1.0.0/22 -m comment --comment \"lifepod_01234567\" -j MASQUERADE\n", nil
+		}
+		return "", errors.New("not installed")
+	}}
+	want := []Leftover{
+		{Kind: FilterTable, Name: "lifepod_01234567"},
+		{Kind: FilterRule, Name: "-A POSTROUTING -s 10.1.0.0/22 ! -d 10.1.0.0/22 -m comment --comment lifepod_01234567 -j MASQUERADE"},
+	}
+	got := s.findFilter(t.Context(), Place{FilterTable: "lifepod_01234567"})
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Leftover{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestSweepFilter(t *testing.T) {
+	cases := []struct {
+		name string
+		gone bool
+		want []string
+	}{
+		{"there", false, []string{"iptables -w -t nat -C POSTROUTING -j X", "iptables -w -t nat -D POSTROUTING -j X"}},
+		{"gone meanwhile", true, []string{"iptables -w -t nat -C POSTROUTING -j X"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			var got []string
+			run := func(_ context.Context, name string, arguments ...string) (string, error) {
+				got = append(got, name+" "+strings.Join(arguments, " "))
+				if c.gone {
+					return "", errors.New("no such rule")
+				}
+				return "", nil
+			}
+			if err := sweepRule(t.Context(), run, "-A POSTROUTING -j X"); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,65 @@
+package leftovers
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+)
+
+// Every trace of a pod below the root is found, and swept.
+func TestWhatPodsLeaveBelowTheRoot(t *testing.T) {
+	root := t.TempDir()
+	for _, path := range []string{
+		"pods/u1/volumes/x", "logs/default_web_u1/app/0.log", "ipam/pods/u1", "ipam/lock", "runs/u1.json", "runs/.new-5", "containerd/x", "certs.d/x",
+	} {
+		write(t, filepath.Join(root, path), "x")
+	}
+	found, err := findInFolders(Place{Root: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, leftover := range found {
+		path, _ := filepath.Rel(root, leftover.Name)
+		got = append(got, string(leftover.Kind)+" "+path)
+	}
+	want := []string{"pod folder pods/u1", "log folder logs/default_web_u1", "address record ipam/pods/u1", "pod record runs/.new-5", "pod record runs/u1.json"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("found (-want +got):\n%s", diff)
+	}
+	if err := Sweep(t.Context(), found); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := findInFolders(Place{Root: root}); len(again) > 0 || err != nil {
+		t.Errorf("after the sweep: %v, %v", again, err)
+	}
+	for _, kept := range []string{"ipam/lock", "containerd/x", "certs.d/x"} {
+		if _, err := os.Stat(filepath.Join(root, kept)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A record that its lifepod holds means that the pod lives.
+func TestInUse(t *testing.T) {
+	place := Place{Root: t.TempDir()}
+	path := filepath.Join(place.Root, "runs", "u1.json")
+	write(t, path, "{}")
+	if used, err := InUse(place); used || err != nil {
+		t.Errorf("nobody holds it: want false, got %v, %v", used, err)
+	}
+	record, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = record.Close() }()
+	if err := unix.Flock(int(record.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if used, err := InUse(place); !used || err != nil {
+		t.Errorf("held: want true, got %v, %v", used, err)
+	}
+}
