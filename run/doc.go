@@ -8,6 +8,8 @@
 //	records (record.go)     which pods are whose, so that those of a killed
 //	                        lifepod are swept up by the next start (sweep.go)
 //	printer (print.go)      the lifecycle, as text or JSON
-//	follower (follow.go)    the containers' output
+//	stream (stream.go)      stdout or stderr: a queue, so that no reader holds
+//	                        up the pod; layout.go keeps several sources apart
+//	follower (follow.go)    the containers' output, a logReader per instance
 //	stopper (stop.go)       Ctrl-C, SIGTERM, --timeout
 package run

@@ -77,10 +77,11 @@ func (p *printer) stdoutBroke() {
 	}
 }
 
-// close returns when all is written, or when nobody reads.
+// close returns when all is written, or when nobody reads. Also with -o json
+// stderr is then the place to say so.
 func (p *printer) close() {
 	if !p.stdout.close() && p.stderr != p.stdout {
-		p.warn("standard output was not read to its end")
+		p.say("warning: standard output was not read to its end")
 	}
 	p.stderr.close()
 }

@@ -70,16 +70,18 @@ func TestNothingBlocksOnAReader(t *testing.T) {
 
 // Without a reader the command ends all the same, and says what is missing.
 func TestCloseGivesUp(t *testing.T) {
-	_, w := pipe(t)
-	var stderr bytes.Buffer
-	p := newPrinter(Options{Stdout: w, Stderr: &stderr}, podOf("a"))
-	p.stdout.stalled = time.Millisecond
-	p.stdout.put(item{text: strings.Repeat("x", 1<<20)})
-	p.close()
-	p.stdout.putOutput(item{text: strings.Repeat("x", 1<<20)})
-	p.stdout.putOutput(item{text: "nobody waits for this"})
-	if diff := cmp.Diff("warning: standard output was not read to its end\n", stderr.String()); diff != "" {
-		t.Errorf("stderr (-want +got):\n%s", diff)
+	for _, output := range []string{"", "json"} {
+		_, w := pipe(t)
+		var stderr bytes.Buffer
+		p := newPrinter(Options{Stdout: w, Stderr: &stderr, Output: output}, podOf("a"))
+		p.stdout.stalled = time.Millisecond
+		p.stdout.put(item{text: strings.Repeat("x", 1<<20)})
+		p.close()
+		p.stdout.putOutput(item{text: strings.Repeat("x", 1<<20)})
+		p.stdout.putOutput(item{text: "nobody waits for this"})
+		if diff := cmp.Diff("warning: standard output was not read to its end\n", stderr.String()); diff != "" {
+			t.Errorf("stderr with output %q (-want +got):\n%s", output, diff)
+		}
 	}
 }
 
