@@ -33,6 +33,9 @@ type Result struct {
 type Options struct {
 	// Root is the state folder; it need not exist yet.
 	Root string
+	// Bridge is what pods are connected to; "" leaves the check of the forwarding
+	// filter out, which concerns nothing else.
+	Bridge string
 	// Runtime returns the version of a runtime that is up, "" if none is meant
 	// to be; nil leaves the check out.
 	Runtime func(ctx context.Context) (version string, err error)
@@ -59,6 +62,9 @@ func Run(ctx context.Context, options Options) []Result {
 			return results
 		}
 		results = append(results, check(host))
+	}
+	if options.Bridge != "" {
+		results = append(results, checkForward(host, options.Bridge))
 	}
 	results = append(results, checkStateFolder(host, options.Root), checkDisk(host, options.Root))
 	if options.Runtime != nil {

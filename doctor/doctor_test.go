@@ -280,7 +280,7 @@ func TestPrint(t *testing.T) {
 // them leaves anything.
 func TestRunOnThisMachine(t *testing.T) {
 	root := t.TempDir()
-	results := Run(t.Context(), Options{Root: root + "/not/there/yet"})
+	results := Run(t.Context(), Options{Root: root + "/not/there/yet", Bridge: "lifepod0"})
 	got := map[string]bool{}
 	for _, result := range results {
 		if result.Found == "" || (result.Status == Error && len(result.Advice) == 0) {
@@ -288,7 +288,7 @@ func TestRunOnThisMachine(t *testing.T) {
 		}
 		got[result.Name] = true
 	}
-	if want := 15; len(got) != want || len(results) != want {
+	if want := 16; len(got) != want || len(results) != want {
 		t.Errorf("want %d different checks, got %d: %v", want, len(got), got)
 	}
 	if left, err := os.ReadDir(root); len(left) > 0 || err != nil {

@@ -20,6 +20,7 @@ type Host struct {
 
 // System is what files don't tell. Tests answer for it.
 type System interface {
+	// KernelRelease is what uname -r prints, "" if it can't be told.
 	KernelRelease() string
 	// IsRoot tells whether the effective user is root.
 	IsRoot() bool
@@ -27,11 +28,14 @@ type System interface {
 	LookPath(program string) error
 	// FileSystem describes what path lies in.
 	FileSystem(path string) (FileSystem, error)
+	// Now is the machine's clock.
 	Now() time.Time
 	// TryOverlay mounts an overlay whose upper folder lies in folder.
 	TryOverlay(folder string) error
 	// TryBridge makes a bridge and a cable in a network namespace of its own.
 	TryBridge() error
+	// Listing is what a packet filter program prints about its rules.
+	Listing(program string, arguments ...string) (string, error)
 	// TryNAT makes the rules in there that pods need, with iptables or nft.
 	TryNAT(program string) error
 }
@@ -48,6 +52,7 @@ func thisHost() Host { return Host{Files: os.DirFS("/"), System: linux{}} }
 
 type linux struct{}
 
+// KernelRelease asks uname(2).
 func (linux) KernelRelease() string {
 	var name unix.Utsname
 	if unix.Uname(&name) != nil {
@@ -56,13 +61,16 @@ func (linux) KernelRelease() string {
 	return unix.ByteSliceToString(name.Release[:])
 }
 
+// IsRoot asks for the effective user.
 func (linux) IsRoot() bool { return os.Geteuid() == 0 }
 
+// LookPath looks in the folders of PATH.
 func (linux) LookPath(program string) error {
 	_, err := exec.LookPath(program)
 	return err
 }
 
+// FileSystem asks statfs(2); what is free is so for everybody, not only for root.
 func (linux) FileSystem(path string) (FileSystem, error) {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(path, &stat); err != nil {
@@ -77,7 +85,14 @@ func (linux) FileSystem(path string) (FileSystem, error) {
 	}, nil
 }
 
+// Now is the machine's clock.
 func (linux) Now() time.Time { return time.Now() }
+
+// Listing runs the program; its error output is lost.
+func (linux) Listing(program string, arguments ...string) (string, error) {
+	out, err := exec.Command(program, arguments...).Output()
+	return string(out), err
+}
 
 // read is a file's text without surrounding space; "" if it can't be read.
 func (h Host) read(path string) string {

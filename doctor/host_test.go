@@ -17,6 +17,7 @@ type fakeSystem struct {
 	overlay    error
 	bridge     error
 	nat        map[string]error
+	listings   map[string]string
 }
 
 func (f fakeSystem) KernelRelease() string { return f.release }
@@ -36,7 +37,14 @@ func (f fakeSystem) FileSystem(path string) (FileSystem, error) {
 func (f fakeSystem) Now() time.Time          { return f.now }
 func (f fakeSystem) TryOverlay(string) error { return f.overlay }
 func (f fakeSystem) TryBridge() error        { return f.bridge }
-func (f fakeSystem) TryNAT(p string) error   { return f.nat[p] }
+func (f fakeSystem) Listing(program string, arguments ...string) (string, error) {
+	text, there := f.listings[program+" "+strings.Join(arguments, " ")]
+	if !there {
+		return "", errors.New("not found")
+	}
+	return text, nil
+}
+func (f fakeSystem) TryNAT(p string) error { return f.nat[p] }
 
 // hostWith has files with the given texts, paths without the first slash.
 func hostWith(system fakeSystem, files map[string]string) Host {

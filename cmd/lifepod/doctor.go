@@ -103,7 +103,8 @@ func doctorOptions(root, endpoint string) (doctor.Options, error) {
 		return doctor.Options{}, err
 	}
 	return doctor.Options{
-		Root: paths.Root,
+		Root:   paths.Root,
+		Bridge: bridgeOf(paths, endpoint),
 		Runtime: func(ctx context.Context) (string, error) {
 			if endpoint != "" {
 				return askRuntime(ctx, endpoint)
@@ -116,6 +117,14 @@ func doctorOptions(root, endpoint string) (doctor.Options, error) {
 		},
 		SweepCommand: "lifepod doctor --sweep --root " + paths.Root,
 	}, nil
+}
+
+// bridgeOf is empty with another runtime, which has a network of its own.
+func bridgeOf(paths bundle.Paths, endpoint string) string {
+	if endpoint != "" {
+		return ""
+	}
+	return paths.Bridge()
 }
 
 // sweepRoot removes what is left below a root; it fails with [bundle.ErrInUse]
