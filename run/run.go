@@ -28,6 +28,7 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 		return ExitError, err
 	}
 	p := newPrinter(o, set.Pod)
+	defer p.close()
 	for _, w := range set.Warnings {
 		p.warn(w)
 	}

@@ -37,6 +37,7 @@ type stopper struct {
 func newStopper(p *printer, pod *v1.Pod, cancel context.CancelCauseFunc) *stopper {
 	s := &stopper{printer: p, cancel: cancel, signals: make(chan os.Signal, 4), done: make(chan struct{})}
 	s.grace = time.Duration(*pod.Spec.TerminationGracePeriodSeconds) * time.Second
+	p.onBroken(s.readerGone)
 	signal.Notify(s.signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	go s.listen()
 	return s
@@ -81,6 +82,23 @@ func (s *stopper) signal(name string) {
 func (s *stopper) showGrace() {
 	deadline := time.Now().Add(s.grace)
 	go s.printer.countDown(deadline, s.done)
+}
+
+// readerGone ends the pod gracefully: nobody reads its output any more. It is no
+// second signal: Ctrl-C ends the reader of a pipe, too.
+func (s *stopper) readerGone() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.signaled > 0 || s.timedOut {
+		return // it ends already
+	}
+	s.signaled++
+	if s.worker == nil {
+		s.cancel(errInterrupted)
+		return
+	}
+	s.worker.Stop(lifecycle.StopRequested{Because: "standard output is closed"})
+	s.showGrace()
 }
 
 // attach gives the pod's worker to the stopper, and begins --timeout.
