@@ -157,7 +157,7 @@ func (w *Worker) receive(ctx context.Context, item any) {
 // and effects are logged.
 func (w *Worker) step(ctx context.Context, fact lifecycle.Fact) {
 	at := time.Now()
-	w.log.Debug("fact", "event", fmt.Sprintf("%T", fact), "fact", fmt.Sprintf("%+v", fact))
+	w.log.Debug("fact", "event", typeOf{fact}, "fact", plain{fact})
 	for _, effect := range w.machine.Step(lifecycle.Event{At: at, Fact: fact}) {
 		w.carryOut(ctx, at, effect)
 	}
@@ -182,10 +182,22 @@ func (w *Worker) carryOut(ctx context.Context, at time.Time, effect lifecycle.Ef
 		w.end = e.End
 		w.log.Debug("gone")
 	default:
-		w.log.Debug("effect", "effect", fmt.Sprintf("%T", e), "values", fmt.Sprintf("%+v", e))
+		w.log.Debug("effect", "effect", typeOf{e}, "values", plain{e})
 		w.begin(ctx, e)
 	}
 }
+
+// typeOf and plain are worded only if somebody logs them.
+type (
+	typeOf struct{ value any }
+	plain  struct{ value any }
+)
+
+// LogValue is the type's name.
+func (t typeOf) LogValue() slog.Value { return slog.StringValue(fmt.Sprintf("%T", t.value)) }
+
+// LogValue is the value with its fields' names.
+func (p plain) LogValue() slog.Value { return slog.StringValue(fmt.Sprintf("%+v", p.value)) }
 
 // begin carries an effect out beside the worker; its answer comes by mail.
 func (w *Worker) begin(ctx context.Context, e lifecycle.Effect) {

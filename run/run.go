@@ -61,6 +61,9 @@ type runOf struct {
 
 // live is the pod's life, on a runtime that answers.
 func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (int, error) {
+	if err := os.MkdirAll(logRoot(runtime.Root), 0o750); err != nil { // pods' names are nobody's business
+		return ExitError, fmt.Errorf("log folder: %w", err)
+	}
 	node, err := NewNode(NodeConfig{
 		Runtime: runtime.Client, RuntimeName: runtime.Name, Content: runtime.Content(),
 		Root: runtime.Root, CgroupParent: runtime.CgroupParent, Systemd: runtime.Systemd, IPAMDir: runtime.IPAMDir,
