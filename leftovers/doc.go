@@ -36,6 +36,8 @@ const (
 	Bridge           Kind = "bridge"
 	FilterTable      Kind = "nft table"
 	FilterRule       Kind = "iptables rule"
+	HostPortRule     Kind = "host port's nft rule"
+	HostPortChain    Kind = "host port's iptables rule"
 	PodFolder        Kind = "pod folder"
 	LogFolder        Kind = "log folder"
 	AddressRecord    Kind = "address record"

@@ -8,10 +8,12 @@ import (
 )
 
 // command runs a program and returns what it prints.
-type command func(ctx context.Context, name string, arguments ...string) (string, error)
+type command func(ctx context.Context, input, name string, arguments ...string) (string, error)
 
-func runCommand(ctx context.Context, name string, arguments ...string) (string, error) {
-	out, err := exec.CommandContext(ctx, name, arguments...).CombinedOutput()
+func runCommand(ctx context.Context, input, name string, arguments ...string) (string, error) {
+	program := exec.CommandContext(ctx, name, arguments...)
+	program.Stdin = strings.NewReader(input)
+	out, err := program.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%s: %w %s", name, err, strings.TrimSpace(string(out)))
 	}
@@ -26,13 +28,13 @@ func (s system) findFilter(ctx context.Context, place Place) []Leftover {
 		return nil
 	}
 	var found []Leftover
-	tables, _ := s.run(ctx, "nft", "list", "tables", "ip")
+	tables, _ := s.run(ctx, "", "nft", "list", "tables", "ip")
 	for line := range strings.Lines(tables) {
 		if strings.TrimSpace(line) == "table ip "+place.FilterTable {
 			found = append(found, Leftover{Kind: FilterTable, Name: place.FilterTable})
 		}
 	}
-	rules, _ := s.run(ctx, "iptables", "-w", "-t", "nat", "-S", "POSTROUTING")
+	rules, _ := s.run(ctx, "", "iptables", "-w", "-t", "nat", "-S", "POSTROUTING")
 	for line := range strings.Lines(rules) {
 		words := strings.Fields(strings.ReplaceAll(line, `"`, ""))
 		for i, word := range words {
@@ -46,7 +48,7 @@ func (s system) findFilter(ctx context.Context, place Place) []Leftover {
 
 // sweepTable is content with a table that is gone already.
 func sweepTable(ctx context.Context, run command, name string) error {
-	_, err := run(ctx, "nft", "add table ip "+name+"; delete table ip "+name)
+	_, err := run(ctx, "", "nft", "add table ip "+name+"; delete table ip "+name)
 	return err
 }
 
@@ -56,9 +58,9 @@ func sweepRule(ctx context.Context, run command, rule string) error {
 		return fmt.Errorf("not a rule as iptables -S prints it")
 	}
 	match := strings.Fields(chain)
-	if _, err := run(ctx, "iptables", append([]string{"-w", "-t", "nat", "-C"}, match...)...); err != nil {
+	if _, err := run(ctx, "", "iptables", append([]string{"-w", "-t", "nat", "-C"}, match...)...); err != nil {
 		return nil //nolint:nilerr // it is gone already
 	}
-	_, err := run(ctx, "iptables", append([]string{"-w", "-t", "nat", "-D"}, match...)...)
+	_, err := run(ctx, "", "iptables", append([]string{"-w", "-t", "nat", "-D"}, match...)...)
 	return err
 }

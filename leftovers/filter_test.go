@@ -12,7 +12,7 @@ import (
 
 // What bears another root's name, or only begins with this one's, stays.
 func TestFindFilter(t *testing.T) {
-	s := system{run: func(_ context.Context, name string, _ ...string) (string, error) {
+	s := system{run: func(_ context.Context, _, name string, _ ...string) (string, error) {
 		switch name {
 		case "nft":
 			return "table ip nat\ntable ip lifepod_01234567\ntable ip lifepod_0123456789\n", nil
@@ -45,7 +45,7 @@ func TestSweepFilter(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			run := func(_ context.Context, name string, arguments ...string) (string, error) {
+			run := func(_ context.Context, _, name string, arguments ...string) (string, error) {
 				got = append(got, name+" "+strings.Join(arguments, " "))
 				if c.gone {
 					return "", errors.New("no such rule")

@@ -46,6 +46,7 @@ func (s system) find(ctx context.Context, place Place) ([]Leftover, error) {
 	collect(s.findNetworks(place, processes))
 	collect(findBridge(place))
 	collect(s.findFilter(ctx, place), nil)
+	collect(s.findHostPorts(ctx, place), nil)
 	collect(findInFolders(place))
 	collect(findRunFolder(place))
 	return all, errors.Join(failures...)

@@ -39,7 +39,7 @@ func fakeSystem(t *testing.T, processes ...fakeProcess) system {
 			t.Fatal(err)
 		}
 	}
-	return system{proc: proc, cgroup: t.TempDir(), run: func(context.Context, string, ...string) (string, error) {
+	return system{proc: proc, cgroup: t.TempDir(), run: func(context.Context, string, string, ...string) (string, error) {
 		return "", errors.New("not installed")
 	}}
 }

@@ -39,7 +39,8 @@ func (s system) networksOf(processes []Leftover) map[uint64]bool {
 	for _, process := range processes {
 		inodes[inode(s.of(process.process.pid, "ns/net"))] = true
 	}
-	delete(inodes, inode(s.of(os.Getpid(), "ns/net")))
+	// The process's first thread may be in another one: see doctor's trials.
+	delete(inodes, inode(filepath.Join(s.proc, "thread-self", "ns", "net")))
 	delete(inodes, inode(s.of(1, "ns/net")))
 	delete(inodes, 0)
 	return inodes

@@ -48,6 +48,10 @@ func sweepOne(ctx context.Context, leftover Leftover) error {
 		return sweepTable(ctx, runCommand, leftover.Name)
 	case FilterRule:
 		return sweepRule(ctx, runCommand, leftover.Name)
+	case HostPortRule:
+		return sweepHostPortRule(ctx, runCommand, leftover.Name)
+	case HostPortChain:
+		return sweepHostPortChain(ctx, runCommand, leftover.Name)
 	case PodFolder, LogFolder, AddressRecord, PodRecord, RunFolder:
 		return sweepFolder(leftover.Name)
 	default:
