@@ -63,6 +63,11 @@ func LoadImages(ctx context.Context, socket string, archive io.Reader) ([]string
 func transferArchive(ctx context.Context, conn *grpc.ClientConn, archive io.Reader) ([]string, error) {
 	ctx, cancel := context.WithCancelCause(metadata.AppendToOutgoingContext(ctx, "containerd-namespace", namespace))
 	defer cancel(nil)
+	ctx, release, err := leased(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	client := streamingapi.NewStreamingClient(conn)
 	upload, err := openStream(ctx, client)
 	if err != nil {
