@@ -10,9 +10,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/bundle/imageload"
 )
 
 // shutDown stops containerd and removes what is not needed without it. The
@@ -45,6 +48,7 @@ func (d *daemon) stop(ctx context.Context) error {
 		return err
 	}
 	if running != nil {
+		d.collect(ctx)
 		err := running.stop(ctx, stopPatience)
 		running.release()
 		if err != nil {
@@ -55,6 +59,19 @@ func (d *daemon) stop(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// collectPatience is how long containerd may take to remove what is not used.
+const collectPatience = 5 * time.Second
+
+// collect has containerd remove the writable layers of containers that are
+// gone. One that can't is stopped all the same.
+func (d *daemon) collect(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, collectPatience)
+	defer cancel()
+	if err := imageload.Collect(ctx, d.paths.Socket()); err != nil {
+		d.log.Debug("containerd keeps what is not used", "err", err)
+	}
 }
 
 // podsLeft says whether a pod, or a task without one, is still there.

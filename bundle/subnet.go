@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strconv"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -26,7 +27,11 @@ func freeSubnet(p Paths, before netip.Prefix, taken []netip.Prefix) (netip.Prefi
 	if p.Root == DefaultRoot {
 		candidates = append(candidates, netip.MustParsePrefix(DefaultSubnet))
 	}
-	first := binary.BigEndian.Uint32([]byte(p.hash()))
+	hash, err := strconv.ParseUint(p.hash(), 16, 32)
+	if err != nil {
+		panic(err) // it is eight hexadecimal digits
+	}
+	first := uint32(hash)
 	for i := range uint32(blocks) {
 		block := (first + i) % blocks
 		var address [4]byte

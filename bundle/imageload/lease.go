@@ -20,7 +20,7 @@ const leaseTime = 24 * time.Hour
 // a new state folder its first turn closes every stream without a lease.
 func leased(ctx context.Context, conn *grpc.ClientConn) (_ context.Context, release func(), err error) {
 	client := leasesapi.NewLeasesClient(conn)
-	id := "lifepod-" + rand.Text()
+	id := newLeaseID()
 	_, err = client.Create(ctx, &leasesapi.CreateRequest{ID: id, Labels: map[string]string{
 		"containerd.io/gc.expire": time.Now().Add(leaseTime).Format(time.RFC3339),
 	}})
@@ -33,3 +33,5 @@ func leased(ctx context.Context, conn *grpc.ClientConn) (_ context.Context, rele
 	}
 	return metadata.AppendToOutgoingContext(ctx, "containerd-lease", id), release, nil
 }
+
+func newLeaseID() string { return "lifepod-" + rand.Text() }
