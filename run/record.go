@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
@@ -18,6 +19,7 @@ import (
 // to be swept up.
 type record struct {
 	file *os.File
+	made time.Time // when a record that was taken over was written
 
 	Namespace string    `json:"namespace"`
 	Name      string    `json:"name"`
@@ -82,9 +84,11 @@ func abandoned(path string) (*record, error) {
 	if unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return nil, file.Close()
 	}
-	if _, err := os.Stat(path); err != nil { // removed while we waited for the lock
+	info, err := os.Stat(path)
+	if err != nil { // removed while we waited for the lock
 		return nil, file.Close()
 	}
+	r.made = info.ModTime()
 	if err := json.NewDecoder(file).Decode(r); err != nil {
 		r.Name = "?" // a power failure has lost the content; the file's name is enough
 	}

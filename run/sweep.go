@@ -53,7 +53,7 @@ func sweepOne(ctx context.Context, r *Runtime, left *record, tell Teller) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
-	if err := sweepPod(ctx, r, left); err != nil {
+	if err := sweepRetrying(ctx, r, left); err != nil {
 		tell.warn(fmt.Sprintf("can't sweep up pod %s, left by a lifepod that was killed: %v", pod, err))
 		return
 	}
@@ -61,21 +61,44 @@ func sweepOne(ctx context.Context, r *Runtime, left *record, tell Teller) {
 	tell.swept(pod)
 }
 
+// A runtime is busy for a while with a call whose caller was killed: what it
+// makes is in no list before it is complete, and can't be removed.
+const (
+	sweepRetry  = 100 * time.Millisecond
+	stillMaking = 5 * time.Second // since the pod's record was made
+)
+
+// sweepRetrying sweeps a pod up, again for as long as its runtime may be busy
+// with it.
+func sweepRetrying(ctx context.Context, r *Runtime, left *record) error {
+	for {
+		found, err := sweepPod(ctx, r, left)
+		if err == nil && (found || time.Since(left.made) > stillMaking) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, ctx.Err())
+		case <-time.After(sweepRetry):
+		}
+	}
+}
+
 // sweepPod kills what runs of the pod and gives everything back, in the order
-// of a pod's end.
-func sweepPod(ctx context.Context, r *Runtime, left *record) error {
+// of a pod's end. It reports whether the runtime had anything of the pod.
+func sweepPod(ctx context.Context, r *Runtime, left *record) (found bool, err error) {
 	list, err := r.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{
 		Filter: &runtimeapi.PodSandboxFilter{LabelSelector: map[string]string{cri.PodUIDLabel: string(left.UID)}},
 	})
 	if err != nil {
-		return fmt.Errorf("list its sandboxes: %s", cri.Text(err))
+		return false, fmt.Errorf("list its sandboxes: %s", cri.Text(err))
 	}
 	for _, s := range list.Items {
 		if _, err := r.Runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: s.Id}); err != nil {
-			return fmt.Errorf("stop its sandbox: %s", cri.Text(err))
+			return true, fmt.Errorf("stop its sandbox: %s", cri.Text(err))
 		}
 		if _, err := r.Runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: s.Id}); err != nil {
-			return fmt.Errorf("remove its sandbox: %s", cri.Text(err))
+			return true, fmt.Errorf("remove its sandbox: %s", cri.Text(err))
 		}
 	}
 	logs, err := filepath.Glob(filepath.Join(logRoot(r.Root), "*_"+string(left.UID)))
@@ -90,5 +113,5 @@ func sweepPod(ctx context.Context, r *Runtime, left *record) error {
 	if r.IPAMDir != "" {
 		errs = append(errs, address.Release(r.IPAMDir, left.UID))
 	}
-	return errors.Join(errs...)
+	return len(list.Items) > 0, errors.Join(errs...)
 }
