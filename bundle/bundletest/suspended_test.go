@@ -1,0 +1,67 @@
+//go:build realruntime
+
+package bundletest
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/bundle"
+)
+
+// suspend is kill -STOP, until the end of the test.
+func suspend(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(pid, unix.SIGCONT) })
+}
+
+// The first lifepod of a root supervises. While it is suspended others go on
+// with a containerd that answers, and hear who keeps them from one that is gone.
+func TestSuspendedSupervisor(t *testing.T) {
+	root := newRoot(t)
+	first := startHolder(t, root)
+	suspend(t, first.cmd.Process.Pid)
+	r := open(t, root)
+	if _, err := r.ImportImages(t.Context()); err != nil {
+		t.Errorf("import images: %v", err)
+	}
+	closeRuntime(t, r)
+	killContainerd(t, root)
+	_, err := bundle.Open(t.Context(), bundle.Config{Root: root})
+	want := fmt.Sprintf("the lifepod with pid %d supervises the runtime of this root and doesn't answer (stopped?)", first.cmd.Process.Pid)
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("without containerd: error %v, want one with %q", err, want)
+	}
+	if err := syscall.Kill(first.cmd.Process.Pid, unix.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	first.hears(t, "restarted")
+	first.close(t)
+}
+
+// A containerd that hangs is an error while somebody supervises it, and is
+// replaced by who takes it over.
+func TestHungContainerd(t *testing.T) {
+	root := newRoot(t)
+	first := startHolder(t, root)
+	hung := containerd(t, root)
+	suspend(t, hung)
+	r := open(t, root)
+	if _, err := r.ImportImages(t.Context()); err == nil || !strings.Contains(err.Error(), "does not answer (stopped?)") {
+		t.Errorf("import images: error %v, want that containerd does not answer", err)
+	}
+	closeRuntime(t, r)
+	first.kill(t)
+	second := open(t, root)
+	if pid := containerd(t, root); pid == hung {
+		t.Errorf("containerd has pid %d still: it was not replaced", pid)
+	}
+	closeRuntime(t, second)
+}
