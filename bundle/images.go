@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	grpcbackoff "google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
@@ -72,13 +73,18 @@ const (
 	importPatience = time.Minute
 )
 
+// reconnect makes up for containerd's restart within milliseconds of it.
+var reconnect = grpcbackoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.6, MaxDelay: 200 * time.Millisecond}
+
 // alreadyImported returns the images of this very bundle, if they were imported
 // and are still there: the user may have removed one. It fails when containerd
 // does not answer.
 func (r *Runtime) alreadyImported(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()
-	conn, err := grpc.NewClient(r.Endpoint(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(r.Endpoint(), grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: answerPatience}),
+		grpc.WithDefaultCallOptions(grpc.WaitForReady(true))) // it may just have died, and be on its way back
 	if err != nil {
 		return nil, fmt.Errorf("import the carried images: %w", err)
 	}
