@@ -18,6 +18,9 @@ type Place struct {
 	CgroupParent string
 	// Bridge is the network interface that the pods are connected to.
 	Bridge string
+	// Endpoint is the CRI endpoint of the runtime that was found and is swept
+	// with the root; pods on others stay.
+	Endpoint string
 	// FilterTable is the name of the nft table, and the comment of the iptables
 	// rule, that gives the pods the machine's address.
 	FilterTable string
@@ -42,6 +45,7 @@ const (
 	LogFolder        Kind = "log folder"
 	AddressRecord    Kind = "address record"
 	PodRecord        Kind = "pod record"
+	ForeignPod       Kind = "pod on another runtime" // only that runtime can sweep it up
 	RunFolder        Kind = "run folder"
 )
 

@@ -49,7 +49,7 @@ func (s system) find(ctx context.Context, place Place) ([]Leftover, error) {
 	collect(s.findHostPorts(ctx, place), nil)
 	collect(findInFolders(place))
 	collect(findRunFolder(place))
-	return all, errors.Join(failures...)
+	return keepForeign(place, all), errors.Join(failures...)
 }
 
 // resolved is the place with symbolic links resolved, as the kernel shows paths.

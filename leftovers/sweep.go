@@ -48,6 +48,8 @@ func sweepOne(ctx context.Context, leftover Leftover) error {
 		return sweepTable(ctx, runCommand, leftover.Name)
 	case FilterRule:
 		return sweepRule(ctx, runCommand, leftover.Name)
+	case ForeignPod:
+		return foreignError(leftover)
 	case HostPortRule:
 		return sweepHostPortRule(ctx, runCommand, leftover.Name)
 	case HostPortChain:

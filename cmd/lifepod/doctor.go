@@ -162,7 +162,7 @@ func inUse(paths bundle.Paths, used bool) error {
 func leftoverPlace(paths bundle.Paths) leftovers.Place {
 	return leftovers.Place{
 		Root: paths.Root, RunDir: paths.RunDir, CgroupParent: paths.CgroupParent(), Bridge: paths.Bridge(),
-		FilterTable: paths.FilterTable(),
+		FilterTable: paths.FilterTable(), Endpoint: "unix://" + paths.Socket(),
 	}
 }
 

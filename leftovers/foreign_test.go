@@ -1,0 +1,48 @@
+package leftovers
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What a pod on another runtime has stays: its containers may run on.
+func TestForeignPodsStay(t *testing.T) {
+	place := Place{Root: t.TempDir(), Endpoint: "unix:///run/lifepod/containerd.sock"}
+	for _, uid := range []string{"ours", "theirs"} {
+		write(t, filepath.Join(place.Root, "pods", uid, "x"), "x")
+		write(t, filepath.Join(place.Root, "logs", "default_web_"+uid, "x"), "x")
+	}
+	write(t, filepath.Join(place.Root, "runs/ours.json"), `{"endpoint":"unix:///run/lifepod/containerd.sock"}`)
+	write(t, filepath.Join(place.Root, "runs/theirs.json"), `{"endpoint":"unix:///run/crio/crio.sock"}`)
+	write(t, filepath.Join(place.Root, "runs/torn.json"), ``)
+	found, err := fakeSystem(t).find(t.Context(), place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, leftover := range found {
+		path, _ := filepath.Rel(place.Root, leftover.Name)
+		got = append(got, string(leftover.Kind)+" "+path)
+	}
+	want := []string{
+		"pod folder pods/ours", "log folder logs/default_web_ours",
+		"pod record runs/ours.json", "pod on another runtime runs/theirs.json", "pod record runs/torn.json",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("found (-want +got):\n%s", diff)
+	}
+	err = Sweep(t.Context(), found)
+	wantErr := "sweep pod on another runtime " + filepath.Join(place.Root, "runs/theirs.json") +
+		": its pod is on another runtime: any lifepod run --runtime-endpoint unix:///run/crio/crio.sock sweeps it up"
+	if err == nil || err.Error() != wantErr {
+		t.Errorf("sweep: want %q, got %v", wantErr, err)
+	}
+	for _, kept := range []string{"pods/theirs/x", "logs/default_web_theirs/x", "runs/theirs.json"} {
+		if _, err := os.Stat(filepath.Join(place.Root, kept)); err != nil {
+			t.Error(err)
+		}
+	}
+}
