@@ -33,7 +33,7 @@ fe00::0	ip6-localnet
 fe00::0	ip6-mcastprefix
 fe00::1	ip6-allnodes
 fe00::2	ip6-allrouters
-ADDRESS	front.shop.default.svc.	front
+ADDRESS	front.shop.default.svc.cluster.local	front
 
 # Entries added by HostAliases.
 192.0.2.7	db	db.local

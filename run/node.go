@@ -63,6 +63,7 @@ func NewNode(c NodeConfig) (*agent.Node, error) {
 		IPAMDir:     c.IPAMDir,
 		Config:      host,
 		Resolver:    resolver,
+		Cluster:     netidentity.Cluster{Domain: clusterDomain},
 		HostIPs:     hostIPs(),
 		Allocatable: allocatable(host.MemoryBytes),
 		Options:     options,
@@ -72,6 +73,10 @@ func NewNode(c NodeConfig) (*agent.Node, error) {
 		PullProgress: c.PullProgress,
 	}, nil
 }
+
+// clusterDomain ends the full name of a pod with a subdomain, as in most
+// clusters; there is no cluster DNS that would know it.
+const clusterDomain = "cluster.local"
 
 func podsDir(root string) string { return filepath.Join(root, "pods") }
 func logRoot(root string) string { return filepath.Join(root, "logs") }
