@@ -11,7 +11,9 @@
 //     holder of supervisor.lock, starts containerd, or adopts the one that is
 //     running, and starts it again when it dies. The others hold a connection
 //     to the supervisor; when that breaks, because the supervisor closed or
-//     was killed, one of them takes the lock and the supervision over.
+//     was killed, one of them takes the lock and the supervision over. A
+//     suspended supervisor says nothing and keeps its lock: others go on with
+//     a containerd that answers, else they fail after ten seconds and name it.
 //   - containerd runs in a session of its own: neither Ctrl-C in a terminal
 //     nor the end of the process that started it reaches it. Containers
 //     belong to their shims, so that they outlive containerd as well.
