@@ -32,7 +32,8 @@ func replaceFile(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	next := path + ".next"
+	next := fmt.Sprintf("%s.next-%d", path, os.Getpid()) // several processes may be at it
+	defer func() { _ = os.Remove(next) }()               // after a failure
 	if err := writeSynced(next, content); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}

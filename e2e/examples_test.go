@@ -31,7 +31,8 @@ func TestExamples(t *testing.T) {
 			c := shared.start(t, "", "run", file)
 			if name == "graceful-shutdown" {
 				c.await(c.stderr, "pod Ready")
-				c.await(c.stdout, "working")
+				c.await(c.stdout, "polite . working\n")
+				c.await(c.stdout, "working, too")
 				c.signal(syscall.SIGINT)
 			}
 			got := c.wait()
