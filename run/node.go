@@ -55,7 +55,7 @@ func NewNode(c NodeConfig) (*agent.Node, error) {
 	}
 	return &agent.Node{
 		Runtime:     c.Runtime.Runtime,
-		Images:      images.New(c.Runtime.Images, images.Options{NodeConfigs: nodeConfigs(), Content: c.Content}),
+		Images:      images.New(c.Runtime.Images, images.Options{NodeConfigs: images.DefaultNodeConfigs(), Content: c.Content}),
 		Cgroups:     podcgroup.Driver{Parent: c.CgroupParent, Systemd: c.Systemd},
 		Objects:     c.Objects,
 		Log:         c.Log,
@@ -85,11 +85,6 @@ func logRoot(root string) string { return filepath.Join(root, "logs") }
 func nodeName() string {
 	name, _ := os.Hostname() // a machine without a name is one with an empty name
 	return strings.ToLower(strings.TrimSpace(name))
-}
-
-// nodeConfigs is where a machine keeps registry credentials of its own.
-func nodeConfigs() []string {
-	return []string{"/root/.docker/config.json"}
 }
 
 // allocatable is the whole machine: nothing is reserved on it.

@@ -26,6 +26,8 @@ type record struct {
 	UID       types.UID `json:"uid"`
 	Endpoint  string    `json:"endpoint"` // of the runtime that has it
 	PID       int       `json:"pid"`
+
+	Ports []hostPort `json:"ports,omitempty"` // that it publishes
 }
 
 func recordsDir(root string) string { return filepath.Join(root, "runs") }
@@ -43,7 +45,7 @@ func newRecord(runtime *Runtime, pod *v1.Pod) (*record, error) {
 	}
 	r := &record{
 		file: file, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
-		Endpoint: runtime.Endpoint, PID: os.Getpid(),
+		Endpoint: runtime.Endpoint, PID: os.Getpid(), Ports: hostPorts(pod),
 	}
 	data, err := json.Marshal(r)
 	if err == nil {

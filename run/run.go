@@ -77,6 +77,9 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 		return ExitError, err
 	}
 	defer own.remove()
+	if err := checkFree(runtime.Root, set.Pod); err != nil {
+		return ExitError, err
+	}
 	follow := newFollower(r.printer, node.Config.PodLogDirectory(set.Pod))
 	worker := node.NewWorker(set.Pod, &sink{printer: r.printer, follower: follow})
 

@@ -1,0 +1,142 @@
+package run
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+)
+
+// checkFree refuses a pod with a host port that a process of this machine
+// listens on, or that another living pod of this root publishes: the packet
+// filter would send what comes in to one of them without a word. Call it when
+// the pod's own record is written, so that of two pods that start at once at
+// least one sees the other. It doesn't see what lifepods of other roots publish.
+func checkFree(root string, pod *v1.Pod) error {
+	wanted := hostPorts(pod)
+	if len(wanted) == 0 {
+		return nil
+	}
+	others, err := filepath.Glob(filepath.Join(recordsDir(root), "*.json"))
+	if err != nil {
+		return fmt.Errorf("look for pods with the same host ports: %w", err)
+	}
+	for _, path := range others {
+		other := living(path)
+		if other == nil || other.UID == pod.UID {
+			continue
+		}
+		for _, port := range wanted {
+			if port.clashesWith(other.Ports) {
+				return fmt.Errorf("host port %s is published by pod %s/%s (lifepod with pid %d) already", port, other.Namespace, other.Name, other.PID)
+			}
+		}
+	}
+	if pod.Spec.HostNetwork {
+		return nil // its containers bind for themselves, or don't
+	}
+	for _, port := range wanted {
+		if err := port.tryBind(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hostPort is a port of the machine that a pod publishes; an empty IP means
+// all addresses.
+type hostPort struct {
+	IP       string      `json:"ip,omitempty"`
+	Port     int32       `json:"port"`
+	Protocol v1.Protocol `json:"protocol"`
+}
+
+// String is as -p takes it, such as 127.0.0.1:8080/tcp.
+func (p hostPort) String() string {
+	text := strconv.Itoa(int(p.Port))
+	if p.IP != "" {
+		text = net.JoinHostPort(p.IP, text)
+	}
+	return text + "/" + strings.ToLower(string(p.Protocol))
+}
+
+// hostPorts are those of all the pod's containers, of init containers too:
+// sidecars publish theirs.
+func hostPorts(pod *v1.Pod) []hostPort {
+	var ports []hostPort
+	for _, containers := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for _, c := range containers {
+			for _, p := range c.Ports {
+				if p.HostPort == 0 {
+					continue
+				}
+				protocol := p.Protocol
+				if protocol == "" {
+					protocol = v1.ProtocolTCP
+				}
+				ports = append(ports, hostPort{IP: p.HostIP, Port: p.HostPort, Protocol: protocol})
+			}
+		}
+	}
+	return ports
+}
+
+func (p hostPort) clashesWith(others []hostPort) bool {
+	for _, other := range others {
+		if p.Port == other.Port && p.Protocol == other.Protocol && (p.IP == other.IP || p.anyIP() || other.anyIP()) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p hostPort) anyIP() bool { return p.IP == "" || p.IP == "0.0.0.0" || p.IP == "::" }
+
+// tryBind listens for a moment. SCTP isn't tried: the kernel may lack it.
+func (p hostPort) tryBind() error {
+	address := net.JoinHostPort(p.IP, strconv.Itoa(int(p.Port)))
+	var listening interface{ Close() error }
+	var err error
+	switch p.Protocol {
+	case v1.ProtocolTCP:
+		listening, err = net.Listen("tcp", address)
+	case v1.ProtocolUDP:
+		listening, err = net.ListenPacket("udp", address)
+	default:
+		return nil
+	}
+	switch {
+	case err == nil:
+		return listening.Close()
+	case errors.Is(err, unix.EADDRINUSE):
+		return fmt.Errorf("host port %s is used already by a process of this machine (ss -lpn shows it)", p)
+	case errors.Is(err, unix.EADDRNOTAVAIL):
+		return fmt.Errorf("host port %s: %s is not an address of this machine", p, p.IP)
+	default:
+		return nil // such as IPv6 switched off: no reason to refuse the pod
+	}
+}
+
+// living is the record at path while its lifepod lives, else nil.
+func living(path string) *record {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = file.Close() }() // only read
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
+		return nil
+	}
+	r := &record{}
+	if json.NewDecoder(file).Decode(r) != nil {
+		return nil
+	}
+	return r
+}

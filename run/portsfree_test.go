@@ -1,0 +1,70 @@
+package run
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func podWithPort(uid, ip string, port int, protocol v1.Protocol) *v1.Pod {
+	pod := &v1.Pod{}
+	pod.Namespace, pod.Name, pod.UID = "default", uid, types.UID(uid)
+	pod.Spec.Containers = []v1.Container{{Ports: []v1.ContainerPort{{ContainerPort: 80, HostIP: ip, HostPort: int32(port), Protocol: protocol}}}}
+	return pod
+}
+
+func TestCheckFree(t *testing.T) {
+	root := t.TempDir()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := listener.Addr().(*net.TCPAddr).Port
+	defer func() { _ = listener.Close() }()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := free.Addr().(*net.TCPAddr).Port
+	_ = free.Close()
+
+	other, err := newRecord(&Runtime{Root: root}, podWithPort("other", "127.0.0.1", port, v1.ProtocolTCP))
+	if err != nil {
+		t.Fatal(err)
+	}
+	byOther := func(text string) string {
+		return fmt.Sprintf("host port %s is published by pod default/other (lifepod with pid %d) already", text, os.Getpid())
+	}
+	cases := []struct {
+		name string
+		pod  *v1.Pod
+		want string
+	}{
+		{"a process listens", podWithPort("a", "", used, v1.ProtocolTCP), fmt.Sprintf("host port %d/tcp is used already by a process of this machine (ss -lpn shows it)", used)},
+		{"another protocol", podWithPort("a", "", used, v1.ProtocolUDP), ""},
+		{"another pod, all addresses", podWithPort("a", "", port, v1.ProtocolTCP), byOther(fmt.Sprintf("%d/tcp", port))},
+		{"another pod, same address", podWithPort("a", "127.0.0.1", port, v1.ProtocolTCP), byOther(fmt.Sprintf("127.0.0.1:%d/tcp", port))},
+		{"another pod, other address", podWithPort("a", "127.0.0.2", port, v1.ProtocolTCP), ""},
+		{"itself", podWithPort("other", "127.0.0.1", port, v1.ProtocolTCP), ""},
+		{"not our address", podWithPort("a", "192.0.2.7", port, v1.ProtocolTCP), fmt.Sprintf("host port 192.0.2.7:%d/tcp: 192.0.2.7 is not an address of this machine", port)},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got := ""
+			if err := checkFree(root, c.pod); err != nil {
+				got = err.Error()
+			}
+			if got != c.want {
+				t.Errorf("want %q, got %q", c.want, got)
+			}
+		})
+	}
+	other.remove()
+	if err := checkFree(root, podWithPort("a", "", port, v1.ProtocolTCP)); err != nil {
+		t.Errorf("after the other pod's end: %v", err)
+	}
+}
