@@ -76,8 +76,8 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 	if err != nil {
 		return ExitError, err
 	}
-	defer own.remove()
 	if err := checkFree(runtime.Root, set.Pod); err != nil {
+		own.remove()
 		return ExitError, err
 	}
 	follow := newFollower(r.printer, node.Config.PodLogDirectory(set.Pod))
@@ -85,11 +85,13 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 
 	events, streaming := node.Events(), sync.WaitGroup{}
 	events.Add(worker)
-	streamCtx, stopStream := context.WithCancel(ctx)
+	streamCtx, stopStream := context.WithCancel(context.WithoutCancel(ctx))
 	streaming.Go(func() { events.Run(streamCtx) })
-	r.stopper.attach(worker, r.options.Timeout)
+	life, giveUp := context.WithCancelCause(context.WithoutCancel(ctx)) // it ends when the pod is gone, not before
+	defer giveUp(nil)
+	r.stopper.attach(worker, giveUp, r.options.Timeout)
 
-	err = worker.Run(context.WithoutCancel(ctx)) // it ends when the pod is gone, not before
+	err = worker.Run(life)
 	stopStream()
 	streaming.Wait()
 	follow.wait()
@@ -97,9 +99,10 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 	if r.options.Keep {
 		r.printer.kept(filepath.Join(node.PodsDir, string(set.Pod.UID)), node.Config.PodLogDirectory(set.Pod))
 	}
-	if err != nil {
+	if err != nil { // its record stays: the next start sweeps the pod up
 		return ExitError, err
 	}
+	own.remove()
 	return exitCode(worker.End(), r.printer.status().Phase, r.stopper.exitCode(ExitError)), nil
 }
 

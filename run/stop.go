@@ -15,10 +15,14 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-var errInterrupted = errors.New("interrupted")
+var (
+	errInterrupted = errors.New("interrupted")
+	errGivenUp     = errors.New("gave up waiting for the pod's end: the next lifepod run on this state folder sweeps it up")
+)
 
 // stopper turns signals and --timeout into the pod's end. The first signal ends
-// it gracefully, the second kills; before there is a pod, a signal ends the command.
+// it gracefully, the second kills, the third gives the pod up, for a runtime that
+// hangs; before there is a pod, a signal ends the command.
 type stopper struct {
 	printer *printer
 	cancel  context.CancelCauseFunc
@@ -28,6 +32,7 @@ type stopper struct {
 
 	mu         sync.Mutex
 	worker     *agent.Worker
+	giveUp     context.CancelCauseFunc
 	signaled   int
 	lastSignal time.Time
 	timedOut   bool
@@ -72,9 +77,11 @@ func (s *stopper) signal(name string) {
 	case s.signaled == 1:
 		s.worker.Stop(lifecycle.StopRequested{Because: name + "; once more kills"})
 		s.showGrace()
-	default:
+	case s.signaled == 2:
 		s.worker.Stop(lifecycle.StopRequested{Force: true, Because: name + " again"})
 		s.printer.endCountDown()
+	default:
+		s.giveUp(errGivenUp)
 	}
 }
 
@@ -102,10 +109,10 @@ func (s *stopper) readerGone() {
 }
 
 // attach gives the pod's worker to the stopper, and begins --timeout.
-func (s *stopper) attach(w *agent.Worker, timeout time.Duration) {
+func (s *stopper) attach(w *agent.Worker, giveUp context.CancelCauseFunc, timeout time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.worker = w
+	s.worker, s.giveUp = w, giveUp
 	if s.signaled > 0 {
 		w.Stop(lifecycle.StopRequested{Because: "interrupted"})
 	}
