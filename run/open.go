@@ -108,6 +108,14 @@ func (r *Runtime) Content() contentapi.ContentClient {
 // Socket is the endpoint's path.
 func (r *Runtime) Socket() string { return strings.TrimPrefix(r.Endpoint, "unix://") }
 
+// killStrays ends what the runtime itself has lost of a pod.
+func (r *Runtime) killStrays(ctx context.Context) error {
+	if r.bundled == nil {
+		return nil
+	}
+	return r.bundled.KillStrayShims(ctx)
+}
+
 // Close ends the use of the runtime; the bundled one stops with its last user.
 func (r *Runtime) Close(ctx context.Context) error {
 	var err error

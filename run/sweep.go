@@ -73,8 +73,11 @@ const (
 func sweepRetrying(ctx context.Context, r *Runtime, left *record) error {
 	for {
 		found, err := sweepPod(ctx, r, left)
-		if err == nil && (found || time.Since(left.made) > stillMaking) {
+		if err == nil && found {
 			return nil
+		}
+		if err == nil && time.Since(left.made) > stillMaking {
+			return r.killStrays(ctx)
 		}
 		select {
 		case <-ctx.Done():

@@ -1,0 +1,50 @@
+package bundle
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// TestKillStrayShims: of the shims of a root only those without a sandbox's
+// folder are ended.
+func TestKillStrayShims(t *testing.T) {
+	dir := t.TempDir()
+	r := &Runtime{paths: Paths{Root: dir, RunDir: filepath.Join(dir, "run"), Bundle: filepath.Join(dir, "bundle")}}
+	program := filepath.Join(dir, filepath.Base(r.paths.Shim()))
+	if err := os.MkdirAll(filepath.Join(r.paths.state(), "io.containerd.runtime.v2.task/k8s.io", "known"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	start := func(id, address string) *exec.Cmd {
+		// A shell that waits for input has the arguments of a shim.
+		c := &exec.Cmd{Path: "/bin/sh", Args: []string{program, "-c", "read line", "x", "-id", id, "-address", address}}
+		input, err := c.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = input.Close() })
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	stray, known, foreign := start("lost", r.paths.Socket()), start("known", r.paths.Socket()), start("lost", "/elsewhere")
+	t.Cleanup(func() {
+		for _, c := range []*exec.Cmd{known, foreign} {
+			_ = c.Process.Kill()
+			_ = c.Wait()
+		}
+	})
+	if err := r.KillStrayShims(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := stray.Wait(); err == nil {
+		t.Error("the stray shim ended by itself")
+	}
+	for name, c := range map[string]*exec.Cmd{"of a sandbox": known, "of another root": foreign} {
+		if _, err := startTicks(c.Process.Pid); err != nil {
+			t.Errorf("the shim %s: %v", name, err)
+		}
+	}
+}
