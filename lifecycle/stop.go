@@ -22,9 +22,17 @@ type stop struct {
 // specGrace is spec.terminationGracePeriodSeconds (B-WRK-11).
 func (m *Machine) specGrace() time.Duration {
 	if g := m.pod.Spec.TerminationGracePeriodSeconds; g != nil {
-		return time.Duration(max(*g, 1)) * time.Second
+		return GraceDuration(*g)
 	}
 	return 30 * time.Second
+}
+
+// GraceDuration is a grace of so many seconds as a duration: at least one
+// second (B-WRK-9), at most a hundred years, which the API does not refuse but
+// no clock can add.
+func GraceDuration(seconds int64) time.Duration {
+	const most = 100 * 365 * 24 * 3600
+	return time.Duration(min(max(seconds, 1), most)) * time.Second
 }
 
 // applyStopRequested begins the end, or shortens it: the deadline may come
@@ -32,7 +40,7 @@ func (m *Machine) specGrace() time.Duration {
 func applyStopRequested(s *step, f StopRequested) {
 	grace := s.specGrace()
 	if f.GraceSeconds != nil {
-		grace = time.Duration(max(*f.GraceSeconds, 1)) * time.Second
+		grace = GraceDuration(*f.GraceSeconds)
 	}
 	if f.Force {
 		grace = 0

@@ -200,6 +200,7 @@ func TestFollowerWithoutReader(t *testing.T) {
 	_, w := pipe(t)
 	p := newPrinter(Options{Stdout: w, Stderr: io.Discard}, podOf("a"))
 	p.stdout.stalled = 1
+	p.hurry()
 	f := &follow{t: t, follower: newFollower(p, t.TempDir())}
 	_ = f.start("a", 0, repeat(100, "stdout F "+strings.Repeat("x", 8<<10))...).Close()
 	f.exit("a", 0)

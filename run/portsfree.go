@@ -135,8 +135,8 @@ func living(path string) *record {
 		return nil
 	}
 	r := &record{}
-	if json.NewDecoder(file).Decode(r) != nil {
-		return nil
+	if json.NewDecoder(file).Decode(r) != nil || unix.Kill(r.PID, 0) != nil {
+		return nil // its pod is being swept up by the one that holds the lock
 	}
 	return r
 }

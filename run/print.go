@@ -86,6 +86,22 @@ func (p *printer) close() {
 	p.stderr.close()
 }
 
+// hurry says that somebody asked for the command's end: from then on a reader
+// that doesn't read is not waited for.
+func (p *printer) hurry() {
+	p.stdout.hurried.Store(true)
+	p.stderr.hurried.Store(true)
+}
+
+// failure is why stdout could not be written, other than for want of a reader;
+// nil if it could.
+func (p *printer) failure() error {
+	if err, ok := p.stdout.failed.Load().(error); ok {
+		return fmt.Errorf("write standard output: %w", err)
+	}
+	return nil
+}
+
 // line is one JSON object of -o json; fields that don't apply are left out.
 type line struct {
 	Time    time.Time     `json:"time"`

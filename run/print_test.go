@@ -3,6 +3,7 @@ package run
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/lifecycle"
@@ -68,13 +70,15 @@ func TestNothingBlocksOnAReader(t *testing.T) {
 	p.close()
 }
 
-// Without a reader the command ends all the same, and says what is missing.
+// Once its end is asked for, the command ends also without a reader, and says
+// what is missing.
 func TestCloseGivesUp(t *testing.T) {
 	for _, output := range []string{"", "json"} {
 		_, w := pipe(t)
 		var stderr bytes.Buffer
 		p := newPrinter(Options{Stdout: w, Stderr: &stderr, Output: output}, podOf("a"))
 		p.stdout.stalled = time.Millisecond
+		p.hurry()
 		p.stdout.put(item{text: strings.Repeat("x", 1<<20)})
 		p.close()
 		p.stdout.putOutput(item{text: strings.Repeat("x", 1<<20)})
@@ -89,10 +93,11 @@ func TestCloseGivesUp(t *testing.T) {
 func TestCloseWaitsForASlowReader(t *testing.T) {
 	r, w := pipe(t)
 	p := newPrinter(Options{Stdout: w, Stderr: io.Discard}, podOf("a"))
-	p.stdout.stalled = 5 * time.Second
+	p.stdout.stalled = time.Millisecond // nobody has asked for the end
 	p.stdout.put(item{text: strings.Repeat("x", 1<<20)})
 	got := make(chan int, 1)
 	go func() {
+		time.Sleep(50 * time.Millisecond) // a pause, as in less
 		data, _ := io.ReadAll(r)
 		got <- len(data)
 	}()
@@ -100,6 +105,20 @@ func TestCloseWaitsForASlowReader(t *testing.T) {
 	_ = w.Close()
 	if n := <-got; n != 1<<20 {
 		t.Errorf("%d bytes", n)
+	}
+}
+
+// What can't be written is lifepod's error, not silence.
+func TestDiskFull(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPrinter(Options{Stdout: full, Stderr: io.Discard}, podOf("a"))
+	p.stdout.put(item{text: "lost\n"})
+	p.close()
+	if err := p.failure(); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("failure %v, want ENOSPC", err)
 	}
 }
 

@@ -28,7 +28,12 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 		return ExitError, err
 	}
 	p := newPrinter(o, set.Pod)
-	defer p.close()
+	defer func() {
+		p.close()
+		if e := p.failure(); e != nil {
+			code, err = ExitError, errors.Join(err, e)
+		}
+	}()
 	for _, w := range set.Warnings {
 		p.warn(w)
 	}
@@ -49,6 +54,9 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 		}
 	}()
 	Sweep(ctx, runtime, p)
+	if ctx.Err() != nil {
+		return s.exitCode(ExitError), s.unlessInterrupted(context.Cause(ctx))
+	}
 	return live(ctx, runtime, set, runOf{options: o, printer: p, stopper: s})
 }
 

@@ -41,11 +41,20 @@ type stopper struct {
 
 func newStopper(p *printer, pod *v1.Pod, cancel context.CancelCauseFunc) *stopper {
 	s := &stopper{printer: p, cancel: cancel, signals: make(chan os.Signal, 4), done: make(chan struct{})}
-	s.grace = time.Duration(*pod.Spec.TerminationGracePeriodSeconds) * time.Second
+	s.grace = lifecycle.GraceDuration(*pod.Spec.TerminationGracePeriodSeconds)
 	p.onBroken(s.readerGone)
-	signal.Notify(s.signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	signal.Notify(s.signals, EndSignals()...)
 	go s.listen()
 	return s
+}
+
+// EndSignals are those that ask a command to end; a hangup does not under nohup.
+func EndSignals() []os.Signal {
+	signals := []os.Signal{unix.SIGINT, unix.SIGTERM}
+	if !signal.Ignored(unix.SIGHUP) {
+		signals = append(signals, unix.SIGHUP)
+	}
+	return signals
 }
 
 func (s *stopper) listen() {
@@ -71,13 +80,18 @@ func (s *stopper) signal(name string) {
 	}
 	s.lastSignal = time.Now()
 	s.signaled++
+	s.printer.hurry()
+	asked := s.signaled
+	if s.timedOut {
+		asked++ // --timeout was the first to ask
+	}
 	switch {
 	case s.worker == nil:
 		s.cancel(errInterrupted)
-	case s.signaled == 1:
+	case asked == 1:
 		s.worker.Stop(lifecycle.StopRequested{Because: name + "; once more kills"})
 		s.showGrace()
-	case s.signaled == 2:
+	case asked == 2:
 		s.worker.Stop(lifecycle.StopRequested{Force: true, Because: name + " again"})
 		s.printer.endCountDown()
 	default:
@@ -100,6 +114,7 @@ func (s *stopper) readerGone() {
 		return // it ends already
 	}
 	s.signaled++
+	s.lastSignal = time.Now()
 	if s.worker == nil {
 		s.cancel(errInterrupted)
 		return
@@ -126,6 +141,7 @@ func (s *stopper) timeout(after time.Duration) {
 	defer s.mu.Unlock()
 	if s.signaled == 0 {
 		s.timedOut = true
+		s.printer.hurry()
 		s.worker.Stop(lifecycle.StopRequested{Because: "--timeout " + after.String()})
 		s.showGrace()
 	}

@@ -27,6 +27,8 @@ type stream struct {
 	stalled  time.Duration
 
 	layout   layout        // owned by the writing goroutine
+	hurried  atomic.Bool   // somebody asked for the command's end: no reader is waited for
+	failed   atomic.Value  // error: the first write that failed, other than by a reader that has gone
 	done     chan struct{} // closed when that has ended
 	giveUp   sync.Once
 	gaveUp   chan struct{} // closed when nobody waits any more
@@ -87,7 +89,10 @@ func (s *stream) run() {
 		for _, it := range items {
 			text = s.layout.add(text, it)
 		}
-		if err := s.write(text); errors.Is(err, unix.EPIPE) {
+		if err := s.write(text); err != nil {
+			if !errors.Is(err, unix.EPIPE) {
+				s.failed.CompareAndSwap(nil, err)
+			}
 			s.drop()
 			s.onBroken()
 		}
@@ -129,10 +134,9 @@ func (s *stream) drop() {
 	s.changed.Broadcast()
 }
 
-// attend waits for done. When meanwhile a single write takes too long, nobody
-// reads: then what is queued is dropped, so that nothing waits for it, and the
-// answer is false. For the end of the command only, before it a reader has all
-// the time it wants.
+// attend waits for done, for as long as the reader takes. Once somebody has
+// asked for the command's end, a single write that takes too long means that
+// nobody reads: then what is queued is dropped, and the answer is false.
 func (s *stream) attend(done <-chan struct{}) bool {
 	for {
 		before := s.progress.Load()
@@ -143,7 +147,7 @@ func (s *stream) attend(done <-chan struct{}) bool {
 			return false
 		case <-time.After(s.stalled):
 		}
-		if now := s.progress.Load(); now == before && now%2 == 1 {
+		if now := s.progress.Load(); s.hurried.Load() && now == before && now%2 == 1 {
 			s.drop()
 			s.giveUp.Do(func() { close(s.gaveUp) })
 		}

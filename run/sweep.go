@@ -53,7 +53,11 @@ func sweepOne(ctx context.Context, r *Runtime, left *record, tell Teller) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
-	if err := sweepRetrying(ctx, r, left); err != nil {
+	err := sweepRetrying(ctx, r, left)
+	if errors.Is(context.Cause(ctx), errInterrupted) {
+		return // the next start does it
+	}
+	if err != nil {
 		tell.warn(fmt.Sprintf("can't sweep up pod %s, left by a lifepod that was killed: %v", pod, err))
 		return
 	}
@@ -71,13 +75,18 @@ const (
 // sweepRetrying sweeps a pod up, again for as long as its runtime may be busy
 // with it.
 func sweepRetrying(ctx context.Context, r *Runtime, left *record) error {
+	giveUpAt := time.Now().Add(stillMaking)
 	for {
 		found, err := sweepPod(ctx, r, left)
 		if err == nil && found {
 			return nil
 		}
-		if err == nil && time.Since(left.made) > stillMaking {
+		busy := time.Now().Before(left.made.Add(stillMaking)) && time.Now().After(left.made)
+		if err == nil && !busy {
 			return r.killStrays(ctx)
+		}
+		if err != nil && time.Now().After(giveUpAt) {
+			return err
 		}
 		select {
 		case <-ctx.Done():

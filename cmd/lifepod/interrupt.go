@@ -4,11 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/run"
 )
@@ -27,12 +25,8 @@ func cancelOnSignal(command *cobra.Command, _ []string) {
 	if command.Annotations[ownsSignals] != "" {
 		return
 	}
-	signals := []os.Signal{unix.SIGINT, unix.SIGTERM}
-	if !signal.Ignored(unix.SIGHUP) { // as it is under nohup
-		signals = append(signals, unix.SIGHUP)
-	}
 	// Never stopped: the handler goes with the process.
-	ctx, _ := signal.NotifyContext(command.Context(), signals...)
+	ctx, _ := signal.NotifyContext(command.Context(), run.EndSignals()...)
 	command.SetContext(ctx)
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -8,6 +9,13 @@ import (
 
 	"github.com/lifepod/lifepod/run"
 )
+
+func someFiles(_ *cobra.Command, files []string) error {
+	if len(files) == 0 {
+		return errors.New("no manifest: want lifepod run FILE…, or - for standard input")
+	}
+	return nil
+}
 
 // newRunCommand is "lifepod run"; the pod's exit code goes to code.
 func newRunCommand(g *global, began time.Time, code *int) *cobra.Command {
@@ -23,13 +31,13 @@ lifecycle to stderr. Ctrl-C ends the pod gracefully, a second one kills it.
 
 Exit code: 0 the pod Succeeded; the failing container's own if it Failed;
 124 --timeout passed; 125 an error of lifepod itself; 130 interrupted.`,
-		Args:        cobra.MinimumNArgs(1),
+		Args:        someFiles,
 		Annotations: map[string]string{ownsSignals: "true"},
 		RunE: func(command *cobra.Command, files []string) error {
 			if o.Output != "" && o.Output != "json" {
 				return fmt.Errorf("unknown output %q: want json", o.Output)
 			}
-			if o.Timeout < 0 {
+			if o.Timeout < 0 || o.Timeout == 0 && command.Flags().Changed("timeout") {
 				return fmt.Errorf("--timeout %v: want a duration above 0, such as 30s", o.Timeout)
 			}
 			log, err := g.logger()
