@@ -42,7 +42,7 @@ func planImages(s *step) {
 // it is present (A-IMG-2). Images of restarts are asked for anew.
 func ensureImage(s *step, c *container) bool {
 	if c.image.state == imageNeeded && s.due(c.image.retryAt) {
-		name, err := withDefaultTag(c.spec.Image)
+		name, err := WithDefaultTag(c.spec.Image)
 		switch {
 		case err != nil:
 			invalidImageName(s, c, err)
@@ -56,8 +56,11 @@ func ensureImage(s *step, c *container) bool {
 	return c.image.state == imagePresent
 }
 
-// withDefaultTag appends ":latest" where neither tag nor digest is given (A-IMG-1).
-func withDefaultTag(image string) (string, error) {
+// WithDefaultTag appends ":latest" where neither tag nor digest is given; nothing
+// else about the name changes, no registry is added (A-IMG-1). The error says in
+// Kubernetes' words why the name can't be parsed; the container's reason is then
+// InvalidImageName.
+func WithDefaultTag(image string) (string, error) {
 	named, err := reference.ParseNormalizedNamed(image)
 	if err != nil {
 		return "", fmt.Errorf("couldn't parse image name %q: %w", image, err)
@@ -97,7 +100,7 @@ func applyImageInspected(s *step, f ImageInspected) {
 		return
 	}
 	c.image.op = 0
-	name, _ := withDefaultTag(c.spec.Image)
+	name, _ := WithDefaultTag(c.spec.Image)
 	switch {
 	case f.Failure != nil:
 		imageRefused(s, c, "InspectFailed", Failure{

@@ -53,7 +53,11 @@ func sweepOne(ctx context.Context, r *Runtime, left *record, tell Teller) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
+	slow := time.AfterFunc(time.Second, func() {
+		tell.warn(fmt.Sprintf("waiting for what the runtime may still be making of pod %s, left by a lifepod that was killed", pod))
+	})
 	err := sweepRetrying(ctx, r, left)
+	slow.Stop()
 	if errors.Is(context.Cause(ctx), errInterrupted) {
 		return // the next start does it
 	}

@@ -13,7 +13,7 @@ import (
 
 // PullRequest is one pull of an image.
 type PullRequest struct {
-	// Image as Normalize returned it.
+	// Image with its tag or digest (lifecycle.WithDefaultTag).
 	Image string
 	// Sandbox is the pod that the image is pulled for; nil if none.
 	Sandbox *runtimeapi.PodSandboxConfig

@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/agent/images"
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 func newImagePullCommand(open openImages) *cobra.Command {
@@ -36,7 +37,7 @@ func newImagePullCommand(open openImages) *cobra.Command {
 }
 
 func pullRequest(image, secretFile string) (images.PullRequest, error) {
-	name, err := images.Normalize(image)
+	name, err := lifecycle.WithDefaultTag(image)
 	if err != nil {
 		return images.PullRequest{}, err
 	}

@@ -1,4 +1,4 @@
-package images
+package lifecycle
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 )
 
 // A-IMG-1.
-func TestNormalize(t *testing.T) {
+func TestWithDefaultTag(t *testing.T) {
 	digest := "@sha256:" + strings.Repeat("a", 64)
 	cases := []struct{ image, want, wantErr string }{
 		{image: "busybox", want: "busybox:latest"},
@@ -23,13 +23,13 @@ func TestNormalize(t *testing.T) {
 		{image: "a b", wantErr: `couldn't parse image name "a b": invalid reference format`},
 	}
 	for _, c := range cases {
-		got, err := Normalize(c.image)
+		got, err := WithDefaultTag(c.image)
 		gotErr := ""
 		if err != nil {
 			gotErr = err.Error()
 		}
 		if diff := cmp.Diff([]string{c.want, c.wantErr}, []string{got, gotErr}); diff != "" {
-			t.Errorf("Normalize(%q) (-want +got):\n%s", c.image, diff)
+			t.Errorf("WithDefaultTag(%q) (-want +got):\n%s", c.image, diff)
 		}
 	}
 }
