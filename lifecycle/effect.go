@@ -89,6 +89,59 @@ type RemoveContainer struct {
 	Container   string
 	ContainerID string
 	Attempt     uint32 // its restart count, which names the log
+	KeepLog     bool   // the log stays until the pod goes (B-RAC-7)
+}
+
+// Probe makes one attempt of a probe. Answer: Probed.
+type Probe struct {
+	ID          EffectID
+	Container   string
+	ContainerID string
+	Kind        ProbeKind
+	PodIP       string // where httpGet, tcpSocket and grpc go unless they name a host; may be empty (A-PROBE-17)
+}
+
+// ProbeKind is which of a container's probes is meant.
+type ProbeKind int
+
+// The three probes of a container.
+const (
+	StartupProbe ProbeKind = iota
+	LivenessProbe
+	ReadinessProbe
+)
+
+// String is the kind as Kubernetes Events write it (A-PROBE-8).
+func (k ProbeKind) String() string { return [...]string{"Startup", "Liveness", "Readiness"}[k] }
+
+// RunHook runs one lifecycle hook. Cancel ends it. Answer: HookEnded.
+type RunHook struct {
+	ID          EffectID
+	Container   string
+	ContainerID string
+	Hook        HookKind
+	PodIP       string    // where httpGet goes unless it names a host
+	Deadline    time.Time // zero: none; a hook that reaches it goes on in the container, unawaited (B-HOOK-2)
+}
+
+// HookKind is which of a container's hooks is meant.
+type HookKind int
+
+// The two hooks of a container.
+const (
+	PostStart HookKind = iota
+	PreStop
+)
+
+func (k HookKind) String() string { return [...]string{"PostStart", "PreStop"}[k] }
+
+// ResizeContainer changes the resources of a container that runs (KEP-1287).
+// Answer: ContainerResized.
+type ResizeContainer struct {
+	ID          EffectID
+	Container   string
+	ContainerID string
+	Resources   v1.ResourceRequirements
 }
 
 // UnmountVolumes removes the pod's volumes (B-FIN-6). Answer: VolumesUnmounted.
@@ -109,8 +162,13 @@ type Cancel struct{ ID EffectID }
 // zero time means that no timer is needed.
 type WakeAt struct{ At time.Time }
 
-// Publish hands out the pod's new status (A-STAT-1). It owns its memory.
-type Publish struct{ Status v1.PodStatus }
+// Publish hands out the pod's new status (A-STAT-1). It owns its memory. With an
+// ID the machine waits until every watcher can see it and it is safe on disk;
+// answer then: Published.
+type Publish struct {
+	ID     EffectID
+	Status v1.PodStatus
+}
 
 // RecordEvent is a Kubernetes Event on the pod (A-EVT).
 type RecordEvent struct {
@@ -140,6 +198,9 @@ func (StopContainer) isEffect()   {}
 func (RemoveContainer) isEffect() {}
 func (UnmountVolumes) isEffect()  {}
 func (RemoveCgroup) isEffect()    {}
+func (Probe) isEffect()           {}
+func (RunHook) isEffect()         {}
+func (ResizeContainer) isEffect() {}
 func (Observe) isEffect()         {}
 func (Cancel) isEffect()          {}
 func (WakeAt) isEffect()          {}

@@ -67,6 +67,31 @@ type StopRequested struct {
 	Because      string // who asked, for the pod's story
 }
 
+// RestartRequested asks for a restart without an exit: of one container, or of
+// all of them in place (KEP-5532) if Container is empty.
+type RestartRequested struct {
+	Container string
+	Graceful  bool   // of all: with preStop hooks and grace; one container is always stopped so
+	Because   string // who asked, for the pod's story
+}
+
+// ConditionSet says that somebody else's condition of the pod has changed, such
+// as one that readinessGates names (A-COND-6). Conditions of the node are not
+// accepted.
+type ConditionSet struct{ Condition v1.PodCondition }
+
+// EphemeralContainerAdded puts an ephemeral container into the pod (A-ACT-5).
+type EphemeralContainerAdded struct{ Container v1.EphemeralContainer }
+
+// ResizeRequested asks for other resources of one container (A-ACT-15, KEP-1287).
+type ResizeRequested struct {
+	Container string
+	Resources v1.ResourceRequirements // complete, not a difference
+	// Refused is why the node cannot grant them ever (Infeasible) or now
+	// (Deferred), nil if it can.
+	Refused *v1.PodCondition
+}
+
 // Woke says that the time asked for with WakeAt has come.
 type Woke struct{}
 
@@ -157,6 +182,40 @@ type ContainerStopped struct{ Result }
 // ContainerRemoved answers RemoveContainer.
 type ContainerRemoved struct{ Result }
 
+// Probed answers Probe.
+type Probed struct {
+	Result  // a Failure says that the attempt was given up (Cancelled): it counts as nothing
+	Outcome ProbeOutcome
+	Output  string // what the probe said, for Events (A-PROBE-8)
+	// Late is by how much lifepod itself was late, in sending the attempt or in
+	// noticing its end. A machine that is starved makes every probe fail; such a
+	// failure is not the container's.
+	Late time.Duration
+}
+
+// ProbeOutcome is how one attempt of a probe went.
+type ProbeOutcome int
+
+// The outcomes of A-PROBE-7 and A-PROBE-8: an error is neither success nor failure.
+const (
+	ProbeSuccess ProbeOutcome = iota
+	ProbeWarning              // a success with a remark
+	ProbeFailure
+	ProbeError
+)
+
+// HookEnded answers RunHook.
+type HookEnded struct {
+	Result
+	Warnings []Warning // such as LifecycleHTTPFallback (A-HOOK-4)
+}
+
+// ContainerResized answers ResizeContainer.
+type ContainerResized struct{ Result }
+
+// Published answers a Publish that has an ID.
+type Published struct{ Result }
+
 // VolumesUnmounted answers UnmountVolumes.
 type VolumesUnmounted struct{ Result }
 
@@ -202,23 +261,31 @@ type ObservedContainer struct {
 	Exit      *ContainerExited
 }
 
-func (Accepted) isFact()         {}
-func (StopRequested) isFact()    {}
-func (Woke) isFact()             {}
-func (CgroupEnsured) isFact()    {}
-func (VolumesMounted) isFact()   {}
-func (SandboxCreated) isFact()   {}
-func (SandboxStopped) isFact()   {}
-func (SandboxRemoved) isFact()   {}
-func (SandboxExited) isFact()    {}
-func (ImageInspected) isFact()   {}
-func (ImagePulled) isFact()      {}
-func (ContainerCreated) isFact() {}
-func (ContainerStarted) isFact() {}
-func (ContainerRunning) isFact() {}
-func (ContainerExited) isFact()  {}
-func (ContainerStopped) isFact() {}
-func (ContainerRemoved) isFact() {}
-func (VolumesUnmounted) isFact() {}
-func (CgroupRemoved) isFact()    {}
-func (Observed) isFact()         {}
+func (Accepted) isFact()                {}
+func (StopRequested) isFact()           {}
+func (Woke) isFact()                    {}
+func (CgroupEnsured) isFact()           {}
+func (VolumesMounted) isFact()          {}
+func (SandboxCreated) isFact()          {}
+func (SandboxStopped) isFact()          {}
+func (SandboxRemoved) isFact()          {}
+func (SandboxExited) isFact()           {}
+func (ImageInspected) isFact()          {}
+func (ImagePulled) isFact()             {}
+func (ContainerCreated) isFact()        {}
+func (ContainerStarted) isFact()        {}
+func (ContainerRunning) isFact()        {}
+func (ContainerExited) isFact()         {}
+func (ContainerStopped) isFact()        {}
+func (ContainerRemoved) isFact()        {}
+func (Probed) isFact()                  {}
+func (HookEnded) isFact()               {}
+func (ContainerResized) isFact()        {}
+func (Published) isFact()               {}
+func (VolumesUnmounted) isFact()        {}
+func (RestartRequested) isFact()        {}
+func (ConditionSet) isFact()            {}
+func (EphemeralContainerAdded) isFact() {}
+func (ResizeRequested) isFact()         {}
+func (CgroupRemoved) isFact()           {}
+func (Observed) isFact()                {}

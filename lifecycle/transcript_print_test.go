@@ -47,6 +47,12 @@ func effectText(e Effect) string {
 		return fmt.Sprintf("StopContainer %s %s timeout=%ds", e.Container, e.ContainerID, e.TimeoutSeconds)
 	case RemoveContainer:
 		return fmt.Sprintf("RemoveContainer %s %s", e.Container, e.ContainerID)
+	case Probe:
+		return fmt.Sprintf("Probe %s %s", e.Container, e.Kind)
+	case RunHook:
+		return fmt.Sprintf("RunHook %s %s", e.Container, e.Hook)
+	case ResizeContainer:
+		return fmt.Sprintf("ResizeContainer %s %s", e.Container, e.ContainerID)
 	}
 	return effectName(e)
 }

@@ -45,6 +45,8 @@ func (r *pretendedRuntime) carryOut(t fataler, e Effect, now time.Time) []Fact {
 		return []Fact{CgroupRemoved{ok}}
 	case Observe:
 		return []Fact{r.snapshot(ok, now)}
+	case Publish:
+		return []Fact{Published{ok}}
 	}
 	return r.carryOutContainer(t, e, now)
 }
@@ -67,6 +69,12 @@ func (r *pretendedRuntime) carryOutContainer(t fataler, e Effect, now time.Time)
 	case RemoveContainer:
 		r.containers = slices.DeleteFunc(r.containers, func(c ObservedContainer) bool { return c.ID == e.ContainerID })
 		return []Fact{ContainerRemoved{ok}}
+	case Probe:
+		return []Fact{Probed{Result: ok}}
+	case RunHook:
+		return []Fact{HookEnded{Result: ok}}
+	case ResizeContainer:
+		return []Fact{ContainerResized{ok}}
 	}
 	t.Fatalf("no answer known for %T", e)
 	return nil
@@ -200,6 +208,14 @@ func failed(t fataler, e Effect, f *Failure) Fact {
 		return CgroupRemoved{r}
 	case Observe:
 		return Observed{Result: r}
+	case Probe:
+		return Probed{Result: r}
+	case RunHook:
+		return HookEnded{Result: r}
+	case ResizeContainer:
+		return ContainerResized{r}
+	case Publish:
+		return Published{r}
 	}
 	t.Fatalf("no failure known for %T", e)
 	return nil
