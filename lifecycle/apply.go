@@ -52,6 +52,8 @@ func applyContainerFact(s *step, fact Fact) {
 		applyContainerExited(s, f)
 	case ContainerStopped:
 		applyContainerStopped(s, f)
+	case HookEnded:
+		applyHookEnded(s, f)
 	case ContainerRemoved: // the record is gone with the sandbox at the latest
 	}
 }

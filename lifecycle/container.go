@@ -53,7 +53,7 @@ type container struct {
 	failure  *Failure  // why the last start attempt failed (A-CST-6)
 	retryAt  time.Time // no start before
 	backOff  backOff
-	stopping stopCall
+	stopping stopping
 }
 
 // instance is one run of a container.
@@ -70,16 +70,8 @@ type instance struct {
 	endedAt   time.Time                    // when it exited; when that became known if the runtime does not say
 	asked     bool                         // it was being stopped
 	restart   verdict                      // decided once, at the exit
-}
-
-// stopCall is a StopContainer under way for the instance.
-type stopCall struct {
-	op         EffectID
-	deadline   time.Time // the pod's when the call was made
-	killAt     time.Time // when the runtime kills
-	retryAt    time.Time
-	told       bool // the Killing event was recorded
-	unanswered bool // the call returned, the exit is not known yet: waits for Observed
+	postStart hookRun
+	kill      *kill // it alone is to end; nil: it is not
 }
 
 func (c *container) clone(spec *v1.Container) *container {
@@ -132,8 +124,8 @@ func (c *container) succeeded(t *v1.ContainerStateTerminated) bool {
 }
 
 // started is status "started" (A-CST-12): without a startup probe a running
-// container has started.
-func (c *container) started() bool { return c.position == running }
+// container has started, as soon as its postStart hook has ended.
+func (c *container) started() bool { return c.position == running && !c.postStartPending() }
 
 // ready is status "ready" (A-CST-13).
 func (c *container) ready() bool {

@@ -50,12 +50,13 @@ func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
 	if c.endedAt.IsZero() {
 		c.endedAt = s.now // else a container whose records get lost would know no back-off
 	}
-	c.stopping, c.retryAt = stopCall{}, time.Time{}
+	endHooks(s, c)
+	c.stopping, c.retryAt = stopping{}, time.Time{}
 	c.touchedAt = s.now
-	c.restart = decideRestart(s, c, t)
+	c.restart = verdictAtExit(s, c, t)
 	report := Report{Subject: c.spec.Name, What: exitText(t), Because: c.restart.because, Rule: c.restart.rule}
 	switch {
-	case !c.restart.restart && c.asked:
+	case !c.restart.restart && c.asked && c.kill == nil:
 		report.Because = "stopped"
 	case c.restart.restart:
 		report.Outcome, report.Because = backOffAfterExit(s, c)

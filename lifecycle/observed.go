@@ -166,7 +166,7 @@ func (c *container) exitedID() string {
 // whether it runs, before another is started (A-ACT-7).
 func stopUnknown(s *step, c *container) {
 	c.position = running
-	c.stopping = stopCall{op: s.nextID(), deadline: s.now, killAt: s.now, told: true}
+	c.stopping = stopping{op: s.nextID(), deadline: s.now, killAt: s.now, told: true, preStop: hookRun{ended: true}}
 	s.do(RecordEvent{
 		Type: normal, Reason: "Killing", FieldPath: c.fieldPath(),
 		Message: `Container is in "unknown" state, try killing it before restart`,

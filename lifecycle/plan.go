@@ -29,6 +29,8 @@ func planSync(s *step) {
 	planImages(s)
 	planSetup(s)
 	planSandbox(s)
+	planKills(s)
+	planPostStart(s)
 	planStarts(s)
 }
 

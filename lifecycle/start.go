@@ -48,6 +48,8 @@ func startOrder(s *step) []*container {
 // the containers after it have to wait.
 func tryStart(s *step, c *container) bool {
 	switch {
+	case c.postStartPending():
+		return c.last == nil // only the first start keeps the others waiting for its hook (A-ACT-10, A-ACT-11)
 	case c.position == running || c.final() || !s.due(c.retryAt):
 		return false
 	case c.position == created:

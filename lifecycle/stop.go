@@ -110,24 +110,21 @@ func planTermination(s *step) {
 	}
 }
 
-// stopContainers stops what runs: regular and init containers at once, sidecars
+// stopContainers ends what runs: regular and init containers at once, sidecars
 // after them and in reverse order (B-SIDE-2), everything when the deadline has
 // passed (B-SIDE-3). It reports whether nothing can run any more.
 func stopContainers(s *step) bool {
 	blocked := false
-	expired := anyMayRun(s) && s.due(s.stop.deadline)
 	for _, c := range s.regulars() {
-		stopOne(s, c)
+		stopOne(s, c, true)
 		blocked = blocked || c.mayRun()
 	}
 	for _, c := range slices.Backward(s.inits()) {
 		if c.kind == initContainer { // neither waits nor is waited for
-			stopOne(s, c)
+			stopOne(s, c, true)
 			continue
 		}
-		if !blocked || expired {
-			stopOne(s, c)
-		}
+		stopOne(s, c, !blocked)
 		blocked = blocked || c.mayRun()
 	}
 	return !anyMayRun(s)
@@ -140,62 +137,6 @@ func anyMayRun(s *step) bool {
 		}
 	}
 	return false
-}
-
-// stopOne sends StopContainer if the container runs and is not already being
-// stopped soon enough (B-WRK-8: a shorter grace is a second, faster call).
-func stopOne(s *step, c *container) {
-	if c.position != running || c.stopping.unanswered || !s.due(c.stopping.retryAt) {
-		return
-	}
-	seconds := s.stopTimeout()
-	killAt := s.now.Add(time.Duration(seconds) * time.Second)
-	shortened := (s.stop.force || s.stop.deadline.Before(c.stopping.deadline)) && killAt.Before(c.stopping.killAt)
-	if c.stopping.op != 0 && !shortened {
-		return
-	}
-	if !c.stopping.told {
-		s.do(RecordEvent{Type: normal, Reason: "Killing", Message: "Stopping container " + c.spec.Name, FieldPath: c.fieldPath()})
-	}
-	c.stopping = stopCall{op: s.nextID(), deadline: s.stop.deadline, killAt: killAt, told: true}
-	c.touchedAt = s.now
-	s.do(StopContainer{ID: c.stopping.op, Container: c.spec.Name, ContainerID: c.id, TimeoutSeconds: seconds})
-}
-
-// minimumStopSeconds is the least time between stop signal and kill (B-SIG-4).
-const minimumStopSeconds = 2
-
-// stopTimeout is what is left of the grace, in whole seconds, never under the
-// floor (B-HOOK-3); 0 only by force.
-func (s *step) stopTimeout() int64 {
-	if s.stop.force {
-		return 0
-	}
-	left := s.stop.deadline.Sub(s.now)
-	return max(int64((left+time.Second-1)/time.Second), minimumStopSeconds)
-}
-
-func applyContainerStopped(s *step, f ContainerStopped) {
-	for _, c := range s.containers {
-		if c.stopping.op != f.ID || f.ID == 0 {
-			continue
-		}
-		c.stopping.op, c.touchedAt = 0, s.now
-		if f.Failure != nil && f.Failure.Class != NotFound {
-			c.stopping.retryAt = s.now.Add(s.retryAfter(f.Failure))
-			killFailed(s, f.Failure, c.stopping.retryAt)
-			return
-		}
-		// it has exited; its exit is on the way, or is looked up (B-TRM-1)
-		c.stopping.unanswered = c.position == running
-		return
-	}
-}
-
-// killFailed records that something could not be stopped (B-TRM-2).
-func killFailed(s *step, f *Failure, retryAt time.Time) {
-	s.do(RecordEvent{Type: warning, Reason: "FailedKillPod", Message: "error killing pod: " + f.Message})
-	tellRetry(s, "pod", "error killing pod: "+f.Message, retryAt, "B-TRM-2")
 }
 
 // planRelease gives back volumes, sandbox record and cgroup, in that order where

@@ -1,0 +1,143 @@
+package lifecycle
+
+import v1 "k8s.io/api/core/v1"
+
+// hookRun is one run of a lifecycle hook; an instance has at most one of each kind.
+type hookRun struct {
+	op    EffectID
+	ended bool
+}
+
+// planPostStart runs the postStart hook of each container that has started. The
+// container's state and address are published meanwhile; it counts as started
+// only when the hook has ended (A-HOOK-1, A-INIT-4).
+func planPostStart(s *step) {
+	for _, c := range s.containers {
+		if !c.postStartPending() || c.postStart.op != 0 || c.stopping.told {
+			continue
+		}
+		c.postStart.op = s.nextID()
+		s.do(RunHook{ID: c.postStart.op, Container: c.spec.Name, ContainerID: c.id, Hook: PostStart, PodIP: s.podIP()})
+	}
+}
+
+// postStartPending says that a running container's postStart hook has not ended.
+func (c *container) postStartPending() bool {
+	return c.position == running && !c.postStart.ended && c.spec.Lifecycle != nil && c.spec.Lifecycle.PostStart != nil
+}
+
+// podIP is the pod's primary address, empty if it has none.
+func (m *Machine) podIP() string {
+	if ips := m.podIPs(); len(ips) > 0 {
+		return ips[0]
+	}
+	return ""
+}
+
+// giveUpPostStart ends the hook of a container that is being stopped.
+func giveUpPostStart(s *step, c *container) {
+	if c.postStart.op != 0 {
+		s.do(Cancel{ID: c.postStart.op})
+	}
+	c.postStart = hookRun{ended: true}
+}
+
+// beginPreStop runs the preStop hook, unless there is no grace (B-HOOK-1).
+func beginPreStop(s *step, c *container, o order) {
+	hook := preStopOf(c)
+	if hook == nil || o.force {
+		c.stopping.preStop.ended = true
+		return
+	}
+	c.stopping.preStop.op = s.nextID()
+	c.touchedAt = s.now
+	s.do(RunHook{
+		ID: c.stopping.preStop.op, Container: c.spec.Name, ContainerID: c.id,
+		Hook: PreStop, PodIP: s.podIP(), Deadline: o.deadline,
+	})
+}
+
+func preStopOf(c *container) *v1.LifecycleHandler {
+	if c.spec.Lifecycle == nil {
+		return nil
+	}
+	return c.spec.Lifecycle.PreStop
+}
+
+// waitsForPreStop says that the signal has to wait for the hook: until it ends,
+// at most to the deadline, which both share (B-HOOK-2, B-HOOK-3).
+func waitsForPreStop(s *step, c *container, o order) bool {
+	p := &c.stopping.preStop
+	if p.ended {
+		return false
+	}
+	if !o.force && !s.due(o.deadline) {
+		return true
+	}
+	tell(s, Report{Subject: c.spec.Name, What: "preStop hook has not ended in time", Outcome: "stop the container", Rule: "B-HOOK-2"})
+	if o.force {
+		s.do(Cancel{ID: p.op})
+	}
+	*p = hookRun{ended: true}
+	return false
+}
+
+// endHooks gives up the hooks of a container that has exited (B-HOOK-6).
+func endHooks(s *step, c *container) {
+	if op := c.stopping.preStop.op; op != 0 {
+		s.do(Cancel{ID: op})
+	}
+	giveUpPostStart(s, c)
+}
+
+func applyHookEnded(s *step, f HookEnded) {
+	for _, c := range s.containers {
+		switch {
+		case f.ID == 0:
+			return
+		case c.postStart.op == f.ID:
+			c.postStart = hookRun{ended: true}
+			hookWarnings(s, c, f.Warnings)
+			if f.Failure != nil {
+				postStartFailed(s, c, f.Failure)
+			}
+			return
+		case c.stopping.preStop.op == f.ID:
+			c.stopping.preStop = hookRun{ended: true}
+			hookWarnings(s, c, f.Warnings)
+			if f.Failure != nil {
+				preStopFailed(s, c, f.Failure)
+			}
+			return
+		}
+	}
+}
+
+func hookWarnings(s *step, c *container, warnings []Warning) {
+	for _, w := range warnings {
+		s.do(RecordEvent{Type: warning, Reason: w.Reason, Message: w.Message, FieldPath: c.fieldPath()})
+	}
+}
+
+// postStartFailed ends the container; what its policy says of the exit decides
+// what follows. The event keeps the details back, the waiting reason has them
+// (A-HOOK-1).
+func postStartFailed(s *step, c *container, f *Failure) {
+	s.do(RecordEvent{Type: warning, Reason: "FailedPostStartHook", Message: "PostStartHook failed", FieldPath: c.fieldPath()})
+	killContainer(s, c, kill{
+		message:  "FailedPostStartHook",
+		deadline: s.now.Add(s.specGrace()),
+		failure:  &Failure{Reason: "PostStartHookError", Message: f.Message},
+		report:   Report{What: "postStart hook failed: " + f.Message, Outcome: "stop the container", Rule: "A-HOOK-1"},
+	})
+}
+
+// preStopFailed records a hook that did not work; the end goes on as if it had
+// (B-HOOK-4). One that ran out of time leaves no event.
+func preStopFailed(s *step, c *container, f *Failure) {
+	if f.Class == Cancelled || f.Class == Uncertain {
+		return
+	}
+	s.do(RecordEvent{Type: warning, Reason: "FailedPreStopHook", Message: "PreStopHook failed", FieldPath: c.fieldPath()})
+	tell(s, Report{Subject: c.spec.Name, What: "preStop hook failed: " + f.Message, Outcome: "stop the container", Rule: "B-HOOK-4"})
+}

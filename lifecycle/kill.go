@@ -1,0 +1,166 @@
+package lifecycle
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"slices"
+	"time"
+)
+
+// kill says that one container is to end while its pod goes on, and what comes
+// of it. It is decided once, when it is asked for (A-RST-4).
+type kill struct {
+	message  string    // of the Killing event
+	deadline time.Time // preStop hook and signal share it
+	force    bool      // at once: no hook, no signal
+	verdict  *verdict  // what follows; nil: the exit decides, as any exit does
+	failure  *Failure  // shown as the waiting reason afterwards; may be nil
+	report   Report    // why
+}
+
+// killContainer asks for the end of one running container. A second reason
+// changes nothing but that the deadline may come nearer.
+func killContainer(s *step, c *container, k kill) {
+	if s.stage != Syncing || c.position != running {
+		return
+	}
+	if c.kill != nil {
+		if k.force && !c.kill.force || k.deadline.Before(c.kill.deadline) {
+			sooner := *c.kill
+			sooner.deadline, sooner.force = earlier(k.deadline, sooner.deadline), sooner.force || k.force
+			c.kill = &sooner
+		}
+		return
+	}
+	c.kill = &k
+	k.report.Subject = c.spec.Name
+	tell(s, k.report)
+}
+
+// planKills ends the containers that are to end by themselves, each beside the
+// others and beside what else the pod does (A-ACT-9, B-PRB-4).
+func planKills(s *step) {
+	for _, c := range s.containers {
+		if c.kill != nil && s.sandbox.state == sandboxReady {
+			stopOne(s, c, true)
+		}
+	}
+}
+
+// verdictAtExit is what follows an exit: what was decided at the kill, if the
+// container was killed, else what its exit decides.
+func verdictAtExit(s *step, c *container, t *v1.ContainerStateTerminated) verdict {
+	if c.kill == nil || s.stage != Syncing {
+		return decideRestart(s, c, t)
+	}
+	c.failure = c.kill.failure
+	if c.kill.verdict != nil {
+		return *c.kill.verdict
+	}
+	return decideRestart(s, c, t)
+}
+
+// stopping is how far the end of an instance has come.
+type stopping struct {
+	told       bool // the Killing event was recorded
+	preStop    hookRun
+	op         EffectID  // StopContainer
+	deadline   time.Time // that the call was made for
+	killAt     time.Time // when the runtime kills
+	retryAt    time.Time
+	unanswered bool // the call returned, the exit is not known yet: waits for Observed
+}
+
+// order is by when a container is to end, and how it is told.
+type order struct {
+	message  string
+	deadline time.Time
+	force    bool
+}
+
+// orderFor joins what the pod's end and the container's own kill ask for: the
+// deadline is the nearer one.
+func orderFor(s *step, c *container) order {
+	o := order{message: "Stopping container " + c.spec.Name, deadline: s.stop.deadline, force: s.stop.force}
+	if c.kill == nil {
+		return o
+	}
+	o.message, o.force = c.kill.message, o.force || c.kill.force
+	if o.deadline.IsZero() || c.kill.deadline.Before(o.deadline) {
+		o.deadline = c.kill.deadline
+	}
+	return o
+}
+
+// stopOne brings the end of a running container a step nearer: the Killing
+// event, its preStop hook, then, when it is its turn, the signal (B-TRM-3,
+// B-HOOK-2, B-SIDE-1). When the deadline has passed nothing is waited for any
+// more (B-SIDE-3). A shorter grace is a second, faster call (B-WRK-8).
+func stopOne(s *step, c *container, itsTurn bool) {
+	if c.position != running {
+		return
+	}
+	o := orderFor(s, c)
+	beginStop(s, c, o)
+	if waitsForPreStop(s, c, o) || (!itsTurn && !o.force && !s.due(o.deadline)) {
+		return
+	}
+	if c.stopping.unanswered || !s.due(c.stopping.retryAt) {
+		return
+	}
+	seconds := stopTimeout(s, o)
+	killAt := s.now.Add(time.Duration(seconds) * time.Second)
+	shortened := (o.force || o.deadline.Before(c.stopping.deadline)) && killAt.Before(c.stopping.killAt)
+	if c.stopping.op != 0 && !shortened {
+		return
+	}
+	c.stopping.op, c.stopping.deadline, c.stopping.killAt = s.nextID(), o.deadline, killAt
+	c.stopping.retryAt = time.Time{}
+	c.touchedAt = s.now
+	s.do(StopContainer{ID: c.stopping.op, Container: c.spec.Name, ContainerID: c.id, TimeoutSeconds: seconds})
+}
+
+// beginStop records that the container is being killed and starts its preStop hook.
+func beginStop(s *step, c *container, o order) {
+	if c.stopping.told {
+		return
+	}
+	c.stopping.told = true
+	s.do(RecordEvent{Type: normal, Reason: "Killing", Message: o.message, FieldPath: c.fieldPath()})
+	giveUpPostStart(s, c)
+	beginPreStop(s, c, o)
+}
+
+// minimumStopSeconds is the least time between stop signal and kill (B-SIG-4).
+const minimumStopSeconds = 2
+
+// stopTimeout is what is left of the grace, in whole seconds, never under the
+// floor (B-HOOK-3); 0 only by force.
+func stopTimeout(s *step, o order) int64 {
+	if o.force {
+		return 0
+	}
+	left := o.deadline.Sub(s.now)
+	return max(int64((left+time.Second-1)/time.Second), minimumStopSeconds)
+}
+
+func applyContainerStopped(s *step, f ContainerStopped) {
+	i := slices.IndexFunc(s.containers, func(c *container) bool { return f.ID != 0 && c.stopping.op == f.ID })
+	if i < 0 {
+		return
+	}
+	c := s.containers[i]
+	c.stopping.op, c.touchedAt = 0, s.now
+	if f.Failure != nil && f.Failure.Class != NotFound {
+		c.stopping.retryAt = s.now.Add(s.retryAfter(f.Failure))
+		killFailed(s, f.Failure, c.stopping.retryAt)
+		return
+	}
+	// it has exited; its exit is on the way, or is looked up (B-TRM-1)
+	c.stopping.unanswered = c.position == running
+}
+
+// killFailed records that something could not be stopped (B-TRM-2).
+func killFailed(s *step, f *Failure, retryAt time.Time) {
+	s.do(RecordEvent{Type: warning, Reason: "FailedKillPod", Message: "error killing pod: " + f.Message})
+	tellRetry(s, "pod", "error killing pod: "+f.Message, retryAt, "B-TRM-2")
+}
