@@ -124,8 +124,10 @@ func (c *container) succeeded(t *v1.ContainerStateTerminated) bool {
 }
 
 // started is status "started" (A-CST-12): without a startup probe a running
-// container has started, as soon as its postStart hook has ended.
-func (c *container) started() bool { return c.position == running && !c.postStartPending() }
+// container has started, as soon as its postStart hook has done its work.
+func (c *container) started() bool {
+	return c.position == running && !c.postStartPending() && !c.postStart.failed
+}
 
 // ready is status "ready" (A-CST-13).
 func (c *container) ready() bool {

@@ -4,8 +4,9 @@ import v1 "k8s.io/api/core/v1"
 
 // hookRun is one run of a lifecycle hook; an instance has at most one of each kind.
 type hookRun struct {
-	op    EffectID
-	ended bool
+	op     EffectID
+	ended  bool
+	failed bool
 }
 
 // planPostStart runs the postStart hook of each container that has started. The
@@ -96,7 +97,7 @@ func applyHookEnded(s *step, f HookEnded) {
 		case f.ID == 0:
 			return
 		case c.postStart.op == f.ID:
-			c.postStart = hookRun{ended: true}
+			c.postStart = hookRun{ended: true, failed: f.Failure != nil}
 			hookWarnings(s, c, f.Warnings)
 			if f.Failure != nil {
 				postStartFailed(s, c, f.Failure)
