@@ -35,6 +35,14 @@ func (h *hands) createContainer(ctx context.Context, e lifecycle.CreateContainer
 
 func (h *hands) containerConfig(e lifecycle.CreateContainer) (*runtimeapi.ContainerConfig, error) {
 	spec := containerSpec(h.pod, e.Container)
+	handler, err := h.runtimeHandler()
+	if err != nil {
+		return nil, err
+	}
+	users, err := h.userNamespace(handler)
+	if err != nil {
+		return nil, err
+	}
 	env, err := environment.Build(environment.Input{
 		Pod: h.pod, Container: spec, Objects: h.Objects,
 		PodIPs: e.PodIPs, HostIPs: h.HostIPs, Allocatable: h.Allocatable, VolumePath: h.mounted.Path,
@@ -42,7 +50,7 @@ func (h *hands) containerConfig(e lifecycle.CreateContainer) (*runtimeapi.Contai
 	if err != nil {
 		return nil, err
 	}
-	mounts, err := h.mounted.Mounts(spec, env.Env, false)
+	mounts, err := h.mounted.Mounts(spec, env.Env, h.Features.Handlers[handler].RecursiveReadOnly)
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +69,7 @@ func (h *hands) containerConfig(e lifecycle.CreateContainer) (*runtimeapi.Contai
 		Node: h.Config, Pod: h.pod, Container: spec, RestartCount: int(e.Attempt),
 		ImageRef: e.Image.ID, ImageUser: criconfig.ImageUser{UID: e.Image.UID, Name: e.Image.Username},
 		Environment: env, Mounts: mounts, HostsFile: hosts, TerminationLog: termination,
+		UserNamespace: users,
 	})
 }
 

@@ -60,7 +60,11 @@ func (h *hands) leaveNode(ctx context.Context) error {
 // from its status (A-SBX-4).
 func (h *hands) createSandbox(ctx context.Context, e lifecycle.CreateSandbox) lifecycle.Fact {
 	fact := lifecycle.SandboxCreated{Result: lifecycle.Result{ID: e.ID}}
-	config, warnings, err := h.sandboxConfig(e.Attempt)
+	handler, err := h.runtimeHandler()
+	var config *runtimeapi.PodSandboxConfig
+	if err == nil {
+		config, fact.Warnings, err = h.sandboxConfig(e.Attempt, handler)
+	}
 	if err == nil {
 		h.sandbox = config
 		err = os.MkdirAll(config.LogDirectory, 0o755)
@@ -69,8 +73,7 @@ func (h *hands) createSandbox(ctx context.Context, e lifecycle.CreateSandbox) li
 		fact.Failure = &lifecycle.Failure{Message: err.Error()}
 		return fact
 	}
-	fact.Warnings = warnings
-	created, err := h.Runtime.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{Config: config})
+	created, err := h.Runtime.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{Config: config, RuntimeHandler: handler})
 	if err == nil {
 		fact.SandboxID = created.PodSandboxId
 		var status *runtimeapi.PodSandboxStatusResponse
@@ -86,8 +89,12 @@ func (h *hands) createSandbox(ctx context.Context, e lifecycle.CreateSandbox) li
 	return fact
 }
 
-func (h *hands) sandboxConfig(attempt uint32) (*runtimeapi.PodSandboxConfig, []lifecycle.Warning, error) {
+func (h *hands) sandboxConfig(attempt uint32, handler string) (*runtimeapi.PodSandboxConfig, []lifecycle.Warning, error) {
 	hostname, err := netidentity.HostnameOf(h.pod, h.Cluster.Domain)
+	if err != nil {
+		return nil, nil, err
+	}
+	users, err := h.userNamespace(handler)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -104,5 +111,7 @@ func (h *hands) sandboxConfig(attempt uint32) (*runtimeapi.PodSandboxConfig, []l
 		Hostname:     hostname.Kernel,
 		DNS:          dns,
 		PortMappings: netidentity.PortMappings(h.pod),
+
+		UserNamespace: users,
 	}), warnings, nil
 }

@@ -10,9 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/agent/admission"
 	"github.com/lifepod/lifepod/agent/criconfig"
 	"github.com/lifepod/lifepod/agent/images"
 	"github.com/lifepod/lifepod/agent/netidentity"
+	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -34,6 +36,12 @@ type Cgroups interface {
 type Objects interface {
 	ConfigMap(namespace, name string) (*v1.ConfigMap, error)
 	Secret(namespace, name string) (*v1.Secret, error)
+}
+
+// RuntimeClasses looks up the handler of a RuntimeClass; a class that is not
+// there is an error (A-CRI-13).
+type RuntimeClasses interface {
+	Handler(class string) (string, error)
 }
 
 // Node is what all pods of one machine share. It is immutable once workers run.
@@ -58,6 +66,13 @@ type Node struct {
 	HostIPs []string
 	// Allocatable stands in for limits that a container doesn't set (A-ENV-8).
 	Allocatable v1.ResourceList
+	// Admission is what pods are checked against before anything of them is made;
+	// nil admits every one.
+	Admission *admission.Host
+	// Features are the runtime's.
+	Features cri.Features
+	// RuntimeClasses gives the handler of a RuntimeClass; nil takes its name for it.
+	RuntimeClasses RuntimeClasses
 	// Options are those of every pod's machine; HostIPs is filled in.
 	Options  lifecycle.Options
 	Timeouts Timeouts

@@ -84,7 +84,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	relist := time.NewTicker(w.hands.Timeouts.Relist)
 	defer relist.Stop()
 
-	w.step(ctx, lifecycle.Accepted{})
+	w.step(ctx, w.hands.admission())
 	for w.machine.Stage() != lifecycle.Gone {
 		select {
 		case <-ctx.Done():

@@ -8,6 +8,8 @@ func apply(s *step, fact Fact) {
 	switch f := fact.(type) {
 	case Accepted:
 		applyAccepted(s)
+	case Rejected:
+		applyRejected(s, f)
 	case StopRequested:
 		applyStopRequested(s, f)
 	case Woke:

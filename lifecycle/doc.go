@@ -44,7 +44,7 @@
 // # The caller's duties, in order
 //
 //  1. Make the machine with New from a pod that was defaulted and validated; feed
-//     Accepted first.
+//     Accepted first; Rejected in its place, after which nothing more comes.
 //  2. Feed events one at a time, with times that never go back. A Machine belongs
 //     to one caller at a time.
 //  3. Carry out the effects of a Step in their order. Those without an answer

@@ -10,6 +10,7 @@ const (
 	Completed              // nothing was left to run (A-ACT-13)
 	InitFailed             // an init container failed for good (A-INIT-3)
 	DeadlineExceeded       // activeDeadlineSeconds (B-CTL-9)
+	NotAdmitted            // refused by the node, nothing was started (A-ADM-2)
 )
 
 // End is how a pod ended. Container is the one whose failure counts, empty if

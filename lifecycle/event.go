@@ -56,7 +56,8 @@ type Result struct {
 	Failure *Failure // nil: it worked
 }
 
-// Accepted is the first event: the pod is this node's to run (A-CST-18).
+// Accepted is the first event: the pod is this node's to run (A-CST-18). For a
+// pod that the node refuses it is Rejected.
 type Accepted struct{}
 
 // StopRequested asks for the pod's end (B-WRK-2). It may come again with a

@@ -29,6 +29,9 @@ func publish(s *step) {
 // statusOf derives the whole status from the state. The previous status only
 // lends what has no other home: transition times, the sticky phase and Initialized.
 func statusOf(s *step) v1.PodStatus {
+	if s.stop.cause == NotAdmitted {
+		return rejectedStatus(s)
+	}
 	status := v1.PodStatus{
 		ObservedGeneration: s.pod.Generation,
 		QOSClass:           s.pod.Status.QOSClass,

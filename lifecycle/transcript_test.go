@@ -43,7 +43,7 @@ type transcript struct {
 
 // play carries out one verb:
 //
-//	pod                       a Pod as YAML; Accepted is its first event
+//	pod [rejected=R message=M] a Pod as YAML; Accepted is its first event, or Rejected
 //	settle [hold=Effect,…]    answer all pending effects with success, until none is left but those held back
 //	answer Effect [container] [error=text] [reason=R] [class=uncertain|unavailable|cancelled|notfound] [done] [absent] [quiet] [untrue]
 //	exit container code=N [reason=R] [message=M] [unseen]
@@ -61,7 +61,7 @@ type transcript struct {
 func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 	switch d.Cmd {
 	case "pod":
-		tr.newPod(t, d.Input)
+		tr.newPod(t, d)
 	case "settle":
 		tr.settle(t, holdArg(d))
 	case "answer":
@@ -107,9 +107,9 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 
 func (tr *transcript) printf(format string, args ...any) { fmt.Fprintf(&tr.out, format, args...) }
 
-func (tr *transcript) newPod(t *testing.T, text string) {
+func (tr *transcript) newPod(t *testing.T, d *datadriven.TestData) {
 	pod := &v1.Pod{}
-	if err := yaml.UnmarshalStrict([]byte(text), pod); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(d.Input), pod); err != nil {
 		t.Fatal(err)
 	}
 	defaults(pod)
@@ -117,6 +117,10 @@ func (tr *transcript) newPod(t *testing.T, text string) {
 	options.HostIPs = []string{"192.0.2.1"}
 	*tr = transcript{start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), m: New(pod, options)}
 	tr.now = tr.start
+	if reason := stringArg(d, "rejected"); reason != "" {
+		tr.feed(Rejected{Reason: reason, Message: stringArg(d, "message")})
+		return
+	}
 	tr.feed(Accepted{})
 }
 

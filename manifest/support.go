@@ -58,7 +58,6 @@ type supportOf struct {
 // that it ignores. It wants the Pod before defaulting: what is set then was set by the user.
 func checkSupport(o *object, pod *v1.Pod) ([]*Error, []string) {
 	s := &supportOf{object: o, ignored: map[string][]string{}}
-	s.annotations(pod)
 	s.visit(field.NewPath("spec"), reflect.ValueOf(pod.Spec))
 	if len(s.reasons) == 0 {
 		return s.errs, nil
@@ -139,19 +138,12 @@ func (s *supportOf) judge(path *field.Path, v reflect.Value, entry support) bool
 func (s *supportOf) resources(path *field.Path, list string, resources v1.ResourceList) {
 	for _, name := range sortedKeys(resources) {
 		entry, ok := resourceSupport[list+"."+string(name)]
-		if !ok {
+		switch {
+		case strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix):
+			entry = used // by admission: a machine has them or not
+		case !ok:
 			entry = notYet
 		}
 		s.judge(path.Key(string(name)), reflect.ValueOf(name), entry)
-	}
-}
-
-// annotations judges the annotations that Kubernetes still reads in place of fields.
-func (s *supportOf) annotations(pod *v1.Pod) {
-	for _, key := range sortedKeys(pod.Annotations) {
-		if strings.HasPrefix(key, v1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix) {
-			entry := notYet.or(v1.DeprecatedAppArmorBetaProfileNameUnconfined)
-			s.judge(field.NewPath("metadata", "annotations").Key(key), reflect.ValueOf(pod.Annotations[key]), entry)
-		}
 	}
 }

@@ -13,6 +13,8 @@ func exitCode(end lifecycle.End, phase v1.PodPhase, asked int) int {
 	switch {
 	case end.Cause == lifecycle.Deleted:
 		return asked
+	case end.Cause == lifecycle.NotAdmitted:
+		return ExitError
 	case phase == v1.PodSucceeded:
 		return 0
 	case end.ExitCode != 0:

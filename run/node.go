@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/lifepod/lifepod/agent"
+	"github.com/lifepod/lifepod/agent/admission"
 	"github.com/lifepod/lifepod/agent/criconfig"
 	"github.com/lifepod/lifepod/agent/images"
 	"github.com/lifepod/lifepod/agent/netidentity"
@@ -33,9 +34,14 @@ type NodeConfig struct {
 	Systemd      bool
 	IPAMDir      string
 	Objects      agent.Objects
-	KeepFiles    bool
-	PullProgress func(pod *v1.Pod, image string, p images.Progress)
-	Log          *slog.Logger
+	Features     cri.Features
+	// UnsafeSysctls are patterns of those that pods may set, too (A-ADM-6).
+	UnsafeSysctls []string
+	// RuntimeClasses of the manifest.
+	RuntimeClasses agent.RuntimeClasses
+	KeepFiles      bool
+	PullProgress   func(pod *v1.Pod, image string, p images.Progress)
+	Log            *slog.Logger
 }
 
 // NewNode describes this machine to the agent.
@@ -49,6 +55,12 @@ func NewNode(c NodeConfig) (*agent.Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	admits, err := admission.Read(c.UnsafeSysctls)
+	if err != nil {
+		return nil, err
+	}
+	admits.Allocatable = allocatable(host.MemoryBytes, host.HugePages)
+	admits.SupplementalGroupsPolicy = c.Features.SupplementalGroupsPolicy
 	options := lifecycle.DefaultOptions()
 	if c.RuntimeName != "" {
 		options.RuntimeName = c.RuntimeName
@@ -65,10 +77,15 @@ func NewNode(c NodeConfig) (*agent.Node, error) {
 		Resolver:    resolver,
 		Cluster:     netidentity.Cluster{Domain: clusterDomain},
 		HostIPs:     hostIPs(),
-		Allocatable: allocatable(host.MemoryBytes),
-		Options:     options,
-		Timeouts:    agent.DefaultTimeouts(),
-		KeepFiles:   c.KeepFiles,
+		Allocatable: admits.Allocatable,
+		Admission:   &admits,
+		Features:    c.Features,
+
+		RuntimeClasses: c.RuntimeClasses,
+
+		Options:   options,
+		Timeouts:  agent.DefaultTimeouts(),
+		KeepFiles: c.KeepFiles,
 
 		PullProgress: c.PullProgress,
 	}, nil
@@ -88,11 +105,15 @@ func nodeName() string {
 }
 
 // allocatable is the whole machine: nothing is reserved on it.
-func allocatable(memory int64) v1.ResourceList {
-	return v1.ResourceList{
+func allocatable(memory int64, hugePages map[v1.ResourceName]int64) v1.ResourceList {
+	list := v1.ResourceList{
 		v1.ResourceCPU:    *resource.NewQuantity(int64(runtime.NumCPU()), resource.DecimalSI),
 		v1.ResourceMemory: *resource.NewQuantity(memory, resource.BinarySI),
 	}
+	for name, bytes := range hugePages {
+		list[name] = *resource.NewQuantity(bytes, resource.BinarySI)
+	}
+	return list
 }
 
 // hostIPs is the address that the machine uses towards the outside, or the

@@ -20,6 +20,8 @@ type Options struct {
 	Ports  []string // -p: [hostIP:]host:pod[/protocol]
 	Output string   // "" or "json"
 
+	UnsafeSysctls []string // patterns of those that the pod may set (A-ADM-6)
+
 	Timeout time.Duration // 0: none
 	Keep    bool          // leave logs and volumes on disk
 	Verbose bool          // show rules and Kubernetes events as well

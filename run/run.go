@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/agent"
+	"github.com/lifepod/lifepod/agent/admission"
 	"github.com/lifepod/lifepod/manifest"
 )
 
@@ -72,13 +73,20 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 	if err := os.MkdirAll(logRoot(runtime.Root), 0o750); err != nil { // pods' names are nobody's business
 		return ExitError, fmt.Errorf("log folder: %w", err)
 	}
+	features, err := runtime.Features(ctx)
+	if err != nil {
+		return ExitError, err
+	}
 	node, err := NewNode(NodeConfig{
 		Runtime: runtime.Client, RuntimeName: runtime.Name, Content: runtime.Content(),
 		Root: runtime.Root, CgroupParent: runtime.CgroupParent, Systemd: runtime.Systemd, IPAMDir: runtime.IPAMDir,
-		Objects: objectsOf(set), KeepFiles: r.options.Keep, PullProgress: r.printer.pullProgress, Log: r.options.Log,
+		Objects: objectsOf(set), Features: features, UnsafeSysctls: r.options.UnsafeSysctls, KeepFiles: r.options.Keep, PullProgress: r.printer.pullProgress, Log: r.options.Log,
 	})
 	if err != nil {
 		return ExitError, err
+	}
+	for _, text := range admission.Unenforced(set.Pod, *node.Admission) {
+		r.printer.warn(text)
 	}
 	own, err := newRecord(runtime, set.Pod)
 	if err != nil {

@@ -1,6 +1,8 @@
 package criconfig
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -151,5 +153,24 @@ func TestHost(t *testing.T) {
 	}
 	if got.MemoryBytes < 64<<20 {
 		t.Errorf("memory = %d bytes", got.MemoryBytes)
+	}
+}
+
+func TestHugePages(t *testing.T) {
+	folder := t.TempDir()
+	for size, count := range map[string]string{"hugepages-2048kB": "3\n", "hugepages-1048576kB": "0\n"} {
+		if err := os.MkdirAll(filepath.Join(folder, size), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, size, "nr_hugepages"), []byte(count), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := hugePages(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[v1.ResourceName]int64{"hugepages-2Mi": 6 << 20, "hugepages-1Gi": 0}, got); diff != "" {
+		t.Errorf("A-CRI-8 (-want +got):\n%s", diff)
 	}
 }

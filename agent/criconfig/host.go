@@ -6,9 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/opencontainers/cgroups"
 	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // Host reads the host's part of Node: memory, cgroup version, swap limit, page
@@ -27,11 +31,16 @@ func Host() (Node, error) {
 	if err != nil {
 		return Node{}, fmt.Errorf("look for the swap limit: %w", err)
 	}
+	pages, err := hugePages("/sys/kernel/mm/hugepages")
+	if err != nil {
+		return Node{}, fmt.Errorf("count the host's huge pages: %w", err)
+	}
 	return Node{
 		MemoryBytes:   int64(info.Totalram) * int64(info.Unit),
 		CgroupV2:      unified,
 		SwapLimit:     swap,
 		HugePageSizes: cgroups.HugePageSizes(),
+		HugePages:     pages,
 		MaskedPaths:   masked,
 	}, nil
 }
@@ -56,4 +65,30 @@ func limitsSwap(unified bool) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// hugePages is how much memory the host has set aside for each size of page;
+// folder has one folder a size, such as hugepages-2048kB.
+func hugePages(folder string) (map[v1.ResourceName]int64, error) {
+	counts, err := filepath.Glob(filepath.Join(folder, "hugepages-*kB", "nr_hugepages"))
+	if err != nil {
+		return nil, err
+	}
+	out := map[v1.ResourceName]int64{}
+	for _, path := range counts {
+		var kilobytes, count int64
+		if _, err := fmt.Sscanf(filepath.Base(filepath.Dir(path)), "hugepages-%dkB", &kilobytes); err != nil {
+			return nil, fmt.Errorf("page size of %s: %w", path, err)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		if count, err = strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err != nil {
+			return nil, fmt.Errorf("read %s: %w", path, err)
+		}
+		size := resource.NewQuantity(kilobytes<<10, resource.BinarySI)
+		out[v1.ResourceName(v1.ResourceHugePagesPrefix+size.String())] = count * (kilobytes << 10)
+	}
+	return out, nil
 }

@@ -27,6 +27,8 @@ type Node struct {
 	SwapLimit bool
 	// HugePageSizes are the host's, named as in cgroupfs ("2MB").
 	HugePageSizes []string
+	// HugePages is what the host has of each size, in bytes by resource name.
+	HugePages map[v1.ResourceName]int64
 	// MaskedPaths are masked in addition to the fixed ones: the existing
 	// thermal_throttle folders (A-SEC-5).
 	MaskedPaths []string

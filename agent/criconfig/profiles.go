@@ -38,7 +38,7 @@ func seccomp(node Node, profile *v1.SeccompProfile) (*runtimeapi.SecurityProfile
 // annotation, the pod's field. It is sent in the new form and the legacy one,
 // which older runtimes read.
 func appArmor(pod *v1.Pod, container *v1.Container) (*runtimeapi.SecurityProfile, string, error) {
-	profile := appArmorProfile(pod, container)
+	profile := AppArmorProfile(pod, container)
 	if profile == nil {
 		return nil, "", nil
 	}
@@ -57,7 +57,9 @@ func appArmor(pod *v1.Pod, container *v1.Container) (*runtimeapi.SecurityProfile
 	return nil, "", fmt.Errorf("unknown apparmor profile type: %q", profile.Type)
 }
 
-func appArmorProfile(pod *v1.Pod, container *v1.Container) *v1.AppArmorProfile {
+// AppArmorProfile is the profile that a container is to run under, nil if none
+// is asked for (A-SEC-4).
+func AppArmorProfile(pod *v1.Pod, container *v1.Container) *v1.AppArmorProfile {
 	if sc := container.SecurityContext; sc != nil && sc.AppArmorProfile != nil {
 		return sc.AppArmorProfile
 	}

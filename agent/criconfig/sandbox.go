@@ -3,9 +3,9 @@ package criconfig
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/node/util/sysctl"
 	resourcehelper "k8s.io/component-helpers/resource"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/ptr"
@@ -85,27 +85,10 @@ func sysctls(pod *v1.Pod) map[string]string {
 	if pod.Spec.SecurityContext == nil {
 		return out
 	}
-	for _, sysctl := range pod.Spec.SecurityContext.Sysctls {
-		out[dotted(sysctl.Name)] = sysctl.Value
+	for _, s := range pod.Spec.SecurityContext.Sysctls {
+		out[sysctl.NormalizeName(s.Name)] = s.Value
 	}
 	return out
-}
-
-// dotted converts a sysctl's name. The first separator tells which of the two
-// is used; in a name with slashes, a dot is part of a device's name.
-func dotted(name string) string {
-	if i := strings.IndexAny(name, "./"); i < 0 || name[i] == '.' {
-		return name
-	}
-	return strings.Map(func(r rune) rune {
-		switch r {
-		case '/':
-			return '.'
-		case '.':
-			return '/'
-		}
-		return r
-	}, name)
 }
 
 // namespaces are the modes of A-CRI-5. CONTAINER is the mode for PIDs, although

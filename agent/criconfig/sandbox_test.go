@@ -130,15 +130,3 @@ func TestSandboxPrivileged(t *testing.T) {
 		t.Error("A-CRI-4 a pod without privileged container counts as one with")
 	}
 }
-
-func TestDotted(t *testing.T) {
-	for in, want := range map[string]string{
-		"kernel.shm_rmid_forced": "kernel.shm_rmid_forced", "kernel/shm_rmid_forced": "kernel.shm_rmid_forced",
-		"net.ipv4.conf.eth0/1.rp_filter": "net.ipv4.conf.eth0/1.rp_filter", "net/ipv4/conf/eth0.1/rp_filter": "net.ipv4.conf.eth0/1.rp_filter",
-		"plain": "plain",
-	} {
-		if got := dotted(in); got != want {
-			t.Errorf("A-CRI-4 dotted(%q) = %q, want %q", in, got, want)
-		}
-	}
-}

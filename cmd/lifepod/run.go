@@ -55,6 +55,7 @@ Exit code: 0 the pod Succeeded; the failing container's own if it Failed;
 	flags.DurationVar(&o.Timeout, "timeout", 0, "end the pod gracefully after this `duration` and exit with 124")
 	flags.BoolVar(&o.Keep, "keep", false, "leave the pod's logs and volumes on disk, and say where")
 	flags.StringArrayVarP(&o.Ports, "publish", "p", nil, "publish a pod's port on the host: `[hostIP:]host:pod[/protocol]`")
+	flags.StringSliceVar(&o.UnsafeSysctls, "allowed-unsafe-sysctls", nil, "let the pod set these sysctls, too: `names`, or prefixes such as net.core.*")
 	flags.StringVar(&o.Name, "name", "", "run the pod under another `name`")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "show Kubernetes events and the rules behind each line, too")
 	return command

@@ -1,0 +1,108 @@
+package admission
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestSysctls(t *testing.T) {
+	tests := []struct {
+		name     string
+		kernel   string
+		unsafe   []string
+		sysctl   string
+		hostNet  bool
+		hostIPC  bool
+		wantText string
+	}{
+		{name: "safe", kernel: "6.1", sysctl: "kernel.shm_rmid_forced"},
+		{name: "safe, with slashes", kernel: "6.1", sysctl: "net/ipv4/tcp_syncookies"},
+		{name: "safe by the kernel's version", kernel: "4.15.0-99-generic", sysctl: "net.ipv4.tcp_rmem"},
+		{name: "the kernel is too old", kernel: "4.14.1", sysctl: "net.ipv4.tcp_rmem", wantText: `"net.ipv4.tcp_rmem" not allowlisted`},
+		{name: "an unknown kernel", kernel: "?", sysctl: "net.ipv4.tcp_rmem", wantText: `"net.ipv4.tcp_rmem" not allowlisted`},
+		{name: "unsafe", kernel: "6.1", sysctl: "net.core.somaxconn", wantText: `"net.core.somaxconn" not allowlisted`},
+		{name: "allowed by name", kernel: "6.1", unsafe: []string{"net.core.somaxconn"}, sysctl: "net/core/somaxconn"},
+		{name: "allowed by prefix", kernel: "6.1", unsafe: []string{"kernel.msg*"}, sysctl: "kernel.msgmax"},
+		{name: "with the host's network", kernel: "6.1", sysctl: "net.ipv4.tcp_syncookies", hostNet: true, wantText: `"net.ipv4.tcp_syncookies" not allowed with host Net enabled`},
+		{name: "with the host's IPC", kernel: "6.1", unsafe: []string{"kernel.msg*"}, sysctl: "kernel.msgmax", hostIPC: true, wantText: `"kernel.msgmax" not allowed with host IPC enabled`},
+		{name: "the other namespace is the host's", kernel: "6.1", sysctl: "net.ipv4.tcp_syncookies", hostIPC: true},
+	}
+	for _, tc := range tests {
+		t.Run("A-ADM-6 "+tc.name, func(t *testing.T) {
+			allowed, err := AllowSysctls(tc.kernel, tc.unsafe)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if err := allowed.check(tc.sysctl, tc.hostNet, tc.hostIPC); err != nil {
+				got = err.Error()
+			}
+			if got != tc.wantText {
+				t.Errorf("error %q, want %q", got, tc.wantText)
+			}
+		})
+	}
+}
+
+func TestAllowSysctlsRefusesPatterns(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"vm.swappiness":          "the whole machine's",
+		"kernel.*":               "the whole machine's",
+		"net core":               "want a name",
+		"*net":                   "want a name",
+		strings.Repeat("n", 254): "want a name",
+		"":                       "want a name",
+	} {
+		if _, err := AllowSysctls("6.1", []string{pattern}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("A-ADM-6 pattern %q: error %v, want %q", pattern, err, want)
+		}
+	}
+}
+
+func TestAppArmorEnabled(t *testing.T) {
+	for name, tc := range map[string]struct {
+		parameter string
+		mounted   bool
+		want      bool
+	}{
+		"enabled": {"Y\n", true, true}, "disabled": {"N\n", true, false}, "not mounted": {"Y\n", false, false}, "not built in": {"", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sys := t.TempDir()
+			if tc.parameter != "" {
+				dir := filepath.Join(sys, "module/apparmor/parameters")
+				if err := os.MkdirAll(dir, 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(dir, "enabled"), []byte(tc.parameter), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tc.mounted {
+				if err := os.MkdirAll(filepath.Join(sys, "kernel/security/apparmor"), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := appArmorEnabled(sys); got != tc.want {
+				t.Errorf("enabled = %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestRead(t *testing.T) {
+	host, err := Read([]string{"net.core.*"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"kernel.shm_rmid_forced", "net.ipv4.tcp_wmem", "net.core.somaxconn"} {
+		if err := host.Sysctls.check(name, false, false); err != nil {
+			t.Errorf("A-ADM-6 on this machine: %v", err)
+		}
+	}
+	if _, err := Read([]string{"vm.swappiness"}); err == nil {
+		t.Error("a sysctl of the whole machine was allowed")
+	}
+}

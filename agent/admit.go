@@ -1,0 +1,48 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/agent/admission"
+	"github.com/lifepod/lifepod/agent/userns"
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// admission is the first fact of a pod's life (A-ADM-1).
+func (h *hands) admission() lifecycle.Fact {
+	if h.Admission == nil {
+		return lifecycle.Accepted{}
+	}
+	if refusal := admission.Check(h.pod, *h.Admission); refusal != nil {
+		return lifecycle.Rejected(*refusal)
+	}
+	return lifecycle.Accepted{}
+}
+
+// runtimeHandler is that of the pod's RuntimeClass, empty for the default one
+// (A-CRI-13).
+func (h *hands) runtimeHandler() (string, error) {
+	class := ptr.Deref(h.pod.Spec.RuntimeClassName, "")
+	if class == "" || h.RuntimeClasses == nil {
+		return class, nil
+	}
+	return h.RuntimeClasses.Handler(class)
+}
+
+// userNamespace is the pod's own, nil for a pod with the host's users (A-SEC-6).
+func (h *hands) userNamespace(handler string) (*runtimeapi.UserNamespace, error) {
+	if ptr.Deref(h.pod.Spec.HostUsers, true) {
+		return nil, nil
+	}
+	if !h.Features.Handlers[handler].UserNamespaces {
+		if handler != "" {
+			return nil, fmt.Errorf("can't set `spec.hostUsers: false`, RuntimeClass handler %q does not support user namespaces", handler)
+		}
+		return nil, errors.New("can't set `spec.hostUsers: false`, runtime does not support user namespaces")
+	}
+	return userns.Of(h.PodsDir, h.pod.UID)
+}
