@@ -5,18 +5,21 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // sink is what the worker tells: shown by the printer, and the reason for the
-// follower to open another log.
+// follower to open another log; other processes see it through the object.
 type sink struct {
 	printer  *printer
 	follower *follower
+	object   *control.Object
 }
 
 // Status takes a new status of the pod.
 func (s *sink) Status(status v1.PodStatus) {
+	s.object.Status(*status.DeepCopy())
 	s.printer.setStatus(status)
 	for _, list := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range list {
@@ -26,7 +29,10 @@ func (s *sink) Status(status v1.PodStatus) {
 }
 
 // Event takes a Kubernetes Event.
-func (s *sink) Event(at time.Time, e lifecycle.RecordEvent) { s.printer.event(at, e) }
+func (s *sink) Event(at time.Time, e lifecycle.RecordEvent) {
+	s.object.Event(at, e)
+	s.printer.event(at, e)
+}
 
 // Report takes a line of the pod's story.
 func (s *sink) Report(at time.Time, r lifecycle.Report) { s.printer.report(at, r) }

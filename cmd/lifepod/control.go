@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/control/client"
+)
+
+// newControlCommands are those that see and steer pods which another lifepod runs.
+func newControlCommands(g *global) []*cobra.Command {
+	return []*cobra.Command{newPsCommand(g), newStatusCommand(g), newStopCommand(g)}
+}
+
+// pods knows the pods of the state folder.
+func (g *global) pods() (*client.Client, error) {
+	if os.Geteuid() != 0 {
+		return nil, errors.New("lifepod needs root to see and steer pods: run it with sudo")
+	}
+	paths, err := bundle.Locate(g.root, "")
+	if err != nil {
+		return nil, err
+	}
+	return client.New(control.Folder(paths.RunDir), paths.Root), nil
+}
+
+// onPod is a command line that names one pod.
+type onPod struct {
+	global    *global
+	namespace string
+}
+
+// onPodCommand gives a command the flag for the namespace.
+func (g *global) onPodCommand(command *cobra.Command) *onPod {
+	p := &onPod{global: g}
+	command.Flags().StringVarP(&p.namespace, "namespace", "n", "", "the pod's `namespace`, where its name is not enough")
+	return p
+}
+
+// find is the pod that the user named.
+func (p *onPod) find(ctx context.Context, name string) (*client.Pod, error) {
+	c, err := p.global.pods()
+	if err != nil {
+		return nil, err
+	}
+	return c.Find(ctx, name, p.namespace)
+}
+
+// onePod wants exactly the name of a pod.
+func onePod(command *cobra.Command, args []string) error {
+	if len(args) == 1 && args[0] != "" {
+		return nil
+	}
+	return fmt.Errorf("want one pod: %s (lifepod ps lists them)", command.UseLine())
+}
+
+// interrupted turns the end of a command's context into what its exit code is made of.
+func interrupted(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return errInterrupted
+	}
+	return err
+}
+
+// warn writes a warning to stderr.
+func warn(w io.Writer, format string, args ...any) { fmt.Fprintf(w, "warning: "+format+"\n", args...) }

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func newStopCommand(g *global) *cobra.Command {
+	var on *onPod
+	var grace string
+	var force, noWait bool
+	command := &cobra.Command{
+		Use:   "stop [flags] POD",
+		Short: "End a pod gracefully, and wait until nothing is left of it",
+		Long: `End a pod gracefully, and wait until nothing is left of it.
+
+Containers get their stop signal and the pod's grace. A pod that is ending can
+be given less at any moment, which takes effect at once: stop it again with a
+shorter --grace, or with --force.`,
+		Args: onePod,
+		RunE: func(command *cobra.Command, args []string) error {
+			seconds, err := graceSeconds(grace, force)
+			if err != nil {
+				return err
+			}
+			ctx := command.Context()
+			pod, err := on.find(ctx, args[0])
+			if err == nil {
+				err = pod.Stop(ctx, seconds)
+			}
+			if err == nil && !noWait {
+				err = pod.Wait(ctx)
+			}
+			return interrupted(ctx, err)
+		},
+	}
+	on = g.onPodCommand(command)
+	command.Flags().StringVar(&grace, "grace", "", "`time` to end in, such as 10s or 10 (seconds), in place of the pod's own")
+	command.Flags().BoolVar(&force, "force", false, "kill at once: no hooks, no signal, no grace")
+	command.Flags().BoolVar(&noWait, "no-wait", false, "do not wait until the pod is gone")
+	return command
+}
+
+// graceSeconds reads --grace and --force; nil is the pod's own grace.
+func graceSeconds(grace string, force bool) (*int64, error) {
+	if force {
+		if grace != "" {
+			return nil, fmt.Errorf("--grace %s and --force exclude each other: --force gives no grace", grace)
+		}
+		return new(int64), nil
+	}
+	if grace == "" {
+		return nil, nil
+	}
+	seconds, err := strconv.ParseInt(grace, 10, 64)
+	if err != nil {
+		var d time.Duration
+		d, err = time.ParseDuration(grace)
+		seconds = int64((d + time.Second - 1) / time.Second) // parts of a second count as one
+	}
+	if err != nil || seconds < 0 {
+		return nil, fmt.Errorf("--grace %q: want a time of 0 or more, such as 10s, 2m or 10 (seconds)", grace)
+	}
+	seconds = max(seconds, 1) // B-WRK-9; only --force gives none
+	return &seconds, nil
+}

@@ -1,0 +1,165 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/control"
+)
+
+// answerTimeout is for a lifepod to answer a simple question; one that was
+// suspended does not.
+const answerTimeout = 5 * time.Second
+
+// Client knows the pods of one root.
+type Client struct {
+	folder string
+	root   string // for messages
+}
+
+// New makes a client for the sockets in a folder, which belong to a state folder.
+func New(folder, root string) *Client { return &Client{folder: folder, root: root} }
+
+// Pod is one pod and the connection to its lifepod.
+type Pod struct {
+	*v1.Pod // as it was when it was found
+	socket  string
+	http    *http.Client
+}
+
+// Silent is a socket whose lifepod did not answer.
+type Silent struct {
+	Socket string
+	Err    error
+}
+
+// Pods are all that run, by namespace and name; silent are those of which
+// nothing can be learned.
+func (c *Client) Pods(ctx context.Context) (pods []*Pod, silent []Silent, err error) {
+	paths, err := control.Sockets(c.folder)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, nil, errors.New("lifepod needs root to see and steer pods: run it with sudo")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	var mu sync.Mutex
+	var asking sync.WaitGroup
+	for _, path := range paths {
+		asking.Go(func() {
+			found, err := ask(ctx, path)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case errors.Is(err, fs.ErrNotExist): // it has ended
+			case err != nil:
+				silent = append(silent, Silent{Socket: path, Err: err})
+			default:
+				pods = append(pods, found...)
+			}
+		})
+	}
+	asking.Wait()
+	slices.SortFunc(pods, func(a, b *Pod) int {
+		return strings.Compare(a.Namespace+"/"+a.Name+"/"+string(a.UID), b.Namespace+"/"+b.Name+"/"+string(b.UID))
+	})
+	return pods, silent, nil
+}
+
+// ask asks the lifepod behind a socket for its pods.
+func ask(ctx context.Context, path string) ([]*Pod, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	p := &Pod{socket: path, http: &http.Client{Transport: &http.Transport{
+		DialContext:        func(context.Context, string, string) (net.Conn, error) { return control.Dial(path) },
+		DisableKeepAlives:  true,
+		DisableCompression: true,
+	}}}
+	var list v1.PodList
+	if err := p.call(ctx, http.MethodGet, "/v1/pods", nil, &list); err != nil {
+		return nil, err
+	}
+	var pods []*Pod
+	for i := range list.Items {
+		pod := &list.Items[i]
+		pod.APIVersion, pod.Kind = "v1", "Pod"
+		pods = append(pods, &Pod{Pod: pod, socket: path, http: p.http})
+	}
+	return pods, nil
+}
+
+// Find is the one pod that a user means: by name, namespace/name or UID; a
+// namespace given apart must be its own. The error lists the candidates.
+func (c *Client) Find(ctx context.Context, name, namespace string) (*Pod, error) {
+	if inner, rest, found := strings.Cut(name, "/"); found {
+		if namespace != "" && namespace != inner {
+			return nil, fmt.Errorf("pod %s is not in namespace %q: leave -n out", name, namespace)
+		}
+		namespace, name = inner, rest
+	}
+	pods, silent, err := c.Pods(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []*Pod
+	for _, p := range pods {
+		if (namespace == "" || p.Namespace == namespace) && (p.Name == name || p.UID == types.UID(name)) {
+			found = append(found, p)
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	return nil, c.notOne(name, namespace, found, pods, silent)
+}
+
+// notOne is why a name does not stand for one pod.
+func (c *Client) notOne(name, namespace string, found, all []*Pod, silent []Silent) error {
+	var text strings.Builder
+	where := ""
+	if namespace != "" {
+		where = fmt.Sprintf(" in namespace %q", namespace)
+	}
+	switch {
+	case len(found) > 1:
+		fmt.Fprintf(&text, "pod %q%s is ambiguous: %s", name, where, names(found, found))
+	case len(all) == 0 && len(silent) == 0:
+		fmt.Fprintf(&text, "no pod %q%s: no pod runs with the state folder %s", name, where, c.root)
+	case len(all) > 0:
+		fmt.Fprintf(&text, "no pod %q%s: there is %s", name, where, names(all, all))
+	default:
+		fmt.Fprintf(&text, "no pod %q%s is known", name, where)
+	}
+	for _, s := range silent {
+		fmt.Fprintf(&text, "; the lifepod at %s does not answer (%v)", s.Socket, s.Err)
+	}
+	return errors.New(text.String())
+}
+
+// names lists pods as namespace/name, or by UID where that is not enough.
+func names(pods, among []*Pod) string {
+	count := map[string]int{}
+	for _, p := range among {
+		count[p.Namespace+"/"+p.Name]++
+	}
+	var list []string
+	for _, p := range pods {
+		name := p.Namespace + "/" + p.Name
+		if count[name] > 1 {
+			name += fmt.Sprintf(" with UID %s", p.UID)
+		}
+		list = append(list, name)
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,57 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// Events are the pod's newest events, the oldest first.
+func (p *Pod) Events(ctx context.Context) ([]v1.Event, error) {
+	var list v1.EventList
+	err := p.call(ctx, http.MethodGet, p.path("/events"), nil, &list)
+	return list.Items, err
+}
+
+// Stop asks for the pod's end. nil is the grace of its spec, 0 kills at once; a
+// second call can only shorten (B-WRK-9).
+func (p *Pod) Stop(ctx context.Context, graceSeconds *int64) error {
+	return p.call(ctx, http.MethodDelete, p.path(""), metav1.DeleteOptions{GracePeriodSeconds: graceSeconds}, &v1.Pod{})
+}
+
+// Watch calls see with each state of the pod, from now on, until see returns
+// false or nothing of the pod is left. An error says that its lifepod has ended
+// without a word.
+func (p *Pod) Watch(ctx context.Context, see func(*v1.Pod) bool) error {
+	response, err := p.send(ctx, http.MethodGet, p.path("?watch=true"), nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }() // only read
+	in := json.NewDecoder(response.Body)
+	for {
+		var event struct {
+			Type   watch.EventType
+			Object v1.Pod
+		}
+		if err := in.Decode(&event); err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return fmt.Errorf("the lifepod that ran pod %s/%s has ended before the pod: the next lifepod run sweeps it up", p.Namespace, p.Name)
+		}
+		if event.Type == watch.Deleted || !see(&event.Object) {
+			return nil
+		}
+	}
+}
+
+// Wait returns when nothing of the pod is left.
+func (p *Pod) Wait(ctx context.Context) error {
+	return p.Watch(ctx, func(*v1.Pod) bool { return true })
+}

@@ -1,0 +1,35 @@
+// Package control lets other processes see and steer the pods of this machine:
+// it is the API server of the pods that a lifepod runs, on a unix socket.
+//
+//	Object   the v1.Pod as an API server would have it: spec, status, events, watchers
+//	Server   serves one Object over HTTP, on <run folder>/pods/<uid>.sock
+//	Sockets  finds the sockets of all lifepods of one root (what the clients use)
+//
+// The folder is open to root only (0700), a socket too (0600), and whoever
+// connects must be root by the kernel's word (SO_PEERCRED). A socket whose
+// process has died is removed by the next one who looks.
+//
+// # The API
+//
+// HTTP/1.1, JSON, in Kubernetes' own shapes. Below,
+// POD is /v1/namespaces/NAMESPACE/pods/NAME. An error is a metav1.Status with the
+// HTTP status as its code; its message is one line for the user.
+//
+//	GET    /v1/pods                    v1.PodList
+//	GET    POD                         v1.Pod
+//	GET    POD?watch=true              a metav1.WatchEvent a line: ADDED, MODIFIED …, DELETED
+//	DELETE POD                         metav1.DeleteOptions → v1.Pod; gracePeriodSeconds 0
+//	                                   kills at once, a smaller one shortens (B-WRK-9)
+//	GET    POD/events                  v1.EventList
+//	GET    POD/log                     text; container, previous, follow, timestamps, tailLines,
+//	                                   sinceSeconds, sinceTime as in Kubernetes
+//	POST   POD/exec, POD/attach        an upgrade to Kubernetes' remote command protocol (SPDY);
+//	                                   container, command, stdin, stdout, stderr, tty as there
+//	POST   POD/restart                 v1.Pod; container (none: all of them, in place), graceful
+//	POST   POD/ephemeralcontainers     v1.EphemeralContainer → v1.Pod
+//	POST   POD/resize                  v1.Pod, of which the containers' name and resources count → v1.Pod
+//	POST   POD/conditions              v1.PodCondition → v1.Pod
+//
+// Requests that change the pod are checked before its worker is told; what is
+// refused changes nothing.
+package control

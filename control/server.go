@@ -1,0 +1,114 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// lastWords is how long a server that is closed waits for answers under way: a
+// client that doesn't read must not hold up the end of lifepod.
+const lastWords = 2 * time.Second
+
+// Admission checks and completes what is to become a part of the pod's spec, as
+// an API server does.
+type Admission interface {
+	// EphemeralContainer is pod with one more ephemeral container.
+	EphemeralContainer(pod *v1.Pod, c *v1.EphemeralContainer) (*v1.Pod, error)
+	// Resize is pod with other resources of one container.
+	Resize(pod *v1.Pod, container string, resources v1.ResourceRequirements) (*v1.Pod, error)
+}
+
+// Config is what a server needs of the pod that it serves.
+type Config struct {
+	Folder    string // of the sockets
+	Object    *Object
+	Post      func(lifecycle.Fact) // gives a fact to the pod's worker; must not block
+	Runtime   runtimeapi.RuntimeServiceClient
+	LogDir    string // of the pod
+	Admission Admission
+	Log       *slog.Logger
+}
+
+// Server serves one pod until it is closed.
+type Server struct {
+	Config
+	path   string
+	http   *http.Server
+	served sync.WaitGroup
+}
+
+// Serve makes the pod's socket and answers on it until Close.
+func Serve(c Config) (*Server, error) {
+	l, path, err := listen(c.Folder, c.Object.Pod().UID)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Config: c, path: path}
+	s.http = &http.Server{
+		Handler:           rootOnly(s.routes()),
+		ConnContext:       withPeer,
+		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug),
+	}
+	s.served.Go(func() {
+		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			c.Log.Error("control socket", "err", err)
+		}
+	})
+	return s, nil
+}
+
+// Close removes the socket and ends the server. If the pod is gone (Object.Gone),
+// answers under way are given time; else its clients see the connection break.
+func (s *Server) Close() {
+	defer s.served.Wait()
+	unlisten(s.path)
+	select {
+	case <-s.Object.Done():
+	default:
+		_ = s.http.Close() // nothing was lost that the clients could have
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lastWords)
+	defer cancel()
+	if s.http.Shutdown(ctx) != nil {
+		_ = s.http.Close() // somebody does not read
+	}
+}
+
+// routes are the API, see the package comment.
+func (s *Server) routes() http.Handler {
+	const pod = "/v1/namespaces/{namespace}/pods/{name}"
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/pods", s.list)
+	mux.HandleFunc("GET "+pod, s.named(s.get))
+	mux.HandleFunc("DELETE "+pod, s.named(s.stop))
+	mux.HandleFunc("GET "+pod+"/events", s.named(s.listEvents))
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		fail(w, notFound("there is no %s %s", r.Method, r.URL.Path))
+	})
+	return mux
+}
+
+// named lets requests for this pod pass; an error becomes the answer.
+func (s *Server) named(handle func(w http.ResponseWriter, r *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		pod := s.Object.Pod()
+		if r.PathValue("namespace") != pod.Namespace || r.PathValue("name") != pod.Name {
+			fail(w, notFound("pod %s/%s is not served here", r.PathValue("namespace"), r.PathValue("name")))
+			return
+		}
+		if err := handle(w, r); err != nil {
+			fail(w, err)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// recentEvents is how many events a description has.
+const recentEvents = 10
+
+// Describe writes what a person wants to know of a pod first: phase, address,
+// conditions, containers, recent events.
+func Describe(w io.Writer, pod *v1.Pod, events []v1.Event, now time.Time) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s/%s  %s\n", pod.Namespace, pod.Name, headline(pod))
+	fmt.Fprintf(&text, "uid %s, made %s ago, QoS %s", pod.UID, age(pod.CreationTimestamp.Time, now), pod.Status.QOSClass)
+	if ips := addresses(pod); ips != "" {
+		fmt.Fprintf(&text, ", address %s", ips)
+	}
+	text.WriteString("\n")
+	if pod.DeletionTimestamp != nil {
+		fmt.Fprintf(&text, "stopping: its grace of %ds ends %s\n", *pod.DeletionGracePeriodSeconds, when(pod.DeletionTimestamp.Time, now))
+	}
+	text.WriteString("\nconditions\n")
+	rows(&text, conditions(pod, now))
+	text.WriteString("\ncontainers\n")
+	rows(&text, containers(pod, now))
+	if len(events) > 0 {
+		text.WriteString("\nevents\n")
+		rows(&text, eventRows(events[max(0, len(events)-recentEvents):], now))
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// rows writes a table, two spaces in.
+func rows(w *strings.Builder, list [][]string) {
+	var table strings.Builder
+	_ = Table(&table, nil, list) // into memory
+	for line := range strings.Lines(table.String()) {
+		w.WriteString("  " + strings.TrimRight(line, " \n") + "\n")
+	}
+}
+
+// headline is the phase, and kubectl's word for the status if that says more.
+func headline(pod *v1.Pod) string {
+	line := string(pod.Status.Phase)
+	if word := summarize(pod).status; word != line {
+		line += ", " + word
+	}
+	if pod.Status.Message != "" {
+		line += ": " + pod.Status.Message
+	}
+	return line
+}
+
+func addresses(pod *v1.Pod) string {
+	var list []string
+	for _, ip := range pod.Status.PodIPs {
+		list = append(list, ip.IP)
+	}
+	return strings.Join(list, ", ")
+}
+
+func when(at, now time.Time) string {
+	if at.After(now) {
+		return "in " + age(now, at)
+	}
+	return age(at, now) + " ago"
+}
+
+func conditions(pod *v1.Pod, now time.Time) (list [][]string) {
+	for _, c := range pod.Status.Conditions {
+		list = append(list, []string{string(c.Type), string(c.Status), age(c.LastTransitionTime.Time, now), because(c.Reason, c.Message)})
+	}
+	return list
+}
+
+func because(reason, message string) string {
+	if reason != "" && message != "" {
+		return reason + ": " + message
+	}
+	return reason + message
+}
+
+func eventRows(events []v1.Event, now time.Time) (list [][]string) {
+	for _, e := range events {
+		last := age(e.LastTimestamp.Time, now)
+		if e.Count > 1 {
+			last += fmt.Sprintf(" (%d times)", e.Count)
+		}
+		list = append(list, []string{last, e.Type, e.Reason, e.InvolvedObject.FieldPath, firstLine(e.Message)})
+	}
+	return list
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}

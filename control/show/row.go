@@ -1,0 +1,172 @@
+package show
+
+import (
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// Columns are the heads of what Row returns.
+var Columns = []string{"NAMESPACE", "NAME", "READY", "STATUS", "RESTARTS", "AGE", "IP"}
+
+// Row is a pod's row, its values as kubectl has them.
+func Row(pod *v1.Pod, now time.Time) []string {
+	s := summarize(pod)
+	ip := "<none>"
+	if len(pod.Status.PodIPs) > 0 && pod.Status.PodIPs[0].IP != "" {
+		ip = pod.Status.PodIPs[0].IP
+	}
+	return []string{
+		pod.Namespace, pod.Name, fmt.Sprintf("%d/%d", s.ready, s.total), s.status,
+		s.restartsText(now), age(pod.CreationTimestamp.Time, now), ip,
+	}
+}
+
+// summary is what a pod's containers add up to, for kubectl's eyes.
+type summary struct {
+	ready, total int
+	status       string
+	restarts     restarts
+}
+
+// restarts counts, and knows when the last one was needed.
+type restarts struct {
+	count int32
+	last  time.Time
+}
+
+func (r *restarts) add(c *v1.ContainerStatus) {
+	r.count += c.RestartCount
+	if t := c.LastTerminationState.Terminated; t != nil && t.FinishedAt.After(r.last) {
+		r.last = t.FinishedAt.Time
+	}
+}
+
+func (s *summary) restartsText(now time.Time) string {
+	if s.restarts.count == 0 || s.restarts.last.IsZero() {
+		return fmt.Sprint(s.restarts.count)
+	}
+	return fmt.Sprintf("%d (%s ago)", s.restarts.count, age(s.restarts.last, now))
+}
+
+// age is how long ago something was, in kubectl's few letters.
+func age(since, now time.Time) string {
+	if since.IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(now.Sub(since))
+}
+
+// summarize reads a pod from the first init container to the last regular one,
+// as kubectl does; each step may find a better word for the status.
+func summarize(pod *v1.Pod) summary {
+	s := summary{total: len(pod.Spec.Containers), status: string(pod.Status.Phase)}
+	if pod.Status.Reason != "" {
+		s.status = pod.Status.Reason
+	}
+	sidecars := map[string]bool{}
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+			sidecars[c.Name] = true
+			s.total++
+		}
+	}
+	initializing := s.readInit(pod, sidecars)
+	if !initializing || isTrue(pod, v1.PodInitialized) {
+		s.readRegular(pod)
+	}
+	ended := pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
+	if pod.DeletionTimestamp != nil && !ended {
+		s.status = "Terminating"
+	}
+	return s
+}
+
+// readInit reads the init containers up to the one that the pod waits for; it
+// reports whether there is one.
+func (s *summary) readInit(pod *v1.Pod, sidecars map[string]bool) (initializing bool) {
+	var ofSidecars restarts
+	for i := range pod.Status.InitContainerStatuses {
+		c := &pod.Status.InitContainerStatuses[i]
+		s.restarts.add(c)
+		if sidecars[c.Name] {
+			ofSidecars.add(c)
+		}
+		started := sidecars[c.Name] && c.Started != nil && *c.Started
+		switch {
+		case c.State.Terminated != nil && c.State.Terminated.ExitCode == 0:
+			continue
+		case started:
+			if c.Ready {
+				s.ready++
+			}
+			continue
+		case c.State.Terminated != nil:
+			s.status = "Init:" + exitWord(c.State.Terminated)
+		case c.State.Waiting != nil && c.State.Waiting.Reason != "" && c.State.Waiting.Reason != "PodInitializing":
+			s.status = "Init:" + c.State.Waiting.Reason
+		default:
+			s.status = fmt.Sprintf("Init:%d/%d", i, len(pod.Spec.InitContainers))
+		}
+		initializing = true
+		break
+	}
+	if !initializing || isTrue(pod, v1.PodInitialized) {
+		s.restarts = ofSidecars
+	}
+	return initializing
+}
+
+// readRegular reads the regular containers from last to first, so that the
+// first has the last word.
+func (s *summary) readRegular(pod *v1.Pod) {
+	running, failed := false, ""
+	for i := len(pod.Status.ContainerStatuses) - 1; i >= 0; i-- {
+		c := &pod.Status.ContainerStatuses[i]
+		s.restarts.add(c)
+		switch {
+		case c.State.Waiting != nil && c.State.Waiting.Reason != "":
+			s.status = c.State.Waiting.Reason
+		case c.State.Terminated != nil:
+			s.status = exitWord(c.State.Terminated)
+			if c.State.Terminated.ExitCode != 0 {
+				failed = s.status
+			}
+		case c.Ready && c.State.Running != nil:
+			running = true
+			s.ready++
+		}
+	}
+	if s.status != "Completed" {
+		return
+	}
+	switch {
+	case running && isTrue(pod, v1.PodReady):
+		s.status = "Running"
+	case failed != "":
+		s.status = failed
+	case running:
+		s.status = "NotReady"
+	}
+}
+
+func exitWord(t *v1.ContainerStateTerminated) string {
+	switch {
+	case t.Reason != "":
+		return t.Reason
+	case t.Signal != 0:
+		return fmt.Sprintf("Signal:%d", t.Signal)
+	}
+	return fmt.Sprintf("ExitCode:%d", t.ExitCode)
+}
+
+func isTrue(pod *v1.Pod, condition v1.PodConditionType) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == condition {
+			return c.Status == v1.ConditionTrue
+		}
+	}
+	return false
+}

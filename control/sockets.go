@@ -1,0 +1,96 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const suffix = ".sock"
+
+// Folder is where the sockets of a root are, below its run folder.
+func Folder(runDir string) string { return filepath.Join(runDir, "pods") }
+
+// listen makes a pod's socket. It appears under its name only when it answers,
+// so that one that does not answer is a dead process's.
+func listen(folder string, uid types.UID) (*net.UnixListener, string, error) {
+	if err := makeFolder(folder); err != nil {
+		return nil, "", err
+	}
+	path := filepath.Join(folder, string(uid)+suffix)
+	making := filepath.Join(folder, "."+string(uid))
+	_ = os.Remove(making) // of a killed process
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: making})
+	if err != nil {
+		return nil, "", fmt.Errorf("control socket: %w", err)
+	}
+	l.SetUnlinkOnClose(false)
+	err = os.Chmod(making, 0o600)
+	if err == nil {
+		err = os.Rename(making, path)
+	}
+	if err != nil {
+		_, _ = l.Close(), os.Remove(making)
+		return nil, "", fmt.Errorf("control socket: %w", err)
+	}
+	return l, path, nil
+}
+
+// makeFolder makes the folder for root only, also if another's umask or an
+// administrator left it wider.
+func makeFolder(folder string) error {
+	if err := os.MkdirAll(filepath.Dir(folder), 0o711); err != nil {
+		return fmt.Errorf("control socket: %w", err)
+	}
+	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("control socket: %w", err)
+	}
+	if err := os.Chmod(folder, 0o700); err != nil {
+		return fmt.Errorf("control socket: %w", err)
+	}
+	return nil
+}
+
+// unlisten removes a socket, and the folders if they are empty; the run folder
+// is left by a pod on another runtime only.
+func unlisten(path string) {
+	_ = os.Remove(path)
+	_ = os.Remove(filepath.Dir(path))
+	_ = os.Remove(filepath.Dir(filepath.Dir(path)))
+}
+
+// Sockets lists the sockets in a folder; no folder means no pods.
+func Sockets(folder string) ([]string, error) {
+	entries, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the pods: %w", err)
+	}
+	var paths []string
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), suffix) && !strings.HasPrefix(e.Name(), ".") {
+			paths = append(paths, filepath.Join(folder, e.Name()))
+		}
+	}
+	return paths, nil
+}
+
+// Dial connects to a pod's socket. One whose process has died is removed, and
+// the error is fs.ErrNotExist, as of one that was never there.
+func Dial(path string) (net.Conn, error) {
+	conn, err := net.Dial("unix", path)
+	if errors.Is(err, unix.ECONNREFUSED) {
+		_ = os.Remove(path)
+		return nil, fs.ErrNotExist
+	}
+	return conn, err
+}
