@@ -110,6 +110,9 @@ func (w *Worker) End() lifecycle.End { return w.end }
 // Stop asks for the pod's end; it may come again with a shorter grace.
 func (w *Worker) Stop(request lifecycle.StopRequested) { w.mail.post(request) }
 
+// Post gives the worker a fact from outside, such as a wish of the user's.
+func (w *Worker) Post(fact lifecycle.Fact) { w.mail.post(fact) }
+
 // askRelist asks for a snapshot of the pod now; asking twice is asking once.
 func (w *Worker) askRelist() {
 	select {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lifepod/lifepod/agent"
 	"github.com/lifepod/lifepod/agent/admission"
+	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/manifest"
 )
 
@@ -97,7 +98,14 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 		return ExitError, err
 	}
 	follow := newFollower(r.printer, node.Config.PodLogDirectory(set.Pod))
-	worker := node.NewWorker(set.Pod, &sink{printer: r.printer, follower: follow})
+	object := control.NewObject(set.Pod)
+	worker := node.NewWorker(set.Pod, &sink{printer: r.printer, follower: follow, object: object})
+	server, err := serve(runtime, object, worker, r.options.Log)
+	if err != nil {
+		own.remove()
+		return ExitError, err
+	}
+	defer server.Close()
 
 	events, streaming := node.Events(), sync.WaitGroup{}
 	events.Add(worker)
@@ -105,7 +113,7 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 	streaming.Go(func() { events.Run(streamCtx) })
 	life, giveUp := context.WithCancelCause(context.WithoutCancel(ctx)) // it ends when the pod is gone, not before
 	defer giveUp(nil)
-	r.stopper.attach(worker, giveUp, r.options.Timeout)
+	r.stopper.attach(noted{object: object, worker: worker}, giveUp, r.options.Timeout)
 
 	err = worker.Run(life)
 	stopStream()
@@ -119,7 +127,8 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 		return ExitError, err
 	}
 	own.remove()
-	return exitCode(worker.End(), r.printer.status().Phase, r.stopper.exitCode(ExitError)), nil
+	object.Gone()
+	return exitCode(worker.End(), r.printer.status().Phase, r.stopper.exitCode(ExitInterrupted)), nil
 }
 
 // readManifests reads and checks all files before anything is started.

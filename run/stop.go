@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/agent"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -31,12 +30,17 @@ type stopper struct {
 	grace   time.Duration
 
 	mu         sync.Mutex
-	worker     *agent.Worker
+	worker     stoppable
 	giveUp     context.CancelCauseFunc
 	signaled   int
 	lastSignal time.Time
 	timedOut   bool
 	timer      *time.Timer
+}
+
+// stoppable is a pod whose end may be asked for.
+type stoppable interface {
+	Stop(request lifecycle.StopRequested)
 }
 
 func newStopper(p *printer, pod *v1.Pod, cancel context.CancelCauseFunc) *stopper {
@@ -124,7 +128,7 @@ func (s *stopper) readerGone() {
 }
 
 // attach gives the pod's worker to the stopper, and begins --timeout.
-func (s *stopper) attach(w *agent.Worker, giveUp context.CancelCauseFunc, timeout time.Duration) {
+func (s *stopper) attach(w stoppable, giveUp context.CancelCauseFunc, timeout time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.worker, s.giveUp = w, giveUp

@@ -25,9 +25,9 @@ func containers(pod *v1.Pod, now time.Time) (list [][]string) {
 	} {
 		for i := range statuses {
 			c := &statuses[i]
-			list = append(list, []string{c.Name, kinds[c.Name], stateText(&c.State, now), readyText(c), restartText(c.RestartCount)})
+			list = append(list, []string{c.Name, kinds[c.Name], readyText(c), restartText(c.RestartCount), stateText(&c.State, now)})
 			if last := c.LastTerminationState.Terminated; last != nil {
-				list = append(list, []string{"", "", "last: " + exitText(last, now), "", ""})
+				list = append(list, []string{"", "", "", "", "before: " + exitText(last, now)})
 			}
 		}
 	}
@@ -62,6 +62,8 @@ func exitText(t *v1.ContainerStateTerminated, now time.Time) string {
 
 func readyText(c *v1.ContainerStatus) string {
 	switch {
+	case c.Ready && c.State.Terminated != nil:
+		return "done"
 	case c.Ready:
 		return "ready"
 	case c.State.Running != nil && (c.Started == nil || !*c.Started):
@@ -73,7 +75,7 @@ func readyText(c *v1.ContainerStatus) string {
 func restartText(n int32) string {
 	switch n {
 	case 0:
-		return ""
+		return "0 restarts"
 	case 1:
 		return "1 restart"
 	}

@@ -1,0 +1,35 @@
+package run
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/lifepod/lifepod/agent"
+	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// serve lets the commands of other terminals see and steer the pod.
+func serve(runtime *Runtime, object *control.Object, worker *agent.Worker, log *slog.Logger) (*control.Server, error) {
+	paths, err := bundle.Locate(runtime.Root, "")
+	if err != nil {
+		return nil, err
+	}
+	return control.Serve(control.Config{
+		Folder: control.Folder(paths.RunDir), Object: object, Post: worker.Post,
+		Runtime: runtime.Client.Runtime, Log: log,
+	})
+}
+
+// noted is a worker whose requests to stop are seen by other terminals, too.
+type noted struct {
+	object *control.Object
+	worker *agent.Worker
+}
+
+// Stop asks for the pod's end.
+func (n noted) Stop(request lifecycle.StopRequested) {
+	n.object.StopRequested(time.Now(), request)
+	n.worker.Stop(request)
+}
