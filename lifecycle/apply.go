@@ -12,6 +12,8 @@ func apply(s *step, fact Fact) {
 		applyRejected(s, f)
 	case StopRequested:
 		applyStopRequested(s, f)
+	case EphemeralContainerAdded:
+		applyEphemeralContainerAdded(s, f)
 	case Woke:
 		s.wakeAt = time.Time{} // the timer is spent
 	case CgroupEnsured:

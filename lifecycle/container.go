@@ -13,6 +13,7 @@ const (
 	initContainer    kind = iota // runs to completion before the next begins
 	sidecarContainer             // init container with restartPolicy Always (KEP-753)
 	regularContainer
+	ephemeralContainer // added to a pod that runs; runs once (A-ACT-5)
 )
 
 func newInitContainer(spec *v1.Container) *container {
@@ -40,8 +41,9 @@ const (
 // container is one container of the pod and its newest instance.
 type container struct {
 	// immutable
-	spec *v1.Container
-	kind kind
+	spec   *v1.Container
+	kind   kind
+	target string // of an ephemeral container: whose processes it sees; may be empty
 
 	instance
 	restartCount int32
@@ -95,8 +97,11 @@ func cloneOf[T any](p *T) *T {
 
 // fieldPath is how Kubernetes Events point at a container (A-EVT-1).
 func (c *container) fieldPath() string {
-	if c.kind == regularContainer {
+	switch c.kind {
+	case regularContainer:
 		return "spec.containers{" + c.spec.Name + "}"
+	case ephemeralContainer:
+		return "spec.ephemeralContainers{" + c.spec.Name + "}"
 	}
 	return "spec.initContainers{" + c.spec.Name + "}"
 }
@@ -131,8 +136,11 @@ func (c *container) started() bool {
 
 // ready is status "ready" (A-CST-13).
 func (c *container) ready() bool {
-	if c.kind == initContainer {
+	switch c.kind {
+	case initContainer:
 		return c.done()
+	case ephemeralContainer:
+		return false
 	}
 	return c.started()
 }

@@ -27,6 +27,9 @@ func containerStatus(s *step, c *container) v1.ContainerStatus {
 		Started:      &started,
 		VolumeMounts: volumeMountStatuses(c.spec.VolumeMounts),
 	}
+	if c.kind == ephemeralContainer {
+		status.Started = nil // A-CST-12
+	}
 	if c.id != "" {
 		status.ContainerID = containerID(s, c.id)
 		status.ImageID = c.imageRef
@@ -106,7 +109,10 @@ func unaccounted() *v1.ContainerStateTerminated {
 // regular one if the pod ever initialized, and every init container up to the
 // last one that ever ran, the first in any case (B-FIN-7).
 func everReached(s *step, c *container) bool {
-	if c.kind == regularContainer {
+	switch c.kind {
+	case ephemeralContainer:
+		return false
+	case regularContainer:
 		return len(s.inits()) == 0 || isTrue(s.reported.Conditions, v1.PodInitialized)
 	}
 	lastRan := 0

@@ -61,6 +61,7 @@ type CreateContainer struct {
 	SandboxID string
 	Image     ImageInfo
 	PodIPs    []string
+	TargetID  string // the container whose processes an ephemeral one sees; may be empty (A-CRI-5)
 }
 
 // StartContainer starts a created container. Answer: ContainerStarted, and in

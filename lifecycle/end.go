@@ -25,7 +25,7 @@ type End struct {
 // endOf derives the end from the state; it is final once the pod is gone.
 func endOf(m *Machine) End {
 	end := End{Cause: m.stop.cause}
-	if c := firstFailure(m.containers); c != nil {
+	if c := firstFailure(m.ordered()); c != nil {
 		end.Container, end.ExitCode = c.spec.Name, c.exit.ExitCode
 	}
 	return end

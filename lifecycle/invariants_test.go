@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,10 +17,11 @@ type invariants struct {
 	counts    map[string]int32
 	runs      map[string]*runs
 	finished  bool
+	ranOnce   map[string]string // the instance of each ephemeral container that ran
 }
 
 func newInvariants(t fataler, m *Machine) *invariants {
-	return &invariants{t: t, counts: map[string]int32{}, runs: map[string]*runs{}, status: m.Status()}
+	return &invariants{t: t, counts: map[string]int32{}, runs: map[string]*runs{}, ranOnce: map[string]string{}, status: m.Status()}
 }
 
 // after holds the state, the effects and the runtime against the laws.
@@ -29,6 +31,7 @@ func (l *invariants) after(w *walk, effects []Effect) {
 		l.effect(w, e)
 	}
 	l.nothingTwice(w)
+	l.ephemeralOnce(w)
 	l.remember(w)
 }
 
@@ -152,6 +155,12 @@ func (l *invariants) published(w *walk, s v1.PodStatus) {
 	}
 	for i := range old.InitContainerStatuses {
 		l.transition(w, &old.InitContainerStatuses[i], &s.InitContainerStatuses[i])
+	}
+	for _, c := range old.EphemeralContainerStatuses {
+		i := slices.IndexFunc(s.EphemeralContainerStatuses, func(n v1.ContainerStatus) bool { return n.Name == c.Name })
+		if i < 0 || c.State.Terminated != nil && s.EphemeralContainerStatuses[i].State.Terminated == nil {
+			l.t.Fatalf("ephemeral container %s goes back", c.Name)
+		}
 	}
 }
 

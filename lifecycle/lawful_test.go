@@ -13,7 +13,7 @@ func lawful(t fataler, was, m *Machine, effects []Effect) {
 	if terminal(was.reported.Phase) && m.reported.Phase != was.reported.Phase {
 		t.Fatalf("terminal phase %s becomes %s (B-FIN-2)", was.reported.Phase, m.reported.Phase)
 	}
-	for i, c := range m.containers {
+	for i, c := range m.containers[:len(was.containers)] {
 		if old := was.containers[i]; c.restartCount < old.restartCount || c.restartCount > old.restartCount+1 {
 			t.Fatalf("%s: restartCount goes from %d to %d", c.spec.Name, old.restartCount, c.restartCount)
 		}
@@ -53,7 +53,7 @@ func onceOnly(t fataler, was, m *Machine, effects []Effect) {
 			t.Fatalf("%T in stage %v (B-WRK-4)", e, m.stage)
 		}
 	}
-	for i, c := range m.containers {
+	for i, c := range m.containers[:len(was.containers)] {
 		old := was.containers[i]
 		if old.op != 0 && c.op != 0 && old.op != c.op && old.position == c.position {
 			t.Fatalf("%s: a second call while the first (%d) is under way", c.spec.Name, old.op)

@@ -59,7 +59,7 @@ type Machine struct {
 	stage      Stage
 	setup      setup
 	sandbox    sandbox
-	containers []*container // init containers in spec order, then the regular ones
+	containers []*container // init containers in spec order, the regular ones, then the ephemeral ones
 	initIndex  int          // the init container whose turn it is; len(init containers): all done
 	stop       stop
 	release    release
@@ -106,6 +106,9 @@ func New(pod *v1.Pod, options Options) *Machine {
 	}
 	for i := range m.pod.Spec.Containers {
 		m.containers = append(m.containers, &container{spec: &m.pod.Spec.Containers[i], kind: regularContainer})
+	}
+	for i := range m.pod.Spec.EphemeralContainers {
+		m.containers = append(m.containers, newEphemeral(&m.pod.Spec.EphemeralContainers[i]))
 	}
 	m.reported = v1.PodStatus{Phase: v1.PodPending}
 	return m
@@ -159,14 +162,18 @@ func (m *Machine) Clone() *Machine {
 
 // specOf is the i-th container of the pod, counted as Machine.containers is.
 func specOf(pod *v1.Pod, i int) *v1.Container {
-	if n := len(pod.Spec.InitContainers); i >= n {
-		return &pod.Spec.Containers[i-n]
+	inits, regulars := len(pod.Spec.InitContainers), len(pod.Spec.Containers)
+	switch {
+	case i < inits:
+		return &pod.Spec.InitContainers[i]
+	case i < inits+regulars:
+		return &pod.Spec.Containers[i-inits]
 	}
-	return &pod.Spec.InitContainers[i]
+	return ephemeralSpec(&pod.Spec.EphemeralContainers[i-inits-regulars])
 }
 
 func (m *Machine) inits() []*container    { return m.containers[:len(m.pod.Spec.InitContainers)] }
-func (m *Machine) regulars() []*container { return m.containers[len(m.pod.Spec.InitContainers):] }
+func (m *Machine) regulars() []*container { return m.ordered()[len(m.pod.Spec.InitContainers):] }
 
 func (m *Machine) containerNamed(name string) *container {
 	for _, c := range m.containers {

@@ -90,6 +90,7 @@ func prefixes(t *testing.T, text string) []*transcript {
 	}
 	list = append(list, &transcript{m: tr.m.Clone(), now: tr.now})
 	keep(Accepted{})
+	keep(EphemeralContainerAdded{Container: namedEphemeral("e", "")})
 	tried := map[string]int{}
 	for i := range 400 {
 		switch {
@@ -147,7 +148,7 @@ func endNext(t *testing.T, tr *transcript, keep func(Fact)) bool {
 // everyFact is each kind of fact: for each effect under way, for IDs that are
 // spent or never were, and for each container and sandbox there is or was.
 func everyFact(p *transcript) []Fact {
-	facts := []Fact{Accepted{}, Rejected{Reason: "OutOfcpu", Message: "m"}, Woke{}, StopRequested{}, StopRequested{GraceSeconds: new(int64(1))}, StopRequested{Force: true}, Observed{Began: p.now.Add(time.Microsecond)}}
+	facts := []Fact{EphemeralContainerAdded{Container: namedEphemeral("e", "")}, EphemeralContainerAdded{Container: namedEphemeral("f", "a")}, Accepted{}, Rejected{Reason: "OutOfcpu", Message: "m"}, Woke{}, StopRequested{}, StopRequested{GraceSeconds: new(int64(1))}, StopRequested{Force: true}, Observed{Began: p.now.Add(time.Microsecond)}}
 	for _, id := range []EffectID{0, 1, p.m.lastID + 100} {
 		facts = append(facts, answers(id, nil, p.now)...)
 	}

@@ -32,6 +32,7 @@ func planSync(s *step) {
 	planKills(s)
 	planPostStart(s)
 	planStarts(s)
+	planEphemerals(s)
 }
 
 // planDeadline ends the pod when activeDeadlineSeconds have passed since its

@@ -43,7 +43,7 @@ func (l *invariants) remember(w *walk) {
 
 // reach notes the rare branches that a step went through.
 func (w *walk) reach(was *Machine, f Fact) {
-	for i, c := range w.m.containers {
+	for i, c := range w.m.containers[:len(was.containers)] {
 		old := was.containers[i]
 		_, observed := f.(Observed)
 		exit, exited := f.(ContainerExited)

@@ -20,6 +20,9 @@ func decideRestart(s *step, c *container, t *v1.ContainerStateTerminated) verdic
 	if s.stage != Syncing {
 		return verdict{because: "the pod is stopping", rule: "A-RST-1"}
 	}
+	if c.kind == ephemeralContainer {
+		return verdict{because: "ephemeral containers run once", rule: "A-RST-2"}
+	}
 	if c.kind == sidecarContainer {
 		return verdict{restart: true, because: "sidecar", rule: "A-INIT-2"}
 	}

@@ -192,7 +192,7 @@ func runsInNewSandbox(s *step, c *container) bool {
 // counts, whether it ran or not (A-CST-11).
 func forgetRecord(c *container) {
 	c.previousID = ""
-	ranInit := c.kind != regularContainer && c.exit != nil
+	ranInit := (c.kind == initContainer || c.kind == sidecarContainer) && c.exit != nil
 	if !ranInit && c.position != created {
 		return
 	}

@@ -19,12 +19,11 @@ func planStarts(s *step) {
 
 // startUnderWay says that some container is between its creation and its start.
 func startUnderWay(s *step) bool {
-	for _, c := range s.containers {
-		if c.position == creating || c.position == starting || c.position == uncertain {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.ordered(), (*container).startUnderWay)
+}
+
+func (c *container) startUnderWay() bool {
+	return c.position == creating || c.position == starting || c.position == uncertain
 }
 
 // startOrder lists the containers that may run now, in the order of their
@@ -73,7 +72,7 @@ func create(s *step, c *container) {
 	c.position, c.op, c.touchedAt = creating, s.nextID(), s.now
 	s.do(CreateContainer{
 		ID: c.op, Container: c.spec.Name, Attempt: c.nextAttempt(),
-		SandboxID: s.sandbox.id, Image: c.image.info, PodIPs: slices.Clone(s.podIPs()),
+		SandboxID: s.sandbox.id, Image: c.image.info, PodIPs: slices.Clone(s.podIPs()), TargetID: targetID(s, c),
 	})
 }
 
@@ -197,6 +196,7 @@ func nowRunning(s *step, c *container) {
 		report.Because = ordinal(c.restartCount) + " restart"
 	}
 	tell(s, report)
+	targetRuns(s, c)
 }
 
 func applyContainerRunning(s *step, f ContainerRunning) {

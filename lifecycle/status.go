@@ -39,7 +39,10 @@ func statusOf(s *step) v1.PodStatus {
 	}
 	status.InitContainerStatuses = containerStatuses(s, s.inits())
 	status.ContainerStatuses = containerStatuses(s, s.regulars())
-	slices.SortFunc(status.ContainerStatuses, func(a, b v1.ContainerStatus) int { return strings.Compare(a.Name, b.Name) })
+	status.EphemeralContainerStatuses = containerStatuses(s, s.ephemerals())
+	for _, list := range [][]v1.ContainerStatus{status.ContainerStatuses, status.EphemeralContainerStatuses} {
+		slices.SortFunc(list, func(a, b v1.ContainerStatus) int { return strings.Compare(a.Name, b.Name) })
+	}
 	addresses(s, &status)
 	phase := decidePhase(s, &status)
 	status.Conditions = conditions(s, &status, phase)

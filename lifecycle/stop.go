@@ -110,7 +110,8 @@ func planTermination(s *step) {
 	}
 }
 
-// stopContainers ends what runs: regular and init containers at once, sidecars
+// stopContainers ends what runs: regular, init and ephemeral containers at once
+// (B-SIG-6), sidecars
 // after them and in reverse order (B-SIDE-2), everything when the deadline has
 // passed (B-SIDE-3). It reports whether nothing can run any more.
 func stopContainers(s *step) bool {
@@ -118,6 +119,9 @@ func stopContainers(s *step) bool {
 	for _, c := range s.regulars() {
 		stopOne(s, c, true)
 		blocked = blocked || c.mayRun()
+	}
+	for _, c := range s.ephemerals() {
+		stopOne(s, c, true)
 	}
 	for _, c := range slices.Backward(s.inits()) {
 		if c.kind == initContainer { // neither waits nor is waited for

@@ -40,7 +40,11 @@ func effectText(e Effect) string {
 	case PullImage:
 		return fmt.Sprintf("PullImage %s %s", e.Container, e.Image)
 	case CreateContainer:
-		return fmt.Sprintf("CreateContainer %s attempt=%d", e.Container, e.Attempt)
+		text := fmt.Sprintf("CreateContainer %s attempt=%d", e.Container, e.Attempt)
+		if e.TargetID != "" {
+			text += " target=" + e.TargetID
+		}
+		return text
 	case StartContainer:
 		return fmt.Sprintf("StartContainer %s %s", e.Container, e.ContainerID)
 	case StopContainer:
@@ -74,10 +78,14 @@ func (tr *transcript) printStatus() {
 		}
 		tr.printf("\n")
 	}
-	for _, list := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
+	for _, list := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses} {
 		for _, c := range list {
-			tr.printf("  %s: %s ready=%t started=%t restarts=%d%s\n",
-				c.Name, stateText(c.State), c.Ready, *c.Started, c.RestartCount, lastText(c.LastTerminationState))
+			started := "unset"
+			if c.Started != nil {
+				started = fmt.Sprint(*c.Started)
+			}
+			tr.printf("  %s: %s ready=%t started=%s restarts=%d%s\n",
+				c.Name, stateText(c.State), c.Ready, started, c.RestartCount, lastText(c.LastTerminationState))
 		}
 	}
 }

@@ -55,6 +55,7 @@ type transcript struct {
 //	observe [empty|reserved]  a snapshot of what the pretended runtime has
 //	unknown container         the pretended runtime does not know whether the container runs
 //	forget container          the pretended runtime loses the container
+//	ephemeral                 an ephemeral container as YAML is added
 //	status                    phase, conditions and containers
 //	mounts                    the first container's mounts in the status
 //	pending                   the effects that wait for an answer
@@ -86,6 +87,8 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 		tr.runtime.byID(t, tr.runtime.idOf(t, d.CmdArgs[0].Key)).State = StateUnknown
 	case "forget":
 		tr.runtime.forget(t, d.CmdArgs[0].Key)
+	case "ephemeral":
+		tr.ephemeral(t, d.Input)
 	case "status":
 		tr.printStatus()
 	case "mounts":

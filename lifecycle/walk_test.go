@@ -42,6 +42,7 @@ var sometimes = []string{
 	"A-INIT-2", "A-INIT-3", "A-IMG-5", "A-SBX-1", "A-ACT-13", "B-WRK-9", "B-FIN-6", "B-CTL-9",
 	"adopted container", "adopted sandbox", "lost container", "unknown state", "exit before the start's answer",
 	"deadline passed", "second StopContainer", "stop without an exit", "Succeeded", "Failed",
+	"A-ACT-5", "A-CRI-5",
 }
 
 // rare are those of them that a short run may miss: each has a transcript of its
@@ -167,6 +168,8 @@ func (w *walk) act() {
 		w.loses(w.running()[w.draw(len(w.running()), "loses")])
 	case w.draw(6, "stop") == 0:
 		w.askForTheEnd()
+	default:
+		w.changesSpec()
 	}
 }
 

@@ -1,0 +1,104 @@
+package lifecycle
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Ephemeral containers are put into a pod that runs, to look into it. They are
+// outside the order of the others: they start as soon as the sandbox is ready,
+// wait for nobody and keep nobody waiting (A-ACT-5, A-ACT-11), count for neither
+// phase nor readiness, and run once.
+
+// newEphemeral makes the container of an entry of spec.ephemeralContainers: all
+// that it has in common with other containers is a v1.Container.
+func newEphemeral(spec *v1.EphemeralContainer) *container {
+	return &container{spec: ephemeralSpec(spec), kind: ephemeralContainer, target: spec.TargetContainerName}
+}
+
+func ephemeralSpec(spec *v1.EphemeralContainer) *v1.Container {
+	return (*v1.Container)(&spec.EphemeralContainerCommon)
+}
+
+// ordered are the containers that start in order: all but the ephemeral ones.
+func (m *Machine) ordered() []*container {
+	return m.containers[:len(m.pod.Spec.InitContainers)+len(m.pod.Spec.Containers)]
+}
+
+func (m *Machine) ephemerals() []*container { return m.containers[len(m.ordered()):] }
+
+// applyEphemeralContainerAdded puts the container into the pod, which is a
+// change of its spec. A name that is taken already is a request that came twice.
+func applyEphemeralContainerAdded(s *step, f EphemeralContainerAdded) {
+	name := f.Container.Name
+	if s.stage != Syncing {
+		tell(s, Report{Subject: "pod", What: "takes no ephemeral container " + name, Because: "it is ending", Rule: "B-WRK-4"})
+		return
+	}
+	if s.containerNamed(name) != nil {
+		return
+	}
+	list := &s.pod.Spec.EphemeralContainers
+	*list = append(*list, *f.Container.DeepCopy())
+	for i, c := range s.ephemerals() {
+		c.spec = ephemeralSpec(&(*list)[i]) // the list has moved
+	}
+	s.containers = append(s.containers, newEphemeral(&(*list)[len(*list)-1]))
+	s.pod.Generation++
+	tell(s, Report{Subject: "pod", What: "gets the ephemeral container " + name, Rule: "A-ACT-5"})
+}
+
+// planEphemerals starts the ephemeral containers, each by itself.
+func planEphemerals(s *step) {
+	if s.sandbox.state != sandboxReady || !s.setup.volumes.done {
+		return
+	}
+	for _, c := range s.ephemerals() {
+		if c.startUnderWay() || (c.position == absent && !targetFound(s, c)) {
+			continue
+		}
+		tryStart(s, c)
+	}
+}
+
+// targetFound says whether the container whose processes c is to see has an
+// instance that was started; if not, that is why c waits (A-CRI-5).
+func targetFound(s *step, c *container) bool {
+	if c.target == "" {
+		return true
+	}
+	target := s.containerNamed(c.target)
+	switch target.position {
+	case running, exited: // the latter is refused by the runtime, in its own words
+		return true
+	}
+	if target.id != "" {
+		return false // it is about to run
+	}
+	if c.failure == nil || c.failure.Reason != configError {
+		startRefused(s, c, &Failure{Reason: configError, Message: fmt.Sprintf("unable to find target container %s", c.target)}, configError)
+		tell(s, Report{Subject: c.spec.Name, What: "waits for its target container " + c.target, Rule: "A-CRI-5"})
+	}
+	return false
+}
+
+const configError = "CreateContainerConfigError"
+
+// targetID is the newest instance of the container whose processes c is to see.
+func targetID(s *step, c *container) string {
+	if c.target == "" {
+		return ""
+	}
+	return s.containerNamed(c.target).id
+}
+
+// targetRuns lets ephemeral containers that the runtime refused, because their
+// target did not run, be created at once.
+func targetRuns(s *step, target *container) {
+	for _, c := range s.ephemerals() {
+		if c.target == target.spec.Name && c.position == absent {
+			c.retryAt, c.image.retryAt = s.now, s.now
+		}
+	}
+}
