@@ -17,7 +17,7 @@ type object struct {
 var lists = map[string]string{"List": "", "PodList": "Pod", "ConfigMapList": "ConfigMap", "SecretList": "Secret"}
 
 // wantObjects is what lifepod run takes.
-const wantObjects = "lifepod run takes one Pod and the ConfigMaps and Secrets that it uses"
+const wantObjects = "lifepod run takes one Pod and the ConfigMaps, Secrets and RuntimeClass that it uses"
 
 // objects takes a document apart into the objects of it, each known to be of a kind that is read.
 func objects(p *parsed) ([]*object, []*Error) {
@@ -68,13 +68,9 @@ func (o *object) identify() *Error {
 	}
 	switch o.kind {
 	case "Pod", "ConfigMap", "Secret":
-		if o.value["apiVersion"] == nil {
-			return o.errorf("apiVersion", "should be v1", "missing")
-		}
-		if version, _ := o.value["apiVersion"].(string); version != "v1" {
-			return o.errorf("apiVersion", "should be v1", "a %s has no version %v", o.kind, o.value["apiVersion"])
-		}
-		return nil
+		return o.wantVersion("v1")
+	case "RuntimeClass":
+		return o.wantVersion(runtimeClassVersion)
 	case "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController":
 		return o.errorf("kind", wantObjects+": make a Pod of what stands below spec.template", "%s cannot be run", o.kind)
 	case "CronJob":
@@ -86,6 +82,17 @@ func (o *object) identify() *Error {
 		return o.errorf("kind", "did you mean "+near+"?", "unknown kind %s", o.kind)
 	}
 	return o.errorf("kind", wantObjects, "%s cannot be run", o.kind)
+}
+
+func (o *object) wantVersion(want string) *Error {
+	version, _ := o.value["apiVersion"].(string)
+	switch {
+	case o.value["apiVersion"] == nil:
+		return o.errorf("apiVersion", "should be "+want, "missing")
+	case version != want:
+		return o.errorf("apiVersion", "should be "+want, "a %s has no version %v", o.kind, o.value["apiVersion"])
+	}
+	return nil
 }
 
 // errorf is an error about a field of the object.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -32,6 +33,8 @@ type Set struct {
 	// ConfigMaps and Secrets are those of the Pod's namespace, used or not, in the order of the input.
 	ConfigMaps []*v1.ConfigMap
 	Secrets    []*v1.Secret
+	// RuntimeClasses are all that were read; the Pod has the overhead of its own.
+	RuntimeClasses []*nodev1.RuntimeClass
 	// Warnings are lines for the user, each complete in itself.
 	Warnings []string
 }
@@ -65,6 +68,7 @@ type input struct {
 	sources  []Source
 	pod      *podInput
 	data     []*dataInput
+	classes  []classInput
 	index    map[dataKey]*dataInput // complete once the Pod's namespace is known
 	errs     []*Error
 	warnings []string
@@ -112,7 +116,11 @@ func (in *input) readDocument(d document) {
 
 func (in *input) readObject(o *object) []*Error {
 	in.warnings = append(in.warnings, o.dropServerOwned()...)
-	if o.kind != "Pod" {
+	switch o.kind {
+	case "Pod":
+	case "RuntimeClass":
+		return in.readClass(o)
+	default:
 		return in.readData(o)
 	}
 	if in.pod != nil {
@@ -134,6 +142,8 @@ func (in *input) admit() {
 	unsupported, warnings := checkSupport(o, pod)
 	in.warnings = append(in.warnings, warnings...)
 
+	in.admitClasses()
+	in.setOverhead(o, pod)
 	fillMetadata(&pod.ObjectMeta, metav1.NamespaceDefault, in.options.Now)
 	invalid, warnings := admitPod(pod)
 	for _, w := range warnings {
@@ -165,6 +175,9 @@ func (in *input) set() *Set {
 		} else {
 			set.Secrets = append(set.Secrets, d.secret)
 		}
+	}
+	for _, c := range in.classes {
+		set.RuntimeClasses = append(set.RuntimeClasses, c.typed)
 	}
 	return set
 }

@@ -215,6 +215,8 @@ var fieldSupport = map[string]support{
 // resourceSupport does the same for the entries of resources.limits and resources.requests. What is not
 // listed, such as devices, is refused; huge pages of any size are used.
 var resourceSupport = map[string]support{
+	"overhead.cpu":               used,
+	"overhead.memory":            used,
 	"limits.cpu":                 used,
 	"limits.memory":              used,
 	"limits.ephemeral-storage":   notYet,

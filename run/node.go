@@ -10,6 +10,7 @@ import (
 
 	content "github.com/containerd/containerd/api/services/content/v1"
 	v1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -158,4 +159,24 @@ func (o objects) Secret(namespace, name string) (*v1.Secret, error) {
 		return s, nil
 	}
 	return nil, apierrors.NewNotFound(v1.Resource("secrets"), name)
+}
+
+// runtimeClasses are those of the manifest. A name that is none of them is
+// taken for the runtime's own name of a handler.
+type runtimeClasses struct {
+	classes  []*nodev1.RuntimeClass
+	handlers map[string]cri.HandlerFeatures
+}
+
+// Handler is the handler of a class, or a NotFound error (A-CRI-13).
+func (r runtimeClasses) Handler(name string) (string, error) {
+	for _, class := range r.classes {
+		if class.Name == name {
+			return class.Handler, nil
+		}
+	}
+	if _, known := r.handlers[name]; known {
+		return name, nil
+	}
+	return "", apierrors.NewNotFound(nodev1.Resource("runtimeclasses"), name)
 }

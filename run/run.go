@@ -81,7 +81,9 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 	node, err := NewNode(NodeConfig{
 		Runtime: runtime.Client, RuntimeName: runtime.Name, Content: runtime.Content(),
 		Root: runtime.Root, CgroupParent: runtime.CgroupParent, Systemd: runtime.Systemd, IPAMDir: runtime.IPAMDir,
-		Objects: objectsOf(set), Features: features, UnsafeSysctls: r.options.UnsafeSysctls, KeepFiles: r.options.Keep, PullProgress: r.printer.pullProgress, Log: r.options.Log,
+		Objects: objectsOf(set), Features: features,
+		RuntimeClasses: runtimeClasses{classes: set.RuntimeClasses, handlers: features.Handlers},
+		UnsafeSysctls:  r.options.UnsafeSysctls, KeepFiles: r.options.Keep, PullProgress: r.printer.pullProgress, Log: r.options.Log,
 	})
 	if err != nil {
 		return ExitError, err
