@@ -69,7 +69,8 @@ func (h *hands) containerConfig(e lifecycle.CreateContainer) (*runtimeapi.Contai
 		Node: h.Config, Pod: h.pod, Container: spec, RestartCount: int(e.Attempt),
 		ImageRef: e.Image.ID, ImageUser: criconfig.ImageUser{UID: e.Image.UID, Name: e.Image.Username},
 		Environment: env, Mounts: mounts, HostsFile: hosts, TerminationLog: termination,
-		UserNamespace: users,
+		TargetContainerID: e.TargetID,
+		UserNamespace:     users,
 	})
 }
 
@@ -142,6 +143,11 @@ func findContainer(pod *v1.Pod, name string) *v1.Container {
 			if list[i].Name == name {
 				return &list[i]
 			}
+		}
+	}
+	for i := range pod.Spec.EphemeralContainers {
+		if c := (*v1.Container)(&pod.Spec.EphemeralContainers[i].EphemeralContainerCommon); c.Name == name {
+			return c
 		}
 	}
 	return nil

@@ -18,11 +18,18 @@ import (
 // the other.
 type hands struct {
 	*Node
-	pod *v1.Pod
+	pod *v1.Pod // as it was when the effect was asked for; never changed, only replaced
+	*made
+}
 
+// made is what one effect leaves for another.
+type made struct {
 	mounted volumes.Mounted              // by mountVolumes, for createContainer
 	sandbox *runtimeapi.PodSandboxConfig // by createSandbox, for createContainer
 }
+
+// of are the same hands for a changed pod.
+func (h *hands) of(pod *v1.Pod) *hands { return &hands{Node: h.Node, pod: pod, made: h.made} }
 
 // do carries out one effect and returns its answer.
 func (h *hands) do(ctx context.Context, effect lifecycle.Effect) lifecycle.Fact {

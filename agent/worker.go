@@ -24,16 +24,16 @@ type Sink interface {
 // Worker takes one pod through its life. Make it with NewWorker, call Run once.
 type Worker struct {
 	// immutable
-	pod   *v1.Pod
-	sink  Sink
-	hands *hands
-	log   *slog.Logger
-	mail  *mailbox
+	pod  *v1.Pod // as it was at first
+	sink Sink
+	log  *slog.Logger
+	mail *mailbox
 
 	relist chan struct{} // holds a value when a snapshot is wanted now
 
 	// owned by Run
 	machine   *lifecycle.Machine
+	hands     *hands // replaced when the pod changes
 	timer     *time.Timer
 	calls     sync.WaitGroup
 	snapshots snapshots
@@ -68,7 +68,7 @@ func (n *Node) NewWorker(pod *v1.Pod, sink Sink) *Worker {
 		machine:  lifecycle.New(pod, options),
 		underWay: cancels{by: map[lifecycle.EffectID]context.CancelFunc{}},
 	}
-	w.hands = &hands{Node: n, pod: pod}
+	w.hands = &hands{Node: n, pod: pod, made: &made{}}
 	return w
 }
 
@@ -152,7 +152,8 @@ func (w *Worker) receive(ctx context.Context, item any) {
 	case lifecycle.Fact:
 		w.step(ctx, item)
 	case *runtimeapi.ContainerStatus:
-		w.calls.Go(func() { w.mail.post(w.hands.describeExit(item)) })
+		hands := w.hands
+		w.calls.Go(func() { w.mail.post(hands.describeExit(item)) })
 	}
 }
 
@@ -161,7 +162,12 @@ func (w *Worker) receive(ctx context.Context, item any) {
 func (w *Worker) step(ctx context.Context, fact lifecycle.Fact) {
 	at := time.Now()
 	w.log.Debug("fact", "event", typeOf{fact}, "fact", plain{fact})
-	for _, effect := range w.machine.Step(lifecycle.Event{At: at, Fact: fact}) {
+	effects := w.machine.Step(lifecycle.Event{At: at, Fact: fact})
+	switch fact.(type) {
+	case lifecycle.EphemeralContainerAdded, lifecycle.ResizeRequested:
+		w.hands = w.hands.of(w.machine.Pod())
+	}
+	for _, effect := range effects {
 		w.carryOut(ctx, at, effect)
 	}
 }
@@ -207,9 +213,10 @@ func (w *Worker) begin(ctx context.Context, e lifecycle.Effect) {
 	ctx, cancel := context.WithTimeout(ctx, w.hands.deadline(e))
 	id := idOf(e)
 	w.underWay.add(id, cancel)
+	hands := w.hands
 	w.calls.Go(func() {
 		defer cancel()
-		fact := w.hands.do(ctx, e)
+		fact := hands.do(ctx, e)
 		w.underWay.forget(id)
 		w.mail.post(fact)
 	})

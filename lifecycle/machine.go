@@ -134,6 +134,10 @@ func (m *Machine) Stage() Stage { return m.stage }
 // Status is the pod's status as last published; the caller owns the copy.
 func (m *Machine) Status() v1.PodStatus { return *m.reported.DeepCopy() }
 
+// Pod is the pod as the node runs it: with what was added to its spec since, and
+// the resources that were allocated to it (A-ADM-7). The caller owns the copy.
+func (m *Machine) Pod() *v1.Pod { return m.pod.DeepCopy() }
+
 // StopDeadline is when the grace of a terminating pod ends; zero before.
 func (m *Machine) StopDeadline() time.Time {
 	if m.stage == Syncing {

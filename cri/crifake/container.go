@@ -47,7 +47,7 @@ func (r *Runtime) CreateContainer(ctx context.Context, in *runtimeapi.CreateCont
 	}
 	c := &container{config: in.Config, sandbox: s, exited: make(chan struct{})}
 	err := r.do(ctx, call{
-		rpc: "CreateContainer", subject: c.subject(), detail: fmt.Sprintf("attempt=%d", c.config.Metadata.Attempt),
+		rpc: "CreateContainer", subject: c.subject(), detail: r.createDetail(c.config),
 		name: c.name(),
 		effect: func(context.Context) error {
 			r.mu.Lock()
@@ -59,6 +59,18 @@ func (r *Runtime) CreateContainer(ctx context.Context, in *runtimeapi.CreateCont
 		return nil, err
 	}
 	return &runtimeapi.CreateContainerResponse{ContainerId: c.id}, nil
+}
+
+// createDetail is what a config is told apart by in Calls.
+func (r *Runtime) createDetail(config *runtimeapi.ContainerConfig) string {
+	detail := fmt.Sprintf("attempt=%d", config.Metadata.Attempt)
+	if namespaces := config.GetLinux().GetSecurityContext().GetNamespaceOptions(); namespaces.GetPid() == runtimeapi.NamespaceMode_TARGET {
+		detail += " target=" + r.subjectOf(namespaces.TargetId)
+	}
+	if config.Tty {
+		detail += " tty"
+	}
+	return detail
 }
 
 func (r *Runtime) create(c *container) (err error) {
