@@ -28,6 +28,8 @@ func apply(s *step, fact Fact) {
 		applySandboxExited(s, f.SandboxID)
 	case Observed:
 		applyObserved(s, f)
+	case ConditionSet:
+		applyConditionSet(s, f)
 	case VolumesUnmounted:
 		applyRelease(s, &s.release.volumes, f.Result, "unmount volumes")
 	case SandboxRemoved:
@@ -56,6 +58,8 @@ func applyContainerFact(s *step, fact Fact) {
 		applyContainerExited(s, f)
 	case ContainerStopped:
 		applyContainerStopped(s, f)
+	case Probed:
+		applyProbed(s, f)
 	case HookEnded:
 		applyHookEnded(s, f)
 	case ContainerRemoved: // the record is gone with the sandbox at the latest

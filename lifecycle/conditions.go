@@ -2,19 +2,25 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 )
 
 // conditions are those that a node owns (A-COND-1), for the phase that was
-// computed (the API may still show the one before: B-FIN-3).
+// computed (the API may still show the one before: B-FIN-3), and everybody
+// else's, untouched.
 func conditions(s *step, status *v1.PodStatus, phase v1.PodPhase) []v1.PodCondition {
+	others := othersConditions(s.pod)
+	readyToStart := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: boolStatus(s.sandbox.state == sandboxReady)}
+	initialized := initializedCondition(s, status, phase)
 	containersReady := containersReadyCondition(s, status, phase)
+	closed := closedGates(s.pod.Spec.ReadinessGates, append(slices.Clone(others), readyToStart, initialized))
 	list := []v1.PodCondition{
-		{Type: v1.PodReadyToStartContainers, Status: boolStatus(s.sandbox.state == sandboxReady)},
-		initializedCondition(s, status, phase),
-		readyCondition(containersReady),
+		readyToStart,
+		initialized,
+		readyCondition(containersReady, closed),
 		containersReady,
 		{Type: v1.PodScheduled, Status: v1.ConditionTrue},
 	}
@@ -25,7 +31,7 @@ func conditions(s *step, status *v1.PodStatus, phase v1.PodPhase) []v1.PodCondit
 			list[i].LastTransitionTime = old.LastTransitionTime // A-COND-2
 		}
 	}
-	return list
+	return append(list, others...)
 }
 
 func boolStatus(b bool) v1.ConditionStatus {
@@ -93,12 +99,5 @@ func containersReadyCondition(s *step, status *v1.PodStatus, phase v1.PodPhase) 
 	}
 	c.Reason = "ContainersNotReady"
 	c.Message = fmt.Sprintf("containers with unready status: [%s]", strings.Join(unready, " "))
-	return c
-}
-
-// readyCondition follows A-COND-6; readiness gates would come in here.
-func readyCondition(containersReady v1.PodCondition) v1.PodCondition {
-	c := containersReady
-	c.Type = v1.PodReady
 	return c
 }

@@ -73,7 +73,8 @@ type instance struct {
 	asked     bool                         // it was being stopped
 	restart   verdict                      // decided once, at the exit
 	postStart hookRun
-	kill      *kill // it alone is to end; nil: it is not
+	kill      *kill    // it alone is to end; nil: it is not
+	probes    [3]probe // by ProbeKind
 }
 
 func (c *container) clone(spec *v1.Container) *container {
@@ -126,23 +127,6 @@ func (c *container) done() bool {
 // see any other container leave exit code 0 under OnFailure (A-API-4).
 func (c *container) succeeded(t *v1.ContainerStateTerminated) bool {
 	return t.ExitCode == 0 && (c.kind != initContainer || t.Reason != reasonOOMKilled)
-}
-
-// started is status "started" (A-CST-12): without a startup probe a running
-// container has started, as soon as its postStart hook has done its work.
-func (c *container) started() bool {
-	return c.position == running && !c.postStartPending() && !c.postStart.failed
-}
-
-// ready is status "ready" (A-CST-13).
-func (c *container) ready() bool {
-	switch c.kind {
-	case initContainer:
-		return c.done()
-	case ephemeralContainer:
-		return false
-	}
-	return c.started()
 }
 
 const reasonOOMKilled = "OOMKilled"

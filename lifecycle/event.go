@@ -78,7 +78,7 @@ type RestartRequested struct {
 
 // ConditionSet says that somebody else's condition of the pod has changed, such
 // as one that readinessGates names (A-COND-6). Conditions of the node are not
-// accepted.
+// accepted. One without a status has been removed.
 type ConditionSet struct{ Condition v1.PodCondition }
 
 // EphemeralContainerAdded puts an ephemeral container into the pod (A-ACT-5).

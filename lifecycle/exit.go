@@ -51,6 +51,7 @@ func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
 		c.endedAt = s.now // else a container whose records get lost would know no back-off
 	}
 	endHooks(s, c)
+	endProbes(s, c)
 	c.stopping, c.retryAt = stopping{}, time.Time{}
 	c.touchedAt = s.now
 	c.restart = verdictAtExit(s, c, t)

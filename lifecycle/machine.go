@@ -121,9 +121,14 @@ func (m *Machine) Step(ev Event) []Effect {
 	if m.stage == Gone {
 		return nil
 	}
+	if !m.wakeAt.IsZero() {
+		s.overdue = max(0, ev.At.Sub(m.wakeAt))
+	}
 	apply(s, ev.Fact)
 	plan(s)
-	publish(s)
+	if !s.nothingNew(ev.Fact) {
+		publish(s)
+	}
 	setTimer(s)
 	return s.effects
 }
@@ -202,7 +207,8 @@ type step struct {
 	*Machine
 	now     time.Time
 	effects []Effect
-	wake    time.Time // the earliest time at which something is due
+	wake    time.Time     // the earliest time at which something is due
+	overdue time.Duration // by how much the timer is late: a sign that this machine is starved
 }
 
 func (s *step) do(e Effect) { s.effects = append(s.effects, e) }

@@ -86,6 +86,9 @@ func (t *tally) addSidecar(c *container) {
 	switch {
 	case c.position == running:
 		t.running++
+		if !c.started() {
+			t.pendingSidecar++
+		}
 	case c.exit == nil && c.last == nil:
 		t.pendingSidecar++
 		t.waiting++

@@ -17,6 +17,7 @@ func plan(s *step) {
 	if s.stage == Terminated {
 		planRelease(s)
 	}
+	planProbes(s)
 	planObserve(s)
 }
 

@@ -191,7 +191,7 @@ func nowRunning(s *step, c *container) {
 	c.position, c.startedAt, c.touchedAt = running, s.now, s.now
 	c.failure = nil
 	s.do(RecordEvent{Type: normal, Reason: "Started", Message: "Container started", FieldPath: c.fieldPath()})
-	report := Report{Subject: c.spec.Name, What: "started", Rule: "A-ACT-10"}
+	report := Report{Subject: c.spec.Name, What: "started", Outcome: c.awaits(), Rule: "A-ACT-10"}
 	if c.restartCount > 0 {
 		report.Because = ordinal(c.restartCount) + " restart"
 	}

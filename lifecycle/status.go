@@ -26,6 +26,23 @@ func publish(s *step) {
 	}
 }
 
+// nothingNew says that a step cannot have changed the status: a probe went as the
+// ones before, or was sent. Whatever does change the status is told or acted
+// upon. It keeps a pod that is only being probed from costing anything.
+func (s *step) nothingNew(fact Fact) bool {
+	switch fact.(type) {
+	case Woke, Probed:
+	default:
+		return false
+	}
+	for _, e := range s.effects {
+		if _, sent := e.(Probe); !sent {
+			return false
+		}
+	}
+	return true
+}
+
 // statusOf derives the whole status from the state. The previous status only
 // lends what has no other home: transition times, the sticky phase and Initialized.
 func statusOf(s *step) v1.PodStatus {
@@ -104,6 +121,7 @@ func tellProgress(s *step, status v1.PodStatus) {
 	if was && !is && s.stage == Syncing {
 		tell(s, Report{Subject: "pod", What: "not Ready", Rule: "A-COND-6"})
 	}
+	tellGates(s, status)
 }
 
 func isTrue(conditions []v1.PodCondition, t v1.PodConditionType) bool {

@@ -39,6 +39,8 @@ type transcript struct {
 	pending []Effect
 	runtime pretendedRuntime
 	out     strings.Builder
+
+	endpoints map[string]Probed // "container kind" → what each attempt of that probe is answered with
 }
 
 // play carries out one verb:
@@ -59,6 +61,8 @@ type transcript struct {
 //	status                    phase, conditions and containers
 //	mounts                    the first container's mounts in the status
 //	pending                   the effects that wait for an answer
+//
+// and those of playProbe.
 func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 	switch d.Cmd {
 	case "pod":
@@ -104,7 +108,7 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 			tr.printf("%s\n", effectText(e))
 		}
 	default:
-		t.Fatalf("%s: unknown verb %q", d.Pos, d.Cmd)
+		tr.playProbe(t, d)
 	}
 }
 
@@ -118,7 +122,7 @@ func (tr *transcript) newPod(t *testing.T, d *datadriven.TestData) {
 	defaults(pod)
 	options := DefaultOptions()
 	options.HostIPs = []string{"192.0.2.1"}
-	*tr = transcript{start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), m: New(pod, options)}
+	*tr = transcript{start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), m: New(pod, options), endpoints: map[string]Probed{}}
 	tr.now = tr.start
 	if reason := stringArg(d, "rejected"); reason != "" {
 		tr.feed(Rejected{Reason: reason, Message: stringArg(d, "message")})
@@ -144,12 +148,14 @@ func defaults(pod *v1.Pod) {
 			if list[i].ImagePullPolicy == "" {
 				list[i].ImagePullPolicy = v1.PullIfNotPresent
 			}
+			probeDefaults(&list[i])
 		}
 	}
 }
 
 // feed gives the machine a fact and prints what it answers.
 func (tr *transcript) feed(f Fact) {
+	var answers []Fact
 	for _, e := range tr.m.Step(Event{At: tr.now, Fact: f}) {
 		switch e := e.(type) {
 		case WakeAt:
@@ -165,9 +171,16 @@ func (tr *transcript) feed(f Fact) {
 			continue
 		case Tell, RecordEvent, Finish:
 		default:
-			tr.pending = append(tr.pending, e)
+			if answer, ok := tr.answered(e); ok {
+				answers = append(answers, answer)
+			} else {
+				tr.pending = append(tr.pending, e)
+			}
 		}
 		tr.line(effectText(e))
+	}
+	for _, answer := range answers {
+		tr.feed(answer)
 	}
 }
 

@@ -1,0 +1,166 @@
+package lifecycle
+
+import (
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// probe is where one probe of an instance is. It belongs to the instance, so
+// that a new one starts afresh (A-PROBE-3, B-PRB-5). All of it is plain data
+// that a checkpoint can carry; with verdict kept, "started" and "ready" do not
+// flip when lifepod comes back (B-RST-6, B-RST-8).
+type probe struct {
+	op      EffectID
+	next    time.Time     // no attempt before
+	late    time.Duration // by which the attempt under way was sent too late
+	void    int32         // attempts in a row that counted as nothing
+	run     int32         // results in a row that were alike
+	failing bool          // what they were
+	verdict probeVerdict
+}
+
+// probeVerdict is what the results of a probe amount to, once enough of them
+// were alike.
+type probeVerdict int
+
+const (
+	probeUndecided probeVerdict = iota // liveness counts it as success, readiness as failure (A-PROBE-3)
+	probeSucceeded
+	probeFailed
+)
+
+// attempts is how often an attempt is made that counts as nothing: it is
+// repeated at once, three in all (A-PROBE-7), then the next one is due a period
+// after the first.
+const attempts = 3
+
+// probeSpec is the container's probe of that kind, nil if there is none. Only
+// regular containers and sidecars are probed (A-PROBE-1).
+func (c *container) probeSpec(k ProbeKind) *v1.Probe {
+	switch {
+	case c.kind == initContainer || c.kind == ephemeralContainer:
+		return nil
+	case k == StartupProbe:
+		return c.spec.StartupProbe
+	case k == LivenessProbe:
+		return c.spec.LivenessProbe
+	}
+	return c.spec.ReadinessProbe
+}
+
+// applyProbed files how an attempt went. The answer to one that was given up is
+// of no interest.
+func applyProbed(s *step, f Probed) {
+	c, k := s.probed(f.ID)
+	if c == nil {
+		return
+	}
+	p := &c.probes[k]
+	p.op = 0
+	switch {
+	case f.Failure != nil:
+		discard(s, c, k, Report{What: "probe was not made: " + f.Failure.Message})
+	case f.Outcome == ProbeError:
+		probeErrored(s, c, k, f.Output)
+	case f.Outcome == ProbeFailure && tooLate(c.probeSpec(k), max(f.Late, p.late)):
+		discard(s, c, k, Report{
+			What:    "probe failed: " + f.Output,
+			Because: "not counted: this machine was " + max(f.Late, p.late).Round(time.Millisecond).String() + " late",
+		})
+	default:
+		countProbe(s, c, k, f)
+	}
+}
+
+// probed is the probe whose attempt has that ID.
+func (s *step) probed(op EffectID) (*container, ProbeKind) {
+	for _, c := range s.containers {
+		for k := range c.probes {
+			if op != 0 && c.probes[k].op == op {
+				return c, ProbeKind(k)
+			}
+		}
+	}
+	return nil, 0
+}
+
+// tooLate says that a failure is this machine's rather than the container's:
+// lifepod itself lost at least half of the time that the probe had.
+func tooLate(spec *v1.Probe, late time.Duration) bool {
+	return late >= probeTimeout(spec)/2
+}
+
+func probeTimeout(spec *v1.Probe) time.Duration {
+	return time.Duration(max(spec.TimeoutSeconds, 1)) * time.Second
+}
+
+// probeErrored files an attempt that could not be made. Three in a row are one
+// Event, and count neither as success nor as failure (A-PROBE-7, A-PROBE-8).
+func probeErrored(s *step, c *container, k ProbeKind, output string) {
+	if c.probes[k].void+1 == attempts {
+		recordProbe(s, c, "Unhealthy", fmt.Sprintf("%s probe errored and resulted in unknown state: %s", k, output))
+	}
+	discard(s, c, k, Report{What: "probe errored: " + output})
+}
+
+// discard lets an attempt count as nothing: it is made again at once, unless
+// that was the last of three. The first of them is told.
+func discard(s *step, c *container, k ProbeKind, r Report) {
+	p := &c.probes[k]
+	p.void++
+	if p.void == 1 {
+		r.Subject, r.What = c.spec.Name, k.word()+" "+r.What
+		r.Outcome, r.Rule = "probe again now", "A-PROBE-7"
+		tell(s, r)
+	}
+	p.void %= attempts
+}
+
+// countProbe files a result. Below the threshold it changes nothing (A-PROBE-2).
+func countProbe(s *step, c *container, k ProbeKind, f Probed) {
+	p, spec := &c.probes[k], c.probeSpec(k)
+	switch f.Outcome {
+	case ProbeFailure:
+		recordProbe(s, c, "Unhealthy", fmt.Sprintf("%s probe failed: %s", k, f.Output))
+	case ProbeWarning:
+		recordProbe(s, c, "ProbeWarning", fmt.Sprintf("%s probe warning: %s", k, f.Output))
+	}
+	failing := f.Outcome == ProbeFailure
+	if failing != p.failing {
+		p.run = 0
+	}
+	p.void, p.run, p.failing = 0, p.run+1, failing
+	verdict, threshold := probeSucceeded, spec.SuccessThreshold
+	if failing {
+		verdict, threshold = probeFailed, spec.FailureThreshold
+	}
+	if p.run < threshold || p.verdict == verdict {
+		return
+	}
+	p.verdict = verdict
+	decided(s, c, k, f.Output)
+}
+
+// decided draws the consequence of a new verdict (A-PROBE-6, A-ACT-8).
+func decided(s *step, c *container, k ProbeKind, output string) {
+	failed := c.probes[k].verdict == probeFailed
+	switch {
+	case failed && k != ReadinessProbe:
+		killUnhealthy(s, c, k, output)
+	case failed:
+		tell(s, Report{Subject: c.spec.Name, What: "not ready", Because: "readiness probe failed: " + output, Rule: "A-CST-13"})
+	case k == ReadinessProbe:
+		tell(s, Report{Subject: c.spec.Name, What: "ready", Because: "readiness probe succeeded", Rule: "A-CST-13"})
+	case k == StartupProbe:
+		tell(s, Report{Subject: c.spec.Name, What: "has started up", Outcome: c.awaits(), Because: "startup probe succeeded", Rule: "A-CST-12"})
+	}
+}
+
+func recordProbe(s *step, c *container, reason, message string) {
+	s.do(RecordEvent{Type: warning, Reason: reason, Message: message, FieldPath: c.fieldPath()})
+}
+
+// word is the kind in a sentence.
+func (k ProbeKind) word() string { return [...]string{"startup", "liveness", "readiness"}[k] }

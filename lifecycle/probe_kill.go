@@ -1,0 +1,63 @@
+package lifecycle
+
+import (
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// killUnhealthy ends a container whose startup or liveness probe has failed.
+// Whether it starts again is decided here and now, by its policy alone: exit
+// code rules are not asked (A-ACT-8, A-RST-4, A-RST-6, B-PRB-3).
+func killUnhealthy(s *step, c *container, k ProbeKind, output string) {
+	v := unhealthyVerdict(s, c, k)
+	message := fmt.Sprintf("Container %s failed %s probe", c.spec.Name, k.word())
+	if c.kind == sidecarContainer {
+		message = "Init container" + message[len("Container"):] // A-INIT-2
+	} else if v.restart {
+		message += ", will be restarted"
+	}
+	outcome := "stop it, no restart"
+	if v.restart {
+		outcome = "stop it, then restart"
+	}
+	killContainer(s, c, kill{
+		message:  message,
+		deadline: s.now.Add(s.unhealthyGrace(c.probeSpec(k))),
+		verdict:  &v,
+		report:   Report{What: k.word() + " probe failed: " + output, Outcome: outcome, Because: times(c.probes[k].run), Rule: "A-ACT-8"},
+	})
+}
+
+// unhealthyVerdict is the restart decision for a container that fails a probe.
+func unhealthyVerdict(s *step, c *container, k ProbeKind) verdict {
+	if c.kind == sidecarContainer {
+		return verdict{restart: true, because: "sidecar", rule: "A-INIT-2"}
+	}
+	policy, whose := v1.ContainerRestartPolicy(s.pod.Spec.RestartPolicy), "restartPolicy "
+	if c.spec.RestartPolicy != nil {
+		policy, whose = *c.spec.RestartPolicy, "the container's restartPolicy "
+	}
+	return verdict{
+		restart: policy != v1.ContainerRestartPolicyNever,
+		because: k.word() + " probe failed, " + whose + string(policy),
+		rule:    "A-ACT-8",
+	}
+}
+
+// unhealthyGrace is the probe's own grace, which may exceed the pod's, else the
+// pod's (A-PROBE-14, B-SIG-2); also where nothing is left to run afterwards.
+func (s *step) unhealthyGrace(spec *v1.Probe) time.Duration {
+	if g := spec.TerminationGracePeriodSeconds; g != nil {
+		return GraceDuration(*g)
+	}
+	return s.specGrace()
+}
+
+func times(n int32) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times in a row", n)
+}

@@ -1,0 +1,118 @@
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// started is status "started" (A-CST-12): a running container has started as
+// soon as its postStart hook has done its work and its startup probe, if it has
+// one, has succeeded. It is what lets the init container after a sidecar begin
+// (A-INIT-4).
+func (c *container) started() bool {
+	if c.position != running || c.postStartPending() || c.postStart.failed {
+		return false
+	}
+	return c.probeSpec(StartupProbe) == nil || c.probes[StartupProbe].verdict == probeSucceeded
+}
+
+// ready is status "ready" (A-CST-13).
+func (c *container) ready() bool {
+	switch c.kind {
+	case initContainer:
+		return c.done()
+	case ephemeralContainer:
+		return false
+	}
+	return c.started() && (c.probeSpec(ReadinessProbe) == nil || c.probes[ReadinessProbe].verdict == probeSucceeded)
+}
+
+// awaits says what a running container waits for before it is ready; empty if
+// for nothing.
+func (c *container) awaits() string {
+	switch {
+	case c.kind == initContainer || c.kind == ephemeralContainer || c.position != running:
+	case c.postStartPending():
+		return "waits for its postStart hook"
+	case !c.started():
+		return "waits for its startup probe"
+	case !c.ready():
+		return "waits for its readiness probe"
+	}
+	return ""
+}
+
+// nodeCondition says that a condition is the node's own (A-COND-1).
+func nodeCondition(t v1.PodConditionType) bool {
+	switch t {
+	case v1.PodScheduled, v1.PodReadyToStartContainers, v1.PodInitialized, v1.ContainersReady, v1.PodReady,
+		v1.PodResizePending, v1.PodResizeInProgress, v1.AllContainersRestarting:
+		return true
+	}
+	return false
+}
+
+// applyConditionSet files a condition that is somebody else's, such as a
+// readiness gate's (A-COND-7). It lives in the machine's copy of the API object,
+// as all that the node takes from there.
+func applyConditionSet(s *step, f ConditionSet) {
+	if nodeCondition(f.Condition.Type) {
+		return
+	}
+	list := &s.pod.Status.Conditions
+	i := slices.IndexFunc(*list, func(c v1.PodCondition) bool { return c.Type == f.Condition.Type })
+	switch {
+	case f.Condition.Status == "" && i >= 0:
+		*list = slices.Delete(*list, i, i+1)
+	case f.Condition.Status == "":
+	case i >= 0:
+		(*list)[i] = *f.Condition.DeepCopy()
+	default:
+		*list = append(*list, *f.Condition.DeepCopy())
+	}
+}
+
+// othersConditions are copied into the status untouched (A-COND-1).
+func othersConditions(pod *v1.Pod) []v1.PodCondition {
+	return slices.DeleteFunc(slices.Clone(pod.Status.Conditions), func(c v1.PodCondition) bool { return nodeCondition(c.Type) })
+}
+
+// readyCondition copies ContainersReady unless it is True; then each readiness
+// gate must be open as well (A-COND-6).
+func readyCondition(containersReady v1.PodCondition, closedGates []string) v1.PodCondition {
+	c := containersReady
+	c.Type = v1.PodReady
+	if c.Status == v1.ConditionTrue && len(closedGates) > 0 {
+		c.Status, c.Reason, c.Message = v1.ConditionFalse, reasonGates, strings.Join(closedGates, ", ")
+	}
+	return c
+}
+
+const reasonGates = "ReadinessGatesNotReady"
+
+// closedGates says of each readiness gate that is not True what is wrong with it.
+func closedGates(gates []v1.PodReadinessGate, conditions []v1.PodCondition) []string {
+	var closed []string
+	for _, gate := range gates {
+		name := string(gate.ConditionType)
+		switch c := condition(conditions, gate.ConditionType); {
+		case c == nil:
+			closed = append(closed, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", name))
+		case c.Status != v1.ConditionTrue:
+			closed = append(closed, fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %v", name, c.Status))
+		}
+	}
+	return closed
+}
+
+// tellGates tells what keeps a pod from being Ready whose containers are.
+func tellGates(s *step, status v1.PodStatus) {
+	ready, was := condition(status.Conditions, v1.PodReady), condition(s.reported.Conditions, v1.PodReady)
+	if ready == nil || ready.Reason != reasonGates || (was != nil && was.Message == ready.Message) {
+		return
+	}
+	tell(s, Report{Subject: "pod", What: "waits for its readiness gates", Because: ready.Message, Rule: "A-COND-6"})
+}
