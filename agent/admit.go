@@ -33,6 +33,13 @@ func (h *hands) runtimeHandler() (string, error) {
 	return h.RuntimeClasses.Handler(class)
 }
 
+// recursiveReadOnly says whether the pod's handler can make a mount read-only
+// with all that is mounted below it (A-VOL-2).
+func (h *hands) recursiveReadOnly() bool {
+	handler, err := h.runtimeHandler()
+	return err == nil && h.Features.Handlers[handler].RecursiveReadOnly
+}
+
 // userNamespace is the pod's own, nil for a pod with the host's users (A-SEC-6).
 func (h *hands) userNamespace(handler string) (*runtimeapi.UserNamespace, error) {
 	if ptr.Deref(h.pod.Spec.HostUsers, true) {

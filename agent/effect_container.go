@@ -12,6 +12,7 @@ import (
 	"github.com/lifepod/lifepod/agent/criconfig"
 	"github.com/lifepod/lifepod/agent/environment"
 	"github.com/lifepod/lifepod/agent/netidentity"
+	"github.com/lifepod/lifepod/agent/volumes"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -50,7 +51,7 @@ func (h *hands) containerConfig(e lifecycle.CreateContainer) (*runtimeapi.Contai
 	if err != nil {
 		return nil, err
 	}
-	mounts, err := h.mounted.Mounts(spec, env.Env, h.Features.Handlers[handler].RecursiveReadOnly)
+	mounts, err := h.mounted.Mounts(spec, volumes.MountInput{Env: env.Env, RecursiveReadOnly: h.Features.Handlers[handler].RecursiveReadOnly})
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 // mountVolumes makes the pod's folders and volumes; each volume that fails is a
 // message of its own (A-SYNC-7, A-SYNC-8).
 func (h *hands) mountVolumes(ctx context.Context, e lifecycle.MountVolumes) lifecycle.Fact {
-	mounted, err := volumes.Prepare(ctx, h.pod, h.podDir(h.pod.UID), h.Objects)
+	mounted, err := volumes.Prepare(ctx, h.pod, h.podDir(h.pod.UID), h.volumeSources())
 	if err == nil {
 		h.mounted = mounted
 	}
@@ -29,6 +29,10 @@ func (h *hands) mountVolumes(ctx context.Context, e lifecycle.MountVolumes) life
 		}
 	}
 	return fact
+}
+
+func (h *hands) volumeSources() volumes.Sources {
+	return volumes.Sources{Objects: h.Objects, Allocatable: h.Allocatable, ClaimsDir: h.ClaimsDir}
 }
 
 // unmountVolumes removes the volumes, the pod's folder and its logs (B-FIN-6, B-GC-5).

@@ -54,6 +54,9 @@ type Node struct {
 
 	// PodsDir has a folder per pod, named by its UID (A-VOL-1).
 	PodsDir string
+	// ClaimsDir has the folders of persistentVolumeClaims, by namespace and name;
+	// they outlive their pods.
+	ClaimsDir string
 	// IPAMDir is the store of lifepod's IPAM plugin, whose address of a pod is
 	// given back when the pod is gone; empty with another network.
 	IPAMDir string

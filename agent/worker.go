@@ -59,16 +59,18 @@ type cancels struct {
 func (n *Node) NewWorker(pod *v1.Pod, sink Sink) *Worker {
 	options := n.Options
 	options.HostIPs = n.HostIPs
+	h := &hands{Node: n, pod: pod, made: &made{}}
+	options.RecursiveReadOnly = h.recursiveReadOnly()
 	w := &Worker{
 		pod:      pod,
 		sink:     sink,
+		hands:    h,
 		log:      n.Log.With("pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID),
 		mail:     newMailbox(),
 		relist:   make(chan struct{}, 1),
 		machine:  lifecycle.New(pod, options),
 		underWay: cancels{by: map[lifecycle.EffectID]context.CancelFunc{}},
 	}
-	w.hands = &hands{Node: n, pod: pod, made: &made{}}
 	return w
 }
 

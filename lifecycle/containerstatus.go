@@ -25,7 +25,7 @@ func containerStatus(s *step, c *container) v1.ContainerStatus {
 		RestartCount: c.restartCount,
 		Ready:        c.ready() || again,
 		Started:      &started,
-		VolumeMounts: volumeMountStatuses(c.spec.VolumeMounts),
+		VolumeMounts: volumeMountStatuses(s, c.spec.VolumeMounts),
 	}
 	if c.kind == ephemeralContainer {
 		status.Started = nil // A-CST-12
@@ -142,16 +142,27 @@ func atSecond(t metav1.Time) metav1.Time {
 
 func containerID(s *step, id string) string { return s.options.RuntimeName + "://" + id }
 
-// volumeMountStatuses echo the mounts (A-CST-16).
-func volumeMountStatuses(mounts []v1.VolumeMount) []v1.VolumeMountStatus {
+// volumeMountStatuses echo the mounts, and for read-only ones whether what is
+// mounted below them is read-only too (A-CST-16, A-VOL-2).
+func volumeMountStatuses(s *step, mounts []v1.VolumeMount) []v1.VolumeMountStatus {
 	var statuses []v1.VolumeMountStatus
 	for _, m := range mounts {
 		status := v1.VolumeMountStatus{Name: m.Name, MountPath: m.MountPath, ReadOnly: m.ReadOnly}
 		if m.ReadOnly {
-			mode := v1.RecursiveReadOnlyDisabled
-			status.RecursiveReadOnly = &mode
+			status.RecursiveReadOnly = recursiveReadOnly(s, m)
 		}
 		statuses = append(statuses, status)
 	}
 	return statuses
+}
+
+// recursiveReadOnly is what becomes of the mode that is asked for; a mount that
+// can't have it is never made (CreateContainerConfigError).
+func recursiveReadOnly(s *step, m v1.VolumeMount) *v1.RecursiveReadOnlyMode {
+	asked := m.RecursiveReadOnly != nil && *m.RecursiveReadOnly != v1.RecursiveReadOnlyDisabled
+	propagated := m.MountPropagation != nil && *m.MountPropagation != v1.MountPropagationNone
+	if asked && s.options.RecursiveReadOnly && !propagated {
+		return new(v1.RecursiveReadOnlyEnabled)
+	}
+	return new(v1.RecursiveReadOnlyDisabled)
 }

@@ -35,6 +35,8 @@ type Options struct {
 	ImageBackOff     BackOffPolicy
 	RetryAfter       time.Duration // between attempts of a failed step (A-SYNC-9, without the jitter of A-SYNC-10)
 	UnavailableRetry time.Duration // between attempts while the runtime is down
+
+	RecursiveReadOnly bool // the pod's runtime handler can make mounts recursively read-only (A-CST-16)
 }
 
 // DefaultOptions are those of Kubernetes 1.36 (A-BO-3, A-IMG-5, A-SYNC-9).

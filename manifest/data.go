@@ -8,11 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// dataInput is a ConfigMap or a Secret, and where it comes from.
+// dataInput is a ConfigMap, a Secret or a claim, and where it comes from.
 type dataInput struct {
 	object    *object
-	configMap *v1.ConfigMap // one of the two
+	configMap *v1.ConfigMap // one of the three
 	secret    *v1.Secret
+	claim     *v1.PersistentVolumeClaim
 	meta      *metav1.ObjectMeta
 	keys      []string // sorted, of all its data
 	textKeys  []string // sorted, of the data that a variable can take
@@ -21,10 +22,15 @@ type dataInput struct {
 func (in *input) readData(o *object) []*Error {
 	d := &dataInput{object: o}
 	in.data = append(in.data, d)
-	if o.kind == "Secret" {
+	switch o.kind {
+	case "Secret":
 		d.secret = &v1.Secret{}
 		d.meta = &d.secret.ObjectMeta
 		return o.decode(d.secret)
+	case claimKind:
+		d.claim = &v1.PersistentVolumeClaim{}
+		d.meta = &d.claim.ObjectMeta
+		return o.decode(d.claim)
 	}
 	d.configMap = &v1.ConfigMap{}
 	d.meta = &d.configMap.ObjectMeta
@@ -34,7 +40,7 @@ func (in *input) readData(o *object) []*Error {
 // dataKey is what no two objects may share.
 type dataKey struct{ kind, namespace, name string }
 
-// admitData completes and checks the ConfigMaps and Secrets, namespace being that of the Pod.
+// admitData completes and checks the objects beside the Pod, namespace being that of the Pod.
 func (in *input) admitData(namespace string) {
 	for _, d := range in.data {
 		fillMetadata(d.meta, namespace, in.options.Now)
@@ -48,6 +54,9 @@ func (in *input) admitData(namespace string) {
 }
 
 func (d *dataInput) admit() field.ErrorList {
+	if d.claim != nil {
+		return admitClaim(d.claim)
+	}
 	if d.secret != nil {
 		errs := admitSecret(d.secret)
 		d.keys = sortedKeys(d.secret.Data)
@@ -60,7 +69,7 @@ func (d *dataInput) admit() field.ErrorList {
 	return errs
 }
 
-// find gives the ConfigMap or Secret of a name, nil if there is none.
+// find gives the object of a kind and name, nil if there is none.
 func (in *input) find(kind, namespace, name string) *dataInput {
 	return in.index[dataKey{kind, namespace, name}]
 }

@@ -14,10 +14,15 @@ type object struct {
 }
 
 // lists are the kinds that hold other objects, and the kind of an item that doesn't say its own.
-var lists = map[string]string{"List": "", "PodList": "Pod", "ConfigMapList": "ConfigMap", "SecretList": "Secret"}
+var lists = map[string]string{"List": "", "PodList": "Pod", "ConfigMapList": "ConfigMap", "SecretList": "Secret", "PersistentVolumeClaimList": claimKind}
+
+const claimKind = "PersistentVolumeClaim"
 
 // wantObjects is what lifepod run takes.
-const wantObjects = "lifepod run takes one Pod and the ConfigMaps, Secrets and RuntimeClass that it uses"
+const wantObjects = "lifepod run takes one Pod and the ConfigMaps, Secrets, PersistentVolumeClaims and RuntimeClass that it uses"
+
+// wantKind names the kinds that are read.
+const wantKind = "should be Pod, ConfigMap, Secret or PersistentVolumeClaim"
 
 // objects takes a document apart into the objects of it, each known to be of a kind that is read.
 func objects(p *parsed) ([]*object, []*Error) {
@@ -61,13 +66,13 @@ func identified(found []*object) ([]*object, []*Error) {
 
 func (o *object) identify() *Error {
 	if o.value["kind"] == nil {
-		return o.errorf("kind", "should be Pod, ConfigMap or Secret", "missing")
+		return o.errorf("kind", wantKind, "missing")
 	}
 	if o.kind == "" {
-		return o.errorf("kind", "should be Pod, ConfigMap or Secret", "is %s", describe(o.value["kind"]))
+		return o.errorf("kind", wantKind, "is %s", describe(o.value["kind"]))
 	}
 	switch o.kind {
-	case "Pod", "ConfigMap", "Secret":
+	case "Pod", "ConfigMap", "Secret", claimKind:
 		return o.wantVersion("v1")
 	case "RuntimeClass":
 		return o.wantVersion(runtimeClassVersion)
@@ -78,7 +83,7 @@ func (o *object) identify() *Error {
 	case "Service":
 		return o.errorf("kind", wantObjects+"; its flag -p publishes ports of the Pod", "Service cannot be run")
 	}
-	if near := nearest(o.kind, []string{"Pod", "ConfigMap", "Secret"}); near != "" {
+	if near := nearest(o.kind, []string{"Pod", "ConfigMap", "Secret", claimKind}); near != "" {
 		return o.errorf("kind", "did you mean "+near+"?", "unknown kind %s", o.kind)
 	}
 	return o.errorf("kind", wantObjects, "%s cannot be run", o.kind)

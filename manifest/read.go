@@ -35,6 +35,8 @@ type Set struct {
 	Secrets    []*v1.Secret
 	// RuntimeClasses are all that were read; the Pod has the overhead of its own.
 	RuntimeClasses []*nodev1.RuntimeClass
+	// Claims are the PersistentVolumeClaims of the Pod's namespace.
+	Claims []*v1.PersistentVolumeClaim
 	// Warnings are lines for the user, each complete in itself.
 	Warnings []string
 }
@@ -56,6 +58,8 @@ func Read(sources []Source, o Options) (*Set, error) {
 	}
 	in.admit()
 	in.checkReferences()
+	in.checkClaims()
+	in.checkClaimNames()
 	if in.errs != nil {
 		return nil, in.failure()
 	}
@@ -170,10 +174,15 @@ func (in *input) set() *Set {
 	for _, d := range in.data {
 		if d.meta.Namespace != set.Pod.Namespace {
 			set.Warnings = append(set.Warnings, d.object.warning("metadata.namespace", "%s %q is not used: it is in another namespace than the Pod", d.object.kind, d.meta.Name))
-		} else if d.configMap != nil {
+			continue
+		}
+		switch {
+		case d.configMap != nil:
 			set.ConfigMaps = append(set.ConfigMaps, d.configMap)
-		} else {
+		case d.secret != nil:
 			set.Secrets = append(set.Secrets, d.secret)
+		default:
+			set.Claims = append(set.Claims, d.claim)
 		}
 	}
 	for _, c := range in.classes {

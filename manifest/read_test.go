@@ -96,6 +96,9 @@ func outcome(t *testing.T, verb string, set *Set, err error) string {
 		for _, s := range set.Secrets {
 			fmt.Fprintf(&out, ", Secret %s", s.Name)
 		}
+		for _, c := range set.Claims {
+			fmt.Fprintf(&out, ", PersistentVolumeClaim %s", c.Name)
+		}
 	}
 	return out.String()
 }

@@ -32,8 +32,10 @@ func (o *object) dropServerOwned() (warnings []string) {
 			}
 		}
 	}
-	if o.kind == "Pod" {
+	if o.kind == "Pod" || o.kind == claimKind {
 		drop(o.value, "status", "status")
+	}
+	if o.kind == "Pod" {
 		drop(mapping(o.value, "spec"), "nodeName", "spec.nodeName")
 	}
 	annotations := mapping(mapping(o.value, "metadata"), "annotations")

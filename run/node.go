@@ -73,6 +73,7 @@ func NewNode(c NodeConfig) (*agent.Node, error) {
 		Objects:     c.Objects,
 		Log:         c.Log,
 		PodsDir:     podsDir(c.Root),
+		ClaimsDir:   filepath.Join(c.Root, "claims"),
 		IPAMDir:     c.IPAMDir,
 		Config:      host,
 		Resolver:    resolver,

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -266,6 +267,16 @@ func TestFileKeyRef(t *testing.T) {
 	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
+	// What a container can put there to hang or exhaust lifepod.
+	if err := unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "huge"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(dir, "huge"), 1<<40); err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct {
 		path, key string
 		optional  bool
@@ -287,6 +298,9 @@ func TestFileKeyRef(t *testing.T) {
 		{path: "tail", key: "A", wantErr: "couldn't parse env file"},
 		{path: "noeq", key: "A", wantErr: "couldn't parse env file"},
 		{path: "link", key: "A", wantErr: "couldn't parse env file"},
+		{path: "pipe", key: "A", wantErr: "couldn't parse env file"},
+		{path: "huge", key: "A", wantErr: "couldn't parse env file"},
+		{path: ".", key: "A", optional: true, wantErr: "couldn't parse env file"},
 		{path: "../env", key: "A", wantErr: "couldn't parse env file"},
 	}
 	for _, tc := range tests {

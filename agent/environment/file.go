@@ -3,10 +3,12 @@ package environment
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
 
+	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 )
@@ -49,10 +51,32 @@ func (b *builder) readVolumeFile(ref *v1.FileKeySelector) (string, error) {
 		return "", fmt.Errorf("open volume %q: %w", ref.VolumeName, err)
 	}
 	defer func() { _ = root.Close() }()
-	content, err := root.ReadFile(ref.Path)
+	content, err := readPlainFile(root, ref.Path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", errEnvFile
 	}
+	return content, err
+}
+
+// maxEnvFileBytes is more than all variables of a process may be together.
+const maxEnvFileBytes = 4 << 20
+
+// readPlainFile reads a file that a container wrote: neither a pipe, on which
+// the read would hang, nor more than fits into an environment.
+func readPlainFile(root *os.Root, path string) (string, error) {
+	opened, err := root.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = opened.Close() }()
+	info, err := opened.Stat()
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxEnvFileBytes {
+		return "", errEnvFile
+	}
+	content, err := io.ReadAll(io.LimitReader(opened, maxEnvFileBytes))
 	return string(content), err
 }
 

@@ -27,9 +27,13 @@ func (p preparer) emptyDir(dir string, source *v1.EmptyDirVolumeSource) error {
 	return fmt.Errorf("emptyDir medium %q is not supported; use the default medium or Memory", source.Medium)
 }
 
-// diskDir makes a folder for everyone under a name of its own and renames it, so
-// that a folder of the right name is one with the right owner and mode.
-func (p preparer) diskDir(dir string) error {
+// diskDir makes a folder on disk, for everyone or for the pod's fsGroup.
+func (p preparer) diskDir(dir string) error { return newDiskDir(dir, p.fsGroup()) }
+
+// newDiskDir makes a folder for everyone under a name of its own and renames it,
+// so that a folder of the right name is one with the right owner and mode. One
+// that is there, or that somebody else makes meanwhile, is left alone.
+func newDiskDir(dir string, group *int64) error {
 	if _, err := os.Lstat(dir); err == nil {
 		return nil
 	}
@@ -41,19 +45,26 @@ func (p preparer) diskDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := p.openToAll(unfinished); err != nil {
-		return err
+	err = openToAll(unfinished, group)
+	if err == nil {
+		err = unix.Renameat2(unix.AT_FDCWD, unfinished, unix.AT_FDCWD, dir, unix.RENAME_NOREPLACE)
 	}
-	return os.Rename(unfinished, dir)
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, unix.EEXIST) {
+		return os.Remove(unfinished)
+	}
+	return errors.Join(fmt.Errorf("make %s: %w", dir, err), os.Remove(unfinished))
 }
 
 // openToAll gives a new folder the mode 0777 and, with an fsGroup, that group
 // for everything in it.
-func (p preparer) openToAll(dir string) error {
+func openToAll(dir string, group *int64) error {
 	if err := os.Chmod(dir, 0o777); err != nil {
 		return err
 	}
-	return own(dir, p.fsGroup(), false)
+	return own(dir, group, false)
 }
 
 // memorySize is the size of an emptyDir in memory: the smaller of its own limit

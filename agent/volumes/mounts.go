@@ -10,50 +10,67 @@ import (
 	"k8s.io/utils/ptr"
 )
 
+// MountInput is what the mounts of one container depend on, beside its pod.
+type MountInput struct {
+	// Env expands subPathExpr.
+	Env []environment.KeyValue
+	// Images are those of image volumes, by volume.
+	Images map[string]*runtimeapi.ImageSpec
+	// RecursiveReadOnly says that the runtime supports that.
+	RecursiveReadOnly bool
+}
+
 // Mounts are the mounts of a container in the order of its volumeMounts
-// (A-VOL-2), with env for subPathExpr. recursiveReadOnly says whether the
-// runtime supports that. Bind mounts for sub paths are made here, so it is to be
-// called just before the container is created. An error is the message of the
-// reason CreateContainerConfigError.
-func (m Mounted) Mounts(container *v1.Container, env []environment.KeyValue, recursiveReadOnly bool) ([]*runtimeapi.Mount, error) {
+// (A-VOL-2). Bind mounts for sub paths are made here, so it is to be called just
+// before the container is created. An error is the message of the reason
+// CreateContainerConfigError.
+func (m Mounted) Mounts(container *v1.Container, in MountInput) ([]*runtimeapi.Mount, error) {
 	var out []*runtimeapi.Mount
 	for i := range container.VolumeMounts {
-		mount := &container.VolumeMounts[i]
-		volume, found := m.volumes[mount.Name]
-		if !found {
-			return nil, fmt.Errorf("cannot find volume %q to mount into container %q", mount.Name, container.Name)
-		}
-		path, err := m.source(container, i, env)
+		mount, err := m.mount(container, i, in)
 		if err != nil {
 			return nil, err
 		}
-		propagation, err := propagationOf(mount)
-		if err != nil {
-			return nil, err
-		}
-		recursive, err := recursiveReadOnlyOf(mount, recursiveReadOnly)
-		if err != nil {
-			return nil, fmt.Errorf("failed to resolve recursive read-only mode: %w", err)
-		}
-		out = append(out, &runtimeapi.Mount{
-			HostPath: path, ContainerPath: absolute(mount.MountPath),
-			Readonly: mount.ReadOnly || volume.readOnly, RecursiveReadOnly: recursive, Propagation: propagation,
-		})
+		out = append(out, mount)
+	}
+	return out, nil
+}
+
+func (m Mounted) mount(container *v1.Container, index int, in MountInput) (*runtimeapi.Mount, error) {
+	mount := &container.VolumeMounts[index]
+	volume, found := m.volumes[mount.Name]
+	if !found || volume.image && in.Images[mount.Name] == nil {
+		return nil, fmt.Errorf("cannot find volume %q to mount into container %q", mount.Name, container.Name)
+	}
+	subPath, err := environment.SubPath(mount, in.Env)
+	if err == nil && subPath != "" {
+		err = checkSubPath(subPath)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &runtimeapi.Mount{ContainerPath: absolute(mount.MountPath), Readonly: mount.ReadOnly || volume.readOnly}
+	if volume.image {
+		out.Image, out.ImageSubPath = in.Images[mount.Name], subPath
+	} else if out.HostPath, err = m.source(container, index, subPath); err != nil {
+		return nil, err
+	}
+	if out.Propagation, err = propagationOf(mount); err != nil {
+		return nil, err
+	}
+	if out.RecursiveReadOnly, err = recursiveReadOnlyOf(mount, in.RecursiveReadOnly); err != nil {
+		return nil, fmt.Errorf("failed to resolve recursive read-only mode: %w", err)
 	}
 	return out, nil
 }
 
 // source is the host's path of a mount: the volume, or what stands for its sub
 // path.
-func (m Mounted) source(container *v1.Container, index int, env []environment.KeyValue) (string, error) {
+func (m Mounted) source(container *v1.Container, index int, subPath string) (string, error) {
 	mount := &container.VolumeMounts[index]
 	volume := m.volumes[mount.Name]
-	subPath, err := environment.SubPath(mount, env)
-	if err != nil || subPath == "" {
-		return volume.path, err
-	}
-	if err := checkSubPath(subPath); err != nil {
-		return "", err
+	if subPath == "" {
+		return volume.path, nil
 	}
 	s := subPathMount{
 		volumePath: volume.path, subPath: subPath,

@@ -49,7 +49,7 @@ func TestMounts(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			env := []environment.KeyValue{{Name: "ABS", Value: "/etc"}, {Name: "UP", Value: ".."}}
-			got, err := m.Mounts(&v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{tc.mount}}, env, false)
+			got, err := m.Mounts(&v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{tc.mount}}, MountInput{Env: env})
 			if tc.wantErr != "" {
 				if err == nil || err.Error() != tc.wantErr {
 					t.Errorf("error = %v, want %s", err, tc.wantErr)
@@ -66,7 +66,7 @@ func TestMounts(t *testing.T) {
 // mountSubPath mounts one sub path of an emptyDir and returns the source.
 func mountSubPath(m Mounted, subPath string) (string, error) {
 	c := &v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{{Name: "cache", MountPath: "/c", SubPath: subPath}}}
-	mounts, err := m.Mounts(c, nil, false)
+	mounts, err := m.Mounts(c, MountInput{})
 	if err != nil {
 		return "", err
 	}

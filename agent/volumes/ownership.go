@@ -1,45 +1,76 @@
 package volumes
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"syscall"
+)
+
+// What fsGroup adds to the modes of files and folders.
+const (
+	groupWrites = fs.FileMode(0o660)
+	groupReads  = fs.FileMode(0o440)
+	groupEnters = fs.ModeSetgid | 0o110
 )
 
 // own gives a folder and what is in it to the fsGroup: its group may read it,
 // and write it unless it is read-only, and folders hand the group on to what is
-// made in them. Without an fsGroup nothing changes. Only for folders that no
-// container can write to yet.
+// made in them. Without an fsGroup nothing changes. A container that works in
+// the folder meanwhile can't lead the walk out of it.
 func own(dir string, group *int64, readOnly bool) error {
 	if group == nil {
 		return nil
 	}
-	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		return ownEntry(path, entry, int(*group), readOnly)
-	})
-}
-
-func ownEntry(path string, entry fs.DirEntry, group int, readOnly bool) error {
-	if err := os.Lchown(path, -1, group); err != nil {
-		return err
-	}
-	if entry.Type() == fs.ModeSymlink {
-		// chmod would change what the link points to.
-		return nil
-	}
-	info, err := entry.Info()
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
-	mask := fs.FileMode(0o660)
+	defer func() { _ = root.Close() }()
+	err = fs.WalkDir(root.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
+		if err == nil {
+			err = ownEntry(root, path, int(*group), readOnly)
+		}
+		if errors.Is(err, fs.ErrNotExist) && path != "." {
+			return nil // deleted while we walk
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("give the volume to group %d: %w", *group, err)
+	}
+	return nil
+}
+
+func ownEntry(root *os.Root, path string, group int, readOnly bool) error {
+	if err := root.Lchown(path, -1, group); err != nil {
+		return err
+	}
+	info, err := root.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Type() == fs.ModeSymlink {
+		// chmod would change what the link points to.
+		return nil
+	}
+	mask := groupWrites
 	if readOnly {
-		mask = 0o440
+		mask = groupReads
 	}
-	if entry.IsDir() {
-		mask |= fs.ModeSetgid | 0o110
+	if info.IsDir() {
+		mask |= groupEnters
 	}
-	return os.Chmod(path, info.Mode()|mask)
+	return root.Chmod(path, info.Mode()|mask)
+}
+
+// ownedBy says whether the top of a volume looks as own would leave it.
+func ownedBy(dir string, group int64) bool {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	const want = groupWrites | groupEnters
+	return info.Mode()&want == want && int64(info.Sys().(*syscall.Stat_t).Gid) == group
 }

@@ -22,12 +22,23 @@ type file struct {
 type payload map[string]file
 
 func (p preparer) configMap(dir string, volume *v1.Volume) error {
-	source := volume.ConfigMap
+	files, err := p.configMapFiles(volume.ConfigMap)
+	if err != nil {
+		return err
+	}
+	if err := p.diskDir(dir); err != nil {
+		return err
+	}
+	return p.write(dir, volume.Name, files)
+}
+
+// configMapFiles are the files that a ConfigMap gives.
+func (p preparer) configMapFiles(source *v1.ConfigMapVolumeSource) (payload, error) {
 	optional := ptr.Deref(source.Optional, false)
-	object, err := p.objects.ConfigMap(p.pod.Namespace, source.Name)
+	object, err := p.sources.Objects.ConfigMap(p.pod.Namespace, source.Name)
 	if err != nil {
 		if !optional || !apierrors.IsNotFound(err) {
-			return err
+			return nil, err
 		}
 		object = &v1.ConfigMap{}
 	}
@@ -40,32 +51,37 @@ func (p preparer) configMap(dir string, volume *v1.Volume) error {
 	}
 	files, missing := project(data, source.Items, source.DefaultMode)
 	if missing != "" && !optional {
-		return fmt.Errorf("configmap references non-existent config key: %s", missing)
+		return nil, fmt.Errorf("configmap references non-existent config key: %s", missing)
 	}
-	if err := p.diskDir(dir); err != nil {
-		return err
-	}
-	return p.write(dir, volume.Name, files)
+	return files, nil
 }
 
 func (p preparer) secret(dir string, volume *v1.Volume) error {
-	source := volume.Secret
-	optional := ptr.Deref(source.Optional, false)
-	object, err := p.objects.Secret(p.pod.Namespace, source.SecretName)
+	files, err := p.secretFiles(volume.Secret)
 	if err != nil {
-		if !optional || !apierrors.IsNotFound(err) {
-			return err
-		}
-		object = &v1.Secret{}
-	}
-	files, missing := project(object.Data, source.Items, source.DefaultMode)
-	if missing != "" && !optional {
-		return fmt.Errorf("references non-existent secret key: %s", missing)
+		return err
 	}
 	if err := p.memoryDir(dir, 0); err != nil {
 		return err
 	}
 	return p.write(dir, volume.Name, files)
+}
+
+// secretFiles are the files that a Secret gives.
+func (p preparer) secretFiles(source *v1.SecretVolumeSource) (payload, error) {
+	optional := ptr.Deref(source.Optional, false)
+	object, err := p.sources.Objects.Secret(p.pod.Namespace, source.SecretName)
+	if err != nil {
+		if !optional || !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+		object = &v1.Secret{}
+	}
+	files, missing := project(object.Data, source.Items, source.DefaultMode)
+	if missing != "" && !optional {
+		return nil, fmt.Errorf("references non-existent secret key: %s", missing)
+	}
+	return files, nil
 }
 
 // project picks the files of a volume out of an object's data: all keys, or the

@@ -12,6 +12,16 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
+// Sources are what volumes are made of, beside the pod.
+type Sources struct {
+	Objects Objects
+	// Allocatable stands in for limits that a downwardAPI volume asks for and
+	// nobody set (A-ENV-8).
+	Allocatable v1.ResourceList
+	// ClaimsDir has a folder per namespace and claim; it is nobody's to remove.
+	ClaimsDir string
+}
+
 // Objects looks up the ConfigMaps and Secrets of volumes. A missing object is an
 // error for which apierrors.IsNotFound holds.
 type Objects interface {
@@ -40,21 +50,22 @@ type Mounted struct {
 }
 
 type mounted struct {
-	path     string
+	path     string // empty for an image, which the runtime mounts itself
+	image    bool
 	readOnly bool
 }
 
-// Path is the host's path of a volume.
+// Path is the host's path of a volume; an image has none.
 func (m Mounted) Path(volume string) (string, bool) {
 	v, found := m.volumes[volume]
-	return v.path, found
+	return v.path, found && !v.image
 }
 
 // Prepare makes the pod's folder and the volumes that containers use; one that
 // no container mentions is left out, as Kubernetes does, even if what it refers
 // to is missing. The error joins a MountError for each volume that failed.
-func Prepare(ctx context.Context, pod *v1.Pod, podDir string, objects Objects) (Mounted, error) {
-	p := preparer{pod: pod, podDir: podDir, objects: objects}
+func Prepare(ctx context.Context, pod *v1.Pod, podDir string, sources Sources) (Mounted, error) {
+	p := preparer{pod: pod, podDir: podDir, sources: sources}
 	out := Mounted{podDir: podDir, volumes: map[string]mounted{}}
 	for _, dir := range []string{podDir, filepath.Join(podDir, "volumes"), filepath.Join(podDir, "plugins")} {
 		if err := os.MkdirAll(dir, 0o750); err != nil {
@@ -114,7 +125,7 @@ func containers(pod *v1.Pod) []v1.Container {
 type preparer struct {
 	pod     *v1.Pod
 	podDir  string
-	objects Objects
+	sources Sources
 }
 
 func (p preparer) prepare(volume *v1.Volume) (mounted, error) {
@@ -127,12 +138,24 @@ func (p preparer) prepare(volume *v1.Volume) (mounted, error) {
 	case volume.Secret != nil:
 		dir := p.dir("secret", volume.Name)
 		return mounted{path: dir, readOnly: true}, p.secret(dir, volume)
+	case volume.DownwardAPI != nil:
+		dir := p.dir("downward-api", volume.Name)
+		return mounted{path: dir, readOnly: true}, p.downwardAPI(dir, volume)
+	case volume.Projected != nil:
+		dir := p.dir("projected", volume.Name)
+		return mounted{path: dir, readOnly: true}, p.projected(dir, volume)
+	case volume.PersistentVolumeClaim != nil:
+		return p.claim(volume.PersistentVolumeClaim)
+	case volume.Image != nil:
+		return mounted{image: true, readOnly: true}, nil
 	case volume.EmptyDir != nil || volume.VolumeSource == (v1.VolumeSource{}):
 		dir := p.dir("empty-dir", volume.Name)
 		return mounted{path: dir}, p.emptyDir(dir, volume.EmptyDir)
 	}
-	return mounted{}, fmt.Errorf("volumes of type %s are not supported; use emptyDir, hostPath, configMap or secret", sourceName(volume.VolumeSource))
+	return mounted{}, fmt.Errorf("volumes of type %s are not supported; use %s", sourceName(volume.VolumeSource), supportedTypes)
 }
+
+const supportedTypes = "emptyDir, hostPath, configMap, secret, downwardAPI, projected, persistentVolumeClaim or image"
 
 func (p preparer) dir(plugin, volume string) string {
 	return filepath.Join(p.podDir, "volumes", "kubernetes.io~"+plugin, volume)

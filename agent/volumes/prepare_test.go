@@ -84,7 +84,7 @@ func testPodDir(t testing.TB) string {
 
 func prepare(t *testing.T, pod *v1.Pod, dir string, o objects) Mounted {
 	t.Helper()
-	m, err := Prepare(t.Context(), pod, dir, o)
+	m, err := Prepare(t.Context(), pod, dir, Sources{Objects: o})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestPrepareErrors(t *testing.T) {
 		{"hostPath other", hostPathVolume(plain, "Pipe"), prefix("host") + "Pipe is an invalid volume type"},
 		{
 			"other kinds are named", v1.Volume{Name: "v", VolumeSource: v1.VolumeSource{NFS: &v1.NFSVolumeSource{}}},
-			prefix("v") + "volumes of type nfs are not supported; use emptyDir, hostPath, configMap or secret",
+			prefix("v") + "volumes of type nfs are not supported; use " + supportedTypes,
 		},
 		{
 			"hugepages", v1.Volume{Name: "v", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Medium: v1.StorageMediumHugePages}}},
@@ -286,7 +286,7 @@ func TestPrepareErrors(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run("A-SYNC-8 "+tc.name, func(t *testing.T) {
-			_, err := Prepare(t.Context(), podWith(tc.volume), testPodDir(t), o)
+			_, err := Prepare(t.Context(), podWith(tc.volume), testPodDir(t), Sources{Objects: o})
 			if err == nil || err.Error() != tc.want {
 				t.Errorf("error = %v, want %s", err, tc.want)
 			}
@@ -300,7 +300,7 @@ func TestPrepareErrors(t *testing.T) {
 
 func TestPrepareReportsEveryFailedVolume(t *testing.T) {
 	pod := podWith(configMapVolume("a", v1.ConfigMapVolumeSource{}), emptyDirVolume("fine"), secretVolume("b", v1.SecretVolumeSource{}))
-	m, err := Prepare(t.Context(), pod, testPodDir(t), objects{})
+	m, err := Prepare(t.Context(), pod, testPodDir(t), Sources{Objects: objects{}})
 	if err == nil || strings.Count(err.Error(), "MountVolume.SetUp failed") != 2 {
 		t.Errorf("error = %v, want both volumes", err)
 	}
@@ -312,7 +312,7 @@ func TestPrepareReportsEveryFailedVolume(t *testing.T) {
 func TestOptionalForgivesOnlyNotFound(t *testing.T) {
 	broken := errors.New("connection refused")
 	pod := podWith(secretVolume("cred", v1.SecretVolumeSource{Optional: ptr.To(true)}))
-	if _, err := Prepare(t.Context(), pod, testPodDir(t), brokenObjects{broken}); !errors.Is(err, broken) {
+	if _, err := Prepare(t.Context(), pod, testPodDir(t), Sources{Objects: brokenObjects{broken}}); !errors.Is(err, broken) {
 		t.Errorf("error = %v, want %v", err, broken)
 	}
 }

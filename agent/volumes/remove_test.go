@@ -138,7 +138,7 @@ func BenchmarkPrepareRemove(b *testing.B) {
 	for name, pod := range map[string]*v1.Pod{"none": podWith(), "emptyDir": podWith(all.Spec.Volumes[0]), "emptyDir, configMap and secret": all} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := Prepare(b.Context(), pod, dir, o); err != nil {
+				if _, err := Prepare(b.Context(), pod, dir, Sources{Objects: o}); err != nil {
 					b.Fatal(err)
 				}
 				if err := Remove(dir); err != nil {

@@ -1,0 +1,143 @@
+package volumes
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+)
+
+// swapper exchanges a folder of a volume with a link that leads out of it, as
+// fast as it can, the way a hostile container would while another is started.
+func swapper(t *testing.T, volume, outside string) (stop func()) {
+	t.Helper()
+	honest, evil := filepath.Join(volume, "d"), filepath.Join(volume, "evil")
+	if err := os.Mkdir(honest, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(honest, "inside"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, evil); err != nil {
+		t.Fatal(err)
+	}
+	done, running := make(chan struct{}), sync.WaitGroup{}
+	running.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				_ = unix.Renameat2(unix.AT_FDCWD, honest, unix.AT_FDCWD, evil, unix.RENAME_EXCHANGE)
+			}
+		}
+	})
+	return func() {
+		close(done)
+		running.Wait()
+	}
+}
+
+// precious is a folder of the host with one file.
+func precious(t *testing.T) (dir, file string) {
+	t.Helper()
+	dir = t.TempDir()
+	file = filepath.Join(dir, "precious")
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir, file
+}
+
+// TestSubPathUnderAttack: while a folder is swapped for a link out of the volume
+// (CVE-2017-1002101, CVE-2021-25741), a sub path is either refused or inside.
+func TestSubPathUnderAttack(t *testing.T) {
+	dir := testPodDir(t)
+	m := prepare(t, podWith(emptyDirVolume("cache")), dir, objects{})
+	volume, _ := m.Path("cache")
+	outside, _ := precious(t)
+	stop := swapper(t, volume, outside)
+	defer stop()
+	refused, inside := 0, 0
+	for i := 0; i < 20000 && (i < 300 || refused == 0 || inside == 0); i++ {
+		source, err := mountSubPath(m, "d")
+		if err != nil {
+			refused++
+			continue
+		}
+		inside++
+		if _, err := os.Stat(filepath.Join(source, "precious")); err == nil {
+			t.Fatalf("try %d: A-VOL-3 the host's folder is mounted", i)
+		}
+		_, _ = mountSubPath(m, "d/new/deep")
+	}
+	t.Logf("%d refused, %d inside", refused, inside)
+	if refused == 0 || inside == 0 {
+		t.Errorf("%d refused, %d inside: the attack was never in time", refused, inside)
+	}
+	if entries, err := os.ReadDir(outside); err != nil || len(entries) != 1 {
+		t.Errorf("the host's folder has %v, %v, want only precious", entries, err)
+	}
+}
+
+// TestOwnershipUnderAttack: the walk that gives a claim to the fsGroup is not
+// led out of it.
+func TestOwnershipUnderAttack(t *testing.T) {
+	volume := t.TempDir()
+	outside, file := precious(t)
+	stop := swapper(t, volume, outside)
+	defer stop()
+	group := int64(2000)
+	for range 300 {
+		_ = own(volume, &group, false) // a swap may fail it; it is tried again
+	}
+	var stat unix.Stat_t
+	for _, path := range []string{outside, file} {
+		if err := unix.Stat(path, &stat); err != nil || stat.Gid == 2000 {
+			t.Errorf("%s: group %d, %v, want the host's", path, stat.Gid, err)
+		}
+	}
+}
+
+// TestRemoveUnderAttack: a process that nobody could kill swaps folders while the
+// pod's folder is deleted.
+func TestRemoveUnderAttack(t *testing.T) {
+	outside, file := precious(t)
+	for range 30 {
+		dir := testPodDir(t)
+		m := prepare(t, podWith(emptyDirVolume("cache")), dir, objects{})
+		volume, _ := m.Path("cache")
+		stop := swapper(t, volume, outside)
+		_ = Remove(dir)
+		stop()
+		if _, err := os.Stat(file); err != nil {
+			t.Fatalf("B-FIN-6 deleted through a link: %v", err)
+		}
+	}
+}
+
+// TestSubPathOfHostileNames: what a container may put in the way is an error
+// that hides the host's paths, never a hang.
+func TestSubPathOfHostileNames(t *testing.T) {
+	dir := testPodDir(t)
+	m := prepare(t, podWith(emptyDirVolume("cache")), dir, objects{})
+	volume, _ := m.Path("cache")
+	if err := unix.Mkfifo(filepath.Join(volume, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("loop", filepath.Join(volume, "loop")); err != nil {
+		t.Fatal(err)
+	}
+	c := &v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{{Name: "cache", MountPath: "/c", SubPath: "pipe"}}}
+	if _, err := m.Mounts(c, MountInput{}); err != nil {
+		t.Errorf("a pipe can be mounted as any file: %v", err)
+	}
+	for _, path := range []string{"pipe/below", "loop", "loop/below"} {
+		if _, err := mountSubPath(m, path); err == nil {
+			t.Errorf("%s: no error", path)
+		}
+	}
+}

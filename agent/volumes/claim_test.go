@@ -1,0 +1,142 @@
+package volumes
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+func claimVolume(name string, readOnly bool) v1.Volume {
+	source := &v1.PersistentVolumeClaimVolumeSource{ClaimName: name, ReadOnly: readOnly}
+	return v1.Volume{Name: name, VolumeSource: v1.VolumeSource{PersistentVolumeClaim: source}}
+}
+
+func prepareClaim(t *testing.T, pod *v1.Pod, dir, claims string) Mounted {
+	t.Helper()
+	m, err := Prepare(t.Context(), pod, dir, Sources{Objects: objects{}, ClaimsDir: claims})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestClaimOutlivesThePod(t *testing.T) {
+	claims, dir := filepath.Join(t.TempDir(), "claims"), testPodDir(t)
+	m := prepareClaim(t, podWith(claimVolume("data", false)), dir, claims)
+	path, _ := m.Path("data")
+	if want := filepath.Join(claims, "ns", "data"); path != want {
+		t.Errorf("path %s, want %s", path, want)
+	}
+	if diff := cmp.Diff([]string{". drwxrwxrwx 0"}, tree(t, path)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := os.WriteFile(filepath.Join(path, "kept"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := &v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{{Name: "data", MountPath: "/d", SubPath: "sub"}}}
+	if _, err := m.Mounts(c, MountInput{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := os.ReadDir(path); err != nil || len(entries) != 2 {
+		t.Errorf("after the pod's end the claim has %v, %v, want kept and sub", entries, err)
+	}
+	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
+		t.Errorf("claims: %v, %v, want only data", entries, err)
+	}
+}
+
+// TestClaimMadeByTwoAtOnce: the folder that one pod already uses is never replaced.
+func TestClaimMadeByTwoAtOnce(t *testing.T) {
+	claims := t.TempDir()
+	made := make(chan string)
+	for range 20 {
+		go func() {
+			dir := filepath.Join(claims, "ns", "data")
+			err := newDiskDir(dir, nil)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, "mark"), nil, 0o600)
+			}
+			made <- filepath.Join(dir, errorText(err))
+		}()
+	}
+	for range 20 {
+		if path := <-made; path != filepath.Join(claims, "ns", "data") {
+			t.Error(path)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(claims, "ns", "data", "mark")); err != nil {
+		t.Errorf("what was written is gone: %v", err)
+	}
+	if entries, err := os.ReadDir(filepath.Join(claims, "ns")); err != nil || len(entries) != 1 {
+		t.Errorf("left over: %v, %v", entries, err)
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func TestClaimReadOnly(t *testing.T) {
+	m := prepareClaim(t, podWith(claimVolume("data", true)), testPodDir(t), t.TempDir())
+	mounts, err := m.Mounts(&v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{{Name: "data", MountPath: "/d"}}}, MountInput{})
+	if err != nil || !mounts[0].Readonly {
+		t.Errorf("A-VOL-2 mounts %v, %v, want a read-only one", mounts, err)
+	}
+}
+
+// TestClaimFSGroup: what is in a claim already becomes the group's, unless
+// OnRootMismatch finds the top as it should be.
+func TestClaimFSGroup(t *testing.T) {
+	claims := t.TempDir()
+	pod := podWith(claimVolume("data", false))
+	path, _ := prepareClaim(t, pod, testPodDir(t), claims).Path("data")
+	addFile := func(name string) {
+		if err := os.WriteFile(filepath.Join(path, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(filepath.Join(path, name), 0, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	addFile("first")
+	outside := filepath.Join(t.TempDir(), "precious")
+	if err := os.WriteFile(outside, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(path, "link")); err != nil {
+		t.Fatal(err)
+	}
+	pod.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: ptr.To[int64](2000), FSGroupChangePolicy: ptr.To(v1.FSGroupChangeOnRootMismatch)}
+	prepareClaim(t, pod, testPodDir(t), claims)
+	want := []string{". dgrwxrwxrwx 2000", "first -rw-rw---- 2000", "link -> " + outside}
+	if diff := cmp.Diff(want, tree(t, path)); diff != "" {
+		t.Errorf("mismatch (-want +got):\n%s", diff)
+	}
+
+	addFile("second")
+	prepareClaim(t, pod, testPodDir(t), claims)
+	want = append(want, "second -rw------- 0")
+	if diff := cmp.Diff(want, tree(t, path)); diff != "" {
+		t.Errorf("OnRootMismatch, no mismatch (-want +got):\n%s", diff)
+	}
+
+	pod.Spec.SecurityContext.FSGroupChangePolicy = nil
+	prepareClaim(t, pod, testPodDir(t), claims)
+	want[3] = "second -rw-rw---- 2000"
+	if diff := cmp.Diff(want, tree(t, path)); diff != "" {
+		t.Errorf("Always (-want +got):\n%s", diff)
+	}
+	if info, err := os.Stat(outside); err != nil || info.Mode() != 0o600 {
+		t.Errorf("the host's file behind the link: %v, %v", info.Mode(), err)
+	}
+}
