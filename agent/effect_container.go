@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/agent/criconfig"
+	"github.com/lifepod/lifepod/agent/crilog"
 	"github.com/lifepod/lifepod/agent/environment"
 	"github.com/lifepod/lifepod/agent/netidentity"
 	"github.com/lifepod/lifepod/agent/volumes"
@@ -106,17 +108,20 @@ func (h *hands) newTerminationLog(spec *v1.Container, attempt uint32) (string, e
 	return path, os.Chmod(path, 0o666) // whatever the umask
 }
 
-// removeFiles removes what a removed instance has written: its log and its
-// termination message (B-GC-3). What can't be removed goes with the pod.
+// removeFiles removes what a removed instance has written: its log, all of its
+// rotated files, and its termination message (B-GC-3); the logs of a
+// restart of all containers stay (B-RAC-7). What can't be removed goes with the pod.
 func (h *hands) removeFiles(e lifecycle.RemoveContainer) {
 	if h.KeepFiles {
 		return
 	}
 	log := filepath.Join(h.Config.PodLogDirectory(h.pod), criconfig.ContainerLogPath(e.Container, int(e.Attempt)))
-	for _, path := range []string{log, h.terminationLog(e.Container, e.Attempt)} {
-		if err := os.Remove(path); err != nil {
-			h.Log.Debug("remove a removed container's file", "path", path, "err", err)
-		}
+	err := os.Remove(h.terminationLog(e.Container, e.Attempt))
+	if !e.KeepLog {
+		err = errors.Join(err, crilog.RemoveAll(log))
+	}
+	if err != nil {
+		h.Log.Debug("remove a removed container's files", "container", e.Container, "err", err)
 	}
 }
 

@@ -37,6 +37,7 @@ func (h *hands) volumeSources() volumes.Sources {
 
 // unmountVolumes removes the volumes, the pod's folder and its logs (B-FIN-6, B-GC-5).
 func (h *hands) unmountVolumes() error {
+	h.leaveLogs()
 	if h.KeepFiles {
 		return volumes.Unmount(h.podDir(h.pod.UID))
 	}

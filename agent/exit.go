@@ -79,10 +79,11 @@ func readTail(path string, n int64) (string, error) {
 }
 
 // lastLines are the last lines that the container wrote, without the CRI log's
-// prefixes; lines that the runtime had to divide are put together again.
+// prefixes; lines that the runtime had to divide are put together again. They
+// may begin in a file that was rotated away (B-LOG-2).
 func lastLines(path string) string {
-	tail, err := readTail(path, 16*fallbackBytes)
-	if err != nil {
+	tail, err := crilog.Tail(path, 16*fallbackBytes)
+	if err != nil && tail == "" {
 		return ""
 	}
 	var lines []string

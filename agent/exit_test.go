@@ -1,7 +1,10 @@
 package agent
 
 import (
+	"compress/gzip"
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -109,6 +112,79 @@ func write(t *testing.T, path, text string) {
 	}
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The log's last lines are found where it was rotated to, compressed or not, or
+// while it is being opened anew (A-CST-14, B-LOG-2).
+func TestTerminationMessageFromRotatedLog(t *testing.T) {
+	tests := []struct {
+		name  string
+		files map[string]string // by what follows the log's name
+		want  string
+	}{
+		{"rotated just now", map[string]string{".20260101-000002": logOf(100, 0)}, lines(20, 100, 0)},
+		{"in both", map[string]string{".20260101-000002": logOf(99, 0), "": logOf(1, 0)}, lines(20, 99, 0) + "0\n"},
+		{
+			"in three, one compressed",
+			map[string]string{".20260101-000001.gz": logOf(1, 1), ".20260101-000002": logOf(1, 2), "": logOf(1, 3)},
+			"0x\n0xx\n0xxx\n",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "main", "2.log")
+			for suffix, text := range test.files {
+				if strings.HasSuffix(suffix, ".gz") {
+					text = packed(t, text)
+				}
+				write(t, path+suffix, text)
+			}
+			if diff := cmp.Diff(test.want, lastLines(path)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func packed(t *testing.T, text string) string {
+	t.Helper()
+	var b strings.Builder
+	w := gzip.NewWriter(&b)
+	_, err := w.Write([]byte(text))
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// A removed instance's log goes with it, with all that was rotated away, and
+// the
+// log that a restart of all containers keeps stays (B-GC-3, B-LOG-1, B-RAC-7).
+func TestRemoveFiles(t *testing.T) {
+	dir := t.TempDir()
+	node := &Node{PodsDir: dir, Config: criconfig.Node{LogRoot: filepath.Join(dir, "logs")}, Log: slog.New(slog.DiscardHandler)}
+	h := &hands{Node: node, pod: podOf("web", v1.RestartPolicyAlways, "main")}
+	folder := filepath.Join(h.Config.PodLogDirectory(h.pod), "main")
+	for _, name := range []string{"0.log", "0.log.20260101-000001.gz", "0.log.20260101-000002.gz.tmp", "0.log.20260101-000003", "0.log.own", "1.log", "1.log.20260101-000001"} {
+		write(t, filepath.Join(folder, name), name)
+	}
+	write(t, h.terminationLog("main", 0), "bye")
+	h.removeFiles(lifecycle.RemoveContainer{Container: "main", Attempt: 1, KeepLog: true})
+	h.removeFiles(lifecycle.RemoveContainer{Container: "main", Attempt: 0})
+	var left []string
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		left = append(left, entry.Name())
+	}
+	if diff := cmp.Diff([]string{"0.log.own", "1.log", "1.log.20260101-000001"}, left); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
+	if _, err := os.Stat(h.terminationLog("main", 0)); !os.IsNotExist(err) {
+		t.Errorf("termination message file: %v, want none", err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/lifepod/lifepod/agent/admission"
 	"github.com/lifepod/lifepod/agent/criconfig"
 	"github.com/lifepod/lifepod/agent/images"
+	"github.com/lifepod/lifepod/agent/logrotate"
 	"github.com/lifepod/lifepod/agent/netidentity"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -84,6 +85,8 @@ type Node struct {
 	PullProgress func(pod *v1.Pod, image string, p images.Progress)
 	// KeepFiles leaves a pod's folder and logs when the pod is gone.
 	KeepFiles bool
+	// Logs rotates the logs of running containers; nil for none.
+	Logs *logrotate.Rotator
 }
 
 // Timeouts bound the calls of the runtime. What a call that ran out of time left

@@ -177,6 +177,7 @@ func (w *Worker) step(ctx context.Context, fact lifecycle.Fact) {
 func (w *Worker) carryOut(ctx context.Context, at time.Time, effect lifecycle.Effect) {
 	switch e := effect.(type) {
 	case lifecycle.Publish:
+		w.hands.watchLogs(&e.Status)
 		w.sink.Status(e.Status)
 	case lifecycle.RecordEvent:
 		w.sink.Event(at, e)

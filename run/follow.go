@@ -1,12 +1,10 @@
 package run
 
 import (
-	"os"
+	"fmt"
 	"path/filepath"
 	"sync"
-	"time"
 
-	"github.com/fsnotify/fsnotify"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/agent/criconfig"
@@ -34,8 +32,8 @@ func newFollower(p *printer, logDir string) *follower {
 }
 
 // see looks at a container's new status: an instance that has started is
-// followed, one that has ended is read to its end. The file is opened here, so
-// that it may be unlinked afterwards.
+// followed, one that has ended is read to its end. Its files are opened here, so
+// that they may be unlinked afterwards.
 func (f *follower) see(c *v1.ContainerStatus) {
 	current := f.logs[c.Name]
 	runs := c.State.Running != nil
@@ -47,8 +45,8 @@ func (f *follower) see(c *v1.ContainerStatus) {
 	if !ran || c.ContainerID == "" || (current != nil && current.attempt == c.RestartCount) {
 		return
 	}
-	file, err := os.Open(filepath.Join(f.logDir, criconfig.ContainerLogPath(c.Name, int(c.RestartCount))))
-	if err != nil {
+	files := openLog(filepath.Join(f.logDir, criconfig.ContainerLogPath(c.Name, int(c.RestartCount))), f.dropped(c.Name))
+	if files == nil {
 		return // it never started
 	}
 	next := &log{attempt: c.RestartCount, ended: make(chan struct{}), closed: !runs}
@@ -56,7 +54,7 @@ func (f *follower) see(c *v1.ContainerStatus) {
 		close(next.ended)
 	}
 	f.logs[c.Name] = next
-	f.readers.Go(func() { f.read(c.Name, file, next.ended) })
+	f.readers.Go(func() { f.read(c.Name, files, next.ended) })
 }
 
 // wait returns when everything that was written has been shown, or when nobody
@@ -80,68 +78,21 @@ func (f *follower) wait() {
 
 // read shows a log until its instance has ended and all is read. The runtime
 // tells of the exit while it may still be writing the last lines.
-func (f *follower) read(container string, file *os.File, ended <-chan struct{}) {
-	defer func() { _ = file.Close() }() // only read
-	changed, stop := watch(file.Name())
-	defer stop()
-	r := newLogReader(f.printer, container, file)
+func (f *follower) read(container string, files *logFiles, ended <-chan struct{}) {
+	defer files.close()
+	r := newLogReader(f.printer, container)
 	defer r.flush()
-	r.until(ended, changed)
-	if r.finish(changed) {
+	r.until(ended, files)
+	if r.finish(files) {
 		return
 	}
-	r.until(f.gone, changed)
-	r.finish(changed)
+	r.until(f.gone, files)
+	r.finish(files)
 }
 
-// watch tells when the file may have grown. Without inotify it looks every 100 ms.
-func watch(path string) (<-chan struct{}, func()) {
-	w, err := fsnotify.NewWatcher()
-	if err != nil {
-		return every(100 * time.Millisecond)
+// dropped says that output will not be shown because its reader is too slow.
+func (f *follower) dropped(container string) func() {
+	return func() {
+		f.printer.warn(fmt.Sprintf("container %s: output was dropped, because it is written much faster than it is read here", container))
 	}
-	if err := w.Add(path); err != nil {
-		_ = w.Close() // it watches nothing
-		return every(100 * time.Millisecond)
-	}
-	return changes(w.Events, w.Errors), func() { _ = w.Close() }
-}
-
-// changes is one signal for any number of events. An error means that events
-// were lost, so that something may have changed, too.
-func changes(events <-chan fsnotify.Event, errors <-chan error) <-chan struct{} {
-	changed := make(chan struct{}, 1)
-	go func() {
-		for open := true; open; {
-			select {
-			case _, open = <-events:
-			case _, open = <-errors:
-			}
-			select {
-			case changed <- struct{}{}:
-			default:
-			}
-		}
-	}()
-	return changed
-}
-
-func every(d time.Duration) (<-chan struct{}, func()) {
-	changed, done, tick := make(chan struct{}), make(chan struct{}), time.NewTicker(d)
-	go func() {
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-			case <-done:
-				return
-			}
-			select {
-			case changed <- struct{}{}:
-			case <-done:
-				return
-			}
-		}
-	}()
-	return changed, func() { close(done) }
 }

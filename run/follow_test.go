@@ -16,6 +16,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/agent/criconfig"
+	"github.com/lifepod/lifepod/agent/crilog"
 )
 
 // follow is a follower whose logs a test writes.
@@ -166,8 +167,9 @@ func TestLateLine(t *testing.T) {
 	f := newFollow(t, "", "a")
 	file := f.start("a", 0, "stdout P x")
 	f.exit("a", 0)
-	r := newLogReader(f.printer, "a", file)
-	if r.finish(nil) {
+	r := newLogReader(f.printer, "a")
+	r.take(crilog.File{Reader: file, File: file})
+	if r.finishFile(nil) {
 		t.Error("a log that is open for writing is finished")
 	}
 	f.write(file, "stdout F y")
@@ -210,22 +212,27 @@ func TestFollowerWithoutReader(t *testing.T) {
 
 func TestChanges(t *testing.T) {
 	events, errs := make(chan fsnotify.Event), make(chan error)
-	changed := changes(events, errs)
+	var seen []string
+	changed := changes(events, errs,
+		func(e fsnotify.Event) { seen = append(seen, e.Name) }, func() { seen = append(seen, "lost") })
 	for range 3 {
 		errs <- errors.New("queue overflow") // nobody has to be listening
 	}
 	<-changed
-	events <- fsnotify.Event{}
+	events <- fsnotify.Event{Name: "log"}
 	<-changed
 	close(errs)
 	<-changed
 	close(events)
+	if diff := cmp.Diff([]string{"lost", "lost", "lost", "log"}, seen[:4]); diff != "" {
+		t.Errorf("looks (-want +got):\n%s", diff)
+	}
 }
 
 func TestWatchLeavesNothing(t *testing.T) {
 	before := inotifies(t)
 	for range 3 {
-		changed, stop := watch(filepath.Join(t.TempDir(), "missing"))
+		changed, stop := watch(filepath.Join(t.TempDir(), "missing"), func() {}, "0.log")
 		<-changed
 		stop()
 	}

@@ -17,12 +17,13 @@ const (
 	maxLine       = 1 << 20              // bytes of a line that are kept together
 	writerTimeout = time.Second          // for the runtime to close the log after the container's exit
 	writerPeriod  = 5 * time.Millisecond // between two looks whether it has
+	writerRounds  = 10                   // of writerTimeout, for it to close a file that was rotated away
 )
 
 // logReader shows the log of one instance of a container.
 type logReader struct {
 	printer *printer
-	file    *os.File
+	file    *os.File // that is read now; nil before the first
 	in      *bufio.Reader
 	torn    string // the beginning of a record that is still being written
 	stdout  pendingLine
@@ -36,29 +37,74 @@ type pendingLine struct {
 	text   []byte
 }
 
-func newLogReader(p *printer, container string, file *os.File) *logReader {
+func newLogReader(p *printer, container string) *logReader {
 	return &logReader{
-		printer: p, file: file, in: bufio.NewReader(file),
+		printer: p, in: bufio.NewReader(nil),
 		stdout: pendingLine{source: &source{container: container}},
 		stderr: pendingLine{source: &source{container: container}},
 	}
 }
 
-// until shows what is written until over.
-func (r *logReader) until(over, changed <-chan struct{}) {
+// until shows what is written until over, file after file.
+func (r *logReader) until(over <-chan struct{}, files *logFiles) {
 	for {
 		r.readOn()
+		if next, ok := files.next(); ok {
+			r.leave(files.changed)
+			r.take(next)
+			continue
+		}
 		select {
-		case <-changed:
+		case <-files.changed:
 		case <-over:
 			return
 		}
 	}
 }
 
+// leave shows the rest of a file that was rotated away: the runtime may write
+// on in it for a moment after the next one is there.
+func (r *logReader) leave(changed <-chan struct{}) {
+	for range writerRounds {
+		if r.file == nil || r.finishFile(changed) {
+			return
+		}
+	}
+}
+
+// take begins the next file. A line may begin in one file and end in the next, a
+// record does not.
+func (r *logReader) take(next crilog.File) {
+	r.close()
+	r.file = next.File
+	r.in.Reset(next.Reader)
+}
+
+func (r *logReader) close() {
+	if r.torn != "" {
+		r.show(r.torn)
+		r.torn = ""
+	}
+	if r.file != nil {
+		_ = r.file.Close() // only read
+	}
+}
+
 // finish shows the rest of the log. False says that somebody may still write:
 // there is no telling, or it takes long.
-func (r *logReader) finish(changed <-chan struct{}) bool {
+func (r *logReader) finish(files *logFiles) bool {
+	for {
+		finished := r.finishFile(files.changed)
+		files.look()
+		next, ok := files.next()
+		if !ok {
+			return finished
+		}
+		r.take(next)
+	}
+}
+
+func (r *logReader) finishFile(changed <-chan struct{}) bool {
 	timeout := time.NewTimer(writerTimeout)
 	defer timeout.Stop()
 	for {
@@ -92,7 +138,7 @@ func isWritten(f *os.File) (bool, error) {
 
 // readOn shows the records that are complete.
 func (r *logReader) readOn() {
-	for {
+	for r.file != nil {
 		text, err := r.in.ReadString('\n')
 		r.torn += text
 		if err != nil {
@@ -138,9 +184,7 @@ func (r *logReader) output(l *pendingLine, stream string) {
 
 // flush shows lines that will get no end any more.
 func (r *logReader) flush() {
-	if r.torn != "" {
-		r.show(r.torn)
-	}
+	r.close()
 	r.output(&r.stdout, string(runtimeapi.Stdout))
 	r.output(&r.stderr, string(runtimeapi.Stderr))
 }

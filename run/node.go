@@ -18,6 +18,7 @@ import (
 	"github.com/lifepod/lifepod/agent/admission"
 	"github.com/lifepod/lifepod/agent/criconfig"
 	"github.com/lifepod/lifepod/agent/images"
+	"github.com/lifepod/lifepod/agent/logrotate"
 	"github.com/lifepod/lifepod/agent/netidentity"
 	"github.com/lifepod/lifepod/agent/podcgroup"
 	"github.com/lifepod/lifepod/cri"
@@ -43,6 +44,7 @@ type NodeConfig struct {
 	KeepFiles      bool
 	PullProgress   func(pod *v1.Pod, image string, p images.Progress)
 	Log            *slog.Logger
+	Logs           logrotate.Policy
 }
 
 // NewNode describes this machine to the agent.
@@ -66,7 +68,7 @@ func NewNode(c NodeConfig) (*agent.Node, error) {
 	if c.RuntimeName != "" {
 		options.RuntimeName = c.RuntimeName
 	}
-	return &agent.Node{
+	node := &agent.Node{
 		Runtime:     c.Runtime.Runtime,
 		Images:      images.New(c.Runtime.Images, images.Options{NodeConfigs: images.DefaultNodeConfigs(), Content: c.Content}),
 		Cgroups:     podcgroup.Driver{Parent: c.CgroupParent, Systemd: c.Systemd},
@@ -90,7 +92,9 @@ func NewNode(c NodeConfig) (*agent.Node, error) {
 		KeepFiles: c.KeepFiles,
 
 		PullProgress: c.PullProgress,
-	}, nil
+	}
+	node.Logs = node.NewLogs(c.Logs)
+	return node, nil
 }
 
 // clusterDomain ends the full name of a pod with a subdomain, as in most

@@ -4,6 +4,8 @@ import (
 	"io"
 	"log/slog"
 	"time"
+
+	"github.com/lifepod/lifepod/agent/logrotate"
 )
 
 // Exit codes of lifepod run, beside a failed container's own.
@@ -25,6 +27,8 @@ type Options struct {
 	Timeout time.Duration // 0: none
 	Keep    bool          // leave logs and volumes on disk
 	Verbose bool          // show rules and Kubernetes events as well
+
+	Logs logrotate.Policy // when logs are rotated and how many files are kept
 
 	Root            string // state folder, "" for the default
 	RuntimeEndpoint string // another CRI runtime, "" for the bundled one

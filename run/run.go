@@ -83,7 +83,8 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 		Root: runtime.Root, CgroupParent: runtime.CgroupParent, Systemd: runtime.Systemd, IPAMDir: runtime.IPAMDir,
 		Objects: objectsOf(set), Features: features,
 		RuntimeClasses: runtimeClasses{classes: set.RuntimeClasses, handlers: features.Handlers},
-		UnsafeSysctls:  r.options.UnsafeSysctls, KeepFiles: r.options.Keep, PullProgress: r.printer.pullProgress, Log: r.options.Log,
+		UnsafeSysctls:  r.options.UnsafeSysctls, KeepFiles: r.options.Keep, Logs: r.options.Logs,
+		PullProgress: r.printer.pullProgress, Log: r.options.Log,
 	})
 	if err != nil {
 		return ExitError, err
@@ -113,6 +114,7 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 	events.Add(worker)
 	streamCtx, stopStream := context.WithCancel(context.WithoutCancel(ctx))
 	streaming.Go(func() { events.Run(streamCtx) })
+	streaming.Go(func() { node.Logs.Run(streamCtx) })
 	life, giveUp := context.WithCancelCause(context.WithoutCancel(ctx)) // it ends when the pod is gone, not before
 	defer giveUp(nil)
 	r.stopper.attach(noted{object: object, worker: worker}, giveUp, r.options.Timeout)

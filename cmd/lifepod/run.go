@@ -20,6 +20,7 @@ func someFiles(_ *cobra.Command, files []string) error {
 // newRunCommand is "lifepod run"; the pod's exit code goes to code.
 func newRunCommand(g *global, began time.Time, code *int) *cobra.Command {
 	o := run.Options{Began: began}
+	var logs logFlags
 	command := &cobra.Command{
 		Use:   "run [flags] FILE…|-",
 		Short: "Run the Pod of a manifest on this machine until it ends",
@@ -40,6 +41,9 @@ Exit code: 0 the pod Succeeded; the failing container's own if it Failed;
 			if o.Timeout < 0 || o.Timeout == 0 && command.Flags().Changed("timeout") {
 				return fmt.Errorf("--timeout %v: want a duration above 0, such as 30s", o.Timeout)
 			}
+			if err := logs.policy(&o.Logs); err != nil {
+				return err
+			}
 			log, err := g.logger()
 			if err != nil {
 				return err
@@ -56,6 +60,7 @@ Exit code: 0 the pod Succeeded; the failing container's own if it Failed;
 	flags.BoolVar(&o.Keep, "keep", false, "leave the pod's logs and volumes on disk, and say where")
 	flags.StringArrayVarP(&o.Ports, "publish", "p", nil, "publish a pod's port on the host: `[hostIP:]host:pod[/protocol]`")
 	flags.StringSliceVar(&o.UnsafeSysctls, "allowed-unsafe-sysctls", nil, "let the pod set these sysctls, too: `names`, or prefixes such as net.core.*")
+	logs.add(command)
 	flags.StringVar(&o.Name, "name", "", "run the pod under another `name`")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "show Kubernetes events and the rules behind each line, too")
 	return command

@@ -1,0 +1,102 @@
+package logrotate
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/lifepod/lifepod/agent/crilog"
+)
+
+// compressOlder compresses what there is to compress, until nothing is left: a
+// fast writer rotates on meanwhile.
+func compressOlder(ctx context.Context, log string) error {
+	for {
+		files, err := uncompressed(log)
+		if err != nil || len(files) == 0 {
+			return err
+		}
+		for _, path := range files {
+			if err := compress(ctx, path); err != nil {
+				return fmt.Errorf("compress log: %w", err)
+			}
+		}
+	}
+}
+
+// compress puts a compressed file in the place of a plain one. At every moment
+// one of them is complete. A file that was removed meanwhile stays removed.
+func compress(ctx context.Context, path string) error {
+	in, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // only read
+	unfinished := path + crilog.Compressed + crilog.Unfinished
+	defer func() { _ = os.Remove(unfinished) }() // gone if all went well
+	if err := writeCompressed(ctx, in, unfinished); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err := os.Rename(unfinished, path+crilog.Compressed); err != nil {
+		return err
+	}
+	return os.Remove(path)
+}
+
+func writeCompressed(ctx context.Context, in *os.File, path string) (err error) {
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, info.Mode().Perm())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	packed, err := gzip.NewWriterLevel(out, gzip.BestSpeed) // the containers need the processor, too
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(packed, cancellable{ctx, in}); err != nil {
+		return err
+	}
+	if err := packed.Close(); err != nil {
+		return err
+	}
+	return out.Sync() // before the plain file goes
+}
+
+// cancellable ends a copy when the pod goes.
+type cancellable struct {
+	ctx context.Context
+	io.Reader
+}
+
+// Read implements io.Reader.
+func (c cancellable) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.Reader.Read(p)
+}
+
+// removeUnfinished removes what a crash left of a compression.
+func removeUnfinished(log string) error {
+	files, err := filepath.Glob(log + ".*" + crilog.Unfinished)
+	for _, path := range files {
+		if crilog.Stamp(log, path) != "" {
+			err = errors.Join(err, os.Remove(path))
+		}
+	}
+	return err
+}

@@ -1,0 +1,87 @@
+package e2e
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestLogRotation: a container that writes much more than its logs may hold is
+// shown in full, every line once and in order, and leaves as many files as were
+// asked for, the older ones compressed (A-CRI-1, B-LOG-1).
+func TestLogRotation(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	got := r.run(t, script("rotate", `
+i=0
+while [ $i -lt 20 ]; do
+  seq $((i * 5000 + 1)) $((i * 5000 + 5000))
+  i=$((i + 1))
+  sleep 0.1
+done
+`), "--log-max-size", "50Ki", "--log-max-files", "3", "--keep")
+	var want strings.Builder
+	for n := 1; n <= 100000; n++ {
+		fmt.Fprintln(&want, n)
+	}
+	if got.code != 0 || got.stdout != want.String() {
+		t.Errorf("exit code %d, %d bytes of output, want %d, ends with %q\n%s",
+			got.code, len(got.stdout), want.Len(), got.stdout[max(0, len(got.stdout)-50):], got.stderr)
+	}
+	files, err := filepath.Glob(filepath.Join(r.dir, "logs/default_rotate_*/main/0.log*"))
+	if err != nil || len(files) != 3 {
+		t.Fatalf("log files %v, %v: want 3", files, err)
+	}
+	if !strings.HasSuffix(files[1], ".gz") || strings.HasSuffix(files[2], ".gz") {
+		t.Errorf("log files %v: want the older one compressed, and the newest not", files)
+	}
+	if text := unpack(t, files[1]); !strings.Contains(text, " stdout F ") {
+		t.Errorf("%s holds %q", files[1], text[:min(len(text), 100)])
+	}
+	for _, dir := range []string{"logs", "pods"} { // what is kept on purpose
+		if err := os.RemoveAll(filepath.Join(r.dir, dir)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestLastWordsRotatedAway: a termination message that falls back to the log is
+// the log's end, also when most of that was rotated away (A-CST-14, B-LOG-2).
+func TestLastWordsRotatedAway(t *testing.T) {
+	t.Parallel()
+	told := shared.runStory(t, 3, pod("rotated-message", `
+restartPolicy: Never
+containers:
+`+shell("main", `
+seq 1 20000
+sleep 0.5
+echo last words
+exit 3
+`, "terminationMessagePolicy: FallbackToLogsOnError")), "--log-max-size", "10Ki")
+	main := containerNamed(t, told.last(t), "main")
+	if message := main.State.Terminated.Message; !strings.HasSuffix(message, "20000\nlast words\n") {
+		t.Errorf("termination message ends with %q", message[max(0, len(message)-50):])
+	}
+}
+
+func unpack(t *testing.T, path string) string {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	unpacked, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(unpacked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,163 @@
+package run
+
+import (
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/lifepod/lifepod/agent/crilog"
+)
+
+// Files that wait for a reader that is slower than the container. They may have
+// been removed already, and take space as long as they are open.
+const (
+	maxWaiting      = 512
+	maxWaitingBytes = 256 << 20
+)
+
+// logFiles are the files of one instance's log. Each is opened as soon as it is
+// there, whatever the reader does meanwhile, so that it may be rotated away and
+// removed (B-LOG-1).
+type logFiles struct {
+	changed <-chan struct{} // something may have been written
+	stop    func()
+	dropped func() // told once
+
+	mu      sync.Mutex
+	files   *crilog.Files
+	waiting []crilog.File
+	told    bool
+	closed  bool
+}
+
+// openLog opens what there is of a log; nil if there is nothing.
+func openLog(path string, dropped func()) *logFiles {
+	f := &logFiles{files: crilog.NewFiles(path), dropped: dropped}
+	f.changed, f.stop = watch(filepath.Dir(path), f.look, filepath.Base(path))
+	f.look()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.waiting) == 0 {
+		f.stop()
+		return nil
+	}
+	return f
+}
+
+// look opens the files that are new. What can't be opened now is tried again
+// when the next one comes.
+func (f *logFiles) look() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return
+	}
+	found, _ := f.files.Look()
+	f.waiting = append(f.waiting, found...)
+	for len(f.waiting) > maxWaiting || len(f.waiting) > 1 && sizeOf(f.waiting) > maxWaitingBytes {
+		_ = f.waiting[0].File.Close() // only read
+		f.waiting = f.waiting[1:]
+		if !f.told {
+			f.told = true
+			f.dropped()
+		}
+	}
+}
+
+func sizeOf(files []crilog.File) (bytes int64) {
+	for _, file := range files {
+		if info, err := file.File.Stat(); err == nil {
+			bytes += info.Size()
+		}
+	}
+	return bytes
+}
+
+// next is the file that follows, if it is there; the caller closes it.
+func (f *logFiles) next() (crilog.File, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.waiting) == 0 {
+		return crilog.File{}, false
+	}
+	first := f.waiting[0]
+	f.waiting = f.waiting[1:]
+	return first, true
+}
+
+func (f *logFiles) close() {
+	f.stop()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, file := range f.waiting {
+		_ = file.File.Close() // only read
+	}
+	f.waiting, f.closed = nil, true
+}
+
+// watch tells when a file in a folder may have grown, and calls look when there
+// may be a new one called name. Without inotify both happen every 100 ms.
+func watch(dir string, look func(), name string) (<-chan struct{}, func()) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return every(100*time.Millisecond, look)
+	}
+	if err := w.Add(dir); err != nil {
+		_ = w.Close() // it watches nothing
+		return every(100*time.Millisecond, look)
+	}
+	comes := func(e fsnotify.Event) bool {
+		return e.Has(fsnotify.Create) && strings.HasPrefix(filepath.Base(e.Name), name)
+	}
+	return changes(w.Events, w.Errors, func(e fsnotify.Event) {
+		if comes(e) {
+			look()
+		}
+	}, look), func() { _ = w.Close() }
+}
+
+// changes is one signal for any number of events, each of which is given to
+// each. An error means that events were lost: anything may have changed.
+func changes(events <-chan fsnotify.Event, errors <-chan error, each func(fsnotify.Event), lost func()) <-chan struct{} {
+	changed := make(chan struct{}, 1)
+	go func() {
+		for open := true; open; {
+			var event fsnotify.Event
+			select {
+			case event, open = <-events:
+				each(event)
+			case _, open = <-errors:
+				lost()
+			}
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	return changed
+}
+
+func every(d time.Duration, look func()) (<-chan struct{}, func()) {
+	changed, done, tick := make(chan struct{}), make(chan struct{}), time.NewTicker(d)
+	go func() {
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				look()
+			case <-done:
+				return
+			}
+			select {
+			case changed <- struct{}{}:
+			case <-done:
+				return
+			}
+		}
+	}()
+	return changed, func() { close(done) }
+}

@@ -1,0 +1,184 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/agent/criconfig"
+	"github.com/lifepod/lifepod/agent/logrotate"
+)
+
+// A log is followed across its rotations: every line once, in order, also of a
+// line that begins in one file and ends in the next (B-LOG-1).
+func TestFollowAcrossRotation(t *testing.T) {
+	f := newFollow(t, "", "a")
+	file := f.start("a", 0, "stdout F 1", "stdout P 2a")
+	path := file.Name()
+	for i, stamp := range []string{"20260102-030405", "20260102-030406", "20260102-030407"} {
+		if err := os.Rename(path, path+"."+stamp); err != nil {
+			t.Fatal(err)
+		}
+		next, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.write(file, "stdout P 2b") // the runtime writes on in the old one for a moment
+		_ = file.Close()
+		file = next
+		f.write(file, "stdout F 2c", fmt.Sprintf("stdout F %d", i+3), "stdout P 2a")
+	}
+	f.write(file, "stdout F ")
+	_ = file.Close()
+	f.exit("a", 0)
+	want := "1\n2a2b2c\n3\n2a2b2c\n4\n2a2b2c\n5\n2a\n"
+	if diff := cmp.Diff(want, f.end()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What was rotated before anybody followed is shown, compressed or not.
+func TestFollowWhatWasRotated(t *testing.T) {
+	f := newFollow(t, "", "a")
+	path := filepath.Join(f.logDir, criconfig.ContainerLogPath("a", 0))
+	writer := newRotating(t, path, logrotate.Policy{MaxBytes: 100, MaxFiles: 1000})
+	writer.lines(200)
+	for older := []string(nil); len(older) == 0; { // compressing goes on beside the writer
+		older, _ = filepath.Glob(path + ".*.gz")
+	}
+	writer.stop()
+	last, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = f.start("a", 0).Close() // which begins the file anew
+	if err := os.WriteFile(path, last, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.exit("a", 0)
+	if diff := cmp.Diff(numbered(200), f.end()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A writer that is much faster than its log is large: every line is shown once,
+// in order, while the oldest files are removed (B-LOG-1).
+func TestFollowFastWriter(t *testing.T) {
+	f := newFollow(t, "", "a")
+	_ = f.start("a", 0).Close()
+	path := filepath.Join(f.logDir, criconfig.ContainerLogPath("a", 0))
+	writer := newRotating(t, path, logrotate.Policy{MaxBytes: 4 << 10, MaxFiles: 3})
+	writer.lines(100_000)
+	writer.stop()
+	f.exit("a", 0)
+	if got := f.end(); got != numbered(100_000) {
+		t.Errorf("%d lines, want 100000; the end is %q", strings.Count(got, "\n"), got[max(0, len(got)-100):])
+	}
+	files, err := filepath.Glob(path + "*")
+	if err != nil || len(files) > 3 || writer.opened < 3 {
+		t.Errorf("files %v after %d rotations, %v: want at most 3", files, writer.opened, err)
+	}
+}
+
+func numbered(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "line %d\n", i)
+	}
+	return b.String()
+}
+
+// rotating is a container whose log a real rotator rotates.
+type rotating struct {
+	t       *testing.T
+	path    string
+	rotator *logrotate.Rotator
+	cancel  context.CancelFunc
+	done    chan struct{}
+	reopen  chan chan struct{} // asks the writer
+	file    *os.File
+	opened  int
+}
+
+func newRotating(t *testing.T, path string, policy logrotate.Policy) *rotating {
+	r := &rotating{t: t, path: path, done: make(chan struct{}), reopen: make(chan chan struct{})}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r.open()
+	r.rotator = logrotate.New(policy, func(ctx context.Context, _ string) error {
+		reopened := make(chan struct{})
+		select {
+		case r.reopen <- reopened:
+			<-reopened
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}, slog.New(slog.DiscardHandler))
+	r.rotator.Watch("uid", []logrotate.Log{{ContainerID: "c", Path: path}})
+	var ctx context.Context
+	ctx, r.cancel = context.WithCancel(t.Context())
+	go func() {
+		defer close(r.done)
+		r.rotator.Run(ctx)
+	}()
+	return r
+}
+
+func (r *rotating) open() {
+	file, err := os.OpenFile(r.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.file = file
+	r.opened++
+}
+
+// lines writes numbered lines, and waits for a rotation whenever the log is
+// many times too large, so that the test has some.
+func (r *rotating) lines(n int) {
+	for i := range n {
+		if _, err := fmt.Fprintf(r.file, "2026-01-02T03:04:05.000000006Z stdout F line %d\n", i); err != nil {
+			r.t.Fatal(err)
+		}
+		wait := (i+1)%(n/20) == 0
+		for asked := true; asked; {
+			asked = r.serve(wait)
+			wait = false
+		}
+	}
+	_ = r.file.Close()
+}
+
+// serve opens the log anew if it is asked to.
+func (r *rotating) serve(wait bool) bool {
+	var reopened chan struct{}
+	if wait {
+		reopened = <-r.reopen
+	} else {
+		select {
+		case reopened = <-r.reopen:
+		default:
+			return false
+		}
+	}
+	old := r.file
+	r.open()
+	_ = old.Close()
+	close(reopened)
+	return true
+}
+
+func (r *rotating) stop() {
+	r.rotator.Watch("uid", nil)
+	r.rotator.Leave("uid")
+	r.cancel()
+	<-r.done
+}
