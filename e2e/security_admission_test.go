@@ -1,0 +1,92 @@
+package e2e
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// TestRejected: what the machine can't keep isn't started at all, and the pod
+// is Failed with the reason (A-ADM-2, A-ADM-3, A-ADM-4, A-ADM-6).
+func TestRejected(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, spec, container string
+		reason, message       string
+	}{
+		{
+			name: "unsafe-sysctl", spec: "securityContext: {sysctls: [{name: net/core/somaxconn, value: '1'}]}",
+			reason: "SysctlForbidden", message: `forbidden sysctl: "net.core.somaxconn" not allowlisted`,
+		},
+		{
+			name: "cpu", container: "resources: {requests: {cpu: 100k}}",
+			reason: "OutOfcpu", message: "Node didn't have enough resource: cpu, requested: 100000000, used: 0, capacity: ",
+		},
+		{
+			name: "memory", container: "resources: {requests: {memory: 1Pi}}",
+			reason: "OutOfmemory", message: "Node didn't have enough resource: memory, requested: 1125899906842624, used: 0, capacity: ",
+		},
+		{
+			name: "huge-pages", container: "resources: {limits: {memory: 64Mi, hugepages-1Gi: 1Ti}}",
+			reason: "OutOfhugepages-1Gi", message: "Node didn't have enough resource: hugepages-1Gi, requested: 1099511627776, used: 0, capacity: ",
+		},
+	}
+	if _, err := os.Stat("/sys/kernel/security/apparmor"); err != nil { // else it is enforced
+		tests = append(tests, tests[0])
+		last := &tests[len(tests)-1]
+		last.name, last.spec = "apparmor", "securityContext: {appArmorProfile: {type: RuntimeDefault}}"
+		last.reason, last.message = "AppArmor", "Cannot enforce AppArmor: AppArmor is not enabled on the host"
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			told := shared.runStory(t, 125, pod("rejected-"+tc.name, "restartPolicy: Never\n"+tc.spec+"\ncontainers:\n"+shell("main", "echo ran", tc.container)))
+			last := told.last(t)
+			if last.Phase != v1.PodFailed || last.Reason != tc.reason || !strings.HasPrefix(last.Message, "Pod was rejected: "+tc.message) {
+				t.Errorf("A-ADM-2 phase %s, reason %q, message %q", last.Phase, last.Reason, last.Message)
+			}
+			if len(last.ContainerStatuses) > 0 || last.PodIP != "" || told.output("main") != "" {
+				t.Errorf("A-ADM-2 something was started: %v", last)
+			}
+			if len(last.Conditions) != 1 || last.Conditions[0].Type != v1.PodScheduled {
+				t.Errorf("A-ADM-3 conditions %v", last.Conditions)
+			}
+			if !slices.ContainsFunc(told, func(o object) bool {
+				return o.Type == "event" && o.Reason == tc.reason && strings.HasPrefix(o.Message, tc.message)
+			}) {
+				t.Errorf("A-ADM-2 no event %s", tc.reason)
+			}
+		})
+	}
+}
+
+// TestSysctls: safe sysctls are set, unsafe ones if the flag allows them, in
+// either form of their names (A-ADM-6, A-CRI-4).
+func TestSysctls(t *testing.T) {
+	t.Parallel()
+	got := shared.run(t, pod("sysctls", `
+restartPolicy: Never
+securityContext:
+  sysctls:
+  - {name: net/ipv4/ip_unprivileged_port_start, value: "80"}
+  - {name: kernel.shm_rmid_forced, value: "1"}
+  - {name: net.core.somaxconn, value: "77"}
+containers:
+`+shell("main", "cat /proc/sys/net/ipv4/ip_unprivileged_port_start /proc/sys/kernel/shm_rmid_forced /proc/sys/net/core/somaxconn")),
+		"--allowed-unsafe-sysctls", "net.core.*")
+	if got.code != 0 || got.stdout != "80\n1\n77\n" {
+		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+}
+
+// TestUnsafeSysctlPattern: a pattern that no pod can have is told at once.
+func TestUnsafeSysctlPattern(t *testing.T) {
+	t.Parallel()
+	got := shared.run(t, script("pattern", "true"), "--allowed-unsafe-sysctls", "vm.swappiness")
+	if got.code != 125 || !strings.Contains(got.stderr, `sysctl "vm.swappiness" is the whole machine's`) {
+		t.Errorf("A-ADM-6 exit code %d: %s", got.code, got.stderr)
+	}
+}

@@ -1,0 +1,117 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSeccompLocalhost: a profile of the machine, below the root's folder
+// seccomp, decides which calls a container may make (A-SEC-4).
+func TestSeccompLocalhost(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	profile := filepath.Join(r.dir, "seccomp", "profiles", "no-mkdir.json")
+	if err := os.MkdirAll(filepath.Dir(profile), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const text = `{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["mkdir", "mkdirat"], "action": "SCMP_ACT_ERRNO"}]}`
+	if err := os.WriteFile(profile, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const localhost = "securityContext: {seccompProfile: {type: Localhost, localhostProfile: profiles/no-mkdir.json}}"
+	got := r.run(t, pod("localhost", "restartPolicy: Never\n"+localhost+"\ncontainers:\n"+
+		shell("confined", "mkdir /d 2>&1 || true")+
+		shell("free", "mkdir /d && echo made", "securityContext: {seccompProfile: {type: Unconfined}}")))
+	for _, want := range []string{"confined | /d: mkdir /d: operation not permitted", "free | made"} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("A-SEC-4 no %q in exit code %d\n%s%s", want, got.code, got.stdout, got.stderr)
+		}
+	}
+}
+
+// TestSupplementalGroupsPolicy: the runtime takes both policies; the image has
+// no groups by which they would differ (A-SEC-3).
+func TestSupplementalGroupsPolicy(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []string{"Merge", "Strict"} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			got := shared.run(t, pod("groups-"+strings.ToLower(policy), `
+restartPolicy: Never
+securityContext: {runAsUser: 1000, runAsGroup: 3000, supplementalGroups: [60000], supplementalGroupsPolicy: `+policy+`}
+containers:
+`+shell("main", "id -G")))
+			if got.code != 0 || got.stdout != "3000 60000\n" {
+				t.Errorf("A-SEC-3 exit code %d: %s%s", got.code, got.stdout, got.stderr)
+			}
+		})
+	}
+}
+
+// TestSELinuxOptions: without SELinux they are without effect, which is said;
+// the pod runs all the same, as in Kubernetes.
+func TestSELinuxOptions(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/sys/fs/selinux/enforce"); err == nil {
+		t.Fatal("this machine has SELinux: the test wants one without")
+	}
+	got := shared.run(t, pod("selinux", "restartPolicy: Never\nsecurityContext: {seLinuxOptions: {level: 's0:c1,c2'}, seLinuxChangePolicy: Recursive}\ncontainers:\n"+shell("main", "echo ran")))
+	if got.code != 0 || got.stdout != "ran\n" || !strings.Contains(got.stderr, "warning: seLinuxOptions have no effect: SELinux is not enabled on this machine") {
+		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+}
+
+// TestHostNamespaces: the pod sees the machine's processes and IPC objects if
+// it asks for them (A-CRI-5).
+func TestHostNamespaces(t *testing.T) {
+	t.Parallel()
+	const show = "readlink /proc/self/ns/pid; readlink /proc/self/ns/ipc; readlink /proc/self/ns/net"
+	var host []string
+	for _, kind := range []string{"pid", "ipc", "net"} {
+		link, err := os.Readlink("/proc/self/ns/" + kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		host = append(host, link)
+	}
+	for _, shares := range []bool{true, false} {
+		name, spec := "own", ""
+		if shares {
+			name, spec = "host", "hostPID: true\nhostIPC: true\nhostNetwork: true\n"
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := shared.run(t, pod("namespaces-"+name, "restartPolicy: Never\n"+spec+"containers:\n"+shell("main", show)))
+			lines := strings.Fields(got.stdout)
+			if got.code != 0 || len(lines) != len(host) {
+				t.Fatalf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
+			}
+			for i := range host {
+				if (lines[i] == host[i]) != shares {
+					t.Errorf("A-CRI-5 namespace %s, the machine's is %s", lines[i], host[i])
+				}
+			}
+		})
+	}
+}
+
+// TestRuntimeClass: a class of the manifest, a handler of the runtime by its
+// name, and neither (A-CRI-13).
+func TestRuntimeClass(t *testing.T) {
+	t.Parallel()
+	const class = "\n---\napiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: mine}\nhandler: runc\noverhead: {podFixed: {memory: 16Mi}}\n"
+	for name, more := range map[string]string{"mine": class, "runc": ""} {
+		got := shared.run(t, pod("class-"+name, "restartPolicy: Never\nruntimeClassName: "+name+"\ncontainers:\n"+shell("main", "echo ran"))+more)
+		if got.code != 0 || got.stdout != "ran\n" {
+			t.Errorf("A-CRI-13 %s: exit code %d: %s%s", name, got.code, got.stdout, got.stderr)
+		}
+	}
+	c := shared.startRun(t, pod("class-unknown", "restartPolicy: Never\nruntimeClassName: gvisor\ncontainers:\n"+shell("main", "echo ran")), "-v")
+	c.await(c.stderr, `event Warning FailedCreatePodSandBox : Failed to create pod sandbox: runtimeclasses\.node\.k8s\.io "gvisor" not found`)
+	c.signal(os.Interrupt)
+	if got := c.wait(); got.stdout != "" {
+		t.Errorf("A-CRI-13 the pod ran: %s", got.stdout)
+	}
+}
