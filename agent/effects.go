@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/agent/probe"
 	"github.com/lifepod/lifepod/agent/volumes"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -50,6 +51,10 @@ func (h *hands) do(ctx context.Context, effect lifecycle.Effect) lifecycle.Fact 
 		return h.pullImage(ctx, e)
 	case lifecycle.CreateContainer:
 		return h.createContainer(ctx, e)
+	case lifecycle.Probe:
+		return h.probe(ctx, e)
+	case lifecycle.RunHook:
+		return h.runHook(ctx, e)
 	case lifecycle.Observe:
 		return h.observe(ctx, e)
 	}
@@ -100,6 +105,10 @@ func (h *hands) deadline(effect lifecycle.Effect) time.Duration {
 		return h.Timeouts.Pull
 	case lifecycle.StopContainer:
 		return h.Timeouts.Call + time.Duration(e.TimeoutSeconds)*time.Second
+	case lifecycle.Probe:
+		return h.Timeouts.Call + probe.Timeout(probeSpec(containerSpec(h.pod, e.Container), e.Kind))
+	case lifecycle.RunHook: // it keeps its own
+		return 365 * 24 * time.Hour
 	case lifecycle.Observe:
 		if e.ID == 0 { // the next one would be due
 			return h.Timeouts.Relist
@@ -120,6 +129,10 @@ func idOf(effect lifecycle.Effect) lifecycle.EffectID {
 	case lifecycle.InspectImage:
 		return e.ID
 	case lifecycle.PullImage:
+		return e.ID
+	case lifecycle.Probe:
+		return e.ID
+	case lifecycle.RunHook:
 		return e.ID
 	}
 	return 0 // the machine cancels none of the others

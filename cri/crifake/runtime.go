@@ -22,6 +22,7 @@ type Runtime struct {
 	mu         sync.Mutex // guards all that follows
 	faults     []*fault
 	programs   map[string][]Program // by container, or pod/container
+	commands   map[string][]command // likewise
 	sandboxes  []*sandbox
 	containers []*container
 	reserved   map[string]string // the id that has a sandbox's or container's name
@@ -39,6 +40,7 @@ type Runtime struct {
 func New(images ...string) *Runtime {
 	r := &Runtime{
 		programs: map[string][]Program{},
+		commands: map[string][]command{},
 		reserved: map[string]string{},
 		images:   map[string]*runtimeapi.Image{},
 		streams:  map[*stream]bool{},

@@ -1,0 +1,66 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// How long a command that was given up is looked for: a matter of milliseconds,
+// but for one that has ended and left its output to another process. That takes
+// the two seconds after which the runtime closes it.
+const (
+	lookTime  = 5 * time.Second
+	lookEvery = 5 * time.Millisecond
+)
+
+// end gives the call up and kills what its command has started.
+//
+// Neither the runtime nor the kernel says which processes a call has started,
+// and others may run the same command in the container at the same time. They
+// show when the runtime gives up its side: it kills the process that it
+// started, the leader of a session of its own, and it closes the pipes of its
+// output, which whatever else is left still holds.
+func (c Command) end(ctx context.Context, began uint64, cancel context.CancelFunc) {
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
+	defer done()
+	pid := c.containerPID(ctx)
+	if pid == 0 {
+		cancel() // a runtime that doesn't say, or the container has ended
+		return
+	}
+	s, err := look(pid, began)
+	cancel()
+	if err != nil {
+		return
+	}
+	for ctx.Err() == nil {
+		given := s.notice()
+		if left := s.killLeft(); given && !left {
+			return
+		}
+		wait(ctx, lookEvery)
+	}
+}
+
+// containerPID is the container's first process, 0 if that isn't known.
+func (c Command) containerPID(ctx context.Context) int {
+	r, err := c.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: c.ContainerID, Verbose: true})
+	if err != nil {
+		return 0
+	}
+	var info struct{ PID int }
+	if json.Unmarshal([]byte(r.GetInfo()["info"]), &info) != nil {
+		return 0
+	}
+	return info.PID
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}

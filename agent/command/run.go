@@ -1,0 +1,101 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Command is a command in a container.
+type Command struct {
+	Runtime     runtimeapi.RuntimeServiceClient
+	ContainerID string
+	Args        []string
+	Timeout     time.Duration // 0: none
+}
+
+// ErrTimedOut is in the error of a command whose timeout has passed.
+var ErrTimedOut = errors.New("command timed out")
+
+// ExitError says that the command has ended with a code other than 0.
+type ExitError struct {
+	Args   []string
+	Code   int32
+	Stderr []byte
+}
+
+func (e *ExitError) Error() string {
+	return fmt.Sprintf("command '%s' exited with %d: %s", strings.Join(e.Args, " "), e.Code, e.Stderr)
+}
+
+// backstop is how much longer than lifepod the runtime waits before it ends a
+// command by itself: it does so only if lifepod can't.
+const backstop = 10 * time.Second
+
+// Run waits for the command's end and gives its standard output followed by its
+// standard error. The error is an ExitError, one that wraps ErrTimedOut, the
+// cause of ctx, or the runtime's (cri.Text).
+func (c Command) Run(ctx context.Context) ([]byte, error) {
+	began := ticksNow()
+	call, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answers := make(chan answer, 1)
+	go func() { answers <- c.call(call) }()
+	timer := time.NewTimer(c.patience())
+	defer timer.Stop()
+	var gaveUp error
+	select {
+	case a := <-answers:
+		return a.output, a.err
+	case <-timer.C:
+		gaveUp = c.timedOut()
+	case <-ctx.Done():
+		gaveUp = context.Cause(ctx)
+	}
+	c.end(ctx, began, cancel)
+	<-answers // at once: the call is cancelled
+	return nil, gaveUp
+}
+
+type answer struct {
+	output []byte
+	err    error
+}
+
+func (c Command) patience() time.Duration {
+	if c.Timeout == 0 {
+		return math.MaxInt64
+	}
+	return c.Timeout
+}
+
+func (c Command) timedOut() error {
+	return fmt.Errorf("%w: %q timed out after %s", ErrTimedOut, strings.Join(c.Args, " "), c.Timeout)
+}
+
+func (c Command) call(ctx context.Context) answer {
+	request := &runtimeapi.ExecSyncRequest{ContainerId: c.ContainerID, Cmd: c.Args}
+	if c.Timeout > 0 {
+		request.Timeout = int64((c.Timeout + backstop) / time.Second)
+	}
+	r, err := c.Runtime.ExecSync(ctx, request)
+	if status.Code(err) == codes.DeadlineExceeded {
+		return answer{err: c.timedOut()}
+	}
+	if err != nil {
+		return answer{err: err}
+	}
+	a := answer{output: slices.Concat(r.Stdout, r.Stderr)}
+	if r.ExitCode != 0 {
+		a.err = &ExitError{Args: c.Args, Code: r.ExitCode, Stderr: r.Stderr}
+	}
+	return a
+}

@@ -1,0 +1,51 @@
+package probe
+
+import (
+	"context"
+	"errors"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/agent/command"
+	"github.com/lifepod/lifepod/agent/environment"
+	"github.com/lifepod/lifepod/cri"
+)
+
+// maxOutputBytes is how much of a command's output is kept.
+const maxOutputBytes = 10 << 10
+
+// exec runs a command in the container (A-PROBE-13).
+func (a Attempt) exec(ctx context.Context, e *v1.ExecAction) Result {
+	output, err := command.Command{
+		Runtime: a.Runtime, ContainerID: a.ContainerID,
+		Args: expand(e.Command, a.Container.Env), Timeout: a.timeout(),
+	}.Run(ctx)
+	text := string(output[:min(len(output), maxOutputBytes)])
+	if err == nil {
+		return success(text)
+	}
+	if _, exited := errors.AsType[*command.ExitError](err); exited {
+		return failure("%s", text)
+	}
+	if errors.Is(err, command.ErrTimedOut) {
+		return failure("%v", err)
+	}
+	return errored(errors.New(cri.Text(err)))
+}
+
+// expand replaces references to the container's variables by what its env list
+// says literally: one with valueFrom is empty, as in Kubernetes.
+func expand(args []string, env []v1.EnvVar) []string {
+	values := map[string]string{}
+	for _, one := range env {
+		values[one.Name] = one.Value
+	}
+	var out []string
+	for _, arg := range args {
+		out = append(out, environment.Expand(arg, func(name string) (string, bool) {
+			value, known := values[name]
+			return value, known
+		}))
+	}
+	return out
+}
