@@ -30,6 +30,10 @@ func apply(s *step, fact Fact) {
 		applyObserved(s, f)
 	case ConditionSet:
 		applyConditionSet(s, f)
+	case RestartRequested:
+		applyRestartRequested(s, f)
+	case Published:
+		applyPublished(s, f)
 	case VolumesUnmounted:
 		applyRelease(s, &s.release.volumes, f.Result, "unmount volumes")
 	case SandboxRemoved:
@@ -62,7 +66,8 @@ func applyContainerFact(s *step, fact Fact) {
 		applyProbed(s, f)
 	case HookEnded:
 		applyHookEnded(s, f)
-	case ContainerRemoved: // the record is gone with the sandbox at the latest
+	case ContainerRemoved:
+		applyContainerRemoved(s, f)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // what would make two runs of the same events differ is forbidden.
 func TestNothingThatActs(t *testing.T) {
 	allowed := []string{
-		"cmp", "fmt", "slices", "strings", "time",
+		"cmp", "errors", "fmt", "maps", "slices", "strconv", "strings", "time",
 		"github.com/distribution/reference", // image names
 		"k8s.io/api/core/v1",
 		"k8s.io/apimachinery/pkg/api/equality",

@@ -1,6 +1,9 @@
 package lifecycle
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // BackOffPolicy is a delay that doubles from Initial to Max and begins anew
 // after Reset without trouble (A-BO-3, A-BO-4).
@@ -8,6 +11,8 @@ type BackOffPolicy struct {
 	Initial time.Duration
 	Max     time.Duration
 	Reset   time.Duration
+	// FactorThousandths is by how much a delay grows, in thousandths; 0 is 2000: it doubles.
+	FactorThousandths int64
 }
 
 // backOff is where one container or image is on its curve.
@@ -21,7 +26,8 @@ func (p BackOffPolicy) next(delay time.Duration) time.Duration {
 	if delay == 0 {
 		return min(p.Initial, p.Max)
 	}
-	return min(2*delay, p.Max)
+	factor := cmp.Or(p.FactorThousandths, 2000)
+	return min(delay*time.Duration(factor)/1000, p.Max)
 }
 
 // crashDelay is how long after the exit the container may be started again:
@@ -37,6 +43,7 @@ func (p BackOffPolicy) crashDelay(b backOff, finishedAt time.Time) time.Duration
 // exited predecessor was created: not before, so that a failing pull does not
 // count as a crash (A-BO-6).
 func advanceCrash(s *step, c *container) {
-	delay := s.options.CrashBackOff.crashDelay(c.backOff, c.endedAt)
-	c.backOff = backOff{delay: s.options.CrashBackOff.next(delay), from: s.now}
+	policy := crashPolicy(s, c)
+	delay := policy.crashDelay(c.backOff, c.endedAt)
+	c.backOff = backOff{delay: policy.next(delay), from: s.now}
 }

@@ -24,6 +24,9 @@ func conditions(s *step, status *v1.PodStatus, phase v1.PodPhase) []v1.PodCondit
 		containersReady,
 		{Type: v1.PodScheduled, Status: v1.ConditionTrue},
 	}
+	if s.round.ever || s.restartAllRule {
+		list = append([]v1.PodCondition{restartingCondition(s, phase)}, list...)
+	}
 	for i := range list {
 		list[i].ObservedGeneration = s.pod.Generation // A-COND-11
 		list[i].LastTransitionTime = *seconds(s.now)

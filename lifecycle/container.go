@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -44,6 +45,7 @@ type container struct {
 	spec   *v1.Container
 	kind   kind
 	target string // of an ephemeral container: whose processes it sees; may be empty
+	tuning tuning
 
 	instance
 	restartCount int32
@@ -51,11 +53,14 @@ type container struct {
 	last         *v1.ContainerStateTerminated // status lastState: the instance before
 	previousID   string                       // that instance's record in the runtime
 
-	image    image
-	failure  *Failure  // why the last start attempt failed (A-CST-6)
-	retryAt  time.Time // no start before
-	backOff  backOff
-	stopping stopping
+	image        image
+	failure      *Failure  // why the last start attempt failed (A-CST-6)
+	retryAt      time.Time // no start before
+	backOff      backOff
+	roundBackOff backOff     // of restarts of all that this container has caused
+	restartedAt  []time.Time // restarts that count for its limit
+	stopping     stopping
+	removal      removal
 }
 
 // instance is one run of a container.
@@ -75,6 +80,7 @@ type instance struct {
 	postStart hookRun
 	kill      *kill    // it alone is to end; nil: it is not
 	probes    [3]probe // by ProbeKind
+	requested bool     // its restart was asked for: at once, and not counted
 }
 
 func (c *container) clone(spec *v1.Container) *container {
@@ -82,6 +88,7 @@ func (c *container) clone(spec *v1.Container) *container {
 	n.spec = spec
 	n.exit = c.exit.DeepCopy()
 	n.last = c.last.DeepCopy()
+	n.restartedAt = slices.Clone(c.restartedAt)
 	n.user = c.user.DeepCopy()
 	n.failure = cloneOf(c.failure)
 	n.image.refused = cloneOf(c.image.refused)
@@ -126,6 +133,9 @@ func (c *container) done() bool {
 // is denied by an OOM kill of a child (A-INIT-6, B-OOM-2): the API refuses to
 // see any other container leave exit code 0 under OnFailure (A-API-4).
 func (c *container) succeeded(t *v1.ContainerStateTerminated) bool {
+	if c.restart.complete {
+		return true
+	}
 	return t.ExitCode == 0 && (c.kind != initContainer || t.Reason != reasonOOMKilled)
 }
 

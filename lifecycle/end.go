@@ -11,6 +11,7 @@ const (
 	InitFailed             // an init container failed for good (A-INIT-3)
 	DeadlineExceeded       // activeDeadlineSeconds (B-CTL-9)
 	NotAdmitted            // refused by the node, nothing was started (A-ADM-2)
+	RuleDemanded           // a restart rule, or the limit of restarts
 )
 
 // End is how a pod ended. Container is the one whose failure counts, empty if

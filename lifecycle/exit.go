@@ -42,10 +42,6 @@ func startedBeforeAnswer(s *step, c *container, f ContainerExited) {
 // settleExit moves a container to exited and decides, once, what follows.
 func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
 	c.asked = c.stopping.told
-	c.failures++
-	if c.succeeded(t) {
-		c.failures = 0
-	}
 	c.position, c.op, c.exit, c.endedAt = exited, 0, t, t.FinishedAt.Time
 	if c.endedAt.IsZero() {
 		c.endedAt = s.now // else a container whose records get lost would know no back-off
@@ -55,10 +51,18 @@ func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
 	c.stopping, c.retryAt = stopping{}, time.Time{}
 	c.touchedAt = s.now
 	c.restart = verdictAtExit(s, c, t)
+	c.failures++
+	if c.succeeded(t) {
+		c.failures = 0
+	}
 	report := Report{Subject: c.spec.Name, What: exitText(t), Because: c.restart.because, Rule: c.restart.rule}
 	switch {
 	case !c.restart.restart && c.asked && c.kill == nil:
 		report.Because = "stopped"
+	case c.restart.complete:
+		report.Outcome = "counts as success"
+	case c.restart.terminate:
+		report.Outcome = "pod fails"
 	case c.restart.restart:
 		report.Outcome, report.Because = backOffAfterExit(s, c)
 	case s.stage == Syncing && c.kind == initContainer && !c.done():
@@ -72,15 +76,23 @@ func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
 // backOffAfterExit puts the container in CrashLoopBackOff if its next start is
 // not due yet (A-BO-2, A-CST-7), and words the outcome.
 func backOffAfterExit(s *step, c *container) (outcome, because string) {
-	delay := s.options.CrashBackOff.crashDelay(c.backOff, c.endedAt)
 	wait := crashDue(s, c).Sub(s.now)
 	because = c.restart.because
-	if !c.succeeded(c.exit) {
+	if c.restart.all || (s.round.active && c.asked) {
+		return "with all containers", because
+	}
+	if !c.succeeded(c.exit) && !c.requested {
 		because += ", " + ordinal(c.failures) + " failure"
 	}
 	if wait <= 0 {
 		return "restart now", because
 	}
+	crashLoops(s, c, crashDelay(s, c))
+	return "restart " + in(wait), because
+}
+
+// crashLoops shows that the container waits for its back-off (A-BO-2, A-CST-7).
+func crashLoops(s *step, c *container, delay time.Duration) {
 	c.failure = &Failure{
 		Reason:  "CrashLoopBackOff",
 		Message: fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", delay, c.spec.Name, podText(s.pod)),
@@ -89,12 +101,19 @@ func backOffAfterExit(s *step, c *container) (outcome, because string) {
 		Type: warning, Reason: "BackOff", FieldPath: c.fieldPath(),
 		Message: fmt.Sprintf("Back-off restarting failed container %s in pod %s", c.spec.Name, podText(s.pod)),
 	})
-	return "restart " + in(wait), because
+}
+
+// crashDelay is the pause between a container's exit and its restart (A-BO-3).
+func crashDelay(s *step, c *container) time.Duration {
+	if c.requested || (c.tuning.afterSuccess && c.exit.ExitCode == 0) {
+		return 0
+	}
+	return crashPolicy(s, c).crashDelay(c.backOff, c.endedAt)
 }
 
 // crashDue is when an exited container may be started again (A-BO-2, A-SYNC-10: exactly then).
 func crashDue(s *step, c *container) time.Time {
-	return c.endedAt.Add(s.options.CrashBackOff.crashDelay(c.backOff, c.endedAt))
+	return c.endedAt.Add(crashDelay(s, c))
 }
 
 func exitText(t *v1.ContainerStateTerminated) string {

@@ -13,7 +13,7 @@ func advanceInit(s *step) {
 // through says that the next init container may begin.
 func (c *container) through() bool {
 	if c.kind == sidecarContainer {
-		return c.started()
+		return c.started() || c.position == exited && c.restart.complete
 	}
 	return c.done()
 }

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	v1 "k8s.io/api/core/v1"
 	"slices"
 	"time"
 )
@@ -9,12 +8,13 @@ import (
 // kill says that one container is to end while its pod goes on, and what comes
 // of it. It is decided once, when it is asked for (A-RST-4).
 type kill struct {
-	message  string    // of the Killing event
-	deadline time.Time // preStop hook and signal share it
-	force    bool      // at once: no hook, no signal
-	verdict  *verdict  // what follows; nil: the exit decides, as any exit does
-	failure  *Failure  // shown as the waiting reason afterwards; may be nil
-	report   Report    // why
+	message   string    // of the Killing event
+	deadline  time.Time // preStop hook and signal share it
+	force     bool      // at once: no hook, no signal
+	requested bool      // somebody asked: not a restart that counts for a back-off
+	verdict   *verdict  // what follows; nil: the exit decides, as any exit does
+	failure   *Failure  // shown as the waiting reason afterwards; may be nil
+	report    Report    // why
 }
 
 // killContainer asks for the end of one running container. A second reason
@@ -39,24 +39,14 @@ func killContainer(s *step, c *container, k kill) {
 // planKills ends the containers that are to end by themselves, each beside the
 // others and beside what else the pod does (A-ACT-9, B-PRB-4).
 func planKills(s *step) {
+	if s.round.active {
+		return // it has an order of its own
+	}
 	for _, c := range s.containers {
 		if c.kill != nil && s.sandbox.state == sandboxReady {
 			stopOne(s, c, true)
 		}
 	}
-}
-
-// verdictAtExit is what follows an exit: what was decided at the kill, if the
-// container was killed, else what its exit decides.
-func verdictAtExit(s *step, c *container, t *v1.ContainerStateTerminated) verdict {
-	if c.kill == nil || s.stage != Syncing {
-		return decideRestart(s, c, t)
-	}
-	c.failure = c.kill.failure
-	if c.kill.verdict != nil {
-		return *c.kill.verdict
-	}
-	return decideRestart(s, c, t)
 }
 
 // stopping is how far the end of an instance has come.

@@ -54,8 +54,10 @@ func DefaultOptions() Options {
 // memory with anyone.
 type Machine struct {
 	// immutable
-	pod     *v1.Pod
-	options Options
+	pod            *v1.Pod
+	options        Options
+	tuning         podTuning
+	restartAllRule bool // some container has a rule that restarts all (B-RAC-3)
 
 	// position
 	stage      Stage
@@ -65,6 +67,7 @@ type Machine struct {
 	initIndex  int          // the init container whose turn it is; len(init containers): all done
 	stop       stop
 	release    release
+	round      round
 
 	// bookkeeping
 	lastID    EffectID
@@ -103,6 +106,7 @@ type work struct {
 func New(pod *v1.Pod, options Options) *Machine {
 	options.HostIPs = slices.Clone(options.HostIPs)
 	m := &Machine{pod: pod.DeepCopy(), options: options, imageBack: map[string]*backOff{}}
+	m.tuning, m.restartAllRule = podTuningOf(m.pod), hasRestartAllRule(m.pod)
 	for i := range m.pod.Spec.InitContainers {
 		m.containers = append(m.containers, newInitContainer(&m.pod.Spec.InitContainers[i]))
 	}
@@ -111,6 +115,9 @@ func New(pod *v1.Pod, options Options) *Machine {
 	}
 	for i := range m.pod.Spec.EphemeralContainers {
 		m.containers = append(m.containers, newEphemeral(&m.pod.Spec.EphemeralContainers[i]))
+	}
+	for _, c := range m.containers {
+		c.tuning = tuningOf(m.pod, c.spec.Name)
 	}
 	m.reported = v1.PodStatus{Phase: v1.PodPending}
 	return m
@@ -128,7 +135,7 @@ func (m *Machine) Step(ev Event) []Effect {
 	}
 	apply(s, ev.Fact)
 	plan(s)
-	if !s.nothingNew(ev.Fact) {
+	if s.round.announce || !s.nothingNew(ev.Fact) {
 		publish(s)
 	}
 	setTimer(s)

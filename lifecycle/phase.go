@@ -1,6 +1,10 @@
 package lifecycle
 
-import v1 "k8s.io/api/core/v1"
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
 
 // tally is what the phase depends on (A-PHASE-1..3).
 type tally struct {
@@ -13,7 +17,7 @@ type tally struct {
 // decidePhase is the phase that follows from the containers (A-PHASE-5), before
 // it is withheld or kept (reportPhase).
 func decidePhase(s *step, status *v1.PodStatus) v1.PodPhase {
-	if s.stop.cause == DeadlineExceeded {
+	if s.stop.cause == DeadlineExceeded || s.stop.cause == RuleDemanded {
 		return v1.PodFailed // A-PHASE-8
 	}
 	t := count(s, status)
@@ -59,7 +63,7 @@ func count(s *step, status *v1.PodStatus) tally {
 		if c.kind == sidecarContainer {
 			t.addSidecar(c)
 		} else {
-			t.addInit(c)
+			t.addInit(c, initsBegan(s))
 		}
 	}
 	for i := range status.ContainerStatuses {
@@ -70,9 +74,12 @@ func count(s *step, status *v1.PodStatus) tally {
 
 // addInit counts a regular init container (A-PHASE-1). One that failed and is
 // to be restarted counts as nothing: the waiting regular containers keep the
-// pod Pending.
-func (t *tally) addInit(c *container) {
+// pod Pending. After a restart of all containers the pod is Pending from the
+// first init container's run to the last one's end, without a change between
+// (B-RAC-14).
+func (t *tally) addInit(c *container, began bool) {
 	switch {
+	case c.exit == nil && c.last != nil && !began: // counts as restartable (A-PHASE-4)
 	case c.exit == nil:
 		t.pendingInit++
 	case !c.done() && !c.restart.restart:
@@ -113,6 +120,11 @@ func (t *tally) addRegular(c *container, status *v1.ContainerStatus) {
 	default:
 		t.waiting++
 	}
+}
+
+// initsBegan says that some init container has an instance.
+func initsBegan(s *step) bool {
+	return slices.ContainsFunc(s.inits(), func(c *container) bool { return c.id != "" })
 }
 
 func anyRegularInstance(s *step) bool {

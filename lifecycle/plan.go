@@ -23,6 +23,8 @@ func plan(s *step) {
 
 func planSync(s *step) {
 	planDeadline(s)
+	planTerminatePod(s)
+	planRestartAll(s)
 	planCompletion(s)
 	if s.stage != Syncing {
 		return
@@ -55,7 +57,7 @@ func planDeadline(s *step) {
 // container failed for good, or every regular container has exited for good
 // (A-ACT-13, A-INIT-3).
 func planCompletion(s *step) {
-	if s.stage != Syncing {
+	if s.stage != Syncing || s.round.active {
 		return
 	}
 	if c := failedInit(s); c != nil {

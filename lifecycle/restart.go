@@ -7,21 +7,36 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
+// Restart actions that Kubernetes does not have (yet): they are named in
+// restartPolicyRules like its own.
+const (
+	// ActionTerminatePod ends the pod now, gracefully; it has failed.
+	ActionTerminatePod v1.ContainerRestartRuleAction = "TerminatePod"
+	// ActionComplete counts the exit as success: the container is done.
+	ActionComplete v1.ContainerRestartRuleAction = "Complete"
+)
+
 // verdict is what was decided at a container's exit, once (A-RST-4).
 type verdict struct {
-	restart bool
-	because string
-	rule    string
+	restart   bool
+	all       bool // restart all containers of the pod in place (B-RAC-1)
+	complete  bool // the exit counts as success, whatever its code
+	terminate bool // the pod ends, and has failed
+	because   string
+	rule      string
 }
 
-// decideRestart says whether a container that exited with t is started again
-// (A-RST-1, A-RST-2). The stage comes first: a pod that is ending starts nothing.
+// decideRestart says what follows the exit t of a container (A-RST-1, A-RST-2).
+// The stage comes first: a pod that is ending starts nothing.
 func decideRestart(s *step, c *container, t *v1.ContainerStateTerminated) verdict {
 	if s.stage != Syncing {
 		return verdict{because: "the pod is stopping", rule: "A-RST-1"}
 	}
 	if c.kind == ephemeralContainer {
 		return verdict{because: "ephemeral containers run once", rule: "A-RST-2"}
+	}
+	if v, ok := ruleVerdict(c, t); ok {
+		return v
 	}
 	if c.kind == sidecarContainer {
 		return verdict{restart: true, because: "sidecar", rule: "A-INIT-2"}
@@ -33,24 +48,44 @@ func decideRestart(s *step, c *container, t *v1.ContainerStateTerminated) verdic
 		policy := v1.ContainerRestartPolicy(s.pod.Spec.RestartPolicy)
 		return policyVerdict(policy, c.succeeded(t), "restartPolicy "+string(policy))
 	}
-	if i, rule := matchingRule(c.spec.RestartPolicyRules, t.ExitCode); rule != nil {
-		return verdict{restart: true, because: fmt.Sprintf("restartPolicyRules[%d]: %s", i, ruleText(rule)), rule: "A-RST-1"}
-	}
 	policy := *c.spec.RestartPolicy
 	return policyVerdict(policy, c.succeeded(t), "the container's restartPolicy "+string(policy))
 }
 
-// matchingRule is the first rule whose exit codes match, if its action is known
-// (A-RST-1, A-RST-5: a first match with an unknown action ends the search).
+// ruleVerdict is what the container's own restartPolicyRules say of the exit, if
+// they say anything. That an init container runs again after success only the
+// whole pod's restart can ask for (A-RST-2, B-RAC-1).
+func ruleVerdict(c *container, t *v1.ContainerStateTerminated) (verdict, bool) {
+	if c.spec.RestartPolicy == nil {
+		return verdict{}, false
+	}
+	i, rule := matchingRule(c.spec.RestartPolicyRules, t.ExitCode)
+	if rule == nil {
+		return verdict{}, false
+	}
+	v := verdict{because: fmt.Sprintf("restartPolicyRules[%d]: %s", i, ruleText(rule)), rule: "A-RST-1"}
+	switch rule.Action {
+	case v1.ContainerRestartRuleActionRestart:
+		v.restart = true
+		return v, c.kind != initContainer || !c.succeeded(t)
+	case v1.ContainerRestartRuleActionRestartAllContainers:
+		v.restart, v.all, v.rule = true, true, "B-RAC-1"
+	case ActionComplete:
+		v.complete = true
+	case ActionTerminatePod:
+		v.terminate = true
+	default: // an unknown action ends the search (A-RST-5)
+		return verdict{}, false
+	}
+	return v, true
+}
+
+// matchingRule is the first rule whose exit codes match (A-RST-1, A-RST-5).
 func matchingRule(rules []v1.ContainerRestartRule, code int32) (int, *v1.ContainerRestartRule) {
 	for i := range rules {
-		if !matchesExitCode(rules[i].ExitCodes, code) {
-			continue
-		}
-		if rules[i].Action == v1.ContainerRestartRuleActionRestart {
+		if matchesExitCode(rules[i].ExitCodes, code) {
 			return i, &rules[i]
 		}
-		return i, nil
 	}
 	return 0, nil
 }
@@ -83,6 +118,52 @@ func policyVerdict(policy v1.ContainerRestartPolicy, succeeded bool, because str
 		v.restart = !succeeded
 	}
 	return v
+}
+
+// verdictAtExit is what follows an exit: what was decided when the container was
+// killed, else what its exit decides. An exit code that asks for a restart of all
+// counts however it came about (B-RAC-1), but not twice: what a round has ended
+// is part of that round (B-RAC-19), and what somebody asked for is what happens.
+func verdictAtExit(s *step, c *container, t *v1.ContainerStateTerminated) verdict {
+	byExit := decideRestart(s, c, t)
+	if c.kill == nil || s.stage != Syncing {
+		return limitRestarts(s, c, byExit)
+	}
+	c.failure, c.requested = c.kill.failure, c.kill.requested
+	inRound := s.round.active && c.asked
+	switch {
+	case c.kill.verdict == nil, byExit.all && !c.requested && !inRound:
+		return limitRestarts(s, c, byExit)
+	case c.requested || inRound:
+		return *c.kill.verdict
+	}
+	return limitRestarts(s, c, *c.kill.verdict)
+}
+
+// limitRestarts turns a restart that is one too many into the pod's end.
+func limitRestarts(s *step, c *container, v verdict) verdict {
+	if !v.restart || !countRestart(s, c) {
+		return v
+	}
+	limit := fmt.Sprintf("%smax-restarts: %d", AnnotationPrefix, c.tuning.maxRestarts)
+	if c.tuning.window > 0 {
+		limit += " in " + c.tuning.window.String()
+	}
+	return verdict{terminate: true, because: limit, rule: "A-RST-2"}
+}
+
+// planTerminatePod ends the pod when a container's exit demands it.
+func planTerminatePod(s *step) {
+	i := slices.IndexFunc(s.containers, func(c *container) bool { return c.position == exited && c.restart.terminate })
+	if s.stage != Syncing || i < 0 {
+		return
+	}
+	c := s.containers[i]
+	terminate(s, stop{
+		cause: RuleDemanded, grace: s.specGrace(), reason: string(ActionTerminatePod),
+		message: fmt.Sprintf("container %s %s: %s", c.spec.Name, exitText(c.exit), c.restart.because),
+		report:  Report{What: "ends", Because: c.spec.Name + " " + exitText(c.exit) + ": " + c.restart.because, Rule: c.restart.rule},
+	})
 }
 
 // final says that a container has exited for good.

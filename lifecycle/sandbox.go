@@ -153,7 +153,11 @@ func applySandboxStopped(s *step, f SandboxStopped) {
 // the "Better" of A-ACT-4: each container is judged by its own policy).
 func afterSandboxLoss(s *step) {
 	s.stop.deadline = time.Time{}
-	if !slices.ContainsFunc(s.regulars(), func(c *container) bool { return runsInNewSandbox(s, c) }) {
+	inRound := s.round.active
+	if inRound {
+		finishRound(s) // nothing of the old sandbox is left to be removed by itself (B-RAC-24)
+	}
+	if !inRound && !slices.ContainsFunc(s.regulars(), func(c *container) bool { return runsInNewSandbox(s, c) }) {
 		terminate(s, stop{
 			cause: Completed, grace: s.specGrace(),
 			report: Report{What: "ends", Because: "its sandbox is gone and no container is to be started again", Rule: "B-RST-13"},

@@ -6,7 +6,10 @@ import "slices"
 // and started one at a time, in order (A-ACT-10); their images come in parallel
 // (A-ACT-11).
 func planStarts(s *step) {
-	if s.sandbox.state != sandboxReady || !s.setup.volumes.done || startUnderWay(s) {
+	if s.sandbox.state != sandboxReady || !s.setup.volumes.done || startUnderWay(s) || s.round.active {
+		return
+	}
+	if !s.due(s.round.notBefore) {
 		return
 	}
 	advanceInit(s)
@@ -117,7 +120,9 @@ func applyContainerCreated(s *step, f ContainerCreated) {
 // one before becomes lastState (A-CST-5), records older than that go (B-GC-2).
 func newInstance(s *step, c *container, id string) {
 	if c.exit != nil {
-		advanceCrash(s, c)
+		if !c.requested {
+			advanceCrash(s, c)
+		}
 		c.restartCount++
 		c.last = c.exit
 	}

@@ -16,10 +16,10 @@ func publish(s *step) {
 		return
 	}
 	status := statusOf(s)
-	if !equality.Semantic.DeepEqual(status, s.reported) {
+	if s.round.announce || !equality.Semantic.DeepEqual(status, s.reported) {
 		tellProgress(s, status)
 		s.reported = status
-		s.do(Publish{Status: *status.DeepCopy()})
+		s.do(Publish{ID: announceRound(s), Status: *status.DeepCopy()})
 	}
 	if s.stage == Gone {
 		s.do(Finish{End: endOf(s.Machine)})

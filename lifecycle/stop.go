@@ -72,6 +72,7 @@ func terminate(s *step, why stop) {
 	why.report.Subject = "pod"
 	tell(s, why.report)
 	s.stop = why
+	s.round.active, s.round.announce = false, false // deletion wins (B-RAC-25)
 	for _, c := range s.containers {
 		if c.image.op != 0 {
 			s.do(Cancel{ID: c.image.op})
@@ -121,7 +122,9 @@ func stopContainers(s *step) bool {
 		blocked = blocked || c.mayRun()
 	}
 	for _, c := range s.ephemerals() {
-		stopOne(s, c, true)
+		if !s.round.active || s.sandbox.state != sandboxReady { // a restart of all leaves them alone (B-RAC-8)
+			stopOne(s, c, true)
+		}
 	}
 	for _, c := range slices.Backward(s.inits()) {
 		if c.kind == initContainer { // neither waits nor is waited for

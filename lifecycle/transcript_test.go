@@ -49,11 +49,13 @@ type transcript struct {
 //	settle [hold=Effect,…]    answer all pending effects with success, until none is left but those held back
 //	answer Effect [container] [error=text] [reason=R] [class=uncertain|unavailable|cancelled|notfound] [done] [absent] [quiet] [untrue]
 //	exit container code=N [reason=R] [message=M] [unseen]
+//	loop container code=N times=N   settle, exit; waits for the next start each time
 //	again container           the exit event comes a second time
 //	running container         the runtime's word that it runs
 //	sandbox-exit              the sandbox is not ready any more
 //	advance D                 let time pass, timers fire at their moment
 //	stop [grace=N] [force] [because=text]
+//	restart [container] [graceful]   somebody asks for it; without a container for all
 //	observe [empty|reserved]  a snapshot of what the pretended runtime has
 //	unknown container         the pretended runtime does not know whether the container runs
 //	forget container          the pretended runtime loses the container
@@ -85,6 +87,14 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 		tr.advance(t, d.CmdArgs[0].Key)
 	case "stop":
 		tr.feed(stopArg(t, d))
+	case "loop":
+		tr.loop(t, d)
+	case "restart":
+		f := RestartRequested{Graceful: d.HasArg("graceful"), Because: "asked for"}
+		if len(d.CmdArgs) > 0 && d.CmdArgs[0].Key != "graceful" {
+			f.Container = d.CmdArgs[0].Key
+		}
+		tr.feed(f)
 	case "observe":
 		tr.observe(d)
 	case "unknown":
@@ -165,7 +175,10 @@ func (tr *transcript) feed(f Fact) {
 			}
 			continue
 		case Publish:
-			continue
+			if e.ID == 0 {
+				continue
+			}
+			tr.pending = append(tr.pending, e)
 		case Cancel:
 			tr.line(fmt.Sprintf("Cancel %s", tr.nameOf(e.ID)))
 			continue

@@ -277,3 +277,18 @@ func failureArg(t *testing.T, d *datadriven.TestData) *Failure {
 	}
 	return &Failure{Class: class, Reason: stringArg(d, "reason"), Message: stringArg(d, "error")}
 }
+
+// loop lets a container start and exit, over and over.
+func (tr *transcript) loop(t *testing.T, d *datadriven.TestData) {
+	for range intArg(t, d, "times") {
+		tr.settle(t, nil)
+		for tr.m.containerNamed(d.CmdArgs[0].Key).position != running {
+			if tr.wakeAt.IsZero() {
+				t.Fatalf("%s: %s is not going to run", d.Pos, d.CmdArgs[0].Key)
+			}
+			tr.advance(t, tr.wakeAt.Sub(tr.now).String())
+			tr.settle(t, nil)
+		}
+		tr.exit(t, d)
+	}
+}

@@ -1,0 +1,305 @@
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// round is one in-place restart of all containers of the pod (KEP-5532):
+//
+//	an exit's rule, or a request
+//	        │
+//	        ▼
+//	    announcing ── AllContainersRestarting=True is published and confirmed;
+//	        │         meanwhile what runs is ended, all at the same time
+//	        ▼
+//	    removing ──── the records go, those of the containers whose exit was the
+//	        │         cause last (B-RAC-5)
+//	        ▼
+//	    over ──────── AllContainersRestarting=False; the init containers run again
+//
+// Sandbox, address, volumes, cgroup and ephemeral containers are not touched (B-RAC-8).
+type round struct {
+	active    bool
+	graceful  bool // asked for so: hooks, grace and the sidecars' order
+	because   string
+	announced work      // the confirmed Publish of AllContainersRestarting=True
+	announce  bool      // that Publish is to be made in this step
+	ever      bool      // there was a round: the condition stays
+	notBefore time.Time // no start before: a loop may not hurt its node
+	allowance time.Time // when the burst will be used up again
+}
+
+const (
+	reasonRestartingAll  = "RestartingAllContainers"
+	messageRestartingAll = "The container is removed because RestartAllContainers in place"
+)
+
+// beginRound starts a restart of all containers. One that runs already is that one (B-RAC-19).
+func beginRound(s *step, because string, graceful bool) {
+	if s.round.active || s.stage != Syncing {
+		return
+	}
+	s.round.active, s.round.graceful, s.round.because, s.round.ever = true, graceful, because, true
+	s.round.announced = work{}
+	tell(s, Report{Subject: "pod", What: "restarts all containers in place", Because: because, Rule: "B-RAC-1"})
+}
+
+// planRestartAll leads a round to its end. Nothing is started while it lasts (A-ACT-2).
+func planRestartAll(s *step) {
+	if s.stage != Syncing {
+		return
+	}
+	if c := roundTrigger(s); c != nil {
+		beginRound(s, c.spec.Name+" "+exitText(c.exit)+": "+c.restart.because, false)
+	}
+	if !s.round.active {
+		return
+	}
+	if s.round.announced.op == 0 && !s.round.announced.done && s.due(s.round.announced.retryAt) {
+		s.round.announce = true
+	}
+	endForRound(s)
+	if s.sandbox.state == sandboxReady && removeForRound(s) {
+		finishRound(s)
+	}
+}
+
+// roundTrigger is a container whose exit asks for a restart of all.
+func roundTrigger(s *step) *container {
+	for _, c := range s.containers {
+		if c.triggersRound() {
+			return c
+		}
+	}
+	return nil
+}
+
+func (c *container) triggersRound() bool { return c.position == exited && c.restart.all }
+
+// endForRound ends whatever runs: at once, or as gracefully as a pod's end (B-RAC-6).
+func endForRound(s *step) {
+	for _, c := range s.containers {
+		if c.kind == ephemeralContainer || c.position != running || c.kill != nil && (c.kill.force || s.round.graceful) {
+			continue
+		}
+		k := kill{
+			message:  "killing", // B-RAC-9
+			deadline: s.now, force: true,
+			verdict: &verdict{restart: true, because: "all containers restart", rule: "B-RAC-6"},
+			report:  Report{What: "is stopped", Because: "all containers restart", Rule: "B-RAC-6"},
+		}
+		if s.round.graceful {
+			k.deadline, k.force = s.now.Add(s.specGrace()), false
+		}
+		killContainer(s, c, k)
+	}
+	if s.sandbox.state == sandboxReady {
+		stopContainers(s)
+	}
+}
+
+// removeForRound removes every record of what has ended, once the condition has
+// been seen by all: the causes last (B-RAC-5). It reports whether none is left.
+func removeForRound(s *step) bool {
+	if !s.round.announced.done {
+		return false
+	}
+	left := false
+	for _, c := range s.containers {
+		if c.takesPartInRound() && !c.triggersRound() && !c.mayRun() {
+			removeRecords(s, c)
+		}
+		left = left || c.takesPartInRound() && !c.triggersRound() && (c.mayRun() || c.hasRecord())
+	}
+	if left {
+		return false
+	}
+	for _, c := range s.containers {
+		if c.triggersRound() {
+			removeRecords(s, c)
+			left = left || c.hasRecord()
+		}
+	}
+	return !left
+}
+
+func (c *container) takesPartInRound() bool { return c.kind != ephemeralContainer }
+
+// hasRecord says that the runtime still has an instance of the container.
+func (c *container) hasRecord() bool {
+	return c.id != "" && !c.removal.newest.done || c.previousID != "" && !c.removal.previous.done
+}
+
+// removal is how far a round has removed a container's instances from the runtime.
+type removal struct {
+	newest, previous work
+}
+
+func removeRecords(s *step, c *container) {
+	if c.previousID != "" {
+		removeRecord(s, c, &c.removal.previous, c.previousID)
+	}
+	if c.id != "" {
+		removeRecord(s, c, &c.removal.newest, c.id)
+	}
+}
+
+// removeRecord removes one instance; its log stays (B-RAC-7).
+func removeRecord(s *step, c *container, w *work, id string) {
+	if op, ok := s.begin(w); ok {
+		c.touchedAt = s.now
+		s.do(RemoveContainer{ID: op, Container: c.spec.Name, ContainerID: id, Attempt: uint32(c.restartCount), KeepLog: true})
+	}
+}
+
+// applyContainerRemoved files the answers that a round waits for. The record of
+// any other removed instance is gone with the sandbox at the latest.
+func applyContainerRemoved(s *step, f ContainerRemoved) {
+	if f.Failure != nil && f.Failure.Class == NotFound {
+		f.Failure = nil
+	}
+	for _, c := range s.containers {
+		for _, w := range []*work{&c.removal.newest, &c.removal.previous} {
+			if s.finish(w, f.Result) && f.Failure != nil {
+				tellRetry(s, c.spec.Name, "remove container: "+f.Failure.Message, w.retryAt, "B-RAC-10")
+			}
+		}
+	}
+}
+
+// applyPublished files that everybody has seen AllContainersRestarting=True (B-RAC-23).
+func applyPublished(s *step, f Published) {
+	if s.finish(&s.round.announced, f.Result) && f.Failure != nil {
+		tellRetry(s, "pod", "publish the status: "+f.Failure.Message, s.round.announced.retryAt, "B-RAC-23")
+	}
+}
+
+// finishRound puts every container back to its beginning: each that had an
+// instance counts one restart (B-RAC-11, B-RAC-13), and the init containers have
+// their turn again (B-RAC-16).
+func finishRound(s *step) {
+	delayNextRound(s)
+	for _, c := range s.containers {
+		if c.takesPartInRound() {
+			resetForRound(s, c)
+		}
+	}
+	s.initIndex = 0
+	s.round.active, s.round.graceful, s.round.announced = false, false, work{}
+	tell(s, Report{Subject: "pod", What: "is reset: all containers are removed", Outcome: "start again " + in(s.round.notBefore.Sub(s.now)), Rule: "B-RAC-4"})
+}
+
+func resetForRound(s *step, c *container) {
+	if c.id != "" && (c.exit != nil || c.position == running) {
+		c.last = exitForRound(s, c)
+		c.restartCount++
+	}
+	if c.failure == nil || c.failure.Reason != "CrashLoopBackOff" || !c.triggersRound() {
+		c.failure = nil
+		if c.id != "" {
+			c.failure = &Failure{Reason: reasonRestartingAll, Message: messageRestartingAll}
+		}
+	}
+	c.instance, c.previousID = instance{touchedAt: s.now}, ""
+	c.image, c.removal = image{info: c.image.info}, removal{}
+	c.stopping, c.retryAt, c.failures = stopping{}, time.Time{}, 0
+}
+
+// exitForRound is the end of an instance as lastState shows it: its own where it
+// ended by itself, a made-up one where the round has ended it (B-RAC-11, B-RAC-12).
+func exitForRound(s *step, c *container) *v1.ContainerStateTerminated {
+	if c.exit != nil && !c.asked {
+		return c.exit
+	}
+	t := &v1.ContainerStateTerminated{
+		ExitCode: 137, Reason: reasonRestartingAll, Message: messageRestartingAll, ContainerID: containerID(s, c.id),
+	}
+	if c.exit != nil {
+		t.StartedAt, t.FinishedAt = c.exit.StartedAt, c.exit.FinishedAt
+	}
+	return t
+}
+
+// The pace of rounds that follow each other at once: Kubernetes 1.36 knows no
+// back-off for them (B-RAC-18), and pods that take their next task this way
+// depend on it; but a loop may not hurt its node.
+const (
+	roundBurst    = 10
+	roundInterval = time.Second
+)
+
+// delayNextRound says when the containers may start again: a burst at once, then
+// one round a second; with an annotation on its curve, by the container whose
+// exit was the cause.
+func delayNextRound(s *step) {
+	s.round.notBefore = s.now
+	for _, c := range s.containers {
+		if c.triggersRound() && s.tuning.restartAll != nil {
+			backOffRound(s, c, *s.tuning.restartAll)
+		}
+	}
+	if s.tuning.restartAll != nil || !slices.ContainsFunc(s.containers, (*container).triggersRound) {
+		return
+	}
+	start := later(s.now, s.round.allowance.Add(-(roundBurst-1)*roundInterval))
+	s.round.allowance = later(s.round.allowance, start).Add(roundInterval)
+	s.round.notBefore = start
+}
+
+func backOffRound(s *step, c *container, policy BackOffPolicy) {
+	delay := policy.crashDelay(c.roundBackOff, c.endedAt)
+	c.roundBackOff = backOff{delay: policy.next(delay), from: s.now}
+	due := c.endedAt.Add(delay)
+	s.round.notBefore = later(s.round.notBefore, due)
+	if due.After(s.now) {
+		crashLoops(s, c, delay)
+	}
+}
+
+// hasRestartAllRule says that some container of the pod can cause a round (B-RAC-3).
+func hasRestartAllRule(pod *v1.Pod) bool {
+	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			if slices.ContainsFunc(list[i].RestartPolicyRules, func(r v1.ContainerRestartRule) bool {
+				return r.Action == v1.ContainerRestartRuleActionRestartAllContainers
+			}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// restartingCondition follows B-RAC-3 and A-COND-8; a pod that is ending restarts
+// nothing (B-RAC-25).
+func restartingCondition(s *step, phase v1.PodPhase) v1.PodCondition {
+	c := v1.PodCondition{Type: v1.AllContainersRestarting, Status: v1.ConditionFalse}
+	switch {
+	case phase == v1.PodSucceeded:
+		c.Reason = "PodCompleted"
+	case phase == v1.PodFailed:
+		c.Reason = "PodFailed"
+	case s.round.active && s.stage == Syncing:
+		c.Status, c.Reason = v1.ConditionTrue, "RestartAllContainersStarted"
+		c.Message = "container exited with restart policy rule"
+		if roundTrigger(s) == nil {
+			c.Message = fmt.Sprintf("restart of all containers: %s", s.round.because)
+		}
+	}
+	return c
+}
+
+// announceRound is the ID of the Publish that says that a round has begun, 0 for
+// any other.
+func announceRound(s *step) EffectID {
+	if !s.round.announce {
+		return 0
+	}
+	s.round.announce = false
+	id, _ := s.begin(&s.round.announced)
+	return id
+}

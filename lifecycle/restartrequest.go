@@ -1,0 +1,43 @@
+package lifecycle
+
+import "time"
+
+// applyRestartRequested restarts one container, or all in place, because
+// somebody asked: whatever their policies say, and without a back-off.
+func applyRestartRequested(s *step, f RestartRequested) {
+	report := Report{Subject: "pod", What: "restart requested", Because: f.Because, Rule: "B-RAC-1"}
+	c := s.containerNamed(f.Container)
+	switch {
+	case s.stage != Syncing:
+		report.Outcome = "the pod is ending"
+		tell(s, report)
+	case f.Container == "":
+		beginRound(s, f.Because, f.Graceful)
+	case c == nil || c.kind == ephemeralContainer || c.kind == initContainer:
+		report.Outcome = f.Container + " cannot be restarted by itself"
+		tell(s, report)
+	default:
+		restartOne(s, c, f.Because)
+	}
+}
+
+// restartOne ends the container as any single container is ended, with its hook
+// and its grace; one that waits for a restart, or has ended, is started now.
+func restartOne(s *step, c *container, because string) {
+	again := verdict{restart: true, because: because, rule: "A-RST-4"}
+	report := Report{Subject: c.spec.Name, What: "restart requested", Because: because, Rule: "A-RST-4"}
+	c.retryAt, c.image.retryAt = time.Time{}, time.Time{}
+	delete(s.imageBack, c.spec.Image)
+	switch c.position {
+	case running:
+		killContainer(s, c, kill{
+			message:   "Container " + c.spec.Name + " restart requested, will be restarted",
+			deadline:  s.now.Add(s.specGrace()),
+			requested: true, verdict: &again, report: report,
+		})
+		return
+	case exited:
+		c.restart, c.requested, c.failure = again, true, nil
+	}
+	tell(s, report)
+}
