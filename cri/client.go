@@ -14,6 +14,9 @@ import (
 // maxMessageBytes is the largest answer that is taken, as the kubelet's.
 const maxMessageBytes = 16 << 20
 
+// apiVersion is what every runtime of CRI v1 says, and Kubernetes wants (A-CRI-13).
+const apiVersion = "0.1.0"
+
 // Client is a connection to one runtime. It reconnects by itself.
 type Client struct {
 	Runtime runtimeapi.RuntimeServiceClient
@@ -53,6 +56,9 @@ func (c *Client) Check(ctx context.Context) (name string, err error) {
 	version, err := c.Runtime.Version(ctx, &runtimeapi.VersionRequest{})
 	if err != nil {
 		return "", fmt.Errorf("no container runtime answers there: %s", Text(err))
+	}
+	if version.Version != apiVersion {
+		return "", fmt.Errorf("the container runtime %s speaks CRI API version %q: want %s", version.RuntimeName, version.Version, apiVersion)
 	}
 	status, err := c.Runtime.Status(ctx, &runtimeapi.StatusRequest{})
 	if err != nil {

@@ -3,6 +3,7 @@ package criconfig
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/lifepod/lifepod/agent/environment"
 	v1 "k8s.io/api/core/v1"
@@ -63,11 +64,21 @@ func Container(in ContainerInput) (*runtimeapi.ContainerConfig, error) {
 		Stdin:       c.Stdin,
 		StdinOnce:   c.StdinOnce,
 		Tty:         c.TTY,
+		StopSignal:  stopSignal(c),
 		Linux: &runtimeapi.LinuxContainerConfig{
 			Resources:       containerResources(in.Node, in.Pod, c),
 			SecurityContext: security,
 		},
 	}, nil
+}
+
+// stopSignal is lifecycle.stopSignal, else the image's own (A-CRI-12, KEP-4960).
+func stopSignal(c *v1.Container) runtimeapi.Signal {
+	if c.Lifecycle == nil || c.Lifecycle.StopSignal == nil {
+		return runtimeapi.Signal_RUNTIME_DEFAULT
+	}
+	name := strings.NewReplacer("+", "PLUS", "-", "MINUS").Replace(string(*c.Lifecycle.StopSignal)) // SIGRTMIN+3
+	return runtimeapi.Signal(runtimeapi.Signal_value[name])
 }
 
 func envs(variables []environment.KeyValue) []*runtimeapi.KeyValue {

@@ -75,7 +75,7 @@ func TestContainer(t *testing.T) {
 		},
 	}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
-		t.Errorf("A-CRI-2, A-CRI-7 to A-CRI-11 (-want +got):\n%s", diff)
+		t.Errorf("A-CRI-1, A-CRI-2, A-CRI-7, A-CRI-8, A-CRI-10, A-CRI-12, A-SEC-3, A-SEC-5 (-want +got):\n%s", diff)
 	}
 }
 
@@ -172,5 +172,26 @@ func TestHugePages(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[v1.ResourceName]int64{"hugepages-2Mi": 6 << 20, "hugepages-1Gi": 0}, got); diff != "" {
 		t.Errorf("A-CRI-8 (-want +got):\n%s", diff)
+	}
+}
+
+func TestStopSignal(t *testing.T) {
+	signal := func(s v1.Signal) *v1.Lifecycle { return &v1.Lifecycle{StopSignal: &s} }
+	for name, tc := range map[string]struct {
+		lifecycle *v1.Lifecycle
+		want      runtimeapi.Signal
+	}{
+		"no lifecycle": {nil, runtimeapi.Signal_RUNTIME_DEFAULT},
+		"no signal":    {&v1.Lifecycle{}, runtimeapi.Signal_RUNTIME_DEFAULT},
+		"SIGUSR1":      {signal(v1.SIGUSR1), runtimeapi.Signal_SIGUSR1},
+		"SIGRTMIN+3":   {signal(v1.SIGRTMINPLUS3), runtimeapi.Signal_SIGRTMINPLUS3},
+	} {
+		got, err := Container(ContainerInput{Pod: testPod(), Container: &v1.Container{Name: "main", Lifecycle: tc.lifecycle}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.StopSignal != tc.want {
+			t.Errorf("A-CRI-12 %s: %s, want %s", name, got.StopSignal, tc.want)
+		}
 	}
 }

@@ -69,7 +69,7 @@ func TestSandbox(t *testing.T) {
 		},
 	}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
-		t.Errorf("A-CRI-1 to A-CRI-5 (-want +got):\n%s", diff)
+		t.Errorf("A-CRI-1, A-CRI-2, A-CRI-4, A-CRI-5, A-SEC-4 (-want +got):\n%s", diff)
 	}
 }
 

@@ -91,7 +91,7 @@ func TestBuildEnv(t *testing.T) {
 		want      []KeyValue
 	}{
 		{
-			name: "A-ENV-2 envFrom in order, later wins, env wins over envFrom, A-ENV-9 stable order",
+			name: "A-ENV-2 envFrom in order, later wins, env wins over envFrom, A-ENV-9 stable order, A-ENV-3 keys of any form",
 			container: v1.Container{
 				EnvFrom: []v1.EnvFromSource{fromConfigMap("conf", "", nil), fromConfigMap("more", "", nil), fromSecret("cred", "DB_", nil)},
 				Env:     []v1.EnvVar{{Name: "Z", Value: "1"}, {Name: "b", Value: "mine"}},

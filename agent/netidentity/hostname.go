@@ -31,15 +31,16 @@ type Hostname struct {
 func HostnameOf(pod *v1.Pod, clusterDomain string) (Hostname, error) {
 	h := shortHostname(pod, clusterDomain)
 	h.Kernel = h.Name
+	if pod.Spec.HostNetwork {
+		h.Kernel = ""
+		return h, nil
+	}
 	if h.Domain != "" && ptr.Deref(pod.Spec.SetHostnameAsFQDN, false) {
 		h.Kernel = h.Name + "." + h.Domain
 		if len(h.Kernel) > fqdnMaxLength {
 			return Hostname{}, fmt.Errorf("failed to construct FQDN from pod hostname and cluster domain, FQDN %s is too long (%d characters is the max, %d characters requested)",
 				h.Kernel, fqdnMaxLength, len(h.Kernel))
 		}
-	}
-	if pod.Spec.HostNetwork {
-		h.Kernel = ""
 	}
 	return h, nil
 }

@@ -48,6 +48,20 @@ func TestHostnameOf(t *testing.T) {
 			spec: func(s *v1.PodSpec) { s.HostnameOverride = ptr.To("over.ride"); s.Hostname = "h"; s.Subdomain = "sub" },
 			want: Hostname{Name: "over.ride", Kernel: "over.ride"},
 		},
+		{
+			name: "A-NET-2 no limit for hostNetwork, which keeps its name", podName: strings.Repeat("a", 41),
+			spec: func(s *v1.PodSpec) { s.Subdomain = "sub"; s.SetHostnameAsFQDN = ptr.To(true); s.HostNetwork = true },
+			want: Hostname{Name: strings.Repeat("a", 41), Domain: "sub.ns.svc.cluster.local"},
+		},
+		{
+			name: "A-NET-2 hostnameOverride is not part of a FQDN",
+			spec: func(s *v1.PodSpec) {
+				s.HostnameOverride = ptr.To("over")
+				s.Subdomain = "sub"
+				s.SetHostnameAsFQDN = ptr.To(true)
+			},
+			want: Hostname{Name: "over", Kernel: "over"},
+		},
 		{name: "A-NET-2 not sent for hostNetwork", spec: func(s *v1.PodSpec) { s.HostNetwork = true }, want: Hostname{Name: "web"}},
 	}
 	for _, tc := range tests {
