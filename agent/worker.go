@@ -179,6 +179,9 @@ func (w *Worker) carryOut(ctx context.Context, at time.Time, effect lifecycle.Ef
 	case lifecycle.Publish:
 		w.hands.watchLogs(&e.Status)
 		w.sink.Status(e.Status)
+		if e.ID != 0 {
+			w.mail.post(lifecycle.Published{Result: lifecycle.Result{ID: e.ID}})
+		}
 	case lifecycle.RecordEvent:
 		w.sink.Event(at, e)
 	case lifecycle.Tell:

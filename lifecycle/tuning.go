@@ -45,10 +45,15 @@ type tuning struct {
 	window       time.Duration  // of maxRestarts; 0: the pod's whole life
 }
 
-// CheckAnnotations says what is wrong with a pod's restart annotations; each
-// error begins with the annotation's key.
-func CheckAnnotations(pod *v1.Pod) []error {
-	var errs []error
+// AnnotationError is what is wrong with one annotation of a pod.
+type AnnotationError struct {
+	Key string
+	Err error
+}
+
+// CheckAnnotations says what is wrong with a pod's restart annotations.
+func CheckAnnotations(pod *v1.Pod) []AnnotationError {
+	var errs []AnnotationError
 	for _, key := range slices.Sorted(maps.Keys(pod.Annotations)) {
 		name, ours := strings.CutPrefix(key, AnnotationPrefix)
 		if !ours {
@@ -60,7 +65,7 @@ func CheckAnnotations(pod *v1.Pod) []error {
 			err = fmt.Errorf("the pod has no container %q that this could be said of", container)
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", key, err))
+			errs = append(errs, AnnotationError{Key: key, Err: err})
 		}
 	}
 	return errs

@@ -36,11 +36,13 @@ func admitPod(pod *v1.Pod) (field.ErrorList, []string) {
 
 	options := podutil.GetValidationOptionsFromPodSpecAndMeta(&internal.Spec, nil, &internal.ObjectMeta, nil)
 	options.ResourceIsPod = true
-	errs := validation.ValidatePodCreate(internal, options)
+	showOwnActions := hideOwnActions(&internal.Spec)
+	errs := append(validation.ValidatePodCreate(internal, options), checkRestartAnnotations(pod)...)
 	var warnings []string
 	if len(errs) == 0 {
 		warnings = admissionWarnings(internal)
 	}
+	showOwnActions()
 	admitted := v1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
 	if err := corev1.Convert_core_Pod_To_v1_Pod(internal, &admitted, nil); err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}, nil

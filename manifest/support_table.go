@@ -84,7 +84,7 @@ var fieldSupport = map[string]support{
 	"Container.stdinOnce":                used,
 	"Container.tty":                      used,
 
-	"ContainerRestartRule.action":              notYet.or("Restart"),
+	"ContainerRestartRule.action":              used, // and hideOwnActions
 	"ContainerRestartRule.exitCodes":           used,
 	"ContainerRestartRuleOnExitCodes.operator": used,
 	"ContainerRestartRuleOnExitCodes.values":   used,

@@ -1,0 +1,48 @@
+package manifest
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kubernetes/pkg/apis/core"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// ownAction is a restart rule whose action Kubernetes does not know.
+type ownAction struct {
+	rule   *core.ContainerRestartRule
+	action core.ContainerRestartRuleAction
+}
+
+// hideOwnActions puts a Kubernetes action in the place of each that only lifepod
+// has, so that Kubernetes' validation judges the rest of the rule; show puts them back.
+func hideOwnActions(spec *core.PodSpec) (show func()) {
+	var hidden []ownAction
+	for _, list := range [][]core.Container{spec.InitContainers, spec.Containers} {
+		for i := range list {
+			for j := range list[i].RestartPolicyRules {
+				rule := &list[i].RestartPolicyRules[j]
+				switch v1.ContainerRestartRuleAction(rule.Action) {
+				case lifecycle.ActionTerminatePod, lifecycle.ActionComplete:
+					hidden = append(hidden, ownAction{rule, rule.Action})
+					rule.Action = core.ContainerRestartRuleActionRestart
+				}
+			}
+		}
+	}
+	return func() {
+		for _, h := range hidden {
+			h.rule.Action = h.action
+		}
+	}
+}
+
+// checkRestartAnnotations refuses annotations of restart tuning that say nothing
+// lifepod could follow.
+func checkRestartAnnotations(pod *v1.Pod) (errs field.ErrorList) {
+	for _, wrong := range lifecycle.CheckAnnotations(pod) {
+		path := field.NewPath("metadata", "annotations").Key(wrong.Key)
+		errs = append(errs, field.Invalid(path, pod.Annotations[wrong.Key], wrong.Err.Error()))
+	}
+	return errs
+}
