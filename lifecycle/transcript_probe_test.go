@@ -14,7 +14,8 @@ import (
 //
 //	probe container kind outcome [output=text] [late=D]    answer the attempt under way
 //	endpoint container kind outcome|hangs [output=text]    from now on each attempt is answered so, at once
-//	condition type=status                                  somebody else's condition of the pod is set
+//	condition type[=status]                                somebody else's condition of the pod is set, or removed
+//	oversleep D                                            time passes, and the timer fires only then
 func (tr *transcript) playProbe(t *testing.T, d *datadriven.TestData) {
 	switch d.Cmd {
 	case "probe":
@@ -31,6 +32,13 @@ func (tr *transcript) playProbe(t *testing.T, d *datadriven.TestData) {
 			c.Status = v1.ConditionStatus(d.CmdArgs[0].Vals[0])
 		}
 		tr.feed(ConditionSet{Condition: c})
+	case "oversleep":
+		by, err := time.ParseDuration(d.CmdArgs[0].Key)
+		if err != nil {
+			t.Fatalf("%s: %v", d.Pos, err)
+		}
+		tr.now, tr.wakeAt = tr.now.Add(by), time.Time{}
+		tr.feed(Woke{})
 	default:
 		t.Fatalf("%s: unknown verb %q", d.Pos, d.Cmd)
 	}
