@@ -56,7 +56,7 @@ func containerStates(s *step, c *container) (state, last v1.ContainerState) {
 		state.Running = &v1.ContainerStateRunning{StartedAt: *seconds(c.startedAt)}
 	case c.exit == nil:
 		state.Waiting = waiting(s, c)
-	case waitsForRestart(s, c):
+	case waitsForRestart(s, c), restartsUnasked(s, c):
 		state.Waiting = waiting(s, c)
 		last = terminatedState(c.exit)
 	default:
@@ -83,6 +83,13 @@ func runsAgain(s *step, c *container) bool {
 // started then.
 func waitsForRestart(s *step, c *container) bool {
 	return c.failure != nil && c.restart.restart && s.stop.cause != Deleted
+}
+
+// restartsUnasked says that a container that was killed runs again although its
+// exit alone would not lead to that, such as exit code 0 under OnFailure. The API
+// refuses to see such an end undone (A-API-4), so it is never shown as the state.
+func restartsUnasked(s *step, c *container) bool {
+	return s.stage == Syncing && c.kill != nil && c.restart.restart && !decideRestart(s, c, c.exit).restart
 }
 
 // waiting is the reason of the last failed start, or the default (A-CST-2).

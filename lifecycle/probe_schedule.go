@@ -23,13 +23,14 @@ func planProbe(s *step, c *container, k ProbeKind) {
 		giveUpProbe(s, p)
 		return
 	}
-	if p.op != 0 || !s.due(c.probeDue(k)) {
+	due := c.probeDue(k)
+	if p.op != 0 || !s.due(due) {
 		return // attempts of one probe never overlap
 	}
 	if p.void == 0 { // the period counts from the start of the first attempt
 		p.next = s.now.Add(time.Duration(spec.PeriodSeconds) * time.Second)
 	}
-	p.op, p.late = s.nextID(), s.overdue
+	p.op, p.late = s.nextID(), min(s.overdue, s.now.Sub(due))
 	s.do(Probe{ID: p.op, Container: c.spec.Name, ContainerID: c.id, Kind: k, PodIP: s.podIP()})
 }
 
