@@ -61,6 +61,10 @@ test: build ## all tests, those on real containers included (as root)
 	cd bundle/runtime && $(GO) test ./...
 	LIFEPOD=$(CURDIR)/bin/lifepod $(GO) test -timeout 20m -count=1 ./e2e/...
 
+.PHONY: contract
+contract: ## which rules of the lifecycle contract a test proves; fails if one has none
+	@$(GO) run ./hack/contract
+
 # --- measuring --------------------------------------------------------------
 
 .PHONY: bench
