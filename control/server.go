@@ -41,9 +41,10 @@ type Config struct {
 // Server serves one pod until it is closed.
 type Server struct {
 	Config
-	path   string
-	http   *http.Server
-	served sync.WaitGroup
+	path     string
+	http     *http.Server
+	served   sync.WaitGroup
+	sessions *sessions
 }
 
 // Serve makes the pod's socket and answers on it until Close.
@@ -52,7 +53,7 @@ func Serve(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Config: c, path: path}
+	s := &Server{Config: c, path: path, sessions: newSessions(c.Object.Pod())}
 	s.http = &http.Server{
 		Handler:           rootOnly(s.routes()),
 		ConnContext:       withPeer,
@@ -93,6 +94,8 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET "+pod, s.named(s.get))
 	mux.HandleFunc("DELETE "+pod, s.named(s.stop))
 	mux.HandleFunc("GET "+pod+"/events", s.named(s.listEvents))
+	mux.HandleFunc("POST "+pod+"/exec", s.named(s.exec))
+	mux.HandleFunc("POST "+pod+"/attach", s.named(s.attach))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		fail(w, notFound("there is no %s %s", r.Method, r.URL.Path))
 	})

@@ -15,8 +15,10 @@ import (
 )
 
 // newControlCommands are those that see and steer pods which another lifepod runs.
-func newControlCommands(g *global) []*cobra.Command {
-	return []*cobra.Command{newPsCommand(g), newStatusCommand(g), newStopCommand(g)}
+func newControlCommands(g *global, code *int) []*cobra.Command {
+	return []*cobra.Command{
+		newPsCommand(g), newStatusCommand(g), newStopCommand(g), newExecCommand(g, code), newAttachCommand(g),
+	}
 }
 
 // pods knows the pods of the state folder.

@@ -52,7 +52,7 @@ func newRootCommand(began time.Time, code *int) *cobra.Command {
 		newDoctorCommand(g.doctorHost()),
 		newVersionCommand(),
 	)
-	root.AddCommand(newControlCommands(g)...)
+	root.AddCommand(newControlCommands(g, code)...)
 	return root
 }
 

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/control/client"
+)
+
+func newExecCommand(g *global, code *int) *cobra.Command {
+	var on *onPod
+	var s sessionFlags
+	command := &cobra.Command{
+		Use:   "exec [flags] POD -- COMMAND [ARGUMENT…]",
+		Short: "Run a command in a container of a pod",
+		Long: `Run a command in a container of a pod.
+
+Its exit code becomes lifepod's; 126 and 127 say that it could not be started.
+When lifepod exec is ended first, by Ctrl-C or otherwise, the command is ended.`,
+		Args: func(command *cobra.Command, args []string) error {
+			if command.ArgsLenAtDash() != 1 || len(args) < 2 || args[0] == "" {
+				return errors.New("want a pod and a command: lifepod exec [flags] POD -- COMMAND [ARGUMENT…]")
+			}
+			return nil
+		},
+		RunE: func(command *cobra.Command, args []string) error {
+			ctx := command.Context()
+			pod, err := on.find(ctx, args[0])
+			if err != nil {
+				return interrupted(ctx, err)
+			}
+			container := s.choose(command, pod)
+			streams, restore := s.streams(command, s.tty)
+			defer restore()
+			*code, err = pod.Exec(ctx, container, args[1:], streams)
+			var start *client.StartError
+			if errors.As(err, &start) {
+				command.PrintErrf("lifepod: %v\n", err)
+				return nil
+			}
+			return interrupted(ctx, err)
+		},
+	}
+	on = g.onPodCommand(command)
+	s.add(command)
+	return command
+}
+
+// sessionFlags are the flags of commands that talk to a container.
+type sessionFlags struct {
+	container  string
+	stdin, tty bool
+}
+
+func (s *sessionFlags) add(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringVarP(&s.container, "container", "c", "", "`name` of the container; without it the pod's first")
+	flags.BoolVarP(&s.stdin, "stdin", "i", false, "pass standard input on")
+	flags.BoolVarP(&s.tty, "tty", "t", false, "with a terminal")
+}
+
+// choose is the container that is meant; if that was not said, the user is told.
+func (s *sessionFlags) choose(command *cobra.Command, pod *client.Pod) string {
+	names := control.ContainerNames(pod.Pod)
+	if s.container != "" || len(names) == 1 {
+		return s.container
+	}
+	name := control.DefaultContainer(pod.Pod)
+	command.PrintErrf("container %s of %s\n", name, strings.Join(names, ", "))
+	return name
+}
+
+// streams are the command's own; the function gives the terminal back.
+func (s *sessionFlags) streams(command *cobra.Command, tty bool) (client.Streams, func()) {
+	streams := client.Streams{Stdout: command.OutOrStdout(), Stderr: command.ErrOrStderr(), TTY: tty}
+	if s.stdin {
+		streams.Stdin = command.InOrStdin()
+	}
+	if !tty || !s.stdin {
+		return streams, func() {}
+	}
+	t, err := openTerminal(command.InOrStdin())
+	if err != nil {
+		warn(command.ErrOrStderr(), "-t has no effect: %v", err)
+		streams.TTY = false
+		return streams, func() {}
+	}
+	streams.Sizes = t
+	return streams, t.close
+}

@@ -1,0 +1,113 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/httpstream/spdy"
+	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/client-go/util/exec"
+	"k8s.io/klog/v2"
+
+	"github.com/lifepod/lifepod/control"
+)
+
+// Streams are the user's ends of a session in a container; nil ones are not used.
+type Streams struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	TTY            bool                            // the session has a terminal; then it has no stderr
+	Sizes          remotecommand.TerminalSizeQueue // of the user's terminal; may be nil
+}
+
+// Exec runs a command in a container and returns its exit code. When ctx ends
+// the command is ended.
+func (p *Pod) Exec(ctx context.Context, container string, command []string, s Streams) (int, error) {
+	err := p.stream(ctx, "/exec", url.Values{"container": {container}, "command": command}, s)
+	var exit exec.CodeExitError
+	if errors.As(err, &exit) {
+		return exit.Code, nil
+	}
+	if err != nil && ctx.Err() == nil {
+		return startFailure(err)
+	}
+	return 0, err
+}
+
+// StartError says that a command could not be started.
+type StartError struct {
+	Code int // what a shell would exit with
+	Text string
+}
+
+func (e *StartError) Error() string { return "the command could not be started: " + e.Text }
+
+// Exit codes of a command that could not be started, as shells have them.
+const (
+	notExecutable = 126
+	notFound      = 127
+)
+
+// startFailure gives the refusal of a runtime to start a command the exit code
+// that a shell would give it.
+func startFailure(err error) (int, error) {
+	_, text, found := strings.Cut(err.Error(), "unable to start container process: ")
+	if !found {
+		return 0, err
+	}
+	failure := &StartError{Text: strings.TrimSpace(text), Code: notExecutable}
+	if strings.Contains(text, "executable file not found") || strings.Contains(text, "no such file or directory") {
+		failure.Code = notFound
+	}
+	return failure.Code, failure
+}
+
+// Attach joins a container's own streams until they end or ctx does.
+func (p *Pod) Attach(ctx context.Context, container string, s Streams) error {
+	return p.stream(ctx, "/attach", url.Values{"container": {container}}, s)
+}
+
+// stream speaks Kubernetes' remote command protocol through the pod's socket.
+func (p *Pod) stream(ctx context.Context, below string, query url.Values, s Streams) error {
+	klog.SetLogger(logr.Discard()) // it would log connections that break to stderr
+	upgrade, err := spdy.NewRoundTripperWithConfig(spdy.RoundTripperConfig{UpgradeTransport: &http.Transport{
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return control.Dial(p.socket) },
+	}})
+	if err != nil {
+		return err
+	}
+	set := func(name string, used bool) {
+		if used {
+			query.Set(name, "true")
+		}
+	}
+	set("stdin", s.Stdin != nil)
+	set("stdout", s.Stdout != nil)
+	set("stderr", s.Stderr != nil && !s.TTY)
+	set("tty", s.TTY)
+	target := &url.URL{Scheme: "http", Host: "lifepod", Path: p.path(below), RawQuery: query.Encode()}
+	executor, err := remotecommand.NewSPDYExecutorForTransports(upgrade, upgrade, http.MethodPost, target)
+	if err != nil {
+		return err
+	}
+	options := remotecommand.StreamOptions{Stdin: s.Stdin, Stdout: s.Stdout, Tty: s.TTY, TerminalSizeQueue: s.Sizes}
+	if !s.TTY {
+		options.Stderr = s.Stderr
+	}
+	err = executor.StreamWithContext(ctx, options)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var status *apierrors.StatusError
+	if errors.As(err, &status) {
+		return errors.New(strings.TrimPrefix(status.ErrStatus.Message, "unable to upgrade connection: "))
+	}
+	return err
+}

@@ -1,0 +1,107 @@
+package control
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// defaultContainer is the annotation by which kubectl knows the container that
+// is meant when none is named.
+const defaultContainer = "kubectl.kubernetes.io/default-container"
+
+// ContainerNames are all containers of a pod, the regular ones first.
+func ContainerNames(pod *v1.Pod) (names []string) {
+	for _, c := range pod.Spec.Containers {
+		names = append(names, c.Name)
+	}
+	for _, c := range pod.Spec.InitContainers {
+		names = append(names, c.Name)
+	}
+	for _, c := range pod.Spec.EphemeralContainers {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// DefaultContainer is the one that is meant when none is named.
+func DefaultContainer(pod *v1.Pod) string {
+	if name := pod.Annotations[defaultContainer]; slices.Contains(ContainerNames(pod), name) {
+		return name
+	}
+	return pod.Spec.Containers[0].Name
+}
+
+// containerOf is the container that a request names, or the default one.
+func containerOf(pod *v1.Pod, r *http.Request) (string, error) {
+	name := r.URL.Query().Get("container")
+	if name == "" {
+		return DefaultContainer(pod), nil
+	}
+	return name, known(pod, name)
+}
+
+// known refuses a container that the pod does not have.
+func known(pod *v1.Pod, name string) error {
+	names := ContainerNames(pod)
+	if slices.Contains(names, name) {
+		return nil
+	}
+	return notFound("pod %s has no container %q: it has %s", pod.Name, name, strings.Join(names, ", "))
+}
+
+// statusOf is a container's status, nil if there is none yet.
+func statusOf(pod *v1.Pod, container string) *v1.ContainerStatus {
+	for _, list := range [][]v1.ContainerStatus{
+		pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses, pod.Status.EphemeralContainerStatuses,
+	} {
+		for i := range list {
+			if list[i].Name == container {
+				return &list[i]
+			}
+		}
+	}
+	return nil
+}
+
+// runningID is the runtime's ID of a container that runs.
+func runningID(pod *v1.Pod, container string) (string, error) {
+	status := statusOf(pod, container)
+	if status == nil || status.State.Running == nil {
+		return "", conflict("container %s does not run: %s", container, stateText(status))
+	}
+	_, id, _ := strings.Cut(status.ContainerID, "://")
+	return id, nil
+}
+
+func stateText(status *v1.ContainerStatus) string {
+	switch {
+	case status == nil:
+		return "it was not started yet"
+	case status.State.Terminated != nil:
+		return fmt.Sprintf("it has exited with code %d", status.State.Terminated.ExitCode)
+	case status.State.Waiting != nil && status.State.Waiting.Reason != "":
+		return "it waits, " + status.State.Waiting.Reason
+	}
+	return "it was not started yet"
+}
+
+// TerminalOf says whether a container has a terminal of its own, and standard input.
+func TerminalOf(pod *v1.Pod, container string) (tty, stdin bool) {
+	for _, list := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for _, c := range list {
+			if c.Name == container {
+				return c.TTY, c.Stdin
+			}
+		}
+	}
+	for _, c := range pod.Spec.EphemeralContainers {
+		if c.Name == container {
+			return c.TTY, c.Stdin
+		}
+	}
+	return false, false
+}

@@ -1,0 +1,72 @@
+package control
+
+import (
+	"net/http"
+
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/cri"
+)
+
+// exec runs a command in a container. When its client goes away before it has
+// ended, it is ended.
+func (s *Server) exec(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	command := q["command"]
+	if len(command) == 0 || command[0] == "" {
+		return badRequest("no command to run")
+	}
+	pod := s.Object.Pod()
+	container, err := containerOf(pod, r)
+	if err != nil {
+		return err
+	}
+	id, err := runningID(pod, container)
+	if err != nil {
+		return err
+	}
+	if !flag(r, "stdin") && !flag(r, "stdout") && !flag(r, "stderr") {
+		return badRequest("want at least one of stdin, stdout and stderr")
+	}
+	session, err := s.sessions.begin(r.Context(), s.Runtime, id, command)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := session.end(); err != nil {
+			s.Log.Warn("a command whose client has gone", "container", container, "command", command, "err", err)
+		}
+	}()
+	response, err := s.Runtime.Exec(r.Context(), &runtimeapi.ExecRequest{
+		ContainerId: id, Cmd: command, Tty: flag(r, "tty"),
+		Stdin: flag(r, "stdin"), Stdout: flag(r, "stdout"), Stderr: flag(r, "stderr") && !flag(r, "tty"),
+	})
+	if err != nil {
+		return conflict("run a command in container %s: %s", container, cri.Text(err))
+	}
+	return tunnel(w, r, response.Url)
+}
+
+// attach joins a container's own streams.
+func (s *Server) attach(w http.ResponseWriter, r *http.Request) error {
+	pod := s.Object.Pod()
+	container, err := containerOf(pod, r)
+	if err != nil {
+		return err
+	}
+	id, err := runningID(pod, container)
+	if err != nil {
+		return err
+	}
+	tty, stdin := TerminalOf(pod, container)
+	if flag(r, "stdin") && !stdin {
+		return conflict("container %s has no standard input: its spec does not say stdin: true", container)
+	}
+	response, err := s.Runtime.Attach(r.Context(), &runtimeapi.AttachRequest{
+		ContainerId: id, Tty: tty, Stdin: flag(r, "stdin"), Stdout: true, Stderr: !tty,
+	})
+	if err != nil {
+		return conflict("attach to container %s: %s", container, cri.Text(err))
+	}
+	return tunnel(w, r, response.Url)
+}

@@ -1,0 +1,158 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/control/guest"
+)
+
+const (
+	recognition = 2 * time.Second // for a command to appear in its container
+	firstLook   = 10 * time.Millisecond
+	endTimeout  = 10 * time.Second // for a command whose client has gone to end
+)
+
+// sessions are the commands that run in containers for clients. In each
+// container they begin one after the other, so that each is recognised.
+type sessions struct {
+	own [][]string // commands that lifepod itself runs: probes and hooks
+
+	mu    sync.Mutex
+	begun map[string]chan struct{} // by container ID: has room for the one that begins
+}
+
+func newSessions(pod *v1.Pod) *sessions {
+	s := &sessions{begun: map[string]chan struct{}{}}
+	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			s.own = append(s.own, ownCommands(&list[i])...)
+		}
+	}
+	return s
+}
+
+// ownCommands are the exec actions of a container's probes and hooks.
+func ownCommands(c *v1.Container) (commands [][]string) {
+	for _, p := range []*v1.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
+		if p != nil && p.Exec != nil {
+			commands = append(commands, p.Exec.Command)
+		}
+	}
+	if c.Lifecycle == nil {
+		return commands
+	}
+	for _, h := range []*v1.LifecycleHandler{c.Lifecycle.PostStart, c.Lifecycle.PreStop} {
+		if h != nil && h.Exec != nil {
+			commands = append(commands, h.Exec.Command)
+		}
+	}
+	return commands
+}
+
+// session is one command.
+type session struct {
+	sessions  *sessions
+	command   []string
+	container guest.Container
+	known     bool            // the container's processes can be seen
+	before    []guest.Process // what ran there already
+	slot      chan struct{}
+	over      chan struct{}
+	looked    sync.WaitGroup
+	process   *guest.Process // written before looked is done
+}
+
+// begin prepares a command in a container, when no other one is beginning there.
+func (s *sessions) begin(ctx context.Context, runtime runtimeapi.RuntimeServiceClient, id string, command []string) (*session, error) {
+	n := &session{sessions: s, command: command, slot: s.slot(id), over: make(chan struct{})}
+	select {
+	case n.slot <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if pid := pidOf(ctx, runtime, id); pid != 0 {
+		container, err := guest.Of(pid)
+		if err == nil {
+			n.container = container
+			n.before, err = container.Guests()
+		}
+		n.known = err == nil
+	}
+	n.looked.Go(n.recognise)
+	return n, nil
+}
+
+func (s *sessions) slot(id string) chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.begun[id] == nil {
+		s.begun[id] = make(chan struct{}, 1)
+	}
+	return s.begun[id]
+}
+
+// pidOf is a container's first process, 0 if the runtime doesn't say.
+func pidOf(ctx context.Context, runtime runtimeapi.RuntimeServiceClient, id string) int {
+	status, err := runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: id, Verbose: true})
+	if err != nil {
+		return 0
+	}
+	var info struct{ PID int }
+	_ = json.Unmarshal([]byte(status.GetInfo()["info"]), &info) // 0 if it is something else
+	return info.PID
+}
+
+// recognise looks for the command's process until it is there, then lets the
+// next command begin.
+func (n *session) recognise() {
+	defer func() { <-n.slot }()
+	limit := time.NewTimer(recognition)
+	defer limit.Stop()
+	for pause := firstLook; n.known && !n.look(); pause *= 2 {
+		select {
+		case <-time.After(pause):
+		case <-n.over:
+			n.look()
+			return
+		case <-limit.C:
+			return
+		}
+	}
+}
+
+// look reports whether the command's process is there.
+func (n *session) look() bool {
+	guests, err := n.container.Guests()
+	if err != nil {
+		return true // the container has ended, and all in it
+	}
+	for _, p := range guests {
+		arguments := guest.Arguments(p.PID)
+		own := slices.ContainsFunc(n.sessions.own, func(c []string) bool { return slices.Equal(c, arguments) })
+		if slices.Contains(n.before, p) || own && !slices.Equal(arguments, n.command) {
+			continue
+		}
+		n.process = &p
+		return true
+	}
+	return false
+}
+
+// end ends the command, if it still runs.
+func (n *session) end() error {
+	close(n.over)
+	n.looked.Wait()
+	if n.process == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
+	defer cancel()
+	return n.container.End(ctx, *n.process)
+}
