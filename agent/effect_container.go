@@ -53,7 +53,7 @@ func (h *hands) containerConfig(e lifecycle.CreateContainer) (*runtimeapi.Contai
 	if err != nil {
 		return nil, err
 	}
-	mounts, err := h.mounted.Mounts(spec, volumes.MountInput{Env: env.Env, RecursiveReadOnly: h.Features.Handlers[handler].RecursiveReadOnly})
+	mounts, err := h.mounted.Mounts(spec, volumes.MountInput{Env: env.Env, Images: imageSpecs(e, handler), RecursiveReadOnly: h.Features.Handlers[handler].RecursiveReadOnly})
 	if err != nil {
 		return nil, err
 	}
@@ -75,6 +75,15 @@ func (h *hands) containerConfig(e lifecycle.CreateContainer) (*runtimeapi.Contai
 		TargetContainerID: e.TargetID,
 		UserNamespace:     users,
 	})
+}
+
+// imageSpecs are what the runtime has to know of the images of image volumes.
+func imageSpecs(e lifecycle.CreateContainer, handler string) map[string]*runtimeapi.ImageSpec {
+	specs := map[string]*runtimeapi.ImageSpec{}
+	for _, v := range e.Volumes {
+		specs[v.Volume] = &runtimeapi.ImageSpec{Image: v.Image.ID, UserSpecifiedImage: v.Reference, RuntimeHandler: handler}
+	}
+	return specs
 }
 
 // hostsFile writes the pod's /etc/hosts; empty if the container has its own (A-NET-1).

@@ -42,14 +42,16 @@ type RemoveSandbox struct {
 // InspectImage looks whether the image is on the machine. Answer: ImageInspected.
 type InspectImage struct {
 	ID        EffectID
-	Container string
+	Container string // whose image it is; empty for that of a volume
+	Volume    string // whose image it is (A-IMG-10)
 	Image     string // as written in the spec, with ":latest" where neither tag nor digest is given (A-IMG-1)
 }
 
 // PullImage pulls an image with the pod's credentials. Answer: ImagePulled.
 type PullImage struct {
 	ID        EffectID
-	Container string
+	Container string // as of InspectImage
+	Volume    string
 	Image     string
 }
 
@@ -61,7 +63,8 @@ type CreateContainer struct {
 	SandboxID string
 	Image     ImageInfo
 	PodIPs    []string
-	TargetID  string // the container whose processes an ephemeral one sees; may be empty (A-CRI-5)
+	Volumes   []VolumeImage // the images of its image volumes (A-IMG-10)
+	TargetID  string        // the container whose processes an ephemeral one sees; may be empty (A-CRI-5)
 }
 
 // StartContainer starts a created container. Answer: ContainerStarted, and in

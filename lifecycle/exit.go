@@ -42,6 +42,7 @@ func startedBeforeAnswer(s *step, c *container, f ContainerExited) {
 // settleExit moves a container to exited and decides, once, what follows.
 func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
 	c.asked = c.stopping.told
+	askImagesAnew(s, c)
 	c.position, c.op, c.exit, c.endedAt = exited, 0, t, t.FinishedAt.Time
 	if c.endedAt.IsZero() {
 		c.endedAt = s.now // else a container whose records get lost would know no back-off

@@ -19,6 +19,32 @@ type image struct {
 	since   time.Time // when the pull was asked for
 }
 
+// fetch is an image that something of the pod needs, a container or an image
+// volume, with its state there.
+type fetch struct {
+	*image
+	reference string // as written
+	policy    v1.PullPolicy
+	container string // whose image it is; empty for a volume's
+	volume    string
+	fieldPath string // what events point at
+}
+
+func (c *container) fetch() fetch {
+	return fetch{
+		image: &c.image, reference: c.spec.Image, policy: c.spec.ImagePullPolicy,
+		container: c.spec.Name, fieldPath: c.fieldPath(),
+	}
+}
+
+// subject is how the pod's story calls it.
+func (f fetch) subject() string {
+	if f.volume != "" {
+		return "volume " + f.volume
+	}
+	return f.container
+}
+
 type imageState int
 
 const (
@@ -33,27 +59,27 @@ const (
 func planImages(s *step) {
 	for _, c := range s.containers {
 		if c.position == absent {
-			ensureImage(s, c)
+			ensureImages(s, c)
 		}
 	}
 }
 
-// ensureImage brings the container's image one step nearer and reports whether
-// it is present (A-IMG-2). Images of restarts are asked for anew.
-func ensureImage(s *step, c *container) bool {
-	if c.image.state == imageNeeded && s.due(c.image.retryAt) {
-		name, err := WithDefaultTag(c.spec.Image)
+// ensureImage brings an image one step nearer and reports whether it is present
+// (A-IMG-2). Images of restarts are asked for anew.
+func ensureImage(s *step, f fetch) bool {
+	if f.state == imageNeeded && s.due(f.retryAt) {
+		name, err := WithDefaultTag(f.reference)
 		switch {
 		case err != nil:
-			invalidImageName(s, c, err)
-		case c.spec.ImagePullPolicy == v1.PullAlways:
-			pull(s, c, name)
+			invalidImageName(s, f, err)
+		case f.policy == v1.PullAlways:
+			pull(s, f, name)
 		default:
-			c.image.state, c.image.op = imageInspecting, s.nextID()
-			s.do(InspectImage{ID: c.image.op, Container: c.spec.Name, Image: name})
+			f.state, f.op = imageInspecting, s.nextID()
+			s.do(InspectImage{ID: f.op, Container: f.container, Volume: f.volume, Image: name})
 		}
 	}
-	return c.image.state == imagePresent
+	return f.state == imagePresent
 }
 
 // WithDefaultTag appends ":latest" where neither tag nor digest is given; nothing
@@ -71,116 +97,129 @@ func WithDefaultTag(image string) (string, error) {
 	return image, nil
 }
 
-func invalidImageName(s *step, c *container, err error) {
-	text := fmt.Sprintf("Failed to apply default image tag %q: %v", c.spec.Image, err)
-	imageRefused(s, c, "InspectFailed", Failure{Reason: "InvalidImageName", Message: text})
-	c.image.retryAt = s.now.Add(s.options.RetryAfter)
+func invalidImageName(s *step, f fetch, err error) {
+	text := fmt.Sprintf("Failed to apply default image tag %q: %v", f.reference, err)
+	imageRefused(s, f, "InspectFailed", Failure{Reason: "InvalidImageName", Message: text})
+	f.retryAt = s.now.Add(s.options.RetryAfter)
 }
 
 // imageRefused files why there is no image and records the event of that reason.
-func imageRefused(s *step, c *container, eventReason string, f Failure) {
-	c.image.state, c.image.refused = imageNeeded, &f
-	s.do(RecordEvent{Type: warning, Reason: eventReason, Message: f.Message, FieldPath: c.fieldPath()})
-	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + f.Reason, FieldPath: c.fieldPath()})
-	tell(s, Report{Subject: c.spec.Name, What: f.Reason + ": " + f.Message, Rule: "A-IMG-2"})
+func imageRefused(s *step, f fetch, eventReason string, why Failure) {
+	f.state, f.refused = imageNeeded, &why
+	s.do(RecordEvent{Type: warning, Reason: eventReason, Message: why.Message, FieldPath: f.fieldPath})
+	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + why.Reason, FieldPath: f.fieldPath})
+	tell(s, Report{Subject: f.subject(), What: why.Reason + ": " + why.Message, Rule: "A-IMG-2"})
 }
 
-func (s *step) containerPulling(op EffectID, state imageState) *container {
-	for _, c := range s.containers {
-		if op != 0 && c.image.op == op && c.image.state == state {
-			return c
+// fetchOf is the fetch of which an effect is under way.
+func (s *step) fetchOf(op EffectID, state imageState) (fetch, bool) {
+	for _, f := range s.fetches() {
+		if op != 0 && f.op == op && f.state == state {
+			return f, true
 		}
 	}
-	return nil
+	return fetch{}, false
 }
 
-func applyImageInspected(s *step, f ImageInspected) {
-	c := s.containerPulling(f.ID, imageInspecting)
-	if c == nil {
+// fetches are those of all containers and image volumes.
+func (s *step) fetches() []fetch {
+	var all []fetch
+	for _, c := range s.containers {
+		all = append(all, c.fetch())
+	}
+	for _, v := range s.imageVolumes {
+		all = append(all, v.fetch())
+	}
+	return all
+}
+
+func applyImageInspected(s *step, answer ImageInspected) {
+	f, found := s.fetchOf(answer.ID, imageInspecting)
+	if !found {
 		return
 	}
-	c.image.op = 0
-	name, _ := WithDefaultTag(c.spec.Image)
+	f.op = 0
+	name, _ := WithDefaultTag(f.reference)
 	switch {
-	case f.Failure != nil:
-		imageRefused(s, c, "InspectFailed", Failure{
-			Class: f.Failure.Class, Reason: "ImageInspectError",
-			Message: fmt.Sprintf("Failed to inspect image %q: %s", c.spec.Image, f.Failure.Message),
+	case answer.Failure != nil:
+		imageRefused(s, f, "InspectFailed", Failure{
+			Class: answer.Failure.Class, Reason: "ImageInspectError",
+			Message: fmt.Sprintf("Failed to inspect image %q: %s", f.reference, answer.Failure.Message),
 		})
-		c.image.retryAt = s.now.Add(s.retryAfter(f.Failure))
-	case f.Image != nil:
-		present(s, c, *f.Image, fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", c.spec.Image))
-	case c.spec.ImagePullPolicy == v1.PullNever:
-		imageRefused(s, c, "ErrImageNeverPull", Failure{
+		f.retryAt = s.now.Add(s.retryAfter(answer.Failure))
+	case answer.Image != nil:
+		present(s, f, *answer.Image, fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", f.reference))
+	case f.policy == v1.PullNever:
+		imageRefused(s, f, "ErrImageNeverPull", Failure{
 			Reason:  "ErrImageNeverPull",
-			Message: fmt.Sprintf("Container image %q is not present with pull policy of Never", c.spec.Image),
+			Message: fmt.Sprintf("Container image %q is not present with pull policy of Never", f.reference),
 		})
-		c.image.retryAt = s.now.Add(s.options.RetryAfter)
+		f.retryAt = s.now.Add(s.options.RetryAfter)
 	default:
-		pull(s, c, name)
+		pull(s, f, name)
 	}
 }
 
-func present(s *step, c *container, info ImageInfo, text string) {
-	c.image = image{state: imagePresent, info: info}
-	s.do(RecordEvent{Type: normal, Reason: "Pulled", Message: text, FieldPath: c.fieldPath()})
+func present(s *step, f fetch, info ImageInfo, text string) {
+	*f.image = image{state: imagePresent, info: info}
+	s.do(RecordEvent{Type: normal, Reason: "Pulled", Message: text, FieldPath: f.fieldPath})
 }
 
 // pull begins a pull, unless the image is in back-off (A-IMG-5): the failure
 // before it is then shown as ImagePullBackOff and the pull comes at its expiry.
-func pull(s *step, c *container, name string) {
-	if b := s.imageBack[c.spec.Image]; b != nil {
+func pull(s *step, f fetch, name string) {
+	if b := s.imageBack[f.reference]; b != nil {
 		if until := b.from.Add(b.delay); s.now.Before(until) {
-			imageBackOff(s, c, until)
+			imageBackOff(s, f, until)
 			return
 		}
 	}
-	c.image.state, c.image.op, c.image.since = imagePulling, s.nextID(), s.now
-	s.do(RecordEvent{Type: normal, Reason: "Pulling", Message: fmt.Sprintf("Pulling image %q", c.spec.Image), FieldPath: c.fieldPath()})
-	s.do(PullImage{ID: c.image.op, Container: c.spec.Name, Image: name})
-	tell(s, Report{Subject: c.spec.Name, What: "pulling image " + c.spec.Image, Rule: "A-IMG-4"})
+	f.state, f.op, f.since = imagePulling, s.nextID(), s.now
+	s.do(RecordEvent{Type: normal, Reason: "Pulling", Message: fmt.Sprintf("Pulling image %q", f.reference), FieldPath: f.fieldPath})
+	s.do(PullImage{ID: f.op, Container: f.container, Volume: f.volume, Image: name})
+	tell(s, Report{Subject: f.subject(), What: "pulling image " + f.reference, Rule: "A-IMG-4"})
 }
 
-func imageBackOff(s *step, c *container, until time.Time) {
-	text := fmt.Sprintf("Back-off pulling image %q", c.spec.Image)
-	s.do(RecordEvent{Type: normal, Reason: "BackOff", Message: text, FieldPath: c.fieldPath()})
-	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: ImagePullBackOff", FieldPath: c.fieldPath()})
-	if r := c.image.refused; r != nil && r.Reason != "ImagePullBackOff" {
+func imageBackOff(s *step, f fetch, until time.Time) {
+	text := fmt.Sprintf("Back-off pulling image %q", f.reference)
+	s.do(RecordEvent{Type: normal, Reason: "BackOff", Message: text, FieldPath: f.fieldPath})
+	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: ImagePullBackOff", FieldPath: f.fieldPath})
+	if r := f.refused; r != nil && r.Reason != "ImagePullBackOff" {
 		text += ": " + r.Reason + ": " + r.Message
 	}
-	c.image.state = imageNeeded
-	c.image.refused = &Failure{Reason: "ImagePullBackOff", Message: text}
-	c.image.retryAt = until
+	f.state = imageNeeded
+	f.refused = &Failure{Reason: "ImagePullBackOff", Message: text}
+	f.retryAt = until
 	s.due(until)
-	tellRetry(s, c.spec.Name, "ImagePullBackOff", until, "A-IMG-5")
+	tellRetry(s, f.subject(), "ImagePullBackOff", until, "A-IMG-5")
 }
 
-func applyImagePulled(s *step, f ImagePulled) {
-	c := s.containerPulling(f.ID, imagePulling)
-	if c == nil {
+func applyImagePulled(s *step, answer ImagePulled) {
+	f, found := s.fetchOf(answer.ID, imagePulling)
+	if !found {
 		return
 	}
-	c.image.op = 0
-	if f.Failure != nil {
-		pullFailed(s, c, f.Failure)
+	f.op = 0
+	if answer.Failure != nil {
+		pullFailed(s, f, answer.Failure)
 		return
 	}
-	waited := s.now.Sub(c.image.since).Truncate(time.Millisecond)
-	took := f.Took.Truncate(time.Millisecond)
-	tell(s, Report{Subject: c.spec.Name, What: fmt.Sprintf("pulled image %s in %v", c.spec.Image, took), Rule: "A-IMG-4"})
-	present(s, c, *f.Image, fmt.Sprintf("Successfully pulled image %q in %v (%v including waiting). Image size: %v bytes.",
-		c.spec.Image, took, waited, f.Image.SizeBytes))
+	waited := s.now.Sub(f.since).Truncate(time.Millisecond)
+	took := answer.Took.Truncate(time.Millisecond)
+	tell(s, Report{Subject: f.subject(), What: fmt.Sprintf("pulled image %s in %v", f.reference, took), Rule: "A-IMG-4"})
+	present(s, f, *answer.Image, fmt.Sprintf("Successfully pulled image %q in %v (%v including waiting). Image size: %v bytes.",
+		f.reference, took, waited, answer.Image.SizeBytes))
 }
 
 // advanceImage moves an image along its back-off curve (A-IMG-5). Containers
 // that pull the same image at the same time make one attempt together.
-func advanceImage(s *step, c *container) backOff {
-	b := s.imageBack[c.spec.Image]
+func advanceImage(s *step, f fetch) backOff {
+	b := s.imageBack[f.reference]
 	switch {
 	case b == nil || s.now.Sub(b.from) > s.options.ImageBackOff.Reset:
 		b = &backOff{}
-		s.imageBack[c.spec.Image] = b
-	case !c.image.since.After(b.from):
+		s.imageBack[f.reference] = b
+	case !f.since.After(b.from):
 		return *b
 	}
 	*b = backOff{delay: s.options.ImageBackOff.next(b.delay), from: s.now}
@@ -189,22 +228,22 @@ func advanceImage(s *step, c *container) backOff {
 
 // pullFailed advances the image's back-off. The reason of the failure is shown
 // first; when it is looked at again and still in back-off, ImagePullBackOff.
-func pullFailed(s *step, c *container, f *Failure) {
-	if f.Class == Cancelled {
-		c.image.state = imageNeeded
+func pullFailed(s *step, f fetch, why *Failure) {
+	if why.Class == Cancelled {
+		f.state = imageNeeded
 		return
 	}
-	b := advanceImage(s, c)
-	reason := f.Reason
+	b := advanceImage(s, f)
+	reason := why.Reason
 	if reason == "" {
 		reason = "ErrImagePull"
 	}
-	text := fmt.Sprintf("Failed to pull image %q: %s", c.spec.Image, cmp.Or(f.Detail, f.Message))
-	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: text, FieldPath: c.fieldPath()})
-	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + reason, FieldPath: c.fieldPath()})
-	c.image.state = imageNeeded
-	c.image.refused = &Failure{Class: f.Class, Reason: reason, Message: f.Message}
-	c.image.retryAt = s.now.Add(min(b.delay, s.options.RetryAfter))
-	s.due(c.image.retryAt)
-	tellRetry(s, c.spec.Name, reason+": "+f.Message, b.from.Add(b.delay), "A-IMG-5")
+	text := fmt.Sprintf("Failed to pull image %q: %s", f.reference, cmp.Or(why.Detail, why.Message))
+	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: text, FieldPath: f.fieldPath})
+	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + reason, FieldPath: f.fieldPath})
+	f.state = imageNeeded
+	f.refused = &Failure{Class: why.Class, Reason: reason, Message: why.Message}
+	f.retryAt = s.now.Add(min(b.delay, s.options.RetryAfter))
+	s.due(f.retryAt)
+	tellRetry(s, f.subject(), reason+": "+why.Message, b.from.Add(b.delay), "A-IMG-5")
 }

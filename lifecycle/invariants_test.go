@@ -69,6 +69,7 @@ func (l *invariants) effect(w *walk, e Effect) {
 	case CreateContainer:
 		l.onlySyncing(w, e)
 		l.notTooEarly(w, e)
+		l.withImages(w, e)
 	case StopContainer:
 		l.sidecarsLast(w, e)
 	case Publish:

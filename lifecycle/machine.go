@@ -75,7 +75,9 @@ type Machine struct {
 	reported  v1.PodStatus
 	wakeAt    time.Time
 	imageBack map[string]*backOff // by image as written (A-IMG-5)
-	observing work                // an Observe that something uncertain waits for
+
+	imageVolumes []*imageVolume
+	observing    work // an Observe that something uncertain waits for
 }
 
 // setup is what a pod needs before its sandbox.
@@ -119,6 +121,7 @@ func New(pod *v1.Pod, options Options) *Machine {
 	for _, c := range m.containers {
 		c.tuning = tuningOf(m.pod, c.spec.Name)
 	}
+	m.imageVolumes = newImageVolumes(m.pod)
 	m.reported = v1.PodStatus{Phase: v1.PodPending}
 	return m
 }
@@ -169,6 +172,10 @@ func (m *Machine) Clone() *Machine {
 	c.containers = make([]*container, len(m.containers))
 	for i, old := range m.containers {
 		c.containers[i] = old.clone(specOf(c.pod, i))
+	}
+	c.imageVolumes = slices.Clone(m.imageVolumes)
+	for i, v := range c.imageVolumes {
+		c.imageVolumes[i] = v.clone()
 	}
 	c.imageBack = make(map[string]*backOff, len(m.imageBack))
 	for image, b := range m.imageBack {

@@ -60,9 +60,9 @@ func tryStart(s *step, c *container) bool {
 	case c.position == exited && !s.due(crashDue(s, c)):
 		return false
 	}
-	if !ensureImage(s, c) {
-		if c.image.refused != nil {
-			c.failure = c.image.refused
+	if !ensureImages(s, c) {
+		if refused := refusedImage(s, c); refused != nil {
+			c.failure = refused
 			return false
 		}
 		return c.exit == nil // only the first start keeps the others waiting for a pull
@@ -75,7 +75,7 @@ func create(s *step, c *container) {
 	c.position, c.op, c.touchedAt = creating, s.nextID(), s.now
 	s.do(CreateContainer{
 		ID: c.op, Container: c.spec.Name, Attempt: c.nextAttempt(),
-		SandboxID: s.sandbox.id, Image: c.image.info, PodIPs: slices.Clone(s.podIPs()), TargetID: targetID(s, c),
+		SandboxID: s.sandbox.id, Image: c.image.info, PodIPs: slices.Clone(s.podIPs()), Volumes: volumeImages(s, c), TargetID: targetID(s, c),
 	})
 }
 
@@ -165,6 +165,7 @@ func startRefused(s *step, c *container, f *Failure, reason string) {
 // does not exist (any more). Its image is asked for anew: it may be gone too (A-IMG-2).
 func dropInstance(s *step, c *container) {
 	c.image = image{info: c.image.info}
+	askImagesAnew(s, c)
 	if c.exit != nil {
 		c.position, c.op, c.touchedAt = exited, 0, s.now
 		return

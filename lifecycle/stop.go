@@ -73,10 +73,10 @@ func terminate(s *step, why stop) {
 	tell(s, why.report)
 	s.stop = why
 	s.round.active, s.round.announce = false, false // deletion wins (B-RAC-25)
-	for _, c := range s.containers {
-		if c.image.op != 0 {
-			s.do(Cancel{ID: c.image.op})
-			c.image.op, c.image.state = 0, imageNeeded
+	for _, f := range s.fetches() {
+		if f.op != 0 {
+			s.do(Cancel{ID: f.op})
+			f.op, f.state = 0, imageNeeded
 		}
 	}
 	if op := s.setup.volumes.op; op != 0 {

@@ -36,11 +36,14 @@ func effectText(e Effect) string {
 	case RemoveSandbox:
 		return "RemoveSandbox " + e.SandboxID
 	case InspectImage:
-		return fmt.Sprintf("InspectImage %s %s", e.Container, e.Image)
+		return fmt.Sprintf("InspectImage %s %s", fetch{container: e.Container, volume: e.Volume}.subject(), e.Image)
 	case PullImage:
-		return fmt.Sprintf("PullImage %s %s", e.Container, e.Image)
+		return fmt.Sprintf("PullImage %s %s", fetch{container: e.Container, volume: e.Volume}.subject(), e.Image)
 	case CreateContainer:
 		text := fmt.Sprintf("CreateContainer %s attempt=%d", e.Container, e.Attempt)
+		for _, v := range e.Volumes {
+			text += fmt.Sprintf(" %s=%s", v.Volume, v.Image.ID)
+		}
 		if e.TargetID != "" {
 			text += " target=" + e.TargetID
 		}

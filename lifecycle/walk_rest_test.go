@@ -121,13 +121,22 @@ func randomPod(rt *rapid.T) *v1.Pod {
 	for i := range rapid.IntRange(1, 3).Draw(rt, "regulars") {
 		pod.Spec.Containers = append(pod.Spec.Containers, randomContainer(rt, "c"+string(rune('0'+i))))
 	}
+	pod.Spec.Volumes = []v1.Volume{imageVolumeOf(rapid.SampledFrom([]v1.PullPolicy{v1.PullIfNotPresent, v1.PullAlways, v1.PullNever}).Draw(rt, "volume's pull policy"))}
 	defaults(pod)
 	return pod
+}
+
+func imageVolumeOf(policy v1.PullPolicy) v1.Volume {
+	source := &v1.ImageVolumeSource{Reference: "other:2", PullPolicy: policy}
+	return v1.Volume{Name: "model", VolumeSource: v1.VolumeSource{Image: source}}
 }
 
 func randomContainer(rt *rapid.T, name string) v1.Container {
 	c := v1.Container{Name: name, Image: rapid.SampledFrom([]string{"img:1", "other:2"}).Draw(rt, "image")}
 	c.ImagePullPolicy = rapid.SampledFrom([]v1.PullPolicy{v1.PullIfNotPresent, v1.PullAlways}).Draw(rt, "pull policy")
+	if rapid.IntRange(0, 3).Draw(rt, "mounts the image volume") == 3 {
+		c.VolumeMounts = []v1.VolumeMount{{Name: "model", MountPath: "/m"}}
+	}
 	if rapid.IntRange(0, 3).Draw(rt, "own policy") == 3 {
 		c.RestartPolicy = new(rapid.SampledFrom([]v1.ContainerRestartPolicy{"Always", "OnFailure", "Never"}).Draw(rt, "container policy"))
 		for range rapid.IntRange(0, 2).Draw(rt, "rules") {

@@ -201,6 +201,8 @@ var fieldSupport = map[string]support{
 	"ConfigMapProjection.optional":                used,
 	"DownwardAPIProjection.items":                 used,
 	"PersistentVolumeClaimVolumeSource.claimName": used,
+	"ImageVolumeSource.reference":                 used,
+	"ImageVolumeSource.pullPolicy":                used,
 	"PersistentVolumeClaimVolumeSource.readOnly":  used,
 
 	"KeyToPath.key":  used,
@@ -236,7 +238,7 @@ var fieldSupport = map[string]support{
 	"VolumeSource.storageos":             notYet,
 	"VolumeSource.csi":                   notYet,
 	"VolumeSource.ephemeral":             notYet,
-	"VolumeSource.image":                 notYet,
+	"VolumeSource.image":                 used,
 }
 
 // resourceSupport does the same for the entries of resources.limits and resources.requests. What is not

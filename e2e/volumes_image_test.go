@@ -1,0 +1,56 @@
+package e2e
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestImageVolume: the files of an image, read-only, whole and a part of them (A-IMG-10, A-VOL-2).
+func TestImageVolume(t *testing.T) {
+	t.Parallel()
+	image := newRegistry(t, "").push(t, "files", "files")
+	told := shared.runStory(t, 0, pod("image-volume", `
+restartPolicy: Never
+volumes: [{name: v, image: {reference: "`+image+`", pullPolicy: Always}}]
+containers:
+`+shell("main", `
+ls /v/bin/toolbox /part/toolbox
+write /v/new x 2>&1
+echo`, `
+volumeMounts:
+- {name: v, mountPath: /v}
+- {name: v, mountPath: /part, subPath: bin}`)))
+	want := "toolbox\ntoolbox\nwrite: open /v/new: read-only file system\n\n"
+	if diff := cmp.Diff(want, told.output("main")); diff != "" {
+		t.Errorf("output (-want +got):\n%s", diff)
+	}
+	var events []string
+	for _, o := range told {
+		if o.Type == "event" && strings.Contains(o.Message, image) {
+			events = append(events, strings.TrimSpace(o.Subject+" "+o.Reason))
+		}
+	}
+	if diff := cmp.Diff([]string{"Pulling", "Pulled"}, events); diff != "" {
+		t.Errorf("events of the image (-want +got):\n%s", diff)
+	}
+}
+
+// TestImageVolumeMissing: the container that mounts it waits with the pull's
+// reason, the others run.
+func TestImageVolumeMissing(t *testing.T) {
+	t.Parallel()
+	reg := newRegistry(t, "")
+	c := shared.startRun(t, pod("no-image-volume", `
+restartPolicy: Never
+volumes: [{name: v, image: {reference: "`+reg.host+`/absent:1"}}]
+containers:
+`+shell("main", "true", mountV)+shell("other", "sleep 1000")), "-o", "json")
+	c.await(c.stdout, `"reason":"Failed","message":"Error: ErrImagePull"`)
+	c.await(c.stdout, `"reason":"ErrImagePull"`)
+	c.await(c.stdout, `"subject":"other","what":"started"`)
+	c.signal(syscall.SIGINT)
+	c.wait()
+}

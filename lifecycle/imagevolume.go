@@ -1,0 +1,103 @@
+package lifecycle
+
+import v1 "k8s.io/api/core/v1"
+
+// imageVolume is a volume whose files are an image's (KEP-4639). Its image is
+// fetched by the rules of container images, for the containers that mount it and
+// only when one of them is to start (A-IMG-10's better). The runtime mounts it.
+type imageVolume struct {
+	// immutable
+	name      string
+	reference string
+	policy    v1.PullPolicy
+
+	image image
+}
+
+// VolumeImage is the image of a volume, for the container that mounts it.
+type VolumeImage struct {
+	Volume    string
+	Reference string // as written
+	Image     ImageInfo
+}
+
+func newImageVolumes(pod *v1.Pod) []*imageVolume {
+	var list []*imageVolume
+	for i := range pod.Spec.Volumes {
+		if source := pod.Spec.Volumes[i].Image; source != nil {
+			list = append(list, &imageVolume{name: pod.Spec.Volumes[i].Name, reference: source.Reference, policy: source.PullPolicy})
+		}
+	}
+	return list
+}
+
+func (v *imageVolume) clone() *imageVolume {
+	n := *v
+	n.image.refused = cloneOf(v.image.refused)
+	return &n
+}
+
+// fetch has no fieldPath: its events are the pod's.
+func (v *imageVolume) fetch() fetch {
+	return fetch{image: &v.image, reference: v.reference, policy: v.policy, volume: v.name}
+}
+
+// imageVolumesOf are those that the container mounts, in the order of its mounts.
+func (s *step) imageVolumesOf(c *container) []*imageVolume {
+	var list []*imageVolume
+	for _, mount := range c.spec.VolumeMounts {
+		for _, v := range s.imageVolumes {
+			if v.name == mount.Name {
+				list = append(list, v)
+			}
+		}
+	}
+	return list
+}
+
+// ensureImages brings the container's image and those of its volumes a step
+// nearer and reports whether all are present.
+func ensureImages(s *step, c *container) bool {
+	ready := ensureImage(s, c.fetch())
+	for _, v := range s.imageVolumesOf(c) {
+		ready = ensureImage(s, v.fetch()) && ready
+	}
+	return ready
+}
+
+// refusedImage is why the container's image, or that of one of its volumes, is
+// not there. Each container that mounts a volume has an event of it, when what
+// it waits for changes (A-IMG-10); the attempts themselves are events of the pod.
+func refusedImage(s *step, c *container) *Failure {
+	for _, v := range s.imageVolumesOf(c) {
+		refused := v.image.refused
+		if refused == nil {
+			continue
+		}
+		if c.failure == nil || c.failure.Reason != refused.Reason || c.failure.Message != refused.Message {
+			s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + refused.Reason, FieldPath: c.fieldPath()})
+		}
+		return refused
+	}
+	return c.image.refused
+}
+
+// askImagesAnew makes the next start of the container look for the images of its
+// volumes again, as it does for its own (A-IMG-2); other containers that start
+// with it share the answer.
+func askImagesAnew(s *step, c *container) {
+	for _, v := range s.imageVolumesOf(c) {
+		if v.image.state == imagePresent {
+			v.image = image{info: v.image.info}
+		}
+	}
+}
+
+// volumeImages are those that a container is created with.
+func volumeImages(s *step, c *container) []VolumeImage {
+	var list []VolumeImage
+	for _, v := range s.imageVolumesOf(c) {
+		list = append(list, VolumeImage{Volume: v.name, Reference: v.reference, Image: v.image.info})
+	}
+	return list
+}
