@@ -39,6 +39,9 @@ func containerStatus(s *step, c *container) v1.ContainerStatus {
 		status.AllocatedResources = c.spec.Resources.Requests.DeepCopy()
 		status.Resources = c.spec.Resources.DeepCopy()
 	}
+	if c.id != "" && c.spec.Lifecycle != nil {
+		status.StopSignal = c.spec.Lifecycle.DeepCopy().StopSignal // B-SIG-1
+	}
 	if c.user != nil {
 		status.User = c.user.DeepCopy()
 	}

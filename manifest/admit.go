@@ -32,7 +32,7 @@ func admitPod(pod *v1.Pod) (field.ErrorList, []string) {
 	}
 	internal.Generation = 1
 	internal.Status = core.PodStatus{Phase: core.PodPending, QOSClass: qos.GetPodQOS(internal)}
-	podutil.DropDisabledPodFields(internal, nil)
+	podutil.DropDisabledPodFields(internal, stopSignalInUse())
 
 	options := podutil.GetValidationOptionsFromPodSpecAndMeta(&internal.Spec, nil, &internal.ObjectMeta, nil)
 	options.ResourceIsPod = true
@@ -49,6 +49,13 @@ func admitPod(pod *v1.Pod) (field.ErrorList, []string) {
 	}
 	*pod = admitted
 	return errs, warnings
+}
+
+// stopSignalInUse is a Pod that has what is off in Kubernetes 1.36 and on in lifepod: an API server
+// keeps a field that a feature gate would drop if the Pod before has used it (B-SIG-1).
+func stopSignalInUse() *core.Pod {
+	signal := core.SIGTERM
+	return &core.Pod{Spec: core.PodSpec{Containers: []core.Container{{Lifecycle: &core.Lifecycle{StopSignal: &signal}}}}}
 }
 
 // admissionWarnings are the warnings that kubectl shows for a Pod that is accepted.
