@@ -116,18 +116,29 @@ func TestStopDuringBackOff(t *testing.T) {
 	}
 }
 
-// TestStopSignalOfContainer: lifecycle.stopSignal isn't supported yet, so it is
-// refused by name instead of being dropped.
+// TestStopSignalOfContainer: B-SIG-1, lifecycle.stopSignal is what a container
+// is stopped with; it wants spec.os.name.
 func TestStopSignalOfContainer(t *testing.T) {
 	t.Parallel()
-	got := shared.run(t, pod("signal", `
-os: {name: linux}
+	spec := `
+restartPolicy: Never
 containers:
-- name: main
-  image: TOOLBOX
-  lifecycle: {stopSignal: SIGUSR1}`))
-	if got.code != 125 || !strings.Contains(got.stderr, "spec.containers[0].lifecycle") {
-		t.Errorf("exit code %d, stderr %s", got.code, got.stderr)
+` + shell("main", `
+trap 'echo told; exit 7' USR1
+echo working
+while true; do sleep 0.1; done`, "lifecycle: {stopSignal: SIGUSR1}")
+	c := shared.startRun(t, pod("signal", "os: {name: linux}"+spec), "-o", "json")
+	c.await(c.stdout, "working")
+	c.await(c.stdout, `"ready":true`)
+	c.signal(syscall.SIGINT)
+	told := readStory(t, c.wait().stdout)
+	main := containerNamed(t, told.last(t), "main")
+	if ended := main.State.Terminated; ended == nil || ended.ExitCode != 7 || main.StopSignal == nil || *main.StopSignal != v1.SIGUSR1 {
+		t.Errorf("main: %+v", main)
+	}
+	refused := shared.run(t, pod("signal", strings.TrimPrefix(spec, "\n")))
+	if refused.code != 125 || !strings.Contains(refused.stderr, "spec.containers[0].lifecycle.stopSignal: Forbidden: may not be set for containers with empty `spec.os.name`") {
+		t.Errorf("exit code %d, stderr %s", refused.code, refused.stderr)
 	}
 }
 
