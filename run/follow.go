@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/agent/criconfig"
+	"github.com/lifepod/lifepod/agent/crilog"
 )
 
 // follower shows the log of every instance of every container, from its first
@@ -45,7 +46,7 @@ func (f *follower) see(c *v1.ContainerStatus) {
 	if !ran || c.ContainerID == "" || (current != nil && current.attempt == c.RestartCount) {
 		return
 	}
-	files := openLog(filepath.Join(f.logDir, criconfig.ContainerLogPath(c.Name, int(c.RestartCount))), f.dropped(c.Name))
+	files := crilog.Open(filepath.Join(f.logDir, criconfig.ContainerLogPath(c.Name, int(c.RestartCount))), f.dropped(c.Name))
 	if files == nil {
 		return // it never started
 	}
@@ -78,16 +79,18 @@ func (f *follower) wait() {
 
 // read shows a log until its instance has ended and all is read. The runtime
 // tells of the exit while it may still be writing the last lines.
-func (f *follower) read(container string, files *logFiles, ended <-chan struct{}) {
-	defer files.close()
-	r := newLogReader(f.printer, container)
-	defer r.flush()
-	r.until(ended, files)
-	if r.finish(files) {
+func (f *follower) read(container string, files *crilog.Log, ended <-chan struct{}) {
+	defer files.Close()
+	out := newLogReader(f.printer, container)
+	defer out.flush()
+	r := crilog.NewReader(files, out.show)
+	defer r.Close()
+	r.Until(ended)
+	if r.Finish() {
 		return
 	}
-	r.until(f.gone, files)
-	r.finish(files)
+	r.Until(f.gone)
+	r.Finish()
 }
 
 // dropped says that output will not be shown because its reader is too slow.

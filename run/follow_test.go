@@ -3,7 +3,6 @@ package run
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fsnotify/fsnotify"
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
@@ -167,9 +165,9 @@ func TestLateLine(t *testing.T) {
 	f := newFollow(t, "", "a")
 	file := f.start("a", 0, "stdout P x")
 	f.exit("a", 0)
-	r := newLogReader(f.printer, "a")
-	r.take(crilog.File{Reader: file, File: file})
-	if r.finishFile(nil) {
+	log := crilog.Open(file.Name(), func() {})
+	defer log.Close()
+	if crilog.NewReader(log, func(string) {}).Finish() {
 		t.Error("a log that is open for writing is finished")
 	}
 	f.write(file, "stdout F y")
@@ -208,49 +206,4 @@ func TestFollowerWithoutReader(t *testing.T) {
 	f.exit("a", 0)
 	f.wait()
 	p.close()
-}
-
-func TestChanges(t *testing.T) {
-	events, errs := make(chan fsnotify.Event), make(chan error)
-	var seen []string
-	changed := changes(events, errs,
-		func(e fsnotify.Event) { seen = append(seen, e.Name) }, func() { seen = append(seen, "lost") })
-	for range 3 {
-		errs <- errors.New("queue overflow") // nobody has to be listening
-	}
-	<-changed
-	events <- fsnotify.Event{Name: "log"}
-	<-changed
-	close(errs)
-	<-changed
-	close(events)
-	if diff := cmp.Diff([]string{"lost", "lost", "lost", "log"}, seen[:4]); diff != "" {
-		t.Errorf("looks (-want +got):\n%s", diff)
-	}
-}
-
-func TestWatchLeavesNothing(t *testing.T) {
-	before := inotifies(t)
-	for range 3 {
-		changed, stop := watch(filepath.Join(t.TempDir(), "missing"), func() {}, "0.log")
-		<-changed
-		stop()
-	}
-	if diff := cmp.Diff(before, inotifies(t)); diff != "" {
-		t.Errorf("open watchers (-want +got):\n%s", diff)
-	}
-}
-
-func inotifies(t *testing.T) (n int) {
-	t.Helper()
-	links, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, link := range links {
-		if target, _ := os.Readlink(link); strings.Contains(target, "inotify") {
-			n++
-		}
-	}
-	return n
 }

@@ -1,4 +1,4 @@
-package run
+package crilog
 
 import (
 	"path/filepath"
@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
-
-	"github.com/lifepod/lifepod/agent/crilog"
 )
 
 // Files that wait for a reader that is slower than the container. They may have
@@ -18,24 +16,25 @@ const (
 	maxWaitingBytes = 256 << 20
 )
 
-// logFiles are the files of one instance's log. Each is opened as soon as it is
-// there, whatever the reader does meanwhile, so that it may be rotated away and
-// removed (B-LOG-1).
-type logFiles struct {
+// Log is one instance's log while it is read. Each of its files is opened as
+// soon as it is there, whatever the reader does meanwhile, so that it may be
+// rotated away and removed (B-LOG-1).
+type Log struct {
 	changed <-chan struct{} // something may have been written
 	stop    func()
 	dropped func() // told once
 
 	mu      sync.Mutex
-	files   *crilog.Files
-	waiting []crilog.File
+	files   *Files
+	waiting []File
 	told    bool
 	closed  bool
 }
 
-// openLog opens what there is of a log; nil if there is nothing.
-func openLog(path string, dropped func()) *logFiles {
-	f := &logFiles{files: crilog.NewFiles(path), dropped: dropped}
+// Open opens what there is of a log; nil if there is nothing. dropped is called
+// once, if files had to be given up because nobody read them. Close it.
+func Open(path string, dropped func()) *Log {
+	f := &Log{files: NewFiles(path), dropped: dropped}
 	f.changed, f.stop = watch(filepath.Dir(path), f.look, filepath.Base(path))
 	f.look()
 	f.mu.Lock()
@@ -49,7 +48,7 @@ func openLog(path string, dropped func()) *logFiles {
 
 // look opens the files that are new. What can't be opened now is tried again
 // when the next one comes.
-func (f *logFiles) look() {
+func (f *Log) look() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -67,7 +66,7 @@ func (f *logFiles) look() {
 	}
 }
 
-func sizeOf(files []crilog.File) (bytes int64) {
+func sizeOf(files []File) (bytes int64) {
 	for _, file := range files {
 		if info, err := file.File.Stat(); err == nil {
 			bytes += info.Size()
@@ -77,18 +76,19 @@ func sizeOf(files []crilog.File) (bytes int64) {
 }
 
 // next is the file that follows, if it is there; the caller closes it.
-func (f *logFiles) next() (crilog.File, bool) {
+func (f *Log) next() (File, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.waiting) == 0 {
-		return crilog.File{}, false
+		return File{}, false
 	}
 	first := f.waiting[0]
 	f.waiting = f.waiting[1:]
 	return first, true
 }
 
-func (f *logFiles) close() {
+// Close gives up the files that were not read.
+func (f *Log) Close() {
 	f.stop()
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,0 +1,140 @@
+package crilog
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	writerTimeout = time.Second          // for the runtime to close the log after the container's exit
+	writerPeriod  = 5 * time.Millisecond // between two looks whether it has
+	writerRounds  = 10                   // of writerTimeout, for it to close a file that was rotated away
+)
+
+// Reader reads a log record by record, across its files.
+type Reader struct {
+	log  *Log
+	show func(record string)
+	file *os.File // that is read now; nil before the first
+	in   *bufio.Reader
+	torn string // the beginning of a record that is still being written
+}
+
+// NewReader reads a log for show, which gets each record with its newline. Close
+// it; the log is its owner's to close.
+func NewReader(log *Log, show func(record string)) *Reader {
+	return &Reader{log: log, show: show, in: bufio.NewReader(nil)}
+}
+
+// Until shows what is written until over, file after file.
+func (r *Reader) Until(over <-chan struct{}) {
+	for {
+		r.readOn()
+		if next, ok := r.log.next(); ok {
+			r.leave()
+			r.take(next)
+			continue
+		}
+		select {
+		case <-r.log.changed:
+		case <-over:
+			return
+		}
+	}
+}
+
+// leave shows the rest of a file that was rotated away: the runtime may write
+// on in it for a moment after the next one is there.
+func (r *Reader) leave() {
+	for range writerRounds {
+		if r.file == nil || r.finishFile() {
+			return
+		}
+	}
+}
+
+// take begins the next file. A line may begin in one file and end in the next, a
+// record does not.
+func (r *Reader) take(next File) {
+	r.Close()
+	r.file = next.File
+	r.in.Reset(next.Reader)
+}
+
+// Close shows the beginning of a record that gets no end any more.
+func (r *Reader) Close() {
+	if r.torn != "" {
+		r.show(r.torn)
+		r.torn = ""
+	}
+	if r.file != nil {
+		_ = r.file.Close() // only read
+	}
+}
+
+// Finish shows the rest of the log. False says that somebody may still write:
+// there is no telling, or it takes long.
+func (r *Reader) Finish() bool {
+	for {
+		finished := r.finishFile()
+		r.log.look()
+		next, ok := r.log.next()
+		if !ok {
+			return finished
+		}
+		r.take(next)
+	}
+}
+
+func (r *Reader) finishFile() bool {
+	timeout := time.NewTimer(writerTimeout)
+	defer timeout.Stop()
+	for {
+		written, err := isWritten(r.file) // asked before reading, so that nothing comes in between
+		r.readOn()
+		if !written || err != nil {
+			return err == nil
+		}
+		select {
+		case <-r.log.changed:
+		case <-time.After(writerPeriod):
+		case <-timeout.C:
+			return false
+		}
+	}
+}
+
+// isWritten says whether somebody has the file open for writing: then, and only
+// then, the kernel refuses a read lease.
+func isWritten(f *os.File) (bool, error) {
+	_, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
+	if errors.Is(err, unix.EAGAIN) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_UNLCK)
+	return false, err
+}
+
+// readOn shows the records that are complete.
+func (r *Reader) readOn() {
+	for r.file != nil {
+		text, err := r.in.ReadString('\n')
+		r.torn += text
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				r.torn = ""
+			}
+			return
+		}
+		r.show(r.torn)
+		r.torn = ""
+	}
+}
