@@ -95,7 +95,7 @@ var states = map[runtimeapi.ContainerState]lifecycle.ContainerState{
 	runtimeapi.ContainerState_CONTAINER_UNKNOWN: lifecycle.StateUnknown,
 }
 
-// IPs are a sandbox's addresses, the primary one first (A-CST-17).
+// IPs are a sandbox's addresses as the runtime orders them (A-CST-17).
 func IPs(s *runtimeapi.PodSandboxStatus) []string {
 	var ips []string
 	if ip := s.GetNetwork().GetIp(); ip != "" {

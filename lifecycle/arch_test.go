@@ -16,6 +16,7 @@ import (
 func TestNothingThatActs(t *testing.T) {
 	allowed := []string{
 		"cmp", "errors", "fmt", "maps", "slices", "strconv", "strings", "time",
+		"net/netip",                         // addresses as values
 		"github.com/distribution/reference", // image names
 		"k8s.io/api/core/v1",
 		"k8s.io/apimachinery/pkg/api/equality",

@@ -106,7 +106,7 @@ type VolumesMounted struct{ Result }
 type SandboxCreated struct {
 	Result
 	SandboxID string
-	IPs       []string // the pod's addresses, primary family first (A-CST-17); empty with host network
+	IPs       []string // the pod's addresses in any order (A-CST-17); empty with host network
 	Warnings  []Warning
 }
 

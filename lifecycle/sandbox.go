@@ -79,10 +79,10 @@ func applySandboxCreated(s *step, f SandboxCreated) {
 
 func sandboxIsReady(s *step, id string, attempt uint32, ips []string) {
 	s.sandbox.state, s.sandbox.id, s.sandbox.attempt = sandboxReady, id, attempt
-	s.sandbox.ips = slices.Clone(ips)
+	s.sandbox.ips = primaryFirst(ips, s.options.HostIPs)
 	report := Report{Subject: "pod", What: "sandbox ready", Rule: "A-COND-3"}
-	if len(ips) > 0 {
-		report.What += ", address " + strings.Join(ips, ", ")
+	if len(s.sandbox.ips) > 0 {
+		report.What += ", address " + strings.Join(s.sandbox.ips, ", ")
 	}
 	tell(s, report)
 }

@@ -2,7 +2,6 @@ package run
 
 import (
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -120,17 +119,6 @@ func allocatable(memory int64, hugePages map[v1.ResourceName]int64) v1.ResourceL
 		list[name] = *resource.NewQuantity(bytes, resource.BinarySI)
 	}
 	return list
-}
-
-// hostIPs is the address that the machine uses towards the outside, or the
-// loopback address where it has no route. Nothing is sent.
-func hostIPs() []string {
-	conn, err := net.Dial("udp", "192.0.2.1:9")
-	if err != nil {
-		return []string{"127.0.0.1"}
-	}
-	defer func() { _ = conn.Close() }() // nothing was sent
-	return []string{conn.LocalAddr().(*net.UDPAddr).IP.String()}
 }
 
 // objects are the ConfigMaps and Secrets of the manifest.

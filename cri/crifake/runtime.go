@@ -164,5 +164,5 @@ func (r *Runtime) change() {
 
 // Version answers who this is.
 func (r *Runtime) Version(context.Context, *runtimeapi.VersionRequest, ...callOption) (*runtimeapi.VersionResponse, error) {
-	return &runtimeapi.VersionResponse{RuntimeName: "crifake", RuntimeApiVersion: "v1"}, nil
+	return &runtimeapi.VersionResponse{Version: "0.1.0", RuntimeName: "crifake", RuntimeApiVersion: "v1"}, nil
 }
