@@ -10,6 +10,8 @@ func apply(s *step, fact Fact) {
 		applyAccepted(s)
 	case Rejected:
 		applyRejected(s, f)
+	case Resumed:
+		applyResumed(s)
 	case StopRequested:
 		applyStopRequested(s, f)
 	case EphemeralContainerAdded:

@@ -39,6 +39,10 @@ const (
 	uncertain                 // a call ended without an answer; waits for Observed
 )
 
+func (p position) String() string {
+	return [...]string{"absent", "creating", "created", "starting", "running", "exited", "uncertain"}[p]
+}
+
 // container is one container of the pod and its newest instance.
 type container struct {
 	// immutable

@@ -65,7 +65,10 @@
 //  0. every ten seconds or so: it is what repairs lost events. Began is read
 //     before the listing begins; whatever the machine did or learned at Began or
 //     later is not judged by that snapshot. StateExited comes with its Exit.
-//  9. Stop at Finish.
+//  9. Save Checkpoint after each Step that changed it, before the effects are
+//     carried out. After a kill -9, Restore the machine from it and feed Resumed
+//     instead of Accepted.
+//  10. Stop at Finish.
 //
 // # Failures
 //
@@ -84,7 +87,8 @@
 // # Where a new rule goes
 //
 // A new fact is a type in event.go and a case in apply; what it changes goes into
-// the file of its concept (exit.go, images.go, sandbox.go …). A new action is a
+// the file of its concept (exit.go, images.go, sandbox.go …). New state goes into
+// the Checkpoint, too, unless it can be found or done again; a test asks. A new action is a
 // type in effect.go, begun in the plan of its stage (plan.go, stop.go). A new
 // restart rule belongs in decideRestart, a new condition in conditions, a new
 // reason of waiting where the failure is filed. apply only files facts, plan only

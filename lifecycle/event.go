@@ -60,6 +60,10 @@ type Result struct {
 // pod that the node refuses it is Rejected.
 type Accepted struct{}
 
+// Resumed is the first event of a machine that was made by Restore: another
+// lifepod goes on with the pod of one that was killed.
+type Resumed struct{}
+
 // StopRequested asks for the pod's end (B-WRK-2). It may come again with a
 // smaller grace; a greater one changes nothing.
 type StopRequested struct {
@@ -263,6 +267,7 @@ type ObservedContainer struct {
 }
 
 func (Accepted) isFact()                {}
+func (Resumed) isFact()                 {}
 func (StopRequested) isFact()           {}
 func (Woke) isFact()                    {}
 func (CgroupEnsured) isFact()           {}

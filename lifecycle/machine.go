@@ -55,6 +55,7 @@ func DefaultOptions() Options {
 type Machine struct {
 	// immutable
 	pod            *v1.Pod
+	generation     int64 // of the pod as it was accepted
 	options        Options
 	tuning         podTuning
 	restartAllRule bool // some container has a rule that restarts all (B-RAC-3)
@@ -78,6 +79,7 @@ type Machine struct {
 
 	imageVolumes []*imageVolume
 	observing    work // an Observe that something uncertain waits for
+	unseen       bool // restored, and what happened meanwhile is not known yet
 }
 
 // setup is what a pod needs before its sandbox.
@@ -107,7 +109,7 @@ type work struct {
 // event must be Accepted. The machine keeps its own copy.
 func New(pod *v1.Pod, options Options) *Machine {
 	options.HostIPs = slices.Clone(options.HostIPs)
-	m := &Machine{pod: pod.DeepCopy(), options: options, imageBack: map[string]*backOff{}}
+	m := &Machine{pod: pod.DeepCopy(), options: options, imageBack: map[string]*backOff{}, generation: pod.Generation}
 	m.tuning, m.restartAllRule = podTuningOf(m.pod), hasRestartAllRule(m.pod)
 	for i := range m.pod.Spec.InitContainers {
 		m.containers = append(m.containers, newInitContainer(&m.pod.Spec.InitContainers[i]))

@@ -14,6 +14,7 @@ func applyObserved(s *step, f Observed) {
 	if f.Failure != nil || (!awaited && f.ID != 0) {
 		return
 	}
+	s.unseen = false
 	observeSandbox(s, f)
 	for _, c := range s.containers {
 		if c.op == 0 && c.touchedAt.Before(f.Began) {

@@ -8,6 +8,10 @@ func plan(s *step) {
 	if s.startTime.IsZero() {
 		return // not accepted yet
 	}
+	if s.unseen {
+		observe(s)
+		return
+	}
 	if s.stage == Syncing {
 		planSync(s)
 	}

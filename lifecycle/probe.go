@@ -31,6 +31,8 @@ const (
 	probeFailed
 )
 
+func (v probeVerdict) String() string { return [...]string{"", "succeeded", "failed"}[v] }
+
 // attempts is how often an attempt is made that counts as nothing: it is
 // repeated at once, three in all (A-PROBE-7), then the next one is due a period
 // after the first.

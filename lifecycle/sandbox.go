@@ -31,6 +31,10 @@ const (
 	sandboxUncertain // CreateSandbox ended without an answer; waits for Observed
 )
 
+func (s sandboxState) String() string {
+	return [...]string{"none", "creating", "ready", "lost", "stopping", "stopped", "uncertain"}[s]
+}
+
 // sandboxDoubt is how long a RunPodSandbox whose answer was not awaited may go
 // on in the runtime. Its sandbox is in no snapshot before it is complete.
 const sandboxDoubt = 10 * time.Second

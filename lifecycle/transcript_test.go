@@ -63,6 +63,9 @@ type transcript struct {
 //	status                    phase, conditions and containers
 //	mounts                    the first container's mounts in the status
 //	pending                   the effects that wait for an answer
+//	crash [done=Effect,…]     lifepod is killed; of what is pending only done is carried out
+//	reboot                    so is the machine: the runtime has nothing of the pod any more
+//	resume                    another lifepod goes on with the checkpoint
 //
 // and those of playProbe.
 func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
@@ -117,6 +120,12 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 		for _, e := range tr.pending {
 			tr.printf("%s\n", effectText(e))
 		}
+	case "crash":
+		tr.crash(t, d)
+	case "reboot":
+		tr.runtime.sandboxes, tr.runtime.containers = nil, nil
+	case "resume":
+		tr.feed(Resumed{})
 	default:
 		tr.playProbe(t, d)
 	}

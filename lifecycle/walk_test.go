@@ -43,6 +43,7 @@ var sometimes = []string{
 	"adopted container", "adopted sandbox", "lost container", "unknown state", "exit before the start's answer",
 	"deadline passed", "second StopContainer", "stop without an exit", "Succeeded", "Failed",
 	"A-ACT-5", "A-CRI-5",
+	"resumed", "resumed in a termination", "resumed with a call under way", "rebooted", "exited while lifepod was dead",
 }
 
 // rare are those of them that a short run may miss: each has a transcript of its
@@ -141,7 +142,7 @@ func (w *walk) cancel(id EffectID) {
 
 // act lets one random thing happen.
 func (w *walk) act() {
-	switch action := w.draw(40, "action"); {
+	switch action := w.draw(41, "action"); {
 	case action < 16:
 		w.goOn()
 	case action < 21 && len(w.calls) > 0:
@@ -166,6 +167,8 @@ func (w *walk) act() {
 		w.performLate(w.draw(len(w.late), "late"))
 	case action < 39 && len(w.running()) > 0 && w.trouble > 0:
 		w.loses(w.running()[w.draw(len(w.running()), "loses")])
+	case action == 40 && w.m.Stage() != Gone:
+		w.crash()
 	case w.draw(6, "stop") == 0:
 		w.askForTheEnd()
 	default:

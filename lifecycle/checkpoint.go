@@ -1,0 +1,87 @@
+package lifecycle
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// CheckpointVersion is the version of Checkpoint that this lifepod writes. It is
+// raised when a field changes its meaning; a field that is only added does not
+// raise it.
+const CheckpointVersion = 1
+
+// Checkpoint is all of a machine's state that neither the pod's spec nor the
+// runtime can give back, as plain data for a file. It is written before the
+// effects of the step are carried out, so that whatever was begun is known to
+// have been begun; Restore makes a machine of it that goes on (B-RST-1..14).
+//
+// What is not in it is found again by looking, or done again because it does no
+// harm: the list with the reasons is in checkpoint_test.go, which fails for a
+// field of the state that is in neither.
+type Checkpoint struct {
+	Version    int         `json:"version"`
+	UID        string      `json:"uid"` // of the pod
+	Generation int64       `json:"generation,omitzero"`
+	Spec       *v1.PodSpec `json:"spec,omitempty"` // if it has changed since the pod was accepted
+	Stage      string      `json:"stage"`
+	StartTime  time.Time   `json:"startTime,omitzero"` // A-CST-18
+
+	Sandbox    SandboxCheckpoint            `json:"sandbox,omitzero"`
+	Containers []ContainerCheckpoint        `json:"containers"`
+	InitTurn   int                          `json:"initTurn,omitzero"`
+	Stop       StopCheckpoint               `json:"stop,omitzero"`
+	Round      RoundCheckpoint              `json:"round,omitzero"`
+	Untidy     bool                         `json:"untidy,omitzero"`
+	Doubt      time.Time                    `json:"doubt,omitzero"`
+	ImageBack  map[string]BackOffCheckpoint `json:"imageBackOff,omitempty"` // by image as written
+
+	Reported v1.PodStatus `json:"reported"`
+	LastID   EffectID     `json:"lastID"`
+}
+
+// SandboxCheckpoint is the newest sandbox.
+type SandboxCheckpoint struct {
+	State   string    `json:"state"`
+	ID      string    `json:"id,omitzero"`
+	Attempt uint32    `json:"attempt,omitzero"`
+	IPs     []string  `json:"ips,omitempty"`
+	RetryAt time.Time `json:"retryAt,omitzero"`
+}
+
+// StopCheckpoint is why and until when a pod ends. The deadline is absolute: a
+// restart of lifepod gets what is left of it (B-WRK-10).
+type StopCheckpoint struct {
+	Cause    Cause     `json:"cause,omitzero"`
+	Deadline time.Time `json:"deadline,omitzero"`
+	Force    bool      `json:"force,omitzero"`
+	GaveUp   bool      `json:"gaveUp,omitzero"`
+	Reason   string    `json:"reason,omitzero"`
+	Message  string    `json:"message,omitzero"`
+}
+
+// RoundCheckpoint is an in-place restart of all containers: one that had begun is
+// finished, not begun again (B-RAC-23).
+type RoundCheckpoint struct {
+	Active    bool      `json:"active,omitzero"`
+	Graceful  bool      `json:"graceful,omitzero"`
+	Because   string    `json:"because,omitzero"`
+	Announced bool      `json:"announced,omitzero"` // everybody has seen AllContainersRestarting=True
+	Ever      bool      `json:"ever,omitzero"`
+	NotBefore time.Time `json:"notBefore,omitzero"`
+	Allowance time.Time `json:"allowance,omitzero"`
+}
+
+// ImageCheckpoint is where a container's image is, for the next start.
+type ImageCheckpoint struct {
+	Present bool      `json:"present,omitzero"`
+	Info    ImageInfo `json:"info,omitzero"`
+	Refused *Failure  `json:"refused,omitempty"`
+	RetryAt time.Time `json:"retryAt,omitzero"`
+}
+
+// BackOffCheckpoint is a place on a back-off curve.
+type BackOffCheckpoint struct {
+	Delay time.Duration `json:"delay"`
+	From  time.Time     `json:"from"`
+}

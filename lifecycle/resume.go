@@ -1,0 +1,14 @@
+package lifecycle
+
+// applyResumed is the first event of a machine that was restored. What happened
+// since its checkpoint is not known: nothing is planned before a snapshot was
+// seen, so that no healthy container is touched (B-RST-1). The status is handed
+// out as it was; nothing in it flips (B-RST-6).
+func applyResumed(s *step) {
+	applyAccepted(s)
+	tell(s, Report{Subject: "pod", What: "goes on", Because: "its lifepod was killed", Rule: "B-RST-1"})
+	s.do(Publish{Status: *s.reported.DeepCopy()})
+	if s.sandbox.state == sandboxUncertain {
+		s.release.untidy, s.release.doubt = true, s.now.Add(sandboxDoubt)
+	}
+}
