@@ -16,6 +16,8 @@ func apply(s *step, fact Fact) {
 		applyStopRequested(s, f)
 	case EphemeralContainerAdded:
 		applyEphemeralContainerAdded(s, f)
+	case ResizeRequested:
+		applyResizeRequested(s, f)
 	case Woke:
 		s.wakeAt = time.Time{} // the timer is spent
 	case CgroupEnsured:
@@ -68,6 +70,14 @@ func applyContainerFact(s *step, fact Fact) {
 		applyProbed(s, f)
 	case HookEnded:
 		applyHookEnded(s, f)
+	case ResizeAdmitted:
+		applyResizeAdmitted(s, f)
+	case MemoryMeasured:
+		applyMemoryMeasured(s, f)
+	case CgroupResized:
+		applyCgroupResized(s, f)
+	case ContainerResized:
+		applyContainerResized(s, f)
 	case ContainerRemoved:
 		applyContainerRemoved(s, f)
 	}

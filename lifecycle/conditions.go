@@ -34,7 +34,7 @@ func conditions(s *step, status *v1.PodStatus, phase v1.PodPhase) []v1.PodCondit
 			list[i].LastTransitionTime = old.LastTransitionTime // A-COND-2
 		}
 	}
-	return append(list, others...)
+	return slices.Concat(resizeConditions(s, phase), list, others)
 }
 
 func boolStatus(b bool) v1.ConditionStatus {

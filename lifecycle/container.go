@@ -57,6 +57,7 @@ type container struct {
 	last         *v1.ContainerStateTerminated // status lastState: the instance before
 	previousID   string                       // that instance's record in the runtime
 
+	actuated     v1.ResourceRequirements // that the newest instance was made with, or resized to
 	image        image
 	failure      *Failure  // why the last start attempt failed (A-CST-6)
 	retryAt      time.Time // no start before
@@ -82,9 +83,10 @@ type instance struct {
 	asked     bool                         // it was being stopped
 	restart   verdict                      // decided once, at the exit
 	postStart hookRun
-	kill      *kill    // it alone is to end; nil: it is not
-	probes    [3]probe // by ProbeKind
-	requested bool     // its restart was asked for: at once, and not counted
+	kill      *kill                    // it alone is to end; nil: it is not
+	probes    [3]probe                 // by ProbeKind
+	requested bool                     // its restart was asked for: at once, and not counted
+	reported  *v1.ResourceRequirements // what the runtime says that it has; nil: nothing yet
 }
 
 func (c *container) clone(spec *v1.Container) *container {
@@ -94,6 +96,7 @@ func (c *container) clone(spec *v1.Container) *container {
 	n.last = c.last.DeepCopy()
 	n.restartedAt = slices.Clone(c.restartedAt)
 	n.user = c.user.DeepCopy()
+	n.actuated, n.reported = *c.actuated.DeepCopy(), c.reported.DeepCopy()
 	n.failure = cloneOf(c.failure)
 	n.image.refused = cloneOf(c.image.refused)
 	return &n

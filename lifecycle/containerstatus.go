@@ -37,7 +37,7 @@ func containerStatus(s *step, c *container) v1.ContainerStatus {
 			status.Image = c.imageName
 		}
 		status.AllocatedResources = c.spec.Resources.Requests.DeepCopy()
-		status.Resources = c.spec.Resources.DeepCopy()
+		status.Resources = containerResources(c)
 	}
 	if c.id != "" && c.spec.Lifecycle != nil {
 		status.StopSignal = c.spec.Lifecycle.DeepCopy().StopSignal // B-SIG-1

@@ -139,6 +139,26 @@ const (
 
 func (k HookKind) String() string { return [...]string{"PostStart", "PreStop"}[k] }
 
+// AdmitResize asks whether the node has room for the pod with other resources
+// (A-ACT-15). It owns its memory. Answer: ResizeAdmitted.
+type AdmitResize struct {
+	ID  EffectID
+	Pod *v1.Pod
+}
+
+// MeasureMemory reads how much memory the pod and its containers use. Answer: MemoryMeasured.
+type MeasureMemory struct {
+	ID        EffectID
+	SandboxID string
+}
+
+// ResizeCgroup gives the pod's cgroup the least values that are enough for each
+// of some allocations, which list all containers (A-ACT-12). Answer: CgroupResized.
+type ResizeCgroup struct {
+	ID   EffectID
+	Room [][]ContainerResources
+}
+
 // ResizeContainer changes the resources of a container that runs (KEP-1287).
 // Answer: ContainerResized.
 type ResizeContainer struct {
@@ -204,6 +224,9 @@ func (UnmountVolumes) isEffect()  {}
 func (RemoveCgroup) isEffect()    {}
 func (Probe) isEffect()           {}
 func (RunHook) isEffect()         {}
+func (AdmitResize) isEffect()     {}
+func (MeasureMemory) isEffect()   {}
+func (ResizeCgroup) isEffect()    {}
 func (ResizeContainer) isEffect() {}
 func (Observe) isEffect()         {}
 func (Cancel) isEffect()          {}

@@ -88,14 +88,34 @@ type ConditionSet struct{ Condition v1.PodCondition }
 // EphemeralContainerAdded puts an ephemeral container into the pod (A-ACT-5).
 type EphemeralContainerAdded struct{ Container v1.EphemeralContainer }
 
-// ResizeRequested asks for other resources of one container (A-ACT-15, KEP-1287).
-type ResizeRequested struct {
-	Container string
-	Resources v1.ResourceRequirements // complete, not a difference
-	// Refused is why the node cannot grant them ever (Infeasible) or now
-	// (Deferred), nil if it can.
-	Refused *v1.PodCondition
+// ResizeRequested asks for other resources of some containers (A-ACT-15,
+// KEP-1287): those named get these, complete, the others keep what they have.
+type ResizeRequested struct{ Containers []ContainerResources }
+
+// ResizeAdmitted answers AdmitResize. Reason is empty if the node has room, else
+// Infeasible (never) or Deferred (not now), and Message says why.
+type ResizeAdmitted struct {
+	Result
+	Reason  string
+	Message string
 }
+
+// MemoryMeasured answers MeasureMemory, in bytes; a container that does not run
+// is left out.
+type MemoryMeasured struct {
+	Result
+	Pod        int64
+	Containers []ContainerMemory
+}
+
+// ContainerMemory is what one container uses.
+type ContainerMemory struct {
+	Name  string
+	Bytes int64
+}
+
+// CgroupResized answers ResizeCgroup.
+type CgroupResized struct{ Result }
 
 // Woke says that the time asked for with WakeAt has come.
 type Woke struct{}
@@ -166,9 +186,10 @@ type ContainerStarted struct{ Result }
 type ContainerRunning struct {
 	ContainerID string
 	StartedAt   time.Time
-	Image       string            // status image: the name as the runtime says it, empty if not said
-	ImageRef    string            // status imageID, empty if not said
-	User        *v1.ContainerUser // nil if not said
+	Image       string                   // status image: the name as the runtime says it, empty if not said
+	ImageRef    string                   // status imageID, empty if not said
+	User        *v1.ContainerUser        // nil if not said
+	Resources   *v1.ResourceRequirements // what it really has, nil if not said (A-CST-15)
 }
 
 // ContainerExited says that a container's process has ended.
@@ -215,8 +236,12 @@ type HookEnded struct {
 	Warnings []Warning // such as LifecycleHTTPFallback (A-HOOK-4)
 }
 
-// ContainerResized answers ResizeContainer.
-type ContainerResized struct{ Result }
+// ContainerResized answers ResizeContainer. Actual is what the runtime says that
+// the container has now, nil if it does not say (A-CST-15).
+type ContainerResized struct {
+	Result
+	Actual *v1.ResourceRequirements
+}
 
 // Published answers a Publish that has an ID.
 type Published struct{ Result }
@@ -292,6 +317,9 @@ func (VolumesUnmounted) isFact()        {}
 func (RestartRequested) isFact()        {}
 func (ConditionSet) isFact()            {}
 func (EphemeralContainerAdded) isFact() {}
+func (ResizeAdmitted) isFact()          {}
+func (MemoryMeasured) isFact()          {}
+func (CgroupResized) isFact()           {}
 func (ResizeRequested) isFact()         {}
 func (CgroupRemoved) isFact()           {}
 func (Observed) isFact()                {}

@@ -69,6 +69,7 @@ type Machine struct {
 	stop       stop
 	release    release
 	round      round
+	resize     resize
 
 	// bookkeeping
 	lastID    EffectID
@@ -124,6 +125,7 @@ func New(pod *v1.Pod, options Options) *Machine {
 		c.tuning = tuningOf(m.pod, c.spec.Name)
 	}
 	m.imageVolumes = newImageVolumes(m.pod)
+	m.resize = newResize(m.pod)
 	m.reported = v1.PodStatus{Phase: v1.PodPending}
 	return m
 }
@@ -170,6 +172,7 @@ func (m *Machine) Clone() *Machine {
 	c := *m
 	c.pod = m.pod.DeepCopy()
 	c.reported = *m.reported.DeepCopy()
+	c.resize = m.resize.clone()
 	c.sandbox.ips = slices.Clone(m.sandbox.ips)
 	c.containers = make([]*container, len(m.containers))
 	for i, old := range m.containers {

@@ -36,6 +36,7 @@ func planSync(s *step) {
 	planImages(s)
 	planSetup(s)
 	planSandbox(s)
+	planResize(s)
 	planKills(s)
 	planPostStart(s)
 	planStarts(s)

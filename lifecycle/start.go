@@ -73,6 +73,7 @@ func tryStart(s *step, c *container) bool {
 
 func create(s *step, c *container) {
 	c.position, c.op, c.touchedAt = creating, s.nextID(), s.now
+	c.actuated = *c.spec.Resources.DeepCopy()
 	s.do(CreateContainer{
 		ID: c.op, Container: c.spec.Name, Attempt: c.nextAttempt(),
 		SandboxID: s.sandbox.id, Image: c.image.info, PodIPs: slices.Clone(s.podIPs()), Volumes: volumeImages(s, c), TargetID: targetID(s, c),
@@ -222,6 +223,9 @@ func applyContainerRunning(s *step, f ContainerRunning) {
 	}
 	if f.ImageRef != "" {
 		c.imageRef = f.ImageRef
+	}
+	if c.reported == nil {
+		c.reported = f.Resources.DeepCopy()
 	}
 	if f.User != nil {
 		c.user = f.User.DeepCopy()

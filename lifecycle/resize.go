@@ -1,0 +1,194 @@
+package lifecycle
+
+import (
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+// A resize gives containers other cpu and memory while they run (KEP-1287). Asked
+// for, it is a change of the spec; admitted by the node, it is allocated (A-ADM-7);
+// carried out, it is actuated. The spec of the machine's pod is what is allocated,
+// so all other rules need not know of resizes.
+
+// ContainerResources are the resources of one container.
+type ContainerResources struct {
+	Name      string
+	Resources v1.ResourceRequirements
+}
+
+// resize is how far the pod's resources have come.
+type resize struct {
+	desired []ContainerResources // asked for and not allocated; nil: nothing is
+	admit   work
+	pending *v1.PodCondition // PodResizePending
+
+	progress *v1.PodCondition // PodResizeInProgress; nil: all is actuated
+	// held are the allocations between which the pod is, oldest first: its cgroup
+	// has the values of the first, and has to have room for all until no container
+	// is left behind. One: nothing is to be done.
+	held     [][]ContainerResources
+	room     bool // the cgroup has room for all of held
+	measured bool // what is used was compared with the limits that shrink
+	call     resizeCall
+	retryAt  time.Time
+}
+
+// resizeCall is the one effect under way that carries a resize out.
+type resizeCall struct {
+	op          EffectID
+	containerID string                  // of ResizeContainer
+	to          v1.ResourceRequirements // of ResizeContainer
+	room        bool                    // of ResizeCgroup: for all of held, not only the last
+	held        int                     // of ResizeCgroup: how many of held there were
+}
+
+// When a resize that was deferred is asked for again (A-ACT-15).
+const (
+	firstDeferredRetry = 30 * time.Second
+	deferredRetry      = 3 * time.Minute
+)
+
+func newResize(pod *v1.Pod) resize {
+	return resize{held: [][]ContainerResources{allocation(pod)}}
+}
+
+func (r resize) clone() resize {
+	r.desired = cloneResources(r.desired)
+	r.pending, r.progress = r.pending.DeepCopy(), r.progress.DeepCopy()
+	r.held = slices.Clone(r.held)
+	for i := range r.held {
+		r.held[i] = cloneResources(r.held[i])
+	}
+	r.call.to = *r.call.to.DeepCopy()
+	return r
+}
+
+func cloneResources(list []ContainerResources) []ContainerResources {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Resources = *list[i].Resources.DeepCopy()
+	}
+	return list
+}
+
+// allocation is what the pod's containers have, ephemeral ones aside: they have nothing.
+func allocation(pod *v1.Pod) []ContainerResources {
+	var list []ContainerResources
+	for i := range len(pod.Spec.InitContainers) + len(pod.Spec.Containers) {
+		c := specOf(pod, i)
+		list = append(list, ContainerResources{Name: c.Name, Resources: *c.Resources.DeepCopy()})
+	}
+	return list
+}
+
+// withAllocation is a copy of the pod with other resources.
+func withAllocation(pod *v1.Pod, list []ContainerResources) *v1.Pod {
+	pod = pod.DeepCopy()
+	for i := range list {
+		specOf(pod, i).Resources = *list[i].Resources.DeepCopy()
+	}
+	return pod
+}
+
+// desiredPod is the pod as it was asked for.
+func (m *Machine) desiredPod() *v1.Pod {
+	if m.resize.desired == nil {
+		return m.pod.DeepCopy()
+	}
+	return withAllocation(m.pod, m.resize.desired)
+}
+
+// applyResizeRequested files what is asked for, as a change of the spec. Names
+// that are not in the pod are nobody's.
+func applyResizeRequested(s *step, f ResizeRequested) {
+	if s.stage != Syncing {
+		tell(s, Report{Subject: "pod", What: "is not resized", Because: "it is ending", Rule: "B-WRK-4"})
+		return
+	}
+	was := allocation(s.desiredPod())
+	wanted := cloneResources(was)
+	for i := range wanted {
+		for _, c := range f.Containers {
+			if c.Name == wanted[i].Name {
+				wanted[i].Resources = *c.Resources.DeepCopy()
+			}
+		}
+	}
+	if equality.Semantic.DeepEqual(was, wanted) {
+		return
+	}
+	s.pod.Generation++
+	s.resize.admit = work{}
+	s.resize.desired = wanted
+	if equality.Semantic.DeepEqual(wanted, allocation(s.pod)) {
+		s.resize.desired, s.resize.pending = nil, nil
+	}
+	tell(s, Report{Subject: "pod", What: "resize requested", Rule: "A-ACT-15"})
+}
+
+// planAdmission asks the node whether it has room for what is asked for.
+func planAdmission(s *step) {
+	if s.resize.desired == nil {
+		return
+	}
+	if id, ok := s.begin(&s.resize.admit); ok {
+		s.do(AdmitResize{ID: id, Pod: s.desiredPod()})
+	}
+}
+
+func applyResizeAdmitted(s *step, f ResizeAdmitted) {
+	if !s.finish(&s.resize.admit, f.Result) || f.Failure != nil || s.stage != Syncing {
+		return
+	}
+	if f.Reason == "" {
+		allocate(s)
+		return
+	}
+	resizePending(s, f)
+}
+
+// resizePending tells why a resize has to wait, or will never be (A-COND-10, A-EVT-5).
+func resizePending(s *step, f ResizeAdmitted) {
+	r := &s.resize
+	report := Report{Subject: "pod", What: "resize infeasible: " + f.Message, Rule: "A-ACT-15"}
+	if f.Reason != v1.PodReasonInfeasible {
+		f.Reason = v1.PodReasonDeferred
+		after := deferredRetry
+		if r.pending == nil {
+			after = firstDeferredRetry
+		}
+		r.admit = work{retryAt: s.now.Add(after)}
+		report.What, report.Outcome = "resize deferred: "+f.Message, "try again "+in(after)
+	}
+	old := r.pending
+	r.pending = resizeCondition(s, v1.PodResizePending, old, v1.PodCondition{Reason: f.Reason, Message: f.Message})
+	r.pending.ObservedGeneration = s.pod.Generation
+	if old == nil || old.Reason != f.Reason || old.ObservedGeneration != s.pod.Generation {
+		s.do(RecordEvent{
+			Type: warning, Reason: "Resize" + f.Reason,
+			Message: resizeText("Pod resize "+f.Reason, s.desiredPod(), s.pod.Generation, f.Message),
+		})
+	}
+	tell(s, report)
+}
+
+// allocate makes what was asked for the pod's own. A container whose resources
+// change begins its back-off afresh (A-BO-1).
+func allocate(s *step) {
+	r := &s.resize
+	for i, c := range s.ordered() {
+		if !equality.Semantic.DeepEqual(c.spec.Resources, r.desired[i].Resources) {
+			c.spec.Resources = *r.desired[i].Resources.DeepCopy()
+			c.backOff = backOff{}
+		}
+	}
+	r.desired, r.pending = nil, nil
+	r.held = append(r.held, allocation(s.pod))
+	r.room, r.measured, r.retryAt = false, false, time.Time{}
+	r.progress = resizeCondition(s, v1.PodResizeInProgress, nil, v1.PodCondition{ObservedGeneration: s.pod.Generation})
+	s.do(RecordEvent{Type: normal, Reason: "ResizeStarted", Message: resizeText("Pod resize started", s.pod, s.pod.Generation, "")})
+	tell(s, Report{Subject: "pod", What: "resize accepted", Rule: "A-ACT-15"})
+}

@@ -1,0 +1,234 @@
+package lifecycle
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// planResize carries an allocation out, one call at a time (A-ACT-12): the
+// cgroup of the pod is given room for the old and the new values, containers are
+// changed or restarted, those that shrink before those that grow, and then the
+// cgroup has the new values only.
+func planResize(s *step) {
+	planAdmission(s)
+	r := &s.resize
+	if r.progress == nil || r.call.op != 0 || !s.setup.cgroup.done || !s.due(r.retryAt) {
+		return
+	}
+	switch {
+	case !r.measured && s.sandbox.state == sandboxReady && anyShrinks(r.held, v1.ResourceMemory):
+		r.call = resizeCall{op: s.nextID()}
+		s.do(MeasureMemory{ID: r.call.op, SandboxID: s.sandbox.id})
+	case !r.room && (anyGrows(r.held, v1.ResourceMemory) || anyGrows(r.held, v1.ResourceCPU)):
+		resizeCgroup(s, true)
+	default:
+		resizeContainers(s)
+	}
+}
+
+// resizeContainers brings the containers a step nearer to what is allocated to them.
+func resizeContainers(s *step) {
+	r := &s.resize
+	waits := false
+	for _, c := range s.ordered() {
+		switch {
+		case c.actuatedOrGone():
+		case c.position == running && needsRestart(c):
+			restartResized(s, c)
+			waits = true
+		case !c.canBeResized():
+			waits = true // it gets there, or ends
+		}
+	}
+	if c, name := nextUpdate(s); c != nil {
+		r.call = resizeCall{op: s.nextID(), containerID: c.id, to: withResource(c.actuated, c.spec.Resources, name)}
+		s.do(ResizeContainer{ID: r.call.op, Container: c.spec.Name, ContainerID: c.id, Resources: *r.call.to.DeepCopy()})
+		return
+	}
+	if waits {
+		return
+	}
+	if anyShrinks(r.held, v1.ResourceMemory) || anyShrinks(r.held, v1.ResourceCPU) {
+		resizeCgroup(s, false)
+		return
+	}
+	resized(s)
+}
+
+// resized ends a resize: what is allocated is what all containers have.
+func resized(s *step) {
+	r := &s.resize
+	s.do(RecordEvent{Type: normal, Reason: "ResizeCompleted", Message: resizeText("Pod resize completed", s.pod, r.progress.ObservedGeneration, "")})
+	tell(s, Report{Subject: "pod", What: "resized", Rule: "A-ACT-12"})
+	r.progress, r.room, r.measured = nil, false, false
+	r.held = r.held[len(r.held)-1:]
+}
+
+// resizeCgroup gives the pod's cgroup room for all allocations held, or the
+// values of the last.
+func resizeCgroup(s *step, room bool) {
+	r := &s.resize
+	r.call = resizeCall{op: s.nextID(), room: room, held: len(r.held)}
+	e := ResizeCgroup{ID: r.call.op}
+	for i, list := range r.held {
+		if room || i == len(r.held)-1 {
+			e.Room = append(e.Room, cloneResources(list))
+		}
+	}
+	s.do(e)
+}
+
+// restartResized ends a container whose policy is to be restarted with its new
+// resources (B-HOOK-7); it is started again whatever its restart policy says.
+func restartResized(s *step, c *container) {
+	killContainer(s, c, kill{
+		message:  fmt.Sprintf("Container %s resize requires restart", c.spec.Name),
+		deadline: s.now.Add(s.specGrace()),
+		verdict:  &verdict{restart: true, because: "its resize requires a restart", rule: "A-ACT-12"},
+		report:   Report{What: "is restarted with its new resources", Because: "resizePolicy RestartContainer", Rule: "A-ACT-12"},
+	})
+}
+
+// actuatedOrGone says that no process has other resources than those allocated.
+func (c *container) actuatedOrGone() bool {
+	return c.position == absent || c.position == exited || sameCPUAndMemory(c.actuated, c.spec.Resources)
+}
+
+// canBeResized says that the container runs and nobody is about to end it.
+func (c *container) canBeResized() bool {
+	return c.position == running && c.kill == nil && !c.stopping.told
+}
+
+// nextUpdate is the next container to be changed, and what of it: memory before
+// cpu, what shrinks before what grows.
+func nextUpdate(s *step) (*container, v1.ResourceName) {
+	for _, name := range []v1.ResourceName{v1.ResourceMemory, v1.ResourceCPU} {
+		var grows *container
+		for _, c := range s.ordered() {
+			if !c.canBeResized() || sameResource(c.actuated, c.spec.Resources, name) {
+				continue
+			}
+			if !growsTo(c.actuated, c.spec.Resources, name) {
+				return c, name
+			}
+			if grows == nil {
+				grows = c
+			}
+		}
+		if grows != nil {
+			return grows, name
+		}
+	}
+	return nil, ""
+}
+
+// needsRestart says whether a change to the container's new resources takes a
+// restart; a container that runs to completion is never restarted for it.
+func needsRestart(c *container) bool {
+	if c.kind == initContainer {
+		return false
+	}
+	for _, p := range c.spec.ResizePolicy {
+		if p.RestartPolicy == v1.RestartContainer && !sameResource(c.actuated, c.spec.Resources, p.ResourceName) {
+			return true
+		}
+	}
+	return false
+}
+
+// resizeAnswered says whether the answer is the one awaited, and whether it is
+// good news; bad news is filed.
+func resizeAnswered(s *step, r Result) (call resizeCall, ok bool) {
+	call = s.resize.call
+	if call.op == 0 || call.op != r.ID {
+		return call, false
+	}
+	s.resize.call = resizeCall{}
+	if r.Failure == nil {
+		return call, true
+	}
+	if c := s.containerWithID(call.containerID); call.containerID == "" || c != nil && c.canBeResized() {
+		resizeFailed(s, r.Failure.Message, s.retryAfter(r.Failure))
+	}
+	return call, false
+}
+
+func applyMemoryMeasured(s *step, f MemoryMeasured) {
+	if _, ok := resizeAnswered(s, f.Result); !ok {
+		return
+	}
+	if problem := tooMuchUsed(s, f); problem != "" {
+		resizeFailed(s, problem, s.options.RetryAfter)
+		return
+	}
+	s.resize.measured = true
+}
+
+func applyCgroupResized(s *step, f CgroupResized) {
+	call, ok := resizeAnswered(s, f.Result)
+	if !ok {
+		return
+	}
+	r := &s.resize
+	if call.room {
+		r.room = call.held == len(r.held) // else there is one more since
+		return
+	}
+	r.held = r.held[call.held-1:]
+}
+
+func applyContainerResized(s *step, f ContainerResized) {
+	call, ok := resizeAnswered(s, f.Result)
+	c := s.containerWithID(call.containerID)
+	if !ok || c == nil || c.exit != nil {
+		return
+	}
+	c.actuated, c.reported = call.to, f.Actual.DeepCopy()
+}
+
+// resizeFailed tells that an allocation could not be carried out (A-COND-10); it
+// is tried again.
+func resizeFailed(s *step, message string, after time.Duration) {
+	r := &s.resize
+	r.retryAt, r.measured = s.now.Add(after), false
+	old := r.progress
+	if old == nil || s.stage != Syncing {
+		return
+	}
+	r.progress = resizeCondition(s, v1.PodResizeInProgress, old, v1.PodCondition{
+		Reason: v1.PodReasonError, Message: message, ObservedGeneration: old.ObservedGeneration,
+	})
+	if old.Reason != v1.PodReasonError || old.Message != message {
+		s.do(RecordEvent{Type: warning, Reason: "ResizeError", Message: resizeText("Pod resize error", s.pod, old.ObservedGeneration, message)})
+	}
+	tellRetry(s, "pod", "resize: "+message, r.retryAt, "A-ACT-12")
+}
+
+// tooMuchUsed says which memory limits are to shrink below what is used; empty if none is.
+func tooMuchUsed(s *step, f MemoryMeasured) string {
+	var problems []string
+	was, is := podLimit(withAllocation(s.pod, s.resize.held[0]), v1.ResourceMemory), podLimit(s.pod, v1.ResourceMemory)
+	if limit := is.Value(); limit != 0 && (was.IsZero() || is.Cmp(was) < 0) && f.Pod >= limit {
+		problems = append(problems, fmt.Sprintf("attempting to set pod memory limit (%d) below current usage (%d)", limit, f.Pod))
+	}
+	for _, used := range f.Containers {
+		c := s.containerNamed(used.Name)
+		if c == nil || c.kind == ephemeralContainer || !c.canBeResized() || needsRestart(c) {
+			continue
+		}
+		limit := c.spec.Resources.Limits.Memory().Value()
+		if limitShrinks(c.actuated, c.spec.Resources, v1.ResourceMemory) && used.Bytes >= limit {
+			problems = append(problems, fmt.Sprintf("attempting to set container %q memory limit (%d) below current usage (%d)", used.Name, limit, used.Bytes))
+		}
+	}
+	switch len(problems) {
+	case 0:
+		return ""
+	case 1:
+		return "cannot decrease memory limits: " + problems[0]
+	}
+	return "cannot decrease memory limits: [" + strings.Join(problems, ", ") + "]"
+}

@@ -1,0 +1,136 @@
+package lifecycle
+
+import (
+	"encoding/json"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
+)
+
+// resizeConditions are those that there are; absent stands for False (A-COND-10).
+func resizeConditions(s *step, phase v1.PodPhase) []v1.PodCondition {
+	var list []v1.PodCondition
+	if terminal(phase) {
+		return nil
+	}
+	for _, c := range []*v1.PodCondition{s.resize.pending, s.resize.progress} {
+		if c != nil {
+			list = append(list, *c.DeepCopy())
+		}
+	}
+	return list
+}
+
+// resizeCondition is a condition that has just been looked at; the time of its
+// transition is when its reason changed (A-COND-2).
+func resizeCondition(s *step, t v1.PodConditionType, old *v1.PodCondition, c v1.PodCondition) *v1.PodCondition {
+	c.Type, c.Status = t, v1.ConditionTrue
+	c.LastProbeTime, c.LastTransitionTime = *seconds(s.now), *seconds(s.now)
+	if old != nil && old.Reason == c.Reason {
+		c.LastTransitionTime = old.LastTransitionTime
+	}
+	return &c
+}
+
+// resizeText is the message of an event of a resize (A-EVT-5).
+func resizeText(prefix string, pod *v1.Pod, generation int64, problem string) string {
+	type container struct {
+		Name      string                  `json:"name"`
+		Resources v1.ResourceRequirements `json:"resources"`
+	}
+	summary := struct {
+		InitContainers []container `json:"initContainers,omitempty"`
+		Containers     []container `json:"containers,omitempty"`
+		Generation     int64       `json:"generation"`
+		Error          string      `json:"error,omitempty"`
+	}{Generation: generation, Error: problem}
+	for _, c := range pod.Spec.InitContainers {
+		summary.InitContainers = append(summary.InitContainers, container{c.Name, c.Resources})
+	}
+	for _, c := range pod.Spec.Containers {
+		summary.Containers = append(summary.Containers, container{c.Name, c.Resources})
+	}
+	text, err := json.Marshal(summary)
+	if err != nil {
+		return prefix
+	}
+	return prefix + ": " + string(text)
+}
+
+// The least that a cgroup can be given; below it, what the runtime reports says
+// nothing (A-CST-15).
+const (
+	leastMilliCPULimit   = 10
+	leastMilliCPURequest = 2
+)
+
+// containerResources is a container's status resources: what is allocated, and
+// of a container that runs what it really has (A-CST-15).
+func containerResources(c *container) *v1.ResourceRequirements {
+	out := c.spec.Resources.DeepCopy()
+	if c.position != running {
+		return out
+	}
+	has := c.actuated
+	if c.reported != nil {
+		has = *c.reported
+	}
+	if out.Limits != nil {
+		takeCPU(out.Limits, has.Limits, leastMilliCPULimit)
+		take(out.Limits, has.Limits, v1.ResourceMemory)
+	}
+	if out.Requests != nil {
+		takeCPU(out.Requests, has.Requests, leastMilliCPURequest)
+		take(out.Requests, c.actuated.Requests, v1.ResourceMemory)
+	}
+	return out
+}
+
+func takeCPU(into, from v1.ResourceList, least int64) {
+	if into.Cpu().MilliValue() > least || from.Cpu().MilliValue() > least {
+		take(into, from, v1.ResourceCPU)
+	}
+}
+
+func take(into, from v1.ResourceList, name v1.ResourceName) {
+	if quantity, found := from[name]; found {
+		into[name] = quantity.DeepCopy()
+	}
+}
+
+// podResources is the status resources of the pod as a whole: what its cgroup
+// is given (A-CST-15).
+func podResources(pod *v1.Pod) *v1.ResourceRequirements {
+	out := &v1.ResourceRequirements{Requests: podRequests(pod), Limits: v1.ResourceList{}}
+	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
+		if limit := podLimit(pod, name); !limit.IsZero() {
+			out.Limits[name] = limit
+		}
+	}
+	return out
+}
+
+func podRequests(pod *v1.Pod) v1.ResourceList {
+	return resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+}
+
+// podLimit is the limit of the pod's cgroup: there is one if the pod or every
+// container declares it (A-CRI-9).
+func podLimit(pod *v1.Pod, name v1.ResourceName) resource.Quantity {
+	declared := true
+	limits := resourcehelper.PodLimits(pod, resourcehelper.PodResourcesOptions{
+		ContainerFn: func(list v1.ResourceList, _ resourcehelper.ContainerType) {
+			own := list[name]
+			declared = declared && !own.IsZero()
+		},
+	})
+	if own := pod.Spec.Resources; own != nil {
+		limit := own.Limits[name]
+		declared = declared || !limit.IsZero()
+	}
+	if !declared {
+		return resource.Quantity{}
+	}
+	return limits[name]
+}
