@@ -175,6 +175,7 @@ func answers(id EffectID, f *Failure, began time.Time) []Fact {
 		CgroupEnsured{r}, VolumesMounted{r}, SandboxCreated{Result: r, SandboxID: "new"}, SandboxStopped{r}, SandboxRemoved{r},
 		ImageInspected{Result: r}, ImageInspected{Result: r, Image: image}, ImagePulled{Result: r, Image: image},
 		ContainerCreated{Result: r, ContainerID: "new"}, ContainerStarted{r}, ContainerStopped{r}, ContainerRemoved{r},
-		VolumesUnmounted{r}, CgroupRemoved{r}, Observed{Result: r, Began: began},
+		VolumesUnmounted{r}, CgroupRemoved{r}, ResizeAdmitted{Result: r}, ResizeAdmitted{Result: r, Reason: "Deferred"},
+		MemoryMeasured{Result: r, Pod: 1 << 40}, CgroupResized{r}, ContainerResized{Result: r}, Observed{Result: r, Began: began},
 	}
 }

@@ -50,6 +50,10 @@ func anyShrinks(held [][]ContainerResources, name v1.ResourceName) bool {
 	})
 }
 
+func anyMemoryLimitShrinks(held [][]ContainerResources) bool {
+	return anyChange(held, func(was, is v1.ResourceRequirements) bool { return limitShrinks(was, is, v1.ResourceMemory) })
+}
+
 func anyChange(held [][]ContainerResources, found func(was, is v1.ResourceRequirements) bool) bool {
 	last := held[len(held)-1]
 	for _, older := range held[:len(held)-1] {

@@ -19,7 +19,7 @@ func planResize(s *step) {
 		return
 	}
 	switch {
-	case !r.measured && s.sandbox.state == sandboxReady && anyShrinks(r.held, v1.ResourceMemory):
+	case !r.measured && s.sandbox.state == sandboxReady && anyMemoryLimitShrinks(r.held):
 		r.call = resizeCall{op: s.nextID()}
 		s.do(MeasureMemory{ID: r.call.op, SandboxID: s.sandbox.id})
 	case !r.room && (anyGrows(r.held, v1.ResourceMemory) || anyGrows(r.held, v1.ResourceCPU)):

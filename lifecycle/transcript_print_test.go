@@ -59,7 +59,9 @@ func effectText(e Effect) string {
 	case RunHook:
 		return fmt.Sprintf("RunHook %s %s", e.Container, e.Hook)
 	case ResizeContainer:
-		return fmt.Sprintf("ResizeContainer %s %s", e.Container, e.ContainerID)
+		return fmt.Sprintf("ResizeContainer %s %s %s", e.Container, e.ContainerID, resourcesText(neverFails{}, e.Resources))
+	case ResizeCgroup:
+		return "ResizeCgroup " + roomText(e)
 	}
 	return effectName(e)
 }

@@ -67,7 +67,7 @@ type transcript struct {
 //	reboot                    so is the machine: the runtime has nothing of the pod any more
 //	resume                    another lifepod goes on with the checkpoint
 //
-// and those of playProbe.
+// and those of playProbe and playResize.
 func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 	switch d.Cmd {
 	case "pod":
@@ -106,6 +106,8 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 		tr.runtime.forget(t, d.CmdArgs[0].Key)
 	case "ephemeral":
 		tr.ephemeral(t, d.Input)
+	case "resize", "refuse", "used", "actual", "running-with", "resources":
+		tr.playResize(t, d)
 	case "status":
 		tr.printStatus()
 	case "mounts":

@@ -74,7 +74,13 @@ func (r *pretendedRuntime) carryOutContainer(t fataler, e Effect, now time.Time)
 	case RunHook:
 		return []Fact{HookEnded{Result: ok}}
 	case ResizeContainer:
-		return []Fact{ContainerResized{ok}}
+		return []Fact{ContainerResized{Result: ok}}
+	case AdmitResize:
+		return []Fact{ResizeAdmitted{Result: ok}}
+	case MeasureMemory:
+		return []Fact{MemoryMeasured{Result: ok}}
+	case ResizeCgroup:
+		return []Fact{CgroupResized{ok}}
 	}
 	t.Fatalf("no answer known for %T", e)
 	return nil
@@ -213,7 +219,13 @@ func failed(t fataler, e Effect, f *Failure) Fact {
 	case RunHook:
 		return HookEnded{Result: r}
 	case ResizeContainer:
-		return ContainerResized{r}
+		return ContainerResized{Result: r}
+	case AdmitResize:
+		return ResizeAdmitted{Result: r}
+	case MeasureMemory:
+		return MemoryMeasured{Result: r}
+	case ResizeCgroup:
+		return CgroupResized{r}
 	case Publish:
 		return Published{r}
 	}

@@ -1,10 +1,24 @@
 package lifecycle
 
-import "fmt"
+import (
+	"fmt"
 
-// changesSpec lets a user change the pod that runs.
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"pgregory.net/rapid"
+)
+
+// changesSpec lets a user change the pod that runs, or the node change its mind
+// about what it has room for.
 func (w *walk) changesSpec() {
-	w.addsEphemeral()
+	switch w.draw(5, "change") {
+	case 0, 1:
+		w.addsEphemeral()
+	case 2:
+		w.crowded = !w.crowded
+	default:
+		w.resizes()
+	}
 }
 
 // addsEphemeral adds one of a few ephemeral containers, perhaps one that is there already.
@@ -14,6 +28,88 @@ func (w *walk) addsEphemeral() {
 		target = w.pod.Spec.Containers[w.draw(len(w.pod.Spec.Containers), "target")].Name
 	}
 	w.feed(EphemeralContainerAdded{Container: namedEphemeral(name, target)})
+}
+
+// resizes asks for other resources of some containers, perhaps those they have.
+func (w *walk) resizes() {
+	var f ResizeRequested
+	for _, c := range w.m.ordered() {
+		if w.draw(2, "resized") == 1 {
+			f.Containers = append(f.Containers, ContainerResources{Name: c.spec.Name, Resources: w.resources()})
+		}
+	}
+	w.feed(f)
+}
+
+func (w *walk) resources() v1.ResourceRequirements {
+	return resourcesOf([]string{"100m", "200m", "300m"}[w.draw(3, "cpu")], []string{"32Mi", "64Mi"}[w.draw(2, "memory")])
+}
+
+func resourcesOf(cpu, memory string) v1.ResourceRequirements {
+	list := v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory)}
+	return v1.ResourceRequirements{Limits: list, Requests: list.DeepCopy()}
+}
+
+// randomResources gives a container resources and, where the API lets it, a
+// policy to be restarted for new ones.
+func randomResources(rt *rapid.T, pod *v1.Pod, c *v1.Container) {
+	c.Resources = resourcesOf("100m", "64Mi")
+	always := pod.Spec.RestartPolicy == v1.RestartPolicyAlways && c.RestartPolicy == nil
+	if always && rapid.IntRange(0, 2).Draw(rt, "resize restarts") == 2 {
+		c.ResizePolicy = []v1.ContainerResizePolicy{{ResourceName: v1.ResourceMemory, RestartPolicy: v1.RestartContainer}}
+	}
+}
+
+// performResize is a node that has room for everything, or for nothing more.
+func (w *world) performResize(e Effect, r Result) Fact {
+	switch e := e.(type) {
+	case AdmitResize:
+		if w.crowded {
+			return ResizeAdmitted{Result: r, Reason: "OutOfcpu", Message: "no room"}
+		}
+		return ResizeAdmitted{Result: r}
+	case MeasureMemory:
+		if w.crowded {
+			return MemoryMeasured{Result: r, Pod: 1 << 40}
+		}
+		return MemoryMeasured{Result: r}
+	case ResizeContainer:
+		c := w.container(e.ContainerID)
+		if c == nil || c.State != StateRunning {
+			return failed(w.t, e, &Failure{Class: NotFound, Message: "not found"})
+		}
+		w.resources[e.ContainerID] = e.Resources
+		return ContainerResized{Result: r, Actual: e.Resources.DeepCopy()}
+	}
+	return CgroupResized{r}
+}
+
+// resized: a pod at rest has what was allocated to it, in all that runs (A-ACT-12).
+func (l *invariants) resized(w *walk) {
+	m := w.m
+	if m.resize.progress != nil || m.resize.pending != nil || len(m.resize.held) != 1 {
+		l.t.Fatalf("a pod at rest is being resized: %+v", m.resize)
+	}
+	for _, c := range m.ordered() {
+		if has, known := w.resources[c.id]; known && c.position == running && !sameCPUAndMemory(has, c.spec.Resources) {
+			l.t.Fatalf("%s has %+v and was allocated %+v", c.spec.Name, has, c.spec.Resources)
+		}
+	}
+}
+
+// freshBackOff: new resources begin the back-off anew (A-BO-1).
+func (l *invariants) freshBackOff(m *Machine) {
+	for _, c := range m.ordered() {
+		text := fmt.Sprint(c.spec.Resources.String())
+		if r := l.runs[c.spec.Name]; r != nil && l.allocated[c.spec.Name] != text {
+			r.delay = 0
+		}
+		l.allocated[c.spec.Name] = text
+	}
+	if m.pod.Generation < l.generation {
+		l.t.Fatalf("generation goes back to %d", m.pod.Generation)
+	}
+	l.generation = m.pod.Generation
 }
 
 // ephemeralOnce: an ephemeral container that ran is never made again (A-RST-2).
