@@ -32,6 +32,7 @@ type Checkpoint struct {
 	InitTurn   int                          `json:"initTurn,omitzero"`
 	Stop       StopCheckpoint               `json:"stop,omitzero"`
 	Round      RoundCheckpoint              `json:"round,omitzero"`
+	Resize     ResizeCheckpoint             `json:"resize,omitzero"`
 	Untidy     bool                         `json:"untidy,omitzero"`
 	Doubt      time.Time                    `json:"doubt,omitzero"`
 	ImageBack  map[string]BackOffCheckpoint `json:"imageBackOff,omitempty"` // by image as written

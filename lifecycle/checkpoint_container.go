@@ -14,6 +14,7 @@ type ContainerCheckpoint struct {
 	Failures     int32                        `json:"failures,omitzero"`
 	Last         *v1.ContainerStateTerminated `json:"last,omitempty"`
 	PreviousID   string                       `json:"previousID,omitzero"`
+	Actuated     v1.ResourceRequirements      `json:"actuated,omitzero"`
 	Image        ImageCheckpoint              `json:"image,omitzero"`
 	Failure      *Failure                     `json:"failure,omitempty"`
 	RetryAt      time.Time                    `json:"retryAt,omitzero"`
@@ -39,6 +40,7 @@ type InstanceCheckpoint struct {
 	Stopping  bool                         `json:"stopping,omitzero"` // its preStop hook has begun, or it has none
 	Kill      *KillCheckpoint              `json:"kill,omitempty"`
 	Probes    [3]ProbeCheckpoint           `json:"probes,omitzero"` // by ProbeKind
+	Reported  *v1.ResourceRequirements     `json:"reported,omitempty"`
 }
 
 // HookCheckpoint is how the one run of a lifecycle hook went.

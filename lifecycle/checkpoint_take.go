@@ -20,6 +20,7 @@ func (m *Machine) Checkpoint() Checkpoint {
 		InitTurn:   m.initIndex,
 		Stop:       m.stop.checkpoint(),
 		Round:      m.round.checkpoint(),
+		Resize:     m.resize.checkpoint(),
 		Untidy:     m.release.untidy,
 		Doubt:      m.release.doubt,
 		ImageBack:  make(map[string]BackOffCheckpoint, len(m.imageBack)),
@@ -70,6 +71,7 @@ func (c *container) checkpoint() ContainerCheckpoint {
 		Failures:     c.failures,
 		Last:         c.last.DeepCopy(),
 		PreviousID:   c.previousID,
+		Actuated:     *c.actuated.DeepCopy(),
 		Image:        c.image.checkpoint(),
 		Failure:      cloneOf(c.failure),
 		RetryAt:      c.retryAt,
@@ -95,6 +97,7 @@ func (i *instance) checkpoint(stopping bool) InstanceCheckpoint {
 		PostStart: i.postStart.checkpoint(),
 		Stopping:  stopping,
 		Kill:      i.kill.checkpoint(),
+		Reported:  i.reported.DeepCopy(),
 		Probes:    [...]ProbeCheckpoint{i.probes[0].checkpoint(), i.probes[1].checkpoint(), i.probes[2].checkpoint()},
 	}
 }

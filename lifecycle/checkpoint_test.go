@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -63,6 +64,12 @@ var afresh = map[string]string{
 	"stopping.killAt":     "belongs to the call under way",
 	"stopping.retryAt":    "tried again at once",
 	"stopping.unanswered": "the first snapshot says whether it still runs",
+
+	"resize.admit":    "the node is asked again",
+	"resize.room":     "idempotent: done again",
+	"resize.measured": "idempotent: done again",
+	"resize.call":     "a call under way is lost: asked for again",
+	"resize.retryAt":  "tried again at once",
 
 	"image.op":    "a pull or inspection under way is lost: asked for again",
 	"image.since": "belongs to the pull under way",
@@ -180,7 +187,13 @@ func open(v reflect.Value) reflect.Value {
 // samples are the values of types that are not just filled: a position at which
 // nothing is under way, and parts of the API that JSON keeps.
 func samples() map[reflect.Type]any {
+	requirements := v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse("1")}}
+	allocation := []ContainerResources{{Name: "i"}, {Name: "a", Resources: requirements}}
 	return map[reflect.Type]any{
+		reflect.TypeFor[[]ContainerResources]():        allocation,
+		reflect.TypeFor[[][]ContainerResources]():      [][]ContainerResources{allocation, {{Name: "i"}, {Name: "a"}}},
+		reflect.TypeFor[v1.ResourceRequirements]():     requirements,
+		reflect.TypeFor[v1.PodCondition]():             v1.PodCondition{Type: "x", LastProbeTime: metav1.Unix(1e9, 0)},
 		reflect.TypeFor[Stage]():                       Terminating,
 		reflect.TypeFor[position]():                    running,
 		reflect.TypeFor[sandboxState]():                sandboxReady,

@@ -18,15 +18,19 @@ type invariants struct {
 	runs      map[string]*runs
 	finished  bool
 	ranOnce   map[string]string // the instance of each ephemeral container that ran
+
+	allocated  map[string]string // resources of each container
+	generation int64
 }
 
 func newInvariants(t fataler, m *Machine) *invariants {
-	return &invariants{t: t, counts: map[string]int32{}, runs: map[string]*runs{}, ranOnce: map[string]string{}, status: m.Status()}
+	return &invariants{t: t, counts: map[string]int32{}, runs: map[string]*runs{}, ranOnce: map[string]string{}, allocated: map[string]string{}, status: m.Status()}
 }
 
 // after holds the state, the effects and the runtime against the laws.
 func (l *invariants) after(w *walk, effects []Effect) {
 	l.position(w.m)
+	l.freshBackOff(w.m)
 	for _, e := range effects {
 		l.effect(w, e)
 	}

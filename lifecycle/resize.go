@@ -15,8 +15,8 @@ import (
 
 // ContainerResources are the resources of one container.
 type ContainerResources struct {
-	Name      string
-	Resources v1.ResourceRequirements
+	Name      string                  `json:"name"`
+	Resources v1.ResourceRequirements `json:"resources"`
 }
 
 // resize is how far the pod's resources have come.

@@ -65,6 +65,7 @@ func (m *Machine) restoreRest(c Checkpoint) {
 	m.initIndex = min(max(c.InitTurn, 0), len(m.inits()))
 	m.stop = c.Stop.restore()
 	m.round = c.Round.restore()
+	m.resize = c.Resize.restore(m.pod)
 	m.release.untidy, m.release.doubt = c.Untidy, c.Doubt
 	m.reported = *c.Reported.DeepCopy()
 	if len(m.reported.Conditions) > 0 { // others' conditions were last seen there (A-COND-7)

@@ -13,6 +13,7 @@ func (c ContainerCheckpoint) restore(to *container) error {
 	to.instance = instance
 	to.restartCount, to.failures = c.RestartCount, c.Failures
 	to.last, to.previousID = c.Last.DeepCopy(), c.PreviousID
+	to.actuated = *c.Actuated.DeepCopy()
 	to.image = c.Image.restore()
 	to.failure, to.retryAt = cloneOf(c.Failure), c.RetryAt
 	to.backOff, to.roundBackOff = c.BackOff.restore(), c.RoundBackOff.restore()
@@ -40,6 +41,7 @@ func (c InstanceCheckpoint) restore() (instance, error) {
 		restart:   c.Verdict.restore(),
 		postStart: hookRun{ended: c.PostStart.Ended, failed: c.PostStart.Failed},
 		kill:      c.Kill.restore(),
+		reported:  c.Reported.DeepCopy(),
 		probes:    [...]probe{c.Probes[0].restore(), c.Probes[1].restore(), c.Probes[2].restore()},
 	}, err
 }

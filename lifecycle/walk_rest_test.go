@@ -11,9 +11,13 @@ import (
 // comesToRest lets everything work from now on, processes end with 0 where that
 // ends them, and demands that the pod then either ends or runs.
 func (w *walk) comesToRest() {
-	w.trouble = 0
+	w.trouble, w.crowded = 0, false
 	for range 3000 {
-		if w.m.Stage() == Gone || (w.quiet() && w.allRun()) {
+		if w.m.Stage() == Gone {
+			return
+		}
+		if w.quiet() && w.allRun() && w.m.resize.desired == nil && w.m.resize.progress == nil {
+			w.laws.resized(w)
 			return
 		}
 		w.workOn()
@@ -122,6 +126,9 @@ func randomPod(rt *rapid.T) *v1.Pod {
 		pod.Spec.Containers = append(pod.Spec.Containers, randomContainer(rt, "c"+string(rune('0'+i))))
 	}
 	pod.Spec.Volumes = []v1.Volume{imageVolumeOf(rapid.SampledFrom([]v1.PullPolicy{v1.PullIfNotPresent, v1.PullAlways, v1.PullNever}).Draw(rt, "volume's pull policy"))}
+	for i := range pod.Spec.Containers {
+		randomResources(rt, pod, &pod.Spec.Containers[i])
+	}
 	defaults(pod)
 	return pod
 }

@@ -35,13 +35,13 @@ func (w *walk) resizes() {
 	var f ResizeRequested
 	for _, c := range w.m.ordered() {
 		if w.draw(2, "resized") == 1 {
-			f.Containers = append(f.Containers, ContainerResources{Name: c.spec.Name, Resources: w.resources()})
+			f.Containers = append(f.Containers, ContainerResources{Name: c.spec.Name, Resources: w.randomResources()})
 		}
 	}
 	w.feed(f)
 }
 
-func (w *walk) resources() v1.ResourceRequirements {
+func (w *walk) randomResources() v1.ResourceRequirements {
 	return resourcesOf([]string{"100m", "200m", "300m"}[w.draw(3, "cpu")], []string{"32Mi", "64Mi"}[w.draw(2, "memory")])
 }
 

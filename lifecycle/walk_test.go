@@ -42,7 +42,7 @@ var sometimes = []string{
 	"A-INIT-2", "A-INIT-3", "A-IMG-5", "A-SBX-1", "A-ACT-13", "B-WRK-9", "B-FIN-6", "B-CTL-9",
 	"adopted container", "adopted sandbox", "lost container", "unknown state", "exit before the start's answer",
 	"deadline passed", "second StopContainer", "stop without an exit", "Succeeded", "Failed",
-	"A-ACT-5", "A-CRI-5",
+	"A-ACT-5", "A-CRI-5", "ResizeStarted", "ResizeCompleted", "ResizeDeferred", "ResizeError", "A-ACT-12",
 	"resumed", "resumed in a termination", "resumed with a call under way", "rebooted", "exited while lifepod was dead",
 }
 
@@ -74,7 +74,7 @@ func newWalk(rt *rapid.T, pod *v1.Pod, seen map[string]int) *walk {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	m := New(pod, DefaultOptions())
 	return &walk{
-		world: &world{t: rt, now: start, overdue: map[string]bool{}},
+		world: &world{t: rt, now: start, overdue: map[string]bool{}, resources: map[string]v1.ResourceRequirements{}},
 		rt:    rt, m: m, pod: pod, seen: seen, laws: newInvariants(rt, m),
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	v1 "k8s.io/api/core/v1"
 )
 
 // fataler is what tests and rapid checks have in common.
@@ -22,8 +24,10 @@ type world struct {
 	events     []Fact
 	sandboxes  []*ObservedSandbox
 	containers []*ObservedContainer
-	made       int             // for unique ids
-	overdue    map[string]bool // ids made by late calls: nobody can know them
+	made       int                                // for unique ids
+	resources  map[string]v1.ResourceRequirements // that containers were given since they run
+	crowded    bool                               // the node has no room for more
+	overdue    map[string]bool                    // ids made by late calls: nobody can know them
 }
 
 // call is an effect under way.
@@ -116,6 +120,8 @@ func (w *world) perform(e Effect) Fact {
 		return ContainerRemoved{r}
 	case Observe:
 		return w.snapshot(r)
+	case AdmitResize, MeasureMemory, ResizeCgroup, ResizeContainer:
+		return w.performResize(e, r)
 	}
 	return (&pretendedRuntime{}).carryOut(w.t, e, w.now)[0]
 }
