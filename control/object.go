@@ -22,12 +22,13 @@ type Object struct {
 	version  int64
 	events   eventList
 	watchers map[*Watcher]struct{}
+	changed  chan struct{} // closed when pod is replaced, or gone
 	gone     chan struct{} // closed when nothing of the pod is left
 }
 
 // NewObject begins with a pod that was defaulted and validated.
 func NewObject(pod *v1.Pod) *Object {
-	o := &Object{pod: pod.DeepCopy(), version: 1, watchers: map[*Watcher]struct{}{}, gone: make(chan struct{})}
+	o := &Object{pod: pod.DeepCopy(), version: 1, watchers: map[*Watcher]struct{}{}, changed: make(chan struct{}), gone: make(chan struct{})}
 	o.pod.APIVersion, o.pod.Kind = "v1", "Pod"
 	o.pod.ResourceVersion = "1"
 	return o
@@ -38,6 +39,13 @@ func (o *Object) Pod() *v1.Pod {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.pod
+}
+
+// Next is the pod as it is now, and a channel that is closed when it is another.
+func (o *Object) Next() (*v1.Pod, <-chan struct{}) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.pod, o.changed
 }
 
 // Status takes a newly published status, which the object keeps.
@@ -123,6 +131,8 @@ func (o *Object) change(edit func(pod *v1.Pod) error) error {
 }
 
 func (o *Object) send(what watch.EventType) {
+	close(o.changed)
+	o.changed = make(chan struct{})
 	for w := range o.watchers {
 		if !w.put(Change{Type: what, Pod: o.pod}) {
 			delete(o.watchers, w)

@@ -94,6 +94,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET "+pod, s.named(s.get))
 	mux.HandleFunc("DELETE "+pod, s.named(s.stop))
 	mux.HandleFunc("GET "+pod+"/events", s.named(s.listEvents))
+	mux.HandleFunc("GET "+pod+"/log", s.named(s.log))
 	mux.HandleFunc("POST "+pod+"/exec", s.named(s.exec))
 	mux.HandleFunc("POST "+pod+"/attach", s.named(s.attach))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

@@ -103,7 +103,7 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 	follow := newFollower(r.printer, node.Config.PodLogDirectory(set.Pod))
 	object := control.NewObject(set.Pod)
 	worker := node.NewWorker(set.Pod, &sink{printer: r.printer, follower: follow, object: object})
-	server, err := serve(runtime, object, worker, r.options.Log)
+	server, err := serve(runtime, object, worker, servedFrom{logDir: node.Config.PodLogDirectory(set.Pod), log: r.options.Log})
 	if err != nil {
 		own.remove()
 		return ExitError, err

@@ -11,15 +11,21 @@ import (
 )
 
 // serve lets the commands of other terminals see and steer the pod.
-func serve(runtime *Runtime, object *control.Object, worker *agent.Worker, log *slog.Logger) (*control.Server, error) {
+func serve(runtime *Runtime, object *control.Object, worker *agent.Worker, from servedFrom) (*control.Server, error) {
 	paths, err := bundle.Locate(runtime.Root, "")
 	if err != nil {
 		return nil, err
 	}
 	return control.Serve(control.Config{
 		Folder: control.Folder(paths.RunDir), Object: object, Post: worker.Post,
-		Runtime: runtime.Client.Runtime, Log: log,
+		Runtime: runtime.Client.Runtime, LogDir: from.logDir, Log: from.log,
 	})
+}
+
+// servedFrom is what a server needs beside runtime and pod.
+type servedFrom struct {
+	logDir string // of the pod
+	log    *slog.Logger
 }
 
 // noted is a worker whose requests to stop are seen by other terminals, too.

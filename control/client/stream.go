@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/httpstream/spdy"
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/util/exec"
@@ -105,9 +104,10 @@ func (p *Pod) stream(ctx context.Context, below string, query url.Values, s Stre
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var status *apierrors.StatusError
-	if errors.As(err, &status) {
-		return errors.New(strings.TrimPrefix(status.ErrStatus.Message, "unable to upgrade connection: "))
+	if err != nil {
+		if text, refused := strings.CutPrefix(err.Error(), "unable to upgrade connection: "); refused {
+			return errors.New(text)
+		}
 	}
 	return err
 }

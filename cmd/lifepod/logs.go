@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/control/client"
+)
+
+// podLogFlags are those of lifepod logs.
+type podLogFlags struct {
+	options client.LogOptions
+	since   time.Duration
+	all     bool
+}
+
+func newLogsCommand(g *global) *cobra.Command {
+	var on *onPod
+	l := &podLogFlags{}
+	command := &cobra.Command{
+		Use:   "logs [flags] POD",
+		Short: "Show what a pod's containers have written",
+		Long: `Show what a container of a pod has written.
+
+With -f also what it writes from now on, over restarts, until the container has
+ended for good or the pod is gone.`,
+		Args: onePod,
+		RunE: func(command *cobra.Command, args []string) error {
+			if err := l.check(command); err != nil {
+				return err
+			}
+			ctx := command.Context()
+			pod, err := on.find(ctx, args[0])
+			if err == nil {
+				err = l.show(command, pod)
+			}
+			return interrupted(ctx, err)
+		},
+	}
+	on = g.onPodCommand(command)
+	flags := command.Flags()
+	flags.StringVarP(&l.options.Container, "container", "c", "", "`name` of the container; without it the pod's first")
+	flags.BoolVar(&l.all, "all-containers", false, "of all containers, each line with its container's name")
+	flags.BoolVarP(&l.options.Follow, "follow", "f", false, "show what comes, too")
+	flags.BoolVarP(&l.options.Previous, "previous", "p", false, "of the instance before the last restart")
+	flags.Int64Var(&l.options.Tail, "tail", -1, "only so many `lines` from the end")
+	flags.DurationVar(&l.since, "since", 0, "only lines not older than this `duration`")
+	flags.BoolVar(&l.options.Timestamps, "timestamps", false, "each line begins with its time")
+	return command
+}
+
+func (l *podLogFlags) check(command *cobra.Command) error {
+	switch {
+	case l.all && l.options.Container != "":
+		return errors.New("-c and --all-containers exclude each other")
+	case l.options.Follow && l.options.Previous:
+		return errors.New("-f and --previous exclude each other: the instance before writes nothing any more")
+	case l.options.Tail < 0 && command.Flags().Changed("tail"):
+		return fmt.Errorf("--tail %d: want 0 or more", l.options.Tail)
+	case l.since < 0 || l.since == 0 && command.Flags().Changed("since"):
+		return fmt.Errorf("--since %v: want a duration above 0, such as 5m", l.since)
+	}
+	if l.since > 0 {
+		l.options.Since = time.Now().Add(-l.since)
+	}
+	return nil
+}
+
+func (l *podLogFlags) show(command *cobra.Command, pod *client.Pod) error {
+	if l.all {
+		return l.showAll(command, pod)
+	}
+	s := sessionFlags{container: l.options.Container}
+	l.options.Container = s.choose(command, pod)
+	return copyLog(command.Context(), pod, l.options, command.OutOrStdout())
+}
+
+func copyLog(ctx context.Context, pod *client.Pod, o client.LogOptions, w io.Writer) error {
+	log, err := pod.Log(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }() // only read
+	if _, err := io.Copy(w, log); err != nil {
+		return fmt.Errorf("the log breaks off: %w", err)
+	}
+	return nil
+}
+
+// showAll shows all containers: one after the other, or, followed, as they write.
+func (l *podLogFlags) showAll(command *cobra.Command, pod *client.Pod) error {
+	out := &sharedLines{w: command.OutOrStdout()}
+	var showing sync.WaitGroup
+	for _, name := range control.ContainerNames(pod.Pod) {
+		o := l.options
+		o.Container = name
+		one := func() {
+			if err := out.copy(command.Context(), pod, o); err != nil && command.Context().Err() == nil {
+				warn(command.ErrOrStderr(), "%v", err)
+			}
+		}
+		if o.Follow {
+			showing.Go(one)
+		} else {
+			one()
+		}
+	}
+	showing.Wait()
+	return command.Context().Err()
+}
+
+// sharedLines is an output that several logs are written to, line by line.
+type sharedLines struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (s *sharedLines) copy(ctx context.Context, pod *client.Pod, o client.LogOptions) error {
+	log, err := pod.Log(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }() // only read
+	in := bufio.NewReader(log)
+	for {
+		line, err := in.ReadString('\n')
+		if line != "" {
+			s.put(o.Container, line)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("the log of %s breaks off: %w", o.Container, err)
+		}
+	}
+}
+
+func (s *sharedLines) put(container, line string) {
+	if line[len(line)-1] != '\n' {
+		line += "\n"
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _ = io.WriteString(s.w, container+" | "+line) // a reader that has gone ends the process
+}

@@ -1,0 +1,42 @@
+package client
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// LogOptions say what of a container's log is wanted.
+type LogOptions struct {
+	Container  string
+	Previous   bool // of the instance before
+	Follow     bool // and what comes, of the instances that come, too
+	Timestamps bool
+	Tail       int64     // lines from the end; below 0: all
+	Since      time.Time // zero: all
+}
+
+// Log opens a container's log; close it. With Follow it ends when the container
+// runs no more, or with ctx.
+func (p *Pod) Log(ctx context.Context, o LogOptions) (io.ReadCloser, error) {
+	q := url.Values{"container": {o.Container}}
+	for name, set := range map[string]bool{"previous": o.Previous, "follow": o.Follow, "timestamps": o.Timestamps} {
+		if set {
+			q.Set(name, "true")
+		}
+	}
+	if o.Tail >= 0 {
+		q.Set("tailLines", strconv.FormatInt(o.Tail, 10))
+	}
+	if !o.Since.IsZero() {
+		q.Set("sinceTime", o.Since.UTC().Format(time.RFC3339Nano))
+	}
+	response, err := p.send(ctx, http.MethodGet, p.path("/log?"+q.Encode()), nil)
+	if err != nil {
+		return nil, err
+	}
+	return response.Body, nil
+}

@@ -1,0 +1,151 @@
+package control
+
+import (
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/agent/criconfig"
+	"github.com/lifepod/lifepod/agent/crilog"
+	"github.com/lifepod/lifepod/control/podlog"
+)
+
+// log gives out what a container has written.
+func (s *Server) log(w http.ResponseWriter, r *http.Request) error {
+	options, err := logOptions(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	pod := s.Object.Pod()
+	container, err := containerOf(pod, r)
+	if err != nil {
+		return err
+	}
+	follow, previous := flag(r, "follow"), flag(r, "previous")
+	instance, err := s.instance(pod, container, previous)
+	if err != nil && (!follow || previous) {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	l := &logAnswer{server: s, container: container, writer: w, lines: podlog.New(w, options)}
+	if !follow || previous {
+		l.all(instance)
+		return nil
+	}
+	if err != nil {
+		instance = int(restartCount(pod, container)) // its log is yet to come
+	}
+	l.follow(r.Context(), instance)
+	return nil
+}
+
+func logOptions(q url.Values) (podlog.Options, error) {
+	o := podlog.Options{Tail: -1, Timestamps: q.Get("timestamps") == "true"}
+	if text := q.Get("tailLines"); text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 {
+			return o, badRequest("tailLines %q: want a number of 0 or more", text)
+		}
+		o.Tail = n
+	}
+	if text := q.Get("sinceSeconds"); text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 1 {
+			return o, badRequest("sinceSeconds %q: want a number of 1 or more", text)
+		}
+		o.Since = time.Now().Add(-time.Duration(n) * time.Second)
+	}
+	if text := q.Get("sinceTime"); text != "" {
+		at, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
+			return o, badRequest("sinceTime %q: want a time as RFC 3339 has it", text)
+		}
+		o.Since = at
+	}
+	return o, nil
+}
+
+// instance is the restart count of the instance whose log is wanted, as an API
+// server chooses it: of a container that waits to be restarted it is the last one.
+func (s *Server) instance(pod *v1.Pod, container string, previous bool) (int, error) {
+	status := statusOf(pod, container)
+	switch {
+	case status == nil:
+		return 0, badRequest("container %q in pod %q is waiting to start - no logs yet", container, pod.Name)
+	case previous && status.LastTerminationState.Terminated == nil:
+		return 0, badRequest("previous terminated container %q in pod %q not found", container, pod.Name)
+	case status.State.Waiting != nil && status.LastTerminationState.Terminated == nil:
+		return 0, badRequest("container %q in pod %q is waiting to start: %s", container, pod.Name, waitsFor(status.State.Waiting))
+	}
+	newest := int(status.RestartCount)
+	if previous && status.State.Waiting == nil {
+		newest--
+	}
+	for n := newest; n >= max(0, newest-1); n-- {
+		if log := s.open(container, n); log != nil {
+			log.Close()
+			return n, nil
+		}
+		if status.State.Waiting == nil {
+			break
+		}
+	}
+	return 0, notFound("the log of container %q, restart count %d, is not there any more", container, newest)
+}
+
+func waitsFor(w *v1.ContainerStateWaiting) string {
+	switch w.Reason {
+	case "ErrImagePull":
+		return "image can't be pulled"
+	case "ImagePullBackOff":
+		return "trying and failing to pull image"
+	}
+	return w.Reason
+}
+
+func restartCount(pod *v1.Pod, container string) int32 {
+	if status := statusOf(pod, container); status != nil {
+		return status.RestartCount
+	}
+	return 0
+}
+
+// open opens the log of one instance, nil if there is none.
+func (s *Server) open(container string, instance int) *crilog.Log {
+	return crilog.Open(filepath.Join(s.LogDir, criconfig.ContainerLogPath(container, instance)), func() {
+		s.Log.Warn("output was dropped because a client does not read", "container", container)
+	})
+}
+
+// logAnswer writes one container's log to one client.
+type logAnswer struct {
+	server    *Server
+	container string
+	writer    http.ResponseWriter
+	lines     *podlog.Lines
+}
+
+// over is closed: what there is is all that is wanted.
+var over = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// all writes what there is of one instance.
+func (l *logAnswer) all(instance int) {
+	log := l.server.open(l.container, instance)
+	if log == nil {
+		return // it has been removed just now
+	}
+	defer log.Close()
+	r := crilog.NewReader(log, l.lines.Record)
+	r.Until(over)
+	r.Close()
+	l.lines.Flush()
+	l.lines.Live()
+}

@@ -1,0 +1,140 @@
+package control
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/agent/crilog"
+)
+
+// follow writes one instance after the other, until the container runs no more
+// or the client has gone.
+func (l *logAnswer) follow(ctx context.Context, instance int) {
+	for {
+		pod, changed := l.server.Object.Next()
+		last := l.server.isGone() || endedForGood(pod, l.container) // asked first, so that none is missed
+		for newest := int(restartCount(pod, l.container)); instance <= newest; instance++ {
+			if !l.followOne(ctx, instance) && instance == newest {
+				break // it is yet to start
+			}
+		}
+		l.flush()
+		if last || l.lines.Err() != nil {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// followOne writes an instance's log until it has ended; false if there is none.
+func (l *logAnswer) followOne(ctx context.Context, instance int) bool {
+	log := l.server.open(l.container, instance)
+	if log == nil {
+		return false
+	}
+	defer log.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	live := false
+	r := crilog.NewReader(log, func(record string) {
+		l.lines.Record(record)
+		if live {
+			l.flush()
+		}
+		if l.lines.Err() != nil {
+			cancel()
+		}
+	})
+	r.Until(over)
+	live = true
+	l.lines.Live()
+	l.flush()
+	r.Until(l.server.ended(ctx, l.container, instance))
+	if ctx.Err() == nil {
+		r.Finish()
+	}
+	r.Close()
+	l.lines.Flush()
+	return true
+}
+
+func (l *logAnswer) flush() { _ = http.NewResponseController(l.writer).Flush() } // a client that has gone is noticed by ctx
+
+// ended is closed when an instance has ended, or ctx has.
+func (s *Server) ended(ctx context.Context, container string, instance int) <-chan struct{} {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			pod, changed := s.Object.Next()
+			if s.isGone() || instanceEnded(pod, container, instance) {
+				return
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return ended
+}
+
+func (s *Server) isGone() bool {
+	select {
+	case <-s.Object.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// instanceEnded says that the status knows of an instance's end. One that is just
+// being started does not run yet either.
+func instanceEnded(pod *v1.Pod, container string, instance int) bool {
+	status := statusOf(pod, container)
+	if status == nil {
+		return false
+	}
+	waiting := status.State.Waiting
+	return int(status.RestartCount) > instance || status.State.Terminated != nil ||
+		waiting != nil && waiting.Reason == "CrashLoopBackOff"
+}
+
+// endedForGood says that a container has ended and can't be started again, as
+// far as its spec tells: rules and restarts of all containers are the pod's to
+// decide, until its end.
+func endedForGood(pod *v1.Pod, container string) bool {
+	if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
+		return true
+	}
+	status := statusOf(pod, container)
+	if status == nil || status.State.Terminated == nil {
+		return false
+	}
+	if pod.DeletionTimestamp != nil {
+		return true
+	}
+	specs := slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)
+	if slices.ContainsFunc(specs, func(c v1.Container) bool { return len(c.RestartPolicyRules) > 0 }) {
+		return false
+	}
+	policy, failed := v1.ContainerRestartPolicy(pod.Spec.RestartPolicy), status.State.Terminated.ExitCode != 0
+	i := slices.IndexFunc(specs, func(c v1.Container) bool { return c.Name == container })
+	if i < 0 {
+		return true // an ephemeral container runs once
+	}
+	if own := specs[i].RestartPolicy; own != nil {
+		policy = *own
+	} else if i < len(pod.Spec.InitContainers) && policy == v1.ContainerRestartPolicyAlways {
+		policy = v1.ContainerRestartPolicyOnFailure
+	}
+	return policy == v1.ContainerRestartPolicyNever || policy == v1.ContainerRestartPolicyOnFailure && !failed
+}

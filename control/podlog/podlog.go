@@ -1,0 +1,111 @@
+// Package podlog turns the records of a container's log back into lines, as an
+// API server's log endpoint gives them out.
+package podlog
+
+import (
+	"io"
+	"time"
+
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/agent/crilog"
+)
+
+// maxLine is how many bytes of a line without an end are kept together.
+const maxLine = 1 << 20
+
+// Options say what of a log is wanted.
+type Options struct {
+	Tail       int64     // lines from the end of what there is; below 0: all
+	Since      time.Time // no older lines; zero: all
+	Timestamps bool      // each line begins with its time
+}
+
+// Lines writes the lines of records. First comes what there is already, of which
+// Tail may leave only the end; Live ends that part. Not safe for concurrent use.
+type Lines struct {
+	options Options
+	w       io.Writer
+	live    bool
+	kept    []string // the last lines so far, while not live
+	stdout  pending
+	stderr  pending
+	err     error
+}
+
+// pending is what there is of one stream's line that comes in several records.
+type pending struct {
+	at   time.Time // of its first record
+	text []byte
+}
+
+// New writes to w what o asks for.
+func New(w io.Writer, o Options) *Lines { return &Lines{options: o, w: w, live: o.Tail < 0} }
+
+// Record takes one record of the log.
+func (l *Lines) Record(text string) {
+	record, ok := crilog.Parse(text)
+	if !ok {
+		return
+	}
+	p := &l.stdout
+	if record.Stream == string(runtimeapi.Stderr) {
+		p = &l.stderr
+	}
+	if len(p.text) == 0 {
+		p.at = record.Time
+	}
+	p.text = append(p.text, record.Text...)
+	if !record.Partial || len(p.text) >= maxLine {
+		l.line(p)
+	}
+}
+
+// Flush writes lines that have no end yet.
+func (l *Lines) Flush() {
+	l.line(&l.stdout)
+	l.line(&l.stderr)
+}
+
+// Live ends what is counted by Tail; what comes now is written as it comes.
+func (l *Lines) Live() {
+	if l.live {
+		return
+	}
+	l.live = true
+	for _, line := range l.kept {
+		l.write(line)
+	}
+	l.kept = nil
+}
+
+// Err is the first error of writing; nothing is written after it.
+func (l *Lines) Err() error { return l.err }
+
+func (l *Lines) line(p *pending) {
+	if len(p.text) == 0 {
+		return
+	}
+	text := string(p.text)
+	p.text = p.text[:0]
+	if p.at.Before(l.options.Since) {
+		return
+	}
+	if l.options.Timestamps {
+		text = p.at.Format(time.RFC3339Nano) + " " + text
+	}
+	if l.live {
+		l.write(text)
+		return
+	}
+	l.kept = append(l.kept, text)
+	if int64(len(l.kept)) > l.options.Tail {
+		l.kept = l.kept[1:]
+	}
+}
+
+func (l *Lines) write(text string) {
+	if l.err == nil {
+		_, l.err = io.WriteString(l.w, text)
+	}
+}

@@ -1,0 +1,53 @@
+package podlog
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLines(t *testing.T) {
+	records := []string{
+		"2026-01-02T03:04:01Z stdout F one\n",
+		"2026-01-02T03:04:02Z stdout P tw\n",
+		"2026-01-02T03:04:02.5Z stderr F err\n",
+		"2026-01-02T03:04:03Z stdout F o\n",
+		"no record\n",
+		"2026-01-02T03:04:04Z stdout P thr\n",
+	}
+	since := time.Date(2026, 1, 2, 3, 4, 2, 200_000_000, time.UTC)
+	for _, tc := range []struct {
+		name    string
+		options Options
+		live    bool // before the last record
+		want    string
+	}{
+		{"all", Options{Tail: -1}, false, "one\nerr\ntwo\nthr"},
+		{"tail", Options{Tail: 2}, false, "two\nthr"},
+		{"tail none", Options{Tail: 0}, false, ""},
+		{"tail none, then live", Options{Tail: 0}, true, "thr"},
+		{"tail, then live", Options{Tail: 1}, true, "two\nthr"},
+		{"tail of more", Options{Tail: 100}, false, "one\nerr\ntwo\nthr"},
+		{"since", Options{Tail: -1, Since: since}, false, "err\nthr"},
+		{"tail, then since", Options{Tail: 2, Since: since}, false, "err\nthr"},
+		{"timestamps", Options{Tail: 2, Timestamps: true}, false, "2026-01-02T03:04:02Z two\n2026-01-02T03:04:04Z thr"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var got strings.Builder
+			l := New(&got, tc.options)
+			for i, record := range records {
+				if tc.live && i == len(records)-1 {
+					l.Live()
+				}
+				l.Record(record)
+			}
+			l.Flush()
+			l.Live()
+			if diff := cmp.Diff(tc.want, got.String()); diff != "" || l.Err() != nil {
+				t.Errorf("%v (-want +got):\n%s", l.Err(), diff)
+			}
+		})
+	}
+}
