@@ -13,6 +13,7 @@ type ContainerCheckpoint struct {
 	RestartCount int32                        `json:"restartCount,omitzero"`
 	Failures     int32                        `json:"failures,omitzero"`
 	Last         *v1.ContainerStateTerminated `json:"last,omitempty"`
+	LastDone     bool                         `json:"lastDone,omitzero"` // it had completed
 	PreviousID   string                       `json:"previousID,omitzero"`
 	Actuated     v1.ResourceRequirements      `json:"actuated,omitzero"`
 	Image        ImageCheckpoint              `json:"image,omitzero"`

@@ -70,6 +70,7 @@ func (c *container) checkpoint() ContainerCheckpoint {
 		RestartCount: c.restartCount,
 		Failures:     c.failures,
 		Last:         c.last.DeepCopy(),
+		LastDone:     c.lastDone,
 		PreviousID:   c.previousID,
 		Actuated:     *c.actuated.DeepCopy(),
 		Image:        c.image.checkpoint(),

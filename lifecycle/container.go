@@ -55,6 +55,7 @@ type container struct {
 	restartCount int32
 	failures     int32                        // exits in a row that were failures
 	last         *v1.ContainerStateTerminated // status lastState: the instance before
+	lastDone     bool                         // it had completed
 	previousID   string                       // that instance's record in the runtime
 
 	actuated     v1.ResourceRequirements // that the newest instance was made with, or resized to

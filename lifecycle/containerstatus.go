@@ -75,7 +75,7 @@ func containerStates(s *step, c *container) (state, last v1.ContainerState) {
 // sandbox, and the API would refuse to see its end undone: the end before is
 // shown until there is a new one (A-STAT-6).
 func runsAgain(s *step, c *container) bool {
-	if c.kind != initContainer || c.exit != nil || c.last == nil || !c.succeeded(c.last) || s.round.ever || s.restartAllRule {
+	if c.kind != initContainer || c.exit != nil || c.last == nil || !c.lastDone || s.round.ever || s.restartAllRule {
 		return false
 	}
 	return s.pod.Spec.RestartPolicy != v1.RestartPolicyAlways || c.spec.RestartPolicy != nil

@@ -17,6 +17,9 @@ type invariants struct {
 	counts    map[string]int32
 	runs      map[string]*runs
 	finished  bool
+	hooks     map[string]bool   // ids of instances whose preStop hook was run
+	signalled map[string]bool   // ids of instances that were sent the stop signal
+	confirmed bool              // the last status that had to be confirmed was
 	ranOnce   map[string]string // the instance of each ephemeral container that ran
 
 	allocated  map[string]string // resources of each container
@@ -24,7 +27,7 @@ type invariants struct {
 }
 
 func newInvariants(t fataler, m *Machine) *invariants {
-	return &invariants{t: t, counts: map[string]int32{}, runs: map[string]*runs{}, ranOnce: map[string]string{}, allocated: map[string]string{}, status: m.Status()}
+	return &invariants{t: t, counts: map[string]int32{}, runs: map[string]*runs{}, hooks: map[string]bool{}, signalled: map[string]bool{}, ranOnce: map[string]string{}, allocated: map[string]string{}, status: m.Status()}
 }
 
 // after holds the state, the effects and the runtime against the laws.
@@ -76,6 +79,13 @@ func (l *invariants) effect(w *walk, e Effect) {
 		l.withImages(w, e)
 	case StopContainer:
 		l.sidecarsLast(w, e)
+		l.inTime(w, e)
+	case RunHook:
+		l.hook(w, e)
+	case RemoveContainer:
+		if e.KeepLog && !l.confirmed {
+			l.t.Fatalf("%s is removed before everybody has seen AllContainersRestarting (B-RAC-23)", e.Container)
+		}
 	case Publish:
 		l.published(w, e.Status)
 	case Finish:
@@ -95,7 +105,7 @@ func (l *invariants) onlySyncing(w *walk, e Effect) {
 // notTooEarly: a crash restart comes when its back-off is over, and no earlier
 // (A-BO-3, A-BO-4); what was created when is noted by remember.
 func (l *invariants) notTooEarly(w *walk, e CreateContainer) {
-	if r := l.runs[e.Container]; r != nil && !r.endedAt.IsZero() && w.now.Before(r.due()) {
+	if r := l.runs[e.Container]; r != nil && !r.free && !r.endedAt.IsZero() && w.now.Before(r.due()) {
 		l.t.Fatalf("%s is restarted %v too early", e.Container, r.due().Sub(w.now))
 	}
 }
@@ -104,6 +114,9 @@ func (l *invariants) notTooEarly(w *walk, e CreateContainer) {
 // deadline has passed (B-SIDE-2, B-SIDE-3), or it is in an unknown state.
 func (l *invariants) sidecarsLast(w *walk, e StopContainer) {
 	c := w.m.containerNamed(e.Container)
+	if c.kill != nil && c.kill.force {
+		return // a restart of all knows no order (B-RAC-6)
+	}
 	if c.kind != sidecarContainer || w.m.stop.deadline.IsZero() || !w.now.Before(w.m.stop.deadline) {
 		return
 	}
@@ -175,7 +188,7 @@ func (l *invariants) transition(w *walk, old, now *v1.ContainerStatus) {
 		l.t.Fatalf("%s is shown running in phase %s", now.Name, l.status.Phase)
 	}
 	t, c := old.State.Terminated, w.m.containerNamed(old.Name)
-	if t == nil || now.State.Terminated != nil || w.pod.Spec.RestartPolicy == v1.RestartPolicyAlways && c.spec.RestartPolicy == nil {
+	if t == nil || w.m.round.ever || hasRestartAllRule(w.pod) || w.asked[old.Name] || now.State.Terminated != nil || w.pod.Spec.RestartPolicy == v1.RestartPolicyAlways && c.spec.RestartPolicy == nil {
 		return
 	}
 	if t.Reason == reasonOOMKilled && t.ExitCode == 0 {

@@ -12,6 +12,7 @@ type runs struct {
 	createdAt time.Time
 	endedAt   time.Time
 	delay     time.Duration // the back-off after its end
+	free      bool          // the next start is not a crash's: asked for, or of all containers
 }
 
 // due is when the container may be made anew (A-BO-3, A-BO-4).
@@ -30,7 +31,11 @@ func (l *invariants) remember(w *walk) {
 		r := l.runs[c.spec.Name]
 		switch {
 		case r != nil && r.id == c.id && c.exit != nil:
-			r.endedAt = c.endedAt
+			r.endedAt, r.free = c.endedAt, c.requested
+		case r != nil && c.id == "" && c.position == absent: // all were restarted
+			r.free = true
+		case r != nil && r.free && r.id != c.id: // counts for nothing
+			*r = runs{id: c.id, createdAt: r.createdAt, delay: r.delay}
 		case c.id == "" || (r != nil && r.id == c.id):
 		case r == nil || r.endedAt.IsZero(): // there was none that ended
 			l.runs[c.spec.Name] = &runs{id: c.id, createdAt: w.now}

@@ -195,7 +195,7 @@ func finishRound(s *step) {
 
 func resetForRound(s *step, c *container) {
 	if c.id != "" && (c.exit != nil || c.position == running) {
-		c.last = exitForRound(s, c)
+		c.last, c.lastDone = exitForRound(s, c), c.exit != nil && c.done()
 		c.restartCount++
 	}
 	if c.failure == nil || c.failure.Reason != "CrashLoopBackOff" || !c.triggersRound() {

@@ -12,7 +12,7 @@ func (c ContainerCheckpoint) restore(to *container) error {
 	instance, err := c.Instance.restore()
 	to.instance = instance
 	to.restartCount, to.failures = c.RestartCount, c.Failures
-	to.last, to.previousID = c.Last.DeepCopy(), c.PreviousID
+	to.last, to.lastDone, to.previousID = c.Last.DeepCopy(), c.LastDone, c.PreviousID
 	to.actuated = *c.Actuated.DeepCopy()
 	to.image = c.Image.restore()
 	to.failure, to.retryAt = cloneOf(c.Failure), c.RetryAt

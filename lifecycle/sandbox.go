@@ -205,7 +205,8 @@ func forgetRecord(c *container) {
 		return
 	}
 	if ranInit {
-		c.last, c.failure, c.backOff = c.exit, nil, backOff{}
+		c.last, c.lastDone = c.exit, c.done()
+		c.failure, c.backOff = nil, backOff{}
 	}
 	c.instance = instance{}
 	c.restartCount++

@@ -125,7 +125,7 @@ func newInstance(s *step, c *container, id string) {
 			advanceCrash(s, c)
 		}
 		c.restartCount++
-		c.last = c.exit
+		c.last, c.lastDone = c.exit, c.done()
 	}
 	if c.previousID != "" {
 		attempt := uint32(c.restartCount - 2) // the new one is restartCount, the one that has just ended is kept

@@ -85,7 +85,7 @@ func restartsOn(pod *v1.Pod, c *v1.Container, code int32) bool {
 	if c.RestartPolicy != nil {
 		for _, rule := range c.RestartPolicyRules {
 			if slices.Contains(rule.ExitCodes.Values, code) == (rule.ExitCodes.Operator == v1.ContainerRestartRuleOnExitCodesOpIn) {
-				return true
+				return rule.Action != ActionComplete && rule.Action != ActionTerminatePod
 			}
 		}
 		policy = *c.RestartPolicy
@@ -116,6 +116,7 @@ func randomPod(rt *rapid.T) *v1.Pod {
 	for i := range rapid.IntRange(0, 3).Draw(rt, "inits") {
 		c := randomContainer(rt, "i"+string(rune('0'+i)))
 		if rapid.Bool().Draw(rt, "sidecar") {
+			c.Lifecycle = randomHooks(rt)
 			c.RestartPolicy, c.RestartPolicyRules = new(v1.ContainerRestartPolicyAlways), nil
 		} else if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
 			c.RestartPolicy = new(v1.ContainerRestartPolicyNever)
@@ -124,6 +125,7 @@ func randomPod(rt *rapid.T) *v1.Pod {
 	}
 	for i := range rapid.IntRange(1, 3).Draw(rt, "regulars") {
 		pod.Spec.Containers = append(pod.Spec.Containers, randomContainer(rt, "c"+string(rune('0'+i))))
+		pod.Spec.Containers[i].Lifecycle = randomHooks(rt)
 	}
 	pod.Spec.Volumes = []v1.Volume{imageVolumeOf(rapid.SampledFrom([]v1.PullPolicy{v1.PullIfNotPresent, v1.PullAlways, v1.PullNever}).Draw(rt, "volume's pull policy"))}
 	for i := range pod.Spec.Containers {
@@ -154,6 +156,9 @@ func randomContainer(rt *rapid.T, name string) v1.Container {
 }
 
 func randomRule(rt *rapid.T) v1.ContainerRestartRule {
+	if rapid.IntRange(0, 1).Draw(rt, "rare action") == 1 {
+		return rareRule(rt)
+	}
 	return v1.ContainerRestartRule{
 		Action: v1.ContainerRestartRuleActionRestart,
 		ExitCodes: &v1.ContainerRestartRuleOnExitCodes{

@@ -41,6 +41,7 @@ var sometimes = []string{
 	"FailedCreatePodContainer", "Pulling", "DeadlineExceeded",
 	"A-INIT-2", "A-INIT-3", "A-IMG-5", "A-SBX-1", "A-ACT-13", "B-WRK-9", "B-FIN-6", "B-CTL-9",
 	"adopted container", "adopted sandbox", "lost container", "unknown state", "exit before the start's answer",
+	"B-RAC-1", "B-RAC-4", "B-RAC-6", "A-HOOK-1", "B-HOOK-2", "B-HOOK-4", "FailedPostStartHook", "FailedPreStopHook",
 	"deadline passed", "second StopContainer", "stop without an exit", "Succeeded", "Failed",
 	"A-ACT-5", "A-CRI-5", "ResizeStarted", "ResizeCompleted", "ResizeDeferred", "ResizeError", "A-ACT-12",
 	"resumed", "resumed in a termination", "resumed with a call under way", "rebooted", "exited while lifepod was dead",
@@ -48,7 +49,7 @@ var sometimes = []string{
 
 // rare are those of them that a short run may miss: each has a transcript of its
 // own, and make soak must come by it.
-var rare = []string{"unknown state", "adopted container", "second StopContainer", "adopted sandbox", "Succeeded", "lost container"}
+var rare = []string{"A-HOOK-1", "FailedPostStartHook", "B-HOOK-4", "FailedPreStopHook", "B-HOOK-2", "B-RAC-4", "unknown state", "adopted container", "second StopContainer", "adopted sandbox", "Succeeded", "lost container"}
 
 // long says whether this is a run long enough to come by the rare branches.
 func long() bool {
@@ -67,6 +68,7 @@ type walk struct {
 	relistAt  time.Time
 	snapshots []Observed // periodic ones, taken and not yet fed
 	laws      *invariants
+	asked     map[string]bool // containers whose restart was asked for
 	seen      map[string]int
 }
 
@@ -75,7 +77,7 @@ func newWalk(rt *rapid.T, pod *v1.Pod, seen map[string]int) *walk {
 	m := New(pod, DefaultOptions())
 	return &walk{
 		world: &world{t: rt, now: start, overdue: map[string]bool{}, resources: map[string]v1.ResourceRequirements{}},
-		rt:    rt, m: m, pod: pod, seen: seen, laws: newInvariants(rt, m),
+		rt:    rt, m: m, pod: pod, seen: seen, asked: map[string]bool{}, laws: newInvariants(rt, m),
 	}
 }
 
@@ -118,6 +120,10 @@ func (w *walk) take(e Effect) {
 		w.seen[e.Reason]++
 	case Publish:
 		w.seen[string(e.Status.Phase)]++
+		if e.ID != 0 {
+			w.laws.confirmed = false
+			w.calls = append(w.calls, &call{effect: e})
+		}
 	case Finish:
 	default:
 		w.calls = append(w.calls, &call{effect: e})
@@ -169,6 +175,8 @@ func (w *walk) act() {
 		w.loses(w.running()[w.draw(len(w.running()), "loses")])
 	case action == 40 && w.m.Stage() != Gone:
 		w.crash()
+	case w.draw(4, "restart") == 0:
+		w.asksForRestart()
 	case w.draw(6, "stop") == 0:
 		w.askForTheEnd()
 	default:
@@ -203,6 +211,9 @@ func (w *walk) goOn() {
 		w.execute(c, w.outcome())
 	}
 	w.calls = slices.Delete(w.calls, i, i+1)
+	if p, ok := c.answer.(Published); ok && p.Failure == nil {
+		w.laws.confirmed = true
+	}
 	w.feed(c.answer)
 }
 
