@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// What goes wrong with events costs time at most: the pod's life is the same.
+// What goes wrong with events costs time at most: the pod's life is the same (A-PLEG-4, A-PLEG-7, A-PLEG-8).
 func TestEventsGoWrong(t *testing.T) {
 	const usual = 1140 * time.Millisecond
 	tests := []struct {

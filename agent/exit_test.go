@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -158,9 +159,8 @@ func packed(t *testing.T, text string) string {
 	return b.String()
 }
 
-// A removed instance's log goes with it, with all that was rotated away, and
-// the
-// log that a restart of all containers keeps stays (B-GC-3, B-LOG-1, B-RAC-7).
+// A removed instance's log goes with it, with all that was rotated away; the log
+// that a restart of all containers keeps stays (B-GC-3, B-LOG-1, B-RAC-7).
 func TestRemoveFiles(t *testing.T) {
 	dir := t.TempDir()
 	node := &Node{PodsDir: dir, Config: criconfig.Node{LogRoot: filepath.Join(dir, "logs")}, Log: slog.New(slog.DiscardHandler)}
@@ -201,6 +201,33 @@ func TestTerminationMessageUnreadable(t *testing.T) {
 	}
 }
 
+// The file for the message is empty and anybody's to write, for each instance anew,
+// whatever the umask (A-VOL-6, A-VOL-1).
+func TestNewTerminationLog(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o077))
+	h := &hands{Node: &Node{PodsDir: t.TempDir()}, pod: podOf("web", v1.RestartPolicyNever, "main")}
+	write(t, filepath.Join(h.podDir(h.pod.UID), "containers", "main", "00000001"), "of an attempt before")
+	path, err := h.newTerminationLog(&v1.Container{Name: "main", TerminationMessagePath: "/dev/termination-log"}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if filepath.Base(path) != "00000001" || info.Mode().Perm() != 0o666 || info.Size() != 0 {
+		t.Errorf("%s: mode %v, %d bytes", path, info.Mode(), info.Size())
+	}
+}
+
+// A stop may take its grace on top of what a call may take (B-SIG-5).
+func TestDeadlineOfStop(t *testing.T) {
+	h := &hands{Node: &Node{Timeouts: DefaultTimeouts()}}
+	if got, want := h.deadline(lifecycle.StopContainer{TimeoutSeconds: 300}), 7*time.Minute; got != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 // A container that only wears the pod's labels harms nothing.
 func TestExitOfAStranger(t *testing.T) {
 	h := &hands{Node: &Node{PodsDir: t.TempDir()}, pod: podOf("web", v1.RestartPolicyNever, "main")}
@@ -212,7 +239,7 @@ func TestExitOfAStranger(t *testing.T) {
 	}
 }
 
-// What a container leaves as its message is in its status, and each instance has its own.
+// What a container leaves as its message is in its status, and each instance has its own (A-VOL-6).
 func TestMessagesOfInstances(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStory(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// A pod's plain life takes what its calls take: nothing waits for a poll.
+// A pod's plain life takes what its calls take: nothing waits for a poll (B-WRK-15, A-PLEG-6).
 func TestLifeTakesWhatItsCallsTake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStory(t)
@@ -80,7 +80,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// Items leave the mailbox in the order in which they came, whatever the worker does meanwhile.
+// Items leave the mailbox in the order in which they came, whatever the worker does meanwhile (A-SYNC-2).
 func TestMailboxOrder(t *testing.T) {
 	m := newMailbox()
 	var got, want []any
@@ -103,7 +103,7 @@ func TestMailboxOrder(t *testing.T) {
 	}
 }
 
-// Fifty pods on one node live side by side, each at its own pace.
+// Fifty pods on one node live side by side, each at its own pace (A-SYNC-2).
 func TestFiftyPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStory(t)

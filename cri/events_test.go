@@ -57,7 +57,7 @@ func runSandbox(t *testing.T, r *crifake.Runtime, name string) string {
 }
 
 // A stream is proven by its first event, and opened again when it breaks: soon
-// if it has given events.
+// if it has given events (A-PLEG-7, A-PLEG-8).
 func TestStreamIsOpenedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := crifake.New()

@@ -3,6 +3,7 @@ package cri
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"time"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -95,7 +96,8 @@ var states = map[runtimeapi.ContainerState]lifecycle.ContainerState{
 	runtimeapi.ContainerState_CONTAINER_UNKNOWN: lifecycle.StateUnknown,
 }
 
-// IPs are a sandbox's addresses as the runtime orders them (A-CST-17).
+// IPs are a sandbox's addresses as the runtime orders them (A-CST-17); none if one
+// of them is no address (A-SBX-4).
 func IPs(s *runtimeapi.PodSandboxStatus) []string {
 	var ips []string
 	if ip := s.GetNetwork().GetIp(); ip != "" {
@@ -103,6 +105,11 @@ func IPs(s *runtimeapi.PodSandboxStatus) []string {
 	}
 	for _, more := range s.GetNetwork().GetAdditionalIps() {
 		ips = append(ips, more.GetIp())
+	}
+	for _, ip := range ips {
+		if _, err := netip.ParseAddr(ip); err != nil {
+			return nil
+		}
 	}
 	return ips
 }

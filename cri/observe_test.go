@@ -73,7 +73,7 @@ func TestObserve(t *testing.T) {
 	})
 }
 
-// What is removed while the snapshot is taken is left out; any other error ends it.
+// What is removed while the snapshot is taken is left out; any other error ends it (A-PLEG-3).
 func TestObserveMeetsErrors(t *testing.T) {
 	tests := []struct {
 		fault string
@@ -101,12 +101,17 @@ func TestObserveMeetsErrors(t *testing.T) {
 	}
 }
 
+// Addresses come from the sandbox's status; one that is none discards all (A-SBX-4, A-CST-17).
 func TestIPs(t *testing.T) {
 	status := &runtimeapi.PodSandboxStatus{Network: &runtimeapi.PodSandboxNetworkStatus{
 		Ip: "10.0.0.1", AdditionalIps: []*runtimeapi.PodIP{{Ip: "fd00::1"}},
 	}}
 	if diff := cmp.Diff([]string{"10.0.0.1", "fd00::1"}, cri.IPs(status)); diff != "" {
 		t.Errorf("addresses (-want +got):\n%s", diff)
+	}
+	status.Network.AdditionalIps[0].Ip = "fd00::x"
+	if got := cri.IPs(status); got != nil {
+		t.Errorf("addresses of a sandbox one of whose is none: %q", got)
 	}
 	if got := cri.IPs(&runtimeapi.PodSandboxStatus{}); got != nil {
 		t.Errorf("addresses of a sandbox without network: %q", got)

@@ -187,7 +187,7 @@ func lowestOOMScore(t *testing.T) int64 {
 }
 
 // TestOOMKill: a container that uses more memory than its limit is killed, and
-// the status says why, every time.
+// the status says why, every time (B-OOM-1, A-CST-9).
 func TestOOMKill(t *testing.T) {
 	t.Parallel()
 	for range 20 {

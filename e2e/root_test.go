@@ -43,7 +43,8 @@ func (r *root) runDir() string { return "/run/lifepod-" + r.hash() }
 func (r *root) bridge() string { return "lp-" + r.hash() }
 func (r *root) cgroup() string { return "lifepod-" + r.hash() }
 
-// left lists what a lifepod of this root has left on the machine.
+// left lists what a lifepod of this root has left on the machine, the pods' logs
+// included: every test fails that leaves something (B-GC-5, B-FIN-6).
 func (r *root) left() []string {
 	left := slices.Concat(r.processes(), r.mounts(), r.filterRules())
 	if _, err := net.InterfaceByName(r.bridge()); err == nil {

@@ -21,7 +21,7 @@ echo working
 while true; do sleep 0.1; done`
 
 // TestInterrupt: the first signal is the stop signal's, and the container ends
-// in its own time.
+// in its own time (B-SIG-1).
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -150,11 +150,17 @@ func (l *invariants) nothingTwice(w *walk) {
 	}
 }
 
-// published holds a status against the one before (A-STAT-7, A-API-4) and
-// against what really runs (B-FIN-3).
+// published holds a status against the one before (A-STAT-7, A-API-4, A-PHASE-7,
+// B-FIN-13: a stale one is never published after a newer) and against what really
+// runs (B-FIN-3).
 func (l *invariants) published(w *walk, s v1.PodStatus) {
 	old := l.status
 	l.status = s
+	switch s.Phase {
+	case v1.PodPending, v1.PodRunning, v1.PodSucceeded, v1.PodFailed:
+	default:
+		l.t.Fatalf("phase %q is none that a node reports (A-PHASE-9)", s.Phase)
+	}
 	if terminal(old.Phase) && s.Phase != old.Phase {
 		l.t.Fatalf("terminal phase %s changes to %s", old.Phase, s.Phase)
 	}
@@ -186,6 +192,9 @@ func (l *invariants) published(w *walk, s v1.PodStatus) {
 func (l *invariants) transition(w *walk, old, now *v1.ContainerStatus) {
 	if now.State.Running != nil && terminal(l.status.Phase) {
 		l.t.Fatalf("%s is shown running in phase %s", now.Name, l.status.Phase)
+	}
+	if now.RestartCount < old.RestartCount {
+		l.t.Fatalf("%s: restarts go from %d to %d (B-GC-8)", now.Name, old.RestartCount, now.RestartCount)
 	}
 	t, c := old.State.Terminated, w.m.containerNamed(old.Name)
 	if t == nil || w.m.round.ever || hasRestartAllRule(w.pod) || w.asked[old.Name] || now.State.Terminated != nil || w.pod.Spec.RestartPolicy == v1.RestartPolicyAlways && c.spec.RestartPolicy == nil {

@@ -60,7 +60,7 @@ func TestPullAnonymously(t *testing.T) {
 	}
 }
 
-// A-IMG-4.
+// A-IMG-4; what has no reason of its own is ErrImagePull, never a sentence (A-CST-8).
 func TestPullErrors(t *testing.T) {
 	cases := []struct {
 		name                     string

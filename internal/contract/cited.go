@@ -28,7 +28,8 @@ func Citations(sources fs.FS) (map[string][]Citation, error) {
 			return nil
 		}
 		transcript := path.Dir(file) == "lifecycle/testdata"
-		if !transcript && !strings.HasSuffix(file, "_test.go") {
+		played := transcript || strings.Contains(file, "/testdata/")
+		if !played && !strings.HasSuffix(file, "_test.go") {
 			return nil
 		}
 		data, err := fs.ReadFile(sources, file)
@@ -36,7 +37,7 @@ func Citations(sources fs.FS) (map[string][]Citation, error) {
 			return fmt.Errorf("read a test: %w", err)
 		}
 		text := string(data)
-		if transcript {
+		if played {
 			text = firstLines(text)
 		}
 		for _, rule := range Numbers(text) {
@@ -47,7 +48,8 @@ func Citations(sources fs.FS) (map[string][]Citation, error) {
 	return cited, err
 }
 
-// firstLines are the comments that a transcript begins with.
+// firstLines are the comments that a transcript begins with, of the machine or of
+// another package.
 func firstLines(transcript string) string {
 	var b strings.Builder
 	for line := range strings.Lines(transcript) {

@@ -61,10 +61,11 @@ B-TWO-E1 | fourth |
 		t.Fatal(err)
 	}
 	cited, err := Citations(fstest.MapFS{
-		"lifecycle/testdata/one": {Data: []byte("# Rules: A-ONE-1.\n# B-TWO-E1\n\nstatus\n# A-ONE-3\n")},
-		"agent/x_test.go":        {Data: []byte("// (A-ONE-1, A-ONE-2, A-NONE-7)")},
-		"agent/x.go":             {Data: []byte("// A-ONE-3")},
-		".cache/x_test.go":       {Data: []byte("// A-ONE-3")},
+		"lifecycle/testdata/one":  {Data: []byte("# Rules: A-ONE-1.\n# B-TWO-E1\n\nstatus\n# A-ONE-3\n")},
+		"agent/x_test.go":         {Data: []byte("// (A-ONE-1, A-ONE-2, A-NONE-7)")},
+		"manifest/testdata/y.txt": {Data: []byte("# A-ONE-2\n\n# A-ONE-3\n")},
+		"agent/x.go":              {Data: []byte("// A-ONE-3")},
+		".cache/x_test.go":        {Data: []byte("// A-ONE-3")},
 	})
 	if err != nil {
 		t.Fatal(err)

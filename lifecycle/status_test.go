@@ -1,0 +1,150 @@
+package lifecycle
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// playing is a pod that a test plays by hand, from a moment that is no whole second.
+func playing(t *testing.T, spec v1.PodSpec) *transcript {
+	t.Helper()
+	pod := &v1.Pod{Spec: spec}
+	defaults(pod)
+	options := DefaultOptions()
+	options.HostIPs = []string{"192.0.2.1", "2001:db8::1"}
+	at := time.Date(2026, 1, 1, 0, 0, 0, 700_000_000, time.UTC)
+	tr := &transcript{start: at, now: at, m: New(pod, options)}
+	tr.feed(Accepted{})
+	return tr
+}
+
+// statuses are the statuses that were published in answer to facts.
+func statuses(tr *transcript, facts ...Fact) (published []v1.PodStatus) {
+	for _, f := range facts {
+		for _, e := range tr.m.Step(Event{At: tr.now, Fact: f}) {
+			if p, ok := e.(Publish); ok {
+				published = append(published, p.Status)
+			}
+		}
+	}
+	return published
+}
+
+// What a running pod says of itself: addresses, times in whole seconds, and its
+// containers as the runtime names them, sorted by name (A-CST-1, A-CST-4, A-CST-17,
+// A-CST-18, A-STAT-9, A-SCHED-4, A-COND-11).
+func TestStatusOfRunningPod(t *testing.T) {
+	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "b"}, {Name: "a"}}})
+	tr.now = tr.now.Add(5 * time.Second)
+	tr.settle(t, nil)
+	tr.feed(ContainerRunning{ContainerID: "a-0", StartedAt: tr.now, Image: "docker.io/library/img:1", ImageRef: "docker.io/library/img@sha256:2"})
+	status := tr.m.Status()
+
+	began := metav1.Unix(tr.start.Unix(), 0)
+	running := v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: metav1.Unix(tr.now.Unix(), 0)}}
+	started := true
+	want := v1.PodStatus{
+		ObservedGeneration: 1,
+		Phase:              v1.PodRunning,
+		StartTime:          &began,
+		HostIP:             "192.0.2.1", HostIPs: []v1.HostIP{{IP: "192.0.2.1"}, {IP: "2001:db8::1"}},
+		PodIP: "10.0.0.2", PodIPs: []v1.PodIP{{IP: "10.0.0.2"}},
+		ContainerStatuses: []v1.ContainerStatus{
+			{
+				Name: "a", State: running, Ready: true, Started: &started, Image: "docker.io/library/img:1",
+				ImageID: "docker.io/library/img@sha256:2", ContainerID: "containerd://a-0",
+			},
+			{Name: "b", State: running, Ready: true, Started: &started, Image: "img:1", ImageID: "img@sha256:1", ContainerID: "containerd://b-0"},
+		},
+	}
+	got := *status.DeepCopy()
+	got.Conditions = nil
+	for i := range got.ContainerStatuses {
+		got.ContainerStatuses[i].Resources = nil
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+	scheduled := condition(status.Conditions, v1.PodScheduled)
+	wantScheduled := &v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue, ObservedGeneration: 1, LastTransitionTime: began}
+	if diff := cmp.Diff(wantScheduled, scheduled); diff != "" {
+		t.Errorf("PodScheduled (-want +got):\n%s", diff)
+	}
+}
+
+// A condition's transition time is that of its last change, not of its last
+// writing; startTime and the addresses stay (A-COND-2, A-CST-17, A-CST-18, A-STAT-7).
+func TestStatusKeepsItsTimes(t *testing.T) {
+	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}, RestartPolicy: v1.RestartPolicyNever})
+	tr.now = tr.start.Add(10 * time.Second)
+	tr.settle(t, nil)
+	tr.now = tr.start.Add(20 * time.Second)
+	tr.feed(tr.runtime.end(t, "a-0", ContainerExited{ExitCode: 1, Reason: "Error", FinishedAt: tr.now}))
+	tr.now = tr.start.Add(30 * time.Second)
+	tr.settle(t, nil)
+	status := tr.m.Status()
+
+	got := map[v1.PodConditionType]int64{}
+	for _, c := range status.Conditions {
+		got[c.Type] = c.LastTransitionTime.Unix() - tr.start.Unix()
+	}
+	want := map[v1.PodConditionType]int64{
+		v1.PodScheduled: 0, v1.PodInitialized: 0, v1.PodReadyToStartContainers: 20, v1.ContainersReady: 20, v1.PodReady: 20,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("transition times (-want +got):\n%s", diff)
+	}
+	if status.StartTime.Unix() != tr.start.Unix() || status.PodIP != "10.0.0.2" || tr.m.Stage() != Gone {
+		t.Errorf("start %v, address %q, stage %v", status.StartTime, status.PodIP, tr.m.Stage())
+	}
+}
+
+// A status that says nothing new is not published (A-STAT-3).
+func TestStatusIsPublishedOnce(t *testing.T) {
+	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
+	tr.settle(t, nil)
+	running := ContainerRunning{ContainerID: "a-0", StartedAt: tr.now, Image: "x:1", ImageRef: "x@sha256:1"}
+	if got := statuses(tr, running); len(got) != 1 {
+		t.Errorf("%d statuses for a new image name, want 1", len(got))
+	}
+	tr.now = tr.now.Add(time.Minute)
+	snapshot := tr.runtime.snapshot(Result{}, tr.now)
+	if got := statuses(tr, running, snapshot, Woke{}, snapshot); len(got) != 0 {
+		t.Errorf("%d statuses for nothing new: %+v", len(got), got)
+	}
+}
+
+// A snapshot that began before the last action says nothing about it: a
+// container that it does not have yet is not lost (A-SYNC-3).
+func TestStaleSnapshotIsNotBelieved(t *testing.T) {
+	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
+	before := tr.now
+	tr.now = tr.now.Add(time.Second)
+	tr.settle(t, nil)
+	if got := statuses(tr, Observed{Began: before}); len(got) != 0 || tr.m.Status().Phase != v1.PodRunning {
+		t.Errorf("a stale snapshot changed the status: %+v", got)
+	}
+	tr.now = tr.now.Add(time.Second)
+	if got := statuses(tr, Observed{Began: tr.now}); len(got) == 0 {
+		t.Error("a fresh snapshot without the container changes nothing")
+	}
+}
+
+// A container is created from the image that was found, by what the runtime calls it (A-IMG-9).
+func TestCreatedFromWhatWasFound(t *testing.T) {
+	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
+	tr.settle(t, []string{"CreateContainer"})
+	for _, e := range tr.pending {
+		if create, ok := e.(CreateContainer); ok {
+			if create.Image.ID != "sha256:1" {
+				t.Errorf("created from %q, want what was found", create.Image.ID)
+			}
+			return
+		}
+	}
+	t.Errorf("no container is created: %v", tr.pending)
+}
