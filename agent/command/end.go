@@ -8,12 +8,14 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// How long a command that was given up is looked for: a matter of milliseconds,
-// but for one that has ended and left its output to another process. That takes
-// the two seconds after which the runtime closes it.
 const (
-	lookTime  = 5 * time.Second
+	// lookTime is how long it may take until it has shown what the runtime gave
+	// up: milliseconds, but ten seconds for the output of a command that ended
+	// before, if something else holds it.
+	lookTime  = 12 * time.Second
 	lookEvery = 5 * time.Millisecond
+	// orphanTime is after how long such an output can be judged by itself.
+	orphanTime = 500 * time.Millisecond
 )
 
 // end gives the call up and kills what its command has started.
@@ -36,12 +38,11 @@ func (c Command) end(ctx context.Context, began uint64, cancel context.CancelFun
 	if err != nil {
 		return
 	}
-	for ctx.Err() == nil {
-		given := s.notice()
-		if left := s.killLeft(); given && !left {
+	for orphans := time.Now().Add(orphanTime); ctx.Err() == nil; wait(ctx, lookEvery) {
+		known := s.notice() || time.Now().After(orphans) && s.noticeOrphans()
+		if left := s.killLeft(); known && !left {
 			return
 		}
-		wait(ctx, lookEvery)
 	}
 }
 

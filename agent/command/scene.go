@@ -35,7 +35,7 @@ type scene struct {
 type process struct {
 	pid, parent, session int
 	start                uint64
-	writes               []string // the pipes of the keeper that it has, for recent ones
+	writes               []string // the outputs it has that the keeper reads, for recent ones
 	entered              bool     // begun by the runtime, not from inside the container
 }
 
@@ -58,36 +58,84 @@ func look(pid int, since uint64) (*scene, error) {
 		return nil, err
 	}
 	s.held = pipes(s.keeper)
+	s.gather(first, inside, since)
+	return s, nil
+}
+
+// gather reads what is in the container.
+func (s *scene) gather(first procfs.Proc, inside process, since uint64) {
 	group := cgroup(first)
+	var others []string // pipes of what else is in the container, such as its own output
 	for p, proc := range s.all() {
-		// start times are rounded down
-		if p.start+1 >= since && p.session != inside.session && cgroup(proc) == group {
-			p.writes = slices.DeleteFunc(pipes(proc), func(pipe string) bool { return !slices.Contains(s.held, pipe) })
+		switch {
+		case cgroup(proc) != group:
+		case p.start+1 < since || p.session == inside.session: // start times are rounded down
+			others = append(others, pipes(proc)...)
+		default:
+			p.writes = pipes(proc)
 			p.entered = p.pid == p.session && s.cgroupOf(p.parent) != group
 			s.recent = append(s.recent, p)
 		}
 	}
-	return s, nil
+	for i, p := range s.recent {
+		s.recent[i].writes = slices.DeleteFunc(p.writes, func(pipe string) bool {
+			return !slices.Contains(s.held, pipe) || slices.Contains(others, pipe)
+		})
+	}
 }
 
 // notice looks which of the recent processes are the command's, by what the
-// runtime has ended meanwhile; false until it has given all up.
+// runtime has ended meanwhile; false until that has shown.
 func (s *scene) notice() bool {
 	held := pipes(s.keeper)
-	given := len(s.recent) == 0
 	for _, p := range s.recent {
-		closed := len(p.writes) > 0 && !slices.ContainsFunc(p.writes, func(pipe string) bool { return slices.Contains(held, pipe) })
+		closed := len(p.writes) > 0 && !overlap(p.writes, held)
 		if closed || p.entered && !s.lives(p) {
-			s.sessions[p.session] = true
-			given = given || closed || len(p.writes) == 0
+			s.claim(p.session)
 		}
 	}
-	for range s.recent { // what they have begun is theirs, in whatever session
+	return len(s.recent) == 0 || len(s.sessions) > 0
+}
+
+// noticeOrphans takes what a command has left that ended before it was given up:
+// it holds an output of which nobody that lives is the owner. If there are
+// several such commands, it can't be told which one's it is.
+func (s *scene) noticeOrphans() bool {
+	var orphans []process
+	for _, p := range s.recent {
+		if len(p.writes) > 0 && !s.hasOwner(p) {
+			orphans = append(orphans, p)
+		}
+	}
+	for _, p := range orphans {
+		if !overlap(p.writes, orphans[0].writes) {
+			return false
+		}
+	}
+	for _, p := range orphans {
+		s.claim(p.session)
+	}
+	return len(orphans) > 0
+}
+
+func (s *scene) hasOwner(p process) bool {
+	return slices.ContainsFunc(s.recent, func(o process) bool { return o.entered && overlap(o.writes, p.writes) })
+}
+
+func overlap(a, b []string) bool {
+	return slices.ContainsFunc(a, func(one string) bool { return slices.Contains(b, one) })
+}
+
+// claim says that a session is the command's, and so is what it has begun in others.
+func (s *scene) claim(session int) {
+	s.sessions[session] = true
+	for range s.recent {
 		for _, p := range s.recent {
-			s.sessions[p.session] = s.sessions[p.session] || s.begunByCommand(p)
+			if s.begunByCommand(p) {
+				s.sessions[p.session] = true
+			}
 		}
 	}
-	return given
 }
 
 func (s *scene) begunByCommand(p process) bool {
