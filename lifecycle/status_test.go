@@ -64,7 +64,7 @@ func TestStatusOfRunningPod(t *testing.T) {
 	got := *status.DeepCopy()
 	got.Conditions = nil
 	for i := range got.ContainerStatuses {
-		got.ContainerStatuses[i].Resources = nil
+		got.ContainerStatuses[i].Resources, got.ContainerStatuses[i].AllocatedResources = nil, nil
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
