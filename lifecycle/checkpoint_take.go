@@ -23,12 +23,14 @@ func (m *Machine) Checkpoint() Checkpoint {
 		Resize:     m.resize.checkpoint(),
 		Untidy:     m.release.untidy,
 		Doubt:      m.release.doubt,
-		ImageBack:  make(map[string]BackOffCheckpoint, len(m.imageBack)),
 		Reported:   *m.reported.DeepCopy(),
 		LastID:     m.lastID,
 	}
 	for _, container := range m.containers {
 		c.Containers = append(c.Containers, container.checkpoint())
+	}
+	if len(m.imageBack) > 0 {
+		c.ImageBack = make(map[string]BackOffCheckpoint, len(m.imageBack))
 	}
 	for image, b := range m.imageBack {
 		c.ImageBack[image] = b.checkpoint()

@@ -1,0 +1,137 @@
+package checkpoint
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// File is where one pod's checkpoint is kept. Save belongs to one goroutine;
+// Sync may run beside it.
+type File struct {
+	path string
+
+	mu       sync.Mutex
+	file     *os.File // nil until something is saved
+	sequence uint64   // of what was saved last
+	saved    []byte   // the same; nil if the file is not there
+
+	slots [2]sync.Mutex // held while a slot is written or synced
+}
+
+// New is the file at path, which is not touched yet. What is saved supersedes
+// what is there.
+func New(path string) *File {
+	f := &File{path: path}
+	if newest, err := read(path); err == nil {
+		f.sequence = newest.sequence
+	}
+	return f
+}
+
+// Save puts the checkpoint into the file, if it differs from the one before. When
+// that fails no file is left: an old checkpoint would be a lie.
+func (f *File) Save(c lifecycle.Checkpoint) error {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("save checkpoint: %w", err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.saved != nil && bytes.Equal(data, f.saved) {
+		return nil
+	}
+	if err := f.write(entry{sequence: f.sequence + 1, data: data}); err != nil {
+		return fmt.Errorf("save checkpoint: %w", errors.Join(err, f.discard()))
+	}
+	f.sequence, f.saved = f.sequence+1, data
+	return nil
+}
+
+func (f *File) write(e entry) error {
+	if len(e.data) > maxData {
+		return fmt.Errorf("%d bytes are more than %d", len(e.data), maxData)
+	}
+	if f.file == nil {
+		file, err := os.OpenFile(f.path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return err
+		}
+		f.file = file
+	}
+	slot := e.slot()
+	f.slots[slot].Lock()
+	defer f.slots[slot].Unlock()
+	_, err := f.file.WriteAt(e.encode(), int64(slot)*slotSize)
+	return err
+}
+
+// Sync returns when what was saved last, or something newer, survives a power
+// failure. It fails if the last Save did.
+func (f *File) Sync() error {
+	f.mu.Lock()
+	if f.saved == nil {
+		f.mu.Unlock()
+		return errors.New("sync checkpoint: it could not be saved")
+	}
+	file, slot := f.file, &f.slots[entry{sequence: f.sequence}.slot()]
+	slot.Lock()
+	defer slot.Unlock()
+	f.mu.Unlock()
+	if err := file.Sync(); err != nil {
+		return fmt.Errorf("sync checkpoint: %w", err)
+	}
+	return syncDir(filepath.Dir(f.path))
+}
+
+// Remove deletes the file: nothing of the pod is left. Nothing may be saved then.
+func (f *File) Remove() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.discard()
+}
+
+func (f *File) discard() error {
+	f.saved = nil
+	var closed error
+	if f.file != nil {
+		closed, f.file = f.file.Close(), nil
+	}
+	if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(closed, err)
+	}
+	return closed
+}
+
+// Load reads the newest checkpoint at path. The error satisfies errors.Is with
+// fs.ErrNotExist if there is no file.
+func Load(path string) (lifecycle.Checkpoint, error) {
+	var c lifecycle.Checkpoint
+	newest, err := read(path)
+	if err == nil {
+		err = json.Unmarshal(newest.data, &c)
+	}
+	if err != nil {
+		return lifecycle.Checkpoint{}, fmt.Errorf("read checkpoint: %w", err)
+	}
+	return c, nil
+}
+
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("sync checkpoint: %w", err)
+	}
+	defer func() { _ = dir.Close() }() // only read
+	if err := dir.Sync(); err != nil {
+		return fmt.Errorf("sync checkpoint: %w", err)
+	}
+	return nil
+}
