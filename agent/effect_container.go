@@ -24,12 +24,16 @@ import (
 func (h *hands) createContainer(ctx context.Context, e lifecycle.CreateContainer) lifecycle.Fact {
 	fact := lifecycle.ContainerCreated{Result: lifecycle.Result{ID: e.ID}}
 	config, err := h.containerConfig(e)
+	var sandbox *runtimeapi.PodSandboxConfig
+	if err == nil {
+		sandbox, err = h.sandboxOfPod()
+	}
 	if err != nil {
 		fact.Failure = &lifecycle.Failure{Reason: "CreateContainerConfigError", Message: err.Error()}
 		return fact
 	}
 	created, err := h.Runtime.CreateContainer(ctx, &runtimeapi.CreateContainerRequest{
-		PodSandboxId: e.SandboxID, Config: config, SandboxConfig: h.sandbox,
+		PodSandboxId: e.SandboxID, Config: config, SandboxConfig: sandbox,
 	})
 	fact.ContainerID = created.GetContainerId()
 	fact.Failure = cri.FailureOf(ctx, err)

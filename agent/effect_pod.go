@@ -94,6 +94,19 @@ func (h *hands) createSandbox(ctx context.Context, e lifecycle.CreateSandbox) li
 	return fact
 }
 
+// sandboxOfPod is what the pod's sandbox was created with.
+func (h *hands) sandboxOfPod() (*runtimeapi.PodSandboxConfig, error) {
+	if h.sandbox != nil {
+		return h.sandbox, nil
+	}
+	handler, err := h.runtimeHandler()
+	if err != nil {
+		return nil, err
+	}
+	config, _, err := h.sandboxConfig(h.attempt, handler)
+	return config, err
+}
+
 func (h *hands) sandboxConfig(attempt uint32, handler string) (*runtimeapi.PodSandboxConfig, []lifecycle.Warning, error) {
 	hostname, err := netidentity.HostnameOf(h.pod, h.Cluster.Domain)
 	if err != nil {

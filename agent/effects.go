@@ -26,7 +26,8 @@ type hands struct {
 // made is what one effect leaves for another.
 type made struct {
 	mounted volumes.Mounted              // by mountVolumes, for createContainer
-	sandbox *runtimeapi.PodSandboxConfig // by createSandbox, for createContainer
+	sandbox *runtimeapi.PodSandboxConfig // by createSandbox, for createContainer; nil if another lifepod created it
+	attempt uint32                       // of the sandbox that another lifepod created
 }
 
 // of are the same hands for a changed pod.

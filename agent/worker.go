@@ -37,6 +37,7 @@ type Worker struct {
 	timer     *time.Timer
 	calls     sync.WaitGroup
 	snapshots snapshots
+	memory    memory
 	end       lifecycle.End // final when Run has returned without an error
 
 	underWay cancels
@@ -57,10 +58,7 @@ type cancels struct {
 
 // NewWorker prepares the worker of a pod that was defaulted and validated.
 func (n *Node) NewWorker(pod *v1.Pod, sink Sink) *Worker {
-	options := n.Options
-	options.HostIPs = n.HostIPs
 	h := &hands{Node: n, pod: pod, made: &made{}}
-	options.RecursiveReadOnly = h.recursiveReadOnly()
 	w := &Worker{
 		pod:      pod,
 		sink:     sink,
@@ -68,10 +66,18 @@ func (n *Node) NewWorker(pod *v1.Pod, sink Sink) *Worker {
 		log:      n.Log.With("pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID),
 		mail:     newMailbox(),
 		relist:   make(chan struct{}, 1),
-		machine:  lifecycle.New(pod, options),
+		machine:  lifecycle.New(pod, h.options()),
 		underWay: cancels{by: map[lifecycle.EffectID]context.CancelFunc{}},
 	}
 	return w
+}
+
+// options are the node's, as they hold for the pod.
+func (h *hands) options() lifecycle.Options {
+	options := h.Options
+	options.HostIPs = h.HostIPs
+	options.RecursiveReadOnly = h.recursiveReadOnly()
+	return options
 }
 
 // Run lives the pod's life until nothing of it is left, or until ctx ends: then
@@ -86,7 +92,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	relist := time.NewTicker(w.hands.Timeouts.Relist)
 	defer relist.Stop()
 
-	w.step(ctx, w.hands.admission())
+	w.step(ctx, w.firstFact())
 	for w.machine.Stage() != lifecycle.Gone {
 		select {
 		case <-ctx.Done():
@@ -169,6 +175,7 @@ func (w *Worker) step(ctx context.Context, fact lifecycle.Fact) {
 	case lifecycle.EphemeralContainerAdded, lifecycle.ResizeRequested:
 		w.hands = w.hands.of(w.machine.Pod())
 	}
+	w.save(at)
 	for _, effect := range effects {
 		w.carryOut(ctx, at, effect)
 	}
@@ -179,9 +186,7 @@ func (w *Worker) carryOut(ctx context.Context, at time.Time, effect lifecycle.Ef
 	case lifecycle.Publish:
 		w.hands.watchLogs(&e.Status)
 		w.sink.Status(e.Status)
-		if e.ID != 0 {
-			w.mail.post(lifecycle.Published{Result: lifecycle.Result{ID: e.ID}})
-		}
+		w.confirm(e.ID)
 	case lifecycle.RecordEvent:
 		w.sink.Event(at, e)
 	case lifecycle.Tell:

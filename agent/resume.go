@@ -1,0 +1,86 @@
+package agent
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// Checkpoints keep a pod's state where the next lifepod finds it when this one is
+// killed (package agent/checkpoint).
+type Checkpoints interface {
+	// Save is called before the effects of a step are carried out.
+	Save(c lifecycle.Checkpoint) error
+	// Sync returns when what was saved last survives a power failure, too.
+	Sync() error
+}
+
+// memory is what a worker leaves for the one that goes on if it is killed.
+type memory struct {
+	in      Checkpoints // nil: nobody goes on
+	resumed bool        // another worker's pod
+	told    bool        // that nothing can be saved
+}
+
+// Remember saves the pod's state from now on. Call it before Run.
+func (w *Worker) Remember(in Checkpoints) { w.memory.in = in }
+
+// ResumeWorker prepares a worker that goes on with a pod whose lifepod was killed,
+// from its last checkpoint. The pod is as it was accepted, with the same UID. The
+// error says why the checkpoint is of no use.
+func (n *Node) ResumeWorker(pod *v1.Pod, sink Sink, from lifecycle.Checkpoint) (*Worker, error) {
+	w := n.NewWorker(pod, sink)
+	machine, err := lifecycle.Restore(pod, w.hands.options(), from)
+	if err != nil {
+		return nil, err
+	}
+	w.machine, w.memory.resumed = machine, true
+	w.hands.attempt = from.Sandbox.Attempt
+	w.hands = w.hands.of(machine.Pod())
+	return w, nil
+}
+
+// firstFact begins the pod's life, or goes on with it: a pod that was admitted
+// once is not asked about again (B-RST-2's better).
+func (w *Worker) firstFact() lifecycle.Fact {
+	if w.memory.resumed {
+		return lifecycle.Resumed{}
+	}
+	return w.hands.admission()
+}
+
+// save keeps the state of now. When that fails the pod goes on; what a kill -9 of
+// lifepod would mean then is told once.
+func (w *Worker) save(at time.Time) {
+	if w.memory.in == nil {
+		return
+	}
+	err := w.memory.in.Save(w.machine.Checkpoint())
+	if err != nil && !w.memory.told {
+		w.log.Warn("the pod's state can't be saved", "err", err)
+		w.sink.Report(at, lifecycle.Report{
+			Subject: "pod", What: "can't be remembered: " + err.Error(), Outcome: "it would not outlive a kill of lifepod", Rule: "B-RST-9",
+		})
+	}
+	w.memory.told = err != nil
+}
+
+// confirm answers a Publish that waits to be seen by everybody, when it is safe
+// on disk as well (B-RAC-23).
+func (w *Worker) confirm(id lifecycle.EffectID) {
+	if id == 0 {
+		return
+	}
+	in := w.memory.in
+	w.calls.Go(func() {
+		fact := lifecycle.Published{Result: lifecycle.Result{ID: id}}
+		if in != nil {
+			if err := in.Sync(); err != nil {
+				fact.Failure = &lifecycle.Failure{Message: err.Error()}
+			}
+		}
+		w.mail.post(fact)
+	})
+}
