@@ -56,6 +56,14 @@ func (h *hands) do(ctx context.Context, effect lifecycle.Effect) lifecycle.Fact 
 		return h.probe(ctx, e)
 	case lifecycle.RunHook:
 		return h.runHook(ctx, e)
+	case lifecycle.AdmitResize:
+		return h.admitResize(e)
+	case lifecycle.MeasureMemory:
+		return h.measureMemory(ctx, e)
+	case lifecycle.ResizeCgroup:
+		return h.resizeCgroup(ctx, e)
+	case lifecycle.ResizeContainer:
+		return h.resizeContainer(ctx, e)
 	case lifecycle.Observe:
 		return h.observe(ctx, e)
 	}

@@ -29,6 +29,7 @@ type Images interface {
 type Cgroups interface {
 	Path(pod *v1.Pod) string
 	Ensure(pod *v1.Pod) error
+	Resize(states []*v1.Pod) error
 	Remove(ctx context.Context, uid types.UID) error
 }
 

@@ -15,6 +15,7 @@ func runningFact(status *runtimeapi.ContainerStatus) lifecycle.ContainerRunning 
 		StartedAt:   cri.Time(status.GetStartedAt()),
 		Image:       status.GetImage().GetImage(),
 		ImageRef:    status.GetImageRef(),
+		Resources:   actualResources(status),
 	}
 	if user := status.GetUser().GetLinux(); user != nil {
 		fact.User = &v1.ContainerUser{Linux: &v1.LinuxContainerUser{

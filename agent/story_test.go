@@ -233,6 +233,7 @@ type noCgroups struct{}
 
 func (noCgroups) Path(pod *v1.Pod) string                 { return "/pods/" + string(pod.UID) }
 func (noCgroups) Ensure(*v1.Pod) error                    { return nil }
+func (noCgroups) Resize([]*v1.Pod) error                  { return nil }
 func (noCgroups) Remove(context.Context, types.UID) error { return nil }
 
 type noObjects struct{}

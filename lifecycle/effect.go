@@ -155,8 +155,9 @@ type MeasureMemory struct {
 // ResizeCgroup gives the pod's cgroup the least values that are enough for each
 // of some allocations, which list all containers (A-ACT-12). Answer: CgroupResized.
 type ResizeCgroup struct {
-	ID   EffectID
-	Room [][]ContainerResources
+	ID        EffectID
+	SandboxID string // the runtime's, to be told first; may be empty
+	Room      [][]ContainerResources
 }
 
 // ResizeContainer changes the resources of a container that runs (KEP-1287).

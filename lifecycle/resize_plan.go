@@ -73,6 +73,9 @@ func resizeCgroup(s *step, room bool) {
 	r := &s.resize
 	r.call = resizeCall{op: s.nextID(), room: room, held: len(r.held)}
 	e := ResizeCgroup{ID: r.call.op}
+	if s.sandbox.state == sandboxReady {
+		e.SandboxID = s.sandbox.id
+	}
 	for i, list := range r.held {
 		if room || i == len(r.held)-1 {
 			e.Room = append(e.Room, cloneResources(list))

@@ -66,7 +66,7 @@ func Container(in ContainerInput) (*runtimeapi.ContainerConfig, error) {
 		Tty:         c.TTY,
 		StopSignal:  stopSignal(c),
 		Linux: &runtimeapi.LinuxContainerConfig{
-			Resources:       containerResources(in.Node, in.Pod, c),
+			Resources:       Resources(in.Node, in.Pod, c),
 			SecurityContext: security,
 		},
 	}, nil

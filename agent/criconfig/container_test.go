@@ -138,7 +138,7 @@ func TestContainerResources(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			container := v1.Container{Name: "main", Resources: tc.in}
 			tc.pod.Containers = []v1.Container{container}
-			got := containerResources(tc.node, &v1.Pod{Spec: tc.pod}, &container)
+			got := Resources(tc.node, &v1.Pod{Spec: tc.pod}, &container)
 			if diff := cmp.Diff(tc.want, got, protocmp.Transform()); diff != "" {
 				t.Errorf("resources (-want +got):\n%s", diff)
 			}

@@ -25,9 +25,8 @@ func linuxResources(node Node, requests, limits v1.ResourceList) *runtimeapi.Lin
 	return out
 }
 
-// containerResources are a container's values: limits it does not set are the
-// pod's.
-func containerResources(node Node, pod *v1.Pod, container *v1.Container) *runtimeapi.LinuxContainerResources {
+// Resources are a container's values: limits it does not set are the pod's.
+func Resources(node Node, pod *v1.Pod, container *v1.Container) *runtimeapi.LinuxContainerResources {
 	var podLimits v1.ResourceList
 	if pod.Spec.Resources != nil {
 		podLimits = pod.Spec.Resources.Limits

@@ -18,6 +18,8 @@ type container struct {
 	sandbox *sandbox
 	program Program
 
+	resources *runtimeapi.LinuxContainerResources // as updated; nil: the config's
+
 	state                            runtimeapi.ContainerState
 	createdAt, startedAt, finishedAt time.Time
 	exitCode                         int32

@@ -48,12 +48,17 @@ func (r *Runtime) ContainerStatus(ctx context.Context, in *runtimeapi.ContainerS
 }
 
 func (c *container) status() *runtimeapi.ContainerStatus {
+	resources := c.config.GetLinux().GetResources()
+	if c.resources != nil {
+		resources = c.resources
+	}
 	return &runtimeapi.ContainerStatus{
 		Id: c.id, Metadata: c.config.Metadata, State: c.state,
 		CreatedAt: nanoseconds(c.createdAt), StartedAt: nanoseconds(c.startedAt), FinishedAt: nanoseconds(c.finishedAt),
 		ExitCode: c.exitCode, Reason: c.reason, Message: c.message,
 		Image: c.config.Image, ImageRef: c.config.GetImage().GetImage(),
-		Labels: c.config.Labels, Annotations: c.config.Annotations,
+		Resources: &runtimeapi.ContainerResources{Linux: resources},
+		Labels:    c.config.Labels, Annotations: c.config.Annotations,
 	}
 }
 

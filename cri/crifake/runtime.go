@@ -33,6 +33,7 @@ type Runtime struct {
 	down       chan struct{} // closed when the runtime goes down
 	lastID     int
 	doubled    []string
+	memory     uint64 // that each container uses
 	changed    chan struct{}
 }
 

@@ -1,0 +1,64 @@
+package podcgroup
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/opencontainers/cgroups"
+	v1 "k8s.io/api/core/v1"
+)
+
+// A pod's cgroup first has room for the old and the new values, then has the
+// new ones (A-ACT-12).
+func TestResize(t *testing.T) {
+	d := testDriver(t)
+	was := podOf(needs(list("500m", "64Mi"), list("500m", "64Mi")))
+	is := podOf(needs(list("250m", "128Mi"), list("250m", "128Mi")))
+	if err := d.Ensure(was); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name         string
+		states       []*v1.Pod
+		want1, want2 [3]string // as in TestEnsureSetsTheValues
+	}{
+		{"room", []*v1.Pod{was, is}, [3]string{"512", "50000", "134217728"}, [3]string{"20", "50000 100000", "134217728"}},
+		{"new", []*v1.Pod{is}, [3]string{"256", "25000", "134217728"}, [3]string{"10", "25000 100000", "134217728"}},
+		{"back", []*v1.Pod{was}, [3]string{"512", "50000", "67108864"}, [3]string{"20", "50000 100000", "67108864"}},
+	}
+	for _, test := range tests {
+		if err := d.Resize(test.states); err != nil {
+			t.Fatalf("%s: %v", test.name, err)
+		}
+		got := [3]string{
+			read(t, d, is, "cpu.shares", "cpu.weight"),
+			read(t, d, is, "cpu.cfs_quota_us", "cpu.max"),
+			read(t, d, is, "memory.limit_in_bytes", "memory.max"),
+		}
+		want := test.want1
+		if cgroups.IsCgroup2UnifiedMode() {
+			want = test.want2
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: values (-want +got):\n%s", test.name, diff)
+		}
+	}
+}
+
+// No limit is the greatest one.
+func TestEnoughFor(t *testing.T) {
+	limited, unlimited := podOf(needs(list("1", ""), list("2", "64Mi"))), podOf(needs(list("2", ""), nil))
+	got := EnoughFor([]*v1.Pod{limited, unlimited})
+	if want := (Resources{CPUShares: 2048, HugePages: map[string]uint64{}}); !cmp.Equal(got, want) {
+		t.Errorf("EnoughFor = %+v, want %+v", got, want)
+	}
+}
+
+// What shares stand for, as the API shows it (A-CST-15).
+func TestMilliCPUOfShares(t *testing.T) {
+	for milli, shares := range map[int64]int64{2: 2, 100: 102, 250: 256, 1000: 1024} {
+		if got := MilliCPUOfShares(shares); got != milli {
+			t.Errorf("MilliCPUOfShares(%d) = %d, want %d", shares, got, milli)
+		}
+	}
+}
