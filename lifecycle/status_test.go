@@ -62,7 +62,7 @@ func TestStatusOfRunningPod(t *testing.T) {
 		},
 	}
 	got := *status.DeepCopy()
-	got.Conditions = nil
+	got.Conditions, got.Resources, got.AllocatedResources = nil, nil, nil
 	for i := range got.ContainerStatuses {
 		got.ContainerStatuses[i].Resources, got.ContainerStatuses[i].AllocatedResources = nil, nil
 	}
