@@ -102,13 +102,16 @@ func TestRuntimeClass(t *testing.T) {
 	t.Parallel()
 	const class = "\n---\napiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: mine}\nhandler: runc\noverhead: {podFixed: {memory: 16Mi}}\n"
 	for name, more := range map[string]string{"mine": class, "runc": ""} {
-		got := shared.run(t, pod("class-"+name, "restartPolicy: Never\nruntimeClassName: "+name+"\ncontainers:\n"+shell("main", "echo ran"))+more)
-		if got.code != 0 || got.stdout != "ran\n" {
-			t.Errorf("A-CRI-13 %s: exit code %d: %s%s", name, got.code, got.stdout, got.stderr)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := shared.run(t, pod("class-"+name, "restartPolicy: Never\nruntimeClassName: "+name+"\ncontainers:\n"+shell("main", "echo ran"))+more)
+			if got.code != 0 || got.stdout != "ran\n" {
+				t.Errorf("A-CRI-13 exit code %d: %s%s", got.code, got.stdout, got.stderr)
+			}
+		})
 	}
 	c := shared.startRun(t, pod("class-unknown", "restartPolicy: Never\nruntimeClassName: gvisor\ncontainers:\n"+shell("main", "echo ran")), "-v")
-	c.await(c.stderr, `event Warning FailedCreatePodSandBox : Failed to create pod sandbox: runtimeclasses\.node\.k8s\.io "gvisor" not found`)
+	c.await(c.stderr, `event Warning FailedCreatePodSandBox : Failed to create pod sandbox: runtimeclass\.node\.k8s\.io "gvisor" not found`)
 	c.signal(os.Interrupt)
 	if got := c.wait(); got.stdout != "" {
 		t.Errorf("A-CRI-13 the pod ran: %s", got.stdout)

@@ -171,5 +171,5 @@ func (r runtimeClasses) Handler(name string) (string, error) {
 	if _, known := r.handlers[name]; known {
 		return name, nil
 	}
-	return "", apierrors.NewNotFound(nodev1.Resource("runtimeclasses"), name)
+	return "", apierrors.NewNotFound(nodev1.Resource("runtimeclass"), name)
 }

@@ -26,9 +26,10 @@ func newRunCommand(g *global, began time.Time, code *int) *cobra.Command {
 		Short: "Run the Pod of a manifest on this machine until it ends",
 		Long: `Run the Pod of a manifest on this machine until it ends.
 
-The files hold one Pod and the ConfigMaps and Secrets that it uses, as YAML or
-JSON, in any number of documents. Container output goes to stdout, the pod's
-lifecycle to stderr. Ctrl-C ends the pod gracefully, a second one kills it.
+The files hold one Pod and the ConfigMaps, Secrets and RuntimeClass that it
+uses, as YAML or JSON, in any number of documents. Container output goes to
+stdout, the pod's lifecycle to stderr. Ctrl-C ends the pod gracefully, a second
+one kills it.
 
 Exit code: 0 the pod Succeeded; the failing container's own if it Failed;
 124 --timeout passed; 125 an error of lifepod itself; 130 interrupted.`,
