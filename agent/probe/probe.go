@@ -54,7 +54,9 @@ func (a Attempt) make(ctx context.Context) Result {
 }
 
 // Timeout is how long an attempt of the probe may take (A-PROBE-1).
-func Timeout(p *v1.Probe) time.Duration { return time.Duration(p.TimeoutSeconds) * time.Second }
+func Timeout(p *v1.Probe) time.Duration {
+	return time.Duration(max(p.TimeoutSeconds, 1)) * time.Second
+}
 
 func (a Attempt) timeout() time.Duration { return Timeout(a.Probe) }
 
