@@ -22,13 +22,23 @@ func (h *hands) mountVolumes(ctx context.Context, e lifecycle.MountVolumes) life
 	if err == nil {
 		h.mounted = mounted
 	}
-	fact := lifecycle.VolumesMounted{Result: result(ctx, e.ID, err)}
+	return lifecycle.VolumesMounted{Result: eachVolume(result(ctx, e.ID, err), err)}
+}
+
+// refreshVolumes brings the files of running containers up to date (A-VOL-5).
+func (h *hands) refreshVolumes(ctx context.Context, e lifecycle.RefreshVolumes) lifecycle.Fact {
+	err := volumes.Refresh(ctx, h.pod, h.podDir(h.pod.UID), h.volumeSources())
+	return lifecycle.VolumesRefreshed{Result: eachVolume(result(ctx, e.ID, err), err)}
+}
+
+// eachVolume gives a failure of several volumes a message for each.
+func eachVolume(r lifecycle.Result, err error) lifecycle.Result {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, one := range joined.Unwrap() {
-			fact.Failure.Each = append(fact.Failure.Each, one.Error())
+			r.Failure.Each = append(r.Failure.Each, one.Error())
 		}
 	}
-	return fact
+	return r
 }
 
 func (h *hands) volumeSources() volumes.Sources {

@@ -40,6 +40,10 @@ func (h *hands) do(ctx context.Context, effect lifecycle.Effect) lifecycle.Fact 
 		return lifecycle.CgroupEnsured{Result: result(ctx, e.ID, h.Cgroups.Ensure(h.pod))}
 	case lifecycle.MountVolumes:
 		return h.mountVolumes(ctx, e)
+	case lifecycle.RefreshVolumes:
+		return h.refreshVolumes(ctx, e)
+	case lifecycle.MeasureStorage:
+		return h.measureStorage(ctx, e)
 	case lifecycle.UnmountVolumes:
 		return lifecycle.VolumesUnmounted{Result: result(ctx, e.ID, h.unmountVolumes())}
 	case lifecycle.RemoveCgroup:
@@ -132,6 +136,8 @@ func idOf(effect lifecycle.Effect) lifecycle.EffectID {
 	case lifecycle.EnsureCgroup:
 		return e.ID
 	case lifecycle.MountVolumes:
+		return e.ID
+	case lifecycle.RefreshVolumes:
 		return e.ID
 	case lifecycle.CreateSandbox:
 		return e.ID

@@ -172,7 +172,7 @@ func (w *Worker) step(ctx context.Context, fact lifecycle.Fact) {
 	w.log.Debug("fact", "event", typeOf{fact}, "fact", plain{fact})
 	effects := w.machine.Step(lifecycle.Event{At: at, Fact: fact})
 	switch fact.(type) {
-	case lifecycle.EphemeralContainerAdded, lifecycle.ResizeAdmitted:
+	case lifecycle.EphemeralContainerAdded, lifecycle.ResizeAdmitted, lifecycle.ObjectsChanged:
 		w.hands = w.hands.of(w.machine.Pod())
 	}
 	w.save(at)

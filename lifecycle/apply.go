@@ -30,6 +30,12 @@ func apply(s *step, fact Fact) {
 		applySandboxStopped(s, f)
 	case SandboxExited:
 		applySandboxExited(s, f.SandboxID)
+	case StorageMeasured:
+		applyStorageMeasured(s, f)
+	case ObjectsChanged:
+		applyObjectsChanged(s, f)
+	case VolumesRefreshed:
+		applyVolumesRefreshed(s, f)
 	case Observed:
 		applyObserved(s, f)
 	case ConditionSet:

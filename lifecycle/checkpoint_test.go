@@ -22,6 +22,8 @@ var afresh = map[string]string{
 	"Machine.options":      "the caller gives them to Restore",
 	"Machine.generation":   "the accepted pod's",
 	"Machine.setup":        "idempotent, and the shell has to know the volumes: done again",
+	"Machine.storage":      "it is measured again at once",
+	"Machine.refresh":      "volumes are made again after a kill -9, from the objects as they are then",
 	"Machine.imageVolumes": "their images are looked for again; the back-off is kept by the name of the image",
 	"Machine.wakeAt":       "the timer died with its process: asked for again",
 	"Machine.observing":    "a snapshot is the first thing that is asked for again",

@@ -12,6 +12,7 @@ const (
 	DeadlineExceeded       // activeDeadlineSeconds (B-CTL-9)
 	NotAdmitted            // refused by the node, nothing was started (A-ADM-2)
 	RuleDemanded           // a restart rule, or the limit of restarts
+	Evicted                // it uses more of the disk than it may (B-LST-1)
 )
 
 // End is how a pod ended. Container is the one whose failure counts, empty if

@@ -79,6 +79,8 @@ type Machine struct {
 	imageBack map[string]*backOff // by image as written (A-IMG-5)
 
 	imageVolumes []*imageVolume
+	storage      storage
+	refresh      refresh
 	observing    work // an Observe that something uncertain waits for
 	unseen       bool // restored, and what happened meanwhile is not known yet
 }

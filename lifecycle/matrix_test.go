@@ -12,7 +12,7 @@ import (
 
 // matrixPods are pods whose lives go by every stage and position.
 var matrixPods = map[string]string{
-	"Always": `{spec: {initContainers: [{name: i}, {name: s, restartPolicy: Always}], containers: [{name: a}, {name: b}]}}`,
+	"Always": `{spec: {volumes: [{name: v, emptyDir: {sizeLimit: "1"}}], initContainers: [{name: i}, {name: s, restartPolicy: Always}], containers: [{name: a}, {name: b}]}}`,
 	"Never":  `{spec: {restartPolicy: Never, activeDeadlineSeconds: 50, initContainers: [{name: i}], containers: [{name: a}]}}`,
 	"rules": `{spec: {restartPolicy: OnFailure, hostNetwork: true, containers: [{name: a, restartPolicy: Never,
 		restartPolicyRules: [{action: Restart, exitCodes: {operator: In, values: [42]}}]}]}}`,
@@ -172,7 +172,7 @@ func everyFact(p *transcript) []Fact {
 func answers(id EffectID, f *Failure, began time.Time) []Fact {
 	r, image := Result{ID: id, Failure: f}, &ImageInfo{ID: "i"}
 	return []Fact{
-		CgroupEnsured{r}, VolumesMounted{r}, SandboxCreated{Result: r, SandboxID: "new"}, SandboxStopped{r}, SandboxRemoved{r},
+		CgroupEnsured{r}, VolumesMounted{r}, VolumesRefreshed{r}, StorageMeasured{Result: r, Volumes: []StorageUsage{{Name: "v", Bytes: 2}}}, SandboxCreated{Result: r, SandboxID: "new"}, SandboxStopped{r}, SandboxRemoved{r},
 		ImageInspected{Result: r}, ImageInspected{Result: r, Image: image}, ImagePulled{Result: r, Image: image},
 		ContainerCreated{Result: r, ContainerID: "new"}, ContainerStarted{r}, ContainerStopped{r}, ContainerRemoved{r},
 		VolumesUnmounted{r}, CgroupRemoved{r}, ResizeAdmitted{Result: r}, ResizeAdmitted{Result: r, Reason: "Deferred"},

@@ -17,7 +17,7 @@ type tally struct {
 // decidePhase is the phase that follows from the containers (A-PHASE-5), before
 // it is withheld or kept (reportPhase).
 func decidePhase(s *step, status *v1.PodStatus) v1.PodPhase {
-	if s.stop.cause == DeadlineExceeded || s.stop.cause == RuleDemanded {
+	if s.stop.cause == DeadlineExceeded || s.stop.cause == Evicted || s.stop.cause == RuleDemanded {
 		return v1.PodFailed // A-PHASE-8
 	}
 	t := count(s, status)

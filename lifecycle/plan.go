@@ -41,6 +41,8 @@ func planSync(s *step) {
 	planPostStart(s)
 	planStarts(s)
 	planEphemerals(s)
+	planRefresh(s)
+	planStorage(s)
 }
 
 // planDeadline ends the pod when activeDeadlineSeconds have passed since its

@@ -79,8 +79,10 @@ func terminate(s *step, why stop) {
 			f.op, f.state = 0, imageNeeded
 		}
 	}
-	if op := s.setup.volumes.op; op != 0 {
-		s.do(Cancel{ID: op})
+	for _, op := range []EffectID{s.setup.volumes.op, s.refresh.op} {
+		if op != 0 {
+			s.do(Cancel{ID: op})
+		}
 	}
 }
 
@@ -153,8 +155,10 @@ func planRelease(s *step) {
 	if s.sandbox.id == "" {
 		s.release.sandbox.done = true
 	}
-	if id, ok := s.begin(&s.release.volumes); ok {
-		s.do(UnmountVolumes{ID: id})
+	if s.refresh.op == 0 { // what is still being written is not removed
+		if id, ok := s.begin(&s.release.volumes); ok {
+			s.do(UnmountVolumes{ID: id})
+		}
 	}
 	if id, ok := s.begin(&s.release.sandbox); ok {
 		s.do(RemoveSandbox{ID: id, SandboxID: s.sandbox.id})

@@ -29,6 +29,8 @@ func effectText(e Effect) string {
 			object = "pod"
 		}
 		return fmt.Sprintf("event %s %s %q %s", e.Type, e.Reason, e.Message, object)
+	case MeasureStorage:
+		return fmt.Sprintf("MeasureStorage volumes=%v containers=%t", e.Volumes, e.Containers)
 	case CreateSandbox:
 		return fmt.Sprintf("CreateSandbox attempt=%d", e.Attempt)
 	case StopSandbox:

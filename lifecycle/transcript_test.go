@@ -59,6 +59,8 @@ type transcript struct {
 //	observe [empty|reserved]  a snapshot of what the pretended runtime has
 //	unknown container         the pretended runtime does not know whether the container runs
 //	forget container          the pretended runtime loses the container
+//	storage …                 what the pod uses, see there
+//	objects-changed           ConfigMaps or Secrets have changed
 //	ephemeral                 an ephemeral container as YAML is added
 //	status                    phase, conditions and containers
 //	mounts                    the first container's mounts in the status
@@ -104,6 +106,10 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 		tr.runtime.byID(t, tr.runtime.idOf(t, d.CmdArgs[0].Key)).State = StateUnknown
 	case "forget":
 		tr.runtime.forget(t, d.CmdArgs[0].Key)
+	case "storage":
+		tr.storage(t, d)
+	case "objects-changed":
+		tr.feed(ObjectsChanged{})
 	case "ephemeral":
 		tr.ephemeral(t, d.Input)
 	case "resize", "refuse", "used", "actual", "running-with", "resources":

@@ -26,6 +26,10 @@ func (r *pretendedRuntime) carryOut(t fataler, e Effect, now time.Time) []Fact {
 		return []Fact{CgroupEnsured{ok}}
 	case MountVolumes:
 		return []Fact{VolumesMounted{ok}}
+	case RefreshVolumes:
+		return []Fact{VolumesRefreshed{ok}}
+	case MeasureStorage:
+		return []Fact{StorageMeasured{Result: ok}}
 	case CreateSandbox:
 		id := fmt.Sprintf("sandbox%d", e.Attempt)
 		r.sandboxes = append(r.sandboxes, ObservedSandbox{ID: id, Attempt: e.Attempt, Ready: true, IPs: []string{"10.0.0.2"}})
@@ -190,6 +194,10 @@ func failed(t fataler, e Effect, f *Failure) Fact {
 		return CgroupEnsured{r}
 	case MountVolumes:
 		return VolumesMounted{r}
+	case RefreshVolumes:
+		return VolumesRefreshed{r}
+	case MeasureStorage:
+		return StorageMeasured{Result: r}
 	case CreateSandbox:
 		return SandboxCreated{Result: r}
 	case StopSandbox:

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"pgregory.net/rapid"
 )
 
@@ -130,6 +131,11 @@ func randomPod(rt *rapid.T) *v1.Pod {
 	pod.Spec.Volumes = []v1.Volume{imageVolumeOf(rapid.SampledFrom([]v1.PullPolicy{v1.PullIfNotPresent, v1.PullAlways, v1.PullNever}).Draw(rt, "volume's pull policy"))}
 	for i := range pod.Spec.Containers {
 		randomResources(rt, pod, &pod.Spec.Containers[i])
+	}
+	if rapid.IntRange(0, 3).Draw(rt, "has a storage limit") == 3 {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: "limited", VolumeSource: v1.VolumeSource{
+			EmptyDir: &v1.EmptyDirVolumeSource{SizeLimit: new(resource.MustParse("1Mi"))},
+		}})
 	}
 	defaults(pod)
 	return pod

@@ -11,11 +11,17 @@ import (
 // changesSpec lets a user change the pod that runs, or the node change its mind
 // about what it has room for.
 func (w *walk) changesSpec() {
-	switch w.draw(5, "change") {
-	case 0, 1:
+	switch w.draw(8, "change") {
+	case 0, 1, 2:
 		w.addsEphemeral()
-	case 2:
+	case 3:
 		w.crowded = !w.crowded
+	case 4:
+		w.changesObjects()
+	case 5:
+		if w.draw(4, "writes too much") == 0 {
+			w.written = 2 << 20
+		}
 	default:
 		w.resizes()
 	}

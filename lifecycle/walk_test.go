@@ -45,6 +45,7 @@ var sometimes = []string{
 	"deadline passed", "second StopContainer", "stop without an exit", "Succeeded", "Failed",
 	"A-ACT-5", "A-CRI-5", "ResizeStarted", "ResizeCompleted", "ResizeDeferred", "ResizeError", "A-ACT-12",
 	"resumed", "resumed in a termination", "resumed with a call under way", "rebooted", "exited while lifepod was dead",
+	"A-VOL-5", "B-LST-1", "A-IMG-10",
 }
 
 // rare are those of them that a short run may miss: each has a transcript of its

@@ -28,6 +28,7 @@ type world struct {
 	resources  map[string]v1.ResourceRequirements // that containers were given since they run
 	crowded    bool                               // the node has no room for more
 	overdue    map[string]bool                    // ids made by late calls: nobody can know them
+	written    int64                              // bytes in the volume that has a limit
 }
 
 // call is an effect under way.
@@ -122,6 +123,8 @@ func (w *world) perform(e Effect) Fact {
 		return w.snapshot(r)
 	case AdmitResize, MeasureMemory, ResizeCgroup, ResizeContainer:
 		return w.performResize(e, r)
+	case MeasureStorage:
+		return StorageMeasured{Result: r, Volumes: []StorageUsage{{Name: "limited", Bytes: w.written}}}
 	}
 	return (&pretendedRuntime{}).carryOut(w.t, e, w.now)[0]
 }

@@ -129,7 +129,7 @@ func (p preparer) write(dir, volume string, files payload) error {
 // that mount it mount something else. Only the outermost are needed.
 func nestedMountPoints(pod *v1.Pod, volume string) []string {
 	var out []string
-	for _, c := range containers(pod) {
+	for _, c := range Containers(pod) {
 		for _, outer := range c.VolumeMounts {
 			if outer.Name != volume || outer.SubPath != "" || outer.SubPathExpr != "" {
 				continue

@@ -92,10 +92,33 @@ func Prepare(ctx context.Context, pod *v1.Pod, podDir string, sources Sources) (
 	return out, errors.Join(failures...)
 }
 
+// Refresh brings the files of configMap, secret, downwardAPI and projected volumes
+// that Prepare has made up to date, each volume in one step (A-VOL-5). The error is
+// like that of Prepare; a volume that failed shows what it showed before.
+func Refresh(ctx context.Context, pod *v1.Pod, podDir string, sources Sources) error {
+	p := preparer{pod: pod, podDir: podDir, sources: sources}
+	used := usedVolumes(pod)
+	var failures []error
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		written := v.ConfigMap != nil || v.Secret != nil || v.DownwardAPI != nil || v.Projected != nil
+		if !written || !used[v.Name] {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("refresh volumes: %w", err)
+		}
+		if _, err := p.prepare(v); err != nil {
+			failures = append(failures, &MountError{Volume: v.Name, Err: err})
+		}
+	}
+	return errors.Join(failures...)
+}
+
 // usedVolumes are those that a container mounts or reads variables from.
 func usedVolumes(pod *v1.Pod) map[string]bool {
 	used := map[string]bool{}
-	for _, c := range containers(pod) {
+	for _, c := range Containers(pod) {
 		for _, mount := range c.VolumeMounts {
 			used[mount.Name] = true
 		}
@@ -111,7 +134,8 @@ func usedVolumes(pod *v1.Pod) map[string]bool {
 	return used
 }
 
-func containers(pod *v1.Pod) []v1.Container {
+// Containers are all containers of a pod, of whatever kind.
+func Containers(pod *v1.Pod) []v1.Container {
 	var out []v1.Container
 	out = append(out, pod.Spec.InitContainers...)
 	out = append(out, pod.Spec.Containers...)

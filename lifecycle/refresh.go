@@ -1,0 +1,67 @@
+package lifecycle
+
+import "maps"
+
+// ObjectsChanged says that ConfigMaps or Secrets that the pod may use have
+// changed, or the pod's own labels and annotations, which replace the ones
+// before. Running containers see it in their volumes (A-VOL-5), later ones in
+// their variables too.
+type ObjectsChanged struct {
+	Labels      map[string]string
+	Annotations map[string]string
+}
+
+// RefreshVolumes writes the files of configMap, secret, downwardAPI and projected
+// volumes anew, each volume in one step (A-VOL-5). Answer: VolumesRefreshed.
+type RefreshVolumes struct{ ID EffectID }
+
+// VolumesRefreshed answers RefreshVolumes.
+type VolumesRefreshed struct{ Result }
+
+func (RefreshVolumes) isEffect() {}
+func (ObjectsChanged) isFact()   {}
+func (VolumesRefreshed) isFact() {}
+
+func applyObjectsChanged(s *step, f ObjectsChanged) {
+	if s.stage != Syncing {
+		return // nothing is updated in a pod that ends
+	}
+	s.pod.Labels, s.pod.Annotations = maps.Clone(f.Labels), maps.Clone(f.Annotations)
+	s.refresh.wanted = true
+}
+
+// refresh is the update of volumes that is wanted or under way.
+type refresh struct {
+	wanted bool // what is under way may have read the objects as they were before
+	work
+}
+
+// planRefresh updates the volumes once they are made: their making may have read
+// the objects as they were before.
+func planRefresh(s *step) {
+	if !s.refresh.wanted || !s.setup.volumes.done {
+		return
+	}
+	s.refresh.done = false
+	if id, ok := s.begin(&s.refresh.work); ok {
+		s.refresh.wanted = false
+		s.do(RefreshVolumes{ID: id})
+	}
+}
+
+// applyVolumesRefreshed tells of a failure and tries again: containers still see
+// the files of before.
+func applyVolumesRefreshed(s *step, f VolumesRefreshed) {
+	if !s.finish(&s.refresh.work, f.Result) || s.stage != Syncing {
+		return
+	}
+	if f.Failure == nil {
+		tell(s, Report{Subject: "pod", What: "volumes updated", Rule: "A-VOL-5"})
+		return
+	}
+	s.refresh.wanted = true
+	for _, message := range f.Failure.messages() {
+		s.do(RecordEvent{Type: warning, Reason: "FailedMount", Message: message})
+	}
+	tellRetry(s, "pod", f.Failure.Message, s.refresh.retryAt, "A-VOL-5")
+}

@@ -1,0 +1,170 @@
+package lifecycle
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/component-helpers/resource"
+)
+
+// MeasureStorage asks how much of the disk the pod uses (B-LST-1). Answer:
+// StorageMeasured.
+type MeasureStorage struct {
+	ID         EffectID
+	Volumes    []string // emptyDir and configMap volumes
+	Containers bool     // also the logs and writable layers
+}
+
+// StorageMeasured answers MeasureStorage.
+type StorageMeasured struct {
+	Result
+	Volumes    []StorageUsage
+	Containers []StorageUsage // logs and writable layer together
+	Took       time.Duration
+}
+
+// StorageUsage is what one volume or container uses.
+type StorageUsage struct {
+	Name  string
+	Bytes int64
+}
+
+func (MeasureStorage) isEffect() {}
+func (StorageMeasured) isFact()  {}
+
+// storage is the watch over what a pod with limits writes. Kubernetes looks every
+// 10 s (B-EVI-3); here a look that costs little comes sooner, one that costs much
+// no more often than that.
+type storage struct {
+	op     EffectID
+	nextAt time.Time
+}
+
+const (
+	shortestStoragePause = time.Second
+	longestStoragePause  = 10 * time.Second
+	storagePauseFactor   = 20 // a look takes at most a twentieth of the time
+)
+
+// planStorage looks again when it is time, for pods that have a limit.
+func planStorage(s *step) {
+	volumes, containers := storageWatched(s.pod)
+	watched := len(volumes) > 0 || containers
+	if s.stage != Syncing || !watched || !s.setup.volumes.done || s.storage.op != 0 || !s.due(s.storage.nextAt) {
+		return
+	}
+	s.storage.op = s.nextID()
+	s.do(MeasureStorage{ID: s.storage.op, Volumes: volumes, Containers: containers})
+}
+
+// storageWatched says what has to be measured: volumes with a limit of their own;
+// everything local if containers have limits. Critical pods are exempt (B-LST-1).
+func storageWatched(pod *v1.Pod) (volumes []string, containers bool) {
+	const lowestCriticalPriority = 2000000000
+	if pod.Spec.Priority != nil && *pod.Spec.Priority >= lowestCriticalPriority {
+		return nil, false
+	}
+	_, containers = podStorageLimit(pod)
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		if sizeLimit(v) != nil || containers && isLocalStorage(v) {
+			volumes = append(volumes, v.Name)
+		}
+	}
+	return volumes, containers
+}
+
+// isLocalStorage says whether what is in a volume counts for the pod's limit.
+func isLocalStorage(v *v1.Volume) bool {
+	return v.ConfigMap != nil || v.EmptyDir != nil && v.EmptyDir.Medium == v1.StorageMediumDefault
+}
+
+func sizeLimit(v *v1.Volume) *apiresource.Quantity {
+	if v.EmptyDir == nil || v.EmptyDir.SizeLimit == nil || v.EmptyDir.SizeLimit.Sign() <= 0 {
+		return nil
+	}
+	return v.EmptyDir.SizeLimit
+}
+
+func podStorageLimit(pod *v1.Pod) (apiresource.Quantity, bool) {
+	limit, found := resource.PodLimits(pod, resource.PodResourcesOptions{})[v1.ResourceEphemeralStorage]
+	return limit, found
+}
+
+// applyStorageMeasured evicts the pod if it exceeds a limit: grace 1 s, reason
+// Evicted, no condition DisruptionTarget, as it is its own fault (B-LST-1, B-LST-2).
+func applyStorageMeasured(s *step, f StorageMeasured) {
+	if s.storage.op == 0 || s.storage.op != f.ID {
+		return
+	}
+	s.storage.op = 0
+	if f.Failure != nil {
+		s.storage.nextAt = s.now.Add(s.retryAfter(f.Failure))
+		return
+	}
+	s.storage.nextAt = s.now.Add(min(max(storagePauseFactor*f.Took, shortestStoragePause), longestStoragePause))
+	message := cmp.Or(exceededVolume(s.pod, f), exceededPod(s.pod, f), exceededContainer(s.pod, f))
+	if message == "" || s.stage != Syncing {
+		return
+	}
+	const reason = "Evicted"
+	s.do(RecordEvent{Type: warning, Reason: reason, Message: message})
+	terminate(s, stop{
+		cause: Evicted, reason: reason, message: message, grace: time.Second,
+		report: Report{What: "evicted", Because: message[:len(message)-len(". ")], Rule: "B-LST-1"},
+	})
+}
+
+func exceededVolume(pod *v1.Pod, f StorageMeasured) string {
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		if limit := sizeLimit(v); limit != nil && limit.CmpInt64(usageOf(v.Name, f.Volumes)) < 0 {
+			return fmt.Sprintf("Usage of EmptyDir volume %q exceeds the limit %q. ", v.Name, limit)
+		}
+	}
+	return ""
+}
+
+func exceededPod(pod *v1.Pod, f StorageMeasured) string {
+	limit, found := podStorageLimit(pod)
+	if !found {
+		return ""
+	}
+	var total int64
+	for i := range pod.Spec.Volumes {
+		if v := &pod.Spec.Volumes[i]; isLocalStorage(v) {
+			total += usageOf(v.Name, f.Volumes)
+		}
+	}
+	for _, c := range f.Containers {
+		total += c.Bytes
+	}
+	if limit.CmpInt64(total) >= 0 {
+		return ""
+	}
+	return fmt.Sprintf("Pod ephemeral local storage usage exceeds the total limit of containers %s. ", limit.String())
+}
+
+func exceededContainer(pod *v1.Pod, f StorageMeasured) string {
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		limit, found := c.Resources.Limits[v1.ResourceEphemeralStorage]
+		if found && !limit.IsZero() && limit.CmpInt64(usageOf(c.Name, f.Containers)) < 0 {
+			return fmt.Sprintf("Container %s exceeded its local ephemeral storage limit %q. ", c.Name, limit.String())
+		}
+	}
+	return ""
+}
+
+// usageOf is the usage of that name; what was not measured uses nothing.
+func usageOf(name string, list []StorageUsage) int64 {
+	for _, u := range list {
+		if u.Name == name {
+			return u.Bytes
+		}
+	}
+	return 0
+}

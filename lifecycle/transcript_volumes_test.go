@@ -1,0 +1,46 @@
+package lifecycle
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// storage answers the MeasureStorage under way; names are volumes and containers:
+//
+//	storage name=bytes … [took=D]
+func (tr *transcript) storage(t *testing.T, d *datadriven.TestData) {
+	i := slices.IndexFunc(tr.pending, func(e Effect) bool { return effectName(e) == "MeasureStorage" })
+	if i < 0 {
+		t.Fatalf("%s: no pending MeasureStorage", d.Pos)
+	}
+	asked := tr.pending[i].(MeasureStorage)
+	tr.pending = slices.Delete(tr.pending, i, i+1)
+	answer := StorageMeasured{Result: Result{ID: asked.ID}}
+	for _, a := range d.CmdArgs {
+		usage := StorageUsage{Name: a.Key}
+		switch {
+		case a.Key == "took":
+			took, err := time.ParseDuration(a.Vals[0])
+			if err != nil {
+				t.Fatalf("%s: %v", d.Pos, err)
+			}
+			answer.Took = took
+			continue
+		case slices.Contains(asked.Volumes, a.Key):
+			usage.Bytes = intArg(t, d, a.Key)
+			answer.Volumes = append(answer.Volumes, usage)
+		default:
+			usage.Bytes = intArg(t, d, a.Key)
+			answer.Containers = append(answer.Containers, usage)
+		}
+	}
+	tr.feed(answer)
+}
+
+// changesObjects edits a ConfigMap or the pod's labels.
+func (w *walk) changesObjects() {
+	w.feed(ObjectsChanged{Labels: map[string]string{"edited": "yes"}})
+}
