@@ -82,7 +82,7 @@ func TestRemove(t *testing.T) {
 }
 
 // TestRemoveTreeStopsAtMounts mounts behind the back of Remove, as if after it
-// looked for mounts.
+// looked for mounts (B-RST-20).
 func TestRemoveTreeStopsAtMounts(t *testing.T) {
 	base := t.TempDir()
 	outside := t.TempDir()
