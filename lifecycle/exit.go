@@ -79,8 +79,11 @@ func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
 func backOffAfterExit(s *step, c *container) (outcome, because string) {
 	wait := crashDue(s, c).Sub(s.now)
 	because = c.restart.because
-	if c.restart.all || (s.round.active && c.asked) {
-		return "with all containers", because
+	switch {
+	case c.restart.all:
+		return "restart all containers", because
+	case s.round.active && c.asked:
+		return "", because
 	}
 	if !c.succeeded(c.exit) && !c.requested {
 		because += ", " + ordinal(c.failures) + " failure"

@@ -32,8 +32,10 @@ func killContainer(s *step, c *container, k kill) {
 		return
 	}
 	c.kill = &k
-	k.report.Subject = c.spec.Name
-	tell(s, k.report)
+	if k.report.What != "" { // else it goes without saying
+		k.report.Subject = c.spec.Name
+		tell(s, k.report)
+	}
 }
 
 // planKills ends the containers that are to end by themselves, each beside the

@@ -54,7 +54,7 @@ func planRestartAll(s *step) {
 		return
 	}
 	if c := roundTrigger(s); c != nil {
-		beginRound(s, c.spec.Name+" "+exitText(c.exit)+": "+c.restart.because, false)
+		beginRound(s, c.spec.Name+" "+exitText(c.exit), false)
 	}
 	if !s.round.active {
 		return
@@ -90,10 +90,10 @@ func endForRound(s *step) {
 			message:  "killing", // B-RAC-9
 			deadline: s.now, force: true,
 			verdict: &verdict{restart: true, because: "all containers restart", rule: "B-RAC-6"},
-			report:  Report{What: "is stopped", Because: "all containers restart", Rule: "B-RAC-6"},
 		}
 		if s.round.graceful {
 			k.deadline, k.force = s.now.Add(s.specGrace()), false
+			k.report = Report{What: "is stopped", Because: "all containers restart", Rule: "B-RAC-6"}
 		}
 		killContainer(s, c, k)
 	}

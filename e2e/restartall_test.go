@@ -1,0 +1,152 @@
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// ruleAll gives a container a rule that restarts all containers on exit code 42.
+const ruleAll = "restartPolicy: Never\nrestartPolicyRules:\n- {action: RestartAllContainers, exitCodes: {operator: In, values: [42]}}"
+
+// onceThen exits with a code in its first life, and does the other thing afterwards.
+func onceThen(code, afterwards string) string {
+	return "[ -e /v/$HOSTNAME-once ] && " + afterwards + "; touch /v/$HOSTNAME-once; " + code
+}
+
+// TestRestartAllContainers: whichever kind of container ends with the code, all of
+// them restart in place, once, in the same sandbox with the same volumes
+// (B-RAC-E1..E5).
+func TestRestartAllContainers(t *testing.T) {
+	t.Parallel()
+	const setup, watcher = "echo setup", "restartPolicy: Always"
+	for _, tc := range []struct {
+		name, policy, containers string
+		restarts                 map[string]int32
+		phases                   string
+	}{
+		{
+			name: "regular", policy: "Never", phases: "Pending Running Pending Running Succeeded",
+			containers: "initContainers:\n" + shell("setup", setup) + shell("watcher", "exec sleep 100", watcher) +
+				"containers:\n" + shell("main", onceThen("sleep 0.3; exit 42", "exit 0"), mountV, ruleAll) + shell("b", "exit 0"),
+			restarts: map[string]int32{"setup": 1, "watcher": 1, "main": 1, "b": 1},
+		},
+		{
+			name: "sidecar", policy: "Never", phases: "Pending Running Pending Running Succeeded",
+			containers: "initContainers:\n" + shell("setup", setup) +
+				shell("watcher", onceThen("sleep 0.5; exit 42", "exec sleep 100"), mountV, strings.Replace(ruleAll, "Never", "Always", 1)) +
+				shell("other", "exec sleep 100", watcher) +
+				"containers:\n" + shell("main", "[ -e /v/$HOSTNAME-once ] && exit 0; exec sleep 100", mountV),
+			restarts: map[string]int32{"setup": 1, "watcher": 1, "other": 1, "main": 1},
+		},
+		{
+			name: "init", policy: "Never", phases: "Pending Running Succeeded",
+			containers: "initContainers:\n" + shell("watcher", "exec sleep 100", watcher) + shell("done", setup) +
+				shell("i", onceThen("exit 42", "exit 0"), mountV, ruleAll) + "containers:\n" + shell("main", "exit 0"),
+			restarts: map[string]int32{"watcher": 1, "done": 1, "i": 1, "main": 0},
+		},
+		{
+			name: "several", policy: "Never", phases: "Pending Running Succeeded",
+			containers: "containers:\n" + shell("a", onceThen("sleep 0.3; exit 42", "exit 0"), mountV, ruleAll) +
+				shell("b", "[ -e /v/$HOSTNAME-once ] && exit 0; exec sleep 100", mountV, ruleAll),
+			restarts: map[string]int32{"a": 1, "b": 1},
+		},
+		{
+			name: "after-crash", policy: "Always", phases: "Pending Running Failed",
+			containers: "containers:\n" + shell("a", "echo x >> /v/tries; case $(wc -l /v/tries) in 1) exit 1;; 2) exit 42;; *) sleep 0.2; exit 3;; esac", mountV,
+				strings.Replace(strings.Replace(ruleAll, "Never", "OnFailure", 1), "]}}", "]}}\n- {action: TerminatePod, exitCodes: {operator: In, values: [3]}}", 1)) +
+				shell("b", "exec sleep 100"),
+			restarts: map[string]int32{"a": 2, "b": 1},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			code := 0
+			if strings.HasSuffix(tc.phases, "Failed") {
+				code = 3
+			}
+			told := shared.runStory(t, code, pod("restart-all-"+tc.name, "restartPolicy: "+tc.policy+"\nvolumes: [{name: v, emptyDir: {}}]\n"+tc.containers))
+			for name, want := range tc.restarts {
+				c := containerNamed(t, told.last(t), name)
+				if c.RestartCount != want || (c.LastTerminationState.Terminated != nil) != (want > 0) {
+					t.Errorf("%s: %d restarts, last state %+v; want %d restarts", name, c.RestartCount, c.LastTerminationState.Terminated, want)
+				}
+			}
+			var phases []string
+			for _, phase := range told.phases() {
+				phases = append(phases, string(phase))
+			}
+			if got := strings.Join(phases, " "); got != tc.phases {
+				t.Errorf("phases %s, want %s", got, tc.phases)
+			}
+			inPlace(t, told)
+		})
+	}
+}
+
+// inPlace: AllContainersRestarting was True once and False before and after,
+// while sandbox and address stayed what they were (B-RAC-3, B-RAC-4, B-RAC-8).
+func inPlace(t *testing.T, told story) {
+	t.Helper()
+	var restarting []v1.ConditionStatus
+	var addresses []string
+	for _, status := range told.statuses() {
+		for _, c := range status.Conditions {
+			if c.Type == v1.AllContainersRestarting {
+				restarting = append(restarting, c.Status)
+			}
+		}
+		if status.PodIP != "" {
+			addresses = append(addresses, status.PodIP)
+		}
+	}
+	if got := slices.Compact(restarting); !slices.Equal(got, []v1.ConditionStatus{v1.ConditionFalse, v1.ConditionTrue, v1.ConditionFalse}) {
+		t.Errorf("AllContainersRestarting was %v", got)
+	}
+	if got := slices.Compact(addresses); len(got) != 1 {
+		t.Errorf("the pod's address was %v", got)
+	}
+	for _, o := range told {
+		if o.Reason == "SandboxChanged" {
+			t.Errorf("the sandbox was changed")
+		}
+	}
+}
+
+// TestRestartAllKeepsTheCause: lastState of the container whose exit was the
+// cause is its own end; a victim's says what happened to it (B-RAC-11, B-RAC-12).
+func TestRestartAllKeepsTheCause(t *testing.T) {
+	t.Parallel()
+	told := shared.runStory(t, 0, pod("restart-all-cause", "restartPolicy: Never\nvolumes: [{name: v, emptyDir: {}}]\ncontainers:\n"+
+		shell("main", onceThen("echo broken > /dev/termination-log; sleep 0.2; exit 42", "exit 0"), mountV, ruleAll)+
+		shell("b", "[ -e /v/$HOSTNAME-once ] && exit 0; exec sleep 100", mountV)))
+	main := containerNamed(t, told.last(t), "main").LastTerminationState.Terminated
+	if main == nil || main.ExitCode != 42 || main.Reason != "Error" || main.Message != "broken\n" {
+		t.Errorf("the cause's last state is %+v", main)
+	}
+	b := containerNamed(t, told.last(t), "b").LastTerminationState.Terminated
+	if b == nil || b.ExitCode != 137 || b.Reason != "RestartingAllContainers" {
+		t.Errorf("the victim's last state is %+v", b)
+	}
+}
+
+// TestOwnActions: Complete counts an exit as success, TerminatePod ends the pod
+// gracefully, and it has failed.
+func TestOwnActions(t *testing.T) {
+	t.Parallel()
+	action := func(action string) string {
+		return "restartPolicy: Always\nrestartPolicyRules:\n- {action: " + action + ", exitCodes: {operator: In, values: [9]}}"
+	}
+	told := shared.runStory(t, 0, pod("complete", "containers:\n"+shell("main", "exit 9", action("Complete"))))
+	if got := told.last(t); got.Phase != v1.PodSucceeded || got.ContainerStatuses[0].State.Terminated.ExitCode != 9 {
+		t.Errorf("after Complete: phase %s, %+v", got.Phase, got.ContainerStatuses[0].State)
+	}
+	told = shared.runStory(t, 9, pod("terminate", "volumes: [{name: v, emptyDir: {}}]\ncontainers:\n"+
+		shell("main", "while [ ! -e /v/b ]; do sleep 0.1; done; exit 9", mountV, action("TerminatePod"))+
+		shell("b", "trap 'echo bye; exit 0' TERM; touch /v/b; while :; do sleep 0.1; done", mountV)))
+	if got := told.last(t); got.Phase != v1.PodFailed || got.Reason != "TerminatePod" || told.output("b") != "bye\n" {
+		t.Errorf("after TerminatePod: phase %s, reason %s, b wrote %q", got.Phase, got.Reason, told.output("b"))
+	}
+}
