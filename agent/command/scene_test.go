@@ -1,0 +1,118 @@
+package command
+
+import (
+	"os/exec"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/prometheus/procfs"
+)
+
+// a container in which two commands run, 10 and 20, of which 10 has begun 11,
+// and 11 has begun 12 in a session of its own; 30 is a daemon of the container's.
+func twoCommands() *scene {
+	return &scene{sessions: map[int]bool{}, held: []string{"a", "b", "c"}, recent: []process{
+		{pid: 10, parent: 1, session: 10, entered: true, writes: []string{"a"}},
+		{pid: 11, parent: 10, session: 10, writes: []string{"a"}},
+		{pid: 12, parent: 11, session: 12},
+		{pid: 20, parent: 1, session: 20, entered: true, writes: []string{"b"}},
+		{pid: 21, parent: 20, session: 20, writes: []string{"b"}},
+		{pid: 30, parent: 5, session: 30},
+	}}
+}
+
+func (s *scene) claimed() (sessions []int) {
+	for session := range s.sessions {
+		sessions = append(sessions, session)
+	}
+	slices.Sort(sessions)
+	return sessions
+}
+
+// TestClaim: A-PROBE-13: a command's own, in whatever session, and nothing else.
+func TestClaim(t *testing.T) {
+	s := twoCommands()
+	s.claim(10)
+	if got := s.claimed(); !slices.Equal(got, []int{10, 12}) {
+		t.Errorf("sessions %v", got)
+	}
+}
+
+// TestOrphans: what holds the output of a command that has ended is that
+// command's, if there is only one such.
+func TestOrphans(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		orphans []process
+		want    []int
+	}{
+		{"none", nil, nil},
+		{"one", []process{{pid: 41, session: 40, writes: []string{"c"}}, {pid: 42, session: 42, writes: []string{"c"}}}, []int{40, 42}},
+		{"several", []process{{pid: 41, session: 40, writes: []string{"c"}}, {pid: 51, session: 50, writes: []string{"d"}}}, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := twoCommands()
+			s.recent = append(s.recent, tc.orphans...)
+			if found := s.noticeOrphans(); found != (tc.want != nil) || !slices.Equal(s.claimed(), tc.want) {
+				t.Errorf("found %v, sessions %v, want %v", found, s.claimed(), tc.want)
+			}
+		})
+	}
+}
+
+// TestKillLeft: the processes of the command's sessions are killed, and none
+// that has come to the number of one.
+func TestKillLeft(t *testing.T) {
+	victim := exec.Command("sleep", "60")
+	victim.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- victim.Wait() }()
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{fs: fs, sessions: map[int]bool{}}
+	s.kill(process{pid: victim.Process.Pid, start: 1})
+	select {
+	case err := <-ended:
+		t.Fatalf("killed for another: %v", err)
+	default:
+	}
+	s.claim(victim.Process.Pid)
+	for s.killLeft() {
+	}
+	if err := <-ended; err == nil || err.Error() != "signal: killed" {
+		t.Errorf("ended: %v", err)
+	}
+}
+
+// TestTicksNow: the clock of processes' start times.
+func TestTicksNow(t *testing.T) {
+	before := ticksNow()
+	begun := exec.Command("true")
+	if err := begun.Start(); err != nil {
+		t.Fatal(err)
+	}
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	proc, err := fs.Proc(begun.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stat, err := proc.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after := ticksNow(); stat.Starttime+1 < before || stat.Starttime > after+1 {
+		t.Errorf("started at %d, between %d and %d", stat.Starttime, before, after)
+	}
+	if err := begun.Wait(); err != nil {
+		t.Error(err)
+	}
+}
