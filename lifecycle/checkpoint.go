@@ -31,6 +31,7 @@ type Checkpoint struct {
 	Containers []ContainerCheckpoint        `json:"containers"`
 	InitTurn   int                          `json:"initTurn,omitzero"`
 	Stop       StopCheckpoint               `json:"stop,omitzero"`
+	Deleted    bool                         `json:"deleted,omitzero"`
 	Round      RoundCheckpoint              `json:"round,omitzero"`
 	Resize     ResizeCheckpoint             `json:"resize,omitzero"`
 	Untidy     bool                         `json:"untidy,omitzero"`

@@ -19,6 +19,7 @@ func (m *Machine) Checkpoint() Checkpoint {
 		Sandbox:    m.sandbox.checkpoint(),
 		InitTurn:   m.initIndex,
 		Stop:       m.stop.checkpoint(),
+		Deleted:    m.deleted,
 		Round:      m.round.checkpoint(),
 		Resize:     m.resize.checkpoint(),
 		Untidy:     m.release.untidy,

@@ -67,6 +67,7 @@ type Machine struct {
 	containers []*container // init containers in spec order, the regular ones, then the ephemeral ones
 	initIndex  int          // the init container whose turn it is; len(init containers): all done
 	stop       stop
+	deleted    bool // its end was asked for
 	release    release
 	round      round
 	resize     resize

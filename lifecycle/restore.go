@@ -63,7 +63,7 @@ func (m *Machine) restoreRest(c Checkpoint) {
 	m.unseen = true
 	m.startTime = c.StartTime
 	m.initIndex = min(max(c.InitTurn, 0), len(m.inits()))
-	m.stop = c.Stop.restore()
+	m.stop, m.deleted = c.Stop.restore(), c.Deleted
 	m.round = c.Round.restore()
 	m.resize = c.Resize.restore(m.pod)
 	m.release.untidy, m.release.doubt = c.Untidy, c.Doubt

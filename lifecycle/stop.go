@@ -38,6 +38,10 @@ func GraceDuration(seconds int64) time.Duration {
 // applyStopRequested begins the end, or shortens it: the deadline may come
 // nearer at any moment, and never goes away (B-WRK-9, B-WRK-8's better).
 func applyStopRequested(s *step, f StopRequested) {
+	if !s.deleted {
+		s.deleted = true
+		s.pod.Generation++ // as an API server counts a deletion (A-COND-11)
+	}
 	grace := s.specGrace()
 	if f.GraceSeconds != nil {
 		grace = GraceDuration(*f.GraceSeconds)
