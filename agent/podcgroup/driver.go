@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/opencontainers/cgroups"
@@ -62,7 +63,21 @@ func (d Driver) create(names []string, resources Resources) error {
 	if err := m.Apply(-1); err != nil {
 		return err
 	}
-	return m.Set(resources.cgroup())
+	set := resources.cgroup()
+	if !countsHugePages(m) {
+		set.HugetlbLimit = nil
+	}
+	return m.Set(set)
+}
+
+// countsHugePages says whether the machine limits huge pages by cgroup; where
+// it does not, pods run without that limit, as under Kubernetes.
+func countsHugePages(m cgroups.Manager) bool {
+	if !cgroups.IsCgroup2UnifiedMode() {
+		return m.Path("hugetlb") != ""
+	}
+	controllers, err := cgroups.ReadFile(m.Path(""), "cgroup.controllers")
+	return err == nil && slices.Contains(strings.Fields(controllers), "hugetlb")
 }
 
 // names are the levels of a pod's cgroup.
