@@ -47,7 +47,7 @@ func (s *sandbox) status() *runtimeapi.PodSandboxStatus {
 func (r *Runtime) RunPodSandbox(ctx context.Context, in *runtimeapi.RunPodSandboxRequest, _ ...callOption) (*runtimeapi.RunPodSandboxResponse, error) {
 	s := &sandbox{config: in.Config, ready: true}
 	err := r.do(ctx, call{
-		rpc: "RunPodSandbox", subject: in.Config.Metadata.Name, detail: fmt.Sprintf("attempt=%d", in.Config.Metadata.Attempt),
+		rpc: "RunPodSandbox", subject: in.Config.Metadata.Name, detail: sandboxDetail(in),
 		name: s.name(),
 		effect: func(context.Context) error {
 			r.mu.Lock()
@@ -65,6 +65,18 @@ func (r *Runtime) RunPodSandbox(ctx context.Context, in *runtimeapi.RunPodSandbo
 		return nil, err
 	}
 	return &runtimeapi.RunPodSandboxResponse{PodSandboxId: s.id}, nil
+}
+
+// sandboxDetail is what a request is told apart by in Calls.
+func sandboxDetail(in *runtimeapi.RunPodSandboxRequest) string {
+	detail := fmt.Sprintf("attempt=%d", in.Config.Metadata.Attempt)
+	if in.RuntimeHandler != "" {
+		detail += " handler=" + in.RuntimeHandler
+	}
+	if users := in.Config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions(); users.GetMode() == runtimeapi.NamespaceMode_POD {
+		detail += " own-users"
+	}
+	return detail
 }
 
 // StopPodSandbox kills what runs in a sandbox and ends it; one that is not there
