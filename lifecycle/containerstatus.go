@@ -90,15 +90,19 @@ func waitsForRestart(s *step, c *container) bool {
 
 // restartsUnasked says that a container that was killed runs again although its
 // exit alone would not lead to that, such as exit code 0 under OnFailure. The API
-// refuses to see such an end undone (A-API-4), so it is never shown as the state.
+// refuses to see such an end undone (A-API-4), so it is never shown as the state,
+// unless a rule of the pod can restart all: then it does not refuse.
 func restartsUnasked(s *step, c *container) bool {
-	return s.stage == Syncing && c.kill != nil && c.restart.restart && !decideRestart(s, c, c.exit).restart
+	return !s.restartAllRule && s.stage == Syncing && c.kill != nil && c.restart.restart && !decideRestart(s, c, c.exit).restart
 }
 
 // waiting is the reason of the last failed start, or the default (A-CST-2).
 func waiting(s *step, c *container) *v1.ContainerStateWaiting {
 	if c.failure != nil {
 		return &v1.ContainerStateWaiting{Reason: c.failure.Reason, Message: c.failure.Message}
+	}
+	if s.round.active && c.exit != nil {
+		return &v1.ContainerStateWaiting{Reason: reasonRestartingAll, Message: messageRestartingAll}
 	}
 	if len(s.inits()) > 0 {
 		return &v1.ContainerStateWaiting{Reason: "PodInitializing"}
