@@ -41,6 +41,11 @@
 // Effects under way are part of the state (an EffectID where the work belongs),
 // so that nothing is begun twice.
 //
+// Ephemeral containers are outside the order of the others (ephemeral.go). The
+// spec of the machine's pod changes only by them and by resizes: it always has
+// what the node has allocated (resize.go); what was asked for and is not
+// allocated yet is kept beside it.
+//
 // # The caller's duties, in order
 //
 //  1. Make the machine with New from a pod that was defaulted and validated; feed

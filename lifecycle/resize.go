@@ -93,8 +93,9 @@ func withAllocation(pod *v1.Pod, list []ContainerResources) *v1.Pod {
 	return pod
 }
 
-// desiredPod is the pod as it was asked for.
-func (m *Machine) desiredPod() *v1.Pod {
+// RequestedPod is the pod as an API server has it: with the resources that were
+// asked for, allocated or not. The caller owns the copy.
+func (m *Machine) RequestedPod() *v1.Pod {
 	if m.resize.desired == nil {
 		return m.pod.DeepCopy()
 	}
@@ -108,7 +109,7 @@ func applyResizeRequested(s *step, f ResizeRequested) {
 		tell(s, Report{Subject: "pod", What: "is not resized", Because: "it is ending", Rule: "B-WRK-4"})
 		return
 	}
-	was := allocation(s.desiredPod())
+	was := allocation(s.RequestedPod())
 	wanted := cloneResources(was)
 	for i := range wanted {
 		for _, c := range f.Containers {
@@ -135,7 +136,7 @@ func planAdmission(s *step) {
 		return
 	}
 	if id, ok := s.begin(&s.resize.admit); ok {
-		s.do(AdmitResize{ID: id, Pod: s.desiredPod()})
+		s.do(AdmitResize{ID: id, Pod: s.RequestedPod()})
 	}
 }
 
@@ -169,7 +170,7 @@ func resizePending(s *step, f ResizeAdmitted) {
 	if old == nil || old.Reason != f.Reason || old.ObservedGeneration != s.pod.Generation {
 		s.do(RecordEvent{
 			Type: warning, Reason: "Resize" + f.Reason,
-			Message: resizeText("Pod resize "+f.Reason, s.desiredPod(), s.pod.Generation, f.Message),
+			Message: resizeText("Pod resize "+f.Reason, s.RequestedPod(), s.pod.Generation, f.Message),
 		})
 	}
 	tell(s, report)

@@ -33,6 +33,9 @@ func WithEphemeralContainer(pod *v1.Pod, c v1.EphemeralContainer) (*v1.Pod, erro
 func WithResources(pod, requested *v1.Pod) (*v1.Pod, error) {
 	changed := pod.DeepCopy()
 	var errs []*Error
+	if own := requested.Spec.Resources; own != nil && !equality.Semantic.DeepEqual(own, pod.Spec.Resources) {
+		errs = append(errs, &Error{Field: "spec.resources", Problem: "not supported yet: resources of the Pod as a whole cannot be changed", Want: "change those of its containers"})
+	}
 	errs = append(errs, mergeResources(changed.Spec.InitContainers, requested.Spec.InitContainers, "spec.initContainers")...)
 	errs = append(errs, mergeResources(changed.Spec.Containers, requested.Spec.Containers, "spec.containers")...)
 	if errs != nil {
