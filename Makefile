@@ -73,7 +73,7 @@ bench: build ## lifepod against the bare runtime calls, on one containerd (as ro
 
 .PHONY: soak fuzz
 soak: ## the long form of the random lives of the core (about two minutes)
-	$(GO) test ./lifecycle -run RandomWalks -rapid.checks=20000 -timeout 30m
+	$(GO) test ./lifecycle -run 'RandomWalks|ProbeWalks' -rapid.checks=20000 -timeout 30m
 
 FUZZTIME ?= 30s
 fuzz: ## fuzz the manifest reader and the address store, FUZZTIME each

@@ -21,13 +21,14 @@ type invariants struct {
 	signalled map[string]bool   // ids of instances that were sent the stop signal
 	confirmed bool              // the last status that had to be confirmed was
 	ranOnce   map[string]string // the instance of each ephemeral container that ran
+	probes    *probeLaws
 
 	allocated  map[string]string // resources of each container
 	generation int64
 }
 
 func newInvariants(t fataler, m *Machine) *invariants {
-	return &invariants{t: t, counts: map[string]int32{}, runs: map[string]*runs{}, hooks: map[string]bool{}, signalled: map[string]bool{}, ranOnce: map[string]string{}, allocated: map[string]string{}, status: m.Status()}
+	return &invariants{t: t, probes: newProbeLaws(t), counts: map[string]int32{}, runs: map[string]*runs{}, hooks: map[string]bool{}, signalled: map[string]bool{}, ranOnce: map[string]string{}, allocated: map[string]string{}, status: m.Status()}
 }
 
 // after holds the state, the effects and the runtime against the laws.
@@ -36,8 +37,10 @@ func (l *invariants) after(w *walk, effects []Effect) {
 	l.freshBackOff(w.m)
 	for _, e := range effects {
 		l.effect(w, e)
+		l.probes.effect(w, e)
 	}
 	l.nothingTwice(w)
+	l.probes.nothingNew(w)
 	l.ephemeralOnce(w)
 	l.remember(w)
 }
@@ -88,6 +91,7 @@ func (l *invariants) effect(w *walk, e Effect) {
 		}
 	case Publish:
 		l.published(w, e.Status)
+		l.probes.published(w, e.Status)
 	case Finish:
 		if l.finished {
 			l.t.Fatalf("Finish comes twice")

@@ -145,7 +145,7 @@ func (m *Machine) Step(ev Event) []Effect {
 	}
 	apply(s, ev.Fact)
 	plan(s)
-	if s.round.announce || !s.nothingNew(ev.Fact) {
+	if s.round.announce || s.unsaid || !s.nothingNew(ev.Fact) {
 		publish(s)
 	}
 	setTimer(s)
@@ -232,6 +232,7 @@ type step struct {
 	now     time.Time
 	effects []Effect
 	wake    time.Time     // the earliest time at which something is due
+	unsaid  bool          // the status has changed although no effect says so
 	overdue time.Duration // by how much the timer is late: a sign that this machine is starved
 }
 

@@ -16,6 +16,8 @@ var matrixPods = map[string]string{
 	"Never":  `{spec: {restartPolicy: Never, activeDeadlineSeconds: 50, initContainers: [{name: i}], containers: [{name: a}]}}`,
 	"rules": `{spec: {restartPolicy: OnFailure, hostNetwork: true, containers: [{name: a, restartPolicy: Never,
 		restartPolicyRules: [{action: Restart, exitCodes: {operator: In, values: [42]}}]}]}}`,
+	"probes": `{spec: {readinessGates: [{conditionType: g}], initContainers: [{name: s, restartPolicy: Always, startupProbe: {failureThreshold: 1}}],
+		containers: [{name: a, startupProbe: {}, livenessProbe: {failureThreshold: 1}, readinessProbe: {}}]}}`,
 }
 
 // TestMatrix feeds every kind of fact in every position of some lives: the
@@ -67,6 +69,9 @@ func (tr *transcript) position() string {
 	text := fmt.Sprint(m.stage, m.sandbox.state, m.setup.volumes.op != 0, m.release.volumes.done, m.release.untidy, m.observing.op != 0)
 	for _, c := range m.containers {
 		text += fmt.Sprint(" ", c.spec.Name, c.position, c.exit != nil, c.image.state, c.stopping.op != 0, c.failure != nil)
+		for _, p := range c.probes {
+			text += fmt.Sprint(p.op != 0, p.verdict)
+		}
 	}
 	return text
 }
@@ -126,6 +131,9 @@ func troubled(t *testing.T, tr *transcript, e Effect, try int) []Fact {
 	case 2:
 		return []Fact{failed(t, e, &Failure{Class: Uncertain, Message: "deadline exceeded"})}
 	}
+	if _, ok := e.(Probe); ok && try%7 == 0 {
+		return []Fact{Probed{Result: Result{ID: effectID(e)}, Outcome: ProbeFailure}}
+	}
 	return tr.runtime.carryOut(t, e, tr.now)
 }
 
@@ -149,6 +157,9 @@ func endNext(t *testing.T, tr *transcript, keep func(Fact)) bool {
 // spent or never were, and for each container and sandbox there is or was.
 func everyFact(p *transcript) []Fact {
 	facts := []Fact{EphemeralContainerAdded{Container: namedEphemeral("e", "")}, EphemeralContainerAdded{Container: namedEphemeral("f", "a")}, Accepted{}, Rejected{Reason: "OutOfcpu", Message: "m"}, Woke{}, StopRequested{}, StopRequested{GraceSeconds: new(int64(1))}, StopRequested{Force: true}, Observed{Began: p.now.Add(time.Microsecond)}}
+	for _, t := range []v1.PodConditionType{v1.PodReady, "g"} {
+		facts = append(facts, ConditionSet{}, ConditionSet{Condition: v1.PodCondition{Type: t, Status: v1.ConditionTrue}})
+	}
 	for _, id := range []EffectID{0, 1, p.m.lastID + 100} {
 		facts = append(facts, answers(id, nil, p.now)...)
 	}
@@ -177,5 +188,6 @@ func answers(id EffectID, f *Failure, began time.Time) []Fact {
 		ContainerCreated{Result: r, ContainerID: "new"}, ContainerStarted{r}, ContainerStopped{r}, ContainerRemoved{r},
 		VolumesUnmounted{r}, CgroupRemoved{r}, ResizeAdmitted{Result: r}, ResizeAdmitted{Result: r, Reason: "Deferred"},
 		MemoryMeasured{Result: r, Pod: 1 << 40}, CgroupResized{r}, ContainerResized{Result: r}, Observed{Result: r, Began: began},
+		Probed{Result: r}, Probed{Result: r, Outcome: ProbeFailure}, Probed{Result: r, Outcome: ProbeFailure, Late: time.Minute}, Probed{Result: r, Outcome: ProbeError},
 	}
 }

@@ -60,6 +60,7 @@ func (w *walk) reach(was *Machine, f Fact) {
 		w.note("second StopContainer", old.stopping.op != 0 && c.stopping.op > old.stopping.op)
 		w.note("deadline passed", w.m.stage == Terminating && c.mayRun() && w.now.After(w.m.stop.deadline))
 	}
+	w.reachProbes(was, f)
 	w.note("adopted sandbox", was.sandbox.state == sandboxUncertain && w.m.sandbox.state == sandboxReady)
 	w.note("adopted broken sandbox", was.sandbox.state == sandboxUncertain && w.m.sandbox.id != was.sandbox.id && w.m.sandbox.state != sandboxReady)
 }

@@ -12,7 +12,7 @@ import (
 // comesToRest lets everything work from now on, processes end with 0 where that
 // ends them, and demands that the pod then either ends or runs.
 func (w *walk) comesToRest() {
-	w.trouble, w.crowded = 0, false
+	w.trouble, w.crowded, w.unhealthy = 0, false, 0
 	for range 3000 {
 		if w.m.Stage() == Gone {
 			return
@@ -43,10 +43,10 @@ func (w *walk) stops() {
 
 func (w *walk) quiet() bool { return len(w.calls)+len(w.events)+len(w.late) == 0 }
 
-// allRun says that every regular container runs or has ended for good.
+// allRun says that every regular container is ready or has ended for good.
 func (w *walk) allRun() bool {
 	for _, c := range w.m.regulars() {
-		if c.position != running && !c.final() {
+		if !c.ready() && !c.final() {
 			return false
 		}
 	}
@@ -119,6 +119,7 @@ func randomPod(rt *rapid.T) *v1.Pod {
 		if rapid.Bool().Draw(rt, "sidecar") {
 			c.Lifecycle = randomHooks(rt)
 			c.RestartPolicy, c.RestartPolicyRules = new(v1.ContainerRestartPolicyAlways), nil
+			randomProbes(rt, &c)
 		} else if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
 			c.RestartPolicy = new(v1.ContainerRestartPolicyNever)
 		}
@@ -127,6 +128,10 @@ func randomPod(rt *rapid.T) *v1.Pod {
 	for i := range rapid.IntRange(1, 3).Draw(rt, "regulars") {
 		pod.Spec.Containers = append(pod.Spec.Containers, randomContainer(rt, "c"+string(rune('0'+i))))
 		pod.Spec.Containers[i].Lifecycle = randomHooks(rt)
+		randomProbes(rt, &pod.Spec.Containers[i])
+	}
+	if rapid.IntRange(0, 3).Draw(rt, "has a gate") == 3 {
+		pod.Spec.ReadinessGates = []v1.PodReadinessGate{{ConditionType: "example.com/gate"}}
 	}
 	pod.Spec.Volumes = []v1.Volume{imageVolumeOf(rapid.SampledFrom([]v1.PullPolicy{v1.PullIfNotPresent, v1.PullAlways, v1.PullNever}).Draw(rt, "volume's pull policy"))}
 	for i := range pod.Spec.Containers {

@@ -19,6 +19,7 @@ func TestRandomWalks(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWalk(rt, randomPod(rt), seen)
 		w.trouble = []int{0, 1, 4}[w.draw(3, "trouble")]
+		w.unhealthy = []int{0, 4, 8}[w.draw(3, "unhealthy")]
 		w.feed(Accepted{})
 		for range w.draw(150, "steps") {
 			w.act()
@@ -46,6 +47,7 @@ var sometimes = []string{
 	"A-ACT-5", "A-CRI-5", "ResizeStarted", "ResizeCompleted", "ResizeDeferred", "ResizeError", "A-ACT-12",
 	"resumed", "resumed in a termination", "resumed with a call under way", "rebooted", "exited while lifepod was dead",
 	"A-VOL-5", "B-LST-1", "A-IMG-10",
+	"Unhealthy", "A-CST-12", "A-CST-13", "A-COND-6", "attempt given up", "gated by a sidecar",
 }
 
 // rare are those of them that a short run may miss: each has a transcript of its
@@ -65,6 +67,7 @@ type walk struct {
 	m         *Machine
 	pod       *v1.Pod
 	trouble   int // how often things go wrong: of 10
+	unhealthy int // how often probes do
 	wakeAt    time.Time
 	relistAt  time.Time
 	snapshots []Observed // periodic ones, taken and not yet fed
@@ -99,6 +102,7 @@ func (w *walk) feed(f Fact) {
 	w.now = w.now.Add(time.Millisecond)
 	ev := Event{At: w.now, Fact: f}
 	was, clone := w.m.Clone(), w.m.Clone()
+	w.laws.probes.before(w, f)
 	effects := w.m.Step(ev)
 	w.sameAgain(clone, ev, effects)
 	w.reach(was, f)
@@ -150,6 +154,7 @@ func (w *walk) cancel(id EffectID) {
 // act lets one random thing happen.
 func (w *walk) act() {
 	switch action := w.draw(41, "action"); {
+	case action < 6 && w.answersProbe():
 	case action < 16:
 		w.goOn()
 	case action < 21 && len(w.calls) > 0:
@@ -180,6 +185,8 @@ func (w *walk) act() {
 		w.asksForRestart()
 	case w.draw(6, "stop") == 0:
 		w.askForTheEnd()
+	case w.draw(2, "condition or spec") == 0:
+		w.setsCondition()
 	default:
 		w.changesSpec()
 	}
@@ -208,6 +215,9 @@ func (w *walk) goOn() {
 	}
 	i := w.draw(min(3, len(w.calls)), "answered")
 	c := w.calls[i]
+	if p, ok := c.effect.(Probe); ok && c.answer == nil {
+		c.answer = w.answerOf(p)
+	}
 	if c.answer == nil {
 		w.execute(c, w.outcome())
 	}

@@ -1,0 +1,170 @@
+package lifecycle
+
+import (
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+// probeLaws hold the probes of a life against the contract, counting by themselves.
+type probeLaws struct {
+	t        fataler
+	underWay map[EffectID]Probe
+	sentAt   map[string]time.Time // by probe of an instance: when the last attempt was sent that may count
+	retry    map[string]bool      // the last attempt counted as nothing
+	fails    map[string]int32     // counted failures in a row
+	started  map[string]bool      // instances whose startup probe has succeeded
+	gates    map[string]bool      // "sandbox sidecar": some instance has started in that sandbox
+}
+
+func newProbeLaws(t fataler) *probeLaws {
+	return &probeLaws{
+		t: t, underWay: map[EffectID]Probe{}, sentAt: map[string]time.Time{}, retry: map[string]bool{},
+		fails: map[string]int32{}, started: map[string]bool{}, gates: map[string]bool{},
+	}
+}
+
+// before notes a fact that is about to be fed.
+func (l *probeLaws) before(w *walk, fact Fact) {
+	f, ok := fact.(Probed)
+	p, known := l.underWay[f.ID]
+	if !ok || !known {
+		return
+	}
+	delete(l.underWay, f.ID)
+	key := probeKey(p)
+	spec := w.m.containerNamed(p.Container).probeSpec(p.Kind)
+	late := f.Outcome == ProbeFailure && f.Late >= time.Duration(spec.TimeoutSeconds)*time.Second/2
+	l.retry[key] = f.Failure != nil || f.Outcome == ProbeError || late
+	switch {
+	case l.retry[key]:
+	case f.Outcome == ProbeFailure:
+		l.fails[key]++
+	default:
+		l.fails[key] = 0
+		if p.Kind == StartupProbe {
+			l.started[p.ContainerID] = true
+			l.gates[w.m.sandbox.id+" "+p.Container] = true
+		}
+	}
+}
+
+func probeKey(p Probe) string { return fmt.Sprint(p.ContainerID, p.Kind) }
+
+// effect holds one effect against what the probes have said so far.
+func (l *probeLaws) effect(w *walk, e Effect) {
+	switch e := e.(type) {
+	case Cancel:
+		delete(l.underWay, e.ID)
+	case Probe:
+		l.probe(w, e)
+	case CreateContainer:
+		l.gated(w, e)
+	case Tell:
+		if k, failed := killedBy(e.Report); failed {
+			l.killed(w, w.m.containerNamed(e.Report.Subject), k)
+		}
+	}
+}
+
+// probe: of an instance that runs, one attempt at a time and no more often than
+// its period, startup first, and only readiness once the pod or the container is ending.
+func (l *probeLaws) probe(w *walk, p Probe) {
+	c, key := w.m.containerNamed(p.Container), probeKey(p)
+	spec := c.probeSpec(p.Kind)
+	for _, other := range l.underWay {
+		if probeKey(other) == key {
+			l.t.Fatalf("two attempts of the %s probe of %s overlap", p.Kind, p.ContainerID)
+		}
+	}
+	l.underWay[p.ID] = p
+	switch {
+	case c.position != running || c.id != p.ContainerID:
+		l.t.Fatalf("%s is probed and does not run", p.ContainerID)
+	case p.Kind != ReadinessProbe && (w.m.stage != Syncing || c.stopping.told):
+		l.t.Fatalf("%s probe of %s, which is ending (B-PRB-1)", p.Kind, p.ContainerID)
+	case (p.Kind == StartupProbe) == l.up(c):
+		l.t.Fatalf("%s probe of %s, which has started: %t (A-PROBE-4)", p.Kind, p.ContainerID, l.up(c))
+	case w.now.Before(c.startedAt.Add(time.Duration(spec.InitialDelaySeconds) * time.Second)):
+		l.t.Fatalf("%s probe of %s before its initial delay", p.Kind, p.ContainerID)
+	case !l.retry[key] && w.now.Before(l.sentAt[key].Add(time.Duration(spec.PeriodSeconds)*time.Second)):
+		l.t.Fatalf("%s probe of %s %v after the one before", p.Kind, p.ContainerID, w.now.Sub(l.sentAt[key]))
+	}
+	if !l.retry[key] {
+		l.sentAt[key] = w.now
+	}
+}
+
+// up says that nothing of the startup of an instance is left to wait for.
+func (l *probeLaws) up(c *container) bool { return c.probeSpec(StartupProbe) == nil || l.started[c.id] }
+
+// gated: nothing starts before the sidecars in front of it have, once in this sandbox (A-INIT-4).
+func (l *probeLaws) gated(w *walk, e CreateContainer) {
+	if w.m.containerNamed(e.Container).kind == ephemeralContainer {
+		return
+	}
+	for _, c := range w.m.inits() {
+		if c.spec.Name == e.Container {
+			return
+		}
+		if c.kind == sidecarContainer && c.spec.StartupProbe != nil && !l.gates[e.SandboxID+" "+c.spec.Name] {
+			l.t.Fatalf("%s is created before the sidecar %s has started up (A-INIT-4)", e.Container, c.spec.Name)
+		}
+	}
+}
+
+func killedBy(r Report) (ProbeKind, bool) {
+	for _, k := range []ProbeKind{StartupProbe, LivenessProbe} {
+		if r.Rule == "A-ACT-8" && r.Outcome != "" && r.What == k.word()+" probe failed: "+ProbeFailure.word() {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+// killed: only after as many failures in a row as the threshold says, and
+// liveness only of what has started.
+func (l *probeLaws) killed(w *walk, c *container, k ProbeKind) {
+	w.seen["killed by its "+k.word()+" probe"]++
+	spec, run := c.probeSpec(k), l.fails[probeKey(Probe{ContainerID: c.id, Kind: k})]
+	if run < spec.FailureThreshold {
+		l.t.Fatalf("%s is killed after %d of %d failures of its %s probe", c.spec.Name, run, spec.FailureThreshold, k)
+	}
+	if k == LivenessProbe && !l.up(c) {
+		l.t.Fatalf("%s is killed by its liveness probe before it has started", c.spec.Name)
+	}
+}
+
+// published: ready only what has started, started only what runs.
+func (l *probeLaws) published(w *walk, s v1.PodStatus) {
+	for _, list := range [][]v1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses} {
+		for i := range list {
+			c := w.m.containerNamed(list[i].Name)
+			if c.kind == initContainer {
+				continue
+			}
+			if list[i].Ready && !*list[i].Started || *list[i].Started && list[i].State.Running == nil {
+				l.t.Fatalf("%s: ready=%t started=%t in %+v", c.spec.Name, list[i].Ready, *list[i].Started, list[i].State)
+			}
+			if *list[i].Started && !l.up(c) {
+				l.t.Fatalf("%s is shown as started before its startup probe has succeeded", c.spec.Name)
+			}
+		}
+	}
+	gate := condition(s.Conditions, "example.com/gate")
+	if isTrue(s.Conditions, v1.PodReady) && len(w.pod.Spec.ReadinessGates) > 0 && (gate == nil || gate.Status != v1.ConditionTrue) {
+		l.t.Fatalf("Ready while a readiness gate is not True (A-COND-6)")
+	}
+}
+
+// nothingNew: what a step left unpublished is what was published before.
+func (l *probeLaws) nothingNew(w *walk) {
+	if w.m.startTime.IsZero() {
+		return
+	}
+	if got := statusOf(&step{Machine: w.m, now: w.now}); !equality.Semantic.DeepEqual(got, w.m.reported) {
+		l.t.Fatalf("the status has changed and was not published:\n%+v\nreported\n%+v", got, w.m.reported)
+	}
+}
