@@ -32,6 +32,18 @@
 // Whether an exited container starts again is decided once, at its exit
 // (A-RST-1, A-RST-4), and is kept with it.
 //
+// While a container runs, each of its probes has a verdict of its own, made of
+// enough results in a row, and forgotten with the instance (probe.go):
+//
+//	startup    undecided ─▶ succeeded: "started"    or failed: the container is killed
+//	liveness   undecided ─▶ succeeded ─▶ failed: the container is killed
+//	readiness  undecided ─▶ succeeded ◀─▶ failed: "ready" or not
+//
+// The schedule is the machine's (probe_schedule.go): the one timer wakes it for
+// the next attempt of any probe, and the caller makes that one attempt. An
+// attempt that could not be made, or that this machine was too late for, counts
+// as nothing and is made again at once, three times in all.
+//
 // The sandbox:
 //
 //	none ─▶ creating ─▶ ready ─▶ lost ─▶ stopping ─▶ none (the next attempt, A-ACT-3)
