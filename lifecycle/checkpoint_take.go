@@ -6,8 +6,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
+// ToSave says whether the last Step has changed anything that the next lifepod
+// must know. A probe that was sent, or that went as the ones before, has not: in
+// a pod that is only being probed nothing is to be saved.
+func (m *Machine) ToSave() bool { return m.toSave }
+
 // Checkpoint is the machine's state as it must outlive a kill -9; the caller
-// owns it. Save it after each Step, before the step's effects are carried out.
+// owns it. Save it after each Step after which ToSave says so, before the step's
+// effects are carried out.
 func (m *Machine) Checkpoint() Checkpoint {
 	c := Checkpoint{
 		Version:    CheckpointVersion,

@@ -28,6 +28,7 @@ var afresh = map[string]string{
 	"Machine.wakeAt":       "the timer died with its process: asked for again",
 	"Machine.observing":    "a snapshot is the first thing that is asked for again",
 	"Machine.unseen":       "it is what Restore sets",
+	"Machine.toSave":       "belongs to its step",
 
 	"Machine.tuning":         "the pod's annotations",
 	"Machine.restartAllRule": "the pod's",

@@ -12,7 +12,7 @@ import (
 // computed (the API may still show the one before: B-FIN-3), and everybody
 // else's, untouched.
 func conditions(s *step, status *v1.PodStatus, phase v1.PodPhase) []v1.PodCondition {
-	others := othersConditions(s.pod)
+	others := othersConditions(s.pod.Status.Conditions)
 	readyToStart := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: boolStatus(s.sandbox.state == sandboxReady)}
 	initialized := initializedCondition(s, status, phase)
 	containersReady := containersReadyCondition(s, status, phase)

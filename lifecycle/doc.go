@@ -82,8 +82,8 @@
 //  0. every ten seconds or so: it is what repairs lost events. Began is read
 //     before the listing begins; whatever the machine did or learned at Began or
 //     later is not judged by that snapshot. StateExited comes with its Exit.
-//  9. Save Checkpoint after each Step that changed it, before the effects are
-//     carried out. After a kill -9, Restore the machine from it and feed Resumed
+//  9. Save Checkpoint after each Step after which ToSave says so, before the
+//     effects are carried out. After a kill -9, Restore the machine from it and feed Resumed
 //     instead of Accepted.
 //  10. Stop at Finish.
 //

@@ -26,6 +26,13 @@ func newProbeLaws(t fataler) *probeLaws {
 	}
 }
 
+// crash forgets what died with lifepod: attempts under way, and when they were sent.
+func (l *probeLaws) crash() {
+	clear(l.underWay)
+	clear(l.sentAt)
+	clear(l.retry)
+}
+
 // before notes a fact that is about to be fed.
 func (l *probeLaws) before(w *walk, fact Fact) {
 	f, ok := fact.(Probed)

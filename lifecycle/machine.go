@@ -84,6 +84,7 @@ type Machine struct {
 	refresh      refresh
 	observing    work // an Observe that something uncertain waits for
 	unseen       bool // restored, and what happened meanwhile is not known yet
+	toSave       bool // the last step has changed what a checkpoint carries
 }
 
 // setup is what a pod needs before its sandbox.
@@ -145,9 +146,11 @@ func (m *Machine) Step(ev Event) []Effect {
 	}
 	apply(s, ev.Fact)
 	plan(s)
-	if s.round.announce || s.unsaid || !s.nothingNew(ev.Fact) {
+	routine := s.nothingNew(ev.Fact) && !s.unsaid && !s.round.announce
+	if !routine {
 		publish(s)
 	}
+	m.toSave = !routine || s.counted
 	setTimer(s)
 	return s.effects
 }
@@ -233,6 +236,7 @@ type step struct {
 	effects []Effect
 	wake    time.Time     // the earliest time at which something is due
 	unsaid  bool          // the status has changed although no effect says so
+	counted bool          // a probe's result has changed what it had come to
 	overdue time.Duration // by how much the timer is late: a sign that this machine is starved
 }
 

@@ -129,20 +129,28 @@ func countProbe(s *step, c *container, k ProbeKind, f Probed) {
 	case ProbeWarning:
 		recordProbe(s, c, "ProbeWarning", fmt.Sprintf("%s probe warning: %s", k, f.Output))
 	}
-	failing := f.Outcome == ProbeFailure
-	if failing != p.failing {
-		p.run = 0
-	}
-	p.void, p.run, p.failing = 0, p.run+1, failing
 	verdict, threshold := probeSucceeded, spec.SuccessThreshold
-	if failing {
+	if f.Outcome == ProbeFailure {
 		verdict, threshold = probeFailed, spec.FailureThreshold
 	}
+	p.void = 0
+	s.counted = p.count(f.Outcome == ProbeFailure, threshold)
 	if p.run < threshold || p.verdict == verdict {
 		return
 	}
 	p.verdict = verdict
 	decided(s, c, k, f.Output)
+}
+
+// count adds a result to the run of its like, up to the threshold; it says
+// whether that has changed anything.
+func (p *probe) count(failing bool, threshold int32) bool {
+	was := *p
+	if failing != p.failing {
+		p.run, p.failing = 0, failing
+	}
+	p.run = min(p.run+1, threshold)
+	return p.run != was.run || p.failing != was.failing
 }
 
 // decided draws the consequence of a new verdict (A-PROBE-6, A-ACT-8).

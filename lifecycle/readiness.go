@@ -76,8 +76,8 @@ func applyConditionSet(s *step, f ConditionSet) {
 }
 
 // othersConditions are copied into the status untouched (A-COND-1).
-func othersConditions(pod *v1.Pod) []v1.PodCondition {
-	return slices.DeleteFunc(slices.Clone(pod.Status.Conditions), func(c v1.PodCondition) bool { return nodeCondition(c.Type) })
+func othersConditions(all []v1.PodCondition) []v1.PodCondition {
+	return slices.DeleteFunc(slices.Clone(all), func(c v1.PodCondition) bool { return nodeCondition(c.Type) })
 }
 
 // readyCondition copies ContainersReady unless it is True; then each readiness

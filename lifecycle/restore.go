@@ -61,6 +61,7 @@ func (c Checkpoint) podNow(pod *v1.Pod) *v1.Pod {
 // restoreRest is all that can't be damaged in a way that shows.
 func (m *Machine) restoreRest(c Checkpoint) {
 	m.unseen = true
+	m.pod.Status.Conditions = othersConditions(c.Reported.DeepCopy().Conditions)
 	m.startTime = c.StartTime
 	m.initIndex = min(max(c.InitTurn, 0), len(m.inits()))
 	m.stop, m.deleted = c.Stop.restore(), c.Deleted

@@ -22,13 +22,14 @@ func (w *walk) crash() {
 	w.calls, w.snapshots, w.wakeAt = nil, nil, time.Time{}
 	w.meanwhile()
 	w.events = nil
-	restored, err := Restore(w.pod, w.m.options, throughJSON(w.t, w.m.Checkpoint()))
+	restored, err := Restore(w.pod, w.m.options, throughJSON(w.t, w.saved.Checkpoint()))
 	if err != nil {
 		w.rt.Fatalf("%v", err)
 	}
 	w.note("resumed", true)
 	w.note("resumed in a termination", restored.stage == Terminating)
-	w.m = restored
+	w.m, w.laws.lastID = restored, restored.lastID
+	w.laws.probes.crash()
 	w.feed(Resumed{})
 }
 

@@ -65,6 +65,7 @@ type walk struct {
 	*world
 	rt        *rapid.T
 	m         *Machine
+	saved     *Machine // what the next lifepod knows if this one is killed
 	pod       *v1.Pod
 	trouble   int // how often things go wrong: of 10
 	unhealthy int // how often probes do
@@ -105,6 +106,9 @@ func (w *walk) feed(f Fact) {
 	w.laws.probes.before(w, f)
 	effects := w.m.Step(ev)
 	w.sameAgain(clone, ev, effects)
+	if w.m.ToSave() {
+		w.saved = clone
+	}
 	w.reach(was, f)
 	w.rt.Logf("%s %T%+v → %s", w.now.Format("04:05.000"), f, f, effectNames(effects))
 	for _, e := range effects {
