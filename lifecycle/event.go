@@ -50,6 +50,11 @@ func (f *Failure) messages() []string {
 	return []string{f.Message}
 }
 
+// showsAs says that two failures lead to the same waiting reason in a status.
+func (f *Failure) showsAs(other *Failure) bool {
+	return f != nil && f.Reason == other.Reason && f.Message == other.Message
+}
+
 // Result is the part that the answers to all effects have in common.
 type Result struct {
 	ID      EffectID

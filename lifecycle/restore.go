@@ -61,7 +61,6 @@ func (c Checkpoint) podNow(pod *v1.Pod) *v1.Pod {
 // restoreRest is all that can't be damaged in a way that shows.
 func (m *Machine) restoreRest(c Checkpoint) {
 	m.unseen = true
-	m.pod.Status.Conditions = othersConditions(c.Reported.DeepCopy().Conditions)
 	m.startTime = c.StartTime
 	m.initIndex = min(max(c.InitTurn, 0), len(m.inits()))
 	m.stop, m.deleted = c.Stop.restore(), c.Deleted
@@ -70,7 +69,7 @@ func (m *Machine) restoreRest(c Checkpoint) {
 	m.release.untidy, m.release.doubt = c.Untidy, c.Doubt
 	m.reported = *c.Reported.DeepCopy()
 	if len(m.reported.Conditions) > 0 { // others' conditions were last seen there (A-COND-7)
-		m.pod.Status.Conditions = othersConditions(&v1.Pod{Status: m.reported})
+		m.pod.Status.Conditions = othersConditions(m.reported.Conditions)
 	}
 	m.lastID = c.LastID
 	for image, b := range c.ImageBack {

@@ -42,20 +42,11 @@ func (c InstanceCheckpoint) restore() (instance, error) {
 		postStart: hookRun{ended: c.PostStart.Ended, failed: c.PostStart.Failed},
 		kill:      c.Kill.restore(),
 		reported:  c.Reported.DeepCopy(),
-		probes:    restoreProbes(c.Probes),
+		probes:    [...]probe{c.Probes[0].restore(), c.Probes[1].restore(), c.Probes[2].restore()},
 	}, err
 }
 
-// restoreProbes lets the first readiness probe come at once, the others when they
-// are due (B-RST-6).
-func restoreProbes(c [3]ProbeCheckpoint) (probes [3]probe) {
-	for k := range c {
-		probes[k] = c[k].restore()
-	}
-	probes[ReadinessProbe].next = time.Time{}
-	return probes
-}
-
+// restore lets an attempt under way, which is lost, be made again at once.
 func (c ProbeCheckpoint) restore() probe {
 	verdict, err := named(c.Verdict, probeFailed)
 	if err != nil {

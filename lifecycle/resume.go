@@ -1,5 +1,7 @@
 package lifecycle
 
+import "time"
+
 // applyResumed is the first event of a machine that was restored. What happened
 // since its checkpoint is not known: nothing is planned before a snapshot was
 // seen, so that no healthy container is touched (B-RST-1). The status is handed
@@ -8,6 +10,9 @@ func applyResumed(s *step) {
 	applyAccepted(s)
 	tell(s, Report{Subject: "pod", What: "goes on", Because: "its lifepod was killed", Rule: "B-RST-1"})
 	s.do(Publish{Status: *s.reported.DeepCopy()})
+	for _, c := range s.containers {
+		c.probes[ReadinessProbe].next = time.Time{} // the first comes at once, the other probes when they are due
+	}
 	if s.sandbox.state == sandboxUncertain {
 		s.release.untidy, s.release.doubt = true, s.now.Add(sandboxDoubt)
 	}

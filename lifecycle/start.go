@@ -62,7 +62,7 @@ func tryStart(s *step, c *container) bool {
 	}
 	if !ensureImages(s, c) {
 		if refused := refusedImage(s, c); refused != nil {
-			s.unsaid = s.unsaid || c.failure != refused
+			s.unsaid = s.unsaid || !c.failure.showsAs(refused)
 			c.failure = refused
 			return false
 		}
