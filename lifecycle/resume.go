@@ -8,7 +8,7 @@ import "time"
 // out as it was; nothing in it flips (B-RST-6).
 func applyResumed(s *step) {
 	applyAccepted(s)
-	tell(s, Report{Subject: "pod", What: "goes on", Because: "its lifepod was killed", Rule: "B-RST-1"})
+	tell(s, Report{Subject: "pod", What: s.pod.Namespace + "/" + s.pod.Name + " goes on where it was", Because: "its lifepod was killed", Rule: "B-RST-1"})
 	s.do(Publish{Status: *s.reported.DeepCopy()})
 	for _, c := range s.containers {
 		c.probes[ReadinessProbe].next = time.Time{} // the first comes at once, the other probes when they are due

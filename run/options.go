@@ -26,6 +26,7 @@ type Options struct {
 
 	Timeout time.Duration // 0: none
 	Keep    bool          // leave logs and volumes on disk
+	New     bool          // don't go on with the pod of a lifepod that was killed
 	Verbose bool          // show rules and Kubernetes events as well
 
 	Logs logrotate.Policy // when logs are rotated and how many files are kept

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/manifest"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -32,7 +34,7 @@ func TestCheckFree(t *testing.T) {
 	port := free.Addr().(*net.TCPAddr).Port
 	_ = free.Close()
 
-	other, err := newRecord(&Runtime{Root: root}, podWithPort("other", "127.0.0.1", port, v1.ProtocolTCP))
+	other, err := newRecord(&Runtime{Root: root}, &manifest.Set{Pod: podWithPort("other", "127.0.0.1", port, v1.ProtocolTCP)})
 	if err != nil {
 		t.Fatal(err)
 	}

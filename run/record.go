@@ -10,8 +10,11 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/agent/checkpoint"
+	"github.com/lifepod/lifepod/manifest"
 )
 
 // record says on disk that a pod belongs to a lifepod that lives: its file is
@@ -28,13 +31,23 @@ type record struct {
 	PID       int       `json:"pid"`
 
 	Ports []hostPort `json:"ports,omitempty"` // that it publishes
+
+	Created metav1.Time `json:"created"` // the pod's creationTimestamp
+	Digest  string      `json:"digest"`  // of its manifests
+
+	memory *checkpoint.File // beside the record
 }
 
 func recordsDir(root string) string { return filepath.Join(root, "runs") }
 
 // newRecord makes the record of a pod before anything of the pod is made. It
 // appears under its name only when it is locked and complete.
-func newRecord(runtime *Runtime, pod *v1.Pod) (*record, error) {
+func newRecord(runtime *Runtime, set *manifest.Set) (*record, error) {
+	pod := set.Pod
+	digest, err := digestOf(set)
+	if err != nil {
+		return nil, err
+	}
 	dir := recordsDir(runtime.Root)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("record of the pod: %w", err)
@@ -46,6 +59,8 @@ func newRecord(runtime *Runtime, pod *v1.Pod) (*record, error) {
 	r := &record{
 		file: file, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
 		Endpoint: runtime.Endpoint, PID: os.Getpid(), Ports: hostPorts(pod),
+		Created: pod.CreationTimestamp, Digest: digest,
+		memory: checkpoint.New(checkpointPath(dir, pod.UID)),
 	}
 	data, err := json.Marshal(r)
 	if err == nil {
@@ -68,9 +83,13 @@ func newRecord(runtime *Runtime, pod *v1.Pod) (*record, error) {
 
 // remove ends the record; nothing of the pod is left.
 func (r *record) remove() {
+	_ = r.memory.Remove()
 	_ = os.Remove(filepath.Join(filepath.Dir(r.file.Name()), string(r.UID)+".json"))
 	_ = r.file.Close()
 }
+
+// leave lets the record be, for the next lifepod.
+func (r *record) leave() { _ = r.file.Close() }
 
 // abandoned takes over a record whose lifepod has ended without removing it;
 // nil if its lifepod lives, or if somebody else is sweeping it up.

@@ -55,11 +55,17 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 			code, err = ExitError, errors.Join(err, fmt.Errorf("stop the container runtime: %w", e))
 		}
 	}()
+	r := runOf{options: o, printer: p, stopper: s}
+	if !o.New {
+		if r.left, err = takeOver(runtime, set, p); err != nil {
+			return ExitError, err
+		}
+	}
 	Sweep(ctx, runtime, p)
 	if ctx.Err() != nil {
 		return s.exitCode(ExitError), s.unlessInterrupted(context.Cause(ctx))
 	}
-	return live(ctx, runtime, set, runOf{options: o, printer: p, stopper: s})
+	return live(ctx, runtime, set, r)
 }
 
 // runOf is what one run of the command holds.
@@ -67,6 +73,7 @@ type runOf struct {
 	options Options
 	printer *printer
 	stopper *stopper
+	left    *takenOver // nil: the pod is new
 }
 
 // live is the pod's life, on a runtime that answers.
@@ -92,20 +99,20 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 	for _, text := range admission.Unenforced(set.Pod, *node.Admission) {
 		r.printer.warn(text)
 	}
-	own, err := newRecord(runtime, set.Pod)
+	own, err := r.claim(runtime, set)
 	if err != nil {
-		return ExitError, err
-	}
-	if err := checkFree(runtime.Root, set.Pod); err != nil {
-		own.remove()
 		return ExitError, err
 	}
 	follow := newFollower(r.printer, node.Config.PodLogDirectory(set.Pod))
 	object := control.NewObject(set.Pod)
-	worker := node.NewWorker(set.Pod, &sink{printer: r.printer, follower: follow, object: object})
+	worker, err := r.newWorker(node, set.Pod, &sink{printer: r.printer, follower: follow, object: object}, own)
+	if err != nil {
+		r.giveUp(own)
+		return ExitError, err
+	}
 	server, err := serve(runtime, object, worker, servedFrom{logDir: node.Config.PodLogDirectory(set.Pod), log: r.options.Log})
 	if err != nil {
-		own.remove()
+		r.giveUp(own)
 		return ExitError, err
 	}
 	defer server.Close()
@@ -132,6 +139,9 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 	}
 	own.remove()
 	object.Gone()
+	if err := r.endStrays(runtime); err != nil {
+		return ExitError, err
+	}
 	return exitCode(worker.End(), r.printer.status().Phase, r.stopper.exitCode(ExitInterrupted)), nil
 }
 

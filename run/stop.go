@@ -16,7 +16,7 @@ import (
 
 var (
 	errInterrupted = errors.New("interrupted")
-	errGivenUp     = errors.New("gave up waiting for the pod's end: the next lifepod run on this state folder sweeps it up")
+	errGivenUp     = errors.New("gave up waiting for the pod's end: the next lifepod run on this state folder ends it")
 )
 
 // stopper turns signals and --timeout into the pod's end. The first signal ends

@@ -62,6 +62,7 @@ Exit code: 0 the pod Succeeded; the failing container's own if it Failed;
 	flags.StringArrayVarP(&o.Ports, "publish", "p", nil, "publish a pod's port on the host: `[hostIP:]host:pod[/protocol]`")
 	flags.StringSliceVar(&o.UnsafeSysctls, "allowed-unsafe-sysctls", nil, "let the pod set these sysctls, too: `names`, or prefixes such as net.core.*")
 	logs.add(command)
+	flags.BoolVar(&o.New, "new", false, "start a new pod also where one of these manifests was left by a lifepod that was killed")
 	flags.StringVar(&o.Name, "name", "", "run the pod under another `name`")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "show Kubernetes events and the rules behind each line, too")
 	return command

@@ -1,0 +1,141 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/agent"
+	"github.com/lifepod/lifepod/agent/checkpoint"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/manifest"
+)
+
+// takenOver is the pod of a lifepod that was killed, which this one goes on with.
+type takenOver struct {
+	record *record
+	from   lifecycle.Checkpoint
+}
+
+// takeOver looks for a pod that a killed lifepod has left of the very same
+// manifests, on the same runtime. The set's pod then becomes that pod, with its
+// UID. Without one, or if its checkpoint is of no use, which is told, it is nil,
+// and Sweep deals with what was left.
+func takeOver(runtime *Runtime, set *manifest.Set, tell Teller) (*takenOver, error) {
+	digest, err := digestOf(set)
+	if err != nil {
+		return nil, err
+	}
+	paths, err := filepath.Glob(filepath.Join(recordsDir(runtime.Root), "*.json"))
+	if err != nil {
+		panic(err) // the pattern is right
+	}
+	for _, path := range paths {
+		if !isOf(path, digest, runtime.Endpoint) {
+			continue
+		}
+		left, err := abandoned(path)
+		if err != nil || left == nil {
+			continue // its lifepod lives, or Sweep says what is wrong
+		}
+		pod := left.asAccepted(set.Pod)
+		from, err := left.checkpoint(pod)
+		if err == nil {
+			set.Pod = pod
+			return &takenOver{record: left, from: from}, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) { // else it was killed before it had begun
+			tell.warn(fmt.Sprintf("can't go on with pod %s/%s of a lifepod that was killed: %v", pod.Namespace, pod.Name, err))
+		}
+		_ = left.file.Close() // which unlocks
+	}
+	return nil, nil
+}
+
+// isOf says whether a record is that of a pod of these manifests. It is read
+// without its lock, which others may be about to take.
+func isOf(path, digest, endpoint string) bool {
+	data, err := os.ReadFile(path)
+	var r record
+	return err == nil && json.Unmarshal(data, &r) == nil && r.Digest == digest && r.Endpoint == endpoint
+}
+
+// asAccepted is the pod as the killed lifepod accepted it.
+func (r *record) asAccepted(pod *v1.Pod) *v1.Pod {
+	pod = pod.DeepCopy()
+	pod.UID, pod.CreationTimestamp = r.UID, r.Created
+	return pod
+}
+
+// checkpoint is the pod's last one, if a machine can be made of it.
+func (r *record) checkpoint(pod *v1.Pod) (lifecycle.Checkpoint, error) {
+	c, err := checkpoint.Load(checkpointPath(filepath.Dir(r.file.Name()), r.UID))
+	if err == nil {
+		_, err = lifecycle.Restore(pod, lifecycle.DefaultOptions(), c)
+	}
+	return c, err
+}
+
+func checkpointPath(records string, uid types.UID) string {
+	return filepath.Join(records, string(uid)+".checkpoint")
+}
+
+// claim makes the record of the run: a new one, once it is sure that the pod may
+// run, or that of the pod that is taken over, under this process's name.
+func (r runOf) claim(runtime *Runtime, set *manifest.Set) (*record, error) {
+	own, err := newRecord(runtime, set)
+	if err != nil {
+		return nil, err
+	}
+	if r.left != nil {
+		r.left.record.leave() // the new one has taken its place
+		return own, nil
+	}
+	if err := checkFree(runtime.Root, set.Pod); err != nil {
+		own.remove()
+		return nil, err
+	}
+	return own, nil
+}
+
+// newWorker is the worker of a new pod, or one that goes on with the pod that is
+// taken over. Both remember.
+func (r runOf) newWorker(node *agent.Node, pod *v1.Pod, to agent.Sink, own *record) (*agent.Worker, error) {
+	worker := node.NewWorker(pod, to)
+	if r.left != nil {
+		var err error
+		if worker, err = node.ResumeWorker(pod, to, r.left.from); err != nil {
+			return nil, err
+		}
+	}
+	worker.Remember(own.memory)
+	return worker, nil
+}
+
+// giveUp leaves a pod that could not be begun to nobody, and one that was taken
+// over to the next lifepod.
+func (r runOf) giveUp(own *record) {
+	if r.left == nil {
+		own.remove()
+		return
+	}
+	own.leave()
+}
+
+// endStrays ends what the runtime itself has lost of a pod whose sandbox was
+// being made when its lifepod was killed.
+func (r runOf) endStrays(runtime *Runtime) error {
+	if r.left == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), sweepTimeout)
+	defer cancel()
+	return runtime.killStrays(ctx)
+}
