@@ -16,6 +16,7 @@ import (
 type follower struct {
 	printer *printer
 	logDir  string
+	already *shown          // what a lifepod before has shown; nil: nothing
 	logs    map[string]*log // by container: its newest instance; owned by the worker
 	gone    chan struct{}   // closed when the pod is gone
 	readers sync.WaitGroup
@@ -81,7 +82,7 @@ func (f *follower) wait() {
 // tells of the exit while it may still be writing the last lines.
 func (f *follower) read(container string, files *crilog.Log, ended <-chan struct{}) {
 	defer files.Close()
-	out := newLogReader(f.printer, container)
+	out := newLogReader(f.printer, container, f.already)
 	defer out.flush()
 	r := crilog.NewReader(files, out.show)
 	defer r.Close()

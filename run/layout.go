@@ -8,6 +8,7 @@ type item struct {
 	text   string
 	source *source // of a container's output
 	redraw bool    // text is a countdown, which the next item takes the place of
+	mark   mark    // of a container's output: to be remembered as shown
 }
 
 // source is one stream of one instance of a container.

@@ -17,17 +17,17 @@ func TestLayout(t *testing.T) {
 		items  []item
 		want   string
 	}{
-		{"lines", prefixed, []item{{"1\n", a, false}, {"2\n", b, false}}, "a | 1\nb | 2\n"},
-		{"pieces of a line", prefixed, []item{{"1", a, false}, {"2", a, false}, {"3\n", a, false}}, "a | 123\n"},
-		{"between pieces", prefixed, []item{{"1", a, false}, {"x\n", b, false}, {"2\n", a, false}}, "a | 1\nb | x\na | 2\n"},
-		{"other stream", prefixed, []item{{"1", a, false}, {"x\n", aErr, false}}, "a | 1\na | x\n"},
-		{"own line", prefixed, []item{{"1", a, false}, own("x\n"), {"2\n", a, false}}, "a | 1\nx\na | 2\n"},
-		{"raw", raw, []item{{"1", a, false}, {"\x00\xff", aErr, false}, own("x\n")}, "1\x00\xffx\n"},
-		{"raw on a terminal", terminal, []item{{"1", a, false}, {"2", aErr, false}, own("x\n"), {"3\n", a, false}}, "12\nx\n3\n"},
-		{"countdown", terminal, []item{{"1", a, false}, count, count, {"2\n", a, false}},
+		{"lines", prefixed, []item{{text: "1\n", source: a}, {text: "2\n", source: b}}, "a | 1\nb | 2\n"},
+		{"pieces of a line", prefixed, []item{{text: "1", source: a}, {text: "2", source: a}, {text: "3\n", source: a}}, "a | 123\n"},
+		{"between pieces", prefixed, []item{{text: "1", source: a}, {text: "x\n", source: b}, {text: "2\n", source: a}}, "a | 1\nb | x\na | 2\n"},
+		{"other stream", prefixed, []item{{text: "1", source: a}, {text: "x\n", source: aErr}}, "a | 1\na | x\n"},
+		{"own line", prefixed, []item{{text: "1", source: a}, own("x\n"), {text: "2\n", source: a}}, "a | 1\nx\na | 2\n"},
+		{"raw", raw, []item{{text: "1", source: a}, {text: "\x00\xff", source: aErr}, own("x\n")}, "1\x00\xffx\n"},
+		{"raw on a terminal", terminal, []item{{text: "1", source: a}, {text: "2", source: aErr}, own("x\n"), {text: "3\n", source: a}}, "12\nx\n3\n"},
+		{"countdown", terminal, []item{{text: "1", source: a}, count, count, {text: "2\n", source: a}},
 			"1\n5s left" + eraseLine + "5s left" + eraseLine + "2\n"},
 		{"end of the countdown", terminal, []item{count, {}, own("x\n")}, "5s left" + eraseLine + "x\n"},
-		{"no countdown to end", terminal, []item{{"1", a, false}, {}, {"2", a, false}}, "12"},
+		{"no countdown to end", terminal, []item{{text: "1", source: a}, {}, {text: "2", source: a}}, "12"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -13,6 +13,7 @@ const maxLine = 1 << 20 // bytes of a line that are kept together
 // logReader shows the log of one instance of a container.
 type logReader struct {
 	printer *printer
+	already *shown // what a lifepod before has shown; nil: nothing
 	stdout  pendingLine
 	stderr  pendingLine
 }
@@ -21,14 +22,15 @@ type logReader struct {
 type pendingLine struct {
 	source *source
 	at     time.Time // of its first record
+	until  time.Time // of its newest
 	text   []byte
 }
 
-func newLogReader(p *printer, container string) *logReader {
+func newLogReader(p *printer, container string, already *shown) *logReader {
 	return &logReader{
-		printer: p,
-		stdout:  pendingLine{source: &source{container: container}},
-		stderr:  pendingLine{source: &source{container: container}},
+		printer: p, already: already,
+		stdout: pendingLine{source: &source{container: container}},
+		stderr: pendingLine{source: &source{container: container}},
 	}
 }
 
@@ -43,12 +45,16 @@ func (r *logReader) show(text string) {
 		record.Time = time.Now()
 	}
 	l := &r.stdout
+	if r.already != nil && r.already.before(l.source.container, record.Stream, record.Time) {
+		return
+	}
 	if record.Stream == string(runtimeapi.Stderr) {
 		l = &r.stderr
 	}
 	if len(l.text) == 0 {
 		l.at = record.Time
 	}
+	l.until = record.Time
 	l.text = append(l.text, record.Text...)
 	if !record.Partial || r.printer.raw || len(l.text) >= maxLine {
 		r.output(l, record.Stream)
@@ -57,7 +63,7 @@ func (r *logReader) show(text string) {
 
 func (r *logReader) output(l *pendingLine, stream string) {
 	if len(l.text) > 0 {
-		r.printer.output(l.source, crilog.Record{Time: l.at, Stream: stream, Text: string(l.text)})
+		r.printer.output(l.source, crilog.Record{Time: l.at, Stream: stream, Text: string(l.text)}, l.until)
 	}
 	l.text = l.text[:0]
 }

@@ -202,14 +202,15 @@ func (p *printer) kept(podDir, logDir string) {
 }
 
 // output is a line that a container wrote, or a part of one. It blocks while
-// nobody reads stdout.
-func (p *printer) output(from *source, r crilog.Record) {
+// nobody reads stdout. until is the time of its newest record.
+func (p *printer) output(from *source, r crilog.Record, until time.Time) {
+	m := mark{stream: key(from.container, r.Stream), at: until.UnixNano()}
 	if !p.json() {
-		p.stdout.putOutput(item{text: r.Text, source: from})
+		p.stdout.putOutput(item{text: r.Text, source: from, mark: m})
 		return
 	}
 	l := line{Type: "output", Subject: from.container, Stream: r.Stream, Text: &r.Text}
-	p.stdout.putOutput(item{text: p.encode(r.Time, l)})
+	p.stdout.putOutput(item{text: p.encode(r.Time, l), mark: m})
 }
 
 func (p *printer) setStatus(status v1.PodStatus) {

@@ -35,7 +35,9 @@ type record struct {
 	Created metav1.Time `json:"created"` // the pod's creationTimestamp
 	Digest  string      `json:"digest"`  // of its manifests
 
-	memory *checkpoint.File // beside the record
+	// beside the record
+	memory *checkpoint.File
+	shown  *shown
 }
 
 func recordsDir(root string) string { return filepath.Join(root, "runs") }
@@ -78,18 +80,34 @@ func newRecord(runtime *Runtime, set *manifest.Set) (*record, error) {
 		_ = file.Close()
 		return nil, fmt.Errorf("record of the pod: %w", err)
 	}
+	r.shown = openShown(shownPath(dir, pod.UID))
 	return r, nil
 }
 
 // remove ends the record; nothing of the pod is left.
 func (r *record) remove() {
-	_ = r.memory.Remove()
+	r.shown.close()
+	_ = removeMemory(filepath.Dir(r.file.Name()), r.UID)
 	_ = os.Remove(filepath.Join(filepath.Dir(r.file.Name()), string(r.UID)+".json"))
 	_ = r.file.Close()
 }
 
 // leave lets the record be, for the next lifepod.
-func (r *record) leave() { _ = r.file.Close() }
+func (r *record) leave() {
+	if r.shown != nil {
+		r.shown.close()
+	}
+	_ = r.file.Close()
+}
+
+// removeMemory removes what is remembered of a pod beside its record. It goes
+// before the record does: as long as there is one somebody cleans up.
+func removeMemory(records string, uid types.UID) error {
+	return errors.Join(
+		checkpoint.New(checkpointPath(records, uid)).Remove(),
+		os.RemoveAll(shownPath(records, uid)),
+	)
+}
 
 // abandoned takes over a record whose lifepod has ended without removing it;
 // nil if its lifepod lives, or if somebody else is sweeping it up.

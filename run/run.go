@@ -104,6 +104,8 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 		return ExitError, err
 	}
 	follow := newFollower(r.printer, node.Config.PodLogDirectory(set.Pod))
+	follow.already = own.shown
+	r.printer.stdout.memory.Store(own.shown)
 	object := control.NewObject(set.Pod)
 	worker, err := r.newWorker(node, set.Pod, &sink{printer: r.printer, follower: follow, object: object}, own)
 	if err != nil {

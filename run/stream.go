@@ -31,8 +31,9 @@ type stream struct {
 	failed   atomic.Value  // error: the first write that failed, other than by a reader that has gone
 	done     chan struct{} // closed when that has ended
 	giveUp   sync.Once
-	gaveUp   chan struct{} // closed when nobody waits any more
-	progress atomic.Int64  // a write's begin and its end each add one: odd while one is under way
+	gaveUp   chan struct{}         // closed when nobody waits any more
+	progress atomic.Int64          // a write's begin and its end each add one: odd while one is under way
+	memory   atomic.Pointer[shown] // of what was written; nil: none
 
 	mu      sync.Mutex
 	changed *sync.Cond // of all below
@@ -95,7 +96,9 @@ func (s *stream) run() {
 			}
 			s.drop()
 			s.onBroken()
+			continue
 		}
+		s.memory.Load().note(items)
 	}
 }
 

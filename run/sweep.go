@@ -11,7 +11,6 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/agent/address"
-	"github.com/lifepod/lifepod/agent/checkpoint"
 	"github.com/lifepod/lifepod/agent/podcgroup"
 	"github.com/lifepod/lifepod/agent/volumes"
 	"github.com/lifepod/lifepod/cri"
@@ -66,7 +65,7 @@ func sweepOne(ctx context.Context, r *Runtime, left *record, tell Teller) {
 		tell.warn(fmt.Sprintf("can't sweep up pod %s, left by a lifepod that was killed: %v", pod, err))
 		return
 	}
-	_ = checkpoint.New(checkpointPath(recordsDir(r.Root), left.UID)).Remove()
+	_ = removeMemory(recordsDir(r.Root), left.UID)
 	_ = os.Remove(left.file.Name())
 	tell.swept(pod)
 }

@@ -1,0 +1,94 @@
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// shown remembers, in a small file, up to which record the output of each
+// container has been written to stdout: a lifepod that goes on after a kill -9
+// shows what comes after it. What was written in the very moment of the kill may
+// be shown again, nothing is left out.
+type shown struct {
+	mu    sync.Mutex
+	file  *os.File // nil: nothing is remembered
+	until map[string]int64
+}
+
+// mark is the place of a piece of output in its container's log.
+type mark struct {
+	stream string // container/stdout, container/stderr; empty: not a container's output
+	at     int64  // of its newest record, in Unix nanoseconds: as many digits always
+}
+
+func shownPath(records string, uid types.UID) string {
+	return filepath.Join(records, string(uid)+".shown")
+}
+
+// openShown reads what another lifepod has remembered, and goes on with it. A
+// file that can't be used means that everything is shown.
+func openShown(path string) *shown {
+	s := &shown{until: map[string]int64{}}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return s
+	}
+	s.file = file
+	if data, err := io.ReadAll(file); err != nil || json.Unmarshal(data, &s.until) != nil {
+		s.until = map[string]int64{}
+		_ = file.Truncate(0) // what is written next may be shorter
+	}
+	return s
+}
+
+// close ends the use of the file; it stays.
+func (s *shown) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.file != nil {
+		_ = s.file.Close() // what it says is of no importance any more, or not for us
+		s.file = nil
+	}
+}
+
+// before says whether a record has been shown already.
+func (s *shown) before(container, stream string, at time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return at.UnixNano() <= s.until[key(container, stream)]
+}
+
+func key(container, stream string) string { return fmt.Sprintf("%s/%s", container, stream) }
+
+// note remembers that these items were written. The file only ever grows, so
+// that it is replaced by writing over it.
+func (s *shown) note(items []item) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changed := false
+	for _, it := range items {
+		if it.mark.stream != "" && it.mark.at > s.until[it.mark.stream] {
+			s.until[it.mark.stream], changed = it.mark.at, true
+		}
+	}
+	if !changed || s.file == nil {
+		return
+	}
+	data, err := json.Marshal(s.until)
+	if err == nil {
+		_, err = s.file.WriteAt(data, 0)
+	}
+	if err != nil {
+		_ = s.file.Truncate(0) // better everything again than too little
+	}
+}
