@@ -72,7 +72,7 @@ bench: build ## lifepod against the bare runtime calls, on one containerd (as ro
 	$(GO) run ./bench -lifepod bin/lifepod
 
 .PHONY: soak fuzz
-soak: ## the long form of the random lives of the core (about two minutes)
+soak: ## 20,000 random lives of the core (about two minutes; CI runs them)
 	$(GO) test ./lifecycle -run 'RandomWalks|ProbeWalks' -rapid.checks=20000 -timeout 30m
 
 FUZZTIME ?= 30s

@@ -29,13 +29,14 @@ func TestRandomWalks(t *testing.T) {
 	})
 	for _, what := range sometimes {
 		t.Logf("%6d times %s", seen[what], what)
-		if seen[what] == 0 && (long() || !slices.Contains(rare, what)) {
+		if seen[what] == 0 && long() {
 			t.Errorf("no walk ever came by %q: the walks do not prove what they should", what)
 		}
 	}
 }
 
-// sometimes are the rare branches that the walks must have reached: Kubernetes
+// sometimes are the rare branches that a long run must have come by (make soak,
+// which CI runs; a short one may miss some): Kubernetes
 // Events, rules that were told, and what reach notices.
 var sometimes = []string{
 	"BackOff", "Killing", "FailedKillPod", "SandboxChanged", "FailedCreatePodSandBox", "FailedMount",
@@ -49,10 +50,6 @@ var sometimes = []string{
 	"A-VOL-5", "B-LST-1", "A-IMG-10",
 	"Unhealthy", "A-CST-12", "A-CST-13", "A-COND-6", "attempt given up", "gated by a sidecar",
 }
-
-// rare are those of them that a short run may miss: each has a transcript of its
-// own, and make soak must come by it.
-var rare = []string{"A-HOOK-1", "FailedPostStartHook", "B-HOOK-4", "FailedPreStopHook", "B-HOOK-2", "B-RAC-4", "unknown state", "adopted container", "second StopContainer", "adopted sandbox", "Succeeded", "lost container"}
 
 // long says whether this is a run long enough to come by the rare branches.
 func long() bool {
