@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -242,5 +243,29 @@ while true; do sleep 0.1; done`, mountV,
 	})
 	if !unready {
 		t.Error("the pod was ready until its end")
+	}
+}
+
+// TestStarvedLifepod: a probe whose end lifepod could not notice in time, here
+// because it was stopped for longer than the probe's timeout, is not counted.
+func TestStarvedLifepod(t *testing.T) {
+	t.Parallel()
+	c := shared.startRun(t, pod("starved", `
+volumes: [{name: v, emptyDir: {}}]
+containers:
+`+shell("main", "trap 'exit 0' TERM\nuntil [ -e /v/begun ]; do sleep 0.05; done\necho begun\nuntil [ -e /v/again ]; do sleep 0.05; done\necho again\nwhile true; do sleep 0.1; done", mountV,
+		probe("livenessProbe", "[ -e /v/begun ] && { touch /v/again; exit 0; }\ntouch /v/begun\nsleep 1000", "timeoutSeconds: 2"))), "-o", "json")
+	c.await(c.stdout, `"text":"begun`)
+	c.signal(syscall.SIGSTOP)
+	time.Sleep(4 * time.Second) // the timeout comes and goes
+	c.signal(syscall.SIGCONT)
+	c.await(c.stdout, `"text":"again`)
+	c.signal(syscall.SIGINT)
+	told := readStory(t, c.wait().stdout)
+	if got := told.events("main", "Killing"); len(got) != 1 || got[0] != "Normal Killing Stopping container main" {
+		t.Errorf("events %q", got)
+	}
+	if main := containerNamed(t, told.last(t), "main"); main.RestartCount != 0 {
+		t.Errorf("main: %+v", main)
 	}
 }
