@@ -73,6 +73,7 @@ type VerdictCheckpoint struct {
 // goes on.
 type KillCheckpoint struct {
 	Message   string             `json:"message,omitzero"`
+	Decided   time.Time          `json:"decided,omitzero"`
 	Deadline  time.Time          `json:"deadline,omitzero"`
 	Force     bool               `json:"force,omitzero"`
 	Requested bool               `json:"requested,omitzero"`

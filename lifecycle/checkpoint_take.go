@@ -128,7 +128,9 @@ func (k *kill) checkpoint() *KillCheckpoint {
 	if k == nil {
 		return nil
 	}
-	c := &KillCheckpoint{Message: k.message, Deadline: k.deadline, Force: k.force, Requested: k.requested, Failure: cloneOf(k.failure)}
+	c := &KillCheckpoint{
+		Message: k.message, Decided: k.decided, Deadline: k.deadline, Force: k.force, Requested: k.requested, Failure: cloneOf(k.failure),
+	}
 	if k.verdict != nil {
 		c.Verdict = new(k.verdict.checkpoint())
 	}

@@ -8,7 +8,8 @@ import (
 // kill says that one container is to end while its pod goes on, and what comes
 // of it. It is decided once, when it is asked for (A-RST-4).
 type kill struct {
-	message   string    // of the Killing event
+	message   string // of the Killing event
+	decided   time.Time
 	deadline  time.Time // preStop hook and signal share it
 	force     bool      // at once: no hook, no signal
 	requested bool      // somebody asked: not a restart that counts for a back-off
@@ -31,6 +32,7 @@ func killContainer(s *step, c *container, k kill) {
 		}
 		return
 	}
+	k.decided = s.now
 	c.kill = &k
 	if k.report.What != "" { // else it goes without saying
 		k.report.Subject = c.spec.Name

@@ -136,8 +136,16 @@ func verdictAtExit(s *step, c *container, t *v1.ContainerStateTerminated) verdic
 		return limitRestarts(s, c, byExit)
 	case c.requested || inRound:
 		return *c.kill.verdict
+	case c.kill.cameTooLate(t):
+		return limitRestarts(s, c, byExit)
 	}
 	return limitRestarts(s, c, *c.kill.verdict)
+}
+
+// cameTooLate says that the container had already ended, by itself, when it was
+// decided to end it: a probe may fail because of that, before the exit is known.
+func (k *kill) cameTooLate(t *v1.ContainerStateTerminated) bool {
+	return !t.FinishedAt.IsZero() && t.FinishedAt.Time.Before(k.decided)
 }
 
 // limitRestarts turns a restart that is one too many into the pod's end.
