@@ -53,8 +53,8 @@ func known(pod *v1.Pod, name string) error {
 	return notFound("pod %s has no container %q: it has %s", pod.Name, name, strings.Join(names, ", "))
 }
 
-// statusOf is a container's status, nil if there is none yet.
-func statusOf(pod *v1.Pod, container string) *v1.ContainerStatus {
+// StatusOf is a container's status, nil if there is none yet.
+func StatusOf(pod *v1.Pod, container string) *v1.ContainerStatus {
 	for _, list := range [][]v1.ContainerStatus{
 		pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses, pod.Status.EphemeralContainerStatuses,
 	} {
@@ -69,7 +69,7 @@ func statusOf(pod *v1.Pod, container string) *v1.ContainerStatus {
 
 // runningID is the runtime's ID of a container that runs.
 func runningID(pod *v1.Pod, container string) (string, error) {
-	status := statusOf(pod, container)
+	status := StatusOf(pod, container)
 	if status == nil || status.State.Running == nil {
 		return "", conflict("container %s does not run: %s", container, stateText(status))
 	}

@@ -11,10 +11,11 @@ import (
 )
 
 func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
-	answer(w, http.StatusOK, v1.PodList{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"},
-		Items:    []v1.Pod{*s.Object.Pod()},
-	})
+	list := v1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []v1.Pod{}}
+	if !s.isGone() {
+		list.Items = append(list.Items, *s.Object.Pod())
+	}
+	answer(w, http.StatusOK, list)
 }
 
 func (s *Server) listEvents(w http.ResponseWriter, _ *http.Request) error {

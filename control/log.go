@@ -72,7 +72,7 @@ func logOptions(q url.Values) (podlog.Options, error) {
 // instance is the restart count of the instance whose log is wanted, as an API
 // server chooses it: of a container that waits to be restarted it is the last one.
 func (s *Server) instance(pod *v1.Pod, container string, previous bool) (int, error) {
-	status := statusOf(pod, container)
+	status := StatusOf(pod, container)
 	switch {
 	case status == nil:
 		return 0, badRequest("container %q in pod %q is waiting to start - no logs yet", container, pod.Name)
@@ -108,7 +108,7 @@ func waitsFor(w *v1.ContainerStateWaiting) string {
 }
 
 func restartCount(pod *v1.Pod, container string) int32 {
-	if status := statusOf(pod, container); status != nil {
+	if status := StatusOf(pod, container); status != nil {
 		return status.RestartCount
 	}
 	return 0

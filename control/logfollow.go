@@ -99,7 +99,7 @@ func (s *Server) isGone() bool {
 // instanceEnded says that the status knows of an instance's end. One that is just
 // being started does not run yet either.
 func instanceEnded(pod *v1.Pod, container string, instance int) bool {
-	status := statusOf(pod, container)
+	status := StatusOf(pod, container)
 	if status == nil {
 		return false
 	}
@@ -115,7 +115,7 @@ func endedForGood(pod *v1.Pod, container string) bool {
 	if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
 		return true
 	}
-	status := statusOf(pod, container)
+	status := StatusOf(pod, container)
 	if status == nil || status.State.Terminated == nil {
 		return false
 	}

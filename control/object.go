@@ -87,10 +87,7 @@ func (o *Object) StopRequested(at time.Time, request lifecycle.StopRequested) {
 	seconds = int64(grace / time.Second)
 	ends := metav1.NewTime(at.Add(grace).Truncate(time.Second))
 	_ = o.change(func(pod *v1.Pod) error {
-		switch {
-		case pod.DeletionTimestamp == nil:
-			pod.Generation++
-		case !ends.Before(pod.DeletionTimestamp) && seconds >= *pod.DeletionGracePeriodSeconds:
+		if pod.DeletionTimestamp != nil && !ends.Before(pod.DeletionTimestamp) && seconds >= *pod.DeletionGracePeriodSeconds {
 			return errUnchanged
 		}
 		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &ends, &seconds

@@ -19,12 +19,11 @@ import (
 const lastWords = 2 * time.Second
 
 // Admission checks and completes what is to become a part of the pod's spec, as
-// an API server does.
+// an API server does; it returns a new pod, of a higher generation if its spec is
+// another.
 type Admission interface {
-	// EphemeralContainer is pod with one more ephemeral container.
-	EphemeralContainer(pod *v1.Pod, c *v1.EphemeralContainer) (*v1.Pod, error)
-	// Resize is pod with other resources of one container.
-	Resize(pod *v1.Pod, container string, resources v1.ResourceRequirements) (*v1.Pod, error)
+	AddEphemeralContainer(pod *v1.Pod, c *v1.EphemeralContainer) (*v1.Pod, error)
+	Resize(pod *v1.Pod, byContainer map[string]v1.ResourceRequirements) (*v1.Pod, error)
 }
 
 // Config is what a server needs of the pod that it serves.
@@ -94,6 +93,10 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET "+pod, s.named(s.get))
 	mux.HandleFunc("DELETE "+pod, s.named(s.stop))
 	mux.HandleFunc("GET "+pod+"/events", s.named(s.listEvents))
+	mux.HandleFunc("POST "+pod+"/restart", s.named(s.restart))
+	mux.HandleFunc("POST "+pod+"/ephemeralcontainers", s.named(s.addEphemeralContainer))
+	mux.HandleFunc("POST "+pod+"/resize", s.named(s.resize))
+	mux.HandleFunc("POST "+pod+"/conditions", s.named(s.setCondition))
 	mux.HandleFunc("GET "+pod+"/log", s.named(s.log))
 	mux.HandleFunc("POST "+pod+"/exec", s.named(s.exec))
 	mux.HandleFunc("POST "+pod+"/attach", s.named(s.attach))
@@ -109,6 +112,10 @@ func (s *Server) named(handle func(w http.ResponseWriter, r *http.Request) error
 		pod := s.Object.Pod()
 		if r.PathValue("namespace") != pod.Namespace || r.PathValue("name") != pod.Name {
 			fail(w, notFound("pod %s/%s is not served here", r.PathValue("namespace"), r.PathValue("name")))
+			return
+		}
+		if s.isGone() {
+			fail(w, notFound("pod %s/%s is gone", pod.Namespace, pod.Name))
 			return
 		}
 		if err := handle(w, r); err != nil {

@@ -129,6 +129,9 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 	r.stopper.attach(noted{object: object, worker: worker}, giveUp, r.options.Timeout)
 
 	err = worker.Run(life)
+	if err == nil {
+		object.Gone()
+	}
 	stopStream()
 	streaming.Wait()
 	follow.wait()
@@ -140,7 +143,6 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 		return ExitError, err
 	}
 	own.remove()
-	object.Gone()
 	if err := r.endStrays(runtime); err != nil {
 		return ExitError, err
 	}

@@ -4,10 +4,13 @@ import (
 	"log/slog"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/lifepod/lifepod/agent"
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/manifest"
 )
 
 // serve lets the commands of other terminals see and steer the pod.
@@ -18,7 +21,7 @@ func serve(runtime *Runtime, object *control.Object, worker *agent.Worker, from 
 	}
 	return control.Serve(control.Config{
 		Folder: control.Folder(paths.RunDir), Object: object, Post: worker.Post,
-		Runtime: runtime.Client.Runtime, LogDir: from.logDir, Log: from.log,
+		Runtime: runtime.Client.Runtime, LogDir: from.logDir, Admission: admitter{}, Log: from.log,
 	})
 }
 
@@ -26,6 +29,17 @@ func serve(runtime *Runtime, object *control.Object, worker *agent.Worker, from 
 type servedFrom struct {
 	logDir string // of the pod
 	log    *slog.Logger
+}
+
+// admitter is what an API server does to changes of a pod.
+type admitter struct{}
+
+func (admitter) AddEphemeralContainer(pod *v1.Pod, c *v1.EphemeralContainer) (*v1.Pod, error) {
+	return manifest.AddEphemeralContainer(pod, c)
+}
+
+func (admitter) Resize(pod *v1.Pod, byContainer map[string]v1.ResourceRequirements) (*v1.Pod, error) {
+	return manifest.Resize(pod, byContainer)
 }
 
 // noted is a worker whose requests to stop are seen by other terminals, too.

@@ -17,7 +17,9 @@ import (
 // newControlCommands are those that see and steer pods which another lifepod runs.
 func newControlCommands(g *global, code *int) []*cobra.Command {
 	return []*cobra.Command{
-		newPsCommand(g), newStatusCommand(g), newStopCommand(g), newLogsCommand(g), newExecCommand(g, code), newAttachCommand(g),
+		newPsCommand(g), newStatusCommand(g), newLogsCommand(g),
+		newExecCommand(g, code), newAttachCommand(g), newDebugCommand(g, code),
+		newStopCommand(g), newRestartCommand(g), newResizeCommand(g), newConditionCommand(g),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,39 @@ func (p *Pod) Events(ctx context.Context) ([]v1.Event, error) {
 // second call can only shorten (B-WRK-9).
 func (p *Pod) Stop(ctx context.Context, graceSeconds *int64) error {
 	return p.call(ctx, http.MethodDelete, p.path(""), metav1.DeleteOptions{GracePeriodSeconds: graceSeconds}, &v1.Pod{})
+}
+
+// Restart asks for a restart without an exit, of one container or, if it is
+// empty, of all in place; of all gracefully if wanted.
+func (p *Pod) Restart(ctx context.Context, container string, graceful bool) error {
+	q := url.Values{}
+	if container != "" {
+		q.Set("container", container)
+	}
+	if graceful {
+		q.Set("graceful", "true")
+	}
+	return p.call(ctx, http.MethodPost, p.path("/restart?"+q.Encode()), nil, &v1.Pod{})
+}
+
+// AddEphemeralContainer puts one more container into the pod and returns the pod.
+func (p *Pod) AddEphemeralContainer(ctx context.Context, c *v1.EphemeralContainer) (*v1.Pod, error) {
+	pod := &v1.Pod{}
+	return pod, p.call(ctx, http.MethodPost, p.path("/ephemeralcontainers"), c, pod)
+}
+
+// Resize asks for other resources of one container, complete, and returns the
+// pod as it is asked for: its generation says when that was seen.
+func (p *Pod) Resize(ctx context.Context, container string, resources v1.ResourceRequirements) (*v1.Pod, error) {
+	pod := &v1.Pod{}
+	body := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: container, Resources: resources}}}}
+	return pod, p.call(ctx, http.MethodPost, p.path("/resize"), body, pod)
+}
+
+// SetCondition sets a condition that is not the node's own; one without a status
+// is removed.
+func (p *Pod) SetCondition(ctx context.Context, c v1.PodCondition) error {
+	return p.call(ctx, http.MethodPost, p.path("/conditions"), c, &v1.Pod{})
 }
 
 // Watch calls see with each state of the pod, from now on, until see returns

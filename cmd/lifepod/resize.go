@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/control/client"
+)
+
+// resizeFlags are those of lifepod resize.
+type resizeFlags struct {
+	container, cpu, memory, requests string
+	noWait                           bool
+}
+
+func newResizeCommand(g *global) *cobra.Command {
+	var on *onPod
+	f := &resizeFlags{}
+	command := &cobra.Command{
+		Use:   "resize [flags] POD",
+		Short: "Give a running container other cpu and memory",
+		Long: `Give a running container other cpu and memory (KEP-1287), and wait until it has
+them. Whether that takes a restart is the container's resizePolicy's to say.
+
+--cpu and --memory are limits. A request that equals its limit follows it; other
+requests stay as they are unless --requests says otherwise.`,
+		Args: onePod,
+		RunE: func(command *cobra.Command, args []string) error {
+			ctx := command.Context()
+			limits, requests, err := f.parse()
+			if err != nil {
+				return err
+			}
+			pod, err := on.find(ctx, args[0])
+			if err == nil {
+				err = f.resize(ctx, pod, limits, requests)
+			}
+			return interrupted(ctx, err)
+		},
+	}
+	on = g.onPodCommand(command)
+	flags := command.Flags()
+	flags.StringVarP(&f.container, "container", "c", "", "`name` of the container; not needed if the pod has one")
+	flags.StringVar(&f.cpu, "cpu", "", "`limit` of cpu, such as 500m")
+	flags.StringVar(&f.memory, "memory", "", "`limit` of memory, such as 256Mi")
+	flags.StringVar(&f.requests, "requests", "", "requests, such as `cpu=250m,memory=128Mi`")
+	flags.BoolVar(&f.noWait, "no-wait", false, "do not wait until the container has them")
+	return command
+}
+
+// parse reads the quantities of the flags.
+func (f *resizeFlags) parse() (limits, requests v1.ResourceList, err error) {
+	limits, requests = v1.ResourceList{}, v1.ResourceList{}
+	if f.cpu == "" && f.memory == "" && f.requests == "" {
+		return nil, nil, errors.New("nothing to change: want --cpu, --memory or --requests")
+	}
+	err = errors.Join(
+		quantity(limits, v1.ResourceCPU, f.cpu, "--cpu "+f.cpu),
+		quantity(limits, v1.ResourceMemory, f.memory, "--memory "+f.memory),
+	)
+	if f.requests == "" {
+		return limits, requests, err
+	}
+	for part := range strings.SplitSeq(f.requests, ",") {
+		name, text, _ := strings.Cut(part, "=")
+		if name != "cpu" && name != "memory" || text == "" {
+			return nil, nil, fmt.Errorf("--requests %s: %q: want cpu=QUANTITY or memory=QUANTITY", f.requests, part)
+		}
+		err = errors.Join(err, quantity(requests, v1.ResourceName(name), text, "--requests "+part))
+	}
+	return limits, requests, err
+}
+
+func quantity(list v1.ResourceList, name v1.ResourceName, text, where string) error {
+	if text == "" {
+		return nil
+	}
+	q, err := resource.ParseQuantity(text)
+	if err != nil || q.Sign() <= 0 {
+		return fmt.Errorf("%s: want a quantity above 0, such as 500m for cpu or 256Mi for memory", where)
+	}
+	list[name] = q
+	return nil
+}
+
+func (f *resizeFlags) resize(ctx context.Context, pod *client.Pod, limits, requests v1.ResourceList) error {
+	container := f.container
+	if names := control.Restartable(pod.Pod); container == "" && len(names) != 1 {
+		return fmt.Errorf("which container? -c %s", strings.Join(names, ", -c "))
+	} else if container == "" {
+		container = names[0]
+	}
+	asked, err := pod.Resize(ctx, container, withResources(pod.Pod, container, limits, requests))
+	if err != nil || f.noWait {
+		return err
+	}
+	return pod.AwaitResize(ctx, asked.Generation)
+}
+
+// withResources is what the container is to have, complete.
+func withResources(pod *v1.Pod, container string, limits, requests v1.ResourceList) v1.ResourceRequirements {
+	r := control.ResourcesOf(pod, container)
+	old := r.DeepCopy()
+	if r.Limits == nil {
+		r.Limits = v1.ResourceList{}
+	}
+	if r.Requests == nil {
+		r.Requests = v1.ResourceList{}
+	}
+	for name, q := range limits {
+		limit, limited := old.Limits[name]
+		if request, ok := old.Requests[name]; ok && limited && request.Equal(limit) {
+			r.Requests[name] = q
+		}
+		r.Limits[name] = q
+	}
+	for name, q := range requests {
+		r.Requests[name] = q
+	}
+	return r
+}

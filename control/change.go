@@ -1,0 +1,135 @@
+package control
+
+import (
+	"net/http"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// admit changes the pod's spec as an API server would, and tells the worker
+// before another change can come.
+func (s *Server) admit(w http.ResponseWriter, change func(pod *v1.Pod) (*v1.Pod, error), fact func() lifecycle.Fact) error {
+	err := s.Object.change(func(pod *v1.Pod) error {
+		if err := living(pod); err != nil {
+			return err
+		}
+		next, err := change(pod)
+		if err != nil {
+			return err
+		}
+		if next == nil {
+			return errUnchanged
+		}
+		pod.Spec, pod.Generation = next.Spec, next.Generation
+		s.Post(fact())
+		return nil
+	})
+	if err != nil && err != errUnchanged {
+		return err
+	}
+	answer(w, http.StatusOK, s.Object.Pod())
+	return nil
+}
+
+// addEphemeralContainer puts one more container into the pod (A-ACT-5).
+func (s *Server) addEphemeralContainer(w http.ResponseWriter, r *http.Request) error {
+	var c v1.EphemeralContainer
+	if err := read(r, &c); err != nil {
+		return err
+	}
+	return s.admit(w, func(pod *v1.Pod) (*v1.Pod, error) {
+		next, err := s.Admission.AddEphemeralContainer(pod, &c)
+		if err != nil {
+			return nil, invalid(err)
+		}
+		c = next.Spec.EphemeralContainers[len(next.Spec.EphemeralContainers)-1] // with its defaults
+		return next, nil
+	}, func() lifecycle.Fact { return lifecycle.EphemeralContainerAdded{Container: c} })
+}
+
+// resize gives containers other resources (KEP-1287).
+func (s *Server) resize(w http.ResponseWriter, r *http.Request) error {
+	var body v1.Pod
+	if err := read(r, &body); err != nil {
+		return err
+	}
+	wanted := map[string]v1.ResourceRequirements{}
+	var fact lifecycle.ResizeRequested
+	for _, list := range [][]v1.Container{body.Spec.InitContainers, body.Spec.Containers} {
+		for _, c := range list {
+			wanted[c.Name] = c.Resources
+			fact.Containers = append(fact.Containers, lifecycle.ContainerResources{Name: c.Name, Resources: c.Resources})
+		}
+	}
+	if len(wanted) == 0 {
+		return badRequest("no container to resize: spec.containers is empty")
+	}
+	return s.admit(w, func(pod *v1.Pod) (*v1.Pod, error) {
+		for name := range wanted {
+			if err := known(pod, name); err != nil {
+				return nil, err
+			}
+		}
+		next, err := s.Admission.Resize(pod, wanted)
+		if err != nil {
+			return nil, invalid(err)
+		}
+		if next == pod {
+			return nil, nil // it has them already
+		}
+		for i := range fact.Containers {
+			fact.Containers[i].Resources = ResourcesOf(next, fact.Containers[i].Name) // with their defaults
+		}
+		return next, nil
+	}, func() lifecycle.Fact { return fact })
+}
+
+// ResourcesOf are the resources of a regular or init container.
+func ResourcesOf(pod *v1.Pod, container string) v1.ResourceRequirements {
+	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for _, c := range list {
+			if c.Name == container {
+				return *c.Resources.DeepCopy()
+			}
+		}
+	}
+	return v1.ResourceRequirements{}
+}
+
+// setCondition sets a condition that is not the node's own, such as one that
+// readinessGates names (A-COND-6); without a status it is removed.
+func (s *Server) setCondition(w http.ResponseWriter, r *http.Request) error {
+	var c v1.PodCondition
+	if err := read(r, &c); err != nil {
+		return err
+	}
+	pod := s.Object.Pod()
+	if err := living(pod); err != nil {
+		return err
+	}
+	if problems := validation.IsQualifiedName(string(c.Type)); len(problems) > 0 {
+		return badRequest("condition type %q: %s", c.Type, problems[0])
+	}
+	if lifecycle.OwnsCondition(c.Type) {
+		return refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "condition %s is lifepod's own and cannot be set", c.Type)
+	}
+	switch c.Status {
+	case "", v1.ConditionTrue, v1.ConditionFalse, v1.ConditionUnknown:
+	default:
+		return badRequest("condition %s: status %q: want True, False or Unknown", c.Type, c.Status)
+	}
+	c.LastTransitionTime = metav1.NewTime(time.Now().Truncate(time.Second))
+	for _, old := range pod.Status.Conditions {
+		if old.Type == c.Type && old.Status == c.Status {
+			c.LastTransitionTime = old.LastTransitionTime
+		}
+	}
+	s.Post(lifecycle.ConditionSet{Condition: c})
+	answer(w, http.StatusOK, pod)
+	return nil
+}
