@@ -2,6 +2,7 @@ package control
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -43,7 +44,7 @@ func (s *Server) addEphemeralContainer(w http.ResponseWriter, r *http.Request) e
 		return err
 	}
 	return s.admit(w, func(pod *v1.Pod) (*v1.Pod, error) {
-		next, err := s.Admission.AddEphemeralContainer(pod, &c)
+		next, err := s.Admission.WithEphemeralContainer(pod, c)
 		if err != nil {
 			return nil, invalid(err)
 		}
@@ -54,36 +55,30 @@ func (s *Server) addEphemeralContainer(w http.ResponseWriter, r *http.Request) e
 
 // resize gives containers other resources (KEP-1287).
 func (s *Server) resize(w http.ResponseWriter, r *http.Request) error {
-	var body v1.Pod
-	if err := read(r, &body); err != nil {
+	requested := &v1.Pod{}
+	if err := read(r, requested); err != nil {
 		return err
 	}
-	wanted := map[string]v1.ResourceRequirements{}
-	var fact lifecycle.ResizeRequested
-	for _, list := range [][]v1.Container{body.Spec.InitContainers, body.Spec.Containers} {
-		for _, c := range list {
-			wanted[c.Name] = c.Resources
-			fact.Containers = append(fact.Containers, lifecycle.ContainerResources{Name: c.Name, Resources: c.Resources})
-		}
-	}
-	if len(wanted) == 0 {
+	containers := slices.Concat(requested.Spec.InitContainers, requested.Spec.Containers)
+	if len(containers) == 0 {
 		return badRequest("no container to resize: spec.containers is empty")
 	}
+	var fact lifecycle.ResizeRequested
 	return s.admit(w, func(pod *v1.Pod) (*v1.Pod, error) {
-		for name := range wanted {
-			if err := known(pod, name); err != nil {
+		for _, c := range containers {
+			if err := known(pod, c.Name); err != nil {
 				return nil, err
 			}
 		}
-		next, err := s.Admission.Resize(pod, wanted)
+		next, err := s.Admission.WithResources(pod, requested)
 		if err != nil {
 			return nil, invalid(err)
 		}
-		if next == pod {
+		if next.Generation == pod.Generation {
 			return nil, nil // it has them already
 		}
-		for i := range fact.Containers {
-			fact.Containers[i].Resources = ResourcesOf(next, fact.Containers[i].Name) // with their defaults
+		for _, c := range containers {
+			fact.Containers = append(fact.Containers, lifecycle.ContainerResources{Name: c.Name, Resources: ResourcesOf(next, c.Name)})
 		}
 		return next, nil
 	}, func() lifecycle.Fact { return fact })

@@ -63,7 +63,8 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request) error {
 		return conflict("container %s has no standard input: its spec does not say stdin: true", container)
 	}
 	response, err := s.Runtime.Attach(r.Context(), &runtimeapi.AttachRequest{
-		ContainerId: id, Tty: tty, Stdin: flag(r, "stdin"), Stdout: true, Stderr: !tty,
+		ContainerId: id, Tty: tty,
+		Stdin: flag(r, "stdin"), Stdout: flag(r, "stdout"), Stderr: flag(r, "stderr") && !tty,
 	})
 	if err != nil {
 		return conflict("attach to container %s: %s", container, cri.Text(err))

@@ -22,8 +22,10 @@ const lastWords = 2 * time.Second
 // an API server does; it returns a new pod, of a higher generation if its spec is
 // another.
 type Admission interface {
-	AddEphemeralContainer(pod *v1.Pod, c *v1.EphemeralContainer) (*v1.Pod, error)
-	Resize(pod *v1.Pod, byContainer map[string]v1.ResourceRequirements) (*v1.Pod, error)
+	WithEphemeralContainer(pod *v1.Pod, c v1.EphemeralContainer) (*v1.Pod, error)
+	// WithResources takes the names and resources of requested's containers; a
+	// quantity that is not given stays as it is.
+	WithResources(pod, requested *v1.Pod) (*v1.Pod, error)
 }
 
 // Config is what a server needs of the pod that it serves.

@@ -34,12 +34,12 @@ type servedFrom struct {
 // admitter is what an API server does to changes of a pod.
 type admitter struct{}
 
-func (admitter) AddEphemeralContainer(pod *v1.Pod, c *v1.EphemeralContainer) (*v1.Pod, error) {
-	return manifest.AddEphemeralContainer(pod, c)
+func (admitter) WithEphemeralContainer(pod *v1.Pod, c v1.EphemeralContainer) (*v1.Pod, error) {
+	return manifest.WithEphemeralContainer(pod, c)
 }
 
-func (admitter) Resize(pod *v1.Pod, byContainer map[string]v1.ResourceRequirements) (*v1.Pod, error) {
-	return manifest.Resize(pod, byContainer)
+func (admitter) WithResources(pod, requested *v1.Pod) (*v1.Pod, error) {
+	return manifest.WithResources(pod, requested)
 }
 
 // noted is a worker whose requests to stop are seen by other terminals, too.

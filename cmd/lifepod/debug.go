@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"strings"
 
@@ -68,6 +67,7 @@ func (f *debugFlags) container(arguments []string) *v1.EphemeralContainer {
 	return &v1.EphemeralContainer{
 		EphemeralContainerCommon: v1.EphemeralContainerCommon{
 			Name: name, Image: f.image, Command: arguments, Stdin: f.session.stdin, TTY: f.session.tty,
+			StdinOnce: f.session.stdin && !f.session.tty, // the end of a pipe is the end of its input
 		},
 		TargetContainerName: f.target,
 	}
@@ -87,7 +87,7 @@ func (f *debugFlags) debug(command *cobra.Command, pod *client.Pod, arguments []
 	pod.Pod = changed
 	told := ""
 	state, err := pod.AwaitStart(ctx, c.Name, func(w *v1.ContainerStateWaiting) {
-		if text := strings.TrimSpace(w.Reason + " " + w.Message); text != told && w.Reason != "ContainerCreating" {
+		if text := strings.TrimSpace(w.Reason + " " + w.Message); text != told && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
 			told = text
 			command.PrintErrf("waiting: %s\n", text)
 		}
@@ -95,22 +95,25 @@ func (f *debugFlags) debug(command *cobra.Command, pod *client.Pod, arguments []
 	if err != nil {
 		return 0, err
 	}
-	if state.Terminated == nil && f.session.stdin {
-		if f.session.tty {
-			command.PrintErrln("attached; press Enter if no prompt shows")
-		}
-		err = f.session.attach(command, pod, c.Name)
-	} else {
-		err = copyLog(ctx, pod, client.LogOptions{Container: c.Name, Follow: true, Tail: -1}, command.OutOrStdout())
-	}
-	if err != nil {
+	if err := f.join(command, pod, c.Name, state.Running != nil); err != nil {
 		return 0, err
 	}
-	return exitOf(ctx, pod, c.Name)
+	exit, err := pod.AwaitExit(ctx, c.Name)
+	return int(exit), err
 }
 
-// exitOf is the exit code of a container that has ended, or is about to.
-func exitOf(ctx context.Context, pod *client.Pod, container string) (int, error) {
-	exit, err := pod.AwaitExit(ctx, container)
-	return int(exit), err
+// join connects the user with the container until it ends. Without a terminal
+// its output is read from its log, in which nothing is missing that it wrote
+// before.
+func (f *debugFlags) join(command *cobra.Command, pod *client.Pod, container string, runs bool) error {
+	ctx := command.Context()
+	if runs && f.session.tty && f.session.stdin {
+		command.PrintErrln("attached; press Enter if no prompt shows")
+		return f.session.attach(command, pod, container)
+	}
+	if runs && f.session.stdin {
+		// It ends with its input, or with the process when the container has ended.
+		go func() { _ = pod.Attach(ctx, container, client.Streams{Stdin: command.InOrStdin()}) }()
+	}
+	return copyLog(ctx, pod, client.LogOptions{Container: container, Follow: true, Tail: -1}, command.OutOrStdout())
 }

@@ -104,25 +104,17 @@ func (f *resizeFlags) resize(ctx context.Context, pod *client.Pod, limits, reque
 	return pod.AwaitResize(ctx, asked.Generation)
 }
 
-// withResources is what the container is to have, complete.
+// withResources is what changes for the container: a request that equals its
+// limit follows it.
 func withResources(pod *v1.Pod, container string, limits, requests v1.ResourceList) v1.ResourceRequirements {
-	r := control.ResourcesOf(pod, container)
-	old := r.DeepCopy()
-	if r.Limits == nil {
-		r.Limits = v1.ResourceList{}
-	}
-	if r.Requests == nil {
-		r.Requests = v1.ResourceList{}
-	}
-	for name, q := range limits {
+	old := control.ResourcesOf(pod, container)
+	changed := v1.ResourceRequirements{Limits: limits, Requests: requests}
+	for name, quantity := range limits {
 		limit, limited := old.Limits[name]
-		if request, ok := old.Requests[name]; ok && limited && request.Equal(limit) {
-			r.Requests[name] = q
+		request, requested := old.Requests[name]
+		if _, said := requests[name]; !said && limited && requested && request.Equal(limit) {
+			changed.Requests[name] = quantity
 		}
-		r.Limits[name] = q
 	}
-	for name, q := range requests {
-		r.Requests[name] = q
-	}
-	return r
+	return changed
 }
