@@ -28,7 +28,14 @@ func TestExamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			file := copyOf(t, file, string(text))
 			c := shared.start(t, "", "run", file)
+			if name == "config-reload" {
+				c.await(c.stdout, "hello, and")
+				edit(t, file, "text: hello", "text: good morning")
+				c.await(c.stdout, "good morning, and")
+				edit(t, file, "text: good morning", "text: bye")
+			}
 			if name == "graceful-shutdown" {
 				c.await(c.stderr, "pod Ready")
 				c.await(c.stdout, "polite . working\n")
@@ -49,6 +56,31 @@ func TestExamples(t *testing.T) {
 				t.Errorf("stderr (-promised +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// copyOf is a copy of the example that a test may edit.
+func copyOf(t *testing.T, file, text string) string {
+	t.Helper()
+	copied := filepath.Join(t.TempDir(), filepath.Base(file))
+	if err := os.WriteFile(copied, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return copied
+}
+
+// edit replaces a text in a file, by a new file as editors do.
+func edit(t *testing.T, file, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(text), from) {
+		t.Fatalf("nothing to edit: %v", err)
+	}
+	if err := os.WriteFile(file+".new", []byte(strings.Replace(string(text), from, to, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -9,6 +9,7 @@ import "maps"
 type ObjectsChanged struct {
 	Labels      map[string]string
 	Annotations map[string]string
+	Because     string // what has changed, for the pod's story
 }
 
 // RefreshVolumes writes the files of configMap, secret, downwardAPI and projected
@@ -27,12 +28,13 @@ func applyObjectsChanged(s *step, f ObjectsChanged) {
 		return // nothing is updated in a pod that ends
 	}
 	s.pod.Labels, s.pod.Annotations = maps.Clone(f.Labels), maps.Clone(f.Annotations)
-	s.refresh.wanted = true
+	s.refresh.wanted, s.refresh.because = true, f.Because
 }
 
 // refresh is the update of volumes that is wanted or under way.
 type refresh struct {
-	wanted bool // what is under way may have read the objects as they were before
+	wanted  bool // what is under way may have read the objects as they were before
+	because string
 	work
 }
 
@@ -56,7 +58,7 @@ func applyVolumesRefreshed(s *step, f VolumesRefreshed) {
 		return
 	}
 	if f.Failure == nil {
-		tell(s, Report{Subject: "pod", What: "volumes updated", Rule: "A-VOL-5"})
+		tell(s, Report{Subject: "pod", What: "volumes updated", Because: s.refresh.because, Rule: "A-VOL-5"})
 		return
 	}
 	s.refresh.wanted = true

@@ -11,5 +11,6 @@
 //	stream (stream.go)      stdout or stderr: a queue, so that no reader holds
 //	                        up the pod; layout.go keeps several sources apart
 //	follower (follow.go)    the containers' output, a logReader per instance
+//	reloader (reload.go)    changes of ConfigMaps and Secrets in the files
 //	stopper (stop.go)       Ctrl-C, SIGTERM, --timeout
 package run

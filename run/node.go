@@ -22,7 +22,6 @@ import (
 	"github.com/lifepod/lifepod/agent/podcgroup"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/manifest"
 )
 
 // NodeConfig is what a node needs beside what is read off the machine.
@@ -119,39 +118,6 @@ func allocatable(memory int64, hugePages map[v1.ResourceName]int64) v1.ResourceL
 		list[name] = *resource.NewQuantity(bytes, resource.BinarySI)
 	}
 	return list
-}
-
-// objects are the ConfigMaps and Secrets of the manifest.
-type objects struct {
-	configMaps map[string]*v1.ConfigMap
-	secrets    map[string]*v1.Secret
-}
-
-func objectsOf(set *manifest.Set) objects {
-	o := objects{configMaps: map[string]*v1.ConfigMap{}, secrets: map[string]*v1.Secret{}}
-	for _, c := range set.ConfigMaps {
-		o.configMaps[c.Namespace+"/"+c.Name] = c
-	}
-	for _, s := range set.Secrets {
-		o.secrets[s.Namespace+"/"+s.Name] = s
-	}
-	return o
-}
-
-// ConfigMap is the ConfigMap of that name, or a NotFound error.
-func (o objects) ConfigMap(namespace, name string) (*v1.ConfigMap, error) {
-	if c := o.configMaps[namespace+"/"+name]; c != nil {
-		return c, nil
-	}
-	return nil, apierrors.NewNotFound(v1.Resource("configmaps"), name)
-}
-
-// Secret is the Secret of that name, or a NotFound error.
-func (o objects) Secret(namespace, name string) (*v1.Secret, error) {
-	if s := o.secrets[namespace+"/"+name]; s != nil {
-		return s, nil
-	}
-	return nil, apierrors.NewNotFound(v1.Resource("secrets"), name)
 }
 
 // runtimeClasses are those of the manifest. A name that is none of them is

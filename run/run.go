@@ -85,10 +85,11 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 	if err != nil {
 		return ExitError, err
 	}
+	objects := objectsOf(set)
 	node, err := NewNode(NodeConfig{
 		Runtime: runtime.Client, RuntimeName: runtime.Name, Content: runtime.Content(),
 		Root: runtime.Root, CgroupParent: runtime.CgroupParent, Systemd: runtime.Systemd, IPAMDir: runtime.IPAMDir,
-		Objects: objectsOf(set), Features: features,
+		Objects: objects, Features: features,
 		RuntimeClasses: runtimeClasses{classes: set.RuntimeClasses, handlers: features.Handlers},
 		UnsafeSysctls:  r.options.UnsafeSysctls, KeepFiles: r.options.Keep, Logs: r.options.Logs,
 		PullProgress: r.printer.pullProgress, Log: r.options.Log,
@@ -124,6 +125,8 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 	streamCtx, stopStream := context.WithCancel(context.WithoutCancel(ctx))
 	streaming.Go(func() { events.Run(streamCtx) })
 	streaming.Go(func() { node.Logs.Run(streamCtx) })
+	reload := reloader{options: r.options, running: set, objects: objects, post: worker.Post, warn: r.printer.warn}
+	streaming.Go(func() { reload.run(streamCtx) })
 	life, giveUp := context.WithCancelCause(context.WithoutCancel(ctx)) // it ends when the pod is gone, not before
 	defer giveUp(nil)
 	r.stopper.attach(noted{object: object, worker: worker}, giveUp, r.options.Timeout)

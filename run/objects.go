@@ -1,0 +1,43 @@
+package run
+
+import (
+	"sync/atomic"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/lifepod/lifepod/manifest"
+)
+
+// objects are the ConfigMaps and Secrets of the manifest, the newest version that
+// could be read.
+type objects struct{ current atomic.Pointer[manifest.Set] }
+
+func objectsOf(set *manifest.Set) *objects {
+	o := &objects{}
+	o.replace(set)
+	return o
+}
+
+// replace makes the objects of a set the current ones; they are not changed any more.
+func (o *objects) replace(set *manifest.Set) { o.current.Store(set) }
+
+// ConfigMap is the ConfigMap of that name, or a NotFound error.
+func (o *objects) ConfigMap(namespace, name string) (*v1.ConfigMap, error) {
+	for _, c := range o.current.Load().ConfigMaps {
+		if c.Namespace == namespace && c.Name == name {
+			return c, nil
+		}
+	}
+	return nil, apierrors.NewNotFound(v1.Resource("configmaps"), name)
+}
+
+// Secret is the Secret of that name, or a NotFound error.
+func (o *objects) Secret(namespace, name string) (*v1.Secret, error) {
+	for _, s := range o.current.Load().Secrets {
+		if s.Namespace == namespace && s.Name == name {
+			return s, nil
+		}
+	}
+	return nil, apierrors.NewNotFound(v1.Resource("secrets"), name)
+}

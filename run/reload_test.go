@@ -1,0 +1,107 @@
+package run
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+const reloadable = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: conf}
+data: {text: hello}
+---
+apiVersion: v1
+kind: Pod
+metadata: {generateName: web-}
+spec:
+  volumes: [{name: v, configMap: {name: conf}}]
+  containers: [{name: c, image: "i:1", volumeMounts: [{name: v, mountPath: /v}]}]
+`
+
+// TestReload edits the manifest of a running pod (A-VOL-5).
+func TestReload(t *testing.T) {
+	tests := []struct {
+		name  string
+		edits []string // old, new, …, of the original
+		text  string   // what the ConfigMap says then
+		posts []string
+		warns []string
+	}{
+		{name: "nothing but a comment", edits: []string{"---", "--- # comment"}, text: "hello"},
+		{name: "data", edits: []string{"hello", "good morning"}, text: "good morning", posts: []string{"ConfigMap conf changed"}},
+		{
+			name: "spec", edits: []string{"hello", "good morning", "i:1", "i:22"}, text: "good morning", posts: []string{"ConfigMap conf changed"},
+			warns: []string{"changed while the pod runs, ignored until it is run again: spec.containers[0].image"},
+		},
+		{
+			name: "bad", edits: []string{"{text: hello}", "{text: hello"}, text: "hello",
+			warns: []string{"the manifest has changed and can't be used, nothing is updated: pod.yaml:3: document 1: YAML syntax: "},
+		},
+		{
+			name: "two things bad", edits: []string{"\ndata:", "\ndota:", "image:", "imoge:"}, text: "hello",
+			warns: []string{"the manifest has changed and can't be used, nothing is updated: pod.yaml:4: document 1: dota: unknown field; did you mean data? (and 1 more)"},
+		},
+		{name: "gone", text: "hello", warns: []string{"the manifest has changed and can't be used, nothing is updated: read manifest: open "}},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Chdir(dir)
+			write := func(text string) {
+				if err := os.WriteFile("next", []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Rename("next", "pod.yaml"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write(reloadable)
+			options := Options{Files: []string{"pod.yaml"}}
+			set, err := readManifests(options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			objects := objectsOf(set)
+			synctest.Test(t, func(t *testing.T) {
+				var posts, warns []string
+				r := reloader{options: options, running: set, objects: objects,
+					post: func(f lifecycle.Fact) { posts = append(posts, f.(lifecycle.ObjectsChanged).Because) },
+					warn: func(text string) { warns = append(warns, text) },
+				}
+				go r.run(t.Context())
+				time.Sleep(time.Second)
+				if tc.edits == nil {
+					if err := os.Remove(filepath.Join(dir, "pod.yaml")); err != nil {
+						t.Fatal(err)
+					}
+				} else {
+					write(strings.NewReplacer(tc.edits...).Replace(reloadable))
+				}
+				time.Sleep(3 * lookPeriod)
+				synctest.Wait()
+				if diff := cmp.Diff(tc.posts, posts); diff != "" {
+					t.Errorf("posted (-want +got):\n%s", diff)
+				}
+				for i, want := range tc.warns {
+					if i >= len(warns) || !strings.HasPrefix(warns[i], want) {
+						t.Errorf("warnings %q, want %q", warns, tc.warns)
+					}
+				}
+				if len(warns) != len(tc.warns) {
+					t.Errorf("warnings %q, want %q", warns, tc.warns)
+				}
+			})
+			if c, err := objects.ConfigMap("default", "conf"); err != nil || c.Data["text"] != tc.text {
+				t.Errorf("the ConfigMap is %v, %v, want text %q", c, err, tc.text)
+			}
+		})
+	}
+}
