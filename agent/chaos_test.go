@@ -33,6 +33,10 @@ func TestManyThingsGoWrong(t *testing.T) {
 				if random.IntN(2) == 0 {
 					pod.Spec.Containers[1].Image = "example.org/absent:1"
 				}
+				s.Command("main", "exit=1", "out=ok", "after=2s", "out=ok")
+				s.Command("side", "hang", "error=busy", "out=ok")
+				pod.Spec.Containers[0].ReadinessProbe, pod.Spec.Containers[1].LivenessProbe = execProbe(1, "ready"), execProbe(2, "alive")
+				pod.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PreStop: execHook("drain")}
 				web := s.run(pod)
 				for range random.IntN(3) {
 					time.Sleep(time.Duration(random.IntN(5000)) * time.Millisecond)
@@ -70,7 +74,7 @@ func randomFaults(random *rand.Rand) []string {
 			words = []string{
 				pick("hang", "fail", "carry-out-then-hang", "carry-out-then-fail", "slow", "carry-out-late"),
 				pick("RunPodSandbox", "PodSandboxStatus", "CreateContainer", "StartContainer", "StopContainer", "RemoveContainer",
-					"StopPodSandbox", "RemovePodSandbox", "ListPodSandbox", "ListContainers", "ContainerStatus", "ImageStatus", "PullImage"),
+					"StopPodSandbox", "RemovePodSandbox", "ListPodSandbox", "ListContainers", "ContainerStatus", "ImageStatus", "PullImage", "ExecSync"),
 			}
 			words = append(words, pick("", "code=Unavailable", "code=DeadlineExceeded"))
 		} else {

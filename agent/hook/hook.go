@@ -38,6 +38,10 @@ func (e *Error) Error() string { return e.text }
 // Unwrap is the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// unawaited is how long a hook may go on after its deadline. Its container is
+// killed long before; what still hangs then is the call.
+const unawaited = 10 * time.Minute
+
 // Await runs the hook and waits for its end, but no longer than to the deadline,
 // if there is one: the hook goes on in the container then, and the error is
 // context.DeadlineExceeded (B-HOOK-2). Ending ctx before ends the hook.
@@ -61,6 +65,7 @@ func (r Run) Await(ctx context.Context, deadline time.Time) ([]lifecycle.Warning
 		return o.warnings, o.err
 	case <-timer.C:
 		release()
+		time.AfterFunc(unawaited, func() { cancel(context.DeadlineExceeded) })
 		return nil, context.DeadlineExceeded
 	}
 }
