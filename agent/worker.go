@@ -118,6 +118,10 @@ func (w *Worker) End() lifecycle.End { return w.end }
 // Stop asks for the pod's end; it may come again with a shorter grace.
 func (w *Worker) Stop(request lifecycle.StopRequested) { w.mail.post(request) }
 
+// Machine gives out the pod's position before Run, as after a kill -9; during Run
+// it is the worker's own.
+func (w *Worker) Machine() *lifecycle.Machine { return w.machine }
+
 // Post gives the worker a fact from outside, such as a wish of the user's.
 func (w *Worker) Post(fact lifecycle.Fact) { w.mail.post(fact) }
 

@@ -95,6 +95,20 @@ func (o *Object) StopRequested(at time.Time, request lifecycle.StopRequested) {
 	})
 }
 
+// Resume takes over what another lifepod, which was killed, has made of the pod:
+// what was asked for meanwhile, and how far it has come.
+func (o *Object) Resume(m *lifecycle.Machine, now time.Time) {
+	requested := m.RequestedPod()
+	_ = o.change(func(pod *v1.Pod) error {
+		pod.Spec, pod.Generation, pod.Status = requested.Spec, requested.Generation, m.Status()
+		return nil
+	})
+	if deadline, asked := m.StopAsked(); asked {
+		left := max(0, int64(deadline.Sub(now)/time.Second))
+		o.StopRequested(now, lifecycle.StopRequested{GraceSeconds: &left})
+	}
+}
+
 // Gone ends every watch: nothing of the pod is left.
 func (o *Object) Gone() {
 	o.mu.Lock()

@@ -113,6 +113,9 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 		r.giveUp(own)
 		return ExitError, err
 	}
+	if r.left != nil {
+		object.Resume(worker.Machine(), time.Now())
+	}
 	server, err := serve(runtime, object, worker, servedFrom{logDir: node.Config.PodLogDirectory(set.Pod), log: r.options.Log})
 	if err != nil {
 		r.giveUp(own)
