@@ -25,6 +25,10 @@ func program(p cricheck.Program) []string {
 		cricheck.Succeeds: "exit=0", cricheck.Fails: "exit=3 after=1s",
 		cricheck.Ends: "says=ready term-code=7", cricheck.IgnoresEnd: "says=ready term=ignore",
 		cricheck.Absent: "start-error=no_such_file",
+		cricheck.Speaks: "exit=3 out=out err=err", cricheck.Hangs: "hang",
+	}
+	if p == cricheck.Speaks || p == cricheck.Hangs {
+		return []string{"command", words[p]}
 	}
 	return []string{"program", words[p]}
 }

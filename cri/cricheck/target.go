@@ -23,7 +23,7 @@ type Target struct {
 	Command func(Program) []string
 }
 
-// Program is what a container of a check does.
+// Program is what a container of a check does, or a command in it.
 type Program int
 
 // The programs. Those that run on say so first, with the line "ready" in their log.
@@ -33,6 +33,8 @@ const (
 	Ends                      // runs until the stop signal, then exits with 7
 	IgnoresEnd                // runs until it is killed; it answers the stop signal with the line "told"
 	Absent                    // there is no such program
+	Speaks                    // a command: writes "out" and, to its standard error, "err", and exits with 3
+	Hangs                     // a command: runs until it is killed
 )
 
 // Shell is the programs for an image that has /bin/sh and sleep.
@@ -43,6 +45,8 @@ func Shell(p Program) []string {
 		Ends:       {"/bin/sh", "-c", "trap 'exit 7' TERM; echo ready; sleep 600 & wait"},
 		IgnoresEnd: {"/bin/sh", "-c", "trap 'echo told' TERM; echo ready; while true; do sleep 1; done"},
 		Absent:     {"/no/such/program"},
+		Speaks:     {"/bin/sh", "-c", "echo out; echo err >&2; exit 3"},
+		Hangs:      {"/bin/sh", "-c", "while true; do sleep 1; done"},
 	}[p]
 }
 

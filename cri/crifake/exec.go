@@ -85,7 +85,7 @@ func (r *Runtime) ExecSync(ctx context.Context, in *runtimeapi.ExecSyncRequest, 
 				r.mu.Unlock()
 				return status.Errorf(codes.Unknown, "failed to exec in container: container is in %s state", c.state)
 			}
-			runs, down := r.nextCommand(c), r.down
+			runs, down := r.nextCommand(c, in.Cmd), r.down
 			r.mu.Unlock()
 			answer, err = c.run(ctx, runs, in.Timeout, down)
 			return err
@@ -126,8 +126,10 @@ func (c *container) run(ctx context.Context, runs command, timeoutSeconds int64,
 	}
 }
 
-// nextCommand is what the next command in the container does; needs mu.
-func (r *Runtime) nextCommand(c *container) command {
+// nextCommand is what the next command in the container does: as Command said,
+// or as its arguments say, for which the words of a text stand after "command";
+// needs mu.
+func (r *Runtime) nextCommand(c *container, args []string) command {
 	for _, key := range []string{c.subject(), c.config.Metadata.Name} {
 		list := r.commands[key]
 		if len(list) == 0 {
@@ -137,6 +139,9 @@ func (r *Runtime) nextCommand(c *container) command {
 			r.commands[key] = list[1:]
 		}
 		return list[0]
+	}
+	if args[0] == "command" {
+		return parseCommand(strings.Join(args[1:], " "))
 	}
 	return command{}
 }
