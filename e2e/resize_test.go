@@ -1,0 +1,129 @@
+package e2e
+
+import (
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+)
+
+const waits = "trap 'exit 7' TERM; while true; do sleep 0.1; done"
+
+// limits are a container's limits and the requests that go with them.
+func limits(cpu, memory string) string {
+	return "resources: {limits: {cpu: " + cpu + ", memory: " + memory + "}, requests: {cpu: 100m, memory: 32Mi}}"
+}
+
+// TestResize: cpu and memory grow and shrink while the container runs: its
+// cgroup and the pod's have the new values, the status says so (A-ACT-12,
+// A-CST-15, A-COND-10, A-EVT-5).
+func TestResize(t *testing.T) {
+	t.Parallel()
+	c := shared.startRun(t, pod("resized", "containers:\n"+shell("main", waits, limits("200m", "64Mi"))), "-o", "json")
+	c.await(c.stdout, `"what":"Ready"`)
+	for _, step := range []struct {
+		cpu, memory, requests string
+		shares, quota, bytes  int64
+	}{
+		{"400m", "128Mi", "cpu=250m", 256, 40000, 128 << 20},
+		{"150m", "96Mi", "cpu=100m", 102, 15000, 96 << 20},
+	} {
+		if got := shared.lifepod(t, "", "resize", "resized", "--cpu", step.cpu, "--memory", step.memory, "--requests", step.requests); got.code != 0 {
+			c.fatalf("resize: %+v", got)
+		}
+		status := readStory(t, lines(c.stdout.text())).last(t)
+		inPod := cgroupOf(t, shared, "burstable", status)
+		for _, level := range []string{inPod, filepath.Dir(inPod)} {
+			checkCPU(t, level, step.shares, step.quota)
+			checkMemory(t, level, step.bytes)
+		}
+	}
+	c.signal(syscall.SIGINT)
+	told := readStory(t, c.wait().stdout)
+	statuses := told.statuses()
+	main := containerNamed(t, statuses[len(statuses)-1], "main")
+	if main.RestartCount != 0 || main.Resources.Limits.Memory().String() != "96Mi" || main.AllocatedResources.Cpu().String() != "100m" {
+		t.Errorf("status: %d restarts, resources %+v, allocated %v", main.RestartCount, main.Resources, main.AllocatedResources)
+	}
+	want := []string{"ResizeStarted", "ResizeCompleted", "ResizeStarted", "ResizeCompleted"}
+	if diff := cmp.Diff(want, resizeEvents(told)); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// resizeEvents are the reasons of the events about resizes.
+func resizeEvents(told story) []string {
+	var reasons []string
+	for _, o := range told {
+		if o.Type == "event" && strings.HasPrefix(o.Reason, "Resize") {
+			reasons = append(reasons, o.Reason)
+		}
+	}
+	return reasons
+}
+
+// TestResizeRestarts: a container whose policy says so is ended as a restart
+// ends it and starts with the new values (A-ACT-12, A-ACT-8, A-BO-5, B-HOOK-7).
+func TestResizeRestarts(t *testing.T) {
+	t.Parallel()
+	c := shared.startRun(t, pod("resized-anew", "volumes: [{name: v, emptyDir: {}}]\ncontainers:\n"+
+		shell("main", "trap '[ -e /v/hook ] && exit 7' TERM; while true; do sleep 0.1; done", mountV, limits("200m", "64Mi"), `
+resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}]
+lifecycle: {preStop: {exec: {command: [touch, /v/hook]}}}`)), "-o", "json")
+	c.await(c.stdout, `"what":"Ready"`)
+	if got := shared.lifepod(t, "", "resize", "resized-anew", "-c", "main", "--memory", "128Mi"); got.code != 0 {
+		c.fatalf("resize: %+v", got)
+	}
+	c.await(c.stdout, `"restartCount":1.*"running"`)
+	status := readStory(t, lines(c.stdout.text())).last(t)
+	main := containerNamed(t, status, "main")
+	if last := main.LastTerminationState.Terminated; last == nil || last.ExitCode != 7 {
+		t.Errorf("last state %+v: the preStop hook did not come first", main.LastTerminationState)
+	}
+	checkMemory(t, cgroupOf(t, shared, "burstable", status), 128<<20)
+	c.signal(syscall.SIGINT)
+	const want = "Normal Killing Container main resize requires restart"
+	if got := readStory(t, c.wait().stdout).events("main", "Killing"); got[0] != want {
+		t.Errorf("event %q, want %q", got[0], want)
+	}
+}
+
+// TestResizeRefused: what the API forbids changes nothing; what the node has no
+// room for waits, and so does a memory limit below what is used (A-API-3,
+// A-ACT-12, A-ACT-15, A-COND-10).
+func TestResizeRefused(t *testing.T) {
+	t.Parallel()
+	c := shared.startRun(t, pod("resized-not", "containers:\n"+shell("main", waits, "resources: {limits: {cpu: 200m, memory: 64Mi}}")), "-o", "json")
+	c.await(c.stdout, `"what":"Ready"`)
+	resize := func(args ...string) result {
+		return shared.lifepod(t, "", append([]string{"resize", "resized-not"}, args...)...)
+	}
+	if got := resize("--requests", "cpu=100m"); got.code != 1 || !strings.Contains(got.stderr, "Pod QOS Class may not change as a result of resizing") {
+		t.Errorf("another QoS class: %+v", got)
+	}
+	if got := resize("--cpu", "10000", "--no-wait"); got.code != 0 {
+		t.Errorf("too much: %+v", got)
+	}
+	c.await(c.stdout, `"PodResizePending".*"reason":"Deferred"|"reason":"Deferred".*"PodResizePending"`)
+	if got := resize("--cpu", "200m", "--memory", "256Ki", "--no-wait"); got.code != 0 {
+		t.Errorf("too little: %+v", got)
+	}
+	c.await(c.stdout, `cannot decrease memory limits: attempting to set`)
+	if got := resize("--memory", "64Mi"); got.code != 0 {
+		t.Errorf("as before: %+v", got)
+	}
+	c.signal(syscall.SIGINT)
+	told := readStory(t, c.wait().stdout)
+	want := []string{"ResizeDeferred", "ResizeStarted", "ResizeError", "ResizeStarted", "ResizeCompleted"}
+	if diff := cmp.Diff(want, resizeEvents(told)); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	for _, condition := range told.last(t).Conditions {
+		if condition.Type == v1.PodResizePending || condition.Type == v1.PodResizeInProgress {
+			t.Errorf("condition %+v of a pod that has ended", condition)
+		}
+	}
+}
