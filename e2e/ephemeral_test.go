@@ -64,10 +64,10 @@ func TestEphemeralTarget(t *testing.T) {
 	if got := debug(); got.code != 0 || !strings.HasPrefix(got.stdout, "cat\x00") {
 		t.Errorf("process 1 seen without a target: %+v", got)
 	}
-	if got := debug("--target", "other"); got.code != 1 || !strings.Contains(got.stderr, `targetContainerName: Not found: "other"`) {
+	if got := debug("--target", "other"); got.code != 125 || !strings.Contains(got.stderr, `targetContainerName: Not found: "other"`) {
 		t.Errorf("an unknown target: %+v", got)
 	}
-	if got := debug("--name", "main"); got.code != 1 || !strings.Contains(got.stderr, `name: Duplicate value: "main"`) {
+	if got := debug("--name", "main"); got.code != 125 || !strings.Contains(got.stderr, `name: Duplicate value: "main"`) {
 		t.Errorf("a name that is taken: %+v", got)
 	}
 	c.signal(syscall.SIGINT)

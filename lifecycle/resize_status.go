@@ -99,6 +99,14 @@ func take(into, from v1.ResourceList, name v1.ResourceName) {
 	}
 }
 
+// cgroupPod is the pod with the resources that its cgroup has been given.
+func (m *Machine) cgroupPod() *v1.Pod {
+	if r := m.resize; len(r.held) > 1 && !r.room {
+		return withAllocation(m.pod, r.held[0])
+	}
+	return m.pod
+}
+
 // podResources is the status resources of the pod as a whole: what its cgroup
 // is given (A-CST-15).
 func podResources(pod *v1.Pod) *v1.ResourceRequirements {

@@ -60,7 +60,7 @@ func statusOf(s *step) v1.PodStatus {
 	for _, list := range [][]v1.ContainerStatus{status.ContainerStatuses, status.EphemeralContainerStatuses} {
 		slices.SortFunc(list, func(a, b v1.ContainerStatus) int { return strings.Compare(a.Name, b.Name) })
 	}
-	status.Resources, status.AllocatedResources = podResources(s.pod), podRequests(s.pod)
+	status.Resources, status.AllocatedResources = podResources(s.cgroupPod()), podRequests(s.pod)
 	addresses(s, &status)
 	phase := decidePhase(s, &status)
 	status.Conditions = conditions(s, &status, phase)
