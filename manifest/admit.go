@@ -17,11 +17,13 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core/helper/qos"
 	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
 	"k8s.io/kubernetes/pkg/apis/core/validation"
+	"k8s.io/kubernetes/pkg/capabilities"
 )
 
 // admitPod does to a Pod what an API server does on create: defaults, prepares and validates it
 // (A-API-1, A-API-2, A-API-3, A-API-5), by the same code.
 func admitPod(pod *v1.Pod) (field.ErrorList, []string) {
+	capabilities.Setup(true, 0) // privileged containers are allowed, as with every distribution's API server
 	corev1.SetObjectDefaults_Pod(pod)
 	if pod.Spec.ServiceAccountName == "" && pod.Spec.DeprecatedServiceAccount == "" {
 		pod.Spec.ServiceAccountName = "default" // what the ServiceAccount admission plugin does
