@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 )
 
 // publishPorts adds each -p as a host port of the pod: to the container that
@@ -28,18 +29,18 @@ func publishPorts(pod *v1.Pod, flags []string) error {
 }
 
 func publish(pod *v1.Pod, port v1.ContainerPort) error {
-	for i := range pod.Spec.Containers {
-		for _, p := range pod.Spec.Containers[i].Ports {
+	containers := publishing(pod)
+	for _, c := range containers {
+		for _, p := range c.Ports {
 			if p.HostPort == port.HostPort && p.Protocol == port.Protocol && (p.HostIP == port.HostIP || p.HostIP == "" || port.HostIP == "") {
-				return fmt.Errorf("host port %d is used already by container %s", p.HostPort, pod.Spec.Containers[i].Name)
+				return fmt.Errorf("host port %d is used already by container %s", p.HostPort, c.Name)
 			}
 		}
 	}
-	for i := range pod.Spec.Containers {
-		ports := pod.Spec.Containers[i].Ports
-		for j := range ports {
-			if ports[j].ContainerPort == port.ContainerPort && ports[j].Protocol == port.Protocol && ports[j].HostPort == 0 {
-				ports[j].HostPort, ports[j].HostIP = port.HostPort, port.HostIP
+	for _, c := range containers {
+		for j := range c.Ports {
+			if p := &c.Ports[j]; p.ContainerPort == port.ContainerPort && p.Protocol == port.Protocol && p.HostPort == 0 {
+				p.HostPort, p.HostIP = port.HostPort, port.HostIP
 				return nil
 			}
 		}
@@ -47,6 +48,21 @@ func publish(pod *v1.Pod, port v1.ContainerPort) error {
 	first := &pod.Spec.Containers[0]
 	first.Ports = append(first.Ports, port)
 	return nil
+}
+
+// publishing are the containers whose ports the sandbox gets, regular ones
+// first: sidecars' as well, those of other init containers not (A-CRI-3).
+func publishing(pod *v1.Pod) []*v1.Container {
+	var out []*v1.Container
+	for i := range pod.Spec.Containers {
+		out = append(out, &pod.Spec.Containers[i])
+	}
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; ptr.Deref(c.RestartPolicy, "") == v1.ContainerRestartPolicyAlways {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 func parsePort(flag string) (v1.ContainerPort, error) {

@@ -67,22 +67,19 @@ func (p hostPort) String() string {
 	return text + "/" + strings.ToLower(string(p.Protocol))
 }
 
-// hostPorts are those of all the pod's containers, of init containers too:
-// sidecars publish theirs.
+// hostPorts are those that the pod publishes.
 func hostPorts(pod *v1.Pod) []hostPort {
 	var ports []hostPort
-	for _, containers := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for _, c := range containers {
-			for _, p := range c.Ports {
-				if p.HostPort == 0 {
-					continue
-				}
-				protocol := p.Protocol
-				if protocol == "" {
-					protocol = v1.ProtocolTCP
-				}
-				ports = append(ports, hostPort{IP: p.HostIP, Port: p.HostPort, Protocol: protocol})
+	for _, c := range publishing(pod) {
+		for _, p := range c.Ports {
+			if p.HostPort == 0 {
+				continue
 			}
+			protocol := p.Protocol
+			if protocol == "" {
+				protocol = v1.ProtocolTCP
+			}
+			ports = append(ports, hostPort{IP: p.HostIP, Port: p.HostPort, Protocol: protocol})
 		}
 	}
 	return ports

@@ -1,0 +1,54 @@
+package run
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+func portsPod() *v1.Pod {
+	tcp := func(ports ...v1.ContainerPort) []v1.ContainerPort {
+		for i := range ports {
+			ports[i].Protocol = v1.ProtocolTCP
+		}
+		return ports
+	}
+	return &v1.Pod{Spec: v1.PodSpec{
+		InitContainers: []v1.Container{
+			{Name: "init", Ports: tcp(v1.ContainerPort{ContainerPort: 1, HostPort: 9001})},
+			{Name: "side", RestartPolicy: ptr.To(v1.ContainerRestartPolicyAlways), Ports: tcp(v1.ContainerPort{ContainerPort: 9090}, v1.ContainerPort{ContainerPort: 2, HostPort: 9002})},
+		},
+		Containers: []v1.Container{{Name: "main", Ports: tcp(v1.ContainerPort{ContainerPort: 80})}},
+	}}
+}
+
+func TestPublishPorts(t *testing.T) {
+	for _, tc := range []struct {
+		name, flag string
+		want       []hostPort
+		wantErr    string
+	}{
+		{"a declared port", "8080:80", []hostPort{{Port: 8080, Protocol: "TCP"}, {Port: 9002, Protocol: "TCP"}}, ""},
+		{"A-CRI-3 a sidecar's", "127.0.0.1:8080:9090", []hostPort{{IP: "127.0.0.1", Port: 8080, Protocol: "TCP"}, {Port: 9002, Protocol: "TCP"}}, ""},
+		{"a port that nobody declares", "8080:53/udp", []hostPort{{Port: 8080, Protocol: "UDP"}, {Port: 9002, Protocol: "TCP"}}, ""},
+		{"A-CRI-3 a sidecar has the host port", "9002:80", nil, "host port 9002 is used already by container side"},
+		{"an init container's is not mapped", "9001:80", []hostPort{{Port: 9001, Protocol: "TCP"}, {Port: 9002, Protocol: "TCP"}}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			pod := portsPod()
+			err := publishPorts(pod, []string{tc.flag})
+			if (err == nil) != (tc.wantErr == "") || err != nil && !strings.Contains(err.Error(), tc.wantErr) {
+				t.Fatalf("error %v, want %q", err, tc.wantErr)
+			}
+			if err != nil {
+				return
+			}
+			if diff := cmp.Diff(tc.want, hostPorts(pod)); diff != "" {
+				t.Errorf("host ports (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
