@@ -1,0 +1,52 @@
+package lifecycle
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+)
+
+// A probe goes to the pod's primary address; without one it is made all the same,
+// and fails (A-PROBE-17).
+func TestProbeAddress(t *testing.T) {
+	for name, c := range map[string]struct {
+		hostNetwork bool
+		hostIPs     []string
+		want        string
+	}{
+		"pod network":                  {want: "10.0.0.2", hostIPs: []string{"192.0.2.1"}},
+		"host network":                 {want: "192.0.2.1", hostNetwork: true, hostIPs: []string{"192.0.2.1", "2001:db8::1"}},
+		"host network without address": {want: "", hostNetwork: true},
+	} {
+		pod := &v1.Pod{Spec: v1.PodSpec{
+			HostNetwork: c.hostNetwork,
+			Containers:  []v1.Container{{Name: "main", LivenessProbe: &v1.Probe{}}},
+		}}
+		defaults(pod)
+		options := DefaultOptions()
+		options.HostIPs = c.hostIPs
+		tr := &transcript{m: New(pod, options), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+		tr.feed(Accepted{})
+		tr.settle(t, []string{"Probe"})
+		want := []Effect{Probe{ID: tr.m.lastID, Container: "main", ContainerID: "main-0", Kind: LivenessProbe, PodIP: c.want}}
+		if diff := cmp.Diff(want, tr.pending); diff != "" {
+			t.Errorf("%s: probes under way (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// What a container is not probed for: regular init containers have no probes, and
+// ephemeral ones neither, whatever their spec says (A-PROBE-1).
+func TestProbedKinds(t *testing.T) {
+	spec := &v1.Container{StartupProbe: &v1.Probe{}, LivenessProbe: &v1.Probe{}, ReadinessProbe: &v1.Probe{}}
+	for k, want := range map[kind]bool{initContainer: false, sidecarContainer: true, regularContainer: true, ephemeralContainer: false} {
+		c := &container{spec: spec, kind: k}
+		for _, probe := range []ProbeKind{StartupProbe, LivenessProbe, ReadinessProbe} {
+			if got := c.probeSpec(probe) != nil; got != want {
+				t.Errorf("kind %d, %s probe: probed %t, want %t", k, probe, got, want)
+			}
+		}
+	}
+}
