@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -68,7 +69,7 @@ func applyProbed(s *step, f Probed) {
 		probeErrored(s, c, k, f.Output)
 	case f.Outcome == ProbeFailure && tooLate(c.probeSpec(k), max(f.Late, p.late)):
 		discard(s, c, k, Report{
-			What:    "probe failed: " + f.Output,
+			What:    "probe failed: " + words(f.Output),
 			Because: "not counted: this machine was " + max(f.Late, p.late).Round(time.Millisecond).String() + " late",
 		})
 	default:
@@ -104,7 +105,7 @@ func probeErrored(s *step, c *container, k ProbeKind, output string) {
 	if c.probes[k].void+1 == attempts {
 		recordProbe(s, c, "Unhealthy", fmt.Sprintf("%s probe errored and resulted in unknown state: %s", k, output))
 	}
-	discard(s, c, k, Report{What: "probe errored: " + output})
+	discard(s, c, k, Report{What: "probe errored: " + words(output)})
 }
 
 // discard lets an attempt count as nothing: it is made again at once, unless
@@ -160,7 +161,7 @@ func decided(s *step, c *container, k ProbeKind, output string) {
 	case failed && k != ReadinessProbe:
 		killUnhealthy(s, c, k, output)
 	case failed:
-		tell(s, Report{Subject: c.spec.Name, What: "not ready", Because: "readiness probe failed: " + output, Rule: "A-CST-13"})
+		tell(s, Report{Subject: c.spec.Name, What: "not ready", Because: "readiness probe failed: " + words(output), Rule: "A-CST-13"})
 	case k == ReadinessProbe:
 		tell(s, Report{Subject: c.spec.Name, What: "ready", Because: "readiness probe succeeded", Rule: "A-CST-13"})
 	case k == StartupProbe:
@@ -174,3 +175,13 @@ func recordProbe(s *step, c *container, reason, message string) {
 
 // word is the kind in a sentence.
 func (k ProbeKind) word() string { return [...]string{"startup", "liveness", "readiness"}[k] }
+
+// words is what a probe said, as part of one line of the story; the Event has it in full.
+func words(output string) string {
+	const most = 200
+	line := strings.Join(strings.Fields(output), " ")
+	if cut := []rune(line); len(cut) > most {
+		line = string(cut[:most]) + "…"
+	}
+	return line
+}

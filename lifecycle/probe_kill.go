@@ -26,7 +26,7 @@ func killUnhealthy(s *step, c *container, k ProbeKind, output string) {
 		message:  message,
 		deadline: s.now.Add(s.unhealthyGrace(c.probeSpec(k))),
 		verdict:  &v,
-		report:   Report{What: k.word() + " probe failed: " + output, Outcome: outcome, Because: times(c.probes[k].run), Rule: "A-ACT-8"},
+		report:   Report{What: k.word() + " probe failed: " + words(output), Outcome: outcome, Because: times(c.probes[k].run), Rule: "A-ACT-8"},
 	})
 }
 

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +48,21 @@ func TestProbedKinds(t *testing.T) {
 			if got := c.probeSpec(probe) != nil; got != want {
 				t.Errorf("kind %d, %s probe: probed %t, want %t", k, probe, got, want)
 			}
+		}
+	}
+}
+
+// What a probe says is one line of the story, however long it is.
+func TestWords(t *testing.T) {
+	for output, want := range map[string]string{
+		"":                         "",
+		"refused\n":                "refused",
+		" a\r\n\tb \n":             "a b",
+		strings.Repeat("ä", 200):   strings.Repeat("ä", 200),
+		strings.Repeat("ä", 10000): strings.Repeat("ä", 200) + "…",
+	} {
+		if got := words(output); got != want {
+			t.Errorf("words(%q) = %q, want %q", output, got, want)
 		}
 	}
 }
