@@ -104,10 +104,12 @@ type rotating struct {
 	reopen  chan chan struct{} // asks the writer
 	file    *os.File
 	opened  int
+	written int64 // bytes in the file
+	limit   int64
 }
 
 func newRotating(t *testing.T, path string, policy logrotate.Policy) *rotating {
-	r := &rotating{t: t, path: path, done: make(chan struct{}), reopen: make(chan chan struct{})}
+	r := &rotating{t: t, path: path, done: make(chan struct{}), reopen: make(chan chan struct{}), limit: policy.MaxBytes}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -137,18 +139,20 @@ func (r *rotating) open() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.file = file
+	r.file, r.written = file, 0
 	r.opened++
 }
 
-// lines writes numbered lines, and waits for a rotation whenever the log is
-// many times too large, so that the test has some.
+// lines writes numbered lines, and waits for a rotation now and then when the log
+// is too large, so that the test has some.
 func (r *rotating) lines(n int) {
 	for i := range n {
-		if _, err := fmt.Fprintf(r.file, "2026-01-02T03:04:05.000000006Z stdout F line %d\n", i); err != nil {
+		size, err := fmt.Fprintf(r.file, "2026-01-02T03:04:05.000000006Z stdout F line %d\n", i)
+		if err != nil {
 			r.t.Fatal(err)
 		}
-		wait := (i+1)%(n/20) == 0
+		r.written += int64(size)
+		wait := (i+1)%(n/8) == 0 && r.written > r.limit
 		for asked := true; asked; {
 			asked = r.serve(wait)
 			wait = false
