@@ -87,7 +87,10 @@ func (o *Object) StopRequested(at time.Time, request lifecycle.StopRequested) {
 	seconds = int64(grace / time.Second)
 	ends := metav1.NewTime(at.Add(grace).Truncate(time.Second))
 	_ = o.change(func(pod *v1.Pod) error {
-		if pod.DeletionTimestamp != nil && !ends.Before(pod.DeletionTimestamp) && seconds >= *pod.DeletionGracePeriodSeconds {
+		switch {
+		case pod.DeletionTimestamp == nil:
+			pod.Generation++ // A-COND-11
+		case !ends.Before(pod.DeletionTimestamp) && seconds >= *pod.DeletionGracePeriodSeconds:
 			return errUnchanged
 		}
 		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &ends, &seconds
@@ -101,12 +104,12 @@ func (o *Object) Resume(m *lifecycle.Machine, now time.Time) {
 	requested := m.RequestedPod()
 	_ = o.change(func(pod *v1.Pod) error {
 		pod.Spec, pod.Generation, pod.Status = requested.Spec, requested.Generation, m.Status()
+		if deadline, asked := m.StopAsked(); asked {
+			ends, left := metav1.NewTime(deadline.Truncate(time.Second)), max(0, int64(deadline.Sub(now)/time.Second))
+			pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &ends, &left
+		}
 		return nil
 	})
-	if deadline, asked := m.StopAsked(); asked {
-		left := max(0, int64(deadline.Sub(now)/time.Second))
-		o.StopRequested(now, lifecycle.StopRequested{GraceSeconds: &left})
-	}
 }
 
 // Gone ends every watch: nothing of the pod is left.

@@ -13,8 +13,5 @@ func OwnsCondition(t v1.PodConditionType) bool { return nodeCondition(t) }
 // StopAsked says whether somebody has asked for the pod's end (B-WRK-2), and
 // when its grace ends.
 func (m *Machine) StopAsked() (deadline time.Time, asked bool) {
-	if m.stage == Syncing || m.stop.cause != Deleted {
-		return time.Time{}, false
-	}
-	return m.stop.deadline, true
+	return m.stop.deadline, m.deleted
 }

@@ -1,0 +1,164 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// nobody is a user without rights.
+const nobody = 65534
+
+// peerSocket tells the test binary that it is to be a client of that socket.
+const peerSocket = "LIFEPOD_TEST_SOCKET"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(peerSocket); path != "" {
+		os.Stdout.WriteString(statusAt(path)) //nolint:errcheck // the test misses it
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// statusAt is the answer that a socket gives to whoever this process is.
+func statusAt(path string) string {
+	client := &http.Client{Transport: &http.Transport{
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return Dial(path) },
+	}}
+	response, err := client.Get("http://lifepod/v1/pods") //nolint:noctx // the process ends with its test
+	if err != nil {
+		return err.Error()
+	}
+	_ = response.Body.Close()
+	return response.Status
+}
+
+func startServer(t *testing.T) (*Server, string) {
+	t.Helper()
+	folder := Folder(filepath.Join(t.TempDir(), "run"))
+	s, err := Serve(Config{
+		Folder: folder, Object: NewObject(testPod()), Post: func(lifecycle.Fact) {}, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		s.Object.Gone()
+		s.Close()
+		if _, err := os.Stat(filepath.Dir(folder)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the run folder is left: %v", err)
+		}
+	})
+	return s, folder
+}
+
+// Nobody but root gets through the folder, the socket's mode, or the credentials.
+func TestSocketIsRootsOnly(t *testing.T) {
+	s, folder := startServer(t)
+	for path, want := range map[string]fs.FileMode{folder: 0o700, s.path: 0o600} {
+		info, err := os.Stat(path)
+		if err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v, want mode %v", path, info, err, want)
+		}
+	}
+	if os.Geteuid() != 0 {
+		if got := statusAt(s.path); got != "403 Forbidden" {
+			t.Errorf("this user: %s", got)
+		}
+		return
+	}
+	if got := statusAt(s.path); got != "200 OK" {
+		t.Errorf("root: %s", got)
+	}
+	program := openTo(t, folder, s.path)
+	for _, tc := range []struct {
+		uid  uint32
+		want string
+	}{{0, "200 OK"}, {nobody, "403 Forbidden"}} {
+		client := exec.Command(program)
+		client.Dir, client.Env = "/", []string{peerSocket + "=" + s.path}
+		client.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: tc.uid, Gid: tc.uid}}
+		if got, err := client.CombinedOutput(); err != nil || string(got) != tc.want {
+			t.Errorf("user %d: %q, %v, want %q", tc.uid, got, err, tc.want)
+		}
+	}
+}
+
+// openTo takes the modes away, so that the credentials alone decide, and returns
+// a copy of this program that everybody may start.
+func openTo(t *testing.T, folder, socket string) string {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(filepath.Dir(filepath.Dir(folder)), "client")
+	if err := os.WriteFile(program, text, 0o755); err != nil { //nolint:gosec // everybody is to start it
+		t.Fatal(err)
+	}
+	for dir := folder; dir != "/tmp" && dir != "/"; dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // as above
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(socket, 0o666); err != nil { //nolint:gosec // as above
+		t.Fatal(err)
+	}
+	return program
+}
+
+// A socket whose process is dead is removed by who finds it; others stay.
+func TestDeadSocket(t *testing.T) {
+	s, folder := startServer(t)
+	dead := filepath.Join(folder, "dead.sock")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: dead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if paths, err := Sockets(folder); err != nil || len(paths) != 2 {
+		t.Fatalf("%v, %v, want two", paths, err)
+	}
+	if _, err := Dial(dead); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("dial the dead socket: %v", err)
+	}
+	paths, err := Sockets(folder)
+	if diff := cmp.Diff([]string{s.path}, paths); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if paths, err := Sockets(filepath.Join(folder, "none")); paths != nil || err != nil {
+		t.Errorf("no folder: %v, %v", paths, err)
+	}
+}
+
+// A killed server's socket under the same name is no obstacle.
+func TestServeAgain(t *testing.T) {
+	s, folder := startServer(t)
+	if err := os.WriteFile(filepath.Join(folder, ".uid-1"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, path, err := listen(folder, "uid-1")
+	if err != nil || path != s.path {
+		t.Fatalf("%s, %v", path, err)
+	}
+	_ = l.Close()
+	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 || !strings.HasSuffix(left[0].Name(), suffix) {
+		t.Errorf("%v, %v, want the socket alone", left, err)
+	}
+}
