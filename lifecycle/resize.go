@@ -158,7 +158,7 @@ func resizePending(s *step, f ResizeAdmitted) {
 	if f.Reason != v1.PodReasonInfeasible {
 		f.Reason = v1.PodReasonDeferred
 		after := deferredRetry
-		if r.pending == nil {
+		if r.pending == nil || r.pending.ObservedGeneration != s.pod.Generation {
 			after = firstDeferredRetry
 		}
 		r.admit = work{retryAt: s.now.Add(after)}
