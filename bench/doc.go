@@ -5,7 +5,12 @@
 //	create    nothing → Ready                  RunPodSandbox, CreateContainer, StartContainer
 //	restart   the process is killed → running  exit event, CreateContainer, StartContainer
 //	delete    stop is asked for → gone         StopContainer, StopPodSandbox, RemovePodSandbox
+//	restart all  main is killed → set-up, sidecar and main have run anew (KEP-5532)
+//	30 at once   created, and deleted, all at the same time
+//	readiness    a probe's answer → the status that says so
 //	run       `lifepod run` of a pod that only runs true, as a whole process
+//
+// Then an agent in a process of its own, with pods that do nothing: memory and CPU.
 //
 // What the figures are to reach is in targets (table.go).
 package main

@@ -17,7 +17,16 @@ import (
 func main() {
 	rounds := flag.Int("n", 30, "rounds; each measures the floor and lifepod once")
 	binary := flag.String("lifepod", "bin/lifepod", "the binary for the whole runs")
+	pods := flag.Int("idle", 0, "only run so many pods that do nothing and say what that costs")
+	root := flag.String("idle-root", "", "the state folder for -idle")
 	flag.Parse()
+	if *pods > 0 {
+		if err := beIdle(context.Background(), *root, *pods); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := bench(context.Background(), *rounds, *binary); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -39,10 +48,10 @@ func bench(ctx context.Context, rounds int, binary string) (err error) {
 		return err
 	}
 	all.print(os.Stdout)
-	return nil
+	return idle(ctx, root, os.Stdout)
 }
 
-// inProcess measures create, restart and delete on one containerd.
+// inProcess measures what the agent does on one containerd, in turns with the floor.
 func inProcess(ctx context.Context, root string, rounds int, all *samples) (err error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	runtime, err := bundle.Open(ctx, bundle.Config{Root: root, Log: log})
@@ -68,15 +77,30 @@ func inProcess(ctx context.Context, root string, rounds int, all *samples) (err 
 	}
 	defer b.close()
 	for i := range rounds + warmups {
-		count := i >= warmups
-		if err := b.floor(ctx, all.when(count)); err != nil {
-			return fmt.Errorf("floor, round %d: %w", i, err)
+		record := all.when(i >= warmups)
+		for _, part := range []part{
+			{"floor", b.floor}, {"lifepod", b.lifepod},
+			{"floor, restart all", b.floorRestartAll}, {"lifepod, restart all", b.restartAll},
+			{"readiness", b.readiness},
+		} {
+			if err := part.measure(ctx, record); err != nil {
+				return fmt.Errorf("%s, round %d: %w", part.name, i, err)
+			}
 		}
-		if err := b.lifepod(ctx, all.when(count)); err != nil {
-			return fmt.Errorf("lifepod, round %d: %w", i, err)
+	}
+	for i := range max(rounds/6, 1) + 1 { // each is thirty pods
+		record := all.when(i > 0)
+		if err := errors.Join(b.floorMany(ctx, record), b.many(ctx, record)); err != nil {
+			return fmt.Errorf("%d at once, round %d: %w", atOnce, i, err)
 		}
 	}
 	return nil
+}
+
+// part is one side of one measurement, done once a round.
+type part struct {
+	name    string
+	measure func(context.Context, record) error
 }
 
 // warmups are rounds that are not counted.

@@ -47,6 +47,10 @@ var targets = []target{
 	{"create", "floor + 15ms", within(15 * time.Millisecond)},
 	{"restart", "floor + 10ms", within(10 * time.Millisecond)},
 	{"delete", "1.15 × floor", func(floor, ours time.Duration) bool { return ours*100 <= floor*115 }},
+	{"restart all", "1.25 × floor", func(floor, ours time.Duration) bool { return ours*100 <= floor*125 }},
+	{"30 created at once", "1.1 × floor", func(floor, ours time.Duration) bool { return ours*10 <= floor*11 }},
+	{"30 deleted at once", "1.15 × floor", func(floor, ours time.Duration) bool { return ours*100 <= floor*115 }},
+	{"readiness flip", "10ms", func(_, ours time.Duration) bool { return ours <= 10*time.Millisecond }},
 	{"run", "600ms", func(_, ours time.Duration) bool { return ours <= 600*time.Millisecond }},
 	{"run, shared runtime", "600ms", func(_, ours time.Duration) bool { return ours <= 600*time.Millisecond }},
 }
