@@ -36,6 +36,9 @@ func (m *Machine) Checkpoint() Checkpoint {
 	for _, container := range m.containers {
 		c.Containers = append(c.Containers, container.checkpoint())
 	}
+	if m.sandbox.state == sandboxCreating { // nobody will hear of it if lifepod is killed now
+		c.Untidy, c.Doubt = true, later(c.Doubt, m.sandbox.touchedAt.Add(lostSandboxDoubt))
+	}
 	if len(m.imageBack) > 0 {
 		c.ImageBack = make(map[string]BackOffCheckpoint, len(m.imageBack))
 	}

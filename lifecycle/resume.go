@@ -14,6 +14,10 @@ func applyResumed(s *step) {
 		c.probes[ReadinessProbe].next = time.Time{} // the first comes at once, the other probes when they are due
 	}
 	if s.sandbox.state == sandboxUncertain {
-		s.release.untidy, s.release.doubt = true, s.now.Add(sandboxDoubt)
+		s.release.doubt = later(s.release.doubt, s.now.Add(time.Second))
 	}
 }
+
+// lostSandboxDoubt is how long after its beginning a RunPodSandbox may go on in
+// the runtime whose caller was killed: the runtime gives it up, in its own time.
+const lostSandboxDoubt = 5 * time.Second

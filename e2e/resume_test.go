@@ -1,0 +1,421 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/cri"
+)
+
+// goesOn is what a lifepod says that takes over the pod of one that was killed.
+const goesOn = `goes on where it was \(its lifepod was killed\)`
+
+// kill9 is the end of a lifepod that can't do anything about it.
+func (c *command) kill9() result {
+	c.t.Helper()
+	c.signal(syscall.SIGKILL)
+	return c.wait()
+}
+
+// resume starts another lifepod with the same manifest, which must go on.
+func (r *root) resume(t *testing.T, manifest string, args ...string) *command {
+	t.Helper()
+	c := r.startRun(t, manifest, args...)
+	c.await(c.stderr, goesOn)
+	return c
+}
+
+// TestResume: the same manifest goes on with the pod of a lifepod that was
+// killed: the process, its volume and its UID stay, init containers don't run
+// again, output is shown to the line where it was (B-RST-1, B-RST-5, B-RST-6).
+func TestResume(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	manifest := pod("web", `
+restartPolicy: OnFailure
+volumes: [{name: v, emptyDir: {}}]
+initContainers:
+`+shell("init", "echo init $HOSTNAME; echo from init > /v/init", mountV)+`
+containers:
+`+shell("main", `
+cat /v/init
+n=0
+while [ ! -e /v/end ]; do n=$((n+1)); echo count $n; sleep 0.02; done
+echo "end of $n"`, mountV)+shell("ender", `
+until [ -e /v/late ]; do sleep 0.1; done
+touch /v/end`, mountV))
+	first := r.startRun(t, manifest)
+	first.await(first.stdout, "count 20$")
+	before := first.kill9()
+	second := r.resume(t, manifest)
+	second.await(second.stdout, "main . count")
+	r.exec(t, "web", "ender", "touch", "/v/late")
+	after := second.wait()
+	if after.code != 0 || !strings.Contains(after.stderr, "pod Succeeded") {
+		t.Errorf("exit code %d\n%s", after.code, after.stderr)
+	}
+	if n := strings.Count(after.stderr, " started"); n != 0 {
+		t.Errorf("%d containers were started again:\n%s", n, after.stderr)
+	}
+	checkCounts(t, before.stdout+after.stdout)
+}
+
+// exec runs a command in a container from another terminal.
+func (r *root) exec(t *testing.T, podName, container string, command ...string) {
+	t.Helper()
+	args := append([]string{"exec", podName, "-c", container, "--"}, command...)
+	if got := r.lifepod(t, "", args...); got.code != 0 {
+		t.Fatalf("exec: exit code %d: %s", got.code, got.stderr)
+	}
+}
+
+// checkCounts demands the lines of TestResume without a gap; the few that were
+// written in the moment of the kill may be there twice.
+func checkCounts(t *testing.T, text string) {
+	t.Helper()
+	if n := strings.Count(text, "init | init "); n != 1 {
+		t.Errorf("the init container is shown %d times", n)
+	}
+	last, again := 0, 0
+	for _, found := range regexp.MustCompile(`(?m)^main \| count (\d+)$`).FindAllStringSubmatch(text, -1) {
+		n, err := strconv.Atoi(found[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n > last+1 {
+			t.Errorf("after line %d comes line %d", last, n)
+		}
+		if n <= last {
+			again++
+		}
+		last = max(last, n)
+	}
+	if want := fmt.Sprintf("main | end of %d\n", last); again > 5 || !strings.Contains(text, want) {
+		t.Errorf("%d lines are there again; want %q in\n%s", again, want, tail(text))
+	}
+}
+
+// TestResumeNot: another manifest of that name, and --new, are another pod; what
+// the killed lifepod left is swept up.
+func TestResumeNot(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	const swept = "swept up pod default/p, left by a lifepod that was killed"
+	sleeper := script("p", "echo up; sleep 1000")
+	for _, tc := range []struct {
+		name, manifest string
+		args           []string
+		want           int
+	}{
+		{"changed", script("p", "exit 4"), nil, 4},
+		{"new", sleeper, []string{"--new", "--timeout", "1ms"}, 124},
+		{"port", sleeper, []string{"--timeout", "1ms", "-p", "127.0.0.1:18765:80"}, 124},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := r.startRun(t, sleeper)
+			c.await(c.stderr, "pod Ready")
+			c.kill9()
+			got := r.run(t, tc.manifest, tc.args...)
+			if got.code != tc.want || !strings.Contains(got.stderr, swept) || strings.Contains(got.stderr, "goes on") {
+				t.Errorf("exit code %d, want %d\n%s", got.code, tc.want, got.stderr)
+			}
+		})
+	}
+}
+
+// TestResumeDamaged: a checkpoint that can't be read is said to be so, and the
+// pod is swept up.
+func TestResumeDamaged(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	manifest := script("p", "sleep 1000")
+	c := r.startRun(t, manifest)
+	c.await(c.stderr, "pod Ready")
+	c.kill9()
+	files, err := filepath.Glob(filepath.Join(r.dir, "runs/*.checkpoint"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("checkpoints: %q, %v", files, err)
+	}
+	if err := os.WriteFile(files[0], []byte("spoilt"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := r.run(t, manifest, "--timeout", "1ms")
+	const want = "warning: can't go on with pod default/p of a lifepod that was killed: read checkpoint: the file is damaged\n"
+	if got.code != 124 || !strings.Contains(got.stderr, want) || !strings.Contains(got.stderr, "swept up pod default/p") {
+		t.Errorf("exit code %d\n%s", got.code, got.stderr)
+	}
+}
+
+// TestResumeExit: what happens while nobody looks, and while containerd is dead
+// as well, counts once (B-RST-4, B-RST-16).
+func TestResumeExit(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	dir := t.TempDir()
+	manifest := pod("web", `
+restartPolicy: OnFailure
+volumes: [{name: v, hostPath: {path: `+dir+`}}]
+containers:
+`+shell("main", `
+if [ -e /v/crashed ]; then echo second; exit 0; fi
+echo first
+until [ -e /v/crash ]; do sleep 0.05; done
+touch /v/crashed
+exit 3`, mountV)+shell("healthy", "echo $$; until [ -e /v/crashed ]; do sleep 0.05; done; sleep 0.5", mountV))
+	c := r.startRun(t, manifest)
+	c.await(c.stderr, "pod Ready")
+	c.kill9()
+	r.kill(t, r.containerd(t)+" ")
+	writeFile(t, dir+"/crash")
+	awaitFile(t, dir+"/crashed")
+	got := r.run(t, manifest, "-o", "json")
+	if got.code != 0 {
+		t.Fatalf("exit code %d\n%s\n%s", got.code, tail(got.stdout), got.stderr)
+	}
+	status := readStory(t, got.stdout).last(t)
+	main, healthy := containerNamed(t, status, "main"), containerNamed(t, status, "healthy")
+	if main.RestartCount != 1 || healthy.RestartCount != 0 || status.Phase != v1.PodSucceeded {
+		t.Errorf("phase %s, main %+v, healthy %+v", status.Phase, main, healthy)
+	}
+	if e := main.LastTerminationState.Terminated; e == nil || e.ExitCode == 0 {
+		t.Errorf("main's first exit: %+v", e)
+	}
+}
+
+// TestResumeTermination: what is left of the grace, not the whole again (B-WRK-10).
+func TestResumeTermination(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	manifest := pod("web", `
+terminationGracePeriodSeconds: 20
+containers:
+`+shell("main", stubborn))
+	c := r.startRun(t, manifest)
+	c.await(c.stdout, "working")
+	c.signal(syscall.SIGTERM)
+	c.await(c.stdout, "ignored")
+	asked := time.Now()
+	c.kill9()
+	awaitTrue(t, "two seconds of the grace", func() bool { return time.Since(asked) > 2*time.Second })
+	next := r.resume(t, manifest, "--log-level", "debug")
+	found := next.await(next.stderr, `StopContainer.*TimeoutSeconds:\d+`)
+	seconds, err := strconv.Atoi(found[strings.LastIndex(found, ":")+1:])
+	if err != nil || seconds > 18 {
+		t.Errorf("the rest of the grace is %d s (%v), want at most 18 of the 20", seconds, err)
+	}
+	next.signal(syscall.SIGINT)
+	awaitTrue(t, "another signal", func() bool { return time.Since(asked) > 3*time.Second })
+	next.signal(syscall.SIGINT)
+	if got := next.wait(); got.code != 130 {
+		t.Errorf("exit code %d\n%s", got.code, got.stderr)
+	}
+}
+
+// TestResumePull: a kill during a pull; the image is pulled all the same.
+func TestResumePull(t *testing.T) {
+	t.Parallel()
+	r, reg := newRoot(t), newRegistry(t, "")
+	image := reg.push(t, "slow", "pulled")
+	release := reg.holdBack()
+	defer release()
+	manifest := imagePod(image, "Always")
+	c := r.startRun(t, manifest)
+	<-reg.held
+	c.kill9()
+	next := r.resume(t, manifest)
+	release()
+	if got := next.wait(); got.code != 0 || got.stdout != "pulled\n" {
+		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+}
+
+// TestResumeBackOff: what is left of a back-off, in the same count.
+func TestResumeBackOff(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	manifest := pod("web", `
+restartPolicy: OnFailure
+volumes: [{name: v, emptyDir: {}}]
+containers:
+`+shell("main", "echo try >> /v/tries; [ $(wc -l < /v/tries) -ge 3 ]", mountV))
+	c := r.startRun(t, manifest)
+	c.await(c.stderr, "restart in 10s")
+	c.kill9()
+	got := r.resume(t, manifest).wait()
+	if got.code != 0 || !strings.Contains(got.stderr, "main started (2nd restart)") || strings.Contains(got.stderr, "1st restart") {
+		t.Errorf("exit code %d\n%s", got.code, got.stderr)
+	}
+}
+
+// TestResumeRestartAll: a kill in the middle of an in-place restart of all
+// containers finishes the same restart, not another (B-RAC-23).
+func TestResumeRestartAll(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	manifest := pod("web", `
+restartPolicy: Never
+volumes: [{name: v, emptyDir: {}}]
+initContainers:
+`+shell("init", "echo init >> /v/inits; wc -l < /v/inits", mountV)+shell("proxy", "echo proxy; exec sleep 1000", "restartPolicy: Always")+`
+containers:
+`+shell("main", onceThen("sleep 0.2; exit 42", "exit 0"), mountV, ruleAll)+shell("other", "[ $(wc -l < /v/inits) -eq 2 ] && exit 0; exec sleep 1000", mountV))
+	for _, when := range []string{"main exited 42", "pod is reset", "init started .1st restart"} {
+		c := r.startRun(t, manifest)
+		c.await(c.stderr, when)
+		c.kill9()
+		got := r.run(t, manifest, "-o", "json")
+		if got.code != 0 {
+			t.Fatalf("after a kill at %q: exit code %d\n%s", when, got.code, tail(got.stdout))
+		}
+		status := readStory(t, got.stdout).last(t)
+		for _, c := range append(status.InitContainerStatuses, status.ContainerStatuses...) {
+			if c.RestartCount != 1 {
+				t.Errorf("after a kill at %q: %s was restarted %d times", when, c.Name, c.RestartCount)
+			}
+		}
+	}
+}
+
+// TestResumeAtAnyMoment: at moments that nothing marks, the pod comes to its end
+// all the same, and nothing is left.
+func TestResumeAtAnyMoment(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	if got := r.run(t, script("first", "true")); got.code != 0 { // unpacks
+		t.Fatal(got.stderr)
+	}
+	manifest := pod("web", `
+restartPolicy: Never
+volumes: [{name: v, emptyDir: {}}]
+initContainers:
+`+shell("init", "echo init >> /v/inits", mountV)+`
+containers:
+`+shell("main", "sleep 0.1; exit $(wc -l < /v/inits)", mountV))
+	for n := range 6 {
+		c := r.startRun(t, manifest)
+		// Not a wait for anything: wherever it is then is as good as elsewhere.
+		time.Sleep(time.Duration(40+110*n) * time.Millisecond)
+		_ = c.process.Process.Kill() // it may have ended
+		c.wait()
+		if got := r.run(t, manifest); got.code != 1 {
+			t.Errorf("after %d: exit code %d\n%s", n, got.code, got.stderr)
+		}
+		for _, left := range r.left() {
+			t.Errorf("left behind after %d: %s", n, left)
+		}
+	}
+}
+
+// rebooted is a pod whose containers write into a volume of the host how often
+// they ran.
+func rebooted(policy, dir string) string {
+	return pod("web", `
+restartPolicy: `+policy+`
+volumes: [{name: v, hostPath: {path: `+dir+`}}, {name: e, emptyDir: {}}]
+initContainers:
+`+shell("init", "echo x >> /v/init; echo x >> /e/kept", "volumeMounts: [{name: v, mountPath: /v}, {name: e, mountPath: /e}]")+`
+containers:
+`+shell("main", "echo x >> /v/main; [ $(wc -l < /e/kept) -ge 2 ] && exit 0; echo up; exec sleep 1000", "volumeMounts: [{name: v, mountPath: /v}, {name: e, mountPath: /e}]"))
+}
+
+// TestResumeAfterReboot: sandboxes and containers are gone with the machine's
+// uptime: init containers run again in a new sandbox, emptyDirs on disk are kept
+// (B-RST-12); under Never the pod ends (B-RST-13).
+func TestResumeAfterReboot(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		policy string
+		end    func(*root, *testing.T)
+		code   int
+		phase  v1.PodPhase
+	}{
+		{"OnFailure", (*root).reboot, 0, v1.PodSucceeded},
+		{"Never", (*root).reboot, -1, v1.PodFailed},
+		{"OnFailure", (*root).removeSandboxes, 0, v1.PodSucceeded},
+		{"Never", (*root).removeSandboxes, 137, v1.PodFailed},
+	} {
+		r := newRoot(t)
+		manifest := rebooted(tc.policy, t.TempDir())
+		c := r.startRun(t, manifest)
+		c.await(c.stdout, "main . up")
+		c.kill9()
+		tc.end(r, t)
+		got := r.run(t, manifest, "-o", "json")
+		if got.code == 0 && tc.code != 0 || tc.code >= 0 && got.code != tc.code {
+			t.Fatalf("%s: exit code %d\n%s\n%s", tc.policy, got.code, tail(got.stdout), got.stderr)
+		}
+		status := readStory(t, got.stdout).last(t)
+		want := int32(0)
+		if tc.policy == "OnFailure" {
+			want = 1
+		}
+		for _, c := range append(status.InitContainerStatuses, status.ContainerStatuses...) {
+			if c.RestartCount != want {
+				t.Errorf("%s: %s was restarted %d times, want %d", tc.policy, c.Name, c.RestartCount, want)
+			}
+		}
+		if status.Phase != tc.phase {
+			t.Errorf("%s: phase %s, want %s", tc.policy, status.Phase, tc.phase)
+		}
+	}
+}
+
+// reboot ends everything of a root that does not outlive the machine's uptime.
+func (r *root) reboot(t *testing.T) {
+	t.Helper()
+	awaitTrue(t, "the end of all processes", func() bool {
+		processes := r.processes()
+		for _, line := range processes {
+			var pid int
+			if _, err := fmt.Sscanf(line, "process %d:", &pid); err != nil {
+				t.Fatal(err)
+			}
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+		}
+		return len(processes) == 0
+	})
+	for mounts := r.mounts(); len(mounts) > 0; mounts = r.mounts() {
+		for _, mount := range mounts {
+			_ = unix.Unmount(strings.TrimPrefix(mount, "mount "), unix.MNT_DETACH) // one on top of it may be the first
+		}
+	}
+	if err := os.RemoveAll(r.runDir()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// removeSandboxes takes everything from the runtime that it knows of pods.
+func (r *root) removeSandboxes(t *testing.T) {
+	t.Helper()
+	client, err := cri.Dial("unix://" + r.runDir() + "/containerd.sock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	list, err := client.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
+	if err != nil || len(list.Items) == 0 {
+		t.Fatalf("sandboxes: %v, %v", list, err)
+	}
+	for _, s := range list.Items {
+		if _, err := client.Runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: s.Id}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.Runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: s.Id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
