@@ -141,7 +141,8 @@ func (r *Rotator) Run(ctx context.Context) {
 			if event.Has(fsnotify.Write) {
 				r.wake(event.Name, writes)
 			}
-		case <-writes.errors: // events were lost: the next check is not far
+		case err := <-writes.errors: // events were lost: the next check is not far
+			r.log.Debug("watch logs for writes", "err", err)
 		}
 		timer.Reset(time.Until(r.checkAll(writes)))
 	}
