@@ -29,22 +29,31 @@ func writeAtomically(dir string, files payload, group *int64) error {
 		return err
 	}
 	if current == "" || !sameFiles(filepath.Join(dir, current), files) {
-		next, err := writeVersion(dir, files)
-		if err != nil {
+		if current, err = nextVersion(dir, files, group); err != nil {
 			return err
 		}
-		if err := own(dir, group, true); err != nil {
-			return err
-		}
-		if err := swap(dir, next); err != nil {
-			return err
-		}
-		current = next
 	}
 	if err := linkVisible(dir, files); err != nil {
 		return err
 	}
 	return prune(dir, current, files)
+}
+
+// nextVersion writes the files, gives them to the group and makes them the
+// volume's. A failure leaves nothing of them: on a full disk, another attempt
+// must not make it worse.
+func nextVersion(dir string, files payload, group *int64) (string, error) {
+	version, err := writeVersion(dir, files)
+	if err == nil {
+		err = own(dir, group, true)
+	}
+	if err == nil {
+		err = swap(dir, version)
+	}
+	if err != nil && version != "" {
+		return "", errors.Join(err, os.RemoveAll(filepath.Join(dir, version)))
+	}
+	return version, err
 }
 
 // checkPaths guards the host against paths that validation should have refused.
@@ -79,29 +88,34 @@ func sameFiles(version string, files payload) bool {
 	return err == nil && count == len(files)
 }
 
-// writeVersion writes the files into a new folder and returns its name.
+// writeVersion writes the files into a new folder and returns its name, also of
+// one that it could not finish.
 func writeVersion(dir string, files payload) (string, error) {
 	version, err := os.MkdirTemp(dir, time.Now().UTC().Format("..2006_01_02_15_04_05."))
 	if err != nil {
 		return "", err
 	}
+	name := filepath.Base(version)
 	if err := os.Chmod(version, 0o755); err != nil {
-		return "", err
+		return name, err
 	}
 	for path, f := range files {
-		full := filepath.Join(version, path)
-		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
-			return "", err
-		}
-		if err := os.WriteFile(full, f.data, f.mode); err != nil {
-			return "", err
-		}
-		// The umask does not apply to volumes.
-		if err := os.Chmod(full, f.mode); err != nil {
-			return "", err
+		if err := writeFile(filepath.Join(version, path), f); err != nil {
+			return name, err
 		}
 	}
-	return filepath.Base(version), nil
+	return name, nil
+}
+
+func writeFile(path string, f file) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, f.data, f.mode); err != nil {
+		return err
+	}
+	// The umask does not apply to volumes.
+	return os.Chmod(path, f.mode)
 }
 
 func swap(dir, version string) error {

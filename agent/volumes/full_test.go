@@ -1,0 +1,49 @@
+package volumes
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+)
+
+// TestFullDisk: an update that doesn't fit is one error, leaves the files as they
+// were and nothing of itself, however often it is tried; it works when there is room.
+func TestFullDisk(t *testing.T) {
+	disk := t.TempDir()
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=256k"); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Unmount(disk, unix.MNT_DETACH) }()
+	dir := filepath.Join(disk, "uid-1")
+	pod := podWith(configMapVolume("conf", v1.ConfigMapVolumeSource{}))
+	object := &v1.ConfigMap{Data: map[string]string{"a": "1"}}
+	sources := Sources{Objects: objects{configMaps: map[string]*v1.ConfigMap{"conf": object}}}
+	if _, err := Prepare(t.Context(), pod, dir, sources); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "volumes/kubernetes.io~configmap/conf")
+	before := tree(t, path)
+	object.Data = map[string]string{"a": "2", "big": strings.Repeat("x", 300<<10)}
+	for range 5 {
+		err := Refresh(t.Context(), pod, dir, sources)
+		if !errors.Is(err, unix.ENOSPC) || !strings.HasPrefix(err.Error(), `MountVolume.SetUp failed for volume "conf" : `) {
+			t.Fatalf("error = %v, want one about the volume that says that the disk is full", err)
+		}
+		if diff := cmp.Diff(before, tree(t, path)); diff != "" {
+			t.Fatalf("A-VOL-5 after a failure (-want +got):\n%s", diff)
+		}
+	}
+	object.Data = map[string]string{"a": "3"}
+	if err := Refresh(t.Context(), pod, dir, sources); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(path, "a")); err != nil || string(got) != "3" {
+		t.Errorf("with room again: %q, %v, want 3", got, err)
+	}
+}
