@@ -38,6 +38,19 @@ volumeMounts:
 	}
 }
 
+// TestImageVolumeOfLoadedImage: an image that was loaded, not pulled, is as good.
+func TestImageVolumeOfLoadedImage(t *testing.T) {
+	t.Parallel()
+	got := shared.run(t, pod("loaded-volume", `
+restartPolicy: Never
+volumes: [{name: v, image: {reference: TOOLBOX}}]
+containers:
+`+shell("main", "ls /v/bin/toolbox", mountV)))
+	if got.code != 0 || got.stdout != "toolbox\n" {
+		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+}
+
 // TestImageVolumeMissing: the container that mounts it waits with the pull's
 // reason, the others run.
 func TestImageVolumeMissing(t *testing.T) {

@@ -29,9 +29,6 @@ import (
 // namespace is the containerd namespace that CRI looks at.
 const namespace = "k8s.io"
 
-// criLabel marks an image as one that CRI manages.
-const criLabel = "io.cri-containerd.image"
-
 // LoadImages stores the images of an archive, as written by docker save or in
 // the OCI layout, plain or gzipped, and returns their full names, sorted, once
 // CRI sees them. The socket is containerd's, with or without unix://. An
@@ -118,11 +115,11 @@ func explain(ctx context.Context, err error) error {
 }
 
 // imageStore says what to do with the images: to keep the names that the
-// archive gives them, and to unpack this machine's platform.
+// archive gives them, and to unpack this machine's platform. CRI takes them over
+// by itself, and adds the name by ID that an image volume needs.
 func imageStore() *transfer.ImageStore {
 	here := &types.Platform{OS: "linux", Architecture: runtime.GOARCH}
 	return &transfer.ImageStore{
-		Labels:    map[string]string{criLabel: "managed"},
 		Platforms: []*types.Platform{here},
 		ExtraReferences: []*transfer.ImageReference{
 			// A tag without a name becomes a tag of this one.
