@@ -1,13 +1,14 @@
 package e2e
 
 import (
-	"strings"
+	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSecurity: what the process may do is what the securityContext says.
+// TestSecurity: what the process may do is what the securityContext says
+// (A-SEC-1, A-SEC-3, A-SEC-4).
 func TestSecurity(t *testing.T) {
 	t.Parallel()
 	const show = `
@@ -54,26 +55,22 @@ securityContext:
 }
 
 // TestRunAsNonRoot: an image that runs as root isn't started, and the status
-// says why.
+// says why (A-SEC-2).
 func TestRunAsNonRoot(t *testing.T) {
 	t.Parallel()
-	told := shared.runStory(t, 124, pod("non-root", `
+	c := shared.startRun(t, pod("non-root", `
 restartPolicy: Never
 securityContext: {runAsNonRoot: true}
 containers:
-`+shell("main", "true")), "--timeout", "1s")
-	found := ""
-	for _, status := range told.statuses() {
-		if w := containerNamed(t, status, "main").State.Waiting; w != nil && w.Reason == "CreateContainerConfigError" {
-			found = w.Message
-		}
-	}
-	if !strings.Contains(found, "container has runAsNonRoot and image will run as root") {
-		t.Errorf("message %q", found)
+`+shell("main", "echo ran")), "-o", "json")
+	c.await(c.stdout, `"reason":"CreateContainerConfigError","message":"container has runAsNonRoot and image will run as root `)
+	c.signal(os.Interrupt)
+	if told := readStory(t, c.wait().stdout); told.output("main") != "" {
+		t.Error("A-SEC-2 it ran")
 	}
 }
 
-// TestFSGroup: volumes belong to the pod's group.
+// TestFSGroup: volumes belong to the pod's group (A-SEC-3).
 func TestFSGroup(t *testing.T) {
 	t.Parallel()
 	got := shared.run(t, pod("fs-group", `
@@ -87,25 +84,27 @@ containers:
 	}
 }
 
-// TestSharedProcesses: containers see each other's processes if they are to.
+// TestSharedProcesses: containers see each other's processes if they are to (A-CRI-5).
 func TestSharedProcesses(t *testing.T) {
 	t.Parallel()
 	for _, shares := range []string{"true", "false"} {
 		t.Run(shares, func(t *testing.T) {
 			t.Parallel()
-			got := shared.run(t, pod("processes", `
+			c := shared.startRun(t, pod("processes-"+shares, `
 restartPolicy: Never
 shareProcessNamespace: `+shares+`
 volumes: [{name: v, emptyDir: {}}]
 containers:
-`+shell("other", "exec sleep --on-term=0 86400", "restartPolicy: Never")+
-				shell("main", "sleep 1; ps | grep -c 'sleep --on-term=0 8640[0]'; ps | grep -c '[p]ause'")), "--timeout", "3s")
-			want := "main | 0\nmain | 0\n"
+`+shell("other", "touch /v/up; exec sleep --on-term=0 86400", mountV)+
+				shell("main", "until ls /v/up >/dev/null 2>&1; do sleep 0.1; done; ps | grep -c 'sleep --on-term=0 8640[0]'; ps | grep -c '[p]ause'; echo seen", mountV)))
+			c.await(c.stdout, `main \| seen`)
+			c.signal(os.Interrupt)
+			want := "main | 0\nmain | 0\nmain | seen\n"
 			if shares == "true" {
-				want = "main | 1\nmain | 1\n"
+				want = "main | 1\nmain | 1\nmain | seen\n"
 			}
-			if got.stdout != want {
-				t.Errorf("%s%s", got.stdout, got.stderr)
+			if got := c.wait(); got.stdout != want {
+				t.Errorf("A-CRI-5 %s%s", got.stdout, got.stderr)
 			}
 		})
 	}
