@@ -118,8 +118,8 @@ func (l *invariants) notTooEarly(w *walk, e CreateContainer) {
 // deadline has passed (B-SIDE-2, B-SIDE-3), or it is in an unknown state.
 func (l *invariants) sidecarsLast(w *walk, e StopContainer) {
 	c := w.m.containerNamed(e.Container)
-	if c.kill != nil && c.kill.force {
-		return // a restart of all knows no order (B-RAC-6)
+	if c.kill != nil && (c.kill.force || !w.now.Before(c.kill.deadline)) {
+		return // a restart of all at once knows no order (B-RAC-6), a graceful one has a deadline of its own
 	}
 	if c.kind != sidecarContainer || w.m.stop.deadline.IsZero() || !w.now.Before(w.m.stop.deadline) {
 		return
