@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -18,7 +19,7 @@ import (
 
 // lifepod takes the same pod through the same life with the agent's worker.
 func (b *bed) lifepod(ctx context.Context, record record) error {
-	s := &statuses{ch: make(chan v1.PodStatus, 1000)}
+	s := newStatuses()
 	began := time.Now()
 	worker := b.node.NewWorker(b.pod(), s)
 	b.events.Add(worker)
@@ -61,11 +62,25 @@ func ready(p v1.PodStatus) bool {
 	return false
 }
 
-// statuses is a sink that passes statuses on.
-type statuses struct{ ch chan v1.PodStatus }
+// statuses is a sink that keeps the newest status.
+type statuses struct {
+	mu     sync.Mutex
+	newest v1.PodStatus
+	news   chan struct{} // holds a value when there is a status that was not looked at
+}
 
-// Status passes a status on.
-func (s *statuses) Status(status v1.PodStatus) { s.ch <- status }
+func newStatuses() *statuses { return &statuses{news: make(chan struct{}, 1)} }
+
+// Status keeps a status.
+func (s *statuses) Status(status v1.PodStatus) {
+	s.mu.Lock()
+	s.newest = status
+	s.mu.Unlock()
+	select {
+	case s.news <- struct{}{}:
+	default:
+	}
+}
 
 // Event is not looked at.
 func (s *statuses) Event(time.Time, lifecycle.RecordEvent) {}
@@ -73,11 +88,15 @@ func (s *statuses) Event(time.Time, lifecycle.RecordEvent) {}
 // Report is not looked at.
 func (s *statuses) Report(time.Time, lifecycle.Report) {}
 
+// await waits for a status to come, at most for half a minute.
 func (s *statuses) await(want func(v1.PodStatus) bool) (v1.PodStatus, error) {
 	limit := time.After(30 * time.Second)
 	for {
 		select {
-		case status := <-s.ch:
+		case <-s.news:
+			s.mu.Lock()
+			status := s.newest
+			s.mu.Unlock()
 			if want(status) {
 				return status, nil
 			}

@@ -42,7 +42,7 @@ func (b *bed) workerPod() *v1.Pod {
 // restartAll measures the restart of all containers: from the kill of main to
 // the moment at which all run again.
 func (b *bed) restartAll(ctx context.Context, record record) error {
-	s := &statuses{ch: make(chan v1.PodStatus, 1000)}
+	s := newStatuses()
 	worker := b.node.NewWorker(b.workerPod(), s)
 	b.events.Add(worker)
 	defer b.events.Remove(worker)
