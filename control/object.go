@@ -102,6 +102,9 @@ func (o *Object) StopRequested(at time.Time, request lifecycle.StopRequested) {
 // what was asked for meanwhile, and how far it has come.
 func (o *Object) Resume(m *lifecycle.Machine, now time.Time) {
 	requested := m.RequestedPod()
+	if _, asked := m.StopAsked(); asked {
+		requested.Generation-- // StopRequested counts the deletion again
+	}
 	_ = o.change(func(pod *v1.Pod) error {
 		pod.Spec, pod.Generation, pod.Status = requested.Spec, requested.Generation, m.Status()
 		if deadline, asked := m.StopAsked(); asked {
