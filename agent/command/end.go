@@ -33,7 +33,7 @@ func (c Command) end(ctx context.Context, began uint64, cancel context.CancelFun
 		cancel() // a runtime that doesn't say, or the container has ended
 		return
 	}
-	s, err := look(pid, began)
+	s, err := look(c.ContainerID, pid, began)
 	cancel()
 	if err != nil {
 		return

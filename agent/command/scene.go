@@ -25,11 +25,12 @@ func ticksNow() uint64 {
 
 // scene is a container when a command in it was given up.
 type scene struct {
-	fs       procfs.FS
-	keeper   procfs.Proc  // the runtime's process that reads the commands' output
-	held     []string     // its pipes
-	recent   []process    // what has begun in the container since the command
-	sessions map[int]bool // those that are the command's
+	containerID string
+	fs          procfs.FS
+	keeper      procfs.Proc  // the runtime's process that reads the commands' output
+	held        []string     // its pipes
+	recent      []process    // what has begun in the container since the command
+	sessions    map[int]bool // those that are the command's
 }
 
 type process struct {
@@ -39,41 +40,40 @@ type process struct {
 	entered              bool     // begun by the runtime, not from inside the container
 }
 
-// look reads what has begun since then in the container with that first process.
-func look(pid int, since uint64) (*scene, error) {
+// look reads what has begun since then in the container, whose first process has that number.
+func look(containerID string, pid int, since uint64) (*scene, error) {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {
 		return nil, err
 	}
-	s := &scene{fs: fs, sessions: map[int]bool{}}
+	s := &scene{containerID: containerID, fs: fs, sessions: map[int]bool{}}
 	first, err := fs.Proc(pid)
 	if err != nil {
 		return nil, err
 	}
 	inside, ok := read(first)
-	if !ok {
+	if !ok || !s.has(first) { // its number is another's here, in another PID namespace
 		return nil, os.ErrProcessDone
 	}
 	if s.keeper, err = fs.Proc(inside.parent); err != nil {
 		return nil, err
 	}
 	s.held = pipes(s.keeper)
-	s.gather(first, inside, since)
+	s.gather(inside, since)
 	return s, nil
 }
 
 // gather reads what is in the container.
-func (s *scene) gather(first procfs.Proc, inside process, since uint64) {
-	group := cgroup(first)
+func (s *scene) gather(inside process, since uint64) {
 	var others []string // pipes of what else is in the container, such as its own output
 	for p, proc := range s.all() {
 		switch {
-		case cgroup(proc) != group:
+		case !s.has(proc):
 		case p.start+1 < since || p.session == inside.session: // start times are rounded down
 			others = append(others, pipes(proc)...)
 		default:
 			p.writes = pipes(proc)
-			p.entered = p.pid == p.session && s.cgroupOf(p.parent) != group
+			p.entered = p.pid == p.session && !s.hasPID(p.parent)
 			s.recent = append(s.recent, p)
 		}
 	}
@@ -202,19 +202,14 @@ func pipes(proc procfs.Proc) []string {
 	return slices.DeleteFunc(targets, func(t string) bool { return !strings.HasPrefix(t, "pipe:") })
 }
 
-func (s *scene) cgroupOf(pid int) string {
+func (s *scene) hasPID(pid int) bool {
 	proc, err := s.fs.Proc(pid)
-	if err != nil {
-		return ""
-	}
-	return cgroup(proc)
+	return err == nil && s.has(proc)
 }
 
-func cgroup(proc procfs.Proc) string {
+// has says that a process is in the container: its cgroup, or one above it, has
+// the container's ID in its name, whichever way the runtime names cgroups.
+func (s *scene) has(proc procfs.Proc) bool {
 	groups, _ := proc.Cgroups() // none, if it has ended
-	var all strings.Builder
-	for _, g := range groups {
-		all.WriteString(g.Path + "\n")
-	}
-	return all.String()
+	return slices.ContainsFunc(groups, func(g procfs.Cgroup) bool { return strings.Contains(g.Path, s.containerID) })
 }

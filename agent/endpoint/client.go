@@ -1,8 +1,10 @@
 package endpoint
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"syscall"
@@ -28,18 +30,23 @@ var transport = &http.Transport{
 	ForceAttemptHTTP2:   true,
 	DisableKeepAlives:   true,
 	DisableCompression:  true,
-	DialContext:         Dialer().DialContext,
+	DialContext:         Dial,
 }
 
-// Dialer makes connections that are closed properly but do not stay in
-// TIME-WAIT for more than a second: probes make many.
-func Dialer() *net.Dialer {
-	return &net.Dialer{Control: func(_, _ string, connection syscall.RawConn) error {
+// Dial makes a connection that is closed properly but does not stay in TIME-WAIT
+// for more than a second: probes make many. An address without a host is none:
+// it would be this machine's (A-PROBE-17).
+func Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if host, port, err := net.SplitHostPort(address); err == nil && host == "" {
+		return nil, fmt.Errorf("dial %s :%s: the pod has no address", network, port)
+	}
+	dialer := net.Dialer{Control: func(_, _ string, connection syscall.RawConn) error {
 		return connection.Control(func(fd uintptr) {
 			// a socket without it only lingers longer
 			_ = syscall.SetsockoptLinger(int(fd), syscall.SOL_SOCKET, syscall.SO_LINGER, &syscall.Linger{Onoff: 1, Linger: 1})
 		})
 	}}
+	return dialer.DialContext(ctx, network, address)
 }
 
 // onSameHost ends a chain of redirects with the answer that leaves the host.

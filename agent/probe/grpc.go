@@ -57,7 +57,7 @@ func connect(ctx context.Context, address string) (*grpc.ClientConn, error) {
 		grpc.WithUserAgent(endpoint.ProbeAgent),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-			return endpoint.Dialer().DialContext(ctx, "tcp", address)
+			return endpoint.Dial(ctx, "tcp", address)
 		}))
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -96,16 +97,46 @@ func TestHTTPGet(t *testing.T) {
 	})
 }
 
-// TestNoAddress: A-PROBE-17, without an address the probe fails.
+// TestNoAddress: A-PROBE-17: without an address the probe fails; it does not ask
+// the machine instead.
 func TestNoAddress(t *testing.T) {
-	port := closedPort(t)
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	port := portOf(server.Listener.Addr().String())
 	for _, p := range []v1.ProbeHandler{
 		{HTTPGet: &v1.HTTPGetAction{Port: port}}, {TCPSocket: &v1.TCPSocketAction{Port: port}},
 	} {
 		a := on(p)
 		a.PodIP = ""
-		want{lifecycle.ProbeFailure, `.*dial tcp :\d+: connect: connection refused`}.check(t, a.Make(t.Context()))
+		want{lifecycle.ProbeFailure, `.*dial tcp :\d+: the pod has no address`}.check(t, a.Make(t.Context()))
 	}
+}
+
+// TestDialTimeout: A-PROBE-11: a connection that nobody answers fails in time.
+func TestDialTimeout(t *testing.T) {
+	l, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0) // nobody accepts, and its queue is full
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Close(l) }()
+	if err := unix.Bind(l, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Listen(l, 0); err != nil {
+		t.Fatal(err)
+	}
+	at, err := unix.Getsockname(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := on(v1.ProbeHandler{TCPSocket: &v1.TCPSocketAction{Port: intstr.FromInt32(int32(at.(*unix.SockaddrInet4).Port))}})
+	var got Result
+	for range 3 { // until the queue is full
+		if got = a.Make(t.Context()); got.Outcome == lifecycle.ProbeFailure {
+			break
+		}
+	}
+	want{lifecycle.ProbeFailure, `dial tcp 127.0.0.1:\d+: i/o timeout`}.check(t, got)
 }
 
 // closedPort is a port on which nobody listens.

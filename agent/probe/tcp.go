@@ -20,9 +20,9 @@ func (a Attempt) tcpSocket(ctx context.Context, t *v1.TCPSocketAction) Result {
 	if host == "" {
 		host = a.PodIP
 	}
-	dialer := endpoint.Dialer()
-	dialer.Timeout = a.timeout()
-	connection, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	ctx, cancel := context.WithTimeout(ctx, a.timeout())
+	defer cancel()
+	connection, err := endpoint.Dial(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
 		return failure("%v", err)
 	}
