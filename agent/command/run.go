@@ -47,21 +47,24 @@ func (c Command) Run(ctx context.Context) ([]byte, error) {
 	began := ticksNow()
 	call, cancel := context.WithCancel(ctx)
 	defer cancel()
-	answers := make(chan answer, 1)
-	go func() { answers <- c.call(call) }()
+	answered := make(chan struct{})
+	var a answer // when answered is closed
+	go func() {
+		defer close(answered)
+		a = c.call(call)
+	}()
 	timer := time.NewTimer(c.patience())
 	defer timer.Stop()
 	var gaveUp error
 	select {
-	case a := <-answers:
+	case <-answered:
 		return a.output, a.err
 	case <-timer.C:
 		gaveUp = c.timedOut()
 	case <-ctx.Done():
 		gaveUp = context.Cause(ctx)
 	}
-	c.end(ctx, began, cancel)
-	<-answers // at once: the call is cancelled
+	c.end(ctx, began, cancel, answered)
 	return nil, gaveUp
 }
 

@@ -26,9 +26,11 @@ func ticksNow() uint64 {
 // scene is a container when a command in it was given up.
 type scene struct {
 	containerID string
+	since       uint64 // when the command was begun
 	fs          procfs.FS
+	first       process      // the container's
 	keeper      procfs.Proc  // the runtime's process that reads the commands' output
-	held        []string     // its pipes
+	held        []string     // its pipes, those it had before as well
 	recent      []process    // what has begun in the container since the command
 	sessions    map[int]bool // those that are the command's
 }
@@ -40,47 +42,48 @@ type process struct {
 	entered              bool     // begun by the runtime, not from inside the container
 }
 
-// look reads what has begun since then in the container, whose first process has that number.
-func look(containerID string, pid int, since uint64) (*scene, error) {
+// newScene is the container whose first process has that number.
+func newScene(containerID string, pid int, since uint64) (*scene, error) {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {
 		return nil, err
 	}
-	s := &scene{containerID: containerID, fs: fs, sessions: map[int]bool{}}
-	first, err := fs.Proc(pid)
+	s := &scene{containerID: containerID, since: since, fs: fs, sessions: map[int]bool{}}
+	proc, err := fs.Proc(pid)
 	if err != nil {
 		return nil, err
 	}
-	inside, ok := read(first)
-	if !ok || !s.has(first) { // its number is another's here, in another PID namespace
+	var ok bool
+	if s.first, ok = read(proc); !ok || !s.has(proc) { // its number is another's here, in another PID namespace
 		return nil, os.ErrProcessDone
 	}
-	if s.keeper, err = fs.Proc(inside.parent); err != nil {
-		return nil, err
-	}
-	s.held = pipes(s.keeper)
-	s.gather(inside, since)
-	return s, nil
+	s.keeper, err = fs.Proc(s.first.parent)
+	return s, err
 }
 
-// gather reads what is in the container.
-func (s *scene) gather(inside process, since uint64) {
+// look reads what has begun in the container; it may be asked for again, for
+// what has begun meanwhile.
+func (s *scene) look() {
+	s.held = append(s.held, pipes(s.keeper)...)
 	var others []string // pipes of what else is in the container, such as its own output
+	var recent []process
 	for p, proc := range s.all() {
 		switch {
 		case !s.has(proc):
-		case p.start+1 < since || p.session == inside.session: // start times are rounded down
+		case p.start+1 < s.since || p.session == s.first.session: // start times are rounded down
 			others = append(others, pipes(proc)...)
 		default:
 			p.writes = pipes(proc)
 			p.entered = p.pid == p.session && !s.hasPID(p.parent)
-			s.recent = append(s.recent, p)
+			recent = append(recent, p)
 		}
 	}
-	for i, p := range s.recent {
-		s.recent[i].writes = slices.DeleteFunc(p.writes, func(pipe string) bool {
+	for _, p := range recent {
+		p.writes = slices.DeleteFunc(p.writes, func(pipe string) bool {
 			return !slices.Contains(s.held, pipe) || slices.Contains(others, pipe)
 		})
+		s.recent = slices.DeleteFunc(s.recent, func(o process) bool { return o.pid == p.pid })
+		s.recent = append(s.recent, p)
 	}
 }
 
@@ -94,7 +97,7 @@ func (s *scene) notice() bool {
 			s.claim(p.session)
 		}
 	}
-	return len(s.recent) == 0 || len(s.sessions) > 0
+	return len(s.sessions) > 0
 }
 
 // noticeOrphans takes what a command has left that ended before it was given up:

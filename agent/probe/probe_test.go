@@ -179,7 +179,8 @@ func TestTCPSocket(t *testing.T) {
 
 // TestGRPC: A-PROBE-12.
 func TestGRPC(t *testing.T) {
-	agents := make(chan string, 10)
+	agents, ended := make(chan string, 10), make(chan struct{})
+	defer close(ended)
 	listen := func(register func(*grpc.Server)) int32 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -189,7 +190,7 @@ func TestGRPC(t *testing.T) {
 			md, _ := metadata.FromIncomingContext(ctx)
 			agents <- strings.Join(md.Get("user-agent"), ",")
 			if in.(*grpc_health_v1.HealthCheckRequest).Service == "slow" {
-				<-ctx.Done()
+				<-ended
 			}
 			return next(ctx, in)
 		}))
