@@ -285,5 +285,5 @@ var resourceSupport = map[string]support{
 	"limits.ephemeral-storage":   used,
 	"requests.cpu":               used,
 	"requests.memory":            used,
-	"requests.ephemeral-storage": ignored("disk space is not set aside"),
+	"requests.ephemeral-storage": used,
 }

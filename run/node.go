@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	content "github.com/containerd/containerd/api/services/content/v1"
+	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -60,7 +61,7 @@ func NewNode(c NodeConfig) (*agent.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	admits.Allocatable = allocatable(host.MemoryBytes, host.HugePages)
+	admits.Allocatable = allocatable(c.Root, host.MemoryBytes, host.HugePages)
 	admits.SupplementalGroupsPolicy = c.Features.SupplementalGroupsPolicy
 	options := lifecycle.DefaultOptions()
 	if c.RuntimeName != "" {
@@ -109,10 +110,14 @@ func nodeName() string {
 }
 
 // allocatable is the whole machine: nothing is reserved on it.
-func allocatable(memory int64, hugePages map[v1.ResourceName]int64) v1.ResourceList {
+func allocatable(root string, memory int64, hugePages map[v1.ResourceName]int64) v1.ResourceList {
 	list := v1.ResourceList{
 		v1.ResourceCPU:    *resource.NewQuantity(int64(runtime.NumCPU()), resource.DecimalSI),
 		v1.ResourceMemory: *resource.NewQuantity(memory, resource.BinarySI),
+	}
+	var disk unix.Statfs_t
+	if unix.Statfs(root, &disk) == nil { // of a disk that can't be asked nothing is known
+		list[v1.ResourceEphemeralStorage] = *resource.NewQuantity(int64(disk.Blocks)*disk.Bsize, resource.BinarySI)
 	}
 	for name, bytes := range hugePages {
 		list[name] = *resource.NewQuantity(bytes, resource.BinarySI)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/lifepod/lifepod/agent/podcgroup"
 	"golang.org/x/sys/unix"
@@ -24,7 +25,10 @@ func (p preparer) emptyDir(dir string, source *v1.EmptyDirVolumeSource) error {
 	case v1.StorageMediumMemory:
 		return p.memoryDir(dir, p.memorySize(source))
 	}
-	return fmt.Errorf("emptyDir medium %q is not supported; use the default medium or Memory", source.Medium)
+	if source.Medium == v1.StorageMediumHugePages || strings.HasPrefix(string(source.Medium), string(v1.StorageMediumHugePagesPrefix)) {
+		return p.hugePagesDir(dir, source.Medium)
+	}
+	return fmt.Errorf("unknown storage medium %q", source.Medium)
 }
 
 // diskDir makes a folder on disk, for everyone or for the pod's fsGroup.
@@ -67,10 +71,13 @@ func openToAll(dir string, group *int64) error {
 	return own(dir, group, false)
 }
 
-// memorySize is the size of an emptyDir in memory: the smaller of its own limit
-// and the pod's; 0 leaves the kernel's default.
+// memorySize is the size of an emptyDir in memory: the smallest of its own limit,
+// the pod's, and what the node has; 0 leaves the kernel's default.
 func (p preparer) memorySize(source *v1.EmptyDirVolumeSource) int64 {
-	size := podcgroup.ResourcesOf(p.pod).MemoryLimit
+	size := p.sources.Allocatable.Memory().Value()
+	if pod := podcgroup.ResourcesOf(p.pod).MemoryLimit; pod > 0 && (size == 0 || pod < size) {
+		size = pod
+	}
 	if own := source.SizeLimit; own != nil && own.Sign() > 0 && (size == 0 || own.Value() < size) {
 		size = own.Value()
 	}

@@ -281,7 +281,7 @@ func TestPrepareErrors(t *testing.T) {
 		},
 		{
 			"hugepages", v1.Volume{Name: "v", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Medium: v1.StorageMediumHugePages}}},
-			prefix("v") + `emptyDir medium "HugePages" is not supported; use the default medium or Memory`,
+			prefix("v") + `medium HugePages: hugePages storage requested, but there is no resource request for huge pages`,
 		},
 	}
 	for _, tc := range tests {
