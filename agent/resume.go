@@ -54,8 +54,8 @@ func (w *Worker) firstFact() lifecycle.Fact {
 // save keeps the state of now. When that fails the pod goes on; what a kill -9 of
 // lifepod would mean then is told once.
 func (w *Worker) save(at time.Time) {
-	if w.memory.in == nil {
-		return
+	if w.memory.in == nil || (!w.machine.ToSave() && !w.memory.told) {
+		return // nothing new since it was saved
 	}
 	err := w.memory.in.Save(w.machine.Checkpoint())
 	if err != nil && !w.memory.told {

@@ -65,6 +65,7 @@ type VerdictCheckpoint struct {
 	All       bool   `json:"all,omitzero"`
 	Complete  bool   `json:"complete,omitzero"`
 	Terminate bool   `json:"terminate,omitzero"`
+	Limit     bool   `json:"limit,omitzero"`
 	Because   string `json:"because,omitzero"`
 	Rule      string `json:"rule,omitzero"`
 }

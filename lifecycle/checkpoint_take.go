@@ -123,7 +123,7 @@ func (p probe) checkpoint() ProbeCheckpoint {
 
 func (v verdict) checkpoint() VerdictCheckpoint {
 	return VerdictCheckpoint{
-		Restart: v.restart, All: v.all, Complete: v.complete, Terminate: v.terminate, Because: v.because, Rule: v.rule,
+		Restart: v.restart, All: v.all, Complete: v.complete, Terminate: v.terminate, Limit: v.limit, Because: v.because, Rule: v.rule,
 	}
 }
 

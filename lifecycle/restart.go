@@ -16,12 +16,17 @@ const (
 	ActionComplete v1.ContainerRestartRuleAction = "Complete"
 )
 
+// reasonMaxRestarts is the status reason of a pod that has failed because of its
+// max-restarts annotation.
+const reasonMaxRestarts = "MaxRestartsExceeded"
+
 // verdict is what was decided at a container's exit, once (A-RST-4).
 type verdict struct {
 	restart   bool
 	all       bool // restart all containers of the pod in place (B-RAC-1)
 	complete  bool // the exit counts as success, whatever its code
 	terminate bool // the pod ends, and has failed
+	limit     bool // because of max-restarts
 	because   string
 	rule      string
 }
@@ -155,9 +160,9 @@ func limitRestarts(s *step, c *container, v verdict) verdict {
 	}
 	limit := fmt.Sprintf("%smax-restarts: %d", AnnotationPrefix, c.tuning.maxRestarts)
 	if c.tuning.window > 0 {
-		limit += " in " + c.tuning.window.String()
+		limit += " in " + shortDuration(c.tuning.window)
 	}
-	return verdict{terminate: true, because: limit, rule: "A-RST-2"}
+	return verdict{terminate: true, limit: true, because: limit, rule: "A-RST-2"}
 }
 
 // planTerminatePod ends the pod when a container's exit demands it.
@@ -166,9 +171,12 @@ func planTerminatePod(s *step) {
 	if s.stage != Syncing || i < 0 {
 		return
 	}
-	c := s.containers[i]
+	c, reason := s.containers[i], string(ActionTerminatePod)
+	if c.restart.limit {
+		reason = reasonMaxRestarts
+	}
 	terminate(s, stop{
-		cause: RuleDemanded, grace: s.specGrace(), reason: string(ActionTerminatePod),
+		cause: RuleDemanded, grace: s.specGrace(), reason: reason,
 		message: fmt.Sprintf("container %s %s: %s", c.spec.Name, exitText(c.exit), c.restart.because),
 		report:  Report{What: "ends", Because: c.spec.Name + " " + exitText(c.exit) + ": " + c.restart.because, Rule: c.restart.rule},
 	})

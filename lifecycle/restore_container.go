@@ -57,7 +57,7 @@ func (c ProbeCheckpoint) restore() probe {
 
 func (c VerdictCheckpoint) restore() verdict {
 	return verdict{
-		restart: c.Restart, all: c.All, complete: c.Complete, terminate: c.Terminate, because: c.Because, rule: c.Rule,
+		restart: c.Restart, all: c.All, complete: c.Complete, terminate: c.Terminate, limit: c.Limit, because: c.Because, rule: c.Rule,
 	}
 }
 

@@ -223,3 +223,15 @@ func countRestart(s *step, c *container) (tooMany bool) {
 	c.restartedAt = append(slices.Clone(c.restartedAt), s.now)
 	return false
 }
+
+// shortDuration is a duration without the parts that are zero: 10m, not 10m0s.
+func shortDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
