@@ -24,12 +24,15 @@ const answerTimeout = 5 * time.Second
 
 // Client knows the pods of one root.
 type Client struct {
-	folder string
-	root   string // for messages
+	folder   string
+	root     string // for messages
+	patience time.Duration
 }
 
 // New makes a client for the sockets in a folder, which belong to a state folder.
-func New(folder, root string) *Client { return &Client{folder: folder, root: root} }
+func New(folder, root string) *Client {
+	return &Client{folder: folder, root: root, patience: answerTimeout}
+}
 
 // Pod is one pod and the connection to its lifepod.
 type Pod struct {
@@ -58,7 +61,7 @@ func (c *Client) Pods(ctx context.Context) (pods []*Pod, silent []Silent, err er
 	var asking sync.WaitGroup
 	for _, path := range paths {
 		asking.Go(func() {
-			found, err := ask(ctx, path)
+			found, err := c.ask(ctx, path)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -78,8 +81,8 @@ func (c *Client) Pods(ctx context.Context) (pods []*Pod, silent []Silent, err er
 }
 
 // ask asks the lifepod behind a socket for its pods.
-func ask(ctx context.Context, path string) ([]*Pod, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+func (c *Client) ask(ctx context.Context, path string) ([]*Pod, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
 	p := &Pod{socket: path, http: &http.Client{Transport: &http.Transport{
 		DialContext:        func(context.Context, string, string) (net.Conn, error) { return control.Dial(path) },

@@ -1,0 +1,152 @@
+package client
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// lifepods are processes that serve a pod each, named namespace/name by UID.
+func lifepods(t *testing.T, pods map[string]string) *Client {
+	t.Helper()
+	folder := t.TempDir()
+	for uid, name := range pods {
+		namespace, name, _ := strings.Cut(name, "/")
+		list := v1.PodList{Items: []v1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(uid)}}}}
+		serve(t, filepath.Join(folder, uid+".sock"), func(w http.ResponseWriter, _ *http.Request) {
+			if err := json.NewEncoder(w).Encode(list); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return New(folder, "/root")
+}
+
+func serve(t *testing.T, path string, handle http.HandlerFunc) {
+	t.Helper()
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: handle, ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(l) }() // until the cleanup
+	t.Cleanup(func() { _ = server.Close() })
+}
+
+func TestFind(t *testing.T) {
+	pods := map[string]string{
+		"1": "default/web", "2": "default/db", "3": "blue/web", "4": "blue/cache", "5": "green/twin", "6": "green/twin",
+	}
+	all := "blue/cache, blue/web, default/db, default/web, green/twin with UID 5, green/twin with UID 6"
+	c := lifepods(t, pods)
+	for _, tc := range []struct {
+		name, namespace string
+		want            string // the UID, or the error
+	}{
+		{"db", "", "2"},
+		{"web", "blue", "3"},
+		{"blue/web", "", "3"},
+		{"blue/web", "blue", "3"},
+		{"4", "", "4"},
+		{"6", "", "6"},
+		{"web", "", `pod "web" is ambiguous: blue/web, default/web`},
+		{"twin", "", `pod "twin" is ambiguous: green/twin with UID 5, green/twin with UID 6`},
+		{"blue/web", "default", `pod blue/web is not in namespace "default": leave -n out`},
+		{"nope", "", `no pod "nope": there is ` + all},
+		{"db", "blue", `no pod "db" in namespace "blue": there is ` + all},
+	} {
+		pod, err := c.Find(t.Context(), tc.name, tc.namespace)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		} else {
+			got = string(pod.UID)
+		}
+		if got != tc.want {
+			t.Errorf("%s, -n %q:\ngot  %s\nwant %s", tc.name, tc.namespace, got, tc.want)
+		}
+	}
+}
+
+func TestNoPods(t *testing.T) {
+	c := New(filepath.Join(t.TempDir(), "none"), "/root")
+	if pods, silent, err := c.Pods(t.Context()); len(pods)+len(silent) > 0 || err != nil {
+		t.Errorf("%v, %v, %v", pods, silent, err)
+	}
+	_, err := c.Find(t.Context(), "web", "")
+	if diff := cmp.Diff(`no pod "web": no pod runs with the state folder /root`, err.Error()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A lifepod that doesn't answer is told of, and does not hide the others.
+func TestSilentLifepod(t *testing.T) {
+	c := lifepods(t, map[string]string{"1": "default/web"})
+	c.patience = 100 * time.Millisecond
+	hung, err := net.Listen("unix", filepath.Join(c.folder, "2.sock")) // nobody accepts
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = hung.Close() })
+	pods, silent, err := c.Pods(t.Context())
+	if len(pods) != 1 || len(silent) != 1 || err != nil {
+		t.Fatalf("%d pods, %v silent, %v, want one each", len(pods), silent, err)
+	}
+	_, err = c.Find(t.Context(), "db", "")
+	if err == nil || !strings.Contains(err.Error(), "2.sock does not answer") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A lifepod's own words are the error; without any it is the HTTP status.
+func TestRefusal(t *testing.T) {
+	for answer, want := range map[string]string{
+		`{"kind":"Status","message":"no such thing"}`: "no such thing",
+		`whatever`: "the pod's lifepod answered 409 Conflict",
+	} {
+		c := New(t.TempDir(), "/root")
+		serve(t, filepath.Join(c.folder, "1.sock"), func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusConflict)
+			if _, err := w.Write([]byte(answer)); err != nil {
+				t.Error(err)
+			}
+		})
+		_, silent, err := c.Pods(t.Context())
+		if err != nil || len(silent) != 1 || silent[0].Err.Error() != want {
+			t.Errorf("%v, %v, want %q", silent, err, want)
+		}
+	}
+}
+
+// A watch that breaks off is an error: the pod's lifepod was killed.
+func TestWatchBreaksOff(t *testing.T) {
+	c := New(t.TempDir(), "/root")
+	path := filepath.Join(c.folder, "1.sock")
+	serve(t, path, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/pods" {
+			_, _ = w.Write([]byte(`{"items":[{"metadata":{"namespace":"default","name":"web"}}]}`)) // else the test fails
+			return
+		}
+		_, _ = w.Write([]byte(`{"type":"ADDED","object":{}}` + "\n"))
+	})
+	pod, err := c.Find(t.Context(), "web", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pod.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "has ended before the pod") {
+		t.Errorf("%v", err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Error(err)
+	}
+}

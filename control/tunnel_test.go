@@ -1,0 +1,114 @@
+package control
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// runtimeStreams is a runtime's streaming server that echoes a line, and tells
+// when its connection has ended.
+func runtimeStreams(t *testing.T) (address string, over chan struct{}) {
+	t.Helper()
+	over = make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/exec/token" {
+			http.Error(w, "unknown token", http.StatusNotFound)
+			return
+		}
+		conn, buffered, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer close(over)
+		defer func() { _ = conn.Close() }()
+		_, _ = fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", r.Header.Get("Upgrade"))
+		for {
+			line, err := buffered.ReadString('\n')
+			if err != nil || line == "bye\n" {
+				return
+			}
+			_, _ = io.WriteString(conn, "echo "+line)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, over
+}
+
+// dialTunnel connects to a server whose only request is tunneled to an address.
+func dialTunnel(t *testing.T, to string) (net.Conn, *http.Response, *bufio.Reader) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := tunnel(w, r, to); err != nil {
+			fail(w, err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	at, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", at.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	_, err = io.WriteString(conn, "POST /any HTTP/1.1\r\nHost: lifepod\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nContent-Length: 0\r\n\r\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := bufio.NewReader(conn)
+	response, err := http.ReadResponse(in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn, response, in
+}
+
+// A tunnel passes both ways, and ends with the runtime.
+func TestTunnel(t *testing.T) {
+	to, over := runtimeStreams(t)
+	conn, response, in := dialTunnel(t, to+"/exec/token")
+	if response.StatusCode != http.StatusSwitchingProtocols || response.Header.Get("Upgrade") != "SPDY/3.1" {
+		t.Fatalf("%s %v", response.Status, response.Header)
+	}
+	_, _ = io.WriteString(conn, "hello\nbye\n")
+	text, err := io.ReadAll(in)
+	if string(text) != "echo hello\n" || err != nil {
+		t.Errorf("%q, %v", text, err)
+	}
+	<-over
+}
+
+// A client that goes away ends the tunnel: the runtime would wait for ever.
+func TestTunnelWithoutClient(t *testing.T) {
+	to, over := runtimeStreams(t)
+	conn, _, _ := dialTunnel(t, to+"/exec/token")
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-over
+}
+
+// What the runtime refuses, and a runtime that is not there, is told.
+func TestTunnelRefused(t *testing.T) {
+	to, _ := runtimeStreams(t)
+	for address, want := range map[string]string{
+		to + "/exec/other":          "404 unknown token",
+		"http://127.0.0.1:1/exec/t": "502 ",
+		"nowhere":                   "502 ",
+	} {
+		_, response, _ := dialTunnel(t, address)
+		text, err := io.ReadAll(response.Body)
+		if got := fmt.Sprintf("%d %s", response.StatusCode, text); !strings.HasPrefix(got, want) || err != nil {
+			t.Errorf("%s: %q, %v, want %q", address, got, err, want)
+		}
+	}
+}
