@@ -101,7 +101,7 @@ func (f *resizeFlags) resize(ctx context.Context, pod *client.Pod, limits, reque
 	if err != nil || f.noWait {
 		return err
 	}
-	return pod.AwaitResize(ctx, asked.Generation)
+	return pod.AwaitResize(ctx, asked, container)
 }
 
 // withResources is what changes for the container: a request that equals its

@@ -60,6 +60,9 @@ func graceSeconds(grace string, force bool) (*int64, error) {
 		var d time.Duration
 		d, err = time.ParseDuration(grace)
 		seconds = int64((d + time.Second - 1) / time.Second) // parts of a second count as one
+		if d < 0 {
+			seconds = -1
+		}
 	}
 	if err != nil || seconds < 0 {
 		return nil, fmt.Errorf("--grace %q: want a time of 0 or more, such as 10s, 2m or 10 (seconds)", grace)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/lifepod/lifepod/control"
 )
@@ -56,31 +57,41 @@ func (p *Pod) AwaitExit(ctx context.Context, container string) (code int32, err 
 	return code, err
 }
 
-// AwaitResize waits until the resources that were asked for with a generation
-// are what the containers have. An error says why they are not.
-func (p *Pod) AwaitResize(ctx context.Context, generation int64) (err error) {
+// AwaitResize waits until a container has the resources that wanted's spec has
+// for it. An error says why it does not get them.
+func (p *Pod) AwaitResize(ctx context.Context, wanted *v1.Pod, container string) (err error) {
 	done := false
 	watched := p.Watch(ctx, func(pod *v1.Pod) bool {
-		if pod.Status.ObservedGeneration < generation {
+		if pod.Status.ObservedGeneration < wanted.Generation {
 			return true
 		}
-		done = true
-		for _, c := range pod.Status.Conditions {
-			switch {
-			case c.Type == v1.PodResizePending:
-				err = fmt.Errorf("resize is %s: %s", c.Reason, c.Message)
-			case c.Type == v1.PodResizeInProgress && c.Reason == v1.PodReasonError:
-				err = fmt.Errorf("resize: %s", c.Message)
-			case c.Type == v1.PodResizeInProgress:
-				done = false
-			}
-		}
-		return !done
+		done, err = resized(pod, control.ResourcesOf(wanted, container), container)
+		return !done && err == nil
 	})
-	if watched == nil && !done {
+	if watched == nil && err == nil && !done {
 		watched = p.goneError()
 	}
 	return firstError(watched, err)
+}
+
+// resized says whether a container has the resources, and why it will not get them.
+func resized(pod *v1.Pod, wanted v1.ResourceRequirements, container string) (bool, error) {
+	for _, c := range pod.Status.Conditions {
+		switch {
+		case c.Type == v1.PodResizePending:
+			return false, fmt.Errorf("resize is %s: %s", c.Reason, c.Message)
+		case c.Type == v1.PodResizeInProgress && c.Reason == v1.PodReasonError:
+			return false, fmt.Errorf("resize: %s", c.Message)
+		case c.Type == v1.PodResizeInProgress:
+			return false, nil
+		}
+	}
+	status := control.StatusOf(pod, container)
+	if status == nil || status.Resources == nil {
+		return true, nil // it is yet to be made, with them
+	}
+	return equality.Semantic.DeepEqual(status.Resources.Limits, wanted.Limits) &&
+		equality.Semantic.DeepEqual(status.Resources.Requests, wanted.Requests), nil
 }
 
 func (p *Pod) goneError() error {

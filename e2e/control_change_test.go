@@ -1,0 +1,134 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// TestRestartCommand: one container, then all in place: the pod keeps its address
+// and its volumes, init containers run again (B-RAC-1).
+func TestRestartCommand(t *testing.T) {
+	t.Parallel()
+	c := shared.startReady(t, pod("again", `
+restartPolicy: Never
+volumes: [{name: v, emptyDir: {}}]
+initContainers:
+`+shell("prep", "echo x >> /v/prepared", mountV)+`
+containers:
+`+shell("main", "echo up $(wc -l < /v/prepared)\n"+waiter, mountV)+shell("other", waiter)))
+	c.await(c.stdout, "up 1")
+	before := shared.podNow(t, "again")
+	if got := shared.lifepod(t, "", "restart", "again", "-c", "main"); got.code != 0 {
+		t.Errorf("%+v", got)
+	}
+	c.await(c.stderr, `main started \(1st restart\)`)
+	if got := shared.lifepod(t, "", "restart", "again", "--all", "--graceful"); got.code != 0 {
+		t.Errorf("%+v", got)
+	}
+	c.await(c.stdout, "up 2")
+	c.await(c.stderr, `other started \(1st restart\)`)
+	after := shared.podNow(t, "again")
+	if after.UID != before.UID || after.Status.PodIP != before.Status.PodIP || after.Status.PodIP == "" {
+		t.Errorf("before %s %s, after %s %s", before.UID, before.Status.PodIP, after.UID, after.Status.PodIP)
+	}
+	main, other := containerNamed(t, after.Status, "main"), containerNamed(t, after.Status, "other")
+	if main.RestartCount != 2 || other.RestartCount != 1 {
+		t.Errorf("%d and %d restarts, want 2 and 1", main.RestartCount, other.RestartCount)
+	}
+	if got := shared.lifepod(t, "", "stop", "again"); got.code != 0 {
+		t.Errorf("%+v", got)
+	}
+	c.wait()
+}
+
+// TestResizeCommand: a container's limits are changed while it runs (KEP-1287),
+// and what can't be is an error that says why.
+func TestResizeCommand(t *testing.T) {
+	t.Parallel()
+	c := shared.startReady(t, pod("resized", `
+containers:
+`+shell("main", waiter, "resources: {limits: {cpu: 500m, memory: 64Mi}}")))
+	if got := shared.lifepod(t, "", "resize", "resized", "--cpu", "250m", "--memory", "96Mi"); got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	now := shared.podNow(t, "resized")
+	for where, r := range map[string]v1.ResourceRequirements{
+		"spec": now.Spec.Containers[0].Resources, "status": *now.Status.ContainerStatuses[0].Resources,
+	} {
+		if r.Limits.Cpu().String() != "250m" || r.Limits.Memory().String() != "96Mi" || r.Requests.Cpu().String() != "250m" {
+			t.Errorf("%s: %+v", where, r)
+		}
+	}
+	if now.Status.ContainerStatuses[0].RestartCount != 0 || now.Generation != 2 {
+		t.Errorf("%d restarts, generation %d", now.Status.ContainerStatuses[0].RestartCount, now.Generation)
+	}
+	if got := memoryLimit(t, shared, now); got != "100663296" {
+		t.Errorf("the cgroup's limit is %s", got)
+	}
+	for args, want := range map[string]string{
+		"--requests cpu=100m": "Pod QOS Class may not change as a result of resizing",
+		"--cpu 100000":        "resize is Deferred: Node didn't have enough resource: cpu",
+		"-c nope --cpu 1":     `pod resized has no container "nope": it has main`,
+	} {
+		got := shared.lifepod(t, "", append([]string{"resize", "resized"}, strings.Fields(args)...)...)
+		if got.code != 125 || !strings.Contains(got.stderr, want) {
+			t.Errorf("resize %s: %+v, want %q", args, got, want)
+		}
+	}
+	shared.lifepod(t, "", "stop", "--force", "resized")
+	c.wait()
+}
+
+// memoryLimit is that of the pod's first container in its cgroup, of either version.
+func memoryLimit(t *testing.T, r *root, pod *v1.Pod) string {
+	t.Helper()
+	_, id, _ := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "://")
+	for _, pattern := range []string{"/memory.max", "/memory.limit_in_bytes"} {
+		for _, mount := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/memory/"} {
+			for _, between := range []string{"/*/", "/*/*/"} {
+				found, _ := filepath.Glob(mount + r.cgroup() + between + id + pattern)
+				if len(found) == 1 {
+					text, err := os.ReadFile(found[0])
+					if err != nil {
+						t.Fatal(err)
+					}
+					return strings.TrimSpace(string(text))
+				}
+			}
+		}
+	}
+	t.Fatalf("no cgroup of container %s", id)
+	return ""
+}
+
+// TestConditionCommand: the pod is Ready when its readiness gates are open, and
+// not any more when one closes (A-COND-6).
+func TestConditionCommand(t *testing.T) {
+	t.Parallel()
+	c := shared.startRun(t, pod("gated", `
+readinessGates: [{conditionType: example.com/warm}]
+containers:
+`+shell("main", waiter)))
+	c.await(c.stderr, "waits for its readiness gates")
+	got := shared.lifepod(t, "", "condition", "gated", "example.com/warm=True", "--reason", "Warm", "--message", "it is warm")
+	if got.code != 0 || got.stderr != "" {
+		t.Errorf("%+v", got)
+	}
+	c.await(c.stderr, "pod Ready")
+	for _, condition := range shared.podNow(t, "gated").Status.Conditions {
+		if condition.Type == "example.com/warm" && (condition.Reason != "Warm" || condition.Message != "it is warm" || condition.LastTransitionTime.IsZero()) {
+			t.Errorf("%+v", condition)
+		}
+	}
+	shared.lifepod(t, "", "condition", "gated", "example.com/warm-")
+	c.await(c.stderr, "pod not Ready")
+	if got := shared.lifepod(t, "", "condition", "gated", "x=True"); got.code != 0 || !strings.HasPrefix(got.stderr, "warning: spec.readinessGates does not name x") {
+		t.Errorf("a condition that no gate names: %+v", got)
+	}
+	shared.lifepod(t, "", "stop", "--force", "gated")
+	c.wait()
+}

@@ -1,0 +1,178 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestExec: the command's output, input and exit code are the user's.
+func TestExec(t *testing.T) {
+	t.Parallel()
+	c := shared.startReady(t, pod("exec", `
+initContainers:
+`+shell("side", waiter, "restartPolicy: Always")+`
+containers:
+`+shell("main", waiter)))
+	for _, tc := range []struct {
+		args, script, input string
+		want                result
+	}{
+		{"-c main", "echo out; echo err >&2; exit 7", "", result{7, "out\n", "err\n"}},
+		{"-c side", "hostname", "", result{0, "exec\n", ""}},
+		{"-c main -i", "cat; exit 3", "one\ntwo", result{3, "one\ntwo", ""}},
+		{"-c main", "cat", "nobody reads this", result{0, "", ""}},
+		{"", "true", "", result{0, "", "container main of main, side\n"}},
+	} {
+		args := append(append([]string{"exec", "exec"}, strings.Fields(tc.args)...), "--", "sh", "-c", tc.script)
+		if got := shared.lifepod(t, tc.input, args...); got != tc.want {
+			t.Errorf("%q: got %+v, want %+v", args, got, tc.want)
+		}
+	}
+	for command, code := range map[string]int{"no-such-command": 127, "/etc": 126} {
+		got := shared.lifepod(t, "", "exec", "exec", "-c", "main", "--", command)
+		if got.code != code || !strings.HasPrefix(got.stderr, "lifepod: the command could not be started: ") {
+			t.Errorf("%s: %+v, want exit code %d", command, got, code)
+		}
+	}
+	large := strings.Repeat("0123456789abcdef", 1<<16)
+	if got := shared.lifepod(t, large, "exec", "exec", "-i", "-c", "main", "--", "cat"); got.stdout != large {
+		t.Errorf("%d bytes came back of %d: %s", len(got.stdout), len(large), got.stderr)
+	}
+	c.signal(syscall.SIGINT)
+	c.wait()
+}
+
+// TestExecLeavesNothing: a command whose client goes away, by Ctrl-C or by kill
+// -9, is ended with all that it started; others are not touched.
+func TestExecLeavesNothing(t *testing.T) {
+	t.Parallel()
+	c := shared.startReady(t, pod("exec-left", "containers:\n"+shell("main", waiter)))
+	const kept, left = "31536001", "31536002" // seconds, which tell the processes
+	stays := shared.start(t, "", "exec", "exec-left", "--", "sh", "-c", "sleep "+kept)
+	awaitTrue(t, "a command that stays", func() bool { return sleeping(kept) == 1 })
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
+		client := shared.start(t, "", "exec", "exec-left", "--", "sh", "-c", "trap '' HUP; sleep "+left+" & sleep "+left+"; true")
+		awaitTrue(t, "a command", func() bool { return sleeping(left) == 2 })
+		client.signal(signal)
+		client.wait()
+		awaitTrue(t, fmt.Sprintf("its end after %v", signal), func() bool { return sleeping(left) == 0 })
+	}
+	if n := sleeping(kept); n != 1 {
+		t.Errorf("%d of the other command's processes are left", n)
+	}
+	shared.lifepod(t, "", "stop", "--force", "exec-left")
+	stays.wait()
+	c.wait()
+}
+
+// sleeping counts the processes that sleep for so many seconds.
+func sleeping(seconds string) (n int) {
+	for _, pid := range allProcesses() {
+		arguments, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if strings.Contains(string(arguments), "sleep\x00"+seconds) && !ended(pid) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestExecTerminal: with -it the command has a terminal of the user's size, which
+// follows; every key goes to it.
+func TestExecTerminal(t *testing.T) {
+	t.Parallel()
+	c := shared.startReady(t, pod("exec-tty", "containers:\n"+shell("main", waiter)))
+	user := openTerminal(t)
+	user.resize(t, 33, 111)
+	session := user.start(t, shared, "exec", "-it", "exec-tty", "--", "sh", "-c", `[ -t 0 ] && echo terminal; read x; echo "got $x"; sleep 31536003`)
+	session.await(session.stdout, "terminal")
+	sizeIs := func(rows, columns uint16) func() bool {
+		return func() bool { return terminalSize("31536003") == [2]uint16{rows, columns} }
+	}
+	user.write(t, "hello\r")
+	session.await(session.stdout, "got hello")
+	awaitTrue(t, "the terminal's size", sizeIs(33, 111))
+	user.resize(t, 44, 122)
+	session.signal(syscall.SIGWINCH)
+	awaitTrue(t, "the terminal's new size", sizeIs(44, 122))
+	user.write(t, "\x03") // Ctrl-C is the command's
+	<-session.ended
+	if code := session.process.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("exit code %d\n%s", code, session.stdout.text())
+	}
+	shared.lifepod(t, "", "stop", "--force", "exec-tty")
+	c.wait()
+}
+
+// terminalSize is that of the terminal of the process that sleeps for so long.
+func terminalSize(seconds string) [2]uint16 {
+	for _, pid := range allProcesses() {
+		arguments, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if !strings.HasPrefix(string(arguments), "sleep\x00"+seconds) {
+			continue
+		}
+		terminal, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/0", pid), os.O_RDONLY|unix.O_NOCTTY, 0)
+		if err != nil {
+			continue
+		}
+		size, err := unix.IoctlGetWinsize(int(terminal.Fd()), unix.TIOCGWINSZ)
+		_ = terminal.Close() // only read
+		if err == nil {
+			return [2]uint16{size.Row, size.Col}
+		}
+	}
+	return [2]uint16{}
+}
+
+// TestAttach joins a container's own process, which outlives it.
+func TestAttach(t *testing.T) {
+	t.Parallel()
+	c := shared.startReady(t, pod("attach", `
+containers:
+`+shell("main", "while read x; do echo got $x; done\n"+waiter, "stdin: true")))
+	client := shared.start(t, "", "attach", "attach")
+	again := shared.start(t, "one\n", "attach", "-i", "attach")
+	c.await(c.stdout, "got one")
+	again.wait()
+	client.signal(syscall.SIGKILL)
+	client.wait()
+	if got := shared.row(t, "attach"); !strings.HasPrefix(got, "default attach 1/1 Running 0 ") {
+		t.Errorf("ps: %q", got)
+	}
+	shared.lifepod(t, "", "stop", "--force", "attach")
+	c.wait()
+}
+
+// TestDebug: an ephemeral container in a pod that runs, with the pod's network
+// and its target's processes (A-ACT-5).
+func TestDebug(t *testing.T) {
+	t.Parallel()
+	c := shared.startReady(t, pod("debugged", "containers:\n"+shell("main", waiter)))
+	debug := func(input string, args ...string) result {
+		return shared.lifepod(t, input, append([]string{"debug", "debugged", "--image", toolbox}, args...)...)
+	}
+	got := debug("", "--target", "main", "--", "sh", "-c", "hostname; cat /proc/1/cmdline; exit 5")
+	if got.code != 5 || !strings.HasPrefix(got.stdout, "debugged\nsh") || !strings.Contains(got.stdout, "sleep 0.1") {
+		t.Errorf("--target: %+v", got)
+	}
+	got = debug("cat\nline\n", "-i", "--name", "piped", "--", "sh", "-c", "read x; $x; exit 6")
+	if want := (result{6, "line\n", "ephemeral container piped\n"}); got != want {
+		t.Errorf("-i: got %+v, want %+v", got, want)
+	}
+	if got := debug("", "-d", "--name", "later", "--", "sleep", "infinity"); got.code != 0 || got.stdout != "" {
+		t.Errorf("-d: %+v", got)
+	}
+	awaitTrue(t, "a container that nobody attached to", func() bool {
+		list := shared.podNow(t, "debugged").Status.EphemeralContainerStatuses
+		return len(list) == 3 && list[1].State.Running != nil // sorted by name
+	})
+	if got := debug("", "--name", "later"); got.code != 125 || !strings.Contains(got.stderr, "Duplicate value") {
+		t.Errorf("a name that is taken: %+v", got)
+	}
+	shared.lifepod(t, "", "stop", "--force", "debugged")
+	c.wait()
+}

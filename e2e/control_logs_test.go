@@ -1,0 +1,100 @@
+package e2e
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestLogs: what an instance wrote, the one before it, and all that comes, until
+// the container has ended for good.
+func TestLogs(t *testing.T) {
+	t.Parallel()
+	c := shared.startRun(t, pod("logs", `
+restartPolicy: OnFailure
+volumes: [{name: v, emptyDir: {}}]
+initContainers:
+`+shell("prep", "echo prepared >&2")+`
+containers:
+`+shell("main", `
+n=$(cat /v/n 2>/dev/null || echo 0)
+for i in 1 2 3; do echo run $n line $i; done
+echo run $n end
+until [ -e /v/go$n ]; do sleep 0.05; done
+echo $((n + 1)) > /v/n
+[ $n = 1 ] || exit 3`, mountV)+shell("other", waiter, mountV)))
+	c.await(c.stdout, "run 0 end")
+	follow := shared.start(t, "", "logs", "-f", "logs", "-c", "main")
+	follow.await(follow.stdout, "run 0 end")
+	nobody := shared.start(t, "", "logs", "-f", "logs", "-c", "other", "--tail", "0")
+	shared.touch(t, "logs", "main", "/v/go0")
+	c.await(c.stdout, "run 1 end")
+
+	run := func(n int) string {
+		return fmt.Sprintf("run %d line 1\nrun %[1]d line 2\nrun %[1]d line 3\nrun %[1]d end\n", n)
+	}
+	stamp := `(?m)^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z `
+	for _, tc := range []struct{ args, want string }{
+		{"-c main", run(1)},
+		{"-c main -p", run(0)},
+		{"-c main --previous --tail 2", "run 0 line 3\nrun 0 end\n"},
+		{"-c prep --since 1h", "prepared\n"},
+		{"-c main --since 1ns", ""},
+		{"--all-containers --tail 1", "main | run 1 end\nprep | prepared\n"},
+	} {
+		got := shared.lifepod(t, "", append([]string{"logs", "logs"}, strings.Fields(tc.args)...)...)
+		if got.code != 0 || got.stdout != tc.want {
+			t.Errorf("logs %s: exit code %d, %q, want %q\n%s", tc.args, got.code, got.stdout, tc.want, got.stderr)
+		}
+		got = shared.lifepod(t, "", append([]string{"logs", "logs", "--timestamps"}, strings.Fields(tc.args)...)...)
+		if lines := len(regexp.MustCompile(strings.ReplaceAll(stamp, "^", `^(?:\w+ \| )?`)).FindAllString(got.stdout, -1)); lines != strings.Count(tc.want, "\n") {
+			t.Errorf("logs --timestamps %s: %d lines have a time\n%s", tc.args, lines, got.stdout)
+		}
+	}
+	shared.touch(t, "logs", "main", "/v/go1")
+	if got := follow.wait(); got.code != 0 || got.stdout != run(0)+run(1) {
+		t.Errorf("logs -f: exit code %d\n%s%s", got.code, got.stdout, got.stderr)
+	}
+	nobody.signal(syscall.SIGINT)
+	if got := nobody.wait(); got.code != 130 || got.stdout != "" {
+		t.Errorf("logs -f, interrupted: %+v", got)
+	}
+	c.signal(syscall.SIGINT)
+	c.wait()
+}
+
+// TestLogsFromTheStart: logs -f waits for a container whose turn it is not yet,
+// and ends with the pod.
+func TestLogsFromTheStart(t *testing.T) {
+	t.Parallel()
+	c := shared.startRun(t, pod("log-start", `
+volumes: [{name: v, emptyDir: {}}]
+initContainers:
+`+shell("prep", "echo preparing; until [ -e /v/go ]; do sleep 0.05; done", mountV)+`
+containers:
+`+shell("main", "echo working\n"+waiter)))
+	c.await(c.stdout, "preparing")
+	if got := shared.lifepod(t, "", "logs", "log-start", "-c", "main"); got.code != 125 ||
+		got.stderr != "lifepod: container \"main\" in pod \"log-start\" is waiting to start: PodInitializing\n" {
+		t.Errorf("%+v", got)
+	}
+	follow := shared.start(t, "", "logs", "-f", "log-start", "--all-containers")
+	follow.await(follow.stdout, "prep . preparing")
+	shared.touch(t, "log-start", "prep", "/v/go")
+	follow.await(follow.stdout, "main . working")
+	shared.lifepod(t, "", "stop", "log-start")
+	if got := follow.wait(); got.code != 0 || got.stdout != "prep | preparing\nmain | working\n" {
+		t.Errorf("%+v", got)
+	}
+	c.wait()
+}
+
+// touch makes a file in a container that runs, or is just about to.
+func (r *root) touch(t *testing.T, pod, container, file string) {
+	t.Helper()
+	awaitTrue(t, "a command in "+container, func() bool {
+		return r.lifepod(t, "", "exec", pod, "-c", container, "--", "touch", file).code == 0
+	})
+}
