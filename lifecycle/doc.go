@@ -17,8 +17,9 @@
 //	                                   are given back
 //
 // Into Terminating lead a request (StopRequested), the end of all regular
-// containers (A-ACT-13), an init container that failed for good (A-INIT-3) and
-// activeDeadlineSeconds (B-CTL-9). "May something still be started?" is answered
+// containers (A-ACT-13), an init container that failed for good (A-INIT-3),
+// activeDeadlineSeconds (B-CTL-9), a rule of an exit (TerminatePod) and storage
+// that is used up (B-LST-1). "May something still be started?" is answered
 // by the stage alone, never by what happens to run.
 //
 // A container's newest instance has a position:
@@ -31,6 +32,13 @@
 //
 // Whether an exited container starts again is decided once, at its exit
 // (A-RST-1, A-RST-4), and is kept with it.
+//
+// A container can be ended by itself while its pod goes on (kill.go): because a
+// probe or its postStart hook failed, a resize asks for it, somebody wants it to
+// be restarted. Its end takes the same steps as the pod's (stopOne): the Killing
+// event, the preStop hook, the signal when it is its turn; hook and signal share
+// one absolute deadline, which can only come nearer. All containers can be
+// restarted in place (restartall.go, with a diagram of its own).
 //
 // While a container runs, each of its probes has a verdict of its own, made of
 // enough results in a row, and forgotten with the instance (probe.go):
@@ -78,8 +86,8 @@
 //  7. Feed what the runtime reports as it comes: ContainerRunning,
 //     ContainerExited, SandboxExited. Events may be lost, doubled, or overtake the
 //     answer of the call that caused them.
-//  8. Feed a snapshot of the runtime (Observed) for each Observe, and unasked (ID
-//  0. every ten seconds or so: it is what repairs lost events. Began is read
+//  8. Feed a snapshot of the runtime (Observed) for each Observe, and unasked, with
+//     ID zero, every ten seconds or so: it is what repairs lost events. Began is read
 //     before the listing begins; whatever the machine did or learned at Began or
 //     later is not judged by that snapshot. StateExited comes with its Exit.
 //  9. Save Checkpoint after each Step after which ToSave says so, before the
