@@ -49,18 +49,33 @@ func (h *hands) measureMemory(ctx context.Context, e lifecycle.MeasureMemory) li
 
 // resizeCgroup tells the runtime of the pod's new values, then sets them.
 func (h *hands) resizeCgroup(ctx context.Context, e lifecycle.ResizeCgroup) lifecycle.Fact {
+	pods := h.podsWith(e.Room)
+	if e.SandboxID != "" {
+		h.announceCgroup(ctx, e.SandboxID, podcgroup.EnoughFor(pods))
+	}
+	return lifecycle.CgroupResized{Result: result(ctx, e.ID, h.Cgroups.Resize(pods))}
+}
+
+// ensureCgroup makes the pod's cgroup; one that is there and in the middle of a
+// resize must not become too small for its containers.
+func (h *hands) ensureCgroup(e lifecycle.EnsureCgroup) error {
+	if len(e.Room) > 0 {
+		return h.Cgroups.Resize(h.podsWith(e.Room))
+	}
+	return h.Cgroups.Ensure(h.pod)
+}
+
+// podsWith is the pod with each of some allocations.
+func (h *hands) podsWith(rooms [][]lifecycle.ContainerResources) []*v1.Pod {
 	var pods []*v1.Pod
-	for _, room := range e.Room {
+	for _, room := range rooms {
 		pod := h.pod.DeepCopy()
 		for _, c := range room {
 			containerSpec(pod, c.Name).Resources = c.Resources
 		}
 		pods = append(pods, pod)
 	}
-	if e.SandboxID != "" {
-		h.announceCgroup(ctx, e.SandboxID, podcgroup.EnoughFor(pods))
-	}
-	return lifecycle.CgroupResized{Result: result(ctx, e.ID, h.Cgroups.Resize(pods))}
+	return pods
 }
 
 // announceCgroup lets the runtime's plugins know; a runtime that does not care

@@ -37,7 +37,7 @@ func (h *hands) of(pod *v1.Pod) *hands { return &hands{Node: h.Node, pod: pod, m
 func (h *hands) do(ctx context.Context, effect lifecycle.Effect) lifecycle.Fact {
 	switch e := effect.(type) {
 	case lifecycle.EnsureCgroup:
-		return lifecycle.CgroupEnsured{Result: result(ctx, e.ID, h.Cgroups.Ensure(h.pod))}
+		return lifecycle.CgroupEnsured{Result: result(ctx, e.ID, h.ensureCgroup(e))}
 	case lifecycle.MountVolumes:
 		return h.mountVolumes(ctx, e)
 	case lifecycle.RefreshVolumes:

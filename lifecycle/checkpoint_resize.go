@@ -6,6 +6,7 @@ import v1 "k8s.io/api/core/v1"
 // stands in the spec.
 type ResizeCheckpoint struct {
 	Desired  []ContainerResources   `json:"desired,omitempty"`
+	Before   int64                  `json:"before,omitzero"`
 	Pending  *v1.PodCondition       `json:"pending,omitempty"`
 	Progress *v1.PodCondition       `json:"progress,omitempty"`
 	Held     [][]ContainerResources `json:"held,omitempty"` // if there is more than what is allocated
@@ -13,7 +14,7 @@ type ResizeCheckpoint struct {
 
 func (r resize) checkpoint() ResizeCheckpoint {
 	r = r.clone()
-	c := ResizeCheckpoint{Desired: r.desired, Pending: r.pending, Progress: r.progress}
+	c := ResizeCheckpoint{Desired: r.desired, Before: r.before, Pending: r.pending, Progress: r.progress}
 	if len(r.held) > 1 {
 		c.Held = r.held
 	}
@@ -27,6 +28,7 @@ func (c ResizeCheckpoint) restore(pod *v1.Pod) resize {
 	if len(c.Desired) == whole {
 		r.desired = cloneResources(c.Desired)
 	}
+	r.before = c.Before
 	r.pending, r.progress = c.Pending.DeepCopy(), c.Progress.DeepCopy()
 	var held [][]ContainerResources
 	for _, list := range c.Held {

@@ -28,7 +28,7 @@ func conditions(s *step, status *v1.PodStatus, phase v1.PodPhase) []v1.PodCondit
 		list = append([]v1.PodCondition{restartingCondition(s, phase)}, list...)
 	}
 	for i := range list {
-		list[i].ObservedGeneration = s.pod.Generation // A-COND-11
+		list[i].ObservedGeneration = s.observedGeneration() // A-COND-11
 		list[i].LastTransitionTime = *seconds(s.now)
 		if old := condition(s.reported.Conditions, list[i].Type); old != nil && old.Status == list[i].Status {
 			list[i].LastTransitionTime = old.LastTransitionTime // A-COND-2

@@ -15,7 +15,10 @@ type EffectID int64
 type Effect interface{ isEffect() }
 
 // EnsureCgroup creates the pod's cgroup (A-SYNC-4(7)). Answer: CgroupEnsured.
-type EnsureCgroup struct{ ID EffectID }
+type EnsureCgroup struct {
+	ID   EffectID
+	Room [][]ContainerResources // as of ResizeCgroup, in the middle of a resize; else empty
+}
 
 // MountVolumes makes the pod's folders and all its volumes (A-SYNC-8). Answer: VolumesMounted.
 type MountVolumes struct{ ID EffectID }

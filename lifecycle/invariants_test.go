@@ -165,6 +165,9 @@ func (l *invariants) published(w *walk, s v1.PodStatus) {
 	default:
 		l.t.Fatalf("phase %q is none that a node reports (A-PHASE-9)", s.Phase)
 	}
+	if s.ObservedGeneration < old.ObservedGeneration {
+		l.t.Fatalf("observedGeneration goes back from %d to %d (A-STAT-7)", old.ObservedGeneration, s.ObservedGeneration)
+	}
 	if terminal(old.Phase) && s.Phase != old.Phase {
 		l.t.Fatalf("terminal phase %s changes to %s", old.Phase, s.Phase)
 	}

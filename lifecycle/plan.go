@@ -88,7 +88,7 @@ func planCompletion(s *step) {
 // planSetup makes the cgroup and the volumes, side by side.
 func planSetup(s *step) {
 	if id, ok := s.begin(&s.setup.cgroup); ok {
-		s.do(EnsureCgroup{ID: id})
+		s.do(EnsureCgroup{ID: id, Room: s.resize.unsettled()})
 	}
 	if id, ok := s.begin(&s.setup.volumes); ok {
 		s.do(MountVolumes{ID: id})

@@ -22,6 +22,7 @@ type ContainerResources struct {
 // resize is how far the pod's resources have come.
 type resize struct {
 	desired []ContainerResources // asked for and not allocated; nil: nothing is
+	before  int64                // the generation before the first request that the node has not judged
 	admit   work
 	pending *v1.PodCondition // PodResizePending
 
@@ -121,6 +122,9 @@ func applyResizeRequested(s *step, f ResizeRequested) {
 	if equality.Semantic.DeepEqual(was, wanted) {
 		return
 	}
+	if s.observedGeneration() == s.pod.Generation {
+		s.resize.before = s.pod.Generation
+	}
 	s.pod.Generation++
 	s.resize.admit = work{}
 	s.resize.desired = wanted
@@ -128,6 +132,17 @@ func applyResizeRequested(s *step, f ResizeRequested) {
 		s.resize.desired, s.resize.pending = nil, nil
 	}
 	tell(s, Report{Subject: "pod", What: "resize requested", Rule: "A-ACT-15"})
+}
+
+// observedGeneration is the generation that the status tells of (A-COND-11): that
+// of a resize only when the node has said what becomes of it.
+func (m *Machine) observedGeneration() int64 {
+	r := m.resize
+	judged := r.pending != nil && r.pending.ObservedGeneration > r.before
+	if r.desired == nil || judged || m.stage != Syncing {
+		return m.pod.Generation
+	}
+	return r.before
 }
 
 // planAdmission asks the node whether it has room for what is asked for.

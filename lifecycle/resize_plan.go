@@ -72,16 +72,22 @@ func resized(s *step) {
 func resizeCgroup(s *step, room bool) {
 	r := &s.resize
 	r.call = resizeCall{op: s.nextID(), room: room, held: len(r.held)}
-	e := ResizeCgroup{ID: r.call.op}
+	e := ResizeCgroup{ID: r.call.op, Room: r.unsettled()}
 	if s.sandbox.state == sandboxReady {
 		e.SandboxID = s.sandbox.id
 	}
-	for i, list := range r.held {
-		if room || i == len(r.held)-1 {
-			e.Room = append(e.Room, cloneResources(list))
-		}
+	if !room {
+		e.Room = e.Room[len(e.Room)-1:]
 	}
 	s.do(e)
+}
+
+// unsettled are the allocations held, if there is more than one.
+func (r resize) unsettled() [][]ContainerResources {
+	if len(r.held) == 1 {
+		return nil
+	}
+	return r.clone().held
 }
 
 // restartResized ends a container whose policy is to be restarted with its new

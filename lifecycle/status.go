@@ -50,7 +50,7 @@ func statusOf(s *step) v1.PodStatus {
 		return rejectedStatus(s)
 	}
 	status := v1.PodStatus{
-		ObservedGeneration: s.pod.Generation,
+		ObservedGeneration: s.observedGeneration(),
 		QOSClass:           s.pod.Status.QOSClass,
 		StartTime:          seconds(s.startTime),
 	}

@@ -63,7 +63,9 @@ func effectText(e Effect) string {
 	case ResizeContainer:
 		return fmt.Sprintf("ResizeContainer %s %s %s", e.Container, e.ContainerID, resourcesText(neverFails{}, e.Resources))
 	case ResizeCgroup:
-		return "ResizeCgroup " + roomText(e)
+		return "ResizeCgroup " + roomText(e.Room)
+	case EnsureCgroup:
+		return strings.TrimSuffix("EnsureCgroup "+roomText(e.Room), " ")
 	}
 	return effectName(e)
 }

@@ -104,9 +104,9 @@ func resourcesText(t fataler, of any) string {
 }
 
 // roomText lists what ResizeCgroup has to have room for.
-func roomText(e ResizeCgroup) string {
+func roomText(room [][]ContainerResources) string {
 	var sets []string
-	for _, list := range e.Room {
+	for _, list := range room {
 		var parts []string
 		for _, c := range list {
 			parts = append(parts, c.Name+resourcesText(neverFails{}, c.Resources))
