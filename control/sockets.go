@@ -18,18 +18,34 @@ const suffix = ".sock"
 // Folder is where the sockets of a root are, below its run folder.
 func Folder(runDir string) string { return filepath.Join(runDir, "pods") }
 
+// listenAttempts is how often the folder is made anew when the last pod of
+// another lifepod has taken it away.
+const listenAttempts = 20
+
 // listen makes a pod's socket. It appears under its name only when it answers,
 // so that one that does not answer is a dead process's.
-func listen(folder string, uid types.UID) (*net.UnixListener, string, error) {
-	if err := makeFolder(folder); err != nil {
-		return nil, "", err
+func listen(folder string, uid types.UID) (l *net.UnixListener, path string, err error) {
+	path = filepath.Join(folder, string(uid)+suffix)
+	for range listenAttempts {
+		if l, err = listenOnce(folder, path); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
 	}
-	path := filepath.Join(folder, string(uid)+suffix)
-	making := filepath.Join(folder, "."+string(uid))
+	if err != nil {
+		return nil, "", fmt.Errorf("control socket: %w", err)
+	}
+	return l, path, nil
+}
+
+func listenOnce(folder, path string) (*net.UnixListener, error) {
+	if err := makeFolder(folder); err != nil {
+		return nil, err
+	}
+	making := filepath.Join(folder, "."+strings.TrimSuffix(filepath.Base(path), suffix))
 	_ = os.Remove(making) // of a killed process
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: making})
 	if err != nil {
-		return nil, "", fmt.Errorf("control socket: %w", err)
+		return nil, err
 	}
 	l.SetUnlinkOnClose(false)
 	err = os.Chmod(making, 0o600)
@@ -38,24 +54,21 @@ func listen(folder string, uid types.UID) (*net.UnixListener, string, error) {
 	}
 	if err != nil {
 		_, _ = l.Close(), os.Remove(making)
-		return nil, "", fmt.Errorf("control socket: %w", err)
+		return nil, err
 	}
-	return l, path, nil
+	return l, nil
 }
 
 // makeFolder makes the folder for root only, also if another's umask or an
 // administrator left it wider.
 func makeFolder(folder string) error {
 	if err := os.MkdirAll(filepath.Dir(folder), 0o711); err != nil {
-		return fmt.Errorf("control socket: %w", err)
+		return err
 	}
 	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("control socket: %w", err)
+		return err
 	}
-	if err := os.Chmod(folder, 0o700); err != nil {
-		return fmt.Errorf("control socket: %w", err)
-	}
-	return nil
+	return os.Chmod(folder, 0o700)
 }
 
 // unlisten removes a socket, and the folders if they are empty; the run folder

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -10,11 +11,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -27,7 +31,7 @@ const peerSocket = "LIFEPOD_TEST_SOCKET"
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(peerSocket); path != "" {
-		os.Stdout.WriteString(statusAt(path)) //nolint:errcheck // the test misses it
+		fmt.Print(statusAt(path))
 		return
 	}
 	os.Exit(m.Run())
@@ -38,7 +42,7 @@ func statusAt(path string) string {
 	client := &http.Client{Transport: &http.Transport{
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return Dial(path) },
 	}}
-	response, err := client.Get("http://lifepod/v1/pods") //nolint:noctx // the process ends with its test
+	response, err := client.Get("http://lifepod/v1/pods")
 	if err != nil {
 		return err.Error()
 	}
@@ -106,15 +110,15 @@ func openTo(t *testing.T, folder, socket string) string {
 		t.Fatal(err)
 	}
 	program := filepath.Join(filepath.Dir(filepath.Dir(folder)), "client")
-	if err := os.WriteFile(program, text, 0o755); err != nil { //nolint:gosec // everybody is to start it
+	if err := os.WriteFile(program, text, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for dir := folder; dir != "/tmp" && dir != "/"; dir = filepath.Dir(dir) {
-		if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // as above
+		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Chmod(socket, 0o666); err != nil { //nolint:gosec // as above
+	if err := os.Chmod(socket, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	return program
@@ -160,5 +164,28 @@ func TestServeAgain(t *testing.T) {
 	_ = l.Close()
 	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 || !strings.HasSuffix(left[0].Name(), suffix) {
 		t.Errorf("%v, %v, want the socket alone", left, err)
+	}
+}
+
+// Pods begin and end at the same time, and with the last one goes the folder.
+func TestListenWhileOthersEnd(t *testing.T) {
+	folder := Folder(filepath.Join(t.TempDir(), "run"))
+	var pods sync.WaitGroup
+	for n := range 8 {
+		pods.Go(func() {
+			for range 200 {
+				l, path, err := listen(folder, types.UID(strconv.Itoa(n)))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_ = l.Close()
+				unlisten(path)
+			}
+		})
+	}
+	pods.Wait()
+	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder is left: %v", err)
 	}
 }

@@ -10,10 +10,11 @@ import (
 	"strings"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/util/httpstream/spdy"
 	"k8s.io/client-go/tools/remotecommand"
+	clientspdy "k8s.io/client-go/transport/spdy"
 	"k8s.io/client-go/util/exec"
 	"k8s.io/klog/v2"
+	"k8s.io/streaming/pkg/httpstream/spdy"
 
 	"github.com/lifepod/lifepod/control"
 )
@@ -92,7 +93,7 @@ func (p *Pod) stream(ctx context.Context, below string, query url.Values, s Stre
 	set("stderr", s.Stderr != nil && !s.TTY)
 	set("tty", s.TTY)
 	target := &url.URL{Scheme: "http", Host: "lifepod", Path: p.path(below), RawQuery: query.Encode()}
-	executor, err := remotecommand.NewSPDYExecutorForTransports(upgrade, upgrade, http.MethodPost, target)
+	executor, err := remotecommand.NewSPDYExecutorForTransports(upgrade, clientspdy.NewUpgraderForStreaming(upgrade), http.MethodPost, target)
 	if err != nil {
 		return err
 	}
