@@ -15,7 +15,7 @@ func (h *hands) probe(ctx context.Context, e lifecycle.Probe) lifecycle.Fact {
 	spec := containerSpec(h.pod, e.Container)
 	late := h.begunLate(ctx, e)
 	r := probe.Attempt{
-		Runtime: h.Runtime, Probe: probeSpec(spec, e.Kind), Container: spec, ContainerID: e.ContainerID, PodIP: e.PodIP,
+		Commands: h.commands, Probe: probeSpec(spec, e.Kind), Container: spec, ContainerID: e.ContainerID, PodIP: e.PodIP,
 	}.Make(ctx)
 	return lifecycle.Probed{
 		Result: result(ctx, e.ID, context.Cause(ctx)), Outcome: r.Outcome, Output: r.Output, Late: late + r.Late,

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/agent/command"
 	"github.com/lifepod/lifepod/agent/probe"
 	"github.com/lifepod/lifepod/agent/volumes"
 	"github.com/lifepod/lifepod/cri"
@@ -21,6 +22,7 @@ type hands struct {
 	*Node
 	pod *v1.Pod // as it was when the effect was asked for; never changed, only replaced
 	*made
+	commands *command.Runner
 }
 
 // made is what one effect leaves for another.
@@ -31,7 +33,9 @@ type made struct {
 }
 
 // of are the same hands for a changed pod.
-func (h *hands) of(pod *v1.Pod) *hands { return &hands{Node: h.Node, pod: pod, made: h.made} }
+func (h *hands) of(pod *v1.Pod) *hands {
+	return &hands{Node: h.Node, pod: pod, made: h.made, commands: h.commands}
+}
 
 // do carries out one effect and returns its answer.
 func (h *hands) do(ctx context.Context, effect lifecycle.Effect) lifecycle.Fact {

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/agent/command"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -58,7 +59,7 @@ type cancels struct {
 
 // NewWorker prepares the worker of a pod that was defaulted and validated.
 func (n *Node) NewWorker(pod *v1.Pod, sink Sink) *Worker {
-	h := &hands{Node: n, pod: pod, made: &made{}}
+	h := &hands{Node: n, pod: pod, made: &made{}, commands: command.NewRunner(n.Runtime)}
 	w := &Worker{
 		pod:      pod,
 		sink:     sink,

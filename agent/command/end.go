@@ -9,63 +9,67 @@ import (
 )
 
 const (
-	// lookTime is how long it may take until it has shown what the runtime gave
-	// up: milliseconds, but ten seconds for the output of a command that ended
-	// before, if something else holds it.
+	// lookTime is how long a command may take to show its processes: milliseconds,
+	// seconds if the machine is so starved that they have not begun yet.
 	lookTime = 12 * time.Second
 	// cancelTime is the same for a command that is not wanted any more.
 	cancelTime = 2 * time.Second
 	lookEvery  = 10 * time.Millisecond
-	// orphanTime is after how long such an output can be judged by itself.
+	// orphanTime is after how long one that has not shown is taken for ended, or
+	// for another program by now.
 	orphanTime = 500 * time.Millisecond
 )
 
-// end gives the call up and kills what its command has started.
+// end kills what a command that is given up has started.
 //
-// Neither the runtime nor the kernel says which processes a call has started,
-// and others may run the same command in the container at the same time. They
-// show when the runtime gives up its side: it kills the process that it
-// started, the leader of a session of its own, and it closes the pipes of its
-// output, which whatever else is left still holds.
-func (c Command) end(ctx context.Context, began uint64, cancel context.CancelFunc, answered <-chan struct{}) {
+// Neither the runtime nor the kernel says which processes that are: the runtime
+// kills only the one that it started, the leader of a session of its own, and
+// others may run commands in the container at the same time. The leader is known
+// by its arguments. One that has become another program shows when the runtime
+// gives the call up, and what a leader has left that has ended is known by the
+// output that it holds.
+func (r *Runner) end(ctx context.Context, c *running, cancel context.CancelFunc, answered <-chan struct{}) {
 	patience := lookTime
 	if ctx.Err() != nil { // somebody waits for the answer
 		patience = cancelTime
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer done()
-	defer func() { <-answered }() // at once: the call is cancelled
-	defer cancel()
-	s, err := newScene(c.ContainerID, c.containerPID(ctx), began)
+	r.giveUp(c)
+	s, err := newScene(c.ContainerID, r.containerPID(ctx, c.ContainerID), c.began)
 	if err != nil {
 		return // a runtime that doesn't say, or the container has ended
 	}
-	// a call that is given up before its process is there still starts it
-	for s.look(); len(s.recent) == 0; s.look() {
-		if !wait(ctx, answered) {
-			return
-		}
-	}
-	cancel()
-	for orphans := time.Now().Add(orphanTime); ctx.Err() == nil; wait(ctx, nil) {
-		known := s.notice() || time.Now().After(orphans) && s.noticeOrphans()
+	for judge := time.Now().Add(orphanTime); ; {
+		s.look()
+		s.meet(r.company(c))
+		late := time.Now().After(judge)
+		known := s.claimLeader(c) || answered == nil && s.claimEnded(c) || late && s.claimOrphans()
 		if left := s.killLeft(); known && !left {
 			return
 		}
-		if !known {
-			s.look()
+		if late && !known && answered != nil && s.hasStrangers(c) {
+			cancel()
+			answered = nil // it says nothing about the processes any more
+		}
+		over := answered
+		if known {
+			over = nil
+		}
+		if !wait(ctx, over) {
+			return
 		}
 	}
 }
 
 // containerPID is the container's first process, 0 if that isn't known.
-func (c Command) containerPID(ctx context.Context) int {
-	r, err := c.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: c.ContainerID, Verbose: true})
+func (r *Runner) containerPID(ctx context.Context, id string) int {
+	status, err := r.runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: id, Verbose: true})
 	if err != nil {
 		return 0
 	}
 	var info struct{ PID int }
-	if json.Unmarshal([]byte(r.GetInfo()["info"]), &info) != nil {
+	if json.Unmarshal([]byte(status.GetInfo()["info"]), &info) != nil {
 		return 0
 	}
 	return info.PID

@@ -16,7 +16,6 @@ import (
 
 // Command is a command in a container.
 type Command struct {
-	Runtime     runtimeapi.RuntimeServiceClient
 	ContainerID string
 	Args        []string
 	Timeout     time.Duration // 0: none
@@ -43,15 +42,16 @@ const backstop = 10 * time.Second
 // Run waits for the command's end and gives its standard output followed by its
 // standard error. The error is an ExitError, one that wraps ErrTimedOut, the
 // cause of ctx, or the runtime's (cri.Text).
-func (c Command) Run(ctx context.Context) ([]byte, error) {
-	began := ticksNow()
+func (r *Runner) Run(ctx context.Context, command Command) ([]byte, error) {
+	c := r.begin(command)
+	defer r.forget(c)
 	call, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answered := make(chan struct{})
 	var a answer // when answered is closed
 	go func() {
 		defer close(answered)
-		a = c.call(call)
+		a = c.call(call, r.runtime)
 	}()
 	timer := time.NewTimer(c.patience())
 	defer timer.Stop()
@@ -64,7 +64,9 @@ func (c Command) Run(ctx context.Context) ([]byte, error) {
 	case <-ctx.Done():
 		gaveUp = context.Cause(ctx)
 	}
-	c.end(ctx, began, cancel, answered)
+	r.end(ctx, c, cancel, answered)
+	cancel()
+	<-answered // at once: the call is cancelled
 	return nil, gaveUp
 }
 
@@ -84,12 +86,12 @@ func (c Command) timedOut() error {
 	return fmt.Errorf("%w: %q timed out after %s", ErrTimedOut, strings.Join(c.Args, " "), c.Timeout)
 }
 
-func (c Command) call(ctx context.Context) answer {
+func (c Command) call(ctx context.Context, runtime runtimeapi.RuntimeServiceClient) answer {
 	request := &runtimeapi.ExecSyncRequest{ContainerId: c.ContainerID, Cmd: c.Args}
 	if c.Timeout > 0 {
 		request.Timeout = int64((c.Timeout + backstop) / time.Second)
 	}
-	r, err := c.Runtime.ExecSync(ctx, request)
+	r, err := runtime.ExecSync(ctx, request)
 	if status.Code(err) == codes.DeadlineExceeded {
 		return answer{err: c.timedOut()}
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"iter"
 	"os"
 	"slices"
@@ -33,6 +34,10 @@ type scene struct {
 	held        []string     // its pipes, those it had before as well
 	recent      []process    // what has begun in the container since the command
 	sessions    map[int]bool // those that are the command's
+
+	same      []*running // the same command, as often as it was seen to run meanwhile
+	allEnding bool       // all of them were given up
+	others    [][]string // the arguments of other commands that run
 }
 
 type process struct {
@@ -40,6 +45,8 @@ type process struct {
 	start                uint64
 	writes               []string // the outputs it has that the keeper reads, for recent ones
 	entered              bool     // begun by the runtime, not from inside the container
+	args                 []string // of one that entered
+	ended                bool     // it was not there any more at the last look
 }
 
 // newScene is the container whose first process has that number.
@@ -74,9 +81,14 @@ func (s *scene) look() {
 			others = append(others, pipes(proc)...)
 		default:
 			p.writes = pipes(proc)
-			p.entered = p.pid == p.session && !s.hasPID(p.parent)
+			if p.entered = p.pid == p.session && !s.hasPID(p.parent); p.entered {
+				p.args, _ = proc.CmdLine() // none, if it has ended
+			}
 			recent = append(recent, p)
 		}
+	}
+	for i := range s.recent {
+		s.recent[i].ended = true
 	}
 	for _, p := range recent {
 		p.writes = slices.DeleteFunc(p.writes, func(pipe string) bool {
@@ -87,26 +99,65 @@ func (s *scene) look() {
 	}
 }
 
-// notice looks which of the recent processes are the command's, by what the
-// runtime has ended meanwhile; false until that has shown.
-func (s *scene) notice() bool {
-	held := pipes(s.keeper)
+// meet notes what else runs in the container.
+func (s *scene) meet(same []*running, allEnding bool, others [][]string) {
+	for _, c := range same {
+		if !slices.Contains(s.same, c) {
+			s.same = append(s.same, c)
+		}
+		s.since = min(s.since, c.began)
+	}
+	s.allEnding, s.others = allEnding, others
+}
+
+// claimLeader claims the session of the command's leader; false if that is not
+// known. The leaders of one command that runs several times are told apart by
+// their order.
+func (s *scene) claimLeader(c *running) bool {
+	var leaders []process
 	for _, p := range s.recent {
-		closed := len(p.writes) > 0 && !overlap(p.writes, held)
-		if closed || p.entered && !s.lives(p) {
+		if p.entered && slices.Equal(p.args, c.Args) {
+			leaders = append(leaders, p)
+		}
+	}
+	slices.SortFunc(leaders, func(a, b process) int { return cmp.Compare(a.start, b.start) })
+	all := len(leaders) >= len(s.same)
+	for i, p := range leaders {
+		if s.allEnding || all && i == slices.Index(s.same, c) {
+			s.claim(p.session)
+		}
+	}
+	return all
+}
+
+// isStranger says that a process leads a session of a command that isn't known.
+func (s *scene) isStranger(p process, c *running) bool {
+	return p.entered && !slices.Equal(p.args, c.Args) &&
+		!slices.ContainsFunc(s.others, func(args []string) bool { return slices.Equal(p.args, args) })
+}
+
+func (s *scene) hasStrangers(c *running) bool {
+	return slices.ContainsFunc(s.recent, func(p process) bool { return s.isStranger(p, c) && !p.ended })
+}
+
+// claimEnded claims the sessions of strangers that the runtime has ended; false
+// until it has.
+func (s *scene) claimEnded(c *running) bool {
+	for _, p := range s.recent {
+		if s.isStranger(p, c) && p.ended {
 			s.claim(p.session)
 		}
 	}
 	return len(s.sessions) > 0
 }
 
-// noticeOrphans takes what a command has left that ended before it was given up:
+// claimOrphans claims what a command has left that ended before it was given up:
 // it holds an output of which nobody that lives is the owner. If there are
 // several such commands, it can't be told which one's it is.
-func (s *scene) noticeOrphans() bool {
+func (s *scene) claimOrphans() bool {
 	var orphans []process
 	for _, p := range s.recent {
-		if len(p.writes) > 0 && !s.hasOwner(p) {
+		if len(p.writes) > 0 && !p.ended && !s.hasOwner(p) {
 			orphans = append(orphans, p)
 		}
 	}
@@ -118,11 +169,11 @@ func (s *scene) noticeOrphans() bool {
 	for _, p := range orphans {
 		s.claim(p.session)
 	}
-	return len(orphans) > 0
+	return len(orphans) > 0 || len(s.sessions) > 0
 }
 
 func (s *scene) hasOwner(p process) bool {
-	return slices.ContainsFunc(s.recent, func(o process) bool { return o.entered && overlap(o.writes, p.writes) })
+	return slices.ContainsFunc(s.recent, func(o process) bool { return o.entered && !o.ended && overlap(o.writes, p.writes) })
 }
 
 func overlap(a, b []string) bool {

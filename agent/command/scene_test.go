@@ -39,6 +39,39 @@ func TestClaim(t *testing.T) {
 	}
 }
 
+// TestClaimLeader: A-PROBE-13: a leader is known by its arguments; those of one
+// command that runs twice by their order, or not at all if both are given up.
+func TestClaimLeader(t *testing.T) {
+	check, other := []string{"check"}, []string{"other"}
+	first, second := &running{Command: Command{Args: check}}, &running{Command: Command{Args: check}}
+	leader := func(pid int, start uint64, args []string) process {
+		return process{pid: pid, parent: 1, session: pid, start: start, entered: true, args: args}
+	}
+	for _, tc := range []struct {
+		name      string
+		recent    []process
+		same      []*running
+		allEnding bool
+		want      []int
+		known     bool
+	}{
+		{"alone", []process{leader(20, 2, check), leader(10, 1, other)}, []*running{second}, true, []int{20}, true},
+		{"not there yet", []process{leader(10, 1, other)}, []*running{second}, true, nil, false},
+		{"the second of two", []process{leader(30, 3, check), leader(20, 2, check)}, []*running{first, second}, false, []int{30}, true},
+		{"one of two", []process{leader(20, 2, check)}, []*running{first, second}, false, nil, false},
+		{"one of two, both given up", []process{leader(20, 2, check)}, []*running{first, second}, true, []int{20}, false},
+		{"both given up", []process{leader(30, 3, check), leader(20, 2, check)}, []*running{first, second}, true, []int{20, 30}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := &scene{sessions: map[int]bool{}, recent: tc.recent}
+			s.meet(tc.same, tc.allEnding, [][]string{other})
+			if known := s.claimLeader(second); known != tc.known || !slices.Equal(s.claimed(), tc.want) {
+				t.Errorf("known %v, sessions %v, want %v, %v", known, s.claimed(), tc.known, tc.want)
+			}
+		})
+	}
+}
+
 // TestOrphans: what holds the output of a command that has ended is that
 // command's, if there is only one such.
 func TestOrphans(t *testing.T) {
@@ -54,7 +87,7 @@ func TestOrphans(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := twoCommands()
 			s.recent = append(s.recent, tc.orphans...)
-			if found := s.noticeOrphans(); found != (tc.want != nil) || !slices.Equal(s.claimed(), tc.want) {
+			if found := s.claimOrphans(); found != (tc.want != nil) || !slices.Equal(s.claimed(), tc.want) {
 				t.Errorf("found %v, sessions %v, want %v", found, s.claimed(), tc.want)
 			}
 		})

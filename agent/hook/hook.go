@@ -8,7 +8,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/agent/command"
 	"github.com/lifepod/lifepod/cri"
@@ -17,7 +16,7 @@ import (
 
 // Run is one run of a hook.
 type Run struct {
-	Runtime     runtimeapi.RuntimeServiceClient
+	Commands    *command.Runner // the pod's, for exec
 	Log         *slog.Logger
 	Handler     *v1.LifecycleHandler
 	Pod         *v1.Pod
@@ -90,7 +89,7 @@ func (r Run) run(ctx context.Context) ([]lifecycle.Warning, error) {
 
 // exec runs the command as it is written, without a timeout (A-HOOK-2, B-HOOK-5).
 func (r Run) exec(ctx context.Context, e *v1.ExecAction) error {
-	output, err := command.Command{Runtime: r.Runtime, ContainerID: r.ContainerID, Args: e.Command}.Run(ctx)
+	output, err := r.Commands.Run(ctx, command.Command{ContainerID: r.ContainerID, Args: e.Command})
 	if err == nil {
 		return nil
 	}

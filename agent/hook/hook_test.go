@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/agent/command"
 	"github.com/lifepod/lifepod/cri/crifake"
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -51,7 +52,7 @@ func (r Run) inContainer(t *testing.T, commands ...string) (Run, *crifake.Runtim
 		Config:       &runtimeapi.ContainerConfig{Metadata: &runtimeapi.ContainerMetadata{Name: "main"}, Image: &runtimeapi.ImageSpec{Image: "image"}},
 	})).ContainerId
 	must(runtime.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: r.ContainerID}))
-	r.Runtime = runtime
+	r.Commands = command.NewRunner(runtime)
 	return r, runtime
 }
 

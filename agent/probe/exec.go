@@ -16,10 +16,9 @@ const maxOutputBytes = 10 << 10
 
 // exec runs a command in the container (A-PROBE-13).
 func (a Attempt) exec(ctx context.Context, e *v1.ExecAction) Result {
-	output, err := command.Command{
-		Runtime: a.Runtime, ContainerID: a.ContainerID,
-		Args: expand(e.Command, a.Container.Env), Timeout: a.timeout(),
-	}.Run(ctx)
+	output, err := a.Commands.Run(ctx, command.Command{
+		ContainerID: a.ContainerID, Args: expand(e.Command, a.Container.Env), Timeout: a.timeout(),
+	})
 	text := string(output[:min(len(output), maxOutputBytes)])
 	if err == nil {
 		return success(text)

@@ -10,14 +10,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/agent/command"
 	"github.com/lifepod/lifepod/cri/crifake"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // running is a runtime in which a container main of a pod web runs.
-func running(t *testing.T, commands ...string) (r *crifake.Runtime, id string) {
+func running(t *testing.T, commands ...string) (commander *command.Runner, id string) {
 	t.Helper()
-	r = crifake.New("image")
+	r := crifake.New("image")
 	r.Command("main", commands...)
 	sandbox := must(r.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: &runtimeapi.PodSandboxConfig{
 		Metadata: &runtimeapi.PodSandboxMetadata{Name: "web"},
@@ -27,7 +28,7 @@ func running(t *testing.T, commands ...string) (r *crifake.Runtime, id string) {
 		Config:       &runtimeapi.ContainerConfig{Metadata: &runtimeapi.ContainerMetadata{Name: "main"}, Image: &runtimeapi.ImageSpec{Image: "image"}},
 	})).ContainerId
 	must(r.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: id}))
-	return r, id
+	return command.NewRunner(r), id
 }
 
 // TestExec: A-PROBE-13, what a command's end means.
@@ -46,7 +47,7 @@ func TestExec(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := on(v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"check", "-v"}}})
-				a.Runtime, a.ContainerID = running(t, tc.does)
+				a.Commands, a.ContainerID = running(t, tc.does)
 				began := time.Now()
 				got := a.Make(t.Context())
 				tc.want.check(t, got)
@@ -66,7 +67,7 @@ func TestExecIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := on(v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"check"}}})
 		a.Probe.TimeoutSeconds = 3600
-		a.Runtime, a.ContainerID = running(t, "hang")
+		a.Commands, a.ContainerID = running(t, "hang")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()

@@ -6,14 +6,14 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/agent/command"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // Attempt is what one attempt depends on.
 type Attempt struct {
-	Runtime     runtimeapi.RuntimeServiceClient
+	Commands    *command.Runner // the pod's, for exec
 	Probe       *v1.Probe
 	Container   *v1.Container // whose ports the probe may name and whose variables its command
 	ContainerID string
