@@ -14,7 +14,7 @@ import (
 // A-CST-12, A-EVT-1, A-PHASE-3, B-SIG-6).
 func TestEphemeralContainers(t *testing.T) {
 	t.Parallel()
-	c := shared.startRun(t, pod("debugged", `
+	c := shared.startRun(t, pod("ephemeral-init", `
 restartPolicy: Never
 initContainers:
 `+shell("setup", "trap 'exit 0' TERM; while true; do sleep 0.1; done")+`
@@ -22,11 +22,11 @@ containers:
 `+shell("main", "exit 0")), "-o", "json")
 	c.await(c.stdout, `"what":"started"`)
 
-	got := shared.lifepod(t, "", "debug", "debugged", "--image", toolbox, "--name", "z", "--", "sh", "-c", "echo hello; exit 3")
+	got := shared.lifepod(t, "", "debug", "ephemeral-init", "--image", toolbox, "--name", "z", "--", "sh", "-c", "echo hello; exit 3")
 	if got.code != 3 || got.stdout != "hello\n" {
 		t.Errorf("debug: exit %d, stdout %q, stderr %q", got.code, got.stdout, got.stderr)
 	}
-	b := shared.start(t, "", "debug", "debugged", "--image", toolbox, "--name", "b", "--", "sh", "-c", "trap 'exit 5' TERM; echo up; while true; do sleep 0.1; done")
+	b := shared.start(t, "", "debug", "ephemeral-init", "--image", toolbox, "--name", "b", "--", "sh", "-c", "trap 'exit 5' TERM; echo up; while true; do sleep 0.1; done")
 	b.await(b.stdout, "up")
 	c.signal(syscall.SIGINT)
 	if got := b.wait(); got.code != 5 {
@@ -53,10 +53,10 @@ containers:
 // processes, without one its own (A-CRI-5); what the API forbids is refused.
 func TestEphemeralTarget(t *testing.T) {
 	t.Parallel()
-	c := shared.startRun(t, pod("targeted", "containers:\n"+shell("main", "trap 'exit 0' TERM; while true; do sleep 0.1; done # the target")), "-o", "json")
+	c := shared.startRun(t, pod("ephemeral-target", "containers:\n"+shell("main", "trap 'exit 0' TERM; while true; do sleep 0.1; done # the target")), "-o", "json")
 	c.await(c.stdout, `"what":"Ready"`)
 	debug := func(args ...string) result {
-		return shared.lifepod(t, "", slices.Concat([]string{"debug", "targeted", "--image", toolbox}, args, []string{"--", "cat", "/proc/1/cmdline"})...)
+		return shared.lifepod(t, "", slices.Concat([]string{"debug", "ephemeral-target", "--image", toolbox}, args, []string{"--", "cat", "/proc/1/cmdline"})...)
 	}
 	if got := debug("--target", "main"); got.code != 0 || !strings.Contains(got.stdout, "# the target") {
 		t.Errorf("process 1 seen with a target: %+v", got)

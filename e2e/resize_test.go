@@ -22,7 +22,7 @@ func limits(cpu, memory string) string {
 // A-CST-15, A-COND-10, A-EVT-5).
 func TestResize(t *testing.T) {
 	t.Parallel()
-	c := shared.startRun(t, pod("resized", "containers:\n"+shell("main", waits, limits("200m", "64Mi"))), "-o", "json")
+	c := shared.startRun(t, pod("resize-in-place", "containers:\n"+shell("main", waits, limits("200m", "64Mi"))), "-o", "json")
 	c.await(c.stdout, `"what":"Ready"`)
 	for _, step := range []struct {
 		cpu, memory, requests string
@@ -31,7 +31,7 @@ func TestResize(t *testing.T) {
 		{"400m", "128Mi", "cpu=250m", 256, 40000, 128 << 20},
 		{"150m", "96Mi", "cpu=100m", 102, 15000, 96 << 20},
 	} {
-		if got := shared.lifepod(t, "", "resize", "resized", "--cpu", step.cpu, "--memory", step.memory, "--requests", step.requests); got.code != 0 {
+		if got := shared.lifepod(t, "", "resize", "resize-in-place", "--cpu", step.cpu, "--memory", step.memory, "--requests", step.requests); got.code != 0 {
 			c.fatalf("resize: %+v", got)
 		}
 		status := readStory(t, lines(c.stdout.text())).last(t)
@@ -69,12 +69,12 @@ func resizeEvents(told story) []string {
 // ends it and starts with the new values (A-ACT-12, A-ACT-8, A-BO-5, B-HOOK-7).
 func TestResizeRestarts(t *testing.T) {
 	t.Parallel()
-	c := shared.startRun(t, pod("resized-anew", "volumes: [{name: v, emptyDir: {}}]\ncontainers:\n"+
+	c := shared.startRun(t, pod("resize-restarts", "volumes: [{name: v, emptyDir: {}}]\ncontainers:\n"+
 		shell("main", "trap '[ -e /v/hook ] && exit 7' TERM; while true; do sleep 0.1; done", mountV, limits("200m", "64Mi"), `
 resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}]
 lifecycle: {preStop: {exec: {command: [touch, /v/hook]}}}`)), "-o", "json")
 	c.await(c.stdout, `"what":"Ready"`)
-	if got := shared.lifepod(t, "", "resize", "resized-anew", "-c", "main", "--memory", "128Mi"); got.code != 0 {
+	if got := shared.lifepod(t, "", "resize", "resize-restarts", "-c", "main", "--memory", "128Mi"); got.code != 0 {
 		c.fatalf("resize: %+v", got)
 	}
 	c.await(c.stdout, `"running":.*"ready":true,"restartCount":1`)
@@ -96,10 +96,10 @@ lifecycle: {preStop: {exec: {command: [touch, /v/hook]}}}`)), "-o", "json")
 // A-ACT-12, A-ACT-15, A-COND-10).
 func TestResizeRefused(t *testing.T) {
 	t.Parallel()
-	c := shared.startRun(t, pod("resized-not", "containers:\n"+shell("main", waits, "resources: {limits: {cpu: 200m, memory: 64Mi}}")), "-o", "json")
+	c := shared.startRun(t, pod("resize-refused", "containers:\n"+shell("main", waits, "resources: {limits: {cpu: 200m, memory: 64Mi}}")), "-o", "json")
 	c.await(c.stdout, `"what":"Ready"`)
 	resize := func(args ...string) result {
-		return shared.lifepod(t, "", append([]string{"resize", "resized-not"}, args...)...)
+		return shared.lifepod(t, "", append([]string{"resize", "resize-refused"}, args...)...)
 	}
 	if got := resize("--requests", "cpu=100m"); got.code != 125 || !strings.Contains(got.stderr, "Pod QOS Class may not change as a result of resizing") {
 		t.Errorf("another QoS class: %+v", got)
