@@ -1,6 +1,11 @@
 package lifecycle
 
-import "maps"
+import (
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
 
 // ObjectsChanged says that ConfigMaps or Secrets that the pod may use have
 // changed, or the pod's own labels and annotations, which replace the ones
@@ -28,7 +33,11 @@ func applyObjectsChanged(s *step, f ObjectsChanged) {
 		return // nothing is updated in a pod that ends
 	}
 	s.pod.Labels, s.pod.Annotations = maps.Clone(f.Labels), maps.Clone(f.Annotations)
-	s.refresh.wanted, s.refresh.because = true, f.Because
+	if hasWrittenVolumes(s.pod) {
+		s.refresh.wanted, s.refresh.because = true, f.Because
+		return
+	}
+	tell(s, Report{Subject: "pod", What: "updated", Outcome: "for containers that start from now on", Because: f.Because, Rule: "A-VOL-5"})
 }
 
 // refresh is the update of volumes that is wanted or under way.
@@ -36,6 +45,13 @@ type refresh struct {
 	wanted  bool // what is under way may have read the objects as they were before
 	because string
 	work
+}
+
+// hasWrittenVolumes says whether any volume has files made of objects or of the pod's fields.
+func hasWrittenVolumes(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool {
+		return v.ConfigMap != nil || v.Secret != nil || v.DownwardAPI != nil || v.Projected != nil
+	})
 }
 
 // planRefresh updates the volumes once they are made: their making may have read

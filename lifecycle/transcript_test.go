@@ -109,7 +109,7 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 	case "storage":
 		tr.storage(t, d)
 	case "objects-changed":
-		tr.feed(ObjectsChanged{})
+		tr.feed(ObjectsChanged{Because: "ConfigMap c changed"})
 	case "ephemeral":
 		tr.ephemeral(t, d.Input)
 	case "resize", "refuse", "used", "actual", "running-with", "resources":

@@ -137,6 +137,9 @@ func randomPod(rt *rapid.T) *v1.Pod {
 	for i := range pod.Spec.Containers {
 		randomResources(rt, pod, &pod.Spec.Containers[i])
 	}
+	if rapid.Bool().Draw(rt, "has a configMap volume") {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: "conf", VolumeSource: v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{}}})
+	}
 	if rapid.IntRange(0, 3).Draw(rt, "has a storage limit") == 3 {
 		pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: "limited", VolumeSource: v1.VolumeSource{
 			EmptyDir: &v1.EmptyDirVolumeSource{SizeLimit: new(resource.MustParse("1Mi"))},

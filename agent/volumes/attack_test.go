@@ -141,3 +141,42 @@ func TestSubPathOfHostileNames(t *testing.T) {
 		}
 	}
 }
+
+// TestRemoveDeeperThanFilesCanBeOpen: a container can make more folders, one in
+// the other, than a process can open; the pod is removed all the same.
+func TestRemoveDeeperThanFilesCanBeOpen(t *testing.T) {
+	dir := testPodDir(t)
+	volume, _ := prepare(t, podWith(emptyDirVolume("cache")), dir, objects{}).Path("cache")
+	fd, err := unix.Open(volume, unix.O_PATH|unix.O_DIRECTORY, 0)
+	for i := 0; i < 1000 && err == nil; i++ {
+		if err = unix.Mkdirat(fd, "d", 0o700); err != nil {
+			break
+		}
+		var next int
+		next, err = unix.Openat(fd, "d", unix.O_PATH|unix.O_DIRECTORY, 0)
+		_ = unix.Close(fd)
+		fd = next
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = unix.Close(fd)
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	few := unix.Rlimit{Cur: 300, Max: limit.Max}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
+		t.Fatal(err)
+	}
+	removed := Remove(dir)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if removed != nil {
+		t.Errorf("B-FIN-6 %v", removed)
+	}
+	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
+		t.Errorf("the pod's folder is still there: %v", err)
+	}
+}

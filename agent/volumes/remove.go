@@ -3,6 +3,7 @@ package volumes
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -83,15 +84,31 @@ func unmount(path string) error {
 	return nil
 }
 
-// removeTree deletes an entry of a folder with everything in it. A folder is
-// opened only if it is one, on the same mount.
+// removeTree deletes an entry of a folder with everything in it, however deep.
 func removeTree(parent int, name string) error {
+	return (&remover{}).entry(parent, name, 0)
+}
+
+// remover deletes a tree with few folders open at a time: a container may have
+// made more of them, one in the other, than a process can open.
+type remover struct {
+	top  *os.File // the tree's first folder, which takes what is too deep
+	deep int      // how much it took
+}
+
+const maxOpenFolders = 100
+
+// entry deletes an entry. A folder is opened only if it is one, on the same mount.
+func (r *remover) entry(parent int, name string, depth int) error {
 	err := unix.Unlinkat(parent, name, 0)
 	if err == nil || errors.Is(err, unix.ENOENT) {
 		return nil
 	}
 	if !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("%s: %w", name, err)
+	}
+	if depth == maxOpenFolders {
+		return r.lift(parent, name)
 	}
 	how := &unix.OpenHow{
 		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
@@ -104,7 +121,7 @@ func removeTree(parent int, name string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if err := removeEntries(os.NewFile(uintptr(fd), name)); err != nil {
+	if err := r.folder(os.NewFile(uintptr(fd), name), depth); err != nil {
 		return err
 	}
 	if err := unix.Unlinkat(parent, name, unix.AT_REMOVEDIR); err != nil && !errors.Is(err, unix.ENOENT) {
@@ -113,16 +130,38 @@ func removeTree(parent int, name string) error {
 	return nil
 }
 
-// removeEntries deletes what is in a folder and closes it.
-func removeEntries(dir *os.File) error {
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return err
+// lift moves a folder that lies too deep to the top, to be deleted there.
+func (r *remover) lift(parent int, name string) error {
+	for {
+		r.deep++
+		err := unix.Renameat2(parent, name, int(r.top.Fd()), fmt.Sprintf(".deep-%d", r.deep), unix.RENAME_NOREPLACE)
+		if !errors.Is(err, unix.EEXIST) {
+			return err
+		}
 	}
-	var failures []error
-	for _, name := range names {
-		failures = append(failures, removeTree(int(dir.Fd()), name))
+}
+
+// folder deletes what is in a folder and closes it. The top is read again until
+// nothing more was lifted there.
+func (r *remover) folder(dir *os.File, depth int) error {
+	defer func() { _ = dir.Close() }()
+	if depth == 0 {
+		r.top = dir
 	}
-	return errors.Join(failures...)
+	for {
+		names, err := dir.Readdirnames(-1)
+		if err != nil || len(names) == 0 {
+			return err
+		}
+		var failures []error
+		for _, name := range names {
+			failures = append(failures, r.entry(int(dir.Fd()), name, depth+1))
+		}
+		if err := errors.Join(failures...); err != nil || depth > 0 {
+			return err
+		}
+		if _, err := dir.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+	}
 }
