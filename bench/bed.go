@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -15,6 +16,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/agent"
+	"github.com/lifepod/lifepod/agent/checkpoint"
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/run"
@@ -58,6 +60,13 @@ func (b *bed) noteExit(e *runtimeapi.ContainerEventResponse) {
 	case b.exits <- e.GetContainerId():
 	default:
 	}
+}
+
+// newWorker is a worker that saves its pod's state, as that of lifepod run does.
+func (b *bed) newWorker(pod *v1.Pod, s agent.Sink) *agent.Worker {
+	worker := b.node.NewWorker(pod, s)
+	worker.Remember(checkpoint.New(filepath.Join(b.node.PodsDir, string(pod.UID)+".checkpoint")))
+	return worker
 }
 
 // pod is what is measured: one container that ends at once on its stop signal.

@@ -21,7 +21,7 @@ import (
 func (b *bed) lifepod(ctx context.Context, record record) error {
 	s := newStatuses()
 	began := time.Now()
-	worker := b.node.NewWorker(b.pod(), s)
+	worker := b.newWorker(b.pod(), s)
 	b.events.Add(worker)
 	defer b.events.Remove(worker)
 	ended := make(chan error, 1)

@@ -63,7 +63,7 @@ type life struct {
 // begin runs a pod until it is ready.
 func (b *bed) begin(ctx context.Context, pod *v1.Pod) (*life, error) {
 	l := &life{bed: b, statuses: newStatuses(), ended: make(chan error, 1)}
-	l.worker = b.node.NewWorker(pod, l.statuses)
+	l.worker = b.newWorker(pod, l.statuses)
 	b.events.Add(l.worker)
 	go func() { l.ended <- l.worker.Run(ctx) }()
 	_, err := l.statuses.await(ready)

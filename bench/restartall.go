@@ -43,7 +43,7 @@ func (b *bed) workerPod() *v1.Pod {
 // the moment at which all run again.
 func (b *bed) restartAll(ctx context.Context, record record) error {
 	s := newStatuses()
-	worker := b.node.NewWorker(b.workerPod(), s)
+	worker := b.newWorker(b.workerPod(), s)
 	b.events.Add(worker)
 	defer b.events.Remove(worker)
 	ended := make(chan error, 1)
