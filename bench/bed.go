@@ -65,7 +65,7 @@ func (b *bed) noteExit(e *runtimeapi.ContainerEventResponse) {
 // newWorker is a worker that saves its pod's state, as that of lifepod run does.
 func (b *bed) newWorker(pod *v1.Pod, s agent.Sink) *agent.Worker {
 	worker := b.node.NewWorker(pod, s)
-	worker.Remember(checkpoint.New(filepath.Join(b.node.PodsDir, string(pod.UID)+".checkpoint")))
+	worker.Remember(checkpoint.New(filepath.Join(filepath.Dir(b.node.PodsDir), string(pod.UID)+".checkpoint")))
 	return worker
 }
 

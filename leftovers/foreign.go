@@ -26,7 +26,7 @@ func keepForeign(place Place, found []Leftover) []Leftover {
 		found[i].Kind, found[i].Detail = ForeignPod, endpoint
 	}
 	return slices.DeleteFunc(found, func(leftover Leftover) bool {
-		if !slices.Contains([]Kind{Mount, PodFolder, LogFolder}, leftover.Kind) {
+		if !slices.Contains([]Kind{Mount, PodFolder, LogFolder, PodRecord}, leftover.Kind) {
 			return false
 		}
 		for uid := range endpoints {

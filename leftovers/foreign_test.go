@@ -14,6 +14,7 @@ func TestForeignPodsStay(t *testing.T) {
 	for _, uid := range []string{"ours", "theirs"} {
 		write(t, filepath.Join(place.Root, "pods", uid, "x"), "x")
 		write(t, filepath.Join(place.Root, "logs", "default_web_"+uid, "x"), "x")
+		write(t, filepath.Join(place.Root, "runs", uid+".checkpoint"), "x")
 	}
 	write(t, filepath.Join(place.Root, "runs/ours.json"), `{"endpoint":"unix:///run/lifepod/containerd.sock"}`)
 	write(t, filepath.Join(place.Root, "runs/theirs.json"), `{"endpoint":"unix:///run/crio/crio.sock"}`)
@@ -29,7 +30,7 @@ func TestForeignPodsStay(t *testing.T) {
 	}
 	want := []string{
 		"pod folder pods/ours", "log folder logs/default_web_ours",
-		"pod record runs/ours.json", "pod on another runtime runs/theirs.json", "pod record runs/torn.json",
+		"pod record runs/ours.checkpoint", "pod record runs/ours.json", "pod on another runtime runs/theirs.json", "pod record runs/torn.json",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("found (-want +got):\n%s", diff)
@@ -40,7 +41,7 @@ func TestForeignPodsStay(t *testing.T) {
 	if err == nil || err.Error() != wantErr {
 		t.Errorf("sweep: want %q, got %v", wantErr, err)
 	}
-	for _, kept := range []string{"pods/theirs/x", "logs/default_web_theirs/x", "runs/theirs.json"} {
+	for _, kept := range []string{"pods/theirs/x", "logs/default_web_theirs/x", "runs/theirs.json", "runs/theirs.checkpoint"} {
 		if _, err := os.Stat(filepath.Join(place.Root, kept)); err != nil {
 			t.Error(err)
 		}
