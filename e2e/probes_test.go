@@ -148,8 +148,9 @@ touch /v/$n
 }
 
 // TestExecProbeTimeout: A-PROBE-13: an exec probe that times out leaves no
-// process, neither of a command that hangs nor of one that has ended and left
-// another with its output. The runtime alone kills only the command itself.
+// process, neither of a command that hangs, nor of one that has ended and left
+// another with its output, nor of one that has become another program. The
+// runtime alone kills only the command itself.
 func TestExecProbeTimeout(t *testing.T) {
 	t.Parallel()
 	sleeps := fmt.Sprintf("sleep %d", 1_000_000+os.Getpid())
@@ -157,9 +158,14 @@ func TestExecProbeTimeout(t *testing.T) {
 containers:
 `+shell("main", "exec sleep infinity",
 		probe("livenessProbe", sleeps+" & "+sleeps+"; true", "timeoutSeconds: 1", "failureThreshold: 9"),
-		probe("readinessProbe", sleeps+" & sleep 0.1; exec true", "timeoutSeconds: 1", "periodSeconds: 60"))), "-o", "json")
-	for _, kind := range []string{"Liveness", "Readiness"} {
-		c.await(c.stdout, kind+` probe failed: command timed out: \\"sh -c .*`+sleeps+`.*\\" timed out after 1s`)
+		probe("readinessProbe", sleeps+" & sleep 0.1; exec true", "timeoutSeconds: 1", "periodSeconds: 60"))+
+		shell("other", "exec sleep infinity",
+			probe("readinessProbe", sleeps+" & exec "+sleeps, "timeoutSeconds: 1", "periodSeconds: 60"))), "-o", "json")
+	for _, probe := range []string{
+		"{main}.*Liveness probe failed: command timed out", "{main}.*Readiness probe failed: command timed out",
+		"{other}.*Readiness probe failed: command timed out",
+	} {
+		c.await(c.stdout, probe+`: \\"sh -c .*`+sleeps+`.*\\" timed out after 1s`)
 	}
 	// the liveness probe may be at its next attempt, but never at two
 	if left := processesOf(sleeps); len(left) > 2 {
