@@ -36,6 +36,11 @@ func TestExamples(t *testing.T) {
 				c.await(c.stdout, "good morning, and")
 				edit(t, file, "text: good morning", "text: bye")
 			}
+			if name == "debug" {
+				c.await(c.stderr, "pod Ready")
+				c.await(c.stdout, "working")
+				shared.lifepod(t, "touch /proc/1/root/work/go\n", "debug", "stuck", "--image", toolbox, "--target", "app", "--name", "debugger", "-i", "--", "sh")
+			}
 			if name == "graceful-shutdown" {
 				c.await(c.stderr, "pod Ready")
 				c.await(c.stdout, "polite . working\n")

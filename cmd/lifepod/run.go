@@ -32,7 +32,7 @@ stdout, the pod's lifecycle to stderr. Ctrl-C ends the pod gracefully, a second
 one kills it.
 
 Exit code: 0 the pod Succeeded; the failing container's own if it Failed;
-124 --timeout passed; 125 an error of lifepod itself; 130 interrupted.`,
+124 --timeout passed; 125 an error of lifepod itself; 130 interrupted or stopped.`,
 		Args:        someFiles,
 		Annotations: map[string]string{ownsSignals: "true"},
 		RunE: func(command *cobra.Command, files []string) error {
