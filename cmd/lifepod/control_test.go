@@ -1,0 +1,91 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+func TestGraceSeconds(t *testing.T) {
+	seconds := func(n int64) *int64 { return &n }
+	for _, tc := range []struct {
+		grace string
+		force bool
+		want  *int64
+		err   string
+	}{
+		{grace: "", want: nil},
+		{grace: "10", want: seconds(10)},
+		{grace: "10s", want: seconds(10)},
+		{grace: "1m1ms", want: seconds(61)},
+		{grace: "0", want: seconds(1)}, // B-WRK-9
+		{grace: "0s", want: seconds(1)},
+		{force: true, want: seconds(0)},
+		{grace: "-1", err: `--grace "-1": want a time of 0 or more, such as 10s, 2m or 10 (seconds)`},
+		{grace: "-1ms", err: `--grace "-1ms": want a time of 0 or more, such as 10s, 2m or 10 (seconds)`},
+		{grace: "soon", err: `--grace "soon": want a time of 0 or more, such as 10s, 2m or 10 (seconds)`},
+		{grace: "1s", force: true, err: "--grace 1s and --force exclude each other: --force gives no grace"},
+	} {
+		got, err := graceSeconds(tc.grace, tc.force)
+		text := ""
+		if err != nil {
+			text = err.Error()
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" || text != tc.err {
+			t.Errorf("%q, force %v: %q (-want +got):\n%s", tc.grace, tc.force, text, diff)
+		}
+	}
+}
+
+func resources(limits, requests v1.ResourceList) v1.ResourceRequirements {
+	return v1.ResourceRequirements{Limits: limits, Requests: requests}
+}
+
+func amounts(texts ...string) v1.ResourceList {
+	list := v1.ResourceList{}
+	for i := 0; i < len(texts); i += 2 {
+		list[v1.ResourceName(texts[i])] = resource.MustParse(texts[i+1])
+	}
+	return list
+}
+
+// A request that equals its limit follows it, unless another was said: the QoS
+// class may not change (A-API-3).
+func TestWithResources(t *testing.T) {
+	old := resources(amounts("cpu", "1", "memory", "64Mi"), amounts("cpu", "1000m", "memory", "32Mi"))
+	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "main", Resources: old}}}}
+	for _, tc := range []struct {
+		name             string
+		limits, requests v1.ResourceList
+		want             v1.ResourceRequirements
+	}{
+		{"equal", amounts("cpu", "2"), amounts(), resources(amounts("cpu", "2"), amounts("cpu", "2"))},
+		{"different", amounts("memory", "96Mi"), amounts(), resources(amounts("memory", "96Mi"), amounts())},
+		{"said", amounts("cpu", "2"), amounts("cpu", "500m"), resources(amounts("cpu", "2"), amounts("cpu", "500m"))},
+	} {
+		if diff := cmp.Diff(tc.want, withResources(pod, "main", tc.limits, tc.requests)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+func TestParseCondition(t *testing.T) {
+	for text, want := range map[string]v1.PodCondition{
+		"a.b/c=True":  {Type: "a.b/c", Status: v1.ConditionTrue},
+		"c=Unknown":   {Type: "c", Status: v1.ConditionUnknown},
+		"a.b/c-":      {Type: "a.b/c"},
+		"with-dash=-": {},
+		"=True":       {},
+		"c=true":      {},
+		"c":           {},
+		"":            {},
+	} {
+		var got v1.PodCondition
+		err := parseCondition(text, &got)
+		if want.Type == "" && err == nil || want.Type != "" && (err != nil || !cmp.Equal(want, got)) {
+			t.Errorf("%q: %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+}
