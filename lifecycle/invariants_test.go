@@ -17,6 +17,7 @@ type invariants struct {
 	counts    map[string]int32
 	runs      map[string]*runs
 	finished  bool
+	instances map[string]*instances
 	hooks     map[string]bool   // ids of instances whose preStop hook was run
 	signalled map[string]bool   // ids of instances that were sent the stop signal
 	confirmed bool              // the last status that had to be confirmed was
@@ -28,7 +29,7 @@ type invariants struct {
 }
 
 func newInvariants(t fataler, m *Machine) *invariants {
-	return &invariants{t: t, probes: newProbeLaws(t), counts: map[string]int32{}, runs: map[string]*runs{}, hooks: map[string]bool{}, signalled: map[string]bool{}, ranOnce: map[string]string{}, allocated: map[string]string{}, status: m.Status()}
+	return &invariants{t: t, probes: newProbeLaws(t), counts: map[string]int32{}, runs: map[string]*runs{}, instances: map[string]*instances{}, hooks: map[string]bool{}, signalled: map[string]bool{}, ranOnce: map[string]string{}, allocated: map[string]string{}, status: m.Status()}
 }
 
 // after holds the state, the effects and the runtime against the laws.
@@ -40,6 +41,7 @@ func (l *invariants) after(w *walk, effects []Effect) {
 		l.probes.effect(w, e)
 	}
 	l.nothingTwice(w)
+	l.countsInstances(w.m)
 	l.probes.nothingNew(w)
 	l.ephemeralOnce(w)
 	l.remember(w)
@@ -80,6 +82,7 @@ func (l *invariants) effect(w *walk, e Effect) {
 		l.onlySyncing(w, e)
 		l.notTooEarly(w, e)
 		l.withImages(w, e)
+		l.initsInOrder(w, e)
 	case StopContainer:
 		l.sidecarsLast(w, e)
 		l.inTime(w, e)
@@ -91,6 +94,7 @@ func (l *invariants) effect(w *walk, e Effect) {
 		}
 	case Publish:
 		l.published(w, e.Status)
+		l.waitingSaysWhy(e.Status)
 		l.probes.published(w, e.Status)
 	case Finish:
 		if l.finished {

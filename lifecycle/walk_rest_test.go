@@ -28,11 +28,13 @@ func (w *walk) comesToRest() {
 
 // stops asks for the pod's end, which must then come, and leave nothing behind.
 func (w *walk) stops() {
+	asked := w.now
 	if w.m.Stage() != Gone {
 		w.feed(StopRequested{})
 	}
 	for range 3000 {
 		if w.m.Stage() == Gone {
+			w.laws.soonGone(w, asked)
 			w.laws.gone(w)
 			return
 		}

@@ -112,6 +112,7 @@ func (w *walk) feed(f Fact) {
 		w.take(e)
 	}
 	w.laws.after(w, effects)
+	w.laws.roundKeeps(w, was, effects)
 }
 
 func (w *walk) take(e Effect) {

@@ -1,0 +1,102 @@
+package lifecycle
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// instances are those of one container that there have been: what a walk holds
+// its restart count against.
+type instances struct {
+	newest string
+	all    int32 // that the machine has known as the newest
+	ran    int32 // of them, those that ran
+	counts bool  // the newest ran
+}
+
+// initsInOrder: an init container starts after those before it, a regular
+// container after all of them (A-INIT-3).
+func (l *invariants) initsInOrder(w *walk, e CreateContainer) {
+	if w.m.containerNamed(e.Container).kind == ephemeralContainer {
+		return // outside the order (A-ACT-5)
+	}
+	for _, c := range w.m.ordered() {
+		if c.spec.Name == e.Container {
+			if c.kind != regularContainer {
+				return
+			}
+			continue
+		}
+		if c.kind == initContainer && !c.done() {
+			l.t.Fatalf("%s is created before init container %s has completed (%v)", e.Container, c.spec.Name, c.position)
+		}
+	}
+}
+
+// countsInstances: the restart count is the number of instances before the
+// newest; one that never ran need not count (A-CST-11, B-RAC-11).
+func (l *invariants) countsInstances(m *Machine) {
+	for _, c := range m.ordered() {
+		seen := l.instances[c.spec.Name]
+		if seen == nil {
+			seen = &instances{}
+			l.instances[c.spec.Name] = seen
+		}
+		if c.id != "" && c.id != seen.newest {
+			seen.newest, seen.counts = c.id, false
+			seen.all++
+		}
+		if !seen.counts && c.id != "" && (c.position == running || c.exit != nil) {
+			seen.counts = true
+			seen.ran++
+		}
+		if c.restartCount > seen.all || c.restartCount < seen.ran-1 {
+			l.t.Fatalf("%s: restartCount %d after %d instances, of which %d ran", c.spec.Name, c.restartCount, seen.all, seen.ran)
+		}
+	}
+}
+
+// roundKeeps: a restart of all containers touches neither sandbox nor volumes nor
+// cgroup (B-RAC-8); only the loss of the sandbox does.
+func (l *invariants) roundKeeps(w *walk, was *Machine, effects []Effect) {
+	if !was.round.active || was.stage != Syncing || w.m.stage != Syncing || was.sandbox.state != sandboxReady || w.m.sandbox.state != sandboxReady {
+		return
+	}
+	if was.sandbox.id != w.m.sandbox.id {
+		l.t.Fatalf("the sandbox changes from %s to %s in a restart of all", was.sandbox.id, w.m.sandbox.id)
+	}
+	for _, e := range effects {
+		switch e := e.(type) {
+		case UnmountVolumes, RemoveCgroup, StopSandbox, CreateSandbox:
+			l.t.Fatalf("%T in a restart of all", e)
+		case RemoveSandbox:
+			if e.SandboxID == w.m.sandbox.id {
+				l.t.Fatalf("the sandbox is removed in a restart of all")
+			}
+		}
+	}
+}
+
+// waitingSaysWhy: every waiting container names what it waits for.
+func (l *invariants) waitingSaysWhy(s v1.PodStatus) {
+	for _, list := range [][]v1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses} {
+		for _, c := range list {
+			if c.State.Waiting != nil && c.State.Waiting.Reason == "" {
+				l.t.Fatalf("%s waits without a reason", c.Name)
+			}
+			if c.State.Waiting == nil && c.State.Running == nil && c.State.Terminated == nil {
+				l.t.Fatalf("%s has no state", c.Name)
+			}
+		}
+	}
+}
+
+// soonGone: when everything works, a pod that was asked to end is gone when its
+// grace is over, and what had failed before was tried again.
+func (l *invariants) soonGone(w *walk, asked time.Time) {
+	latest := later(asked, w.m.StopDeadline()).Add(2 * time.Minute)
+	if w.now.After(latest) {
+		l.t.Fatalf("the pod was gone %v after its deadline", w.now.Sub(w.m.StopDeadline()))
+	}
+}
