@@ -288,7 +288,8 @@ containers:
 	}
 }
 
-// TestResumeAtAnyMoment: at moments that nothing marks, the pod comes to its end
+// TestResumeAtAnyMoment: while the sandbox is made, while an init container runs,
+// and at moments that nothing marks: each container runs once, the pod comes to its end
 // all the same, and nothing is left.
 func TestResumeAtAnyMoment(t *testing.T) {
 	t.Parallel()
@@ -300,16 +301,23 @@ func TestResumeAtAnyMoment(t *testing.T) {
 restartPolicy: Never
 volumes: [{name: v, emptyDir: {}}]
 initContainers:
-`+shell("init", "echo init >> /v/inits", mountV)+`
+`+shell("init", "echo init >> /v/inits; sleep 0.1", mountV)+`
 containers:
-`+shell("main", "sleep 0.1; exit $(wc -l < /v/inits)", mountV))
+`+shell("main", "echo main >> /v/inits; sleep 0.1; exit $(wc -l < /v/inits)", mountV))
 	for n := range 6 {
 		c := r.startRun(t, manifest)
-		// Not a wait for anything: wherever it is then is as good as elsewhere.
-		time.Sleep(time.Duration(40+110*n) * time.Millisecond)
+		switch n {
+		case 0: // the sandbox is being made
+			awaitFile(t, filepath.Join(r.dir, "ipam/pods/*-*"))
+		case 1:
+			c.await(c.stderr, "init started")
+		default:
+			// Not a wait for anything: wherever it is then is as good as elsewhere.
+			time.Sleep(time.Duration(40+110*n) * time.Millisecond)
+		}
 		_ = c.process.Process.Kill() // it may have ended
 		c.wait()
-		if got := r.run(t, manifest); got.code != 1 {
+		if got := r.run(t, manifest); got.code != 2 {
 			t.Errorf("after %d: exit code %d\n%s", n, got.code, got.stderr)
 		}
 		for _, left := range r.left() {
