@@ -158,6 +158,26 @@ func TestResumeDamaged(t *testing.T) {
 	}
 }
 
+// TestResumeChangedObjects: a ConfigMap that has changed is not another pod; its
+// files are updated in the one that runs (A-VOL-5).
+func TestResumeChangedObjects(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	manifest := func(text string) string {
+		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {text: " + text + "}\n---\n" + pod("web", `
+restartPolicy: Never
+volumes: [{name: v, configMap: {name: c}}]
+containers:
+`+shell("main", "echo $(cat /v/text); until [ $(cat /v/text) = two ]; do sleep 0.05; done; echo now two; exit 4", mountV))
+	}
+	c := r.startRun(t, manifest("one"))
+	c.await(c.stdout, "one")
+	c.kill9()
+	if got := r.resume(t, manifest("two")).wait(); got.code != 4 || got.stdout != "now two\n" {
+		t.Errorf("exit code %d: %q\n%s", got.code, got.stdout, got.stderr)
+	}
+}
+
 // TestResumeExit: what happens while nobody looks, and while containerd is dead
 // as well, counts once (B-RST-4, B-RST-16).
 func TestResumeExit(t *testing.T) {

@@ -4,46 +4,34 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
+	v1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 
 	"github.com/lifepod/lifepod/manifest"
 )
 
-// apiObject is any object of a manifest.
-type apiObject interface {
-	metav1.Object
-	DeepCopyObject() runtime.Object
-}
-
-// digestOf is the same for two sets of manifests that say the same; the ports of
-// -p are part of the pod. A record keeps it instead of the manifests, so that no
-// Secret gets to the disk.
+// digestOf is the same for two sets of manifests of the same pod: of its name and
+// its spec, the ports of -p included, and of what a RuntimeClass adds. All else
+// may change while a pod runs (A-VOL-5). A record keeps it instead of the
+// manifests: it is short, and can't have anything in it that is secret.
 func digestOf(set *manifest.Set) (string, error) {
-	list := slices.Concat(
-		[]apiObject{set.Pod}, objectsIn(set.ConfigMaps), objectsIn(set.Secrets), objectsIn(set.RuntimeClasses), objectsIn(set.Claims),
-	)
-	hash := sha256.New()
-	for _, o := range list {
-		same := o.DeepCopyObject().(metav1.Object)
-		same.SetUID(types.UID(""))
-		same.SetCreationTimestamp(metav1.Time{})
-		data, err := json.Marshal(same)
-		if err != nil {
-			return "", fmt.Errorf("compare manifests: %s %s: %w", o.GetNamespace(), o.GetName(), err)
-		}
-		_, _ = fmt.Fprintf(hash, "%T %d %s", o, len(data), data) // a hash never fails
+	content := struct {
+		Namespace, Name string
+		Spec            v1.PodSpec
+		Handlers        []string
+	}{set.Pod.Namespace, set.Pod.Name, set.Pod.Spec, handlers(set.RuntimeClasses)}
+	data, err := json.Marshal(content)
+	if err != nil {
+		return "", fmt.Errorf("compare manifests: %w", err)
 	}
-	return fmt.Sprintf("%x", hash.Sum(nil)), nil
+	return fmt.Sprintf("%x", sha256.Sum256(data)), nil
 }
 
-func objectsIn[T apiObject](list []T) []apiObject {
-	var objects []apiObject
-	for _, o := range list {
-		objects = append(objects, o)
+func handlers(classes []*nodev1.RuntimeClass) []string {
+	var list []string
+	for _, c := range classes {
+		list = append(list, c.Name+" "+c.Handler)
 	}
-	return objects
+	return list
 }

@@ -24,8 +24,8 @@ type takenOver struct {
 	from   lifecycle.Checkpoint
 }
 
-// takeOver looks for a pod that a killed lifepod has left of the very same
-// manifests, on the same runtime. The set's pod then becomes that pod, with its
+// takeOver looks for a pod that a killed lifepod has left of the same manifests,
+// on the same runtime. The set's pod then becomes that pod, with its
 // UID. Without one, or if its checkpoint is of no use, which is told, it is nil,
 // and Sweep deals with what was left.
 func takeOver(runtime *Runtime, set *manifest.Set, tell Teller) (*takenOver, error) {
