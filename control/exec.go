@@ -2,6 +2,7 @@ package control
 
 import (
 	"net/http"
+	"sync"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -32,11 +33,12 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	defer func() {
+	end := sync.OnceFunc(func() {
 		if err := session.end(); err != nil {
 			s.Log.Warn("a command whose client has gone", "container", container, "command", command, "err", err)
 		}
-	}()
+	})
+	defer end()
 	response, err := s.Runtime.Exec(r.Context(), &runtimeapi.ExecRequest{
 		ContainerId: id, Cmd: command, Tty: flag(r, "tty"),
 		Stdin: flag(r, "stdin"), Stdout: flag(r, "stdout"), Stderr: flag(r, "stderr") && !flag(r, "tty"),
@@ -44,7 +46,7 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return conflict("run a command in container %s: %s", container, cri.Text(err))
 	}
-	return tunnel(w, r, response.Url)
+	return tunnel(w, r, response.Url, end)
 }
 
 // attach joins a container's own streams.
@@ -69,5 +71,5 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return conflict("attach to container %s: %s", container, cri.Text(err))
 	}
-	return tunnel(w, r, response.Url)
+	return tunnel(w, r, response.Url, func() {})
 }

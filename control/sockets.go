@@ -27,7 +27,8 @@ const listenAttempts = 20
 func listen(folder string, uid types.UID) (l *net.UnixListener, path string, err error) {
 	path = filepath.Join(folder, string(uid)+suffix)
 	for range listenAttempts {
-		if l, err = listenOnce(folder, path); !errors.Is(err, fs.ErrNotExist) {
+		// MkdirAll says "exists" of a folder that went while it looked
+		if l, err = listenOnce(folder, path); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 			break
 		}
 	}

@@ -7,11 +7,14 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"sync"
 )
 
 // tunnel passes a request on to the runtime's streaming server, and the upgraded
-// connection after it, until either side ends it.
-func tunnel(w http.ResponseWriter, r *http.Request, to string) error {
+// connection after it, until either side ends it. gone is called when the client
+// has gone, before the runtime can know: a runtime may then kill the process that
+// it has started, and nobody can tell any more which others were that one's.
+func tunnel(w http.ResponseWriter, r *http.Request, to string, gone func()) error {
 	target, err := url.Parse(to)
 	if err != nil || target.Host == "" {
 		return refuse(http.StatusBadGateway, "", "the runtime's streaming address %q is none", to)
@@ -27,7 +30,11 @@ func tunnel(w http.ResponseWriter, r *http.Request, to string) error {
 			fail(w, refuse(http.StatusBadGateway, "", "ask the runtime for its streams: %v", err))
 		},
 	}
-	proxy.ServeHTTP(&watchedWriter{ResponseWriter: w, left: cancel}, r.WithContext(ctx))
+	left := sync.OnceFunc(func() {
+		gone()
+		cancel()
+	})
+	proxy.ServeHTTP(&watchedWriter{ResponseWriter: w, left: left}, r.WithContext(ctx))
 	return nil
 }
 
@@ -59,6 +66,15 @@ type watchedConn struct {
 // Read notices that the client has gone.
 func (c *watchedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
+	if err != nil {
+		c.left()
+	}
+	return n, err
+}
+
+// Write notices that the client has gone.
+func (c *watchedConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
 	if err != nil {
 		c.left()
 	}

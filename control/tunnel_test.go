@@ -43,10 +43,10 @@ func runtimeStreams(t *testing.T) (address string, over chan struct{}) {
 }
 
 // dialTunnel connects to a server whose only request is tunneled to an address.
-func dialTunnel(t *testing.T, to string) (net.Conn, *http.Response, *bufio.Reader) {
+func dialTunnel(t *testing.T, to string, gone func()) (net.Conn, *http.Response, *bufio.Reader) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := tunnel(w, r, to); err != nil {
+		if err := tunnel(w, r, to, gone); err != nil {
 			fail(w, err)
 		}
 	}))
@@ -75,7 +75,7 @@ func dialTunnel(t *testing.T, to string) (net.Conn, *http.Response, *bufio.Reade
 // A tunnel passes both ways, and ends with the runtime.
 func TestTunnel(t *testing.T) {
 	to, over := runtimeStreams(t)
-	conn, response, in := dialTunnel(t, to+"/exec/token")
+	conn, response, in := dialTunnel(t, to+"/exec/token", func() {})
 	if response.StatusCode != http.StatusSwitchingProtocols || response.Header.Get("Upgrade") != "SPDY/3.1" {
 		t.Fatalf("%s %v", response.Status, response.Header)
 	}
@@ -90,7 +90,13 @@ func TestTunnel(t *testing.T) {
 // A client that goes away ends the tunnel: the runtime would wait for ever.
 func TestTunnelWithoutClient(t *testing.T) {
 	to, over := runtimeStreams(t)
-	conn, _, _ := dialTunnel(t, to+"/exec/token")
+	conn, _, _ := dialTunnel(t, to+"/exec/token", func() {
+		select {
+		case <-over:
+			t.Error("the runtime knew first that the client has gone")
+		default:
+		}
+	})
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +111,7 @@ func TestTunnelRefused(t *testing.T) {
 		"http://127.0.0.1:1/exec/t": "502 ",
 		"nowhere":                   "502 ",
 	} {
-		_, response, _ := dialTunnel(t, address)
+		_, response, _ := dialTunnel(t, address, func() {})
 		text, err := io.ReadAll(response.Body)
 		if got := fmt.Sprintf("%d %s", response.StatusCode, text); !strings.HasPrefix(got, want) || err != nil {
 			t.Errorf("%s: %q, %v, want %q", address, got, err, want)

@@ -51,11 +51,12 @@ containers:
 // -9, is ended with all that it started; others are not touched.
 func TestExecLeavesNothing(t *testing.T) {
 	t.Parallel()
-	c := shared.startReady(t, pod("exec-left", "containers:\n"+shell("main", waiter)))
+	c := shared.startReady(t, pod("exec-left", "containers:\n"+shell("main", waiter,
+		"readinessProbe: {exec: {command: [sh, -c, 'sleep 0.3; true']}, periodSeconds: 1, timeoutSeconds: 60}")))
 	const kept, left = "31536001", "31536002" // seconds, which tell the processes
 	stays := shared.start(t, "", "exec", "exec-left", "--", "sh", "-c", "sleep "+kept)
 	awaitTrue(t, "a command that stays", func() bool { return sleeping(kept) == 1 })
-	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL, syscall.SIGKILL, syscall.SIGKILL} {
 		client := shared.start(t, "", "exec", "exec-left", "--", "sh", "-c", "trap '' HUP; sleep "+left+" & sleep "+left+"; true")
 		awaitTrue(t, "a command", func() bool { return sleeping(left) == 2 })
 		client.signal(signal)
