@@ -121,16 +121,24 @@ func (h *hands) newTerminationLog(spec *v1.Container, attempt uint32) (string, e
 	return path, os.Chmod(path, 0o666) // whatever the umask
 }
 
+// keptLogs is how many instances' logs restarts of all containers leave of one container.
+const keptLogs = 10
+
 // removeFiles removes what a removed instance has written: its log, all of its
 // rotated files, and its termination message (B-GC-3); the logs of a
-// restart of all containers stay (B-RAC-7). What can't be removed goes with the pod.
+// restart of all containers stay (B-RAC-7), the newest of them: a pod that takes a
+// new task every second would fill the disk. What can't be removed goes with the pod.
 func (h *hands) removeFiles(e lifecycle.RemoveContainer) {
 	if h.KeepFiles {
 		return
 	}
-	log := filepath.Join(h.Config.PodLogDirectory(h.pod), criconfig.ContainerLogPath(e.Container, int(e.Attempt)))
 	err := os.Remove(h.terminationLog(e.Container, e.Attempt))
-	if !e.KeepLog {
+	attempt := int(e.Attempt)
+	if e.KeepLog {
+		attempt -= keptLogs
+	}
+	if attempt >= 0 {
+		log := filepath.Join(h.Config.PodLogDirectory(h.pod), criconfig.ContainerLogPath(e.Container, attempt))
 		err = errors.Join(err, crilog.RemoveAll(log))
 	}
 	if err != nil {

@@ -166,11 +166,12 @@ func TestRemoveFiles(t *testing.T) {
 	node := &Node{PodsDir: dir, Config: criconfig.Node{LogRoot: filepath.Join(dir, "logs")}, Log: slog.New(slog.DiscardHandler)}
 	h := &hands{Node: node, pod: podOf("web", v1.RestartPolicyAlways, "main")}
 	folder := filepath.Join(h.Config.PodLogDirectory(h.pod), "main")
-	for _, name := range []string{"0.log", "0.log.20260101-000001.gz", "0.log.20260101-000002.gz.tmp", "0.log.20260101-000003", "0.log.own", "1.log", "1.log.20260101-000001"} {
+	for _, name := range []string{"0.log", "0.log.20260101-000001.gz", "0.log.20260101-000002.gz.tmp", "0.log.20260101-000003", "0.log.own", "1.log", "1.log.20260101-000001", "2.log", "12.log"} {
 		write(t, filepath.Join(folder, name), name)
 	}
 	write(t, h.terminationLog("main", 0), "bye")
 	h.removeFiles(lifecycle.RemoveContainer{Container: "main", Attempt: 1, KeepLog: true})
+	h.removeFiles(lifecycle.RemoveContainer{Container: "main", Attempt: 12, KeepLog: true}) // the eleventh before goes
 	h.removeFiles(lifecycle.RemoveContainer{Container: "main", Attempt: 0})
 	var left []string
 	entries, err := os.ReadDir(folder)
@@ -180,7 +181,7 @@ func TestRemoveFiles(t *testing.T) {
 	for _, entry := range entries {
 		left = append(left, entry.Name())
 	}
-	if diff := cmp.Diff([]string{"0.log.own", "1.log", "1.log.20260101-000001"}, left); diff != "" {
+	if diff := cmp.Diff([]string{"0.log.own", "1.log", "1.log.20260101-000001", "12.log"}, left); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)
 	}
 	if _, err := os.Stat(h.terminationLog("main", 0)); !os.IsNotExist(err) {

@@ -78,6 +78,7 @@ type KillCheckpoint struct {
 	Deadline  time.Time          `json:"deadline,omitzero"`
 	Force     bool               `json:"force,omitzero"`
 	Requested bool               `json:"requested,omitzero"`
+	Uncounted bool               `json:"uncounted,omitzero"`
 	Verdict   *VerdictCheckpoint `json:"verdict,omitempty"`
 	Failure   *Failure           `json:"failure,omitempty"`
 }

@@ -132,7 +132,7 @@ func (k *kill) checkpoint() *KillCheckpoint {
 		return nil
 	}
 	c := &KillCheckpoint{
-		Message: k.message, Decided: k.decided, Deadline: k.deadline, Force: k.force, Requested: k.requested, Failure: cloneOf(k.failure),
+		Message: k.message, Decided: k.decided, Deadline: k.deadline, Force: k.force, Requested: k.requested, Uncounted: k.uncounted, Failure: cloneOf(k.failure),
 	}
 	if k.verdict != nil {
 		c.Verdict = new(k.verdict.checkpoint())

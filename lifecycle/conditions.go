@@ -25,7 +25,7 @@ func conditions(s *step, status *v1.PodStatus, phase v1.PodPhase) []v1.PodCondit
 		{Type: v1.PodScheduled, Status: v1.ConditionTrue},
 	}
 	if s.round.ever || s.restartAllRule {
-		list = append([]v1.PodCondition{restartingCondition(s, phase)}, list...)
+		list = append(list, restartingCondition(s, phase))
 	}
 	for i := range list {
 		list[i].ObservedGeneration = s.observedGeneration() // A-COND-11

@@ -69,6 +69,9 @@ func targetFound(s *step, c *container) bool {
 		return true
 	}
 	target := s.containerNamed(c.target)
+	if s.round.active {
+		return false // its instance is about to go
+	}
 	switch target.position {
 	case running, exited: // the latter is refused by the runtime, in its own words
 		return true

@@ -41,7 +41,7 @@ func startedBeforeAnswer(s *step, c *container, f ContainerExited) {
 
 // settleExit moves a container to exited and decides, once, what follows.
 func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
-	c.asked = c.stopping.told
+	c.asked = c.stopping.told && (c.kill == nil || !c.kill.cameTooLate(t))
 	askImagesAnew(s, c)
 	c.position, c.op, c.exit, c.endedAt = exited, 0, t, t.FinishedAt.Time
 	if c.endedAt.IsZero() {
@@ -58,7 +58,7 @@ func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
 	}
 	report := Report{Subject: c.spec.Name, What: exitText(t), Because: c.restart.because, Rule: c.restart.rule}
 	switch {
-	case !c.restart.restart && c.asked && c.kill == nil:
+	case !c.restart.restart && !c.restart.complete && c.asked && c.kill == nil:
 		report.Because = "stopped"
 	case c.restart.complete:
 		report.Outcome = "counts as success"
@@ -109,7 +109,7 @@ func crashLoops(s *step, c *container, delay time.Duration) {
 
 // crashDelay is the pause between a container's exit and its restart (A-BO-3).
 func crashDelay(s *step, c *container) time.Duration {
-	if c.requested || (c.tuning.afterSuccess && c.exit.ExitCode == 0) {
+	if c.requested || (c.tuning.afterSuccess && c.succeeded(c.exit)) {
 		return 0
 	}
 	return crashPolicy(s, c).crashDelay(c.backOff, c.endedAt)

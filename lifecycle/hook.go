@@ -40,13 +40,13 @@ func giveUpPostStart(s *step, c *container) {
 	if c.postStart.op != 0 {
 		s.do(Cancel{ID: c.postStart.op})
 	}
-	c.postStart = hookRun{ended: true}
+	c.postStart = hookRun{ended: true, failed: c.postStart.failed || c.postStartPending()}
 }
 
 // beginPreStop runs the preStop hook, unless there is no grace (B-HOOK-1).
 func beginPreStop(s *step, c *container, o order) {
 	hook := preStopOf(c)
-	if hook == nil || o.force {
+	if hook == nil || o.force || !s.now.Before(o.deadline) {
 		c.stopping.preStop.ended = true
 		return
 	}

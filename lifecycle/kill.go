@@ -12,6 +12,7 @@ type kill struct {
 	decided   time.Time
 	deadline  time.Time // preStop hook and signal share it
 	force     bool      // at once: no hook, no signal
+	uncounted bool      // lifepod's own doing: no restart that counts for a limit
 	requested bool      // somebody asked: not a restart that counts for a back-off
 	verdict   *verdict  // what follows; nil: the exit decides, as any exit does
 	failure   *Failure  // shown as the waiting reason afterwards; may be nil
@@ -25,6 +26,13 @@ func killContainer(s *step, c *container, k kill) {
 		return
 	}
 	if c.kill != nil {
+		if k.requested && !c.kill.requested && !s.round.active {
+			wanted := *c.kill
+			wanted.requested, wanted.verdict, wanted.failure = true, k.verdict, nil
+			c.kill = &wanted
+			k.report.Subject = c.spec.Name
+			tell(s, k.report)
+		}
 		if k.force && !c.kill.force || k.deadline.Before(c.kill.deadline) {
 			sooner := *c.kill
 			sooner.deadline, sooner.force = earlier(k.deadline, sooner.deadline), sooner.force || k.force

@@ -120,6 +120,9 @@ func observeRunning(s *step, c *container, f Observed) {
 // it is stopped again later (B-TRM-1).
 func stillRuns(s *step, c *container) {
 	c.stopping.retryAt = s.now.Add(s.options.RetryAfter)
+	if s.stop.force {
+		c.stopping.retryAt = s.now.Add(s.options.UnavailableRetry)
+	}
 	const what = "detected running containers after a successful KillPod, CRI violation: [%s]"
 	tellRetry(s, "pod", fmt.Sprintf(what, c.spec.Name), c.stopping.retryAt, "B-TRM-1")
 }

@@ -94,10 +94,11 @@ func (r resize) unsettled() [][]ContainerResources {
 // resources (B-HOOK-7); it is started again whatever its restart policy says.
 func restartResized(s *step, c *container) {
 	killContainer(s, c, kill{
-		message:  fmt.Sprintf("Container %s resize requires restart", c.spec.Name),
-		deadline: s.now.Add(s.specGrace()),
-		verdict:  &verdict{restart: true, because: "its resize requires a restart", rule: "A-ACT-12"},
-		report:   Report{What: "is restarted with its new resources", Because: "resizePolicy RestartContainer", Rule: "A-ACT-12"},
+		message:   fmt.Sprintf("Container %s resize requires restart", c.spec.Name),
+		deadline:  s.now.Add(s.specGrace()),
+		uncounted: true,
+		verdict:   &verdict{restart: true, because: "its resize requires a restart", rule: "A-ACT-12"},
+		report:    Report{What: "is restarted with its new resources", Because: "resizePolicy RestartContainer", Rule: "A-ACT-12"},
 	})
 }
 

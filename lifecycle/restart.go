@@ -35,7 +35,8 @@ type verdict struct {
 // The stage comes first: a pod that is ending starts nothing.
 func decideRestart(s *step, c *container, t *v1.ContainerStateTerminated) verdict {
 	if s.stage != Syncing {
-		return verdict{because: "the pod is stopping", rule: "A-RST-1"}
+		v, _ := ruleVerdict(c, t)
+		return verdict{complete: v.complete, because: "the pod is stopping", rule: "A-RST-1"}
 	}
 	if c.kind == ephemeralContainer {
 		return verdict{because: "ephemeral containers run once", rule: "A-RST-2"}
@@ -137,9 +138,11 @@ func verdictAtExit(s *step, c *container, t *v1.ContainerStateTerminated) verdic
 	c.failure, c.requested = c.kill.failure, c.kill.requested
 	inRound := s.round.active && c.asked
 	switch {
-	case c.kill.verdict == nil, byExit.all && !c.requested && !inRound:
+	case inRound:
+		return verdict{restart: true, because: "all containers restart", rule: "B-RAC-6"}
+	case c.kill.verdict == nil, byExit.all && !c.requested:
 		return limitRestarts(s, c, byExit)
-	case c.requested || inRound:
+	case c.requested:
 		return *c.kill.verdict
 	case c.kill.cameTooLate(t):
 		return limitRestarts(s, c, byExit)
@@ -155,7 +158,8 @@ func (k *kill) cameTooLate(t *v1.ContainerStateTerminated) bool {
 
 // limitRestarts turns a restart that is one too many into the pod's end.
 func limitRestarts(s *step, c *container, v verdict) verdict {
-	if !v.restart || !countRestart(s, c) {
+	ownDoing := c.asked && (c.kill == nil || c.kill.uncounted) || c.exit.Reason == "ContainerStatusUnknown" // resized, or its sandbox was lost
+	if !v.restart || ownDoing || !countRestart(s, c) {
 		return v
 	}
 	limit := fmt.Sprintf("%smax-restarts: %d", AnnotationPrefix, c.tuning.maxRestarts)

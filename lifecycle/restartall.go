@@ -40,7 +40,11 @@ const (
 
 // beginRound starts a restart of all containers. One that runs already is that one (B-RAC-19).
 func beginRound(s *step, because string, graceful bool) {
-	if s.round.active || s.stage != Syncing {
+	if s.stage != Syncing {
+		return
+	}
+	if s.round.active {
+		hurryRound(s, because, graceful)
 		return
 	}
 	s.round.active, s.round.graceful, s.round.because, s.round.ever = true, graceful, because, true
@@ -48,12 +52,22 @@ func beginRound(s *step, because string, graceful bool) {
 	tell(s, Report{Subject: "pod", What: "restarts all containers in place", Because: because, Rule: "B-RAC-1"})
 }
 
+// hurryRound files that somebody asks for a round while there is one: it is that
+// one, which from then on may be at once (B-RAC-19).
+func hurryRound(s *step, because string, graceful bool) {
+	report := Report{Subject: "pod", What: "restart requested", Outcome: "all containers are being restarted already", Because: because, Rule: "B-RAC-19"}
+	if s.round.graceful && !graceful {
+		s.round.graceful, report.Outcome = false, "without grace from now on"
+	}
+	tell(s, report)
+}
+
 // planRestartAll leads a round to its end. Nothing is started while it lasts (A-ACT-2).
 func planRestartAll(s *step) {
 	if s.stage != Syncing {
 		return
 	}
-	if c := roundTrigger(s); c != nil {
+	if c := roundTrigger(s); c != nil && !s.round.active {
 		beginRound(s, c.spec.Name+" "+exitText(c.exit), false)
 	}
 	if !s.round.active {
@@ -141,18 +155,19 @@ type removal struct {
 
 func removeRecords(s *step, c *container) {
 	if c.previousID != "" {
-		removeRecord(s, c, &c.removal.previous, c.previousID)
+		removeRecord(s, c, &c.removal.previous, RemoveContainer{ContainerID: c.previousID, Attempt: uint32(max(c.restartCount-1, 0))})
 	}
 	if c.id != "" {
-		removeRecord(s, c, &c.removal.newest, c.id)
+		removeRecord(s, c, &c.removal.newest, RemoveContainer{ContainerID: c.id, Attempt: uint32(c.restartCount)})
 	}
 }
 
 // removeRecord removes one instance; its log stays (B-RAC-7).
-func removeRecord(s *step, c *container, w *work, id string) {
+func removeRecord(s *step, c *container, w *work, e RemoveContainer) {
 	if op, ok := s.begin(w); ok {
 		c.touchedAt = s.now
-		s.do(RemoveContainer{ID: op, Container: c.spec.Name, ContainerID: id, Attempt: uint32(c.restartCount), KeepLog: true})
+		e.ID, e.Container, e.KeepLog = op, c.spec.Name, true
+		s.do(e)
 	}
 }
 
@@ -198,21 +213,22 @@ func resetForRound(s *step, c *container) {
 		c.last, c.lastDone = exitForRound(s, c), c.exit != nil && c.done()
 		c.restartCount++
 	}
-	if c.failure == nil || c.failure.Reason != "CrashLoopBackOff" || !c.triggersRound() {
-		c.failure = nil
-		if c.id != "" {
-			c.failure = &Failure{Reason: reasonRestartingAll, Message: messageRestartingAll}
-		}
+	loops := c.triggersRound() && c.failure != nil && c.failure.Reason == "CrashLoopBackOff"
+	if c.id != "" && !loops {
+		c.failure = &Failure{Reason: reasonRestartingAll, Message: messageRestartingAll}
 	}
 	c.instance, c.previousID = instance{touchedAt: s.now}, ""
-	c.image, c.removal = image{info: c.image.info}, removal{}
+	if c.image.op == 0 { // what is being fetched is still needed, and is not fetched twice
+		c.image = image{info: c.image.info}
+	}
+	c.removal = removal{}
 	c.stopping, c.retryAt, c.failures = stopping{}, time.Time{}, 0
 }
 
 // exitForRound is the end of an instance as lastState shows it: its own where it
 // ended by itself, a made-up one where the round has ended it (B-RAC-11, B-RAC-12).
 func exitForRound(s *step, c *container) *v1.ContainerStateTerminated {
-	if c.exit != nil && !c.asked {
+	if c.exit != nil && (!c.asked || c.triggersRound()) {
 		return c.exit
 	}
 	t := &v1.ContainerStateTerminated{
@@ -222,42 +238,6 @@ func exitForRound(s *step, c *container) *v1.ContainerStateTerminated {
 		t.StartedAt, t.FinishedAt = c.exit.StartedAt, c.exit.FinishedAt
 	}
 	return t
-}
-
-// The pace of rounds that follow each other at once: Kubernetes 1.36 knows no
-// back-off for them (B-RAC-18), and pods that take their next task this way
-// depend on it; but a loop may not hurt its node.
-const (
-	roundBurst    = 10
-	roundInterval = time.Second
-)
-
-// delayNextRound says when the containers may start again: a burst at once, then
-// one round a second; with an annotation on its curve, by the container whose
-// exit was the cause.
-func delayNextRound(s *step) {
-	s.round.notBefore = s.now
-	for _, c := range s.containers {
-		if c.triggersRound() && s.tuning.restartAll != nil {
-			backOffRound(s, c, *s.tuning.restartAll)
-		}
-	}
-	if s.tuning.restartAll != nil || !slices.ContainsFunc(s.containers, (*container).triggersRound) {
-		return
-	}
-	start := later(s.now, s.round.allowance.Add(-(roundBurst-1)*roundInterval))
-	s.round.allowance = later(s.round.allowance, start).Add(roundInterval)
-	s.round.notBefore = start
-}
-
-func backOffRound(s *step, c *container, policy BackOffPolicy) {
-	delay := policy.crashDelay(c.roundBackOff, c.endedAt)
-	c.roundBackOff = backOff{delay: policy.next(delay), from: s.now}
-	due := c.endedAt.Add(delay)
-	s.round.notBefore = later(s.round.notBefore, due)
-	if due.After(s.now) {
-		crashLoops(s, c, delay)
-	}
 }
 
 // hasRestartAllRule says that some container of the pod can cause a round (B-RAC-3).

@@ -13,6 +13,9 @@ func applyRestartRequested(s *step, f RestartRequested) {
 		tell(s, report)
 	case f.Container == "":
 		beginRound(s, f.Because, f.Graceful)
+	case s.round.active:
+		report.Outcome = "all containers are being restarted already"
+		tell(s, report)
 	case c == nil || c.kind == ephemeralContainer || c.kind == initContainer:
 		report.Outcome = f.Container + " cannot be restarted by itself"
 		tell(s, report)

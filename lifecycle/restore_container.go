@@ -65,7 +65,7 @@ func (c *KillCheckpoint) restore() *kill {
 	if c == nil {
 		return nil
 	}
-	k := &kill{message: c.Message, decided: c.Decided, deadline: c.Deadline, force: c.Force, requested: c.Requested, failure: cloneOf(c.Failure)}
+	k := &kill{message: c.Message, decided: c.Decided, deadline: c.Deadline, force: c.Force, requested: c.Requested, uncounted: c.Uncounted, failure: cloneOf(c.Failure)}
 	if c.Verdict != nil {
 		k.verdict = new(c.Verdict.restore())
 	}

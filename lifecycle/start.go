@@ -51,7 +51,7 @@ func startOrder(s *step) []*container {
 func tryStart(s *step, c *container) bool {
 	switch {
 	case c.postStartPending():
-		return c.last == nil // only the first start keeps the others waiting for its hook (A-ACT-10, A-ACT-11)
+		return c.previousID == "" // only the first start keeps the others waiting for its hook (A-ACT-10, A-ACT-11)
 	case c.position == running || c.final() || !s.due(c.retryAt):
 		return false
 	case c.position == created:
@@ -122,17 +122,19 @@ func applyContainerCreated(s *step, f ContainerCreated) {
 // one before becomes lastState (A-CST-5), records older than that go (B-GC-2).
 func newInstance(s *step, c *container, id string) {
 	if c.exit != nil {
-		if !c.requested {
+		if !c.requested && !(c.tuning.afterSuccess && c.succeeded(c.exit)) {
 			advanceCrash(s, c)
 		}
 		c.restartCount++
 		c.last, c.lastDone = c.exit, c.done()
 	}
-	if c.previousID != "" {
+	if c.previousID != "" && c.id != "" {
 		attempt := uint32(c.restartCount - 2) // the new one is restartCount, the one that has just ended is kept
 		s.do(RemoveContainer{ID: s.nextID(), Container: c.spec.Name, ContainerID: c.previousID, Attempt: attempt})
 	}
-	c.previousID = c.id
+	if c.id != "" {
+		c.previousID = c.id
+	}
 	c.instance = instance{id: id, touchedAt: s.now, imageRef: c.image.info.Ref}
 	c.image = image{info: c.image.info} // the next start asks anew (A-IMG-2)
 }

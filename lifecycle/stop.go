@@ -56,6 +56,10 @@ func applyStopRequested(s *step, f StopRequested) {
 	case Terminating:
 		deadline := s.now.Add(grace)
 		if (f.Force && !s.stop.force) || deadline.Before(s.stop.deadline) {
+			s.sandbox.retryAt = time.Time{}
+			for _, c := range s.containers {
+				c.stopping.retryAt = time.Time{}
+			}
 			s.stop.deadline, s.stop.force = earlier(deadline, s.stop.deadline), s.stop.force || f.Force
 		} else {
 			report.Outcome = "the pod is ending already"
