@@ -119,12 +119,19 @@ func abandoned(path string) (*record, error) {
 	if err != nil {
 		return nil, err
 	}
+	return abandonedFile(file, path)
+}
+
+// abandonedFile is abandoned for what was just opened at path.
+func abandonedFile(file *os.File, path string) (*record, error) {
 	r := &record{file: file}
 	if unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return nil, file.Close()
 	}
 	info, err := os.Stat(path)
-	if err != nil { // removed while we waited for the lock
+	if err != nil || !isFile(file, info) {
+		// Before it was locked here it was removed, or taken over: then what the
+		// path names is the record of a lifepod that lives.
 		return nil, file.Close()
 	}
 	r.made = info.ModTime()
@@ -133,4 +140,9 @@ func abandoned(path string) (*record, error) {
 	}
 	r.UID = types.UID(strings.TrimSuffix(filepath.Base(path), ".json"))
 	return r, nil
+}
+
+func isFile(file *os.File, info os.FileInfo) bool {
+	own, err := file.Stat()
+	return err == nil && os.SameFile(own, info)
 }

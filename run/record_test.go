@@ -1,0 +1,54 @@
+package run
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/manifest"
+)
+
+func testRecord(t *testing.T, runtime *Runtime) *record {
+	t.Helper()
+	r, err := newRecord(runtime, &manifest.Set{Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "1"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func recordPath(runtime *Runtime) string { return filepath.Join(recordsDir(runtime.Root), "1.json") }
+
+func TestAbandoned(t *testing.T) {
+	runtime := &Runtime{Root: t.TempDir()}
+	own := testRecord(t, runtime)
+	if r, err := abandoned(recordPath(runtime)); r != nil || err != nil {
+		t.Errorf("while its lifepod lives: %v, %v", r, err)
+	}
+	own.leave()
+	r, err := abandoned(recordPath(runtime))
+	if r == nil || err != nil || r.Name != "web" || r.UID != "1" {
+		t.Fatalf("a killed lifepod's: %+v, %v", r, err)
+	}
+	r.leave()
+}
+
+// B-RST-9: a record that was opened before its pod was taken over is not that of
+// an abandoned pod: whoever sweeps up would kill a pod that lives.
+func TestTakenOverIsNotAbandoned(t *testing.T) {
+	runtime := &Runtime{Root: t.TempDir()}
+	killed := testRecord(t, runtime)
+	seen, err := os.Open(recordPath(runtime)) // by one that looks for what was left
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := testRecord(t, runtime) // takes its place
+	defer next.leave()
+	killed.leave()
+	if r, err := abandonedFile(seen, recordPath(runtime)); r != nil || err != nil {
+		t.Errorf("got %+v, %v, want none: a lifepod has it", r, err)
+	}
+}
