@@ -103,8 +103,24 @@ func Sockets(folder string) ([]string, error) {
 func Dial(path string) (net.Conn, error) {
 	conn, err := net.Dial("unix", path)
 	if errors.Is(err, unix.ECONNREFUSED) {
-		_ = os.Remove(path)
+		bury(path)
 		return nil, fs.ErrNotExist
 	}
 	return conn, err
+}
+
+// bury removes the socket of a dead process. A lifepod that goes on with the pod
+// may have put its own in the place of it by now: that one answers under its
+// other name, too, and gets the first back.
+func bury(path string) {
+	aside := filepath.Join(filepath.Dir(path), ".dead-"+filepath.Base(path))
+	if os.Rename(path, aside) != nil {
+		return // another client was faster
+	}
+	conn, err := net.Dial("unix", aside)
+	if err != nil {
+		_ = os.Remove(aside)
+		return
+	}
+	_, _ = conn.Close(), os.Rename(aside, path)
 }

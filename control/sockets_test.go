@@ -151,6 +151,21 @@ func TestDeadSocket(t *testing.T) {
 	}
 }
 
+// B-RST-9: a socket that was dead a moment ago may be that of the next lifepod
+// by now, which must not lose it.
+func TestBuryNobodyAlive(t *testing.T) {
+	s, folder := startServer(t)
+	bury(s.path)
+	conn, err := Dial(s.path)
+	if err != nil {
+		t.Fatalf("the pod can't be reached any more: %v", err)
+	}
+	_ = conn.Close()
+	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 {
+		t.Errorf("%v, %v, want the socket alone", left, err)
+	}
+}
+
 // A killed server's socket under the same name is no obstacle.
 func TestServeAgain(t *testing.T) {
 	s, folder := startServer(t)
