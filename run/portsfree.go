@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -24,7 +23,7 @@ func checkFree(root string, pod *v1.Pod) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	others, err := filepath.Glob(filepath.Join(recordsDir(root), "*.json"))
+	others, err := records(root)
 	if err != nil {
 		return fmt.Errorf("look for pods with the same host ports: %w", err)
 	}

@@ -42,6 +42,21 @@ type record struct {
 
 func recordsDir(root string) string { return filepath.Join(root, "runs") }
 
+// records are the paths of all records of a root.
+func records(root string) ([]string, error) {
+	entries, err := os.ReadDir(recordsDir(root))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("list the records of pods: %w", err)
+	}
+	var paths []string
+	for _, entry := range entries {
+		if filepath.Ext(entry.Name()) == ".json" {
+			paths = append(paths, filepath.Join(recordsDir(root), entry.Name()))
+		}
+	}
+	return paths, nil
+}
+
 // newRecord makes the record of a pod before anything of the pod is made. It
 // appears under its name only when it is locked and complete.
 func newRecord(runtime *Runtime, set *manifest.Set) (*record, error) {

@@ -23,8 +23,11 @@ func testRecord(t *testing.T, runtime *Runtime) *record {
 func recordPath(runtime *Runtime) string { return filepath.Join(recordsDir(runtime.Root), "1.json") }
 
 func TestAbandoned(t *testing.T) {
-	runtime := &Runtime{Root: t.TempDir()}
+	runtime := &Runtime{Root: filepath.Join(t.TempDir(), "root[1]*")} // no pattern, whatever it looks like
 	own := testRecord(t, runtime)
+	if paths, err := records(runtime.Root); err != nil || len(paths) != 1 || paths[0] != recordPath(runtime) {
+		t.Errorf("%q, %v, want %q", paths, err, recordPath(runtime))
+	}
 	if r, err := abandoned(recordPath(runtime)); r != nil || err != nil {
 		t.Errorf("while its lifepod lives: %v, %v", r, err)
 	}

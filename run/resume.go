@@ -33,9 +33,9 @@ func takeOver(runtime *Runtime, set *manifest.Set, tell Teller) (*takenOver, err
 	if err != nil {
 		return nil, err
 	}
-	paths, err := filepath.Glob(filepath.Join(recordsDir(runtime.Root), "*.json"))
+	paths, err := records(runtime.Root)
 	if err != nil {
-		panic(err) // the pattern is right
+		return nil, err
 	}
 	for _, path := range paths {
 		if !isOf(path, digest, runtime.Endpoint) {

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/agent/address"
@@ -29,9 +31,9 @@ type Teller interface {
 // can't be removed, or is on another runtime, is told and stays for the next
 // time: it does not keep other pods from running.
 func Sweep(ctx context.Context, r *Runtime, tell Teller) {
-	paths, err := filepath.Glob(filepath.Join(recordsDir(r.Root), "*.json"))
+	paths, err := records(r.Root)
 	if err != nil {
-		panic(err) // the pattern is right
+		tell.warn(fmt.Sprintf("can't look for leftovers: %v", err))
 	}
 	for _, path := range paths {
 		left, err := abandoned(path)
@@ -118,17 +120,27 @@ func sweepPod(ctx context.Context, r *Runtime, left *record) (found bool, err er
 			return true, fmt.Errorf("remove its sandbox: %s", cri.Text(err))
 		}
 	}
-	logs, err := filepath.Glob(filepath.Join(logRoot(r.Root), "*_"+string(left.UID)))
 	errs := []error{
-		err,
 		volumes.Remove(filepath.Join(podsDir(r.Root), string(left.UID))),
 		podcgroup.Driver{Parent: r.CgroupParent, Systemd: r.Systemd}.Remove(ctx, left.UID),
 	}
-	for _, dir := range logs {
-		errs = append(errs, os.RemoveAll(dir))
-	}
+	errs = append(errs, removeLogs(r.Root, left.UID))
 	if r.IPAMDir != "" {
 		errs = append(errs, address.Release(r.IPAMDir, left.UID))
 	}
 	return len(list.Items) > 0, errors.Join(errs...)
+}
+
+// removeLogs removes the logs of a pod of which only the UID is known for sure.
+func removeLogs(root string, uid types.UID) error {
+	entries, err := os.ReadDir(logRoot(root))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	for _, entry := range entries {
+		if strings.HasSuffix(entry.Name(), "_"+string(uid)) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(logRoot(root), entry.Name())))
+		}
+	}
+	return err
 }

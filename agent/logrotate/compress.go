@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/lifepod/lifepod/agent/crilog"
 )
@@ -92,9 +93,10 @@ func (c cancellable) Read(p []byte) (int, error) {
 
 // removeUnfinished removes what a crash left of a compression.
 func removeUnfinished(log string) error {
-	files, err := filepath.Glob(log + ".*" + crilog.Unfinished)
-	for _, path := range files {
-		if crilog.Stamp(log, path) != "" {
+	entries, err := os.ReadDir(filepath.Dir(log))
+	for _, entry := range entries {
+		path := filepath.Join(filepath.Dir(log), entry.Name())
+		if strings.HasSuffix(path, crilog.Unfinished) && crilog.Stamp(log, path) != "" {
 			err = errors.Join(err, os.Remove(path))
 		}
 	}

@@ -85,15 +85,15 @@ func allocate(podsDir, path string) (uint32, error) {
 // takenBlocks are those of all pods. A record that can't be read makes it
 // impossible to tell what is free.
 func takenBlocks(podsDir string) (map[uint32]bool, error) {
-	paths, err := filepath.Glob(filepath.Join(podsDir, "*", recordName))
+	pods, err := os.ReadDir(podsDir)
 	if err != nil {
 		return nil, err
 	}
 	taken := map[uint32]bool{}
-	for _, path := range paths {
-		first, err := read(path)
+	for _, pod := range pods {
+		first, err := read(filepath.Join(podsDir, pod.Name(), recordName))
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // the pod has just gone
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR): // it has none, or has just gone
 		case err != nil:
 			return nil, err
 		default:

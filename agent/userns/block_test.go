@@ -33,7 +33,7 @@ func of(t *testing.T, podsDir string, uid types.UID) uint32 {
 }
 
 func TestOf(t *testing.T) {
-	podsDir := t.TempDir()
+	podsDir := filepath.Join(t.TempDir(), "root[1]*") // no pattern, whatever it looks like
 	dir := podFolder(t, podsDir, "a")
 	podFolder(t, podsDir, "b")
 	got, err := Of(podsDir, "a")
