@@ -41,6 +41,7 @@ func Open(path string, dropped func()) *Log {
 	defer f.mu.Unlock()
 	if len(f.waiting) == 0 {
 		f.stop()
+		f.closed = true // a look under way must not open what nobody closes
 		return nil
 	}
 	return f
