@@ -33,10 +33,10 @@ containers:
   image: TOOLBOX
   env: [{name: A, valueFrom: {configMapKeyRef: {name: settings, key: COLOUR}}}]`), want: []string{"spec.containers[0].env[0]", "COLOUR"}},
 		{name: "unsupported", manifest: pod("x", `
+volumes: [{name: v, nfs: {server: s, path: /}}]
 containers:
 - name: main
-  image: TOOLBOX
-  livenessProbe: {tcpSocket: {port: 80}}`), want: []string{"spec.containers[0].livenessProbe"}},
+  image: TOOLBOX`), want: []string{"spec.volumes[0].nfs"}},
 		{name: "port", manifest: pod("x", container), args: []string{"-p", "80"}, want: []string{"-p 80", "8080:80"}},
 		{name: "output", manifest: pod("x", container), args: []string{"-o", "xml"}, want: []string{"xml", "json"}},
 		{name: "no-file", args: []string{"/no/such.yaml"}, want: []string{"/no/such.yaml", "no such file"}},

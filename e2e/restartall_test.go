@@ -11,17 +11,26 @@ import (
 // ruleAll gives a container a rule that restarts all containers on exit code 42.
 const ruleAll = "restartPolicy: Never\nrestartPolicyRules:\n- {action: RestartAllContainers, exitCodes: {operator: In, values: [42]}}"
 
-// onceThen exits with a code in its first life, and does the other thing afterwards.
-func onceThen(code, afterwards string) string {
-	return "[ -e /v/$HOSTNAME-once ] && " + afterwards + "; touch /v/$HOSTNAME-once; " + code
-}
+// Containers tell each other how far they are by files in the volume that all of
+// them have: nothing depends on how fast they start.
+
+// await waits for a file.
+func await(file string) string { return "while [ ! -e /v/" + file + " ]; do sleep 0.05; done; " }
+
+// again is what a container does in its second life, which begins when /v/again
+// is there; before that it does the first.
+func again(first, second string) string { return "if [ -e /v/again ]; then " + second + "; fi; " + first }
 
 // TestRestartAllContainers: whichever kind of container ends with the code, all of
 // them restart in place, once, in the same sandbox with the same volumes
 // (B-RAC-E1..E5).
 func TestRestartAllContainers(t *testing.T) {
 	t.Parallel()
-	const setup, watcher = "echo setup", "restartPolicy: Always"
+	const (
+		sidecar  = "restartPolicy: Always"
+		sleeps   = "exec sleep 100"
+		tellsAll = "touch /v/again; exit 42"
+	)
 	for _, tc := range []struct {
 		name, policy, containers string
 		restarts                 map[string]int32
@@ -29,35 +38,35 @@ func TestRestartAllContainers(t *testing.T) {
 	}{
 		{
 			name: "regular", policy: "Never", phases: "Pending Running Pending Running Succeeded",
-			containers: "initContainers:\n" + shell("setup", setup) + shell("watcher", "exec sleep 100", watcher) +
-				"containers:\n" + shell("main", onceThen("sleep 0.3; exit 42", "exit 0"), mountV, ruleAll) + shell("b", "exit 0"),
+			containers: "initContainers:\n" + shell("setup", "true") + shell("watcher", sleeps, sidecar) +
+				"containers:\n" + shell("main", again(await("b")+tellsAll, "exit 0"), mountV, ruleAll) + shell("b", "touch /v/b", mountV),
 			restarts: map[string]int32{"setup": 1, "watcher": 1, "main": 1, "b": 1},
 		},
 		{
 			name: "sidecar", policy: "Never", phases: "Pending Running Pending Running Succeeded",
-			containers: "initContainers:\n" + shell("setup", setup) +
-				shell("watcher", onceThen("sleep 0.5; exit 42", "exec sleep 100"), mountV, strings.Replace(ruleAll, "Never", "Always", 1)) +
-				shell("other", "exec sleep 100", watcher) +
-				"containers:\n" + shell("main", "[ -e /v/$HOSTNAME-once ] && exit 0; exec sleep 100", mountV),
+			containers: "initContainers:\n" + shell("setup", "true") +
+				shell("watcher", again(await("main")+tellsAll, sleeps), mountV, strings.Replace(ruleAll, "Never", "Always", 1)) +
+				shell("other", sleeps, sidecar) +
+				"containers:\n" + shell("main", again("touch /v/main; "+sleeps, "exit 0"), mountV),
 			restarts: map[string]int32{"setup": 1, "watcher": 1, "other": 1, "main": 1},
 		},
 		{
 			name: "init", policy: "Never", phases: "Pending Running Succeeded",
-			containers: "initContainers:\n" + shell("watcher", "exec sleep 100", watcher) + shell("done", setup) +
-				shell("i", onceThen("exit 42", "exit 0"), mountV, ruleAll) + "containers:\n" + shell("main", "exit 0"),
+			containers: "initContainers:\n" + shell("watcher", sleeps, sidecar) + shell("done", "true") +
+				shell("i", again(tellsAll, "exit 0"), mountV, ruleAll) + "containers:\n" + shell("main", "true"),
 			restarts: map[string]int32{"watcher": 1, "done": 1, "i": 1, "main": 0},
 		},
 		{
 			name: "several", policy: "Never", phases: "Pending Running Succeeded",
-			containers: "containers:\n" + shell("a", onceThen("sleep 0.3; exit 42", "exit 0"), mountV, ruleAll) +
-				shell("b", "[ -e /v/$HOSTNAME-once ] && exit 0; exec sleep 100", mountV, ruleAll),
+			containers: "containers:\n" + shell("a", again(await("b")+tellsAll, "exit 0"), mountV, ruleAll) +
+				shell("b", again("touch /v/b; "+sleeps, "exit 0"), mountV, ruleAll),
 			restarts: map[string]int32{"a": 1, "b": 1},
 		},
 		{
 			name: "after-crash", policy: "Always", phases: "Pending Running Failed",
-			containers: "containers:\n" + shell("a", "echo x >> /v/tries; case $(wc -l /v/tries) in 1) exit 1;; 2) exit 42;; *) sleep 0.2; exit 3;; esac", mountV,
+			containers: "containers:\n" + shell("a", "echo x >> /v/tries; case $(wc -l /v/tries) in 1) exit 1;; 2) "+await("b1")+tellsAll+";; *) "+await("b2")+"exit 3;; esac", mountV,
 				strings.Replace(strings.Replace(ruleAll, "Never", "OnFailure", 1), "]}}", "]}}\n- {action: TerminatePod, exitCodes: {operator: In, values: [3]}}", 1)) +
-				shell("b", "exec sleep 100"),
+				shell("b", again("touch /v/b1; "+sleeps, "touch /v/b2; "+sleeps), mountV),
 			restarts: map[string]int32{"a": 2, "b": 1},
 		},
 	} {
@@ -120,8 +129,8 @@ func inPlace(t *testing.T, told story) {
 func TestRestartAllKeepsTheCause(t *testing.T) {
 	t.Parallel()
 	told := shared.runStory(t, 0, pod("restart-all-cause", "restartPolicy: Never\nvolumes: [{name: v, emptyDir: {}}]\ncontainers:\n"+
-		shell("main", onceThen("echo broken > /dev/termination-log; sleep 0.2; exit 42", "exit 0"), mountV, ruleAll)+
-		shell("b", "[ -e /v/$HOSTNAME-once ] && exit 0; exec sleep 100", mountV)))
+		shell("main", again(await("b")+"echo broken > /dev/termination-log; touch /v/again; exit 42", "exit 0"), mountV, ruleAll)+
+		shell("b", again("touch /v/b; exec sleep 100", "exit 0"), mountV)))
 	main := containerNamed(t, told.last(t), "main").LastTerminationState.Terminated
 	if main == nil || main.ExitCode != 42 || main.Reason != "Error" || main.Message != "broken\n" {
 		t.Errorf("the cause's last state is %+v", main)
