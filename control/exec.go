@@ -1,13 +1,19 @@
 package control
 
 import (
+	"context"
 	"net/http"
 	"sync"
+	"time"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
 )
+
+// answerTimeout is for the runtime to say where its streams are, and for another
+// command to begin in the same container.
+const answerTimeout = 30 * time.Second
 
 // exec runs a command in a container. When its client goes away before it has
 // ended, it is ended.
@@ -29,7 +35,9 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request) error {
 	if !flag(r, "stdin") && !flag(r, "stdout") && !flag(r, "stderr") {
 		return badRequest("want at least one of stdin, stdout and stderr")
 	}
-	session, err := s.sessions.begin(r.Context(), s.Runtime, id, command)
+	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
+	defer cancel()
+	session, err := s.sessions.begin(ctx, s.Runtime, id, command)
 	if err != nil {
 		return err
 	}
@@ -39,7 +47,7 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request) error {
 		}
 	})
 	defer end()
-	response, err := s.Runtime.Exec(r.Context(), &runtimeapi.ExecRequest{
+	response, err := s.Runtime.Exec(ctx, &runtimeapi.ExecRequest{
 		ContainerId: id, Cmd: command, Tty: flag(r, "tty"),
 		Stdin: flag(r, "stdin"), Stdout: flag(r, "stdout"), Stderr: flag(r, "stderr") && !flag(r, "tty"),
 	})
@@ -64,7 +72,9 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request) error {
 	if flag(r, "stdin") && !stdin {
 		return conflict("container %s has no standard input: its spec does not say stdin: true", container)
 	}
-	response, err := s.Runtime.Attach(r.Context(), &runtimeapi.AttachRequest{
+	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
+	defer cancel()
+	response, err := s.Runtime.Attach(ctx, &runtimeapi.AttachRequest{
 		ContainerId: id, Tty: tty,
 		Stdin: flag(r, "stdin"), Stdout: flag(r, "stdout"), Stderr: flag(r, "stderr") && !tty,
 	})

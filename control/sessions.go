@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"sync"
 	"time"
@@ -10,13 +9,20 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/agent/environment"
 	"github.com/lifepod/lifepod/control/guest"
+	"github.com/lifepod/lifepod/cri"
 )
 
 const (
-	recognition = 2 * time.Second // for a command to appear in its container
+	// turn is for a command to appear in its container while no other begins there.
+	turn = 2 * time.Second
+	// recognition is how long it may take altogether, on a starved machine; after
+	// its turn it is known by its arguments only.
+	recognition = 12 * time.Second
 	firstLook   = 10 * time.Millisecond
-	endTimeout  = 10 * time.Second // for a command whose client has gone to end
+	longestLook = 100 * time.Millisecond // between two
+	endTimeout  = 10 * time.Second       // for a command whose client has gone to end
 )
 
 // sessions are the commands that run in containers for clients. In each
@@ -38,11 +44,12 @@ func newSessions(pod *v1.Pod) *sessions {
 	return s
 }
 
-// ownCommands are the exec actions of a container's probes and hooks.
+// ownCommands are the exec actions of a container's probes and hooks, as they
+// are run: variables in a probe's are replaced.
 func ownCommands(c *v1.Container) (commands [][]string) {
 	for _, p := range []*v1.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
 		if p != nil && p.Exec != nil {
-			commands = append(commands, p.Exec.Command)
+			commands = append(commands, environment.ExpandLiterally(p.Exec.Command, c.Env))
 		}
 	}
 	if c.Lifecycle == nil {
@@ -77,7 +84,7 @@ func (s *sessions) begin(ctx context.Context, runtime runtimeapi.RuntimeServiceC
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if pid := pidOf(ctx, runtime, id); pid != 0 {
+	if pid := cri.PID(ctx, runtime, id); pid != 0 {
 		container, err := guest.Of(pid)
 		if err == nil {
 			n.container = container
@@ -98,28 +105,19 @@ func (s *sessions) slot(id string) chan struct{} {
 	return s.begun[id]
 }
 
-// pidOf is a container's first process, 0 if the runtime doesn't say.
-func pidOf(ctx context.Context, runtime runtimeapi.RuntimeServiceClient, id string) int {
-	status, err := runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: id, Verbose: true})
-	if err != nil {
-		return 0
-	}
-	var info struct{ PID int }
-	_ = json.Unmarshal([]byte(status.GetInfo()["info"]), &info) // 0 if it is something else
-	return info.PID
-}
-
-// recognise looks for the command's process until it is there, then lets the
-// next command begin.
+// recognise looks for the command's process until it is there. The next command
+// begins when it is, or after a while.
 func (n *session) recognise() {
-	defer func() { <-n.slot }()
-	limit := time.NewTimer(recognition)
+	release := sync.OnceFunc(func() { <-n.slot })
+	defer release()
+	begun, limit := time.Now(), time.NewTimer(recognition)
 	defer limit.Stop()
-	for pause := firstLook; n.known && !n.look(); pause *= 2 {
+	defer time.AfterFunc(turn, release).Stop()
+	for pause := firstLook; n.known && !n.look(time.Since(begun) < turn); pause = min(2*pause, longestLook) {
 		select {
 		case <-time.After(pause):
 		case <-n.over:
-			n.look()
+			n.look(time.Since(begun) < turn)
 			return
 		case <-limit.C:
 			return
@@ -127,8 +125,9 @@ func (n *session) recognise() {
 	}
 }
 
-// look reports whether the command's process is there.
-func (n *session) look() bool {
+// look reports whether the command's process is there. In its turn it is the one
+// that is new, whatever it has become since.
+func (n *session) look(inTurn bool) bool {
 	guests, err := n.container.Guests()
 	if err != nil {
 		return true // the container has ended, and all in it
@@ -136,7 +135,7 @@ func (n *session) look() bool {
 	for _, p := range guests {
 		arguments := guest.Arguments(p.PID)
 		own := slices.ContainsFunc(n.sessions.own, func(c []string) bool { return slices.Equal(c, arguments) })
-		if slices.Contains(n.before, p) || own && !slices.Equal(arguments, n.command) {
+		if slices.Contains(n.before, p) || (own || !inTurn) && !slices.Equal(arguments, n.command) {
 			continue
 		}
 		n.process = &p

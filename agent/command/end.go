@@ -2,10 +2,9 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"github.com/lifepod/lifepod/cri"
 )
 
 const (
@@ -36,7 +35,7 @@ func (r *Runner) end(ctx context.Context, c *running, cancel context.CancelFunc,
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer done()
 	r.giveUp(c)
-	s, err := newScene(c.ContainerID, r.containerPID(ctx, c.ContainerID), c.began)
+	s, err := newScene(c.ContainerID, cri.PID(ctx, r.runtime, c.ContainerID), c.began)
 	if err != nil {
 		return // a runtime that doesn't say, or the container has ended
 	}
@@ -60,19 +59,6 @@ func (r *Runner) end(ctx context.Context, c *running, cancel context.CancelFunc,
 			return
 		}
 	}
-}
-
-// containerPID is the container's first process, 0 if that isn't known.
-func (r *Runner) containerPID(ctx context.Context, id string) int {
-	status, err := r.runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: id, Verbose: true})
-	if err != nil {
-		return 0
-	}
-	var info struct{ PID int }
-	if json.Unmarshal([]byte(status.GetInfo()["info"]), &info) != nil {
-		return 0
-	}
-	return info.PID
 }
 
 // wait lets a moment pass; false if it should not go on.

@@ -76,3 +76,21 @@ func SubPath(mount *v1.VolumeMount, env []KeyValue) (string, error) {
 	}
 	return path, nil
 }
+
+// ExpandLiterally replaces references to a container's variables by what its env
+// list says literally, as in the commands of exec probes: one with valueFrom is
+// empty there (A-PROBE-13).
+func ExpandLiterally(args []string, env []v1.EnvVar) []string {
+	values := map[string]string{}
+	for _, one := range env {
+		values[one.Name] = one.Value
+	}
+	var out []string
+	for _, arg := range args {
+		out = append(out, Expand(arg, func(name string) (string, bool) {
+			value, known := values[name]
+			return value, known
+		}))
+	}
+	return out
+}

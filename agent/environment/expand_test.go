@@ -3,6 +3,7 @@ package environment
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -54,5 +55,18 @@ func TestSubPath(t *testing.T) {
 				t.Errorf("got %q, %v, want %q, %q", got, err, tc.want, tc.wantErr)
 			}
 		})
+	}
+}
+
+// A-PROBE-13: only what the container's list of variables says literally is known.
+func TestExpandLiterally(t *testing.T) {
+	env := []v1.EnvVar{
+		{Name: "PORT", Value: "8080"}, {Name: "URL", Value: "http://x:$(PORT)"},
+		{Name: "SECRET", ValueFrom: &v1.EnvVarSource{}},
+	}
+	got := ExpandLiterally([]string{"$(PORT)", "$(URL)", "<$(SECRET)>", "$(NOBODY)", "$$(PORT)"}, env)
+	want := []string{"8080", "http://x:$(PORT)", "<>", "$(NOBODY)", "$(PORT)"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

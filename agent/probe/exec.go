@@ -17,7 +17,7 @@ const maxOutputBytes = 10 << 10
 // exec runs a command in the container (A-PROBE-13).
 func (a Attempt) exec(ctx context.Context, e *v1.ExecAction) Result {
 	output, err := a.Commands.Run(ctx, command.Command{
-		ContainerID: a.ContainerID, Args: expand(e.Command, a.Container.Env), Timeout: a.timeout(),
+		ContainerID: a.ContainerID, Args: environment.ExpandLiterally(e.Command, a.Container.Env), Timeout: a.timeout(),
 	})
 	text := string(output[:min(len(output), maxOutputBytes)])
 	if err == nil {
@@ -30,21 +30,4 @@ func (a Attempt) exec(ctx context.Context, e *v1.ExecAction) Result {
 		return failure("%v", err)
 	}
 	return errored(errors.New(cri.Text(err)))
-}
-
-// expand replaces references to the container's variables by what its env list
-// says literally: one with valueFrom is empty, as in Kubernetes.
-func expand(args []string, env []v1.EnvVar) []string {
-	values := map[string]string{}
-	for _, one := range env {
-		values[one.Name] = one.Value
-	}
-	var out []string
-	for _, arg := range args {
-		out = append(out, environment.Expand(arg, func(name string) (string, bool) {
-			value, known := values[name]
-			return value, known
-		}))
-	}
-	return out
 }

@@ -77,16 +77,3 @@ func TestExecIsGivenUp(t *testing.T) {
 		}
 	})
 }
-
-// TestExpand: A-PROBE-13, only what the container's list of variables says
-// literally is known.
-func TestExpand(t *testing.T) {
-	env := []v1.EnvVar{
-		{Name: "PORT", Value: "8080"}, {Name: "URL", Value: "http://x:$(PORT)"},
-		{Name: "SECRET", ValueFrom: &v1.EnvVarSource{}},
-	}
-	got := strings.Join(expand([]string{"$(PORT)", "$(URL)", "<$(SECRET)>", "$(NOBODY)", "$$(PORT)"}, env), " ")
-	if want := "8080 http://x:$(PORT) <> $(NOBODY) $(PORT)"; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-}
