@@ -22,7 +22,7 @@ func Usage(ctx context.Context, dir string) (int64, error) {
 		return 0, fmt.Errorf("measure %s: %w", dir, err)
 	}
 	u := usage{ctx: ctx, linked: map[uint64]bool{}}
-	if err := u.folder(os.NewFile(uintptr(fd), dir)); err != nil {
+	if err := u.folder(os.NewFile(uintptr(fd), dir), 0); err != nil {
 		return 0, fmt.Errorf("measure %s: %w", dir, err)
 	}
 	return u.bytes, nil
@@ -36,8 +36,22 @@ type usage struct {
 
 // folder adds a folder and closes it. Containers can't lead it elsewhere: each
 // folder is opened in the one before, and links are not followed.
-func (u *usage) folder(dir *os.File) error {
+func (u *usage) folder(dir *os.File, depth int) error {
+	if depth == maxOpenFolders {
+		return u.deepFolder(dir)
+	}
 	defer func() { _ = dir.Close() }()
+	return u.list(dir, func(name string) error {
+		inner, err := openFolder(dir, name)
+		if inner == nil {
+			return err
+		}
+		return u.folder(inner, depth+1)
+	})
+}
+
+// list adds a folder and all that is in it but folders, which it calls in for.
+func (u *usage) list(dir *os.File, in func(name string) error) error {
 	if err := u.ctx.Err(); err != nil {
 		return err
 	}
@@ -49,7 +63,11 @@ func (u *usage) folder(dir *os.File) error {
 	for {
 		names, err := dir.Readdirnames(1000)
 		for _, name := range names {
-			if err := u.entry(dir, name); err != nil {
+			isFolder, err := u.entry(dir, name)
+			if err == nil && isFolder {
+				err = in(name)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -62,31 +80,36 @@ func (u *usage) folder(dir *os.File) error {
 	}
 }
 
-func (u *usage) entry(dir *os.File, name string) error {
+// entry adds what is in a folder, unless it is one itself.
+func (u *usage) entry(dir *os.File, name string) (isFolder bool, err error) {
 	var stat unix.Stat_t
-	err := unix.Fstatat(int(dir.Fd()), name, &stat, unix.AT_SYMLINK_NOFOLLOW)
-	if err != nil {
-		return ignoreVanished(err)
+	if err := unix.Fstatat(int(dir.Fd()), name, &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return false, ignoreVanished(err)
 	}
 	if stat.Mode&unix.S_IFMT == unix.S_IFDIR {
-		how := &unix.OpenHow{
-			Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
-			Resolve: unix.RESOLVE_NO_XDEV | unix.RESOLVE_BENEATH,
-		}
-		fd, err := unix.Openat2(int(dir.Fd()), name, how)
-		if err != nil {
-			return ignoreVanished(err)
-		}
-		return u.folder(os.NewFile(uintptr(fd), name))
+		return true, nil
 	}
 	if stat.Nlink > 1 {
 		if u.linked[stat.Ino] {
-			return nil
+			return false, nil
 		}
 		u.linked[stat.Ino] = true
 	}
 	u.bytes += stat.Blocks * 512
-	return nil
+	return false, nil
+}
+
+// openFolder opens a folder in another, nil if it is none any more.
+func openFolder(dir *os.File, name string) (*os.File, error) {
+	how := &unix.OpenHow{
+		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_NO_XDEV | unix.RESOLVE_BENEATH,
+	}
+	fd, err := unix.Openat2(int(dir.Fd()), name, how)
+	if err != nil {
+		return nil, ignoreVanished(err)
+	}
+	return os.NewFile(uintptr(fd), name), nil
 }
 
 // ignoreVanished forgives what changed between being listed and being looked at,

@@ -3,8 +3,11 @@ package volumes
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -77,4 +80,70 @@ func TestUsageUnderAttack(t *testing.T) {
 			t.Fatalf("%d bytes, %v", bytes, err)
 		}
 	}
+}
+
+// B-LST-1: a container does not escape its limits, nor take lifepod's file
+// descriptors, by folders that are deeper in each other than files can be open.
+func TestUsageOfDeepTree(t *testing.T) {
+	const depth = 3 * maxOpenFolders
+	dir := t.TempDir()
+	at, err := os.Open(dir)
+	for range depth {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"a", "b"} {
+			if err := unix.Mkdirat(int(at.Fd()), name, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var fd int
+		fd, err = unix.Openat(int(at.Fd()), "a", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		_ = at.Close()
+		at = os.NewFile(uintptr(fd), "a")
+	}
+	defer func() { _ = at.Close() }()
+	fd, err := unix.Openat(int(at.Fd()), "data", unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := os.NewFile(uintptr(fd), "data")
+	if _, err := data.Write(make([]byte, 256<<10)); err != nil {
+		t.Fatal(err)
+	}
+	if err := data.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want, err := exec.Command("du", "-s", "--block-size=1", dir).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, most := openFiles(t), 0
+	got, err := Usage(counting{t.Context(), func() { most = max(most, openFiles(t)) }}, dir)
+	if size, _, _ := strings.Cut(string(want), "\t"); err != nil || fmt.Sprint(got) != size {
+		t.Errorf("%d bytes, %v, want %s as du has it", got, err, size)
+	}
+	if most-before > maxOpenFolders+10 {
+		t.Errorf("%d files open at a time", most-before)
+	}
+}
+
+// counting calls look for each folder.
+type counting struct {
+	context.Context
+	look func()
+}
+
+func (c counting) Err() error {
+	c.look()
+	return c.Context.Err()
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(open)
 }
