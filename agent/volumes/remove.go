@@ -141,23 +141,17 @@ func (r *remover) lift(parent int, name string) error {
 	}
 }
 
-// folder deletes what is in a folder and closes it. The top is read again until
-// nothing more was lifted there.
+// folder deletes what is in a folder and closes it: some names at a time, as a
+// container may have made millions. It is read again until nothing more is found;
+// the top gets more while it is deleted.
 func (r *remover) folder(dir *os.File, depth int) error {
 	defer func() { _ = dir.Close() }()
 	if depth == 0 {
 		r.top = dir
 	}
 	for {
-		names, err := dir.Readdirnames(-1)
-		if err != nil || len(names) == 0 {
-			return err
-		}
-		var failures []error
-		for _, name := range names {
-			failures = append(failures, r.entry(int(dir.Fd()), name, depth+1))
-		}
-		if err := errors.Join(failures...); err != nil || depth > 0 {
+		deleted, err := r.pass(dir, depth)
+		if err != nil || deleted == 0 {
 			return err
 		}
 		if _, err := dir.Seek(0, io.SeekStart); err != nil {
@@ -165,3 +159,26 @@ func (r *remover) folder(dir *os.File, depth int) error {
 		}
 	}
 }
+
+// pass deletes what is in a folder, read once, and says how much that was.
+func (r *remover) pass(dir *os.File, depth int) (deleted int, err error) {
+	var failures []error
+	for {
+		names, err := dir.Readdirnames(1000)
+		for _, name := range names {
+			if err := r.entry(int(dir.Fd()), name, depth+1); err != nil {
+				failures = append(failures, err)
+			}
+		}
+		deleted += len(names)
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		if err != nil || len(names) == 0 || len(failures) > maxFailures {
+			return deleted, errors.Join(append(failures, err)...)
+		}
+	}
+}
+
+// maxFailures are enough to tell what is wrong.
+const maxFailures = 10

@@ -1,0 +1,29 @@
+package volumes
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// B-FIN-6: folders with more entries than are read at a time are deleted whole.
+func TestRemoveMany(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "pod")
+	for _, folder := range []string{"a", "b"} {
+		for n := range 2500 {
+			path := filepath.Join(dir, folder, fmt.Sprint(n))
+			if err := os.MkdirAll(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := Remove(dir); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder is left: %v", err)
+	}
+}
