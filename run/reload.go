@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -28,9 +29,9 @@ type reloader struct {
 	warn    func(string)
 }
 
-// run looks until ctx ends. Standard input can't be read again.
+// run looks until ctx ends. Standard input and pipes can't be read again.
 func (r *reloader) run(ctx context.Context) {
-	if slices.Contains(r.options.Files, "-") {
+	if !r.areFiles() {
 		return
 	}
 	r.options.Name = r.running.Pod.Name // a generated name would be another each time
@@ -50,6 +51,15 @@ func (r *reloader) run(ctx context.Context) {
 			taken = now
 		}
 	}
+}
+
+// areFiles is false if reading again would wait for a writer, or read nothing:
+// lifepod could not end then. A file that is not there is one that comes back.
+func (r *reloader) areFiles() bool {
+	return !slices.ContainsFunc(r.options.Files, func(name string) bool {
+		info, err := os.Stat(name)
+		return name == "-" || err == nil && !info.Mode().IsRegular()
+	})
 }
 
 // look says which version of each file is there.
@@ -75,6 +85,9 @@ type version struct {
 // reload takes over what may change. Whatever is wrong is one line, and nothing
 // is changed. It reports false if the files changed meanwhile.
 func (r *reloader) reload(seen []version) bool {
+	if !r.areFiles() {
+		return true
+	}
 	later, err := readManifests(r.options)
 	if !slices.Equal(seen, r.look()) {
 		return false

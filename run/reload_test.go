@@ -9,8 +9,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/manifest"
 )
 
 const reloadable = `apiVersion: v1
@@ -103,5 +106,19 @@ func TestReload(t *testing.T) {
 				t.Errorf("the ConfigMap is %v, %v, want text %q", c, err, tc.text)
 			}
 		})
+	}
+}
+
+// A-VOL-5: a manifest that comes out of a pipe is read once: reading it again
+// would wait for a writer, and lifepod for that at its end.
+func TestReloadOfPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pod.yaml")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := reloader{options: Options{Files: []string{pipe}}, running: &manifest.Set{Pod: &v1.Pod{}}}
+	r.run(t.Context()) // it ends before its context does
+	if !r.reload(nil) {
+		t.Error("the pipe is to be read again")
 	}
 }
