@@ -2,15 +2,6 @@ package lifecycle
 
 import v1 "k8s.io/api/core/v1"
 
-// Rejected is the first event of a pod that the node refuses, in Accepted's
-// place: nothing of it is made or started, and it is not tried again (A-ADM-2).
-type Rejected struct {
-	Reason  string // of A-ADM-4, such as AppArmor
-	Message string // the check's own words
-}
-
-func (Rejected) isFact() {}
-
 // applyRejected ends the life before it began. Only a pod that is new can be
 // refused (A-ADM-1).
 func applyRejected(s *step, f Rejected) {

@@ -104,3 +104,19 @@ func containersReadyCondition(s *step, status *v1.PodStatus, phase v1.PodPhase) 
 	c.Message = fmt.Sprintf("containers with unready status: [%s]", strings.Join(unready, " "))
 	return c
 }
+
+// OwnsCondition says that a condition is the node's own, which ConditionSet
+// cannot change (A-COND-1).
+func OwnsCondition(t v1.PodConditionType) bool {
+	switch t {
+	case v1.PodScheduled, v1.PodReadyToStartContainers, v1.PodInitialized, v1.ContainersReady, v1.PodReady,
+		v1.PodResizePending, v1.PodResizeInProgress, v1.AllContainersRestarting:
+		return true
+	}
+	return false
+}
+
+// othersConditions are copied into the status untouched (A-COND-1).
+func othersConditions(all []v1.PodCondition) []v1.PodCondition {
+	return slices.DeleteFunc(slices.Clone(all), func(c v1.PodCondition) bool { return OwnsCondition(c.Type) })
+}

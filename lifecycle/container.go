@@ -22,7 +22,7 @@ func newInitContainer(spec *v1.Container) *container {
 	if spec.RestartPolicy != nil && *spec.RestartPolicy == v1.ContainerRestartPolicyAlways {
 		k = sidecarContainer
 	}
-	return &container{spec: spec, kind: k}
+	return &container{role: role{spec: spec, kind: k}}
 }
 
 // position is where the newest instance of a container is. It is explicit
@@ -45,28 +45,36 @@ func (p position) String() string {
 
 // container is one container of the pod and its newest instance.
 type container struct {
-	// immutable
+	role
+	instance
+	history
+
+	actuated v1.ResourceRequirements // that the newest instance was made with, or resized to
+	image    image
+	failure  *Failure  // why the last start attempt failed (A-CST-6)
+	retryAt  time.Time // no start before
+	stopping stopping
+	removal  removal
+}
+
+// role is what the pod's spec says of a container; it does not change but by resizes.
+type role struct {
 	spec   *v1.Container
 	kind   kind
 	target string // of an ephemeral container: whose processes it sees; may be empty
 	tuning tuning
+}
 
-	instance
+// history is what is known of the instances before the newest.
+type history struct {
 	restartCount int32
 	failures     int32                        // exits in a row that were failures
 	last         *v1.ContainerStateTerminated // status lastState: the instance before
 	lastDone     bool                         // it had completed
 	previousID   string                       // that instance's record in the runtime
-
-	actuated     v1.ResourceRequirements // that the newest instance was made with, or resized to
-	image        image
-	failure      *Failure  // why the last start attempt failed (A-CST-6)
-	retryAt      time.Time // no start before
 	backOff      backOff
 	roundBackOff backOff     // of restarts of all that this container has caused
 	restartedAt  []time.Time // restarts that count for its limit
-	stopping     stopping
-	removal      removal
 }
 
 // instance is one run of a container.
@@ -75,19 +83,24 @@ type instance struct {
 	id        string
 	op        EffectID // create or start under way
 	touchedAt time.Time
-	imageName string // as the runtime says it (A-CST-4)
-	imageRef  string
-	user      *v1.ContainerUser
 	startedAt time.Time
 	exit      *v1.ContainerStateTerminated // set when exited
 	endedAt   time.Time                    // when it exited; when that became known if the runtime does not say
 	asked     bool                         // it was being stopped
 	restart   verdict                      // decided once, at the exit
 	postStart hookRun
-	kill      *kill                    // it alone is to end; nil: it is not
-	probes    [3]probe                 // by ProbeKind
-	requested bool                     // its restart was asked for: at once, and not counted
-	reported  *v1.ResourceRequirements // what the runtime says that it has; nil: nothing yet
+	kill      *kill    // it alone is to end; nil: it is not
+	probes    [3]probe // by ProbeKind
+	requested bool     // its restart was asked for: at once, and not counted
+	said
+}
+
+// said is what the runtime says of an instance.
+type said struct {
+	imageName string // A-CST-4
+	imageRef  string
+	user      *v1.ContainerUser
+	reported  *v1.ResourceRequirements // its resources; nil: nothing yet
 }
 
 func (c *container) clone(spec *v1.Container) *container {

@@ -116,8 +116,8 @@
 // the Checkpoint, too, unless it can be found or done again; a test asks. A new action is a
 // type in effect.go, begun in the plan of its stage (plan.go, stop.go). A new
 // restart rule belongs in decideRestart, a new condition in conditions, a new
-// reason of waiting where the failure is filed. apply only files facts, plan only
-// looks at the state: whatever plan does must be safe to be asked for again at
+// reason of waiting where the failure is filed. apply files facts (and, where a
+// fact is a decision by itself, begins what follows), plan only looks at the state: whatever plan does must be safe to be asked for again at
 // the next event. Each rule gets a transcript in testdata; the laws that always
 // hold are in invariants_test.go, where random lives are held against them.
 package lifecycle

@@ -172,6 +172,18 @@ type ResizeContainer struct {
 	Resources   v1.ResourceRequirements
 }
 
+// RefreshVolumes writes the files of configMap, secret, downwardAPI and projected
+// volumes anew, each volume in one step (A-VOL-5). Answer: VolumesRefreshed.
+type RefreshVolumes struct{ ID EffectID }
+
+// MeasureStorage asks how much of the disk the pod uses (B-LST-1). Answer:
+// StorageMeasured.
+type MeasureStorage struct {
+	ID         EffectID
+	Volumes    []string // emptyDir and configMap volumes
+	Containers bool     // also the logs and writable layers
+}
+
 // UnmountVolumes removes the pod's volumes (B-FIN-6). Answer: VolumesUnmounted.
 type UnmountVolumes struct{ ID EffectID }
 
@@ -224,6 +236,8 @@ func (CreateContainer) isEffect() {}
 func (StartContainer) isEffect()  {}
 func (StopContainer) isEffect()   {}
 func (RemoveContainer) isEffect() {}
+func (RefreshVolumes) isEffect()  {}
+func (MeasureStorage) isEffect()  {}
 func (UnmountVolumes) isEffect()  {}
 func (RemoveCgroup) isEffect()    {}
 func (Probe) isEffect()           {}

@@ -14,7 +14,7 @@ import (
 // newEphemeral makes the container of an entry of spec.ephemeralContainers: all
 // that it has in common with other containers is a v1.Container.
 func newEphemeral(spec *v1.EphemeralContainer) *container {
-	return &container{spec: ephemeralSpec(spec), kind: ephemeralContainer, target: spec.TargetContainerName}
+	return &container{role: role{spec: ephemeralSpec(spec), kind: ephemeralContainer, target: spec.TargetContainerName}}
 }
 
 func ephemeralSpec(spec *v1.EphemeralContainer) *v1.Container {

@@ -69,6 +69,13 @@ type Accepted struct{}
 // lifepod goes on with the pod of one that was killed.
 type Resumed struct{}
 
+// Rejected is the first event of a pod that the node refuses, in Accepted's
+// place: nothing of it is made or started, and it is not tried again (A-ADM-2).
+type Rejected struct {
+	Reason  string // of A-ADM-4, such as AppArmor
+	Message string // the check's own words
+}
+
 // StopRequested asks for the pod's end (B-WRK-2). It may come again with a
 // smaller grace; a greater one changes nothing.
 type StopRequested struct {
@@ -121,6 +128,16 @@ type ContainerMemory struct {
 
 // CgroupResized answers ResizeCgroup.
 type CgroupResized struct{ Result }
+
+// ObjectsChanged says that ConfigMaps or Secrets that the pod may use have
+// changed, or the pod's own labels and annotations, which replace the ones
+// before. Running containers see it in their volumes (A-VOL-5), later ones in
+// their variables too.
+type ObjectsChanged struct {
+	Labels      map[string]string
+	Annotations map[string]string
+	Because     string // what has changed, for the pod's story
+}
 
 // Woke says that the time asked for with WakeAt has come.
 type Woke struct{}
@@ -251,6 +268,23 @@ type ContainerResized struct {
 // Published answers a Publish that has an ID.
 type Published struct{ Result }
 
+// VolumesRefreshed answers RefreshVolumes.
+type VolumesRefreshed struct{ Result }
+
+// StorageMeasured answers MeasureStorage.
+type StorageMeasured struct {
+	Result
+	Volumes    []StorageUsage
+	Containers []StorageUsage // logs and writable layer together
+	Took       time.Duration
+}
+
+// StorageUsage is what one volume or container uses.
+type StorageUsage struct {
+	Name  string
+	Bytes int64
+}
+
 // VolumesUnmounted answers UnmountVolumes.
 type VolumesUnmounted struct{ Result }
 
@@ -296,6 +330,10 @@ type ObservedContainer struct {
 	Exit      *ContainerExited
 }
 
+func (Rejected) isFact()                {}
+func (ObjectsChanged) isFact()          {}
+func (VolumesRefreshed) isFact()        {}
+func (StorageMeasured) isFact()         {}
 func (Accepted) isFact()                {}
 func (Resumed) isFact()                 {}
 func (StopRequested) isFact()           {}

@@ -53,38 +53,48 @@ func DefaultOptions() Options {
 // Machine is one pod's life. It belongs to one caller at a time and shares no
 // memory with anyone.
 type Machine struct {
-	// immutable
+	given
+	state
+	bookkeeping
+}
+
+// given is what a machine is made of; it does not change but for the pod's spec,
+// by resizes and ephemeral containers.
+type given struct {
 	pod            *v1.Pod
 	generation     int64 // of the pod as it was accepted
 	options        Options
 	tuning         podTuning
 	restartAllRule bool // some container has a rule that restarts all (B-RAC-3)
+}
 
-	// position
-	stage      Stage
-	setup      setup
-	sandbox    sandbox
-	containers []*container // init containers in spec order, the regular ones, then the ephemeral ones
-	initIndex  int          // the init container whose turn it is; len(init containers): all done
-	stop       stop
-	deleted    bool // its end was asked for
-	release    release
-	round      round
-	resize     resize
+// state is where the pod is in its life.
+type state struct {
+	stage        Stage
+	setup        setup
+	sandbox      sandbox
+	containers   []*container // init containers in spec order, the regular ones, then the ephemeral ones
+	initIndex    int          // the init container whose turn it is; len(init containers): all done
+	stop         stop
+	deleted      bool // its end was asked for
+	release      release
+	round        round
+	resize       resize
+	imageBack    map[string]*backOff // by image as written (A-IMG-5)
+	imageVolumes []*imageVolume
+	storage      storage
+	refresh      refresh
+}
 
-	// bookkeeping
+// bookkeeping is what else is kept from step to step.
+type bookkeeping struct {
 	lastID    EffectID
 	startTime time.Time // A-CST-18
 	reported  v1.PodStatus
 	wakeAt    time.Time
-	imageBack map[string]*backOff // by image as written (A-IMG-5)
-
-	imageVolumes []*imageVolume
-	storage      storage
-	refresh      refresh
-	observing    work // an Observe that something uncertain waits for
-	unseen       bool // restored, and what happened meanwhile is not known yet
-	toSave       bool // the last step has changed what a checkpoint carries
+	observing work // an Observe that something uncertain waits for
+	unseen    bool // restored, and what happened meanwhile is not known yet
+	toSave    bool // the last step has changed what a checkpoint carries
 }
 
 // setup is what a pod needs before its sandbox.
@@ -114,13 +124,16 @@ type work struct {
 // event must be Accepted. The machine keeps its own copy.
 func New(pod *v1.Pod, options Options) *Machine {
 	options.HostIPs = slices.Clone(options.HostIPs)
-	m := &Machine{pod: pod.DeepCopy(), options: options, imageBack: map[string]*backOff{}, generation: pod.Generation}
-	m.tuning, m.restartAllRule = podTuningOf(m.pod), hasRestartAllRule(m.pod)
+	m := &Machine{given: given{
+		pod: pod.DeepCopy(), options: options, generation: pod.Generation,
+		tuning: podTuningOf(pod), restartAllRule: hasRestartAllRule(pod),
+	}}
+	m.imageBack = map[string]*backOff{}
 	for i := range m.pod.Spec.InitContainers {
 		m.containers = append(m.containers, newInitContainer(&m.pod.Spec.InitContainers[i]))
 	}
 	for i := range m.pod.Spec.Containers {
-		m.containers = append(m.containers, &container{spec: &m.pod.Spec.Containers[i], kind: regularContainer})
+		m.containers = append(m.containers, &container{role: role{spec: &m.pod.Spec.Containers[i], kind: regularContainer}})
 	}
 	for i := range m.pod.Spec.EphemeralContainers {
 		m.containers = append(m.containers, newEphemeral(&m.pod.Spec.EphemeralContainers[i]))

@@ -43,7 +43,7 @@ func TestProbeAddress(t *testing.T) {
 func TestProbedKinds(t *testing.T) {
 	spec := &v1.Container{StartupProbe: &v1.Probe{}, LivenessProbe: &v1.Probe{}, ReadinessProbe: &v1.Probe{}}
 	for k, want := range map[kind]bool{initContainer: false, sidecarContainer: true, regularContainer: true, ephemeralContainer: false} {
-		c := &container{spec: spec, kind: k}
+		c := &container{role: role{spec: spec, kind: k}}
 		for _, probe := range []ProbeKind{StartupProbe, LivenessProbe, ReadinessProbe} {
 			if got := c.probeSpec(probe) != nil; got != want {
 				t.Errorf("kind %d, %s probe: probed %t, want %t", k, probe, got, want)

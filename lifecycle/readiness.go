@@ -45,21 +45,11 @@ func (c *container) awaits() string {
 	return ""
 }
 
-// nodeCondition says that a condition is the node's own (A-COND-1).
-func nodeCondition(t v1.PodConditionType) bool {
-	switch t {
-	case v1.PodScheduled, v1.PodReadyToStartContainers, v1.PodInitialized, v1.ContainersReady, v1.PodReady,
-		v1.PodResizePending, v1.PodResizeInProgress, v1.AllContainersRestarting:
-		return true
-	}
-	return false
-}
-
 // applyConditionSet files a condition that is somebody else's, such as a
 // readiness gate's (A-COND-7). It lives in the machine's copy of the API object,
 // as all that the node takes from there.
 func applyConditionSet(s *step, f ConditionSet) {
-	if nodeCondition(f.Condition.Type) {
+	if OwnsCondition(f.Condition.Type) {
 		return
 	}
 	list := &s.pod.Status.Conditions
@@ -73,11 +63,6 @@ func applyConditionSet(s *step, f ConditionSet) {
 	default:
 		*list = append(*list, *f.Condition.DeepCopy())
 	}
-}
-
-// othersConditions are copied into the status untouched (A-COND-1).
-func othersConditions(all []v1.PodCondition) []v1.PodCondition {
-	return slices.DeleteFunc(slices.Clone(all), func(c v1.PodCondition) bool { return nodeCondition(c.Type) })
 }
 
 // readyCondition copies ContainersReady unless it is True; then each readiness

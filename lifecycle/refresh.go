@@ -7,27 +7,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// ObjectsChanged says that ConfigMaps or Secrets that the pod may use have
-// changed, or the pod's own labels and annotations, which replace the ones
-// before. Running containers see it in their volumes (A-VOL-5), later ones in
-// their variables too.
-type ObjectsChanged struct {
-	Labels      map[string]string
-	Annotations map[string]string
-	Because     string // what has changed, for the pod's story
-}
-
-// RefreshVolumes writes the files of configMap, secret, downwardAPI and projected
-// volumes anew, each volume in one step (A-VOL-5). Answer: VolumesRefreshed.
-type RefreshVolumes struct{ ID EffectID }
-
-// VolumesRefreshed answers RefreshVolumes.
-type VolumesRefreshed struct{ Result }
-
-func (RefreshVolumes) isEffect() {}
-func (ObjectsChanged) isFact()   {}
-func (VolumesRefreshed) isFact() {}
-
 func applyObjectsChanged(s *step, f ObjectsChanged) {
 	if s.stage != Syncing {
 		return // nothing is updated in a pod that ends

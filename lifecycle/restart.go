@@ -156,19 +156,6 @@ func (k *kill) cameTooLate(t *v1.ContainerStateTerminated) bool {
 	return !t.FinishedAt.IsZero() && t.FinishedAt.Time.Before(k.decided)
 }
 
-// limitRestarts turns a restart that is one too many into the pod's end.
-func limitRestarts(s *step, c *container, v verdict) verdict {
-	ownDoing := c.asked && (c.kill == nil || c.kill.uncounted) || c.exit.Reason == "ContainerStatusUnknown" // resized, or its sandbox was lost
-	if !v.restart || ownDoing || !countRestart(s, c) {
-		return v
-	}
-	limit := fmt.Sprintf("%smax-restarts: %d", AnnotationPrefix, c.tuning.maxRestarts)
-	if c.tuning.window > 0 {
-		limit += " in " + shortDuration(c.tuning.window)
-	}
-	return verdict{terminate: true, limit: true, because: limit, rule: "A-RST-2"}
-}
-
 // planTerminatePod ends the pod when a container's exit demands it.
 func planTerminatePod(s *step) {
 	i := slices.IndexFunc(s.containers, func(c *container) bool { return c.position == exited && c.restart.terminate })

@@ -30,9 +30,7 @@ func (c InstanceCheckpoint) restore() (instance, error) {
 	return instance{
 		position:  at,
 		id:        c.ID,
-		imageName: c.ImageName,
-		imageRef:  c.ImageRef,
-		user:      c.User.DeepCopy(),
+		said:      said{imageName: c.ImageName, imageRef: c.ImageRef, user: c.User.DeepCopy(), reported: c.Reported.DeepCopy()},
 		startedAt: c.StartedAt,
 		exit:      c.Exit.DeepCopy(),
 		endedAt:   c.EndedAt,
@@ -41,7 +39,6 @@ func (c InstanceCheckpoint) restore() (instance, error) {
 		restart:   c.Verdict.restore(),
 		postStart: hookRun{ended: c.PostStart.Ended, failed: c.PostStart.Failed},
 		kill:      c.Kill.restore(),
-		reported:  c.Reported.DeepCopy(),
 		probes:    [...]probe{c.Probes[0].restore(), c.Probes[1].restore(), c.Probes[2].restore()},
 	}, err
 }

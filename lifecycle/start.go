@@ -135,7 +135,7 @@ func newInstance(s *step, c *container, id string) {
 	if c.id != "" {
 		c.previousID = c.id
 	}
-	c.instance = instance{id: id, touchedAt: s.now, imageRef: c.image.info.Ref}
+	c.instance = instance{id: id, touchedAt: s.now, said: said{imageRef: c.image.info.Ref}}
 	c.image = image{info: c.image.info} // the next start asks anew (A-IMG-2)
 }
 

@@ -10,31 +10,6 @@ import (
 	"k8s.io/component-helpers/resource"
 )
 
-// MeasureStorage asks how much of the disk the pod uses (B-LST-1). Answer:
-// StorageMeasured.
-type MeasureStorage struct {
-	ID         EffectID
-	Volumes    []string // emptyDir and configMap volumes
-	Containers bool     // also the logs and writable layers
-}
-
-// StorageMeasured answers MeasureStorage.
-type StorageMeasured struct {
-	Result
-	Volumes    []StorageUsage
-	Containers []StorageUsage // logs and writable layer together
-	Took       time.Duration
-}
-
-// StorageUsage is what one volume or container uses.
-type StorageUsage struct {
-	Name  string
-	Bytes int64
-}
-
-func (MeasureStorage) isEffect() {}
-func (StorageMeasured) isFact()  {}
-
 // storage is the watch over what a pod with limits writes. Kubernetes looks every
 // 10 s (B-EVI-3); here a look that costs little comes sooner, one that costs much
 // no more often than that.

@@ -1,0 +1,86 @@
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// tuningOf reads the annotations of one container; wrong ones were refused
+// before (CheckAnnotations) and count as absent.
+func tuningOf(pod *v1.Pod, container string) tuning {
+	t := tuning{maxRestarts: -1}
+	annotation := func(kind string) string {
+		if v, ok := pod.Annotations[AnnotationPrefix+kind+"."+container]; ok {
+			return v
+		}
+		return pod.Annotations[AnnotationPrefix+kind]
+	}
+	if p, err := parseBackOff(annotation(backOffKey)); err == nil {
+		t.backOff = &p
+	}
+	t.afterSuccess = annotation(afterSuccessKey) == "none"
+	if n, window, err := parseMaxRestarts(annotation(maxRestartsKey)); err == nil {
+		t.maxRestarts, t.window = n, window
+	}
+	return t
+}
+
+func podTuningOf(pod *v1.Pod) podTuning {
+	if p, err := parseBackOff(pod.Annotations[AnnotationPrefix+restartAllKey]); err == nil {
+		return podTuning{restartAll: &p}
+	}
+	return podTuning{}
+}
+
+// crashPolicy is the back-off that counts for the container.
+func crashPolicy(s *step, c *container) BackOffPolicy {
+	if c.tuning.backOff != nil {
+		return *c.tuning.backOff
+	}
+	return s.options.CrashBackOff
+}
+
+// limitRestarts turns a restart that is one too many into the pod's end.
+func limitRestarts(s *step, c *container, v verdict) verdict {
+	ownDoing := c.asked && (c.kill == nil || c.kill.uncounted) || c.exit.Reason == "ContainerStatusUnknown" // resized, or its sandbox was lost
+	if !v.restart || ownDoing || !countRestart(s, c) {
+		return v
+	}
+	limit := fmt.Sprintf("%smax-restarts: %d", AnnotationPrefix, c.tuning.maxRestarts)
+	if c.tuning.window > 0 {
+		limit += " in " + shortDuration(c.tuning.window)
+	}
+	return verdict{terminate: true, limit: true, because: limit, rule: "A-RST-2"}
+}
+
+// countRestart notes a restart and says whether it was one too many within the
+// container's window. Nothing is counted without a limit.
+func countRestart(s *step, c *container) (tooMany bool) {
+	if c.tuning.maxRestarts < 0 {
+		return false
+	}
+	if c.tuning.window > 0 {
+		c.restartedAt = slices.DeleteFunc(slices.Clone(c.restartedAt), func(t time.Time) bool { return s.now.Sub(t) >= c.tuning.window })
+	}
+	if len(c.restartedAt) >= c.tuning.maxRestarts {
+		return true
+	}
+	c.restartedAt = append(slices.Clone(c.restartedAt), s.now)
+	return false
+}
+
+// shortDuration is a duration without the parts that are zero: 10m, not 10m0s.
+func shortDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
