@@ -71,12 +71,25 @@ contract: ## which rules of the lifecycle contract a test proves; fails if one h
 bench: build ## lifepod against the bare runtime calls, on one containerd (as root)
 	$(GO) run ./bench -lifepod bin/lifepod
 
-.PHONY: soak fuzz
+.PHONY: soak fuzz chaos
 soak: ## 20,000 random lives of the core (about two minutes; CI runs them)
 	$(GO) test ./lifecycle -run 'RandomWalks|ProbeWalks' -rapid.checks=20000 -timeout 30m
 
+CHAOSKILLS ?= 150
+CHAOSSEED  ?= 1
+chaos: build ## kill lifepod CHAOSKILLS times, and what it runs with it (as root)
+	LIFEPOD=$(CURDIR)/bin/lifepod $(GO) test ./e2e -run 'TestChaos' -v -count=1 -timeout 60m -chaos.kills=$(CHAOSKILLS) -chaos.seed=$(CHAOSSEED)
+
 FUZZTIME ?= 30s
-fuzz: ## fuzz the manifest reader and the address store, FUZZTIME each
-	$(GO) test ./manifest -run '^$$' -fuzz FuzzRead -fuzztime $(FUZZTIME) -fuzzminimizetime 5x
-	cd bundle/runtime && $(GO) test ./ipam -run '^$$' -fuzz FuzzRecord -fuzztime $(FUZZTIME) -fuzzminimizetime 5x
-	cd bundle/runtime && $(GO) test ./ipam -run '^$$' -fuzz FuzzDamagedStore -fuzztime $(FUZZTIME) -fuzzminimizetime 5x
+FUZZ = -run '^$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 5x -fuzz
+fuzz: ## fuzz all that reads what others wrote, FUZZTIME each
+	$(GO) test ./manifest $(FUZZ) FuzzRead
+	$(GO) test ./lifecycle $(FUZZ) FuzzRestore
+	$(GO) test ./lifecycle $(FUZZ) FuzzAnnotations
+	$(GO) test ./agent/checkpoint $(FUZZ) FuzzDamagedFile
+	$(GO) test ./agent/environment $(FUZZ) FuzzEnvFile
+	$(GO) test ./agent/environment $(FUZZ) FuzzExpand
+	$(GO) test ./agent/crilog $(FUZZ) FuzzReader
+	$(GO) test ./control $(FUZZ) FuzzRequest
+	cd bundle/runtime && $(GO) test ./ipam $(FUZZ) FuzzRecord
+	cd bundle/runtime && $(GO) test ./ipam $(FUZZ) FuzzDamagedStore

@@ -79,7 +79,7 @@ func (tr *transcript) position() string {
 // prefixes is a life in which each call is once refused, once unanswered and
 // then works, which crashes, loses its sandbox and is stopped; a copy of the
 // world after each step.
-func prefixes(t *testing.T, text string) []*transcript {
+func prefixes(t testing.TB, text string) []*transcript {
 	pod := &v1.Pod{}
 	if err := yaml.Unmarshal([]byte(text), pod); err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func prefixes(t *testing.T, text string) []*transcript {
 
 // troubled answers the first try of a kind of call with a refusal, the second
 // not at all, and then as it should be.
-func troubled(t *testing.T, tr *transcript, e Effect, try int) []Fact {
+func troubled(t testing.TB, tr *transcript, e Effect, try int) []Fact {
 	switch try {
 	case 1:
 		return []Fact{failed(t, e, &Failure{Message: "refused"})}
@@ -138,7 +138,7 @@ func troubled(t *testing.T, tr *transcript, e Effect, try int) []Fact {
 }
 
 // endNext ends some process: init containers with 0, the others with 42.
-func endNext(t *testing.T, tr *transcript, keep func(Fact)) bool {
+func endNext(t testing.TB, tr *transcript, keep func(Fact)) bool {
 	for _, o := range tr.runtime.containers {
 		if o.State != StateRunning || o.Name == "s" && o.Attempt > 0 {
 			continue
