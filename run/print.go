@@ -93,6 +93,10 @@ func (p *printer) hurry() {
 	p.stderr.hurried.Store(true)
 }
 
+// abandon gives up what is not written yet, however slowly it is read: somebody
+// wants the command's end now.
+func (p *printer) abandon() { p.stdout.abandon() }
+
 // failure is why stdout could not be written, other than for want of a reader;
 // nil if it could.
 func (p *printer) failure() error {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -88,6 +89,33 @@ func TestCloseGivesUp(t *testing.T) {
 		}
 	}
 }
+
+// A third signal gives the output up, too.
+func TestThirdSignal(t *testing.T) {
+	r, w := pipe(t)
+	var stderr bytes.Buffer
+	p := newPrinter(Options{Stdout: w, Stderr: &stderr}, podOf("a"))
+	life, giveUp := context.WithCancelCause(t.Context())
+	s := &stopper{printer: p, cancel: giveUp}
+	s.attach(asked{}, giveUp, 0)
+	s.done = make(chan struct{})
+	defer close(s.done)
+	p.stdout.put(item{text: strings.Repeat("x", 1<<20)})
+	for range 3 {
+		s.lastSignal = time.Time{}
+		s.signal("SIGINT")
+	}
+	go func() { _, _ = r.Read(make([]byte, 1)) }() // it reads, slowly
+	p.close()
+	if !errors.Is(context.Cause(life), errGivenUp) || !strings.HasSuffix(stderr.String(), "warning: standard output was not read to its end\n") {
+		t.Errorf("%v, stderr %q", context.Cause(life), stderr.String())
+	}
+}
+
+// asked is a pod that does not end.
+type asked struct{}
+
+func (asked) Stop(lifecycle.StopRequested) {}
 
 // A reader that reads slowly gets everything, however long it takes.
 func TestCloseWaitsForASlowReader(t *testing.T) {

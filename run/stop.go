@@ -20,8 +20,8 @@ var (
 )
 
 // stopper turns signals and --timeout into the pod's end. The first signal ends
-// it gracefully, the second kills, the third gives the pod up, for a runtime that
-// hangs; before there is a pod, a signal ends the command.
+// it gracefully, the second kills, the third gives up the pod, for a runtime that
+// hangs, and its output, for a reader that takes long; before there is a pod, a signal ends the command.
 type stopper struct {
 	printer *printer
 	cancel  context.CancelCauseFunc
@@ -100,6 +100,7 @@ func (s *stopper) signal(name string) {
 		s.printer.endCountDown()
 	default:
 		s.giveUp(errGivenUp)
+		s.printer.abandon()
 	}
 }
 

@@ -40,6 +40,7 @@ type stream struct {
 	queue   []item
 	ahead   int  // bytes of container output in queue
 	broken  bool // what comes is dropped
+	writing bool // what was taken out of queue
 	closing bool
 }
 
@@ -106,11 +107,12 @@ func (s *stream) run() {
 func (s *stream) take() []item {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.writing = false
 	for len(s.queue) == 0 && !s.closing && !s.broken {
 		s.changed.Wait()
 	}
 	items := s.queue
-	s.queue, s.ahead = nil, 0
+	s.queue, s.ahead, s.writing = nil, 0, len(items) > 0
 	s.changed.Broadcast()
 	return items
 }
@@ -151,9 +153,19 @@ func (s *stream) attend(done <-chan struct{}) bool {
 		case <-time.After(s.stalled):
 		}
 		if now := s.progress.Load(); s.hurried.Load() && now == before && now%2 == 1 {
-			s.drop()
-			s.giveUp.Do(func() { close(s.gaveUp) })
+			s.abandon()
 		}
+	}
+}
+
+// abandon drops what is queued; if that is anything, nobody waits any more.
+func (s *stream) abandon() {
+	s.mu.Lock()
+	pending := len(s.queue) > 0 || s.writing
+	s.mu.Unlock()
+	s.drop()
+	if pending {
+		s.giveUp.Do(func() { close(s.gaveUp) })
 	}
 }
 
@@ -164,7 +176,13 @@ func (s *stream) close() bool {
 	s.closing = true
 	s.changed.Broadcast()
 	s.mu.Unlock()
-	return s.attend(s.done)
+	attended := s.attend(s.done)
+	select {
+	case <-s.gaveUp:
+		return false
+	default:
+		return attended
+	}
 }
 
 // ignoreBrokenPipes makes a write to a pipe that nobody reads an error, also on
