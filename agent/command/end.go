@@ -28,12 +28,11 @@ const (
 // gives the call up, and what a leader has left that has ended is known by the
 // output that it holds.
 func (r *Runner) end(ctx context.Context, c *running, cancel context.CancelFunc, answered <-chan struct{}) {
-	patience := lookTime
-	if ctx.Err() != nil { // somebody waits for the answer
-		patience = cancelTime
-	}
-	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	wanted := ctx
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
 	defer done()
+	// when it isn't wanted any more somebody waits for the answer
+	defer context.AfterFunc(wanted, func() { time.AfterFunc(cancelTime, done) })()
 	r.giveUp(c)
 	s, err := newScene(c.ContainerID, cri.PID(ctx, r.runtime, c.ContainerID), c.began)
 	if err != nil {
