@@ -1,0 +1,49 @@
+package agent
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Workers that are given up at any moment, with calls, probes and hooks under way,
+// leave no goroutine: the bubble ends, and at once.
+func TestGivingUpLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := runtime.NumGoroutine()
+		s := newStory(t, "hang StartContainer web-3", "hang StopContainer web-7", "hang ContainerStatus #20 times=5", "hang ListContainers #50")
+		s.Command("main", "hang")
+		const pods = 100
+		for n := range pods {
+			pod := podOf(fmt.Sprintf("web-%d", n), v1.RestartPolicyAlways, "main")
+			pod.Spec.Containers[0].ReadinessProbe = execProbe(1, "ready")
+			pod.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PostStart: execHook("begin"), PreStop: execHook("drain")}
+			if n%2 == 0 {
+				pod.Spec.Containers[0].Lifecycle.PostStart = nil
+			}
+			web := s.run(pod)
+			if n%3 == 0 {
+				time.AfterFunc(time.Duration(n)*20*time.Millisecond, func() { web.stop(int64(n % 7)) })
+			}
+		}
+		time.Sleep(2500 * time.Millisecond)
+		synctest.Wait()
+		if most := runtime.NumGoroutine() - before; most < pods {
+			t.Fatalf("%d goroutines with %d pods: this proves nothing", most, pods)
+		}
+		began := time.Now()
+		s.end()
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("giving up took %v", took)
+		}
+		time.Sleep(time.Hour) // a hook that nobody awaits any more ends, too
+		synctest.Wait()
+		if left := runtime.NumGoroutine() - before; left > 0 {
+			t.Errorf("%d goroutines are left", left)
+		}
+	})
+}
