@@ -111,7 +111,7 @@ func observeRunning(s *step, c *container, f Observed) {
 		applyContainerExited(s, *o.Exit)
 	case stopped:
 		stillRuns(s, c)
-	case o.State == StateUnknown && s.stage == Syncing && c.stopping.op == 0 && s.due(c.stopping.retryAt):
+	case o.State == StateUnknown && s.stage == Syncing && !c.stopping.told && s.due(c.stopping.retryAt):
 		stopUnknown(s, c)
 	}
 }

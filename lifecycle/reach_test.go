@@ -81,7 +81,11 @@ func (w *walk) sameAgain(clone *Machine, ev Event, effects []Effect) {
 	}
 }
 
-func effectNames(effects []Effect) string {
+// effectNames are effects as a log shows them, worded only if it is shown.
+type effectNames []Effect
+
+// String is one effect after the other.
+func (effects effectNames) String() string {
 	var names []string
 	for _, e := range effects {
 		names = append(names, effectText(e))
