@@ -74,6 +74,9 @@ func (r *Rotator) Watch(pod types.UID, logs []Log) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.pods[pod]
+	if p == nil && len(logs) == 0 {
+		return // it has left, or writes nothing yet
+	}
 	if p == nil {
 		p = &podLogs{logs: map[string]*watched{}}
 		p.ctx, p.cancel = context.WithCancel(context.Background())

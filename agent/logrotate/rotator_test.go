@@ -138,3 +138,14 @@ func TestQuietLogIsWoken(t *testing.T) {
 		t.Errorf("left: %v, watched %v", all, writes.watcher.WatchList())
 	}
 }
+
+// A pod's last status comes when it has left: nothing of it is kept then.
+func TestWatchAfterLeave(t *testing.T) {
+	r := New(DefaultPolicy(), nil, slog.New(slog.DiscardHandler))
+	r.Watch("1", []Log{{ContainerID: "c", Path: "0.log"}})
+	r.Leave("1")
+	r.Watch("1", nil)
+	if len(r.pods) > 0 {
+		t.Errorf("pods %v", r.pods)
+	}
+}
