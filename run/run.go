@@ -13,6 +13,7 @@ import (
 	"github.com/lifepod/lifepod/agent"
 	"github.com/lifepod/lifepod/agent/admission"
 	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/manifest"
 )
 
@@ -83,17 +84,10 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 	}
 	features, err := runtime.Features(ctx)
 	if err != nil {
-		return ExitError, err
+		return r.stopper.exitCode(ExitError), r.stopper.unlessInterrupted(err)
 	}
 	objects := objectsOf(set)
-	node, err := NewNode(NodeConfig{
-		Runtime: runtime.Client, RuntimeName: runtime.Name, Content: runtime.Content(),
-		Root: runtime.Root, CgroupParent: runtime.CgroupParent, Systemd: runtime.Systemd, IPAMDir: runtime.IPAMDir,
-		Objects: objects, Features: features,
-		RuntimeClasses: runtimeClasses{classes: set.RuntimeClasses, handlers: features.Handlers},
-		UnsafeSysctls:  r.options.UnsafeSysctls, KeepFiles: r.options.Keep, Logs: r.options.Logs,
-		PullProgress: r.printer.pullProgress, Log: r.options.Log,
-	})
+	node, err := r.newNode(runtime, set, objects, features)
 	if err != nil {
 		return ExitError, err
 	}
@@ -123,23 +117,10 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 	}
 	defer server.Close()
 
-	events, streaming := node.Events(), sync.WaitGroup{}
-	events.Add(worker)
-	streamCtx, stopStream := context.WithCancel(context.WithoutCancel(ctx))
-	streaming.Go(func() { events.Run(streamCtx) })
-	streaming.Go(func() { node.Logs.Run(streamCtx) })
-	reload := reloader{options: r.options, running: set, objects: objects, post: worker.Post, warn: r.printer.warn}
-	streaming.Go(func() { reload.run(streamCtx) })
-	life, giveUp := context.WithCancelCause(context.WithoutCancel(ctx)) // it ends when the pod is gone, not before
-	defer giveUp(nil)
-	r.stopper.attach(noted{object: object, worker: worker}, giveUp, r.options.Timeout)
-
-	err = worker.Run(life)
-	if err == nil {
-		object.Gone()
-	}
-	stopStream()
-	streaming.Wait()
+	err = r.lead(ctx, life{
+		node: node, worker: worker, object: object,
+		reload: reloader{options: r.options, running: set, objects: objects, post: worker.Post, warn: r.printer.warn},
+	})
 	follow.wait()
 	r.printer.endCountDown()
 	if r.options.Keep {
@@ -153,6 +134,47 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 		return ExitError, err
 	}
 	return exitCode(worker.End(), r.printer.status().Phase, r.stopper.exitCode(ExitInterrupted)), nil
+}
+
+// newNode is this machine for the pods of the manifests.
+func (r runOf) newNode(runtime *Runtime, set *manifest.Set, objects *objects, features cri.Features) (*agent.Node, error) {
+	return NewNode(NodeConfig{
+		Runtime: runtime.Client, RuntimeName: runtime.Name, Content: runtime.Content(),
+		Root: runtime.Root, CgroupParent: runtime.CgroupParent, Systemd: runtime.Systemd, IPAMDir: runtime.IPAMDir,
+		Objects: objects, Features: features,
+		RuntimeClasses: runtimeClasses{classes: set.RuntimeClasses, handlers: features.Handlers},
+		UnsafeSysctls:  r.options.UnsafeSysctls, KeepFiles: r.options.Keep, Logs: r.options.Logs,
+		PullProgress: r.printer.pullProgress, Log: r.options.Log,
+	})
+}
+
+// life is a pod and what goes on beside it until its end.
+type life struct {
+	node   *agent.Node
+	worker *agent.Worker
+	object *control.Object
+	reload reloader
+}
+
+// lead lives a pod's life to its end, or until it is given up.
+func (r runOf) lead(ctx context.Context, l life) error {
+	events, streaming := l.node.Events(), sync.WaitGroup{}
+	events.Add(l.worker)
+	streamCtx, stopStream := context.WithCancel(context.WithoutCancel(ctx))
+	streaming.Go(func() { events.Run(streamCtx) })
+	streaming.Go(func() { l.node.Logs.Run(streamCtx) })
+	streaming.Go(func() { l.reload.run(streamCtx) })
+	until, giveUp := context.WithCancelCause(context.WithoutCancel(ctx)) // it ends when the pod is gone, not before
+	defer giveUp(nil)
+	r.stopper.attach(noted{object: l.object, worker: l.worker}, giveUp, r.options.Timeout)
+
+	err := l.worker.Run(until)
+	if err == nil {
+		l.object.Gone()
+	}
+	stopStream()
+	streaming.Wait()
+	return err
 }
 
 // readManifests reads and checks all files before anything is started.
