@@ -1,7 +1,10 @@
 package client
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -149,4 +152,27 @@ func TestWatchBreaksOff(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Error(err)
 	}
+}
+
+// A command that is given up while the runtime hangs ends, and lets go of its
+// lifepod, which ends what it has begun.
+func TestExecGivenUpWithoutAnswer(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pod.sock")
+	asked, gone := make(chan struct{}), make(chan struct{})
+	serve(t, path, func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+		close(gone)
+	})
+	ctx, giveUp := context.WithCancelCause(t.Context())
+	given := errors.New("Ctrl-C")
+	go func() {
+		<-asked
+		giveUp(given)
+	}()
+	pod := &Pod{Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}, socket: path}
+	if _, err := pod.Exec(ctx, "app", []string{"true"}, Streams{Stdout: io.Discard}); !errors.Is(err, given) {
+		t.Errorf("the error is %v, want %v", err, given)
+	}
+	<-gone
 }

@@ -78,7 +78,7 @@ func (p *Pod) Attach(ctx context.Context, container string, s Streams) error {
 func (p *Pod) stream(ctx context.Context, below string, query url.Values, s Streams) error {
 	klog.SetLogger(logr.Discard()) // it would log connections that break to stderr
 	upgrade, err := spdy.NewRoundTripperWithConfig(spdy.RoundTripperConfig{UpgradeTransport: &http.Transport{
-		DialContext: func(context.Context, string, string) (net.Conn, error) { return control.Dial(p.socket) },
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return p.dialUntil(ctx) },
 	}})
 	if err != nil {
 		return err
@@ -111,4 +111,15 @@ func (p *Pod) stream(ctx context.Context, below string, query url.Values, s Stre
 		}
 	}
 	return err
+}
+
+// dialUntil connects to the pod's socket and closes the connection when ctx
+// ends: the protocol itself does not look at ctx before it has its answer, which
+// a runtime that hangs never gives.
+func (p *Pod) dialUntil(ctx context.Context) (net.Conn, error) {
+	conn, err := control.Dial(p.socket)
+	if err == nil {
+		context.AfterFunc(ctx, func() { _ = conn.Close() })
+	}
+	return conn, err
 }
