@@ -61,7 +61,7 @@ func count(s *step, status *v1.PodStatus) tally {
 	var t tally
 	for _, c := range s.inits() {
 		if c.kind == sidecarContainer {
-			t.addSidecar(c)
+			t.addSidecar(c, initializesAgain(s))
 		} else {
 			t.addInit(c, initsBegan(s))
 		}
@@ -88,8 +88,10 @@ func (t *tally) addInit(c *container, began bool) {
 }
 
 // addSidecar counts a sidecar (A-PHASE-2): one that has run before does not
-// hold the pod back.
-func (t *tally) addSidecar(c *container) {
+// hold the pod back, but while the pod initializes again after a restart of all
+// containers, which would be Running for the moment between the last init
+// container and a sidecar with a startup probe or postStart hook (B-RAC-14).
+func (t *tally) addSidecar(c *container, again bool) {
 	switch {
 	case c.position == running:
 		t.running++
@@ -99,6 +101,8 @@ func (t *tally) addSidecar(c *container) {
 	case c.exit == nil && c.last == nil:
 		t.pendingSidecar++
 		t.waiting++
+	case again:
+		t.pendingSidecar++
 	}
 }
 
@@ -125,6 +129,13 @@ func (t *tally) addRegular(c *container, status *v1.ContainerStatus) {
 // initsBegan says that some init container has an instance.
 func initsBegan(s *step) bool {
 	return slices.ContainsFunc(s.inits(), func(c *container) bool { return c.id != "" })
+}
+
+// initializesAgain says that regular init containers have begun to run again
+// and that a regular container is still to come.
+func initializesAgain(s *step) bool {
+	began := slices.ContainsFunc(s.inits(), func(c *container) bool { return c.kind == initContainer && c.id != "" })
+	return began && slices.ContainsFunc(s.regulars(), func(c *container) bool { return c.exit == nil && c.last != nil })
 }
 
 func anyRegularInstance(s *step) bool {

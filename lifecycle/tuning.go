@@ -61,7 +61,10 @@ func CheckAnnotations(pod *v1.Pod) []AnnotationError {
 		}
 		kind, container, _ := strings.Cut(name, ".")
 		err := checkAnnotation(kind, pod.Annotations[key])
-		if err == nil && container != "" && (kind == restartAllKey || !hasContainer(pod, container)) {
+		if err == nil && container != "" && kind == restartAllKey {
+			err = fmt.Errorf("it counts for the whole pod: write %s%s", AnnotationPrefix, restartAllKey)
+		}
+		if err == nil && container != "" && !hasContainer(pod, container) {
 			err = fmt.Errorf("the pod has no container %q that this could be said of", container)
 		}
 		if err != nil {

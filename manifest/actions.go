@@ -1,6 +1,9 @@
 package manifest
 
 import (
+	"fmt"
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/apis/core"
@@ -35,6 +38,17 @@ func hideOwnActions(spec *core.PodSpec) (show func()) {
 			h.rule.Action = h.action
 		}
 	}
+}
+
+// nameOwnActions adds the actions that only lifepod has to those that Kubernetes'
+// validation names as supported.
+func nameOwnActions(errs field.ErrorList) field.ErrorList {
+	for _, e := range errs {
+		if e.Type == field.ErrorTypeNotSupported && strings.Contains(e.Field, ".restartPolicyRules[") && strings.HasSuffix(e.Field, "].action") {
+			e.Detail += fmt.Sprintf(", %q, %q", lifecycle.ActionComplete, lifecycle.ActionTerminatePod)
+		}
+	}
+	return errs
 }
 
 // checkRestartAnnotations refuses annotations of restart tuning that say nothing

@@ -39,7 +39,7 @@ func admitPod(pod *v1.Pod) (field.ErrorList, []string) {
 	options := podutil.GetValidationOptionsFromPodSpecAndMeta(&internal.Spec, nil, &internal.ObjectMeta, nil)
 	options.ResourceIsPod = true
 	showOwnActions := hideOwnActions(&internal.Spec)
-	errs := append(validation.ValidatePodCreate(internal, options), checkRestartAnnotations(pod)...)
+	errs := append(nameOwnActions(validation.ValidatePodCreate(internal, options)), checkRestartAnnotations(pod)...)
 	var warnings []string
 	if len(errs) == 0 {
 		warnings = admissionWarnings(internal)

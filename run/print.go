@@ -1,10 +1,12 @@
 package run
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -163,8 +165,14 @@ func (p *printer) event(at time.Time, e lifecycle.RecordEvent) {
 		return
 	}
 	if p.options.Verbose {
-		p.lifecycle(at, fmt.Sprintf("event %s %s %s: %s", e.Type, e.Reason, e.FieldPath, e.Message))
+		p.lifecycle(at, fmt.Sprintf("event %s %s %s: %s", e.Type, e.Reason, cmp.Or(e.FieldPath, "pod"), oneLine(e.Message)))
 	}
+}
+
+// oneLine is a message on one line: those of probes end as the output of their
+// command does, which may have several.
+func oneLine(message string) string {
+	return strings.ReplaceAll(strings.TrimSpace(message), "\n", " ")
 }
 
 func (p *printer) warn(text string) {

@@ -87,7 +87,7 @@ func (f *debugFlags) debug(command *cobra.Command, pod *client.Pod, arguments []
 	pod.Pod = changed
 	told := ""
 	state, err := pod.AwaitStart(ctx, c.Name, func(w *v1.ContainerStateWaiting) {
-		if text := strings.TrimSpace(w.Reason + " " + w.Message); text != told && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
+		if text := strings.TrimSuffix(w.Reason+": "+w.Message, ": "); text != told && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
 			told = text
 			command.PrintErrf("waiting: %s\n", text)
 		}
