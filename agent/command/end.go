@@ -13,7 +13,10 @@ const (
 	lookTime = 12 * time.Second
 	// cancelTime is the same for a command that is not wanted any more.
 	cancelTime = 2 * time.Second
-	lookEvery  = 10 * time.Millisecond
+	// lookEvery is the first pause between two looks at all processes; once the
+	// command has had its time it doubles up to lookAtLeast.
+	lookEvery   = 10 * time.Millisecond
+	lookAtLeast = 160 * time.Millisecond
 	// orphanTime is after how long one that has not shown is taken for ended, or
 	// for another program by now.
 	orphanTime = 500 * time.Millisecond
@@ -38,6 +41,7 @@ func (r *Runner) end(ctx context.Context, c *running, cancel context.CancelFunc,
 	if err != nil {
 		return // a runtime that doesn't say, or the container has ended
 	}
+	pause := lookEvery
 	for judge := time.Now().Add(orphanTime); ; {
 		s.look()
 		s.meet(r.company(c))
@@ -54,16 +58,19 @@ func (r *Runner) end(ctx context.Context, c *running, cancel context.CancelFunc,
 		if known {
 			over = nil
 		}
-		if !wait(ctx, over) {
+		if late {
+			pause = min(2*pause, lookAtLeast)
+		}
+		if !wait(ctx, pause, over) {
 			return
 		}
 	}
 }
 
 // wait lets a moment pass; false if it should not go on.
-func wait(ctx context.Context, over <-chan struct{}) bool {
+func wait(ctx context.Context, pause time.Duration, over <-chan struct{}) bool {
 	select {
-	case <-time.After(lookEvery):
+	case <-time.After(pause):
 		return true
 	case <-over:
 	case <-ctx.Done():
