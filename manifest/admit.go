@@ -65,6 +65,7 @@ func admissionWarnings(pod *core.Pod) (warnings []string) {
 	if msgs := utilvalidation.IsDNS1123Label(pod.Name); len(msgs) > 0 {
 		warnings = append(warnings, "metadata.name: the pod's hostname is made of it, a DNS label is recommended: "+strings.Join(msgs, "; "))
 	}
+	warnings = append(warnings, portWarnings(&pod.Spec)...)
 	return append(warnings, podutil.GetWarningsForPod(context.Background(), pod, nil)...)
 }
 
