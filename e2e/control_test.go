@@ -193,7 +193,7 @@ func TestSeveralPods(t *testing.T) {
 	r := newRoot(t)
 	inBlue := strings.Replace(pod("same", "containers:\n"+shell("main", waiter)), "name: same", "name: same\n  namespace: blue", 1)
 	blue, other := r.startReady(t, inBlue), r.startReady(t, pod("same", "containers:\n"+shell("main", waiter)))
-	if got := r.lifepod(t, "", "status", "same"); got.code != 125 || got.stderr != "lifepod: pod \"same\" is ambiguous: blue/same, default/same\n" {
+	if got := r.lifepod(t, "", "status", "same"); got.code != 125 || got.stderr != "lifepod: pod \"same\" is ambiguous: blue/same, default/same; name it so, or with -n\n" {
 		t.Errorf("%+v", got)
 	}
 	if got := r.lifepod(t, "", "ps", "-n", "blue").stdout; strings.Count(got, "\n") != 2 {

@@ -66,6 +66,7 @@ var afresh = map[string]string{
 	"stopping.deadline":   "belongs to the call under way",
 	"stopping.killAt":     "belongs to the call under way",
 	"stopping.retryAt":    "tried again at once",
+	"stopping.doubted":    "looked at anew",
 	"stopping.unanswered": "the first snapshot says whether it still runs",
 
 	"resize.admit":    "the node is asked again",

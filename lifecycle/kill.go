@@ -70,6 +70,7 @@ type stopping struct {
 	killAt     time.Time // when the runtime kills
 	retryAt    time.Time
 	unanswered bool // the call returned, the exit is not known yet: waits for Observed
+	doubted    bool // a snapshot said that it still runs
 }
 
 // order is by when a container is to end, and how it is told.

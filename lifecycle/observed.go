@@ -109,7 +109,10 @@ func observeRunning(s *step, c *container, f Observed) {
 		lost(s, c)
 	case o.State == StateExited:
 		applyContainerExited(s, *o.Exit)
+	case stopped && !c.stopping.doubted: // a second, faster call may return before the first one's kill: look again
+		c.stopping.unanswered, c.stopping.doubted = true, true
 	case stopped:
+		c.stopping.doubted = false
 		stillRuns(s, c)
 	case o.State == StateUnknown && s.stage == Syncing && !c.stopping.told && s.due(c.stopping.retryAt):
 		stopUnknown(s, c)

@@ -122,6 +122,9 @@ func (p hostPort) tryBind() error {
 
 // living is the record at path while its lifepod lives, else nil.
 func living(path string) *record {
+	if r := readRecord(path); r == nil || unix.Kill(r.PID, 0) != nil {
+		return nil // not even a look at the lock: somebody may be about to go on with that pod
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil

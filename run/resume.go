@@ -2,11 +2,9 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	v1 "k8s.io/api/core/v1"
@@ -62,9 +60,8 @@ func takeOver(runtime *Runtime, set *manifest.Set, tell Teller) (*takenOver, err
 // isOf says whether a record is that of a pod of these manifests. It is read
 // without its lock, which others may be about to take.
 func isOf(path, digest, endpoint string) bool {
-	data, err := os.ReadFile(path)
-	var r record
-	return err == nil && json.Unmarshal(data, &r) == nil && r.Digest == digest && r.Endpoint == endpoint
+	r := readRecord(path)
+	return r != nil && r.Digest == digest && r.Endpoint == endpoint
 }
 
 // asAccepted is the pod as the killed lifepod accepted it.

@@ -32,7 +32,9 @@ func (g *global) pods() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.New(control.Folder(paths.RunDir), paths.Root), nil
+	c := client.New(control.Folder(paths.RunDir), paths.Root)
+	c.Left = func() []string { return run.Left(paths.Root) }
+	return c, nil
 }
 
 // onPod is a command line that names one pod.

@@ -33,6 +33,9 @@ func newPsCommand(g *global) *cobra.Command {
 			for _, s := range silent {
 				warn(command.ErrOrStderr(), "the lifepod at %s does not answer: %v", s.Socket, s.Err)
 			}
+			for _, pod := range c.Left() {
+				warn(command.ErrOrStderr(), "pod %s was left by a lifepod that was killed; lifepod run with its manifests goes on with it", pod)
+			}
 			pods = inNamespace(pods, namespace)
 			if output != "" {
 				return printObject(command.OutOrStdout(), podList(pods), output)

@@ -24,8 +24,10 @@ const answerTimeout = 5 * time.Second
 
 // Client knows the pods of one root.
 type Client struct {
-	folder   string
-	root     string // for messages
+	folder string
+	root   string // for messages
+	// Left names the pods whose lifepod was killed, as namespace/name; may be nil.
+	Left     func() []string
 	patience time.Duration
 }
 
@@ -137,6 +139,11 @@ func (c *Client) notOne(name, namespace string, found, all []*Pod, silent []Sile
 	switch {
 	case len(found) > 1:
 		fmt.Fprintf(&text, "pod %q%s is ambiguous: %s", name, where, names(found, found))
+		if found[0].Namespace != found[1].Namespace {
+			text.WriteString("; name it so, or with -n")
+		}
+	case c.wasLeft(name, namespace) != "":
+		fmt.Fprintf(&text, "no lifepod runs pod %s: the one that did was killed; lifepod run with its manifests goes on with it", c.wasLeft(name, namespace))
 	case len(all) == 0 && len(silent) == 0:
 		fmt.Fprintf(&text, "no pod %q%s: no pod runs with the state folder %s", name, where, c.root)
 	case len(all) > 0:
@@ -148,6 +155,20 @@ func (c *Client) notOne(name, namespace string, found, all []*Pod, silent []Sile
 		fmt.Fprintf(&text, "; the lifepod at %s does not answer (%v)", s.Socket, s.Err)
 	}
 	return errors.New(text.String())
+}
+
+// wasLeft is the pod of that name whose lifepod was killed, empty if there is none.
+func (c *Client) wasLeft(name, namespace string) string {
+	if c.Left == nil {
+		return ""
+	}
+	for _, pod := range c.Left() {
+		ns, base, _ := strings.Cut(pod, "/")
+		if pod == name || base == name && (namespace == "" || ns == namespace) {
+			return pod
+		}
+	}
+	return ""
 }
 
 // names lists pods as namespace/name, or by UID where that is not enough.

@@ -62,7 +62,7 @@ func TestFind(t *testing.T) {
 		{"blue/web", "blue", "3"},
 		{"4", "", "4"},
 		{"6", "", "6"},
-		{"web", "", `pod "web" is ambiguous: blue/web, default/web`},
+		{"web", "", `pod "web" is ambiguous: blue/web, default/web; name it so, or with -n`},
 		{"twin", "", `pod "twin" is ambiguous: green/twin with UID 5, green/twin with UID 6`},
 		{"blue/web", "default", `pod blue/web is not in namespace "default": leave -n out`},
 		{"nope", "", `no pod "nope": there is ` + all},
