@@ -12,6 +12,7 @@ import (
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/control/client"
+	"github.com/lifepod/lifepod/run"
 )
 
 // newControlCommands are those that see and steer pods which another lifepod runs.
