@@ -79,7 +79,7 @@ soak: ## 20,000 random lives of the core (about two minutes; CI runs them)
 CHAOSKILLS ?= 150
 CHAOSSEED  ?= 1
 chaos: build ## kill lifepod CHAOSKILLS times, and what it runs with it (as root)
-	LIFEPOD=$(CURDIR)/bin/lifepod $(GO) test ./e2e -run 'TestChaos' -v -count=1 -timeout 60m -chaos.kills=$(CHAOSKILLS) -chaos.seed=$(CHAOSSEED)
+	LIFEPOD=$(CURDIR)/bin/lifepod $(GO) test ./e2e -run 'TestChaos' -v -count=1 -timeout 60m -chaos.kills=$(CHAOSKILLS) -chaos.seed=$(CHAOSSEED) -chaos.pods=10
 
 FUZZTIME ?= 30s
 FUZZ = -run '^$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 5x -fuzz
