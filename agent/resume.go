@@ -21,7 +21,8 @@ type Checkpoints interface {
 type memory struct {
 	in      Checkpoints // nil: nobody goes on
 	resumed bool        // another worker's pod
-	told    bool        // that nothing can be saved
+	failed  bool        // nothing is kept: the last save did not work
+	since   time.Time   // when one did not work last
 }
 
 // Remember saves the pod's state from now on. Call it before Run.
@@ -51,20 +52,28 @@ func (w *Worker) firstFact() lifecycle.Fact {
 	return w.hands.admission()
 }
 
+// tellAgain is for how long saving must have worked before it is told again that
+// it does not: on a disk that is all but full it works now and then.
+const tellAgain = 10 * time.Minute
+
 // save keeps the state of now. When that fails the pod goes on; what a kill -9 of
 // lifepod would mean then is told once.
 func (w *Worker) save(at time.Time) {
-	if w.memory.in == nil || (!w.machine.ToSave() && !w.memory.told) {
+	m := &w.memory
+	if m.in == nil || (!w.machine.ToSave() && !m.failed) {
 		return // nothing new since it was saved
 	}
-	err := w.memory.in.Save(w.machine.Checkpoint())
-	if err != nil && !w.memory.told {
+	err := m.in.Save(w.machine.Checkpoint())
+	if m.failed = err != nil; !m.failed {
+		return
+	}
+	if at.Sub(m.since) > tellAgain {
 		w.log.Warn("the pod's state can't be saved", "err", err)
 		w.sink.Report(at, lifecycle.Report{
 			Subject: "pod", What: "can't be remembered: " + err.Error(), Outcome: "it would not outlive a kill of lifepod", Rule: "B-RST-9",
 		})
 	}
-	w.memory.told = err != nil
+	m.since = at
 }
 
 // confirm answers a Publish that waits to be seen by everybody, when it is safe

@@ -184,11 +184,11 @@ func TestResumeAtAnyMoment(t *testing.T) {
 }
 
 // forgetful can't be saved to, as a full disk.
-type forgetful struct{ saves, syncs, until int }
+type forgetful struct{ saves, syncs, until, works int }
 
 func (f *forgetful) Save(lifecycle.Checkpoint) error {
 	f.saves++
-	if f.saves > f.until {
+	if f.saves > f.until || f.works > 0 && f.saves%f.works == 0 {
 		return nil
 	}
 	return errors.New("no space left on device")
@@ -212,13 +212,20 @@ func (r *reports) Report(_ time.Time, report lifecycle.Report) {
 	r.texts = append(r.texts, report.String())
 }
 
-// A full disk is told once and stops no pod.
+// A disk that is full, or all but full, is told once and stops no pod.
 func TestNothingCanBeSaved(t *testing.T) {
+	for _, works := range []int{0, 2} {
+		nothingCanBeSaved(t, works)
+	}
+}
+
+// nothingCanBeSaved but each works-th time, if that is above 0.
+func nothingCanBeSaved(t *testing.T, works int) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStory(t)
 		l := &reports{life: &life{story: s, done: make(chan error, 1), news: make(chan struct{}, 1)}}
 		w := s.node.NewWorker(podOf("web", v1.RestartPolicyNever, "main"), l)
-		w.Remember(&forgetful{until: 1000})
+		w.Remember(&forgetful{until: 1000, works: works})
 		s.Program("main", "exit=0 after=1s")
 		s.events.Add(w)
 		s.wait.Go(func() { l.done <- w.Run(s.ctx) })

@@ -36,8 +36,9 @@ func New(path string) *File {
 	return f
 }
 
-// Save puts the checkpoint into the file, if it differs from the one before. When
-// that fails no file is left: an old checkpoint would be a lie.
+// Save puts the checkpoint into the file, if it differs from the one before; on a
+// full disk in the place of the one before. When that fails no file is left: an
+// old checkpoint would be a lie.
 func (f *File) Save(c lifecycle.Checkpoint) error {
 	data, err := json.Marshal(c)
 	if err != nil {
@@ -48,7 +49,11 @@ func (f *File) Save(c lifecycle.Checkpoint) error {
 	if f.saved != nil && bytes.Equal(data, f.saved) {
 		return nil
 	}
-	if err := f.write(entry{sequence: f.sequence + 1, data: data}); err != nil {
+	next := entry{sequence: f.sequence + 1, data: data}
+	if f.write(next) != nil { // there may be no room but that of the one before
+		err = errors.Join(f.discard(), f.write(next))
+	}
+	if err != nil {
 		return fmt.Errorf("save checkpoint: %w", errors.Join(err, f.discard()))
 	}
 	f.sequence, f.saved = f.sequence+1, data
