@@ -1,8 +1,13 @@
 package e2e
 
 import (
+	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestWritableLayers: what containers wrote beside their volumes goes with them,
@@ -22,5 +27,67 @@ func TestWritableLayers(t *testing.T) {
 		if len(layers) != images {
 			t.Errorf("%d layers are left, the images have %d", len(layers), images)
 		}
+	}
+}
+
+// TestFullDisk: while the disk of pods, logs and checkpoints is full, a pod goes
+// on and restarts; what is told about the disk is told once. A lifepod that is to
+// go on with it after a kill says that it has no room to, and does when there is
+// some (B-RST-9, B-FIN-6).
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	for _, name := range []string{"pods", "logs", "runs"} {
+		dir := filepath.Join(r.dir, name)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+				t.Errorf("%s: left behind: %v, %v", dir, left, err)
+			}
+			_ = unix.Unmount(dir, unix.MNT_DETACH)
+		})
+	}
+	dir := t.TempDir()
+	manifest := pod("full", `
+restartPolicy: OnFailure
+volumes: [{name: v, hostPath: {path: `+dir+`}}]
+containers:
+`+shell("main", "trap 'touch /v/ended; exit 0' TERM; touch /v/up; while true; do sleep 0.05; done", mountV)+
+		shell("crasher", "[ -e /v/second ] && sleep infinity; until [ -e /v/full ]; do sleep 0.05; done; touch /v/second; exit 3", mountV))
+	first := r.startRun(t, manifest)
+	first.await(first.stderr, "pod Ready")
+	full := []string{r.dir + "/pods/.ballast", r.dir + "/logs/.ballast", r.dir + "/runs/.ballast"}
+	for _, ballast := range full {
+		if os.WriteFile(ballast, make([]byte, 2<<20), 0o600) == nil {
+			t.Fatalf("%s: there is more room than there was to be", ballast)
+		}
+	}
+	writeFile(t, filepath.Join(dir, "full"))
+	first.await(first.stderr, "1st restart")
+	before := first.kill9()
+	refused := r.run(t, manifest)
+	for _, ballast := range full {
+		if err := os.Remove(ballast); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if refused.code != 125 || !strings.Contains(refused.stderr, "lifepod: record of the pod: write ") {
+		t.Errorf("on a full disk: exit code %d\n%s", refused.code, refused.stderr)
+	}
+	second := r.resume(t, manifest)
+	second.signal(syscall.SIGINT)
+	got := second.wait()
+	for _, stderr := range []string{before.stderr, got.stderr} {
+		if n := strings.Count(stderr, "no space left on device"); n > 2 { // once in the log, once to the user
+			t.Errorf("told %d times:\n%s", n, stderr)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "ended")); got.code != 130 || err != nil {
+		t.Errorf("exit code %d, %v\n%s", got.code, err, got.stderr)
 	}
 }
