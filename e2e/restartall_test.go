@@ -19,7 +19,9 @@ func await(file string) string { return "while [ ! -e /v/" + file + " ]; do slee
 
 // again is what a container does in its second life, which begins when /v/again
 // is there; before that it does the first.
-func again(first, second string) string { return "if [ -e /v/again ]; then " + second + "; fi; " + first }
+func again(first, second string) string {
+	return "if [ -e /v/again ]; then " + second + "; fi; " + first
+}
 
 // TestRestartAllContainers: whichever kind of container ends with the code, all of
 // them restart in place, once, in the same sandbox with the same volumes

@@ -58,6 +58,7 @@ var afresh = map[string]string{
 	"hookRun.op":         "a hook under way is lost with the process that ran it",
 	"probe.op":           "an attempt under way is lost, and made again",
 	"probe.late":         "belongs to the attempt under way",
+	"probe.told":         "told again",
 	"probe.void":         "attempts that were not made count as nothing",
 	"kill.report":        "told when it was decided",
 
@@ -66,6 +67,7 @@ var afresh = map[string]string{
 	"stopping.deadline":   "belongs to the call under way",
 	"stopping.killAt":     "belongs to the call under way",
 	"stopping.retryAt":    "tried again at once",
+	"stopping.untrue":     "counted anew",
 	"stopping.doubted":    "looked at anew",
 	"stopping.unanswered": "the first snapshot says whether it still runs",
 

@@ -71,6 +71,7 @@ type stopping struct {
 	retryAt    time.Time
 	unanswered bool // the call returned, the exit is not known yet: waits for Observed
 	doubted    bool // a snapshot said that it still runs
+	untrue     int  // how often it was called stopped and was not
 }
 
 // order is by when a container is to end, and how it is told.

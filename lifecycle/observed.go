@@ -122,6 +122,7 @@ func observeRunning(s *step, c *container, f Observed) {
 // stillRuns says that the runtime called a container stopped which it is not;
 // it is stopped again later (B-TRM-1).
 func stillRuns(s *step, c *container) {
+	c.stopping.untrue++
 	c.stopping.retryAt = s.now.Add(s.options.RetryAfter)
 	if s.stop.force {
 		c.stopping.retryAt = s.now.Add(s.options.UnavailableRetry)

@@ -17,6 +17,7 @@ type probe struct {
 	next    time.Time     // no attempt before
 	late    time.Duration // by which the attempt under way was sent too late
 	void    int32         // attempts in a row that counted as nothing
+	told    bool          // that attempts count as nothing: once, until one counts
 	run     int32         // results in a row that were alike
 	failing bool          // what they were
 	verdict probeVerdict
@@ -113,7 +114,8 @@ func probeErrored(s *step, c *container, k ProbeKind, output string) {
 func discard(s *step, c *container, k ProbeKind, r Report) {
 	p := &c.probes[k]
 	p.void++
-	if p.void == 1 {
+	if !p.told {
+		p.told = true
 		r.Subject, r.What = c.spec.Name, k.word()+" "+r.What
 		r.Outcome, r.Rule = "probe again now", "A-PROBE-7"
 		tell(s, r)
@@ -134,7 +136,7 @@ func countProbe(s *step, c *container, k ProbeKind, f Probed) {
 	if f.Outcome == ProbeFailure {
 		verdict, threshold = probeFailed, spec.FailureThreshold
 	}
-	p.void = 0
+	p.void, p.told = 0, false
 	s.counted = p.count(f.Outcome == ProbeFailure, threshold)
 	if p.run < threshold || p.verdict == verdict {
 		return

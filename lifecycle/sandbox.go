@@ -150,7 +150,9 @@ func applySandboxStopped(s *step, f SandboxStopped) {
 	s.sandbox.state = sandboxStopped
 	if s.stage == Syncing {
 		afterSandboxLoss(s)
+		return
 	}
+	endWithSandbox(s)
 }
 
 // afterSandboxLoss decides between a new sandbox and the pod's end (A-ACT-3 and

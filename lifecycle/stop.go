@@ -114,7 +114,7 @@ func awaitSandbox(s *step) {
 // planTermination stops containers, then the sandbox (B-TRM-1): the order is
 // the rule, devices and addresses are free only after it.
 func planTermination(s *step) {
-	if s.setup.cgroup.op != 0 || s.setup.volumes.op != 0 || !stopContainers(s) {
+	if s.setup.cgroup.op != 0 || s.setup.volumes.op != 0 || !stopContainers(s) && !onlySandboxStops(s) {
 		return
 	}
 	switch s.sandbox.state {
@@ -124,6 +124,32 @@ func planTermination(s *step) {
 		stopSandbox(s)
 	case sandboxNone, sandboxStopped:
 		s.stage = Terminated
+	}
+}
+
+// untrueStops is how often a runtime may call a container stopped that it shows
+// running before the sandbox is stopped with it: one that could not write down
+// an exit, because its disk is full, would show it running for ever.
+const untrueStops = 2
+
+// onlySandboxStops says that the deadline has passed and nothing but the stop of
+// the sandbox, which ends all that is in it, can end what is left.
+func onlySandboxStops(s *step) bool {
+	for _, c := range s.containers {
+		if c.mayRun() && (c.position != running || c.stopping.untrue < untrueStops) {
+			return false
+		}
+	}
+	return s.due(s.stop.deadline)
+}
+
+// endWithSandbox files that what the runtime still shows running has ended with
+// its sandbox.
+func endWithSandbox(s *step) {
+	for _, c := range s.containers {
+		if c.position == running {
+			settleExit(s, c, unaccounted())
+		}
 	}
 }
 
