@@ -205,7 +205,7 @@ func TestSeveralPods(t *testing.T) {
 	blue.wait()
 	other.signal(syscall.SIGKILL)
 	other.wait()
-	if got := r.lifepod(t, "", "ps"); got.code != 0 || got.stdout != "" || got.stderr != "no pod runs\n" {
+	if got := r.lifepod(t, "", "ps"); got.code != 0 || got.stdout != "" || got.stderr != "warning: pod default/same was left by a lifepod that was killed; lifepod run with its manifests goes on with it\nno pod runs\n" {
 		t.Errorf("ps after a kill: %+v", got)
 	}
 	if left, err := filepath.Glob(r.runDir() + "/pods/*"); err != nil || len(left) > 0 {

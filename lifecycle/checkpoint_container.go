@@ -36,6 +36,7 @@ type InstanceCheckpoint struct {
 	EndedAt   time.Time                    `json:"endedAt,omitzero"`
 	Asked     bool                         `json:"asked,omitzero"`
 	Requested bool                         `json:"requested,omitzero"`
+	CutOff    bool                         `json:"cutOff,omitzero"`
 	Verdict   VerdictCheckpoint            `json:"verdict,omitzero"`
 	PostStart HookCheckpoint               `json:"postStart,omitzero"`
 	Stopping  bool                         `json:"stopping,omitzero"` // its preStop hook has begun, or it has none

@@ -106,6 +106,7 @@ func (i *instance) checkpoint(stopping bool) InstanceCheckpoint {
 		EndedAt:   i.endedAt,
 		Asked:     i.asked,
 		Requested: i.requested,
+		CutOff:    i.cutOff,
 		Verdict:   i.restart.checkpoint(),
 		PostStart: i.postStart.checkpoint(),
 		Stopping:  stopping,

@@ -92,6 +92,7 @@ type instance struct {
 	kill      *kill    // it alone is to end; nil: it is not
 	probes    [3]probe // by ProbeKind
 	requested bool     // its restart was asked for: at once, and not counted
+	cutOff    bool     // lifepod was killed while it was being started
 	said
 }
 

@@ -32,7 +32,7 @@ func applyContainerExited(s *step, f ContainerExited) {
 // the answer to StartContainer is on its way: it did start, unless the runtime
 // says that it could not (A-CST-7, A-CST-9, A-EVT-2).
 func startedBeforeAnswer(s *step, c *container, f ContainerExited) {
-	if f.Reason == "StartError" || f.Reason == "ContainerCannotRun" {
+	if f.Reason == reasonStartError || f.Reason == "ContainerCannotRun" {
 		startRefused(s, c, &Failure{Message: f.Message}, "RunContainerError")
 		return
 	}
@@ -141,3 +141,6 @@ func lost(s *step, c *container) {
 		Message:  "The container could not be located when the pod was deleted.  The container used to be Running",
 	})
 }
+
+// reasonStartError is the runtime's word for a process that it could not start (A-CST-9).
+const reasonStartError = "StartError"

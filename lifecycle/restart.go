@@ -131,6 +131,10 @@ func policyVerdict(policy v1.ContainerRestartPolicy, succeeded bool, because str
 // counts however it came about (B-RAC-1), but not twice: what a round has ended
 // is part of that round (B-RAC-19), and what somebody asked for is what happens.
 func verdictAtExit(s *step, c *container, t *v1.ContainerStateTerminated) verdict {
+	if c.cutOff && t.Reason == reasonStartError && s.stage == Syncing {
+		c.requested = true // it never ran: at once, and not counted
+		return verdict{restart: true, because: "its start was cut off when lifepod was killed", rule: "B-RST-1"}
+	}
 	byExit := decideRestart(s, c, t)
 	if c.kill == nil || s.stage != Syncing {
 		return limitRestarts(s, c, byExit)

@@ -24,6 +24,7 @@ func (c ContainerCheckpoint) restore(to *container) error {
 
 func (c InstanceCheckpoint) restore() (instance, error) {
 	at, err := named(c.Position, uncertain)
+	cutOff := c.CutOff || at == starting
 	if at == creating || at == starting {
 		at = uncertain
 	}
@@ -36,6 +37,7 @@ func (c InstanceCheckpoint) restore() (instance, error) {
 		endedAt:   c.EndedAt,
 		asked:     c.Asked,
 		requested: c.Requested,
+		cutOff:    cutOff,
 		restart:   c.Verdict.restore(),
 		postStart: hookRun{ended: c.PostStart.Ended, failed: c.PostStart.Failed},
 		kill:      c.Kill.restore(),
