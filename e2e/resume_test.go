@@ -310,8 +310,8 @@ containers:
 }
 
 // TestResumeAtAnyMoment: while the sandbox is made, while an init container runs,
-// and at moments that nothing marks: each container runs once, the pod comes to its end
-// all the same, and nothing is left.
+// and at moments that nothing marks: the pod comes to its end all the same, and
+// nothing is left. A start that is cut off may have begun, and is made again.
 func TestResumeAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	r := newRoot(t)
@@ -322,9 +322,9 @@ func TestResumeAtAnyMoment(t *testing.T) {
 restartPolicy: Never
 volumes: [{name: v, emptyDir: {}}]
 initContainers:
-`+shell("init", "echo init >> /v/inits; sleep 0.1", mountV)+`
+`+shell("init", "touch /v/init; sleep 0.1", mountV)+`
 containers:
-`+shell("main", "echo main >> /v/inits; sleep 0.1; exit $(wc -l < /v/inits)", mountV))
+`+shell("main", "sleep 0.1; [ -e /v/init ] && exit 2", mountV))
 	for n := range 6 {
 		c := r.startRun(t, manifest)
 		switch n {
