@@ -21,6 +21,9 @@ import (
 // shutDown stops containerd and removes what is not needed without it. The
 // caller is the only user of the root.
 func (d *daemon) shutDown(ctx context.Context) error {
+	if err := d.paths.killLostShims(ctx); err != nil {
+		d.log.Debug("look for shims that containerd has lost", "err", err)
+	}
 	left, err := d.paths.podsLeft()
 	if err != nil {
 		return err
@@ -74,7 +77,9 @@ func (d *daemon) collect(ctx context.Context) {
 	}
 }
 
-// podsLeft says whether a pod, or a task without one, is still there.
+// podsLeft says whether a pod, or a task without one, is still there. Folders
+// alone don't: containerd leaves some when it is killed while it makes a
+// sandbox; what lives has a shim.
 func (p Paths) podsLeft() (bool, error) {
 	for _, dir := range []string{
 		"io.containerd.runtime.v2.task/k8s.io",
@@ -84,7 +89,7 @@ func (p Paths) podsLeft() (bool, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false, fmt.Errorf("look for pods: %w", err)
 		}
-		if len(entries) > 0 {
+		if len(entries) > 0 && p.shimLives() {
 			return true, nil
 		}
 	}

@@ -34,18 +34,27 @@ func (r *Runtime) KillStrayShims(ctx context.Context) error {
 // isStrayShim says whether a command line is that of a shim of our containerd
 // whose sandbox's folder is gone. The folder is made before the shim.
 func (p Paths) isStrayShim(cmdline string) bool {
+	id := p.sandboxOfShim(cmdline)
+	_, err := os.Stat(filepath.Join(p.state(), "io.containerd.runtime.v2.task/k8s.io", id))
+	return id != "" && errors.Is(err, fs.ErrNotExist)
+}
+
+// sandboxOfShim is the sandbox of a shim of our containerd, empty if the command
+// line is that of something else.
+func (p Paths) sandboxOfShim(cmdline string) string {
 	text, err := os.ReadFile(cmdline)
 	if err != nil {
-		return false // it has ended
+		return "" // it has ended
 	}
 	arguments := strings.Split(string(text), "\x00")
 	if filepath.Base(arguments[0]) != filepath.Base(p.Shim()) || valueOf(arguments, "-address") != p.Socket() {
-		return false
+		return ""
 	}
-	id := valueOf(arguments, "-id")
-	_, err = os.Stat(filepath.Join(p.state(), "io.containerd.runtime.v2.task/k8s.io", id))
-	return id != "" && errors.Is(err, fs.ErrNotExist)
+	return valueOf(arguments, "-id")
 }
+
+// shimLives says whether any shim of our containerd lives.
+func (p Paths) shimLives() bool { return len(p.shims()) > 0 }
 
 func valueOf(arguments []string, flag string) string {
 	if i := slices.Index(arguments, flag); i >= 0 && i+1 < len(arguments) {

@@ -168,6 +168,7 @@ exit 3`, mountV)))
 	writeFile(t, filepath.Join(dir, "crash"))
 	c.await(c.stderr, "main exited 3")
 	c.await(c.stderr, "1st restart")
+	c.await(c.stdout, "(?s)instance survivor.*instance survivor") // what containerd holds when it is killed is lost
 	r.killContainerd(t)
 	writeFile(t, filepath.Join(dir, "finish"))
 	got := c.wait()
