@@ -45,7 +45,7 @@ format: ## fail if gofmt would change something
 
 vet:
 	$(GO) vet ./...
-	$(GO) vet -tags realruntime ./...
+	$(GO) vet -tags realruntime,chaos ./...
 	cd bundle/runtime && $(GO) vet ./...
 
 lint: ## staticcheck and errcheck, pinned in hack/tools
@@ -79,7 +79,7 @@ soak: ## 20,000 random lives of the core (about two minutes; CI runs them)
 CHAOSKILLS ?= 150
 CHAOSSEED  ?= 1
 chaos: build ## kill lifepod CHAOSKILLS times, and what it runs with it (as root)
-	LIFEPOD=$(CURDIR)/bin/lifepod $(GO) test ./e2e -run 'TestChaos' -v -count=1 -timeout 60m -chaos.kills=$(CHAOSKILLS) -chaos.seed=$(CHAOSSEED) -chaos.pods=10
+	LIFEPOD=$(CURDIR)/bin/lifepod $(GO) test -tags chaos ./e2e -run 'TestChaos' -v -count=1 -timeout 60m -chaos.kills=$(CHAOSKILLS) -chaos.seed=$(CHAOSSEED) -chaos.pods=10
 
 FUZZTIME ?= 30s
 FUZZ = -run '^$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 5x -fuzz
