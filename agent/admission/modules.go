@@ -4,6 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/agent/criconfig"
+	"github.com/lifepod/lifepod/agent/volumes"
 )
 
 // checkAppArmor refuses what the kernel would not enforce.
@@ -21,7 +22,7 @@ func asksForAppArmor(pod *v1.Pod) bool {
 	if sc := pod.Spec.SecurityContext; sc != nil && confines(sc.AppArmorProfile) {
 		return true
 	}
-	for _, c := range containers(pod) {
+	for _, c := range volumes.Containers(pod) {
 		if confines(criconfig.AppArmorProfile(pod, &c)) {
 			return true
 		}
@@ -42,21 +43,10 @@ func asksForSELinux(pod *v1.Pod) bool {
 	if sc := pod.Spec.SecurityContext; sc != nil && sc.SELinuxOptions != nil {
 		return true
 	}
-	for _, c := range containers(pod) {
+	for _, c := range volumes.Containers(pod) {
 		if c.SecurityContext != nil && c.SecurityContext.SELinuxOptions != nil {
 			return true
 		}
 	}
 	return false
-}
-
-// containers are those of all kinds.
-func containers(pod *v1.Pod) []v1.Container {
-	var out []v1.Container
-	out = append(out, pod.Spec.InitContainers...)
-	out = append(out, pod.Spec.Containers...)
-	for i := range pod.Spec.EphemeralContainers {
-		out = append(out, v1.Container(pod.Spec.EphemeralContainers[i].EphemeralContainerCommon))
-	}
-	return out
 }
