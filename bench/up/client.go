@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// Clients at once, and how often an API server is asked whether it is ready.
+const (
+	clients   = 32
+	readyPoll = 5 * time.Millisecond
+	image     = "lifepod.dev/toolbox:1"
+	namespace = metav1.NamespaceDefault
+)
+
+type client struct{ kubernetes.Interface }
+
+func newClient(config *rest.Config) (*client, error) {
+	config.QPS = -1
+	config.ContentType, config.AcceptContentTypes = "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf,application/json"
+	c, err := kubernetes.NewForConfig(config)
+	return &client{c}, err
+}
+
+func (c *client) awaitReady(ctx context.Context) error {
+	for {
+		if _, err := c.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx); err == nil {
+			return nil
+		}
+		if err := sleep(ctx, readyPoll); err != nil {
+			return err
+		}
+	}
+}
+
+// runFirst runs a pod; as soon as the namespace has its service account it can be
+// created, as by a user who tries at once.
+func (c *client) runFirst(ctx context.Context) error {
+	for {
+		_, err := c.CoreV1().Pods(namespace).Create(ctx, pod("first"), metav1.CreateOptions{})
+		if err == nil {
+			break
+		}
+		if e := sleep(ctx, readyPoll); e != nil {
+			return errors.Join(e, err)
+		}
+	}
+	return c.await(ctx, "metadata.name=first", 1, isRunning)
+}
+
+func pod(name string) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1.PodSpec{
+			TerminationGracePeriodSeconds: new(int64(0)),
+			Containers:                    []v1.Container{{Name: "main", Image: image, Command: []string{"sleep", "36000"}}},
+			// A node that has just registered is tainted until its controller has seen it.
+			Tolerations: []v1.Toleration{{Operator: v1.TolerationOpExists}},
+		},
+	}
+}
+
+func isRunning(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodRunning }
+
+// await returns when so many pods are as they are wanted.
+func (c *client) await(ctx context.Context, fieldSelector string, n int, wanted func(*v1.Pod) bool) error {
+	options := metav1.ListOptions{FieldSelector: fieldSelector}
+	list, err := c.CoreV1().Pods(namespace).List(ctx, options)
+	if err != nil {
+		return err
+	}
+	are := map[string]bool{}
+	for _, pod := range list.Items {
+		if wanted(&pod) {
+			are[pod.Name] = true
+		}
+	}
+	options.ResourceVersion = list.ResourceVersion
+	news, err := c.CoreV1().Pods(namespace).Watch(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer news.Stop()
+	for len(are) < n {
+		event, ok := <-news.ResultChan()
+		pod, isPod := event.Object.(*v1.Pod)
+		if !ok || !isPod {
+			return fmt.Errorf("watch of the pods ended with %d of %d as wanted: %w", len(are), n, ctx.Err())
+		}
+		if event.Type != watch.Deleted && wanted(pod) {
+			are[pod.Name] = true
+		}
+	}
+	return nil
+}
+
+func (c *client) runPods(ctx context.Context, n int) error {
+	if err := each(n, func(i int) error {
+		_, err := c.CoreV1().Pods(namespace).Create(ctx, pod(fmt.Sprintf("idle-%d", i)), metav1.CreateOptions{})
+		return err
+	}); err != nil {
+		return err
+	}
+	return c.await(ctx, fields.Everything().String(), n+1, isRunning)
+}
+
+func (c *client) removePods(ctx context.Context) error {
+	if err := c.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: new(int64(1))}, metav1.ListOptions{}); err != nil {
+		return err
+	}
+	for {
+		list, err := c.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil || len(list.Items) == 0 {
+			return err
+		}
+		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *client) createConfigMaps(ctx context.Context, n int) error {
+	return each(n, func(i int) error {
+		_, err := c.CoreV1().ConfigMaps(namespace).Create(ctx, &v1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("map-%d", i)}, Data: map[string]string{"key": "value"},
+		}, metav1.CreateOptions{})
+		return err
+	})
+}
+
+// podsOfNode is how many pods a pretended node has room for.
+const podsOfNode = 110
+
+// createNodes makes nodes that no agent is behind, with room for n pods.
+func (c *client) createNodes(ctx context.Context, n int) error {
+	return each(n/podsOfNode+1, func(i int) error {
+		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pretended-%d", i), Labels: map[string]string{"pretended": "yes"}}}
+		created, err := c.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+		if err != nil {
+			return err
+		}
+		created.Status.Allocatable = v1.ResourceList{
+			v1.ResourcePods: resource.MustParse(fmt.Sprint(podsOfNode)), v1.ResourceCPU: resource.MustParse("64"), v1.ResourceMemory: resource.MustParse("256Gi"),
+		}
+		created.Status.Capacity = created.Status.Allocatable
+		_, err = c.CoreV1().Nodes().UpdateStatus(ctx, created, metav1.UpdateOptions{})
+		return err
+	})
+}
+
+// schedulePods returns when n pods have one of the pretended nodes.
+func (c *client) schedulePods(ctx context.Context, n int) error {
+	if err := each(n, func(i int) error {
+		p := pod(fmt.Sprintf("scheduled-%d", i))
+		p.Spec.NodeSelector = map[string]string{"pretended": "yes"}
+		_, err := c.CoreV1().Pods(namespace).Create(ctx, p, metav1.CreateOptions{})
+		return err
+	}); err != nil {
+		return err
+	}
+	return c.await(ctx, fields.Everything().String(), n, func(pod *v1.Pod) bool { return pod.Spec.NodeName != "" })
+}
+
+// each does something for each of n, by several at once, and returns the first error.
+func each(n int, do func(i int) error) error {
+	var all errgroup.Group
+	all.SetLimit(clients)
+	for i := range n {
+		all.Go(func() error { return do(i) })
+	}
+	return all.Wait()
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/lifepod/lifepod/bench/process"
+)
+
+// side is a way to have a cluster.
+type side interface {
+	name() string
+	// start begins the processes and returns when the API server can be asked; the
+	// state of an earlier start is there, if that is what the side has.
+	start(ctx context.Context) (*rest.Config, error)
+	// ready returns when a node is ready to run pods.
+	ready(ctx context.Context) error
+	pids() []int
+	stop(ctx context.Context) error
+	// remove ends what runs and removes its state.
+	remove(ctx context.Context) error
+}
+
+// Names of the sides.
+const (
+	lifepodSide  = "lifepod"
+	separateSide = "separate"
+)
+
+// measureSide takes all measurements of a side.
+func measureSide(ctx context.Context, p plan, s side, t *table) error {
+	for i := range p.starts + 1 {
+		progress("%s: start %d of %d", s.name(), i+1, p.starts+1)
+		when := warm
+		if i == 0 {
+			when = cold
+		}
+		c, err := measureStart(ctx, s, t, when)
+		if err != nil {
+			return err
+		}
+		if i < p.starts {
+			if err := c.removePods(ctx); err != nil {
+				return err
+			}
+			if err := s.stop(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := measureRunning(ctx, p, s, c, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measureStart is from the start of the process to the first pod that runs.
+func measureStart(ctx context.Context, s side, t *table, when string) (*client, error) {
+	began := time.Now()
+	config, err := s.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := newClient(config)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.awaitReady(ctx); err != nil {
+		return nil, err
+	}
+	t.since(s, apiReady+when, began)
+	if err := c.runFirst(ctx); err != nil {
+		return nil, err
+	}
+	t.since(s, firstPod+when, began)
+	return c, s.ready(ctx)
+}
+
+// settleTime is how long a cluster may take to come to rest.
+const settleTime = 15 * time.Second
+
+// measureRunning is of a cluster with its first pod.
+func measureRunning(ctx context.Context, p plan, s side, c *client, t *table) error {
+	progress("%s: at rest", s.name())
+	if err := sleep(ctx, settleTime); err != nil {
+		return err
+	}
+	before, err := cpu(s)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := sleep(ctx, p.idle); err != nil {
+		return err
+	}
+	after, err := cpu(s)
+	if err != nil {
+		return err
+	}
+	t.note(s.name(), idleCPU, 100*(after-before).Seconds()/time.Since(began).Seconds())
+	if err := t.memory(s, "1 pod"); err != nil {
+		return err
+	}
+	progress("%s: %d pods", s.name(), p.pods)
+	if err := c.runPods(ctx, p.pods); err != nil {
+		return err
+	}
+	if err := sleep(ctx, settleTime); err != nil {
+		return err
+	}
+	if err := t.memory(s, fmt.Sprintf("%d pods", p.pods)); err != nil {
+		return err
+	}
+	if err := c.removePods(ctx); err != nil {
+		return err
+	}
+	return measureThroughput(ctx, p, s, c, t)
+}
+
+func measureThroughput(ctx context.Context, p plan, s side, c *client, t *table) error {
+	progress("%s: throughput", s.name())
+	began := time.Now()
+	if err := c.createConfigMaps(ctx, p.objects); err != nil {
+		return err
+	}
+	t.note(s.name(), configMaps, float64(p.objects)/time.Since(began).Seconds())
+	if err := c.createNodes(ctx, p.objects); err != nil {
+		return err
+	}
+	began = time.Now()
+	if err := c.schedulePods(ctx, p.objects); err != nil {
+		return err
+	}
+	t.note(s.name(), scheduled, float64(p.objects)/time.Since(began).Seconds())
+	return nil
+}
+
+func cpu(s side) (sum time.Duration, err error) {
+	for _, pid := range s.pids() {
+		one, err := process.CPUTime(pid)
+		if err != nil {
+			return 0, err
+		}
+		sum += one
+	}
+	return sum, nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,39 @@
+package bundle
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/lifepod/lifepod/bundle/manifest"
+)
+
+// ClusterProgram puts the program that runs clusters below root, together with the
+// runtime that it needs, and says where it is. lifepod carries it packed, because
+// nobody else shall pay for its size. Several processes may call it at once.
+func ClusterProgram(root string) (string, error) {
+	files, err := assets()
+	if err != nil {
+		return "", err
+	}
+	a, err := readAssets(files, manifest.ClusterName, manifest.ClusterArchiveName)
+	if err != nil {
+		return "", err
+	}
+	if os.Geteuid() == 0 { // nobody else can run it
+		if _, err := Unpack(root); err != nil {
+			return "", err
+		}
+	}
+	p, err := Locate(root, "")
+	if err != nil {
+		return "", err
+	}
+	p.folder = programFolder
+	held, err := p.unpack(context.Background(), a)
+	if err != nil {
+		return "", fmt.Errorf("program of clusters: %w", err)
+	}
+	return filepath.Join(p.Bundle, filepath.FromSlash(manifest.ClusterProgram)), held.Close()
+}

@@ -1,0 +1,133 @@
+package addons
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func titles(objects []*unstructured.Unstructured) (list []string) {
+	for _, o := range objects {
+		list = append(list, title(o))
+	}
+	return list
+}
+
+// What others need comes first; apart from that the order is the file's.
+func TestDecodeOrders(t *testing.T) {
+	got, err := decode([]byte(`# a comment
+---
+apiVersion: example.com/v1
+kind: Thing
+metadata: {name: t, namespace: ns}
+---
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: c}}
+- {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.example.com}}
+---
+{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}}
+---
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"Namespace ns", "CustomResourceDefinition things.example.com", "Thing ns/t", "ConfigMap c"}
+	if diff := cmp.Diff(want, titles(got)); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	const good = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n---\n"
+	for text, want := range map[string]string{
+		good + "a: [":                                 "document 2: ",
+		good + "a: 1\na: 2":                           `document 2: yaml: unmarshal errors:`,
+		good + "metadata: {name: x}":                  "document 2: Object 'Kind' is missing",
+		good + "kind: ConfigMap\nmetadata: {name: x}": "document 2: apiVersion and kind must be set",
+		good + "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: x}": "document 2: ConfigMap: metadata.name must be set",
+		good + good: "ConfigMap c is in the file twice",
+	} {
+		if _, err := decode([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: err %v, want %q", text, err, want)
+		}
+	}
+}
+
+// The ID is the KEP's: base64(sha256(<name>.<namespace>.<kind>.<group>)).
+func TestSetID(t *testing.T) {
+	if got, want := setID("addon-a-yaml-fd29897b"), "applyset-lr_jjJ5W6b6o7OZ3qazISL62H1dSD2MdJ-W5j3Z0Ynk-v1"; got != want {
+		t.Errorf("ID %q, want %q", got, want)
+	}
+	a, b := parentName("/x/A b_C.yaml"), parentName("/y/A b_C.yaml")
+	if !strings.HasPrefix(a, "addon-a-b-c-yaml-") || a == b {
+		t.Errorf("names %q and %q, want them readable and different", a, b)
+	}
+}
+
+func TestListTakesManifests(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"b.yml", "a.yaml", "c.json", ".hidden.yaml", "notes.txt", "sub.yaml/x.yaml"} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := list(dir)
+	want := []string{filepath.Join(dir, "a.yaml"), filepath.Join(dir, "b.yml"), filepath.Join(dir, "c.json")}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if _, err := list(filepath.Join(dir, "absent")); err == nil {
+		t.Error("a folder that is not there is no error: everything that it had would be deleted")
+	}
+}
+
+// A file that somebody has open to write is not taken before it is closed, and what
+// has not changed is not applied again.
+func TestFileIsReadWhenWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.yaml")
+	writer, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(text string) {
+		if _, err := writer.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, now := &file{path: path}, time.Now()
+	write("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n---\n")
+	if again := f.read(now); again == 0 || f.objects != nil {
+		t.Errorf("again after %v with %v, want the file not to be taken yet", again, titles(f.objects))
+	}
+	write("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: d}\n")
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if again := f.read(now); again != 0 {
+		t.Errorf("again after %v, want 0", again)
+	}
+	if diff := cmp.Diff([]string{"ConfigMap c", "ConfigMap d"}, titles(f.objects)); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
+	}
+	f.done = true
+	if f.read(now); !f.done {
+		t.Error("a file that has not changed is to be applied again")
+	}
+	if err := os.WriteFile(path, []byte("a: ["), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if f.read(now); f.done || f.err == nil {
+		t.Errorf("done %v with err %v after a change that makes no sense", f.done, f.err)
+	}
+}

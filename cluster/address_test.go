@@ -1,0 +1,63 @@
+package cluster
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestRefusedListenIsNotRemembered: the next start without --listen has not the port
+// of one that was refused.
+func TestRefusedListenIsNotRemembered(t *testing.T) {
+	l, err := Config{Root: t.TempDir(), Listen: "127.0.0.1:0"}.layout()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(l.file(""), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for listen, want := range map[string]string{
+		"127.0.0.1:0": "want ADDRESS:PORT", "nowhere": "want ADDRESS:PORT", "127.0.0.1:47531": "on a loopback address",
+	} {
+		l.Listen = listen
+		if err := l.chooseListen(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("--listen %s: %v, want %q", listen, err, want)
+		}
+	}
+	if _, err := os.Stat(l.file("ports.json")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("ports.json after refusals: %v, want none", err)
+	}
+}
+
+// A port that one lifepod has chosen is no other's, though nobody listens there yet.
+func TestPortsAreKept(t *testing.T) {
+	const first = 23450
+	var a, b layout
+	one, err := a.port(net.IPv4zero, 0, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if two, err := b.port(net.IPv4zero, 0, first); err != nil || two == one {
+		t.Errorf("the second has port %d, %v, want another than %d", two, err, one)
+	}
+	if _, err := b.port(net.IPv4zero, one, first); !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("port %d for the second: %v, want that it is in use", one, err)
+	}
+	for _, kept := range a.kept {
+		if err := kept.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := b.port(net.IPv4zero, one, first); err != nil {
+		t.Errorf("port %d when the first has ended: %v", one, err)
+	}
+	for _, kept := range b.kept {
+		if err := kept.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

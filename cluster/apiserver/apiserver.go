@@ -1,0 +1,128 @@
+// Package apiserver is the Kubernetes API server of a cluster, in this process.
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/rest"
+	"k8s.io/component-base/cli/flag"
+	aggregator "k8s.io/kube-aggregator/pkg/apiserver"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+
+	"github.com/lifepod/lifepod/cluster/pki"
+	"github.com/lifepod/lifepod/cluster/state"
+)
+
+// Config is what a server needs to know.
+type Config struct {
+	Keys         *pki.Folder
+	Etcd         state.Place
+	Listen       net.IP
+	Port         int
+	Advertise    net.IP // where other machines and pods find it; not on loopback
+	ServiceRange string // CIDR
+}
+
+// Server is an API server that is made and does not serve yet.
+type Server struct {
+	prepared interface{ Run(context.Context) error }
+	loopback *rest.Config
+}
+
+// New makes a server.
+func New(ctx context.Context, c Config) (*Server, error) {
+	completed, err := c.options().Complete(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("complete the API server's options: %w", err)
+	}
+	if errs := completed.Validate(); len(errs) > 0 {
+		return nil, fmt.Errorf("options of the API server: %w", utilerrors.NewAggregate(errs))
+	}
+	config, err := app.NewConfig(completed)
+	if err != nil {
+		return nil, fmt.Errorf("configure the API server: %w", err)
+	}
+	s := &Server{loopback: config.KubeAPIs.ControlPlane.Generic.LoopbackClientConfig}
+	whole, err := config.Complete()
+	if err != nil {
+		return nil, err
+	}
+	var chain *aggregator.APIAggregator
+	if chain, err = app.CreateServerChain(whole); err != nil {
+		return nil, fmt.Errorf("make the API server: %w", err)
+	}
+	if s.prepared, err = chain.PrepareRun(); err != nil {
+		return nil, fmt.Errorf("prepare the API server: %w", err)
+	}
+	return s, nil
+}
+
+// Loopback is how this process calls the server: as system:masters, without a
+// limit. Each call makes a new one.
+func (s *Server) Loopback() *rest.Config {
+	config := rest.CopyConfig(s.loopback)
+	config.QPS = -1
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	return config
+}
+
+// Run serves until ctx ends.
+func (s *Server) Run(ctx context.Context) error {
+	if err := s.prepared.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("API server: %w", err)
+	}
+	return nil
+}
+
+func (c Config) options() *options.ServerRunOptions {
+	o := options.NewServerRunOptions()
+	transport := &o.Etcd.StorageConfig.Transport
+	transport.ServerList, transport.TrustedCAFile = c.Etcd.Endpoints, c.Etcd.CAFile
+	transport.CertFile, transport.KeyFile = c.Etcd.CertFile, c.Etcd.KeyFile
+	if c.Etcd.Prefix != "" {
+		o.Etcd.StorageConfig.Prefix = c.Etcd.Prefix
+	}
+	o.SecureServing.BindAddress, o.SecureServing.BindPort = c.Listen, c.Port
+	o.SecureServing.ServerCert.CertKey.CertFile = c.Keys.Serving()
+	o.SecureServing.ServerCert.CertKey.KeyFile = c.Keys.ServingKey()
+	o.GenericServerRunOptions.AdvertiseAddress = c.Advertise
+	o.AllowPrivileged = true
+	o.ServiceClusterIPRanges = c.ServiceRange
+
+	o.Authentication.ClientCert.ClientCA = c.Keys.CA()
+	o.Authentication.BootstrapToken.Enable = true
+	o.Authentication.Anonymous.Allow = true
+	o.Authentication.ServiceAccounts.Issuers = []string{"https://kubernetes.default.svc.cluster.local"}
+	o.Authentication.ServiceAccounts.KeyFiles = []string{c.Keys.TokenPublicKey()}
+	o.ServiceAccountSigningKeyFile = c.Keys.TokenKey()
+	o.Authorization.Modes = []string{"Node", "RBAC"}
+	o.Admission.GenericAdmission.EnablePlugins = []string{"NodeRestriction"}
+
+	o.KubeletConfig.TLSClientConfig.CertFile = c.Keys.KubeletClient()
+	o.KubeletConfig.TLSClientConfig.KeyFile = c.Keys.KubeletClientKey()
+	o.KubeletConfig.TLSClientConfig.CAFile = c.Keys.CA()
+	o.KubeletConfig.PreferredAddressTypes = []string{"InternalIP", "ExternalIP", "Hostname"}
+
+	proxy := o.Authentication.RequestHeader
+	proxy.ClientCAFile, proxy.AllowedNames = c.Keys.FrontProxyCA(), []string{pki.FrontProxyUser}
+	proxy.ExtraHeaderPrefixes = []string{"X-Remote-Extra-"}
+	proxy.GroupHeaders, proxy.UsernameHeaders = []string{"X-Remote-Group"}, []string{"X-Remote-User"}
+	o.ProxyClientCertFile, o.ProxyClientKeyFile = c.Keys.FrontProxy(), c.Keys.FrontProxyKey()
+	o.EnableAggregatorRouting = true
+
+	o.APIEnablement.RuntimeConfig = flag.ConfigurationMap{"api/ga": "true", "api/beta": "true"}
+	o.Features.EnableProfiling = false
+	return o
+}
+
+// URL is where the server is found at an address.
+func URL(host string, port int) string {
+	return "https://" + net.JoinHostPort(host, strconv.Itoa(port))
+}

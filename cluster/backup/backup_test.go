@@ -1,0 +1,251 @@
+package backup
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/lifepod/lifepod/cluster/etcd"
+)
+
+// state is a running etcd on a data folder with keys.
+type state struct {
+	t      *testing.T
+	data   string
+	runDir string
+	server *etcd.Server
+	client *clientv3.Client
+}
+
+func newState(t *testing.T) *state {
+	t.Helper()
+	runDir, err := os.MkdirTemp("/tmp", "lp") // its sockets' names are short
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &state{t: t, data: filepath.Join(t.TempDir(), "cluster"), runDir: runDir}
+	t.Cleanup(func() { s.stop(); _ = os.RemoveAll(runDir) })
+	if err := os.MkdirAll(filepath.Join(s.data, "pki"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"ca.crt", "ca.key", "service-account.key"} {
+		if err := os.WriteFile(filepath.Join(s.data, "pki", name), []byte("this is "+name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func (s *state) start() {
+	s.t.Helper()
+	var err error
+	if s.server, err = etcd.Start(s.t.Context(), etcd.Config{Dir: filepath.Join(s.data, "etcd"), RunDir: s.runDir, Log: slog.New(slog.DiscardHandler)}); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.server.AwaitReady(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+	if s.client, err = clientv3.New(clientv3.Config{Endpoints: []string{s.server.Endpoint()}}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *state) stop() {
+	if s.server != nil {
+		_ = s.client.Close()
+		s.server.Close()
+		s.server = nil
+	}
+}
+
+// put returns the revision.
+func (s *state) put(key, value string) int64 {
+	s.t.Helper()
+	r, err := s.client.Put(s.t.Context(), key, value)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return r.Header.Revision
+}
+
+func (s *state) all() map[string]string {
+	s.t.Helper()
+	r, err := s.client.Get(s.t.Context(), "", clientv3.WithPrefix())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, kv := range r.Kvs {
+		all[string(kv.Key)] = string(kv.Value)
+	}
+	return all
+}
+
+func (s *state) config() Config {
+	return Config{Endpoint: s.server.Endpoint(), Data: s.data, Version: "v1"}
+}
+
+func names(t *testing.T, dir string) (list []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		list = append(list, e.Name())
+	}
+	return list
+}
+
+func TestBackupBecomesTheClusterAgain(t *testing.T) {
+	s := newState(t)
+	s.start()
+	s.put("a", "1")
+	then := s.put("b", "2")
+	file := filepath.Join(t.TempDir(), "x")
+	m, err := Save(t.Context(), s.config(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Revision != then || m.Version != "v1" || len(m.Files) != 4 {
+		t.Errorf("manifest %+v, want revision %d and four files", m, then)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 {
+		t.Errorf("file: %v, %v, want mode 0600", info, err)
+	}
+	if diff := cmp.Diff([]string{"x"}, names(t, filepath.Dir(file))); diff != "" {
+		t.Errorf("beside the backup (-want +got):\n%s", diff)
+	}
+	later := s.put("a", "lost")
+	s.stop()
+
+	if _, err := Restore(file, s.data, false); err == nil || !strings.Contains(err.Error(), "has a cluster already: with --force") {
+		t.Errorf("without force: %v", err)
+	}
+	r, err := Restore(file, s.data, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(s.data, "pki", "ca.key")); err != nil || string(text) != "this is ca.key" {
+		t.Errorf("key %q, %v", text, err)
+	}
+	if _, err := os.Stat(filepath.Join(r.Kept, "etcd", "member")); err != nil {
+		t.Errorf("what was there: %v", err)
+	}
+	s.start()
+	if diff := cmp.Diff(map[string]string{"a": "1", "b": "2"}, s.all()); diff != "" {
+		t.Errorf("keys (-want +got):\n%s", diff)
+	}
+	// Who has seen what is lost is told that it is too old, and lists again.
+	watched := <-s.client.Watch(t.Context(), "a", clientv3.WithRev(later))
+	if !errors.Is(watched.Err(), rpctypes.ErrCompacted) {
+		t.Errorf("watch from revision %d: %v, want %v", later, watched.Err(), rpctypes.ErrCompacted)
+	}
+	if next := s.put("c", "3"); next <= later {
+		t.Errorf("the next revision is %d, want it above %d", next, later)
+	}
+}
+
+// A backup that is damaged anywhere is refused before anything is touched.
+func TestDamagedBackupIsRefused(t *testing.T) {
+	s := newState(t)
+	s.start()
+	s.put("a", "1")
+	file := filepath.Join(t.TempDir(), "x")
+	if _, err := Save(t.Context(), s.config(), file); err != nil {
+		t.Fatal(err)
+	}
+	s.stop()
+	good, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := names(t, filepath.Dir(s.data))
+	for name, text := range map[string][]byte{
+		"empty":      nil,
+		"cut off":    good[:len(good)-1],
+		"half":       good[:len(good)/2],
+		"other":      []byte("apiVersion: v1"),
+		"first byte": append([]byte{good[0] + 1}, good[1:]...),
+		"middle":     bytes.Join([][]byte{good[:len(good)/2], {good[len(good)/2] ^ 1}, good[len(good)/2+1:]}, nil),
+		"last byte":  append(bytes.Clone(good[:len(good)-1]), good[len(good)-1]^1),
+	} {
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Restore(file, s.data, true); err == nil {
+			t.Errorf("%s: restored", name)
+		}
+		if diff := cmp.Diff(before, names(t, filepath.Dir(s.data))); diff != "" {
+			t.Fatalf("%s: beside the data (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestHoldIsForOne(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "cluster")
+	release, err := Hold(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Hold(data); !errors.Is(err, ErrRunning) {
+		t.Errorf("second: %v, want %v", err, ErrRunning)
+	}
+	release()
+	if release, err = Hold(data); err != nil {
+		t.Fatal(err)
+	}
+	release()
+}
+
+func TestScheduleKeepsTheNewest(t *testing.T) {
+	s := newState(t)
+	s.start()
+	dir := filepath.Join(t.TempDir(), "backups")
+	schedule := Schedule{Every: time.Hour, Keep: 2, Dir: dir, Log: slog.New(slog.DiscardHandler)}
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	if got := schedule.wait(now); got != 0 {
+		t.Errorf("the first is due after %v, want 0", got)
+	}
+	for i := range 3 {
+		if i == 2 {
+			if err := os.WriteFile(filepath.Join(dir, "lifepod-notes.txt"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := schedule.once(t.Context(), s.config(), now.Add(time.Duration(i)*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"lifepod-20300101-010000.tar.zst", "lifepod-20300101-020000.tar.zst", "lifepod-notes.txt"}
+	if diff := cmp.Diff(want, names(t, dir)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if got, want := schedule.wait(now.Add(2*time.Hour+time.Minute)), 59*time.Minute; got != want {
+		t.Errorf("the next is due after %v, want %v", got, want)
+	}
+}
+
+// What a backup could not finish is gone, and says why.
+func TestFailedBackupLeavesNothing(t *testing.T) {
+	s := newState(t)
+	s.start()
+	dir := t.TempDir()
+	c := s.config()
+	c.Data = filepath.Join(dir, "absent")
+	if _, err := Save(t.Context(), c, filepath.Join(dir, "x")); err == nil || !strings.Contains(err.Error(), "files of the cluster") {
+		t.Errorf("err %v", err)
+	}
+	if got := names(t, dir); len(got) != 0 {
+		t.Errorf("left: %v", got)
+	}
+}

@@ -1,0 +1,47 @@
+package backup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// lockName is the lock that lifepod up holds, in the data folder.
+const lockName = "up.lock"
+
+// ErrRunning says that a cluster runs on the data folder, or is being restored.
+var ErrRunning = errors.New("a cluster runs on it")
+
+// Hold keeps others from running a cluster on a data folder, or restoring one,
+// until release is called or the process ends. It fails with ErrRunning.
+func Hold(data string) (release func(), err error) {
+	data, err = filepath.Abs(data)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		return nil, fmt.Errorf("lock %s: %w", data, err)
+	}
+	file, err := os.OpenFile(filepath.Join(data, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", data, err)
+	}
+	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		pid, _ := os.ReadFile(file.Name())
+		err = fmt.Errorf("%w (process %s): end that first", ErrRunning, strings.TrimSpace(string(pid)))
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, fmt.Errorf("%s: %w", data, err)
+	}
+	if file.Truncate(0) == nil { // for who waits in vain
+		_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0)
+	}
+	return func() { _ = file.Close() }, nil
+}

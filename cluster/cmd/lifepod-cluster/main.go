@@ -1,0 +1,86 @@
+// Command lifepod-cluster is what lifepod becomes for the commands of a cluster.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/cluster/cmd/lifepod-cluster/early"
+)
+
+// Exit codes beside 0: as those of lifepod's other commands.
+const (
+	exitError       = 125
+	exitInterrupted = 130
+)
+
+func main() {
+	early.Restore()
+	log.SetOutput(os.Stderr)
+	// Never stopped: the handler goes with the process.
+	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	os.Exit(exitCode(os.Stderr, newRootCommand().ExecuteContext(ctx)))
+}
+
+func exitCode(stderr io.Writer, err error) int {
+	var code interface{ ExitStatus() int }
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &code):
+		return code.ExitStatus()
+	}
+	fmt.Fprintf(stderr, "lifepod: %v\n", err)
+	if errors.Is(err, context.Canceled) {
+		return exitInterrupted
+	}
+	return exitError
+}
+
+// global are the flags that all commands have.
+type global struct {
+	root     string
+	logLevel string
+}
+
+func newRootCommand() *cobra.Command {
+	g := &global{}
+	// Packages of Kubernetes put flags of their own programs there, which cobra would
+	// add to every command.
+	pflag.CommandLine = pflag.NewFlagSet("lifepod", pflag.ContinueOnError)
+	root := &cobra.Command{Use: "lifepod", Short: "Run Kubernetes", SilenceUsage: true, SilenceErrors: true}
+	flags := root.PersistentFlags()
+	flags.StringVar(&g.root, "root", bundle.DefaultRoot, "state `folder`; lifepods with different ones don't know of each other")
+	flags.StringVar(&g.logLevel, "log-level", "warn", "debug, info, warn or error: what lifepod logs of itself to stderr")
+	root.AddCommand(newUpCommand(g), newDownCommand(g), newStatusCommand(g), newJoinCommand(g))
+	addCommands(root)
+	return root
+}
+
+func (g *global) logger() (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(strings.ToUpper(g.logLevel))); err != nil {
+		return nil, fmt.Errorf("--log-level %q: want debug, info, warn or error", g.logLevel)
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})), nil
+}
+
+// version is that of the lifepod which has become this program.
+func version() string {
+	if v := os.Getenv("LIFEPOD_VERSION"); v != "" {
+		return v
+	}
+	return "devel"
+}

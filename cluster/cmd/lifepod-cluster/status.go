@@ -1,0 +1,69 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc/grpclog"
+
+	"github.com/lifepod/lifepod/cluster"
+)
+
+func newStatusCommand(g *global) *cobra.Command {
+	var output string
+	command := &cobra.Command{
+		Use:   "status [flags]",
+		Short: "Show the cluster that up runs",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if output != "" && output != "json" {
+				return fmt.Errorf("unknown output %q: want json", output)
+			}
+			grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard)) // an etcd that does not answer is told as an alarm
+			status, err := cluster.Look(command.Context(), cluster.Config{Root: g.root})
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				encoder := json.NewEncoder(command.OutOrStdout())
+				encoder.SetIndent("", "  ")
+				return encoder.Encode(status)
+			}
+			return printStatus(command.OutOrStdout(), status)
+		},
+	}
+	command.Flags().StringVarP(&output, "output", "o", "", "json instead of text")
+	return command
+}
+
+func printStatus(out io.Writer, s cluster.Status) error {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	if s.Process == 0 {
+		fmt.Fprintf(w, "Cluster:\tdoes not run\n")
+		return w.Flush()
+	}
+	fmt.Fprintf(w, "Process:\t%d, %d MiB resident\n", s.Process, s.Resident>>20)
+	fmt.Fprintf(w, "Server:\t%s, %s\n", s.Server, s.API)
+	fmt.Fprintf(w, "Kubeconfig:\t%s\n", s.Kubeconfig)
+	for _, node := range s.Nodes {
+		fmt.Fprintf(w, "Node:\t%s, %s, %s\n", node.Name, node.State, node.Version)
+	}
+	fmt.Fprintf(w, "Pods:\t%d, %d of them running\n", s.Pods, s.Running)
+	if len(s.Etcd) > 0 {
+		fmt.Fprintf(w, "State:\ton %s\n", strings.Join(s.Etcd, ", "))
+	} else {
+		fmt.Fprintf(w, "State:\t%.1f MiB, %d MiB free\n", float64(s.Stored)/(1<<20), s.Free>>20)
+	}
+	fmt.Fprintf(w, "Volumes:\t%d MiB free\n", s.FreeVolumes>>20)
+	for _, alarm := range s.Alarms {
+		fmt.Fprintf(w, "Alarm:\t%s\n", alarm)
+	}
+	for _, addon := range s.Addons {
+		fmt.Fprintf(w, "Add-on not applied:\t%s\n", addon)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc/grpclog"
+
+	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/cluster"
+	"github.com/lifepod/lifepod/cluster/lead"
+	"github.com/lifepod/lifepod/cluster/state"
+)
+
+func newUpCommand(g *global) *cobra.Command {
+	var c cluster.Config
+	var detach bool
+	command := &cobra.Command{
+		Use:   "up [flags]",
+		Short: "Be a whole Kubernetes: API server, scheduler, controllers and this machine's node",
+		Long: `Be a whole Kubernetes in this process: etcd, API server, scheduler, controllers and
+the node of this machine, until it is stopped.
+
+Ctrl-C and SIGTERM end the process and leave the pods running; the next lifepod up
+goes on with them, also after kill -9 or a reboot. lifepod down ends the pods, too.
+
+With --detach it runs in the background and logs to ROOT/cluster/log. ROOT is the
+folder of --root; each has a cluster of its own, and several may run at once.`,
+		Example: `  sudo lifepod up --detach
+  sudo lifepod kubectl get pods -A
+  sudo lifepod down --purge`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if detach {
+				return upDetached(command.Context(), command.OutOrStdout(), g.root)
+			}
+			log, err := g.logger()
+			if err != nil {
+				return err
+			}
+			c.Root, c.Version, c.Log = g.root, version(), log
+			grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard)) // our errors say it all
+			return cluster.Run(command.Context(), c, func(r cluster.Ready) { tellReady(command.OutOrStdout(), g.root, r) })
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&c.Listen, "listen", "", "`address:port` of the API server; all addresses, the port it had before, or the first free one from 6443")
+	flags.StringVar(&c.Node, "node-name", "", "`name` of this machine's node, in the place of its host name")
+	flags.StringSliceVar(&c.Disable, "disable", nil, "`parts` that are not to run, separated by commas: some of "+strings.Join(cluster.Parts(), ", "))
+	flags.StringVar(&c.Manifests, "manifests", "", "`folder` whose manifests are applied, now and when they change")
+	flags.DurationVar(&c.Backup.Every, "backup-every", 0, "`time` between scheduled backups, such as 6h; without it there are none")
+	flags.IntVar(&c.Backup.Keep, "backup-keep", 5, "how many scheduled backups are kept: the newest `number`")
+	flags.StringVar(&c.Backup.Dir, "backup-dir", "", "`folder` of scheduled backups; ROOT/backups")
+	flags.StringVar(&c.Context, "write-kubeconfig", "", "put the cluster into your kubeconfig, as a context of this `name`; without one as "+cluster.Name)
+	flags.Lookup("write-kubeconfig").NoOptDefVal = cluster.Name
+	flags.DurationVar(&c.NodeGrace, "node-monitor-grace-period", 50*time.Second, "how much `time` a node may be silent before it is not ready; nodes tell of themselves every 10s")
+	flags.StringSliceVar(&c.Etcd.Endpoints, "etcd-endpoints", nil, "`URLs` of an etcd cluster with the state, in the place of an etcd of its own")
+	flags.StringVar(&c.Etcd.CAFile, "etcd-cafile", "", "`file` with the authority of the certificates of --etcd-endpoints")
+	flags.StringVar(&c.Etcd.CertFile, "etcd-certfile", "", "`file` with the client certificate for --etcd-endpoints")
+	flags.StringVar(&c.Etcd.KeyFile, "etcd-keyfile", "", "`file` with the key of --etcd-certfile")
+	flags.StringVar(&c.Etcd.Prefix, "etcd-prefix", state.DefaultPrefix, "begin of all `keys` in --etcd-endpoints")
+	flags.BoolVar(&c.Server, "server", false, "be one more server of the cluster in --etcd-endpoints, which another machine has begun")
+	flags.StringVar(&c.Keys, "keys", "", "`folder` with a copy of ROOT/cluster/pki of another server, for --server")
+	flags.DurationVar(&c.Lease, "leader-elect-lease-duration", lead.DefaultLease, "how long the leader of several servers may be silent")
+	_ = flags.MarkHidden("leader-elect-lease-duration") // for tests
+	addCNIFlags(command, &c.CNI)
+	flags.BoolVar(&detach, "detach", false, "run in the background; return when the cluster is ready")
+	return command
+}
+
+// tellReady tells people, systemd, and the process that waits for one in the
+// background.
+func tellReady(out io.Writer, root string, r cluster.Ready) {
+	_, _ = daemon.SdNotify(false, daemon.SdNotifyReady) // without systemd there is nobody to tell
+	if pipe := readyPipe(); pipe != nil {
+		_ = json.NewEncoder(pipe).Encode(r) // who waited for it may be gone
+		_ = pipe.Close()
+		return
+	}
+	printReady(out, root, r)
+}
+
+func printReady(out io.Writer, root string, r cluster.Ready) {
+	flag := rootFlag(root)
+	fmt.Fprintf(out, `Kubernetes is ready after %.1f s: %s, node %s
+
+  export KUBECONFIG=%s
+  lifepod %skubectl get pods -A     # needs no installed kubectl
+  lifepod %sdown                    # ends it, with its pods
+`, r.Took.Round(100*time.Millisecond).Seconds(), r.Server, r.Node, r.Kubeconfig, flag, flag)
+}
+
+// rootFlag is what further commands have to be given to mean the same cluster.
+func rootFlag(root string) string {
+	if command := newRootCommand(); command.PersistentFlags().Lookup("root").DefValue == root {
+		return ""
+	}
+	return "--root " + root + " "
+}
+
+// readyPipe is where to say that the cluster is ready; nil: to people.
+func readyPipe() *os.File {
+	if os.Getenv(readyVariable) == "" {
+		return nil
+	}
+	return os.NewFile(3, "ready")
+}
+
+// addCNIFlags adds those of another pod network than the bundled one. The kubelet had
+// flags of these names once.
+func addCNIFlags(command *cobra.Command, c *bundle.CNI) {
+	command.Flags().StringVar(&c.ConfDir, "cni-conf-dir", "", "`folder` of the configuration of a CNI network, in the place of the bundled one")
+	command.Flags().StringVar(&c.BinDir, "cni-bin-dir", bundle.DefaultCNIBin, "`folder` of the plugins of --cni-conf-dir")
+}

@@ -1,0 +1,211 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/cluster/kubeconfig"
+	"github.com/lifepod/lifepod/cluster/proxy"
+	"github.com/lifepod/lifepod/cluster/routes"
+	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/leftovers"
+	"github.com/lifepod/lifepod/node"
+	"github.com/lifepod/lifepod/node/discover"
+)
+
+// DownOptions say how a cluster ends.
+type DownOptions struct {
+	Purge bool          // what it has on disk as well
+	Grace time.Duration // between TERM and KILL, for its containers
+}
+
+// endPatience is how long the process may take to end.
+const endPatience = time.Minute
+
+// Down ends the process of a cluster, or of a node that has joined one, and its pods on
+// this machine, and says what it did. It is no error if there is nothing to end.
+func Down(ctx context.Context, c Config, o DownOptions) (string, error) {
+	l, err := c.layout()
+	if err != nil {
+		return "", err
+	}
+	if os.Geteuid() != 0 {
+		return "", errors.New("lifepod down needs root: run it with sudo")
+	}
+	if !l.exists() {
+		if l, err = c.joined(); err != nil {
+			return "", err
+		}
+		if !l.exists() {
+			return fmt.Sprintf("There is no cluster in %s.", l.Root), nil
+		}
+	}
+	ended, err := l.endProcess(ctx)
+	if err != nil {
+		return "", err
+	}
+	release, err := l.lock() // nobody begins meanwhile
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	pods, err := l.endPods(ctx, o.Grace)
+	if err != nil {
+		return "", err
+	}
+	if err := proxy.Remove(ctx, proxy.Table(l.paths)); err != nil {
+		return "", err
+	}
+	if err := l.removeRoutes(); err != nil {
+		return "", err
+	}
+	what := "pods"
+	if pods == 1 {
+		what = "pod"
+	}
+	did := fmt.Sprintf("Ended %s and %d %s.", ended, pods, what)
+	if o, err := l.outerBefore(); err == nil && len(o.Endpoints) > 0 {
+		did += fmt.Sprintf(" The state on the etcd at %s stays.", o)
+	}
+	if !o.Purge {
+		return did, nil
+	}
+	free, err := l.paths.Exclude()
+	if err != nil {
+		return "", fmt.Errorf("%s The state is not removed: %w", did, err)
+	}
+	stays := l.nodeStays()
+	err = errors.Join(kubeconfig.Remove(l.file("kubeconfig")), os.RemoveAll(l.Root))
+	if err = errors.Join(err, free()); err != nil {
+		return "", fmt.Errorf("%s Remove the state: %w", did, err)
+	}
+	return did + " Removed " + l.Root + "." + stays, nil
+}
+
+func (l *layout) exists() bool {
+	_, err := os.Stat(l.file(""))
+	return !errors.Is(err, os.ErrNotExist)
+}
+
+// removeRoutes removes those to the pods of other nodes.
+func (l *layout) removeRoutes() (err error) {
+	if l.folder == JoinFolder {
+		var n discover.Network
+		n, err = discover.Folder{Dir: l.file("")}.Network()
+		l.pods = n.Pods
+	} else {
+		l.pods, err = l.chosenRange("pods", podRanges)
+	}
+	if err != nil || !l.pods.IsValid() {
+		return err
+	}
+	return routes.Remove(l.pods)
+}
+
+// nodeStays says what a machine that leaves its cluster can't remove itself: no node
+// may delete Nodes.
+func (l *layout) nodeStays() string {
+	name, err := os.ReadFile(l.file(nodeNameFile))
+	if l.folder != JoinFolder || err != nil {
+		return ""
+	}
+	return fmt.Sprintf(" The cluster still has the Node: remove it there with kubectl delete node %s", strings.TrimSpace(string(name)))
+}
+
+func (l *layout) endProcess(ctx context.Context) (string, error) {
+	pid, err := l.process()
+	if err != nil {
+		return "", err
+	}
+	if pid == 0 {
+		return "no process", nil
+	}
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return "", fmt.Errorf("end process %d: %w", pid, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, endPatience)
+	defer cancel()
+	ticker := time.NewTicker(20 * time.Millisecond) // a lock tells nobody that it is free
+	defer ticker.Stop()
+	for {
+		if now, err := l.process(); err != nil || now != pid {
+			return fmt.Sprintf("process %d", pid), err
+		}
+		select {
+		case <-ctx.Done():
+			return "", fmt.Errorf("process %d does not end within %v: see %s, or kill -9 it and call down again", pid, endPatience, l.file("log"))
+		case <-ticker.C:
+		}
+	}
+}
+
+// endPods ends every pod of the root's runtime, and unmounts what they had.
+func (l *layout) endPods(ctx context.Context, grace time.Duration) (n int, err error) {
+	runtime, err := host.Open(ctx, l.Root, "", l.Log)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		closing, done := context.WithTimeout(context.WithoutCancel(ctx), node.CloseTimeout)
+		defer done()
+		err = errors.Join(err, runtime.Close(closing), l.unmount(closing))
+	}()
+	list, err := runtime.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
+	if err != nil {
+		return 0, fmt.Errorf("list the pods: %w", err)
+	}
+	var ending sync.WaitGroup
+	errs := make([]error, len(list.Items))
+	for i, sandbox := range list.Items {
+		ending.Go(func() { errs[i] = endPod(ctx, runtime.Runtime, sandbox, grace) })
+	}
+	ending.Wait()
+	return len(list.Items), errors.Join(errs...)
+}
+
+func endPod(ctx context.Context, calls runtimeapi.RuntimeServiceClient, sandbox *runtimeapi.PodSandbox, grace time.Duration) error {
+	wrap := func(err error) error {
+		return fmt.Errorf("end pod %s/%s: %w", sandbox.Metadata.Namespace, sandbox.Metadata.Name, err)
+	}
+	containers, err := calls.ListContainers(ctx, &runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{PodSandboxId: sandbox.Id}})
+	if err != nil {
+		return wrap(err)
+	}
+	var ending sync.WaitGroup
+	for _, c := range containers.Containers {
+		ending.Go(func() { // if it fails, ending the sandbox does it
+			_, _ = calls.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: c.Id, Timeout: int64(grace.Seconds())})
+		})
+	}
+	ending.Wait()
+	if _, err := calls.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: sandbox.Id}); err != nil {
+		return wrap(err)
+	}
+	if _, err := calls.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: sandbox.Id}); err != nil {
+		return wrap(err)
+	}
+	return nil
+}
+
+// unmount unmounts volumes of pods; what is in their folders stays.
+func (l *layout) unmount(ctx context.Context) error {
+	all, err := leftovers.Find(ctx, leftovers.Place{Root: l.nodeRoot()})
+	if err != nil {
+		return fmt.Errorf("find the pods' mounts: %w", err)
+	}
+	var mounts []leftovers.Leftover
+	for _, found := range all {
+		if found.Kind == leftovers.Mount && strings.HasPrefix(found.Name, l.nodeRoot()+"/") {
+			mounts = append(mounts, found)
+		}
+	}
+	return leftovers.Sweep(ctx, mounts)
+}

@@ -1,0 +1,118 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	authentication "k8s.io/api/authentication/v1"
+	core "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// bearer is a client that has nothing but a token.
+func bearer(t *testing.T, token string) kubernetes.Interface {
+	t.Helper()
+	config, err := up.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.BearerToken = token
+	config.CertData, config.KeyData, config.CertFile, config.KeyFile = nil, nil, "", ""
+	made, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// Who is called what, with a token.
+func whoAmI(ctx context.Context, t *testing.T, token string) string {
+	t.Helper()
+	review, err := bearer(t, token).AuthenticationV1().SelfSubjectReviews().Create(ctx, &authentication.SelfSubjectReview{}, meta.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return review.Status.UserInfo.Username
+}
+
+// A service account may do what its role says and nothing else, and neither may who
+// is nobody.
+func TestDenial(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t, nil)
+	s.kubectl("create", "serviceaccount", "reader")
+	s.kubectl("create", "role", "reader", "--verb=list", "--resource=pods")
+	s.kubectl("create", "rolebinding", "reader", "--role=reader", "--serviceaccount="+s.name+":reader")
+	reader := bearer(t, s.kubectl("create", "token", "reader"))
+	s.until("list pods as the role allows", func() error {
+		_, err := reader.CoreV1().Pods(s.name).List(t.Context(), meta.ListOptions{})
+		return err
+	})
+	user := "system:serviceaccount:" + s.name + ":reader"
+	want := fmt.Sprintf(`secrets is forbidden: User "%s" cannot list resource "secrets" in API group "" in the namespace "%s"`, user, s.name)
+	if _, err := reader.CoreV1().Secrets(s.name).List(t.Context(), meta.ListOptions{}); !apierrors.IsForbidden(err) || err.Error() != want {
+		t.Errorf("list secrets: %v, want %s", err, want)
+	}
+	if got := s.kubectl("auth", "can-i", "list", "pods", "--as="+user); got != "yes" {
+		t.Errorf("can-i list pods: %s, want yes", got)
+	}
+	if got, err := s.try("", "auth", "can-i", "list", "secrets", "--as="+user); got != "no" || err == nil {
+		t.Errorf("can-i list secrets: %s, %v, want no and an exit code", got, err)
+	}
+	if _, err := bearer(t, "").CoreV1().Pods(s.name).List(t.Context(), meta.ListOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("anonymous: %v, want forbidden", err)
+	}
+	if _, err := bearer(t, "none").CoreV1().Pods(s.name).List(t.Context(), meta.ListOptions{}); !apierrors.IsUnauthorized(err) {
+		t.Errorf("with a token of nobody: %v, want unauthorized", err)
+	}
+}
+
+// A Secret for a service account gets its token, and the token ends with the account.
+func TestTokenSecret(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t, nil)
+	s.kubectl("create", "serviceaccount", "robot")
+	s.create(`
+apiVersion: v1
+kind: Secret
+metadata: {name: robot, annotations: {kubernetes.io/service-account.name: robot}}
+type: kubernetes.io/service-account-token
+`)
+	secret := await(s, "secrets", "metadata.name=robot", "have a token", func(secret *core.Secret) bool {
+		return len(secret.Data[core.ServiceAccountTokenKey]) > 0
+	})
+	if string(secret.Data[core.ServiceAccountNamespaceKey]) != s.name || !strings.HasPrefix(string(secret.Data[core.ServiceAccountRootCAKey]), "-----BEGIN CERTIFICATE") {
+		t.Errorf("namespace %q and CA %q of the secret", secret.Data[core.ServiceAccountNamespaceKey], secret.Data[core.ServiceAccountRootCAKey])
+	}
+	if diff := cmp.Diff("system:serviceaccount:"+s.name+":robot", whoAmI(t.Context(), t, string(secret.Data[core.ServiceAccountTokenKey]))); diff != "" {
+		t.Errorf("who has the token (-want +got):\n%s", diff)
+	}
+	s.kubectl("delete", "serviceaccount", "robot")
+	s.wait("secret/robot", "delete")
+}
+
+// A pod's projected token is for its audience only and says which pod has it.
+func TestProjectedToken(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t, nil)
+	s.create(podOf("holder", podSpec("cat /token/token > /dev/termination-log", `  volumeMounts: [{name: token, mountPath: /token}]
+restartPolicy: Never
+volumes: [{name: token, projected: {sources: [{serviceAccountToken: {audience: vault, path: token, expirationSeconds: 600}}]}}]`)))
+	token := s.ended("holder").Message
+	for audience, want := range map[string]bool{"vault": true, "other": false} {
+		review, err := client.AuthenticationV1().TokenReviews().Create(t.Context(),
+			&authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: token, Audiences: []string{audience}}}, meta.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		status := review.Status
+		if status.Authenticated != want || want && strings.Join(status.User.Extra["authentication.kubernetes.io/pod-name"], "") != "holder" {
+			t.Errorf("for %s: %+v, want authenticated %v as the pod", audience, status, want)
+		}
+	}
+}

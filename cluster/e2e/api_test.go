@@ -1,0 +1,66 @@
+package e2e
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// All stable and beta versions of the API are served, and kubectl is of the same
+// version as the server.
+func TestAPI(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t, nil)
+	var version struct {
+		ClientVersion, ServerVersion struct{ GitVersion string }
+	}
+	if err := json.Unmarshal([]byte(s.kubectl("version", "-o", "json")), &version); err != nil {
+		t.Fatal(err)
+	}
+	if client, server := version.ClientVersion.GitVersion, version.ServerVersion.GitVersion; client != server || !strings.HasPrefix(server, "v1.36.3") {
+		t.Errorf("kubectl is %s, the server %s, want both v1.36.3", client, server)
+	}
+	got := strings.Fields(s.kubectl("api-versions"))
+	got = slices.DeleteFunc(got, func(version string) bool {
+		return strings.Contains(version, "e2e.lifepod.dev") || strings.HasPrefix(version, "metrics.k8s.io")
+	}) // other tests'
+	slices.Sort(got)
+	if diff := cmp.Diff(strings.Fields(apiVersions), got); diff != "" {
+		t.Errorf("versions of the API (-want +got):\n%s", diff)
+	}
+	if got := strings.Fields(s.kubectl("get", "componentstatuses", "etcd-0", "--no-headers")); len(got) < 2 || got[1] != "Healthy" {
+		t.Errorf("component etcd: %s, want it healthy", got)
+	}
+	if got := s.kubectl("get", "--raw", "/readyz"); got != "ok" {
+		t.Errorf("readyz: %s", got)
+	}
+}
+
+// apiVersions are those of 1.36 that are not alpha, but for storagemigration.k8s.io,
+// whose feature gate is off.
+const apiVersions = `
+admissionregistration.k8s.io/v1 admissionregistration.k8s.io/v1beta1
+apiextensions.k8s.io/v1
+apiregistration.k8s.io/v1
+apps/v1
+authentication.k8s.io/v1
+authorization.k8s.io/v1
+autoscaling/v1 autoscaling/v2
+batch/v1
+certificates.k8s.io/v1 certificates.k8s.io/v1beta1
+coordination.k8s.io/v1 coordination.k8s.io/v1beta1
+discovery.k8s.io/v1
+events.k8s.io/v1
+flowcontrol.apiserver.k8s.io/v1
+networking.k8s.io/v1 networking.k8s.io/v1beta1
+node.k8s.io/v1
+policy/v1
+rbac.authorization.k8s.io/v1
+resource.k8s.io/v1 resource.k8s.io/v1beta1 resource.k8s.io/v1beta2
+scheduling.k8s.io/v1
+storage.k8s.io/v1 storage.k8s.io/v1beta1
+v1
+`

@@ -1,0 +1,138 @@
+package cni
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/lifepod/lifepod/cluster/e2e/instance"
+)
+
+const (
+	patience = 3 * time.Minute
+	bridge   = "lpcnitest0"
+	subnet   = "198.19.77.0/24" // of the range for tests of networks (RFC 2544)
+)
+
+const pod = `
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: c
+    image: lifepod.dev/toolbox:1
+    command: [sh, -c, "sleep 100000"]
+    resources: {limits: {memory: 32Mi}}
+`
+
+// TestOtherNetwork: the node is not ready until a network is configured, whose
+// plugins are those of the other folder; pods have its addresses then.
+func TestOtherNetwork(t *testing.T) {
+	program, err := instance.Program("../../..")
+	must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	conf, bin := t.TempDir(), t.TempDir()
+	c, err := instance.Start(ctx, instance.Config{Program: program, Args: []string{"--cni-conf-dir", conf, "--cni-bin-dir", bin, "--disable", "services"}})
+	must(t, err)
+	t.Cleanup(func() {
+		if link, err := netlink.LinkByName(bridge); err == nil {
+			must(t, netlink.LinkDel(link))
+		}
+	})
+	t.Cleanup(func() {
+		if err := c.Close(context.WithoutCancel(ctx)); err != nil {
+			t.Error(err)
+		}
+	})
+	client, err := c.Client()
+	must(t, err)
+	const none = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"
+	await(ctx, t, "a node that says what it lacks", func() bool {
+		status, message := ready(ctx, client)
+		return status == v1.ConditionFalse && message == none
+	})
+	_, err = c.Kubectl(ctx, pod, "apply", "-f", "-")
+	must(t, err)
+	configure(t, c.Root, conf, bin)
+	await(ctx, t, "the node to be ready", func() bool {
+		status, _ := ready(ctx, client)
+		return status == v1.ConditionTrue
+	})
+	var address string
+	await(ctx, t, "the pod to run", func() bool {
+		p, err := client.CoreV1().Pods("default").Get(ctx, "p", metav1.GetOptions{})
+		if err != nil {
+			return false
+		}
+		address = p.Status.PodIP
+		return p.Status.Phase == v1.PodRunning
+	})
+	if !strings.HasPrefix(address, "198.19.77.") {
+		t.Errorf("the pod has the address %s, want one of %s", address, subnet)
+	}
+}
+
+// configure installs a network of plugins that have names of their own in bin, and
+// the carried ones in it.
+func configure(t *testing.T, root, conf, bin string) {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(root, "bundle", "*", "cni", "bridge"))
+	must(t, err)
+	if len(found) != 1 {
+		t.Fatalf("the carried plugins: %v, want one bridge", found)
+	}
+	must(t, os.Symlink(found[0], filepath.Join(bin, "other-bridge")))
+	text := fmt.Sprintf(`{"cniVersion": "1.0.0", "name": "other", "plugins": [{"type": "other-bridge", "bridge": %q, "isGateway": true,
+		"ipam": {"type": "lifepod-ipam", "dataDir": %q, "subnet": %q, "routes": [{"dst": "0.0.0.0/0"}]}}]}`, bridge, filepath.Join(bin, "addresses"), subnet)
+	must(t, os.WriteFile(filepath.Join(conf, "10-other.conflist"), []byte(text), 0o600))
+}
+
+// ready is the node's condition.
+func ready(ctx context.Context, client kubernetes.Interface) (v1.ConditionStatus, string) {
+	node, err := client.CoreV1().Nodes().Get(ctx, instance.Node, metav1.GetOptions{})
+	if err != nil {
+		return "", err.Error()
+	}
+	for _, c := range node.Status.Conditions {
+		if c.Type == v1.NodeReady {
+			return c.Status, c.Message
+		}
+	}
+	return "", ""
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// await looks every 50 ms whether something is so.
+func await(ctx context.Context, t *testing.T, what string, is func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("too late"))
+	defer cancel()
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for !is() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("wait for %s: %v", what, context.Cause(ctx))
+		case <-ticker.C:
+		}
+	}
+}

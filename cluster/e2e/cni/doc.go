@@ -1,0 +1,2 @@
+// Package cni tests another pod network than the bundled one.
+package cni

@@ -1,0 +1,157 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/e2e/machine"
+)
+
+// answer is what a command has printed and how it has ended.
+type answer struct {
+	out, complaint string
+	code           int
+}
+
+// lifepod runs a command of lifepod on a root to its end.
+func lifepod(t *testing.T, root string, args ...string) answer {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	defer cancel()
+	command := exec.CommandContext(ctx, up.Program, append(args, "--root", root)...)
+	var out, complaint bytes.Buffer
+	command.Stdout, command.Stderr = &out, &complaint
+	_ = command.Run() // the code says it
+	return answer{out: out.String(), complaint: complaint.String(), code: command.ProcessState.ExitCode()}
+}
+
+// ownRoot is a folder for a cluster of the test's own, of which nothing is to be left
+// on the machine.
+func ownRoot(t *testing.T) string {
+	t.Helper()
+	root, err := os.MkdirTemp("", "lp-up-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if a := lifepod(t, root, "down", "--purge", "--grace-period", "1s"); a.code != 0 {
+			t.Errorf("down --purge: %+v", a)
+		}
+		if left := (machine.Root{Dir: root}).Left(); len(left) > 0 {
+			t.Errorf("left behind:\n%s", strings.Join(left, "\n"))
+		}
+		if err := os.RemoveAll(root); err != nil {
+			t.Error(err)
+		}
+	})
+	return root
+}
+
+// What can't be is told in one line, with an exit code, and nothing begins.
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	root, listen := ownRoot(t), strings.TrimPrefix(up.Args[1], "0.0.0.0:")
+	for _, test := range []struct{ args, want string }{
+		{"up --disable nonsense", `--disable "nonsense": want some of node, scheduler, controllers, `},
+		{"up --listen nonsense", `--listen "nonsense": want ADDRESS:PORT, such as 0.0.0.0:6443`},
+		{"up --listen 0.0.0.0:70000", `--listen "0.0.0.0:70000": want ADDRESS:PORT, such as 0.0.0.0:6443`},
+		{"up --listen 127.0.0.1:7000", `--listen on a loopback address: pods could not reach the API server`},
+		{"up --listen 0.0.0.0:" + listen, "API server: another lifepod has 0.0.0.0:" + listen + ": address already in use: give another with --listen ADDRESS:PORT"},
+		{"up --node-name Bad_Name", `name of the node "bad_name": a lowercase RFC 1123 subdomain must`},
+		{"up --node-monitor-grace-period -1s", "--node-monitor-grace-period -1s: want a time above 0"},
+		{"up --backup-every 1h --backup-keep 0", "--backup-keep 0: want at least 1"},
+		{"up --manifests /nonexistent", `--manifests "/nonexistent": want a folder that is there`},
+		{"up --log-level loud", `--log-level "loud": want debug, info, warn or error`},
+		{"up --nonsense", "unknown flag: --nonsense"},
+		{"up extra", `unknown command "extra" for "lifepod up"`},
+		{"down extra", `unknown command "extra" for "lifepod down"`},
+		{"status -o yaml", `unknown output "yaml": want json`},
+		{"kubectl get pods", "there is no cluster yet"},
+	} {
+		a := lifepod(t, root, strings.Fields(test.args)...)
+		if a.code != 125 || a.out != "" || !strings.HasPrefix(a.complaint, "lifepod: "+test.want) || strings.Count(a.complaint, "\n") != 1 {
+			t.Errorf("lifepod %s: %+v\nwant exit code 125 and the line %s", test.args, a, test.want)
+		}
+	}
+	a := lifepod(t, root, "up", "--detach", "--listen", "nonsense")
+	if want := "lifepod: the cluster did not come up:\nlifepod: --listen \"nonsense\": want ADDRESS:PORT"; a.code != 125 || !strings.HasPrefix(a.complaint, want) {
+		t.Errorf("lifepod up --detach: %+v, want exit code 125 and %s", a, want)
+	}
+	a = lifepod(t, up.Root, "up")
+	if want := fmt.Sprintf("lifepod: the cluster or node of %s runs already (process %d)", up.Root, up.Pid()); a.code != 125 || !strings.HasPrefix(a.complaint, want) {
+		t.Errorf("a second lifepod up: %+v, want exit code 125 and %s", a, want)
+	}
+}
+
+// lifepod status says the same in text and JSON.
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	var got struct {
+		Process                 int
+		Resident, Stored        int64
+		Server, Kubeconfig, API string
+		Nodes                   []struct{ Name, State, Version string }
+	}
+	s := newSpace(t, nil)
+	s.wait("node/"+instance.Node, "condition=Ready")
+	a := lifepod(t, up.Root, "status", "-o", "json")
+	if err := json.Unmarshal([]byte(a.out), &got); err != nil {
+		t.Fatalf("%v: %+v", err, a)
+	}
+	if got.Process != up.Pid() || got.Resident <= 0 || got.Stored <= 0 || got.Kubeconfig != up.Kubeconfig || got.API != "ready" ||
+		len(got.Nodes) != 1 || got.Nodes[0].Name != instance.Node || got.Nodes[0].State != "Ready" || a.code != 0 {
+		t.Errorf("status is %+v", got)
+	}
+	text := strings.Join(strings.Fields(lifepod(t, up.Root, "status").out), " ")
+	for _, want := range []string{
+		fmt.Sprintf("Process: %d, ", got.Process), "Server: " + got.Server + ", ready", "Kubeconfig: " + got.Kubeconfig,
+		"Node: " + instance.Node + ", Ready, " + got.Nodes[0].Version, "Pods: ", "State: ",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("status is %s\nwithout %s", text, want)
+		}
+	}
+}
+
+// Where there is no cluster, status and down say so. One in the background is ready
+// when the command ends; down ends it, and its kubeconfig is the administrator's only.
+func TestDetached(t *testing.T) {
+	t.Parallel()
+	root := ownRoot(t)
+	if a := lifepod(t, root, "down"); a != (answer{out: "There is no cluster in " + root + ".\n"}) {
+		t.Errorf("down without a cluster: %+v", a)
+	}
+	if a := lifepod(t, root, "status"); a != (answer{out: "Cluster:  does not run\n"}) {
+		t.Errorf("status without a cluster: %+v", a)
+	}
+	listen, err := freeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig := filepath.Join(root, "cluster", "kubeconfig")
+	a := lifepod(t, root, "up", "--detach", "--listen", listen, "--node-name", "detached")
+	if a.code != 0 || !strings.HasPrefix(a.out, "Kubernetes is ready after ") || !strings.Contains(a.out, "export KUBECONFIG="+kubeconfig+"\n") {
+		t.Fatalf("up --detach: %+v", a)
+	}
+	if info, err := os.Stat(kubeconfig); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%s: %v, %v, want it private", kubeconfig, info.Mode(), err)
+	}
+	if a := lifepod(t, root, "kubectl", "get", "--raw", "/readyz"); a.out != "ok" {
+		t.Errorf("kubectl: %+v", a)
+	}
+	a = lifepod(t, root, "down")
+	if a.code != 0 || !strings.HasPrefix(a.out, "Ended process ") {
+		t.Errorf("down: %+v", a)
+	}
+	if a := lifepod(t, root, "status"); a != (answer{out: "Cluster:  does not run\n"}) {
+		t.Errorf("status afterwards: %+v", a)
+	}
+}

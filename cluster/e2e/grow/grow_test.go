@@ -1,0 +1,220 @@
+package grow
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/lifepod/lifepod/cluster/e2e/instance"
+)
+
+// Longest times: of the whole test, and of one wait in it.
+const (
+	patience = 5 * time.Minute
+	wait     = 2 * time.Minute
+)
+
+// mover prefers the other machine, and leaves one that is cut off at once.
+const mover = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: mover}
+spec:
+  selector: {matchLabels: {app: mover}}
+  template:
+    metadata: {labels: {app: mover}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      affinity:
+        nodeAffinity:
+          preferredDuringSchedulingIgnoredDuringExecution:
+          - weight: 100
+            preference: {matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [n2]}]}
+      tolerations:
+      - {key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 0}
+      containers:
+      - name: c
+        image: lifepod.dev/toolbox:1
+        command: [sh, -c, "echo here; sleep 100000"]
+        resources: {limits: {memory: 32Mi}}
+`
+
+// TestGrow: a second machine joins by a token, which nobody sees, runs pods that reach
+// those of the first and are reached, is cut
+// off, loses them, comes back, and goes on without the token.
+func TestGrow(t *testing.T) {
+	program, err := instance.Program("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	m := newMachine(t) // first: the cluster listens on the cable
+	c, err := instance.Start(ctx, instance.Config{Program: program, Args: []string{
+		"--node-monitor-grace-period", "20s", "--listen", freePort(t),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closing := context.WithoutCancel(ctx)
+	t.Cleanup(func() {
+		if err := c.Close(closing); err != nil {
+			t.Error(err)
+		}
+	})
+	client, err := c.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, args := invitation(ctx, t, c)
+	m.join(program, token, args...)
+	t.Cleanup(func() { m.clean(closing) })
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("lifepod join:\n%s", m.story())
+		}
+	})
+	joined := awaitReady(ctx, t, client, v1.ConditionTrue)
+	unseen(t, m, token)
+
+	if _, err := c.Kubectl(ctx, mover, "apply", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	first := awaitPod(ctx, t, client, "n2")
+	await(ctx, t, "what the pod says", func() bool { // through the API server, which verifies the node
+		out, err := c.Kubectl(ctx, "", "logs", first)
+		return err == nil && out == "here\n"
+	})
+
+	talk(ctx, t, c)
+
+	m.plug(false)
+	awaitReady(ctx, t, client, v1.ConditionUnknown)
+	if second := awaitPod(ctx, t, client, instance.Node); second == first {
+		t.Errorf("pod %s is on both nodes", first)
+	}
+	m.plug(true)
+	if back := awaitReady(ctx, t, client, v1.ConditionTrue); back != joined {
+		t.Errorf("another Node came back: %s, was %s", back, joined)
+	}
+	await(ctx, t, "the end of the pod that was moved", func() bool {
+		_, err := client.CoreV1().Pods("default").Get(ctx, first, metav1.GetOptions{})
+		return err != nil
+	})
+
+	talk(ctx, t, c) // the routes are back, too
+
+	m.leave()
+	m.join(program, "") // it goes on as the same node
+	await(ctx, t, "the node after a restart", func() bool { return strings.Count(m.story(), `msg="node registered" node=n2 new=false`) == 1 })
+}
+
+// invitation is the token, and what else lifepod token create prints for lifepod join.
+func invitation(ctx context.Context, t *testing.T, c *instance.Instance) (token string, args []string) {
+	t.Helper()
+	out, err := tokenCreate(ctx, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := strings.Fields(out) // echo TOKEN | sudo lifepod join …
+	if len(words) < 7 || words[0] != "echo" || words[5] != "join" {
+		t.Fatalf("printed: %s", out)
+	}
+	return words[1], words[6:]
+}
+
+// unseen says that nobody on the machine can find the token any more.
+func unseen(t *testing.T, m *machine, token string) {
+	t.Helper()
+	proc := filepath.Join("/proc", strconv.Itoa(m.node.Process.Pid))
+	for _, file := range []string{"cmdline", "environ"} {
+		text, err := os.ReadFile(filepath.Join(proc, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), token) {
+			t.Errorf("the token is in %s", file)
+		}
+	}
+	if strings.Contains(m.story(), token) {
+		t.Error("the token is in the log")
+	}
+	err := filepath.WalkDir(filepath.Join(m.root, "join"), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if strings.Contains(string(text), token) {
+			t.Errorf("the token is in %s", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitReady waits for the other node's condition and returns its UID.
+func awaitReady(ctx context.Context, t *testing.T, client kubernetes.Interface, want v1.ConditionStatus) (uid string) {
+	t.Helper()
+	await(ctx, t, "node n2 with Ready "+string(want), func() bool {
+		node, err := client.CoreV1().Nodes().Get(ctx, "n2", metav1.GetOptions{})
+		if err != nil {
+			return false
+		}
+		uid = string(node.UID)
+		for _, condition := range node.Status.Conditions {
+			if condition.Type == v1.NodeReady {
+				// The scheduler goes by the taints, which follow the condition.
+				return condition.Status == want && (want == v1.ConditionTrue) == (len(node.Spec.Taints) == 0)
+			}
+		}
+		return false
+	})
+	return uid
+}
+
+// awaitPod waits for a pod that runs on a node and is to stay there.
+func awaitPod(ctx context.Context, t *testing.T, client kubernetes.Interface, node string) (name string) {
+	t.Helper()
+	await(ctx, t, "a pod on "+node, func() bool {
+		pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "app=mover"})
+		if err != nil {
+			return false
+		}
+		for _, pod := range pods.Items {
+			if pod.Spec.NodeName == node && pod.Status.Phase == v1.PodRunning && pod.DeletionTimestamp == nil {
+				name = pod.Name
+				return true
+			}
+		}
+		return false
+	})
+	return name
+}
+
+// await looks every 50 ms whether something is so.
+func await(ctx context.Context, t *testing.T, what string, is func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(ctx, wait, errors.New("too late"))
+	defer cancel()
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for !is() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("wait for %s: %v", what, context.Cause(ctx))
+		case <-ticker.C:
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package grow
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"github.com/lifepod/lifepod/cluster/e2e/instance"
+)
+
+// talkers are a pod on each node, each with a Service of its name; they stay where
+// they are when a node is cut off.
+const talkers = `
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: on-n1, labels: {talker: on-n1}}
+  spec: {nodeName: n1, terminationGracePeriodSeconds: 1, tolerations: &stays [{operator: Exists}], containers: &serve [{
+    name: c, image: "lifepod.dev/toolbox:1", command: [serve, --port, "8080"], resources: {limits: {memory: 32Mi}}}]}
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: on-n2, labels: {talker: on-n2}}
+  spec: {nodeName: n2, terminationGracePeriodSeconds: 1, tolerations: *stays, containers: *serve}
+- apiVersion: v1
+  kind: Service
+  metadata: {name: to-n1}
+  spec: {selector: {talker: on-n1}, ports: [{port: 80, targetPort: 8080}]}
+- apiVersion: v1
+  kind: Service
+  metadata: {name: to-n2}
+  spec: {selector: {talker: on-n2}, ports: [{port: 80, targetPort: 8080}]}
+`
+
+// talk: pods of both nodes reach each other by address, by a Service's address and by
+// its name.
+func talk(ctx context.Context, t *testing.T, c *instance.Instance) {
+	t.Helper()
+	if _, err := c.Kubectl(ctx, talkers, "apply", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	field := func(kind, name, path string) (value string) {
+		t.Helper()
+		await(ctx, t, path+" of "+kind+" "+name, func() bool {
+			var err error
+			value, err = c.Kubectl(ctx, "", "get", kind, name, "-o", "jsonpath={"+path+"}")
+			return err == nil && value != ""
+		})
+		return value
+	}
+	for from, to := range map[string]string{"on-n1": "n2", "on-n2": "n1"} {
+		for _, url := range []string{
+			"http://" + net.JoinHostPort(field("pod", "on-"+to, ".status.podIP"), "8080"),
+			"http://" + field("service", "to-"+to, ".spec.clusterIP"),
+			"http://to-" + to + ".default.svc.cluster.local",
+		} {
+			await(ctx, t, from+" to reach "+url, func() bool {
+				out, err := c.Kubectl(ctx, "", "exec", from, "--", "fetch", url)
+				return err == nil && out == "on-"+to+"\n"
+			})
+		}
+	}
+}
+
+// freePort is an address of the cable, with a port that nobody has.
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", net.JoinHostPort(near, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}

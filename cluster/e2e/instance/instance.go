@@ -1,0 +1,212 @@
+// Package instance starts and ends a real lifepod up for tests.
+package instance
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Node is the name of an instance's node.
+const Node = "n1"
+
+// Config says how to start one.
+type Config struct {
+	Program string   // lifepod
+	Root    string   // state folder; one of its own below the temporary folder if empty
+	Args    []string // further flags of up
+	Name    string   // of its node; Node if empty
+	// Within, if there is one, does something on a thread in another namespace: what
+	// is started there belongs there.
+	Within func(func() error) error
+}
+
+// Instance is a lifepod up, running or not.
+type Instance struct {
+	Config
+	Kubeconfig string
+
+	command *exec.Cmd
+	ended   chan struct{}
+	log     bytes.Buffer
+	mu      sync.Mutex // of log
+}
+
+// Program is the lifepod to test: $LIFEPOD, else bin/lifepod of the repository
+// whose root is at dir.
+func Program(dir string) (string, error) {
+	program := os.Getenv("LIFEPOD")
+	if program == "" {
+		program = filepath.Join(dir, "bin", "lifepod")
+	}
+	program, err := filepath.Abs(program)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(program); err != nil {
+		return "", fmt.Errorf("%w: run `make build` first, or set LIFEPOD", err)
+	}
+	return program, nil
+}
+
+// Start starts one and waits until it is ready.
+func Start(ctx context.Context, c Config) (*Instance, error) {
+	i := &Instance{Config: c}
+	if i.Root == "" {
+		root, err := os.MkdirTemp("", "lp-up-")
+		if err != nil {
+			return nil, err
+		}
+		i.Root = root
+	}
+	if err := i.Run(ctx); err != nil {
+		return nil, errors.Join(err, i.Close(context.WithoutCancel(ctx)))
+	}
+	return i, nil
+}
+
+// Run starts the process, again if it was killed or stopped, and waits until the
+// cluster is ready.
+func (i *Instance) Run(ctx context.Context) error {
+	if i.Name == "" {
+		i.Name = Node
+	}
+	if i.Within == nil {
+		i.Within = func(do func() error) error { return do() }
+	}
+	args := append([]string{"up", "--root", i.Root, "--node-name", i.Name, "--log-level", "info"}, i.Args...)
+	i.command, i.ended = exec.Command(i.Program, args...), make(chan struct{})
+	i.command.Stderr = writer(i.write)
+	out, err := i.command.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := i.Within(i.command.Start); err != nil {
+		return err
+	}
+	ready := make(chan string, 1)
+	go func() {
+		defer close(i.ended)
+		lines := bufio.NewReader(out)
+		for {
+			line, err := lines.ReadString('\n')
+			if path, ok := strings.CutPrefix(strings.TrimSpace(line), "export KUBECONFIG="); ok {
+				ready <- path
+			}
+			if err != nil {
+				break
+			}
+		}
+		_ = i.command.Wait() // how it ended is in its log
+	}()
+	select {
+	case i.Kubeconfig = <-ready:
+		return nil
+	case <-i.ended:
+		return fmt.Errorf("lifepod up ended: %s\n%s", i.command.ProcessState, i.Log())
+	case <-ctx.Done():
+		return fmt.Errorf("wait for lifepod up: %w\n%s", context.Cause(ctx), i.Log())
+	}
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(text []byte) (int, error) { return w(text) }
+
+var _ io.Writer = writer(nil)
+
+func (i *Instance) write(text []byte) (int, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.log.Write(text)
+}
+
+// Log is what it has logged so far.
+func (i *Instance) Log() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.log.String()
+}
+
+// Pid is the process.
+func (i *Instance) Pid() int { return i.command.Process.Pid }
+
+// Kill ends the process with KILL and waits until it is gone.
+func (i *Instance) Kill() { i.signal(syscall.SIGKILL) }
+
+// Stop ends the process with TERM and waits until it is gone; pods run on.
+func (i *Instance) Stop() { i.signal(syscall.SIGTERM) }
+
+func (i *Instance) signal(s syscall.Signal) {
+	if i.command == nil || i.command.Process == nil {
+		return
+	}
+	_ = i.command.Process.Signal(s) // it may have ended
+	<-i.ended
+}
+
+// Close ends everything and removes what it had.
+func (i *Instance) Close(ctx context.Context) error {
+	command := exec.CommandContext(ctx, i.Program, "down", "--root", i.Root, "--purge", "--grace-period", "1s")
+	var out bytes.Buffer
+	command.Stdout, command.Stderr = &out, &out
+	err := i.Within(command.Start)
+	if err == nil {
+		err = command.Wait()
+	}
+	if err != nil {
+		err = fmt.Errorf("lifepod down --purge: %w: %s", err, out.String())
+		i.Kill()
+	}
+	if i.ended != nil {
+		<-i.ended
+	}
+	return errors.Join(err, os.RemoveAll(i.Root))
+}
+
+// RESTConfig is the administrator's. Each call makes a new one.
+func (i *Instance) RESTConfig() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", i.Kubeconfig)
+	if err == nil {
+		config.QPS = -1
+	}
+	return config, err
+}
+
+// Client is the administrator's.
+func (i *Instance) Client() (kubernetes.Interface, error) {
+	config, err := i.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	return kubernetes.NewForConfig(config)
+}
+
+// Kubectl runs lifepod kubectl with input, and returns what it prints to stdout.
+func (i *Instance) Kubectl(ctx context.Context, input string, args ...string) (string, error) {
+	command := i.KubectlCommand(ctx, args...)
+	var out, stderr bytes.Buffer
+	command.Stdin, command.Stdout, command.Stderr = strings.NewReader(input), &out, &stderr
+	if err := command.Run(); err != nil {
+		return out.String(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, stderr.String())
+	}
+	return out.String(), nil
+}
+
+// KubectlCommand is lifepod kubectl, not started.
+func (i *Instance) KubectlCommand(ctx context.Context, args ...string) *exec.Cmd {
+	return exec.CommandContext(ctx, i.Program, append([]string{"kubectl", "--root", i.Root}, args...)...)
+}

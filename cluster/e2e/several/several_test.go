@@ -1,0 +1,147 @@
+package several
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/cluster/lead"
+)
+
+// Longest times: of the whole test, and of one wait in it.
+const (
+	patience = 4 * time.Minute
+	wait     = 90 * time.Second
+)
+
+const work = `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: NAME}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      nodeSelector: {kubernetes.io/hostname: NODE}
+      containers:
+      - name: c
+        image: lifepod.dev/toolbox:1
+        command: [sh, -c, "echo done"]
+        resources: {limits: {memory: 32Mi}}
+`
+
+func job(name, node string) string {
+	return strings.NewReplacer("NAME", name, "NODE", node).Replace(work)
+}
+
+// TestSeveral: two servers on one etcd. Whoever leads is killed; the other serves on,
+// leads, and does nothing a second time. The first comes back and follows.
+func TestSeveral(t *testing.T) {
+	program, err := instance.Program("../../..")
+	must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	other := newMachine(t)
+	state := append(startEtcd(t), "--leader-elect-lease-duration", "4s")
+
+	first := start(ctx, t, instance.Config{Program: program, Args: append([]string{"--listen", near + ":16443"}, state...)})
+	out := refused(ctx, program, append([]string{"--root", t.TempDir(), "--listen", near + ":16444", "--disable", "node"}, state...)...)
+	if !strings.Contains(out, "has a cluster already") {
+		t.Errorf("a server without keys says %q, want that there is a cluster", out)
+	}
+	second := start(ctx, t, instance.Config{
+		Program: program, Name: "n2", Within: other.within,
+		Args: append([]string{"--listen", far + ":16443", "--server", "--keys", filepath.Join(first.Root, "cluster", "pki")}, state...),
+	})
+	client, err := second.Client()
+	must(t, err)
+	if holder := leader(ctx, t, client); !strings.HasPrefix(holder, "n1_") {
+		t.Errorf("%s leads, want the first server", holder)
+	}
+	_, err = first.Kubectl(ctx, job("before-1", "n1")+"---"+job("before-2", "n2"), "apply", "-f", "-")
+	must(t, err)
+	done(ctx, t, client, "before-1")
+	done(ctx, t, client, "before-2")
+
+	first.Kill()
+	_, err = second.Kubectl(ctx, job("after", "n2"), "apply", "-f", "-")
+	must(t, err)
+	done(ctx, t, client, "after")
+	if holder := leader(ctx, t, client); !strings.HasPrefix(holder, "n2_") {
+		t.Errorf("%s leads, want the second server", holder)
+	}
+	pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+	must(t, err)
+	if len(pods.Items) != 3 {
+		t.Errorf("%d pods of three jobs, want one each", len(pods.Items))
+	}
+
+	must(t, first.Run(ctx))
+	again, err := first.Client()
+	must(t, err)
+	if holder := leader(ctx, t, again); !strings.HasPrefix(holder, "n2_") {
+		t.Errorf("%s leads, want the second server: it gave no reason to lose the lease", holder)
+	}
+	second.Stop() // gives the lease up
+	_, err = first.Kubectl(ctx, job("last", "n1"), "apply", "-f", "-")
+	must(t, err)
+	done(ctx, t, again, "last")
+}
+
+func start(ctx context.Context, t *testing.T, c instance.Config) *instance.Instance {
+	t.Helper()
+	i, err := instance.Start(ctx, c)
+	must(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("%s:\n%s", i.Name, tail(i.Log(), 25))
+		}
+		if err := i.Close(context.WithoutCancel(ctx)); err != nil {
+			t.Error(err)
+		}
+	})
+	return i
+}
+
+func leader(ctx context.Context, t *testing.T, client kubernetes.Interface) string {
+	t.Helper()
+	lease, err := client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, lead.LeaseName, metav1.GetOptions{})
+	must(t, err)
+	if lease.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *lease.Spec.HolderIdentity
+}
+
+// done waits for a job.
+func done(ctx context.Context, t *testing.T, client kubernetes.Interface, name string) {
+	t.Helper()
+	await(ctx, t, "job "+name, func() bool {
+		pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "job-name=" + name})
+		return err == nil && len(pods.Items) == 1 && pods.Items[0].Status.Phase == v1.PodSucceeded
+	})
+}
+
+// await looks every 50 ms whether something is so.
+func await(ctx context.Context, t *testing.T, what string, is func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(ctx, wait, errors.New("too late"))
+	defer cancel()
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for !is() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("wait for %s: %v", what, context.Cause(ctx))
+		case <-ticker.C:
+		}
+	}
+}

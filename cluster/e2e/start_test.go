@@ -1,0 +1,88 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/e2e/machine"
+)
+
+// signalAt starts lifepod up and sends it a signal when it logs that its start has come
+// so far. It returns the exit code; -1 if a signal has ended it.
+func signalAt(t *testing.T, root, listen, step string, signal syscall.Signal) int {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	command := exec.CommandContext(ctx, up.Program, "up", "--root", root, "--listen", listen, "--node-name", instance.Node, "--log-level", "info")
+	log, err := command.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	sent := false
+	for lines := bufio.NewScanner(log); lines.Scan(); {
+		text.WriteString(lines.Text() + "\n")
+		if !sent && strings.Contains(lines.Text(), `msg="`+step+`"`) {
+			sent = true
+			if err := command.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	_ = command.Wait() // the code says it
+	if !sent || ctx.Err() != nil {
+		t.Fatalf("it came never so far as %q, or did not end:\n%s", step, text.String())
+	}
+	if t.Failed() {
+		t.Log(text.String())
+	}
+	return command.ProcessState.ExitCode()
+}
+
+// Ctrl-C while it starts ends all that has begun. The next one starts as if nothing
+// had been, also after kill -9.
+func TestInterruptedStart(t *testing.T) {
+	t.Parallel()
+	root := ownRoot(t)
+	listen, err := freeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []string{"etcd ready", "API server made", "API server serves"} {
+		if code := signalAt(t, root, listen, step, syscall.SIGINT); code != 130 {
+			t.Errorf("Ctrl-C at %q: exit code %d, want 130", step, code)
+		}
+		if left := (machine.Root{Dir: root}).Processes(); len(left) > 0 {
+			t.Errorf("Ctrl-C at %q leaves\n%s", step, strings.Join(left, "\n"))
+		}
+		if left := (machine.Root{Dir: root}).Mounts(); len(left) > 0 {
+			t.Errorf("Ctrl-C at %q leaves\n%s", step, strings.Join(left, "\n"))
+		}
+	}
+	for _, step := range []string{"API server made", "API server serves"} {
+		if code := signalAt(t, root, listen, step, syscall.SIGKILL); code != -1 {
+			t.Errorf("kill -9 at %q: exit code %d", step, code)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	i := &instance.Instance{Config: instance.Config{Program: up.Program, Root: root, Args: []string{"--listen", listen}}}
+	if err := i.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	defer i.Stop()
+	if _, err := i.Kubectl(ctx, podOf("pod", podSpec("exec sleep --on-term 0 1h")), "apply", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := i.Kubectl(ctx, "", "wait", "pod/pod", "--for=condition=Ready", "--timeout="+patience.String()); err != nil {
+		t.Errorf("%v\n%s", err, i.Log())
+	}
+}

@@ -1,0 +1,125 @@
+// Package storage tests the volumes, add-ons and backups of a real lifepod up.
+package storage
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lifepod/lifepod/cluster/e2e/instance"
+)
+
+// patience is how long a test waits for anything.
+const patience = 2 * time.Minute
+
+func start(t *testing.T) (*instance.Instance, context.Context) {
+	t.Helper()
+	program, err := instance.Program("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	i, err := instance.Start(ctx, instance.Config{Program: program})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := i.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return i, ctx
+}
+
+// kubectl fails the test if kubectl does.
+func kubectl(ctx context.Context, t *testing.T, i *instance.Instance, input string, args ...string) string {
+	t.Helper()
+	out, err := i.Kubectl(ctx, input, args...)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, i.Log())
+	}
+	return strings.TrimSpace(out)
+}
+
+const statefulSet = `
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+      - name: c
+        image: lifepod.dev/toolbox:1
+        imagePullPolicy: Never
+        command: [sh, -c, "echo started >> /data/log; sleep 1h"]
+        resources: {limits: {memory: 32Mi}}
+        volumeMounts: [{name: data, mountPath: /data}]
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
+`
+
+// A StatefulSet keeps its data when its pod is deleted, and through kill -9
+// and the restore of a backup; the folder goes with the claim. What a manifest of the add-ons has is
+// there as long as its file.
+func TestStorage(t *testing.T) {
+	i, ctx := start(t)
+	file := filepath.Join(i.Root, "cluster", "manifests", "addon.yaml")
+	addon := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: addon}\n"
+	if err := os.WriteFile(file, []byte(addon), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kubectl(ctx, t, i, statefulSet, "apply", "-f", "-")
+	kubectl(ctx, t, i, "", "rollout", "status", "sts/db")
+	kubectl(ctx, t, i, "", "wait", "--for=create", "cm/addon", "--timeout=60s")
+	kubectl(ctx, t, i, "", "delete", "pod", "db-0")
+	kubectl(ctx, t, i, "", "wait", "--for=create", "pod/db-0", "--timeout=60s")
+	kubectl(ctx, t, i, "", "wait", "--for=condition=Ready", "pod/db-0", "--timeout=60s")
+	folder := kubectl(ctx, t, i, "", "get", "pv", "-o", "jsonpath={.items[0].spec.local.path}")
+	if text, err := os.ReadFile(filepath.Join(folder, "log")); err != nil || string(text) != "started\nstarted\n" {
+		t.Errorf("data of the pods: %q, %v, want that of both", text, err)
+	}
+
+	backup := filepath.Join(i.Root, "backup")
+	command(ctx, t, i, "backup", backup)
+	kubectl(ctx, t, i, "", "create", "cm", "after")
+	i.Kill()
+	command(ctx, t, i, "restore", backup, "--force")
+	if err := i.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := kubectl(ctx, t, i, "", "get", "cm", "after", "--ignore-not-found", "-o", "name"); got != "" {
+		t.Errorf("what was made after the backup is there: %s", got)
+	}
+	kubectl(ctx, t, i, "", "wait", "--for=condition=Ready", "pod/db-0", "--timeout=60s")
+
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	kubectl(ctx, t, i, "", "delete", "sts/db", "pvc/data-db-0")
+	kubectl(ctx, t, i, "", "wait", "--for=delete", "pv", "--all", "--timeout=60s")
+	if _, err := os.Stat(folder); !os.IsNotExist(err) {
+		t.Errorf("folder of the deleted claim: %v, want none", err)
+	}
+	kubectl(ctx, t, i, "", "wait", "--for=delete", "cm/addon", "--timeout=60s")
+}
+
+func command(ctx context.Context, t *testing.T, i *instance.Instance, args ...string) {
+	t.Helper()
+	out, err := exec.CommandContext(ctx, i.Program, append(args, "--root", i.Root)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("lifepod %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+}

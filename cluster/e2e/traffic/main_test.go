@@ -1,0 +1,164 @@
+package traffic
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/lifepod/lifepod/cluster/e2e/instance"
+)
+
+// What all tests share.
+var (
+	up     *instance.Instance
+	client kubernetes.Interface
+)
+
+// patience is for what takes a moment on a machine that is not busy.
+const patience = 2 * time.Minute
+
+func TestMain(m *testing.M) {
+	code, err := whole(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func whole(m *testing.M) (code int, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	program, err := instance.Program("../../..")
+	if err != nil {
+		return 1, err
+	}
+	if up, err = instance.Start(ctx, instance.Config{Program: program}); err != nil {
+		return 1, err
+	}
+	defer func() {
+		if code != 0 {
+			fmt.Fprintln(os.Stderr, up.Log())
+		}
+		if e := up.Close(ctx); e != nil && err == nil {
+			err = e
+		}
+	}()
+	if client, err = up.Client(); err != nil {
+		return 1, err
+	}
+	if err := awaitAccount(ctx); err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
+}
+
+// awaitAccount waits for the account that pods have unless they say otherwise.
+func awaitAccount(ctx context.Context) error {
+	accounts, err := client.CoreV1().ServiceAccounts("default").Watch(ctx, meta.SingleObject(meta.ObjectMeta{Name: "default"}))
+	if err != nil {
+		return err
+	}
+	defer accounts.Stop()
+	for event := range accounts.ResultChan() {
+		if event.Type == watch.Added {
+			return nil
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// apply applies manifests, and removes what they made when the test ends.
+func apply(t *testing.T, manifests string) {
+	t.Helper()
+	kubectl(t, manifests, "apply", "-f", "-")
+	t.Cleanup(func() {
+		if out, err := up.Kubectl(context.Background(), manifests, "delete", "--wait=false", "--ignore-not-found", "-f", "-"); err != nil {
+			t.Errorf("%v %s", err, out)
+		}
+	})
+}
+
+func kubectl(t *testing.T, input string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	out, err := up.Kubectl(ctx, input, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(out)
+}
+
+// serving is a Deployment of two pods that answer with their names, ready on demand.
+func serving(name string) string {
+	return fmt.Sprintf(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: %[1]s}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: %[1]s}}
+  strategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 1}}
+  template:
+    metadata: {labels: {app: %[1]s}}
+    spec:
+      terminationGracePeriodSeconds: 30
+      containers:
+      - name: web
+        image: lifepod.dev/toolbox:1
+        command: [serve, --port, "8080"]
+        ports: [{name: http, containerPort: 8080}]
+        readinessProbe: {httpGet: {path: /readyz, port: http}, periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 20}
+        lifecycle: {preStop: {sleep: {seconds: 5}}}
+        resources: {limits: {memory: 64Mi}}
+`, name)
+}
+
+// service is one to a Deployment, with further fields.
+func service(name, app, fields string) string {
+	return fmt.Sprintf(`
+---
+apiVersion: v1
+kind: Service
+metadata: {name: %s}
+spec: {selector: {app: %s}, ports: [{name: http, port: 80, targetPort: http}], %s}
+`, name, app, fields)
+}
+
+func awaitRollout(t *testing.T, name string) {
+	t.Helper()
+	kubectl(t, "", "rollout", "status", "deployment/"+name, "--timeout", patience.String())
+}
+
+// field is of a Service.
+func field(t *testing.T, name, path string) string {
+	t.Helper()
+	return kubectl(t, "", "get", "service", name, "-o", "jsonpath={"+path+"}")
+}
+
+func clusterIP(t *testing.T, name string) string { return field(t, name, ".spec.clusterIP") }
+
+// nodeIP is an address of this machine where node ports are.
+func nodeIP(t *testing.T) string {
+	t.Helper()
+	return kubectl(t, "", "get", "node", instance.Node, "-o", `jsonpath={.status.addresses[?(@.type=="InternalIP")].address}`)
+}
+
+// tables are the nftables tables of services on this machine.
+func tables(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("nft", "list", "tables", "ip").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}

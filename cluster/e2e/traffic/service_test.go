@@ -1,0 +1,141 @@
+package traffic
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+
+	core "k8s.io/api/core/v1"
+	events "k8s.io/api/events/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A rollout with readiness and a preStop hook fails no request, neither to the
+// service's address nor to the node's.
+func TestRollout(t *testing.T) {
+	t.Parallel()
+	apply(t, serving("roll")+service("roll", "roll", "type: NodePort"))
+	awaitRollout(t, "roll")
+	inside := clusterIP(t, "roll")
+	outside := net.JoinHostPort(nodeIP(t), field(t, "roll", ".spec.ports[0].nodePort"))
+	before := awaitPods(t, inside, 2)
+	awaitPods(t, outside, 2)
+	stops := []func() int{visitAlways(t, inside), visitAlways(t, outside)}
+	kubectl(t, "", "rollout", "restart", "deployment/roll")
+	awaitRollout(t, "roll")
+	for pod := range before {
+		kubectl(t, "", "wait", "--for=delete", "pod/"+pod, "--timeout", patience.String())
+	}
+	for _, stop := range stops {
+		t.Logf("%d visits", stop())
+	}
+	for pod := range awaitPods(t, inside, 2) {
+		if before[pod] > 0 {
+			t.Errorf("pod %s has not been replaced", pod)
+		}
+	}
+}
+
+// A pod that isn't ready gets no request, and the others get all; ready again, it has
+// its part.
+func TestReadiness(t *testing.T) {
+	t.Parallel()
+	apply(t, serving("ready")+service("ready", "ready", ""))
+	awaitRollout(t, "ready")
+	address := clusterIP(t, "ready")
+	awaitPods(t, address, 2)
+	list, err := client.CoreV1().Pods("default").List(t.Context(), meta.ListOptions{LabelSelector: "app=ready"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := list.Items[0]
+	stop := visitAlways(t, address)
+	tell(t, net.JoinHostPort(one.Status.PodIP, "8080"), "fail?what=readyz")
+	if left := awaitPods(t, address, 1); left[one.Name] > 0 {
+		t.Errorf("the pod that is not ready, %s, answers: %v", one.Name, left)
+	}
+	tell(t, net.JoinHostPort(one.Status.PodIP, "8080"), "ok?what=readyz")
+	awaitPods(t, address, 2)
+	t.Logf("%d visits", stop())
+}
+
+// A visitor stays with one pod where that is wanted; the pods of this node are enough
+// for a policy of local traffic; where nobody is ready a visitor is told at once.
+func TestPolicies(t *testing.T) {
+	t.Parallel()
+	apply(t, serving("kinds")+
+		service("sticky", "kinds", "sessionAffinity: ClientIP")+
+		service("local", "kinds", "type: NodePort, externalTrafficPolicy: Local, internalTrafficPolicy: Local")+
+		service("nobody", "no-such-app", ""))
+	awaitRollout(t, "kinds")
+	awaitPods(t, clusterIP(t, "local"), 2)
+	awaitPods(t, net.JoinHostPort(nodeIP(t), field(t, "local", ".spec.ports[0].nodePort")), 2)
+	if pods := visited(t, clusterIP(t, "sticky")); len(pods) != 1 {
+		t.Errorf("one visitor got to pods %v, want one", pods)
+	}
+	for _, path := range []string{clusterIP(t, "nobody") + ":80", clusterIP(t, "local") + ":81"} {
+		if pod, err := visit(t.Context(), path); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("%s answers %q, %v, want connection refused", path, pod, err)
+		}
+	}
+}
+
+// What a pod finds by short names: services in its namespace and others, the API
+// server, a headless service, itself through its service.
+func TestFromPod(t *testing.T) {
+	t.Parallel()
+	apply(t, serving("named")+service("named", "named", "")+service("each", "named", "clusterIP: None"))
+	awaitRollout(t, "named")
+	awaitPods(t, clusterIP(t, "named"), 2)
+	script := strings.Join([]string{
+		"set -e", "exec > /dev/termination-log", "lookup named", "lookup named.default", "lookup named.default.svc.cluster.local.", "lookup kubernetes.default.svc",
+		"dial kubernetes.default:443", "fetch http://named/healthz", "fetch http://each.default.svc:8080/healthz",
+	}, "\n")
+	text, err := json.Marshal(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(t, `
+apiVersion: v1
+kind: Pod
+metadata: {name: asks}
+spec:
+  restartPolicy: Never
+  containers:
+  - {name: c, image: lifepod.dev/toolbox:1, command: [sh, -c, `+string(text)+`], resources: {limits: {memory: 64Mi}}}
+`)
+	kubectl(t, "", "wait", "pod/asks", "--for=jsonpath={.status.containerStatuses[0].state.terminated}", "--timeout", patience.String())
+	pod, err := client.CoreV1().Pods("default").Get(t.Context(), "asks", meta.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := pod.Status.ContainerStatuses[0].State.Terminated
+	web, api := clusterIP(t, "named"), clusterIP(t, "kubernetes")
+	want := strings.Join([]string{web, web, web, api}, "\n")
+	if ended.ExitCode != 0 || !strings.HasPrefix(ended.Message, want) || strings.Count(ended.Message, "ok") != 2 {
+		t.Errorf("exit code %d, %q; want 0, %q and twice ok", ended.ExitCode, ended.Message, want)
+	}
+}
+
+// NetworkPolicy has no effect here, and people are told so.
+func TestNetworkPolicy(t *testing.T) {
+	t.Parallel()
+	told, err := client.EventsV1().Events("default").Watch(t.Context(), meta.ListOptions{FieldSelector: "regarding.kind=NetworkPolicy"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer told.Stop()
+	apply(t, `
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: deny}
+spec: {podSelector: {matchLabels: {app: none}}, policyTypes: [Ingress]}
+`)
+	event, ok := (<-told.ResultChan()).Object.(*events.Event)
+	if !ok || event.Reason != "NotEnforced" || event.Type != core.EventTypeWarning || event.Regarding.Name != "deny" {
+		t.Errorf("event %+v, want a warning that it is not enforced", event)
+	}
+}

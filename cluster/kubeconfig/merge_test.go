@@ -1,0 +1,238 @@
+package kubeconfig
+
+import (
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/lifepod/lifepod/cluster/pki"
+)
+
+const server = "https://127.0.0.1:6443"
+
+// admin is the kubeconfig of a new cluster.
+func admin(t *testing.T, server string) (*pki.Folder, string) {
+	t.Helper()
+	dir := t.TempDir()
+	keys, err := pki.Open(pki.Config{Dir: filepath.Join(dir, "pki"), Addresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "kubeconfig")
+	if err := keys.AdminKubeconfig(path, "lifepod", server); err != nil {
+		t.Fatal(err)
+	}
+	return keys, path
+}
+
+const others = `apiVersion: v1
+kind: Config
+preferences: {}
+clusters:
+- name: work
+  cluster: {server: "https://work.example:6443", certificate-authority: ca.crt}
+users:
+- name: me
+  user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: login, interactiveMode: Never}}
+contexts:
+- name: work
+  context: {cluster: work, user: me, namespace: mine, extensions: [{name: x, extension: {a: 1}}]}
+current-context: work
+`
+
+func write(t *testing.T, text string, mode fs.FileMode) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func text(t *testing.T, path string) string {
+	t.Helper()
+	all, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(all)
+}
+
+// TestMergeAndRemove: what the user had is the same afterwards, and so is the mode.
+func TestMergeAndRemove(t *testing.T) {
+	_, from := admin(t, server)
+	path := write(t, others, 0o640)
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	plain, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := clientcmd.Write(*plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Merge(Config{Admin: from, Into: File{Path: link}, Context: "lifepod"}); err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.CurrentContext != "work" || config.Contexts["lifepod"] == nil || config.Clusters["lifepod"].Server != server {
+		t.Errorf("merged: %s", text(t, path))
+	}
+	if len(config.AuthInfos["lifepod"].ClientKeyData) == 0 || config.AuthInfos["me"].Exec.Command != "login" {
+		t.Errorf("merged: %s", text(t, path))
+	}
+	if err := Remove(from); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), text(t, path)); diff != "" {
+		t.Errorf("removed (-want +got):\n%s", diff)
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := info.Mode().Perm(); got != 0o640 {
+		t.Errorf("mode %o, want 640", got)
+	}
+	if info, err = os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		t.Errorf("the link is gone: %v", err)
+	}
+	left, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(left) != 1 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+// TestMergeNew: without a file it is made, for nobody else to read, and its cluster
+// is the current one.
+func TestMergeNew(t *testing.T) {
+	_, from := admin(t, server)
+	path := filepath.Join(t.TempDir(), ".kube", "config")
+	into := File{Path: path, Create: true}
+	if os.Geteuid() == 0 {
+		into.Owner = &Owner{UID: 65534, GID: 65534}
+	}
+	if err := Merge(Config{Admin: from, Into: into, Context: "lifepod"}); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := info.Mode().Perm(); got != 0o600 {
+		t.Errorf("mode %o, want 600", got)
+	}
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil || config.CurrentContext != "lifepod" {
+		t.Errorf("current context %q, %v", config.CurrentContext, err)
+	}
+	if err := os.Remove(path); err != nil { // by the user
+		t.Fatal(err)
+	}
+	if err := Remove(from); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMergeRefuses: what has the name and is another's stays.
+func TestMergeRefuses(t *testing.T) {
+	_, from := admin(t, server)
+	for _, tc := range []struct{ name, old, new, want string }{
+		{name: "another cluster", old: "name: work", new: "name: lifepod",
+			want: `"lifepod" is the cluster at https://work.example:6443 there, this one is at https://127.0.0.1:6443: choose another name`},
+		{name: "another user", old: "name: me", new: "name: lifepod", want: `"lifepod" is another user there: choose another name`},
+		{name: "context of others", old: "- name: work\n  context", new: "- name: lifepod\n  context",
+			want: `context "lifepod" is of cluster "work" and user "me": choose another name`},
+		{name: "not YAML", old: "kind: Config", new: "kind: [", want: "yaml: line 3"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			path := write(t, strings.ReplaceAll(others, tc.old, tc.new), 0o600)
+			before := text(t, path)
+			err := Merge(Config{Admin: from, Into: File{Path: path}, Context: "lifepod", Use: true})
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), path) {
+				t.Errorf("got %v, want …%s", err, tc.want)
+			}
+			if diff := cmp.Diff(before, text(t, path)); diff != "" {
+				t.Errorf("is changed:\n%s", diff)
+			}
+		})
+	}
+	path := write(t, others, 0o600)
+	if err := os.WriteFile(path+".lock", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Merge(Config{Admin: from, Into: File{Path: path}, Context: "lifepod"}); err == nil || !strings.Contains(err.Error(), path+".lock is there") {
+		t.Errorf("locked: %v", err)
+	}
+}
+
+// TestMergeAgain: a cluster that was made anew at its address takes its own place,
+// and one that moved, too; the user's namespace stays.
+func TestMergeAgain(t *testing.T) {
+	path := write(t, "", 0o600)
+	keys, from := admin(t, server)
+	merge := func(from string) error { return Merge(Config{Admin: from, Into: File{Path: path}, Context: "lifepod"}) }
+	if err := merge(from); err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Contexts["lifepod"].Namespace = "mine"
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	moved := filepath.Join(filepath.Dir(from), "kubeconfig")
+	if err := keys.AdminKubeconfig(moved, "lifepod", "https://127.0.0.1:7443"); err != nil {
+		t.Fatal(err)
+	}
+	if err := Renew(from); err != nil {
+		t.Fatal(err)
+	}
+	if config, err = clientcmd.LoadFromFile(path); err != nil {
+		t.Fatal(err)
+	}
+	if got := config.Clusters["lifepod"].Server; got != "https://127.0.0.1:7443" || config.Contexts["lifepod"].Namespace != "mine" {
+		t.Errorf("moved: %s", text(t, path))
+	}
+	_, anew := admin(t, "https://127.0.0.1:7443")
+	if err := merge(anew); err != nil {
+		t.Errorf("made anew: %v", err)
+	}
+	_, another := admin(t, "https://127.0.0.1:8443")
+	if err := merge(another); err == nil {
+		t.Error("another cluster takes the place")
+	}
+}
+
+// TestUserFile: whose file it is.
+func TestUserFile(t *testing.T) {
+	t.Setenv("SUDO_UID", "")
+	t.Setenv("HOME", "/home/me")
+	for _, tc := range []struct{ variable, want string }{
+		{"", "/home/me/.kube/config"},
+		{":/k/one:/k/two", "/k/one"},
+	} {
+		t.Setenv("KUBECONFIG", tc.variable)
+		got, err := UserFile()
+		if err != nil || got.Path != tc.want {
+			t.Errorf("KUBECONFIG=%q: %q, %v, want %q", tc.variable, got.Path, err, tc.want)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/lifepod/lifepod/cluster/controllers"
+	"github.com/lifepod/lifepod/cluster/pki"
+	"github.com/lifepod/lifepod/cluster/proxy"
+	"github.com/lifepod/lifepod/cluster/routes"
+	"github.com/lifepod/lifepod/node"
+	"github.com/lifepod/lifepod/node/discover"
+	"github.com/lifepod/lifepod/node/register"
+)
+
+// JoinFolder is where a root has what it knows of the cluster that it has joined.
+const JoinFolder = "join"
+
+// Member is a machine that has joined a cluster of another one.
+type Member struct {
+	Node    node.Options
+	Network discover.Network // zero: others do routes and service traffic there
+}
+
+// RunMember is a node of another machine's cluster until ctx ends, with its service
+// traffic and the routes to the pods of the other nodes. Pods, traffic and routes
+// stay then. ready is called when the node has begun.
+func RunMember(ctx context.Context, c Member, ready func()) error {
+	l, err := Config{Root: c.Node.Root, Log: c.Node.Log}.joined()
+	if err != nil {
+		return err
+	}
+	if l.Node, err = register.Hostname(c.Node.HostnameOverride); err != nil {
+		return fmt.Errorf("name of the node: %w", err)
+	}
+	release, err := l.lock()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := pki.WriteFile(l.file(nodeNameFile), []byte(l.Node+"\n")); err != nil {
+		return err
+	}
+	node.QuietKlog(l.Log)
+	l.services = c.Network.Services
+	m := &member{Member: c, layout: l, known: make(chan struct{})}
+	return m.run(newGroup(ctx, l.Log), ready)
+}
+
+// nodeNameFile has the name of a joined node, for lifepod down.
+const nodeNameFile = "node"
+
+// joined is the layout of a machine that is a node of another one's cluster.
+func (c Config) joined() (*layout, error) {
+	l, err := c.layout()
+	if err == nil {
+		l.folder = JoinFolder
+	}
+	return l, err
+}
+
+// member is one that runs.
+type member struct {
+	Member
+	*layout
+	known chan struct{} // closed when the cluster knows the Node
+}
+
+func (m *member) run(g *group, ready func()) error {
+	o := m.Member.Node
+	if o.Bundled && o.CNI.ConfDir == "" {
+		o.PodRange = m.Network.Pods
+	}
+	joined := o.Joined
+	o.Joined = func() {
+		joined()
+		close(m.known)
+	}
+	g.essential(nodePart, func(ctx context.Context) error { return node.Run(ctx, o, ready) })
+	if m.Network.Pods.IsValid() {
+		g.restarted("network", m.runNetwork)
+	}
+	return g.wait()
+}
+
+// runNetwork is service traffic and the routes, once the node has credentials.
+func (m *member) runNetwork(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-m.known:
+	}
+	client, err := m.client()
+	if err != nil {
+		return err
+	}
+	own, err := client.CoreV1().Nodes().Get(ctx, m.layout.Node, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("ask for the own node: %w", err)
+	}
+	shared := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(trimNode))
+	c := proxy.Config{
+		Informers: shared, Node: own.Name, NodeIP: internalIPv4(own), APIServer: m.serviceIP(apiService),
+		Table: proxy.Table(m.paths), Log: m.Log,
+	}
+	g := newGroup(ctx, m.Log)
+	if o := m.Member.Node; o.Bundled && o.CNI.ConfDir == "" {
+		c.Bridge = m.paths.Bridge()
+		g.essential("routes", func(ctx context.Context) error {
+			return routes.Run(ctx, routes.Config{Informers: shared, Node: own.Name, Pods: m.Network.Pods, Log: m.Log})
+		})
+	}
+	g.essential("services", func(ctx context.Context) error { return proxy.Run(ctx, c) })
+	return g.wait()
+}
+
+// client has the node's credentials, which the node renews.
+func (m *member) client() (kubernetes.Interface, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", m.Member.Node.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("credentials of the node: %w", err)
+	}
+	config.ContentType = runtime.ContentTypeProtobuf
+	return kubernetes.NewForConfig(config)
+}
+
+func internalIPv4(n *v1.Node) net.IP {
+	for _, a := range n.Status.Addresses {
+		if ip := net.ParseIP(a.Address).To4(); ip != nil && a.Type == v1.NodeInternalIP {
+			return ip
+		}
+	}
+	return nil
+}
+
+// trimNode is for informers of a machine with many Nodes around it: it needs to know
+// where they are, and no more.
+func trimNode(object any) (any, error) {
+	n, ok := object.(*v1.Node)
+	if !ok {
+		return controllers.Trim(object)
+	}
+	kept := &v1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: n.Name, UID: n.UID, ResourceVersion: n.ResourceVersion, Labels: n.Labels,
+	}}
+	kept.Spec.PodCIDR, kept.Spec.PodCIDRs, kept.Status.Addresses = n.Spec.PodCIDR, n.Spec.PodCIDRs, n.Status.Addresses
+	return kept, nil
+}

@@ -1,0 +1,73 @@
+package pki
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestDamaged: what all trust is never replaced; what it signs is.
+func TestDamaged(t *testing.T) {
+	const gone = "gone"
+	for _, tc := range []struct {
+		name, file, text string
+		want             string   // of the error
+		made             []string // again
+	}{
+		{name: "authority without its key", file: "ca.key", text: gone, want: "ca.crt: its key: "},
+		{name: "damaged certificate", file: "ca.crt", text: "-----BEGIN", want: "ca.crt: tls: failed to find any PEM data in certificate input: put it and its key back from a backup"},
+		{name: "empty certificate", file: "front-proxy-ca.crt", text: "", want: "front-proxy-ca.crt: "},
+		{name: "damaged key", file: "ca.key", text: "half", want: "ca.crt: tls: failed to find any PEM data in key input: put it and its key back from a backup"},
+		{name: "key of another", file: "ca.key", text: "front-proxy-ca.key", want: "ca.crt: tls: private key does not match public key"},
+		{name: "no authority's", file: "ca.crt", text: "apiserver.crt", want: "ca.crt: "},
+		{name: "killed before the certificate was written", file: "ca.crt", text: gone, made: []string{"ca.crt"}},
+		{name: "private key of tokens is gone", file: "service-account.key", text: gone, want: "key of service account tokens: stat "},
+		{name: "damaged key of tokens", file: "service-account.key", text: "half", want: "service-account.key: "},
+		{name: "another key of tokens", file: "service-account.key", text: "ca.key", want: "service-account.pub is not that of "},
+		{name: "killed before the public key was written", file: "service-account.pub", text: gone, made: []string{"service-account.pub"}},
+		{name: "damaged certificate of a server", file: "apiserver.crt", text: "half", made: []string{"apiserver.crt", "apiserver.key"}},
+		{name: "key of a server is another's", file: "node.key", text: "apiserver.key", made: []string{"node.crt", "node.key"}},
+		{name: "certificate of a client is a server's", file: "front-proxy-client.crt", text: gone, made: []string{"front-proxy-client.crt", "front-proxy-client.key"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c, dir := newClock(), t.TempDir()
+			hash := open(t, c.config(dir)).CAHash()
+			whole := content(t, dir)
+			path := filepath.Join(dir, tc.file)
+			if text, isFile := whole[tc.text]; isFile {
+				tc.text = text
+			}
+			if err := os.WriteFile(path, []byte(tc.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if tc.text == gone {
+				if err := os.Remove(path); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := content(t, dir)
+			f, err := Open(c.config(dir))
+			if tc.want != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "from a backup") {
+					t.Errorf("got %v, want …%s…", err, tc.want)
+				}
+				if diff := cmp.Diff(before, content(t, dir)); diff != "" {
+					t.Errorf("files are changed:\n%s", diff)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.CAHash() != hash {
+				t.Errorf("another authority: %s, was %s", f.CAHash(), hash)
+			}
+			if diff := cmp.Diff(tc.made, changed(before, content(t, dir))); diff != "" {
+				t.Errorf("made again (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,90 @@
+package pki
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// TestRun: files are renewed while the cluster runs, the kubeconfigs, too; what can't
+// be written one day is on another.
+func TestRun(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		c := newClock().config(dir)
+		c.Now = nil // the bubble's
+		f := open(t, c)
+		kubeconfig := filepath.Join(dir, "node.kubeconfig")
+		if err := f.NodeKubeconfig(kubeconfig, "lifepod", "https://127.0.0.1:6443", "n1"); err != nil {
+			t.Fatal(err)
+		}
+		first := content(t, dir)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- f.Run(ctx, slog.New(slog.DiscardHandler)) }()
+
+		time.Sleep(200 * day)
+		if got := changed(first, content(t, dir)); got != nil {
+			t.Errorf("made again after 200 days: %v", got)
+		}
+		if err := os.Rename(f.CA(), f.CA()+".away"); err != nil { // a kubeconfig needs it
+			t.Fatal(err)
+		}
+		time.Sleep(50 * day)
+		if content(t, dir)["node.kubeconfig"] != first["node.kubeconfig"] {
+			t.Error("a kubeconfig was made without the authority's certificate")
+		}
+		if err := os.Rename(f.CA()+".away", f.CA()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(day + time.Hour)
+		if got := leafIn(t, f.Serving(), f.ServingKey()).NotAfter; time.Until(got) < 300*day {
+			t.Errorf("the API server's certificate expires in %s", time.Until(got))
+		}
+		config, err := clientcmd.LoadFromFile(kubeconfig)
+		if err != nil {
+			t.Fatal(err)
+		}
+		user := config.AuthInfos["lifepod"]
+		if !f.fits(pair{user.ClientCertificateData, user.ClientKeyData}, f.ca, nodeLeaf("n1")) {
+			t.Error("the node's kubeconfig is not renewed")
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestKubeconfig: one that is of use is kept as it is.
+func TestKubeconfig(t *testing.T) {
+	c, dir := newClock(), t.TempDir()
+	f := open(t, c.config(filepath.Join(dir, "pki")))
+	path := filepath.Join(dir, "kubeconfig")
+	write := func(cluster, server string) string {
+		t.Helper()
+		if err := f.AdminKubeconfig(path, cluster, server); err != nil {
+			t.Fatal(err)
+		}
+		return content(t, dir)["kubeconfig"]
+	}
+	first := write("lifepod", "https://127.0.0.1:6443")
+	if write("lifepod", "https://127.0.0.1:6443") != first {
+		t.Error("the same is written again")
+	}
+	if write("lifepod", "https://127.0.0.1:7443") == first {
+		t.Error("another server is not written")
+	}
+	if err := os.WriteFile(path, []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if write("lifepod", "https://127.0.0.1:6443") == "half" {
+		t.Error("a damaged one is not replaced")
+	}
+}

@@ -1,0 +1,31 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestOthers(t *testing.T) {
+	machine := func(_ context.Context, name string, arguments ...string) (string, error) {
+		switch call := name + " " + strings.Join(arguments, " "); call {
+		case "nft list tables ip":
+			return "table ip nat\ntable ip lifepod_1_services\ntable ip lifepod_2_services\ntable ip lifepod_3_services\ntable ip kube-proxy\n", nil
+		case "nft get element ip lifepod_2_services cluster-ips { 10.43.0.1 }", "nft get element ip kube-proxy cluster-ips { 10.43.0.1 }":
+			return "table ip …", nil
+		case "iptables -w -t nat -S KUBE-SERVICES":
+			return "-N KUBE-SERVICES\n-A KUBE-SERVICES -d 10.43.0.1/32 -p tcp -j KUBE-SVC-NPX\n", nil
+		}
+		return "", errors.New("no such thing")
+	}
+	want := []string{"nftables table lifepod_2_services", "nftables table kube-proxy", "iptables chain KUBE-SERVICES"}
+	if diff := cmp.Diff(want, others(t.Context(), machine, "lifepod_1_services", "10.43.0.1")); diff != "" {
+		t.Errorf("others (-want +got):\n%s", diff)
+	}
+	if got := others(t.Context(), machine, "lifepod_1_services", "10.43.0.2"); len(got) != 0 {
+		t.Errorf("others with 10.43.0.2: %v, want none", got)
+	}
+}

@@ -1,0 +1,263 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/cluster/apiserver"
+	"github.com/lifepod/lifepod/cluster/kubeconfig"
+	"github.com/lifepod/lifepod/cluster/pki"
+	"github.com/lifepod/lifepod/internal/footprint"
+	"github.com/lifepod/lifepod/node"
+)
+
+// Ready is what people need to know of a cluster that runs.
+type Ready struct {
+	Kubeconfig string        `json:"kubeconfig"` // file of the administrator
+	Server     string        `json:"server"`     // URL
+	Node       string        `json:"node"`
+	Took       time.Duration `json:"took"` // from the start
+}
+
+// Run is a cluster until ctx ends. The pods of its node run on then, and the next
+// Run goes on with them. ready is called once, when the API server serves and the
+// node has begun.
+func Run(ctx context.Context, c Config, ready func(Ready)) error {
+	began := time.Now()
+	l, err := c.layout()
+	if err != nil {
+		return err
+	}
+	if os.Geteuid() != 0 {
+		return errors.New("lifepod up needs root: run it with sudo")
+	}
+	if err := l.check(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(l.file(""), 0o700); err != nil {
+		return fmt.Errorf("folder of the cluster: %w", err)
+	}
+	release, err := l.lock()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := l.chooseNode(); err != nil {
+		return err
+	}
+	if err := l.chooseListen(); err != nil {
+		return err
+	}
+	if err := l.chooseState(ctx); err != nil {
+		return err
+	}
+	if err := l.chooseServices(); err != nil {
+		return err
+	}
+	if err := l.choosePods(); err != nil {
+		return err
+	}
+	footprint.AllowGarbage()
+	quiet(c.Log)
+	if err := openGates(); err != nil {
+		return err
+	}
+	return (&run{layout: l, began: began, ready: ready, led: make(chan struct{})}).run(ctx)
+}
+
+// quiet sends what Kubernetes' libraries log to where ours goes, and lets a panic of
+// one of their loops end only that loop's turn.
+func quiet(log *slog.Logger) {
+	node.QuietKlog(log)
+	utilruntime.ReallyCrash = false //nolint:reassign // it is there to be set
+	utilruntime.PanicHandlers = append(utilruntime.PanicHandlers, func(_ context.Context, reason any) {
+		log.Error("a part of the control plane panicked, and goes on", "reason", reason, "stack", string(debug.Stack()))
+	})
+}
+
+// run is a cluster that begins, or runs.
+type run struct {
+	*layout
+	began time.Time
+	ready func(Ready)
+	told  atomic.Bool // ready has been called
+
+	keys   *pki.Folder
+	server *apiserver.Server
+	client kubernetes.Interface
+	shared informers.SharedInformerFactory
+	led    chan struct{} // closed when what only a leader does has ended
+}
+
+func (r *run) run(ctx context.Context) error {
+	g := newGroup(ctx, r.Log)
+	surviveFatal(g.ctx, r.Log)
+	closeRuntime := r.openRuntime(g.ctx)
+	defer closeRuntime()
+	var err error
+	if r.keys, err = r.openKeys(); err != nil {
+		return err
+	}
+	place, closeEtcd, err := r.openState(g)
+	if err != nil {
+		return err
+	}
+	defer closeEtcd()
+	r.step("etcd ready")
+	if err := r.makeServer(g.ctx, place); err != nil {
+		return err
+	}
+	r.step("API server made")
+	if r.client, err = kubernetes.NewForConfig(r.server.Loopback()); err != nil {
+		return err
+	}
+	g.essential("API server", r.serve)
+	g.restarted("certificates", func(ctx context.Context) error { return r.keys.Run(ctx, r.Log) })
+	if err := awaitAPI(g.ctx, r.client, slowHooks...); err != nil {
+		return errors.Join(err, g.end())
+	}
+	r.step("API server serves")
+	r.runParts(g)
+	if err := g.wait(); err != nil {
+		return err
+	}
+	if !r.told.Load() {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// restTime is how long after the start the memory that only the start needs is given
+// back.
+const restTime = 5 * time.Second
+
+// tellReady is called when the node has begun; it waits for the rest.
+func (r *run) tellReady(ctx context.Context) {
+	if err := awaitAPI(ctx, r.client); err != nil {
+		return // it ends
+	}
+	r.step("ready")
+	footprint.LimitGarbage()
+	time.AfterFunc(restTime, footprint.GiveBack)
+	r.told.Store(true)
+	r.ready(Ready{Kubeconfig: r.file("kubeconfig"), Server: r.url(), Node: r.Node, Took: time.Since(r.began)})
+}
+
+// step logs how far the start has come.
+func (r *run) step(what string) {
+	r.Log.Info(what, "after", time.Since(r.began).Round(time.Millisecond))
+}
+
+// openRuntime starts the container runtime beside everything else, so that the node
+// finds it running. An error is the node's to tell.
+func (r *run) openRuntime(ctx context.Context) (closeRuntime func()) {
+	if !r.runs(nodePart) {
+		return func() {}
+	}
+	opened := make(chan *bundle.Runtime, 1)
+	go func() {
+		runtime, err := bundle.Open(ctx, bundle.Config{Root: r.Root, CNI: &r.CNI, Log: r.Log})
+		if err != nil {
+			runtime = nil
+		}
+		opened <- runtime
+	}()
+	return func() {
+		if runtime := <-opened; runtime != nil {
+			closing, done := context.WithTimeout(context.WithoutCancel(ctx), node.CloseTimeout)
+			defer done()
+			if err := runtime.Close(closing); err != nil {
+				r.Log.Error("stop the container runtime", "err", err)
+			}
+		}
+	}
+}
+
+// url is where people on this machine find the API server.
+func (l *layout) url() string {
+	host := l.address.String()
+	if l.address.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return apiserver.URL(host, l.ports.API)
+}
+
+func (l *layout) openKeys() (*pki.Folder, error) {
+	keys, err := pki.Open(pki.Config{
+		Dir: l.file("pki"), Names: []string{l.Node}, Node: l.Node, NodeAddresses: []net.IP{l.advertise},
+		Addresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback, l.serviceIP(apiService), l.advertise},
+		Renewed:   l.renewed,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := keys.AdminKubeconfig(l.file("kubeconfig"), Name, l.url()); err != nil {
+		return nil, err
+	}
+	if err := l.writeKubeconfig(); err != nil {
+		return nil, err
+	}
+	return keys, keys.NodeKubeconfig(l.file("node.kubeconfig"), Name, l.url(), l.Node)
+}
+
+// writeKubeconfig puts the cluster into the user's kubeconfig, if that is wanted. It
+// comes before anything runs: a name that is taken is better told then.
+func (l *layout) writeKubeconfig() error {
+	if l.Context == "" {
+		return nil
+	}
+	into, err := kubeconfig.UserFile()
+	if err != nil {
+		return fmt.Errorf("find the user's kubeconfig: %w", err)
+	}
+	return kubeconfig.Merge(kubeconfig.Config{Admin: l.file("kubeconfig"), Into: into, Context: l.Context})
+}
+
+// renewed tells users' files of another address or certificate. One that can't be
+// changed is no reason not to run.
+func (l *layout) renewed() {
+	if err := kubeconfig.Renew(l.file("kubeconfig")); err != nil {
+		l.Log.Warn("a kubeconfig with this cluster is not up to date", "err", err)
+	}
+}
+
+// readyPoll is how often the API server is asked whether it is ready; it has no
+// other way to tell.
+const readyPoll = 5 * time.Millisecond
+
+// slowHooks are what the API server does a second after it has begun to serve:
+// making the roles and priority classes that every cluster has. Nothing that this
+// process does waits for them.
+var slowHooks = []string{"poststarthook/rbac/bootstrap-roles", "poststarthook/scheduling/bootstrap-system-priority-classes"}
+
+// awaitAPI returns when the API server is ready, but for some of its checks.
+func awaitAPI(ctx context.Context, client kubernetes.Interface, but ...string) error {
+	ticker := time.NewTicker(readyPoll)
+	defer ticker.Stop()
+	for {
+		request := client.Discovery().RESTClient().Get().AbsPath("/readyz")
+		for _, check := range but {
+			request = request.Param("exclude", check)
+		}
+		if _, err := request.DoRaw(ctx); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-ticker.C:
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package cluster
+
+import (
+	"net/netip"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/bundle"
+)
+
+// Each root has a range of its own, which it keeps, and which isn't in the way of a
+// route.
+func TestFreeServices(t *testing.T) {
+	at := func(root string, taken ...string) string {
+		t.Helper()
+		var routes []netip.Prefix
+		for _, r := range taken {
+			routes = append(routes, netip.MustParsePrefix(r))
+		}
+		p, err := serviceRanges.free(root, routes)
+		if err != nil {
+			return err.Error()
+		}
+		return p.String()
+	}
+	for _, test := range []struct {
+		root  string
+		taken []string
+		want  string
+	}{
+		{bundle.DefaultRoot, nil, "10.43.0.0/16"},
+		{"/tmp/other", []string{"10.0.0.0/8"}, "every range of service addresses, 10.43.0.0/16 and those in 10.64.0.0/10, collides with a route of this machine"},
+	} {
+		if diff := cmp.Diff(test.want, at(test.root, test.taken...)); diff != "" {
+			t.Errorf("%s beside %v (-want +got):\n%s", test.root, test.taken, diff)
+		}
+	}
+	one, two := netip.MustParsePrefix(at("/tmp/one")), netip.MustParsePrefix(at("/tmp/two"))
+	if one.Overlaps(two) || !netip.MustParsePrefix(servicesPool).Contains(one.Addr()) || one.Bits() != servicesBits {
+		t.Errorf("ranges %s and %s: want two blocks of %s", one, two, servicesPool)
+	}
+	if beside := netip.MustParsePrefix(at("/tmp/one", one.String())); beside.Overlaps(one) {
+		t.Errorf("range %s is taken, and was chosen", beside)
+	}
+}
+
+func TestKeepsServices(t *testing.T) {
+	l := &layout{Config: Config{Root: t.TempDir()}, folder: "cluster"}
+	if err := os.Mkdir(l.file(""), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(l.file("services"), []byte("10.99.0.0/20\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.chooseServices(); err != nil {
+		t.Fatal(err)
+	}
+	got := []string{l.services.String(), l.serviceIP(apiService).String(), l.serviceIP(dnsService).String()}
+	if diff := cmp.Diff([]string{"10.99.0.0/20", "10.99.0.1", "10.99.0.10"}, got); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+}
+
+// TestPodsAndServicesAreApart: no root's pods have addresses that services may have.
+func TestPodsAndServicesAreApart(t *testing.T) {
+	var all []netip.Prefix
+	for _, text := range []string{DefaultServices, servicesPool, DefaultPods, podRanges.pool} {
+		all = append(all, netip.MustParsePrefix(text))
+	}
+	for i, one := range all {
+		for _, other := range all[i+1:] {
+			if one.Overlaps(other) {
+				t.Errorf("%s and %s overlap", one, other)
+			}
+		}
+	}
+}
+
+func TestKeepsPods(t *testing.T) {
+	l := &layout{Config: Config{Root: t.TempDir()}, folder: "cluster"}
+	if err := os.Mkdir(l.file(""), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.choosePods(); err != nil {
+		t.Fatal(err)
+	}
+	first := l.pods
+	if l.pods = (netip.Prefix{}); !netip.MustParsePrefix(podRanges.pool).Contains(first.Addr()) || first.Bits() != podRanges.bits {
+		t.Errorf("range %s: want a block of %s", first, podRanges.pool)
+	}
+	if err := l.choosePods(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(first.String(), l.pods.String()); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+}

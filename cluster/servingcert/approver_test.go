@@ -1,0 +1,180 @@
+package servingcert
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"log/slog"
+	"net"
+	"net/url"
+	"testing"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+func node(name string, addresses ...string) *v1.Node {
+	n := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	n.Status.Addresses = append(n.Status.Addresses, v1.NodeAddress{Type: v1.NodeHostName, Address: name})
+	for _, a := range addresses {
+		n.Status.Addresses = append(n.Status.Addresses, v1.NodeAddress{Type: v1.NodeInternalIP, Address: a})
+	}
+	return n
+}
+
+// request is a good one of node n2, unless it is changed.
+func request(t *testing.T, change func(*x509.CertificateRequest, *certificatesv1.CertificateSigningRequest)) *certificatesv1.CertificateSigningRequest {
+	t.Helper()
+	template := &x509.CertificateRequest{
+		Subject:  pkix.Name{CommonName: "system:node:n2", Organization: []string{"system:nodes"}},
+		DNSNames: []string{"n2"}, IPAddresses: []net.IP{net.IPv4(192, 0, 2, 2)},
+	}
+	r := &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: "csr"},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			SignerName: certificatesv1.KubeletServingSignerName, Username: "system:node:n2", Groups: []string{"system:nodes", "system:authenticated"},
+			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth},
+		},
+	}
+	if change != nil {
+		change(template, r)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Spec.Request == nil {
+		r.Spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
+	}
+	return r
+}
+
+// TestDecide: a node gets a certificate of its own, and of nobody else.
+func TestDecide(t *testing.T) {
+	type (
+		in  = x509.CertificateRequest
+		csr = certificatesv1.CertificateSigningRequest
+	)
+	_, services, err := net.ParseCIDR("10.43.0.0/16")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &approver{Config: Config{Reserved: Reserved{
+		Names: []string{"kubernetes", "localhost"}, IPs: []net.IP{net.IPv4(192, 0, 2, 1)}, Networks: []*net.IPNet{services},
+	}}}
+	shared := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1().Nodes()
+	a.nodes = shared.Lister()
+	for _, n := range []*v1.Node{
+		node("n1", "192.0.2.1"), node("n3", "192.0.2.3", "192.0.2.99"),
+		node("n2", "192.0.2.2", "2001:db8::2", "10.43.0.1", "192.0.2.1", "192.0.2.99", "127.0.0.1", "kubernetes", "localhost"),
+	} {
+		if err := shared.Informer().GetStore().Add(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		name   string
+		change func(*in, *csr)
+		want   string
+	}{
+		{"its own", nil, ""},
+		{"of another form", func(r *in, c *csr) {
+			r.IPAddresses = []net.IP{net.ParseIP("2001:DB8:0::2")}
+			r.DNSNames = []string{"N2"}
+		}, ""},
+		{"of an RSA key", func(_ *in, c *csr) { c.Spec.Usages = append(c.Spec.Usages, certificatesv1.UsageKeyEncipherment) }, ""},
+		{"of a person", func(_ *in, c *csr) { c.Spec.Username = "me" }, "me is no node"},
+		{"without the group", func(_ *in, c *csr) { c.Spec.Groups = nil }, "system:node:n2 is no node"},
+		{"for another node", func(r *in, _ *csr) { r.Subject.CommonName = "system:node:n1" }, "its subject is CN=system:node:n1,O=system:nodes"},
+		{"of another group", func(r *in, _ *csr) { r.Subject.Organization = []string{"system:masters"} }, "its subject is CN=system:node:n2,O=system:masters"},
+		{"for a client", func(_ *in, c *csr) { c.Spec.Usages = append(c.Spec.Usages, certificatesv1.UsageClientAuth) }, `it is for "client auth"`},
+		{"not for a server", func(_ *in, c *csr) { c.Spec.Usages = c.Spec.Usages[:1] }, `it is not for "server auth"`},
+		{"without a Node", func(_ *in, c *csr) { c.Spec.Username = "system:node:n9" }, "there is no Node n9"},
+		{"without an address", func(r *in, _ *csr) { r.DNSNames, r.IPAddresses = nil, nil }, "it has no address"},
+		{"a name that isn't the Node's", func(r *in, _ *csr) { r.DNSNames = []string{"x"} }, "x is not an address of the Node"},
+		{"an address that isn't the Node's", func(r *in, _ *csr) { r.IPAddresses = []net.IP{net.IPv4(192, 0, 2, 7)} }, "192.0.2.7 is not an address of the Node"},
+		{"the API server's address", func(r *in, _ *csr) { r.IPAddresses = []net.IP{net.IPv4(192, 0, 2, 1)} }, "192.0.2.1 is not for nodes"},
+		{"a Service's address", func(r *in, _ *csr) { r.IPAddresses = []net.IP{net.IPv4(10, 43, 0, 1)} }, "10.43.0.1 is not for nodes"},
+		{"loopback", func(r *in, _ *csr) { r.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)} }, "127.0.0.1 is not for nodes"},
+		{"the API server's name", func(r *in, _ *csr) { r.DNSNames = []string{"Kubernetes"} }, "Kubernetes is not for nodes"},
+		{"another node's address", func(r *in, _ *csr) { r.IPAddresses = []net.IP{net.IPv4(192, 0, 2, 99)} }, "192.0.2.99 is an address of node n3, too"},
+		{"a URI", func(r *in, _ *csr) { r.URIs = []*url.URL{{Scheme: "spiffe", Host: "x"}} }, "it has e-mail addresses or URIs"},
+		{"no request", func(_ *in, c *csr) { c.Spec.Request = []byte("x") }, "it is not one request in PEM"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := ""
+			if err := a.decide(request(t, tc.change)); err != nil {
+				got = err.Error()
+			}
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestRun: a request that comes before the Node has the address is approved when the
+// Node has it; those of other signers, or that people have answered, are left alone.
+func TestRun(t *testing.T) {
+	denied := request(t, nil)
+	denied.Name = "denied"
+	denied.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateDenied, Status: v1.ConditionTrue}}
+	other := request(t, func(_ *x509.CertificateRequest, c *certificatesv1.CertificateSigningRequest) {
+		c.Spec.SignerName = "example.com/x"
+	})
+	other.Name = "other"
+	client := fake.NewClientset(node("n2"), request(t, nil), denied, other)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	shared := informers.NewSharedInformerFactory(client, 0)
+	changes, err := client.CertificatesV1().CertificateSigningRequests().Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		ended <- Run(ctx, Config{Client: client, Informers: shared, Log: slog.New(slog.DiscardHandler)})
+	}()
+	shared.WaitForCacheSync(ctx.Done())
+	if _, err := client.CoreV1().Nodes().UpdateStatus(ctx, node("n2", "192.0.2.2"), metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	next := func() *certificatesv1.CertificateSigningRequest { // that is changed; nil: none is
+		for {
+			select {
+			case change := <-changes.ResultChan():
+				if change.Type == watch.Modified {
+					return change.Object.(*certificatesv1.CertificateSigningRequest)
+				}
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	}
+	if got := next(); got.Name != "csr" || got.Status.Conditions[0].Type != certificatesv1.CertificateApproved {
+		t.Errorf("changed: %+v", got)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	for _, action := range client.Actions() {
+		if update, is := action.(clienttesting.UpdateAction); is && action.GetSubresource() == "approval" {
+			if name := update.GetObject().(*certificatesv1.CertificateSigningRequest).Name; name != "csr" {
+				t.Errorf("%s is answered", name)
+			}
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package state
+
+import (
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/cluster/etcd"
+	"github.com/lifepod/lifepod/cluster/pki"
+)
+
+func TestValidate(t *testing.T) {
+	text := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(text, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	some := []string{"https://etcd1:2379"}
+	for want, p := range map[string]Place{
+		"":                                {},
+		"want --etcd-endpoints as well":   {CAFile: text},
+		"want URLs such as":               {Endpoints: []string{"etcd1:2379"}},
+		"--etcd-cafile " + text + ": the": {Endpoints: some, CAFile: text},
+		"belong together":                 {Endpoints: some, CertFile: text},
+		"--etcd-certfile " + text:         {Endpoints: some, CertFile: text, KeyFile: text},
+		"--etcd-prefix \"registry\"":      {Endpoints: some, Prefix: "registry"},
+	} {
+		err := p.Validate()
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%+v: error %v, want one with %q", p, err, want)
+		}
+	}
+}
+
+// The first record stays, whoever comes later.
+func TestFound(t *testing.T) {
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	store, err := etcd.Start(t.Context(), etcd.Config{Dir: filepath.Join(t.TempDir(), "etcd"), RunDir: shortDir(t), Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if err := store.AwaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p := Place{Endpoints: []string{store.Endpoint()}}
+	if got, err := p.Find(t.Context()); got != nil || err != nil {
+		t.Fatalf("an empty etcd has the record %+v, error %v", got, err)
+	}
+	first := Record{Services: "10.43.0.0/16", Keys: map[string]string{"ca.crt": "a"}, Founder: "n1"}
+	for _, r := range []Record{first, {Services: "10.44.0.0/16", Founder: "n2"}} {
+		got, err := p.Found(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(&first, got); diff != "" {
+			t.Errorf("recorded by %s (-want +got):\n%s", r.Founder, diff)
+		}
+	}
+	got, err := p.Find(t.Context())
+	if diff := cmp.Diff(&first, got); diff != "" || err != nil {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
+	}
+}
+
+// shortDir is one whose path leaves room for the name of a socket.
+func shortDir(t *testing.T) string {
+	dir, err := os.MkdirTemp("", "lps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// Another server's keys are taken; those of another cluster are not replaced.
+func TestShare(t *testing.T) {
+	one, two := filepath.Join(t.TempDir(), "pki"), filepath.Join(t.TempDir(), "pki")
+	if _, err := pki.Open(pki.Config{Dir: one}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := pki.Share(one, two); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := pki.Fingerprints(one)
+	if err != nil || len(want) != 3 {
+		t.Fatalf("fingerprints %v, error %v, want three", want, err)
+	}
+	if _, err := pki.Open(pki.Config{Dir: two}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := pki.Fingerprints(two)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
+	}
+	other := filepath.Join(t.TempDir(), "pki")
+	if _, err := pki.Open(pki.Config{Dir: other}); err != nil {
+		t.Fatal(err)
+	}
+	if err := pki.Share(one, other); err == nil || !strings.Contains(err.Error(), "belongs to another cluster") {
+		t.Errorf("error %v, want that the root is another cluster's", err)
+	}
+}

@@ -1,0 +1,155 @@
+package cluster
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/lifepod/lifepod/cluster/addons"
+	"github.com/lifepod/lifepod/cluster/etcd"
+	"github.com/lifepod/lifepod/cluster/localvolume"
+)
+
+// Status is a cluster as one sees it from beside it.
+type Status struct {
+	Process    int          `json:"process"`  // 0: it does not run, and nothing else is set
+	Resident   int64        `json:"resident"` // bytes of memory
+	Server     string       `json:"server"`
+	Kubeconfig string       `json:"kubeconfig"`
+	API        string       `json:"api"` // "ready", or why it isn't
+	Nodes      []NodeStatus `json:"nodes"`
+	Pods       int          `json:"pods"`
+	Running    int          `json:"running"`
+	Stored     int64        `json:"stored"` // bytes of etcd's database
+
+	Etcd        []string `json:"etcd,omitempty"`   // endpoints of another's etcd; nothing is known of what is stored there
+	Free        int64    `json:"free"`             // bytes that may be stored yet on its disk
+	FreeVolumes int64    `json:"freeVolumes"`      // bytes free for volumes
+	Alarms      []string `json:"alarms,omitempty"` // of etcd, which refuses writes then
+	Addons      []string `json:"addons,omitempty"` // what is wrong with files of add-ons
+}
+
+// NodeStatus is a node in few words.
+type NodeStatus struct {
+	Name    string `json:"name"`
+	State   string `json:"state"` // Ready, NotReady
+	Version string `json:"version"`
+}
+
+// patience is how long an API server may take to answer who asks for the status.
+const patience = 5 * time.Second
+
+// Look finds out how a cluster is.
+func Look(ctx context.Context, c Config) (Status, error) {
+	l, err := c.layout()
+	if err != nil {
+		return Status{}, err
+	}
+	if os.Geteuid() != 0 {
+		return Status{}, errors.New("lifepod status needs root to see the cluster: run it with sudo")
+	}
+	s := Status{Kubeconfig: l.file("kubeconfig")}
+	if s.Process, err = l.process(); err != nil || s.Process == 0 {
+		return s, err
+	}
+	s.Resident = resident(s.Process)
+	if info, err := os.Stat(filepath.Join(l.file("etcd"), "member", "snap", "db")); err == nil {
+		s.Stored = info.Size()
+	}
+	s.lookAtStores(ctx, l)
+	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig)
+	if err != nil {
+		s.API = err.Error()
+		return s, nil
+	}
+	s.Server, config.Timeout = config.Host, patience
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return s, err
+	}
+	s.API = s.ask(ctx, client)
+	return s, nil
+}
+
+// lookAtStores fills in what is stored, as far as it can be found out.
+func (s *Status) lookAtStores(ctx context.Context, l *layout) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if o, err := l.outerBefore(); err == nil && len(o.Endpoints) > 0 {
+		s.Etcd = o.Endpoints
+	} else if health, err := etcd.Inspect(ctx, etcd.Endpoint(l.paths.RunDir), l.file("etcd")); err == nil {
+		s.Stored, s.Free, s.Alarms = health.Bytes, health.Free, health.Alarms
+	} else {
+		s.Alarms = []string{err.Error()}
+	}
+	s.FreeVolumes, _, _ = localvolume.Free(l.volumes()) // 0 if that can't be found out
+}
+
+// ask fills in what the API server knows and says how that is.
+func (s *Status) ask(ctx context.Context, client kubernetes.Interface) string {
+	if _, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx); err != nil {
+		return fmt.Sprintf("not ready: %v", err)
+	}
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err.Error()
+	}
+	for _, node := range nodes.Items {
+		s.Nodes = append(s.Nodes, NodeStatus{Name: node.Name, State: nodeState(&node), Version: node.Status.NodeInfo.KubeletVersion})
+	}
+	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err.Error()
+	}
+	s.Pods = len(pods.Items)
+	for _, pod := range pods.Items {
+		if pod.Status.Phase == v1.PodRunning {
+			s.Running++
+		}
+	}
+	files, err := addons.List(ctx, client)
+	if err != nil {
+		return err.Error()
+	}
+	for _, f := range files {
+		if !f.Applied {
+			s.Addons = append(s.Addons, f.File+": "+f.Message)
+		}
+	}
+	return "ready"
+}
+
+func nodeState(node *v1.Node) string {
+	for _, c := range node.Status.Conditions {
+		if c.Type == v1.NodeReady && c.Status == v1.ConditionTrue {
+			return "Ready"
+		}
+	}
+	return "NotReady"
+}
+
+// resident is how much memory a process has, 0 if that can't be read.
+func resident(pid int) int64 {
+	file, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = file.Close() }() // only read
+	var kib int64
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		if text, ok := strings.CutPrefix(lines.Text(), "VmRSS:"); ok {
+			_, _ = fmt.Sscan(text, &kib) // 0 if it is no number
+		}
+	}
+	return kib << 10
+}

@@ -1,0 +1,139 @@
+package token
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// cluster is an API server that knows StringData of Secrets.
+func cluster(objects ...runtime.Object) *fake.Clientset {
+	client := fake.NewClientset(objects...)
+	client.PrependReactor("create", "secrets", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		s := a.(clienttesting.CreateAction).GetObject().(*v1.Secret)
+		s.Data = map[string][]byte{}
+		for key, text := range s.StringData {
+			s.Data[key] = []byte(text)
+		}
+		s.StringData = nil
+		return false, nil, nil
+	})
+	return client
+}
+
+func config(client *fake.Clientset) Config {
+	return Config{Client: client, Server: "https://192.0.2.1:6443", Authority: []byte("PEM"), DNS: []string{"10.43.0.10"}, Domain: "cluster.local"}
+}
+
+func writes(client *fake.Clientset) []string {
+	var list []string
+	for _, a := range client.Actions() {
+		if a.GetVerb() != "get" {
+			list = append(list, a.GetVerb()+" "+a.GetResource().Resource)
+		}
+	}
+	client.ClearActions()
+	return list
+}
+
+// TestPrepare: everything is written once; what somebody has changed is put right,
+// and what isn't lifepod's stays.
+func TestPrepare(t *testing.T) {
+	client, ctx := cluster(), t.Context()
+	if err := Prepare(ctx, config(client)); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(writes(client)); got != 15 {
+		t.Errorf("%d writes", got)
+	}
+	if err := Prepare(ctx, config(client)); err != nil {
+		t.Fatal(err)
+	}
+	if got := writes(client); got != nil {
+		t.Errorf("written again: %v", got)
+	}
+	info, err := client.CoreV1().ConfigMaps("kube-public").Get(ctx, "cluster-info", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info.Data["jws-kubeconfig-abcdef"] = "signature"
+	info.Data["kubeconfig"] = "another"
+	if _, err := client.CoreV1().ConfigMaps("kube-public").Update(ctx, info, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.RbacV1().RoleBindings("kube-public").Delete(ctx, clusterInfoRole, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	writes(client)
+	if err := Prepare(ctx, config(client)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"update configmaps", "create rolebindings"}, writes(client)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	info, err = client.CoreV1().ConfigMaps("kube-public").Get(ctx, "cluster-info", metav1.GetOptions{})
+	if err != nil || info.Data["jws-kubeconfig-abcdef"] != "signature" || !strings.Contains(info.Data["kubeconfig"], "https://192.0.2.1:6443") {
+		t.Errorf("%v, %v", info.Data, err)
+	}
+}
+
+// TestToken: what is made is what the API server's authenticator and the signer of
+// cluster-info look for, and no list shows the secret.
+func TestToken(t *testing.T) {
+	client, ctx := cluster(), t.Context()
+	token := create(ctx, t, client, time.Hour)
+	forever := create(ctx, t, client, 0)
+	id, secret, _ := strings.Cut(token, ".")
+	stored, err := client.CoreV1().Secrets("kube-system").Get(ctx, "bootstrap-token-"+id, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stored.Type != "bootstrap.kubernetes.io/token" || string(stored.Data["token-secret"]) != secret {
+		t.Errorf("stored: %v", stored)
+	}
+	want := []string{"auth-extra-groups", "description", "expiration", "token-id", "token-secret", "usage-bootstrap-authentication", "usage-bootstrap-signing"}
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(stored.Data))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	list, err := List(ctx, client)
+	if err != nil || len(list) != 2 || list[0].ID != id || !list[1].Expires.IsZero() {
+		t.Errorf("list: %v, %v", list, err)
+	}
+	var out strings.Builder
+	if err := table(&out, list, list[0].Expires.Add(-90*time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); strings.Contains(text, secret) || !strings.Contains(text, "90m") || !strings.Contains(text, "forever") {
+		t.Errorf("table:\n%s", text)
+	}
+	for _, name := range []string{id, forever} {
+		if err := Delete(ctx, client, name); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := Delete(ctx, client, "nonsense"); err == nil || err.Error() != `token ID "nonsense": want 6 characters of a to z and 0 to 9` {
+		t.Errorf("nonsense: %v", err)
+	}
+	if err := Delete(ctx, client, id); err == nil || !strings.Contains(err.Error(), "not found") {
+		t.Errorf("deleted twice: %v", err)
+	}
+}
+
+func create(ctx context.Context, t *testing.T, client *fake.Clientset, ttl time.Duration) string {
+	t.Helper()
+	token, err := Create(ctx, client, ttl, "for a test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/lifepod/lifepod/bundle"
+)
+
+// versionVariable tells the program of clusters which lifepod has become it.
+const versionVariable = "LIFEPOD_VERSION"
+
+// newClusterCommands are those of a whole cluster. This process becomes the program
+// that has them; their flags and help are there.
+func newClusterCommands() []*cobra.Command {
+	var list []*cobra.Command
+	for _, c := range []struct{ name, short string }{
+		{"up", "Be a whole Kubernetes: API server, scheduler, controllers and this machine's node"},
+		{"down", "End what up or join runs, with its pods"},
+		{"join", "Make this machine a node of a cluster, by a token"},
+		{"kubectl", "Run kubectl on the cluster that up runs"},
+		{"token", "Make and show tokens with which machines join the cluster"},
+		{"backup", "Write a cluster's state and keys to a file"},
+		{"restore", "Make a cluster of a backup"},
+	} {
+		list = append(list, &cobra.Command{
+			Use: c.name, Short: c.short, DisableFlagParsing: true,
+			RunE: func(*cobra.Command, []string) error { return becomeCluster(os.Args[1:]) },
+		})
+	}
+	return list
+}
+
+// becomeCluster goes on as the program of clusters with these arguments; it returns
+// only if that can't be.
+func becomeCluster(args []string) error {
+	root, err := programRoot(args)
+	if err != nil {
+		return err
+	}
+	program, err := bundle.ClusterProgram(root)
+	if err != nil {
+		return err
+	}
+	err = syscall.Exec(program, append([]string{"lifepod"}, args...), append(os.Environ(), versionVariable+"="+version))
+	return fmt.Errorf("run %s: %w", program, err)
+}
+
+// programRoot is the folder that the program is unpacked below: the root of the
+// arguments; who may not write there has one of his own.
+func programRoot(args []string) (string, error) {
+	if os.Geteuid() == 0 {
+		return rootOf(args), nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", errors.New("lifepod needs root for this: run it with sudo")
+	}
+	return filepath.Join(cache, "lifepod"), nil
+}
+
+// rootOf finds --root among arguments whose other flags are the program's.
+func rootOf(args []string) string {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.ParseErrorsAllowlist.UnknownFlags = true
+	flags.SetOutput(io.Discard)
+	flags.Usage = func() {}
+	root := flags.String("root", bundle.DefaultRoot, "")
+	_ = flags.Parse(args) // what else is wrong the program says
+	return *root
+}
