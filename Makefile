@@ -5,6 +5,10 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
+# One set of flags for building, checking and testing, so that nothing is compiled
+# twice.
+export GOFLAGS := -trimpath
+
 .DEFAULT_GOAL := help
 .PHONY: help
 help: ## print this help
@@ -14,7 +18,7 @@ help: ## print this help
 
 .PHONY: build packages runtime clean
 build: packages runtime ## build bin/lifepod with its container runtime inside
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/lifepod ./cmd/lifepod
+	$(GO) build -ldflags '$(LDFLAGS)' -o bin/lifepod ./cmd/lifepod
 
 packages: ## install the distribution's packages that the build needs
 	@hack/install-build-packages
@@ -22,8 +26,25 @@ packages: ## install the distribution's packages that the build needs
 runtime: packages ## build what bin/lifepod carries: containerd, runc, CNI, images
 	@$(GO) run ./bundle/build
 
+# Real programs of Kubernetes that tests and measurements use, pinned in
+# cluster/go.mod.
+.PHONY: controlplane kubelet metrics-server
+controlplane: ## build etcd, kube-apiserver & co. for the tests of lifepod agent
+	@$(GO) run ./e2e/controlplane/build
+
+kubelet: ## build the kubelet that lifepod is compared with
+	@$(GO) run ./e2e/controlplane/build -kubelet
+
+metrics-server: ## build the metrics-server that reads lifepod's figures in the tests
+	cd e2e/controlplane/metricsserver && CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags '-s -w' \
+		-o $(CURDIR)/.cache/controlplane/bin/metrics-server sigs.k8s.io/metrics-server/cmd/metrics-server
+
+.PHONY: deb
+deb: build ## make a Debian package of bin/lifepod: bin/lifepod_VERSION_ARCH.deb
+	cd packaging/build && $(GO) run . -root $(CURDIR) -version '$(VERSION)' -time "$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)}"
+
 clean: ## remove everything that was built
-	rm -rf bin .cache/bundle .cache/bundle.stamp
+	rm -rf bin .cache/bundle .cache/bundle.stamp .cache/controlplane
 	find bundle/assets -mindepth 1 ! -name README.md -delete
 
 # --- using ------------------------------------------------------------------
@@ -47,6 +68,7 @@ vet:
 	$(GO) vet ./...
 	$(GO) vet -tags realruntime,chaos ./...
 	cd bundle/runtime && $(GO) vet ./...
+	cd packaging/build && $(GO) vet ./...
 
 lint: ## staticcheck and errcheck, pinned in hack/tools
 	$(TOOL) staticcheck ./...
@@ -55,11 +77,24 @@ lint: ## staticcheck and errcheck, pinned in hack/tools
 unit: ## tests that don't need the runtime (some make mounts and cgroups: as root)
 	$(GO) test $$($(GO) list ./... | grep -v /e2e)
 	cd bundle/runtime && $(GO) test ./...
+	cd packaging/build && $(GO) test ./...
 
-test: build ## all tests, those on real containers included (as root)
+.PHONY: check-cluster
+# Those that bundle/build and e2e/controlplane/build compile Kubernetes with.
+CLUSTERTAGS := selinux,notest,grpcnotrace
+check-cluster: export GOFLAGS := -trimpath -tags=$(CLUSTERTAGS)
+check-cluster: export CGO_ENABLED := 0
+CLUSTERTOOL := $(GO) tool -modfile=../hack/tools/go.mod
+check-cluster: ## the same for the module cluster, which takes longer
+	cd cluster && $(GO) vet ./... && $(CLUSTERTOOL) staticcheck -tags $(CLUSTERTAGS) ./... && $(CLUSTERTOOL) errcheck -tags $(CLUSTERTAGS) -exclude ../hack/errcheck.txt ./...
+	cd cluster && $(GO) test $$($(GO) list ./... | grep -v /e2e)
+
+test: build controlplane kubelet metrics-server ## all tests, those on real containers included (as root)
 	$(GO) test -tags realruntime -timeout 20m $$($(GO) list ./... | grep -v /e2e)
 	cd bundle/runtime && $(GO) test ./...
-	LIFEPOD=$(CURDIR)/bin/lifepod $(GO) test -timeout 20m -count=1 ./e2e/...
+	cd packaging/build && $(GO) test ./...
+	LIFEPOD=$(CURDIR)/bin/lifepod $(GO) test -p 1 -timeout 20m -count=1 ./e2e/...
+	cd cluster && LIFEPOD=$(CURDIR)/bin/lifepod CGO_ENABLED=0 GOFLAGS='-trimpath -tags=$(CLUSTERTAGS)' $(GO) test -p 1 -timeout 10m -count=1 ./e2e/...
 
 .PHONY: contract
 contract: ## which rules of the lifecycle contract a test proves; fails if one has none
@@ -67,19 +102,34 @@ contract: ## which rules of the lifecycle contract a test proves; fails if one h
 
 # --- measuring --------------------------------------------------------------
 
-.PHONY: bench
+.PHONY: bench bench-agent bench-up
 bench: build ## lifepod against the bare runtime calls, on one containerd (as root)
 	$(GO) run ./bench -lifepod bin/lifepod
 
-.PHONY: soak fuzz chaos
-soak: ## 20,000 random lives of the core (about two minutes; CI runs them)
-	$(GO) test ./lifecycle -run RandomWalks -rapid.checks=10000 -timeout 30m
-	$(GO) test ./lifecycle -run ProbeWalks -rapid.checks=5000 -timeout 30m
+BENCHUP ?= -n 3
+bench-up: build controlplane kubelet ## lifepod up against the separate programs of a cluster (as root)
+	$(GO) run ./bench/up -lifepod bin/lifepod $(BENCHUP)
+
+BENCHAGENT ?= -blocks 3 -n 5
+bench-agent: build controlplane kubelet ## lifepod agent against the kubelet, on a real control plane (as root)
+	$(GO) run ./bench/agent -lifepod bin/lifepod $(BENCHAGENT)
+
+SOAK     ?= 20000
+SOAKSEED ?= 0
+.PHONY: soak soak-agent fuzz chaos
+soak: ## SOAK random lives of the core, others at each call; CI runs 4,000 of one SOAKSEED
+	$(GO) test ./lifecycle -run RandomWalks -rapid.checks=$$(($(SOAK) / 2)) -rapid.seed=$(SOAKSEED) -timeout 30m
+	$(GO) test ./lifecycle -run 'ProbeWalks|AdoptQuiet' -rapid.checks=$$(($(SOAK) / 4)) -rapid.seed=$(SOAKSEED) -timeout 30m
 
 CHAOSKILLS ?= 150
 CHAOSSEED  ?= 1
 chaos: build ## kill lifepod CHAOSKILLS times, and what it runs with it (as root)
 	LIFEPOD=$(CURDIR)/bin/lifepod $(GO) test -tags chaos ./e2e -run 'TestChaos' -v -count=1 -timeout 60m -chaos.kills=$(CHAOSKILLS) -chaos.seed=$(CHAOSSEED) -chaos.pods=10
+
+# The long forms of e2e/faults; each test prints its figures.
+soak-agent: build controlplane ## faults of lifepod agent's cluster for half an hour, with figures (as root)
+	LIFEPOD=$(CURDIR)/bin/lifepod $(GO) test ./e2e/faults -v -count=1 -timeout 90m -faults.kills=50 -faults.runtime-kills=20 \
+		-faults.outage=2m -faults.failing=5m -faults.churn-pods=100 -faults.churn-time=10m
 
 FUZZTIME ?= 30s
 FUZZ = -run '^$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 5x -fuzz

@@ -8,5 +8,6 @@
 // So a hung call of one pod holds up neither another pod nor its own worker.
 //
 // Facts come from three places: answers of effects, the runtime's event stream,
-// and a snapshot of the pod every RelistPeriod, which repairs what was lost.
+// and snapshots of the pod, which repair what was lost: every Timeouts.Relist while
+// something happens to it, else when a list of all pods shows that something has.
 package agent

@@ -23,7 +23,7 @@ import (
 // config that can't be made is CreateContainerConfigError (A-CST-7).
 func (h *hands) createContainer(ctx context.Context, e lifecycle.CreateContainer) lifecycle.Fact {
 	fact := lifecycle.ContainerCreated{Result: lifecycle.Result{ID: e.ID}}
-	config, err := h.containerConfig(e)
+	config, err := h.containerConfig(ctx, e)
 	var sandbox *runtimeapi.PodSandboxConfig
 	if err == nil {
 		sandbox, err = h.sandboxOfPod()
@@ -40,7 +40,7 @@ func (h *hands) createContainer(ctx context.Context, e lifecycle.CreateContainer
 	return fact
 }
 
-func (h *hands) containerConfig(e lifecycle.CreateContainer) (*runtimeapi.ContainerConfig, error) {
+func (h *hands) containerConfig(ctx context.Context, e lifecycle.CreateContainer) (*runtimeapi.ContainerConfig, error) {
 	spec := containerSpec(h.pod, e.Container)
 	handler, err := h.runtimeHandler()
 	if err != nil {
@@ -50,14 +50,15 @@ func (h *hands) containerConfig(e lifecycle.CreateContainer) (*runtimeapi.Contai
 	if err != nil {
 		return nil, err
 	}
-	env, err := environment.Build(environment.Input{
-		Pod: h.pod, Container: spec, Objects: h.Objects,
-		PodIPs: e.PodIPs, HostIPs: h.HostIPs, Allocatable: h.Allocatable, VolumePath: h.mounted.Path,
-	})
+	env, err := h.environment(ctx, spec, e.PodIPs)
 	if err != nil {
 		return nil, err
 	}
 	mounts, err := h.mounted.Mounts(spec, volumes.MountInput{Env: env.Env, Images: imageSpecs(e, handler), RecursiveReadOnly: h.Features.Handlers[handler].RecursiveReadOnly})
+	if err != nil {
+		return nil, err
+	}
+	devices, err := h.mounted.Devices(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -75,10 +76,25 @@ func (h *hands) containerConfig(e lifecycle.CreateContainer) (*runtimeapi.Contai
 	return criconfig.Container(criconfig.ContainerInput{
 		Node: h.Config, Pod: h.pod, Container: spec, RestartCount: int(e.Attempt),
 		ImageRef: e.Image.ID, ImageUser: criconfig.ImageUser{UID: e.Image.UID, Name: e.Image.Username},
-		Environment: env, Mounts: mounts, HostsFile: hosts, TerminationLog: termination,
+		Environment: env, Mounts: mounts, Devices: devices, HostsFile: hosts, TerminationLog: termination,
 		TargetContainerID: e.TargetID,
 		UserNamespace:     users,
 	})
+}
+
+func (h *hands) environment(ctx context.Context, spec *v1.Container, podIPs []string) (environment.Result, error) {
+	input := environment.Input{
+		Pod: h.pod, Container: spec, Objects: h.objects(),
+		PodIPs: podIPs, HostIPs: h.HostIPs, Allocatable: h.Allocatable, VolumePath: h.mounted.Path,
+	}
+	if h.Services != nil {
+		services, err := h.Services.Variables(ctx, h.pod)
+		if err != nil {
+			return environment.Result{}, err
+		}
+		input.Services = services
+	}
+	return environment.Build(input)
 }
 
 // imageSpecs are what the runtime has to know of the images of image volumes.
@@ -102,9 +118,12 @@ func (h *hands) hostsFile(spec *v1.Container, podIPs []string) (string, error) {
 	return netidentity.WriteHosts(h.podDir(h.pod.UID), h.pod, hostname, podIPs)
 }
 
+// terminationLogs is the folder of termination messages in a pod's.
+const terminationLogs = "containers"
+
 // terminationLog is the host's file of one instance's termination message (A-VOL-1, A-VOL-6).
 func (h *hands) terminationLog(container string, attempt uint32) string {
-	return filepath.Join(h.podDir(h.pod.UID), "containers", container, fmt.Sprintf("%08x", attempt))
+	return filepath.Join(h.podDir(h.pod.UID), terminationLogs, container, fmt.Sprintf("%08x", attempt))
 }
 
 func (h *hands) newTerminationLog(spec *v1.Container, attempt uint32) (string, error) {

@@ -14,19 +14,22 @@ import (
 func (h *hands) inspectImage(ctx context.Context, e lifecycle.InspectImage) lifecycle.Fact {
 	found, err := h.Images.Inspect(ctx, e.Image)
 	fact := lifecycle.ImageInspected{Result: result(ctx, e.ID, err)}
-	if found != nil {
+	if found != nil && h.Images.MayUse(ctx, e.Image, found, func() images.PullRequest { request, _ := h.pullRequest(e.Image); return request }) {
 		fact.Image = imageInfo(found)
 	}
 	return fact
 }
 
+// pullRequest comes with the names of the pull secrets that are missing.
+func (h *hands) pullRequest(image string) (images.PullRequest, []string) {
+	secrets, missing := h.pullSecrets()
+	return images.PullRequest{Image: image, Pod: h.pod, Secrets: secrets, Progress: h.progress(image)}, missing
+}
+
 func (h *hands) pullImage(ctx context.Context, e lifecycle.PullImage) lifecycle.Fact {
-	pulled, err := h.Images.Pull(ctx, images.PullRequest{
-		Image:    e.Image,
-		Secrets:  h.pullSecrets(),
-		Progress: h.progress(e.Image),
-	})
-	fact := lifecycle.ImagePulled{Result: result(ctx, e.ID, err)}
+	request, missing := h.pullRequest(e.Image)
+	pulled, err := h.Images.Pull(ctx, request)
+	fact := lifecycle.ImagePulled{Result: result(ctx, e.ID, err), MissingSecrets: missing}
 	if refused, ok := errors.AsType[*images.PullError](err); ok {
 		fact.Failure = &lifecycle.Failure{
 			Class:   cri.FailureOf(ctx, refused.Err).Class,
@@ -48,15 +51,21 @@ func (h *hands) progress(image string) func(images.Progress) {
 	return func(p images.Progress) { h.PullProgress(h.pod, image, p) }
 }
 
-// pullSecrets are the pod's imagePullSecrets that exist (A-IMG-7).
-func (h *hands) pullSecrets() []v1.Secret {
-	var secrets []v1.Secret
+// pullSecrets are the pod's imagePullSecrets, and the names of those that can't
+// be read (A-IMG-7). An empty name is nobody's.
+func (h *hands) pullSecrets() (secrets []v1.Secret, missing []string) {
 	for _, reference := range h.pod.Spec.ImagePullSecrets {
-		if secret, err := h.Objects.Secret(h.pod.Namespace, reference.Name); err == nil {
-			secrets = append(secrets, *secret)
+		if reference.Name == "" {
+			continue
 		}
+		secret, err := h.objects().Secret(h.pod.Namespace, reference.Name)
+		if err != nil {
+			missing = append(missing, reference.Name)
+			continue
+		}
+		secrets = append(secrets, *secret)
 	}
-	return secrets
+	return secrets, missing
 }
 
 func imageInfo(i *images.Image) *lifecycle.ImageInfo {

@@ -42,14 +42,18 @@ func eachVolume(r lifecycle.Result, err error) lifecycle.Result {
 }
 
 func (h *hands) volumeSources() volumes.Sources {
-	return volumes.Sources{Objects: h.Objects, Allocatable: h.Allocatable, ClaimsDir: h.ClaimsDir}
+	return volumes.Sources{Objects: h.objects(), Allocatable: h.Allocatable, ClaimsDir: h.ClaimsDir, API: h.VolumeAPI}
 }
 
-// unmountVolumes removes the volumes, the pod's folder and its logs (B-FIN-6, B-GC-5).
-func (h *hands) unmountVolumes() error {
+// unmountVolumes removes the volumes, the pod's folder and, unless they are to
+// stay, its logs (B-FIN-6, B-FIN-11, B-GC-5).
+func (h *hands) unmountVolumes(keepLogs bool) error {
 	h.leaveLogs()
 	if h.KeepFiles {
 		return volumes.Unmount(h.podDir(h.pod.UID))
+	}
+	if keepLogs { // with the termination messages: a kubelet would read them again
+		return volumes.Clear(h.podDir(h.pod.UID), terminationLogs)
 	}
 	if err := volumes.Remove(h.podDir(h.pod.UID)); err != nil {
 		return err
@@ -77,6 +81,12 @@ func (h *hands) createSandbox(ctx context.Context, e lifecycle.CreateSandbox) li
 	fact := lifecycle.SandboxCreated{Result: lifecycle.Result{ID: e.ID}}
 	handler, err := h.runtimeHandler()
 	var config *runtimeapi.PodSandboxConfig
+	if err == nil && h.Network != nil && !h.pod.Spec.HostNetwork {
+		if network := h.Network.Ready(ctx); network != nil {
+			fact.Failure = &lifecycle.Failure{Reason: lifecycle.NetworkNotReady, Message: "network is not ready: " + network.Error()}
+			return fact
+		}
+	}
 	if err == nil {
 		config, fact.Warnings, err = h.sandboxConfig(e.Attempt, handler)
 	}
@@ -101,6 +111,9 @@ func (h *hands) createSandbox(ctx context.Context, e lifecycle.CreateSandbox) li
 		}
 	}
 	fact.Failure = cri.FailureOf(ctx, err)
+	if err != nil && h.Network != nil {
+		h.Network.Doubt()
+	}
 	return fact
 }
 

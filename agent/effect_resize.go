@@ -20,11 +20,15 @@ import (
 // swap, no exclusive CPUs or memory (A-ACT-15).
 func (h *hands) admitResize(e lifecycle.AdmitResize) lifecycle.Fact {
 	fact := lifecycle.ResizeAdmitted{Result: lifecycle.Result{ID: e.ID}}
-	if h.Admission == nil {
-		return fact
-	}
-	if refusal := admission.Check(e.Pod, *h.Admission); refusal != nil {
-		fact.Reason, fact.Message = v1.PodReasonDeferred, refusal.Message
+	switch {
+	case h.Room != nil:
+		if refusal := h.Room(e.Pod); refusal != nil {
+			fact.Reason, fact.Message = refusal.Reason, refusal.Message
+		}
+	case h.Admission != nil:
+		if refusal := admission.Check(e.Pod, *h.Admission); refusal != nil {
+			fact.Reason, fact.Message = v1.PodReasonDeferred, refusal.Message
+		}
 	}
 	return fact
 }

@@ -30,6 +30,7 @@ type made struct {
 	mounted volumes.Mounted              // by mountVolumes, for createContainer
 	sandbox *runtimeapi.PodSandboxConfig // by createSandbox, for createContainer; nil if another lifepod created it
 	attempt uint32                       // of the sandbox that another lifepod created
+	created said                         // by events, for startContainer
 }
 
 // of are the same hands for a changed pod.
@@ -49,7 +50,7 @@ func (h *hands) do(ctx context.Context, effect lifecycle.Effect) lifecycle.Fact 
 	case lifecycle.MeasureStorage:
 		return h.measureStorage(ctx, e)
 	case lifecycle.UnmountVolumes:
-		return lifecycle.VolumesUnmounted{Result: result(ctx, e.ID, h.unmountVolumes())}
+		return lifecycle.VolumesUnmounted{Result: result(ctx, e.ID, h.unmountVolumes(e.KeepLogs))}
 	case lifecycle.RemoveCgroup:
 		return lifecycle.CgroupRemoved{Result: result(ctx, e.ID, h.leaveNode(ctx))}
 	case lifecycle.CreateSandbox:
@@ -83,7 +84,7 @@ func (h *hands) doCall(ctx context.Context, effect lifecycle.Effect) lifecycle.F
 	switch e := effect.(type) {
 	case lifecycle.StartContainer:
 		_, err := h.Runtime.StartContainer(ctx, &runtimeapi.StartContainerRequest{ContainerId: e.ContainerID})
-		return lifecycle.ContainerStarted{Result: result(ctx, e.ID, err)}
+		return lifecycle.ContainerStarted{Result: result(ctx, e.ID, err), Said: h.saidOf(ctx, e.ContainerID, err)}
 	case lifecycle.StopContainer:
 		_, err := h.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: e.ContainerID, Timeout: e.TimeoutSeconds})
 		return lifecycle.ContainerStopped{Result: result(ctx, e.ID, err)}
@@ -108,7 +109,7 @@ func result(ctx context.Context, id lifecycle.EffectID, err error) lifecycle.Res
 }
 
 func (h *hands) observe(ctx context.Context, e lifecycle.Observe) lifecycle.Fact {
-	o, err := cri.Observe(ctx, h.Runtime, string(h.pod.UID), h.describeExit)
+	o, err := cri.Observe(ctx, h.Runtime, string(h.pod.UID), h.describe())
 	o.Result = result(ctx, e.ID, err)
 	return o
 }

@@ -20,7 +20,8 @@ type Events struct {
 
 	mu      sync.Mutex
 	workers map[types.UID]*Worker
-	proven  bool // the stream of now has given an event
+	changed func() // told whenever the stream breaks or gives its first event; may be nil
+	proven  bool   // the stream of now has given an event
 }
 
 // unprovenRelist is the first pause between snapshots while the event stream has
@@ -33,6 +34,10 @@ const unprovenRelist = 100 * time.Millisecond
 func (n *Node) Events() *Events {
 	return &Events{node: n, doubt: make(chan struct{}, 1), workers: map[types.UID]*Worker{}}
 }
+
+// OnChange has changed be told whenever the runtime may have been lost, or is back.
+// Call it before Run; changed must not block.
+func (e *Events) OnChange(changed func()) { e.changed = changed }
 
 // Add sends the events of the worker's pod to it, until Remove.
 func (e *Events) Add(w *Worker) {
@@ -59,7 +64,7 @@ func (e *Events) Run(ctx context.Context) {
 		Broken:  func() { e.setProven(false) },
 	}
 	var beside sync.WaitGroup
-	beside.Go(func() { e.relistUnproven(ctx) })
+	beside.Go(func() { e.relist(ctx) })
 	stream.Run(ctx)
 	beside.Wait()
 }
@@ -70,6 +75,9 @@ func (e *Events) setProven(proven bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.proven = proven
+	if e.changed != nil {
+		e.changed()
+	}
 	if !proven {
 		e.doubtAnew()
 		return
@@ -86,35 +94,59 @@ func (e *Events) doubtAnew() {
 	}
 }
 
-// relistUnproven takes snapshots in place of events for as long as the stream
-// has given none.
-func (e *Events) relistUnproven(ctx context.Context) {
+// relist looks for what events have not told: now and then, and more often while
+// the stream has given none.
+func (e *Events) relist(ctx context.Context) {
+	usual := time.NewTicker(e.node.Timeouts.Relist)
+	defer usual.Stop()
 	pause := unprovenRelist
+	doubted := time.NewTimer(pause)
+	defer doubted.Stop()
 	for {
-		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return
 		case <-e.doubt:
-			timer.Stop()
 			pause = unprovenRelist
-		case <-timer.C:
-			e.askUnproven()
+			doubted.Reset(pause)
+		case <-doubted.C:
+			if e.doubts() {
+				e.look(ctx)
+			}
 			pause = min(2*pause, max(e.node.Timeouts.Relist, unprovenRelist))
+			doubted.Reset(pause)
+		case <-usual.C:
+			e.look(ctx)
 		}
 	}
 }
 
-func (e *Events) askUnproven() {
+func (e *Events) doubts() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.proven {
+	return !e.proven
+}
+
+// look tells each worker what there is of its pod, in so few words that it only
+// says whether it is worth a snapshot.
+func (e *Events) look(ctx context.Context) {
+	if e.idle() {
 		return
 	}
-	for _, w := range e.workers {
-		w.askRelist()
+	ctx, cancel := context.WithTimeout(ctx, e.node.Timeouts.Relist)
+	defer cancel()
+	all, err := cri.Overlook(ctx, e.node.Runtime)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for uid, w := range e.workers {
+		w.mail.post(glance{digest: all[uid], failed: err != nil})
 	}
+}
+
+func (e *Events) idle() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.workers) == 0
 }
 
 func (e *Events) deliver(event *runtimeapi.ContainerEventResponse) {
@@ -140,6 +172,8 @@ func (w *Worker) notice(event *runtimeapi.ContainerEventResponse) {
 			continue
 		}
 		switch status.GetState() {
+		case runtimeapi.ContainerState_CONTAINER_CREATED:
+			w.made.created.put(runningFact(status))
 		case runtimeapi.ContainerState_CONTAINER_RUNNING:
 			w.mail.post(runningFact(status))
 		case runtimeapi.ContainerState_CONTAINER_EXITED:

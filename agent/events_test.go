@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -168,8 +169,49 @@ func TestSnapshotsDoNotPileUp(t *testing.T) {
 				underWay++
 			}
 		}
-		if underWay > 1 {
-			t.Errorf("%d snapshots are under way at once, want 1", underWay)
+		if underWay > 2 {
+			t.Errorf("%d lists are under way at once, want one of the pod and one of all", underWay)
 		}
 	})
+}
+
+// Of a pod that only runs nothing is asked by itself; what events don't tell of it
+// is found all the same, within the same time (A-PLEG-4).
+func TestQuietPodIsOnlyGlancedAt(t *testing.T) {
+	for _, fault := range []string{"lose STOPPED main", "lose STOPPED web"} {
+		t.Run(fault, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStory(t)
+				web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
+				web.await("running", running)
+				time.Sleep(time.Minute)
+				before := s.calls("ContainerStatus", "PodSandboxStatus")
+				time.Sleep(10 * time.Minute)
+				if more := s.calls("ContainerStatus", "PodSandboxStatus") - before; more > 0 {
+					t.Errorf("%d questions about a pod to which nothing happens", more)
+				}
+				s.Fault(fault)
+				ended := s.elapsed()
+				if fault == "lose STOPPED main" {
+					s.Exit("web/main", 1)
+				} else {
+					s.EndSandbox("web")
+				}
+				if took := web.await("restarted", restarts(1)) - ended; took > 11*time.Second {
+					t.Errorf("restarted after %v, want at most a relist's delay", took)
+				}
+			})
+		})
+	}
+}
+
+// calls counts those of the runtime by name.
+func (s *story) calls(names ...string) int {
+	n := 0
+	for _, c := range s.Calls() {
+		if slices.Contains(names, c.RPC) {
+			n++
+		}
+	}
+	return n
 }

@@ -42,9 +42,10 @@ func (h *hands) describeExit(status *runtimeapi.ContainerStatus) lifecycle.Conta
 // and cut to the container's share of the pod's budget (A-CST-14).
 func (h *hands) terminationMessage(status *runtimeapi.ContainerStatus) string {
 	name, attempt := status.GetMetadata().GetName(), status.GetMetadata().GetAttempt()
-	own, err := readTail(h.terminationLog(name, attempt), maxTerminationMessage)
+	file := h.terminationLogOf(status)
+	own, err := readTail(file, maxTerminationMessage)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		own = fmt.Sprintf("Error on reading termination log %s: %v", h.terminationLog(name, attempt), err)
+		own = fmt.Sprintf("Error on reading termination log %s: %v", file, err)
 	}
 	if own == "" && h.fallsBackToLogs(name, status) {
 		own = lastLines(filepath.Join(h.Config.PodLogDirectory(h.pod), criconfig.ContainerLogPath(name, int(attempt))))
@@ -56,6 +57,22 @@ func (h *hands) terminationMessage(status *runtimeapi.ContainerStatus) string {
 	message += own
 	containers := len(h.pod.Spec.Containers) + len(h.pod.Spec.InitContainers) + len(h.pod.Spec.EphemeralContainers)
 	return message[:min(len(message), maxPodMessages/containers)]
+}
+
+// terminationLogOf is the file of an instance's termination message: what it has
+// mounted for it, which a kubelet has named in its own way (B-RST-1).
+func (h *hands) terminationLogOf(status *runtimeapi.ContainerStatus) string {
+	own := h.terminationLog(status.GetMetadata().GetName(), status.GetMetadata().GetAttempt())
+	spec := findContainer(h.pod, status.GetMetadata().GetName())
+	if spec == nil {
+		return own
+	}
+	for _, mount := range status.GetMounts() {
+		if mount.GetContainerPath() == spec.TerminationMessagePath && filepath.Dir(mount.GetHostPath()) == filepath.Dir(own) {
+			return mount.GetHostPath()
+		}
+	}
+	return own
 }
 
 func (h *hands) fallsBackToLogs(name string, status *runtimeapi.ContainerStatus) bool {

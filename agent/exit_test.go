@@ -103,6 +103,27 @@ func TestTerminationMessage(t *testing.T) {
 	}
 }
 
+// TestTerminationMessageOfAnother: a kubelet has named the file otherwise; the
+// container's own mount says how (B-RST-1). A file elsewhere is none.
+func TestTerminationMessageOfAnother(t *testing.T) {
+	pod := podOf("web", v1.RestartPolicyNever, "main")
+	pod.Spec.Containers[0].TerminationMessagePath = "/dev/termination-log"
+	dir := t.TempDir()
+	h := &hands{Node: &Node{PodsDir: dir}, pod: pod}
+	named := filepath.Join(filepath.Dir(h.terminationLog("main", 0)), "5eaf00d0")
+	write(t, named, "bye")
+	write(t, filepath.Join(dir, "elsewhere"), "secret")
+	for file, want := range map[string]string{named: "bye", filepath.Join(dir, "elsewhere"): ""} {
+		got := h.describeExit(&runtimeapi.ContainerStatus{
+			Metadata: &runtimeapi.ContainerMetadata{Name: "main"},
+			Mounts:   []*runtimeapi.Mount{{ContainerPath: "/data", HostPath: "/x"}, {ContainerPath: "/dev/termination-log", HostPath: file}},
+		}).Message
+		if got != want {
+			t.Errorf("message of %s: %q, want %q", file, got, want)
+		}
+	}
+}
+
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if text == "" {

@@ -12,9 +12,11 @@ import (
 
 	"github.com/lifepod/lifepod/agent/admission"
 	"github.com/lifepod/lifepod/agent/criconfig"
+	"github.com/lifepod/lifepod/agent/environment"
 	"github.com/lifepod/lifepod/agent/images"
 	"github.com/lifepod/lifepod/agent/logrotate"
 	"github.com/lifepod/lifepod/agent/netidentity"
+	"github.com/lifepod/lifepod/agent/volumes"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -22,6 +24,7 @@ import (
 // Images are the runtime's images (package agent/images).
 type Images interface {
 	Inspect(ctx context.Context, image string) (*images.Image, error)
+	MayUse(ctx context.Context, image string, found *images.Image, request func() images.PullRequest) bool
 	Pull(ctx context.Context, request images.PullRequest) (*images.Pulled, error)
 }
 
@@ -46,19 +49,43 @@ type RuntimeClasses interface {
 	Handler(class string) (string, error)
 }
 
+// Network is the pod network of the runtime.
+type Network interface {
+	// Ready is nil if there is one, else why not (A-SYNC-6).
+	Ready(ctx context.Context) error
+	// Doubt has the next Ready look, because a sandbox could not be made.
+	Doubt()
+}
+
+// Services gives the variables that tell containers of the cluster's Services
+// (A-ENV-1, A-ENV-7). An error is CreateContainerConfigError.
+type Services interface {
+	Variables(ctx context.Context, pod *v1.Pod) ([]environment.KeyValue, error)
+}
+
+// Watch is told what was carried out, such as to count it, from the effects'
+// goroutines: it must not block.
+type Watch interface {
+	Carried(pod *v1.Pod, effect lifecycle.Effect, answer lifecycle.Fact, took time.Duration)
+}
+
 // Node is what all pods of one machine share. It is immutable once workers run.
 type Node struct {
 	Runtime runtimeapi.RuntimeServiceClient
 	Images  Images
 	Cgroups Cgroups
 	Objects Objects
-	Log     *slog.Logger
+	// ObjectsOf, if it is set, gives those that one pod may use in the place of Objects.
+	ObjectsOf func(pod *v1.Pod) Objects
+	Log       *slog.Logger
 
 	// PodsDir has a folder per pod, named by its UID (A-VOL-1).
 	PodsDir string
 	// ClaimsDir has the folders of persistentVolumeClaims, by namespace and name;
 	// they outlive their pods.
 	ClaimsDir string
+	// VolumeAPI is what volumes need of an API server, such as tokens; nil without one.
+	VolumeAPI volumes.API
 	// IPAMDir is the store of lifepod's IPAM plugin, whose address of a pod is
 	// given back when the pod is gone; empty with another network.
 	IPAMDir string
@@ -74,10 +101,17 @@ type Node struct {
 	// Admission is what pods are checked against before anything of them is made;
 	// nil admits every one.
 	Admission *admission.Host
+	// Room says whether the node has room for a pod that runs here to have other
+	// resources: the reason is Deferred or Infeasible (A-ACT-15). nil asks Admission.
+	Room func(resized *v1.Pod) *admission.Refusal
 	// Features are the runtime's.
 	Features cri.Features
+	// Network says whether pods can have one; nil leaves it to the runtime.
+	Network Network
 	// RuntimeClasses gives the handler of a RuntimeClass; nil takes its name for it.
 	RuntimeClasses RuntimeClasses
+	// Services are nil without a cluster.
+	Services Services
 	// Options are those of every pod's machine; HostIPs is filled in.
 	Options  lifecycle.Options
 	Timeouts Timeouts
@@ -86,6 +120,8 @@ type Node struct {
 	PullProgress func(pod *v1.Pod, image string, p images.Progress)
 	// KeepFiles leaves a pod's folder and logs when the pod is gone.
 	KeepFiles bool
+	// Watch is nil if nobody wants to know.
+	Watch Watch
 	// Logs rotates the logs of running containers; nil for none.
 	Logs *logrotate.Rotator
 }
@@ -102,6 +138,13 @@ type Timeouts struct {
 // DefaultTimeouts are the kubelet's, with a relist that is only a safety net.
 func DefaultTimeouts() Timeouts {
 	return Timeouts{Sandbox: 4 * time.Minute, Call: 2 * time.Minute, Pull: 2 * time.Hour, Relist: 10 * time.Second}
+}
+
+func (h *hands) objects() Objects {
+	if h.ObjectsOf != nil {
+		return h.ObjectsOf(h.pod)
+	}
+	return h.Objects
 }
 
 func (n *Node) podDir(uid types.UID) string { return filepath.Join(n.PodsDir, string(uid)) }

@@ -1,10 +1,14 @@
 package agent
 
 import (
+	"context"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/agent/volumes"
+	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -43,9 +47,37 @@ func (n *Node) ResumeWorker(pod *v1.Pod, sink Sink, from lifecycle.Checkpoint) (
 	return w, nil
 }
 
+// AdoptWorker prepares a worker that goes on with a pod of which there is no
+// checkpoint, from the status of its object and what the runtime has of it.
+func (n *Node) AdoptWorker(pod *v1.Pod, sink Sink, seen lifecycle.Observed) *Worker {
+	w := n.NewWorker(pod, sink)
+	w.machine, w.memory.resumed = lifecycle.Adopt(pod, w.hands.options(), seen), true
+	w.hands.attempt = w.machine.Checkpoint().Sandbox.Attempt
+	w.hands = w.hands.of(w.machine.Pod())
+	return w
+}
+
+// Observe reads all that the runtime has of a pod.
+func (n *Node) Observe(ctx context.Context, pod *v1.Pod) (lifecycle.Observed, error) {
+	h := &hands{Node: n, pod: pod, made: &made{}}
+	return cri.Observe(ctx, n.Runtime, string(pod.UID), h.describe())
+}
+
+// Discard removes what is on disk of a pod that has ended without its worker:
+// volumes, never through a mount, its folder, and its cgroup.
+func (n *Node) Discard(ctx context.Context, uid types.UID) error {
+	if err := volumes.Remove(n.podDir(uid)); err != nil {
+		return err
+	}
+	return n.Cgroups.Remove(ctx, uid)
+}
+
 // firstFact begins the pod's life, or goes on with it: a pod that was admitted
 // once is not asked about again (B-RST-2's better).
 func (w *Worker) firstFact() lifecycle.Fact {
+	if w.first != nil {
+		return w.first
+	}
 	if w.memory.resumed {
 		return lifecycle.Resumed{}
 	}
@@ -83,7 +115,7 @@ func (w *Worker) confirm(id lifecycle.EffectID) {
 		return
 	}
 	in := w.memory.in
-	w.calls.Go(func() {
+	w.beside(func() {
 		fact := lifecycle.Published{Result: lifecycle.Result{ID: id}}
 		if in != nil {
 			if err := in.Sync(); err != nil {

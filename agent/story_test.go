@@ -76,7 +76,7 @@ type life struct {
 	recorded []lifecycle.RecordEvent
 }
 
-func (l *life) Status(status v1.PodStatus) {
+func (l *life) Status(status v1.PodStatus, _ bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.statuses, l.at = append(l.statuses, status), append(l.at, time.Since(l.start))
@@ -93,6 +93,8 @@ func (l *life) Event(_ time.Time, e lifecycle.RecordEvent) {
 }
 
 func (l *life) Report(time.Time, lifecycle.Report) {}
+
+func (l *life) Delete() {}
 
 // run begins the life of a pod.
 func (s *story) run(pod *v1.Pod) *life {

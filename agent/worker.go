@@ -17,9 +17,13 @@ import (
 // Sink receives what the outside wants to know of a pod, in order, from the
 // worker's goroutine: it must not block.
 type Sink interface {
-	Status(status v1.PodStatus)
+	// Status is the newest status. One that is a step has to be seen by every
+	// watcher, whatever comes after it (B-RAC-23).
+	Status(status v1.PodStatus, step bool)
 	Event(at time.Time, event lifecycle.RecordEvent)
 	Report(at time.Time, report lifecycle.Report)
+	// Delete says that the pod's object can be deleted (lifecycle.DeleteObject).
+	Delete()
 }
 
 // Worker takes one pod through its life. Make it with NewWorker, call Run once.
@@ -29,10 +33,12 @@ type Worker struct {
 	sink Sink
 	log  *slog.Logger
 	mail *mailbox
+	made *made // of all hands
 
 	relist chan struct{} // holds a value when a snapshot is wanted now
 
 	// owned by Run
+	first     lifecycle.Fact // nil: as firstFact says
 	machine   *lifecycle.Machine
 	hands     *hands // replaced when the pod changes
 	timer     *time.Timer
@@ -42,13 +48,6 @@ type Worker struct {
 	end       lifecycle.End // final when Run has returned without an error
 
 	underWay cancels
-}
-
-// snapshots are those that the machine did not ask for: one at a time, so that
-// a runtime that does not answer is not asked ever more.
-type snapshots struct {
-	underWay bool
-	again    bool // another is wanted: the one under way may have begun too early
 }
 
 // cancels are the effects under way, by ID; Cancel ends one.
@@ -62,6 +61,7 @@ func (n *Node) NewWorker(pod *v1.Pod, sink Sink) *Worker {
 	h := &hands{Node: n, pod: pod, made: &made{}, commands: command.NewRunner(n.Runtime)}
 	w := &Worker{
 		pod:      pod,
+		made:     h.made,
 		sink:     sink,
 		hands:    h,
 		log:      n.Log.With("pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID),
@@ -90,8 +90,6 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.timer = time.NewTimer(time.Hour)
 	w.timer.Stop()
 	defer w.timer.Stop()
-	relist := time.NewTicker(w.hands.Timeouts.Relist)
-	defer relist.Stop()
 
 	w.step(ctx, w.firstFact())
 	for w.machine.Stage() != lifecycle.Gone {
@@ -104,14 +102,15 @@ func (w *Worker) Run(ctx context.Context) error {
 			}
 		case <-w.timer.C:
 			w.step(ctx, lifecycle.Woke{})
-		case <-relist.C:
-			w.takeSnapshot(ctx)
 		case <-w.relist:
 			w.takeSnapshot(ctx)
 		}
 	}
 	return nil
 }
+
+// Pod is the pod as NewWorker or ResumeWorker was given it.
+func (w *Worker) Pod() *v1.Pod { return w.pod }
 
 // End is how the pod ended; call it when Run has returned without an error.
 func (w *Worker) End() lifecycle.End { return w.end }
@@ -126,34 +125,9 @@ func (w *Worker) Machine() *lifecycle.Machine { return w.machine }
 // Post gives the worker a fact from outside, such as a wish of the user's.
 func (w *Worker) Post(fact lifecycle.Fact) { w.mail.post(fact) }
 
-// askRelist asks for a snapshot of the pod now; asking twice is asking once.
-func (w *Worker) askRelist() {
-	select {
-	case w.relist <- struct{}{}:
-	default:
-	}
-}
-
-// takeSnapshot begins one, or notes that another is wanted after the one under way.
-func (w *Worker) takeSnapshot(ctx context.Context) {
-	if w.snapshots.underWay {
-		w.snapshots.again = true
-		return
-	}
-	w.snapshots.underWay = true
-	w.begin(ctx, lifecycle.Observe{})
-}
-
-func (w *Worker) snapshotTaken(ctx context.Context, id lifecycle.EffectID) {
-	if id != 0 {
-		return // the machine's own
-	}
-	again := w.snapshots.again
-	w.snapshots = snapshots{}
-	if again {
-		w.takeSnapshot(ctx)
-	}
-}
+// Refuse has the pod rejected by the node, in the place of its start (A-ADM-2).
+// Call it before Run.
+func (w *Worker) Refuse(why lifecycle.Rejected) { w.first = why }
 
 // receive takes one item of the mailbox. An exit's termination message is read
 // beside the worker, so that a slow disk delays nothing.
@@ -161,12 +135,16 @@ func (w *Worker) receive(ctx context.Context, item any) {
 	switch item := item.(type) {
 	case lifecycle.Observed:
 		w.step(ctx, item)
-		w.snapshotTaken(ctx, item.ID)
+		w.snapshotTaken(ctx, item)
+	case glance:
+		w.glanced(ctx, item)
 	case lifecycle.Fact:
 		w.step(ctx, item)
 	case *runtimeapi.ContainerStatus:
 		hands := w.hands
-		w.calls.Go(func() { w.mail.post(hands.describeExit(item)) })
+		w.beside(func() { w.mail.post(hands.describeExit(item)) })
+	case panicked:
+		panic(item.String())
 	}
 }
 
@@ -175,13 +153,15 @@ func (w *Worker) receive(ctx context.Context, item any) {
 func (w *Worker) step(ctx context.Context, fact lifecycle.Fact) {
 	at := time.Now()
 	w.log.Debug("fact", "event", typeOf{fact}, "fact", plain{fact})
+	w.snapshots.learned(fact)
 	effects := w.machine.Step(lifecycle.Event{At: at, Fact: fact})
 	switch fact.(type) {
-	case lifecycle.EphemeralContainerAdded, lifecycle.ResizeAdmitted, lifecycle.ObjectsChanged:
+	case lifecycle.EphemeralContainerAdded, lifecycle.ResizeAdmitted, lifecycle.ObjectsChanged, lifecycle.PodUpdated:
 		w.hands = w.hands.of(w.machine.Pod())
 	}
 	w.save(at)
 	for _, effect := range effects {
+		w.snapshots.wanted(effect)
 		w.carryOut(ctx, at, effect)
 	}
 }
@@ -190,7 +170,7 @@ func (w *Worker) carryOut(ctx context.Context, at time.Time, effect lifecycle.Ef
 	switch e := effect.(type) {
 	case lifecycle.Publish:
 		w.hands.watchLogs(&e.Status)
-		w.sink.Status(e.Status)
+		w.sink.Status(e.Status, e.ID != 0)
 		w.confirm(e.ID)
 	case lifecycle.RecordEvent:
 		w.sink.Event(at, e)
@@ -203,6 +183,8 @@ func (w *Worker) carryOut(ctx context.Context, at time.Time, effect lifecycle.Ef
 		}
 	case lifecycle.Cancel:
 		w.underWay.cancel(e.ID)
+	case lifecycle.DeleteObject:
+		w.sink.Delete()
 	case lifecycle.Finish:
 		w.end = e.End
 		w.log.Debug("gone")
@@ -230,9 +212,13 @@ func (w *Worker) begin(ctx context.Context, e lifecycle.Effect) {
 	id := idOf(e)
 	w.underWay.add(id, cancel)
 	hands := w.hands
-	w.calls.Go(func() {
+	w.beside(func() {
 		defer cancel()
+		began := time.Now()
 		fact := hands.do(ctx, e)
+		if hands.Watch != nil {
+			hands.Watch.Carried(hands.pod, e, fact, time.Since(began))
+		}
 		w.underWay.forget(id)
 		w.mail.post(fact)
 	})

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lifepod/lifepod/bench/bare"
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -58,7 +59,7 @@ func beIdle(ctx context.Context, root string, pods int) (err error) {
 	}
 	defer b.close()
 	lives := make([]*life, pods)
-	if err := together(pods, func(i int) (err error) { lives[i], err = b.begin(ctx, b.numbered(i)); return err }); err != nil {
+	if err := bare.Together(pods, func(i int) (err error) { lives[i], err = b.begin(ctx, b.numbered(i)); return err }); err != nil {
 		return err
 	}
 	time.Sleep(2 * time.Second) // the start is over
@@ -66,7 +67,7 @@ func beIdle(ctx context.Context, root string, pods int) (err error) {
 	time.Sleep(idleTime)
 	share := 100 * (cpuTime() - before).Seconds() / time.Since(began).Seconds()
 	fmt.Printf("  %2d pods: %.1f MiB RSS, %.2f %% of a core\n", pods, rss(), share)
-	return together(pods, func(i int) error { return lives[i].end(lifecycle.StopRequested{Force: true}) })
+	return bare.Together(pods, func(i int) error { return lives[i].end(lifecycle.StopRequested{Force: true}) })
 }
 
 func cpuTime() time.Duration {

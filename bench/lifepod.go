@@ -13,12 +13,13 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/bench/times"
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // lifepod takes the same pod through the same life with the agent's worker.
-func (b *bed) lifepod(ctx context.Context, record record) error {
+func (b *bed) lifepod(ctx context.Context, record times.Record) error {
 	s := newStatuses()
 	began := time.Now()
 	worker := b.newWorker(b.pod(), s)
@@ -35,7 +36,7 @@ func (b *bed) lifepod(ctx context.Context, record record) error {
 	settle()
 
 	began = time.Now()
-	if err := b.kill(ctx, strings.TrimPrefix(first.ContainerStatuses[0].ContainerID, "containerd://")); err != nil {
+	if err := b.floor.Kill(ctx, strings.TrimPrefix(first.ContainerStatuses[0].ContainerID, "containerd://")); err != nil {
 		return err
 	}
 	if _, err := s.await(func(p v1.PodStatus) bool { return ready(p) && p.ContainerStatuses[0].RestartCount == 1 }); err != nil {
@@ -72,7 +73,7 @@ type statuses struct {
 func newStatuses() *statuses { return &statuses{news: make(chan struct{}, 1)} }
 
 // Status keeps a status.
-func (s *statuses) Status(status v1.PodStatus) {
+func (s *statuses) Status(status v1.PodStatus, _ bool) {
 	s.mu.Lock()
 	s.newest = status
 	s.mu.Unlock()
@@ -87,6 +88,9 @@ func (s *statuses) Event(time.Time, lifecycle.RecordEvent) {}
 
 // Report is not looked at.
 func (s *statuses) Report(time.Time, lifecycle.Report) {}
+
+// Delete is of no interest.
+func (s *statuses) Delete() {}
 
 // await waits for a status to come, at most for half a minute.
 func (s *statuses) await(want func(v1.PodStatus) bool) (v1.PodStatus, error) {
@@ -108,13 +112,13 @@ func (s *statuses) await(want func(v1.PodStatus) bool) (v1.PodStatus, error) {
 
 // wholeRuns measures the command as a process: with its containerd to be
 // started and stopped, and with one that another command keeps open.
-func wholeRuns(ctx context.Context, root string, rounds int, binary string, all *samples) (err error) {
+func wholeRuns(ctx context.Context, root string, rounds int, binary string, all *times.Samples) (err error) {
 	file, err := manifestFile(root)
 	if err != nil {
 		return err
 	}
 	for i := range rounds + warmups {
-		if err := wholeRun(ctx, root, binary, file, "lifepod run", all.when(i >= warmups)); err != nil {
+		if err := wholeRun(ctx, root, binary, file, "lifepod run", all.When(i >= warmups)); err != nil {
 			return err
 		}
 	}
@@ -124,14 +128,14 @@ func wholeRuns(ctx context.Context, root string, rounds int, binary string, all 
 	}
 	defer func() { err = errors.Join(err, runtime.Close(context.WithoutCancel(ctx))) }()
 	for i := range rounds + warmups {
-		if err := wholeRun(ctx, root, binary, file, "lifepod run, shared runtime", all.when(i >= warmups)); err != nil {
+		if err := wholeRun(ctx, root, binary, file, "lifepod run, shared runtime", all.When(i >= warmups)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func wholeRun(ctx context.Context, root, binary, file, what string, record record) error {
+func wholeRun(ctx context.Context, root, binary, file, what string, record times.Record) error {
 	command := exec.CommandContext(ctx, binary, "run", "--root", root, file)
 	command.Stdout = io.Discard
 	var said strings.Builder
@@ -144,3 +148,6 @@ func wholeRun(ctx context.Context, root, binary, file, what string, record recor
 	record(what, time.Since(began))
 	return nil
 }
+
+// settle lets what the last call still stirs come to rest, on both sides alike.
+func settle() { time.Sleep(50 * time.Millisecond) }

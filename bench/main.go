@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/lifepod/lifepod/bench/times"
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cri"
 )
@@ -40,19 +41,19 @@ func bench(ctx context.Context, rounds int, binary string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
-	var all samples
+	var all times.Samples
 	if err := inProcess(ctx, root, rounds, &all); err != nil {
 		return err
 	}
 	if err := wholeRuns(ctx, root, rounds, binary, &all); err != nil {
 		return err
 	}
-	all.print(os.Stdout)
+	print(os.Stdout, &all)
 	return idle(ctx, root, os.Stdout)
 }
 
 // inProcess measures what the agent does on one containerd, in turns with the floor.
-func inProcess(ctx context.Context, root string, rounds int, all *samples) (err error) {
+func inProcess(ctx context.Context, root string, rounds int, all *times.Samples) (err error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	runtime, err := bundle.Open(ctx, bundle.Config{Root: root, Log: log})
 	if err != nil {
@@ -77,9 +78,9 @@ func inProcess(ctx context.Context, root string, rounds int, all *samples) (err 
 	}
 	defer b.close()
 	for i := range rounds + warmups {
-		record := all.when(i >= warmups)
+		record := all.When(i >= warmups)
 		for _, part := range []part{
-			{"floor", b.floor}, {"lifepod", b.lifepod},
+			{"floor", b.floorOne}, {"lifepod", b.lifepod},
 			{"floor, restart all", b.floorRestartAll}, {"lifepod, restart all", b.restartAll},
 			{"readiness", b.readiness},
 		} {
@@ -89,7 +90,7 @@ func inProcess(ctx context.Context, root string, rounds int, all *samples) (err 
 		}
 	}
 	for i := range max(rounds/6, 1) + 1 { // each is thirty pods
-		record := all.when(i > 0)
+		record := all.When(i > 0)
 		if err := errors.Join(b.floorMany(ctx, record), b.many(ctx, record)); err != nil {
 			return fmt.Errorf("%d at once, round %d: %w", atOnce, i, err)
 		}
@@ -100,7 +101,7 @@ func inProcess(ctx context.Context, root string, rounds int, all *samples) (err 
 // part is one side of one measurement, done once a round.
 type part struct {
 	name    string
-	measure func(context.Context, record) error
+	measure func(context.Context, times.Record) error
 }
 
 // warmups are rounds that are not counted.

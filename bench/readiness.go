@@ -12,12 +12,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/lifepod/lifepod/bench/times"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // readiness measures how long after the answer of a readiness probe the status
 // says so, in both directions.
-func (b *bed) readiness(ctx context.Context, record record) error {
+func (b *bed) readiness(ctx context.Context, record times.Record) error {
 	probed := &answers{ready: true}
 	server := httptest.NewServer(probed)
 	defer server.Close()

@@ -2,19 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/lifepod/lifepod/agent/criconfig"
-	"github.com/lifepod/lifepod/agent/environment"
+	"github.com/lifepod/lifepod/bench/times"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -41,7 +34,7 @@ func (b *bed) workerPod() *v1.Pod {
 
 // restartAll measures the restart of all containers: from the kill of main to
 // the moment at which all run again.
-func (b *bed) restartAll(ctx context.Context, record record) error {
+func (b *bed) restartAll(ctx context.Context, record times.Record) error {
 	s := newStatuses()
 	worker := b.newWorker(b.workerPod(), s)
 	b.events.Add(worker)
@@ -54,7 +47,7 @@ func (b *bed) restartAll(ctx context.Context, record record) error {
 	}
 	settle()
 	began := time.Now()
-	if err := b.kill(ctx, strings.TrimPrefix(first.ContainerStatuses[0].ContainerID, "containerd://")); err != nil {
+	if err := b.floor.Kill(ctx, strings.TrimPrefix(first.ContainerStatuses[0].ContainerID, "containerd://")); err != nil {
 		return err
 	}
 	if _, err := s.await(func(p v1.PodStatus) bool { return ready(p) && p.ContainerStatuses[0].RestartCount == 1 }); err != nil {
@@ -63,119 +56,4 @@ func (b *bed) restartAll(ctx context.Context, record record) error {
 	record("lifepod restart all", time.Since(began))
 	worker.Stop(lifecycle.StopRequested{Force: true})
 	return <-ended
-}
-
-// floorPod is a pod made of bare calls, with several containers.
-type floorPod struct {
-	*bed
-	pod     *v1.Pod
-	config  *runtimeapi.PodSandboxConfig
-	sandbox string
-}
-
-func (b *bed) newFloorPod(ctx context.Context, pod *v1.Pod) (*floorPod, error) {
-	p := &floorPod{bed: b, pod: pod, config: criconfig.Sandbox(criconfig.SandboxInput{
-		Node: b.node.Config, Pod: pod, CgroupParent: b.node.Cgroups.Path(pod), Hostname: "bench",
-	})}
-	sandbox, err := b.client.Runtime.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{Config: p.config})
-	p.sandbox = sandbox.GetPodSandboxId()
-	return p, err
-}
-
-// start creates and starts one instance of a container.
-func (p *floorPod) start(ctx context.Context, c *v1.Container, attempt int) (string, error) {
-	if err := os.MkdirAll(filepath.Join(p.node.Config.PodLogDirectory(p.pod), c.Name), 0o755); err != nil {
-		return "", err
-	}
-	config, err := criconfig.Container(criconfig.ContainerInput{
-		Node: p.node.Config, Pod: p.pod, Container: c, RestartCount: attempt,
-		ImageRef: c.Image, Environment: environment.Result{Command: c.Command},
-	})
-	if err != nil {
-		return "", err
-	}
-	created, err := p.client.Runtime.CreateContainer(ctx, &runtimeapi.CreateContainerRequest{
-		PodSandboxId: p.sandbox, Config: config, SandboxConfig: p.config,
-	})
-	if err != nil {
-		return "", err
-	}
-	_, err = p.client.Runtime.StartContainer(ctx, &runtimeapi.StartContainerRequest{ContainerId: created.ContainerId})
-	return created.ContainerId, err
-}
-
-// startAll starts the worker pod's containers in their order.
-func (p *floorPod) startAll(ctx context.Context, attempt int) (ids [3]string, err error) {
-	order := []*v1.Container{&p.pod.Spec.InitContainers[0], &p.pod.Spec.InitContainers[1], &p.pod.Spec.Containers[0]}
-	for i, c := range order {
-		if ids[i], err = p.start(ctx, c, attempt); err != nil {
-			return ids, fmt.Errorf("start %s: %w", c.Name, err)
-		}
-		if i == 0 {
-			p.awaitExit(ids[0])
-		}
-	}
-	return ids, nil
-}
-
-func (b *bed) awaitExit(id string) {
-	for exited := range b.exits {
-		if exited == id {
-			return
-		}
-	}
-}
-
-// floorRestartAll makes the calls that the restart needs, in the order that is
-// necessary: the end of the sidecar, the removals of the victims side by side,
-// then that of the cause, then the starts.
-func (b *bed) floorRestartAll(ctx context.Context, record record) error {
-	p, err := b.newFloorPod(ctx, b.workerPod())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(b.node.Config.PodLogDirectory(p.pod)) }() // a temporary folder's
-	ids, err := p.startAll(ctx, 0)
-	if err != nil {
-		return err
-	}
-	settle()
-	began := time.Now()
-	if err := b.kill(ctx, ids[2]); err != nil {
-		return err
-	}
-	b.awaitExit(ids[2])
-	if _, err := b.client.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: ids[1]}); err != nil {
-		return err
-	}
-	if err := errors.Join(b.remove(ctx, ids[0], ids[1]), b.remove(ctx, ids[2])); err != nil {
-		return err
-	}
-	if _, err := p.startAll(ctx, 1); err != nil {
-		return err
-	}
-	record("floor restart all", time.Since(began))
-	return p.remove(ctx)
-}
-
-// remove removes containers side by side.
-func (b *bed) remove(ctx context.Context, ids ...string) error {
-	errs := make([]error, len(ids))
-	var calls sync.WaitGroup
-	for i, id := range ids {
-		calls.Go(func() {
-			_, errs[i] = b.client.Runtime.RemoveContainer(ctx, &runtimeapi.RemoveContainerRequest{ContainerId: id})
-		})
-	}
-	calls.Wait()
-	return errors.Join(errs...)
-}
-
-// remove ends the whole pod.
-func (p *floorPod) remove(ctx context.Context) error {
-	if _, err := p.client.Runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: p.sandbox}); err != nil {
-		return err
-	}
-	_, err := p.client.Runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: p.sandbox})
-	return err
 }

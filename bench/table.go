@@ -3,38 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 	"text/tabwriter"
 	"time"
+
+	"github.com/lifepod/lifepod/bench/times"
 )
-
-// samples are the measured times by what was measured.
-type samples struct {
-	by map[string][]time.Duration
-}
-
-// record files one time; a warm-up's goes nowhere.
-type record func(what string, d time.Duration)
-
-func (s *samples) when(counted bool) record {
-	return func(what string, d time.Duration) {
-		if !counted {
-			return
-		}
-		if s.by == nil {
-			s.by = map[string][]time.Duration{}
-		}
-		s.by[what] = append(s.by[what], d)
-	}
-}
-
-func quantile(d []time.Duration, q float64) time.Duration {
-	sorted := slices.Sorted(slices.Values(d))
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
-}
 
 // target says what a median is to reach, given the floor's.
 type target struct {
@@ -60,35 +33,28 @@ func within(more time.Duration) func(floor, ours time.Duration) bool {
 }
 
 // print writes the table: medians, 99th percentiles, differences, ratios.
-func (s *samples) print(out io.Writer) {
+func print(out io.Writer, all *times.Samples) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(w, "\tn\tfloor median\tfloor p99\tlifepod median\tlifepod p99\tmore\tratio\tto reach\t\t")
 	for _, t := range targets {
-		floors, ours := s.by["floor "+t.what], s.by["lifepod "+t.what]
-		floor, our := quantile(floors, 0.5), quantile(ours, 0.5)
+		floors, ours := all.Of("floor "+t.what), all.Of("lifepod "+t.what)
+		floor, our := times.Quantile(floors, 0.5), times.Quantile(ours, 0.5)
 		verdict := "met"
 		if !t.met(floor, our) {
 			verdict = "NOT met"
 		}
 		_, _ = fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", t.what, len(ours),
-			ms(floor), ms(quantile(floors, 0.99)), ms(our), ms(quantile(ours, 0.99)),
+			times.Milliseconds(floor), times.Milliseconds(times.Quantile(floors, 0.99)), times.Milliseconds(our), times.Milliseconds(times.Quantile(ours, 0.99)),
 			more(floor, our), ratio(floor, our), t.text, verdict)
 	}
 	_ = w.Flush() // to the terminal
-}
-
-func ms(d time.Duration) string {
-	if d == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.1fms", float64(d.Microseconds())/1000)
 }
 
 func more(floor, ours time.Duration) string {
 	if floor == 0 {
 		return "-"
 	}
-	return ms(ours - floor)
+	return times.Milliseconds(ours - floor)
 }
 
 func ratio(floor, ours time.Duration) string {

@@ -1,19 +1,12 @@
 package bundle
 
 import (
-	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
 
 	"github.com/lifepod/lifepod/bundle/manifest"
 )
-
-// The whole folder is embedded, so that the module also compiles when the
-// assets were not built: then there is only the README.
-//
-//go:embed all:assets
-var embedded embed.FS
 
 // ErrNotBuilt is returned by [Unpack] and [Open] in a binary that was
 // compiled without the assets of bundle/build.
@@ -28,10 +21,16 @@ type archive struct {
 }
 
 // carried is the archive inside this binary.
-func carried() (archive, error) { return readAssets(embedded) }
+func carried() (archive, error) {
+	files, err := assets()
+	if err != nil {
+		return archive{}, err
+	}
+	return readAssets(files, manifest.Name, manifest.ArchiveName)
+}
 
-func readAssets(files fs.FS) (archive, error) {
-	text, err := fs.ReadFile(files, "assets/"+manifest.Name)
+func readAssets(files fs.FS, manifestName, archiveName string) (archive, error) {
+	text, err := fs.ReadFile(files, "assets/"+manifestName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return archive{}, ErrNotBuilt
 	}
@@ -43,6 +42,6 @@ func readAssets(files fs.FS) (archive, error) {
 		return archive{}, fmt.Errorf("read the carried runtime: %w", err)
 	}
 	return archive{manifest: m, compressed: func() (fs.File, error) {
-		return files.Open("assets/" + manifest.ArchiveName)
+		return files.Open("assets/" + archiveName)
 	}}, nil
 }

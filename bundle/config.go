@@ -19,6 +19,8 @@ type host struct {
 	// restrictOOMScore is set without CAP_SYS_RESOURCE: then nobody may be
 	// given a lower OOM score than lifepod itself has.
 	restrictOOMScore bool
+	// cni is the network in the place of the bundled one; nil if there is none.
+	cni *CNI
 }
 
 // table is a TOML table.
@@ -110,11 +112,7 @@ func runtimeConfig(p Paths, h host) table {
 	return table{
 		"restrict_oom_score_adj":       h.restrictOOMScore,
 		"netns_mounts_under_state_dir": true,
-		"cni": table{
-			"bin_dirs":              []string{p.CNIBin()},
-			"conf_dir":              p.CNIConf(),
-			"use_internal_loopback": true,
-		},
+		"cni":                          cniTable(p, h.cni),
 		"containerd": table{
 			"default_runtime_name": "runc",
 			"runtimes": table{"runc": table{
@@ -129,6 +127,16 @@ func runtimeConfig(p Paths, h host) table {
 			}},
 		},
 	}
+}
+
+// cniTable says where containerd finds plugins, and how they are to be called. The
+// carried plugins are there for networks that are made of them.
+func cniTable(p Paths, other *CNI) table {
+	conf, bin := p.CNIConf(), []string{p.CNIBin()}
+	if other != nil {
+		conf, bin = other.ConfDir, []string{other.BinDir, p.CNIBin()}
+	}
+	return table{"bin_dirs": bin, "conf_dir": conf, "use_internal_loopback": true}
 }
 
 // shimEnvironment takes the address of the readiness notification away from

@@ -6,15 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
@@ -26,17 +23,17 @@ import (
 type daemon struct {
 	paths  Paths
 	subnet string
+	cni    *CNI
 	log    *slog.Logger
 	// version is a digest of the program and all that is generated for it.
 	version string
+	// older are the network namespaces that were there when containerd was started;
+	// none if it ran already.
+	older []string
 }
 
-// startPatience is how long containerd may take until it answers. It needs
-// 30 ms, and longer by far with thousands of containers to recover.
-const startPatience = 60 * time.Second
-
-// adoptPatience is the same for one that runs already: when it does not answer
-// by then, it is better replaced.
+// adoptPatience is how long one that runs already may take until it answers:
+// when it does not by then, it is better replaced.
 const adoptPatience = 10 * time.Second
 
 // stopPatience is how long it may take to stop, and hungPatience how long one
@@ -52,6 +49,11 @@ func (d *daemon) configure() (network, error) {
 	if err != nil {
 		return network{}, err
 	}
+	n, err := d.chooseNetwork()
+	if err != nil {
+		return network{}, err
+	}
+	h.cni = n.CNI
 	config, err := containerdConfig(d.paths, h)
 	if err != nil {
 		return network{}, err
@@ -60,16 +62,15 @@ func (d *daemon) configure() (network, error) {
 		return network{}, err
 	}
 	d.version = fmt.Sprintf("%x", sha256.Sum256(config))[:16]
-	n, err := chooseNetwork(d.paths, d.subnet)
-	if err != nil {
-		return network{}, err
-	}
 	return n, n.settle(d.paths)
 }
 
 // masquerade sets the rule up. Should another packet filter have it than the
 // configuration says, containerd notices the change of that file.
 func (d *daemon) masquerade(ctx context.Context, n network) error {
+	if n.CNI != nil {
+		return nil // that network's own matter
+	}
 	filter, err := n.masquerade(ctx, d.paths.FilterTable())
 	if ctx.Err() != nil {
 		// Cut short, it says nothing about the packet filter.
@@ -165,78 +166,6 @@ func (d *daemon) isOurs(pid int) bool {
 		return false
 	}
 	return slices.Contains(commandLine(pid), d.paths.config())
-}
-
-// start runs containerd and waits until it answers.
-func (d *daemon) start(ctx context.Context) (*process, error) {
-	ready, err := listenReady(d.paths.notification())
-	if err != nil {
-		return nil, err
-	}
-	defer ready.close()
-	log, err := openLog(d.paths.Log())
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
-	offset, err := log.Seek(0, io.SeekEnd)
-	if err != nil {
-		return nil, fmt.Errorf("open containerd's log: %w", err)
-	}
-	started, err := d.spawn(log)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("it did not answer within %v", startPatience))
-	defer cancel()
-	select {
-	case <-ready.heard:
-		return started, nil
-	case <-started.ended:
-		started.release()
-		return nil, fmt.Errorf("start containerd: it ended at once; the end of %s:\n%s", d.paths.Log(), logTail(d.paths.Log(), offset))
-	case <-ctx.Done():
-		err := context.Cause(ctx)
-		stopped := started.stop(context.WithoutCancel(ctx), stopPatience)
-		started.release()
-		return nil, errors.Join(fmt.Errorf("start containerd: %w; the end of %s:\n%s", err, d.paths.Log(), logTail(d.paths.Log(), offset)), stopped)
-	}
-}
-
-// spawn starts the process and records it.
-func (d *daemon) spawn(log *os.File) (*process, error) {
-	// An empty record, written first, says: look among all processes.
-	if err := os.WriteFile(d.paths.record(), nil, 0o600); err != nil {
-		return nil, fmt.Errorf("start containerd: %w", err)
-	}
-	cmd := exec.Command(d.paths.Containerd(), "--config", d.paths.config())
-	cmd.Dir = "/"
-	cmd.Env = containerdEnvironment(d.paths)
-	cmd.Stdout, cmd.Stderr = log, log
-	// A session of its own keeps the terminal's signals away.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start containerd: %w", err)
-	}
-	ticks, err := startTicks(cmd.Process.Pid)
-	if err != nil && !errors.Is(err, errGone) {
-		return nil, fmt.Errorf("start containerd: %w", err)
-	}
-	id := identity{PID: cmd.Process.Pid, StartTicks: ticks, Version: d.version}
-	p, err := watchChild(id)
-	// Whoever stops it, the zombie is ours to reap.
-	go func() { _ = cmd.Wait() }()
-	if err != nil {
-		return nil, fmt.Errorf("start containerd: %w", err)
-	}
-	text, err := json.Marshal(id)
-	if err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(d.paths.record(), text, 0o600); err != nil {
-		return nil, errors.Join(fmt.Errorf("start containerd: %w", err), p.stop(context.Background(), stopPatience))
-	}
-	return p, nil
 }
 
 // awaitAnswer waits until CRI is served by a containerd whose start another

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,7 +13,72 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/internal/children"
 )
+
+// lostInterval is the time between two looks at shims that may be lost, and
+// lostLooks how many of them have to find one unknown before it is ended: it may
+// be of a sandbox that is just being made, which takes a second or two.
+const (
+	lostInterval = 10 * time.Second
+	lostLooks    = 3
+)
+
+// suspects are shims that lived when a containerd or a caller of its may have been
+// killed, and how often each was found to be unknown. A caller that dies while a
+// container starts has containerd forget the container and its shim keep it: such
+// a shim outlives its sandbox.
+type suspects struct {
+	paths Paths
+	log   *slog.Logger
+	shims map[int]string // the sandbox by the shim's process
+	looks map[int]int
+	// namespaces are older than the containerd that runs.
+	namespaces []string
+}
+
+func newSuspects(d *daemon) *suspects {
+	return &suspects{paths: d.paths, log: d.log, shims: d.paths.shims(), looks: map[int]int{}, namespaces: d.older}
+}
+
+// look ends and removes what is lost. It costs nothing once all suspects have ended.
+func (s *suspects) look(ctx context.Context) {
+	if len(s.namespaces) > 0 {
+		if err := s.paths.removeLostNamespaces(ctx, s.namespaces, s.log); err != nil {
+			s.log.Debug("look for network namespaces that containerd has lost", "err", err)
+		} else {
+			s.namespaces = nil
+		}
+	}
+	for pid, sandbox := range s.shims {
+		if s.paths.sandboxOfShim(fmt.Sprintf("/proc/%d/cmdline", pid)) != sandbox {
+			delete(s.shims, pid)
+		}
+	}
+	if len(s.shims) == 0 {
+		return
+	}
+	if err := s.paths.endLostTasks(ctx, s.log); err != nil {
+		s.log.Debug("look for tasks that containerd has lost", "err", err)
+	}
+	known, err := s.paths.knownSandboxes(ctx)
+	if err != nil {
+		return // the next look is not far
+	}
+	for pid, sandbox := range s.shims {
+		if known[sandbox] {
+			delete(s.looks, pid)
+			continue
+		}
+		if s.looks[pid]++; s.looks[pid] < lostLooks {
+			continue
+		}
+		s.log.Warn("a shim that containerd has lost is ended", "pid", pid, "sandbox", sandbox)
+		if err := s.paths.killShim(ctx, pid, sandbox); err != nil {
+			s.log.Warn("a lost shim goes on", "pid", pid, "err", err)
+		}
+	}
+}
 
 // lostPatience bounds the question which sandboxes containerd knows.
 const lostPatience = 2 * time.Second
@@ -91,6 +157,7 @@ func (p Paths) killShim(ctx context.Context, pid int, sandbox string) error {
 	if p.sandboxOfShim(fmt.Sprintf("/proc/%d/cmdline", pid)) != sandbox {
 		return nil // another process has the pid now
 	}
+	children.Kill(pid)
 	if err := shim.stop(ctx, 0); err != nil {
 		return err
 	}

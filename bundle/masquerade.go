@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os/exec"
 	"strings"
 )
@@ -27,10 +28,10 @@ func (n network) masquerade(ctx context.Context, table string) (string, error) {
 	rules := fmt.Sprintf(`table ip %s {
 	chain postrouting {
 		type nat hook postrouting priority srcnat;
-		ip saddr %[2]s ip daddr != { %[2]s, 224.0.0.0/4 } masquerade
+		ip saddr %s ip daddr != { %s, 224.0.0.0/4 } masquerade
 	}
 }
-`, table, n.Subnet)
+`, table, n.Subnet, n.pods())
 	// A deletion makes a transaction take 15 ms, so it is tried without
 	// first: the table is there already only after a kill -9.
 	if call(ctx, fmt.Sprintf("create table ip %s\n", table)+rules, "nft", "-f", "-") == nil {
@@ -52,8 +53,16 @@ func (n network) masquerade(ctx context.Context, table string) (string, error) {
 }
 
 func (n network) iptablesRule(comment string) []string {
-	return []string{"POSTROUTING", "-s", n.Subnet.String(), "!", "-d", n.Subnet.String(),
+	return []string{"POSTROUTING", "-s", n.Subnet.String(), "!", "-d", n.pods().String(),
 		"-m", "comment", "--comment", comment, "-j", "MASQUERADE"}
+}
+
+// pods are the addresses of all pods that this root's pods talk with under their own.
+func (n network) pods() netip.Prefix {
+	if n.Cluster.IsValid() {
+		return n.Cluster
+	}
+	return n.Subnet
 }
 
 // unmasquerade removes the rule, and what the portmap plugin leaves of its

@@ -19,9 +19,15 @@ import (
 // network.json, because pods keep their addresses.
 type network struct {
 	Subnet netip.Prefix `json:"subnet"`
+	// Cluster is the range of the pods of all nodes of the cluster that has given
+	// this root its subnet; invalid without one.
+	Cluster netip.Prefix `json:"cluster,omitzero"`
 	// Filter is the packet filter that has the masquerading rule: nftables,
 	// iptables, or empty for none.
 	Filter string `json:"filter,omitempty"`
+	// CNI is the network in the place of this one, which has then nothing but its
+	// subnet, for when it is wanted again.
+	CNI *CNI `json:"cni,omitempty"`
 }
 
 // Bridge is the interface that the pods of this root are connected to; 15
@@ -41,6 +47,9 @@ func (n network) settle(p Paths) error {
 	}
 	if err := replaceFile(p.networkRecord(), append(text, '\n')); err != nil {
 		return err
+	}
+	if n.CNI != nil {
+		return nil // others write its configuration
 	}
 	config, err := cniConfig(p, n)
 	if err != nil {
@@ -65,6 +74,10 @@ func chooseNetwork(p Paths, configured string) (network, error) {
 		return network{}, err
 	}
 	if _, err := net.InterfaceByName(p.Bridge()); err == nil && recorded.Subnet.IsValid() {
+		return recorded, nil
+	}
+	if recorded.Cluster.IsValid() { // other nodes have routes to it
+		recorded.Filter = nftables
 		return recorded, nil
 	}
 	taken, err := routes(p.Bridge())

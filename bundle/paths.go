@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"path/filepath"
@@ -24,7 +25,15 @@ type Paths struct {
 	RunDir string
 	// Bundle is the folder of the unpacked programs, named by digest.
 	Bundle string
+	// folder has the unpacked programs of one kind, below Root; bundleFolder if empty.
+	folder string
 }
+
+// Folders of unpacked programs.
+const (
+	bundleFolder  = "bundle"
+	programFolder = "program"
+)
 
 // Locate says where a root has its things, without touching any. Empty
 // arguments mean the defaults; Bundle is set by [Unpack] and [Open] only.
@@ -95,10 +104,16 @@ func (p Paths) Registries() string { return filepath.Join(p.Root, "certs.d") }
 // where there is only iptables.
 func (p Paths) FilterTable() string { return "lifepod_" + p.hash() }
 
-func (p Paths) bundles() string        { return filepath.Join(p.Root, "bundle") }
-func (p Paths) config() string         { return filepath.Join(p.Root, "containerd.toml") }
-func (p Paths) content() string        { return filepath.Join(p.Root, "containerd") }
-func (p Paths) state() string          { return filepath.Join(p.RunDir, "state") }
+func (p Paths) bundles() string { return filepath.Join(p.Root, cmp.Or(p.folder, bundleFolder)) }
+func (p Paths) config() string  { return filepath.Join(p.Root, "containerd.toml") }
+func (p Paths) content() string { return filepath.Join(p.Root, "containerd") }
+func (p Paths) state() string   { return filepath.Join(p.RunDir, "state") }
+func (p Paths) tasks() string {
+	return filepath.Join(p.state(), "io.containerd.runtime.v2.task/k8s.io")
+}
+func (p Paths) containers() string {
+	return filepath.Join(p.content(), "io.containerd.grpc.v1.cri/containers")
+}
 func (p Paths) shimSockets() string    { return filepath.Join(p.RunDir, "s") }
 func (p Paths) record() string         { return filepath.Join(p.RunDir, "containerd.json") }
 func (p Paths) supervision() string    { return filepath.Join(p.RunDir, "supervisor.sock") }

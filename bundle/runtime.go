@@ -21,6 +21,9 @@ type Config struct {
 	// Subnet is the pods' IPv4 prefix. Empty means the one the root had
 	// before, or a free one. The first process to open a root decides.
 	Subnet string
+	// CNI is a pod network in the place of the bundled one; with an empty ConfDir the
+	// bundled one. Nil is whatever the root had before.
+	CNI *CNI
 	// Log receives restarts and other things worth knowing; nil discards.
 	Log *slog.Logger
 }
@@ -75,7 +78,7 @@ func open(ctx context.Context, c Config, a archive) (*Runtime, error) {
 		return nil, errors.Join(fmt.Errorf("open the runtime: %w", err), r.users.Close(), r.bundle.Close())
 	}
 	r.supervisor = &supervisor{
-		daemon:   &daemon{paths: r.paths, subnet: c.Subnet, log: c.Log},
+		daemon:   &daemon{paths: r.paths, subnet: c.Subnet, cni: c.CNI, log: c.Log},
 		log:      c.Log,
 		up:       make(chan error, 1),
 		restarts: make(chan time.Time, 1),

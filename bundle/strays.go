@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/lifepod/lifepod/internal/children"
 )
 
 // KillStrayShims ends the shims of this root that belong to no sandbox:
@@ -79,5 +81,6 @@ func (r *Runtime) killStray(ctx context.Context, pid int, cmdline string) error 
 	if !r.paths.isStrayShim(cmdline) { // another process has the pid now
 		return nil
 	}
+	children.Kill(pid)
 	return stray.stop(ctx, 0)
 }

@@ -132,6 +132,9 @@ const logInterval = time.Minute
 func (s *supervisor) keepRunning(ctx context.Context, running *process, station *station) error {
 	trim := time.NewTicker(logInterval)
 	defer trim.Stop()
+	look := time.NewTicker(lostInterval)
+	defer look.Stop()
+	lost := newSuspects(s.daemon)
 	pause := newBackoff(100*time.Millisecond, restartFloor)
 	for started := time.Now(); ; {
 		select {
@@ -142,6 +145,9 @@ func (s *supervisor) keepRunning(ctx context.Context, running *process, station 
 			if err := trimLog(s.daemon.paths.Log()); err != nil {
 				s.log.Warn("containerd's log was not trimmed", "err", err)
 			}
+			continue
+		case <-look.C:
+			lost.look(ctx)
 			continue
 		case <-running.ended:
 			running.release()
@@ -160,6 +166,7 @@ func (s *supervisor) keepRunning(ctx context.Context, running *process, station 
 		}
 		started = time.Now()
 		s.announce(running, station)
+		lost = newSuspects(s.daemon)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/bundle/manifest"
+	"github.com/lifepod/lifepod/internal/footprint"
 )
 
 // completeName marks an unpacked folder as whole. It is written last, before
@@ -76,6 +77,7 @@ func (p *Paths) unpackAlone(ctx context.Context, a archive) (*os.File, error) {
 	if err := p.extract(a); err != nil {
 		return nil, p.explainSpace(err, a.manifest)
 	}
+	footprint.ForgetFile()
 	return p.claim(a.manifest)
 }
 

@@ -236,7 +236,7 @@ func TestUnpackRemovesUnusedVersions(t *testing.T) {
 }
 
 func TestWithoutAssets(t *testing.T) {
-	_, err := readAssets(fstest.MapFS{"assets/README.md": &fstest.MapFile{}})
+	_, err := readAssets(fstest.MapFS{"assets/README.md": &fstest.MapFile{}}, manifest.Name, manifest.ArchiveName)
 	if !errors.Is(err, ErrNotBuilt) {
 		t.Errorf("error %v, want %v", err, ErrNotBuilt)
 	}
@@ -244,7 +244,7 @@ func TestWithoutAssets(t *testing.T) {
 
 func TestManifestRefusesEscape(t *testing.T) {
 	files := fstest.MapFS{"assets/manifest.json": &fstest.MapFile{Data: []byte(`{"files":[{"path":"../evil"}]}`)}}
-	_, err := readAssets(files)
+	_, err := readAssets(files, manifest.Name, manifest.ArchiveName)
 	if err == nil || !strings.Contains(err.Error(), `"../evil" is not a relative path`) {
 		t.Errorf("error %v, want the path refused", err)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/control/podlog"
 )
 
 // defaultContainer is the annotation by which kubectl knows the container that
@@ -55,16 +57,7 @@ func known(pod *v1.Pod, name string) error {
 
 // StatusOf is a container's status, nil if there is none yet.
 func StatusOf(pod *v1.Pod, container string) *v1.ContainerStatus {
-	for _, list := range [][]v1.ContainerStatus{
-		pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses, pod.Status.EphemeralContainerStatuses,
-	} {
-		for i := range list {
-			if list[i].Name == container {
-				return &list[i]
-			}
-		}
-	}
-	return nil
+	return podlog.StatusOf(pod, container)
 }
 
 // runningID is the runtime's ID of a container that runs.

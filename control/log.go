@@ -3,13 +3,11 @@ package control
 import (
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/agent/criconfig"
 	"github.com/lifepod/lifepod/agent/crilog"
 	"github.com/lifepod/lifepod/control/podlog"
 )
@@ -70,41 +68,22 @@ func logOptions(q url.Values) (podlog.Options, error) {
 }
 
 // instance is the restart count of the instance whose log is wanted, as an API
-// server chooses it: of a container that waits to be restarted it is the last one.
+// server chooses it.
 func (s *Server) instance(pod *v1.Pod, container string, previous bool) (int, error) {
-	status := StatusOf(pod, container)
-	switch {
-	case status == nil:
+	if StatusOf(pod, container) == nil {
 		return 0, badRequest("container %q in pod %q is waiting to start - no logs yet", container, pod.Name)
-	case previous && status.LastTerminationState.Terminated == nil:
-		return 0, badRequest("previous terminated container %q in pod %q not found", container, pod.Name)
-	case status.State.Waiting != nil && status.LastTerminationState.Terminated == nil:
-		return 0, badRequest("container %q in pod %q is waiting to start: %s", container, pod.Name, waitsFor(status.State.Waiting))
 	}
-	newest := int(status.RestartCount)
-	if previous && status.State.Waiting == nil {
-		newest--
+	instances, err := podlog.Instances(pod, container, previous)
+	if err != nil {
+		return 0, badRequest("%v", err)
 	}
-	for n := newest; n >= max(0, newest-1); n-- {
+	for _, n := range instances {
 		if log := s.open(container, n); log != nil {
 			log.Close()
 			return n, nil
 		}
-		if status.State.Waiting == nil {
-			break
-		}
 	}
-	return 0, notFound("the log of container %q, restart count %d, is not there any more", container, newest)
-}
-
-func waitsFor(w *v1.ContainerStateWaiting) string {
-	switch w.Reason {
-	case "ErrImagePull":
-		return "image can't be pulled"
-	case "ImagePullBackOff":
-		return "trying and failing to pull image"
-	}
-	return w.Reason
+	return 0, notFound("the log of container %q, restart count %d, is not there any more", container, instances[0])
 }
 
 func restartCount(pod *v1.Pod, container string) int32 {
@@ -116,7 +95,7 @@ func restartCount(pod *v1.Pod, container string) int32 {
 
 // open opens the log of one instance, nil if there is none.
 func (s *Server) open(container string, instance int) *crilog.Log {
-	return crilog.Open(filepath.Join(s.LogDir, criconfig.ContainerLogPath(container, instance)), func() {
+	return podlog.Open(s.LogDir, container, instance, func() {
 		s.Log.Warn("output was dropped because a client does not read", "container", container)
 	})
 }
@@ -129,13 +108,6 @@ type logAnswer struct {
 	lines     *podlog.Lines
 }
 
-// over is closed: what there is is all that is wanted.
-var over = func() chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
-}()
-
 // all writes what there is of one instance.
 func (l *logAnswer) all(instance int) {
 	log := l.server.open(l.container, instance)
@@ -143,9 +115,5 @@ func (l *logAnswer) all(instance int) {
 		return // it has been removed just now
 	}
 	defer log.Close()
-	r := crilog.NewReader(log, l.lines.Record)
-	r.Until(over)
-	r.Close()
-	l.lines.Flush()
-	l.lines.Live()
+	l.lines.All(log)
 }

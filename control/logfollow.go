@@ -7,7 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/agent/crilog"
+	"github.com/lifepod/lifepod/control/podlog"
 )
 
 // follow writes one instance after the other, until the container runs no more
@@ -40,28 +40,9 @@ func (l *logAnswer) followOne(ctx context.Context, instance int) bool {
 		return false
 	}
 	defer log.Close()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	live := false
-	r := crilog.NewReader(log, func(record string) {
-		l.lines.Record(record)
-		if live {
-			l.flush()
-		}
-		if l.lines.Err() != nil {
-			cancel()
-		}
-	})
-	r.Until(over)
-	live = true
-	l.lines.Live()
-	l.flush()
-	r.Until(l.server.ended(ctx, l.container, instance))
-	if ctx.Err() == nil {
-		r.Finish()
-	}
-	r.Close()
-	l.lines.Flush()
+	l.lines.Follow(ctx, log, func(ctx context.Context) <-chan struct{} {
+		return l.server.ended(ctx, l.container, instance)
+	}, l.flush)
 	return true
 }
 
@@ -74,7 +55,7 @@ func (s *Server) ended(ctx context.Context, container string, instance int) <-ch
 		defer close(ended)
 		for {
 			pod, changed := s.Object.Next()
-			if s.isGone() || instanceEnded(pod, container, instance) {
+			if s.isGone() || podlog.Ended(pod, container, instance) {
 				return
 			}
 			select {
@@ -94,18 +75,6 @@ func (s *Server) isGone() bool {
 	default:
 		return false
 	}
-}
-
-// instanceEnded says that the status knows of an instance's end. One that is just
-// being started does not run yet either.
-func instanceEnded(pod *v1.Pod, container string, instance int) bool {
-	status := StatusOf(pod, container)
-	if status == nil {
-		return false
-	}
-	waiting := status.State.Waiting
-	return int(status.RestartCount) > instance || status.State.Terminated != nil ||
-		waiting != nil && waiting.Reason == "CrashLoopBackOff"
 }
 
 // endedForGood says that a container has ended and can't be started again, as

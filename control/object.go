@@ -1,7 +1,6 @@
 package control
 
 import (
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -26,9 +25,11 @@ type Object struct {
 	gone     chan struct{} // closed when nothing of the pod is left
 }
 
-// NewObject begins with a pod that was defaulted and validated.
+// NewObject begins with a pod that was defaulted and validated, and is not changed
+// after that.
 func NewObject(pod *v1.Pod) *Object {
-	o := &Object{pod: pod.DeepCopy(), version: 1, watchers: map[*Watcher]struct{}{}, changed: make(chan struct{}), gone: make(chan struct{})}
+	first := *pod
+	o := &Object{pod: &first, version: 1, watchers: map[*Watcher]struct{}{}, changed: make(chan struct{}), gone: make(chan struct{})}
 	o.pod.APIVersion, o.pod.Kind = "v1", "Pod"
 	o.pod.ResourceVersion = "1"
 	return o
@@ -56,18 +57,29 @@ func (o *Object) Status(status v1.PodStatus) {
 	})
 }
 
+// Updated takes a newer version of the pod from where it is managed; the status
+// stays the one that was published here.
+func (o *Object) Updated(pod *v1.Pod) {
+	_ = o.change(func(next *v1.Pod) error {
+		status := next.Status
+		*next = *pod
+		next.APIVersion, next.Kind, next.Status = "v1", "Pod", status
+		return nil
+	})
+}
+
 // Event takes a Kubernetes Event of the pod.
 func (o *Object) Event(at time.Time, e lifecycle.RecordEvent) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.events.add(o.pod, at, e)
+	o.events.add(at, e)
 }
 
 // Events are the pod's newest events, the oldest first.
 func (o *Object) Events() []v1.Event {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.Clone(o.events.items)
+	return o.events.all(o.pod)
 }
 
 // StopRequested notes that the pod's end was asked for, as an API server does on

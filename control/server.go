@@ -36,7 +36,10 @@ type Config struct {
 	Runtime   runtimeapi.RuntimeServiceClient
 	LogDir    string // of the pod
 	Admission Admission
-	Log       *slog.Logger
+	// Managed says by whom the pod is managed, and what to do instead, if changing it
+	// here would only be undone; then changes are refused. Empty: it may be changed.
+	Managed string
+	Log     *slog.Logger
 }
 
 // Server serves one pod until it is closed.
@@ -56,7 +59,8 @@ func Serve(c Config) (*Server, error) {
 	}
 	s := &Server{Config: c, path: path, sessions: newSessions(c.Object.Pod())}
 	s.http = &http.Server{
-		Handler:           rootOnly(s.routes()),
+		// There may be many pods, and few ask: routes are made for those who do.
+		Handler:           rootOnly(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.routes().ServeHTTP(w, r) })),
 		ConnContext:       withPeer,
 		ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog:          slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug),
@@ -93,12 +97,12 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/pods", s.list)
 	mux.HandleFunc("GET "+pod, s.named(s.get))
-	mux.HandleFunc("DELETE "+pod, s.named(s.stop))
+	mux.HandleFunc("DELETE "+pod, s.named(s.unmanaged(s.stop)))
 	mux.HandleFunc("GET "+pod+"/events", s.named(s.listEvents))
 	mux.HandleFunc("POST "+pod+"/restart", s.named(s.restart))
-	mux.HandleFunc("POST "+pod+"/ephemeralcontainers", s.named(s.addEphemeralContainer))
-	mux.HandleFunc("POST "+pod+"/resize", s.named(s.resize))
-	mux.HandleFunc("POST "+pod+"/conditions", s.named(s.setCondition))
+	mux.HandleFunc("POST "+pod+"/ephemeralcontainers", s.named(s.unmanaged(s.addEphemeralContainer)))
+	mux.HandleFunc("POST "+pod+"/resize", s.named(s.unmanaged(s.resize)))
+	mux.HandleFunc("POST "+pod+"/conditions", s.named(s.unmanaged(s.setCondition)))
 	mux.HandleFunc("GET "+pod+"/log", s.named(s.log))
 	mux.HandleFunc("POST "+pod+"/exec", s.named(s.exec))
 	mux.HandleFunc("POST "+pod+"/attach", s.named(s.attach))
@@ -106,6 +110,16 @@ func (s *Server) routes() http.Handler {
 		fail(w, notFound("there is no %s %s", r.Method, r.URL.Path))
 	})
 	return mux
+}
+
+// unmanaged refuses to change a pod whose owner would not know of it.
+func (s *Server) unmanaged(handle func(w http.ResponseWriter, r *http.Request) error) func(w http.ResponseWriter, r *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if s.Managed != "" {
+			return conflict("the pod belongs to %s", s.Managed)
+		}
+		return handle(w, r)
+	}
 }
 
 // named lets requests for this pod pass; an error becomes the answer.

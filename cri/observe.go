@@ -14,9 +14,13 @@ import (
 // PodUIDLabel is on every sandbox and container of a pod (A-CRI-2).
 const PodUIDLabel = "io.kubernetes.pod.uid"
 
-// Describe turns a container's status into its exit, adding the termination
-// message from the pod's files.
-type Describe func(*runtimeapi.ContainerStatus) lifecycle.ContainerExited
+// Describe says in the core's words what a container's status tells of.
+type Describe struct {
+	// Exit of one that has ended, with the termination message from the pod's files.
+	Exit func(*runtimeapi.ContainerStatus) lifecycle.ContainerExited
+	// Said is what it tells of any: image, user and resources.
+	Said func(*runtimeapi.ContainerStatus) lifecycle.ContainerRunning
+}
 
 // Observe reads all that the runtime has of one pod.
 func Observe(ctx context.Context, runtime runtimeapi.RuntimeServiceClient, podUID string, describe Describe) (lifecycle.Observed, error) {
@@ -81,8 +85,10 @@ func observeContainer(ctx context.Context, runtime runtimeapi.RuntimeServiceClie
 		State:     states[status.GetState()],
 		StartedAt: Time(status.GetStartedAt()),
 	}
+	said := describe.Said(status)
+	seen.Said = &said
 	if seen.State == lifecycle.StateExited {
-		exit := describe(status)
+		exit := describe.Exit(status)
 		seen.Exit = &exit
 	}
 	o.Containers = append(o.Containers, seen)

@@ -36,6 +36,10 @@ func describe(s *runtimeapi.ContainerStatus) lifecycle.ContainerExited {
 	return lifecycle.ContainerExited{ContainerID: s.Id, ExitCode: s.ExitCode, Reason: s.Reason}
 }
 
+func said(s *runtimeapi.ContainerStatus) lifecycle.ContainerRunning {
+	return lifecycle.ContainerRunning{ContainerID: s.Id}
+}
+
 // A snapshot has all of its pod and nothing of others.
 func TestObserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -49,7 +53,7 @@ func TestObserve(t *testing.T) {
 		makeContainer(t, r, "b", other, "runs", true)
 		time.Sleep(time.Minute)
 		began := time.Now()
-		got, err := cri.Observe(t.Context(), r, "uid-a", describe)
+		got, err := cri.Observe(t.Context(), r, "uid-a", cri.Describe{Exit: describe, Said: said})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,12 +62,13 @@ func TestObserve(t *testing.T) {
 			Began:     began,
 			Sandboxes: []lifecycle.ObservedSandbox{{ID: box, Ready: true, IPs: []string{"10.0.0.1"}}},
 			Containers: []lifecycle.ObservedContainer{
-				{ID: made, Name: "made", Attempt: 3, SandboxID: box, State: lifecycle.StateCreated},
-				{ID: runs, Name: "runs", Attempt: 3, SandboxID: box, State: lifecycle.StateRunning, StartedAt: startedAt},
+				{ID: made, Name: "made", Attempt: 3, SandboxID: box, State: lifecycle.StateCreated, Said: &lifecycle.ContainerRunning{ContainerID: made}},
+				{ID: runs, Name: "runs", Attempt: 3, SandboxID: box, State: lifecycle.StateRunning, StartedAt: startedAt, Said: &lifecycle.ContainerRunning{ContainerID: runs}},
 				{
 					ID: ended, Name: "ended", Attempt: 3, SandboxID: box, State: lifecycle.StateExited,
 					StartedAt: startedAt.Add(44 * time.Millisecond),
 					Exit:      &lifecycle.ContainerExited{ContainerID: ended, ExitCode: 7, Reason: "Error"},
+					Said:      &lifecycle.ContainerRunning{ContainerID: ended},
 				},
 			},
 		}
@@ -92,7 +97,7 @@ func TestObserveMeetsErrors(t *testing.T) {
 				r := crifake.New()
 				makeContainer(t, r, "a", runSandbox(t, r, "a"), "main", true)
 				r.Fault(test.fault)
-				_, err := cri.Observe(t.Context(), r, "uid-a", describe)
+				_, err := cri.Observe(t.Context(), r, "uid-a", cri.Describe{Exit: describe, Said: said})
 				if (err == nil) != (test.want == "") || (err != nil && !strings.HasPrefix(err.Error(), test.want)) {
 					t.Errorf("error %v, want %q", err, test.want)
 				}

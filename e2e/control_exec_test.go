@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
 // TestExec: the command's output, input and exit code are the user's.
@@ -73,9 +75,9 @@ func TestExecLeavesNothing(t *testing.T) {
 
 // sleeping counts the processes that sleep for so many seconds.
 func sleeping(seconds string) (n int) {
-	for _, pid := range allProcesses() {
+	for _, pid := range machine.AllProcesses() {
 		arguments, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if strings.Contains(string(arguments), "sleep\x00"+seconds) && !ended(pid) {
+		if strings.Contains(string(arguments), "sleep\x00"+seconds) && !machine.Ended(pid) {
 			n++
 		}
 	}
@@ -111,7 +113,7 @@ func TestExecTerminal(t *testing.T) {
 
 // terminalSize is that of the terminal of the process that sleeps for so long.
 func terminalSize(seconds string) [2]uint16 {
-	for _, pid := range allProcesses() {
+	for _, pid := range machine.AllProcesses() {
 		arguments, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if !strings.HasPrefix(string(arguments), "sleep\x00"+seconds) {
 			continue

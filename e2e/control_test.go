@@ -11,6 +11,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
 // waiter ends as soon as it is asked to.
@@ -144,7 +146,6 @@ containers:
 		"status nope":                             `no pod "nope": there is .*default/bad-input.*`,
 		"status -n blue bad-input":                `no pod "bad-input" in namespace "blue": there is .*`,
 		"status -n blue default/bad-input":        `pod default/bad-input is not in namespace "blue": leave -n out`,
-		"status":                                  `want one pod: .*`,
 		"status bad-input -o xml":                 `unknown output "xml": want yaml or json`,
 		"stop bad-input --grace soon":             `--grace "soon": want a time of 0 or more, such as 10s, 2m or 10 \(seconds\)`,
 		"stop bad-input --grace=-1s":              `--grace "-1s": want a time .*`,
@@ -262,7 +263,7 @@ func TestStreamsOnLoopback(t *testing.T) {
 
 // holdsSocket says whether the root's containerd has a socket.
 func (r *root) holdsSocket(inode string) bool {
-	for _, pid := range allProcesses() {
+	for _, pid := range machine.AllProcesses() {
 		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 		if !strings.HasPrefix(exe, r.dir+"/") || filepath.Base(exe) != "containerd" {
 			continue

@@ -39,7 +39,9 @@ func TestExamples(t *testing.T) {
 			if name == "debug" {
 				c.await(c.stderr, "pod Ready")
 				c.await(c.stdout, "working")
-				shared.lifepod(t, "touch /proc/1/root/work/go\n", "debug", "stuck", "--image", toolbox, "--target", "app", "--name", "debugger", "-i", "--", "sh")
+				shared.lifepod(t, "touch /proc/1/root/work/seen\n", "debug", "stuck", "--image", toolbox, "--target", "app", "--name", "debugger", "-i", "--", "sh")
+				c.await(c.stderr, "debugger exited") // app would not wait for that
+				shared.lifepod(t, "", "exec", "stuck", "--", "mv", "/work/seen", "/work/go")
 			}
 			if name == "graceful-shutdown" {
 				c.await(c.stderr, "pod Ready")

@@ -2,6 +2,8 @@ package e2e
 
 import "testing"
 
+const shareW = "volumeMounts: [{name: w, mountPath: /w}]"
+
 // TestExitCode: the command's exit code is that of the container that failed
 // first, or 0.
 func TestExitCode(t *testing.T) {
@@ -10,7 +12,9 @@ func TestExitCode(t *testing.T) {
 		name, spec string
 		code       int
 	}{
-		{"first-failure", "restartPolicy: Never\ncontainers:\n" + shell("late", "sleep 1.5; exit 4") + shell("early", "exit 3") + shell("fine", "true"), 3},
+		{"first-failure", "restartPolicy: Never\nvolumes: [{name: w, emptyDir: {}}]\ncontainers:\n" +
+			shell("late", "until cat /w/early 2>/dev/null; do sleep 0.05; done; sleep 1.5; exit 4", shareW) +
+			shell("early", "echo > /w/early; exit 3", shareW) + shell("fine", "true"), 3},
 		{"high", "restartPolicy: Never\ncontainers:\n" + shell("main", "exit 255"), 255},
 		{"signal", "restartPolicy: Never\ncontainers:\n" + shell("main", "sleep 0.1 & wait; kill -9 1; kill -TERM 1; sleep 5"), 143},
 		{"no-such-program", "restartPolicy: Never\ncontainers:\n- {name: main, image: TOOLBOX, command: [/no/such]}", 128},

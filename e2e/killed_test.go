@@ -177,8 +177,7 @@ exit 3`, mountV)))
 	}
 }
 
-// killContainerd returns when another containerd answers in its place. What
-// ends between the two has an unknown exit code, as containerd has it.
+// killContainerd returns when another containerd answers in its place.
 func (r *root) killContainerd(t *testing.T) {
 	t.Helper()
 	r.kill(t, r.containerd(t)+" ")

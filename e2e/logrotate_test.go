@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestLogRotation: a container that writes much more than its logs may hold is
@@ -16,14 +17,26 @@ import (
 func TestLogRotation(t *testing.T) {
 	t.Parallel()
 	r := newRoot(t)
-	got := r.run(t, script("rotate", `
+	dir := t.TempDir()
+	run := r.startRun(t, pod("rotate", `
+restartPolicy: Never
+volumes: [{name: v, hostPath: {path: `+dir+`}}]
+containers:
+`+shell("main", `
 i=0
 while [ $i -lt 20 ]; do
   seq $((i * 5000 + 1)) $((i * 5000 + 5000))
   i=$((i + 1))
   sleep 0.1
 done
-`), "--log-max-size", "50Ki", "--log-max-files", "3", "--keep")
+until [ -e /v/rotated ]; do sleep 0.1; done
+`, mountV)), "--log-max-size", "50Ki", "--log-max-files", "3", "--keep")
+	run.await(run.stdout, "^100000$")
+	r.awaitRotated(t)
+	if err := os.WriteFile(filepath.Join(dir, "rotated"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got := run.wait()
 	var want strings.Builder
 	for n := 1; n <= 100000; n++ {
 		fmt.Fprintln(&want, n)
@@ -32,9 +45,9 @@ done
 		t.Errorf("exit code %d, %d bytes of output, want %d, ends with %q\n%s",
 			got.code, len(got.stdout), want.Len(), got.stdout[max(0, len(got.stdout)-50):], got.stderr)
 	}
-	files, err := filepath.Glob(filepath.Join(r.dir, "logs/default_rotate_*/main/0.log*"))
-	if err != nil || len(files) != 3 {
-		t.Fatalf("log files %v, %v: want 3", files, err)
+	files := r.rotatedFiles(t)
+	if len(files) != 3 {
+		t.Fatalf("log files %v: want 3", files)
 	}
 	if !strings.HasSuffix(files[1], ".gz") || strings.HasSuffix(files[2], ".gz") {
 		t.Errorf("log files %v: want the older one compressed, and the newest not", files)
@@ -47,6 +60,31 @@ done
 			t.Error(err)
 		}
 	}
+}
+
+func (r *root) rotatedFiles(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(r.dir, "logs/default_rotate_*/main/0.log*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// awaitRotated waits until nothing is to be done with the log of a container
+// that writes nothing any more.
+func (r *root) awaitRotated(t *testing.T) {
+	t.Helper()
+	var files []string
+	for range patience / (50 * time.Millisecond) {
+		files = r.rotatedFiles(t)
+		log, err := os.Stat(files[0])
+		if err == nil && log.Size() <= 50<<10 && len(files) == 3 && strings.HasSuffix(files[1], ".gz") && !strings.HasSuffix(files[2], ".tmp") {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatalf("log files %v: want 3, the older one compressed", files)
 }
 
 // TestLastWordsRotatedAway: a termination message that falls back to the log is

@@ -5,10 +5,15 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+
+	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/e2e/verdict"
 )
 
 var (
@@ -36,14 +41,15 @@ func testAll(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	if binary, err = findBinary(work); err != nil {
+	klog.SetLogger(logr.Discard()) // it would log connections that break to stderr
+	if binary, err = machine.Binary("..", work); err != nil {
 		return 0, err
 	}
 	if err := parallelByDefault(); err != nil {
 		return 0, err
 	}
 	shared = &root{dir: filepath.Join(work, "root")}
-	code = m.Run()
+	code = verdict.Run(m, nil)
 	if left := shared.left(); len(left) > 0 {
 		return code, fmt.Errorf("left behind:\n  %s", strings.Join(left, "\n  "))
 	}
@@ -59,23 +65,4 @@ func parallelByDefault() error {
 		return nil
 	}
 	return flag.Set("test.parallel", "5")
-}
-
-// findBinary is $LIFEPOD, or one built of the sources around.
-func findBinary(work string) (string, error) {
-	if path := os.Getenv("LIFEPOD"); path != "" {
-		if !filepath.IsAbs(path) {
-			path = filepath.Join("..", path)
-		}
-		return filepath.Abs(path)
-	}
-	if _, err := os.Stat("../bundle/assets/manifest.json"); err != nil {
-		return "", errors.New("the bundled runtime isn't built: run `make runtime` first, or set LIFEPOD to a built binary")
-	}
-	path := filepath.Join(work, "lifepod")
-	build := exec.Command("go", "build", "-o", path, "../cmd/lifepod")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build lifepod: %w\n%s", err, out)
-	}
-	return path, nil
 }

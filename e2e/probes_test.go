@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
 // probe is a container's field with an exec probe that runs a shell script. It
@@ -177,7 +179,7 @@ containers:
 
 // processesOf are the processes with that command line.
 func processesOf(command string) (pids []int) {
-	for _, pid := range allProcesses() {
+	for _, pid := range machine.AllProcesses() {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if err == nil && strings.TrimRight(strings.ReplaceAll(string(line), "\x00", " "), " ") == command {
 			pids = append(pids, pid)

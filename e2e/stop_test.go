@@ -144,15 +144,10 @@ while true; do sleep 0.1; done`, "lifecycle: {stopSignal: SIGUSR1}")
 
 func TestTimeout(t *testing.T) {
 	t.Parallel()
-	got := shared.run(t, script("late", "sleep infinity"), "--timeout", "4s")
-	got.check(t, 124, "", `
-+ pod sandbox ready, address ADDRESS
-+ main started
-+ pod Running
-+ pod Ready
-+ pod stop requested → grace 30s (--timeout 4s)
-+ main exited 143 (stopped)
-+ pod Failed`)
+	got := shared.run(t, script("late", "sleep infinity"), "--timeout", "3s") // wherever the pod is then
+	if got.code != 124 || !strings.Contains(got.stderr, " pod stop requested → grace 30s (--timeout 3s)\n") {
+		t.Errorf("exit code %d, want 124\n%s", got.code, got.stderr)
+	}
 }
 
 // TestTimeoutUnused: a pod that ends in time isn't touched by --timeout.
@@ -166,12 +161,15 @@ func TestTimeoutUnused(t *testing.T) {
 // TestActiveDeadline: activeDeadlineSeconds fails the pod.
 func TestActiveDeadline(t *testing.T) {
 	t.Parallel()
-	told := shared.runStory(t, 143, pod("deadline", `
+	got := shared.run(t, pod("deadline", `
 restartPolicy: Always
 activeDeadlineSeconds: 3
 containers:
-`+shell("main", "sleep infinity")))
-	last := told.last(t)
+`+shell("main", "sleep infinity")), "-o", "json")
+	last := readStory(t, got.stdout).last(t)
+	if got.code == 0 { // its own, if it has come as far as being ended
+		t.Error("exit code 0")
+	}
 	if last.Phase != v1.PodFailed || last.Reason != "DeadlineExceeded" ||
 		last.Message != "Pod was active on the node longer than the specified deadline" {
 		t.Errorf("%s %s: %s", last.Phase, last.Reason, last.Message)

@@ -30,8 +30,9 @@ func (s system) findFilter(ctx context.Context, place Place) []Leftover {
 	var found []Leftover
 	tables, _ := s.run(ctx, "", "nft", "list", "tables", "ip")
 	for line := range strings.Lines(tables) {
-		if strings.TrimSpace(line) == "table ip "+place.FilterTable {
-			found = append(found, Leftover{Kind: FilterTable, Name: place.FilterTable})
+		name := strings.TrimPrefix(strings.TrimSpace(line), "table ip ")
+		if name == place.FilterTable || name == place.FilterTable+"_services" { // lifepod up's
+			found = append(found, Leftover{Kind: FilterTable, Name: name})
 		}
 	}
 	rules, _ := s.run(ctx, "", "iptables", "-w", "-t", "nat", "-S", "POSTROUTING")

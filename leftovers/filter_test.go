@@ -15,7 +15,7 @@ func TestFindFilter(t *testing.T) {
 	s := system{run: func(_ context.Context, _, name string, _ ...string) (string, error) {
 		switch name {
 		case "nft":
-			return "table ip nat\ntable ip lifepod_01234567\ntable ip lifepod_0123456789\n", nil
+			return "table ip nat\ntable ip lifepod_01234567\ntable ip lifepod_01234567_services\ntable ip lifepod_0123456789\n", nil
 		case "iptables":
 			return "-P POSTROUTING ACCEPT\n" +
 				"-A POSTROUTING -s 10.2.0.0/22 ! -d 10.2.0.0/22 -m comment --comment lifepod_99999999 -j MASQUERADE\n" +
@@ -25,6 +25,7 @@ func TestFindFilter(t *testing.T) {
 	}}
 	want := []Leftover{
 		{Kind: FilterTable, Name: "lifepod_01234567"},
+		{Kind: FilterTable, Name: "lifepod_01234567_services"},
 		{Kind: FilterRule, Name: "-A POSTROUTING -s 10.1.0.0/22 ! -d 10.1.0.0/22 -m comment --comment lifepod_01234567 -j MASQUERADE"},
 	}
 	got := s.findFilter(t.Context(), Place{FilterTable: "lifepod_01234567"})

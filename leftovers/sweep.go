@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/children"
 )
 
 // patience is how long a killed process may take to end.
@@ -77,10 +80,19 @@ func sweepProcess(ctx context.Context, id identity) error {
 	if now, alive := host().identify(id.pid); !alive || now != id {
 		return nil
 	}
+	if isShim(id.pid) {
+		children.Kill(id.pid)
+	}
 	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
 		return err
 	}
 	return awaitEnd(ctx, fd)
+}
+
+// isShim says that a process has containers as children, which would outlive it.
+func isShim(pid int) bool {
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	return err == nil && strings.HasPrefix(string(name), "containerd-shim")
 }
 
 // awaitEnd polls in short turns because a poll can't be cancelled.

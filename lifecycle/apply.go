@@ -32,8 +32,14 @@ func apply(s *step, fact Fact) {
 		applySandboxExited(s, f.SandboxID)
 	case StorageMeasured:
 		applyStorageMeasured(s, f)
+	case RoomFreed:
+		applyRoomFreed(s)
 	case ObjectsChanged:
 		applyObjectsChanged(s, f)
+	case PodUpdated:
+		applyPodUpdated(s, f)
+	case EvictionRequested:
+		applyEvictionRequested(s, f)
 	case VolumesRefreshed:
 		applyVolumesRefreshed(s, f)
 	case Observed:
@@ -95,7 +101,7 @@ func applyAccepted(s *step) {
 	}
 }
 
-// applySetup files the answer of a step that precedes the sandbox. A failure is
+// applySetup files the answer of a step that precedes the containers. A failure is
 // told and tried again (A-SYNC-7, A-SYNC-8).
 func applySetup(s *step, w *work, r Result, reason, prefix string) {
 	if !s.finish(w, r) || r.Failure == nil || r.Failure.Class == Cancelled || s.stage != Syncing {

@@ -60,6 +60,8 @@ type StopCheckpoint struct {
 	GaveUp   bool      `json:"gaveUp,omitzero"`
 	Reason   string    `json:"reason,omitzero"`
 	Message  string    `json:"message,omitzero"`
+
+	Disruption string `json:"disruption,omitzero"`
 }
 
 // RoundCheckpoint is an in-place restart of all containers: one that had begun is

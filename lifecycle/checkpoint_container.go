@@ -17,6 +17,7 @@ type ContainerCheckpoint struct {
 	PreviousID   string                       `json:"previousID,omitzero"`
 	Actuated     v1.ResourceRequirements      `json:"actuated,omitzero"`
 	Image        ImageCheckpoint              `json:"image,omitzero"`
+	Outdated     bool                         `json:"outdated,omitzero"`
 	Failure      *Failure                     `json:"failure,omitempty"`
 	RetryAt      time.Time                    `json:"retryAt,omitzero"`
 	BackOff      BackOffCheckpoint            `json:"backOff,omitzero"`

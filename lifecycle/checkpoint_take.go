@@ -65,6 +65,7 @@ func (b sandbox) checkpoint() SandboxCheckpoint {
 func (s stop) checkpoint() StopCheckpoint {
 	return StopCheckpoint{
 		Cause: s.cause, Deadline: s.deadline, Force: s.force, GaveUp: s.gaveUp, Reason: s.reason, Message: s.message,
+		Disruption: s.disruption,
 	}
 }
 
@@ -86,6 +87,7 @@ func (c *container) checkpoint() ContainerCheckpoint {
 		PreviousID:   c.previousID,
 		Actuated:     *c.actuated.DeepCopy(),
 		Image:        c.image.checkpoint(),
+		Outdated:     c.outdated,
 		Failure:      cloneOf(c.failure),
 		RetryAt:      c.retryAt,
 		BackOff:      c.backOff.checkpoint(),

@@ -27,8 +27,12 @@ var afresh = map[string]string{
 	"state.imageVolumes":    "their images are looked for again; the back-off is kept by the name of the image",
 	"bookkeeping.wakeAt":    "the timer died with its process: asked for again",
 	"bookkeeping.observing": "a snapshot is the first thing that is asked for again",
+	"bookkeeping.adopted":   "from then on there is a checkpoint",
+	"bookkeeping.away":      "it is what Restore sets",
+	"bookkeeping.deletion":  "the object says it again",
 	"bookkeeping.unseen":    "it is what Restore sets",
 	"bookkeeping.toSave":    "belongs to its step",
+	"bookkeeping.passing":   "the call whose answer the status waits for is lost",
 
 	"given.tuning":         "the pod's annotations",
 	"given.restartAllRule": "the pod's",
@@ -48,6 +52,8 @@ var afresh = map[string]string{
 	"release.volumes": "idempotent: done again",
 	"release.sandbox": "idempotent: done again",
 	"release.cgroup":  "idempotent: done again",
+	"release.told":    "told again: deleting twice is deleting once",
+	"release.kept":    "the volumes are given back again",
 
 	"role.spec":   "the pod's",
 	"role.kind":   "the pod's",

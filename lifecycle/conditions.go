@@ -13,7 +13,7 @@ import (
 // else's, untouched.
 func conditions(s *step, status *v1.PodStatus, phase v1.PodPhase) []v1.PodCondition {
 	others := othersConditions(s.pod.Status.Conditions)
-	readyToStart := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: boolStatus(s.sandbox.state == sandboxReady)}
+	readyToStart := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: boolStatus(s.startable())}
 	initialized := initializedCondition(s, status, phase)
 	containersReady := containersReadyCondition(s, status, phase)
 	closed := closedGates(s.pod.Spec.ReadinessGates, append(slices.Clone(others), readyToStart, initialized))
@@ -33,6 +33,14 @@ func conditions(s *step, status *v1.PodStatus, phase v1.PodPhase) []v1.PodCondit
 		if old := condition(s.reported.Conditions, list[i].Type); old != nil && old.Status == list[i].Status {
 			list[i].LastTransitionTime = old.LastTransitionTime // A-COND-2
 		}
+	}
+	if own := disruptionCondition(s, phase); own != nil {
+		own[0].ObservedGeneration, own[0].LastTransitionTime = s.observedGeneration(), *seconds(s.now)
+		if old := condition(s.reported.Conditions, v1.DisruptionTarget); old != nil && terminal(s.reported.Phase) {
+			own[0].LastTransitionTime = old.LastTransitionTime
+		}
+		others = slices.DeleteFunc(others, func(c v1.PodCondition) bool { return c.Type == v1.DisruptionTarget })
+		list = append(list, own...)
 	}
 	return slices.Concat(resizeConditions(s, phase), list, others)
 }

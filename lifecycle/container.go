@@ -55,6 +55,7 @@ type container struct {
 	retryAt  time.Time // no start before
 	stopping stopping
 	removal  removal
+	outdated bool // its newest instance was made for an image that is not the spec's any more
 }
 
 // role is what the pod's spec says of a container; it does not change but by resizes.

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -127,7 +128,7 @@ func everReached(s *step, c *container) bool {
 	case ephemeralContainer:
 		return false
 	case regularContainer:
-		return len(s.inits()) == 0 || isTrue(s.reported.Conditions, v1.PodInitialized)
+		return everInitialized(s)
 	}
 	lastRan := 0
 	for i, init := range s.inits() {
@@ -136,6 +137,15 @@ func everReached(s *step, c *container) bool {
 		}
 	}
 	return slices.Index(s.inits(), c) <= lastRan
+}
+
+// everInitialized says that the pod is, or has been, initialized (A-COND-4), as far
+// as the statuses of its containers depend on it.
+func everInitialized(s *step) bool {
+	if isTrue(s.reported.Conditions, v1.PodInitialized) || slices.ContainsFunc(s.regulars(), func(c *container) bool { return c.exit != nil && c.id != "" }) {
+		return true
+	}
+	return !slices.ContainsFunc(s.inits(), func(c *container) bool { return !c.through() })
 }
 
 func terminatedState(t *v1.ContainerStateTerminated) v1.ContainerState {
@@ -179,4 +189,12 @@ func recursiveReadOnly(s *step, m v1.VolumeMount) *v1.RecursiveReadOnlyMode {
 		return new(v1.RecursiveReadOnlyEnabled)
 	}
 	return new(v1.RecursiveReadOnlyDisabled)
+}
+
+// idWithoutScheme is what containerID was made of.
+func idWithoutScheme(id string) string {
+	if _, after, found := strings.Cut(id, "://"); found {
+		return after
+	}
+	return id
 }

@@ -185,7 +185,10 @@ type MeasureStorage struct {
 }
 
 // UnmountVolumes removes the pod's volumes (B-FIN-6). Answer: VolumesUnmounted.
-type UnmountVolumes struct{ ID EffectID }
+type UnmountVolumes struct {
+	ID       EffectID
+	KeepLogs bool // the logs stay until the pod's object is gone (B-FIN-11)
+}
 
 // RemoveCgroup kills what is left in the pod's cgroup and removes it (B-FIN-6). Answer: CgroupRemoved.
 type RemoveCgroup struct{ ID EffectID }
@@ -221,6 +224,12 @@ type RecordEvent struct {
 // Tell is one line of the pod's story.
 type Tell struct{ Report Report }
 
+// DeleteObject says that nothing of the pod is left that anybody else could want:
+// containers, addresses, volumes and cgroup are given back, only the sandbox's
+// record may still be there. Its object can be deleted for good (B-FIN-6, B-DEL-9).
+// It may come again after a kill -9.
+type DeleteObject struct{}
+
 // Finish says that the pod is gone: nothing of it is left in the runtime or on
 // disk, and no further event is expected.
 type Finish struct{ End End }
@@ -252,4 +261,5 @@ func (WakeAt) isEffect()          {}
 func (Publish) isEffect()         {}
 func (RecordEvent) isEffect()     {}
 func (Tell) isEffect()            {}
+func (DeleteObject) isEffect()    {}
 func (Finish) isEffect()          {}

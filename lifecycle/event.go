@@ -112,6 +112,10 @@ type ResizeAdmitted struct {
 	Message string
 }
 
+// RoomFreed says that others on the node have given something back, so that a
+// resize that was deferred may have room now (A-ACT-15).
+type RoomFreed struct{}
+
 // MemoryMeasured answers MeasureMemory, in bytes; a container that does not run
 // is left out.
 type MemoryMeasured struct {
@@ -137,6 +141,21 @@ type ObjectsChanged struct {
 	Labels      map[string]string
 	Annotations map[string]string
 	Because     string // what has changed, for the pod's story
+}
+
+// PodUpdated is the pod's object as its source has it now, complete (B-WRK-3). The
+// machine takes over what may change in a pod: labels and annotations, images,
+// resources, ephemeral containers, others' conditions, its deletion. The object is
+// not kept.
+type PodUpdated struct{ Pod *v1.Pod }
+
+// EvictionRequested ends the pod as failed for the node's sake: pressure,
+// preemption, shutdown (B-WRK-12).
+type EvictionRequested struct {
+	Reason       string // status reason and event, such as Preempting (B-PRE-2)
+	Message      string
+	Disruption   string // message of the condition DisruptionTarget; empty: there is none
+	GraceSeconds *int64 // nil: spec.terminationGracePeriodSeconds
 }
 
 // Woke says that the time asked for with WakeAt has come.
@@ -183,6 +202,8 @@ type ImagePulled struct {
 	Result
 	Image *ImageInfo
 	Took  time.Duration // the pull alone, without waiting for a slot
+	// MissingSecrets are the pod's imagePullSecrets that could not be read.
+	MissingSecrets []string
 }
 
 // ImageInfo is what the runtime says of an image that is present.
@@ -201,7 +222,10 @@ type ContainerCreated struct {
 }
 
 // ContainerStarted answers StartContainer.
-type ContainerStarted struct{ Result }
+type ContainerStarted struct {
+	Result
+	Said *ContainerRunning // what the runtime has said of it before, nil if nothing
+}
 
 // ContainerRunning is the runtime's own word that a container runs. It only
 // refines what ContainerStarted said, and repairs a lost answer.
@@ -328,10 +352,14 @@ type ObservedContainer struct {
 	State     ContainerState
 	StartedAt time.Time
 	Exit      *ContainerExited
+	Said      *ContainerRunning // image, user … of any state; nil if not looked at
 }
 
 func (Rejected) isFact()                {}
+func (RoomFreed) isFact()               {}
 func (ObjectsChanged) isFact()          {}
+func (PodUpdated) isFact()              {}
+func (EvictionRequested) isFact()       {}
 func (VolumesRefreshed) isFact()        {}
 func (StorageMeasured) isFact()         {}
 func (Accepted) isFact()                {}

@@ -18,14 +18,19 @@ func applyContainerExited(s *step, f ContainerExited) {
 	if c.position == starting {
 		startedBeforeAnswer(s, c, f)
 	}
-	settleExit(s, c, &v1.ContainerStateTerminated{
+	settleExit(s, c, terminatedBy(s, f))
+}
+
+// terminatedBy is an exit as a status shows it.
+func terminatedBy(s *step, f ContainerExited) *v1.ContainerStateTerminated {
+	return &v1.ContainerStateTerminated{
 		ExitCode:    f.ExitCode,
 		Reason:      f.Reason,
 		Message:     f.Message,
 		StartedAt:   metav1.NewTime(f.StartedAt),
 		FinishedAt:  metav1.NewTime(f.FinishedAt),
-		ContainerID: containerID(s, c.id),
-	})
+		ContainerID: containerID(s, f.ContainerID),
+	}
 }
 
 // startedBeforeAnswer files the start of a process that has already ended while

@@ -96,7 +96,7 @@ func anyFact(t *testing.T, tr *transcript, asked []Effect, lots *rand.Rand) Fact
 func done(t *testing.T, e Effect, now time.Time) Fact {
 	switch e := e.(type) {
 	case StartContainer:
-		return ContainerStarted{Result{ID: e.ID}}
+		return ContainerStarted{Result: Result{ID: e.ID}}
 	case StopContainer:
 		return ContainerExited{ContainerID: e.ContainerID, ExitCode: 143, Reason: "Error", FinishedAt: now}
 	}

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/distribution/reference"
@@ -55,12 +56,22 @@ const (
 )
 
 // planImages fetches the images of all containers that have not run yet, at
-// once and beside the sandbox's creation.
+// once and beside the sandbox's creation; in a restart of all those of the next
+// instances, beside the end of what runs. If that may take a whole grace, later:
+// by then there may be another image.
 func planImages(s *step) {
 	for _, c := range s.containers {
-		if c.position == absent {
+		if c.position == absent || s.round.active && !s.round.graceful && c.takesPartInRound() {
 			ensureImages(s, c)
 		}
+	}
+}
+
+// askImageAnew has the next start ask for its image (A-IMG-2); what is being
+// fetched is still needed, and is not fetched twice.
+func askImageAnew(c *container) {
+	if c.image.op == 0 {
+		c.image = image{info: c.image.info}
 	}
 }
 
@@ -200,6 +211,10 @@ func applyImagePulled(s *step, answer ImagePulled) {
 		return
 	}
 	f.op = 0
+	if len(answer.MissingSecrets) > 0 {
+		s.do(RecordEvent{Type: warning, Reason: "FailedToRetrieveImagePullSecret", Message: fmt.Sprintf(
+			"Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", strings.Join(answer.MissingSecrets, ", "))})
+	}
 	if answer.Failure != nil {
 		pullFailed(s, f, answer.Failure)
 		return

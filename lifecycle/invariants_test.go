@@ -26,6 +26,10 @@ type invariants struct {
 
 	allocated  map[string]string // resources of each container
 	generation int64
+
+	evicted  EvictionRequested // that counts
+	logsKept bool              // when volumes were given back last
+	adopted  bool              // the pod was adopted: what no status tells was forgotten
 }
 
 func newInvariants(t fataler, m *Machine) *invariants {
@@ -39,6 +43,7 @@ func (l *invariants) after(w *walk, effects []Effect) {
 	for _, e := range effects {
 		l.effect(w, e)
 		l.probes.effect(w, e)
+		l.keeps(w, e)
 	}
 	l.nothingTwice(w)
 	l.countsInstances(w.m)
@@ -96,13 +101,25 @@ func (l *invariants) effect(w *walk, e Effect) {
 		}
 	case Publish:
 		l.published(w, e.Status)
+		l.ended(w, e.Status)
 		l.waitingSaysWhy(e.Status)
 		l.probes.published(w, e.Status)
+	case DeleteObject:
+		l.nothingHeld(w)
 	case Finish:
 		if l.finished {
 			l.t.Fatalf("Finish comes twice")
 		}
 		l.finished = true
+	}
+}
+
+// nothingHeld: an object goes when nothing runs any more, and volumes, addresses and
+// cgroup are given back (B-FIN-6).
+func (l *invariants) nothingHeld(w *walk) {
+	r := w.m.release
+	if w.m.stage < Terminated || anyMayRun(&step{Machine: w.m}) || !r.volumes.done || !r.cgroup.done || r.untidy || w.m.keepsRecords() {
+		l.t.Fatalf("the object can be deleted in stage %v with %+v", w.m.stage, r)
 	}
 }
 
@@ -113,8 +130,12 @@ func (l *invariants) onlySyncing(w *walk, e Effect) {
 }
 
 // notTooEarly: a crash restart comes when its back-off is over, and no earlier
-// (A-BO-3, A-BO-4); what was created when is noted by remember.
+// (A-BO-3, A-BO-4); what was created when is noted by remember. One whose instances
+// are all gone, with their records, restarts for that and not for a crash (B-RAC-4).
 func (l *invariants) notTooEarly(w *walk, e CreateContainer) {
+	if w.m.containerNamed(e.Container).exit == nil {
+		return
+	}
 	if r := l.runs[e.Container]; r != nil && !r.free && !r.endedAt.IsZero() && w.now.Before(r.due()) {
 		l.t.Fatalf("%s is restarted %v too early", e.Container, r.due().Sub(w.now))
 	}
@@ -124,6 +145,9 @@ func (l *invariants) notTooEarly(w *walk, e CreateContainer) {
 // deadline has passed (B-SIDE-2, B-SIDE-3), or it is in an unknown state.
 func (l *invariants) sidecarsLast(w *walk, e StopContainer) {
 	c := w.m.containerNamed(e.Container)
+	if c.stopping.op == e.ID && !w.now.Before(c.stopping.deadline) {
+		return // in an unknown state: its own deadline is now (A-ACT-7)
+	}
 	if c.kill != nil && (c.kill.force || !w.now.Before(c.kill.deadline)) {
 		return // a restart of all at once knows no order (B-RAC-6), a graceful one has a deadline of its own
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Stage is the coarse position of a pod. It only advances; entering a stage is
@@ -35,6 +36,10 @@ type Options struct {
 	ImageBackOff     BackOffPolicy
 	RetryAfter       time.Duration // between attempts of a failed step (A-SYNC-9, without the jitter of A-SYNC-10)
 	UnavailableRetry time.Duration // between attempts while the runtime is down
+
+	// KeepRecords leaves the containers' records and the logs of a pod that has ended
+	// by itself until somebody asks for its end (B-FIN-11, B-DEL-13).
+	KeepRecords bool
 
 	RecursiveReadOnly bool // the pod's runtime handler can make mounts recursively read-only (A-CST-16)
 }
@@ -68,6 +73,10 @@ type given struct {
 	restartAllRule bool // some container has a rule that restarts all (B-RAC-3)
 }
 
+// specIsAnother is the generation of a machine whose spec is not the accepted pod's
+// from the start: the checkpoint has it.
+const specIsAnother = -1
+
 // state is where the pod is in its life.
 type state struct {
 	stage        Stage
@@ -92,12 +101,17 @@ type bookkeeping struct {
 	startTime time.Time // A-CST-18
 	reported  v1.PodStatus
 	wakeAt    time.Time
-	observing work // an Observe that something uncertain waits for
-	unseen    bool // restored, and what happened meanwhile is not known yet
-	toSave    bool // the last step has changed what a checkpoint carries
+	observing work        // an Observe that something uncertain waits for
+	away      bool        // another lifepod's pod, whose object was not seen since: what is in it may be old
+	adopted   bool        // of which there was no checkpoint: its status stands until a snapshot was seen
+	deletion  metav1.Time // deletionTimestamp of the object as it was seen last
+	unseen    bool        // restored, and what happened meanwhile is not known yet
+	passing   bool        // the status waits for the answer of a start
+	toSave    bool        // the last step has changed what a checkpoint carries
 }
 
-// setup is what a pod needs before its sandbox.
+// setup is what a pod needs beside its sandbox: the cgroup before it, the volumes
+// before its containers.
 type setup struct {
 	cgroup  work
 	volumes work
@@ -108,6 +122,8 @@ type release struct {
 	volumes work
 	sandbox work
 	cgroup  work
+	kept    bool      // volumes were given back, logs were not
+	told    bool      // that the object can be deleted
 	untidy  bool      // the runtime may have a sandbox of this pod of which nobody knows
 	doubt   time.Time // until then an empty snapshot proves nothing: the call may still be at work
 }
@@ -143,7 +159,7 @@ func New(pod *v1.Pod, options Options) *Machine {
 	}
 	m.imageVolumes = newImageVolumes(m.pod)
 	m.resize = newResize(m.pod)
-	m.reported = v1.PodStatus{Phase: v1.PodPending}
+	m.reported = v1.PodStatus{Phase: v1.PodPending, Conditions: scheduledCondition(pod)}
 	return m
 }
 
@@ -161,9 +177,11 @@ func (m *Machine) Step(ev Event) []Effect {
 	plan(s)
 	routine := s.nothingNew(ev.Fact) && !s.unsaid && !s.round.announce
 	if !routine {
-		publish(s)
+		if m.passing = s.inPassing(ev.Fact); !m.passing {
+			publish(s)
+		}
 	}
-	m.toSave = !routine || s.counted
+	m.toSave = (!routine || s.counted) && !(m.adopted && m.unseen) // before it was looked at, it is adopted again
 	setTimer(s)
 	return s.effects
 }
@@ -288,7 +306,7 @@ func (s *step) finish(w *work, r Result) bool {
 	w.op, w.failure = 0, r.Failure
 	w.done = r.Failure == nil
 	if r.Failure != nil {
-		w.retryAt = s.now.Add(s.retryAfter(r.Failure))
+		w.retryAt = s.retryOf(r.ID, r.Failure)
 	}
 	return true
 }

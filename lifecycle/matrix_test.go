@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -157,6 +158,7 @@ func endNext(t testing.TB, tr *transcript, keep func(Fact)) bool {
 // spent or never were, and for each container and sandbox there is or was.
 func everyFact(p *transcript) []Fact {
 	facts := []Fact{EphemeralContainerAdded{Container: namedEphemeral("e", "")}, EphemeralContainerAdded{Container: namedEphemeral("f", "a")}, Accepted{}, Rejected{Reason: "OutOfcpu", Message: "m"}, Woke{}, StopRequested{}, StopRequested{GraceSeconds: new(int64(1))}, StopRequested{Force: true}, Observed{Began: p.now.Add(time.Microsecond)}}
+	facts = append(facts, objectsOf(p)...)
 	for _, t := range []v1.PodConditionType{v1.PodReady, "g"} {
 		facts = append(facts, ConditionSet{}, ConditionSet{Condition: v1.PodCondition{Type: t, Status: v1.ConditionTrue}})
 	}
@@ -180,12 +182,30 @@ func everyFact(p *transcript) []Fact {
 	return append(facts, SandboxExited{}, SandboxExited{SandboxID: "unknown"}, SandboxExited{SandboxID: p.m.sandbox.id})
 }
 
+// objectsOf are what the pod's source may say of it.
+func objectsOf(p *transcript) []Fact {
+	same, overtaken, images, deleted, soon := p.m.RequestedPod(), p.m.RequestedPod(), p.m.RequestedPod(), p.m.RequestedPod(), p.m.RequestedPod()
+	overtaken.Generation = max(1, overtaken.Generation-1)
+	images.Generation++
+	images.Labels = map[string]string{"edited": "yes"}
+	images.Spec.Containers[0].Image, images.Spec.Containers[0].Resources = "new:1", resourcesOf("1m", "1Mi")
+	images.Spec.EphemeralContainers = append(images.Spec.EphemeralContainers, namedEphemeral("g", ""))
+	deleted.Generation++
+	deleted.DeletionTimestamp, deleted.DeletionGracePeriodSeconds = &metav1.Time{Time: p.now.Add(20 * time.Second)}, new(int64(20))
+	soon.DeletionTimestamp = &metav1.Time{Time: p.now.Add(-time.Hour)}
+	return []Fact{
+		PodUpdated{Pod: same}, PodUpdated{Pod: overtaken}, PodUpdated{Pod: images}, PodUpdated{Pod: deleted}, PodUpdated{Pod: soon},
+		EvictionRequested{Reason: "Evicted", Message: "m", Disruption: "d"}, EvictionRequested{Reason: "Evicted", GraceSeconds: new(int64(0))},
+		RoomFreed{}, ObjectsChanged{Because: "b"}, RestartRequested{}, RestartRequested{Container: "a", Graceful: true},
+	}
+}
+
 func answers(id EffectID, f *Failure, began time.Time) []Fact {
 	r, image := Result{ID: id, Failure: f}, &ImageInfo{ID: "i"}
 	return []Fact{
 		CgroupEnsured{r}, VolumesMounted{r}, VolumesRefreshed{r}, StorageMeasured{Result: r, Volumes: []StorageUsage{{Name: "v", Bytes: 2}}}, SandboxCreated{Result: r, SandboxID: "new"}, SandboxStopped{r}, SandboxRemoved{r},
 		ImageInspected{Result: r}, ImageInspected{Result: r, Image: image}, ImagePulled{Result: r, Image: image},
-		ContainerCreated{Result: r, ContainerID: "new"}, ContainerStarted{r}, ContainerStopped{r}, ContainerRemoved{r},
+		ContainerCreated{Result: r, ContainerID: "new"}, ContainerStarted{Result: r}, ContainerStopped{r}, ContainerRemoved{r},
 		VolumesUnmounted{r}, CgroupRemoved{r}, ResizeAdmitted{Result: r}, ResizeAdmitted{Result: r, Reason: "Deferred"},
 		MemoryMeasured{Result: r, Pod: 1 << 40}, CgroupResized{r}, ContainerResized{Result: r}, Observed{Result: r, Began: began},
 		Probed{Result: r}, Probed{Result: r, Outcome: ProbeFailure}, Probed{Result: r, Outcome: ProbeFailure, Late: time.Minute}, Probed{Result: r, Outcome: ProbeError},

@@ -85,7 +85,7 @@ func observeContainer(s *step, c *container, f Observed) {
 	case uncertain:
 		adoptContainer(s, c, f)
 	case created:
-		if findByID(f, c.id) == nil {
+		if findByID(f, c.id) == nil && s.stage < Terminated { // what a pod ended with stays as it was told (B-FIN-2)
 			dropInstance(s, c)
 		}
 	}
@@ -104,6 +104,12 @@ func observeRunning(s *step, c *container, f Observed) {
 	stopped := c.stopping.unanswered
 	c.stopping.unanswered = false
 	o := findByID(f, c.id)
+	if o != nil {
+		c.hear(o.Said) // its event may have been lost
+		if o.State == StateRunning && !o.StartedAt.IsZero() {
+			c.startedAt = o.StartedAt
+		}
+	}
 	switch {
 	case o == nil:
 		lost(s, c)
@@ -148,6 +154,7 @@ func adoptContainer(s *step, c *container, f Observed) {
 	if o.ID != c.id {
 		newInstance(s, c, o.ID)
 	}
+	c.hear(o.Said)
 	switch o.State {
 	case StateCreated:
 		c.position = created

@@ -30,6 +30,8 @@ func planSync(s *step) {
 	planTerminatePod(s)
 	planRestartAll(s)
 	planCompletion(s)
+	planUnknownSandbox(s)
+	planCompletion(s) // of a pod of which nothing is to be started in another sandbox
 	if s.stage != Syncing {
 		return
 	}
@@ -37,6 +39,7 @@ func planSync(s *step) {
 	planSetup(s)
 	planSandbox(s)
 	planResize(s)
+	planOutdated(s)
 	planKills(s)
 	planPostStart(s)
 	planStarts(s)

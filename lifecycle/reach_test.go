@@ -32,7 +32,7 @@ func (l *invariants) remember(w *walk) {
 		switch {
 		case r != nil && r.id == c.id && c.exit != nil:
 			r.endedAt, r.free = c.endedAt, c.requested
-		case r != nil && c.id == "" && c.position == absent: // all were restarted
+		case r != nil && c.id == "": // all were restarted, and perhaps it is being created again
 			r.free = true
 		case r != nil && r.free && r.id != c.id: // counts for nothing
 			*r = runs{id: c.id, createdAt: r.createdAt, delay: r.delay}

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"maps"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -12,6 +13,7 @@ func applyObjectsChanged(s *step, f ObjectsChanged) {
 		return // nothing is updated in a pod that ends
 	}
 	s.pod.Labels, s.pod.Annotations = maps.Clone(f.Labels), maps.Clone(f.Annotations)
+	retryNow(s)
 	if hasWrittenVolumes(s.pod) {
 		s.refresh.wanted, s.refresh.because = true, f.Because
 		return
@@ -19,10 +21,32 @@ func applyObjectsChanged(s *step, f ObjectsChanged) {
 	tell(s, Report{Subject: "pod", What: "updated", Outcome: "for containers that start from now on", Because: f.Because, Rule: "A-VOL-5"})
 }
 
+// retryNow has what failed for want of an object tried again at once: it may be
+// there now. What is under way may have looked before.
+func retryNow(s *step) {
+	s.refresh.before = s.lastID
+	s.setup.volumes.retryAt, s.refresh.retryAt = time.Time{}, time.Time{}
+	for _, c := range s.containers {
+		if c.failure != nil && c.failure.Reason == configError {
+			c.retryAt, c.image.retryAt = time.Time{}, time.Time{}
+		}
+	}
+}
+
+// retryOf is when a step that failed is tried again: at once if objects have
+// changed since it began.
+func (s *step) retryOf(id EffectID, f *Failure) time.Time {
+	if id <= s.refresh.before {
+		return s.now
+	}
+	return s.now.Add(s.retryAfter(f))
+}
+
 // refresh is the update of volumes that is wanted or under way.
 type refresh struct {
 	wanted  bool // what is under way may have read the objects as they were before
 	because string
+	before  EffectID // the last effect before objects changed
 	work
 }
 

@@ -166,6 +166,13 @@ func applyResizeAdmitted(s *step, f ResizeAdmitted) {
 	resizePending(s, f)
 }
 
+// applyRoomFreed asks again at once. An answer under way may be from before.
+func applyRoomFreed(s *step) {
+	if r := &s.resize; r.desired != nil && (r.pending == nil || r.pending.Reason == v1.PodReasonDeferred) {
+		r.admit = work{}
+	}
+}
+
 // resizePending tells why a resize has to wait, or will never be (A-COND-10, A-EVT-5).
 func resizePending(s *step, f ResizeAdmitted) {
 	r := &s.resize

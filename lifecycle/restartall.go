@@ -49,6 +49,11 @@ func beginRound(s *step, because string, graceful bool) {
 	}
 	s.round.active, s.round.graceful, s.round.because, s.round.ever = true, graceful, because, true
 	s.round.announced = work{}
+	for _, c := range s.containers {
+		if c.takesPartInRound() {
+			askImageAnew(c)
+		}
+	}
 	tell(s, Report{Subject: "pod", What: "restarts all containers in place", Because: because, Rule: "B-RAC-1"})
 }
 
@@ -218,9 +223,6 @@ func resetForRound(s *step, c *container) {
 		c.failure = &Failure{Reason: reasonRestartingAll, Message: messageRestartingAll}
 	}
 	c.instance, c.previousID = instance{touchedAt: s.now}, ""
-	if c.image.op == 0 { // what is being fetched is still needed, and is not fetched twice
-		c.image = image{info: c.image.info}
-	}
 	c.removal = removal{}
 	c.stopping, c.retryAt, c.failures = stopping{}, time.Time{}, 0
 }

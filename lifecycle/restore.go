@@ -27,7 +27,9 @@ func Restore(pod *v1.Pod, options Options, c Checkpoint) (*Machine, error) {
 		return nil, fmt.Errorf("checkpoint of the pod with UID %q, not of %q", c.UID, pod.UID)
 	}
 	m := New(c.podNow(pod), options)
-	m.generation = pod.Generation
+	if m.generation = pod.Generation; c.Spec != nil {
+		m.generation = specIsAnother
+	}
 	if len(c.Containers) != len(m.containers) {
 		return nil, fmt.Errorf("checkpoint of %d containers, the pod has %d", len(c.Containers), len(m.containers))
 	}
@@ -60,7 +62,7 @@ func (c Checkpoint) podNow(pod *v1.Pod) *v1.Pod {
 
 // restoreRest is all that can't be damaged in a way that shows.
 func (m *Machine) restoreRest(c Checkpoint) {
-	m.unseen = true
+	m.unseen, m.away = true, true
 	m.startTime = c.StartTime
 	m.initIndex = min(max(c.InitTurn, 0), len(m.inits()))
 	m.stop, m.deleted = c.Stop.restore(), c.Deleted
@@ -91,6 +93,7 @@ func (c SandboxCheckpoint) restore() (sandbox, error) {
 func (c StopCheckpoint) restore() stop {
 	return stop{
 		cause: c.Cause, deadline: c.Deadline, force: c.Force, gaveUp: c.GaveUp, reason: c.Reason, message: c.Message,
+		disruption: c.Disruption,
 	}
 }
 

@@ -14,7 +14,7 @@ func (c ContainerCheckpoint) restore(to *container) error {
 	to.restartCount, to.failures = c.RestartCount, c.Failures
 	to.last, to.lastDone, to.previousID = c.Last.DeepCopy(), c.LastDone, c.PreviousID
 	to.actuated = *c.Actuated.DeepCopy()
-	to.image = c.Image.restore()
+	to.image, to.outdated = c.Image.restore(), c.Outdated
 	to.failure, to.retryAt = cloneOf(c.Failure), c.RetryAt
 	to.backOff, to.roundBackOff = c.BackOff.restore(), c.RoundBackOff.restore()
 	to.restartedAt = slices.Clone(c.RestartedAt)

@@ -8,8 +8,15 @@ import "time"
 // out as it was; nothing in it flips (B-RST-6).
 func applyResumed(s *step) {
 	applyAccepted(s)
-	tell(s, Report{Subject: "pod", What: s.pod.Namespace + "/" + s.pod.Name + " goes on where it was", Because: "its lifepod was killed", Rule: "B-RST-1"})
-	s.do(Publish{Status: *s.reported.DeepCopy()})
+	because := "its lifepod was killed"
+	if s.adopted {
+		because = "another agent has begun it"
+	}
+	tell(s, Report{Subject: "pod", What: s.pod.Namespace + "/" + s.pod.Name + " goes on where it was", Because: because, Rule: "B-RST-1"})
+	if s.pod.Status.Phase != "" || !s.adopted { // else nothing is known of it before it was looked at
+		s.do(Publish{Status: *s.reported.DeepCopy()})
+	}
+	endIfTerminal(s)
 	for _, c := range s.containers {
 		c.probes[ReadinessProbe].next = time.Time{} // the first comes at once, the other probes when they are due
 	}

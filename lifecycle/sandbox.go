@@ -39,6 +39,13 @@ func (s sandboxState) String() string {
 // on in the runtime. Its sandbox is in no snapshot before it is complete.
 const sandboxDoubt = 10 * time.Second
 
+// NetworkNotReady is the reason of a sandbox that was not asked for, because the
+// runtime has no network for it yet (A-SYNC-6). The Message has Kubernetes' words.
+const NetworkNotReady = "NetworkNotReady"
+
+// networkRetry is how soon the network is looked at again (A-SYNC-6).
+const networkRetry = time.Second
+
 // podIPs are the pod's addresses, kept after the sandbox stops (A-CST-17).
 func (m *Machine) podIPs() []string {
 	if m.pod.Spec.HostNetwork {
@@ -50,13 +57,13 @@ func (m *Machine) podIPs() []string {
 	return m.sandbox.ips
 }
 
-// planSandbox creates the sandbox once cgroup and volumes are there (A-SYNC-4,
-// A-SYNC-8), and replaces one that was lost.
+// planSandbox creates the sandbox once the cgroup is there (A-SYNC-4), and replaces
+// one that was lost.
 func planSandbox(s *step) {
 	if s.sandbox.state == sandboxLost || s.sandbox.state == sandboxStopping {
 		replaceSandbox(s)
 	}
-	if s.stage != Syncing || s.sandbox.state != sandboxNone || !s.setup.cgroup.done || !s.setup.volumes.done {
+	if s.stage != Syncing || s.sandbox.state != sandboxNone || !s.setup.cgroup.done || !s.setup.volumesExpected() {
 		return
 	}
 	if !s.due(s.sandbox.retryAt) {
@@ -64,6 +71,29 @@ func planSandbox(s *step) {
 	}
 	s.sandbox.state, s.sandbox.op, s.sandbox.touchedAt = sandboxCreating, s.nextID(), s.now
 	s.do(CreateSandbox{ID: s.sandbox.op, Attempt: s.sandbox.attempt})
+}
+
+// volumesExpected says that the volumes are there, or are being made for the first
+// time: a token comes from the API server while the sandbox is made. Once they have
+// failed, the pod gets no sandbox before they are there (A-SYNC-8).
+func (s *setup) volumesExpected() bool {
+	return s.volumes.done || s.volumes.op != 0 && s.volumes.failure == nil
+}
+
+// startable says that there is all that containers need to start: sandbox, network
+// and volumes (A-COND-3). What was said once holds while the sandbox does: after a
+// kill -9 volumes are made again.
+func (m *Machine) startable() bool {
+	return m.sandbox.state == sandboxReady && (m.setup.volumes.done || isTrue(m.reported.Conditions, v1.PodReadyToStartContainers))
+}
+
+// shownIPs are the addresses in the status: as in Kubernetes, where there is no
+// sandbox before the volumes, none before those are there (A-SYNC-8).
+func (m *Machine) shownIPs() []string {
+	if !m.setup.volumes.done && len(m.reported.PodIPs) == 0 {
+		return nil
+	}
+	return m.podIPs()
 }
 
 func applySandboxCreated(s *step, f SandboxCreated) {
@@ -101,7 +131,15 @@ func sandboxFailed(s *step, f *Failure) {
 	}
 	s.sandbox.state = sandboxNone
 	s.sandbox.retryAt = s.now.Add(s.retryAfter(f))
+	if f.Reason == NetworkNotReady {
+		s.sandbox.retryAt = s.now.Add(networkRetry)
+	}
 	if s.stage != Syncing {
+		return
+	}
+	if f.Reason == NetworkNotReady {
+		s.do(RecordEvent{Type: warning, Reason: NetworkNotReady, Message: f.Message})
+		tellRetry(s, "pod", f.Message, s.sandbox.retryAt, "A-SYNC-6")
 		return
 	}
 	text := "Failed to create pod sandbox: " + f.Message
@@ -129,11 +167,23 @@ func replaceSandbox(s *step) {
 }
 
 func stopSandbox(s *step) {
+	if s.sandbox.id == "" { // nobody knows which it was: the runtime has none
+		sandboxIsStopped(s)
+		return
+	}
 	if !s.due(s.sandbox.retryAt) {
 		return
 	}
 	s.sandbox.state, s.sandbox.op, s.sandbox.touchedAt = sandboxStopping, s.nextID(), s.now
 	s.do(StopSandbox{ID: s.sandbox.op, SandboxID: s.sandbox.id})
+}
+
+// planUnknownSandbox goes on from the loss of a sandbox of which not even the ID is
+// known: there is nothing to be stopped.
+func planUnknownSandbox(s *step) {
+	if s.stage == Syncing && s.sandbox.state == sandboxLost && s.sandbox.id == "" && !anyMayRun(s) {
+		sandboxIsStopped(s)
+	}
 }
 
 func applySandboxStopped(s *step, f SandboxStopped) {
@@ -147,6 +197,10 @@ func applySandboxStopped(s *step, f SandboxStopped) {
 		killFailed(s, f.Failure, s.sandbox.retryAt)
 		return
 	}
+	sandboxIsStopped(s)
+}
+
+func sandboxIsStopped(s *step) {
 	s.sandbox.state = sandboxStopped
 	if s.stage == Syncing {
 		afterSandboxLoss(s)
@@ -171,7 +225,9 @@ func afterSandboxLoss(s *step) {
 		return
 	}
 	s.do(RecordEvent{Type: normal, Reason: "SandboxChanged", Message: "Pod sandbox changed, it will be killed and re-created."})
-	removeForgotten(s, s.sandbox.id)
+	if s.sandbox.id != "" {
+		removeForgotten(s, s.sandbox.id)
+	}
 	s.sandbox = sandbox{attempt: s.sandbox.attempt + 1, id: s.sandbox.id, ips: s.sandbox.ips, touchedAt: s.now}
 	s.initIndex = 0
 	for _, c := range s.containers {

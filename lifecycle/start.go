@@ -75,6 +75,7 @@ func tryStart(s *step, c *container) bool {
 func create(s *step, c *container) {
 	c.position, c.op, c.touchedAt = creating, s.nextID(), s.now
 	c.actuated = *c.spec.Resources.DeepCopy()
+	c.outdated = false
 	s.do(CreateContainer{
 		ID: c.op, Container: c.spec.Name, Attempt: c.nextAttempt(),
 		SandboxID: s.sandbox.id, Image: c.image.info, PodIPs: slices.Clone(s.podIPs()), Volumes: volumeImages(s, c), TargetID: targetID(s, c),
@@ -110,7 +111,7 @@ func applyContainerCreated(s *step, f ContainerCreated) {
 	}
 	c.op, c.touchedAt = 0, s.now
 	if f.Failure != nil {
-		createFailed(s, c, f.Failure)
+		createFailed(s, c, f.Result)
 		return
 	}
 	newInstance(s, c, f.ContainerID)
@@ -141,13 +142,14 @@ func newInstance(s *step, c *container, id string) {
 
 // createFailed files a create that did not work: shown as the waiting reason
 // (A-CST-6), tried again later (A-SYNC-9).
-func createFailed(s *step, c *container, f *Failure) {
+func createFailed(s *step, c *container, r Result) {
+	f := r.Failure
 	if f.Class == Uncertain {
 		c.position = uncertain
 		return
 	}
 	dropInstance(s, c)
-	c.retryAt = s.now.Add(s.retryAfter(f))
+	c.retryAt = s.retryOf(r.ID, f)
 	c.image.retryAt = c.retryAt
 	if f.Class != Cancelled && s.stage == Syncing {
 		startRefused(s, c, f, "CreateContainerError")
@@ -184,7 +186,11 @@ func applyContainerStarted(s *step, f ContainerStarted) {
 	}
 	c.op, c.touchedAt = 0, s.now
 	if f.Failure == nil {
+		c.hear(f.Said)
 		nowRunning(s, c)
+		if f.Said != nil && !f.Said.StartedAt.IsZero() {
+			c.startedAt = f.Said.StartedAt
+		}
 		return
 	}
 	// it may run after all, or be kept as exited with StartError (A-CST-9): ask;
@@ -221,16 +227,25 @@ func applyContainerRunning(s *step, f ContainerRunning) {
 	if !f.StartedAt.IsZero() {
 		c.startedAt = f.StartedAt
 	}
+	c.hear(&f)
+}
+
+// hear takes what the runtime says of an instance beside its state (A-CST-4); nil
+// says nothing.
+func (i *said) hear(f *ContainerRunning) {
+	if f == nil {
+		return
+	}
 	if f.Image != "" {
-		c.imageName = f.Image
+		i.imageName = f.Image
 	}
 	if f.ImageRef != "" {
-		c.imageRef = f.ImageRef
+		i.imageRef = f.ImageRef
 	}
-	if c.reported == nil {
-		c.reported = f.Resources.DeepCopy()
+	if i.reported == nil {
+		i.reported = f.Resources.DeepCopy()
 	}
 	if f.User != nil {
-		c.user = f.User.DeepCopy()
+		i.user = f.User.DeepCopy()
 	}
 }

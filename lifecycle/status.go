@@ -12,8 +12,8 @@ import (
 // publish hands out the status if it differs from the last one (A-STAT-3), and
 // tells of a new phase or readiness.
 func publish(s *step) {
-	if s.startTime.IsZero() {
-		return
+	if s.startTime.IsZero() || s.adopted && s.unseen {
+		return // what a pod has come to meanwhile is not known before it was looked at (B-RST-6)
 	}
 	status := statusOf(s)
 	if s.round.announce || !equality.Semantic.DeepEqual(status, s.reported) {
@@ -43,6 +43,27 @@ func (s *step) nothingNew(fact Fact) bool {
 	return true
 }
 
+// inPassing says that all that is new is an instance whose start has just been
+// asked for. Its status waits for the answer, as in Kubernetes, where nothing is
+// told between the two (A-STAT-11): a write to the API server for each start of a
+// container takes time from the start itself.
+func (s *step) inPassing(fact Fact) bool {
+	if f, created := fact.(ContainerCreated); !created || f.Failure != nil || s.round.announce {
+		return false
+	}
+	starts := false
+	for _, e := range s.effects {
+		switch e.(type) {
+		case StartContainer:
+			starts = true
+		case RecordEvent, RemoveContainer:
+		default:
+			return false
+		}
+	}
+	return starts
+}
+
 // statusOf derives the whole status from the state. The previous status only
 // lends what has no other home: transition times, the sticky phase and Initialized.
 func statusOf(s *step) v1.PodStatus {
@@ -70,7 +91,7 @@ func statusOf(s *step) v1.PodStatus {
 
 // addresses fills the pod's and the host's addresses (A-CST-17).
 func addresses(s *step, status *v1.PodStatus) {
-	for _, ip := range s.podIPs() {
+	for _, ip := range s.shownIPs() {
 		status.PodIPs = append(status.PodIPs, v1.PodIP{IP: ip})
 	}
 	for _, ip := range s.options.HostIPs {

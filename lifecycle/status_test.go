@@ -148,3 +148,26 @@ func TestCreatedFromWhatWasFound(t *testing.T) {
 	}
 	t.Errorf("no container is created: %v", tr.pending)
 }
+
+// Between the creation of a container and its start nothing is told, unless
+// something else has happened (A-STAT-11).
+func TestStatusWaitsForStart(t *testing.T) {
+	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
+	tr.settle(t, []string{"StartContainer"})
+	if got := tr.m.Status().ContainerStatuses[0].ContainerID; got != "" {
+		t.Errorf("the status tells of %s, which has not started", got)
+	}
+	if got := statuses(tr, Woke{}); len(got) != 0 {
+		t.Errorf("%d statuses while it starts", len(got))
+	}
+	got := statuses(tr, ContainerRunning{ContainerID: "a-0", StartedAt: tr.now})
+	if len(got) != 1 || got[0].Phase != v1.PodRunning || got[0].ContainerStatuses[0].ContainerID != "containerd://a-0" {
+		t.Errorf("when it runs: %+v", got)
+	}
+
+	slow := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
+	slow.settle(t, []string{"StartContainer"})
+	if got := statuses(slow, StopRequested{}); len(got) != 1 || got[0].ContainerStatuses[0].ContainerID != "containerd://a-0" {
+		t.Errorf("of a pod that is to end while its container starts: %+v", got)
+	}
+}

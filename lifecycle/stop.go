@@ -14,6 +14,8 @@ type stop struct {
 	reason   string    // status reason and message of a pod that was made to fail
 	message  string
 
+	disruption string // message of the condition DisruptionTarget that the phase brings; empty: none
+
 	// only for terminate
 	grace  time.Duration
 	report Report
@@ -188,32 +190,61 @@ func anyMayRun(s *step) bool {
 	return false
 }
 
-// planRelease gives back volumes, sandbox record and cgroup, in that order where
-// one needs the other (B-FIN-6), and ends the machine's life when the runtime
-// has nothing of the pod any more.
+// planRelease gives back volumes and cgroup, in that order (B-FIN-6), and beside
+// them the sandbox's record, for which nobody waits, as in Kubernetes, where it goes
+// later (B-GC-4). The machine's life ends when the runtime has nothing of the pod
+// any more. Of a pod that has ended by itself records and logs may have to stay
+// until somebody asks for its end.
 func planRelease(s *step) {
-	if s.sandbox.id == "" {
-		s.release.sandbox.done = true
+	keep := s.keepsRecords()
+	if s.release.kept && !keep && s.release.volumes.op == 0 {
+		s.release.volumes, s.release.kept = work{}, false // the logs go now
 	}
 	if s.refresh.op == 0 { // what is still being written is not removed
 		if id, ok := s.begin(&s.release.volumes); ok {
-			s.do(UnmountVolumes{ID: id})
+			s.release.kept = keep
+			s.do(UnmountVolumes{ID: id, KeepLogs: keep})
 		}
 	}
-	if id, ok := s.begin(&s.release.sandbox); ok {
-		s.do(RemoveSandbox{ID: id, SandboxID: s.sandbox.id})
-	}
-	if !s.release.volumes.done || !s.release.sandbox.done {
-		return
-	}
-	if s.release.untidy {
-		observe(s)
-		return
+	nothingLeft := !keep && releaseSandbox(s)
+	if !keep && s.release.untidy || !s.release.volumes.done || s.release.kept && !keep {
+		return // a sandbox of which nobody knows may hold an address, and be at work in the cgroup
 	}
 	if id, ok := s.begin(&s.release.cgroup); ok {
 		s.do(RemoveCgroup{ID: id})
 	}
-	if s.release.cgroup.done {
+	if !s.release.cgroup.done || keep {
+		return
+	}
+	if !s.release.told {
+		s.release.told = true
+		s.do(DeleteObject{})
+	}
+	if nothingLeft {
 		s.stage = Gone
 	}
+}
+
+// releaseSandbox removes the sandbox with all records in it; it reports whether
+// the runtime has nothing of the pod any more.
+func releaseSandbox(s *step) bool {
+	if s.sandbox.id == "" {
+		s.release.sandbox.done = true
+	}
+	if id, ok := s.begin(&s.release.sandbox); ok {
+		s.do(RemoveSandbox{ID: id, SandboxID: s.sandbox.id})
+	}
+	if s.release.sandbox.done && s.release.volumes.done && s.release.untidy {
+		observe(s)
+	}
+	return s.release.sandbox.done && !s.release.untidy
+}
+
+// keepsRecords says that the pod's containers and logs stay (B-FIN-11).
+func (m *Machine) keepsRecords() bool { return m.options.KeepRecords && !m.deleted }
+
+// Resting says that the pod has ended, that what is kept of it waits for its
+// object to go, and that nothing else can happen to it.
+func (m *Machine) Resting() bool {
+	return m.stage == Terminated && m.keepsRecords() && m.release.volumes.done && m.release.cgroup.done
 }

@@ -31,6 +31,11 @@ func effectText(e Effect) string {
 		return fmt.Sprintf("event %s %s %q %s", e.Type, e.Reason, e.Message, object)
 	case MeasureStorage:
 		return fmt.Sprintf("MeasureStorage volumes=%v containers=%t", e.Volumes, e.Containers)
+	case UnmountVolumes:
+		if e.KeepLogs {
+			return "UnmountVolumes, logs stay"
+		}
+		return "UnmountVolumes"
 	case CreateSandbox:
 		return fmt.Sprintf("CreateSandbox attempt=%d", e.Attempt)
 	case StopSandbox:

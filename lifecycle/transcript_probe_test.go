@@ -40,7 +40,7 @@ func (tr *transcript) playProbe(t *testing.T, d *datadriven.TestData) {
 		tr.now, tr.wakeAt = tr.now.Add(by), time.Time{}
 		tr.feed(Woke{})
 	default:
-		t.Fatalf("%s: unknown verb %q", d.Pos, d.Cmd)
+		tr.playUpdate(t, d)
 	}
 }
 

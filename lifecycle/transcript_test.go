@@ -69,7 +69,7 @@ type transcript struct {
 //	reboot                    so is the machine: the runtime has nothing of the pod any more
 //	resume                    another lifepod goes on with the checkpoint
 //
-// and those of playProbe and playResize.
+// and those of playProbe, playResize and playUpdate. "pod keep" keeps records.
 func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 	switch d.Cmd {
 	case "pod":
@@ -110,6 +110,8 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 		tr.storage(t, d)
 	case "objects-changed":
 		tr.feed(ObjectsChanged{Because: "ConfigMap c changed"})
+	case "room-freed":
+		tr.feed(RoomFreed{})
 	case "ephemeral":
 		tr.ephemeral(t, d.Input)
 	case "resize", "refuse", "used", "actual", "running-with", "resources":
@@ -149,6 +151,7 @@ func (tr *transcript) newPod(t *testing.T, d *datadriven.TestData) {
 	defaults(pod)
 	options := DefaultOptions()
 	options.HostIPs = []string{"192.0.2.1"}
+	options.KeepRecords = d.HasArg("keep")
 	*tr = transcript{start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), m: New(pod, options), endpoints: map[string]Probed{}}
 	tr.now = tr.start
 	if reason := stringArg(d, "rejected"); reason != "" {
@@ -199,7 +202,7 @@ func (tr *transcript) feed(f Fact) {
 		case Cancel:
 			tr.line(fmt.Sprintf("Cancel %s", tr.nameOf(e.ID)))
 			continue
-		case Tell, RecordEvent, Finish:
+		case Tell, RecordEvent, DeleteObject, Finish:
 		default:
 			if answer, ok := tr.answered(e); ok {
 				answers = append(answers, answer)

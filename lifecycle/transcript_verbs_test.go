@@ -66,7 +66,7 @@ func (r *pretendedRuntime) carryOutContainer(t fataler, e Effect, now time.Time)
 		if c := r.byID(t, e.ContainerID); c.State == StateCreated {
 			c.State = StateRunning
 		}
-		return []Fact{ContainerStarted{ok}}
+		return []Fact{ContainerStarted{Result: ok}}
 	case StopContainer:
 		exit := r.end(t, e.ContainerID, ContainerExited{ExitCode: 143, Reason: "Error", FinishedAt: now})
 		return []Fact{exit, ContainerStopped{ok}}
@@ -211,7 +211,7 @@ func failed(t fataler, e Effect, f *Failure) Fact {
 	case CreateContainer:
 		return ContainerCreated{Result: r}
 	case StartContainer:
-		return ContainerStarted{r}
+		return ContainerStarted{Result: r}
 	case StopContainer:
 		return ContainerStopped{r}
 	case RemoveContainer:

@@ -5,7 +5,7 @@ import "time"
 // crash kills lifepod after its last step: of the effects that the step asked
 // for, and of those under way before, each was carried out, or was not, or still
 // will be. What happens until another lifepod comes nobody sees; it makes its
-// machine of the checkpoint (B-RST-1..14).
+// machine of the checkpoint (B-RST-1..14), or has none and adopts the pod.
 func (w *walk) crash() {
 	for _, c := range w.calls {
 		w.note("resumed with a call under way", c.answer == nil)
@@ -22,6 +22,19 @@ func (w *walk) crash() {
 	w.calls, w.snapshots, w.wakeAt = nil, nil, time.Time{}
 	w.meanwhile()
 	w.events = nil
+	w.object.shown = false
+	if w.saved == nil || w.draw(3, "adopted") == 0 {
+		w.adopted()
+	} else {
+		w.restored()
+	}
+	if w.object.now != nil && w.draw(2, "the source is heard") == 0 {
+		w.feed(PodUpdated{Pod: w.object.now})
+		w.object.shown = w.object.now.DeletionTimestamp == nil
+	}
+}
+
+func (w *walk) restored() {
 	restored, err := Restore(w.pod, w.m.options, throughJSON(w.t, w.saved.Checkpoint()))
 	if err != nil {
 		w.rt.Fatalf("%v", err)

@@ -17,6 +17,10 @@ func (w *walk) comesToRest() {
 		if w.m.Stage() == Gone {
 			return
 		}
+		if w.m.Resting() {
+			w.rests()
+			return
+		}
 		if w.quiet() && w.allRun() && w.m.resize.desired == nil && w.m.resize.progress == nil {
 			w.laws.resized(w)
 			return

@@ -16,6 +16,7 @@ func (w *walk) changesSpec() {
 		w.addsEphemeral()
 	case 3:
 		w.crowded = !w.crowded
+		w.feed(RoomFreed{})
 	case 4:
 		w.changesObjects()
 	case 5:

@@ -62,6 +62,7 @@ var sometimes = []string{
 	"A-ACT-5", "A-CRI-5", "ResizeStarted", "ResizeCompleted", "ResizeDeferred", "ResizeError", "A-ACT-12",
 	"resumed", "resumed in a termination", "resumed with a call under way", "rebooted", "exited while lifepod was dead",
 	"A-VOL-5", "B-LST-1", "A-IMG-10",
+	"A-ACT-8", "overtaken object", "deleted in the API", "deletion moved nearer", "evicted", "resting", "adopted",
 	"Unhealthy", "A-CST-12", "A-CST-13", "A-COND-6", "attempt given up", "gated by a sidecar",
 }
 
@@ -86,12 +87,15 @@ type walk struct {
 	laws      *invariants
 	steps     int
 	asked     map[string]bool // containers whose restart was asked for
+	object    object
 	seen      map[string]int
 }
 
 func newWalk(rt *rapid.T, pod *v1.Pod, seen map[string]int) *walk {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	m := New(pod, DefaultOptions())
+	options := DefaultOptions()
+	options.KeepRecords = rapid.Bool().Draw(rt, "keeps records")
+	m := New(pod, options)
 	return &walk{
 		world: &world{t: rt, now: start, overdue: map[string]bool{}, resources: map[string]v1.ResourceRequirements{}},
 		rt:    rt, m: m, pod: pod, seen: seen, asked: map[string]bool{}, laws: newInvariants(rt, m),
@@ -156,7 +160,7 @@ func (w *walk) take(e Effect) {
 			w.laws.confirmed = false
 			w.calls = append(w.calls, &call{effect: e})
 		}
-	case Finish:
+	case DeleteObject, Finish:
 	default:
 		w.calls = append(w.calls, &call{effect: e})
 	}
@@ -211,11 +215,9 @@ func (w *walk) act() {
 	case w.draw(4, "restart") == 0:
 		w.asksForRestart()
 	case w.draw(6, "stop") == 0:
-		w.askForTheEnd()
-	case w.draw(2, "condition or spec") == 0:
-		w.setsCondition()
+		[]func(){w.askForTheEnd, w.deletesObject, w.evicts}[w.draw(3, "how")]()
 	default:
-		w.changesSpec()
+		[]func(){w.setsCondition, w.changesSpec, w.changesObject}[w.draw(3, "condition, spec or object")]()
 	}
 }
 

@@ -169,7 +169,7 @@ func (w *world) startContainer(e StartContainer, r Result) Fact {
 	}
 	c.State, c.StartedAt = StateRunning, w.now
 	w.events = append(w.events, ContainerRunning{ContainerID: c.ID, StartedAt: w.now})
-	return ContainerStarted{r}
+	return ContainerStarted{Result: r}
 }
 
 func (w *world) end(c *ObservedContainer, code int32, reason string) {

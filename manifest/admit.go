@@ -33,6 +33,11 @@ func admitPod(pod *v1.Pod) (field.ErrorList, []string) {
 		return field.ErrorList{field.InternalError(nil, err)}, nil
 	}
 	internal.Generation = 1
+	return admitInternal(pod, internal)
+}
+
+// admitInternal is the second half, for a Pod that has its defaults: internal becomes pod.
+func admitInternal(pod *v1.Pod, internal *core.Pod) (field.ErrorList, []string) {
 	internal.Status = core.PodStatus{Phase: core.PodPending, QOSClass: qos.GetPodQOS(internal)}
 	podutil.DropDisabledPodFields(internal, stopSignalInUse())
 

@@ -35,6 +35,9 @@ func (o *object) decode(into any) []*Error {
 	return d.errs
 }
 
+// unknownField is the problem of a field that is not in the API.
+const unknownField = "unknown field"
+
 // maxDecodeErrors is how many errors of one object are gathered, to be sorted and cut to maxErrors.
 const maxDecodeErrors = 10 * maxErrors
 
@@ -98,7 +101,7 @@ func (d *decoder) structure(path *field.Path, v any, into reflect.Value) {
 		} else if len(known) <= 12 {
 			want = "fields here are " + strings.Join(sortedKeys(known), ", ")
 		}
-		d.errorf(childPath(path, key), want, "unknown field")
+		d.errorf(childPath(path, key), want, unknownField)
 	}
 }
 

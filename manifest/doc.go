@@ -12,6 +12,7 @@
 //	decode      a generic object into its Go type; unknown fields, wrong types (decode.go)
 //	support     fields that lifepod run refuses or ignores (support.go, support_table.go)
 //	admit       defaults and validation, as an API server does on create (admit.go)
+//	static      the same for the manifests of static pods, as the kubelet makes Pods of them (static.go, staticdata.go)
 //	references  ConfigMaps, Secrets and keys that the Pod names and that are missing (references.go, resolve.go)
 //
 // Whatever is wrong is told as an Error: file, line, document, field, problem, and what would be right.

@@ -49,7 +49,7 @@ func Read(sources []Source, o Options) (*Set, error) {
 		o.Now = time.Now()
 	}
 	in := &input{options: o, sources: sources, index: map[dataKey]*dataInput{}}
-	in.readAll()
+	in.readAll(in.readObject)
 	if in.errs != nil {
 		return nil, in.failure()
 	}
@@ -84,7 +84,8 @@ type podInput struct {
 	typed  *v1.Pod
 }
 
-func (in *input) readAll() {
+// readAll hands every object of the input to read.
+func (in *input) readAll(read func(*object) []*Error) {
 	total := 0
 	for _, s := range in.sources {
 		if total += len(s.Data); total > maxBytes {
@@ -97,12 +98,12 @@ func (in *input) readAll() {
 			continue
 		}
 		for _, d := range documents {
-			in.readDocument(d)
+			in.readDocument(d, read)
 		}
 	}
 }
 
-func (in *input) readDocument(d document) {
+func (in *input) readDocument(d document, read func(*object) []*Error) {
 	p, errs := parse(d)
 	in.errs = append(in.errs, errs...)
 	if p == nil {
@@ -114,7 +115,7 @@ func (in *input) readDocument(d document) {
 		return
 	}
 	for _, o := range found {
-		in.errs = append(in.errs, in.readObject(o)...)
+		in.errs = append(in.errs, read(o)...)
 	}
 }
 

@@ -21,11 +21,11 @@ var serverMetadata = []string{
 const staticPodPrefix = "kubernetes.io/config."
 
 // dropServerOwned makes a manifest out of the output of kubectl get -o yaml. It is done before anything
-// is checked, so that the status may come from any version.
-func (o *object) dropServerOwned() (warnings []string) {
+// is checked, so that the status may come from any version. Fields of keep stay.
+func (o *object) dropServerOwned(keep ...string) (warnings []string) {
 	var dropped []string
 	drop := func(from map[string]any, key, path string) {
-		if v, ok := from[key]; ok {
+		if v, ok := from[key]; ok && !slices.Contains(keep, path) {
 			delete(from, key)
 			if !isEmpty(v) {
 				dropped = append(dropped, path)

@@ -84,7 +84,8 @@ func (f *follower) read(container string, files *crilog.Log, ended <-chan struct
 	defer files.Close()
 	out := newLogReader(f.printer, container, f.already)
 	defer out.flush()
-	r := crilog.NewReader(files, out.show)
+	var r *crilog.Reader
+	r = crilog.NewReader(files, func(text string) { out.show(text, r.Place()) })
 	defer r.Close()
 	r.Until(ended)
 	if r.Finish() {
@@ -97,6 +98,6 @@ func (f *follower) read(container string, files *crilog.Log, ended <-chan struct
 // dropped says that output will not be shown because its reader is too slow.
 func (f *follower) dropped(container string) func() {
 	return func() {
-		f.printer.warn(fmt.Sprintf("container %s: output was dropped, because it is written much faster than it is read here", container))
+		f.printer.warn(fmt.Sprintf("container %s: output may be missing, because it is written much faster than it is read here", container))
 	}
 }

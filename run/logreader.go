@@ -21,8 +21,8 @@ type logReader struct {
 // pendingLine is what there is of one stream's line that comes in several records.
 type pendingLine struct {
 	source *source
-	at     time.Time // of its first record
-	until  time.Time // of its newest
+	at     time.Time    // of its first record
+	until  crilog.Place // of its newest
 	text   []byte
 }
 
@@ -34,9 +34,9 @@ func newLogReader(p *printer, container string, already *shown) *logReader {
 	}
 }
 
-// show prints one record, or keeps it until its line is complete. A single
-// container's output is passed on as it comes.
-func (r *logReader) show(text string) {
+// show prints the record at a place of the log, or keeps it until its line is
+// complete. A single container's output is passed on as it comes.
+func (r *logReader) show(text string, at crilog.Place) {
 	record, ok := crilog.Parse(text)
 	if !ok {
 		return
@@ -45,7 +45,7 @@ func (r *logReader) show(text string) {
 		record.Time = time.Now()
 	}
 	l := &r.stdout
-	if r.already != nil && r.already.before(l.source.container, record.Stream, record.Time) {
+	if r.already != nil && r.already.before(l.source.container, record.Stream, at) {
 		return
 	}
 	if record.Stream == string(runtimeapi.Stderr) {
@@ -54,7 +54,7 @@ func (r *logReader) show(text string) {
 	if len(l.text) == 0 {
 		l.at = record.Time
 	}
-	l.until = record.Time
+	l.until = at
 	l.text = append(l.text, record.Text...)
 	if !record.Partial || r.printer.raw || len(l.text) >= maxLine {
 		r.output(l, record.Stream)

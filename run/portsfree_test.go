@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/manifest"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -34,7 +35,7 @@ func TestCheckFree(t *testing.T) {
 	port := free.Addr().(*net.TCPAddr).Port
 	_ = free.Close()
 
-	other, err := newRecord(&Runtime{Root: root}, &manifest.Set{Pod: podWithPort("other", "127.0.0.1", port, v1.ProtocolTCP)})
+	other, err := newRecord(&host.Runtime{Root: root}, &manifest.Set{Pod: podWithPort("other", "127.0.0.1", port, v1.ProtocolTCP)})
 	if err != nil {
 		t.Fatal(err)
 	}

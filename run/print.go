@@ -44,6 +44,9 @@ func newPrinter(o Options, pod *v1.Pod) *printer {
 	same := sameFile(o.Stdout, o.Stderr)
 	l := layout{prefixed: !p.raw, terminal: same && p.terminal}
 	p.stdout = newStream(o.Stdout, l, p.stdoutBroke)
+	if p.json() {
+		p.stdout.leftOut = p.encodeLeftOut
+	}
 	p.stderr = p.stdout
 	if !same {
 		p.stderr = newStream(o.Stderr, layout{}, func() {})
@@ -139,6 +142,11 @@ func (p *printer) encode(at time.Time, l line) string {
 	return string(data) + "\n"
 }
 
+func (p *printer) encodeLeftOut(lines int) string {
+	text := strings.TrimPrefix(strings.TrimSpace(saidLeftOut(lines)), "warning: ")
+	return p.encode(time.Now(), line{Type: "warning", Message: text})
+}
+
 // say writes a line of text to stderr.
 func (p *printer) say(text string) { p.stderr.put(item{text: text + "\n"}) }
 
@@ -214,9 +222,9 @@ func (p *printer) kept(podDir, logDir string) {
 }
 
 // output is a line that a container wrote, or a part of one. It blocks while
-// nobody reads stdout. until is the time of its newest record.
-func (p *printer) output(from *source, r crilog.Record, until time.Time) {
-	m := mark{stream: key(from.container, r.Stream), at: until.UnixNano()}
+// nobody reads stdout. until is where its newest record is in the log.
+func (p *printer) output(from *source, r crilog.Record, until crilog.Place) {
+	m := mark{stream: key(from.container, r.Stream), at: until}
 	if !p.json() {
 		p.stdout.putOutput(item{text: r.Text, source: from, mark: m})
 		return

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,50 @@ func TestNothingBlocksOnAReader(t *testing.T) {
 	}
 	go func() { _, _ = io.Copy(io.Discard, r) }()
 	p.close()
+}
+
+// A terminal that is stopped for days costs a bounded amount of memory: the oldest
+// of lifepod's own lines are left out, and said to be; output is not.
+func TestOldLinesAreLeftOut(t *testing.T) {
+	for _, output := range []string{"", "json"} {
+		r, w := pipe(t)
+		p := newPrinter(Options{Stdout: w, Stderr: w, Output: output}, podOf("a"))
+		p.stdout.putOutput(item{text: strings.Repeat("x", 128<<10) + "\n"}) // more than a pipe holds
+		for begun := false; !begun; {                                       // it is being written
+			p.stdout.mu.Lock()
+			begun = p.stdout.writing
+			p.stdout.mu.Unlock()
+		}
+		p.stdout.putOutput(item{text: "output\n", mark: mark{stream: "a/stdout"}})
+		const lines = 20_000
+		for n := range lines {
+			p.warn(fmt.Sprintf("%d %s", n, strings.Repeat("x", 1<<10)))
+		}
+		p.stdout.mu.Lock()
+		bytes, own := 0, p.stdout.own
+		for _, it := range p.stdout.queue {
+			bytes += len(it.text)
+		}
+		p.stdout.mu.Unlock()
+		if bytes > ownAhead+outputAhead || own > ownAhead {
+			t.Errorf("%d bytes wait, %d of them lifepod's own, want at most %d", bytes, own, ownAhead)
+		}
+		got := make(chan string, 1)
+		go func() {
+			text, _ := io.ReadAll(r)
+			got <- string(text)
+		}()
+		p.close()
+		_ = w.Close()
+		all := strings.Split(strings.TrimSuffix(<-got, "\n"), "\n")[1:]
+		if !strings.Contains(all[0], " older lines were left out, because nobody read them") || all[1] != "output" || !strings.Contains(all[len(all)-1], fmt.Sprint(lines-1)) {
+			t.Errorf("output %q: %.80q, %.80q … %.80q", output, all[0], all[1], all[len(all)-1])
+		}
+		var left int
+		if _, err := fmt.Sscan(regexp.MustCompile(`[0-9]+ older`).FindString(all[0]), &left); err != nil || left+len(all)-2 != lines {
+			t.Errorf("%v, %d lines left out and %d shown, want %d altogether", err, left, len(all)-2, lines)
+		}
+	}
 }
 
 // Once its end is asked for, the command ends also without a reader, and says

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/agent/checkpoint"
+	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/manifest"
 )
 
@@ -59,7 +60,7 @@ func records(root string) ([]string, error) {
 
 // newRecord makes the record of a pod before anything of the pod is made. It
 // appears under its name only when it is locked and complete.
-func newRecord(runtime *Runtime, set *manifest.Set) (*record, error) {
+func newRecord(runtime *host.Runtime, set *manifest.Set) (*record, error) {
 	pod := set.Pod
 	digest, err := digestOf(set)
 	if err != nil {
@@ -153,9 +154,12 @@ func abandonedFile(file *os.File, path string) (*record, error) {
 	if err := json.NewDecoder(file).Decode(r); err != nil {
 		r.Name = "?" // a power failure has lost the content; the file's name is enough
 	}
-	r.UID = types.UID(strings.TrimSuffix(filepath.Base(path), ".json"))
+	r.UID = uidOf(path)
 	return r, nil
 }
+
+// uidOf is the UID of the pod whose record has that path.
+func uidOf(path string) types.UID { return types.UID(strings.TrimSuffix(filepath.Base(path), ".json")) }
 
 func isFile(file *os.File, info os.FileInfo) bool {
 	own, err := file.Stat()

@@ -8,10 +8,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/manifest"
 )
 
-func testRecord(t *testing.T, runtime *Runtime) *record {
+func testRecord(t *testing.T, runtime *host.Runtime) *record {
 	t.Helper()
 	r, err := newRecord(runtime, &manifest.Set{Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "1"}}})
 	if err != nil {
@@ -20,10 +21,12 @@ func testRecord(t *testing.T, runtime *Runtime) *record {
 	return r
 }
 
-func recordPath(runtime *Runtime) string { return filepath.Join(recordsDir(runtime.Root), "1.json") }
+func recordPath(runtime *host.Runtime) string {
+	return filepath.Join(recordsDir(runtime.Root), "1.json")
+}
 
 func TestAbandoned(t *testing.T) {
-	runtime := &Runtime{Root: filepath.Join(t.TempDir(), "root[1]*")} // no pattern, whatever it looks like
+	runtime := &host.Runtime{Root: filepath.Join(t.TempDir(), "root[1]*")} // no pattern, whatever it looks like
 	own := testRecord(t, runtime)
 	if paths, err := records(runtime.Root); err != nil || len(paths) != 1 || paths[0] != recordPath(runtime) {
 		t.Errorf("%q, %v, want %q", paths, err, recordPath(runtime))
@@ -42,7 +45,7 @@ func TestAbandoned(t *testing.T) {
 // B-RST-9: a record that was opened before its pod was taken over is not that of
 // an abandoned pod: whoever sweeps up would kill a pod that lives.
 func TestTakenOverIsNotAbandoned(t *testing.T) {
-	runtime := &Runtime{Root: t.TempDir()}
+	runtime := &host.Runtime{Root: t.TempDir()}
 	killed := testRecord(t, runtime)
 	seen, err := os.Open(recordPath(runtime)) // by one that looks for what was left
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lifepod/lifepod/agent"
 	"github.com/lifepod/lifepod/agent/checkpoint"
+	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/manifest"
 )
@@ -26,7 +27,7 @@ type takenOver struct {
 // on the same runtime. The set's pod then becomes that pod, with its
 // UID. Without one, or if its checkpoint is of no use, which is told, it is nil,
 // and Sweep deals with what was left.
-func takeOver(runtime *Runtime, set *manifest.Set, tell Teller) (*takenOver, error) {
+func takeOver(runtime *host.Runtime, set *manifest.Set, tell Teller) (*takenOver, error) {
 	digest, err := digestOf(set)
 	if err != nil {
 		return nil, err
@@ -86,7 +87,7 @@ func checkpointPath(records string, uid types.UID) string {
 
 // claim makes the record of the run: a new one, once it is sure that the pod may
 // run, or that of the pod that is taken over, under this process's name.
-func (r runOf) claim(runtime *Runtime, set *manifest.Set) (*record, error) {
+func (r runOf) claim(runtime *host.Runtime, set *manifest.Set) (*record, error) {
 	own, err := newRecord(runtime, set)
 	if err != nil {
 		return nil, err
@@ -128,11 +129,11 @@ func (r runOf) giveUp(own *record) {
 
 // endStrays ends what the runtime itself has lost of a pod whose sandbox was
 // being made when its lifepod was killed.
-func (r runOf) endStrays(runtime *Runtime) error {
+func (r runOf) endStrays(runtime *host.Runtime) error {
 	if r.left == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), sweepTimeout)
 	defer cancel()
-	return runtime.killStrays(ctx)
+	return runtime.KillStrays(ctx)
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/lifepod/lifepod/agent/admission"
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/manifest"
 )
 
 const (
-	answerTimeout = 10 * time.Second // for a runtime to answer at all
-	closeTimeout  = 30 * time.Second // for the bundled runtime to stop
+	closeTimeout = 30 * time.Second // for the bundled runtime to stop
 )
 
 // Run runs the pod of the manifests from its start to its end and returns the
@@ -45,7 +45,7 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 	s := newStopper(p, set.Pod, cancel)
 	defer s.close()
 
-	runtime, err := Open(ctx, o.Root, o.RuntimeEndpoint, o)
+	runtime, err := host.Open(ctx, o.Root, o.RuntimeEndpoint, o.Log)
 	if err != nil {
 		return s.exitCode(ExitError), s.unlessInterrupted(err)
 	}
@@ -78,8 +78,8 @@ type runOf struct {
 }
 
 // live is the pod's life, on a runtime that answers.
-func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (int, error) {
-	if err := os.MkdirAll(logRoot(runtime.Root), 0o750); err != nil { // pods' names are nobody's business
+func live(ctx context.Context, runtime *host.Runtime, set *manifest.Set, r runOf) (int, error) {
+	if err := os.MkdirAll(host.LogRoot(runtime.Root), 0o750); err != nil { // pods' names are nobody's business
 		return ExitError, fmt.Errorf("log folder: %w", err)
 	}
 	features, err := runtime.Features(ctx)
@@ -137,8 +137,8 @@ func live(ctx context.Context, runtime *Runtime, set *manifest.Set, r runOf) (in
 }
 
 // newNode is this machine for the pods of the manifests.
-func (r runOf) newNode(runtime *Runtime, set *manifest.Set, objects *objects, features cri.Features) (*agent.Node, error) {
-	return NewNode(NodeConfig{
+func (r runOf) newNode(runtime *host.Runtime, set *manifest.Set, objects *objects, features cri.Features) (*agent.Node, error) {
+	return host.NewNode(host.NodeConfig{
 		Runtime: runtime.Client, RuntimeName: runtime.Name, Content: runtime.Content(),
 		Root: runtime.Root, CgroupParent: runtime.CgroupParent, Systemd: runtime.Systemd, IPAMDir: runtime.IPAMDir,
 		Objects: objects, Features: features,
@@ -198,7 +198,7 @@ func readManifests(o Options) (*manifest.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	set.Pod.Spec.NodeName = nodeName()
+	set.Pod.Spec.NodeName = host.Name()
 	return set, publishPorts(set.Pod, o.Ports)
 }
 

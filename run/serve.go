@@ -9,12 +9,13 @@ import (
 	"github.com/lifepod/lifepod/agent"
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/manifest"
 )
 
 // serve lets the commands of other terminals see and steer the pod.
-func serve(runtime *Runtime, object *control.Object, worker *agent.Worker, from servedFrom) (*control.Server, error) {
+func serve(runtime *host.Runtime, object *control.Object, worker *agent.Worker, from servedFrom) (*control.Server, error) {
 	paths, err := bundle.Locate(runtime.Root, "")
 	if err != nil {
 		return nil, err

@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/agent/crilog"
 )
 
 // shown remembers, in a small file, up to which record the output of each
@@ -17,15 +19,18 @@ import (
 // shows what comes after it. What was written in the very moment of the kill may
 // be shown again, nothing is left out.
 type shown struct {
+	// immutable
+	earlier map[string]crilog.Place // what the lifepods before have shown
+
 	mu    sync.Mutex
-	file  *os.File // nil: nothing is remembered
-	until map[string]int64
+	file  *os.File                // nil: nothing is remembered
+	until map[string]crilog.Place // what was shown altogether
 }
 
 // mark is the place of a piece of output in its container's log.
 type mark struct {
-	stream string // container/stdout, container/stderr; empty: not a container's output
-	at     int64  // of its newest record, in Unix nanoseconds: as many digits always
+	stream string       // container/stdout, container/stderr; empty: not a container's output
+	at     crilog.Place // of its newest record
 }
 
 func shownPath(records string, uid types.UID) string {
@@ -35,16 +40,17 @@ func shownPath(records string, uid types.UID) string {
 // openShown reads what another lifepod has remembered, and goes on with it. A
 // file that can't be used means that everything is shown.
 func openShown(path string) *shown {
-	s := &shown{until: map[string]int64{}}
+	s := &shown{until: map[string]crilog.Place{}}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return s
 	}
 	s.file = file
-	if data, err := io.ReadAll(file); err != nil || json.Unmarshal(data, &s.until) != nil {
-		s.until = map[string]int64{}
+	if data, err := io.ReadAll(file); err != nil || json.Unmarshal(data, &s.until) != nil || s.until == nil {
+		s.until = map[string]crilog.Place{}
 		_ = file.Truncate(0) // what is written next may be shorter
 	}
+	s.earlier = maps.Clone(s.until)
 	return s
 }
 
@@ -58,11 +64,9 @@ func (s *shown) close() {
 	}
 }
 
-// before says whether a record has been shown already.
-func (s *shown) before(container, stream string, at time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return at.UnixNano() <= s.until[key(container, stream)]
+// before says whether a lifepod before has shown a record already.
+func (s *shown) before(container, stream string, at crilog.Place) bool {
+	return at.File != 0 && at.Compare(s.earlier[key(container, stream)]) <= 0
 }
 
 func key(container, stream string) string { return fmt.Sprintf("%s/%s", container, stream) }
@@ -77,7 +81,7 @@ func (s *shown) note(items []item) {
 	defer s.mu.Unlock()
 	changed := false
 	for _, it := range items {
-		if it.mark.stream != "" && it.mark.at > s.until[it.mark.stream] {
+		if it.mark.stream != "" && it.mark.at.File != 0 && it.mark.at != s.until[it.mark.stream] {
 			s.until[it.mark.stream], changed = it.mark.at, true
 		}
 	}

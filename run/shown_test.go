@@ -1,12 +1,16 @@
 package run
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/agent/criconfig"
+	"github.com/lifepod/lifepod/agent/crilog"
 )
 
 // What a lifepod before has shown is not shown again, and what it has not is.
@@ -42,13 +46,77 @@ func TestShownDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := openShown(path)
-	if s.before("a", "stdout", time.Unix(0, 1)) {
+	place := func(end int64) crilog.Place { return crilog.Place{File: 7, End: end} }
+	if s.before("a", "stdout", place(1)) {
 		t.Error("a record counts as shown")
 	}
-	s.note([]item{{mark: mark{stream: "a/stdout", at: 5}}})
+	s.note([]item{{mark: mark{stream: "a/stdout", at: place(5)}}})
 	s.close()
-	if s = openShown(path); !s.before("a", "stdout", time.Unix(0, 5)) || s.before("a", "stdout", time.Unix(0, 6)) {
+	if s = openShown(path); !s.before("a", "stdout", place(5)) || s.before("a", "stdout", place(6)) {
 		t.Errorf("not remembered: %v", s.until)
 	}
 	s.close()
+}
+
+// What is shown by this lifepod is not taken for what one before has shown.
+func TestShownNow(t *testing.T) {
+	s := openShown(filepath.Join(t.TempDir(), "uid.shown"))
+	defer s.close()
+	at := crilog.Place{File: 7, End: 5}
+	s.note([]item{{mark: mark{stream: "a/stdout", at: at}}})
+	if s.before("a", "stdout", at) {
+		t.Error("a record counts as shown by a lifepod before")
+	}
+}
+
+// The runtime writes the rest of a file that was rotated away while it writes
+// the next one already: what is older there than the end of the file before is
+// shown, now and by a lifepod that goes on (B-LOG-1).
+func TestShownAcrossRotation(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "uid.shown")
+	now := func(second int, text string) string {
+		return fmt.Sprintf("2026-01-02T03:04:%02d.000000006Z stdout F %s\n", second, text)
+	}
+	var dir string
+	open := func() *follow {
+		f := newFollow(t, "", "a")
+		if dir == "" {
+			dir = f.logDir
+		}
+		f.logDir = dir
+		f.already = openShown(path)
+		f.printer.stdout.memory.Store(f.already)
+		return f
+	}
+	read := func(f *follow) string {
+		status := v1.ContainerStatus{Name: "a", ContainerID: "c", State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}}
+		f.see(&status)
+		defer f.already.close()
+		return f.end()
+	}
+	write := func(path, records string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(records), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := open()
+	log := filepath.Join(dir, criconfig.ContainerLogPath("a", 0))
+	if err := os.MkdirAll(filepath.Dir(log), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	first := now(1, "1") + now(5, "2")
+	write(log, first)
+	if diff := cmp.Diff("1\n2\n", read(f)); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+	write(log+".20260102-030405", first)
+	write(log, now(3, "3"))
+	if diff := cmp.Diff("3\n", read(open())); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+	write(log, now(3, "3")+now(2, "4")) // the clock was set back
+	if diff := cmp.Diff("4\n", read(open())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }

@@ -18,7 +18,7 @@ type sink struct {
 }
 
 // Status takes a new status of the pod.
-func (s *sink) Status(status v1.PodStatus) {
+func (s *sink) Status(status v1.PodStatus, _ bool) {
 	s.object.Status(*status.DeepCopy())
 	s.printer.setStatus(status)
 	for _, list := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
@@ -36,3 +36,6 @@ func (s *sink) Event(at time.Time, e lifecycle.RecordEvent) {
 
 // Report takes a line of the pod's story.
 func (s *sink) Report(at time.Time, r lifecycle.Report) { s.printer.report(at, r) }
+
+// Delete has nothing to do: the pod has no object.
+func (s *sink) Delete() {}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -14,16 +15,19 @@ import (
 
 const (
 	outputAhead = 64 << 10 // bytes of container output that may wait to be written
+	ownAhead    = 4 << 20  // bytes of lifepod's own lines that may
 	writeSize   = 4 << 10  // bytes of one write: a slow reader is seen to read
 )
 
 // stream is standard output or standard error, or both if they are the same
 // file. One goroutine writes, so that a reader that doesn't read delays nobody
-// else: lifepod's own lines wait in a queue, container output also holds up
-// the follower that reads it.
+// else: lifepod's own lines wait in a queue, of which the oldest are left out
+// when it becomes long: a terminal may be stopped for days, and the pod goes on.
+// Container output holds up the follower that reads it.
 type stream struct {
 	w        io.Writer
-	onBroken func() // the reader has gone
+	onBroken func()                 // the reader has gone
+	leftOut  func(lines int) string // says that lines were left out, on one of its own
 	stalled  time.Duration
 
 	layout   layout        // owned by the writing goroutine
@@ -39,6 +43,8 @@ type stream struct {
 	changed *sync.Cond // of all below
 	queue   []item
 	ahead   int  // bytes of container output in queue
+	own     int  // bytes of the others
+	lost    int  // how many of them were left out
 	broken  bool // what comes is dropped
 	writing bool // what was taken out of queue
 	closing bool
@@ -46,7 +52,7 @@ type stream struct {
 
 func newStream(w io.Writer, l layout, onBroken func()) *stream {
 	s := &stream{
-		w: w, onBroken: onBroken, stalled: 2 * time.Second, layout: l,
+		w: w, onBroken: onBroken, leftOut: saidLeftOut, stalled: 2 * time.Second, layout: l,
 		done: make(chan struct{}), gaveUp: make(chan struct{}),
 	}
 	s.changed = sync.NewCond(&s.mu)
@@ -58,7 +64,37 @@ func newStream(w io.Writer, l layout, onBroken func()) *stream {
 func (s *stream) put(it item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.broken {
+		return
+	}
+	if last := len(s.queue) - 1; it.redraw && last >= 0 && s.queue[last].redraw {
+		s.own -= len(s.queue[last].text)
+		s.queue = s.queue[:last] // it takes its place
+	}
+	s.own += len(it.text)
 	s.add(it)
+	if s.own > ownAhead {
+		s.leaveOut()
+	}
+}
+
+func saidLeftOut(lines int) string {
+	return fmt.Sprintf("warning: %d older lines were left out, because nobody read them\n", lines)
+}
+
+// leaveOut forgets the older half of lifepod's own lines that wait. The last
+// ones say how the pod is.
+func (s *stream) leaveOut() {
+	kept := make([]item, 0, len(s.queue))
+	for _, it := range s.queue {
+		if it.source != nil || it.mark.stream != "" || it.text == "" || s.own <= ownAhead/2 {
+			kept = append(kept, it)
+			continue
+		}
+		s.own -= len(it.text)
+		s.lost++
+	}
+	s.queue = kept
 }
 
 // putOutput queues container output, when there is room.
@@ -112,7 +148,10 @@ func (s *stream) take() []item {
 		s.changed.Wait()
 	}
 	items := s.queue
-	s.queue, s.ahead, s.writing = nil, 0, len(items) > 0
+	if s.lost > 0 {
+		items = append([]item{{text: s.leftOut(s.lost)}}, items...)
+	}
+	s.queue, s.ahead, s.own, s.lost, s.writing = nil, 0, 0, 0, len(items) > 0
 	s.changed.Broadcast()
 	return items
 }
@@ -135,7 +174,7 @@ func (s *stream) write(text []byte) error {
 func (s *stream) drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.broken, s.queue = true, nil
+	s.broken, s.queue, s.own = true, nil, 0
 	s.changed.Broadcast()
 }
 

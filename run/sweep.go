@@ -16,6 +16,7 @@ import (
 	"github.com/lifepod/lifepod/agent/podcgroup"
 	"github.com/lifepod/lifepod/agent/volumes"
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/host"
 )
 
 // sweepTimeout bounds the calls for one pod that is swept up.
@@ -30,7 +31,7 @@ type Teller interface {
 // Sweep removes the pods that killed lifepods of this root have left. What
 // can't be removed, or is on another runtime, is told and stays for the next
 // time: it does not keep other pods from running.
-func Sweep(ctx context.Context, r *Runtime, tell Teller) {
+func Sweep(ctx context.Context, r *host.Runtime, tell Teller) {
 	paths, err := records(r.Root)
 	if err != nil {
 		tell.warn(fmt.Sprintf("can't look for leftovers: %v", err))
@@ -46,7 +47,7 @@ func Sweep(ctx context.Context, r *Runtime, tell Teller) {
 	}
 }
 
-func sweepOne(ctx context.Context, r *Runtime, left *record, tell Teller) {
+func sweepOne(ctx context.Context, r *host.Runtime, left *record, tell Teller) {
 	defer func() { _ = left.file.Close() }() // which unlocks
 	pod := left.Namespace + "/" + left.Name
 	if left.Endpoint != "" && left.Endpoint != r.Endpoint {
@@ -81,7 +82,7 @@ const (
 
 // sweepRetrying sweeps a pod up, again for as long as its runtime may be busy
 // with it.
-func sweepRetrying(ctx context.Context, r *Runtime, left *record) error {
+func sweepRetrying(ctx context.Context, r *host.Runtime, left *record) error {
 	giveUpAt := time.Now().Add(stillMaking)
 	for {
 		found, err := sweepPod(ctx, r, left)
@@ -90,7 +91,7 @@ func sweepRetrying(ctx context.Context, r *Runtime, left *record) error {
 		}
 		busy := time.Now().Before(left.made.Add(stillMaking)) && time.Now().After(left.made)
 		if err == nil && !busy {
-			return r.killStrays(ctx)
+			return r.KillStrays(ctx)
 		}
 		if err != nil && time.Now().After(giveUpAt) {
 			return err
@@ -105,7 +106,7 @@ func sweepRetrying(ctx context.Context, r *Runtime, left *record) error {
 
 // sweepPod kills what runs of the pod and gives everything back, in the order
 // of a pod's end. It reports whether the runtime had anything of the pod.
-func sweepPod(ctx context.Context, r *Runtime, left *record) (found bool, err error) {
+func sweepPod(ctx context.Context, r *host.Runtime, left *record) (found bool, err error) {
 	list, err := r.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{
 		Filter: &runtimeapi.PodSandboxFilter{LabelSelector: map[string]string{cri.PodUIDLabel: string(left.UID)}},
 	})
@@ -121,7 +122,7 @@ func sweepPod(ctx context.Context, r *Runtime, left *record) (found bool, err er
 		}
 	}
 	errs := []error{
-		volumes.Remove(filepath.Join(podsDir(r.Root), string(left.UID))),
+		volumes.Remove(filepath.Join(host.PodsDir(r.Root), string(left.UID))),
 		podcgroup.Driver{Parent: r.CgroupParent, Systemd: r.Systemd}.Remove(ctx, left.UID),
 	}
 	errs = append(errs, removeLogs(r.Root, left.UID))
@@ -133,13 +134,13 @@ func sweepPod(ctx context.Context, r *Runtime, left *record) (found bool, err er
 
 // removeLogs removes the logs of a pod of which only the UID is known for sure.
 func removeLogs(root string, uid types.UID) error {
-	entries, err := os.ReadDir(logRoot(root))
+	entries, err := os.ReadDir(host.LogRoot(root))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	for _, entry := range entries {
 		if strings.HasSuffix(entry.Name(), "_"+string(uid)) {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(logRoot(root), entry.Name())))
+			err = errors.Join(err, os.RemoveAll(filepath.Join(host.LogRoot(root), entry.Name())))
 		}
 	}
 	return err

@@ -27,10 +27,27 @@ type Host struct {
 	Sysctls Sysctls
 }
 
+type check func(*v1.Pod, Host) *Refusal
+
 // Check is nil for a pod that the node takes, else the first refusal in the
 // order of A-ADM-1.
 func Check(pod *v1.Pod, host Host) *Refusal {
-	for _, check := range []func(*v1.Pod, Host) *Refusal{checkSysctls, checkOS, checkGroupsPolicy, checkFit, checkAppArmor} {
+	return first(pod, host, CheckBeforeFit, checkFit, CheckAfterFit)
+}
+
+// CheckBeforeFit and CheckAfterFit are Check without what the node has room for:
+// for a caller that counts other pods, too, and does so between the two.
+func CheckBeforeFit(pod *v1.Pod, host Host) *Refusal {
+	return first(pod, host, checkSysctls, checkOS, checkGroupsPolicy)
+}
+
+// CheckAfterFit see CheckBeforeFit.
+func CheckAfterFit(pod *v1.Pod, host Host) *Refusal {
+	return first(pod, host, checkAppArmor)
+}
+
+func first(pod *v1.Pod, host Host, checks ...check) *Refusal {
+	for _, check := range checks {
 		if refusal := check(pod, host); refusal != nil {
 			return refusal
 		}

@@ -24,6 +24,8 @@ type ContainerInput struct {
 	Environment environment.Result
 	// Mounts are those of the volumes.
 	Mounts []*runtimeapi.Mount
+	// Devices are the volumes that are block devices.
+	Devices []*runtimeapi.Device
 	// HostsFile and TerminationLog are the host's files to mount; empty means
 	// no such mount (A-NET-1, A-VOL-6).
 	HostsFile      string
@@ -58,6 +60,7 @@ func Container(in ContainerInput) (*runtimeapi.ContainerConfig, error) {
 		WorkingDir:  c.WorkingDir,
 		Envs:        envs(in.Environment.Env),
 		Mounts:      mounts(in),
+		Devices:     in.Devices,
 		Labels:      containerLabels(in.Pod, c),
 		Annotations: annotations,
 		LogPath:     ContainerLogPath(c.Name, in.RestartCount),

@@ -7,16 +7,20 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Files are the files of one instance's log in the order they were written,
 // each once, however the log is rotated meanwhile (B-LOG-1). Call Look when the
-// folder has changed: a file that is open may be renamed and removed. Not safe
-// for concurrent use.
+// folder has changed: a file that is open may be renamed and removed. Close them.
+// Not safe for concurrent use.
 type Files struct {
-	path  string
-	inode uint64 // of the newest file that was returned as current, 0 before the first
-	known string // the newest stamp there was while that was the current one
+	path    string
+	current *os.File // the newest file that was returned as current, kept so that it can be known again; nil before the first
+	inode   uint64   // of that, 0 before the first
+	known   string   // the newest stamp there was while that was the current one
+	missed  bool     // files may have been removed before they could be returned
 }
 
 // NewFiles are the files of a log from its first one that is left.
@@ -27,6 +31,17 @@ type File struct {
 	io.Reader
 	File *os.File // Close it; its content may be compressed
 }
+
+// Close ends the use of Files; what Look has returned stays open.
+func (f *Files) Close() {
+	if f.current != nil {
+		_ = f.current.Close() // only read
+	}
+}
+
+// Missed says that files may have been removed before a Look: the one that was
+// current at the Look before is not there any more.
+func (f *Files) Missed() bool { return f.missed }
 
 // Look opens the files that have come since the last time. While the log has
 // been renamed and not yet opened anew there is nothing new: it is being
@@ -70,8 +85,19 @@ func (f *Files) upTo(current *os.File) (files []File, settled bool, err error) {
 		}
 		return nil, false, nil
 	}
-	f.inode, f.known = inode, stamp
+	f.keep(current)
+	f.known = stamp
 	return append(files, File{Reader: current, File: current}), true, nil
+}
+
+// keep remembers the file that is current. While it is open its inode is no
+// other file's.
+func (f *Files) keep(current *os.File) {
+	f.Close()
+	f.inode, f.current = inodeOf(current), nil
+	if fd, err := unix.FcntlInt(current.Fd(), unix.F_DUPFD_CLOEXEC, 0); err == nil {
+		f.current = os.NewFile(uintptr(fd), current.Name())
+	}
 }
 
 // open opens what was rotated since the last look, but for the first of them:
@@ -90,6 +116,7 @@ func (f *Files) open(older []string) (files []File, newest string) {
 			if f.returned(path) {
 				continue
 			}
+			f.missed = true
 		}
 		if file, err := openRotated(path); err == nil {
 			files = append(files, file)
@@ -101,8 +128,23 @@ func (f *Files) open(older []string) (files []File, newest string) {
 // returned says whether the first file after the known ones is the one that was
 // current at the last look. Another one is it only if that has been removed.
 func (f *Files) returned(path string) bool {
-	info, err := os.Stat(path)
-	return err != nil || strings.HasSuffix(path, Compressed) || info.Sys().(*syscall.Stat_t).Ino == f.inode
+	file, err := openRotated(path)
+	if err != nil {
+		return true // it was removed just now
+	}
+	defer func() { _ = file.File.Close() }() // only read
+	if file.Reader == io.Reader(file.File) {
+		return inodeOf(file.File) == f.inode
+	}
+	return f.current == nil || beginning(file.Reader) == beginning(io.NewSectionReader(f.current, 0, told))
+}
+
+// told is how many bytes tell one file from another: its first record has its time.
+const told = 4 << 10
+
+func beginning(r io.Reader) string {
+	text, _ := io.ReadAll(io.LimitReader(r, told)) // what can be read is compared
+	return string(text)
 }
 
 // onlyRotated is the beginning of a log that has been renamed and not been
@@ -116,7 +158,7 @@ func (f *Files) onlyRotated() ([]File, error) {
 	if len(files) == 0 {
 		return nil, nil
 	}
-	f.inode = inodeOf(files[len(files)-1].File)
+	f.keep(files[len(files)-1].File)
 	if len(older) > 1 {
 		f.known = Stamp(f.path, older[len(older)-2])
 	}

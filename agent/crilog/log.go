@@ -2,11 +2,7 @@ package crilog
 
 import (
 	"path/filepath"
-	"strings"
 	"sync"
-	"time"
-
-	"github.com/fsnotify/fsnotify"
 )
 
 // Files that wait for a reader that is slower than the container. They may have
@@ -32,7 +28,8 @@ type Log struct {
 }
 
 // Open opens what there is of a log; nil if there is nothing. dropped is called
-// once, if files had to be given up because nobody read them. Close it.
+// once, if files had to be given up because nobody read them, or may have been
+// removed before they could be opened. Close it.
 func Open(path string, dropped func()) *Log {
 	f := &Log{files: NewFiles(path), dropped: dropped}
 	f.changed, f.stop = watch(filepath.Dir(path), f.look, filepath.Base(path))
@@ -41,6 +38,7 @@ func Open(path string, dropped func()) *Log {
 	defer f.mu.Unlock()
 	if len(f.waiting) == 0 {
 		f.stop()
+		f.files.Close()
 		f.closed = true // a look under way must not open what nobody closes
 		return nil
 	}
@@ -60,10 +58,18 @@ func (f *Log) look() {
 	for len(f.waiting) > maxWaiting || len(f.waiting) > 1 && sizeOf(f.waiting) > maxWaitingBytes {
 		_ = f.waiting[0].File.Close() // only read
 		f.waiting = f.waiting[1:]
-		if !f.told {
-			f.told = true
-			f.dropped()
-		}
+		f.tell()
+	}
+	if f.files.Missed() {
+		f.tell()
+	}
+}
+
+// tell says that something was dropped, once.
+func (f *Log) tell() {
+	if !f.told {
+		f.told = true
+		f.dropped()
 	}
 }
 
@@ -96,69 +102,6 @@ func (f *Log) Close() {
 	for _, file := range f.waiting {
 		_ = file.File.Close() // only read
 	}
+	f.files.Close()
 	f.waiting, f.closed = nil, true
-}
-
-// watch tells when a file in a folder may have grown, and calls look when there
-// may be a new one called name. Without inotify both happen every 100 ms.
-func watch(dir string, look func(), name string) (<-chan struct{}, func()) {
-	w, err := fsnotify.NewWatcher()
-	if err != nil {
-		return every(100*time.Millisecond, look)
-	}
-	if err := w.Add(dir); err != nil {
-		_ = w.Close() // it watches nothing
-		return every(100*time.Millisecond, look)
-	}
-	comes := func(e fsnotify.Event) bool {
-		return e.Has(fsnotify.Create) && strings.HasPrefix(filepath.Base(e.Name), name)
-	}
-	return changes(w.Events, w.Errors, func(e fsnotify.Event) {
-		if comes(e) {
-			look()
-		}
-	}, look), func() { _ = w.Close() }
-}
-
-// changes is one signal for any number of events, each of which is given to
-// each. An error means that events were lost: anything may have changed.
-func changes(events <-chan fsnotify.Event, errors <-chan error, each func(fsnotify.Event), lost func()) <-chan struct{} {
-	changed := make(chan struct{}, 1)
-	go func() {
-		for open := true; open; {
-			var event fsnotify.Event
-			select {
-			case event, open = <-events:
-				each(event)
-			case _, open = <-errors:
-				lost()
-			}
-			select {
-			case changed <- struct{}{}:
-			default:
-			}
-		}
-	}()
-	return changed
-}
-
-func every(d time.Duration, look func()) (<-chan struct{}, func()) {
-	changed, done, tick := make(chan struct{}), make(chan struct{}), time.NewTicker(d)
-	go func() {
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				look()
-			case <-done:
-				return
-			}
-			select {
-			case changed <- struct{}{}:
-			case <-done:
-				return
-			}
-		}
-	}()
-	return changed, func() { close(done) }
 }

@@ -23,6 +23,7 @@ type Reader struct {
 	file *os.File // that is read now; nil before the first
 	in   *bufio.Reader
 	torn string // the beginning of a record that is still being written
+	at   Place  // of the record that was shown last, in file
 }
 
 // NewReader reads a log for show, which gets each record with its newline. Close
@@ -62,15 +63,14 @@ func (r *Reader) leave() {
 // record does not.
 func (r *Reader) take(next File) {
 	r.Close()
-	r.file = next.File
+	r.file, r.at = next.File, Place{}
 	r.in.Reset(next.Reader)
 }
 
 // Close shows the beginning of a record that gets no end any more.
 func (r *Reader) Close() {
 	if r.torn != "" {
-		r.show(r.torn)
-		r.torn = ""
+		r.pass()
 	}
 	if r.file != nil {
 		_ = r.file.Close() // only read
@@ -95,7 +95,7 @@ func (r *Reader) finishFile() bool {
 	timeout := time.NewTimer(writerTimeout)
 	defer timeout.Stop()
 	for {
-		written, err := isWritten(r.file) // asked before reading, so that nothing comes in between
+		written, err := IsWritten(r.file) // asked before reading, so that nothing comes in between
 		r.readOn()
 		if !written || err != nil {
 			return err == nil
@@ -109,9 +109,10 @@ func (r *Reader) finishFile() bool {
 	}
 }
 
-// isWritten says whether somebody has the file open for writing: then, and only
-// then, the kernel refuses a read lease.
-func isWritten(f *os.File) (bool, error) {
+// IsWritten says whether somebody has the file open for writing: then, and only
+// then, the kernel refuses a read lease. An error says that there is no telling:
+// not every file system has leases.
+func IsWritten(f *os.File) (bool, error) {
 	_, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
 	if errors.Is(err, unix.EAGAIN) {
 		return true, nil
@@ -134,7 +135,22 @@ func (r *Reader) readOn() {
 			}
 			return
 		}
-		r.show(r.torn)
-		r.torn = ""
+		r.pass()
 	}
 }
+
+// pass shows what there is of a record.
+func (r *Reader) pass() {
+	r.at.End += int64(len(r.torn))
+	if r.at.File == 0 {
+		if record, ok := Parse(r.torn); ok && !record.Time.IsZero() {
+			r.at.File = record.Time.UnixNano()
+		}
+	}
+	r.show(r.torn)
+	r.torn = ""
+}
+
+// Place is where the record is that is being shown, of a log that is read from
+// its beginning. The zero File says that there is no telling.
+func (r *Reader) Place() Place { return r.at }

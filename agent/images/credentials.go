@@ -21,19 +21,40 @@ type Source struct {
 	SecretUID       string
 	SecretNamespace string
 	SecretName      string
-	// CredentialHash is the SHA-256 of the user name and password, in hex.
+	// CredentialHash is the SHA-256 of user name, password and email as the JSON
+	// of Kubernetes, in hex.
 	CredentialHash string
+	// ServiceAccount, instead of a secret, is the one whose token a credential
+	// provider was given.
+	ServiceAccount *ServiceAccount
+}
+
+// ServiceAccount is one of the API server's.
+type ServiceAccount struct {
+	UID       string
+	Namespace string
+	Name      string
 }
 
 // credential is one user name and password that may open a registry.
 type credential struct {
 	username string
 	password string
+	email    string // is part of the hash only
 	source   *Source
 }
 
+// hash is that of the kubelet, so that its records stay good.
 func (c credential) hash() string {
-	sum := sha256.Sum256([]byte(c.username + "\x00" + c.password))
+	text, err := json.Marshal(struct {
+		Username string `json:"username,omitempty"`
+		Password string `json:"password,omitempty"`
+		Email    string `json:"email,omitempty"`
+	}{c.username, c.password, c.email})
+	if err != nil {
+		return "" // strings always can be encoded
+	}
+	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
@@ -44,6 +65,7 @@ type dockerConfig map[string]dockerEntry
 type dockerEntry struct {
 	Username string `json:"username"`
 	Password string `json:"password"`
+	Email    string `json:"email"`
 	// Auth is base64(username:password), padded or not; it wins over the two.
 	Auth string `json:"auth"`
 }
@@ -51,7 +73,7 @@ type dockerEntry struct {
 // credential resolves Auth.
 func (e dockerEntry) credential() (credential, error) {
 	if e.Auth == "" {
-		return credential{username: e.Username, password: e.Password}, nil
+		return credential{username: e.Username, password: e.Password, email: e.Email}, nil
 	}
 	unpadded := strings.TrimRight(strings.TrimSpace(e.Auth), "=")
 	decoded, err := base64.RawStdEncoding.DecodeString(unpadded)
@@ -62,7 +84,7 @@ func (e dockerEntry) credential() (credential, error) {
 	if !found {
 		return credential{}, errors.New("auth is not base64 of username:password")
 	}
-	return credential{username: username, password: password}, nil
+	return credential{username: username, password: password, email: e.Email}, nil
 }
 
 // parseConfigJSON reads the form of ~/.docker/config.json.

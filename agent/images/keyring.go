@@ -31,18 +31,21 @@ func (k *keyring) add(config dockerConfig, source *Source) error {
 		if err != nil {
 			return fmt.Errorf("entry %q: %w", entry, err)
 		}
-		location, ok := canonicalLocation(entry)
-		if !ok {
-			continue
-		}
 		if source != nil {
 			own := *source
 			own.CredentialHash = login.hash()
 			login.source = &own
 		}
-		k.byLocation[location] = append(k.byLocation[location], login)
+		k.file(entry, login)
 	}
 	return nil
+}
+
+// file puts a credential under its location.
+func (k *keyring) file(entry string, login credential) {
+	if location, ok := canonicalLocation(entry); ok {
+		k.byLocation[location] = append(k.byLocation[location], login)
+	}
 }
 
 // lookup returns every credential that fits the repository, in the order in

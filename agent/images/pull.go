@@ -3,6 +3,7 @@ package images
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,9 @@ import (
 type PullRequest struct {
 	// Image with its tag or digest (lifecycle.WithDefaultTag).
 	Image string
+	// Pod that the image is pulled for, as credential providers want to know it;
+	// nil if none.
+	Pod *v1.Pod
 	// Sandbox is the pod that the image is pulled for; nil if none.
 	Sandbox *runtimeapi.PodSandboxConfig
 	// Secrets are the pod's imagePullSecrets that exist, in their order.
@@ -42,7 +46,7 @@ type Pulled struct {
 // The error is a *PullError, or wraps the context's error.
 func (s *Store) Pull(ctx context.Context, request PullRequest) (*Pulled, error) {
 	start := time.Now()
-	credentials, err := s.credentials(request)
+	credentials, err := s.credentials(ctx, request)
 	if err != nil {
 		return nil, newPullError(request.Image, err)
 	}
@@ -91,8 +95,9 @@ func (s *Store) observe(ctx context.Context, pull *sharedPull, tracker *tracker)
 	return tracker.observe(bounded)
 }
 
-// credentials are those of the pod's secrets, then those of the node.
-func (s *Store) credentials(request PullRequest) ([]credential, error) {
+// credentials are those of the pod's secrets, then those of the node, then those
+// of credential providers (A-IMG-7).
+func (s *Store) credentials(ctx context.Context, request PullRequest) ([]credential, error) {
 	repository, err := repository(request.Image)
 	if err != nil {
 		return nil, err
@@ -105,7 +110,8 @@ func (s *Store) credentials(request PullRequest) ([]credential, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(pod.lookup(repository), node.lookup(repository)...), nil
+	provided := s.provided(ctx, repository, request.Pod)
+	return slices.Concat(pod.lookup(repository), node.lookup(repository), provided.lookup(repository)), nil
 }
 
 // pullWithEach tries the credentials in order; without any, it pulls anonymously.

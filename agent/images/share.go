@@ -82,7 +82,7 @@ func (s *Store) pullInSlot(ctx context.Context, request PullRequest, credentials
 		}
 	}
 	start := time.Now()
-	pulled, err := s.pullWithEach(ctx, request, credentials)
+	pulled, err := s.pullRecorded(ctx, request, credentials)
 	if err != nil {
 		return nil, err
 	}
@@ -98,6 +98,9 @@ func pullKey(request PullRequest, credentials []credential) string {
 		parts = append(parts, login.hash())
 		if login.source != nil {
 			parts = append(parts, login.source.SecretUID, login.source.SecretNamespace, login.source.SecretName)
+			if account := login.source.ServiceAccount; account != nil {
+				parts = append(parts, account.UID)
+			}
 		}
 	}
 	return strings.Join(parts, "\x00")

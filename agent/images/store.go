@@ -16,6 +16,10 @@ type Options struct {
 	// NodeConfigs are paths of docker config.json files; the first that exists
 	// holds the node's credentials, tried after the pod's (A-IMG-7).
 	NodeConfigs []string
+	// Providers are asked for credentials last (A-IMG-7); nil for none.
+	Providers Providers
+	// Records know who may use an image that is present (A-IMG-8); with nil, everybody.
+	Records Records
 	// MaxParallel caps the pulls under way, 0 is no cap (A-IMG-6).
 	MaxParallel int
 	// Content is containerd's content service, which knows how many bytes have

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/lifepod/lifepod/agent/crilog"
 )
@@ -40,6 +41,9 @@ func compress(ctx context.Context, path string) error {
 		return err
 	}
 	defer func() { _ = in.Close() }() // only read
+	if err := awaitWritten(ctx, in); err != nil {
+		return err
+	}
 	unfinished := path + crilog.Compressed + crilog.Unfinished
 	defer func() { _ = os.Remove(unfinished) }() // gone if all went well
 	if err := writeCompressed(ctx, in, unfinished); err != nil {
@@ -52,6 +56,30 @@ func compress(ctx context.Context, path string) error {
 		return err
 	}
 	return os.Remove(path)
+}
+
+// Times for the runtime to write the rest of a file that was rotated away, which
+// it does after the next one is there.
+const (
+	writerTimeout = 10 * time.Second
+	writerPeriod  = 20 * time.Millisecond
+)
+
+// awaitWritten returns when nobody writes to a file any more: what would come
+// after its end was read would be lost.
+func awaitWritten(ctx context.Context, file *os.File) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, writerTimeout, fmt.Errorf("%s is still being written", file.Name()))
+	defer cancel()
+	for {
+		if written, err := crilog.IsWritten(file); !written || err != nil {
+			return nil // without an answer it is taken for written
+		}
+		select {
+		case <-time.After(writerPeriod):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 func writeCompressed(ctx context.Context, in *os.File, path string) (err error) {

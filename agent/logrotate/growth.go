@@ -64,7 +64,9 @@ func (w *writes) watch(path string) bool {
 }
 
 func (w *writes) forget(path string) {
-	_ = w.watcher.Remove(path) // it may be gone with its file
+	if w.watcher != nil {
+		_ = w.watcher.Remove(path) // it may be gone with its file
+	}
 }
 
 func (w *writes) close() {

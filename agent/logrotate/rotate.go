@@ -36,9 +36,6 @@ type Reopen func(ctx context.Context, containerID string) error
 // back: the container writes on in the file that it has open. A crash in
 // between loses nothing either, the missing file is noticed.
 func rotate(ctx context.Context, l Log, p Policy, reopen Reopen) error {
-	if err := removeOldest(l.Path, p.MaxFiles-2); err != nil { // the log itself makes one more
-		return err
-	}
 	name, err := nextName(l.Path, time.Now())
 	if err != nil {
 		return err
@@ -47,13 +44,13 @@ func rotate(ctx context.Context, l Log, p Policy, reopen Reopen) error {
 		return fmt.Errorf("rotate log: %w", err)
 	}
 	if err := reopen(ctx, l.ContainerID); err != nil {
-		back := renameNew(name, l.Path)
-		if errors.Is(back, os.ErrExist) { // it was opened all the same
-			back = nil
+		err = fmt.Errorf("reopen log %s: %w", l.Path, err)
+		if back := renameNew(name, l.Path); !errors.Is(back, os.ErrExist) {
+			return errors.Join(err, back)
 		}
-		return errors.Join(fmt.Errorf("reopen log %s: %w", l.Path, err), back)
+		return errors.Join(err, removeOldest(l.Path, p.MaxFiles-1)) // it was opened all the same
 	}
-	return nil
+	return removeOldest(l.Path, p.MaxFiles-1) // now: without a rotation nothing is too much
 }
 
 // nextName is a name later than all that the log's rotated files have: two

@@ -78,6 +78,12 @@ func TestRotate(t *testing.T) {
 			nil,
 			[]string{"0.log", "0.log.20260101-000002", "0.log.NOW"},
 		},
+		{
+			"as many as asked for, not opened anew",
+			[]string{"0.log", "0.log.20260101-000001.gz", "0.log.20260101-000002"},
+			errors.New("container is not running"),
+			[]string{"0.log", "0.log.20260101-000001.gz", "0.log.20260101-000002"},
+		},
 		{"not opened anew", []string{"0.log"}, errors.New("container is not running"), []string{"0.log"}},
 	}
 	for _, test := range tests {
@@ -183,5 +189,32 @@ func TestCompressCancelled(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"0.log.20260101-000001", "0.log.20260101-000002"}, namesOf(t, log)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+// What is still being written is not compressed: its end would be lost (B-LOG-1).
+func TestCompressAwaitsWriter(t *testing.T) {
+	log := logWith(t, "0.log", "0.log.20260101-000001", "0.log.20260101-000002")
+	older := log + ".20260101-000001"
+	writer, err := os.OpenFile(older, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = writer.Close() }()
+	patient, cancel := context.WithTimeout(t.Context(), 2*writerPeriod)
+	defer cancel()
+	if err := compressOlder(patient, log); err == nil {
+		t.Error("compressed a file that is still being written")
+	}
+	if _, err := writer.WriteString(" and its end"); err != nil {
+		t.Fatal(err)
+	}
+	_ = writer.Close()
+	if err := compressOlder(t.Context(), log); err != nil {
+		t.Fatal(err)
+	}
+	text, err := crilog.Tail(log, 1<<10)
+	if want := "0.log.20260101-000001 and its end" + "0.log.20260101-000002" + "0.log"; err != nil || text != want {
+		t.Errorf("log %q, %v, want %q", text, err, want)
 	}
 }

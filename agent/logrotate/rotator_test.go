@@ -149,3 +149,13 @@ func TestWatchAfterLeave(t *testing.T) {
 		t.Errorf("pods %v", r.pods)
 	}
 }
+
+// TestWithoutInotify: a machine may have no instance of it left.
+func TestWithoutInotify(t *testing.T) {
+	w := &writes{}
+	if w.watch("log") {
+		t.Error("writes are told of without inotify")
+	}
+	w.forget("log")
+	w.close()
+}

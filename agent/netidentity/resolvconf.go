@@ -39,6 +39,19 @@ func HostResolver() (Resolver, error) {
 	return hostResolver(resolvConfPath, systemdResolvConfPath)
 }
 
+// ResolverOf is the resolver of a file that the node's owner has named; an empty
+// name gives pods none of the machine's (A-NET-3).
+func ResolverOf(path string) (Resolver, error) {
+	switch path {
+	case "":
+		return Resolver{}, nil
+	case resolvConfPath:
+		return HostResolver()
+	}
+	host, err := ReadResolvConf(path)
+	return Resolver{Host: host, Pod: host}, err
+}
+
 func hostResolver(path, systemdPath string) (Resolver, error) {
 	host, err := ReadResolvConf(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

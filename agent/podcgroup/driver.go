@@ -20,8 +20,8 @@ const podPrefix = "pod"
 // Driver makes and removes the cgroups of pods. It has no state: several
 // processes may use the same Parent at once.
 type Driver struct {
-	// Parent is the one-level name below which everything lives, such as
-	// "kubepods". It belongs to lifepod: RemoveParents removes it.
+	// Parent is the cgroup below which everything lives, such as "kubepods", or
+	// "on/this/kubepods" below one that is there (cgroupRoot). It belongs to lifepod: RemoveParents removes it.
 	Parent string
 	// Systemd makes slices through systemd, which the runtime must do too
 	// (A-CRI-6). Otherwise cgroups are made as folders.
@@ -31,6 +31,9 @@ type Driver struct {
 }
 
 // Path is the pod's cgroup in cgroupfs form, the cgroup_parent of its sandbox
+// Root is the path of the cgroup of all pods, as of Path.
+func (d Driver) Root() string { return d.path(d.parents()) }
+
 // (A-CRI-6).
 func (d Driver) Path(pod *v1.Pod) string {
 	return d.path(d.names(QOSClass(pod), pod.UID))
@@ -80,9 +83,12 @@ func countsHugePages(m cgroups.Manager) bool {
 	return err == nil && slices.Contains(strings.Fields(controllers), "hugetlb")
 }
 
+// parents are the levels of Parent.
+func (d Driver) parents() []string { return strings.Split(strings.Trim(d.Parent, "/"), "/") }
+
 // names are the levels of a pod's cgroup.
 func (d Driver) names(class v1.PodQOSClass, uid types.UID) []string {
-	names := []string{d.Parent}
+	names := d.parents()
 	if class != v1.PodQOSGuaranteed {
 		names = append(names, strings.ToLower(string(class)))
 	}
@@ -105,8 +111,8 @@ func (d Driver) path(names []string) string {
 }
 
 func (d Driver) manager(names []string, resources Resources) (cgroups.Manager, error) {
-	if d.Parent == "" || strings.Contains(d.Parent, "/") {
-		return nil, fmt.Errorf("cgroup parent %q: must be a name without slash", d.Parent)
+	if slices.Contains(names, "") {
+		return nil, fmt.Errorf("cgroup parent %q: must be names with single slashes between them", d.Parent)
 	}
 	config := &cgroups.Cgroup{Resources: resources.cgroup(), Systemd: d.Systemd}
 	if d.Systemd {

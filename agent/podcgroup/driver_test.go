@@ -55,6 +55,8 @@ func TestPath(t *testing.T) {
 		{"A-CRI-6 cgroupfs Guaranteed", Driver{Parent: "kubepods"}, guaranteed, "/kubepods/pod11-22"},
 		{"A-CRI-6 cgroupfs Burstable", Driver{Parent: "kubepods"}, burstable, "/kubepods/burstable/pod11-22"},
 		{"A-CRI-6 cgroupfs BestEffort", Driver{Parent: "kubepods"}, bestEffort, "/kubepods/besteffort/pod11-22"},
+		{"cgroupRoot", Driver{Parent: "a/kubepods"}, burstable, "/a/kubepods/burstable/pod11-22"},
+		{"cgroupRoot, systemd", Driver{Parent: "a/kubepods", Systemd: true}, burstable, "/a.slice/a-kubepods.slice/a-kubepods-burstable.slice/a-kubepods-burstable-pod11_22.slice"},
 		{"A-CRI-6 systemd Guaranteed", Driver{Parent: "kubepods", Systemd: true}, guaranteed, "/kubepods.slice/kubepods-pod11_22.slice"},
 		{"A-CRI-6 systemd Burstable", Driver{Parent: "kubepods", Systemd: true}, burstable, "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod11_22.slice"},
 		{"A-CRI-6 systemd with - in the parent", Driver{Parent: "life-pod", Systemd: true}, guaranteed, "/life_pod.slice/life_pod-pod11_22.slice"},
@@ -88,7 +90,7 @@ func testDriver(t testing.TB) Driver {
 
 // folders are those of a cgroup that exist in any hierarchy.
 func folders(d Driver, path string) []string {
-	m, err := d.manager([]string{d.Parent}, Resources{CPUShares: MinCPUShares})
+	m, err := d.manager(d.parents(), Resources{CPUShares: MinCPUShares})
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -301,7 +303,7 @@ func TestRemoveFinishesAHalfRemovedPod(t *testing.T) {
 }
 
 func TestDriverRefusesAParentThatIsNotItsOwn(t *testing.T) {
-	for _, parent := range []string{"", "/", "a/b"} {
+	for _, parent := range []string{"", "/", "a//b"} {
 		d := Driver{Parent: parent}
 		if err := d.Ensure(podOf(v1.ResourceRequirements{})); err == nil {
 			t.Errorf("Ensure with parent %q succeeded", parent)

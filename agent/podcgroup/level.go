@@ -22,7 +22,7 @@ func (d Driver) setLevelShares(class v1.PodQOSClass) error {
 	if class == v1.PodQOSGuaranteed {
 		return nil
 	}
-	level := d.names(class, "")[:2]
+	level := append(d.parents(), strings.ToLower(string(class)))
 	m, err := d.manager(level, Resources{CPUShares: MinCPUShares})
 	if err != nil {
 		return err

@@ -100,7 +100,7 @@ func (d Driver) podUID(entry fs.DirEntry) (types.UID, bool) {
 // RemoveParents removes the class levels and the parent where they are empty;
 // levels that another lifepod still uses stay.
 func (d Driver) RemoveParents() error {
-	for _, names := range [][]string{{d.Parent, "burstable"}, {d.Parent, "besteffort"}, {d.Parent}} {
+	for _, names := range [][]string{append(d.parents(), "burstable"), append(d.parents(), "besteffort"), d.parents()} {
 		m, err := d.manager(names, Resources{CPUShares: MinCPUShares})
 		if err != nil {
 			return fmt.Errorf("remove cgroup %s: %w", d.path(names), err)

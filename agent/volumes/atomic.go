@@ -114,6 +114,11 @@ func writeFile(path string, f file) error {
 	if err := os.WriteFile(path, f.data, f.mode); err != nil {
 		return err
 	}
+	if f.owner != nil {
+		if err := os.Chown(path, int(*f.owner), -1); err != nil {
+			return err
+		}
+	}
 	// The umask does not apply to volumes.
 	return os.Chmod(path, f.mode)
 }

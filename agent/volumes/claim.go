@@ -1,17 +1,36 @@
 package volumes
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 )
 
-// claim makes the folder of a persistentVolumeClaim, which all pods that name it
-// share and which outlives them. One that is there is taken as it is, a link to
-// a folder elsewhere too.
-func (p preparer) claim(source *v1.PersistentVolumeClaimVolumeSource) (mounted, error) {
+// claim makes a persistentVolumeClaim, or the claim of an ephemeral volume,
+// available: what it is bound to or, without an API server, a folder.
+func (p preparer) claim(ctx context.Context, volume *v1.Volume) (mounted, error) {
+	if p.sources.API == nil {
+		return p.claimFolder(volume.PersistentVolumeClaim)
+	}
+	bound, err := p.bound(ctx, volume)
+	if err != nil {
+		return mounted{}, err
+	}
+	if err := p.checkMode(volume.Name, bound); err != nil {
+		return mounted{}, &ClaimError{Volume: volume.Name, Err: err}
+	}
+	readOnly := volume.PersistentVolumeClaim != nil && volume.PersistentVolumeClaim.ReadOnly
+	return p.persistent(bound, readOnly)
+}
+
+// claimFolder makes the folder of a claim, which all pods that name it share and
+// which outlives them. One that is there is taken as it is, a link to a folder
+// elsewhere too.
+func (p preparer) claimFolder(source *v1.PersistentVolumeClaimVolumeSource) (mounted, error) {
 	if p.sources.ClaimsDir == "" {
 		return mounted{}, errors.New("there is no folder for persistentVolumeClaims")
 	}
@@ -33,4 +52,33 @@ func (p preparer) keepsOwners(dir string) bool {
 		return false
 	}
 	return ownedBy(dir, *group)
+}
+
+func isBlock(bound *v1.PersistentVolume) bool {
+	return ptr.Deref(bound.Spec.VolumeMode, v1.PersistentVolumeFilesystem) == v1.PersistentVolumeBlock
+}
+
+// checkMode refuses a device that a container mounts, and a file system that it
+// wants as a device.
+func (p preparer) checkMode(volume string, bound *v1.PersistentVolume) error {
+	mode, field := v1.PersistentVolumeFilesystem, ""
+	if isBlock(bound) {
+		mode = v1.PersistentVolumeBlock
+	}
+	for _, c := range Containers(p.pod) {
+		for _, mount := range c.VolumeMounts {
+			if mount.Name == volume && mode == v1.PersistentVolumeBlock {
+				field = "volumeMounts"
+			}
+		}
+		for _, device := range c.VolumeDevices {
+			if device.Name == volume && mode == v1.PersistentVolumeFilesystem {
+				field = "volumeDevices"
+			}
+		}
+	}
+	if field == "" {
+		return nil
+	}
+	return fmt.Errorf("volume %s has volumeMode %s, but is specified in %s", volume, mode, field)
 }

@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 
@@ -39,7 +40,7 @@ func (m Mounted) Mounts(container *v1.Container, in MountInput) ([]*runtimeapi.M
 func (m Mounted) mount(container *v1.Container, index int, in MountInput) (*runtimeapi.Mount, error) {
 	mount := &container.VolumeMounts[index]
 	volume, found := m.volumes[mount.Name]
-	if !found || volume.image && in.Images[mount.Name] == nil {
+	if !found || volume.device != "" || volume.image && in.Images[mount.Name] == nil {
 		return nil, fmt.Errorf("cannot find volume %q to mount into container %q", mount.Name, container.Name)
 	}
 	subPath, err := environment.SubPath(mount, in.Env)
@@ -74,7 +75,7 @@ func (m Mounted) source(container *v1.Container, index int, subPath string) (str
 	}
 	s := subPathMount{
 		volumePath: volume.path, subPath: subPath,
-		target: filepath.Join(m.podDir, "volume-subpaths", mount.Name, container.Name, fmt.Sprint(index)),
+		target: filepath.Join(m.podDir, "volume-subpaths", cmp.Or(volume.name, mount.Name), container.Name, fmt.Sprint(index)),
 	}
 	if err := s.ensureExists(); err != nil {
 		return "", &SubPathError{text: fmt.Sprintf("failed to create subPath directory for volumeMount %q of container %q", mount.Name, container.Name), Err: err}

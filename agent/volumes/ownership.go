@@ -18,7 +18,8 @@ const (
 // own gives a folder and what is in it to the fsGroup: its group may read it,
 // and write it unless it is read-only, and folders hand the group on to what is
 // made in them. Without an fsGroup nothing changes. A container that works in
-// the folder meanwhile can't lead the walk out of it.
+// the folder meanwhile can't lead the walk out of it. The top comes last: as long
+// as it isn't the group's, the walk is not done (see ownedBy).
 func own(dir string, group *int64, readOnly bool) error {
 	if group == nil {
 		return nil
@@ -29,14 +30,20 @@ func own(dir string, group *int64, readOnly bool) error {
 	}
 	defer func() { _ = root.Close() }()
 	err = fs.WalkDir(root.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
+		if path == "." {
+			return err
+		}
 		if err == nil {
 			err = ownEntry(root, path, int(*group), readOnly)
 		}
-		if errors.Is(err, fs.ErrNotExist) && path != "." {
+		if errors.Is(err, fs.ErrNotExist) {
 			return nil // deleted while we walk
 		}
 		return err
 	})
+	if err == nil {
+		err = ownEntry(root, ".", int(*group), readOnly)
+	}
 	if err != nil {
 		return fmt.Errorf("give the volume to group %d: %w", *group, err)
 	}

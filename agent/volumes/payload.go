@@ -14,8 +14,9 @@ import (
 
 // file is one file of a volume made from an object.
 type file struct {
-	data []byte
-	mode fs.FileMode
+	data  []byte
+	mode  fs.FileMode
+	owner *int64 // nil: root
 }
 
 // payload has the files of a volume by path relative to it.
@@ -23,6 +24,9 @@ type payload map[string]file
 
 func (p preparer) configMap(dir string, volume *v1.Volume) error {
 	files, err := p.configMapFiles(volume.ConfigMap)
+	if kept(dir, err) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -38,7 +42,7 @@ func (p preparer) configMapFiles(source *v1.ConfigMapVolumeSource) (payload, err
 	object, err := p.sources.Objects.ConfigMap(p.pod.Namespace, source.Name)
 	if err != nil {
 		if !optional || !apierrors.IsNotFound(err) {
-			return nil, err
+			return nil, sourceFailed(err)
 		}
 		object = &v1.ConfigMap{}
 	}
@@ -58,6 +62,9 @@ func (p preparer) configMapFiles(source *v1.ConfigMapVolumeSource) (payload, err
 
 func (p preparer) secret(dir string, volume *v1.Volume) error {
 	files, err := p.secretFiles(volume.Secret)
+	if kept(dir, err) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -73,7 +80,7 @@ func (p preparer) secretFiles(source *v1.SecretVolumeSource) (payload, error) {
 	object, err := p.sources.Objects.Secret(p.pod.Namespace, source.SecretName)
 	if err != nil {
 		if !optional || !apierrors.IsNotFound(err) {
-			return nil, err
+			return nil, sourceFailed(err)
 		}
 		object = &v1.Secret{}
 	}

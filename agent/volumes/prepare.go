@@ -19,7 +19,10 @@ type Sources struct {
 	// nobody set (A-ENV-8).
 	Allocatable v1.ResourceList
 	// ClaimsDir has a folder per namespace and claim; it is nobody's to remove.
+	// Without an API server claims are these folders.
 	ClaimsDir string
+	// API is nil without an API server.
+	API API
 }
 
 // Objects looks up the ConfigMaps and Secrets of volumes. A missing object is an
@@ -29,20 +32,6 @@ type Objects interface {
 	Secret(namespace, name string) (*v1.Secret, error)
 }
 
-// MountError is the failure of one volume; its text is the message of the event
-// FailedMount (A-SYNC-8).
-type MountError struct {
-	Volume string
-	Err    error
-}
-
-func (e *MountError) Error() string {
-	return fmt.Sprintf("MountVolume.SetUp failed for volume %q : %v", e.Volume, e.Err)
-}
-
-// Unwrap makes the cause available to errors.Is.
-func (e *MountError) Unwrap() error { return e.Err }
-
 // Mounted are the volumes of a pod on this host.
 type Mounted struct {
 	podDir  string
@@ -50,15 +39,17 @@ type Mounted struct {
 }
 
 type mounted struct {
-	path     string // empty for an image, which the runtime mounts itself
+	path     string // empty for an image, which the runtime mounts itself, and for a device
+	name     string // of what a claim is bound to
+	device   string // of a volume that is no file system
 	image    bool
 	readOnly bool
 }
 
-// Path is the host's path of a volume; an image has none.
+// Path is the host's path of a volume; an image or a device has none.
 func (m Mounted) Path(volume string) (string, bool) {
 	v, found := m.volumes[volume]
-	return v.path, found && !v.image
+	return v.path, found && v.path != ""
 }
 
 // Prepare makes the pod's folder and the volumes that containers use; one that
@@ -82,9 +73,9 @@ func Prepare(ctx context.Context, pod *v1.Pod, podDir string, sources Sources) (
 		if err := ctx.Err(); err != nil {
 			return Mounted{}, fmt.Errorf("prepare volumes: %w", err)
 		}
-		done, err := p.prepare(volume)
+		done, err := p.prepare(ctx, volume)
 		if err != nil {
-			failures = append(failures, &MountError{Volume: volume.Name, Err: err})
+			failures = append(failures, ofVolume(volume.Name, err))
 			continue
 		}
 		out.volumes[volume.Name] = done
@@ -108,11 +99,21 @@ func Refresh(ctx context.Context, pod *v1.Pod, podDir string, sources Sources) e
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("refresh volumes: %w", err)
 		}
-		if _, err := p.prepare(v); err != nil {
-			failures = append(failures, &MountError{Volume: v.Name, Err: err})
+		if _, err := p.prepare(ctx, v); err != nil {
+			failures = append(failures, ofVolume(v.Name, err))
 		}
 	}
 	return errors.Join(failures...)
+}
+
+// ofVolume says which volume has failed, unless the error says it.
+func ofVolume(name string, err error) error {
+	var mount *MountError
+	var claim *ClaimError
+	if errors.As(err, &mount) || errors.As(err, &claim) {
+		return err
+	}
+	return &MountError{Volume: name, Err: err}
 }
 
 // usedVolumes are those that a container mounts or reads variables from.
@@ -152,7 +153,7 @@ type preparer struct {
 	sources Sources
 }
 
-func (p preparer) prepare(volume *v1.Volume) (mounted, error) {
+func (p preparer) prepare(ctx context.Context, volume *v1.Volume) (mounted, error) {
 	switch {
 	case volume.HostPath != nil:
 		return mounted{path: volume.HostPath.Path}, checkHostPath(volume.HostPath)
@@ -167,9 +168,9 @@ func (p preparer) prepare(volume *v1.Volume) (mounted, error) {
 		return mounted{path: dir, readOnly: true}, p.downwardAPI(dir, volume)
 	case volume.Projected != nil:
 		dir := p.dir("projected", volume.Name)
-		return mounted{path: dir, readOnly: true}, p.projected(dir, volume)
-	case volume.PersistentVolumeClaim != nil:
-		return p.claim(volume.PersistentVolumeClaim)
+		return mounted{path: dir, readOnly: true}, p.projected(ctx, dir, volume)
+	case volume.PersistentVolumeClaim != nil, volume.Ephemeral != nil && p.sources.API != nil:
+		return p.claim(ctx, volume)
 	case volume.Image != nil:
 		return mounted{image: true, readOnly: true}, nil
 	case volume.EmptyDir != nil || volume.VolumeSource == (v1.VolumeSource{}):
@@ -181,8 +182,30 @@ func (p preparer) prepare(volume *v1.Volume) (mounted, error) {
 
 const supportedTypes = "emptyDir, hostPath, configMap, secret, downwardAPI, projected, persistentVolumeClaim or image"
 
-func (p preparer) dir(plugin, volume string) string {
-	return filepath.Join(p.podDir, "volumes", "kubernetes.io~"+plugin, volume)
+func (p preparer) dir(plugin, volume string) string { return folder(p.podDir, plugin, volume) }
+
+func folder(podDir, plugin, volume string) string {
+	return filepath.Join(podDir, "volumes", "kubernetes.io~"+plugin, volume)
+}
+
+// Folder is where Prepare makes a volume in the pod's folder; empty for one that is
+// elsewhere. bound is the name of what a claim is bound to.
+func Folder(podDir string, volume *v1.Volume, bound string) string {
+	switch {
+	case volume.ConfigMap != nil:
+		return folder(podDir, "configmap", volume.Name)
+	case volume.Secret != nil:
+		return folder(podDir, "secret", volume.Name)
+	case volume.DownwardAPI != nil:
+		return folder(podDir, "downward-api", volume.Name)
+	case volume.Projected != nil:
+		return folder(podDir, "projected", volume.Name)
+	case bound != "":
+		return folder(podDir, "local-volume", bound)
+	case volume.EmptyDir != nil:
+		return folder(podDir, "empty-dir", volume.Name)
+	}
+	return ""
 }
 
 // fsGroup is the group that owns the pod's volumes, or nil.
@@ -193,9 +216,33 @@ func (p preparer) fsGroup() *int64 {
 	return p.pod.Spec.SecurityContext.FSGroup
 }
 
+// fsUser is the user that all containers of the pod run as, or nil.
+func (p preparer) fsUser() *int64 {
+	var user *int64
+	for _, c := range Containers(p.pod) {
+		runs := runAsUser(p.pod, &c)
+		if runs == nil || user != nil && *user != *runs {
+			return nil
+		}
+		user = runs
+	}
+	return user
+}
+
+func runAsUser(pod *v1.Pod, c *v1.Container) *int64 {
+	if c.SecurityContext != nil && c.SecurityContext.RunAsUser != nil {
+		return c.SecurityContext.RunAsUser
+	}
+	if pod.Spec.SecurityContext == nil {
+		return nil
+	}
+	return pod.Spec.SecurityContext.RunAsUser
+}
+
 // sourceName is the field of the volume that is set, as in a manifest.
-func sourceName(source v1.VolumeSource) string {
-	value := reflect.ValueOf(source)
+func sourceName(source v1.VolumeSource) string { return setField(reflect.ValueOf(source)) }
+
+func setField(value reflect.Value) string {
 	for i := range value.NumField() {
 		if !value.Field(i).IsNil() {
 			name, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")

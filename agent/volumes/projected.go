@@ -1,23 +1,29 @@
 package volumes
 
 import (
+	"context"
 	"errors"
 	"maps"
+	"path/filepath"
 
 	v1 "k8s.io/api/core/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/utils/ptr"
 )
 
 // projected makes a volume of several sources, in memory as Kubernetes does. All
 // that is wrong with them is told at once.
-func (p preparer) projected(dir string, volume *v1.Volume) error {
+func (p preparer) projected(ctx context.Context, dir string, volume *v1.Volume) error {
 	files, failures := payload{}, []error(nil)
 	for i := range volume.Projected.Sources {
-		one, err := p.projection(&volume.Projected.Sources[i], volume.Projected.DefaultMode)
+		one, err := p.projection(ctx, &volume.Projected.Sources[i], volume.Projected.DefaultMode)
 		if err != nil {
 			failures = append(failures, err)
 		}
 		maps.Copy(files, one)
+	}
+	if kept(dir, failures...) {
+		return nil
 	}
 	if err := utilerrors.NewAggregate(failures); err != nil {
 		return err
@@ -29,7 +35,7 @@ func (p preparer) projected(dir string, volume *v1.Volume) error {
 }
 
 // projection has the files of one source.
-func (p preparer) projection(source *v1.VolumeProjection, defaultMode *int32) (payload, error) {
+func (p preparer) projection(ctx context.Context, source *v1.VolumeProjection, defaultMode *int32) (payload, error) {
 	switch {
 	case source.ConfigMap != nil:
 		c := source.ConfigMap
@@ -39,6 +45,30 @@ func (p preparer) projection(source *v1.VolumeProjection, defaultMode *int32) (p
 		return p.secretFiles(&v1.SecretVolumeSource{SecretName: s.Name, Items: s.Items, Optional: s.Optional, DefaultMode: defaultMode})
 	case source.DownwardAPI != nil:
 		return p.downwardFiles(source.DownwardAPI.Items, defaultMode)
+	case p.sources.API == nil:
+		return nil, errors.New("only configMap, secret and downwardAPI can be projected: tokens, trust bundles and certificates come from an API server, and there is none")
+	case source.ServiceAccountToken != nil:
+		token, err := p.sources.API.Token(ctx, p.pod, source.ServiceAccountToken)
+		if err != nil {
+			return nil, sourceFailed(err)
+		}
+		return p.private(source.ServiceAccountToken.Path, []byte(token), defaultMode), nil
+	case source.ClusterTrustBundle != nil:
+		anchors, err := p.sources.API.TrustAnchors(ctx, source.ClusterTrustBundle)
+		if err != nil {
+			return nil, err
+		}
+		return p.private(source.ClusterTrustBundle.Path, anchors, defaultMode), nil
 	}
-	return nil, errors.New("only configMap, secret and downwardAPI can be projected: tokens, trust bundles and certificates come from an API server, and there is none")
+	return nil, errors.New("podCertificate sources are not supported; use configMap, secret, downwardAPI, serviceAccountToken or clusterTrustBundle")
+}
+
+// private is a file for the user or the group that the pod runs as, if it names
+// one; the group gets its right with the volume (A-VOL-5).
+func (p preparer) private(path string, data []byte, defaultMode *int32) payload {
+	f := file{data: data, mode: fileMode(ptr.Deref(defaultMode, v1.ProjectedVolumeSourceDefaultMode)), owner: p.fsUser()}
+	if f.owner != nil || p.fsGroup() != nil {
+		f.mode = 0o600
+	}
+	return payload{filepath.Clean(path): f}
 }

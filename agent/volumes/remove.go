@@ -30,15 +30,60 @@ func Remove(podDir string) error {
 	if err := unmountBelow(podDir); err != nil {
 		return fmt.Errorf("remove pod folder: %w", err)
 	}
-	parentFD, err := unix.Open(parent, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("remove pod folder: open %s: %w", parent, err)
-	}
-	defer func() { _ = unix.Close(parentFD) }()
-	if err := removeTree(parentFD, filepath.Base(podDir)); err != nil {
+	if err := removeIn(parent, filepath.Base(podDir)); err != nil {
 		return fmt.Errorf("remove pod folder %s: %w", podDir, err)
 	}
 	return nil
+}
+
+// Delete deletes a folder with everything in it, but refuses, before it deletes
+// anything, if something is mounted there. The kernel keeps it from deleting through
+// what is mounted meanwhile, and through links. A folder that is not there is no error.
+func Delete(dir string) error {
+	parent, err := filepath.EvalSymlinks(filepath.Dir(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("delete folder: %w", err)
+	}
+	dir = filepath.Join(parent, filepath.Base(dir))
+	err = eachMount(dir, func(path string) error { return fmt.Errorf("something is mounted at %s", path) })
+	if err == nil {
+		err = removeIn(parent, filepath.Base(dir))
+	}
+	if err != nil {
+		return fmt.Errorf("delete folder %s: %w", dir, err)
+	}
+	return nil
+}
+
+// removeIn deletes what has a name in a folder.
+func removeIn(parent, name string) error {
+	parentFD, err := unix.Open(parent, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", parent, err)
+	}
+	defer func() { _ = unix.Close(parentFD) }()
+	return removeTree(parentFD, name)
+}
+
+// Clear is Remove for all that is in a pod's folder but the entry keep.
+func Clear(podDir, keep string) error {
+	if info, err := os.Lstat(podDir); err != nil || !info.IsDir() {
+		return Remove(podDir)
+	}
+	entries, err := os.ReadDir(podDir)
+	if err != nil {
+		return fmt.Errorf("remove volumes: %w", err)
+	}
+	var errs []error
+	for _, entry := range entries {
+		if entry.Name() != keep {
+			errs = append(errs, Remove(filepath.Join(podDir, entry.Name())))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Unmount unmounts what is mounted in a pod's folder and leaves its files.
@@ -59,17 +104,41 @@ func Unmount(podDir string) error {
 }
 
 // unmountBelow unmounts everything at and below a folder, the last mounted
-// first.
+// first. All are made private before: what somebody has mounted in the folder
+// behind a local volume is seen in the pod's mount of it, too, and the kernel
+// would unmount both.
 func unmountBelow(dir string) error {
+	if err := eachMount(dir, makePrivate); err != nil {
+		return err
+	}
+	return eachMount(dir, unmount)
+}
+
+// eachMount calls do for the paths of the mounts at and below a folder, the last
+// mounted first.
+func eachMount(dir string, do func(path string) error) error {
 	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
 	if err != nil {
 		return fmt.Errorf("list mounts: %w", err)
 	}
 	slices.Reverse(mounts)
 	for _, m := range mounts {
-		if err := unmount(strings.TrimSuffix(m.Mountpoint, "//deleted")); err != nil {
+		if err := do(strings.TrimSuffix(m.Mountpoint, "//deleted")); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// makePrivate has what is mounted and unmounted in a mount stay there; no mount is
+// no error.
+func makePrivate(path string) error {
+	err := unix.MountSetattr(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, &unix.MountAttr{Propagation: unix.MS_PRIVATE})
+	if errors.Is(err, unix.ENOSYS) { // before Linux 5.12
+		err = unix.Mount("", path, "", unix.MS_PRIVATE, "")
+	}
+	if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
+		return fmt.Errorf("make mount %s private: %w", path, err)
 	}
 	return nil
 }

@@ -81,6 +81,35 @@ func TestRemove(t *testing.T) {
 	}
 }
 
+// TestClear: volumes go, with their mounts; what is to be read later stays (B-FIN-11).
+func TestClear(t *testing.T) {
+	dir := testPodDir(t)
+	secrets := map[string]*v1.Secret{"cred": {Data: map[string][]byte{"a": []byte("1")}}}
+	prepare(t, podWith(emptyDirVolume("cache"), secretVolume("cred", v1.SecretVolumeSource{})), dir, objects{secrets: secrets})
+	message := filepath.Join(dir, "containers", "main", "message")
+	if err := os.MkdirAll(filepath.Dir(message), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(message, []byte("bye"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := Clear(dir, "containers"); err != nil {
+			t.Fatal(err)
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil || len(entries) != 1 || mountPoints(t, dir) != 0 {
+			t.Errorf("left: %v, %d mounts (%v); want the containers' folder alone", entries, mountPoints(t, dir), err)
+		}
+	}
+	if text, err := os.ReadFile(message); err != nil || string(text) != "bye" {
+		t.Errorf("the message: %q, %v", text, err)
+	}
+	if err := Clear(filepath.Join(dir, "none"), "containers"); err != nil {
+		t.Errorf("clearing what is absent: %v", err)
+	}
+}
+
 // TestRemoveTreeStopsAtMounts mounts behind the back of Remove, as if after it
 // looked for mounts (B-RST-20).
 func TestRemoveTreeStopsAtMounts(t *testing.T) {

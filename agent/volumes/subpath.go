@@ -87,7 +87,7 @@ func (s subPathMount) bind() error {
 		if want.Dev == have.Dev && want.Ino == have.Ino {
 			return nil
 		}
-		if err := unmount(s.target); err != nil {
+		if err := errors.Join(makePrivate(s.target), unmount(s.target)); err != nil {
 			return err
 		}
 		if err := os.Remove(s.target); err != nil {

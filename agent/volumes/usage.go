@@ -14,23 +14,36 @@ import (
 // counts: blocks, hard links once, nothing of other file systems. What vanishes
 // meanwhile takes none, and so does a folder that is not there.
 func Usage(ctx context.Context, dir string) (int64, error) {
+	size, err := Measure(ctx, dir)
+	return size.Bytes, err
+}
+
+// Size is what a folder and everything in it take.
+type Size struct {
+	Bytes  int64
+	Inodes int64
+}
+
+// Measure is Usage that also counts inodes.
+func Measure(ctx context.Context, dir string) (Size, error) {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) {
-		return 0, nil
+		return Size{}, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("measure %s: %w", dir, err)
+		return Size{}, fmt.Errorf("measure %s: %w", dir, err)
 	}
 	u := usage{ctx: ctx, linked: map[uint64]bool{}}
 	if err := u.folder(os.NewFile(uintptr(fd), dir), 0); err != nil {
-		return 0, fmt.Errorf("measure %s: %w", dir, err)
+		return Size{}, fmt.Errorf("measure %s: %w", dir, err)
 	}
-	return u.bytes, nil
+	return Size{Bytes: u.bytes, Inodes: u.inodes}, nil
 }
 
 type usage struct {
 	ctx    context.Context
 	bytes  int64
+	inodes int64
 	linked map[uint64]bool // inodes with several links that were counted
 }
 
@@ -60,6 +73,7 @@ func (u *usage) list(dir *os.File, in func(name string) error) error {
 		return err
 	}
 	u.bytes += own.Blocks * 512
+	u.inodes++
 	for {
 		names, err := dir.Readdirnames(1000)
 		for _, name := range names {
@@ -96,6 +110,7 @@ func (u *usage) entry(dir *os.File, name string) (isFolder bool, err error) {
 		u.linked[stat.Ino] = true
 	}
 	u.bytes += stat.Blocks * 512
+	u.inodes++
 	return false, nil
 }
 

@@ -16,34 +16,41 @@ import (
 	"github.com/lifepod/lifepod/bundle/manifest"
 )
 
-const (
-	archiveName  = manifest.ArchiveName
-	manifestName = manifest.Name
-)
+// packing makes an archive and its manifest of a folder.
+type packing struct {
+	from, to                  string
+	folders                   []string // of from, that go into the archive
+	archiveName, manifestName string
+	level                     zstd.EncoderLevel
+}
 
-// packed are the folders of the work folder that go into the archive; what
-// lies beside them went into an image.
-var packed = []string{"bin", "cni", "images"}
+// runtimePacking leaves out what lies beside the folders: it went into an image.
+func (t tree) runtimePacking() packing {
+	return packing{
+		from: t.work(), to: t.assets(), folders: []string{"bin", "cni", "images"},
+		archiveName: manifest.ArchiveName, manifestName: manifest.Name, level: zstd.SpeedBetterCompression,
+	}
+}
 
 // archive writes the assets and returns the archive's size in bytes. The
 // manifest comes last: without it the assets count as missing.
-func (t tree) archive() (int64, error) {
-	m, err := t.describe()
+func (p packing) archive() (int64, error) {
+	m, err := p.describe()
 	if err != nil {
-		return 0, fmt.Errorf("describe %s: %w", t.work(), err)
+		return 0, fmt.Errorf("describe %s: %w", p.from, err)
 	}
-	target := filepath.Join(t.assets(), archiveName)
-	if err := os.Remove(filepath.Join(t.assets(), manifestName)); err != nil && !os.IsNotExist(err) {
+	target := filepath.Join(p.to, p.archiveName)
+	if err := os.Remove(filepath.Join(p.to, p.manifestName)); err != nil && !os.IsNotExist(err) {
 		return 0, err
 	}
-	if err := t.writeArchive(target, m); err != nil {
+	if err := p.writeArchive(target, m); err != nil {
 		return 0, fmt.Errorf("write %s: %w", target, err)
 	}
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return 0, err
 	}
-	if err := os.WriteFile(filepath.Join(t.assets(), manifestName), append(text, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(p.to, p.manifestName), append(text, '\n'), 0o644); err != nil {
 		return 0, err
 	}
 	info, err := os.Stat(target)
@@ -54,14 +61,14 @@ func (t tree) archive() (int64, error) {
 }
 
 // describe lists the files to pack, sorted by path.
-func (t tree) describe() (manifest.Manifest, error) {
+func (p packing) describe() (manifest.Manifest, error) {
 	var m manifest.Manifest
-	for _, dir := range packed {
-		err := filepath.WalkDir(filepath.Join(t.work(), dir), func(path string, d fs.DirEntry, err error) error {
+	for _, dir := range p.folders {
+		err := filepath.WalkDir(filepath.Join(p.from, dir), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err
 			}
-			file, err := t.describeFile(path)
+			file, err := p.describeFile(path)
 			m.Files = append(m.Files, file)
 			return err
 		})
@@ -73,8 +80,8 @@ func (t tree) describe() (manifest.Manifest, error) {
 	return m, nil
 }
 
-func (t tree) describeFile(path string) (manifest.File, error) {
-	name, err := filepath.Rel(t.work(), path)
+func (p packing) describeFile(path string) (manifest.File, error) {
+	name, err := filepath.Rel(p.from, path)
 	if err != nil {
 		return manifest.File{}, err
 	}
@@ -100,19 +107,19 @@ func (t tree) describeFile(path string) (manifest.File, error) {
 
 // writeArchive is free of times and owners, so that the same sources give the
 // same bytes.
-func (t tree) writeArchive(target string, m manifest.Manifest) error {
+func (p packing) writeArchive(target string, m manifest.Manifest) error {
 	out, err := os.Create(target)
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	z, err := zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithWindowSize(8<<20))
+	z, err := zstd.NewWriter(out, zstd.WithEncoderLevel(p.level), zstd.WithWindowSize(8<<20))
 	if err != nil {
 		return err
 	}
 	w := tar.NewWriter(z)
 	for _, f := range m.Files {
-		if err := t.appendFile(w, f); err != nil {
+		if err := p.appendFile(w, f); err != nil {
 			return err
 		}
 	}
@@ -124,11 +131,11 @@ func (t tree) writeArchive(target string, m manifest.Manifest) error {
 	return nil
 }
 
-func (t tree) appendFile(w *tar.Writer, f manifest.File) error {
+func (p packing) appendFile(w *tar.Writer, f manifest.File) error {
 	if err := w.WriteHeader(&tar.Header{Name: f.Path, Mode: f.Mode, Size: f.Size, Typeflag: tar.TypeReg}); err != nil {
 		return err
 	}
-	in, err := os.Open(filepath.Join(t.work(), f.Path))
+	in, err := os.Open(filepath.Join(p.from, f.Path))
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 // Command build makes the runtime that lifepod carries: containerd, its runc
 // shim, runc, the CNI plugins and the two images, compressed into
-// bundle/assets/runtime.tar.zst with bundle/assets/manifest.json beside it.
+// bundle/assets/runtime.tar.zst with bundle/assets/manifest.json beside it, and the
+// program of clusters in cluster.tar.zst.
 //
 // Run it from the repository's root as `go run ./bundle/build`. When nothing
 // it reads has changed since the last run it does nothing.
@@ -40,10 +41,15 @@ func run(ctx context.Context, force bool) error {
 	if err != nil {
 		return err
 	}
-	if !force && t.upToDate(stamp) {
-		slog.Debug("the bundled runtime is up to date")
-		return nil
+	if force || !t.upToDate(stamp) {
+		if err := t.buildRuntime(ctx, stamp); err != nil {
+			return err
+		}
 	}
+	return t.buildCluster(ctx)
+}
+
+func (t tree) buildRuntime(ctx context.Context, stamp string) error {
 	started := time.Now()
 	if err := t.compile(ctx); err != nil {
 		return err
@@ -51,7 +57,7 @@ func run(ctx context.Context, force bool) error {
 	if err := t.writeImages(); err != nil {
 		return err
 	}
-	size, err := t.archive()
+	size, err := t.runtimePacking().archive()
 	if err != nil {
 		return err
 	}

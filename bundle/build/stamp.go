@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/lifepod/lifepod/bundle/manifest"
 )
 
 // stamp is a digest of all that decides what the assets contain: the module
@@ -55,7 +57,7 @@ func (t tree) upToDate(stamp string) bool {
 	if err != nil || string(have) != stamp {
 		return false
 	}
-	for _, name := range []string{archiveName, manifestName} {
+	for _, name := range []string{manifest.ArchiveName, manifest.Name} {
 		if _, err := os.Stat(filepath.Join(t.assets(), name)); err != nil {
 			return false
 		}

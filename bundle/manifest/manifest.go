@@ -10,10 +10,19 @@ import (
 	"strings"
 )
 
-// The names of the two assets.
+// The names of the assets: the runtime's, and those of the program of clusters.
 const (
-	ArchiveName = "runtime.tar.zst"
-	Name        = "manifest.json"
+	ArchiveName        = "runtime.tar.zst"
+	Name               = "manifest.json"
+	ClusterArchiveName = "cluster.tar.zst"
+	ClusterName        = "cluster.json"
+)
+
+// What the archive of the program of clusters has: the program, and the manifest of
+// the runtime that it is to be used with.
+const (
+	ClusterProgram = "bin/lifepod"
+	ClusterRuntime = "assets/" + Name
 )
 
 // Manifest lists every file of the archive, sorted by path.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/agent/images"
 	"github.com/lifepod/lifepod/bundle"
-	"github.com/lifepod/lifepod/run"
+	"github.com/lifepod/lifepod/host"
 )
 
 // Set by the build (Makefile).
@@ -48,11 +48,13 @@ func newRootCommand(began time.Time, code *int) *cobra.Command {
 	flags.StringVar(&g.logLevel, "log-level", "warn", "debug, info, warn or error: what lifepod logs of itself to stderr")
 	root.AddCommand(
 		newRunCommand(g, began, code),
+		newAgentCommand(g),
 		newImageCommand(g.openImages),
 		newDoctorCommand(g.doctorHost()),
 		newVersionCommand(),
 	)
 	root.AddCommand(newControlCommands(g, code)...)
+	root.AddCommand(newClusterCommands()...)
 	return root
 }
 
@@ -65,12 +67,12 @@ func (g *global) logger() (*slog.Logger, error) {
 }
 
 // openRuntime opens the runtime for a command that isn't run.
-func (g *global) openRuntime(ctx context.Context) (*run.Runtime, error) {
+func (g *global) openRuntime(ctx context.Context) (*host.Runtime, error) {
 	log, err := g.logger()
 	if err != nil {
 		return nil, err
 	}
-	return run.Open(ctx, g.root, g.endpoint, run.Options{Log: log})
+	return host.Open(ctx, g.root, g.endpoint, log)
 }
 
 func (g *global) openImages(ctx context.Context) (*imageSession, error) {
@@ -93,7 +95,7 @@ func (g *global) openImages(ctx context.Context) (*imageSession, error) {
 const closeTimeout = 30 * time.Second
 
 // closeRuntime also closes when the command was interrupted.
-func closeRuntime(ctx context.Context, r *run.Runtime) error {
+func closeRuntime(ctx context.Context, r *host.Runtime) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	if err := r.Close(ctx); err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,16 +17,21 @@ func newStatusCommand(g *global) *cobra.Command {
 	var on *onPod
 	var output string
 	command := &cobra.Command{
-		Use:   "status [flags] POD",
-		Short: "Show a pod: phase, conditions, containers, events; or the exact v1.Pod",
+		Use:   "status [flags] [POD]",
+		Short: "Show a pod: phase, conditions, containers, events; without a pod the cluster of `lifepod up`",
 		Long: `Show a pod: phase, address, conditions, containers, recent events.
 
 With -o yaml or -o json it is the v1.Pod: the spec as it was accepted, with all
-defaults, and the current status.`,
-		Args: onePod,
+defaults, and the current status.
+
+Without a pod it shows the cluster that lifepod up runs, with -o json for programs.`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := checkOutput(output); err != nil {
 				return err
+			}
+			if len(args) == 0 {
+				return becomeCluster(os.Args[1:])
 			}
 			ctx := command.Context()
 			pod, err := on.find(ctx, args[0])

@@ -3,6 +3,7 @@
 package podlog
 
 import (
+	"errors"
 	"io"
 	"time"
 
@@ -19,7 +20,15 @@ type Options struct {
 	Tail       int64     // lines from the end of what there is; below 0: all
 	Since      time.Time // no older lines; zero: all
 	Timestamps bool      // each line begins with its time
+	Stream     string    // only what was written to it, stdout or stderr; empty: both
+	Limit      int64     // bytes altogether, the last line may be cut; 0: no limit
 }
+
+// ErrLimit is Err when all the bytes were written that were asked for.
+var ErrLimit = errors.New("as many bytes as were asked for")
+
+// timeLayout has a fixed width, as an API server's log endpoint has it.
+const timeLayout = "2006-01-02T15:04:05.000000000Z07:00"
 
 // Lines writes the lines of records. First comes what there is already, of which
 // Tail may leave only the end; Live ends that part. Not safe for concurrent use.
@@ -30,6 +39,7 @@ type Lines struct {
 	kept    []string // the last lines so far, while not live
 	stdout  pending
 	stderr  pending
+	written int64
 	err     error
 }
 
@@ -45,7 +55,7 @@ func New(w io.Writer, o Options) *Lines { return &Lines{options: o, w: w, live: 
 // Record takes one record of the log.
 func (l *Lines) Record(text string) {
 	record, ok := crilog.Parse(text)
-	if !ok {
+	if !ok || l.err != nil || l.options.Stream != "" && record.Stream != l.options.Stream {
 		return
 	}
 	p := &l.stdout
@@ -92,7 +102,7 @@ func (l *Lines) line(p *pending) {
 		return
 	}
 	if l.options.Timestamps {
-		text = p.at.Format(time.RFC3339Nano) + " " + text
+		text = p.at.Format(timeLayout) + " " + text
 	}
 	if l.live {
 		l.write(text)
@@ -105,7 +115,17 @@ func (l *Lines) line(p *pending) {
 }
 
 func (l *Lines) write(text string) {
-	if l.err == nil {
-		_, l.err = io.WriteString(l.w, text)
+	if l.err != nil {
+		return
+	}
+	limit := l.options.Limit
+	if limit > 0 && int64(len(text)) > limit-l.written {
+		text = text[:limit-l.written]
+	}
+	var n int
+	n, l.err = io.WriteString(l.w, text)
+	l.written += int64(n)
+	if limit > 0 && l.written >= limit && l.err == nil {
+		l.err = ErrLimit
 	}
 }

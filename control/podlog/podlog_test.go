@@ -32,7 +32,11 @@ func TestLines(t *testing.T) {
 		{"tail of more", Options{Tail: 100}, false, "one\nerr\ntwo\nthr"},
 		{"since", Options{Tail: -1, Since: since}, false, "err\nthr"},
 		{"tail, then since", Options{Tail: 2, Since: since}, false, "err\nthr"},
-		{"timestamps", Options{Tail: 2, Timestamps: true}, false, "2026-01-02T03:04:02Z two\n2026-01-02T03:04:04Z thr"},
+		{"timestamps", Options{Tail: 2, Timestamps: true}, false, "2026-01-02T03:04:02.000000000Z two\n2026-01-02T03:04:04.000000000Z thr"},
+		{"one stream", Options{Tail: -1, Stream: "stderr"}, false, "err\n"},
+		{"limit", Options{Tail: -1, Limit: 6}, false, "one\ner"},
+		{"limit of exactly all", Options{Tail: -1, Limit: 15}, false, "one\nerr\ntwo\nthr"},
+		{"limit of the end", Options{Tail: 1, Limit: 2}, false, "th"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var got strings.Builder
@@ -45,7 +49,7 @@ func TestLines(t *testing.T) {
 			}
 			l.Flush()
 			l.Live()
-			if diff := cmp.Diff(tc.want, got.String()); diff != "" || l.Err() != nil {
+			if diff := cmp.Diff(tc.want, got.String()); diff != "" || (l.Err() != nil) != (tc.options.Limit > 0) {
 				t.Errorf("%v (-want +got):\n%s", l.Err(), diff)
 			}
 		})

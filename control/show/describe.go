@@ -17,7 +17,7 @@ const recentEvents = 10
 func Describe(w io.Writer, pod *v1.Pod, events []v1.Event, now time.Time) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s/%s  %s\n", pod.Namespace, pod.Name, headline(pod))
-	fmt.Fprintf(&text, "uid %s, made %s ago, QoS %s", pod.UID, age(pod.CreationTimestamp.Time, now), pod.Status.QOSClass)
+	fmt.Fprintf(&text, "uid %s, made %s ago, QoS %s", pod.UID, age(madeAt(pod), now), pod.Status.QOSClass)
 	if ips := addresses(pod); ips != "" {
 		fmt.Fprintf(&text, ", address %s", ips)
 	}

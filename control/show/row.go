@@ -20,8 +20,17 @@ func Row(pod *v1.Pod, now time.Time) []string {
 	}
 	return []string{
 		pod.Namespace, pod.Name, fmt.Sprintf("%d/%d", s.ready, s.total), s.status,
-		s.restartsText(now), age(pod.CreationTimestamp.Time, now), ip,
+		s.restartsText(now), age(madeAt(pod), now), ip,
 	}
+}
+
+// madeAt is when the pod was created; a static pod, which no API server has
+// created, when it was begun.
+func madeAt(pod *v1.Pod) time.Time {
+	if pod.CreationTimestamp.IsZero() && pod.Status.StartTime != nil {
+		return pod.Status.StartTime.Time
+	}
+	return pod.CreationTimestamp.Time
 }
 
 // summary is what a pod's containers add up to, for kubectl's eyes.

@@ -58,6 +58,7 @@ func (c *container) status() *runtimeapi.ContainerStatus {
 		ExitCode: c.exitCode, Reason: c.reason, Message: c.message,
 		Image: c.config.Image, ImageRef: c.config.GetImage().GetImage(),
 		Resources: &runtimeapi.ContainerResources{Linux: resources},
+		User:      &runtimeapi.ContainerUser{Linux: &runtimeapi.LinuxContainerUser{Uid: 7}},
 		Labels:    c.config.Labels, Annotations: c.config.Annotations,
 	}
 }

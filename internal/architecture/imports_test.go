@@ -31,7 +31,7 @@ var rules = []rule{
 	{
 		reason: "k8s.io/kubernetes is a large internal library: only the manifest reader (defaults and validation) and the control plane use it",
 		applies: func(ours string) bool {
-			return !anyOf(ours, module+"/manifest", module+"/cluster", module+"/cmd", module+"/run", module+"/e2e", module+"/bench")
+			return ours != module+"/node" && !anyOf(ours, module+"/manifest", module+"/cluster", module+"/cmd", module+"/run", module+"/e2e", module+"/bench", module+"/node/source")
 		},
 		forbidden: func(dep string) bool { return below(dep, kubernetes) },
 	},
@@ -45,6 +45,13 @@ var rules = []rule{
 		applies: func(string) bool { return true },
 		forbidden: func(dep string) bool {
 			return anyOf(dep, "github.com/containerd/containerd/v2", "github.com/opencontainers/runc")
+		},
+	},
+	{
+		reason:  "the control plane is a module and a program of its own, which lifepod carries and becomes: run and agent are not to pay for its memory",
+		applies: func(string) bool { return true },
+		forbidden: func(dep string) bool {
+			return anyOf(dep, module+"/cluster", "k8s.io/apiserver/pkg/server", kubernetes+"/cmd", "go.etcd.io/etcd/server/v3")
 		},
 	},
 	{

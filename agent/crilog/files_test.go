@@ -1,0 +1,97 @@
+package crilog
+
+import (
+	"compress/gzip"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestFilesRotatedUnseen: each file is returned once, also if the log was
+// rotated more often than once between two looks, and it is known when one may
+// have been removed unseen (B-LOG-1).
+func TestFilesRotatedUnseen(t *testing.T) {
+	tests := []struct {
+		name     string
+		then     []string // the folder at the second look: file=content; the first file is the log with "1"
+		want     []string
+		wantMiss bool
+	}{
+		{"not rotated", []string{"0.log=1"}, nil, false},
+		{"once", []string{"0.log.20260101-000001=1", "0.log=2"}, []string{"2"}, false},
+		{"twice", []string{"0.log.20260101-000001.gz=1", "0.log.20260101-000002=2", "0.log=3"}, []string{"2", "3"}, false},
+		{"removed", []string{"0.log.20260101-000002=2", "0.log=3"}, []string{"2", "3"}, true},
+		{"removed and compressed", []string{"0.log.20260101-000002.gz=2", "0.log.20260101-000003=3", "0.log=4"}, []string{"2", "3", "4"}, true},
+		{"removed by somebody", []string{"0.log=2"}, []string{"2"}, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "0.log")
+			put(t, path, "1")
+			f := NewFiles(path)
+			defer f.Close()
+			if diff := cmp.Diff([]string{"1"}, look(t, f)); diff != "" {
+				t.Fatalf("first look (-want +got):\n%s", diff)
+			}
+			for _, file := range test.then {
+				name, text, _ := strings.Cut(file, "=")
+				at := filepath.Join(filepath.Dir(path), name)
+				if text == "1" && !strings.HasSuffix(name, Compressed) {
+					if err := os.Rename(path, at); err != nil {
+						t.Fatal(err)
+					}
+					continue
+				}
+				_ = os.Remove(path) // the container writes on in the next one
+				put(t, at, text)
+			}
+			if diff := cmp.Diff(test.want, look(t, f)); diff != "" {
+				t.Errorf("second look (-want +got):\n%s", diff)
+			}
+			if f.Missed() != test.wantMiss {
+				t.Errorf("missed: %v", f.Missed())
+			}
+		})
+	}
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	var data strings.Builder
+	data.WriteString(text)
+	if strings.HasSuffix(path, Compressed) {
+		data.Reset()
+		packed := gzip.NewWriter(&data)
+		if _, err := packed.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if err := packed.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(path, []byte(data.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// look is the content of the files that are new.
+func look(t *testing.T, f *Files) (texts []string) {
+	t.Helper()
+	files, err := f.Look()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := io.ReadAll(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(text))
+		_ = file.File.Close()
+	}
+	return texts
+}

@@ -1,0 +1,53 @@
+package volumes
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// API is what volumes need of an API server, beside Objects.
+type API interface {
+	// Token is a service account token bound to the pod.
+	Token(ctx context.Context, pod *v1.Pod, projection *v1.ServiceAccountTokenProjection) (string, error)
+	// TrustAnchors are the certificates of trust bundles, in PEM.
+	TrustAnchors(ctx context.Context, projection *v1.ClusterTrustBundleProjection) ([]byte, error)
+	// PersistentVolume is what the claim of a volume is bound to.
+	PersistentVolume(ctx context.Context, pod *v1.Pod, volume *v1.Volume) (*v1.PersistentVolume, error)
+	// Reachable is nil if this node is one that the volume may be used on.
+	Reachable(bound *v1.PersistentVolume) error
+}
+
+// MountError is the failure of one volume; its text is the message of the event
+// FailedMount (A-SYNC-8).
+type MountError struct {
+	Volume string // of a claim, the name of the volume that it is bound to
+	Step   string // what failed; empty for MountVolume.SetUp failed
+	Err    error
+}
+
+func (e *MountError) Error() string {
+	step := e.Step
+	if step == "" {
+		step = "MountVolume.SetUp failed"
+	}
+	return fmt.Sprintf("%s for volume %q : %v", step, e.Volume, e.Err)
+}
+
+// Unwrap makes the cause available to errors.Is.
+func (e *MountError) Unwrap() error { return e.Err }
+
+// ClaimError says why a claim has no volume yet. Its text is, like that of
+// MountError, the message of the event FailedMount.
+type ClaimError struct {
+	Volume string
+	Err    error
+}
+
+func (e *ClaimError) Error() string {
+	return fmt.Sprintf("Unable to attach or mount volumes: unmounted volumes=[%s], unattached volumes=[], failed to process volumes=[%s]: %v", e.Volume, e.Volume, e.Err)
+}
+
+// Unwrap makes the cause available to errors.Is.
+func (e *ClaimError) Unwrap() error { return e.Err }

@@ -1,0 +1,211 @@
+package volumes
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+// api is an API server for volumes.
+type api struct {
+	token     string
+	anchors   string
+	volumes   map[string]*v1.PersistentVolume // by claim
+	err       error
+	elsewhere error
+}
+
+func (a api) Token(_ context.Context, pod *v1.Pod, p *v1.ServiceAccountTokenProjection) (string, error) {
+	return a.token + " for " + pod.Name + " to " + p.Audience, a.err
+}
+
+func (a api) TrustAnchors(context.Context, *v1.ClusterTrustBundleProjection) ([]byte, error) {
+	return []byte(a.anchors), a.err
+}
+
+func (a api) PersistentVolume(_ context.Context, pod *v1.Pod, v *v1.Volume) (*v1.PersistentVolume, error) {
+	name := pod.Name + "-" + v.Name
+	if v.PersistentVolumeClaim != nil {
+		name = v.PersistentVolumeClaim.ClaimName
+	}
+	if a.err != nil {
+		return nil, a.err
+	}
+	if bound := a.volumes[name]; bound != nil {
+		return bound, nil
+	}
+	return nil, errors.New("error processing PVC ns/" + name + ": PVC is not bound")
+}
+
+func (a api) Reachable(*v1.PersistentVolume) error { return a.elsewhere }
+
+// apiAccess is the volume that the API server adds to every pod.
+func apiAccess() v1.Volume {
+	return projectedVolume(ptr.To[int32](0o644),
+		v1.VolumeProjection{ServiceAccountToken: &v1.ServiceAccountTokenProjection{Path: "token", ExpirationSeconds: ptr.To[int64](3607)}},
+		v1.VolumeProjection{ConfigMap: &v1.ConfigMapProjection{LocalObjectReference: v1.LocalObjectReference{Name: "kube-root-ca.crt"}, Items: []v1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}}}},
+		v1.VolumeProjection{DownwardAPI: &v1.DownwardAPIProjection{Items: []v1.DownwardAPIVolumeFile{fieldFile("namespace", "metadata.namespace")}}},
+	)
+}
+
+// TestAPIAccess: A-VOL-5, the token is for everyone only if nobody says who the
+// containers run as.
+func TestAPIAccess(t *testing.T) {
+	root := map[string]*v1.ConfigMap{"kube-root-ca.crt": {Data: map[string]string{"ca.crt": "CA"}}}
+	tests := []struct {
+		name    string
+		context *v1.PodSecurityContext
+		token   string
+	}{
+		{"plain", nil, "-rw-r--r-- 0 0"},
+		{"fsGroup", &v1.PodSecurityContext{FSGroup: ptr.To[int64](2000)}, "-rw-r----- 0 2000"},
+		{"runAsUser", &v1.PodSecurityContext{RunAsUser: ptr.To[int64](1000)}, "-rw------- 1000 0"},
+		{"both", &v1.PodSecurityContext{RunAsUser: ptr.To[int64](1000), FSGroup: ptr.To[int64](2000)}, "-rw-r----- 1000 2000"},
+	}
+	for _, tc := range tests {
+		t.Run("A-VOL-5 "+tc.name, func(t *testing.T) {
+			pod := podWith(apiAccess())
+			pod.Spec.SecurityContext = tc.context
+			m, err := Prepare(t.Context(), pod, testPodDir(t), Sources{Objects: objects{configMaps: root}, API: api{token: "secret"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			path, _ := m.Path("all")
+			want := map[string]string{"token": "secret for web to ", "ca.crt": "CA", "namespace": "ns"}
+			if diff := cmp.Diff(want, contents(t, path, "token", "ca.crt", "namespace")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if got := owners(t, filepath.Join(path, "token")); got != tc.token {
+				t.Errorf("token %s, want %s", got, tc.token)
+			}
+		})
+	}
+}
+
+func TestTokenIsRefreshed(t *testing.T) {
+	pod, dir := podWith(projectedVolume(nil,
+		v1.VolumeProjection{ServiceAccountToken: &v1.ServiceAccountTokenProjection{Path: "token", Audience: "vault"}},
+		v1.VolumeProjection{ClusterTrustBundle: &v1.ClusterTrustBundleProjection{Path: "anchors.pem"}},
+	)), testPodDir(t)
+	m, err := Prepare(t.Context(), pod, dir, Sources{API: api{token: "first", anchors: "A"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, _ := m.Path("all")
+	if diff := cmp.Diff(map[string]string{"token": "first for web to vault", "anchors.pem": "A"}, contents(t, path, "token", "anchors.pem")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := Refresh(t.Context(), pod, dir, Sources{API: api{token: "second", anchors: "B"}}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"token": "second for web to vault", "anchors.pem": "B"}, contents(t, path, "token", "anchors.pem")); diff != "" {
+		t.Errorf("after a refresh (-want +got):\n%s", diff)
+	}
+}
+
+// TestVolumesAreKept: while the API server is away, volumes that were complete
+// stay as they are; others wait for it.
+func TestVolumesAreKept(t *testing.T) {
+	o := objects{
+		configMaps: map[string]*v1.ConfigMap{"conf": {Data: map[string]string{"a": "1"}}, "kube-root-ca.crt": {Data: map[string]string{"ca.crt": "CA"}}},
+		secrets:    map[string]*v1.Secret{"cred": {Data: map[string][]byte{"k": []byte("s")}}},
+	}
+	pod, dir := podWith(configMapVolume("conf", v1.ConfigMapVolumeSource{}), secretVolume("cred", v1.SecretVolumeSource{}), apiAccess()), testPodDir(t)
+	if _, err := Prepare(t.Context(), pod, dir, Sources{Objects: o, API: api{token: "first"}}); err != nil {
+		t.Fatal(err)
+	}
+	away := errors.New("connection refused")
+	gone := Sources{Objects: unreachable{away}, API: api{err: away}}
+	m, err := Prepare(t.Context(), pod, dir, gone) // by a lifepod that came after
+	if err != nil {
+		t.Fatal(err)
+	}
+	for volume, want := range map[string]map[string]string{
+		"conf": {"a": "1"}, "cred": {"k": "s"}, "all": {"token": "first for web to ", "ca.crt": "CA", "namespace": "ns"},
+	} {
+		path, _ := m.Path(volume)
+		if diff := cmp.Diff(want, contents(t, path, slices.Collect(maps.Keys(want))...)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", volume, diff)
+		}
+	}
+	_, err = Prepare(t.Context(), pod, testPodDir(t), gone)
+	want := `MountVolume.SetUp failed for volume "conf" : connection refused
+MountVolume.SetUp failed for volume "cred" : connection refused
+MountVolume.SetUp failed for volume "all" : connection refused`
+	if err == nil || err.Error() != want {
+		t.Errorf("A-SYNC-8 a new pod: %v\nwant %s", err, want)
+	}
+	_, err = Prepare(t.Context(), pod, dir, Sources{Objects: objects{}, API: api{err: away}})
+	if err == nil || !strings.Contains(err.Error(), `configmaps "conf" not found`) {
+		t.Errorf("an object that is known to be gone: %v", err)
+	}
+}
+
+// unreachable is an API server that does not answer.
+type unreachable struct{ err error }
+
+func (u unreachable) ConfigMap(string, string) (*v1.ConfigMap, error) { return nil, u.err }
+
+func (u unreachable) Secret(string, string) (*v1.Secret, error) { return nil, u.err }
+
+func TestPodCertificateIsRefused(t *testing.T) {
+	pod := podWith(projectedVolume(nil, v1.VolumeProjection{PodCertificate: &v1.PodCertificateProjection{}}))
+	_, err := Prepare(t.Context(), pod, testPodDir(t), Sources{API: api{}})
+	want := `MountVolume.SetUp failed for volume "all" : podCertificate sources are not supported; use configMap, secret, downwardAPI, serviceAccountToken or clusterTrustBundle`
+	if err == nil || err.Error() != want {
+		t.Errorf("error = %v\nwant %s", err, want)
+	}
+}
+
+// TestTakesOverFromAKubelet: volumes that a kubelet has made are brought up to
+// date where they are, in view of containers that run.
+func TestTakesOverFromAKubelet(t *testing.T) {
+	dir := testPodDir(t)
+	root := map[string]*v1.ConfigMap{"kube-root-ca.crt": {Data: map[string]string{"ca.crt": "CA"}}}
+	pod := podWith(apiAccess(), emptyDirVolume("cache"))
+	path := filepath.Join(dir, "volumes/kubernetes.io~projected/all")
+	ready := filepath.Join(dir, "plugins/kubernetes.io~empty-dir/wrapped_all/ready")
+	mountTmpfs(t, path)
+	for name, content := range map[string]string{
+		ready: "", filepath.Join(path, "..2026_01_02_03_04_05.123/token"): "old", filepath.Join(path, "..2026_01_02_03_04_05.123/ca.crt"): "CA",
+		filepath.Join(path, "..2026_01_02_03_04_05.123/namespace"): "ns", filepath.Join(dir, "volumes/kubernetes.io~empty-dir/cache/data"): "kept",
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(content), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{"..data": "..2026_01_02_03_04_05.123", "token": "..data/token", "ca.crt": "..data/ca.crt", "namespace": "..data/namespace"} {
+		if err := os.Symlink(target, filepath.Join(path, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen, err := os.OpenRoot(path) // as a container's mount
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = seen.Close() }()
+	before := mountPoints(t, dir)
+	m, err := Prepare(t.Context(), pod, dir, Sources{Objects: objects{configMaps: root}, API: api{token: "new"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := seen.ReadFile("token"); err != nil || string(got) != "new for web to " {
+		t.Errorf("a container sees %q, %v", got, err)
+	}
+	if got := mountPoints(t, dir); got != before {
+		t.Errorf("%d mounts, want the %d of before", got, before)
+	}
+	cache, _ := m.Path("cache")
+	if got := contents(t, cache, "data")["data"]; got != "kept" {
+		t.Errorf("emptyDir has %q", got)
+	}
+}

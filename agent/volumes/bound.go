@@ -1,0 +1,60 @@
+package volumes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// bound is what the claim of a volume is bound to, which never changes, if this
+// node may use it. It is remembered in the pod's folder: a lifepod that comes after
+// this one may find no API server to ask, and containers that end while it is away
+// start again.
+func (p preparer) bound(ctx context.Context, volume *v1.Volume) (*v1.PersistentVolume, error) {
+	memory := filepath.Join(p.podDir, "claims", volume.Name+".json")
+	found, err := p.sources.API.PersistentVolume(ctx, p.pod, volume)
+	if err == nil {
+		if err := p.sources.API.Reachable(found); err != nil {
+			return nil, &MountError{Volume: found.Name, Step: "MountVolume.NodeAffinity check failed", Err: err}
+		}
+		return found, remember(memory, found)
+	}
+	if !unanswered(err) {
+		return nil, &ClaimError{Volume: volume.Name, Err: err}
+	}
+	before := &v1.PersistentVolume{}
+	content, missing := os.ReadFile(memory)
+	if missing != nil || json.Unmarshal(content, before) != nil {
+		return nil, &ClaimError{Volume: volume.Name, Err: err}
+	}
+	return before, nil
+}
+
+// unanswered says that the API server could not be asked, or could not tell.
+func unanswered(err error) bool {
+	var transport *url.Error
+	return errors.As(err, &transport) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) ||
+		apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err)
+}
+
+// remember writes what a volume is made of, in one step.
+func remember(path string, found *v1.PersistentVolume) error {
+	content, err := json.Marshal(&v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: found.Name, Annotations: found.Annotations}, Spec: found.Spec})
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o750)
+	}
+	if err == nil {
+		err = os.WriteFile(path+".new", content, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	return err
+}

@@ -1,0 +1,128 @@
+package volumes
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+)
+
+//lint:ignore ST1005 Kubernetes' text
+var errNoMountOptions = errors.New("Mount options are not supported for this volume type")
+
+// persistent makes what a claim is bound to available in the pod.
+func (p preparer) persistent(bound *v1.PersistentVolume, readOnly bool) (mounted, error) {
+	failed := func(step string, err error) (mounted, error) {
+		return mounted{}, &MountError{Volume: bound.Name, Step: step, Err: err}
+	}
+	if _, set := bound.Annotations["pv.beta.kubernetes.io/gid"]; set {
+		return failed("", errors.New("the annotation pv.beta.kubernetes.io/gid of persistent volumes is not supported"))
+	}
+	source := &bound.Spec.PersistentVolumeSource
+	var out mounted
+	var err error
+	switch {
+	case source.Local != nil && isBlock(bound):
+		out, err = localDevice(source.Local.Path)
+	case source.Local != nil:
+		out, err = p.local(bound, readOnly)
+	case source.HostPath != nil && !isBlock(bound):
+		if len(bound.Spec.MountOptions) > 0 {
+			return failed("MountVolume.MountOptionSupport check failed", errNoMountOptions)
+		}
+		out, err = mounted{path: source.HostPath.Path}, checkHostPath(source.HostPath)
+	default:
+		err = fmt.Errorf("persistent volumes of type %s with volumeMode %s are not supported; use local, or hostPath with volumeMode Filesystem", persistentName(source), modeOf(bound))
+	}
+	if err != nil {
+		return failed("", err)
+	}
+	out.name, out.readOnly = bound.Name, readOnly
+	return out, nil
+}
+
+func modeOf(bound *v1.PersistentVolume) v1.PersistentVolumeMode {
+	if isBlock(bound) {
+		return v1.PersistentVolumeBlock
+	}
+	return v1.PersistentVolumeFilesystem
+}
+
+// persistentName is the field of the source that is set, as in a manifest.
+func persistentName(source *v1.PersistentVolumeSource) string {
+	return setField(reflect.ValueOf(*source))
+}
+
+// localDevice is a local volume that containers get as a device (A-VOL-4).
+func localDevice(path string) (mounted, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return mounted{}, err
+	}
+	var stat unix.Stat_t
+	if err := unix.Stat(real, &stat); err != nil {
+		return mounted{}, fmt.Errorf("stat %s: %w", real, err)
+	}
+	if stat.Mode&unix.S_IFMT != unix.S_IFBLK {
+		return mounted{}, fmt.Errorf("%s is not a block device", path)
+	}
+	return mounted{device: real}, nil
+}
+
+// local mounts the folder of a local volume at a place in the pod's folder. A
+// mount that is there, of an earlier Prepare or of a kubelet, is left alone.
+func (p preparer) local(bound *v1.PersistentVolume, readOnly bool) (mounted, error) {
+	path, dir := bound.Spec.Local.Path, p.dir("local-volume", bound.Name)
+	if err := checkLocal(path); err != nil {
+		return mounted{}, err
+	}
+	flags, err := bindFlags(bound.Spec.MountOptions, readOnly)
+	if err != nil {
+		return mounted{}, err
+	}
+	refs, err := podMounts(path, filepath.Dir(p.podDir))
+	if err != nil {
+		return mounted{}, err
+	}
+	there, err := refs.at(dir)
+	if there || err != nil {
+		return mounted{path: dir}, err
+	}
+	if len(refs) > 0 && onlyOnePod(bound) {
+		return mounted{}, errors.New("volume uses the ReadWriteOncePod access mode and is already in use by another pod")
+	}
+	// Before the mount: if we are interrupted, it is done again. Once only, by the
+	// first of the pods that share the volume.
+	if !readOnly && len(refs) == 0 && !p.keepsOwners(path) {
+		if err := own(path, p.fsGroup(), false); err != nil {
+			return mounted{}, err
+		}
+	}
+	return mounted{path: dir}, bind(path, dir, flags)
+}
+
+func checkLocal(path string) error {
+	if strings.Contains("/"+path+"/", "/../") {
+		return fmt.Errorf("invalid path: %s must not contain '..'", path)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return nil
+	case info.Mode().Type() == os.ModeDevice:
+		return fmt.Errorf("%s is a block device: local volumes with a file system on a device are not supported; mount it, and use the folder", path)
+	}
+	return errors.New("only directory and block device are supported")
+}
+
+func onlyOnePod(bound *v1.PersistentVolume) bool {
+	modes := bound.Spec.AccessModes
+	return len(modes) == 1 && modes[0] == v1.ReadWriteOncePod
+}

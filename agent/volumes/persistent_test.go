@@ -1,0 +1,312 @@
+package volumes
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/ptr"
+)
+
+func owners(t *testing.T, path string) string {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stat := info.Sys().(*syscall.Stat_t)
+	return fmt.Sprintf("%v %d %d", info.Mode(), stat.Uid, stat.Gid)
+}
+
+func mountTmpfs(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+}
+
+func real(t *testing.T, path string) string {
+	t.Helper()
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func localVolume(name, path string) *v1.PersistentVolume {
+	return &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.PersistentVolumeSpec{
+		PersistentVolumeSource: v1.PersistentVolumeSource{Local: &v1.LocalVolumeSource{Path: path}},
+	}}
+}
+
+// TestLocalVolume: the folder is mounted where Kubernetes mounts it; the end of
+// the pod leaves it, what is in it, and what is mounted in it.
+func TestLocalVolume(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "root") // as many have it, a link
+	if err := os.Symlink(t.TempDir(), root); err != nil {
+		t.Fatal(err)
+	}
+	disk, dir := filepath.Join(t.TempDir(), "disk"), filepath.Join(root, "pods", "uid-1")
+	t.Cleanup(func() { _ = Remove(dir) })
+	mountTmpfs(t, disk)
+	if err := unix.Mount("", disk, "", unix.MS_SHARED, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(disk, "precious"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bound := localVolume("pv-1", disk)
+	bound.Spec.MountOptions = []string{"noexec,nodev"}
+	sources := Sources{API: api{volumes: map[string]*v1.PersistentVolume{"data": bound}}}
+	pod := podWith(claimVolume("data", false))
+	var m Mounted
+	for range 2 {
+		var err error
+		if m, err = Prepare(t.Context(), pod, dir, sources); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path, _ := m.Path("data")
+	if want := filepath.Join(dir, "volumes/kubernetes.io~local-volume/pv-1"); path != want {
+		t.Errorf("A-VOL-1 path %s, want %s", path, want)
+	}
+	if got := mountPoints(t, real(t, path)); got != 1 {
+		t.Errorf("%d mounts after two times Prepare, want 1", got)
+	}
+	var stat unix.Statfs_t
+	if err := unix.Statfs(path, &stat); err != nil || stat.Flags&(unix.ST_NOEXEC|unix.ST_NODEV|unix.ST_RDONLY) != unix.ST_NOEXEC|unix.ST_NODEV {
+		t.Errorf("mount flags %x, %v, want noexec and nodev", stat.Flags, err)
+	}
+	c := &v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{{Name: "data", MountPath: "/d", SubPath: "sub"}}}
+	mounts, err := m.Mounts(c, MountInput{})
+	if want := filepath.Join(dir, "volume-subpaths/pv-1/main/0"); err != nil || mounts[0].HostPath != want {
+		t.Errorf("A-VOL-1 sub path %v, %v, want %s", mounts, err, want)
+	}
+
+	inner := filepath.Join(disk, "sub", "inner") // mounted on the host later, seen in the pod's mounts
+	mountTmpfs(t, inner)
+	if err := os.WriteFile(filepath.Join(inner, "precious"), []byte("y"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := mountPoints(t, real(t, dir)); got != 4 {
+		t.Fatalf("%d mounts in the pod's folder, want volume, sub path and in both of them the inner one", got)
+	}
+	if err := Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the pod's folder is left: %v", err)
+	}
+	if diff := cmp.Diff(map[string]string{"precious": "x", "sub/inner/precious": "y"}, contents(t, disk, "precious", "sub/inner/precious")); diff != "" {
+		t.Errorf("B-RST-20 (-want +got):\n%s", diff)
+	}
+	if got := mountPoints(t, disk); got != 2 {
+		t.Errorf("%d mounts at the disk, want it and the inner one", got)
+	}
+}
+
+// TestLocalVolumeFSGroup: the first pod that mounts a volume gives it to its group.
+func TestLocalVolumeFSGroup(t *testing.T) {
+	disk := t.TempDir()
+	file := filepath.Join(disk, "file")
+	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Chmod(disk, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	sources := Sources{API: api{volumes: map[string]*v1.PersistentVolume{"data": localVolume("pv-1", disk)}}}
+	podsDir := filepath.Join(t.TempDir(), "pods")
+	podOf := func(uid string, group int64, policy *v1.PodFSGroupChangePolicy) (string, error) {
+		pod := podWith(claimVolume("data", false))
+		pod.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: &group, FSGroupChangePolicy: policy}
+		dir := filepath.Join(podsDir, uid)
+		_, err := Prepare(t.Context(), pod, dir, sources)
+		t.Cleanup(func() { _ = Remove(dir) })
+		return dir, err
+	}
+	first, err := podOf("1", 2000, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := owners(t, file); got != "-rw-rw---- 0 2000" {
+		t.Errorf("file %s", got)
+	}
+	if got := owners(t, disk); got != "dgrwxrwx--- 0 2000" {
+		t.Errorf("top %s", got)
+	}
+	second, err := podOf("2", 3000, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := owners(t, file); got != "-rw-rw---- 0 2000" {
+		t.Errorf("file %s after a second pod that shares the volume", got)
+	}
+	if err := errors.Join(Remove(first), Remove(second), os.Chown(file, 0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := podOf("3", 2000, ptr.To(v1.FSGroupChangeOnRootMismatch)); err != nil {
+		t.Fatal(err)
+	}
+	if got := owners(t, file); got != "-rw-rw---- 0 0" {
+		t.Errorf("file %s, want it spared as the top is the group's (OnRootMismatch)", got)
+	}
+}
+
+func TestReadOnlyClaims(t *testing.T) {
+	disk, dir := t.TempDir(), testPodDir(t)
+	host := &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv-2"}, Spec: v1.PersistentVolumeSpec{
+		PersistentVolumeSource: v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: disk}},
+	}}
+	sources := Sources{API: api{volumes: map[string]*v1.PersistentVolume{"local": localVolume("pv-1", disk), "host": host}}}
+	m, err := Prepare(t.Context(), podWith(claimVolume("local", true), claimVolume("host", true)), dir, sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mounts, err := m.Mounts(&v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{{Name: "local", MountPath: "/l"}, {Name: "host", MountPath: "/h"}}}, MountInput{})
+	want := []*runtimeapi.Mount{
+		{ContainerPath: "/l", HostPath: filepath.Join(dir, "volumes/kubernetes.io~local-volume/pv-1"), Readonly: true},
+		{ContainerPath: "/h", HostPath: disk, Readonly: true},
+	}
+	if err != nil || mounts[0].String() != want[0].String() || mounts[1].String() != want[1].String() {
+		t.Errorf("A-VOL-2 mounts %v, %v, want %v", mounts, err, want)
+	}
+	path, _ := m.Path("local")
+	if err := os.WriteFile(filepath.Join(path, "x"), nil, 0o600); !errors.Is(err, unix.EROFS) {
+		t.Errorf("a write to the mount: %v, want %v", err, unix.EROFS)
+	}
+}
+
+// TestEphemeralVolume: its claim is named by pod and volume.
+func TestEphemeralVolume(t *testing.T) {
+	sources := Sources{API: api{volumes: map[string]*v1.PersistentVolume{"web-scratch": localVolume("pv-1", t.TempDir())}}}
+	pod := podWith(v1.Volume{Name: "scratch", VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}})
+	m, err := Prepare(t.Context(), pod, testPodDir(t), sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if path, found := m.Path("scratch"); !found || filepath.Base(path) != "pv-1" {
+		t.Errorf("path %s, %v", path, found)
+	}
+}
+
+func TestRefusedClaims(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	withSpec := func(change func(*v1.PersistentVolume)) api {
+		bound := localVolume("pv-1", t.TempDir())
+		change(bound)
+		return api{volumes: map[string]*v1.PersistentVolume{"data": bound}}
+	}
+	tests := []struct {
+		name string
+		api  api
+		want string
+	}{
+		{"not bound", api{}, "Unable to attach or mount volumes: unmounted volumes=[data], unattached volumes=[], failed to process volumes=[data]: error processing PVC ns/data: PVC is not bound"},
+		{"device mounted", withSpec(func(v *v1.PersistentVolume) { v.Spec.VolumeMode = ptr.To(v1.PersistentVolumeBlock) }), "Unable to attach or mount volumes: unmounted volumes=[data], unattached volumes=[], failed to process volumes=[data]: volume data has volumeMode Block, but is specified in volumeMounts"},
+		{"elsewhere", api{volumes: map[string]*v1.PersistentVolume{"data": localVolume("pv-1", "/")}, elsewhere: errors.New("no matching NodeSelectorTerms")}, `MountVolume.NodeAffinity check failed for volume "pv-1" : no matching NodeSelectorTerms`},
+		{"CSI", withSpec(func(v *v1.PersistentVolume) {
+			v.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{}}
+		}), `MountVolume.SetUp failed for volume "pv-1" : persistent volumes of type csi with volumeMode Filesystem are not supported; use local, or hostPath with volumeMode Filesystem`},
+		{"mount option", withSpec(func(v *v1.PersistentVolume) { v.Spec.MountOptions = []string{"discard"} }), `MountVolume.SetUp failed for volume "pv-1" : mount option "discard" is not supported for local volumes, which are bind mounts`},
+		{"mount option of a host path", withSpec(func(v *v1.PersistentVolume) {
+			v.Spec.MountOptions, v.Spec.PersistentVolumeSource = []string{"ro"}, v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/"}}
+		}), `MountVolume.MountOptionSupport check failed for volume "pv-1" : Mount options are not supported for this volume type`},
+		{"group annotation", withSpec(func(v *v1.PersistentVolume) { v.Annotations = map[string]string{"pv.beta.kubernetes.io/gid": "1"} }), `MountVolume.SetUp failed for volume "pv-1" : the annotation pv.beta.kubernetes.io/gid of persistent volumes is not supported`},
+		{"a file", withSpec(func(v *v1.PersistentVolume) { v.Spec.Local.Path = file }), `MountVolume.SetUp failed for volume "pv-1" : only directory and block device are supported`},
+		{"missing", withSpec(func(v *v1.PersistentVolume) { v.Spec.Local.Path = "/none" }), `MountVolume.SetUp failed for volume "pv-1" : stat /none: no such file or directory`},
+		{"backsteps", withSpec(func(v *v1.PersistentVolume) { v.Spec.Local.Path = "/tmp/.." }), `MountVolume.SetUp failed for volume "pv-1" : invalid path: /tmp/.. must not contain '..'`},
+	}
+	for _, tc := range tests {
+		t.Run("A-SYNC-8 "+tc.name, func(t *testing.T) {
+			_, err := Prepare(t.Context(), podWith(claimVolume("data", false)), testPodDir(t), Sources{API: tc.api})
+			if err == nil || err.Error() != tc.want {
+				t.Errorf("error = %v\nwant %s", err, tc.want)
+			}
+		})
+	}
+}
+
+// TestClaimIsRemembered: what was bound stays so while the API server is away, and
+// only then.
+func TestClaimIsRemembered(t *testing.T) {
+	dir, pod := testPodDir(t), podWith(claimVolume("data", false))
+	away := &url.Error{Op: "Get", URL: "https://api", Err: unix.ECONNREFUSED}
+	with := func(a api) error {
+		m, err := Prepare(t.Context(), pod, dir, Sources{API: a})
+		if path, _ := m.Path("data"); err == nil && filepath.Base(path) != "pv-1" {
+			t.Errorf("path %s", path)
+		}
+		return err
+	}
+	if err := with(api{err: away}); !errors.Is(err, unix.ECONNREFUSED) {
+		t.Errorf("never known: %v", err)
+	}
+	known := api{volumes: map[string]*v1.PersistentVolume{"data": localVolume("pv-1", t.TempDir())}}
+	if err := errors.Join(with(known), with(api{err: away})); err != nil {
+		t.Error(err)
+	}
+	if err := with(api{}); err == nil {
+		t.Error("a claim that is not bound any more is used")
+	}
+}
+
+// TestReadWriteOncePod: the second pod is refused.
+func TestReadWriteOncePod(t *testing.T) {
+	bound := localVolume("pv-1", t.TempDir())
+	bound.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOncePod}
+	sources := Sources{API: api{volumes: map[string]*v1.PersistentVolume{"data": bound}}}
+	dir := testPodDir(t)
+	other := filepath.Join(filepath.Dir(dir), "uid-2")
+	t.Cleanup(func() { _ = Remove(other) })
+	pod := podWith(claimVolume("data", false))
+	if _, err := Prepare(t.Context(), pod, dir, sources); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Prepare(t.Context(), pod, other, sources)
+	want := `MountVolume.SetUp failed for volume "pv-1" : volume uses the ReadWriteOncePod access mode and is already in use by another pod`
+	if err == nil || err.Error() != want {
+		t.Errorf("error = %v\nwant %s", err, want)
+	}
+}
+
+func TestBlockDevice(t *testing.T) {
+	dir := t.TempDir()
+	device, link := filepath.Join(dir, "device"), filepath.Join(dir, "link")
+	if err := errors.Join(unix.Mknod(device, unix.S_IFBLK|0o600, int(unix.Mkdev(7, 250))), os.Symlink(device, link)); err != nil {
+		t.Fatal(err)
+	}
+	bound := localVolume("pv-1", link)
+	bound.Spec.VolumeMode = ptr.To(v1.PersistentVolumeBlock)
+	for readOnly, permissions := range map[bool]string{false: "mrw", true: "r"} {
+		pod := podWith(claimVolume("data", readOnly))
+		c := &pod.Spec.Containers[0]
+		c.VolumeMounts, c.VolumeDevices = nil, []v1.VolumeDevice{{Name: "data", DevicePath: "/dev/xvda"}}
+		m, err := Prepare(t.Context(), pod, testPodDir(t), Sources{API: api{volumes: map[string]*v1.PersistentVolume{"data": bound}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		devices, err := m.Devices(c)
+		want := &runtimeapi.Device{HostPath: device, ContainerPath: "/dev/xvda", Permissions: permissions}
+		if err != nil || len(devices) != 1 || devices[0].String() != want.String() {
+			t.Errorf("A-VOL-4 devices %v, %v, want %v", devices, err, want)
+		}
+		if _, found := m.Path("data"); found {
+			t.Error("a device has a path")
+		}
+	}
+}

@@ -1,0 +1,21 @@
+// Command agent measures lifepod agent against the kubelet, both as nodes of a real
+// control plane, on one containerd and one machine in one run. They take turns in
+// blocks, with the bare CRI calls that the work needs (the floor) before each pair,
+// so that the ratios hold on a noisy machine, too. Only one of them runs at a time:
+// each would end the other's pods.
+//
+//	create         the request → the pod is Ready
+//	restart        its process is killed → the next one runs
+//	delete         the request → the pod is gone from the API
+//	restart all    main is killed → set-up, sidecar and main have run anew (KEP-5532)
+//	readiness flip a probe's new answer → the EndpointSlice of a Service says so
+//	N at once      the first request → all are Ready, and → all are gone
+//	idle           memory and CPU while those N pods do nothing
+//
+// All but the first moment is seen through a watch on the API server. The pods go
+// to their node by spec.nodeName: the scheduler has no part in it. Times of a pod
+// begin before the request is sent; between two of them is a pause of random
+// length, because the kubelet looks at its containers once a second.
+//
+// What the figures are to reach is in targets (table.go).
+package main

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+
+	"github.com/lifepod/lifepod/bench/times"
+)
+
+// plan is how much is measured.
+type plan struct {
+	lifepod  string // the binary
+	blocks   int    // of each side
+	n        int    // measurements of each kind in a block
+	pods     int    // at once
+	idle     time.Duration
+	keep     string // folder of the logs, empty: they are removed
+	only     string // side
+	profiles string // folder of lifepod's profiles, empty: none are taken
+}
+
+func main() {
+	var p plan
+	flag.StringVar(&p.lifepod, "lifepod", "bin/lifepod", "the binary that is measured")
+	flag.IntVar(&p.blocks, "blocks", 3, "turns of each side")
+	flag.IntVar(&p.n, "n", 5, "measurements of each kind in a turn")
+	flag.IntVar(&p.pods, "pods", 100, "pods at once; 0 leaves this and the idle part out")
+	flag.DurationVar(&p.idle, "idle", 20*time.Second, "for how long pods that do nothing are watched")
+	flag.StringVar(&p.keep, "logs", "", "`folder` in which the logs of both are kept")
+	flag.StringVar(&p.profiles, "profiles", "", "`folder` for pprof profiles of lifepod with the idle pods")
+	flag.StringVar(&p.only, "only", "", "measure one `side` alone: floor, kubelet or lifepod")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	klog.SetLogger(logr.Discard()) // it would tell of connections that end with a member
+	if err := measure(ctx, p, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "bench/agent:", err)
+		os.Exit(1)
+	}
+}
+
+// measure takes all measurements and prints them, those that were taken before an
+// error, too.
+func measure(ctx context.Context, p plan, out io.Writer) (err error) {
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	progress("starting containerd and a control plane")
+	s, err := open(ctx, p, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	var all results
+	defer func() { all.print(out, p) }()
+	for block := range p.blocks {
+		for _, part := range s.turns(block) {
+			if p.only != "" && p.only != part.name {
+				continue
+			}
+			progress("block %d of %d: %s", block+1, p.blocks, part.name)
+			err := part.measure(ctx, &all)
+			if ctx.Err() != nil {
+				return errors.New("interrupted")
+			}
+			if err != nil {
+				return fmt.Errorf("block %d, %s: %w", block+1, part.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// results are all that was measured.
+type results struct {
+	times times.Samples
+	loads loads
+}
+
+func progress(format string, values ...any) {
+	fmt.Fprintf(os.Stderr, time.Now().Format(time.TimeOnly)+" "+format+"\n", values...)
+}

@@ -1,0 +1,84 @@
+package bundle
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pelletier/go-toml/v2"
+	"github.com/vishvananda/netlink"
+)
+
+// configured is the network that a start of a root has.
+func configured(t *testing.T, p Paths, c *CNI) network {
+	t.Helper()
+	d := &daemon{paths: p, cni: c}
+	n, err := d.chooseNetwork()
+	if err == nil {
+		err = n.settle(p)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Whoever opens the root without saying anything has the network of before: else
+// ending pods would call other plugins than beginning them.
+func TestOtherNetwork(t *testing.T) {
+	p := locate(t, t.TempDir())
+	p.Bundle = "/srv/bundle"
+	bundled := configured(t, p, &CNI{})
+	want := &CNI{ConfDir: "/etc/cni/net.d", BinDir: DefaultCNIBin}
+	for _, given := range []*CNI{{ConfDir: "/etc/cni/net.d"}, nil} {
+		got := configured(t, p, given)
+		if diff := cmp.Diff(network{Subnet: bundled.Subnet, CNI: want}, got, cmp.Comparer(func(a, b network) bool {
+			return a.Subnet == b.Subnet && a.Filter == b.Filter && cmp.Equal(a.CNI, b.CNI)
+		})); diff != "" {
+			t.Errorf("given %v (-want +got):\n%s", given, diff)
+		}
+		if !p.OtherNetwork() {
+			t.Error("it is not said to be another network")
+		}
+	}
+	back := configured(t, p, &CNI{})
+	if back.CNI != nil || back.Subnet != bundled.Subnet || p.OtherNetwork() {
+		t.Errorf("the bundled network again: got %+v, want the subnet %s", back, bundled.Subnet)
+	}
+}
+
+func TestOtherNetworkInContainerd(t *testing.T) {
+	p := locate(t, "/srv/lifepod")
+	p.Bundle = "/srv/bundle"
+	text, err := containerdConfig(p, host{snapshotter: native, cni: &CNI{ConfDir: "/etc/cni/net.d", BinDir: "/opt/cni/bin"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := toml.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"conf_dir": "/etc/cni/net.d", "bin_dirs": []any{"/opt/cni/bin", "/srv/bundle/cni"}, "use_internal_loopback": true}
+	if diff := cmp.Diff(want, at(t, got, "plugins", "io.containerd.cri.v1.runtime", "cni")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestOtherNetworkWaitsForPods: pods on the bridge would be ended by other plugins
+// than those that began them.
+func TestOtherNetworkWaitsForPods(t *testing.T) {
+	p := locate(t, t.TempDir())
+	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: p.Bridge()}}
+	if err := netlink.LinkAdd(bridge); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := netlink.LinkDel(bridge); err != nil {
+			t.Error(err)
+		}
+	})
+	_, err := (&daemon{paths: p, cni: &CNI{ConfDir: "/etc/cni/net.d"}}).chooseNetwork()
+	if err == nil || !strings.Contains(err.Error(), "end them first") {
+		t.Errorf("error %v, want that pods are ended first", err)
+	}
+}

@@ -1,0 +1,88 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/cri"
+)
+
+// networkNamespaces are the mounts of pods' network namespaces.
+func (p Paths) networkNamespaces() []string {
+	found, err := filepath.Glob(filepath.Join(p.state(), "io.containerd.grpc.v1.cri", "netns", "*"))
+	if err != nil {
+		panic(err) // the pattern is right
+	}
+	return found
+}
+
+// removeLostNamespaces removes those of some network namespaces that no sandbox
+// has. They must be older than the containerd that runs: one that is killed while
+// it makes a sandbox leaves its namespace, and the next does not know it.
+func (p Paths) removeLostNamespaces(ctx context.Context, older []string, log *slog.Logger) error {
+	used, err := p.usedNamespaces(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, path := range older {
+		if strings.Contains(used, filepath.Base(path)) {
+			continue
+		}
+		if err := unix.Unmount(path, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
+			errs = append(errs, fmt.Errorf("unmount %s: %w", path, err))
+			continue
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+		log.Warn("a network namespace that containerd has lost is removed", "path", path)
+	}
+	return errors.Join(errs...)
+}
+
+// usedNamespaces is text with the paths of all sandboxes' network namespaces.
+func (p Paths) usedNamespaces(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, lostPatience)
+	defer cancel()
+	client, err := cri.Dial("unix://" + p.Socket())
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = client.Close() }() // it was only asked
+	list, err := client.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
+	if err != nil {
+		return "", fmt.Errorf("list sandboxes: %w", err)
+	}
+	text := &strings.Builder{}
+	for _, sandbox := range list.Items {
+		answer, err := client.Runtime.PodSandboxStatus(ctx, &runtimeapi.PodSandboxStatusRequest{PodSandboxId: sandbox.Id, Verbose: true})
+		switch {
+		case cri.IsNotFound(err): // it has just gone, and its namespace with it
+		case err != nil:
+			return "", fmt.Errorf("status of sandbox %s: %w", sandbox.Id, err)
+		case !saysNamespace(answer):
+			return "", fmt.Errorf("sandbox %s does not say which network namespace it has", sandbox.Id)
+		default:
+			fmt.Fprintln(text, answer.Info)
+		}
+	}
+	return text.String(), nil
+}
+
+// saysNamespace is true of all but a sandbox that lives in a network namespace of
+// its own and does not name it: nothing could be known to be lost then.
+func saysNamespace(answer *runtimeapi.PodSandboxStatusResponse) bool {
+	ready := answer.GetStatus().GetState() == runtimeapi.PodSandboxState_SANDBOX_READY
+	own := answer.GetStatus().GetLinux().GetNamespaces().GetOptions().GetNetwork() == runtimeapi.NamespaceMode_POD
+	return !ready || !own || strings.Contains(fmt.Sprint(answer.Info), "/netns/")
+}

@@ -1,0 +1,119 @@
+package bundle
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// startPatience is how long containerd may take until it answers. It needs
+// 30 ms, and longer by far with thousands of containers to recover.
+const startPatience = 60 * time.Second
+
+// startTries is how often containerd is started before its end is an error: it
+// may have been killed, or have wanted what others give back in a moment, such as
+// an inotify instance.
+const startTries = 5
+
+// errEnded means that containerd ended before it answered.
+var errEnded = errors.New("it ended at once")
+
+// start runs containerd and waits until it answers. One that ends before it does
+// is started again, a few times.
+func (d *daemon) start(ctx context.Context) (*process, error) {
+	d.older = d.paths.networkNamespaces()
+	exits := keepExits(ctx, d.paths, d.log)
+	defer exits.close()
+	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("it did not answer within %v", startPatience))
+	defer cancel()
+	pause := newBackoff(100*time.Millisecond, time.Second)
+	for try := 1; ; try++ {
+		started, err := d.startOnce(ctx)
+		if !errors.Is(err, errEnded) || try == startTries {
+			return started, err
+		}
+		d.log.Debug("containerd is started again", "err", err)
+		if pause.sleep(ctx) != nil {
+			return nil, err
+		}
+	}
+}
+
+func (d *daemon) startOnce(ctx context.Context) (*process, error) {
+	ready, err := listenReady(d.paths.notification())
+	if err != nil {
+		return nil, err
+	}
+	defer ready.close()
+	log, err := openLog(d.paths.Log())
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	offset, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, fmt.Errorf("open containerd's log: %w", err)
+	}
+	started, exited, err := d.spawn(log)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-ready.heard:
+		return started, nil
+	case <-started.ended:
+		started.release()
+		return nil, fmt.Errorf("start containerd: %w (%v); the end of %s:\n%s", errEnded, <-exited, d.paths.Log(), logTail(d.paths.Log(), offset))
+	case <-ctx.Done():
+		err := context.Cause(ctx)
+		stopped := started.stop(context.WithoutCancel(ctx), stopPatience)
+		started.release()
+		return nil, errors.Join(fmt.Errorf("start containerd: %w; the end of %s:\n%s", err, d.paths.Log(), logTail(d.paths.Log(), offset)), stopped)
+	}
+}
+
+// spawn starts the process and records it. How it has ended is in exited.
+func (d *daemon) spawn(log *os.File) (p *process, exited <-chan *os.ProcessState, err error) {
+	// An empty record, written first, says: look among all processes.
+	if err := os.WriteFile(d.paths.record(), nil, 0o600); err != nil {
+		return nil, nil, fmt.Errorf("start containerd: %w", err)
+	}
+	cmd := exec.Command(d.paths.Containerd(), "--config", d.paths.config())
+	cmd.Dir = "/"
+	cmd.Env = containerdEnvironment(d.paths)
+	cmd.Stdout, cmd.Stderr = log, log
+	// A session of its own keeps the terminal's signals away.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, nil, fmt.Errorf("start containerd: %w", err)
+	}
+	ticks, err := startTicks(cmd.Process.Pid)
+	if err != nil && !errors.Is(err, errGone) {
+		return nil, nil, fmt.Errorf("start containerd: %w", err)
+	}
+	id := identity{PID: cmd.Process.Pid, StartTicks: ticks, Version: d.version}
+	p, err = watchChild(id)
+	// Whoever stops it, the zombie is ours to reap.
+	state := make(chan *os.ProcessState, 1)
+	go func() {
+		_ = cmd.Wait() // its state says all
+		state <- cmd.ProcessState
+	}()
+	if err != nil {
+		return nil, nil, fmt.Errorf("start containerd: %w", err)
+	}
+	text, err := json.Marshal(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := os.WriteFile(d.paths.record(), text, 0o600); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("start containerd: %w", err), p.stop(context.Background(), stopPatience))
+	}
+	return p, state, nil
+}

@@ -1,0 +1,150 @@
+package agent
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+)
+
+// TestReadinessGate: somebody else's condition decides, too, and stays as it was set.
+func TestReadinessGate(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, shared)
+	c.create(`
+metadata: {name: pod}
+spec:
+  terminationGracePeriodSeconds: 1
+  readinessGates: [{conditionType: example.com/gate}]
+  containers:
+  - {name: main, image: TOOLBOX, command: [sleep, --on-term, "0", "3600"], resources: {limits: {memory: 64Mi}}}
+`)
+	gated := c.await("pod", "to run", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodRunning })
+	if condition := conditionOf(gated, v1.PodReady); condition.Status != v1.ConditionFalse || condition.Reason != "ReadinessGatesNotReady" ||
+		condition.Message != `corresponding condition of pod readiness gate "example.com/gate" does not exist.` {
+		t.Errorf("condition Ready %+v, want False for want of the gate", condition)
+	}
+	for _, status := range []v1.ConditionStatus{v1.ConditionTrue, v1.ConditionFalse} {
+		c.kubectl("patch", "pod", "pod", "--subresource=status",
+			`--patch={"status":{"conditions":[{"type":"example.com/gate","status":"`+string(status)+`"}]}}`)
+		pod := c.await("pod", "to follow the gate", func(pod *v1.Pod) bool { return conditionOf(pod, v1.PodReady).Status == status })
+		if got := conditionOf(pod, "example.com/gate").Status; got != status {
+			t.Errorf("the gate's own condition is %s, want %s as it was set", got, status)
+		}
+	}
+}
+
+func conditionOf(pod *v1.Pod, kind v1.PodConditionType) v1.PodCondition {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == kind {
+			return condition
+		}
+	}
+	return v1.PodCondition{}
+}
+
+// TestChangesOfARunningPod: its image, its labels in a volume and its deadline can be
+// changed while it runs.
+func TestChangesOfARunningPod(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, shared)
+	c.create(`
+metadata: {name: pod, labels: {app: before}}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: main
+    image: TOOLBOX
+    command: [sleep, --on-term, "0", "3600"]
+    volumeMounts: [{name: info, mountPath: /info}]
+    resources: {limits: {memory: 64Mi}}
+  - {name: other, image: TOOLBOX, command: [sleep, --on-term, "0", "3600"], resources: {limits: {memory: 64Mi}}}
+  volumes: [{name: info, downwardAPI: {items: [{path: app, fieldRef: {fieldPath: "metadata.labels['app']"}}]}}]
+`)
+	before := c.awaitReady("pod")
+	c.kubectl("label", "pod", "pod", "app=after", "--overwrite")
+	c.kubectl("exec", "pod", "--container=main", "--", "sh", "-c", `while [ "$(cat /info/app)" != after ]; do sleep 0.05; done`)
+
+	c.kubectl("set", "image", "pod/pod", "main=docker.io/lifepod.dev/no-such:1")
+	waits := c.await("pod", "to want another image", func(pod *v1.Pod) bool { return pod.Status.ContainerStatuses[0].State.Waiting != nil })
+	c.kubectl("set", "image", "pod/pod", "main=lifepod.dev/toolbox:1")
+	after := c.awaitReady("pod")
+	if after.Status.ContainerStatuses[0].ContainerID == before.Status.ContainerStatuses[0].ContainerID {
+		t.Errorf("the container is the same after its image was changed twice:\n%s", summary([]v1.Pod{*waits, *after}))
+	}
+	if diff := cmp.Diff(before.Status.ContainerStatuses[1].ContainerID, after.Status.ContainerStatuses[1].ContainerID); diff != "" {
+		t.Errorf("the other container (-want +got):\n%s", diff)
+	}
+
+	c.kubectl("patch", "pod", "pod", `--patch={"spec":{"activeDeadlineSeconds":1}}`)
+	pod := c.await("pod", "to its deadline", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodFailed })
+	if diff := cmp.Diff("DeadlineExceeded: Pod was active on the node longer than the specified deadline", pod.Status.Reason+": "+pod.Status.Message); diff != "" {
+		t.Errorf("why the pod failed (-want +got):\n%s", diff)
+	}
+}
+
+// TestObjectsReachRunningPods: what ConfigMaps and Secrets have changes in the volumes of
+// running pods, whatever way they came there.
+func TestObjectsReachRunningPods(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, shared)
+	c.kubectl("create", "configmap", "settings", "--from-literal=value=one")
+	c.kubectl("create", "secret", "generic", "password", "--from-literal=value=one")
+	c.create(`
+metadata: {name: pod}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: main
+    image: TOOLBOX
+    command: [sleep, --on-term, "0", "3600"]
+    env: [{name: ENV, valueFrom: {configMapKeyRef: {name: settings, key: value}}}]
+    volumeMounts: [{name: settings, mountPath: /settings}, {name: password, mountPath: /password}, {name: both, mountPath: /both}]
+    resources: {limits: {memory: 64Mi}}
+  volumes:
+  - {name: settings, configMap: {name: settings}}
+  - {name: password, secret: {secretName: password}}
+  - {name: both, projected: {sources: [{configMap: {name: settings}}, {secret: {name: password, items: [{key: value, path: secret}]}}]}}
+`)
+	c.awaitReady("pod")
+	shows := "cat /settings/value /password/value /both/value /both/secret; echo $ENV"
+	if diff := cmp.Diff("oneoneoneoneone\n", c.kubectl("exec", "pod", "--", "sh", "-c", shows)); diff != "" {
+		t.Errorf("at the start (-want +got):\n%s", diff)
+	}
+	c.kubectl("patch", "configmap", "settings", `--patch={"data":{"value":"two"}}`)
+	c.kubectl("patch", "secret", "password", `--patch={"stringData":{"value":"two"}}`)
+	c.kubectl("exec", "pod", "--", "sh", "-c", `while [ "$(`+shows+`)" != twotwotwotwoone ]; do sleep 0.05; done`)
+}
+
+// TestLateObjects: a pod goes on when what it waits for appears.
+func TestLateObjects(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, shared)
+	c.create(`
+metadata: {name: pod}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: main
+    image: TOOLBOX
+    command: [sleep, --on-term, "0", "3600"]
+    envFrom: [{configMapRef: {name: late}}]
+    volumeMounts: [{name: late, mountPath: /late}]
+    resources: {limits: {memory: 64Mi}}
+  volumes: [{name: late, secret: {secretName: late}}]
+`)
+	event := c.awaitEvent("pod", v1.EventTypeWarning, "FailedMount")
+	if diff := cmp.Diff(`MountVolume.SetUp failed for volume "late" : secret "late" not found`, event.Message); diff != "" {
+		t.Errorf("event (-want +got):\n%s", diff)
+	}
+	c.kubectl("create", "secret", "generic", "late", "--from-literal=a=b")
+	pod := c.await("pod", "to want its environment", func(pod *v1.Pod) bool {
+		s := pod.Status.ContainerStatuses
+		return len(s) == 1 && s[0].State.Waiting != nil && s[0].State.Waiting.Reason == "CreateContainerConfigError"
+	})
+	if diff := cmp.Diff(`configmap "late" not found`, pod.Status.ContainerStatuses[0].State.Waiting.Message); diff != "" {
+		t.Errorf("what it waits for (-want +got):\n%s", diff)
+	}
+	c.kubectl("create", "configmap", "late", "--from-literal=A=b")
+	c.awaitReady("pod")
+}

@@ -1,0 +1,169 @@
+package agent
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/e2e/member"
+)
+
+// patience is how long anything may take before a test gives up.
+const patience = 90 * time.Second
+
+// cluster is a namespace of a test, whose pods go to one node.
+type cluster struct {
+	t         *testing.T
+	namespace string
+	node      *member.Member
+}
+
+// newCluster makes a namespace with its service account. When the test ends, its
+// pods do too.
+func newCluster(t *testing.T, node *member.Member) *cluster {
+	t.Helper()
+	made, err := client.CoreV1().Namespaces().Create(t.Context(),
+		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{t: t, namespace: made.Name, node: node}
+	t.Cleanup(c.end)
+	await(c, "serviceaccounts", "default", "to be made", func(*v1.ServiceAccount) bool { return true })
+	await(c, "configmaps", "kube-root-ca.crt", "to be made", func(*v1.ConfigMap) bool { return true })
+	return c
+}
+
+// end deletes the namespace and waits until its pods are gone. The test's own
+// context has ended by now.
+func (c *cluster) end() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if c.t.Failed() {
+		c.show(ctx)
+	}
+	if c.node.Process().HasEnded() {
+		c.t.Errorf("nobody ends the pods: the agent of %s has ended", c.node.Name)
+		return
+	}
+	pods, err := client.CoreV1().Pods(c.namespace).List(ctx, metav1.ListOptions{})
+	if err = errors.Join(err, client.CoreV1().Namespaces().Delete(ctx, c.namespace, metav1.DeleteOptions{})); err != nil {
+		c.t.Error(err)
+		return
+	}
+	for _, pod := range pods.Items {
+		_ = client.CoreV1().Pods(c.namespace).Delete(ctx, pod.Name, *metav1.NewDeleteOptions(1)) // it may have gone
+		if err := c.untilGone(ctx, pod.Name); err != nil {
+			c.t.Errorf("pod %s is not gone after its deletion: %v", pod.Name, err)
+		}
+	}
+}
+
+// show prints what a failure is understood by.
+func (c *cluster) show(ctx context.Context) {
+	pods, _ := plane.Kubectl(ctx, "", "--namespace", c.namespace, "get", "pods", "--output=wide") // what cannot be had is not shown
+	events, _ := plane.Kubectl(ctx, "", "--namespace", c.namespace, "events")
+	c.t.Logf("the namespace:\n%s\n%s", pods, events)
+	if c.node == shared { // other nodes show it when they end
+		c.t.Logf("the end of the log of %s:\n%s", c.node.Name, c.node.Process().LastLines(40))
+	}
+}
+
+// create creates the Pod of a manifest, in which TOOLBOX stands for the carried
+// image. It goes to the node unless it says otherwise.
+func (c *cluster) create(manifest string) *v1.Pod {
+	c.t.Helper()
+	var pod v1.Pod
+	text := strings.ReplaceAll(manifest, "TOOLBOX", "lifepod.dev/toolbox:1")
+	if err := yaml.UnmarshalStrict([]byte(text), &pod); err != nil {
+		c.t.Fatalf("manifest: %v\n%s", err, text)
+	}
+	if pod.Spec.NodeSelector == nil {
+		pod.Spec.NodeSelector = map[string]string{v1.LabelHostname: c.node.Name}
+	}
+	made, err := client.CoreV1().Pods(c.namespace).Create(c.t.Context(), &pod, metav1.CreateOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return made
+}
+
+// apply creates what a manifest describes, in which TOOLBOX stands for the
+// carried image and NODE for the node's name.
+func (c *cluster) apply(manifest string) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	text := strings.NewReplacer("TOOLBOX", "lifepod.dev/toolbox:1", "NODE", c.node.Name).Replace(manifest)
+	if _, err := plane.Kubectl(ctx, text, "--namespace", c.namespace, "apply", "--filename=-"); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// delete deletes a pod with its own grace period and waits until it is gone.
+func (c *cluster) delete(pod string) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	if err := client.CoreV1().Pods(c.namespace).Delete(ctx, pod, metav1.DeleteOptions{}); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := c.untilGone(ctx, pod); err != nil {
+		c.t.Fatalf("pod %s is not gone after its deletion: %v", pod, err)
+	}
+}
+
+// kubectl runs kubectl in the namespace and returns what it printed.
+func (c *cluster) kubectl(args ...string) string {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	out, err := plane.Kubectl(ctx, "", append([]string{"--namespace", c.namespace}, args...)...)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return out
+}
+
+// awaitLine follows the pod's log until it has the line. A container is ready as
+// soon as it runs, which may be before it prints anything.
+func (c *cluster) awaitLine(pod, want string, flags ...string) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	follow := plane.KubectlCommand(ctx, append([]string{"--namespace", c.namespace, "logs", "--follow", pod}, flags...)...)
+	var complaints strings.Builder
+	follow.Stderr = &complaints
+	out, err := follow.StdoutPipe()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := follow.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	found := false
+	for lines := bufio.NewScanner(out); !found && lines.Scan(); {
+		found = lines.Text() == want
+	}
+	cancel()
+	_ = follow.Wait() // it was killed
+	if !found {
+		c.t.Fatalf("the log of pod %s ended without the line %q; kubectl says %q", pod, want, complaints.String())
+	}
+}
+
+// outsideTest runs kubectl in the namespace after the test's own context has ended.
+func (c *cluster) outsideTest(args ...string) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if _, err := plane.Kubectl(ctx, "", append([]string{"--namespace", c.namespace}, args...)...); err != nil {
+		c.t.Error(err)
+	}
+}

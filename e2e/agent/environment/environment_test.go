@@ -1,0 +1,250 @@
+package environment
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	config "k8s.io/kubelet/config/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/node/objects"
+	"github.com/lifepod/lifepod/node/pullsecret"
+	"github.com/lifepod/lifepod/node/runtimeclass"
+	"github.com/lifepod/lifepod/node/services"
+)
+
+const nodeName = "environment"
+
+func admin(t *testing.T) kubernetes.Interface {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(plane.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// asNode is a client with the rights of the node.
+func asNode(t *testing.T) kubernetes.Interface {
+	t.Helper()
+	path, err := plane.NodeKubeconfig(nodeName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest.QPS, rest.ContentType = -1, "application/vnd.kubernetes.protobuf"
+	client, err := kubernetes.NewForConfig(rest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// background runs f until the test ends.
+func background(t *testing.T, f func(context.Context)) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); f(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+}
+
+// must fails the test unless an object was made.
+func must[T any](t *testing.T) func(T, error) T {
+	return func(made T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+}
+
+func namespace(t *testing.T, name string) {
+	t.Helper()
+	must[*v1.Namespace](t)(admin(t).CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}))
+}
+
+// eventually asks again as long as the watch has not brought the news.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	limit, tick := time.After(20*time.Second), time.NewTicker(10*time.Millisecond)
+	defer tick.Stop()
+	for !is() {
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("never %s", what)
+		}
+	}
+}
+
+// A-ENV-7: the API server's own Service at once, one that is made later when it is
+// there, a headless one never.
+func TestServices(t *testing.T) {
+	t.Parallel()
+	namespace(t, "shop")
+	s, err := services.New(asNode(t), slog.New(slog.NewTextHandler(t.Output(), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	background(t, s.Run)
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}, Spec: v1.PodSpec{EnableServiceLinks: ptr.To(true)}}
+	variables := func() map[string]string {
+		list, err := s.Variables(t.Context(), pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := map[string]string{}
+		for _, v := range list {
+			out[v.Name] = v.Value
+		}
+		return out
+	}
+	master := must[*v1.Service](t)(admin(t).CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{}))
+	eventually(t, "the API server's service", func() bool { return variables()["KUBERNETES_SERVICE_HOST"] == master.Spec.ClusterIP })
+	for name, ip := range map[string]string{"web-shop": "", "headless": v1.ClusterIPNone} {
+		must[*v1.Service](t)(admin(t).CoreV1().Services("shop").Create(t.Context(), &v1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.ServiceSpec{ClusterIP: ip, Ports: []v1.ServicePort{{Port: 8080}}},
+		}, metav1.CreateOptions{}))
+	}
+	eventually(t, "the namespace's service", func() bool { return variables()["WEB_SHOP_SERVICE_PORT"] == "8080" })
+	if _, found := variables()["HEADLESS_SERVICE_HOST"]; found {
+		t.Error("A-ENV-7: a headless service has variables")
+	}
+}
+
+// A-CRI-13: a class is found as soon as it is there.
+func TestRuntimeClass(t *testing.T) {
+	t.Parallel()
+	classes, err := runtimeclass.New(asNode(t), slog.New(slog.NewTextHandler(t.Output(), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	background(t, classes.Run)
+	if _, err := classes.Handler("sandboxed"); !apierrors.IsNotFound(err) {
+		t.Errorf("a class that is not there: %v", err)
+	}
+	must[*nodev1.RuntimeClass](t)(admin(t).NodeV1().RuntimeClasses().Create(t.Context(), &nodev1.RuntimeClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "sandboxed"}, Handler: "runsc",
+	}, metav1.CreateOptions{}))
+	eventually(t, "the class", func() bool {
+		handler, err := classes.Handler("sandboxed")
+		return err == nil && handler == "runsc"
+	})
+}
+
+// A-IMG-7: a credential provider gets a token of the pod's service account, for
+// its audience and bound to the pod (KEP-4412).
+func TestProviderToken(t *testing.T) {
+	t.Parallel()
+	namespace(t, "private")
+	allowAudience(t, "registry.example")
+	account := must[*v1.ServiceAccount](t)(admin(t).CoreV1().ServiceAccounts("private").Create(t.Context(), &v1.ServiceAccount{
+		ObjectMeta: metav1.ObjectMeta{Name: "robot", Annotations: map[string]string{"team": "shop"}},
+	}, metav1.CreateOptions{}))
+	pod := must[*v1.Pod](t)(admin(t).CoreV1().Pods("private").Create(t.Context(), &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec:       v1.PodSpec{NodeName: nodeName, ServiceAccountName: "robot", Containers: []v1.Container{{Name: "main", Image: "r.io/app"}}},
+	}, metav1.CreateOptions{}))
+	client := asNode(t)
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	source := objects.New(t.Context(), objects.Options{Client: client, Log: log, Changed: func(types.UID, string) {}})
+	accounts := pullsecret.APIServiceAccounts{Client: client, Tokens: source}
+	providers, request := provider(t, accounts, log)
+	eventually(t, "a login", func() bool { return len(providers.Logins(t.Context(), "r.io/app", pod)) == 1 })
+	asked := request()
+	if asked.ServiceAccountAnnotations["team"] != "shop" {
+		t.Errorf("annotations %v", asked.ServiceAccountAnnotations)
+	}
+	claims := payload(t, asked.ServiceAccountToken)
+	for _, want := range []string{`"aud":["registry.example"]`, `"name":"web","uid":"` + string(pod.UID), `"name":"robot","uid":"` + string(account.UID)} {
+		if !strings.Contains(claims, want) {
+			t.Errorf("the token says %s, want %s in it", claims, want)
+		}
+	}
+}
+
+// allowAudience lets nodes have tokens for an audience that no volume asks for.
+func allowAudience(t *testing.T, audience string) {
+	t.Helper()
+	meta := metav1.ObjectMeta{Name: "audience"}
+	must[*rbacv1.ClusterRole](t)(admin(t).RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
+		Verbs: []string{"request-serviceaccounts-token-audience"}, APIGroups: []string{""}, Resources: []string{audience},
+	}, {
+		Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"serviceaccounts"},
+	}}}, metav1.CreateOptions{}))
+	must[*rbacv1.ClusterRoleBinding](t)(admin(t).RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "audience"},
+		Subjects: []rbacv1.Subject{{Kind: "Group", APIGroup: rbacv1.GroupName, Name: "system:nodes"}},
+	}, metav1.CreateOptions{}))
+}
+
+// asked is what a plugin is told.
+type asked struct {
+	ServiceAccountToken       string
+	ServiceAccountAnnotations map[string]string
+}
+
+// provider has a plugin that keeps its request.
+func provider(t *testing.T, accounts pullsecret.ServiceAccounts, log *slog.Logger) (*pullsecret.Providers, func() asked) {
+	t.Helper()
+	dir := t.TempDir()
+	const answer = `{"kind":"CredentialProviderResponse","apiVersion":"credentialprovider.kubelet.k8s.io/v1","cacheKeyType":"Image","auth":{"r.io":{"username":"u","password":"p"}}}`
+	script := fmt.Sprintf("#!/bin/sh\ncat > %s/request\necho '%s'\n", dir, answer)
+	if err := os.WriteFile(filepath.Join(dir, "plugin"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	providers, err := pullsecret.New([]config.CredentialProvider{{
+		Name: "plugin", APIVersion: "credentialprovider.kubelet.k8s.io/v1", MatchImages: []string{"r.io"}, DefaultCacheDuration: &metav1.Duration{},
+		TokenAttributes: &config.ServiceAccountTokenAttributes{
+			ServiceAccountTokenAudience: "registry.example", CacheType: "Token", RequireServiceAccount: ptr.To(true), RequiredServiceAccountAnnotationKeys: []string{"team"},
+		},
+	}}, dir, accounts, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return providers, func() (read asked) {
+		t.Helper()
+		data, err := os.ReadFile(filepath.Join(dir, "request"))
+		if err == nil {
+			err = json.Unmarshal(data, &read)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return read
+	}
+}
+
+// payload is what a token says.
+func payload(t *testing.T, token string) string {
+	t.Helper()
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		t.Fatalf("%q is no token", token)
+	}
+	data, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}

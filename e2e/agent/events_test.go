@@ -1,0 +1,30 @@
+package agent
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+)
+
+// awaitEvents waits for an event about a pod that is as wanted.
+func (c *cluster) awaitEvents(pod string, wanted func(*v1.Event) bool) *v1.Event {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	events := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "events", c.namespace,
+		fields.OneTermEqualSelector("involvedObject.name", pod))
+	seen := ""
+	last, err := watchtools.UntilWithSync(ctx, events, &v1.Event{}, nil, func(e watch.Event) (bool, error) {
+		event := e.Object.(*v1.Event)
+		seen += event.Type + " " + event.Reason + ": " + event.Message + "\n"
+		return wanted(event), nil
+	})
+	if err != nil {
+		c.t.Fatalf("no such event about pod %s: %v; those seen:\n%s", pod, err, seen)
+	}
+	return last.Object.(*v1.Event)
+}

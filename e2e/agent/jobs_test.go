@@ -1,0 +1,122 @@
+package agent
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+)
+
+// job is a Job whose pods run a script.
+func job(name, fields, script string) string {
+	return strings.NewReplacer("NAME", name, "FIELDS", fields, "SCRIPT", script).Replace(`
+apiVersion: batch/v1
+kind: Job
+metadata: {name: NAME}
+spec:
+  FIELDS
+  template:
+    spec:
+      restartPolicy: Never
+      nodeSelector: {kubernetes.io/hostname: NODE}
+      terminationGracePeriodSeconds: 2
+      containers:
+      - name: main
+        image: TOOLBOX
+        command: [sh, -c, "SCRIPT"]
+        resources: {limits: {memory: 64Mi}}
+`)
+}
+
+// TestIndexedJob: every index has its pod, whose log stays until it is deleted.
+func TestIndexedJob(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, shared)
+	c.apply(job("indexed", "completionMode: Indexed\n  completions: 3\n  parallelism: 2", "echo index $JOB_COMPLETION_INDEX"))
+	c.kubectl("wait", "--for=condition=Complete", "job/indexed", "--timeout=60s")
+	if diff := cmp.Diff("0-2", c.kubectl("get", "job", "indexed", "--output=jsonpath={.status.completedIndexes}")); diff != "" {
+		t.Errorf("indexes that are done (-want +got):\n%s", diff)
+	}
+	for _, index := range []string{"0", "1", "2"} {
+		log := c.kubectl("logs", "--selector=batch.kubernetes.io/job-completion-index="+index)
+		if diff := cmp.Diff("index "+index+"\n", log); diff != "" {
+			t.Errorf("log of a pod that has ended (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// TestJobFails: attempts are counted until the limit; a rule for an exit code ends the
+// job at once, or doesn't count.
+func TestJobFails(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, shared)
+	c.apply(job("limited", "backoffLimit: 0", "exit 3"))
+	c.apply(job("ruled", `backoffLimit: 6
+  podFailurePolicy: {rules: [{action: FailJob, onExitCodes: {containerName: main, operator: In, values: [42]}}]}`, "exit 42"))
+	for name, want := range map[string]string{"limited": "BackoffLimitExceeded 1", "ruled": "PodFailurePolicy 1"} {
+		c.kubectl("wait", "--for=condition=Failed", "job/"+name, "--timeout=60s")
+		got := c.kubectl("get", "job", name, `--output=jsonpath={.status.conditions[?(@.type=="Failed")].reason} {.status.failed}`)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("job %s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestJobIgnoresDisruptions: an evicted pod is a disruption, which a rule leaves out of the
+// count.
+func TestJobIgnoresDisruptions(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, shared)
+	c.apply(job("patient", `backoffLimit: 0
+  podReplacementPolicy: Failed
+  podFailurePolicy: {rules: [{action: Ignore, onPodConditions: [{type: DisruptionTarget}]}]}`, "exec sleep 3600"))
+	pods := c.awaitPods("job-name=patient", "to run", func(pods []v1.Pod) bool { return phases(pods)[v1.PodRunning] == 1 })
+	c.evict(pods[0].Name)
+	if end := c.untilDeleted(&pods[0]); end.Status.Phase != v1.PodFailed {
+		t.Errorf("the evicted pod ended in phase %s, want Failed", end.Status.Phase)
+	}
+	c.kubectl("wait", "--for=jsonpath={.status.ready}=0", "job/patient", "--timeout=60s")
+	got := c.kubectl("get", "job", "patient", "--output=jsonpath={.status.failed}{.status.conditions}{.status.uncountedTerminatedPods}")
+	if diff := cmp.Diff("{}", got); diff != "" {
+		t.Errorf("failed pods, conditions and pods to be counted (-want +got):\n%s", diff)
+	}
+}
+
+// TestSuspendedJob: its pods end and come back.
+func TestSuspendedJob(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, shared)
+	c.apply(job("paused", "suspend: true", "exec sleep 3600"))
+	running := func(pods []v1.Pod) bool { return phases(pods)[v1.PodRunning] == 1 }
+	c.kubectl("wait", "--for=condition=Suspended", "job/paused", "--timeout=60s")
+	c.kubectl("patch", "job", "paused", "--patch", `{"spec":{"suspend":false}}`)
+	c.awaitPods("job-name=paused", "to run", running)
+	c.kubectl("patch", "job", "paused", "--patch", `{"spec":{"suspend":true}}`)
+	c.awaitPods("job-name=paused", "to be gone", func(pods []v1.Pod) bool { return len(pods) == 0 })
+}
+
+// TestCronJob: a job of it runs, and is removed when its time is over.
+func TestCronJob(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, shared)
+	c.apply(`
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: monthly}
+spec:
+  schedule: "0 0 1 * *"
+  jobTemplate:
+    spec:
+      ttlSecondsAfterFinished: 0
+      template:
+        spec:
+          restartPolicy: OnFailure
+          nodeSelector: {kubernetes.io/hostname: NODE}
+          containers:
+          - {name: main, image: TOOLBOX, command: ["true"], resources: {limits: {memory: 64Mi}}}
+`)
+	c.kubectl("create", "job", "now", "--from=cronjob/monthly")
+	c.kubectl("wait", "--for=delete", "job/now", "--timeout=60s")
+	c.awaitPods("", "to be gone", func(pods []v1.Pod) bool { return len(pods) == 0 })
+}

@@ -1,0 +1,119 @@
+package agent
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/e2e/member"
+)
+
+// sleeper is a pod that says hello and does nothing more.
+const sleeper = `
+metadata: {name: sleeper}
+spec:
+  terminationGracePeriodSeconds: 2 # a shell that has just begun misses SIGTERM
+  containers:
+  - name: main
+    image: TOOLBOX
+    command: [sh, -c, "echo hello; exec sleep 3600"]
+    resources: {limits: {memory: 64Mi}}
+`
+
+// TestPodLives takes a pod from its creation to its deletion.
+func TestPodLives(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, shared)
+	c.create(sleeper)
+	pod := c.awaitReady("sleeper")
+	if pod.Status.Phase != v1.PodRunning || pod.Status.PodIP == "" || pod.Status.StartTime == nil {
+		t.Errorf("status of the ready pod: %+v, want phase Running, an address and a start", pod.Status)
+	}
+	c.awaitLine("sleeper", "hello")
+	if diff := cmp.Diff("inside\n", c.kubectl("exec", "sleeper", "--", "sh", "-c", "echo inside")); diff != "" {
+		t.Errorf("kubectl exec (-want +got):\n%s", diff)
+	}
+	c.delete("sleeper")
+}
+
+// TestPodEnds: what a pod came to is in its status.
+func TestPodEnds(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, shared)
+	c.create(`
+metadata: {name: fails}
+spec:
+  restartPolicy: Never
+  containers:
+  - name: main
+    image: TOOLBOX
+    command: [sh, -c, "exit 3"]
+    resources: {limits: {memory: 64Mi}}
+`)
+	pod := c.await("fails", "to its end", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodFailed })
+	if end := pod.Status.ContainerStatuses[0].State.Terminated; end == nil || end.ExitCode != 3 || end.Reason != "Error" {
+		t.Errorf("the container came to %+v, want exit code 3 and reason Error", end)
+	}
+}
+
+// TestRestartOfTheAgentIsInvisible kills the agent, and ends it in order: the pod
+// goes on, and the cluster sees no difference.
+func TestRestartOfTheAgentIsInvisible(t *testing.T) {
+	t.Parallel()
+	node := newNode(t, member.Config{})
+	c := newCluster(t, node)
+	c.create(sleeper)
+	before := c.awaitReady("sleeper")
+	for _, end := range []struct {
+		name string
+		do   func() error
+	}{{"kill -9", node.Kill}, {"SIGTERM", node.Stop}} {
+		if err := end.do(); err != nil {
+			t.Fatal(err)
+		}
+		if err := node.Run(); err != nil {
+			t.Fatal(err)
+		}
+		if err := node.AwaitHealthy(t.Context()); err != nil {
+			t.Fatalf("after %s: %v", end.name, err)
+		}
+		c.awaitLine("sleeper", "hello")
+	}
+	if diff := cmp.Diff(lifeOf(before), lifeOf(c.awaitReady("sleeper")), cmp.AllowUnexported(life{})); diff != "" {
+		t.Errorf("the pod before and after (-want +got):\n%s", diff)
+	}
+	c.delete("sleeper")
+}
+
+// life is what changes in a pod's status if anything happens to the pod.
+type life struct {
+	phase      v1.PodPhase
+	start      metav1.Time
+	ips        []v1.PodIP
+	conditions []v1.PodCondition
+	ids        []string
+	restarts   []int32
+	states     []v1.ContainerState
+}
+
+func lifeOf(pod *v1.Pod) life {
+	s := pod.Status
+	l := life{phase: s.Phase, start: *s.StartTime, ips: s.PodIPs, conditions: s.Conditions}
+	for _, container := range s.ContainerStatuses {
+		l.ids = append(l.ids, container.ContainerID)
+		l.restarts = append(l.restarts, container.RestartCount)
+		l.states = append(l.states, container.State)
+	}
+	return l
+}
+
+// TestNodeJoinsWithBootstrapToken: a new machine asks for its certificate.
+func TestNodeJoinsWithBootstrapToken(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, newNode(t, member.Config{Bootstrap: true}))
+	c.create(sleeper)
+	c.awaitReady("sleeper")
+	c.delete("sleeper")
+}

@@ -1,0 +1,33 @@
+package agent
+
+import (
+	"testing"
+
+	"github.com/lifepod/lifepod/e2e/member"
+)
+
+// newNode is a node for one test alone, ready, which it may kill. When the test
+// ends, nothing may be left of it.
+func newNode(t *testing.T, config member.Config) *member.Member {
+	t.Helper()
+	config.Plane = plane
+	if config.Program == "" {
+		config.Program = binary
+	}
+	node, err := member.Start(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the end of the log of %s:\n%s", node.Name, node.Process().LastLines(40))
+		}
+		if err := node.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := node.AwaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return node
+}

@@ -1,0 +1,99 @@
+package agent
+
+import (
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	oci "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	v1 "k8s.io/api/core/v1"
+)
+
+// TestPrivateRegistry: an image that nobody may have but those with a password comes by the
+// pod's pull secret or its service account's, and by none other.
+func TestPrivateRegistry(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, shared)
+	image := c.pushPrivate("secret")
+	c.kubectl("create", "secret", "docker-registry", "pull", "--docker-server="+strings.Split(image, "/")[0],
+		"--docker-username=me", "--docker-password=secret")
+	c.kubectl("create", "serviceaccount", "puller")
+	c.kubectl("patch", "serviceaccount", "puller", `--patch={"imagePullSecrets":[{"name":"pull"}]}`)
+	manifest := func(name, spec string) string {
+		return strings.NewReplacer("NAME", name, "SPEC", spec, "IMAGE", image).Replace(`
+metadata: {name: NAME}
+spec:
+  SPEC
+  terminationGracePeriodSeconds: 1
+  containers:
+  - {name: main, image: IMAGE, imagePullPolicy: Always, command: [sleep, --on-term, "0", "3600"], resources: {limits: {memory: 64Mi}}}
+`)
+	}
+	c.create(manifest("without", "restartPolicy: Always"))
+	pod := c.await("without", "to be refused its image", func(pod *v1.Pod) bool {
+		s := pod.Status.ContainerStatuses
+		return len(s) == 1 && s[0].State.Waiting != nil && s[0].State.Waiting.Reason == "ErrImagePull"
+	})
+	if message := pod.Status.ContainerStatuses[0].State.Waiting.Message; !strings.Contains(message, "authorization failed") {
+		t.Errorf("why there is no image: %q, want what the registry said", message)
+	}
+	c.create(manifest("own", "imagePullSecrets: [{name: pull}]"))
+	c.awaitReady("own")
+	c.create(manifest("by-account", "serviceAccountName: puller"))
+	c.awaitReady("by-account")
+	event := c.awaitEvent("by-account", v1.EventTypeNormal, "Pulling")
+	if diff := cmp.Diff(`Pulling image "`+image+`"`, event.Message); diff != "" {
+		t.Errorf("event (-want +got):\n%s", diff)
+	}
+}
+
+// pushPrivate puts the carried image into a registry on loopback, which is there until the
+// test ends and wants a password.
+func (c *cluster) pushPrivate(password string) (image string) {
+	c.t.Helper()
+	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, given, _ := r.BasicAuth(); given != password {
+			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	c.t.Cleanup(server.Close)
+	archives, err := filepath.Glob(filepath.Join(c.node.Root.Dir, "bundle/*/images/*.tar"))
+	if err != nil || len(archives) != 1 {
+		c.t.Fatalf("carried archives %v, %v", archives, err)
+	}
+	tag, err := name.NewTag("lifepod.dev/toolbox:1")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	content, err := tarball.ImageFromPath(archives[0], &tag)
+	if err == nil { // one that others have not, who might need the password for it then
+		content, err = mutate.Config(content, oci.Config{Env: []string{"PATH=/bin"}, Labels: map[string]string{"private": c.namespace}})
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	image = strings.TrimPrefix(server.URL, "http://") + "/private:1"
+	reference, err := name.ParseReference(image, name.Insecure)
+	if err == nil {
+		err = remote.Write(reference, content, remote.WithAuth(&authn.Basic{Username: "me", Password: password}))
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return image
+}

@@ -1,0 +1,139 @@
+package register
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/node/register"
+)
+
+// A node with the rights of a node joins: the API server takes all of its object,
+// the node controller takes its taint of not being ready away, kubectl shows it.
+func TestJoin(t *testing.T) {
+	run(t, "join", func(c *register.Config) {
+		c.Labels = map[string]string{"node.kubernetes.io/role": "test", "disk": "ssd"}
+		c.Taints = []v1.Taint{{Key: "dedicated", Value: "x", Effect: v1.TaintEffectNoSchedule}}
+	})
+	node := await(t, "join", "Ready, with the user's taint only", func(n *v1.Node) bool {
+		return isReady(n) && len(n.Spec.Taints) == 1
+	})
+	if node.Spec.Taints[0].Key != "dedicated" || node.Labels["disk"] != "ssd" || node.Labels["node.kubernetes.io/role"] != "test" {
+		t.Errorf("taints %v, labels %v", node.Spec.Taints, node.Labels)
+	}
+	if diff := cmp.Diff([]string{"ExtendWebSocketsToKubelet", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits"}, node.Status.DeclaredFeatures); diff != "" {
+		t.Errorf("declared features (-want +got):\n%s", diff)
+	}
+	out, err := plane.Kubectl(t.Context(), "", "get", "node", "join", "-o", "wide", "--no-headers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Ready", "v1.36.3+lifepod", "containerd://2.4.2"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("kubectl get node shows %q, want %s in it", out, want)
+		}
+	}
+	lease := leaseOf(t, "join", func(*coordinationv1.Lease) bool { return true })
+	want := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "join", UID: node.UID}}
+	if diff := cmp.Diff(want, lease.OwnerReferences); diff != "" {
+		t.Errorf("owner of the lease (-want +got):\n%s", diff)
+	}
+}
+
+// The scheduler puts pods on the node, within what it has.
+func TestScheduled(t *testing.T) {
+	run(t, "scheduled", func(c *register.Config) { c.Labels = map[string]string{"for": "scheduled"} })
+	await(t, "scheduled", "Ready without a taint", func(n *v1.Node) bool { return isReady(n) && len(n.Spec.Taints) == 0 })
+	manifest := `
+apiVersion: v1
+kind: Pod
+metadata: {name: scheduled}
+spec:
+  nodeSelector: {for: scheduled}
+  containers: [{name: a, image: "toolbox:1", resources: {requests: {cpu: 100m}}}]
+`
+	if out, err := plane.Kubectl(t.Context(), manifest, "apply", "-f", "-"); err != nil {
+		t.Fatal(out, err)
+	}
+	out, err := plane.Kubectl(t.Context(), "", "wait", "pod/scheduled", "--for=condition=PodScheduled", "--timeout=60s")
+	if err != nil {
+		t.Fatal(out, err)
+	}
+}
+
+// An agent that is started again finds its node, and nothing flips.
+func TestStartAgain(t *testing.T) {
+	first := run(t, "again", nil)
+	before := await(t, "again", "Ready", isReady)
+	first.stop()
+	run(t, "again", func(c *register.Config) { c.Port = 10251 })
+	after := await(t, "again", "the second agent's status", func(n *v1.Node) bool {
+		return n.Status.DaemonEndpoints.KubeletEndpoint.Port == 10251
+	})
+	if after.UID != before.UID || readyOf(after).LastTransitionTime != readyOf(before).LastTransitionTime || !isReady(after) {
+		t.Errorf("before %v, after %v", readyOf(before), readyOf(after))
+	}
+}
+
+// The runtime is lost and comes back.
+func TestRuntimeLost(t *testing.T) {
+	node := run(t, "lost", nil)
+	await(t, "lost", "Ready", isReady)
+	node.runtime.set(true)
+	node.RuntimeChanged()
+	got := readyOf(await(t, "lost", "not Ready", func(n *v1.Node) bool { return !isReady(n) }))
+	if got.Reason != "KubeletNotReady" || got.Message != "container runtime is down" {
+		t.Errorf("Ready = %v", got)
+	}
+	node.runtime.set(false)
+	node.RuntimeChanged()
+	await(t, "lost", "Ready again", isReady)
+}
+
+// The API server is away and comes back: lease and status follow, with what has
+// happened meanwhile.
+func TestAPIServerAway(t *testing.T) {
+	node := run(t, "away", nil)
+	await(t, "away", "Ready", isReady)
+	before := leaseOf(t, "away", func(*coordinationv1.Lease) bool { return true })
+	if err := plane.StopAPIServer(); err != nil {
+		t.Fatal(err)
+	}
+	node.runtime.set(true)
+	node.RuntimeChanged()
+	if err := plane.StartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	back := time.Now()
+	await(t, "away", "not Ready", func(n *v1.Node) bool { return !isReady(n) })
+	t.Logf("status %v after the API server", time.Since(back).Round(time.Millisecond))
+	leaseOf(t, "away", func(l *coordinationv1.Lease) bool { return l.Spec.RenewTime.After(before.Spec.RenewTime.Time) })
+	t.Logf("lease %v after the API server", time.Since(back).Round(time.Millisecond))
+}
+
+// leaseOf watches a node's lease until it is as wanted.
+func leaseOf(t *testing.T, name string, wanted func(*coordinationv1.Lease) bool) *coordinationv1.Lease {
+	t.Helper()
+	leases := newClient(t, plane.RESTConfig()).CoordinationV1().Leases("kube-node-lease")
+	changes, err := leases.Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer changes.Stop()
+	timeout := time.After(patience)
+	for {
+		select {
+		case change := <-changes.ResultChan():
+			if lease, ok := change.Object.(*coordinationv1.Lease); ok && wanted(lease) {
+				return lease
+			}
+		case <-timeout:
+			t.Fatalf("lease of %s: waited in vain", name)
+		}
+	}
+}

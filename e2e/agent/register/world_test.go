@@ -1,0 +1,147 @@
+package register
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/node/register"
+)
+
+// patience is for what has to happen; nothing is concluded from how long it took.
+const patience = time.Minute
+
+// container runtime that is there or not.
+type fakeRuntime struct {
+	mu   sync.Mutex
+	lost bool
+}
+
+func (f *fakeRuntime) set(lost bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lost = lost
+}
+
+func (f *fakeRuntime) Status(context.Context, *runtimeapi.StatusRequest, ...grpc.CallOption) (*runtimeapi.StatusResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.lost {
+		return nil, status.Error(codes.Unavailable, "connection refused")
+	}
+	return &runtimeapi.StatusResponse{Status: &runtimeapi.RuntimeStatus{Conditions: []*runtimeapi.RuntimeCondition{
+		{Type: runtimeapi.RuntimeReady, Status: true}, {Type: runtimeapi.NetworkReady, Status: true},
+	}}}, nil
+}
+
+func (f *fakeRuntime) Version(context.Context, *runtimeapi.VersionRequest, ...grpc.CallOption) (*runtimeapi.VersionResponse, error) {
+	return &runtimeapi.VersionResponse{RuntimeName: "containerd", RuntimeVersion: "v2.4.2"}, nil
+}
+
+func (f *fakeRuntime) ListImages(context.Context, *runtimeapi.ListImagesRequest, ...grpc.CallOption) (*runtimeapi.ListImagesResponse, error) {
+	return &runtimeapi.ListImagesResponse{Images: []*runtimeapi.Image{{Id: "1", RepoTags: []string{"toolbox:1"}, Size: 7}}}, nil
+}
+
+// clientOf is one with the rights of a node, as the agent's.
+func clientOf(t *testing.T, node string) kubernetes.Interface {
+	t.Helper()
+	file, err := plane.NodeKubeconfig(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newClient(t, config)
+}
+
+func newClient(t *testing.T, config *rest.Config) kubernetes.Interface {
+	t.Helper()
+	config.QPS = -1
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// running is a node that is kept by package register.
+type running struct {
+	*register.Node
+	runtime *fakeRuntime
+	stop    func()
+}
+
+// run keeps a node until the test ends, or stop is called.
+func run(t *testing.T, name string, change func(*register.Config)) *running {
+	t.Helper()
+	runtime := &fakeRuntime{}
+	config := register.Config{
+		Name: name, Port: 10250, MaxImages: 50, FeatureGates: register.FeaturesOn(),
+		Resources: register.Resources{RootDir: t.TempDir(), MaxPods: 110},
+		API:       register.API{Client: clientOf(t, name)},
+		Runtime:   register.Runtime{Service: runtime, Images: runtime},
+		Log:       slog.New(slog.NewTextHandler(t.Output(), nil)),
+	}
+	if change != nil {
+		change(&config)
+	}
+	node, err := register.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); node.Run(ctx) }()
+	stop := func() { cancel(); <-done }
+	t.Cleanup(stop)
+	return &running{node, runtime, stop}
+}
+
+// await watches a node until it is as wanted, and returns it.
+func await(t *testing.T, name, what string, wanted func(*v1.Node) bool) *v1.Node {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	nodes := newClient(t, plane.RESTConfig()).CoreV1().Nodes()
+	for ctx.Err() == nil {
+		changes, err := nodes.Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()})
+		if err != nil {
+			continue
+		}
+		for change := range changes.ResultChan() {
+			if node, ok := change.Object.(*v1.Node); ok && wanted(node) {
+				changes.Stop()
+				return node
+			}
+		}
+	}
+	t.Fatalf("node %s: waited in vain for: %s", name, what)
+	return nil
+}
+
+func readyOf(node *v1.Node) v1.NodeCondition {
+	for _, c := range node.Status.Conditions {
+		if c.Type == v1.NodeReady {
+			return c
+		}
+	}
+	return v1.NodeCondition{}
+}
+
+func isReady(node *v1.Node) bool { return readyOf(node).Status == v1.ConditionTrue }

@@ -1,0 +1,113 @@
+package controlplane
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"time"
+)
+
+// validity of certificates: longer than any test, shorter than anybody would
+// keep one.
+const validity = 7 * 24 * time.Hour
+
+// authority signs certificates.
+type authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+// keyPair is a certificate and its key, both in PEM.
+type keyPair struct {
+	certificate []byte
+	key         []byte
+}
+
+func newAuthority(name string) (*authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	template := template(pkix.Name{CommonName: name})
+	template.IsCA, template.BasicConstraintsValid = true, true
+	template.KeyUsage |= x509.KeyUsageCertSign
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, fmt.Errorf("create authority %q: %w", name, err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	return &authority{certificate: certificate, key: key}, err
+}
+
+func template(subject pkix.Name) *x509.Certificate {
+	serial, _ := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 100)) // never fails
+	return &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      subject,
+		NotBefore:    time.Now().Add(-5 * time.Minute),
+		NotAfter:     time.Now().Add(validity),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+	}
+}
+
+// client signs a certificate of a Kubernetes user and the groups it is in.
+func (a *authority) client(user string, groups ...string) (keyPair, error) {
+	t := template(pkix.Name{CommonName: user, Organization: groups})
+	t.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	return a.sign(t)
+}
+
+// serving signs a certificate of a server.
+func (a *authority) serving(names []string, addresses []net.IP) (keyPair, error) {
+	t := template(pkix.Name{CommonName: names[0]})
+	t.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	t.DNSNames, t.IPAddresses = names, addresses
+	return a.sign(t)
+}
+
+func (a *authority) sign(t *x509.Certificate) (keyPair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return keyPair{}, err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, t, a.certificate, key.Public(), a.key)
+	if err != nil {
+		return keyPair{}, fmt.Errorf("sign certificate of %q: %w", t.Subject.CommonName, err)
+	}
+	keyText, err := encodeKey(key)
+	return keyPair{certificate: encodeCertificate(der), key: keyText}, err
+}
+
+// pair is the authority's own certificate and key.
+func (a *authority) pair() (keyPair, error) {
+	key, err := encodeKey(a.key)
+	return keyPair{certificate: encodeCertificate(a.certificate.Raw), key: key}, err
+}
+
+func encodeCertificate(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+func encodeKey(key crypto.PrivateKey) ([]byte, error) {
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
+}
+
+// write puts the pair into BASE.crt and BASE.key.
+func (p keyPair) write(base string) error {
+	if err := os.WriteFile(base+".crt", p.certificate, 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(base+".key", p.key, 0o600)
+}

@@ -1,0 +1,167 @@
+// Command build builds the parts of a control plane for tests into
+// .cache/controlplane/bin: etcd, kube-apiserver, kube-scheduler,
+// kube-controller-manager and kubectl, or with -kubelet the kubelet alone, which
+// only measurements need. cluster/go.mod pins the versions, and what lifepod up is
+// made of is compiled once for both.
+//
+// Run it from the repository's root as `go run ./e2e/controlplane/build`. When
+// nothing it reads has changed since the last run it does nothing. The first
+// build takes minutes.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	kubernetes = "k8s.io/kubernetes"
+	etcd       = "go.etcd.io/etcd/server/v3"
+
+	// tags are those of Kubernetes' own releases.
+	tags = "selinux,notest,grpcnotrace"
+)
+
+func main() {
+	kubelet := flag.Bool("kubelet", false, "build the kubelet instead of the control plane")
+	force := flag.Bool("force", false, "build even when nothing has changed")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	target := controlPlane
+	if *kubelet {
+		target = kubeletAlone
+	}
+	if err := target.build(ctx, *force); err != nil {
+		fmt.Fprintf(os.Stderr, "e2e/controlplane/build: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// target is what one run builds, with one go command, so that the packages that
+// programs share are compiled and loaded once.
+type target struct {
+	name     string
+	packages []string
+}
+
+var (
+	controlPlane = target{name: "controlplane", packages: []string{
+		etcd,
+		kubernetes + "/cmd/kube-apiserver",
+		kubernetes + "/cmd/kube-controller-manager",
+		kubernetes + "/cmd/kube-scheduler",
+		kubernetes + "/cmd/kubectl",
+	}}
+	kubeletAlone = target{name: "kubelet", packages: []string{kubernetes + "/cmd/kubelet"}}
+)
+
+// Folders below the repository's root, which must be the working directory.
+var (
+	module = "cluster"
+	cache  = filepath.Join(".cache", "controlplane")
+)
+
+func (t target) build(ctx context.Context, force bool) error {
+	stamp, err := t.stamp(ctx)
+	if err != nil {
+		return err
+	}
+	if !force && t.upToDate(stamp) {
+		slog.Debug("up to date", "target", t.name)
+		return nil
+	}
+	slog.Info("building real Kubernetes programs for the tests; the first time takes minutes", "target", t.name)
+	started := time.Now()
+	if err := t.compile(ctx); err != nil {
+		return err
+	}
+	if err := os.WriteFile(t.stampFile(), []byte(stamp), 0o644); err != nil {
+		return fmt.Errorf("write stamp: %w", err)
+	}
+	slog.Info("built", "target", t.name, "seconds", int(time.Since(started).Seconds()))
+	return nil
+}
+
+// compile builds into a folder of its own first: a program that is running
+// cannot be overwritten, but replaced.
+func (t target) compile(ctx context.Context) (err error) {
+	version, err := run(ctx, "list", "-m", "-f", "{{.Version}}", kubernetes)
+	if err != nil {
+		return err
+	}
+	bin := filepath.Join(cache, "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return err
+	}
+	fresh, err := os.MkdirTemp(cache, "build-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(fresh)) }()
+	out, err := filepath.Abs(fresh)
+	if err != nil {
+		return err
+	}
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-tags", tags, "-ldflags", ldflags(version), "-o", out + "/"}
+	if _, err := run(ctx, append(args, t.packages...)...); err != nil {
+		return err
+	}
+	for _, pkg := range t.packages {
+		if err := os.Rename(filepath.Join(fresh, goName(pkg)), filepath.Join(bin, program(pkg))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ldflags tell the programs their version, as Kubernetes' build does; without
+// it they are v0.0.0-master and distrust one another.
+func ldflags(version string) string {
+	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	flags := []string{"-s", "-w"}
+	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+		flags = append(flags, "-X", pkg+".gitVersion="+version, "-X", pkg+".gitMajor="+major, "-X", pkg+".gitMinor="+minor)
+	}
+	return strings.Join(flags, " ")
+}
+
+// program is the name that a package's program has in the cache.
+func program(pkg string) string {
+	if pkg == etcd {
+		return "etcd"
+	}
+	return goName(pkg)
+}
+
+// goName is the name that the go command gives a package's program.
+func goName(pkg string) string {
+	if base := filepath.Base(pkg); base != "v3" {
+		return base
+	}
+	return filepath.Base(filepath.Dir(pkg))
+}
+
+// run runs the go command in the module cluster and returns what it printed.
+func run(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = module
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return "", fmt.Errorf("%s: %w\n%s", cmd, err, bytes.TrimSpace(exit.Stderr))
+	}
+	return strings.TrimSpace(string(out)), err
+}

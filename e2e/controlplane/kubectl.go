@@ -1,0 +1,34 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// KubectlCommand is a kubectl of an administrator, not yet started.
+func (c *ControlPlane) KubectlCommand(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, c.Binary("kubectl"), args...)
+	cmd.Env = append(os.Environ(),
+		"KUBECONFIG="+c.Kubeconfig(),
+		// What kubectl remembers of an API server must not outlive it.
+		"KUBECACHEDIR="+c.file("kubectl-cache"),
+	)
+	return cmd
+}
+
+// Kubectl runs kubectl as an administrator, with stdin as its input, and
+// returns what it printed to its standard output. An error has what it printed
+// to the other one.
+func (c *ControlPlane) Kubectl(ctx context.Context, stdin string, args ...string) (string, error) {
+	cmd := c.KubectlCommand(ctx, args...)
+	var out, complaints bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &complaints
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("kubectl %s: %w\n%s", strings.Join(args, " "), err, bytes.TrimSpace(complaints.Bytes()))
+	}
+	return out.String(), nil
+}

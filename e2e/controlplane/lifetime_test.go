@@ -1,0 +1,176 @@
+package controlplane_test
+
+import (
+	"bufio"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/lifepod/lifepod/e2e/controlplane"
+)
+
+var allParts = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+
+// processesIn are the programs that work in dir, by process id.
+func processesIn(dir string) map[int]string {
+	found := map[int]string{}
+	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	for _, link := range links {
+		if working, err := os.Readlink(link); err == nil && strings.TrimSuffix(working, " (deleted)") == dir {
+			process := filepath.Dir(link)
+			pid, _ := strconv.Atoi(filepath.Base(process))
+			name, _ := os.Readlink(filepath.Join(process, "exe"))
+			found[pid] = filepath.Base(name)
+		}
+	}
+	return found
+}
+
+func checkAllRun(t *testing.T, processes map[int]string) {
+	t.Helper()
+	if diff := cmp.Diff(allParts, slices.Sorted(maps.Values(processes))); diff != "" {
+		t.Errorf("running parts (-want +got):\n%s", diff)
+	}
+}
+
+func TestAPIServerComesBackWithItsDataAndCloseLeavesNothing(t *testing.T) {
+	t.Parallel()
+	own, err := controlplane.Start(t.Context(), controlplane.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := own.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	client, err := kubernetes.NewForConfig(own.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	configMaps := client.CoreV1().ConfigMaps("default")
+	kept := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept"}, Data: map[string]string{"key": "value"}}
+	if _, err := configMaps.Create(t.Context(), kept, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := own.StopAPIServer(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := configMaps.Get(t.Context(), "kept", metav1.GetOptions{}); err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
+		t.Errorf("while the API server is stopped a request gave %v, want an error of the connection", err)
+	}
+	if err := own.StartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := configMaps.Get(t.Context(), "kept", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(kept.Data, got.Data); diff != "" {
+		t.Errorf("data after the API server came back (-want +got):\n%s", diff)
+	}
+	if err := own.StartAPIServer(t.Context()); err == nil {
+		t.Error("the API server was started twice, want an error")
+	}
+
+	checkAllRun(t, processesIn(own.Dir()))
+	if err := own.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left := processesIn(own.Dir()); len(left) > 0 {
+		t.Errorf("processes after Close: %v", left)
+	}
+	if _, err := os.Stat(own.Dir()); !os.IsNotExist(err) {
+		t.Errorf("the folder is still there after Close: %v", err)
+	}
+	if err := own.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+}
+
+// TestPartsDieWithTheirCaller kills a process that has started a control plane.
+func TestPartsDieWithTheirCaller(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "plane")
+	caller := exec.Command(os.Args[0])
+	caller.Env = append(os.Environ(), startOnly+"="+dir)
+	caller.Stderr = os.Stderr
+	if _, err := caller.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := caller.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := caller.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if line != "started\n" {
+		t.Fatalf("the caller said %q (%v), want started", line, err)
+	}
+	parts := processesIn(dir)
+	checkAllRun(t, parts)
+	var ends []unix.PollFd
+	for pid, name := range parts {
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			t.Fatalf("watch %s: %v", name, err)
+		}
+		t.Cleanup(func() { _ = unix.Close(fd) })
+		ends = append(ends, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+	}
+
+	if err := caller.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = caller.Wait() // says that it was killed
+	for i := range ends {
+		if n, err := unix.Poll(ends[i:i+1], 30_000); n != 1 {
+			t.Errorf("30 s after their caller was killed %v are still there (%v)", processesIn(dir), err)
+		}
+	}
+}
+
+func TestStartRefuses(t *testing.T) {
+	t.Parallel()
+	used := t.TempDir()
+	if err := os.WriteFile(filepath.Join(used, "mine"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	empty := t.TempDir()
+	for name, c := range map[string]struct {
+		config controlplane.Config
+		want   string
+	}{
+		"folder in use":    {controlplane.Config{Dir: used}, fmt.Sprintf("folder %s for a control plane is not empty: remove it or name another", used)},
+		"missing programs": {controlplane.Config{Binaries: empty}, empty + "/etcd is missing: run `make controlplane` first"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			own, err := controlplane.Start(t.Context(), c.config)
+			if err == nil {
+				t.Fatalf("it started (and closed with %v), want an error", own.Close())
+			}
+			if diff := cmp.Diff(c.want, err.Error()); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if _, err := os.Stat(filepath.Join(used, "mine")); err != nil {
+		t.Errorf("what was in the folder: %v, want it untouched", err)
+	}
+}

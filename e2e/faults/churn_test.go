@@ -1,0 +1,115 @@
+package faults
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/e2e/member"
+)
+
+// TestChurn creates pods and deletes them, again and again: after each round nothing
+// is left of them on the machine, and the agent is as small as it was (B-FIN-6,
+// B-GC-5).
+func TestChurn(t *testing.T) {
+	t.Parallel()
+	n := startNode(t, member.Config{Kubelet: map[string]any{"maxPods": 2 * *churnPods}})
+	begin, rounds := time.Now(), 0
+	var sizes []size
+	for ; rounds < 2 || time.Since(begin) < *churnTime; rounds++ {
+		pods := make([]*v1.Pod, *churnPods)
+		for i := range pods {
+			pods[i] = n.create(t, n.idle(t, fmt.Sprintf("churn-%d-%d", rounds, i)))
+		}
+		n.awaitReadyPods(t, pods...)
+		for _, pod := range pods {
+			n.remove(t, pod)
+		}
+		n.awaitNoPods(t)
+		n.awaitNothingLeft(t)
+		sizes = append(sizes, n.size(t))
+		t.Logf("round %d: %v", rounds+1, sizes[rounds])
+	}
+	// The first rounds fill pools, caches and connections.
+	settled, last := sizes[len(sizes)/2-1], sizes[len(sizes)-1]
+	if last.goroutines > settled.goroutines+20 {
+		t.Errorf("goroutines grow: %v", sizes)
+	}
+	if last.files > settled.files+20 {
+		t.Errorf("open files grow: %v", sizes)
+	}
+	t.Logf("%d rounds of %d pods in %v: nothing left; after the first %v, after the last %v",
+		rounds, *churnPods, time.Since(begin).Round(time.Second), sizes[0], last)
+}
+
+// idle is a pod that does nothing, and ends when it is told to.
+func (n *node) idle(t *testing.T, name string) *v1.Pod {
+	pod := n.pod(t, name, map[string]any{
+		"automountServiceAccountToken": true,
+		"containers":                   []any{container("main", "", map[string]any{"command": []string{"sleep", "--on-term=0", "infinity"}})},
+	})
+	return pod
+}
+
+// size is what an agent without pods uses.
+type size struct {
+	goroutines, files int
+	memory            string
+}
+
+func (s size) String() string {
+	return fmt.Sprintf("%d goroutines, %d open files, RSS %s", s.goroutines, s.files, s.memory)
+}
+
+var profileTotal = regexp.MustCompile(`goroutine profile: total (\d+)`)
+
+func (n *node) size(t *testing.T) (s size) {
+	t.Helper()
+	profile, err := admin.CoreV1().RESTClient().Get().Resource("nodes").Name(n.Name).SubResource("proxy").
+		Suffix("debug/pprof/goroutine").Param("debug", "1").DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := profileTotal.FindSubmatch(profile)
+	if found == nil {
+		t.Fatalf("no total in %.200q", profile)
+	}
+	_, _ = fmt.Sscan(string(found[1]), &s.goroutines)
+	process := fmt.Sprintf("/proc/%d", n.Process().PID())
+	files, err := os.ReadDir(process + "/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.files = len(files)
+	status, err := os.ReadFile(process + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if rss, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			s.memory = strings.TrimSpace(rss)
+		}
+	}
+	return s
+}
+
+// leftInRuntime are folders and records of pods that the agent keeps beside those
+// that package machine knows.
+func leftInRuntime(root machine.Root) []string {
+	var left []string
+	for _, pattern := range []string{root.Dir + "/lifepod/*.pod.json", root.Dir + "/lifepod/*.checkpoint", root.Dir + "/containers/*"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			panic(err) // the patterns are right
+		}
+		left = append(left, found...)
+	}
+	return left
+}

@@ -1,0 +1,223 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/e2e/member"
+)
+
+// node is a member of the cluster that something is done to, with all that is
+// seen of its pods.
+type node struct {
+	*member.Member
+	t       *testing.T
+	history *history
+	dir     string // where containers write
+	// runtimeKills is how often containerd was killed. The next one ends what was
+	// just starting, and knows the container as one that was not started: it is
+	// started again without being counted.
+	runtimeKills int
+	extra        func() []string // what is left of pods elsewhere than in the root; may be nil
+}
+
+// startNode starts a node that is ready. At the end of the test all laws are
+// judged, and nothing of it may be left (B-GC-5, B-FIN-6).
+func startNode(t *testing.T, config member.Config) *node {
+	t.Helper()
+	n := newNode(t, config)
+	if err := n.AwaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// newNode is startNode for one that cannot be ready yet.
+func newNode(t *testing.T, config member.Config) *node {
+	t.Helper()
+	config.Plane, config.Program = plane, program
+	m, err := member.Start(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &node{Member: m, t: t, dir: t.TempDir()}
+	ctx, cancel := context.WithCancel(context.Background())
+	n.history = watch(ctx, m.Name)
+	t.Cleanup(func() {
+		n.judge()
+		if t.Failed() {
+			n.show()
+		}
+		cancel()
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return n
+}
+
+// judge holds what was seen against the laws.
+func (n *node) judge() {
+	n.history.mu.Lock()
+	defer n.history.mu.Unlock()
+	for uid, c := range n.history.pods {
+		for _, wrong := range c.wrongs {
+			n.t.Errorf("%s, by its status: %s", c.pod.Name, wrong)
+		}
+		for _, wrong := range n.testimonyOf(uid).wrongs {
+			n.t.Errorf("%s, by its containers: %s", c.pod.Name, wrong)
+		}
+	}
+}
+
+// show keeps what a failure is understood by, and prints the most of it.
+func (n *node) show() {
+	dir, err := os.MkdirTemp("", "lp-faults-failed-")
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.history.mu.Lock()
+	defer n.history.mu.Unlock()
+	for uid, c := range n.history.pods {
+		wrongs := len(c.wrongs) + len(n.testimonyOf(uid).wrongs)
+		text := strings.Join(c.lines, "\n")
+		if wrongs > 0 || !c.gone {
+			n.t.Logf("history of %s (%s):\n%s", c.pod.Name, uid, strings.Join(c.lines[max(0, len(c.lines)-12):], "\n"))
+		}
+		if wrongs == 0 && c.gone {
+			continue
+		}
+		written, _ := os.ReadFile(filepath.Join(n.dir, string(uid))) // it may never have run
+		n.keep(filepath.Join(dir, c.pod.Name+".history"), []byte(text))
+		n.keep(filepath.Join(dir, c.pod.Name+".witness"), written)
+	}
+	log, _ := os.ReadFile(n.LogFile())
+	n.keep(filepath.Join(dir, "agent.log"), log)
+	runtime, _ := os.ReadFile(filepath.Join(n.Root.Dir, "containerd.log"))
+	n.keep(filepath.Join(dir, "containerd.log"), runtime)
+	n.t.Logf("all of it is in %s; the end of the agent's log:\n%s", dir, n.Process().LastLines(40))
+}
+
+func (n *node) keep(path string, text []byte) {
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		n.t.Error(err)
+	}
+}
+
+// create creates a pod on the node.
+func (n *node) create(t *testing.T, pod *v1.Pod) *v1.Pod {
+	t.Helper()
+	created, err := admin.CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return created
+}
+
+// kill kills the agent.
+func (n *node) kill(t *testing.T) {
+	t.Helper()
+	if n.Process().HasEnded() {
+		t.Fatal("the agent has ended by itself")
+	}
+	if err := n.Kill(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run starts the agent again.
+func (n *node) run(t *testing.T) {
+	t.Helper()
+	if err := n.Run(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// remove deletes a pod with its own grace.
+func (n *node) remove(t *testing.T, pod *v1.Pod) {
+	t.Helper()
+	if err := admin.CoreV1().Pods(pod.Namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// await waits until all of some pods are as wanted.
+func (n *node) await(t *testing.T, what string, pods []*v1.Pod, wanted func(c *chronicle) bool) {
+	t.Helper()
+	err := n.history.await(t.Context(), func(all map[types.UID]*chronicle) string {
+		for _, pod := range pods {
+			if c := all[pod.UID]; c == nil {
+				return pod.Name + " was never seen"
+			} else if !wanted(c) {
+				return fmt.Sprintf("%s: %s", pod.Name, c.lines[len(c.lines)-1])
+			}
+		}
+		return ""
+	})
+	if err != nil {
+		t.Fatalf("wait until pods are %s: %v", what, err)
+	}
+}
+
+func (n *node) awaitReadyPods(t *testing.T, pods ...*v1.Pod) {
+	t.Helper()
+	n.await(t, "ready", pods, func(c *chronicle) bool { return isReady(&c.pod.Status) })
+}
+
+func (n *node) awaitGone(t *testing.T, pods ...*v1.Pod) {
+	t.Helper()
+	n.await(t, "gone", pods, func(c *chronicle) bool { return c.gone })
+}
+
+// eventually asks again and again what nothing tells of.
+func eventually(t *testing.T, what string, ask func() (why string)) {
+	t.Helper()
+	end := time.Now().Add(patience)
+	for {
+		why := ask()
+		if why == "" {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("wait %v %s: %s", patience, what, why)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// awaitNothingLeft waits until the machine has nothing of the node's pods.
+func (n *node) awaitNothingLeft(t *testing.T) {
+	t.Helper()
+	eventually(t, "for nothing to be left of pods", func() string {
+		left := append(n.Root.LeftOfPods(), leftInRuntime(n.Root)...)
+		if n.extra != nil {
+			left = append(left, n.extra()...)
+		}
+		return strings.Join(left, "\n  ")
+	})
+}
+
+// awaitNoPods waits until the API has no pod of the node.
+func (n *node) awaitNoPods(t *testing.T) {
+	t.Helper()
+	err := n.history.await(t.Context(), func(all map[types.UID]*chronicle) string {
+		for _, c := range all {
+			if !c.gone {
+				return fmt.Sprintf("%s: %s", c.pod.Name, c.lines[len(c.lines)-1])
+			}
+		}
+		return ""
+	})
+	if err != nil {
+		t.Fatalf("wait until the API has no pods: %v", err)
+	}
+}

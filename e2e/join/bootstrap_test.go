@@ -1,0 +1,159 @@
+package join_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/lifepod/lifepod/node/join"
+)
+
+func bootstrap(t *testing.T) string {
+	t.Helper()
+	path, err := plane.BootstrapKubeconfig(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path) // each token overwrites the file
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := filepath.Join(t.TempDir(), "bootstrap.conf")
+	if err := os.WriteFile(own, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return own
+}
+
+// requestsOf counts the certificate requests that bear a node's name.
+func requestsOf(t *testing.T, node string) []string {
+	t.Helper()
+	list, err := admin(t).CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, r := range list.Items {
+		if strings.Contains(commonName(t, r.Spec.Request), node) {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+// TestBootstrap: a node with nothing but a token becomes itself, leaves the files of
+// a kubelet, and needs no token the next time.
+func TestBootstrap(t *testing.T) {
+	o, _ := options(t, "fresh")
+	o.BootstrapKubeconfig, o.Rotate = bootstrap(t), true
+	c, end := start(t, o)
+	<-c.Joined()
+	expectUser(t, c, "system:node:fresh")
+	end()
+
+	current := filepath.Join(o.CertDir, "kubelet-client-current.pem")
+	target, err := os.Readlink(current)
+	if err != nil || !strings.HasPrefix(filepath.Base(target), "kubelet-client-2") {
+		t.Errorf("%s links to %q, %v", current, target, err)
+	}
+	for file, mode := range map[string]os.FileMode{target: 0o600, o.Kubeconfig: 0o600} {
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != mode {
+			t.Errorf("%s: %v, %v; want %o", file, info, err, mode)
+		}
+	}
+	config, err := clientcmd.LoadFromFile(o.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := config.AuthInfos["default-auth"]; got.ClientCertificate != current || got.ClientKey != current {
+		t.Errorf("kubeconfig names %q and %q", got.ClientCertificate, got.ClientKey)
+	}
+	if _, err := os.Stat(filepath.Join(o.CertDir, "kubelet-client.key.tmp")); !os.IsNotExist(err) {
+		t.Errorf("the temporary key is left: %v", err)
+	}
+
+	o.BootstrapKubeconfig = "/gone/as/kubeadm/removes/it"
+	again, _ := start(t, o)
+	<-again.Joined()
+	expectUser(t, again, "system:node:fresh")
+}
+
+// TestKilledBootstrap: killed while its request waits to be approved, the node goes
+// on with that request; killed before the kubeconfig was written, it gets the same
+// certificate again.
+func TestKilledBootstrap(t *testing.T) {
+	const autoApprove = "kubeadm:node-autoapprove-bootstrap"
+	path := bootstrap(t)
+	bindings := admin(t).RbacV1().ClusterRoleBindings()
+	binding, err := bindings.Get(t.Context(), autoApprove, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bindings.Delete(t.Context(), autoApprove, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	restored := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: autoApprove}, RoleRef: binding.RoleRef, Subjects: binding.Subjects}
+	t.Cleanup(func() { restore(t, restored) })
+
+	o, log := options(t, "killed")
+	o.BootstrapKubeconfig = path
+	_, end := start(t, o)
+	log.await(t, "waiting for the node's certificate")
+	end()
+	first := requestsOf(t, "killed")
+	if len(first) != 1 {
+		t.Fatalf("requests %v, want one", first)
+	}
+	keyFile := filepath.Join(o.CertDir, "kubelet-client.key.tmp")
+	key, err := os.ReadFile(keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	c, end := start(t, o)
+	approve(t, first[0])
+	<-c.Joined()
+	expectUser(t, c, "system:node:killed")
+	end()
+
+	// As if killed between the certificate and the kubeconfig.
+	if err := os.Remove(o.Kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(keyFile, key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, _ = start(t, o)
+	<-c.Joined()
+	expectUser(t, c, "system:node:killed")
+	if got := requestsOf(t, "killed"); !slices.Equal(got, first) {
+		t.Errorf("requests %v, want still %v", got, first)
+	}
+}
+
+// TestAPIServerAway: the node waits until there is an API server.
+func TestAPIServerAway(t *testing.T) {
+	path := bootstrap(t)
+	if err := plane.StopAPIServer(); err != nil {
+		t.Fatal(err)
+	}
+	o, log := options(t, "early")
+	o.BootstrapKubeconfig = path
+	c, err := join.Join(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go c.Run(t.Context())
+	log.await(t, "no certificate for the node yet")
+	if err := plane.StartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-c.Joined()
+	expectUser(t, c, "system:node:early")
+}

@@ -1,0 +1,135 @@
+package join_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/lifepod/lifepod/node/join"
+)
+
+// TestRotation: the certificate inside of a kubeconfig, as the first node of a
+// kubeadm cluster has it, is replaced at once; requests then go by the new one.
+func TestRotation(t *testing.T) {
+	o, log := options(t, "rotating")
+	o.Rotate = true
+	if _, err := plane.BootstrapKubeconfig(t.Context()); err != nil { // for the approval of rotations
+		t.Fatal(err)
+	}
+	var err error
+	if o.Kubeconfig, err = plane.NodeKubeconfig("rotating"); err != nil {
+		t.Fatal(err)
+	}
+	c, err := join.Join(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectUser(t, c, "system:node:rotating")
+	runToEnd(t, c)
+	log.await(t, "using new credentials")
+	expectUser(t, c, "system:node:rotating")
+	config, err := clientcmd.LoadFromFile(o.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	current, err := os.ReadFile(filepath.Join(o.CertDir, "kubelet-client-current.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first := config.AuthInfos["system:node:rotating"].ClientCertificateData; bytes.HasPrefix(current, first) {
+		t.Error("the current certificate is still that of the kubeconfig")
+	}
+}
+
+func runToEnd(t *testing.T, c *join.Connection) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); c.Run(t.Context()) }()
+	t.Cleanup(func() { <-done })
+}
+
+// TestServingCertificate: the cluster signs a certificate for the node's addresses,
+// another one when it gets a new address, and the node serves the one it has at its
+// next start.
+func TestServingCertificate(t *testing.T) {
+	const signer = "kubernetes.io/kubelet-serving"
+	o, log := options(t, "serving")
+	var err error
+	if o.Kubeconfig, err = plane.NodeKubeconfig("serving"); err != nil {
+		t.Fatal(err)
+	}
+	c, err := join.Join(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(c.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	so := join.ServingOptions{
+		Kubelet: &kubeletconfig.KubeletConfiguration{ServerTLSBootstrap: true},
+		CertDir: o.CertDir, NodeName: "serving", Client: client, Log: log.log(),
+	}
+	s, err := join.NewServing(so)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() { defer close(done); s.Run(t.Context()) }()
+	t.Cleanup(func() { <-done })
+
+	addresses := []v1.NodeAddress{{Type: v1.NodeHostName, Address: "serving"}, {Type: v1.NodeInternalIP, Address: "10.1.2.3"}}
+	seen := map[string]bool{}
+	s.SetAddresses(addresses)
+	approve(t, awaitRequest(t, signer, "serving", seen).Name)
+	log.await(t, "has a serving certificate")
+	verify(t, s, "10.1.2.3")
+
+	s.SetAddresses(append(addresses, v1.NodeAddress{Type: v1.NodeInternalIP, Address: "10.1.2.4"}))
+	request := awaitRequest(t, signer, "serving", seen)
+	if got := parsed(t, request.Spec.Request); !slices.ContainsFunc(got.IPAddresses, net.ParseIP("10.1.2.4").Equal) {
+		t.Errorf("the request is for %v", got.IPAddresses)
+	}
+	verify(t, s, "10.1.2.3") // the old one goes on meanwhile
+	approve(t, request.Name)
+	log.await(t, "using new serving certificate")
+	verify(t, s, "10.1.2.4")
+
+	again, err := join.NewServing(so)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verify(t, again, "10.1.2.4")
+	if got := time.Until(again.Expires()); got < 24*time.Hour {
+		t.Errorf("expires in %s", got)
+	}
+}
+
+// verify shakes hands as a client that trusts the cluster's authority alone.
+func verify(t *testing.T, s *join.Serving, name string) {
+	t.Helper()
+	ca, err := os.ReadFile(plane.CAFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca)
+	near, far := net.Pipe()
+	defer func() { _, _ = near.Close(), far.Close() }()
+	server := tls.Server(far, s.TLS())
+	go func() { _ = server.HandshakeContext(t.Context()) }()
+	if err := tls.Client(near, &tls.Config{RootCAs: pool, ServerName: name}).HandshakeContext(t.Context()); err != nil {
+		t.Errorf("as %s: %v", name, err)
+	}
+}

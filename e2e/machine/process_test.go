@@ -1,0 +1,55 @@
+package machine
+
+import (
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func startShell(t *testing.T, log, script string) *Process {
+	t.Helper()
+	p, err := StartProcess(exec.Command("sh", "-c", script), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Kill(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+func TestLastLines(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	<-startShell(t, log, "echo one; echo two >&2").Ended()
+	p := startShell(t, log, "echo three; echo four")
+	<-p.Ended()
+	for count, want := range map[int]string{0: "", 1: "four\n", 3: "two\nthree\nfour\n", 9: "one\ntwo\nthree\nfour\n"} {
+		if diff := cmp.Diff(want, string(p.LastLines(count))); diff != "" {
+			t.Errorf("last %d lines (-want +got):\n%s", count, diff)
+		}
+	}
+}
+
+func TestKillEndsWhatIgnoresSignals(t *testing.T) {
+	p := startShell(t, filepath.Join(t.TempDir(), "log"), "trap '' TERM; exec sleep 1000")
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if p.HasEnded() {
+		t.Fatal("it has ended before it was killed")
+	}
+	if err := p.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if !p.HasEnded() {
+		t.Error("Kill returned before the end")
+	}
+	if err := p.Signal(syscall.SIGTERM); err != nil {
+		t.Errorf("a signal for what has ended: %v", err)
+	}
+}

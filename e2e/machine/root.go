@@ -1,0 +1,143 @@
+package machine
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Root is one state folder of lifepod.
+type Root struct{ Dir string }
+
+// Hash is what tells this root's names in the kernel from another's.
+func (r Root) Hash() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(r.Dir)))[:8] }
+
+// RunDir is where the root has what does not outlive a reboot.
+func (r Root) RunDir() string { return "/run/lifepod-" + r.Hash() }
+
+// Bridge is the name of the pods' bridge.
+func (r Root) Bridge() string { return "lp-" + r.Hash() }
+
+// Cgroup is the name of the cgroup of all pods.
+func (r Root) Cgroup() string { return "lifepod-" + r.Hash() }
+
+// Left lists what a lifepod of this root has left on the machine, the pods' logs
+// included: every test fails that leaves something (B-GC-5, B-FIN-6).
+func (r Root) Left() []string {
+	left := slices.Concat(r.Processes(), r.Mounts(), r.filterRules())
+	if _, err := net.InterfaceByName(r.Bridge()); err == nil {
+		left = append(left, "bridge "+r.Bridge())
+	}
+	return append(left, matches(
+		"/sys/fs/cgroup/"+r.Cgroup(), "/sys/fs/cgroup/*/"+r.Cgroup(), r.RunDir(),
+		r.Dir+"/pods/*", r.Dir+"/logs/*", r.Dir+"/runs/*", r.Dir+"/ipam/pods/*",
+	)...)
+}
+
+// LeftOfPods lists what pods have left, or still have, while lifepod and its
+// runtime run: everything that is made for a pod and not for the node.
+func (r Root) LeftOfPods() []string {
+	left := r.Mounts()
+	for _, process := range r.Processes() {
+		if strings.Contains(process, "containerd-shim") || strings.Contains(process, "/pause") {
+			left = append(left, process)
+		}
+	}
+	return append(left, matches(
+		"/sys/fs/cgroup/"+r.Cgroup()+"/pod*", "/sys/fs/cgroup/"+r.Cgroup()+"/*/pod*", // v2
+		"/sys/fs/cgroup/*/"+r.Cgroup()+"/pod*", "/sys/fs/cgroup/*/"+r.Cgroup()+"/*/pod*", // v1
+		r.Dir+"/pods/*", r.Dir+"/logs/*", r.Dir+"/ipam/pods/*",
+	)...)
+}
+
+// matches are the files of all patterns.
+func matches(patterns ...string) []string {
+	var all []string
+	for _, pattern := range patterns {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			panic(err) // the patterns are right
+		}
+		all = append(all, found...)
+	}
+	return all
+}
+
+// Processes are those that run a program of this root, got a path of it as
+// argument, or are in one of its cgroups.
+func (r Root) Processes() []string {
+	var found []string
+	for _, pid := range AllProcesses() {
+		if Ended(pid) {
+			continue
+		}
+		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+		arguments, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		cgroups, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+		command := strings.ReplaceAll(string(arguments), "\x00", " ")
+		if strings.HasPrefix(exe, r.Dir+"/") || strings.Contains(command+" ", r.Dir) ||
+			strings.Contains(command, r.RunDir()) || strings.Contains(string(cgroups), r.Cgroup()) {
+			found = append(found, fmt.Sprintf("process %d: %s", pid, command))
+		}
+	}
+	return found
+}
+
+// Ended is true of a process that only waits for its parent to take note.
+func Ended(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return err != nil || strings.HasPrefix(rest, "Z") || strings.HasPrefix(rest, "X")
+}
+
+// AllProcesses are those of the machine but the caller.
+func AllProcesses() []int {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		panic(err)
+	}
+	var pids []int
+	for _, entry := range entries {
+		if pid, err := strconv.Atoi(entry.Name()); err == nil && pid != os.Getpid() {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// Mounts are those in the root's folders, network namespaces included.
+func (r Root) Mounts() []string {
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		panic(err)
+	}
+	var found []string
+	for line := range strings.Lines(string(table)) {
+		point := strings.Fields(line)[4]
+		if strings.HasPrefix(point, r.Dir+"/") || strings.HasPrefix(point, r.RunDir()) {
+			found = append(found, "mount "+point)
+		}
+	}
+	return found
+}
+
+// filterRules are packet filter rules that name this root. A subnet doesn't:
+// another root may have it, once this one has ended.
+func (r Root) filterRules() []string {
+	var found []string
+	for _, command := range [][]string{{"nft", "list", "ruleset"}, {"iptables-save"}} {
+		rules, _ := exec.Command(command[0], command[1:]...).Output() // not every machine has both
+		for line := range strings.Lines(string(rules)) {
+			if strings.Contains(line, r.Hash()) {
+				found = append(found, "rule "+strings.TrimSpace(line))
+			}
+		}
+	}
+	return found
+}

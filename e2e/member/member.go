@@ -1,0 +1,201 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/lifepod/lifepod/e2e/controlplane"
+	"github.com/lifepod/lifepod/e2e/machine"
+)
+
+// patience is how long anything may take on a machine that is very busy.
+const patience = 90 * time.Second
+
+// Config is what a member is like.
+type Config struct {
+	// Plane is the cluster's control plane.
+	Plane *controlplane.ControlPlane
+	// Program is the lifepod to run as an agent or, if its file name is kubelet,
+	// a kubelet.
+	Program string
+	// Name of the node, by default one that no other has.
+	Name string
+	// Dir is the state folder, by default a new one for temporary files. Close
+	// removes it.
+	Dir string
+	// Bootstrap lets the node join with a bootstrap token, as a new machine
+	// does. By default it has its certificate.
+	Bootstrap bool
+	// Kubelet are fields of the KubeletConfiguration, beside those that every
+	// member needs; one of these replaces a default. With a
+	// containerRuntimeEndpoint lifepod has its folders and cgroups where a kubelet
+	// would, so that one can be the other's successor (Become).
+	Kubelet map[string]any
+	// Flags follow those that every member needs.
+	Flags []string
+}
+
+// Member is a node's process, and what it leaves on the machine between two of
+// them. Its methods must not be called concurrently, but for the Await… ones.
+type Member struct {
+	config Config
+	// Name is the name of the Node object.
+	Name string
+	// Root is the state folder, as it shows on the machine.
+	Root machine.Root
+	// Port is that of the node's API, HealthPort that of its healthz.
+	Port, HealthPort int
+
+	client     kubernetes.Interface
+	kubeconfig string
+	bootstrap  string // kubeconfig, if it joins that way
+	process    *machine.Process
+}
+
+// Start starts a member; AwaitReady tells when it can run pods. After an error
+// nothing is left.
+func Start(ctx context.Context, config Config) (*Member, error) {
+	m := &Member{config: config, Name: config.Name}
+	err := m.prepare(ctx)
+	if err == nil {
+		err = m.Run()
+	}
+	if err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return m, nil
+}
+
+func (m *Member) prepare(ctx context.Context) error {
+	dir, err := m.config.Dir, error(nil)
+	if dir == "" {
+		dir, err = os.MkdirTemp("", "lp-member-")
+	} else {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err != nil {
+		return err
+	}
+	m.Root = machine.Root{Dir: dir}
+	if m.Name == "" {
+		m.Name = "node-" + m.Root.Hash()
+	}
+	if m.client, err = kubernetes.NewForConfig(m.config.Plane.RESTConfig()); err != nil {
+		return err
+	}
+	if err := m.writeIdentity(ctx); err != nil {
+		return err
+	}
+	return m.writeConfiguration()
+}
+
+// writeIdentity gives the node what it joins with.
+func (m *Member) writeIdentity(ctx context.Context) (err error) {
+	if !m.config.Bootstrap {
+		m.kubeconfig, err = m.config.Plane.JoinedKubeconfig(m.Name)
+		return err
+	}
+	m.kubeconfig = m.file("joined.kubeconfig")
+	m.bootstrap, err = m.config.Plane.BootstrapKubeconfig(ctx)
+	return err
+}
+
+// Run starts the process, for the first time or again after Stop or Kill.
+func (m *Member) Run() error {
+	process, err := machine.StartProcess(exec.Command(m.config.Program, m.flags()...), m.LogFile())
+	if err != nil {
+		return err
+	}
+	m.process = process
+	return nil
+}
+
+// flags of the program, lifepod agent or the kubelet.
+func (m *Member) flags() []string {
+	rootDir := m.Root.Dir
+	if m.likeKubelet() {
+		rootDir = m.file(kubeletDir)
+	}
+	flags := []string{"--root-dir=" + rootDir}
+	if !m.isKubelet() {
+		flags = []string{"agent", "--root=" + m.Root.Dir, "--root-dir=" + rootDir}
+	}
+	flags = append(flags, "--cert-dir="+m.file("pki"), "--kubeconfig="+m.kubeconfig,
+		"--config="+m.file(configurationFile), "--hostname-override="+m.Name)
+	if m.bootstrap != "" {
+		flags = append(flags, "--bootstrap-kubeconfig="+m.bootstrap)
+	}
+	return append(flags, m.config.Flags...)
+}
+
+// Become makes program the one that Run starts next, after Stop or Kill: the same
+// node, from the same files.
+func (m *Member) Become(program string) { m.config.Program = program }
+
+// Process is the one that runs, or ran last.
+func (m *Member) Process() *machine.Process { return m.process }
+
+// LogFile has what all its processes printed.
+func (m *Member) LogFile() string { return m.file("agent.log") }
+
+// Kill kills the process, as the kernel would for want of memory.
+func (m *Member) Kill() error { return m.process.Kill() }
+
+// Stop ends the process in order, as an upgrade would: its pods go on.
+func (m *Member) Stop() error {
+	if err := m.process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case <-m.process.Ended():
+		return nil
+	case <-time.After(patience):
+		return errors.Join(fmt.Errorf("%s still runs %v after SIGTERM", m.Name, patience), m.process.Kill())
+	}
+}
+
+// Close ends the node: it deletes the pods that the node still has, waits until
+// their traces are gone, stops the process and removes all files. Whatever a pod
+// has left is an error, and removed, too. Of a node whose process was killed or
+// stopped before, its pods included, everything is swept up.
+func (m *Member) Close() error {
+	var errs []error
+	if m.process != nil && !m.process.HasEnded() {
+		errs = append(errs, m.removePods(), m.Stop())
+	}
+	if m.Root.Dir == "" {
+		return errors.Join(errs...)
+	}
+	errs = append(errs, m.sweep())
+	if left := m.left(); len(left) > 0 {
+		errs = append(errs, fmt.Errorf("%s left behind:\n  %s", m.Name, strings.Join(left, "\n  ")))
+	}
+	return errors.Join(append(errs, os.RemoveAll(m.Root.Dir))...)
+}
+
+// sweep removes the runtime of the node, which outlives the agent, and its network.
+func (m *Member) sweep() error {
+	if m.likeKubelet() {
+		if err := m.sweepKubelet(); err != nil || m.isKubelet() {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, m.config.Program, "doctor", "--sweep", "--root", m.Root.Dir).CombinedOutput()
+	if ctx.Err() != nil || err != nil && len(m.Root.Left()) > 0 { // doctor's exit code is about the whole machine
+		return fmt.Errorf("sweep up what %s left: %w\n%s", m.Name, err, out)
+	}
+	return nil
+}
+
+func (m *Member) file(name string) string { return filepath.Join(m.Root.Dir, name) }

@@ -1,0 +1,72 @@
+package member
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/e2e/controlplane"
+)
+
+// TestProcessThatEndsIsAnError: nobody waits for a node that cannot come, and
+// nothing is left of it.
+func TestProcessThatEndsIsAnError(t *testing.T) {
+	plane, err := controlplane.Start(t.Context(), controlplane.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := plane.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	program := filepath.Join(t.TempDir(), "kubelet")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"my flags: $*\"; exit 3\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "node")
+	m, err := Start(t.Context(), Config{
+		Plane: plane, Program: program, Name: "broken", Dir: dir, Bootstrap: true,
+		Kubelet: map[string]any{"maxPods": 7, "clusterDomain": "example"}, Flags: []string{"--more"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = m.AwaitReady(t.Context())
+	for _, want := range []string{
+		"wait for broken to be ready: its process has ended",
+		"my flags: ", "--hostname-override=broken", "--bootstrap-kubeconfig=" + plane.Dir(), "--more\n",
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want it to have %q", err, want)
+		}
+	}
+	checkConfiguration(t, m)
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the state folder is still there: %v", err)
+	}
+}
+
+func checkConfiguration(t *testing.T, m *Member) {
+	t.Helper()
+	text, err := os.ReadFile(m.file(configurationFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		MaxPods, Port, HealthzPort int
+		ClusterDomain, PodLogsDir  string
+	}
+	if err := yaml.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.MaxPods != 7 || got.ClusterDomain != "example" || got.Port != m.Port || got.HealthzPort != m.HealthPort {
+		t.Errorf("configuration %+v, want maxPods 7, clusterDomain example, ports %d and %d", got, m.Port, m.HealthPort)
+	}
+}

@@ -1,0 +1,185 @@
+// Package objects tests what pods use from the API server (node/objects) against a
+// real one, with the rights that a node has.
+package objects
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/lifepod/lifepod/agent/volumes"
+	"github.com/lifepod/lifepod/e2e/controlplane"
+	"github.com/lifepod/lifepod/node/objects"
+)
+
+var plane *controlplane.ControlPlane
+
+func TestMain(m *testing.M) { controlplane.Main(m, &plane) }
+
+const nodeName = "node-1"
+
+// testNode is what a node has of the API server, in a namespace of its own.
+type testNode struct {
+	*testing.T
+	*objects.Objects
+	admin     kubernetes.Interface
+	namespace string
+	told      chan string // what Changed said
+}
+
+func newNode(t *testing.T) *testNode {
+	t.Helper()
+	admin, err := kubernetes.NewForConfig(plane.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := admin.CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "objects-"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &testNode{T: t, admin: admin, namespace: made.Name, told: make(chan string, 100)}
+	n.Objects = objects.New(t.Context(), objects.Options{
+		Client: nodeClient(t), Log: slog.New(slog.DiscardHandler),
+		Changed:    func(_ types.UID, because string) { n.told <- because },
+		NodeLabels: func() (map[string]string, error) { return map[string]string{v1.LabelHostname: nodeName}, nil },
+	})
+	n.awaitDefaults()
+	return n
+}
+
+// nodeClient has the rights of the node, and no more.
+func nodeClient(t *testing.T) kubernetes.Interface {
+	t.Helper()
+	path, err := plane.NodeKubeconfig(nodeName)
+	var config *rest.Config
+	if err == nil {
+		config, err = clientcmd.BuildConfigFromFlags("", path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS, config.ContentType = -1, "application/vnd.kubernetes.protobuf"
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// awaitDefaults waits for what the controllers put into each namespace.
+func (n *testNode) awaitDefaults() {
+	n.Helper()
+	n.await("service account and root certificate", func() error {
+		_, err := n.admin.CoreV1().ServiceAccounts(n.namespace).Get(n.Context(), "default", metav1.GetOptions{})
+		if err == nil {
+			_, err = n.admin.CoreV1().ConfigMaps(n.namespace).Get(n.Context(), "kube-root-ca.crt", metav1.GetOptions{})
+		}
+		return err
+	})
+}
+
+// await asks again until it is so.
+func (n *testNode) await(what string, do func() error) {
+	n.Helper()
+	late := time.After(30 * time.Second)
+	for {
+		err := do()
+		if err == nil {
+			return
+		}
+		select {
+		case <-late:
+			n.Fatalf("%s: %v", what, err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// hears waits for one call of Changed.
+func (n *testNode) hears(want string) {
+	n.Helper()
+	late := time.After(30 * time.Second)
+	for {
+		select {
+		case got := <-n.told:
+			if got == want {
+				return
+			}
+		case <-late:
+			n.Fatalf("did not hear %q", want)
+		}
+	}
+}
+
+// bind creates a pod on the node, which mounts all its volumes.
+func (n *testNode) bind(vs ...v1.Volume) *v1.Pod {
+	n.Helper()
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "pod-"}, Spec: v1.PodSpec{NodeName: nodeName, Volumes: vs}}
+	c := v1.Container{Name: "main", Image: "example.com/x"}
+	for _, v := range vs {
+		c.VolumeMounts = append(c.VolumeMounts, v1.VolumeMount{Name: v.Name, MountPath: "/" + v.Name})
+	}
+	pod.Spec.Containers = []v1.Container{c}
+	pod, err := n.admin.CoreV1().Pods(n.namespace).Create(n.Context(), pod, metav1.CreateOptions{})
+	if err != nil {
+		n.Fatal(err)
+	}
+	n.Register(pod)
+	return pod
+}
+
+// folder is a pod's, removed with its mounts after the test.
+func (n *testNode) folder(pod *v1.Pod) string {
+	dir := filepath.Join(n.TempDir(), string(pod.UID))
+	n.Cleanup(func() {
+		if err := volumes.Remove(dir); err != nil {
+			n.Error(err)
+		}
+	})
+	return dir
+}
+
+func (n *testNode) sources() volumes.Sources {
+	return volumes.Sources{Objects: n.Objects, API: n.Objects}
+}
+
+// read is a file of a volume.
+func (n *testNode) read(m volumes.Mounted, volume, name string) string {
+	n.Helper()
+	path, _ := m.Path(volume)
+	content, err := os.ReadFile(filepath.Join(path, name))
+	if err != nil {
+		n.Fatal(err)
+	}
+	return string(content)
+}
+
+// refused is nil if the pod's volumes can't be made for that reason.
+func (n *testNode) refused(pod *v1.Pod, dir, want string) error {
+	_, err := volumes.Prepare(n.Context(), pod, dir, n.sources())
+	if err == nil || !strings.Contains(err.Error(), want) {
+		return fmt.Errorf("error = %w, want one with %s", err, want)
+	}
+	return nil
+}
+
+// rootCertificate is some certificate.
+func (n *testNode) rootCertificate() string {
+	n.Helper()
+	root, err := n.admin.CoreV1().ConfigMaps(n.namespace).Get(n.Context(), "kube-root-ca.crt", metav1.GetOptions{})
+	if err != nil {
+		n.Fatal(err)
+	}
+	return root.Data["ca.crt"]
+}

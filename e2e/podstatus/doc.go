@@ -1,0 +1,4 @@
+// Package podstatus tests what a node tells of its pods (node/podstatus,
+// node/record) against a real API server, with a node's own credentials and
+// without containers.
+package podstatus

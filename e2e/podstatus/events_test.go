@@ -1,0 +1,71 @@
+package podstatus_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/lifepod/lifepod/node/podstatus"
+	"github.com/lifepod/lifepod/node/record"
+)
+
+// TestEvents: events are found as the kubelet's are, repeated ones are counted
+// (A-EVT-1), and kubectl describe shows them.
+func TestEvents(t *testing.T) {
+	n := join(t, podstatus.Config{})
+	pod := n.read(n.pod("web").Name)
+	recorder := record.New(record.Config{Client: n.client, Log: slog.New(slog.NewTextHandler(n.log, nil)), Node: n.name, QPS: 50, Burst: 100})
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { recorder.Run(ctx) })
+	defer running.Wait()
+	defer cancel()
+
+	selector := fields.Set{"source": "kubelet", "involvedObject.uid": string(pod.UID), "involvedObject.fieldPath": "spec.containers{main}"}
+	events, err := n.admin.CoreV1().Events("default").Watch(t.Context(), metav1.ListOptions{FieldSelector: selector.String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Stop()
+	for range 3 {
+		recorder.Record(record.Event{Object: record.Pod(pod, "spec.containers{main}"), Type: "Normal", Reason: "Started", Message: "Container started", At: time.Now()})
+	}
+	awaitEvent(t, events, func(e *v1.Event) bool {
+		return e.Reason == "Started" && e.Count == 3 && e.Source.Host == n.name && e.ReportingController == "kubelet"
+	})
+	gone := record.Pod(pod, "")
+	gone.Namespace = "is-not-there"
+	recorder.Record(record.Event{Object: gone, Type: "Normal", Reason: "Killing", At: time.Now()})
+	recorder.Record(record.Event{Object: record.Pod(pod, "spec.containers{main}"), Type: "Normal", Reason: "Killing", Message: "Stopping container main", At: time.Now()})
+	awaitEvent(t, events, func(e *v1.Event) bool { return e.Reason == "Killing" })
+	if n.log.String() != "" {
+		t.Errorf("log:\n%s", n.log)
+	}
+	out, err := plane.Kubectl(t.Context(), "", "describe", "pod", pod.Name)
+	if err != nil || !strings.Contains(out, "Stopping container main") {
+		t.Errorf("kubectl describe: %v\n%s", err, out)
+	}
+}
+
+func awaitEvent(t *testing.T, events watch.Interface, wanted func(*v1.Event) bool) {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	for {
+		select {
+		case e := <-events.ResultChan():
+			if event, ok := e.Object.(*v1.Event); ok && wanted(event) {
+				return
+			}
+		case <-deadline:
+			t.Fatal("the event does not come")
+		}
+	}
+}

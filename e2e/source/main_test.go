@@ -1,0 +1,204 @@
+// Package source tests where desired pods come from (node/source) against a real
+// API server, with the rights that a node has.
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/lifepod/lifepod/e2e/controlplane"
+	"github.com/lifepod/lifepod/node/source"
+)
+
+var plane *controlplane.ControlPlane
+
+func TestMain(m *testing.M) { controlplane.Main(m, &plane) }
+
+// node is one of the API server, and what its sources say. It is a Feed.
+type node struct {
+	*testing.T
+	name    string
+	admin   kubernetes.Interface
+	client  kubernetes.Interface // with the rights of the node
+	network *network
+	mirrors *source.Mirrors
+	log     *slog.Logger
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	pods   map[types.UID]*v1.Pod
+	heard  map[source.Origin]bool
+	wrong  []string
+	called chan struct{}
+}
+
+func newNode(t *testing.T, name string) *node {
+	t.Helper()
+	n := &node{T: t, name: name, network: &network{}, log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		pods: map[types.UID]*v1.Pod{}, heard: map[source.Origin]bool{}, called: make(chan struct{}, 1)}
+	path, err := plane.NodeKubeconfig(name)
+	must(t, err)
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	must(t, err)
+	config.QPS, config.ContentType, config.Dial = -1, "application/vnd.kubernetes.protobuf", n.network.dial
+	n.client, err = kubernetes.NewForConfig(config)
+	must(t, err)
+	admin := plane.RESTConfig()
+	admin.QPS, admin.ContentType = -1, "application/vnd.kubernetes.protobuf"
+	n.admin, err = kubernetes.NewForConfig(admin)
+	must(t, err)
+	_, err = n.admin.CoreV1().Nodes().Create(t.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	must(t, err)
+	t.Cleanup(func() {
+		if err := n.admin.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	n.mirrors = &source.Mirrors{Client: n.client, NodeName: name, Log: n.log, Refused: func(pod *v1.Pod, err error) {
+		n.note(func() { n.wrong = append(n.wrong, err.Error()) })
+	}}
+	return n
+}
+
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run runs parts until the test ends.
+func (n *node) run(parts ...func(context.Context)) {
+	ctx, cancel := context.WithCancel(n.Context())
+	for _, part := range parts {
+		n.running.Go(func() { part(ctx) })
+	}
+	n.Cleanup(func() {
+		cancel()
+		n.running.Wait()
+	})
+}
+
+func (n *node) api() *source.API {
+	return &source.API{Client: n.client, NodeName: n.name, Feed: n, Mirrors: n, Log: n.log}
+}
+
+func (n *node) note(do func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	do()
+	select {
+	case n.called <- struct{}{}:
+	default:
+	}
+}
+
+func (n *node) Wanted(_ source.Origin, pod *v1.Pod) {
+	n.note(func() { n.pods[pod.UID] = pod })
+	if source.IsStatic(pod) {
+		n.mirrors.Want(pod)
+	}
+}
+
+func (n *node) Unwanted(origin source.Origin, uid types.UID) {
+	n.note(func() {
+		if n.pods[uid] == nil {
+			n.wrong = append(n.wrong, fmt.Sprintf("%s doesn't want %s, which nobody wanted", origin, uid))
+		}
+		delete(n.pods, uid)
+	})
+	n.mirrors.Unwant(uid)
+}
+
+func (n *node) Heard(origin source.Origin) {
+	n.note(func() {
+		if n.heard[origin] {
+			n.wrong = append(n.wrong, fmt.Sprintf("%s is heard twice", origin))
+		}
+		n.heard[origin] = true
+	})
+	if origin == source.OriginFile {
+		n.mirrors.AllHeard()
+	}
+}
+
+func (n *node) MirrorSeen(pod *v1.Pod) {
+	n.mirrors.MirrorSeen(pod)
+	n.note(func() {})
+}
+
+func (n *node) MirrorGone(pod *v1.Pod) {
+	n.mirrors.MirrorGone(pod)
+	n.note(func() {})
+}
+
+// until waits for calls until it is so.
+func (n *node) until(what string, so func() bool) {
+	n.Helper()
+	late := time.After(time.Minute)
+	for {
+		n.mu.Lock()
+		done, wrong := so(), n.wrong
+		n.mu.Unlock()
+		if wrong != nil {
+			n.Fatalf("%s: %q", what, wrong)
+		}
+		if done {
+			return
+		}
+		select {
+		case <-n.called:
+		case <-late:
+			n.Fatalf("%s: never", what)
+		}
+	}
+}
+
+// network is that of a node; it can be cut.
+type network struct {
+	mu    sync.Mutex
+	off   bool
+	conns []net.Conn
+}
+
+func (w *network) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.off {
+		return nil, errors.Join(errors.New("the network is cut"), conn.Close())
+	}
+	w.conns = append(w.conns, conn)
+	return conn, nil
+}
+
+func (w *network) cut() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.off = true
+	for _, c := range w.conns {
+		_ = c.Close() // a broken connection is what is wanted
+	}
+	w.conns = nil
+}
+
+func (w *network) mend() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.off = false
+}

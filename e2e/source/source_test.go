@@ -1,0 +1,197 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/node/source"
+)
+
+func podOf(node, name string) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec:       v1.PodSpec{NodeName: node, Containers: []v1.Container{{Name: "c", Image: "lifepod.dev/toolbox:1"}}},
+	}
+}
+
+var now = metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
+
+// TestManyPods: many pods are heard, and those that went or were replaced
+// while the node was cut off and the API server restarted (B-RST-3).
+func TestManyPods(t *testing.T) {
+	const count = 300
+	n := newNode(t, "many")
+	pods := n.admin.CoreV1().Pods("default")
+	create := func(from, to int) {
+		var all errgroup.Group
+		all.SetLimit(16)
+		for i := from; i < to; i++ {
+			all.Go(func() error {
+				_, err := pods.Create(t.Context(), podOf(n.name, fmt.Sprintf("many-%d", i)), metav1.CreateOptions{})
+				return err
+			})
+		}
+		must(t, all.Wait())
+	}
+	create(0, count)
+	_, err := pods.Create(t.Context(), podOf("other", "elsewhere"), metav1.CreateOptions{})
+	must(t, err)
+
+	start := time.Now()
+	n.run(n.api().Run)
+	n.until("all pods", func() bool { return n.heard[source.OriginAPI] })
+	if len(n.pods) != count {
+		t.Errorf("%d pods were heard, want %d", len(n.pods), count)
+	}
+	t.Logf("%d pods heard after %v", count, time.Since(start).Round(time.Millisecond))
+
+	uids := map[string]types.UID{}
+	for uid, pod := range n.pods {
+		uids[pod.Name] = uid
+		if pod.ManagedFields != nil {
+			t.Fatal("a pod has managed fields")
+		}
+	}
+	n.network.cut()
+	for i := range 4 {
+		must(t, pods.Delete(t.Context(), fmt.Sprintf("many-%d", i), now))
+	}
+	create(3, 4)
+	must(t, plane.StopAPIServer(), plane.StartAPIServer(t.Context()))
+	create(count, count+1)
+	n.network.mend()
+	n.until("the difference", func() bool {
+		names := map[string]types.UID{}
+		for uid, pod := range n.pods {
+			names[pod.Name] = uid
+		}
+		return len(names) == count-2 && names["many-0"] == "" && names[fmt.Sprintf("many-%d", count)] != "" &&
+			names["many-3"] != "" && names["many-3"] != uids["many-3"]
+	})
+
+	must(t, pods.Delete(t.Context(), "many-9", metav1.DeleteOptions{}))
+	n.until("deletion", func() bool {
+		pod := n.pods[uids["many-9"]]
+		return pod != nil && pod.DeletionTimestamp != nil
+	})
+	must(t, pods.Delete(t.Context(), "many-9", now))
+	n.until("end", func() bool { return n.pods[uids["many-9"]] == nil })
+	must(t, pods.DeleteCollection(t.Context(), now, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.name}))
+	must(t, pods.Delete(t.Context(), "elsewhere", now))
+	n.until("end of all", func() bool { return len(n.pods) == 0 })
+}
+
+const (
+	staticWeb = `apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: kube-system}
+spec:
+  priorityClassName: system-node-critical
+  priority: 2000001000
+  hostNetwork: true
+  containers:
+  - name: web
+    image: lifepod.dev/toolbox:1
+    command: [serve, --port, "8080"]
+    env: [{name: A, valueFrom: {configMapKeyRef: {name: settings, key: a}}}]
+    volumeMounts: [{name: secret, mountPath: /secret}, {name: host, mountPath: /host}]
+  volumes:
+  - {name: secret, secret: {secretName: key}}
+  - {name: host, hostPath: {path: /etc/kubernetes}}
+`
+	staticData = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: kube-system}
+data: {a: b}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: key, namespace: kube-system}
+stringData: {k: v}
+`
+)
+
+// TestMirrorPods: static pods are shown by the API server, with the rights of a node, whatever
+// is done to their mirror pods, through outages (B-STA-3 to B-STA-6).
+func TestMirrorPods(t *testing.T) {
+	n := newNode(t, "mirrors")
+	dir := t.TempDir()
+	write := func(name, text string) {
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	file := &source.File{Path: dir, NodeName: n.name, Feed: n, Log: n.log}
+	write("web.yaml", staticWeb)
+	write("data.yaml", staticData)
+	n.run(n.api().Run, n.mirrors.Run, file.Run)
+
+	pods := n.admin.CoreV1().Pods("kube-system")
+	var static, mirror types.UID
+	isAnother := func() bool {
+		for uid := range n.pods {
+			if now, found := n.mirrors.UIDOf(uid); found && now != mirror {
+				static, mirror = uid, now
+				return true
+			}
+		}
+		return false
+	}
+	n.until("mirror pod", isAnother)
+	first := static
+	shown, err := pods.Get(t.Context(), "web-mirrors", metav1.GetOptions{})
+	must(t, err)
+	if shown.UID != mirror || shown.Annotations[v1.MirrorPodAnnotationKey] != string(static) ||
+		shown.Annotations[source.WithoutDataAnnotation] != "spec.volumes[0], spec.containers[0].env[0]" || *shown.Spec.Priority != 2000001000 {
+		t.Errorf("shown: %v %v", shown.ObjectMeta, shown.Spec)
+	}
+
+	must(t, pods.Delete(t.Context(), shown.Name, metav1.DeleteOptions{}))
+	n.until("mirror pod after a delete", isAnother)
+	must(t, pods.Delete(t.Context(), shown.Name, now))
+	n.until("mirror pod after a forced delete", isAnother)
+	if static != first {
+		t.Errorf("deleting a mirror pod made a static pod of UID %s of %s", static, first)
+	}
+
+	n.network.cut()
+	must(t, pods.Delete(context.WithoutCancel(t.Context()), shown.Name, now))
+	write("web.yaml", staticWeb+"  terminationGracePeriodSeconds: 3\n")
+	n.until("change without the API server", func() bool { return len(n.pods) == 1 && n.pods[first] == nil })
+	n.network.mend()
+	n.until("mirror pod after an outage", isAnother)
+
+	must(t, os.Remove(filepath.Join(dir, "web.yaml")))
+	n.until("end of the mirror pod", func() bool { return n.mirrors.Count() == 0 })
+	list, err := pods.List(t.Context(), metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.name})
+	if must(t, err); len(list.Items) != 0 {
+		t.Errorf("left: %v", list.Items)
+	}
+}
+
+// TestOrphanedMirrorPod: a mirror pod of a static pod that went while nobody looked (B-STA-5).
+func TestOrphanedMirrorPod(t *testing.T) {
+	n := newNode(t, "orphans")
+	node, err := n.admin.CoreV1().Nodes().Get(t.Context(), n.name, metav1.GetOptions{})
+	must(t, err)
+	orphan := podOf(n.name, "orphan")
+	orphan.Annotations = map[string]string{v1.MirrorPodAnnotationKey: "x"}
+	orphan.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: n.name, UID: node.UID, Controller: ptr.To(true)}}
+	_, err = n.client.CoreV1().Pods("default").Create(t.Context(), orphan, metav1.CreateOptions{})
+	must(t, err)
+	n.run(n.api().Run, n.mirrors.Run)
+	n.until("the orphan", func() bool { return n.mirrors.Count() == 1 && n.heard[source.OriginAPI] })
+	n.mirrors.AllHeard()
+	n.until("its end", func() bool { return n.mirrors.Count() == 0 })
+	if len(n.pods) != 0 {
+		t.Errorf("a Feed was told of %v", n.pods)
+	}
+}

@@ -1,0 +1,127 @@
+package host
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	content "github.com/containerd/containerd/api/services/content/v1"
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/lifepod/lifepod/agent"
+	"github.com/lifepod/lifepod/agent/admission"
+	"github.com/lifepod/lifepod/agent/criconfig"
+	"github.com/lifepod/lifepod/agent/images"
+	"github.com/lifepod/lifepod/agent/logrotate"
+	"github.com/lifepod/lifepod/agent/netidentity"
+	"github.com/lifepod/lifepod/agent/podcgroup"
+	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// NodeConfig is what a node needs beside what is read off the machine.
+type NodeConfig struct {
+	Runtime      *cri.Client
+	RuntimeName  string // "containerd" if empty
+	Content      content.ContentClient
+	Root         string
+	CgroupParent string
+	Systemd      bool
+	IPAMDir      string
+	Objects      agent.Objects
+	Features     cri.Features
+	// UnsafeSysctls are patterns of those that pods may set, too (A-ADM-6).
+	UnsafeSysctls []string
+	// RuntimeClasses of the manifest.
+	RuntimeClasses agent.RuntimeClasses
+	KeepFiles      bool
+	PullProgress   func(pod *v1.Pod, image string, p images.Progress)
+	Log            *slog.Logger
+	Logs           logrotate.Policy
+}
+
+// NewNode describes this machine to the agent.
+func NewNode(c NodeConfig) (*agent.Node, error) {
+	host, err := criconfig.Host()
+	if err != nil {
+		return nil, err
+	}
+	host.LogRoot, host.SeccompRoot, host.SeccompDefault = LogRoot(c.Root), filepath.Join(c.Root, "seccomp"), true
+	resolver, err := netidentity.HostResolver()
+	if err != nil {
+		return nil, err
+	}
+	admits, err := admission.Read(c.UnsafeSysctls)
+	if err != nil {
+		return nil, err
+	}
+	admits.Allocatable = allocatable(c.Root, host.MemoryBytes, host.HugePages)
+	admits.SupplementalGroupsPolicy = c.Features.SupplementalGroupsPolicy
+	options := lifecycle.DefaultOptions()
+	if c.RuntimeName != "" {
+		options.RuntimeName = c.RuntimeName
+	}
+	node := &agent.Node{
+		Runtime:     c.Runtime.Runtime,
+		Images:      images.New(c.Runtime.Images, images.Options{NodeConfigs: images.DefaultNodeConfigs(), Content: c.Content}),
+		Cgroups:     podcgroup.Driver{Parent: c.CgroupParent, Systemd: c.Systemd},
+		Objects:     c.Objects,
+		Log:         c.Log,
+		PodsDir:     PodsDir(c.Root),
+		ClaimsDir:   filepath.Join(c.Root, "claims"),
+		IPAMDir:     c.IPAMDir,
+		Config:      host,
+		Resolver:    resolver,
+		Cluster:     netidentity.Cluster{Domain: clusterDomain},
+		HostIPs:     IPs(),
+		Allocatable: admits.Allocatable,
+		Admission:   &admits,
+		Features:    c.Features,
+
+		RuntimeClasses: c.RuntimeClasses,
+
+		Options:   options,
+		Timeouts:  agent.DefaultTimeouts(),
+		KeepFiles: c.KeepFiles,
+
+		PullProgress: c.PullProgress,
+	}
+	node.Logs = node.NewLogs(c.Logs)
+	return node, nil
+}
+
+// clusterDomain ends the full name of a pod with a subdomain, as in most
+// clusters; there is no cluster DNS that would know it.
+const clusterDomain = "cluster.local"
+
+// PodsDir is where the pods of a root have their folders, by UID (A-VOL-1).
+func PodsDir(root string) string { return filepath.Join(root, "pods") }
+
+// LogRoot is where the pods of a root have their logs.
+func LogRoot(root string) string { return filepath.Join(root, "logs") }
+
+// Name is this machine's name as the kubelet takes it.
+func Name() string {
+	name, _ := os.Hostname() // a machine without a name is one with an empty name
+	return strings.ToLower(strings.TrimSpace(name))
+}
+
+// allocatable is the whole machine: nothing is reserved on it.
+func allocatable(root string, memory int64, hugePages map[v1.ResourceName]int64) v1.ResourceList {
+	list := v1.ResourceList{
+		v1.ResourceCPU:    *resource.NewQuantity(int64(runtime.NumCPU()), resource.DecimalSI),
+		v1.ResourceMemory: *resource.NewQuantity(memory, resource.BinarySI),
+	}
+	var disk unix.Statfs_t
+	if unix.Statfs(root, &disk) == nil { // of a disk that can't be asked nothing is known
+		list[v1.ResourceEphemeralStorage] = *resource.NewQuantity(int64(disk.Blocks)*disk.Bsize, resource.BinarySI)
+	}
+	for name, bytes := range hugePages {
+		list[name] = *resource.NewQuantity(bytes, resource.BinarySI)
+	}
+	return list
+}

@@ -1,0 +1,67 @@
+package footprint
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// ForgetFile lets go of the pages of the program's file that were read, such as
+// what it carries. It can't fail: pages that stay harm nobody.
+func ForgetFile() {
+	self, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		return
+	}
+	smaps, err := os.Open("/proc/self/smaps")
+	if err != nil {
+		return
+	}
+	defer func() { _ = smaps.Close() }() // only read
+	for _, m := range mappings(smaps) {
+		if m.file == self && !m.differs {
+			_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.from, m.to-m.from, unix.MADV_DONTNEED)
+		}
+	}
+}
+
+// mapping is a part of the address space.
+type mapping struct {
+	from, to uintptr
+	file     string
+	differs  bool // has pages, or may have, that are not the file's: they would be lost
+}
+
+// mappings reads /proc/PID/smaps.
+func mappings(smaps io.Reader) []mapping {
+	var list []mapping
+	for lines := bufio.NewScanner(smaps); lines.Scan(); {
+		if m, ok := header(lines.Text()); ok {
+			list = append(list, m)
+			continue
+		}
+		var kib int
+		if _, err := fmt.Sscanf(lines.Text(), "Anonymous: %d kB", &kib); err == nil && kib > 0 && len(list) > 0 {
+			list[len(list)-1].differs = true
+		}
+	}
+	return list
+}
+
+// header is the first line of a mapping.
+func header(line string) (m mapping, ok bool) {
+	var mode, offset, device string
+	var inode uint64
+	if _, err := fmt.Sscanf(line, "%x-%x %s %s %s %d", &m.from, &m.to, &mode, &offset, &device, &inode); err != nil {
+		return mapping{}, false
+	}
+	if at := strings.Index(line, "/"); at >= 0 {
+		m.file = line[at:]
+	}
+	m.differs = len(mode) != 4 || mode[1] == 'w' || mode[3] != 'p'
+	return m, true
+}

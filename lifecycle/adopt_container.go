@@ -1,0 +1,144 @@
+package lifecycle
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// adoptFromStatus brings a container to where its newest instance is; without one
+// to what the status says of it.
+func adoptFromStatus(s *step, c *container, seen Observed) {
+	status := containerStatusOf(&s.reported, c)
+	c.actuated = *c.spec.Resources.DeepCopy()
+	c.restartCount, c.imageName, c.imageRef = status.RestartCount, status.Image, status.ImageID
+	c.user = status.User.DeepCopy()
+	c.last = status.LastTerminationState.Terminated.DeepCopy()
+	instances := instancesOf(c, status, seen)
+	if len(instances) == 0 {
+		adoptWithoutInstance(s, c, status, seen)
+		return
+	}
+	newest := instances[0]
+	c.id, c.startedAt = newest.ID, newest.StartedAt
+	c.hear(newest.Said)
+	c.restartCount = max(c.restartCount, int32(newest.Attempt))
+	adoptLast(s, c, status, instances)
+	c.position = uncertain // the next snapshot says
+	switch ended := status.State.Terminated; {
+	case newest.State == StateRunning:
+		c.position = running
+		c.adoptVerdicts(status)
+	case ended != nil && endedID(status) == newest.ID:
+		adoptExit(s, c, newest.ID, ended.DeepCopy())
+	}
+	if c.position != running && newest.SandboxID != s.sandbox.id {
+		adoptFromOldSandbox(s, c, newest)
+	}
+}
+
+// instancesOf are those that the runtime has of a container, the newest first. An
+// older one than the status counts is of no interest: it went with its sandbox, or
+// with all others of its pod, and only its record is left.
+func instancesOf(c *container, status v1.ContainerStatus, seen Observed) []ObservedContainer {
+	instances := slices.DeleteFunc(slices.Clone(seen.Containers), func(o ObservedContainer) bool { return o.Name != c.spec.Name })
+	slices.SortFunc(instances, func(a, b ObservedContainer) int { return int(b.Attempt) - int(a.Attempt) })
+	if len(instances) > 0 && instances[0].State != StateRunning && int32(instances[0].Attempt) < status.RestartCount && instances[0].ID != idWithoutScheme(status.ContainerID) {
+		return nil
+	}
+	return instances
+}
+
+// adoptLast takes what the instance before the newest came to: the status tells it,
+// as that instance's state if the newest was not told of yet (A-CST-5).
+func adoptLast(s *step, c *container, status v1.ContainerStatus, instances []ObservedContainer) {
+	newest := instances[0]
+	if ended := status.State.Terminated; ended != nil && endedID(status) != newest.ID {
+		c.setLast(s, ended)
+	}
+	if len(instances) == 1 {
+		return
+	}
+	before := instances[1]
+	c.previousID = before.ID
+	if before.Exit != nil && status.ContainerID == "" { // a static pod: its file has no status
+		c.last = terminatedBy(s, *before.Exit)
+	}
+}
+
+func (c *container) setLast(s *step, t *v1.ContainerStateTerminated) {
+	c.last = t.DeepCopy()
+	c.lastDone = c.succeeded(t) || decideRestart(s, c, t).complete
+}
+
+// endedID is the instance whose end a status tells. While an init container runs
+// again in a new sandbox that is still the one before (A-STAT-6).
+func endedID(status v1.ContainerStatus) string {
+	if id := status.State.Terminated.ContainerID; id != "" {
+		return idWithoutScheme(id)
+	}
+	return idWithoutScheme(status.ContainerID)
+}
+
+// adoptFromOldSandbox is for a container whose newest instance was in another
+// sandbox than the pod's newest: init containers run again, and what was created
+// and never started is created anew (A-ACT-3).
+func adoptFromOldSandbox(s *step, c *container, newest ObservedContainer) {
+	switch {
+	case c.exit != nil:
+	case newest.State == StateExited:
+		adoptExit(s, c, newest.ID, terminatedBy(s, *newest.Exit))
+	case newest.State == StateCreated:
+		c.position = created
+	}
+	forgetRecord(c)
+}
+
+// adoptVerdicts keeps started and ready from flipping (B-RST-6, B-RST-8); a
+// postStart hook is never run a second time.
+func (c *container) adoptVerdicts(status v1.ContainerStatus) {
+	c.postStart = hookRun{ended: true}
+	if idWithoutScheme(status.ContainerID) != c.id {
+		return // it was told of another
+	}
+	if status.Started != nil && *status.Started {
+		c.probes[StartupProbe].verdict = probeSucceeded
+	}
+	if status.Ready {
+		c.probes[ReadinessProbe].verdict = probeSucceeded
+	}
+}
+
+// adoptWithoutInstance is for a container of which the runtime has no record: one
+// that ran is lost (B-RST-4), one that had ended has ended, an init container
+// before one that has run has completed (B-RST-5).
+func adoptWithoutInstance(s *step, c *container, status v1.ContainerStatus, seen Observed) {
+	ended, ranAfter := status.State.Terminated, c.kind == initContainer && ranAfter(s, c, seen)
+	counted := status.ContainerID == "" // the end is of the instance before
+	again := c.kind == initContainer && !ranAfter && !terminal(s.reported.Phase) &&
+		(counted || s.sandbox.attempt > 0 && s.sandbox.state == sandboxReady)
+	switch {
+	case ended != nil && again: // in a new sandbox they all run again (A-ACT-3)
+		c.setLast(s, ended)
+		if !counted {
+			c.restartCount++
+		}
+	case ended != nil:
+		adoptExit(s, c, status.ContainerID, ended.DeepCopy())
+	case ranAfter:
+		adoptExit(s, c, status.ContainerID, &v1.ContainerStateTerminated{
+			Reason:  "Completed",
+			Message: "Unable to get init container status from container runtime and pod has been initialized, treat it as exited normally",
+		})
+	case status.State.Running != nil:
+		c.position, c.id = running, idWithoutScheme(status.ContainerID)
+		c.startedAt = status.State.Running.StartedAt.Time
+		c.postStart = hookRun{ended: true}
+	}
+}
+
+func adoptExit(s *step, c *container, id string, t *v1.ContainerStateTerminated) {
+	c.position, c.id, c.exit = exited, idWithoutScheme(id), t
+	c.startedAt, c.endedAt = t.StartedAt.Time, t.FinishedAt.Time
+	c.restart = decideRestart(s, c, t)
+}

@@ -1,0 +1,46 @@
+package lifecycle
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+// asAllocated is the pod of another agent with the resources that its containers
+// have, as the status tells: those of the object may be asked for and not allocated
+// yet, or not carried out (A-ADM-7).
+func asAllocated(pod *v1.Pod) *v1.Pod {
+	pod = pod.DeepCopy()
+	inProgress := isTrue(pod.Status.Conditions, v1.PodResizeInProgress)
+	for i := range len(pod.Spec.InitContainers) + len(pod.Spec.Containers) {
+		c := specOf(pod, i)
+		status := containerStatusOf(&pod.Status, &container{role: role{spec: c}})
+		if status.State.Running == nil || status.Resources == nil {
+			continue
+		}
+		has := v1.ResourceRequirements{Limits: status.Resources.Limits, Requests: status.AllocatedResources}
+		if inProgress {
+			has.Requests = status.Resources.Requests
+		}
+		if sameCPUAndMemory(has, c.Resources) {
+			continue
+		}
+		for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
+			c.Resources = withResource(c.Resources, has, name)
+		}
+	}
+	return pod
+}
+
+// adoptResize has what the object asks for, and the pod does not have, asked for
+// again (A-ACT-15).
+func (m *Machine) adoptResize(wanted *v1.Pod) {
+	asked := allocation(wanted)
+	if equality.Semantic.DeepEqual(asked, allocation(m.pod)) {
+		return
+	}
+	m.resize.desired, m.resize.before = asked, wanted.Status.ObservedGeneration
+	if c := condition(wanted.Status.Conditions, v1.PodResizePending); c != nil {
+		m.resize.pending = c.DeepCopy()
+	}
+	m.generation = specIsAnother
+}

@@ -1,0 +1,85 @@
+package lifecycle
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+)
+
+// An adopted container is what its status, and the runtime, say of it: whoever reads
+// the status sees no difference (B-RST-1, B-RST-6, A-CST-4, A-CST-16). A static pod has
+// no status: the runtime knows (B-RST-4).
+func TestAdoptedStatusIsComplete(t *testing.T) {
+	user := &v1.ContainerUser{Linux: &v1.LinuxContainerUser{UID: 7}}
+	said := &ContainerRunning{ContainerID: "a-0", Image: "img:1", ImageRef: "img@sha256:1", User: user}
+	for name, test := range map[string]struct {
+		status *v1.PodStatus // as another agent wrote it; nil: the one before
+		said   *ContainerRunning
+	}{
+		"of the API":       {nil, nil},
+		"of the runtime":   {&v1.PodStatus{}, said},
+		"of both":          {nil, said},
+		"of another state": {&v1.PodStatus{Phase: v1.PodPending}, said},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
+			tr.settle(t, nil)
+			tr.feed(ContainerRunning{ContainerID: "a-0", StartedAt: tr.now, Image: "img:1", ImageRef: "img@sha256:1", User: user})
+			before := tr.m.Status().ContainerStatuses
+			pod := tr.m.RequestedPod()
+			pod.Status = tr.m.Status()
+			if test.status != nil {
+				pod.Status = *test.status
+			}
+			seen := tr.runtime.snapshot(Result{}, tr.now)
+			for i := range seen.Containers {
+				seen.Containers[i].Said, seen.Containers[i].StartedAt = test.said, tr.now
+			}
+			tr.m, tr.pending = Adopt(pod, tr.m.options, seen), nil
+			tr.feed(Resumed{})
+			tr.settle(t, nil)
+			if diff := cmp.Diff(before, tr.m.Status().ContainerStatuses); diff != "" {
+				t.Errorf("status of the adopted container (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// When a container was started the runtime knows best; a snapshot says it if the
+// event was lost (A-CST-4, A-PLEG-4).
+func TestSnapshotTellsTheStart(t *testing.T) {
+	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
+	tr.settle(t, nil)
+	want := tr.now.Add(-time.Second).Truncate(time.Second)
+	tr.now = tr.now.Add(time.Minute)
+	seen := tr.runtime.snapshot(Result{}, tr.now)
+	seen.Containers[0].StartedAt = want
+	tr.feed(seen)
+	if got := tr.m.Status().ContainerStatuses[0].State.Running.StartedAt; !got.Time.Equal(want) {
+		t.Errorf("started at %v, want %v", got, want)
+	}
+}
+
+// A static pod has no status: how its container ended the time before, the runtime
+// knows (B-RST-4, A-CST-5).
+func TestAdoptedStaticPodKnowsItsLastState(t *testing.T) {
+	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
+	pod := tr.m.RequestedPod()
+	seen := Observed{
+		Sandboxes: []ObservedSandbox{{ID: "box", Ready: true, IPs: []string{"10.0.0.2"}}},
+		Containers: []ObservedContainer{
+			{ID: "a-0", Name: "a", State: StateExited, Exit: &ContainerExited{ContainerID: "a-0", ExitCode: 3, Reason: "Error"}},
+			{ID: "a-1", Name: "a", Attempt: 1, State: StateRunning, StartedAt: tr.now},
+		},
+	}
+	tr.m, tr.pending = Adopt(pod, tr.m.options, seen), nil
+	tr.feed(Resumed{})
+	tr.feed(seen)
+	got := tr.m.Status().ContainerStatuses[0]
+	want := &v1.ContainerStateTerminated{ExitCode: 3, Reason: "Error", ContainerID: "containerd://a-0"}
+	if diff := cmp.Diff(want, got.LastTerminationState.Terminated); diff != "" || got.RestartCount != 1 {
+		t.Errorf("restarts %d, want 1; last state (-want +got):\n%s", got.RestartCount, diff)
+	}
+}

@@ -1,0 +1,70 @@
+package lifecycle
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// playUpdate carries out the verbs of pods that have a source:
+//
+//	update [delete=SECONDS [ago=SECONDS]]   the source has the pod as in the YAML; deleted with that grace
+//	overtaken                  an object of generation 1 without labels comes
+//	again-deleted              the same deletion comes once more, with another change of the object
+//	evict reason=R message=M [disruption=D] [grace=N]
+//	adopt                      another agent's pod: there is no checkpoint, only status and runtime
+//	resting                    whether the pod rests
+func (tr *transcript) playUpdate(t *testing.T, d *datadriven.TestData) {
+	switch d.Cmd {
+	case "update":
+		tr.update(t, d)
+	case "overtaken":
+		pod := tr.m.Pod()
+		pod.Labels, pod.Generation = nil, 1
+		tr.feed(PodUpdated{Pod: pod})
+	case "again-deleted":
+		pod := tr.m.Pod()
+		pod.Generation, pod.DeletionTimestamp = pod.Generation+1, &tr.m.deletion
+		tr.feed(PodUpdated{Pod: pod})
+	case "evict":
+		f := EvictionRequested{Reason: stringArg(d, "reason"), Message: stringArg(d, "message"), Disruption: stringArg(d, "disruption")}
+		if d.HasArg("grace") {
+			f.GraceSeconds = new(intArg(t, d, "grace"))
+		}
+		tr.feed(f)
+	case "adopt":
+		pod := tr.m.RequestedPod()
+		pod.Status = tr.m.Status()
+		tr.m = Adopt(pod, tr.m.options, tr.runtime.snapshot(Result{}, tr.now))
+		tr.pending, tr.wakeAt = nil, time.Time{}
+	case "resting":
+		tr.printf("%t\n", tr.m.Resting())
+	default:
+		t.Fatalf("%s: unknown verb %q", d.Pos, d.Cmd)
+	}
+}
+
+func (tr *transcript) update(t *testing.T, d *datadriven.TestData) {
+	pod := &v1.Pod{}
+	if err := yaml.UnmarshalStrict([]byte(d.Input), pod); err != nil {
+		t.Fatal(err)
+	}
+	if d.Input == "" {
+		pod = tr.m.RequestedPod()
+	}
+	defaults(pod)
+	pod.Generation = tr.m.pod.Generation + 1
+	if d.HasArg("delete") {
+		grace := intArg(t, d, "delete")
+		pod.DeletionGracePeriodSeconds = &grace
+		pod.DeletionTimestamp = &metav1.Time{Time: tr.now.Add(time.Duration(grace) * time.Second)}
+		if d.HasArg("ago") {
+			pod.DeletionTimestamp.Time = pod.DeletionTimestamp.Add(-time.Duration(intArg(t, d, "ago")) * time.Second)
+		}
+	}
+	tr.feed(PodUpdated{Pod: pod})
+}

@@ -1,0 +1,184 @@
+package lifecycle
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+// applyPodUpdated takes over what the pod's source has changed: what of a pod can
+// change in the API, and nothing else (B-WRK-2, B-WRK-3). The object may have
+// come several changes further at once (B-WRK-1).
+func applyPodUpdated(s *step, f PodUpdated) {
+	newer := f.Pod
+	s.away = s.away && newer.DeletionTimestamp != nil
+	if newer.Generation < s.pod.Generation && newer.Generation != 0 {
+		return // overtaken by a newer one
+	}
+	if others := othersConditions(newer.Status.Conditions); !equality.Semantic.DeepEqual(others, othersConditions(s.pod.Status.Conditions)) {
+		s.pod.Status.Conditions = slices.Clone(others) // readiness gates among them (A-COND-7)
+	}
+	if s.stage == Syncing && newer.DeletionTimestamp == nil {
+		updateMetadata(s, newer)
+		updateSpec(s, newer)
+	}
+	if newer.DeletionTimestamp != nil {
+		applyDeletion(s, newer)
+	}
+	s.away = false
+	if newer.Generation != 0 {
+		s.pod.Generation = newer.Generation
+	}
+}
+
+// updateMetadata takes over labels and annotations, which volumes may show (A-VOL-5).
+func updateMetadata(s *step, newer *v1.Pod) {
+	if maps.Equal(s.pod.Labels, newer.Labels) && maps.Equal(withoutLocal(s.pod.Annotations), withoutLocal(newer.Annotations)) {
+		return
+	}
+	applyObjectsChanged(s, ObjectsChanged{
+		Labels: newer.Labels, Annotations: newer.Annotations, Because: "labels or annotations changed",
+	})
+}
+
+// withoutLocal leaves out the annotations by which a node marks where it has a pod
+// from, and since when: they are another after each restart of the agent (A-SYNC-1).
+func withoutLocal(annotations map[string]string) map[string]string {
+	annotations = maps.Clone(annotations)
+	maps.DeleteFunc(annotations, func(name, _ string) bool { return strings.HasPrefix(name, "kubernetes.io/config.") })
+	return annotations
+}
+
+// updateSpec takes over what may change in the spec of a pod that runs: images,
+// activeDeadlineSeconds, tolerations, a negative grace, resources (by way of a
+// resize) and ephemeral containers (A-API-4).
+func updateSpec(s *step, newer *v1.Pod) {
+	s.pod.Spec.ActiveDeadlineSeconds = cloneOf(newer.Spec.ActiveDeadlineSeconds)
+	s.pod.Spec.TerminationGracePeriodSeconds = cloneOf(newer.Spec.TerminationGracePeriodSeconds)
+	s.pod.Spec.Tolerations = slices.Clone(newer.Spec.Tolerations)
+	var wanted []ContainerResources
+	for _, list := range [][]v1.Container{newer.Spec.InitContainers, newer.Spec.Containers} {
+		for i := range list {
+			c := s.containerNamed(list[i].Name)
+			if c == nil || c.kind == ephemeralContainer {
+				continue
+			}
+			changeImage(s, c, list[i].Image)
+			wanted = append(wanted, ContainerResources{Name: list[i].Name, Resources: list[i].Resources})
+		}
+	}
+	if asked := allocation(s.RequestedPod()); !equality.Semantic.DeepEqual(asked, wanted) {
+		applyResizeRequested(s, ResizeRequested{Containers: wanted})
+	}
+	for i := range newer.Spec.EphemeralContainers {
+		applyEphemeralContainerAdded(s, EphemeralContainerAdded{Container: newer.Spec.EphemeralContainers[i]})
+	}
+}
+
+// changeImage gives a container another image. The instance of the old one is
+// ended, whatever the restart policy (A-ACT-8); one that is just being made as
+// soon as it runs. A regular init container has its image from its next run on.
+func changeImage(s *step, c *container, image string) {
+	if c.spec.Image == image {
+		return
+	}
+	c.spec.Image, c.image = image, imageOfNextStart(c)
+	c.outdated = c.mayRun() || c.position == created
+	tell(s, Report{Subject: c.spec.Name, What: "has the image " + image + " from now on", Rule: "A-ACT-8"})
+}
+
+// imageOfNextStart forgets what is known of an image, for another one.
+func imageOfNextStart(c *container) image {
+	if c.image.op != 0 { // its answer is of the old image: nobody waits for it
+		return image{}
+	}
+	return image{info: ImageInfo{Ref: c.image.info.Ref}}
+}
+
+// planOutdated ends instances of an image that is not the container's any more.
+func planOutdated(s *step) {
+	for _, c := range s.containers {
+		if !c.outdated || c.position != running || c.kind == initContainer {
+			continue
+		}
+		c.outdated = false
+		because := "its image changed"
+		killContainer(s, c, kill{
+			message:   "Container " + c.spec.Name + " definition changed, will be restarted",
+			deadline:  s.now.Add(s.specGrace()),
+			requested: true,
+			verdict:   &verdict{restart: true, because: because, rule: "A-ACT-8"},
+			report:    Report{What: "is replaced", Because: because, Rule: "A-ACT-8"},
+		})
+	}
+}
+
+// applyDeletion stops the pod because its object is being deleted. The first time
+// its whole grace counts from now, as the node's and the API's clocks may differ;
+// a deletion that is moved nearer moves the deadline by as much (B-DEL-4), and a
+// pod that was being deleted while no lifepod was there gets what is left
+// (B-WRK-10's better).
+func applyDeletion(s *step, newer *v1.Pod) {
+	at, before := *newer.DeletionTimestamp, s.deletion
+	if before.Equal(&at) {
+		return
+	}
+	s.deletion = at
+	grace := s.specGrace()
+	if g := newer.DeletionGracePeriodSeconds; g != nil {
+		grace = GraceDuration(*g)
+	}
+	switch {
+	case !before.IsZero() && !s.stop.deadline.IsZero():
+		grace = s.stop.deadline.Add(at.Sub(before.Time)).Sub(s.now)
+	case s.away:
+		grace = min(grace, at.Sub(s.now))
+	}
+	seconds := int64((max(grace, time.Second) + time.Second - 1) / time.Second)
+	applyStopRequested(s, StopRequested{GraceSeconds: &seconds, Because: "deleted in the API"})
+}
+
+// applyEvictionRequested ends the pod as failed, with its own reason (B-WRK-12).
+// A pod that has ended already has nothing to lose.
+func applyEvictionRequested(s *step, f EvictionRequested) {
+	if s.stage >= Terminated || terminal(s.reported.Phase) {
+		return
+	}
+	grace := s.specGrace()
+	if f.GraceSeconds != nil {
+		grace = GraceDuration(*f.GraceSeconds)
+	}
+	s.do(RecordEvent{Type: warning, Reason: f.Reason, Message: f.Message})
+	if s.stage == Terminating { // the last reason counts
+		s.stop.cause, s.stop.reason, s.stop.message, s.stop.disruption = Evicted, f.Reason, f.Message, f.Disruption
+		s.stop.deadline = earlier(s.stop.deadline, s.now.Add(grace))
+		return
+	}
+	terminate(s, stop{
+		cause: Evicted, reason: f.Reason, message: f.Message, disruption: f.Disruption, grace: grace,
+		report: Report{What: "evicted", Because: f.Message, Rule: "B-WRK-12"},
+	})
+}
+
+// disruptionCondition is told in the same status as the terminal phase, never
+// before (A-COND-9, B-FIN-3).
+func disruptionCondition(s *step, phase v1.PodPhase) []v1.PodCondition {
+	if s.stop.disruption == "" || s.stage < Terminated || !terminal(phase) {
+		return nil
+	}
+	return []v1.PodCondition{{
+		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonTerminationByKubelet, Message: s.stop.disruption,
+	}}
+}
+
+// scheduledCondition is that of the object: it is not the node that scheduled the pod.
+func scheduledCondition(pod *v1.Pod) []v1.PodCondition {
+	if c := condition(pod.Status.Conditions, v1.PodScheduled); c != nil {
+		return []v1.PodCondition{*c.DeepCopy()}
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package lifecycle
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"pgregory.net/rapid"
+)
+
+// adopted makes the next lifepod's machine of what the API server and the runtime
+// say, as of a pod that was a kubelet's. What neither of them tells is forgotten,
+// by the laws as well: back-offs, hooks, counts of failures.
+func (w *walk) adopted() {
+	w.note("adopted", true)
+	pod := w.newestObject()
+	pod.Status = writtenStatus(w.rt, w.laws.status)
+	w.rt.Logf("adopted: %s", statesOf(pod.Status))
+	w.m = Adopt(pod, w.m.options, w.snapshot(Result{}))
+	w.pod, w.saved = pod, nil
+	w.laws.forget(w)
+	w.feed(Resumed{})
+}
+
+// statesOf is what a status says of the containers, for the log of a walk.
+func statesOf(status v1.PodStatus) string {
+	text := string(status.Phase)
+	for _, c := range containersOf(status) {
+		text += fmt.Sprintf("; %s %s %d", c.Name, c.ContainerID, c.RestartCount)
+		switch s := c.State; {
+		case s.Running != nil:
+			text += " running"
+		case s.Terminated != nil:
+			text += fmt.Sprintf(" terminated %d %s", s.Terminated.ExitCode, s.Terminated.Reason)
+		case s.Waiting != nil:
+			text += " waiting " + s.Waiting.Reason
+		}
+		if last := c.LastTerminationState.Terminated; last != nil {
+			text += fmt.Sprintf(" after %d %s", last.ExitCode, last.Reason)
+		}
+	}
+	return text
+}
+
+// writtenStatus is a status as an API server keeps it.
+func writtenStatus(t fataler, status v1.PodStatus) v1.PodStatus {
+	data, err := json.Marshal(status)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	var written v1.PodStatus
+	if err := json.Unmarshal(data, &written); err != nil {
+		t.Fatalf("%v", err)
+	}
+	return written
+}
+
+// forget leaves the laws with what a status tells: what was counted, or ran, and was
+// not told before its agent was killed, nobody knows any more (B-RST-4).
+func (l *invariants) forget(w *walk) {
+	l.adopted, l.lastID, l.stage, l.startTime = true, 0, w.m.stage, time.Time{}
+	l.probes.crash()
+	clear(l.runs)
+	clear(l.hooks)
+	clear(l.signalled)
+	clear(l.allocated)
+	clear(l.counts)
+	l.evicted, l.logsKept, l.finished = EvictionRequested{}, false, false
+	l.confirmed = w.m.round.announced.done
+	ranOnce := l.ranOnce
+	l.ranOnce = map[string]string{}
+	for _, c := range containersOf(l.status) {
+		l.counts[c.Name] = c.RestartCount
+		if id := idWithoutScheme(c.ContainerID); id != "" && ranOnce[c.Name] == id {
+			l.ranOnce[c.Name] = id
+		}
+		if c.Started != nil && *c.Started {
+			l.probes.started[idWithoutScheme(c.ContainerID)] = true
+			l.probes.gates[w.m.sandbox.id+" "+c.Name] = true
+		}
+	}
+	for _, c := range w.m.containers {
+		l.instances[c.spec.Name] = &instances{newest: c.id, all: c.restartCount + 1, ran: c.restartCount, counts: true}
+	}
+}
+
+func containersOf(status v1.PodStatus) []v1.ContainerStatus {
+	return slices.Concat(status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses)
+}
+
+// TestAdoptQuiet: a pod that runs and is adopted does not notice: nothing of it is
+// stopped, removed, made, started or run again, and its status stays as it was
+// (B-RST-1, B-RST-6, B-RST-8).
+func TestAdoptQuiet(t *testing.T) {
+	adopted := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWalk(rt, randomPod(rt), map[string]int{})
+		w.trouble = []int{0, 1}[w.draw(2, "trouble")]
+		w.feed(Accepted{})
+		for range w.draw(50, "steps") {
+			w.act()
+		}
+		w.comesToRest()
+		if w.m.Stage() != Syncing || !w.quiet() || w.m.pod.Spec.ActiveDeadlineSeconds != nil || w.written > 0 || len(w.overdue) > 0 || !w.healthy() {
+			return
+		}
+		adopted++
+		before := w.laws.status
+		w.adopted()
+		for range 20 {
+			for _, c := range w.calls {
+				if w.touches(c.effect) {
+					rt.Fatalf("%s because the pod was adopted", effectText(c.effect))
+				}
+			}
+			w.idles()
+		}
+		if diff := cmp.Diff(writtenStatus(rt, before), writtenStatus(rt, w.laws.status)); diff != "" {
+			rt.Fatalf("status (-before +after):\n%s", diff)
+		}
+	})
+	if adopted == 0 {
+		t.Error("no pod was adopted")
+	}
+}
+
+// touches says that an effect concerns what runs, or would make something run; what
+// nobody has any use for may go.
+func (w *walk) touches(e Effect) bool {
+	switch e := e.(type) {
+	case StopContainer, CreateContainer, StartContainer, CreateSandbox, StopSandbox, RunHook, AdmitResize, ResizeContainer:
+		return true
+	case RemoveSandbox:
+		return e.SandboxID == w.m.sandbox.id
+	case RemoveContainer:
+		c := w.m.containerNamed(e.Container)
+		return e.ContainerID == c.id || e.ContainerID == c.previousID
+	}
+	return false
+}
+
+// idles lets everything work and nothing end.
+func (w *walk) idles() {
+	switch {
+	case len(w.calls) > 0:
+		w.goOn()
+	case len(w.events) > 0:
+		w.deliver(0, false)
+	default:
+		w.pause()
+	}
+}
+
+// healthy says that nothing but time and probes would change the pod.
+func (w *walk) healthy() bool {
+	for _, c := range w.m.containers { // events may have been lost
+		if o := w.container(c.id); c.position == running && (o == nil || o.State != StateRunning) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(w.m.containers, func(c *container) bool {
+		if c.kind == ephemeralContainer {
+			return c.position != running && c.position != exited
+		}
+		return !(c.position == running && c.kill == nil && !c.stopping.told && (c.ready() || c.kind == initContainer) || c.kind == initContainer && c.done() || c.final())
+	})
+}

@@ -1,0 +1,105 @@
+package admit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+	features "k8s.io/component-helpers/nodedeclaredfeatures"
+	featuretypes "k8s.io/component-helpers/nodedeclaredfeatures/types"
+
+	"github.com/lifepod/lifepod/agent/admission"
+)
+
+// Answer is what becomes of a pod, or of a resize, that asks for a place. The
+// zero value admits it.
+type Answer struct {
+	// Rejection is why not.
+	Rejection *Rejection
+	// Victims have to go first. With them nothing is rejected: ask again when
+	// nothing of them is held any longer.
+	Victims []*v1.Pod
+	// Relabel says that only the node's labels refuse the pod. They may have
+	// changed: read the Node from the API server and ask once more (A-ADM-4).
+	Relabel bool
+}
+
+// Decide answers for a pod that is new to the agent, neither ended nor ending
+// (A-ADM-1). Of the Node it uses name, labels, taints, allocatable, declared
+// features; nil is a node that is not known. Nobody is preempted for a pod that
+// is rejected all the same.
+func Decide(candidate *v1.Pod, others []*v1.Pod, node *v1.Node, host admission.Host) Answer {
+	if refusal := admission.CheckBeforeFit(candidate, host); refusal != nil {
+		return rejected(refusal.Reason, refusal.Message)
+	}
+	if node == nil {
+		return rejected("InvalidNodeInfo", "Kubelet cannot get node info.")
+	}
+	fit := decideFit(candidate, others, node)
+	if fit.Rejection != nil {
+		return fit
+	}
+	if refusal := admission.CheckAfterFit(candidate, host); refusal != nil && isNew(candidate) {
+		return rejected(refusal.Reason, refusal.Message)
+	}
+	if message := undeclared(candidate, node); message != "" {
+		return rejected("PodFeatureUnsupported", message)
+	}
+	return fit
+}
+
+// decideFit preempts for a critical pod if resources are all that is missing; if
+// more is, no resource is given for the reason (A-ADM-5, B-PRE-1).
+func decideFit(candidate *v1.Pod, others []*v1.Pod, node *v1.Node) Answer {
+	failures := Failures(candidate, others, node)
+	if len(failures) == 0 {
+		return Answer{}
+	}
+	relabel := len(failures) == 1 && failures[0] == noAffinity
+	if Critical(candidate) {
+		if !slices.ContainsFunc(failures, func(f Failure) bool { return f.Resource == "" }) {
+			return preempt(candidate, others, failures)
+		}
+		failures = slices.DeleteFunc(failures, func(f Failure) bool { return f.Resource != "" })
+	}
+	return Answer{Rejection: failures[0].Rejection(), Relabel: relabel}
+}
+
+func preempt(candidate *v1.Pod, others []*v1.Pod, failures []Failure) Answer {
+	victims, err := Victims(candidate, others, failures)
+	if err != nil {
+		return rejected("UnexpectedAdmissionError",
+			fmt.Sprintf("Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: %v", err))
+	}
+	return Answer{Victims: victims}
+}
+
+func rejected(reason, message string) Answer {
+	return Answer{Rejection: &Rejection{Reason: reason, Message: message}}
+}
+
+// target is the version whose features a pod may ask a node for.
+var target = version.MustParseSemantic("1.36.3")
+
+// undeclared says which features the pod needs that the Node does not declare.
+func undeclared(candidate *v1.Pod, node *v1.Node) string {
+	all := features.DefaultFramework
+	needed, err := all.InferForPodScheduling(&featuretypes.PodInfo{Spec: &candidate.Spec, Status: &candidate.Status}, target)
+	if err != nil {
+		return fmt.Sprintf("Failed to infer pod's feature requirements: %v", err)
+	}
+	match, err := all.MatchNode(needed, node)
+	if err != nil {
+		return fmt.Sprintf("Failed to match pod's feature requirements against the node: %v", err)
+	}
+	if match.IsMatch {
+		return ""
+	}
+	return "Pod requires node features that are not available: " + strings.Join(match.UnsatisfiedRequirements, ", ")
+}
+
+// isNew is false for a pod that ran before the agent began: what confines it is
+// not looked at again (A-ADM-4).
+func isNew(pod *v1.Pod) bool { return pod.Status.Phase == "" || pod.Status.Phase == v1.PodPending }

@@ -1,0 +1,66 @@
+package admit
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+const anyHostIP = "0.0.0.0"
+
+// hostPort is a port of the machine.
+type hostPort struct {
+	ip       string
+	protocol v1.Protocol
+	port     int32
+}
+
+// conflicts says whether two containers cannot have their ports at the same time.
+func (p hostPort) conflicts(other hostPort) bool {
+	sameIP := p.ip == other.ip || p.ip == anyHostIP || other.ip == anyHostIP
+	return sameIP && p.protocol == other.protocol && p.port == other.port
+}
+
+func portsConflict(candidate *v1.Pod, others []*v1.Pod) bool {
+	wanted := hostPorts(candidate)
+	if len(wanted) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(others, func(other *v1.Pod) bool {
+		return slices.ContainsFunc(hostPorts(other), func(used hostPort) bool {
+			return slices.ContainsFunc(wanted, used.conflicts)
+		})
+	})
+}
+
+// hostPorts are those of the containers that run as long as the pod does.
+func hostPorts(pod *v1.Pod) []hostPort {
+	var ports []hostPort
+	for _, c := range pod.Spec.InitContainers {
+		if ptr.Deref(c.RestartPolicy, "") == v1.ContainerRestartPolicyAlways {
+			ports = appendHostPorts(ports, c.Ports)
+		}
+	}
+	for _, c := range pod.Spec.Containers {
+		ports = appendHostPorts(ports, c.Ports)
+	}
+	return ports
+}
+
+func appendHostPorts(ports []hostPort, list []v1.ContainerPort) []hostPort {
+	for _, p := range list {
+		if p.HostPort <= 0 {
+			continue
+		}
+		port := hostPort{ip: p.HostIP, protocol: p.Protocol, port: p.HostPort}
+		if port.ip == "" {
+			port.ip = anyHostIP
+		}
+		if port.protocol == "" {
+			port.protocol = v1.ProtocolTCP
+		}
+		ports = append(ports, port)
+	}
+	return ports
+}

@@ -1,0 +1,62 @@
+package admit
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
+)
+
+var (
+	noAffinity   = Failure{Predicate: "NodeAffinity", Text: "node(s) didn't match Pod's node affinity/selector"}
+	noName       = Failure{Predicate: "NodeName", Text: "node(s) didn't match the requested node name"}
+	noPorts      = Failure{Predicate: "NodePorts", Text: "node(s) didn't have free ports for the requested pod ports"}
+	noToleration = Failure{Predicate: "TaintToleration", Text: "node(s) had taints that the pod didn't tolerate"}
+)
+
+// Failures is all that the node lacks for the pod beside the others, in the order
+// of Kubernetes; none if it fits.
+func Failures(candidate *v1.Pod, others []*v1.Pod, node *v1.Node) []Failure {
+	others = without(others, candidate)
+	failures := insufficient(candidate, others, node)
+	if matches, err := nodeaffinity.GetRequiredNodeAffinity(candidate).Match(node); err != nil || !matches {
+		failures = append(failures, noAffinity)
+	}
+	if name := candidate.Spec.NodeName; name != "" && name != node.Name {
+		failures = append(failures, noName)
+	}
+	if portsConflict(candidate, others) {
+		failures = append(failures, noPorts)
+	}
+	if !isStatic(candidate) && !tolerates(candidate, node) {
+		failures = append(failures, noToleration)
+	}
+	return failures
+}
+
+// Admit is nil for a pod that the node has room for without preemption, else the
+// first failure.
+func Admit(candidate *v1.Pod, others []*v1.Pod, node *v1.Node) *Rejection {
+	failures := Failures(candidate, others, node)
+	if len(failures) == 0 {
+		return nil
+	}
+	return failures[0].Rejection()
+}
+
+// tolerates looks at taints that end pods only: the others are the scheduler's.
+func tolerates(candidate *v1.Pod, node *v1.Node) bool {
+	ends := func(taint *v1.Taint) bool { return taint.Effect == v1.TaintEffectNoExecute }
+	_, untolerated := corev1.FindMatchingUntoleratedTaint(klog.Logger{}, node.Spec.Taints, candidate.Spec.Tolerations, ends, false)
+	return !untolerated
+}
+
+func without(others []*v1.Pod, candidate *v1.Pod) []*v1.Pod {
+	var rest []*v1.Pod
+	for _, pod := range others {
+		if pod.UID != candidate.UID {
+			rest = append(rest, pod)
+		}
+	}
+	return rest
+}

@@ -1,0 +1,112 @@
+package admit
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/lifepod/lifepod/agent/podcgroup"
+)
+
+// Exclusive says what Guaranteed pods have for themselves on the node.
+type Exclusive struct {
+	CPUs   bool // CPU Manager policy "static"
+	Memory bool // Memory Manager policy "Static"
+}
+
+// Resize is a pod with other resources asked for than it has.
+type Resize struct {
+	Requested *v1.Pod // as the API server has it
+	Allocated *v1.Pod // with what the node has given it
+	// PendingSince is when the resize was first put off; zero if it is new.
+	PendingSince time.Time
+}
+
+// FitsResize answers for a resize (A-ACT-15). A rejection has the reason
+// Infeasible, and is never asked for again, or Deferred: ask again when resources
+// become free. As for a new pod, others may have to make room for a critical one.
+func FitsResize(r Resize, others []*v1.Pod, node *v1.Node, exclusive Exclusive) Answer {
+	if message := infeasible(r, exclusive); message != "" {
+		return rejected(v1.PodReasonInfeasible, message)
+	}
+	if node == nil {
+		return rejected(v1.PodReasonDeferred, "Kubelet cannot get node info.")
+	}
+	answer := decideFit(r.Requested, others, node)
+	if answer.Rejection != nil {
+		answer.Rejection.Reason = v1.PodReasonDeferred
+	}
+	return answer
+}
+
+// infeasible says why a resize will never be.
+func infeasible(r Resize, exclusive Exclusive) string {
+	if podcgroup.QOSClass(r.Requested) != v1.PodQOSGuaranteed {
+		return ""
+	}
+	if exclusive.CPUs && changes(r, v1.ResourceCPU) {
+		return fmt.Sprintf("Resize is infeasible for Guaranteed Pods alongside CPU Manager policy %q", "static")
+	}
+	if exclusive.Memory && changes(r, v1.ResourceMemory) {
+		return fmt.Sprintf("Resize is infeasible for Guaranteed Pods alongside Memory Manager policy %q", "Static")
+	}
+	return ""
+}
+
+func changes(r Resize, name v1.ResourceName) bool {
+	differ := func(requested, allocated []v1.Container) bool {
+		for i := range min(len(requested), len(allocated)) {
+			request := requested[i].Resources.Requests[name]
+			if !request.Equal(allocated[i].Resources.Requests[name]) {
+				return true
+			}
+		}
+		return false
+	}
+	return differ(r.Requested.Spec.InitContainers, r.Allocated.Spec.InitContainers) ||
+		differ(r.Requested.Spec.Containers, r.Allocated.Spec.Containers)
+}
+
+// RetryOrder sorts resizes in the order in which they are asked for again
+// (A-ACT-15): those that ask for no more than they have, then by priority, then
+// Guaranteed pods, then those that have waited longest; new ones come last.
+func RetryOrder(pending []Resize) {
+	slices.SortStableFunc(pending, func(a, b Resize) int {
+		return cmp.Or(
+			falseFirst(a.increases(), b.increases()),
+			cmp.Compare(priority(b.Requested), priority(a.Requested)),
+			falseFirst(!isGuaranteed(a.Requested), !isGuaranteed(b.Requested)),
+			falseFirst(a.PendingSince.IsZero(), b.PendingSince.IsZero()),
+			a.PendingSince.Compare(b.PendingSince),
+		)
+	})
+}
+
+func falseFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+func (r Resize) increases() bool {
+	options := resourcehelper.PodResourcesOptions{}
+	was, is := resourcehelper.PodRequests(r.Allocated, options), resourcehelper.PodRequests(r.Requested, options)
+	return is.Cpu().Cmp(*was.Cpu()) > 0 || is.Memory().Cmp(*was.Memory()) > 0
+}
+
+func isGuaranteed(pod *v1.Pod) bool { return podcgroup.QOSClass(pod) == v1.PodQOSGuaranteed }
+
+func priority(pod *v1.Pod) int32 {
+	if pod.Spec.Priority == nil {
+		return 0
+	}
+	return *pod.Spec.Priority
+}

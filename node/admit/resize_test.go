@@ -1,0 +1,62 @@
+package admit
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+)
+
+func TestFitsResize(t *testing.T) {
+	others := []*v1.Pod{testPod("other", "cpu=500m"), testPod("p", "cpu=1")}
+	was := testPod("p", "cpu=1 memory=1Mi", guaranteed)
+	tests := []struct {
+		name      string
+		requested *v1.Pod
+		node      *v1.Node
+		exclusive Exclusive
+		want      *Rejection
+	}{
+		{"A-ACT-15 there is room", testPod("p", "cpu=1500m"), testNode(), Exclusive{}, nil},
+		{"A-ACT-15 not now", testPod("p", "cpu=1600m"), testNode(), Exclusive{}, &Rejection{"Deferred", "Node didn't have enough resource: cpu, requested: 1600, used: 500, capacity: 2000"}},
+		{"A-ACT-15 no node", testPod("p", "cpu=1"), nil, Exclusive{}, &Rejection{"Deferred", "Kubelet cannot get node info."}},
+		{"A-ACT-15 exclusive CPUs", testPod("p", "cpu=1500m memory=1Mi", guaranteed), testNode(), Exclusive{CPUs: true}, &Rejection{"Infeasible", `Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"`}},
+		{"exclusive CPUs are not of Burstable pods", testPod("p", "cpu=1500m"), testNode(), Exclusive{CPUs: true}, nil},
+		{"exclusive CPUs do not mind memory", testPod("p", "cpu=1 memory=2Mi", guaranteed), testNode(), Exclusive{CPUs: true}, nil},
+		{"A-ACT-15 exclusive memory", testPod("p", "cpu=1 memory=2Mi", guaranteed), testNode(), Exclusive{Memory: true}, &Rejection{"Infeasible", `Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"`}},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			got := FitsResize(Resize{Requested: tc.requested, Allocated: was}, others, tc.node, tc.exclusive)
+			if diff := cmp.Diff(tc.want, got.Rejection); diff != "" {
+				t.Errorf("rejection (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRetryOrder(t *testing.T) {
+	first := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	to := func(name, was, is string, since time.Time, changes ...change) Resize {
+		return Resize{Requested: testPod(name, is, changes...), Allocated: testPod(name, was, changes...), PendingSince: since}
+	}
+	pending := []Resize{
+		to("new", "cpu=1", "cpu=2", time.Time{}),
+		to("later", "cpu=1", "cpu=2", first.Add(time.Second)),
+		to("earlier", "cpu=1", "cpu=2", first),
+		to("guaranteed", "cpu=1 memory=1Mi", "cpu=1 memory=2Mi", first.Add(time.Hour), guaranteed),
+		to("urgent", "cpu=1", "cpu=2", first.Add(time.Hour), withPriority(10)),
+		to("smaller", "cpu=2", "cpu=1", first.Add(time.Hour)),
+		to("smaller and urgent", "cpu=2", "cpu=1", time.Time{}, withPriority(5)),
+	}
+	RetryOrder(pending)
+	var got []string
+	for _, r := range pending {
+		got = append(got, r.Requested.Name)
+	}
+	want := []string{"smaller and urgent", "smaller", "urgent", "guaranteed", "earlier", "later", "new"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("A-ACT-15 order (-want +got):\n%s", diff)
+	}
+}

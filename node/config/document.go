@@ -1,0 +1,183 @@
+package config
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+	sigsjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// document is one file: what it says, proven to be of the right types.
+type document struct {
+	file   string
+	fields map[string]any
+}
+
+// pathFields hold paths of files, which may be relative.
+var pathFields = [][]string{
+	{"staticPodPath"},
+	{"authentication", "x509", "clientCAFile"},
+	{"tlsCertFile"},
+	{"tlsPrivateKeyFile"},
+	{"resolvConf"},
+	{"volumePluginDir"},
+	{"podLogsDir"},
+}
+
+// readDocument reads one file strictly.
+func readDocument(file string) (document, error) {
+	file, err := filepath.Abs(file)
+	if err != nil {
+		return document{}, fmt.Errorf("read configuration: %w", err)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return document{}, fmt.Errorf("read configuration: %w", err) // names the file itself
+	}
+	fields, err := decode(data)
+	if err != nil {
+		return document{}, fmt.Errorf("read configuration %s: %w", file, err)
+	}
+	for _, path := range pathFields {
+		value, found, err := unstructured.NestedString(fields, path...)
+		if err == nil && found && value != "" && !filepath.IsAbs(value) {
+			err = unstructured.SetNestedField(fields, filepath.Join(filepath.Dir(file), value), path...)
+		}
+		if err != nil {
+			return document{}, fmt.Errorf("read configuration %s: %s: %w", file, strings.Join(path, "."), err)
+		}
+	}
+	return document{file: file, fields: fields}, nil
+}
+
+// decode gives the fields of the one KubeletConfiguration in data.
+func decode(data []byte) (map[string]any, error) {
+	data, err := onlyDocument(data)
+	if err != nil {
+		return nil, err
+	}
+	data, err = yaml.YAMLToJSONStrict(data) // finds repeated fields, and their lines
+	if err != nil {
+		return nil, errors.New(strings.Join(strings.Fields(err.Error()), " "))
+	}
+	fields := map[string]any{}
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return nil, errors.New("is not a mapping of fields: should be a KubeletConfiguration")
+	}
+	if err := checkType(fields); err != nil {
+		return nil, err
+	}
+	strict, err := sigsjson.UnmarshalStrict(data, &kubeletconfig.KubeletConfiguration{})
+	if err != nil {
+		return nil, undecodable(fields, err)
+	}
+	return fields, errors.Join(strict...)
+}
+
+// onlyDocument refuses files of several documents, of which the kubelet would read
+// the first one only.
+func onlyDocument(data []byte) ([]byte, error) {
+	var only []byte
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for {
+		next, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		var content any
+		if err := yaml.Unmarshal(next, &content); err == nil && content == nil {
+			continue // comments only
+		}
+		if only != nil {
+			return nil, errors.New("has several documents: should be one KubeletConfiguration")
+		}
+		only = next
+	}
+	if only == nil {
+		return nil, errors.New("is empty: should be a KubeletConfiguration, with apiVersion and kind")
+	}
+	return only, nil
+}
+
+func checkType(fields map[string]any) error {
+	want := kubeletconfig.SchemeGroupVersion
+	if fields["apiVersion"] != want.String() {
+		return fmt.Errorf("apiVersion: is %q: should be %s", text(fields["apiVersion"]), want)
+	}
+	if fields["kind"] != "KubeletConfiguration" {
+		return fmt.Errorf("kind: is %q: should be KubeletConfiguration", text(fields["kind"]))
+	}
+	return nil
+}
+
+func text(value any) string {
+	if value == nil {
+		return ""
+	}
+	return fmt.Sprint(value)
+}
+
+// undecodable finds the fields to which an error of decoding belongs, which some
+// types don't tell (a duration that is a number): each field is tried alone.
+func undecodable(fields map[string]any, whole error) error {
+	var errs []error
+	walk(fields, nil, func(path []string, value any) {
+		alone := map[string]any{}
+		if unstructured.SetNestedField(alone, value, path...) != nil {
+			return
+		}
+		if _, err := typed(alone); err != nil {
+			errs = append(errs, fmt.Errorf("%s: is %s: %s", strings.Join(path, "."), shown(value), wanted(err)))
+		}
+	})
+	if len(errs) == 0 {
+		return whole
+	}
+	return errors.Join(errs...)
+}
+
+func shown(value any) string {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return string(data)
+}
+
+// wanted says what a value should have been.
+func wanted(err error) string {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		kind := strings.TrimPrefix(wrong.Type.String(), "*")
+		return "should be of type " + kind
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
+}
+
+// walk visits all that is not a mapping, in the order of the names.
+func walk(fields map[string]any, path []string, visit func(path []string, value any)) {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		below := append(slices.Clone(path), name)
+		if inner, ok := fields[name].(map[string]any); ok && len(inner) > 0 {
+			walk(inner, below, visit)
+			continue
+		}
+		visit(below, fields[name])
+	}
+}

@@ -1,0 +1,112 @@
+package config
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+)
+
+// TestEveryFieldIsTreated fails on a field of the API that the table doesn't have,
+// and on one of the table that the API doesn't have.
+func TestEveryFieldIsTreated(t *testing.T) {
+	api := leaves(reflect.ValueOf(&kubeletconfig.KubeletConfiguration{}).Elem())
+	want := slices.Sorted(maps.Keys(api))
+	got := slices.Sorted(maps.Keys(fields))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("fields (-API +table):\n%s", diff)
+	}
+	if len(want) < 120 {
+		t.Errorf("only %d fields found in the API", len(want))
+	}
+	for path, treatment := range fields {
+		if treatment.by == "" {
+			t.Errorf("%s: no reason", path)
+		}
+	}
+}
+
+// TestHonouredFieldsAreRead fails on a field that the table calls honoured and that no
+// other package reads. Names such as Port prove little; most are unmistakable.
+func TestHonouredFieldsAreRead(t *testing.T) {
+	read := map[string]bool{}
+	for _, dir := range []string{"..", "../../agent", "../../host", "../../cmd"} {
+		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || filepath.Dir(path) == "../config" {
+				return err
+			}
+			source, err := os.ReadFile(path)
+			for _, selector := range selectors.FindAllStringSubmatch(string(source), -1) {
+				read[selector[1]] = true
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, treatment := range fields {
+		if name := goName(t, path); treatment.kind == isHonoured && treatment.by != "node/config" && !read[name] {
+			t.Errorf("%s: nobody reads %s", path, name)
+		}
+	}
+}
+
+var selectors = regexp.MustCompile(`\.([A-Z]\w+)`)
+
+// goName is the name of a field in Go.
+func goName(t *testing.T, path string) string {
+	t.Helper()
+	in, name := reflect.TypeFor[kubeletconfig.KubeletConfiguration](), ""
+	for step := range strings.SplitSeq(path, ".") {
+		if in.Kind() == reflect.Pointer {
+			in = in.Elem()
+		}
+		for i := range in.NumField() {
+			if tag, _, _ := strings.Cut(in.Field(i).Tag.Get("json"), ","); tag == step {
+				name, in = in.Field(i).Name, in.Field(i).Type
+				break
+			}
+		}
+	}
+	return name
+}
+
+func TestWarning(t *testing.T) {
+	const start = "not supported, without effect: "
+	for name, test := range map[string]struct{ content, want string }{
+		"nothing set":                 {"", ""},
+		"set to the default":          {"imageGCHighThresholdPercent: 85\nshutdownGracePeriod: 0s", ""},
+		"without meaning here":        {"fileCheckFrequency: 5s\nhairpinMode: none\nkubeAPIQPS: 5", ""},
+		"not supported":               {"shutdownGracePeriod: 30s\nimageGCLowThresholdPercent: 50", start + "imageGCLowThresholdPercent (images are not garbage collected yet); shutdownGracePeriod (pods are not ended at the machine's shutdown yet)"},
+		"below another field":         {"userNamespaces: {idsPerPod: 131072}", start + "userNamespaces.idsPerPod (a pod's user namespace has 65536 IDs)"},
+		"no swap in other words":      {"memorySwap: {swapBehavior: NoSwap}\nenforceNodeAllocatable: [none]", ""},
+		"swap":                        {"memorySwap: {swapBehavior: LimitedSwap}", start + "memorySwap.swapBehavior (pods never swap yet)"},
+		"a part":                      {"evictionHard: {memory.available: 1Gi}", start + "evictionHard (counts in allocatable; pods are not evicted under pressure yet)"},
+		"some values":                 {"enforceNodeAllocatable: [pods, kube-reserved]\nkubeReservedCgroup: /kube", start + "enforceNodeAllocatable (the cgroup of all pods is limited, no other); kubeReservedCgroup (lifepod moves no process of the machine into another cgroup)"},
+		"gates as lifepod is":         {"featureGates: {EventedPLEG: true, MemoryQoS: false, AllAlpha: false, JobManagedBy: true}", ""},
+		"gates against lifepod":       {"featureGates: {EventedPLEG: false, MemoryQoS: true, AllBeta: false}", start + "featureGates[AllBeta] (every feature is as lifepod has it); featureGates[EventedPLEG] (lifepod always behaves as with true); featureGates[MemoryQoS] (lifepod always behaves as with false)"},
+		"logs":                        {"logging: {verbosity: 4}", start + "logging (lifepod's own flags say what it logs, and how)"},
+		"gates of other components":   {"featureGates: {SchedulerAsyncPreemption: false}", ""},
+		"the default spelled outside": {"evictionHard: {memory.available: 100Mi, nodefs.available: 10%, nodefs.inodesFree: 5%, imagefs.available: 15%, imagefs.inodesFree: 5%}", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := write(t, map[string]string{"c": header + test.content})
+			c, err := Load(filepath.Join(dir, "c"), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, c.Warning()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

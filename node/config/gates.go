@@ -1,0 +1,65 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// gate is a feature gate: what Kubernetes 1.36 lets it be, and what lifepod behaves
+// as, which a gate does not change.
+type gate struct {
+	locked state // the only value it may have; unsaid if both are allowed
+	here   state // unsaid if it concerns no node
+}
+
+type state int
+
+const (
+	unsaid state = iota
+	on
+	off
+	mixed // neither value says what lifepod does
+)
+
+func stateOf(enabled bool) state {
+	if enabled {
+		return on
+	}
+	return off
+}
+
+func (s state) String() string { return [...]string{"unsaid", "true", "false", "mixed"}[s] }
+
+// validateGates refuses what the kubelet refuses.
+func validateGates(set map[string]bool, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		known, ok := gates[name]
+		switch {
+		case !ok:
+			errs = append(errs, field.Invalid(path.Key(name), set[name], "is no feature gate of Kubernetes 1.36"))
+		case known.locked != unsaid && known.locked != stateOf(set[name]):
+			errs = append(errs, field.Invalid(path.Key(name), set[name], fmt.Sprintf("is locked to %s since it is no longer a choice", known.locked)))
+		}
+	}
+	return errs
+}
+
+// gatesNotFollowed says which gates are set against what lifepod does.
+func gatesNotFollowed(set map[string]bool) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		here := gates[name].here
+		switch here {
+		case unsaid, stateOf(set[name]):
+		case mixed:
+			out = append(out, fmt.Sprintf("featureGates[%s] (every feature is as lifepod has it)", name))
+		default:
+			out = append(out, fmt.Sprintf("featureGates[%s] (lifepod always behaves as with %s)", name, here))
+		}
+	}
+	return out
+}

@@ -1,0 +1,108 @@
+package config
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// gateSources declare the feature gates that the kubelet knows, by module.
+var gateSources = map[string][]string{
+	"k8s.io/kubernetes":              {"pkg/features/kube_features.go"},
+	"k8s.io/apiextensions-apiserver": {"pkg/features/kube_features.go"},
+	"k8s.io/controller-manager":      {"pkg/features/kube_features.go"},
+	"k8s.io/apiserver":               {"pkg/features/kube_features.go"},
+	"k8s.io/client-go":               {"features/known_features.go"},
+	"k8s.io/component-base":          {"logs/api/v1/kube_features.go", "zpages/features/kube_features.go"},
+}
+
+// TestGatesAreKubernetes holds the table against the sources of the version that
+// go.mod names: no gate is missing, none is made up, and the same ones are locked.
+func TestGatesAreKubernetes(t *testing.T) {
+	want := map[string]state{"AllAlpha": unsaid, "AllBeta": unsaid}
+	for module, files := range gateSources {
+		out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+		if err != nil {
+			t.Fatalf("find module %s: %v", module, err)
+		}
+		for _, file := range files {
+			readGates(t, filepath.Join(strings.TrimSpace(string(out)), file), want)
+		}
+	}
+	delete(want, "ControllerManagerReleaseLeaderElectionLockOnExit") // kube-controller-manager registers it, the kubelet does not
+	got := map[string]state{}
+	for name, g := range gates {
+		got[name] = g.locked
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("gates (-Kubernetes +table):\n%s", diff)
+	}
+}
+
+// readGates finds what maps a gate's constant to a list of specs, the last of which
+// holds.
+func readGates(t *testing.T, path string, into map[string]state) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]string{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 {
+			value := spec.Values[0]
+			if call, ok := value.(*ast.CallExpr); ok && len(call.Args) == 1 {
+				value = call.Args[0] // featuregate.Feature("…")
+			}
+			if literal, ok := value.(*ast.BasicLit); ok {
+				names[spec.Names[0].Name] = strings.Trim(literal.Value, `"`)
+			}
+		}
+		return true
+	})
+	ast.Inspect(file, func(n ast.Node) bool {
+		pair, ok := n.(*ast.KeyValueExpr)
+		if !ok {
+			return true
+		}
+		key, isIdent := pair.Key.(*ast.Ident)
+		if locked, isGate := lastSpec(pair.Value); isIdent && isGate && names[key.Name] != "" {
+			into[names[key.Name]] = locked
+		}
+		return true
+	})
+}
+
+func lastSpec(value ast.Expr) (locked state, isGate bool) {
+	list, ok := value.(*ast.CompositeLit)
+	if !ok || len(list.Elts) == 0 {
+		return unsaid, false
+	}
+	spec := list // a gate without versions has its one spec itself
+	if last, ok := list.Elts[len(list.Elts)-1].(*ast.CompositeLit); ok {
+		spec = last
+	}
+	values := map[string]string{}
+	for _, e := range spec.Elts {
+		if pair, ok := e.(*ast.KeyValueExpr); ok {
+			if value, ok := pair.Value.(*ast.Ident); ok {
+				values[pair.Key.(*ast.Ident).Name] = value.Name
+			} else {
+				values[pair.Key.(*ast.Ident).Name] = "?"
+			}
+		}
+	}
+	if values["PreRelease"] == "" {
+		return unsaid, false
+	}
+	if values["LockToDefault"] != "true" {
+		return unsaid, true
+	}
+	return stateOf(values["Default"] == "true"), true
+}

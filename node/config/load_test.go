@@ -1,0 +1,236 @@
+package config
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+)
+
+const header = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+
+// write makes the files of a test in a folder of its own, and gives its path.
+func write(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestDefaultsAreTheKubelets holds the defaults against those that the kubelet
+// 1.36.3's own SetDefaults_KubeletConfiguration gives an empty configuration.
+func TestDefaultsAreTheKubelets(t *testing.T) {
+	data, err := os.ReadFile("testdata/defaults.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want map[string]any
+	if err := json.Unmarshal(data, &want); err != nil {
+		t.Fatal(err)
+	}
+	is := &kubeletconfig.KubeletConfiguration{}
+	setDefaults(is)
+	got, err := generic(is)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("defaults (-kubelet +lifepod):\n%s", diff)
+	}
+}
+
+// TestKubeadmNode proves that the file of a kubeadm node works without a warning.
+func TestKubeadmNode(t *testing.T) {
+	c, err := Load("testdata/kubeadm.yaml", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Warning(); got != "" {
+		t.Errorf("warning %q, want none", got)
+	}
+	if got := c.Kubelet.StaticPodPath; got != "/etc/kubernetes/manifests" {
+		t.Errorf("staticPodPath %q", got)
+	}
+	if got := c.Kubelet.SyncFrequency.Duration; got != time.Minute {
+		t.Errorf("syncFrequency of 0s is %s, want the default", got)
+	}
+	if !c.Set("containerRuntimeEndpoint") || c.Set("port") || c.Set("kind") {
+		t.Errorf("set fields: %v", c.From)
+	}
+}
+
+func TestDefaultHasNoWarning(t *testing.T) {
+	c := Default()
+	if got := c.Warning(); got != "" {
+		t.Errorf("warning %q, want none", got)
+	}
+	if *c.Kubelet.Authentication.Anonymous.Enabled || c.Kubelet.ReadOnlyPort != 0 {
+		t.Error("a node without a file lets people in unasked")
+	}
+	if got := c.Kubelet.EvictionHard["memory.available"]; got != "100Mi" {
+		t.Errorf("evictionHard of memory %q, want 100Mi", got)
+	}
+}
+
+var dropInTests = map[string]struct {
+	files map[string]string
+	check func(t *testing.T, c *Config, dir string)
+}{
+	"in the order of their paths, folders too": {
+		map[string]string{
+			"config.yaml":      header + "maxPods: 10\nport: 1000",
+			"d/20.conf":        header + "maxPods: 20",
+			"d/10.conf":        header + "maxPods: 30\nport: 2000",
+			"d/30/a.conf":      header + "podsPerCore: 7",
+			"d/99.yaml":        "not read",
+			"d/30/README.conf": header,
+		},
+		func(t *testing.T, c *Config, dir string) {
+			got := []int32{c.Kubelet.MaxPods, c.Kubelet.Port, c.Kubelet.PodsPerCore}
+			if diff := cmp.Diff([]int32{20, 2000, 7}, got); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff([]string{filepath.Join(dir, "d/99.yaml")}, c.Skipped); diff != "" {
+				t.Errorf("skipped: %s", diff)
+			}
+			if got, want := c.From["maxPods"], filepath.Join(dir, "d/20.conf"); got != want {
+				t.Errorf("maxPods from %q, want %q", got, want)
+			}
+		},
+	},
+	"maps merge, lists are replaced, null is the default": {
+		map[string]string{
+			"config.yaml": header + "kubeReserved: {cpu: 100m}\nclusterDNS: [10.0.0.1]\nport: 1000\nevictionHard: {pid.available: 10%}",
+			"d/1.conf":    header + "kubeReserved: {memory: 1Gi}\nclusterDNS: [10.0.0.2]\nport: null\nevictionHard: {memory.available: 1Gi}",
+		},
+		func(t *testing.T, c *Config, _ string) {
+			got := []any{c.Kubelet.KubeReserved, c.Kubelet.ClusterDNS, c.Kubelet.Port, c.Kubelet.EvictionHard}
+			want := []any{
+				map[string]string{"cpu": "100m", "memory": "1Gi"},
+				[]string{"10.0.0.2"},
+				int32(10250),
+				map[string]string{"pid.available": "10%", "memory.available": "1Gi"},
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		},
+	},
+	"relative paths belong to the file that names them": {
+		map[string]string{
+			"config.yaml": header + "staticPodPath: manifests\ntlsCertFile: a.crt\ntlsPrivateKeyFile: a.key",
+			"d/1.conf":    header + "staticPodPath: more",
+		},
+		func(t *testing.T, c *Config, dir string) {
+			got := []string{c.Kubelet.StaticPodPath, c.Kubelet.TLSCertFile}
+			want := []string{filepath.Join(dir, "d/more"), filepath.Join(dir, "a.crt")}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		},
+	},
+	"default thresholds of eviction are merged where that is asked for": {
+		map[string]string{"config.yaml": header + "mergeDefaultEvictionSettings: true\nevictionHard: {memory.available: 1Gi}"},
+		func(t *testing.T, c *Config, _ string) {
+			if got := c.Kubelet.EvictionHard; len(got) != 5 || got["memory.available"] != "1Gi" {
+				t.Errorf("evictionHard %v", got)
+			}
+		},
+	},
+}
+
+func TestDropIns(t *testing.T) {
+	for name, test := range dropInTests {
+		t.Run(name, func(t *testing.T) {
+			dir := write(t, test.files)
+			dropIns := filepath.Join(dir, "d")
+			if _, err := os.Stat(dropIns); err != nil {
+				dropIns = ""
+			}
+			c, err := Load(filepath.Join(dir, "config.yaml"), dropIns)
+			if err != nil {
+				t.Fatal(err)
+			}
+			test.check(t, c, dir)
+		})
+	}
+}
+
+// TestDropInsWithoutFile: the defaults are what the drop-ins are merged into.
+func TestDropInsWithoutFile(t *testing.T) {
+	dir := write(t, map[string]string{"1.conf": header + "evictionHard: {memory.available: 1Gi}"})
+	c, err := Load("", dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Kubelet.EvictionHard; got["memory.available"] != "1Gi" || got["nodefs.available"] != "10%" {
+		t.Errorf("evictionHard %v", got)
+	}
+	if !c.Set("evictionHard") || c.Set("maxPods") {
+		t.Errorf("set fields: %v", c.From)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for name, test := range map[string]struct{ content, want string }{
+		"empty":             {"# nothing\n", "config.yaml: is empty: should be a KubeletConfiguration, with apiVersion and kind"},
+		"not a mapping":     {"- a\n", "config.yaml: is not a mapping of fields: should be a KubeletConfiguration"},
+		"two documents":     {header + "---\n" + header, "config.yaml: has several documents: should be one KubeletConfiguration"},
+		"no apiVersion":     {"kind: KubeletConfiguration\n", `config.yaml: apiVersion: is "": should be kubelet.config.k8s.io/v1beta1`},
+		"another kind":      {"apiVersion: kubelet.config.k8s.io/v1beta1\nkind: Pod\n", `config.yaml: kind: is "Pod": should be KubeletConfiguration`},
+		"unknown":           {header + "authentication: {x509: {clientCA: a}}\n", `config.yaml: unknown field "authentication.x509.clientCA"`},
+		"case matters":      {header + "maxpods: 5\n", `config.yaml: unknown field "maxpods"`},
+		"repeated":          {header + "port: 1\nport: 2\n", `config.yaml: yaml: unmarshal errors: line 4: key "port" already set in map`},
+		"wrong type":        {header + "maxPods: many\n", `config.yaml: maxPods: is "many": should be of type int32`},
+		"number for a time": {header + "authentication: {webhook: {cacheTTL: 5}}\n", `config.yaml: authentication.webhook.cacheTTL: is 5: should be of type string`},
+		"no time":           {header + "syncFrequency: soon\n", `config.yaml: syncFrequency: is "soon": time: invalid duration "soon"`},
+		"invalid":           {header + "port: 70000\n", `config.yaml: port: Invalid value: 70000: should be from 1 to 65535`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(write(t, map[string]string{"config.yaml": test.content}), "config.yaml")
+			_, err := Load(file, "")
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if got := strings.ReplaceAll(err.Error(), filepath.Dir(file)+"/", ""); !strings.HasSuffix(got, test.want) {
+				t.Errorf("got  %s\nwant …%s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestMissingFiles(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Load(filepath.Join(dir, "none.yaml"), ""); err == nil || !strings.Contains(err.Error(), "none.yaml: no such file") {
+		t.Errorf("file: %v", err)
+	}
+	if _, err := Load("", filepath.Join(dir, "none")); err == nil || !strings.Contains(err.Error(), "none: no such file") {
+		t.Errorf("folder: %v", err)
+	}
+}
+
+// TestErrorNamesDropIn: of several files the one with the wrong value is named.
+func TestErrorNamesDropIn(t *testing.T) {
+	dir := write(t, map[string]string{
+		"config.yaml": header + "port: 1000",
+		"d/1.conf":    header + "crashLoopBackOff: {maxContainerRestartPeriod: 10m}",
+	})
+	_, err := Load(filepath.Join(dir, "config.yaml"), filepath.Join(dir, "d"))
+	want := "configuration " + dir + `/d/1.conf: crashLoopBackOff.maxContainerRestartPeriod: Invalid value: "10m0s": should be from 1s to 5m0s`
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}

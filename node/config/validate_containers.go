@@ -1,0 +1,83 @@
+package config
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+)
+
+// Swap behaviours of memorySwap.swapBehavior; "" is noSwap.
+const (
+	noSwap      = "NoSwap"
+	limitedSwap = "LimitedSwap"
+)
+
+func validateImages(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
+	errs := gather(
+		atLeast("registryPullQPS", *c.RegistryPullQPS, 0),
+		atLeast("registryBurst", c.RegistryBurst, 0),
+		oneOf(below("imagePullCredentialsVerificationPolicy"), c.ImagePullCredentialsVerificationPolicy,
+			kubeletconfig.NeverVerify, kubeletconfig.NeverVerifyPreloadedImages,
+			kubeletconfig.NeverVerifyAllowlistedImages, kubeletconfig.AlwaysVerify),
+	)
+	if parallel := c.MaxParallelImagePulls; parallel != nil {
+		errs = append(errs, atLeast("maxParallelImagePulls", *parallel, 1)...)
+		if *parallel > 1 && *c.SerializeImagePulls {
+			errs = append(errs, field.Invalid(below("maxParallelImagePulls"), *parallel, "should be 1 unless serializeImagePulls is false"))
+		}
+	}
+	if len(c.PreloadedImagesVerificationAllowlist) > 0 && c.ImagePullCredentialsVerificationPolicy != kubeletconfig.NeverVerifyAllowlistedImages {
+		errs = append(errs, field.Forbidden(below("preloadedImagesVerificationAllowlist"), "is for imagePullCredentialsVerificationPolicy NeverVerifyAllowlistedImages only"))
+	}
+	for i, pattern := range c.PreloadedImagesVerificationAllowlist {
+		if wrong := allowlistMistake(pattern); wrong != "" {
+			errs = append(errs, field.Invalid(below("preloadedImagesVerificationAllowlist").Index(i), pattern, wrong))
+		}
+	}
+	return errs
+}
+
+// allowlistMistake says what is wrong with the name of an image, or a prefix of
+// names that ends in /*.
+func allowlistMistake(pattern string) string {
+	name, isPrefix := strings.CutSuffix(pattern, "/*")
+	switch {
+	case name == "":
+		return "should name an image, or a prefix such as registry.example/team/*"
+	case strings.ContainsAny(name, "* "):
+		return "may have a * at its end only, behind a /, and no spaces"
+	case !isPrefix && (strings.Contains(name, "@") || strings.LastIndex(name, ":") > strings.LastIndex(name, "/")):
+		return "should have neither tag nor digest"
+	}
+	return ""
+}
+
+func validateLogs(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
+	errs := gather(
+		atLeast("containerLogMaxFiles", *c.ContainerLogMaxFiles, 2),
+		atLeast("containerLogMaxWorkers", *c.ContainerLogMaxWorkers, 1),
+		isDurationBetween(below("containerLogMonitorInterval"), c.ContainerLogMonitorInterval.Duration, 3*time.Second, 1<<63-1),
+	)
+	if _, err := resource.ParseQuantity(c.ContainerLogMaxSize); err != nil {
+		errs = append(errs, field.Invalid(below("containerLogMaxSize"), c.ContainerLogMaxSize, "should be a quantity such as 10Mi"))
+	}
+	nonASCII := func(r rune) bool { return r > unicode.MaxASCII }
+	if dir := c.PodLogsDir; !filepath.IsAbs(dir) || filepath.Clean(dir) != dir || strings.ContainsFunc(dir, nonASCII) {
+		errs = append(errs, field.Invalid(below("podLogsDir"), dir, "should be a path from / without .. and //, in ASCII"))
+	}
+	return errs
+}
+
+func validateContainers(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
+	return gather(
+		isDurationBetween(below("cpuCFSQuotaPeriod"), c.CPUCFSQuotaPeriod.Duration, time.Millisecond, time.Second),
+		oneOf(below("memorySwap", "swapBehavior"), c.MemorySwap.SwapBehavior, "", noSwap, limitedSwap),
+		// A-BO-8
+		isDurationBetween(below("crashLoopBackOff", "maxContainerRestartPeriod"), c.CrashLoopBackOff.MaxContainerRestartPeriod.Duration, time.Second, maxRestartPeriod),
+	)
+}

@@ -1,0 +1,64 @@
+package config
+
+import (
+	"net"
+	"net/url"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	cliflag "k8s.io/component-base/cli/flag"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+	netutils "k8s.io/utils/net"
+)
+
+const maxPort = 65535
+
+func validateServer(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
+	errs := gather(
+		between("port", c.Port, 1, maxPort),
+		between("readOnlyPort", c.ReadOnlyPort, 0, maxPort),
+		between("healthzPort", *c.HealthzPort, 0, maxPort),
+		ipAddress(below("address"), c.Address),
+		ipAddress(below("healthzBindAddress"), c.HealthzBindAddress),
+		oneOf(below("authorization", "mode"), c.Authorization.Mode,
+			kubeletconfig.KubeletAuthorizationModeAlwaysAllow, kubeletconfig.KubeletAuthorizationModeWebhook),
+	)
+	if u, err := url.Parse(c.StaticPodURL); c.StaticPodURL != "" && (err != nil || u.Host == "") {
+		errs = append(errs, field.Invalid(below("staticPodURL"), c.StaticPodURL, "should be a URL such as https://host/pods.yaml"))
+	}
+	return errs
+}
+
+func ipAddress(path *field.Path, address string) field.ErrorList {
+	if net.ParseIP(address) != nil {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, address, "should be an IP address")}
+}
+
+func validateTLS(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
+	var errs field.ErrorList
+	if (c.TLSCertFile == "") != (c.TLSPrivateKeyFile == "") {
+		errs = append(errs, field.Invalid(below("tlsCertFile"), c.TLSCertFile, "should be set together with tlsPrivateKeyFile"))
+	}
+	if _, err := cliflag.TLSCipherSuites(c.TLSCipherSuites); err != nil {
+		errs = append(errs, field.Invalid(below("tlsCipherSuites"), c.TLSCipherSuites, err.Error()))
+	}
+	if _, err := cliflag.TLSVersion(c.TLSMinVersion); err != nil {
+		errs = append(errs, field.Invalid(below("tlsMinVersion"), c.TLSMinVersion, "should be one of VersionTLS10, VersionTLS11, VersionTLS12, VersionTLS13"))
+	}
+	if _, err := cliflag.TLSCurvePreferences(c.TLSCurvePreferences); err != nil {
+		errs = append(errs, field.Invalid(below("tlsCurvePreferences"), c.TLSCurvePreferences, err.Error()))
+	}
+	return errs
+}
+
+func validateDNS(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
+	var errs field.ErrorList
+	for i, server := range c.ClusterDNS {
+		// As sloppy as the kubelet, which reads 010.0.0.10 as 10.0.0.10.
+		if netutils.ParseIPSloppy(server) == nil {
+			errs = append(errs, field.Invalid(below("clusterDNS").Index(i), server, "should be an IP address"))
+		}
+	}
+	return errs
+}

@@ -1,0 +1,56 @@
+package config
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestValidation(t *testing.T) {
+	for name, test := range map[string]struct{ content, want string }{
+		"port":                 {"readOnlyPort: -1", "readOnlyPort: Invalid value: -1: should be from 0 to 65535"},
+		"address":              {"address: here", `address: Invalid value: "here": should be an IP address`},
+		"authorization":        {"authorization: {mode: RBAC}", `authorization.mode: Unsupported value: "RBAC": supported values: "AlwaysAllow", "Webhook"`},
+		"URL":                  {"staticPodURL: pods.yaml", `staticPodURL: Invalid value: "pods.yaml": should be a URL such as https://host/pods.yaml`},
+		"certificate only":     {"tlsCertFile: /a.crt", `tlsCertFile: Invalid value: "/a.crt": should be set together with tlsPrivateKeyFile`},
+		"cipher":               {"tlsCipherSuites: [ROT13]", "tlsCipherSuites: Invalid value: [\"ROT13\"]: Cipher suite ROT13 not supported or doesn't exist"},
+		"TLS version":          {"tlsMinVersion: '1.2'", `tlsMinVersion: Invalid value: "1.2": should be one of VersionTLS10, VersionTLS11, VersionTLS12, VersionTLS13`},
+		"DNS":                  {"clusterDNS: [10.96.0.10, dns]", `clusterDNS[1]: Invalid value: "dns": should be an IP address`},
+		"lease":                {"nodeLeaseDurationSeconds: -1", "nodeLeaseDurationSeconds: Invalid value: -1: should be at least 1"},
+		"taint":                {"registerWithTaints: [{key: a, effect: Never}]", `registerWithTaints[0].effect: Unsupported value: "Never": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"`},
+		"reserved resource":    {"kubeReserved: {nvidia.com/gpu: '1'}", `kubeReserved: Unsupported value: "nvidia.com/gpu": supported values: "cpu", "memory", "ephemeral-storage", "pid"`},
+		"reserved amount":      {"systemReserved: {cpu: lots}", `systemReserved[cpu]: Invalid value: "lots": should be a quantity of zero or more, such as 500m or 1Gi`},
+		"reserved CPUs":        {"reservedSystemCPUs: one", `reservedSystemCPUs: Invalid value: "one": should be a list of CPUs such as 0-1,4`},
+		"enforcement":          {"enforceNodeAllocatable: [none, pods]", `enforceNodeAllocatable: Invalid value: ["none","pods"]: none should stand alone`},
+		"enforced cgroup":      {"enforceNodeAllocatable: [system-reserved]", `enforceNodeAllocatable: Invalid value: ["system-reserved"]: system-reserved needs a cgroup`},
+		"signal":               {"evictionHard: {memory.free: 1Gi}", `evictionHard: Unsupported value: "memory.free"`},
+		"threshold":            {"evictionHard: {memory.available: 200%}", `evictionHard[memory.available]: Invalid value: "200%": should be a quantity such as 100Mi, or a percentage up to 100%`},
+		"parallel and serial":  {"maxParallelImagePulls: 5\nserializeImagePulls: true", "maxParallelImagePulls: Invalid value: 5: should be 1 unless serializeImagePulls is false"},
+		"credentials":          {"imagePullCredentialsVerificationPolicy: Sometimes", `imagePullCredentialsVerificationPolicy: Unsupported value: "Sometimes"`},
+		"allowlist":            {"imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\npreloadedImagesVerificationAllowlist: ['host:5000/*', 'a/b:1']", `preloadedImagesVerificationAllowlist[1]: Invalid value: "a/b:1": should have neither tag nor digest`},
+		"log files":            {"containerLogMaxFiles: 1", "containerLogMaxFiles: Invalid value: 1: should be at least 2"},
+		"log interval":         {"containerLogMonitorInterval: 1s", `containerLogMonitorInterval: Invalid value: "1s": should be from 3s to`},
+		"log folder":           {"podLogsDir: /var/../log", `podLogsDir: Invalid value: "/var/../log": should be a path from / without .. and //, in ASCII`},
+		"CPU period":           {"cpuCFSQuotaPeriod: 2s", `cpuCFSQuotaPeriod: Invalid value: "2s": should be from 1ms to 1s`},
+		"swap":                 {"memorySwap: {swapBehavior: UnlimitedSwap}", `memorySwap.swapBehavior: Unsupported value: "UnlimitedSwap": supported values: "", "NoSwap", "LimitedSwap"`},
+		"backoff":              {"crashLoopBackOff: {maxContainerRestartPeriod: 1ms}", `crashLoopBackOff.maxContainerRestartPeriod: Invalid value: "1ms": should be from 1s to 5m0s`},
+		"CPU manager":          {"cpuManagerPolicy: static", "cpuManagerPolicy: Forbidden: not supported: containers get no CPUs, memory or NUMA nodes of their own"},
+		"no cgroups by QoS":    {"cgroupsPerQOS: false", "cgroupsPerQOS: Forbidden: not supported: pods always are in cgroups by QoS class"},
+		"unknown feature gate": {"featureGates: {Sorcery: true}", "featureGates[Sorcery]: Invalid value: true: is no feature gate of Kubernetes 1.36"},
+		"locked feature gate":  {"featureGates: {SidecarContainers: false}", "featureGates[SidecarContainers]: Invalid value: false: is locked to true since it is no longer a choice"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(write(t, map[string]string{"c": header + test.content}), "c")
+			_, err := Load(file, "")
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if want := "configuration " + file + ": " + test.want; !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("got  %s\nwant %s", err, want)
+			}
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("several errors: %s", err)
+			}
+		})
+	}
+}

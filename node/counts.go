@@ -1,0 +1,13 @@
+package node
+
+import v1 "k8s.io/api/core/v1"
+
+// noCounts count nothing.
+type noCounts struct{}
+
+func (noCounts) Status(*v1.Pod, *v1.PodStatus, *v1.PodStatus) {}
+func (noCounts) Updated(*v1.Pod, *v1.Pod)                     {}
+func (noCounts) Rejected(string)                              {}
+func (noCounts) Restarted(bool)                               {}
+func (noCounts) Orphaned()                                    {}
+func (noCounts) Gone(*v1.Pod)                                 {}

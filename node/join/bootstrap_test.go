@@ -1,0 +1,173 @@
+package join
+
+import (
+	"crypto"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/certificate"
+	"k8s.io/client-go/util/keyutil"
+)
+
+// signing is a cluster that signs every request when it is made.
+func signing(t *testing.T, ca *authority, requests *[]*certificatesv1.CertificateSigningRequest) *fake.Clientset {
+	client := fake.NewClientset()
+	client.PrependReactor("create", "certificatesigningrequests", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		request := a.(clienttesting.CreateAction).GetObject().(*certificatesv1.CertificateSigningRequest)
+		block, _ := pem.Decode(request.Spec.Request)
+		parsed, err := x509.ParseCertificateRequest(block.Bytes)
+		if err != nil {
+			return true, nil, err
+		}
+		request.Status.Certificate = ca.signKey(parsed.Subject.CommonName, inAnHour(), parsed.PublicKey)
+		request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateApproved, Status: v1.ConditionTrue}}
+		*requests = append(*requests, request)
+		return false, nil, nil
+	})
+	return client
+}
+
+func testConnection(node string) *Connection {
+	return &Connection{options: Options{NodeName: node}, log: slog.New(slog.DiscardHandler)}
+}
+
+// TestRequest is what the kubelet requests, and who asks again with the same key gets
+// the same certificate.
+func TestRequest(t *testing.T) {
+	var requests []*certificatesv1.CertificateSigningRequest
+	ca := newAuthority(t)
+	client := signing(t, ca, &requests)
+	file := filepath.Join(t.TempDir(), temporaryKey)
+	key, err := keyOf(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := testConnection("n1").certify(t.Context(), client, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := requests[0].Spec
+	if spec.SignerName != "kubernetes.io/kube-apiserver-client-kubelet" {
+		t.Errorf("signer %q", spec.SignerName)
+	}
+	want := []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
+	if diff := cmp.Diff(want, spec.Usages); diff != "" {
+		t.Errorf("usages: %s", diff)
+	}
+	block, _ := pem.Decode(spec.Request)
+	parsed, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := parsed.Subject.String(); got != "CN=system:node:n1,O=system:nodes" {
+		t.Errorf("subject %q", got)
+	}
+
+	again, err := keyOf(file) // killed: the key is still there
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := testConnection("n1").certify(t.Context(), client, again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(first), string(second)); diff != "" {
+		t.Errorf("another certificate: %s", diff)
+	}
+}
+
+// TestRequestName: the name is made as the kubelet makes it, so that either goes on
+// with the request of the other. This one was computed apart from both.
+func TestRequestName(t *testing.T) {
+	const (
+		want = "node-csr-1GQx8R_qRheVdJoShYNaveYvz3CgHNfi1QK6XhIELgI"
+		file = `-----BEGIN EC PRIVATE KEY-----
+MHcCAQEEIKxJQ3LU2mAB2HegynjO4kMc9pgl5qz3FCm5DycITxxwoAoGCCqGSM49
+AwEHoUQDQgAEnNnjMG7bDvaVG0J3WjVCJFZKrIcDPKQqpwvlYlqCpbBOHThqlgzZ
+wlGqn6Sos93ZnLDzq7Vkj55TCjFHxizCcA==
+-----END EC PRIVATE KEY-----
+`
+	)
+	key, err := keyutil.ParsePrivateKeyPEM([]byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := requestName(public(t, key), subject("n1"), certificate.DefaultKubeletClientGetUsages(key))
+	if err != nil || got != want {
+		t.Errorf("%s (%v), want %s", got, err, want)
+	}
+}
+
+// TestStaleRequest: the cluster remembers a request of this name with another key, or
+// one whose certificate has expired; a new key is the way out.
+func TestStaleRequest(t *testing.T) {
+	client := fake.NewClientset()
+	c := testConnection("n1")
+	key, err := keyOf(filepath.Join(t.TempDir(), temporaryKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := keyutil.ParsePrivateKeyPEM(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, err := requestName(public(t, parsed), subject("n1"), certificate.DefaultKubeletClientGetUsages(parsed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	who := subject("n1")
+	other, err := certutil.MakeCSR(newKey(t), &who, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	existing := &certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{Request: other}}
+	existing.Name = name
+	if err := client.Tracker().Add(existing); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.certify(t.Context(), client, key); !isStale(err) {
+		t.Errorf("%v: is not known as stale", err)
+	}
+	if isStale(nil) || isStale(errors.New("unauthorized")) {
+		t.Error("another error is taken for stale")
+	}
+}
+
+func public(t *testing.T, key any) crypto.PublicKey {
+	t.Helper()
+	return key.(crypto.Signer).Public()
+}
+
+// TestHalfAKey: killed while it wrote the key, the node makes another.
+func TestHalfAKey(t *testing.T) {
+	file := filepath.Join(t.TempDir(), temporaryKey)
+	if err := os.WriteFile(file, []byte("-----BEGIN EC PRIV"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	key, err := keyOf(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !isKey(key) {
+		t.Errorf("no key: %q", key)
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := info.Mode().Perm(); got != 0o600 {
+		t.Errorf("mode %o", got)
+	}
+}

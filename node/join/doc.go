@@ -1,0 +1,39 @@
+// Package join connects a node with its cluster: the credentials with which it asks
+// the API server, how it gets them, and the certificate with which it serves its own
+// API. Files and requests are the kubelet's, so that either can go on where the other
+// stopped: <cert-dir>/kubelet-client-<date>.pem with the link kubelet-client-current.pem,
+// kubelet-client.key.tmp while a first certificate is awaited, kubelet-server-…  for
+// serving, kubelet.crt and kubelet.key for a self-signed serving certificate.
+//
+// As a client:
+//
+//	c, err := join.Join(join.Options{Kubeconfig: …, BootstrapKubeconfig: …, CertDir: …, NodeName: …})
+//	go c.Run(ctx)         // bootstraps, rotates, watches the files; returns when ctx ends
+//	client := kubernetes.NewForConfig(c.Config)
+//	<-c.Joined()          // closed as soon as there are credentials
+//
+// Join reads files and asks nobody. Config works at once and stays the same value:
+// before there are credentials its requests fail with ErrNotJoined, and when
+// credentials change (a rotation, another kubeconfig, renewed files) connections with
+// the old ones are closed and requests go on with the new ones. An unreadable new file
+// is logged and changes nothing. Only the server's address is read once.
+//
+// A kubeconfig that isn't there, cannot be read or has an expired client certificate is
+// made anew where BootstrapKubeconfig is set. Without it an expired certificate is no
+// reason not to start: static pods run, and a renewed file is taken up.
+//
+// Rotation (rotateCertificates) is client-go's certificate.Manager: a new certificate
+// at 70 to 90 % of the old one's life. It needs a client certificate in the kubeconfig;
+// tokens and exec plugins renew themselves.
+//
+// As a server:
+//
+//	s, err := join.NewServing(join.ServingOptions{Kubelet: …, CertDir: …, NodeName: …, Client: …})
+//	go s.Run(ctx)
+//	s.SetAddresses(node.Status.Addresses)  // whenever they change
+//	tls.Listen("tcp", ":10250", s.TLS())   // add ClientAuth and ClientCAs as needed
+//
+// The certificate is that of tlsCertFile (read again when it changes), or one that the
+// cluster signs (serverTLSBootstrap: signer kubernetes.io/kubelet-serving, rotated, with
+// the node's addresses), or a self-signed one.
+package join

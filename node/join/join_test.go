@@ -1,0 +1,245 @@
+package join
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// ask gives the name that the server knows the connection by.
+func ask(t *testing.T, c *Connection) (string, error) {
+	t.Helper()
+	client, err := rest.HTTPClientFor(c.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.Config.Host, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	name, err := io.ReadAll(response.Body)
+	return string(name), err
+}
+
+// messages is a log of which a test awaits single ones.
+type messages chan string
+
+func newMessages() messages { return make(messages, 1000) }
+
+func (m messages) log() *slog.Logger { return slog.New(slog.NewTextHandler(m, nil)) }
+
+func (m messages) Write(line []byte) (int, error) {
+	m <- string(line)
+	return len(line), nil
+}
+
+func (m messages) await(t *testing.T, part string) {
+	t.Helper()
+	for {
+		select {
+		case line := <-m:
+			if strings.Contains(line, part) {
+				return
+			}
+		case <-t.Context().Done():
+			t.Fatalf("no message %q", part)
+		}
+	}
+}
+
+const taken = "using new credentials"
+
+// expect asks the server how it knows the connection.
+func expect(t *testing.T, c *Connection, want string) {
+	t.Helper()
+	if got, err := ask(t, c); err != nil || got != want {
+		t.Errorf("the server knows %q (%v), want %q", got, err, want)
+	}
+}
+
+func run(t *testing.T, c *Connection) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); c.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+}
+
+func options(dir string) Options {
+	return Options{Kubeconfig: filepath.Join(dir, "kubelet.conf"), CertDir: filepath.Join(dir, "pki"), NodeName: "n1"}
+}
+
+// TestFilesAreTakenUp: a renewed certificate behind a link and another kubeconfig are
+// used without a restart, over new connections.
+func TestFilesAreTakenUp(t *testing.T) {
+	ca := newAuthority(t)
+	server := ca.serve()
+	dir := t.TempDir()
+	link := filepath.Join(dir, "pki", "kubelet-client-current.pem")
+	replace(t, filepath.Join(dir, "pki", "first.pem"), ca.sign("system:node:n1", inAnHour()))
+	replace(t, filepath.Join(dir, "pki", "second.pem"), ca.sign("system:node:n1-renewed", inAnHour()))
+	if err := os.Symlink("first.pem", link); err != nil {
+		t.Fatal(err)
+	}
+	o, log := options(dir), newMessages()
+	o.Log = log.log()
+	replace(t, o.Kubeconfig, kubeconfig(t, server.URL, ca.pem(), clientcmdapi.AuthInfo{ClientCertificate: link, ClientKey: link}))
+	c, err := Join(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-c.Joined()
+	expect(t, c, "system:node:n1")
+	if got := time.Until(c.Expires()); got < 50*time.Minute || got > time.Hour {
+		t.Errorf("expires in %s", got)
+	}
+	run(t, c)
+	if err := os.Symlink("second.pem", link+".new"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(link+".new", link); err != nil {
+		t.Fatal(err)
+	}
+	log.await(t, taken)
+	expect(t, c, "system:node:n1-renewed")
+
+	third := ca.sign("embedded", inAnHour())
+	replace(t, o.Kubeconfig, kubeconfig(t, server.URL, ca.pem(), clientcmdapi.AuthInfo{ClientCertificateData: third, ClientKeyData: third}))
+	log.await(t, taken)
+	expect(t, c, "embedded")
+
+	// A file that is no good changes nothing; the next good one counts.
+	replace(t, o.Kubeconfig, []byte("apiVersion: v1\nkind: Config\nclusters: ["))
+	log.await(t, "new credentials cannot be used")
+	expect(t, c, "embedded")
+	replace(t, o.Kubeconfig, kubeconfig(t, server.URL, ca.pem(), clientcmdapi.AuthInfo{ClientCertificate: link, ClientKey: link}))
+	log.await(t, taken)
+	expect(t, c, "system:node:n1-renewed")
+}
+
+// TestRotatedCertificateCounts: with rotation, the certificate of the last rotation counts
+// and not the one inside of the kubeconfig; an expired one does not.
+func TestRotatedCertificateCounts(t *testing.T) {
+	for name, test := range map[string]struct {
+		expires time.Time
+		rotate  bool
+		want    string
+	}{
+		"rotated":          {inAnHour(), true, "rotated"},
+		"rotated, expired": {time.Now().Add(-time.Minute), true, "embedded"},
+		"no rotation":      {inAnHour(), false, "embedded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ca := newAuthority(t)
+			server := ca.serve()
+			o := options(t.TempDir())
+			o.Rotate = test.rotate
+			pair := ca.sign("embedded", inAnHour())
+			replace(t, o.Kubeconfig, kubeconfig(t, server.URL, ca.pem(), clientcmdapi.AuthInfo{ClientCertificateData: pair, ClientKeyData: pair}))
+			replace(t, filepath.Join(o.CertDir, "kubelet-client-current.pem"), ca.sign("rotated", test.expires))
+			c, err := Join(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, c, test.want)
+		})
+	}
+}
+
+// TestExpiredCertificate: without a bootstrap kubeconfig the node starts, and joins
+// when the certificate is renewed.
+func TestExpiredCertificate(t *testing.T) {
+	ca := newAuthority(t)
+	server := ca.serve()
+	o, log := options(t.TempDir()), newMessages()
+	o.Log = log.log()
+	expired := ca.sign("system:node:n1", time.Now().Add(-time.Minute))
+	replace(t, o.Kubeconfig, kubeconfig(t, server.URL, ca.pem(), clientcmdapi.AuthInfo{ClientCertificateData: expired, ClientKeyData: expired}))
+	c, err := Join(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ask(t, c); err == nil {
+		t.Error("the server took an expired certificate")
+	}
+	run(t, c)
+	renewed := ca.sign("system:node:n1", inAnHour())
+	replace(t, o.Kubeconfig, kubeconfig(t, server.URL, ca.pem(), clientcmdapi.AuthInfo{ClientCertificateData: renewed, ClientKeyData: renewed}))
+	log.await(t, taken)
+	expect(t, c, "system:node:n1")
+}
+
+// TestKubeconfigAppears: a node that bootstraps in vain takes a kubeconfig that
+// somebody puts there.
+func TestKubeconfigAppears(t *testing.T) {
+	ca := newAuthority(t)
+	server := ca.serve() // knows no certificate requests
+	dir := t.TempDir()
+	o, log := options(dir), newMessages()
+	o.Log, o.BootstrapKubeconfig = log.log(), filepath.Join(dir, "bootstrap.conf")
+	replace(t, o.BootstrapKubeconfig, kubeconfig(t, server.URL, ca.pem(), clientcmdapi.AuthInfo{Token: "t"}))
+	c, err := Join(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ask(t, c); !errors.Is(err, ErrNotJoined) {
+		t.Errorf("before: %v", err)
+	}
+	run(t, c)
+	log.await(t, "no certificate for the node yet")
+	pair := ca.sign("system:node:n1", inAnHour())
+	replace(t, o.Kubeconfig, kubeconfig(t, server.URL, ca.pem(), clientcmdapi.AuthInfo{ClientCertificateData: pair, ClientKeyData: pair}))
+	<-c.Joined()
+	expect(t, c, "system:node:n1")
+}
+
+func TestJoinErrors(t *testing.T) {
+	ca := newAuthority(t)
+	pair := ca.sign("system:node:n1", inAnHour())
+	for name, test := range map[string]struct {
+		content   []byte
+		bootstrap string
+		want      string
+	}{
+		"no kubeconfig":       {nil, "", "join cluster: there is no kubeconfig DIR/kubelet.conf: put one with the node's credentials there, or give a --bootstrap-kubeconfig to join with"},
+		"no bootstrap either": {nil, "bootstrap.conf", "join cluster: there is no kubeconfig DIR/kubelet.conf, and no bootstrap kubeconfig DIR/bootstrap.conf: one of them has to be there"},
+		"not YAML":            {[]byte("a: ["), "", "read kubeconfig DIR/kubelet.conf: "},
+		"no context":          {[]byte("apiVersion: v1\nkind: Config\n"), "", "read kubeconfig DIR/kubelet.conf: "},
+		"no certificate file": {kubeconfig(t, "https://127.0.0.1:1", ca.pem(), clientcmdapi.AuthInfo{ClientCertificate: "/none.pem", ClientKey: "/none.pem"}), "", "unable to read client-cert /none.pem"},
+		"wrong key":           {kubeconfig(t, "https://127.0.0.1:1", ca.pem(), clientcmdapi.AuthInfo{ClientCertificateData: pair, ClientKeyData: ca.sign("x", inAnHour())}), "", "read kubeconfig DIR/kubelet.conf: client certificate: tls: private key does not match public key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			o := options(dir)
+			if test.bootstrap != "" {
+				o.BootstrapKubeconfig = filepath.Join(dir, test.bootstrap)
+			}
+			if test.content != nil {
+				replace(t, o.Kubeconfig, test.content)
+			}
+			_, err := Join(o)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			got := strings.ReplaceAll(err.Error(), dir, "DIR")
+			if !strings.Contains(got, test.want) || !strings.HasPrefix(got, "join cluster: ") {
+				t.Errorf("got  %s\nwant …%s…", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,176 @@
+package join
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+)
+
+// served is the certificate that a client is shown.
+func served(t *testing.T, s *Serving, client *tls.Config) (*x509.Certificate, error) {
+	t.Helper()
+	near, far := net.Pipe()
+	defer func() { _, _ = near.Close(), far.Close() }()
+	server := tls.Server(far, s.TLS())
+	go func() { _ = server.HandshakeContext(t.Context()); _ = far.Close() }()
+	client.InsecureSkipVerify = true
+	connection := tls.Client(near, client)
+	if err := connection.HandshakeContext(t.Context()); err != nil {
+		return nil, err
+	}
+	return connection.ConnectionState().PeerCertificates[0], nil
+}
+
+func runServing(t *testing.T, s *Serving) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); s.Run(t.Context()) }()
+	t.Cleanup(func() { <-done })
+}
+
+func expectServed(t *testing.T, s *Serving, want string) {
+	t.Helper()
+	leaf, err := served(t, s, &tls.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := leaf.Subject.CommonName; got != want {
+		t.Errorf("served %q, want %q", got, want)
+	}
+}
+
+// TestSelfSigned: the certificate is made once, and made anew when it is about to end.
+func TestSelfSigned(t *testing.T) {
+	dir := t.TempDir()
+	o := ServingOptions{Kubelet: &kubeletconfig.KubeletConfiguration{}, CertDir: dir, NodeName: "n1", Hostname: "host-1"}
+	leafOfNew := func() *x509.Certificate {
+		s, err := NewServing(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaf, err := served(t, s, &tls.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return leaf
+	}
+	first := leafOfNew()
+	if diff := cmp.Diff([]string{"host-1"}, first.DNSNames); diff != "" {
+		t.Error(diff)
+	}
+	if again := leafOfNew(); !again.Equal(first) {
+		t.Error("another certificate at the next start")
+	}
+	info, err := os.Stat(filepath.Join(dir, "kubelet.key"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("key: %v %v", info, err)
+	}
+	almost := first.NotAfter.Add(-24 * time.Hour)
+	if err := selfSign(filepath.Join(dir, "kubelet.crt"), filepath.Join(dir, "kubelet.key"), "host-1", almost); err != nil {
+		t.Fatal(err)
+	}
+	if renewed := leafOfNew(); renewed.Equal(first) {
+		t.Error("the same certificate a day before its end")
+	}
+}
+
+// TestServingFilesAreTakenUp as in a mounted Secret, where a link to a folder changes.
+func TestServingFilesAreTakenUp(t *testing.T) {
+	ca := newAuthority(t)
+	dir := t.TempDir()
+	for name, file := range map[string]string{"old": "..1/tls.pem", "new": "..2/tls.pem"} {
+		replace(t, filepath.Join(dir, file), ca.sign(name, inAnHour()))
+	}
+	data, pem := filepath.Join(dir, "..data"), filepath.Join(dir, "tls.pem")
+	for link, target := range map[string]string{data: "..1", pem: "..data/tls.pem"} {
+		if err := os.Symlink(target, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log := newMessages()
+	s, err := NewServing(ServingOptions{
+		Log:     log.log(),
+		Kubelet: &kubeletconfig.KubeletConfiguration{TLSCertFile: pem, TLSPrivateKeyFile: pem, TLSMinVersion: "VersionTLS13"},
+		CertDir: t.TempDir(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runServing(t, s)
+	expectServed(t, s, "old")
+	if err := os.Symlink("..2", data+".new"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(data+".new", data); err != nil {
+		t.Fatal(err)
+	}
+	log.await(t, "using new serving certificate")
+	expectServed(t, s, "new")
+	if _, err := served(t, s, &tls.Config{MaxVersion: tls.VersionTLS12}); err == nil {
+		t.Error("TLS 1.2 is spoken in spite of tlsMinVersion")
+	}
+}
+
+func TestNoSignedCertificateYet(t *testing.T) {
+	s, err := NewServing(ServingOptions{
+		Kubelet: &kubeletconfig.KubeletConfiguration{ServerTLSBootstrap: true},
+		CertDir: t.TempDir(), NodeName: "n1", Client: fake.NewClientset(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := served(t, s, &tls.Config{}); err == nil {
+		t.Error("something is served")
+	}
+	if !s.Expires().IsZero() {
+		t.Error("nothing expires")
+	}
+}
+
+func TestServingErrors(t *testing.T) {
+	_, err := NewServing(ServingOptions{
+		Kubelet: &kubeletconfig.KubeletConfiguration{TLSCertFile: "/none.crt", TLSPrivateKeyFile: "/none.key"},
+		CertDir: t.TempDir(),
+	})
+	if err == nil || !strings.Contains(err.Error(), "read serving certificate /none.crt and key /none.key: ") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestServingTemplate(t *testing.T) {
+	got := servingTemplate("n1", []v1.NodeAddress{
+		{Type: v1.NodeInternalIP, Address: "10.0.0.2"},
+		{Type: v1.NodeExternalIP, Address: "10.0.0.1"},
+		{Type: v1.NodeInternalIP, Address: "10.0.0.1"},
+		{Type: v1.NodeHostName, Address: "n1"},
+		{Type: v1.NodeHostName, Address: "fd00::1"},
+		{Type: v1.NodeExternalDNS, Address: "a.example"},
+		{Type: v1.NodeInternalDNS, Address: ""},
+	})
+	var ips []string
+	for _, ip := range got.IPAddresses {
+		ips = append(ips, ip.String())
+	}
+	if diff := cmp.Diff([]string{"10.0.0.1", "10.0.0.2", "fd00::1"}, ips); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"a.example", "n1"}, got.DNSNames); diff != "" {
+		t.Error(diff)
+	}
+	if got.Subject.CommonName != "system:node:n1" {
+		t.Errorf("subject %v", got.Subject)
+	}
+	if got := servingTemplate("n1", []v1.NodeAddress{{Type: v1.NodeHostName, Address: "n1"}}); got != nil {
+		t.Errorf("a request without IP address: %v", got)
+	}
+}

@@ -1,0 +1,96 @@
+package node
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/agent/criconfig"
+)
+
+// longestLinkName is what a file system takes, as Kubernetes cuts the name.
+const longestLinkName = 251
+
+// logLinks are the links to a pod's logs in the folder that log collectors read:
+// POD_NAMESPACE_CONTAINER-ID.log, for the instances that the status shows.
+type logLinks struct {
+	dir  string            // empty: none are made
+	made map[string]string // by container: the path of its link
+}
+
+// follow makes the links that a status asks for; those of older instances go.
+func (l *logLinks) follow(pod *v1.Pod, logDir string, status *v1.PodStatus) {
+	if l.dir == "" {
+		return
+	}
+	fresh := l.made == nil
+	for _, list := range [][]v1.ContainerStatus{
+		status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses,
+	} {
+		for i := range list {
+			_, id, _ := strings.Cut(list[i].ContainerID, "://")
+			if id != "" {
+				l.link(list[i].Name, linkName(pod, list[i].Name, id), filepath.Join(logDir, criconfig.ContainerLogPath(list[i].Name, int(list[i].RestartCount))))
+			}
+		}
+	}
+	if fresh {
+		l.removeOlder(pod, logDir)
+	}
+}
+
+// removeOlder removes links to a pod's logs that another agent has made, of
+// instances that are gone since.
+func (l *logLinks) removeOlder(pod *v1.Pod, logDir string) {
+	current := slices.Collect(maps.Values(l.made))
+	entries, _ := os.ReadDir(l.dir) // no folder, no links
+	for _, entry := range entries {
+		path := filepath.Join(l.dir, entry.Name())
+		if !strings.HasPrefix(entry.Name(), linkPrefix(pod)) || slices.Contains(current, path) {
+			continue
+		}
+		if target, err := os.Readlink(path); err == nil && strings.HasPrefix(target, logDir+"/") {
+			_ = os.Remove(path)
+		}
+	}
+}
+
+func linkPrefix(pod *v1.Pod) string { return pod.Name + "_" + pod.Namespace + "_" }
+
+func linkName(pod *v1.Pod, container, id string) string {
+	name := linkPrefix(pod) + container + "-" + id
+	return name[:min(len(name), longestLinkName)] + ".log"
+}
+
+func (l *logLinks) link(container, name, target string) {
+	path := filepath.Join(l.dir, name)
+	if l.made[container] == path {
+		return
+	}
+	if l.made == nil {
+		l.made = map[string]string{}
+		_ = os.MkdirAll(l.dir, 0o755) // what can't be linked is only not seen by collectors
+	}
+	if old := l.made[container]; old != "" {
+		_ = os.Remove(old)
+	}
+	_ = os.Remove(path)
+	_ = os.Symlink(target, path)
+	l.made[container] = path
+}
+
+// remove removes the links of a pod that is gone, whoever made them.
+func (l *logLinks) remove(pod *v1.Pod, logDir string) {
+	if l.dir == "" {
+		return
+	}
+	for _, path := range l.made {
+		_ = os.Remove(path)
+	}
+	l.made = nil
+	l.removeOlder(pod, logDir)
+}

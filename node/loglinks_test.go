@@ -1,0 +1,52 @@
+package node
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func linksIn(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// TestLinksOfAnotherAgent: links of instances that are gone since go with the first
+// status, all with the pod, and those of others stay.
+func TestLinksOfAnotherAgent(t *testing.T) {
+	dir := t.TempDir()
+	for name, target := range map[string]string{
+		"web_default_main-old.log": "/logs/default_web_1/main/0.log",
+		"web_default_main-new.log": "/logs/default_web_1/main/1.log",
+		"web_default_main-own.log": "/logs/default_web_2/main/0.log", // another pod of that name
+		"db_default_main-own.log":  "/logs/default_db_3/main/0.log",
+	} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "1"}}
+	status := &v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{Name: "main", ContainerID: "containerd://new", RestartCount: 1}}}
+	l := &logLinks{dir: dir}
+	l.follow(pod, "/logs/default_web_1", status)
+	want := []string{"db_default_main-own.log", "web_default_main-new.log", "web_default_main-own.log"}
+	if diff := cmp.Diff(want, linksIn(t, dir)); diff != "" {
+		t.Errorf("links after a status (-want +got):\n%s", diff)
+	}
+	(&logLinks{dir: dir}).remove(pod, "/logs/default_web_1") // of an agent that was told no status
+	want = []string{"db_default_main-own.log", "web_default_main-own.log"}
+	if diff := cmp.Diff(want, linksIn(t, dir)); diff != "" {
+		t.Errorf("links after the end (-want +got):\n%s", diff)
+	}
+}

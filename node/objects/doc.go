@@ -1,0 +1,14 @@
+// Package objects has what the pods of a node use from the API server: ConfigMaps
+// and Secrets, tokens of service accounts, trust bundles, and the volumes that
+// claims are bound to.
+//
+// The Node authorizer lets a node read only single objects that its pods refer
+// to. So there is a watch for each ConfigMap and Secret that a registered pod
+// names, shared by all pods that name it and ended with the last of them. A watch
+// ends sooner if the object is immutable, or if nobody has asked for it for some
+// minutes and no volume shows it; asking for it begins the watch again.
+//
+// Nothing is polled: what changes, appears or falls due is told with
+// Options.Changed to each pod that it concerns, whose worker then asks again.
+// While the API server is away, what was known last is given out.
+package objects

@@ -1,0 +1,248 @@
+package objects
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// read is the value of key a of a ConfigMap, or the error's text.
+func read(w *world, name string) string {
+	c, err := w.ConfigMap("ns", name)
+	if err != nil {
+		return err.Error()
+	}
+	return c.Data["a"]
+}
+
+func (w *world) update(t *testing.T, c *v1.ConfigMap) {
+	t.Helper()
+	synctest.Wait() // the fake has no resource versions: what comes between list and watch is lost
+	if _, err := w.client.CoreV1().ConfigMaps("ns").Update(t.Context(), c, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+func (w *world) create(t *testing.T, c *v1.ConfigMap) {
+	t.Helper()
+	synctest.Wait() // the fake has no resource versions: what comes between list and watch is lost
+	if _, err := w.client.CoreV1().ConfigMaps("ns").Create(t.Context(), c, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+// TestChangesAreTold: A-VOL-5, each pod that uses an object hears of its changes at once.
+func TestChangesAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newConfigMap("conf", "a", "1"), newConfigMap("other", "a", "x"), newSecret("cred", "k", "s"))
+		defer w.cancel()
+		w.Register(newPod("p1", inConfigMap("conf"), inSecret("cred")))
+		w.Register(newPod("p2", inConfigMap("conf")))
+		w.Register(newPod("p3", inConfigMap("other")))
+		if got := read(w, "conf"); got != "1" {
+			t.Errorf("conf = %q, want 1", got)
+		}
+		if c, _ := w.ConfigMap("ns", "conf"); c.ManagedFields != nil {
+			t.Error("managedFields are kept")
+		}
+		if s, err := w.Secret("ns", "cred"); err != nil || string(s.Data["k"]) != "s" {
+			t.Errorf("cred = %v, %v", s, err)
+		}
+		synctest.Wait()
+		if begun, _ := w.opened(); begun != 3 {
+			t.Errorf("%d watches for three objects", begun)
+		}
+		w.update(t, newConfigMap("conf", "a", "2"))
+		if diff := cmp.Diff([]string{"p1: ConfigMap conf changed", "p2: ConfigMap conf changed"}, w.hears()); diff != "" {
+			t.Errorf("told (-want +got):\n%s", diff)
+		}
+		if got := read(w, "conf"); got != "2" {
+			t.Errorf("conf = %q, want 2", got)
+		}
+		labelled := newConfigMap("conf", "a", "2")
+		labelled.Labels = map[string]string{"x": "y"}
+		w.update(t, labelled)
+		if told := w.hears(); told != nil {
+			t.Errorf("a label is nothing that containers see, but told %q", told)
+		}
+	})
+}
+
+// TestMissing: a pod that waits for a missing object hears when it is there.
+func TestMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.cancel()
+		w.Register(withVariable("p1", "conf"))
+		_, err := w.ConfigMap("ns", "conf")
+		if !apierrors.IsNotFound(err) || err.Error() != `configmap "conf" not found` {
+			t.Errorf("A-ENV-5 error = %v", err)
+		}
+		w.create(t, newConfigMap("conf", "a", "1"))
+		if diff := cmp.Diff([]string{"p1: ConfigMap conf is there"}, w.hears()); diff != "" {
+			t.Errorf("told (-want +got):\n%s", diff)
+		}
+		if got := read(w, "conf"); got != "1" {
+			t.Errorf("conf = %q, want 1", got)
+		}
+		if err := w.client.CoreV1().ConfigMaps("ns").Delete(t.Context(), "conf", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"p1: ConfigMap conf was deleted"}, w.hears()); diff != "" {
+			t.Errorf("told (-want +got):\n%s", diff)
+		}
+		if got := read(w, "none"); got != `object "ns"/"none" not registered` {
+			t.Errorf("of an object that no pod names: %q", got)
+		}
+	})
+}
+
+// TestAway: while the API server is away, what was known is given out; what was
+// not is an error, and the pod hears when it is over.
+func TestAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newConfigMap("conf", "a", "1"), newConfigMap("late", "a", "2"))
+		defer w.cancel()
+		w.Register(newPod("p1", inConfigMap("conf")))
+		if got := read(w, "conf"); got != "1" {
+			t.Errorf("conf = %q, want 1", got)
+		}
+		w.setAway(true)
+		w.Register(newPod("p2", inConfigMap("late")))
+		began := time.Now()
+		want := "failed to sync configmap cache: connection refused"
+		if got := read(w, "late"); got != want {
+			t.Errorf("late = %q, want %q", got, want)
+		}
+		if waited := time.Since(began); waited != firstAnswerWithin {
+			t.Errorf("waited %v, want %v", waited, firstAnswerWithin)
+		}
+		time.Sleep(5 * time.Hour)
+		began = time.Now()
+		if got := read(w, "late"); got != want || time.Since(began) != 0 {
+			t.Errorf("asked again: %q after %v, want %q at once", got, time.Since(began), want)
+		}
+		if got := read(w, "conf"); got != "1" {
+			t.Errorf("conf = %q, want what was known", got)
+		}
+		w.setAway(false)
+		time.Sleep(time.Minute + time.Second) // the longest pause between two attempts, with its jitter
+		if diff := cmp.Diff([]string{"p2: ConfigMap late is there"}, w.hears()); diff != "" {
+			t.Errorf("told (-want +got):\n%s", diff)
+		}
+		if got := read(w, "late"); got != "2" {
+			t.Errorf("late = %q, want 2", got)
+		}
+	})
+}
+
+// TestWatchesEnd: with the last pod that uses the object, with an immutable one,
+// and when only variables use it and nobody has asked for five minutes.
+func TestWatchesEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fixed := newConfigMap("fixed", "a", "f")
+		fixed.Immutable = ptr.To(true)
+		w := newWorld(t, newConfigMap("conf", "a", "1"), newConfigMap("vars", "a", "v"), fixed)
+		defer w.cancel()
+		w.Register(newPod("p1", inConfigMap("conf")))
+		w.Register(newPod("p2", inConfigMap("conf"), inConfigMap("fixed")))
+		w.Register(withVariable("p3", "vars"))
+		if read(w, "conf") != "1" || read(w, "fixed") != "f" || read(w, "vars") != "v" {
+			t.Error("not all can be read")
+		}
+		synctest.Wait()
+		if _, open := w.opened(); open != 2 {
+			t.Errorf("%d open watches, want 2: none for the immutable one", open)
+		}
+		time.Sleep(idleAfter + time.Second)
+		if _, open := w.opened(); open != 1 {
+			t.Errorf("%d open watches after %v, want 1: none for variables", open, idleAfter)
+		}
+		w.update(t, newConfigMap("vars", "a", "v2"))
+		if got := read(w, "vars"); got != "v2" {
+			t.Errorf("asked after the end of the watch: %q, want v2", got)
+		}
+		if got := read(w, "fixed"); got != "f" {
+			t.Errorf("fixed = %q", got)
+		}
+		w.Unregister("p3")
+		w.Unregister("p1")
+		synctest.Wait()
+		if _, open := w.opened(); open != 1 {
+			t.Errorf("%d open watches, want 1 as p2 still uses conf", open)
+		}
+		w.Unregister("p2")
+		synctest.Wait()
+		if _, open := w.opened(); open != 0 || len(w.entries()) != 0 {
+			t.Errorf("%d open watches and %d objects kept, want none", open, len(w.entries()))
+		}
+	})
+}
+
+func (w *world) entries() map[reference]*entry { return w.Objects.watches.entries }
+
+// TestIdleAndAway: a container that starts again while the API server is away gets
+// the variables that were known.
+func TestIdleAndAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newConfigMap("vars", "a", "v"))
+		defer w.cancel()
+		w.Register(withVariable("p1", "vars"))
+		if got := read(w, "vars"); got != "v" {
+			t.Errorf("vars = %q", got)
+		}
+		time.Sleep(idleAfter + time.Second)
+		w.setAway(true)
+		if got := read(w, "vars"); got != "v" {
+			t.Errorf("vars = %q, want v", got)
+		}
+	})
+}
+
+// TestRegisterAgain: a debug container brings references, and a pod that changed loses some.
+func TestRegisterAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newConfigMap("conf", "a", "1"), newConfigMap("debug", "a", "2"))
+		defer w.cancel()
+		w.Register(newPod("p1", inConfigMap("conf")))
+		w.Register(newPod("p1", inConfigMap("debug")))
+		if got := read(w, "debug"); got != "2" {
+			t.Errorf("debug = %q, want 2", got)
+		}
+		if got := read(w, "conf"); got != `object "ns"/"conf" not registered` {
+			t.Errorf("conf = %q", got)
+		}
+	})
+}
+
+func TestReferences(t *testing.T) {
+	named := func(name string) v1.LocalObjectReference { return v1.LocalObjectReference{Name: name} }
+	pod := newPod("p1", inConfigMap("both"), v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{Sources: []v1.VolumeProjection{
+		{ConfigMap: &v1.ConfigMapProjection{LocalObjectReference: named("kube-root-ca.crt")}}, {Secret: &v1.SecretProjection{LocalObjectReference: named("projected")}},
+	}}})
+	pod.Spec.ImagePullSecrets = []v1.LocalObjectReference{named("pull"), named("")}
+	pod.Spec.InitContainers = []v1.Container{{EnvFrom: []v1.EnvFromSource{{ConfigMapRef: &v1.ConfigMapEnvSource{LocalObjectReference: named("both")}}, {SecretRef: &v1.SecretEnvSource{LocalObjectReference: named("from")}}}}}
+	pod.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{Env: []v1.EnvVar{
+		{Name: "X", ValueFrom: &v1.EnvVarSource{SecretKeyRef: &v1.SecretKeySelector{LocalObjectReference: named("key")}}}, {Name: "Y", Value: "1"},
+	}}}}
+	got := map[string]bool{}
+	for r, inVolume := range references(pod) {
+		got[r.kind.name+" "+r.namespace+"/"+r.name] = inVolume
+	}
+	want := map[string]bool{
+		"ConfigMap ns/both": true, "ConfigMap ns/kube-root-ca.crt": true, "Secret ns/projected": true,
+		"Secret ns/pull": false, "Secret ns/from": false, "Secret ns/key": false,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

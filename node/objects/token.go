@@ -1,0 +1,154 @@
+package objects
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+)
+
+// When a token is renewed (A-VOL-5).
+const (
+	longestTokenUse     = 24 * time.Hour
+	renewalPercent      = 80 // of its lifetime
+	longestTokenJitter  = 10 * time.Second
+	firstRenewalRetry   = 10 * time.Second
+	longestRenewalRetry = time.Minute
+)
+
+// tokens are those of the service accounts of registered pods.
+type tokens struct {
+	options Options
+
+	// guarded by mu
+	mu    sync.Mutex
+	known map[types.UID]map[tokenKey]*token // of registered pods
+}
+
+// tokenKey is what makes two requests ask for the same token.
+type tokenKey struct {
+	audience string
+	seconds  int64
+}
+
+// token is a token and when it is asked for anew.
+type token struct {
+	text    string // empty: it could not be had yet
+	expires time.Time
+	renew   time.Time
+	pause   time.Duration // before the next attempt, after a failed one
+	timer   *time.Timer   // tells the pod that it is time
+}
+
+func newTokens(options Options) *tokens {
+	return &tokens{options: options, known: map[types.UID]map[tokenKey]*token{}}
+}
+
+// Token is the token that a volume of the pod shows, bound to the pod. It is asked
+// for anew at 80 % of its life or after 24 h; Changed tells when. One that can't be
+// renewed is given out as long as it is valid; after a failure Changed tells when to
+// ask again, at the latest after two minutes.
+func (o *Objects) Token(ctx context.Context, pod *v1.Pod, projection *v1.ServiceAccountTokenProjection) (string, error) {
+	return o.tokens.token(ctx, pod, projection)
+}
+
+func (t *tokens) token(ctx context.Context, pod *v1.Pod, projection *v1.ServiceAccountTokenProjection) (string, error) {
+	key := tokenKey{audience: projection.Audience, seconds: ptr.Deref(projection.ExpirationSeconds, 0)}
+	t.mu.Lock()
+	have := t.known[pod.UID][key]
+	t.mu.Unlock()
+	if have != nil && have.text != "" && time.Now().Before(have.renew) {
+		return have.text, nil
+	}
+	answer, err := t.request(ctx, pod, projection)
+	if err == nil {
+		return t.keep(pod.UID, key, answer), nil
+	}
+	if have == nil || have.text == "" {
+		t.retryLater(pod.UID, key, cmp.Or(have, &token{pause: firstRenewalRetry}))
+		return "", fmt.Errorf("failed to fetch token: %w", err)
+	}
+	t.options.Log.Warn("token is not renewed", "pod", pod.Name, "namespace", pod.Namespace, "expires", have.expires, "err", err)
+	t.retryLater(pod.UID, key, have)
+	if time.Now().After(have.expires) {
+		return "", fmt.Errorf("token of service account %q expired and refresh failed: %w", pod.Spec.ServiceAccountName, err)
+	}
+	return have.text, nil
+}
+
+func (t *tokens) request(ctx context.Context, pod *v1.Pod, projection *v1.ServiceAccountTokenProjection) (*authenticationv1.TokenRequest, error) {
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		ExpirationSeconds: projection.ExpirationSeconds,
+		BoundObjectRef:    &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
+	}}
+	if projection.Audience != "" {
+		request.Spec.Audiences = []string{projection.Audience}
+	}
+	return soon(ctx, func(ctx context.Context) (*authenticationv1.TokenRequest, error) {
+		return t.options.Client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, pod.Spec.ServiceAccountName, request, metav1.CreateOptions{})
+	})
+}
+
+// keep files a new token. Its renewal does not hang on this machine's clock being
+// that of the API server more than Kubernetes' does.
+func (t *tokens) keep(pod types.UID, key tokenKey, answer *authenticationv1.TokenRequest) string {
+	lifetime := time.Duration(ptr.Deref(answer.Spec.ExpirationSeconds, 0)) * time.Second
+	expires := answer.Status.ExpirationTimestamp.Time
+	issued := expires.Add(-lifetime)
+	renew := issued.Add(min(lifetime*renewalPercent/100, longestTokenUse)).Add(-rand.N(longestTokenJitter))
+	fresh := &token{text: answer.Status.Token, expires: expires, renew: renew, pause: firstRenewalRetry}
+	t.replace(pod, key, fresh, time.Until(renew))
+	return fresh.text
+}
+
+// retryLater has the pod ask again after a pause that doubles.
+func (t *tokens) retryLater(pod types.UID, key tokenKey, have *token) {
+	next := *have
+	next.pause = min(2*have.pause, longestRenewalRetry)
+	t.replace(pod, key, &next, have.pause+rand.N(have.pause))
+}
+
+// replace makes a token the one of its key and has the pod told after a time, at
+// least a second: a token that is due as soon as it comes must not be asked for
+// in a circle. Nothing is kept for a pod that is not registered any more.
+func (t *tokens) replace(pod types.UID, key tokenKey, now *token, after time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	known := t.known[pod]
+	if known == nil {
+		return
+	}
+	if before := known[key]; before != nil {
+		before.timer.Stop()
+	}
+	now.timer = time.AfterFunc(max(after, time.Second), func() {
+		t.options.Changed(pod, "a service account token is due for renewal")
+	})
+	known[key] = now
+}
+
+func (t *tokens) register(pod types.UID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.known[pod] == nil {
+		t.known[pod] = map[tokenKey]*token{}
+	}
+}
+
+// forget drops the tokens of a pod.
+func (t *tokens) forget(pod types.UID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, have := range t.known[pod] {
+		have.timer.Stop()
+	}
+	delete(t.known, pod)
+}

@@ -1,0 +1,221 @@
+package objects
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
+)
+
+// issuer gives out numbered tokens and keeps what was asked for.
+type issuer struct {
+	requests []*authenticationv1.TokenRequest
+	refuse   []error // the next answers
+}
+
+func (w *world) issue() *issuer {
+	i := &issuer{}
+	w.Register(newPod("p1"))
+	w.client.PrependReactor("create", "serviceaccounts", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.away {
+			return true, nil, errAway
+		}
+		if len(i.refuse) > 0 {
+			err := i.refuse[0]
+			i.refuse = i.refuse[1:]
+			return true, nil, err
+		}
+		request := a.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenRequest)
+		i.requests = append(i.requests, request.DeepCopy())
+		seconds := ptr.Deref(request.Spec.ExpirationSeconds, 3600)
+		request.Spec.ExpirationSeconds = &seconds
+		request.Status = authenticationv1.TokenRequestStatus{
+			Token: fmt.Sprint("token-", len(i.requests)), ExpirationTimestamp: metav1.NewTime(time.Now().Add(time.Duration(seconds) * time.Second)),
+		}
+		return true, request, nil
+	})
+	return i
+}
+
+func tokenOf(seconds int64) *v1.ServiceAccountTokenProjection {
+	return &v1.ServiceAccountTokenProjection{Audience: "vault", ExpirationSeconds: &seconds, Path: "token"}
+}
+
+func (w *world) token(t *testing.T, p *v1.ServiceAccountTokenProjection) string {
+	t.Helper()
+	token, err := w.Token(t.Context(), newPod("p1"), p)
+	if err != nil {
+		return err.Error()
+	}
+	return token
+}
+
+// TestTokenRequest: A-VOL-5, the token is bound to the pod.
+func TestTokenRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.cancel()
+		defer w.Unregister("p1")
+		i := w.issue()
+		for _, p := range []*v1.ServiceAccountTokenProjection{tokenOf(3607), tokenOf(3607), tokenOf(600), {Path: "plain"}} {
+			if _, err := w.Token(t.Context(), newPod("p1"), p); err != nil {
+				t.Error(err)
+			}
+		}
+		pod := &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: "pod-p1", UID: "p1"}
+		want := []authenticationv1.TokenRequestSpec{
+			{Audiences: []string{"vault"}, ExpirationSeconds: ptr.To[int64](3607), BoundObjectRef: pod},
+			{Audiences: []string{"vault"}, ExpirationSeconds: ptr.To[int64](600), BoundObjectRef: pod},
+			{BoundObjectRef: pod},
+		}
+		var got []authenticationv1.TokenRequestSpec
+		for _, r := range i.requests {
+			got = append(got, r.Spec)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("requests (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestTokenIsRenewed: A-VOL-5, at 80 % of its life or after 24 h, up to 10 s sooner.
+func TestTokenIsRenewed(t *testing.T) {
+	for lifetime, want := range map[time.Duration]time.Duration{time.Hour: 48 * time.Minute, 100 * 24 * time.Hour: 24 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			defer w.cancel()
+			defer w.Unregister("p1")
+			w.issue()
+			p := tokenOf(int64(lifetime.Seconds()))
+			if got := w.token(t, p); got != "token-1" {
+				t.Errorf("first %s", got)
+			}
+			time.Sleep(want - 11*time.Second)
+			synctest.Wait()
+			if told := w.hears(); told != nil || w.token(t, p) != "token-1" {
+				t.Errorf("told %q and token renewed, too soon", told)
+			}
+			time.Sleep(12 * time.Second)
+			synctest.Wait()
+			if diff := cmp.Diff([]string{"p1: a service account token is due for renewal"}, w.hears()); diff != "" {
+				t.Errorf("told (-want +got):\n%s", diff)
+			}
+			if got := w.token(t, p); got != "token-2" {
+				t.Errorf("then %s", got)
+			}
+		})
+	}
+}
+
+// TestTokenWhileAway: one that can't be renewed is good until it expires; it is
+// asked for again after pauses, and not in a hurry.
+func TestTokenWhileAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.cancel()
+		defer w.Unregister("p1")
+		w.issue()
+		p := tokenOf(3600)
+		w.token(t, p)
+		w.setAway(true)
+		if got, want := w.token(t, tokenOf(700)), "failed to fetch token: connection refused"; got != want {
+			t.Errorf("first token while away: %q, want %q", got, want)
+		}
+		time.Sleep(50 * time.Minute)
+		synctest.Wait()
+		told := 0
+		for range 9 { // minutes
+			for range w.hears() {
+				told++
+				if got := w.token(t, p); got != "token-1" {
+					t.Errorf("token %q", got)
+				}
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+		}
+		if told < 2 || told > 8 {
+			t.Errorf("told %d times in 9 minutes", told)
+		}
+		time.Sleep(2 * time.Minute)
+		if got, want := w.token(t, p), `token of service account "default" expired and refresh failed: connection refused`; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		w.setAway(false)
+		if got := w.token(t, p); got != "token-2" {
+			t.Errorf("back again: %q", got)
+		}
+	})
+}
+
+// TestFirstTokenWhileAway: the pod hears when to ask again.
+func TestFirstTokenWhileAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.cancel()
+		defer w.Unregister("p1")
+		w.issue()
+		w.setAway(true)
+		w.token(t, tokenOf(600))
+		time.Sleep(2 * firstRenewalRetry)
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"p1: a service account token is due for renewal"}, w.hears()); diff != "" {
+			t.Errorf("told (-want +got):\n%s", diff)
+		}
+		w.setAway(false)
+		if got := w.token(t, tokenOf(600)); got != "token-1" {
+			t.Errorf("token %q", got)
+		}
+	})
+}
+
+// TestTokenAfterTheEnd: nothing is kept of a pod that is gone.
+func TestTokenAfterTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.cancel()
+		w.issue()
+		w.token(t, tokenOf(600))
+		w.Unregister("p1")
+		if got := w.token(t, tokenOf(600)); got != "token-2" {
+			t.Errorf("token %q", got)
+		}
+		time.Sleep(time.Hour)
+		if told := w.hears(); told != nil || len(w.tokens.known) != 0 {
+			t.Errorf("told %q, and %d pods kept", told, len(w.tokens.known))
+		}
+	})
+}
+
+// TestNewPodIsNotKnownYet: the API server's authorizer and admission may be behind.
+func TestNewPodIsNotKnownYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.cancel()
+		defer w.Unregister("p1")
+		i := w.issue()
+		i.refuse = []error{
+			apierrors.NewForbidden(v1.Resource("serviceaccounts"), "default", nil),
+			apierrors.NewNotFound(v1.Resource("pod"), "pod-p1"),
+		}
+		if got := w.token(t, tokenOf(600)); got != "token-1" {
+			t.Errorf("token %q", got)
+		}
+		began := time.Now()
+		i.refuse = []error{apierrors.NewNotFound(v1.Resource("serviceaccounts"), "default")}
+		if got, want := w.token(t, tokenOf(601)), `failed to fetch token: serviceaccounts "default" not found`; got != want || time.Since(began) != 0 {
+			t.Errorf("a missing service account: %q after %v, want %q at once", got, time.Since(began), want)
+		}
+	})
+}

@@ -1,0 +1,135 @@
+package objects
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+)
+
+// objectWatch follows one object in the API server. It is the store of its reflector,
+// whose methods are called from one goroutine.
+type objectWatch struct {
+	// immutable
+	watches *watches
+	entry   *entry
+	began   time.Time
+	ctx     context.Context
+	cancel  context.CancelFunc
+	heard   chan struct{} // closed when synced
+
+	// guarded by watches.mu
+	synced bool  // the API server has said what is there
+	err    error // the last failure before
+}
+
+// begin starts the watch of an object; its one goroutine ends with cancel.
+func (w *watches) begin(e *entry) {
+	ctx, cancel := context.WithCancel(w.ctx)
+	e.watch = &objectWatch{watches: w, entry: e, began: time.Now(), ctx: ctx, cancel: cancel, heard: make(chan struct{})}
+	go e.watch.run()
+}
+
+func (w *objectWatch) run() {
+	ctx := klog.NewContext(w.ctx, logr.Discard()) // failures are told to those who ask
+	reflector := newReflector(w.lister(), w.entry.kind.empty, w)
+	reflector.RunWithContext(ctx)
+}
+
+// newReflector is a reflector, to be run with a context that has it log nothing. Its first retries come soon: the
+// Node authorizer may hear of a new pod a moment later than the node does.
+func newReflector(from cache.ListerWatcher, example runtime.Object, to cache.ReflectorStore) *cache.Reflector {
+	return cache.NewReflectorWithOptions(from, example, to, cache.ReflectorOptions{
+		Name: "objects", Logger: ptr.To(logr.Discard()), MinWatchTimeout: 30 * time.Minute,
+		Backoff: &wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 20, Cap: 10 * time.Second},
+	})
+}
+
+// lister reads the one object, which is all that a node may.
+func (w *objectWatch) lister() cache.ListerWatcher {
+	client, kind, namespace := w.watches.options.Client, w.entry.kind, w.entry.namespace
+	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, w.entry.name).String()
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.FieldSelector = selector
+			list, err := kind.list(ctx, client, namespace, o)
+			w.note(err)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			o.FieldSelector = selector
+			events, err := kind.watch(ctx, client, namespace, o)
+			w.note(err)
+			return events, err
+		},
+	}, client)
+}
+
+func (w *objectWatch) note(err error) {
+	if err == nil {
+		return
+	}
+	w.watches.failed(w, err)
+	w.watches.options.Log.Debug("watch of object failed", "kind", w.entry.kind.name, "namespace", w.entry.namespace, "name", w.entry.name, "err", err)
+}
+
+// await returns when the first answer is there, or took too long.
+func (w *objectWatch) await() {
+	late := time.NewTimer(time.Until(w.began.Add(firstAnswerWithin)))
+	defer late.Stop()
+	select {
+	case <-w.heard:
+	case <-late.C:
+	case <-w.ctx.Done():
+	}
+}
+
+// heardFirst needs watches.mu held.
+func (w *objectWatch) heardFirst() {
+	if !w.synced {
+		w.synced = true
+		close(w.heard)
+	}
+}
+
+// Replace takes over a list, which has the object or nothing.
+func (w *objectWatch) Replace(list []any, _ string) error {
+	var found object
+	for _, item := range list {
+		if o, ok := item.(object); ok && o.GetName() == w.entry.name {
+			found = o
+		}
+	}
+	w.watches.set(w, found)
+	return nil
+}
+
+// Add takes over the object.
+func (w *objectWatch) Add(item any) error {
+	if o, ok := item.(object); ok && o.GetName() == w.entry.name {
+		w.watches.set(w, o)
+	}
+	return nil
+}
+
+// Update takes over the object.
+func (w *objectWatch) Update(item any) error { return w.Add(item) }
+
+// Delete forgets the object.
+func (w *objectWatch) Delete(item any) error {
+	if o, ok := item.(object); ok && o.GetName() == w.entry.name {
+		w.watches.set(w, nil)
+	}
+	return nil
+}
+
+// Resync does nothing: there is nothing to repeat.
+func (w *objectWatch) Resync() error { return nil }

@@ -1,0 +1,95 @@
+package node
+
+import (
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/node/config"
+)
+
+// Options are the flags of lifepod agent. Those that the kubelet has, too, have its names.
+type Options struct {
+	Kubeconfig          string // empty: no cluster
+	BootstrapKubeconfig string
+	ConfigFile          string // KubeletConfiguration
+	ConfigDir           string // drop-ins
+	HostnameOverride    string
+	NodeIP              string
+	NodeLabels          string
+	RegisterWithTaints  string
+	CertDir             string
+	Manifests           string // in the place of staticPodPath; may be empty
+	RootDir             string // folders of pods; empty: see rootDir
+
+	CredentialProviderConfig string // --image-credential-provider-config
+	CredentialProviderBinDir string
+
+	Root            string     // state folder of lifepod, with the bundled runtime
+	RuntimeEndpoint string     // another CRI runtime than the bundled one
+	CNI             bundle.CNI // a pod network in the place of the bundled one
+	Bundled         bool       // the bundled runtime, whatever else this machine has
+	// Embedded says that the node is part of a process which is more: it leaves the
+	// process's memory and the logs of libraries alone.
+	Embedded bool
+
+	// PodRange is what the cluster gives its nodes their podCIDRs of. With one, pods of
+	// the bundled runtime wait for the Node's, and have addresses of it. Invalid: they
+	// have those that the runtime chooses.
+	PodRange netip.Prefix
+
+	// Foreign says that a pod of the same runtime is another lifepod's; nil: none is.
+	Foreign func(uid types.UID) bool
+
+	// Joined is called when the cluster knows the Node for the first time; may be nil.
+	Joined func()
+
+	Version string            // of lifepod
+	Flags   map[string]string // as they were given, for /flagz
+	Log     *slog.Logger
+}
+
+// kubeletRoot is where a kubelet keeps its pods, so that lifepod finds them in its
+// place.
+const kubeletRoot = "/var/lib/kubelet"
+
+// rootDir is the folder below which pods have theirs: the kubelet's on a node of a
+// cluster, lifepod's own without one.
+func (o Options) rootDir() string {
+	switch {
+	case o.RootDir != "":
+		return o.RootDir
+	case o.inCluster():
+		return kubeletRoot
+	}
+	return o.Root
+}
+
+// memory is where what is needed to go on is left.
+func (o Options) memory() Memory { return Memory{Dir: filepath.Join(o.rootDir(), "lifepod")} }
+
+func (o Options) inCluster() bool { return o.Kubeconfig != "" || o.BootstrapKubeconfig != "" }
+
+// kubeletRuntime is the runtime that a kubelet uses unless it is told otherwise.
+const kubeletRuntime = "/run/containerd/containerd.sock"
+
+// runtimeEndpoint is the flag's, else the configuration's, else on a node of a
+// cluster the kubelet's if it is there. Empty is the bundled runtime.
+func (o Options) runtimeEndpoint(c *config.Config) string {
+	switch {
+	case o.Bundled:
+		return ""
+	case o.RuntimeEndpoint != "":
+		return o.RuntimeEndpoint
+	case c.Set("containerRuntimeEndpoint"):
+		return c.Kubelet.ContainerRuntimeEndpoint
+	}
+	if _, err := os.Stat(kubeletRuntime); err == nil && o.inCluster() {
+		return "unix://" + kubeletRuntime
+	}
+	return ""
+}

@@ -1,0 +1,113 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/host"
+)
+
+// podNetwork has the pods' addresses be of the Node's podCIDR, which the cluster gives
+// it. Until it is there for the first time, pods wait.
+type podNetwork struct {
+	runtime *host.Runtime
+	cluster netip.Prefix // of all nodes' pods
+	changed func()       // ready has another answer
+	log     *slog.Logger
+
+	heard chan netip.Prefix // the newest podCIDR
+
+	mu  sync.Mutex
+	err error // why there is no network
+}
+
+// podNetworkRetry is when what went wrong is tried again.
+const podNetworkRetry = 5 * time.Second
+
+// newPodNetwork goes on with the network of before.
+func newPodNetwork(runtime *host.Runtime, cluster netip.Prefix, log *slog.Logger) (*podNetwork, error) {
+	p := &podNetwork{runtime: runtime, cluster: cluster, log: log, heard: make(chan netip.Prefix, 1)}
+	_, of, err := runtime.Network()
+	if err != nil {
+		return nil, err
+	}
+	if of != cluster {
+		p.err = errors.New("the node has no podCIDR yet")
+	}
+	return p, nil
+}
+
+// ready is nil when pods can have a network.
+func (p *podNetwork) ready() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err != nil {
+		return fmt.Errorf("container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:%w", p.err)
+	}
+	return nil
+}
+
+// node hears each version of the Node.
+func (p *podNetwork) node(n *v1.Node) {
+	subnet, err := netip.ParsePrefix(n.Spec.PodCIDR)
+	if err != nil {
+		return // it has none yet
+	}
+	select {
+	case <-p.heard:
+	default:
+	}
+	select {
+	case p.heard <- subnet:
+	default: // another version was faster; the Node is heard of again
+	}
+}
+
+func (p *podNetwork) run(ctx context.Context) {
+	var wanted, applied netip.Prefix
+	again := time.NewTimer(0)
+	again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case wanted = <-p.heard:
+		case <-again.C:
+		}
+		if wanted == applied {
+			continue
+		}
+		err := p.runtime.JoinNetwork(ctx, wanted, p.cluster)
+		switch {
+		case err == nil:
+			applied = wanted
+			p.log.Info("pods have addresses of the node's podCIDR", "podCIDR", wanted)
+			p.settle(nil)
+		case errors.Is(err, bundle.ErrNetworkInUse):
+			applied = wanted
+			p.log.Warn("pods of this node can't be reached from other nodes until all of them have ended once: lifepod down, and start it again", "err", err)
+			p.settle(nil)
+		case ctx.Err() == nil:
+			p.log.Error("the pod network is tried again", "in", podNetworkRetry, "err", err)
+			again.Reset(podNetworkRetry)
+		}
+	}
+}
+
+func (p *podNetwork) settle(err error) {
+	p.mu.Lock()
+	before := p.err
+	p.err = err
+	p.mu.Unlock()
+	if (before == nil) != (err == nil) {
+		p.changed()
+	}
+}

@@ -1,0 +1,316 @@
+package node
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/cri/crifake"
+	"github.com/lifepod/lifepod/node/source"
+)
+
+// Pods begin in the order of their creation, when their source has told all that it
+// had, and not before (A-SYNC-1).
+func TestBeginInOrderOfCreation(t *testing.T) {
+	tell(t, func(s *story) {
+		age := func(minutes int) func(*v1.Pod) {
+			return func(pod *v1.Pod) {
+				pod.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Duration(minutes) * time.Minute))
+			}
+		}
+		// one has room at a time: which one begins is seen from which one is refused
+		s.apply(podOf("young", age(1), requesting("3")), podOf("old", age(9), requesting("3")), podOf("middle", age(5), requesting("1")))
+		s.settle()
+		if calls := s.Acted(); len(calls) > 0 {
+			t.Errorf("before the source was heard: %q", calls)
+		}
+		s.heard()
+		got := []v1.PodPhase{s.phase("old"), s.phase("middle"), s.phase("young")}
+		if diff := cmp.Diff([]v1.PodPhase{v1.PodRunning, v1.PodRunning, v1.PodFailed}, got); diff != "" {
+			t.Errorf("phases (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// The next agent goes on with the pods at once and invisibly, and ends what nobody
+// wants when all sources were heard, not before (B-RST-1, B-RST-3, B-RST-6).
+func TestGoesOnAfterAStop(t *testing.T) {
+	tell(t, func(s *story) {
+		s.Program("main", "run term=2s")
+		s.apply(podOf("stays"), podOf("goes"))
+		s.heard()
+		before, calls := s.status("uid-stays"), len(s.Acted())
+		s.stop()
+		if left := s.Left(); len(left) != 4 {
+			t.Errorf("after a stop of the agent there is %q", left)
+		}
+		s.agent()
+		s.settle()
+		s.apply(podOf("stays"))
+		s.settle()
+		if more := s.Acted()[calls:]; len(more) > 0 {
+			t.Errorf("calls before all sources were heard: %q", more)
+		}
+		if diff := cmp.Diff(before, s.status("uid-stays"), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("status (-before +after):\n%s", diff)
+		}
+		s.heard()
+		s.wantActed("StopContainer goes/main timeout=30", 1)
+		s.wantPhase("goes", "none")
+		s.wantPhase("stays", v1.PodRunning)
+	})
+}
+
+// After a reboot pods of the API wait until it was heard, as they may be another
+// node's by now; those that it has no longer are never started again, and what is
+// left of them goes (B-RST-11, B-RST-12).
+func TestAfterAReboot(t *testing.T) {
+	tell(t, func(s *story) {
+		s.apply(podOf("stays"), podOf("goes"))
+		s.heard()
+		s.stop()
+		s.Runtime = crifake.New(image)
+		if err := os.WriteFile(filepath.Join(s.memory().Dir, bootFile), []byte("another"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.agent()
+		s.settle()
+		if calls := s.Acted(); len(calls) > 0 {
+			t.Errorf("before the API was heard: %q", calls)
+		}
+		s.apply(podOf("stays"))
+		s.heard()
+		time.Sleep(time.Minute)
+		s.wantPhase("stays", v1.PodRunning)
+		s.wantPhase("goes", "none")
+		if calls := s.Acted(); slices.ContainsFunc(calls, func(c string) bool { return strings.HasPrefix(c, "RunPodSandbox goes") }) {
+			t.Errorf("a pod that nobody wants is started again: %q", calls)
+		}
+		if _, err := os.Stat(filepath.Join(s.dir, "pods", "uid-goes")); err == nil {
+			t.Error("the folder of a pod that nobody wants is still there")
+		}
+	})
+}
+
+// A pod that was deleted while no agent was there gets what is left of its grace
+// (B-WRK-10), and its object is removed when nothing of it is left (B-WRK-24).
+func TestDeletedWhileAway(t *testing.T) {
+	tell(t, func(s *story) {
+		s.Program("main", "run term=ignore")
+		pod := podOf("web")
+		s.apply(pod)
+		s.heard()
+		s.stop()
+		gone := pod.DeepCopy()
+		gone.Generation, gone.DeletionGracePeriodSeconds = 2, new(int64(30))
+		gone.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(30 * time.Second)}
+		time.Sleep(20 * time.Second)
+		s.agent()
+		s.apply(gone)
+		s.heard()
+		s.wantActed("StopContainer web/main timeout=10", 1)
+		time.Sleep(time.Minute)
+		if diff := cmp.Diff([]string{"web Failed"}, s.deletions()); diff != "" {
+			t.Errorf("deletions (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// What the runtime has of pods that nobody wants is ended with a grace of a second
+// and its files go; pods of lifepod run are left alone (B-WRK-21).
+func TestOrphansOfTheRuntime(t *testing.T) {
+	tell(t, func(s *story) {
+		s.Program("main", "run term=ignore")
+		s.apply(podOf("orphan"), podOf("other"), podOf("wanted"))
+		s.heard()
+		s.stop()
+		if err := os.RemoveAll(s.memory().Dir); err != nil { // nothing is remembered
+			t.Fatal(err)
+		}
+		status := s.status("uid-wanted")
+		s.foreign = func(uid types.UID) bool { return uid == "uid-other" }
+		s.agent()
+		s.settle()
+		s.apply(podOf("wanted", func(pod *v1.Pod) { pod.Status = status }))
+		calls := len(s.Acted())
+		s.heard()
+		time.Sleep(time.Minute)
+		s.wantActed("StopContainer orphan/main timeout=2", 1) // the floor of a grace of 1 (B-SIG-4)
+		if got := s.Acted()[calls:]; slices.ContainsFunc(got, func(c string) bool { return !strings.Contains(c, "orphan") }) {
+			t.Errorf("calls %q, want only those about the orphan", got)
+		}
+		if len(s.Left()) != 4 {
+			t.Errorf("left: %q, want the wanted pod and the other lifepod's", s.Left())
+		}
+		for name, want := range map[string]bool{"orphan": false, "other": true, "wanted": true} {
+			if _, err := os.Stat(filepath.Join(s.dir, "pods", "uid-"+name)); (err == nil) != want {
+				t.Errorf("folder of %s: %v, want it to be there: %t", name, err, want)
+			}
+		}
+		s.wantPhase("orphan", "none")
+	})
+}
+
+// A static pod of a new version waits until the one of that name has ended; of 300
+// quick changes the last one runs, and no other is ever started (B-WRK-19, B-STA-6).
+func TestStaticPodsOfOneName(t *testing.T) {
+	tell(t, func(s *story) {
+		s.Program("main", "run term=3s")
+		s.pods.Wanted(source.OriginFile, staticPod("web", "0"))
+		s.heard()
+		s.wantPhase("web", v1.PodRunning)
+		for i := range 300 {
+			s.pods.Unwanted(source.OriginFile, staticPod("web", fmt.Sprint(i)).UID)
+			s.pods.Wanted(source.OriginFile, staticPod("web", fmt.Sprint(i+1)))
+			time.Sleep(time.Millisecond)
+		}
+		s.wantActed("RunPodSandbox web attempt=0", 1)
+		s.settle()
+		s.wantActed("RunPodSandbox web attempt=0", 2)
+		pods := s.pods.Pods()
+		if len(pods) != 1 || pods[0].UID != "web-300" || pods[0].Status.Phase != v1.PodRunning {
+			t.Errorf("pods %v", pods)
+		}
+	}, source.OriginFile)
+}
+
+// A static pod whose file went and came back as it was runs again when it has ended (B-WRK-18).
+func TestStaticPodAgain(t *testing.T) {
+	tell(t, func(s *story) {
+		s.Program("main", "run term=3s")
+		pod := staticPod("web", "1")
+		s.pods.Wanted(source.OriginFile, pod)
+		s.heard()
+		s.pods.Unwanted(source.OriginFile, pod.UID)
+		time.Sleep(time.Second)
+		s.pods.Wanted(source.OriginFile, pod)
+		s.wantActed("RunPodSandbox web attempt=0", 1)
+		s.settle()
+		s.wantActed("RunPodSandbox web attempt=0", 2)
+		s.wantPhase("web", v1.PodRunning)
+		s.pods.Unwanted(source.OriginFile, pod.UID)
+		s.settle()
+		s.wantPhase("web", "none")
+	}, source.OriginFile)
+}
+
+// A rejected pod is not tried again for as long as its object is there, which is
+// removed when somebody asks for that (A-ADM-2, B-WRK-16).
+func TestRejectedPod(t *testing.T) {
+	tell(t, func(s *story) {
+		pod := podOf("big", requesting("5"))
+		s.apply(pod)
+		s.heard()
+		if status := s.status("uid-big"); status.Phase != v1.PodFailed || status.Reason != "OutOfcpu" {
+			t.Errorf("status %+v", status)
+		}
+		s.node.Status.Allocatable = resources("64", "8Gi")
+		s.node.Status.Allocatable[v1.ResourcePods] = *resourceOf(200)
+		changed := pod.DeepCopy()
+		changed.Labels = map[string]string{"a": "b"}
+		s.apply(changed)
+		s.settle()
+		s.wantPhase("big", v1.PodFailed)
+		s.deletes(s.deletes(changed, 30), 0)
+		s.settle()
+		if diff := cmp.Diff([]string{"big Failed"}, s.deletions()); diff != "" {
+			t.Errorf("deletions (-want +got):\n%s", diff)
+		}
+		if calls := s.Acted(); len(calls) > 0 {
+			t.Errorf("calls %q", calls)
+		}
+	})
+}
+
+// The object of a pod that ends by itself stays, with its records; deleted, it is
+// removed once and when nothing is left (B-DEL-11, B-DEL-13, B-FIN-11).
+func TestFinalDelete(t *testing.T) {
+	tell(t, func(s *story) {
+		s.Program("main", "exit=0 after=1s")
+		pod := podOf("job", never)
+		s.apply(pod)
+		s.heard()
+		s.wantPhase("job", v1.PodSucceeded)
+		if got := s.deletions(); len(got) > 0 || len(s.Left()) == 0 {
+			t.Errorf("before anybody asked: deletions %q, left %q", got, s.Left())
+		}
+		pod = s.deletes(pod, 30)
+		s.settle()
+		s.deletes(pod, 10)
+		s.settle()
+		if diff := cmp.Diff([]string{"job Succeeded"}, s.deletions()); diff != "" || len(s.Left()) > 0 {
+			t.Errorf("deletions (-want +got):\n%s left %q", diff, s.Left())
+		}
+		s.pods.Unwanted(source.OriginAPI, pod.UID)
+		s.wantPhase("job", "none")
+	})
+}
+
+// A pod's object goes although the runtime can't remove the record of its sandbox
+// yet; that is removed later, by another agent if need be (B-FIN-6, B-GC-4).
+func TestDeletedBeforeItsRecord(t *testing.T) {
+	for name, another := range map[string]bool{"by the same agent": false, "by another agent": true} {
+		t.Run(name, func(t *testing.T) {
+			tell(t, func(s *story) {
+				s.Fault("fail RemovePodSandbox times=3")
+				pod := podOf("web")
+				s.apply(pod)
+				s.heard()
+				s.deletes(pod, 1)
+				s.settle()
+				if diff := cmp.Diff([]string{"web Failed"}, s.deletions()); diff != "" || len(s.Left()) == 0 {
+					t.Fatalf("deletions (-want +got):\n%s left %q", diff, s.Left())
+				}
+				s.pods.Unwanted(source.OriginAPI, pod.UID)
+				if another {
+					s.stop()
+					s.agent()
+					s.heard()
+				}
+				time.Sleep(time.Minute)
+				s.settle()
+				if len(s.Left()) > 0 || len(s.pods.pods) > 0 || len(s.deletions()) != 1 {
+					t.Errorf("left %q, %d pods, deletions %q", s.Left(), len(s.pods.pods), s.deletions())
+				}
+			})
+		})
+	}
+}
+
+// Pods that come and go leave nothing behind (B-WRK-16).
+func TestNothingIsLeftOfPods(t *testing.T) {
+	tell(t, func(s *story) {
+		s.heard()
+		for i := range 100 {
+			pod := podOf(fmt.Sprintf("p%d", i))
+			s.apply(pod)
+			s.settle()
+			s.deletes(pod, 1)
+			s.settle()
+			s.pods.Unwanted(source.OriginAPI, pod.UID)
+		}
+		s.settle()
+		if len(s.pods.pods) > 0 || len(s.Left()) > 0 || len(s.deletions()) != 100 {
+			t.Errorf("%d pods, runtime %q, %d deletions", len(s.pods.pods), s.Left(), len(s.deletions()))
+		}
+		for _, folder := range []string{"pods", "logs", "links"} {
+			if entries, _ := os.ReadDir(filepath.Join(s.dir, folder)); len(entries) > 0 {
+				t.Errorf("%s has %v", folder, entries)
+			}
+		}
+		entries, err := os.ReadDir(s.memory().Dir)
+		if err != nil || len(entries) != 1 { // the boot ID
+			t.Errorf("memory has %v, %v", entries, err)
+		}
+	})
+}

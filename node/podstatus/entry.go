@@ -1,0 +1,105 @@
+package podstatus
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// update is one status on its way.
+type update struct {
+	status *v1.PodStatus
+	seen   func(error) // of a transition that waits to be seen
+	late   *time.Timer // tells it that it was not seen in time
+}
+
+// entry is what a Writer keeps of one pod, guarded by its mu.
+type entry struct {
+	ref    Ref
+	queue  []*update     // not written yet, oldest first
+	wanted *v1.PodStatus // the newest, written or not
+	kept   transitions   // times that the API had first
+	last   bool          // nothing is left of the pod: delete it when it is written
+	over   bool          // nothing more will be written
+	listed bool          // on the work list
+	busy   bool          // an attempt is under way
+	flight *update       // what it writes
+
+	answer  *v1.Pod // the answer to the last write, until the watch shows it
+	agreed  string  // the resourceVersion that was found to say what is wanted
+	untaken []byte  // a patch that the API server answered without taking it over
+	doubt   bool    // an answer was lost: ask what the API has before the next write
+
+	trouble     trouble
+	repairAfter time.Time // before it nothing is written that nobody has set anew
+}
+
+// push adds an update.
+func (e *entry) push(u *update) {
+	e.wanted = u.status
+	e.queue = append(e.queue, u)
+	e.compact()
+}
+
+// compact drops what something newer supersedes: all but the newest, those that
+// somebody waits for, and the one under way.
+func (e *entry) compact() {
+	newest := len(e.queue) - 1
+	kept := e.queue[:0]
+	for i, u := range e.queue {
+		if i == newest || u.seen != nil || u == e.flight {
+			kept = append(kept, u)
+		}
+	}
+	clear(e.queue[len(kept):])
+	e.queue = kept
+}
+
+// due is when the next attempt may be made.
+func (e *entry) due() time.Time {
+	if len(e.queue) > 0 {
+		return e.trouble.notBefore
+	}
+	return later(e.trouble.notBefore, e.repairAfter)
+}
+
+// drop gives up what is queued and returns those who wait for it.
+func (e *entry) drop() (waiting []func(error)) {
+	for _, u := range e.queue {
+		if seen := u.settle(); seen != nil {
+			waiting = append(waiting, seen)
+		}
+	}
+	e.queue = nil
+	return waiting
+}
+
+// settle takes the one who waits from the update.
+func (u *update) settle() func(error) {
+	seen := u.seen
+	u.seen = nil
+	if u.late != nil {
+		u.late.Stop()
+	}
+	return seen
+}
+
+func tell(waiting []func(error), err error) {
+	for _, seen := range waiting {
+		seen(err)
+	}
+}
+
+func terminal(p v1.PodPhase) bool { return p == v1.PodSucceeded || p == v1.PodFailed }
+
+func isMirror(pod *v1.Pod) bool { return pod.Annotations[v1.MirrorPodAnnotationKey] != "" }
+
+// ownerOf is the UID that the node knows an API object's pod by: a mirror pod
+// carries that of its static pod.
+func ownerOf(pod *v1.Pod) types.UID {
+	if static := pod.Annotations[v1.MirrorPodAnnotationKey]; static != "" {
+		return types.UID(static)
+	}
+	return pod.UID
+}

@@ -1,0 +1,63 @@
+package podstatus
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Live says what the API has of a pod of this node now: to be called by the watch
+// for each object, before anything else is done with it, mirror pods included.
+// The object must not be changed afterwards. A change that contradicts what was
+// set is repaired (A-STAT-4); the echo of an own write is recognised.
+func (w *Writer) Live(pod *v1.Pod) {
+	w.mu.Lock()
+	w.heard()
+	var waiting []func(error)
+	if old := w.objects.put(pod); old != nil { // the watch has missed its end
+		waiting = w.gone(old)
+	}
+	if e := w.entries[ownerOf(pod)]; e != nil {
+		w.list(e)
+	}
+	w.mu.Unlock()
+	tell(waiting, ErrGone)
+}
+
+// Gone says that the API does not have the object any more. Nothing more is
+// written of its pod; a static pod waits for its next mirror pod.
+func (w *Writer) Gone(pod *v1.Pod) {
+	w.mu.Lock()
+	w.heard()
+	var waiting []func(error)
+	if w.objects.remove(pod) {
+		waiting = w.gone(pod)
+	}
+	w.mu.Unlock()
+	tell(waiting, ErrGone)
+}
+
+// gone ends the entry of an object that is not there any more. Called with mu held.
+func (w *Writer) gone(pod *v1.Pod) (waiting []func(error)) {
+	e := w.entries[ownerOf(pod)]
+	if e == nil {
+		return nil
+	}
+	e.answer, e.agreed, e.untaken, e.kept = nil, "", nil, nil
+	if isMirror(pod) && !e.last {
+		return nil
+	}
+	return w.close(e)
+}
+
+// heard notes a sign of life of the API server. Called with mu held.
+func (w *Writer) heard() {
+	if !w.reach.heard(time.Now()) {
+		return
+	}
+	w.log.Info("the API server is back: the statuses that wait are written")
+	for _, e := range w.work {
+		e.trouble.back()
+	}
+	w.poke()
+}

@@ -1,0 +1,404 @@
+package record
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+var (
+	eventResource = schema.GroupResource{Resource: "events"}
+	errRefused    = errors.New("connect: connection refused")
+)
+
+// fakeAPI has events, as a client's transport. fail decides what happens to a
+// request in place of what should.
+type fakeAPI struct {
+	mu       sync.Mutex
+	events   map[string]*v1.Event
+	requests []string
+	fail     func(verb string) error
+	lose     bool
+	silent   bool // nothing is answered
+}
+
+func (a *fakeAPI) set(fail func(verb string) error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.fail = fail
+}
+
+// loseAnswers lets requests be carried out, but not answered.
+func (a *fakeAPI) loseAnswers(lose bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lose = lose
+}
+
+func (a *fakeAPI) count() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.requests)
+}
+
+// RoundTrip implements http.RoundTripper.
+func (a *fakeAPI) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	if a.silent {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.requests = append(a.requests, r.Method)
+	if a.fail != nil {
+		err = a.fail(r.Method)
+	}
+	var event *v1.Event
+	if err == nil {
+		event, err = a.handle(r, body)
+	}
+	if a.lose {
+		return nil, io.ErrUnexpectedEOF
+	}
+	response := &http.Response{StatusCode: http.StatusCreated, Header: http.Header{"Content-Type": {"application/json"}}}
+	var content any = event
+	if err != nil {
+		var status apierrors.APIStatus
+		if !errors.As(err, &status) {
+			return nil, err
+		}
+		s := status.Status()
+		s.Kind, s.APIVersion = "Status", "v1"
+		response.StatusCode, content = int(s.Code), s
+	}
+	out, err := json.Marshal(content)
+	response.Body = io.NopCloser(bytes.NewReader(out))
+	return response, err
+}
+
+func (a *fakeAPI) handle(r *http.Request, body []byte) (*v1.Event, error) {
+	event := &v1.Event{}
+	if err := json.Unmarshal(body, event); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if r.Method == http.MethodPost {
+		if a.events[event.Name] != nil {
+			return nil, apierrors.NewAlreadyExists(eventResource, event.Name)
+		}
+		a.events[event.Name] = event
+		return event, nil
+	}
+	name := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+	have := a.events[name]
+	if have == nil {
+		return nil, apierrors.NewNotFound(eventResource, name)
+	}
+	have.Count, have.LastTimestamp, have.Message = event.Count, event.LastTimestamp, event.Message
+	return have, nil
+}
+
+// all are the events as "count×reason message", for counting by.
+func (a *fakeAPI) all() map[string]int32 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	got := map[string]int32{}
+	for _, e := range a.events {
+		got[e.Reason+" "+e.Message] += e.Count
+	}
+	return got
+}
+
+type setup struct {
+	*Recorder
+	api *fakeAPI
+	log *bytes.Buffer
+	run sync.WaitGroup
+	end context.CancelFunc
+}
+
+func bubble(t *testing.T, config Config, test func(t *testing.T, s *setup)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &setup{api: &fakeAPI{events: map[string]*v1.Event{}}, log: &bytes.Buffer{}}
+		var err error
+		if config.Client, err = kubernetes.NewForConfig(&rest.Config{Host: "http://api", Transport: s.api, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}); err != nil {
+			t.Fatal(err)
+		}
+		config.Log, config.Node = slog.New(slog.NewTextHandler(s.log, nil)), "node-1"
+		s.Recorder = New(config)
+		ctx, cancel := context.WithCancel(t.Context())
+		s.end = cancel
+		s.run.Go(func() { s.Run(ctx) })
+		defer s.run.Wait()
+		defer cancel()
+		test(t, s)
+	})
+}
+
+func testPod(name string) *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: "uid", ResourceVersion: "7"}}
+}
+
+// happen tells of a container's event now.
+func (s *setup) happen(kind, reason, message string) {
+	s.Record(Event{Object: Pod(testPod("web"), "spec.containers{main}"), Type: kind, Reason: reason, Message: message, At: time.Now()})
+}
+
+func after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// TestObject: what users' tools find an event by (A-EVT-1).
+func TestObject(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *setup) {
+		at := time.Now()
+		s.happen("Normal", "Started", "Container started")
+		s.Record(Event{Object: Node("node-1"), Type: "Warning", Reason: "Rebooted", Message: "It has", At: at})
+		synctest.Wait()
+		time := metav1.NewTime(at.Truncate(time.Second).Local())
+		want := map[string]*v1.Event{}
+		for i, e := range []*v1.Event{{
+			InvolvedObject: v1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: "default", Name: "web", UID: "uid", ResourceVersion: "7", FieldPath: "spec.containers{main}"},
+			Type:           "Normal", Reason: "Started", Message: "Container started",
+		}, {
+			InvolvedObject: v1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: "node-1"},
+			Type:           "Warning", Reason: "Rebooted", Message: "It has",
+		}} {
+			e.Namespace, e.Name = "default", fmt.Sprintf("%s.%x", e.InvolvedObject.Name, at.UnixNano()+int64(i))
+			e.Kind, e.APIVersion = "Event", "v1"
+			e.FirstTimestamp, e.LastTimestamp, e.Count = time, time, 1
+			e.Source = v1.EventSource{Component: "kubelet", Host: "node-1"}
+			e.ReportingController, e.ReportingInstance = "kubelet", "node-1"
+			want[e.Name] = e
+		}
+		if d := cmp.Diff(want, s.api.events); d != "" {
+			t.Errorf("events (-want +got):\n%s", d)
+		}
+	})
+}
+
+// TestCounted: equal events are one object with a count, which is told more
+// rarely when there are many, and never lost.
+func TestCounted(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *setup) {
+		for range 600 {
+			s.happen("Warning", "Unhealthy", "Readiness probe failed: no")
+			s.happen("Normal", "Killing", "Stopping container main")
+			after(time.Second)
+		}
+		if n := s.api.count(); n < 50 || n > 56 {
+			t.Errorf("%d requests", n)
+		}
+		after(6 * time.Minute)
+		want := map[string]int32{"Unhealthy Readiness probe failed: no": 600, "Killing Stopping container main": 600}
+		if d := cmp.Diff(want, s.api.all()); d != "" {
+			t.Errorf("events (-want +got):\n%s", d)
+		}
+	})
+}
+
+// TestCombined: many texts of one kind become one event, without taking others of
+// the pod with them.
+func TestCombined(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *setup) {
+		for i := range 100 {
+			s.happen("Warning", "Unhealthy", fmt.Sprintf("Liveness probe failed: %d", i))
+			after(time.Second)
+		}
+		s.happen("Normal", "Killing", "Container main failed liveness probe, will be restarted")
+		after(time.Hour)
+		got := s.api.all()
+		if n := len(got); n != 11 { // nine of their own, the combined, Killing
+			t.Errorf("%d events: %v", n, got)
+		}
+		if n := got["Unhealthy (combined from similar events): Liveness probe failed: 99"]; n != 91 {
+			t.Errorf("%d are combined: %v", n, got)
+		}
+		if got["Killing Container main failed liveness probe, will be restarted"] != 1 {
+			t.Errorf("Killing is lost: %v", got)
+		}
+	})
+}
+
+// TestRate: no more than eventBurst at once and eventRecordQPS a second; none of a
+// burst of pods is lost.
+func TestRate(t *testing.T) {
+	bubble(t, Config{QPS: 50, Burst: 100}, func(t *testing.T, s *setup) {
+		for i := range 100 {
+			for _, reason := range []string{"Pulled", "Created", "Started"} {
+				s.Record(Event{Object: Pod(testPod(fmt.Sprint("web-", i)), "spec.containers{main}"), Type: "Normal", Reason: reason, At: time.Now()})
+			}
+		}
+		synctest.Wait()
+		if n := s.api.count(); n != 100 {
+			t.Errorf("%d at once", n)
+		}
+		after(2 * time.Second)
+		if n := s.api.count(); n < 198 || n > 200 {
+			t.Errorf("%d after two seconds", n)
+		}
+		after(3 * time.Second)
+		if got, want := s.api.all(), (map[string]int32{"Pulled ": 100, "Created ": 100, "Started ": 100}); !cmp.Equal(got, want) {
+			t.Errorf("events %v, want %v", got, want)
+		}
+	})
+}
+
+// TestOutage: events wait for the API server within a bound, the repeated ones
+// counted together; those for which there is no room are counted in the log.
+func TestOutage(t *testing.T) {
+	bubble(t, Config{QPS: 50, Burst: 100}, func(t *testing.T, s *setup) {
+		s.api.set(func(string) error { return errRefused })
+		for i := range 3000 {
+			s.happen("Warning", "BackOff", "Back-off restarting failed container")
+			s.Record(Event{Object: Pod(testPod(fmt.Sprint("web-", i)), ""), Type: "Normal", Reason: "Pulled", At: time.Now()})
+			if i%1000 == 0 {
+				s.Record(Event{Object: Pod(testPod(fmt.Sprint("web-", i)), ""), Type: "Warning", Reason: "Failed", At: time.Now()})
+			}
+			after(time.Second / 2)
+		}
+		if n := s.api.count(); n > 400 || n < 100 {
+			t.Errorf("%d requests in 25 minutes", n)
+		}
+		s.api.set(nil)
+		after(time.Minute)
+		got := s.api.all()
+		if got["BackOff Back-off restarting failed container"] != 3000 || got["Failed "] != 3 || got["Pulled "] != waitMost-4 {
+			t.Errorf("events %v", got)
+		}
+		if n := strings.Count(s.log.String(), "\n"); n != 1 || !strings.Contains(s.log.String(), "lost=2004") {
+			t.Errorf("log:\n%s", s.log)
+		}
+	})
+}
+
+// TestTooOld: after an hour nobody wants to know any more.
+func TestTooOld(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *setup) {
+		s.api.set(func(string) error { return errRefused })
+		s.happen("Normal", "Started", "")
+		after(2 * time.Hour)
+		s.api.set(nil)
+		s.happen("Normal", "Killing", "")
+		after(time.Minute)
+		if got, want := s.api.all(), (map[string]int32{"Killing ": 1}); !cmp.Equal(got, want) {
+			t.Errorf("events %v, want %v", got, want)
+		}
+	})
+}
+
+// TestRefused: what the API server does not take is not told again for ever, and
+// holds nothing up; a namespace that is going is no news.
+func TestRefused(t *testing.T) {
+	terminating := apierrors.NewForbidden(eventResource, "", errors.New("the namespace is being terminated"))
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: v1.NamespaceTerminatingCause}}
+	for name, c := range map[string]struct {
+		err   error
+		tries int
+	}{
+		"namespace": {terminating, 1},
+		"invalid":   {apierrors.NewInvalid(schema.GroupKind{Kind: "Event"}, "", nil), 1},
+		"denied":    {apierrors.NewForbidden(eventResource, "", errors.New("RBAC: not known yet")), 13},
+		"internal":  {apierrors.NewInternalError(errors.New("no leader")), 13},
+		"too many":  {apierrors.NewTooManyRequestsError("later"), 13},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, Config{}, func(t *testing.T, s *setup) {
+				s.api.set(func(string) error { return c.err })
+				s.happen("Normal", "Started", "")
+				after(30 * time.Minute)
+				if n := s.api.count(); n != c.tries {
+					t.Errorf("%d requests, want %d", n, c.tries)
+				}
+				if s.log.Len() > 0 {
+					t.Errorf("log:\n%s", s.log)
+				}
+				s.api.set(nil)
+				s.happen("Normal", "Killing", "")
+				s.happen("Normal", "Started", "")
+				synctest.Wait()
+				if got, want := s.api.all(), (map[string]int32{"Killing ": 1, "Started ": 2}); !cmp.Equal(got, want) {
+					t.Errorf("events %v, want %v", got, want)
+				}
+			})
+		})
+	}
+}
+
+// TestLostAnswer: an event whose answer was lost is not made twice; one that the
+// API server has dropped since is made anew with the count of all.
+func TestLostAnswer(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *setup) {
+		s.api.loseAnswers(true)
+		s.happen("Normal", "Started", "")
+		synctest.Wait()
+		s.api.loseAnswers(false)
+		after(10 * time.Second)
+		if got, want := s.api.all(), (map[string]int32{"Started ": 1}); !cmp.Equal(got, want) {
+			t.Errorf("events %v, want %v", got, want)
+		}
+		clear(s.api.events)
+		s.happen("Normal", "Started", "")
+		synctest.Wait()
+		if got, want := s.api.all(), (map[string]int32{"Started ": 2}); !cmp.Equal(got, want) {
+			t.Errorf("events %v, want %v", got, want)
+		}
+	})
+}
+
+// TestEnd: what waits for its turn when the node ends is told, and nothing is
+// waited for that does not come: an API server that is away, or says nothing.
+func TestEnd(t *testing.T) {
+	many := func(s *setup) {
+		for i := range 20 {
+			s.Record(Event{Object: Pod(testPod(fmt.Sprint("web-", i)), ""), Type: "Normal", Reason: "Killing", At: time.Now()})
+		}
+	}
+	for name, test := range map[string]struct {
+		fail   func(verb string) error
+		silent bool
+		told   int32
+		took   time.Duration
+	}{
+		"there":  {told: 20},
+		"away":   {fail: func(string) error { return errRefused }},
+		"silent": {silent: true, took: flushLongest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, Config{QPS: 1, Burst: 1}, func(t *testing.T, s *setup) {
+				s.api.silent = test.silent
+				s.api.set(test.fail)
+				many(s)
+				s.end()
+				begun := time.Now()
+				s.run.Wait()
+				if took, told := time.Since(begun), s.api.all()["Killing "]; took != test.took || told != test.told {
+					t.Errorf("%d told in %v, want %d in %v", told, took, test.told, test.took)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,115 @@
+package register
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// The API server is away: lease and status follow within one and a half of the
+// longest wait, also if the outage was shorter than the time between renewals.
+func TestOutage(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		err    error
+		length time.Duration
+		within time.Duration
+	}{
+		{"no answer", errNoAnswer, time.Hour, 1500 * time.Millisecond},
+		{"refused", errForbidden("nodes"), time.Hour, 4500 * time.Millisecond},
+		{"short", errNoAnswer, 3 * time.Second, 1500 * time.Millisecond},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				watches := make(chan *watcher, 100)
+				w := newWorld(t, nil)
+				watchNodes(w, watches)
+				w.start()
+				time.Sleep(time.Minute)
+				w.setAway(tt.err)
+				(<-watches).Stop()
+				w.runtime.set(func(f *fakeRuntime) { f.network = false })
+				w.node.RuntimeChanged()
+				time.Sleep(tt.length)
+				w.takeWrites()
+				w.setAway(nil)
+				time.Sleep(tt.within)
+				synctest.Wait()
+				got := w.takeWrites()
+				if got["patch nodes/status"] == 0 || got["update leases"] == 0 {
+					t.Errorf("writes after the outage = %v, want status and lease", got)
+				}
+				if got := w.ready(); got != noNetwork {
+					t.Errorf("Ready = %s", got)
+				}
+			})
+		})
+	}
+}
+
+// A node that was deleted from the cluster is not made again (as upstream), but
+// kept if somebody else makes it.
+func TestDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		w.start()
+		nodes := schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+		if err := w.client.Tracker().Delete(nodes, "", "node-1"); err != nil {
+			t.Fatal(err)
+		}
+		w.takeWrites()
+		time.Sleep(10 * time.Minute)
+		if got := w.takeWrites(); got["create nodes"]+got["patch nodes/status"] > 0 {
+			t.Errorf("writes without a node = %v", got)
+		}
+		if err := w.client.Tracker().Create(nodes, existingNode(), ""); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := w.ready(); got != isReady {
+			t.Errorf("Ready of the new node = %s", got)
+		}
+	})
+}
+
+func TestUnregistered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(c *Config) { c.Unregistered = true })
+		w.start()
+		time.Sleep(time.Minute)
+		if got := w.takeWrites(); got["create nodes"] > 0 {
+			t.Errorf("writes = %v", got)
+		}
+	})
+}
+
+// An API server that drops a field it doesn't know is not told it again and
+// again.
+func TestOlderAPIServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, existingNode())
+		watchNodes(w, make(chan *watcher, 1))
+		tracker := clienttesting.ObjectReaction(w.client.Tracker())
+		w.client.PrependReactor("patch", "nodes", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.writes = append(w.writes, "patch")
+			_, object, err := tracker(action)
+			if err == nil {
+				object.(*v1.Node).Status.DeclaredFeatures = nil
+			}
+			return true, object, err
+		})
+		w.start()
+		w.takeWrites()
+		time.Sleep(2 * time.Minute)
+		if got := w.takeWrites()["patch"]; got != 0 {
+			t.Errorf("the same status was written %d times more", got)
+		}
+	})
+}

@@ -1,0 +1,225 @@
+package register
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/cpuset"
+)
+
+// kubeadm and the scheduler parse the version semantically; skew policies compare
+// major and minor.
+func TestVersion(t *testing.T) {
+	got, err := version.ParseSemantic(Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	level := version.MustParseSemantic("v1.36.3")
+	if got.Major() != 1 || got.Minor() != 36 || got.LessThan(level) || level.LessThan(got) {
+		t.Errorf("%s is not equal to %s", got, level)
+	}
+}
+
+func TestDeclaredFeatures(t *testing.T) {
+	tests := []struct {
+		name    string
+		gates   map[string]bool
+		runtime *runtimeapi.RuntimeFeatures
+		want    []string
+	}{
+		{"what lifepod does", FeaturesOn(), nil, []string{"ExtendWebSocketsToKubelet", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits"}},
+		{"gate off", map[string]bool{}, nil, nil},
+		{"the runtime cannot", map[string]bool{"UserNamespacesHostNetworkSupport": true}, nil, nil},
+		{"the runtime can", map[string]bool{"UserNamespacesHostNetworkSupport": true},
+			&runtimeapi.RuntimeFeatures{UserNamespacesHostNetwork: true}, []string{"UserNamespacesHostNetworkSupport"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := declaredFeatures(tt.gates, tt.runtime)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestImages(t *testing.T) {
+	images := &fakeRuntime{images: []*runtimeapi.Image{
+		{Id: "a", Size: 5, RepoTags: []string{"small:1"}},
+		{Id: "b", Size: 9, RepoTags: []string{"t1", "t2", "t3"}, RepoDigests: []string{"d1", "d2", "d3"}},
+		{Id: "c", Size: 9},
+	}}
+	for most, want := range map[int32][]v1.ContainerImage{
+		-1: {{Names: []string{}, SizeBytes: 9}, {Names: []string{"d1", "d2", "d3", "t1", "t2"}, SizeBytes: 9}, {Names: []string{"small:1"}, SizeBytes: 5}},
+		1:  {{Names: []string{}, SizeBytes: 9}},
+		0:  nil,
+	} {
+		got, err := imagesOn(context.Background(), images, most)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != len(want) {
+			t.Fatalf("at most %d: %d images, want %d", most, len(got), len(want))
+		}
+		for i := range got {
+			if diff := cmp.Diff(strings.Join(want[i].Names, " "), strings.Join(got[i].Names, " ")); diff != "" || got[i].SizeBytes != want[i].SizeBytes {
+				t.Errorf("at most %d: image %d = %v, want %v", most, i, got[i], want[i])
+			}
+		}
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	tests := []struct {
+		name  string
+		host  string
+		ips   string
+		named []string
+		want  string
+		err   string
+	}{
+		{name: "default route", host: "node-1", want: "10.0.0.7 node-1"},
+		{name: "IPv6 family", host: "node-1", ips: "::", want: "fd00::7 node-1"},
+		{name: "IPv4 family", host: "node-1", ips: "0.0.0.0", want: "10.0.0.7 node-1"},
+		{name: "given", host: "node-1", ips: "fd00::7", want: "fd00::7 node-1"},
+		{name: "dual stack", host: "node-1", ips: "fd00::7, 10.0.0.7", want: "fd00::7 10.0.0.7 node-1"},
+		{name: "name is an address", host: "192.0.2.1", want: "192.0.2.1 192.0.2.1"},
+		{name: "by DNS, own addresses only, IPv4 first", host: "node-1", named: []string{"192.0.2.9", "fd00::7", "10.0.0.7"}, want: "10.0.0.7 node-1"},
+		{name: "by DNS, the other family", host: "node-1", named: []string{"192.0.2.9", "fd00::7"}, want: "fd00::7 node-1"},
+		{name: "of another machine", host: "node-1", ips: "10.9.9.9", err: "node IP 10.9.9.9: no network interface of this machine has it"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			ips, err := ParseNodeIPs(tt.ips)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := testFinder(tt.host, ips...)
+			if tt.named != nil {
+				f.lookup = func(context.Context, string, string) (out []net.IP, err error) {
+					for _, ip := range tt.named {
+						out = append(out, net.ParseIP(ip))
+					}
+					return out, nil
+				}
+			}
+			addresses, err := f.addresses(context.Background())
+			if tt.err != "" {
+				if err == nil || err.Error() != tt.err {
+					t.Fatalf("error %v, want %s", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for i, a := range addresses {
+				if want := v1.NodeInternalIP; i < len(addresses)-1 && a.Type != want {
+					t.Errorf("address %d is a %s", i, a.Type)
+				}
+				got = append(got, a.Address)
+			}
+			if diff := cmp.Diff(tt.want, strings.Join(got, " ")); diff != "" || addresses[len(addresses)-1].Type != v1.NodeHostName {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestParse(t *testing.T) {
+	tests := []struct {
+		name  string
+		parse func() error
+		want  string // empty: no error
+	}{
+		{"labels", func() error {
+			got, err := ParseLabels("a=b, node.kubernetes.io/x=1,topology.kubernetes.io/zone=z,example.com/y=")
+			want := map[string]string{"a": "b", "node.kubernetes.io/x": "1", "topology.kubernetes.io/zone": "z", "example.com/y": ""}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("labels (-want +got):\n%s", diff)
+			}
+			return err
+		}, ""},
+		{"label without value", func() error { _, err := ParseLabels("a"); return err }, `node label "a": want key=value`},
+		{"label of the control plane", func() error { _, err := ParseLabels("node-role.kubernetes.io/x="); return err },
+			`node label "node-role.kubernetes.io/x": a node may not set it itself`},
+		{"label in k8s.io", func() error { _, err := ParseLabels("foo.k8s.io/x=1"); return err }, "a node may not set it itself"},
+		{"label value", func() error { _, err := ParseLabels("a=!"); return err }, `node label a="!"`},
+		{"taints", func() error {
+			got, err := ParseTaints("a=b:NoSchedule,c:NoExecute,d=:PreferNoSchedule")
+			want := []v1.Taint{{Key: "a", Value: "b", Effect: "NoSchedule"}, {Key: "c", Effect: "NoExecute"}, {Key: "d", Effect: "PreferNoSchedule"}}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("taints (-want +got):\n%s", diff)
+			}
+			return err
+		}, ""},
+		{"taint without effect", func() error { _, err := ParseTaints("a=b"); return err }, `taint "a=b": want key=value:effect`},
+		{"taint effect", func() error { _, err := ParseTaints("a=b:Never"); return err }, `effect "Never": want NoSchedule`},
+		{"taint twice", func() error { _, err := ParseTaints("a=b:NoSchedule,a=c:NoSchedule"); return err }, "another one has its key and effect"},
+		{"node IP", func() error { _, err := ParseNodeIPs("10.0.0.300"); return err }, `node IP "10.0.0.300": "10.0.0.300" is not an IP address`},
+		{"node IPs of one family", func() error { _, err := ParseNodeIPs("10.0.0.1,10.0.0.2"); return err }, "must contain either a single IP or a dual-stack pair"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := tt.parse()
+			if tt.want == "" && err == nil {
+				return
+			}
+			if err == nil || tt.want == "" || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestReadMachine(t *testing.T) {
+	root := t.TempDir()
+	for file, text := range map[string]string{
+		"proc/meminfo":                                          "MemTotal:       16384 kB\nMemFree: 1 kB\nSwapTotal: 2048 kB\n",
+		"proc/sys/kernel/random/boot_id":                        "boot\n",
+		"proc/device-tree/system-id":                            "system\x00",
+		"etc/machine-id":                                        "machine\n",
+		"usr/lib/os-release":                                    "NAME=Debian\nPRETTY_NAME=\"Debian 13\"\n",
+		"sys/devices/system/cpu/online":                         "0-2,4\n",
+		"sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages": "3\n",
+	} {
+		file = filepath.Join(root, file)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := readMachine(root, root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.StorageBytes <= 0 || got.Kernel == "" {
+		t.Errorf("storage %d, kernel %q", got.StorageBytes, got.Kernel)
+	}
+	want := Machine{
+		CPUs: cpuset.New(0, 1, 2, 4), MemoryBytes: 16 << 20, SwapBytes: 2 << 20,
+		HugePages: []HugePages{{PageBytes: 2 << 20, Count: 3}},
+		MachineID: "machine", SystemUUID: "system", BootID: "boot", OSImage: "Debian 13",
+		StorageBytes: got.StorageBytes, Kernel: got.Kernel,
+	}
+	if diff := cmp.Diff(want, got, cmp.Comparer(cpuset.CPUSet.Equals)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := ReadMachine("/"); err != nil {
+		t.Errorf("this machine: %v", err)
+	}
+}

@@ -1,0 +1,175 @@
+package register
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubeletapis "k8s.io/kubelet/pkg/apis"
+)
+
+// writeTimeout bounds one write to the API server.
+const writeTimeout = 10 * time.Second
+
+// register creates the Node, or takes over the one that there is; it tries until
+// that is done. It is false when ctx ended before.
+func (r *reporter) register(ctx context.Context) bool {
+	attempts := backoff{log: r.log, what: "registering the node"}
+	for unanswered := 0; ; {
+		r.look(ctx)
+		now := time.Now()
+		node := r.initial.DeepCopy()
+		events := r.describe(node, &r.facts, now)
+		registered, created, err := r.createOrTakeOver(ctx, node)
+		if err == nil {
+			attempts.succeeded()
+			r.log.Info("node registered", "node", node.Name, "new", created)
+			r.tell(events)
+			r.publish(registered, false)
+			if created {
+				r.left, r.sent = registered, node
+				r.wasReported(now, true)
+			}
+			return true
+		}
+		if unanswered++; isAnswer(err) {
+			unanswered = 0
+		} else if unanswered > 1 && ctx.Err() == nil {
+			r.config.API.Broken()
+		}
+		if ctx.Err() != nil || !sleep(ctx, attempts.failed(err)) {
+			return false
+		}
+	}
+}
+
+func (r *reporter) createOrTakeOver(ctx context.Context, node *v1.Node) (registered *v1.Node, created bool, err error) {
+	ctx, done := context.WithTimeout(ctx, writeTimeout)
+	defer done()
+	nodes := r.config.API.Client.CoreV1().Nodes()
+	registered, err = nodes.Create(ctx, node, metav1.CreateOptions{})
+	if err == nil {
+		return registered, true, nil
+	}
+	// A node that may not create itself may still find itself.
+	if !apierrors.IsAlreadyExists(err) && !apierrors.IsForbidden(err) {
+		return nil, false, fmt.Errorf("create node %q: %w", node.Name, err)
+	}
+	existing, getErr := nodes.Get(ctx, node.Name, metav1.GetOptions{})
+	if getErr != nil {
+		return nil, false, fmt.Errorf("create node %q: %w; look for an existing one: %w", node.Name, err, getErr)
+	}
+	wanted := existing.DeepCopy()
+	if !takeOver(wanted, node) {
+		return existing, false, nil
+	}
+	registered, err = patchStatus(ctx, r.config.API.Client, existing, wanted)
+	if err != nil {
+		return nil, false, fmt.Errorf("take over node %q: %w", node.Name, err)
+	}
+	return registered, false, nil
+}
+
+// takeOver makes an existing Node into one of this machine as it would be
+// registered now, and says whether that changed it. Taints and other labels
+// are the cluster's by now and stay.
+func takeOver(existing, initial *v1.Node) (changed bool) {
+	if existing.Annotations[attachDetach] != initial.Annotations[attachDetach] {
+		if existing.Annotations == nil {
+			existing.Annotations = map[string]string{}
+		}
+		existing.Annotations[attachDetach] = initial.Annotations[attachDetach]
+		changed = true
+	}
+	changed = takeOverLabels(existing, initial) || changed
+	changed = takeOverResources(&existing.Status, &initial.Status) || changed
+	return changed
+}
+
+// ownLabels are set again on an existing Node.
+var ownLabels = []string{
+	v1.LabelHostname,
+	v1.LabelTopologyZone, v1.LabelTopologyRegion,
+	v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion,
+	v1.LabelInstanceTypeStable, v1.LabelInstanceType,
+	v1.LabelOSStable, v1.LabelArchStable,
+	kubeletapis.LabelOS, kubeletapis.LabelArch,
+}
+
+func takeOverLabels(existing, initial *v1.Node) (changed bool) {
+	for _, key := range ownLabels {
+		want, has := initial.Labels[key]
+		if !has || existing.Labels[key] == want {
+			continue
+		}
+		if existing.Labels == nil {
+			existing.Labels = map[string]string{}
+		}
+		existing.Labels[key] = want
+		if want == "" {
+			delete(existing.Labels, key)
+		}
+		changed = true
+	}
+	return changed
+}
+
+// takeOverResources zeroes extended resources, whose device plugins are not
+// there (yet), and makes the sizes of huge pages those of the machine.
+func takeOverResources(existing, initial *v1.NodeStatus) (changed bool) {
+	if existing.Capacity == nil {
+		existing.Capacity, changed = initial.Capacity.DeepCopy(), true
+	}
+	if existing.Allocatable == nil {
+		existing.Allocatable, changed = initial.Allocatable.DeepCopy(), true
+	}
+	for name, has := range existing.Capacity {
+		_, known := initial.Capacity[name]
+		switch {
+		case isExtended(name):
+			allocatable := existing.Allocatable[name]
+			changed = changed || !has.IsZero() || !allocatable.IsZero()
+			existing.Capacity[name] = *resource.NewQuantity(0, resource.DecimalSI)
+			existing.Allocatable[name] = *resource.NewQuantity(0, resource.DecimalSI)
+		case isHugePages(name) && !known:
+			delete(existing.Capacity, name)
+			delete(existing.Allocatable, name)
+			changed = true
+		}
+	}
+	for name := range initial.Capacity {
+		if isHugePages(name) {
+			changed = setQuantity(existing.Capacity, initial.Capacity, name) || changed
+			changed = setQuantity(existing.Allocatable, initial.Allocatable, name) || changed
+		}
+	}
+	return changed
+}
+
+func setQuantity(to, from v1.ResourceList, name v1.ResourceName) (changed bool) {
+	has, known := to[name]
+	want := from[name]
+	if known && has.Cmp(want) == 0 {
+		return false
+	}
+	to[name] = want.DeepCopy()
+	return true
+}
+
+// tell records events, those about a reboot only once.
+func (r *reporter) tell(events []event) {
+	for _, e := range slices.Clone(events) {
+		if e.reason == "Rebooted" {
+			if r.rebootTold {
+				continue
+			}
+			r.rebootTold = true
+		}
+		r.event(e)
+	}
+}

@@ -1,0 +1,88 @@
+package register
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// What keeps a node from registering is tried again until it is gone; until
+// then Node gives what is to be registered.
+func TestRegistrationIsRetried(t *testing.T) {
+	for name, err := range map[string]error{"no answer": errNoAnswer, "forbidden": errForbidden("nodes")} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, func(c *Config) { c.Labels = map[string]string{"a": "b"} })
+				w.setAway(err)
+				w.start()
+				time.Sleep(time.Hour)
+				node := w.node.Node()
+				if cpu := node.Status.Allocatable[v1.ResourceCPU]; node.Labels["a"] != "b" || cpu.Value() != 4 {
+					t.Errorf("Node() before registration: labels %v, cpu %s", node.Labels, cpu.String())
+				}
+				w.setAway(nil)
+				time.Sleep(4500 * time.Millisecond) // the longest wait and half of it
+				if got := w.ready(); got != isReady {
+					t.Errorf("Ready = %s", got)
+				}
+			})
+		})
+	}
+}
+
+// A node that may not create itself is made by somebody else, and found.
+func TestMayNotCreate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, existingNode())
+		w.client.PrependReactor("create", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, errForbidden("nodes")
+		})
+		w.start()
+		if got := w.ready(); got != isReady {
+			t.Errorf("Ready = %s", got)
+		}
+	})
+}
+
+// An agent that starts again finds its Node as it has left it: Ready doesn't
+// flip, no transition is new. After a reboot it says so, once.
+func TestStartedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		existing := existingNode()
+		began := metav1.NewTime(time.Now())
+		existing.Status.NodeInfo.BootID = "boot before"
+		existing.Status.Conditions = []v1.NodeCondition{
+			{Type: v1.NodeNetworkUnavailable, Status: v1.ConditionFalse, Reason: "CalicoIsUp", LastHeartbeatTime: began, LastTransitionTime: began},
+			{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status", LastTransitionTime: began},
+		}
+		time.Sleep(time.Hour)
+		w := newWorld(t, nil, existing)
+		w.start()
+		node := w.fetch()
+		if diff := cmp.Diff(existing.Status.Conditions[0], node.Status.Conditions[0]); diff != "" {
+			t.Errorf("a condition of somebody else (-want +got):\n%s", diff)
+		}
+		ready := conditionOf(node, v1.NodeReady)
+		if got := w.ready(); got != isReady || !ready.LastTransitionTime.Equal(&began) || !ready.LastHeartbeatTime.Time.Equal(time.Now()) {
+			t.Errorf("Ready = %s since %v, heartbeat %v", got, ready.LastTransitionTime, ready.LastHeartbeatTime)
+		}
+		w.runtime.set(func(f *fakeRuntime) { f.network = false })
+		w.node.RuntimeChanged()
+		synctest.Wait()
+		var reboots []string
+		for _, e := range w.takeEvents() {
+			if e == "Warning Rebooted: Node node-1 has been rebooted, boot id: boot" {
+				reboots = append(reboots, e)
+			}
+		}
+		if len(reboots) != 1 {
+			t.Errorf("told %d reboots, want 1", len(reboots))
+		}
+	})
+}

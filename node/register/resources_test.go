@@ -1,0 +1,181 @@
+package register
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/cpuset"
+)
+
+// texts are quantities as kubectl prints them.
+func texts(list v1.ResourceList) map[string]string {
+	out := map[string]string{}
+	for name, quantity := range list {
+		out[string(name)] = quantity.String()
+	}
+	return out
+}
+
+// The values follow from the kubelet's formulas, down to the byte.
+func TestAllocatable(t *testing.T) {
+	machine := Machine{
+		CPUs: cpuset.New(0, 1, 2, 3), MemoryBytes: 16<<30 + 4096, StorageBytes: 101007306752,
+		HugePages: []HugePages{{PageBytes: 2 << 20, Count: 100}, {PageBytes: 1 << 30, Count: 0}},
+	}
+	tests := []struct {
+		name        string
+		in          Resources
+		capacity    map[string]string
+		allocatable map[string]string
+	}{
+		{
+			name: "nothing reserved: huge pages are no memory",
+			in:   Resources{MaxPods: 110},
+			capacity: map[string]string{
+				"cpu": "4", "memory": "16777220Ki", "ephemeral-storage": "98639948Ki", "pods": "110",
+				"hugepages-2Mi": "200Mi", "hugepages-1Gi": "0",
+			},
+			allocatable: map[string]string{
+				"cpu": "4", "memory": "16572420Ki", "ephemeral-storage": "98639948Ki", "pods": "110",
+				"hugepages-2Mi": "200Mi", "hugepages-1Gi": "0",
+			},
+		},
+		{
+			name: "defaults of the kubelet: 100Mi and 10 % kept free",
+			in:   Resources{MaxPods: 110, EvictionHard: map[string]string{"memory.available": "100Mi", "nodefs.available": "10%", "imagefs.available": "15%"}},
+			allocatable: map[string]string{
+				"cpu": "4", "memory": "16470020Ki", "ephemeral-storage": "90906575927", "pods": "110",
+				"hugepages-2Mi": "200Mi", "hugepages-1Gi": "0",
+			},
+		},
+		{
+			name: "both reservations; pods per core",
+			in: Resources{
+				MaxPods: 110, PodsPerCore: 10,
+				KubeReserved:   map[string]string{"cpu": "100m", "memory": "1Gi", "pid": "1000"},
+				SystemReserved: map[string]string{"cpu": "150m", "memory": "500Mi", "ephemeral-storage": "1Gi"},
+			},
+			allocatable: map[string]string{
+				"cpu": "3750m", "memory": "15011844Ki", "ephemeral-storage": "97591372Ki", "pods": "40",
+				"hugepages-2Mi": "200Mi", "hugepages-1Gi": "0",
+			},
+		},
+		{
+			name: "reserved CPUs replace both; the smaller limit of pods; switched off threshold",
+			in: Resources{
+				MaxPods: 20, PodsPerCore: 10, ReservedSystemCPUs: "0,2-3", WithoutEphemeralStorage: true,
+				KubeReserved: map[string]string{"cpu": "1"}, SystemReserved: map[string]string{"cpu": "1"},
+				EvictionHard: map[string]string{"memory.available": "0%", "nodefs.available": "10%"},
+			},
+			allocatable: map[string]string{"cpu": "1", "memory": "16572420Ki", "pods": "20", "hugepages-2Mi": "200Mi", "hugepages-1Gi": "0"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			capacity := tt.in.capacity(machine)
+			reserved, err := tt.in.reserved(machine, capacity)
+			if err != nil {
+				t.Fatal(err)
+			}
+			status := v1.NodeStatus{Capacity: capacity}
+			setAllocatable(&status, reserved)
+			if diff := cmp.Diff(tt.allocatable, texts(status.Allocatable)); diff != "" {
+				t.Errorf("allocatable (-want +got):\n%s", diff)
+			}
+			if tt.capacity == nil {
+				return
+			}
+			if diff := cmp.Diff(tt.capacity, texts(capacity)); diff != "" {
+				t.Errorf("capacity (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReservedErrors(t *testing.T) {
+	tests := []struct {
+		name string
+		in   Resources
+		want string
+	}{
+		{"too much", Resources{KubeReserved: map[string]string{"cpu": "3"}, SystemReserved: map[string]string{"cpu": "2"}}, "reserve more than the machine has: cpu: 5 reserved of 4"},
+		{"unknown", Resources{KubeReserved: map[string]string{"gpu": "1"}}, `kubeReserved["gpu"]: cannot be reserved: want cpu, memory`},
+		{"no quantity", Resources{SystemReserved: map[string]string{"cpu": "many"}}, `systemReserved["cpu"]: "many"`},
+		{"negative", Resources{SystemReserved: map[string]string{"cpu": "-1"}}, "want a quantity that isn't negative"},
+		{"percentage", Resources{EvictionHard: map[string]string{"memory.available": "120%"}}, `evictionHard["memory.available"]: "120%": want a percentage from 0% to 100%`},
+		{"threshold", Resources{EvictionHard: map[string]string{"memory.available": "0"}}, "want a quantity above zero"},
+		{"CPUs", Resources{ReservedSystemCPUs: "3-4"}, "want CPUs that are online: 0-3"},
+		{"CPU list", Resources{ReservedSystemCPUs: "a"}, `reservedSystemCPUs "a"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := newNode(Config{Name: "node-1", Resources: tt.in}, testMachine)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestPodsLimit(t *testing.T) {
+	node, err := newNode(Config{Name: "node-1", Resources: Resources{
+		MaxPods:      110,
+		KubeReserved: map[string]string{"memory": "1Gi"}, SystemReserved: map[string]string{"cpu": "500m"},
+		EvictionHard: map[string]string{"memory.available": "100Mi"},
+	}}, testMachine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"cpu": "3500m", "memory": "15Gi", "ephemeral-storage": "100Gi"}
+	if diff := cmp.Diff(want, texts(node.PodsLimit())); diff != "" {
+		t.Errorf("limit (-want +got):\n%s", diff)
+	}
+}
+
+// An agent that takes over a kubelet's Node keeps what is the cluster's.
+func TestTakeOver(t *testing.T) {
+	quantities := func(pairs ...string) v1.ResourceList {
+		out := v1.ResourceList{}
+		for i := 0; i < len(pairs); i += 2 {
+			out[v1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+		}
+		return out
+	}
+	node := func() *v1.Node {
+		n := existingNode()
+		n.Labels = map[string]string{"kubernetes.io/hostname": "old", "kubernetes.io/os": "linux", "role": "db"}
+		n.Spec.Taints = []v1.Taint{{Key: "dedicated", Effect: v1.TaintEffectNoSchedule}}
+		n.Status.Capacity = quantities("cpu", "2", "example.com/gpu", "4", "hugepages-1Gi", "1Gi", "hugepages-2Mi", "2Mi")
+		n.Status.Allocatable = quantities("cpu", "2", "example.com/gpu", "4", "hugepages-1Gi", "1Gi", "hugepages-2Mi", "2Mi")
+		return n
+	}
+	initial := existingNode()
+	initial.Labels = map[string]string{"kubernetes.io/hostname": "node-1", "kubernetes.io/os": "linux", "role": "web"}
+	initial.Annotations = map[string]string{attachDetach: "true"}
+	initial.Spec.Taints = []v1.Taint{{Key: "other", Effect: v1.TaintEffectNoSchedule}}
+	initial.Status.Capacity = quantities("cpu", "4", "hugepages-2Mi", "4Mi")
+	initial.Status.Allocatable = quantities("cpu", "4", "hugepages-2Mi", "4Mi")
+
+	got := node()
+	if !takeOver(got, initial) {
+		t.Error("takeOver says that nothing has changed")
+	}
+	want := node()
+	want.Labels["kubernetes.io/hostname"] = "node-1"
+	want.Annotations = map[string]string{attachDetach: "true"}
+	for _, list := range []v1.ResourceList{want.Status.Capacity, want.Status.Allocatable} {
+		list["example.com/gpu"] = resource.MustParse("0")
+		list["hugepages-2Mi"] = resource.MustParse("4Mi")
+		delete(list, "hugepages-1Gi")
+	}
+	equal := cmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 })
+	if diff := cmp.Diff(want, got, equal); diff != "" {
+		t.Errorf("node (-want +got):\n%s", diff)
+	}
+	if takeOver(got, initial) {
+		t.Error("taking it over again changes it")
+	}
+}

@@ -1,0 +1,346 @@
+package register
+
+import (
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const (
+	isReady   = "True KubeletReady: kubelet is posting ready status"
+	isDown    = "False KubeletNotReady: container runtime is down"
+	noNetwork = "False KubeletNotReady: container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"
+)
+
+func TestNewNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(c *Config) {
+			c.Labels = map[string]string{"zone": "a"}
+			c.Taints = []v1.Taint{{Key: "new", Effect: v1.TaintEffectNoSchedule}}
+			c.ProviderID = "cloud://1"
+		})
+		w.start()
+		node := w.fetch()
+		wantMeta := metav1.ObjectMeta{
+			Name: "node-1",
+			Labels: map[string]string{
+				"kubernetes.io/hostname": "node-1", "kubernetes.io/os": "linux", "kubernetes.io/arch": goarch,
+				"beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": goarch, "zone": "a",
+			},
+			Annotations: map[string]string{"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
+		}
+		if diff := cmp.Diff(wantMeta, node.ObjectMeta); diff != "" {
+			t.Errorf("metadata (-want +got):\n%s", diff)
+		}
+		wantSpec := v1.NodeSpec{ProviderID: "cloud://1", Taints: []v1.Taint{{Key: "new", Effect: v1.TaintEffectNoSchedule}}}
+		if diff := cmp.Diff(wantSpec, node.Spec); diff != "" {
+			t.Errorf("spec (-want +got):\n%s", diff)
+		}
+		yes, no := true, false
+		wantStatus := v1.NodeStatus{
+			Addresses: []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: "10.0.0.7"}, {Type: v1.NodeHostName, Address: "node-1"}},
+			NodeInfo: v1.NodeSystemInfo{
+				MachineID: "machine", SystemUUID: "system", BootID: "boot", KernelVersion: "6.12",
+				OSImage: "Debian GNU/Linux 13 (trixie)", ContainerRuntimeVersion: "containerd://2.4.2",
+				KubeletVersion: "v1.36.3+lifepod", OperatingSystem: "linux", Architecture: goarch,
+			},
+			DaemonEndpoints: v1.NodeDaemonEndpoints{KubeletEndpoint: v1.DaemonEndpoint{Port: 10250}},
+			RuntimeHandlers: []v1.NodeRuntimeHandler{
+				{Name: "", Features: &v1.NodeRuntimeHandlerFeatures{RecursiveReadOnlyMounts: &no, UserNamespaces: &no}},
+				{Name: "runc", Features: &v1.NodeRuntimeHandlerFeatures{RecursiveReadOnlyMounts: &yes, UserNamespaces: &yes}},
+			},
+			Features:         &v1.NodeFeatures{SupplementalGroupsPolicy: &yes},
+			DeclaredFeatures: []string{"ExtendWebSocketsToKubelet", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits"},
+		}
+		got := node.Status
+		got.Capacity, got.Allocatable, got.Conditions, got.Images = nil, nil, nil, nil
+		if diff := cmp.Diff(wantStatus, got); diff != "" {
+			t.Errorf("status (-want +got):\n%s", diff)
+		}
+		var conditions []string
+		for _, c := range node.Status.Conditions {
+			conditions = append(conditions, string(c.Type)+"="+string(c.Status)+" "+c.Reason+": "+c.Message)
+			if c.LastHeartbeatTime.IsZero() || c.LastTransitionTime.IsZero() {
+				t.Errorf("%s has no times", c.Type)
+			}
+		}
+		wantConditions := []string{
+			"MemoryPressure=False KubeletHasSufficientMemory: kubelet has sufficient memory available",
+			"DiskPressure=False KubeletHasNoDiskPressure: kubelet has no disk pressure",
+			"PIDPressure=False KubeletHasSufficientPID: kubelet has sufficient PID available",
+			"Ready=" + isReady,
+		}
+		if diff := cmp.Diff(wantConditions, conditions); diff != "" {
+			t.Errorf("conditions (-want +got):\n%s", diff)
+		}
+		wantEvents := []string{
+			"Normal Starting: Starting kubelet.",
+			"Normal NodeHasSufficientMemory: Node node-1 status is now: NodeHasSufficientMemory",
+			"Normal NodeHasNoDiskPressure: Node node-1 status is now: NodeHasNoDiskPressure",
+			"Normal NodeHasSufficientPID: Node node-1 status is now: NodeHasSufficientPID",
+		}
+		if diff := cmp.Diff(wantEvents, w.takeEvents()); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A healthy node is quiet: the Lease every 10 s (B-LOST-1), the status only
+// when its report is due.
+func TestQuietNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		w.start()
+		w.takeWrites()
+		time.Sleep(140 * time.Second)
+		got := w.takeWrites()
+		if got["patch nodes/status"] != 0 || got["update leases"] < 13 || got["update leases"] > 15 || len(got) != 1 {
+			t.Errorf("writes in 140 s = %v, want no status and 14 leases", got)
+		}
+		time.Sleep(7*time.Minute + 30*time.Second - 140*time.Second)
+		if got := w.takeWrites()["patch nodes/status"]; got != 1 {
+			t.Errorf("status written %d times in 7.5 min, want 1", got)
+		}
+		if got := w.ready(); got != isReady {
+			t.Errorf("Ready = %s", got)
+		}
+	})
+}
+
+func TestLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(c *Config) { c.Timing.LeaseSeconds = 40 }, existingNode())
+		w.start()
+		object, err := w.client.Tracker().Get(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, "kube-node-lease", "node-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lease := object.(*coordinationv1.Lease)
+		want := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "node-1", UID: "uid-1"}}
+		if diff := cmp.Diff(want, lease.OwnerReferences); diff != "" {
+			t.Errorf("owner (-want +got):\n%s", diff)
+		}
+		if *lease.Spec.HolderIdentity != "node-1" || *lease.Spec.LeaseDurationSeconds != 40 || !lease.Spec.RenewTime.Time.Equal(time.Now()) {
+			t.Errorf("lease = %v", lease.Spec)
+		}
+	})
+}
+
+// The runtime is lost and comes back: the node says so at once, with the time of
+// the transition and an event, and goes on knowing its images and version.
+func TestRuntimeLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		w.runtime.images = []*runtimeImage{{Id: "1", RepoTags: []string{"a:1"}, Size: 7}}
+		w.start()
+		w.takeEvents()
+		time.Sleep(time.Minute)
+		w.runtime.set(func(f *fakeRuntime) { f.down = errUnavailable })
+		w.node.RuntimeChanged()
+		synctest.Wait()
+		if got := w.ready(); got != isDown {
+			t.Errorf("Ready without a runtime = %s", got)
+		}
+		node := w.fetch()
+		if got := conditionOf(node, v1.NodeReady).LastTransitionTime; !got.Time.Equal(time.Now()) {
+			t.Errorf("transition at %v, now is %v", got, time.Now())
+		}
+		if len(node.Status.Images) != 1 || node.Status.NodeInfo.ContainerRuntimeVersion != "containerd://2.4.2" {
+			t.Errorf("images %v, version %q", node.Status.Images, node.Status.NodeInfo.ContainerRuntimeVersion)
+		}
+		w.runtime.set(func(f *fakeRuntime) { f.down = nil })
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := w.ready(); got != isReady {
+			t.Errorf("Ready with the runtime back, a second later = %s", got)
+		}
+		want := []string{
+			"Normal NodeNotReady: Node node-1 status is now: NodeNotReady",
+			"Normal NodeReady: Node node-1 status is now: NodeReady",
+		}
+		if diff := cmp.Diff(want, w.takeEvents()); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A runtime that is only slow has the kubelet's 30 s; one that cannot be reached
+// has RuntimeGrace.
+func TestRuntimeGrace(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		err     error
+		grace   time.Duration
+		forgive time.Duration
+	}{
+		{"slow", errSlow, 0, 30 * time.Second},
+		{"unreachable", errUnavailable, 5 * time.Second, 5 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, func(c *Config) { c.Timing.RuntimeGrace = tt.grace })
+				w.start()
+				w.runtime.set(func(f *fakeRuntime) { f.down = tt.err })
+				w.node.RuntimeChanged()
+				time.Sleep(tt.forgive - time.Millisecond)
+				synctest.Wait()
+				if got := w.ready(); got != isReady {
+					t.Errorf("Ready within the grace = %s", got)
+				}
+				time.Sleep(time.Millisecond)
+				synctest.Wait()
+				if got := w.ready(); got != isDown {
+					t.Errorf("Ready after the grace = %s", got)
+				}
+			})
+		})
+	}
+}
+
+// A node is registered before its network is there, and Ready within a second
+// after it is, which nobody announces.
+func TestNetworkComesLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		w.runtime.network = false
+		w.start()
+		if got := w.ready(); got != noNetwork {
+			t.Errorf("Ready without a network = %s", got)
+		}
+		time.Sleep(20 * time.Second)
+		w.runtime.set(func(f *fakeRuntime) { f.network = true })
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := w.ready(); got != isReady {
+			t.Errorf("Ready with the network = %s", got)
+		}
+	})
+}
+
+func TestRuntimeNeverThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		w.runtime.down = errUnavailable
+		w.start()
+		want := "False KubeletNotReady: [container runtime status check may not have completed yet, network state unknown]"
+		if got := w.ready(); got != want {
+			t.Errorf("Ready = %s", got)
+		}
+	})
+}
+
+func TestImagesChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		w.start()
+		w.runtime.set(func(f *fakeRuntime) {
+			f.images = []*runtimeImage{{Id: "1", RepoTags: []string{"a:1"}, RepoDigests: []string{"a@sha256:1"}, Size: 7}}
+		})
+		w.node.ImagesChanged()
+		synctest.Wait()
+		want := []v1.ContainerImage{{Names: []string{"a@sha256:1", "a:1"}, SizeBytes: 7}}
+		if diff := cmp.Diff(want, w.fetch().Status.Images); diff != "" {
+			t.Errorf("images (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestAddressed: whoever depends on the node's addresses, such as its serving
+// certificate, hears of other ones as soon as the API does.
+func TestAddressed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		has, told := "10.0.0.7", ""
+		w := newWorld(t, func(c *Config) {
+			c.Senses.Addressed = func(addresses []v1.NodeAddress) {
+				mu.Lock()
+				defer mu.Unlock()
+				told = addresses[0].Address
+			}
+		})
+		w.node.addresses.gateway = func(net.IP) (net.IP, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return net.ParseIP(has), nil
+		}
+		w.start()
+		for _, want := range []string{"10.0.0.7", "10.0.0.8"} {
+			mu.Lock()
+			has = want
+			mu.Unlock()
+			time.Sleep(addressesEvery + 10*time.Second)
+			synctest.Wait()
+			mu.Lock()
+			if got := w.fetch().Status.Addresses[0].Address; told != want || got != want {
+				t.Errorf("told %s, and the API %s; want %s", told, got, want)
+			}
+			mu.Unlock()
+		}
+	})
+}
+
+func TestPressure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		w.start()
+		w.takeEvents()
+		w.mu.Lock()
+		w.under[v1.NodeDiskPressure] = true
+		w.mu.Unlock()
+		w.node.Changed()
+		synctest.Wait()
+		c := conditionOf(w.fetch(), v1.NodeDiskPressure)
+		if c.Status != v1.ConditionTrue || c.Reason != "KubeletHasDiskPressure" || c.Message != "kubelet has disk pressure" {
+			t.Errorf("DiskPressure = %v", c)
+		}
+		if diff := cmp.Diff([]string{"Normal NodeHasDiskPressure: Node node-1 status is now: NodeHasDiskPressure"}, w.takeEvents()); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// What the node controller writes about a node that it has missed (B-LOST-2) is
+// put right at once; a cordon is told.
+func TestChangedByOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		w.start()
+		w.takeEvents()
+		w.edit(func(node *v1.Node) {
+			for i := range node.Status.Conditions {
+				c := &node.Status.Conditions[i]
+				c.Status, c.Reason, c.Message = v1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status."
+			}
+			node.Spec.Unschedulable = true
+			node.Spec.PodCIDR = "10.244.0.0/24"
+		})
+		if got := w.ready(); got != isReady {
+			t.Errorf("Ready = %s", got)
+		}
+		node := w.fetch()
+		if !node.Spec.Unschedulable || node.Spec.PodCIDR != "10.244.0.0/24" {
+			t.Errorf("the spec is not the node's to change: %v", node.Spec)
+		}
+		if got := w.node.Node().Spec.PodCIDR; got != "10.244.0.0/24" {
+			t.Errorf("Node() has podCIDR %q", got)
+		}
+		want := []string{
+			"Normal NodeNotSchedulable: Node node-1 status is now: NodeNotSchedulable",
+			"Normal NodeHasSufficientMemory: Node node-1 status is now: NodeHasSufficientMemory",
+			"Normal NodeHasNoDiskPressure: Node node-1 status is now: NodeHasNoDiskPressure",
+			"Normal NodeHasSufficientPID: Node node-1 status is now: NodeHasSufficientPID",
+			"Normal NodeReady: Node node-1 status is now: NodeReady",
+		}
+		if diff := cmp.Diff(want, w.takeEvents()); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
+}

@@ -1,0 +1,168 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/node/source"
+)
+
+func resourceOf(n int64) *resource.Quantity { return resource.NewQuantity(n, resource.DecimalSI) }
+
+// A critical pod for which there is no room has others end, all at once and each
+// with its own grace, and begins when they have (B-PRE-2).
+func TestPreemption(t *testing.T) {
+	tell(t, func(s *story) {
+		s.Program("main", "run term=ignore")
+		graceful := func(seconds int64) func(*v1.Pod) {
+			return func(pod *v1.Pod) { pod.Spec.TerminationGracePeriodSeconds = &seconds }
+		}
+		s.apply(podOf("one", requesting("2"), graceful(10)), podOf("two", requesting("2"), graceful(20)))
+		s.heard()
+		s.apply(podOf("important", requesting("4"), critical))
+		s.settle()
+		s.wantActed("StopContainer one/main timeout=10", 1)
+		s.wantActed("StopContainer two/main timeout=20", 1)
+		time.Sleep(8 * time.Second)
+		s.wantPhase("one", v1.PodFailed)
+		s.wantPhase("important", "")
+		time.Sleep(10 * time.Second)
+		s.wantPhase("two", v1.PodFailed)
+		s.wantPhase("important", v1.PodRunning)
+		if status := s.status("uid-two"); status.Reason != "Preempting" {
+			t.Errorf("status %+v", status)
+		}
+	})
+}
+
+// A resize that was deferred is asked for again as soon as another pod has ended:
+// of those that wait, in their order (A-ACT-15).
+func TestDeferredResizes(t *testing.T) {
+	tell(t, func(s *story) {
+		late, early, holds := podOf("late", requesting("1")), podOf("early", requesting("1")), podOf("holds", requesting("2"))
+		early.Spec.Priority = new(int32(10))
+		s.apply(late, early, holds)
+		s.heard()
+		for _, pod := range []*v1.Pod{late, early} {
+			bigger := pod.DeepCopy()
+			bigger.Generation = 2
+			bigger.Spec.Containers[0].Resources.Requests = resources("3", "64Mi")
+			s.apply(bigger)
+			s.settle()
+			if c := conditionOf(new(s.status(pod.UID)), v1.PodResizePending); c == nil || c.Reason != v1.PodReasonDeferred {
+				t.Fatalf("%s: %+v", pod.Name, s.status(pod.UID).Conditions)
+			}
+		}
+		time.Sleep(time.Minute) // the next attempt of its own is far away
+		s.deletes(holds, 1)
+		s.settle()
+		for name, want := range map[string]string{"early": "3", "late": "1"} {
+			got := s.status(podOf(name).UID).ContainerStatuses[0].AllocatedResources.Cpu()
+			if got.String() != want {
+				t.Errorf("%s was allocated %s, want %s", name, got, want)
+			}
+		}
+	})
+}
+
+// A pod that only the Node's labels refuse is judged once more by the Node as the
+// API server has it (A-ADM-4).
+func TestLabelsAreReadAnew(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		label string
+		err   error
+		want  v1.PodPhase
+	}{
+		{"the label has come", "ssd", nil, v1.PodRunning},
+		{"it has not", "hdd", nil, v1.PodFailed},
+		{"the API server is away", "", errors.New("away"), v1.PodFailed},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			tell(t, func(s *story) {
+				s.stop()
+				s.freshly = func(context.Context) (*v1.Node, error) {
+					node := s.node.DeepCopy()
+					node.Labels = map[string]string{"disk": test.label}
+					return node, test.err
+				}
+				s.agent()
+				s.apply(podOf("web", func(pod *v1.Pod) { pod.Spec.NodeSelector = map[string]string{"disk": "ssd"} }))
+				s.heard()
+				s.wantPhase("web", test.want)
+			})
+		})
+	}
+}
+
+// A panic is its pod's alone, also in what is done beside its worker: the others go
+// on, and it goes on from where it was, or leaves if it was removed meanwhile.
+func TestPanicIsOnePods(t *testing.T) {
+	tell(t, func(s *story) {
+		s.cgroups.panics = map[types.UID]int{"uid-bad": 1, "uid-removed": 1}
+		s.apply(podOf("bad"), podOf("good"), podOf("removed"))
+		s.heard()
+		s.wantPhase("good", v1.PodRunning)
+		if phase := s.phase("bad"); phase == v1.PodRunning {
+			t.Fatal("the pod whose worker panicked runs")
+		}
+		s.pods.Unwanted(source.OriginAPI, "uid-removed")
+		time.Sleep(quarantine)
+		s.settle()
+		s.wantPhase("bad", v1.PodRunning)
+		s.wantPhase("removed", "none")
+		if calls := s.Acted(); slices.ContainsFunc(calls, func(c string) bool { return strings.Contains(c, "StartContainer removed") }) {
+			t.Errorf("calls %q", calls)
+		}
+	})
+}
+
+// A pod that can't be remembered runs all the same (B-RST-9).
+func TestDiskIsFull(t *testing.T) {
+	tell(t, func(s *story) {
+		s.pods.Memory.Dir = "/proc/none" // nothing can be written there
+		s.apply(podOf("web"))
+		s.heard()
+		s.wantPhase("web", v1.PodRunning)
+		s.deletes(podOf("web"), 1)
+		s.settle()
+		if got := s.deletions(); len(got) != 1 {
+			t.Errorf("deletions %q", got)
+		}
+	})
+}
+
+// TestShrunk: who gives something back lets others grow (A-ACT-15).
+func TestShrunk(t *testing.T) {
+	of := func(cpu, memory string) *v1.PodStatus {
+		list := v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}
+		if memory != "" {
+			list[v1.ResourceMemory] = resource.MustParse(memory)
+		}
+		return &v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{AllocatedResources: list}}}
+	}
+	for _, test := range []struct {
+		name        string
+		before, now *v1.PodStatus
+		want        bool
+	}{
+		{"the same", of("1", "1Gi"), of("1000m", "1Gi"), false},
+		{"more", of("1", "1Gi"), of("2", "1Gi"), false},
+		{"less of one and more of another", of("1", "1Gi"), of("2", "1Mi"), true},
+		{"nothing of one", of("1", "1Gi"), of("1", ""), true},
+		{"begun", &v1.PodStatus{}, of("1", "1Gi"), false},
+	} {
+		if got := shrunk(test.before, test.now); got != test.want {
+			t.Errorf("%s: shrunk %t, want %t", test.name, got, test.want)
+		}
+	}
+}

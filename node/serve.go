@@ -1,0 +1,28 @@
+package node
+
+import (
+	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/node/source"
+)
+
+// serve lets the commands of this machine's root see and steer a pod: lifepod ps,
+// status, logs, exec, restart … Where the pod itself would be changed, one of the
+// API server or of a folder is changed there.
+func (p *Pods) serve(l *life, accepted saved) {
+	if p.Local.Sockets == "" {
+		return
+	}
+	managed := "its manifest: change or remove the file"
+	if accepted.Origin == source.OriginAPI {
+		managed = "the API server: use kubectl"
+	}
+	server, err := control.Serve(control.Config{
+		Folder: p.Local.Sockets, Object: l.object, Post: l.worker.Post, Managed: managed,
+		Runtime: p.Engine.Runtime, LogDir: p.LogDir(accepted.Pod), Log: p.Log,
+	})
+	if err != nil {
+		p.Log.Warn("a pod can't be seen by lifepod's commands", "pod", name(accepted.Pod), "err", err)
+		return
+	}
+	l.server = server
+}

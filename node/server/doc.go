@@ -1,0 +1,14 @@
+// Package server is the node's API, which API servers, metrics-server and
+// monitoring ask on port 10250: the paths, the authentication and authorisation
+// and the errors of the kubelet 1.36.
+//
+// A request is authenticated by a client certificate (authentication.x509), a
+// bearer token that the API server reviews (authentication.webhook), or as
+// anonymous where that is enabled; and authorised by the API server's answer on
+// nodes/<subresource> (KEP-2862: the fine one first, then nodes/proxy).
+//
+// The pods come from a Node, streams (exec, attach, portForward) from the
+// runtime's streaming server over CRI, logs from the pods' log folders, figures
+// from handlers that are given. Nothing is polled: a log that is followed wakes
+// by inotify, and ends by Changed.
+package server

@@ -1,0 +1,206 @@
+package server
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+)
+
+// secured is a server on which every request is authenticated and authorised.
+func secured(t *testing.T, change func(*kubeletconfig.KubeletConfiguration)) (*Server, *authority, *reviewer, string) {
+	t.Helper()
+	ca, api := newAuthority(t), newReviewer()
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	ca.write(t, file)
+	c := testConfig(t, &fakeNode{})
+	yes, no := true, false
+	k := c.Kubelet
+	k.Authentication.Anonymous.Enabled, k.Authentication.Webhook.Enabled = &no, &yes
+	k.Authentication.Webhook.CacheTTL = metav1.Duration{Duration: time.Hour}
+	k.Authentication.X509.ClientCAFile = file
+	k.Authorization.Mode = kubeletconfig.KubeletAuthorizationModeWebhook
+	k.Authorization.Webhook.CacheAuthorizedTTL = metav1.Duration{Duration: time.Hour}
+	if change != nil {
+		change(k)
+	}
+	c.Client = api
+	c.TLS = serving(t, ca)
+	return serveTest(t, c), ca, api, file
+}
+
+func get(t *testing.T, client *http.Client, s *Server, path, token string) string {
+	t.Helper()
+	request, err := http.NewRequest(http.MethodGet, "https://"+s.Addr().String()+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%d %s", response.StatusCode, text)
+}
+
+func TestGuard(t *testing.T) {
+	t.Parallel()
+	s, ca, api, _ := secured(t, nil)
+	api.tokens["good"], api.tokens["broken"] = "bob", "broken"
+	for _, may := range []string{"alice get proxy", "bob get healthz", "bob get metrics"} {
+		api.allowed[may] = true
+	}
+	const groups = " of nodes n1 system:authenticated"
+	tests := []struct {
+		name, path, token string
+		certificate       bool // alice's
+		want              string
+		asked             []string
+	}{
+		{name: "nobody", path: "/pods", want: "401 Unauthorized"},
+		{name: "a token that is none", path: "/pods", token: "bad", want: "401 Unauthorized", asked: []string{"token bad"}},
+		{
+			name: "a certificate, not the fine but nodes/proxy", path: "/healthz", certificate: true, want: "200 ok",
+			asked: []string{"alice get healthz of nodes n1 dev,system:authenticated", "alice get proxy of nodes n1 dev,system:authenticated"},
+		},
+		{name: "only nodes/proxy, which is known", path: "/flags", certificate: true, want: "404 404: Page Not Found"},
+		{name: "a token, the fine one", path: "/healthz", token: "good", want: "200 ok", asked: []string{"token good", "bob get healthz" + groups}},
+		{name: "both are known", path: "/healthz/ping", token: "good", want: "200 ok"},
+		{
+			name: "neither", path: "/pods", token: "good", want: "403 Forbidden (user=bob, verb=get, resource=nodes, subresource(s)=[pods proxy])\n",
+			asked: []string{"bob get pods" + groups, "bob get proxy" + groups},
+		},
+		{
+			name: "metrics have no nodes/proxy", path: "/metrics", token: "good", want: "501 lifepod does not serve /metrics",
+			asked: []string{"bob get metrics" + groups},
+		},
+		{
+			name: "no answer", path: "/stats/summary", token: "broken",
+			want:  "500 Authorization error (user=broken, verb=get, resource=nodes, subresource=stats)",
+			asked: []string{"token broken", "broken get stats" + groups},
+		},
+	}
+	nobody, alice := ca.client(t), ca.client(t, ca.sign(t, "alice", "dev"))
+	for _, test := range tests {
+		client := nobody
+		if test.certificate {
+			client = alice
+		}
+		if diff := cmp.Diff(test.want, get(t, client, s, test.path, test.token)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+		if diff := cmp.Diff(test.asked, api.questions()); diff != "" {
+			t.Errorf("%s: questions to the API server (-want +got):\n%s", test.name, diff)
+		}
+	}
+}
+
+func TestAnswersAreNotKeptWithoutTTL(t *testing.T) {
+	t.Parallel()
+	s, ca, api, _ := secured(t, func(k *kubeletconfig.KubeletConfiguration) {
+		k.Authorization.Webhook.CacheAuthorizedTTL = metav1.Duration{}
+	})
+	api.allowed["alice get healthz"] = true
+	client := ca.client(t, ca.sign(t, "alice"))
+	for range 2 {
+		get(t, client, s, "/healthz", "")
+		if got := len(api.questions()); got != 1 {
+			t.Errorf("%d questions to the API server, want 1", got)
+		}
+	}
+}
+
+func TestAnonymous(t *testing.T) {
+	t.Parallel()
+	s, ca, api, _ := secured(t, func(k *kubeletconfig.KubeletConfiguration) {
+		yes := true
+		k.Authentication.Anonymous.Enabled = &yes
+	})
+	api.allowed["system:anonymous get healthz"] = true
+	want := "403 Forbidden (user=system:anonymous, verb=get, resource=nodes, subresource(s)=[pods proxy])\n"
+	if diff := cmp.Diff(want, get(t, ca.client(t), s, "/pods", "")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff("200 ok", get(t, ca.client(t), s, "/healthz", "")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff("401 Unauthorized", get(t, ca.client(t), s, "/healthz", "bad")); diff != "" {
+		t.Errorf("a bad token is not anonymous (-want +got):\n%s", diff)
+	}
+}
+
+func TestClientCAIsReadAgain(t *testing.T) {
+	t.Parallel()
+	s, ca, api, file := secured(t, nil)
+	api.allowed["alice get healthz"] = true
+	other := newAuthority(t)
+	old, fresh := ca.client(t, ca.sign(t, "alice")), ca.client(t, other.sign(t, "alice"))
+	expect := func(when, wantOld, wantFresh string) {
+		t.Helper()
+		got := []string{get(t, old, s, "/healthz", ""), get(t, fresh, s, "/healthz", "")}
+		if diff := cmp.Diff([]string{wantOld, wantFresh}, got); diff != "" {
+			t.Errorf("%s: old and fresh certificate (-want +got):\n%s", when, diff)
+		}
+	}
+	const yes, no = "200 ok", "401 Unauthorized"
+	expect("first", yes, no)
+	other.write(t, file)
+	expect("another CA", no, yes)
+	replace(t, file, "nonsense")
+	expect("a broken file", no, yes)
+	ca.write(t, file)
+	expect("the first again", yes, no)
+}
+
+func TestConfigurationIsChecked(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*kubeletconfig.KubeletConfiguration)
+		want   string
+	}{
+		{"no mode", func(k *kubeletconfig.KubeletConfiguration) { k.Authorization.Mode = "" }, "no authorization mode specified"},
+		{"unknown mode", func(k *kubeletconfig.KubeletConfiguration) { k.Authorization.Mode = "Maybe" }, "unknown authorization mode Maybe"},
+		{"webhook without client", func(k *kubeletconfig.KubeletConfiguration) { k.Authorization.Mode = "Webhook" }, "cannot use webhook authorization"},
+		{"tokens without client", func(k *kubeletconfig.KubeletConfiguration) { k.Authentication.Webhook.Enabled = nil }, "cannot use webhook authentication"},
+		{"nobody", func(k *kubeletconfig.KubeletConfiguration) { k.Authentication.Anonymous.Enabled = nil }, "no authentication method configured"},
+		{"no file", func(k *kubeletconfig.KubeletConfiguration) { k.Authentication.X509.ClientCAFile = "/none" }, "clientCAFile: stat /none"},
+		{"no PEM", func(k *kubeletconfig.KubeletConfiguration) { k.Authentication.X509.ClientCAFile = "guard.go" }, "guard.go has no certificate in PEM"},
+	}
+	for _, test := range tests {
+		c := testConfig(t, &fakeNode{})
+		test.change(c.Kubelet)
+		_, err := New(c)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error %v, want one with %q", test.name, err, test.want)
+		}
+	}
+}
+
+// TestSubresources: the paths of KEP-2862 and all others.
+func TestSubresources(t *testing.T) {
+	for path, want := range map[string]string{
+		"/pods": "[pods proxy]", "/pods/": "[pods proxy]", "/podsies": "[proxy]", "/runningpods/": "[pods proxy]", "/runningpods": "[pods proxy]",
+		"/healthz": "[healthz proxy]", "/healthz/ping": "[healthz proxy]", "/configz": "[configz proxy]",
+		"/stats": "[stats]", "/stats/summary": "[stats]", "/metrics": "[metrics]", "/metrics/cadvisor": "[metrics]",
+		"/logs/": "[log]", "/logs/a/b": "[log]", "/checkpoint/a/b/c": "[checkpoint]", "/statusz": "[statusz]", "/flagz": "[configz]",
+		"/exec/a/b/c": "[proxy]", "/containerLogs/a/b/c": "[proxy]", "/": "[proxy]", "/debug/pprof/": "[proxy]", "/run/pods": "[proxy]",
+	} {
+		if got := fmt.Sprint(subresourcesOf(path)); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}

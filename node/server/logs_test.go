@@ -1,0 +1,233 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/control/podlog"
+)
+
+// writeLogs writes the log files of container main, by their names.
+func writeLogs(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "main"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		appendLog(t, dir, name, text)
+	}
+	return dir
+}
+
+func appendLog(t *testing.T, dir, name, text string) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(dir, "main", name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString(text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const stamp = "2026-01-02T03:04:05.5Z "
+
+// TestContainerLogs: every option, and the kubelet's refusals (B-LOG-1).
+func TestContainerLogs(t *testing.T) {
+	dir := writeLogs(t, map[string]string{
+		"0.log":                 stamp + "stdout F first\n",
+		"1.log.20260102-030405": stamp + "stdout F rotated\n",
+		"1.log":                 stamp + "stdout F out\n" + stamp + "stderr F err\n2026-01-02T03:04:07Z stdout F late\n",
+	})
+	waiting := func(reason string) v1.ContainerStatus {
+		return v1.ContainerStatus{State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: reason}}}
+	}
+	crashed := waiting("CrashLoopBackOff")
+	crashed.RestartCount = 1
+	crashed.LastTerminationState.Terminated = &v1.ContainerStateTerminated{ContainerID: "containerd://c1"}
+	lost := runningStatus(7)
+	const all = "rotated\nout\nerr\nlate\n"
+	tests := []struct {
+		name, query string
+		status      v1.ContainerStatus
+		want        string
+	}{
+		{"all", "", runningStatus(1), "200 " + all},
+		{"previous", "previous=true", runningStatus(1), "200 first\n"},
+		{"previous of none", "previous=true", runningStatus(0), `400 previous terminated container "main" in pod "web" not found`},
+		{"waits to be restarted", "", crashed, "200 " + all},
+		{"waits to be restarted, previous", "previous=true", crashed, "200 " + all},
+		{"waits for its image", "", waiting("ImagePullBackOff"), `400 container "main" in pod "web" is waiting to start: trying and failing to pull image`},
+		{"waits", "follow=true", waiting("ContainerCreating"), `400 container "main" in pod "web" is waiting to start: ContainerCreating`},
+		{"the file has gone", "", lost, "400 unable to retrieve container logs for containerd://c1"},
+		{"tail", "tailLines=2", runningStatus(1), "200 err\nlate\n"},
+		{"tail of old", "tail=1", runningStatus(1), "200 late\n"},
+		{"tail of old, all", "tail=all&tailLines=1", runningStatus(1), "200 " + all},
+		{"since", "sinceTime=2026-01-02T03:04:06Z", runningStatus(1), "200 late\n"},
+		{"since seconds", "sinceSeconds=1", runningStatus(1), "200 "},
+		{"timestamps", "timestamps=1&tailLines=1", runningStatus(1), "200 2026-01-02T03:04:07.000000000Z late\n"},
+		{"no timestamps", "timestamps=false&tailLines=1", runningStatus(1), "200 late\n"},
+		{"limit", "limitBytes=10", runningStatus(1), "200 rotated\nou"},
+		{"stdout", "stream=Stdout", runningStatus(1), "200 rotated\nout\nlate\n"},
+		{"stderr", "stream=Stderr", runningStatus(1), "200 err\n"},
+		{"both", "stream=All&tailLines=2", runningStatus(1), "200 err\nlate\n"},
+		{"one stream's tail", "stream=Stderr&tailLines=2", runningStatus(1), `422 {"message": "Invalid request."}`},
+		{"no stream", "stream=Stdin", runningStatus(1), `422 {"message": "Invalid request."}`},
+		{"tail below 0", "tailLines=-1", runningStatus(1), `422 {"message": "Invalid request."}`},
+		{"limit of 0", "limitBytes=0", runningStatus(1), `422 {"message": "Invalid request."}`},
+		{"since twice", "sinceSeconds=1&sinceTime=2026-01-02T03:04:06Z", runningStatus(1), `422 {"message": "Invalid request."}`},
+		{"no number", "tailLines=x", runningStatus(1), `400 {"message": "Unable to decode query."}`},
+		{"no time", "sinceTime=x", runningStatus(1), `400 {"message": "Unable to decode query."}`},
+	}
+	for _, test := range tests {
+		node := &fakeNode{logs: dir}
+		node.set(testPod(test.status))
+		if diff := cmp.Diff(test.want, ask1(t, testConfig(t, node), "/containerLogs/default/web/main?"+test.query)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+	}
+}
+
+func TestContainerLogsOfUnknown(t *testing.T) {
+	node := &fakeNode{}
+	pod := testPod(runningStatus(0))
+	pod.Status.ContainerStatuses = nil
+	node.set(pod)
+	for path, want := range map[string]string{
+		"/containerLogs/default/other/main": `404 pod "other" does not exist`,
+		"/containerLogs/default/web/side":   `404 container "side" not found in pod "web"`,
+		"/containerLogs/default/web/main":   `400 container "main" in pod "web" is not available`,
+		"/containerLogs/default/web":        "404 404: Page Not Found",
+	} {
+		if diff := cmp.Diff(want, ask1(t, testConfig(t, node), path)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
+// ask1 gets one path without a connection.
+func ask1(t *testing.T, c Config, path string) string { return request1(t, c, http.MethodGet, path) }
+
+func request1(t *testing.T, c Config, method, path string) string {
+	t.Helper()
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := httptest.NewRecorder()
+	s.guard.protect(s.routes()).ServeHTTP(answer, httptest.NewRequest(method, path, nil))
+	return fmt.Sprintf("%d %s", answer.Code, answer.Body)
+}
+
+// TestFollow: lines come as they are written; the answer ends when the status
+// says that the container has ended, with all that was written, or when its pod
+// has gone.
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	for _, end := range []string{"ended", "restarted", "gone"} {
+		dir := writeLogs(t, map[string]string{"0.log": stamp + "stdout F one\n" + stamp + "stdout F two\n"})
+		node := &fakeNode{logs: dir}
+		node.set(testPod(runningStatus(0)))
+		s, client, base := overTLS(t, testConfig(t, node))
+		response, err := client.Get(base + "/containerLogs/default/web/main?follow=true&tailLines=1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		lines := bufio.NewReader(response.Body)
+		expect := func(want string) {
+			t.Helper()
+			if got, _ := lines.ReadString('\n'); got != want {
+				t.Errorf("%s: read %q, want %q", end, got, want)
+			}
+		}
+		expect("two\n")
+		appendLog(t, dir, "0.log", stamp+"stdout F three\n")
+		expect("three\n")
+		node.set(testPod(runningStatus(0)))
+		s.Changed("u1") // nothing of note
+		appendLog(t, dir, "0.log", stamp+"stdout F four\n")
+		switch end {
+		case "gone":
+			node.set()
+		case "restarted":
+			node.set(testPod(runningStatus(1)))
+		default:
+			over := v1.ContainerStatus{State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{}}}
+			node.set(testPod(over))
+		}
+		s.Changed("u1")
+		expect("four\n")
+		expect("")
+	}
+}
+
+// overTLS runs a server that asks nobody who he is.
+func overTLS(t *testing.T, c Config) (s *Server, client *http.Client, base string) {
+	t.Helper()
+	ca := newAuthority(t)
+	c.TLS = serving(t, ca)
+	s = serveTest(t, c)
+	return s, ca.client(t), "https://" + s.Addr().String()
+}
+
+// TestFollowersEndWithTheServer, also one that reads nothing of a lot.
+func TestFollowersEndWithTheServer(t *testing.T) {
+	t.Parallel()
+	dir := writeLogs(t, map[string]string{"0.log": stamp + "stdout F one\n"})
+	line := make([]byte, 1<<20)
+	for i := range line {
+		line[i] = 'x'
+	}
+	for range 30 { // more than the sockets' buffers
+		appendLog(t, dir, "0.log", stamp+"stdout F "+string(line)+"\n")
+	}
+	node := &fakeNode{logs: dir}
+	node.set(testPod(runningStatus(0)))
+	c := testConfig(t, node)
+	ca := newAuthority(t)
+	c.TLS = serving(t, ca)
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx) }()
+	response, err := ca.client(t).Get("https://" + s.Addr().String() + "/containerLogs/default/web/main?follow=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	<-s.requests.over
+}
+
+func TestParseLogOptions(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	q := url.Values{"sinceSeconds": {"60"}, "follow": {"true"}, "previous": {""}, "timestamps": {"0"}, "limitBytes": {"9"}}
+	got, err := parseLogOptions(q, now)
+	want := logOptions{follow: true, previous: true, Options: podlog.Options{Tail: -1, Since: now.Add(-time.Minute), Limit: 9}}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(logOptions{})); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}

@@ -1,0 +1,162 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+)
+
+func TestPaths(t *testing.T) {
+	no := false
+	debugging := func(k *kubeletconfig.KubeletConfiguration) { k.EnableDebuggingHandlers = &no }
+	const off = "405 Debug endpoints are disabled.\n"
+	tests := []struct {
+		method, path string
+		change       func(*kubeletconfig.KubeletConfiguration)
+		want         string
+	}{
+		{"GET", "/nothing", nil, "404 404: Page Not Found"},
+		{"GET", "/", nil, "404 404: Page Not Found"},
+		{"GET", "/run/a/b/c", nil, "405 405: Method Not Allowed"},
+		{"DELETE", "/pods", nil, "405 405: Method Not Allowed"},
+		{"GET", "/healthz", nil, "200 ok"},
+		{"GET", "/healthz/syncloop", nil, "200 ok"},
+		{"GET", "/healthz?verbose", nil, "200 [+]ping ok\n[+]log ok\n[+]syncloop ok\nhealthz check passed\n"},
+		{"GET", "/healthz?verbose&exclude=log&exclude=x", nil, "200 [+]ping ok\n[+]log excluded: ok\n[+]syncloop ok\nwarn: some health checks cannot be excluded: no matches for \"x\"\nhealthz check passed\n"},
+		{"GET", "/pods", nil, `200 {"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]}`},
+		{"GET", "/pods/", nil, `200 {"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]}`},
+		{"GET", "/metrics/cadvisor", nil, "501 lifepod does not serve /metrics/cadvisor"},
+		{"POST", "/checkpoint/a/b/c", nil, "501 lifepod does not checkpoint containers"},
+		{"POST", "/exec/a/b/c?output=1", nil, "404 pod does not exist"},
+		{"POST", "/exec/a/b/c", nil, "400 you must specify at least 1 of stdin, stdout, stderr"},
+		{"GET", "/attach/a/b/uid/c?error=1&tty=1", nil, "400 you must specify at least 1 of stdin, stdout, stderr"},
+		{"POST", "/portForward/a/b", nil, "404 pod does not exist"},
+		{"POST", "/run/a/b/c?cmd=x", nil, "404 pod does not exist"},
+		{"PUT", "/debug/flags/v", nil, "405 flags endpoint is disabled."},
+		{"GET", "/debug/pprof/", func(k *kubeletconfig.KubeletConfiguration) { k.EnableProfilingHandler = &no }, "405 profiling endpoint is disabled."},
+		{"GET", "/logs/", func(k *kubeletconfig.KubeletConfiguration) { k.EnableSystemLogHandler = &no }, "405 logs endpoint is disabled."},
+		{"POST", "/exec/a/b/c", debugging, off},
+		{"GET", "/containerLogs/a/b/c", debugging, off},
+		{"GET", "/runningpods/", debugging, off},
+		{"GET", "/debug/pprof/heap", debugging, off},
+		{"GET", "/logs/x", debugging, off},
+		{"GET", "/configz", debugging, "404 404: Page Not Found"},
+		{"GET", "/healthz", debugging, "200 ok"},
+	}
+	for _, test := range tests {
+		c := testConfig(t, &fakeNode{})
+		if test.change != nil {
+			test.change(c.Kubelet)
+		}
+		want := test.want
+		if strings.HasSuffix(want, "endpoint is disabled.") {
+			want += "\n"
+		}
+		if diff := cmp.Diff(want, request1(t, c, test.method, test.path)); diff != "" {
+			t.Errorf("%s %s (-want +got):\n%s", test.method, test.path, diff)
+		}
+	}
+}
+
+func TestUnhealthy(t *testing.T) {
+	c := testConfig(t, &fakeNode{sick: errors.New("the worker hangs")})
+	for path, want := range map[string]string{
+		"/healthz":                  "500 [+]ping ok\n[+]log ok\n[-]syncloop failed: reason withheld\nhealthz check failed\n",
+		"/healthz?exclude=syncloop": "200 ok",
+		"/healthz/syncloop":         "500 internal server error: the worker hangs\n",
+	} {
+		if diff := cmp.Diff(want, ask1(t, c, path)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
+func TestConfigz(t *testing.T) {
+	c := testConfig(t, &fakeNode{})
+	c.Kubelet.MaxPods = 77
+	code, text, _ := strings.Cut(ask1(t, c, "/configz"), " ")
+	var got struct {
+		Kubeletconfig kubeletconfig.KubeletConfiguration `json:"kubeletconfig"`
+	}
+	if err := json.Unmarshal([]byte(text), &got); err != nil || code != "200" {
+		t.Fatalf("%s %v: %s", code, err, text)
+	}
+	if diff := cmp.Diff(*c.Kubelet, got.Kubeletconfig); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestPagesAreText(t *testing.T) {
+	c := testConfig(t, &fakeNode{})
+	c.Flags = map[string]string{"v": "2", "config": "/x"}
+	if got, want := ask1(t, c, "/flagz"), "\nconfig=/x\nv=2\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("flagz %q does not end with %q", got, want)
+	}
+	if got := ask1(t, c, "/statusz"); !strings.HasPrefix(got, "200 \nkubelet statusz\n") {
+		t.Errorf("statusz %q", got)
+	}
+}
+
+// TestReadOnlyPort: figures and pods for everybody, nothing else.
+func TestReadOnlyPort(t *testing.T) {
+	t.Parallel()
+	c := testConfig(t, &fakeNode{})
+	c.TLS = serving(t, newAuthority(t))
+	no := false
+	c.Kubelet.Authentication.Anonymous.Enabled = &no
+	c.Kubelet.Authentication.X509.ClientCAFile = filepath.Join(t.TempDir(), "ca")
+	newAuthority(t).write(t, c.Kubelet.Authentication.X509.ClientCAFile)
+	c.Kubelet.ReadOnlyPort = freePort(t)
+	s := serveTest(t, c)
+	base := "http://" + s.listeners[1].Addr().String()
+	for path, want := range map[string]int{"/pods": 200, "/healthz": 200, "/exec/a/b/c": 405, "/logs/": 405, "/configz": 404} {
+		response, err := http.Get(base + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("%s: %d, want %d", path, response.StatusCode, want)
+		}
+	}
+}
+
+// TestLogFolder: no link leads out of it, and nothing in it holds a reader up.
+func TestLogFolder(t *testing.T) {
+	outside, dir := t.TempDir(), t.TempDir()
+	for path, text := range map[string]string{outside + "/secret": "secret", dir + "/a.log": "hello"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	up, err := filepath.Rel(dir, outside+"/secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for link, to := range map[string]string{"absolute": dir + "/a.log", "relative": "a.log", "out": outside + "/secret", "outdir": outside, "up": up} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mkfifo(t, filepath.Join(dir, "pipe"))
+	files := http.StripPrefix("/logs", http.FileServerFS(logFolder(dir)))
+	for path, want := range map[string]string{
+		"a.log": "200 hello", "absolute": "200 hello", "relative": "200 hello",
+		"out": "403 403 Forbidden\n", "outdir/secret": "403 403 Forbidden\n", "up": "403 403 Forbidden\n", "pipe": "403 403 Forbidden\n",
+		"none": "404 404 page not found\n",
+	} {
+		if diff := cmp.Diff(want, recorded(files, "/logs/"+path)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+	if got := recorded(files, "/logs/"); !strings.Contains(got, `<a href="a.log">`) {
+		t.Errorf("the folder: %s", got)
+	}
+}

@@ -1,0 +1,167 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/pathwatch"
+	"github.com/lifepod/lifepod/manifest"
+)
+
+// File is the source of static pods of a folder, or of a single file (staticPodPath; B-STA-1, B-STA-2):
+// every file of the folder but those whose name begins with a dot, and no folder in it. Changes are seen
+// at once, by inotify, and every Period, where there is no inotify.
+//
+// What can't be used keeps what it was: a file that is there and can't be read, or makes no sense, or is
+// being written, never ends a pod that runs from it; a file that is gone does. A folder that isn't there is
+// one without files.
+//
+// ConfigMaps and Secrets in these files are for these pods; of two objects of one name that of the
+// first file counts. A pod that lacks one begins when it has come.
+type File struct {
+	// Path is a folder or a file; it need not exist, and may become another.
+	Path     string
+	NodeName string
+	// Period is the time between two looks without an event (fileCheckFrequency); 0 is DefaultPeriod.
+	Period time.Duration
+	Feed   Feed
+	// ObjectsChanged is told of ConfigMaps and Secrets of a namespace whose content has changed, after the
+	// change and before the pods that use them are Wanted again; nil if nobody wants to know.
+	ObjectsChanged func(namespace string, names []string)
+	Log            *slog.Logger
+
+	objects atomic.Pointer[objects] // those that ConfigMap and Secret find
+}
+
+// DefaultPeriod is the kubelet's fileCheckFrequency and httpCheckFrequency.
+const DefaultPeriod = 20 * time.Second
+
+// Run tells the Feed until ctx ends.
+func (f *File) Run(ctx context.Context) {
+	look := newFolder(f)
+	inotify := outage{log: f.Log, what: "inotify can't watch the folder of static pods"}
+	watch := pathwatch.New(inotify.tell)
+	defer watch.Close()
+	for ctx.Err() == nil {
+		watch.Follow(ctx, f.Path)
+		pause := cmp.Or(f.Period, DefaultPeriod)
+		if soon := look.look(ctx, time.Now()); soon > 0 {
+			pause = min(pause, soon)
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+		case <-watch.Changed:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// merge is what all files together want.
+type merge struct {
+	objects  *objects
+	pods     []*v1.Pod
+	problems map[string][]string // by file
+}
+
+// merged puts the files together, in the order of their names. A pod that lacks something stays
+// what it is, if it is wanted already.
+func merged(files []*file, wanted map[types.NamespacedName]*v1.Pod) merge {
+	m := merge{objects: newObjects(), problems: map[string][]string{}}
+	for _, f := range files {
+		if f.set != nil {
+			m.addObjects(f)
+		}
+	}
+	configMaps, secrets := m.objects.list()
+	unique := newUnique()
+	for _, f := range files {
+		if f.set == nil {
+			continue
+		}
+		for _, pod := range f.set.Pods {
+			if err := unique.join(pod, f.path); err != nil {
+				m.problem(f, err.Error())
+				continue
+			}
+			if err := manifest.Unsatisfied(pod, configMaps, secrets); err != nil {
+				m.problem(f, "pod "+pod.Name+": "+err.Error())
+				if pod = wanted[nameOf(pod)]; pod == nil {
+					continue
+				}
+			}
+			m.pods = append(m.pods, pod)
+		}
+	}
+	return m
+}
+
+func (m *merge) problem(f *file, text string) {
+	if !f.gone.IsZero() {
+		return // nobody can mend it
+	}
+	m.problems[f.path] = append(m.problems[f.path], text)
+}
+
+func (m *merge) addObjects(f *file) {
+	for _, c := range f.set.ConfigMaps {
+		name := types.NamespacedName{Namespace: c.Namespace, Name: c.Name}
+		if m.objects.configMaps[name] != nil {
+			m.problem(f, "ConfigMap "+name.String()+" is in another file already, which counts")
+			continue
+		}
+		m.objects.configMaps[name] = c
+	}
+	for _, s := range f.set.Secrets {
+		name := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
+		if m.objects.secrets[name] != nil {
+			m.problem(f, "Secret "+name.String()+" is in another file already, which counts")
+			continue
+		}
+		m.objects.secrets[name] = s
+	}
+}
+
+// apply makes what was merged the current state, and tells.
+func (f *File) apply(m merge, pods *staticPods) {
+	before := f.objects.Swap(m.objects)
+	if before == nil {
+		before = newObjects()
+	}
+	told := pods.wanted
+	pods.become(m.pods)
+	changed := before.changesTo(m.objects)
+	if len(told) == 0 || len(changed) == 0 {
+		return // nobody has used them
+	}
+	f.tellChanged(changed)
+	for name, pod := range pods.wanted {
+		if told[name] == pod && slices.ContainsFunc(changed, func(c changedObject) bool {
+			return c.Namespace == pod.Namespace && manifest.Uses(pod, c.kind, c.Name)
+		}) {
+			f.Feed.Wanted(OriginFile, pod)
+		}
+	}
+}
+
+func (f *File) tellChanged(changed []changedObject) {
+	if f.ObjectsChanged == nil {
+		return
+	}
+	names := map[string][]string{}
+	for _, c := range changed {
+		names[c.Namespace] = append(names[c.Namespace], c.Name)
+	}
+	for namespace, list := range names {
+		slices.Sort(list)
+		f.ObjectsChanged(namespace, slices.Compact(list))
+	}
+}

@@ -1,0 +1,238 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	kubetesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
+)
+
+func staticPod(name, hash string) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: name, UID: types.UID("static-" + hash),
+			Annotations: map[string]string{HashAnnotation: hash, SourceAnnotation: "file"},
+		},
+		Spec: v1.PodSpec{NodeName: "n", Containers: []v1.Container{{Name: "c"}}},
+	}
+}
+
+// mirrorWorld is Mirrors, an API source and a fake API server that writes down what changes mirror pods.
+type mirrorWorld struct {
+	t       *testing.T
+	client  *fake.Clientset
+	mirrors *Mirrors
+	feed    *recorder
+	log     *textLog
+
+	mu      sync.Mutex
+	created int
+	actions []string
+	refuse  error
+}
+
+func newMirrorWorld(t *testing.T, objects ...runtime.Object) *mirrorWorld {
+	w := &mirrorWorld{t: t, feed: newRecorder(), log: &textLog{}}
+	w.client = fake.NewClientset(append(objects, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "node-uid"}})...)
+	w.client.PrependReactor("*", "pods", w.react)
+	w.mirrors = &Mirrors{Client: w.client, NodeName: "n", Log: w.log.logger(),
+		Changed: func(uid types.UID) { w.write("changed " + string(uid)) },
+		Refused: func(_ *v1.Pod, err error) { w.write("refused: " + err.Error()) },
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { w.mirrors.Run(ctx) })
+	running.Go(func() {
+		(&API{Client: w.client, NodeName: "n", Feed: w.feed, Mirrors: w.mirrors, Log: w.log.logger()}).Run(ctx)
+	})
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	return w
+}
+
+func (w *mirrorWorld) write(line string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.actions = append(w.actions, line)
+}
+
+func (w *mirrorWorld) react(action kubetesting.Action) (bool, runtime.Object, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch a := action.(type) {
+	case kubetesting.CreateActionImpl:
+		pod := a.GetObject().(*v1.Pod)
+		w.actions = append(w.actions, fmt.Sprintf("create %s of %s", pod.Name, pod.Annotations[v1.MirrorPodAnnotationKey]))
+		if w.refuse == nil && pod.UID == "" {
+			w.created++
+			pod.UID = types.UID(fmt.Sprintf("mirror-%d", w.created))
+		}
+		return w.refuse != nil, nil, w.refuse
+	case kubetesting.DeleteActionImpl:
+		o := a.GetDeleteOptions()
+		w.actions = append(w.actions, fmt.Sprintf("delete %s uid %s grace %d", a.GetName(), ptr.Deref(o.Preconditions.UID, ""), ptr.Deref(o.GracePeriodSeconds, -1)))
+	}
+	return false, nil, nil
+}
+
+// want lets everything happen that happens within a while.
+func (w *mirrorWorld) want(step string, want ...string) {
+	w.t.Helper()
+	time.Sleep(30 * time.Second)
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if diff := cmp.Diff(want, w.actions); diff != "" {
+		w.t.Errorf("%s (-want +got):\n%s\nlog:\n%s", step, diff, w.log)
+	}
+	w.actions = nil
+}
+
+func (w *mirrorWorld) pod(name string) *v1.Pod {
+	pod, err := w.client.Tracker().Get(v1.SchemeGroupVersion.WithResource("pods"), "default", name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return pod.(*v1.Pod).DeepCopy()
+}
+
+// TestMirrorLife: a mirror pod is made, made anew, replaced and deleted (B-STA-3, B-STA-4, B-STA-5, B-STA-6).
+func TestMirrorLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMirrorWorld(t)
+		pods := w.client.CoreV1().Pods("default")
+		w.mirrors.Want(staticPod("a", "1"))
+		w.want("wanted", "create a of 1", "changed static-1")
+		got := w.pod("a")
+		owners := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "node-uid", Controller: ptr.To(true)}}
+		if diff := cmp.Diff(owners, got.OwnerReferences); diff != "" {
+			t.Errorf("owner (-want +got):\n%s", diff)
+		}
+		uid, found := w.mirrors.UIDOf("static-1")
+		back, foundBack := w.mirrors.StaticOf(uid)
+		if !found || !foundBack || uid != "mirror-1" || back != "static-1" || w.mirrors.Count() != 1 {
+			t.Errorf("translated to %s (%v) and back to %s (%v)", uid, found, back, foundBack)
+		}
+
+		deleting := w.pod("a")
+		deleting.ResourceVersion = "9"
+		deleting.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+		if err := w.client.Tracker().Update(v1.SchemeGroupVersion.WithResource("pods"), deleting, "default"); err != nil {
+			t.Fatal(err)
+		}
+		w.want("being deleted by somebody", "changed static-1", "delete a uid mirror-1 grace 0", "create a of 1", "changed static-1")
+		if err := pods.Delete(t.Context(), "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{}}); err != nil {
+			t.Fatal(err)
+		}
+		w.want("deleted by somebody", "delete a uid  grace -1", "changed static-1", "create a of 1", "changed static-1")
+
+		w.mirrors.Want(staticPod("a", "2"))
+		w.want("another waits for the end of the first")
+		w.mirrors.Unwant("static-1")
+		w.want("replaced", "delete a uid mirror-3 grace 0", "create a of 2", "changed static-2")
+		if _, found := w.mirrors.UIDOf("static-1"); found {
+			t.Error("the old pod has a mirror pod still")
+		}
+		w.mirrors.AllHeard()
+		w.want("all heard")
+		w.mirrors.Unwant("static-2")
+		w.want("gone", "delete a uid mirror-4 grace 0")
+		if len(w.mirrors.pods) != 0 {
+			t.Errorf("left: %v", w.mirrors.pods)
+		}
+		if lines := w.feed.take(); len(lines) != 1 {
+			t.Errorf("a Feed hears of mirror pods: %q", lines)
+		}
+	})
+}
+
+// TestMirrorOrphan: nothing is deleted before every source was heard (B-RST-3, B-STA-5).
+func TestMirrorOrphan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		orphan, known := apiPod("orphan", "1", "1", mirror), apiPod("known", "2", "1", mirror)
+		known.Annotations[v1.MirrorPodAnnotationKey] = "7"
+		w := newMirrorWorld(t, orphan, known, apiPod("ordinary", "3", "1"))
+		w.want("at first")
+		w.mirrors.Want(staticPod("known", "7"))
+		w.want("known already")
+		w.mirrors.AllHeard()
+		w.want("all heard", "delete orphan uid 1 grace 0")
+	})
+}
+
+// TestMirrorRefused: what the API server says is told once, and tried on (B-STA-3).
+func TestMirrorRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMirrorWorld(t, apiPod("ordinary", "3", "1"))
+		w.refuse = apierrors.NewForbidden(v1.Resource("pods"), "a", errors.New("no"))
+		w.mirrors.Want(staticPod("a", "1"))
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		w.mu.Lock()
+		refusals := strings.Count(strings.Join(w.actions, "\n"), `refused: create mirror pod default/a: pods "a" is forbidden: no`)
+		if tries := len(w.actions) - 1; refusals != 1 || tries < 10 || tries > 30 {
+			t.Errorf("%d times refused in %d tries", refusals, tries)
+		}
+		w.refuse, w.actions = nil, nil
+		w.mu.Unlock()
+		time.Sleep(2 * time.Minute)
+		w.want("allowed again", "create a of 1", "changed static-1")
+		w.mirrors.Want(staticPod("ordinary", "2"))
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if text := strings.Join(w.actions, "\n"); !strings.Contains(text, `refused: pods "ordinary, which is no mirror pod of this node," already exists`) {
+			t.Errorf("an ordinary pod of that name: %s", text)
+		}
+	})
+}
+
+// TestMirrorWithoutNode: no mirror pod before the Node is registered, nor while it is deleted (B-STA-3).
+func TestMirrorWithoutNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMirrorWorld(t)
+		nodes := w.client.CoreV1().Nodes()
+		if err := nodes.Delete(t.Context(), "n", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.mirrors.Want(staticPod("a", "1"))
+		time.Sleep(time.Hour)
+		w.want("no Node")
+		if _, err := nodes.Create(t.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "other"}}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		w.want("a Node", "create a of 1", "changed static-1")
+		if got := w.log.String(); strings.Contains(got, "WARN") {
+			t.Errorf("log: %s", got)
+		}
+	})
+}
+
+// TestMirrorOf: fields from ConfigMaps and Secrets are not shown, and named (B-STA-9).
+func TestMirrorOf(t *testing.T) {
+	pod := staticPod("a", "1")
+	pod.Spec.ImagePullSecrets = []v1.LocalObjectReference{{Name: "s"}}
+	got := mirrorOf(pod, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+	want := map[string]string{HashAnnotation: "1", SourceAnnotation: "file", v1.MirrorPodAnnotationKey: "1", WithoutDataAnnotation: "spec.imagePullSecrets"}
+	if diff := cmp.Diff(want, got.Annotations); diff != "" || got.Spec.ImagePullSecrets != nil || got.UID != "" {
+		t.Errorf("UID %q, spec %v, annotations (-want +got):\n%s", got.UID, got.Spec, diff)
+	}
+}

@@ -1,0 +1,77 @@
+package source
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// staticPods are the pods that a source of static pods has said it wants.
+type staticPods struct {
+	origin Origin
+	feed   Feed
+	wanted map[types.NamespacedName]*v1.Pod
+}
+
+func newStaticPods(origin Origin, feed Feed) *staticPods {
+	return &staticPods{origin: origin, feed: feed, wanted: map[types.NamespacedName]*v1.Pod{}}
+}
+
+// become tells the difference to pods, of which no two share a name: what goes first, then what comes. A
+// pod that hasn't changed stays the object that it was.
+func (s *staticPods) become(pods []*v1.Pod) {
+	uids := map[types.NamespacedName]types.UID{}
+	for _, pod := range pods {
+		uids[nameOf(pod)] = pod.UID
+	}
+	before := s.wanted
+	s.wanted = make(map[types.NamespacedName]*v1.Pod, len(pods))
+	for _, name := range slices.SortedFunc(maps.Keys(before), compareNames) {
+		if uid := before[name].UID; uids[name] != uid {
+			s.feed.Unwanted(s.origin, uid)
+		}
+	}
+	for _, pod := range pods {
+		name := nameOf(pod)
+		was := before[name]
+		if was == pod {
+			s.wanted[name] = was
+			continue
+		}
+		marked := *pod // what was told before may be in use
+		pod = &marked
+		mark(pod, was, s.origin)
+		if was != nil && was.UID == pod.UID && equality.Semantic.DeepEqual(was, pod) {
+			s.wanted[name] = was
+			continue
+		}
+		s.wanted[name] = pod
+		s.feed.Wanted(s.origin, pod)
+	}
+}
+
+// unique tells whether a pod may stand beside those before it, which it joins then.
+type unique struct {
+	names map[types.NamespacedName]string // and where they come from
+	uids  map[types.UID]string
+}
+
+func newUnique() unique {
+	return unique{names: map[types.NamespacedName]string{}, uids: map[types.UID]string{}}
+}
+
+func (u unique) join(pod *v1.Pod, place string) error {
+	name := nameOf(pod)
+	if other, found := u.names[name]; found {
+		return fmt.Errorf("pod %s is in %s already; a name is for one pod of the node", name, other)
+	}
+	if other, found := u.uids[pod.UID]; found {
+		return fmt.Errorf("pod %s has the UID %s of a pod in %s; leave metadata.uid out", name, pod.UID, other)
+	}
+	u.names[name], u.uids[pod.UID] = place, place
+	return nil
+}

@@ -1,0 +1,105 @@
+package stats
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/opencontainers/cgroups"
+)
+
+func fake(v2 bool, usage, limit uint64, lines map[string]uint64) cgroup {
+	c := cgroup{Stats: cgroups.NewStats(), v2: v2}
+	c.MemoryStats.Usage.Usage, c.MemoryStats.Usage.Limit = usage, limit
+	c.MemoryStats.Stats = lines
+	return c
+}
+
+// TestFiguresOfBothVersions: the same facts are in other places in cgroup v1 and v2.
+func TestFiguresOfBothVersions(t *testing.T) {
+	v1 := fake(false, 1000, 9223372036854771712, map[string]uint64{
+		"total_inactive_file": 300, "inactive_file": 1, "total_rss": 500, "rss": 2, "total_swap": 70, "total_pgfault": 9,
+	})
+	v1.MemoryStats.SwapUsage = cgroups.MemoryData{Usage: 1070, Limit: 9223372036854771712}
+	v2 := fake(true, 1000, math.MaxUint64, map[string]uint64{"inactive_file": 300, "anon": 500, "pgfault": 9})
+	v2.MemoryStats.SwapOnlyUsage = cgroups.MemoryData{Usage: 70, Limit: math.MaxUint64}
+	type figures struct {
+		WorkingSet, Anonymous, Faults, Swap, SwapLimit uint64
+		Limited, Counted                               bool
+	}
+	want := figures{WorkingSet: 700, Anonymous: 500, Faults: 9, Swap: 70, Counted: true}
+	for name, c := range map[string]cgroup{"v1": v1, "v2": v2} {
+		got := figures{WorkingSet: c.workingSet(), Anonymous: c.anonymous(), Faults: c.stat("pgfault", "pgfault")}
+		got.Swap, got.SwapLimit, got.Counted = c.swap()
+		_, got.Limited = c.limit()
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	limited := fake(false, 100, 1000, map[string]uint64{"total_inactive_file": 101})
+	limited.MemoryStats.SwapUsage.Limit = 1500
+	_, swap, counted := limited.swap()
+	if limit, found := limited.limit(); limit != 1000 || !found || swap != 500 || counted || limited.workingSet() != 0 {
+		t.Errorf("limit %d %v, swap limit %d, counted %v, working set %d", limit, found, swap, counted, limited.workingSet())
+	}
+}
+
+// TestRootIsRead: the machine's own cgroup, of whichever version.
+func TestRootIsRead(t *testing.T) {
+	c, err := read("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addPressure(c.Stats)
+	if c.CpuStats.CpuUsage.TotalUsage == 0 || c.workingSet() == 0 || c.workingSet() > c.MemoryStats.Usage.Usage {
+		t.Errorf("cpu %+v, memory %+v", c.CpuStats.CpuUsage, c.MemoryStats.Usage)
+	}
+	if _, err := read("/there/is/none"); err == nil {
+		t.Error("a cgroup that is not there can be read")
+	}
+}
+
+func TestPressure(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cpu")
+	text := "some avg10=1.50 avg60=2.00 avg300=0.25 total=1234\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := &cgroups.PSIStats{
+		Some: cgroups.PSIData{Avg10: 1.5, Avg60: 2, Avg300: .25, Total: 1234}, Full: cgroups.PSIData{Total: 7},
+	}
+	if diff := cmp.Diff(want, readPressure(path)); diff != "" {
+		t.Errorf("pressure (-want +got):\n%s", diff)
+	}
+	if got := readPressure(path + "-none"); got != nil {
+		t.Errorf("without a file: %+v", got)
+	}
+}
+
+// TestSharesOfWeight: cpu.weight as cAdvisor shows it.
+func TestSharesOfWeight(t *testing.T) {
+	for weight, want := range map[int64]int64{0: 0, 1: 2, 100: 2597, 10000: 262144} {
+		if got := sharesOf(weight); got != want {
+			t.Errorf("weight %d: %d shares, want %d", weight, got, want)
+		}
+	}
+}
+
+func TestCgroupNames(t *testing.T) {
+	for name, want := range map[string]bool{
+		"burstable": true, "besteffort": true, "kubepods-burstable.slice": true,
+		"pod1234": false, "kubepods-burstable-pod1234.slice": false, "kubepods-pod1234.slice": false,
+	} {
+		if got := isLevel(name); got != want {
+			t.Errorf("isLevel(%s) = %v", name, got)
+		}
+	}
+	list := []string{"cgroup.clone", "cri-containerd-abc.scope", "def"}
+	for id, want := range map[string]string{"abc": "cri-containerd-abc.scope", "def": "def", "ghi": ""} {
+		if got := folderOf(list, id); got != want {
+			t.Errorf("folderOf(%s) = %q", id, got)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package stats
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+)
+
+// bootTime is when the machine was started.
+func bootTime() (time.Time, error) {
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return time.Time{}, fmt.Errorf("ask for the machine's uptime: %w", err)
+	}
+	return time.Now().Add(-time.Duration(info.Uptime) * time.Second), nil
+}
+
+// ram is the machine's memory and swap, in bytes.
+type ram struct{ memory, swap, freeSwap uint64 }
+
+func machineMemory() (ram, error) {
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return ram{}, fmt.Errorf("ask for the machine's memory: %w", err)
+	}
+	unit := uint64(info.Unit)
+	return ram{uint64(info.Totalram) * unit, uint64(info.Totalswap) * unit, uint64(info.Freeswap) * unit}, nil
+}
+
+// fileSystem is the state of the file system that a path is on.
+func fileSystem(path string) (*statsapi.FsStats, error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(path, &s); err != nil {
+		return nil, fmt.Errorf("ask for the file system of %s: %w", path, err)
+	}
+	block := uint64(s.Bsize)
+	return &statsapi.FsStats{
+		Time:           metav1.Now(),
+		AvailableBytes: new(s.Bavail * block),
+		CapacityBytes:  new(s.Blocks * block),
+		UsedBytes:      new((s.Blocks - s.Bfree) * block),
+		InodesFree:     &s.Ffree,
+		Inodes:         &s.Files,
+		InodesUsed:     new(s.Files - s.Ffree),
+	}, nil
+}
+
+// on is a use of the file system fs.
+func on(fs *statsapi.FsStats, at time.Time, bytes, inodes uint64) *statsapi.FsStats {
+	used := *fs
+	used.Time, used.UsedBytes, used.InodesUsed = metav1.NewTime(at), &bytes, &inodes
+	return &used
+}
+
+// processLimits are how many processes there may be and are.
+func processLimits() (*statsapi.RlimitStats, error) {
+	most, err := readNumber("/proc/sys/kernel/pid_max")
+	if err != nil {
+		return nil, err
+	}
+	if threads, err := readNumber("/proc/sys/kernel/threads-max"); err == nil {
+		most = min(most, threads)
+	}
+	load, err := os.ReadFile("/proc/loadavg") // 0.2 0.3 0.4 running/all lastPID
+	if err != nil {
+		return nil, err
+	}
+	stats := &statsapi.RlimitStats{Time: metav1.Now(), MaxPID: &most}
+	fields := strings.Fields(string(load))
+	if len(fields) > 3 {
+		_, all, _ := strings.Cut(fields[3], "/")
+		if count, err := strconv.ParseInt(all, 10, 64); err == nil {
+			stats.NumOfRunningProcesses = &count
+		}
+	}
+	return stats, nil
+}
+
+func readNumber(path string) (int64, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+}
+
+// link is what has gone through one network interface.
+type link struct {
+	name                                    string
+	rxBytes, rxPackets, rxErrors, rxDropped uint64
+	txBytes, txPackets, txErrors, txDropped uint64
+}
+
+// links are the interfaces that a process sees, without loopback and the pods' own.
+func links(pid string) ([]link, error) {
+	file, err := os.Open("/proc/" + pid + "/net/dev")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	var list []link
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		name, rest, found := strings.Cut(lines.Text(), ":")
+		name = strings.TrimSpace(name)
+		if !found || name == "lo" || strings.HasPrefix(name, "veth") {
+			continue
+		}
+		var n [16]uint64
+		for i, field := range strings.Fields(rest) {
+			if i < len(n) {
+				n[i], _ = strconv.ParseUint(field, 10, 64) // the kernel's own numbers
+			}
+		}
+		list = append(list, link{name, n[0], n[1], n[2], n[3], n[8], n[9], n[10], n[11]})
+	}
+	return list, nil
+}
+
+// network are the machine's interfaces; the first figures are those of the one
+// that the default route leads through.
+func network() (*statsapi.NetworkStats, error) {
+	list, err := links("self")
+	if err != nil {
+		return nil, fmt.Errorf("read the machine's network interfaces: %w", err)
+	}
+	stats := &statsapi.NetworkStats{Time: metav1.Now()}
+	first := defaultLink()
+	for _, l := range list {
+		one := statsapi.InterfaceStats{Name: l.name, RxBytes: &l.rxBytes, RxErrors: &l.rxErrors, TxBytes: &l.txBytes, TxErrors: &l.txErrors}
+		if l.name == first {
+			stats.InterfaceStats = one
+		}
+		stats.Interfaces = append(stats.Interfaces, one)
+	}
+	return stats, nil
+}
+
+// defaultLink is the interface of the default route; the kubelet takes eth0 for it.
+func defaultLink() string {
+	routes, err := os.ReadFile("/proc/net/route")
+	if err != nil {
+		return "eth0"
+	}
+	for line := range strings.Lines(string(routes)) {
+		if f := strings.Fields(line); len(f) > 7 && f[1] == "00000000" && f[7] == "00000000" {
+			return f[0]
+		}
+	}
+	return "eth0"
+}
+
+func procPath(pid int, file string) string { return "/proc/" + strconv.Itoa(pid) + "/" + file }

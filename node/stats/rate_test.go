@@ -1,0 +1,43 @@
+package stats
+
+import (
+	"testing"
+	"time"
+)
+
+// TestRates: a rate is over the time since an older request, however many ask in
+// between, and what is new has none.
+func TestRates(t *testing.T) {
+	r := rates{of: map[string]rate{}}
+	start := time.Now()
+	ask := func(name string, after time.Duration, nanos uint64) int64 {
+		rate := r.nanoCores(name, start.Add(after), nanos)
+		if rate == nil {
+			return -1
+		}
+		return int64(*rate)
+	}
+	for _, step := range []struct {
+		name  string
+		after time.Duration
+		nanos uint64
+		want  int64
+	}{
+		{"a", 0, 1e9, -1},
+		{"a", time.Second, 2e9, 1e9},
+		{"a", 2 * time.Second, 2e9, 5e8}, // still since the first
+		{"b", 2 * time.Second, 5, -1},
+		{"a", 12 * time.Second, 2e9, 83333333},
+		{"a", 13 * time.Second, 2e9, 76923076},
+		{"a", 24 * time.Second, 3e9, 83333333},
+		{"a", 25 * time.Second, 1, -1}, // it began anew
+		{"c", 20 * time.Minute, 1, -1},
+	} {
+		if got := ask(step.name, step.after, step.nanos); got != step.want {
+			t.Errorf("%s after %v: %d, want %d", step.name, step.after, got, step.want)
+		}
+	}
+	if len(r.of) != 1 {
+		t.Errorf("%d are remembered of which nobody has asked for long", len(r.of))
+	}
+}
