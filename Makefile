@@ -6,8 +6,10 @@ COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 # One set of flags for building, checking and testing, so that nothing is compiled
-# twice.
+# twice. Without cgo lifepod needs no C library on the machine it is copied to; what
+# needs cgo (runc) says so in bundle/build.
 export GOFLAGS := -trimpath
+export CGO_ENABLED := 0
 
 .DEFAULT_GOAL := help
 .PHONY: help
@@ -36,7 +38,7 @@ kubelet: ## build the kubelet that lifepod is compared with
 	@$(GO) run ./e2e/controlplane/build -kubelet
 
 metrics-server: ## build the metrics-server that reads lifepod's figures in the tests
-	cd e2e/controlplane/metricsserver && CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags '-s -w' \
+	cd e2e/controlplane/metricsserver && $(GO) build -buildvcs=false -ldflags '-s -w' \
 		-o $(CURDIR)/.cache/controlplane/bin/metrics-server sigs.k8s.io/metrics-server/cmd/metrics-server
 
 .PHONY: deb
@@ -74,7 +76,7 @@ lint: ## staticcheck and errcheck, pinned in hack/tools
 	$(TOOL) staticcheck ./...
 	$(TOOL) errcheck -exclude hack/errcheck.txt ./...
 
-unit: ## tests that don't need the runtime (some make mounts and cgroups: as root)
+unit: packages ## tests that don't need the runtime (some make mounts and cgroups: as root)
 	$(GO) test $$($(GO) list ./... | grep -v /e2e)
 	cd bundle/runtime && $(GO) test ./...
 	cd packaging/build && $(GO) test ./...
@@ -83,9 +85,8 @@ unit: ## tests that don't need the runtime (some make mounts and cgroups: as roo
 # Those that bundle/build and e2e/controlplane/build compile Kubernetes with.
 CLUSTERTAGS := selinux,notest,grpcnotrace
 check-cluster: export GOFLAGS := -trimpath -tags=$(CLUSTERTAGS)
-check-cluster: export CGO_ENABLED := 0
 CLUSTERTOOL := $(GO) tool -modfile=../hack/tools/go.mod
-check-cluster: ## the same for the module cluster, which takes longer
+check-cluster: packages ## the same for the module cluster, which takes longer
 	cd cluster && $(GO) vet ./... && $(CLUSTERTOOL) staticcheck -tags $(CLUSTERTAGS) ./... && $(CLUSTERTOOL) errcheck -tags $(CLUSTERTAGS) -exclude ../hack/errcheck.txt ./...
 	cd cluster && $(GO) test $$($(GO) list ./... | grep -v /e2e)
 
@@ -94,7 +95,7 @@ test: build controlplane kubelet metrics-server ## all tests, those on real cont
 	cd bundle/runtime && $(GO) test ./...
 	cd packaging/build && $(GO) test ./...
 	LIFEPOD=$(CURDIR)/bin/lifepod $(GO) test -p 1 -timeout 20m -count=1 ./e2e/...
-	cd cluster && LIFEPOD=$(CURDIR)/bin/lifepod CGO_ENABLED=0 GOFLAGS='-trimpath -tags=$(CLUSTERTAGS)' $(GO) test -p 1 -timeout 10m -count=1 ./e2e/...
+	cd cluster && LIFEPOD=$(CURDIR)/bin/lifepod GOFLAGS='-trimpath -tags=$(CLUSTERTAGS)' $(GO) test -p 1 -timeout 10m -count=1 ./e2e/...
 
 .PHONY: contract
 contract: ## which rules of the lifecycle contract a test proves; fails if one has none

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/logfile"
 )
 
 // startPatience is how long containerd may take until it answers. It needs
@@ -51,9 +53,9 @@ func (d *daemon) startOnce(ctx context.Context) (*process, error) {
 		return nil, err
 	}
 	defer ready.close()
-	log, err := openLog(d.paths.Log())
+	log, err := logfile.Open(d.paths.Log())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open containerd's log: %w", err)
 	}
 	defer log.Close()
 	offset, err := log.Seek(0, io.SeekEnd)
@@ -69,12 +71,12 @@ func (d *daemon) startOnce(ctx context.Context) (*process, error) {
 		return started, nil
 	case <-started.ended:
 		started.release()
-		return nil, fmt.Errorf("start containerd: %w (%v); the end of %s:\n%s", errEnded, <-exited, d.paths.Log(), logTail(d.paths.Log(), offset))
+		return nil, fmt.Errorf("start containerd: %w (%v); the end of %s:\n%s", errEnded, <-exited, d.paths.Log(), logfile.Tail(d.paths.Log(), offset))
 	case <-ctx.Done():
 		err := context.Cause(ctx)
 		stopped := started.stop(context.WithoutCancel(ctx), stopPatience)
 		started.release()
-		return nil, errors.Join(fmt.Errorf("start containerd: %w; the end of %s:\n%s", err, d.paths.Log(), logTail(d.paths.Log(), offset)), stopped)
+		return nil, errors.Join(fmt.Errorf("start containerd: %w; the end of %s:\n%s", err, d.paths.Log(), logfile.Tail(d.paths.Log(), offset)), stopped)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/logfile"
 )
 
 // supervisor keeps containerd running together with the other processes that
@@ -142,7 +144,7 @@ func (s *supervisor) keepRunning(ctx context.Context, running *process, station 
 			running.release()
 			return nil
 		case <-trim.C:
-			if err := trimLog(s.daemon.paths.Log()); err != nil {
+			if err := logfile.Trim(s.daemon.paths.Log()); err != nil {
 				s.log.Warn("containerd's log was not trimmed", "err", err)
 			}
 			continue

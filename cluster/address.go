@@ -14,7 +14,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/lifepod/lifepod/bundle"
-	"github.com/lifepod/lifepod/cluster/pki"
+	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
 // ports are those of a cluster; they stay the same when it is started again,
@@ -61,7 +61,7 @@ func (l *layout) chooseListen() error {
 	if err != nil {
 		return err
 	}
-	return pki.WriteFile(l.file("ports.json"), text)
+	return wholefile.Write(l.file("ports.json"), text)
 }
 
 // firstNodePort is the usual one for the usual root. Others begin at different ones,

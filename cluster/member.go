@@ -13,9 +13,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/lifepod/lifepod/cluster/controllers"
-	"github.com/lifepod/lifepod/cluster/pki"
 	"github.com/lifepod/lifepod/cluster/proxy"
 	"github.com/lifepod/lifepod/cluster/routes"
+	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/node/discover"
 	"github.com/lifepod/lifepod/node/register"
@@ -46,7 +46,7 @@ func RunMember(ctx context.Context, c Member, ready func()) error {
 		return err
 	}
 	defer release()
-	if err := pki.WriteFile(l.file(nodeNameFile), []byte(l.Node+"\n")); err != nil {
+	if err := wholefile.Write(l.file(nodeNameFile), []byte(l.Node+"\n")); err != nil {
 		return err
 	}
 	node.QuietKlog(l.Log)

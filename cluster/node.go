@@ -7,6 +7,7 @@ import (
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cluster/pki"
+	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/node"
 )
 
@@ -43,7 +44,7 @@ func (l *layout) runNode(ctx context.Context, keys *pki.Folder, ready func()) er
 		return err
 	}
 	file := l.file("kubelet.json")
-	if err := pki.WriteFile(file, configuration); err != nil {
+	if err := wholefile.Write(file, configuration); err != nil {
 		return err
 	}
 	return node.Run(ctx, node.Options{

@@ -5,7 +5,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/lifepod/lifepod/cluster/pki"
+	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/node/register"
 )
 
@@ -20,5 +20,5 @@ func (l *layout) chooseNode() (err error) {
 	if l.Node, err = register.Hostname(l.Node); err != nil {
 		return fmt.Errorf("name of the node: %w", err)
 	}
-	return pki.WriteFile(file, []byte(l.Node+"\n"))
+	return wholefile.Write(file, []byte(l.Node+"\n"))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/lifepod/lifepod/cluster/etcd"
 	"github.com/lifepod/lifepod/cluster/pki"
 	"github.com/lifepod/lifepod/cluster/state"
+	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
 // outer is what a root remembers of the etcd that has its state.
@@ -152,7 +153,7 @@ func (r *run) found(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := pki.WriteFile(r.file(outerFile), text); err != nil {
+	if err := wholefile.Write(r.file(outerFile), text); err != nil {
 		return err
 	}
 	own, err := pki.Fingerprints(r.file("pki"))

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/bundle"
-	"github.com/lifepod/lifepod/cluster/pki"
+	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
 // DefaultServices is the range of service addresses of the default root's cluster.
@@ -67,7 +67,7 @@ func (l *layout) chooseRange(file string, of ranges) (netip.Prefix, error) {
 	if chosen, err = of.free(l.Root, taken); err != nil {
 		return chosen, err
 	}
-	return chosen, pki.WriteFile(l.file(file), []byte(chosen.String()+"\n"))
+	return chosen, wholefile.Write(l.file(file), []byte(chosen.String()+"\n"))
 }
 
 // chosenRange is invalid if none has been chosen yet.

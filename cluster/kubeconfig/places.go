@@ -8,7 +8,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/lifepod/lifepod/cluster/pki"
+	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
 // place is where a cluster was put.
@@ -44,5 +44,5 @@ func remember(admin string, p place) error {
 	if err != nil {
 		return err
 	}
-	return pki.WriteFile(placesFile(admin), text)
+	return wholefile.Write(placesFile(admin), text)
 }

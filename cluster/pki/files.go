@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 
 	"k8s.io/client-go/util/keyutil"
+
+	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
 func (f *Folder) readPair(name string) (p pair, err error) {
@@ -24,10 +26,10 @@ func (f *Folder) readPair(name string) (p pair, err error) {
 
 // writePair writes the key first: who finds the certificate finds its key.
 func (f *Folder) writePair(name string, p pair) error {
-	if err := WriteFile(f.path(name+".key"), p.key); err != nil {
+	if err := wholefile.Write(f.path(name+".key"), p.key); err != nil {
 		return err
 	}
-	return WriteFile(f.path(name+".crt"), p.certificate)
+	return wholefile.Write(f.path(name+".crt"), p.certificate)
 }
 
 // authority reads one, or makes it. One of which half is gone is never replaced:
@@ -129,26 +131,8 @@ func (f *Folder) makeTokenKey() error {
 	if err != nil {
 		return err
 	}
-	if err := WriteFile(f.TokenKey(), private); err != nil {
+	if err := wholefile.Write(f.TokenKey(), private); err != nil {
 		return err
 	}
-	return WriteFile(f.TokenPublicKey(), public)
-}
-
-// WriteFile writes a file with mode 0600 that is whole whenever it is read, also
-// after a power cut.
-func WriteFile(path string, text []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), ".new-") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(text)
-	err = errors.Join(err, file.Sync(), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(file.Name())
-	}
-	return err
+	return wholefile.Write(f.TokenPublicKey(), public)
 }

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
 // AdminUser is the name of who may do everything.
@@ -56,7 +58,7 @@ func (f *Folder) refreshKubeconfig(k kubeconfig) error {
 	if err != nil {
 		return err
 	}
-	if err := WriteFile(k.path, text); err != nil {
+	if err := wholefile.Write(k.path, text); err != nil {
 		return fmt.Errorf("write the kubeconfig of %q: %w", k.leaf.name, err)
 	}
 	if f.Renewed != nil {

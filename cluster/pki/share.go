@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 
 	"k8s.io/client-go/util/cert"
+
+	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
 // shared are the files that all servers of a cluster have alike; what else they need
@@ -45,7 +47,7 @@ func Share(from, to string) error {
 	}
 	for _, name := range shared { // keys before certificates, as in writePair
 		if text, ok := texts[name]; ok {
-			if err := WriteFile(filepath.Join(to, name), text); err != nil {
+			if err := wholefile.Write(filepath.Join(to, name), text); err != nil {
 				return err
 			}
 		}

@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
 // Folder keeps what a node needs of its cluster.
@@ -96,7 +98,7 @@ func (f Folder) Write(c *Cluster, configuration string, n Network) error {
 		path string
 		text []byte
 	}{{f.Authority(), c.Authority}, {f.Bootstrap(), bootstrap}, {f.networkFile(), network}, {f.Configuration(), node}} {
-		if err := replace(file.path, file.text); err != nil {
+		if err := wholefile.Write(file.path, file.text); err != nil {
 			return fmt.Errorf("write %s: %w", file.path, err)
 		}
 	}
@@ -145,20 +147,4 @@ func (c *Cluster) bootstrap() ([]byte, error) {
 	config.Contexts["bootstrap"] = &clientcmdapi.Context{Cluster: "cluster", AuthInfo: "token"}
 	config.CurrentContext = "bootstrap"
 	return clientcmd.Write(*config)
-}
-
-// replace writes a file that only this user reads, and that is always whole.
-func replace(path string, text []byte) error {
-	next, err := os.CreateTemp(filepath.Dir(path), ".new-") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = next.Write(text)
-	if err = errors.Join(err, next.Sync(), next.Close()); err == nil {
-		err = os.Rename(next.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(next.Name())
-	}
-	return err
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/pem"
 	"fmt"
 	"os"
-	"path/filepath"
 	"reflect"
 	"time"
 
@@ -14,6 +13,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/keyutil"
+
+	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
 // identity is what a kubeconfig says, with the content of the files it names.
@@ -167,19 +168,7 @@ func writeKubeconfig(path string, cluster clusterStanza, pair string) error {
 	if err != nil {
 		return fmt.Errorf("write kubeconfig %s: %w", path, err)
 	}
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".kubeconfig-") // 0600
-	if err != nil {
-		return fmt.Errorf("write kubeconfig: %w", err)
-	}
-	defer func() { _ = os.Remove(temporary.Name()) }() // gone if all went well
-	defer temporary.Close()
-	if _, err := temporary.Write(data); err != nil {
-		return fmt.Errorf("write kubeconfig: %w", err)
-	}
-	if err := temporary.Sync(); err != nil {
-		return fmt.Errorf("write kubeconfig: %w", err)
-	}
-	if err := os.Rename(temporary.Name(), path); err != nil {
+	if err := wholefile.Write(path, data); err != nil {
 		return fmt.Errorf("write kubeconfig: %w", err)
 	}
 	return nil

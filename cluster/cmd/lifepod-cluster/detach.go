@@ -6,21 +6,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/lifepod/lifepod/cluster"
+	"github.com/lifepod/lifepod/internal/logfile"
 )
 
 // readyVariable tells a process in the background that somebody waits at its file 3.
 const readyVariable = "LIFEPOD_READY"
 
-// logLines is how much of the log is shown of one that did not come up.
-const logLines = 10
+// logInterval is how often the size of the log of one in the background is looked at.
+const logInterval = time.Minute
 
 // upDetached starts the same command line in the background and waits until the
 // cluster is ready.
@@ -35,7 +38,7 @@ func upDetached(ctx context.Context, out io.Writer, root string) error {
 	if err := os.MkdirAll(filepath.Dir(logFile), 0o700); err != nil {
 		return err
 	}
-	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	log, err := logfile.Open(logFile)
 	if err != nil {
 		return err
 	}
@@ -69,18 +72,29 @@ func upDetached(ctx context.Context, out io.Writer, root string) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return fmt.Errorf("the cluster did not come up:\n%s\nMore is in %s", tail(logFile, at), logFile)
+		said := strings.ReplaceAll("\n"+logfile.Tail(logFile, at), "\nlifepod: ", "\n") // this process says that
+		return fmt.Errorf("the cluster did not come up:%s\nMore is in %s", said, logFile)
 	}
 	printReady(out, root, ready)
 	return nil
 }
 
-// tail is the last lines of a file from a place on.
-func tail(path string, from int64) string {
-	text, err := os.ReadFile(path)
-	if err != nil || int64(len(text)) < from {
-		return ""
+// trimLog bounds the log of one in the background until ctx ends.
+func trimLog(ctx context.Context, root string, log *slog.Logger) {
+	file, err := cluster.LogFile(root)
+	if err != nil {
+		return // cluster.Run says so
 	}
-	lines := strings.Split(strings.TrimSpace(string(text[from:])), "\n")
-	return strings.Join(lines[max(0, len(lines)-logLines):], "\n")
+	ticker := time.NewTicker(logInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if err := logfile.Trim(file); err != nil {
+				log.Warn("the log was not trimmed", "err", err)
+			}
+		}
+	}
 }

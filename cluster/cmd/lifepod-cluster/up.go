@@ -45,6 +45,9 @@ folder of --root; each has a cluster of its own, and several may run at once.`,
 				return err
 			}
 			c.Root, c.Version, c.Log = g.root, version(), log
+			if os.Getenv(readyVariable) != "" {
+				go trimLog(command.Context(), g.root, log)
+			}
 			grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard)) // our errors say it all
 			return cluster.Run(command.Context(), c, func(r cluster.Ready) { tellReady(command.OutOrStdout(), g.root, r) })
 		},
@@ -87,13 +90,16 @@ func tellReady(out io.Writer, root string, r cluster.Ready) {
 }
 
 func printReady(out io.Writer, root string, r cluster.Ready) {
-	flag := rootFlag(root)
+	lifepod := "lifepod " + rootFlag(root)
+	if os.Getenv("SUDO_USER") != "" {
+		lifepod = "sudo " + lifepod
+	}
 	fmt.Fprintf(out, `Kubernetes is ready after %.1f s: %s, node %s
 
   export KUBECONFIG=%s
-  lifepod %skubectl get pods -A     # needs no installed kubectl
-  lifepod %sdown                    # ends it, with its pods
-`, r.Took.Round(100*time.Millisecond).Seconds(), r.Server, r.Node, r.Kubeconfig, flag, flag)
+  %skubectl get pods -A     # needs no installed kubectl
+  %sdown                    # ends it, with its pods
+`, r.Took.Round(100*time.Millisecond).Seconds(), r.Server, r.Node, r.Kubeconfig, lifepod, lifepod)
 }
 
 // rootFlag is what further commands have to be given to mean the same cluster.

@@ -59,7 +59,7 @@ func TestGrow(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	m := newMachine(t) // first: the cluster listens on the cable
+	m := newNeighbour(t, program) // first: the cluster listens on the cable
 	c, err := instance.Start(ctx, instance.Config{Program: program, Args: []string{
 		"--node-monitor-grace-period", "20s", "--listen", freePort(t),
 	}})
@@ -77,11 +77,11 @@ func TestGrow(t *testing.T) {
 		t.Fatal(err)
 	}
 	token, args := invitation(ctx, t, c)
-	m.join(program, token, args...)
-	t.Cleanup(func() { m.clean(closing) })
+	m.join(token, args...)
+	t.Cleanup(m.down)
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("lifepod join:\n%s", m.story())
+			t.Logf("lifepod join:\n%s", m.node.story())
 		}
 	})
 	joined := awaitReady(ctx, t, client, v1.ConditionTrue)
@@ -114,9 +114,9 @@ func TestGrow(t *testing.T) {
 
 	talk(ctx, t, c) // the routes are back, too
 
-	m.leave()
-	m.join(program, "") // it goes on as the same node
-	await(ctx, t, "the node after a restart", func() bool { return strings.Count(m.story(), `msg="node registered" node=n2 new=false`) == 1 })
+	m.node.end() // pods run on
+	m.join("")   // it goes on as the same node
+	await(ctx, t, "the node after a restart", func() bool { return strings.Count(m.node.story(), `msg="node registered" node=n2 new=false`) == 1 })
 }
 
 // invitation is the token, and what else lifepod token create prints for lifepod join.
@@ -134,9 +134,9 @@ func invitation(ctx context.Context, t *testing.T, c *instance.Instance) (token 
 }
 
 // unseen says that nobody on the machine can find the token any more.
-func unseen(t *testing.T, m *machine, token string) {
+func unseen(t *testing.T, m *neighbour, token string) {
 	t.Helper()
-	proc := filepath.Join("/proc", strconv.Itoa(m.node.Process.Pid))
+	proc := filepath.Join("/proc", strconv.Itoa(m.node.command.Process.Pid))
 	for _, file := range []string{"cmdline", "environ"} {
 		text, err := os.ReadFile(filepath.Join(proc, file))
 		if err != nil {
@@ -146,7 +146,7 @@ func unseen(t *testing.T, m *machine, token string) {
 			t.Errorf("the token is in %s", file)
 		}
 	}
-	if strings.Contains(m.story(), token) {
+	if strings.Contains(m.node.story(), token) {
 		t.Error("the token is in the log")
 	}
 	err := filepath.WalkDir(filepath.Join(m.root, "join"), func(path string, entry fs.DirEntry, err error) error {

@@ -2,170 +2,107 @@ package grow
 
 import (
 	"bytes"
-	"context"
-	"errors"
-	"net"
+	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
-	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
-
-	"github.com/lifepod/lifepod/leftovers"
+	"github.com/lifepod/lifepod/cluster/e2e/cable"
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
 // Addresses of the other machine and of this one on the cable between them, from
 // the range for tests of networks (RFC 2544).
-const (
-	near, far = "198.18.75.1", "198.18.75.2"
-	cable     = "lpgrow0"
-)
+const near, far = "198.18.75.1", "198.18.75.2"
 
-// machine is another one: a network namespace and a folder.
-type machine struct {
-	t     *testing.T
-	space netns.NsHandle
-	root  string
-
-	node  *exec.Cmd
-	ended chan struct{}
-	mu    sync.Mutex // of log
-	log   bytes.Buffer
+// neighbour is another machine with a folder.
+type neighbour struct {
+	*cable.Machine
+	t       *testing.T
+	program string // lifepod
+	root    string
+	node    *process // lifepod join
 }
 
-// newMachine connects one with this by a cable.
-func newMachine(t *testing.T) *machine {
+func newNeighbour(t *testing.T, program string) *neighbour {
 	t.Helper()
-	m := &machine{t: t, root: t.TempDir()}
-	m.within(func() error { // of a new namespace: nothing is in it
-		own, err := netns.New() // and this thread as well
-		if err != nil {
-			return err
-		}
-		m.space = own
-		return nil
-	})
-	t.Cleanup(func() { _ = m.space.Close() }) // the cable goes with it
-	m.must(netlink.LinkAdd(&netlink.Veth{
-		LinkAttrs: netlink.LinkAttrs{Name: cable}, PeerName: "eth0", PeerNamespace: netlink.NsFd(m.space),
-	}))
-	m.must(address(cable, near))
-	m.within(func() error {
-		if err := netns.Set(m.space); err != nil {
-			return err
-		}
-		lo, err := netlink.LinkByName("lo")
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(netlink.LinkSetUp(lo), address("eth0", far)); err != nil {
-			return err
-		}
-		return netlink.RouteAdd(&netlink.Route{Gw: net.ParseIP(near)})
-	})
-	t.Cleanup(func() {
-		if link, err := netlink.LinkByName(cable); err == nil {
-			m.must(netlink.LinkDel(link))
-		}
-	})
-	return m
-}
-
-func address(link, ip string) error {
-	l, err := netlink.LinkByName(link)
+	root, err := os.MkdirTemp("", "lp-grow-")
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
-	a, err := netlink.ParseAddr(ip + "/24")
-	if err != nil {
-		return err
-	}
-	return errors.Join(netlink.AddrAdd(l, a), netlink.LinkSetUp(l))
-}
-
-func (m *machine) must(err error) {
-	m.t.Helper()
-	if err != nil {
-		m.t.Fatal(err)
-	}
-}
-
-// within does something on a thread that ends with it, in whatever namespace it
-// has gone.
-func (m *machine) within(do func() error) {
-	m.t.Helper()
-	result := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlocked
-		result <- do()
-	}()
-	m.must(<-result)
+	t.Cleanup(func() { _ = os.RemoveAll(root) }) // empty, unless the test has failed
+	return &neighbour{Machine: cable.New(t, "lpgrow0", near, far), t: t, program: program, root: root}
 }
 
 // plug connects the machine, or cuts it off.
-func (m *machine) plug(in bool) {
-	m.t.Helper()
-	link, err := netlink.LinkByName(cable)
-	m.must(err)
-	if in {
-		m.must(netlink.LinkSetUp(link))
-	} else {
-		m.must(netlink.LinkSetDown(link))
+func (n *neighbour) plug(in bool) {
+	n.t.Helper()
+	if err := n.Plug(in); err != nil {
+		n.t.Fatal(err)
 	}
 }
 
-// join starts lifepod join there.
-func (m *machine) join(program, token string, args ...string) {
-	m.t.Helper()
-	args = append([]string{"join", "--root", m.root, "--hostname-override", "n2", "--node-ip", far}, args...)
-	m.node, m.ended = exec.Command(program, args...), make(chan struct{})
-	m.node.Stdin, m.node.Stdout, m.node.Stderr = strings.NewReader(token), m, m
-	m.within(func() error {
-		if err := netns.Set(m.space); err != nil {
-			return err
-		}
-		return m.node.Start()
-	})
+// process is one on the other machine.
+type process struct {
+	command *exec.Cmd
+	ended   chan struct{}
+	mu      sync.Mutex // of log
+	log     bytes.Buffer
+}
+
+// start starts a program there.
+func (n *neighbour) start(stdin, program string, args ...string) *process {
+	n.t.Helper()
+	p := &process{command: exec.Command(program, args...), ended: make(chan struct{})}
+	p.command.Stdin, p.command.Stdout, p.command.Stderr = strings.NewReader(stdin), p, p
+	if err := n.Within(p.command.Start); err != nil {
+		n.t.Fatal(err)
+	}
 	go func() {
-		defer close(m.ended)
-		_ = m.node.Wait() // how it ended is in its log
+		defer close(p.ended)
+		_ = p.command.Wait() // how it ended is in its log
 	}()
+	return p
 }
 
-// leave ends lifepod join; pods run on.
-func (m *machine) leave() {
-	_ = m.node.Process.Signal(syscall.SIGTERM) // it may have ended
-	<-m.ended
+// end ends it, and waits until it has.
+func (p *process) end() {
+	_ = p.command.Process.Signal(syscall.SIGTERM) // it may have ended
+	<-p.ended
 }
 
-// clean ends what is left of pods there.
-func (m *machine) clean(ctx context.Context) {
-	m.leave()
-	m.within(func() error {
-		if err := netns.Set(m.space); err != nil {
-			return err
-		}
-		found, err := leftovers.Find(ctx, leftovers.Place{Root: m.root})
-		if err != nil {
-			return err
-		}
-		return leftovers.Sweep(ctx, found)
-	})
+// Write is for what it logs.
+func (p *process) Write(text []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.Write(text)
 }
 
-// Write is for what lifepod join logs.
-func (m *machine) Write(text []byte) (int, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.log.Write(text)
+func (p *process) story() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.String()
 }
 
-func (m *machine) story() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.log.String()
+// join starts lifepod join there.
+func (n *neighbour) join(token string, args ...string) {
+	n.t.Helper()
+	n.node = n.start(token, n.program, append([]string{"join", "--root", n.root, "--hostname-override", "n2", "--node-ip", far}, args...)...)
+}
+
+// down ends lifepod join and the pods there; nothing may be left.
+func (n *neighbour) down() {
+	n.t.Helper()
+	down := n.start("", n.program, "down", "--root", n.root, "--purge", "--grace-period", "1s")
+	<-down.ended
+	if !down.command.ProcessState.Success() {
+		n.t.Errorf("lifepod down --purge: %s", down.story())
+		_ = n.node.command.Process.Kill() // it may have ended
+	}
+	<-n.node.ended
+	for _, left := range (machine.Root{Dir: n.root}).Left() {
+		n.t.Errorf("left behind: %s", left)
+	}
 }

@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
 // Node is the name of an instance's node.
@@ -158,7 +160,7 @@ func (i *Instance) signal(s syscall.Signal) {
 	<-i.ended
 }
 
-// Close ends everything and removes what it had.
+// Close ends everything and removes what it had; it fails if something is left.
 func (i *Instance) Close(ctx context.Context) error {
 	command := exec.CommandContext(ctx, i.Program, "down", "--root", i.Root, "--purge", "--grace-period", "1s")
 	var out bytes.Buffer
@@ -173,6 +175,9 @@ func (i *Instance) Close(ctx context.Context) error {
 	}
 	if i.ended != nil {
 		<-i.ended
+	}
+	if left := (machine.Root{Dir: i.Root}).Left(); len(left) > 0 {
+		err = errors.Join(err, fmt.Errorf("left behind:\n  %s", strings.Join(left, "\n  ")))
 	}
 	return errors.Join(err, os.RemoveAll(i.Root))
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lifepod/lifepod/cluster/e2e/cable"
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/cluster/lead"
 )
@@ -21,6 +22,10 @@ const (
 	patience = 4 * time.Minute
 	wait     = 90 * time.Second
 )
+
+// Addresses of this machine and of the other one on the cable between them, from
+// the range for tests of networks (RFC 2544).
+const near, far = "198.18.76.1", "198.18.76.2"
 
 const work = `
 apiVersion: batch/v1
@@ -49,7 +54,7 @@ func TestSeveral(t *testing.T) {
 	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	other := newMachine(t)
+	other := cable.New(t, "lpseveral0", near, far)
 	state := append(startEtcd(t), "--leader-elect-lease-duration", "4s")
 
 	first := start(ctx, t, instance.Config{Program: program, Args: append([]string{"--listen", near + ":16443"}, state...)})
@@ -58,7 +63,7 @@ func TestSeveral(t *testing.T) {
 		t.Errorf("a server without keys says %q, want that there is a cluster", out)
 	}
 	second := start(ctx, t, instance.Config{
-		Program: program, Name: "n2", Within: other.within,
+		Program: program, Name: "n2", Within: other.Within,
 		Args: append([]string{"--listen", far + ":16443", "--server", "--keys", filepath.Join(first.Root, "cluster", "pki")}, state...),
 	})
 	client, err := second.Client()
@@ -143,5 +148,12 @@ func await(ctx context.Context, t *testing.T, what string, is func() bool) {
 			t.Fatalf("wait for %s: %v", what, context.Cause(ctx))
 		case <-ticker.C:
 		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
