@@ -18,12 +18,15 @@ help: ## print this help
 
 # --- building ---------------------------------------------------------------
 
-.PHONY: build packages runtime clean
+.PHONY: build packages test-packages runtime clean
 build: packages runtime ## build bin/lifepod with its container runtime inside
 	$(GO) build -ldflags '$(LDFLAGS)' -o bin/lifepod ./cmd/lifepod
 
 packages: ## install the distribution's packages that the build needs
-	@hack/install-build-packages
+	@hack/install-packages
+
+test-packages: ## install those that only tests use as well
+	@hack/install-packages tests
 
 runtime: packages ## build what bin/lifepod carries: containerd, runc, CNI, images
 	@$(GO) run ./bundle/build
@@ -76,7 +79,7 @@ lint: ## staticcheck and errcheck, pinned in hack/tools
 	$(TOOL) staticcheck ./...
 	$(TOOL) errcheck -exclude hack/errcheck.txt ./...
 
-unit: packages ## tests that don't need the runtime (some make mounts and cgroups: as root)
+unit: test-packages ## tests that don't need the runtime (some make mounts and cgroups: as root)
 	$(GO) test $$($(GO) list ./... | grep -v /e2e)
 	cd bundle/runtime && $(GO) test ./...
 	cd packaging/build && $(GO) test ./...
@@ -86,11 +89,11 @@ unit: packages ## tests that don't need the runtime (some make mounts and cgroup
 CLUSTERTAGS := selinux,notest,grpcnotrace
 check-cluster: export GOFLAGS := -trimpath -tags=$(CLUSTERTAGS)
 CLUSTERTOOL := $(GO) tool -modfile=../hack/tools/go.mod
-check-cluster: packages ## the same for the module cluster, which takes longer
+check-cluster: test-packages ## the same for the module cluster, which takes longer
 	cd cluster && $(GO) vet ./... && $(CLUSTERTOOL) staticcheck -tags $(CLUSTERTAGS) ./... && $(CLUSTERTOOL) errcheck -tags $(CLUSTERTAGS) -exclude ../hack/errcheck.txt ./...
 	cd cluster && $(GO) test $$($(GO) list ./... | grep -v /e2e)
 
-test: build controlplane kubelet metrics-server ## all tests, those on real containers included (as root)
+test: test-packages build controlplane kubelet metrics-server ## all tests, those on real containers included (as root)
 	$(GO) test -tags realruntime -timeout 20m $$($(GO) list ./... | grep -v /e2e)
 	cd bundle/runtime && $(GO) test ./...
 	cd packaging/build && $(GO) test ./...
