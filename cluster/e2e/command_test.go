@@ -82,7 +82,7 @@ func TestBadInput(t *testing.T) {
 		}
 	}
 	a := lifepod(t, root, "up", "--detach", "--listen", "nonsense")
-	if want := "lifepod: the cluster did not come up:\nlifepod: --listen \"nonsense\": want ADDRESS:PORT"; a.code != 125 || !strings.HasPrefix(a.complaint, want) {
+	if want := "lifepod: the cluster did not come up:\n--listen \"nonsense\": want ADDRESS:PORT"; a.code != 125 || !strings.HasPrefix(a.complaint, want) {
 		t.Errorf("lifepod up --detach: %+v, want exit code 125 and %s", a, want)
 	}
 	a = lifepod(t, up.Root, "up")

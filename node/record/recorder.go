@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	clientrecord "k8s.io/client-go/tools/record"
@@ -33,6 +34,9 @@ type Config struct {
 	// QPS and Burst are KubeletConfiguration's eventRecordQPS and eventBurst; a
 	// QPS of 0 is no limit.
 	QPS, Burst int
+	// Delay is how long a normal event waits before it is told: what makes a pod
+	// ready, and its status, need the same cores and the same API server.
+	Delay time.Duration
 }
 
 // Recorder writes events. Record may be called from any goroutine and does not
@@ -43,6 +47,7 @@ type Recorder struct {
 	log    *slog.Logger
 	node   string
 	rate   *rate.Limiter
+	delay  time.Duration
 	wake   chan struct{} // holds a value when there may be something to send
 
 	mu      sync.Mutex
@@ -72,6 +77,7 @@ func New(c Config) *Recorder {
 	return &Recorder{
 		client: c.Client, log: c.Log, node: c.Node,
 		rate:    rate.NewLimiter(limit, max(c.Burst, 1)),
+		delay:   c.Delay,
 		wake:    make(chan struct{}, 1),
 		similar: clientrecord.NewEventAggregator(remembered, similar, combined, similarMost, similarWithN, clock.RealClock{}),
 		series:  lru.New(remembered),
@@ -106,9 +112,18 @@ func (r *Recorder) queue(s *series) {
 		r.makeRoom()
 	}
 	s.waiting = true
-	s.notBefore = s.due(time.Now())
+	s.notBefore = r.soonest(s, time.Now())
 	r.waiting = append(r.waiting, s)
 	r.poke()
+}
+
+// soonest is when a series may be told, whatever else there is.
+func (r *Recorder) soonest(s *series, now time.Time) time.Time {
+	at := s.due(now)
+	if first := now.Add(r.delay); s.event.Type == v1.EventTypeNormal && at.Before(first) {
+		return first
+	}
+	return at
 }
 
 // flushLongest is how long the telling of what waits may take when Run is to end.
