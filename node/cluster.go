@@ -39,6 +39,10 @@ type cluster struct {
 	server   *server.Server
 }
 
+// eventDelay is how long a normal event waits for what makes its pod ready: about as
+// long as a pod takes to start.
+const eventDelay = 300 * time.Millisecond
+
 // userAgent names lifepod in the API server's audit log.
 const userAgent = "lifepod-agent"
 
@@ -60,7 +64,7 @@ func (m *member) newCluster() (*cluster, error) {
 	c := &cluster{
 		name: m.name, connection: connection, client: client,
 		statuses: podstatus.New(podstatus.Config{Client: client, Log: m.Log}),
-		events:   record.New(record.Config{Client: client, Log: m.Log, Node: m.name, QPS: int(*k.EventRecordQPS), Burst: int(k.EventBurst)}),
+		events:   record.New(record.Config{Client: client, Log: m.Log, Node: m.name, QPS: int(*k.EventRecordQPS), Burst: int(k.EventBurst), Delay: eventDelay}),
 	}
 	if c.services, err = services.New(client, m.Log); err != nil {
 		return nil, err

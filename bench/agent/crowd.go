@@ -68,7 +68,7 @@ func (s *side) idle(ctx context.Context, r *results) error {
 	}
 	r.loads.add(s.name, l)
 	progress("  %v", l)
-	return s.profile(ctx)
+	return s.profileIdle(ctx)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -38,7 +38,7 @@ func main() {
 	flag.IntVar(&p.pods, "pods", 100, "pods at once; 0 leaves this and the idle part out")
 	flag.DurationVar(&p.idle, "idle", 20*time.Second, "for how long pods that do nothing are watched")
 	flag.StringVar(&p.keep, "logs", "", "`folder` in which the logs of both are kept")
-	flag.StringVar(&p.profiles, "profiles", "", "`folder` for pprof profiles of lifepod with the idle pods")
+	flag.StringVar(&p.profiles, "profiles", "", "`folder` for pprof profiles of lifepod at work and with the idle pods")
 	flag.StringVar(&p.only, "only", "", "measure one `side` alone: floor, kubelet or lifepod")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -100,7 +100,9 @@ func (s *side) measure(ctx context.Context, r *results) error {
 		err = s.member.AwaitHealthy(ctx)
 	}
 	if err == nil {
-		err = s.measureAll(ctx, r)
+		profiled := make(chan error, 1)
+		go func() { profiled <- s.profileWork(ctx) }()
+		err = errors.Join(s.measureAll(ctx, r), <-profiled)
 	}
 	if err != nil {
 		return fmt.Errorf("%w\nthe end of its log:\n%s", err, s.member.Process().LastLines(30))

@@ -6,6 +6,9 @@
 // minutes become one event, "(combined from similar events): …". These are the
 // numbers of the kubelet, which, however, throws away what comes too fast.
 //
+// Normal events wait a moment, so that what makes a pod ready has the machine and the
+// API server to itself; warnings don't.
+//
 // While the API server is away, events wait, counted together, up to a bound;
 // then those go first of which the API has an occurrence already, then the oldest
 // normal ones. What could not be told within an hour is dropped, as the API

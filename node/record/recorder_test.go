@@ -243,6 +243,30 @@ func TestCombined(t *testing.T) {
 	})
 }
 
+// TestDelay: a normal event lets statuses go first, a warning does not; at the node's
+// end neither waits.
+func TestDelay(t *testing.T) {
+	bubble(t, Config{Delay: time.Second}, func(t *testing.T, s *setup) {
+		tell := func(want map[string]int32) {
+			t.Helper()
+			if d := cmp.Diff(want, s.api.all()); d != "" {
+				t.Errorf("events (-want +got):\n%s", d)
+			}
+		}
+		s.happen("Normal", "Started", "")
+		s.happen("Warning", "BackOff", "")
+		after(time.Second / 2)
+		s.happen("Normal", "Started", "")
+		tell(map[string]int32{"BackOff ": 1})
+		after(time.Second / 2)
+		tell(map[string]int32{"BackOff ": 1, "Started ": 2})
+		s.happen("Normal", "Killing", "")
+		s.end()
+		synctest.Wait()
+		tell(map[string]int32{"BackOff ": 1, "Started ": 2, "Killing ": 1})
+	})
+}
+
 // TestRate: no more than eventBurst at once and eventRecordQPS a second; none of a
 // burst of pods is lost.
 func TestRate(t *testing.T) {
