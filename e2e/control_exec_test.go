@@ -89,7 +89,7 @@ func sleeping(seconds string) (n int) {
 func TestExecTerminal(t *testing.T) {
 	t.Parallel()
 	c := shared.startReady(t, pod("exec-tty", "containers:\n"+shell("main", waiter)))
-	user := openTerminal(t)
+	user := newKeyboard(t)
 	user.resize(t, 33, 111)
 	session := user.start(t, shared, "exec", "-it", "exec-tty", "--", "sh", "-c", `[ -t 0 ] && echo terminal; read x; echo "got $x"; sleep 31536003`)
 	session.await(session.stdout, "terminal")

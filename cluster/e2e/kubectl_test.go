@@ -23,10 +23,10 @@ func TestExec(t *testing.T) {
 	s.create(podOf("pod", podSpec("exec sleep --on-term 0 1h")))
 	s.pod("pod", "run", isReady)
 	shell := s.onTerminal("exec", "-it", "pod", "--", "sh", "-c", "echo ready; read a; echo typed $a; exit 5")
-	shell.await("ready")
-	shell.press("keys\n")
-	shell.await("typed keys")
-	if code := shell.end(); code != 5 {
+	shell.Await("ready")
+	shell.Press("keys\n")
+	shell.Await("typed keys")
+	if code := shell.End(); code != 5 {
 		t.Errorf("exit code %d on a terminal, want 5", code)
 	}
 	_, err := s.try("", "exec", "pod", "--", "sh", "-c", "echo complaint >&2; exit 7")

@@ -1,114 +1,15 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"strings"
-	"sync"
-	"syscall"
-	"testing"
 
-	"golang.org/x/sys/unix"
+	"github.com/lifepod/lifepod/e2e/terminal"
 )
 
-// terminal is a user's terminal with a kubectl on it.
-type terminal struct {
-	t       *testing.T
-	keys    *os.File
-	kubectl *exec.Cmd
-
-	mu     sync.Mutex
-	screen bytes.Buffer
-	shown  chan struct{} // a value when something was shown; closed at the end
-}
-
 // onTerminal starts kubectl on a terminal.
-func (s space) onTerminal(args ...string) *terminal {
+func (s space) onTerminal(args ...string) *terminal.Terminal {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	s.t.Cleanup(cancel)
-	ours, theirs, err := openTerminal()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer theirs.Close()
-	s.t.Cleanup(func() { _ = ours.Close() })
-	u := &terminal{t: s.t, keys: ours, shown: make(chan struct{}, 1), kubectl: s.command(ctx, args...)}
-	u.kubectl.Stdin, u.kubectl.Stdout, u.kubectl.Stderr = theirs, theirs, theirs
-	u.kubectl.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := u.kubectl.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	go u.watch()
-	return u
-}
-
-func openTerminal() (ours, theirs *os.File, err error) {
-	if ours, err = os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
-		return nil, nil, err
-	}
-	if err := unix.IoctlSetPointerInt(int(ours.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		return nil, nil, err
-	}
-	n, err := unix.IoctlGetInt(int(ours.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		return nil, nil, err
-	}
-	theirs, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	return ours, theirs, err
-}
-
-// watch keeps what is shown.
-func (u *terminal) watch() {
-	defer close(u.shown)
-	buffer := make([]byte, 4096)
-	for {
-		n, err := u.keys.Read(buffer)
-		if err != nil {
-			return // nobody has the terminal any more
-		}
-		u.mu.Lock()
-		u.screen.Write(buffer[:n])
-		u.mu.Unlock()
-		select {
-		case u.shown <- struct{}{}:
-		default:
-		}
-	}
-}
-
-func (u *terminal) text() string {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.screen.String()
-}
-
-// press types.
-func (u *terminal) press(keys string) {
-	u.t.Helper()
-	if _, err := io.WriteString(u.keys, keys); err != nil {
-		u.t.Fatal(err)
-	}
-}
-
-// await waits until a text is shown.
-func (u *terminal) await(text string) {
-	u.t.Helper()
-	for !strings.Contains(u.text(), text) {
-		if _, more := <-u.shown; !more && !strings.Contains(u.text(), text) {
-			u.t.Fatalf("the terminal never showed %q, but %q", text, u.text())
-		}
-	}
-}
-
-// end waits until kubectl ends, and returns its exit code.
-func (u *terminal) end() int {
-	_ = u.kubectl.Wait() // the code says it
-	for range u.shown {  // until all is read
-	}
-	return u.kubectl.ProcessState.ExitCode()
+	return terminal.Start(s.t, s.command(ctx, args...))
 }

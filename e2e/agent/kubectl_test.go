@@ -74,10 +74,10 @@ func TestExec(t *testing.T) {
 		t.Errorf("output (-want +got):\n%s\nerror %v, want complaint and exit code 7", diff, err)
 	}
 	shell := c.onTerminal("exec", "--stdin", "--tty", "sleeper", "--", "sh", "-c", "echo ready; read a; echo typed $a; exit 5")
-	shell.await("ready")
-	shell.press("keys\n")
-	shell.await("typed keys")
-	if code := shell.end(); code != 5 {
+	shell.Await("ready")
+	shell.Press("keys\n")
+	shell.Await("typed keys")
+	if code := shell.End(); code != 5 {
 		t.Errorf("exit code %d on a terminal, want 5", code)
 	}
 }
@@ -89,13 +89,13 @@ func TestAttach(t *testing.T) {
 	run := c.onTerminal("run", "shell", "--rm", "--stdin", "--tty", "--restart=Never", "--image=lifepod.dev/toolbox:1",
 		`--overrides={"spec":{"nodeSelector":{"kubernetes.io/hostname":"`+c.node.Name+`"}}}`,
 		"--", "sh", "-c", "read a; echo typed $a; read b; exit 3")
-	run.await("If you don't see a command prompt")
-	run.press("keys\n")
-	run.await("typed keys")
-	run.press("\n")
-	run.end()
-	if !strings.Contains(run.text(), `pod "shell" deleted`) {
-		t.Errorf("kubectl run showed %q, want it to delete the pod", run.text())
+	run.Await("If you don't see a command prompt")
+	run.Press("keys\n")
+	run.Await("typed keys")
+	run.Press("\n")
+	run.End()
+	if !strings.Contains(run.Text(), `pod "shell" deleted`) {
+		t.Errorf("kubectl run showed %q, want it to delete the pod", run.Text())
 	}
 }
 

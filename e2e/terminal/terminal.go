@@ -1,0 +1,122 @@
+// Package terminal gives tests a user's terminal with a program on it.
+package terminal
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Terminal is one of 100 columns and 30 rows.
+type Terminal struct {
+	t       *testing.T
+	keys    *os.File
+	program *exec.Cmd
+
+	mu     sync.Mutex
+	screen bytes.Buffer
+	shown  chan struct{} // a value when something was shown; closed at the end
+}
+
+// Start starts a program, which is fresh, on a terminal.
+func Start(t *testing.T, program *exec.Cmd) *Terminal {
+	t.Helper()
+	ours, theirs, err := Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Close()
+	t.Cleanup(func() { _ = ours.Close() })
+	if err := Resize(ours, 30, 100); err != nil {
+		t.Fatal(err)
+	}
+	u := &Terminal{t: t, keys: ours, shown: make(chan struct{}, 1), program: program}
+	program.Stdin, program.Stdout, program.Stderr = theirs, theirs, theirs
+	program.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go u.watch()
+	return u
+}
+
+// Open makes a terminal: ours is the side of the keyboard and the screen.
+func Open() (ours, theirs *os.File, err error) {
+	if ours, err = os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
+		return nil, nil, err
+	}
+	if err := unix.IoctlSetPointerInt(int(ours.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		return nil, nil, err
+	}
+	n, err := unix.IoctlGetInt(int(ours.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		return nil, nil, err
+	}
+	theirs, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	return ours, theirs, err
+}
+
+// Resize gives a terminal another size.
+func Resize(ours *os.File, rows, columns uint16) error {
+	return unix.IoctlSetWinsize(int(ours.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns})
+}
+
+// watch keeps what is shown.
+func (u *Terminal) watch() {
+	defer close(u.shown)
+	buffer := make([]byte, 4096)
+	for {
+		n, err := u.keys.Read(buffer)
+		if err != nil {
+			return // nobody has the terminal any more
+		}
+		u.mu.Lock()
+		u.screen.Write(buffer[:n])
+		u.mu.Unlock()
+		select {
+		case u.shown <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Text is all that was shown.
+func (u *Terminal) Text() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.screen.String()
+}
+
+// Press types.
+func (u *Terminal) Press(keys string) {
+	u.t.Helper()
+	if _, err := io.WriteString(u.keys, keys); err != nil {
+		u.t.Fatal(err)
+	}
+}
+
+// Await waits until a text is shown.
+func (u *Terminal) Await(text string) {
+	u.t.Helper()
+	for !strings.Contains(u.Text(), text) {
+		if _, more := <-u.shown; !more && !strings.Contains(u.Text(), text) {
+			u.t.Fatalf("the terminal never showed %q, but %q", text, u.Text())
+		}
+	}
+}
+
+// End waits until the program ends, and returns its exit code.
+func (u *Terminal) End() int {
+	_ = u.program.Wait() // the code says it
+	for range u.shown {  // until all is read
+	}
+	return u.program.ProcessState.ExitCode()
+}
