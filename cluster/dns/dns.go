@@ -67,11 +67,7 @@ func Run(ctx context.Context, c Config) error {
 	err = c.publish(ctx, sockets.port)
 	if err == nil {
 		c.Log.Info("cluster DNS answers", "address", c.Address, "port", sockets.port)
-		select {
-		case <-ctx.Done():
-		case err = <-ended:
-			ended <- err
-		}
+		err = c.await(ctx, known, ended)
 	}
 	if ctx.Err() != nil {
 		err = nil
@@ -83,4 +79,22 @@ func Run(ctx context.Context, c Config) error {
 		}
 	}
 	return err
+}
+
+// await returns when ctx ends, or one of the servers, whose error stays in ended.
+func (c Config) await(ctx context.Context, known *objects, ended chan error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	guarded := make(chan error, 1)
+	go func() { guarded <- c.guard(ctx, known) }()
+	select {
+	case <-ctx.Done():
+		return <-guarded
+	case err := <-guarded:
+		return err
+	case err := <-ended:
+		ended <- err
+		cancel()
+		return errors.Join(err, <-guarded)
+	}
 }

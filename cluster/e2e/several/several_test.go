@@ -55,7 +55,7 @@ func TestSeveral(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	other := cable.New(t, "lpseveral0", near, far)
-	state := append(startEtcd(t), "--leader-elect-lease-duration", "4s")
+	state := append(startEtcd(t), "--leader-elect-lease-duration", "4s", "--node-monitor-grace-period", "20s")
 
 	first := start(ctx, t, instance.Config{Program: program, Args: append([]string{"--listen", near + ":16443"}, state...)})
 	out := refused(ctx, program, append([]string{"--root", t.TempDir(), "--listen", near + ":16444", "--disable", "node"}, state...)...)
@@ -89,9 +89,11 @@ func TestSeveral(t *testing.T) {
 		t.Errorf("%d pods of three jobs, want one each", len(pods.Items))
 	}
 
+	await(ctx, t, "a cluster DNS without the first server", func() bool { return !answers(ctx, t, client, "n1") })
 	must(t, first.Run(ctx))
 	again, err := first.Client()
 	must(t, err)
+	await(ctx, t, "the first server in the cluster DNS", func() bool { return answers(ctx, t, again, "n1") })
 	if holder := leader(ctx, t, again); !strings.HasPrefix(holder, "n2_") {
 		t.Errorf("%s leads, want the second server: it gave no reason to lose the lease", holder)
 	}
@@ -124,6 +126,14 @@ func leader(ctx context.Context, t *testing.T, client kubernetes.Interface) stri
 		return ""
 	}
 	return *lease.Spec.HolderIdentity
+}
+
+// answers says whether a node's server is an endpoint of the cluster DNS.
+func answers(ctx context.Context, t *testing.T, client kubernetes.Interface, node string) bool {
+	t.Helper()
+	slice, err := client.DiscoveryV1().EndpointSlices(metav1.NamespaceSystem).Get(ctx, "kube-dns-"+node, metav1.GetOptions{})
+	must(t, err)
+	return *slice.Endpoints[0].Conditions.Ready
 }
 
 // done waits for a job.

@@ -1,0 +1,75 @@
+package dns
+
+import (
+	"log/slog"
+	"net"
+	"testing"
+
+	core "k8s.io/api/core/v1"
+	discovery "k8s.io/api/discovery/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+// The servers of other nodes are endpoints as long as their nodes are ready.
+func TestGuard(t *testing.T) {
+	ctx := t.Context()
+	node := func(name string, ready core.ConditionStatus) *core.Node {
+		return &core.Node{
+			ObjectMeta: meta.ObjectMeta{Name: name},
+			Status:     core.NodeStatus{Conditions: []core.NodeCondition{{Type: core.NodeReady, Status: ready}}},
+		}
+	}
+	server := func(node string, ready bool) *discovery.EndpointSlice {
+		return &discovery.EndpointSlice{
+			ObjectMeta: meta.ObjectMeta{Namespace: namespace, Name: serviceName + "-" + node, Labels: map[string]string{
+				discovery.LabelServiceName: serviceName, discovery.LabelManagedBy: manager,
+			}},
+			Endpoints: []discovery.Endpoint{{Addresses: []string{"192.0.2.9"}, NodeName: &node, Conditions: discovery.EndpointConditions{Ready: &ready}}},
+		}
+	}
+	somebodys := server("gone", true)
+	somebodys.Name, somebodys.Labels[discovery.LabelManagedBy] = "somebodys", "somebody"
+	client := fake.NewClientset(
+		node("own", core.ConditionFalse), server("own", true), // it answers, whatever its node does
+		node("gone", core.ConditionUnknown), server("gone", true),
+		node("back", core.ConditionTrue), server("back", false),
+		server("without-a-node", true),
+		somebodys,
+	)
+	c := Config{Client: client, Informers: informers.NewSharedInformerFactory(client, 0), Node: "own", Address: net.IPv4(192, 0, 2, 2), Log: slog.New(slog.DiscardHandler)}
+	known, err := c.objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Informers.Start(ctx.Done())
+	if !known.wait(ctx) {
+		t.Fatal("the informers never knew")
+	}
+	changes, err := client.DiscoveryV1().EndpointSlices(namespace).Watch(ctx, meta.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer changes.Stop()
+	go func() { _ = c.guard(ctx, known) }() // ends with the test
+	awaitChange := func(name string, ready bool) {
+		t.Helper()
+		s := (<-changes.ResultChan()).Object.(*discovery.EndpointSlice)
+		if got := *s.Endpoints[0].Conditions.Ready; s.Name != serviceName+"-"+name || got != ready {
+			t.Errorf("%s is ready: %t, want %s: %t", s.Name, got, name, ready)
+		}
+	}
+	seen := map[string]bool{}
+	for range 2 {
+		s := (<-changes.ResultChan()).Object.(*discovery.EndpointSlice)
+		seen[s.Name] = *s.Endpoints[0].Conditions.Ready
+	}
+	if len(seen) != 2 || seen["kube-dns-gone"] || !seen["kube-dns-back"] {
+		t.Errorf("changed: %v, want that gone is not ready and back is", seen)
+	}
+	if _, err := client.CoreV1().Nodes().Update(ctx, node("gone", core.ConditionTrue), meta.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	awaitChange("gone", true)
+}
