@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/agent"
+	"github.com/lifepod/lifepod/agent/checkpoint"
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/admit"
@@ -107,7 +108,7 @@ func (p *Pods) start(e *pod, worker *agent.Worker) {
 	p.events.Add(worker)
 	life, accepted := e.life, saved{Origin: e.origin, Pod: worker.Pod()}
 	p.goes(func(ctx context.Context) {
-		p.remember(life, accepted)
+		life.memory = p.remember(worker, accepted)
 		p.serve(life, accepted)
 		p.returned(e, life, p.live(ctx, worker))
 	})
@@ -119,14 +120,15 @@ func (p *Pods) start(e *pod, worker *agent.Worker) {
 	}
 }
 
-// remember has the next agent go on with the pod.
-func (p *Pods) remember(l *life, accepted saved) {
+// remember has the next agent go on with the pod; nil if that can't be.
+func (p *Pods) remember(worker *agent.Worker, accepted saved) *checkpoint.File {
 	file, err := p.Memory.keep(accepted)
 	if err != nil {
 		p.Log.Warn("a pod can't be remembered: it would not outlive a kill of lifepod", "pod", name(accepted.Pod), "err", err)
-		return
+		return nil
 	}
-	l.worker.Remember(file)
+	worker.Remember(file)
+	return file
 }
 
 // live runs a worker. A panic of its is its pod's alone: the others go on.

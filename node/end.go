@@ -21,6 +21,9 @@ const quarantine = 10 * time.Second
 func (p *Pods) returned(e *pod, life *life, err error) {
 	p.events.Remove(life.worker)
 	p.takeLife(e)
+	if life.memory != nil {
+		_ = life.memory.Close() // all that was to be kept has been
+	}
 	if err == nil {
 		life.object.Gone() // before the server closes: then its clients are told
 	}

@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/agent"
+	"github.com/lifepod/lifepod/agent/checkpoint"
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -14,7 +15,8 @@ import (
 type life struct {
 	worker  *agent.Worker
 	object  *control.Object
-	server  *control.Server // nil: no socket
+	server  *control.Server  // nil: no socket
+	memory  *checkpoint.File // nil: none could be made
 	links   *logLinks
 	evicted bool // it was preempted
 	leaving bool // its end was asked for because its source has it no longer

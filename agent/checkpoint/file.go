@@ -96,6 +96,18 @@ func (f *File) Sync() error {
 	return syncDir(filepath.Dir(f.path))
 }
 
+// Close ends the use of the file, which stays.
+func (f *File) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.file == nil {
+		return nil
+	}
+	err := f.file.Close()
+	f.file = nil
+	return err
+}
+
 // Remove deletes the file: nothing of the pod is left. Nothing may be saved then.
 func (f *File) Remove() error {
 	f.mu.Lock()
