@@ -132,7 +132,7 @@ chaos: build ## kill lifepod CHAOSKILLS times, and what it runs with it (as root
 
 # The long forms of e2e/faults; each test prints its figures.
 soak-agent: build controlplane ## faults of lifepod agent's cluster for half an hour, with figures (as root)
-	LIFEPOD=$(CURDIR)/bin/lifepod $(GO) test ./e2e/faults -v -count=1 -timeout 90m -faults.kills=50 -faults.runtime-kills=20 \
+	LIFEPOD=$(CURDIR)/bin/lifepod $(GO) test ./e2e/faults -v -count=1 -parallel 2 -timeout 90m -faults.kills=50 -faults.runtime-kills=20 \
 		-faults.outage=2m -faults.failing=5m -faults.churn-pods=100 -faults.churn-time=10m
 
 FUZZTIME ?= 30s
