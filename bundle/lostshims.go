@@ -10,6 +10,11 @@ import (
 	"strconv"
 	"time"
 
+	containersapi "github.com/containerd/containerd/api/services/containers/v1"
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
@@ -24,24 +29,32 @@ const (
 	lostLooks    = 3
 )
 
-// suspects are shims that lived when a containerd or a caller of its may have been
-// killed, and how often each was found to be unknown. A caller that dies while a
-// container starts has containerd forget the container and its shim keep it: such
-// a shim outlives its sandbox.
+// suspects are shims that containerd may have forgotten, and how often each was
+// found to be unknown: such a shim outlives its sandbox. There are two kinds. A
+// caller that dies while a container starts has containerd forget the container and
+// its shim keep it; these are older than the containerd that runs, and unknown as
+// soon as CRI has no such sandbox. A caller that gives up RunPodSandbox on a machine
+// under load has containerd forget the sandbox whose shim does not end in the few
+// seconds it is given; these are young, and only unknown once containerd has no
+// container of that ID: one that is just being made has it before its shim.
 type suspects struct {
 	paths Paths
 	log   *slog.Logger
 	shims map[int]string // the sandbox by the shim's process
+	young map[int]bool   // those of shims that came later
 	looks map[int]int
 	// namespaces are older than the containerd that runs.
 	namespaces []string
 }
 
 func newSuspects(d *daemon) *suspects {
-	return &suspects{paths: d.paths, log: d.log, shims: d.paths.shims(), looks: map[int]int{}, namespaces: d.older}
+	return &suspects{
+		paths: d.paths, log: d.log, shims: d.paths.shims(), young: map[int]bool{}, looks: map[int]int{}, namespaces: d.older,
+	}
 }
 
-// look ends and removes what is lost. It costs nothing once all suspects have ended.
+// look ends and removes what is lost. It costs nothing once all suspects have ended
+// and no shim starts or ends.
 func (s *suspects) look(ctx context.Context) {
 	if len(s.namespaces) > 0 {
 		if err := s.paths.removeLostNamespaces(ctx, s.namespaces, s.log); err != nil {
@@ -50,37 +63,104 @@ func (s *suspects) look(ctx context.Context) {
 			s.namespaces = nil
 		}
 	}
-	for pid, sandbox := range s.shims {
-		if s.paths.sandboxOfShim(fmt.Sprintf("/proc/%d/cmdline", pid)) != sandbox {
-			delete(s.shims, pid)
-		}
-	}
+	s.refresh()
 	if len(s.shims) == 0 {
 		return
 	}
-	if err := s.paths.endLostTasks(ctx, s.log); err != nil {
-		s.log.Debug("look for tasks that containerd has lost", "err", err)
+	if len(s.shims) > len(s.young) {
+		if err := s.paths.endLostTasks(ctx, s.log); err != nil {
+			s.log.Debug("look for tasks that containerd has lost", "err", err)
+		}
 	}
-	known, err := s.paths.knownSandboxes(ctx)
+	client, err := cri.Dial("unix://" + s.paths.Socket())
 	if err != nil {
 		return // the next look is not far
 	}
+	defer func() { _ = client.Close() }() // it was only asked
+	known, err := knownSandboxes(ctx, client)
+	if err != nil {
+		return
+	}
 	for pid, sandbox := range s.shims {
 		if known[sandbox] {
+			s.acquit(pid)
+			continue
+		}
+		if s.young[pid] && hasContainer(ctx, client, sandbox) {
 			delete(s.looks, pid)
 			continue
 		}
 		if s.looks[pid]++; s.looks[pid] < lostLooks {
 			continue
 		}
-		s.log.Warn("a shim that containerd has lost is ended", "pid", pid, "sandbox", sandbox)
-		if err := s.paths.killShim(ctx, pid, sandbox); err != nil {
-			s.log.Warn("a lost shim goes on", "pid", pid, "err", err)
+		s.end(ctx, pid, sandbox)
+	}
+}
+
+// refresh forgets suspects that have ended, and takes in what has just been started.
+func (s *suspects) refresh() {
+	for pid, sandbox := range s.shims {
+		if s.paths.sandboxOfShim(fmt.Sprintf("/proc/%d/cmdline", pid)) != sandbox {
+			s.forget(pid)
+		}
+	}
+	if !s.paths.shimsChange() {
+		return
+	}
+	for pid, sandbox := range s.paths.shims() {
+		if s.shims[pid] == "" {
+			s.shims[pid], s.young[pid] = sandbox, true
 		}
 	}
 }
 
-// lostPatience bounds the question which sandboxes containerd knows.
+// acquit is for a shim whose sandbox CRI knows. A young one is no suspect any more:
+// what its removal may leave is found when the next shim starts or ends.
+func (s *suspects) acquit(pid int) {
+	delete(s.looks, pid)
+	if s.young[pid] {
+		s.forget(pid)
+	}
+}
+
+func (s *suspects) forget(pid int) {
+	delete(s.shims, pid)
+	delete(s.young, pid)
+	delete(s.looks, pid)
+}
+
+func (s *suspects) end(ctx context.Context, pid int, sandbox string) {
+	s.log.Warn("a shim that containerd has lost is ended", "pid", pid, "sandbox", sandbox)
+	if err := s.paths.killShim(ctx, pid, sandbox); err != nil {
+		s.log.Warn("a lost shim goes on", "pid", pid, "err", err)
+		return
+	}
+	// containerd does it for a shim that it still has a connection to. The folder
+	// stays until it starts again: it removes those without a container.
+	rootfs := filepath.Join(s.paths.tasks(), sandbox, "rootfs")
+	err := unix.Unmount(rootfs, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
+	if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
+		s.log.Warn("the file system of a lost shim stays mounted", "path", rootfs, "err", err)
+	}
+}
+
+// shimsChange says whether a shim of our containerd has started or ended lately. Its
+// process comes a moment after its socket.
+func (p Paths) shimsChange() bool {
+	sockets, err := os.Stat(p.shimSockets())
+	return err == nil && time.Since(sockets.ModTime()) < lostLooks*lostInterval
+}
+
+// hasContainer says whether containerd has a container, as far as it answers.
+func hasContainer(ctx context.Context, client *cri.Client, id string) bool {
+	ctx, cancel := context.WithTimeout(ctx, lostPatience)
+	defer cancel()
+	ctx = metadata.AppendToOutgoingContext(ctx, "containerd-namespace", criNamespace)
+	_, err := containersapi.NewContainersClient(client.Conn).Get(ctx, &containersapi.GetContainerRequest{ID: id})
+	return status.Code(err) != codes.NotFound
+}
+
+// lostPatience bounds a question what containerd knows.
 const lostPatience = 2 * time.Second
 
 // killLostShims ends the shims of this root whose sandbox containerd does not
@@ -92,7 +172,12 @@ func (p Paths) killLostShims(ctx context.Context) error {
 	if len(shims) == 0 {
 		return nil
 	}
-	known, err := p.knownSandboxes(ctx)
+	client, err := cri.Dial("unix://" + p.Socket())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }() // it was only asked
+	known, err := knownSandboxes(ctx, client)
 	if err != nil {
 		return err
 	}
@@ -121,14 +206,9 @@ func (p Paths) shims() map[int]string {
 	return shims
 }
 
-func (p Paths) knownSandboxes(ctx context.Context) (map[string]bool, error) {
+func knownSandboxes(ctx context.Context, client *cri.Client) (map[string]bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, lostPatience)
 	defer cancel()
-	client, err := cri.Dial("unix://" + p.Socket())
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = client.Close() }() // it was only asked
 	list, err := client.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
 	if err != nil {
 		return nil, fmt.Errorf("list sandboxes: %w", err)

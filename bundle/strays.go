@@ -42,7 +42,8 @@ func (p Paths) isStrayShim(cmdline string) bool {
 }
 
 // sandboxOfShim is the sandbox of a shim of our containerd, empty if the command
-// line is that of something else.
+// line is that of something else: a task that CRI has not made, or the same program
+// as it starts a shim or cleans up after one that died, which alone is told a bundle.
 func (p Paths) sandboxOfShim(cmdline string) string {
 	text, err := os.ReadFile(cmdline)
 	if err != nil {
@@ -50,6 +51,9 @@ func (p Paths) sandboxOfShim(cmdline string) string {
 	}
 	arguments := strings.Split(string(text), "\x00")
 	if filepath.Base(arguments[0]) != filepath.Base(p.Shim()) || valueOf(arguments, "-address") != p.Socket() {
+		return ""
+	}
+	if valueOf(arguments, "-namespace") != criNamespace || valueOf(arguments, "-bundle") != "" {
 		return ""
 	}
 	return valueOf(arguments, "-id")

@@ -17,17 +17,7 @@ func TestKillStrayShims(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := func(id, address string) *exec.Cmd {
-		// A shell that waits for input has the arguments of a shim.
-		c := &exec.Cmd{Path: "/bin/sh", Args: []string{program, "-c", "read line", "x", "-id", id, "-address", address}}
-		input, err := c.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = input.Close() })
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		return c
+		return startShim(t, program, "-namespace", "k8s.io", "-id", id, "-address", address)
 	}
 	stray, known, foreign := start("lost", r.paths.Socket()), start("known", r.paths.Socket()), start("lost", "/elsewhere")
 	t.Cleanup(func() {
@@ -47,4 +37,19 @@ func TestKillStrayShims(t *testing.T) {
 			t.Errorf("the shim %s: %v", name, err)
 		}
 	}
+}
+
+// startShim starts a shell that waits for input, with the arguments of a shim.
+func startShim(t *testing.T, program string, arguments ...string) *exec.Cmd {
+	t.Helper()
+	c := &exec.Cmd{Path: "/bin/sh", Args: append([]string{program, "-c", "read line", "x"}, arguments...)}
+	input, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = input.Close() })
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return c
 }

@@ -1,0 +1,137 @@
+package bundle
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+	"time"
+
+	containersapi "github.com/containerd/containerd/api/services/containers/v1"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// listedSandboxes are what CRI says of sandboxes.
+type listedSandboxes struct {
+	cri.UnimplementedRuntimeServiceServer
+	ids []string
+}
+
+func (l listedSandboxes) ListPodSandbox(context.Context, *cri.ListPodSandboxRequest) (*cri.ListPodSandboxResponse, error) {
+	list := &cri.ListPodSandboxResponse{}
+	for _, id := range l.ids {
+		list.Items = append(list.Items, &cri.PodSandbox{Id: id})
+	}
+	return list, nil
+}
+
+func (l listedSandboxes) ListContainers(context.Context, *cri.ListContainersRequest) (*cri.ListContainersResponse, error) {
+	return &cri.ListContainersResponse{}, nil
+}
+
+// recordedContainers are the containers that containerd has.
+type recordedContainers struct {
+	containersapi.UnimplementedContainersServer
+	ids []string
+}
+
+func (r recordedContainers) Get(ctx context.Context, in *containersapi.GetContainerRequest) (*containersapi.GetContainerResponse, error) {
+	asked, _ := metadata.FromIncomingContext(ctx)
+	switch {
+	case in.ID == "asked":
+		return nil, status.Error(codes.Unavailable, "not now")
+	case !slices.Contains(r.ids, in.ID) || !slices.Equal(asked.Get("containerd-namespace"), []string{"k8s.io"}):
+		return nil, status.Error(codes.NotFound, "no such container")
+	}
+	return &containersapi.GetContainerResponse{}, nil
+}
+
+// serveContainerd answers on the root's socket.
+func serveContainerd(t *testing.T, p Paths, sandboxes, containers []string) {
+	t.Helper()
+	listener, err := net.Listen("unix", p.Socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	cri.RegisterRuntimeServiceServer(server, listedSandboxes{ids: sandboxes})
+	containersapi.RegisterContainersServer(server, recordedContainers{ids: containers})
+	go func() { _ = server.Serve(listener) }() // Stop ends it
+	t.Cleanup(server.Stop)
+}
+
+// A shim that starts while containerd runs, and of which containerd has nothing any
+// more, is ended after some looks (B-FIN-6). One whose sandbox is being made is not,
+// however long that takes, nor what CRI has not made, nor the shim's program at work
+// for containerd (B-RST-1).
+func TestYoungLostShimIsEnded(t *testing.T) {
+	p := shortPaths(t)
+	serveContainerd(t, p, []string{"known"}, []string{"known", "made"})
+	s := newSuspects(&daemon{paths: p, log: slog.New(slog.DiscardHandler)})
+	if err := os.Mkdir(p.shimSockets(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	shims := map[string]*exec.Cmd{
+		"foreign": startShim(t, p.Shim(), "-namespace", "default", "-id", "foreign", "-address", p.Socket()),
+		"cleanup": startShim(t, p.Shim(), "-namespace", "k8s.io", "-address", p.Socket(), "-id", "cleanup", "-bundle", "/b", "delete"),
+	}
+	for _, id := range []string{"lost", "known", "made", "asked"} {
+		shims[id] = startShim(t, p.Shim(), "-namespace", "k8s.io", "-id", id, "-address", p.Socket())
+	}
+	t.Cleanup(func() {
+		for _, c := range shims {
+			_ = c.Process.Kill()
+			_ = c.Wait()
+		}
+	})
+	alive := func() []string {
+		return slices.Sorted(maps.Values(p.shims()))
+	}
+	for range lostLooks - 1 {
+		s.look(t.Context())
+	}
+	if diff := cmp.Diff([]string{"asked", "known", "lost", "made"}, alive()); diff != "" {
+		t.Errorf("shims before the last look (-want +got):\n%s", diff)
+	}
+	for range lostLooks {
+		s.look(t.Context())
+	}
+	if diff := cmp.Diff([]string{"asked", "known", "made"}, alive()); diff != "" {
+		t.Errorf("shims after it (-want +got):\n%s", diff)
+	}
+	for _, id := range []string{"foreign", "cleanup"} {
+		if _, err := startTicks(shims[id].Process.Pid); err != nil {
+			t.Errorf("the process %s: %v", id, err)
+		}
+	}
+}
+
+// Without a shim that starts or ends no process is looked at.
+func TestOldSocketsAreNotLookedAt(t *testing.T) {
+	p := shortPaths(t)
+	if p.shimsChange() {
+		t.Error("shims change without a folder of their sockets")
+	}
+	if err := os.Mkdir(p.shimSockets(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if !p.shimsChange() {
+		t.Error("a new folder is no change")
+	}
+	past := time.Now().Add(-time.Minute)
+	if err := os.Chtimes(p.shimSockets(), past, past); err != nil {
+		t.Fatal(err)
+	}
+	if p.shimsChange() {
+		t.Error("what is a minute old is a change")
+	}
+}
