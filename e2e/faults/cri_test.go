@@ -47,6 +47,7 @@ func startBehindProxy(t *testing.T) (*node, *criProxy) {
 	proxy := newCRIProxy(t, runtime.Endpoint())
 	n := startNode(t, member.Config{Kubelet: map[string]any{"containerRuntimeEndpoint": "unix://" + proxy.socket}})
 	t.Cleanup(proxy.end) // else nothing could be removed
+	n.runtimeDir = dir
 	n.extra = func() []string { return append(butAddresses(root.LeftOfPods()), n.cgroups()...) }
 	return n, proxy
 }

@@ -28,6 +28,7 @@ type node struct {
 	// started again without being counted.
 	runtimeKills int
 	extra        func() []string // what is left of pods elsewhere than in the root; may be nil
+	runtimeDir   string          // the root of the containerd
 }
 
 // startNode starts a node that is ready. At the end of the test all laws are
@@ -49,7 +50,7 @@ func newNode(t *testing.T, config member.Config) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &node{Member: m, t: t, dir: t.TempDir()}
+	n := &node{Member: m, t: t, dir: t.TempDir(), runtimeDir: m.Root.Dir}
 	ctx, cancel := context.WithCancel(context.Background())
 	n.history = watch(ctx, m.Name)
 	t.Cleanup(func() {
@@ -102,7 +103,7 @@ func (n *node) show() {
 	}
 	log, _ := os.ReadFile(n.LogFile())
 	n.keep(filepath.Join(dir, "agent.log"), log)
-	runtime, _ := os.ReadFile(filepath.Join(n.Root.Dir, "containerd.log"))
+	runtime, _ := os.ReadFile(filepath.Join(n.runtimeDir, "containerd.log"))
 	n.keep(filepath.Join(dir, "containerd.log"), runtime)
 	n.t.Logf("all of it is in %s; the end of the agent's log:\n%s", dir, n.Process().LastLines(40))
 }
