@@ -38,6 +38,7 @@ type InstanceCheckpoint struct {
 	Asked     bool                         `json:"asked,omitzero"`
 	Requested bool                         `json:"requested,omitzero"`
 	CutOff    bool                         `json:"cutOff,omitzero"`
+	NextBegun bool                         `json:"nextBegun,omitzero"`
 	Verdict   VerdictCheckpoint            `json:"verdict,omitzero"`
 	PostStart HookCheckpoint               `json:"postStart,omitzero"`
 	Stopping  bool                         `json:"stopping,omitzero"` // its preStop hook has begun, or it has none

@@ -109,6 +109,7 @@ func (i *instance) checkpoint(stopping bool) InstanceCheckpoint {
 		Asked:     i.asked,
 		Requested: i.requested,
 		CutOff:    i.cutOff,
+		NextBegun: i.nextBegun,
 		Verdict:   i.restart.checkpoint(),
 		PostStart: i.postStart.checkpoint(),
 		Stopping:  stopping,

@@ -94,6 +94,7 @@ type instance struct {
 	probes    [3]probe // by ProbeKind
 	requested bool     // its restart was asked for: at once, and not counted
 	cutOff    bool     // lifepod was killed while it was being started
+	nextBegun bool     // a create of the next one had no answer and left nothing so far: it may be carried out late
 	said
 }
 

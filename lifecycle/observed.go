@@ -146,6 +146,7 @@ func adoptContainer(s *step, c *container, f Observed) {
 	})
 	if i < 0 {
 		dropInstance(s, c)
+		c.nextBegun = c.exit != nil
 		c.retryAt = later(c.retryAt, s.now.Add(s.options.UnavailableRetry))
 		c.image.retryAt = c.retryAt
 		return

@@ -1,7 +1,9 @@
 package lifecycle
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -16,6 +18,8 @@ func TestOvertaken(t *testing.T) {
 			Containers: []ContainerCheckpoint{{Name: "main", RestartCount: 2, Instance: InstanceCheckpoint{Position: position, Exit: exit}}},
 		}
 	}
+	inDoubt := checkpoint("exited", ended)
+	inDoubt.Containers[0].Instance.NextBegun = true
 	seen := func(sandbox, attempt uint32) Observed {
 		return Observed{
 			Sandboxes:  []ObservedSandbox{{Attempt: sandbox}},
@@ -33,6 +37,8 @@ func TestOvertaken(t *testing.T) {
 		{"an older one", checkpoint("running", nil), seen(0, 1), false},
 		{"the next, which was being created", checkpoint("creating", ended), seen(1, 3), false},
 		{"the next, which was not", checkpoint("exited", ended), seen(1, 3), true},
+		{"the next, of which a create is in doubt", inDoubt, seen(1, 3), false},
+		{"the one after what is in doubt", inDoubt, seen(1, 4), true},
 		{"the one after that", checkpoint("creating", ended), seen(1, 4), true},
 		{"a newer one beside what ran", checkpoint("running", nil), seen(1, 3), true},
 		{"a newer sandbox", checkpoint("running", nil), seen(2, 2), true},
@@ -41,5 +47,40 @@ func TestOvertaken(t *testing.T) {
 		if got := c.of.Overtaken(c.seen); got != c.want {
 			t.Errorf("%s: Overtaken = %t, want %t", c.name, got, c.want)
 		}
+	}
+}
+
+// A create whose caller was killed may come so late that one lifepod has looked for
+// it in vain before the next finds it: it is this pod's own, and is started. Nothing
+// is created twice (B-RST-1, A-CST-11).
+func TestLateCreateIsNotAnothers(t *testing.T) {
+	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
+	tr.settle(t, nil)
+	tr.feed(tr.runtime.end(t, "a-0", ContainerExited{ExitCode: 1, Reason: "Error", FinishedAt: tr.now}))
+	tr.settle(t, []string{"CreateContainer"})
+	i := slices.IndexFunc(tr.pending, func(e Effect) bool { return effectName(e) == "CreateContainer" })
+	if i < 0 {
+		t.Fatalf("nothing is created: %v", tr.pending)
+	}
+	create := tr.pending[i]
+	resume := func() {
+		tr.now = tr.now.Add(time.Second)
+		from := throughJSON(t, tr.m.Checkpoint())
+		if from.Overtaken(tr.runtime.snapshot(Result{}, tr.now)) {
+			t.Fatal("the pod counts as another agent's")
+		}
+		restored, err := Restore(tr.m.pod, tr.m.options, from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr.m, tr.pending = restored, nil
+		tr.feed(Resumed{})
+		tr.settle(t, []string{"CreateContainer"})
+	}
+	resume()
+	tr.runtime.carryOut(t, create, tr.now)
+	resume()
+	if got := tr.m.Status().ContainerStatuses[0]; got.State.Running == nil || got.RestartCount != 1 || got.ContainerID != "containerd://a-1" {
+		t.Errorf("restarts %d, %s is %v; want 1, a-1 running", got.RestartCount, got.ContainerID, got.State)
 	}
 }

@@ -45,6 +45,9 @@ func Restore(pod *v1.Pod, options Options, c Checkpoint) (*Machine, error) {
 		if err := c.Containers[i].restore(container); err != nil {
 			return nil, err
 		}
+		if container.position == exited && container.nextBegun && stage == Syncing {
+			container.position = uncertain
+		}
 	}
 	m.restoreRest(c)
 	return m, nil

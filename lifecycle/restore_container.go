@@ -38,6 +38,7 @@ func (c InstanceCheckpoint) restore() (instance, error) {
 		asked:     c.Asked,
 		requested: c.Requested,
 		cutOff:    cutOff,
+		nextBegun: c.NextBegun,
 		restart:   c.Verdict.restore(),
 		postStart: hookRun{ended: c.PostStart.Ended, failed: c.PostStart.Failed},
 		kill:      c.Kill.restore(),
