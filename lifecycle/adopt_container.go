@@ -50,7 +50,8 @@ func instancesOf(c *container, status v1.ContainerStatus, seen Observed) []Obser
 }
 
 // adoptLast takes what the instance before the newest came to: the status tells it,
-// as that instance's state if the newest was not told of yet (A-CST-5).
+// as that instance's state if the newest was not told of yet (A-CST-5). Where it tells
+// of an older one, or of none, such as that of a static pod, the runtime knows (B-RST-4).
 func adoptLast(s *step, c *container, status v1.ContainerStatus, instances []ObservedContainer) {
 	newest := instances[0]
 	if ended := status.State.Terminated; ended != nil && endedID(status) != newest.ID {
@@ -61,9 +62,14 @@ func adoptLast(s *step, c *container, status v1.ContainerStatus, instances []Obs
 	}
 	before := instances[1]
 	c.previousID = before.ID
-	if before.Exit != nil && status.ContainerID == "" { // a static pod: its file has no status
-		c.last = terminatedBy(s, *before.Exit)
+	if before.Exit != nil && !c.mayHaveLast(before.ID) {
+		c.setLast(s, terminatedBy(s, *before.Exit))
 	}
+}
+
+// mayHaveLast says whether lastState is of that instance, or does not say of which.
+func (c *container) mayHaveLast(id string) bool {
+	return c.last != nil && (c.last.ContainerID == "" || idWithoutScheme(c.last.ContainerID) == id)
 }
 
 func (c *container) setLast(s *step, t *v1.ContainerStateTerminated) {

@@ -83,3 +83,33 @@ func TestAdoptedStaticPodKnowsItsLastState(t *testing.T) {
 		t.Errorf("restarts %d, want 1; last state (-want +got):\n%s", got.RestartCount, diff)
 	}
 }
+
+// An instance that began and ended while no agent could tell of it is lastState all
+// the same, whether the status tells of the end before it or of none (B-RST-4, A-CST-5).
+func TestAdoptedPodKnowsAnEndThatNobodyTold(t *testing.T) {
+	for name, state := range map[string]v1.ContainerState{
+		"after another end": {Terminated: &v1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", ContainerID: "containerd://a-0"}},
+		"after none":        {Waiting: &v1.ContainerStateWaiting{Reason: "ContainerCreating"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
+			pod := tr.m.RequestedPod()
+			pod.Status = v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{{Name: "a", ContainerID: "containerd://a-0", State: state}}}
+			seen := Observed{
+				Sandboxes: []ObservedSandbox{{ID: "box", Ready: true, IPs: []string{"10.0.0.2"}}},
+				Containers: []ObservedContainer{
+					{ID: "a-1", Name: "a", Attempt: 1, State: StateExited, Exit: &ContainerExited{ContainerID: "a-1", ExitCode: 128, Reason: "StartError"}},
+					{ID: "a-2", Name: "a", Attempt: 2, State: StateRunning, StartedAt: tr.now},
+				},
+			}
+			tr.m, tr.pending = Adopt(pod, tr.m.options, seen), nil
+			tr.feed(Resumed{})
+			tr.feed(seen)
+			got := tr.m.Status().ContainerStatuses[0]
+			want := &v1.ContainerStateTerminated{ExitCode: 128, Reason: "StartError", ContainerID: "containerd://a-1"}
+			if diff := cmp.Diff(want, got.LastTerminationState.Terminated); diff != "" || got.RestartCount != 2 {
+				t.Errorf("restarts %d, want 2; last state (-want +got):\n%s", got.RestartCount, diff)
+			}
+		})
+	}
+}
