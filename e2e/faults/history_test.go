@@ -34,7 +34,9 @@ type chronicle struct {
 	lines  []string
 	wrongs []string
 	// cutOff has the name of the container by the ID of an instance whose start
-	// failed, or whose end containerd has missed, because something was killed.
+	// failed, or whose end containerd has missed, because something was killed; and
+	// by name and number of one that no status told of, as one agent after the other
+	// was killed before it could: nobody knows whether it was cut off.
 	cutOff map[string]string
 }
 
@@ -106,6 +108,9 @@ func (c *chronicle) judge(pod *v1.Pod) {
 			}
 		}
 		b, known := was[name]
+		for number := firstUntold(b); known && number < s.RestartCount-1; number++ { // lastState tells of the last but one
+			c.cutOff[fmt.Sprintf("%s #%d", name, number)] = name
+		}
 		switch {
 		case !known:
 		case s.RestartCount < b.RestartCount:
@@ -116,8 +121,19 @@ func (c *chronicle) judge(pod *v1.Pod) {
 	}
 }
 
+// firstUntold is the number of the first instance of which a status does not say
+// that it ran, or how it ended.
+func firstUntold(s v1.ContainerStatus) int32 {
+	last := s.LastTerminationState.Terminated
+	if s.State.Waiting == nil || last != nil && last.ContainerID == s.ContainerID {
+		return s.RestartCount + 1
+	}
+	return s.RestartCount
+}
+
 // cutOff is how many instances of each container of a pod failed to start, or
-// ended while containerd was dead, with a code that nobody knows. The lock is held.
+// ended while containerd was dead, with a code that nobody knows, or may have, as
+// nothing was told of them. The lock is held.
 func (h *history) cutOff(uid types.UID) map[string]int {
 	counts := map[string]int{}
 	for _, name := range h.pods[uid].cutOff {
