@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -150,11 +152,15 @@ func (c *client) createNodes(ctx context.Context, n int) error {
 		if err != nil {
 			return err
 		}
-		created.Status.Allocatable = v1.ResourceList{
+		room := v1.ResourceList{
 			v1.ResourcePods: resource.MustParse(fmt.Sprint(podsOfNode)), v1.ResourceCPU: resource.MustParse("64"), v1.ResourceMemory: resource.MustParse("256Gi"),
 		}
-		created.Status.Capacity = created.Status.Allocatable
-		_, err = c.CoreV1().Nodes().UpdateStatus(ctx, created, metav1.UpdateOptions{})
+		// Controllers change the node meanwhile.
+		patch, err := json.Marshal(map[string]any{"status": map[string]any{"allocatable": room, "capacity": room}})
+		if err != nil {
+			return err
+		}
+		_, err = c.CoreV1().Nodes().Patch(ctx, created.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 		return err
 	})
 }
