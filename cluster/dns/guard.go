@@ -81,7 +81,10 @@ func (c Config) correct(ctx context.Context, known *objects) error {
 		s = s.DeepCopy()
 		s.Endpoints[0].Conditions.Ready = &want
 		_, err = c.Client.DiscoveryV1().EndpointSlices(namespace).Update(ctx, s, meta.UpdateOptions{FieldManager: manager})
-		if err != nil && !errors.IsConflict(err) && !errors.IsNotFound(err) { // its change is seen here
+		if errors.IsConflict(err) || errors.IsNotFound(err) {
+			continue // its change is seen here
+		}
+		if err != nil {
 			return fmt.Errorf("EndpointSlice %s: %w", s.Name, err)
 		}
 		c.Log.Info("cluster DNS: a server of another node", "node", node.Name, "ready", want)

@@ -39,8 +39,10 @@ func Trim(path string) error {
 	return os.Truncate(path, 0)
 }
 
-// Tail is the last lines of what was logged after offset, at most 12, for an error
-// message.
+// tail is how many lines Tail shows.
+const tail = 12
+
+// Tail is the last lines of what was logged after offset, for an error message.
 func Tail(path string, offset int64) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -49,10 +51,6 @@ func Tail(path string, offset int64) string {
 	if offset <= int64(len(text)) {
 		text = text[offset:]
 	}
-	const most = 12
 	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
-	if len(lines) > most {
-		lines = lines[len(lines)-most:]
-	}
-	return string(bytes.Join(lines, []byte("\n")))
+	return string(bytes.Join(lines[max(0, len(lines)-tail):], []byte("\n")))
 }

@@ -60,22 +60,7 @@ func TestGrow(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	m := newNeighbour(t, program) // first: the cluster listens on the cable
-	c, err := instance.Start(ctx, instance.Config{Program: program, Args: []string{
-		"--node-monitor-grace-period", "20s", "--listen", freePort(t),
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	closing := context.WithoutCancel(ctx)
-	t.Cleanup(func() {
-		if err := c.Close(closing); err != nil {
-			t.Error(err)
-		}
-	})
-	client, err := c.Client()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, client := startCluster(ctx, t, program, "--node-monitor-grace-period", "20s")
 	token, args := invitation(ctx, t, c)
 	m.join(token, args...)
 	t.Cleanup(m.down)
@@ -117,6 +102,25 @@ func TestGrow(t *testing.T) {
 	m.node.end() // pods run on
 	m.join("")   // it goes on as the same node
 	await(ctx, t, "the node after a restart", func() bool { return strings.Count(m.node.story(), `msg="node registered" node=n2 new=false`) == 1 })
+}
+
+// startCluster starts one that listens on the cable. It ends with the test.
+func startCluster(ctx context.Context, t *testing.T, program string, args ...string) (*instance.Instance, kubernetes.Interface) {
+	t.Helper()
+	c, err := instance.Start(ctx, instance.Config{Program: program, Args: append([]string{"--listen", freePort(t)}, args...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(context.WithoutCancel(ctx)); err != nil {
+			t.Error(err)
+		}
+	})
+	client, err := c.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, client
 }
 
 // invitation is the token, and what else lifepod token create prints for lifepod join.

@@ -48,20 +48,7 @@ func TestPlainKubelet(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	n := newNeighbour(t, program)
-	c, err := instance.Start(ctx, instance.Config{Program: program, Args: []string{"--listen", freePort(t)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	closing := context.WithoutCancel(ctx)
-	t.Cleanup(func() {
-		if err := c.Close(closing); err != nil {
-			t.Error(err)
-		}
-	})
-	client, err := c.Client()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, client := startCluster(ctx, t, program)
 	token, _ := invitation(ctx, t, c)
 	startKubelet(ctx, t, n, kubeletFiles(ctx, t, n.root, c, client, token), startRuntime(t, n))
 	awaitReady(ctx, t, client, v1.ConditionTrue)
