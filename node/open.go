@@ -30,7 +30,8 @@ type leftover struct {
 
 // Open looks for what was left by an agent before this one, and goes on with its
 // pods, whether the sources can be heard or not. After a reboot pods of the API
-// wait for it to be heard: they may have been given to another node meanwhile.
+// wait for it to be heard, however often the agent starts before that: they may
+// have been given to another node meanwhile.
 // Everything ends with ctx; containers run on. Call Wait then.
 func (p *Pods) Open(ctx context.Context) error {
 	found, err := p.leftovers(ctx)
@@ -189,23 +190,4 @@ func (p *Pods) known(uid types.UID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.pods[uid] != nil
-}
-
-const bootFile = "boot-id"
-
-// rebooted says whether the machine was started anew since the last call.
-func (m Memory) rebooted() (bool, error) {
-	now, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return false, fmt.Errorf("read the machine's boot ID: %w", err)
-	}
-	path := filepath.Join(m.Dir, bootFile)
-	before, err := os.ReadFile(path)
-	if err == nil && string(before) == string(now) {
-		return false, nil
-	}
-	if err := os.MkdirAll(m.Dir, 0o700); err != nil {
-		return false, err
-	}
-	return len(before) > 0, os.WriteFile(path, now, 0o600)
 }

@@ -215,6 +215,9 @@ func (p *Pods) Heard(origin source.Origin) {
 	p.beginAll()
 	if p.allHeard() {
 		p.Log.Info("all sources were heard", "pods", len(p.pods))
+		if err := p.Memory.keepBoot(); err != nil {
+			p.Log.Warn("after its next start the agent waits for the API before it goes on with pods", "err", err)
+		}
 		p.endUnwanted()
 		if p.Cluster.Mirrors != nil {
 			p.Cluster.Mirrors.AllHeard()
