@@ -38,7 +38,7 @@ func Check(pod *v1.Pod, host Host) *Refusal {
 // CheckBeforeFit and CheckAfterFit are Check without what the node has room for:
 // for a caller that counts other pods, too, and does so between the two.
 func CheckBeforeFit(pod *v1.Pod, host Host) *Refusal {
-	return first(pod, host, checkSysctls, checkOS, checkGroupsPolicy)
+	return first(pod, host, checkSysctls, checkClaims, checkOS, checkGroupsPolicy)
 }
 
 // CheckAfterFit see CheckBeforeFit.
@@ -65,6 +65,19 @@ func checkSysctls(pod *v1.Pod, host Host) *Refusal {
 		}
 	}
 	return nil
+}
+
+// checkClaims refuses a pod that wants devices through resource claims, its own or
+// those that the scheduler made for its extended resources: lifepod prepares no
+// claims, and without its devices the pod would be another one.
+func checkClaims(pod *v1.Pod, _ Host) *Refusal {
+	if len(pod.Spec.ResourceClaims) == 0 && pod.Status.ExtendedResourceClaimStatus == nil {
+		return nil
+	}
+	return &Refusal{
+		Reason:  "PodFeatureUnsupported",
+		Message: "Pod requires node features that are not available: DynamicResourceAllocation",
+	}
 }
 
 // checkOS reads the label off the pod, as Kubernetes does, and the field.

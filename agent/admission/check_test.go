@@ -85,6 +85,12 @@ func TestCheck(t *testing.T) {
 		{"unconfined needs no AppArmor", func(p *v1.Pod) {
 			p.Annotations["container.apparmor.security.beta.kubernetes.io/main"] = "unconfined"
 		}, nil},
+		{"A-ADM-4 resource claims", func(p *v1.Pod) {
+			p.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("gpu")}}
+		}, &Refusal{"PodFeatureUnsupported", "Pod requires node features that are not available: DynamicResourceAllocation"}},
+		{"A-ADM-4 resource claims of the scheduler's", func(p *v1.Pod) {
+			p.Status.ExtendedResourceClaimStatus = &v1.PodExtendedResourceClaimStatus{ResourceClaimName: "gpu"}
+		}, &Refusal{"PodFeatureUnsupported", "Pod requires node features that are not available: DynamicResourceAllocation"}},
 		{"A-ADM-1 sysctls come first", func(p *v1.Pod) {
 			requests("cpu", "3")(p)
 			p.Spec.SecurityContext.Sysctls = []v1.Sysctl{{Name: "kernel.msgmax"}}

@@ -1,0 +1,115 @@
+package manifest
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/agent/admission"
+	"github.com/lifepod/lifepod/agent/volumes"
+)
+
+// agentAnswer is what the agent of a cluster does with a field that lifepod run refuses.
+type agentAnswer struct {
+	honours string                 // where it does what the field asks for; empty: it refuses
+	says    string                 // the words of the refusal
+	set     func(spec *v1.PodSpec) // sets the field
+}
+
+func refusesVolume(source v1.VolumeSource, name string) agentAnswer {
+	return agentAnswer{
+		says: "volumes of type " + name + " are not supported",
+		set:  func(spec *v1.PodSpec) { spec.Volumes[0].VolumeSource = source },
+	}
+}
+
+// agentAnswers has each field that lifepod run refuses.
+var agentAnswers = map[string]agentAnswer{
+	"PodSpec.ephemeralContainers": {honours: "package lifecycle, ephemeral.go"},
+	"PodSpec.schedulingGates":     {honours: "the scheduler: a pod with gates has no node"},
+	"PodSpec.schedulingGroup":     {honours: "the scheduler"},
+	"PodSpec.resourceClaims": {says: "DynamicResourceAllocation", set: func(spec *v1.PodSpec) {
+		spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpu"}}
+	}},
+	"ResourceRequirements.claims": {says: "DynamicResourceAllocation", set: func(spec *v1.PodSpec) { // it names one of the pod's
+		spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpu"}}
+		spec.Containers[0].Resources.Claims = []v1.ResourceClaim{{Name: "gpu"}}
+	}},
+	"PodOS.name": {says: "PodOSNotSupported", set: func(spec *v1.PodSpec) { spec.OS = &v1.PodOS{Name: v1.Windows} }},
+
+	"PodSecurityContext.windowsOptions": {honours: "nobody, as in a kubelet on Linux: what says that the pod is for Windows is spec.os"},
+	"SecurityContext.windowsOptions":    {honours: "nobody, as in a kubelet on Linux"},
+
+	"Container.volumeDevices":              {honours: "package volumes, device.go"},
+	"VolumeProjection.serviceAccountToken": {honours: "package volumes, projected.go"},
+	"VolumeProjection.clusterTrustBundle":  {honours: "package volumes, projected.go"},
+	"VolumeProjection.podCertificate":      {says: "podCertificate sources are not supported", set: podCertificate},
+	"VolumeSource.ephemeral":               {honours: "package volumes, claim.go"},
+	"VolumeSource.csi":                     refusesVolume(v1.VolumeSource{CSI: &v1.CSIVolumeSource{}}, "csi"),
+	"VolumeSource.gcePersistentDisk":       refusesVolume(v1.VolumeSource{GCEPersistentDisk: &v1.GCEPersistentDiskVolumeSource{}}, "gcePersistentDisk"),
+	"VolumeSource.awsElasticBlockStore":    refusesVolume(v1.VolumeSource{AWSElasticBlockStore: &v1.AWSElasticBlockStoreVolumeSource{}}, "awsElasticBlockStore"),
+	"VolumeSource.gitRepo":                 refusesVolume(v1.VolumeSource{GitRepo: &v1.GitRepoVolumeSource{}}, "gitRepo"),
+	"VolumeSource.nfs":                     refusesVolume(v1.VolumeSource{NFS: &v1.NFSVolumeSource{}}, "nfs"),
+	"VolumeSource.iscsi":                   refusesVolume(v1.VolumeSource{ISCSI: &v1.ISCSIVolumeSource{}}, "iscsi"),
+	"VolumeSource.glusterfs":               refusesVolume(v1.VolumeSource{Glusterfs: &v1.GlusterfsVolumeSource{}}, "glusterfs"),
+	"VolumeSource.rbd":                     refusesVolume(v1.VolumeSource{RBD: &v1.RBDVolumeSource{}}, "rbd"),
+	"VolumeSource.flexVolume":              refusesVolume(v1.VolumeSource{FlexVolume: &v1.FlexVolumeSource{}}, "flexVolume"),
+	"VolumeSource.cinder":                  refusesVolume(v1.VolumeSource{Cinder: &v1.CinderVolumeSource{}}, "cinder"),
+	"VolumeSource.cephfs":                  refusesVolume(v1.VolumeSource{CephFS: &v1.CephFSVolumeSource{}}, "cephfs"),
+	"VolumeSource.flocker":                 refusesVolume(v1.VolumeSource{Flocker: &v1.FlockerVolumeSource{}}, "flocker"),
+	"VolumeSource.fc":                      refusesVolume(v1.VolumeSource{FC: &v1.FCVolumeSource{}}, "fc"),
+	"VolumeSource.azureFile":               refusesVolume(v1.VolumeSource{AzureFile: &v1.AzureFileVolumeSource{}}, "azureFile"),
+	"VolumeSource.vsphereVolume":           refusesVolume(v1.VolumeSource{VsphereVolume: &v1.VsphereVirtualDiskVolumeSource{}}, "vsphereVolume"),
+	"VolumeSource.quobyte":                 refusesVolume(v1.VolumeSource{Quobyte: &v1.QuobyteVolumeSource{}}, "quobyte"),
+	"VolumeSource.azureDisk":               refusesVolume(v1.VolumeSource{AzureDisk: &v1.AzureDiskVolumeSource{}}, "azureDisk"),
+	"VolumeSource.photonPersistentDisk":    refusesVolume(v1.VolumeSource{PhotonPersistentDisk: &v1.PhotonPersistentDiskVolumeSource{}}, "photonPersistentDisk"),
+	"VolumeSource.portworxVolume":          refusesVolume(v1.VolumeSource{PortworxVolume: &v1.PortworxVolumeSource{}}, "portworxVolume"),
+	"VolumeSource.scaleIO":                 refusesVolume(v1.VolumeSource{ScaleIO: &v1.ScaleIOVolumeSource{}}, "scaleIO"),
+	"VolumeSource.storageos":               refusesVolume(v1.VolumeSource{StorageOS: &v1.StorageOSVolumeSource{}}, "storageos"),
+}
+
+func podCertificate(spec *v1.PodSpec) {
+	spec.Volumes[0].Projected = &v1.ProjectedVolumeSource{Sources: []v1.VolumeProjection{{PodCertificate: &v1.PodCertificateProjection{}}}}
+}
+
+// clusterVolumes is an API server that gives nothing.
+type clusterVolumes struct{ volumes.API }
+
+// TestAgentAnswersForRefusedFields: what lifepod run refuses, the agent of a cluster does, or refuses by name:
+// at admission or when it mounts the volumes. It never runs a pod without what the pod asks for.
+func TestAgentAnswersForRefusedFields(t *testing.T) {
+	for name, entry := range fieldSupport {
+		if _, answered := agentAnswers[name]; (entry.verdict == isRefused) != answered {
+			t.Errorf("%s: refused by lifepod run: %v, in agentAnswers: %v", name, entry.verdict == isRefused, answered)
+		}
+	}
+	for name, answer := range agentAnswers {
+		if answer.honours != "" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			pod := &v1.Pod{Spec: v1.PodSpec{
+				Volumes:    []v1.Volume{{Name: "v"}},
+				Containers: []v1.Container{{Name: "main", VolumeMounts: []v1.VolumeMount{{Name: "v", MountPath: "/v"}}}},
+			}}
+			answer.set(&pod.Spec)
+			if said := agentRefusal(t, pod); !strings.Contains(said, answer.says) {
+				t.Errorf("the agent says %q, want %q in it", said, answer.says)
+			}
+		})
+	}
+}
+
+func agentRefusal(t *testing.T, pod *v1.Pod) string {
+	if refusal := admission.Check(pod, admission.Host{}); refusal != nil {
+		return refusal.Reason + ": " + refusal.Message
+	}
+	_, err := volumes.Prepare(context.Background(), pod, filepath.Join(t.TempDir(), "pod"), volumes.Sources{API: clusterVolumes{}})
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
