@@ -38,8 +38,7 @@ func planStorage(s *step) {
 // storageWatched says what has to be measured: volumes with a limit of their own;
 // everything local if containers have limits. Critical pods are exempt (B-LST-1).
 func storageWatched(pod *v1.Pod) (volumes []string, containers bool) {
-	const lowestCriticalPriority = 2000000000
-	if pod.Spec.Priority != nil && *pod.Spec.Priority >= lowestCriticalPriority {
+	if Critical(pod) {
 		return nil, false
 	}
 	_, containers = podStorageLimit(pod)
@@ -81,7 +80,7 @@ func applyStorageMeasured(s *step, f StorageMeasured) {
 		return
 	}
 	s.storage.nextAt = s.now.Add(min(max(storagePauseFactor*f.Took, shortestStoragePause), longestStoragePause))
-	message := cmp.Or(exceededVolume(s.pod, f), exceededPod(s.pod, f), exceededContainer(s.pod, f))
+	message := cmp.Or(exceededVolume(s.pod, f), exceededPod(s.pod, f), exceededContainer(s, f))
 	if message == "" || s.stage != Syncing {
 		return
 	}
@@ -123,12 +122,13 @@ func exceededPod(pod *v1.Pod, f StorageMeasured) string {
 	return fmt.Sprintf("Pod ephemeral local storage usage exceeds the total limit of containers %s. ", limit.String())
 }
 
-func exceededContainer(pod *v1.Pod, f StorageMeasured) string {
-	for i := range pod.Spec.Containers {
-		c := &pod.Spec.Containers[i]
-		limit, found := c.Resources.Limits[v1.ResourceEphemeralStorage]
-		if found && !limit.IsZero() && limit.CmpInt64(usageOf(c.Name, f.Containers)) < 0 {
-			return fmt.Sprintf("Container %s exceeded its local ephemeral storage limit %q. ", c.Name, limit.String())
+// exceededContainer looks at what runs as long as the pod does: Kubernetes leaves
+// sidecars out (B-LST-1).
+func exceededContainer(s *step, f StorageMeasured) string {
+	for _, c := range s.ordered() {
+		limit, found := c.spec.Resources.Limits[v1.ResourceEphemeralStorage]
+		if found && c.kind != initContainer && !limit.IsZero() && limit.CmpInt64(usageOf(c.spec.Name, f.Containers)) < 0 {
+			return fmt.Sprintf("Container %s exceeded its local ephemeral storage limit %q. ", c.spec.Name, limit.String())
 		}
 	}
 	return ""

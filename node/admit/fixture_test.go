@@ -75,3 +75,6 @@ func names(pods []*v1.Pod) []string {
 	}
 	return out
 }
+
+// systemCritical is the least priority of a critical pod.
+const systemCritical = 2_000_000_000

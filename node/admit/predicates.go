@@ -5,6 +5,8 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 var (
@@ -28,7 +30,7 @@ func Failures(candidate *v1.Pod, others []*v1.Pod, node *v1.Node) []Failure {
 	if portsConflict(candidate, others) {
 		failures = append(failures, noPorts)
 	}
-	if !isStatic(candidate) && !tolerates(candidate, node) {
+	if !lifecycle.Static(candidate) && !tolerates(candidate, node) {
 		failures = append(failures, noToleration)
 	}
 	return failures

@@ -16,6 +16,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // Origin is the source of a pod, as in the annotation SourceAnnotation.
@@ -50,10 +52,7 @@ type Feed interface {
 }
 
 // IsStatic says whether a pod comes from elsewhere than the API server.
-func IsStatic(pod *v1.Pod) bool {
-	origin, found := pod.Annotations[SourceAnnotation]
-	return found && Origin(origin) != OriginAPI
-}
+func IsStatic(pod *v1.Pod) bool { return lifecycle.Static(pod) }
 
 // IsMirror says whether a pod of the API stands for a static pod.
 func IsMirror(pod *v1.Pod) bool {

@@ -1,0 +1,23 @@
+package lifecycle
+
+import v1 "k8s.io/api/core/v1"
+
+// lowestCriticalPriority is the priority of the class system-cluster-critical.
+const lowestCriticalPriority = 2_000_000_000
+
+// sourceAnnotation says where the node has a pod from.
+const sourceAnnotation = "kubernetes.io/config.source"
+
+// Critical says that a node is not itself without the pod: it is a static pod, or
+// its priority says so. Such a pod is never evicted, and others make room for it
+// (B-STA-8, B-LST-1, B-PRE-1).
+func Critical(pod *v1.Pod) bool {
+	return Static(pod) || pod.Spec.Priority != nil && *pod.Spec.Priority >= lowestCriticalPriority
+}
+
+// Static says that a pod comes from a file or a URL of the node's configuration, not
+// from the API server (B-STA-2).
+func Static(pod *v1.Pod) bool {
+	source, known := pod.Annotations[sourceAnnotation]
+	return known && source != "api"
+}
