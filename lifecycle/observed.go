@@ -178,16 +178,19 @@ func (c *container) exitedID() string {
 	return ""
 }
 
-// stopUnknown ends an instance of which the runtime itself does not know
-// whether it runs, before another is started (A-ACT-7).
+// stopUnknown ends an instance of which the runtime itself does not know whether it
+// runs, before another is started (A-ACT-7): as any container that is killed, with
+// its preStop hook and its grace (A-HOOK-6). What follows the exit decides.
 func stopUnknown(s *step, c *container) {
 	c.position = running
-	c.stopping = stopping{op: s.nextID(), deadline: s.now, killAt: s.now, told: true, preStop: hookRun{ended: true}}
-	s.do(RecordEvent{
-		Type: normal, Reason: "Killing", FieldPath: c.fieldPath(),
-		Message: `Container is in "unknown" state, try killing it before restart`,
+	killContainer(s, c, kill{
+		message:   `Container is in "unknown" state, try killing it before restart`,
+		deadline:  s.now.Add(s.specGrace()),
+		uncounted: true,
+		report: Report{
+			What: "is in an unknown state", Outcome: "stop it before it is started again", Rule: "A-ACT-7",
+		},
 	})
-	s.do(StopContainer{ID: c.stopping.op, Container: c.spec.Name, ContainerID: c.id, TimeoutSeconds: minimumStopSeconds})
 }
 
 // removeStrays removes what the runtime has of this pod and the pod has no use
