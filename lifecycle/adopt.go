@@ -38,8 +38,9 @@ func Adopt(pod *v1.Pod, options Options, seen Observed) *Machine {
 	return m
 }
 
-// adoptNewestSandbox takes the newest sandbox for the pod's; one that is not
-// ready is replaced like any lost one (B-RST-12).
+// adoptNewestSandbox takes the newest sandbox for the pod's. One that is not ready,
+// has no address, or is not the only ready one is replaced like any lost one
+// (B-RST-12, B-RST-14).
 func (m *Machine) adoptNewestSandbox(seen Observed) {
 	if len(seen.Sandboxes) == 0 {
 		if anyRan(m.reported) { // after a reboot, for example: what ran is lost with it
@@ -49,13 +50,23 @@ func (m *Machine) adoptNewestSandbox(seen Observed) {
 	}
 	newest := slices.MaxFunc(seen.Sandboxes, func(a, b ObservedSandbox) int { return int(a.Attempt) - int(b.Attempt) })
 	m.sandbox = sandbox{state: sandboxLost, id: newest.ID, attempt: newest.Attempt}
-	if newest.Ready {
+	if newest.Ready && m.addressed(newest.IPs) && readySandboxes(seen) == 1 {
 		m.sandbox.state = sandboxReady
 	}
 	m.sandbox.ips = primaryFirst(newest.IPs, m.options.HostIPs)
 	if len(m.sandbox.ips) == 0 {
 		m.sandbox.ips = m.reportedIPs()
 	}
+}
+
+func readySandboxes(seen Observed) int {
+	ready := 0
+	for _, s := range seen.Sandboxes {
+		if s.Ready {
+			ready++
+		}
+	}
+	return ready
 }
 
 func (m *Machine) reportedIPs() []string {

@@ -48,8 +48,11 @@ func observeSandbox(s *step, f Observed) {
 	switch b.state {
 	case sandboxReady:
 		i := slices.IndexFunc(f.Sandboxes, func(o ObservedSandbox) bool { return o.ID == b.id })
-		if i < 0 || !f.Sandboxes[i].Ready {
+		switch {
+		case i < 0 || !f.Sandboxes[i].Ready:
 			applySandboxExited(s, b.id)
+		case !s.addressed(f.Sandboxes[i].IPs):
+			loseSandbox(s, "sandbox has no address any more")
 		}
 	case sandboxUncertain:
 		adoptSandbox(s, f)
@@ -65,7 +68,7 @@ func adoptSandbox(s *step, f Observed) {
 		if o.Attempt != s.sandbox.attempt {
 			continue
 		}
-		if o.Ready && (len(o.IPs) > 0 || s.pod.Spec.HostNetwork) {
+		if o.Ready && s.addressed(o.IPs) {
 			sandboxIsReady(s, o.ID, o.Attempt, o.IPs)
 			return
 		}

@@ -114,6 +114,10 @@ func applySandboxCreated(s *step, f SandboxCreated) {
 func sandboxIsReady(s *step, id string, attempt uint32, ips []string) {
 	s.sandbox.state, s.sandbox.id, s.sandbox.attempt = sandboxReady, id, attempt
 	s.sandbox.ips = primaryFirst(ips, s.options.HostIPs)
+	if !s.addressed(s.sandbox.ips) {
+		loseSandbox(s, "sandbox has no address")
+		return
+	}
 	report := Report{Subject: "pod", What: "sandbox ready", Rule: "A-COND-3"}
 	if len(s.sandbox.ips) > 0 {
 		report.What += ", address " + strings.Join(s.sandbox.ips, ", ")
@@ -151,8 +155,19 @@ func applySandboxExited(s *step, id string) {
 	if s.sandbox.state != sandboxReady || s.sandbox.id != id {
 		return
 	}
+	loseSandbox(s, "sandbox is not ready any more")
+}
+
+// loseSandbox files that the sandbox can't be used: it is replaced.
+func loseSandbox(s *step, what string) {
 	s.sandbox.state, s.sandbox.touchedAt = sandboxLost, s.now
-	tell(s, Report{Subject: "pod", What: "sandbox is not ready any more", Outcome: "stop all containers", Rule: "A-SBX-1"})
+	tell(s, Report{Subject: "pod", What: what, Outcome: "stop all containers", Rule: "A-SBX-1"})
+}
+
+// addressed says whether a sandbox with these addresses can be the pod's: one
+// without an address can't, unless the pod has the host's (A-SBX-1, B-RST-14).
+func (m *Machine) addressed(ips []string) bool {
+	return m.pod.Spec.HostNetwork || len(ips) > 0
 }
 
 // replaceSandbox stops what is left in a lost sandbox, then the sandbox; a new
@@ -228,7 +243,11 @@ func afterSandboxLoss(s *step) {
 	if s.sandbox.id != "" {
 		removeForgotten(s, s.sandbox.id)
 	}
-	s.sandbox = sandbox{attempt: s.sandbox.attempt + 1, id: s.sandbox.id, ips: s.sandbox.ips, touchedAt: s.now}
+	next := sandbox{attempt: s.sandbox.attempt + 1, id: s.sandbox.id, ips: s.sandbox.ips, touchedAt: s.now}
+	if !s.addressed(s.sandbox.ips) { // the next may get none either
+		next.retryAt = s.now.Add(s.options.RetryAfter)
+	}
+	s.sandbox = next
 	s.initIndex = 0
 	for _, c := range s.containers {
 		forgetRecord(c)

@@ -59,6 +59,9 @@ type transcript struct {
 //	observe [empty|reserved]  a snapshot of what the pretended runtime has
 //	unknown container         the pretended runtime does not know whether the container runs
 //	forget container          the pretended runtime loses the container
+//	addresses out|back        new sandboxes get no address; they get one again
+//	addresses lost            the newest sandbox has no address any more
+//	sandbox-again             the runtime has another ready sandbox of the pod
 //	storage …                 what the pod uses, see there
 //	objects-changed           ConfigMaps or Secrets have changed
 //	ephemeral                 an ephemeral container as YAML is added
@@ -106,6 +109,10 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 		tr.runtime.byID(t, tr.runtime.idOf(t, d.CmdArgs[0].Key)).State = StateUnknown
 	case "forget":
 		tr.runtime.forget(t, d.CmdArgs[0].Key)
+	case "addresses":
+		tr.addresses(d)
+	case "sandbox-again":
+		tr.runtime.sandboxes = append(tr.runtime.sandboxes, ObservedSandbox{ID: "another", Ready: true, IPs: []string{"10.0.0.3"}})
 	case "storage":
 		tr.storage(t, d)
 	case "objects-changed":

@@ -13,8 +13,9 @@ import (
 
 // pretendedRuntime remembers what effects have made, so that snapshots can be taken.
 type pretendedRuntime struct {
-	sandboxes  []ObservedSandbox
-	containers []ObservedContainer
+	sandboxes    []ObservedSandbox
+	containers   []ObservedContainer
+	addressesOut bool // new sandboxes get no address
 }
 
 // carryOut does what the effect asks for and gives the facts that follow.
@@ -31,9 +32,12 @@ func (r *pretendedRuntime) carryOut(t fataler, e Effect, now time.Time) []Fact {
 	case MeasureStorage:
 		return []Fact{StorageMeasured{Result: ok}}
 	case CreateSandbox:
-		id := fmt.Sprintf("sandbox%d", e.Attempt)
-		r.sandboxes = append(r.sandboxes, ObservedSandbox{ID: id, Attempt: e.Attempt, Ready: true, IPs: []string{"10.0.0.2"}})
-		return []Fact{SandboxCreated{Result: ok, SandboxID: id, IPs: []string{"10.0.0.2"}}}
+		id, ips := fmt.Sprintf("sandbox%d", e.Attempt), []string{"10.0.0.2"}
+		if r.addressesOut {
+			ips = nil
+		}
+		r.sandboxes = append(r.sandboxes, ObservedSandbox{ID: id, Attempt: e.Attempt, Ready: true, IPs: ips})
+		return []Fact{SandboxCreated{Result: ok, SandboxID: id, IPs: ips}}
 	case StopSandbox:
 		return []Fact{SandboxStopped{ok}}
 	case RemoveSandbox:
@@ -239,6 +243,14 @@ func failed(t fataler, e Effect, f *Failure) Fact {
 	}
 	t.Fatalf("no failure known for %T", e)
 	return nil
+}
+
+func (tr *transcript) addresses(d *datadriven.TestData) {
+	if d.HasArg("lost") {
+		tr.runtime.sandboxes[len(tr.runtime.sandboxes)-1].IPs = nil
+		return
+	}
+	tr.runtime.addressesOut = d.HasArg("out")
 }
 
 func (tr *transcript) observe(d *datadriven.TestData) {

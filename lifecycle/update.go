@@ -107,8 +107,12 @@ func planOutdated(s *step) {
 		}
 		c.outdated = false
 		because := "its image changed"
+		message := "Container " + c.spec.Name + " definition changed, will be restarted"
+		if c.kind == sidecarContainer {
+			message = "Init container " + c.spec.Name + " definition changed" // A-INIT-2
+		}
 		killContainer(s, c, kill{
-			message:   "Container " + c.spec.Name + " definition changed, will be restarted",
+			message:   message,
 			deadline:  s.now.Add(s.specGrace()),
 			requested: true,
 			verdict:   &verdict{restart: true, because: because, rule: "A-ACT-8"},
