@@ -61,7 +61,8 @@ type StopCheckpoint struct {
 	Reason   string    `json:"reason,omitzero"`
 	Message  string    `json:"message,omitzero"`
 
-	Disruption string `json:"disruption,omitzero"`
+	Disruption string    `json:"disruption,omitzero"`
+	OverdueAt  time.Time `json:"overdueAt,omitzero"`
 }
 
 // RoundCheckpoint is an in-place restart of all containers: one that had begun is

@@ -65,7 +65,7 @@ func (b sandbox) checkpoint() SandboxCheckpoint {
 func (s stop) checkpoint() StopCheckpoint {
 	return StopCheckpoint{
 		Cause: s.cause, Deadline: s.deadline, Force: s.force, GaveUp: s.gaveUp, Reason: s.reason, Message: s.message,
-		Disruption: s.disruption,
+		Disruption: s.disruption, OverdueAt: s.overdueAt,
 	}
 }
 

@@ -96,7 +96,7 @@ func (c SandboxCheckpoint) restore() (sandbox, error) {
 func (c StopCheckpoint) restore() stop {
 	return stop{
 		cause: c.Cause, deadline: c.Deadline, force: c.Force, gaveUp: c.GaveUp, reason: c.Reason, message: c.Message,
-		disruption: c.Disruption,
+		disruption: c.Disruption, overdueAt: c.OverdueAt,
 	}
 }
 

@@ -3,6 +3,8 @@ package lifecycle
 import (
 	"slices"
 	"time"
+
+	v1 "k8s.io/api/core/v1"
 )
 
 // stop is why and until when the pod's containers are stopped.
@@ -14,7 +16,8 @@ type stop struct {
 	reason   string    // status reason and message of a pod that was made to fail
 	message  string
 
-	disruption string // message of the condition DisruptionTarget that the phase brings; empty: none
+	disruption string    // message of the condition DisruptionTarget that the phase brings; empty: none
+	overdueAt  time.Time // when an eviction has taken longer than it should; zero: nobody asks
 
 	// only for terminate
 	grace  time.Duration
@@ -35,6 +38,30 @@ func (m *Machine) specGrace() time.Duration {
 func GraceDuration(seconds int64) time.Duration {
 	const most = 100 * 365 * 24 * 3600
 	return time.Duration(min(max(seconds, 1), most)) * time.Second
+}
+
+// KillPatience is how long whoever has evicted a pod waits for its end: half as long
+// again as its grace, at least ten seconds (B-WRK-13).
+func KillPatience(pod *v1.Pod) time.Duration {
+	grace := int64(30)
+	if g := pod.Spec.TerminationGracePeriodSeconds; g != nil {
+		grace = *g
+	}
+	return patience(GraceDuration(grace))
+}
+
+func patience(grace time.Duration) time.Duration { return max(10*time.Second, grace+grace/2) }
+
+// planOverdue says, once, that an eviction takes longer than whoever asked for it
+// waits; the end goes on (B-WRK-13).
+func planOverdue(s *step) {
+	if s.stop.overdueAt.IsZero() || !s.due(s.stop.overdueAt) {
+		return
+	}
+	s.stop.overdueAt = time.Time{}
+	const text = "Container runtime did not kill the pod within specified grace period."
+	s.do(RecordEvent{Type: warning, Reason: "ExceededGracePeriod", Message: text})
+	tell(s, Report{Subject: "pod", What: "has not ended in time", Because: "the runtime has not stopped its containers", Rule: "B-WRK-13"})
 }
 
 // applyStopRequested begins the end, or shortens it: the deadline may come
@@ -116,6 +143,7 @@ func awaitSandbox(s *step) {
 // planTermination stops containers, then the sandbox (B-TRM-1): the order is
 // the rule, devices and addresses are free only after it.
 func planTermination(s *step) {
+	planOverdue(s)
 	if s.setup.cgroup.op != 0 || s.setup.volumes.op != 0 || !stopContainers(s) && !onlySandboxStops(s) {
 		return
 	}

@@ -160,11 +160,13 @@ func applyEvictionRequested(s *step, f EvictionRequested) {
 	if s.stage == Terminating { // the last reason counts
 		s.stop.cause, s.stop.reason, s.stop.message, s.stop.disruption = Evicted, f.Reason, f.Message, f.Disruption
 		s.stop.deadline = earlier(s.stop.deadline, s.now.Add(grace))
+		s.stop.overdueAt = s.now.Add(patience(grace))
 		return
 	}
 	terminate(s, stop{
 		cause: Evicted, reason: f.Reason, message: f.Message, disruption: f.Disruption, grace: grace,
-		report: Report{What: "evicted", Because: f.Message, Rule: "B-WRK-12"},
+		overdueAt: s.now.Add(patience(grace)),
+		report:    Report{What: "evicted", Because: f.Message, Rule: "B-WRK-12"},
 	})
 }
 

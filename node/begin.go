@@ -55,18 +55,29 @@ func (p *Pods) admit(e *pod, node *v1.Node) {
 		case answer.Relabel && p.Cluster.FreshNode != nil && !e.reread:
 			p.reread(e)
 			return
-		case len(answer.Victims) > 0:
-			p.preempt(answer.Victims)
+		case len(answer.Victims) > 0 && p.preempt(e, answer.Victims):
 			return // it begins when what they hold is free
+		case answer.Rejection != nil && p.hasRoomSoon(e, node):
+			p.waits(e, "pods that were removed and have not ended yet")
+			return
 		}
 		refused = answer.Rejection
 	}
 	worker := p.Engine.NewWorker(e.newest, &sink{p, e})
 	if refused != nil {
+		e.rejected = true
 		p.Counts.Rejected(refused.Reason)
 		worker.Refuse(lifecycle.Rejected{Reason: refused.Reason, Message: refused.Message})
 	}
 	p.start(e, worker)
+}
+
+// waits says in the log, once, what a pod waits for before it begins.
+func (p *Pods) waits(e *pod, what string) {
+	if !e.waits {
+		e.waits = true
+		p.Log.Info("the pod waits for room", "pod", e.name, "until", what)
+	}
 }
 
 // rereadTimeout is how long a pod waits for the Node before it is judged by the

@@ -91,6 +91,20 @@ func (p *Pods) goOn(e *pod) {
 	p.begin(e)
 }
 
+// afterwards calls do, with mu held, after a while, unless lifepod ends first. Called
+// with mu held.
+func (p *Pods) afterwards(after time.Duration, do func()) {
+	p.goes(func(ctx context.Context) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(after):
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			do()
+		}
+	})
+}
+
 // later calls do after a while, unless lifepod ends first.
 func (p *Pods) later(after time.Duration, do func()) {
 	p.mu.Lock()

@@ -18,8 +18,8 @@ type life struct {
 	server  *control.Server  // nil: no socket
 	memory  *checkpoint.File // nil: none could be made
 	links   *logLinks
-	evicted bool // it was preempted
-	leaving bool // its end was asked for because its source has it no longer
+	evicted time.Time // when it was preempted; zero: it was not
+	leaving bool      // its end was asked for because its source has it no longer
 }
 
 // catchUp takes what has changed in the pod since it was accepted.

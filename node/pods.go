@@ -134,10 +134,13 @@ type pod struct {
 	over  bool  // its life has ended; it blocks its UID until it is wanted no more (B-WRK-16)
 	life  *life // nil before and after, and for a while after a panic
 
-	status  v1.PodStatus // as published last
-	reread  bool         // it was refused for the Node's labels, which were read anew
-	refused *v1.Pod      // with resources for which there was no room; may be nil
-	granted *v1.Pod      // with resources that it may have and that its status does not tell of yet; may be nil
+	status   v1.PodStatus // as published last
+	reread   bool         // it was refused for the Node's labels, which were read anew
+	rejected bool         // the node has refused it: it holds nothing
+	waits    bool         // the log has said what it waits for
+	retryAt  time.Time    // when it is judged again whether it can begin; may be past
+	refused  *v1.Pod      // with resources for which there was no room; may be nil
+	granted  *v1.Pod      // with resources that it may have and that its status does not tell of yet; may be nil
 }
 
 func newPod(origin source.Origin, object *v1.Pod) *pod {

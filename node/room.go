@@ -2,6 +2,7 @@ package node
 
 import (
 	"maps"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -14,9 +15,22 @@ import (
 // held are the pods that may hold something of the node, with the resources that
 // they were allocated: a pod gives its own back when nothing of it can run.
 func (p *Pods) held(but *pod) []*v1.Pod {
+	return p.holders(func(e *pod) bool { return e != but })
+}
+
+// hasRoomSoon says whether the node has room for a pod but for others that are gone
+// from the API and have not ended here yet: the scheduler counts them no longer, so
+// that it may have put the pod in their place.
+func (p *Pods) hasRoomSoon(e *pod, node *v1.Node) bool {
+	wanted := p.holders(func(other *pod) bool { return other != e && other.wanted })
+	answer := admit.Decide(e.newest, wanted, node, p.Host)
+	return answer.Rejection == nil
+}
+
+func (p *Pods) holders(counts func(*pod) bool) []*v1.Pod {
 	var list []*v1.Pod
 	for _, e := range p.pods {
-		if e != but && e.begun && !e.over && !terminal(e.status.Phase) {
+		if counts(e) && e.begun && !e.over && !e.rejected && !terminal(e.status.Phase) {
 			list = append(list, e.allocated())
 		}
 	}
@@ -58,16 +72,40 @@ func eachAllocated(pod *v1.Pod, status *v1.PodStatus, tell func(c *v1.Container,
 	}
 }
 
-// preempt ends the victims, each with its own grace and all at once (B-PRE-2).
-func (p *Pods) preempt(victims []*v1.Pod) {
+// preempt ends the pods that have to make room for another one, each with its own
+// grace and all at once (B-PRE-2). It says whether to wait for them: one that has not
+// ended in its time is not waited for any longer, as in Kubernetes.
+func (p *Pods) preempt(e *pod, victims []*v1.Pod) (wait bool) {
+	var longest time.Duration
 	for _, victim := range victims {
-		if e := p.pods[victim.UID]; e != nil && e.life != nil && !e.life.evicted {
-			e.life.evicted = true
-			e.life.worker.Post(lifecycle.EvictionRequested{
-				Reason: admit.PreemptedReason, Message: admit.PreemptedMessage, Disruption: admit.PreemptedCondition,
-			})
-		}
+		longest = max(longest, p.evict(victim))
 	}
+	if longest == 0 {
+		p.Log.Warn("a critical pod begins although the pods that make room for it have not ended", "pod", e.name)
+		return false
+	}
+	p.waits(e, "the end of pods that are preempted")
+	if now := time.Now(); !e.retryAt.After(now) {
+		e.retryAt = now.Add(longest)
+		p.afterwards(longest, p.beginAll)
+	}
+	return true
+}
+
+// evict ends a pod that makes room for another one, and says how much longer its end
+// is waited for.
+func (p *Pods) evict(victim *v1.Pod) time.Duration {
+	e := p.pods[victim.UID]
+	if e == nil || e.life == nil {
+		return lookRetry // it is between two lives
+	}
+	if e.life.evicted.IsZero() {
+		e.life.evicted = time.Now()
+		e.life.worker.Post(lifecycle.EvictionRequested{
+			Reason: admit.PreemptedReason, Message: admit.PreemptedMessage, Disruption: admit.PreemptedCondition,
+		})
+	}
+	return max(0, time.Until(e.life.evicted.Add(lifecycle.KillPatience(victim))))
 }
 
 // room says whether the node has room for a pod that runs here to have other
@@ -83,7 +121,9 @@ func (p *Pods) room(resized *v1.Pod) *admission.Refusal {
 	answer := p.fits(e, resized)
 	if len(answer.Victims) > 0 {
 		e.refused = resized
-		p.preempt(answer.Victims)
+		for _, victim := range answer.Victims {
+			p.evict(victim)
+		}
 		return &admission.Refusal{Reason: v1.PodReasonDeferred, Message: "others have to make room first"}
 	}
 	if r := answer.Rejection; r != nil {

@@ -44,6 +44,51 @@ func TestPreemption(t *testing.T) {
 	})
 }
 
+// A critical pod waits for nobody for ever: pods that can't be ended are outwaited,
+// and an event says so (B-WRK-13).
+func TestVictimThatCannotEnd(t *testing.T) {
+	tell(t, func(s *story) {
+		s.apply(podOf("stuck", requesting("4")))
+		s.heard()
+		s.Fault("hang StopContainer stuck times=9")
+		s.apply(podOf("important", requesting("4"), critical))
+		time.Sleep(40 * time.Second)
+		s.wantPhase("important", "")
+		time.Sleep(10 * time.Second)
+		s.wantPhase("important", v1.PodRunning)
+		if want := "stuck ExceededGracePeriod"; !slices.Contains(s.events(), want) {
+			t.Errorf("events %q, want %q", s.events(), want)
+		}
+	})
+}
+
+// A pod that the scheduler has put in the place of one that was deleted by force
+// begins when the containers of that one have ended: it is not refused.
+func TestForceDeletedPodHoldsItsPlace(t *testing.T) {
+	tell(t, func(s *story) {
+		s.Program("main", "run term=3s")
+		s.apply(podOf("old", requesting("4")))
+		s.heard()
+		s.pods.Unwanted(source.OriginAPI, "uid-old")
+		s.apply(podOf("new", requesting("4")), podOf("too-much", requesting("9")))
+		time.Sleep(time.Second)
+		s.wantPhase("new", "")
+		s.wantPhase("too-much", v1.PodFailed)
+		s.settle()
+		s.wantPhase("new", v1.PodRunning)
+	})
+}
+
+// A pod that is refused holds nothing, from the first moment on.
+func TestRefusedPodHoldsNothing(t *testing.T) {
+	tell(t, func(s *story) {
+		s.apply(podOf("large", requesting("9")), podOf("small", requesting("1")))
+		s.heard()
+		s.wantPhase("large", v1.PodFailed)
+		s.wantPhase("small", v1.PodRunning)
+	})
+}
+
 // A resize that was deferred is asked for again as soon as another pod has ended:
 // of those that wait, in their order (A-ACT-15).
 func TestDeferredResizes(t *testing.T) {

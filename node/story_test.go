@@ -227,6 +227,13 @@ func (a *api) Pod(pod *v1.Pod, _ time.Time, event lifecycle.RecordEvent) {
 	a.told = append(a.told, pod.Name+" "+event.Reason)
 }
 
+// events are those that were recorded: pod and reason.
+func (a *api) events() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.told)
+}
+
 func (a *api) Register(*v1.Pod)     {}
 func (a *api) Unregister(types.UID) {}
 func (a *api) Want(pod *v1.Pod)     { a.mirror("want " + string(pod.UID)) }

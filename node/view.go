@@ -100,7 +100,7 @@ func (e *pod) lifecycle() string {
 		return "terminated"
 	case !e.begun:
 		return ""
-	case e.newest.DeletionTimestamp != nil, terminal(e.status.Phase), e.origin == originRuntime, e.life != nil && (e.life.leaving || e.life.evicted):
+	case e.newest.DeletionTimestamp != nil, terminal(e.status.Phase), e.origin == originRuntime, e.life != nil && (e.life.leaving || !e.life.evicted.IsZero()):
 		return "terminating"
 	}
 	return "sync"
