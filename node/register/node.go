@@ -91,7 +91,9 @@ func newNode(config Config, machine Machine) (*Node, error) {
 		return nil, err
 	}
 	n.initial = n.newObject()
-	return n, nil
+	// Static pods are held against them before the Node is registered, or without a cluster.
+	n.initial.Status.DeclaredFeatures, err = declaredFeatures(config.FeatureGates, nil)
+	return n, err
 }
 
 // newObject is the Node to register, with everything but its addresses and

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +52,17 @@ func TestDeclaredFeatures(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Static pods are held against the Node before it is registered, and without a cluster.
+func TestFeaturesOfANodeThatIsNotRegistered(t *testing.T) {
+	node, err := newNode(Config{Name: "node-1", FeatureGates: FeaturesOn()}, Machine{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := node.Node().Status.DeclaredFeatures; !slices.Contains(got, "RestartAllContainersOnContainerExits") {
+		t.Errorf("declared features %q", got)
 	}
 }
 
