@@ -120,10 +120,20 @@ type Node struct {
 	PullProgress func(pod *v1.Pod, image string, p images.Progress)
 	// KeepFiles leaves a pod's folder and logs when the pod is gone.
 	KeepFiles bool
+	Clock Clock
 	// Watch is nil if nobody wants to know.
 	Watch Watch
 	// Logs rotates the logs of running containers; nil for none.
 	Logs *logrotate.Rotator
+}
+
+// Clock is the machine's; what is nil is left to the standard library.
+type Clock struct {
+	// Now is the wall clock.
+	Now func() time.Time
+	// Machine says how that stands, for the lifepod that goes on with a pod; without it
+	// nobody notices that the clock was set while there was no lifepod.
+	Machine func() lifecycle.Clock
 }
 
 // Timeouts bound the calls of the runtime. What a call that ran out of time left

@@ -27,6 +27,8 @@ type memory struct {
 	resumed bool        // another worker's pod
 	failed  bool        // nothing is kept: the last save did not work
 	since   time.Time   // when one did not work last
+
+	clockChanged time.Duration // the wall clock, while no lifepod was there
 }
 
 // Remember saves the pod's state from now on. Call it before Run.
@@ -42,6 +44,7 @@ func (n *Node) ResumeWorker(pod *v1.Pod, sink Sink, from lifecycle.Checkpoint) (
 		return nil, err
 	}
 	w.machine, w.memory.resumed = machine, true
+	w.memory.clockChanged = w.clock.changedSince(from.Clock)
 	w.hands.attempt = from.Sandbox.Attempt
 	w.hands = w.hands.of(machine.Pod())
 	return w, nil
@@ -79,7 +82,7 @@ func (w *Worker) firstFact() lifecycle.Fact {
 		return w.first
 	}
 	if w.memory.resumed {
-		return lifecycle.Resumed{}
+		return lifecycle.Resumed{ClockChanged: w.memory.clockChanged}
 	}
 	return w.hands.admission()
 }
@@ -95,7 +98,9 @@ func (w *Worker) save(at time.Time) {
 	if m.in == nil || (!w.machine.ToSave() && !m.failed) {
 		return // nothing new since it was saved
 	}
-	err := m.in.Save(w.machine.Checkpoint())
+	checkpoint := w.machine.Checkpoint()
+	checkpoint.Clock = w.clock.machine
+	err := m.in.Save(checkpoint)
 	if m.failed = err != nil; !m.failed {
 		return
 	}

@@ -40,6 +40,7 @@ type Worker struct {
 	// owned by Run
 	first     lifecycle.Fact // nil: as firstFact says
 	machine   *lifecycle.Machine
+	clock     clock
 	hands     *hands // replaced when the pod changes
 	timer     *time.Timer
 	calls     sync.WaitGroup
@@ -68,6 +69,7 @@ func (n *Node) NewWorker(pod *v1.Pod, sink Sink) *Worker {
 		mail:     newMailbox(),
 		relist:   make(chan struct{}, 1),
 		machine:  lifecycle.New(pod, h.options()),
+		clock:    n.newClock(),
 		underWay: cancels{by: map[lifecycle.EffectID]context.CancelFunc{}},
 	}
 	return w
@@ -148,10 +150,22 @@ func (w *Worker) receive(ctx context.Context, item any) {
 	}
 }
 
-// step feeds one fact and carries out what follows: the one place where facts
-// and effects are logged.
+// step feeds one fact and carries out what follows. If somebody has set the wall
+// clock, the machine is told before.
 func (w *Worker) step(ctx context.Context, fact lifecycle.Fact) {
-	at := time.Now()
+	at, changed := w.clock.now()
+	if changed != 0 {
+		w.feed(ctx, at, lifecycle.ClockChanged{By: changed})
+	}
+	if o, isSnapshot := fact.(lifecycle.Observed); isSnapshot {
+		o.Began = w.clock.ofNow(o.Began)
+		fact = o
+	}
+	w.feed(ctx, at, fact)
+}
+
+// feed is the one place where facts and effects are logged.
+func (w *Worker) feed(ctx context.Context, at time.Time, fact lifecycle.Fact) {
 	w.log.Debug("fact", "event", typeOf{fact}, "fact", plain{fact})
 	w.snapshots.learned(fact)
 	effects := w.machine.Step(lifecycle.Event{At: at, Fact: fact})
@@ -179,7 +193,7 @@ func (w *Worker) carryOut(ctx context.Context, at time.Time, effect lifecycle.Ef
 	case lifecycle.WakeAt:
 		w.timer.Stop()
 		if !e.At.IsZero() {
-			w.timer.Reset(time.Until(e.At))
+			w.timer.Reset(w.clock.until(e.At))
 		}
 	case lifecycle.Cancel:
 		w.underWay.cancel(e.ID)

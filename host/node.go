@@ -89,6 +89,7 @@ func NewNode(c NodeConfig) (*agent.Node, error) {
 		KeepFiles: c.KeepFiles,
 
 		PullProgress: c.PullProgress,
+		Clock:        agent.Clock{Machine: Clock},
 	}
 	node.Logs = node.NewLogs(c.Logs)
 	return node, nil

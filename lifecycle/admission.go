@@ -8,7 +8,7 @@ func applyRejected(s *step, f Rejected) {
 	if !s.startTime.IsZero() {
 		return
 	}
-	s.startTime, s.stage = s.now, Gone
+	s.startTime, s.stage = s.wall, Gone
 	s.stop = stop{cause: NotAdmitted, reason: f.Reason, message: "Pod was rejected: " + f.Message}
 	s.do(RecordEvent{Type: warning, Reason: f.Reason, Message: f.Message})
 	tell(s, Report{Subject: "pod", What: "rejected", Outcome: "nothing is started", Because: f.Message, Rule: "A-ADM-2"})
@@ -25,7 +25,7 @@ func rejectedStatus(s *step) v1.PodStatus {
 		QOSClass:           s.pod.Status.QOSClass,
 		StartTime:          seconds(s.startTime),
 		Conditions: []v1.PodCondition{{
-			Type: v1.PodScheduled, Status: v1.ConditionTrue, ObservedGeneration: s.pod.Generation, LastTransitionTime: *seconds(s.now),
+			Type: v1.PodScheduled, Status: v1.ConditionTrue, ObservedGeneration: s.pod.Generation, LastTransitionTime: *seconds(s.wall),
 		}},
 	}
 }

@@ -20,7 +20,8 @@ func adoptFromStatus(s *step, c *container, seen Observed) {
 		return
 	}
 	newest := instances[0]
-	c.id, c.startedAt = newest.ID, newest.StartedAt
+	c.id = newest.ID
+	c.begins(s, newest.StartedAt)
 	c.hear(newest.Said)
 	c.restartCount = max(c.restartCount, int32(newest.Attempt))
 	adoptLast(s, c, status, instances)
@@ -138,13 +139,14 @@ func adoptWithoutInstance(s *step, c *container, status v1.ContainerStatus, seen
 		})
 	case status.State.Running != nil:
 		c.position, c.id = running, idWithoutScheme(status.ContainerID)
-		c.startedAt = status.State.Running.StartedAt.Time
+		c.begins(s, status.State.Running.StartedAt.Time)
 		c.postStart = hookRun{ended: true}
 	}
 }
 
 func adoptExit(s *step, c *container, id string, t *v1.ContainerStateTerminated) {
 	c.position, c.id, c.exit = exited, idWithoutScheme(id), t
-	c.startedAt, c.endedAt = t.StartedAt.Time, t.FinishedAt.Time
+	c.begins(s, t.StartedAt.Time)
+	c.endedAt = s.own(t.FinishedAt.Time)
 	c.restart = decideRestart(s, c, t)
 }

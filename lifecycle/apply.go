@@ -20,6 +20,7 @@ func apply(s *step, fact Fact) {
 		applyResizeRequested(s, f)
 	case Woke:
 		s.wakeAt = time.Time{} // the timer is spent
+	case ClockChanged: // hearOfClock has filed it
 	case CgroupEnsured:
 		applySetup(s, &s.setup.cgroup, f.Result, "FailedCreatePodContainer", "unable to ensure pod container exists: ")
 	case VolumesMounted:
@@ -97,7 +98,7 @@ func applyContainerFact(s *step, fact Fact) {
 
 func applyAccepted(s *step) {
 	if s.startTime.IsZero() {
-		s.startTime = s.now
+		s.startTime = s.wall
 	}
 }
 

@@ -40,6 +40,18 @@ type Checkpoint struct {
 
 	Reported v1.PodStatus `json:"reported"`
 	LastID   EffectID     `json:"lastID"`
+
+	// Drift is by how much the wall clock was changed since the pod began.
+	Drift time.Duration `json:"drift,omitzero"`
+	// Clock is the caller's: by it the next one knows whether the wall clock was
+	// changed meanwhile, which Resumed says.
+	Clock Clock `json:"clock,omitzero"`
+}
+
+// Clock says how the wall clock of a machine stands.
+type Clock struct {
+	Boot    string    `json:"boot"`    // which start of the machine it is; empty: not known
+	Started time.Time `json:"started"` // when that was, by the wall clock as it stands
 }
 
 // SandboxCheckpoint is the newest sandbox.

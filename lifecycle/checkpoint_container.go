@@ -33,6 +33,7 @@ type InstanceCheckpoint struct {
 	ImageRef  string                       `json:"imageRef,omitzero"`
 	User      *v1.ContainerUser            `json:"user,omitempty"`
 	StartedAt time.Time                    `json:"startedAt,omitzero"`
+	Since     time.Time                    `json:"since,omitzero"`
 	Exit      *v1.ContainerStateTerminated `json:"exit,omitempty"`
 	EndedAt   time.Time                    `json:"endedAt,omitzero"`
 	Asked     bool                         `json:"asked,omitzero"`

@@ -32,6 +32,7 @@ func (m *Machine) Checkpoint() Checkpoint {
 		Doubt:      m.release.doubt,
 		Reported:   *m.reported.DeepCopy(),
 		LastID:     m.lastID,
+		Drift:      m.drift,
 	}
 	for _, container := range m.containers {
 		c.Containers = append(c.Containers, container.checkpoint())
@@ -104,6 +105,7 @@ func (i *instance) checkpoint(stopping bool) InstanceCheckpoint {
 		ImageRef:  i.imageRef,
 		User:      i.user.DeepCopy(),
 		StartedAt: i.startedAt,
+		Since:     i.since,
 		Exit:      i.exit.DeepCopy(),
 		EndedAt:   i.endedAt,
 		Asked:     i.asked,

@@ -29,13 +29,13 @@ func conditions(s *step, status *v1.PodStatus, phase v1.PodPhase) []v1.PodCondit
 	}
 	for i := range list {
 		list[i].ObservedGeneration = s.observedGeneration() // A-COND-11
-		list[i].LastTransitionTime = *seconds(s.now)
+		list[i].LastTransitionTime = *seconds(s.wall)
 		if old := condition(s.reported.Conditions, list[i].Type); old != nil && old.Status == list[i].Status {
 			list[i].LastTransitionTime = old.LastTransitionTime // A-COND-2
 		}
 	}
 	if own := disruptionCondition(s, phase); own != nil {
-		own[0].ObservedGeneration, own[0].LastTransitionTime = s.observedGeneration(), *seconds(s.now)
+		own[0].ObservedGeneration, own[0].LastTransitionTime = s.observedGeneration(), *seconds(s.wall)
 		if old := condition(s.reported.Conditions, v1.DisruptionTarget); old != nil && terminal(s.reported.Phase) {
 			own[0].LastTransitionTime = old.LastTransitionTime
 		}

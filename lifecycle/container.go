@@ -84,9 +84,10 @@ type instance struct {
 	id        string
 	op        EffectID // create or start under way
 	touchedAt time.Time
-	startedAt time.Time
+	startedAt time.Time                    // by the wall clock, as the status shows it
+	since     time.Time                    // the same on the machine's own clock
 	exit      *v1.ContainerStateTerminated // set when exited
-	endedAt   time.Time                    // when it exited; when that became known if the runtime does not say
+	endedAt   time.Time                    // on the machine's own clock: when it exited; when that became known if the runtime does not say
 	asked     bool                         // it was being stopped
 	restart   verdict                      // decided once, at the exit
 	postStart hookRun

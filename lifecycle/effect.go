@@ -201,8 +201,9 @@ type Observe struct{ ID EffectID }
 // Cancel asks that the effect of that ID is given up; its answer still comes.
 type Cancel struct{ ID EffectID }
 
-// WakeAt replaces the pod's one timer; at that time the caller sends Woke. The
-// zero time means that no timer is needed.
+// WakeAt replaces the pod's one timer; at that time the caller sends Woke. The time is
+// by the wall clock of the step; a timer that is set must not depend on that clock any
+// more. The zero time means that no timer is needed.
 type WakeAt struct{ At time.Time }
 
 // Publish hands out the pod's new status (A-STAT-1). It owns its memory. With an

@@ -67,7 +67,9 @@ type Accepted struct{}
 
 // Resumed is the first event of a machine that was made by Restore: another
 // lifepod goes on with the pod of one that was killed.
-type Resumed struct{}
+type Resumed struct {
+	ClockChanged time.Duration // by how much the wall clock was changed meanwhile, as of ClockChanged
+}
 
 // Rejected is the first event of a pod that the node refuses, in Accepted's
 // place: nothing of it is made or started, and it is not tried again (A-ADM-2).
@@ -157,6 +159,12 @@ type EvictionRequested struct {
 	Disruption   string // message of the condition DisruptionTarget; empty: there is none
 	GraceSeconds *int64 // nil: spec.terminationGracePeriodSeconds
 }
+
+// ClockChanged says that somebody has set the wall clock: it is ahead by so much of
+// what it would have been, or behind. The event's own time is that of the new clock,
+// and so are the times of all that come later; between two of them no time goes back
+// but by a ClockChanged. Setting a clock delays nothing, and nothing comes early.
+type ClockChanged struct{ By time.Duration }
 
 // Woke says that the time asked for with WakeAt has come.
 type Woke struct{}
@@ -365,6 +373,7 @@ func (StorageMeasured) isFact()         {}
 func (Accepted) isFact()                {}
 func (Resumed) isFact()                 {}
 func (StopRequested) isFact()           {}
+func (ClockChanged) isFact()            {}
 func (Woke) isFact()                    {}
 func (CgroupEnsured) isFact()           {}
 func (VolumesMounted) isFact()          {}

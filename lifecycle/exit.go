@@ -46,9 +46,9 @@ func startedBeforeAnswer(s *step, c *container, f ContainerExited) {
 
 // settleExit moves a container to exited and decides, once, what follows.
 func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
-	c.asked = c.stopping.told && (c.kill == nil || !c.kill.cameTooLate(t))
+	c.asked = c.stopping.told && (c.kill == nil || !cameTooLate(s, c.kill, t))
 	askImagesAnew(s, c)
-	c.position, c.op, c.exit, c.endedAt = exited, 0, t, t.FinishedAt.Time
+	c.position, c.op, c.exit, c.endedAt = exited, 0, t, earlier(s.own(t.FinishedAt.Time), s.now)
 	if c.endedAt.IsZero() {
 		c.endedAt = s.now // else a container whose records get lost would know no back-off
 	}

@@ -54,7 +54,7 @@ func beginPreStop(s *step, c *container, o order) {
 	c.touchedAt = s.now
 	s.do(RunHook{
 		ID: c.stopping.preStop.op, Container: c.spec.Name, ContainerID: c.id,
-		Hook: PreStop, PodIP: s.podIP(), Deadline: o.deadline,
+		Hook: PreStop, PodIP: s.podIP(), Deadline: s.onWall(o.deadline),
 	})
 }
 

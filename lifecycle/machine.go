@@ -101,13 +101,14 @@ type bookkeeping struct {
 	startTime time.Time // A-CST-18
 	reported  v1.PodStatus
 	wakeAt    time.Time
-	observing work        // an Observe that something uncertain waits for
-	away      bool        // another lifepod's pod, whose object was not seen since: what is in it may be old
-	adopted   bool        // of which there was no checkpoint: its status stands until a snapshot was seen
-	deletion  metav1.Time // deletionTimestamp of the object as it was seen last
-	unseen    bool        // restored, and what happened meanwhile is not known yet
-	passing   bool        // the status waits for the answer of a start
-	toSave    bool        // the last step has changed what a checkpoint carries
+	observing work          // an Observe that something uncertain waits for
+	away      bool          // another lifepod's pod, whose object was not seen since: what is in it may be old
+	adopted   bool          // of which there was no checkpoint: its status stands until a snapshot was seen
+	drift     time.Duration // by how much the wall clock was changed since the pod began (clock.go)
+	deletion  metav1.Time   // deletionTimestamp of the object as it was seen last
+	unseen    bool          // restored, and what happened meanwhile is not known yet
+	passing   bool          // the status waits for the answer of a start
+	toSave    bool          // the last step has changed what a checkpoint carries
 }
 
 // setup is what a pod needs beside its sandbox: the cgroup before it, the volumes
@@ -166,12 +167,13 @@ func New(pod *v1.Pod, options Options) *Machine {
 // Step takes one event and says what must be done now, in order. The same
 // machine fed with the same events always answers the same.
 func (m *Machine) Step(ev Event) []Effect {
-	s := &step{Machine: m, now: ev.At}
 	if m.stage == Gone {
 		return nil
 	}
+	clockChanged := m.hearOfClock(ev.Fact)
+	s := &step{Machine: m, wall: ev.At, now: m.own(ev.At)}
 	if !m.wakeAt.IsZero() {
-		s.overdue = max(0, ev.At.Sub(m.wakeAt))
+		s.overdue = max(0, s.now.Sub(m.wakeAt))
 	}
 	apply(s, ev.Fact)
 	plan(s)
@@ -182,7 +184,7 @@ func (m *Machine) Step(ev Event) []Effect {
 		}
 	}
 	m.toSave = (!routine || s.counted) && !(m.adopted && m.unseen) // before it was looked at, it is adopted again
-	setTimer(s)
+	setTimer(s, clockChanged)
 	return s.effects
 }
 
@@ -201,7 +203,7 @@ func (m *Machine) StopDeadline() time.Time {
 	if m.stage == Syncing {
 		return time.Time{} // a lost sandbox's containers may be being stopped, the pod is not
 	}
-	return m.stop.deadline
+	return m.onWall(m.stop.deadline)
 }
 
 // Clone is an independent copy, for a simulator that tries several futures.
@@ -263,7 +265,8 @@ func (m *Machine) containerWithID(id string) *container {
 // step is one call of Step: the machine, the event's time, and what is to be done.
 type step struct {
 	*Machine
-	now     time.Time
+	wall    time.Time // of the event
+	now     time.Time // the same on the machine's own clock, which decides (clock.go)
 	effects []Effect
 	wake    time.Time     // the earliest time at which something is due
 	unsaid  bool          // the status has changed although no effect says so
@@ -278,7 +281,7 @@ func (s *step) nextID() EffectID {
 	return s.lastID
 }
 
-// due says whether t has come; if not, the pod is woken then.
+// due says whether t, on the machine's own clock, has come; if not, the pod is woken then.
 func (s *step) due(t time.Time) bool {
 	if !s.now.Before(t) {
 		return true
@@ -319,12 +322,13 @@ func (s *step) retryAfter(f *Failure) time.Duration {
 	return s.options.RetryAfter
 }
 
-func setTimer(s *step) {
+// setTimer asks for the next Woke, if it is another time than was asked for.
+func setTimer(s *step, clockChanged bool) {
 	if s.stage == Gone {
 		s.wake = time.Time{}
 	}
-	if !s.wake.Equal(s.wakeAt) {
+	if clockChanged && !s.wake.IsZero() || !s.wake.Equal(s.wakeAt) {
 		s.wakeAt = s.wake
-		s.do(WakeAt{At: s.wake})
+		s.do(WakeAt{At: s.onWall(s.wake)})
 	}
 }

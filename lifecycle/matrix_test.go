@@ -157,7 +157,7 @@ func endNext(t testing.TB, tr *transcript, keep func(Fact)) bool {
 // everyFact is each kind of fact: for each effect under way, for IDs that are
 // spent or never were, and for each container and sandbox there is or was.
 func everyFact(p *transcript) []Fact {
-	facts := []Fact{EphemeralContainerAdded{Container: namedEphemeral("e", "")}, EphemeralContainerAdded{Container: namedEphemeral("f", "a")}, Accepted{}, Rejected{Reason: "OutOfcpu", Message: "m"}, Woke{}, StopRequested{}, StopRequested{GraceSeconds: new(int64(1))}, StopRequested{Force: true}, Observed{Began: p.now.Add(time.Microsecond)}}
+	facts := []Fact{EphemeralContainerAdded{Container: namedEphemeral("e", "")}, EphemeralContainerAdded{Container: namedEphemeral("f", "a")}, Accepted{}, Rejected{Reason: "OutOfcpu", Message: "m"}, Woke{}, ClockChanged{By: -time.Hour}, StopRequested{}, StopRequested{GraceSeconds: new(int64(1))}, StopRequested{Force: true}, Observed{Began: p.now.Add(time.Microsecond)}}
 	facts = append(facts, objectsOf(p)...)
 	for _, t := range []v1.PodConditionType{v1.PodReady, "g"} {
 		facts = append(facts, ConditionSet{}, ConditionSet{Condition: v1.PodCondition{Type: t, Status: v1.ConditionTrue}})

@@ -10,6 +10,7 @@ import (
 // what lost events or lost answers broke. Whatever was acted on after the
 // snapshot began is not judged by it.
 func applyObserved(s *step, f Observed) {
+	f.Began = s.own(f.Began)
 	awaited := s.finish(&s.observing, f.Result)
 	if f.Failure != nil || (!awaited && f.ID != 0) {
 		return
@@ -110,7 +111,7 @@ func observeRunning(s *step, c *container, f Observed) {
 	if o != nil {
 		c.hear(o.Said) // its event may have been lost
 		if o.State == StateRunning && !o.StartedAt.IsZero() {
-			c.startedAt = o.StartedAt
+			c.begins(s, o.StartedAt)
 		}
 	}
 	switch {
@@ -164,7 +165,7 @@ func adoptContainer(s *step, c *container, f Observed) {
 		c.position = created
 	case StateRunning:
 		nowRunning(s, c)
-		c.startedAt = o.StartedAt
+		c.begins(s, o.StartedAt)
 	case StateExited:
 		applyContainerExited(s, *o.Exit)
 	case StateUnknown:

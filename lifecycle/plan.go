@@ -52,7 +52,7 @@ func planSync(s *step) {
 // start (B-CTL-9), to the moment.
 func planDeadline(s *step) {
 	limit := s.pod.Spec.ActiveDeadlineSeconds
-	if limit == nil || !s.due(s.startTime.Add(time.Duration(*limit)*time.Second)) {
+	if limit == nil || !s.due(s.own(s.startTime.Add(time.Duration(*limit)*time.Second))) {
 		return
 	}
 	const reason, message = "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"

@@ -44,7 +44,7 @@ func (c *container) probeDue(k ProbeKind) time.Time {
 		return time.Time{}
 	}
 	delay := time.Duration(c.probeSpec(k).InitialDelaySeconds) * time.Second
-	return later(c.probes[k].next, c.startedAt.Add(delay))
+	return later(c.probes[k].next, c.since.Add(delay))
 }
 
 // probes says whether a container is to be probed now. The startup probe goes

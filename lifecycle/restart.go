@@ -148,7 +148,7 @@ func verdictAtExit(s *step, c *container, t *v1.ContainerStateTerminated) verdic
 		return limitRestarts(s, c, byExit)
 	case c.requested:
 		return *c.kill.verdict
-	case c.kill.cameTooLate(t):
+	case cameTooLate(s, c.kill, t):
 		return limitRestarts(s, c, byExit)
 	}
 	return limitRestarts(s, c, *c.kill.verdict)
@@ -156,8 +156,8 @@ func verdictAtExit(s *step, c *container, t *v1.ContainerStateTerminated) verdic
 
 // cameTooLate says that the container had already ended, by itself, when it was
 // decided to end it: a probe may fail because of that, before the exit is known.
-func (k *kill) cameTooLate(t *v1.ContainerStateTerminated) bool {
-	return !t.FinishedAt.IsZero() && t.FinishedAt.Time.Before(k.decided)
+func cameTooLate(s *step, k *kill, t *v1.ContainerStateTerminated) bool {
+	return !t.FinishedAt.IsZero() && s.own(t.FinishedAt.Time).Before(k.decided)
 }
 
 // planTerminatePod ends the pod when a container's exit demands it.

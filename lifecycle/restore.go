@@ -76,7 +76,7 @@ func (m *Machine) restoreRest(c Checkpoint) {
 	if len(m.reported.Conditions) > 0 { // others' conditions were last seen there (A-COND-7)
 		m.pod.Status.Conditions = othersConditions(m.reported.Conditions)
 	}
-	m.lastID = c.LastID
+	m.lastID, m.drift = c.LastID, c.Drift
 	for image, b := range c.ImageBack {
 		m.imageBack[image] = new(b.restore())
 	}

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -33,6 +34,7 @@ func (c InstanceCheckpoint) restore() (instance, error) {
 		id:        c.ID,
 		said:      said{imageName: c.ImageName, imageRef: c.ImageRef, user: c.User.DeepCopy(), reported: c.Reported.DeepCopy()},
 		startedAt: c.StartedAt,
+		since:     cmp.Or(c.Since, c.StartedAt), // version 1 has none
 		exit:      c.Exit.DeepCopy(),
 		endedAt:   c.EndedAt,
 		asked:     c.Asked,

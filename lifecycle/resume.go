@@ -8,6 +8,7 @@ import "time"
 // out as it was; nothing in it flips (B-RST-6).
 func applyResumed(s *step) {
 	applyAccepted(s)
+	s.notAhead()
 	because := "its lifepod was killed"
 	if s.adopted {
 		because = "another agent has begun it"

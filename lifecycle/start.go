@@ -189,7 +189,7 @@ func applyContainerStarted(s *step, f ContainerStarted) {
 		c.hear(f.Said)
 		nowRunning(s, c)
 		if f.Said != nil && !f.Said.StartedAt.IsZero() {
-			c.startedAt = f.Said.StartedAt
+			c.begins(s, f.Said.StartedAt)
 		}
 		return
 	}
@@ -204,7 +204,8 @@ func applyContainerStarted(s *step, f ContainerStarted) {
 }
 
 func nowRunning(s *step, c *container) {
-	c.position, c.startedAt, c.touchedAt = running, s.now, s.now
+	c.position, c.touchedAt = running, s.now
+	c.begins(s, s.wall)
 	c.failure = nil
 	s.do(RecordEvent{Type: normal, Reason: "Started", Message: "Container started", FieldPath: c.fieldPath()})
 	report := Report{Subject: c.spec.Name, What: "started", Outcome: c.awaits(), Rule: "A-ACT-10"}
@@ -225,7 +226,7 @@ func applyContainerRunning(s *step, f ContainerRunning) {
 		nowRunning(s, c)
 	}
 	if !f.StartedAt.IsZero() {
-		c.startedAt = f.StartedAt
+		c.begins(s, f.StartedAt)
 	}
 	c.hear(&f)
 }

@@ -101,7 +101,7 @@ func applyStopRequested(s *step, f StopRequested) {
 // StopAsked says whether somebody has asked for the pod's end (B-WRK-2), and
 // when its grace ends.
 func (m *Machine) StopAsked() (deadline time.Time, asked bool) {
-	return m.stop.deadline, m.deleted
+	return m.onWall(m.stop.deadline), m.deleted
 }
 
 // terminate enters the stage in which nothing is started any more (B-WRK-4).

@@ -62,6 +62,7 @@ type transcript struct {
 //	addresses out|back        new sandboxes get no address; they get one again
 //	addresses lost            the newest sandbox has no address any more
 //	sandbox-again             the runtime has another ready sandbox of the pod
+//	clock by=DURATION         somebody sets the wall clock; what is printed goes on as before
 //	storage …                 what the pod uses, see there
 //	objects-changed           ConfigMaps or Secrets have changed
 //	ephemeral                 an ephemeral container as YAML is added
@@ -93,6 +94,13 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 		tr.feed(SandboxExited{SandboxID: tr.runtime.sandboxes[len(tr.runtime.sandboxes)-1].ID})
 	case "advance":
 		tr.advance(t, d.CmdArgs[0].Key)
+	case "clock":
+		by, err := time.ParseDuration(stringArg(d, "by"))
+		if err != nil {
+			t.Fatalf("%s: %v", d.Pos, err)
+		}
+		tr.now, tr.start = tr.now.Add(by), tr.start.Add(by)
+		tr.feed(ClockChanged{By: by})
 	case "stop":
 		tr.feed(stopArg(t, d))
 	case "loop":

@@ -140,7 +140,7 @@ func applyDeletion(s *step, newer *v1.Pod) {
 	case !before.IsZero() && !s.stop.deadline.IsZero():
 		grace = s.stop.deadline.Add(at.Sub(before.Time)).Sub(s.now)
 	case s.away:
-		grace = min(grace, at.Sub(s.now))
+		grace = min(grace, at.Sub(s.wall))
 	}
 	seconds := int64((max(grace, time.Second) + time.Second - 1) / time.Second)
 	applyStopRequested(s, StopRequested{GraceSeconds: &seconds, Because: "deleted in the API"})

@@ -1,13 +1,14 @@
 package node
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
@@ -15,32 +16,29 @@ import (
 // heard.
 const bootFile = "boot-id"
 
-// bootIDPath is where the kernel says which start of the machine this is.
-const bootIDPath = "/proc/sys/kernel/random/boot_id"
-
 // rebooted says whether the machine was started anew since all sources were heard
 // last. Without a record it counts as started anew: nobody can tell.
 func (m Memory) rebooted() (bool, error) {
-	now, err := os.ReadFile(bootIDPath)
+	now, err := host.BootID()
 	if err != nil {
-		return false, fmt.Errorf("read the machine's boot ID: %w", err)
+		return false, err
 	}
 	before, err := os.ReadFile(filepath.Join(m.Dir, bootFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, fmt.Errorf("read the boot ID of before: %w", err)
 	}
-	return !bytes.Equal(before, now), nil
+	return strings.TrimSpace(string(before)) != now, nil
 }
 
 // keepBoot records that all sources were heard since the machine has started: the
 // next agent goes on with the pods that it finds without waiting for the API.
 func (m Memory) keepBoot() error {
-	now, err := os.ReadFile(bootIDPath)
+	now, err := host.BootID()
 	if err == nil {
 		err = os.MkdirAll(m.Dir, 0o700)
 	}
 	if err == nil {
-		err = wholefile.Write(filepath.Join(m.Dir, bootFile), now)
+		err = wholefile.Write(filepath.Join(m.Dir, bootFile), []byte(now+"\n"))
 	}
 	if err != nil {
 		return fmt.Errorf("record the machine's boot ID: %w", err)
