@@ -6,10 +6,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// CheckpointVersion is the version of Checkpoint that this lifepod writes. It is
-// raised when a field changes its meaning; a field that is only added does not
-// raise it.
-const CheckpointVersion = 1
+// CheckpointVersion is the version of Checkpoint that this lifepod writes. Each new
+// field raises it, and each that changes its meaning: an older lifepod refuses what it
+// does not know, and leads the pod on from what runtime and API say (Adopt). Earlier
+// versions are read; checkpoints has real ones of each.
+const CheckpointVersion = 2
 
 // Checkpoint is all of a machine's state that neither the pod's spec nor the
 // runtime can give back, as plain data for a file. It is written before the

@@ -305,7 +305,7 @@ func TestRestoreRefuses(t *testing.T) {
 		spoil func(*Checkpoint)
 		want  string
 	}{
-		{"newer", func(c *Checkpoint) { c.Version++ }, "checkpoint version 2: this lifepod reads version 1 only"},
+		{"newer", func(c *Checkpoint) { c.Version++ }, "checkpoint version 3: this lifepod reads versions 1 to 2"},
 		{"other pod", func(c *Checkpoint) { c.UID = "other" }, `checkpoint of the pod with UID "other", not of "uid"`},
 		{"fewer containers", func(c *Checkpoint) { c.Containers = c.Containers[:1] }, "checkpoint of 1 containers, the pod has 2"},
 		{"other container", func(c *Checkpoint) { c.Containers[1].Name = "b" }, `checkpoint of container "b", the pod has "a" in its place`},

@@ -20,8 +20,8 @@ import (
 // The error says that the checkpoint is of no use: of a newer lifepod, of
 // another pod, or damaged.
 func Restore(pod *v1.Pod, options Options, c Checkpoint) (*Machine, error) {
-	if c.Version != CheckpointVersion {
-		return nil, fmt.Errorf("checkpoint version %d: this lifepod reads version %d only", c.Version, CheckpointVersion)
+	if c.Version < 1 || c.Version > CheckpointVersion {
+		return nil, fmt.Errorf("checkpoint version %d: this lifepod reads versions 1 to %d", c.Version, CheckpointVersion)
 	}
 	if c.UID != string(pod.UID) {
 		return nil, fmt.Errorf("checkpoint of the pod with UID %q, not of %q", c.UID, pod.UID)

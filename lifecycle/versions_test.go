@@ -1,0 +1,131 @@
+package lifecycle
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+// keptCheckpoint is a file of checkpoints/versionN: what a lifepod of that version
+// left of a real pod when it was killed.
+type keptCheckpoint struct {
+	Pod        *v1.Pod         `json:"pod"` // as it was accepted
+	Checkpoint json.RawMessage `json:"checkpoint"`
+}
+
+// TestEarlierVersionsAreRead: after an upgrade pods go on where they were. All that a
+// checkpoint of an earlier version says is in the machine that is made of it.
+func TestEarlierVersionsAreRead(t *testing.T) {
+	for version := 1; version <= CheckpointVersion; version++ {
+		files, err := filepath.Glob(fmt.Sprintf("checkpoints/version%d/*.json", version))
+		if err != nil || len(files) == 0 && version < CheckpointVersion {
+			t.Errorf("no checkpoint of version %d is kept (%v): kill -9 a lifepod of that version", version, err)
+		}
+		for _, file := range files {
+			t.Run(file, func(t *testing.T) { readKept(t, file, version) })
+		}
+	}
+}
+
+func readKept(t *testing.T, file string, version int) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept keptCheckpoint
+	var from Checkpoint
+	if err := json.Unmarshal(data, &kept); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(kept.Checkpoint, &from); err != nil {
+		t.Fatal(err)
+	}
+	if from.Version != version {
+		t.Errorf("it says that it is of version %d", from.Version)
+	}
+	options := DefaultOptions()
+	for _, ip := range from.Reported.HostIPs {
+		options.HostIPs = append(options.HostIPs, ip.IP)
+	}
+	m, err := Restore(kept.Pod, options, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := json.Marshal(m.Checkpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(facts(t, kept.Checkpoint), facts(t, again), cmp.FilterPath(ofAnEarlierVersion, cmp.Ignore())); diff != "" {
+		t.Errorf("what was said, and what became of it (-was +is):\n%s", diff)
+	}
+	for _, e := range m.Step(Event{At: from.StartTime.Add(time.Hour), Fact: Resumed{}}) {
+		if status, published := e.(Publish); published && !equality.Semantic.DeepEqual(status.Status, from.Reported) {
+			t.Errorf("the status flips:\n%s", cmp.Diff(from.Reported, status.Status))
+		}
+	}
+}
+
+func facts(t *testing.T, checkpoint []byte) (all map[string]any) {
+	if err := json.Unmarshal(checkpoint, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// ofAnEarlierVersion is what differs for a reason: the version, and what that
+// version did not say.
+func ofAnEarlierVersion(p cmp.Path) bool {
+	step, isKey := p.Last().(cmp.MapIndex)
+	if !isKey {
+		return false
+	}
+	was, _ := step.Values()
+	return step.Key().String() == "version" || !was.IsValid()
+}
+
+// TestVersionRisesWithTheFields: an older lifepod that does not know a field would go
+// on without what it says. So each new field raises the version, which the older one
+// refuses: it leads the pod on from what runtime and API say, as one of another agent.
+func TestVersionRisesWithTheFields(t *testing.T) {
+	path := fmt.Sprintf("checkpoints/version%d/fields.txt", CheckpointVersion)
+	var lines []string
+	fieldsOf(reflect.TypeFor[Checkpoint](), "", &lines)
+	got := strings.Join(lines, "\n") + "\n"
+	if flag.Lookup("rewrite").Value.String() == "true" {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want, err := os.ReadFile(path); err != nil || string(want) != got {
+		t.Errorf("%s (%v) is not what a checkpoint has now (-file +now):\n%s\nIf a released lifepod writes that version, raise CheckpointVersion and keep checkpoints of the version before.",
+			path, err, cmp.Diff(string(want), got))
+	}
+}
+
+func fieldsOf(t reflect.Type, path string, lines *[]string) {
+	for slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map}, t.Kind()) {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || !isOurs(t) {
+		*lines = append(*lines, path+" "+t.String())
+		return
+	}
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		if name == "" {
+			name = t.Field(i).Name
+		}
+		fieldsOf(t.Field(i).Type, path+"."+name, lines)
+	}
+}
