@@ -28,7 +28,6 @@ const (
 	noImageGC    = "images are not garbage collected yet"
 	noShutdown   = "pods are not ended at the machine's shutdown yet"
 	noPolicies   = "containers get no CPUs, memory or NUMA nodes of their own"
-	noProfiling  = "lifepod has no such handler"
 	noClientRate = "requests to the API server are not slowed down on this side"
 	noIPTables   = "lifepod makes no iptables rules of its own"
 	notMoved     = "lifepod moves no process of the machine into another cgroup"
@@ -43,7 +42,7 @@ var fields = map[string]treatment{
 	"staticPodURL":       honoured("node/source"),
 	"staticPodURLHeader": honoured("node/source"),
 	"httpCheckFrequency": honoured("node/source"),
-	"fileCheckFrequency": harmless("the folder's changes are told by the kernel"),
+	"fileCheckFrequency": honoured("node/source"),
 	"syncFrequency":      harmless("a pod is looked at when something has happened to it"),
 	"configMapAndSecretChangeDetectionStrategy": harmless("changes are always watched"),
 
@@ -65,9 +64,9 @@ var fields = map[string]treatment{
 	"streamingConnectionIdleTimeout":             honoured("node/server"),
 	"enableSystemLogHandler":                     honoured("node/server"),
 	"enableSystemLogQuery":                       unsupported("the machine's logs cannot be asked for"),
-	"enableProfilingHandler":                     harmless(noProfiling),
-	"enableDebugFlagsHandler":                    harmless(noProfiling),
-	"enableContentionProfiling":                  harmless(noProfiling),
+	"enableProfilingHandler":                     honoured("node/server"),
+	"enableDebugFlagsHandler":                    harmless("the log's level is a flag of lifepod's, which cannot be changed while it runs"),
+	"enableContentionProfiling":                  honoured("node/server"),
 	"showHiddenMetricsForVersion":                unsupported("there are no hidden metrics"),
 
 	// Certificates.
@@ -114,7 +113,7 @@ var fields = map[string]treatment{
 	"systemCgroups":                    unsupported(notMoved),
 	"kubeletCgroups":                   unsupported(notMoved),
 	"qosReserved":                      unsupported("memory is not reserved by QoS class"),
-	"volumeStatsAggPeriod":             harmless("usage is measured when it is asked for"),
+	"volumeStatsAggPeriod":             honoured("node/stats"),
 
 	// Cgroups and resources of containers.
 	"cgroupRoot":                honoured("agent/podcgroup"),

@@ -35,9 +35,10 @@ func TestEveryFieldIsTreated(t *testing.T) {
 }
 
 // TestHonouredFieldsAreRead fails on a field that the table calls honoured and that no
-// other package reads. Names such as Port prove little; most are unmistakable.
+// other package reads, and on one that is read although the table says that it has no
+// effect. Names such as Port prove little; most are unmistakable.
 func TestHonouredFieldsAreRead(t *testing.T) {
-	read := map[string]bool{}
+	read, readOfKubelet := map[string]bool{}, map[string]bool{}
 	for _, dir := range []string{"..", "../../agent", "../../host", "../../cmd"} {
 		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || filepath.Dir(path) == "../config" {
@@ -47,20 +48,30 @@ func TestHonouredFieldsAreRead(t *testing.T) {
 			for _, selector := range selectors.FindAllStringSubmatch(string(source), -1) {
 				read[selector[1]] = true
 			}
+			for _, selector := range kubeletSelectors.FindAllStringSubmatch(string(source), -1) {
+				readOfKubelet[selector[1]] = true
+			}
 			return err
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
+	delete(readOfKubelet, "EnableSystemLogQuery") // read to refuse queries
 	for path, treatment := range fields {
 		if name := goName(t, path); treatment.kind == isHonoured && treatment.by != "node/config" && !read[name] {
 			t.Errorf("%s: nobody reads %s", path, name)
 		}
+		if name := goName(t, path); (treatment.kind == isHarmless || treatment.kind == isUnsupported) && readOfKubelet[name] {
+			t.Errorf("%s: somebody reads %s, but it is said to have no effect: %s", path, name, treatment.by)
+		}
 	}
 }
 
-var selectors = regexp.MustCompile(`\.([A-Z]\w+)`)
+var (
+	selectors        = regexp.MustCompile(`\.([A-Z]\w+)`)
+	kubeletSelectors = regexp.MustCompile(`\b(?:Kubelet|k)\.([A-Z]\w+)`)
+)
 
 // goName is the name of a field in Go.
 func goName(t *testing.T, path string) string {
@@ -85,7 +96,7 @@ func TestWarning(t *testing.T) {
 	for name, test := range map[string]struct{ content, want string }{
 		"nothing set":                 {"", ""},
 		"set to the default":          {"imageGCHighThresholdPercent: 85\nshutdownGracePeriod: 0s", ""},
-		"without meaning here":        {"fileCheckFrequency: 5s\nhairpinMode: none\nkubeAPIQPS: 5", ""},
+		"without meaning here":        {"syncFrequency: 5s\nhairpinMode: none\nkubeAPIQPS: 5", ""},
 		"not supported":               {"shutdownGracePeriod: 30s\nimageGCLowThresholdPercent: 50", start + "imageGCLowThresholdPercent (images are not garbage collected yet); shutdownGracePeriod (pods are not ended at the machine's shutdown yet)"},
 		"below another field":         {"userNamespaces: {idsPerPod: 131072}", start + "userNamespaces.idsPerPod (a pod's user namespace has 65536 IDs)"},
 		"no swap in other words":      {"memorySwap: {swapBehavior: NoSwap}\nenforceNodeAllocatable: [none]", ""},
