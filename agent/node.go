@@ -120,7 +120,7 @@ type Node struct {
 	PullProgress func(pod *v1.Pod, image string, p images.Progress)
 	// KeepFiles leaves a pod's folder and logs when the pod is gone.
 	KeepFiles bool
-	Clock Clock
+	Clock     Clock
 	// Watch is nil if nobody wants to know.
 	Watch Watch
 	// Logs rotates the logs of running containers; nil for none.

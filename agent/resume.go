@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -23,10 +24,11 @@ type Checkpoints interface {
 
 // memory is what a worker leaves for the one that goes on if it is killed.
 type memory struct {
-	in      Checkpoints // nil: nobody goes on
-	resumed bool        // another worker's pod
-	failed  bool        // nothing is kept: the last save did not work
-	since   time.Time   // when one did not work last
+	in      Checkpoints           // nil: nobody goes on
+	resumed bool                  // another worker's pod
+	failed  bool                  // nothing is kept: the last save did not work
+	problem atomic.Pointer[error] // why; for others to read
+	since   time.Time             // when one did not work last
 
 	clockChanged time.Duration // the wall clock, while no lifepod was there
 }
@@ -102,8 +104,10 @@ func (w *Worker) save(at time.Time) {
 	checkpoint.Clock = w.clock.machine
 	err := m.in.Save(checkpoint)
 	if m.failed = err != nil; !m.failed {
+		m.problem.Store(nil)
 		return
 	}
+	m.problem.Store(&err)
 	if at.Sub(m.since) > tellAgain {
 		w.log.Warn("the pod's state can't be saved", "err", err)
 		w.sink.Report(at, lifecycle.Report{

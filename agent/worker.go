@@ -102,6 +102,7 @@ func (w *Worker) Run(ctx context.Context) error {
 			for _, item := range w.mail.take() {
 				w.receive(ctx, item)
 			}
+			w.mail.handled()
 		case <-w.timer.C:
 			w.step(ctx, lifecycle.Woke{})
 		case <-w.relist:
@@ -126,6 +127,18 @@ func (w *Worker) Machine() *lifecycle.Machine { return w.machine }
 
 // Post gives the worker a fact from outside, such as a wish of the user's.
 func (w *Worker) Post(fact lifecycle.Fact) { w.mail.post(fact) }
+
+// Behind is for how long the oldest of what the worker was told has waited to be
+// handled; 0: all is. It never waits itself: more than a moment means that it hangs.
+func (w *Worker) Behind() time.Duration { return w.mail.behind() }
+
+// Unsaved is why the pod's state could not be saved last; nil if it was.
+func (w *Worker) Unsaved() error {
+	if err := w.memory.problem.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
 
 // Refuse has the pod rejected by the node, in the place of its start (A-ADM-2).
 // Call it before Run.

@@ -24,7 +24,7 @@ func (m *member) figures() server.Figures {
 	counts.Census(m.pods.Census)
 	counts.Certificate("client", m.cluster.connection.Expires)
 	counts.Certificate("server", m.cluster.serving.Expires)
-	healthy := map[string]func() error{"syncloop": m.pods.Healthy}
+	healthy := map[string]func() error{"syncloop": m.healthy}
 	return server.Figures{
 		Metrics: counts.Handler(), Probes: counts.ProbesHandler(), SLIs: counts.SLIsHandler(healthy), Count: counts.HTTP,
 		Resource: s.ResourceHandler(), CAdvisor: s.CAdvisorHandler(), Summary: s.SummaryHandler(),

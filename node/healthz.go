@@ -22,7 +22,7 @@ func (m *member) runHealthz(ctx context.Context) error {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := m.pods.Healthy(); err != nil {
+		if err := m.healthy(); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}

@@ -53,6 +53,7 @@ func (m *member) run(ctx context.Context) error {
 		m.pods.Wait()
 	}()
 	m.runSources(ctx)
+	m.beside.Go(func() { m.health.run(ctx) })
 	m.beside.Go(func() { m.engine.Logs.Run(ctx) })
 	if m.cluster != nil {
 		if err := m.runCluster(ctx, recording); err != nil {
@@ -166,6 +167,7 @@ func (m *member) newPods(ctx context.Context) error {
 		return err
 	}
 	m.pods = New(c)
+	m.health = newHealth(m.runtime.Client.Runtime, m.memory().Dir)
 	if k := m.config.Kubelet; k.StaticPodPath != "" { // its objects are asked for as soon as pods go on
 		m.file = &source.File{
 			Path: k.StaticPodPath, NodeName: m.name, Period: k.FileCheckFrequency.Duration,

@@ -98,6 +98,7 @@ type member struct {
 
 	node    *register.Node
 	pods    *Pods
+	health  *health
 	fail    context.CancelCauseFunc // ends the node with an error
 	cluster *cluster                // nil without one
 	network *podNetwork             // nil: the pods' network is the runtime's own affair

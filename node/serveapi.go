@@ -25,7 +25,7 @@ func (m *member) newServer() error {
 		return fmt.Errorf("certificate of the node's API: %w", err)
 	}
 	c.server, err = server.New(server.Config{
-		NodeName: m.name, Kubelet: k, Client: c.client, TLS: c.serving.TLS(), Node: m.pods,
+		NodeName: m.name, Kubelet: k, Client: c.client, TLS: c.serving.TLS(), Node: view{m.pods, m.healthy},
 		Runtime: m.runtime.Client.Runtime, Figures: m.figures(), Flags: m.Flags, Version: m.Version, Log: m.Log,
 	})
 	if err != nil {

@@ -200,9 +200,23 @@ type api struct {
 	// shown are the mirror pods that it has, by the static pod's UID.
 	shown map[types.UID]*v1.Pod
 	sets  []v1.PodPhase // of all statuses, in order
+	hangs map[string]chan struct{}
+}
+
+// hang has whoever sets a pod's status wait until it is released.
+func (a *api) hang(pod string, release chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.hangs = map[string]chan struct{}{pod: release}
 }
 
 func (a *api) Set(pod podstatus.Ref, status v1.PodStatus, seen func(error)) {
+	a.mu.Lock()
+	hangs := a.hangs[pod.Name]
+	a.mu.Unlock()
+	if hangs != nil {
+		<-hangs
+	}
 	a.mu.Lock()
 	a.statuses[pod.UID] = status
 	a.sets = append(a.sets, status.Phase)

@@ -2,7 +2,10 @@ package node
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -65,9 +68,26 @@ func (p *Pods) PodByUID(uid types.UID) (*v1.Pod, bool) {
 // LogDir is the folder of a pod's logs.
 func (p *Pods) LogDir(pod *v1.Pod) string { return p.Engine.Config.PodLogDirectory(pod) }
 
-// Healthy is nil: no pod waits for another, so that there is no loop that could be
-// held up.
-func (p *Pods) Healthy() error { return nil }
+// Healthy is why pods are not gone on with, nil if all are: no pod waits for another,
+// so that each is looked at.
+func (p *Pods) Healthy() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var unhealthy []error
+	for _, e := range p.pods {
+		if e.life == nil {
+			continue
+		}
+		if waits := e.life.worker.Behind(); waits >= standstill {
+			unhealthy = append(unhealthy, fmt.Errorf("pod %s has not been gone on with for %s", e.name, waits.Round(time.Second)))
+		}
+		if err := e.life.worker.Unsaved(); err != nil {
+			unhealthy = append(unhealthy, fmt.Errorf("the state of pod %s can't be saved: %w", e.name, err))
+		}
+	}
+	slices.SortFunc(unhealthy, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	return errors.Join(unhealthy...)
+}
 
 // withStatus is the pod with the status that was published last.
 func (e *pod) withStatus() *v1.Pod {

@@ -1,0 +1,133 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/node/server"
+)
+
+// standstill is for how long the runtime may not answer, and a worker may not handle
+// what it was told, before the node counts as unhealthy (A-SYNC-11).
+const standstill = 5 * time.Minute
+
+// healthPeriod is the pause between two looks at what the node depends on.
+const healthPeriod = 30 * time.Second
+
+// health knows whether what the node depends on works: the runtime and the disk of
+// its state. Both are asked in turns, so that a question about health never waits.
+type health struct {
+	runtime runtimeapi.RuntimeServiceClient
+	dir     string // of the state
+
+	mu     sync.Mutex
+	asks   map[string]time.Time // what is asked and has not answered yet, since when
+	broken map[string]failing
+}
+
+// failing is what does not work.
+type failing struct {
+	since time.Time
+	err   error
+}
+
+func newHealth(runtime runtimeapi.RuntimeServiceClient, dir string) *health {
+	return &health{runtime: runtime, dir: dir, asks: map[string]time.Time{}, broken: map[string]failing{}}
+}
+
+func (h *health) run(ctx context.Context) {
+	tick := time.NewTicker(healthPeriod)
+	defer tick.Stop()
+	for {
+		h.ask("container runtime", func() error {
+			_, err := h.runtime.Version(ctx, &runtimeapi.VersionRequest{})
+			if err != nil {
+				return errors.New(cri.Text(err))
+			}
+			return nil
+		})
+		h.ask("state folder", func() error { return writable(h.dir) })
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// writable says why nothing can be written into a folder, without writing.
+func writable(dir string) error {
+	var disk unix.Statfs_t
+	if err := unix.Statfs(dir, &disk); err != nil {
+		return fmt.Errorf("%s: %w", dir, err)
+	}
+	switch {
+	case disk.Flags&unix.ST_RDONLY != 0:
+		return fmt.Errorf("%s: %w", dir, unix.EROFS)
+	case disk.Blocks > 0 && disk.Bavail == 0, disk.Files > 0 && disk.Ffree == 0:
+		return fmt.Errorf("%s: %w", dir, unix.ENOSPC)
+	}
+	return nil
+}
+
+// ask asks a question beside, unless its last one was not answered yet.
+func (h *health) ask(what string, question func() error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.asks[what].IsZero() {
+		return
+	}
+	h.asks[what] = time.Now()
+	go func() { // it may hang for ever: nobody waits for it
+		err := question()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.asks, what)
+		switch before, failed := h.broken[what]; {
+		case err == nil:
+			delete(h.broken, what)
+		case failed:
+			h.broken[what] = failing{since: before.since, err: err}
+		default:
+			h.broken[what] = failing{since: time.Now(), err: err}
+		}
+	}()
+}
+
+// err is why the node is not healthy, nil if it is. A disk that can't be written
+// counts at once, a runtime may be away for a while: it may be being restarted.
+func (h *health) err() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if f, failed := h.broken["state folder"]; failed {
+		return fmt.Errorf("the state of pods can't be saved: %w", f.err)
+	}
+	for what, since := range h.asks {
+		if silent := time.Since(since); silent >= standstill {
+			return fmt.Errorf("the %s has not answered for %s", what, silent.Round(time.Second))
+		}
+	}
+	if f, failed := h.broken["container runtime"]; failed && time.Since(f.since) >= standstill {
+		return fmt.Errorf("the container runtime has failed for %s: %w", time.Since(f.since).Round(time.Second), f.err)
+	}
+	return nil
+}
+
+// healthy is why the node does not go on with its pods, nil if it does.
+func (m *member) healthy() error { return errors.Join(m.pods.Healthy(), m.health.err()) }
+
+// view is what the node's API shows of it.
+type view struct {
+	server.Node
+	health func() error
+}
+
+// Healthy is that of the node as a whole.
+func (v view) Healthy() error { return v.health() }
