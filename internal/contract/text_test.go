@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	files "github.com/lifepod/lifepod/docs/contract"
 )
@@ -147,4 +148,76 @@ func (m moduleFolders) read(file string) (content string, checked bool, err erro
 	}
 	data, err := os.ReadFile(filepath.Join(m[module], name))
 	return string(data), err == nil, err
+}
+
+// anyRule is a rule's number, alone or the beginning of a range such as B-RST-1..14;
+// anyArea is the name of an area.
+var (
+	anyRule = regexp.MustCompile(number.String() + `(?:(?:\.\.|…)([0-9]+))?`)
+	anyArea = regexp.MustCompile(`\b[AB]-[A-Z][A-Z0-9]+\b`)
+)
+
+// TestEveryCitedRuleExists: code, tests and documentation cite rules, and areas, that
+// there are.
+func TestEveryCitedRuleExists(t *testing.T) {
+	rules, err := Rules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, areas := map[string]bool{}, map[string]bool{}
+	for _, rule := range rules {
+		known[rule.Number], areas[rule.Area()] = true, true
+	}
+	cited := 0
+	for file, text := range texts(t) {
+		for _, found := range anyRule.FindAllStringSubmatch(text, -1) {
+			cited++
+			rule, last, _ := strings.Cut(strings.ReplaceAll(found[0], "…", ".."), "..")
+			if last != "" && !known[rule[:strings.LastIndex(rule, "-")+1]+last] {
+				t.Errorf("%s: %s goes beyond its area", file, found[0])
+			}
+			if !known[rule] {
+				t.Errorf("%s: there is no rule %s", file, rule)
+			}
+		}
+		for _, area := range anyArea.FindAllString(number.ReplaceAllString(text, ""), -1) {
+			if !areas[area] {
+				t.Errorf("%s: there are no rules %s", file, area)
+			}
+		}
+	}
+	if cited < 3000 {
+		t.Errorf("%d citations: not all files were found", cited)
+	}
+}
+
+// texts are the repository's text files but for this package's own, whose tests make
+// rules up. What is built or downloaded is left out.
+func texts(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	tree := os.DirFS(repository)
+	err := fs.WalkDir(tree, ".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if file != "." && strings.HasPrefix(entry.Name(), ".") || slices.Contains([]string{"bin", "bundle/assets", "internal/contract"}, file) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !entry.Type().IsRegular() {
+			return nil
+		}
+		data, err := fs.ReadFile(tree, file)
+		if err == nil && utf8.Valid(data) {
+			texts[file] = string(data)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return texts
 }
