@@ -185,3 +185,28 @@ func TestRestartAllWithoutAPI(t *testing.T) {
 		s.wantPhase("web", v1.PodRunning)
 	}, source.OriginFile)
 }
+
+// A pod that has ended takes no room, also for the next agent (B-E2E-5, B-RST-19).
+func TestEndedPodsTakeNoRoom(t *testing.T) {
+	tell(t, func(s *story) {
+		s.Program("main", "exit=0 after=1s", "run")
+		ended := podOf("ended", never, requesting("3"))
+		s.apply(ended)
+		s.heard()
+		s.wantPhase("ended", v1.PodSucceeded)
+		s.apply(podOf("next", requesting("3")))
+		s.settle()
+		s.wantPhase("next", v1.PodRunning)
+
+		ended.Status, ended.Generation = s.status(ended.UID), 2
+		s.stop()
+		s.node.Status.Allocatable[v1.ResourceCPU] = *resourceOf(8)
+		s.agent()
+		s.apply(ended, podOf("next", requesting("3")))
+		s.heard()
+		s.apply(podOf("last", requesting("5")))
+		s.settle()
+		s.wantPhase("last", v1.PodRunning)
+		s.wantActed("RunPodSandbox ended attempt=0", 1)
+	})
+}
