@@ -101,7 +101,7 @@ test: test-packages build controlplane kubelet metrics-server ## all tests, thos
 	cd cluster && LIFEPOD=$(CURDIR)/bin/lifepod GOFLAGS='-trimpath -tags=$(CLUSTERTAGS)' $(GO) test -p 1 -timeout 10m -count=1 ./e2e/...
 
 .PHONY: contract
-contract: ## which rules of the lifecycle contract a test proves; fails if one has none
+contract: ## which rules of docs/contract a test proves, which none does, which are not ours; fails on one that is nowhere
 	@$(GO) run ./hack/contract
 
 # --- measuring --------------------------------------------------------------

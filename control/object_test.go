@@ -34,7 +34,7 @@ func take(w *Watcher) (states []string) {
 	return states
 }
 
-// Every watcher sees every state, in order, none left out (B-RAC-5), and the end.
+// Every watcher sees every state, in order, none left out, and the end.
 func TestWatch(t *testing.T) {
 	o := NewObject(testPod())
 	first := o.Watch()

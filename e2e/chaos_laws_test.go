@@ -50,7 +50,7 @@ func (l *chaosLaws) told(stdout string) {
 			l.same("start time", o.Status.StartTime.String())
 		}
 		for name, count := range restartCounts(*o.Status) {
-			if count < l.counts[name] {
+			if count < l.counts[name] { // B-RST-4
 				l.t.Errorf("restart count of %s goes back from %d to %d", name, l.counts[name], count)
 			}
 			l.counts[name] = count
@@ -102,7 +102,7 @@ func (l *chaosLaws) line(n int, container, id, word string) {
 	if container == "main" && l.state.sideTerm {
 		l.t.Errorf("line %d: main goes on after the sidecar was stopped", n)
 	}
-	if ids := l.ids[container]; len(ids) == 0 || ids[len(ids)-1] != id {
+	if ids := l.ids[container]; len(ids) == 0 || ids[len(ids)-1] != id { // B-RST-1
 		l.t.Errorf("line %d: %s %s %ss while another instance of it, %v, has begun", n, container, id, word, ids)
 	}
 }

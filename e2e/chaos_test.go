@@ -31,8 +31,7 @@ const killsOfOnePod = 15
 // is given again each time. What the containers write down about themselves and
 // every status that was told are held against laws (chaos_laws_test.go): one
 // instance at a time, init before sidecar before main, counts that only grow,
-// the same UID, address and volume to the end, at which nothing is left
-// (B-RST-1, B-RST-4, B-RST-6, B-RAC-6, B-RAC-23, B-FIN-6).
+// the same UID, address and volume to the end, at which nothing is left.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	r := newRoot(t)
@@ -175,7 +174,7 @@ func (c *chaos) stop() {
 	}
 	c.laws.wrote(string(witness))
 	c.laws.end(c.harmed)
-	for _, left := range c.root.left() {
+	for _, left := range c.root.left() { // B-FIN-6
 		c.t.Errorf("left behind: %s", left)
 	}
 }

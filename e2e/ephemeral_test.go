@@ -10,8 +10,7 @@ import (
 )
 
 // TestEphemeralContainers: they start while an init container still runs, run
-// once, count for nothing, and are stopped beside the others (A-ACT-5, A-CST-1,
-// A-CST-12, A-EVT-1, A-PHASE-3, B-SIG-6).
+// once, count for nothing, and are stopped beside the others (A-ACT-5, B-SIG-6).
 func TestEphemeralContainers(t *testing.T) {
 	t.Parallel()
 	c := shared.startRun(t, pod("ephemeral-init", `
@@ -35,16 +34,16 @@ containers:
 
 	status := readStory(t, c.wait().stdout).last(t)
 	list := status.EphemeralContainerStatuses
-	if len(list) != 2 || list[0].Name != "b" || list[1].Name != "z" {
+	if len(list) != 2 || list[0].Name != "b" || list[1].Name != "z" { // A-CST-1
 		t.Fatalf("ephemeral containers: %+v", list)
 	}
 	for i, code := range []int32{5, 3} {
 		ended := list[i].State.Terminated
-		if ended == nil || ended.ExitCode != code || list[i].RestartCount != 0 || list[i].Ready || list[i].Started != nil {
+		if ended == nil || ended.ExitCode != code || list[i].RestartCount != 0 || list[i].Ready || list[i].Started != nil { // A-CST-12
 			t.Errorf("ephemeral container: %+v", list[i])
 		}
 	}
-	if status.ObservedGeneration != 4 { // two containers and the deletion
+	if status.ObservedGeneration != 4 { // two containers and the deletion (A-COND-11)
 		t.Errorf("observed generation %d, want 4", status.ObservedGeneration)
 	}
 }

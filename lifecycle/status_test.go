@@ -35,8 +35,7 @@ func statuses(tr *transcript, facts ...Fact) (published []v1.PodStatus) {
 }
 
 // What a running pod says of itself: addresses, times in whole seconds, and its
-// containers as the runtime names them, sorted by name (A-CST-1, A-CST-4, A-CST-17,
-// A-CST-18, A-STAT-9, A-SCHED-4, A-COND-11).
+// containers as the runtime names them, sorted by name.
 func TestStatusOfRunningPod(t *testing.T) {
 	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "b"}, {Name: "a"}}})
 	tr.now = tr.now.Add(5 * time.Second)
@@ -45,18 +44,19 @@ func TestStatusOfRunningPod(t *testing.T) {
 	status := tr.m.Status()
 
 	began := metav1.Unix(tr.start.Unix(), 0)
-	running := v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: metav1.Unix(tr.now.Unix(), 0)}}
+	running := v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: metav1.Unix(tr.now.Unix(), 0)}} // A-STAT-9
 	started := true
 	want := v1.PodStatus{
-		ObservedGeneration: 1,
+		ObservedGeneration: 1, // A-COND-11
 		Phase:              v1.PodRunning,
-		StartTime:          &began,
-		HostIP:             "192.0.2.1", HostIPs: []v1.HostIP{{IP: "192.0.2.1"}, {IP: "2001:db8::1"}},
+		StartTime:          &began, // A-CST-18
+		// A-CST-17
+		HostIP: "192.0.2.1", HostIPs: []v1.HostIP{{IP: "192.0.2.1"}, {IP: "2001:db8::1"}},
 		PodIP: "10.0.0.2", PodIPs: []v1.PodIP{{IP: "10.0.0.2"}},
-		ContainerStatuses: []v1.ContainerStatus{
+		ContainerStatuses: []v1.ContainerStatus{ // A-CST-1
 			{
 				Name: "a", State: running, Ready: true, Started: &started, Image: "docker.io/library/img:1",
-				ImageID: "docker.io/library/img@sha256:2", ContainerID: "containerd://a-0",
+				ImageID: "docker.io/library/img@sha256:2", ContainerID: "containerd://a-0", // A-CST-4
 			},
 			{Name: "b", State: running, Ready: true, Started: &started, Image: "img:1", ImageID: "img@sha256:1", ContainerID: "containerd://b-0"},
 		},
@@ -71,7 +71,7 @@ func TestStatusOfRunningPod(t *testing.T) {
 	}
 	scheduled := condition(status.Conditions, v1.PodScheduled)
 	wantScheduled := &v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue, ObservedGeneration: 1, LastTransitionTime: began}
-	if diff := cmp.Diff(wantScheduled, scheduled); diff != "" {
+	if diff := cmp.Diff(wantScheduled, scheduled); diff != "" { // A-SCHED-4
 		t.Errorf("PodScheduled (-want +got):\n%s", diff)
 	}
 }

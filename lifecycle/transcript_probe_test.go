@@ -90,7 +90,7 @@ func probedArg(t *testing.T, d *datadriven.TestData) Probed {
 	return f
 }
 
-// probeDefaults are those of the API (A-PROBE-1).
+// probeDefaults are those of the API.
 func probeDefaults(c *v1.Container) {
 	for _, p := range []*v1.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
 		if p == nil {

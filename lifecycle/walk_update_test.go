@@ -48,7 +48,7 @@ func (w *walk) changesPlace(pod *v1.Pod) {
 		}
 		c, image := &list[w.draw(len(list), "container")], []string{"img:1", "other:2", "third:3"}[w.draw(3, "image")]
 		if c.Image != image {
-			w.asked[c.Name] = true // it is replaced whatever its policy says (A-ACT-8)
+			w.asked[c.Name] = true // it is replaced whatever its policy says
 		}
 		c.Image = image
 	case 3:

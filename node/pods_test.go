@@ -188,7 +188,7 @@ func TestStaticPodsOfOneName(t *testing.T) {
 	}, source.OriginFile)
 }
 
-// A static pod whose file went and came back as it was runs again when it has ended (B-WRK-18).
+// A static pod whose file went and came back as it was runs again when it has ended (B-WRK-18, B-STA-7).
 func TestStaticPodAgain(t *testing.T) {
 	tell(t, func(s *story) {
 		s.Program("main", "run term=3s")

@@ -39,7 +39,7 @@ func TestContainer(t *testing.T) {
 	}
 	want := &runtimeapi.ContainerConfig{
 		Metadata:   &runtimeapi.ContainerMetadata{Name: "main", Attempt: 2},
-		Image:      &runtimeapi.ImageSpec{Image: "sha256:abc", UserSpecifiedImage: "app:1"},
+		Image:      &runtimeapi.ImageSpec{Image: "sha256:abc", UserSpecifiedImage: "app:1"}, // A-IMG-9
 		Command:    []string{"run"},
 		Args:       []string{"fast"},
 		WorkingDir: "/w",
@@ -47,7 +47,7 @@ func TestContainer(t *testing.T) {
 		Mounts: []*runtimeapi.Mount{
 			volume, {HostPath: "/pods/etc-hosts", ContainerPath: "/etc/hosts"}, {HostPath: "/pods/containers/main/12345678", ContainerPath: "/dev/termination-log"},
 		},
-		Labels: map[string]string{
+		Labels: map[string]string{ // A-CRI-2, as the annotations
 			"io.kubernetes.pod.name": "web", "io.kubernetes.pod.namespace": "ns", "io.kubernetes.pod.uid": "uid-1", "io.kubernetes.container.name": "main",
 		},
 		Annotations: map[string]string{
@@ -55,10 +55,11 @@ func TestContainer(t *testing.T) {
 			"io.kubernetes.container.terminationMessagePath": "/dev/termination-log", "io.kubernetes.container.terminationMessagePolicy": "File",
 			"io.kubernetes.pod.terminationGracePeriod": "30",
 		},
-		LogPath: "main/2.log",
-		Stdin:   true, StdinOnce: true, Tty: true,
+		LogPath: "main/2.log",                     // A-CRI-1
+		Stdin:   true, StdinOnce: true, Tty: true, // A-CRI-12
 		Linux: &runtimeapi.LinuxContainerConfig{
 			Resources: &runtimeapi.LinuxContainerResources{
+				// A-CRI-7, A-CRI-8, A-CRI-10
 				CpuPeriod: 100_000, CpuShares: 256, CpuQuota: 100_000, MemoryLimitInBytes: 2 << 30, OomScoreAdj: 938,
 				HugepageLimits: []*runtimeapi.HugepageLimit{{PageSize: "2MB"}},
 			},
@@ -67,15 +68,15 @@ func TestContainer(t *testing.T) {
 				NamespaceOptions: &runtimeapi.NamespaceOption{Pid: runtimeapi.NamespaceMode_CONTAINER, UsernsOptions: &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_NODE}},
 				RunAsUser:        &runtimeapi.Int64Value{Value: 65532},
 				ReadonlyRootfs:   true,
-				NoNewPrivs:       true,
-				MaskedPaths:      append(append([]string{}, maskedPaths...), "/sys/devices/system/cpu/cpu0/thermal_throttle"),
+				NoNewPrivs:       true,                                                                                        // A-SEC-3
+				MaskedPaths:      append(append([]string{}, maskedPaths...), "/sys/devices/system/cpu/cpu0/thermal_throttle"), // A-SEC-5
 				ReadonlyPaths:    readonlyPaths,
 				Seccomp:          runtimeDefault(),
 			},
 		},
 	}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
-		t.Errorf("A-CRI-1, A-CRI-2, A-CRI-7, A-CRI-8, A-CRI-10, A-CRI-12, A-SEC-3, A-SEC-5 (-want +got):\n%s", diff)
+		t.Errorf("a container's config (-want +got):\n%s", diff)
 	}
 }
 

@@ -51,6 +51,7 @@ func newRootCommand(began time.Time, code *int) *cobra.Command {
 		newAgentCommand(g),
 		newImageCommand(g.openImages),
 		newDoctorCommand(g.doctorHost()),
+		newExplainCommand(),
 		newVersionCommand(),
 	)
 	root.AddCommand(newControlCommands(g, code)...)

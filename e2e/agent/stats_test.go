@@ -43,7 +43,7 @@ func (c *cluster) nodeAPI(path string) string {
 }
 
 // TestSummary: /stats/summary tells of the node and of everything that a pod uses
-// (KEP-2371), also what counts against its ephemeral storage (B-LST-1).
+// (KEP-2371), also what counts against its ephemeral storage.
 func TestSummary(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, shared)

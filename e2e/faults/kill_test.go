@@ -9,7 +9,7 @@ import (
 )
 
 // TestKillAgent kills the agent at moments that nothing marks, while pods restart,
-// come and go: nobody notices (B-RST-1, B-RST-4, B-RST-6, B-RAC-6).
+// come and go: nobody notices (B-RST-1, B-RST-4, B-RST-6).
 func TestKillAgent(t *testing.T) {
 	t.Parallel()
 	lots := rand.New(rand.NewPCG(*seed, 1))

@@ -109,7 +109,7 @@ func (l *load) end() {
 
 // settle waits until everything has come to rest, and judges it: what was counted
 // is what ran, all that was begun was finished, and nothing is left (B-RST-1,
-// B-RST-4, B-RAC-6, B-FIN-6).
+// B-RST-4, B-FIN-6).
 func (l *load) settle(t *testing.T) {
 	t.Helper()
 	l.end()

@@ -59,8 +59,8 @@ func (n *node) cutOff(t *testing.T, between *network, name string, cut func()) {
 		t.Fatal(err)
 	}
 	fresh := n.create(t, n.shortLived(t, "fresh-"+name))
-	time.Sleep(*outage) // this is the fault, not a wait
-	n.awaitStarts(t, restarting, before+1)
+	time.Sleep(*outage)                    // this is the fault, not a wait
+	n.awaitStarts(t, restarting, before+1) // it goes on with its pods (B-LOST-8)
 	mended := time.Now()
 	between.mend()
 	n.awaitGone(t, doomed)

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -9,75 +10,125 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCitedRulesExist: a test that cites a rule that there is none of proves
-// something else than it says.
-func TestCitedRulesExist(t *testing.T) {
+// repository is the root of the module.
+const repository = "../.."
+
+// TestTestsAndRulesAgree: each rule is proven, or marked as untested or as another
+// part's; and each citation in a test names a rule that there is.
+func TestTestsAndRulesAgree(t *testing.T) {
 	rules, err := Rules()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cited, err := Citations(os.DirFS("../.."))
+	citations, err := Citations(os.DirFS(repository))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, unknown := range NewReport(rules, cited).Unknown {
-		t.Errorf("no such rule: %s", unknown)
+	if len(rules) < 400 || len(citations) < 1000 {
+		t.Errorf("%d rules and %d citations: not all were found", len(rules), len(citations))
 	}
-	if len(cited) < 100 {
-		t.Errorf("%d rules are cited: the tests were not found", len(cited))
+	for _, text := range NewReport(rules, citations).Errors {
+		t.Error(text)
 	}
 }
 
-// TestTranscriptsCiteRules: the first lines of a transcript say what it proves.
+// TestTranscriptsCiteRules: a transcript of the machine says which rules it proves.
 func TestTranscriptsCiteRules(t *testing.T) {
-	entries, err := os.ReadDir("../../lifecycle/testdata")
+	citations, err := Citations(os.DirFS(repository))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(repository + "/lifecycle/testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, entry := range entries {
-		if entry.IsDir() {
-			continue
+		file := "lifecycle/testdata/" + entry.Name()
+		if !entry.IsDir() && !slices.ContainsFunc(citations, func(c Citation) bool { return c.File == file }) {
+			t.Errorf("transcript %s cites no rule", entry.Name())
 		}
-		text, err := os.ReadFile("../../lifecycle/testdata/" + entry.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(Numbers(firstLines(string(text)))) == 0 {
-			t.Errorf("transcript %s cites no rule in its first lines", entry.Name())
+	}
+}
+
+// A small contract with one rule in each state, and one in none.
+var small = fstest.MapFS{
+	"README.md": {Data: []byte("# The contract\n\n## The only part\n\n| chapter | rules |\n| --- | --- |\n| [One](part/one.md) | A-ONE, B-TWO |\n")},
+	"part/one.md": {Data: []byte("# One\n\nWords.\n\n" +
+		"### A-ONE-1\n\n**First.** It is\nso.\n\n**lifepod:** Otherwise.\n\n*Source:* `a.go`: `f`.\n\n" +
+		"### A-ONE-2\n\n**Second** is\n\n| a | b |\n\n**Untested:** needs\nmore.\n\n*Source:* KEP-1.\n\n" +
+		"### A-ONE-3\n\n**Third,** too.\n\n*Source:* KEP-1.\n\n## More\n\nWords.\n\n" +
+		"### B-TWO-E1\n\n**Fourth.**\n\n**Not lifepod's:** theirs.\n\n*Source:* KEP-1.\n")},
+}
+
+func TestReadChapters(t *testing.T) {
+	chapters, err := readChapters(small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range chapters[0].Rules {
+		chapters[0].Rules[i].Text = "" // long, and tested where it is printed
+	}
+	want := []Chapter{{
+		Title: "One", File: "part/one.md", Part: "The only part", Areas: []string{"A-ONE", "B-TWO"},
+		Rules: []Rule{
+			{Number: "A-ONE-1", Title: "First", Chapter: "One", File: "part/one.md", Source: "`a.go`: `f`."},
+			{Number: "A-ONE-2", Title: "Second", Chapter: "One", File: "part/one.md", Source: "KEP-1.", Untested: "needs more."},
+			{Number: "A-ONE-3", Title: "Third", Chapter: "One", File: "part/one.md", Source: "KEP-1."},
+			{Number: "B-TWO-E1", Title: "Fourth", Chapter: "One", File: "part/one.md", Source: "KEP-1.", NotOurs: "theirs."},
+		},
+	}}
+	if diff := cmp.Diff(want, chapters); diff != "" {
+		t.Errorf("chapters (-want +got):\n%s", diff)
+	}
+	if got := chapters[0].Rules[3].Anchor(); got != "part/one.md#b-two-e1" {
+		t.Errorf("anchor %q", got)
+	}
+}
+
+func TestReadErrors(t *testing.T) {
+	const good = "### A-ONE-1\n\n**First.**\n\n*Source:* KEP-1.\n"
+	for name, chapter := range map[string]string{
+		"another title": "# Two\n\n" + good,
+		"no number":     "# One\n\n### A-ONE\n\n**First.**\n\n*Source:* KEP-1.\n",
+		"no title":      "# One\n\n### A-ONE-1\n\nFirst.\n\n*Source:* KEP-1.\n",
+		"no source":     "# One\n\n### A-ONE-1\n\n**First.**\n",
+		"twice":         "# One\n\n" + good + good,
+		"two states":    "# One\n\n" + good + "\n**Untested:** a.\n\n**Not lifepod's:** b.\n",
+	} {
+		files := fstest.MapFS{"README.md": small["README.md"], "part/one.md": {Data: []byte(chapter)}}
+		if chapters, err := readChapters(files); err == nil {
+			t.Errorf("%s: %v, want an error", name, chapters)
 		}
 	}
 }
 
 func TestReport(t *testing.T) {
-	rules, err := parse(`
-# a comment
-A-ONE-1 | first |
-A-ONE-2 | second | needs more
-A-ONE-3 | third |
-
-B-TWO-E1 | fourth |
-`)
+	chapters, err := readChapters(small)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cited, err := Citations(fstest.MapFS{
-		"lifecycle/testdata/one":  {Data: []byte("# Rules: A-ONE-1.\n# B-TWO-E1\n\nstatus\n# A-ONE-3\n")},
-		"agent/x_test.go":         {Data: []byte("// (A-ONE-1, A-ONE-2, A-NONE-7)")},
-		"manifest/testdata/y.txt": {Data: []byte("# A-ONE-2\n\n# A-ONE-3\n")},
+	citations, err := Citations(fstest.MapFS{
+		"lifecycle/testdata/one":  {Data: []byte("# Words.\n# A-ONE-1\n\nstatus\n----\n[A-ONE-3]\n")},
+		"agent/x_test.go":         {Data: []byte("package agent\n\n// (A-ONE-1, A-NONE-7)\nvar a, b = \"A-ONE-3\", `pod Ready  [A-ONE-3]`\n")},
+		"agent/y_test.go":         {Data: []byte("package agent\n\nvar c = \"A-ONE-2 fails\"\n")},
+		"manifest/testdata/y.txt": {Data: []byte("# B-TWO-E1\n")},
 		"agent/x.go":              {Data: []byte("// A-ONE-3")},
 		".cache/x_test.go":        {Data: []byte("// A-ONE-3")},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := NewReport(rules, cited)
+	got := NewReport(rulesOf(chapters), citations)
 	want := Report{
-		Areas: []Area{
-			{Name: "A-ONE", Covered: 1, Transcripts: 1, Applies: 2, NotYet: 1},
-			{Name: "B-TWO", Covered: 1, Transcripts: 1, Applies: 1},
+		Rules:    4,
+		Areas:    []Area{{Name: "A-ONE", Proven: 1, Transcripts: 1, Untested: 1}, {Name: "B-TWO", NotOurs: 1}},
+		Untested: chapters[0].Rules[1:2],
+		Errors: []string{
+			"agent/x_test.go:3: there is no rule A-NONE-7",
+			`agent/y_test.go:3: proves A-ONE-2, which is marked "**Untested:** " in part/one.md`,
+			`manifest/testdata/y.txt:1: proves B-TWO-E1, which is marked "**Not lifepod's:** " in part/one.md`,
+			`part/one.md: no test proves A-ONE-3 (Third), and it is marked neither "**Untested:** " nor "**Not lifepod's:** "`,
 		},
-		Missing: []Rule{{Number: "A-ONE-3", Words: "third"}},
-		Unknown: []string{"agent/x_test.go: A-NONE-7"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
@@ -86,22 +137,35 @@ B-TWO-E1 | fourth |
 	if err := got.Print(&printed); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{
-		"rules covered: 2, not applicable yet: 1, total: 4\n",
-		"no test cites A-ONE-3 (third)\n", "no such rule: agent/x_test.go: A-NONE-7\n",
-	} {
-		if !strings.Contains(printed.String(), line) {
+	for _, line := range append(want.Errors,
+		"rules: 4, proven: 1, untested: 1, not ours: 1",
+		"untested: A-ONE-2 (Second): needs more.",
+	) {
+		if !strings.Contains(printed.String(), line+"\n") {
 			t.Errorf("printed:\n%s\nwant the line %q", &printed, line)
 		}
 	}
 }
 
-func TestParseErrors(t *testing.T) {
-	for _, text := range []string{
-		"A-ONE-1", "A-ONE-1 | | ", "A-ONE | words |", "A-ONE-1 | words |\nA-ONE-1 | again |", "A-ONE-1 and more | words |",
-	} {
-		if rules, err := parse(text); err == nil {
-			t.Errorf("%q: %v, want an error", text, rules)
-		}
+// TestCrowded: five rules may be cited together, six may not, on one line or in the
+// lines of one comment.
+func TestCrowded(t *testing.T) {
+	citations, err := Citations(fstest.MapFS{
+		"a/testdata/five":  {Data: []byte("# A-X-1 A-X-2 A-X-3\n# A-X-4 A-X-5\n\n# A-X-6\n")},
+		"a/testdata/block": {Data: []byte("pod\n# A-X-1 A-X-2 A-X-3\n# A-X-4 A-X-5 A-X-6\n")},
+		"a/line_test.go":   {Data: []byte("package a\n\nvar s = \"A-X-1 A-X-2 A-X-3 A-X-4 A-X-5 A-X-6\"\n")},
+		"a/block_test.go":  {Data: []byte("package a\n\n// A-X-1 A-X-2 A-X-3 A-X-4\n// A-X-5\n// A-X-6\nvar a int // A-X-7\n")},
+		"a/apart_test.go":  {Data: []byte("package a\n\n// A-X-1 A-X-2 A-X-3 A-X-4\n\n// A-X-5 A-X-6\n")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"a/block_test.go:3: the comment cites more than 5 rules: cite each where it is proven",
+		"a/line_test.go:3: the line cites more than 5 rules: cite each where it is proven",
+		"a/testdata/block:2: the comment cites more than 5 rules: cite each where it is proven",
+	}
+	if diff := cmp.Diff(want, crowded(citations)); diff != "" {
+		t.Errorf("crowded (-want +got):\n%s", diff)
 	}
 }

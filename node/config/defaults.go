@@ -14,7 +14,7 @@ const (
 	defaultResolvConf      = "/etc/resolv.conf"
 	defaultVolumePluginDir = "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/"
 	defaultRuntimeEndpoint = "unix:///run/containerd/containerd.sock"
-	// maxRestartPeriod is the longest backoff of a restart (A-BACK).
+	// maxRestartPeriod is the longest backoff of a restart (A-BO-8).
 	maxRestartPeriod = 300 * time.Second
 )
 

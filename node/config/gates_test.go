@@ -106,3 +106,30 @@ func lastSpec(value ast.Expr) (locked state, isGate bool) {
 	}
 	return stateOf(values["Default"] == "true"), true
 }
+
+// TestGatesOfTheContract: what the contract says of Kubernetes' gates and of lifepod's
+// way (A-GATE-1, A-GATE-2, A-GATE-3).
+func TestGatesOfTheContract(t *testing.T) {
+	locked := []string{ // A-GATE-1
+		"SidecarContainers", "InPlacePodVerticalScaling", "PodObservedGenerationTracking", "ImageVolume", "UserNamespacesSupport",
+		"PodLifecycleSleepAction", "PodLifecycleSleepActionAllowZero", "RecursiveReadOnlyMounts", "SupplementalGroupsPolicy",
+		"NodeSwap", "ExecProbeTimeout", "ProcMountType", "RelaxedEnvironmentVariableValidation", "DynamicResourceAllocation",
+	}
+	for _, name := range locked {
+		if gates[name].locked != on {
+			t.Errorf("%s is %s, want it locked to true", name, gates[name].locked)
+		}
+	}
+	here := map[string]state{
+		"CustomCPUCFSQuotaPeriod": on, "DynamicResourceAllocation": off, // A-GATE-1
+		"ContainerRestartRules": on, "RestartAllContainersOnContainerExits": on, "KubeletEnsureSecretPulledImages": on, // A-GATE-2
+		"GracefulNodeShutdown": off, "GracefulNodeShutdownBasedOnPodPriority": off, "KubeletSeparateDiskGC": off, "ResourceHealthStatus": off,
+		"ContainerStopSignals": on, "EventedPLEG": on, "ReduceDefaultCrashLoopBackOffDecay": off, // A-GATE-3
+		"ImageVolumeWithDigest": off, "MemoryQoS": off, "ChangeContainerStatusOnKubeletRestart": off,
+	}
+	for name, want := range here {
+		if g := gates[name]; g.here != want || g.locked != unsaid && g.locked != on {
+			t.Errorf("%s is %s here, want %s", name, g.here, want)
+		}
+	}
+}

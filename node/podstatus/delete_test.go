@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestDelete: the last status, then the final delete with the UID (B-FIN-6,
-// B-DEL-9), tried until it is done; then nothing of the pod is kept.
+// TestDelete: the last status, then the final delete with the UID (A-STAT-10,
+// B-FIN-6, B-DEL-9), tried until it is done; then nothing of the pod is kept.
 func TestDelete(t *testing.T) {
 	for name, c := range map[string]struct {
 		faults []fault

@@ -39,7 +39,7 @@ func TestMerge(t *testing.T) {
 			ours: v1.PodStatus{StartTime: atP(2), QOSClass: v1.PodQOSGuaranteed, ObservedGeneration: 4},
 			want: v1.PodStatus{StartTime: atP(2), QOSClass: v1.PodQOSGuaranteed, ObservedGeneration: 4},
 		},
-		"what others own stays, what the node has seen of it does not count (A-COND-1, B-FIN-10)": {
+		"what others own stays, what the node has seen of it does not count (A-COND-1, A-STAT-5, B-FIN-10)": {
 			have: v1.PodStatus{
 				Conditions:            []v1.PodCondition{cond("example.com/gate", v1.ConditionTrue, 1), cond(v1.PodReady, v1.ConditionFalse, 1)},
 				ResourceClaimStatuses: []v1.PodResourceClaimStatus{{Name: "gpu"}},
@@ -70,7 +70,7 @@ func TestMerge(t *testing.T) {
 			ours: v1.PodStatus{Phase: v1.PodFailed, Conditions: []v1.PodCondition{}},
 			want: v1.PodStatus{Phase: v1.PodFailed, Conditions: []v1.PodCondition{cond(v1.DisruptionTarget, v1.ConditionTrue, 1)}},
 		},
-		"nothing is ready in a terminal phase (B-FIN-4)": {
+		"nothing is ready in a terminal phase (A-STAT-5, B-FIN-4)": {
 			have: v1.PodStatus{Phase: v1.PodFailed},
 			ours: v1.PodStatus{Phase: v1.PodRunning, Conditions: []v1.PodCondition{cond(v1.PodReady, v1.ConditionTrue, 2)}},
 			want: v1.PodStatus{Phase: v1.PodFailed, Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionFalse, Reason: "PodFailed", LastTransitionTime: at(2)}}},

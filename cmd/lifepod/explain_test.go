@@ -1,0 +1,31 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// TestExplain: a rule as text, an area's rules, the chapters, and what is near to a
+// rule that there is none of.
+func TestExplain(t *testing.T) {
+	const rule = "A-RST-6"
+	for args, want := range map[string][]string{
+		"":                {"Termination and recovery\n", "  A-RST, A-BO                  Restarts\n"},
+		rule + " a-rst-7": {rule + "  (Restarts, docs/contract/startup/restarts.md#a-rst-6)\n\nRules look at the exit code", "restarts.md#a-rst-7", "Source: `pkg/api/v1/pod/util.go`"},
+		"A-RST":           {rule + "    Rules look at the exit code, however the process ended\n"},
+		"rst-6":           {"there is no rule RST-6; did you mean " + rule + " or "},
+	} {
+		command := newExplainCommand()
+		var out bytes.Buffer
+		command.SetOut(&out)
+		command.SetErr(&out)
+		command.SetArgs(strings.Fields(args))
+		_ = command.Execute() // cobra prints the error as well
+		for _, text := range want {
+			if !strings.Contains(out.String(), text) {
+				t.Errorf("lifepod explain %s printed\n%s\nwant %q in it", args, &out, text)
+			}
+		}
+	}
+}

@@ -1,0 +1,9 @@
+// Package contract holds the text of the contract, for the programs that read it.
+package contract
+
+import "embed"
+
+// Files are README.md, which lists the chapters in their order, and the chapters.
+//
+//go:embed README.md startup/*.md termination/*.md
+var Files embed.FS

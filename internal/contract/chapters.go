@@ -1,0 +1,106 @@
+package contract
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+
+	files "github.com/lifepod/lifepod/docs/contract"
+)
+
+// Chapter is one file of the contract.
+type Chapter struct {
+	Title string
+	File  string // below docs/contract
+	Part  string // the heading of README.md that it is listed below
+	Areas []string
+	Rules []Rule
+}
+
+// Chapters are all chapters in the order of README.md.
+func Chapters() ([]Chapter, error) { return readChapters(files.Files) }
+
+// Rules are all rules in the contract's order.
+func Rules() ([]Rule, error) {
+	chapters, err := Chapters()
+	if err != nil {
+		return nil, err
+	}
+	return rulesOf(chapters), nil
+}
+
+func rulesOf(chapters []Chapter) []Rule {
+	var rules []Rule
+	for _, c := range chapters {
+		rules = append(rules, c.Rules...)
+	}
+	return rules
+}
+
+// chapterRow is a row of README.md's tables of chapters.
+var chapterRow = regexp.MustCompile(`^\| \[([^\]]+)\]\(([a-z-]+/[a-z-]+\.md)\) \| (.+) \|$`)
+
+func readChapters(contract fs.FS) ([]Chapter, error) {
+	index, err := fs.ReadFile(contract, "README.md")
+	if err != nil {
+		return nil, fmt.Errorf("read the contract: %w", err)
+	}
+	var chapters []Chapter
+	part, seen := "", map[string]bool{}
+	for line := range strings.Lines(string(index)) {
+		line = strings.TrimSpace(line)
+		if heading, found := strings.CutPrefix(line, "## "); found {
+			part = heading
+		}
+		row := chapterRow.FindStringSubmatch(line)
+		if row == nil {
+			continue
+		}
+		chapter := Chapter{Title: row[1], File: row[2], Part: part, Areas: strings.Split(row[3], ", ")}
+		if err := chapter.read(contract, seen); err != nil {
+			return nil, fmt.Errorf("read the contract: %s: %w", chapter.File, err)
+		}
+		chapters = append(chapters, chapter)
+	}
+	return chapters, nil
+}
+
+// read reads the chapter's rules; seen are those of the chapters before.
+func (c *Chapter) read(contract fs.FS, seen map[string]bool) error {
+	data, err := fs.ReadFile(contract, path.Clean(c.File))
+	if err != nil {
+		return err
+	}
+	title, text, _ := strings.Cut(string(data), "\n")
+	if title != "# "+c.Title {
+		return fmt.Errorf("its title is %q, in README.md it is %q", title, c.Title)
+	}
+	for _, section := range sections(text) {
+		heading, body, _ := strings.Cut(section, "\n")
+		rule, err := parseRule(Rule{Number: heading, Chapter: c.Title, File: c.File}, body)
+		if err != nil {
+			return err
+		}
+		if seen[rule.Number] {
+			return fmt.Errorf("rule %s: there are two of it", rule.Number)
+		}
+		seen[rule.Number] = true
+		c.Rules = append(c.Rules, rule)
+	}
+	return nil
+}
+
+// sections are the texts below headings of the third level, which are rules; other
+// headings end them.
+func sections(text string) []string {
+	var out []string
+	for i, part := range strings.Split("\n"+text, "\n### ") {
+		if i > 0 {
+			rule, _, _ := strings.Cut(part, "\n## ")
+			out = append(out, rule)
+		}
+	}
+	return out
+}

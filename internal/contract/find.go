@@ -1,0 +1,68 @@
+package contract
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Find finds the rule of a number, or all rules of an area. Upper and lower case are
+// alike. The error names the nearest rule, if any is near.
+func Find(rules []Rule, name string) ([]Rule, error) {
+	name = strings.ToUpper(name)
+	found := slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return r.Number != name && r.Area() != name })
+	if len(found) > 0 {
+		return found, nil
+	}
+	if meant := near(rules, name); len(meant) > 0 {
+		return nil, fmt.Errorf("there is no rule %s; did you mean %s?", name, strings.Join(meant, " or "))
+	}
+	return nil, fmt.Errorf("there is no rule %s: want a number such as A-RST-1, or an area such as A-RST", name)
+}
+
+// near are the numbers that somebody may have meant: those of the most similar area
+// with the nearest number.
+func near(rules []Rule, name string) []string {
+	if !strings.HasPrefix(name, "A-") && !strings.HasPrefix(name, "B-") {
+		var both []string
+		for _, part := range []string{"A-", "B-"} {
+			if slices.ContainsFunc(rules, func(r Rule) bool { return r.Number == part+name || r.Area() == part+name }) {
+				both = append(both, part+name)
+			}
+		}
+		if len(both) > 0 {
+			return both
+		}
+	}
+	best := slices.MinFunc(rules, func(a, b Rule) int {
+		if d := similarity(b.Number, name) - similarity(a.Number, name); d != 0 {
+			return d
+		}
+		return distance(a, name) - distance(b, name)
+	})
+	if similarity(best.Number, name) <= len("A-") {
+		return nil
+	}
+	return []string{best.Number}
+}
+
+// similarity is how many letters two names begin with alike; digits are compared as
+// numbers (distance).
+func similarity(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] && (a[n] < '0' || a[n] > '9') {
+		n++
+	}
+	return n
+}
+
+// distance is how far a rule's number is from the one that a name ends in.
+func distance(rule Rule, name string) int {
+	of := func(s string) int {
+		n, _ := strconv.Atoi(strings.TrimLeft(s[strings.LastIndex(s, "-")+1:], "E")) // none is 0
+		return n
+	}
+	d := of(rule.Number) - of(name)
+	return max(d, -d)
+}

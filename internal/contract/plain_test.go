@@ -1,0 +1,93 @@
+package contract
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPlain(t *testing.T) {
+	for name, tc := range map[string]struct{ markdown, want string }{
+		"a paragraph is wrapped": {
+			"**A container is restarted** if\n[A-RST-1](restarts.md#a-rst-1) says so: `exit code`.",
+			"A container is restarted if A-RST-1 says\nso: `exit code`.",
+		},
+		"a list hangs": {
+			"- one two three four five six seven eight\n  nine\n- ten\n\n1. first\n10. second one two three four five six",
+			"- one two three four five six seven\n  eight nine\n- ten\n\n1. first\n10. second one two three four five six",
+		},
+		"a table is aligned": {
+			"| a | longer |\n| --- | --- |\n| **b** | `c` |\n| | d |",
+			"a  longer\nb  `c`\n   d",
+		},
+		"a wide column wraps": {
+			"| | condition |\n| --- | --- |\n| x | one two three four five six seven eight nine |",
+			"   condition\nx  one two three four five six seven\n   eight nine",
+		},
+		"code is shown as it is": {
+			"Text:\n\n```\n# header\n\n1\ttwo\n```\n\nMore.",
+			"Text:\n\n    # header\n    \n    1\ttwo\n\nMore.",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, Plain(tc.markdown, 40)); diff != "" {
+				t.Errorf("plain (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestPlainRules: nothing of the mark-up is left in any rule, and lines fit, but for
+// words that are longer.
+func TestPlainRules(t *testing.T) {
+	rules, err := Rules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const width = 80
+	for _, rule := range rules {
+		text := Plain(rule.Text, width)
+		for line := range strings.Lines(text) {
+			line = strings.TrimRight(line, "\n")
+			if utf8.RuneCountInString(line) > width && strings.Contains(strings.TrimSpace(line), " ") && !strings.HasPrefix(line, "    ") && !strings.Contains(line, columnGap) {
+				t.Errorf("%s: a line of %d: %q", rule.Number, utf8.RuneCountInString(line), line)
+			}
+		}
+		for _, mark := range []string{"**", "](", "| ---"} {
+			if strings.Contains(text, mark) {
+				t.Errorf("%s has %q:\n%s", rule.Number, mark, text)
+			}
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	rules, err := Rules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"A-RST-1":   "A-RST-1",
+		"b-rac-e3":  "B-RAC-E3",
+		"a-bo":      "A-BO-1 A-BO-2 A-BO-3 A-BO-4 A-BO-5 A-BO-6 A-BO-7 A-BO-8",
+		"A-RST-99":  "there is no rule A-RST-99; did you mean A-RST-7?",
+		"A-RTS-2":   "there is no rule A-RTS-2; did you mean A-RST-2?",
+		"rst-3":     "there is no rule RST-3; did you mean A-RST-3 or B-RST-3?",
+		"B-RAC-E20": "there is no rule B-RAC-E20; did you mean B-RAC-E8?",
+		"restart":   "there is no rule RESTART: want a number such as A-RST-1, or an area such as A-RST",
+	} {
+		found, err := Find(rules, name)
+		var got []string
+		for _, rule := range found {
+			got = append(got, rule.Number)
+		}
+		if err != nil {
+			got = append(got, err.Error())
+		}
+		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

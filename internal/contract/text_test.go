@@ -1,0 +1,223 @@
+package contract
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	files "github.com/lifepod/lifepod/docs/contract"
+)
+
+// TestAreas: README.md lists the areas of each chapter, an area is in one chapter,
+// and its numbers have no gaps.
+func TestAreas(t *testing.T) {
+	chapters, err := Chapters()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(chapters) < 30 {
+		t.Errorf("%d chapters: README.md does not list them all", len(chapters))
+	}
+	for _, c := range chapters {
+		var areas []string
+		last := map[string]int{}
+		for _, rule := range c.Rules {
+			area := rule.Area()
+			if !slices.Contains(areas, area) {
+				areas = append(areas, area)
+			}
+			suffix, examples := strings.CutPrefix(rule.Number[len(area)+1:], "E")
+			n, _ := strconv.Atoi(suffix) // the pattern of numbers has made sure
+			series := area + strconv.FormatBool(examples)
+			if last[series]++; n != last[series] {
+				t.Errorf("%s follows number %d of its area", rule.Number, last[series]-1)
+			}
+		}
+		if !slices.Equal(areas, c.Areas) {
+			t.Errorf("%s has the areas %v, README.md says %v", c.File, areas, c.Areas)
+		}
+	}
+}
+
+// TestEveryFileIsAChapter: a file that README.md does not list is read by nobody.
+func TestEveryFileIsAChapter(t *testing.T) {
+	chapters, err := Chapters()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = fs.WalkDir(files.Files, ".", func(file string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && file != "README.md" && !slices.ContainsFunc(chapters, func(c Chapter) bool { return c.File == file }) {
+			t.Errorf("README.md does not list %s", file)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+var link = regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`)
+
+// TestLinks: each link of the contract leads to a file, and to a heading in it.
+func TestLinks(t *testing.T) {
+	err := fs.WalkDir(files.Files, ".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(files.Files, file)
+		if err != nil {
+			return err
+		}
+		for _, found := range link.FindAllStringSubmatch(string(text), -1) {
+			target := filepath.Join(repository, "docs/contract", path.Dir(file), found[1])
+			if found[1] == "" {
+				target = filepath.Join(repository, "docs/contract", file)
+			}
+			data, err := os.ReadFile(target)
+			if err != nil {
+				t.Errorf("%s: %v", file, err)
+				continue
+			}
+			if found[2] != "" && !strings.Contains(string(data), "\n### "+strings.ToUpper(found[2][1:])+"\n") {
+				t.Errorf("%s: %s has no rule %s", file, found[1], found[2])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+var codeSpan = regexp.MustCompile("`([^`]+)`")
+
+// TestSources: the files that rules name as their source are Kubernetes', and the
+// functions, variables and types are in them.
+func TestSources(t *testing.T) {
+	rules, err := Rules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules := moduleFolders{}
+	for _, rule := range rules {
+		content, checked := "", false
+		for _, span := range codeSpan.FindAllStringSubmatch(rule.Source, -1) {
+			if strings.HasSuffix(span[1], ".go") {
+				if content, checked, err = modules.read(span[1]); err != nil {
+					t.Errorf("%s: %v", rule.Number, err)
+				}
+				continue
+			}
+			declared := regexp.MustCompile(`(?m)^(func (\([^)]*\) )?|type |var |const |\t)` + regexp.QuoteMeta(span[1]) + `\b`)
+			if checked && !declared.MatchString(content) {
+				t.Errorf("%s: its source declares no %s", rule.Number, span[1])
+			}
+		}
+	}
+}
+
+// moduleFolders are the folders of modules, as far as somebody has asked.
+type moduleFolders map[string]string
+
+// read reads a file by its path in Kubernetes' repository. One of a module of which
+// nothing is compiled here has no folder: it is not checked.
+func (m moduleFolders) read(file string) (content string, checked bool, err error) {
+	module, name := "k8s.io/kubernetes", file
+	if staged, found := strings.CutPrefix(file, "staging/src/"); found {
+		parts := strings.SplitN(staged, "/", 3)
+		module, name = parts[0]+"/"+parts[1], parts[2]
+	}
+	if _, known := m[module]; !known {
+		out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+		if err != nil {
+			return "", false, fmt.Errorf("find module %s: %w", module, err)
+		}
+		m[module] = strings.TrimSpace(string(out))
+	}
+	if m[module] == "" {
+		return "", false, nil
+	}
+	data, err := os.ReadFile(filepath.Join(m[module], name))
+	return string(data), err == nil, err
+}
+
+// anyRule is a rule's number, alone or the beginning of a range such as B-RST-1..14;
+// anyArea is the name of an area.
+var (
+	anyRule = regexp.MustCompile(number.String() + `(?:(?:\.\.|…)([0-9]+))?`)
+	anyArea = regexp.MustCompile(`\b[AB]-[A-Z][A-Z0-9]+\b`)
+)
+
+// TestEveryCitedRuleExists: code, tests and documentation cite rules, and areas, that
+// there are.
+func TestEveryCitedRuleExists(t *testing.T) {
+	rules, err := Rules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, areas := map[string]bool{}, map[string]bool{}
+	for _, rule := range rules {
+		known[rule.Number], areas[rule.Area()] = true, true
+	}
+	cited := 0
+	for file, text := range texts(t) {
+		for _, found := range anyRule.FindAllStringSubmatch(text, -1) {
+			cited++
+			rule, last, _ := strings.Cut(strings.ReplaceAll(found[0], "…", ".."), "..")
+			if last != "" && !known[rule[:strings.LastIndex(rule, "-")+1]+last] {
+				t.Errorf("%s: %s goes beyond its area", file, found[0])
+			}
+			if !known[rule] {
+				t.Errorf("%s: there is no rule %s", file, rule)
+			}
+		}
+		for _, area := range anyArea.FindAllString(number.ReplaceAllString(text, ""), -1) {
+			if !areas[area] {
+				t.Errorf("%s: there are no rules %s", file, area)
+			}
+		}
+	}
+	if cited < 3000 {
+		t.Errorf("%d citations: not all files were found", cited)
+	}
+}
+
+// texts are the repository's text files but for this package's own, whose tests make
+// rules up. What is built or downloaded is left out.
+func texts(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	tree := os.DirFS(repository)
+	err := fs.WalkDir(tree, ".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if file != "." && strings.HasPrefix(entry.Name(), ".") || slices.Contains([]string{"bin", "bundle/assets", "internal/contract"}, file) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !entry.Type().IsRegular() {
+			return nil
+		}
+		data, err := fs.ReadFile(tree, file)
+		if err == nil && utf8.Valid(data) {
+			texts[file] = string(data)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return texts
+}
