@@ -12,6 +12,23 @@ import (
 	"github.com/lifepod/lifepod/node/source"
 )
 
+// Only a static pod has its status written to a mirror pod: annotations make no pod of
+// the API one (B-STA-3).
+func TestStaticPodsStatus(t *testing.T) {
+	tell(t, func(s *story) {
+		hashed := func(pod *v1.Pod) {
+			pod.Annotations = map[string]string{source.SourceAnnotation: "file", source.HashAnnotation: "hash of " + pod.Name}
+		}
+		s.pods.Wanted(source.OriginFile, podOf("static", hashed))
+		s.apply(podOf("forged", hashed))
+		s.heard()
+		want := map[types.UID]string{"uid-static": "hash of static", "uid-forged": ""}
+		if diff := cmp.Diff(want, s.hashes); diff != "" {
+			t.Errorf("statuses with the hashes (-want +got):\n%s", diff)
+		}
+	}, source.OriginFile, source.OriginAPI)
+}
+
 // A static pod that another agent has begun is adopted with the status of its mirror
 // pod: its file has none, and whoever reads the status sees no difference (B-RST-7,
 // B-RST-6). When the API cannot be heard the runtime alone knows how it stands.
