@@ -123,6 +123,10 @@ func TestToken(t *testing.T) {
 	if text := out.String(); strings.Contains(text, secret) || !strings.Contains(text, "90m") || !strings.Contains(text, "forever") {
 		t.Errorf("table:\n%s", text)
 	}
+	out.Reset()
+	if err := table(&out, []Token{{ID: id, Description: "\x1b[2J\nabcdef"}}, time.Now()); err != nil || !strings.Contains(out.String(), "   ^[[2J abcdef\n") {
+		t.Errorf("a description that a terminal would obey: %q, %v", out.String(), err)
+	}
 	for _, name := range []string{id, forever} {
 		if err := Delete(ctx, client, name); err != nil {
 			t.Error(err)
