@@ -61,11 +61,13 @@ func (p *Pods) admit(e *pod, node *v1.Node) {
 		}
 		refused = answer.Rejection
 	}
-	worker := p.Engine.NewWorker(e.newest, &sink{p, e})
-	if refused != nil {
-		p.Counts.Rejected(refused.Reason)
-		worker.Refuse(lifecycle.Rejected{Reason: refused.Reason, Message: refused.Message})
+	if refused == nil {
+		p.start(e, p.newWorker(e))
+		return
 	}
+	p.Counts.Rejected(refused.Reason)
+	worker := p.Engine.NewWorker(e.newest, &sink{p, e})
+	worker.Refuse(lifecycle.Rejected{Reason: refused.Reason, Message: refused.Message})
 	p.start(e, worker)
 }
 

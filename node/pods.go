@@ -130,6 +130,7 @@ type pod struct {
 	saved   *saved // of an agent before this one, until its life goes on
 	deleted bool   // the API server was told that nothing is left of it (B-DEL-11)
 
+	ran   bool  // its status tells of containers, of which the runtime has nothing
 	begun bool  // its life has begun, or what there is of it is being looked at
 	over  bool  // its life has ended; it blocks its UID until it is wanted no more (B-WRK-16)
 	life  *life // nil before and after, and for a while after a panic
