@@ -285,7 +285,7 @@ func TestOwnLinesArePlain(t *testing.T) {
 	for _, output := range []string{"", "json"} {
 		var stdout, stderr bytes.Buffer
 		p := newPrinter(Options{Stdout: &stdout, Stderr: &stderr, Output: output, Verbose: true, Began: time.Now()}, podOf("a"))
-		p.report(time.Now(), lifecycle.Report{Subject: "a", What: "exited", Because: evil, Rule: "A-X-1"})
+		p.report(time.Now(), lifecycle.Report{Subject: "a", What: "exited", Because: evil})
 		p.event(time.Now(), lifecycle.RecordEvent{Type: "Warning", Reason: evil, Message: evil, FieldPath: evil})
 		p.warn("\x1b[2J\u009b")
 		p.setStatus(v1.PodStatus{Message: evil})
