@@ -1,6 +1,6 @@
 module github.com/lifepod/lifepod
 
-go 1.26.0
+go 1.26.6
 
 replace k8s.io/api => k8s.io/api v0.36.3
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/ptr"
 
@@ -14,13 +15,20 @@ import (
 
 // admission is the first fact of a pod's life (A-ADM-1).
 func (h *hands) admission() lifecycle.Fact {
-	if h.Admission == nil {
-		return lifecycle.Accepted{}
-	}
-	if refusal := admission.Check(h.pod, *h.Admission); refusal != nil {
+	if refusal := h.refusal(h.pod); refusal != nil {
 		return lifecycle.Rejected(*refusal)
 	}
 	return lifecycle.Accepted{}
+}
+
+// Admits says whether a new pod would be accepted. An adopted one is not asked about.
+func (n *Node) Admits(pod *v1.Pod) bool { return n.refusal(pod) == nil }
+
+func (n *Node) refusal(pod *v1.Pod) *admission.Refusal {
+	if n.Admission == nil {
+		return nil
+	}
+	return admission.Check(pod, *n.Admission)
 }
 
 // runtimeHandler is that of the pod's RuntimeClass, empty for the default one

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"encoding/json"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -120,6 +121,26 @@ func TestLocate(t *testing.T) {
 	}
 	if len(other.Bridge()) > 15 {
 		t.Errorf("bridge %q is longer than the kernel takes", other.Bridge())
+	}
+}
+
+// Nothing is run from a folder that others can change, whatever the command.
+func TestLocateRefusesFoldersOfOthers(t *testing.T) {
+	root := t.TempDir()
+	if err := os.Chmod(root, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	_, locate := Locate(root, "")
+	_, unpack := Unpack(root)
+	_, open := Open(t.Context(), Config{Root: root})
+	_, program := ClusterProgram(root)
+	for what, err := range map[string]error{"Locate": locate, "Unpack": unpack, "Open": open, "ClusterProgram": program} {
+		if err == nil || !strings.Contains(err.Error(), "state folder "+root+": others can write to it") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
+		t.Errorf("left in the folder: %v, %v", left, err)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
 // errLocked means that another process holds a lock that excludes ours.
@@ -60,8 +62,8 @@ var ErrInUse = errors.New("another lifepod is using this root")
 // called; they wait. It fails with [ErrInUse] if the root is open. It is for
 // whoever sweeps up what a killed lifepod left.
 func (p Paths) Exclude() (release func() error, err error) {
-	if err := os.MkdirAll(p.Root, 0o711); err != nil {
-		return nil, fmt.Errorf("lock the root: %w", err)
+	if err := rootfolder.Make(p.Root, rootMode); err != nil {
+		return nil, err
 	}
 	held, err := tryLock(p.usersLock(), unix.LOCK_EX)
 	if errors.Is(err, errLocked) {

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"path/filepath"
+
+	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
 // The folders of a lifepod that was told nothing else.
@@ -12,6 +14,9 @@ const (
 	DefaultRoot   = "/var/lib/lifepod"
 	DefaultRunDir = "/run/lifepod"
 )
+
+// rootMode of a root that is made: users of containers go through it.
+const rootMode = 0o711
 
 // maxRunDir keeps the shims' sockets, whose folder containerd limits to 42
 // bytes, within the 108 bytes of a unix socket's address.
@@ -36,7 +41,8 @@ const (
 )
 
 // Locate says where a root has its things, without touching any. Empty
-// arguments mean the defaults; Bundle is set by [Unpack] and [Open] only.
+// arguments mean the defaults; Bundle is set by [Unpack] and [Open] only. A root that
+// others can change is refused: what is below it runs as root.
 func Locate(root, runDir string) (Paths, error) {
 	if root == "" {
 		root = DefaultRoot
@@ -52,7 +58,7 @@ func Locate(root, runDir string) (Paths, error) {
 	if !filepath.IsAbs(p.RunDir) || len(p.RunDir) > maxRunDir {
 		return Paths{}, fmt.Errorf("run folder %q: must be an absolute path of at most %d bytes, because it holds unix sockets", p.RunDir, maxRunDir)
 	}
-	return p, nil
+	return p, rootfolder.Check(root)
 }
 
 // suffix tells this root's names from another's where they share a name

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
 // Config says which runtime to open. The zero value is the default root.
@@ -62,8 +64,8 @@ func open(ctx context.Context, c Config, a archive) (*Runtime, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	if err := os.MkdirAll(p.Root, 0o711); err != nil {
-		return nil, fmt.Errorf("open the runtime: %w", err)
+	if err := rootfolder.Make(p.Root, rootMode); err != nil {
+		return nil, err
 	}
 	r := &Runtime{paths: p, log: c.Log, finished: make(chan struct{})}
 	// While the last one closes it holds this lock alone.

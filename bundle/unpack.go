@@ -12,6 +12,7 @@ import (
 
 	"github.com/lifepod/lifepod/bundle/manifest"
 	"github.com/lifepod/lifepod/internal/footprint"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
 // completeName marks an unpacked folder as whole. It is written last, before
@@ -62,6 +63,9 @@ func (p *Paths) unpack(ctx context.Context, a archive) (*os.File, error) {
 // unpackAlone waits until nobody else unpacks: the other one may have done
 // the work then.
 func (p *Paths) unpackAlone(ctx context.Context, a archive) (*os.File, error) {
+	if err := rootfolder.Make(p.Root, rootMode); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(p.bundles(), 0o700); err != nil {
 		return nil, fmt.Errorf("unpack the runtime: %w", err)
 	}

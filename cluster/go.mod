@@ -2,7 +2,7 @@
 // dependencies stay out of the module that runs pods.
 module github.com/lifepod/lifepod/cluster
 
-go 1.26.0
+go 1.26.6
 
 replace github.com/lifepod/lifepod => ../
 

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 
@@ -28,17 +30,38 @@ func (l *layout) runInvitations(ctx context.Context, client kubernetes.Interface
 	})
 }
 
-// runServingCertificates approves those of other nodes. What this machine is known
-// by is not for them.
+// runServingCertificates approves those of other nodes.
 func (l *layout) runServingCertificates(ctx context.Context, client kubernetes.Interface, shared informers.SharedInformerFactory) error {
-	_, services, err := net.ParseCIDR(l.services.String())
-	if err != nil {
-		return err
-	}
 	return servingcert.Run(ctx, servingcert.Config{
 		Client: client, Informers: shared, Log: l.Log,
-		Reserved: servingcert.Reserved{
-			Names: append([]string{l.Node}, pki.ServiceNames...), IPs: []net.IP{l.advertise}, Networks: []*net.IPNet{services},
-		},
+		Reserved: func(ctx context.Context) (servingcert.Reserved, error) { return l.reserved(ctx, client) },
 	})
+}
+
+// reserved is what nodes get no certificates for: what servers of the cluster are known
+// by, and the addresses of Services and pods. Another pod network may have others.
+func (l *layout) reserved(ctx context.Context, client kubernetes.Interface) (servingcert.Reserved, error) {
+	all := servingcert.Reserved{
+		Domain: dnsDomain, Names: append([]string{l.Node}, pki.ServiceNames...),
+		IPs: []net.IP{l.advertise}, Networks: []netip.Prefix{l.services, l.pods},
+	}
+	servers, err := servers(ctx, client)
+	if err != nil {
+		return all, err
+	}
+	for _, s := range servers {
+		all.Names, all.IPs = append(all.Names, s.Name), append(all.IPs, s.Address)
+	}
+	ranges, err := client.NetworkingV1().ServiceCIDRs().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return all, fmt.Errorf("ask for the ranges of service addresses: %w", err)
+	}
+	for _, r := range ranges.Items {
+		for _, text := range r.Spec.CIDRs {
+			if network, err := netip.ParsePrefix(text); err == nil { // the API server has validated it
+				all.Networks = append(all.Networks, network)
+			}
+		}
+	}
+	return all, nil
 }

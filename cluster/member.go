@@ -149,7 +149,7 @@ func trimNode(object any) (any, error) {
 		return controllers.Trim(object)
 	}
 	kept := &v1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: n.Name, UID: n.UID, ResourceVersion: n.ResourceVersion, Labels: n.Labels,
+		Name: n.Name, UID: n.UID, ResourceVersion: n.ResourceVersion, CreationTimestamp: n.CreationTimestamp, Labels: n.Labels,
 	}}
 	kept.Spec.PodCIDR, kept.Spec.PodCIDRs, kept.Status.Addresses = n.Spec.PodCIDR, n.Spec.PodCIDRs, n.Status.Addresses
 	return kept, nil

@@ -23,6 +23,7 @@ func (l *layout) nodeConfig(keys *pki.Folder) ([]byte, error) {
 		"clusterDNS":     []string{l.serviceIP(dnsService).String()},
 		"clusterDomain":  dnsDomain,
 		"authentication": map[string]any{"x509": map[string]any{"clientCAFile": keys.CA()}},
+		"seccompDefault": true, // as in the configuration of joining nodes
 
 		"rotateCertificates": false,
 		"tlsCertFile":        keys.NodeServing(),

@@ -86,6 +86,7 @@ func (r *run) runParts(g *group) {
 		}
 	}
 	if r.Etcd.Given() {
+		g.restarted("servers", func(ctx context.Context) error { return r.tellServer(ctx, r.client) })
 		g.essential("leader election", r.stand)
 	}
 	if !r.runs(nodePart) {

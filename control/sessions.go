@@ -31,11 +31,17 @@ type sessions struct {
 	own [][]string // commands that lifepod itself runs: probes and hooks
 
 	mu    sync.Mutex
-	begun map[string]chan struct{} // by container ID: has room for the one that begins
+	begun map[string]*slot // by container ID; no longer than somebody begins there
+}
+
+// slot lets commands begin in a container one after the other.
+type slot struct {
+	turn  chan struct{} // has room for the one that begins
+	users int           // who begin, or wait for it
 }
 
 func newSessions(pod *v1.Pod) *sessions {
-	s := &sessions{begun: map[string]chan struct{}{}}
+	s := &sessions{begun: map[string]*slot{}}
 	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range list {
 			s.own = append(s.own, ownCommands(&list[i])...)
@@ -70,7 +76,7 @@ type session struct {
 	container guest.Container
 	known     bool            // the container's processes can be seen
 	before    []guest.Process // what ran there already
-	slot      chan struct{}
+	leave     func()          // lets the next one begin
 	over      chan struct{}
 	looked    sync.WaitGroup
 	process   *guest.Process // written before looked is done
@@ -78,12 +84,11 @@ type session struct {
 
 // begin prepares a command in a container, when no other one is beginning there.
 func (s *sessions) begin(ctx context.Context, runtime runtimeapi.RuntimeServiceClient, id string, command []string) (*session, error) {
-	n := &session{sessions: s, command: command, slot: s.slot(id), over: make(chan struct{})}
-	select {
-	case n.slot <- struct{}{}:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	leave, err := s.enter(ctx, id)
+	if err != nil {
+		return nil, err
 	}
+	n := &session{sessions: s, command: command, leave: leave, over: make(chan struct{})}
 	if pid := cri.PID(ctx, runtime, id); pid != 0 {
 		container, err := guest.Of(pid)
 		if err == nil {
@@ -96,19 +101,36 @@ func (s *sessions) begin(ctx context.Context, runtime runtimeapi.RuntimeServiceC
 	return n, nil
 }
 
-func (s *sessions) slot(id string) chan struct{} {
+// enter waits until no other command begins in a container. leave is to be called once.
+func (s *sessions) enter(ctx context.Context, id string) (leave func(), _ error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.begun[id] == nil {
-		s.begun[id] = make(chan struct{}, 1)
+	place := s.begun[id]
+	if place == nil {
+		place = &slot{turn: make(chan struct{}, 1)}
+		s.begun[id] = place
 	}
-	return s.begun[id]
+	place.users++
+	s.mu.Unlock()
+	forget := func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if place.users--; place.users == 0 {
+			delete(s.begun, id)
+		}
+	}
+	select {
+	case place.turn <- struct{}{}:
+		return func() { <-place.turn; forget() }, nil
+	case <-ctx.Done():
+		forget()
+		return nil, context.Cause(ctx)
+	}
 }
 
 // recognise looks for the command's process until it is there. The next command
 // begins when it is, or after a while.
 func (n *session) recognise() {
-	release := sync.OnceFunc(func() { <-n.slot })
+	release := sync.OnceFunc(n.leave)
 	defer release()
 	begun, limit := time.Now(), time.NewTimer(recognition)
 	defer limit.Stop()

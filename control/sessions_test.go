@@ -1,7 +1,11 @@
 package control
 
 import (
+	"context"
+	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -21,4 +25,44 @@ func TestOwnCommands(t *testing.T) {
 	if diff := cmp.Diff(want, ownCommands(&c)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+// TestSessionsTakeTurns: in a container one command begins at a time, and nothing is kept of
+// a container in which none does, such as one that was restarted since.
+func TestSessionsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSessions(&v1.Pod{})
+		first, err := s.enter(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		impatient, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("took too long"))
+		defer cancel()
+		if _, err := s.enter(impatient, "a"); err == nil || err.Error() != "took too long" {
+			t.Errorf("beside another: %v", err)
+		}
+		second := make(chan func(), 1)
+		go func() {
+			leave, err := s.enter(t.Context(), "a")
+			if err != nil {
+				t.Error(err)
+			}
+			second <- leave
+		}()
+		synctest.Wait()
+		if len(second) > 0 {
+			t.Error("two begin in a container")
+		}
+		first()
+		leave := <-second
+		other, err := s.enter(t.Context(), "b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		other()
+		leave()
+		if len(s.begun) > 0 {
+			t.Errorf("%d containers are kept", len(s.begun))
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -278,6 +279,19 @@ func TestPrint(t *testing.T) {
 
 // The real machine, whatever it is: every check says something, and none of
 // them leaves anything.
+func TestPrintIsPlain(t *testing.T) {
+	results := []Result{{Name: "x", Found: "\x1b[2J\u009b", Advice: []string{"\x1b[2J\u009b"}}}
+	for name, print := range map[string]func(io.Writer, []Result) error{"text": Print, "json": PrintJSON} {
+		var out strings.Builder
+		if err := print(&out, results); err != nil {
+			t.Fatal(err)
+		}
+		if strings.ContainsAny(out.String(), "\x1b\u009b") {
+			t.Errorf("%s: %q", name, out.String())
+		}
+	}
+}
+
 func TestRunOnThisMachine(t *testing.T) {
 	root := t.TempDir()
 	results := Run(t.Context(), Options{Root: root + "/not/there/yet", Bridge: "lifepod0"})

@@ -1,9 +1,12 @@
 package doctor
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 // Print writes a line per result, aligned, with its advice below it.
@@ -13,11 +16,11 @@ func Print(out io.Writer, results []Result) error {
 		width = max(width, len(result.Name))
 	}
 	for _, result := range results {
-		if _, err := fmt.Fprintf(out, "%-11s  %-*s  %s\n", result.Status, width, result.Name, result.Found); err != nil {
+		if _, err := fmt.Fprintf(out, "%-11s  %-*s  %s\n", result.Status, width, result.Name, plain.Text(result.Found)); err != nil {
 			return err
 		}
 		for _, advice := range result.Advice {
-			if _, err := fmt.Fprintf(out, "%*s→ %s\n", len("not checked")+2, "", advice); err != nil {
+			if _, err := fmt.Fprintf(out, "%*s→ %s\n", len("not checked")+2, "", plain.Text(advice)); err != nil {
 				return err
 			}
 		}
@@ -27,8 +30,13 @@ func Print(out io.Writer, results []Result) error {
 
 // PrintJSON writes the results as one JSON array.
 func PrintJSON(out io.Writer, results []Result) error {
-	encoder := json.NewEncoder(out)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(results)
+	if err := encoder.Encode(results); err != nil {
+		return err
+	}
+	_, err := out.Write(plain.JSON(text.Bytes()))
+	return err
 }

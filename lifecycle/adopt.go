@@ -127,7 +127,8 @@ func endIfTerminal(s *step) {
 }
 
 // RanBefore says whether a status or the runtime shows that something of the pod
-// was made on this node: then it is adopted, else it is new.
+// was made on this node: then it is adopted, else it is new. What a status alone shows
+// is no reason not to admit the pod.
 func RanBefore(pod *v1.Pod, seen Observed) bool {
 	return len(seen.Sandboxes) > 0 || len(seen.Containers) > 0 || terminal(pod.Status.Phase) || anyRan(pod.Status)
 }

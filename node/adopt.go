@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/agent"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/source"
 )
@@ -114,7 +115,13 @@ func (p *Pods) look(e *pod) {
 	})
 }
 
-// seen goes on with what the runtime has of a pod. Called with mu held.
+// seen goes on with what the runtime has of a pod. Only that, which nobody but an agent
+// of this node can have made, spares a pod admission (B-RST-2's better): it runs, or has
+// run, after it was admitted. A status that tells of containers does not, whoever has
+// written it: of a pod of which the runtime has nothing more, after a loss of its records
+// or of the machine's disk, the status says how its life goes on (B-RST-4, B-RST-12,
+// B-RST-13), but it is admitted first, as upstream does with every pod. Called with mu
+// held.
 func (p *Pods) seen(e *pod, has lifecycle.Observed) {
 	here, known := len(has.Sandboxes) > 0 || len(has.Containers) > 0, p.asKnown(e)
 	unwanted := !e.wanted && p.allHeard()
@@ -126,13 +133,28 @@ func (p *Pods) seen(e *pod, has lifecycle.Observed) {
 		p.drop(e)
 	case !here && terminal(e.newest.Status.Phase):
 		p.endedBefore(e)
-	case lifecycle.RanBefore(known, has):
+	case here:
 		p.Log.Info("adopts a pod", "pod", e.name, "containers", len(has.Containers))
 		e.status = *known.Status.DeepCopy()
 		p.start(e, p.Engine.AdoptWorker(known, &sink{p, e}, has))
+	case e.wanted && lifecycle.RanBefore(known, has):
+		e.ran = true
+		p.admit(e, p.Node())
 	case e.wanted:
 		p.begin(e)
 	}
+}
+
+// newWorker is the worker of a pod of which the runtime has nothing, with which the Node's
+// admission agrees.
+func (p *Pods) newWorker(e *pod) *agent.Worker {
+	known := p.asKnown(e)
+	if !e.ran || known.DeletionTimestamp == nil && !p.Engine.Admits(known) { // then its first fact is why
+		return p.Engine.NewWorker(e.newest, &sink{p, e})
+	}
+	p.Log.Info("goes on with a pod of which the runtime has nothing", "pod", e.name, "rule", "B-RST-4")
+	e.status = *known.Status.DeepCopy()
+	return p.Engine.AdoptWorker(known, &sink{p, e}, lifecycle.Observed{})
 }
 
 // endedBefore files a pod that has ended before and of which the runtime has

@@ -7,10 +7,29 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/agent/admission"
 	"github.com/lifepod/lifepod/node/source"
 )
+
+// Only a static pod has its status written to a mirror pod: annotations make no pod of
+// the API one (B-STA-3).
+func TestStaticPodsStatus(t *testing.T) {
+	tell(t, func(s *story) {
+		hashed := func(pod *v1.Pod) {
+			pod.Annotations = map[string]string{source.SourceAnnotation: "file", source.HashAnnotation: "hash of " + pod.Name}
+		}
+		s.pods.Wanted(source.OriginFile, podOf("static", hashed))
+		s.apply(podOf("forged", hashed))
+		s.heard()
+		want := map[types.UID]string{"uid-static": "hash of static", "uid-forged": ""}
+		if diff := cmp.Diff(want, s.hashes); diff != "" {
+			t.Errorf("statuses with the hashes (-want +got):\n%s", diff)
+		}
+	}, source.OriginFile, source.OriginAPI)
+}
 
 // A static pod that another agent has begun is adopted with the status of its mirror
 // pod: its file has none, and whoever reads the status sees no difference (B-RST-7,
@@ -66,4 +85,89 @@ func TestStaticPodIsAdoptedAsItsMirror(t *testing.T) {
 			}, source.OriginFile, source.OriginAPI)
 		})
 	}
+}
+
+// ranBefore is the status of a pod whose container has been restarted four times.
+func ranBefore(pod *v1.Pod) {
+	pod.Status = v1.PodStatus{
+		Phase: v1.PodRunning,
+		Conditions: []v1.PodCondition{
+			{Type: v1.PodInitialized, Status: v1.ConditionTrue}, {Type: v1.PodReady, Status: v1.ConditionTrue},
+		},
+		ContainerStatuses: []v1.ContainerStatus{{
+			Name: "main", ContainerID: "crifake://c", RestartCount: 4, Ready: true, Image: image,
+			State: v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: metav1.Now()}},
+		}},
+	}
+}
+
+// A status that tells of containers doesn't spare a pod admission, of which the runtime
+// has nothing: it goes on as the status says if the node has room for it and may run it
+// (B-RST-2, B-RST-4). One that has ended, or is being deleted, needs no room (B-WRK-23).
+func TestStatusIsNoAdmission(t *testing.T) {
+	ended := func(pod *v1.Pod) { pod.Status.Phase = v1.PodFailed }
+	deleted := func(pod *v1.Pod) {
+		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = new(metav1.Now()), new(int64(1))
+	}
+	unsafe := func(pod *v1.Pod) { pod.Spec.SecurityContext.Sysctls = []v1.Sysctl{{Name: "kernel.msgmax", Value: "1"}} }
+	for name, test := range map[string]struct {
+		changes []func(*v1.Pod)
+		phase   v1.PodPhase
+		reason  string
+		runs    int
+		deleted []string
+	}{
+		"fits":         {changes: []func(*v1.Pod){ranBefore}, phase: v1.PodRunning, runs: 1},
+		"is too big":   {changes: []func(*v1.Pod){ranBefore, requesting("5")}, phase: v1.PodFailed, reason: "OutOfcpu"},
+		"is forbidden": {changes: []func(*v1.Pod){ranBefore, unsafe}, phase: v1.PodFailed, reason: "SysctlForbidden"},
+		"has ended":    {changes: []func(*v1.Pod){ranBefore, ended, requesting("5")}, phase: v1.PodFailed},
+		"is deleted":   {changes: []func(*v1.Pod){ranBefore, deleted, requesting("5")}, phase: v1.PodFailed, deleted: []string{"web Failed"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tell(t, func(s *story) {
+				s.pods.Engine.Admission = &admission.Host{}
+				s.apply(podOf("web", test.changes...))
+				s.heard()
+				time.Sleep(time.Minute)
+				pod, found := s.pods.Pod("default", "web")
+				if !found {
+					t.Fatal("the pod is gone")
+				}
+				if pod.Status.Phase != test.phase || pod.Status.Reason != test.reason {
+					t.Errorf("phase %s, reason %s, want %s, %s", pod.Status.Phase, pod.Status.Reason, test.phase, test.reason)
+				}
+				if calls := s.Acted(); s.acted("RunPodSandbox web attempt=1") != test.runs || test.runs == 0 && len(calls) > 0 {
+					t.Errorf("calls %q, want %d new sandboxes", calls, test.runs)
+				}
+				if diff := cmp.Diff(test.deleted, s.deletions()); diff != "" {
+					t.Errorf("deletions (-want +got):\n%s", diff)
+				}
+				if c := pod.Status.ContainerStatuses; test.runs > 0 && (len(c) != 1 || c[0].RestartCount != 5 || c[0].LastTerminationState.Terminated.Reason != "ContainerStatusUnknown") {
+					t.Errorf("it goes on as %+v, want its fifth restart", c)
+				}
+			})
+		})
+	}
+}
+
+// What the runtime has of a pod was admitted once, also when it would not be now
+// (B-RST-2's better).
+func TestWhatRunsIsNotAdmittedAgain(t *testing.T) {
+	tell(t, func(s *story) {
+		pod := podOf("web", requesting("3"))
+		s.apply(pod)
+		s.heard()
+		s.wantPhase("web", v1.PodRunning)
+		s.stop()
+		if err := os.RemoveAll(s.memory().Dir); err != nil { // nothing is remembered
+			t.Fatal(err)
+		}
+		s.node.Status.Allocatable = resources("1", "8Gi")
+		s.agent()
+		s.apply(pod)
+		s.heard()
+		time.Sleep(time.Minute)
+		s.wantPhase("web", v1.PodRunning)
+		s.wantActed("RunPodSandbox web attempt=0", 1)
+	})
 }

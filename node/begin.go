@@ -63,12 +63,14 @@ func (p *Pods) admit(e *pod, node *v1.Node) {
 		}
 		refused = answer.Rejection
 	}
-	worker := p.Engine.NewWorker(e.newest, &sink{p, e})
-	if refused != nil {
-		e.rejected = true
-		p.Counts.Rejected(refused.Reason)
-		worker.Refuse(lifecycle.Rejected{Reason: refused.Reason, Message: refused.Message})
+	if refused == nil {
+		p.start(e, p.newWorker(e))
+		return
 	}
+	e.rejected = true
+	p.Counts.Rejected(refused.Reason)
+	worker := p.Engine.NewWorker(e.newest, &sink{p, e})
+	worker.Refuse(lifecycle.Rejected{Reason: refused.Reason, Message: refused.Message})
 	p.start(e, worker)
 }
 

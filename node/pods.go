@@ -130,6 +130,7 @@ type pod struct {
 	saved   *saved // of an agent before this one, until its life goes on
 	deleted bool   // the API server was told that nothing is left of it (B-DEL-11)
 
+	ran   bool  // its status tells of containers, of which the runtime has nothing
 	begun bool  // its life has begun, or what there is of it is being looked at
 	over  bool  // its life has ended; it blocks its UID until it is wanted no more (B-WRK-16)
 	life  *life // nil before and after, and for a while after a panic
@@ -285,7 +286,7 @@ func (p *Pods) drop(e *pod) {
 func (p *Pods) deleteEnded(e *pod) {
 	if e.origin == source.OriginAPI && e.wanted && e.newest.DeletionTimestamp != nil && p.Cluster.Statuses != nil && !e.deleted {
 		e.deleted = true
-		p.Cluster.Statuses.Delete(refOf(e.newest), *e.status.DeepCopy())
+		p.Cluster.Statuses.Delete(e.ref(), *e.status.DeepCopy())
 	}
 }
 
@@ -298,8 +299,14 @@ func (p *Pods) ObjectsChanged(uid types.UID, because string) {
 	}
 }
 
-func refOf(pod *v1.Pod) podstatus.Ref {
-	return podstatus.Ref{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
+// ref names the pod for the status writer: the hash makes it a static pod, whose mirror
+// pod has its status.
+func (e *pod) ref() podstatus.Ref {
+	ref := podstatus.Ref{Namespace: e.newest.Namespace, Name: e.newest.Name, UID: e.uid}
+	if e.origin == source.OriginFile || e.origin == source.OriginHTTP {
+		ref.Static = e.newest.Annotations[source.HashAnnotation]
+	}
+	return ref
 }
 
 var _ source.Feed = (*Pods)(nil)

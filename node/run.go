@@ -13,6 +13,7 @@ import (
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/internal/footprint"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/node/metrics"
 	"github.com/lifepod/lifepod/node/register"
@@ -45,6 +46,9 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 	}
 	if !o.inCluster() && c.Kubelet.StaticPodPath == "" && c.Kubelet.StaticPodURL == "" {
 		return errors.New("no pods to run: want --kubeconfig for those of a cluster, or --manifests FOLDER")
+	}
+	if err := rootfolder.Make(o.rootDir(), 0o700); err != nil {
+		return err
 	}
 	release, err := o.memory().lock()
 	if err != nil {

@@ -21,7 +21,7 @@ func (s *sink) Status(status v1.PodStatus, step bool) {
 	p.mu.Lock()
 	before := e.status
 	freed := e.published(status)
-	life, newest, known := e.life, e.newest, e.wanted || e.origin != originRuntime
+	life, newest, ref, known := e.life, e.newest, e.ref(), e.wanted || e.origin != originRuntime
 	if freed {
 		p.roomFreed()
 	}
@@ -34,7 +34,7 @@ func (s *sink) Status(status v1.PodStatus, step bool) {
 		if step {
 			seen = func(error) {}
 		}
-		p.Cluster.Statuses.Set(refOf(newest), *status.DeepCopy(), seen)
+		p.Cluster.Statuses.Set(ref, *status.DeepCopy(), seen)
 	}
 	p.changed(newest.UID)
 }

@@ -48,7 +48,7 @@ type story struct {
 func tell(t *testing.T, play func(s *story), sources ...source.Origin) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &story{
-			T: t, Runtime: crifake.New(image), dir: t.TempDir(), sources: sources, api: &api{t: t, statuses: map[types.UID]v1.PodStatus{}},
+			T: t, Runtime: crifake.New(image), dir: t.TempDir(), sources: sources, api: &api{t: t, statuses: map[types.UID]v1.PodStatus{}, hashes: map[types.UID]string{}},
 			timeouts: agent.DefaultTimeouts(), node: &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}},
 		}
 		if len(sources) == 0 {
@@ -194,6 +194,7 @@ type api struct {
 	t        *testing.T
 	mu       sync.Mutex
 	statuses map[types.UID]v1.PodStatus
+	hashes   map[types.UID]string // of static pods, with which their statuses come
 	deleted  []string
 	told     []string // events: pod reason
 	mirrors  []string
@@ -219,6 +220,7 @@ func (a *api) Set(pod podstatus.Ref, status v1.PodStatus, seen func(error)) {
 	}
 	a.mu.Lock()
 	a.statuses[pod.UID] = status
+	a.hashes[pod.UID] = pod.Static
 	a.sets = append(a.sets, status.Phase)
 	a.mu.Unlock()
 	if seen != nil {

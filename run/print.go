@@ -16,6 +16,7 @@ import (
 
 	"github.com/lifepod/lifepod/agent/crilog"
 	"github.com/lifepod/lifepod/agent/images"
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -139,7 +140,7 @@ func (p *printer) encode(at time.Time, l line) string {
 	if err != nil {
 		panic(err) // every field is plain data
 	}
-	return string(data) + "\n"
+	return string(plain.JSON(data)) + "\n"
 }
 
 func (p *printer) encodeLeftOut(lines int) string {
@@ -147,8 +148,8 @@ func (p *printer) encodeLeftOut(lines int) string {
 	return p.encode(time.Now(), line{Type: "warning", Message: text})
 }
 
-// say writes a line of text to stderr.
-func (p *printer) say(text string) { p.stderr.put(item{text: text + "\n"}) }
+// say writes a line of text to stderr. Only output of containers goes out as it is.
+func (p *printer) say(text string) { p.stderr.put(item{text: plain.Text(text) + "\n"}) }
 
 func (p *printer) report(at time.Time, r lifecycle.Report) {
 	if p.json() {
@@ -162,9 +163,10 @@ func (p *printer) report(at time.Time, r lifecycle.Report) {
 	p.lifecycle(at, text)
 }
 
-// lifecycle is one line of text on stderr: elapsed time, what, why.
+// lifecycle is one line of text on stderr: elapsed time, what, why. A message may have
+// several, such as that of a probe, which has the output of its command.
 func (p *printer) lifecycle(at time.Time, text string) {
-	p.say(fmt.Sprintf("+%.3fs %s", at.Sub(p.options.Began).Seconds(), text))
+	p.say(fmt.Sprintf("+%.3fs %s", at.Sub(p.options.Began).Seconds(), plain.Line(text)))
 }
 
 func (p *printer) event(at time.Time, e lifecycle.RecordEvent) {
@@ -173,14 +175,8 @@ func (p *printer) event(at time.Time, e lifecycle.RecordEvent) {
 		return
 	}
 	if p.options.Verbose {
-		p.lifecycle(at, fmt.Sprintf("event %s %s %s: %s", e.Type, e.Reason, cmp.Or(e.FieldPath, "pod"), oneLine(e.Message)))
+		p.lifecycle(at, fmt.Sprintf("event %s %s %s: %s", e.Type, e.Reason, cmp.Or(e.FieldPath, "pod"), e.Message))
 	}
-}
-
-// oneLine is a message on one line: those of probes end as the output of their
-// command does, which may have several.
-func oneLine(message string) string {
-	return strings.ReplaceAll(strings.TrimSpace(message), "\n", " ")
 }
 
 func (p *printer) warn(text string) {

@@ -13,11 +13,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/agent/crilog"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -273,5 +275,37 @@ func TestKept(t *testing.T) {
 	p.close()
 	if diff := cmp.Diff("kept: the pod's folder /r/pods/uid, its logs in /r/logs/default_p_uid\n", stderr.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Only containers write to the terminal as they like: what lifepod says of a pod has no
+// control characters, and one line stays one.
+func TestOwnLinesArePlain(t *testing.T) {
+	const evil = "\x1b[2J\r\u009b31m\n+9.999s pod Succeeded"
+	for _, output := range []string{"", "json"} {
+		var stdout, stderr bytes.Buffer
+		p := newPrinter(Options{Stdout: &stdout, Stderr: &stderr, Output: output, Verbose: true, Began: time.Now()}, podOf("a"))
+		p.report(time.Now(), lifecycle.Report{Subject: "a", What: "exited", Because: evil})
+		p.event(time.Now(), lifecycle.RecordEvent{Type: "Warning", Reason: evil, Message: evil, FieldPath: evil})
+		p.warn("\x1b[2J\u009b")
+		p.setStatus(v1.PodStatus{Message: evil})
+		p.close()
+		text := stdout.String() + stderr.String()
+		if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
+			t.Errorf("output %q: control characters in %q", output, text)
+		}
+		if strings.Contains(text, "\n+9.999s") {
+			t.Errorf("output %q: a line of the pod's in %q", output, text)
+		}
+		if output == "" && strings.Count(text, "^[[2J\\r\\u009b31m +9.999s pod Succeeded") != 4 {
+			t.Errorf("it says %q", text)
+		}
+	}
+	var stdout bytes.Buffer
+	p := newPrinter(Options{Stdout: &stdout, Stderr: io.Discard}, podOf("a"))
+	p.output(&source{container: "a"}, crilog.Record{Text: evil, Stream: "stdout"}, crilog.Place{})
+	p.close()
+	if stdout.String() != evil {
+		t.Errorf("a container's output is %q, want %q", stdout.String(), evil)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/lifepod/lifepod/agent/crilog"
 )
 
@@ -33,7 +35,7 @@ func compressOlder(ctx context.Context, log string) error {
 // compress puts a compressed file in the place of a plain one. At every moment
 // one of them is complete. A file that was removed meanwhile stays removed.
 func compress(ctx context.Context, path string) error {
-	in, err := os.Open(path)
+	in, err := openLog(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -56,6 +58,24 @@ func compress(ctx context.Context, path string) error {
 		return err
 	}
 	return os.Remove(path)
+}
+
+// openLog opens a plain file. A pod may have the folder of logs as a hostPath: it must
+// have nothing else of the machine read, or written, in a log's place.
+func openLog(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", path)
+	}
+	if err != nil {
+		_ = file.Close() // only read
+		return nil, err
+	}
+	return file, nil
 }
 
 // Times for the runtime to write the rest of a file that was rotated away, which
@@ -87,7 +107,10 @@ func writeCompressed(ctx context.Context, in *os.File, path string) (err error) 
 	if err != nil {
 		return err
 	}
-	out, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, info.Mode().Perm())
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // of a compression that was cut off
+		return err
+	}
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|unix.O_NOFOLLOW, info.Mode().Perm())
 	if err != nil {
 		return err
 	}

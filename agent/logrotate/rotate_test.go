@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/agent/crilog"
 )
@@ -216,5 +217,48 @@ func TestCompressAwaitsWriter(t *testing.T) {
 	text, err := crilog.Tail(log, 1<<10)
 	if want := "0.log.20260101-000001 and its end" + "0.log.20260101-000002" + "0.log"; err != nil || text != want {
 		t.Errorf("log %q, %v, want %q", text, err, want)
+	}
+}
+
+// A compression writes and reads nothing outside the folder of logs, whatever a pod that
+// has that folder as a hostPath puts in a file's place.
+func TestCompressFollowsNoLinks(t *testing.T) {
+	const secret = "secret of the machine"
+	for name, link := range map[string]string{"read": "0.log.20260101-000001", "written": "0.log.20260101-000001.gz.tmp"} {
+		t.Run(name, func(t *testing.T) {
+			log := logWith(t, "0.log", "0.log.20260101-000001", "0.log.20260101-000002")
+			dir, outside := filepath.Dir(log), filepath.Join(t.TempDir(), "outside")
+			if err := os.WriteFile(outside, []byte(secret), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Remove(filepath.Join(dir, link)); err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(outside, filepath.Join(dir, link)); err != nil {
+				t.Fatal(err)
+			}
+			err := compressOlder(t.Context(), log)
+			if (err != nil) != (name == "read") {
+				t.Errorf("compressed with %v", err)
+			}
+			if text, err := os.ReadFile(outside); err != nil || string(text) != secret {
+				t.Errorf("outside there is %q, %v", text, err)
+			}
+			info, err := os.Lstat(log + ".20260101-000001.gz")
+			if made := err == nil; made != (name == "written") || made && !info.Mode().IsRegular() {
+				t.Errorf("compressed file: %v, %v", info, err)
+			}
+		})
+	}
+}
+
+// A named pipe in a log's place is told, not waited for.
+func TestCompressPipe(t *testing.T) {
+	log := logWith(t, "0.log", "0.log.20260101-000002")
+	if err := unix.Mkfifo(log+".20260101-000001", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := compressOlder(t.Context(), log); err == nil || !strings.Contains(err.Error(), "is no regular file") {
+		t.Errorf("compressed with %v", err)
 	}
 }

@@ -33,6 +33,7 @@ import (
 	"k8s.io/kubernetes/pkg/serviceaccount"
 
 	"github.com/lifepod/lifepod/cluster/pki"
+	"github.com/lifepod/lifepod/cluster/routes"
 )
 
 // Config is what the controllers need to know.
@@ -161,6 +162,7 @@ func (c Config) settings() (config.KubeControllerManagerConfiguration, error) {
 	settings.KubeCloudShared.ConfigureCloudRoutes = false
 	settings.KubeCloudShared.AllocateNodeCIDRs, settings.KubeCloudShared.ClusterCIDR = true, c.Pods.String()
 	settings.KubeCloudShared.CIDRAllocatorType = string(ipam.RangeAllocatorType)
+	settings.NodeIPAMController.NodeCIDRMaskSize = routes.BlockBits
 	settings.NodeIPAMController.ServiceCIDR = c.Services.String()
 	settings.GarbageCollectorController.GCIgnoredResources = nil
 	for r := range garbagecollector.DefaultIgnoredResources() {

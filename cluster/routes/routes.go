@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/netip"
 	"time"
 
@@ -41,7 +40,7 @@ func Run(ctx context.Context, c Config) error {
 		AddFunc:    func(any) { change() },
 		DeleteFunc: func(any) { change() },
 		UpdateFunc: func(old, now any) {
-			if !maps.Equal(wanted(c, old.(*v1.Node)), wanted(c, now.(*v1.Node))) {
+			if claimOf(old.(*v1.Node)) != claimOf(now.(*v1.Node)) {
 				change()
 			}
 		},
@@ -60,6 +59,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	change()
 	t := &table{pods: c.Pods, log: c.Log, told: map[string]string{}}
+	p := &plan{Config: c}
 	again := time.NewTimer(0)
 	again.Stop()
 	for {
@@ -77,47 +77,10 @@ func Run(ctx context.Context, c Config) error {
 		if err != nil {
 			return fmt.Errorf("routes to other nodes: %w", err)
 		}
-		all := map[netip.Prefix]hop{}
-		for _, n := range list {
-			maps.Copy(all, wanted(c, n))
-		}
-		if err := t.apply(all); err != nil {
+		p.decide(list)
+		if err := t.apply(p.routes); err != nil {
 			c.Log.Warn("routes to other nodes are tried again", "in", retry, "err", err)
 			again.Reset(retry)
 		}
 	}
-}
-
-// hop is where a route leads.
-type hop struct {
-	node string
-	at   netip.Addr // InternalIP
-}
-
-// wanted are the routes to a node's pods; none if it is this one.
-func wanted(c Config, n *v1.Node) map[netip.Prefix]hop {
-	if n.Name == c.Node {
-		return nil
-	}
-	at := internalIP(n)
-	if !at.IsValid() {
-		return nil
-	}
-	all := map[netip.Prefix]hop{}
-	for _, text := range n.Spec.PodCIDRs {
-		// No Node may draw other packets than those to pods.
-		if p, err := netip.ParsePrefix(text); err == nil && p.Bits() >= c.Pods.Bits() && c.Pods.Contains(p.Addr()) {
-			all[p.Masked()] = hop{node: n.Name, at: at}
-		}
-	}
-	return all
-}
-
-func internalIP(n *v1.Node) netip.Addr {
-	for _, a := range n.Status.Addresses {
-		if ip, err := netip.ParseAddr(a.Address); err == nil && a.Type == v1.NodeInternalIP && ip.Is4() {
-			return ip
-		}
-	}
-	return netip.Addr{}
 }

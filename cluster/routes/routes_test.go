@@ -2,8 +2,11 @@ package routes
 
 import (
 	"log/slog"
+	"maps"
 	"net/netip"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,21 +29,47 @@ func node(name, podCIDR string, addresses ...string) *v1.Node {
 	return n
 }
 
+// made says how many seconds after the first a Node was made.
+func made(seconds int, n *v1.Node) *v1.Node {
+	n.CreationTimestamp = metav1.Unix(1e9+int64(seconds), 0)
+	return n
+}
+
+// TestWanted: there are routes to the podCIDRs that the cluster's controllers give, each
+// to the Node that was there first, and a node can't draw the traffic of others.
 func TestWanted(t *testing.T) {
+	victim := made(1, node("n2", "10.42.1.0/24", "192.0.2.2"))
+	toVictim := map[string]string{"10.42.1.0/24": "192.0.2.2"}
 	for name, test := range map[string]struct {
-		node *v1.Node
-		want map[string]string
+		nodes   []*v1.Node
+		want    map[string]string
+		refused string
 	}{
-		"another node":          {node("n2", "10.42.1.0/24", "192.0.2.2"), map[string]string{"10.42.1.0/24": "192.0.2.2"}},
-		"its IPv4 address":      {node("n2", "10.42.1.0/24", "2001:db8::2", "192.0.2.2"), map[string]string{"10.42.1.0/24": "192.0.2.2"}},
-		"this node":             {node("n1", "10.42.0.0/24", "192.0.2.1"), nil},
-		"no podCIDR yet":        {node("n2", "", "192.0.2.2"), nil},
-		"no address yet":        {node("n2", "10.42.1.0/24"), nil},
-		"not addresses of pods": {node("n2", "192.0.2.0/24", "192.0.2.2"), nil},
-		"the whole world":       {node("n2", "0.0.0.0/0", "192.0.2.2"), nil},
+		"another node":          {[]*v1.Node{victim}, toVictim, ""},
+		"its IPv4 address":      {[]*v1.Node{node("n2", "10.42.1.0/24", "2001:db8::2", "192.0.2.2")}, toVictim, ""},
+		"this node":             {[]*v1.Node{node("n1", "10.42.0.0/24", "192.0.2.1")}, nil, ""},
+		"no podCIDR yet":        {[]*v1.Node{node("n2", "", "192.0.2.2")}, nil, ""},
+		"no address yet":        {[]*v1.Node{node("n2", "10.42.1.0/24")}, nil, ""},
+		"not addresses of pods": {[]*v1.Node{node("n2", "192.0.2.0/24", "192.0.2.2")}, nil, "n2"},
+		"the whole world":       {[]*v1.Node{node("n2", "0.0.0.0/0", "192.0.2.2")}, nil, "n2"},
+
+		"a part of another's":       {[]*v1.Node{made(9, node("n3", "10.42.1.128/25", "192.0.2.3")), victim}, toVictim, "n3"},
+		"one address of another's":  {[]*v1.Node{made(9, node("n3", "10.42.1.7/32", "192.0.2.3")), victim}, toVictim, "n3"},
+		"another's and more":        {[]*v1.Node{made(0, node("n3", "10.42.0.0/23", "192.0.2.3")), victim}, toVictim, "n3"},
+		"not the begin of a block":  {[]*v1.Node{node("n3", "10.42.1.7/24", "192.0.2.3"), victim}, toVictim, "n3"},
+		"another's":                 {[]*v1.Node{victim, made(9, node("n3", "10.42.1.0/24", "192.0.2.3"))}, toVictim, "n3"},
+		"another's, listed first":   {[]*v1.Node{made(9, node("n3", "10.42.1.0/24", "192.0.2.3")), victim}, toVictim, "n3"},
+		"another's, not there yet":  {[]*v1.Node{made(1, node("n2", "10.42.1.0/24")), made(9, node("n3", "10.42.1.0/24", "192.0.2.3"))}, nil, "n3"},
+		"of the same age":           {[]*v1.Node{made(1, node("n3", "10.42.1.0/24", "192.0.2.3")), victim}, nil, "n2 n3"},
+		"this node's":               {[]*v1.Node{made(1, node("n1", "10.42.0.0/24", "192.0.2.1")), made(9, node("n3", "10.42.0.0/24", "192.0.2.3"))}, nil, "n3"},
+		"this node's, older":        {[]*v1.Node{made(1, node("n3", "10.42.0.0/24", "192.0.2.3")), made(9, node("n1", "10.42.0.0/24", "192.0.2.1"))}, nil, "n3"},
+		"this node's, same age":     {[]*v1.Node{node("n3", "10.42.0.0/24", "192.0.2.3"), node("n1", "10.42.0.0/24", "192.0.2.1"), node("n4", "10.42.0.0/24", "192.0.2.4")}, nil, "n3 n4"},
+		"a block of its own beside": {[]*v1.Node{victim, made(9, node("n3", "10.42.2.0/24", "192.0.2.3"))}, map[string]string{"10.42.1.0/24": "192.0.2.2", "10.42.2.0/24": "192.0.2.3"}, ""},
 	} {
+		p := plan{Config: Config{Node: "n1", Pods: pods, Log: slog.New(slog.DiscardHandler)}}
+		p.decide(test.nodes)
 		var got map[string]string
-		for p, h := range wanted(Config{Node: "n1", Pods: pods}, test.node) {
+		for p, h := range p.routes {
 			if got == nil {
 				got = map[string]string{}
 			}
@@ -49,6 +78,29 @@ func TestWanted(t *testing.T) {
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+		if refused := strings.Join(slices.Sorted(maps.Keys(p.refused)), " "); refused != test.refused {
+			t.Errorf("%s: refused %q, want %q", name, refused, test.refused)
+		}
+	}
+}
+
+// TestWantedLater: this node's podCIDR stays its own while its Node is away, and a warning
+// comes once.
+func TestWantedLater(t *testing.T) {
+	var log strings.Builder
+	p := plan{Config: Config{Node: "n1", Pods: pods, Log: slog.New(slog.NewTextHandler(&log, nil))}}
+	attacker := node("n3", "10.42.0.0/24", "192.0.2.3")
+	p.decide([]*v1.Node{node("n1", "10.42.0.0/24", "192.0.2.1"), attacker})
+	p.decide([]*v1.Node{attacker})
+	if len(p.routes) > 0 {
+		t.Errorf("routes while this node's Node is away: %v", p.routes)
+	}
+	if lines := strings.Count(log.String(), "\n"); lines != 1 {
+		t.Errorf("%d lines are logged:\n%s", lines, log.String())
+	}
+	p.decide([]*v1.Node{node("n1", "10.42.5.0/24", "192.0.2.1"), attacker})
+	if len(p.routes) != 1 {
+		t.Errorf("routes after this node was given another podCIDR: %v", p.routes)
 	}
 }
 
@@ -95,6 +147,7 @@ func TestApply(t *testing.T) {
 	for _, r := range []netlink.Route{
 		{LinkIndex: lan.Attrs().Index, Dst: network(foreign), Gw: netip.MustParseAddr("192.0.2.9").AsSlice(), Protocol: protocol},
 		{Gw: netip.MustParseAddr("192.0.2.254").AsSlice()},
+		{LinkIndex: lan.Attrs().Index, Dst: network(netip.MustParsePrefix("10.42.0.0/24")), Scope: netlink.SCOPE_LINK}, // of this machine's pods
 	} {
 		if err := netlink.RouteAdd(&r); err != nil {
 			t.Fatal(err)
@@ -134,6 +187,10 @@ func TestApply(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"n198.51.100.2": "198.51.100.2"}, table.told); diff != "" {
 		t.Errorf("told of (-want +got):\n%s", diff)
 	}
+	if err := table.apply(map[netip.Prefix]hop{three: at("192.0.2.3"), netip.MustParsePrefix("10.42.0.0/24"): at("192.0.2.2")}); err == nil || !strings.Contains(err.Error(), "10.42.0.0/24 that is not of lifepod") {
+		t.Errorf("a route of somebody else is there: %v", err)
+	}
+	have("one is of somebody else", map[string]string{"10.42.3.0/24": "192.0.2.3"})
 	if err := Remove(pods); err != nil {
 		t.Error(err)
 	}

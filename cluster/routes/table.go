@@ -57,8 +57,8 @@ func (t *table) apply(want map[netip.Prefix]hop) error {
 	return errors.Join(errs...)
 }
 
-// add adds one. A node that isn't in a network of this machine
-// can't be the next hop.
+// add adds one, in the place of nobody else's: that may be the route to the pods of this
+// machine. A node that isn't in a network of this machine can't be the next hop.
 func (t *table) add(to netip.Prefix, h hop) error {
 	link, err := direct(h.at)
 	if errors.Is(err, unix.ENETUNREACH) {
@@ -71,9 +71,12 @@ func (t *table) add(to netip.Prefix, h hop) error {
 		t.tell(h, "pods of this node and of another one don't reach each other: the machines are in different networks. That needs a CNI that tunnels, such as flannel, instead of lifepod's pod network")
 		return nil
 	}
-	err = netlink.RouteReplace(&netlink.Route{
+	err = netlink.RouteAdd(&netlink.Route{
 		LinkIndex: link, Dst: network(to), Gw: h.at.AsSlice(), Protocol: protocol,
 	})
+	if errors.Is(err, unix.EEXIST) {
+		return fmt.Errorf("this machine has a route to %s that is not of lifepod", to)
+	}
 	if err == nil {
 		delete(t.told, h.node)
 		t.log.Info("route added", "podCIDR", to, "node", h.node, "via", h.at)

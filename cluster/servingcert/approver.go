@@ -24,8 +24,9 @@ import (
 type Config struct {
 	Client    kubernetes.Interface
 	Informers informers.SharedInformerFactory
-	Reserved  Reserved
-	Log       *slog.Logger
+	// Reserved is asked for each request: servers and ranges of addresses may be added.
+	Reserved func(context.Context) (Reserved, error)
+	Log      *slog.Logger
 }
 
 // approver approves requests; one that it can't approve is left to people, and
@@ -134,7 +135,11 @@ func (a *approver) look(ctx context.Context, name string) error {
 	if err != nil || !pending(r) {
 		return err
 	}
-	if why := a.decide(r); why != nil {
+	reserved, err := a.Reserved(ctx)
+	if err != nil {
+		return err
+	}
+	if why := a.decide(r, reserved); why != nil {
 		if a.refused[name] != why.Error() {
 			a.refused[name] = why.Error()
 			a.Log.Warn("the certificate of a node's API is not approved", "request", name, "user", r.Spec.Username, "because", why)
@@ -145,7 +150,7 @@ func (a *approver) look(ctx context.Context, name string) error {
 	return a.approve(ctx, r.DeepCopy())
 }
 
-func (a *approver) decide(r *certificatesv1.CertificateSigningRequest) error {
+func (a *approver) decide(r *certificatesv1.CertificateSigningRequest, reserved Reserved) error {
 	name, err := requester(r)
 	if err != nil {
 		return err
@@ -164,13 +169,13 @@ func (a *approver) decide(r *certificatesv1.CertificateSigningRequest) error {
 			others = append(others, other)
 		}
 	}
-	return decide(r, node, others, a.Reserved)
+	return decide(r, node, others, reserved)
 }
 
 func (a *approver) approve(ctx context.Context, r *certificatesv1.CertificateSigningRequest) error {
 	r.Status.Conditions = append(r.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 		Type: certificatesv1.CertificateApproved, Status: v1.ConditionTrue,
-		Reason: "AutoApproved", Message: "The addresses are those of the Node.",
+		Reason: "AutoApproved", Message: "The name and the addresses are those of the Node.",
 	})
 	_, err := a.Client.CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, r.Name, r, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {

@@ -10,7 +10,9 @@ import (
 	"encoding/pem"
 	"log/slog"
 	"net"
+	"net/netip"
 	"net/url"
+	"strings"
 	"testing"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -62,25 +64,62 @@ func request(t *testing.T, change func(*x509.CertificateRequest, *certificatesv1
 	return r
 }
 
+// reserved are those of a cluster; reservedNames are among them, although a Node may be
+// called so.
+var (
+	reserved = Reserved{
+		Domain: "cluster.local", Names: []string{"kubernetes", "kubernetes.default", "server-2"}, IPs: []net.IP{net.IPv4(192, 0, 2, 1)},
+		Networks: []netip.Prefix{netip.MustParsePrefix("10.43.0.0/16"), netip.MustParsePrefix("10.42.0.0/16")},
+	}
+	reservedNames = []string{
+		"kubernetes", "kubernetes.default", "server-2", "localhost", "a.localhost", "web.default.svc", "kubernetes.default.svc",
+		"web.default.svc.cluster.local", "svc.cluster.local", "n2.cluster.local", "cluster.local", "svc",
+	}
+)
+
+// TestDecideNames: a Node that is called as a Service or a server gets no certificate of
+// that name, but of its address.
+func TestDecideNames(t *testing.T) {
+	for _, name := range reservedNames {
+		owner := node(name, "192.0.2.77")
+		asks := func(change func(*x509.CertificateRequest)) string {
+			r := request(t, func(in *x509.CertificateRequest, csr *certificatesv1.CertificateSigningRequest) {
+				in.Subject.CommonName, csr.Spec.Username = userPrefix+name, userPrefix+name
+				in.DNSNames, in.IPAddresses = []string{name}, []net.IP{net.IPv4(192, 0, 2, 77)}
+				change(in)
+			})
+			if err := decide(r, owner, nil, reserved); err != nil {
+				return err.Error()
+			}
+			return ""
+		}
+		if got, want := asks(func(*x509.CertificateRequest) {}), name+" is not for nodes"; got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+		upper := strings.ToUpper(name) + "."
+		if got, want := asks(func(in *x509.CertificateRequest) { in.DNSNames[0] = upper }), upper+" is not for nodes"; got != want {
+			t.Errorf("%s: got %q, want %q", upper, got, want)
+		}
+		if got := asks(func(in *x509.CertificateRequest) { in.DNSNames = nil }); got != "" {
+			t.Errorf("only the address of %s: %s", name, got)
+		}
+	}
+}
+
 // TestDecide: a node gets a certificate of its own, and of nobody else.
 func TestDecide(t *testing.T) {
 	type (
 		in  = x509.CertificateRequest
 		csr = certificatesv1.CertificateSigningRequest
 	)
-	_, services, err := net.ParseCIDR("10.43.0.0/16")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := &approver{Config: Config{Reserved: Reserved{
-		Names: []string{"kubernetes", "localhost"}, IPs: []net.IP{net.IPv4(192, 0, 2, 1)}, Networks: []*net.IPNet{services},
-	}}}
+	a := &approver{}
 	shared := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1().Nodes()
 	a.nodes = shared.Lister()
-	for _, n := range []*v1.Node{
+	all := []*v1.Node{
 		node("n1", "192.0.2.1"), node("n3", "192.0.2.3", "192.0.2.99"),
-		node("n2", "192.0.2.2", "2001:db8::2", "10.43.0.1", "192.0.2.1", "192.0.2.99", "127.0.0.1", "kubernetes", "localhost"),
-	} {
+		node("n2", "192.0.2.2", "2001:db8::2", "10.43.0.1", "10.42.0.7", "192.0.2.1", "192.0.2.99", "127.0.0.1", "fe80::1", "::ffff:10.43.0.1", "x.corp.example", "n1"),
+	}
+	for _, n := range all {
 		if err := shared.Informer().GetStore().Add(n); err != nil {
 			t.Fatal(err)
 		}
@@ -104,10 +143,15 @@ func TestDecide(t *testing.T) {
 		{"not for a server", func(_ *in, c *csr) { c.Spec.Usages = c.Spec.Usages[:1] }, `it is not for "server auth"`},
 		{"without a Node", func(_ *in, c *csr) { c.Spec.Username = "system:node:n9" }, "there is no Node n9"},
 		{"without an address", func(r *in, _ *csr) { r.DNSNames, r.IPAddresses = nil, nil }, "it has no address"},
-		{"a name that isn't the Node's", func(r *in, _ *csr) { r.DNSNames = []string{"x"} }, "x is not an address of the Node"},
+		{"a name that isn't the Node's", func(r *in, _ *csr) { r.DNSNames = []string{"x"} }, "x is not the name of the Node"},
+		{"a name that its Node claims", func(r *in, _ *csr) { r.DNSNames = []string{"n2", "x.corp.example"} }, "x.corp.example is not the name of the Node"},
+		{"another node's name", func(r *in, _ *csr) { r.DNSNames = []string{"n1"} }, "n1 is not the name of the Node"},
 		{"an address that isn't the Node's", func(r *in, _ *csr) { r.IPAddresses = []net.IP{net.IPv4(192, 0, 2, 7)} }, "192.0.2.7 is not an address of the Node"},
 		{"the API server's address", func(r *in, _ *csr) { r.IPAddresses = []net.IP{net.IPv4(192, 0, 2, 1)} }, "192.0.2.1 is not for nodes"},
 		{"a Service's address", func(r *in, _ *csr) { r.IPAddresses = []net.IP{net.IPv4(10, 43, 0, 1)} }, "10.43.0.1 is not for nodes"},
+		{"a Service's address as IPv6", func(r *in, _ *csr) { r.IPAddresses = []net.IP{net.ParseIP("::ffff:10.43.0.1")} }, "10.43.0.1 is not for nodes"},
+		{"a pod's address", func(r *in, _ *csr) { r.IPAddresses = []net.IP{net.IPv4(10, 42, 0, 7)} }, "10.42.0.7 is not for nodes"},
+		{"link-local", func(r *in, _ *csr) { r.IPAddresses = []net.IP{net.ParseIP("fe80::1")} }, "fe80::1 is not for nodes"},
 		{"loopback", func(r *in, _ *csr) { r.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)} }, "127.0.0.1 is not for nodes"},
 		{"the API server's name", func(r *in, _ *csr) { r.DNSNames = []string{"Kubernetes"} }, "Kubernetes is not for nodes"},
 		{"another node's address", func(r *in, _ *csr) { r.IPAddresses = []net.IP{net.IPv4(192, 0, 2, 99)} }, "192.0.2.99 is an address of node n3, too"},
@@ -116,7 +160,7 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := ""
-			if err := a.decide(request(t, tc.change)); err != nil {
+			if err := a.decide(request(t, tc.change), reserved); err != nil {
 				got = err.Error()
 			}
 			if got != tc.want {
@@ -145,7 +189,10 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() {
-		ended <- Run(ctx, Config{Client: client, Informers: shared, Log: slog.New(slog.DiscardHandler)})
+		ended <- Run(ctx, Config{
+			Client: client, Informers: shared, Log: slog.New(slog.DiscardHandler),
+			Reserved: func(context.Context) (Reserved, error) { return reserved, nil },
+		})
 	}()
 	shared.WaitForCacheSync(ctx.Done())
 	if _, err := client.CoreV1().Nodes().UpdateStatus(ctx, node("n2", "192.0.2.2"), metav1.UpdateOptions{}); err != nil {

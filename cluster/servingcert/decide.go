@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -27,11 +28,13 @@ func requester(r *certificatesv1.CertificateSigningRequest) (string, error) {
 	return name, nil
 }
 
-// Reserved are names and addresses that no node may have.
+// Reserved are names and addresses that no node may have, beside those of Services and of
+// the machine itself.
 type Reserved struct {
+	Domain   string // of the cluster's names
 	Names    []string
 	IPs      []net.IP
-	Networks []*net.IPNet
+	Networks []netip.Prefix // of Services and pods
 }
 
 // decide says why a request can't be approved; nil is an approval. others are the
@@ -59,12 +62,12 @@ func decide(r *certificatesv1.CertificateSigningRequest, node *v1.Node, others [
 		return errors.New("it has no address")
 	}
 	for _, name := range request.DNSNames {
-		if err := mayHave(name, node, others, reserved.hasName(name)); err != nil {
+		if err := mayHaveName(name, node, reserved); err != nil {
 			return err
 		}
 	}
 	for _, ip := range request.IPAddresses {
-		if err := mayHave(ip.String(), node, others, reserved.hasIP(ip)); err != nil {
+		if err := mayHaveIP(ip, node, others, reserved); err != nil {
 			return err
 		}
 	}
@@ -83,36 +86,53 @@ func parse(text []byte) (*x509.CertificateRequest, error) {
 	return request, request.CheckSignature()
 }
 
-// mayHave says whether an address is this node's, and nobody else's.
-func mayHave(address string, node *v1.Node, others []*v1.Node, reserved bool) error {
-	if reserved {
-		return fmt.Errorf("%s is not for nodes", address)
+// mayHaveName says whether a name is this node's. Names of Nodes are unique.
+func mayHaveName(name string, node *v1.Node, reserved Reserved) error {
+	switch {
+	case reserved.hasName(name):
+		return fmt.Errorf("%s is not for nodes", name)
+	case !strings.EqualFold(name, node.Name):
+		return fmt.Errorf("%s is not the name of the Node", name)
 	}
-	if !has(node, address) {
-		return fmt.Errorf("%s is not an address of the Node", address)
+	return nil
+}
+
+// mayHaveIP says whether an address is this node's, and nobody else's.
+func mayHaveIP(ip net.IP, node *v1.Node, others []*v1.Node, reserved Reserved) error {
+	if reserved.hasIP(ip) {
+		return fmt.Errorf("%s is not for nodes", ip)
+	}
+	if !has(node, ip) {
+		return fmt.Errorf("%s is not an address of the Node", ip)
 	}
 	for _, other := range others {
-		if has(other, address) {
-			return fmt.Errorf("%s is an address of node %s, too", address, other.Name)
+		if has(other, ip) {
+			return fmt.Errorf("%s is an address of node %s, too", ip, other.Name)
 		}
 	}
 	return nil
 }
 
-func has(node *v1.Node, address string) bool {
+func has(node *v1.Node, ip net.IP) bool {
 	return slices.ContainsFunc(node.Status.Addresses, func(a v1.NodeAddress) bool {
-		if ip := net.ParseIP(a.Address); ip != nil {
-			return ip.Equal(net.ParseIP(address))
-		}
-		return strings.EqualFold(a.Address, address)
+		return ip.Equal(net.ParseIP(a.Address))
 	})
 }
 
+// hasName says also of names that only Services have: a Node may be called so.
 func (r Reserved) hasName(name string) bool {
-	return slices.ContainsFunc(r.Names, func(n string) bool { return strings.EqualFold(n, name) })
+	name = strings.ToLower(strings.TrimSuffix(name, "."))
+	for _, domain := range []string{"svc", "svc." + r.Domain, r.Domain, "localhost"} {
+		if name == domain || strings.HasSuffix(name, "."+domain) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(r.Names, func(n string) bool { return strings.ToLower(n) == name })
 }
 
+// hasIP says also of addresses that no node has towards others, such as 127.0.0.1.
 func (r Reserved) hasIP(ip net.IP) bool {
-	return ip.IsLoopback() || ip.IsUnspecified() || slices.ContainsFunc(r.IPs, ip.Equal) ||
-		slices.ContainsFunc(r.Networks, func(n *net.IPNet) bool { return n.Contains(ip) })
+	address, ok := netip.AddrFromSlice(ip)
+	return !ok || !ip.IsGlobalUnicast() || slices.ContainsFunc(r.IPs, ip.Equal) ||
+		slices.ContainsFunc(r.Networks, func(n netip.Prefix) bool { return n.Contains(address.Unmap()) })
 }

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 // defaultTTL is kubeadm's.
@@ -127,7 +129,7 @@ func table(out io.Writer, tokens []Token, now time.Time) error {
 		if description == "" {
 			description = "<none>"
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.ID, ttl, expires, description)
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.ID, ttl, expires, plain.Line(description))
 	}
 	return w.Flush()
 }

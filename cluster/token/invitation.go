@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -30,8 +31,12 @@ func Invitation(ctx context.Context, client kubernetes.Interface, token string) 
 		if err != nil {
 			return "", fmt.Errorf("authority of the cluster: %w", err)
 		}
-		sum := sha256.Sum256(authorities[0].RawSubjectPublicKeyInfo)
-		return fmt.Sprintf("echo %s | sudo lifepod join %s --ca-hash sha256:%s --token-file -", token, cluster.Server, hex.EncodeToString(sum[:])), nil
+		var pins strings.Builder // joining trusts only what has one
+		for _, authority := range authorities {
+			sum := sha256.Sum256(authority.RawSubjectPublicKeyInfo)
+			pins.WriteString(" --ca-hash sha256:" + hex.EncodeToString(sum[:]))
+		}
+		return fmt.Sprintf("echo %s | sudo lifepod join %s%s --token-file -", token, cluster.Server, pins.String()), nil
 	}
 	return "", errors.New("address of the cluster: the ConfigMap kube-public/cluster-info names none")
 }

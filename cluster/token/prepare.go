@@ -150,6 +150,7 @@ func (c Config) writeNodeConfig(ctx context.Context) error {
 		"clusterDomain":      c.Domain,
 		"rotateCertificates": true,
 		"serverTLSBootstrap": true, // the API server verifies whom it calls
+		"seccompDefault":     true, // as on the node of this machine
 		"authentication": map[string]any{
 			"anonymous": map[string]any{"enabled": false},
 			"webhook":   map[string]any{"enabled": true},

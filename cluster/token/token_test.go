@@ -2,6 +2,12 @@ package token
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/pem"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -14,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/util/cert"
 )
 
 // cluster is an API server that knows StringData of Secrets.
@@ -116,6 +123,10 @@ func TestToken(t *testing.T) {
 	if text := out.String(); strings.Contains(text, secret) || !strings.Contains(text, "90m") || !strings.Contains(text, "forever") {
 		t.Errorf("table:\n%s", text)
 	}
+	out.Reset()
+	if err := table(&out, []Token{{ID: id, Description: "\x1b[2J\nabcdef"}}, time.Now()); err != nil || !strings.Contains(out.String(), "   ^[[2J abcdef\n") {
+		t.Errorf("a description that a terminal would obey: %q, %v", out.String(), err)
+	}
 	for _, name := range []string{id, forever} {
 		if err := Delete(ctx, client, name); err != nil {
 			t.Error(err)
@@ -126,6 +137,36 @@ func TestToken(t *testing.T) {
 	}
 	if err := Delete(ctx, client, id); err == nil || !strings.Contains(err.Error(), "not found") {
 		t.Errorf("deleted twice: %v", err)
+	}
+}
+
+// TestInvitation: the command pins each authority of the cluster, since a node that joins
+// trusts no other.
+func TestInvitation(t *testing.T) {
+	var authorities []byte
+	var pins string
+	for _, name := range []string{"of today", "of tomorrow"} {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := cert.NewSelfSignedCACert(cert.Config{CommonName: name}, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		authorities = append(authorities, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})...)
+		pins += fmt.Sprintf(" --ca-hash sha256:%x", sha256.Sum256(c.RawSubjectPublicKeyInfo))
+	}
+	client, ctx := cluster(), t.Context()
+	c := config(client)
+	c.Authority = authorities
+	if err := Prepare(ctx, c); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Invitation(ctx, client, "abcdef.0123456789abcdef")
+	want := "echo abcdef.0123456789abcdef | sudo lifepod join https://192.0.2.1:6443" + pins + " --token-file -"
+	if err != nil || got != want {
+		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 }
 

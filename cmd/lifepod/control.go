@@ -12,6 +12,7 @@ import (
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/control/client"
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/run"
 )
 
@@ -77,4 +78,6 @@ func interrupted(ctx context.Context, err error) error {
 }
 
 // warn writes a warning to stderr.
-func warn(w io.Writer, format string, args ...any) { fmt.Fprintf(w, "warning: "+format+"\n", args...) }
+func warn(w io.Writer, format string, args ...any) {
+	fmt.Fprintf(w, "warning: %s\n", plain.Text(fmt.Sprintf(format, args...)))
+}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/lifepod/lifepod/control/client"
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 // debugFlags are those of lifepod debug.
@@ -89,7 +90,7 @@ func (f *debugFlags) debug(command *cobra.Command, pod *client.Pod, arguments []
 	state, err := pod.AwaitStart(ctx, c.Name, func(w *v1.ContainerStateWaiting) {
 		if text := strings.TrimSuffix(w.Reason+": "+w.Message, ": "); text != told && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
 			told = text
-			command.PrintErrf("waiting: %s\n", text)
+			command.PrintErrf("waiting: %s\n", plain.Line(text))
 		}
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/doctor"
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/leftovers"
 )
 
@@ -68,7 +69,7 @@ func sweepLeftovers(command *cobra.Command, host doctorHost) error {
 		return fmt.Errorf("sweep up leftovers: %w", err)
 	}
 	for _, leftover := range swept {
-		fmt.Fprintln(command.ErrOrStderr(), "swept up", leftover)
+		fmt.Fprintln(command.ErrOrStderr(), "swept up", plain.Line(fmt.Sprint(leftover)))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/control/client"
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 func newExecCommand(g *global, code *int) *cobra.Command {
@@ -38,7 +39,7 @@ When lifepod exec is ended first, by Ctrl-C or otherwise, the command is ended.`
 			*code, err = pod.Exec(ctx, container, args[1:], streams)
 			var start *client.StartError
 			if errors.As(err, &start) {
-				command.PrintErrf("lifepod: %v\n", err)
+				command.PrintErrf("lifepod: %s\n", plain.Text(err.Error()))
 				return nil
 			}
 			return interrupted(ctx, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lifepod/lifepod/agent/images"
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 // imageSession is a running runtime as the image commands need it.
@@ -106,7 +107,7 @@ func printImages(out io.Writer, all []images.Image, output string) error {
 			if output == "wide" {
 				row = append(row, imageDigest(image), imageUser(image), fmt.Sprint(image.Pinned))
 			}
-			fmt.Fprintln(table, strings.Join(row, "\t"))
+			fmt.Fprintln(table, plain.Text(strings.Join(row, "\t")))
 		}
 	}
 	return table.Flush()
@@ -132,9 +133,11 @@ func printImagesJSON(out io.Writer, all []images.Image) error {
 			UID: image.UID, Username: image.Username, Pinned: image.Pinned,
 		})
 	}
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(list)
+	text, err := json.MarshalIndent(list, "", "  ")
+	if err == nil {
+		_, err = fmt.Fprintf(out, "%s\n", plain.JSON(text))
+	}
+	return err
 }
 
 // orEmpty makes JSON show an empty list, not null.

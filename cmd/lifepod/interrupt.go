@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/run"
 )
 
@@ -39,7 +40,7 @@ func exitCode(stderr io.Writer, err error, code int) int {
 	case errors.Is(err, errChecksFailed):
 		return 1
 	}
-	fmt.Fprintf(stderr, "lifepod: %v\n", err)
+	fmt.Fprintf(stderr, "lifepod: %s\n", plain.Text(err.Error()))
 	if errors.Is(err, errInterrupted) {
 		return run.ExitInterrupted
 	}

@@ -6,12 +6,17 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
+	"github.com/lifepod/lifepod/agent/images"
 	"github.com/lifepod/lifepod/doctor"
 )
 
@@ -42,6 +47,42 @@ func TestSignalClosesTheSession(t *testing.T) {
 				t.Errorf("exit code %d, %q, closed %v; want 130, interrupted, closed", code, stderr.String(), closed)
 			}
 		})
+	}
+}
+
+// TestMessagesArePlain: an error or a warning that quotes a manifest, a registry or a pod
+// moves nobody's cursor.
+func TestMessagesArePlain(t *testing.T) {
+	var stderr bytes.Buffer
+	exitCode(&stderr, errors.New("pull: \x1b[2J\u009b31m\rdenied\nmore"), 0)
+	warn(&stderr, "%v", errors.New("\x1b]0;title\a"))
+	want := "lifepod: pull: ^[[2J\\u009b31m\\rdenied\nmore\nwarning: ^[]0;title^G\n"
+	if got := stderr.String(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	image := images.Image{ID: "sha256:\x1b[2J", Username: "\x1b[2J\u009b", Tags: []string{"\x1b[2J:1"}}
+	for _, output := range []string{"wide", "json"} {
+		var out bytes.Buffer
+		if err := printImages(&out, []images.Image{image}, output); err != nil {
+			t.Fatal(err)
+		}
+		if strings.ContainsFunc(out.String(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
+			t.Errorf("image ls -o %s: %q", output, out.String())
+		}
+	}
+	for _, output := range []string{"yaml", "json"} {
+		var out bytes.Buffer
+		pod := &v1.Pod{Status: v1.PodStatus{Message: "\x1b[2J\u009b\x7f: x"}}
+		if err := printObject(&out, pod, output); err != nil {
+			t.Fatal(err)
+		}
+		if strings.ContainsFunc(out.String(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
+			t.Errorf("-o %s: %q", output, out.String())
+		}
+		var back v1.Pod
+		if err := yaml.Unmarshal(out.Bytes(), &back); err != nil || back.Status.Message != pod.Status.Message {
+			t.Errorf("-o %s reads back as %q, %v", output, back.Status.Message, err)
+		}
 	}
 }
 

@@ -3,12 +3,16 @@ package main
 
 import (
 	"context"
+	"log"
 	"os"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 func main() {
 	began := time.Now()
+	log.SetOutput(plain.Writer(os.Stderr)) // of packages that log by themselves
 	os.Exit(execute(context.Background(), began, os.Args[1:]))
 }
 

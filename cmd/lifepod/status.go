@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lifepod/lifepod/control/show"
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 func newStatusCommand(g *global) *cobra.Command {
@@ -63,13 +64,10 @@ func checkOutput(output string) error {
 
 // printObject writes an API object as YAML or JSON.
 func printObject(w io.Writer, object any, output string) error {
-	var text []byte
-	var err error
-	if output == "json" {
-		text, err = json.MarshalIndent(object, "", "    ")
-		text = append(text, '\n')
-	} else {
-		text, err = yaml.Marshal(object)
+	text, err := json.MarshalIndent(object, "", "    ")
+	text = append(plain.JSON(text), '\n')
+	if err == nil && output == "yaml" {
+		text, err = yaml.JSONToYAML(text)
 	}
 	if err != nil {
 		return fmt.Errorf("write the pod: %w", err)

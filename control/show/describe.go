@@ -7,6 +7,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 // recentEvents is how many events a description has.
@@ -16,12 +18,13 @@ const recentEvents = 10
 // conditions, containers, recent events.
 func Describe(w io.Writer, pod *v1.Pod, events []v1.Event, now time.Time) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s/%s  %s\n", pod.Namespace, pod.Name, headline(pod))
-	fmt.Fprintf(&text, "uid %s, made %s ago, QoS %s", pod.UID, age(madeAt(pod), now), pod.Status.QOSClass)
+	about := fmt.Sprintf("uid %s, made %s ago, QoS %s", pod.UID, age(madeAt(pod), now), pod.Status.QOSClass)
 	if ips := addresses(pod); ips != "" {
-		fmt.Fprintf(&text, ", address %s", ips)
+		about += ", address " + ips
 	}
-	text.WriteString("\n")
+	for _, line := range []string{pod.Namespace + "/" + pod.Name + "  " + headline(pod), about} {
+		text.WriteString(plain.Line(line) + "\n")
+	}
 	if pod.DeletionTimestamp != nil {
 		fmt.Fprintf(&text, "stopping: its grace of %ds ends %s\n", *pod.DeletionGracePeriodSeconds, when(pod.DeletionTimestamp.Time, now))
 	}

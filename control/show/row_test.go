@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -163,5 +164,40 @@ events
 `
 	if diff := cmp.Diff(want, got.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestPlain: what a pod says moves nobody's cursor, and makes no line that looks like
+// lifepod's own.
+func TestPlain(t *testing.T) {
+	const evil = "\x1b[2J\r\u009b31mowned\nRunning\tyes"
+	pod := podOf(v1.PodPhase("x"+evil), nil, list(exited("a", 1, evil), waits("b", evil)))
+	pod.Name, pod.Status.Message, pod.Status.Reason = evil, evil, evil
+	pod.Status.PodIPs = []v1.PodIP{{IP: evil}}
+	pod.Status.ContainerStatuses[0].State.Terminated.Message = evil
+	pod.Status.ContainerStatuses[0].LastTerminationState = *pod.Status.ContainerStatuses[0].State.DeepCopy()
+	pod.Status.ContainerStatuses[1].State.Waiting.Message = evil
+	pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionFalse, Reason: evil, Message: evil}}
+	events := []v1.Event{{Type: evil, Reason: evil, Message: evil}}
+	var described, table strings.Builder
+	if err := Describe(&described, pod, events, now); err != nil {
+		t.Fatal(err)
+	}
+	if err := Table(&table, Columns, [][]string{Row(pod, now)}); err != nil {
+		t.Fatal(err)
+	}
+	for what, text := range map[string]string{"description": described.String(), "table": table.String()} {
+		if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
+			t.Errorf("%s has control characters: %q", what, text)
+		}
+		if strings.Contains(text, "\nRunning") {
+			t.Errorf("%s has a line of the pod's: %q", what, text)
+		}
+	}
+	if n := strings.Count(table.String(), "\n"); n != 2 {
+		t.Errorf("the table has %d lines:\n%s", n, table.String())
+	}
+	if want := "Ready   False   <unknown>   ^[[2J\\r\\u009b31mowned Running yes: ^[[2J"; !strings.Contains(described.String(), want) {
+		t.Errorf("no %q in\n%s", want, described.String())
 	}
 }

@@ -64,6 +64,33 @@ spec:
 	}
 }
 
+// TestForgedMirrorPod: a pod with the annotation of a mirror pod and the UID of another
+// namespace's pod is not run, takes nothing of that pod's and is deleted, while the other
+// one lives and ends as ever.
+func TestForgedMirrorPod(t *testing.T) {
+	t.Parallel()
+	victim, attacker := newCluster(t, shared), newCluster(t, shared)
+	victim.create(polite)
+	pod := victim.awaitReady("pod")
+	attacker.create(strings.NewReplacer("NODE", shared.Name, "UID", string(pod.UID)).Replace(`
+metadata: {name: forged, annotations: {kubernetes.io/config.mirror: UID}, finalizers: [example.com/hold]}
+spec:
+  nodeName: NODE
+  containers: [{name: main, image: TOOLBOX, command: [sleep, "3600"], resources: {limits: {memory: 64Mi}}}]
+`))
+	attacker.await("forged", "to be deleted by the node", func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil })
+	victim.kubectl("delete", "pod", "pod", "--wait=false")
+	if last := victim.untilDeleted(pod); last.Status.Phase != v1.PodFailed {
+		t.Errorf("phase %s when the object went, want Failed", last.Status.Phase)
+	}
+	forged := attacker.await("forged", "to be looked at", func(*v1.Pod) bool { return true })
+	if forged.Status.Phase != v1.PodPending || len(forged.Status.ContainerStatuses) > 0 {
+		t.Errorf("the forged pod has a status:\n%s", summary([]v1.Pod{*forged}))
+	}
+	attacker.kubectl("patch", "pod", "forged", "--type=json", `--patch=[{"op":"remove","path":"/metadata/finalizers"}]`)
+	attacker.untilDeleted(forged)
+}
+
 func containerIDs(pod *v1.Pod) []string {
 	var list []string
 	for _, s := range pod.Status.ContainerStatuses {

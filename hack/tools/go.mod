@@ -1,6 +1,6 @@
 module github.com/lifepod/lifepod/hack/tools
 
-go 1.26.0
+go 1.26.6
 
 tool (
 	github.com/kisielk/errcheck

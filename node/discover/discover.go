@@ -137,7 +137,7 @@ func (i Invitation) verify(info *v1.ConfigMap) (authority []byte, err error) {
 		return nil, fmt.Errorf("read cluster-info: %w", err)
 	}
 	for _, cluster := range config.Clusters {
-		return cluster.CertificateAuthorityData, i.checkAuthority(cluster.CertificateAuthorityData)
+		return i.trusted(cluster.CertificateAuthorityData)
 	}
 	return nil, errors.New("read cluster-info: it names no cluster")
 }

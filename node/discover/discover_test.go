@@ -6,15 +6,18 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
@@ -152,6 +155,36 @@ func TestDiscover(t *testing.T) {
 		}
 		if last := s.requests[len(s.requests)-1]; !strings.HasSuffix(last, "kubelet-config Bearer "+token) {
 			t.Errorf("asked with %q", last)
+		}
+	}
+}
+
+// TestDiscoverPins: of the authorities that cluster-info names only those with a given
+// hash are trusted, in which every holder of a token could have put another.
+func TestDiscoverPins(t *testing.T) {
+	s := newServer(t)
+	foreign := foreignAuthority(t)
+	s.tell(t, slices.Concat(foreign, s.authority()))
+	c, err := s.discover(Invitation{Hashes: []string{s.hash()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(s.authority()), string(c.Authority)); diff != "" {
+		t.Errorf("trusted (-want +got):\n%s", diff)
+	}
+	block, _ := pem.Decode(foreign)
+	other, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(other.RawSubjectPublicKeyInfo)
+	_, err = s.discover(Invitation{Hashes: []string{"sha256:" + hex.EncodeToString(sum[:])}})
+	if err == nil || !strings.Contains(err.Error(), "is not what the cluster's authority vouches for") {
+		t.Errorf("the server has another authority than the one of the hash: %v", err)
+	}
+	for _, r := range s.requests {
+		if strings.Contains(r, "Bearer") {
+			t.Errorf("the token is sent: %s", r)
 		}
 	}
 }

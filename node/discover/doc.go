@@ -9,6 +9,7 @@
 // The address alone is not trusted. The ConfigMap kube-public/cluster-info, which
 // anybody may read, has the cluster's certificate authority; it is believed if it is
 // signed with the token (JWS) and, since every holder of a token can sign, if the
-// authority's public key has a given digest. It is then read once more through a
+// authority's public key has a given digest: of several authorities only those whose
+// digest is given are believed. It is then read once more through a
 // connection that this authority vouches for, before the token is sent anywhere.
 package discover

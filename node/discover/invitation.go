@@ -3,6 +3,7 @@ package discover
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/url"
@@ -18,7 +19,7 @@ import (
 type Invitation struct {
 	Server string   // URL of the API server
 	Token  string   // ID.SECRET
-	Hashes []string // of the authority's public key, "sha256:" and hex digits; one has to fit
+	Hashes []string // of the authority's public key, "sha256:" and hex digits; only what has one of them is trusted
 	// Unpinned does without a hash: any holder of a token could have made the answer up.
 	Unpinned bool
 }
@@ -66,23 +67,27 @@ func (i Invitation) tokenSecret() string {
 	return secret
 }
 
-// checkAuthority compares an authority with the hashes.
-func (i Invitation) checkAuthority(pem []byte) error {
-	certificates, err := cert.ParseCertsPEM(pem)
+// trusted are the certificates of an authority that have one of the hashes; others that
+// stand beside them are not believed, since every holder of a token could have added one.
+func (i Invitation) trusted(authority []byte) ([]byte, error) {
+	certificates, err := cert.ParseCertsPEM(authority)
 	if err != nil {
-		return fmt.Errorf("certificate authority of the cluster: %w", err)
+		return nil, fmt.Errorf("certificate authority of the cluster: %w", err)
 	}
 	if i.Unpinned {
-		return nil
+		return authority, nil
 	}
-	var seen []string
+	var pinned, seen []string
 	for _, c := range certificates {
 		sum := sha256.Sum256(c.RawSubjectPublicKeyInfo)
 		hash := "sha256:" + hex.EncodeToString(sum[:])
 		if slices.Contains(i.Hashes, hash) {
-			return nil
+			pinned = append(pinned, string(pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: c.Raw})))
 		}
 		seen = append(seen, hash)
 	}
-	return fmt.Errorf("what answers at %s is another cluster, or somebody in between: the digest of its authority is %s", i.Server, strings.Join(seen, ", "))
+	if len(pinned) > 0 {
+		return []byte(strings.Join(pinned, "")), nil
+	}
+	return nil, fmt.Errorf("what answers at %s is another cluster, or somebody in between: the digest of its authority is %s", i.Server, strings.Join(seen, ", "))
 }

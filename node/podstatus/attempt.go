@@ -17,7 +17,7 @@ type try struct {
 	pods    typedv1.PodInterface
 	wanted  *v1.PodStatus
 	kept    transitions
-	last    bool // the pod can be deleted afterwards
+	last    bool // the pod can be deleted afterwards; never a mirror pod (B-STA-5)
 	ask     bool // what the API has is in doubt
 	began   time.Time
 	outcome // what is known so far
@@ -53,7 +53,7 @@ func (w *Writer) begin(e *entry) *try {
 	base := w.base(e)
 	t := &try{
 		pods: w.client.CoreV1().Pods(base.Namespace), wanted: e.wanted,
-		last: e.last && len(e.queue) <= 1, ask: e.doubt, began: time.Now(),
+		last: e.last && len(e.queue) <= 1 && e.ref.Static == "", ask: e.doubt, began: time.Now(),
 		outcome: outcome{pod: base, untaken: e.untaken},
 	}
 	if len(e.queue) > 0 {
@@ -147,7 +147,7 @@ func (t *try) remove(ctx context.Context) error {
 }
 
 // mayDelete says whether an object of whose pod nothing is left can be deleted
-// for good (B-DEL-10). A mirror pod is not this Writer's to delete (B-STA-5).
+// for good (B-DEL-10).
 func mayDelete(pod *v1.Pod) bool {
-	return pod.DeletionTimestamp != nil && terminal(pod.Status.Phase) && !isMirror(pod)
+	return pod.DeletionTimestamp != nil && terminal(pod.Status.Phase)
 }

@@ -90,7 +90,7 @@ func TestDeleteWaits(t *testing.T) {
 			t.Errorf("%d deletes", n)
 		}
 		s.Gone(s.api.get("web"))
-		if len(s.entries)+len(s.objects.byName)+len(s.objects.byOwner) > 0 {
+		if len(s.entries)+len(s.objects) > 0 {
 			t.Errorf("something is remembered: %v %v", s.entries, s.objects)
 		}
 	})
@@ -106,7 +106,7 @@ func TestStaticPod(t *testing.T) {
 		}
 	}
 	bubble(t, Config{}, func(t *testing.T, s *setup) {
-		ref := Ref{Namespace: "default", Name: "etcd-node-1", UID: "static"}
+		ref := Ref{Namespace: "default", Name: "etcd-node-1", UID: "static", Static: "static"}
 		s.Set(ref, running("up"), nil)
 		after(time.Minute)
 		if n := s.api.count(""); n > 0 {

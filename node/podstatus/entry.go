@@ -4,7 +4,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // update is one status on its way.
@@ -92,14 +91,3 @@ func tell(waiting []func(error), err error) {
 }
 
 func terminal(p v1.PodPhase) bool { return p == v1.PodSucceeded || p == v1.PodFailed }
-
-func isMirror(pod *v1.Pod) bool { return pod.Annotations[v1.MirrorPodAnnotationKey] != "" }
-
-// ownerOf is the UID that the node knows an API object's pod by: a mirror pod
-// carries that of its static pod.
-func ownerOf(pod *v1.Pod) types.UID {
-	if static := pod.Annotations[v1.MirrorPodAnnotationKey]; static != "" {
-		return types.UID(static)
-	}
-	return pod.UID
-}

@@ -23,7 +23,7 @@ func (w *Writer) end(ctx context.Context, e *entry, t *try) {
 	case t.over:
 		w.heard()
 		w.objects.remove(t.pod)
-		waiting, told = w.gone(t.pod), ErrGone
+		waiting, told = w.gone(e), ErrGone
 	default:
 		waiting = w.written(e, t)
 	}
@@ -59,7 +59,7 @@ func (w *Writer) written(e *entry, t *try) (waiting []func(error)) {
 	} else if t.asked { // a repair: its echo may start the next one
 		e.repairAfter = time.Now().Add(repairPause)
 	}
-	if e.last && len(e.queue) == 0 && isMirror(t.pod) {
+	if e.last && len(e.queue) == 0 && e.ref.Static != "" {
 		w.close(e)
 	}
 	return waiting
@@ -93,7 +93,7 @@ func (w *Writer) failed(e *entry, t *try) {
 
 // learn keeps the object that the API server has shown. Called with mu held.
 func (w *Writer) learn(e *entry, t *try) {
-	if live := w.objects.of(e.ref.UID); live != nil && live.UID == t.pod.UID && newer(t.pod, live) {
+	if live := w.objects.of(e.ref); live != nil && live.UID == t.pod.UID && newer(t.pod, live) {
 		e.answer = t.pod
 	}
 }

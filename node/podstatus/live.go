@@ -15,9 +15,9 @@ func (w *Writer) Live(pod *v1.Pod) {
 	w.heard()
 	var waiting []func(error)
 	if old := w.objects.put(pod); old != nil { // the watch has missed its end
-		waiting = w.gone(old)
+		waiting = w.gone(w.entryOf(old))
 	}
-	if e := w.entries[ownerOf(pod)]; e != nil {
+	if e := w.entryOf(pod); e != nil {
 		w.list(e)
 	}
 	w.mu.Unlock()
@@ -31,20 +31,37 @@ func (w *Writer) Gone(pod *v1.Pod) {
 	w.heard()
 	var waiting []func(error)
 	if w.objects.remove(pod) {
-		waiting = w.gone(pod)
+		waiting = w.gone(w.entryOf(pod))
 	}
 	w.mu.Unlock()
 	tell(waiting, ErrGone)
 }
 
+// entryOf is the entry of the pod that an object shows; nil if there is none. A mirror
+// pod doesn't name its static pod reliably, so that one is looked for. Called with mu
+// held.
+func (w *Writer) entryOf(object *v1.Pod) *entry {
+	if e := w.entries[object.UID]; e != nil && e.ref.isShownBy(object) {
+		return e
+	}
+	if _, mirror := object.Annotations[v1.MirrorPodAnnotationKey]; !mirror {
+		return nil
+	}
+	for _, e := range w.entries {
+		if e.ref.isShownBy(object) {
+			return e
+		}
+	}
+	return nil
+}
+
 // gone ends the entry of an object that is not there any more. Called with mu held.
-func (w *Writer) gone(pod *v1.Pod) (waiting []func(error)) {
-	e := w.entries[ownerOf(pod)]
+func (w *Writer) gone(e *entry) (waiting []func(error)) {
 	if e == nil {
 		return nil
 	}
 	e.answer, e.agreed, e.untaken, e.kept = nil, "", nil, nil
-	if isMirror(pod) && !e.last {
+	if e.ref.Static != "" && !e.last {
 		return nil
 	}
 	return w.close(e)

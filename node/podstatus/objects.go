@@ -8,43 +8,38 @@ import (
 
 // objects are the API's objects of the node's pods as the watch last showed them.
 // They are the informer's own, not copies.
-type objects struct {
-	byOwner map[types.UID]*v1.Pod // by the UID that the node knows the pod by
-	byName  map[types.NamespacedName]*v1.Pod
-}
-
-func newObjects() objects {
-	return objects{byOwner: map[types.UID]*v1.Pod{}, byName: map[types.NamespacedName]*v1.Pod{}}
-}
+type objects map[types.NamespacedName]*v1.Pod
 
 func nameOf(pod *v1.Pod) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
 
-func (o *objects) of(owner types.UID) *v1.Pod { return o.byOwner[owner] }
+// of is the object of a pod; nil if there is none.
+func (o objects) of(pod Ref) *v1.Pod {
+	object := o[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]
+	if object == nil || !pod.isShownBy(object) {
+		return nil
+	}
+	return object
+}
 
 // put files an object; old is another of the same name that there no longer is.
-func (o *objects) put(pod *v1.Pod) (old *v1.Pod) {
+func (o objects) put(pod *v1.Pod) (old *v1.Pod) {
 	name := nameOf(pod)
-	if before := o.byName[name]; before != nil && before.UID != pod.UID {
-		o.remove(before)
+	if before := o[name]; before != nil && before.UID != pod.UID {
 		old = before
 	}
-	o.byName[name] = pod
-	o.byOwner[ownerOf(pod)] = pod
+	o[name] = pod
 	return old
 }
 
 // remove forgets an object, and says whether it was there.
-func (o *objects) remove(pod *v1.Pod) bool {
-	if have := o.byName[nameOf(pod)]; have != nil && have.UID == pod.UID {
-		delete(o.byName, nameOf(pod))
-	}
-	have := o.byOwner[ownerOf(pod)]
+func (o objects) remove(pod *v1.Pod) bool {
+	have := o[nameOf(pod)]
 	if have == nil || have.UID != pod.UID {
 		return false
 	}
-	delete(o.byOwner, ownerOf(pod))
+	delete(o, nameOf(pod))
 	return true
 }
 

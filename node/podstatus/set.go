@@ -22,10 +22,27 @@ var (
 type Ref struct {
 	Namespace, Name string
 	UID             types.UID
+	// Static is the hash of a static pod's manifest; empty for a pod of the API.
+	Static string
 }
 
 // String is the pod's namespace and name.
 func (r Ref) String() string { return r.Namespace + "/" + r.Name }
+
+// isShownBy says whether an API object is the pod's: it has the pod's UID, or it is
+// the mirror pod of the static pod. Everybody who creates pods can write the
+// annotation of a mirror pod, with any hash: it says nothing of a pod of the API,
+// nor of a static pod of another name.
+func (r Ref) isShownBy(object *v1.Pod) bool {
+	if r.Namespace != object.Namespace || r.Name != object.Name {
+		return false
+	}
+	hash, mirror := object.Annotations[v1.MirrorPodAnnotationKey]
+	if r.Static != "" {
+		return mirror && hash == r.Static
+	}
+	return !mirror && r.UID == object.UID
+}
 
 // Set says what the status of a pod is now, and owns it from then on. It is
 // written as soon as possible after Live has shown the pod's object; until then

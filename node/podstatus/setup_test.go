@@ -60,7 +60,7 @@ func (s *setup) pod(name string, change ...func(*v1.Pod)) Ref {
 		f(pod)
 	}
 	s.Live(s.api.put(pod))
-	return Ref{Namespace: "default", Name: name, UID: ownerOf(pod)}
+	return Ref{Namespace: "default", Name: name, UID: pod.UID}
 }
 
 // change is what somebody else does to an object, seen by the watch.

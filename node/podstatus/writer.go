@@ -52,7 +52,7 @@ func New(c Config) *Writer {
 		inFlight: c.InFlight, timeout: c.Timeout, patience: c.Patience,
 		wake:    make(chan struct{}, 1),
 		entries: map[types.UID]*entry{},
-		objects: newObjects(),
+		objects: objects{},
 	}
 	if w.inFlight == 0 {
 		w.inFlight = 32
@@ -141,7 +141,7 @@ func (w *Writer) hasWork(e *entry) bool {
 // base is the newest that is known of the pod's API object, nil if it is not
 // there. Called with mu held.
 func (w *Writer) base(e *entry) *v1.Pod {
-	live := w.objects.of(e.ref.UID)
+	live := w.objects.of(e.ref)
 	if live == nil {
 		return nil
 	}

@@ -208,7 +208,7 @@ func TestSuccessor(t *testing.T) {
 	for name, learn := range map[string]func(s *setup){
 		"by a conflict":      func(s *setup) {},
 		"by a lost watch":    func(s *setup) { s.pod("web", other) },
-		"by its end":         func(s *setup) { s.Gone(s.objects.of("uid-web")) },
+		"by its end":         func(s *setup) { s.Gone(s.objects.of(Ref{Namespace: "default", Name: "web", UID: "uid-web"})) },
 		"because it is gone": func(s *setup) { s.api.remove("web") },
 	} {
 		t.Run(name, func(t *testing.T) {

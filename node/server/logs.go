@@ -100,20 +100,26 @@ func (s *Server) ended(ctx context.Context, of logOf) <-chan struct{} {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for {
-			changed := s.changes.next(of.pod.UID) // before the look, so that none is missed
-			pod, ok := s.Node.PodByUID(of.pod.UID)
-			if !ok || podlog.Ended(pod, of.container, of.instance) {
-				return
-			}
-			select {
-			case <-changed:
-			case <-ctx.Done():
-				return
-			}
+		for s.awaitChange(ctx, of) {
 		}
 	}()
 	return ended
+}
+
+// awaitChange waits for the pod's next status; false if nothing more is to be waited for.
+func (s *Server) awaitChange(ctx context.Context, of logOf) bool {
+	changed, forget := s.changes.next(of.pod.UID) // before the look, so that none is missed
+	defer forget()
+	pod, ok := s.Node.PodByUID(of.pod.UID)
+	if !ok || podlog.Ended(pod, of.container, of.instance) {
+		return false
+	}
+	select {
+	case <-changed:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // patientWriter gives up a client that reads nothing for hours.

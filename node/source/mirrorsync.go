@@ -49,6 +49,7 @@ func (m *Mirrors) sync(ctx context.Context, name types.NamespacedName) error {
 		m.forget(mirror)
 	}
 	if static == nil {
+		m.Log.Info("mirror pod deleted: no static pod of this node has its name", "pod", name.String(), "uid", mirror.UID)
 		return nil
 	}
 	return m.tried(ctx, name, static, m.create(ctx, static))

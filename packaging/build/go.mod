@@ -1,6 +1,6 @@
 module github.com/lifepod/lifepod/packaging/build
 
-go 1.26.4
+go 1.26.6
 
 require (
 	dario.cat/mergo v1.0.2 // indirect

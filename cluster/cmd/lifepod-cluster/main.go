@@ -18,6 +18,7 @@ import (
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cluster/cmd/lifepod-cluster/early"
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 // Exit codes beside 0: as those of lifepod's other commands.
@@ -28,7 +29,7 @@ const (
 
 func main() {
 	early.Restore()
-	log.SetOutput(os.Stderr)
+	log.SetOutput(plain.Writer(os.Stderr))
 	// Never stopped: the handler goes with the process.
 	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	os.Exit(exitCode(os.Stderr, newRootCommand().ExecuteContext(ctx)))
@@ -42,7 +43,7 @@ func exitCode(stderr io.Writer, err error) int {
 	case errors.As(err, &code):
 		return code.ExitStatus()
 	}
-	fmt.Fprintf(stderr, "lifepod: %v\n", err)
+	fmt.Fprintf(stderr, "lifepod: %s\n", plain.Text(err.Error()))
 	if errors.Is(err, context.Canceled) {
 		return exitInterrupted
 	}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/grpclog"
 
 	"github.com/lifepod/lifepod/cluster"
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 func newStatusCommand(g *global) *cobra.Command {
@@ -29,9 +30,11 @@ func newStatusCommand(g *global) *cobra.Command {
 				return err
 			}
 			if output == "json" {
-				encoder := json.NewEncoder(command.OutOrStdout())
-				encoder.SetIndent("", "  ")
-				return encoder.Encode(status)
+				text, err := json.MarshalIndent(status, "", "  ")
+				if err == nil {
+					_, err = fmt.Fprintf(command.OutOrStdout(), "%s\n", plain.JSON(text))
+				}
+				return err
 			}
 			return printStatus(command.OutOrStdout(), status)
 		},
@@ -50,7 +53,7 @@ func printStatus(out io.Writer, s cluster.Status) error {
 	fmt.Fprintf(w, "Server:\t%s, %s\n", s.Server, s.API)
 	fmt.Fprintf(w, "Kubeconfig:\t%s\n", s.Kubeconfig)
 	for _, node := range s.Nodes {
-		fmt.Fprintf(w, "Node:\t%s, %s, %s\n", node.Name, node.State, node.Version)
+		fmt.Fprintf(w, "Node:\t%s, %s, %s\n", plain.Line(node.Name), plain.Line(node.State), plain.Line(node.Version))
 	}
 	fmt.Fprintf(w, "Pods:\t%d, %d of them running\n", s.Pods, s.Running)
 	if len(s.Etcd) > 0 {
@@ -60,10 +63,10 @@ func printStatus(out io.Writer, s cluster.Status) error {
 	}
 	fmt.Fprintf(w, "Volumes:\t%d MiB free\n", s.FreeVolumes>>20)
 	for _, alarm := range s.Alarms {
-		fmt.Fprintf(w, "Alarm:\t%s\n", alarm)
+		fmt.Fprintf(w, "Alarm:\t%s\n", plain.Line(alarm))
 	}
 	for _, addon := range s.Addons {
-		fmt.Fprintf(w, "Add-on not applied:\t%s\n", addon)
+		fmt.Fprintf(w, "Add-on not applied:\t%s\n", plain.Line(addon))
 	}
 	return w.Flush()
 }

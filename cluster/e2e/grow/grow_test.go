@@ -82,6 +82,7 @@ func TestGrow(t *testing.T) {
 	})
 
 	talk(ctx, t, c)
+	confined(ctx, t, c)
 
 	m.plug(false)
 	awaitReady(ctx, t, client, v1.ConditionUnknown)

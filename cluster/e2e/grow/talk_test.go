@@ -3,6 +3,7 @@ package grow
 import (
 	"context"
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
@@ -59,6 +60,18 @@ func talk(ctx context.Context, t *testing.T, c *instance.Instance) {
 				out, err := c.Kubectl(ctx, "", "exec", from, "--", "fetch", url)
 				return err == nil && out == "on-"+to+"\n"
 			})
+		}
+	}
+}
+
+// confined: containers that name no seccomp profile run under the runtime's default one on
+// both nodes (A-SEC-4).
+func confined(ctx context.Context, t *testing.T, c *instance.Instance) {
+	t.Helper()
+	for _, pod := range []string{"on-n1", "on-n2"} {
+		out, err := c.Kubectl(ctx, "", "exec", pod, "--", "cat", "/proc/1/status")
+		if err != nil || !strings.Contains(out, "\nSeccomp:\t2\n") {
+			t.Errorf("pod %s is not confined by a seccomp filter: %v\n%s", pod, err, out)
 		}
 	}
 }

@@ -71,6 +71,10 @@ func TestSeveral(t *testing.T) {
 	if holder := leader(ctx, t, client); !strings.HasPrefix(holder, "n1_") {
 		t.Errorf("%s leads, want the first server", holder)
 	}
+	await(ctx, t, "both servers among those whose addresses no node may have", func() bool {
+		servers, err := client.CoreV1().ConfigMaps("kube-system").Get(ctx, "lifepod-servers", metav1.GetOptions{})
+		return err == nil && len(servers.Data) == 2
+	})
 	_, err = first.Kubectl(ctx, job("before-1", "n1")+"---"+job("before-2", "n2"), "apply", "-f", "-")
 	must(t, err)
 	done(ctx, t, client, "before-1")

@@ -1,6 +1,6 @@
 module github.com/lifepod/lifepod/e2e/controlplane/metricsserver
 
-go 1.26.4
+go 1.26.6
 
 tool sigs.k8s.io/metrics-server/cmd/metrics-server
 

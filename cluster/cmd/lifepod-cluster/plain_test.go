@@ -1,0 +1,28 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/lifepod/lifepod/cluster"
+)
+
+// TestPlain: what nodes and add-ons say moves nobody's cursor, nor what an error quotes.
+func TestPlain(t *testing.T) {
+	const evil = "\x1b[2J\u009b\r\nAlarm:\tnone"
+	var out strings.Builder
+	status := cluster.Status{Process: 1, Alarms: []string{evil}, Addons: []string{evil}}
+	status.Nodes = append(status.Nodes, cluster.NodeStatus{Name: evil, State: evil, Version: evil})
+	if err := printStatus(&out, status); err != nil {
+		t.Fatal(err)
+	}
+	exitCode(&out, errors.New("\x1b[2J\u009b"))
+	if strings.ContainsFunc(out.String(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
+		t.Errorf("control characters in %q", out.String())
+	}
+	if n := strings.Count(out.String(), "\nAlarm:"); n != 1 {
+		t.Errorf("%d alarms in\n%s", n, out.String())
+	}
+}

@@ -1,0 +1,48 @@
+package architecture
+
+import (
+	"go/version"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// oldestGo is the first release whose os.Root, in which volumes and files of pods are
+// opened and changed, can't be left: by a link in the place of what Chmod changes
+// (CVE-2026-32282, 1.26.2), by a link and a slash after it (CVE-2026-39822, 1.26.5); and
+// whose net/http and crypto/tls have no hole that is known (1.26.6).
+const oldestGo = "go1.26.6"
+
+// TestGo: no module may be built with an older one.
+func TestGo(t *testing.T) {
+	modules := 0
+	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (entry.Name() == ".cache" || entry.Name() == ".git" || entry.Name() == "assets"):
+			return fs.SkipDir
+		case entry.Name() != "go.mod":
+			return nil
+		}
+		modules++
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(string(text)) {
+			if wants, is := strings.CutPrefix(strings.TrimSpace(line), "go "); is && version.Compare("go"+wants, oldestGo) < 0 {
+				t.Errorf("%s wants go %s, want %s or newer", path, wants, oldestGo)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if modules < 5 {
+		t.Errorf("%d modules were found", modules)
+	}
+}

@@ -1,0 +1,89 @@
+// Package plain makes text of others harmless for a terminal: what a pod, an image, a
+// registry or a manifest says must not move the cursor, hide lines or answer in the
+// user's place. Escapes look as in kubectl: ESC is ^[, a carriage return \r.
+//
+// Output of containers is not passed through here: it is theirs, as with kubectl logs.
+package plain
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Text is a text without control characters other than newlines and tabs.
+func Text(text string) string {
+	if strings.IndexFunc(text, suspicious) < 0 {
+		return text
+	}
+	var out strings.Builder
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&out, `\x%02x`, text[i])
+		case suspicious(r) && r != utf8.RuneError:
+			out.WriteString(escape(r))
+		default:
+			out.WriteRune(r)
+		}
+		i += size
+	}
+	return out.String()
+}
+
+// Line is Text on one line, with spaces in the place of newlines and tabs.
+func Line(text string) string {
+	return strings.NewReplacer("\n", " ", "\t", " ").Replace(Text(strings.TrimSpace(text)))
+}
+
+// suspicious says whether a character may need to be replaced.
+func suspicious(r rune) bool {
+	return r != '\n' && r != '\t' && (unicode.IsControl(r) || r == utf8.RuneError)
+}
+
+// escape is what stands for a control character.
+func escape(r rune) string {
+	switch {
+	case r == '\r':
+		return `\r`
+	case r < 0x80:
+		return "^" + string(r^0x40)
+	}
+	return fmt.Sprintf(`\u%04x`, r)
+}
+
+// JSON is the same JSON, in which the control characters that encoding/json leaves as they
+// are, those from U+007F on, are escaped.
+func JSON(text []byte) []byte {
+	if bytes.IndexFunc(text, unescaped) < 0 {
+		return text
+	}
+	var out bytes.Buffer
+	for _, r := range string(text) {
+		if unescaped(r) {
+			fmt.Fprintf(&out, `\u%04x`, r)
+			continue
+		}
+		out.WriteRune(r)
+	}
+	return out.Bytes()
+}
+
+func unescaped(r rune) bool { return r >= 0x7f && unicode.IsControl(r) }
+
+// Writer writes Text to w; a call has to have whole characters.
+func Writer(w io.Writer) io.Writer { return writer{w} }
+
+type writer struct{ io.Writer }
+
+// Write implements io.Writer.
+func (w writer) Write(text []byte) (int, error) {
+	if _, err := io.WriteString(w.Writer, Text(string(text))); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}

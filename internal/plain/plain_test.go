@@ -1,0 +1,68 @@
+package plain
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestText(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                          "",
+		"two lines\n\tof «text» 日本": "two lines\n\tof «text» 日本",
+		"\x1b[2J\x1b]0;title\a":     "^[[2J^[]0;title^G",
+		"ready\rnot":                `ready\rnot`,
+		"a\b\x7f\x00":               "a^H^?^@",
+		"\u009b31m \u0085":          `\u009b31m \u0085`,
+		"\x9b31m":                   `\x9b31m`,
+		"\uFFFD is not an error":    "\uFFFD is not an error",
+	} {
+		if got := Text(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+	if got, want := Line(" a\n\x1bb\tc\n"), "a ^[b c"; got != want {
+		t.Errorf("on one line: got %q, want %q", got, want)
+	}
+	var out strings.Builder
+	if n, err := Writer(&out).Write([]byte("a\x1b\n")); n != 3 || err != nil || out.String() != "a^[\n" {
+		t.Errorf("written %q, %d, %v", out.String(), n, err)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	for _, text := range []string{"plain", "\x1b[2J \u009b31m \x7f « \U0001F600"} {
+		encoded, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoded = JSON(encoded)
+		if strings.ContainsFunc(string(encoded), unicode.IsControl) {
+			t.Errorf("%q has control characters", encoded)
+		}
+		var got string
+		if err := json.Unmarshal(encoded, &got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(text, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
+// FuzzText: nothing is left that a terminal obeys, and nothing else changes.
+func FuzzText(f *testing.F) {
+	f.Add("\x1b[2J\u009b\x9b\r\nx\t")
+	f.Fuzz(func(t *testing.T, text string) {
+		got := Text(text)
+		if strings.ContainsFunc(got, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) || strings.ToValidUTF8(got, "") != got {
+			t.Errorf("%q became %q", text, got)
+		}
+		if Text(got) != got {
+			t.Errorf("%q becomes %q, then %q", text, got, Text(got))
+		}
+	})
+}
