@@ -79,6 +79,7 @@ func (h *hands) containerConfig(ctx context.Context, e lifecycle.CreateContainer
 		Environment: env, Mounts: mounts, Devices: devices, HostsFile: hosts, TerminationLog: termination,
 		TargetContainerID: e.TargetID,
 		UserNamespace:     users,
+		VolumeGroups:      h.mounted.Groups(),
 	})
 }
 

@@ -144,6 +144,10 @@ func (h *hands) sandboxConfig(attempt uint32, handler string) (*runtimeapi.PodSa
 	for _, w := range refused {
 		warnings = append(warnings, lifecycle.Warning(w))
 	}
+	var groups []int64
+	if lifecycle.SandboxNeedsVolumes(h.pod) { // or they are being made
+		groups = h.mounted.Groups()
+	}
 	return criconfig.Sandbox(criconfig.SandboxInput{
 		Node:         h.Config,
 		Pod:          h.pod,
@@ -154,5 +158,6 @@ func (h *hands) sandboxConfig(attempt uint32, handler string) (*runtimeapi.PodSa
 		PortMappings: netidentity.PortMappings(h.pod),
 
 		UserNamespace: users,
+		VolumeGroups:  groups,
 	}), warnings, nil
 }

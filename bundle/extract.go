@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/bundle/manifest"
+	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
 // extract unpacks into a folder of its own and gives it its name when it is
@@ -119,7 +120,7 @@ func writeMark(dir string, m manifest.Manifest) error {
 	if err != nil {
 		return err
 	}
-	return writeSynced(filepath.Join(dir, completeName), text)
+	return wholefile.WriteMode(filepath.Join(dir, completeName), text, 0o644)
 }
 
 // explainSpace adds what a full disk lacks.

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -36,7 +38,8 @@ const (
 // soon as CRI has no such sandbox. A caller that gives up RunPodSandbox on a machine
 // under load has containerd forget the sandbox whose shim does not end in the few
 // seconds it is given; these are young, and only unknown once containerd has no
-// container of that ID: one that is just being made has it before its shim.
+// container of that ID: one that is just being made has it before its shim. As a rule
+// these are ended when containerd tells of the deletion of that container (deletions).
 type suspects struct {
 	paths Paths
 	log   *slog.Logger
@@ -94,6 +97,31 @@ func (s *suspects) look(ctx context.Context) {
 			continue
 		}
 		s.end(ctx, pid, sandbox)
+	}
+}
+
+// endDeleted ends the shims of containers that containerd has deleted. It asks once
+// only: no sandbox is made with an ID that was deleted, and by then a shim that was
+// to end has ended.
+func (s *suspects) endDeleted(ctx context.Context, ids []string) {
+	shims := s.paths.shims()
+	maps.DeleteFunc(shims, func(_ int, sandbox string) bool { return !slices.Contains(ids, sandbox) })
+	if len(shims) == 0 {
+		return
+	}
+	client, err := cri.Dial("unix://" + s.paths.Socket())
+	if err != nil {
+		return // the periodic look ends them
+	}
+	defer func() { _ = client.Close() }() // it was only asked
+	known, err := knownSandboxes(ctx, client)
+	if err != nil {
+		return
+	}
+	for pid, sandbox := range shims {
+		if !known[sandbox] && !hasContainer(ctx, client, sandbox) {
+			s.end(ctx, pid, sandbox)
+		}
 	}
 }
 

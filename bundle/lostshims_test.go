@@ -56,7 +56,7 @@ func (r recordedContainers) Get(ctx context.Context, in *containersapi.GetContai
 }
 
 // serveContainerd answers on the root's socket.
-func serveContainerd(t *testing.T, p Paths, sandboxes, containers []string) {
+func serveContainerd(t *testing.T, p Paths, sandboxes, containers []string, more ...func(*grpc.Server)) {
 	t.Helper()
 	listener, err := net.Listen("unix", p.Socket())
 	if err != nil {
@@ -65,6 +65,9 @@ func serveContainerd(t *testing.T, p Paths, sandboxes, containers []string) {
 	server := grpc.NewServer()
 	cri.RegisterRuntimeServiceServer(server, listedSandboxes{ids: sandboxes})
 	containersapi.RegisterContainersServer(server, recordedContainers{ids: containers})
+	for _, register := range more {
+		register(server)
+	}
 	go func() { _ = server.Serve(listener) }() // Stop ends it
 	t.Cleanup(server.Stop)
 }

@@ -137,6 +137,9 @@ func (s *supervisor) keepRunning(ctx context.Context, running *process, station 
 	look := time.NewTicker(lostInterval)
 	defer look.Stop()
 	lost := newSuspects(s.daemon)
+	listening, stop := context.WithCancel(ctx)
+	defer stop()
+	deleted := followDeletions(listening, s.daemon.paths, s.log)
 	pause := newBackoff(100*time.Millisecond, restartFloor)
 	for started := time.Now(); ; {
 		select {
@@ -150,6 +153,9 @@ func (s *supervisor) keepRunning(ctx context.Context, running *process, station 
 			continue
 		case <-look.C:
 			lost.look(ctx)
+			continue
+		case ids := <-deleted.settled:
+			lost.endDeleted(ctx, ids)
 			continue
 		case <-running.ended:
 			running.release()

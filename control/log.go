@@ -96,7 +96,7 @@ func restartCount(pod *v1.Pod, container string) int32 {
 // open opens the log of one instance, nil if there is none.
 func (s *Server) open(container string, instance int) *crilog.Log {
 	return podlog.Open(s.LogDir, container, instance, func() {
-		s.Log.Warn("output was dropped because a client does not read", "container", container)
+		s.Log.Warn("output may be missing for a client: part of the log could not be read, or was removed before it was", "container", container)
 	})
 }
 

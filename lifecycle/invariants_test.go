@@ -83,8 +83,11 @@ func (l *invariants) effect(w *walk, e Effect) {
 		}
 	}
 	switch e := e.(type) {
-	case EnsureCgroup, MountVolumes, CreateSandbox, InspectImage, PullImage, StartContainer:
+	case EnsureCgroup, MountVolumes, InspectImage, PullImage, StartContainer:
 		l.onlySyncing(w, e)
+	case CreateSandbox:
+		l.onlySyncing(w, e)
+		l.withGroups(w)
 	case CreateContainer:
 		l.onlySyncing(w, e)
 		l.notTooEarly(w, e)
@@ -111,6 +114,13 @@ func (l *invariants) effect(w *walk, e Effect) {
 			l.t.Fatalf("Finish comes twice")
 		}
 		l.finished = true
+	}
+}
+
+// withGroups: the groups that volumes name are known when the sandbox is made (A-SEC-3).
+func (l *invariants) withGroups(w *walk) {
+	if SandboxNeedsVolumes(w.m.pod) && !w.m.setup.volumes.done {
+		l.t.Fatalf("the sandbox is made before the volumes")
 	}
 }
 

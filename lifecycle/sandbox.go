@@ -66,6 +66,9 @@ func planSandbox(s *step) {
 	if s.stage != Syncing || s.sandbox.state != sandboxNone || !s.setup.cgroup.done || !s.setup.volumesExpected() {
 		return
 	}
+	if !s.setup.volumes.done && SandboxNeedsVolumes(s.pod) {
+		return
+	}
 	if !s.due(s.sandbox.retryAt) {
 		return
 	}
@@ -78,6 +81,15 @@ func planSandbox(s *step) {
 // failed, the pod gets no sandbox before they are there (A-SYNC-8).
 func (s *setup) volumesExpected() bool {
 	return s.volumes.done || s.volumes.op != 0 && s.volumes.failure == nil
+}
+
+// SandboxNeedsVolumes says that the sandbox is made after the volumes, and not beside
+// them: what a claim is bound to may name a group, which the sandbox gets like the
+// containers (A-SEC-3).
+func SandboxNeedsVolumes(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool {
+		return v.PersistentVolumeClaim != nil || v.Ephemeral != nil
+	})
 }
 
 // startable says that there is all that containers need to start: sandbox, network

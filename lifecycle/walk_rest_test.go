@@ -151,6 +151,10 @@ func randomPod(rt *rapid.T) *v1.Pod {
 			EmptyDir: &v1.EmptyDirVolumeSource{SizeLimit: new(resource.MustParse("1Mi"))},
 		}})
 	}
+	if rapid.IntRange(0, 3).Draw(rt, "has a claim") == 3 {
+		claim := &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}
+		pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: "data", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: claim}})
+	}
 	defaults(pod)
 	return pod
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/agent/checkpoint"
+	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/source"
 )
@@ -49,10 +50,7 @@ func (m Memory) keep(s saved) (*checkpoint.File, error) {
 		err = os.MkdirAll(m.Dir, 0o700) // pods have secrets in their specs
 	}
 	if err == nil {
-		err = os.WriteFile(path+".new", data, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
+		err = wholefile.Write(path, data)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("remember the pod: %w", err)
@@ -86,8 +84,12 @@ func (m Memory) load(uid types.UID) (*saved, error) {
 	return s, nil
 }
 
-// all are the pods that are kept, and those of which what is kept is of no use.
+// all are the pods that are kept, and those of which what is kept is of no use. Call
+// it before anything is kept: what an agent before has not finished is removed.
 func (m Memory) all() (list []*saved, useless map[types.UID]error, err error) {
+	if err := wholefile.RemoveUnfinished(m.Dir); err != nil {
+		return nil, nil, fmt.Errorf("look for pods of an agent before: %w", err)
+	}
 	entries, err := os.ReadDir(m.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("look for pods of an agent before: %w", err)

@@ -95,9 +95,10 @@ func (f *follower) read(container string, files *crilog.Log, ended <-chan struct
 	r.Finish()
 }
 
-// dropped says that output will not be shown because its reader is too slow.
+// dropped says that output will not be shown: the reader is too slow, or the log can't
+// be read.
 func (f *follower) dropped(container string) func() {
 	return func() {
-		f.printer.warn(fmt.Sprintf("container %s: output may be missing, because it is written much faster than it is read here", container))
+		f.printer.warn(fmt.Sprintf("container %s: output may be missing: part of its log could not be read, or was removed before it was", container))
 	}
 }

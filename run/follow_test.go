@@ -87,7 +87,7 @@ func TestOutput(t *testing.T) {
 		{"long line", both, []string{"stdout P " + long, "stdout P:T " + long, "stdout F end"}, "a | " + long + long + "end\nb | b\n"},
 		{"very long line", both, append(repeat(100, "stdout P "+long), "stdout F end"), "a | " + strings.Repeat(long, 100) + "end\nb | b\n"},
 		{"streams", both, []string{"stdout P 1", "stderr F x", "stdout F 2"}, "a | x\na | 12\nb | b\n"},
-		{"one container", []string{"a"}, []string{"stdout P \x00\xff", "stderr F x", "stdout P 2"}, "\x00\xffx\n2"},
+		{"one container", []string{"a"}, []string{"stdout P \x00\xff", "stderr F x", "stdout P 2"}, "\x00\xff\nx\n2"},
 		{"torn record", []string{"a"}, []string{"", "stdout", "what F 1", "stdout F 2"}, "2\n"},
 	}
 	for _, test := range tests {

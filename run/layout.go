@@ -18,7 +18,6 @@ type source struct{ container string }
 type layout struct {
 	// immutable
 	prefixed bool // output lines carry the container's name
-	terminal bool // lifepod's own lines come on the same terminal
 
 	open     *source // whose line that is
 	counting bool    // a countdown stands there
@@ -52,7 +51,5 @@ func (l *layout) add(text []byte, it item) []byte {
 }
 
 // interrupts says that an item needs a line of its own, where another has no
-// newline yet. Without prefixes output goes out as it came, but for the eyes.
-func (l *layout) interrupts(it item) bool {
-	return l.open != nil && l.open != it.source && (l.prefixed || l.terminal && it.source == nil)
-}
+// newline yet. What one source writes goes out as it came.
+func (l *layout) interrupts(it item) bool { return l.open != nil && l.open != it.source }

@@ -10,7 +10,7 @@ func TestLayout(t *testing.T) {
 	a, aErr, b := &source{container: "a"}, &source{container: "a"}, &source{container: "b"}
 	own := func(text string) item { return item{text: text} }
 	count := item{text: "5s left", redraw: true}
-	prefixed, raw, terminal := layout{prefixed: true}, layout{}, layout{terminal: true}
+	prefixed, raw := layout{prefixed: true}, layout{}
 	tests := []struct {
 		name   string
 		layout layout
@@ -22,12 +22,13 @@ func TestLayout(t *testing.T) {
 		{"between pieces", prefixed, []item{{text: "1", source: a}, {text: "x\n", source: b}, {text: "2\n", source: a}}, "a | 1\nb | x\na | 2\n"},
 		{"other stream", prefixed, []item{{text: "1", source: a}, {text: "x\n", source: aErr}}, "a | 1\na | x\n"},
 		{"own line", prefixed, []item{{text: "1", source: a}, own("x\n"), {text: "2\n", source: a}}, "a | 1\nx\na | 2\n"},
-		{"raw", raw, []item{{text: "1", source: a}, {text: "\x00\xff", source: aErr}, own("x\n")}, "1\x00\xffx\n"},
-		{"raw on a terminal", terminal, []item{{text: "1", source: a}, {text: "2", source: aErr}, own("x\n"), {text: "3\n", source: a}}, "12\nx\n3\n"},
-		{"countdown", terminal, []item{{text: "1", source: a}, count, count, {text: "2\n", source: a}},
+		{"raw", raw, []item{{text: "1", source: a}, {text: "\x00\xff", source: a}, {text: "\n2", source: a}}, "1\x00\xff\n2"},
+		{"raw, other stream", raw, []item{{text: "1", source: a}, {text: "2", source: aErr}, own("x\n"), {text: "3\n", source: a}}, "1\n2\nx\n3\n"},
+		{"raw, next instance", raw, []item{{text: "1", source: a}, own("x\n"), {text: "2", source: &source{container: "a"}}, {text: "3", source: &source{container: "a"}}}, "1\nx\n2\n3"},
+		{"countdown", raw, []item{{text: "1", source: a}, count, count, {text: "2\n", source: a}},
 			"1\n5s left" + eraseLine + "5s left" + eraseLine + "2\n"},
-		{"end of the countdown", terminal, []item{count, {}, own("x\n")}, "5s left" + eraseLine + "x\n"},
-		{"no countdown to end", terminal, []item{{text: "1", source: a}, {}, {text: "2", source: a}}, "12"},
+		{"end of the countdown", raw, []item{count, {}, own("x\n")}, "5s left" + eraseLine + "x\n"},
+		{"no countdown to end", raw, []item{{text: "1", source: a}, {}, {text: "2", source: a}}, "12"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -43,8 +43,7 @@ func newPrinter(o Options, pod *v1.Pod) *printer {
 	p := &printer{options: o, last: pod.Status, terminal: isTerminal(o.Stderr)}
 	p.raw = o.Output != "json" && len(pod.Spec.Containers)+len(pod.Spec.InitContainers) == 1
 	same := sameFile(o.Stdout, o.Stderr)
-	l := layout{prefixed: !p.raw, terminal: same && p.terminal}
-	p.stdout = newStream(o.Stdout, l, p.stdoutBroke)
+	p.stdout = newStream(o.Stdout, layout{prefixed: !p.raw}, p.stdoutBroke)
 	if p.json() {
 		p.stdout.leftOut = p.encodeLeftOut
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -93,7 +94,10 @@ func (f *File) Sync() error {
 	if err := file.Sync(); err != nil {
 		return fmt.Errorf("sync checkpoint: %w", err)
 	}
-	return syncDir(filepath.Dir(f.path))
+	if err := wholefile.SyncFolder(filepath.Dir(f.path)); err != nil {
+		return fmt.Errorf("sync checkpoint: %w", err)
+	}
+	return nil
 }
 
 // Close ends the use of the file, which stays.
@@ -139,16 +143,4 @@ func Load(path string) (lifecycle.Checkpoint, error) {
 		return lifecycle.Checkpoint{}, fmt.Errorf("read checkpoint: %w", err)
 	}
 	return c, nil
-}
-
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("sync checkpoint: %w", err)
-	}
-	defer func() { _ = dir.Close() }() // only read
-	if err := dir.Sync(); err != nil {
-		return fmt.Errorf("sync checkpoint: %w", err)
-	}
-	return nil
 }

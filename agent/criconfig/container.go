@@ -35,6 +35,8 @@ type ContainerInput struct {
 	TargetContainerID string
 	// UserNamespace is set for a pod with hostUsers=false (A-SEC-6).
 	UserNamespace *runtimeapi.UserNamespace
+	// VolumeGroups are volumes' Mounted.Groups.
+	VolumeGroups []int64
 }
 
 // Container builds a container config. An error is the message of the reason

@@ -25,6 +25,8 @@ type SandboxInput struct {
 	PortMappings []*runtimeapi.PortMapping
 	// UserNamespace is set for a pod with hostUsers=false (A-SEC-6).
 	UserNamespace *runtimeapi.UserNamespace
+	// VolumeGroups are volumes' Mounted.Groups.
+	VolumeGroups []int64
 }
 
 // Sandbox builds a sandbox config (A-CRI-1 to A-CRI-5).
@@ -43,7 +45,7 @@ func Sandbox(in SandboxInput) *runtimeapi.PodSandboxConfig {
 		Linux: &runtimeapi.LinuxPodSandboxConfig{
 			CgroupParent:    in.CgroupParent,
 			Sysctls:         sysctls(pod),
-			SecurityContext: sandboxSecurity(pod, in.UserNamespace),
+			SecurityContext: sandboxSecurity(in),
 			Resources:       sandboxResources(in.Node, pod),
 			Overhead:        overhead(in.Node, pod),
 		},
@@ -52,11 +54,12 @@ func Sandbox(in SandboxInput) *runtimeapi.PodSandboxConfig {
 
 // sandboxSecurity is the security context of the sandbox. Its seccomp profile
 // is always the runtime's default (#84623), whatever the containers have.
-func sandboxSecurity(pod *v1.Pod, userNamespace *runtimeapi.UserNamespace) *runtimeapi.LinuxSandboxSecurityContext {
+func sandboxSecurity(in SandboxInput) *runtimeapi.LinuxSandboxSecurityContext {
+	pod := in.Pod
 	out := &runtimeapi.LinuxSandboxSecurityContext{
 		Privileged:       hasPrivileged(pod),
 		Seccomp:          &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_RuntimeDefault},
-		NamespaceOptions: namespaces(pod, userNamespace),
+		NamespaceOptions: namespaces(pod, in.UserNamespace),
 	}
 	sc := pod.Spec.SecurityContext
 	if sc == nil {
@@ -65,7 +68,7 @@ func sandboxSecurity(pod *v1.Pod, userNamespace *runtimeapi.UserNamespace) *runt
 	out.RunAsUser = int64Value(sc.RunAsUser)
 	out.RunAsGroup = int64Value(sc.RunAsGroup)
 	out.SelinuxOptions = selinuxOptions(sc.SELinuxOptions)
-	out.SupplementalGroups = supplementalGroups(sc)
+	out.SupplementalGroups = supplementalGroups(sc, in.VolumeGroups)
 	out.SupplementalGroupsPolicy = supplementalGroupsPolicy(sc)
 	return out
 }

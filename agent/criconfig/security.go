@@ -37,7 +37,7 @@ func containerSecurity(in ContainerInput) (*runtimeapi.LinuxContainerSecurityCon
 		RunAsUser:                int64Value(sc.RunAsUser),
 		RunAsGroup:               int64Value(sc.RunAsGroup),
 		ReadonlyRootfs:           ptr.Deref(sc.ReadOnlyRootFilesystem, false),
-		SupplementalGroups:       supplementalGroups(pod),
+		SupplementalGroups:       supplementalGroups(pod, in.VolumeGroups),
 		SupplementalGroupsPolicy: supplementalGroupsPolicy(pod),
 		NoNewPrivs:               !ptr.Deref(sc.AllowPrivilegeEscalation, true),
 	}
@@ -120,14 +120,20 @@ func containerNamespaces(in ContainerInput) *runtimeapi.NamespaceOption {
 	return out
 }
 
-// supplementalGroups are those of the pod and the owner of its volumes
-// (A-SEC-3).
-func supplementalGroups(sc *v1.PodSecurityContext) []int64 {
+// supplementalGroups are the owner of the pod's volumes, those of the pod, and those
+// that its volumes name (A-SEC-3).
+func supplementalGroups(sc *v1.PodSecurityContext, ofVolumes []int64) []int64 {
 	var out []int64
 	if sc.FSGroup != nil {
 		out = append(out, *sc.FSGroup)
 	}
-	return append(out, sc.SupplementalGroups...)
+	out = append(out, sc.SupplementalGroups...)
+	for _, group := range ofVolumes {
+		if !slices.Contains(sc.SupplementalGroups, group) {
+			out = append(out, group)
+		}
+	}
+	return out
 }
 
 func supplementalGroupsPolicy(sc *v1.PodSecurityContext) runtimeapi.SupplementalGroupsPolicy {

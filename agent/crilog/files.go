@@ -77,32 +77,39 @@ func (f *Files) upTo(current *os.File) (files []File, settled bool, err error) {
 		_ = current.Close() // only read
 		return nil, true, err
 	}
-	files, stamp := f.open(older)
+	files, stamp, missed := f.open(older)
+	files = append(files, File{Reader: current, File: current})
 	now, err := os.Stat(f.path)
-	if err != nil || now.Sys().(*syscall.Stat_t).Ino != inode {
-		for _, file := range append(files, File{File: current}) {
+	settled = err == nil && now.Sys().(*syscall.Stat_t).Ino == inode
+	if settled {
+		err = f.keep(current)
+	}
+	if !settled || err != nil {
+		for _, file := range files {
 			_ = file.File.Close() // only read
 		}
-		return nil, false, nil
+		return nil, settled, err
 	}
-	f.keep(current)
-	f.known = stamp
-	return append(files, File{Reader: current, File: current}), true, nil
+	f.known, f.missed = stamp, f.missed || missed
+	return files, true, nil
 }
 
 // keep remembers the file that is current. While it is open its inode is no
 // other file's.
-func (f *Files) keep(current *os.File) {
-	f.Close()
-	f.inode, f.current = inodeOf(current), nil
-	if fd, err := unix.FcntlInt(current.Fd(), unix.F_DUPFD_CLOEXEC, 0); err == nil {
-		f.current = os.NewFile(uintptr(fd), current.Name())
+func (f *Files) keep(current *os.File) error {
+	fd, err := unix.FcntlInt(current.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "dup", Path: current.Name(), Err: err}
 	}
+	f.Close()
+	f.inode, f.current = inodeOf(current), os.NewFile(uintptr(fd), current.Name())
+	return nil
 }
 
-// open opens what was rotated since the last look, but for the first of them:
-// that is the file that was current then.
-func (f *Files) open(older []string) (files []File, newest string) {
+// open opens what was rotated since the last look, but for the first of them if
+// that is the file that was current then. missed says that it is not, or that one
+// could not be opened.
+func (f *Files) open(older []string) (files []File, newest string, missed bool) {
 	newest = f.known
 	own := f.inode == 0 // nothing of it was returned yet
 	for _, path := range older {
@@ -116,13 +123,16 @@ func (f *Files) open(older []string) (files []File, newest string) {
 			if f.returned(path) {
 				continue
 			}
-			f.missed = true
+			missed = true
 		}
-		if file, err := openRotated(path); err == nil {
-			files = append(files, file)
+		file, err := openRotated(path)
+		if err != nil {
+			missed = true
+			continue
 		}
+		files = append(files, file)
 	}
-	return files, newest
+	return files, newest, missed
 }
 
 // returned says whether the first file after the known ones is the one that was
@@ -130,13 +140,13 @@ func (f *Files) open(older []string) (files []File, newest string) {
 func (f *Files) returned(path string) bool {
 	file, err := openRotated(path)
 	if err != nil {
-		return true // it was removed just now
+		return errors.Is(err, os.ErrNotExist) // it was removed just now, which the next listing shows
 	}
 	defer func() { _ = file.File.Close() }() // only read
 	if file.Reader == io.Reader(file.File) {
 		return inodeOf(file.File) == f.inode
 	}
-	return f.current == nil || beginning(file.Reader) == beginning(io.NewSectionReader(f.current, 0, told))
+	return beginning(file.Reader) == beginning(io.NewSectionReader(f.current, 0, told))
 }
 
 // told is how many bytes tell one file from another: its first record has its time.
@@ -154,11 +164,17 @@ func (f *Files) onlyRotated() ([]File, error) {
 	if err != nil || len(older) == 0 {
 		return nil, err
 	}
-	files, _ := f.open(older)
+	files, _, missed := f.open(older)
 	if len(files) == 0 {
 		return nil, nil
 	}
-	f.keep(files[len(files)-1].File)
+	if err := f.keep(files[len(files)-1].File); err != nil {
+		for _, file := range files {
+			_ = file.File.Close() // only read
+		}
+		return nil, err
+	}
+	f.missed = f.missed || missed
 	if len(older) > 1 {
 		f.known = Stamp(f.path, older[len(older)-2])
 	}

@@ -95,3 +95,28 @@ func look(t *testing.T, f *Files) (texts []string) {
 	}
 	return texts
 }
+
+// A file that can't be opened is missing from what is read, and that is known.
+func TestFilesThatCantBeOpened(t *testing.T) {
+	for name, damaged := range map[string]string{"the first": ".20260101-000001.gz", "another": ".20260101-000002.gz"} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "0.log")
+			put(t, path, "1")
+			f := NewFiles(path)
+			defer f.Close()
+			look(t, f)
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			put(t, path+".20260101-000001.gz", "1")
+			put(t, path+".20260101-000002.gz", "2")
+			if err := os.WriteFile(path+damaged, []byte("not compressed"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			put(t, path, "3")
+			if got := look(t, f); got[len(got)-1] != "3" || !f.Missed() {
+				t.Errorf("read %q, missed %v", got, f.Missed())
+			}
+		})
+	}
+}

@@ -38,7 +38,12 @@ func FuzzReader(f *testing.F) {
 
 // readAll reads a log that nobody writes to, and parses its records.
 func readAll(t *testing.T, path string) string {
-	log := Open(path, func() { t.Error("dropped") })
+	log := Open(path, func() {
+		if file, err := openRotated(path + ".20260101-030405.gz"); err == nil {
+			_ = file.File.Close()
+			t.Error("dropped, and all could be read")
+		}
+	})
 	if log == nil {
 		t.Fatal("there is no log")
 	}

@@ -29,7 +29,7 @@ type Log struct {
 
 // Open opens what there is of a log; nil if there is nothing. dropped is called
 // once, if files had to be given up because nobody read them, or may have been
-// removed before they could be opened. Close it.
+// removed before they could be opened, or were not written to their end. Close it.
 func Open(path string, dropped func()) *Log {
 	f := &Log{files: NewFiles(path), dropped: dropped}
 	f.changed, f.stop = watch(filepath.Dir(path), f.look, filepath.Base(path))
@@ -63,6 +63,13 @@ func (f *Log) look() {
 	if f.files.Missed() {
 		f.tell()
 	}
+}
+
+// drop is for a reader that has given something up.
+func (f *Log) drop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tell()
 }
 
 // tell says that something was dropped, once.

@@ -13,7 +13,6 @@ import (
 const (
 	writerTimeout = time.Second          // for the runtime to close the log after the container's exit
 	writerPeriod  = 5 * time.Millisecond // between two looks whether it has
-	writerRounds  = 10                   // of writerTimeout, for it to close a file that was rotated away
 )
 
 // Reader reads a log record by record, across its files.
@@ -49,12 +48,25 @@ func (r *Reader) Until(over <-chan struct{}) {
 	}
 }
 
-// leave shows the rest of a file that was rotated away: the runtime may write
-// on in it for a moment after the next one is there.
+// leave shows the rest of a file that was rotated away: the runtime writes on in it
+// after the next one is there, for a moment, or for as long as the disk holds it up.
 func (r *Reader) leave() {
-	for range writerRounds {
-		if r.file == nil || r.finishFile() {
+	if r.file == nil {
+		return
+	}
+	for rest := (rest{since: time.Now()}); ; {
+		written, err := IsWritten(r.file) // asked before reading, so that nothing comes in between
+		came := r.readOn()
+		switch rest.judge(time.Now(), came, written, err) {
+		case restRead:
 			return
+		case restGivenUp:
+			r.log.drop()
+			return
+		}
+		select {
+		case <-r.log.changed:
+		case <-time.After(writerPeriod):
 		}
 	}
 }
@@ -87,6 +99,7 @@ func (r *Reader) Finish() bool {
 		if !ok {
 			return finished
 		}
+		r.leave()
 		r.take(next)
 	}
 }
@@ -124,19 +137,21 @@ func IsWritten(f *os.File) (bool, error) {
 	return false, err
 }
 
-// readOn shows the records that are complete.
-func (r *Reader) readOn() {
+// readOn shows the records that are complete, and says whether anything came.
+func (r *Reader) readOn() (came bool) {
 	for r.file != nil {
 		text, err := r.in.ReadString('\n')
 		r.torn += text
+		came = came || text != ""
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
 				r.torn = ""
 			}
-			return
+			return came
 		}
 		r.pass()
 	}
+	return false
 }
 
 // pass shows what there is of a record.

@@ -219,7 +219,7 @@ func (r *Rotator) check(w *watched, now time.Time, writes *writes) {
 	grew := w.position.move(size, now)
 	switch {
 	case missing || size > r.policy.MaxBytes:
-		w.due = now.Add(r.rotate(w, missing))
+		w.due = now.Add(r.rotate(w))
 	case grew:
 		w.due = now.Add(w.position.wait(r.policy.MaxBytes))
 	default:

@@ -80,6 +80,25 @@ func TestMissing(t *testing.T) {
 
 // A log that can't be opened anew is told of when it fails again, once, and
 // tried until it works.
+// A check that comes while a rotation ends, and has seen the log missing or still
+// large, has nothing renamed or opened anew: there is a new file already.
+func TestRotatedMeanwhile(t *testing.T) {
+	log := logWith(t, "0.log")
+	if err := os.WriteFile(log, []byte("new"), 0o640); err != nil { // not more than it may hold
+		t.Fatal(err)
+	}
+	r, told := rotatorOf(t, log, func(context.Context, string) error {
+		t.Error("opened anew")
+		return nil
+	})
+	w := r.all()[0]
+	r.rotate(w)
+	w.pod.work.Wait()
+	if diff := cmp.Diff([]string{"0.log"}, namesOf(t, log)); diff != "" || told.Len() > 0 {
+		t.Errorf("told %q; files (-want +got):\n%s", told, diff)
+	}
+}
+
 func TestFailureToldAndRetried(t *testing.T) {
 	log := logWith(t, "0.log")
 	var fails error = errors.New("no runtime")

@@ -2,20 +2,29 @@ package logrotate
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"os"
 	"time"
 )
 
 // rotate rotates one log beside Run, if that is not under way, and returns when
-// the log is to be looked at again.
-func (r *Rotator) rotate(w *watched, missing bool) time.Duration {
+// the log is to be looked at again. The log is looked at once more: a rotation that
+// was under way at the check, whose file is missing meanwhile, may be done by now. To
+// have the new file opened a second time would mix up the lines that the runtime
+// has not written yet.
+func (r *Rotator) rotate(w *watched) time.Duration {
 	next := shortest
 	if r.hasFailed(w) {
 		next = longest
 	}
 	r.begin(w, &w.rotation, func(ctx context.Context) error {
-		if missing {
+		size, err := sizeOf(w.Path)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
 			return r.reopen(ctx, w.ContainerID)
+		case err != nil || size <= r.policy.MaxBytes:
+			return err
 		}
 		if err := rotate(ctx, w.Log, r.policy, r.reopen); err != nil {
 			return err

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
 const (
@@ -38,8 +40,13 @@ type mapping struct {
 
 // Of is the user namespace of a pod whose folder is below podsDir: the one on
 // record, else a free block that is then recorded durably. Container ID 0 is the
-// first of the block, for users and groups alike.
+// first of the block, for users and groups alike. Of makes the pod's folder if it is
+// missing: the sandbox is made beside the volumes.
 func Of(podsDir string, uid types.UID) (*runtimeapi.UserNamespace, error) {
+	podDir := filepath.Join(podsDir, string(uid))
+	if err := os.MkdirAll(podDir, 0o750); err != nil {
+		return nil, fmt.Errorf("user namespace: %w", err)
+	}
 	lock, err := os.Open(podsDir)
 	if err != nil {
 		return nil, fmt.Errorf("user namespace: %w", err)
@@ -48,7 +55,7 @@ func Of(podsDir string, uid types.UID) (*runtimeapi.UserNamespace, error) {
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
 		return nil, fmt.Errorf("user namespace: lock %s: %w", podsDir, err)
 	}
-	path := filepath.Join(podsDir, string(uid), recordName)
+	path := filepath.Join(podDir, recordName)
 	first, err := read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		first, err = allocate(podsDir, path)
@@ -125,25 +132,5 @@ func write(path string, first uint32) error {
 	if err != nil {
 		return err
 	}
-	temporary := path + ".new"
-	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(text)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(temporary, path); err != nil {
-		return err
-	}
-	return syncFolder(filepath.Dir(path))
-}
-
-func syncFolder(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return wholefile.Write(path, text)
 }

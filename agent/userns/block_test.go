@@ -2,6 +2,7 @@ package userns
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,8 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/internal/powercut"
 )
 
 func podFolder(t *testing.T, podsDir string, uid types.UID) string {
@@ -67,6 +70,30 @@ func TestOf(t *testing.T) {
 	podFolder(t, podsDir, "c")
 	if third := of(t, podsDir, "c"); third != first {
 		t.Errorf("A-SEC-6 after the first pod's end: %d, want its block %d again", third, first)
+	}
+}
+
+// The volumes, which make the pod's folder as well, may not have begun.
+func TestOfBeforeTheFolder(t *testing.T) {
+	podsDir := filepath.Join(t.TempDir(), "pods")
+	first := of(t, podsDir, "a")
+	info, err := os.Stat(filepath.Join(podsDir, "a"))
+	if err != nil || info.Mode() != fs.ModeDir|0o750 {
+		t.Errorf("A-SEC-6 the pod's folder: %v, %v, want one with mode 0750", info, err)
+	}
+	if again := of(t, podsDir, "a"); again != first {
+		t.Errorf("A-SEC-6 the second time %d, want the recorded %d", again, first)
+	}
+}
+
+// A block is its pod's after a power cut, too: files of its users stay.
+func TestOfSurvivesPowerCut(t *testing.T) {
+	disk := powercut.NewDisk(t)
+	disk.Settle()
+	of(t, disk.Dir, "a")
+	disk.Cut()
+	if _, err := read(filepath.Join(disk.Dir, "a", recordName)); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
 // bound is what the claim of a volume is bound to, which never changes, if this
@@ -44,17 +47,17 @@ func unanswered(err error) bool {
 		apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err)
 }
 
-// remember writes what a volume is made of, in one step.
+// remember writes what a volume is made of, unless that is on disk already.
 func remember(path string, found *v1.PersistentVolume) error {
 	content, err := json.Marshal(&v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: found.Name, Annotations: found.Annotations}, Spec: found.Spec})
+	if before, missing := os.ReadFile(path); err == nil && missing == nil && bytes.Equal(before, content) {
+		return nil
+	}
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(path), 0o750)
 	}
 	if err == nil {
-		err = os.WriteFile(path+".new", content, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
+		err = wholefile.Write(path, content)
 	}
 	return err
 }

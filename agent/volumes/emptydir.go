@@ -84,7 +84,8 @@ func (p preparer) memorySize(source *v1.EmptyDirVolumeSource) int64 {
 	return size
 }
 
-// memoryDir mounts a tmpfs at dir unless there is one.
+// memoryDir mounts a tmpfs at dir unless there is one, with the mode that the kernel
+// gives it, for everyone and with the sticky bit; fsGroup adds to that.
 func (p preparer) memoryDir(dir string, size int64) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err
@@ -92,11 +93,10 @@ func (p preparer) memoryDir(dir string, size int64) error {
 	if is, err := isMountPoint(dir); is || err != nil {
 		return err
 	}
-	mode, gid := 0o777, int64(0)
+	options := "mode=1777"
 	if group := p.fsGroup(); group != nil {
-		mode, gid = 0o2777, *group
+		options = fmt.Sprintf("mode=3777,gid=%d", *group)
 	}
-	options := fmt.Sprintf("mode=%o,gid=%d", mode, gid)
 	if size > 0 {
 		options += fmt.Sprintf(",size=%d", size)
 	}

@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// hugePagesDir mounts a hugetlbfs at dir unless there is one.
+// hugePagesDir mounts a hugetlbfs at dir unless there is one. Without an fsGroup only
+// root writes to it, as Kubernetes leaves it.
 func (p preparer) hugePagesDir(dir string, medium v1.StorageMedium) error {
 	size, err := hugePageSize(p.pod, medium)
 	if err != nil {
@@ -19,13 +20,19 @@ func (p preparer) hugePagesDir(dir string, medium v1.StorageMedium) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err
 	}
-	if is, err := isMountPoint(dir); is || err != nil {
+	is, err := isMountPoint(dir)
+	if err != nil {
 		return err
 	}
-	if err := unix.Mount("nodev", dir, "hugetlbfs", 0, fmt.Sprintf("pagesize=%d", size.Value())); err != nil {
-		return fmt.Errorf("mount hugetlbfs at %s: %w", dir, err)
+	if !is {
+		if err := unix.Mount("nodev", dir, "hugetlbfs", 0, fmt.Sprintf("pagesize=%d", size.Value())); err != nil {
+			return fmt.Errorf("mount hugetlbfs at %s: %w", dir, err)
+		}
 	}
-	return openToAll(dir, p.fsGroup())
+	if group := p.fsGroup(); group != nil && !ownedBy(dir, *group) { // the mount takes no setgid bit
+		return own(dir, group, false)
+	}
+	return nil
 }
 
 // hugePageSize is the size of the pages of a medium: the one that it names, or

@@ -1,12 +1,15 @@
 package volumes
 
 import (
+	"io/fs"
 	"os"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 )
 
 func TestHugePageSize(t *testing.T) {
@@ -41,12 +44,20 @@ func TestHugePageSize(t *testing.T) {
 	}
 }
 
-// TestHugePagesVolume mounts one; whether the host has set pages aside does not matter for that.
+// TestHugePagesVolume mounts one; whether the host has set pages aside does not matter
+// for that. The mode is the kernel's, to which fsGroup adds.
 func TestHugePagesVolume(t *testing.T) {
+	hugePagesVolume(t, nil, fs.ModeDir|0o755)
+	hugePagesVolume(t, &v1.PodSecurityContext{FSGroup: ptr.To[int64](2000)}, fs.ModeDir|fs.ModeSetgid|0o775)
+}
+
+func hugePagesVolume(t *testing.T, security *v1.PodSecurityContext, mode fs.FileMode) {
+	t.Helper()
 	volume := emptyDirVolume("huge")
 	volume.EmptyDir.Medium = "HugePages-2Mi"
 	pod := podWith(volume)
 	pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{"hugepages-2Mi": resource.MustParse("4Mi")}
+	pod.Spec.SecurityContext = security
 	dir := testPodDir(t)
 	for range 2 {
 		path, _ := prepare(t, pod, dir, objects{}).Path("huge")
@@ -54,8 +65,8 @@ func TestHugePagesVolume(t *testing.T) {
 		if err := unix.Statfs(path, &stat); err != nil || stat.Type != unix.HUGETLBFS_MAGIC || stat.Bsize != 2<<20 {
 			t.Errorf("statfs = %+v, %v, want a hugetlbfs with pages of 2 MiB", stat, err)
 		}
-		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o777 {
-			t.Errorf("mode %v, %v, want 0777", info.Mode(), err)
+		if info, err := os.Stat(path); err != nil || info.Mode() != mode || security != nil && info.Sys().(*syscall.Stat_t).Gid != 2000 {
+			t.Errorf("%v, %v, want mode %v and the fsGroup", info, err, mode)
 		}
 	}
 	if mounts := mountPoints(t, dir); mounts != 1 {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -19,9 +20,6 @@ var errNoMountOptions = errors.New("Mount options are not supported for this vol
 func (p preparer) persistent(bound *v1.PersistentVolume, readOnly bool) (mounted, error) {
 	failed := func(step string, err error) (mounted, error) {
 		return mounted{}, &MountError{Volume: bound.Name, Step: step, Err: err}
-	}
-	if _, set := bound.Annotations["pv.beta.kubernetes.io/gid"]; set {
-		return failed("", errors.New("the annotation pv.beta.kubernetes.io/gid of persistent volumes is not supported"))
 	}
 	source := &bound.Spec.PersistentVolumeSource
 	var out mounted
@@ -42,8 +40,18 @@ func (p preparer) persistent(bound *v1.PersistentVolume, readOnly bool) (mounted
 	if err != nil {
 		return failed("", err)
 	}
-	out.name, out.readOnly = bound.Name, readOnly
+	out.name, out.readOnly, out.group = bound.Name, readOnly, groupOf(bound)
 	return out, nil
+}
+
+// groupOf is the group that may use a volume, or nil; like Kubernetes it passes over
+// a value that is no number.
+func groupOf(bound *v1.PersistentVolume) *int64 {
+	group, err := strconv.ParseInt(bound.Annotations["pv.beta.kubernetes.io/gid"], 10, 64)
+	if err != nil {
+		return nil
+	}
+	return &group
 }
 
 func modeOf(bound *v1.PersistentVolume) v1.PersistentVolumeMode {

@@ -226,7 +226,6 @@ func TestRefusedClaims(t *testing.T) {
 		{"mount option of a host path", withSpec(func(v *v1.PersistentVolume) {
 			v.Spec.MountOptions, v.Spec.PersistentVolumeSource = []string{"ro"}, v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/"}}
 		}), `MountVolume.MountOptionSupport check failed for volume "pv-1" : Mount options are not supported for this volume type`},
-		{"group annotation", withSpec(func(v *v1.PersistentVolume) { v.Annotations = map[string]string{"pv.beta.kubernetes.io/gid": "1"} }), `MountVolume.SetUp failed for volume "pv-1" : the annotation pv.beta.kubernetes.io/gid of persistent volumes is not supported`},
 		{"a file", withSpec(func(v *v1.PersistentVolume) { v.Spec.Local.Path = file }), `MountVolume.SetUp failed for volume "pv-1" : only directory and block device are supported`},
 		{"missing", withSpec(func(v *v1.PersistentVolume) { v.Spec.Local.Path = "/none" }), `MountVolume.SetUp failed for volume "pv-1" : stat /none: no such file or directory`},
 		{"backsteps", withSpec(func(v *v1.PersistentVolume) { v.Spec.Local.Path = "/tmp/.." }), `MountVolume.SetUp failed for volume "pv-1" : invalid path: /tmp/.. must not contain '..'`},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -42,6 +43,7 @@ type mounted struct {
 	path     string // empty for an image, which the runtime mounts itself, and for a device
 	name     string // of what a claim is bound to
 	device   string // of a volume that is no file system
+	group    *int64 // that what a claim is bound to names
 	image    bool
 	readOnly bool
 }
@@ -50,6 +52,19 @@ type mounted struct {
 func (m Mounted) Path(volume string) (string, bool) {
 	v, found := m.volumes[volume]
 	return v.path, found && v.path != ""
+}
+
+// Groups are those that the pod's persistent volumes name: their files belong to them
+// (A-SEC-3).
+func (m Mounted) Groups() []int64 {
+	var groups []int64
+	for _, v := range m.volumes {
+		if v.group != nil {
+			groups = append(groups, *v.group)
+		}
+	}
+	slices.Sort(groups)
+	return slices.Compact(groups)
 }
 
 // Prepare makes the pod's folder and the volumes that containers use; one that

@@ -153,12 +153,24 @@ func TestEmptyDirInMemory(t *testing.T) {
 	prepare(t, pod, dir, objects{})
 	prepare(t, pod, dir, objects{})
 	path := filepath.Join(dir, "volumes/kubernetes.io~empty-dir/cache")
-	if diff := cmp.Diff([]string{". dgrwxrwxrwx 2000"}, tree(t, path)); diff != "" {
-		t.Errorf("mode and group (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{". dgtrwxrwxrwx 2000"}, tree(t, path)); diff != "" {
+		t.Errorf("A-SEC-3 mode and group (-want +got):\n%s", diff)
 	}
 	var stat unix.Statfs_t
 	if err := unix.Statfs(path, &stat); err != nil || stat.Type != unix.TMPFS_MAGIC || stat.Blocks*uint64(stat.Bsize) != 1<<20 {
 		t.Errorf("statfs = %+v, %v, want a tmpfs of 1 MiB", stat, err)
+	}
+}
+
+// As the kernel mounts it, which is what Kubernetes leaves.
+func TestEmptyDirInMemoryForEveryone(t *testing.T) {
+	dir := testPodDir(t)
+	volume := emptyDirVolume("cache")
+	volume.EmptyDir.Medium = v1.StorageMediumMemory
+	prepare(t, podWith(volume), dir, objects{})
+	path := filepath.Join(dir, "volumes/kubernetes.io~empty-dir/cache")
+	if diff := cmp.Diff([]string{". dtrwxrwxrwx 0"}, tree(t, path)); diff != "" {
+		t.Errorf("mode and group (-want +got):\n%s", diff)
 	}
 }
 
@@ -200,7 +212,7 @@ func TestConfigMapAndSecretFiles(t *testing.T) {
 				Items:       []v1.KeyToPath{{Key: "user", Path: "deep/er/name"}, {Key: "password", Path: "deep/word", Mode: ptr.To[int32](0o444)}, {Key: "user", Path: "u"}},
 			}),
 			[]string{
-				". drwxrwxrwx 0", "TIME drwxr-xr-x 0", "TIME/deep drwxr-xr-x 0", "TIME/deep/er drwxr-xr-x 0", "TIME/deep/er/name -r-------- 0",
+				". dtrwxrwxrwx 0", "TIME drwxr-xr-x 0", "TIME/deep drwxr-xr-x 0", "TIME/deep/er drwxr-xr-x 0", "TIME/deep/er/name -r-------- 0",
 				"TIME/deep/word -r--r--r-- 0", "TIME/u -r-------- 0", "..data -> TIME", "deep -> ..data/deep", "u -> ..data/u",
 			},
 			map[string]string{"deep/er/name": "u", "deep/word": "p", "u": "u"},
@@ -213,7 +225,7 @@ func TestConfigMapAndSecretFiles(t *testing.T) {
 		},
 		{
 			"A-ENV-5 optional secret that is missing", secretVolume("none", v1.SecretVolumeSource{Optional: ptr.To(true)}),
-			[]string{". drwxrwxrwx 0", "TIME drwxr-xr-x 0", "..data -> TIME"}, nil,
+			[]string{". dtrwxrwxrwx 0", "TIME drwxr-xr-x 0", "..data -> TIME"}, nil,
 		},
 	}
 	for _, tc := range tests {

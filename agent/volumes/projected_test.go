@@ -100,7 +100,7 @@ func TestProjected(t *testing.T) {
 	))
 	path, _ := prepare(t, pod, testPodDir(t), o).Path("all")
 	want := []string{
-		". drwxrwxrwx 0", "TIME drwxr-xr-x 0", "TIME/conf drwxr-xr-x 0", "TIME/conf/a -r--r--r-- 0", "TIME/conf/name -r--r----- 0",
+		". dtrwxrwxrwx 0", "TIME drwxr-xr-x 0", "TIME/conf drwxr-xr-x 0", "TIME/conf/a -r--r--r-- 0", "TIME/conf/name -r--r----- 0",
 		"TIME/key -r--r----- 0", "..data -> TIME", "conf -> ..data/conf", "key -> ..data/key",
 	}
 	if diff := cmp.Diff(want, tree(t, path)); diff != "" {

@@ -13,6 +13,8 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
 // File is a user's kubeconfig file.
@@ -148,7 +150,10 @@ func (f File) write(text []byte) (err error) {
 	if err := errors.Join(err, next.Sync(), next.Close(), f.likeBefore(next.Name())); err != nil {
 		return err
 	}
-	return os.Rename(next.Name(), f.Path)
+	if err := os.Rename(next.Name(), f.Path); err != nil {
+		return err
+	}
+	return wholefile.SyncFolder(filepath.Dir(f.Path))
 }
 
 // likeBefore gives a new file the mode and the owner of the old one.

@@ -89,10 +89,34 @@ func copyLog(ctx context.Context, pod *client.Pod, o client.LogOptions, w io.Wri
 		return err
 	}
 	defer func() { _ = log.Close() }() // only read
-	if _, err := io.Copy(w, log); err != nil {
-		return fmt.Errorf("the log breaks off: %w", err)
+	return copyLines(w, log)
+}
+
+// copyLines copies a log. If it breaks off, the error does not run into its last line.
+func copyLines(w io.Writer, log io.Reader) error {
+	out := &lastByte{w: w, last: '\n'}
+	_, err := io.Copy(out, log)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if out.last != '\n' {
+		_, _ = io.WriteString(w, "\n") // a reader that has gone ends the process
+	}
+	return fmt.Errorf("the log breaks off: %w", err)
+}
+
+// lastByte remembers how what was written ends.
+type lastByte struct {
+	w    io.Writer
+	last byte
+}
+
+// Write writes.
+func (l *lastByte) Write(p []byte) (int, error) {
+	if len(p) > 0 {
+		l.last = p[len(p)-1]
+	}
+	return l.w.Write(p)
 }
 
 // showAll shows all containers: one after the other, or, followed, as they write.

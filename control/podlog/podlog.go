@@ -5,6 +5,7 @@ package podlog
 import (
 	"errors"
 	"io"
+	"strings"
 	"time"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -36,9 +37,10 @@ type Lines struct {
 	options Options
 	w       io.Writer
 	live    bool
-	kept    []string // the last lines so far, while not live
-	stdout  pending
-	stderr  pending
+	kept    []piece // the last lines so far, while not live
+	stdout  *pending
+	stderr  *pending
+	open    *pending // whose line was written last and has no newline; nil: none
 	written int64
 	err     error
 }
@@ -49,8 +51,17 @@ type pending struct {
 	text []byte
 }
 
+// piece is a line, or a part of a long one.
+type piece struct {
+	of   *pending
+	at   time.Time
+	text string
+}
+
 // New writes to w what o asks for.
-func New(w io.Writer, o Options) *Lines { return &Lines{options: o, w: w, live: o.Tail < 0} }
+func New(w io.Writer, o Options) *Lines {
+	return &Lines{options: o, w: w, live: o.Tail < 0, stdout: &pending{}, stderr: &pending{}}
+}
 
 // Record takes one record of the log.
 func (l *Lines) Record(text string) {
@@ -58,9 +69,9 @@ func (l *Lines) Record(text string) {
 	if !ok || l.err != nil || l.options.Stream != "" && record.Stream != l.options.Stream {
 		return
 	}
-	p := &l.stdout
+	p := l.stdout
 	if record.Stream == string(runtimeapi.Stderr) {
-		p = &l.stderr
+		p = l.stderr
 	}
 	if len(p.text) == 0 {
 		p.at = record.Time
@@ -71,10 +82,12 @@ func (l *Lines) Record(text string) {
 	}
 }
 
-// Flush writes lines that have no end yet.
+// Flush writes lines that have no end yet, and get none any more: what comes then
+// begins a new line.
 func (l *Lines) Flush() {
-	l.line(&l.stdout)
-	l.line(&l.stderr)
+	l.line(l.stdout)
+	l.line(l.stderr)
+	l.stdout, l.stderr = &pending{}, &pending{}
 }
 
 // Live ends what is counted by Tail; what comes now is written as it comes.
@@ -84,7 +97,7 @@ func (l *Lines) Live() {
 	}
 	l.live = true
 	for _, line := range l.kept {
-		l.write(line)
+		l.put(line)
 	}
 	l.kept = nil
 }
@@ -96,22 +109,36 @@ func (l *Lines) line(p *pending) {
 	if len(p.text) == 0 {
 		return
 	}
-	text := string(p.text)
+	line := piece{of: p, at: p.at, text: string(p.text)}
 	p.text = p.text[:0]
 	if p.at.Before(l.options.Since) {
 		return
 	}
-	if l.options.Timestamps {
-		text = p.at.Format(timeLayout) + " " + text
-	}
 	if l.live {
-		l.write(text)
+		l.put(line)
 		return
 	}
-	l.kept = append(l.kept, text)
+	l.kept = append(l.kept, line)
 	if int64(len(l.kept)) > l.options.Tail {
 		l.kept = l.kept[1:]
 	}
+}
+
+// put writes a line. One without a newline goes on only with what the same stream of
+// the same instance has written.
+func (l *Lines) put(line piece) {
+	text, begins := line.text, l.open != line.of
+	if begins && l.options.Timestamps {
+		text = line.at.Format(timeLayout) + " " + text
+	}
+	if begins && l.open != nil {
+		text = "\n" + text
+	}
+	l.open = line.of
+	if strings.HasSuffix(text, "\n") {
+		l.open = nil
+	}
+	l.write(text)
 }
 
 func (l *Lines) write(text string) {

@@ -55,3 +55,40 @@ func TestLines(t *testing.T) {
 		})
 	}
 }
+
+// A line without an end does not run into what another stream or another instance has
+// written; what the same stream writes goes on with it, and has one time.
+func TestUnfinishedLines(t *testing.T) {
+	const at, stamp = "2026-01-02T03:04:01Z ", "2026-01-02T03:04:01.000000000Z "
+	long := strings.Repeat("x", maxLine)
+	for _, tc := range []struct {
+		name    string
+		options Options
+		records []string // "flush" is the end of an instance
+		want    string
+	}{
+		{"both streams", Options{Tail: -1}, []string{"stdout P out", "stderr P err"}, "out\nerr"},
+		{"of the end", Options{Tail: 1}, []string{"stdout P out", "stderr P err"}, "err"},
+		{"next instance", Options{Tail: -1}, []string{"stdout P one", "flush", "stdout F two"}, "one\ntwo\n"},
+		{"next instance, kept", Options{Tail: 5}, []string{"stdout P one", "flush", "stdout F two"}, "one\ntwo\n"},
+		{"a long line", Options{Tail: -1, Timestamps: true}, []string{"stdout P " + long, "stdout F end"}, stamp + long + "end\n"},
+		{"into a long line", Options{Tail: -1, Timestamps: true}, []string{"stdout P " + long, "stderr F err", "stdout F end"}, stamp + long + "\n" + stamp + "err\n" + stamp + "end\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var got strings.Builder
+			l := New(&got, tc.options)
+			for _, record := range tc.records {
+				if record == "flush" {
+					l.Flush()
+					continue
+				}
+				l.Record(at + record + "\n")
+			}
+			l.Flush()
+			l.Live()
+			if diff := cmp.Diff(tc.want, got.String()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

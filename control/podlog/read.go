@@ -9,7 +9,7 @@ import (
 )
 
 // Open opens the log of one instance below a pod's log folder, nil if there is
-// none. dropped is called once if a slow reader had to lose something.
+// none. dropped is called once if something could not be read, see crilog.Open.
 func Open(dir, container string, instance int, dropped func()) *crilog.Log {
 	return crilog.Open(filepath.Join(dir, criconfig.ContainerLogPath(container, instance)), dropped)
 }

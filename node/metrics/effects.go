@@ -16,17 +16,31 @@ func (m *Metrics) Carried(pod *v1.Pod, effect lifecycle.Effect, answer lifecycle
 		m.probes.probed(pod, e, answer.(lifecycle.Probed), took)
 	case lifecycle.PullImage:
 		m.pulled(pod, e, answer.(lifecycle.ImagePulled))
+	case lifecycle.CreateSandbox:
+		m.sandboxCreated(pod, answer.(lifecycle.SandboxCreated))
 	case lifecycle.CreateContainer:
+		failure := answer.(lifecycle.ContainerCreated).Failure
 		m.pods.containers.WithLabelValues(kindOf(pod, e.Container)).Inc()
-		m.failed(pod, e.Container, "CreateContainerError", answer.(lifecycle.ContainerCreated).Failure)
+		m.failed(pod, e.Container, "CreateContainerError", failure)
+		m.containerBegun(pod, e.Container, false, failure)
 	case lifecycle.StartContainer:
-		m.failed(pod, e.Container, "RunContainerError", answer.(lifecycle.ContainerStarted).Failure)
+		failure := answer.(lifecycle.ContainerStarted).Failure
+		m.failed(pod, e.Container, "RunContainerError", failure)
+		m.containerBegun(pod, e.Container, !hasPostStart(pod, e.Container), failure)
 	case lifecycle.RunHook:
-		for _, warning := range answer.(lifecycle.HookEnded).Warnings {
-			if warning.Reason == "LifecycleHTTPFallback" { // A-HOOK-4, B-HOOK-5
-				m.pods.fallbacks.Inc()
-			}
+		m.hookEnded(pod, e, answer.(lifecycle.HookEnded))
+	}
+}
+
+func (m *Metrics) hookEnded(pod *v1.Pod, e lifecycle.RunHook, answer lifecycle.HookEnded) {
+	for _, warning := range answer.Warnings {
+		if warning.Reason == "LifecycleHTTPFallback" { // A-HOOK-4, B-HOOK-5
+			m.pods.fallbacks.Inc()
 		}
+	}
+	if e.Hook == lifecycle.PostStart {
+		m.failed(pod, e.Container, "PostStartHookError", answer.Failure)
+		m.containerBegun(pod, e.Container, true, answer.Failure)
 	}
 }
 

@@ -35,6 +35,7 @@ type Metrics struct {
 
 	mu    sync.Mutex
 	lives map[types.UID]*life
+	users map[types.UID]*usersStart
 }
 
 // New begins to count.
@@ -42,7 +43,7 @@ func New(c Config) *Metrics {
 	m := &Metrics{
 		Config: c, all: prometheus.NewRegistry(), probes: newProbes(), slis: newSLIs(),
 		runtime: newRuntimeCalls(), api: newAPIRequests(), served: newServed(), pods: newPodCounts(),
-		lives: map[types.UID]*life{},
+		lives: map[types.UID]*life{}, users: map[types.UID]*usersStart{},
 	}
 	m.Register(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.Register(m.runtime.collectors()...)

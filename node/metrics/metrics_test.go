@@ -61,10 +61,7 @@ func (c conn) Invoke(context.Context, string, any, any, ...grpc.CallOption) erro
 func TestRuntimeCalls(t *testing.T) {
 	m := newMetrics()
 	ok, bad := runtimeapi.NewRuntimeServiceClient(m.Runtime(conn{})), runtimeapi.NewRuntimeServiceClient(m.Runtime(conn{err: errors.New("no")}))
-	users := &runtimeapi.PodSandboxConfig{Linux: &runtimeapi.LinuxPodSandboxConfig{SecurityContext: &runtimeapi.LinuxSandboxSecurityContext{
-		NamespaceOptions: &runtimeapi.NamespaceOption{UsernsOptions: &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_POD}},
-	}}}
-	_, _ = ok.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{RuntimeHandler: "kata", Config: users})
+	_, _ = ok.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{RuntimeHandler: "kata"})
 	_, _ = bad.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{})
 	_, _ = bad.Version(t.Context(), &runtimeapi.VersionRequest{})
 	checkLines(t, m.Handler(), []string{
@@ -74,8 +71,6 @@ func TestRuntimeCalls(t *testing.T) {
 		`kubelet_runtime_operations_duration_seconds_count{operation_type="run_podsandbox"} 2`,
 		`kubelet_run_podsandbox_duration_seconds_count{runtime_handler="kata"} 1`,
 		`kubelet_run_podsandbox_errors_total{runtime_handler=""} 1`,
-		`kubelet_started_pods_total 2`, `kubelet_started_pods_errors_total 1`,
-		`kubelet_started_user_namespaced_pods_total 1`, `kubelet_started_user_namespaced_pods_errors_total 0`,
 		`kubelet_node_name{node="node"} 1`, `lifepod_build_info{go_version=`,
 	})
 	for method, want := range map[string]string{
@@ -161,6 +156,8 @@ func TestEffects(t *testing.T) {
 	m.Carried(pod, lifecycle.StartContainer{Container: "main"}, lifecycle.ContainerStarted{Result: failed(lifecycle.Cancelled, "")}, 0)
 	m.Carried(pod, lifecycle.PullImage{Container: "debug"}, lifecycle.ImagePulled{Result: failed(lifecycle.Failed, "ErrImagePull")}, 0)
 	m.Carried(pod, lifecycle.PullImage{Container: "main"}, lifecycle.ImagePulled{Image: &lifecycle.ImageInfo{SizeBytes: 200 << 20}, Took: time.Second}, 0)
+	m.Carried(pod, lifecycle.RunHook{Container: "main"}, lifecycle.HookEnded{Result: failed(lifecycle.Failed, "")}, 0)
+	m.Carried(pod, lifecycle.RunHook{Container: "main", Hook: lifecycle.PreStop}, lifecycle.HookEnded{Result: failed(lifecycle.Failed, "")}, 0)
 	m.Carried(pod, lifecycle.RunHook{}, lifecycle.HookEnded{Warnings: []lifecycle.Warning{{Reason: "LifecycleHTTPFallback"}}}, 0)
 	m.Rejected("OutOfcpu")
 	m.Rejected("OutOfexample.com/gpu")
@@ -171,6 +168,7 @@ func TestEffects(t *testing.T) {
 		`kubelet_started_containers_errors_total{code="CreateContainerConfigError",container_type="container"} 1`,
 		`kubelet_started_containers_errors_total{code="RunContainerError",container_type="container"} 1`,
 		`kubelet_started_containers_errors_total{code="ErrImagePull",container_type="ephemeral_container"} 1`,
+		`kubelet_started_containers_errors_total{code="PostStartHookError",container_type="container"} 1`,
 		`kubelet_image_pull_duration_seconds_count{image_size_in_bytes="100MB-500MB"} 1`,
 		`kubelet_lifecycle_handler_http_fallbacks_total 1`,
 		`kubelet_admission_rejections_total{reason="OutOfcpu"} 1`, `kubelet_admission_rejections_total{reason="OutOfExtendedResources"} 1`,

@@ -77,19 +77,8 @@ func (m *Metrics) operation(method string, took float64, err error) {
 
 func (m *Metrics) sandboxRun(r *runtimeapi.RunPodSandboxRequest, took float64, err error) {
 	m.runtime.sandbox.WithLabelValues(r.RuntimeHandler).Observe(took)
-	users := r.GetConfig().GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()
-	namespaced := users != nil && users.Mode == runtimeapi.NamespaceMode_POD
-	m.pods.started.Inc()
-	if namespaced {
-		m.pods.startedUsers.Inc()
-	}
-	if err == nil {
-		return
-	}
-	m.runtime.sandboxErrors.WithLabelValues(r.RuntimeHandler).Inc()
-	m.pods.startErrors.Inc()
-	if namespaced {
-		m.pods.startUsersErrors.Inc()
+	if err != nil {
+		m.runtime.sandboxErrors.WithLabelValues(r.RuntimeHandler).Inc()
 	}
 }
 

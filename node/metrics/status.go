@@ -37,12 +37,14 @@ func (m *Metrics) Status(pod *v1.Pod, before, after *v1.PodStatus) {
 	m.restarts(l, after, now)
 	m.round(l, after, now)
 	m.start(pod, l, after, now)
+	m.usersWait(pod, after)
 }
 
 // Gone forgets a pod.
 func (m *Metrics) Gone(pod *v1.Pod) {
 	m.mu.Lock()
 	delete(m.lives, pod.UID)
+	delete(m.users, pod.UID)
 	m.mu.Unlock()
 	m.probes.forget(pod)
 }

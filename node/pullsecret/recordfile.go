@@ -13,13 +13,15 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubelet "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
 // folder has a record per name, in the kubelet's form and files: lifepod goes on
 // with the records of a kubelet before it, and the other way round.
 type folder string
 
-const recordPrefix, unfinished = "sha256-", ".tmp"
+const recordPrefix, unfinished = "sha256-", ".tmp" // what the kubelet has not finished
 
 func (f folder) path(name string) string {
 	return filepath.Join(string(f), fmt.Sprintf("%s%x", recordPrefix, sha256.Sum256([]byte(name))))
@@ -30,7 +32,8 @@ var versions = []string{"kubelet.config.k8s.io/v1beta1", "kubelet.config.k8s.io/
 
 func typeOf(kind string) metav1.TypeMeta { return metav1.TypeMeta{Kind: kind, APIVersion: versions[0]} }
 
-// write replaces a record at once or not at all.
+// write replaces a record at once or not at all, durably: an image that is pulled
+// without its intent on record would be every pod's after a power cut.
 func (f folder) write(name string, record any) error {
 	data, err := json.Marshal(record)
 	if err != nil {
@@ -39,11 +42,7 @@ func (f folder) write(name string, record any) error {
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
 		return err
 	}
-	path := f.path(name)
-	if err := os.WriteFile(path+unfinished, append(data, '\n'), 0o600); err != nil {
-		return errors.Join(err, os.RemoveAll(path+unfinished))
-	}
-	return os.Rename(path+unfinished, path)
+	return wholefile.Write(f.path(name), append(data, '\n'))
 }
 
 // remove is no error for a record that is not there.

@@ -57,7 +57,7 @@ func (s *Server) openLog(pod *v1.Pod, container string, previous bool) (instance
 	}
 	for _, instance := range instances {
 		log := podlog.Open(s.Node.LogDir(pod), container, instance, func() {
-			s.Log.Warn("output was dropped because a client does not read", "pod", pod.Name, "namespace", pod.Namespace, "container", container)
+			s.Log.Warn("output may be missing for a client: part of the log could not be read, or was removed before it was", "pod", pod.Name, "namespace", pod.Namespace, "container", container)
 		})
 		if log != nil {
 			return instance, log, nil

@@ -15,6 +15,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
 // keepEvery is how soon after each other the file is written.
@@ -120,10 +122,7 @@ func (k *kept) write(objects []any) error {
 	if err := os.MkdirAll(filepath.Dir(k.path), 0o700); err != nil {
 		return err
 	}
-	if err := os.WriteFile(k.path+".new", content, 0o600); err != nil {
-		return err
-	}
-	if err := os.Rename(k.path+".new", k.path); err != nil {
+	if err := wholefile.Write(k.path, content); err != nil {
 		return err
 	}
 	k.content = content

@@ -1,0 +1,87 @@
+//go:build realruntime
+
+package bundletest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/bundle"
+)
+
+// A shim that containerd loses, because it does not end in the time that containerd
+// has for it after the caller of RunPodSandbox has given up, is ended as soon as
+// containerd tells that it has forgotten the sandbox: three periodic looks would take
+// more than 20 s.
+func TestLostShimIsEndedSoon(t *testing.T) {
+	root := newRoot(t)
+	r := open(t, root)
+	defer closeRuntime(t, r)
+	if _, err := r.ImportImages(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	calling, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	client, answered := dial(t, r), make(chan error, 1)
+	go func() {
+		_, err := client.RunPodSandbox(calling, &cri.RunPodSandboxRequest{Config: &cri.PodSandboxConfig{
+			Metadata:     &cri.PodSandboxMetadata{Name: "lost", Namespace: "default", Uid: "0b7cf1b0-lost"},
+			LogDirectory: filepath.Join(root, "logs"),
+			Linux:        &cri.LinuxPodSandboxConfig{CgroupParent: r.CgroupParent() + "/lost"},
+		}})
+		answered <- err
+	}()
+	pid, id := awaitShim(t, r.Paths())
+	suspend(t, pid)
+	giveUp()
+	if err := <-answered; err == nil {
+		t.Fatal("the sandbox was made by a shim that is stopped")
+	}
+	forgotten := awaitGone(t, filepath.Join(root, "containerd/io.containerd.grpc.v1.cri/sandboxes", id))
+	ended := awaitGone(t, fmt.Sprintf("/proc/%d/fd/0", pid))
+	took := ended.Sub(forgotten)
+	t.Logf("the shim ended %v after its sandbox", took)
+	if took > 10*time.Second {
+		t.Errorf("the shim lived %v longer than its sandbox", took)
+	}
+}
+
+// awaitShim returns the first shim of a root, as soon as it is there.
+func awaitShim(t *testing.T, p bundle.Paths) (pid int, id string) {
+	t.Helper()
+	for limit := time.Now().Add(30 * time.Second); time.Now().Before(limit); time.Sleep(time.Millisecond) {
+		cmdlines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		for _, file := range cmdlines {
+			text, _ := os.ReadFile(file)
+			arguments := strings.Split(string(text), "\x00")
+			if len(arguments) < 7 || arguments[0] != p.Shim() || !strings.Contains(string(text), "-address\x00"+p.Socket()) || strings.Contains(string(text), "\x00start\x00") {
+				continue
+			}
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			if err == nil {
+				return pid, arguments[4]
+			}
+		}
+	}
+	t.Fatal("no shim is started")
+	return 0, ""
+}
+
+func awaitGone(t *testing.T, path string) time.Time {
+	t.Helper()
+	for limit := time.Now().Add(2 * time.Minute); time.Now().Before(limit); time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(path); err != nil {
+			return time.Now()
+		}
+	}
+	t.Fatalf("%s is still there", path)
+	return time.Time{}
+}

@@ -1,0 +1,30 @@
+package wholefile
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/lifepod/lifepod/internal/powercut"
+)
+
+// What Write has written is there after a power cut, the name included.
+func TestWriteSurvivesPowerCut(t *testing.T) {
+	disk := powercut.NewDisk(t)
+	folder := filepath.Join(disk.Dir, "folder")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, "file")
+	for _, content := range []string{"the first content", "the second one, which replaces it"} {
+		disk.Settle()
+		if err := Write(path, []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+		disk.Cut()
+		text, err := os.ReadFile(path)
+		if err != nil || string(text) != content {
+			t.Errorf("after a power cut: %q, %v; want %q", text, err, content)
+		}
+	}
+}
