@@ -15,9 +15,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
-	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/bundle/imageload"
+	"github.com/lifepod/lifepod/cri"
 )
 
 // imported is the record of the carried images that containerd was given.
@@ -47,7 +48,7 @@ func (r *Runtime) ImportImages(ctx context.Context) ([]string, error) {
 	}
 	done := imported{Bundle: filepath.Base(r.paths.Bundle)}
 	for _, archive := range archives {
-		names, err := r.importArchive(ctx, archive)
+		names, err := cri.Again(ctx, func(ctx context.Context) ([]string, error) { return r.importArchive(ctx, archive) })
 		if errors.Is(context.Cause(ctx), hung) {
 			return nil, hung
 		}
@@ -89,14 +90,16 @@ func (r *Runtime) alreadyImported(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("import the carried images: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
-	client := cri.NewImageServiceClient(conn)
+	client := runtimeapi.NewImageServiceClient(conn)
 	names := r.recordedImages()
 	wanted := names
 	if len(wanted) == 0 {
 		wanted = []string{PauseImage} // a question, to see that it answers
 	}
 	for _, name := range wanted {
-		answer, err := client.ImageStatus(ctx, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: name}})
+		answer, err := cri.Again(ctx, func(ctx context.Context) (*runtimeapi.ImageStatusResponse, error) {
+			return client.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: name}})
+		})
 		if status.Code(err) == codes.DeadlineExceeded {
 			return nil, fmt.Errorf("containerd at %s does not answer (stopped?); its log is %s", r.Endpoint(), r.paths.Log())
 		}

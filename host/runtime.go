@@ -12,6 +12,8 @@ import (
 	"time"
 
 	contentapi "github.com/containerd/containerd/api/services/content/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/agent/podcgroup"
@@ -105,9 +107,14 @@ func connect(ctx context.Context, root, endpoint string) (*Runtime, error) {
 
 // askDriver learns the runtime's cgroup driver; one that can't say uses cgroupfs.
 func (r *Runtime) askDriver(ctx context.Context) error {
-	config, err := r.Runtime.RuntimeConfig(ctx, &runtimeapi.RuntimeConfigRequest{})
-	if err != nil {
+	config, err := cri.Again(ctx, func(ctx context.Context) (*runtimeapi.RuntimeConfigResponse, error) {
+		return r.Runtime.RuntimeConfig(ctx, &runtimeapi.RuntimeConfigRequest{})
+	})
+	if status.Code(err) == codes.Unimplemented {
 		return nil // an older runtime without this call
+	}
+	if err != nil {
+		return fmt.Errorf("ask the container runtime for its cgroup driver: %s", cri.Text(err))
 	}
 	r.Systemd = config.GetLinux().GetCgroupDriver() == runtimeapi.CgroupDriver_SYSTEMD
 	return nil

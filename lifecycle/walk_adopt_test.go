@@ -22,6 +22,7 @@ func (w *walk) adopted() {
 	w.rt.Logf("adopted: %s", statesOf(pod.Status))
 	w.m = Adopt(pod, w.m.options, w.snapshot(Result{}))
 	w.pod, w.saved = pod, nil
+	w.adoptions++
 	w.laws.forget(w)
 	w.feed(Resumed{})
 }

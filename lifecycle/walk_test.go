@@ -60,7 +60,7 @@ var sometimes = []string{
 	"B-RAC-1", "B-RAC-4", "B-RAC-6", "A-HOOK-1", "B-HOOK-2", "B-HOOK-4", "FailedPostStartHook", "FailedPreStopHook",
 	"deadline passed", "second StopContainer", "stop without an exit", "Succeeded", "Failed",
 	"A-ACT-5", "A-CRI-5", "ResizeStarted", "ResizeCompleted", "ResizeDeferred", "ResizeError", "A-ACT-12",
-	"resumed", "resumed in a termination", "resumed with a call under way", "rebooted", "exited while lifepod was dead",
+	"resumed", "resumed in a termination", "resumed with a call under way", "late create between two kills", "rebooted", "exited while lifepod was dead",
 	"A-VOL-5", "B-LST-1", "A-IMG-10",
 	"A-ACT-8", "overtaken object", "deleted in the API", "deletion moved nearer", "evicted", "resting", "adopted",
 	"Unhealthy", "A-CST-12", "A-CST-13", "A-COND-6", "attempt given up", "gated by a sidecar",
@@ -97,7 +97,7 @@ func newWalk(rt *rapid.T, pod *v1.Pod, seen map[string]int) *walk {
 	options.KeepRecords = rapid.Bool().Draw(rt, "keeps records")
 	m := New(pod, options)
 	return &walk{
-		world: &world{t: rt, now: start, overdue: map[string]bool{}, resources: map[string]v1.ResourceRequirements{}},
+		world: &world{t: rt, now: start, overdue: map[string]int{}, resources: map[string]v1.ResourceRequirements{}},
 		rt:    rt, m: m, pod: pod, seen: seen, asked: map[string]bool{}, laws: newInvariants(rt, m),
 	}
 }
@@ -212,6 +212,9 @@ func (w *walk) act() {
 		w.loses(w.running()[w.draw(len(w.running()), "loses")])
 	case action == 40 && w.m.Stage() != Gone:
 		w.crash()
+		if w.lateCreates() && w.m.Stage() != Gone {
+			w.killedAgain()
+		}
 	case w.draw(4, "restart") == 0:
 		w.asksForRestart()
 	case w.draw(6, "stop") == 0:
