@@ -4,16 +4,8 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/client-go/informers"
-
-	"github.com/lifepod/lifepod/cluster/controllers"
 	"github.com/lifepod/lifepod/cluster/lead"
 )
-
-// informers are new ones, for parts that share them.
-func (r *run) informers() informers.SharedInformerFactory {
-	return informers.NewSharedInformerFactoryWithOptions(r.client, 0, informers.WithTransform(controllers.Trim))
-}
 
 // stand runs what only one server does, whenever it is this one.
 func (r *run) stand(ctx context.Context) error {
@@ -24,16 +16,12 @@ func (r *run) stand(ctx context.Context) error {
 // lead runs it until ctx ends. Its informers are its own: they end with it, and with
 // them what the parts have added to them.
 func (r *run) lead(ctx context.Context) {
-	term := &run{layout: r.layout, keys: r.keys, server: r.server, client: r.client, shared: r.informers()}
 	g := newGroup(ctx, r.Log)
 	defer g.cancel(nil)
-	for _, p := range parts {
-		if p.once && r.runs(p.name) {
-			g.restarted(p.name, func(ctx context.Context) error { return p.run(term, ctx) })
-		}
-	}
+	shared := r.informers()
+	r.runOn(g, shared, r.wanted(func(p part) bool { return p.once }))
 	g.running.Wait()
-	term.shared.Shutdown()
+	shared.Shutdown()
 }
 
 // leaveTime is how long the API server of this process serves the leader that ends,

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/bundle"
@@ -97,7 +96,6 @@ type run struct {
 	keys   *pki.Folder
 	server *apiserver.Server
 	client kubernetes.Interface
-	shared informers.SharedInformerFactory
 	led    chan struct{} // closed when what only a leader does has ended
 }
 
