@@ -28,6 +28,10 @@ func (r *run) lead(ctx context.Context) {
 // so that it can give the lease up.
 const leaveTime = 3 * time.Second
 
+// endRequests is how long the API server may take to end. Its requests that take longer,
+// such as one that waits for a webhook, end with the process.
+const endRequests = 5 * time.Second
+
 // serve is the API server until ctx ends, and the leader has ended with it.
 func (r *run) serve(ctx context.Context) error {
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -43,5 +47,21 @@ func (r *run) serve(ctx context.Context) error {
 		}
 	})
 	defer stop()
-	return r.server.Run(serving)
+	ended := make(chan error, 1)
+	go func() {
+		defer close(ended) // a part that ends its goroutine gives no answer
+		ended <- guarded(serving, "serve", r.server.Run)
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-serving.Done():
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(endRequests):
+		r.Log.Warn("the API server ends before all of its requests were answered")
+		return nil
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"time"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/rest"
@@ -35,6 +36,15 @@ type Server struct {
 	loopback *rest.Config
 }
 
+// How long a server that ends takes leave of its clients: watches are told that it ends,
+// and their clients begin others with the next server. Without a time for it watches
+// are waited for, and never told. What else doesn't end by itself, such as logs that
+// are followed, is cut off with the connections.
+const (
+	endWatches     = 2 * time.Second
+	endConnections = 3 * time.Second
+)
+
 // New makes a server.
 func New(ctx context.Context, c Config) (*Server, error) {
 	completed, err := c.options().Complete(ctx)
@@ -57,6 +67,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if chain, err = app.CreateServerChain(whole); err != nil {
 		return nil, fmt.Errorf("make the API server: %w", err)
 	}
+	chain.GenericAPIServer.ShutdownTimeout = endConnections
 	if s.prepared, err = chain.PrepareRun(); err != nil {
 		return nil, fmt.Errorf("prepare the API server: %w", err)
 	}
@@ -93,6 +104,7 @@ func (c Config) options() *options.ServerRunOptions {
 	o.SecureServing.ServerCert.CertKey.CertFile = c.Keys.Serving()
 	o.SecureServing.ServerCert.CertKey.KeyFile = c.Keys.ServingKey()
 	o.GenericServerRunOptions.AdvertiseAddress = c.Advertise
+	o.GenericServerRunOptions.ShutdownWatchTerminationGracePeriod = endWatches
 	o.AllowPrivileged = true
 	o.ServiceClusterIPRanges = c.ServiceRange
 
