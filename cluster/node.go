@@ -37,28 +37,30 @@ func (l *layout) nodeConfig(keys *pki.Folder) ([]byte, error) {
 // nodeRoot is the folder of the node's pods.
 func (l *layout) nodeRoot() string { return filepath.Join(l.Root, "node") }
 
-// runNode is this machine's node until ctx ends; its pods run on.
-func (l *layout) runNode(ctx context.Context, keys *pki.Folder, ready func()) error {
-	configuration, err := l.nodeConfig(keys)
+// runNode is this machine's node until ctx ends; its pods run on. registered is called
+// when the API server has its Node.
+func (r *run) runNode(ctx context.Context, ready, registered func()) error {
+	configuration, err := r.nodeConfig(r.keys)
 	if err != nil {
 		return err
 	}
-	file := l.file("kubelet.json")
+	file := r.file("kubelet.json")
 	if err := wholefile.Write(file, configuration); err != nil {
 		return err
 	}
 	return node.Run(ctx, node.Options{
-		Kubeconfig:       l.file("node.kubeconfig"),
+		Kubeconfig:       r.file("node.kubeconfig"),
 		ConfigFile:       file,
-		HostnameOverride: l.Node,
-		NodeIP:           l.advertise.String(),
-		Root:             l.Root,
-		RootDir:          l.nodeRoot(),
+		HostnameOverride: r.Node,
+		NodeIP:           r.advertise.String(),
+		Root:             r.Root,
+		RootDir:          r.nodeRoot(),
 		Bundled:          true,
-		PodRange:         l.podRange(),
-		CNI:              l.CNI,
+		PodRange:         r.podRange(),
+		CNI:              r.CNI,
 		Embedded:         true,
-		Version:          l.Version,
-		Log:              l.Log,
+		Joined:           registered,
+		Version:          r.Version,
+		Log:              r.Log,
 	}, ready)
 }

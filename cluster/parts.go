@@ -109,14 +109,16 @@ func (r *run) runParts(g *group) {
 	if r.Etcd.Given() {
 		g.essential("leader election", r.stand)
 	}
-	if !r.runs(nodePart) {
-		g.running.Go(func() { r.tellReady(g.ctx) })
-		return
-	}
-	g.essential(nodePart, func(ctx context.Context) error {
-		return r.runNode(ctx, r.keys, func() {
-			r.step("node runs")
-			g.running.Go(func() { r.tellReady(ctx) })
+	registered := make(chan struct{})
+	if r.runs(nodePart) {
+		g.essential(nodePart, func(ctx context.Context) error {
+			return r.runNode(ctx, func() { r.step("node runs") }, func() {
+				r.step("node registered")
+				close(registered)
+			})
 		})
-	})
+	} else {
+		close(registered)
+	}
+	g.running.Go(func() { r.tellReady(g.ctx, registered) })
 }

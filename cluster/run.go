@@ -31,8 +31,8 @@ type Ready struct {
 }
 
 // Run is a cluster until ctx ends. The pods of its node run on then, and the next
-// Run goes on with them. ready is called once, when the API server serves and the
-// node has begun.
+// Run goes on with them. ready is called once, when users' objects are taken and the
+// node is registered.
 func Run(ctx context.Context, c Config, ready func(Ready)) error {
 	began := time.Now()
 	l, err := c.layout()
@@ -137,22 +137,6 @@ func (r *run) run(ctx context.Context) error {
 	return nil
 }
 
-// restTime is how long after the start the memory that only the start needs is given
-// back.
-const restTime = 5 * time.Second
-
-// tellReady is called when the node has begun; it waits for the rest.
-func (r *run) tellReady(ctx context.Context) {
-	if err := awaitAPI(ctx, r.client); err != nil {
-		return // it ends
-	}
-	r.step("ready")
-	footprint.LimitGarbage()
-	time.AfterFunc(restTime, footprint.GiveBack)
-	r.told.Store(true)
-	r.ready(Ready{Kubeconfig: r.file("kubeconfig"), Server: r.url(), Node: r.Node, Took: time.Since(r.began)})
-}
-
 // step logs how far the start has come.
 func (r *run) step(what string) {
 	r.Log.Info(what, "after", time.Since(r.began).Round(time.Millisecond))
@@ -228,34 +212,5 @@ func (l *layout) writeKubeconfig() error {
 func (l *layout) renewed() {
 	if err := kubeconfig.Renew(l.file("kubeconfig")); err != nil {
 		l.Log.Warn("a kubeconfig with this cluster is not up to date", "err", err)
-	}
-}
-
-// readyPoll is how often the API server is asked whether it is ready; it has no
-// other way to tell.
-const readyPoll = 5 * time.Millisecond
-
-// slowHooks are what the API server does a second after it has begun to serve:
-// making the roles and priority classes that every cluster has. Nothing that this
-// process does waits for them.
-var slowHooks = []string{"poststarthook/rbac/bootstrap-roles", "poststarthook/scheduling/bootstrap-system-priority-classes"}
-
-// awaitAPI returns when the API server is ready, but for some of its checks.
-func awaitAPI(ctx context.Context, client kubernetes.Interface, but ...string) error {
-	ticker := time.NewTicker(readyPoll)
-	defer ticker.Stop()
-	for {
-		request := client.Discovery().RESTClient().Get().AbsPath("/readyz")
-		for _, check := range but {
-			request = request.Param("exclude", check)
-		}
-		if _, err := request.DoRaw(ctx); err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-ticker.C:
-		}
 	}
 }
