@@ -45,6 +45,9 @@ func Run(ctx context.Context, c Config, ready func(Ready)) error {
 	if err := l.check(); err != nil {
 		return err
 	}
+	if err := l.nameNode("--node-name", l.newNode()); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(l.file(""), 0o700); err != nil {
 		return fmt.Errorf("folder of the cluster: %w", err)
 	}
@@ -53,7 +56,7 @@ func Run(ctx context.Context, c Config, ready func(Ready)) error {
 		return err
 	}
 	defer release()
-	if err := l.chooseNode(); err != nil {
+	if err := l.rememberNode(); err != nil {
 		return err
 	}
 	if err := l.chooseListen(); err != nil {
