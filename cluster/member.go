@@ -53,6 +53,10 @@ func RunMember(ctx context.Context, c Member, ready func()) error {
 	node.QuietKlog(l.Log)
 	l.services = c.Network.Services
 	m := &member{Member: c, layout: l, known: make(chan struct{})}
+	if c.Network.Pods.IsValid() {
+		m.traffic = l.newTraffic(ctx)
+		m.Member.Node.Traffic = m.traffic.ready
+	}
 	return m.run(newGroup(ctx, l.Log), ready)
 }
 
@@ -82,7 +86,8 @@ func (c Config) joined() (*layout, error) {
 type member struct {
 	Member
 	*layout
-	known chan struct{} // closed when the cluster knows the Node
+	known   chan struct{} // closed when the cluster knows the Node
+	traffic *traffic      // nil: others do it
 }
 
 func (m *member) run(g *group, ready func()) error {
@@ -120,7 +125,7 @@ func (m *member) runNetwork(ctx context.Context) error {
 	shared := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(trimNode))
 	c := proxy.Config{
 		Informers: shared, Node: own.Name, NodeIP: internalIPv4(own), APIServer: m.serviceIP(apiService),
-		Table: proxy.Table(m.paths), Log: m.Log,
+		Serves: m.traffic.serves, Table: proxy.Table(m.paths), Log: m.Log,
 	}
 	g := newGroup(ctx, m.Log)
 	if o := m.Member.Node; o.Bundled && o.CNI.ConfDir == "" {

@@ -48,7 +48,7 @@ func (r *run) runNode(ctx context.Context, ready, registered func()) error {
 	if err := wholefile.Write(file, configuration); err != nil {
 		return err
 	}
-	return node.Run(ctx, node.Options{
+	o := node.Options{
 		Kubeconfig:       r.file("node.kubeconfig"),
 		ConfigFile:       file,
 		HostnameOverride: r.Node,
@@ -62,5 +62,9 @@ func (r *run) runNode(ctx context.Context, ready, registered func()) error {
 		Joined:           registered,
 		Version:          r.Version,
 		Log:              r.Log,
-	}, ready)
+	}
+	if r.runs("services") {
+		o.Traffic = r.traffic.ready
+	}
+	return node.Run(ctx, o, ready)
 }

@@ -105,6 +105,7 @@ func (c Config) checkParts() error {
 
 // runParts runs what works on the API server.
 func (r *run) runParts(g *group) {
+	r.traffic = r.newTraffic(g.ctx)
 	r.runOn(g, r.informers(), r.wanted(func(p part) bool { return !p.once || !r.Etcd.Given() }))
 	if r.Etcd.Given() {
 		g.essential("leader election", r.stand)

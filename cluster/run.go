@@ -96,10 +96,11 @@ type run struct {
 	ready func(Ready)
 	told  atomic.Bool // ready has been called
 
-	keys   *pki.Folder
-	server *apiserver.Server
-	client kubernetes.Interface
-	led    chan struct{} // closed when what only a leader does has ended
+	keys    *pki.Folder
+	server  *apiserver.Server
+	client  kubernetes.Interface
+	traffic *traffic
+	led     chan struct{} // closed when what only a leader does has ended
 }
 
 func (r *run) run(ctx context.Context) error {

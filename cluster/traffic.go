@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"sync"
 
 	"k8s.io/client-go/informers"
 
@@ -10,6 +11,23 @@ import (
 	"github.com/lifepod/lifepod/cluster/proxy"
 	"github.com/lifepod/lifepod/cluster/routes"
 )
+
+// traffic knows whether pods of this node reach the API server by its Service.
+type traffic struct {
+	ready  chan struct{} // closed when they do
+	serves func()
+}
+
+// newTraffic finds out whether they do with the rules of before, which stay while pods
+// run on.
+func (l *layout) newTraffic(ctx context.Context) *traffic {
+	t := &traffic{ready: make(chan struct{})}
+	t.serves = sync.OnceFunc(func() { close(t.ready) })
+	if proxy.Serves(ctx, proxy.Table(l.paths), l.serviceIP(apiService)) {
+		t.serves()
+	}
+	return t
+}
 
 // runTraffic is service traffic of this machine's node.
 func (r *run) runTraffic(ctx context.Context, shared informers.SharedInformerFactory) error {
@@ -23,6 +41,7 @@ func (r *run) runTraffic(ctx context.Context, shared informers.SharedInformerFac
 		NodeIP:    r.advertise,
 		Bridge:    bridge,
 		APIServer: r.serviceIP(apiService),
+		Serves:    r.traffic.serves,
 		Table:     proxy.Table(r.paths),
 		Log:       r.Log,
 	})

@@ -42,6 +42,10 @@ type Options struct {
 	// have those that the runtime chooses.
 	PodRange netip.Prefix
 
+	// Traffic is closed when pods of this node reach the API server by its Service; pods
+	// of the API get no sandbox before. Nil: that is not known here.
+	Traffic <-chan struct{}
+
 	// Foreign says that a pod of the same runtime is another lifepod's; nil: none is.
 	Foreign func(uid types.UID) bool
 
