@@ -13,6 +13,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cluster/kubeconfig"
+	"github.com/lifepod/lifepod/cluster/ownlink"
 	"github.com/lifepod/lifepod/cluster/proxy"
 	"github.com/lifepod/lifepod/cluster/routes"
 	"github.com/lifepod/lifepod/host"
@@ -68,7 +69,7 @@ func Down(ctx context.Context, c Config, o DownOptions) (string, error) {
 	if err := proxy.Remove(ctx, proxy.Table(l.paths)); err != nil {
 		return "", err
 	}
-	if err := l.removeRoutes(); err != nil {
+	if err := errors.Join(l.removeRoutes(), ownlink.Remove(ownLink(l.paths))); err != nil {
 		return "", err
 	}
 	what := "pods"

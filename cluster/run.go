@@ -59,7 +59,8 @@ func Run(ctx context.Context, c Config, ready func(Ready)) error {
 	if err := l.rememberNode(); err != nil {
 		return err
 	}
-	if err := l.chooseListen(); err != nil {
+	defer l.releasePorts()
+	if err := l.chooseListen(ctx); err != nil {
 		return err
 	}
 	if err := l.chooseState(ctx); err != nil {
@@ -126,6 +127,7 @@ func (r *run) run(ctx context.Context) error {
 		return err
 	}
 	g.essential("API server", r.serve)
+	g.restarted("address", r.watchAddress)
 	g.restarted("certificates", func(ctx context.Context) error { return r.keys.Run(ctx, r.Log) })
 	if err := awaitAPI(g.ctx, r.client, slowHooks...); err != nil {
 		return errors.Join(err, g.end())

@@ -8,12 +8,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/lifepod/lifepod/e2e/machine"
@@ -21,8 +21,9 @@ import (
 
 // testCluster is one of this process without a node: it needs no container runtime.
 type testCluster struct {
-	config *rest.Config
+	Config
 	client kubernetes.Interface
+	log    logBuffer
 	end    context.CancelFunc
 	ended  chan error
 }
@@ -30,38 +31,38 @@ type testCluster struct {
 // withoutNode are the parts that a cluster does without that is to run nothing.
 var withoutNode = []string{nodePart, "services", "routes", "dns"}
 
-// startCluster starts one and returns when it says that it is ready.
+// startCluster starts one and returns when it says that it is ready. Without a root it
+// has a new one, which goes with the test.
 func startCluster(t *testing.T, c Config) *testCluster {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Fatal("want root")
 	}
-	port, err := machine.FreePort()
-	if err != nil {
-		t.Fatal(err)
+	if c.Root == "" {
+		c.Root = newRoot(t)
+		port, err := machine.FreePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Listen = fmt.Sprintf("0.0.0.0:%d", port)
 	}
-	root, err := os.MkdirTemp("", "lpc") // the path of its sockets is short
-	if err != nil {
-		t.Fatal(err)
+	if c.Node == "" {
+		c.Node = "n1"
 	}
-	log := &logBuffer{}
-	c.Root, c.Log = root, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelInfo}))
-	c.Listen, c.Node = fmt.Sprintf("0.0.0.0:%d", port), "n1"
+	s := &testCluster{Config: c, ended: make(chan error, 1)}
+	s.Log = slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	ctx, end := context.WithCancel(context.WithoutCancel(t.Context()))
-	s := &testCluster{end: sync.OnceFunc(end), ended: make(chan error, 1)}
+	s.end = end
 	ready := make(chan Ready, 1)
 	go func() {
 		defer close(s.ended)
-		s.ended <- Run(ctx, c, func(r Ready) { ready <- r })
+		s.ended <- Run(ctx, s.Config, func(r Ready) { ready <- r })
 	}()
 	t.Cleanup(func() {
 		s.end()
 		<-s.ended
 		if t.Failed() {
-			t.Log(log)
-		}
-		if err := errors.Join(os.RemoveAll(root), os.RemoveAll(machine.Root{Dir: root}.RunDir())); err != nil {
-			t.Error(err)
+			t.Log(&s.log)
 		}
 	})
 	select {
@@ -71,13 +72,40 @@ func startCluster(t *testing.T, c Config) *testCluster {
 		t.Fatal("it is not ready")
 	case <-ready:
 	}
-	if s.config, err = clientcmd.BuildConfigFromFlags("", filepath.Join(root, "cluster", "kubeconfig")); err == nil {
-		s.client, err = kubernetes.NewForConfig(s.config)
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(c.Root, "cluster", "kubeconfig"))
+	if err == nil {
+		s.client, err = kubernetes.NewForConfig(config)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// newRoot is a state folder whose sockets have short paths.
+func newRoot(t *testing.T) string {
+	root, err := os.MkdirTemp("", "lpc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(os.RemoveAll(root), os.RemoveAll(machine.Root{Dir: root}.RunDir())); err != nil {
+			t.Error(err)
+		}
+	})
+	return root
+}
+
+// said returns when the cluster has logged something.
+func (s *testCluster) said(t *testing.T, text string) {
+	t.Helper()
+	for patience := time.After(time.Minute); !strings.Contains(s.log.String(), text); {
+		select {
+		case <-patience:
+			t.Fatalf("the log never says %q", text)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }
 
 // logBuffer is a log that may be written to after its test has ended.
