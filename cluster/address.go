@@ -49,11 +49,8 @@ func (l *layout) chooseListen(ctx context.Context) error {
 	if l.ports.API, err = l.port(l.address, before.API, apiPort); err != nil {
 		return fmt.Errorf("API server: %w: give another with --listen ADDRESS:PORT", err)
 	}
-	// Nobody remembers the node's but its Node object.
-	if l.ports.Node, err = l.port(net.IPv4zero, before.Node, l.firstNodePort()); err != nil {
-		if l.ports.Node, err = l.port(net.IPv4zero, 0, l.firstNodePort()); err != nil {
-			return fmt.Errorf("node: %w", err)
-		}
+	if err := l.chooseNodePort(before.Node); err != nil {
+		return err
 	}
 	if err := l.chooseAdvertised(ctx, before.Advertised); err != nil {
 		return err // and what is refused is not remembered
@@ -64,6 +61,39 @@ func (l *layout) chooseListen(ctx context.Context) error {
 		return err
 	}
 	return wholefile.Write(l.file("ports.json"), text)
+}
+
+// chooseNodePort finds the port of the node's API: what a flag or the node's
+// configuration says, else as chooseListen.
+func (l *layout) chooseNodePort(before int) error {
+	want, err := l.wantedNodePort()
+	if err != nil {
+		return err
+	}
+	if want != 0 {
+		if l.ports.Node, err = l.port(net.IPv4zero, want, 0); err != nil {
+			return fmt.Errorf("API of the node: %w: give another with --port", err)
+		}
+		return nil
+	}
+	// Nobody remembers it but the Node object.
+	if l.ports.Node, err = l.port(net.IPv4zero, before, l.firstNodePort()); err != nil {
+		if l.ports.Node, err = l.port(net.IPv4zero, 0, l.firstNodePort()); err != nil {
+			return fmt.Errorf("API of the node: %w", err)
+		}
+	}
+	return nil
+}
+
+func (l *layout) wantedNodePort() (int, error) {
+	if l.NodePort != 0 {
+		return l.NodePort, nil
+	}
+	c, err := loadNodeConfig(l.NodeConfig, decidedByUp)
+	if err != nil || c == nil || !c.Set("port") {
+		return 0, err
+	}
+	return int(c.Kubelet.Port), nil
 }
 
 // firstNodePort is the usual one for the usual root. Others begin at different ones,

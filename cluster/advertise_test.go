@@ -1,40 +1,30 @@
 package cluster
 
 import (
+	"fmt"
 	"net"
-	"os"
-	"os/exec"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/vishvananda/netlink"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// networkVariable says that a test is in a network namespace of its own.
-const networkVariable = "LIFEPOD_TEST_NETWORK"
-
 // inNetwork runs a test in a process of its own, on a machine that has a loopback
 // interface and no other. It is true in that process.
 func inNetwork(t *testing.T) bool {
 	t.Helper()
-	if os.Getenv(networkVariable) != "" {
-		lo, err := netlink.LinkByName("lo")
-		if err == nil {
-			err = netlink.LinkSetUp(lo)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return true
+	if !ownProcess(t, "unshare", "--net") {
+		return false
 	}
-	command := exec.Command("unshare", "--net", os.Args[0], "-test.run", "^"+t.Name()+"$")
-	command.Env = append(os.Environ(), networkVariable+"=1")
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+	lo, err := netlink.LinkByName("lo")
+	if err == nil {
+		err = netlink.LinkSetUp(lo)
 	}
-	return false
+	if err != nil {
+		t.Fatal(err)
+	}
+	return true
 }
 
 // plug gives the machine a network with a default route, and unplug takes it away.
@@ -64,20 +54,20 @@ func plug(t *testing.T, address string) (unplug func()) {
 // awaitFound returns when pods find the API server at an address, and nowhere else.
 func (s *testCluster) awaitFound(t *testing.T, want string) {
 	t.Helper()
-	var at []string
-	for patience := time.After(time.Minute); !slices.Equal(at, []string{want}); {
-		select {
-		case <-patience:
-			t.Fatalf("pods find it at %v, want %s", at, want)
-		case <-time.After(20 * time.Millisecond):
+	s.await(t, "where pods find the API server", func() error {
+		slice, err := s.client.DiscoveryV1().EndpointSlices("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
+		if err != nil {
+			return err
 		}
-		if slice, err := s.client.DiscoveryV1().EndpointSlices("default").Get(t.Context(), "kubernetes", metav1.GetOptions{}); err == nil {
-			at = nil
-			for _, e := range slice.Endpoints {
-				at = append(at, e.Addresses...)
-			}
+		var at []string
+		for _, e := range slice.Endpoints {
+			at = append(at, e.Addresses...)
 		}
-	}
+		if !slices.Equal(at, []string{want}) {
+			return fmt.Errorf("at %v, want %s", at, want)
+		}
+		return nil
+	})
 }
 
 // A cluster begins on a machine without a default route, stays where it is when one comes

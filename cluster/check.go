@@ -3,11 +3,25 @@ package cluster
 import (
 	"fmt"
 	"os"
+
+	"github.com/lifepod/lifepod/cluster/apiserver"
 )
 
 // check says what is wrong with what is wanted, before anything is started.
 func (c Config) check() error {
 	if err := c.checkParts(); err != nil {
+		return err
+	}
+	if err := c.checkGates(); err != nil {
+		return err
+	}
+	if err := apiserver.CheckRuntimeConfig(c.RuntimeConfig); err != nil {
+		return err
+	}
+	if c.NodePort < 0 || c.NodePort > 65535 {
+		return fmt.Errorf("--port %d: want a port, such as %d", c.NodePort, nodePort)
+	}
+	if _, err := loadNodeConfig(c.NodeConfig, decidedByUp); err != nil {
 		return err
 	}
 	if c.NodeGrace < 0 {

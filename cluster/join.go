@@ -23,7 +23,8 @@ func (r *run) runInvitations(ctx context.Context) error {
 	}
 	return token.Run(ctx, token.Config{
 		Client: r.client, Server: apiserver.URL(r.advertise.String(), r.ports.API), Authority: authority,
-		DNS: []string{r.serviceIP(dnsService).String()}, Domain: dnsDomain, Network: discover.Network{Pods: r.pods, Services: r.services},
+		DNS: []string{r.serviceIP(dnsService).String()}, Domain: dnsDomain, FeatureGates: r.nodeGates(),
+		Network: discover.Network{Pods: r.pods, Services: r.services},
 	})
 }
 

@@ -42,6 +42,9 @@ func RunMember(ctx context.Context, c Member, ready func()) error {
 	if err := l.nameMember(&c.Node); err != nil {
 		return err
 	}
+	if _, err := loadNodeConfig(c.Node.ConfigFile, decidedByJoin(c.Node.Bundled)); err != nil {
+		return err
+	}
 	release, err := l.lock()
 	if err != nil {
 		return err

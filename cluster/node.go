@@ -11,14 +11,14 @@ import (
 	"github.com/lifepod/lifepod/node"
 )
 
-// nodeConfig is the KubeletConfiguration of this machine's node. Its certificates are
+// nodeConfig is the KubeletConfiguration of this machine's node, as far as the user's
+// says nothing else. Its certificates are
 // renewed by who has the authority, this process, and asked of nobody; the API server
 // takes no other for the node's.
 func (l *layout) nodeConfig(keys *pki.Folder) ([]byte, error) {
 	fields := map[string]any{
 		"apiVersion":     "kubelet.config.k8s.io/v1beta1",
 		"kind":           "KubeletConfiguration",
-		"port":           l.ports.Node,
 		"healthzPort":    0, // lifepod status says more
 		"clusterDNS":     []string{l.serviceIP(dnsService).String()},
 		"clusterDomain":  dnsDomain,
@@ -27,6 +27,9 @@ func (l *layout) nodeConfig(keys *pki.Folder) ([]byte, error) {
 		"rotateCertificates": false,
 		"tlsCertFile":        keys.NodeServing(),
 		"tlsPrivateKeyFile":  keys.NodeServingKey(),
+	}
+	if gates := l.nodeGates(); len(gates) > 0 {
+		fields["featureGates"] = gates
 	}
 	if l.Root != bundle.DefaultRoot { // the usual folder is another cluster's, or may be
 		fields["podLogsDir"] = filepath.Join(l.Root, "logs")
@@ -50,7 +53,9 @@ func (r *run) runNode(ctx context.Context, ready, registered func()) error {
 	}
 	o := node.Options{
 		Kubeconfig:       r.file("node.kubeconfig"),
-		ConfigFile:       file,
+		ConfigBelow:      file,
+		ConfigFile:       r.NodeConfig,
+		Port:             int32(r.ports.Node),
 		HostnameOverride: r.Node,
 		NodeIP:           r.advertise.String(),
 		Root:             r.Root,

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/bundle"
@@ -74,7 +75,7 @@ func Run(ctx context.Context, c Config, ready func(Ready)) error {
 	}
 	footprint.AllowGarbage()
 	quiet(c.Log)
-	if err := openGates(); err != nil {
+	if err := l.setGates(utilfeature.DefaultMutableFeatureGate); err != nil {
 		return err
 	}
 	return (&run{layout: l, began: began, ready: ready, led: make(chan struct{})}).run(ctx)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -82,6 +83,25 @@ func startCluster(t *testing.T, c Config) *testCluster {
 	return s
 }
 
+// processVariable says that a test is in a process of its own.
+const processVariable = "LIFEPOD_TEST_PROCESS"
+
+// ownProcess runs a test in a process of its own, begun by a command if there is one. It
+// is true in that process.
+func ownProcess(t *testing.T, by ...string) bool {
+	t.Helper()
+	if os.Getenv(processVariable) != "" {
+		return true
+	}
+	args := append(by, os.Args[0], "-test.run", "^"+t.Name()+"$")
+	command := exec.Command(args[0], args[1:]...)
+	command.Env = append(os.Environ(), processVariable+"=1")
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return false
+}
+
 // newRoot is a state folder whose sockets have short paths.
 func newRoot(t *testing.T) string {
 	root, err := os.MkdirTemp("", "lpc")
@@ -96,16 +116,32 @@ func newRoot(t *testing.T) string {
 	return root
 }
 
+// await returns when something works.
+func (s *testCluster) await(t *testing.T, what string, works func() error) {
+	t.Helper()
+	patience := time.After(time.Minute)
+	for {
+		err := works()
+		if err == nil {
+			return
+		}
+		select {
+		case <-patience:
+			t.Fatalf("%s: %v", what, err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
 // said returns when the cluster has logged something.
 func (s *testCluster) said(t *testing.T, text string) {
 	t.Helper()
-	for patience := time.After(time.Minute); !strings.Contains(s.log.String(), text); {
-		select {
-		case <-patience:
-			t.Fatalf("the log never says %q", text)
-		case <-time.After(10 * time.Millisecond):
+	s.await(t, "the log", func() error {
+		if strings.Contains(s.log.String(), text) {
+			return nil
 		}
-	}
+		return fmt.Errorf("it never says %q", text)
+	})
 }
 
 // logBuffer is a log that may be written to after its test has ended.

@@ -11,7 +11,6 @@ import (
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/rest"
-	"k8s.io/component-base/cli/flag"
 	aggregator "k8s.io/kube-aggregator/pkg/apiserver"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
@@ -28,6 +27,8 @@ type Config struct {
 	Port         int
 	Advertise    net.IP // where other machines and pods find it; not on loopback
 	ServiceRange string // CIDR
+	// RuntimeConfig turns APIs on and off, beside the stable and beta ones, which are on.
+	RuntimeConfig map[string]string
 }
 
 // Server is an API server that is made and does not serve yet.
@@ -129,7 +130,7 @@ func (c Config) options() *options.ServerRunOptions {
 	o.ProxyClientCertFile, o.ProxyClientKeyFile = c.Keys.FrontProxy(), c.Keys.FrontProxyKey()
 	o.EnableAggregatorRouting = true
 
-	o.APIEnablement.RuntimeConfig = flag.ConfigurationMap{"api/ga": "true", "api/beta": "true"}
+	o.APIEnablement.RuntimeConfig = runtimeConfig(c.RuntimeConfig)
 	o.Features.EnableProfiling = false
 	return o
 }
