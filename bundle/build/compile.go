@@ -23,7 +23,8 @@ type binary struct {
 	ldflags string
 	// cgo programs are linked statically, so that one build runs on any
 	// distribution.
-	cgo bool
+	cgo     bool
+	patches []patch
 }
 
 // containerdTags leave out what lifepod never uses; CRI and the overlayfs and
@@ -35,7 +36,7 @@ func binaries(containerdVersion string) []binary {
 	const plugins = "github.com/containernetworking/plugins/plugins"
 	version := "-X " + containerd + "/version.Version=" + containerdVersion
 	return []binary{
-		{pkg: containerd + "/cmd/containerd", out: "bin/containerd", tags: containerdTags, ldflags: version},
+		{pkg: containerd + "/cmd/containerd", out: "bin/containerd", tags: containerdTags, ldflags: version, patches: containerdPatches},
 		{pkg: containerd + "/cmd/containerd-shim-runc-v2", out: "bin/containerd-shim-runc-v2", tags: containerdTags, ldflags: version},
 		{pkg: "github.com/opencontainers/runc", out: "bin/runc", tags: "seccomp osusergo netgo", cgo: true},
 		{pkg: plugins + "/main/bridge", out: "cni/bridge"},
@@ -71,8 +72,20 @@ func (t tree) compileGo(ctx context.Context, b binary) error {
 		ldflags, cgo = ldflags+" -extldflags -static", "CGO_ENABLED=1"
 	}
 	out := filepath.Join(t.work(), b.out)
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
-		"-tags", b.tags, "-ldflags", ldflags, "-o", out, b.pkg)
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-tags", b.tags, "-ldflags", ldflags, "-o", out}
+	if len(b.patches) > 0 {
+		dir, err := os.MkdirTemp("", "lifepod-build-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		overlay, err := t.overlay(ctx, b.patches, dir)
+		if err != nil {
+			return err
+		}
+		args = append(args, "-overlay", overlay)
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, b.pkg)...)
 	cmd.Env = append(os.Environ(), cgo)
 	return execute(cmd, t.module(), "build "+b.pkg)
 }
