@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -12,18 +13,23 @@ func TestPatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	file, err := tree.overlay(t.Context(), containerdPatches, dir)
+	dir, err := tree.source(t.Context(), containerd)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(file)
-	if err != nil || !strings.Contains(string(text), "sandbox_run_linux.go") {
-		t.Errorf("overlay %s (%v), want the changed file in it", text, err)
-	}
-	for _, text := range []string{"", containerdPatches[0].from + containerdPatches[0].from} {
-		if _, err := containerdPatches[0].apply(text); err == nil {
-			t.Errorf("it fits %q", text)
+	for _, p := range containerdPatches {
+		text, err := os.ReadFile(filepath.Join(dir, p.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed, err := p.apply(string(text))
+		if err != nil || !strings.Contains(changed, p.to) {
+			t.Errorf("error %v", err)
+		}
+		for _, text := range []string{"", p.from + p.from} {
+			if _, err := p.apply(text); err == nil {
+				t.Errorf("it fits %q", text)
+			}
 		}
 	}
 }
