@@ -74,6 +74,7 @@ type layout struct {
 	services  netip.Prefix   // of services' addresses
 	pods      netip.Prefix   // of pods' addresses, on all nodes
 	advertise net.IP
+	renamed   string // the machine's name, if it was another one when its node was named
 	identity  string // of this server, if the state is on another's etcd
 }
 

@@ -48,7 +48,7 @@ func TestCheckRuntimeConfig(t *testing.T) {
 		"scheduling.k8s.io/v1=nonono": "--runtime-config: invalid value of scheduling.k8s.io/v1: nonono",
 		"nosuch.k8s.io/v1=true":       "--runtime-config: unknown api groups nosuch.k8s.io/v1",
 		"apps/v9=true":                "--runtime-config: group version apps/v9 that has not been registered",
-		"apps=true":                   "--runtime-config: runtime-config invalid key apps",
+		"apps=true":                   "--runtime-config: invalid key apps: want group/version=true",
 		"api/all=false":               "--runtime-config: invalid runtime-config with only api/all=false",
 	} {
 		user := map[string]string{}

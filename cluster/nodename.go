@@ -25,15 +25,19 @@ func (l *layout) nameNode(flag, anew string) error {
 		return err
 	}
 	given := l.Node != ""
-	if l.Node, err = nodeName(l.Node, flag); before == "" {
+	name, err := nodeName(l.Node, flag)
+	if err != nil && (given || before == "") {
 		return err
 	}
-	switch {
-	case given && l.Node != before:
+	if l.Node = name; before == "" {
+		return nil
+	}
+	if given && name != before {
 		return fmt.Errorf("%s %s: this machine's node is called %s (%s), and another one would end its pods: leave the flag out, or %s",
-			flag, l.Node, before, l.file(nodeNameFile), anew)
-	case !given && l.Node != before:
-		l.Log.Warn("the machine's name has changed; its node keeps the one that it has", "node", before, "machine", l.Node)
+			flag, name, before, l.file(nodeNameFile), anew)
+	}
+	if name != before {
+		l.renamed = name
 	}
 	l.Node = before
 	return nil
@@ -64,7 +68,11 @@ func (l *layout) nodeBefore() (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
+// rememberNode has the next start find the name.
 func (l *layout) rememberNode() error {
+	if l.renamed != "" {
+		l.Log.Warn("the machine's name has changed; its node keeps the one that it has", "node", l.Node, "machine", l.renamed)
+	}
 	return wholefile.Write(l.file(nodeNameFile), []byte(l.Node+"\n"))
 }
 

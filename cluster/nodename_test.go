@@ -43,6 +43,7 @@ func TestNameNode(t *testing.T) {
 		"again":                 {before: machine, want: machine},
 		"again, same name":      {before: "a", given: "a", want: "a"},
 		"again, not named":      {before: "a", want: "a", logged: "the machine's name has changed"},
+		"again, bad name":       {before: "a", given: "Bad_Name", refused: `name of the node "bad_name": a lowercase RFC 1123 subdomain must`},
 		"again, another name":   {before: "a", given: "b", refused: "--node-name b: this machine's node is called a ("},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -50,6 +51,9 @@ func TestNameNode(t *testing.T) {
 			l := named(t, test.before, &log)
 			l.Node = test.given
 			err := l.nameNode("--node-name", l.newNode())
+			if err == nil {
+				err = l.rememberNode()
+			}
 			switch {
 			case test.refused == "" && err != nil:
 				t.Error(err)

@@ -57,9 +57,6 @@ func Run(ctx context.Context, c Config, ready func(Ready)) error {
 		return err
 	}
 	defer release()
-	if err := l.rememberNode(); err != nil {
-		return err
-	}
 	defer l.releasePorts()
 	if err := l.chooseListen(ctx); err != nil {
 		return err
@@ -71,6 +68,9 @@ func Run(ctx context.Context, c Config, ready func(Ready)) error {
 		return err
 	}
 	if err := l.choosePods(); err != nil {
+		return err
+	}
+	if err := l.rememberNode(); err != nil { // of nothing that is refused
 		return err
 	}
 	footprint.AllowGarbage()

@@ -3,6 +3,7 @@ package apiserver
 import (
 	"fmt"
 	"maps"
+	"strings"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -30,10 +31,15 @@ func CheckRuntimeConfig(user map[string]string) error {
 	merged := runtimeConfig(user)
 	enablement := options.APIEnablementOptions{RuntimeConfig: merged}
 	if errs := enablement.Validate(legacyscheme.Scheme, apiextensions.Scheme, scheme.Scheme); len(errs) > 0 {
-		return fmt.Errorf("--runtime-config: %w", utilerrors.NewAggregate(errs))
+		return wrong(utilerrors.NewAggregate(errs))
 	}
 	if _, err := resourceconfig.MergeAPIResourceConfigs(controlplane.DefaultAPIResourceConfigSource(), merged, legacyscheme.Scheme); err != nil {
-		return fmt.Errorf("--runtime-config: %w", err)
+		return wrong(err)
 	}
 	return nil
+}
+
+func wrong(err error) error {
+	text := strings.TrimPrefix(err.Error(), "runtime-config ")
+	return fmt.Errorf("--runtime-config: %s: want group/version=true or false, such as certificates.k8s.io/v1beta1=true", text)
 }
