@@ -137,7 +137,7 @@ func (r *run) tellReady(ctx context.Context, registered <-chan struct{}) {
 	case <-registered:
 	}
 	r.step("ready")
-	footprint.LimitGarbage()
+	context.AfterFunc(ctx, footprint.NewPace().Stop)
 	time.AfterFunc(restTime, footprint.GiveBack)
 	r.told.Store(true)
 	r.ready(Ready{Kubeconfig: r.file("kubeconfig"), Server: r.url(), Node: r.Node, Took: time.Since(r.began)})
