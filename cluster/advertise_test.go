@@ -96,7 +96,9 @@ func TestWithoutDefaultRoute(t *testing.T) {
 	s.said(t, "the machine's default route has another address")
 	s.awaitFound(t, own.String())
 	s.end()
-	<-s.ended
+	if err := <-s.ended; err != nil {
+		t.Error(err)
+	}
 
 	again := startCluster(t, s.Config)
 	again.awaitFound(t, "192.0.2.5")

@@ -61,7 +61,7 @@ func startCluster(t *testing.T, c Config) *testCluster {
 	}()
 	t.Cleanup(func() {
 		s.end()
-		<-s.ended
+		_ = <-s.ended // whoever wants to know has asked
 		if t.Failed() {
 			t.Log(&s.log)
 		}
