@@ -13,6 +13,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cluster/kubeconfig"
+	"github.com/lifepod/lifepod/cluster/ownlink"
 	"github.com/lifepod/lifepod/cluster/proxy"
 	"github.com/lifepod/lifepod/cluster/routes"
 	"github.com/lifepod/lifepod/host"
@@ -27,8 +28,12 @@ type DownOptions struct {
 	Grace time.Duration // between TERM and KILL, for its containers
 }
 
-// endPatience is how long the process may take to end.
-const endPatience = time.Minute
+// endPatience is how long the process may take to end, killPatience how long after it
+// was killed: what was acknowledged is on disk, as after kill -9.
+const (
+	endPatience  = time.Minute
+	killPatience = 10 * time.Second
+)
 
 // Down ends the process of a cluster, or of a node that has joined one, and its pods on
 // this machine, and says what it did. It is no error if there is nothing to end.
@@ -48,7 +53,7 @@ func Down(ctx context.Context, c Config, o DownOptions) (string, error) {
 			return fmt.Sprintf("There is no cluster in %s.", l.Root), nil
 		}
 	}
-	ended, err := l.endProcess(ctx)
+	ended, err := l.endProcess(ctx, endPatience)
 	if err != nil {
 		return "", err
 	}
@@ -64,7 +69,7 @@ func Down(ctx context.Context, c Config, o DownOptions) (string, error) {
 	if err := proxy.Remove(ctx, proxy.Table(l.paths)); err != nil {
 		return "", err
 	}
-	if err := l.removeRoutes(); err != nil {
+	if err := errors.Join(l.removeRoutes(), ownlink.Remove(ownLink(l.paths))); err != nil {
 		return "", err
 	}
 	what := "pods"
@@ -120,7 +125,9 @@ func (l *layout) nodeStays() string {
 	return fmt.Sprintf(" The cluster still has the Node: remove it there with kubectl delete node %s", strings.TrimSpace(string(name)))
 }
 
-func (l *layout) endProcess(ctx context.Context) (string, error) {
+// endProcess ends the process that runs the cluster, by KILL if it doesn't end by itself,
+// and says which one it was.
+func (l *layout) endProcess(ctx context.Context, patience time.Duration) (string, error) {
 	pid, err := l.process()
 	if err != nil {
 		return "", err
@@ -128,20 +135,34 @@ func (l *layout) endProcess(ctx context.Context) (string, error) {
 	if pid == 0 {
 		return "no process", nil
 	}
-	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return "", fmt.Errorf("end process %d: %w", pid, err)
+	ended, err := l.endBy(ctx, pid, syscall.SIGTERM, patience)
+	if err != nil || ended {
+		return fmt.Sprintf("process %d", pid), err
 	}
-	ctx, cancel := context.WithTimeout(ctx, endPatience)
-	defer cancel()
+	if ended, err = l.endBy(ctx, pid, syscall.SIGKILL, killPatience); err == nil && !ended {
+		err = fmt.Errorf("process %d does not end, not even by KILL: see %s", pid, l.file("log"))
+	}
+	return fmt.Sprintf("process %d, which had to be killed after %v,", pid, patience), err
+}
+
+// endBy sends the process a signal and says whether it has ended in time.
+func (l *layout) endBy(ctx context.Context, pid int, signal syscall.Signal, patience time.Duration) (bool, error) {
+	if err := syscall.Kill(pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return false, fmt.Errorf("end process %d: %w", pid, err)
+	}
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
 	ticker := time.NewTicker(20 * time.Millisecond) // a lock tells nobody that it is free
 	defer ticker.Stop()
 	for {
 		if now, err := l.process(); err != nil || now != pid {
-			return fmt.Sprintf("process %d", pid), err
+			return true, err
 		}
 		select {
 		case <-ctx.Done():
-			return "", fmt.Errorf("process %d does not end within %v: see %s, or kill -9 it and call down again", pid, endPatience, l.file("log"))
+			return false, context.Cause(ctx)
+		case <-deadline.C:
+			return false, nil
 		case <-ticker.C:
 		}
 	}

@@ -30,12 +30,9 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 	if !o.Embedded {
 		QuietKlog(o.Log)
 	}
-	c, err := config.Load(o.ConfigFile, o.ConfigDir)
+	c, err := o.load()
 	if err != nil {
 		return err
-	}
-	if o.Manifests != "" {
-		c.Kubelet.StaticPodPath = o.Manifests
 	}
 	if text := c.Warning(); text != "" {
 		o.Log.Warn(text)

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 	sigsjson "sigs.k8s.io/json"
@@ -24,6 +25,25 @@ import (
 type document struct {
 	file   string
 	fields map[string]any
+	below  *document // has what this one doesn't say; nil: nothing
+}
+
+// merged are the fields, and those below.
+func (d document) merged() map[string]any {
+	if d.below == nil {
+		return d.fields
+	}
+	return mergePatch(runtime.DeepCopyJSON(d.below.merged()), d.fields)
+}
+
+// tell says of each field which file has set it.
+func (d document) tell(from map[string]string) {
+	if d.below != nil {
+		d.below.tell(from)
+	}
+	for field := range d.fields {
+		from[field] = d.file
+	}
 }
 
 // pathFields hold paths of files, which may be relative.

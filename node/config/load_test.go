@@ -234,3 +234,33 @@ func TestErrorNamesDropIn(t *testing.T) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
+
+// A file below another one has what that one doesn't say, as if both were one file: a
+// default that follows from a field follows from either's.
+func TestLoadOver(t *testing.T) {
+	dir := write(t, map[string]string{
+		"below.yaml": header + "clusterDomain: below.example\nmaxPods: 20\nauthentication: {x509: {clientCAFile: ca.crt}}\n",
+		"above.yaml": header + "maxPods: 30\nnodeStatusUpdateFrequency: 7s\nauthentication: {anonymous: {enabled: false}}\n",
+		"d/1.conf":   header + "podsPerCore: 3\n",
+	})
+	below, above := filepath.Join(dir, "below.yaml"), filepath.Join(dir, "above.yaml")
+	c, err := LoadOver(below, above, filepath.Join(dir, "d"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := c.Kubelet
+	got := []any{k.ClusterDomain, k.MaxPods, k.NodeStatusReportFrequency.Duration, k.Authentication.X509.ClientCAFile, k.PodsPerCore}
+	if diff := cmp.Diff([]any{"below.example", int32(30), 7 * time.Second, filepath.Join(dir, "ca.crt"), int32(3)}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for field, file := range map[string]string{"clusterDomain": below, "maxPods": above, "podsPerCore": filepath.Join(dir, "d/1.conf")} {
+		if c.From[field] != file {
+			t.Errorf("%s is from %s, want %s", field, c.From[field], file)
+		}
+	}
+	for _, only := range [][2]string{{below, ""}, {"", below}} {
+		if c, err := LoadOver(only[0], only[1], ""); err != nil || c.Kubelet.MaxPods != 20 {
+			t.Errorf("one file alone: %v", err)
+		}
+	}
+}

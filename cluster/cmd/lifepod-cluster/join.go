@@ -79,12 +79,17 @@ processes. It is needed once: from then on "lifepod join" goes on as the same no
 	flags.StringVar(&j.node.NodeIP, "node-ip", "", "`address` of the node, or one of each family")
 	flags.StringVar(&j.node.NodeLabels, "node-labels", "", "labels that the Node is registered with: `k=v,…`")
 	flags.StringVar(&j.node.RegisterWithTaints, "register-with-taints", "", "taints that the Node is registered with: `k=v:effect,…`")
+	flags.StringVar(&j.node.ConfigFile, "config", "", "KubeletConfiguration `file` over the cluster's configuration of nodes")
+	flags.Int32Var(&j.node.Port, "port", 0, "`port` of the node's API, in the place of the configuration's")
 	flags.StringVar(&j.node.ConfigDir, "config-dir", "", "`folder` of drop-ins for the cluster's configuration of nodes, *.conf")
 	addCNIFlags(command, &j.node.CNI)
 	return command
 }
 
 func (j *joining) run(ctx context.Context) error {
+	if j.node.Port < 0 || j.node.Port > 65535 {
+		return fmt.Errorf("--port %d: want a port, such as 10250", j.node.Port)
+	}
 	if j.invitation.Server != "" {
 		if err := discover.ValidServer(j.invitation.Server); err != nil {
 			return err
@@ -111,7 +116,7 @@ func (j *joining) run(ctx context.Context) error {
 	}
 	o := j.node
 	o.Kubeconfig, o.BootstrapKubeconfig = j.folder.Kubeconfig(), j.folder.Bootstrap()
-	o.ConfigFile, o.CertDir, o.Joined = j.folder.Configuration(), j.folder.CertDir(), j.joined
+	o.ConfigBelow, o.CertDir, o.Joined = j.folder.Configuration(), j.folder.CertDir(), j.joined
 	return cluster.RunMember(ctx, cluster.Member{Node: o, Network: network}, func() {
 		j.log.Info("lifepod join runs", "version", o.Version)
 		_, _ = daemon.SdNotify(false, daemon.SdNotifyReady) // without systemd there is nobody to tell

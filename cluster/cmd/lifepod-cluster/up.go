@@ -11,6 +11,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc/grpclog"
+	"k8s.io/component-base/cli/flag"
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cluster"
@@ -19,7 +20,7 @@ import (
 )
 
 func newUpCommand(g *global) *cobra.Command {
-	var c cluster.Config
+	c := cluster.Config{RuntimeConfig: map[string]string{}}
 	var detach bool
 	command := &cobra.Command{
 		Use:   "up [flags]",
@@ -55,6 +56,10 @@ folder of --root; each has a cluster of its own, and several may run at once.`,
 	flags := command.Flags()
 	flags.StringVar(&c.Listen, "listen", "", "`address:port` of the API server; all addresses, the port it had before, or the first free one from 6443")
 	flags.StringVar(&c.Node, "node-name", "", "`name` of this machine's node, in the place of its host name")
+	flags.StringVar(&c.NodeConfig, "config", "", "KubeletConfiguration `file` of this machine's node")
+	flags.IntVar(&c.NodePort, "port", 0, "`port` of the API of this machine's node; the configuration's, the port it had before, or the first free one from 10250")
+	flags.Var(flag.NewMapStringBool(&c.FeatureGates), "feature-gates", "feature gates of all parts: `name=true,…`")
+	flags.Var((*flag.ConfigurationMap)(&c.RuntimeConfig), "runtime-config", "APIs to turn on or off: `group/version=true,…`, group/version/resource, api/all, api/ga, api/beta, api/alpha")
 	flags.StringSliceVar(&c.Disable, "disable", nil, "`parts` that are not to run, separated by commas: some of "+strings.Join(cluster.Parts(), ", "))
 	flags.StringVar(&c.Manifests, "manifests", "", "`folder` whose manifests are applied, now and when they change")
 	flags.DurationVar(&c.Backup.Every, "backup-every", 0, "`time` between scheduled backups, such as 6h; without it there are none")
