@@ -49,7 +49,7 @@ deb: build ## make a Debian package of bin/lifepod: bin/lifepod_VERSION_ARCH.deb
 	cd packaging/build && $(GO) run . -root $(CURDIR) -version '$(VERSION)' -time "$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)}"
 
 clean: ## remove everything that was built
-	rm -rf bin .cache/bundle .cache/bundle.stamp .cache/patched .cache/controlplane
+	rm -rf bin .cache/bundle .cache/bundle.stamp .cache/controlplane
 	find bundle/assets -mindepth 1 ! -name README.md -delete
 
 # --- using ------------------------------------------------------------------

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -194,31 +193,4 @@ func freeUDPPort(t *testing.T) int {
 	}
 	defer func() { _ = conn.Close() }()
 	return conn.LocalAddr().(*net.UDPAddr).Port
-}
-
-// withoutHosts hides the machine's hosts file from what it runs: in a mount namespace of
-// its own, as a minimal installation has none.
-const withoutHosts = `set -e
-mount -t tmpfs none "$1"
-mkdir "$1/changed" "$1/work"
-mknod "$1/changed/hosts" c 0 0
-mount -t overlay -o "lowerdir=/etc,upperdir=$1/changed,workdir=$1/work" none /etc
-shift
-! test -e /etc/hosts
-exec "$@"`
-
-// Pods run on a machine without /etc/hosts, and have localhost nevertheless (A-NET-1).
-func TestMachineWithoutHosts(t *testing.T) {
-	t.Parallel()
-	for name, spec := range map[string]string{"pod-network": "", "host-network": "hostNetwork: true\n"} {
-		r := newRoot(t)
-		command := exec.CommandContext(t.Context(), "unshare", "--mount", "sh", "-c", withoutHosts, "sh", t.TempDir(),
-			binary, "--root", r.dir, "run", "-")
-		var out, complaint strings.Builder
-		command.Stdin = strings.NewReader(pod(name, "restartPolicy: Never\n"+spec+"containers:\n"+shell("main", "grep localhost /etc/hosts")))
-		command.Stdout, command.Stderr = &out, &complaint
-		if err := command.Run(); err != nil || !strings.HasPrefix(out.String(), "127.0.0.1\tlocalhost\n") {
-			t.Errorf("%s: %v, hosts %q\n%s", name, err, out.String(), complaint.String())
-		}
-	}
 }

@@ -1,9 +1,7 @@
 package netidentity
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,15 +61,6 @@ func HostsFile(pod *v1.Pod, hostname Hostname, podIPs []string, nodeHosts []byte
 	return []byte(out.String())
 }
 
-// readNodeHosts is the host's own file. A host without one knows itself by other ways.
-func readNodeHosts(path string) ([]byte, error) {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return []byte(hostsLoopback), nil
-	}
-	return text, err
-}
-
 // WriteHosts writes the hosts file into the pod's folder and returns its path,
 // the source of the mount at HostsPath. The file is rewritten in place at each
 // container start: running containers have it mounted, so its inode must stay.
@@ -79,7 +68,7 @@ func WriteHosts(podDir string, pod *v1.Pod, hostname Hostname, podIPs []string) 
 	var nodeHosts []byte
 	if pod.Spec.HostNetwork {
 		var err error
-		if nodeHosts, err = readNodeHosts(HostsPath); err != nil {
+		if nodeHosts, err = os.ReadFile(HostsPath); err != nil {
 			return "", fmt.Errorf("read the host's hosts file: %w", err)
 		}
 	}

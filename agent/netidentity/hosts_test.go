@@ -170,11 +170,3 @@ func TestWriteHostsKeepsTheInode(t *testing.T) {
 		t.Errorf("content = %q, %v, want the new address", content, err)
 	}
 }
-
-// A machine without a hosts file gives its host-network pods one with localhost.
-func TestNodeWithoutHosts(t *testing.T) {
-	text, err := readNodeHosts(filepath.Join(t.TempDir(), "hosts"))
-	if err != nil || !strings.Contains(string(text), "127.0.0.1\tlocalhost\n") {
-		t.Errorf("%q, error %v", text, err)
-	}
-}

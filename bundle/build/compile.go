@@ -24,23 +24,19 @@ type binary struct {
 	// cgo programs are linked statically, so that one build runs on any
 	// distribution.
 	cgo bool
-	// modfile is used in the place of the module's go.mod, if there is one.
-	modfile string
 }
 
 // containerdTags leave out what lifepod never uses; CRI and the overlayfs and
 // native snapshotters stay.
 const containerdTags = "no_btrfs no_devmapper no_zfs no_tracing osusergo netgo"
 
-const containerd = "github.com/containerd/containerd/v2"
-
-// binaries are all of them; containerd's are built with another go.mod.
-func binaries(containerdVersion, modfile string) []binary {
+func binaries(containerdVersion string) []binary {
+	const containerd = "github.com/containerd/containerd/v2"
 	const plugins = "github.com/containernetworking/plugins/plugins"
 	version := "-X " + containerd + "/version.Version=" + containerdVersion
 	return []binary{
-		{pkg: containerd + "/cmd/containerd", out: "bin/containerd", tags: containerdTags, ldflags: version, modfile: modfile},
-		{pkg: containerd + "/cmd/containerd-shim-runc-v2", out: "bin/containerd-shim-runc-v2", tags: containerdTags, ldflags: version, modfile: modfile},
+		{pkg: containerd + "/cmd/containerd", out: "bin/containerd", tags: containerdTags, ldflags: version},
+		{pkg: containerd + "/cmd/containerd-shim-runc-v2", out: "bin/containerd-shim-runc-v2", tags: containerdTags, ldflags: version},
 		{pkg: "github.com/opencontainers/runc", out: "bin/runc", tags: "seccomp osusergo netgo", cgo: true},
 		{pkg: plugins + "/main/bridge", out: "cni/bridge"},
 		{pkg: plugins + "/main/loopback", out: "cni/loopback"},
@@ -53,11 +49,7 @@ func binaries(containerdVersion, modfile string) []binary {
 
 // compile builds every program into the work folder.
 func (t tree) compile(ctx context.Context) error {
-	version, err := output(ctx, t.module(), "go", "list", "-m", "-f", "{{.Version}}", containerd)
-	if err != nil {
-		return err
-	}
-	modfile, err := t.patched(ctx, containerd, containerdPatches)
+	version, err := output(ctx, t.module(), "go", "list", "-m", "-f", "{{.Version}}", "github.com/containerd/containerd/v2")
 	if err != nil {
 		return err
 	}
@@ -65,7 +57,7 @@ func (t tree) compile(ctx context.Context) error {
 	if err := os.RemoveAll(t.work()); err != nil {
 		return fmt.Errorf("clear the work folder: %w", err)
 	}
-	for _, b := range binaries(strings.TrimSpace(string(version)), modfile) {
+	for _, b := range binaries(strings.TrimSpace(string(version))) {
 		if err := t.compileGo(ctx, b); err != nil {
 			return err
 		}
@@ -79,11 +71,8 @@ func (t tree) compileGo(ctx context.Context, b binary) error {
 		ldflags, cgo = ldflags+" -extldflags -static", "CGO_ENABLED=1"
 	}
 	out := filepath.Join(t.work(), b.out)
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-tags", b.tags, "-ldflags", ldflags, "-o", out}
-	if b.modfile != "" {
-		args = append(args, "-modfile", b.modfile)
-	}
-	cmd := exec.CommandContext(ctx, "go", append(args, b.pkg)...)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
+		"-tags", b.tags, "-ldflags", ldflags, "-o", out, b.pkg)
 	cmd.Env = append(os.Environ(), cgo)
 	return execute(cmd, t.module(), "build "+b.pkg)
 }
