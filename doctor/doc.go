@@ -54,7 +54,7 @@ func Run(ctx context.Context, options Options) []Result {
 	host := thisHost()
 	checks := []func(Host) Result{
 		checkKernel, checkPrivileges, checkNamespaces, checkSeccomp, checkCgroups, checkOverlay,
-		checkBridge, checkNAT, checkBridgeFilter, checkForwarding, checkInotify, checkMemory, checkClock,
+		checkHostsFile, checkBridge, checkNAT, checkBridgeFilter, checkForwarding, checkInotify, checkMemory, checkClock,
 	}
 	var results []Result
 	for _, check := range checks {

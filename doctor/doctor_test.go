@@ -55,6 +55,13 @@ func TestKernel(t *testing.T) {
 	})
 }
 
+func TestHostsFile(t *testing.T) {
+	testCheck(t, checkHostsFile, []checkCase{
+		{"there", fakeSystem{}, map[string]string{"etc/hosts": "127.0.0.1 localhost\n"}, "hosts file: ok: /etc/hosts is there"},
+		{"minimal machine", fakeSystem{}, nil, "hosts file: error: there is no /etc/hosts [advice]"},
+	})
+}
+
 func TestPrivileges(t *testing.T) {
 	status := func(capabilities string) map[string]string {
 		return map[string]string{"proc/self/status": "Name:\tx\nCapPrm:\t0000000000000000\nCapEff:\t" + capabilities + "\n"}
@@ -302,7 +309,7 @@ func TestRunOnThisMachine(t *testing.T) {
 		}
 		got[result.Name] = true
 	}
-	if want := 16; len(got) != want || len(results) != want {
+	if want := 17; len(got) != want || len(results) != want {
 		t.Errorf("want %d different checks, got %d: %v", want, len(got), got)
 	}
 	if left, err := os.ReadDir(root); len(left) > 0 || err != nil {

@@ -46,6 +46,9 @@ type NodeConfig struct {
 
 // NewNode describes this machine to the agent.
 func NewNode(c NodeConfig) (*agent.Node, error) {
+	if err := netidentity.CheckHostsFile(netidentity.HostsPath); err != nil {
+		return nil, err
+	}
 	host, err := criconfig.Host()
 	if err != nil {
 		return nil, err
