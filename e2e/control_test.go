@@ -104,7 +104,7 @@ containers:
 	if got := first.wait(); got.code != 0 {
 		t.Errorf("the stop before: %+v", got)
 	}
-	if got := c.wait(); !strings.Contains(got.stderr, "main exited 137 (stopped)") {
+	if got := c.wait(); !strings.Contains(got.stderr, "main exited 137 (stopped, killed when its grace ran out)") {
 		t.Error(got.stderr)
 	}
 }

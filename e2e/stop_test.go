@@ -101,7 +101,7 @@ containers:
 + pod Ready
 + pod stop requested → grace 1h0m0s (SIGINT; once more kills)
 + pod stop requested → grace 0s (SIGINT again)
-+ main exited 137 (stopped)
++ main exited 137 (stopped, killed at once)
 + pod Failed`)
 }
 
