@@ -73,7 +73,6 @@ func TestNoImage(t *testing.T) {
 		{"never", "registry.example/absent:1", "Never", []string{"ErrImageNeverPull"}},
 		{"not-found", reg.host + "/absent:1", "IfNotPresent", []string{"ErrImagePull", "ImagePullBackOff"}},
 		{"no-registry", "127.0.0.1:9/absent:1", "Always", []string{"ErrImagePull", "ImagePullBackOff"}},
-		{"bad-name", "UPPER:CASE:x", "Always", []string{"InvalidImageName"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -83,6 +82,30 @@ func TestNoImage(t *testing.T) {
 			}
 			c.signal(syscall.SIGINT)
 			if got := c.wait(); got.code != 130 {
+				t.Errorf("exit code %d\n%s", got.code, got.stderr)
+			}
+		})
+	}
+}
+
+// TestFailFast: with --fail-fast what keeps a container from starting ends the pod,
+// with an error that says what; containers that run are stopped.
+func TestFailFast(t *testing.T) {
+	t.Parallel()
+	reg := newRegistry(t, "")
+	for _, tc := range []struct{ name, spec, want string }{
+		{"never", "containers: [{name: main, image: 'registry.example/absent:1', imagePullPolicy: Never}]", "main ErrImageNeverPull"},
+		{"not-found", "initContainers:\n- {name: proxy, image: TOOLBOX, restartPolicy: Always, command: [sleep, infinity]}\n" +
+			"containers: [{name: main, image: '" + reg.host + "/absent:1'}]", "main ErrImagePull"},
+		{"root", "securityContext: {runAsNonRoot: true}\ncontainers: [{name: main, image: TOOLBOX}]", "main CreateContainerConfigError"},
+		{"volume", "volumes: [{name: v, hostPath: {path: /no/such/folder, type: Directory}}]\n" +
+			"containers: [{name: main, image: TOOLBOX, volumeMounts: [{name: v, mountPath: /v}]}]", "hostPath type check failed"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			got := shared.run(t, pod("fast-"+tc.name, tc.spec), "--fail-fast")
+			last := got.stderr[strings.LastIndex(strings.TrimSpace(got.stderr), "\n")+1:]
+			if got.code != 125 || !strings.HasPrefix(last, "lifepod: pod default/fast-"+tc.name+" can't start: ") || !strings.Contains(last, tc.want) {
 				t.Errorf("exit code %d\n%s", got.code, got.stderr)
 			}
 		})

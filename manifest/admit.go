@@ -117,7 +117,11 @@ func generatedName(base string) string {
 // fieldErrors gives the errors of Kubernetes' validation their place in the file.
 func (o *object) fieldErrors(list field.ErrorList) (errs []*Error) {
 	for _, e := range list {
-		errs = append(errs, o.errorf(e.Field, "", "%s", e.ErrorBody()))
+		want := ""
+		if text, ok := e.BadValue.(string); ok {
+			want = unexpanded(text)
+		}
+		errs = append(errs, o.errorf(e.Field, want, "%s", e.ErrorBody()))
 	}
 	return errs
 }

@@ -195,7 +195,11 @@ func (d *decoder) wrongType(path *field.Path, v any, want string) {
 	if d.object.kind == "Secret" {
 		got, _, _ = strings.Cut(got, " (") // a secret is shown to nobody
 	}
-	d.errorf(path, "should be "+want, "is %s", got)
+	want = "should be " + want
+	if text, ok := v.(string); ok && unexpanded(text) != "" {
+		want = unexpanded(text)
+	}
+	d.errorf(path, want, "is %s", got)
 }
 
 // specialTypes says what to write for the types that read their own JSON.
@@ -216,7 +220,7 @@ func (d *decoder) special(path *field.Path, v any, into json.Unmarshaler) {
 	}
 	want := specialTypes[reflect.TypeOf(into).Elem()]
 	if text, ok := v.(string); ok {
-		d.errorf(path, "should be "+want, "%q cannot be read", text)
+		d.errorf(path, cmp.Or(unexpanded(text), "should be "+want), "%q cannot be read", text)
 		return
 	}
 	d.wrongType(path, v, want)

@@ -29,6 +29,10 @@ type printer struct {
 	terminal       bool // stderr is one, so a line may be redrawn
 	stdout, stderr *stream
 
+	// owned by the worker
+	attempts attempts
+	hinted   map[string]bool // by container
+
 	mu      sync.Mutex
 	last    v1.PodStatus
 	counter *countdown
@@ -39,7 +43,7 @@ type printer struct {
 // newPrinter begins to show a pod's life; close ends it.
 func newPrinter(o Options, pod *v1.Pod) *printer {
 	ignoreBrokenPipes()
-	p := &printer{options: o, last: pod.Status, terminal: isTerminal(o.Stderr)}
+	p := &printer{options: o, last: pod.Status, terminal: isTerminal(o.Stderr), attempts: attempts{}, hinted: map[string]bool{}}
 	p.raw = o.Output != "json" && len(pod.Spec.Containers)+len(pod.Spec.InitContainers) == 1
 	same := sameFile(o.Stdout, o.Stderr)
 	l := layout{prefixed: !p.raw, terminal: same && p.terminal}
@@ -150,12 +154,17 @@ func (p *printer) encodeLeftOut(lines int) string {
 // say writes a line of text to stderr.
 func (p *printer) say(text string) { p.stderr.put(item{text: text + "\n"}) }
 
+// report tells a line of the pod's story. As text, a failure that attempts repeat is
+// told once.
 func (p *printer) report(at time.Time, r lifecycle.Report) {
 	if p.json() {
 		p.object(at, line{Type: "lifecycle", Subject: r.Subject, What: r.What, Outcome: r.Outcome, Because: r.Because, Rule: r.Rule})
 		return
 	}
-	text := r.String()
+	text := p.attempts.toTell(r)
+	if text == "" {
+		return
+	}
 	if p.options.Verbose {
 		text += "  [" + r.Rule + "]"
 	}
@@ -204,7 +213,11 @@ func (p *printer) pullProgress(_ *v1.Pod, image string, progress images.Progress
 	if progress.TotalBytes > 0 {
 		text += fmt.Sprintf(", %s of %s", units.BytesSize(float64(progress.DoneBytes)), units.BytesSize(float64(progress.TotalBytes)))
 	}
-	p.report(time.Now(), lifecycle.Report{Subject: "pod", What: text, Rule: "A-IMG-4"})
+	if p.json() {
+		p.object(time.Now(), line{Type: "lifecycle", Subject: "pod", What: text, Rule: "A-IMG-4"})
+		return
+	}
+	p.lifecycle(time.Now(), "pod "+text)
 }
 
 // swept tells of a pod that a killed lifepod had left.
@@ -237,6 +250,7 @@ func (p *printer) setStatus(status v1.PodStatus) {
 	p.mu.Lock()
 	p.last = status
 	p.mu.Unlock()
+	p.hint(&status)
 	if p.json() {
 		p.object(time.Now(), line{Type: "status", Status: &status})
 	}

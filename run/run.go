@@ -102,7 +102,11 @@ func live(ctx context.Context, runtime *host.Runtime, set *manifest.Set, r runOf
 	follow.already = own.shown
 	r.printer.stdout.memory.Store(own.shown)
 	object := control.NewObject(set.Pod)
-	worker, err := r.newWorker(node, set.Pod, &sink{printer: r.printer, follower: follow, object: object}, own)
+	to := &sink{printer: r.printer, follower: follow, object: object}
+	if r.options.FailFast {
+		to.blocked = r.stopper.blocked
+	}
+	worker, err := r.newWorker(node, set.Pod, to, own)
 	if err != nil {
 		r.giveUp(own)
 		return ExitError, err
@@ -130,7 +134,7 @@ func live(ctx context.Context, runtime *host.Runtime, set *manifest.Set, r runOf
 		return ExitError, err
 	}
 	own.remove()
-	if err := r.endStrays(runtime); err != nil {
+	if err := errors.Join(r.endStrays(runtime), r.stopper.failure(set.Pod)); err != nil {
 		return ExitError, err
 	}
 	return exitCode(worker.End(), r.printer.status().Phase, r.stopper.exitCode(ExitInterrupted)), nil

@@ -15,6 +15,7 @@ type sink struct {
 	printer  *printer
 	follower *follower
 	object   *control.Object
+	blocked  func(why string) // told of what keeps a container from starting; nil: nobody
 }
 
 // Status takes a new status of the pod.
@@ -35,7 +36,12 @@ func (s *sink) Event(at time.Time, e lifecycle.RecordEvent) {
 }
 
 // Report takes a line of the pod's story.
-func (s *sink) Report(at time.Time, r lifecycle.Report) { s.printer.report(at, r) }
+func (s *sink) Report(at time.Time, r lifecycle.Report) {
+	s.printer.report(at, r)
+	if r.Blocks && s.blocked != nil {
+		s.blocked(r.Subject + " " + r.What)
+	}
+}
 
 // Delete has nothing to do: the pod has no object.
 func (s *sink) Delete() {}

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"sync"
@@ -35,6 +36,7 @@ type stopper struct {
 	signaled   int
 	lastSignal time.Time
 	timedOut   bool
+	blockedBy  string // what ended the pod because of --fail-fast
 	timer      *time.Timer
 }
 
@@ -86,8 +88,8 @@ func (s *stopper) signal(name string) {
 	s.signaled++
 	s.printer.hurry()
 	asked := s.signaled
-	if s.timedOut {
-		asked++ // --timeout was the first to ask
+	if s.timedOut || s.blockedBy != "" {
+		asked++ // a signal was not the first to ask
 	}
 	switch {
 	case s.worker == nil:
@@ -115,8 +117,8 @@ func (s *stopper) showGrace() {
 func (s *stopper) readerGone() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.signaled > 0 || s.timedOut {
-		return // it ends already
+	if s.ending() {
+		return
 	}
 	s.signaled++
 	s.lastSignal = time.Now()
@@ -144,13 +146,38 @@ func (s *stopper) attach(w stoppable, giveUp context.CancelCauseFunc, timeout ti
 func (s *stopper) timeout(after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.signaled == 0 {
+	if !s.ending() {
 		s.timedOut = true
 		s.printer.hurry()
 		s.worker.Stop(lifecycle.StopRequested{Because: "--timeout " + after.String()})
 		s.showGrace()
 	}
 }
+
+// blocked ends the pod because of --fail-fast.
+func (s *stopper) blocked(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ending() {
+		s.blockedBy = why
+		s.printer.hurry()
+		s.worker.Stop(lifecycle.StopRequested{Because: "--fail-fast"})
+		s.showGrace()
+	}
+}
+
+// failure is why the pod was ended by --fail-fast, nil if it was not.
+func (s *stopper) failure(pod *v1.Pod) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.blockedBy == "" {
+		return nil
+	}
+	return fmt.Errorf("pod %s/%s can't start: %s", pod.Namespace, pod.Name, s.blockedBy)
+}
+
+// ending says that the pod's end was asked for. Called with mu held.
+func (s *stopper) ending() bool { return s.signaled > 0 || s.timedOut || s.blockedBy != "" }
 
 // exitCode is code, unless the pod was ended from outside.
 func (s *stopper) exitCode(code int) int {
