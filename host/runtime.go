@@ -193,6 +193,11 @@ func (r *Runtime) Close(ctx context.Context) error {
 	return errors.Join(err, podcgroup.Driver{Parent: r.CgroupParent, Systemd: r.Systemd}.RemoveParents())
 }
 
+// UntagImage removes names of an image that has others; only for containerd.
+func (r *Runtime) UntagImage(ctx context.Context, imageID string, names ...string) error {
+	return imageload.Untag(ctx, r.Socket(), imageID, names...)
+}
+
 // LoadImages takes the images of an archive in; only for containerd.
 func (r *Runtime) LoadImages(ctx context.Context, archive io.Reader) ([]string, error) {
 	return imageload.LoadImages(ctx, r.Socket(), archive)

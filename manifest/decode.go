@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/lifepod/lifepod/internal/spelling"
 )
 
 // decoder makes a Go value of a generic one. It is stricter than the decoders of Kubernetes, which tell one
@@ -96,7 +98,7 @@ func (d *decoder) structure(path *field.Path, v any, into reflect.Value) {
 			return
 		}
 		want := ""
-		if near := nearest(key, sortedKeys(known)); near != "" {
+		if near := spelling.Nearest(key, sortedKeys(known)); near != "" {
 			want = "did you mean " + near + "?"
 		} else if len(known) <= 12 {
 			want = "fields here are " + strings.Join(sortedKeys(known), ", ")

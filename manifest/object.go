@@ -3,6 +3,8 @@ package manifest
 import (
 	"fmt"
 	"strings"
+
+	"github.com/lifepod/lifepod/internal/spelling"
 )
 
 // object is one API object of a document: the document itself, or an item of the list that it is.
@@ -83,7 +85,7 @@ func (o *object) identify() *Error {
 	case "Service":
 		return o.errorf("kind", wantObjects+"; its flag -p publishes ports of the Pod", "Service cannot be run")
 	}
-	if near := nearest(o.kind, []string{"Pod", "ConfigMap", "Secret", claimKind}); near != "" {
+	if near := spelling.Nearest(o.kind, []string{"Pod", "ConfigMap", "Secret", claimKind}); near != "" {
 		return o.errorf("kind", "did you mean "+near+"?", "unknown kind %s", o.kind)
 	}
 	return o.errorf("kind", wantObjects, "%s cannot be run", o.kind)

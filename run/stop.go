@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -49,18 +50,9 @@ func newStopper(p *printer, pod *v1.Pod, cancel context.CancelCauseFunc) *stoppe
 	s := &stopper{printer: p, cancel: cancel, signals: make(chan os.Signal, 4), done: make(chan struct{})}
 	s.grace = lifecycle.GraceDuration(*pod.Spec.TerminationGracePeriodSeconds)
 	p.onBroken(s.readerGone)
-	signal.Notify(s.signals, EndSignals()...)
+	signal.Notify(s.signals, commandline.EndSignals()...)
 	go s.listen()
 	return s
-}
-
-// EndSignals are those that ask a command to end; a hangup does not under nohup.
-func EndSignals() []os.Signal {
-	signals := []os.Signal{unix.SIGINT, unix.SIGTERM}
-	if !signal.Ignored(unix.SIGHUP) {
-		signals = append(signals, unix.SIGHUP)
-	}
-	return signals
 }
 
 func (s *stopper) listen() {
@@ -86,6 +78,9 @@ func (s *stopper) signal(name string) {
 	}
 	s.lastSignal = time.Now()
 	s.signaled++
+	if name == "SIGQUIT" {
+		s.signaled = max(s.signaled, 2) // it kills at once
+	}
 	s.printer.hurry()
 	asked := s.signaled
 	if s.timedOut || s.blockedBy != "" {
@@ -95,15 +90,34 @@ func (s *stopper) signal(name string) {
 	case s.worker == nil:
 		s.cancel(errInterrupted)
 	case asked == 1:
-		s.worker.Stop(lifecycle.StopRequested{Because: name + "; once more kills"})
+		s.worker.Stop(lifecycle.StopRequested{Because: firstSignal(name)})
 		s.showGrace()
 	case asked == 2:
-		s.worker.Stop(lifecycle.StopRequested{Force: true, Because: name + " again"})
+		s.worker.Stop(lifecycle.StopRequested{Force: true, Because: killSignal(name)})
 		s.printer.endCountDown()
 	default:
 		s.giveUp(errGivenUp)
 		s.printer.abandon()
 	}
+}
+
+// firstSignal says why a pod ends gracefully, and how to kill it.
+func firstSignal(name string) string {
+	if name == "SIGINT" {
+		return "Ctrl-C; press again to kill"
+	}
+	return name + "; a second one kills"
+}
+
+// killSignal says why a pod is killed.
+func killSignal(name string) string {
+	switch name {
+	case "SIGINT":
+		return "Ctrl-C again"
+	case "SIGQUIT":
+		return `Ctrl-\`
+	}
+	return name + " again"
 }
 
 // showGrace counts the pod's grace down, until the command ends.

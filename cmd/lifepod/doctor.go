@@ -14,6 +14,7 @@ import (
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/doctor"
+	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/leftovers"
 )
 
@@ -39,7 +40,7 @@ func newDoctorCommand(host doctorHost) *cobra.Command {
 		Short: "Check whether this machine can run pods, and say what to do about it",
 		Long: "Check whether this machine can run pods, and say what to do about each finding.\n" +
 			"Exits with 1 if a check fails. Without root it says which checks it couldn't make.",
-		Args: cobra.NoArgs,
+		Args: commandline.Arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			if output != "" && output != "json" {
 				return fmt.Errorf("unknown output %q: want json", output)

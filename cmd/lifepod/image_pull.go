@@ -13,6 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/agent/images"
+	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -21,7 +23,7 @@ func newImagePullCommand(open openImages) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "pull IMAGE",
 		Short: "Pull an image from its registry",
-		Args:  cobra.ExactArgs(1),
+		Args:  commandline.Arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			request, err := pullRequest(args[0], secretFile)
 			if err != nil {
@@ -58,16 +60,16 @@ func pullRequest(image, secretFile string) (images.PullRequest, error) {
 func pullImage(command *cobra.Command, session *imageSession, request images.PullRequest) error {
 	line := newProgressLine(command.ErrOrStderr(), request.Image)
 	request.Progress = line.report
-	pulled, err := session.Store.Pull(command.Context(), request)
+	_, err := session.Store.Pull(command.Context(), request)
 	line.finish()
 	var failed *images.PullError
 	if errors.As(err, &failed) {
-		return fmt.Errorf("pull image %q: %w", request.Image, err)
+		return fmt.Errorf("pull image %q: %s", request.Image, cri.Text(failed.Err))
 	}
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(command.OutOrStdout(), pulled.Ref)
+	fmt.Fprintln(command.OutOrStdout(), images.FullName(request.Image))
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/run"
 )
 
@@ -26,7 +27,7 @@ func cancelOnSignal(command *cobra.Command, _ []string) {
 		return
 	}
 	// Never stopped: the handler goes with the process.
-	ctx, _ := signal.NotifyContext(command.Context(), run.EndSignals()...)
+	ctx, _ := signal.NotifyContext(command.Context(), commandline.EndSignals()...)
 	command.SetContext(ctx)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/control/client"
+	"github.com/lifepod/lifepod/internal/commandline"
 )
 
 // podLogFlags are those of lifepod logs.
@@ -52,7 +53,7 @@ ended for good or the pod is gone.`,
 	flags.BoolVarP(&l.options.Follow, "follow", "f", false, "show what comes, too")
 	flags.BoolVarP(&l.options.Previous, "previous", "p", false, "of the instance before the last restart")
 	flags.Int64Var(&l.options.Tail, "tail", -1, "only so many `lines` from the end")
-	flags.DurationVar(&l.since, "since", 0, "only lines not older than this `duration`")
+	commandline.DurationVar(flags, &l.since, "since", 0, "only lines not older than this `duration`")
 	flags.BoolVar(&l.options.Timestamps, "timestamps", false, "each line begins with its time")
 	return command
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"os"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/commandline"
 )
 
 func main() {
@@ -17,6 +19,6 @@ func execute(ctx context.Context, began time.Time, args []string) int {
 	code := 0
 	root := newRootCommand(began, &code)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := commandline.Error(root, root.ExecuteContext(ctx))
 	return exitCode(os.Stderr, err, code)
 }

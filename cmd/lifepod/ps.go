@@ -10,6 +10,7 @@ import (
 
 	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/control/show"
+	"github.com/lifepod/lifepod/internal/commandline"
 )
 
 func newPsCommand(g *global) *cobra.Command {
@@ -17,7 +18,7 @@ func newPsCommand(g *global) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "ps [flags]",
 		Short: "List the pods that run on this machine",
-		Args:  cobra.NoArgs,
+		Args:  commandline.Arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := checkOutput(output); err != nil {
 				return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/run"
 )
 
@@ -57,7 +58,7 @@ Exit code: 0 the pod Succeeded; the failing container's own if it Failed;
 	}
 	flags := command.Flags()
 	flags.StringVarP(&o.Output, "output", "o", "", "json: everything on stdout, one JSON object per line")
-	flags.DurationVar(&o.Timeout, "timeout", 0, "end the pod gracefully after this `duration` and exit with 124")
+	commandline.DurationVar(flags, &o.Timeout, "timeout", 0, "end the pod gracefully after this `duration` and exit with 124")
 	flags.BoolVar(&o.FailFast, "fail-fast", false, "end the pod with exit code 125 when an image, a volume or a container's configuration fails, instead of trying again")
 	flags.BoolVar(&o.Keep, "keep", false, "leave the pod's logs and volumes on disk, and say where")
 	flags.StringArrayVarP(&o.Ports, "publish", "p", nil, "publish a pod's port on the host: `[hostIP:]host:pod[/protocol]`")

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lifepod/lifepod/control/show"
+	"github.com/lifepod/lifepod/internal/commandline"
 )
 
 func newStatusCommand(g *global) *cobra.Command {
@@ -25,7 +26,7 @@ With -o yaml or -o json it is the v1.Pod: the spec as it was accepted, with all
 defaults, and the current status.
 
 Without a pod it shows the cluster that lifepod up runs, with -o json for programs.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: commandline.Arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := checkOutput(output); err != nil {
 				return err

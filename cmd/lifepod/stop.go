@@ -2,10 +2,11 @@ package main
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lifepod/lifepod/internal/commandline"
 )
 
 func newStopCommand(g *global) *cobra.Command {
@@ -55,17 +56,13 @@ func graceSeconds(grace string, force bool) (*int64, error) {
 	if grace == "" {
 		return nil, nil
 	}
-	seconds, err := strconv.ParseInt(grace, 10, 64)
-	if err != nil {
-		var d time.Duration
-		d, err = time.ParseDuration(grace)
-		seconds = int64((d + time.Second - 1) / time.Second) // parts of a second count as one
-		if d < 0 {
-			seconds = -1
-		}
+	d, err := commandline.ParseDuration(grace)
+	if err != nil || d < 0 {
+		return nil, fmt.Errorf("--grace %q: want %s", grace, commandline.WantDuration)
 	}
-	if err != nil || seconds < 0 {
-		return nil, fmt.Errorf("--grace %q: want a time of 0 or more, such as 10s, 2m or 10 (seconds)", grace)
+	seconds := int64(d / time.Second)
+	if d%time.Second > 0 {
+		seconds++ // parts of a second count as one
 	}
 	seconds = max(seconds, 1) // B-WRK-9; only --force gives none
 	return &seconds, nil
