@@ -203,7 +203,10 @@ func readManifests(o Options) (*manifest.Set, error) {
 		return nil, err
 	}
 	set.Pod.Spec.NodeName = host.Name()
-	return set, publishPorts(set.Pod, o.Ports)
+	if err := publishPorts(set.Pod, o.Ports); err != nil {
+		return nil, err
+	}
+	return set, checkReachable(o, set.Pod)
 }
 
 var _ agent.Sink = (*sink)(nil)
