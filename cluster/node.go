@@ -9,6 +9,7 @@ import (
 	"github.com/lifepod/lifepod/cluster/pki"
 	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/node"
+	"github.com/lifepod/lifepod/unattended"
 )
 
 // nodeConfig is the KubeletConfiguration of this machine's node. Its certificates are
@@ -58,6 +59,7 @@ func (l *layout) runNode(ctx context.Context, keys *pki.Folder, ready func()) er
 		PodRange:         l.podRange(),
 		CNI:              l.CNI,
 		Embedded:         true,
+		Command:          unattended.Up,
 		Version:          l.Version,
 		Log:              l.Log,
 	}, ready)

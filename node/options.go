@@ -42,6 +42,10 @@ type Options struct {
 	// have those that the runtime chooses.
 	PodRange netip.Prefix
 
+	// Command is the one that the node is part of, by which its pods are known while it
+	// does not run; empty for lifepod agent.
+	Command string
+
 	// Foreign says that a pod of the same runtime is another lifepod's; nil: none is.
 	Foreign func(uid types.UID) bool
 

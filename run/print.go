@@ -220,11 +220,6 @@ func (p *printer) pullProgress(_ *v1.Pod, image string, progress images.Progress
 	p.lifecycle(time.Now(), "pod "+text)
 }
 
-// swept tells of a pod that a killed lifepod had left.
-func (p *printer) swept(pod string) {
-	p.warn("swept up pod " + pod + ", left by a lifepod that was killed")
-}
-
 // kept tells where --keep has left the pod's folder and its logs.
 func (p *printer) kept(podDir, logDir string) {
 	if p.json() {

@@ -13,7 +13,7 @@ import (
 // follower to open another log; other processes see it through the object.
 type sink struct {
 	printer  *printer
-	follower *follower
+	follower *follower // nil: nobody reads the output
 	object   *control.Object
 	blocked  func(why string) // told of what keeps a container from starting; nil: nobody
 }
@@ -22,6 +22,9 @@ type sink struct {
 func (s *sink) Status(status v1.PodStatus, _ bool) {
 	s.object.Status(*status.DeepCopy())
 	s.printer.setStatus(status)
+	if s.follower == nil {
+		return
+	}
 	for _, list := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range list {
 			s.follower.see(&list[i])

@@ -18,7 +18,7 @@ import (
 
 var (
 	errInterrupted = errors.New("interrupted")
-	errGivenUp     = errors.New("gave up waiting for the pod's end: the next lifepod run on this state folder ends it")
+	errGivenUp     = errors.New("gave up waiting for the pod's end: lifepod stop POD, or a run of the same manifests, goes on with it")
 )
 
 // stopper turns signals and --timeout into the pod's end. The first signal ends

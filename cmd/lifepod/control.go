@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/control/client"
+	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/run"
+	"github.com/lifepod/lifepod/unattended"
 )
 
 // newControlCommands are those that see and steer pods which another lifepod runs.
@@ -27,14 +30,14 @@ func newControlCommands(g *global, code *int) []*cobra.Command {
 // pods knows the pods of the state folder.
 func (g *global) pods() (*client.Client, error) {
 	if os.Geteuid() != 0 {
-		return nil, errors.New("lifepod needs root to see and steer pods: run it with sudo")
+		return nil, errors.New("only root may see and steer pods: run it with sudo")
 	}
 	paths, err := bundle.Locate(g.root, "")
 	if err != nil {
 		return nil, err
 	}
 	c := client.New(control.Folder(paths.RunDir), paths.Root)
-	c.Left = func() []string { return run.Left(paths.Root) }
+	c.Left = func() []unattended.Pod { return slices.Concat(run.Left(paths.Root), node.Left(paths.Root)) }
 	return c, nil
 }
 

@@ -42,8 +42,8 @@ func newDoctorCommand(host doctorHost) *cobra.Command {
 			"Exits with 1 if a check fails. Without root it says which checks it couldn't make.",
 		Args: commandline.Arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
-			if output != "" && output != "json" {
-				return fmt.Errorf("unknown output %q: want json", output)
+			if err := checkOutput(output, "json"); err != nil {
+				return err
 			}
 			if sweep {
 				if err := sweepLeftovers(command, host); err != nil {

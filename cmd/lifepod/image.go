@@ -79,8 +79,8 @@ func newImageListCommand(open openImages) *cobra.Command {
 		Short:   "List the images that the runtime holds",
 		Args:    commandline.Arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
-			if output != "" && output != "json" && output != "wide" {
-				return fmt.Errorf("unknown output %q: want json or wide", output)
+			if err := checkOutput(output, "json", "wide"); err != nil {
+				return err
 			}
 			return withImages(command.Context(), open, func(session *imageSession) error {
 				all, err := session.Store.List(command.Context())

@@ -40,7 +40,11 @@ ended for good or the pod is gone.`,
 			}
 			ctx := command.Context()
 			pod, err := on.find(ctx, args[0])
-			if err == nil {
+			var left *client.UnattendedError
+			switch {
+			case errors.As(err, &left):
+				err = l.showLeft(command, left.Pod)
+			case err == nil:
 				err = l.show(command, pod)
 			}
 			return interrupted(ctx, err)

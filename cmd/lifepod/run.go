@@ -37,8 +37,8 @@ Exit code: 0 the pod Succeeded; the failing container's own if it Failed;
 		Args:        someFiles,
 		Annotations: map[string]string{ownsSignals: "true"},
 		RunE: func(command *cobra.Command, files []string) error {
-			if o.Output != "" && o.Output != "json" {
-				return fmt.Errorf("unknown output %q: want json", o.Output)
+			if err := checkOutput(o.Output, "json"); err != nil {
+				return err
 			}
 			if o.Timeout < 0 || o.Timeout == 0 && command.Flags().Changed("timeout") {
 				return fmt.Errorf("--timeout %v: want a duration above 0, such as 30s", o.Timeout)

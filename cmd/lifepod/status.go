@@ -1,15 +1,20 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/control/show"
 	"github.com/lifepod/lifepod/internal/commandline"
 )
@@ -28,25 +33,21 @@ defaults, and the current status.
 Without a pod it shows the cluster that lifepod up runs, with -o json for programs.`,
 		Args: commandline.Arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := checkOutput(output, "yaml", "json"); err != nil {
 				return err
 			}
 			if len(args) == 0 {
 				return becomeCluster(os.Args[1:])
 			}
 			ctx := command.Context()
-			pod, err := on.find(ctx, args[0])
+			pod, events, err := on.describe(ctx, args[0], output == "")
 			if err != nil {
 				return interrupted(ctx, err)
 			}
 			if output != "" {
-				return printObject(command.OutOrStdout(), pod.Pod, output)
+				return printObject(command.OutOrStdout(), pod, output)
 			}
-			events, err := pod.Events(ctx)
-			if err != nil {
-				return interrupted(ctx, err)
-			}
-			return show.Describe(command.OutOrStdout(), pod.Pod, events, time.Now())
+			return show.Describe(command.OutOrStdout(), pod, events, time.Now())
 		},
 	}
 	on = g.onPodCommand(command)
@@ -54,12 +55,34 @@ Without a pod it shows the cluster that lifepod up runs, with -o json for progra
 	return command
 }
 
-func checkOutput(output string) error {
-	switch output {
-	case "", "yaml", "json":
+// describe is the pod that the user named, also one that is unattended, and its events
+// if they are wanted.
+func (p *onPod) describe(ctx context.Context, name string, withEvents bool) (*v1.Pod, []v1.Event, error) {
+	pod, err := p.find(ctx, name)
+	var left *client.UnattendedError
+	if errors.As(err, &left) {
+		return left.Pod.Pod, nil, nil
+	}
+	if err != nil || !withEvents {
+		return podOf(pod), nil, err
+	}
+	events, err := pod.Events(ctx)
+	return pod.Pod, events, err
+}
+
+func podOf(pod *client.Pod) *v1.Pod {
+	if pod == nil {
 		return nil
 	}
-	return fmt.Errorf("unknown output %q: want yaml or json", output)
+	return pod.Pod
+}
+
+// checkOutput refuses an output that is none of those that a command knows.
+func checkOutput(output string, known ...string) error {
+	if output == "" || slices.Contains(known, output) {
+		return nil
+	}
+	return fmt.Errorf("unknown output %q: want %s", output, commandline.OneOf(known))
 }
 
 // printObject writes an API object as YAML or JSON.

@@ -1,12 +1,18 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/run"
+	"github.com/lifepod/lifepod/unattended"
 )
 
 func newStopCommand(g *global) *cobra.Command {
@@ -29,6 +35,10 @@ shorter --grace, or with --force.`,
 			}
 			ctx := command.Context()
 			pod, err := on.find(ctx, args[0])
+			var left *client.UnattendedError
+			if errors.As(err, &left) && left.Command == unattended.Run {
+				return interrupted(ctx, g.stopUnattended(command, left.Pod, control.StopRequest(seconds), noWait))
+			}
 			if err == nil {
 				err = pod.Stop(ctx, seconds)
 			}
@@ -43,6 +53,18 @@ shorter --grace, or with --force.`,
 	command.Flags().BoolVar(&force, "force", false, "kill at once: no hooks, no signal, no grace")
 	command.Flags().BoolVar(&noWait, "no-wait", false, "do not wait until the pod is gone")
 	return command
+}
+
+// stopUnattended ends a pod whose lifepod run was killed, in the place of that.
+func (g *global) stopUnattended(command *cobra.Command, pod unattended.Pod, request lifecycle.StopRequested, noWait bool) error {
+	if noWait {
+		return fmt.Errorf("pod %s is unattended, and this command has to end it itself: leave --no-wait out", pod.FullName())
+	}
+	log, err := g.logger()
+	if err != nil {
+		return err
+	}
+	return run.End(command.Context(), pod, request, log, command.ErrOrStderr())
 }
 
 // graceSeconds reads --grace and --force; nil is the pod's own grace.

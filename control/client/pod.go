@@ -83,7 +83,7 @@ func (p *Pod) Watch(ctx context.Context, see func(*v1.Pod) bool) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return fmt.Errorf("the lifepod that ran pod %s/%s has ended before the pod: the next lifepod run sweeps it up", p.Namespace, p.Name)
+			return fmt.Errorf("the lifepod of pod %s/%s has ended before the pod: lifepod ps says what to do", p.Namespace, p.Name)
 		}
 		if event.Type == watch.Deleted || !see(&event.Object) {
 			return nil

@@ -20,6 +20,7 @@ import (
 	"github.com/lifepod/lifepod/node/discover"
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/run"
+	"github.com/lifepod/lifepod/unattended"
 )
 
 // joining is "lifepod join".
@@ -59,6 +60,7 @@ processes. It is needed once: from then on "lifepod join" goes on as the same no
 			}
 			j.root, j.node.Root, j.node.RootDir = g.root, g.root, filepath.Join(g.root, "node")
 			j.node.Version, j.node.Foreign, j.node.Log = version(), run.Owner(g.root), log
+			j.node.Command = unattended.Join
 			j.node.Bundled = j.node.RuntimeEndpoint == ""
 			j.node.Flags = givenFlags(command)
 			delete(j.node.Flags, "token") // /flagz would show it

@@ -1,0 +1,126 @@
+package node
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/agent/checkpoint"
+	"github.com/lifepod/lifepod/agent/criconfig"
+	"github.com/lifepod/lifepod/internal/wholefile"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/unattended"
+)
+
+// place says in a state folder where an agent that uses it has its pods, for commands
+// that look while it does not run.
+type place struct {
+	Command  string `json:"command"`
+	Memory   string `json:"memory"`
+	LogRoot  string `json:"logRoot"`
+	Endpoint string `json:"endpoint"`
+}
+
+func placesDir(root string) string { return filepath.Join(root, "agents") }
+
+// save puts the place into the state folder, where it stays.
+func (p place) save(root string) error {
+	data, err := json.Marshal(p)
+	if err == nil {
+		err = os.MkdirAll(placesDir(root), 0o700)
+	}
+	if err == nil {
+		err = wholefile.Write(filepath.Join(placesDir(root), fmt.Sprintf("%x", sha256.Sum256([]byte(p.Memory)))[:8]+".json"), data)
+	}
+	if err != nil {
+		return fmt.Errorf("say where the node's pods are: %w", err)
+	}
+	return nil
+}
+
+// places are those of all agents that have used a state folder.
+func places(root string) (list []place) {
+	entries, _ := os.ReadDir(placesDir(root)) // no folder, no agents
+	for _, entry := range entries {
+		data, err := os.ReadFile(filepath.Join(placesDir(root), entry.Name()))
+		var p place
+		if err == nil && json.Unmarshal(data, &p) == nil && p.Memory != "" {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// Left are the pods of a root whose agent does not run, by name.
+func Left(root string) []unattended.Pod {
+	var left []unattended.Pod
+	for _, p := range places(root) {
+		m := Memory{Dir: p.Memory}
+		if m.locked() {
+			continue
+		}
+		for _, s := range m.pods() {
+			logs := criconfig.Node{LogRoot: p.LogRoot}
+			left = append(left, unattended.New(s.Pod, s.Checkpoint, unattended.Pod{
+				Command: p.Command, Root: root, LogDir: logs.PodLogDirectory(s.Pod), Endpoint: p.Endpoint,
+			}))
+		}
+	}
+	slices.SortFunc(left, func(a, b unattended.Pod) int {
+		return cmp.Or(cmp.Compare(a.FullName(), b.FullName()), cmp.Compare(a.UID, b.UID))
+	})
+	return left
+}
+
+// pods are all that are kept, also those whose checkpoint can't be read.
+func (m Memory) pods() []*saved {
+	kept, useless, err := m.all()
+	if err != nil {
+		return nil // then nothing can be said of them
+	}
+	for uid := range useless {
+		data, err := os.ReadFile(m.path(uid, podSuffix))
+		s := &saved{Checkpoint: lifecycle.Checkpoint{}}
+		if err == nil && json.Unmarshal(data, s) == nil && s.Pod != nil {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+// locked says whether an agent runs that has these pods.
+func (m Memory) locked() bool {
+	file, err := os.Open(filepath.Join(m.Dir, lockFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	if err != nil {
+		return true // nothing is said of pods of which this is not known
+	}
+	defer func() { _ = file.Close() }() // which unlocks
+	return unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil
+}
+
+// Forget removes what is kept of all pods of a root whose agents do not run: they were
+// ended without them.
+func Forget(root string) error {
+	var errs []error
+	for _, p := range places(root) {
+		m := Memory{Dir: p.Memory}
+		if m.locked() {
+			continue
+		}
+		for _, s := range m.pods() {
+			errs = append(errs, checkpoint.New(m.path(s.Pod.UID, checkpointSuffix)).Remove(), os.RemoveAll(m.path(s.Pod.UID, podSuffix)))
+		}
+	}
+	return errors.Join(errs...)
+}
