@@ -11,8 +11,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/leftovers"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/unattended"
 )
 
 // verdict is a result with the advice shortened to whether there is any.
@@ -220,12 +224,15 @@ func TestLeftovers(t *testing.T) {
 		want    Result
 	}{
 		{fakeSystem{}, Options{Root: "/r", Leftovers: list, SweepCommand: "lifepod doctor --sweep"}, Result{
-			Name: "leftovers", Status: Warning, Found: "1 of a lifepod that was killed, or kept its pod (--keep)",
-			Advice: []string{"mount /m (tmpfs)", "sweep them up: lifepod doctor --sweep"},
+			Name: "leftovers", Status: Warning, Found: "1 of a lifepod that was killed, or of a pod that was kept (--keep)",
+			Advice: []string{"mount /m (tmpfs)", "remove them: lifepod doctor --sweep"},
 		}},
 		{fakeSystem{}, Options{Root: "/r", Leftovers: none}, Result{Name: "leftovers", Status: OK, Found: "none below /r"}},
 		{fakeSystem{}, Options{Root: "/r", Leftovers: list, InUse: busy}, Result{
 			Name: "leftovers", Status: OK, Found: "not looked for: a lifepod is using /r",
+		}},
+		{fakeSystem{}, Options{Root: "/r", Leftovers: list, Unattended: attendedByNobody}, Result{
+			Name: "leftovers", Status: OK, Found: "none below /r",
 		}},
 		{fakeSystem{user: true}, Options{Root: "/r", Leftovers: list}, Result{
 			Name: "leftovers", Status: NotChecked, Found: "it takes root to look",
@@ -236,6 +243,27 @@ func TestLeftovers(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
+	}
+}
+
+func attendedByNobody() []unattended.Pod {
+	pod := func(name string, of unattended.Pod) unattended.Pod {
+		object := &v1.Pod{}
+		object.Namespace, object.Name, of.Root = "default", name, bundle.DefaultRoot
+		return unattended.New(object, lifecycle.Checkpoint{}, of)
+	}
+	return []unattended.Pod{pod("train", unattended.Pod{Command: unattended.Run, Runs: true}), pod("web-n1", unattended.Pod{Command: unattended.Agent, Runs: true})}
+}
+
+// Pods whose lifepod has ended are told as what they are, not as leftovers.
+func TestUnattendedPods(t *testing.T) {
+	want := Result{Name: "unattended pods", Status: Warning, Found: "2 below /r", Advice: []string{
+		"default/train: its lifepod run was killed: run the same manifests again to resume it, or `lifepod stop default/train` to end it",
+		"default/web-n1: its lifepod agent does not run: start lifepod agent again to go on with it, or `lifepod down` to end all pods of this state folder",
+	}}
+	got := checkUnattended(hostWith(fakeSystem{}, nil), Options{Root: "/r", Unattended: attendedByNobody})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -59,7 +59,7 @@ func places(root string) (list []place) {
 	return list
 }
 
-// Left are the pods of a root whose agent does not run, by name.
+// Left are the pods of a root that run while their agent does not, by name.
 func Left(root string) []unattended.Pod {
 	var left []unattended.Pod
 	for _, p := range places(root) {
@@ -67,10 +67,17 @@ func Left(root string) []unattended.Pod {
 		if m.locked() {
 			continue
 		}
-		for _, s := range m.pods() {
-			logs := criconfig.Node{LogRoot: p.LogRoot}
+		kept := m.pods()
+		if len(kept) == 0 {
+			continue
+		}
+		living, logs := unattended.LivingOf(root), criconfig.Node{LogRoot: p.LogRoot}
+		for _, s := range kept {
+			if !living.Has(p.Endpoint, s.Checkpoint.Sandbox.ID) {
+				continue // it was ended, or the machine was started anew: the next agent knows
+			}
 			left = append(left, unattended.New(s.Pod, s.Checkpoint, unattended.Pod{
-				Command: p.Command, Root: root, LogDir: logs.PodLogDirectory(s.Pod), Endpoint: p.Endpoint,
+				Command: p.Command, Root: root, LogDir: logs.PodLogDirectory(s.Pod), Endpoint: p.Endpoint, Runs: true,
 			}))
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -26,14 +25,20 @@ func Left(root string) []unattended.Pod {
 	if err != nil {
 		return nil // then nothing can be said of them
 	}
-	var left []unattended.Pod
+	var found []*record
 	for _, path := range paths {
-		r := readRecord(path)
-		if r == nil || held(path, r.PID) {
-			continue
+		if r := readRecord(path); r != nil && !held(path, r.PID) {
+			r.UID = uidOf(path)
+			found = append(found, r)
 		}
-		r.UID = uidOf(path)
-		left = append(left, r.unattended(root, filepath.Dir(path)))
+	}
+	if found == nil {
+		return nil
+	}
+	var left []unattended.Pod
+	living := unattended.LivingOf(root)
+	for _, r := range found {
+		left = append(left, r.unattended(root, living))
 	}
 	slices.SortFunc(left, func(a, b unattended.Pod) int {
 		return cmp.Or(cmp.Compare(a.FullName(), b.FullName()), cmp.Compare(a.UID, b.UID))
@@ -42,7 +47,8 @@ func Left(root string) []unattended.Pod {
 }
 
 // unattended is the pod of a record whose lifepod has ended.
-func (r *record) unattended(root, records string) unattended.Pod {
+func (r *record) unattended(root string, living unattended.Living) unattended.Pod {
+	records := recordsDir(root)
 	c, _ := checkpoint.Load(checkpointPath(records, r.UID)) // without one nothing is known of its status
 	pod, err := loadPod(records, r.UID)
 	if err != nil {
@@ -51,6 +57,7 @@ func (r *record) unattended(root, records string) unattended.Pod {
 	logs := criconfig.Node{LogRoot: host.LogRoot(root)}
 	return unattended.New(pod, c, unattended.Pod{
 		Command: unattended.Run, Root: root, LogDir: logs.PodLogDirectory(pod), Endpoint: r.Endpoint,
+		Runs: living.Has(r.Endpoint, c.Sandbox.ID),
 	})
 }
 

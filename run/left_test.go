@@ -104,12 +104,12 @@ func TestLeft(t *testing.T) {
 	if dead := left[1]; dead.Spec.Containers[0].Image != "i:1" || dead.LogDir != filepath.Join(runtime.Root, "logs", "default_dead_1") {
 		t.Errorf("%+v in %s", dead.Spec, dead.LogDir)
 	}
-	wantText := "pod default/dead runs on unattended: its lifepod run was killed: run the same manifests again to resume it, or `lifepod --root " +
+	wantText := "pod default/dead is unattended: its lifepod run was killed: run the same manifests again to resume it, or `lifepod --root " +
 		runtime.Root + " stop default/dead` to end it"
 	if diff := cmp.Diff(wantText, unattended.Notice(left[1:])); diff != "" {
 		t.Errorf("notice (-want +got):\n%s", diff)
 	}
-	if text := unattended.Notice(left); !strings.HasPrefix(text, "2 pods run on unattended, because their lifepod run was killed (default/barely, default/dead): run the same manifests again to resume one, or ") {
+	if text := unattended.Notice(left); !strings.HasPrefix(text, "2 pods are unattended, because their lifepod run was killed (default/barely, default/dead): run the same manifests again to resume one, or ") {
 		t.Error(text)
 	}
 }

@@ -29,6 +29,7 @@ type Pod struct {
 	Root     string // state folder
 	LogDir   string // with its containers' logs
 	Endpoint string // of its runtime
+	Runs     bool   // something of it runs, as far as it can be told without the runtime
 }
 
 // New makes a pod of what was accepted, and of its checkpoint. A pod that has ended
@@ -54,6 +55,27 @@ func New(accepted *v1.Pod, c lifecycle.Checkpoint, of Pod) Pod {
 	return of
 }
 
+// Living says of sandboxes whether they live: of those of the root's own containerd by
+// their shims, of those of another runtime that they do.
+type Living struct {
+	endpoint string
+	live     map[string]bool
+}
+
+// LivingOf looks at a root.
+func LivingOf(root string) Living {
+	paths, err := bundle.Locate(root, "")
+	if err != nil {
+		return Living{}
+	}
+	return Living{endpoint: "unix://" + paths.Socket(), live: paths.LiveSandboxes()}
+}
+
+// Has says whether a sandbox of a runtime lives.
+func (l Living) Has(endpoint, sandbox string) bool {
+	return endpoint != l.endpoint || l.live[sandbox]
+}
+
 // Ended says that the pod had come to its end before its lifepod did.
 func (p Pod) Ended() bool {
 	return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed
@@ -64,10 +86,13 @@ func (p Pod) FullName() string { return p.Namespace + "/" + p.Name }
 
 // Why says why nobody attends to the pod.
 func (p Pod) Why() string {
-	if p.Command == Run {
-		return "its lifepod run was killed"
+	switch {
+	case p.Command != Run:
+		return "its " + p.Command + " does not run"
+	case !p.Runs:
+		return "its lifepod run was killed, and nothing of it runs any more"
 	}
-	return "its " + p.Command + " does not run"
+	return "its lifepod run was killed"
 }
 
 // Advice says what to do about it.
@@ -90,7 +115,7 @@ func Notice(pods []Pod) string {
 	case 0:
 		return ""
 	case 1:
-		return fmt.Sprintf("pod %s runs on unattended: %s: %s", pods[0].FullName(), pods[0].Why(), pods[0].Advice())
+		return fmt.Sprintf("pod %s is unattended: %s: %s", pods[0].FullName(), pods[0].Why(), pods[0].Advice())
 	}
 	var names []string
 	for _, p := range pods[:min(len(pods), maxNamed)] {
@@ -99,7 +124,7 @@ func Notice(pods []Pod) string {
 	if more := len(pods) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
-	return fmt.Sprintf("%d pods run on unattended, because their lifepod run was killed (%s): run the same manifests again to resume one, or `%s` to end it",
+	return fmt.Sprintf("%d pods are unattended, because their lifepod run was killed (%s): run the same manifests again to resume one, or `%s` to end it",
 		len(pods), strings.Join(names, ", "), bundle.Command(pods[0].Root, "stop POD"))
 }
 

@@ -39,6 +39,8 @@ func exitCode(stderr io.Writer, err error, code int) int {
 		return code
 	case errors.Is(err, errChecksFailed):
 		return 1
+	case errors.Is(err, errNotChecked):
+		return 2
 	}
 	fmt.Fprintf(stderr, "lifepod: %v\n", err)
 	if errors.Is(err, errInterrupted) {

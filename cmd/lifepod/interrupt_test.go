@@ -17,7 +17,7 @@ import (
 
 // A signal ends a command, whose session is closed in good order.
 func TestSignalClosesTheSession(t *testing.T) {
-	for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP} {
+	for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT} {
 		t.Run(unix.SignalName(sig), func(t *testing.T) {
 			closed := false
 			open := func(context.Context) (*imageSession, error) {

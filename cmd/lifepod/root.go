@@ -57,6 +57,7 @@ func newRootCommand(began time.Time, code *int) *cobra.Command {
 		newAgentCommand(g),
 		newImageCommand(g.openImages),
 		newDoctorCommand(g.doctorHost()),
+		newDownCommand(g),
 		newVersionCommand(),
 	)
 	root.AddCommand(newControlCommands(g, code)...)
