@@ -54,7 +54,7 @@ func Open(ctx context.Context, c Config) (*Runtime, error) {
 
 func open(ctx context.Context, c Config, a archive) (*Runtime, error) {
 	if os.Geteuid() != 0 {
-		return nil, errors.New("the bundled runtime needs root: run lifepod as root, or use --runtime-endpoint")
+		return nil, errors.New("only root may run containers: run it with sudo")
 	}
 	p, err := Locate(c.Root, c.RunDir)
 	if err != nil {

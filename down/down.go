@@ -19,7 +19,6 @@ import (
 	"github.com/lifepod/lifepod/leftovers"
 	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/run"
-	"github.com/lifepod/lifepod/unattended"
 )
 
 // Options say what ends, and how.
@@ -46,7 +45,7 @@ func Run(ctx context.Context, o Options) (string, error) {
 	if !isRoot(paths.Root) {
 		return fmt.Sprintf("There is nothing of lifepod in %s.", paths.Root), nil
 	}
-	release, err := paths.Exclude()
+	release, err := Exclude(paths)
 	if errors.Is(err, bundle.ErrInUse) {
 		return "", fmt.Errorf("a lifepod uses %s: end it first; %s lists its pods, %s ends one", paths.Root,
 			bundle.Command(o.Root, "ps"), bundle.Command(o.Root, "stop POD"))
@@ -57,7 +56,7 @@ func Run(ctx context.Context, o Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	pods, err := endPods(ctx, o)
+	pods, err := endPods(ctx, paths, o)
 	if err != nil {
 		return "", err
 	}
@@ -65,6 +64,12 @@ func Run(ctx context.Context, o Options) (string, error) {
 		return "", err
 	}
 	did := "Ended " + plural(pods, "pod") + "."
+	if stay := elsewhere(paths); len(stay) > 0 {
+		did += " Pods on another runtime stay: " + strings.Join(stay, ", ") + "."
+		if o.Purge {
+			return "", fmt.Errorf("%s Their files are not removed: end them first", did)
+		}
+	}
 	if !o.Purge {
 		return did, nil
 	}
@@ -92,23 +97,19 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// endPods ends what runs. Pods on another runtime, and those of a node of a cluster
-// whose folder is elsewhere, are not this root's alone.
-func endPods(ctx context.Context, o Options) (n int, err error) {
-	paths, err := bundle.Locate(o.Root, "")
-	if err != nil {
-		return 0, err
-	}
-	left := slices.Concat(run.Left(paths.Root), node.Left(paths.Root))
-	for _, p := range left {
+// elsewhere names the pods on other runtimes, which are not the root's to end.
+func elsewhere(paths bundle.Paths) (names []string) {
+	for _, p := range slices.Concat(run.Left(paths.Root), node.Left(paths.Root)) {
 		if p.Endpoint != "unix://"+paths.Socket() {
-			return 0, fmt.Errorf("pod %s is on another runtime, %s: %s", p.FullName(), p.Endpoint, p.Advice())
-		}
-		if p.Command == unattended.Agent && !strings.HasPrefix(p.LogDir, paths.Root+"/") {
-			return 0, fmt.Errorf("pod %s is of a node of a cluster: start lifepod agent again and drain the node", p.FullName())
+			names = append(names, fmt.Sprintf("%s (%s)", p.FullName(), p.Endpoint))
 		}
 	}
-	if !slices.ContainsFunc(left, func(p unattended.Pod) bool { return p.Runs }) && len(paths.LiveSandboxes()) == 0 {
+	return names
+}
+
+// endPods ends what runs on the root's runtime.
+func endPods(ctx context.Context, paths bundle.Paths, o Options) (n int, err error) {
+	if len(paths.LiveSandboxes()) == 0 {
 		return 0, nil
 	}
 	runtime, err := host.Open(ctx, paths.Root, "", o.Log)
@@ -125,16 +126,17 @@ func endPods(ctx context.Context, o Options) (n int, err error) {
 
 // removeRest removes what pods had beside their processes: folders, records, addresses.
 func removeRest(ctx context.Context, paths bundle.Paths) (err error) {
-	release, err := paths.Exclude()
+	release, err := Exclude(paths)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	found, err := leftovers.Find(ctx, host.LeftoverPlace(paths))
+	found = slices.DeleteFunc(found, func(l leftovers.Leftover) bool { return l.Kind == leftovers.ForeignPod })
 	if err == nil {
 		err = leftovers.Sweep(ctx, found)
 	}
-	return errors.Join(err, node.Forget(paths.Root))
+	return errors.Join(err, node.Forget(ctx, paths.Root, "unix://"+paths.Socket()))
 }
 
 // own are the names that lifepods have in a state folder.
@@ -147,7 +149,7 @@ var own = []string{
 // purge removes what is lifepod's of a state folder, and the folder if nothing else is
 // in it. It says what it did.
 func purge(paths bundle.Paths) (string, error) {
-	release, err := paths.Exclude()
+	release, err := Exclude(paths)
 	if err != nil {
 		return "", err
 	}
@@ -177,5 +179,5 @@ func purge(paths bundle.Paths) (string, error) {
 	if len(names) == 0 { // it is a mount point
 		return "Removed all in " + paths.Root + ".", err
 	}
-	return fmt.Sprintf("Removed what is lifepod's in %s; %s stays.", paths.Root, strings.Join(names, ", ")), err
+	return fmt.Sprintf("Removed what is lifepod's in %s. What is left there: %s.", paths.Root, strings.Join(names, ", ")), err
 }

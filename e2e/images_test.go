@@ -13,7 +13,8 @@ import (
 )
 
 func imagePod(image, policy string) string {
-	return pod("image", "restartPolicy: Never\ncontainers:\n- {name: main, image: '"+image+"', imagePullPolicy: "+policy+"}")
+	manifest := pod("image", "restartPolicy: Never\ncontainers:\n- {name: main, image: '"+image+"', imagePullPolicy: "+policy+"}")
+	return strings.Replace(manifest, "  name: image\n", "  generateName: image-\n", 1) // several at once
 }
 
 // TestPullPolicies: who asks the registry, and when.

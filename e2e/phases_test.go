@@ -22,7 +22,7 @@ func TestStory(t *testing.T) {
 
 func TestVerboseStory(t *testing.T) {
 	t.Parallel()
-	got := shared.run(t, script("hello", "exit 3"), "-v")
+	got := shared.run(t, script("verbose", "exit 3"), "-v")
 	got.check(t, 3, "", `
 + event Normal Pulled spec.containers{main}: Container image "lifepod.dev/toolbox:1" already present on machine and can be accessed by the pod
 + pod sandbox ready, address ADDRESS  [A-COND-3]

@@ -47,7 +47,7 @@ func Open(ctx context.Context, root, endpoint string, log *slog.Logger) (*Runtim
 // OpenWith is Open for who has more to say about the bundled runtime.
 func OpenWith(ctx context.Context, endpoint string, c bundle.Config) (*Runtime, error) {
 	if os.Geteuid() != 0 {
-		return nil, errors.New("lifepod needs root to make namespaces, cgroups and mounts: run it with sudo")
+		return nil, errors.New("only root may make namespaces, cgroups and mounts: run it with sudo")
 	}
 	if endpoint != "" {
 		if c.CNI != nil && c.CNI.ConfDir != "" {

@@ -8,7 +8,7 @@ import "time"
 // out as it was; nothing in it flips (B-RST-6).
 func applyResumed(s *step) {
 	applyAccepted(s)
-	because := "its lifepod was killed"
+	because := "its lifepod had ended"
 	if s.adopted {
 		because = "another agent has begun it"
 	}

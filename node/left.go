@@ -2,6 +2,7 @@ package node
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -10,12 +11,16 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/agent/checkpoint"
 	"github.com/lifepod/lifepod/agent/criconfig"
+	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/internal/wholefile"
+	"github.com/lifepod/lifepod/leftovers"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/unattended"
 )
@@ -57,6 +62,11 @@ func places(root string) (list []place) {
 		}
 	}
 	return list
+}
+
+// Running says whether an agent runs that has its pods on a root.
+func Running(root string) bool {
+	return slices.ContainsFunc(places(root), func(p place) bool { return Memory{Dir: p.Memory}.locked() })
 }
 
 // Left are the pods of a root that run while their agent does not, by name.
@@ -116,18 +126,35 @@ func (m Memory) locked() bool {
 	return unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil
 }
 
-// Forget removes what is kept of all pods of a root whose agents do not run: they were
-// ended without them.
-func Forget(root string) error {
+// Forget removes what is left of the pods of a root on a runtime, after they were ended
+// without their agents: their folders, logs, and what is kept for the next agent.
+func Forget(ctx context.Context, root, endpoint string) error {
 	var errs []error
 	for _, p := range places(root) {
 		m := Memory{Dir: p.Memory}
-		if m.locked() {
+		if p.Endpoint != endpoint || m.locked() {
 			continue
 		}
 		for _, s := range m.pods() {
-			errs = append(errs, checkpoint.New(m.path(s.Pod.UID, checkpointSuffix)).Remove(), os.RemoveAll(m.path(s.Pod.UID, podSuffix)))
+			errs = append(errs, p.forget(ctx, m, s.Pod))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (p place) forget(ctx context.Context, m Memory, pod *v1.Pod) error {
+	rootDir, logs := filepath.Dir(p.Memory), criconfig.Node{LogRoot: p.LogRoot}
+	folder := filepath.Join(host.PodsDir(rootDir), string(pod.UID))
+	found, err := leftovers.Find(ctx, leftovers.Place{Root: rootDir})
+	found = slices.DeleteFunc(found, func(l leftovers.Leftover) bool {
+		return l.Name != folder && !(l.Kind == leftovers.Mount && strings.HasPrefix(l.Name, folder+"/"))
+	})
+	if err == nil {
+		err = leftovers.Sweep(ctx, found)
+	}
+	if err != nil {
+		return fmt.Errorf("remove the files of pod %s: %w", name(pod), err)
+	}
+	return errors.Join(os.RemoveAll(logs.PodLogDirectory(pod)),
+		checkpoint.New(m.path(pod.UID, checkpointSuffix)).Remove(), os.RemoveAll(m.path(pod.UID, podSuffix)))
 }

@@ -37,10 +37,13 @@ func TestLeft(t *testing.T) {
 	if err := file.Save(c); err != nil {
 		t.Fatal(err)
 	}
-	if left := Left(root); left != nil {
-		t.Errorf("while the agent runs: %v", left)
+	if left := Left(root); left != nil || !Running(root) {
+		t.Errorf("while the agent runs: %v, running %v", left, Running(root))
 	}
 	release()
+	if Running(root) {
+		t.Error("the agent does not run any more")
+	}
 	left := Left(root)
 	if len(left) != 1 {
 		t.Fatalf("%d pods, want 1", len(left))
@@ -53,7 +56,7 @@ func TestLeft(t *testing.T) {
 	if text := p.Status.Message; !strings.HasPrefix(text, "its lifepod agent does not run: start lifepod agent again to go on with it") {
 		t.Error(text)
 	}
-	if err := Forget(root); err != nil {
+	if err := Forget(t.Context(), root, at.Endpoint); err != nil {
 		t.Fatal(err)
 	}
 	if left := Left(root); left != nil {

@@ -77,7 +77,9 @@ func (r *runOf) meetUnattended(ctx context.Context, runtime *host.Runtime, set *
 		return err
 	}
 	forgetUnbegun(ctx, runtime)
-	others := slices.DeleteFunc(Left(runtime.Root), func(p unattended.Pod) bool { return p.UID == set.Pod.UID || p.Ended() })
+	others := slices.DeleteFunc(Left(runtime.Root), func(p unattended.Pod) bool {
+		return p.Ended() || p.Namespace == set.Pod.Namespace && p.Name == set.Pod.Name // of which claim says more
+	})
 	if text := unattended.Notice(others); text != "" {
 		r.printer.warn(text)
 	}

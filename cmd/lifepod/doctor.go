@@ -15,6 +15,7 @@ import (
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/doctor"
+	"github.com/lifepod/lifepod/down"
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/leftovers"
@@ -150,16 +151,14 @@ func sweepRoot(ctx context.Context, root string) (swept []leftovers.Leftover, er
 	if _, err := os.Stat(paths.Root); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	release, err := paths.Exclude()
+	release, err := down.Exclude(paths)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if pods := node.Left(paths.Root); len(pods) > 0 {
-		return nil, fmt.Errorf("%d pods of %s run on below %s, and would be ended: %s", len(pods), pods[0].Command, paths.Root, pods[0].Advice())
-	}
-	if used, err := leftovers.InUse(host.LeftoverPlace(paths)); err != nil || used {
-		return nil, errors.Join(err, inUse(paths, used))
+	pods := slices.DeleteFunc(node.Left(paths.Root), func(p unattended.Pod) bool { return p.Endpoint != "unix://"+paths.Socket() })
+	if len(pods) > 0 {
+		return nil, fmt.Errorf("pod %s would be ended: %s: %s", pods[0].FullName(), pods[0].Why(), pods[0].Advice())
 	}
 	found, err := leftovers.Find(ctx, host.LeftoverPlace(paths))
 	if err != nil {
@@ -168,27 +167,19 @@ func sweepRoot(ctx context.Context, root string) (swept []leftovers.Leftover, er
 	return found, leftovers.Sweep(ctx, found)
 }
 
-func inUse(paths bundle.Paths, used bool) error {
-	if !used {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", paths.Root, bundle.ErrInUse)
-}
-
 // rootInUse leaves no folder behind where there was none.
 func rootInUse(paths bundle.Paths) (bool, error) {
 	if _, err := os.Stat(paths.Root); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	release, err := paths.Exclude()
+	release, err := down.Exclude(paths)
 	if errors.Is(err, bundle.ErrInUse) {
 		return true, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	used, err := leftovers.InUse(host.LeftoverPlace(paths))
-	return used, errors.Join(err, release())
+	return false, release()
 }
 
 // askBundled expects an answer only while a lifepod keeps the runtime up.

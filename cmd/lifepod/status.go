@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/control/show"
 	"github.com/lifepod/lifepod/internal/commandline"
@@ -24,22 +25,26 @@ func newStatusCommand(g *global) *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:   "status [flags] [POD]",
-		Short: "Show a pod: phase, conditions, containers, events; without a pod the cluster of `lifepod up`",
+		Short: "Show a pod: phase, conditions, containers, events; without a pod the state folder's cluster",
 		Long: `Show a pod: phase, address, conditions, containers, recent events.
 
 With -o yaml or -o json it is the v1.Pod: the spec as it was accepted, with all
 defaults, and the current status.
 
-Without a pod it shows the cluster that lifepod up runs, with -o json for programs.`,
+Without a pod it shows the cluster that lifepod up runs, with -o json for programs,
+or how many pods there are in a state folder without one.`,
 		Args: commandline.Arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := checkOutput(output, "yaml", "json"); err != nil {
 				return err
 			}
-			if len(args) == 0 {
-				return becomeCluster(os.Args[1:])
-			}
 			ctx := command.Context()
+			switch {
+			case len(args) == 0 && (hasCluster(g.root) || output != ""):
+				return becomeCluster(os.Args[1:])
+			case len(args) == 0:
+				return interrupted(ctx, g.showFolder(command))
+			}
 			pod, events, err := on.describe(ctx, args[0], output == "")
 			if err != nil {
 				return interrupted(ctx, err)
@@ -53,6 +58,28 @@ Without a pod it shows the cluster that lifepod up runs, with -o json for progra
 	on = g.onPodCommand(command)
 	command.Flags().StringVarP(&output, "output", "o", "", "`format`: yaml or json, the v1.Pod")
 	return command
+}
+
+// showFolder shows what there is in a state folder without a cluster.
+func (g *global) showFolder(command *cobra.Command) error {
+	c, err := g.pods()
+	if err != nil {
+		return err
+	}
+	pods, _, err := c.Pods(command.Context())
+	if err != nil {
+		return err
+	}
+	left := c.Unattended(pods)
+	text := fmt.Sprintf("Cluster:   none in %s; %s starts one\nPods:      %d", g.root, bundle.Command(g.root, "up"), len(pods)+len(left))
+	if len(left) > 0 {
+		text += fmt.Sprintf(", %d of them unattended", len(left))
+	}
+	if len(pods)+len(left) > 0 {
+		text += fmt.Sprintf("; %s lists them", bundle.Command(g.root, "ps"))
+	}
+	_, err = fmt.Fprintln(command.OutOrStdout(), text)
+	return err
 }
 
 // describe is the pod that the user named, also one that is unattended, and its events

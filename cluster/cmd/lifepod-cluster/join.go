@@ -16,6 +16,7 @@ import (
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cluster"
 	"github.com/lifepod/lifepod/cluster/proxy"
+	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/node/discover"
 	"github.com/lifepod/lifepod/node/register"
@@ -45,7 +46,7 @@ prints the whole command; tokens of kubeadm do as well.
 The token is read from --token-file (- is the standard input) or from the variable
 LIFEPOD_TOKEN. With --token everybody on this machine can see it in the list of
 processes. It is needed once: from then on "lifepod join" goes on as the same node.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: commandline.Arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			if !command.Flags().Changed("log-level") { // what happens to pods, too
 				g.logLevel = "info"
