@@ -14,7 +14,7 @@ import (
 
 func imagePod(image, policy string) string {
 	manifest := pod("image", "restartPolicy: Never\ncontainers:\n- {name: main, image: '"+image+"', imagePullPolicy: "+policy+"}")
-	return strings.Replace(manifest, "  name: image\n", "  generateName: image-\n", 1) // several at once
+	return strings.Replace(manifest, "  name: image\n", "  generateName: image-\n", 1) // there are several at once
 }
 
 // TestPullPolicies: who asks the registry, and when.
@@ -194,7 +194,7 @@ func TestImageCommands(t *testing.T) {
 		t.Errorf("load -: exit code %d: %s%s", got.code, got.stdout, got.stderr)
 	}
 	pulled := newRegistry(t, "").push(t, "pulled", "x")
-	if got := r.lifepod(t, "", "image", "pull", pulled); got.code != 0 || !strings.Contains(got.stdout, "@sha256:") {
+	if got := r.lifepod(t, "", "image", "pull", pulled); got.code != 0 || got.stdout != pulled+"\n" {
 		t.Errorf("pull: exit code %d: %s%s", got.code, got.stdout, got.stderr)
 	}
 	if got := r.run(t, imagePod(pulled, "Never")); got.code != 0 || got.stdout != "x\n" {
@@ -204,9 +204,19 @@ func TestImageCommands(t *testing.T) {
 	if got := r.listImages(t); !sameSet(got, want) {
 		t.Errorf("images %v, want %v", got, want)
 	}
-	if got := r.lifepod(t, "", "image", "rm", loaded, pulled); got.code != 0 {
-		t.Errorf("rm: exit code %d\n%s", got.code, got.stderr)
+	user := r.startReady(t, pod("user", "containers:\n"+shell("main", waiter)))
+	if got := r.lifepod(t, "", "image", "rm", toolbox); got.code != 125 || !strings.Contains(got.stderr, "it is used by container main of pod default/user") {
+		t.Errorf("rm of an image in use: exit code %d: %s%s", got.code, got.stdout, got.stderr)
 	}
+	if got := r.lifepod(t, "", "image", "rm", loaded, pulled); got.code != 0 || got.stdout != loaded+"\n"+pulled+"\n" {
+		t.Errorf("rm: exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+	want = []string{"lifepod.dev/pause:1", toolbox} // of which loaded was another name
+	if got := r.listImages(t); !sameSet(got, want) {
+		t.Errorf("images after rm: %v, want %v", got, want)
+	}
+	user.signal(syscall.SIGINT)
+	user.wait()
 	if got := r.lifepod(t, "", "image", "rm", loaded); got.code != 125 || !strings.Contains(got.stderr, loaded) {
 		t.Errorf("rm of what isn't there: exit code %d\n%s", got.code, got.stderr)
 	}

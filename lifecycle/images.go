@@ -119,7 +119,7 @@ func imageRefused(s *step, f fetch, eventReason string, why Failure) {
 	f.state, f.refused = imageNeeded, &why
 	s.do(RecordEvent{Type: warning, Reason: eventReason, Message: why.Message, FieldPath: f.fieldPath})
 	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + why.Reason, FieldPath: f.fieldPath})
-	tell(s, Report{Subject: f.subject(), What: why.Reason + ": " + why.Message, Rule: "A-IMG-2", Again: true, Blocks: why.Class == Failed})
+	tell(s, Report{Subject: f.subject(), What: why.Reason + ": " + why.Message, Rule: "A-IMG-2", Again: true, Blocks: why.blocks()})
 }
 
 // fetchOf is the fetch of which an effect is under way.

@@ -36,13 +36,16 @@ func tellRetry(s *step, subject, what string, at time.Time, rule string) {
 	tell(s, retryReport(s, subject, what, at, rule))
 }
 
-// tellBlocked tells of a failure that keeps containers from starting. A runtime
-// that is away or gives no answer does so only for a while.
+// tellBlocked tells of a failure that keeps containers from starting.
 func tellBlocked(s *step, subject string, f *Failure, what string, at time.Time, rule string) {
 	r := retryReport(s, subject, what, at, rule)
-	r.Blocks = f.Class == Failed
+	r.Blocks = f.blocks()
 	tell(s, r)
 }
+
+// blocks says that something was refused. A runtime that is away or gives no answer is
+// waited for.
+func (f *Failure) blocks() bool { return f.Class == Failed || f.Class == NotFound }
 
 func retryReport(s *step, subject, what string, at time.Time, rule string) Report {
 	return Report{Subject: subject, What: what, Outcome: "try again " + in(at.Sub(s.now)), Rule: rule, Again: true}

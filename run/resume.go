@@ -72,7 +72,7 @@ func isOf(path, digest, endpoint string) bool {
 // asAccepted is the pod as the killed lifepod accepted it.
 func (r *record) asAccepted(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
-	pod.UID, pod.CreationTimestamp = r.UID, r.Created
+	pod.Name, pod.UID, pod.CreationTimestamp = r.Name, r.UID, r.Created // the name may have been generated
 	return pod
 }
 

@@ -3,7 +3,9 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"slices"
@@ -69,6 +71,9 @@ func (p *Pod) SetCondition(ctx context.Context, c v1.PodCondition) error {
 // without a word.
 func (p *Pod) Watch(ctx context.Context, see func(*v1.Pod) bool) error {
 	response, err := p.send(ctx, http.MethodGet, p.path("?watch=true"), nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return p.leftError()
+	}
 	if err != nil {
 		return err
 	}
@@ -83,12 +88,17 @@ func (p *Pod) Watch(ctx context.Context, see func(*v1.Pod) bool) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return fmt.Errorf("the lifepod of pod %s/%s has ended before the pod: lifepod ps says what to do", p.Namespace, p.Name)
+			return p.leftError()
 		}
 		if event.Type == watch.Deleted || !see(&event.Object) {
 			return nil
 		}
 	}
+}
+
+// leftError is that the pod's lifepod has ended without it.
+func (p *Pod) leftError() error {
+	return fmt.Errorf("the lifepod of pod %s/%s has ended before the pod: lifepod ps says what to do", p.Namespace, p.Name)
 }
 
 // Wait returns when nothing of the pod is left.
