@@ -22,7 +22,7 @@ import (
 func newControlCommands(g *global, code *int) []*cobra.Command {
 	return []*cobra.Command{
 		newPsCommand(g), newStatusCommand(g), newLogsCommand(g),
-		newExecCommand(g, code), newAttachCommand(g), newDebugCommand(g, code),
+		newExecCommand(g, code), newAttachCommand(g, code), newDebugCommand(g, code),
 		newStopCommand(g), newRestartCommand(g), newResizeCommand(g), newConditionCommand(g),
 	}
 }

@@ -43,8 +43,11 @@ func exitCode(stderr io.Writer, err error, code int) int {
 		return 2
 	}
 	fmt.Fprintf(stderr, "lifepod: %v\n", err)
-	if errors.Is(err, errInterrupted) {
+	switch {
+	case errors.Is(err, errInterrupted):
 		return run.ExitInterrupted
+	case errors.Is(err, errTimedOut):
+		return run.ExitTimeout
 	}
 	return run.ExitError
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -18,7 +19,8 @@ import (
 func newStopCommand(g *global) *cobra.Command {
 	var on *onPod
 	var grace string
-	var force, noWait bool
+	var force bool
+	var wait waiting
 	command := &cobra.Command{
 		Use:   "stop [flags] POD",
 		Short: "End a pod gracefully, and wait until nothing is left of it",
@@ -37,13 +39,13 @@ shorter --grace, or with --force.`,
 			pod, err := on.find(ctx, args[0])
 			var left *client.UnattendedError
 			if errors.As(err, &left) && left.Command == unattended.Run {
-				return interrupted(ctx, g.stopUnattended(command, left.Pod, control.StopRequest(seconds), noWait))
+				return interrupted(ctx, g.stopUnattended(command, left.Pod, control.StopRequest(seconds), &wait))
 			}
 			if err == nil {
 				err = pod.Stop(ctx, seconds)
 			}
-			if err == nil && !noWait {
-				err = pod.Wait(ctx)
+			if err == nil {
+				err = wait.wait(ctx, pod.Wait)
 			}
 			return interrupted(ctx, err)
 		},
@@ -51,20 +53,22 @@ shorter --grace, or with --force.`,
 	on = g.onPodCommand(command)
 	command.Flags().StringVar(&grace, "grace", "", "`time` to end in, such as 10s or 10 (seconds), in place of the pod's own")
 	command.Flags().BoolVar(&force, "force", false, "kill at once: no hooks, no signal, no grace")
-	command.Flags().BoolVar(&noWait, "no-wait", false, "do not wait until the pod is gone")
+	wait.add(command, "the pod is gone")
 	return command
 }
 
 // stopUnattended ends a pod whose lifepod run was killed, in the place of that.
-func (g *global) stopUnattended(command *cobra.Command, pod unattended.Pod, request lifecycle.StopRequested, noWait bool) error {
-	if noWait {
+func (g *global) stopUnattended(command *cobra.Command, pod unattended.Pod, request lifecycle.StopRequested, wait *waiting) error {
+	if wait.not {
 		return fmt.Errorf("pod %s is unattended, and this command has to end it itself: leave --no-wait out", pod.FullName())
 	}
 	log, err := g.logger()
 	if err != nil {
 		return err
 	}
-	return run.End(command.Context(), pod, request, log, command.ErrOrStderr())
+	return wait.wait(command.Context(), func(ctx context.Context) error {
+		return run.End(ctx, pod, request, log, command.ErrOrStderr())
+	})
 }
 
 // graceSeconds reads --grace and --force; nil is the pod's own grace.

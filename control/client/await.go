@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -26,8 +27,7 @@ func (p *Pod) AwaitStart(ctx context.Context, container string, see func(*v1.Con
 			return true
 		}
 		see(status.State.Waiting)
-		switch status.State.Waiting.Reason {
-		case "InvalidImageName", "ErrImageNeverPull", "ImagePullBackOff":
+		if slices.Contains(refusals, status.State.Waiting.Reason) {
 			err = fmt.Errorf("container %s does not start: %s: %s", container, status.State.Waiting.Reason, status.State.Waiting.Message)
 			return false
 		}

@@ -29,8 +29,9 @@ func (p *Pod) Stop(ctx context.Context, graceSeconds *int64) error {
 }
 
 // Restart asks for a restart without an exit, of one container or, if it is
-// empty, of all in place; of all gracefully if wanted.
-func (p *Pod) Restart(ctx context.Context, container string, graceful bool) error {
+// empty, of all in place; of all gracefully if wanted. It returns the pod as it was
+// before.
+func (p *Pod) Restart(ctx context.Context, container string, graceful bool) (before *v1.Pod, err error) {
 	q := url.Values{}
 	if container != "" {
 		q.Set("container", container)
@@ -38,7 +39,8 @@ func (p *Pod) Restart(ctx context.Context, container string, graceful bool) erro
 	if graceful {
 		q.Set("graceful", "true")
 	}
-	return p.call(ctx, http.MethodPost, p.path("/restart?"+q.Encode()), nil, &v1.Pod{})
+	before = &v1.Pod{}
+	return before, p.call(ctx, http.MethodPost, p.path("/restart?"+q.Encode()), nil, before)
 }
 
 // AddEphemeralContainer puts one more container into the pod and returns the pod.
