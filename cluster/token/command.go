@@ -1,6 +1,7 @@
 package token
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -70,6 +71,9 @@ func (a *access) create() *cobra.Command {
 		Use:   "create [--ttl 24h] [--print-join-command]",
 		Short: "Make a token and print it",
 		Args:  commandline.Arguments(0, 0),
+
+		ValidArgsFunction: cobra.NoFileCompletions,
+
 		RunE: func(command *cobra.Command, _ []string) error {
 			if ttl < 0 {
 				return fmt.Errorf("--ttl %s: want 0, for ever, or more", ttl)
@@ -95,11 +99,35 @@ func (a *access) create() *cobra.Command {
 	return command
 }
 
+// completionTime is how long a shell that completes a line waits for the API server.
+const completionTime = time.Second
+
+// complete completes the IDs of tokens.
+func (a *access) complete(command *cobra.Command, _ []string, _ string) (ids []cobra.Completion, _ cobra.ShellCompDirective) {
+	client, err := a.client(command)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
+	defer cancel()
+	tokens, err := List(ctx, client)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, t := range tokens {
+		ids = append(ids, cobra.CompletionWithDesc(t.ID, t.Description))
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
 func (a *access) list() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the tokens, without their secrets",
 		Args:  commandline.Arguments(0, 0),
+
+		ValidArgsFunction: cobra.NoFileCompletions,
+
 		RunE: func(command *cobra.Command, _ []string) error {
 			client, err := a.client(command)
 			if err != nil {
@@ -139,6 +167,9 @@ func (a *access) delete() *cobra.Command {
 		Use:   "delete ID…",
 		Short: "Delete tokens: nobody joins with them any more",
 		Args:  commandline.Arguments(1, -1),
+
+		ValidArgsFunction: a.complete,
+
 		RunE: func(command *cobra.Command, ids []string) error {
 			client, err := a.client(command)
 			if err != nil {

@@ -27,7 +27,9 @@ it runs the static pods of a folder (--manifests, or staticPodPath).
 
 SIGTERM ends lifepod and leaves the pods running; the next lifepod agent goes on
 with them, also after kill -9 or a reboot.`,
-		Args: commandline.Arguments(0, 0),
+		Args:              commandline.Arguments(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+
 		RunE: func(command *cobra.Command, _ []string) error {
 			log, err := g.agentLogger(command)
 			if err != nil {

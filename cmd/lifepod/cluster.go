@@ -30,7 +30,7 @@ func newClusterCommands() []*cobra.Command {
 		{"restore", "Make a cluster of a backup"},
 	} {
 		list = append(list, &cobra.Command{
-			Use: c.name, Short: c.short, DisableFlagParsing: true,
+			Use: c.name, Short: c.short, DisableFlagParsing: true, ValidArgsFunction: completeByCluster,
 			RunE: func(*cobra.Command, []string) error { return becomeCluster(os.Args[1:]) },
 		})
 	}

@@ -50,6 +50,7 @@ type onPod struct {
 // onPodCommand gives a command the flag for the namespace.
 func (g *global) onPodCommand(command *cobra.Command) *onPod {
 	p := &onPod{global: g}
+	command.ValidArgsFunction = g.completePod
 	command.Flags().StringVarP(&p.namespace, "namespace", "n", "", "the pod's `namespace`, where its name is not enough")
 	return p
 }

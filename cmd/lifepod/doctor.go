@@ -49,7 +49,9 @@ func newDoctorCommand(on doctorHost) *cobra.Command {
 		Short: "Check whether this machine can run pods, and say what to do about it",
 		Long: "Check whether this machine can run pods, and say what to do about each finding.\n" +
 			"Exits with 1 if a check fails, with 2 if none fails but some could not be made, as without root.",
-		Args: commandline.Arguments(0, 0),
+		Args:              commandline.Arguments(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := checkOutput(output, "json"); err != nil {
 				return err

@@ -28,7 +28,9 @@ the state folder, while no lifepod uses it.
 
 With --purge everything of lifepod below the state folder is removed: state and keys
 of a cluster, volumes, images.`,
-		Args: commandline.Arguments(0, 0),
+		Args:              commandline.Arguments(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+
 		RunE: func(command *cobra.Command, _ []string) error {
 			if hasCluster(g.root) {
 				return becomeCluster(os.Args[1:])

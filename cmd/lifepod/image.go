@@ -40,16 +40,16 @@ type imageSession struct {
 type openImages func(ctx context.Context) (*imageSession, error)
 
 // newImageCommand is "lifepod image".
-func newImageCommand(open openImages) *cobra.Command {
+func newImageCommand(open openImages, complete completer) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "image",
 		Short: "List, pull, load and remove container images",
 	}
 	command.AddCommand(
 		newImageListCommand(open),
-		newImagePullCommand(open),
+		newImagePullCommand(open, complete),
 		newImageLoadCommand(open),
-		newImageRemoveCommand(open),
+		newImageRemoveCommand(open, complete),
 	)
 	return commandline.Group(command)
 }
@@ -77,7 +77,9 @@ func newImageListCommand(open openImages) *cobra.Command {
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List the images that the runtime holds",
-		Args:    commandline.Arguments(0, 0),
+
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Args:              commandline.Arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := checkOutput(output, "json", "wide"); err != nil {
 				return err

@@ -18,12 +18,14 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-func newImagePullCommand(open openImages) *cobra.Command {
+func newImagePullCommand(open openImages, complete completer) *cobra.Command {
 	var secretFile string
 	command := &cobra.Command{
 		Use:   "pull IMAGE",
 		Short: "Pull an image from its registry",
 		Args:  commandline.Arguments(1, 1),
+
+		ValidArgsFunction: complete,
 		RunE: func(command *cobra.Command, args []string) error {
 			request, err := pullRequest(args[0], secretFile)
 			if err != nil {
@@ -34,7 +36,7 @@ func newImagePullCommand(open openImages) *cobra.Command {
 			})
 		},
 	}
-	command.Flags().StringVar(&secretFile, "secret-file", "", "registry credentials: a docker config.json, tried before those of the node")
+	command.Flags().StringVar(&secretFile, "secret-file", "", "registry credentials, tried before those of the node: a docker config.json `file`")
 	return command
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/lifepod/lifepod/internal/commandline"
 )
 
-func newImageRemoveCommand(open openImages) *cobra.Command {
+func newImageRemoveCommand(open openImages, complete completer) *cobra.Command {
 	var force bool
 	command := &cobra.Command{
 		Use:     "rm IMAGE...",
@@ -28,6 +28,8 @@ An image that a container uses stays, and so does one that is pinned, unless
 --force is given. The containers that use it run on then, but it is missed when
 they are restarted.`,
 		Args: commandline.Arguments(1, -1),
+
+		ValidArgsFunction: complete,
 		RunE: func(command *cobra.Command, args []string) error {
 			return withImages(command.Context(), open, func(session *imageSession) error {
 				var failures []error

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -87,7 +88,7 @@ func runImage(t *testing.T, service *imageService, load func(context.Context, io
 			Load:     load,
 			Close:    conn.Close,
 		}, nil
-	})
+	}, cobra.NoFileCompletions)
 	var out bytes.Buffer
 	command.SetOut(&out)
 	command.SetErr(io.Discard)

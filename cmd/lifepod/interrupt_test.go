@@ -33,7 +33,7 @@ func TestSignalClosesTheSession(t *testing.T) {
 				}, nil
 			}
 			root := &cobra.Command{PersistentPreRun: cancelOnSignal, SilenceErrors: true, SilenceUsage: true}
-			root.AddCommand(newImageCommand(open))
+			root.AddCommand(newImageCommand(open, cobra.NoFileCompletions))
 			root.SetArgs([]string{"image", "load", "-"})
 			root.SetIn(bytes.NewReader(nil))
 			var stderr bytes.Buffer

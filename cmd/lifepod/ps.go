@@ -19,9 +19,11 @@ import (
 func newPsCommand(g *global) *cobra.Command {
 	var namespace, output string
 	command := &cobra.Command{
-		Use:   "ps [flags]",
-		Short: "List the pods that run on this machine",
-		Args:  commandline.Arguments(0, 0),
+		Use:               "ps [flags]",
+		Short:             "List the pods that run on this machine",
+		Args:              commandline.Arguments(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := checkOutput(output, "yaml", "json", "wide"); err != nil {
 				return err

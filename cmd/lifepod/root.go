@@ -55,13 +55,14 @@ func newRootCommand(began time.Time, code *int) *cobra.Command {
 	root.AddCommand(
 		newRunCommand(g, began, code),
 		newAgentCommand(g),
-		newImageCommand(g.openImages),
+		newImageCommand(g.openImages, g.completeImage),
 		newDoctorCommand(g.doctorHost()),
 		newDownCommand(g),
 		newVersionCommand(),
 	)
 	root.AddCommand(newControlCommands(g, code)...)
 	root.AddCommand(newClusterCommands()...)
+	g.completeFlags(root)
 	return root
 }
 
@@ -137,6 +138,9 @@ func newVersionCommand() *cobra.Command {
 		Use:   "version",
 		Short: "Print lifepod's version and the Kubernetes release it follows",
 		Args:  commandline.Arguments(0, 0),
+
+		ValidArgsFunction: cobra.NoFileCompletions,
+
 		RunE: func(command *cobra.Command, _ []string) error {
 			_, err := io.WriteString(command.OutOrStdout(), versionText())
 			return err

@@ -34,7 +34,10 @@ one kills it.
 
 Exit code: 0 the pod Succeeded; the failing container's own if it Failed;
 124 --timeout passed; 125 an error of lifepod itself; 130 interrupted or stopped.`,
-		Args:        someFiles,
+		Args: someFiles,
+
+		ValidArgsFunction: completeManifest,
+
 		Annotations: map[string]string{ownsSignals: "true"},
 		RunE: func(command *cobra.Command, files []string) error {
 			if err := checkOutput(o.Output, "json"); err != nil {

@@ -50,6 +50,9 @@ func gates(pod *v1.Pod) string {
 	return fmt.Sprintf("%d/%d", open, len(pod.Spec.ReadinessGates))
 }
 
+// Status is kubectl's word for how a pod is.
+func Status(pod *v1.Pod) string { return summarize(pod).status }
+
 // madeAt is when the pod was created; a static pod, which no API server has
 // created, when it was begun.
 func madeAt(pod *v1.Pod) time.Time {

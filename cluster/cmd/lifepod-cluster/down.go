@@ -23,6 +23,9 @@ On a machine that has joined a cluster it ends lifepod join and this machine's p
 With --purge everything below the state folder is removed: the cluster's state and
 keys, volumes, images.`,
 		Args: commandline.Arguments(0, 0),
+
+		ValidArgsFunction: cobra.NoFileCompletions,
+
 		RunE: func(command *cobra.Command, _ []string) error {
 			log, err := g.logger()
 			if err != nil {

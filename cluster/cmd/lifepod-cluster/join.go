@@ -47,6 +47,9 @@ The token is read from --token-file (- is the standard input) or from the variab
 LIFEPOD_TOKEN. With --token everybody on this machine can see it in the list of
 processes. It is needed once: from then on "lifepod join" goes on as the same node.`,
 		Args: commandline.Arguments(0, 1),
+
+		ValidArgsFunction: cobra.NoFileCompletions,
+
 		RunE: func(command *cobra.Command, args []string) error {
 			if !command.Flags().Changed("log-level") { // what happens to pods, too
 				g.logLevel = "info"

@@ -68,6 +68,10 @@ func newRootCommand() *cobra.Command {
 	flags.StringVar(&g.logLevel, "log-level", "warn", "debug, info, warn or error: what lifepod logs of itself to stderr")
 	root.AddCommand(newUpCommand(g), newDownCommand(g), newStatusCommand(g), newJoinCommand(g))
 	addCommands(root)
+	commandline.CompleteFlags(root, map[string]commandline.Completer{
+		"log-level": cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp),
+		"output":    cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp),
+	})
 	return root
 }
 

@@ -20,6 +20,9 @@ func newStatusCommand(g *global) *cobra.Command {
 		Use:   "status [flags]",
 		Short: "Show the cluster that up runs",
 		Args:  commandline.Arguments(0, 0),
+
+		ValidArgsFunction: cobra.NoFileCompletions,
+
 		RunE: func(command *cobra.Command, _ []string) error {
 			if output != "" && output != "json" {
 				return fmt.Errorf("unknown output %q: want json", output)

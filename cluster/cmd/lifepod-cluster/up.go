@@ -37,6 +37,9 @@ folder of --root; each has a cluster of its own, and several may run at once.`,
   sudo lifepod kubectl get pods -A
   sudo lifepod down --purge`,
 		Args: commandline.Arguments(0, 0),
+
+		ValidArgsFunction: cobra.NoFileCompletions,
+
 		RunE: func(command *cobra.Command, _ []string) error {
 			if detach {
 				return upDetached(command.Context(), command.OutOrStdout(), g.root)
@@ -75,6 +78,7 @@ folder of --root; each has a cluster of its own, and several may run at once.`,
 	_ = flags.MarkHidden("leader-elect-lease-duration") // for tests
 	addCNIFlags(command, &c.CNI)
 	flags.BoolVar(&detach, "detach", false, "run in the background; return when the cluster is ready")
+	_ = command.RegisterFlagCompletionFunc("disable", cobra.FixedCompletions(cluster.Parts(), cobra.ShellCompDirectiveNoFileComp)) // it is there
 	return command
 }
 
