@@ -38,7 +38,7 @@ func (r *Runtime) ImportImages(ctx context.Context) ([]string, error) {
 	if err != nil || names != nil {
 		return names, err
 	}
-	hung := fmt.Errorf("import the carried images: containerd has not taken them within %v", importPatience)
+	hung := fmt.Errorf("import the bundled images: containerd has not taken them within %v", importPatience)
 	ctx, cancel := context.WithTimeoutCause(ctx, importPatience, hung)
 	defer cancel()
 	archives, err := filepath.Glob(filepath.Join(r.paths.Images(), "*.tar*"))
@@ -52,12 +52,12 @@ func (r *Runtime) ImportImages(ctx context.Context) ([]string, error) {
 			return nil, hung
 		}
 		if err != nil {
-			return nil, fmt.Errorf("import the carried images: %w", err)
+			return nil, fmt.Errorf("import the bundled images: %w", err)
 		}
 		done.Images = append(done.Images, names...)
 	}
 	if !slices.Contains(done.Images, PauseImage) {
-		return nil, fmt.Errorf("import the carried images: they are %q, and %q is not among them", done.Images, PauseImage)
+		return nil, fmt.Errorf("import the bundled images: they are %q, and %q is not among them", done.Images, PauseImage)
 	}
 	text, err := json.Marshal(done)
 	if err != nil {
@@ -86,7 +86,7 @@ func (r *Runtime) alreadyImported(ctx context.Context) ([]string, error) {
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: answerPatience}),
 		grpc.WithDefaultCallOptions(grpc.WaitForReady(true))) // it may just have died, and be on its way back
 	if err != nil {
-		return nil, fmt.Errorf("import the carried images: %w", err)
+		return nil, fmt.Errorf("import the bundled images: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
 	client := cri.NewImageServiceClient(conn)
@@ -98,7 +98,7 @@ func (r *Runtime) alreadyImported(ctx context.Context) ([]string, error) {
 	for _, name := range wanted {
 		answer, err := client.ImageStatus(ctx, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: name}})
 		if status.Code(err) == codes.DeadlineExceeded {
-			return nil, fmt.Errorf("containerd at %s does not answer (stopped?); its log is %s", r.Endpoint(), r.paths.Log())
+			return nil, fmt.Errorf("containerd at %s does not answer; its log is %s", r.Endpoint(), r.paths.Log())
 		}
 		if err != nil || answer.GetImage() == nil {
 			return nil, nil //nolint:nilerr // the import says what is wrong

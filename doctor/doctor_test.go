@@ -132,14 +132,14 @@ func TestNetwork(t *testing.T) {
 	testCheck(t, checkBridge, []checkCase{
 		{"works", fakeSystem{}, nil, "bridge and veth: ok: can be made"},
 		{"broken", fakeSystem{bridge: broken}, nil, "bridge and veth: error: make a bridge: operation not supported [advice]"},
-		{"user", fakeSystem{user: true, bridge: broken}, nil, "bridge and veth: not checked: it takes root to try"},
+		{"user", fakeSystem{user: true, bridge: broken}, nil, "bridge and veth: not checked: only root can try"},
 	})
 	testCheck(t, checkNAT, []checkCase{
 		{"both", fakeSystem{programs: "iptables nft"}, nil, "address translation: ok: nft makes the rules that pods need"},
 		{"one works", fakeSystem{programs: "iptables nft", nat: map[string]error{"nft": broken}}, nil, "address translation: ok: iptables makes the rules that pods need"},
 		{"none", fakeSystem{}, nil, "address translation: error: neither nft nor iptables is installed [advice]"},
 		{"broken", fakeSystem{programs: "nft", nat: map[string]error{"nft": errors.New("nft: exit status 1: no")}}, nil, "address translation: error: nft: exit status 1: no [advice]"},
-		{"user", fakeSystem{user: true}, map[string]string{"usr/sbin/iptables": ""}, "address translation: not checked: iptables installed; it takes root to try"},
+		{"user", fakeSystem{user: true}, map[string]string{"usr/sbin/iptables": ""}, "address translation: not checked: iptables installed; only root can try"},
 	})
 	const flag = "proc/sys/net/bridge/bridge-nf-call-iptables"
 	testCheck(t, checkBridgeFilter, []checkCase{
@@ -186,7 +186,7 @@ func TestStateFolderAndDisk(t *testing.T) {
 		{"fits", fakeSystem{fileSystem: ext4}, files, "state folder: ok: /var/lib/lifepod can hold overlays"},
 		{"NFS", with(func(f *FileSystem) { f.Type = unix.NFS_SUPER_MAGIC }), files, "state folder: warning: /var/lib/lifepod is on NFS, which can't hold overlays [advice]"},
 		{"refused", fakeSystem{fileSystem: ext4, overlay: errors.New("invalid argument")}, files, "state folder: warning: /var/lib/lifepod can't hold overlays: invalid argument [advice]"},
-		{"user", fakeSystem{fileSystem: ext4, user: true}, files, "state folder: not checked: /var/lib/lifepod: it takes root to try"},
+		{"user", fakeSystem{fileSystem: ext4, user: true}, files, "state folder: not checked: /var/lib/lifepod: only root can try"},
 	})
 	testCheck(t, func(h Host) Result { return checkDisk(h, root) }, []checkCase{
 		{"free", fakeSystem{fileSystem: ext4}, files, "disk space: ok: 50GiB free below /var/lib/lifepod (50%), 90% of the inodes"},
@@ -235,7 +235,7 @@ func TestLeftovers(t *testing.T) {
 			Name: "leftovers", Status: OK, Found: "none below /r",
 		}},
 		{fakeSystem{user: true}, Options{Root: "/r", Leftovers: list}, Result{
-			Name: "leftovers", Status: NotChecked, Found: "it takes root to look",
+			Name: "leftovers", Status: NotChecked, Found: "only root can look",
 		}},
 	}
 	for _, c := range cases {

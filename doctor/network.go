@@ -2,7 +2,7 @@ package doctor
 
 import "strings"
 
-const needsRoot = "it takes root to try"
+const needsRoot = "only root can try"
 
 func checkBridge(h Host) Result {
 	const name = "bridge and veth"

@@ -14,7 +14,7 @@ func checkRuntime(ctx context.Context, options Options) Result {
 	version, err := options.Runtime(ctx)
 	switch {
 	case err != nil:
-		return fail(name, err.Error(), "start it, or leave --runtime-endpoint out to use the runtime that lifepod carries")
+		return fail(name, err.Error(), "start it, or leave --runtime-endpoint out to use the bundled runtime")
 	case version == "":
 		return ok(name, "not running; lifepod starts it when needed")
 	default:
@@ -25,7 +25,7 @@ func checkRuntime(ctx context.Context, options Options) Result {
 func checkLeftovers(ctx context.Context, h Host, options Options) Result {
 	const name = "leftovers"
 	if !h.IsRoot() {
-		return notChecked(name, "it takes root to look")
+		return notChecked(name, "only root can look")
 	}
 	if options.InUse != nil {
 		inUse, err := options.InUse()

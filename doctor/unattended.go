@@ -11,7 +11,7 @@ import (
 func checkUnattended(h Host, options Options) Result {
 	const name = "unattended pods"
 	if !h.IsRoot() {
-		return notChecked(name, "it takes root to look")
+		return notChecked(name, "only root can look")
 	}
 	pods := options.Unattended()
 	if len(pods) == 0 {

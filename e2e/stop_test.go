@@ -92,15 +92,15 @@ containers:
 	c.await(c.stdout, "ignored")
 	awaitTrue(t, "a second signal, not taken for the first", func() bool {
 		_ = c.process.Process.Signal(syscall.SIGINT) // it may have ended already
-		return strings.Contains(c.stderr.text(), "SIGINT again")
+		return strings.Contains(c.stderr.text(), "Ctrl-C again")
 	})
 	c.wait().check(t, 130, "working\nignored\n", `
 + pod sandbox ready, address ADDRESS
 + main started
 + pod Running
 + pod Ready
-+ pod stop requested → grace 1h0m0s (SIGINT; once more kills)
-+ pod stop requested → grace 0s (SIGINT again)
++ pod stop requested → grace 1h0m0s (Ctrl-C; press again to kill)
++ pod stop requested → grace 0s (Ctrl-C again)
 + main exited 137 (stopped, killed at once)
 + pod Failed`)
 }

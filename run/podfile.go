@@ -8,7 +8,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-
 )
 
 // podPath is the file with the pod as it was accepted: other commands show it, and end

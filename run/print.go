@@ -16,6 +16,7 @@ import (
 
 	"github.com/lifepod/lifepod/agent/crilog"
 	"github.com/lifepod/lifepod/agent/images"
+	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -161,7 +162,7 @@ func (p *printer) report(at time.Time, r lifecycle.Report) {
 		p.object(at, line{Type: "lifecycle", Subject: r.Subject, What: r.What, Outcome: r.Outcome, Because: r.Because, Rule: r.Rule})
 		return
 	}
-	text := p.attempts.toTell(r)
+	text := cri.Reason(p.attempts.toTell(r))
 	if text == "" {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -187,7 +188,7 @@ func (s *stopper) failure(pod *v1.Pod) error {
 	if s.blockedBy == "" {
 		return nil
 	}
-	return fmt.Errorf("pod %s/%s can't start: %s", pod.Namespace, pod.Name, s.blockedBy)
+	return fmt.Errorf("pod %s/%s can't start: %s", pod.Namespace, pod.Name, cri.Reason(s.blockedBy))
 }
 
 // ending says that the pod's end was asked for. Called with mu held.

@@ -67,7 +67,7 @@ func (l *podLogFlags) check(command *cobra.Command) error {
 	case l.all && l.options.Container != "":
 		return errors.New("-c and --all-containers exclude each other")
 	case l.options.Follow && l.options.Previous:
-		return errors.New("-f and --previous exclude each other: the instance before writes nothing any more")
+		return errors.New("-f and --previous exclude each other: the previous instance has ended")
 	case l.options.Tail < 0 && command.Flags().Changed("tail"):
 		return fmt.Errorf("--tail %d: want 0 or more", l.options.Tail)
 	case l.since < 0 || l.since == 0 && command.Flags().Changed("since"):
@@ -95,7 +95,7 @@ func copyLog(ctx context.Context, pod *client.Pod, o client.LogOptions, w io.Wri
 	}
 	defer func() { _ = log.Close() }() // only read
 	if _, err := io.Copy(w, log); err != nil {
-		return fmt.Errorf("the log breaks off: %w", err)
+		return fmt.Errorf("the log ended early: %w", err)
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func (s *sharedLines) copy(ctx context.Context, pod *client.Pod, o client.LogOpt
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("the log of %s breaks off: %w", o.Container, err)
+			return fmt.Errorf("the log of %s ended early: %w", o.Container, err)
 		}
 	}
 }

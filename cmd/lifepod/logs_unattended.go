@@ -1,8 +1,6 @@
 package main
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/lifepod/lifepod/control"
@@ -23,7 +21,7 @@ func (l *podLogFlags) showLeft(command *cobra.Command, pod unattended.Pod) error
 			container = control.DefaultContainer(pod.Pod)
 		}
 		if l.options.Container == "" && len(names) > 1 {
-			command.PrintErrf("container %s of %s\n", container, strings.Join(names, ", "))
+			tellDefault(command, container, names)
 		}
 		return pod.Log(command.OutOrStdout(), container, l.options.Previous, o)
 	}

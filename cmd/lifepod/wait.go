@@ -36,7 +36,7 @@ func (w *waiting) wait(ctx context.Context, by func(context.Context) error) erro
 	if w.timeout <= 0 {
 		return by(ctx)
 	}
-	late := fmt.Errorf("%w: %v have passed before %s", errTimedOut, w.timeout, w.until)
+	late := fmt.Errorf("%w after %v: stopped waiting until %s", errTimedOut, w.timeout, w.until)
 	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, late)
 	defer cancel()
 	err := by(ctx)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/cri"
 )
 
 // AwaitStart waits until a container runs or has run, and tells see what it
@@ -28,7 +29,7 @@ func (p *Pod) AwaitStart(ctx context.Context, container string, see func(*v1.Con
 		}
 		see(status.State.Waiting)
 		if slices.Contains(refusals, status.State.Waiting.Reason) {
-			err = fmt.Errorf("container %s does not start: %s: %s", container, status.State.Waiting.Reason, status.State.Waiting.Message)
+			err = fmt.Errorf("container %s does not start: %s: %s", container, status.State.Waiting.Reason, cri.Reason(status.State.Waiting.Message))
 			return false
 		}
 		return true

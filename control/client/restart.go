@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/cri"
 )
 
 // AwaitRestart waits until containers have started again since the pod was as before.
@@ -57,7 +58,7 @@ func refusedSince(name string, old, now *v1.ContainerStatus) error {
 	if old != nil && old.State.Waiting != nil && old.State.Waiting.Reason == now.State.Waiting.Reason {
 		return nil // it may be the old news
 	}
-	return fmt.Errorf("container %s does not start: %s: %s", name, now.State.Waiting.Reason, now.State.Waiting.Message)
+	return fmt.Errorf("container %s does not start: %s: %s", name, now.State.Waiting.Reason, cri.Reason(now.State.Waiting.Message))
 }
 
 // refusals are the reasons of containers that wait for what may never come.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/cri"
 )
 
 // recentEvents is how many events a description has.
@@ -17,7 +19,7 @@ const recentEvents = 10
 func Describe(w io.Writer, pod *v1.Pod, events []v1.Event, now time.Time) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s/%s  %s\n", pod.Namespace, pod.Name, headline(pod))
-	fmt.Fprintf(&text, "uid %s, made %s ago, QoS %s", pod.UID, age(madeAt(pod), now), pod.Status.QOSClass)
+	fmt.Fprintf(&text, "uid %s, created %s ago, QoS %s", pod.UID, age(madeAt(pod), now), pod.Status.QOSClass)
 	if ips := addresses(pod); ips != "" {
 		fmt.Fprintf(&text, ", address %s", ips)
 	}
@@ -75,7 +77,7 @@ func when(at, now time.Time) string {
 
 func conditions(pod *v1.Pod, now time.Time) (list [][]string) {
 	for _, c := range pod.Status.Conditions {
-		list = append(list, []string{string(c.Type), string(c.Status), age(c.LastTransitionTime.Time, now), because(c.Reason, c.Message)})
+		list = append(list, []string{string(c.Type), string(c.Status), age(c.LastTransitionTime.Time, now), because(c.Reason, cri.Reason(c.Message))})
 	}
 	return list
 }
@@ -93,7 +95,7 @@ func eventRows(events []v1.Event, now time.Time) (list [][]string) {
 		if e.Count > 1 {
 			last += fmt.Sprintf(" (%d times)", e.Count)
 		}
-		list = append(list, []string{last, e.Type, e.Reason, e.InvolvedObject.FieldPath, firstLine(e.Message)})
+		list = append(list, []string{last, e.Type, e.Reason, e.InvolvedObject.FieldPath, firstLine(cri.Reason(e.Message))})
 	}
 	return list
 }
