@@ -143,7 +143,7 @@ func removeRest(ctx context.Context, paths bundle.Paths) (err error) {
 var own = []string{
 	"agents", "backups", "bundle", "certs.d", "claims", "cluster", "cni", "containerd", "containerd.log", "containerd.log.1", "containerd.toml",
 	"images.imported", "ipam", "join", "lifepod", "logs", "names.lock", "network.json", "node", "pki", "pods", "program", "runs", "seccomp",
-	"supervisor.lock", "users.lock",
+	"supervisor.lock", "users.lock", "volumes",
 }
 
 // purge removes what is lifepod's of a state folder, and the folder if nothing else is
