@@ -18,6 +18,8 @@ import (
 	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
 	"k8s.io/kubernetes/pkg/apis/core/validation"
 	"k8s.io/kubernetes/pkg/capabilities"
+
+	"github.com/lifepod/lifepod/internal/yamlsyntax"
 )
 
 // admitPod does to a Pod what an API server does on create: defaults, prepares and validates it
@@ -119,7 +121,7 @@ func (o *object) fieldErrors(list field.ErrorList) (errs []*Error) {
 	for _, e := range list {
 		want := ""
 		if text, ok := e.BadValue.(string); ok {
-			want = unexpanded(text)
+			want = yamlsyntax.Unexpanded(text)
 		}
 		errs = append(errs, o.errorf(e.Field, want, "%s", e.ErrorBody()))
 	}

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/lifepod/lifepod/internal/yamlsyntax"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -43,7 +44,7 @@ func invalidImage(image string) (problem, want string) {
 		return "", ""
 	}
 	_, err := lifecycle.WithDefaultTag(image)
-	switch hint := unexpanded(image); {
+	switch hint := yamlsyntax.Unexpanded(image); {
 	case err == nil:
 		return "", ""
 	case hint != "":

@@ -5,6 +5,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/lifepod/lifepod/internal/yamlsyntax"
 )
 
 // What a document may grow to once its aliases are written out, and how deep it may go. A Pod is far
@@ -97,9 +99,12 @@ func (m *measure) duplicate(seen map[string]int, key *yaml.Node, path *field.Pat
 // checkKey refuses the keys of a mapping that have no place in JSON.
 func (d *document) checkKey(key, value *yaml.Node) *Error {
 	key, value = aliased(key), aliased(value)
+	if key.Kind != yaml.ScalarNode && key.Style&yaml.FlowStyle != 0 {
+		if p := yamlsyntax.Template(d.text, d.line); p != nil {
+			return d.syntaxError(p)
+		}
+	}
 	switch {
-	case key.Kind != yaml.ScalarNode && key.Style&yaml.FlowStyle != 0 && d.templateLine() > 0:
-		return d.templateError(d.templateLine())
 	case key.Kind != yaml.ScalarNode:
 		return d.errorf(key.Line, "should be text", "YAML syntax: a %s is the key of a mapping", kindWord(key))
 	case key.Tag == "!!null":

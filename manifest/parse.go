@@ -6,6 +6,8 @@ import (
 	"go.yaml.in/yaml/v3"
 	kjson "sigs.k8s.io/json"
 	k8syaml "sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/internal/yamlsyntax"
 )
 
 // parsed is a document as a tree: value for what it means, root for where it stands in the file.
@@ -22,7 +24,7 @@ func parse(d document) (*parsed, []*Error) {
 	var node yaml.Node
 	err := yaml.Unmarshal(d.text, &node)
 	if err != nil && !d.json {
-		return nil, []*Error{d.syntaxError(err)}
+		return nil, []*Error{d.syntaxError(yamlsyntax.Find(d.text, d.line, err))}
 	}
 	if err == nil {
 		p.root = &node
@@ -33,7 +35,7 @@ func parse(d document) (*parsed, []*Error) {
 	text := d.text
 	if !d.json {
 		if text, err = k8syaml.YAMLToJSON(d.text); err != nil {
-			return nil, []*Error{d.syntaxError(err)}
+			return nil, []*Error{d.syntaxError(yamlsyntax.Find(d.text, d.line, err))}
 		}
 	}
 	var value any

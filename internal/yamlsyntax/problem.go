@@ -1,4 +1,6 @@
-package manifest
+// Package yamlsyntax says what is wrong with text that is not YAML, and on which line
+// of its file.
+package yamlsyntax
 
 import (
 	"bytes"
@@ -14,8 +16,40 @@ import (
 	k8syaml "sigs.k8s.io/yaml"
 )
 
+// Problem is what is wrong with a document.
+type Problem struct {
+	Line int // of the file, 0 if that is unknown
+	Text string
+	Hint string // what to look for, or to do; "" if nothing is known
+}
+
+func (p *Problem) Error() string {
+	text := p.Text
+	if p.Line > 0 {
+		text = fmt.Sprintf("line %d: %s", p.Line, text)
+	}
+	if p.Hint != "" {
+		text += "; " + p.Hint
+	}
+	return text
+}
+
+// document is a part of a file.
+type document struct {
+	line int // 1-based, of the file, at which text begins
+	text []byte
+}
+
+func (d *document) problem(line int, hint, format string, args ...any) *Problem {
+	if line > 0 {
+		line += d.line - 1
+	}
+	return &Problem{Line: line, Text: fmt.Sprintf(format, args...), Hint: hint}
+}
+
 var (
 	yamlLine      = regexp.MustCompile(`^line (\d+): `)
+	twice         = regexp.MustCompile(`^key (".*") already set in map$`)
 	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.+)' referenced`)
 )
 
@@ -27,16 +61,36 @@ var parserProblems = []string{
 	"did not find expected ',' or ']'", "did not find expected ',' or '}'", "did not find expected <document start>",
 }
 
-// syntaxError says on which line of the file the document cannot be read.
-func (d *document) syntaxError(err error) *Error {
-	if e := d.jsonError(); e != nil {
-		return e
+// Find tells of a document, which begins on the given line of its file, for which the
+// YAML packages have an error.
+func Find(text []byte, line int, err error) *Problem {
+	d := &document{line: line, text: text}
+	if p := d.jsonProblem(); p != nil {
+		return p
 	}
-	line, text := d.syntaxProblem(err)
-	if template := d.templateLine(); template > 0 && (line == 0 || template <= line) {
-		return d.templateError(template)
+	at, what := d.syntaxProblem(err)
+	if template := d.templateLine(); template > 0 && (at == 0 || template <= at) {
+		return d.templateProblem(template)
 	}
-	return d.errorf(line, d.syntaxHint(text, line), "YAML syntax: %s", text)
+	if m := twice.FindStringSubmatch(what); m != nil {
+		return d.problem(at, "remove one", "the key %s is there twice", m[1])
+	}
+	return d.problem(at, d.syntaxHint(what, at), "YAML syntax: %s", what)
+}
+
+// FindIn is Find for a document whose line in its file is not known.
+func FindIn(file, text []byte, err error) *Problem {
+	before := file[:max(0, bytes.Index(file, bytes.TrimRight(text, "\n")))]
+	return Find(text, 1+bytes.Count(before, []byte("\n")), err)
+}
+
+// Template tells of a document that is a template, nil if it does not look like one.
+func Template(text []byte, line int) *Problem {
+	d := &document{line: line, text: text}
+	if at := d.templateLine(); at > 0 {
+		return d.templateProblem(at)
+	}
+	return nil
 }
 
 // syntaxProblem is the line of the document on which an error is, 0 if that is unknown, and the problem.
@@ -121,10 +175,10 @@ func (d *document) templateLine() int {
 	return 0
 }
 
-// templateError is for a template that was given in the place of what is made of it.
-func (d *document) templateError(line int) *Error {
+// templateProblem is that of a template that was given in the place of what is made of it.
+func (d *document) templateProblem(line int) *Problem {
 	text := template.FindSubmatch(bytes.Split(d.text, []byte("\n"))[line-1])[1]
-	return d.errorf(line, wantRendered, "YAML syntax: %s", bytes.TrimSpace(text))
+	return d.problem(line, wantRendered, "YAML syntax: %s", bytes.TrimSpace(text))
 }
 
 const (
@@ -132,8 +186,8 @@ const (
 	wantReplaced = "this looks like a variable that was not replaced: pass on what is made of it, such as the output of envsubst"
 )
 
-// unexpanded says of text that a template or a shell should have replaced what to do, "" if it is none.
-func unexpanded(text string) string {
+// Unexpanded says of text that a template or a shell should have replaced what to do, "" if it is none.
+func Unexpanded(text string) string {
 	switch {
 	case strings.Contains(text, "{{"), strings.Contains(text, "{%"):
 		return wantRendered
@@ -143,8 +197,8 @@ func unexpanded(text string) string {
 	return ""
 }
 
-// jsonError is the error of a document that was meant as JSON, nil if it is JSON or YAML was meant.
-func (d *document) jsonError() *Error {
+// jsonProblem is that of a document that was meant as JSON, nil if it is JSON or YAML was meant.
+func (d *document) jsonProblem() *Problem {
 	inner, braced := bytes.CutPrefix(bytes.TrimSpace(d.text), []byte("{"))
 	if !braced || !bytes.HasPrefix(bytes.TrimSpace(inner), []byte(`"`)) {
 		return nil
@@ -155,7 +209,7 @@ func (d *document) jsonError() *Error {
 		return nil
 	}
 	line := 1 + bytes.Count(d.text[:max(0, int(syntax.Offset)-1)], []byte("\n"))
-	return d.errorf(line, "", "JSON syntax: %v", syntax)
+	return d.problem(line, "", "JSON syntax: %v", syntax)
 }
 
 // syntaxHint tells what is behind the parser's commonest complaints.
