@@ -27,10 +27,15 @@ func TestInterrupt(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		signal syscall.Signal
-	}{{"SIGINT", syscall.SIGINT}, {"SIGTERM", syscall.SIGTERM}, {"SIGHUP", syscall.SIGHUP}} {
+		told   string
+	}{
+		{"sigint", syscall.SIGINT, "Ctrl-C; press again to kill"},
+		{"sigterm", syscall.SIGTERM, "SIGTERM; a second one kills"},
+		{"sighup", syscall.SIGHUP, "SIGHUP; a second one kills"},
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			c := shared.startRun(t, script("polite", polite))
+			c := shared.startRun(t, script("polite-"+tc.name, polite))
 			c.await(c.stdout, "working")
 			c.await(c.stderr, "pod Ready")
 			c.signal(tc.signal)
@@ -39,7 +44,7 @@ func TestInterrupt(t *testing.T) {
 + main started
 + pod Running
 + pod Ready
-+ pod stop requested → grace 30s (`+tc.name+`; once more kills)
++ pod stop requested → grace 30s (`+tc.told+`)
 + main exited 5 (stopped)
 + pod Failed`)
 		})

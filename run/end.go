@@ -78,7 +78,7 @@ func (e ending) run(ctx context.Context, request lifecycle.StopRequested) error 
 		left:    &takenOver{record: e.record, from: from},
 	}
 	defer r.printer.close()
-	own, err := newRecord(e.runtime, pod, e.record.Digest)
+	own, err := e.own(pod)
 	e.record.leave() // the new one has taken its place
 	if err != nil {
 		return err
@@ -89,6 +89,16 @@ func (e ending) run(ctx context.Context, request lifecycle.StopRequested) error 
 	}
 	own.remove()
 	return r.endStrays(e.runtime)
+}
+
+// own is the pod's record under this process's name.
+func (e ending) own(pod *v1.Pod) (*record, error) {
+	release, err := lockNames(e.runtime.Root)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return newRecord(e.runtime, pod, e.record.Digest)
 }
 
 // end lives the rest of a pod's life.

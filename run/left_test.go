@@ -165,3 +165,39 @@ func TestOneNameAtOnce(t *testing.T) {
 		t.Errorf("%d of %d runs have the name, want 1", won, runs)
 	}
 }
+
+// What lifepods were killed over while they made a record goes, what belongs to a record
+// stays, also to one of a lifepod that lives.
+func TestForgetScraps(t *testing.T) {
+	runtime := &host.Runtime{Root: t.TempDir()}
+	if err := forgetScraps(runtime.Root); err != nil {
+		t.Fatal(err)
+	}
+	alive, err := newRecord(runtime, namedPod("alive", "1"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alive.leave()
+	leaveKilled(t, runtime, namedPod("dead", "2"), true)
+	dir := recordsDir(runtime.Root)
+	for _, name := range []string{".new-17", ".new-3.pod", "3.pod", "4.checkpoint", "4.shown"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := forgetScraps(runtime.Root); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, entry := range entries {
+		got = append(got, entry.Name())
+	}
+	want := []string{"1.json", "1.pod", "1.shown", "2.checkpoint", "2.json", "2.pod", "2.shown"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+}

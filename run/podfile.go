@@ -23,10 +23,11 @@ func savePod(records string, pod *v1.Pod) error {
 		return fmt.Errorf("write the pod: %w", err)
 	}
 	path := podPath(records, pod.UID)
-	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
+	next := filepath.Join(records, newPrefix+string(pod.UID)+".pod")
+	if err := os.WriteFile(next, data, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(path+".new", path) // without a sync: what a power cut loses is known to be lost
+	return os.Rename(next, path) // without a sync: what a power cut loses is known to be lost
 }
 
 // loadPod reads the pod's file.

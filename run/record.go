@@ -58,14 +58,18 @@ func records(root string) ([]string, error) {
 	return paths, nil
 }
 
+// newPrefix begins the names of files that are not complete.
+const newPrefix = ".new-"
+
 // newRecord makes the record of a pod before anything of the pod is made. It
-// appears under its name only when it is locked and complete.
+// appears under its name only when it is locked and complete. Call it with the names
+// locked.
 func newRecord(runtime *host.Runtime, pod *v1.Pod, digest string) (*record, error) {
 	dir := recordsDir(runtime.Root)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("record of the pod: %w", err)
 	}
-	file, err := os.CreateTemp(dir, ".new-")
+	file, err := os.CreateTemp(dir, newPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("record of the pod: %w", err)
 	}

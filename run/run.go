@@ -77,6 +77,9 @@ func (r *runOf) meetUnattended(ctx context.Context, runtime *host.Runtime, set *
 		return err
 	}
 	forgetUnbegun(ctx, runtime)
+	if err := forgetScraps(runtime.Root); err != nil {
+		r.printer.warn(fmt.Sprintf("remove what killed lifepods have left of records: %v", err))
+	}
 	others := slices.DeleteFunc(Left(runtime.Root), func(p unattended.Pod) bool {
 		return p.Ended() || p.Namespace == set.Pod.Namespace && p.Name == set.Pod.Name // of which claim says more
 	})

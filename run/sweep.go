@@ -62,6 +62,27 @@ func forgetUnbegun(ctx context.Context, r *host.Runtime) {
 	}
 }
 
+// forgetScraps removes the files of records that lifepods were killed while making: what
+// is not complete, or belongs to no record.
+func forgetScraps(root string) error {
+	release, err := lockNames(root) // nobody makes a record meanwhile
+	if err != nil {
+		return err
+	}
+	defer release()
+	entries, err := os.ReadDir(recordsDir(root))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	for _, entry := range entries {
+		uid, _, _ := strings.Cut(entry.Name(), ".") // "" of those that are not complete
+		if _, e := os.Lstat(filepath.Join(recordsDir(root), uid+".json")); errors.Is(e, os.ErrNotExist) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(recordsDir(root), entry.Name())))
+		}
+	}
+	return err
+}
+
 // begun says whether anything was done for a pod. Its checkpoint is saved before.
 func begun(root string, uid types.UID) bool {
 	for _, path := range []string{checkpointPath(recordsDir(root), uid), filepath.Join(host.PodsDir(root), string(uid))} {

@@ -27,7 +27,7 @@ func newRunCommand(g *global, began time.Time, code *int) *cobra.Command {
 		Short: "Run the Pod of a manifest on this machine until it ends",
 		Long: `Run the Pod of a manifest on this machine until it ends.
 
-The files hold one Pod and the ConfigMaps, Secrets and RuntimeClass that it
+The files hold one Pod and the ConfigMaps, Secrets, PersistentVolumeClaims and RuntimeClass that it
 uses, as YAML or JSON, in any number of documents. Container output goes to
 stdout, the pod's lifecycle to stderr. Ctrl-C ends the pod gracefully, a second
 one kills it.
