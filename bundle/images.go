@@ -39,7 +39,7 @@ func (r *Runtime) ImportImages(ctx context.Context) ([]string, error) {
 	if err != nil || names != nil {
 		return names, err
 	}
-	hung := fmt.Errorf("import the carried images: containerd has not taken them within %v", importPatience)
+	hung := fmt.Errorf("import the bundled images: containerd has not taken them within %v", importPatience)
 	ctx, cancel := context.WithTimeoutCause(ctx, importPatience, hung)
 	defer cancel()
 	archives, err := filepath.Glob(filepath.Join(r.paths.Images(), "*.tar*"))
@@ -53,12 +53,12 @@ func (r *Runtime) ImportImages(ctx context.Context) ([]string, error) {
 			return nil, hung
 		}
 		if err != nil {
-			return nil, fmt.Errorf("import the carried images: %w", err)
+			return nil, fmt.Errorf("import the bundled images: %w", err)
 		}
 		done.Images = append(done.Images, names...)
 	}
 	if !slices.Contains(done.Images, PauseImage) {
-		return nil, fmt.Errorf("import the carried images: they are %q, and %q is not among them", done.Images, PauseImage)
+		return nil, fmt.Errorf("import the bundled images: they are %q, and %q is not among them", done.Images, PauseImage)
 	}
 	text, err := json.Marshal(done)
 	if err != nil {
@@ -87,7 +87,7 @@ func (r *Runtime) alreadyImported(ctx context.Context) ([]string, error) {
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: answerPatience}),
 		grpc.WithDefaultCallOptions(grpc.WaitForReady(true))) // it may just have died, and be on its way back
 	if err != nil {
-		return nil, fmt.Errorf("import the carried images: %w", err)
+		return nil, fmt.Errorf("import the bundled images: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
 	client := runtimeapi.NewImageServiceClient(conn)
@@ -101,7 +101,7 @@ func (r *Runtime) alreadyImported(ctx context.Context) ([]string, error) {
 			return client.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: name}})
 		})
 		if status.Code(err) == codes.DeadlineExceeded {
-			return nil, fmt.Errorf("containerd at %s does not answer (stopped?); its log is %s", r.Endpoint(), r.paths.Log())
+			return nil, fmt.Errorf("containerd at %s does not answer; its log is %s", r.Endpoint(), r.paths.Log())
 		}
 		if err != nil || answer.GetImage() == nil {
 			return nil, nil //nolint:nilerr // the import says what is wrong

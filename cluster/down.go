@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
-
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cluster/kubeconfig"
 	"github.com/lifepod/lifepod/cluster/ownlink"
@@ -43,7 +40,7 @@ func Down(ctx context.Context, c Config, o DownOptions) (string, error) {
 		return "", err
 	}
 	if os.Geteuid() != 0 {
-		return "", errors.New("lifepod down needs root: run it with sudo")
+		return "", errors.New("only root may end pods: run it with sudo")
 	}
 	if !l.exists() {
 		if l, err = c.joined(); err != nil {
@@ -179,41 +176,7 @@ func (l *layout) endPods(ctx context.Context, grace time.Duration) (n int, err e
 		defer done()
 		err = errors.Join(err, runtime.Close(closing), l.unmount(closing))
 	}()
-	list, err := runtime.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
-	if err != nil {
-		return 0, fmt.Errorf("list the pods: %w", err)
-	}
-	var ending sync.WaitGroup
-	errs := make([]error, len(list.Items))
-	for i, sandbox := range list.Items {
-		ending.Go(func() { errs[i] = endPod(ctx, runtime.Runtime, sandbox, grace) })
-	}
-	ending.Wait()
-	return len(list.Items), errors.Join(errs...)
-}
-
-func endPod(ctx context.Context, calls runtimeapi.RuntimeServiceClient, sandbox *runtimeapi.PodSandbox, grace time.Duration) error {
-	wrap := func(err error) error {
-		return fmt.Errorf("end pod %s/%s: %w", sandbox.Metadata.Namespace, sandbox.Metadata.Name, err)
-	}
-	containers, err := calls.ListContainers(ctx, &runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{PodSandboxId: sandbox.Id}})
-	if err != nil {
-		return wrap(err)
-	}
-	var ending sync.WaitGroup
-	for _, c := range containers.Containers {
-		ending.Go(func() { // if it fails, ending the sandbox does it
-			_, _ = calls.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: c.Id, Timeout: int64(grace.Seconds())})
-		})
-	}
-	ending.Wait()
-	if _, err := calls.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: sandbox.Id}); err != nil {
-		return wrap(err)
-	}
-	if _, err := calls.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: sandbox.Id}); err != nil {
-		return wrap(err)
-	}
-	return nil
+	return runtime.EndPods(ctx, grace)
 }
 
 // unmount unmounts volumes of pods; what is in their folders stays.

@@ -9,6 +9,7 @@ import (
 	"github.com/lifepod/lifepod/cluster/pki"
 	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/node"
+	"github.com/lifepod/lifepod/unattended"
 )
 
 // nodeConfig is the KubeletConfiguration of this machine's node, as far as the user's
@@ -65,6 +66,7 @@ func (r *run) runNode(ctx context.Context, ready, registered func()) error {
 		PodRange:         r.podRange(),
 		CNI:              r.CNI,
 		Embedded:         true,
+		Command:          unattended.Up,
 		Joined:           registered,
 		Version:          r.Version,
 		Log:              r.Log,

@@ -41,7 +41,7 @@ func Run(ctx context.Context, c Config, ready func(Ready)) error {
 		return err
 	}
 	if os.Geteuid() != 0 {
-		return errors.New("lifepod up needs root: run it with sudo")
+		return errors.New("only root may run a cluster: run it with sudo")
 	}
 	if err := l.check(); err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"github.com/lifepod/lifepod/agent/netidentity"
 )
 
-const needsRoot = "it takes root to try"
+const needsRoot = "only root can try"
 
 // checkHostsFile looks for the file that containerd copies for each pod.
 func checkHostsFile(h Host) Result {

@@ -57,8 +57,8 @@ func TestDNSPolicies(t *testing.T) {
 		name, spec, events string
 		last               string // of the servers
 	}{
-		{name: "cluster-first", spec: "dnsPolicy: ClusterFirst", events: "MissingClusterDNS"},
-		{name: "cluster-first-host", spec: "dnsPolicy: ClusterFirstWithHostNet\nhostNetwork: true", events: "MissingClusterDNS"},
+		{name: "cluster-first", spec: "dnsPolicy: ClusterFirst"},
+		{name: "cluster-first-host", spec: "dnsPolicy: ClusterFirstWithHostNet\nhostNetwork: true"},
 		{name: "cluster-first-on-host", spec: "dnsPolicy: ClusterFirst\nhostNetwork: true"},
 		{name: "dns-default", spec: "dnsPolicy: Default"},
 		{name: "dns-none", spec: "dnsPolicy: None\n" + four, last: "192.0.2.3"},

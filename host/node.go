@@ -79,7 +79,7 @@ func NewNode(c NodeConfig) (*agent.Node, error) {
 		IPAMDir:     c.IPAMDir,
 		Config:      host,
 		Resolver:    resolver,
-		Cluster:     netidentity.Cluster{Domain: clusterDomain},
+		Cluster:     netidentity.Cluster{Domain: clusterDomain, Absent: true},
 		HostIPs:     IPs(),
 		Allocatable: admits.Allocatable,
 		Admission:   &admits,

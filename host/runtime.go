@@ -49,7 +49,7 @@ func Open(ctx context.Context, root, endpoint string, log *slog.Logger) (*Runtim
 // OpenWith is Open for who has more to say about the bundled runtime.
 func OpenWith(ctx context.Context, endpoint string, c bundle.Config) (*Runtime, error) {
 	if os.Geteuid() != 0 {
-		return nil, errors.New("lifepod needs root to make namespaces, cgroups and mounts: run it with sudo")
+		return nil, errors.New("only root may make namespaces, cgroups and mounts: run it with sudo")
 	}
 	if endpoint != "" {
 		if c.CNI != nil && c.CNI.ConfDir != "" {
@@ -198,6 +198,11 @@ func (r *Runtime) Close(ctx context.Context) error {
 		return errors.Join(err, r.bundled.Close(ctx))
 	}
 	return errors.Join(err, podcgroup.Driver{Parent: r.CgroupParent, Systemd: r.Systemd}.RemoveParents())
+}
+
+// UntagImage removes names of an image that has others; only for containerd.
+func (r *Runtime) UntagImage(ctx context.Context, imageID string, names ...string) error {
+	return imageload.Untag(ctx, r.Socket(), imageID, names...)
 }
 
 // LoadImages takes the images of an archive in; only for containerd.

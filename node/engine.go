@@ -52,7 +52,7 @@ func newEngine(o Options, c *config.Config, runtime *host.Runtime, features cri.
 	if engine.Resolver, err = netidentity.ResolverOf(*k.ResolverConfig); err != nil {
 		return nil, err
 	}
-	engine.Cluster = netidentity.Cluster{DNS: k.ClusterDNS, Domain: k.ClusterDomain}
+	engine.Cluster = netidentity.Cluster{DNS: k.ClusterDNS, Domain: k.ClusterDomain, Absent: !o.inCluster()}
 	policy, err := logPolicy(c)
 	if err != nil {
 		return nil, err

@@ -48,6 +48,10 @@ type Options struct {
 	// of the API get no sandbox before. Nil: that is not known here.
 	Traffic <-chan struct{}
 
+	// Command is the one that the node is part of, by which its pods are known while it
+	// does not run; empty for lifepod agent.
+	Command string
+
 	// Foreign says that a pod of the same runtime is another lifepod's; nil: none is.
 	Foreign func(uid types.UID) bool
 

@@ -132,10 +132,10 @@ func TestStatus(t *testing.T) {
 func TestDetached(t *testing.T) {
 	t.Parallel()
 	root := ownRoot(t)
-	if a := lifepod(t, root, "down"); a != (answer{out: "There is no cluster in " + root + ".\n"}) {
-		t.Errorf("down without a cluster: %+v", a)
+	if a := lifepod(t, root, "down"); a != (answer{out: "There is nothing of lifepod in " + root + ".\n"}) {
+		t.Errorf("down of an unused folder: %+v", a)
 	}
-	if a := lifepod(t, root, "status"); a != (answer{out: "Cluster:  does not run\n"}) {
+	if a := lifepod(t, root, "status"); a.code != 0 || !strings.HasPrefix(a.out, "Cluster:   none in "+root+"; ") {
 		t.Errorf("status without a cluster: %+v", a)
 	}
 	listen, err := freeAddress()
@@ -157,7 +157,7 @@ func TestDetached(t *testing.T) {
 	if a.code != 0 || !strings.HasPrefix(a.out, "Ended process ") {
 		t.Errorf("down: %+v", a)
 	}
-	if a := lifepod(t, root, "status"); a != (answer{out: "Cluster:  does not run\n"}) {
+	if a := lifepod(t, root, "status"); a.code != 0 || !strings.HasPrefix(a.out, "Cluster:  does not run; ") {
 		t.Errorf("status afterwards: %+v", a)
 	}
 }

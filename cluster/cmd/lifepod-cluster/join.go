@@ -16,10 +16,12 @@ import (
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cluster"
 	"github.com/lifepod/lifepod/cluster/proxy"
+	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/node/discover"
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/run"
+	"github.com/lifepod/lifepod/unattended"
 )
 
 // joining is "lifepod join".
@@ -44,7 +46,10 @@ prints the whole command; tokens of kubeadm do as well.
 The token is read from --token-file (- is the standard input) or from the variable
 LIFEPOD_TOKEN. With --token everybody on this machine can see it in the list of
 processes. It is needed once: from then on "lifepod join" goes on as the same node.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: commandline.Arguments(0, 1),
+
+		ValidArgsFunction: cobra.NoFileCompletions,
+
 		RunE: func(command *cobra.Command, args []string) error {
 			if !command.Flags().Changed("log-level") { // what happens to pods, too
 				g.logLevel = "info"
@@ -59,6 +64,7 @@ processes. It is needed once: from then on "lifepod join" goes on as the same no
 			}
 			j.root, j.node.Root, j.node.RootDir = g.root, g.root, filepath.Join(g.root, "node")
 			j.node.Version, j.node.Foreign, j.node.Log = version(), run.Owner(g.root), log
+			j.node.Command = unattended.Join
 			j.node.Bundled = j.node.RuntimeEndpoint == ""
 			j.node.Flags = givenFlags(command)
 			delete(j.node.Flags, "token") // /flagz would show it
