@@ -130,7 +130,9 @@ func (t *tally) addRegular(c *container, status *v1.ContainerStatus) {
 func initsBegan(s *step) bool { return slices.ContainsFunc(s.inits(), (*container).began) }
 
 // began says that the newest instance runs or has run; one that is only created may never start.
-func (c *container) began() bool { return c.position == running || c.exit != nil && c.position == exited }
+func (c *container) began() bool {
+	return c.position == running || c.exit != nil && c.position == exited
+}
 
 // initializesAgain says that regular init containers have begun to run again
 // and that a regular container is still to come.

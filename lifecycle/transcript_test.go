@@ -47,7 +47,7 @@ type transcript struct {
 //
 //	pod [rejected=R message=M] a Pod as YAML; Accepted is its first event, or Rejected
 //	settle [hold=Effect,…]    answer all pending effects with success, until none is left but those held back
-//	answer Effect [container] [error=text] [reason=R] [class=uncertain|unavailable|cancelled|notfound] [done] [absent] [quiet] [slow] [untrue]
+//	answer Effect [container] [error=text] [reason=R] [class=uncertain|unavailable|cancelled|notfound] [done] [absent] [quiet] [late] [untrue]
 //	exit container code=N [reason=R] [message=M] [unseen]
 //	loop container code=N times=N   settle, exit; waits for the next start each time
 //	again container           the exit event comes a second time

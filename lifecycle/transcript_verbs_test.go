@@ -154,7 +154,7 @@ func (tr *transcript) exit(t *testing.T, d *datadriven.TestData) {
 // answer gives one pending effect an answer of its own.
 func (tr *transcript) answer(t *testing.T, d *datadriven.TestData) {
 	name, container := d.CmdArgs[0].Key, ""
-	if len(d.CmdArgs) > 1 && len(d.CmdArgs[1].Vals) == 0 && !slices.Contains([]string{"absent", "done", "quiet", "slow", "untrue"}, d.CmdArgs[1].Key) {
+	if len(d.CmdArgs) > 1 && len(d.CmdArgs[1].Vals) == 0 && !slices.Contains([]string{"absent", "done", "quiet", "late", "untrue"}, d.CmdArgs[1].Key) {
 		container = d.CmdArgs[1].Key
 	}
 	i := slices.IndexFunc(tr.pending, func(e Effect) bool {
@@ -177,7 +177,7 @@ func (tr *transcript) answer(t *testing.T, d *datadriven.TestData) {
 		tr.pending = slices.Delete(tr.pending, i, i+1)
 		facts := tr.runtime.carryOut(t, e, tr.now)
 		tr.feed(facts[len(facts)-1])
-	case d.HasArg("slow"): // the answer takes a millisecond
+	case d.HasArg("late"): // the answer takes a millisecond
 		e := tr.pending[i]
 		tr.pending = slices.Delete(tr.pending, i, i+1)
 		facts := tr.runtime.carryOut(t, e, tr.now)
