@@ -61,9 +61,8 @@ func startCluster(t *testing.T, c Config) *testCluster {
 	}()
 	t.Cleanup(func() {
 		s.end()
-		_ = <-s.ended // whoever wants to know has asked
-		if t.Failed() {
-			t.Log(&s.log)
+		if err := <-s.ended; t.Failed() { // else whoever wants to know has asked
+			t.Logf("%v\n%s", err, &s.log)
 		}
 	})
 	select {

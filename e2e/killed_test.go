@@ -59,6 +59,30 @@ containers:
 	}
 }
 
+// A state folder that was removed under its pods doesn't keep doctor from removing the
+// rest of them.
+func TestSweepWithoutFolder(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	c := r.startRun(t, script("victim", "sleep 1000"))
+	c.await(c.stderr, "pod Ready")
+	c.signal(syscall.SIGKILL)
+	c.wait()
+	if err := os.RemoveAll(r.dir); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.processes()) == 0 {
+		t.Fatal("nothing is left to be removed")
+	}
+	got := r.lifepod(t, "", "doctor", "--sweep")
+	if !strings.Contains(got.stderr, "removed process") || !strings.Contains(got.stdout, "none below "+r.dir) {
+		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+	for _, left := range r.left() {
+		t.Errorf("left behind: %s", left)
+	}
+}
+
 // TestKilledAtAnyMoment: the same at moments that nothing marks.
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()

@@ -152,7 +152,7 @@ func sweepRoot(ctx context.Context, root string) (swept []leftovers.Leftover, er
 		return nil, err
 	}
 	if _, err := os.Stat(paths.Root); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return sweepPlace(ctx, paths) // somebody has removed the folder; nobody can use it
 	}
 	release, err := down.Exclude(paths)
 	if err != nil {
@@ -163,6 +163,10 @@ func sweepRoot(ctx context.Context, root string) (swept []leftovers.Leftover, er
 	if len(pods) > 0 {
 		return nil, fmt.Errorf("pod %s would be ended: %s: %s", pods[0].FullName(), pods[0].Why(), pods[0].Advice())
 	}
+	return sweepPlace(ctx, paths)
+}
+
+func sweepPlace(ctx context.Context, paths bundle.Paths) ([]leftovers.Leftover, error) {
 	found, err := leftovers.Find(ctx, host.LeftoverPlace(paths))
 	if err != nil {
 		return nil, err
