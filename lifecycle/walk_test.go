@@ -64,6 +64,7 @@ var sometimes = []string{
 	"A-VOL-5", "B-LST-1", "A-IMG-10",
 	"A-ACT-8", "overtaken object", "deleted in the API", "deletion moved nearer", "evicted", "resting", "adopted",
 	"Unhealthy", "A-CST-12", "A-CST-13", "A-COND-6", "attempt given up", "gated by a sidecar",
+	"sandbox without an address",
 }
 
 // long says whether this is a run long enough to come by the rare branches.
@@ -198,7 +199,7 @@ func (w *walk) act() {
 	case action < 31 && len(w.running()) > 0:
 		w.exits(w.running()[w.draw(len(w.running()), "exits")])
 	case action < 32 && len(w.sandboxes) > 0 && w.trouble > 0:
-		w.sandboxDies(w.sandboxes[w.draw(len(w.sandboxes), "sandbox dies")])
+		w.sandboxBreaks(w.sandboxes[w.draw(len(w.sandboxes), "sandbox breaks")])
 	case action < 33:
 		w.snapshots = append(w.snapshots, w.snapshot(Result{}))
 	case action < 34 && len(w.snapshots) > 0:
@@ -221,6 +222,18 @@ func (w *walk) act() {
 		[]func(){w.askForTheEnd, w.deletesObject, w.evicts}[w.draw(3, "how")]()
 	default:
 		[]func(){w.setsCondition, w.changesSpec, w.changesObject}[w.draw(3, "condition, spec or object")]()
+	}
+}
+
+// sandboxBreaks ends a sandbox, or takes its address, or that of the next one.
+func (w *walk) sandboxBreaks(s *ObservedSandbox) {
+	switch w.draw(4, "how it breaks") {
+	case 0:
+		s.IPs = nil
+	case 1:
+		w.addressless = true
+	default:
+		w.sandboxDies(s)
 	}
 }
 

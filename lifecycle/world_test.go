@@ -17,19 +17,20 @@ type fataler interface {
 // carried out and answered at different moments, or one of the two never is;
 // events wait in a stream where they can be lost and doubled.
 type world struct {
-	t          fataler
-	now        time.Time
-	calls      []*call
-	late       []lateCall // given up by their caller, still to be carried out
-	adoptions  int        // how often the machine was made anew of what others say
-	events     []Fact
-	sandboxes  []*ObservedSandbox
-	containers []*ObservedContainer
-	made       int                                // for unique ids
-	resources  map[string]v1.ResourceRequirements // that containers were given since they run
-	crowded    bool                               // the node has no room for more
-	overdue    map[string]int                     // ids made by late calls, which nobody can know, and the adoptions before the call
-	written    int64                              // bytes in the volume that has a limit
+	t           fataler
+	now         time.Time
+	calls       []*call
+	late        []lateCall // given up by their caller, still to be carried out
+	adoptions   int        // how often the machine was made anew of what others say
+	events      []Fact
+	sandboxes   []*ObservedSandbox
+	containers  []*ObservedContainer
+	made        int                                // for unique ids
+	resources   map[string]v1.ResourceRequirements // that containers were given since they run
+	crowded     bool                               // the node has no room for more
+	addressless bool                               // the next sandbox gets no address
+	overdue     map[string]int                     // ids made by late calls, which nobody can know, and the adoptions before the call
+	written     int64                              // bytes in the volume that has a limit
 }
 
 // lateCall is an effect whose caller has long gone.
@@ -159,6 +160,9 @@ func (w *world) createSandbox(e CreateSandbox, r Result) Fact {
 		}
 	}
 	s := &ObservedSandbox{ID: w.newID(), Attempt: e.Attempt, Ready: true, IPs: []string{"10.0.0.2"}}
+	if w.addressless {
+		s.IPs, w.addressless = nil, false
+	}
 	w.sandboxes = append(w.sandboxes, s)
 	return SandboxCreated{Result: r, SandboxID: s.ID, IPs: s.IPs}
 }
@@ -235,6 +239,13 @@ func (w *world) sandbox(id string) *ObservedSandbox {
 		if s.ID == id {
 			return s
 		}
+	}
+	return nil
+}
+
+func (w *world) addresses(id string) []string {
+	if s := w.sandbox(id); s != nil {
+		return s.IPs
 	}
 	return nil
 }
