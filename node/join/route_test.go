@@ -17,21 +17,20 @@ type renewal struct {
 	*Connection
 	t       *testing.T
 	write   func(name string)
-	held    chan struct{} // a request has come
+	begun   chan struct{} // the client has the beginning of an answer
 	release chan struct{} // closed: the server answers
 	closed  chan struct{} // the server has lost a connection
 }
 
 func newRenewal(t *testing.T) *renewal {
 	ca := newAuthority(t)
-	r := &renewal{t: t, held: make(chan struct{}, 9), release: make(chan struct{}), closed: make(chan struct{}, 9)}
+	r := &renewal{t: t, begun: make(chan struct{}, 9), release: make(chan struct{}), closed: make(chan struct{}, 9)}
 	server := ca.serveWith(func(w http.ResponseWriter, request *http.Request) {
 		_, _ = fmt.Fprint(w, request.TLS.PeerCertificates[0].Subject.CommonName)
 		w.(http.Flusher).Flush()
 		if request.URL.Path == "/now" {
 			return
 		}
-		r.held <- struct{}{}
 		select {
 		case <-r.release:
 			_, _ = fmt.Fprint(w, " to the end")
@@ -71,11 +70,17 @@ func (r *renewal) get(path string) <-chan string {
 			return
 		}
 		defer response.Body.Close()
-		text, err := io.ReadAll(response.Body)
-		if err != nil {
-			text = append(text, " cut off"...)
+		name := make([]byte, len("old"))
+		if _, err := io.ReadFull(response.Body, name); err != nil {
+			answer <- err.Error()
+			return
 		}
-		answer <- string(text)
+		r.begun <- struct{}{}
+		rest, err := io.ReadAll(response.Body)
+		if err != nil {
+			rest = append(rest, " cut off"...)
+		}
+		answer <- string(name) + string(rest)
 	}()
 	return answer
 }
@@ -92,8 +97,8 @@ func (r *renewal) want(answer <-chan string, want string) {
 func TestRequestsUnderWayAreAnswered(t *testing.T) {
 	r := newRenewal(t)
 	first, second := r.get("/first"), r.get("/second")
-	<-r.held
-	<-r.held
+	<-r.begun
+	<-r.begun
 	r.write("new")
 	r.reload()
 	r.want(r.get("/now"), "new")
@@ -109,8 +114,8 @@ func TestRequestsUnderWayAreAnswered(t *testing.T) {
 func TestWatchesEndWithTheirCredentials(t *testing.T) {
 	r := newRenewal(t)
 	watch, request := r.get("/pods?watch=true"), r.get("/token")
-	<-r.held
-	<-r.held
+	<-r.begun
+	<-r.begun
 	r.write("new")
 	r.reload()
 	r.want(watch, "old")
@@ -124,7 +129,7 @@ func TestOldConnectionsEnd(t *testing.T) {
 	r := newRenewal(t)
 	r.transport.linger = time.Millisecond
 	request := r.get("/slow")
-	<-r.held
+	<-r.begun
 	r.write("new")
 	r.reload()
 	r.want(request, "old cut off")
