@@ -82,7 +82,7 @@ func (h *hands) createSandbox(ctx context.Context, e lifecycle.CreateSandbox) li
 	handler, err := h.runtimeHandler()
 	var config *runtimeapi.PodSandboxConfig
 	if err == nil && h.Network != nil && !h.pod.Spec.HostNetwork {
-		if network := h.Network.Ready(ctx); network != nil {
+		if network := h.Network.Ready(ctx, h.pod); network != nil {
 			fact.Failure = &lifecycle.Failure{Reason: lifecycle.NetworkNotReady, Message: "network is not ready: " + network.Error()}
 			return fact
 		}

@@ -55,7 +55,7 @@ func (h *hands) measureMemory(ctx context.Context, e lifecycle.MeasureMemory) li
 func (h *hands) resizeCgroup(ctx context.Context, e lifecycle.ResizeCgroup) lifecycle.Fact {
 	pods := h.podsWith(e.Room)
 	if e.SandboxID != "" {
-		h.announceCgroup(ctx, e.SandboxID, podcgroup.EnoughFor(pods))
+		h.announceCgroup(ctx, e.SandboxID, podcgroup.EnoughFor(pods, h.Config.CPULimits))
 	}
 	return lifecycle.CgroupResized{Result: result(ctx, e.ID, h.Cgroups.Resize(pods))}
 }
@@ -88,7 +88,7 @@ func (h *hands) announceCgroup(ctx context.Context, sandboxID string, r podcgrou
 	_, err := h.Runtime.UpdatePodSandboxResources(ctx, &runtimeapi.UpdatePodSandboxResourcesRequest{
 		PodSandboxId: sandboxID,
 		Resources: &runtimeapi.LinuxContainerResources{
-			CpuShares: int64(r.CPUShares), CpuPeriod: podcgroup.CPUPeriod, CpuQuota: r.CPUQuota, MemoryLimitInBytes: r.MemoryLimit,
+			CpuShares: int64(r.CPUShares), CpuPeriod: r.CPUPeriod, CpuQuota: r.CPUQuota, MemoryLimitInBytes: r.MemoryLimit,
 		},
 	})
 	if err != nil {

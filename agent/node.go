@@ -51,8 +51,8 @@ type RuntimeClasses interface {
 
 // Network is the pod network of the runtime.
 type Network interface {
-	// Ready is nil if there is one, else why not (A-SYNC-6).
-	Ready(ctx context.Context) error
+	// Ready is nil if there is one for a pod, else why not (A-SYNC-6).
+	Ready(ctx context.Context, pod *v1.Pod) error
 	// Doubt has the next Ready look, because a sandbox could not be made.
 	Doubt()
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/lifepod/lifepod/agent/admission"
+	"github.com/lifepod/lifepod/agent/podcgroup"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -35,6 +36,23 @@ func resizedWith(s *story, to v1.ResourceRequirements, policy ...v1.ContainerRes
 func resizeCalls(s *story) []string {
 	return slices.DeleteFunc(s.Acted(), func(call string) bool {
 		return !strings.Contains(call, "Resources") && !strings.Contains(call, "Stats")
+	})
+}
+
+// A resize sets no quota where CPU limits are not enforced (A-CRI-7), and ends.
+func TestResizeWithoutQuota(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t)
+		s.node.Config.CPULimits = podcgroup.CPULimits{Off: true}
+		web := resizedWith(s, requirements("200m", "64Mi"))
+		web.await("the resize to end", resized(requirements("200m", "64Mi")))
+		want := []string{
+			"UpdatePodSandboxResources web shares=204 quota=-1 memory=67108864",
+			"UpdateContainerResources web/main shares=204 quota=0 memory=67108864",
+		}
+		if diff := cmp.Diff(want, resizeCalls(s)); diff != "" {
+			t.Errorf("calls (-want +got):\n%s", diff)
+		}
 	})
 }
 

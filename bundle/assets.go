@@ -35,11 +35,11 @@ func readAssets(files fs.FS, manifestName, archiveName string) (archive, error) 
 		return archive{}, ErrNotBuilt
 	}
 	if err != nil {
-		return archive{}, fmt.Errorf("read the carried runtime: %w", err)
+		return archive{}, fmt.Errorf("read the bundled runtime: %w", err)
 	}
 	m, err := manifest.Parse(text)
 	if err != nil {
-		return archive{}, fmt.Errorf("read the carried runtime: %w", err)
+		return archive{}, fmt.Errorf("read the bundled runtime: %w", err)
 	}
 	return archive{manifest: m, compressed: func() (fs.File, error) {
 		return files.Open("assets/" + archiveName)

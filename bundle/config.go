@@ -47,7 +47,8 @@ var unneededPlugins = []string{
 	"io.containerd.snapshotter.v1.erofs",
 }
 
-// containerdConfig is the configuration file of the containerd of p.
+// containerdConfig is the configuration file of the containerd of p, with the user's
+// drop-ins.
 func containerdConfig(p Paths, h host) ([]byte, error) {
 	disabled := append([]string{}, unneededPlugins...)
 	for _, other := range []string{overlayfs, native} {
@@ -55,7 +56,7 @@ func containerdConfig(p Paths, h host) ([]byte, error) {
 			disabled = append(disabled, "io.containerd.snapshotter.v1."+other)
 		}
 	}
-	text, err := toml.Marshal(table{
+	config := table{
 		"version":          4,
 		"root":             p.content(),
 		"state":            p.state(),
@@ -69,7 +70,7 @@ func containerdConfig(p Paths, h host) ([]byte, error) {
 			"io.containerd.shim.v1.manager": table{"socket_dir": p.shimSockets(), "env": shimEnvironment},
 			"io.containerd.grpc.v1.cri":     table{"stream_server_address": "127.0.0.1", "stream_server_port": "0"},
 			"io.containerd.cri.v1.images":   imagesConfig(p, h),
-			"io.containerd.cri.v1.runtime":  runtimeConfig(p, h),
+			runtimePlugin:                   runtimeConfig(p, h),
 			"io.containerd.transfer.v1.local": table{
 				"config_path":              p.Registries(),
 				"max_concurrent_downloads": allDownloads,
@@ -78,7 +79,11 @@ func containerdConfig(p Paths, h host) ([]byte, error) {
 				}},
 			},
 		},
-	})
+	}
+	if err := addDropIns(config, p); err != nil {
+		return nil, err
+	}
+	text, err := toml.Marshal(config)
 	if err != nil {
 		return nil, fmt.Errorf("generate containerd's configuration: %w", err)
 	}
@@ -115,16 +120,21 @@ func runtimeConfig(p Paths, h host) table {
 		"cni":                          cniTable(p, h.cni),
 		"containerd": table{
 			"default_runtime_name": "runc",
-			"runtimes": table{"runc": table{
-				"runtime_type": "io.containerd.runc.v2",
-				"runtime_path": p.Shim(),
-				"sandboxer":    "podsandbox",
-				"options": table{
-					"BinaryName":    p.Runc(),
-					"Root":          filepath.Join(p.RunDir, "runc"),
-					"SystemdCgroup": false,
-				},
-			}},
+			"runtimes":             table{"runc": runcHandler(p)},
+		},
+	}
+}
+
+// runcHandler runs containers with the carried runc.
+func runcHandler(p Paths) table {
+	return table{
+		"runtime_type": runcShim,
+		"runtime_path": p.Shim(),
+		"sandboxer":    "podsandbox",
+		"options": table{
+			"BinaryName":    p.Runc(),
+			"Root":          filepath.Join(p.RunDir, "runc"),
+			"SystemdCgroup": false,
 		},
 	}
 }

@@ -77,7 +77,7 @@ func (d *daemon) masquerade(ctx context.Context, n network) error {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		d.log.Warn("the pod network is local", "err", err)
+		d.log.Warn("pods reach nothing beyond this machine", "err", err)
 	}
 	if filter == n.Filter {
 		return nil

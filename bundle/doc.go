@@ -19,8 +19,8 @@
 //     belong to their shims, so that they outlive containerd as well.
 //   - The last one to close stops containerd and removes what it leaves in
 //     the kernel and below the run folder: sockets, mounts, the bridge, cgroups
-//     and packet filter rules. What a kill -9 leaves is adopted or swept up by
-//     the next Open.
+//     and packet filter rules. While pods are left running containerd runs on:
+//     it reads their output. What a kill -9 leaves is adopted by the next Open.
 //
 // On disk, below the root: bundle/ (programs), containerd/ (images and
 // content), cni/ and containerd.toml (generated), ipam/ (addresses),

@@ -80,7 +80,7 @@ func (s *supervisor) attend(ctx context.Context, heard <-chan news, ended <-chan
 // unresponsive names the process that has the lock and does nothing with it.
 func (s *supervisor) unresponsive() error {
 	pid := holder(s.daemon.paths.supervisorLock())
-	return fmt.Errorf("the lifepod with pid %d supervises the runtime of this root and doesn't answer (stopped?): continue it (kill -CONT %[1]d) or end it", pid)
+	return fmt.Errorf("process %d, a lifepod that supervises this state folder's runtime, does not answer: if it is suspended, resume it (kill -CONT %[1]d), else end it", pid)
 }
 
 // answering is the containerd of the root if it answers within the time, even

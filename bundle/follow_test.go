@@ -103,7 +103,7 @@ func serveRuntime(t *testing.T, p Paths) identity {
 func TestSuspendedSupervisorIsNamed(t *testing.T) {
 	p := shortPaths(t)
 	suspendedSupervisor(t, p)
-	want := fmt.Sprintf("the lifepod with pid %d supervises the runtime of this root and doesn't answer (stopped?)", os.Getpid())
+	want := fmt.Sprintf("process %d, a lifepod that supervises this state folder's runtime, does not answer: if it is suspended, resume it", os.Getpid())
 	if err := <-startFollower(t, p).up; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want one with %q", err, want)
 	}
@@ -117,7 +117,7 @@ func TestSupervisorSuspendedEarlyIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer held.Close()
-	if err := <-startFollower(t, p).up; err == nil || !strings.Contains(err.Error(), "doesn't answer (stopped?)") {
+	if err := <-startFollower(t, p).up; err == nil || !strings.Contains(err.Error(), "does not answer: if it is suspended") {
 		t.Errorf("error %v, want the holder named", err)
 	}
 }
@@ -214,7 +214,7 @@ func TestImportImagesFromHungContainerd(t *testing.T) {
 	defer cancel()
 	r := &Runtime{paths: p}
 	_, err = r.ImportImages(ctx)
-	want := "containerd at unix://" + p.Socket() + " does not answer (stopped?); its log is " + p.Log()
+	want := "containerd at unix://" + p.Socket() + " does not answer; its log is " + p.Log()
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %q", err, want)
 	}

@@ -15,9 +15,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
-	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/bundle/imageload"
+	"github.com/lifepod/lifepod/cri"
 )
 
 // imported is the record of the carried images that containerd was given.
@@ -38,7 +39,7 @@ func (r *Runtime) ImportImages(ctx context.Context) ([]string, error) {
 	if err != nil || names != nil {
 		return names, err
 	}
-	hung := fmt.Errorf("import the carried images: containerd has not taken them within %v", importPatience)
+	hung := fmt.Errorf("import the bundled images: containerd has not taken them within %v", importPatience)
 	ctx, cancel := context.WithTimeoutCause(ctx, importPatience, hung)
 	defer cancel()
 	archives, err := filepath.Glob(filepath.Join(r.paths.Images(), "*.tar*"))
@@ -47,17 +48,17 @@ func (r *Runtime) ImportImages(ctx context.Context) ([]string, error) {
 	}
 	done := imported{Bundle: filepath.Base(r.paths.Bundle)}
 	for _, archive := range archives {
-		names, err := r.importArchive(ctx, archive)
+		names, err := cri.Again(ctx, func(ctx context.Context) ([]string, error) { return r.importArchive(ctx, archive) })
 		if errors.Is(context.Cause(ctx), hung) {
 			return nil, hung
 		}
 		if err != nil {
-			return nil, fmt.Errorf("import the carried images: %w", err)
+			return nil, fmt.Errorf("import the bundled images: %w", err)
 		}
 		done.Images = append(done.Images, names...)
 	}
 	if !slices.Contains(done.Images, PauseImage) {
-		return nil, fmt.Errorf("import the carried images: they are %q, and %q is not among them", done.Images, PauseImage)
+		return nil, fmt.Errorf("import the bundled images: they are %q, and %q is not among them", done.Images, PauseImage)
 	}
 	text, err := json.Marshal(done)
 	if err != nil {
@@ -86,19 +87,21 @@ func (r *Runtime) alreadyImported(ctx context.Context) ([]string, error) {
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: answerPatience}),
 		grpc.WithDefaultCallOptions(grpc.WaitForReady(true))) // it may just have died, and be on its way back
 	if err != nil {
-		return nil, fmt.Errorf("import the carried images: %w", err)
+		return nil, fmt.Errorf("import the bundled images: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
-	client := cri.NewImageServiceClient(conn)
+	client := runtimeapi.NewImageServiceClient(conn)
 	names := r.recordedImages()
 	wanted := names
 	if len(wanted) == 0 {
 		wanted = []string{PauseImage} // a question, to see that it answers
 	}
 	for _, name := range wanted {
-		answer, err := client.ImageStatus(ctx, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: name}})
+		answer, err := cri.Again(ctx, func(ctx context.Context) (*runtimeapi.ImageStatusResponse, error) {
+			return client.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: name}})
+		})
 		if status.Code(err) == codes.DeadlineExceeded {
-			return nil, fmt.Errorf("containerd at %s does not answer (stopped?); its log is %s", r.Endpoint(), r.paths.Log())
+			return nil, fmt.Errorf("containerd at %s does not answer; its log is %s", r.Endpoint(), r.paths.Log())
 		}
 		if err != nil || answer.GetImage() == nil {
 			return nil, nil //nolint:nilerr // the import says what is wrong

@@ -12,7 +12,7 @@ import (
 
 // ErrNetworkInUse means that pods have addresses of another subnet: it can't be
 // changed below them.
-var ErrNetworkInUse = errors.New("pods have addresses of the subnet of before")
+var ErrNetworkInUse = errors.New("pods have addresses of the previous subnet")
 
 // Network is the part of a cluster's pod network that this root has, and that
 // network. Both are invalid if nobody has called JoinNetwork.
@@ -47,7 +47,7 @@ func (r *Runtime) JoinNetwork(ctx context.Context, subnet, cluster netip.Prefix)
 	}
 	if before.Filter == iptables { // a table of nft is replaced
 		if err := before.unmasquerade(ctx, r.paths.FilterTable()); err != nil {
-			r.log.Warn("a rule of the pod network of before is left", "err", err)
+			r.log.Warn("a rule of the previous pod network is left", "err", err)
 		}
 	}
 	filter, err := after.masquerade(ctx, r.paths.FilterTable())
@@ -55,7 +55,7 @@ func (r *Runtime) JoinNetwork(ctx context.Context, subnet, cluster netip.Prefix)
 		return wrap(context.Cause(ctx))
 	}
 	if err != nil {
-		r.log.Warn("the pod network is local", "err", err)
+		r.log.Warn("pods reach nothing beyond this machine", "err", err)
 	}
 	after.Filter = filter
 	if err := after.settle(r.paths); err != nil { // containerd notices the change of its file

@@ -56,7 +56,7 @@ func holder(path string) int {
 }
 
 // ErrInUse means that some lifepod has the root open.
-var ErrInUse = errors.New("another lifepod is using this root")
+var ErrInUse = errors.New("another lifepod is using this state folder")
 
 // Exclude keeps every other process from opening the root until release is
 // called; they wait. It fails with [ErrInUse] if the root is open. It is for
@@ -112,9 +112,9 @@ func lock(ctx context.Context, path string, how int) (*os.File, error) {
 			pid := holder(path)
 			switch {
 			case isStopped(pid):
-				return nil, fmt.Errorf("lock %s: the lifepod with pid %d holds it and is stopped: continue it (kill -CONT %[2]d) or end it", path, pid)
+				return nil, fmt.Errorf("process %[2]d, a lifepod, is suspended and holds %[1]s: resume it (kill -CONT %[2]d) or end it", path, pid)
 			case waited > lockPatience:
-				return nil, fmt.Errorf("lock %s: the lifepod with pid %d has held it for %v", path, pid, lockPatience)
+				return nil, fmt.Errorf("process %[2]d, a lifepod, has held %[1]s for %[3]v", path, pid, lockPatience)
 			}
 		}
 		if err := wait.sleep(ctx); err != nil {

@@ -93,7 +93,7 @@ func TestLockOfStoppedProcess(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		_, err := lock(t.Context(), path, unix.LOCK_SH)
-		want := fmt.Sprintf("the lifepod with pid %d holds it and is stopped", pid)
+		want := fmt.Sprintf("process %d, a lifepod, is suspended and holds ", pid)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}

@@ -61,6 +61,14 @@ func Locate(root, runDir string) (Paths, error) {
 	return p, rootfolder.Check(root)
 }
 
+// Command is a command line of lifepod for a state folder, as the user can type it.
+func Command(root, words string) string {
+	if root == "" || root == DefaultRoot {
+		return "lifepod " + words
+	}
+	return "lifepod --root " + root + " " + words
+}
+
 // suffix tells this root's names from another's where they share a name
 // space: bridges, cgroups, run folders. It is empty for the default root.
 func (p Paths) suffix() string {

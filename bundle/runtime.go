@@ -44,7 +44,8 @@ type Runtime struct {
 // Open unpacks the carried runtime if necessary, makes sure that its
 // containerd runs, and returns when CRI answers. The error says what is wrong
 // with root or machine, or shows the end of containerd's log. Call Close even
-// if the process is about to end: the last one to close stops containerd.
+// if the process is about to end: the last one to close stops containerd, unless
+// pods are left running.
 func Open(ctx context.Context, c Config) (*Runtime, error) {
 	a, err := carried()
 	if err != nil {
@@ -55,7 +56,7 @@ func Open(ctx context.Context, c Config) (*Runtime, error) {
 
 func open(ctx context.Context, c Config, a archive) (*Runtime, error) {
 	if os.Geteuid() != 0 {
-		return nil, errors.New("the bundled runtime needs root: run lifepod as root, or use --runtime-endpoint")
+		return nil, errors.New("only root may run containers: run it with sudo")
 	}
 	p, err := Locate(c.Root, c.RunDir)
 	if err != nil {
@@ -129,9 +130,9 @@ func (p Paths) CgroupParent() string { return "/lifepod" + p.suffix() }
 // that nobody reads are dropped in favour of newer ones.
 func (r *Runtime) Restarts() <-chan time.Time { return r.supervisor.restarts }
 
-// Close ends the use of the root. The last one to close stops containerd,
-// and, if no pod is left, removes the sockets, the run folder, the bridge, the
-// packet filter rules and the cgroup. Pods that still run go on.
+// Close ends the use of the root. If no pod is left, the last one to close stops
+// containerd and removes the sockets, the run folder, the bridge, the packet
+// filter rules and the cgroup. Pods that still run go on, and containerd with them.
 func (r *Runtime) Close(ctx context.Context) error {
 	if r.users == nil {
 		return nil

@@ -18,8 +18,9 @@ import (
 	"github.com/lifepod/lifepod/bundle/imageload"
 )
 
-// shutDown stops containerd and removes what is not needed without it. The
-// caller is the only user of the root.
+// shutDown stops containerd and removes what is not needed without it, unless pods
+// are left running: their output goes through containerd. The caller is the only
+// user of the root.
 func (d *daemon) shutDown(ctx context.Context) error {
 	if err := d.paths.killLostShims(ctx); err != nil {
 		d.log.Debug("look for shims that containerd has lost", "err", err)
@@ -29,7 +30,7 @@ func (d *daemon) shutDown(ctx context.Context) error {
 		return err
 	}
 	if left {
-		return d.stop(ctx)
+		return nil // the next who opens the root finds it
 	}
 	// The kernel takes its time to take a bridge or a rule away, just as
 	// containerd does to stop.

@@ -62,6 +62,16 @@ func (p Paths) sandboxOfShim(cmdline string) string {
 // shimLives says whether any shim of our containerd lives.
 func (p Paths) shimLives() bool { return len(p.shims()) > 0 }
 
+// LiveSandboxes are the sandboxes of this root's containerd whose shims live. It reads
+// the machine's whole process list.
+func (p Paths) LiveSandboxes() map[string]bool {
+	live := map[string]bool{}
+	for _, sandbox := range p.shims() {
+		live[sandbox] = true
+	}
+	return live
+}
+
 func valueOf(arguments []string, flag string) string {
 	if i := slices.Index(arguments, flag); i >= 0 && i+1 < len(arguments) {
 		return arguments[i+1]

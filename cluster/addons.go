@@ -7,26 +7,24 @@ import (
 
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
 	"github.com/lifepod/lifepod/cluster/addons"
 )
 
 // runAddons keeps the cluster in step with the folders of manifests.
-func (l *layout) runAddons(ctx context.Context, loopback *rest.Config, client kubernetes.Interface) error {
-	folders := []string{l.file("manifests")}
+func (r *run) runAddons(ctx context.Context) error {
+	folders := []string{r.file("manifests")}
 	if err := os.MkdirAll(folders[0], 0o700); err != nil {
 		return fmt.Errorf("folder of add-ons: %w", err)
 	}
-	if l.Manifests != "" {
-		folders = append(folders, l.Manifests)
+	if r.Manifests != "" {
+		folders = append(folders, r.Manifests)
 	}
-	objects, err := dynamic.NewForConfig(loopback)
+	objects, err := dynamic.NewForConfig(r.server.Loopback())
 	if err != nil {
 		return err
 	}
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery()))
-	return addons.Run(ctx, addons.Config{Folders: folders, Client: client, Dynamic: objects, Mapper: mapper, Several: l.Etcd.Given(), Log: l.Log})
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(r.client.Discovery()))
+	return addons.Run(ctx, addons.Config{Folders: folders, Client: r.client, Dynamic: objects, Mapper: mapper, Several: r.Etcd.Given(), Log: r.Log})
 }

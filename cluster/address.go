@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,17 +12,17 @@ import (
 	"strconv"
 	"syscall"
 
-	utilnet "k8s.io/apimachinery/pkg/util/net"
-
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
-// ports are those of a cluster; they stay the same when it is started again,
+// ports are where a cluster is found; they stay the same when it is started again,
 // because others know them.
 type ports struct {
 	API  int `json:"api"`
 	Node int `json:"node"` // of the kubelet's API
+	// Advertised is the address of the last start.
+	Advertised string `json:"advertised,omitempty"`
 }
 
 // The first ports that are tried; several clusters of one machine have others.
@@ -35,7 +36,7 @@ const (
 // chooseListen finds address and ports: what is asked for, what the cluster had
 // before, or the first that are free. Without an address it is all of them, so that
 // pods reach the API server.
-func (l *layout) chooseListen() error {
+func (l *layout) chooseListen(ctx context.Context) error {
 	before, err := l.portsBefore()
 	if err != nil {
 		return err
@@ -48,20 +49,51 @@ func (l *layout) chooseListen() error {
 	if l.ports.API, err = l.port(l.address, before.API, apiPort); err != nil {
 		return fmt.Errorf("API server: %w: give another with --listen ADDRESS:PORT", err)
 	}
-	// Nobody remembers the node's but its Node object.
-	if l.ports.Node, err = l.port(net.IPv4zero, before.Node, l.firstNodePort()); err != nil {
-		if l.ports.Node, err = l.port(net.IPv4zero, 0, l.firstNodePort()); err != nil {
-			return fmt.Errorf("node: %w", err)
-		}
+	if err := l.chooseNodePort(before.Node); err != nil {
+		return err
 	}
-	if l.advertise, err = advertised(l.address); err != nil {
+	if err := l.chooseAdvertised(ctx, before.Advertised); err != nil {
 		return err // and what is refused is not remembered
 	}
+	l.ports.Advertised = l.advertise.String()
 	text, err := json.Marshal(l.ports)
 	if err != nil {
 		return err
 	}
 	return wholefile.Write(l.file("ports.json"), text)
+}
+
+// chooseNodePort finds the port of the node's API: what a flag or the node's
+// configuration says, else as chooseListen.
+func (l *layout) chooseNodePort(before int) error {
+	want, err := l.wantedNodePort()
+	if err != nil {
+		return err
+	}
+	if want != 0 {
+		if l.ports.Node, err = l.port(net.IPv4zero, want, 0); err != nil {
+			return fmt.Errorf("API of the node: %w: give another with --port", err)
+		}
+		return nil
+	}
+	// Nobody remembers it but the Node object.
+	if l.ports.Node, err = l.port(net.IPv4zero, before, l.firstNodePort()); err != nil {
+		if l.ports.Node, err = l.port(net.IPv4zero, 0, l.firstNodePort()); err != nil {
+			return fmt.Errorf("API of the node: %w", err)
+		}
+	}
+	return nil
+}
+
+func (l *layout) wantedNodePort() (int, error) {
+	if l.NodePort != 0 {
+		return l.NodePort, nil
+	}
+	c, err := loadNodeConfig(l.NodeConfig, decidedByUp)
+	if err != nil || c == nil || !c.Set("port") {
+		return 0, err
+	}
+	return int(c.Kubelet.Port), nil
 }
 
 // firstNodePort is the usual one for the usual root. Others begin at different ones,
@@ -135,18 +167,9 @@ func (l *layout) keep(address net.IP, port int) error {
 	return listener.Close()
 }
 
-// advertised is where pods and other machines find an API server that listens at
-// address: there, or at the address of the machine's default route.
-func advertised(address net.IP) (net.IP, error) {
-	if address.IsLoopback() {
-		return nil, errors.New("--listen on a loopback address: pods could not reach the API server; want one of the machine's addresses, or 0.0.0.0")
+// releasePorts lets others have them.
+func (l *layout) releasePorts() {
+	for _, kept := range l.kept {
+		_ = kept.Close() // nobody waits there
 	}
-	if !address.IsUnspecified() {
-		return address, nil
-	}
-	found, err := utilnet.ResolveBindAddress(nil)
-	if err != nil || found.IsLoopback() {
-		return nil, errors.New("this machine has no default route, so it is not known at which address pods find the API server: give it with --listen ADDRESS:PORT")
-	}
-	return found, nil
 }

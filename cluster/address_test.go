@@ -24,7 +24,7 @@ func TestRefusedListenIsNotRemembered(t *testing.T) {
 		"127.0.0.1:0": "want ADDRESS:PORT", "nowhere": "want ADDRESS:PORT", "127.0.0.1:47531": "on a loopback address",
 	} {
 		l.Listen = listen
-		if err := l.chooseListen(); err == nil || !strings.Contains(err.Error(), want) {
+		if err := l.chooseListen(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("--listen %s: %v, want %q", listen, err, want)
 		}
 	}

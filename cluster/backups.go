@@ -9,15 +9,15 @@ import (
 )
 
 // runBackups makes the scheduled backups, if there are to be any.
-func (l *layout) runBackups(ctx context.Context) error {
-	if l.Backup.Every == 0 {
+func (r *run) runBackups(ctx context.Context) error {
+	if r.Backup.Every == 0 {
 		<-ctx.Done()
 		return nil
 	}
-	schedule := l.Backup
-	schedule.Log = l.Log
+	schedule := r.Backup
+	schedule.Log = r.Log
 	if schedule.Dir == "" {
-		schedule.Dir = filepath.Join(l.Root, "backups")
+		schedule.Dir = filepath.Join(r.Root, "backups")
 	}
-	return backup.Run(ctx, backup.Config{Endpoint: etcd.Endpoint(l.paths.RunDir), Data: l.file(""), Version: l.Version}, schedule)
+	return backup.Run(ctx, backup.Config{Endpoint: etcd.Endpoint(r.paths.RunDir), Data: r.file(""), Version: r.Version}, schedule)
 }

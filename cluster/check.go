@@ -3,17 +3,25 @@ package cluster
 import (
 	"fmt"
 	"os"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
-
-	"github.com/lifepod/lifepod/node/register"
+	"github.com/lifepod/lifepod/cluster/apiserver"
 )
 
-// check says what is wrong with what is wanted, and completes the node's name, before
-// anything is started.
-func (c *Config) check() error {
+// check says what is wrong with what is wanted, before anything is started.
+func (c Config) check() error {
 	if err := c.checkParts(); err != nil {
+		return err
+	}
+	if err := c.checkGates(); err != nil {
+		return err
+	}
+	if err := apiserver.CheckRuntimeConfig(c.RuntimeConfig); err != nil {
+		return err
+	}
+	if c.NodePort < 0 || c.NodePort > 65535 {
+		return fmt.Errorf("--port %d: want a port, such as %d", c.NodePort, nodePort)
+	}
+	if _, err := loadNodeConfig(c.NodeConfig, decidedByUp); err != nil {
 		return err
 	}
 	if c.NodeGrace < 0 {
@@ -28,19 +36,5 @@ func (c *Config) check() error {
 	if info, err := os.Stat(c.Manifests); c.Manifests != "" && (err != nil || !info.IsDir()) {
 		return fmt.Errorf("--manifests %q: want a folder that is there", c.Manifests)
 	}
-	return c.nameNode()
-}
-
-// nameNode makes the node's name of --node-name or the machine's host name. One that
-// the API server refuses would be a cluster without a node.
-func (c *Config) nameNode() error {
-	name, err := register.Hostname(c.Node)
-	if err != nil {
-		return fmt.Errorf("name of the node: %w", err)
-	}
-	if wrong := validation.IsDNS1123Subdomain(name); len(wrong) > 0 {
-		return fmt.Errorf("name of the node %q: %s: give another with --node-name", name, strings.Join(wrong, ", "))
-	}
-	c.Node = name
 	return nil
 }

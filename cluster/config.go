@@ -20,6 +20,15 @@ type Config struct {
 	Node    string   // name of this machine's node; empty: its host name
 	Disable []string // parts that are not to run: see Parts
 
+	NodeConfig string // file of its KubeletConfiguration; may be empty
+	NodePort   int    // of the node's API; 0: see chooseListen
+
+	// FeatureGates are for all parts alike; those that are not there are as in Kubernetes,
+	// or as the node is made for.
+	FeatureGates map[string]bool
+	// RuntimeConfig turns APIs on and off, as kube-apiserver's flag.
+	RuntimeConfig map[string]string
+
 	// Manifests is a folder whose add-ons are applied beside those of
 	// DATA/manifests; none if empty.
 	Manifests string
@@ -65,6 +74,7 @@ type layout struct {
 	services  netip.Prefix   // of services' addresses
 	pods      netip.Prefix   // of pods' addresses, on all nodes
 	advertise net.IP
+	renamed   string // the machine's name, if it was another one when its node was named
 	identity  string // of this server, if the state is on another's etcd
 }
 

@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
-
 	"github.com/lifepod/lifepod/cluster/kubeconfig"
+	"github.com/lifepod/lifepod/cluster/ownlink"
 	"github.com/lifepod/lifepod/cluster/proxy"
 	"github.com/lifepod/lifepod/cluster/routes"
 	"github.com/lifepod/lifepod/host"
@@ -27,8 +25,12 @@ type DownOptions struct {
 	Grace time.Duration // between TERM and KILL, for its containers
 }
 
-// endPatience is how long the process may take to end.
-const endPatience = time.Minute
+// endPatience is how long the process may take to end, killPatience how long after it
+// was killed: what was acknowledged is on disk, as after kill -9.
+const (
+	endPatience  = time.Minute
+	killPatience = 10 * time.Second
+)
 
 // Down ends the process of a cluster, or of a node that has joined one, and its pods on
 // this machine, and says what it did. It is no error if there is nothing to end.
@@ -38,7 +40,7 @@ func Down(ctx context.Context, c Config, o DownOptions) (string, error) {
 		return "", err
 	}
 	if os.Geteuid() != 0 {
-		return "", errors.New("lifepod down needs root: run it with sudo")
+		return "", errors.New("only root may end pods: run it with sudo")
 	}
 	if !l.exists() {
 		if l, err = c.joined(); err != nil {
@@ -48,7 +50,7 @@ func Down(ctx context.Context, c Config, o DownOptions) (string, error) {
 			return fmt.Sprintf("There is no cluster in %s.", l.Root), nil
 		}
 	}
-	ended, err := l.endProcess(ctx)
+	ended, err := l.endProcess(ctx, endPatience)
 	if err != nil {
 		return "", err
 	}
@@ -64,7 +66,7 @@ func Down(ctx context.Context, c Config, o DownOptions) (string, error) {
 	if err := proxy.Remove(ctx, proxy.Table(l.paths)); err != nil {
 		return "", err
 	}
-	if err := l.removeRoutes(); err != nil {
+	if err := errors.Join(l.removeRoutes(), ownlink.Remove(ownLink(l.paths))); err != nil {
 		return "", err
 	}
 	what := "pods"
@@ -120,7 +122,9 @@ func (l *layout) nodeStays() string {
 	return fmt.Sprintf(" The cluster still has the Node: remove it there with kubectl delete node %s", strings.TrimSpace(string(name)))
 }
 
-func (l *layout) endProcess(ctx context.Context) (string, error) {
+// endProcess ends the process that runs the cluster, by KILL if it doesn't end by itself,
+// and says which one it was.
+func (l *layout) endProcess(ctx context.Context, patience time.Duration) (string, error) {
 	pid, err := l.process()
 	if err != nil {
 		return "", err
@@ -128,20 +132,34 @@ func (l *layout) endProcess(ctx context.Context) (string, error) {
 	if pid == 0 {
 		return "no process", nil
 	}
-	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return "", fmt.Errorf("end process %d: %w", pid, err)
+	ended, err := l.endBy(ctx, pid, syscall.SIGTERM, patience)
+	if err != nil || ended {
+		return fmt.Sprintf("process %d", pid), err
 	}
-	ctx, cancel := context.WithTimeout(ctx, endPatience)
-	defer cancel()
+	if ended, err = l.endBy(ctx, pid, syscall.SIGKILL, killPatience); err == nil && !ended {
+		err = fmt.Errorf("process %d does not end, not even by KILL: see %s", pid, l.file("log"))
+	}
+	return fmt.Sprintf("process %d, which had to be killed after %v,", pid, patience), err
+}
+
+// endBy sends the process a signal and says whether it has ended in time.
+func (l *layout) endBy(ctx context.Context, pid int, signal syscall.Signal, patience time.Duration) (bool, error) {
+	if err := syscall.Kill(pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return false, fmt.Errorf("end process %d: %w", pid, err)
+	}
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
 	ticker := time.NewTicker(20 * time.Millisecond) // a lock tells nobody that it is free
 	defer ticker.Stop()
 	for {
 		if now, err := l.process(); err != nil || now != pid {
-			return fmt.Sprintf("process %d", pid), err
+			return true, err
 		}
 		select {
 		case <-ctx.Done():
-			return "", fmt.Errorf("process %d does not end within %v: see %s, or kill -9 it and call down again", pid, endPatience, l.file("log"))
+			return false, context.Cause(ctx)
+		case <-deadline.C:
+			return false, nil
 		case <-ticker.C:
 		}
 	}
@@ -158,41 +176,7 @@ func (l *layout) endPods(ctx context.Context, grace time.Duration) (n int, err e
 		defer done()
 		err = errors.Join(err, runtime.Close(closing), l.unmount(closing))
 	}()
-	list, err := runtime.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
-	if err != nil {
-		return 0, fmt.Errorf("list the pods: %w", err)
-	}
-	var ending sync.WaitGroup
-	errs := make([]error, len(list.Items))
-	for i, sandbox := range list.Items {
-		ending.Go(func() { errs[i] = endPod(ctx, runtime.Runtime, sandbox, grace) })
-	}
-	ending.Wait()
-	return len(list.Items), errors.Join(errs...)
-}
-
-func endPod(ctx context.Context, calls runtimeapi.RuntimeServiceClient, sandbox *runtimeapi.PodSandbox, grace time.Duration) error {
-	wrap := func(err error) error {
-		return fmt.Errorf("end pod %s/%s: %w", sandbox.Metadata.Namespace, sandbox.Metadata.Name, err)
-	}
-	containers, err := calls.ListContainers(ctx, &runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{PodSandboxId: sandbox.Id}})
-	if err != nil {
-		return wrap(err)
-	}
-	var ending sync.WaitGroup
-	for _, c := range containers.Containers {
-		ending.Go(func() { // if it fails, ending the sandbox does it
-			_, _ = calls.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: c.Id, Timeout: int64(grace.Seconds())})
-		})
-	}
-	ending.Wait()
-	if _, err := calls.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: sandbox.Id}); err != nil {
-		return wrap(err)
-	}
-	if _, err := calls.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: sandbox.Id}); err != nil {
-		return wrap(err)
-	}
-	return nil
+	return runtime.EndPods(ctx, grace)
 }
 
 // unmount unmounts volumes of pods; what is in their folders stays.

@@ -54,7 +54,9 @@ const (
 func (g *group) restarted(name string, run func(context.Context) error) {
 	g.running.Go(func() {
 		for wait := firstRestart; ; wait = min(2*wait, lastRestart) {
-			err := guarded(g.ctx, name, run)
+			ctx, ended := context.WithCancel(g.ctx)
+			err := guarded(ctx, name, run)
+			ended() // what is left of it ends before it begins again
 			if g.ctx.Err() != nil {
 				return
 			}

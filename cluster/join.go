@@ -19,22 +19,23 @@ import (
 )
 
 // runInvitations lets other machines join by tokens.
-func (l *layout) runInvitations(ctx context.Context, client kubernetes.Interface, keys *pki.Folder) error {
-	authority, err := os.ReadFile(keys.CA())
+func (r *run) runInvitations(ctx context.Context) error {
+	authority, err := os.ReadFile(r.keys.CA())
 	if err != nil {
 		return fmt.Errorf("certificate authority: %w", err)
 	}
 	return token.Run(ctx, token.Config{
-		Client: client, Server: apiserver.URL(l.advertise.String(), l.ports.API), Authority: authority,
-		DNS: []string{l.serviceIP(dnsService).String()}, Domain: dnsDomain, Network: discover.Network{Pods: l.pods, Services: l.services},
+		Client: r.client, Server: apiserver.URL(r.advertise.String(), r.ports.API), Authority: authority,
+		DNS: []string{r.serviceIP(dnsService).String()}, Domain: dnsDomain, FeatureGates: r.nodeGates(),
+		Network: discover.Network{Pods: r.pods, Services: r.services},
 	})
 }
 
 // runServingCertificates approves those of other nodes.
-func (l *layout) runServingCertificates(ctx context.Context, client kubernetes.Interface, shared informers.SharedInformerFactory) error {
+func (r *run) runServingCertificates(ctx context.Context, shared informers.SharedInformerFactory) error {
 	return servingcert.Run(ctx, servingcert.Config{
-		Client: client, Informers: shared, Log: l.Log,
-		Reserved: func(ctx context.Context) (servingcert.Reserved, error) { return l.reserved(ctx, client) },
+		Client: r.client, Informers: shared, Log: r.Log,
+		Reserved: func(ctx context.Context) (servingcert.Reserved, error) { return r.reserved(ctx, r.client) },
 	})
 }
 

@@ -2,8 +2,11 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
+	"os"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,10 +18,8 @@ import (
 	"github.com/lifepod/lifepod/cluster/controllers"
 	"github.com/lifepod/lifepod/cluster/proxy"
 	"github.com/lifepod/lifepod/cluster/routes"
-	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/node/discover"
-	"github.com/lifepod/lifepod/node/register"
 )
 
 // JoinFolder is where a root has what it knows of the cluster that it has joined.
@@ -38,25 +39,42 @@ func RunMember(ctx context.Context, c Member, ready func()) error {
 	if err != nil {
 		return err
 	}
-	if l.Node, err = register.Hostname(c.Node.HostnameOverride); err != nil {
-		return fmt.Errorf("name of the node: %w", err)
+	if err := l.nameMember(&c.Node); err != nil {
+		return err
+	}
+	if _, err := loadNodeConfig(c.Node.ConfigFile, decidedByJoin(c.Node.Bundled)); err != nil {
+		return err
 	}
 	release, err := l.lock()
 	if err != nil {
 		return err
 	}
 	defer release()
-	if err := wholefile.Write(l.file(nodeNameFile), []byte(l.Node+"\n")); err != nil {
+	if err := l.rememberNode(); err != nil {
 		return err
 	}
 	node.QuietKlog(l.Log)
 	l.services = c.Network.Services
 	m := &member{Member: c, layout: l, known: make(chan struct{})}
+	if c.Network.Pods.IsValid() {
+		m.traffic = l.newTraffic(ctx)
+		m.Member.Node.Traffic = m.traffic.ready
+	}
 	return m.run(newGroup(ctx, l.Log), ready)
 }
 
-// nodeNameFile has the name of a joined node, for lifepod down.
-const nodeNameFile = "node"
+// nameMember names the node. One that has no credentials yet is known to nobody, and may
+// have another name.
+func (l *layout) nameMember(o *node.Options) (err error) {
+	l.Node = o.HostnameOverride
+	if _, missing := os.Stat(o.Kubeconfig); errors.Is(missing, fs.ErrNotExist) {
+		l.Node, err = nodeName(l.Node, "--hostname-override")
+	} else {
+		err = l.nameNode("--hostname-override", "to be another node, leave the cluster with lifepod down --purge and join it again")
+	}
+	o.HostnameOverride = l.Node
+	return err
+}
 
 // joined is the layout of a machine that is a node of another one's cluster.
 func (c Config) joined() (*layout, error) {
@@ -71,7 +89,8 @@ func (c Config) joined() (*layout, error) {
 type member struct {
 	Member
 	*layout
-	known chan struct{} // closed when the cluster knows the Node
+	known   chan struct{} // closed when the cluster knows the Node
+	traffic *traffic      // nil: others do it
 }
 
 func (m *member) run(g *group, ready func()) error {
@@ -109,7 +128,7 @@ func (m *member) runNetwork(ctx context.Context) error {
 	shared := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(trimNode))
 	c := proxy.Config{
 		Informers: shared, Node: own.Name, NodeIP: internalIPv4(own), APIServer: m.serviceIP(apiService),
-		Table: proxy.Table(m.paths), Log: m.Log,
+		Serves: m.traffic.serves, Table: proxy.Table(m.paths), Log: m.Log,
 	}
 	g := newGroup(ctx, m.Log)
 	if o := m.Member.Node; o.Bundled && o.CNI.ConfDir == "" {

@@ -9,16 +9,17 @@ import (
 	"github.com/lifepod/lifepod/cluster/pki"
 	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/node"
+	"github.com/lifepod/lifepod/unattended"
 )
 
-// nodeConfig is the KubeletConfiguration of this machine's node. Its certificates are
+// nodeConfig is the KubeletConfiguration of this machine's node, as far as the user's
+// says nothing else. Its certificates are
 // renewed by who has the authority, this process, and asked of nobody; the API server
 // takes no other for the node's.
 func (l *layout) nodeConfig(keys *pki.Folder) ([]byte, error) {
 	fields := map[string]any{
 		"apiVersion":     "kubelet.config.k8s.io/v1beta1",
 		"kind":           "KubeletConfiguration",
-		"port":           l.ports.Node,
 		"healthzPort":    0, // lifepod status says more
 		"clusterDNS":     []string{l.serviceIP(dnsService).String()},
 		"clusterDomain":  dnsDomain,
@@ -29,6 +30,9 @@ func (l *layout) nodeConfig(keys *pki.Folder) ([]byte, error) {
 		"tlsCertFile":        keys.NodeServing(),
 		"tlsPrivateKeyFile":  keys.NodeServingKey(),
 	}
+	if gates := l.nodeGates(); len(gates) > 0 {
+		fields["featureGates"] = gates
+	}
 	if l.Root != bundle.DefaultRoot { // the usual folder is another cluster's, or may be
 		fields["podLogsDir"] = filepath.Join(l.Root, "logs")
 	}
@@ -38,28 +42,37 @@ func (l *layout) nodeConfig(keys *pki.Folder) ([]byte, error) {
 // nodeRoot is the folder of the node's pods.
 func (l *layout) nodeRoot() string { return filepath.Join(l.Root, "node") }
 
-// runNode is this machine's node until ctx ends; its pods run on.
-func (l *layout) runNode(ctx context.Context, keys *pki.Folder, ready func()) error {
-	configuration, err := l.nodeConfig(keys)
+// runNode is this machine's node until ctx ends; its pods run on. registered is called
+// when the API server has its Node.
+func (r *run) runNode(ctx context.Context, ready, registered func()) error {
+	configuration, err := r.nodeConfig(r.keys)
 	if err != nil {
 		return err
 	}
-	file := l.file("kubelet.json")
+	file := r.file("kubelet.json")
 	if err := wholefile.Write(file, configuration); err != nil {
 		return err
 	}
-	return node.Run(ctx, node.Options{
-		Kubeconfig:       l.file("node.kubeconfig"),
-		ConfigFile:       file,
-		HostnameOverride: l.Node,
-		NodeIP:           l.advertise.String(),
-		Root:             l.Root,
-		RootDir:          l.nodeRoot(),
+	o := node.Options{
+		Kubeconfig:       r.file("node.kubeconfig"),
+		ConfigBelow:      file,
+		ConfigFile:       r.NodeConfig,
+		Port:             int32(r.ports.Node),
+		HostnameOverride: r.Node,
+		NodeIP:           r.advertise.String(),
+		Root:             r.Root,
+		RootDir:          r.nodeRoot(),
 		Bundled:          true,
-		PodRange:         l.podRange(),
-		CNI:              l.CNI,
+		PodRange:         r.podRange(),
+		CNI:              r.CNI,
 		Embedded:         true,
-		Version:          l.Version,
-		Log:              l.Log,
-	}, ready)
+		Command:          unattended.Up,
+		Joined:           registered,
+		Version:          r.Version,
+		Log:              r.Log,
+	}
+	if r.runs("services") {
+		o.Traffic = r.traffic.ready
+	}
+	return node.Run(ctx, o, ready)
 }

@@ -4,16 +4,8 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/client-go/informers"
-
-	"github.com/lifepod/lifepod/cluster/controllers"
 	"github.com/lifepod/lifepod/cluster/lead"
 )
-
-// informers are new ones, for parts that share them.
-func (r *run) informers() informers.SharedInformerFactory {
-	return informers.NewSharedInformerFactoryWithOptions(r.client, 0, informers.WithTransform(controllers.Trim))
-}
 
 // stand runs what only one server does, whenever it is this one.
 func (r *run) stand(ctx context.Context) error {
@@ -24,21 +16,21 @@ func (r *run) stand(ctx context.Context) error {
 // lead runs it until ctx ends. Its informers are its own: they end with it, and with
 // them what the parts have added to them.
 func (r *run) lead(ctx context.Context) {
-	term := &run{layout: r.layout, keys: r.keys, server: r.server, client: r.client, shared: r.informers()}
 	g := newGroup(ctx, r.Log)
 	defer g.cancel(nil)
-	for _, p := range parts {
-		if p.once && r.runs(p.name) {
-			g.restarted(p.name, func(ctx context.Context) error { return p.run(term, ctx) })
-		}
-	}
+	shared := r.informers()
+	r.runOn(g, shared, r.wanted(func(p part) bool { return p.once }))
 	g.running.Wait()
-	term.shared.Shutdown()
+	shared.Shutdown()
 }
 
 // leaveTime is how long the API server of this process serves the leader that ends,
 // so that it can give the lease up.
 const leaveTime = 3 * time.Second
+
+// endRequests is how long the API server may take to end. Its requests that take longer,
+// such as one that waits for a webhook, end with the process.
+const endRequests = 5 * time.Second
 
 // serve is the API server until ctx ends, and the leader has ended with it.
 func (r *run) serve(ctx context.Context) error {
@@ -55,5 +47,21 @@ func (r *run) serve(ctx context.Context) error {
 		}
 	})
 	defer stop()
-	return r.server.Run(serving)
+	ended := make(chan error, 1)
+	go func() {
+		defer close(ended) // a part that ends its goroutine gives no answer
+		ended <- guarded(serving, "serve", r.server.Run)
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-serving.Done():
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(endRequests):
+		r.Log.Warn("the API server ends before all of its requests were answered")
+		return nil
+	}
 }

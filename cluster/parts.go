@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/client-go/informers"
+
 	"github.com/lifepod/lifepod/cluster/controllers"
 	"github.com/lifepod/lifepod/cluster/localvolume"
 	"github.com/lifepod/lifepod/cluster/proxy"
@@ -19,33 +21,47 @@ type part struct {
 	// once says that one of several servers does it for all: the leader. The others
 	// are about this machine.
 	once bool
-	run  func(*run, context.Context) error
+	// madeFirst says that no informer may run before the part is made: see
+	// gatedInformers. It starts its informers when it is.
+	madeFirst bool
+	run       func(*run, context.Context, informers.SharedInformerFactory) error
 }
 
 // nodePart ends everything when it fails; the others are started again.
 const nodePart = "node"
 
 var parts = []part{
-	{name: "scheduler", once: true, run: func(r *run, ctx context.Context) error { return scheduler.Run(ctx, r.client, r.shared) }},
-	{name: "controllers", once: true, run: func(r *run, ctx context.Context) error {
-		return controllers.Run(ctx, controllers.Config{
-			Loopback: r.server.Loopback(), Client: r.client, Informers: r.shared, Keys: r.keys, NodeGrace: r.NodeGrace,
-			Pods: r.pods, Services: r.services,
-		})
+	{name: "scheduler", once: true, madeFirst: true, run: func(r *run, ctx context.Context, shared informers.SharedInformerFactory) error {
+		return scheduler.Run(ctx, r.client, shared)
 	}},
-	{name: "volumes", run: func(r *run, ctx context.Context) error {
-		return localvolume.Run(ctx, localvolume.Config{
-			Dir: r.volumes(), Node: r.Node, Hostname: r.Node, Client: r.client, Informers: r.shared, Log: r.Log,
-		})
-	}},
-	{name: "services", check: proxy.Check, run: func(r *run, ctx context.Context) error { return r.runTraffic(ctx, r.shared) }},
-	{name: "routes", run: func(r *run, ctx context.Context) error { return r.runRoutes(ctx, r.shared) }},
-	{name: "dns", run: func(r *run, ctx context.Context) error { return r.runDNS(ctx, r.client, r.shared) }},
-	{name: "network-policies", once: true, run: func(r *run, ctx context.Context) error { return r.runPolicies(ctx, r.client, r.shared) }},
-	{name: "invitations", once: true, run: func(r *run, ctx context.Context) error { return r.runInvitations(ctx, r.client, r.keys) }},
-	{name: "serving-certificates", once: true, run: func(r *run, ctx context.Context) error { return r.runServingCertificates(ctx, r.client, r.shared) }},
-	{name: "add-ons", once: true, run: func(r *run, ctx context.Context) error { return r.runAddons(ctx, r.server.Loopback(), r.client) }},
-	{name: "backups", run: func(r *run, ctx context.Context) error { return r.runBackups(ctx) }},
+	{name: "controllers", once: true, madeFirst: true, run: (*run).runControllers},
+	{name: "volumes", run: (*run).runVolumes},
+	{name: "services", check: proxy.Check, run: (*run).runTraffic},
+	{name: "routes", run: (*run).runRoutes},
+	{name: "dns", run: (*run).runDNS},
+	{name: "network-policies", once: true, run: (*run).runPolicies},
+	{name: "invitations", once: true, run: alone((*run).runInvitations)},
+	{name: "serving-certificates", once: true, run: (*run).runServingCertificates},
+	{name: "add-ons", once: true, run: alone((*run).runAddons)},
+	{name: "backups", run: alone((*run).runBackups)},
+}
+
+// alone is a part that needs no informers.
+func alone(part func(*run, context.Context) error) func(*run, context.Context, informers.SharedInformerFactory) error {
+	return func(r *run, ctx context.Context, _ informers.SharedInformerFactory) error { return part(r, ctx) }
+}
+
+func (r *run) runControllers(ctx context.Context, shared informers.SharedInformerFactory) error {
+	return controllers.Run(ctx, controllers.Config{
+		Loopback: r.server.Loopback(), Client: r.client, Informers: shared, Keys: r.keys, NodeGrace: r.NodeGrace,
+		Pods: r.pods, Services: r.services,
+	})
+}
+
+func (r *run) runVolumes(ctx context.Context, shared informers.SharedInformerFactory) error {
+	return localvolume.Run(ctx, localvolume.Config{
+		Dir: r.volumes(), Node: r.Node, Hostname: r.Node, Client: r.client, Informers: shared, Log: r.Log,
+	})
 }
 
 // Parts are those that --disable can name.
@@ -58,6 +74,16 @@ func Parts() []string {
 }
 
 func (c Config) runs(part string) bool { return !slices.Contains(c.Disable, part) }
+
+// wanted are the parts of some kind that are to run.
+func (c Config) wanted(kind func(part) bool) (list []part) {
+	for _, p := range parts {
+		if c.runs(p.name) && kind(p) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
 
 // checkParts says what keeps parts from running, before anything is started.
 func (c Config) checkParts() error {
@@ -79,24 +105,22 @@ func (c Config) checkParts() error {
 
 // runParts runs what works on the API server.
 func (r *run) runParts(g *group) {
-	r.shared = r.informers()
-	for _, p := range parts {
-		if r.runs(p.name) && !(p.once && r.Etcd.Given()) {
-			g.restarted(p.name, func(ctx context.Context) error { return p.run(r, ctx) })
-		}
-	}
+	r.traffic = r.newTraffic(g.ctx)
+	r.runOn(g, r.informers(), r.wanted(func(p part) bool { return !p.once || !r.Etcd.Given() }))
 	if r.Etcd.Given() {
 		g.restarted("servers", func(ctx context.Context) error { return r.tellServer(ctx, r.client) })
 		g.essential("leader election", r.stand)
 	}
-	if !r.runs(nodePart) {
-		g.running.Go(func() { r.tellReady(g.ctx) })
-		return
-	}
-	g.essential(nodePart, func(ctx context.Context) error {
-		return r.runNode(ctx, r.keys, func() {
-			r.step("node runs")
-			g.running.Go(func() { r.tellReady(ctx) })
+	registered := make(chan struct{})
+	if r.runs(nodePart) {
+		g.essential(nodePart, func(ctx context.Context) error {
+			return r.runNode(ctx, func() { r.step("node runs") }, func() {
+				r.step("node registered")
+				close(registered)
+			})
 		})
-	})
+	} else {
+		close(registered)
+	}
+	g.running.Go(func() { r.tellReady(g.ctx, registered) })
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/client-go/informers"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/bundle"
@@ -32,8 +32,8 @@ type Ready struct {
 }
 
 // Run is a cluster until ctx ends. The pods of its node run on then, and the next
-// Run goes on with them. ready is called once, when the API server serves and the
-// node has begun.
+// Run goes on with them. ready is called once, when users' objects are taken and the
+// node is registered.
 func Run(ctx context.Context, c Config, ready func(Ready)) error {
 	began := time.Now()
 	l, err := c.layout()
@@ -41,9 +41,12 @@ func Run(ctx context.Context, c Config, ready func(Ready)) error {
 		return err
 	}
 	if os.Geteuid() != 0 {
-		return errors.New("lifepod up needs root: run it with sudo")
+		return errors.New("only root may run a cluster: run it with sudo")
 	}
 	if err := l.check(); err != nil {
+		return err
+	}
+	if err := l.nameNode("--node-name", l.newNode()); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(l.file(""), 0o700); err != nil {
@@ -54,10 +57,8 @@ func Run(ctx context.Context, c Config, ready func(Ready)) error {
 		return err
 	}
 	defer release()
-	if err := l.chooseNode(); err != nil {
-		return err
-	}
-	if err := l.chooseListen(); err != nil {
+	defer l.releasePorts()
+	if err := l.chooseListen(ctx); err != nil {
 		return err
 	}
 	if err := l.chooseState(ctx); err != nil {
@@ -69,9 +70,12 @@ func Run(ctx context.Context, c Config, ready func(Ready)) error {
 	if err := l.choosePods(); err != nil {
 		return err
 	}
+	if err := l.rememberNode(); err != nil { // of nothing that is refused
+		return err
+	}
 	footprint.AllowGarbage()
 	quiet(c.Log)
-	if err := openGates(); err != nil {
+	if err := l.setGates(utilfeature.DefaultMutableFeatureGate); err != nil {
 		return err
 	}
 	return (&run{layout: l, began: began, ready: ready, led: make(chan struct{})}).run(ctx)
@@ -94,11 +98,11 @@ type run struct {
 	ready func(Ready)
 	told  atomic.Bool // ready has been called
 
-	keys   *pki.Folder
-	server *apiserver.Server
-	client kubernetes.Interface
-	shared informers.SharedInformerFactory
-	led    chan struct{} // closed when what only a leader does has ended
+	keys    *pki.Folder
+	server  *apiserver.Server
+	client  kubernetes.Interface
+	traffic *traffic
+	led     chan struct{} // closed when what only a leader does has ended
 }
 
 func (r *run) run(ctx context.Context) error {
@@ -124,6 +128,7 @@ func (r *run) run(ctx context.Context) error {
 		return err
 	}
 	g.essential("API server", r.serve)
+	g.restarted("address", r.watchAddress)
 	g.restarted("certificates", func(ctx context.Context) error { return r.keys.Run(ctx, r.Log) })
 	if err := awaitAPI(g.ctx, r.client, slowHooks...); err != nil {
 		return errors.Join(err, g.end())
@@ -137,22 +142,6 @@ func (r *run) run(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	return nil
-}
-
-// restTime is how long after the start the memory that only the start needs is given
-// back.
-const restTime = 5 * time.Second
-
-// tellReady is called when the node has begun; it waits for the rest.
-func (r *run) tellReady(ctx context.Context) {
-	if err := awaitAPI(ctx, r.client); err != nil {
-		return // it ends
-	}
-	r.step("ready")
-	footprint.LimitGarbage()
-	time.AfterFunc(restTime, footprint.GiveBack)
-	r.told.Store(true)
-	r.ready(Ready{Kubeconfig: r.file("kubeconfig"), Server: r.url(), Node: r.Node, Took: time.Since(r.began)})
 }
 
 // step logs how far the start has come.
@@ -230,34 +219,5 @@ func (l *layout) writeKubeconfig() error {
 func (l *layout) renewed() {
 	if err := kubeconfig.Renew(l.file("kubeconfig")); err != nil {
 		l.Log.Warn("a kubeconfig with this cluster is not up to date", "err", err)
-	}
-}
-
-// readyPoll is how often the API server is asked whether it is ready; it has no
-// other way to tell.
-const readyPoll = 5 * time.Millisecond
-
-// slowHooks are what the API server does a second after it has begun to serve:
-// making the roles and priority classes that every cluster has. Nothing that this
-// process does waits for them.
-var slowHooks = []string{"poststarthook/rbac/bootstrap-roles", "poststarthook/scheduling/bootstrap-system-priority-classes"}
-
-// awaitAPI returns when the API server is ready, but for some of its checks.
-func awaitAPI(ctx context.Context, client kubernetes.Interface, but ...string) error {
-	ticker := time.NewTicker(readyPoll)
-	defer ticker.Stop()
-	for {
-		request := client.Discovery().RESTClient().Get().AbsPath("/readyz")
-		for _, check := range but {
-			request = request.Param("exclude", check)
-		}
-		if _, err := request.DoRaw(ctx); err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-ticker.C:
-		}
 	}
 }

@@ -16,6 +16,7 @@ func (r *run) makeServer(ctx context.Context, place state.Place) error {
 		var err error
 		made, err = apiserver.New(ctx, apiserver.Config{
 			Keys: r.keys, Etcd: place, Listen: r.address, Port: r.ports.API, Advertise: r.advertise, ServiceRange: r.services.String(),
+			RuntimeConfig: r.RuntimeConfig,
 		})
 		failed <- err
 	}()

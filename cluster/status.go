@@ -18,6 +18,8 @@ import (
 	"github.com/lifepod/lifepod/cluster/addons"
 	"github.com/lifepod/lifepod/cluster/etcd"
 	"github.com/lifepod/lifepod/cluster/localvolume"
+	"github.com/lifepod/lifepod/node"
+	"github.com/lifepod/lifepod/node/discover"
 )
 
 // Status is a cluster as one sees it from beside it.
@@ -37,6 +39,10 @@ type Status struct {
 	FreeVolumes int64    `json:"freeVolumes"`      // bytes free for volumes
 	Alarms      []string `json:"alarms,omitempty"` // of etcd, which refuses writes then
 	Addons      []string `json:"addons,omitempty"` // what is wrong with files of add-ons
+
+	Unattended int    `json:"unattended,omitempty"` // pods that run while the cluster, or the node, does not
+	Joined     string `json:"joined,omitempty"`     // the server of another's cluster whose node this machine is
+	Joining    int    `json:"joining,omitempty"`    // process of lifepod join; 0: it does not run
 }
 
 // NodeStatus is a node in few words.
@@ -56,11 +62,12 @@ func Look(ctx context.Context, c Config) (Status, error) {
 		return Status{}, err
 	}
 	if os.Geteuid() != 0 {
-		return Status{}, errors.New("lifepod status needs root to see the cluster: run it with sudo")
+		return Status{}, errors.New("only root may see the cluster: run it with sudo")
 	}
 	s := Status{Kubeconfig: l.file("kubeconfig")}
 	if s.Process, err = l.process(); err != nil || s.Process == 0 {
-		return s, err
+		s.Unattended = len(node.Left(l.Root))
+		return s, errors.Join(err, s.lookAtNode(c))
 	}
 	s.Resident = resident(s.Process)
 	if info, err := os.Stat(filepath.Join(l.file("etcd"), "member", "snap", "db")); err == nil {
@@ -79,6 +86,21 @@ func Look(ctx context.Context, c Config) (Status, error) {
 	}
 	s.API = s.ask(ctx, client)
 	return s, nil
+}
+
+// lookAtNode fills in whose cluster this machine has joined, if any.
+func (s *Status) lookAtNode(c Config) error {
+	l, err := c.joined()
+	if err != nil || !l.exists() {
+		return err
+	}
+	state, err := discover.Folder{Dir: l.file("")}.State()
+	if err != nil {
+		return err
+	}
+	s.Joined = state.Server
+	s.Joining, err = l.process()
+	return err
 }
 
 // lookAtStores fills in what is stored, as far as it can be found out.

@@ -2,9 +2,9 @@ package cluster
 
 import (
 	"context"
+	"sync"
 
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/cluster/dns"
 	"github.com/lifepod/lifepod/cluster/netpolicy"
@@ -12,30 +12,48 @@ import (
 	"github.com/lifepod/lifepod/cluster/routes"
 )
 
+// traffic knows whether pods of this node reach the API server by its Service.
+type traffic struct {
+	ready  chan struct{} // closed when they do
+	serves func()
+}
+
+// newTraffic finds out whether they do with the rules of before, which stay while pods
+// run on.
+func (l *layout) newTraffic(ctx context.Context) *traffic {
+	t := &traffic{ready: make(chan struct{})}
+	t.serves = sync.OnceFunc(func() { close(t.ready) })
+	if proxy.Serves(ctx, proxy.Table(l.paths), l.serviceIP(apiService)) {
+		t.serves()
+	}
+	return t
+}
+
 // runTraffic is service traffic of this machine's node.
-func (l *layout) runTraffic(ctx context.Context, shared informers.SharedInformerFactory) error {
-	bridge := l.paths.Bridge()
-	if l.CNI.ConfDir != "" {
+func (r *run) runTraffic(ctx context.Context, shared informers.SharedInformerFactory) error {
+	bridge := r.paths.Bridge()
+	if r.CNI.ConfDir != "" {
 		bridge = ""
 	}
 	return proxy.Run(ctx, proxy.Config{
 		Informers: shared,
-		Node:      l.Node,
-		NodeIP:    l.advertise,
+		Node:      r.Node,
+		NodeIP:    r.advertise,
 		Bridge:    bridge,
-		APIServer: l.serviceIP(apiService),
-		Table:     proxy.Table(l.paths),
-		Log:       l.Log,
+		APIServer: r.serviceIP(apiService),
+		Serves:    r.traffic.serves,
+		Table:     proxy.Table(r.paths),
+		Log:       r.Log,
 	})
 }
 
 // runRoutes are the routes to the pods of other nodes; another pod network has its own.
-func (l *layout) runRoutes(ctx context.Context, shared informers.SharedInformerFactory) error {
-	if l.CNI.ConfDir != "" {
+func (r *run) runRoutes(ctx context.Context, shared informers.SharedInformerFactory) error {
+	if r.CNI.ConfDir != "" {
 		<-ctx.Done()
 		return nil
 	}
-	return routes.Run(ctx, routes.Config{Informers: shared, Node: l.Node, Pods: l.pods, Log: l.Log})
+	return routes.Run(ctx, routes.Config{Informers: shared, Node: r.Node, Pods: r.pods, Log: r.Log})
 }
 
 // dnsPortAfter is how far behind the API server's the port of cluster DNS is: other
@@ -43,20 +61,20 @@ func (l *layout) runRoutes(ctx context.Context, shared informers.SharedInformerF
 const dnsPortAfter = 10
 
 // runDNS is the cluster's DNS.
-func (l *layout) runDNS(ctx context.Context, client kubernetes.Interface, shared informers.SharedInformerFactory) error {
+func (r *run) runDNS(ctx context.Context, shared informers.SharedInformerFactory) error {
 	return dns.Run(ctx, dns.Config{
-		Client:    client,
+		Client:    r.client,
 		Informers: shared,
-		Node:      l.Node,
-		Address:   l.advertise,
-		Port:      l.ports.API + dnsPortAfter,
-		ServiceIP: l.serviceIP(dnsService).String(),
+		Node:      r.Node,
+		Address:   r.advertise,
+		Port:      r.ports.API + dnsPortAfter,
+		ServiceIP: r.serviceIP(dnsService).String(),
 		Domain:    dnsDomain,
-		Log:       l.Log,
+		Log:       r.Log,
 	})
 }
 
 // runPolicies tells that the bundled pod network has no policies.
-func (l *layout) runPolicies(ctx context.Context, client kubernetes.Interface, shared informers.SharedInformerFactory) error {
-	return netpolicy.Run(ctx, netpolicy.Config{Client: client, Informers: shared, Node: l.Node, Log: l.Log})
+func (r *run) runPolicies(ctx context.Context, shared informers.SharedInformerFactory) error {
+	return netpolicy.Run(ctx, netpolicy.Config{Client: r.client, Informers: shared, Node: r.Node, Log: r.Log})
 }

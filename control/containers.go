@@ -64,7 +64,7 @@ func StatusOf(pod *v1.Pod, container string) *v1.ContainerStatus {
 func runningID(pod *v1.Pod, container string) (string, error) {
 	status := StatusOf(pod, container)
 	if status == nil || status.State.Running == nil {
-		return "", conflict("container %s does not run: %s", container, stateText(status))
+		return "", conflict("container %s is not running: %s", container, stateText(status))
 	}
 	_, id, _ := strings.Cut(status.ContainerID, "://")
 	return id, nil
@@ -73,13 +73,13 @@ func runningID(pod *v1.Pod, container string) (string, error) {
 func stateText(status *v1.ContainerStatus) string {
 	switch {
 	case status == nil:
-		return "it was not started yet"
+		return "it has not started yet"
 	case status.State.Terminated != nil:
 		return fmt.Sprintf("it has exited with code %d", status.State.Terminated.ExitCode)
 	case status.State.Waiting != nil && status.State.Waiting.Reason != "":
-		return "it waits, " + status.State.Waiting.Reason
+		return "it is waiting, " + status.State.Waiting.Reason
 	}
-	return "it was not started yet"
+	return "it has not started yet"
 }
 
 // TerminalOf says whether a container has a terminal of its own, and standard input.

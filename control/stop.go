@@ -19,12 +19,17 @@ func (s *Server) stop(w http.ResponseWriter, r *http.Request) error {
 	if grace != nil && *grace < 0 {
 		return badRequest("gracePeriodSeconds %d: want 0 or more", *grace)
 	}
-	request := lifecycle.StopRequested{GraceSeconds: grace, Because: "lifepod stop"}
-	if grace != nil && *grace == 0 {
-		request = lifecycle.StopRequested{Force: true, Because: "lifepod stop --force"}
-	}
+	request := StopRequest(grace)
 	s.Object.StopRequested(time.Now(), request)
 	s.Post(request)
 	answer(w, http.StatusOK, s.Object.Pod())
 	return nil
+}
+
+// StopRequest is what lifepod stop asks for: nil is the pod's own grace, 0 kills.
+func StopRequest(graceSeconds *int64) lifecycle.StopRequested {
+	if graceSeconds != nil && *graceSeconds == 0 {
+		return lifecycle.StopRequested{Force: true, Because: "lifepod stop --force"}
+	}
+	return lifecycle.StopRequested{GraceSeconds: graceSeconds, Because: "lifepod stop"}
 }

@@ -24,7 +24,9 @@ type HandlerFeatures struct {
 
 // Features asks the runtime; it is not asked again, they don't change while it runs.
 func (c *Client) Features(ctx context.Context) (Features, error) {
-	status, err := c.Runtime.Status(ctx, &runtimeapi.StatusRequest{})
+	status, err := Again(ctx, func(ctx context.Context) (*runtimeapi.StatusResponse, error) {
+		return c.Runtime.Status(ctx, &runtimeapi.StatusRequest{})
+	})
 	if err != nil {
 		return Features{}, fmt.Errorf("ask the container runtime for its features: %s", Text(err))
 	}

@@ -38,7 +38,7 @@ func checkCgroups(h Host) Result {
 	}
 	found := version + " with " + strings.Join(neededControllers, ", ")
 	if version == "v1" {
-		return warn(name, found, "works, but Kubernetes is giving cgroup v1 up, and on v1 running out of memory kills one process instead of the whole container: boot with systemd.unified_cgroup_hierarchy=1")
+		return warn(name, found, "works, but Kubernetes is dropping cgroup v1, and with v1 running out of memory kills one process instead of the whole container: boot with systemd.unified_cgroup_hierarchy=1")
 	}
 	return ok(name, found)
 }

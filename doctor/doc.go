@@ -5,8 +5,10 @@ package doctor
 
 import (
 	"context"
+	"slices"
 
 	"github.com/lifepod/lifepod/leftovers"
+	"github.com/lifepod/lifepod/unattended"
 )
 
 // Status of a finding.
@@ -44,6 +46,9 @@ type Options struct {
 	InUse func() (bool, error)
 	// Leftovers lists what a killed lifepod left; nil leaves the check out.
 	Leftovers func(ctx context.Context) ([]leftovers.Leftover, error)
+	// Unattended are the pods whose lifepod has ended without them; nil leaves the check
+	// out.
+	Unattended func() []unattended.Pod
 	// SweepCommand is what the user can run against leftovers.
 	SweepCommand string
 }
@@ -54,7 +59,7 @@ func Run(ctx context.Context, options Options) []Result {
 	host := thisHost()
 	checks := []func(Host) Result{
 		checkKernel, checkPrivileges, checkNamespaces, checkSeccomp, checkCgroups, checkOverlay,
-		checkBridge, checkNAT, checkBridgeFilter, checkForwarding, checkInotify, checkMemory, checkClock,
+		checkHostsFile, checkBridge, checkNAT, checkBridgeFilter, checkForwarding, checkInotify, checkMemory, checkClock,
 	}
 	var results []Result
 	for _, check := range checks {
@@ -70,10 +75,18 @@ func Run(ctx context.Context, options Options) []Result {
 	if options.Runtime != nil {
 		results = append(results, checkRuntime(ctx, options))
 	}
+	if options.Unattended != nil {
+		results = append(results, checkUnattended(host, options))
+	}
 	if options.Leftovers != nil {
 		results = append(results, checkLeftovers(ctx, host, options))
 	}
 	return results
+}
+
+// Unchecked tells whether some check could not be made.
+func Unchecked(results []Result) bool {
+	return slices.ContainsFunc(results, func(r Result) bool { return r.Status == NotChecked })
 }
 
 // Failed tells whether any of the results is an Error.

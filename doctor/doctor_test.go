@@ -12,8 +12,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/leftovers"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/unattended"
 )
 
 // verdict is a result with the advice shortened to whether there is any.
@@ -52,6 +56,13 @@ func TestKernel(t *testing.T) {
 		{"old for v2", fakeSystem{release: "5.4.0"}, nil, "kernel: warning: 5.4.0 [advice]"},
 		{"too old", fakeSystem{release: "4.18.0-553.el8"}, nil, "kernel: error: 4.18.0-553.el8 [advice]"},
 		{"unreadable", fakeSystem{release: "x"}, nil, `kernel: warning: unreadable version "x" [advice]`},
+	})
+}
+
+func TestHostsFile(t *testing.T) {
+	testCheck(t, checkHostsFile, []checkCase{
+		{"there", fakeSystem{}, map[string]string{"etc/hosts": "127.0.0.1 localhost\n"}, "hosts file: ok: /etc/hosts is there"},
+		{"minimal machine", fakeSystem{}, nil, "hosts file: error: there is no /etc/hosts [advice]"},
 	})
 }
 
@@ -129,14 +140,14 @@ func TestNetwork(t *testing.T) {
 	testCheck(t, checkBridge, []checkCase{
 		{"works", fakeSystem{}, nil, "bridge and veth: ok: can be made"},
 		{"broken", fakeSystem{bridge: broken}, nil, "bridge and veth: error: make a bridge: operation not supported [advice]"},
-		{"user", fakeSystem{user: true, bridge: broken}, nil, "bridge and veth: not checked: it takes root to try"},
+		{"user", fakeSystem{user: true, bridge: broken}, nil, "bridge and veth: not checked: only root can try"},
 	})
 	testCheck(t, checkNAT, []checkCase{
 		{"both", fakeSystem{programs: "iptables nft"}, nil, "address translation: ok: nft makes the rules that pods need"},
 		{"one works", fakeSystem{programs: "iptables nft", nat: map[string]error{"nft": broken}}, nil, "address translation: ok: iptables makes the rules that pods need"},
 		{"none", fakeSystem{}, nil, "address translation: error: neither nft nor iptables is installed [advice]"},
 		{"broken", fakeSystem{programs: "nft", nat: map[string]error{"nft": errors.New("nft: exit status 1: no")}}, nil, "address translation: error: nft: exit status 1: no [advice]"},
-		{"user", fakeSystem{user: true}, map[string]string{"usr/sbin/iptables": ""}, "address translation: not checked: iptables installed; it takes root to try"},
+		{"user", fakeSystem{user: true}, map[string]string{"usr/sbin/iptables": ""}, "address translation: not checked: iptables installed; only root can try"},
 	})
 	const flag = "proc/sys/net/bridge/bridge-nf-call-iptables"
 	testCheck(t, checkBridgeFilter, []checkCase{
@@ -183,7 +194,7 @@ func TestStateFolderAndDisk(t *testing.T) {
 		{"fits", fakeSystem{fileSystem: ext4}, files, "state folder: ok: /var/lib/lifepod can hold overlays"},
 		{"NFS", with(func(f *FileSystem) { f.Type = unix.NFS_SUPER_MAGIC }), files, "state folder: warning: /var/lib/lifepod is on NFS, which can't hold overlays [advice]"},
 		{"refused", fakeSystem{fileSystem: ext4, overlay: errors.New("invalid argument")}, files, "state folder: warning: /var/lib/lifepod can't hold overlays: invalid argument [advice]"},
-		{"user", fakeSystem{fileSystem: ext4, user: true}, files, "state folder: not checked: /var/lib/lifepod: it takes root to try"},
+		{"user", fakeSystem{fileSystem: ext4, user: true}, files, "state folder: not checked: /var/lib/lifepod: only root can try"},
 	})
 	testCheck(t, func(h Host) Result { return checkDisk(h, root) }, []checkCase{
 		{"free", fakeSystem{fileSystem: ext4}, files, "disk space: ok: 50GiB free below /var/lib/lifepod (50%), 90% of the inodes"},
@@ -221,15 +232,18 @@ func TestLeftovers(t *testing.T) {
 		want    Result
 	}{
 		{fakeSystem{}, Options{Root: "/r", Leftovers: list, SweepCommand: "lifepod doctor --sweep"}, Result{
-			Name: "leftovers", Status: Warning, Found: "1 of a lifepod that was killed, or kept its pod (--keep)",
-			Advice: []string{"mount /m (tmpfs)", "sweep them up: lifepod doctor --sweep"},
+			Name: "leftovers", Status: Warning, Found: "1 of a lifepod that was killed, or of a pod that was kept (--keep)",
+			Advice: []string{"mount /m (tmpfs)", "remove them: lifepod doctor --sweep"},
 		}},
 		{fakeSystem{}, Options{Root: "/r", Leftovers: none}, Result{Name: "leftovers", Status: OK, Found: "none below /r"}},
 		{fakeSystem{}, Options{Root: "/r", Leftovers: list, InUse: busy}, Result{
 			Name: "leftovers", Status: OK, Found: "not looked for: a lifepod is using /r",
 		}},
+		{fakeSystem{}, Options{Root: "/r", Leftovers: list, Unattended: attendedByNobody}, Result{
+			Name: "leftovers", Status: OK, Found: "none below /r",
+		}},
 		{fakeSystem{user: true}, Options{Root: "/r", Leftovers: list}, Result{
-			Name: "leftovers", Status: NotChecked, Found: "it takes root to look",
+			Name: "leftovers", Status: NotChecked, Found: "only root can look",
 		}},
 	}
 	for _, c := range cases {
@@ -237,6 +251,27 @@ func TestLeftovers(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
+	}
+}
+
+func attendedByNobody() []unattended.Pod {
+	pod := func(name string, of unattended.Pod) unattended.Pod {
+		object := &v1.Pod{}
+		object.Namespace, object.Name, of.Root = "default", name, bundle.DefaultRoot
+		return unattended.New(object, lifecycle.Checkpoint{}, of)
+	}
+	return []unattended.Pod{pod("train", unattended.Pod{Command: unattended.Run, Runs: true}), pod("web-n1", unattended.Pod{Command: unattended.Agent, Runs: true})}
+}
+
+// Pods whose lifepod has ended are told as what they are, not as leftovers.
+func TestUnattendedPods(t *testing.T) {
+	want := Result{Name: "unattended pods", Status: Warning, Found: "2 below /r", Advice: []string{
+		"default/train: its lifepod run was killed: run the same manifests again to resume it, or `lifepod stop default/train` to end it",
+		"default/web-n1: its lifepod agent does not run: start lifepod agent again to go on with it, or `lifepod down` to end all pods of this state folder",
+	}}
+	got := checkUnattended(hostWith(fakeSystem{}, nil), Options{Root: "/r", Unattended: attendedByNobody})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -302,7 +337,7 @@ func TestRunOnThisMachine(t *testing.T) {
 		}
 		got[result.Name] = true
 	}
-	if want := 16; len(got) != want || len(results) != want {
+	if want := 17; len(got) != want || len(results) != want {
 		t.Errorf("want %d different checks, got %d: %v", want, len(got), got)
 	}
 	if left, err := os.ReadDir(root); len(left) > 0 || err != nil {

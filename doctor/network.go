@@ -1,8 +1,21 @@
 package doctor
 
-import "strings"
+import (
+	"strings"
 
-const needsRoot = "it takes root to try"
+	"github.com/lifepod/lifepod/agent/netidentity"
+)
+
+const needsRoot = "only root can try"
+
+// checkHostsFile looks for the file that containerd copies for each pod.
+func checkHostsFile(h Host) Result {
+	const name = "hosts file"
+	if !h.exists(netidentity.HostsPath) {
+		return fail(name, "there is no "+netidentity.HostsPath, "no pod can start without it: echo 127.0.0.1 localhost > "+netidentity.HostsPath)
+	}
+	return ok(name, netidentity.HostsPath+" is there")
+}
 
 func checkBridge(h Host) Result {
 	const name = "bridge and veth"

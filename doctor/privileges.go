@@ -33,7 +33,7 @@ var capabilities = []capability{
 func checkPrivileges(h Host) Result {
 	const name = "privileges"
 	if !h.IsRoot() {
-		return warn(name, "not root", "containers can only be run as root: use sudo, for the checks that couldn't be made, too")
+		return warn(name, "not root", "only root can run containers; run doctor with sudo as well, for the checks that need it")
 	}
 	effective, err := strconv.ParseUint(h.field("/proc/self/status", "CapEff:"), 16, 64)
 	if err != nil {

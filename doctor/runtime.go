@@ -3,8 +3,10 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/lifepod/lifepod/leftovers"
+	"github.com/lifepod/lifepod/unattended"
 )
 
 func checkRuntime(ctx context.Context, options Options) Result {
@@ -12,7 +14,7 @@ func checkRuntime(ctx context.Context, options Options) Result {
 	version, err := options.Runtime(ctx)
 	switch {
 	case err != nil:
-		return fail(name, err.Error(), "start it, or leave --runtime-endpoint out to use the runtime that lifepod carries")
+		return fail(name, err.Error(), "start it, or leave --runtime-endpoint out to use the bundled runtime")
 	case version == "":
 		return ok(name, "not running; lifepod starts it when needed")
 	default:
@@ -23,7 +25,7 @@ func checkRuntime(ctx context.Context, options Options) Result {
 func checkLeftovers(ctx context.Context, h Host, options Options) Result {
 	const name = "leftovers"
 	if !h.IsRoot() {
-		return notChecked(name, "it takes root to look")
+		return notChecked(name, "only root can look")
 	}
 	if options.InUse != nil {
 		inUse, err := options.InUse()
@@ -38,14 +40,18 @@ func checkLeftovers(ctx context.Context, h Host, options Options) Result {
 	if err != nil {
 		return notChecked(name, err.Error())
 	}
+	if options.Unattended != nil {
+		pods := options.Unattended()
+		found = leftovers.Without(found, uids(pods), slices.ContainsFunc(pods, func(p unattended.Pod) bool { return p.Runs }))
+	}
 	if len(found) == 0 {
 		return ok(name, "none below "+options.Root)
 	}
 	advice := summarize(found)
 	if options.SweepCommand != "" {
-		advice = append(advice, "sweep them up: "+options.SweepCommand)
+		advice = append(advice, "remove them: "+options.SweepCommand)
 	}
-	return warn(name, fmt.Sprintf("%d of a lifepod that was killed, or kept its pod (--keep)", len(found)), advice...)
+	return warn(name, fmt.Sprintf("%d of a lifepod that was killed, or of a pod that was kept (--keep)", len(found)), advice...)
 }
 
 // summarize has a line per kind, in the order of the list.

@@ -21,6 +21,7 @@ func TestBadInput(t *testing.T) {
 		{name: "unknown-field", manifest: pod("x", "restartPolcy: Never\n"+container), want: []string{"<stdin>:6", "spec.restartPolcy", "restartPolicy"}},
 		{name: "wrong-type", manifest: pod("x", "hostNetwork: maybe\n"+container), want: []string{"<stdin>:6", "spec.hostNetwork"}},
 		{name: "invalid-value", manifest: pod("x", "restartPolicy: Sometimes\n"+container), want: []string{"<stdin>:6", "spec.restartPolicy", "Sometimes"}},
+		{name: "image", manifest: pod("x", "containers: [{name: main, image: '${IMAGE}'}]"), want: []string{"<stdin>:6", "spec.containers[0].image", "not replaced"}},
 		{name: "no-containers", manifest: pod("x", "restartPolicy: Never"), want: []string{"spec.containers"}},
 		{name: "two-pods", manifest: pod("x", container) + "---\n" + pod("y", container), want: []string{"<stdin>:9", "second Pod"}},
 		{name: "other-kind", manifest: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n", want: []string{"Deployment"}},

@@ -25,7 +25,9 @@ containers:
 	if got := shared.lifepod(t, "", "restart", "again", "-c", "main"); got.code != 0 {
 		t.Errorf("%+v", got)
 	}
-	c.await(c.stderr, `main started \(1st restart\)`)
+	if main := containerNamed(t, shared.podNow(t, "again").Status, "main"); main.RestartCount != 1 || main.State.Running == nil {
+		t.Errorf("restart did not wait: %+v", main)
+	}
 	if got := shared.lifepod(t, "", "restart", "again", "--all", "--graceful"); got.code != 0 {
 		t.Errorf("%+v", got)
 	}

@@ -28,7 +28,7 @@ containers:
 		{"-c side", "hostname", "", result{0, "exec\n", ""}},
 		{"-c main -i", "cat; exit 3", "one\ntwo", result{3, "one\ntwo", ""}},
 		{"-c main", "cat", "nobody reads this", result{0, "", ""}},
-		{"", "true", "", result{0, "", "container main of main, side\n"}},
+		{"", "true", "", result{0, "", "Defaulted container \"main\" out of: main, side\n"}},
 	} {
 		args := append(append([]string{"exec", "exec"}, strings.Fields(tc.args)...), "--", "sh", "-c", tc.script)
 		if got := shared.lifepod(t, tc.input, args...); got != tc.want {
@@ -147,6 +147,58 @@ containers:
 		t.Errorf("ps: %q", got)
 	}
 	shared.lifepod(t, "", "stop", "--force", "attach")
+	c.wait()
+}
+
+// TestAttachExitCode: the exit code of a container that ends is that of attach.
+func TestAttachExitCode(t *testing.T) {
+	t.Parallel()
+	c := shared.startReady(t, pod("attach-exit", `
+restartPolicy: Never
+volumes: [{name: v, emptyDir: {}}]
+containers:
+`+shell("main", "until [ -e /v/end ]; do echo waiting; sleep 0.1; done; exit 7", mountV)))
+	client := shared.start(t, "", "attach", "attach-exit")
+	client.await(client.stdout, "waiting")
+	shared.exec(t, "attach-exit", "main", "touch", "/v/end")
+	if got := client.wait(); got.code != 7 {
+		t.Errorf("exit code %d, want 7: %s", got.code, got.stderr)
+	}
+	c.wait()
+}
+
+// TestExecShell: the carried image's shell prompts, and Ctrl-C ends what runs in it,
+// so that the next line is not typed on the host.
+func TestExecShell(t *testing.T) {
+	t.Parallel()
+	c := shared.startReady(t, pod("exec-shell", "containers:\n"+shell("main", waiter)))
+	user := newKeyboard(t)
+	session := user.start(t, shared, "exec", "-it", "exec-shell", "--", "sh")
+	session.await(session.stdout, "/ # $")
+	user.write(t, "sleep 31536004\r")
+	awaitTrue(t, "a program of the user's", func() bool { return sleeping("31536004") == 1 })
+	user.write(t, "\x03")
+	awaitTrue(t, "its end", func() bool { return sleeping("31536004") == 0 })
+	user.write(t, "echo on $(hostname)\r")
+	session.await(session.stdout, "on exec-shell")
+	user.write(t, "exit 9\r")
+	<-session.ended
+	if code := session.process.ProcessState.ExitCode(); code != 9 {
+		t.Errorf("exit code %d\n%s", code, session.stdout.text())
+	}
+	shared.lifepod(t, "", "stop", "--force", "exec-shell")
+	c.wait()
+}
+
+// TestStopTimeout: who does not want to wait for ever for a pod's end says so.
+func TestStopTimeout(t *testing.T) {
+	t.Parallel()
+	c := shared.startReady(t, pod("stop-timeout", "terminationGracePeriodSeconds: 3600\ncontainers:\n"+shell("main", stubborn)))
+	c.await(c.stdout, "working")
+	if got := shared.lifepod(t, "", "stop", "stop-timeout", "--timeout", "1"); got.code != 124 || got.stderr != "lifepod: timed out after 1s: stopped waiting until the pod is gone\n" {
+		t.Errorf("%+v", got)
+	}
+	shared.lifepod(t, "", "stop", "--force", "stop-timeout")
 	c.wait()
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // TestDamagedCheckpoint: a checkpoint that can't be read stops nothing. It is
-// said, what the killed lifepod left is swept up, and the pod starts anew (B-RST-18).
+// said, what the killed lifepod left is removed, and the pod starts anew (B-RST-18).
 func TestDamagedCheckpoint(t *testing.T) {
 	t.Parallel()
 	r := newRoot(t)

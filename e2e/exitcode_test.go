@@ -16,7 +16,7 @@ func TestExitCode(t *testing.T) {
 			shell("late", "until cat /w/early 2>/dev/null; do sleep 0.05; done; sleep 1.5; exit 4", shareW) +
 			shell("early", "echo > /w/early; exit 3", shareW) + shell("fine", "true"), 3},
 		{"high", "restartPolicy: Never\ncontainers:\n" + shell("main", "exit 255"), 255},
-		{"signal", "restartPolicy: Never\ncontainers:\n" + shell("main", "sleep 0.1 & wait; kill -9 1; kill -TERM 1; sleep 5"), 143},
+		{"own-signal", "restartPolicy: Never\ncontainers:\n" + shell("main", "sleep 0.1 & wait; kill -9 1; kill -TERM 1; sleep 5"), 143},
 		{"no-such-program", "restartPolicy: Never\ncontainers:\n- {name: main, image: TOOLBOX, command: [/no/such]}", 128},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

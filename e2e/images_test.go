@@ -13,7 +13,8 @@ import (
 )
 
 func imagePod(image, policy string) string {
-	return pod("image", "restartPolicy: Never\ncontainers:\n- {name: main, image: '"+image+"', imagePullPolicy: "+policy+"}")
+	manifest := pod("image", "restartPolicy: Never\ncontainers:\n- {name: main, image: '"+image+"', imagePullPolicy: "+policy+"}")
+	return strings.Replace(manifest, "  name: image\n", "  generateName: image-\n", 1) // there are several at once
 }
 
 // TestPullPolicies: who asks the registry, and when.
@@ -73,7 +74,6 @@ func TestNoImage(t *testing.T) {
 		{"never", "registry.example/absent:1", "Never", []string{"ErrImageNeverPull"}},
 		{"not-found", reg.host + "/absent:1", "IfNotPresent", []string{"ErrImagePull", "ImagePullBackOff"}},
 		{"no-registry", "127.0.0.1:9/absent:1", "Always", []string{"ErrImagePull", "ImagePullBackOff"}},
-		{"bad-name", "UPPER:CASE:x", "Always", []string{"InvalidImageName"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -83,6 +83,30 @@ func TestNoImage(t *testing.T) {
 			}
 			c.signal(syscall.SIGINT)
 			if got := c.wait(); got.code != 130 {
+				t.Errorf("exit code %d\n%s", got.code, got.stderr)
+			}
+		})
+	}
+}
+
+// TestFailFast: with --fail-fast what keeps a container from starting ends the pod,
+// with an error that says what; containers that run are stopped.
+func TestFailFast(t *testing.T) {
+	t.Parallel()
+	reg := newRegistry(t, "")
+	for _, tc := range []struct{ name, spec, want string }{
+		{"never", "containers: [{name: main, image: 'registry.example/absent:1', imagePullPolicy: Never}]", "main ErrImageNeverPull"},
+		{"not-found", "initContainers:\n- {name: proxy, image: TOOLBOX, restartPolicy: Always, command: [sleep, infinity]}\n" +
+			"containers: [{name: main, image: '" + reg.host + "/absent:1'}]", "main ErrImagePull"},
+		{"root", "securityContext: {runAsNonRoot: true}\ncontainers: [{name: main, image: TOOLBOX}]", "main CreateContainerConfigError"},
+		{"volume", "volumes: [{name: v, hostPath: {path: /no/such/folder, type: Directory}}]\n" +
+			"containers: [{name: main, image: TOOLBOX, volumeMounts: [{name: v, mountPath: /v}]}]", "hostPath type check failed"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			got := shared.run(t, pod("fast-"+tc.name, tc.spec), "--fail-fast")
+			last := got.stderr[strings.LastIndex(strings.TrimSpace(got.stderr), "\n")+1:]
+			if got.code != 125 || !strings.HasPrefix(last, "lifepod: pod default/fast-"+tc.name+" can't start: ") || !strings.Contains(last, tc.want) {
 				t.Errorf("exit code %d\n%s", got.code, got.stderr)
 			}
 		})
@@ -170,7 +194,7 @@ func TestImageCommands(t *testing.T) {
 		t.Errorf("load -: exit code %d: %s%s", got.code, got.stdout, got.stderr)
 	}
 	pulled := newRegistry(t, "").push(t, "pulled", "x")
-	if got := r.lifepod(t, "", "image", "pull", pulled); got.code != 0 || !strings.Contains(got.stdout, "@sha256:") {
+	if got := r.lifepod(t, "", "image", "pull", pulled); got.code != 0 || got.stdout != pulled+"\n" {
 		t.Errorf("pull: exit code %d: %s%s", got.code, got.stdout, got.stderr)
 	}
 	if got := r.run(t, imagePod(pulled, "Never")); got.code != 0 || got.stdout != "x\n" {
@@ -180,9 +204,19 @@ func TestImageCommands(t *testing.T) {
 	if got := r.listImages(t); !sameSet(got, want) {
 		t.Errorf("images %v, want %v", got, want)
 	}
-	if got := r.lifepod(t, "", "image", "rm", loaded, pulled); got.code != 0 {
-		t.Errorf("rm: exit code %d\n%s", got.code, got.stderr)
+	user := r.startReady(t, pod("user", "containers:\n"+shell("main", waiter)))
+	if got := r.lifepod(t, "", "image", "rm", toolbox); got.code != 125 || !strings.Contains(got.stderr, "it is used by container main of pod default/user") {
+		t.Errorf("rm of an image in use: exit code %d: %s%s", got.code, got.stdout, got.stderr)
 	}
+	if got := r.lifepod(t, "", "image", "rm", loaded, pulled); got.code != 0 || got.stdout != loaded+"\n"+pulled+"\n" {
+		t.Errorf("rm: exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+	want = []string{"lifepod.dev/pause:1", toolbox} // of which loaded was another name
+	if got := r.listImages(t); !sameSet(got, want) {
+		t.Errorf("images after rm: %v, want %v", got, want)
+	}
+	user.signal(syscall.SIGINT)
+	user.wait()
 	if got := r.lifepod(t, "", "image", "rm", loaded); got.code != 125 || !strings.Contains(got.stderr, loaded) {
 		t.Errorf("rm of what isn't there: exit code %d\n%s", got.code, got.stderr)
 	}

@@ -12,8 +12,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// TestKilledLifepod: what a kill -9 leaves, the next start sweeps up and says
-// so; nothing stays.
+// TestKilledLifepod: a pod whose lifepod was killed is left alone by others, which
+// say so; lifepod stop ends it, and nothing stays.
 func TestKilledLifepod(t *testing.T) {
 	t.Parallel()
 	manifest := pod("victim", `
@@ -47,12 +47,39 @@ containers:
 		c.wait()
 		got := r.run(t, script("next", "echo fine"))
 		if got.code != 0 || got.stdout != "fine\n" ||
-			!strings.Contains(got.stderr, "swept up pod default/victim, left by a lifepod that was killed") {
+			!strings.Contains(got.stderr, "warning: pod default/victim is unattended: its lifepod run was killed") {
 			t.Errorf("after a kill %s: exit code %d: %s%s", when, got.code, got.stdout, got.stderr)
+		}
+		if got := r.lifepod(t, "", "stop", "victim", "--grace", "1"); got.code != 0 {
+			t.Errorf("stop after a kill %s: exit code %d: %s", when, got.code, got.stderr)
 		}
 		for _, left := range r.left() {
 			t.Errorf("left behind after a kill %s: %s", when, left)
 		}
+	}
+}
+
+// A state folder that was removed under its pods doesn't keep doctor from removing the
+// rest of them.
+func TestSweepWithoutFolder(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	c := r.startRun(t, script("victim", "sleep 1000"))
+	c.await(c.stderr, "pod Ready")
+	c.signal(syscall.SIGKILL)
+	c.wait()
+	if err := os.RemoveAll(r.dir); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.processes()) == 0 {
+		t.Fatal("nothing is left to be removed")
+	}
+	got := r.lifepod(t, "", "doctor", "--sweep")
+	if !strings.Contains(got.stderr, "removed process") || !strings.Contains(got.stdout, "none below "+r.dir) {
+		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+	for _, left := range r.left() {
+		t.Errorf("left behind: %s", left)
 	}
 }
 
@@ -71,6 +98,9 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		c.wait()
 		if got := r.run(t, script("next", "exit 4")); got.code != 4 {
 			t.Errorf("after %d: exit code %d\n%s", n, got.code, got.stderr)
+		}
+		if got := r.run(t, script("victim", "exit 1")); got.code != 1 { // as it would have ended
+			t.Errorf("the victim after %d: exit code %d\n%s", n, got.code, got.stderr)
 		}
 		for _, left := range r.left() {
 			t.Errorf("left behind after %d: %s", n, left)

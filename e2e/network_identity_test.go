@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,8 +57,8 @@ func TestDNSPolicies(t *testing.T) {
 		name, spec, events string
 		last               string // of the servers
 	}{
-		{name: "cluster-first", spec: "dnsPolicy: ClusterFirst", events: "MissingClusterDNS"},
-		{name: "cluster-first-host", spec: "dnsPolicy: ClusterFirstWithHostNet\nhostNetwork: true", events: "MissingClusterDNS"},
+		{name: "cluster-first", spec: "dnsPolicy: ClusterFirst"},
+		{name: "cluster-first-host", spec: "dnsPolicy: ClusterFirstWithHostNet\nhostNetwork: true"},
 		{name: "cluster-first-on-host", spec: "dnsPolicy: ClusterFirst\nhostNetwork: true"},
 		{name: "dns-default", spec: "dnsPolicy: Default"},
 		{name: "dns-none", spec: "dnsPolicy: None\n" + four, last: "192.0.2.3"},
@@ -193,4 +194,30 @@ func freeUDPPort(t *testing.T) int {
 	}
 	defer func() { _ = conn.Close() }()
 	return conn.LocalAddr().(*net.UDPAddr).Port
+}
+
+// withoutHosts hides the machine's hosts file from what it runs: in a mount namespace of
+// its own, as a minimal installation has none.
+const withoutHosts = `set -e
+mount -t tmpfs none "$1"
+mkdir "$1/changed" "$1/work"
+mknod "$1/changed/hosts" c 0 0
+mount -t overlay -o "lowerdir=/etc,upperdir=$1/changed,workdir=$1/work" none /etc
+shift
+! test -e /etc/hosts
+exec "$@"`
+
+// On a machine without /etc/hosts the runtime makes no sandbox, however often it is
+// asked: lifepod says so and starts nothing.
+func TestMachineWithoutHosts(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	command := exec.CommandContext(t.Context(), "unshare", "--mount", "sh", "-c", withoutHosts, "sh", t.TempDir(),
+		binary, "--root", r.dir, "run", "-")
+	command.Stdin = strings.NewReader(pod("stub", "containers:\n"+shell("main", "sleep 100")))
+	out, err := command.CombinedOutput()
+	want := "lifepod: there is no /etc/hosts, without which the container runtime starts no pod: echo 127.0.0.1 localhost > /etc/hosts\n"
+	if string(out) != want || command.ProcessState.ExitCode() != 125 {
+		t.Errorf("%v: %q, want %q", err, out, want)
+	}
 }

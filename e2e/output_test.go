@@ -66,7 +66,7 @@ containers:
 // TestStreams: with -o json output says which stream it was on.
 func TestStreams(t *testing.T) {
 	t.Parallel()
-	told := shared.runStory(t, 0, script("streams", "echo out; echo err >&2; echo -n open"))
+	told := shared.runStory(t, 0, script("both-streams", "echo out; echo err >&2; echo -n open"))
 	got := map[string]string{}
 	for _, o := range told {
 		if o.Type == "output" {

@@ -22,10 +22,9 @@ func TestStory(t *testing.T) {
 
 func TestVerboseStory(t *testing.T) {
 	t.Parallel()
-	got := shared.run(t, script("hello", "exit 3"), "-v")
+	got := shared.run(t, script("verbose", "exit 3"), "-v")
 	got.check(t, 3, "", `
 + event Normal Pulled spec.containers{main}: Container image "lifepod.dev/toolbox:1" already present on machine and can be accessed by the pod
-+ event Warning MissingClusterDNS pod: pod: "hello_default(UID)". kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.
 + pod sandbox ready, address ADDRESS  [A-COND-3]
 + event Normal Created spec.containers{main}: Container created
 + event Normal Started spec.containers{main}: Container started

@@ -66,7 +66,7 @@ func TestResources(t *testing.T) {
 	} {
 		t.Run(string(tc.qos), func(t *testing.T) {
 			t.Parallel()
-			c := shared.startRun(t, pod("resources", `
+			c := shared.startRun(t, pod("resources-"+strings.ToLower(string(tc.qos)), `
 restartPolicy: Never
 containers:
 `+shell("main", "cat /proc/self/oom_score_adj; trap 'exit 0' TERM; while true; do sleep 0.1; done", "resources: "+tc.resources)), "-o", "json")

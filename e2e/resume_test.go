@@ -20,7 +20,7 @@ import (
 )
 
 // goesOn is what a lifepod says that takes over the pod of one that was killed.
-const goesOn = `goes on where it was \(its lifepod was killed\)`
+const goesOn = `goes on where it was \(its lifepod had ended\)`
 
 // kill9 is the end of a lifepod that can't do anything about it.
 func (c *command) kill9() result {
@@ -107,36 +107,108 @@ func checkCounts(t *testing.T, text string) {
 	}
 }
 
-// TestResumeNot: another manifest of that name, and --new, are another pod; what
-// the killed lifepod left is swept up.
+// TestResumeNot: another manifest of that name is another pod, which is refused as
+// long as the first is there; --new ends that one first, as it would have ended.
 func TestResumeNot(t *testing.T) {
 	t.Parallel()
 	r := newRoot(t)
-	const swept = "swept up pod default/p, left by a lifepod that was killed"
-	sleeper := script("p", "echo up; sleep 1000")
-	for _, tc := range []struct {
-		name, manifest string
-		args           []string
-		want           int
-	}{
-		{"changed", script("p", "exit 4"), nil, 4},
-		{"new", sleeper, []string{"--new", "--timeout", "1ms"}, 124},
-		{"port", sleeper, []string{"--timeout", "1ms", "-p", "127.0.0.1:18765:80"}, 124},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			c := r.startRun(t, sleeper)
-			c.await(c.stderr, "pod Ready")
-			c.kill9()
-			got := r.run(t, tc.manifest, tc.args...)
-			if got.code != tc.want || !strings.Contains(got.stderr, swept) || strings.Contains(got.stderr, "goes on") {
-				t.Errorf("exit code %d, want %d\n%s", got.code, tc.want, got.stderr)
-			}
-		})
+	dir := t.TempDir()
+	sleeper := pod("p", `
+restartPolicy: Never
+volumes: [{name: v, hostPath: {path: `+dir+`}}]
+containers:
+`+shell("main", "trap 'echo bye > /v/last; exit 0' TERM; echo up; while true; do sleep 0.05; done", mountV))
+	c := r.startRun(t, sleeper)
+	c.await(c.stderr, "pod Ready")
+	c.await(c.stdout, "up")
+	c.kill9()
+	for name, args := range map[string][]string{"changed": nil, "port": {"-p", "127.0.0.1:18765:80"}} {
+		manifest := sleeper
+		if name == "changed" {
+			manifest = script("p", "exit 4")
+		}
+		got := r.run(t, manifest, args...)
+		if want := "lifepod: pod default/p exists already, with another spec: its lifepod run was killed"; got.code != 125 || !strings.Contains(got.stderr, want) {
+			t.Errorf("%s: exit code %d\n%s", name, got.code, got.stderr)
+		}
+	}
+	if last, err := os.ReadFile(filepath.Join(dir, "last")); err == nil {
+		t.Errorf("the pod has ended: %s", last)
+	}
+	got := r.run(t, script("p", "exit 4"), "--new")
+	if got.code != 4 || strings.Contains(got.stderr, "goes on") {
+		t.Errorf("--new: exit code %d\n%s", got.code, got.stderr)
+	}
+	if last, err := os.ReadFile(filepath.Join(dir, "last")); err != nil || string(last) != "bye\n" {
+		t.Errorf("the pod before did not end gracefully: %q, %v", last, err)
+	}
+}
+
+// TestSameName: a second pod of a name is refused while the first runs.
+func TestSameName(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	manifest := script("twin", "echo up; sleep 1000")
+	c := r.startRun(t, manifest)
+	c.await(c.stdout, "up")
+	got := r.run(t, manifest)
+	if want := "lifepod: pod default/twin exists already, the lifepod run with PID "; got.code != 125 || !strings.HasPrefix(got.stderr, want) {
+		t.Errorf("exit code %d\n%s", got.code, got.stderr)
+	}
+	if got := r.run(t, script("twin", "exit 5"), "--name", "other"); got.code != 5 {
+		t.Errorf("with another name: exit code %d\n%s", got.code, got.stderr)
+	}
+	c.signal(syscall.SIGINT)
+	c.wait()
+}
+
+// TestUnattended: what the commands say of a pod whose lifepod was killed, and that
+// others leave it alone.
+func TestUnattended(t *testing.T) {
+	t.Parallel()
+	r := newRoot(t)
+	manifest := pod("train", `
+restartPolicy: Never
+terminationGracePeriodSeconds: 5
+containers:
+`+shell("main", "trap 'exit 0' TERM; n=0; while true; do n=$((n+1)); echo step $n; sleep 0.05; done"))
+	c := r.startRun(t, manifest)
+	c.await(c.stdout, "step 3")
+	c.kill9()
+	advice := "its lifepod run was killed: run the same manifests again to resume it, or `lifepod --root " + r.dir + " stop default/train` to end it"
+	if got := r.lifepod(t, "", "ps"); !strings.Contains(got.stdout, " Unattended ") || got.stderr != "warning: pod default/train is unattended: "+advice+"\n" {
+		t.Errorf("ps: %s%s", got.stdout, got.stderr)
+	}
+	if got := r.lifepod(t, "", "status", "train"); !strings.HasPrefix(got.stdout, "default/train  Running, Unattended: "+advice) {
+		t.Errorf("status: %s%s", got.stdout, got.stderr)
+	}
+	if got := r.lifepod(t, "", "exec", "train", "--", "true"); got.code != 125 || got.stderr != "lifepod: pod default/train is unattended: "+advice+"\n" {
+		t.Errorf("exec: %+v", got)
+	}
+	if got := r.lifepod(t, "", "doctor"); !strings.Contains(got.stdout, "→ default/train: "+advice) || !strings.Contains(got.stdout, "leftovers            none below") {
+		t.Errorf("doctor: %s", got.stdout)
+	}
+	if got := r.run(t, script("stranger", "exit 4")); got.code != 4 {
+		t.Errorf("a stranger: %+v", got)
+	}
+	lines := func() int { return strings.Count(r.lifepod(t, "", "logs", "train").stdout, "step ") }
+	before := lines()
+	awaitTrue(t, "more of its output, after the stranger", func() bool { return lines() > before })
+	again := r.resume(t, manifest)
+	again.kill9()
+	if got := r.lifepod(t, "", "stop", "train"); got.code != 0 || got.stderr != "" {
+		t.Errorf("stop: %+v", got)
+	}
+	if got := r.lifepod(t, "", "ps"); got.stderr != "no pod runs\n" {
+		t.Errorf("ps after stop: %+v", got)
+	}
+	for _, left := range r.left() {
+		t.Errorf("left behind: %s", left)
 	}
 }
 
 // TestResumeDamaged: a checkpoint that can't be read is said to be so, and the
-// pod is swept up.
+// pod begins anew.
 func TestResumeDamaged(t *testing.T) {
 	t.Parallel()
 	r := newRoot(t)
@@ -152,8 +224,8 @@ func TestResumeDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := r.run(t, manifest, "--timeout", "1ms")
-	const want = "warning: can't go on with pod default/p of a lifepod that was killed: read checkpoint: the file is damaged\n"
-	if got.code != 124 || !strings.Contains(got.stderr, want) || !strings.Contains(got.stderr, "swept up pod default/p") {
+	const want = "warning: can't go on with pod default/p, whose lifepod run was killed; it begins anew: read checkpoint: the file is damaged\n"
+	if got.code != 124 || !strings.Contains(got.stderr, want) {
 		t.Errorf("exit code %d\n%s", got.code, got.stderr)
 	}
 }

@@ -27,10 +27,15 @@ func TestInterrupt(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		signal syscall.Signal
-	}{{"SIGINT", syscall.SIGINT}, {"SIGTERM", syscall.SIGTERM}, {"SIGHUP", syscall.SIGHUP}} {
+		told   string
+	}{
+		{"sigint", syscall.SIGINT, "Ctrl-C; press again to kill"},
+		{"sigterm", syscall.SIGTERM, "SIGTERM; a second one kills"},
+		{"sighup", syscall.SIGHUP, "SIGHUP; a second one kills"},
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			c := shared.startRun(t, script("polite", polite))
+			c := shared.startRun(t, script("polite-"+tc.name, polite))
 			c.await(c.stdout, "working")
 			c.await(c.stderr, "pod Ready")
 			c.signal(tc.signal)
@@ -39,7 +44,7 @@ func TestInterrupt(t *testing.T) {
 + main started
 + pod Running
 + pod Ready
-+ pod stop requested → grace 30s (`+tc.name+`; once more kills)
++ pod stop requested → grace 30s (`+tc.told+`)
 + main exited 5 (stopped)
 + pod Failed`)
 		})
@@ -92,16 +97,16 @@ containers:
 	c.await(c.stdout, "ignored")
 	awaitTrue(t, "a second signal, not taken for the first", func() bool {
 		_ = c.process.Process.Signal(syscall.SIGINT) // it may have ended already
-		return strings.Contains(c.stderr.text(), "SIGINT again")
+		return strings.Contains(c.stderr.text(), "Ctrl-C again")
 	})
 	c.wait().check(t, 130, "working\nignored\n", `
 + pod sandbox ready, address ADDRESS
 + main started
 + pod Running
 + pod Ready
-+ pod stop requested → grace 1h0m0s (SIGINT; once more kills)
-+ pod stop requested → grace 0s (SIGINT again)
-+ main exited 137 (stopped)
++ pod stop requested → grace 1h0m0s (Ctrl-C; press again to kill)
++ pod stop requested → grace 0s (Ctrl-C again)
++ main exited 137 (stopped, killed at once)
 + pod Failed`)
 }
 

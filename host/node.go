@@ -46,6 +46,9 @@ type NodeConfig struct {
 
 // NewNode describes this machine to the agent.
 func NewNode(c NodeConfig) (*agent.Node, error) {
+	if err := netidentity.CheckHostsFile(netidentity.HostsPath); err != nil {
+		return nil, err
+	}
 	host, err := criconfig.Host()
 	if err != nil {
 		return nil, err
@@ -76,7 +79,7 @@ func NewNode(c NodeConfig) (*agent.Node, error) {
 		IPAMDir:     c.IPAMDir,
 		Config:      host,
 		Resolver:    resolver,
-		Cluster:     netidentity.Cluster{Domain: clusterDomain},
+		Cluster:     netidentity.Cluster{Domain: clusterDomain, Absent: true},
 		HostIPs:     IPs(),
 		Allocatable: admits.Allocatable,
 		Admission:   &admits,

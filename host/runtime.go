@@ -12,6 +12,8 @@ import (
 	"time"
 
 	contentapi "github.com/containerd/containerd/api/services/content/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/agent/podcgroup"
@@ -47,7 +49,7 @@ func Open(ctx context.Context, root, endpoint string, log *slog.Logger) (*Runtim
 // OpenWith is Open for who has more to say about the bundled runtime.
 func OpenWith(ctx context.Context, endpoint string, c bundle.Config) (*Runtime, error) {
 	if os.Geteuid() != 0 {
-		return nil, errors.New("lifepod needs root to make namespaces, cgroups and mounts: run it with sudo")
+		return nil, errors.New("only root may make namespaces, cgroups and mounts: run it with sudo")
 	}
 	if endpoint != "" {
 		if c.CNI != nil && c.CNI.ConfDir != "" {
@@ -105,9 +107,14 @@ func connect(ctx context.Context, root, endpoint string) (*Runtime, error) {
 
 // askDriver learns the runtime's cgroup driver; one that can't say uses cgroupfs.
 func (r *Runtime) askDriver(ctx context.Context) error {
-	config, err := r.Runtime.RuntimeConfig(ctx, &runtimeapi.RuntimeConfigRequest{})
-	if err != nil {
+	config, err := cri.Again(ctx, func(ctx context.Context) (*runtimeapi.RuntimeConfigResponse, error) {
+		return r.Runtime.RuntimeConfig(ctx, &runtimeapi.RuntimeConfigRequest{})
+	})
+	if status.Code(err) == codes.Unimplemented {
 		return nil // an older runtime without this call
+	}
+	if err != nil {
+		return fmt.Errorf("ask the container runtime for its cgroup driver: %s", cri.Text(err))
 	}
 	r.Systemd = config.GetLinux().GetCgroupDriver() == runtimeapi.CgroupDriver_SYSTEMD
 	return nil
@@ -191,6 +198,11 @@ func (r *Runtime) Close(ctx context.Context) error {
 		return errors.Join(err, r.bundled.Close(ctx))
 	}
 	return errors.Join(err, podcgroup.Driver{Parent: r.CgroupParent, Systemd: r.Systemd}.RemoveParents())
+}
+
+// UntagImage removes names of an image that has others; only for containerd.
+func (r *Runtime) UntagImage(ctx context.Context, imageID string, names ...string) error {
+	return imageload.Untag(ctx, r.Socket(), imageID, names...)
 }
 
 // LoadImages takes the images of an archive in; only for containerd.

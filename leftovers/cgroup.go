@@ -64,7 +64,7 @@ func describeCgroup(path string) string {
 		processes += len(pids)
 		return nil
 	})
-	return fmt.Sprintf("%d cgroups below it, %d processes", below, processes)
+	return plural(below, "cgroup") + " below it, " + plural(processes, "process")
 }
 
 // sweepCgroup kills what is in it until nothing is, then removes the tree.

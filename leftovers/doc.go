@@ -8,6 +8,11 @@
 // calls Sweep holds the root's lock.
 package leftovers
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Place is where one lifepod keeps its things; an empty field is not searched.
 type Place struct {
 	// Root is the state folder and RunDir the folder of the sockets.
@@ -59,6 +64,17 @@ type Leftover struct {
 
 	// process is set for a Process.
 	process identity
+}
+
+// plural counts things.
+func plural(n int, what string) string {
+	switch {
+	case n == 1:
+		return "1 " + what
+	case strings.HasSuffix(what, "s"):
+		what += "e"
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // String is one line for a log.

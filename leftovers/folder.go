@@ -12,8 +12,7 @@ import (
 )
 
 // podFolders are the folders below the root that have something per pod. The
-// records come last: as long as there is one, the next lifepod of the root
-// sweeps up the rest of its pod.
+// records come last: as long as there is one, the rest of its pod is found.
 var podFolders = []struct {
 	kind   Kind
 	folder string

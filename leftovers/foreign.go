@@ -54,5 +54,5 @@ func endpointOf(path string) string {
 }
 
 func foreignError(leftover Leftover) error {
-	return fmt.Errorf("its pod is on another runtime: any lifepod run --runtime-endpoint %s sweeps it up", leftover.Detail)
+	return fmt.Errorf("its pod is on another runtime, %s: lifepod ps names it, lifepod stop ends it", leftover.Detail)
 }

@@ -36,8 +36,8 @@ func TestForeignPodsStay(t *testing.T) {
 		t.Errorf("found (-want +got):\n%s", diff)
 	}
 	err = Sweep(t.Context(), found)
-	wantErr := "sweep pod on another runtime " + filepath.Join(place.Root, "runs/theirs.json") +
-		": its pod is on another runtime: any lifepod run --runtime-endpoint unix:///run/crio/crio.sock sweeps it up"
+	wantErr := "remove pod on another runtime " + filepath.Join(place.Root, "runs/theirs.json") +
+		": its pod is on another runtime, unix:///run/crio/crio.sock: lifepod ps names it, lifepod stop ends it"
 	if err == nil || err.Error() != wantErr {
 		t.Errorf("sweep: want %q, got %v", wantErr, err)
 	}

@@ -99,7 +99,7 @@ func TestFindCgroups(t *testing.T) {
 			{Kind: Cgroup, Name: "pids/lifepod", Detail: "0 cgroups below it, 0 processes"},
 		}},
 		{"v2", []string{"lifepod/pod1", "lifepod-2", "system.slice/lifepod"}, []Leftover{
-			{Kind: Cgroup, Name: "lifepod", Detail: "1 cgroups below it, 0 processes"},
+			{Kind: Cgroup, Name: "lifepod", Detail: "1 cgroup below it, 0 processes"},
 		}},
 	}
 	for _, c := range cases {

@@ -11,7 +11,7 @@ import (
 )
 
 // findNetworks lists the named network namespaces that one of the processes is
-// in, or that a cable leads to from the bridge. Those that were named below
+// in, or that a port of the bridge leads to. Those that were named below
 // the place's folders are among the mounts.
 func (s system) findNetworks(place Place, processes []Leftover) ([]Leftover, error) {
 	inodes := s.networksOf(processes)
@@ -72,7 +72,7 @@ func namespaceID(path string) int {
 	return id
 }
 
-// bridgePorts are the cables at a bridge; none if there is no such bridge.
+// bridgePorts are the veth interfaces at a bridge; none if there is no such bridge.
 func bridgePorts(name string) ([]netlink.Link, error) {
 	bridge, err := bridgeNamed(name)
 	if bridge == nil || err != nil {
@@ -125,10 +125,10 @@ func findBridge(place Place) ([]Leftover, error) {
 		return nil, err
 	}
 	ports, err := bridgePorts(place.Bridge)
-	return []Leftover{{Kind: Bridge, Name: place.Bridge, Detail: fmt.Sprintf("%d cables", len(ports))}}, err
+	return []Leftover{{Kind: Bridge, Name: place.Bridge, Detail: plural(len(ports), "veth interface")}}, err
 }
 
-// sweepBridge takes the cables away with the bridge.
+// sweepBridge removes the bridge with its veth interfaces.
 func sweepBridge(name string) error {
 	ports, err := bridgePorts(name)
 	if err != nil {
@@ -146,7 +146,7 @@ func sweepBridge(name string) error {
 	return deleteLink(bridge)
 }
 
-// deleteLink is content with an interface that is gone already: a cable goes
+// deleteLink is content with an interface that is gone already: a veth pair goes
 // with the namespace at its other end, which the kernel takes apart on its own
 // time.
 func deleteLink(link netlink.Link) error {

@@ -310,7 +310,7 @@ func TestSweepSparesMountedFolder(t *testing.T) {
 	pod := filepath.Join(s.place.Root, "pods", "uid-1")
 	s.mount(t, "bind", s.keep, filepath.Join(pod, "host"))
 	err := Sweep(t.Context(), []Leftover{{Kind: PodFolder, Name: pod}})
-	want := "sweep pod folder " + pod + ": " + filepath.Join(pod, "host") + " is still mounted in it"
+	want := "remove pod folder " + pod + ": " + filepath.Join(pod, "host") + " is still mounted in it"
 	if err == nil || err.Error() != want {
 		t.Errorf("want %q, got %v", want, err)
 	}

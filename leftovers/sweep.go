@@ -27,7 +27,7 @@ func Sweep(ctx context.Context, found []Leftover) error {
 			return errors.Join(append(failures, context.Cause(ctx))...)
 		}
 		if err := sweepOne(ctx, leftover); err != nil {
-			failures = append(failures, fmt.Errorf("sweep %s %s: %w", leftover.Kind, leftover.Name, err))
+			failures = append(failures, fmt.Errorf("remove %s %s: %w", leftover.Kind, leftover.Name, err))
 		}
 	}
 	return errors.Join(failures...)

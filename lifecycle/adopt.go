@@ -40,7 +40,7 @@ func Adopt(pod *v1.Pod, options Options, seen Observed) *Machine {
 
 // adoptNewestSandbox takes the newest sandbox for the pod's. One that is not ready,
 // has no address, or is not the only ready one is replaced like any lost one
-// (B-RST-12, B-RST-14).
+// (B-RST-12, B-RST-14). Whether the others are gone is looked at before the pod is.
 func (m *Machine) adoptNewestSandbox(seen Observed) {
 	if len(seen.Sandboxes) == 0 {
 		if anyRan(m.reported) { // after a reboot, for example: what ran is lost with it
@@ -50,6 +50,7 @@ func (m *Machine) adoptNewestSandbox(seen Observed) {
 	}
 	newest := slices.MaxFunc(seen.Sandboxes, func(a, b ObservedSandbox) int { return int(a.Attempt) - int(b.Attempt) })
 	m.sandbox = sandbox{state: sandboxLost, id: newest.ID, attempt: newest.Attempt}
+	m.release.untidy = len(seen.Sandboxes) > 1
 	if newest.Ready && m.addressed(newest.IPs) && readySandboxes(seen) == 1 {
 		m.sandbox.state = sandboxReady
 	}

@@ -111,7 +111,7 @@ func applySetup(s *step, w *work, r Result, reason, prefix string) {
 	for _, message := range r.Failure.messages() {
 		s.do(RecordEvent{Type: warning, Reason: reason, Message: prefix + message})
 	}
-	tellRetry(s, "pod", r.Failure.Message, w.retryAt, "A-SYNC-9")
+	tellBlocked(s, "pod", r.Failure, r.Failure.Message, w.retryAt, "A-SYNC-9")
 }
 
 func applyRelease(s *step, w *work, r Result, what string) {

@@ -54,9 +54,13 @@ func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
 	}
 	endHooks(s, c)
 	endProbes(s, c)
+	killed := killText(s, c, t)
 	c.stopping, c.retryAt = stopping{}, time.Time{}
 	c.touchedAt = s.now
 	c.restart = verdictAtExit(s, c, t)
+	if c.failure != nil && c.failure.Reason == reasonPostStartError && !s.round.active {
+		c.restart.because = "postStart hook failed, " + c.restart.because
+	}
 	c.failures++
 	if c.succeeded(t) {
 		c.failures = 0
@@ -76,7 +80,22 @@ func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
 	case s.stage == Syncing && !c.succeeded(t):
 		report.Outcome = "not restarted"
 	}
+	report.Because += killed
 	tell(s, report)
+}
+
+// killText says of a container that was stopped and did not end by itself why it
+// was killed (B-SIG-4); in a restart of all containers that goes without saying.
+func killText(s *step, c *container, t *v1.ContainerStateTerminated) string {
+	const sigkill = 128 + 9
+	byRuntime := t.ExitCode == sigkill && (t.Reason == "" || t.Reason == "Error") // not for want of memory, nor lost
+	if killAt := c.stopping.killAt; !c.asked || !byRuntime || s.round.active || killAt.IsZero() || c.endedAt.Before(killAt) {
+		return ""
+	}
+	if orderFor(s, c).force {
+		return ", killed at once"
+	}
+	return ", killed when its grace ran out"
 }
 
 // backOffAfterExit puts the container in CrashLoopBackOff if its next start is

@@ -128,10 +128,13 @@ func postStartFailed(s *step, c *container, f *Failure) {
 	killContainer(s, c, kill{
 		message:  "FailedPostStartHook",
 		deadline: s.now.Add(s.specGrace()),
-		failure:  &Failure{Reason: "PostStartHookError", Message: f.Message},
+		failure:  &Failure{Reason: reasonPostStartError, Message: f.Message},
 		report:   Report{What: "postStart hook failed: " + f.Message, Outcome: "stop the container", Rule: "A-HOOK-1"},
 	})
 }
+
+// reasonPostStartError is the waiting reason of a container whose postStart hook has failed.
+const reasonPostStartError = "PostStartHookError"
 
 // preStopFailed records a hook that did not work; the end goes on as if it had
 // (B-HOOK-4). One that ran out of time leaves no event.

@@ -119,7 +119,7 @@ func imageRefused(s *step, f fetch, eventReason string, why Failure) {
 	f.state, f.refused = imageNeeded, &why
 	s.do(RecordEvent{Type: warning, Reason: eventReason, Message: why.Message, FieldPath: f.fieldPath})
 	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + why.Reason, FieldPath: f.fieldPath})
-	tell(s, Report{Subject: f.subject(), What: why.Reason + ": " + why.Message, Rule: "A-IMG-2"})
+	tell(s, Report{Subject: f.subject(), What: why.Reason + ": " + why.Message, Rule: "A-IMG-2", Again: true, Blocks: why.blocks()})
 }
 
 // fetchOf is the fetch of which an effect is under way.
@@ -188,7 +188,7 @@ func pull(s *step, f fetch, name string) {
 	f.state, f.op, f.since = imagePulling, s.nextID(), s.now
 	s.do(RecordEvent{Type: normal, Reason: "Pulling", Message: fmt.Sprintf("Pulling image %q", f.reference), FieldPath: f.fieldPath})
 	s.do(PullImage{ID: f.op, Container: f.container, Volume: f.volume, Image: name})
-	tell(s, Report{Subject: f.subject(), What: "pulling image " + f.reference, Rule: "A-IMG-4"})
+	tell(s, Report{Subject: f.subject(), What: "pulling image " + f.reference, Rule: "A-IMG-4", Again: true})
 }
 
 func imageBackOff(s *step, f fetch, until time.Time) {
@@ -260,5 +260,5 @@ func pullFailed(s *step, f fetch, why *Failure) {
 	f.refused = &Failure{Class: why.Class, Reason: reason, Message: why.Message}
 	f.retryAt = s.now.Add(min(b.delay, s.options.RetryAfter))
 	s.due(f.retryAt)
-	tellRetry(s, f.subject(), reason+": "+why.Message, b.from.Add(b.delay), "A-IMG-5")
+	tellBlocked(s, f.subject(), why, reason+": "+why.Message, b.from.Add(b.delay), "A-IMG-5")
 }

@@ -76,7 +76,7 @@ func refusedImage(s *step, c *container) *Failure {
 		}
 		if c.failure == nil || c.failure.Reason != refused.Reason || c.failure.Message != refused.Message {
 			s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + refused.Reason, FieldPath: c.fieldPath()})
-			tell(s, Report{Subject: c.spec.Name, What: "waits for the image of volume " + v.name, Because: refused.Reason, Rule: "A-IMG-10"})
+			tell(s, Report{Subject: c.spec.Name, What: "waits for the image of volume " + v.name, Because: refused.Reason, Rule: "A-IMG-10", Again: true})
 		}
 		return refused
 	}

@@ -216,7 +216,7 @@ func (l *invariants) published(w *walk, s v1.PodStatus) {
 	}
 	if terminal(s.Phase) {
 		for _, c := range w.running() {
-			if !w.overdue[c.ID] && !w.overdue[c.SandboxID] {
+			if !w.isOverdue(c.ID) && !w.isOverdue(c.SandboxID) {
 				l.t.Fatalf("phase %s while %s runs", s.Phase, c.Name)
 			}
 		}
@@ -266,12 +266,12 @@ func (l *invariants) gone(w *walk) {
 		w.goOn()
 	}
 	for _, s := range w.sandboxes {
-		if !w.overdue[s.ID] {
+		if !w.isOverdue(s.ID) {
 			l.t.Fatalf("sandbox %s is left behind", s.ID)
 		}
 	}
 	for _, c := range w.containers {
-		if !w.overdue[c.ID] && !w.overdue[c.SandboxID] {
+		if !w.isOverdue(c.ID) && !w.isOverdue(c.SandboxID) {
 			l.t.Fatalf("container %s %s is left behind", c.Name, c.ID)
 		}
 	}

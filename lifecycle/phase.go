@@ -126,15 +126,18 @@ func (t *tally) addRegular(c *container, status *v1.ContainerStatus) {
 	}
 }
 
-// initsBegan says that some init container has an instance.
-func initsBegan(s *step) bool {
-	return slices.ContainsFunc(s.inits(), func(c *container) bool { return c.id != "" })
+// initsBegan says that the newest instance of some init container runs or has run.
+func initsBegan(s *step) bool { return slices.ContainsFunc(s.inits(), (*container).began) }
+
+// began says that the newest instance runs or has run; one that is only created may never start.
+func (c *container) began() bool {
+	return c.position == running || c.exit != nil && c.position == exited
 }
 
 // initializesAgain says that regular init containers have begun to run again
 // and that a regular container is still to come.
 func initializesAgain(s *step) bool {
-	began := slices.ContainsFunc(s.inits(), func(c *container) bool { return c.kind == initContainer && c.id != "" })
+	began := slices.ContainsFunc(s.inits(), func(c *container) bool { return c.kind == initContainer && c.began() })
 	return began && slices.ContainsFunc(s.regulars(), func(c *container) bool { return c.exit == nil && c.last != nil })
 }
 

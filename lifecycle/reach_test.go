@@ -62,6 +62,7 @@ func (w *walk) reach(was *Machine, f Fact) {
 	}
 	w.reachProbes(was, f)
 	w.note("adopted sandbox", was.sandbox.state == sandboxUncertain && w.m.sandbox.state == sandboxReady)
+	w.note("sandbox without an address", was.sandbox.state == sandboxReady && w.m.sandbox.state == sandboxLost && len(w.addresses(w.m.sandbox.id)) == 0)
 	w.note("adopted broken sandbox", was.sandbox.state == sandboxUncertain && w.m.sandbox.id != was.sandbox.id && w.m.sandbox.state != sandboxReady)
 }
 

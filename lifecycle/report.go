@@ -13,6 +13,9 @@ type Report struct {
 	Outcome string // what is done about it: "restart in 10s"; may be empty
 	Because string // the fact that decided: "restartPolicy OnFailure, 1st failure"; may be empty
 	Rule    string // the contract's rule: "A-RST-1"
+
+	Again  bool // it is part of an attempt, and is told again by each further one until one works
+	Blocks bool // containers can't start before another attempt works
 }
 
 // String is the line as people read it: `worker exited 1 → restart in 10s (restartPolicy OnFailure, 1st failure)`.
@@ -30,7 +33,22 @@ func (r Report) String() string {
 func tell(s *step, r Report) { s.do(Tell{Report: r}) }
 
 func tellRetry(s *step, subject, what string, at time.Time, rule string) {
-	tell(s, Report{Subject: subject, What: what, Outcome: "try again " + in(at.Sub(s.now)), Rule: rule})
+	tell(s, retryReport(s, subject, what, at, rule))
+}
+
+// tellBlocked tells of a failure that keeps containers from starting.
+func tellBlocked(s *step, subject string, f *Failure, what string, at time.Time, rule string) {
+	r := retryReport(s, subject, what, at, rule)
+	r.Blocks = f.blocks()
+	tell(s, r)
+}
+
+// blocks says that something was refused. A runtime that is away or gives no answer is
+// waited for.
+func (f *Failure) blocks() bool { return f.Class == Failed || f.Class == NotFound }
+
+func retryReport(s *step, subject, what string, at time.Time, rule string) Report {
+	return Report{Subject: subject, What: what, Outcome: "try again " + in(at.Sub(s.now)), Rule: rule, Again: true}
 }
 
 // in says when something comes: "now", "in 10s".

@@ -9,7 +9,7 @@ import "time"
 func applyResumed(s *step) {
 	applyAccepted(s)
 	s.notAhead()
-	because := "its lifepod was killed"
+	because := "its lifepod had ended"
 	if s.adopted {
 		because = "another agent has begun it"
 	}

@@ -160,7 +160,7 @@ func sandboxFailed(s *step, f *Failure) {
 	}
 	text := "Failed to create pod sandbox: " + f.Message
 	s.do(RecordEvent{Type: warning, Reason: "FailedCreatePodSandBox", Message: text})
-	tellRetry(s, "pod", text, s.sandbox.retryAt, "A-SBX-3")
+	tellBlocked(s, "pod", f, text, s.sandbox.retryAt, "A-SBX-3")
 }
 
 func applySandboxExited(s *step, id string) {

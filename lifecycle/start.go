@@ -153,7 +153,7 @@ func createFailed(s *step, c *container, r Result) {
 	c.image.retryAt = c.retryAt
 	if f.Class != Cancelled && s.stage == Syncing {
 		startRefused(s, c, f, "CreateContainerError")
-		tellRetry(s, c.spec.Name, c.failure.Reason+": "+f.Message, c.retryAt, "A-CST-7")
+		tellBlocked(s, c.spec.Name, f, c.failure.Reason+": "+f.Message, c.retryAt, "A-CST-7")
 	}
 }
 
@@ -199,7 +199,7 @@ func applyContainerStarted(s *step, f ContainerStarted) {
 	c.retryAt = s.now.Add(s.retryAfter(f.Failure))
 	if f.Failure.Class == Failed && s.stage == Syncing {
 		startRefused(s, c, f.Failure, "RunContainerError")
-		tell(s, Report{Subject: c.spec.Name, What: c.failure.Reason + ": " + f.Failure.Message, Rule: "A-CST-7"})
+		tell(s, Report{Subject: c.spec.Name, What: c.failure.Reason + ": " + f.Failure.Message, Rule: "A-CST-7", Again: true})
 	}
 }
 

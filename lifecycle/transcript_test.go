@@ -38,6 +38,7 @@ type transcript struct {
 	wakeAt  time.Time
 	pending []Effect
 	runtime pretendedRuntime
+	kept    Observed
 	out     strings.Builder
 
 	endpoints map[string]Probed // "container kind" → what each attempt of that probe is answered with
@@ -47,21 +48,22 @@ type transcript struct {
 //
 //	pod [rejected=R message=M] a Pod as YAML; Accepted is its first event, or Rejected
 //	settle [hold=Effect,…]    answer all pending effects with success, until none is left but those held back
-//	answer Effect [container] [error=text] [reason=R] [class=uncertain|unavailable|cancelled|notfound] [done] [absent] [quiet] [untrue]
+//	answer Effect [container] [error=text] [reason=R] [class=uncertain|unavailable|cancelled|notfound] [done] [absent] [quiet] [late] [untrue]
 //	exit container code=N [reason=R] [message=M] [unseen]
 //	loop container code=N times=N   settle, exit; waits for the next start each time
 //	again container           the exit event comes a second time
 //	running container         the runtime's word that it runs
-//	sandbox-exit              the sandbox is not ready any more
+//	sandbox-exit [untold=ID]  the sandbox is not ready any more, which the machine may not be told
 //	advance D                 let time pass, timers fire at their moment
 //	stop [grace=N] [force] [because=text]
 //	restart [container] [graceful]   somebody asks for it; without a container for all
-//	observe [empty|reserved]  a snapshot of what the pretended runtime has
+//	snapshot                  one is taken of what the pretended runtime has, and kept
+//	observe [empty|kept]      a snapshot of what the pretended runtime has now, or the one that was kept
 //	unknown container         the pretended runtime does not know whether the container runs
 //	forget container          the pretended runtime loses the container
 //	addresses out|back        new sandboxes get no address; they get one again
 //	addresses lost            the newest sandbox has no address any more
-//	sandbox-again             the runtime has another ready sandbox of the pod
+//	sandbox-again [unready]   the runtime has another sandbox of the pod
 //	clock by=DURATION         somebody sets the wall clock; what is printed goes on as before
 //	storage …                 what the pod uses, see there
 //	objects-changed           ConfigMaps or Secrets have changed
@@ -90,8 +92,7 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 		id := tr.runtime.idOf(t, d.CmdArgs[0].Key)
 		tr.feed(ContainerRunning{ContainerID: id, StartedAt: tr.now, Image: "docker.io/library/x:1", ImageRef: "x@sha256:1"})
 	case "sandbox-exit":
-		tr.runtime.sandboxes[len(tr.runtime.sandboxes)-1].Ready = false
-		tr.feed(SandboxExited{SandboxID: tr.runtime.sandboxes[len(tr.runtime.sandboxes)-1].ID})
+		tr.sandboxExits(d)
 	case "advance":
 		tr.advance(t, d.CmdArgs[0].Key)
 	case "clock":
@@ -111,6 +112,8 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 			f.Container = d.CmdArgs[0].Key
 		}
 		tr.feed(f)
+	case "snapshot":
+		tr.kept = tr.runtime.snapshot(Result{}, tr.now)
 	case "observe":
 		tr.observe(d)
 	case "unknown":
@@ -120,7 +123,7 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 	case "addresses":
 		tr.addresses(d)
 	case "sandbox-again":
-		tr.runtime.sandboxes = append(tr.runtime.sandboxes, ObservedSandbox{ID: "another", Ready: true, IPs: []string{"10.0.0.3"}})
+		tr.runtime.sandboxes = append(tr.runtime.sandboxes, ObservedSandbox{ID: "another", Ready: !d.HasArg("unready"), IPs: []string{"10.0.0.3"}})
 	case "storage":
 		tr.storage(t, d)
 	case "objects-changed":

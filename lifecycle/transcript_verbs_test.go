@@ -154,7 +154,7 @@ func (tr *transcript) exit(t *testing.T, d *datadriven.TestData) {
 // answer gives one pending effect an answer of its own.
 func (tr *transcript) answer(t *testing.T, d *datadriven.TestData) {
 	name, container := d.CmdArgs[0].Key, ""
-	if len(d.CmdArgs) > 1 && len(d.CmdArgs[1].Vals) == 0 && !slices.Contains([]string{"absent", "done", "quiet", "untrue"}, d.CmdArgs[1].Key) {
+	if len(d.CmdArgs) > 1 && len(d.CmdArgs[1].Vals) == 0 && !slices.Contains([]string{"absent", "done", "quiet", "late", "untrue"}, d.CmdArgs[1].Key) {
 		container = d.CmdArgs[1].Key
 	}
 	i := slices.IndexFunc(tr.pending, func(e Effect) bool {
@@ -176,6 +176,12 @@ func (tr *transcript) answer(t *testing.T, d *datadriven.TestData) {
 		e := tr.pending[i]
 		tr.pending = slices.Delete(tr.pending, i, i+1)
 		facts := tr.runtime.carryOut(t, e, tr.now)
+		tr.feed(facts[len(facts)-1])
+	case d.HasArg("late"): // the answer takes a millisecond
+		e := tr.pending[i]
+		tr.pending = slices.Delete(tr.pending, i, i+1)
+		facts := tr.runtime.carryOut(t, e, tr.now)
+		tr.now = tr.now.Add(time.Millisecond)
 		tr.feed(facts[len(facts)-1])
 	case d.HasArg("untrue"): // it is called done and is not
 		e := tr.pending[i]
@@ -253,9 +259,24 @@ func (tr *transcript) addresses(d *datadriven.TestData) {
 	tr.runtime.addressesOut = d.HasArg("out")
 }
 
+func (tr *transcript) sandboxExits(d *datadriven.TestData) {
+	for i := range tr.runtime.sandboxes {
+		if s := &tr.runtime.sandboxes[i]; s.ID == stringArg(d, "untold") {
+			s.Ready = false
+			return
+		}
+	}
+	newest := &tr.runtime.sandboxes[len(tr.runtime.sandboxes)-1]
+	newest.Ready = false
+	tr.feed(SandboxExited{SandboxID: newest.ID})
+}
+
 func (tr *transcript) observe(d *datadriven.TestData) {
 	tr.now = tr.now.Add(time.Millisecond)
 	snapshot := tr.runtime.snapshot(Result{}, tr.now)
+	if d.HasArg("kept") {
+		snapshot = tr.kept
+	}
 	if d.HasArg("empty") {
 		snapshot.Sandboxes, snapshot.Containers = nil, nil
 	}

@@ -65,7 +65,7 @@ func CheckAnnotations(pod *v1.Pod) []AnnotationError {
 			err = fmt.Errorf("it counts for the whole pod: write %s%s", AnnotationPrefix, restartAllKey)
 		}
 		if err == nil && container != "" && !hasContainer(pod, container) {
-			err = fmt.Errorf("the pod has no container %q that this could be said of", container)
+			err = fmt.Errorf("the pod has no container %q", container)
 		}
 		if err != nil {
 			errs = append(errs, AnnotationError{Key: key, Err: err})

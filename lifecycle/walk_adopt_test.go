@@ -22,6 +22,7 @@ func (w *walk) adopted() {
 	w.rt.Logf("adopted: %s", statesOf(pod.Status))
 	w.m = Adopt(pod, w.m.options, w.snapshot(Result{}))
 	w.pod, w.saved = pod, nil
+	w.adoptions++
 	w.laws.forget(w)
 	w.feed(Resumed{})
 }
@@ -157,6 +158,9 @@ func (w *walk) idles() {
 
 // healthy says that nothing but time and probes would change the pod.
 func (w *walk) healthy() bool {
+	if w.m.sandbox.state == sandboxReady && len(w.addresses(w.m.sandbox.id)) == 0 {
+		return false // nobody has looked yet
+	}
 	for _, c := range w.m.containers { // events may have been lost
 		if o := w.container(c.id); c.position == running && (o == nil || o.State != StateRunning) {
 			return false

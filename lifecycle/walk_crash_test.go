@@ -1,6 +1,9 @@
 package lifecycle
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // crash kills lifepod after its last step: of the effects that the step asked
 // for, and of those under way before, each was carried out, or was not, or still
@@ -16,7 +19,7 @@ func (w *walk) crash() {
 		case 1:
 			w.perform(c.effect)
 		case 2:
-			w.late = append(w.late, c.effect)
+			w.comesLate(c.effect)
 		}
 	}
 	w.calls, w.snapshots, w.wakeAt = nil, nil, time.Time{}
@@ -35,7 +38,9 @@ func (w *walk) crash() {
 }
 
 func (w *walk) restored() {
-	restored, err := Restore(w.pod, w.m.options, throughJSON(w.t, w.saved.Checkpoint()))
+	from := throughJSON(w.t, w.saved.Checkpoint())
+	w.ownOnly(from)
+	restored, err := Restore(w.pod, w.m.options, from)
 	if err != nil {
 		w.rt.Fatalf("%v", err)
 	}
@@ -46,8 +51,46 @@ func (w *walk) restored() {
 	w.feed(Resumed{})
 }
 
+// ownOnly: what the runtime has is the pod's own, as far as its lifepods can know: one
+// that came late, between two kills, as well (B-RST-1). Only what a lifepod had asked
+// for before the pod was adopted may count as another agent's.
+func (w *walk) ownOnly(from Checkpoint) {
+	before := func(id string) bool { return w.isOverdue(id) && w.overdue[id] < w.adoptions }
+	seen := w.snapshot(Result{})
+	seen.Sandboxes = slices.DeleteFunc(seen.Sandboxes, func(s ObservedSandbox) bool { return before(s.ID) })
+	seen.Containers = slices.DeleteFunc(seen.Containers, func(c ObservedContainer) bool { return before(c.ID) })
+	for _, c := range seen.Containers {
+		w.note("late create between two kills", w.isOverdue(c.ID) && from.begins(c))
+	}
+	if from.Overtaken(seen) {
+		w.rt.Fatalf("the pod counts as another agent's: %+v, checkpoint %+v", seen.Containers, from.Containers)
+	}
+}
+
+// begins says that a checkpoint knows of the attempt of an instance only that it may
+// be created.
+func (c Checkpoint) begins(o ObservedContainer) bool {
+	return slices.ContainsFunc(c.Containers, func(k ContainerCheckpoint) bool {
+		return k.Name == o.Name && k.Instance.Position == exited.String() && int64(o.Attempt) == int64(k.RestartCount)+1
+	})
+}
+
+// killedAgain lets what a lifepod asks for at its start be answered, and kills it
+// before a create that the one before it had asked for is carried out.
+func (w *walk) killedAgain() {
+	for range w.draw(6, "answers") {
+		w.goOn()
+	}
+	w.crash()
+}
+
 // meanwhile is what happens while lifepod is dead.
 func (w *walk) meanwhile() {
+	for i := len(w.late) - 1; i >= 0; i-- {
+		if w.draw(4, "comes late") == 0 {
+			w.performLate(i)
+		}
+	}
 	w.timePasses()
 	for _, c := range w.running() {
 		if w.draw(3, "exits meanwhile") == 0 {

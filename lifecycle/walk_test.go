@@ -60,10 +60,11 @@ var sometimes = []string{
 	"B-RAC-1", "B-RAC-4", "B-RAC-6", "A-HOOK-1", "B-HOOK-2", "B-HOOK-4", "FailedPostStartHook", "FailedPreStopHook",
 	"deadline passed", "second StopContainer", "stop without an exit", "Succeeded", "Failed",
 	"A-ACT-5", "A-CRI-5", "ResizeStarted", "ResizeCompleted", "ResizeDeferred", "ResizeError", "A-ACT-12",
-	"resumed", "resumed in a termination", "resumed with a call under way", "rebooted", "exited while lifepod was dead",
+	"resumed", "resumed in a termination", "resumed with a call under way", "late create between two kills", "rebooted", "exited while lifepod was dead",
 	"A-VOL-5", "B-LST-1", "A-IMG-10",
 	"A-ACT-8", "overtaken object", "deleted in the API", "deletion moved nearer", "evicted", "resting", "adopted",
 	"Unhealthy", "A-CST-12", "A-CST-13", "A-COND-6", "attempt given up", "gated by a sidecar",
+	"sandbox without an address",
 }
 
 // long says whether this is a run long enough to come by the rare branches.
@@ -97,7 +98,7 @@ func newWalk(rt *rapid.T, pod *v1.Pod, seen map[string]int) *walk {
 	options.KeepRecords = rapid.Bool().Draw(rt, "keeps records")
 	m := New(pod, options)
 	return &walk{
-		world: &world{t: rt, now: start, overdue: map[string]bool{}, resources: map[string]v1.ResourceRequirements{}},
+		world: &world{t: rt, now: start, overdue: map[string]int{}, resources: map[string]v1.ResourceRequirements{}},
 		rt:    rt, m: m, pod: pod, seen: seen, asked: map[string]bool{}, laws: newInvariants(rt, m),
 	}
 }
@@ -198,7 +199,7 @@ func (w *walk) act() {
 	case action < 31 && len(w.running()) > 0:
 		w.exits(w.running()[w.draw(len(w.running()), "exits")])
 	case action < 32 && len(w.sandboxes) > 0 && w.trouble > 0:
-		w.sandboxDies(w.sandboxes[w.draw(len(w.sandboxes), "sandbox dies")])
+		w.sandboxBreaks(w.sandboxes[w.draw(len(w.sandboxes), "sandbox breaks")])
 	case action < 33:
 		w.snapshots = append(w.snapshots, w.snapshot(Result{}))
 	case action < 34 && len(w.snapshots) > 0:
@@ -212,12 +213,27 @@ func (w *walk) act() {
 		w.loses(w.running()[w.draw(len(w.running()), "loses")])
 	case action == 40 && w.m.Stage() != Gone:
 		w.crash()
+		if w.lateCreates() && w.m.Stage() != Gone {
+			w.killedAgain()
+		}
 	case w.draw(4, "restart") == 0:
 		w.asksForRestart()
 	case w.draw(6, "stop") == 0:
 		[]func(){w.askForTheEnd, w.deletesObject, w.evicts}[w.draw(3, "how")]()
 	default:
 		[]func(){w.setsCondition, w.changesSpec, w.changesObject}[w.draw(3, "condition, spec or object")]()
+	}
+}
+
+// sandboxBreaks ends a sandbox, or takes its address, or that of the next one.
+func (w *walk) sandboxBreaks(s *ObservedSandbox) {
+	switch w.draw(4, "how it breaks") {
+	case 0:
+		s.IPs = nil
+	case 1:
+		w.addressless = true
+	default:
+		w.sandboxDies(s)
 	}
 }
 

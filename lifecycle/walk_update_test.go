@@ -28,11 +28,17 @@ func (w *walk) changesObject() {
 }
 
 // newestObject is a copy of the object. What was asked of the machine in other
-// ways than by the object is in it.
+// ways than by the object is in it, and what a machine of a pod that ends did not take.
 func (w *walk) newestObject() *v1.Pod {
 	pod := w.m.RequestedPod()
-	if w.object.now != nil {
-		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = w.object.now.DeletionTimestamp, w.object.now.DeletionGracePeriodSeconds
+	if w.object.now == nil {
+		return pod
+	}
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = w.object.now.DeletionTimestamp, w.object.now.DeletionGracePeriodSeconds
+	for _, e := range w.object.now.Spec.EphemeralContainers {
+		if !slices.ContainsFunc(pod.Spec.EphemeralContainers, func(c v1.EphemeralContainer) bool { return c.Name == e.Name }) {
+			pod.Spec.EphemeralContainers = append(pod.Spec.EphemeralContainers, e)
+		}
 	}
 	return pod
 }

@@ -17,18 +17,26 @@ type fataler interface {
 // carried out and answered at different moments, or one of the two never is;
 // events wait in a stream where they can be lost and doubled.
 type world struct {
-	t          fataler
-	now        time.Time
-	calls      []*call
-	late       []Effect // given up by their caller, still to be carried out
-	events     []Fact
-	sandboxes  []*ObservedSandbox
-	containers []*ObservedContainer
-	made       int                                // for unique ids
-	resources  map[string]v1.ResourceRequirements // that containers were given since they run
-	crowded    bool                               // the node has no room for more
-	overdue    map[string]bool                    // ids made by late calls: nobody can know them
-	written    int64                              // bytes in the volume that has a limit
+	t           fataler
+	now         time.Time
+	calls       []*call
+	late        []lateCall // given up by their caller, still to be carried out
+	adoptions   int        // how often the machine was made anew of what others say
+	events      []Fact
+	sandboxes   []*ObservedSandbox
+	containers  []*ObservedContainer
+	made        int                                // for unique ids
+	resources   map[string]v1.ResourceRequirements // that containers were given since they run
+	crowded     bool                               // the node has no room for more
+	addressless bool                               // the next sandbox gets no address
+	overdue     map[string]int                     // ids made by late calls, which nobody can know, and the adoptions before the call
+	written     int64                              // bytes in the volume that has a limit
+}
+
+// lateCall is an effect whose caller has long gone.
+type lateCall struct {
+	effect    Effect
+	adoptions int // that there had been when it was asked for
 }
 
 // call is an effect under way.
@@ -64,21 +72,37 @@ func (w *world) execute(c *call, o outcome) {
 		w.perform(c.effect)
 		c.answer = failed(w.t, c.effect, uncertain)
 	case unansweredLate:
-		w.late = append(w.late, c.effect)
+		w.comesLate(c.effect)
 		c.answer = failed(w.t, c.effect, uncertain)
 	case unansweredUndone:
 		c.answer = failed(w.t, c.effect, uncertain)
 	}
 }
 
+func (w *world) comesLate(e Effect) { w.late = append(w.late, lateCall{e, w.adoptions}) }
+
 // performLate carries out a call whose caller has long gone.
 func (w *world) performLate(i int) {
-	before := w.made
-	w.perform(w.late[i])
+	before, l := w.made, w.late[i]
+	w.perform(l.effect)
 	if w.made > before {
-		w.overdue[w.lastID()] = true
+		w.overdue[w.lastID()] = l.adoptions
 	}
 	w.late = slices.Delete(w.late, i, i+1)
+}
+
+// isOverdue says that a late call has made what has that id.
+func (w *world) isOverdue(id string) bool {
+	_, is := w.overdue[id]
+	return is
+}
+
+// lateCreates says whether a container is still to be created.
+func (w *world) lateCreates() bool {
+	return slices.ContainsFunc(w.late, func(l lateCall) bool {
+		_, create := l.effect.(CreateContainer)
+		return create
+	})
 }
 
 func (w *world) lastID() string { return fmt.Sprintf("id%d", w.made) }
@@ -136,6 +160,9 @@ func (w *world) createSandbox(e CreateSandbox, r Result) Fact {
 		}
 	}
 	s := &ObservedSandbox{ID: w.newID(), Attempt: e.Attempt, Ready: true, IPs: []string{"10.0.0.2"}}
+	if w.addressless {
+		s.IPs, w.addressless = nil, false
+	}
 	w.sandboxes = append(w.sandboxes, s)
 	return SandboxCreated{Result: r, SandboxID: s.ID, IPs: s.IPs}
 }
@@ -212,6 +239,13 @@ func (w *world) sandbox(id string) *ObservedSandbox {
 		if s.ID == id {
 			return s
 		}
+	}
+	return nil
+}
+
+func (w *world) addresses(id string) []string {
+	if s := w.sandbox(id); s != nil {
+		return s.IPs
 	}
 	return nil
 }

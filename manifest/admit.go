@@ -18,6 +18,8 @@ import (
 	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
 	"k8s.io/kubernetes/pkg/apis/core/validation"
 	"k8s.io/kubernetes/pkg/capabilities"
+
+	"github.com/lifepod/lifepod/internal/yamlsyntax"
 )
 
 // admitPod does to a Pod what an API server does on create: defaults, prepares and validates it
@@ -117,7 +119,11 @@ func generatedName(base string) string {
 // fieldErrors gives the errors of Kubernetes' validation their place in the file.
 func (o *object) fieldErrors(list field.ErrorList) (errs []*Error) {
 	for _, e := range list {
-		errs = append(errs, o.errorf(e.Field, "", "%s", e.ErrorBody()))
+		want := ""
+		if text, ok := e.BadValue.(string); ok {
+			want = yamlsyntax.Unexpanded(text)
+		}
+		errs = append(errs, o.errorf(e.Field, want, "%s", e.ErrorBody()))
 	}
 	return errs
 }

@@ -22,6 +22,9 @@ func WithEphemeralContainer(pod *v1.Pod, c v1.EphemeralContainer) (*v1.Pod, erro
 	path := field.NewPath("spec", "ephemeralContainers").Index(len(pod.Spec.EphemeralContainers))
 	s := &supportOf{object: &object{document: &parsed{}}, ignored: map[string][]string{}}
 	s.visit(path, reflect.ValueOf(v1.Container(c.EphemeralContainerCommon)))
+	if problem, want := invalidImage(c.Image); problem != "" {
+		s.errs = append(s.errs, &Error{Field: path.Child("image").String(), Problem: problem, Want: want})
+	}
 	return update(pod, changed, validation.ValidatePodEphemeralContainersUpdate, s.errs...)
 }
 

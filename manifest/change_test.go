@@ -47,6 +47,7 @@ func TestWithEphemeralContainer(t *testing.T) {
 		{"unknown target", `{name: debug, image: x, targetContainerName: other}`, `spec.ephemeralContainers[0].targetContainerName: Not found: "other"`},
 		{"port", `{name: debug, image: x, ports: [{containerPort: 80}]}`, `spec.ephemeralContainers[0].ports: Forbidden: cannot be set for an Ephemeral Container`},
 		{"probe", `{name: debug, image: x, livenessProbe: {exec: {command: [x]}}}`, `spec.ephemeralContainers[0].livenessProbe: Forbidden: cannot be set for an Ephemeral Container`},
+		{"image", `{name: debug, image: "${IMAGE}"}`, `spec.ephemeralContainers[0].image: couldn't parse image name "${IMAGE}"; this looks like a variable that was not replaced: pass on what is made of it, such as the output of envsubst`},
 		{"hook", `{name: debug, image: x, lifecycle: {preStop: {exec: {command: [x]}}}}`, `spec.ephemeralContainers[0].lifecycle: Forbidden: cannot be set for an Ephemeral Container`},
 		{"resources", `{name: debug, image: x, resources: {limits: {cpu: 1}}}`, `spec.ephemeralContainers[0].resources: Forbidden: cannot be set for an Ephemeral Container`},
 		{"restart policy", `{name: debug, image: x, restartPolicy: Always}`, `spec.ephemeralContainers[0].restartPolicy: Forbidden: cannot be set for an Ephemeral Container`},

@@ -14,6 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/lifepod/lifepod/internal/nearest"
+	"github.com/lifepod/lifepod/internal/yamlsyntax"
 )
 
 // decoder makes a Go value of a generic one. It is stricter than the decoders of Kubernetes, which tell one
@@ -96,7 +99,7 @@ func (d *decoder) structure(path *field.Path, v any, into reflect.Value) {
 			return
 		}
 		want := ""
-		if near := nearest(key, sortedKeys(known)); near != "" {
+		if near := nearest.Name(key, sortedKeys(known)); near != "" {
 			want = "did you mean " + near + "?"
 		} else if len(known) <= 12 {
 			want = "fields here are " + strings.Join(sortedKeys(known), ", ")
@@ -195,7 +198,11 @@ func (d *decoder) wrongType(path *field.Path, v any, want string) {
 	if d.object.kind == "Secret" {
 		got, _, _ = strings.Cut(got, " (") // a secret is shown to nobody
 	}
-	d.errorf(path, "should be "+want, "is %s", got)
+	want = "should be " + want
+	if text, ok := v.(string); ok && yamlsyntax.Unexpanded(text) != "" {
+		want = yamlsyntax.Unexpanded(text)
+	}
+	d.errorf(path, want, "is %s", got)
 }
 
 // specialTypes says what to write for the types that read their own JSON.
@@ -216,7 +223,7 @@ func (d *decoder) special(path *field.Path, v any, into json.Unmarshaler) {
 	}
 	want := specialTypes[reflect.TypeOf(into).Elem()]
 	if text, ok := v.(string); ok {
-		d.errorf(path, "should be "+want, "%q cannot be read", text)
+		d.errorf(path, cmp.Or(yamlsyntax.Unexpanded(text), "should be "+want), "%q cannot be read", text)
 		return
 	}
 	d.wrongType(path, v, want)

@@ -3,7 +3,6 @@ package manifest
 import (
 	"encoding/json"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -78,22 +77,5 @@ func TestDecodeAsKubernetes(t *testing.T) {
 		{"apiVersion": "v1", "kind": "ConfigMap", "binaryData": {"a": "", "b": "AA==", "c": null}}`
 	if n := decodesAsKubernetes(t, Source{Name: "odd.json", Data: []byte(odd)}); n != 2 {
 		t.Errorf("accepted %d of 2 odd objects", n)
-	}
-}
-
-func TestNearest(t *testing.T) {
-	known := []string{"image", "imagePullPolicy", "command", "env", "envFrom", "terminationGracePeriodSeconds"}
-	for name, want := range map[string]string{
-		"imagePullpolicy":               "imagePullPolicy",
-		"imgae":                         "image",
-		"cmd":                           "",
-		"commands":                      "command",
-		"terminationGracePeriodsSecond": "terminationGracePeriodSeconds",
-		"replicas":                      "",
-		strings.Repeat("x", 100_000):    "",
-	} {
-		if got := nearest(name, known); got != want {
-			t.Errorf("nearest(%.40q) = %q, want %q", name, got, want)
-		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"unicode/utf8"
+
+	"github.com/lifepod/lifepod/internal/yamlsyntax"
 )
 
 // maxDocumentBytes is what an API server takes in one request; maxBytes bounds all files together.
@@ -29,6 +31,11 @@ func (d *document) errorf(line int, want, format string, args ...any) *Error {
 		line += d.line - 1
 	}
 	return &Error{File: d.file, Document: d.number, Line: line, Problem: fmt.Sprintf(format, args...), Want: want}
+}
+
+// syntaxError is for a document that cannot be read.
+func (d *document) syntaxError(p *yamlsyntax.Problem) *Error {
+	return &Error{File: d.file, Document: d.number, Line: p.Line, Problem: p.Text, Want: p.Hint}
 }
 
 // split takes a file apart. A file that starts like JSON and is not JSON is taken for YAML, whose flow

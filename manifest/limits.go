@@ -1,8 +1,12 @@
 package manifest
 
 import (
+	"slices"
+
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/lifepod/lifepod/internal/yamlsyntax"
 )
 
 // What a document may grow to once its aliases are written out, and how deep it may go. A Pod is far
@@ -52,6 +56,9 @@ func (m *measure) walk(n *yaml.Node, path *field.Path, depth int) (size, *Error)
 		below := path
 		switch {
 		case n.Kind == yaml.MappingNode && i%2 == 0:
+			if err := m.document.checkKey(child, n.Content[i+1]); err != nil {
+				return size{}, err
+			}
 			m.duplicate(seen, child, childPath(path, child.Value))
 		case n.Kind == yaml.MappingNode:
 			below = childPath(path, n.Content[i-1].Value)
@@ -87,6 +94,50 @@ func (m *measure) duplicate(seen map[string]int, key *yaml.Node, path *field.Pat
 		return
 	}
 	seen[key.Value] = key.Line
+}
+
+// checkKey refuses the keys of a mapping that have no place in JSON.
+func (d *document) checkKey(key, value *yaml.Node) *Error {
+	key, value = aliased(key), aliased(value)
+	if key.Kind != yaml.ScalarNode && key.Style&yaml.FlowStyle != 0 {
+		if p := yamlsyntax.Template(d.text, d.line); p != nil {
+			return d.syntaxError(p)
+		}
+	}
+	switch {
+	case key.Kind != yaml.ScalarNode:
+		return d.errorf(key.Line, "should be text", "YAML syntax: a %s is the key of a mapping", kindWord(key))
+	case key.Tag == "!!null":
+		return d.errorf(key.Line, "should be text", "YAML syntax: null is the key of a mapping")
+	case key.Tag == "!!merge" && !mergeable(value):
+		return d.errorf(key.Line, "should be a mapping, or a list of mappings", "YAML syntax: << merges a %s", kindWord(value))
+	}
+	return nil
+}
+
+// aliased is the node that an alias stands for.
+func aliased(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+func mergeable(n *yaml.Node) bool {
+	if n.Kind == yaml.SequenceNode {
+		return !slices.ContainsFunc(n.Content, func(item *yaml.Node) bool { return aliased(item).Kind != yaml.MappingNode })
+	}
+	return n.Kind == yaml.MappingNode
+}
+
+func kindWord(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "mapping"
+	case yaml.SequenceNode:
+		return "list"
+	}
+	return "plain value"
 }
 
 // childPath is path.Child that takes no path as the top.

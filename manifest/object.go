@@ -3,6 +3,8 @@ package manifest
 import (
 	"fmt"
 	"strings"
+
+	"github.com/lifepod/lifepod/internal/nearest"
 )
 
 // object is one API object of a document: the document itself, or an item of the list that it is.
@@ -20,6 +22,9 @@ const claimKind = "PersistentVolumeClaim"
 
 // wantObjects is what lifepod run takes.
 const wantObjects = "lifepod run takes one Pod and the ConfigMaps, Secrets, PersistentVolumeClaims and RuntimeClass that it uses"
+
+// wantCluster is what runs all other kinds.
+const wantCluster = "for other kinds start a cluster with `lifepod up` and use `lifepod kubectl apply -f FILE`"
 
 // wantKind names the kinds that are read.
 const wantKind = "should be Pod, ConfigMap, Secret or PersistentVolumeClaim"
@@ -77,16 +82,16 @@ func (o *object) identify() *Error {
 	case "RuntimeClass":
 		return o.wantVersion(runtimeClassVersion)
 	case "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController":
-		return o.errorf("kind", wantObjects+": make a Pod of what stands below spec.template", "%s cannot be run", o.kind)
+		return o.errorf("kind", wantCluster+"; or make a Pod of what stands below spec.template", "only a Pod can be run, not a %s", o.kind)
 	case "CronJob":
-		return o.errorf("kind", wantObjects+": make a Pod of what stands below spec.jobTemplate.spec.template", "CronJob cannot be run")
+		return o.errorf("kind", wantCluster+"; or make a Pod of what stands below spec.jobTemplate.spec.template", "only a Pod can be run, not a CronJob")
 	case "Service":
-		return o.errorf("kind", wantObjects+"; its flag -p publishes ports of the Pod", "Service cannot be run")
+		return o.errorf("kind", wantCluster+"; lifepod run -p publishes ports of a Pod", "only a Pod can be run, not a Service")
 	}
-	if near := nearest(o.kind, []string{"Pod", "ConfigMap", "Secret", claimKind}); near != "" {
+	if near := nearest.Name(o.kind, []string{"Pod", "ConfigMap", "Secret", claimKind}); near != "" {
 		return o.errorf("kind", "did you mean "+near+"?", "unknown kind %s", o.kind)
 	}
-	return o.errorf("kind", wantObjects, "%s cannot be run", o.kind)
+	return o.errorf("kind", wantObjects+"; "+wantCluster, "%s cannot be run", o.kind)
 }
 
 func (o *object) wantVersion(want string) *Error {

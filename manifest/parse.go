@@ -1,17 +1,13 @@
 package manifest
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"regexp"
-	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 	kjson "sigs.k8s.io/json"
 	k8syaml "sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/internal/yamlsyntax"
 )
 
 // parsed is a document as a tree: value for what it means, root for where it stands in the file.
@@ -28,7 +24,7 @@ func parse(d document) (*parsed, []*Error) {
 	var node yaml.Node
 	err := yaml.Unmarshal(d.text, &node)
 	if err != nil && !d.json {
-		return nil, []*Error{d.syntaxError(err)}
+		return nil, []*Error{d.syntaxError(yamlsyntax.Find(d.text, d.line, err))}
 	}
 	if err == nil {
 		p.root = &node
@@ -39,7 +35,7 @@ func parse(d document) (*parsed, []*Error) {
 	text := d.text
 	if !d.json {
 		if text, err = k8syaml.YAMLToJSON(d.text); err != nil {
-			return nil, []*Error{d.syntaxError(err)}
+			return nil, []*Error{d.syntaxError(yamlsyntax.Find(d.text, d.line, err))}
 		}
 	}
 	var value any
@@ -58,60 +54,6 @@ func parse(d document) (*parsed, []*Error) {
 		return nil, nil
 	default:
 		return nil, []*Error{d.errorf(1, "should be a mapping that starts with apiVersion: v1 and kind: Pod", "the document is %s", describe(v))}
-	}
-}
-
-var (
-	yamlLine      = regexp.MustCompile(`^line (\d+): `)
-	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.+)' referenced`)
-)
-
-// syntaxError says on which line of the file the document cannot be read.
-func (d *document) syntaxError(err error) *Error {
-	if e := d.jsonError(); e != nil {
-		return e
-	}
-	text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
-	text = strings.TrimPrefix(text, "yaml: ")
-	text, _, _ = strings.Cut(strings.TrimPrefix(text, "unmarshal errors:\n  "), "\n")
-	line := 0
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
-		line, _ = strconv.Atoi(m[1])
-		text = text[len(m[0]):]
-	} else if m := unknownAnchor.FindStringSubmatch(text); m != nil {
-		before, _, _ := bytes.Cut(d.text, []byte("*"+m[1]))
-		line = 1 + bytes.Count(before, []byte("\n"))
-	}
-	return d.errorf(line, d.syntaxHint(text, line), "YAML syntax: %s", text)
-}
-
-// jsonError is the error of a document that was meant as JSON, nil if it is JSON or YAML was meant.
-func (d *document) jsonError() *Error {
-	inner, braced := bytes.CutPrefix(bytes.TrimSpace(d.text), []byte("{"))
-	if !braced || !bytes.HasPrefix(bytes.TrimSpace(inner), []byte(`"`)) {
-		return nil
-	}
-	var v any
-	var syntax *json.SyntaxError
-	if err := json.Unmarshal(d.text, &v); !errors.As(err, &syntax) {
-		return nil
-	}
-	line := 1 + bytes.Count(d.text[:max(0, int(syntax.Offset)-1)], []byte("\n"))
-	return d.errorf(line, "", "JSON syntax: %v", syntax)
-}
-
-// syntaxHint tells what is behind the parser's commonest complaints.
-func (d *document) syntaxHint(problem string, line int) string {
-	lines := bytes.Split(d.text, []byte("\n"))
-	switch {
-	case line > 0 && line <= len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t")):
-		return "indent with spaces, YAML allows no tabs"
-	case strings.Contains(problem, "mapping values are not allowed"):
-		return "look for a wrong indentation or an unquoted ': ' on this line or the one before"
-	case strings.Contains(problem, "did not find expected"):
-		return "look for a wrong indentation or a missing quote near this line"
-	default:
-		return ""
 	}
 }
 

@@ -156,6 +156,7 @@ func (in *input) admit() {
 		in.warnings = append(in.warnings, o.warning(path, "%s", text))
 	}
 	in.errs = append(in.errs, in.nameErrors(o.fieldErrors(invalid))...)
+	in.errs = append(in.errs, checkImages(o, pod)...)
 	in.errs = append(in.errs, unsupported...)
 	in.admitData(pod.Namespace)
 }

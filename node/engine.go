@@ -29,7 +29,10 @@ func newEngine(o Options, c *config.Config, runtime *host.Runtime, features cri.
 	if err != nil {
 		return nil, err
 	}
-	engine.Cgroups = podcgroup.Driver{Parent: cgroupParent(runtime, k.CgroupRoot), Systemd: runtime.Systemd, PidsLimit: max(0, *k.PodPidsLimit)}
+	engine.Config.CPULimits = podcgroup.CPULimits{Off: !*k.CPUCFSQuota, Period: k.CPUCFSQuotaPeriod.Duration}
+	engine.Cgroups = podcgroup.Driver{
+		Parent: cgroupParent(runtime, k.CgroupRoot), Systemd: runtime.Systemd, PidsLimit: max(0, *k.PodPidsLimit), CPULimits: engine.Config.CPULimits,
+	}
 	engine.Options.KeepRecords = true
 	engine.Options.CrashBackOff.Max = k.CrashLoopBackOff.MaxContainerRestartPeriod.Duration
 	engine.Options.CrashBackOff.Initial = min(engine.Options.CrashBackOff.Initial, engine.Options.CrashBackOff.Max)
@@ -49,7 +52,7 @@ func newEngine(o Options, c *config.Config, runtime *host.Runtime, features cri.
 	if engine.Resolver, err = netidentity.ResolverOf(*k.ResolverConfig); err != nil {
 		return nil, err
 	}
-	engine.Cluster = netidentity.Cluster{DNS: k.ClusterDNS, Domain: k.ClusterDomain}
+	engine.Cluster = netidentity.Cluster{DNS: k.ClusterDNS, Domain: k.ClusterDomain, Absent: !o.inCluster()}
 	policy, err := logPolicy(c)
 	if err != nil {
 		return nil, err

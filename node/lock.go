@@ -11,13 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// lockFile is locked by the agent whose pods they are.
+const lockFile = "agent.lock"
+
 // lock keeps a second agent from the same pods, until it is released. The kernel
 // releases it when the process dies.
 func (m Memory) lock() (release func(), err error) {
 	if err := os.MkdirAll(m.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("folder of what is remembered: %w", err)
 	}
-	path := filepath.Join(m.Dir, "agent.lock")
+	path := filepath.Join(m.Dir, lockFile)
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock the node: %w", err)

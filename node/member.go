@@ -160,7 +160,7 @@ func (m *member) newPods(ctx context.Context) error {
 	}
 	m.engine.Watch = m.metrics
 	m.engine.ObjectsOf = m.objectsOf
-	m.engine.Network = &network{runtime: m.runtime.Client.Runtime, given: m.network}
+	m.engine.Network = &network{runtime: m.runtime.Client.Runtime, given: m.network, traffic: m.Traffic}
 	if m.cluster != nil {
 		m.cluster.extend(ctx, m, &c)
 	}

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
+	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/node/source"
 )
 
 // network asks the runtime whether pods can have a network, until they can: the
@@ -17,10 +20,17 @@ type network struct {
 	runtime runtimeapi.RuntimeServiceClient
 	ready   atomic.Bool
 	given   *podNetwork // nil: the runtime has its network from elsewhere
+	traffic <-chan struct{}
 }
 
-// Ready is nil if there is a network, else in Kubernetes' words why not (A-SYNC-6).
-func (n *network) Ready(ctx context.Context) error {
+// Ready is nil if there is a network for a pod, else in Kubernetes' words why not
+// (A-SYNC-6).
+func (n *network) Ready(ctx context.Context, pod *v1.Pod) error {
+	if !source.IsStatic(pod) { // static ones begin without an API server
+		if err := n.awaitTraffic(ctx); err != nil {
+			return err
+		}
+	}
 	if n.given != nil {
 		if err := n.given.ready(); err != nil {
 			return err
@@ -40,6 +50,25 @@ func (n *network) Ready(ctx context.Context) error {
 	}
 	n.ready.Store(true)
 	return nil
+}
+
+// trafficPatience is how long a pod waits for service traffic before its events say so.
+const trafficPatience = 3 * time.Second
+
+// awaitTraffic waits for what takes a moment after the start of a node.
+func (n *network) awaitTraffic(ctx context.Context) error {
+	if n.traffic == nil {
+		return nil
+	}
+	timer := time.NewTimer(trafficPatience)
+	defer timer.Stop()
+	select {
+	case <-n.traffic:
+		return nil
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	return errors.New("container runtime network not ready: NetworkReady=false reason:ServiceTrafficNotReady message:the Service default/kubernetes does not answer on this node yet")
 }
 
 // Doubt has the next Ready ask again.

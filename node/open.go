@@ -43,11 +43,15 @@ func (p *Pods) before(ctx context.Context) (opened roster.Opened, err error) {
 func (p *Pods) foundPods(ctx context.Context) ([]roster.Found, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.Engine.Timeouts.Call)
 	defer cancel()
-	sandboxes, err := p.Engine.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
+	sandboxes, err := cri.Again(ctx, func(ctx context.Context) (*runtimeapi.ListPodSandboxResponse, error) {
+		return p.Engine.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list the runtime's sandboxes: %s", cri.Text(err))
 	}
-	containers, err := p.Engine.Runtime.ListContainers(ctx, &runtimeapi.ListContainersRequest{})
+	containers, err := cri.Again(ctx, func(ctx context.Context) (*runtimeapi.ListContainersResponse, error) {
+		return p.Engine.Runtime.ListContainers(ctx, &runtimeapi.ListContainersRequest{})
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list the runtime's containers: %s", cri.Text(err))
 	}

@@ -17,6 +17,7 @@ type Options struct {
 	Kubeconfig          string // empty: no cluster
 	BootstrapKubeconfig string
 	ConfigFile          string // KubeletConfiguration
+	ConfigBelow         string // another one, for what ConfigFile doesn't say
 	ConfigDir           string // drop-ins
 	HostnameOverride    string
 	NodeIP              string
@@ -25,6 +26,7 @@ type Options struct {
 	CertDir             string
 	Manifests           string // in the place of staticPodPath; may be empty
 	RootDir             string // folders of pods; empty: see rootDir
+	Port                int32  // of the node's API, in the place of the configuration's; 0: that one
 
 	CredentialProviderConfig string // --image-credential-provider-config
 	CredentialProviderBinDir string
@@ -41,6 +43,14 @@ type Options struct {
 	// the bundled runtime wait for the Node's, and have addresses of it. Invalid: they
 	// have those that the runtime chooses.
 	PodRange netip.Prefix
+
+	// Traffic is closed when pods of this node reach the API server by its Service; pods
+	// of the API get no sandbox before. Nil: that is not known here.
+	Traffic <-chan struct{}
+
+	// Command is the one that the node is part of, by which its pods are known while it
+	// does not run; empty for lifepod agent.
+	Command string
 
 	// Foreign says that a pod of the same runtime is another lifepod's; nil: none is.
 	Foreign func(uid types.UID) bool
@@ -76,6 +86,21 @@ func (o Options) inCluster() bool { return o.Kubeconfig != "" || o.BootstrapKube
 
 // kubeletRuntime is the runtime that a kubelet uses unless it is told otherwise.
 const kubeletRuntime = "/run/containerd/containerd.sock"
+
+// load reads the configuration; flags come before what it says.
+func (o Options) load() (*config.Config, error) {
+	c, err := config.LoadOver(o.ConfigBelow, o.ConfigFile, o.ConfigDir)
+	if err != nil {
+		return nil, err
+	}
+	if o.Manifests != "" {
+		c.Kubelet.StaticPodPath = o.Manifests
+	}
+	if o.Port != 0 {
+		c.Kubelet.Port = o.Port
+	}
+	return c, nil
+}
 
 // runtimeEndpoint is the flag's, else the configuration's, else on a node of a
 // cluster the kubelet's if it is there. Empty is the bundled runtime.

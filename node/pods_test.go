@@ -42,6 +42,24 @@ func TestBeginInOrderOfCreation(t *testing.T) {
 	})
 }
 
+// A runtime that dies while an agent starts is asked again what there is (B-RST-9).
+func TestStartsWhileTheRuntimeIsAway(t *testing.T) {
+	tell(t, func(s *story) {
+		s.apply(podOf("stays"))
+		s.heard()
+		calls := len(s.Acted())
+		s.stop()
+		s.GoDown(3 * time.Second)
+		s.agent()
+		s.settle()
+		s.apply(podOf("stays"))
+		s.heard()
+		if more := s.Acted()[calls:]; len(more) > 0 || s.phase("stays") != v1.PodRunning {
+			t.Errorf("after the start: %s, calls %q", s.phase("stays"), more)
+		}
+	})
+}
+
 // The next agent goes on with the pods at once and invisibly, and ends what nobody
 // wants when all sources were heard, not before (B-RST-1, B-RST-3, B-RST-6).
 func TestGoesOnAfterAStop(t *testing.T) {

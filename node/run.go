@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/lifepod/lifepod/node/metrics"
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/unattended"
 )
 
 // CloseTimeout is how long the bundled runtime may take to stop.
@@ -30,12 +32,9 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 	if !o.Embedded {
 		QuietKlog(o.Log)
 	}
-	c, err := config.Load(o.ConfigFile, o.ConfigDir)
+	c, err := o.load()
 	if err != nil {
 		return err
-	}
-	if o.Manifests != "" {
-		c.Kubelet.StaticPodPath = o.Manifests
 	}
 	if text := c.Warning(); text != "" {
 		o.Log.Warn(text)
@@ -75,6 +74,12 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 	}
 	m := &member{Options: o, name: name, config: c, runtime: runtime, metrics: counts, ready: ready}
 	if m.engine, err = newEngine(o, c, runtime, features); err != nil {
+		return err
+	}
+	at := place{
+		Command: cmp.Or(o.Command, unattended.Agent), Memory: o.memory().Dir, LogRoot: m.engine.Config.LogRoot, Endpoint: runtime.Endpoint,
+	}
+	if err := at.save(runtime.Root); err != nil {
 		return err
 	}
 	if !o.Embedded {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
@@ -20,12 +21,21 @@ func digestOf(set *manifest.Set) (string, error) {
 		Namespace, Name string
 		Spec            v1.PodSpec
 		Handlers        []string
-	}{set.Pod.Namespace, set.Pod.Name, set.Pod.Spec, handlers(set.RuntimeClasses)}
+	}{set.Pod.Namespace, givenName(set.Pod), set.Pod.Spec, handlers(set.RuntimeClasses)}
 	data, err := json.Marshal(content)
 	if err != nil {
 		return "", fmt.Errorf("compare manifests: %w", err)
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(data)), nil
+}
+
+// givenName is the pod's name, or what it was generated from.
+func givenName(pod *v1.Pod) string {
+	const randomLength = 5
+	if base := pod.GenerateName; base != "" && strings.HasPrefix(pod.Name, base) && len(pod.Name) == len(base)+randomLength {
+		return base
+	}
+	return pod.Name
 }
 
 func handlers(classes []*nodev1.RuntimeClass) []string {

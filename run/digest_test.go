@@ -40,3 +40,23 @@ func TestDigest(t *testing.T) {
 		}
 	}
 }
+
+// A name that was generated is another each time: the pods of such a manifest are told
+// apart by what it was generated from.
+func TestDigestOfGeneratedName(t *testing.T) {
+	digest := func(generateName, name string) string {
+		set := &manifest.Set{Pod: podOf("a")}
+		set.Pod.GenerateName, set.Pod.Name = generateName, name
+		text, err := digestOf(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	if digest("job-", "job-abcde") != digest("job-", "job-vwxyz") {
+		t.Error("two names of one manifest: two pods")
+	}
+	if digest("job-", "job-abcde") == digest("work-", "work-abcde") || digest("", "job-abcde") == digest("", "job-vwxyz") {
+		t.Error("two manifests: one pod")
+	}
+}

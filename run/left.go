@@ -1,27 +1,91 @@
 package run
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/agent/checkpoint"
+	"github.com/lifepod/lifepod/agent/criconfig"
+	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/unattended"
 )
 
-// Left names the pods of a root, as namespace/name, whose lifepod was killed.
-// Nothing is locked for it: another lifepod may be about to go on with them, and
-// must not find their records taken.
-func Left(root string) []string {
+// Left are the pods of a root whose lifepod run was killed, by name. No lock is kept
+// for it: another lifepod may be about to go on with them, and must not find their
+// records taken.
+func Left(root string) []unattended.Pod {
 	paths, err := records(root)
 	if err != nil {
 		return nil // then nothing can be said of them
 	}
-	var left []string
+	var found []*record
 	for _, path := range paths {
-		if r := readRecord(path); r != nil && unix.Kill(r.PID, 0) != nil {
-			left = append(left, r.Namespace+"/"+r.Name)
+		if r := readRecord(path); r != nil && !held(path, r.PID) {
+			r.UID = uidOf(path)
+			found = append(found, r)
 		}
 	}
+	if found == nil {
+		return nil
+	}
+	var left []unattended.Pod
+	living := unattended.LivingOf(root)
+	for _, r := range found {
+		left = append(left, r.unattended(root, living))
+	}
+	slices.SortFunc(left, func(a, b unattended.Pod) int {
+		return cmp.Or(cmp.Compare(a.FullName(), b.FullName()), cmp.Compare(a.UID, b.UID))
+	})
 	return left
+}
+
+// unattended is the pod of a record whose lifepod has ended.
+func (r *record) unattended(root string, living unattended.Living) unattended.Pod {
+	records := recordsDir(root)
+	c, _ := checkpoint.Load(checkpointPath(records, r.UID)) // without one nothing is known of its status
+	pod, err := loadPod(records, r.UID)
+	if err != nil {
+		pod = r.standIn(c)
+	}
+	logs := criconfig.Node{LogRoot: host.LogRoot(root)}
+	return unattended.New(pod, c, unattended.Pod{
+		Command: unattended.Run, Root: root, LogDir: logs.PodLogDirectory(pod), Endpoint: r.Endpoint,
+		Runs: living.Has(r.Endpoint, c.Sandbox.ID),
+	})
+}
+
+// standIn is a pod of which names are all that is known.
+func (r *record) standIn(c lifecycle.Checkpoint) *v1.Pod {
+	pod := &v1.Pod{}
+	pod.Namespace, pod.Name, pod.UID, pod.CreationTimestamp = r.Namespace, r.Name, r.UID, r.Created
+	for _, s := range c.Reported.InitContainerStatuses {
+		pod.Spec.InitContainers = append(pod.Spec.InitContainers, v1.Container{Name: s.Name})
+	}
+	for _, s := range c.Reported.ContainerStatuses {
+		pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: s.Name})
+	}
+	return pod
+}
+
+// held says whether a lifepod holds the record at path: the one that wrote it, or one
+// that is at work on it.
+func held(path string, pid int) bool {
+	if unix.Kill(pid, 0) != nil {
+		return false
+	}
+	file, err := os.Open(path) // another process may have the PID by now
+	if err != nil {
+		return true // it is gone just now
+	}
+	defer func() { _ = file.Close() }() // which unlocks
+	return errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
 }
 
 // readRecord reads a record without its lock; nil if it cannot be read.

@@ -24,10 +24,11 @@ type Options struct {
 
 	UnsafeSysctls []string // patterns of those that the pod may set (A-ADM-6)
 
-	Timeout time.Duration // 0: none
-	Keep    bool          // leave logs and volumes on disk
-	New     bool          // don't go on with the pod of a lifepod that was killed
-	Verbose bool          // show rules and Kubernetes events as well
+	Timeout  time.Duration // 0: none
+	FailFast bool          // end a pod when something that a container needs can't be had at the first attempt
+	Keep     bool          // leave logs and volumes on disk
+	New      bool          // don't go on with the pod of a lifepod that was killed
+	Verbose  bool          // show rules and Kubernetes events as well
 
 	Logs logrotate.Policy // when logs are rotated and how many files are kept
 

@@ -8,6 +8,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/bundle"
 )
 
 // publishPorts adds each -p as a host port of the pod: to the container that
@@ -23,6 +25,24 @@ func publishPorts(pod *v1.Pod, flags []string) error {
 		}
 		if err := publish(pod, port); err != nil {
 			return fmt.Errorf("-p %s: %w", flag, err)
+		}
+	}
+	return nil
+}
+
+// checkReachable refuses host ports on IPv6 addresses for pods that have none: the
+// bundled network gives IPv4 addresses only, and nothing would answer there.
+func checkReachable(o Options, pod *v1.Pod) error {
+	if o.RuntimeEndpoint != "" || pod.Spec.HostNetwork {
+		return nil
+	}
+	paths, err := bundle.Locate(o.Root, "")
+	if err != nil || paths.OtherNetwork() {
+		return err
+	}
+	for _, port := range hostPorts(pod) {
+		if ip := net.ParseIP(port.IP); ip != nil && ip.To4() == nil {
+			return fmt.Errorf("host port %s: the pod network has IPv4 addresses only, nothing would answer on %s: want an IPv4 address, such as 127.0.0.1, or none for all", port, port.IP)
 		}
 	}
 	return nil

@@ -52,3 +52,28 @@ func TestPublishPorts(t *testing.T) {
 		})
 	}
 }
+
+// A host port on an IPv6 address is refused where no pod has one.
+func TestUnreachablePorts(t *testing.T) {
+	own, other := Options{Root: t.TempDir()}, Options{Root: t.TempDir(), RuntimeEndpoint: "unix:///run/crio/crio.sock"}
+	for _, tc := range []struct {
+		flag    string
+		options Options
+		refused bool
+	}{
+		{"[::1]:8080:80", own, true},
+		{"[::]:8080:80/udp", own, true},
+		{"127.0.0.1:8080:80", own, false},
+		{"[::ffff:127.0.0.1]:8080:80", own, false},
+		{"8080:80", own, false},
+		{"[::1]:8080:80", other, false},
+	} {
+		pod := portsPod()
+		if err := publishPorts(pod, []string{tc.flag}); err != nil {
+			t.Fatal(err)
+		}
+		if err := checkReachable(tc.options, pod); (err != nil) != tc.refused {
+			t.Errorf("-p %s with the runtime %q: %v", tc.flag, tc.options.RuntimeEndpoint, err)
+		}
+	}
+}

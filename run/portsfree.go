@@ -1,20 +1,20 @@
 package run
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/bundle"
 )
 
 // checkFree refuses a pod with a host port that a process of this machine
-// listens on, or that another living pod of this root publishes: the packet
+// listens on, or that another pod of this root publishes: the packet
 // filter would send what comes in to one of them without a word. Call it when
 // the pod's own record is written, so that of two pods that start at once at
 // least one sees the other. It doesn't see what lifepods of other roots publish.
@@ -28,13 +28,13 @@ func checkFree(root string, pod *v1.Pod) error {
 		return fmt.Errorf("look for pods with the same host ports: %w", err)
 	}
 	for _, path := range others {
-		other := living(path)
-		if other == nil || other.UID == pod.UID {
+		other := readRecord(path)
+		if other == nil || uidOf(path) == pod.UID {
 			continue
 		}
 		for _, port := range wanted {
 			if port.clashesWith(other.Ports) {
-				return fmt.Errorf("host port %s is published by pod %s/%s (lifepod with pid %d) already", port, other.Namespace, other.Name, other.PID)
+				return fmt.Errorf("host port %s is published already by pod %s/%s (%s)", port, other.Namespace, other.Name, other.whose(root, path))
 			}
 		}
 	}
@@ -120,22 +120,10 @@ func (p hostPort) tryBind() error {
 	}
 }
 
-// living is the record at path while its lifepod lives, else nil.
-func living(path string) *record {
-	if r := readRecord(path); r == nil || unix.Kill(r.PID, 0) != nil {
-		return nil // not even a look at the lock: somebody may be about to go on with that pod
+// whose says of a record which lifepod has it, or what to do about its pod.
+func (r *record) whose(root, path string) string {
+	if held(path, r.PID) {
+		return fmt.Sprintf("lifepod run with PID %d", r.PID)
 	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = file.Close() }() // only read
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
-		return nil
-	}
-	r := &record{}
-	if json.NewDecoder(file).Decode(r) != nil || unix.Kill(r.PID, 0) != nil {
-		return nil // its pod is being swept up by the one that holds the lock
-	}
-	return r
+	return fmt.Sprintf("its lifepod run was killed; `%s` ends it", bundle.Command(root, "stop "+r.Namespace+"/"+r.Name))
 }

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/host"
-	"github.com/lifepod/lifepod/manifest"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/host"
 )
 
 func podWithPort(uid, ip string, port int, protocol v1.Protocol) *v1.Pod {
@@ -35,12 +36,12 @@ func TestCheckFree(t *testing.T) {
 	port := free.Addr().(*net.TCPAddr).Port
 	_ = free.Close()
 
-	other, err := newRecord(&host.Runtime{Root: root}, &manifest.Set{Pod: podWithPort("other", "127.0.0.1", port, v1.ProtocolTCP)})
+	other, err := newRecord(&host.Runtime{Root: root}, podWithPort("other", "127.0.0.1", port, v1.ProtocolTCP), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	byOther := func(text string) string {
-		return fmt.Sprintf("host port %s is published by pod default/other (lifepod with pid %d) already", text, os.Getpid())
+		return fmt.Sprintf("host port %s is published already by pod default/other (lifepod run with PID %d)", text, os.Getpid())
 	}
 	cases := []struct {
 		name string
@@ -65,6 +66,12 @@ func TestCheckFree(t *testing.T) {
 				t.Errorf("want %q, got %q", c.want, got)
 			}
 		})
+	}
+	other.leave()
+	killed(t, root, other)
+	err = checkFree(root, podWithPort("a", "127.0.0.1", port, v1.ProtocolTCP))
+	if want := "its lifepod run was killed; `lifepod --root " + root + " stop default/other` ends it"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("of an unattended pod: %v, want %q", err, want)
 	}
 	other.remove()
 	if err := checkFree(root, podWithPort("a", "", port, v1.ProtocolTCP)); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lifepod/lifepod/agent/crilog"
 	"github.com/lifepod/lifepod/agent/images"
+	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -30,6 +31,10 @@ type printer struct {
 	terminal       bool // stderr is one, so a line may be redrawn
 	stdout, stderr *stream
 
+	// owned by the worker
+	attempts attempts
+	hinted   map[string]bool // by container
+
 	mu      sync.Mutex
 	last    v1.PodStatus
 	counter *countdown
@@ -40,7 +45,7 @@ type printer struct {
 // newPrinter begins to show a pod's life; close ends it.
 func newPrinter(o Options, pod *v1.Pod) *printer {
 	ignoreBrokenPipes()
-	p := &printer{options: o, last: pod.Status, terminal: isTerminal(o.Stderr)}
+	p := &printer{options: o, last: pod.Status, terminal: isTerminal(o.Stderr), attempts: attempts{}, hinted: map[string]bool{}}
 	p.raw = o.Output != "json" && len(pod.Spec.Containers)+len(pod.Spec.InitContainers) == 1
 	same := sameFile(o.Stdout, o.Stderr)
 	p.stdout = newStream(o.Stdout, layout{prefixed: !p.raw}, p.stdoutBroke)
@@ -150,12 +155,17 @@ func (p *printer) encodeLeftOut(lines int) string {
 // say writes a line of text to stderr. Only output of containers goes out as it is.
 func (p *printer) say(text string) { p.stderr.put(item{text: plain.Text(text) + "\n"}) }
 
+// report tells a line of the pod's story. As text, a failure that attempts repeat is
+// told once.
 func (p *printer) report(at time.Time, r lifecycle.Report) {
 	if p.json() {
 		p.object(at, line{Type: "lifecycle", Subject: r.Subject, What: r.What, Outcome: r.Outcome, Because: r.Because, Rule: r.Rule})
 		return
 	}
-	text := r.String()
+	text := cri.Reason(p.attempts.toTell(r))
+	if text == "" {
+		return
+	}
 	if p.options.Verbose {
 		text += "  [" + r.Rule + "]"
 	}
@@ -199,12 +209,11 @@ func (p *printer) pullProgress(_ *v1.Pod, image string, progress images.Progress
 	if progress.TotalBytes > 0 {
 		text += fmt.Sprintf(", %s of %s", units.BytesSize(float64(progress.DoneBytes)), units.BytesSize(float64(progress.TotalBytes)))
 	}
-	p.report(time.Now(), lifecycle.Report{Subject: "pod", What: text, Rule: "A-IMG-4"})
-}
-
-// swept tells of a pod that a killed lifepod had left.
-func (p *printer) swept(pod string) {
-	p.warn("swept up pod " + pod + ", left by a lifepod that was killed")
+	if p.json() {
+		p.object(time.Now(), line{Type: "lifecycle", Subject: "pod", What: text, Rule: "A-IMG-4"})
+		return
+	}
+	p.lifecycle(time.Now(), "pod "+text)
 }
 
 // kept tells where --keep has left the pod's folder and its logs.
@@ -232,6 +241,7 @@ func (p *printer) setStatus(status v1.PodStatus) {
 	p.mu.Lock()
 	p.last = status
 	p.mu.Unlock()
+	p.hint(&status)
 	if p.json() {
 		p.object(time.Now(), line{Type: "status", Status: &status})
 	}

@@ -10,17 +10,17 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/agent/checkpoint"
 	"github.com/lifepod/lifepod/host"
-	"github.com/lifepod/lifepod/manifest"
 )
 
 // record says on disk that a pod belongs to a lifepod that lives: its file is
-// locked for as long as that process does. A record that nobody holds is a pod
-// to be swept up.
+// locked for as long as that process does. A record that nobody holds is that of an
+// unattended pod. The pod itself is beside it.
 type record struct {
 	file *os.File
 	made time.Time // when a record that was taken over was written
@@ -58,19 +58,18 @@ func records(root string) ([]string, error) {
 	return paths, nil
 }
 
+// newPrefix begins the names of files that are not complete.
+const newPrefix = ".new-"
+
 // newRecord makes the record of a pod before anything of the pod is made. It
-// appears under its name only when it is locked and complete.
-func newRecord(runtime *host.Runtime, set *manifest.Set) (*record, error) {
-	pod := set.Pod
-	digest, err := digestOf(set)
-	if err != nil {
-		return nil, err
-	}
+// appears under its name only when it is locked and complete. Call it with the names
+// locked.
+func newRecord(runtime *host.Runtime, pod *v1.Pod, digest string) (*record, error) {
 	dir := recordsDir(runtime.Root)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("record of the pod: %w", err)
 	}
-	file, err := os.CreateTemp(dir, ".new-")
+	file, err := os.CreateTemp(dir, newPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("record of the pod: %w", err)
 	}
@@ -81,6 +80,9 @@ func newRecord(runtime *host.Runtime, set *manifest.Set) (*record, error) {
 		memory: checkpoint.New(checkpointPath(dir, pod.UID)),
 	}
 	data, err := json.Marshal(r)
+	if err == nil {
+		err = savePod(dir, pod)
+	}
 	if err == nil {
 		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	}
@@ -102,7 +104,9 @@ func newRecord(runtime *host.Runtime, set *manifest.Set) (*record, error) {
 
 // remove ends the record; nothing of the pod is left.
 func (r *record) remove() {
-	r.shown.close()
+	if r.shown != nil {
+		r.shown.close()
+	}
 	_ = removeMemory(filepath.Dir(r.file.Name()), r.UID)
 	_ = os.Remove(filepath.Join(filepath.Dir(r.file.Name()), string(r.UID)+".json"))
 	_ = r.file.Close()
@@ -117,16 +121,17 @@ func (r *record) leave() {
 }
 
 // removeMemory removes what is remembered of a pod beside its record. It goes
-// before the record does: as long as there is one somebody cleans up.
+// before the record does, by which the rest is found.
 func removeMemory(records string, uid types.UID) error {
 	return errors.Join(
 		checkpoint.New(checkpointPath(records, uid)).Remove(),
 		os.RemoveAll(shownPath(records, uid)),
+		os.RemoveAll(podPath(records, uid)),
 	)
 }
 
 // abandoned takes over a record whose lifepod has ended without removing it;
-// nil if its lifepod lives, or if somebody else is sweeping it up.
+// nil if its lifepod lives, or if somebody else is at work on its pod.
 func abandoned(path string) (*record, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {

@@ -9,12 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/host"
-	"github.com/lifepod/lifepod/manifest"
 )
 
 func testRecord(t *testing.T, runtime *host.Runtime) *record {
 	t.Helper()
-	r, err := newRecord(runtime, &manifest.Set{Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "1"}}})
+	r, err := newRecord(runtime, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "1"}}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func TestReload(t *testing.T) {
 		},
 		{
 			name: "bad", edits: []string{"{text: hello}", "{text: hello"}, text: "hello",
-			warns: []string{"the manifest has changed and can't be used, nothing is updated: pod.yaml:3: document 1: YAML syntax: "},
+			warns: []string{"the manifest has changed and can't be used, nothing is updated: pod.yaml:4: document 1: YAML syntax: "},
 		},
 		{
 			name: "two things bad", edits: []string{"\ndata:", "\ndota:", "image:", "imoge:"}, text: "hello",

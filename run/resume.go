@@ -24,10 +24,10 @@ type takenOver struct {
 }
 
 // takeOver looks for a pod that a killed lifepod has left of the same manifests,
-// on the same runtime. The set's pod then becomes that pod, with its
-// UID. Without one, or if its checkpoint is of no use, which is told, it is nil,
-// and Sweep deals with what was left.
-func takeOver(runtime *host.Runtime, set *manifest.Set, tell Teller) (*takenOver, error) {
+// on the same runtime. The set's pod then becomes that pod, with its UID. Without
+// one it is nil. If its checkpoint is of no use, that is told, and what is left of it
+// is removed (B-RST-18).
+func takeOver(ctx context.Context, runtime *host.Runtime, set *manifest.Set, warn func(string)) (*takenOver, error) {
 	digest, err := digestOf(set)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func takeOver(runtime *host.Runtime, set *manifest.Set, tell Teller) (*takenOver
 		}
 		left, err := abandoned(path)
 		if err != nil || left == nil {
-			continue // its lifepod lives, or Sweep says what is wrong
+			continue // its lifepod lives
 		}
 		pod := left.asAccepted(set.Pod)
 		from, err := left.checkpoint(pod)
@@ -51,9 +51,13 @@ func takeOver(runtime *host.Runtime, set *manifest.Set, tell Teller) (*takenOver
 			return &takenOver{record: left, from: from}, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) { // else it was killed before it had begun
-			tell.warn(fmt.Sprintf("can't go on with pod %s/%s of a lifepod that was killed: %v", pod.Namespace, pod.Name, err))
+			warn(fmt.Sprintf("can't go on with pod %s/%s, whose lifepod run was killed; it begins anew: %v", pod.Namespace, pod.Name, err))
 		}
+		err = sweepOne(ctx, runtime, left, warn)
 		_ = left.file.Close() // which unlocks
+		if err != nil {
+			return nil, err
+		}
 	}
 	return nil, nil
 }
@@ -68,7 +72,7 @@ func isOf(path, digest, endpoint string) bool {
 // asAccepted is the pod as the killed lifepod accepted it.
 func (r *record) asAccepted(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
-	pod.UID, pod.CreationTimestamp = r.UID, r.Created
+	pod.Name, pod.UID, pod.CreationTimestamp = r.Name, r.UID, r.Created // the name may have been generated
 	return pod
 }
 
@@ -88,7 +92,21 @@ func checkpointPath(records string, uid types.UID) string {
 // claim makes the record of the run: a new one, once it is sure that the pod may
 // run, or that of the pod that is taken over, under this process's name.
 func (r runOf) claim(runtime *host.Runtime, set *manifest.Set) (*record, error) {
-	own, err := newRecord(runtime, set)
+	digest, err := digestOf(set)
+	if err != nil {
+		return nil, err
+	}
+	release, err := lockNames(runtime.Root)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if r.left == nil {
+		if err := checkName(runtime.Root, set.Pod); err != nil {
+			return nil, err
+		}
+	}
+	own, err := newRecord(runtime, set.Pod, digest)
 	if err != nil {
 		return nil, err
 	}

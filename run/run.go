@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/manifest"
+	"github.com/lifepod/lifepod/unattended"
 )
 
 const (
@@ -57,16 +59,34 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 		}
 	}()
 	r := runOf{options: o, printer: p, stopper: s}
-	if !o.New {
-		if r.left, err = takeOver(runtime, set, p); err != nil {
-			return ExitError, err
-		}
-	}
-	Sweep(ctx, runtime, p)
-	if ctx.Err() != nil {
-		return s.exitCode(ExitError), s.unlessInterrupted(context.Cause(ctx))
+	if err := r.meetUnattended(ctx, runtime, set); err != nil || ctx.Err() != nil {
+		return s.exitCode(ExitError), s.unlessInterrupted(errors.Join(err, context.Cause(ctx)))
 	}
 	return live(ctx, runtime, set, r)
+}
+
+// meetUnattended goes on with the pod of the same manifests whose lifepod was killed,
+// or ends it, for --new; it tells of the others, which are not to be touched here.
+func (r *runOf) meetUnattended(ctx context.Context, runtime *host.Runtime, set *manifest.Set) (err error) {
+	if r.options.New {
+		err = r.endSameName(ctx, runtime, set.Pod)
+	} else {
+		r.left, err = takeOver(ctx, runtime, set, r.printer.warn)
+	}
+	if err != nil {
+		return err
+	}
+	forgetUnbegun(ctx, runtime)
+	if err := forgetScraps(runtime.Root); err != nil {
+		r.printer.warn(fmt.Sprintf("remove what killed lifepods have left of records: %v", err))
+	}
+	others := slices.DeleteFunc(Left(runtime.Root), func(p unattended.Pod) bool {
+		return p.Ended() || p.Namespace == set.Pod.Namespace && p.Name == set.Pod.Name // of which claim says more
+	})
+	if text := unattended.Notice(others); text != "" {
+		r.printer.warn(text)
+	}
+	return nil
 }
 
 // runOf is what one run of the command holds.
@@ -102,7 +122,11 @@ func live(ctx context.Context, runtime *host.Runtime, set *manifest.Set, r runOf
 	follow.already = own.shown
 	r.printer.stdout.memory.Store(own.shown)
 	object := control.NewObject(set.Pod)
-	worker, err := r.newWorker(node, set.Pod, &sink{printer: r.printer, follower: follow, object: object}, own)
+	to := &sink{printer: r.printer, follower: follow, object: object}
+	if r.options.FailFast {
+		to.blocked = r.stopper.blocked
+	}
+	worker, err := r.newWorker(node, set.Pod, to, own)
 	if err != nil {
 		r.giveUp(own)
 		return ExitError, err
@@ -119,18 +143,18 @@ func live(ctx context.Context, runtime *host.Runtime, set *manifest.Set, r runOf
 
 	err = r.lead(ctx, life{
 		node: node, worker: worker, object: object,
-		reload: reloader{options: r.options, running: set, objects: objects, post: worker.Post, warn: r.printer.warn},
+		reload: &reloader{options: r.options, running: set, objects: objects, post: worker.Post, warn: r.printer.warn},
 	})
 	follow.wait()
 	r.printer.endCountDown()
 	if r.options.Keep {
 		r.printer.kept(filepath.Join(node.PodsDir, string(set.Pod.UID)), node.Config.PodLogDirectory(set.Pod))
 	}
-	if err != nil { // its record stays: the next start sweeps the pod up
+	if err != nil { // its record stays: the pod is unattended
 		return ExitError, err
 	}
 	own.remove()
-	if err := r.endStrays(runtime); err != nil {
+	if err := errors.Join(r.endStrays(runtime), r.stopper.failure(set.Pod)); err != nil {
 		return ExitError, err
 	}
 	return exitCode(worker.End(), r.printer.status().Phase, r.stopper.exitCode(ExitInterrupted)), nil
@@ -153,21 +177,27 @@ type life struct {
 	node   *agent.Node
 	worker *agent.Worker
 	object *control.Object
-	reload reloader
+	reload *reloader // nil: there are no manifests
 }
 
 // lead lives a pod's life to its end, or until it is given up.
 func (r runOf) lead(ctx context.Context, l life) error {
+	until, giveUp := context.WithCancelCause(context.WithoutCancel(ctx)) // it ends when the pod is gone, not before
+	defer giveUp(nil)
+	r.stopper.attach(noted{object: l.object, worker: l.worker}, giveUp, r.options.Timeout)
+	return l.live(ctx, until)
+}
+
+// live lives the pod's life to its end, or until that context ends.
+func (l life) live(ctx, until context.Context) error {
 	events, streaming := l.node.Events(), sync.WaitGroup{}
 	events.Add(l.worker)
 	streamCtx, stopStream := context.WithCancel(context.WithoutCancel(ctx))
 	streaming.Go(func() { events.Run(streamCtx) })
 	streaming.Go(func() { l.node.Logs.Run(streamCtx) })
-	streaming.Go(func() { l.reload.run(streamCtx) })
-	until, giveUp := context.WithCancelCause(context.WithoutCancel(ctx)) // it ends when the pod is gone, not before
-	defer giveUp(nil)
-	r.stopper.attach(noted{object: l.object, worker: l.worker}, giveUp, r.options.Timeout)
-
+	if l.reload != nil {
+		streaming.Go(func() { l.reload.run(streamCtx) })
+	}
 	err := l.worker.Run(until)
 	if err == nil {
 		l.object.Gone()
@@ -199,7 +229,10 @@ func readManifests(o Options) (*manifest.Set, error) {
 		return nil, err
 	}
 	set.Pod.Spec.NodeName = host.Name()
-	return set, publishPorts(set.Pod, o.Ports)
+	if err := publishPorts(set.Pod, o.Ports); err != nil {
+		return nil, err
+	}
+	return set, checkReachable(o, set.Pod)
 }
 
 var _ agent.Sink = (*sink)(nil)

@@ -13,14 +13,18 @@ import (
 // follower to open another log; other processes see it through the object.
 type sink struct {
 	printer  *printer
-	follower *follower
+	follower *follower // nil: nobody reads the output
 	object   *control.Object
+	blocked  func(why string) // told of what keeps a container from starting; nil: nobody
 }
 
 // Status takes a new status of the pod.
 func (s *sink) Status(status v1.PodStatus, _ bool) {
 	s.object.Status(*status.DeepCopy())
 	s.printer.setStatus(status)
+	if s.follower == nil {
+		return
+	}
 	for _, list := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range list {
 			s.follower.see(&list[i])
@@ -35,7 +39,12 @@ func (s *sink) Event(at time.Time, e lifecycle.RecordEvent) {
 }
 
 // Report takes a line of the pod's story.
-func (s *sink) Report(at time.Time, r lifecycle.Report) { s.printer.report(at, r) }
+func (s *sink) Report(at time.Time, r lifecycle.Report) {
+	s.printer.report(at, r)
+	if r.Blocks && s.blocked != nil {
+		s.blocked(r.Subject + " " + r.What)
+	}
+}
 
 // Delete has nothing to do: the pod has no object.
 func (s *sink) Delete() {}

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"sync"
@@ -11,12 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
 var (
 	errInterrupted = errors.New("interrupted")
-	errGivenUp     = errors.New("gave up waiting for the pod's end: the next lifepod run on this state folder ends it")
+	errGivenUp     = errors.New("gave up waiting for the pod's end: lifepod stop POD, or a run of the same manifests, goes on with it")
 )
 
 // stopper turns signals and --timeout into the pod's end. The first signal ends
@@ -35,6 +38,7 @@ type stopper struct {
 	signaled   int
 	lastSignal time.Time
 	timedOut   bool
+	blockedBy  string // what ended the pod because of --fail-fast
 	timer      *time.Timer
 }
 
@@ -47,18 +51,9 @@ func newStopper(p *printer, pod *v1.Pod, cancel context.CancelCauseFunc) *stoppe
 	s := &stopper{printer: p, cancel: cancel, signals: make(chan os.Signal, 4), done: make(chan struct{})}
 	s.grace = lifecycle.GraceDuration(*pod.Spec.TerminationGracePeriodSeconds)
 	p.onBroken(s.readerGone)
-	signal.Notify(s.signals, EndSignals()...)
+	signal.Notify(s.signals, commandline.EndSignals()...)
 	go s.listen()
 	return s
-}
-
-// EndSignals are those that ask a command to end; a hangup does not under nohup.
-func EndSignals() []os.Signal {
-	signals := []os.Signal{unix.SIGINT, unix.SIGTERM}
-	if !signal.Ignored(unix.SIGHUP) {
-		signals = append(signals, unix.SIGHUP)
-	}
-	return signals
 }
 
 func (s *stopper) listen() {
@@ -84,24 +79,46 @@ func (s *stopper) signal(name string) {
 	}
 	s.lastSignal = time.Now()
 	s.signaled++
+	if name == "SIGQUIT" {
+		s.signaled = max(s.signaled, 2) // it kills at once
+	}
 	s.printer.hurry()
 	asked := s.signaled
-	if s.timedOut {
-		asked++ // --timeout was the first to ask
+	if s.timedOut || s.blockedBy != "" {
+		asked++ // a signal was not the first to ask
 	}
 	switch {
 	case s.worker == nil:
 		s.cancel(errInterrupted)
 	case asked == 1:
-		s.worker.Stop(lifecycle.StopRequested{Because: name + "; once more kills"})
+		s.worker.Stop(lifecycle.StopRequested{Because: firstSignal(name)})
 		s.showGrace()
 	case asked == 2:
-		s.worker.Stop(lifecycle.StopRequested{Force: true, Because: name + " again"})
+		s.worker.Stop(lifecycle.StopRequested{Force: true, Because: killSignal(name)})
 		s.printer.endCountDown()
 	default:
 		s.giveUp(errGivenUp)
 		s.printer.abandon()
 	}
+}
+
+// firstSignal says why a pod ends gracefully, and how to kill it.
+func firstSignal(name string) string {
+	if name == "SIGINT" {
+		return "Ctrl-C; press again to kill"
+	}
+	return name + "; a second one kills"
+}
+
+// killSignal says why a pod is killed.
+func killSignal(name string) string {
+	switch name {
+	case "SIGINT":
+		return "Ctrl-C again"
+	case "SIGQUIT":
+		return `Ctrl-\`
+	}
+	return name + " again"
 }
 
 // showGrace counts the pod's grace down, until the command ends.
@@ -115,8 +132,8 @@ func (s *stopper) showGrace() {
 func (s *stopper) readerGone() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.signaled > 0 || s.timedOut {
-		return // it ends already
+	if s.ending() {
+		return
 	}
 	s.signaled++
 	s.lastSignal = time.Now()
@@ -144,13 +161,38 @@ func (s *stopper) attach(w stoppable, giveUp context.CancelCauseFunc, timeout ti
 func (s *stopper) timeout(after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.signaled == 0 {
+	if !s.ending() {
 		s.timedOut = true
 		s.printer.hurry()
 		s.worker.Stop(lifecycle.StopRequested{Because: "--timeout " + after.String()})
 		s.showGrace()
 	}
 }
+
+// blocked ends the pod because of --fail-fast.
+func (s *stopper) blocked(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ending() {
+		s.blockedBy = why
+		s.printer.hurry()
+		s.worker.Stop(lifecycle.StopRequested{Because: "--fail-fast"})
+		s.showGrace()
+	}
+}
+
+// failure is why the pod was ended by --fail-fast, nil if it was not.
+func (s *stopper) failure(pod *v1.Pod) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.blockedBy == "" {
+		return nil
+	}
+	return fmt.Errorf("pod %s/%s can't start: %s", pod.Namespace, pod.Name, cri.Reason(s.blockedBy))
+}
+
+// ending says that the pod's end was asked for. Called with mu held.
+func (s *stopper) ending() bool { return s.signaled > 0 || s.timedOut || s.blockedBy != "" }
 
 // exitCode is code, unless the pod was ended from outside.
 func (s *stopper) exitCode(code int) int {

@@ -22,55 +22,75 @@ import (
 // sweepTimeout bounds the calls for one pod that is swept up.
 const sweepTimeout = 30 * time.Second
 
-// Teller is told what a sweep did.
-type Teller interface {
-	swept(pod string)
-	warn(text string)
-}
-
-// Sweep removes the pods that killed lifepods of this root have left. What
-// can't be removed, or is on another runtime, is told and stays for the next
-// time: it does not keep other pods from running.
-func Sweep(ctx context.Context, r *host.Runtime, tell Teller) {
-	paths, err := records(r.Root)
-	if err != nil {
-		tell.warn(fmt.Sprintf("can't look for leftovers: %v", err))
-	}
-	for _, path := range paths {
-		left, err := abandoned(path)
-		if err != nil {
-			tell.warn(fmt.Sprintf("can't look for leftovers: %v", err))
-		}
-		if left != nil {
-			sweepOne(ctx, r, left, tell)
-		}
-	}
-}
-
-func sweepOne(ctx context.Context, r *host.Runtime, left *record, tell Teller) {
-	defer func() { _ = left.file.Close() }() // which unlocks
+// sweepOne removes what is left of a pod that nobody can go on with, killing what runs
+// of it, and then its record.
+func sweepOne(ctx context.Context, r *host.Runtime, left *record, warn func(string)) error {
 	pod := left.Namespace + "/" + left.Name
-	if left.Endpoint != "" && left.Endpoint != r.Endpoint {
-		tell.warn(fmt.Sprintf("a lifepod that was killed left pod %s on another runtime: sweep it up with any lifepod run --runtime-endpoint %s", pod, left.Endpoint))
-		return
-	}
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
 	slow := time.AfterFunc(time.Second, func() {
-		tell.warn(fmt.Sprintf("waiting for what the runtime may still be making of pod %s, left by a lifepod that was killed", pod))
+		warn(fmt.Sprintf("waiting for what the runtime may still be making of pod %s, whose lifepod run was killed", pod))
 	})
 	err := sweepRetrying(ctx, r, left)
 	slow.Stop()
-	if errors.Is(context.Cause(ctx), errInterrupted) {
-		return // the next start does it
-	}
 	if err != nil {
-		tell.warn(fmt.Sprintf("can't sweep up pod %s, left by a lifepod that was killed: %v", pod, err))
-		return
+		return fmt.Errorf("remove what is left of pod %s, whose lifepod run was killed: %w", pod, err)
 	}
 	_ = removeMemory(recordsDir(r.Root), left.UID)
-	_ = os.Remove(left.file.Name())
-	tell.swept(pod)
+	_ = os.Remove(filepath.Join(recordsDir(r.Root), string(left.UID)+".json"))
+	return nil
+}
+
+// forgetUnbegun removes the records of pods whose lifepod was killed before it had
+// begun with them: there is nothing to go on with, and nothing that runs.
+func forgetUnbegun(ctx context.Context, r *host.Runtime) {
+	paths, _ := records(r.Root) // what can't be listed stays
+	for _, path := range paths {
+		known := readRecord(path)
+		if known == nil || known.Endpoint != r.Endpoint || begun(r.Root, uidOf(path)) || held(path, known.PID) {
+			continue
+		}
+		left, err := abandoned(path)
+		if err != nil || left == nil {
+			continue
+		}
+		if _, err := sweepPod(ctx, r, left); err == nil {
+			left.remove()
+			continue
+		}
+		_ = left.file.Close() // which unlocks
+	}
+}
+
+// forgetScraps removes the files of records that lifepods were killed while making: what
+// is not complete, or belongs to no record.
+func forgetScraps(root string) error {
+	release, err := lockNames(root) // nobody makes a record meanwhile
+	if err != nil {
+		return err
+	}
+	defer release()
+	entries, err := os.ReadDir(recordsDir(root))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	for _, entry := range entries {
+		uid, _, _ := strings.Cut(entry.Name(), ".") // "" of those that are not complete
+		if _, e := os.Lstat(filepath.Join(recordsDir(root), uid+".json")); errors.Is(e, os.ErrNotExist) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(recordsDir(root), entry.Name())))
+		}
+	}
+	return err
+}
+
+// begun says whether anything was done for a pod. Its checkpoint is saved before.
+func begun(root string, uid types.UID) bool {
+	for _, path := range []string{checkpointPath(recordsDir(root), uid), filepath.Join(host.PodsDir(root), string(uid))} {
+		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+			return true
+		}
+	}
+	return false
 }
 
 // A runtime is busy for a while with a call whose caller was killed: what it

@@ -4,9 +4,11 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/lifepod/lifepod/agent/environment"
+	"github.com/lifepod/lifepod/agent/podcgroup"
 	"google.golang.org/protobuf/testing/protocmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -112,6 +114,14 @@ func TestContainerResources(t *testing.T) {
 		{
 			"A-CRI-7 a limit is the request too", Node{}, v1.PodSpec{}, v1.ResourceRequirements{Limits: resources("2", "")},
 			&runtimeapi.LinuxContainerResources{CpuPeriod: 100_000, CpuShares: 2048, CpuQuota: 200_000, OomScoreAdj: 999},
+		},
+		{
+			"A-CRI-7 cpuCFSQuota=false", Node{CPULimits: podcgroup.CPULimits{Off: true}}, v1.PodSpec{}, v1.ResourceRequirements{Limits: resources("2", "")},
+			&runtimeapi.LinuxContainerResources{CpuShares: 2048, OomScoreAdj: 999},
+		},
+		{
+			"A-CRI-7 cpuCFSQuotaPeriod", Node{CPULimits: podcgroup.CPULimits{Period: 10 * time.Millisecond}}, v1.PodSpec{}, v1.ResourceRequirements{Limits: resources("2", "")},
+			&runtimeapi.LinuxContainerResources{CpuShares: 2048, CpuPeriod: 10_000, CpuQuota: 20_000, OomScoreAdj: 999},
 		},
 		{
 			"A-CRI-8 limits of the pod", Node{HugePageSizes: []string{"1GB", "2MB"}},

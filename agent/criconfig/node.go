@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/agent/podcgroup"
 )
 
 // Node is what the configs depend on beyond the pod; one value per agent.
@@ -25,6 +27,8 @@ type Node struct {
 	SingleProcessOOMKill bool
 	// SwapLimit says that the host can limit swap; containers then get none.
 	SwapLimit bool
+	// CPULimits is how CPU limits are enforced (A-CRI-7).
+	CPULimits podcgroup.CPULimits
 	// HugePageSizes are the host's, named as in cgroupfs ("2MB").
 	HugePageSizes []string
 	// HugePages is what the host has of each size, in bytes by resource name.

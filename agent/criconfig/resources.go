@@ -15,9 +15,10 @@ func linuxResources(node Node, requests, limits v1.ResourceList) *runtimeapi.Lin
 	}
 	out := &runtimeapi.LinuxContainerResources{
 		CpuShares:          int64(podcgroup.CPUShares(request.MilliValue())),
-		CpuPeriod:          podcgroup.CPUPeriod,
-		CpuQuota:           podcgroup.CPUQuota(limits.Cpu().MilliValue()),
 		MemoryLimitInBytes: limits.Memory().Value(),
+	}
+	if !node.CPULimits.Off {
+		out.CpuPeriod, out.CpuQuota = node.CPULimits.PeriodMicroseconds(), node.CPULimits.Quota(limits.Cpu().MilliValue())
 	}
 	if node.CgroupV2 && !node.SingleProcessOOMKill {
 		out.Unified = map[string]string{"memory.oom.group": "1"}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/agent/podcgroup"
 	"google.golang.org/protobuf/testing/protocmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -128,5 +129,18 @@ func TestSandboxPrivileged(t *testing.T) {
 	}
 	if hasPrivileged(&v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{SecurityContext: &v1.SecurityContext{}}}}}) {
 		t.Error("A-CRI-4 a pod without privileged container counts as one with")
+	}
+}
+
+// Sandboxes have no quota either if CPU limits are not enforced (A-CRI-7).
+func TestSandboxWithoutQuota(t *testing.T) {
+	pod := testPod()
+	pod.Spec.Containers = []v1.Container{{Name: "main", Resources: v1.ResourceRequirements{Limits: resources("1", "64Mi")}}}
+	pod.Spec.Overhead = resources("250m", "32Mi")
+	got := Sandbox(SandboxInput{Node: Node{CPULimits: podcgroup.CPULimits{Off: true}}, Pod: pod})
+	for _, r := range []*runtimeapi.LinuxContainerResources{got.Linux.Resources, got.Linux.Overhead} {
+		if r.CpuQuota != 0 || r.CpuPeriod != 0 || r.CpuShares == 0 || r.MemoryLimitInBytes == 0 {
+			t.Errorf("resources %v, want no quota and no period", r)
+		}
 	}
 }

@@ -103,23 +103,6 @@ func (s *Store) List(ctx context.Context) ([]Image, error) {
 	return all, nil
 }
 
-// Remove deletes an image with all its names; ErrNotFound when it is absent.
-func (s *Store) Remove(ctx context.Context, image string) error {
-	found, err := s.Inspect(ctx, image)
-	if err == nil && found == nil {
-		err = ErrNotFound
-	}
-	if err == nil {
-		_, err = s.client.RemoveImage(ctx, &runtimeapi.RemoveImageRequest{
-			Image: &runtimeapi.ImageSpec{Image: found.ID},
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("remove image %q: %w", image, runtimeError(err))
-	}
-	return nil
-}
-
 func newImage(from *runtimeapi.Image) *Image {
 	image := &Image{
 		ID:        from.Id,

@@ -17,10 +17,11 @@ const (
 	maxSearchName  = 253
 )
 
-// Cluster is the DNS service of a cluster; zero where there is none.
+// Cluster is the DNS service of a cluster.
 type Cluster struct {
 	DNS    []string
 	Domain string
+	Absent bool // there is no cluster, whose DNS a pod could miss
 }
 
 // Warning is an event of type Warning about the pod.
@@ -42,7 +43,7 @@ func DNS(pod *v1.Pod, cluster Cluster, resolver Resolver) (*runtimeapi.DNSConfig
 		conf.Searches = clusterSearches(pod.Namespace, cluster.Domain, conf.Searches)
 		conf.Options = []string{"ndots:5"}
 	default:
-		if policy == v1.DNSClusterFirst {
+		if policy == v1.DNSClusterFirst && !cluster.Absent {
 			warnings = append(warnings, missingClusterDNS(pod))
 		}
 		conf = conf.orLocal()

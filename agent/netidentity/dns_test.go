@@ -49,6 +49,10 @@ func TestDNS(t *testing.T) {
 			want: &runtimeapi.DNSConfig{Servers: []string{"192.0.2.53"}, Searches: []string{"lan"}, Options: []string{"edns0"}},
 		},
 		{
+			name: "A-NET-3 ClusterFirst without a cluster is Default, without a warning", cluster: Cluster{Domain: "cluster.local", Absent: true},
+			want: &runtimeapi.DNSConfig{Servers: []string{"192.0.2.53"}, Searches: []string{"lan"}, Options: []string{"edns0"}},
+		},
+		{
 			name: "A-NET-3 ClusterFirst with hostNetwork is Default, with the host's own servers", cluster: testCluster, spec: func(s *v1.PodSpec) { s.HostNetwork = true },
 			want: &runtimeapi.DNSConfig{Servers: []string{"127.0.0.53"}, Searches: []string{"lan"}, Options: []string{"edns0"}},
 		},

@@ -1,7 +1,9 @@
 package netidentity
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,6 +25,17 @@ const (
 		"fe00::1\tip6-allnodes\n" +
 		"fe00::2\tip6-allrouters\n"
 )
+
+// CheckHostsFile returns an error if the machine has no hosts file at path. containerd
+// copies it for each pod sandbox and makes none without it, so that every pod of such
+// a machine would wait for ever.
+func CheckHostsFile(path string) error {
+	_, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no %s, without which the container runtime starts no pod: echo 127.0.0.1 localhost > %s", path, path)
+	}
+	return err
+}
 
 // MountsHosts says whether a container gets the pod's hosts file: not if it
 // mounts that path itself, and only once the pod has an address (A-NET-1).

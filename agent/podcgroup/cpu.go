@@ -1,8 +1,11 @@
 package podcgroup
 
+import (
+	"cmp"
+	"time"
+)
+
 const (
-	// CPUPeriod is the CFS period in microseconds (A-CRI-7).
-	CPUPeriod = 100_000
 	// MinCPUShares is what a request of no CPU amounts to.
 	MinCPUShares = 2
 
@@ -11,18 +14,33 @@ const (
 	minCPUQuota  = 1_000
 )
 
-// CPUShares converts a CPU request in thousandths of a CPU to shares (A-CRI-7).
-func CPUShares(milliCPU int64) uint64 {
-	return uint64(min(max(milliCPU*1024/1000, MinCPUShares), maxCPUShares))
+// CPULimits is how CPU limits are enforced, the kubelet's cpuCFSQuota and
+// cpuCFSQuotaPeriod. The zero value enforces them in periods of 100 ms.
+type CPULimits struct {
+	Off    bool          // no container is throttled, whatever its limit
+	Period time.Duration // 0: DefaultCPUPeriod
 }
 
-// CPUQuota converts a CPU limit in thousandths of a CPU to microseconds per
-// CPUPeriod (A-CRI-7); 0 stays 0, which means no limit.
-func CPUQuota(milliCPU int64) int64 {
+// DefaultCPUPeriod is the CFS period of the kernel and of Kubernetes (A-CRI-7).
+const DefaultCPUPeriod = 100 * time.Millisecond
+
+// PeriodMicroseconds is the CFS period.
+func (l CPULimits) PeriodMicroseconds() int64 {
+	return cmp.Or(l.Period, DefaultCPUPeriod).Microseconds()
+}
+
+// Quota converts a CPU limit in thousandths of a CPU to microseconds per period
+// (A-CRI-7); 0 stays 0, which means no limit. It is not for limits that are off.
+func (l CPULimits) Quota(milliCPU int64) int64 {
 	if milliCPU == 0 {
 		return 0
 	}
-	return max(milliCPU*CPUPeriod/1000, minCPUQuota)
+	return max(milliCPU*l.PeriodMicroseconds()/1000, minCPUQuota)
+}
+
+// CPUShares converts a CPU request in thousandths of a CPU to shares (A-CRI-7).
+func CPUShares(milliCPU int64) uint64 {
+	return uint64(min(max(milliCPU*1024/1000, MinCPUShares), maxCPUShares))
 }
 
 // cpuWeight converts shares to the weight of cgroup v2, in the linear way

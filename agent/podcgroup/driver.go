@@ -28,6 +28,7 @@ type Driver struct {
 	Systemd bool
 	// PidsLimit is the number of processes a pod may have; 0 means no limit.
 	PidsLimit int64
+	CPULimits CPULimits
 }
 
 // Path is the pod's cgroup in cgroupfs form, the cgroup_parent of its sandbox
@@ -44,7 +45,7 @@ func (d Driver) Path(pod *v1.Pod) string {
 // FailedCreatePodContainer (A-SYNC-7).
 func (d Driver) Ensure(pod *v1.Pod) error {
 	class := QOSClass(pod)
-	resources := ResourcesOf(pod)
+	resources := ResourcesOf(pod, d.CPULimits)
 	resources.PidsLimit = d.PidsLimit
 	names := d.names(class, pod.UID)
 	err := d.create(names, resources)

@@ -175,6 +175,37 @@ func TestEnsureSetsTheValues(t *testing.T) {
 	}
 }
 
+// An agent whose configuration was changed brings the pods of the one before to it
+// (A-CRI-7).
+func TestEnsureCPULimits(t *testing.T) {
+	d := testDriver(t)
+	pod := podOf(needs(nil, list("500m", "")))
+	for _, step := range []struct {
+		cpu                   CPULimits
+		quota1, period1, max2 string
+	}{
+		{CPULimits{}, "50000", "100000", "50000 100000"},
+		{CPULimits{Period: 20 * time.Millisecond}, "10000", "20000", "10000 20000"},
+		{CPULimits{Off: true}, "-1", "100000", "max 100000"},
+		{CPULimits{}, "50000", "100000", "50000 100000"},
+	} {
+		d.CPULimits = step.cpu
+		for _, set := range []func() error{func() error { return d.Ensure(pod) }, func() error { return d.Resize([]*v1.Pod{pod}) }} {
+			if err := set(); err != nil {
+				t.Fatal(err)
+			}
+			quota := read(t, d, pod, "cpu.cfs_quota_us", "cpu.max")
+			want, period := step.quota1, step.period1
+			if cgroups.IsCgroup2UnifiedMode() {
+				want, period = step.max2, step.max2
+			}
+			if got := read(t, d, pod, "cpu.cfs_period_us", "cpu.max"); quota != want || got != period {
+				t.Errorf("%+v: quota %s, period %s, want %s, %s", step.cpu, quota, got, want, period)
+			}
+		}
+	}
+}
+
 func TestEnsureWeighsTheLevels(t *testing.T) {
 	d := testDriver(t)
 	for i, request := range []string{"250m", "1", ""} {

@@ -11,7 +11,7 @@ import (
 // from one to the other (A-ACT-12). The class, and so the path, stays.
 func (d Driver) Resize(states []*v1.Pod) error {
 	pod := states[0]
-	resources := EnoughFor(states)
+	resources := EnoughFor(states, d.CPULimits)
 	resources.PidsLimit = d.PidsLimit
 	names := d.names(QOSClass(pod), pod.UID)
 	if err := d.create(names, resources); err != nil {
@@ -22,10 +22,10 @@ func (d Driver) Resize(states []*v1.Pod) error {
 
 // EnoughFor is the least that is enough for a pod in each of some states, of
 // which there is at least one.
-func EnoughFor(states []*v1.Pod) Resources {
-	enough := ResourcesOf(states[0])
+func EnoughFor(states []*v1.Pod, cpu CPULimits) Resources {
+	enough := ResourcesOf(states[0], cpu)
 	for _, pod := range states[1:] {
-		r := ResourcesOf(pod)
+		r := ResourcesOf(pod, cpu)
 		enough.CPUShares = max(enough.CPUShares, r.CPUShares)
 		enough.CPUQuota = greaterLimit(enough.CPUQuota, r.CPUQuota)
 		enough.MemoryLimit = greaterLimit(enough.MemoryLimit, r.MemoryLimit)

@@ -48,8 +48,8 @@ func TestResize(t *testing.T) {
 // No limit is the greatest one.
 func TestEnoughFor(t *testing.T) {
 	limited, unlimited := podOf(needs(list("1", ""), list("2", "64Mi"))), podOf(needs(list("2", ""), nil))
-	got := EnoughFor([]*v1.Pod{limited, unlimited})
-	if want := (Resources{CPUShares: 2048, HugePages: map[string]uint64{}}); !cmp.Equal(got, want) {
+	got := EnoughFor([]*v1.Pod{limited, unlimited}, CPULimits{})
+	if want := (Resources{CPUShares: 2048, CPUPeriod: 100_000, HugePages: map[string]uint64{}}); !cmp.Equal(got, want) {
 		t.Errorf("EnoughFor = %+v, want %+v", got, want)
 	}
 }

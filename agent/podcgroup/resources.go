@@ -15,17 +15,22 @@ import (
 // Resources is what a pod's cgroup limits (A-CRI-9); zero means not set.
 type Resources struct {
 	CPUShares uint64
-	// CPUQuota is in microseconds per CPUPeriod, MemoryLimit in bytes.
+	// CPUQuota and CPUPeriod are in microseconds; the quota is NoQuota for a limit
+	// that is not enforced. MemoryLimit is in bytes.
 	CPUQuota    int64
+	CPUPeriod   int64
 	MemoryLimit int64
 	PidsLimit   int64
 	// HugePages limits in bytes by page size, named as in cgroupfs ("2MB").
 	HugePages map[string]uint64
 }
 
+// NoQuota takes away the quota that a cgroup may have.
+const NoQuota = -1
+
 // ResourcesOf computes the resources of a pod's cgroup, overhead included. A
 // Burstable pod is limited only where every container declares that limit.
-func ResourcesOf(pod *v1.Pod) Resources {
+func ResourcesOf(pod *v1.Pod, cpu CPULimits) Resources {
 	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
 	cpuDeclared, memoryDeclared := true, true
 	limits := resourcehelper.PodLimits(pod, resourcehelper.PodResourcesOptions{
@@ -45,7 +50,10 @@ func ResourcesOf(pod *v1.Pod) Resources {
 	}
 	out.CPUShares = CPUShares(requests.Cpu().MilliValue())
 	if cpuDeclared || class == v1.PodQOSGuaranteed {
-		out.CPUQuota = CPUQuota(limits.Cpu().MilliValue())
+		out.CPUQuota, out.CPUPeriod = cpu.Quota(limits.Cpu().MilliValue()), cpu.PeriodMicroseconds()
+		if cpu.Off {
+			out.CPUQuota = NoQuota
+		}
 	}
 	if memoryDeclared || class == v1.PodQOSGuaranteed {
 		out.MemoryLimit = limits.Memory().Value()
@@ -88,7 +96,7 @@ func (r Resources) cgroup() *cgroups.Resources {
 		CpuQuota: r.CPUQuota, Memory: r.MemoryLimit,
 	}
 	if r.CPUQuota != 0 {
-		out.CpuPeriod = CPUPeriod
+		out.CpuPeriod = uint64(r.CPUPeriod)
 	}
 	if cgroups.IsCgroup2UnifiedMode() {
 		out.CpuWeight = cpuWeight(r.CPUShares)

@@ -3,6 +3,7 @@ package podcgroup
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -61,7 +62,7 @@ func TestCPU(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(fmt.Sprintf("A-CRI-7 %dm", tc.milli), func(t *testing.T) {
-			if shares, quota := CPUShares(tc.milli), CPUQuota(tc.milli); shares != tc.shares || quota != tc.quota {
+			if shares, quota := CPUShares(tc.milli), (CPULimits{}).Quota(tc.milli); shares != tc.shares || quota != tc.quota {
 				t.Errorf("shares, quota = %d, %d, want %d, %d", shares, quota, tc.shares, tc.quota)
 			}
 		})
@@ -83,12 +84,12 @@ func TestResourcesOf(t *testing.T) {
 		pod  *v1.Pod
 		want Resources
 	}{
-		{"A-CRI-9 Guaranteed", podOf(needs(full, full)), Resources{CPUShares: 1024, CPUQuota: 100_000, MemoryLimit: 1 << 30}},
-		{"A-CRI-9 overhead included", overhead, Resources{CPUShares: 1280, CPUQuota: 125_000, MemoryLimit: 1<<30 + 64<<20}},
-		{"A-CRI-9 Burstable, all limits", podOf(needs(nil, full), needs(list("1", ""), list("2", "1Gi"))), Resources{CPUShares: 1024, CPUQuota: 300_000, MemoryLimit: 2 << 30}},
-		{"A-CRI-9 Burstable, memory limit missing", podOf(needs(full, full), needs(nil, list("1", ""))), Resources{CPUShares: 1024, CPUQuota: 200_000}},
+		{"A-CRI-9 Guaranteed", podOf(needs(full, full)), Resources{CPUShares: 1024, CPUQuota: 100_000, CPUPeriod: 100_000, MemoryLimit: 1 << 30}},
+		{"A-CRI-9 overhead included", overhead, Resources{CPUShares: 1280, CPUQuota: 125_000, CPUPeriod: 100_000, MemoryLimit: 1<<30 + 64<<20}},
+		{"A-CRI-9 Burstable, all limits", podOf(needs(nil, full), needs(list("1", ""), list("2", "1Gi"))), Resources{CPUShares: 1024, CPUQuota: 300_000, CPUPeriod: 100_000, MemoryLimit: 2 << 30}},
+		{"A-CRI-9 Burstable, memory limit missing", podOf(needs(full, full), needs(nil, list("1", ""))), Resources{CPUShares: 1024, CPUQuota: 200_000, CPUPeriod: 100_000}},
 		{"A-CRI-9 Burstable, CPU limit missing", podOf(needs(full, full), needs(nil, list("", "1Gi"))), Resources{CPUShares: 1024, MemoryLimit: 2 << 30}},
-		{"A-CRI-9 Burstable, limits of the pod", withPodLevel(podOf(needs(list("1", ""), nil)), needs(list("2", ""), full)), Resources{CPUShares: 2048, CPUQuota: 100_000, MemoryLimit: 1 << 30}},
+		{"A-CRI-9 Burstable, limits of the pod", withPodLevel(podOf(needs(list("1", ""), nil)), needs(list("2", ""), full)), Resources{CPUShares: 2048, CPUQuota: 100_000, CPUPeriod: 100_000, MemoryLimit: 1 << 30}},
 		{"A-CRI-9 BestEffort", podOf(v1.ResourceRequirements{}), Resources{CPUShares: 2}},
 		{"A-CRI-9 hugepages", huge, Resources{CPUShares: 1024, HugePages: map[string]uint64{"2MB": 6 << 20, "1GB": 1 << 30}}},
 	}
@@ -97,7 +98,35 @@ func TestResourcesOf(t *testing.T) {
 			if tc.want.HugePages == nil {
 				tc.want.HugePages = map[string]uint64{}
 			}
-			if diff := cmp.Diff(tc.want, ResourcesOf(tc.pod)); diff != "" {
+			if diff := cmp.Diff(tc.want, ResourcesOf(tc.pod, CPULimits{})); diff != "" {
+				t.Errorf("resources (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// cpuCFSQuota and cpuCFSQuotaPeriod hold for pods: a quota that is not enforced is
+// taken away, and only where there would be one.
+func TestResourcesOfCPULimits(t *testing.T) {
+	off, short := CPULimits{Off: true}, CPULimits{Period: 5 * time.Millisecond}
+	guaranteed, burstable := podOf(needs(list("1", "1Gi"), list("1", "1Gi"))), podOf(needs(list("2", ""), list("2", "")))
+	tests := []struct {
+		name string
+		pod  *v1.Pod
+		cpu  CPULimits
+		want Resources
+	}{
+		{"off, Guaranteed", guaranteed, off, Resources{CPUShares: 1024, CPUQuota: NoQuota, CPUPeriod: 100_000, MemoryLimit: 1 << 30}},
+		{"off, Burstable", burstable, off, Resources{CPUShares: 2048, CPUQuota: NoQuota, CPUPeriod: 100_000}},
+		{"off, no limit", podOf(needs(list("1", ""), nil)), off, Resources{CPUShares: 1024}},
+		{"off, BestEffort", podOf(v1.ResourceRequirements{}), off, Resources{CPUShares: 2}},
+		{"period", burstable, short, Resources{CPUShares: 2048, CPUQuota: 10_000, CPUPeriod: 5000}},
+		{"period, least quota", podOf(needs(list("100m", ""), list("100m", ""))), short, Resources{CPUShares: 102, CPUQuota: 1000, CPUPeriod: 5000}},
+	}
+	for _, tc := range tests {
+		t.Run("A-CRI-7 "+tc.name, func(t *testing.T) {
+			tc.want.HugePages = map[string]uint64{}
+			if diff := cmp.Diff(tc.want, ResourcesOf(tc.pod, tc.cpu)); diff != "" {
 				t.Errorf("resources (-want +got):\n%s", diff)
 			}
 		})

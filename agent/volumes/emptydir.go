@@ -75,7 +75,7 @@ func openToAll(dir string, group *int64) error {
 // the pod's, and what the node has; 0 leaves the kernel's default.
 func (p preparer) memorySize(source *v1.EmptyDirVolumeSource) int64 {
 	size := p.sources.Allocatable.Memory().Value()
-	if pod := podcgroup.ResourcesOf(p.pod).MemoryLimit; pod > 0 && (size == 0 || pod < size) {
+	if pod := podcgroup.ResourcesOf(p.pod, podcgroup.CPULimits{}).MemoryLimit; pod > 0 && (size == 0 || pod < size) {
 		size = pod
 	}
 	if own := source.SizeLimit; own != nil && own.Sign() > 0 && (size == 0 || own.Value() < size) {

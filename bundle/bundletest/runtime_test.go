@@ -145,27 +145,31 @@ func TestContainerOutlivesContainerd(t *testing.T) {
 	closeRuntime(t, r)
 }
 
-// A pod that is kept goes on without containerd, and is there for the next
-// one.
+// A pod that is kept goes on, and so does containerd, through which its output
+// goes; both are there for the next one.
 func TestContainerOutlivesClose(t *testing.T) {
 	root := newRoot(t)
 	first := open(t, root)
 	kept := runPod(t, first)
 	before := kept.status(t)
 	closeRuntime(t, first)
-	if got := countContainerd(root); got != 0 {
-		t.Errorf("%d containerds run after the last close: %q", got, programsOf(root))
+	if got := countContainerd(root); got != 1 {
+		t.Errorf("%d containerds run beside the kept pod, want 1: %q", got, programsOf(root))
 	}
-	if len(programsOf(root)) == 0 {
-		t.Error("the shim of the kept pod is gone")
-	}
+	pid := containerd(t, root)
 	second := open(t, root)
+	if got := containerd(t, root); got != pid {
+		t.Errorf("containerd %d was replaced by %d", pid, got)
+	}
 	kept.client = dial(t, second)
 	if after := kept.status(t); after.GetState() != cri.ContainerState_CONTAINER_RUNNING || after.GetStartedAt() != before.GetStartedAt() {
 		t.Errorf("kept container: %v", after)
 	}
 	kept.remove(t)
 	closeRuntime(t, second)
+	if got := countContainerd(root); got != 0 {
+		t.Errorf("%d containerds run after the last pod: %q", got, programsOf(root))
+	}
 }
 
 func TestHostPortIsRemoved(t *testing.T) {

@@ -35,7 +35,7 @@ func TestSuspendedSupervisor(t *testing.T) {
 	closeRuntime(t, r)
 	killContainerd(t, root)
 	_, err := bundle.Open(t.Context(), bundle.Config{Root: root})
-	want := fmt.Sprintf("the lifepod with pid %d supervises the runtime of this root and doesn't answer (stopped?)", first.cmd.Process.Pid)
+	want := fmt.Sprintf("process %d, a lifepod that supervises this state folder's runtime, does not answer: if it is suspended, resume it", first.cmd.Process.Pid)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("without containerd: error %v, want one with %q", err, want)
 	}
@@ -54,7 +54,7 @@ func TestHungContainerd(t *testing.T) {
 	hung := containerd(t, root)
 	suspend(t, hung)
 	r := open(t, root)
-	if _, err := r.ImportImages(t.Context()); err == nil || !strings.Contains(err.Error(), "does not answer (stopped?)") {
+	if _, err := r.ImportImages(t.Context()); err == nil || !strings.Contains(err.Error(), "does not answer; its log is") {
 		t.Errorf("import images: error %v, want that containerd does not answer", err)
 	}
 	closeRuntime(t, r)

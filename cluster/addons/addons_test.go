@@ -47,8 +47,10 @@ items:
 func TestDecodeRefuses(t *testing.T) {
 	const good = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n---\n"
 	for text, want := range map[string]string{
-		good + "a: [":                                 "document 2: ",
-		good + "a: 1\na: 2":                           `document 2: yaml: unmarshal errors:`,
+		good + "a: [":                                 "document 2: line 5: YAML syntax: did not find expected node content; look for",
+		good + "a: 1\na: 2":                           `document 2: line 6: the key "a" is there twice`,
+		good + "a:\n  b: 1\n  c: 2\n d: 3\n":          "document 2: line 8: YAML syntax: did not find expected key",
+		good + "a: b\n{{ .Values.more }}\n":           "document 2: line 6: YAML syntax: {{ .Values.more }}; this looks like a template that was not rendered",
 		good + "metadata: {name: x}":                  "document 2: Object 'Kind' is missing",
 		good + "kind: ConfigMap\nmetadata: {name: x}": "document 2: apiVersion and kind must be set",
 		good + "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: x}": "document 2: ConfigMap: metadata.name must be set",

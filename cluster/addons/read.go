@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/internal/yamlsyntax"
 )
 
 // decode reads the objects of a file, those that others need first.
@@ -25,7 +27,7 @@ func decode(data []byte) ([]*unstructured.Unstructured, error) {
 			break
 		}
 		if err == nil {
-			objects, err = appendDocument(objects, document)
+			objects, err = appendDocument(objects, data, document)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("document %d: %w", number, err)
@@ -35,10 +37,10 @@ func decode(data []byte) ([]*unstructured.Unstructured, error) {
 	return objects, twice(objects)
 }
 
-func appendDocument(objects []*unstructured.Unstructured, document []byte) ([]*unstructured.Unstructured, error) {
+func appendDocument(objects []*unstructured.Unstructured, file, document []byte) ([]*unstructured.Unstructured, error) {
 	text, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
-		return nil, err
+		return nil, yamlsyntax.FindIn(file, document, err)
 	}
 	if s := string(bytes.TrimSpace(text)); s == "null" || s == "{}" {
 		return objects, nil // only comments

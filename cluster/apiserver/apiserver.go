@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"time"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/rest"
-	"k8s.io/component-base/cli/flag"
 	aggregator "k8s.io/kube-aggregator/pkg/apiserver"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
@@ -27,6 +27,8 @@ type Config struct {
 	Port         int
 	Advertise    net.IP // where other machines and pods find it; not on loopback
 	ServiceRange string // CIDR
+	// RuntimeConfig turns APIs on and off, beside the stable and beta ones, which are on.
+	RuntimeConfig map[string]string
 }
 
 // Server is an API server that is made and does not serve yet.
@@ -34,6 +36,15 @@ type Server struct {
 	prepared interface{ Run(context.Context) error }
 	loopback *rest.Config
 }
+
+// How long a server that ends takes leave of its clients: watches are told that it ends,
+// and their clients begin others with the next server. Without a time for it watches
+// are waited for, and never told. What else doesn't end by itself, such as logs that
+// are followed, is cut off with the connections.
+const (
+	endWatches     = 2 * time.Second
+	endConnections = 3 * time.Second
+)
 
 // New makes a server.
 func New(ctx context.Context, c Config) (*Server, error) {
@@ -57,6 +68,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if chain, err = app.CreateServerChain(whole); err != nil {
 		return nil, fmt.Errorf("make the API server: %w", err)
 	}
+	chain.GenericAPIServer.ShutdownTimeout = endConnections
 	if s.prepared, err = chain.PrepareRun(); err != nil {
 		return nil, fmt.Errorf("prepare the API server: %w", err)
 	}
@@ -93,6 +105,7 @@ func (c Config) options() *options.ServerRunOptions {
 	o.SecureServing.ServerCert.CertKey.CertFile = c.Keys.Serving()
 	o.SecureServing.ServerCert.CertKey.KeyFile = c.Keys.ServingKey()
 	o.GenericServerRunOptions.AdvertiseAddress = c.Advertise
+	o.GenericServerRunOptions.ShutdownWatchTerminationGracePeriod = endWatches
 	o.AllowPrivileged = true
 	o.ServiceClusterIPRanges = c.ServiceRange
 
@@ -117,7 +130,7 @@ func (c Config) options() *options.ServerRunOptions {
 	o.ProxyClientCertFile, o.ProxyClientKeyFile = c.Keys.FrontProxy(), c.Keys.FrontProxyKey()
 	o.EnableAggregatorRouting = true
 
-	o.APIEnablement.RuntimeConfig = flag.ConfigurationMap{"api/ga": "true", "api/beta": "true"}
+	o.APIEnablement.RuntimeConfig = runtimeConfig(c.RuntimeConfig)
 	o.Features.EnableProfiling = false
 	return o
 }

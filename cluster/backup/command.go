@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/grpclog"
 
 	"github.com/lifepod/lifepod/cluster/etcd"
+	"github.com/lifepod/lifepod/internal/commandline"
 )
 
 // Places finds the data folder of the cluster of a root, and its run folder.
@@ -37,7 +38,7 @@ func NewCommand(places Places, version string) *cobra.Command {
 and its keys in FILE (default: lifepod-TIME.tar.zst in this folder), from which
 lifepod restore makes the cluster again. The file is as secret as the keys.
 Volumes and images are not in it.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: commandline.Arguments(0, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			data, runDir, err := places.of(c)
 			if err != nil {
@@ -70,7 +71,7 @@ func NewRestoreCommand(places Places) *cobra.Command {
 		Short: "Make the cluster's state and keys of a backup",
 		Long: `Makes the cluster's data folder of a backup, which is verified before anything is
 touched. The cluster must not run. lifepod up starts it then.`,
-		Args: cobra.ExactArgs(1),
+		Args: commandline.Arguments(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			data, _, err := places.of(c)
 			if err != nil {
@@ -102,7 +103,7 @@ func running(data, runDir string) error {
 	connection, err := net.Dial("unix", strings.TrimPrefix(etcd.Endpoint(runDir), "unix://"))
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return errors.New("lifepod backup needs root: run it with sudo")
+		return errors.New("only root may save the cluster: run it with sudo")
 	case err != nil:
 		return fmt.Errorf("no cluster runs in %s: begin it with lifepod up (%w)", filepath.Dir(data), err)
 	}

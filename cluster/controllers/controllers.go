@@ -55,7 +55,6 @@ type Config struct {
 var absent = map[string]bool{
 	names.PersistentVolumeAttachDetachController: true,
 	names.ServiceAccountTokenController:          true, // made by itself
-	names.StorageVersionMigratorController:       true,
 	names.SELinuxWarningController:               true,
 }
 

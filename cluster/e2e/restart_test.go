@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os/exec"
 	"sync"
 	"testing"
 
@@ -124,5 +125,32 @@ func TestKillUnderLoad(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, lives(s.pod("stays", "run", isReady))); diff != "" {
 		t.Errorf("the container that ran (-before +after):\n%s", diff)
+	}
+}
+
+// After down pods begin anew, and reach the API server by its Service at once.
+func TestBeginAnewAfterDown(t *testing.T) {
+	s := newSpace(t, nil)
+	const pods = 5
+	for i := range pods {
+		s.create(podOf(fmt.Sprintf("client-%d", i), podSpec(`dial --timeout 1s "$KUBERNETES_SERVICE_HOST:$KUBERNETES_SERVICE_PORT" && exec sleep --on-term 0 1h`)))
+	}
+	for i := range pods {
+		s.pod(fmt.Sprintf("client-%d", i), "run", isReady)
+	}
+	down := exec.CommandContext(t.Context(), up.Program, "down", "--root", up.Root, "--grace-period", "1s")
+	if out, err := down.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if err := up.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range pods {
+		pod := s.pod(fmt.Sprintf("client-%d", i), "run again", func(p *core.Pod) bool {
+			return isReady(p) && p.Status.ContainerStatuses[0].RestartCount > 0
+		})
+		if c := pod.Status.ContainerStatuses[0]; c.RestartCount != 1 {
+			t.Errorf("pod %s was restarted %d times, want 1; its container ended with %+v", pod.Name, c.RestartCount, c.LastTerminationState.Terminated)
+		}
 	}
 }

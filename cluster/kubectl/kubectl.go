@@ -31,6 +31,18 @@ All commands and flags are kubectl's, and so are the exit codes. Its kubeconfig 
 that of the cluster of --root, whatever KUBECONFIG says, unless --kubeconfig names
 another. Plugins are not run.`,
 		DisableFlagParsing: true,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			line, err := parse(args)
+			if err == nil {
+				err = line.prepare(kubeconfigOf)
+			}
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveError
+			}
+			run(append(append([]string{cobra.ShellCompRequestCmd}, line.args...), typed)) // which prints what kubectl knows
+			os.Exit(0)
+			return nil, cobra.ShellCompDirectiveError
+		},
 		RunE: func(command *cobra.Command, args []string) error {
 			line, err := parse(args)
 			if err != nil {

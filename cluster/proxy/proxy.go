@@ -31,6 +31,9 @@ type Config struct {
 	// APIServer is the address of the Service default/kubernetes: a warning tells who
 	// else on this machine has it. Nil: nobody is looked for.
 	APIServer net.IP
+	// Serves is called when the rules send what is for APIServer to an endpoint for the
+	// first time; may be nil.
+	Serves func()
 
 	Log *slog.Logger
 }
@@ -63,6 +66,9 @@ func Run(ctx context.Context, c Config) error {
 }
 
 func (c Config) serve(ctx context.Context, table knftables.Interface) error {
+	if c.Serves != nil {
+		table = &announcing{Interface: table, address: c.APIServer, serves: c.Serves}
+	}
 	p, err := c.proxier(ctx, table)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package token
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
 )
 
@@ -39,7 +41,7 @@ deleted. Nodes that have joined don't need it any more.`,
 	flags := command.PersistentFlags()
 	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "administrator's credentials: `file`; those of the cluster of --root if empty")
 	command.AddCommand(a.create(), a.list(), a.delete())
-	return command
+	return commandline.Group(command)
 }
 
 func (a *access) client(command *cobra.Command) (kubernetes.Interface, error) {
@@ -69,7 +71,10 @@ func (a *access) create() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "create [--ttl 24h] [--print-join-command]",
 		Short: "Make a token and print it",
-		Args:  cobra.NoArgs,
+		Args:  commandline.Arguments(0, 0),
+
+		ValidArgsFunction: cobra.NoFileCompletions,
+
 		RunE: func(command *cobra.Command, _ []string) error {
 			if ttl < 0 {
 				return fmt.Errorf("--ttl %s: want 0, for ever, or more", ttl)
@@ -89,17 +94,41 @@ func (a *access) create() *cobra.Command {
 			return err
 		},
 	}
-	command.Flags().DurationVar(&ttl, "ttl", defaultTTL, "how long the token is good for; 0 is for ever")
+	commandline.DurationVar(command.Flags(), &ttl, "ttl", defaultTTL, "how long the token is good for; 0 is for ever")
 	command.Flags().StringVar(&description, "description", "", "what the token is for, `text` that list shows")
 	command.Flags().BoolVar(&invite, "print-join-command", false, "print the whole command with which another machine joins")
 	return command
+}
+
+// completionTime is how long a shell that completes a line waits for the API server.
+const completionTime = time.Second
+
+// complete completes the IDs of tokens.
+func (a *access) complete(command *cobra.Command, _ []string, _ string) (ids []cobra.Completion, _ cobra.ShellCompDirective) {
+	client, err := a.client(command)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
+	defer cancel()
+	tokens, err := List(ctx, client)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, t := range tokens {
+		ids = append(ids, cobra.CompletionWithDesc(t.ID, t.Description))
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
 }
 
 func (a *access) list() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the tokens, without their secrets",
-		Args:  cobra.NoArgs,
+		Args:  commandline.Arguments(0, 0),
+
+		ValidArgsFunction: cobra.NoFileCompletions,
+
 		RunE: func(command *cobra.Command, _ []string) error {
 			client, err := a.client(command)
 			if err != nil {
@@ -138,7 +167,10 @@ func (a *access) delete() *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete ID…",
 		Short: "Delete tokens: nobody joins with them any more",
-		Args:  cobra.MinimumNArgs(1),
+		Args:  commandline.Arguments(1, -1),
+
+		ValidArgsFunction: a.complete,
+
 		RunE: func(command *cobra.Command, ids []string) error {
 			client, err := a.client(command)
 			if err != nil {

@@ -28,6 +28,8 @@ type Config struct {
 	Authority []byte // of the cluster, in PEM
 	DNS       []string
 	Domain    string
+	// FeatureGates are the cluster's, as far as they concern nodes.
+	FeatureGates map[string]bool
 	// Network is the cluster's pod network of routes between nodes.
 	Network discover.Network
 }
@@ -143,7 +145,7 @@ func (c Config) writeClusterInfo(ctx context.Context) error {
 // writeNodeConfig writes the configuration of joining nodes. clientCAFile is where
 // kubeadm has the authority; lifepod join puts its own place there.
 func (c Config) writeNodeConfig(ctx context.Context) error {
-	text, err := yaml.Marshal(map[string]any{
+	fields := map[string]any{
 		"apiVersion":         "kubelet.config.k8s.io/v1beta1",
 		"kind":               "KubeletConfiguration",
 		"clusterDNS":         c.DNS,
@@ -157,7 +159,11 @@ func (c Config) writeNodeConfig(ctx context.Context) error {
 			"x509":      map[string]any{"clientCAFile": "/etc/kubernetes/pki/ca.crt"},
 		},
 		"authorization": map[string]any{"mode": "Webhook"},
-	})
+	}
+	if len(c.FeatureGates) > 0 {
+		fields["featureGates"] = c.FeatureGates
+	}
+	text, err := yaml.Marshal(fields)
 	if err != nil {
 		return err
 	}

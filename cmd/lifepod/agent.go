@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/run"
 )
@@ -26,7 +27,9 @@ it runs the static pods of a folder (--manifests, or staticPodPath).
 
 SIGTERM ends lifepod and leaves the pods running; the next lifepod agent goes on
 with them, also after kill -9 or a reboot.`,
-		Args: cobra.NoArgs,
+		Args:              commandline.Arguments(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+
 		RunE: func(command *cobra.Command, _ []string) error {
 			log, err := g.agentLogger(command)
 			if err != nil {

@@ -23,7 +23,6 @@ func newClusterCommands() []*cobra.Command {
 	var list []*cobra.Command
 	for _, c := range []struct{ name, short string }{
 		{"up", "Be a whole Kubernetes: API server, scheduler, controllers and this machine's node"},
-		{"down", "End what up or join runs, with its pods"},
 		{"join", "Make this machine a node of a cluster, by a token"},
 		{"kubectl", "Run kubectl on the cluster that up runs"},
 		{"token", "Make and show tokens with which machines join the cluster"},
@@ -31,7 +30,7 @@ func newClusterCommands() []*cobra.Command {
 		{"restore", "Make a cluster of a backup"},
 	} {
 		list = append(list, &cobra.Command{
-			Use: c.name, Short: c.short, DisableFlagParsing: true,
+			Use: c.name, Short: c.short, DisableFlagParsing: true, ValidArgsFunction: completeByCluster,
 			RunE: func(*cobra.Command, []string) error { return becomeCluster(os.Args[1:]) },
 		})
 	}
@@ -61,7 +60,7 @@ func programRoot(args []string) (string, error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", errors.New("lifepod needs root for this: run it with sudo")
+		return "", errors.New("no folder for the program of clusters: run it with sudo")
 	}
 	return filepath.Join(cache, "lifepod"), nil
 }

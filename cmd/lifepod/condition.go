@@ -42,6 +42,7 @@ containers ready, the pod is Ready when each of them is True. TYPE- removes one.
 		},
 	}
 	on = g.onPodCommand(command)
+	command.ValidArgsFunction = g.completeCondition
 	command.Flags().StringVar(&c.Reason, "reason", "", "the condition's `reason`, one word in CamelCase")
 	command.Flags().StringVar(&c.Message, "message", "", "the condition's `message`")
 	return command

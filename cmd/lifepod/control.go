@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -13,14 +14,16 @@ import (
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/run"
+	"github.com/lifepod/lifepod/unattended"
 )
 
 // newControlCommands are those that see and steer pods which another lifepod runs.
 func newControlCommands(g *global, code *int) []*cobra.Command {
 	return []*cobra.Command{
 		newPsCommand(g), newStatusCommand(g), newLogsCommand(g),
-		newExecCommand(g, code), newAttachCommand(g), newDebugCommand(g, code),
+		newExecCommand(g, code), newAttachCommand(g, code), newDebugCommand(g, code),
 		newStopCommand(g), newRestartCommand(g), newResizeCommand(g), newConditionCommand(g),
 	}
 }
@@ -28,14 +31,14 @@ func newControlCommands(g *global, code *int) []*cobra.Command {
 // pods knows the pods of the state folder.
 func (g *global) pods() (*client.Client, error) {
 	if os.Geteuid() != 0 {
-		return nil, errors.New("lifepod needs root to see and steer pods: run it with sudo")
+		return nil, errors.New("only root may see and steer pods: run it with sudo")
 	}
 	paths, err := bundle.Locate(g.root, "")
 	if err != nil {
 		return nil, err
 	}
 	c := client.New(control.Folder(paths.RunDir), paths.Root)
-	c.Left = func() []string { return run.Left(paths.Root) }
+	c.Left = func() []unattended.Pod { return slices.Concat(run.Left(paths.Root), node.Left(paths.Root)) }
 	return c, nil
 }
 
@@ -48,6 +51,7 @@ type onPod struct {
 // onPodCommand gives a command the flag for the namespace.
 func (g *global) onPodCommand(command *cobra.Command) *onPod {
 	p := &onPod{global: g}
+	command.ValidArgsFunction = g.completePod
 	command.Flags().StringVarP(&p.namespace, "namespace", "n", "", "the pod's `namespace`, where its name is not enough")
 	return p
 }

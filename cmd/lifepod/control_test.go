@@ -23,9 +23,9 @@ func TestGraceSeconds(t *testing.T) {
 		{grace: "0", want: seconds(1)}, // B-WRK-9
 		{grace: "0s", want: seconds(1)},
 		{force: true, want: seconds(0)},
-		{grace: "-1", err: `--grace "-1": want a time of 0 or more, such as 10s, 2m or 10 (seconds)`},
-		{grace: "-1ms", err: `--grace "-1ms": want a time of 0 or more, such as 10s, 2m or 10 (seconds)`},
-		{grace: "soon", err: `--grace "soon": want a time of 0 or more, such as 10s, 2m or 10 (seconds)`},
+		{grace: "-1", err: `--grace "-1": want a time such as 30s, 5m, 1h30m, or 30 (seconds)`},
+		{grace: "-1ms", err: `--grace "-1ms": want a time such as 30s, 5m, 1h30m, or 30 (seconds)`},
+		{grace: "soon", err: `--grace "soon": want a time such as 30s, 5m, 1h30m, or 30 (seconds)`},
 		{grace: "1s", force: true, err: "--grace 1s and --force exclude each other: --force gives no grace"},
 	} {
 		got, err := graceSeconds(tc.grace, tc.force)

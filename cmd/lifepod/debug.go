@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/lifepod/lifepod/control/client"
+	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/internal/plain"
 )
 
@@ -90,7 +91,7 @@ func (f *debugFlags) debug(command *cobra.Command, pod *client.Pod, arguments []
 	state, err := pod.AwaitStart(ctx, c.Name, func(w *v1.ContainerStateWaiting) {
 		if text := strings.TrimSuffix(w.Reason+": "+w.Message, ": "); text != told && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
 			told = text
-			command.PrintErrf("waiting: %s\n", plain.Line(text))
+			command.PrintErrf("waiting: %s\n", plain.Line(cri.Reason(text)))
 		}
 	})
 	if err != nil {
@@ -109,7 +110,7 @@ func (f *debugFlags) debug(command *cobra.Command, pod *client.Pod, arguments []
 func (f *debugFlags) join(command *cobra.Command, pod *client.Pod, container string, runs bool) error {
 	ctx := command.Context()
 	if runs && f.session.tty && f.session.stdin {
-		command.PrintErrln("attached; press Enter if no prompt shows")
+		command.PrintErrln("If you don't see a command prompt, press Enter.")
 		return f.session.attach(command, pod, container)
 	}
 	if runs && f.session.stdin {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,13 +15,22 @@ import (
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/doctor"
+	"github.com/lifepod/lifepod/down"
+	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/leftovers"
+	"github.com/lifepod/lifepod/node"
+	"github.com/lifepod/lifepod/run"
+	"github.com/lifepod/lifepod/unattended"
 )
 
 // errChecksFailed ends "lifepod doctor" with exit code 1; its findings are
 // printed already.
 var errChecksFailed = errors.New("some checks failed")
+
+// errNotChecked ends it with exit code 2.
+var errNotChecked = errors.New("some checks could not be made")
 
 // doctorHost is what "lifepod doctor" needs to know from the persistent flags.
 type doctorHost struct {
@@ -32,50 +42,52 @@ type doctorHost struct {
 }
 
 // newDoctorCommand is "lifepod doctor".
-func newDoctorCommand(host doctorHost) *cobra.Command {
+func newDoctorCommand(on doctorHost) *cobra.Command {
 	var output string
 	var sweep bool
 	command := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check whether this machine can run pods, and say what to do about it",
 		Long: "Check whether this machine can run pods, and say what to do about each finding.\n" +
-			"Exits with 1 if a check fails. Without root it says which checks it couldn't make.",
-		Args: cobra.NoArgs,
+			"Exits with 1 if a check fails, with 2 if none fails but some could not be made, as without root.",
+		Args:              commandline.Arguments(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+
 		RunE: func(command *cobra.Command, _ []string) error {
-			if output != "" && output != "json" {
-				return fmt.Errorf("unknown output %q: want json", output)
+			if err := checkOutput(output, "json"); err != nil {
+				return err
 			}
 			if sweep {
-				if err := sweepLeftovers(command, host); err != nil {
+				if err := sweepLeftovers(command, on); err != nil {
 					return err
 				}
 			}
-			return examine(command, host, output)
+			return examine(command, on, output)
 		},
 	}
 	command.Flags().StringVarP(&output, "output", "o", "", "json instead of text")
-	if host.Sweep != nil {
-		command.Flags().BoolVar(&sweep, "sweep", false, "first sweep up what a killed lifepod left")
+	if on.Sweep != nil {
+		command.Flags().BoolVar(&sweep, "sweep", false, "first end the pods of lifepods that were killed, and remove what is left of them")
 	}
 	return command
 }
 
-func sweepLeftovers(command *cobra.Command, host doctorHost) error {
-	swept, err := host.Sweep(command.Context())
+func sweepLeftovers(command *cobra.Command, on doctorHost) error {
+	swept, err := on.Sweep(command.Context())
 	if err != nil && command.Context().Err() != nil {
-		return fmt.Errorf("%w: sweep up leftovers: %w", errInterrupted, err)
+		return fmt.Errorf("%w: remove leftovers: %w", errInterrupted, err)
 	}
 	if err != nil {
-		return fmt.Errorf("sweep up leftovers: %w", err)
+		return fmt.Errorf("remove leftovers: %w", err)
 	}
 	for _, leftover := range swept {
-		fmt.Fprintln(command.ErrOrStderr(), "swept up", plain.Line(fmt.Sprint(leftover)))
+		fmt.Fprintln(command.ErrOrStderr(), "removed", plain.Line(fmt.Sprint(leftover)))
 	}
 	return nil
 }
 
-func examine(command *cobra.Command, host doctorHost, output string) error {
-	options, err := host.Options()
+func examine(command *cobra.Command, on doctorHost, output string) error {
+	options, err := on.Options()
 	if err != nil {
 		return err
 	}
@@ -90,8 +102,11 @@ func examine(command *cobra.Command, host doctorHost, output string) error {
 	if err := printResults(command.OutOrStdout(), results); err != nil {
 		return err
 	}
-	if doctor.Failed(results) {
+	switch {
+	case doctor.Failed(results):
 		return errChecksFailed
+	case doctor.Unchecked(results):
+		return errNotChecked
 	}
 	return nil
 }
@@ -114,9 +129,10 @@ func doctorOptions(root, endpoint string) (doctor.Options, error) {
 		},
 		InUse: func() (bool, error) { return rootInUse(paths) },
 		Leftovers: func(ctx context.Context) ([]leftovers.Leftover, error) {
-			return leftovers.Find(ctx, leftoverPlace(paths))
+			return leftovers.Find(ctx, host.LeftoverPlace(paths))
 		},
-		SweepCommand: "lifepod doctor --sweep --root " + paths.Root,
+		Unattended:   func() []unattended.Pod { return slices.Concat(run.Left(paths.Root), node.Left(paths.Root)) },
+		SweepCommand: bundle.Command(paths.Root, "doctor --sweep"),
 	}, nil
 }
 
@@ -136,35 +152,26 @@ func sweepRoot(ctx context.Context, root string) (swept []leftovers.Leftover, er
 		return nil, err
 	}
 	if _, err := os.Stat(paths.Root); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return sweepPlace(ctx, paths) // somebody has removed the folder; nobody can use it
 	}
-	release, err := paths.Exclude()
+	release, err := down.Exclude(paths)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if used, err := leftovers.InUse(leftoverPlace(paths)); err != nil || used {
-		return nil, errors.Join(err, inUse(paths, used))
+	pods := slices.DeleteFunc(node.Left(paths.Root), func(p unattended.Pod) bool { return p.Endpoint != "unix://"+paths.Socket() })
+	if len(pods) > 0 {
+		return nil, fmt.Errorf("pod %s would be ended: %s: %s", pods[0].FullName(), pods[0].Why(), pods[0].Advice())
 	}
-	found, err := leftovers.Find(ctx, leftoverPlace(paths))
+	return sweepPlace(ctx, paths)
+}
+
+func sweepPlace(ctx context.Context, paths bundle.Paths) ([]leftovers.Leftover, error) {
+	found, err := leftovers.Find(ctx, host.LeftoverPlace(paths))
 	if err != nil {
 		return nil, err
 	}
 	return found, leftovers.Sweep(ctx, found)
-}
-
-func inUse(paths bundle.Paths, used bool) error {
-	if !used {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", paths.Root, bundle.ErrInUse)
-}
-
-func leftoverPlace(paths bundle.Paths) leftovers.Place {
-	return leftovers.Place{
-		Root: paths.Root, RunDir: paths.RunDir, CgroupParent: paths.CgroupParent(), Bridge: paths.Bridge(),
-		FilterTable: paths.FilterTable(), Endpoint: "unix://" + paths.Socket(),
-	}
 }
 
 // rootInUse leaves no folder behind where there was none.
@@ -172,15 +179,14 @@ func rootInUse(paths bundle.Paths) (bool, error) {
 	if _, err := os.Stat(paths.Root); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	release, err := paths.Exclude()
+	release, err := down.Exclude(paths)
 	if errors.Is(err, bundle.ErrInUse) {
 		return true, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	used, err := leftovers.InUse(leftoverPlace(paths))
-	return used, errors.Join(err, release())
+	return false, release()
 }
 
 // askBundled expects an answer only while a lifepod keeps the runtime up.

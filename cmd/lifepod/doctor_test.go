@@ -52,9 +52,23 @@ func TestDoctorFailsWithAnError(t *testing.T) {
 	}
 }
 
+// A doctor who could not look says so by its exit code.
+func TestDoctorWhoCouldNotLook(t *testing.T) {
+	command := newDoctorCommand(doctorHost{Options: func() (doctor.Options, error) {
+		blind := func(context.Context) ([]leftovers.Leftover, error) { return nil, errors.New("permission denied") }
+		return doctor.Options{Root: t.TempDir(), Leftovers: blind}, nil
+	}})
+	command.SetOut(io.Discard)
+	command.SilenceErrors, command.SilenceUsage = true, true
+	command.SetArgs(nil)
+	if code := exitCode(io.Discard, command.ExecuteContext(t.Context()), 0); code != 2 {
+		t.Errorf("exit code %d, want 2", code)
+	}
+}
+
 func TestDoctorSweepSaysWhat(t *testing.T) {
 	_, errOut, _ := runDoctor(t, nil, "--sweep")
-	if want := "swept up mount /m\n"; errOut != want {
+	if want := "removed mount /m\n"; errOut != want {
 		t.Errorf("want %q, got %q", want, errOut)
 	}
 }

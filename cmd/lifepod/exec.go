@@ -70,8 +70,13 @@ func (s *sessionFlags) choose(command *cobra.Command, pod *client.Pod) string {
 		return s.container
 	}
 	name := control.DefaultContainer(pod.Pod)
-	command.PrintErrf("container %s of %s\n", name, strings.Join(names, ", "))
+	tellDefault(command, name, names)
 	return name
+}
+
+// tellDefault says in kubectl's words which container is meant.
+func tellDefault(command *cobra.Command, name string, of []string) {
+	command.PrintErrf("Defaulted container %q out of: %s\n", name, strings.Join(of, ", "))
 }
 
 // streams are the command's own; the function gives the terminal back.

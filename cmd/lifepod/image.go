@@ -13,8 +13,10 @@ import (
 	"github.com/distribution/reference"
 	units "github.com/docker/go-units"
 	"github.com/spf13/cobra"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/agent/images"
+	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
 )
 
@@ -26,6 +28,11 @@ type imageSession struct {
 	// Load takes an archive in and returns the names of its images; nil if the
 	// runtime isn't containerd: CRI has no call for it.
 	Load func(ctx context.Context, archive io.Reader) ([]string, error)
+	// Untag removes names of an image that has others; nil if the runtime isn't
+	// containerd: CRI has no call for it.
+	Untag func(ctx context.Context, imageID string, names ...string) error
+	// Runtime knows which containers use an image; nil: none is asked for.
+	Runtime runtimeapi.RuntimeServiceClient
 	// Close ends the session; the runtime is stopped if nobody else uses it.
 	Close func() error
 }
@@ -34,20 +41,18 @@ type imageSession struct {
 type openImages func(ctx context.Context) (*imageSession, error)
 
 // newImageCommand is "lifepod image".
-func newImageCommand(open openImages) *cobra.Command {
+func newImageCommand(open openImages, complete completer) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "image",
 		Short: "List, pull, load and remove container images",
-		Args:  cobra.NoArgs,
-		RunE:  func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	command.AddCommand(
 		newImageListCommand(open),
-		newImagePullCommand(open),
+		newImagePullCommand(open, complete),
 		newImageLoadCommand(open),
-		newImageRemoveCommand(open),
+		newImageRemoveCommand(open, complete),
 	)
-	return command
+	return commandline.Group(command)
 }
 
 // withImages opens a session for the time of one call. A signal ends the call,
@@ -73,10 +78,12 @@ func newImageListCommand(open openImages) *cobra.Command {
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List the images that the runtime holds",
-		Args:    cobra.NoArgs,
+
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Args:              commandline.Arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
-			if output != "" && output != "json" && output != "wide" {
-				return fmt.Errorf("unknown output %q: want json or wide", output)
+			if err := checkOutput(output, "json", "wide"); err != nil {
+				return err
 			}
 			return withImages(command.Context(), open, func(session *imageSession) error {
 				all, err := session.Store.List(command.Context())
@@ -199,7 +206,7 @@ func newImageLoadCommand(open openImages) *cobra.Command {
 	return &cobra.Command{
 		Use:   "load FILE|-",
 		Short: "Load images from an archive (docker save, or OCI layout)",
-		Args:  cobra.ExactArgs(1),
+		Args:  commandline.Arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			archive, err := openArchive(command, args[0])
 			if err != nil {
@@ -241,25 +248,4 @@ func archiveName(argument string) string {
 		return "standard input"
 	}
 	return argument
-}
-
-func newImageRemoveCommand(open openImages) *cobra.Command {
-	return &cobra.Command{
-		Use:   "rm IMAGE...",
-		Short: "Remove images, with all their names",
-		Args:  cobra.MinimumNArgs(1),
-		RunE: func(command *cobra.Command, args []string) error {
-			return withImages(command.Context(), open, func(session *imageSession) error {
-				var failures []error
-				for _, image := range args {
-					if err := session.Store.Remove(command.Context(), image); err != nil {
-						failures = append(failures, err)
-						continue
-					}
-					fmt.Fprintln(command.OutOrStdout(), image)
-				}
-				return errors.Join(failures...)
-			})
-		},
-	}
 }

@@ -13,15 +13,19 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/agent/images"
+	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-func newImagePullCommand(open openImages) *cobra.Command {
+func newImagePullCommand(open openImages, complete completer) *cobra.Command {
 	var secretFile string
 	command := &cobra.Command{
 		Use:   "pull IMAGE",
 		Short: "Pull an image from its registry",
-		Args:  cobra.ExactArgs(1),
+		Args:  commandline.Arguments(1, 1),
+
+		ValidArgsFunction: complete,
 		RunE: func(command *cobra.Command, args []string) error {
 			request, err := pullRequest(args[0], secretFile)
 			if err != nil {
@@ -32,7 +36,7 @@ func newImagePullCommand(open openImages) *cobra.Command {
 			})
 		},
 	}
-	command.Flags().StringVar(&secretFile, "secret-file", "", "registry credentials: a docker config.json, tried before those of the node")
+	command.Flags().StringVar(&secretFile, "secret-file", "", "registry credentials, tried before those of the node: a docker config.json `file`")
 	return command
 }
 
@@ -58,16 +62,16 @@ func pullRequest(image, secretFile string) (images.PullRequest, error) {
 func pullImage(command *cobra.Command, session *imageSession, request images.PullRequest) error {
 	line := newProgressLine(command.ErrOrStderr(), request.Image)
 	request.Progress = line.report
-	pulled, err := session.Store.Pull(command.Context(), request)
+	_, err := session.Store.Pull(command.Context(), request)
 	line.finish()
 	var failed *images.PullError
 	if errors.As(err, &failed) {
-		return fmt.Errorf("pull image %q: %w", request.Image, err)
+		return fmt.Errorf("pull image %q: %s", request.Image, cri.Text(failed.Err))
 	}
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(command.OutOrStdout(), pulled.Ref)
+	fmt.Fprintln(command.OutOrStdout(), images.FullName(request.Image))
 	return nil
 }
 

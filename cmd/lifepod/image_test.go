@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -25,7 +26,8 @@ import (
 // imageService is a CRI image service with two images.
 type imageService struct {
 	runtimeapi.UnimplementedImageServiceServer
-	login string
+	login   string
+	removed []string
 }
 
 var serviceImages = []*runtimeapi.Image{
@@ -58,7 +60,8 @@ func (s *imageService) PullImage(_ context.Context, request *runtimeapi.PullImag
 	return &runtimeapi.PullImageResponse{ImageRef: serviceImages[0].Id}, nil
 }
 
-func (*imageService) RemoveImage(context.Context, *runtimeapi.RemoveImageRequest) (*runtimeapi.RemoveImageResponse, error) {
+func (s *imageService) RemoveImage(_ context.Context, request *runtimeapi.RemoveImageRequest) (*runtimeapi.RemoveImageResponse, error) {
+	s.removed = append(s.removed, request.Image.Image)
 	return &runtimeapi.RemoveImageResponse{}, nil
 }
 
@@ -85,7 +88,7 @@ func runImage(t *testing.T, service *imageService, load func(context.Context, io
 			Load:     load,
 			Close:    conn.Close,
 		}, nil
-	})
+	}, cobra.NoFileCompletions)
 	var out bytes.Buffer
 	command.SetOut(&out)
 	command.SetErr(io.Discard)
@@ -137,7 +140,7 @@ func TestImagePullWithSecretFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"docker.io/library/app@sha256:9\n", "me"}, []string{got, service.login}); diff != "" {
+	if diff := cmp.Diff([]string{"r.io/app:latest\n", "me"}, []string{got, service.login}); diff != "" {
 		t.Errorf("output and login (-want +got):\n%s", diff)
 	}
 }
@@ -156,9 +159,14 @@ func TestImageErrors(t *testing.T) {
 	}{
 		{nil, "ls -o yaml", `unknown output "yaml": want json or wide`},
 		{nil, "pull Bad", `couldn't parse image name "Bad": invalid reference format: repository name (library/Bad) must be lowercase`},
-		{nil, "pull r.io/absent", `pull image "r.io/absent:latest": rpc error: code = NotFound desc = no such image`},
+		{nil, "pull r.io/absent", `pull image "r.io/absent:latest": no such image`},
 		{nil, "pull a --secret-file /none", `read --secret-file: open /none: no such file or directory`},
-		{nil, "rm x:1 app:1 y:1", "remove image \"x:1\": image not found\nremove image \"y:1\": image not found"},
+		{nil, "rm x:1 r.io/pause@sha256:8 y:1", "remove image \"x:1\": image not found\nremove image \"r.io/pause@sha256:8\": image not found\nremove image \"y:1\": image not found"},
+		{nil, "rm app:1", `remove image "app:1": the runtime at unix:///run/other.sock is not containerd, and CRI has no call to remove one of several names: use the runtime's own tool`},
+		{nil, "rm", "an argument is missing: want image rm IMAGE... [flags]"},
+		{nil, "ls a", `unexpected argument "a": want image ls [flags]`},
+		{nil, "rmm", `unknown command "rmm": did you mean image rm?`},
+		{nil, "frobnicate", `unknown command "frobnicate": want image load, ls, pull, rm`},
 		{nil, "load /none.tar", `load images: open /none.tar: no such file or directory`},
 		{nil, "load -", `load images: the runtime at unix:///run/other.sock is not containerd, and CRI has no call to load an archive: use the runtime's own tool`},
 		{loads, "load -", `standard input: no images in it`},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/run"
 )
@@ -27,7 +28,7 @@ func cancelOnSignal(command *cobra.Command, _ []string) {
 		return
 	}
 	// Never stopped: the handler goes with the process.
-	ctx, _ := signal.NotifyContext(command.Context(), run.EndSignals()...)
+	ctx, _ := signal.NotifyContext(command.Context(), commandline.EndSignals()...)
 	command.SetContext(ctx)
 }
 
@@ -39,10 +40,15 @@ func exitCode(stderr io.Writer, err error, code int) int {
 		return code
 	case errors.Is(err, errChecksFailed):
 		return 1
+	case errors.Is(err, errNotChecked):
+		return 2
 	}
 	fmt.Fprintf(stderr, "lifepod: %s\n", plain.Text(err.Error()))
-	if errors.Is(err, errInterrupted) {
+	switch {
+	case errors.Is(err, errInterrupted):
 		return run.ExitInterrupted
+	case errors.Is(err, errTimedOut):
+		return run.ExitTimeout
 	}
 	return run.ExitError
 }

@@ -22,7 +22,7 @@ import (
 
 // A signal ends a command, whose session is closed in good order.
 func TestSignalClosesTheSession(t *testing.T) {
-	for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP} {
+	for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT} {
 		t.Run(unix.SignalName(sig), func(t *testing.T) {
 			closed := false
 			open := func(context.Context) (*imageSession, error) {
@@ -38,7 +38,7 @@ func TestSignalClosesTheSession(t *testing.T) {
 				}, nil
 			}
 			root := &cobra.Command{PersistentPreRun: cancelOnSignal, SilenceErrors: true, SilenceUsage: true}
-			root.AddCommand(newImageCommand(open))
+			root.AddCommand(newImageCommand(open, cobra.NoFileCompletions))
 			root.SetArgs([]string{"image", "load", "-"})
 			root.SetIn(bytes.NewReader(nil))
 			var stderr bytes.Buffer

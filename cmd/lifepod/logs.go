@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/control/client"
+	"github.com/lifepod/lifepod/internal/commandline"
 )
 
 // podLogFlags are those of lifepod logs.
@@ -39,7 +40,11 @@ ended for good or the pod is gone.`,
 			}
 			ctx := command.Context()
 			pod, err := on.find(ctx, args[0])
-			if err == nil {
+			var left *client.UnattendedError
+			switch {
+			case errors.As(err, &left):
+				err = l.showLeft(command, left.Pod)
+			case err == nil:
 				err = l.show(command, pod)
 			}
 			return interrupted(ctx, err)
@@ -52,7 +57,7 @@ ended for good or the pod is gone.`,
 	flags.BoolVarP(&l.options.Follow, "follow", "f", false, "show what comes, too")
 	flags.BoolVarP(&l.options.Previous, "previous", "p", false, "of the instance before the last restart")
 	flags.Int64Var(&l.options.Tail, "tail", -1, "only so many `lines` from the end")
-	flags.DurationVar(&l.since, "since", 0, "only lines not older than this `duration`")
+	commandline.DurationVar(flags, &l.since, "since", 0, "only lines not older than this `duration`")
 	flags.BoolVar(&l.options.Timestamps, "timestamps", false, "each line begins with its time")
 	return command
 }
@@ -62,7 +67,7 @@ func (l *podLogFlags) check(command *cobra.Command) error {
 	case l.all && l.options.Container != "":
 		return errors.New("-c and --all-containers exclude each other")
 	case l.options.Follow && l.options.Previous:
-		return errors.New("-f and --previous exclude each other: the instance before writes nothing any more")
+		return errors.New("-f and --previous exclude each other: the previous instance has ended")
 	case l.options.Tail < 0 && command.Flags().Changed("tail"):
 		return fmt.Errorf("--tail %d: want 0 or more", l.options.Tail)
 	case l.since < 0 || l.since == 0 && command.Flags().Changed("since"):
@@ -102,7 +107,7 @@ func copyLines(w io.Writer, log io.Reader) error {
 	if out.last != '\n' {
 		_, _ = io.WriteString(w, "\n") // a reader that has gone ends the process
 	}
-	return fmt.Errorf("the log breaks off: %w", err)
+	return fmt.Errorf("the log ended early: %w", err)
 }
 
 // lastByte remembers how what was written ends.
@@ -163,7 +168,7 @@ func (s *sharedLines) copy(ctx context.Context, pod *client.Pod, o client.LogOpt
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("the log of %s breaks off: %w", o.Container, err)
+			return fmt.Errorf("the log of %s ended early: %w", o.Container, err)
 		}
 	}
 }

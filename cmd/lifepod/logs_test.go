@@ -18,9 +18,9 @@ func TestCopyLines(t *testing.T) {
 		err  string
 	}{
 		{strings.NewReader("x"), "x", ""},
-		{io.MultiReader(strings.NewReader("x\ny"), broken), "x\ny\n", "the log breaks off: gone"},
-		{io.MultiReader(strings.NewReader("x\n"), broken), "x\n", "the log breaks off: gone"},
-		{broken, "", "the log breaks off: gone"},
+		{io.MultiReader(strings.NewReader("x\ny"), broken), "x\ny\n", "the log ended early: gone"},
+		{io.MultiReader(strings.NewReader("x\n"), broken), "x\n", "the log ended early: gone"},
+		{broken, "", "the log ended early: gone"},
 	} {
 		var got strings.Builder
 		err := copyLines(&got, tc.log)

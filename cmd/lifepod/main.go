@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
 )
 
@@ -21,6 +22,6 @@ func execute(ctx context.Context, began time.Time, args []string) int {
 	code := 0
 	root := newRootCommand(began, &code)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := commandline.Error(root, root.ExecuteContext(ctx))
 	return exitCode(os.Stderr, err, code)
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,16 +12,20 @@ import (
 
 	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/control/show"
+	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/unattended"
 )
 
 func newPsCommand(g *global) *cobra.Command {
 	var namespace, output string
 	command := &cobra.Command{
-		Use:   "ps [flags]",
-		Short: "List the pods that run on this machine",
-		Args:  cobra.NoArgs,
+		Use:               "ps [flags]",
+		Short:             "List the pods that run on this machine",
+		Args:              commandline.Arguments(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := checkOutput(output, "yaml", "json", "wide"); err != nil {
 				return err
 			}
 			c, err := g.pods()
@@ -33,42 +39,67 @@ func newPsCommand(g *global) *cobra.Command {
 			for _, s := range silent {
 				warn(command.ErrOrStderr(), "the lifepod at %s does not answer: %v", s.Socket, s.Err)
 			}
-			for _, pod := range c.Left() {
-				warn(command.ErrOrStderr(), "pod %s was left by a lifepod that was killed; lifepod run with its manifests goes on with it", pod)
+			all := inNamespace(pods, c.Unattended(pods), namespace)
+			for _, p := range all.left {
+				if !p.Ended() {
+					warn(command.ErrOrStderr(), "pod %s is unattended: %s: %s", p.FullName(), p.Why(), p.Advice())
+				}
 			}
-			pods = inNamespace(pods, namespace)
-			if output != "" {
-				return printObject(command.OutOrStdout(), podList(pods), output)
-			}
-			if len(pods) == 0 {
-				fmt.Fprintln(command.ErrOrStderr(), "no pod runs")
-				return nil
-			}
-			var rows [][]string
-			for _, p := range pods {
-				rows = append(rows, show.Row(p.Pod, time.Now()))
-			}
-			return show.Table(command.OutOrStdout(), show.Columns, rows)
+			return printPods(command, all.pods, output)
 		},
 	}
 	command.Flags().StringVarP(&namespace, "namespace", "n", "", "only the pods of this `namespace`")
-	command.Flags().StringVarP(&output, "output", "o", "", "`format`: yaml or json, a v1.PodList")
+	command.Flags().StringVarP(&output, "output", "o", "", "`format`: wide; or yaml or json, a v1.PodList")
 	return command
 }
 
-func inNamespace(pods []*client.Pod, namespace string) (list []*client.Pod) {
-	for _, p := range pods {
-		if namespace == "" || p.Namespace == namespace {
-			list = append(list, p)
-		}
-	}
-	return list
+// shownPods are the pods to show; left are those of them that are unattended.
+type shownPods struct {
+	pods []*v1.Pod
+	left []unattended.Pod
 }
 
-func podList(pods []*client.Pod) *v1.PodList {
+// inNamespace are the pods of a namespace, of all if it is empty, by name.
+func inNamespace(attended []*client.Pod, left []unattended.Pod, namespace string) (all shownPods) {
+	for _, p := range attended {
+		if namespace == "" || p.Namespace == namespace {
+			all.pods = append(all.pods, p.Pod)
+		}
+	}
+	for _, p := range left {
+		if namespace == "" || p.Namespace == namespace {
+			all.pods, all.left = append(all.pods, p.Pod), append(all.left, p)
+		}
+	}
+	slices.SortStableFunc(all.pods, func(a, b *v1.Pod) int {
+		return cmp.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+	})
+	return all
+}
+
+func printPods(command *cobra.Command, pods []*v1.Pod, output string) error {
+	switch {
+	case output == "yaml" || output == "json":
+		return printObject(command.OutOrStdout(), podList(pods), output)
+	case len(pods) == 0:
+		fmt.Fprintln(command.ErrOrStderr(), "no pod runs")
+		return nil
+	}
+	heads, row := show.Columns, show.Row
+	if output == "wide" {
+		heads, row = show.WideColumns, show.WideRow
+	}
+	var rows [][]string
+	for _, p := range pods {
+		rows = append(rows, row(p, time.Now()))
+	}
+	return show.Table(command.OutOrStdout(), heads, rows)
+}
+
+func podList(pods []*v1.Pod) *v1.PodList {
 	list := &v1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []v1.Pod{}}
 	for _, p := range pods {
-		list.Items = append(list.Items, *p.Pod)
+		list.Items = append(list.Items, *p)
 	}
 	return list
 }

@@ -17,7 +17,7 @@ import (
 // resizeFlags are those of lifepod resize.
 type resizeFlags struct {
 	container, cpu, memory, requests string
-	noWait                           bool
+	wait                             waiting
 }
 
 func newResizeCommand(g *global) *cobra.Command {
@@ -51,7 +51,7 @@ requests stay as they are unless --requests says otherwise.`,
 	flags.StringVar(&f.cpu, "cpu", "", "`limit` of cpu, such as 500m")
 	flags.StringVar(&f.memory, "memory", "", "`limit` of memory, such as 256Mi")
 	flags.StringVar(&f.requests, "requests", "", "requests, such as `cpu=250m,memory=128Mi`")
-	flags.BoolVar(&f.noWait, "no-wait", false, "do not wait until the container has them")
+	f.wait.add(command, "the container has them")
 	return command
 }
 
@@ -98,10 +98,10 @@ func (f *resizeFlags) resize(ctx context.Context, pod *client.Pod, limits, reque
 		container = names[0]
 	}
 	asked, err := pod.Resize(ctx, container, withResources(pod.Pod, container, limits, requests))
-	if err != nil || f.noWait {
+	if err != nil {
 		return err
 	}
-	return pod.AwaitResize(ctx, asked, container)
+	return f.wait.wait(ctx, func(ctx context.Context) error { return pod.AwaitResize(ctx, asked, container) })
 }
 
 // withResources is what changes for the container: a request that equals its

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,6 +16,7 @@ func newRestartCommand(g *global) *cobra.Command {
 	var on *onPod
 	var container string
 	var all, graceful bool
+	var wait waiting
 	command := &cobra.Command{
 		Use:   "restart [flags] POD",
 		Short: "Restart a container of a pod, or all of them in place",
@@ -23,7 +25,9 @@ func newRestartCommand(g *global) *cobra.Command {
 One container is stopped gracefully and started again; the others run on. With
 --all every container is ended at once, as by the action RestartAllContainers:
 init containers run again in order, and the pod keeps its address, its sandbox
-and its volumes. --graceful lets preStop hooks and grace come first.`,
+and its volumes. --graceful lets preStop hooks and grace come first.
+
+It waits until the containers have started again, unless --no-wait.`,
 		Args: onePod,
 		RunE: func(command *cobra.Command, args []string) error {
 			switch {
@@ -38,7 +42,7 @@ and its volumes. --graceful lets preStop hooks and grace come first.`,
 				container, err = onlyRestartable(pod, container)
 			}
 			if err == nil {
-				err = pod.Restart(ctx, container, graceful)
+				err = wait.restart(ctx, pod, container, graceful)
 			}
 			return interrupted(ctx, err)
 		},
@@ -48,7 +52,21 @@ and its volumes. --graceful lets preStop hooks and grace come first.`,
 	flags.StringVarP(&container, "container", "c", "", "`name` of the container")
 	flags.BoolVar(&all, "all", false, "all containers, in place")
 	flags.BoolVar(&graceful, "graceful", false, "with --all: run preStop hooks and give the pod's grace")
+	wait.add(command, "the containers run again")
 	return command
+}
+
+// restart restarts a container, or all if it is empty, and waits for that.
+func (w *waiting) restart(ctx context.Context, pod *client.Pod, container string, graceful bool) error {
+	before, err := pod.Restart(ctx, container, graceful)
+	if err != nil {
+		return err
+	}
+	containers := []string{container}
+	if container == "" {
+		containers = control.Restartable(pod.Pod)
+	}
+	return w.wait(ctx, func(ctx context.Context) error { return pod.AwaitRestart(ctx, before, containers) })
 }
 
 // onlyRestartable is the container that was named, or the pod's only one.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"runtime"
@@ -14,6 +15,7 @@ import (
 	"github.com/lifepod/lifepod/agent/images"
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/internal/commandline"
 )
 
 // Set by the build (Makefile).
@@ -39,9 +41,13 @@ func newRootCommand(began time.Time, code *int) *cobra.Command {
 		Short:         "Run Kubernetes Pods, exactly and fast",
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		Version:       version,
+		Annotations:   map[string]string{commandline.Instead: instead},
 
 		PersistentPreRun: cancelOnSignal,
 	}
+	root.SetFlagErrorFunc(commandline.FlagError)
+	root.SetVersionTemplate(versionText())
 	flags := root.PersistentFlags()
 	flags.StringVar(&g.root, "root", bundle.DefaultRoot, "state `folder`; lifepods with different ones don't know of each other")
 	flags.StringVar(&g.endpoint, "runtime-endpoint", "", "use another CRI runtime at `unix:///path` instead of the bundled containerd")
@@ -49,15 +55,37 @@ func newRootCommand(began time.Time, code *int) *cobra.Command {
 	root.AddCommand(
 		newRunCommand(g, began, code),
 		newAgentCommand(g),
-		newImageCommand(g.openImages),
+		newImageCommand(g.openImages, g.completeImage),
 		newDoctorCommand(g.doctorHost()),
 		newExplainCommand(),
+		newDownCommand(g),
 		newVersionCommand(),
 	)
 	root.AddCommand(newControlCommands(g, code)...)
 	root.AddCommand(newClusterCommands()...)
+	g.completeFlags(root)
 	return root
 }
+
+// instead says what to type for the verbs of kubectl and of other container tools.
+const instead = `apply=did you mean lifepod run FILE, or lifepod kubectl apply -f FILE for the cluster of lifepod up?
+create=did you mean lifepod run FILE, or lifepod kubectl create for the cluster of lifepod up?
+start=did you mean lifepod run FILE?
+play=did you mean lifepod run FILE?
+get=did you mean lifepod ps, or lifepod kubectl get for the cluster of lifepod up?
+list=did you mean lifepod ps?
+ls=did you mean lifepod ps, or lifepod image ls?
+describe=did you mean lifepod status POD, or lifepod kubectl describe for the cluster of lifepod up?
+inspect=did you mean lifepod status POD -o yaml?
+delete=did you mean lifepod stop POD, or lifepod kubectl delete for the cluster of lifepod up?
+rm=did you mean lifepod stop POD, or lifepod image rm IMAGE?
+kill=did you mean lifepod stop POD --force?
+port-forward=did you mean lifepod run -p HOSTPORT:PODPORT FILE?
+pull=did you mean lifepod image pull IMAGE?
+load=did you mean lifepod image load FILE?
+images=did you mean lifepod image ls?
+rmi=did you mean lifepod image rm IMAGE?
+`
 
 func (g *global) logger() (*slog.Logger, error) {
 	var level slog.Level
@@ -84,10 +112,11 @@ func (g *global) openImages(ctx context.Context) (*imageSession, error) {
 	session := &imageSession{
 		Store:    images.New(r.Images, images.Options{NodeConfigs: images.DefaultNodeConfigs(), Content: r.Content()}),
 		Endpoint: r.Endpoint,
+		Runtime:  r.Runtime,
 		Close:    func() error { return closeRuntime(ctx, r) },
 	}
 	if r.Containerd {
-		session.Load = r.LoadImages
+		session.Load, session.Untag = r.LoadImages, r.UntagImage
 	}
 	return session, nil
 }
@@ -109,11 +138,18 @@ func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print lifepod's version and the Kubernetes release it follows",
-		Args:  cobra.NoArgs,
+		Args:  commandline.Arguments(0, 0),
+
+		ValidArgsFunction: cobra.NoFileCompletions,
+
 		RunE: func(command *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(command.OutOrStdout(), "lifepod %s\ncommit %s\nKubernetes %s\n%s %s/%s\n",
-				version, commit, kubernetesLevel, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := io.WriteString(command.OutOrStdout(), versionText())
 			return err
 		},
 	}
+}
+
+func versionText() string {
+	return fmt.Sprintf("lifepod %s\ncommit %s\nKubernetes %s\n%s %s/%s\n",
+		version, commit, kubernetesLevel, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

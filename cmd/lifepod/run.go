@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/run"
 )
 
@@ -26,18 +27,21 @@ func newRunCommand(g *global, began time.Time, code *int) *cobra.Command {
 		Short: "Run the Pod of a manifest on this machine until it ends",
 		Long: `Run the Pod of a manifest on this machine until it ends.
 
-The files hold one Pod and the ConfigMaps, Secrets and RuntimeClass that it
+The files hold one Pod and the ConfigMaps, Secrets, PersistentVolumeClaims and RuntimeClass that it
 uses, as YAML or JSON, in any number of documents. Container output goes to
 stdout, the pod's lifecycle to stderr. Ctrl-C ends the pod gracefully, a second
 one kills it.
 
 Exit code: 0 the pod Succeeded; the failing container's own if it Failed;
 124 --timeout passed; 125 an error of lifepod itself; 130 interrupted or stopped.`,
-		Args:        someFiles,
+		Args: someFiles,
+
+		ValidArgsFunction: completeManifest,
+
 		Annotations: map[string]string{ownsSignals: "true"},
 		RunE: func(command *cobra.Command, files []string) error {
-			if o.Output != "" && o.Output != "json" {
-				return fmt.Errorf("unknown output %q: want json", o.Output)
+			if err := checkOutput(o.Output, "json"); err != nil {
+				return err
 			}
 			if o.Timeout < 0 || o.Timeout == 0 && command.Flags().Changed("timeout") {
 				return fmt.Errorf("--timeout %v: want a duration above 0, such as 30s", o.Timeout)
@@ -57,7 +61,8 @@ Exit code: 0 the pod Succeeded; the failing container's own if it Failed;
 	}
 	flags := command.Flags()
 	flags.StringVarP(&o.Output, "output", "o", "", "json: everything on stdout, one JSON object per line")
-	flags.DurationVar(&o.Timeout, "timeout", 0, "end the pod gracefully after this `duration` and exit with 124")
+	commandline.DurationVar(flags, &o.Timeout, "timeout", 0, "end the pod gracefully after this `duration` and exit with 124")
+	flags.BoolVar(&o.FailFast, "fail-fast", false, "end the pod with exit code 125 when an image, a volume or a container's configuration fails, instead of trying again")
 	flags.BoolVar(&o.Keep, "keep", false, "leave the pod's logs and volumes on disk, and say where")
 	flags.StringArrayVarP(&o.Ports, "publish", "p", nil, "publish a pod's port on the host: `[hostIP:]host:pod[/protocol]`")
 	flags.StringSliceVar(&o.UnsafeSysctls, "allowed-unsafe-sysctls", nil, "let the pod set these sysctls, too: `names`, or prefixes such as net.core.*")

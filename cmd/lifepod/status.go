@@ -1,16 +1,23 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/control/show"
+	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
 )
 
@@ -19,34 +26,34 @@ func newStatusCommand(g *global) *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:   "status [flags] [POD]",
-		Short: "Show a pod: phase, conditions, containers, events; without a pod the cluster of `lifepod up`",
+		Short: "Show a pod: phase, conditions, containers, events; without a pod the state folder's cluster",
 		Long: `Show a pod: phase, address, conditions, containers, recent events.
 
 With -o yaml or -o json it is the v1.Pod: the spec as it was accepted, with all
 defaults, and the current status.
 
-Without a pod it shows the cluster that lifepod up runs, with -o json for programs.`,
-		Args: cobra.MaximumNArgs(1),
+Without a pod it shows the cluster that lifepod up runs, with -o json for programs,
+or how many pods there are in a state folder without one.`,
+		Args: commandline.Arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := checkOutput(output, "yaml", "json"); err != nil {
 				return err
 			}
-			if len(args) == 0 {
-				return becomeCluster(os.Args[1:])
-			}
 			ctx := command.Context()
-			pod, err := on.find(ctx, args[0])
+			switch {
+			case len(args) == 0 && (hasCluster(g.root) || output != ""):
+				return becomeCluster(os.Args[1:])
+			case len(args) == 0:
+				return interrupted(ctx, g.showFolder(command))
+			}
+			pod, events, err := on.describe(ctx, args[0], output == "")
 			if err != nil {
 				return interrupted(ctx, err)
 			}
 			if output != "" {
-				return printObject(command.OutOrStdout(), pod.Pod, output)
+				return printObject(command.OutOrStdout(), pod, output)
 			}
-			events, err := pod.Events(ctx)
-			if err != nil {
-				return interrupted(ctx, err)
-			}
-			return show.Describe(command.OutOrStdout(), pod.Pod, events, time.Now())
+			return show.Describe(command.OutOrStdout(), pod, events, time.Now())
 		},
 	}
 	on = g.onPodCommand(command)
@@ -54,12 +61,56 @@ Without a pod it shows the cluster that lifepod up runs, with -o json for progra
 	return command
 }
 
-func checkOutput(output string) error {
-	switch output {
-	case "", "yaml", "json":
+// showFolder shows what there is in a state folder without a cluster.
+func (g *global) showFolder(command *cobra.Command) error {
+	c, err := g.pods()
+	if err != nil {
+		return err
+	}
+	pods, _, err := c.Pods(command.Context())
+	if err != nil {
+		return err
+	}
+	left := c.Unattended(pods)
+	text := fmt.Sprintf("Cluster:   none in %s; %s starts one\nPods:      %d", g.root, bundle.Command(g.root, "up"), len(pods)+len(left))
+	if len(left) > 0 {
+		text += fmt.Sprintf(", %d of them unattended", len(left))
+	}
+	if len(pods)+len(left) > 0 {
+		text += fmt.Sprintf("; %s lists them", bundle.Command(g.root, "ps"))
+	}
+	_, err = fmt.Fprintln(command.OutOrStdout(), text)
+	return err
+}
+
+// describe is the pod that the user named, also one that is unattended, and its events
+// if they are wanted.
+func (p *onPod) describe(ctx context.Context, name string, withEvents bool) (*v1.Pod, []v1.Event, error) {
+	pod, err := p.find(ctx, name)
+	var left *client.UnattendedError
+	if errors.As(err, &left) {
+		return left.Pod.Pod, nil, nil
+	}
+	if err != nil || !withEvents {
+		return podOf(pod), nil, err
+	}
+	events, err := pod.Events(ctx)
+	return pod.Pod, events, err
+}
+
+func podOf(pod *client.Pod) *v1.Pod {
+	if pod == nil {
 		return nil
 	}
-	return fmt.Errorf("unknown output %q: want yaml or json", output)
+	return pod.Pod
+}
+
+// checkOutput refuses an output that is none of those that a command knows.
+func checkOutput(output string, known ...string) error {
+	if output == "" || slices.Contains(known, output) {
+		return nil
+	}
+	return fmt.Errorf("unknown output %q: want %s", output, commandline.OneOf(known))
 }
 
 // printObject writes an API object as YAML or JSON.

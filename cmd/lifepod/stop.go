@@ -1,17 +1,26 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/control/client"
+	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/run"
+	"github.com/lifepod/lifepod/unattended"
 )
 
 func newStopCommand(g *global) *cobra.Command {
 	var on *onPod
 	var grace string
-	var force, noWait bool
+	var force bool
+	var wait waiting
 	command := &cobra.Command{
 		Use:   "stop [flags] POD",
 		Short: "End a pod gracefully, and wait until nothing is left of it",
@@ -28,11 +37,15 @@ shorter --grace, or with --force.`,
 			}
 			ctx := command.Context()
 			pod, err := on.find(ctx, args[0])
+			var left *client.UnattendedError
+			if errors.As(err, &left) && left.Command == unattended.Run {
+				return interrupted(ctx, g.stopUnattended(command, left.Pod, control.StopRequest(seconds), &wait))
+			}
 			if err == nil {
 				err = pod.Stop(ctx, seconds)
 			}
-			if err == nil && !noWait {
-				err = pod.Wait(ctx)
+			if err == nil {
+				err = wait.wait(ctx, pod.Wait)
 			}
 			return interrupted(ctx, err)
 		},
@@ -40,8 +53,22 @@ shorter --grace, or with --force.`,
 	on = g.onPodCommand(command)
 	command.Flags().StringVar(&grace, "grace", "", "`time` to end in, such as 10s or 10 (seconds), in place of the pod's own")
 	command.Flags().BoolVar(&force, "force", false, "kill at once: no hooks, no signal, no grace")
-	command.Flags().BoolVar(&noWait, "no-wait", false, "do not wait until the pod is gone")
+	wait.add(command, "the pod is gone")
 	return command
+}
+
+// stopUnattended ends a pod whose lifepod run was killed, in the place of that.
+func (g *global) stopUnattended(command *cobra.Command, pod unattended.Pod, request lifecycle.StopRequested, wait *waiting) error {
+	if wait.not {
+		return fmt.Errorf("pod %s is unattended, and this command has to end it itself: leave --no-wait out", pod.FullName())
+	}
+	log, err := g.logger()
+	if err != nil {
+		return err
+	}
+	return wait.wait(command.Context(), func(ctx context.Context) error {
+		return run.End(ctx, pod, request, log, command.ErrOrStderr())
+	})
 }
 
 // graceSeconds reads --grace and --force; nil is the pod's own grace.
@@ -55,17 +82,13 @@ func graceSeconds(grace string, force bool) (*int64, error) {
 	if grace == "" {
 		return nil, nil
 	}
-	seconds, err := strconv.ParseInt(grace, 10, 64)
-	if err != nil {
-		var d time.Duration
-		d, err = time.ParseDuration(grace)
-		seconds = int64((d + time.Second - 1) / time.Second) // parts of a second count as one
-		if d < 0 {
-			seconds = -1
-		}
+	d, err := commandline.ParseDuration(grace)
+	if err != nil || d < 0 {
+		return nil, fmt.Errorf("--grace %q: want %s", grace, commandline.WantDuration)
 	}
-	if err != nil || seconds < 0 {
-		return nil, fmt.Errorf("--grace %q: want a time of 0 or more, such as 10s, 2m or 10 (seconds)", grace)
+	seconds := int64(d / time.Second)
+	if d%time.Second > 0 {
+		seconds++ // parts of a second count as one
 	}
 	seconds = max(seconds, 1) // B-WRK-9; only --force gives none
 	return &seconds, nil

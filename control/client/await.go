@@ -3,11 +3,13 @@ package client
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/cri"
 )
 
 // AwaitStart waits until a container runs or has run, and tells see what it
@@ -26,9 +28,8 @@ func (p *Pod) AwaitStart(ctx context.Context, container string, see func(*v1.Con
 			return true
 		}
 		see(status.State.Waiting)
-		switch status.State.Waiting.Reason {
-		case "InvalidImageName", "ErrImageNeverPull", "ImagePullBackOff":
-			err = fmt.Errorf("container %s does not start: %s: %s", container, status.State.Waiting.Reason, status.State.Waiting.Message)
+		if slices.Contains(refusals, status.State.Waiting.Reason) {
+			err = fmt.Errorf("container %s does not start: %s: %s", container, status.State.Waiting.Reason, cri.Reason(status.State.Waiting.Message))
 			return false
 		}
 		return true

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 
+	"golang.org/x/sys/unix"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -59,6 +61,15 @@ func (p *Pod) send(ctx context.Context, method, path string, body any) (*http.Re
 	return nil, refusal(response)
 }
 
+// goneError is that the pod's lifepod has ended, also while it was asked.
+type goneError struct{}
+
+// Error says what to do.
+func (goneError) Error() string { return "the pod's lifepod has ended: lifepod ps says what to do" }
+
+// Is fs.ErrNotExist: its socket is no more.
+func (goneError) Is(target error) bool { return target == fs.ErrNotExist }
+
 // plain is an error without the URL that means nothing to the user.
 func plain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
@@ -67,6 +78,11 @@ func plain(ctx context.Context, err error) error {
 	var outer *url.Error
 	if errors.As(err, &outer) {
 		err = outer.Err
+	}
+	for _, gone := range []error{io.EOF, io.ErrUnexpectedEOF, fs.ErrNotExist, unix.ECONNRESET, unix.EPIPE, unix.ECONNREFUSED} {
+		if errors.Is(err, gone) {
+			return goneError{}
+		}
 	}
 	return fmt.Errorf("ask the pod's lifepod: %w", err)
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/unattended"
 )
 
 // answerTimeout is for a lifepod to answer a simple question; one that was
@@ -26,8 +27,8 @@ const answerTimeout = 5 * time.Second
 type Client struct {
 	folder string
 	root   string // for messages
-	// Left names the pods whose lifepod was killed, as namespace/name; may be nil.
-	Left     func() []string
+	// Left are the pods whose lifepod has ended without them; may be nil.
+	Left     func() []unattended.Pod
 	patience time.Duration
 }
 
@@ -54,7 +55,7 @@ type Silent struct {
 func (c *Client) Pods(ctx context.Context) (pods []*Pod, silent []Silent, err error) {
 	paths, err := control.Sockets(c.folder)
 	if errors.Is(err, fs.ErrPermission) {
-		return nil, nil, errors.New("lifepod needs root to see and steer pods: run it with sudo")
+		return nil, nil, errors.New("only root may see and steer pods: run it with sudo")
 	}
 	if err != nil {
 		return nil, nil, err
@@ -117,16 +118,53 @@ func (c *Client) Find(ctx context.Context, name, namespace string) (*Pod, error)
 	if err != nil {
 		return nil, err
 	}
+	means := func(pod *v1.Pod) bool {
+		return (namespace == "" || pod.Namespace == namespace) && (pod.Name == name || pod.UID == types.UID(name))
+	}
 	var found []*Pod
 	for _, p := range pods {
-		if (namespace == "" || p.Namespace == namespace) && (p.Name == name || p.UID == types.UID(name)) {
+		if means(p.Pod) {
 			found = append(found, p)
 		}
 	}
-	if len(found) == 1 {
+	var left []unattended.Pod
+	for _, p := range c.Unattended(pods) {
+		if means(p.Pod) {
+			left = append(left, p)
+		}
+	}
+	switch {
+	case len(found) == 1 && len(left) == 0:
 		return found[0], nil
+	case len(found) == 0 && len(left) == 1:
+		return nil, &UnattendedError{Pod: left[0]}
+	}
+	for _, p := range left {
+		found = append(found, &Pod{Pod: p.Pod})
 	}
 	return nil, c.notOne(name, namespace, found, pods, silent)
+}
+
+// Unattended are the pods whose lifepod has ended without them, but for those that
+// another has taken over by now.
+func (c *Client) Unattended(attended []*Pod) (left []unattended.Pod) {
+	if c.Left == nil {
+		return nil
+	}
+	for _, p := range c.Left() {
+		if !slices.ContainsFunc(attended, func(a *Pod) bool { return a.UID == p.UID }) {
+			left = append(left, p)
+		}
+	}
+	return left
+}
+
+// UnattendedError is that the pod which is meant has no lifepod that could be asked.
+type UnattendedError struct{ unattended.Pod }
+
+// Error says why, and what to do.
+func (e *UnattendedError) Error() string {
+	return fmt.Sprintf("pod %s is unattended: %s: %s", e.FullName(), e.Why(), e.Advice())
 }
 
 // notOne is why a name does not stand for one pod.
@@ -142,8 +180,6 @@ func (c *Client) notOne(name, namespace string, found, all []*Pod, silent []Sile
 		if found[0].Namespace != found[1].Namespace {
 			text.WriteString("; name it so, or with -n")
 		}
-	case c.wasLeft(name, namespace) != "":
-		fmt.Fprintf(&text, "no lifepod runs pod %s: the one that did was killed; lifepod run with its manifests goes on with it", c.wasLeft(name, namespace))
 	case len(all) == 0 && len(silent) == 0:
 		fmt.Fprintf(&text, "no pod %q%s: no pod runs with the state folder %s", name, where, c.root)
 	case len(all) > 0:
@@ -155,20 +191,6 @@ func (c *Client) notOne(name, namespace string, found, all []*Pod, silent []Sile
 		fmt.Fprintf(&text, "; the lifepod at %s does not answer (%v)", s.Socket, s.Err)
 	}
 	return errors.New(text.String())
-}
-
-// wasLeft is the pod of that name whose lifepod was killed, empty if there is none.
-func (c *Client) wasLeft(name, namespace string) string {
-	if c.Left == nil {
-		return ""
-	}
-	for _, pod := range c.Left() {
-		ns, base, _ := strings.Cut(pod, "/")
-		if pod == name || base == name && (namespace == "" || ns == namespace) {
-			return pod
-		}
-	}
-	return ""
 }
 
 // names lists pods as namespace/name, or by UID where that is not enough.

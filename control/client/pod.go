@@ -3,7 +3,9 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"slices"
@@ -27,8 +29,9 @@ func (p *Pod) Stop(ctx context.Context, graceSeconds *int64) error {
 }
 
 // Restart asks for a restart without an exit, of one container or, if it is
-// empty, of all in place; of all gracefully if wanted.
-func (p *Pod) Restart(ctx context.Context, container string, graceful bool) error {
+// empty, of all in place; of all gracefully if wanted. It returns the pod as it was
+// before.
+func (p *Pod) Restart(ctx context.Context, container string, graceful bool) (before *v1.Pod, err error) {
 	q := url.Values{}
 	if container != "" {
 		q.Set("container", container)
@@ -36,7 +39,8 @@ func (p *Pod) Restart(ctx context.Context, container string, graceful bool) erro
 	if graceful {
 		q.Set("graceful", "true")
 	}
-	return p.call(ctx, http.MethodPost, p.path("/restart?"+q.Encode()), nil, &v1.Pod{})
+	before = &v1.Pod{}
+	return before, p.call(ctx, http.MethodPost, p.path("/restart?"+q.Encode()), nil, before)
 }
 
 // AddEphemeralContainer puts one more container into the pod and returns the pod.
@@ -69,6 +73,9 @@ func (p *Pod) SetCondition(ctx context.Context, c v1.PodCondition) error {
 // without a word.
 func (p *Pod) Watch(ctx context.Context, see func(*v1.Pod) bool) error {
 	response, err := p.send(ctx, http.MethodGet, p.path("?watch=true"), nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return p.leftError()
+	}
 	if err != nil {
 		return err
 	}
@@ -83,12 +90,17 @@ func (p *Pod) Watch(ctx context.Context, see func(*v1.Pod) bool) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return fmt.Errorf("the lifepod that ran pod %s/%s has ended before the pod: the next lifepod run sweeps it up", p.Namespace, p.Name)
+			return p.leftError()
 		}
 		if event.Type == watch.Deleted || !see(&event.Object) {
 			return nil
 		}
 	}
+}
+
+// leftError is that the pod's lifepod has ended without it.
+func (p *Pod) leftError() error {
+	return fmt.Errorf("the lifepod of pod %s/%s has ended before the pod: lifepod ps says what to do", p.Namespace, p.Name)
 }
 
 // Wait returns when nothing of the pod is left.

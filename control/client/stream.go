@@ -17,6 +17,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 
 	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/cri"
 )
 
 // Streams are the user's ends of a session in a container; nil ones are not used.
@@ -60,9 +61,9 @@ const (
 func startFailure(err error) (int, error) {
 	_, text, found := strings.Cut(err.Error(), "unable to start container process: ")
 	if !found {
-		return 0, err
+		return 0, errors.New(cri.Reason(err.Error()))
 	}
-	failure := &StartError{Text: strings.TrimSpace(text), Code: notExecutable}
+	failure := &StartError{Text: strings.TrimSpace(cri.Reason(text)), Code: notExecutable}
 	if strings.Contains(text, "executable file not found") || strings.Contains(text, "no such file or directory") {
 		failure.Code = notFound
 	}

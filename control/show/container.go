@@ -5,6 +5,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/cri"
 )
 
 // containers has a row for each container in the order in which they start, and
@@ -27,7 +29,7 @@ func containers(pod *v1.Pod, now time.Time) (list [][]string) {
 			c := &statuses[i]
 			list = append(list, []string{c.Name, kinds[c.Name], readyText(c), restartText(c.RestartCount), stateText(&c.State, now)})
 			if last := c.LastTerminationState.Terminated; last != nil {
-				list = append(list, []string{"", "", "", "", "before: " + exitText(last, now)})
+				list = append(list, []string{"", "", "", "", "last state: " + exitText(last, now)})
 			}
 		}
 	}
@@ -41,7 +43,7 @@ func stateText(s *v1.ContainerState, now time.Time) string {
 	case s.Terminated != nil:
 		return exitText(s.Terminated, now)
 	case s.Waiting != nil:
-		return "waiting: " + because(s.Waiting.Reason, firstLine(s.Waiting.Message))
+		return "waiting: " + because(s.Waiting.Reason, firstLine(cri.Reason(s.Waiting.Message)))
 	}
 	return "waiting"
 }
@@ -55,7 +57,7 @@ func exitText(t *v1.ContainerStateTerminated, now time.Time) string {
 		text += ", " + age(t.FinishedAt.Time, now) + " ago"
 	}
 	if t.Message != "" {
-		text += ": " + firstLine(t.Message)
+		text += ": " + firstLine(cri.Reason(t.Message))
 	}
 	return text
 }

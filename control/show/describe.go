@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/internal/plain"
 )
 
@@ -18,7 +19,7 @@ const recentEvents = 10
 // conditions, containers, recent events.
 func Describe(w io.Writer, pod *v1.Pod, events []v1.Event, now time.Time) error {
 	var text strings.Builder
-	about := fmt.Sprintf("uid %s, made %s ago, QoS %s", pod.UID, age(madeAt(pod), now), pod.Status.QOSClass)
+	about := fmt.Sprintf("uid %s, created %s ago, QoS %s", pod.UID, age(madeAt(pod), now), pod.Status.QOSClass)
 	if ips := addresses(pod); ips != "" {
 		about += ", address " + ips
 	}
@@ -78,7 +79,7 @@ func when(at, now time.Time) string {
 
 func conditions(pod *v1.Pod, now time.Time) (list [][]string) {
 	for _, c := range pod.Status.Conditions {
-		list = append(list, []string{string(c.Type), string(c.Status), age(c.LastTransitionTime.Time, now), because(c.Reason, c.Message)})
+		list = append(list, []string{string(c.Type), string(c.Status), age(c.LastTransitionTime.Time, now), because(c.Reason, cri.Reason(c.Message))})
 	}
 	return list
 }
@@ -96,7 +97,7 @@ func eventRows(events []v1.Event, now time.Time) (list [][]string) {
 		if e.Count > 1 {
 			last += fmt.Sprintf(" (%d times)", e.Count)
 		}
-		list = append(list, []string{last, e.Type, e.Reason, e.InvolvedObject.FieldPath, firstLine(e.Message)})
+		list = append(list, []string{last, e.Type, e.Reason, e.InvolvedObject.FieldPath, firstLine(cri.Reason(e.Message))})
 	}
 	return list
 }

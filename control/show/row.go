@@ -1,11 +1,15 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/lifepod/lifepod/unattended"
 )
 
 // Columns are the heads of what Row returns.
@@ -23,6 +27,31 @@ func Row(pod *v1.Pod, now time.Time) []string {
 		s.restartsText(now), age(madeAt(pod), now), ip,
 	}
 }
+
+// WideColumns are the heads of what WideRow returns.
+var WideColumns = append(slices.Clone(Columns), "NODE", "NOMINATED NODE", "READINESS GATES")
+
+// WideRow is a pod's row as kubectl get pods -A -o wide has it.
+func WideRow(pod *v1.Pod, now time.Time) []string {
+	return append(Row(pod, now), cmp.Or(pod.Spec.NodeName, "<none>"), cmp.Or(pod.Status.NominatedNodeName, "<none>"), gates(pod))
+}
+
+// gates counts the readiness gates whose conditions are True.
+func gates(pod *v1.Pod) string {
+	if len(pod.Spec.ReadinessGates) == 0 {
+		return "<none>"
+	}
+	open := 0
+	for _, g := range pod.Spec.ReadinessGates {
+		if isTrue(pod, g.ConditionType) {
+			open++
+		}
+	}
+	return fmt.Sprintf("%d/%d", open, len(pod.Spec.ReadinessGates))
+}
+
+// Status is kubectl's word for how a pod is.
+func Status(pod *v1.Pod) string { return summarize(pod).status }
 
 // madeAt is when the pod was created; a static pod, which no API server has
 // created, when it was begun.
@@ -85,6 +114,10 @@ func summarize(pod *v1.Pod) summary {
 	initializing := s.readInit(pod, sidecars)
 	if !initializing || isTrue(pod, v1.PodInitialized) {
 		s.readRegular(pod)
+	}
+	if pod.Status.Reason == unattended.Reason {
+		s.status = pod.Status.Reason // whatever its containers did last
+		return s
 	}
 	ended := pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 	if pod.DeletionTimestamp != nil && !ended {

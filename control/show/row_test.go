@@ -148,7 +148,7 @@ func TestDescribe(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `ns/web  Running, Terminating
-uid u, made 90s ago, QoS Burstable, address 10.0.0.2, fd00::2
+uid u, created 90s ago, QoS Burstable, address 10.0.0.2, fd00::2
 stopping: its grace of 30s ends in 20s
 
 conditions
@@ -157,7 +157,7 @@ conditions
 containers
   i   init   not ready   0 restarts   exited 0 Completed
   a          not ready   3 restarts   waiting: CrashLoopBackOff: back-off 20s
-                                      before: exited 0, 12s ago
+                                      last state: exited 0, 12s ago
 
 events
   1s (2 times)   Warning   BackOff   spec.containers{a}   Back-off restarting
@@ -199,5 +199,34 @@ func TestPlain(t *testing.T) {
 	}
 	if want := "Ready   False   <unknown>   ^[[2J\\r\\u009b31mowned Running yes: ^[[2J"; !strings.Contains(described.String(), want) {
 		t.Errorf("no %q in\n%s", want, described.String())
+	}
+}
+
+// The wide row has the columns of kubectl get pods -o wide.
+func TestWideRow(t *testing.T) {
+	pod := &v1.Pod{Spec: v1.PodSpec{
+		NodeName: "n1", Containers: []v1.Container{{Name: "a"}},
+		ReadinessGates: []v1.PodReadinessGate{{ConditionType: "x/warm"}, {ConditionType: "x/fed"}},
+	}}
+	pod.Namespace, pod.Name = "ns", "web"
+	pod.Status.Phase = v1.PodRunning
+	pod.Status.Conditions = []v1.PodCondition{{Type: "x/warm", Status: v1.ConditionTrue}, {Type: "x/fed", Status: v1.ConditionFalse}}
+	row := WideRow(pod, time.Now())
+	if diff := cmp.Diff([]string{"n1", "<none>", "1/2"}, row[len(Columns):]); diff != "" || len(row) != len(WideColumns) {
+		t.Errorf("%d values for %d columns (-want +got):\n%s", len(row), len(WideColumns), diff)
+	}
+	pod.Spec.ReadinessGates = nil
+	if row := WideRow(pod, time.Now()); row[len(row)-1] != "<none>" {
+		t.Errorf("without gates: %v", row)
+	}
+}
+
+// A pod that nobody attends to is shown as such, whatever its containers did last.
+func TestUnattendedRow(t *testing.T) {
+	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "a"}}}}
+	pod.Status.Phase, pod.Status.Reason = v1.PodRunning, "Unattended"
+	pod.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "a", State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}}
+	if status := Row(pod, time.Now())[3]; status != "Unattended" {
+		t.Errorf("status %q", status)
 	}
 }

@@ -31,8 +31,10 @@ func (r Root) Cgroup() string { return "lifepod-" + r.Hash() }
 // included: every test fails that leaves something (B-GC-5, B-FIN-6).
 func (r Root) Left() []string {
 	left := slices.Concat(r.Processes(), r.Mounts(), r.filterRules())
-	if _, err := net.InterfaceByName(r.Bridge()); err == nil {
-		left = append(left, "bridge "+r.Bridge())
+	for _, bridge := range []string{r.Bridge(), "lpa-" + r.Hash()} { // the other is the cluster's without a default route
+		if _, err := net.InterfaceByName(bridge); err == nil {
+			left = append(left, "bridge "+bridge)
+		}
 	}
 	return append(left, matches(
 		"/sys/fs/cgroup/"+r.Cgroup(), "/sys/fs/cgroup/*/"+r.Cgroup(), r.RunDir(),

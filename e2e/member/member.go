@@ -191,9 +191,9 @@ func (m *Member) sweep() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, m.config.Program, "doctor", "--sweep", "--root", m.Root.Dir).CombinedOutput()
-	if ctx.Err() != nil || err != nil && len(m.Root.Left()) > 0 { // doctor's exit code is about the whole machine
-		return fmt.Errorf("sweep up what %s left: %w\n%s", m.Name, err, out)
+	out, err := exec.CommandContext(ctx, m.config.Program, "down", "--grace-period", "1s", "--root", m.Root.Dir).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("end what %s left: %w\n%s", m.Name, err, out)
 	}
 	return nil
 }

@@ -15,5 +15,6 @@
 // Merging is the kubelet's: the file with its defaults, then each *.conf of the
 // folder in the order of its path, as a JSON merge patch (RFC 7386): maps merge,
 // lists are replaced, null gives a field its default again. A relative path is
-// relative to the file that names it.
+// relative to the file that names it. A file may have another one below it (LoadOver),
+// such as the cluster's below the machine's own.
 package config

@@ -14,16 +14,38 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 	sigsjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/internal/yamlsyntax"
 )
 
 // document is one file: what it says, proven to be of the right types.
 type document struct {
 	file   string
 	fields map[string]any
+	below  *document // has what this one doesn't say; nil: nothing
+}
+
+// merged are the fields, and those below.
+func (d document) merged() map[string]any {
+	if d.below == nil {
+		return d.fields
+	}
+	return mergePatch(runtime.DeepCopyJSON(d.below.merged()), d.fields)
+}
+
+// tell says of each field which file has set it.
+func (d document) tell(from map[string]string) {
+	if d.below != nil {
+		d.below.tell(from)
+	}
+	for field := range d.fields {
+		from[field] = d.file
+	}
 }
 
 // pathFields hold paths of files, which may be relative.
@@ -65,22 +87,22 @@ func readDocument(file string) (document, error) {
 
 // decode gives the fields of the one KubeletConfiguration in data.
 func decode(data []byte) (map[string]any, error) {
-	data, err := onlyDocument(data)
+	only, err := onlyDocument(data)
 	if err != nil {
 		return nil, err
 	}
-	data, err = yaml.YAMLToJSONStrict(data) // finds repeated fields, and their lines
+	text, err := yaml.YAMLToJSONStrict(only) // finds repeated fields, and their lines
 	if err != nil {
-		return nil, errors.New(strings.Join(strings.Fields(err.Error()), " "))
+		return nil, yamlsyntax.FindIn(data, only, err)
 	}
 	fields := map[string]any{}
-	if err := json.Unmarshal(data, &fields); err != nil {
+	if err := json.Unmarshal(text, &fields); err != nil {
 		return nil, errors.New("is not a mapping of fields: should be a KubeletConfiguration")
 	}
 	if err := checkType(fields); err != nil {
 		return nil, err
 	}
-	strict, err := sigsjson.UnmarshalStrict(data, &kubeletconfig.KubeletConfiguration{})
+	strict, err := sigsjson.UnmarshalStrict(text, &kubeletconfig.KubeletConfiguration{})
 	if err != nil {
 		return nil, undecodable(fields, err)
 	}

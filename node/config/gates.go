@@ -33,6 +33,12 @@ func stateOf(enabled bool) state {
 
 func (s state) String() string { return [...]string{"unsaid", "true", "false", "mixed"}[s] }
 
+// KnownGate says whether the kubelet of Kubernetes 1.36 has a feature gate.
+func KnownGate(name string) bool {
+	_, known := gates[name]
+	return known
+}
+
 // validateGates refuses what the kubelet refuses.
 func validateGates(set map[string]bool, path *field.Path) field.ErrorList {
 	var errs field.ErrorList

@@ -35,20 +35,30 @@ func Default() *Config {
 
 // Load reads file and the drop-ins below dir; either may be empty. An error names
 // the file and the field that is wrong and what would be right.
-func Load(file, dir string) (*Config, error) {
+func Load(file, dir string) (*Config, error) { return LoadOver("", file, dir) }
+
+// LoadOver is Load with another file below: what file doesn't say is as that one says,
+// as if both were one file. Each may be empty.
+func LoadOver(below, file, dir string) (*Config, error) {
 	var files []document
-	if file != "" {
-		d, err := readDocument(file)
+	for _, path := range []string{below, file} {
+		if path == "" {
+			continue
+		}
+		d, err := readDocument(path)
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, d)
+		if len(files) > 0 {
+			d.below = &files[0]
+		}
+		files = []document{d}
 	}
 	dropIns, skipped, err := readDropIns(dir)
 	if err != nil {
 		return nil, err
 	}
-	if file == "" && len(dropIns) > 0 {
+	if len(files) == 0 && len(dropIns) > 0 {
 		files = append(files, document{fields: map[string]any{}})
 	}
 	c, err := parse(append(files, dropIns...))
@@ -95,14 +105,12 @@ func parse(documents []document) (*Config, error) {
 	c := &Config{Kubelet: &kubeletconfig.KubeletConfiguration{}, From: map[string]string{}}
 	var base map[string]any
 	for i, d := range documents {
-		for field := range d.fields {
-			c.From[field] = d.file
-		}
+		d.tell(c.From)
 		if i > 0 {
 			base = mergePatch(base, d.fields)
 			continue
 		}
-		first, err := typed(d.fields)
+		first, err := typed(d.merged())
 		if err != nil {
 			return nil, fmt.Errorf("read configuration %s: %w", d.file, err)
 		}

@@ -193,7 +193,9 @@ func TestErrors(t *testing.T) {
 		"another kind":      {"apiVersion: kubelet.config.k8s.io/v1beta1\nkind: Pod\n", `config.yaml: kind: is "Pod": should be KubeletConfiguration`},
 		"unknown":           {header + "authentication: {x509: {clientCA: a}}\n", `config.yaml: unknown field "authentication.x509.clientCA"`},
 		"case matters":      {header + "maxpods: 5\n", `config.yaml: unknown field "maxpods"`},
-		"repeated":          {header + "port: 1\nport: 2\n", `config.yaml: yaml: unmarshal errors: line 4: key "port" already set in map`},
+		"repeated":          {header + "port: 1\nport: 2\n", `config.yaml: line 4: the key "port" is there twice; remove one`},
+		"syntax":            {"# mine\n---\n" + header + "authentication:\n  anonymous: {enabled: false}\n webhook: {}\n", "config.yaml: line 7: YAML syntax: did not find expected key; look for a wrong indentation or a missing quote near this line"},
+		"a template":        {header + "{{ .Values.kubelet }}\n", "config.yaml: line 3: YAML syntax: {{ .Values.kubelet }}; this looks like a template that was not rendered: pass on what is made of it, such as the output of helm template"},
 		"wrong type":        {header + "maxPods: many\n", `config.yaml: maxPods: is "many": should be of type int32`},
 		"number for a time": {header + "authentication: {webhook: {cacheTTL: 5}}\n", `config.yaml: authentication.webhook.cacheTTL: is 5: should be of type string`},
 		"no time":           {header + "syncFrequency: soon\n", `config.yaml: syncFrequency: is "soon": time: invalid duration "soon"`},
@@ -232,5 +234,35 @@ func TestErrorNamesDropIn(t *testing.T) {
 	want := "configuration " + dir + `/d/1.conf: crashLoopBackOff.maxContainerRestartPeriod: Invalid value: "10m0s": should be from 1s to 5m0s`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+// A file below another one has what that one doesn't say, as if both were one file: a
+// default that follows from a field follows from either's.
+func TestLoadOver(t *testing.T) {
+	dir := write(t, map[string]string{
+		"below.yaml": header + "clusterDomain: below.example\nmaxPods: 20\nauthentication: {x509: {clientCAFile: ca.crt}}\n",
+		"above.yaml": header + "maxPods: 30\nnodeStatusUpdateFrequency: 7s\nauthentication: {anonymous: {enabled: false}}\n",
+		"d/1.conf":   header + "podsPerCore: 3\n",
+	})
+	below, above := filepath.Join(dir, "below.yaml"), filepath.Join(dir, "above.yaml")
+	c, err := LoadOver(below, above, filepath.Join(dir, "d"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := c.Kubelet
+	got := []any{k.ClusterDomain, k.MaxPods, k.NodeStatusReportFrequency.Duration, k.Authentication.X509.ClientCAFile, k.PodsPerCore}
+	if diff := cmp.Diff([]any{"below.example", int32(30), 7 * time.Second, filepath.Join(dir, "ca.crt"), int32(3)}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for field, file := range map[string]string{"clusterDomain": below, "maxPods": above, "podsPerCore": filepath.Join(dir, "d/1.conf")} {
+		if c.From[field] != file {
+			t.Errorf("%s is from %s, want %s", field, c.From[field], file)
+		}
+	}
+	for _, only := range [][2]string{{below, ""}, {"", below}} {
+		if c, err := LoadOver(only[0], only[1], ""); err != nil || c.Kubelet.MaxPods != 20 {
+			t.Errorf("one file alone: %v", err)
+		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/lifepod/lifepod/agent/podcgroup"
 )
 
 // Swap behaviours of memorySwap.swapBehavior; "" is noSwap.
@@ -73,9 +75,20 @@ func validateLogs(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
 	return errs
 }
 
+// isPeriodByGate refuses a period of one's own where its feature gate is off.
+func isPeriodByGate(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
+	const gate = "CustomCPUCFSQuotaPeriod"
+	on, set := c.FeatureGates[gate]
+	if !set || on || c.CPUCFSQuotaPeriod.Duration == podcgroup.DefaultCPUPeriod {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(below("cpuCFSQuotaPeriod"), c.CPUCFSQuotaPeriod.Duration.String(), "requires feature gate "+gate)}
+}
+
 func validateContainers(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
 	return gather(
 		isDurationBetween(below("cpuCFSQuotaPeriod"), c.CPUCFSQuotaPeriod.Duration, time.Millisecond, time.Second),
+		isPeriodByGate(c),
 		oneOf(below("memorySwap", "swapBehavior"), c.MemorySwap.SwapBehavior, "", noSwap, limitedSwap),
 		// A-BO-8
 		isDurationBetween(below("crashLoopBackOff", "maxContainerRestartPeriod"), c.CrashLoopBackOff.MaxContainerRestartPeriod.Duration, time.Second, maxRestartPeriod),

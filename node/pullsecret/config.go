@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	config "k8s.io/kubelet/config/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/internal/yamlsyntax"
 )
 
 // configVersions are those of a CredentialProviderConfig; the older ones only lack fields.
@@ -75,15 +77,19 @@ func readFile(file string) ([]config.CredentialProvider, error) {
 	if err != nil {
 		return nil, err
 	}
+	text, err := yaml.YAMLToJSONStrict(data)
+	if err != nil {
+		return nil, yamlsyntax.Find(data, 1, err)
+	}
 	var kind metav1.TypeMeta
-	if err := yaml.Unmarshal(data, &kind); err != nil {
+	if err := yaml.Unmarshal(text, &kind); err != nil {
 		return nil, err
 	}
 	if kind.Kind != "CredentialProviderConfig" || !slices.Contains(configVersions, kind.APIVersion) {
 		return nil, fmt.Errorf("it is %q of %q, want CredentialProviderConfig of one of %q", kind.Kind, kind.APIVersion, configVersions)
 	}
 	var read config.CredentialProviderConfig
-	if err := yaml.UnmarshalStrict(data, &read); err != nil {
+	if err := yaml.UnmarshalStrict(text, &read); err != nil {
 		return nil, err
 	}
 	var wrong field.ErrorList

@@ -58,6 +58,7 @@ func TestReadRefuses(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"another kind", "kind: Pod\napiVersion: v1\n", `it is "Pod" of "v1", want CredentialProviderConfig of one of`},
 		{"an unknown field", head + "providers:\n" + base + "  matchImage: x\n", `unknown field "matchImage"`},
+		{"no YAML", head + "providers:\n- name: p\n  matchImages: [a]\n apiVersion: v1\n", "line 6: YAML syntax: did not find expected key"},
 		{"nothing", head, "providers: Required value: at least 1 item in plugins is required"},
 		{"twice", head + "providers:\n" + base + base, `duplicate provider name "p" found in configuration file(s)`},
 		{"a path", head + "providers:\n" + provider1("a/b"), `providers[0].name: Invalid value: "a/b": provider name cannot contain '/'`},

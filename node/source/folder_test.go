@@ -112,7 +112,7 @@ func TestFolderBadFile(t *testing.T) {
 	for _, tc := range []struct{ name, text, log string }{
 		{"empty", "", "there is no object in it"},
 		{"cut off", good[:len(good)-4], "a.yaml:5: YAML syntax"},
-		{"another kind", "apiVersion: apps/v1\nkind: Deployment\n", "a.yaml:2: kind: Deployment cannot be run"},
+		{"another kind", "apiVersion: apps/v1\nkind: Deployment\n", "a.yaml:2: kind: only a Pod can be run, not a Deployment"},
 		{"invalid", manifestOf("a", "i", ", imagePullPolicy: Often"), `a.yaml:5: spec.containers[0].imagePullPolicy: Unsupported value: \"Often\"`},
 		{"API object", good + "  serviceAccountName: x\n", "static pods may not reference serviceaccounts"},
 		{"too large", strings.Repeat("#", maxManifestBytes+1), "it is larger than 10 MiB"},

@@ -29,7 +29,7 @@ const logInterval = time.Minute
 // cluster is ready.
 func upDetached(ctx context.Context, out io.Writer, root string) error {
 	if os.Geteuid() != 0 {
-		return errors.New("lifepod up needs root: run it with sudo")
+		return errors.New("only root may run a cluster: run it with sudo")
 	}
 	logFile, err := cluster.LogFile(root)
 	if err != nil {

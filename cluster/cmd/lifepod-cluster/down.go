@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lifepod/lifepod/cluster"
+	"github.com/lifepod/lifepod/internal/commandline"
 )
 
 func newDownCommand(g *global) *cobra.Command {
@@ -21,7 +22,10 @@ On a machine that has joined a cluster it ends lifepod join and this machine's p
 
 With --purge everything below the state folder is removed: the cluster's state and
 keys, volumes, images.`,
-		Args: cobra.NoArgs,
+		Args: commandline.Arguments(0, 0),
+
+		ValidArgsFunction: cobra.NoFileCompletions,
+
 		RunE: func(command *cobra.Command, _ []string) error {
 			log, err := g.logger()
 			if err != nil {
@@ -36,6 +40,6 @@ keys, volumes, images.`,
 		},
 	}
 	command.Flags().BoolVar(&o.Purge, "purge", false, "remove the cluster's state, keys, volumes and images as well")
-	command.Flags().DurationVar(&o.Grace, "grace-period", 10*time.Second, "`time` that containers have between TERM and KILL")
+	commandline.DurationVar(command.Flags(), &o.Grace, "grace-period", 10*time.Second, "`time` that containers have between TERM and KILL")
 	return command
 }

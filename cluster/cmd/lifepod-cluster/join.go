@@ -16,10 +16,12 @@ import (
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cluster"
 	"github.com/lifepod/lifepod/cluster/proxy"
+	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/node/discover"
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/run"
+	"github.com/lifepod/lifepod/unattended"
 )
 
 // joining is "lifepod join".
@@ -44,7 +46,10 @@ prints the whole command; tokens of kubeadm do as well.
 The token is read from --token-file (- is the standard input) or from the variable
 LIFEPOD_TOKEN. With --token everybody on this machine can see it in the list of
 processes. It is needed once: from then on "lifepod join" goes on as the same node.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: commandline.Arguments(0, 1),
+
+		ValidArgsFunction: cobra.NoFileCompletions,
+
 		RunE: func(command *cobra.Command, args []string) error {
 			if !command.Flags().Changed("log-level") { // what happens to pods, too
 				g.logLevel = "info"
@@ -59,6 +64,7 @@ processes. It is needed once: from then on "lifepod join" goes on as the same no
 			}
 			j.root, j.node.Root, j.node.RootDir = g.root, g.root, filepath.Join(g.root, "node")
 			j.node.Version, j.node.Foreign, j.node.Log = version(), run.Owner(g.root), log
+			j.node.Command = unattended.Join
 			j.node.Bundled = j.node.RuntimeEndpoint == ""
 			j.node.Flags = givenFlags(command)
 			delete(j.node.Flags, "token") // /flagz would show it
@@ -79,12 +85,17 @@ processes. It is needed once: from then on "lifepod join" goes on as the same no
 	flags.StringVar(&j.node.NodeIP, "node-ip", "", "`address` of the node, or one of each family")
 	flags.StringVar(&j.node.NodeLabels, "node-labels", "", "labels that the Node is registered with: `k=v,…`")
 	flags.StringVar(&j.node.RegisterWithTaints, "register-with-taints", "", "taints that the Node is registered with: `k=v:effect,…`")
+	flags.StringVar(&j.node.ConfigFile, "config", "", "KubeletConfiguration `file` over the cluster's configuration of nodes")
+	flags.Int32Var(&j.node.Port, "port", 0, "`port` of the node's API, in the place of the configuration's")
 	flags.StringVar(&j.node.ConfigDir, "config-dir", "", "`folder` of drop-ins for the cluster's configuration of nodes, *.conf")
 	addCNIFlags(command, &j.node.CNI)
 	return command
 }
 
 func (j *joining) run(ctx context.Context) error {
+	if j.node.Port < 0 || j.node.Port > 65535 {
+		return fmt.Errorf("--port %d: want a port, such as 10250", j.node.Port)
+	}
 	if j.invitation.Server != "" {
 		if err := discover.ValidServer(j.invitation.Server); err != nil {
 			return err
@@ -111,7 +122,7 @@ func (j *joining) run(ctx context.Context) error {
 	}
 	o := j.node
 	o.Kubeconfig, o.BootstrapKubeconfig = j.folder.Kubeconfig(), j.folder.Bootstrap()
-	o.ConfigFile, o.CertDir, o.Joined = j.folder.Configuration(), j.folder.CertDir(), j.joined
+	o.ConfigBelow, o.CertDir, o.Joined = j.folder.Configuration(), j.folder.CertDir(), j.joined
 	return cluster.RunMember(ctx, cluster.Member{Node: o, Network: network}, func() {
 		j.log.Info("lifepod join runs", "version", o.Version)
 		_, _ = daemon.SdNotify(false, daemon.SdNotifyReady) // without systemd there is nobody to tell

@@ -11,13 +11,13 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cluster/cmd/lifepod-cluster/early"
+	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
 )
 
@@ -31,8 +31,9 @@ func main() {
 	early.Restore()
 	log.SetOutput(plain.Writer(os.Stderr))
 	// Never stopped: the handler goes with the process.
-	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	os.Exit(exitCode(os.Stderr, newRootCommand().ExecuteContext(ctx)))
+	ctx, _ := signal.NotifyContext(context.Background(), commandline.EndSignals()...)
+	root := newRootCommand()
+	os.Exit(exitCode(os.Stderr, commandline.Error(root, root.ExecuteContext(ctx))))
 }
 
 func exitCode(stderr io.Writer, err error) int {
@@ -62,11 +63,16 @@ func newRootCommand() *cobra.Command {
 	// add to every command.
 	pflag.CommandLine = pflag.NewFlagSet("lifepod", pflag.ContinueOnError)
 	root := &cobra.Command{Use: "lifepod", Short: "Run Kubernetes", SilenceUsage: true, SilenceErrors: true}
+	root.SetFlagErrorFunc(commandline.FlagError)
 	flags := root.PersistentFlags()
 	flags.StringVar(&g.root, "root", bundle.DefaultRoot, "state `folder`; lifepods with different ones don't know of each other")
 	flags.StringVar(&g.logLevel, "log-level", "warn", "debug, info, warn or error: what lifepod logs of itself to stderr")
 	root.AddCommand(newUpCommand(g), newDownCommand(g), newStatusCommand(g), newJoinCommand(g))
 	addCommands(root)
+	commandline.CompleteFlags(root, map[string]commandline.Completer{
+		"log-level": cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp),
+		"output":    cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp),
+	})
 	return root
 }
 

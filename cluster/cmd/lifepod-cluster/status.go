@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/grpclog"
 
 	"github.com/lifepod/lifepod/cluster"
+	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
 )
 
@@ -19,7 +20,10 @@ func newStatusCommand(g *global) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "status [flags]",
 		Short: "Show the cluster that up runs",
-		Args:  cobra.NoArgs,
+		Args:  commandline.Arguments(0, 0),
+
+		ValidArgsFunction: cobra.NoFileCompletions,
+
 		RunE: func(command *cobra.Command, _ []string) error {
 			if output != "" && output != "json" {
 				return fmt.Errorf("unknown output %q: want json", output)
@@ -43,10 +47,25 @@ func newStatusCommand(g *global) *cobra.Command {
 	return command
 }
 
+// printIdle shows a state folder whose cluster does not run.
+func printIdle(w io.Writer, s cluster.Status) {
+	switch {
+	case s.Joined == "":
+		fmt.Fprintf(w, "Cluster:\tdoes not run; lifepod up starts it\n")
+	case s.Joining == 0:
+		fmt.Fprintf(w, "Node:\tof %s; lifepod join does not run, and starts it\n", s.Joined)
+	default:
+		fmt.Fprintf(w, "Node:\tof %s; process %d\n", s.Joined, s.Joining)
+	}
+	if s.Unattended > 0 {
+		fmt.Fprintf(w, "Pods:\t%d run on; lifepod ps lists them\n", s.Unattended)
+	}
+}
+
 func printStatus(out io.Writer, s cluster.Status) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	if s.Process == 0 {
-		fmt.Fprintf(w, "Cluster:\tdoes not run\n")
+		printIdle(w, s)
 		return w.Flush()
 	}
 	fmt.Fprintf(w, "Process:\t%d, %d MiB resident\n", s.Process, s.Resident>>20)

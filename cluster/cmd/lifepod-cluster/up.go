@@ -11,15 +11,17 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc/grpclog"
+	"k8s.io/component-base/cli/flag"
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cluster"
 	"github.com/lifepod/lifepod/cluster/lead"
 	"github.com/lifepod/lifepod/cluster/state"
+	"github.com/lifepod/lifepod/internal/commandline"
 )
 
 func newUpCommand(g *global) *cobra.Command {
-	var c cluster.Config
+	c := cluster.Config{RuntimeConfig: map[string]string{}}
 	var detach bool
 	command := &cobra.Command{
 		Use:   "up [flags]",
@@ -35,7 +37,10 @@ folder of --root; each has a cluster of its own, and several may run at once.`,
 		Example: `  sudo lifepod up --detach
   sudo lifepod kubectl get pods -A
   sudo lifepod down --purge`,
-		Args: cobra.NoArgs,
+		Args: commandline.Arguments(0, 0),
+
+		ValidArgsFunction: cobra.NoFileCompletions,
+
 		RunE: func(command *cobra.Command, _ []string) error {
 			if detach {
 				return upDetached(command.Context(), command.OutOrStdout(), g.root)
@@ -55,14 +60,18 @@ folder of --root; each has a cluster of its own, and several may run at once.`,
 	flags := command.Flags()
 	flags.StringVar(&c.Listen, "listen", "", "`address:port` of the API server; all addresses, the port it had before, or the first free one from 6443")
 	flags.StringVar(&c.Node, "node-name", "", "`name` of this machine's node, in the place of its host name")
+	flags.StringVar(&c.NodeConfig, "config", "", "KubeletConfiguration `file` of this machine's node")
+	flags.IntVar(&c.NodePort, "port", 0, "`port` of the API of this machine's node; the configuration's, the port it had before, or the first free one from 10250")
+	flags.Var(flag.NewMapStringBool(&c.FeatureGates), "feature-gates", "feature gates of all parts: `name=true,…`")
+	flags.Var((*flag.ConfigurationMap)(&c.RuntimeConfig), "runtime-config", "APIs to turn on or off: `group/version=true,…`, group/version/resource, api/all, api/ga, api/beta, api/alpha")
 	flags.StringSliceVar(&c.Disable, "disable", nil, "`parts` that are not to run, separated by commas: some of "+strings.Join(cluster.Parts(), ", "))
 	flags.StringVar(&c.Manifests, "manifests", "", "`folder` whose manifests are applied, now and when they change")
-	flags.DurationVar(&c.Backup.Every, "backup-every", 0, "`time` between scheduled backups, such as 6h; without it there are none")
+	commandline.DurationVar(flags, &c.Backup.Every, "backup-every", 0, "`time` between scheduled backups, such as 6h; without it there are none")
 	flags.IntVar(&c.Backup.Keep, "backup-keep", 5, "how many scheduled backups are kept: the newest `number`")
 	flags.StringVar(&c.Backup.Dir, "backup-dir", "", "`folder` of scheduled backups; ROOT/backups")
 	flags.StringVar(&c.Context, "write-kubeconfig", "", "put the cluster into your kubeconfig, as a context of this `name`; without one as "+cluster.Name)
 	flags.Lookup("write-kubeconfig").NoOptDefVal = cluster.Name
-	flags.DurationVar(&c.NodeGrace, "node-monitor-grace-period", 50*time.Second, "how much `time` a node may be silent before it is not ready; nodes tell of themselves every 10s")
+	commandline.DurationVar(flags, &c.NodeGrace, "node-monitor-grace-period", 50*time.Second, "how much `time` a node may be silent before it is not ready; nodes tell of themselves every 10s")
 	flags.StringSliceVar(&c.Etcd.Endpoints, "etcd-endpoints", nil, "`URLs` of an etcd cluster with the state, in the place of an etcd of its own")
 	flags.StringVar(&c.Etcd.CAFile, "etcd-cafile", "", "`file` with the authority of the certificates of --etcd-endpoints")
 	flags.StringVar(&c.Etcd.CertFile, "etcd-certfile", "", "`file` with the client certificate for --etcd-endpoints")
@@ -70,10 +79,11 @@ folder of --root; each has a cluster of its own, and several may run at once.`,
 	flags.StringVar(&c.Etcd.Prefix, "etcd-prefix", state.DefaultPrefix, "begin of all `keys` in --etcd-endpoints")
 	flags.BoolVar(&c.Server, "server", false, "be one more server of the cluster in --etcd-endpoints, which another machine has begun")
 	flags.StringVar(&c.Keys, "keys", "", "`folder` with a copy of ROOT/cluster/pki of another server, for --server")
-	flags.DurationVar(&c.Lease, "leader-elect-lease-duration", lead.DefaultLease, "how long the leader of several servers may be silent")
+	commandline.DurationVar(flags, &c.Lease, "leader-elect-lease-duration", lead.DefaultLease, "how long the leader of several servers may be silent")
 	_ = flags.MarkHidden("leader-elect-lease-duration") // for tests
 	addCNIFlags(command, &c.CNI)
 	flags.BoolVar(&detach, "detach", false, "run in the background; return when the cluster is ready")
+	_ = command.RegisterFlagCompletionFunc("disable", cobra.FixedCompletions(cluster.Parts(), cobra.ShellCompDirectiveNoFileComp)) // it is there
 	return command
 }
 

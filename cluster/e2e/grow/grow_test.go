@@ -3,6 +3,7 @@ package grow
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -62,8 +63,12 @@ func TestGrow(t *testing.T) {
 	m := newNeighbour(t, program) // first: the cluster listens on the cable
 	c, client := startCluster(ctx, t, program, "--node-monitor-grace-period", "20s")
 	token, args := invitation(ctx, t, c)
-	m.join(token, args...)
-	t.Cleanup(m.down)
+	file := filepath.Join(t.TempDir(), "kubelet.yaml")
+	if err := os.WriteFile(file, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: 23\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.join(token, append(args, "--config", file, "--port", "10350")...)
+	t.Cleanup(m.leave)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("lifepod join:\n%s", m.node.story())
@@ -71,6 +76,9 @@ func TestGrow(t *testing.T) {
 	})
 	joined := awaitReady(ctx, t, client, v1.ConditionTrue)
 	unseen(t, m, token)
+	if got := configured(ctx, t, client); got != "23 pods, port 10350" {
+		t.Errorf("the node has %s, want 23 pods, port 10350", got)
+	}
 
 	if _, err := c.Kubectl(ctx, mover, "apply", "-f", "-"); err != nil {
 		t.Fatal(err)
@@ -100,9 +108,60 @@ func TestGrow(t *testing.T) {
 
 	talk(ctx, t, c) // the routes are back, too
 
+	if _, err := c.Kubectl(ctx, caller, "apply", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	awaitCaller(ctx, t, client, 0)
 	m.node.end() // pods run on
-	m.join("")   // it goes on as the same node
+	m.again()    // it goes on as the same node, though the machine has another name
 	await(ctx, t, "the node after a restart", func() bool { return strings.Count(m.node.story(), `msg="node registered" node=n2 new=false`) == 1 })
+	awaitCaller(ctx, t, client, 0)
+	m.down()
+	m.again()
+	awaitCaller(ctx, t, client, 1) // it began anew, and found the API server at once
+}
+
+// caller needs the API server's Service to begin.
+const caller = `
+apiVersion: v1
+kind: Pod
+metadata: {name: caller}
+spec:
+  nodeName: n2
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: c
+    image: lifepod.dev/toolbox:1
+    command: [sh, -c, 'dial --timeout 1s "$KUBERNETES_SERVICE_HOST:$KUBERNETES_SERVICE_PORT" && exec sleep --on-term 0 1h']
+    resources: {limits: {memory: 32Mi}}
+`
+
+// awaitCaller returns when the caller is ready again; so often was it restarted.
+func awaitCaller(ctx context.Context, t *testing.T, client kubernetes.Interface, restarts int32) {
+	t.Helper()
+	var pod *v1.Pod
+	await(ctx, t, fmt.Sprintf("the caller after %d restarts", restarts), func() (ready bool) {
+		var err error
+		pod, err = client.CoreV1().Pods("default").Get(ctx, "caller", metav1.GetOptions{})
+		if err != nil || len(pod.Status.ContainerStatuses) == 0 {
+			return false
+		}
+		c := pod.Status.ContainerStatuses[0]
+		return c.Ready && c.RestartCount >= restarts
+	})
+	if c := pod.Status.ContainerStatuses[0]; c.RestartCount != restarts {
+		t.Errorf("the caller was restarted %d times, want %d: it ended with %+v", c.RestartCount, restarts, c.LastTerminationState.Terminated)
+	}
+}
+
+// configured says what the node n2 has of its own configuration: pods, port.
+func configured(ctx context.Context, t *testing.T, client kubernetes.Interface) string {
+	t.Helper()
+	node, err := client.CoreV1().Nodes().Get(ctx, "n2", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%d pods, port %d", node.Status.Capacity.Pods().Value(), node.Status.DaemonEndpoints.KubeletEndpoint.Port)
 }
 
 // startCluster starts one that listens on the cable. It ends with the test.

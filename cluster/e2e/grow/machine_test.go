@@ -92,16 +92,28 @@ func (n *neighbour) join(token string, args ...string) {
 	n.node = n.start(token, n.program, append([]string{"join", "--root", n.root, "--hostname-override", "n2", "--node-ip", far}, args...)...)
 }
 
-// down ends lifepod join and the pods there; nothing may be left.
-func (n *neighbour) down() {
+// again starts it there without anything that it was told before.
+func (n *neighbour) again() {
 	n.t.Helper()
-	down := n.start("", n.program, "down", "--root", n.root, "--purge", "--grace-period", "1s")
+	n.node = n.start("", n.program, "join", "--root", n.root)
+}
+
+// down ends lifepod join and the pods there.
+func (n *neighbour) down(args ...string) {
+	n.t.Helper()
+	down := n.start("", n.program, append([]string{"down", "--root", n.root, "--grace-period", "1s"}, args...)...)
 	<-down.ended
 	if !down.command.ProcessState.Success() {
-		n.t.Errorf("lifepod down --purge: %s", down.story())
+		n.t.Errorf("lifepod down: %s", down.story())
 		_ = n.node.command.Process.Kill() // it may have ended
 	}
 	<-n.node.ended
+}
+
+// leave ends all there; nothing may be left.
+func (n *neighbour) leave() {
+	n.t.Helper()
+	n.down("--purge")
 	for _, left := range (machine.Root{Dir: n.root}).Left() {
 		n.t.Errorf("left behind: %s", left)
 	}

@@ -31,6 +31,7 @@ type Config struct {
 	Root    string   // state folder; one of its own below the temporary folder if empty
 	Args    []string // further flags of up
 	Name    string   // of its node; Node if empty
+	Unnamed bool     // it is not told the name
 	// Within, if there is one, does something on a thread in another namespace: what
 	// is started there belongs there.
 	Within func(func() error) error
@@ -89,7 +90,10 @@ func (i *Instance) Run(ctx context.Context) error {
 	if i.Within == nil {
 		i.Within = func(do func() error) error { return do() }
 	}
-	args := append([]string{"up", "--root", i.Root, "--node-name", i.Name, "--log-level", "info"}, i.Args...)
+	args := append([]string{"up", "--root", i.Root, "--log-level", "info"}, i.Args...)
+	if !i.Unnamed {
+		args = append(args, "--node-name", i.Name)
+	}
 	i.command, i.ended = exec.Command(i.Program, args...), make(chan struct{})
 	i.command.Stderr = writer(i.write)
 	out, err := i.command.StdoutPipe()
@@ -205,7 +209,11 @@ func (i *Instance) Kubectl(ctx context.Context, input string, args ...string) (s
 	command := i.KubectlCommand(ctx, args...)
 	var out, stderr bytes.Buffer
 	command.Stdin, command.Stdout, command.Stderr = strings.NewReader(input), &out, &stderr
-	if err := command.Run(); err != nil {
+	err := i.Within(command.Start)
+	if err == nil {
+		err = command.Wait()
+	}
+	if err != nil {
 		return out.String(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, stderr.String())
 	}
 	return out.String(), nil

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
@@ -55,25 +53,7 @@ func whole(m *testing.M) (code int, err error) {
 	if client, err = up.Client(); err != nil {
 		return 1, err
 	}
-	if err := awaitAccount(ctx); err != nil {
-		return 1, err
-	}
 	return m.Run(), nil
-}
-
-// awaitAccount waits for the account that pods have unless they say otherwise.
-func awaitAccount(ctx context.Context) error {
-	accounts, err := client.CoreV1().ServiceAccounts("default").Watch(ctx, meta.SingleObject(meta.ObjectMeta{Name: "default"}))
-	if err != nil {
-		return err
-	}
-	defer accounts.Stop()
-	for event := range accounts.ResultChan() {
-		if event.Type == watch.Added {
-			return nil
-		}
-	}
-	return context.Cause(ctx)
 }
 
 // apply applies manifests, and removes what they made when the test ends.

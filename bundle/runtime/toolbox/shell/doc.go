@@ -8,6 +8,9 @@
 // 1 too, where other shells ignore it) and is passed on to its children.
 // Traps belong to the shell itself: in a subshell they are neither set nor run.
 //
+// With a terminal as its input, or -i, it is interactive: it prompts, and Ctrl-C ends
+// the line or what runs, with what is in the background, but not the shell.
+//
 // A subshell isn't a process: when the shell ends or is replaced by exec, the
 // subshells in its background are gone, while programs that they started go on.
 // $0 isn't the script's name.

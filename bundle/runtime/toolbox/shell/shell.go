@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"mvdan.cc/sh/v3/interp"
 	"mvdan.cc/sh/v3/syntax"
@@ -26,15 +27,26 @@ type shell struct {
 
 // Run is the applet sh: sh [-e] [-u] [-x] [-c SCRIPT [NAME [ARG…]]] [FILE [ARG…]].
 func Run(c *toolbox.Call) int {
-	script, params, options, err := commandLine(c)
+	line, err := commandLine(c)
 	if err != nil {
 		return c.Fail(toolbox.Usage, err)
 	}
-	sh, err := newShell(c, append(append(options, "--"), params...))
+	sh, err := newShell(c, append(append(line.options, "--"), line.params...))
 	if err != nil {
 		return c.Fail(toolbox.Usage, err)
 	}
-	return sh.run(script)
+	if !line.interactive {
+		return sh.run(line.script)
+	}
+	user, err := newInteractive(sh)
+	if err != nil {
+		return c.Fail(1, err)
+	}
+	code := user.run()
+	if sh.runner.Exited() {
+		return code
+	}
+	return sh.end(code)
 }
 
 func newShell(c *toolbox.Call, params []string) (*shell, error) {
@@ -57,10 +69,17 @@ func newShell(c *toolbox.Call, params []string) (*shell, error) {
 	return sh, nil
 }
 
-// commandLine finds the script and its parameters. Options other than -c and
-// -s are for `set`.
-func commandLine(c *toolbox.Call) (script io.Reader, params, options []string, err error) {
-	args, command := c.Args, false
+// line is what a command line of sh says.
+type line struct {
+	script          io.Reader
+	params, options []string
+	interactive     bool // the script is what a user types
+}
+
+// commandLine finds the script and its parameters. Options other than -c, -i and -s
+// are for `set`. A terminal as input has a user, and -i says so of anything else.
+func commandLine(c *toolbox.Call) (l line, err error) {
+	args, command, user := c.Args, false, false
 	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' {
 		arg := args[0]
 		args = args[1:]
@@ -71,24 +90,29 @@ func commandLine(c *toolbox.Call) (script io.Reader, params, options []string, e
 			switch {
 			case letter == 'c':
 				command = true
-			case letter == 's' || letter == 'i' || letter == 'l':
+			case letter == 'i':
+				user = true
+			case letter == 's' || letter == 'l':
 			case strings.ContainsRune("aefnux", letter):
-				options = append(options, "-"+string(letter))
+				l.options = append(l.options, "-"+string(letter))
 			default:
-				return nil, nil, nil, fmt.Errorf("option -%c is not known: -c, and -a -e -f -n -u -x of set", letter)
+				return l, fmt.Errorf("option -%c is not known: -c, and -a -e -f -n -u -x of set", letter)
 			}
 		}
 	}
 	switch {
 	case command && len(args) == 0:
-		return nil, nil, nil, errors.New("-c needs a script")
+		return l, errors.New("-c needs a script")
 	case command:
-		return strings.NewReader(args[0]), args[min(2, len(args)):], options, nil
+		l.script, l.params = strings.NewReader(args[0]), args[min(2, len(args)):]
+		return l, nil
 	case len(args) == 0:
-		return c.Stdin, nil, options, nil
+		l.script, l.interactive = c.Stdin, user || isTerminal(c.Stdin)
+		return l, nil
 	}
-	file, err := os.Open(args[0])
-	return file, args[1:], options, err
+	l.script, err = os.Open(args[0])
+	l.params = args[1:]
+	return l, err
 }
 
 // run reads and runs one statement after the other, and gives the exit code.
@@ -104,6 +128,11 @@ func (sh *shell) run(script io.Reader) int {
 			return code
 		}
 	}
+	return sh.end(code)
+}
+
+// end runs what is to be run at the end of the script, and gives the exit code.
+func (sh *shell) end(code int) int {
 	for _, action := range sh.traps.pending() {
 		if acted := sh.runText(action); sh.runner.Exited() {
 			return acted
@@ -133,14 +162,19 @@ func (sh *shell) file(text string) *syntax.File {
 	return file
 }
 
-func (sh *shell) runNode(node syntax.Node) int {
-	err := sh.runner.Run(context.Background(), node)
+func (sh *shell) runNode(node syntax.Node) int { return sh.runIn(context.Background(), node) }
+
+// runIn runs a node until ctx ends, and gives its exit code.
+func (sh *shell) runIn(ctx context.Context, node syntax.Node) int {
+	err := sh.runner.Run(ctx, node)
 	var status interp.ExitStatus
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &status):
 		return int(status)
+	case ctx.Err() != nil:
+		return 128 + int(syscall.SIGINT)
 	}
 	return sh.call.Fail(1, err)
 }

@@ -15,9 +15,10 @@ type traps struct {
 	// arrived is told of each trapped signal; it holds one at most.
 	arrived chan syscall.Signal
 
-	mu      sync.Mutex // guards what follows
-	actions map[syscall.Signal]string
-	due     []string
+	mu        sync.Mutex // guards what follows
+	actions   map[syscall.Signal]string
+	due       []string
+	interrupt func() // Ctrl-C of an interactive shell; nil: it ends the shell
 }
 
 // newTraps takes the signals over from the applet's own handling.
@@ -39,6 +40,9 @@ func (t *traps) on(s syscall.Signal) {
 	defer t.mu.Unlock()
 	action, trapped := t.actions[s]
 	switch {
+	case !trapped && t.interrupt != nil && s == syscall.SIGINT:
+		t.interrupt()
+	case !trapped && t.interrupt != nil && s == syscall.SIGQUIT: // Ctrl-\, which the terminal tells programs, too
 	case !trapped:
 		toolbox.SignalChildren(s)
 		os.Exit(128 + int(s))
@@ -49,6 +53,13 @@ func (t *traps) on(s syscall.Signal) {
 		default:
 		}
 	}
+}
+
+// interrupted has f called by Ctrl-C in the place of the shell's end.
+func (t *traps) interrupted(f func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.interrupt = f
 }
 
 // pending are the actions to run now; each is given once.

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// keyboard is a user at a terminal with a shell.
+type keyboard struct {
+	t   *testing.T
+	pty *os.File
+	cmd *exec.Cmd
+
+	mu   sync.Mutex
+	text string // that the user has seen
+	seen int    // of it, what was awaited
+}
+
+// openTerminal gives both ends of a new terminal.
+func openTerminal(t *testing.T) (pty, tty *os.File) {
+	t.Helper()
+	pty, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = pty.Close() })
+	if err := unix.IoctlSetPointerInt(int(pty.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(pty.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pty, tty
+}
+
+func (b box) atTerminal(t *testing.T, args ...string) *keyboard {
+	t.Helper()
+	pty, tty := openTerminal(t)
+	k := &keyboard{t: t, pty: pty, cmd: b.command(args...)}
+	k.cmd.Stdin, k.cmd.Stdout, k.cmd.Stderr = tty, tty, tty
+	k.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := k.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = tty.Close()
+	go func() {
+		for buffer := make([]byte, 1024); ; {
+			n, err := pty.Read(buffer)
+			k.mu.Lock()
+			k.text += string(buffer[:n])
+			k.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return k
+}
+
+// types sends keys and waits for what is shown then.
+func (k *keyboard) types(keys, want string) {
+	k.t.Helper()
+	if _, err := k.pty.WriteString(keys); err != nil {
+		k.t.Fatal(err)
+	}
+	k.sees(want)
+}
+
+func (k *keyboard) sees(want string) {
+	k.t.Helper()
+	for late := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		k.mu.Lock()
+		fresh := k.text[k.seen:]
+		at := regexp.MustCompile(want).FindStringIndex(fresh)
+		if at != nil {
+			k.seen += at[1]
+		}
+		k.mu.Unlock()
+		if at != nil {
+			return
+		}
+		if time.Now().After(late) {
+			k.t.Fatalf("never seen: %q, but %q", want, fresh)
+		}
+	}
+}
+
+// An interactive shell prompts; Ctrl-C ends what runs or is typed, not the shell.
+func TestInteractiveShell(t *testing.T) {
+	b := newBox(t)
+	k := b.atTerminal(t, "sh")
+	prompt := regexp.QuoteMeta(b.work) + ` [#$] $`
+	k.sees(prompt)
+	k.types("echo $((20+3))\n", `\r\n23\r\n`+prompt)
+	k.types("\n", prompt)
+	k.types("for i in a b; do\n", `> $`)
+	k.types("echo got-$i; done\n", `got-a\r\ngot-b\r\n`+prompt)
+	k.types("sleep 1000\n", `sleep 1000\r\n`)
+	awaitChild(t, k.cmd.Process.Pid)
+	k.types("\x03", prompt)
+	k.types("echo code $?\n", `code 130\r\n`+prompt)
+	k.types("echo started; while true; do :; done\n", `\nstarted\r\n`)
+	k.types("\x03", prompt)
+	k.types("echo half a li\x03", prompt)
+	k.types("for i in x\x03", prompt)
+	k.types("echo )\n", `sh: .*\r\n`+prompt)
+	k.types("\x1c", `\^\\`) // Ctrl-\ ends nothing
+	k.types("sleep 1000 & echo in the back\n", `\nin the back\r\n`+prompt)
+	k.types("trap 'echo by the trap' INT; echo set\n", `\nset\r\n`+prompt)
+	k.types("cd /; pwd\n", `\n/\r\n/ [#$] $`)
+	k.types("exit 3\n", ``)
+	if err := k.cmd.Wait(); err == nil || k.cmd.ProcessState.ExitCode() != 3 {
+		t.Errorf("ended with %v, want exit code 3", err)
+	}
+}
+
+// Ctrl-D ends the shell with the code of the last command.
+func TestInteractiveShellEnds(t *testing.T) {
+	k := newBox(t).atTerminal(t, "sh")
+	k.sees(`[#$] $`)
+	k.types("trap 'echo bye' EXIT; false\n", `[#$] $`)
+	k.types("\x04", `bye`)
+	if _ = k.cmd.Wait(); k.cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("exit code %d, want 1", k.cmd.ProcessState.ExitCode())
+	}
+}
+
+// awaitChild waits until a process has a child that has become its program.
+func awaitChild(t *testing.T, parent int) {
+	t.Helper()
+	for late := time.Now().Add(20 * time.Second); time.Now().Before(late); time.Sleep(time.Millisecond) {
+		lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
+		for _, list := range lists {
+			children, _ := os.ReadFile(list)
+			for _, pid := range strings.Fields(string(children)) {
+				name, _ := os.ReadFile("/proc/" + pid + "/cmdline")
+				if strings.HasPrefix(string(name), "sleep") {
+					return
+				}
+			}
+		}
+	}
+	t.Fatal("no child")
+}

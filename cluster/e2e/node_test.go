@@ -1,0 +1,150 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	core "k8s.io/api/core/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/e2e/machine"
+)
+
+// ownInstance starts a cluster beside the one that tests share.
+func ownInstance(t *testing.T, c instance.Config) *instance.Instance {
+	t.Helper()
+	listen, err := freeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Program, c.Args = up.Program, append(c.Args, "--listen", listen)
+	i, err := instance.Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(i.Log())
+		}
+		if err := i.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return i
+}
+
+// do runs kubectl on a cluster of a test's own.
+func do(t *testing.T, i *instance.Instance, input string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	out, err := i.Kubectl(ctx, input, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(out)
+}
+
+const handler = `
+[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.test-handler]
+runtime_type = 'io.containerd.runc.v2'
+`
+
+const kubelet = `
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+maxPods: 17
+`
+
+const runtimeClass = `
+apiVersion: node.k8s.io/v1
+kind: RuntimeClass
+metadata: {name: preconfigured}
+handler: test-handler
+`
+
+// A node has what its configuration, its flags and a drop-in of containerd say, and
+// keeps its name and pods when it is started without it.
+func TestNodeOfOnesOwn(t *testing.T) {
+	t.Parallel()
+	root, port := ownRoot(t), freePort(t)
+	file := filepath.Join(t.TempDir(), "kubelet.yaml")
+	for path, text := range map[string]string{filepath.Join(root, "containerd.d", "test-handler.toml"): handler, file: kubelet} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	i := ownInstance(t, instance.Config{Root: root, Name: "first", Args: []string{
+		"--config", file, "--port", fmt.Sprint(port), "--feature-gates", "PodLogsQuerySplitStreams=true",
+	}})
+	do(t, i, runtimeClass+podOf("pod", podSpec("echo out; echo err >&2; exec sleep --on-term 0 1h", "runtimeClassName: preconfigured")), "apply", "-f", "-")
+	do(t, i, "", "wait", "pod/pod", "--for=condition=Ready", "--timeout="+patience.String())
+	got := do(t, i, "", "get", "node", "first", "-o", "jsonpath={.status.capacity.pods} {.status.daemonEndpoints.kubeletEndpoint.Port} {.status.runtimeHandlers[*].name}")
+	if diff := cmp.Diff(fmt.Sprintf("17 %d  runc test-handler", port), got); diff != "" {
+		t.Errorf("pods, port, handlers (-want +got):\n%s", diff)
+	}
+	client, err := i.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := client.CoreV1().Pods("default").GetLogs("pod", &core.PodLogOptions{Stream: new(core.LogStreamStderr)}).DoRaw(t.Context())
+	if string(log) != "err\n" {
+		t.Errorf("the log of stderr is %q (%v)", log, err)
+	}
+	before := do(t, i, "", "get", "pod", "pod", "-o", "jsonpath={.metadata.uid} {.status.containerStatuses[0].containerID}")
+	watching, err := client.CoreV1().Pods("").Watch(t.Context(), meta.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watching.Stop()
+	began := time.Now()
+	i.Stop()
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("it took %v to end while it was watched", took)
+	}
+	if out := refusedUp(t, root, "--node-name", "second"); !strings.Contains(out, "--node-name second: this machine's node is called first (") {
+		t.Errorf("another name: %s", out)
+	}
+	i.Unnamed = true
+	if err := i.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	do(t, i, podOf("new", podSpec("exec sleep --on-term 0 1h")), "apply", "-f", "-")
+	do(t, i, "", "wait", "pod/new", "--for=condition=Ready", "--timeout="+patience.String())
+	after := do(t, i, "", "get", "pod", "pod", "-o", "jsonpath={.metadata.uid} {.status.containerStatuses[0].containerID}")
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("the pod (-before +after):\n%s", diff)
+	}
+	if nodes := do(t, i, "", "get", "nodes", "-o", "name"); nodes != "node/first" {
+		t.Errorf("the nodes are %s, want the first only", nodes)
+	}
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	port, err := machine.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// refusedUp is what a lifepod up says that does not begin.
+func refusedUp(t *testing.T, root string, args ...string) string {
+	t.Helper()
+	a := lifepod(t, root, append([]string{"up"}, args...)...)
+	if a.code != 125 {
+		t.Errorf("up %v: exit code %d, want 125", args, a.code)
+	}
+	return a.complaint
+}

@@ -1,0 +1,97 @@
+package cluster
+
+import (
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	admission "k8s.io/api/admissionregistration/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// hold makes a request to a webhook that doesn't answer, and returns when it is there.
+func (s *testCluster) hold(t *testing.T) {
+	t.Helper()
+	asked, answer := make(chan struct{}), make(chan struct{})
+	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		close(asked)
+		<-answer
+	}))
+	t.Cleanup(func() {
+		close(answer)
+		server.Close()
+	})
+	hook := admission.ValidatingWebhook{
+		Name: "slow.example.com", SideEffects: new(admission.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"}, TimeoutSeconds: new(int32(30)),
+		ClientConfig: admission.WebhookClientConfig{URL: &server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})},
+		Rules: []admission.RuleWithOperations{{
+			Operations: []admission.OperationType{admission.Create},
+			Rule:       admission.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"secrets"}},
+		}},
+	}
+	_, err := s.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(),
+		&admission.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "slow"}, Webhooks: []admission.ValidatingWebhook{hook}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	patience := time.After(time.Minute)
+	for held := false; !held; { // the API server needs a moment to know the webhook
+		go func() {
+			_, _ = s.client.CoreV1().Secrets("default").Create(t.Context(), &v1.Secret{ObjectMeta: metav1.ObjectMeta{GenerateName: "held-"}}, metav1.CreateOptions{})
+		}()
+		select {
+		case <-asked:
+			held = true
+		case <-time.After(100 * time.Millisecond):
+		case <-patience:
+			t.Fatal("the webhook is not asked")
+		}
+	}
+}
+
+// A cluster ends in seconds although others watch, also by connections of their own,
+// and although a request waits for a webhook. Who watches is told that it is over.
+func TestEndsWhileWatched(t *testing.T) {
+	s := startCluster(t, Config{Disable: withoutNode})
+	var watches []watch.Interface
+	for range 3 {
+		w, err := s.client.CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		watches = append(watches, w)
+	}
+	began := time.Now()
+	s.end()
+	for _, w := range watches {
+		for e := range w.ResultChan() {
+			if e.Type == watch.Error {
+				t.Errorf("the watch ends with %v", e.Object)
+			}
+		}
+	}
+	t.Logf("watches ended after %v", time.Since(began))
+	if err := <-s.ended; err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it took %v to end", took)
+	}
+}
+
+func TestEndsWhileRequested(t *testing.T) {
+	s := startCluster(t, Config{Disable: withoutNode})
+	s.hold(t)
+	began := time.Now()
+	s.end()
+	if err := <-s.ended; err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it took %v to end", took)
+	}
+}

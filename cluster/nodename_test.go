@@ -1,0 +1,98 @@
+package cluster
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lifepod/lifepod/node"
+	"github.com/lifepod/lifepod/node/register"
+)
+
+// named is the layout of a root whose node had a name before; none if it is empty.
+func named(t *testing.T, before string, log *logBuffer) *layout {
+	t.Helper()
+	l, err := Config{Root: t.TempDir(), Log: slog.New(slog.NewTextHandler(log, nil))}.layout()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(l.file(""), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if l.Node = before; before != "" {
+		if err := l.rememberNode(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l
+}
+
+// A node keeps its name, whatever the machine is called now; another one that is asked
+// for is refused, because the pods would be ended.
+func TestNameNode(t *testing.T) {
+	machine, err := register.Hostname("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct{ before, given, want, refused, logged string }{
+		"first start":           {want: machine},
+		"first start, named":    {given: "a", want: "a"},
+		"first start, bad name": {given: "Bad_Name", refused: `name of the node "bad_name": a lowercase RFC 1123 subdomain must`},
+		"again":                 {before: machine, want: machine},
+		"again, same name":      {before: "a", given: "a", want: "a"},
+		"again, not named":      {before: "a", want: "a", logged: "the machine's name has changed"},
+		"again, bad name":       {before: "a", given: "Bad_Name", refused: `name of the node "bad_name": a lowercase RFC 1123 subdomain must`},
+		"again, another name":   {before: "a", given: "b", refused: "--node-name b: this machine's node is called a ("},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log logBuffer
+			l := named(t, test.before, &log)
+			l.Node = test.given
+			err := l.nameNode("--node-name", l.newNode())
+			if err == nil {
+				err = l.rememberNode()
+			}
+			switch {
+			case test.refused == "" && err != nil:
+				t.Error(err)
+			case test.refused != "" && (err == nil || !strings.HasPrefix(err.Error(), test.refused)):
+				t.Errorf("error %v, want %s…", err, test.refused)
+			case err == nil && l.Node != test.want:
+				t.Errorf("the node is called %s, want %s", l.Node, test.want)
+			}
+			if said := log.String(); !strings.Contains(said, test.logged) || test.logged == "" && said != "" {
+				t.Errorf("the log says %q, want %q", said, test.logged)
+			}
+		})
+	}
+}
+
+// A member of a cluster keeps its name as well; one that has no credentials yet has none.
+func TestNameMember(t *testing.T) {
+	for name, test := range map[string]struct {
+		member      bool
+		given, want string
+		refused     bool
+	}{
+		"not named":                    {member: true, want: "a"},
+		"another name":                 {member: true, given: "b", refused: true},
+		"another name, no credentials": {given: "b", want: "b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := named(t, "a", &logBuffer{})
+			o := node.Options{Kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), HostnameOverride: test.given}
+			if test.member {
+				if err := os.WriteFile(o.Kubeconfig, nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := l.nameMember(&o); (err != nil) != test.refused {
+				t.Errorf("error %v", err)
+			} else if err == nil && (l.Node != test.want || o.HostnameOverride != test.want) {
+				t.Errorf("it is called %s, its node %s, want %s", l.Node, o.HostnameOverride, test.want)
+			}
+		})
+	}
+}

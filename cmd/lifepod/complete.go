@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/agent/images"
+	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/control/show"
+	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/internal/commandline"
+)
+
+// completionTime is how long a shell that completes a line waits for what there is.
+const completionTime = time.Second
+
+// completer completes arguments or values of flags.
+type completer = commandline.Completer
+
+// completeFlags gives every flag a completion.
+func (g *global) completeFlags(root *cobra.Command) {
+	commandline.CompleteFlags(root, map[string]completer{
+		"output":    completeOutput,
+		"log-level": cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp),
+		"namespace": g.completeNamespace,
+		"container": g.completeContainer,
+		"target":    g.completeContainer,
+		"image":     g.completeImage,
+	})
+}
+
+func completeOutput(command *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return outputs[command.Name()], cobra.ShellCompDirectiveNoFileComp
+}
+
+// outputs are the values of -o by command.
+var outputs = map[string][]string{
+	"run": {"json"}, "doctor": {"json"}, "ls": {"json", "wide"}, "ps": {"wide", "yaml", "json"}, "status": {"yaml", "json"},
+}
+
+// known are the pods that a line can name; nobody but root sees any.
+func (g *global) known() []*v1.Pod {
+	c, err := g.pods()
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
+	defer cancel()
+	attended, _, err := c.Pods(ctx)
+	if err != nil {
+		return nil
+	}
+	return inNamespace(attended, c.Unattended(attended), "").pods
+}
+
+// completePod completes the name of a pod, the first argument.
+func (g *global) completePod(command *cobra.Command, args []string, _ string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	namespace := ""
+	if f := command.Flag("namespace"); f != nil {
+		namespace = f.Value.String()
+	}
+	pods := slices.DeleteFunc(g.known(), func(p *v1.Pod) bool { return namespace != "" && p.Namespace != namespace })
+	for _, p := range pods {
+		same := slices.DeleteFunc(slices.Clone(pods), func(other *v1.Pod) bool { return other.Name != p.Name })
+		name := p.Name
+		switch {
+		case len(same) > 1 && same[0].Namespace == same[1].Namespace:
+			name = string(p.UID)
+		case len(same) > 1:
+			name = p.Namespace + "/" + p.Name
+		}
+		list = append(list, cobra.CompletionWithDesc(name, show.Status(p)))
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// podOfLine is the pod that the line names already, nil if it names none.
+func (g *global) podOfLine(args []string) *v1.Pod {
+	if len(args) == 0 {
+		return nil
+	}
+	for _, p := range g.known() {
+		if args[0] == p.Name || args[0] == p.Namespace+"/"+p.Name || args[0] == string(p.UID) {
+			return p
+		}
+	}
+	return nil
+}
+
+func (g *global) completeContainer(command *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	pod := g.podOfLine(args)
+	switch {
+	case pod == nil:
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	case command.Name() == "restart" || command.Name() == "resize":
+		return control.Restartable(pod), cobra.ShellCompDirectiveNoFileComp
+	}
+	return control.ContainerNames(pod), cobra.ShellCompDirectiveNoFileComp
+}
+
+func (g *global) completeNamespace(*cobra.Command, []string, string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+	for _, p := range g.known() {
+		list = append(list, p.Namespace)
+	}
+	slices.Sort(list)
+	return slices.Compact(list), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeCondition completes POD TYPE=STATUS: the pod's readiness gates come first.
+func (g *global) completeCondition(command *cobra.Command, args []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return g.completePod(command, args, typed)
+	}
+	pod := g.podOfLine(args)
+	if pod == nil || len(args) > 1 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, gate := range pod.Spec.ReadinessGates {
+		for _, status := range []v1.ConditionStatus{v1.ConditionTrue, v1.ConditionFalse, v1.ConditionUnknown} {
+			list = append(list, fmt.Sprintf("%s=%s", gate.ConditionType, status))
+		}
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeImage completes the name of an image that the runtime holds, while it runs:
+// none is started for it.
+func (g *global) completeImage(*cobra.Command, []string, string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+	endpoint := g.endpoint
+	if endpoint == "" {
+		paths, err := bundle.Locate(g.root, "")
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		endpoint = "unix://" + paths.Socket()
+	}
+	client, err := cri.Dial(endpoint)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer func() { _ = client.Close() }() // it was only asked
+	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
+	defer cancel()
+	held, err := images.New(client.Images, images.Options{}).List(ctx)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, image := range held {
+		list = append(list, image.Tags...)
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeManifest completes the files of lifepod run.
+func completeManifest(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return []cobra.Completion{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
+}
+
+// completeByCluster has the program of clusters complete the line, if it was unpacked
+// before: this process becomes it.
+func completeByCluster(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	root, err := programRoot(os.Args[1:])
+	if err == nil {
+		if unpacked, _ := filepath.Glob(filepath.Join(root, "program", "*")); len(unpacked) > 0 {
+			err = becomeCluster(os.Args[1:])
+		}
+	}
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return nil, cobra.ShellCompDirectiveDefault
+}

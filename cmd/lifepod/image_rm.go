@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/agent/criconfig"
+	"github.com/lifepod/lifepod/agent/images"
+	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/internal/commandline"
+)
+
+func newImageRemoveCommand(open openImages, complete completer) *cobra.Command {
+	var force bool
+	command := &cobra.Command{
+		Use:     "rm IMAGE...",
+		Aliases: []string{"remove"},
+		Short:   "Remove names of images; an image goes with its last name",
+		Long: `Remove names of images. An image goes with its last name, or by its ID.
+
+An image that a container uses stays, and so does one that is pinned, unless
+--force is given. The containers that use it run on then, but it is missed when
+they are restarted.`,
+		Args: commandline.Arguments(1, -1),
+
+		ValidArgsFunction: complete,
+		RunE: func(command *cobra.Command, args []string) error {
+			return withImages(command.Context(), open, func(session *imageSession) error {
+				var failures []error
+				for _, name := range args {
+					removed, err := session.remove(command.Context(), name, force)
+					if err != nil {
+						failures = append(failures, err)
+						continue
+					}
+					fmt.Fprintln(command.OutOrStdout(), removed)
+				}
+				return errors.Join(failures...)
+			})
+		},
+	}
+	command.Flags().BoolVarP(&force, "force", "f", false, "also if a container uses the image, if it is pinned, or with all its names by its ID")
+	return command
+}
+
+// remove removes a name of an image, or the image by its ID, and returns what it has
+// removed.
+func (s *imageSession) remove(ctx context.Context, name string, force bool) (removed string, err error) {
+	image, err := s.Store.Inspect(ctx, name)
+	if err == nil && image == nil {
+		err = images.ErrNotFound
+	}
+	if err != nil {
+		return "", fmt.Errorf("remove image %q: %s", name, cri.Text(err))
+	}
+	called := image.Called(name)
+	if called == "" && len(image.Tags) > 1 && !force {
+		return "", fmt.Errorf("remove image %q: it has several names: remove them by name (%s), or the image with --force", name, strings.Join(image.Tags, ", "))
+	}
+	rest := image.Without(called)
+	whole := called == "" || rest == nil
+	if !force {
+		if err := s.mayRemove(ctx, image, called, whole); err != nil {
+			return "", fmt.Errorf("remove image %q: %w", name, err)
+		}
+	}
+	switch {
+	case whole:
+		err = s.Store.Remove(ctx, image.ID)
+	case s.Untag != nil:
+		err = s.Untag(ctx, image.ID, rest...)
+	default:
+		err = fmt.Errorf("remove image %q: the runtime at %s is not containerd, and CRI has no call to remove one of several names: use the runtime's own tool", name, s.Endpoint)
+	}
+	if called == "" {
+		called = image.ID
+	}
+	return called, err
+}
+
+// mayRemove is why an image, or one of its names, has to stay; nil if it needn't.
+func (s *imageSession) mayRemove(ctx context.Context, image *images.Image, name string, whole bool) error {
+	if image.Pinned && whole {
+		return errors.New("it is pinned, because the runtime itself needs it: --force removes it all the same")
+	}
+	users, err := s.users(ctx, image, name, whole)
+	if err != nil || len(users) == 0 {
+		return err
+	}
+	return fmt.Errorf("it is used by %s: stop the pod, or remove the image with --force", strings.Join(users, ", "))
+}
+
+// users are the containers that use an image, if it is to go, or that were given it
+// by one of its names.
+func (s *imageSession) users(ctx context.Context, image *images.Image, name string, whole bool) ([]string, error) {
+	if s.Runtime == nil {
+		return nil, nil
+	}
+	list, err := s.Runtime.ListContainers(ctx, &runtimeapi.ListContainersRequest{})
+	if err != nil {
+		return nil, fmt.Errorf("list the containers: %s", cri.Text(err))
+	}
+	var users []string
+	for _, c := range list.Containers {
+		uses := c.ImageId == image.ID || c.ImageRef == image.ID || slices.Contains(image.Digests, c.ImageRef)
+		if !uses || !whole && images.FullName(c.GetImage().GetUserSpecifiedImage()) != name {
+			continue
+		}
+		labels := c.Labels
+		user := fmt.Sprintf("container %s of pod %s/%s", labels[criconfig.ContainerNameLabel], labels[criconfig.PodNamespaceLabel], labels[criconfig.PodNameLabel])
+		if !slices.Contains(users, user) { // an instance before may be there, too
+			users = append(users, user)
+		}
+	}
+	return users, nil
+}

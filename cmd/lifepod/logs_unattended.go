@@ -1,0 +1,49 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/control/podlog"
+	"github.com/lifepod/lifepod/unattended"
+)
+
+// showLeft shows what there is of the logs of a pod that nobody attends to.
+func (l *podLogFlags) showLeft(command *cobra.Command, pod unattended.Pod) error {
+	if l.options.Follow {
+		warn(command.ErrOrStderr(), "-f has no effect: pod %s is unattended: %s: %s", pod.FullName(), pod.Why(), pod.Advice())
+	}
+	o := podlog.Options{Tail: l.options.Tail, Since: l.options.Since, Timestamps: l.options.Timestamps}
+	names := control.ContainerNames(pod.Pod)
+	if !l.all {
+		container := l.options.Container
+		if container == "" && len(names) > 0 {
+			container = control.DefaultContainer(pod.Pod)
+		}
+		if l.options.Container == "" && len(names) > 1 {
+			tellDefault(command, container, names)
+		}
+		return pod.Log(command.OutOrStdout(), container, l.options.Previous, o)
+	}
+	out := &sharedLines{w: command.OutOrStdout()}
+	for _, name := range names {
+		if err := pod.Log(prefixed{out, name}, name, l.options.Previous, o); err != nil {
+			warn(command.ErrOrStderr(), "%v", err)
+		}
+	}
+	return nil
+}
+
+// prefixed writes whole lines with their container's name in front.
+type prefixed struct {
+	to        *sharedLines
+	container string
+}
+
+// Write takes one line.
+func (p prefixed) Write(line []byte) (int, error) {
+	if len(line) > 0 {
+		p.to.put(p.container, string(line))
+	}
+	return len(line), nil
+}

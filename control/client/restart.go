@@ -1,0 +1,89 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/cri"
+)
+
+// AwaitRestart waits until containers have started again since the pod was as before.
+// What becomes of them then is their own affair. An error says that one will not start.
+func (p *Pod) AwaitRestart(ctx context.Context, before *v1.Pod, containers []string) (err error) {
+	done := false
+	watched := p.Watch(ctx, func(pod *v1.Pod) bool {
+		if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
+			err = fmt.Errorf("pod %s/%s has ended, its phase is %s", p.Namespace, p.Name, pod.Status.Phase)
+			return false
+		}
+		done = true
+		for _, name := range containers {
+			old, now := control.StatusOf(before, name), control.StatusOf(pod, name)
+			if !startedSince(old, now) {
+				done = false
+				err = refusedSince(name, old, now)
+			}
+			if err != nil {
+				return false
+			}
+		}
+		return !done
+	})
+	if watched == nil && err == nil && !done {
+		watched = p.goneError()
+	}
+	return firstError(watched, err)
+}
+
+// startedSince says whether a container has a new instance.
+func startedSince(old, now *v1.ContainerStatus) bool {
+	switch {
+	case now == nil:
+		return false
+	case old == nil || old.ContainerID == "" && old.RestartCount == 0: // it had not started
+		return now.ContainerID != ""
+	}
+	return now.RestartCount > old.RestartCount
+}
+
+// refusedSince is why a container can't start, if that was not so before.
+func refusedSince(name string, old, now *v1.ContainerStatus) error {
+	if now == nil || now.State.Waiting == nil || !slices.Contains(refusals, now.State.Waiting.Reason) {
+		return nil
+	}
+	if old != nil && old.State.Waiting != nil && old.State.Waiting.Reason == now.State.Waiting.Reason {
+		return nil // it may be the old news
+	}
+	return fmt.Errorf("container %s does not start: %s: %s", name, now.State.Waiting.Reason, cri.Reason(now.State.Waiting.Message))
+}
+
+// refusals are the reasons of containers that wait for what may never come.
+var refusals = []string{"InvalidImageName", "ErrImageNeverPull", "ImagePullBackOff", "CreateContainerConfigError"}
+
+// AwaitEnd waits until an instance of a container, known by its restart count, has
+// ended, and returns its exit code.
+func (p *Pod) AwaitEnd(ctx context.Context, container string, instance int32) (code int32, err error) {
+	ended := false
+	err = p.Watch(ctx, func(pod *v1.Pod) bool {
+		status := control.StatusOf(pod, container)
+		if status == nil {
+			return true
+		}
+		t := status.State.Terminated
+		if status.RestartCount > instance || t == nil && status.State.Waiting != nil {
+			t = status.LastTerminationState.Terminated
+		}
+		if t != nil {
+			code, ended = t.ExitCode, true
+		}
+		return !ended
+	})
+	if err == nil && !ended {
+		err = p.goneError()
+	}
+	return code, err
+}

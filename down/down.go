@@ -1,0 +1,183 @@
+package down
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/moby/sys/mountinfo"
+
+	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/leftovers"
+	"github.com/lifepod/lifepod/node"
+	"github.com/lifepod/lifepod/run"
+)
+
+// Options say what ends, and how.
+type Options struct {
+	Root  string
+	Purge bool          // what is on disk as well
+	Grace time.Duration // between TERM and KILL
+	Log   *slog.Logger
+}
+
+// closeTimeout is how long the runtime may take to stop.
+const closeTimeout = 30 * time.Second
+
+// Run ends all pods of a state folder that nobody attends to, and says what it did. It
+// refuses while a lifepod uses the folder.
+func Run(ctx context.Context, o Options) (string, error) {
+	if os.Geteuid() != 0 {
+		return "", errors.New("only root may end pods: run it with sudo")
+	}
+	paths, err := bundle.Locate(o.Root, "")
+	if err != nil {
+		return "", err
+	}
+	if !isRoot(paths.Root) {
+		return fmt.Sprintf("There is nothing of lifepod in %s.", paths.Root), nil
+	}
+	release, err := Exclude(paths)
+	if errors.Is(err, bundle.ErrInUse) {
+		return "", fmt.Errorf("a lifepod uses %s: end it first; %s lists its pods, %s ends one", paths.Root,
+			bundle.Command(o.Root, "ps"), bundle.Command(o.Root, "stop POD"))
+	}
+	if err == nil {
+		err = release() // the runtime wants it for itself
+	}
+	if err != nil {
+		return "", err
+	}
+	pods, err := endPods(ctx, paths, o)
+	if err != nil {
+		return "", err
+	}
+	if err := removeRest(ctx, paths); err != nil {
+		return "", err
+	}
+	did := "Ended " + plural(pods, "pod") + "."
+	if stay := elsewhere(paths); len(stay) > 0 {
+		did += " Pods on another runtime stay: " + strings.Join(stay, ", ") + "."
+		if o.Purge {
+			return "", fmt.Errorf("%s Their files are not removed: end them first", did)
+		}
+	}
+	if !o.Purge {
+		return did, nil
+	}
+	removed, err := purge(paths)
+	if err != nil {
+		return "", fmt.Errorf("%s Remove %s: %w", did, paths.Root, err)
+	}
+	return did + " " + removed, nil
+}
+
+// isRoot says whether a folder is one that lifepods have used.
+func isRoot(folder string) bool {
+	for _, name := range []string{"users.lock", "runs", "agents"} {
+		if _, err := os.Lstat(filepath.Join(folder, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// elsewhere names the pods on other runtimes, which are not the root's to end.
+func elsewhere(paths bundle.Paths) (names []string) {
+	for _, p := range slices.Concat(run.Left(paths.Root), node.Left(paths.Root)) {
+		if p.Endpoint != "unix://"+paths.Socket() {
+			names = append(names, fmt.Sprintf("%s (%s)", p.FullName(), p.Endpoint))
+		}
+	}
+	return names
+}
+
+// endPods ends what runs on the root's runtime.
+func endPods(ctx context.Context, paths bundle.Paths, o Options) (n int, err error) {
+	if len(paths.LiveSandboxes()) == 0 {
+		return 0, nil
+	}
+	runtime, err := host.Open(ctx, paths.Root, "", o.Log)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		closing, done := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer done()
+		err = errors.Join(err, runtime.Close(closing))
+	}()
+	return runtime.EndPods(ctx, o.Grace)
+}
+
+// removeRest removes what pods had beside their processes: folders, records, addresses.
+func removeRest(ctx context.Context, paths bundle.Paths) (err error) {
+	release, err := Exclude(paths)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	found, err := leftovers.Find(ctx, host.LeftoverPlace(paths))
+	found = slices.DeleteFunc(found, func(l leftovers.Leftover) bool { return l.Kind == leftovers.ForeignPod })
+	if err == nil {
+		err = leftovers.Sweep(ctx, found)
+	}
+	return errors.Join(err, node.Forget(ctx, paths.Root, "unix://"+paths.Socket()))
+}
+
+// own are the names that lifepods have in a state folder.
+var own = []string{
+	"agents", "backups", "bundle", "certs.d", "claims", "cluster", "cni", "containerd", "containerd.log", "containerd.log.1", "containerd.toml",
+	"images.imported", "ipam", "join", "lifepod", "logs", "names.lock", "network.json", "node", "pki", "pods", "program", "runs", "seccomp",
+	"supervisor.lock", "users.lock", "volumes",
+}
+
+// purge removes what is lifepod's of a state folder, and the folder if nothing else is
+// in it. It says what it did.
+func purge(paths bundle.Paths) (string, error) {
+	release, err := Exclude(paths)
+	if err != nil {
+		return "", err
+	}
+	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(paths.Root))
+	for _, m := range mounts {
+		if m.Mountpoint != paths.Root {
+			err = errors.Join(err, fmt.Errorf("%s is mounted there: unmount it first", m.Mountpoint))
+		}
+	}
+	if err != nil {
+		return "", errors.Join(err, release())
+	}
+	for _, name := range own {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(paths.Root, name)))
+	}
+	if err = errors.Join(err, release()); err != nil {
+		return "", err
+	}
+	if err := os.Remove(paths.Root); err == nil || errors.Is(err, fs.ErrNotExist) {
+		return "Removed " + paths.Root + ".", nil
+	}
+	others, err := os.ReadDir(paths.Root)
+	var names []string
+	for _, entry := range others {
+		names = append(names, entry.Name())
+	}
+	if len(names) == 0 { // it is a mount point
+		return "Removed all in " + paths.Root + ".", err
+	}
+	return fmt.Sprintf("Removed what is lifepod's in %s. What is left there: %s.", paths.Root, strings.Join(names, ", ")), err
+}

@@ -1,0 +1,83 @@
+package down
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lifepod/lifepod/bundle"
+)
+
+// folder is a state folder in which nothing runs, with a file of somebody else's.
+func folder(t *testing.T, names ...string) string {
+	t.Helper()
+	root := t.TempDir()
+	for _, name := range append(names, "users.lock", "containerd/images", "runs/1.json", "logs/default_web_1/main/0.log") {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func end(t *testing.T, root string, purge bool) (string, error) {
+	t.Helper()
+	return Run(t.Context(), Options{Root: root, Purge: purge, Log: slog.New(slog.DiscardHandler)})
+}
+
+// What is left of pods goes, the rest stays for the next lifepod; with --purge all of
+// lifepod goes, and nothing of others.
+func TestDown(t *testing.T) {
+	root := folder(t)
+	if did, err := end(t, root, false); err != nil || did != "Ended 0 pods." {
+		t.Errorf("%q, %v", did, err)
+	}
+	for name, stays := range map[string]bool{"containerd/images": true, "runs/1.json": false, "logs/default_web_1": false} {
+		if _, err := os.Stat(filepath.Join(root, name)); (err == nil) != stays {
+			t.Errorf("%s: %v, want it there: %v", name, err, stays)
+		}
+	}
+	if did, err := end(t, root, true); err != nil || did != "Ended 0 pods. Removed "+root+"." {
+		t.Errorf("%q, %v", did, err)
+	}
+	if _, err := os.Stat(root); err == nil {
+		t.Error("the folder is there")
+	}
+	mixed := folder(t, "letters/to-mum", "thesis.tex")
+	if did, err := end(t, mixed, true); err != nil || did != "Ended 0 pods. Removed what is lifepod's in "+mixed+". What is left there: letters, thesis.tex." {
+		t.Errorf("%q, %v", did, err)
+	}
+}
+
+// A folder that no lifepod has used is left alone, one that is in use, too.
+func TestDownRefuses(t *testing.T) {
+	foreign := t.TempDir()
+	if err := os.WriteFile(filepath.Join(foreign, "pods"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if did, err := end(t, foreign, true); err != nil || did != "There is nothing of lifepod in "+foreign+"." {
+		t.Errorf("%q, %v", did, err)
+	}
+	if _, err := os.Stat(filepath.Join(foreign, "pods")); err != nil {
+		t.Error(err)
+	}
+	root := folder(t)
+	paths, err := bundle.Locate(root, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	release, err := paths.Exclude()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = release() }()
+	if _, err := end(t, root, true); err == nil || !strings.HasPrefix(err.Error(), "a lifepod uses "+root+": end it first") {
+		t.Errorf("in use: %v", err)
+	}
+}

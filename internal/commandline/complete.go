@@ -1,0 +1,45 @@
+package commandline
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Completer completes arguments or values of flags.
+type Completer = func(command *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective)
+
+// CompleteFlags gives every flag of a command, and of those below it, a completion: by
+// its name, or by what its usage calls the value. What is neither known nor a file or
+// folder has none, so that no shell offers files for it.
+func CompleteFlags(command *cobra.Command, byName map[string]Completer) {
+	complete := func(f *pflag.Flag) {
+		by := completerOf(f, byName)
+		if _, given := command.GetFlagCompletionFunc(f.Name); !given && by != nil {
+			_ = command.RegisterFlagCompletionFunc(f.Name, by) // it is a flag of this command
+		}
+	}
+	command.PersistentFlags().VisitAll(complete)
+	command.LocalNonPersistentFlags().VisitAll(complete)
+	for _, below := range command.Commands() {
+		CompleteFlags(below, byName)
+	}
+}
+
+// completerOf is what completes a flag; nil: the shell's own, with files.
+func completerOf(f *pflag.Flag, byName map[string]Completer) Completer {
+	if by := byName[f.Name]; by != nil {
+		return by
+	}
+	kind, usage := pflag.UnquoteUsage(f)
+	switch {
+	case strings.Contains(usage, "folder or file"), strings.Contains(usage, "file or folder"), kind == "file":
+		return nil
+	case kind == "folder":
+		return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		}
+	}
+	return cobra.NoFileCompletions
+}

@@ -1,0 +1,60 @@
+package commandline
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/lifepod/lifepod/internal/nearest"
+)
+
+// FlagError says what is wrong with a flag, and what would be right. It is for a root
+// command's SetFlagErrorFunc.
+func FlagError(command *cobra.Command, err error) error {
+	var absent *pflag.NotExistError
+	var invalid *pflag.InvalidValueError
+	var empty *pflag.ValueRequiredError
+	switch {
+	case errors.As(err, &absent):
+		return unknownFlag(command, absent)
+	case errors.As(err, &invalid):
+		return fmt.Errorf("--%s %q: want %s", invalid.GetFlag().Name, invalid.GetValue(), wantValue(invalid))
+	case errors.As(err, &empty):
+		kind, _ := pflag.UnquoteUsage(empty.GetFlag())
+		return fmt.Errorf("--%s: a value is missing: want --%[1]s %s", empty.GetFlag().Name, strings.ToUpper(kind))
+	}
+	return err
+}
+
+func unknownFlag(command *cobra.Command, absent *pflag.NotExistError) error {
+	name := absent.GetSpecifiedName()
+	if shorthands := absent.GetSpecifiedShortnames(); shorthands != "" {
+		return fmt.Errorf("unknown flag -%s: %s --help lists the flags", name, command.CommandPath())
+	}
+	var known []string
+	command.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			known = append(known, f.Name)
+		}
+	})
+	if near := nearest.Name(name, known); near != "" {
+		return fmt.Errorf("unknown flag --%s: did you mean --%s?", name, near)
+	}
+	return fmt.Errorf("unknown flag --%s: %s --help lists the flags", name, command.CommandPath())
+}
+
+// wantValue says what a flag takes.
+func wantValue(invalid *pflag.InvalidValueError) string {
+	switch invalid.GetFlag().Value.Type() {
+	case "int", "int32", "int64":
+		return "a whole number"
+	case "bool":
+		return "true or false"
+	case "duration":
+		return WantDuration
+	}
+	return invalid.Unwrap().Error()
+}

@@ -1,0 +1,160 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/agent/checkpoint"
+	"github.com/lifepod/lifepod/agent/criconfig"
+	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/internal/wholefile"
+	"github.com/lifepod/lifepod/leftovers"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/unattended"
+)
+
+// place says in a state folder where an agent that uses it has its pods, for commands
+// that look while it does not run.
+type place struct {
+	Command  string `json:"command"`
+	Memory   string `json:"memory"`
+	LogRoot  string `json:"logRoot"`
+	Endpoint string `json:"endpoint"`
+}
+
+func placesDir(root string) string { return filepath.Join(root, "agents") }
+
+// save puts the place into the state folder, where it stays.
+func (p place) save(root string) error {
+	data, err := json.Marshal(p)
+	if err == nil {
+		err = os.MkdirAll(placesDir(root), 0o700)
+	}
+	if err == nil {
+		err = wholefile.Write(filepath.Join(placesDir(root), fmt.Sprintf("%x", sha256.Sum256([]byte(p.Memory)))[:8]+".json"), data)
+	}
+	if err != nil {
+		return fmt.Errorf("say where the node's pods are: %w", err)
+	}
+	return nil
+}
+
+// places are those of all agents that have used a state folder.
+func places(root string) (list []place) {
+	entries, _ := os.ReadDir(placesDir(root)) // no folder, no agents
+	for _, entry := range entries {
+		data, err := os.ReadFile(filepath.Join(placesDir(root), entry.Name()))
+		var p place
+		if err == nil && json.Unmarshal(data, &p) == nil && p.Memory != "" {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// Running says whether an agent runs that has its pods on a root.
+func Running(root string) bool {
+	return slices.ContainsFunc(places(root), func(p place) bool { return Memory{Dir: p.Memory}.locked() })
+}
+
+// Left are the pods of a root that run while their agent does not, by name.
+func Left(root string) []unattended.Pod {
+	var left []unattended.Pod
+	for _, p := range places(root) {
+		m := Memory{Dir: p.Memory}
+		if m.locked() {
+			continue
+		}
+		kept := m.pods()
+		if len(kept) == 0 {
+			continue
+		}
+		living, logs := unattended.LivingOf(root), criconfig.Node{LogRoot: p.LogRoot}
+		for _, s := range kept {
+			if !living.Has(p.Endpoint, s.Checkpoint.Sandbox.ID) {
+				continue // it was ended, or the machine was started anew: the next agent knows
+			}
+			left = append(left, unattended.New(s.Pod, s.Checkpoint, unattended.Pod{
+				Command: p.Command, Root: root, LogDir: logs.PodLogDirectory(s.Pod), Endpoint: p.Endpoint, Runs: true,
+			}))
+		}
+	}
+	slices.SortFunc(left, func(a, b unattended.Pod) int {
+		return cmp.Or(cmp.Compare(a.FullName(), b.FullName()), cmp.Compare(a.UID, b.UID))
+	})
+	return left
+}
+
+// pods are all that are kept, also those whose checkpoint can't be read.
+func (m Memory) pods() []*saved {
+	kept, useless, err := m.all()
+	if err != nil {
+		return nil // then nothing can be said of them
+	}
+	for uid := range useless {
+		data, err := os.ReadFile(m.path(uid, podSuffix))
+		s := &saved{Checkpoint: lifecycle.Checkpoint{}}
+		if err == nil && json.Unmarshal(data, s) == nil && s.Pod != nil {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+// locked says whether an agent runs that has these pods.
+func (m Memory) locked() bool {
+	file, err := os.Open(filepath.Join(m.Dir, lockFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	if err != nil {
+		return true // nothing is said of pods of which this is not known
+	}
+	defer func() { _ = file.Close() }() // which unlocks
+	return unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil
+}
+
+// Forget removes what is left of the pods of a root on a runtime, after they were ended
+// without their agents: their folders, logs, and what is kept for the next agent.
+func Forget(ctx context.Context, root, endpoint string) error {
+	var errs []error
+	for _, p := range places(root) {
+		m := Memory{Dir: p.Memory}
+		if p.Endpoint != endpoint || m.locked() {
+			continue
+		}
+		for _, s := range m.pods() {
+			errs = append(errs, p.forget(ctx, m, s.Pod))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (p place) forget(ctx context.Context, m Memory, pod *v1.Pod) error {
+	rootDir, logs := filepath.Dir(p.Memory), criconfig.Node{LogRoot: p.LogRoot}
+	folder := filepath.Join(host.PodsDir(rootDir), string(pod.UID))
+	found, err := leftovers.Find(ctx, leftovers.Place{Root: rootDir})
+	found = slices.DeleteFunc(found, func(l leftovers.Leftover) bool {
+		return l.Name != folder && !(l.Kind == leftovers.Mount && strings.HasPrefix(l.Name, folder+"/"))
+	})
+	if err == nil {
+		err = leftovers.Sweep(ctx, found)
+	}
+	if err != nil {
+		return fmt.Errorf("remove the files of pod %s: %w", name(pod), err)
+	}
+	return errors.Join(os.RemoveAll(logs.PodLogDirectory(pod)),
+		checkpoint.New(m.path(pod.UID, checkpointSuffix)).Remove(), os.RemoveAll(m.path(pod.UID, podSuffix)))
+}

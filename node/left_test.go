@@ -1,0 +1,68 @@
+package node
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/unattended"
+)
+
+// The pods of an agent that was stopped are known as its, until it runs again.
+func TestLeft(t *testing.T) {
+	root := t.TempDir()
+	m := Memory{Dir: filepath.Join(root, "lifepod")}
+	at := place{Command: unattended.Agent, Memory: m.Dir, LogRoot: "/var/log/pods", Endpoint: "unix:///run/other.sock"}
+	if err := at.save(root); err != nil {
+		t.Fatal(err)
+	}
+	release, err := m.lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-n1", UID: "1"}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "main"}}}}
+	file, err := m.keep(saved{Origin: source.OriginFile, Pod: pod})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := lifecycle.New(pod, lifecycle.DefaultOptions()).Checkpoint()
+	c.Reported.Phase = v1.PodRunning
+	if err := file.Save(c); err != nil {
+		t.Fatal(err)
+	}
+	if left := Left(root); left != nil || !Running(root) {
+		t.Errorf("while the agent runs: %v, running %v", left, Running(root))
+	}
+	release()
+	if Running(root) {
+		t.Error("the agent does not run any more")
+	}
+	left := Left(root)
+	if len(left) != 1 {
+		t.Fatalf("%d pods, want 1", len(left))
+	}
+	p := left[0]
+	got := []string{p.FullName(), p.Command, p.LogDir, string(p.Status.Phase), p.Status.Reason}
+	if diff := cmp.Diff([]string{"default/web-n1", "lifepod agent", "/var/log/pods/default_web-n1_1", "Running", "Unattended"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if text := p.Status.Message; !strings.HasPrefix(text, "its lifepod agent does not run: start lifepod agent again to go on with it") {
+		t.Error(text)
+	}
+	if err := Forget(t.Context(), root, at.Endpoint); err != nil {
+		t.Fatal(err)
+	}
+	if left := Left(root); left != nil {
+		t.Errorf("after all were ended: %v", left)
+	}
+	if entries, _ := os.ReadDir(m.Dir); len(entries) != 1 || entries[0].Name() != lockFile {
+		t.Errorf("left in the memory: %v", entries)
+	}
+}

@@ -1,0 +1,39 @@
+package run
+
+import (
+	"fmt"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// attempts count what is tried again until it works, such as the pull of an image:
+// the same failure is told once, not at each attempt.
+type attempts map[string]map[string]int // by a report's subject and what it tells
+
+// toTell is what to write of a report; empty if it says only that an attempt went
+// as the ones before.
+func (a attempts) toTell(r lifecycle.Report) string {
+	if !r.Again {
+		return r.String() + a.over(r.Subject)
+	}
+	if a[r.Subject] == nil {
+		a[r.Subject] = map[string]int{}
+	}
+	if a[r.Subject][r.What]++; a[r.Subject][r.What] > 1 {
+		return ""
+	}
+	return r.String()
+}
+
+// over ends a subject's attempts and says how many there were, if they were many.
+func (a attempts) over(subject string) string {
+	most := 0
+	for _, n := range a[subject] {
+		most = max(most, n)
+	}
+	delete(a, subject)
+	if most < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" (after %d attempts)", most)
+}

@@ -1,0 +1,96 @@
+package run
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// What attempts repeat is told once, and how many there were when one has worked.
+func TestRepeatedFailureIsToldOnce(t *testing.T) {
+	var out bytes.Buffer
+	began := time.Now()
+	p := newPrinter(Options{Stdout: &bytes.Buffer{}, Stderr: &out, Began: began}, podOf("a"))
+	tell := func(r lifecycle.Report) { p.report(began, r) }
+	absent := lifecycle.Report{Subject: "a", What: "ErrImageNeverPull: absent", Again: true}
+	tell(absent)
+	tell(lifecycle.Report{Subject: "pod", What: "sandbox ready"})
+	for range 6 {
+		tell(absent)
+	}
+	other := lifecycle.Report{Subject: "a", What: "ImageInspectError: broken", Again: true}
+	tell(other)
+	tell(absent)
+	tell(lifecycle.Report{Subject: "a", What: "started"})
+	tell(lifecycle.Report{Subject: "a", What: "exited 1", Outcome: "restart now"})
+	tell(absent)
+	tell(lifecycle.Report{Subject: "a", What: "started"})
+	p.close()
+	want := `+0.000s a ErrImageNeverPull: absent
++0.000s pod sandbox ready
++0.000s a ImageInspectError: broken
++0.000s a started (after 8 attempts)
++0.000s a exited 1 → restart now
++0.000s a ErrImageNeverPull: absent
++0.000s a started
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("stderr (-want +got):\n%s", diff)
+	}
+}
+
+// The hint for an image that may not be pulled comes once, and names the folder.
+func TestHintForAbsentImage(t *testing.T) {
+	var out bytes.Buffer
+	p := newPrinter(Options{Stdout: &bytes.Buffer{}, Stderr: &out, Root: "/srv/pods"}, podOf("a"))
+	waiting := v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{
+		Name: "a", State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "ErrImageNeverPull"}},
+	}}}
+	for range 3 {
+		p.setStatus(waiting)
+	}
+	p.close()
+	want := `warning: a: load the image with "lifepod --root /srv/pods image load FILE", or have it pulled: imagePullPolicy: IfNotPresent` + "\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("stderr (-want +got):\n%s", diff)
+	}
+}
+
+// stopped is a pod whose end was asked for.
+type stopped struct{ because []string }
+
+func (s *stopped) Stop(r lifecycle.StopRequested) { s.because = append(s.because, r.Because) }
+
+// With --fail-fast the first thing that keeps a container from starting ends the
+// pod, once, and is the command's error.
+func TestFailFast(t *testing.T) {
+	p := newPrinter(Options{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}, podOf("a"))
+	pod := &stopped{}
+	s := &stopper{printer: p, done: make(chan struct{})}
+	defer close(s.done)
+	s.attach(pod, nil, 0)
+	told := &sink{printer: p, blocked: s.blocked}
+	told.Report(time.Now(), lifecycle.Report{Subject: "a", What: "exited 1", Outcome: "restart in 10s"})
+	if err := s.failure(podOf()); err != nil || pod.because != nil {
+		t.Fatalf("a crash has ended the pod: %v, %v", err, pod.because)
+	}
+	for range 2 {
+		told.Report(time.Now(), lifecycle.Report{Subject: "a", What: "ErrImagePull: not found", Again: true, Blocks: true})
+	}
+	s.timeout(time.Second) // it ends already
+	if diff := cmp.Diff([]string{"--fail-fast"}, pod.because); diff != "" {
+		t.Errorf("asked to end (-want +got):\n%s", diff)
+	}
+	if err := s.failure(podOf()); err == nil || !strings.Contains(err.Error(), "can't start: a ErrImagePull: not found") {
+		t.Errorf("error %v", err)
+	}
+	if code := s.exitCode(7); code != 7 {
+		t.Errorf("exit code %d: the pod was not interrupted", code)
+	}
+}

@@ -1,0 +1,132 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/manifest"
+	"github.com/lifepod/lifepod/unattended"
+)
+
+// End ends a pod whose lifepod run was killed, as that would have ended it, and
+// returns when nothing is left of it. If ctx ends before, the pod is unattended again.
+func End(ctx context.Context, pod unattended.Pod, request lifecycle.StopRequested, log *slog.Logger, stderr io.Writer) (err error) {
+	paths, err := bundle.Locate(pod.Root, "")
+	if err != nil {
+		return err
+	}
+	endpoint := pod.Endpoint
+	if endpoint == "unix://"+paths.Socket() {
+		endpoint = ""
+	}
+	runtime, err := host.Open(ctx, pod.Root, endpoint, log)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		closing, done := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer done()
+		if e := runtime.Close(closing); e != nil {
+			err = errors.Join(err, fmt.Errorf("stop the container runtime: %w", e))
+		}
+	}()
+	left, err := abandoned(filepath.Join(recordsDir(runtime.Root), string(pod.UID)+".json"))
+	if err == nil && left == nil {
+		err = fmt.Errorf("another lifepod has just taken pod %s over: try again", pod.FullName())
+	}
+	if err != nil {
+		return err
+	}
+	warn := func(text string) { fmt.Fprintln(stderr, "warning: "+text) }
+	return ending{runtime: runtime, record: left, log: log, warn: warn}.run(ctx, request)
+}
+
+// ending is the end of a pod whose lifepod run was killed.
+type ending struct {
+	runtime *host.Runtime
+	record  *record // locked
+	log     *slog.Logger
+	warn    func(string)
+}
+
+// run goes on with the pod in order to end it. A pod with which nobody can go on is
+// killed.
+func (e ending) run(ctx context.Context, request lifecycle.StopRequested) error {
+	pod, err := loadPod(recordsDir(e.runtime.Root), e.record.UID)
+	var from lifecycle.Checkpoint
+	if err == nil {
+		from, err = e.record.checkpoint(pod)
+	}
+	if err != nil {
+		defer e.record.leave()
+		return sweepOne(ctx, e.runtime, e.record, e.warn)
+	}
+	r := runOf{
+		options: Options{Root: e.runtime.Root, Log: e.log},
+		printer: newPrinter(Options{Stdout: io.Discard, Stderr: io.Discard}, pod),
+		left:    &takenOver{record: e.record, from: from},
+	}
+	defer r.printer.close()
+	own, err := e.own(pod)
+	e.record.leave() // the new one has taken its place
+	if err != nil {
+		return err
+	}
+	if err := r.end(ctx, e.runtime, own, pod, request); err != nil {
+		own.leave()
+		return err
+	}
+	own.remove()
+	return r.endStrays(e.runtime)
+}
+
+// own is the pod's record under this process's name.
+func (e ending) own(pod *v1.Pod) (*record, error) {
+	release, err := lockNames(e.runtime.Root)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return newRecord(e.runtime, pod, e.record.Digest)
+}
+
+// end lives the rest of a pod's life.
+func (r runOf) end(ctx context.Context, runtime *host.Runtime, own *record, pod *v1.Pod, request lifecycle.StopRequested) error {
+	features, err := runtime.Features(ctx)
+	if err != nil {
+		return err
+	}
+	set := &manifest.Set{Pod: pod}
+	node, err := r.newNode(runtime, set, objectsOf(set), features)
+	if err != nil {
+		return err
+	}
+	object, logDir := control.NewObject(pod), node.Config.PodLogDirectory(pod)
+	worker, err := r.newWorker(node, pod, &sink{printer: r.printer, object: object}, own)
+	if err != nil {
+		return err
+	}
+	object.Resume(worker.Machine(), time.Now())
+	server, err := serve(runtime, object, worker, servedFrom{logDir: logDir, log: r.options.Log})
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	noted{object: object, worker: worker}.Stop(request)
+	err = life{node: node, worker: worker, object: object}.live(ctx, ctx)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}

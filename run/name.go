@@ -1,0 +1,91 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// lockNames keeps other lifepods of the root from taking a name, or a port, meanwhile.
+// The kernel releases it when the process dies.
+func lockNames(root string) (release func(), err error) {
+	file, err := os.OpenFile(filepath.Join(root, "names.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err == nil {
+		err = unix.Flock(int(file.Fd()), unix.LOCK_EX)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock the names of pods: %w", err)
+	}
+	return func() { _ = file.Close() }, nil
+}
+
+// checkName refuses a pod whose name another one of the root has: as with an API
+// server, a namespace has one pod of a name. Call it with the names locked.
+func checkName(root string, pod *v1.Pod) error {
+	same, err := sameName(root, pod)
+	if err != nil || len(same) == 0 {
+		return err
+	}
+	name, other := pod.Namespace+"/"+pod.Name, same[0]
+	stop := bundle.Command(root, "stop "+name)
+	if held(other.path, other.PID) {
+		return fmt.Errorf("pod %s exists already, the lifepod run with PID %d runs it: end it with `%s`, or give this one another name with --name", name, other.PID, stop)
+	}
+	return fmt.Errorf("pod %s exists already, with another spec: its lifepod run was killed, and it runs on unattended: --new ends it first, and so does `%s`", name, stop)
+}
+
+// named is a record and where it is.
+type named struct {
+	*record
+	path string
+}
+
+// sameName are the records of other pods with the name of this one.
+func sameName(root string, pod *v1.Pod) (list []named, err error) {
+	paths, err := records(root)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
+		if r := readRecord(path); r != nil && uidOf(path) != pod.UID && r.Namespace == pod.Namespace && r.Name == pod.Name {
+			list = append(list, named{r, path})
+		}
+	}
+	return list, nil
+}
+
+// endSameName ends, for --new, the unattended pods with the name of this one.
+func (r runOf) endSameName(ctx context.Context, runtime *host.Runtime, pod *v1.Pod) error {
+	same, err := sameName(runtime.Root, pod)
+	if err != nil {
+		return err
+	}
+	for _, other := range same {
+		left, err := abandoned(other.path)
+		if err != nil {
+			return err
+		}
+		if left == nil {
+			continue // its lifepod lives
+		}
+		name := pod.Namespace + "/" + pod.Name
+		if left.Endpoint != runtime.Endpoint {
+			_ = left.file.Close() // which unlocks
+			return fmt.Errorf("pod %s exists already, on another runtime: `%s` ends it", name, bundle.Command(runtime.Root, "stop "+name))
+		}
+		r.printer.warn(fmt.Sprintf("ending pod %s, whose lifepod run was killed", name))
+		e := ending{runtime: runtime, record: left, log: r.options.Log, warn: r.printer.warn}
+		if err := e.run(ctx, lifecycle.StopRequested{Because: "lifepod run --new"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package unattended
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// Reason is the status reason by which an unattended pod is known.
+const Reason = "Unattended"
+
+// Commands whose pods may be unattended.
+const (
+	Run   = "lifepod run"
+	Agent = "lifepod agent"
+	Up    = "lifepod up"
+	Join  = "lifepod join"
+)
+
+// Pod is an unattended pod.
+type Pod struct {
+	*v1.Pod         // as it was accepted; its status is that which was published last
+	Command  string // that it is the pod of
+	Root     string // state folder
+	LogDir   string // with its containers' logs
+	Endpoint string // of its runtime
+	Runs     bool   // something of it runs, as far as it can be told without the runtime
+}
+
+// New makes a pod of what was accepted, and of its checkpoint. A pod that has ended
+// is not unattended: nothing of it needs anybody.
+func New(accepted *v1.Pod, c lifecycle.Checkpoint, of Pod) Pod {
+	pod := accepted.DeepCopy()
+	pod.APIVersion, pod.Kind = "v1", "Pod"
+	if c.Spec != nil {
+		pod.Spec, pod.Generation = *c.Spec.DeepCopy(), c.Generation
+	}
+	pod.Status = *c.Reported.DeepCopy()
+	if pod.Status.Phase == "" {
+		pod.Status.Phase = v1.PodPending
+	}
+	if c.Deleted {
+		ends := metav1.NewTime(c.Stop.Deadline)
+		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &ends, new(int64)
+	}
+	of.Pod = pod
+	if !of.Ended() {
+		pod.Status.Reason, pod.Status.Message = Reason, of.Why()+": "+of.Advice()
+	}
+	return of
+}
+
+// Living says of sandboxes whether they live: of those of the root's own containerd by
+// their shims, of those of another runtime that they do.
+type Living struct {
+	endpoint string
+	live     map[string]bool
+}
+
+// LivingOf looks at a root.
+func LivingOf(root string) Living {
+	paths, err := bundle.Locate(root, "")
+	if err != nil {
+		return Living{}
+	}
+	return Living{endpoint: "unix://" + paths.Socket(), live: paths.LiveSandboxes()}
+}
+
+// Has says whether a sandbox of a runtime lives.
+func (l Living) Has(endpoint, sandbox string) bool {
+	return endpoint != l.endpoint || l.live[sandbox]
+}
+
+// Ended says that the pod had come to its end before its lifepod did.
+func (p Pod) Ended() bool {
+	return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed
+}
+
+// FullName is namespace/name.
+func (p Pod) FullName() string { return p.Namespace + "/" + p.Name }
+
+// Why says why nobody attends to the pod.
+func (p Pod) Why() string {
+	switch {
+	case p.Command != Run:
+		return "its " + p.Command + " does not run"
+	case !p.Runs:
+		return "its lifepod run was killed, and nothing of it runs any more"
+	}
+	return "its lifepod run was killed"
+}
+
+// Advice says what to do about it.
+func (p Pod) Advice() string {
+	switch p.Command {
+	case Run:
+		return fmt.Sprintf("run the same manifests again to resume it, or `%s` to end it", p.stop())
+	case Agent:
+		return fmt.Sprintf("start lifepod agent again to go on with it, or `%s` to end all pods of this state folder", bundle.Command(p.Root, "down"))
+	}
+	return fmt.Sprintf("start %s again to go on with it, or `%s` to end it", p.Command, bundle.Command(p.Root, "down"))
+}
+
+func (p Pod) stop() string { return bundle.Command(p.Root, "stop "+p.FullName()) }
+
+// Notice is the one line that a lifepod run prints about others' pods; empty if there
+// are none.
+func Notice(pods []Pod) string {
+	switch len(pods) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("pod %s is unattended: %s: %s", pods[0].FullName(), pods[0].Why(), pods[0].Advice())
+	}
+	var names []string
+	for _, p := range pods[:min(len(pods), maxNamed)] {
+		names = append(names, p.FullName())
+	}
+	if more := len(pods) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("%d pods are unattended, because their lifepod run was killed (%s): run the same manifests again to resume one, or `%s` to end it",
+		len(pods), strings.Join(names, ", "), bundle.Command(pods[0].Root, "stop POD"))
+}
+
+// maxNamed is how many pods a line names.
+const maxNamed = 5
