@@ -139,7 +139,7 @@ func (e *Events) look(ctx context.Context) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for uid, w := range e.workers {
-		w.mail.post(glance{digest: all[uid], failed: err != nil})
+		w.mail.Post(glance{digest: all[uid], failed: err != nil})
 	}
 }
 
@@ -163,7 +163,7 @@ func (e *Events) deliver(event *runtimeapi.ContainerEventResponse) {
 func (w *Worker) notice(event *runtimeapi.ContainerEventResponse) {
 	if event.GetContainerId() == event.GetPodSandboxStatus().GetId() {
 		if event.GetContainerEventType() == runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT {
-			w.mail.post(lifecycle.SandboxExited{SandboxID: event.GetContainerId()})
+			w.mail.Post(lifecycle.SandboxExited{SandboxID: event.GetContainerId()})
 		}
 		return
 	}
@@ -175,9 +175,9 @@ func (w *Worker) notice(event *runtimeapi.ContainerEventResponse) {
 		case runtimeapi.ContainerState_CONTAINER_CREATED:
 			w.made.created.put(runningFact(status))
 		case runtimeapi.ContainerState_CONTAINER_RUNNING:
-			w.mail.post(runningFact(status))
+			w.mail.Post(runningFact(status))
 		case runtimeapi.ContainerState_CONTAINER_EXITED:
-			w.mail.post(status)
+			w.mail.Post(status)
 		}
 	}
 }

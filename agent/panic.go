@@ -20,7 +20,7 @@ func (w *Worker) beside(do func()) {
 	w.calls.Go(func() {
 		defer func() {
 			if r := recover(); r != nil {
-				w.mail.post(panicked{r, debug.Stack()})
+				w.mail.Post(panicked{r, debug.Stack()})
 			}
 		}()
 		do()

@@ -131,6 +131,6 @@ func (w *Worker) confirm(id lifecycle.EffectID) {
 				fact.Failure = &lifecycle.Failure{Message: err.Error()}
 			}
 		}
-		w.mail.post(fact)
+		w.mail.Post(fact)
 	})
 }

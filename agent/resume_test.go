@@ -253,7 +253,7 @@ func TestConfirm(t *testing.T) {
 		for _, want := range []string{"nothing was saved", ""} {
 			w.confirm(7)
 			synctest.Wait()
-			got, message := w.mail.take()[0].(lifecycle.Published), ""
+			got, message := w.mail.Take()[0].(lifecycle.Published), ""
 			if got.Failure != nil {
 				message = got.Failure.Message
 			}

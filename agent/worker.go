@@ -11,6 +11,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/agent/command"
+	"github.com/lifepod/lifepod/internal/mailbox"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -32,8 +33,8 @@ type Worker struct {
 	pod  *v1.Pod // as it was at first
 	sink Sink
 	log  *slog.Logger
-	mail *mailbox
-	made *made // of all hands
+	mail *mailbox.Mailbox[any] // of lifecycle.Fact, or *runtimeapi.ContainerStatus of one that exited
+	made *made                 // of all hands
 
 	relist chan struct{} // holds a value when a snapshot is wanted now
 
@@ -66,7 +67,7 @@ func (n *Node) NewWorker(pod *v1.Pod, sink Sink) *Worker {
 		sink:     sink,
 		hands:    h,
 		log:      n.Log.With("pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID),
-		mail:     newMailbox(),
+		mail:     mailbox.New[any](),
 		relist:   make(chan struct{}, 1),
 		machine:  lifecycle.New(pod, h.options()),
 		clock:    n.newClock(),
@@ -98,11 +99,11 @@ func (w *Worker) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-w.mail.ready:
-			for _, item := range w.mail.take() {
+		case <-w.mail.Ready():
+			for _, item := range w.mail.Take() {
 				w.receive(ctx, item)
 			}
-			w.mail.handled()
+			w.mail.Handled()
 		case <-w.timer.C:
 			w.step(ctx, lifecycle.Woke{})
 		case <-w.relist:
@@ -119,18 +120,18 @@ func (w *Worker) Pod() *v1.Pod { return w.pod }
 func (w *Worker) End() lifecycle.End { return w.end }
 
 // Stop asks for the pod's end; it may come again with a shorter grace.
-func (w *Worker) Stop(request lifecycle.StopRequested) { w.mail.post(request) }
+func (w *Worker) Stop(request lifecycle.StopRequested) { w.mail.Post(request) }
 
 // Machine gives out the pod's position before Run, as after a kill -9; during Run
 // it is the worker's own.
 func (w *Worker) Machine() *lifecycle.Machine { return w.machine }
 
 // Post gives the worker a fact from outside, such as a wish of the user's.
-func (w *Worker) Post(fact lifecycle.Fact) { w.mail.post(fact) }
+func (w *Worker) Post(fact lifecycle.Fact) { w.mail.Post(fact) }
 
 // Behind is for how long the oldest of what the worker was told has waited to be
 // handled; 0: all is. It never waits itself: more than a moment means that it hangs.
-func (w *Worker) Behind() time.Duration { return w.mail.behind() }
+func (w *Worker) Behind() time.Duration { return w.mail.Behind() }
 
 // Unsaved is why the pod's state could not be saved last; nil if it was.
 func (w *Worker) Unsaved() error {
@@ -157,7 +158,7 @@ func (w *Worker) receive(ctx context.Context, item any) {
 		w.step(ctx, item)
 	case *runtimeapi.ContainerStatus:
 		hands := w.hands
-		w.beside(func() { w.mail.post(hands.describeExit(item)) })
+		w.beside(func() { w.mail.Post(hands.describeExit(item)) })
 	case panicked:
 		panic(item.String())
 	}
@@ -247,7 +248,7 @@ func (w *Worker) begin(ctx context.Context, e lifecycle.Effect) {
 			hands.Watch.Carried(hands.pod, e, fact, time.Since(began))
 		}
 		w.underWay.forget(id)
-		w.mail.post(fact)
+		w.mail.Post(fact)
 	})
 }
 

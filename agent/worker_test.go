@@ -9,8 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // A pod's plain life takes what its calls take: nothing waits for a poll (B-WRK-15, A-PLEG-6).
@@ -78,29 +76,6 @@ func TestRunEndsWithItsContext(t *testing.T) {
 			t.Errorf("left (-want +got):\n%s", diff)
 		}
 	})
-}
-
-// Items leave the mailbox in the order in which they came, whatever the worker does meanwhile (A-SYNC-2).
-func TestMailboxOrder(t *testing.T) {
-	m := newMailbox()
-	var got, want []any
-	for i := range 100 {
-		m.post(lifecycle.EffectID(i))
-		want = append(want, lifecycle.EffectID(i))
-		if i%7 == 0 {
-			got = append(got, m.take()...)
-		}
-	}
-	<-m.ready
-	got = append(got, m.take()...)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("items (-want +got):\n%s", diff)
-	}
-	select {
-	case <-m.ready:
-		t.Error("an empty mailbox is ready")
-	default:
-	}
 }
 
 // Fifty pods on one node live side by side, each at its own pace (A-SYNC-2).

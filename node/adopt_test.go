@@ -12,6 +12,7 @@ import (
 
 	"github.com/lifepod/lifepod/agent/admission"
 	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/roster"
 )
 
 // Only a static pod has its status written to a mirror pod: annotations make no pod of
@@ -21,14 +22,14 @@ func TestStaticPodsStatus(t *testing.T) {
 		hashed := func(pod *v1.Pod) {
 			pod.Annotations = map[string]string{source.SourceAnnotation: "file", source.HashAnnotation: "hash of " + pod.Name}
 		}
-		s.pods.Wanted(source.OriginFile, podOf("static", hashed))
+		s.pods.Wanted(roster.File, podOf("static", hashed))
 		s.apply(podOf("forged", hashed))
 		s.heard()
 		want := map[types.UID]string{"uid-static": "hash of static", "uid-forged": ""}
 		if diff := cmp.Diff(want, s.hashes); diff != "" {
 			t.Errorf("statuses with the hashes (-want +got):\n%s", diff)
 		}
-	}, source.OriginFile, source.OriginAPI)
+	}, roster.File, roster.API)
 }
 
 // A static pod that another agent has begun is adopted with the status of its mirror
@@ -42,7 +43,7 @@ func TestStaticPodIsAdoptedAsItsMirror(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			tell(t, func(s *story) {
 				pod := staticPod("web", "1")
-				s.pods.Wanted(source.OriginFile, pod)
+				s.pods.Wanted(roster.File, pod)
 				s.heard()
 				time.Sleep(time.Minute)
 				before := s.status(pod.UID)
@@ -53,8 +54,8 @@ func TestStaticPodIsAdoptedAsItsMirror(t *testing.T) {
 				s.api.shown = map[types.UID]*v1.Pod{}
 				s.api.sets = nil
 				s.agent()
-				s.pods.Wanted(source.OriginFile, pod)
-				s.pods.Heard(source.OriginFile)
+				s.pods.Wanted(roster.File, pod)
+				s.pods.Heard(roster.File)
 				s.settle()
 				if len(s.api.sets) > 0 {
 					t.Errorf("statuses %v were told before the API was heard", s.api.sets)
@@ -63,7 +64,7 @@ func TestStaticPodIsAdoptedAsItsMirror(t *testing.T) {
 					mirror := pod.DeepCopy()
 					mirror.UID, mirror.Status = "mirror", before
 					s.api.shown[pod.UID] = mirror
-					s.pods.Heard(source.OriginAPI)
+					s.pods.Heard(roster.API)
 				}
 				time.Sleep(time.Minute)
 				for _, phase := range s.api.sets {
@@ -82,7 +83,7 @@ func TestStaticPodIsAdoptedAsItsMirror(t *testing.T) {
 					t.Errorf("status of the adopted pod (-want +got):\n%s", diff)
 				}
 				s.wantActed("RunPodSandbox web attempt=0", 1)
-			}, source.OriginFile, source.OriginAPI)
+			}, roster.File, roster.API)
 		})
 	}
 }

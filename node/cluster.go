@@ -21,6 +21,7 @@ import (
 	"github.com/lifepod/lifepod/node/server"
 	"github.com/lifepod/lifepod/node/services"
 	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/roster"
 )
 
 // cluster are the parts that talk with the API server.
@@ -174,13 +175,13 @@ func (c *cluster) onceJoined(ctx context.Context, run func(context.Context)) {
 type apiFeed struct{ *member }
 
 // Wanted is a pod of the API.
-func (f apiFeed) Wanted(origin source.Origin, pod *v1.Pod) {
+func (f apiFeed) Wanted(origin roster.Source, pod *v1.Pod) {
 	f.cluster.statuses.Live(pod)
 	f.pods.Wanted(origin, pod)
 }
 
 // Unwanted is a pod that the API has no longer.
-func (f apiFeed) Unwanted(origin source.Origin, uid types.UID) {
+func (f apiFeed) Unwanted(origin roster.Source, uid types.UID) {
 	if pod, found := f.pods.PodByUID(uid); found {
 		f.cluster.statuses.Gone(pod)
 	}
@@ -188,7 +189,7 @@ func (f apiFeed) Unwanted(origin source.Origin, uid types.UID) {
 }
 
 // Heard says that all pods of the API were told.
-func (f apiFeed) Heard(origin source.Origin) { f.pods.Heard(origin) }
+func (f apiFeed) Heard(origin roster.Source) { f.pods.Heard(origin) }
 
 // mirrorFeed is the same for mirror pods.
 type mirrorFeed struct{ *cluster }

@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/roster"
 )
 
 // deleting is a pod that is being deleted, with a grace period of 30 s from now.
@@ -29,8 +29,8 @@ func TestVanishedPod(t *testing.T) {
 		forced, shortened := podOf("forced"), podOf("shortened")
 		s.apply(forced, shortened)
 		s.heard()
-		s.pods.Unwanted(source.OriginAPI, forced.UID)
-		s.pods.Unwanted(source.OriginAPI, s.deletes(shortened, 7).UID)
+		s.pods.Unwanted(roster.API, forced.UID)
+		s.pods.Unwanted(roster.API, s.deletes(shortened, 7).UID)
 		s.settle()
 		s.wantActed("StopContainer forced/main timeout=30", 1)
 		s.wantActed("StopContainer shortened/main timeout=7", 1)
@@ -50,7 +50,7 @@ func TestSameNameInTheAPI(t *testing.T) {
 		old := podOf("web-0")
 		s.apply(old)
 		s.heard()
-		s.pods.Unwanted(source.OriginAPI, old.UID) // as after a forced deletion
+		s.pods.Unwanted(roster.API, old.UID) // as after a forced deletion
 		s.apply(podOf("web-0", func(pod *v1.Pod) { pod.UID = "another" }))
 		s.settle()
 		s.wantActed("StopPodSandbox web-0", 0)
@@ -135,7 +135,7 @@ func TestStaticPodEnds(t *testing.T) {
 		s.Program("main", "exit=3 after=1s")
 		pod := staticPod("job", "1")
 		never(pod)
-		s.pods.Wanted(source.OriginFile, pod)
+		s.pods.Wanted(roster.File, pod)
 		s.heard()
 		s.wantPhase("job", v1.PodFailed)
 		time.Sleep(time.Hour)
@@ -143,14 +143,14 @@ func TestStaticPodEnds(t *testing.T) {
 
 		always := staticPod("web", "1")
 		s.Program("main", "run term=1s")
-		s.pods.Wanted(source.OriginFile, always)
+		s.pods.Wanted(roster.File, always)
 		s.settle()
-		s.pods.Unwanted(source.OriginFile, always.UID)
+		s.pods.Unwanted(roster.File, always.UID)
 		s.settle()
 		if status := s.status(always.UID); status.Phase != v1.PodFailed {
 			t.Errorf("a static pod that was stopped is %s", status.Phase)
 		}
-	}, source.OriginFile)
+	}, roster.File)
 }
 
 // A pod of a folder restarts all its containers in place without an API server
@@ -171,7 +171,7 @@ func TestRestartAllWithoutAPI(t *testing.T) {
 		init.Name, side.Name, other.Name, side.RestartPolicy = "init", "side", "other", &always
 		s.Program("init", "exit=0 after=1s")
 		pod.Spec.InitContainers, pod.Spec.Containers = []v1.Container{init, side}, []v1.Container{main, other}
-		s.pods.Wanted(source.OriginFile, pod)
+		s.pods.Wanted(roster.File, pod)
 		s.heard()
 		time.Sleep(2 * time.Minute)
 		got := map[string]int32{}
@@ -183,7 +183,7 @@ func TestRestartAllWithoutAPI(t *testing.T) {
 			t.Errorf("restart counts in /pods (-want +got):\n%s", diff)
 		}
 		s.wantPhase("web", v1.PodRunning)
-	}, source.OriginFile)
+	}, roster.File)
 }
 
 // A pod that has ended takes no room, also for the next agent (B-E2E-5, B-RST-19).

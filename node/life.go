@@ -1,47 +1,200 @@
 package node
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/agent"
 	"github.com/lifepod/lifepod/agent/checkpoint"
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/node/podstatus"
+	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/roster"
 )
 
-// life is a pod whose worker runs.
+// life is a pod whose worker runs. It takes what the worker tells: to the API server, to
+// the roster, and to whoever asks here.
 type life struct {
-	worker  *agent.Worker
-	object  *control.Object
-	server  *control.Server  // nil: no socket
-	memory  *checkpoint.File // nil: none could be made
-	links   *logLinks
-	evicted time.Time // when it was preempted; zero: it was not
-	leaving bool      // its end was asked for because its source has it no longer
+	// immutable
+	pods   *Pods
+	worker *agent.Worker
+	object *control.Object
+	links  *logLinks // used by the worker's goroutine
+
+	now    atomic.Pointer[wanted]
+	status v1.PodStatus // as told last; the worker's goroutine's once it runs
+
+	server *control.Server  // nil: no socket
+	memory *checkpoint.File // nil: none could be made
 }
 
-// catchUp takes what has changed in the pod since it was accepted.
-func (l *life) catchUp(accepted, newest *v1.Pod) {
-	if newest != accepted || newest.DeletionTimestamp != nil {
-		l.update(newest)
+// wanted is a pod as its source has it.
+type wanted struct {
+	source roster.Source
+	pod    *v1.Pod
+}
+
+// begin lets a worker live a pod's life, or go on with it.
+func (p *Pods) begin(ctx context.Context, effect roster.Effect) {
+	l := &life{pods: p, links: &logLinks{dir: p.Local.LogLinks}}
+	switch e := effect.(type) {
+	case roster.Begin:
+		l.is(e.Source, e.Pod, p.Engine.NewWorker(e.Pod, l))
+	case roster.Refuse:
+		p.Counts.Rejected(e.Why.Reason)
+		worker := p.Engine.NewWorker(e.Pod, l)
+		worker.Refuse(lifecycle.Rejected(e.Why))
+		l.is(e.Source, e.Pod, worker)
+	case roster.Adopt:
+		l.is(e.Source, e.Pod, p.Engine.AdoptWorker(e.Pod, l, e.Has))
+		l.resumes(e.Pod.Status)
+	case roster.Resume:
+		worker, err := p.Engine.ResumeWorker(e.Pod, l, e.Checkpoint)
+		if err != nil {
+			p.mail.Post(roster.NotResumed{UID: e.Pod.UID, Err: err})
+			return
+		}
+		l.is(e.Source, e.Pod, worker)
+		l.resumes(worker.Machine().Status())
+		p.mail.Post(roster.Resumed{UID: e.Pod.UID, Status: l.status})
+	}
+	p.mu.Lock()
+	p.lives[l.uid()] = l
+	p.mu.Unlock()
+	p.events.Add(l.worker)
+	turn := p.files.turn(l.uid())
+	p.beside.Go(func() {
+		turn(l.remember)
+		p.serve(l)
+		l.returned(l.live(ctx))
+	})
+}
+
+func (l *life) is(from roster.Source, pod *v1.Pod, worker *agent.Worker) {
+	l.worker, l.object = worker, control.NewObject(pod)
+	l.now.Store(&wanted{from, pod})
+}
+
+// resumes shows the pod as it was.
+func (l *life) resumes(status v1.PodStatus) {
+	l.status = status
+	if status.Phase != "" {
+		l.object.Resume(l.worker.Machine(), time.Now())
 	}
 }
 
-// update takes the source's newest version of the pod.
-func (l *life) update(newer *v1.Pod) {
-	l.object.Updated(newer)
-	l.worker.Post(lifecycle.PodUpdated{Pod: newer})
+func (l *life) uid() types.UID { return l.worker.Pod().UID }
+
+// life is that of a living pod, else nil.
+func (p *Pods) life(uid types.UID) *life {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lives[uid]
 }
 
-// leave asks for the pod's end because its object is gone.
-func (l *life) leave(newest *v1.Pod) {
-	if l.leaving {
+// remember has the next agent go on with the pod, if that can be.
+func (l *life) remember() {
+	p, accepted := l.pods, saved{Origin: l.now.Load().source, Pod: l.worker.Pod()}
+	file, err := p.Memory.keep(accepted)
+	if err != nil {
+		p.Log.Warn("a pod can't be remembered: it would not outlive a kill of lifepod", "pod", name(accepted.Pod), "err", err)
 		return
 	}
-	l.leaving = true
-	request := lifecycle.StopRequested{GraceSeconds: newest.DeletionGracePeriodSeconds, Because: "its source has it no longer"}
-	l.object.StopRequested(time.Now(), request)
-	l.worker.Stop(request)
+	l.memory = file
+	l.worker.Remember(file)
+}
+
+var errPanicked = errors.New("the pod's worker has panicked")
+
+// live runs the worker. A panic of its is its pod's alone: the others go on.
+func (l *life) live(ctx context.Context) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v\n%s", errPanicked, r, debug.Stack())
+		}
+	}()
+	return l.worker.Run(ctx)
+}
+
+// returned is called when the worker has: the pod is gone, or lifepod ends, or
+// something is wrong with the worker.
+func (l *life) returned(err error) {
+	p, now := l.pods, l.now.Load()
+	p.events.Remove(l.worker)
+	p.mu.Lock()
+	delete(p.lives, l.uid())
+	p.mu.Unlock()
+	if l.memory != nil {
+		_ = l.memory.Close() // all that was to be kept has been
+	}
+	if err == nil {
+		l.object.Gone() // before the server closes: then its clients are told
+	}
+	if l.server != nil {
+		p.beside.Go(l.server.Close) // answers under way are given a moment
+	}
+	switch {
+	case errors.Is(err, errPanicked):
+		p.mail.Post(roster.Panicked{UID: l.uid(), Err: err})
+	case err == nil:
+		l.links.remove(now.pod, p.LogDir(now.pod))
+		p.Memory.forget(l.uid())
+		p.Counts.Gone(now.pod)
+		if now.source == roster.API && p.Cluster.Objects != nil {
+			p.Cluster.Objects.Unregister(l.uid())
+		}
+		p.mail.Post(roster.Ended{UID: l.uid()})
+	}
+}
+
+// Status takes a new status: to the API server, and to whoever asks here.
+func (l *life) Status(status v1.PodStatus, step bool) {
+	p, now := l.pods, l.now.Load()
+	before := l.status
+	l.status = status
+	p.Counts.Status(now.pod, &before, &status)
+	l.object.Status(*status.DeepCopy())
+	l.links.follow(now.pod, p.LogDir(now.pod), &status)
+	if p.Cluster.Statuses != nil && now.source != roster.Runtime {
+		var seen func(error)
+		if step {
+			seen = func(error) {}
+		}
+		p.Cluster.Statuses.Set(now.ref(), *status.DeepCopy(), seen)
+	}
+	p.mail.Post(roster.Published{UID: l.uid(), Status: status})
+}
+
+// Event takes a Kubernetes Event.
+func (l *life) Event(at time.Time, event lifecycle.RecordEvent) {
+	l.object.Event(at, event)
+	if l.pods.Cluster.Events != nil {
+		l.pods.Cluster.Events.Pod(l.now.Load().pod, at, event)
+	}
+}
+
+// Delete takes that nothing is left of what the pod's object stands for.
+func (l *life) Delete() { l.pods.mail.Post(roster.NothingLeft{UID: l.uid()}) }
+
+// Report takes a line of the pod's story.
+func (l *life) Report(_ time.Time, r lifecycle.Report) {
+	l.pods.Log.Info(r.String(), "pod", name(l.worker.Pod()), "rule", r.Rule)
+}
+
+// ref names the pod for the status writer: the hash makes it a static pod, whose mirror
+// pod has its status.
+func (w *wanted) ref() podstatus.Ref {
+	ref := podstatus.Ref{Namespace: w.pod.Namespace, Name: w.pod.Name, UID: w.pod.UID}
+	if w.source.Static() {
+		ref.Static = w.pod.Annotations[source.HashAnnotation]
+	}
+	return ref
 }

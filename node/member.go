@@ -15,6 +15,7 @@ import (
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/roster"
 )
 
 // run brings the parts together, and takes them apart when ctx ends.
@@ -189,16 +190,16 @@ func (m *member) objectsOf(pod *v1.Pod) agent.Objects {
 	return noObjects{}
 }
 
-func (m *member) origins() []source.Origin {
-	var list []source.Origin
+func (m *member) origins() []roster.Source {
+	var list []roster.Source
 	if m.config.Kubelet.StaticPodPath != "" {
-		list = append(list, source.OriginFile)
+		list = append(list, roster.File)
 	}
 	if m.config.Kubelet.StaticPodURL != "" {
-		list = append(list, source.OriginHTTP)
+		list = append(list, roster.URL)
 	}
 	if m.cluster != nil {
-		list = append(list, source.OriginAPI)
+		list = append(list, roster.API)
 	}
 	return list
 }

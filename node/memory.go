@@ -15,7 +15,7 @@ import (
 	"github.com/lifepod/lifepod/agent/checkpoint"
 	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/roster"
 )
 
 // Memory is the folder in which an agent leaves what the next one needs to go on
@@ -24,7 +24,7 @@ type Memory struct{ Dir string }
 
 // saved is a pod of an agent before this one.
 type saved struct {
-	Origin     source.Origin        `json:"origin"`
+	Origin     roster.Source        `json:"origin"`
 	Pod        *v1.Pod              `json:"pod"` // as it was accepted
 	Checkpoint lifecycle.Checkpoint `json:"-"`
 }
@@ -82,6 +82,15 @@ func (m Memory) load(uid types.UID) (*saved, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// recall reads what is kept of a pod whose worker has panicked; nil if it is of no use.
+func (m Memory) recall(uid types.UID) *roster.Remembered {
+	s, err := m.load(uid)
+	if err != nil {
+		return nil
+	}
+	return &roster.Remembered{Source: s.Origin, Pod: s.Pod, Checkpoint: s.Checkpoint}
 }
 
 // all are the pods that are kept, and those of which what is kept is of no use. Call

@@ -10,7 +10,7 @@ import (
 
 	"github.com/lifepod/lifepod/internal/powercut"
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/roster"
 )
 
 // What is kept of a pod outlives the machine once its checkpoint is synced: one of
@@ -23,7 +23,7 @@ func TestKeptSurvivesPowerCut(t *testing.T) {
 	}
 	disk.Settle()
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", UID: "uid-a"}}
-	file, err := m.keep(saved{Origin: source.OriginAPI, Pod: pod})
+	file, err := m.keep(saved{Origin: roster.API, Pod: pod})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,8 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -13,9 +11,12 @@ import (
 
 	"github.com/lifepod/lifepod/agent"
 	"github.com/lifepod/lifepod/agent/admission"
+	"github.com/lifepod/lifepod/internal/mailbox"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/podstatus"
 	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/roster"
+	"github.com/lifepod/lifepod/roster/admit"
 )
 
 // Config is what Pods need. What concerns the cluster may be nil: without one
@@ -23,7 +24,7 @@ import (
 type Config struct {
 	Engine  *agent.Node
 	Host    admission.Host
-	Sources []source.Origin // nothing is ended before each of them was heard (B-RST-3)
+	Sources []roster.Source // nothing is ended before each of them was heard (B-RST-3)
 	Node    func() *v1.Node // the newest that is known
 	Memory  Memory
 	Cluster Cluster
@@ -99,56 +100,35 @@ type Mirrors interface {
 	Of(static types.UID) *v1.Pod
 }
 
-// Pods are the pods of this node: what the sources want, brought together with
-// what there is. It is a source.Feed. What becomes of one pod its worker decides.
+// Pods are the pods of this node. Which live here the roster decides; Pods feeds it with
+// facts and carries out what it asks for. It is a source.Feed.
 type Pods struct {
 	// immutable
 	Config
 	events *agent.Events
+	mail   *mailbox.Mailbox[any] // of roster.Fact, or question
+	closed chan struct{}         // closed when nothing is taken from the mailbox any more
 
-	lives sync.WaitGroup // of workers and what starts them
+	machine *roster.Machine // run's alone; whoever asks after it has ended may read it
+	node    *v1.Node        // as the machine knows it; run's alone
+	timer   *time.Timer     // run's alone
+
+	beside sync.WaitGroup // workers, and what is done for the roster
 
 	mu    sync.Mutex
-	ctx   context.Context // of Run
-	pods  map[types.UID]*pod
-	heard map[source.Origin]bool
-	found map[types.UID]*leftover // what the runtime had at the start and nobody has taken over
-	alone bool                    // the API was not heard in time
+	lives map[types.UID]*life
+
+	files   files
+	resizes resizes
 }
 
-// pod is one pod and how far it has come here. All but its identity is guarded by
-// Pods.mu.
-type pod struct {
-	uid  types.UID // immutable
-	name string    // immutable; with the namespace
-
-	origin source.Origin
-	newest *v1.Pod // as its source has it; it is never changed, only replaced
-	wanted bool    // its source has it
-	again  bool    // it was wanted again after it was not (B-WRK-18)
-
-	saved   *saved // of an agent before this one, until its life goes on
-	deleted bool   // the API server was told that nothing is left of it (B-DEL-11)
-
-	ran   bool  // its status tells of containers, of which the runtime has nothing
-	begun bool  // its life has begun, or what there is of it is being looked at
-	over  bool  // its life has ended; it blocks its UID until it is wanted no more (B-WRK-16)
-	life  *life // nil before and after, and for a while after a panic
-
-	status   v1.PodStatus // as published last
-	reread   bool         // it was refused for the Node's labels, which were read anew
-	rejected bool         // the node has refused it: it holds nothing
-	waits    bool         // the log has said what it waits for
-	retryAt  time.Time    // when it is judged again whether it can begin; may be past
-	refused  *v1.Pod      // with resources for which there was no room; may be nil
-	granted  *v1.Pod      // with resources that it may have and that its status does not tell of yet; may be nil
+// question is asked in turn with the facts.
+type question struct {
+	ask  func(*roster.Machine)
+	done chan struct{}
 }
 
-func newPod(origin source.Origin, object *v1.Pod) *pod {
-	return &pod{uid: object.UID, name: object.Namespace + "/" + object.Name, origin: origin, newest: object}
-}
-
-// New prepares Pods; Open comes next, then Run and the sources.
+// New prepares Pods; Open comes next, then the sources.
 func New(c Config) *Pods {
 	events := c.Engine.Events()
 	events.OnChange(c.RuntimeChanged)
@@ -156,157 +136,122 @@ func New(c Config) *Pods {
 		c.Counts = noCounts{}
 	}
 	return &Pods{
-		Config: c, events: events,
-		pods: map[types.UID]*pod{}, heard: map[source.Origin]bool{}, found: map[types.UID]*leftover{},
+		Config: c, events: events, mail: mailbox.New[any](), closed: make(chan struct{}),
+		machine: roster.New(roster.Options{Sources: c.Sources, Host: c.Host, API: c.Cluster.Mirrors != nil}),
+		lives:   map[types.UID]*life{}, resizes: resizes{asked: map[int]chan<- *admit.Rejection{}},
 	}
 }
 
 // Wanted takes a pod of a source as it is now.
-func (p *Pods) Wanted(origin source.Origin, newer *v1.Pod) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	e := p.pods[newer.UID]
-	if e == nil {
-		e = newPod(origin, newer)
-		p.pods[newer.UID] = e
-	}
-	p.Counts.Updated(e.newest, newer)
-	e.again = e.again || !e.wanted && e.leaving()
-	e.origin, e.newest, e.wanted = origin, newer, true
-	if p.Cluster.Objects != nil && !e.over {
-		p.Cluster.Objects.Register(newer)
-	}
-	if e.origin != source.OriginAPI && p.Cluster.Mirrors != nil {
-		p.Cluster.Mirrors.Want(newer)
-	}
-	switch {
-	case e.life != nil && !e.again:
-		e.life.update(newer)
-	case e.over:
-		p.deleteEnded(e)
-	case p.heard[origin]: // else they come in the order of their creation
-		p.begin(e)
-	}
+func (p *Pods) Wanted(from roster.Source, newer *v1.Pod) {
+	p.mail.Post(roster.Wanted{Source: from, Pod: newer})
 }
 
-// leaving says that the pod's end was asked for because its source had it no longer.
-func (e *pod) leaving() bool { return e.life != nil && e.life.leaving }
+// Unwanted takes that a source has a pod no longer.
+func (p *Pods) Unwanted(_ roster.Source, uid types.UID) { p.mail.Post(roster.Unwanted{UID: uid}) }
 
-// Unwanted takes that a source has a pod no longer (B-WRK-2). Its mirror pod stays
-// until it has ended (B-STA-5).
-func (p *Pods) Unwanted(_ source.Origin, uid types.UID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	e := p.pods[uid]
-	if e == nil {
-		return
-	}
-	e.wanted, e.again = false, false
-	if p.allHeard() {
-		p.leave(e)
-	}
-}
-
-// Heard takes that a source has told all that it had. Its pods begin in the order
-// of their creation (A-SYNC-1); after the last source what nobody wants is ended.
-func (p *Pods) Heard(origin source.Origin) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.heard[origin] {
-		return
-	}
-	p.heard[origin] = true
-	p.beginAll()
-	if p.allHeard() {
-		p.Log.Info("all sources were heard", "pods", len(p.pods))
-		if err := p.Memory.keepBoot(); err != nil {
-			p.Log.Warn("after its next start the agent waits for the API before it goes on with pods", "err", err)
-		}
-		p.endUnwanted()
-		if p.Cluster.Mirrors != nil {
-			p.Cluster.Mirrors.AllHeard()
-		}
-	}
-}
-
-func (p *Pods) allHeard() bool {
-	return !slices.ContainsFunc(p.Sources, func(o source.Origin) bool { return !p.heard[o] })
-}
-
-// beginAll begins every pod that may begin now: at the start, and whenever a pod
-// has given something back for which another waits. Called with mu held.
-func (p *Pods) beginAll() {
-	var waiting []*pod
-	for _, e := range p.pods {
-		if e.wanted && !e.begun && !e.over && p.heard[e.origin] {
-			waiting = append(waiting, e)
-		}
-	}
-	slices.SortFunc(waiting, func(a, b *pod) int {
-		return cmp.Or(a.newest.CreationTimestamp.Compare(b.newest.CreationTimestamp.Time), cmp.Compare(a.newest.Name, b.newest.Name))
-	})
-	for _, e := range waiting {
-		p.begin(e)
-	}
-}
-
-// leave ends a pod that its source has no longer, with the grace that was known
-// last (B-WRK-22). Called with mu held.
-func (p *Pods) leave(e *pod) {
-	switch {
-	case e.life != nil:
-		e.life.leave(e.newest)
-	case e.over:
-		p.drop(e)
-	case e.begun: // it leaves as soon as it has a life again
-	case e.saved != nil:
-		p.begin(e) // to be ended: another agent's containers may run
-	default:
-		p.drop(e)
-	}
-}
-
-// drop forgets a pod of which there is nothing here. Called with mu held.
-func (p *Pods) drop(e *pod) {
-	uid := e.uid
-	delete(p.pods, uid)
-	if e.origin != source.OriginAPI && p.Cluster.Mirrors != nil {
-		p.Cluster.Mirrors.Unwant(uid)
-	}
-	if p.Cluster.Statuses != nil {
-		p.Cluster.Statuses.Forget(uid)
-	}
-	if p.Cluster.Objects != nil {
-		p.Cluster.Objects.Unregister(uid)
-	}
-}
-
-// deleteEnded tells the API server that nothing is left of a pod that is being
-// deleted there (B-WRK-24, B-DEL-12). Called with mu held.
-func (p *Pods) deleteEnded(e *pod) {
-	if e.origin == source.OriginAPI && e.wanted && e.newest.DeletionTimestamp != nil && p.Cluster.Statuses != nil && !e.deleted {
-		e.deleted = true
-		p.Cluster.Statuses.Delete(e.ref(), *e.status.DeepCopy())
-	}
-}
+// Heard takes that a source has told all that it had.
+func (p *Pods) Heard(from roster.Source) { p.mail.Post(roster.SourceHeard{Source: from}) }
 
 // ObjectsChanged tells a pod that what it uses has changed.
 func (p *Pods) ObjectsChanged(uid types.UID, because string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if e := p.pods[uid]; e != nil && e.life != nil {
-		e.life.worker.Post(lifecycle.ObjectsChanged{Labels: e.newest.Labels, Annotations: e.newest.Annotations, Because: because})
+	p.mail.Post(roster.ObjectsChanged{UID: uid, Because: because})
+}
+
+// Open looks for what was left by an agent before this one, and goes on with its pods.
+// Everything ends with ctx; containers run on. Call Wait then.
+func (p *Pods) Open(ctx context.Context) error {
+	opened, err := p.before(ctx)
+	if err != nil {
+		return err
+	}
+	p.beside.Go(func() { p.events.Run(ctx) })
+	p.beside.Go(func() { p.run(ctx, opened) })
+	return nil
+}
+
+// Wait returns when ctx of Open has ended and nothing works on pods any more.
+func (p *Pods) Wait() {
+	<-p.closed
+	p.beside.Wait()
+}
+
+// run feeds the roster until ctx ends.
+func (p *Pods) run(ctx context.Context, opened roster.Opened) {
+	defer close(p.closed)
+	p.timer = time.NewTimer(time.Hour)
+	defer p.timer.Stop()
+	p.timer.Stop()
+	p.step(ctx, opened)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.mail.Ready():
+			for _, item := range p.mail.Take() {
+				if ctx.Err() != nil { // nothing is begun any more
+					return
+				}
+				p.receive(ctx, item)
+			}
+			p.mail.Handled()
+		case <-p.timer.C:
+			p.step(ctx, roster.Woke{})
+		}
 	}
 }
 
-// ref names the pod for the status writer: the hash makes it a static pod, whose mirror
-// pod has its status.
-func (e *pod) ref() podstatus.Ref {
-	ref := podstatus.Ref{Namespace: e.newest.Namespace, Name: e.newest.Name, UID: e.uid}
-	if e.origin == source.OriginFile || e.origin == source.OriginHTTP {
-		ref.Static = e.newest.Annotations[source.HashAnnotation]
+func (p *Pods) receive(ctx context.Context, item any) {
+	if q, isQuestion := item.(question); isQuestion {
+		q.ask(p.machine)
+		close(q.done)
+		return
 	}
-	return ref
+	fact := item.(roster.Fact)
+	p.step(ctx, fact)
+	switch f := fact.(type) {
+	case roster.Published:
+		p.changed(f.UID)
+	case roster.Ended:
+		p.changed(f.UID)
+	}
 }
+
+// step feeds one fact and carries out what follows.
+func (p *Pods) step(ctx context.Context, fact roster.Fact) {
+	now := time.Now()
+	if node := p.Node(); node != p.node {
+		p.node = node
+		p.carryOut(ctx, p.machine.Step(roster.Event{At: now, Fact: roster.NodeKnown{Node: node}}))
+	}
+	p.carryOut(ctx, p.machine.Step(roster.Event{At: now, Fact: fact}))
+}
+
+// ask has the roster read, in turn with the facts.
+func (p *Pods) ask(what func(*roster.Machine)) {
+	q := question{ask: what, done: make(chan struct{})}
+	p.mail.Post(q)
+	select {
+	case <-q.done:
+	case <-p.closed:
+		select {
+		case <-q.done:
+		default:
+			what(p.machine)
+		}
+	}
+}
+
+// changed tells that a pod has another status, or has ended.
+func (p *Pods) changed(uid types.UID) {
+	if p.Stir != nil {
+		p.Stir()
+	}
+	if p.Cluster.Changed != nil {
+		p.Cluster.Changed(uid)
+	}
+}
+
+func name(pod *v1.Pod) string { return pod.Namespace + "/" + pod.Name }
 
 var _ source.Feed = (*Pods)(nil)

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/cri/crifake"
-	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/roster"
 )
 
 // Pods begin in the order of their creation, when their source has told all that it
@@ -188,12 +188,12 @@ func TestOrphansOfTheRuntime(t *testing.T) {
 func TestStaticPodsOfOneName(t *testing.T) {
 	tell(t, func(s *story) {
 		s.Program("main", "run term=3s")
-		s.pods.Wanted(source.OriginFile, staticPod("web", "0"))
+		s.pods.Wanted(roster.File, staticPod("web", "0"))
 		s.heard()
 		s.wantPhase("web", v1.PodRunning)
 		for i := range 300 {
-			s.pods.Unwanted(source.OriginFile, staticPod("web", fmt.Sprint(i)).UID)
-			s.pods.Wanted(source.OriginFile, staticPod("web", fmt.Sprint(i+1)))
+			s.pods.Unwanted(roster.File, staticPod("web", fmt.Sprint(i)).UID)
+			s.pods.Wanted(roster.File, staticPod("web", fmt.Sprint(i+1)))
 			time.Sleep(time.Millisecond)
 		}
 		s.wantActed("RunPodSandbox web attempt=0", 1)
@@ -203,7 +203,7 @@ func TestStaticPodsOfOneName(t *testing.T) {
 		if len(pods) != 1 || pods[0].UID != "web-300" || pods[0].Status.Phase != v1.PodRunning {
 			t.Errorf("pods %v", pods)
 		}
-	}, source.OriginFile)
+	}, roster.File)
 }
 
 // A static pod whose file went and came back as it was runs again when it has ended (B-WRK-18, B-STA-7).
@@ -211,19 +211,19 @@ func TestStaticPodAgain(t *testing.T) {
 	tell(t, func(s *story) {
 		s.Program("main", "run term=3s")
 		pod := staticPod("web", "1")
-		s.pods.Wanted(source.OriginFile, pod)
+		s.pods.Wanted(roster.File, pod)
 		s.heard()
-		s.pods.Unwanted(source.OriginFile, pod.UID)
+		s.pods.Unwanted(roster.File, pod.UID)
 		time.Sleep(time.Second)
-		s.pods.Wanted(source.OriginFile, pod)
+		s.pods.Wanted(roster.File, pod)
 		s.wantActed("RunPodSandbox web attempt=0", 1)
 		s.settle()
 		s.wantActed("RunPodSandbox web attempt=0", 2)
 		s.wantPhase("web", v1.PodRunning)
-		s.pods.Unwanted(source.OriginFile, pod.UID)
+		s.pods.Unwanted(roster.File, pod.UID)
 		s.settle()
 		s.wantPhase("web", "none")
-	}, source.OriginFile)
+	}, roster.File)
 }
 
 // A rejected pod is not tried again for as long as its object is there, which is
@@ -273,7 +273,7 @@ func TestFinalDelete(t *testing.T) {
 		if diff := cmp.Diff([]string{"job Succeeded"}, s.deletions()); diff != "" || len(s.Left()) > 0 {
 			t.Errorf("deletions (-want +got):\n%s left %q", diff, s.Left())
 		}
-		s.pods.Unwanted(source.OriginAPI, pod.UID)
+		s.pods.Unwanted(roster.API, pod.UID)
 		s.wantPhase("job", "none")
 	})
 }
@@ -293,7 +293,7 @@ func TestDeletedBeforeItsRecord(t *testing.T) {
 				if diff := cmp.Diff([]string{"web Failed"}, s.deletions()); diff != "" || len(s.Left()) == 0 {
 					t.Fatalf("deletions (-want +got):\n%s left %q", diff, s.Left())
 				}
-				s.pods.Unwanted(source.OriginAPI, pod.UID)
+				s.pods.Unwanted(roster.API, pod.UID)
 				if another {
 					s.stop()
 					s.agent()
@@ -301,8 +301,8 @@ func TestDeletedBeforeItsRecord(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				s.settle()
-				if len(s.Left()) > 0 || len(s.pods.pods) > 0 || len(s.deletions()) != 1 {
-					t.Errorf("left %q, %d pods, deletions %q", s.Left(), len(s.pods.pods), s.deletions())
+				if len(s.Left()) > 0 || len(s.pods.views()) > 0 || len(s.deletions()) != 1 {
+					t.Errorf("left %q, %d pods, deletions %q", s.Left(), len(s.pods.views()), s.deletions())
 				}
 			})
 		})
@@ -319,11 +319,11 @@ func TestNothingIsLeftOfPods(t *testing.T) {
 			s.settle()
 			s.deletes(pod, 1)
 			s.settle()
-			s.pods.Unwanted(source.OriginAPI, pod.UID)
+			s.pods.Unwanted(roster.API, pod.UID)
 		}
 		s.settle()
-		if len(s.pods.pods) > 0 || len(s.Left()) > 0 || len(s.deletions()) != 100 {
-			t.Errorf("%d pods, runtime %q, %d deletions", len(s.pods.pods), s.Left(), len(s.deletions()))
+		if len(s.pods.views()) > 0 || len(s.Left()) > 0 || len(s.deletions()) != 100 {
+			t.Errorf("%d pods, runtime %q, %d deletions", len(s.pods.views()), s.Left(), len(s.deletions()))
 		}
 		for _, folder := range []string{"pods", "logs", "links"} {
 			if entries, _ := os.ReadDir(filepath.Join(s.dir, folder)); len(entries) > 0 {

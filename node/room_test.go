@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/roster"
 )
 
 func resourceOf(n int64) *resource.Quantity { return resource.NewQuantity(n, resource.DecimalSI) }
@@ -69,7 +69,7 @@ func TestForceDeletedPodHoldsItsPlace(t *testing.T) {
 		s.Program("main", "run term=3s")
 		s.apply(podOf("old", requesting("4")))
 		s.heard()
-		s.pods.Unwanted(source.OriginAPI, "uid-old")
+		s.pods.Unwanted(roster.API, "uid-old")
 		s.apply(podOf("new", requesting("4")), podOf("too-much", requesting("9")))
 		time.Sleep(time.Second)
 		s.wantPhase("new", "")
@@ -103,7 +103,7 @@ func TestDeferredResizes(t *testing.T) {
 			bigger.Spec.Containers[0].Resources.Requests = resources("3", "64Mi")
 			s.apply(bigger)
 			s.settle()
-			if c := conditionOf(new(s.status(pod.UID)), v1.PodResizePending); c == nil || c.Reason != v1.PodReasonDeferred {
+			if c := resizePending(s.status(pod.UID)); c == nil || c.Reason != v1.PodReasonDeferred {
 				t.Fatalf("%s: %+v", pod.Name, s.status(pod.UID).Conditions)
 			}
 		}
@@ -160,8 +160,8 @@ func TestPanicIsOnePods(t *testing.T) {
 		if phase := s.phase("bad"); phase == v1.PodRunning {
 			t.Fatal("the pod whose worker panicked runs")
 		}
-		s.pods.Unwanted(source.OriginAPI, "uid-removed")
-		time.Sleep(quarantine)
+		s.pods.Unwanted(roster.API, "uid-removed")
+		time.Sleep(10 * time.Second) // it is left alone
 		s.settle()
 		s.wantPhase("bad", v1.PodRunning)
 		s.wantPhase("removed", "none")
@@ -186,28 +186,12 @@ func TestDiskIsFull(t *testing.T) {
 	})
 }
 
-// TestShrunk: who gives something back lets others grow (A-ACT-15).
-func TestShrunk(t *testing.T) {
-	of := func(cpu, memory string) *v1.PodStatus {
-		list := v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}
-		if memory != "" {
-			list[v1.ResourceMemory] = resource.MustParse(memory)
-		}
-		return &v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{AllocatedResources: list}}}
-	}
-	for _, test := range []struct {
-		name        string
-		before, now *v1.PodStatus
-		want        bool
-	}{
-		{"the same", of("1", "1Gi"), of("1000m", "1Gi"), false},
-		{"more", of("1", "1Gi"), of("2", "1Gi"), false},
-		{"less of one and more of another", of("1", "1Gi"), of("2", "1Mi"), true},
-		{"nothing of one", of("1", "1Gi"), of("1", ""), true},
-		{"begun", &v1.PodStatus{}, of("1", "1Gi"), false},
-	} {
-		if got := shrunk(test.before, test.now); got != test.want {
-			t.Errorf("%s: shrunk %t, want %t", test.name, got, test.want)
+// resizePending is the condition PodResizePending; nil if there is none.
+func resizePending(status v1.PodStatus) *v1.PodCondition {
+	for i := range status.Conditions {
+		if status.Conditions[i].Type == v1.PodResizePending {
+			return &status.Conditions[i]
 		}
 	}
+	return nil
 }

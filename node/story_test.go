@@ -23,6 +23,7 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/podstatus"
 	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/roster"
 )
 
 const image = "example.org/app:1"
@@ -35,7 +36,7 @@ type story struct {
 	*api
 	node     *v1.Node
 	dir      string
-	sources  []source.Origin
+	sources  []roster.Source
 	foreign  func(types.UID) bool
 	pods     *Pods
 	stop     func() // ends the agent of now, as SIGTERM does
@@ -45,14 +46,14 @@ type story struct {
 }
 
 // tell runs a story with its first agent, whose sources are those named.
-func tell(t *testing.T, play func(s *story), sources ...source.Origin) {
+func tell(t *testing.T, play func(s *story), sources ...roster.Source) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &story{
 			T: t, Runtime: crifake.New(image), dir: t.TempDir(), sources: sources, api: &api{t: t, statuses: map[types.UID]v1.PodStatus{}, hashes: map[types.UID]string{}},
 			timeouts: agent.DefaultTimeouts(), node: &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}},
 		}
 		if len(sources) == 0 {
-			s.sources = []source.Origin{source.OriginAPI}
+			s.sources = []roster.Source{roster.API}
 		}
 		s.node.Status.Allocatable = resources("4", "8Gi")
 		s.node.Status.Allocatable[v1.ResourcePods] = resource.MustParse("200")
@@ -109,7 +110,7 @@ func (s *story) settle() {
 // apply has the API want pods.
 func (s *story) apply(pods ...*v1.Pod) {
 	for _, pod := range pods {
-		s.pods.Wanted(source.OriginAPI, pod)
+		s.pods.Wanted(roster.API, pod)
 	}
 }
 
@@ -173,7 +174,7 @@ func podOf(name string, changes ...func(*v1.Pod)) *v1.Pod {
 func staticPod(name, version string) *v1.Pod {
 	return podOf(name, func(pod *v1.Pod) {
 		pod.UID = types.UID(name + "-" + version)
-		pod.Annotations = map[string]string{source.SourceAnnotation: string(source.OriginFile)}
+		pod.Annotations = map[string]string{source.SourceAnnotation: string(roster.File)}
 	})
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/roster"
 )
 
 var plane *controlplane.ControlPlane
@@ -39,7 +40,7 @@ type node struct {
 
 	mu     sync.Mutex
 	pods   map[types.UID]*v1.Pod
-	heard  map[source.Origin]bool
+	heard  map[roster.Source]bool
 	wrong  []string
 	called chan struct{}
 }
@@ -47,7 +48,7 @@ type node struct {
 func newNode(t *testing.T, name string) *node {
 	t.Helper()
 	n := &node{T: t, name: name, network: &network{}, log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-		pods: map[types.UID]*v1.Pod{}, heard: map[source.Origin]bool{}, called: make(chan struct{}, 1)}
+		pods: map[types.UID]*v1.Pod{}, heard: map[roster.Source]bool{}, called: make(chan struct{}, 1)}
 	path, err := plane.NodeKubeconfig(name)
 	must(t, err)
 	config, err := clientcmd.BuildConfigFromFlags("", path)
@@ -105,14 +106,14 @@ func (n *node) note(do func()) {
 	}
 }
 
-func (n *node) Wanted(_ source.Origin, pod *v1.Pod) {
+func (n *node) Wanted(_ roster.Source, pod *v1.Pod) {
 	n.note(func() { n.pods[pod.UID] = pod })
 	if source.IsStatic(pod) {
 		n.mirrors.Want(pod)
 	}
 }
 
-func (n *node) Unwanted(origin source.Origin, uid types.UID) {
+func (n *node) Unwanted(origin roster.Source, uid types.UID) {
 	n.note(func() {
 		if n.pods[uid] == nil {
 			n.wrong = append(n.wrong, fmt.Sprintf("%s doesn't want %s, which nobody wanted", origin, uid))
@@ -122,14 +123,14 @@ func (n *node) Unwanted(origin source.Origin, uid types.UID) {
 	n.mirrors.Unwant(uid)
 }
 
-func (n *node) Heard(origin source.Origin) {
+func (n *node) Heard(origin roster.Source) {
 	n.note(func() {
 		if n.heard[origin] {
 			n.wrong = append(n.wrong, fmt.Sprintf("%s is heard twice", origin))
 		}
 		n.heard[origin] = true
 	})
-	if origin == source.OriginFile {
+	if origin == roster.File {
 		n.mirrors.AllHeard()
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/roster"
 )
 
 func podOf(node, name string) *v1.Pod {
@@ -49,7 +50,7 @@ func TestManyPods(t *testing.T) {
 
 	start := time.Now()
 	n.run(n.api().Run)
-	n.until("all pods", func() bool { return n.heard[source.OriginAPI] })
+	n.until("all pods", func() bool { return n.heard[roster.API] })
 	if len(n.pods) != count {
 		t.Errorf("%d pods were heard, want %d", len(n.pods), count)
 	}
@@ -188,7 +189,7 @@ func TestOrphanedMirrorPod(t *testing.T) {
 	_, err = n.client.CoreV1().Pods("default").Create(t.Context(), orphan, metav1.CreateOptions{})
 	must(t, err)
 	n.run(n.api().Run, n.mirrors.Run)
-	n.until("the orphan", func() bool { return n.mirrors.Count() == 1 && n.heard[source.OriginAPI] })
+	n.until("the orphan", func() bool { return n.mirrors.Count() == 1 && n.heard[roster.API] })
 	n.mirrors.AllHeard()
 	n.until("its end", func() bool { return n.mirrors.Count() == 0 })
 	if len(n.pods) != 0 {

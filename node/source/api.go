@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"github.com/lifepod/lifepod/roster"
 )
 
 // MirrorSink takes the mirror pods that the API source sees, which never go to the Feed. Calls come in the
@@ -141,7 +143,7 @@ func (s *podStore) Replace(objects []any, _ string) error {
 	}
 	if !s.heard {
 		s.heard = true
-		s.api.Feed.Heard(OriginAPI)
+		s.api.Feed.Heard(roster.API)
 	}
 	return nil
 }
@@ -178,9 +180,9 @@ func (s *podStore) put(pod *v1.Pod) {
 		}
 		return
 	}
-	mark(pod, before, OriginAPI)
+	mark(pod, before, roster.API)
 	s.pods[name] = pod
-	s.api.Feed.Wanted(OriginAPI, pod)
+	s.api.Feed.Wanted(roster.API, pod)
 }
 
 func (s *podStore) remove(name types.NamespacedName) {
@@ -190,7 +192,7 @@ func (s *podStore) remove(name types.NamespacedName) {
 	}
 	delete(s.pods, name)
 	if !IsMirror(pod) {
-		s.api.Feed.Unwanted(OriginAPI, pod.UID)
+		s.api.Feed.Unwanted(roster.API, pod.UID)
 	} else if s.api.Mirrors != nil {
 		s.api.Mirrors.MirrorGone(pod)
 	}

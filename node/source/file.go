@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/internal/pathwatch"
 	"github.com/lifepod/lifepod/manifest"
+	"github.com/lifepod/lifepod/roster"
 )
 
 // File is the source of static pods of a folder, or of a single file (staticPodPath; B-STA-1, B-STA-2):
@@ -147,7 +148,7 @@ func (f *File) apply(m merge, pods *staticPods) {
 		if told[name] == pod && slices.ContainsFunc(changed, func(c changedObject) bool {
 			return c.Namespace == pod.Namespace && manifest.Uses(pod, c.kind, c.Name)
 		}) {
-			f.Feed.Wanted(OriginFile, pod)
+			f.Feed.Wanted(roster.File, pod)
 		}
 	}
 }

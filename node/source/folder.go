@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/manifest"
+	"github.com/lifepod/lifepod/roster"
 )
 
 // How long a file may be on its way before its state is taken for what is meant.
@@ -33,7 +34,7 @@ type folder struct {
 }
 
 func newFolder(f *File) *folder {
-	return &folder{source: f, pods: newStaticPods(OriginFile, f.Feed), files: map[string]*file{}, problems: map[string]string{}}
+	return &folder{source: f, pods: newStaticPods(roster.File, f.Feed), files: map[string]*file{}, problems: map[string]string{}}
 }
 
 // look takes the files as they are now. It says how soon it is to look again, 0 if only after a change.
@@ -78,7 +79,7 @@ func (d *folder) look(ctx context.Context, now time.Time) (soon time.Duration) {
 	d.apply(ctx, found)
 	if !d.heard && !pending {
 		d.heard = true
-		d.source.Feed.Heard(OriginFile)
+		d.source.Feed.Heard(roster.File)
 	}
 	return soon
 }

@@ -16,6 +16,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/manifest"
+	"github.com/lifepod/lifepod/roster"
 )
 
 // HTTP is the source of the static pods of a URL (staticPodURL; B-STA-1): a Pod or a PodList, in YAML or
@@ -36,7 +37,7 @@ type HTTP struct {
 
 // Run tells the Feed until ctx ends.
 func (h *HTTP) Run(ctx context.Context) {
-	p := poll{source: h, client: h.Client, pods: newStaticPods(OriginHTTP, h.Feed)}
+	p := poll{source: h, client: h.Client, pods: newStaticPods(roster.URL, h.Feed)}
 	if p.client == nil {
 		p.client = &http.Client{Timeout: 10 * time.Second}
 	}
@@ -108,7 +109,7 @@ func (p *poll) once(ctx context.Context) error {
 func (p *poll) hear() {
 	if !p.heard {
 		p.heard = true
-		p.source.Feed.Heard(OriginHTTP)
+		p.source.Feed.Heard(roster.URL)
 	}
 }
 

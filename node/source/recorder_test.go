@@ -10,6 +10,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/roster"
 )
 
 // recorder is a Feed and a MirrorSink that writes down what it is told.
@@ -32,10 +34,10 @@ func (r *recorder) say(format string, args ...any) {
 	}
 }
 
-func (r *recorder) Wanted(origin Origin, pod *v1.Pod) {
+func (r *recorder) Wanted(origin roster.Source, pod *v1.Pod) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if got := Origin(pod.Annotations[SourceAnnotation]); got != origin || pod.Annotations[SeenAnnotation] == "" {
+	if got := roster.Source(pod.Annotations[SourceAnnotation]); got != origin || pod.Annotations[SeenAnnotation] == "" {
 		r.say("pod %s is not marked: %v", pod.Name, pod.Annotations)
 	}
 	if pod.ManagedFields != nil {
@@ -49,7 +51,7 @@ func (r *recorder) Wanted(origin Origin, pod *v1.Pod) {
 	r.say("wanted %s %s%s", origin, pod.Name, deleted)
 }
 
-func (r *recorder) Unwanted(origin Origin, uid types.UID) {
+func (r *recorder) Unwanted(origin roster.Source, uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	name := "nobody"
@@ -60,7 +62,7 @@ func (r *recorder) Unwanted(origin Origin, uid types.UID) {
 	r.say("unwanted %s %s", origin, name)
 }
 
-func (r *recorder) Heard(origin Origin) {
+func (r *recorder) Heard(origin roster.Source) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.say("heard %s", origin)

@@ -18,21 +18,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
-)
-
-// Origin is the source of a pod, as in the annotation SourceAnnotation.
-type Origin string
-
-// The sources of pods.
-const (
-	OriginAPI  Origin = "api"
-	OriginFile Origin = "file"
-	OriginHTTP Origin = "http"
+	"github.com/lifepod/lifepod/roster"
 )
 
 // Annotations that a node gives to its pods; those of pods from the API never reach the API (B-STA-2).
 const (
-	// SourceAnnotation has the Origin.
+	// SourceAnnotation has the roster.Source.
 	SourceAnnotation = "kubernetes.io/config.source"
 	// SeenAnnotation has the time at which this process saw the pod's UID first.
 	SeenAnnotation = "kubernetes.io/config.seen"
@@ -44,11 +35,11 @@ const (
 // more, by nobody.
 type Feed interface {
 	// Wanted says that the source wants the pod as it is now; it is said again at each change.
-	Wanted(origin Origin, pod *v1.Pod)
+	Wanted(origin roster.Source, pod *v1.Pod)
 	// Unwanted says that the source has a pod no longer, which it wanted before.
-	Unwanted(origin Origin, uid types.UID)
+	Unwanted(origin roster.Source, uid types.UID)
 	// Heard says that all that the source had at the start has been told (B-RST-3).
-	Heard(origin Origin)
+	Heard(origin roster.Source)
 }
 
 // IsStatic says whether a pod comes from elsewhere than the API server.
@@ -61,7 +52,7 @@ func IsMirror(pod *v1.Pod) bool {
 }
 
 // mark sets the annotations of a pod that nobody has seen yet; before is the same pod as it was, or nil.
-func mark(pod, before *v1.Pod, origin Origin) {
+func mark(pod, before *v1.Pod, origin roster.Source) {
 	seen := time.Now().Format(time.RFC3339Nano)
 	if before != nil && before.UID == pod.UID {
 		seen = before.Annotations[SeenAnnotation]

@@ -8,16 +8,18 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/roster"
 )
 
 // staticPods are the pods that a source of static pods has said it wants.
 type staticPods struct {
-	origin Origin
+	origin roster.Source
 	feed   Feed
 	wanted map[types.NamespacedName]*v1.Pod
 }
 
-func newStaticPods(origin Origin, feed Feed) *staticPods {
+func newStaticPods(origin roster.Source, feed Feed) *staticPods {
 	return &staticPods{origin: origin, feed: feed, wanted: map[types.NamespacedName]*v1.Pod{}}
 }
 

@@ -1,0 +1,72 @@
+// Package mailbox is the queue in front of a goroutine that owns some state: a pod's
+// worker, or the roster of a node.
+package mailbox
+
+import (
+	"sync"
+	"time"
+)
+
+// Mailbox is a queue without a limit. Posting never blocks, so that whoever knows
+// something can go on; how much there can be its users have to know. Use New.
+type Mailbox[T any] struct {
+	ready chan struct{} // holds a value while there may be items
+
+	mu     sync.Mutex
+	items  []T
+	oldest time.Time // when the oldest item came that nobody has taken; zero: there is none
+	taken  time.Time // the same of those that were taken and are not handled yet
+}
+
+// New is an empty mailbox.
+func New[T any]() *Mailbox[T] { return &Mailbox[T]{ready: make(chan struct{}, 1)} }
+
+// Post adds an item.
+func (m *Mailbox[T]) Post(item T) {
+	m.mu.Lock()
+	if len(m.items) == 0 {
+		m.oldest = time.Now()
+	}
+	m.items = append(m.items, item)
+	m.mu.Unlock()
+	select {
+	case m.ready <- struct{}{}:
+	default:
+	}
+}
+
+// Ready gives a value when there is something to take.
+func (m *Mailbox[T]) Ready() <-chan struct{} { return m.ready }
+
+// Take gives out all items in the order in which they came. Call Handled when nothing
+// is left to do of them.
+func (m *Mailbox[T]) Take() []T {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	items := m.items
+	m.items = nil
+	m.taken, m.oldest = m.oldest, time.Time{}
+	return items
+}
+
+// Handled says that nothing is left to do of what was taken.
+func (m *Mailbox[T]) Handled() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.taken = time.Time{}
+}
+
+// Behind is for how long the oldest item has waited to be handled; 0: there is none.
+// It never waits itself.
+func (m *Mailbox[T]) Behind() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	oldest := m.taken
+	if oldest.IsZero() {
+		oldest = m.oldest
+	}
+	if oldest.IsZero() {
+		return 0
+	}
+	return time.Since(oldest)
+}

@@ -1,0 +1,47 @@
+package node
+
+import (
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/agent/admission"
+	"github.com/lifepod/lifepod/roster"
+	"github.com/lifepod/lifepod/roster/admit"
+)
+
+// resizes are the questions whether there is room for a resize that have no answer yet.
+type resizes struct {
+	mu    sync.Mutex
+	next  int
+	asked map[int]chan<- *admit.Rejection
+}
+
+func (r *resizes) ask() (id int, answer <-chan *admit.Rejection) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.next++
+	c := make(chan *admit.Rejection, 1)
+	r.asked[r.next] = c
+	return r.next, c
+}
+
+func (r *resizes) answer(id int, refusal *admit.Rejection) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked[id] <- refusal
+	delete(r.asked, id)
+}
+
+// room says whether the node has room for a pod that runs here to have other
+// resources (A-ACT-15).
+func (p *Pods) room(resized *v1.Pod) *admission.Refusal {
+	id, answer := p.resizes.ask()
+	p.mail.Post(roster.ResizeAsked{ID: id, Pod: resized})
+	select {
+	case refusal := <-answer:
+		return (*admission.Refusal)(refusal)
+	case <-p.closed: // nobody carries the resize out any more
+		return &admission.Refusal{Reason: v1.PodReasonDeferred, Message: "lifepod ends"}
+	}
+}

@@ -1,0 +1,86 @@
+package roster
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// wasFound says whether the runtime had something of a pod at the start.
+func (m *Machine) wasFound(p *pod) bool {
+	_, found := m.found[p.uid]
+	return found
+}
+
+// awaitsMirror says whether a static pod that is to be adopted waits for the API,
+// which knows its status (B-RST-7).
+func (m *Machine) awaitsMirror(p *pod) bool {
+	return p.source != API && !m.heard[API] && !m.awaitsAPI.IsZero()
+}
+
+// look goes on with a pod that has run on this node and of which nothing is remembered,
+// such as a kubelet's. Without the runtime nothing is known of it: it waits.
+func (m *Machine) look(p *pod) {
+	delete(m.found, p.uid)
+	p.position, p.until = Looking, never
+	m.do(Look{Pod: p.newest})
+}
+
+// looked goes on with what the runtime has of a pod. Only that, which nobody but an
+// agent of this node can have made, spares a pod admission (B-RST-2's better): it runs,
+// or has run, after it was admitted. A status that tells of containers does not, whoever
+// has written it: of a pod of which the runtime has nothing more, after a loss of its
+// records or of the machine's disk, the status says how its life goes on (B-RST-4,
+// B-RST-12, B-RST-13), but it is admitted first, as upstream does with every pod.
+func (m *Machine) looked(p *pod, f Looked) {
+	if p.position != Looking {
+		return
+	}
+	p.position = Unheard
+	m.do(Forget{UID: p.uid}) // of the pod as it was long ago
+	there := len(f.Has.Sandboxes) > 0 || len(f.Has.Containers) > 0
+	p.mirror = nil
+	if p.source != API && f.Mirror != nil && !terminal(f.Mirror.Status.Phase) { // else another agent tries it again (B-STA-8)
+		p.mirror = &f.Mirror.Status
+	}
+	switch {
+	case there:
+		m.report(p, lifecycle.Report{What: "is adopted", Because: "the runtime has it", Rule: "B-RST-2"})
+		m.adopt(p, f.Has)
+	case p.source == Runtime, !p.wanted && m.allHeard(): // it has gone by itself
+		m.endedBefore(p)
+		m.drop(p)
+	case terminal(p.newest.Status.Phase):
+		m.endedBefore(p)
+	case p.wanted && lifecycle.RanBefore(p.known(), lifecycle.Observed{}):
+		p.ran = true
+		m.admit(p, m.node)
+	case p.wanted:
+		m.begin(p)
+	}
+}
+
+// known is a pod as its source has it; a static pod, whose file has no status, with that
+// of its mirror pod (B-RST-7).
+func (p *pod) known() *v1.Pod {
+	if p.mirror == nil {
+		return p.newest
+	}
+	return p.withStatus(p.mirror)
+}
+
+// adopt goes on with a pod from its status and what the runtime has of it.
+func (m *Machine) adopt(p *pod, has lifecycle.Observed) {
+	known := p.known()
+	p.status = known.Status
+	m.do(Adopt{Source: p.source, Pod: known, Has: has})
+	m.lives(p, known)
+}
+
+// endedBefore files a pod that has ended before and of which the runtime has nothing: it
+// needs no worker, only what is left on disk to be removed (B-WRK-23).
+func (m *Machine) endedBefore(p *pod) {
+	p.position, p.status = Over, p.newest.Status
+	m.do(Discard{Pod: p.newest})
+	m.deleteObject(p)
+}

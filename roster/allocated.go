@@ -1,0 +1,85 @@
+package roster
+
+import (
+	"maps"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+// allocated is the pod with what it has been allocated, which is behind what is
+// asked for while a resize is pending (A-ADM-7), and its status, which tells what
+// it still has of before.
+func (p *pod) allocated() *v1.Pod {
+	allocated := p.newest.DeepCopy()
+	if p.resize.granted != nil {
+		allocated.Spec = *p.resize.granted.Spec.DeepCopy()
+	} else {
+		eachAllocated(allocated, &p.status, func(c *v1.Container, has v1.ResourceList) {
+			c.Resources.Requests = has.DeepCopy()
+		})
+	}
+	allocated.Status = *p.status.DeepCopy()
+	return allocated
+}
+
+// eachAllocated tells of each container of which a status says what it was allocated.
+func eachAllocated(pod *v1.Pod, status *v1.PodStatus, tell func(c *v1.Container, has v1.ResourceList)) {
+	has := map[string]v1.ResourceList{}
+	for _, list := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
+		for i := range list {
+			if len(list[i].AllocatedResources) > 0 {
+				has[list[i].Name] = list[i].AllocatedResources
+			}
+		}
+	}
+	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			if resources, told := has[list[i].Name]; told {
+				tell(&list[i], resources)
+			}
+		}
+	}
+}
+
+// tells says that a status has the resources of the pod as allocated.
+func tells(pod *v1.Pod, status *v1.PodStatus) bool {
+	same := true
+	eachAllocated(pod, status, func(c *v1.Container, has v1.ResourceList) {
+		same = same && equality.Semantic.DeepEqual(maps.Clone(has), maps.Clone(c.Resources.Requests))
+	})
+	return same
+}
+
+// gaveBack says whether a pod holds less with its new status than before.
+func gaveBack(before, now *v1.PodStatus) bool {
+	ended := terminal(now.Phase) && !terminal(before.Phase)
+	resized := conditionOf(before, v1.PodResizeInProgress) != nil && conditionOf(now, v1.PodResizeInProgress) == nil
+	return ended || resized || shrunk(before, now)
+}
+
+// shrunk says whether a container has less of something allocated than before.
+func shrunk(before, now *v1.PodStatus) bool {
+	for _, lists := range [][2][]v1.ContainerStatus{
+		{before.InitContainerStatuses, now.InitContainerStatuses}, {before.ContainerStatuses, now.ContainerStatuses},
+	} {
+		for i := range min(len(lists[0]), len(lists[1])) {
+			was, is := lists[0][i].AllocatedResources, lists[1][i].AllocatedResources
+			for name, quantity := range was {
+				if left := is[name]; left.Cmp(quantity) < 0 {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func conditionOf(status *v1.PodStatus, kind v1.PodConditionType) *v1.PodCondition {
+	for i := range status.Conditions {
+		if status.Conditions[i].Type == kind {
+			return &status.Conditions[i]
+		}
+	}
+	return nil
+}

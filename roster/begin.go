@@ -1,0 +1,170 @@
+package roster
+
+import (
+	"slices"
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/roster/admit"
+)
+
+// beginAll begins every pod that may begin now: at the start, and whenever something
+// has changed for which pods wait.
+func (m *Machine) beginAll() {
+	for _, p := range m.inOrder(func(p *pod) bool { return p.wanted && m.heard[p.source] }) {
+		m.begin(p)
+	}
+}
+
+// begin begins a pod's life, goes on with one that another agent has begun, or
+// leaves it waiting.
+func (m *Machine) begin(p *pod) {
+	switch {
+	case !m.opened || p.begun() || p.position == Over:
+	case p.remembered != nil:
+		m.resume(p)
+	case m.nameLives(p):
+		m.waits(p, ForName, never)
+	case m.wasFound(p) && m.awaitsMirror(p): // it runs already
+		m.waits(p, ForMirror, never)
+	case m.wasFound(p) || lifecycle.RanBefore(p.newest, lifecycle.Observed{}):
+		m.look(p)
+	default:
+		m.admit(p, m.node)
+	}
+}
+
+// nameLives says whether another static pod of the same name has not ended yet (B-WRK-19).
+func (m *Machine) nameLives(p *pod) bool {
+	if p.source == API {
+		return false
+	}
+	for _, other := range m.pods {
+		if other != p && other.begun() && other.source != API && other.name() == p.name() {
+			return true
+		}
+	}
+	return false
+}
+
+// admit asks whether the node has room for a new pod (A-ADM-1). A pod that is being
+// deleted needs none.
+func (m *Machine) admit(p *pod, node *v1.Node) {
+	if p.newest.DeletionTimestamp != nil {
+		m.start(p)
+		return
+	}
+	switch answer := admit.Decide(p.newest, m.holders(p), node, m.options.Host); {
+	case answer.Relabel && m.options.API && !p.reread:
+		p.reread = true
+		m.waits(p, ForNode, never)
+		m.do(ReadNode{UID: p.uid})
+	case len(answer.Victims) > 0:
+		m.preempt(p, answer.Victims)
+	case answer.Rejection != nil && m.hasRoomSoon(p, node):
+		m.waits(p, ForRoom, never)
+	case answer.Rejection != nil:
+		m.refuse(p, *answer.Rejection)
+	default:
+		m.start(p)
+	}
+}
+
+// nodeRead admits a pod by the Node as the API server has it now: only its labels
+// have refused the pod, and they may have changed (A-ADM-4). One that could not be read
+// is taken as it is known.
+func (m *Machine) nodeRead(p *pod, node *v1.Node) {
+	if p.position != Waiting || p.reason != ForNode {
+		return
+	}
+	p.position = Unheard
+	if node == nil {
+		node = m.node
+	}
+	if p.wanted {
+		m.admit(p, node)
+		return
+	}
+	m.leave(p)
+}
+
+// start lets a pod live of which the runtime has nothing, and with which the node's
+// admission agrees. What its status tells of containers holds on (B-RST-4).
+func (m *Machine) start(p *pod) {
+	if !p.ran {
+		m.do(Begin{Source: p.source, Pod: p.newest})
+		m.lives(p, p.newest)
+		return
+	}
+	m.report(p, lifecycle.Report{What: "goes on", Because: "its status tells of containers, the runtime has nothing of it", Rule: "B-RST-4"})
+	m.adopt(p, lifecycle.Observed{})
+}
+
+func (m *Machine) refuse(p *pod, why admit.Rejection) {
+	p.refused = true
+	m.do(Refuse{Source: p.source, Pod: p.newest, Why: why})
+	m.lives(p, p.newest)
+}
+
+// lives files that a worker has the pod as it was accepted, and tells it what has
+// changed since.
+func (m *Machine) lives(p *pod, accepted *v1.Pod) {
+	p.position, p.reason, p.until, p.told = Living, "", never, ""
+	switch {
+	case p.wanted && (p.newest != accepted || p.newest.DeletionTimestamp != nil):
+		m.do(Tell{UID: p.uid, Fact: lifecycle.PodUpdated{Pod: p.newest}})
+	case !p.wanted && m.allHeard():
+		m.leave(p)
+	}
+}
+
+// resume goes on where another agent's worker was.
+func (m *Machine) resume(p *pod) {
+	remembered := *p.remembered
+	p.remembered = nil
+	if found, there := m.found[p.uid]; there && remembered.Checkpoint.Overtaken(found.Seen) {
+		m.overtaken(p)
+		return
+	}
+	delete(m.found, p.uid)
+	m.do(Resume{Remembered: remembered})
+	m.lives(p, remembered.Pod)
+}
+
+// notResumed leads a pod on from what the runtime has of it.
+func (m *Machine) notResumed(p *pod, why error) {
+	m.warn(p, lifecycle.Report{What: "is led on from what the runtime has of it", Because: "what is remembered is of no use: " + why.Error(), Rule: "B-RST-9"})
+	m.look(p)
+}
+
+// overtaken lets a pod be adopted that another agent, such as a kubelet, has led on
+// since this one wrote its checkpoint: now if it is wanted, else when its source,
+// which knows how far it has come, or nobody wants it.
+func (m *Machine) overtaken(p *pod) {
+	m.report(p, lifecycle.Report{What: "is adopted", Because: "another agent has led it on meanwhile", Rule: "B-RST-2"})
+	m.do(Forget{UID: p.uid})
+	if p.wanted {
+		m.begin(p)
+		return
+	}
+	m.drop(p)
+}
+
+func counted(n int) string {
+	if n == 1 {
+		return "1 pod"
+	}
+	return strconv.Itoa(n) + " pods"
+}
+
+// sorted are a map's keys in order.
+func sorted[K ~string, V any](of map[K]V) []K {
+	keys := make([]K, 0, len(of))
+	for k := range of {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,124 @@
+package roster
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/roster/admit"
+)
+
+// Effect is something to do. Effects are carried out in their order, none of them waits.
+type Effect interface{ effect() }
+
+// Begin lets a new pod live.
+type Begin struct {
+	Source Source
+	Pod    *v1.Pod
+}
+
+// Refuse lets a pod live that the node rejects: it only tells so (A-ADM-2).
+type Refuse struct {
+	Source Source
+	Pod    *v1.Pod
+	Why    admit.Rejection
+}
+
+// Resume goes on with a life from its checkpoint. Resumed or NotResumed answers it at once.
+type Resume struct {
+	Remembered
+}
+
+// Adopt goes on with a life of which there is no checkpoint, from the status of its
+// object and what the runtime has of it.
+type Adopt struct {
+	Source Source
+	Pod    *v1.Pod
+	Has    lifecycle.Observed
+}
+
+// Tell gives the worker of a living pod a fact: an update of its object, a request for
+// its end, an eviction, room for its resize, a change of what it uses.
+type Tell struct {
+	UID  types.UID
+	Fact lifecycle.Fact
+}
+
+// Know says that the roster has a pod now, or a newer version of it: what it uses of the
+// API is watched, a static pod is shown there.
+type Know struct {
+	Source Source
+	Pod    *v1.Pod
+	// Before is the pod as it was known; nil for one that was not.
+	Before *v1.Pod
+	// Again says that the pod begins anew, because it was wanted again while it ended.
+	Again bool
+}
+
+// Drop says that the roster has a pod no longer: what Know has begun ends.
+type Drop struct {
+	Source Source
+	UID    types.UID
+}
+
+// Look asks what the runtime has of a pod; Looked answers it, as soon as the runtime can.
+type Look struct{ Pod *v1.Pod }
+
+// ReadNode asks for the Node as the API server has it now; NodeRead answers it.
+type ReadNode struct{ UID types.UID }
+
+// Recall asks for what is remembered of a pod; Recalled answers it.
+type Recall struct{ UID types.UID }
+
+// Forget removes what is remembered of a pod.
+type Forget struct{ UID types.UID }
+
+// Discard removes what is on disk of a pod that has ended without a worker (B-WRK-23).
+type Discard struct{ Pod *v1.Pod }
+
+// DeleteObject tells the API server that nothing is left of a pod that is being deleted
+// there (B-WRK-24, B-DEL-12).
+type DeleteObject struct {
+	Pod    *v1.Pod
+	Status v1.PodStatus
+}
+
+// AllHeard says that every source has told what it had: what nobody wants may go from
+// the disk, and the next agent need not wait after this start of the machine.
+type AllHeard struct{}
+
+// AnswerResize answers ResizeAsked; Refusal is nil if there is room.
+type AnswerResize struct {
+	ID      int
+	Refusal *admit.Rejection
+}
+
+// WakeAt asks for Woke at a time, in the place of what was asked for before. Zero: never.
+type WakeAt struct{ At time.Time }
+
+// Report is a line about what becomes of a pod, or of all, and why.
+type Report struct {
+	lifecycle.Report
+	Source  Source
+	Warning bool
+}
+
+func (Begin) effect()        {}
+func (Refuse) effect()       {}
+func (Resume) effect()       {}
+func (Adopt) effect()        {}
+func (Tell) effect()         {}
+func (Know) effect()         {}
+func (Drop) effect()         {}
+func (Look) effect()         {}
+func (ReadNode) effect()     {}
+func (Recall) effect()       {}
+func (Forget) effect()       {}
+func (Discard) effect()      {}
+func (DeleteObject) effect() {}
+func (AllHeard) effect()     {}
+func (AnswerResize) effect() {}
+func (WakeAt) effect()       {}
+func (Report) effect()       {}

@@ -1,0 +1,73 @@
+package roster
+
+import (
+	"time"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// quarantine is how long a pod whose worker has panicked is left alone before its
+// life goes on from its checkpoint.
+const quarantine = 10 * time.Second
+
+// panicked leaves a pod alone for a while whose worker has panicked; the others go on.
+func (m *Machine) panicked(p *pod, why error) {
+	if !p.alive() {
+		return
+	}
+	p.position, p.until = Paused, m.now.Add(quarantine)
+	m.warn(p, lifecycle.Report{What: "is left alone", Outcome: "it goes on in " + quarantine.String(), Because: why.Error()})
+}
+
+// recalled brings a pod back from its checkpoint, else from what the runtime has of it.
+func (m *Machine) recalled(p *pod, r *Remembered) {
+	if p.position != Paused {
+		return
+	}
+	if r == nil {
+		m.look(p)
+		return
+	}
+	p.position, p.remembered = Unheard, r
+	m.begin(p)
+}
+
+// ended files that nothing is left of a pod (B-WRK-16). It blocks its UID for as
+// long as its source wants it, but for one that was wanted again since.
+func (m *Machine) ended(p *pod) {
+	if !p.alive() {
+		return
+	}
+	p.position = Over
+	m.deleteObject(p)
+	switch {
+	case p.again:
+		m.pods[p.uid] = &pod{uid: p.uid, source: p.source, newest: p.newest, wanted: true}
+		m.do(Know{Source: p.source, Pod: p.newest, Again: true})
+	case !p.wanted:
+		m.drop(p)
+	}
+	m.roomFreed()
+}
+
+// drop forgets a pod of which there is nothing here.
+func (m *Machine) drop(p *pod) {
+	delete(m.pods, p.uid)
+	m.do(Drop{Source: p.source, UID: p.uid})
+}
+
+// deleteObject tells the API server, once, that nothing is left of a pod that is being
+// deleted there (B-WRK-24, B-DEL-12).
+func (m *Machine) deleteObject(p *pod) {
+	if p.source == API && p.wanted && p.newest.DeletionTimestamp != nil && !p.deleted {
+		p.deleted = true
+		m.do(DeleteObject{Pod: p.newest, Status: p.status})
+	}
+}
+
+// objectsChanged tells a living pod that what it uses has changed.
+func (m *Machine) objectsChanged(p *pod, because string) {
+	if p.alive() {
+		m.do(Tell{UID: p.uid, Fact: lifecycle.ObjectsChanged{Labels: p.newest.Labels, Annotations: p.newest.Annotations, Because: because}})
+	}
+}

@@ -1,0 +1,146 @@
+package roster
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// Event is a fact and when it became known.
+type Event struct {
+	At   time.Time
+	Fact Fact
+}
+
+// Fact is something that has happened, or an answer to an effect.
+type Fact interface{ fact() }
+
+// Opened is the first fact of a node: what is there from an agent before this one.
+type Opened struct {
+	// Remembered are the pods of which an agent before has left a checkpoint.
+	Remembered []Remembered
+	// Found are the pods that the runtime has.
+	Found []Found
+	// Rebooted says that the machine has started since all sources were heard last:
+	// pods of the API may have been given to another node meanwhile (B-RST-11).
+	Rebooted bool
+}
+
+// Remembered is a pod as an agent before has accepted it, and how far it has come.
+type Remembered struct {
+	Source     Source
+	Pod        *v1.Pod
+	Checkpoint lifecycle.Checkpoint
+}
+
+// Found is a pod that the runtime has. Of what was seen, names, IDs and attempts count.
+type Found struct {
+	UID             types.UID
+	Namespace, Name string
+	Seen            lifecycle.Observed
+}
+
+// Wanted says that a source has a pod, or a newer version of it. The pod is never
+// changed afterwards, only replaced.
+type Wanted struct {
+	Source Source
+	Pod    *v1.Pod
+}
+
+// Unwanted says that a source has a pod no longer (B-WRK-2).
+type Unwanted struct{ UID types.UID }
+
+// SourceHeard says that a source has told all the pods that it had at the start.
+type SourceHeard struct{ Source Source }
+
+// NodeKnown is the Node as it is known now, nil before it is.
+type NodeKnown struct{ Node *v1.Node }
+
+// NodeRead answers ReadNode. Node is nil if it could not be read.
+type NodeRead struct {
+	UID  types.UID
+	Node *v1.Node
+}
+
+// Looked answers Look.
+type Looked struct {
+	UID types.UID
+	// Has is all that the runtime has of the pod.
+	Has lifecycle.Observed
+	// Mirror is the mirror pod of a static pod as the API server has it; nil if none is known.
+	Mirror *v1.Pod
+}
+
+// Resumed answers Resume: the pod's life goes on, with this status.
+type Resumed struct {
+	UID    types.UID
+	Status v1.PodStatus
+}
+
+// NotResumed answers Resume: the checkpoint is of no use.
+type NotResumed struct {
+	UID types.UID
+	Err error
+}
+
+// Recalled answers Recall. Remembered is nil if nothing usable is remembered of the pod.
+type Recalled struct {
+	UID        types.UID
+	Remembered *Remembered
+}
+
+// Published says that a living pod has a new status.
+type Published struct {
+	UID    types.UID
+	Status v1.PodStatus
+}
+
+// NothingLeft says that nothing is left of what the API object of a living pod stands
+// for: the object can be deleted (B-DEL-11).
+type NothingLeft struct{ UID types.UID }
+
+// Ended says that the life of a pod has ended and nothing is left of it here (B-WRK-16).
+type Ended struct{ UID types.UID }
+
+// Panicked says that the worker of a pod has panicked.
+type Panicked struct {
+	UID types.UID
+	Err error
+}
+
+// ResizeAsked asks whether the node has room for a living pod with other resources
+// (A-ACT-15). AnswerResize answers it.
+type ResizeAsked struct {
+	ID  int // of the question, given back with the answer
+	Pod *v1.Pod
+}
+
+// ObjectsChanged says that ConfigMaps, Secrets … that a pod uses have changed.
+type ObjectsChanged struct {
+	UID     types.UID
+	Because string
+}
+
+// Woke says that the time of the last WakeAt has come.
+type Woke struct{}
+
+func (Opened) fact()         {}
+func (Wanted) fact()         {}
+func (Unwanted) fact()       {}
+func (SourceHeard) fact()    {}
+func (NodeKnown) fact()      {}
+func (NodeRead) fact()       {}
+func (Looked) fact()         {}
+func (Resumed) fact()        {}
+func (NotResumed) fact()     {}
+func (Recalled) fact()       {}
+func (Published) fact()      {}
+func (NothingLeft) fact()    {}
+func (Ended) fact()          {}
+func (Panicked) fact()       {}
+func (ResizeAsked) fact()    {}
+func (ObjectsChanged) fact() {}
+func (Woke) fact()           {}

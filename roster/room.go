@@ -1,0 +1,141 @@
+package roster
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/roster/admit"
+)
+
+// holders are the other pods that may hold something of the node, with the resources
+// that they were allocated: a pod gives its own back when nothing of it can run.
+func (m *Machine) holders(but *pod) []*v1.Pod {
+	return m.allocated(func(p *pod) bool { return p != but })
+}
+
+// hasRoomSoon says whether the node has room for a pod but for others that are gone
+// from the API and have not ended here yet: the scheduler counts them no longer, so
+// that it may have put the pod in their place.
+func (m *Machine) hasRoomSoon(p *pod, node *v1.Node) bool {
+	stay := m.allocated(func(other *pod) bool { return other != p && other.wanted })
+	return admit.Decide(p.newest, stay, node, m.options.Host).Rejection == nil
+}
+
+func (m *Machine) allocated(counts func(*pod) bool) []*v1.Pod {
+	var list []*v1.Pod
+	for _, p := range m.inOrder(func(p *pod) bool { return p.holds() && counts(p) }) {
+		list = append(list, p.allocated())
+	}
+	return list
+}
+
+// preempt ends the pods that have to make room for a critical one, each with its own
+// grace and all at once (B-PRE-2). One that has not ended in its time is not waited for
+// any longer, as in Kubernetes.
+func (m *Machine) preempt(p *pod, victims []*v1.Pod) {
+	until := m.now
+	for _, victim := range victims {
+		if end := m.evict(m.pods[victim.UID]); end.After(until) {
+			until = end
+		}
+	}
+	if !until.After(m.now) {
+		m.warn(p, lifecycle.Report{What: "begins", Because: "the pods that make room for it have not ended in their time", Rule: "B-WRK-13"})
+		m.start(p)
+		return
+	}
+	m.waits(p, ForVictims, until)
+}
+
+// evict ends a pod that makes room for another one, and says until when its end is
+// waited for. One that is between two lives has its end later.
+func (m *Machine) evict(p *pod) (until time.Time) {
+	if !p.alive() {
+		return m.now.Add(time.Second)
+	}
+	if p.evicted.IsZero() {
+		p.evicted = m.now
+		m.do(Tell{UID: p.uid, Fact: lifecycle.EvictionRequested{
+			Reason: admit.PreemptedReason, Message: admit.PreemptedMessage, Disruption: admit.PreemptedCondition,
+		}})
+	}
+	return p.evicted.Add(lifecycle.KillPatience(p.newest))
+}
+
+// room says whether the node has room for a living pod to have other resources
+// (A-ACT-15).
+func (m *Machine) room(resized *v1.Pod) *admit.Rejection {
+	p := m.pods[resized.UID]
+	if p == nil {
+		return nil
+	}
+	p.resize = resize{}
+	answer := m.fits(p, resized)
+	if len(answer.Victims) > 0 {
+		p.resize.deferred = resized
+		for _, victim := range answer.Victims {
+			m.evict(m.pods[victim.UID])
+		}
+		return &admit.Rejection{Reason: v1.PodReasonDeferred, Message: "others have to make room first"}
+	}
+	switch r := answer.Rejection; {
+	case r == nil:
+		p.resize.granted = resized
+	case r.Reason == v1.PodReasonDeferred:
+		p.resize.deferred = resized
+	}
+	return answer.Rejection
+}
+
+func (m *Machine) fits(p *pod, requested *v1.Pod) admit.Answer {
+	return admit.FitsResize(admit.Resize{Requested: requested, Allocated: p.allocated()}, m.holders(p), m.node, admit.Exclusive{})
+}
+
+// roomFreed goes on with pods that wait for what others have given back: resizes that
+// were deferred, in their order (A-ACT-15), then pods that have not begun.
+func (m *Machine) roomFreed() {
+	for _, r := range m.deferred() {
+		p := m.pods[r.Requested.UID]
+		answer := m.fits(p, r.Requested)
+		if answer.Rejection != nil {
+			continue
+		}
+		if len(answer.Victims) == 0 {
+			p.resize.granted = r.Requested // until it has asked, nobody else gets it
+		}
+		m.do(Tell{UID: p.uid, Fact: lifecycle.RoomFreed{}})
+	}
+	m.beginAll()
+}
+
+// deferred are the resizes that wait for room, in the order in which they are asked
+// for again.
+func (m *Machine) deferred() []admit.Resize {
+	var list []admit.Resize
+	for _, p := range m.inOrder(func(p *pod) bool { return p.alive() && p.resize.deferred != nil && p.resize.granted == nil }) {
+		r := admit.Resize{Requested: p.resize.deferred, Allocated: p.allocated()}
+		if pending := conditionOf(&p.status, v1.PodResizePending); pending != nil {
+			r.PendingSince = pending.LastTransitionTime.Time
+		}
+		list = append(list, r)
+	}
+	admit.RetryOrder(list)
+	return list
+}
+
+// published files a new status. Who holds less than before makes room for others.
+func (m *Machine) published(p *pod, status v1.PodStatus) {
+	before := p.status
+	p.status = status
+	switch {
+	case tells(p.newest, &status): // nothing is asked for any more
+		p.resize = resize{}
+	case p.resize.granted != nil && tells(p.resize.granted, &status):
+		p.resize.granted = nil
+	}
+	if gaveBack(&before, &status) {
+		m.roomFreed()
+	}
+}
