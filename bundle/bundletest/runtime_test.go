@@ -201,7 +201,7 @@ func TestStartErrorShowsLog(t *testing.T) {
 
 func TestFullDisk(t *testing.T) {
 	root := newRoot(t)
-	if err := unix.Mount("tmpfs", root, "tmpfs", 0, "size=2m"); err != nil {
+	if err := unix.Mount("tmpfs", root, "tmpfs", 0, "size=2m,mode=700"); err != nil {
 		t.Fatal(err)
 	}
 	defer unix.Unmount(root, 0)
