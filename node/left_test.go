@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/unattended"
 )
 
@@ -28,7 +28,7 @@ func TestLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-n1", UID: "1"}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "main"}}}}
-	file, err := m.keep(saved{Origin: source.OriginFile, Pod: pod})
+	file, err := m.keep(saved{Origin: roster.File, Pod: pod})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/roster"
 )
 
 // connected is a runtime whose network is ready.
@@ -50,7 +51,7 @@ func TestNetworkAwaitsTraffic(t *testing.T) {
 				}
 				pod := &v1.Pod{}
 				if test.static {
-					pod.Annotations = map[string]string{source.SourceAnnotation: string(source.OriginFile)}
+					pod.Annotations = map[string]string{source.SourceAnnotation: string(roster.File)}
 				}
 				began := time.Now()
 				err := (&network{runtime: connected{}, traffic: traffic}).Ready(t.Context(), pod)
