@@ -14,7 +14,7 @@ import (
 )
 
 // admission is the first fact of a pod's life (A-ADM-1).
-func (h *hands) admission() lifecycle.Fact {
+func (h *executor) admission() lifecycle.Fact {
 	if refusal := h.refusal(h.pod); refusal != nil {
 		return lifecycle.Rejected(*refusal)
 	}
@@ -33,7 +33,7 @@ func (n *Node) refusal(pod *v1.Pod) *admission.Refusal {
 
 // runtimeHandler is that of the pod's RuntimeClass, empty for the default one
 // (A-CRI-13).
-func (h *hands) runtimeHandler() (string, error) {
+func (h *executor) runtimeHandler() (string, error) {
 	class := ptr.Deref(h.pod.Spec.RuntimeClassName, "")
 	if class == "" || h.RuntimeClasses == nil {
 		return class, nil
@@ -43,13 +43,13 @@ func (h *hands) runtimeHandler() (string, error) {
 
 // recursiveReadOnly says whether the pod's handler can make a mount read-only
 // with all that is mounted below it (A-VOL-2).
-func (h *hands) recursiveReadOnly() bool {
+func (h *executor) recursiveReadOnly() bool {
 	handler, err := h.runtimeHandler()
 	return err == nil && h.Features.Handlers[handler].RecursiveReadOnly
 }
 
 // userNamespace is the pod's own, nil for a pod with the host's users (A-SEC-6).
-func (h *hands) userNamespace(handler string) (*runtimeapi.UserNamespace, error) {
+func (h *executor) userNamespace(handler string) (*runtimeapi.UserNamespace, error) {
 	if ptr.Deref(h.pod.Spec.HostUsers, true) {
 		return nil, nil
 	}

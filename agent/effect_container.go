@@ -21,7 +21,7 @@ import (
 
 // createContainer resolves what the container is started with and creates it. A
 // config that can't be made is CreateContainerConfigError (A-CST-7).
-func (h *hands) createContainer(ctx context.Context, e lifecycle.CreateContainer) lifecycle.Fact {
+func (h *executor) createContainer(ctx context.Context, e lifecycle.CreateContainer) lifecycle.Fact {
 	fact := lifecycle.ContainerCreated{Result: lifecycle.Result{ID: e.ID}}
 	config, err := h.containerConfig(ctx, e)
 	var sandbox *runtimeapi.PodSandboxConfig
@@ -40,7 +40,7 @@ func (h *hands) createContainer(ctx context.Context, e lifecycle.CreateContainer
 	return fact
 }
 
-func (h *hands) containerConfig(ctx context.Context, e lifecycle.CreateContainer) (*runtimeapi.ContainerConfig, error) {
+func (h *executor) containerConfig(ctx context.Context, e lifecycle.CreateContainer) (*runtimeapi.ContainerConfig, error) {
 	spec := containerSpec(h.pod, e.Container)
 	handler, err := h.runtimeHandler()
 	if err != nil {
@@ -83,7 +83,7 @@ func (h *hands) containerConfig(ctx context.Context, e lifecycle.CreateContainer
 	})
 }
 
-func (h *hands) environment(ctx context.Context, spec *v1.Container, podIPs []string) (environment.Result, error) {
+func (h *executor) environment(ctx context.Context, spec *v1.Container, podIPs []string) (environment.Result, error) {
 	input := environment.Input{
 		Pod: h.pod, Container: spec, Objects: h.objects(),
 		PodIPs: podIPs, HostIPs: h.HostIPs, Allocatable: h.Allocatable, VolumePath: h.mounted.Path,
@@ -108,7 +108,7 @@ func imageSpecs(e lifecycle.CreateContainer, handler string) map[string]*runtime
 }
 
 // hostsFile writes the pod's /etc/hosts; empty if the container has its own (A-NET-1).
-func (h *hands) hostsFile(spec *v1.Container, podIPs []string) (string, error) {
+func (h *executor) hostsFile(spec *v1.Container, podIPs []string) (string, error) {
 	if !netidentity.MountsHosts(h.pod, spec, podIPs) {
 		return "", nil
 	}
@@ -123,11 +123,11 @@ func (h *hands) hostsFile(spec *v1.Container, podIPs []string) (string, error) {
 const terminationLogs = "containers"
 
 // terminationLog is the host's file of one instance's termination message (A-VOL-1, A-VOL-6).
-func (h *hands) terminationLog(container string, attempt uint32) string {
+func (h *executor) terminationLog(container string, attempt uint32) string {
 	return filepath.Join(h.podDir(h.pod.UID), terminationLogs, container, fmt.Sprintf("%08x", attempt))
 }
 
-func (h *hands) newTerminationLog(spec *v1.Container, attempt uint32) (string, error) {
+func (h *executor) newTerminationLog(spec *v1.Container, attempt uint32) (string, error) {
 	if spec.TerminationMessagePath == "" {
 		return "", nil
 	}
@@ -148,7 +148,7 @@ const keptLogs = 10
 // rotated files, and its termination message (B-GC-3); the logs of a
 // restart of all containers stay (B-RAC-7), the newest of them: a pod that takes a
 // new task every second would fill the disk. What can't be removed goes with the pod.
-func (h *hands) removeFiles(e lifecycle.RemoveContainer) {
+func (h *executor) removeFiles(e lifecycle.RemoveContainer) {
 	if h.KeepFiles {
 		return
 	}
@@ -166,7 +166,7 @@ func (h *hands) removeFiles(e lifecycle.RemoveContainer) {
 	}
 }
 
-func (h *hands) makeLogDir(container string) error {
+func (h *executor) makeLogDir(container string) error {
 	dir := filepath.Join(h.Config.PodLogDirectory(h.pod), container)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("log folder: %w", err)

@@ -11,7 +11,7 @@ import (
 
 // runHook runs one lifecycle hook. Its failure is worded for the waiting reason
 // PostStartHookError (A-HOOK-1); one that reached its deadline is Uncertain.
-func (h *hands) runHook(ctx context.Context, e lifecycle.RunHook) lifecycle.Fact {
+func (h *executor) runHook(ctx context.Context, e lifecycle.RunHook) lifecycle.Fact {
 	spec := containerSpec(h.pod, e.Container)
 	warnings, err := hook.Run{
 		Commands: h.commands, Log: h.Log, Handler: hookSpec(spec, e.Hook),

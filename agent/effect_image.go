@@ -11,7 +11,7 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-func (h *hands) inspectImage(ctx context.Context, e lifecycle.InspectImage) lifecycle.Fact {
+func (h *executor) inspectImage(ctx context.Context, e lifecycle.InspectImage) lifecycle.Fact {
 	found, err := h.Images.Inspect(ctx, e.Image)
 	fact := lifecycle.ImageInspected{Result: result(ctx, e.ID, err)}
 	if found != nil && h.Images.MayUse(ctx, e.Image, found, func() images.PullRequest { request, _ := h.pullRequest(e.Image); return request }) {
@@ -21,12 +21,12 @@ func (h *hands) inspectImage(ctx context.Context, e lifecycle.InspectImage) life
 }
 
 // pullRequest comes with the names of the pull secrets that are missing.
-func (h *hands) pullRequest(image string) (images.PullRequest, []string) {
+func (h *executor) pullRequest(image string) (images.PullRequest, []string) {
 	secrets, missing := h.pullSecrets()
 	return images.PullRequest{Image: image, Pod: h.pod, Secrets: secrets, Progress: h.progress(image)}, missing
 }
 
-func (h *hands) pullImage(ctx context.Context, e lifecycle.PullImage) lifecycle.Fact {
+func (h *executor) pullImage(ctx context.Context, e lifecycle.PullImage) lifecycle.Fact {
 	request, missing := h.pullRequest(e.Image)
 	pulled, err := h.Images.Pull(ctx, request)
 	fact := lifecycle.ImagePulled{Result: result(ctx, e.ID, err), MissingSecrets: missing}
@@ -44,7 +44,7 @@ func (h *hands) pullImage(ctx context.Context, e lifecycle.PullImage) lifecycle.
 	return fact
 }
 
-func (h *hands) progress(image string) func(images.Progress) {
+func (h *executor) progress(image string) func(images.Progress) {
 	if h.PullProgress == nil {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (h *hands) progress(image string) func(images.Progress) {
 
 // pullSecrets are the pod's imagePullSecrets, and the names of those that can't
 // be read (A-IMG-7). An empty name is nobody's.
-func (h *hands) pullSecrets() (secrets []v1.Secret, missing []string) {
+func (h *executor) pullSecrets() (secrets []v1.Secret, missing []string) {
 	for _, reference := range h.pod.Spec.ImagePullSecrets {
 		if reference.Name == "" {
 			continue

@@ -17,7 +17,7 @@ import (
 
 // mountVolumes makes the pod's folders and volumes; each volume that fails is a
 // message of its own (A-SYNC-7, A-SYNC-8).
-func (h *hands) mountVolumes(ctx context.Context, e lifecycle.MountVolumes) lifecycle.Fact {
+func (h *executor) mountVolumes(ctx context.Context, e lifecycle.MountVolumes) lifecycle.Fact {
 	mounted, err := volumes.Prepare(ctx, h.pod, h.podDir(h.pod.UID), h.volumeSources())
 	if err == nil {
 		h.mounted = mounted
@@ -26,7 +26,7 @@ func (h *hands) mountVolumes(ctx context.Context, e lifecycle.MountVolumes) life
 }
 
 // refreshVolumes brings the files of running containers up to date (A-VOL-5).
-func (h *hands) refreshVolumes(ctx context.Context, e lifecycle.RefreshVolumes) lifecycle.Fact {
+func (h *executor) refreshVolumes(ctx context.Context, e lifecycle.RefreshVolumes) lifecycle.Fact {
 	err := volumes.Refresh(ctx, h.pod, h.podDir(h.pod.UID), h.volumeSources())
 	return lifecycle.VolumesRefreshed{Result: eachVolume(result(ctx, e.ID, err), err)}
 }
@@ -41,13 +41,13 @@ func eachVolume(r lifecycle.Result, err error) lifecycle.Result {
 	return r
 }
 
-func (h *hands) volumeSources() volumes.Sources {
+func (h *executor) volumeSources() volumes.Sources {
 	return volumes.Sources{Objects: h.objects(), Allocatable: h.Allocatable, ClaimsDir: h.ClaimsDir, API: h.VolumeAPI}
 }
 
 // unmountVolumes removes the volumes, the pod's folder and, unless they are to
 // stay, its logs (B-FIN-6, B-FIN-11, B-GC-5).
-func (h *hands) unmountVolumes(keepLogs bool) error {
+func (h *executor) unmountVolumes(keepLogs bool) error {
 	h.leaveLogs()
 	if h.KeepFiles {
 		return volumes.Unmount(h.podDir(h.pod.UID))
@@ -66,7 +66,7 @@ func (h *hands) unmountVolumes(keepLogs bool) error {
 
 // leaveNode gives back the last of what the pod holds: its address, which
 // outlived its sandboxes, and its cgroup.
-func (h *hands) leaveNode(ctx context.Context) error {
+func (h *executor) leaveNode(ctx context.Context) error {
 	if h.IPAMDir != "" {
 		if err := address.Release(h.IPAMDir, h.pod.UID); err != nil {
 			return err
@@ -77,7 +77,7 @@ func (h *hands) leaveNode(ctx context.Context) error {
 
 // createSandbox builds the sandbox's config and runs it; its addresses are read
 // from its status (A-SBX-4).
-func (h *hands) createSandbox(ctx context.Context, e lifecycle.CreateSandbox) lifecycle.Fact {
+func (h *executor) createSandbox(ctx context.Context, e lifecycle.CreateSandbox) lifecycle.Fact {
 	fact := lifecycle.SandboxCreated{Result: lifecycle.Result{ID: e.ID}}
 	handler, err := h.runtimeHandler()
 	var config *runtimeapi.PodSandboxConfig
@@ -118,7 +118,7 @@ func (h *hands) createSandbox(ctx context.Context, e lifecycle.CreateSandbox) li
 }
 
 // sandboxOfPod is what the pod's sandbox was created with.
-func (h *hands) sandboxOfPod() (*runtimeapi.PodSandboxConfig, error) {
+func (h *executor) sandboxOfPod() (*runtimeapi.PodSandboxConfig, error) {
 	if h.sandbox != nil {
 		return h.sandbox, nil
 	}
@@ -130,7 +130,7 @@ func (h *hands) sandboxOfPod() (*runtimeapi.PodSandboxConfig, error) {
 	return config, err
 }
 
-func (h *hands) sandboxConfig(attempt uint32, handler string) (*runtimeapi.PodSandboxConfig, []lifecycle.Warning, error) {
+func (h *executor) sandboxConfig(attempt uint32, handler string) (*runtimeapi.PodSandboxConfig, []lifecycle.Warning, error) {
 	hostname, err := netidentity.HostnameOf(h.pod, h.Cluster.Domain)
 	if err != nil {
 		return nil, nil, err

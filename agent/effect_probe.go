@@ -11,7 +11,7 @@ import (
 )
 
 // probe makes one attempt of a probe. One that was given up has no outcome.
-func (h *hands) probe(ctx context.Context, e lifecycle.Probe) lifecycle.Fact {
+func (h *executor) probe(ctx context.Context, e lifecycle.Probe) lifecycle.Fact {
 	spec := containerSpec(h.pod, e.Container)
 	late := h.begunLate(ctx, e)
 	r := probe.Attempt{
@@ -23,7 +23,7 @@ func (h *hands) probe(ctx context.Context, e lifecycle.Probe) lifecycle.Fact {
 }
 
 // begunLate is how long ago the worker began the effect, which it gave its time.
-func (h *hands) begunLate(ctx context.Context, e lifecycle.Effect) time.Duration {
+func (h *executor) begunLate(ctx context.Context, e lifecycle.Effect) time.Duration {
 	ends, _ := ctx.Deadline() // every effect has one
 	return max(0, time.Since(ends.Add(-h.deadline(e))))
 }

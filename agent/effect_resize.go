@@ -18,7 +18,7 @@ import (
 // admitResize says whether the node has room for the pod with other resources.
 // Nothing that makes a resize infeasible for ever is on a node of lifepod: no
 // swap, no exclusive CPUs or memory (A-ACT-15).
-func (h *hands) admitResize(e lifecycle.AdmitResize) lifecycle.Fact {
+func (h *executor) admitResize(e lifecycle.AdmitResize) lifecycle.Fact {
 	fact := lifecycle.ResizeAdmitted{Result: lifecycle.Result{ID: e.ID}}
 	switch {
 	case h.Room != nil:
@@ -34,7 +34,7 @@ func (h *hands) admitResize(e lifecycle.AdmitResize) lifecycle.Fact {
 }
 
 // measureMemory reads how much memory the pod and its containers use.
-func (h *hands) measureMemory(ctx context.Context, e lifecycle.MeasureMemory) lifecycle.Fact {
+func (h *executor) measureMemory(ctx context.Context, e lifecycle.MeasureMemory) lifecycle.Fact {
 	fact := lifecycle.MemoryMeasured{}
 	read, err := h.Runtime.PodSandboxStats(ctx, &runtimeapi.PodSandboxStatsRequest{PodSandboxId: e.SandboxID})
 	if err != nil {
@@ -52,7 +52,7 @@ func (h *hands) measureMemory(ctx context.Context, e lifecycle.MeasureMemory) li
 }
 
 // resizeCgroup tells the runtime of the pod's new values, then sets them.
-func (h *hands) resizeCgroup(ctx context.Context, e lifecycle.ResizeCgroup) lifecycle.Fact {
+func (h *executor) resizeCgroup(ctx context.Context, e lifecycle.ResizeCgroup) lifecycle.Fact {
 	pods := h.podsWith(e.Room)
 	if e.SandboxID != "" {
 		h.announceCgroup(ctx, e.SandboxID, podcgroup.EnoughFor(pods, h.Config.CPULimits))
@@ -62,7 +62,7 @@ func (h *hands) resizeCgroup(ctx context.Context, e lifecycle.ResizeCgroup) life
 
 // ensureCgroup makes the pod's cgroup; one that is there and in the middle of a
 // resize must not become too small for its containers.
-func (h *hands) ensureCgroup(e lifecycle.EnsureCgroup) error {
+func (h *executor) ensureCgroup(e lifecycle.EnsureCgroup) error {
 	if len(e.Room) > 0 {
 		return h.Cgroups.Resize(h.podsWith(e.Room))
 	}
@@ -70,7 +70,7 @@ func (h *hands) ensureCgroup(e lifecycle.EnsureCgroup) error {
 }
 
 // podsWith is the pod with each of some allocations.
-func (h *hands) podsWith(rooms [][]lifecycle.ContainerResources) []*v1.Pod {
+func (h *executor) podsWith(rooms [][]lifecycle.ContainerResources) []*v1.Pod {
 	var pods []*v1.Pod
 	for _, room := range rooms {
 		pod := h.pod.DeepCopy()
@@ -84,7 +84,7 @@ func (h *hands) podsWith(rooms [][]lifecycle.ContainerResources) []*v1.Pod {
 
 // announceCgroup lets the runtime's plugins know; a runtime that does not care
 // loses nothing (A-ACT-12).
-func (h *hands) announceCgroup(ctx context.Context, sandboxID string, r podcgroup.Resources) {
+func (h *executor) announceCgroup(ctx context.Context, sandboxID string, r podcgroup.Resources) {
 	_, err := h.Runtime.UpdatePodSandboxResources(ctx, &runtimeapi.UpdatePodSandboxResourcesRequest{
 		PodSandboxId: sandboxID,
 		Resources: &runtimeapi.LinuxContainerResources{
@@ -97,7 +97,7 @@ func (h *hands) announceCgroup(ctx context.Context, sandboxID string, r podcgrou
 }
 
 // resizeContainer changes a container that runs and reads back what it has.
-func (h *hands) resizeContainer(ctx context.Context, e lifecycle.ResizeContainer) lifecycle.Fact {
+func (h *executor) resizeContainer(ctx context.Context, e lifecycle.ResizeContainer) lifecycle.Fact {
 	spec := containerSpec(h.pod, e.Container).DeepCopy()
 	spec.Resources = e.Resources
 	_, err := h.Runtime.UpdateContainerResources(ctx, &runtimeapi.UpdateContainerResourcesRequest{

@@ -13,7 +13,7 @@ import (
 )
 
 // measureStorage adds up what the pod's volumes, logs and writable layers use (B-LST-1).
-func (h *hands) measureStorage(ctx context.Context, e lifecycle.MeasureStorage) lifecycle.Fact {
+func (h *executor) measureStorage(ctx context.Context, e lifecycle.MeasureStorage) lifecycle.Fact {
 	began := time.Now()
 	fact := lifecycle.StorageMeasured{}
 	var err error
@@ -36,7 +36,7 @@ func (h *hands) measureStorage(ctx context.Context, e lifecycle.MeasureStorage) 
 }
 
 // containerUsage is what each container's logs and writable layer use.
-func (h *hands) containerUsage(ctx context.Context) ([]lifecycle.StorageUsage, error) {
+func (h *executor) containerUsage(ctx context.Context) ([]lifecycle.StorageUsage, error) {
 	stats, err := h.Runtime.ListContainerStats(ctx, &runtimeapi.ListContainerStatsRequest{
 		Filter: &runtimeapi.ContainerStatsFilter{LabelSelector: map[string]string{cri.PodUIDLabel: string(h.pod.UID)}},
 	})

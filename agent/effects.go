@@ -15,31 +15,31 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// hands carry out the effects of one pod. Their methods may run at the same
+// executor carries out the effects of one pod. Its methods may run at the same
 // time; what one leaves for another is written before the machine can ask for
 // the other.
-type hands struct {
+type executor struct {
 	*Node
 	pod *v1.Pod // as it was when the effect was asked for; never changed, only replaced
-	*made
+	*results
 	commands *command.Runner
 }
 
-// made is what one effect leaves for another.
-type made struct {
+// results are what one effect leaves for another.
+type results struct {
 	mounted volumes.Mounted              // by mountVolumes, for createContainer
 	sandbox *runtimeapi.PodSandboxConfig // by createSandbox, for createContainer; nil if another lifepod created it
 	attempt uint32                       // of the sandbox that another lifepod created
-	created said                         // by events, for startContainer
+	created runningReports               // by events, for startContainer
 }
 
-// of are the same hands for a changed pod.
-func (h *hands) of(pod *v1.Pod) *hands {
-	return &hands{Node: h.Node, pod: pod, made: h.made, commands: h.commands}
+// of is the same executor for a changed pod.
+func (h *executor) of(pod *v1.Pod) *executor {
+	return &executor{Node: h.Node, pod: pod, results: h.results, commands: h.commands}
 }
 
 // do carries out one effect and returns its answer.
-func (h *hands) do(ctx context.Context, effect lifecycle.Effect) lifecycle.Fact {
+func (h *executor) do(ctx context.Context, effect lifecycle.Effect) lifecycle.Fact {
 	switch e := effect.(type) {
 	case lifecycle.EnsureCgroup:
 		return lifecycle.CgroupEnsured{Result: result(ctx, e.ID, h.ensureCgroup(e))}
@@ -80,11 +80,11 @@ func (h *hands) do(ctx context.Context, effect lifecycle.Effect) lifecycle.Fact 
 }
 
 // doCall carries out the effects that are one call of the runtime.
-func (h *hands) doCall(ctx context.Context, effect lifecycle.Effect) lifecycle.Fact {
+func (h *executor) doCall(ctx context.Context, effect lifecycle.Effect) lifecycle.Fact {
 	switch e := effect.(type) {
 	case lifecycle.StartContainer:
 		_, err := h.Runtime.StartContainer(ctx, &runtimeapi.StartContainerRequest{ContainerId: e.ContainerID})
-		return lifecycle.ContainerStarted{Result: result(ctx, e.ID, err), Said: h.saidOf(ctx, e.ContainerID, err)}
+		return lifecycle.ContainerStarted{Result: result(ctx, e.ID, err), Reported: h.saidOf(ctx, e.ContainerID, err)}
 	case lifecycle.StopContainer:
 		_, err := h.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: e.ContainerID, Timeout: e.TimeoutSeconds})
 		return lifecycle.ContainerStopped{Result: result(ctx, e.ID, err)}
@@ -108,14 +108,14 @@ func result(ctx context.Context, id lifecycle.EffectID, err error) lifecycle.Res
 	return lifecycle.Result{ID: id, Failure: cri.FailureOf(ctx, err)}
 }
 
-func (h *hands) observe(ctx context.Context, e lifecycle.Observe) lifecycle.Fact {
+func (h *executor) observe(ctx context.Context, e lifecycle.Observe) lifecycle.Fact {
 	o, err := cri.Observe(ctx, h.Runtime, string(h.pod.UID), h.describe())
 	o.Result = result(ctx, e.ID, err)
 	return o
 }
 
 // deadline is how long an effect may take.
-func (h *hands) deadline(effect lifecycle.Effect) time.Duration {
+func (h *executor) deadline(effect lifecycle.Effect) time.Duration {
 	switch e := effect.(type) {
 	case lifecycle.CreateSandbox:
 		return h.Timeouts.Sandbox

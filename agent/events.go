@@ -139,7 +139,7 @@ func (e *Events) look(ctx context.Context) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for uid, w := range e.workers {
-		w.mail.Post(glance{digest: all[uid], failed: err != nil})
+		w.mail.Post(podDigest{digest: all[uid], failed: err != nil})
 	}
 }
 
@@ -173,7 +173,7 @@ func (w *Worker) notice(event *runtimeapi.ContainerEventResponse) {
 		}
 		switch status.GetState() {
 		case runtimeapi.ContainerState_CONTAINER_CREATED:
-			w.made.created.put(runningFact(status))
+			w.results.created.put(runningFact(status))
 		case runtimeapi.ContainerState_CONTAINER_RUNNING:
 			w.mail.Post(runningFact(status))
 		case runtimeapi.ContainerState_CONTAINER_EXITED:

@@ -27,7 +27,7 @@ const (
 
 // describeExit is the exit that a container's status tells of, with the
 // termination message from the pod's files.
-func (h *hands) describeExit(status *runtimeapi.ContainerStatus) lifecycle.ContainerExited {
+func (h *executor) describeExit(status *runtimeapi.ContainerStatus) lifecycle.ContainerExited {
 	return lifecycle.ContainerExited{
 		ContainerID: status.GetId(),
 		ExitCode:    status.GetExitCode(),
@@ -40,7 +40,7 @@ func (h *hands) describeExit(status *runtimeapi.ContainerStatus) lifecycle.Conta
 
 // terminationMessage is the runtime's message and the container's own, joined
 // and cut to the container's share of the pod's budget (A-CST-14).
-func (h *hands) terminationMessage(status *runtimeapi.ContainerStatus) string {
+func (h *executor) terminationMessage(status *runtimeapi.ContainerStatus) string {
 	name, attempt := status.GetMetadata().GetName(), status.GetMetadata().GetAttempt()
 	file := h.terminationLogOf(status)
 	own, err := readTail(file, maxTerminationMessage)
@@ -61,7 +61,7 @@ func (h *hands) terminationMessage(status *runtimeapi.ContainerStatus) string {
 
 // terminationLogOf is the file of an instance's termination message: what it has
 // mounted for it, which a kubelet has named in its own way (B-RST-1).
-func (h *hands) terminationLogOf(status *runtimeapi.ContainerStatus) string {
+func (h *executor) terminationLogOf(status *runtimeapi.ContainerStatus) string {
 	own := h.terminationLog(status.GetMetadata().GetName(), status.GetMetadata().GetAttempt())
 	spec := findContainer(h.pod, status.GetMetadata().GetName())
 	if spec == nil {
@@ -75,7 +75,7 @@ func (h *hands) terminationLogOf(status *runtimeapi.ContainerStatus) string {
 	return own
 }
 
-func (h *hands) fallsBackToLogs(name string, status *runtimeapi.ContainerStatus) bool {
+func (h *executor) fallsBackToLogs(name string, status *runtimeapi.ContainerStatus) bool {
 	spec := findContainer(h.pod, name)
 	return spec != nil && spec.TerminationMessagePolicy == v1.TerminationMessageFallbackToLogsOnError &&
 		status.GetExitCode() != 0 && status.GetReason() != "ContainerCannotRun"

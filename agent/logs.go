@@ -28,7 +28,7 @@ func (n *Node) NewLogs(policy logrotate.Policy) *logrotate.Rotator {
 }
 
 // watchLogs has the logs of the containers rotated that run by a status.
-func (h *hands) watchLogs(status *v1.PodStatus) {
+func (h *executor) watchLogs(status *v1.PodStatus) {
 	if h.Logs == nil {
 		return
 	}
@@ -48,7 +48,7 @@ func (h *hands) watchLogs(status *v1.PodStatus) {
 }
 
 // leaveLogs returns when nothing is at work on the pod's logs any more.
-func (h *hands) leaveLogs() {
+func (h *executor) leaveLogs() {
 	if h.Logs != nil {
 		h.Logs.Leave(h.pod.UID)
 	}

@@ -150,7 +150,7 @@ func DefaultTimeouts() Timeouts {
 	return Timeouts{Sandbox: 4 * time.Minute, Call: 2 * time.Minute, Pull: 2 * time.Hour, Relist: 10 * time.Second}
 }
 
-func (h *hands) objects() Objects {
+func (h *executor) objects() Objects {
 	if h.ObjectsOf != nil {
 		return h.ObjectsOf(h.pod)
 	}

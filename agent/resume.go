@@ -41,14 +41,14 @@ func (w *Worker) Remember(in Checkpoints) { w.memory.in = in }
 // error says why the checkpoint is of no use.
 func (n *Node) ResumeWorker(pod *v1.Pod, sink Sink, from lifecycle.Checkpoint) (*Worker, error) {
 	w := n.NewWorker(pod, sink)
-	machine, err := lifecycle.Restore(pod, w.hands.options(), from)
+	machine, err := lifecycle.Restore(pod, w.executor.options(), from)
 	if err != nil {
 		return nil, err
 	}
 	w.machine, w.memory.resumed = machine, true
 	w.memory.clockChanged = w.clock.changedSince(from.Clock)
-	w.hands.attempt = from.Sandbox.Attempt
-	w.hands = w.hands.of(machine.Pod())
+	w.executor.attempt = from.Sandbox.Attempt
+	w.executor = w.executor.of(machine.Pod())
 	return w, nil
 }
 
@@ -56,15 +56,15 @@ func (n *Node) ResumeWorker(pod *v1.Pod, sink Sink, from lifecycle.Checkpoint) (
 // checkpoint, from the status of its object and what the runtime has of it.
 func (n *Node) AdoptWorker(pod *v1.Pod, sink Sink, seen lifecycle.Observed) *Worker {
 	w := n.NewWorker(pod, sink)
-	w.machine, w.memory.resumed = lifecycle.Adopt(pod, w.hands.options(), seen), true
-	w.hands.attempt = w.machine.Checkpoint().Sandbox.Attempt
-	w.hands = w.hands.of(w.machine.Pod())
+	w.machine, w.memory.resumed = lifecycle.Adopt(pod, w.executor.options(), seen), true
+	w.executor.attempt = w.machine.Checkpoint().Sandbox.Attempt
+	w.executor = w.executor.of(w.machine.Pod())
 	return w
 }
 
 // Observe reads all that the runtime has of a pod.
 func (n *Node) Observe(ctx context.Context, pod *v1.Pod) (lifecycle.Observed, error) {
-	h := &hands{Node: n, pod: pod, made: &made{}}
+	h := &executor{Node: n, pod: pod, results: &results{}}
 	return cri.Observe(ctx, n.Runtime, string(pod.UID), h.describe())
 }
 
@@ -86,7 +86,7 @@ func (w *Worker) firstFact() lifecycle.Fact {
 	if w.memory.resumed {
 		return lifecycle.Resumed{ClockChanged: w.memory.clockChanged}
 	}
-	return w.hands.admission()
+	return w.executor.admission()
 }
 
 // tellAgain is for how long saving must have worked before it is told again that

@@ -12,18 +12,18 @@ import (
 )
 
 // describe is how what the runtime has of the pod is put into the core's words.
-func (h *hands) describe() cri.Describe {
-	return cri.Describe{Exit: h.describeExit, Said: runningFact}
+func (h *executor) describe() cri.Describe {
+	return cri.Describe{Exit: h.describeExit, Running: runningFact}
 }
 
-// said keeps what events tell of containers that were created, until they are
+// runningReports keeps what events tell of containers that were created, until they are
 // started: so the first status of one that runs is complete.
-type said struct {
+type runningReports struct {
 	mu sync.Mutex
 	by map[string]lifecycle.ContainerRunning // by ID
 }
 
-func (s *said) put(f lifecycle.ContainerRunning) {
+func (s *runningReports) put(f lifecycle.ContainerRunning) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.by == nil {
@@ -33,7 +33,7 @@ func (s *said) put(f lifecycle.ContainerRunning) {
 }
 
 // take gives out what is known of a container, once; nil if nothing is.
-func (s *said) take(id string) *lifecycle.ContainerRunning {
+func (s *runningReports) take(id string) *lifecycle.ContainerRunning {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f, found := s.by[id]
@@ -46,7 +46,7 @@ func (s *said) take(id string) *lifecycle.ContainerRunning {
 
 // saidOf is what is known of a container that was started. If no event has told of
 // it, events are being lost, as while their stream is new: then the runtime is asked.
-func (h *hands) saidOf(ctx context.Context, id string, err error) *lifecycle.ContainerRunning {
+func (h *executor) saidOf(ctx context.Context, id string, err error) *lifecycle.ContainerRunning {
 	fact := h.created.take(id)
 	if fact != nil || err != nil {
 		return fact

@@ -22,7 +22,7 @@ func (s services) Variables(_ context.Context, pod *v1.Pod) ([]environment.KeyVa
 func TestServiceVariables(t *testing.T) {
 	pod := podOf("web", v1.RestartPolicyAlways, "main")
 	pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "OWN", Value: "mine"}, {Name: "URL", Value: "$(WEB_PORT)"}}
-	h := &hands{Node: &Node{Services: services{}}, pod: pod, made: &made{}}
+	h := &executor{Node: &Node{Services: services{}}, pod: pod, results: &results{}}
 	got, err := h.environment(t.Context(), &pod.Spec.Containers[0], nil)
 	if err != nil {
 		t.Fatal(err)

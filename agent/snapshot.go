@@ -15,23 +15,23 @@ type snapshots struct {
 	quiet    int    // how many there were since anything has happened
 }
 
-// quietEnough is how many snapshots that change nothing prove that the next would
-// not either, unless the digest differs: what the machine concludes from two in a
-// row is found, too.
-const quietEnough = 3
+// unchangedEnough is after how many snapshots without a change further ones are skipped
+// until the digest changes. It is more than two, because the machine draws some
+// conclusions from two snapshots in a row.
+const unchangedEnough = 3
 
-// glance is what the runtime has of a pod, in one number (cri.Overview).
-type glance struct {
+// podDigest is what the runtime has of a pod, in one number (cri.Overview).
+type podDigest struct {
 	digest uint64
 	failed bool // the runtime has not answered
 }
 
-// glanced takes a snapshot unless nothing has happened since the last ones.
-func (w *Worker) glanced(ctx context.Context, g glance) {
+// compareDigest takes a snapshot unless nothing has happened since the last ones.
+func (w *Worker) compareDigest(ctx context.Context, g podDigest) {
 	if !g.failed && g.digest != w.snapshots.digest {
 		w.snapshots.digest, w.snapshots.quiet = g.digest, 0
 	}
-	if w.snapshots.quiet < quietEnough {
+	if w.snapshots.quiet < unchangedEnough {
 		w.takeSnapshot(ctx)
 	}
 }

@@ -30,11 +30,11 @@ type Sink interface {
 // Worker takes one pod through its life. Make it with NewWorker, call Run once.
 type Worker struct {
 	// immutable
-	pod  *v1.Pod // as it was at first
-	sink Sink
-	log  *slog.Logger
-	mail *mailbox.Mailbox[any] // of lifecycle.Fact, or *runtimeapi.ContainerStatus of one that exited
-	made *made                 // of all hands
+	pod     *v1.Pod // as it was at first
+	sink    Sink
+	log     *slog.Logger
+	mail    *mailbox.Mailbox[any] // of lifecycle.Fact, or *runtimeapi.ContainerStatus of one that exited
+	results *results              // of all executors
 
 	relist chan struct{} // holds a value when a snapshot is wanted now
 
@@ -42,7 +42,7 @@ type Worker struct {
 	first     lifecycle.Fact // nil: as firstFact says
 	machine   *lifecycle.Machine
 	clock     clock
-	hands     *hands // replaced when the pod changes
+	executor  *executor // replaced when the pod changes
 	timer     *time.Timer
 	calls     sync.WaitGroup
 	snapshots snapshots
@@ -60,12 +60,12 @@ type cancels struct {
 
 // NewWorker prepares the worker of a pod that was defaulted and validated.
 func (n *Node) NewWorker(pod *v1.Pod, sink Sink) *Worker {
-	h := &hands{Node: n, pod: pod, made: &made{}, commands: command.NewRunner(n.Runtime)}
+	h := &executor{Node: n, pod: pod, results: &results{}, commands: command.NewRunner(n.Runtime)}
 	w := &Worker{
 		pod:      pod,
-		made:     h.made,
+		results:  h.results,
 		sink:     sink,
-		hands:    h,
+		executor: h,
 		log:      n.Log.With("pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID),
 		mail:     mailbox.New[any](),
 		relist:   make(chan struct{}, 1),
@@ -77,7 +77,7 @@ func (n *Node) NewWorker(pod *v1.Pod, sink Sink) *Worker {
 }
 
 // options are the node's, as they hold for the pod.
-func (h *hands) options() lifecycle.Options {
+func (h *executor) options() lifecycle.Options {
 	options := h.Options
 	options.HostIPs = h.HostIPs
 	options.RecursiveReadOnly = h.recursiveReadOnly()
@@ -152,13 +152,13 @@ func (w *Worker) receive(ctx context.Context, item any) {
 	case lifecycle.Observed:
 		w.step(ctx, item)
 		w.snapshotTaken(ctx, item)
-	case glance:
-		w.glanced(ctx, item)
+	case podDigest:
+		w.compareDigest(ctx, item)
 	case lifecycle.Fact:
 		w.step(ctx, item)
 	case *runtimeapi.ContainerStatus:
-		hands := w.hands
-		w.beside(func() { w.mail.Post(hands.describeExit(item)) })
+		executor := w.executor
+		w.beside(func() { w.mail.Post(executor.describeExit(item)) })
 	case panicked:
 		panic(item.String())
 	}
@@ -185,7 +185,7 @@ func (w *Worker) feed(ctx context.Context, at time.Time, fact lifecycle.Fact) {
 	effects := w.machine.Step(lifecycle.Event{At: at, Fact: fact})
 	switch fact.(type) {
 	case lifecycle.EphemeralContainerAdded, lifecycle.ResizeAdmitted, lifecycle.ObjectsChanged, lifecycle.PodUpdated:
-		w.hands = w.hands.of(w.machine.Pod())
+		w.executor = w.executor.of(w.machine.Pod())
 	}
 	w.save(at)
 	for _, effect := range effects {
@@ -197,7 +197,7 @@ func (w *Worker) feed(ctx context.Context, at time.Time, fact lifecycle.Fact) {
 func (w *Worker) carryOut(ctx context.Context, at time.Time, effect lifecycle.Effect) {
 	switch e := effect.(type) {
 	case lifecycle.Publish:
-		w.hands.watchLogs(&e.Status)
+		w.executor.watchLogs(&e.Status)
 		w.sink.Status(e.Status, e.ID != 0)
 		w.confirm(e.ID)
 	case lifecycle.RecordEvent:
@@ -236,16 +236,16 @@ func (p plain) LogValue() slog.Value { return slog.StringValue(fmt.Sprintf("%+v"
 
 // begin carries an effect out beside the worker; its answer comes by mail.
 func (w *Worker) begin(ctx context.Context, e lifecycle.Effect) {
-	ctx, cancel := context.WithTimeout(ctx, w.hands.deadline(e))
+	ctx, cancel := context.WithTimeout(ctx, w.executor.deadline(e))
 	id := idOf(e)
 	w.underWay.add(id, cancel)
-	hands := w.hands
+	executor := w.executor
 	w.beside(func() {
 		defer cancel()
 		began := time.Now()
-		fact := hands.do(ctx, e)
-		if hands.Watch != nil {
-			hands.Watch.Carried(hands.pod, e, fact, time.Since(began))
+		fact := executor.do(ctx, e)
+		if executor.Watch != nil {
+			executor.Watch.Carried(executor.pod, e, fact, time.Since(began))
 		}
 		w.underWay.forget(id)
 		w.mail.Post(fact)

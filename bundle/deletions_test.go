@@ -24,7 +24,7 @@ import (
 func TestDeletedShimIsEnded(t *testing.T) {
 	p := shortPaths(t)
 	serveContainerd(t, p, []string{"known"}, []string{"made"})
-	s := newSuspects(&daemon{paths: p, log: slog.New(slog.DiscardHandler)})
+	s := newLostShims(&daemon{paths: p, log: slog.New(slog.DiscardHandler)})
 	if err := os.Mkdir(p.shimSockets(), 0o700); err != nil {
 		t.Fatal(err)
 	}

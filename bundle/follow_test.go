@@ -153,7 +153,7 @@ func TestStartingSupervisorIsWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer held.Close()
-	st, err := openStation(p.supervision())
+	st, err := openNewsServer(p.supervision())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ const (
 	lostLooks    = 3
 )
 
-// suspects are shims that containerd may have forgotten, and how often each was
+// lostShims are shims that containerd may have forgotten, and how often each was
 // found to be unknown: such a shim outlives its sandbox. There are two kinds. A
 // caller that dies while a container starts has containerd forget the container and
 // its shim keep it; these are older than the containerd that runs, and unknown as
@@ -40,7 +40,7 @@ const (
 // seconds it is given; these are young, and only unknown once containerd has no
 // container of that ID: one that is just being made has it before its shim. As a rule
 // these are ended when containerd tells of the deletion of that container (deletions).
-type suspects struct {
+type lostShims struct {
 	paths Paths
 	log   *slog.Logger
 	shims map[int]string // the sandbox by the shim's process
@@ -50,15 +50,15 @@ type suspects struct {
 	namespaces []string
 }
 
-func newSuspects(d *daemon) *suspects {
-	return &suspects{
+func newLostShims(d *daemon) *lostShims {
+	return &lostShims{
 		paths: d.paths, log: d.log, shims: d.paths.shims(), young: map[int]bool{}, looks: map[int]int{}, namespaces: d.older,
 	}
 }
 
-// look ends and removes what is lost. It costs nothing once all suspects have ended
+// look ends and removes what is lost. It costs nothing once all of them have ended
 // and no shim starts or ends.
-func (s *suspects) look(ctx context.Context) {
+func (s *lostShims) look(ctx context.Context) {
 	if len(s.namespaces) > 0 {
 		if err := s.paths.removeLostNamespaces(ctx, s.namespaces, s.log); err != nil {
 			s.log.Debug("look for network namespaces that containerd has lost", "err", err)
@@ -103,7 +103,7 @@ func (s *suspects) look(ctx context.Context) {
 // endDeleted ends the shims of containers that containerd has deleted. It asks once
 // only: no sandbox is made with an ID that was deleted, and by then a shim that was
 // to end has ended.
-func (s *suspects) endDeleted(ctx context.Context, ids []string) {
+func (s *lostShims) endDeleted(ctx context.Context, ids []string) {
 	shims := s.paths.shims()
 	maps.DeleteFunc(shims, func(_ int, sandbox string) bool { return !slices.Contains(ids, sandbox) })
 	if len(shims) == 0 {
@@ -125,8 +125,8 @@ func (s *suspects) endDeleted(ctx context.Context, ids []string) {
 	}
 }
 
-// refresh forgets suspects that have ended, and takes in what has just been started.
-func (s *suspects) refresh() {
+// refresh forgets shims that have ended, and takes in what has just been started.
+func (s *lostShims) refresh() {
 	for pid, sandbox := range s.shims {
 		if s.paths.sandboxOfShim(fmt.Sprintf("/proc/%d/cmdline", pid)) != sandbox {
 			s.forget(pid)
@@ -142,22 +142,22 @@ func (s *suspects) refresh() {
 	}
 }
 
-// acquit is for a shim whose sandbox CRI knows. A young one is no suspect any more:
+// acquit is for a shim whose sandbox CRI knows. A young one is not looked at any more:
 // what its removal may leave is found when the next shim starts or ends.
-func (s *suspects) acquit(pid int) {
+func (s *lostShims) acquit(pid int) {
 	delete(s.looks, pid)
 	if s.young[pid] {
 		s.forget(pid)
 	}
 }
 
-func (s *suspects) forget(pid int) {
+func (s *lostShims) forget(pid int) {
 	delete(s.shims, pid)
 	delete(s.young, pid)
 	delete(s.looks, pid)
 }
 
-func (s *suspects) end(ctx context.Context, pid int, sandbox string) {
+func (s *lostShims) end(ctx context.Context, pid int, sandbox string) {
 	s.log.Warn("a shim that containerd has lost is ended", "pid", pid, "sandbox", sandbox)
 	if err := s.paths.killShim(ctx, pid, sandbox); err != nil {
 		s.log.Warn("a lost shim goes on", "pid", pid, "err", err)

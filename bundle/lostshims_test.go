@@ -79,7 +79,7 @@ func serveContainerd(t *testing.T, p Paths, sandboxes, containers []string, more
 func TestYoungLostShimIsEnded(t *testing.T) {
 	p := shortPaths(t)
 	serveContainerd(t, p, []string{"known"}, []string{"known", "made"})
-	s := newSuspects(&daemon{paths: p, log: slog.New(slog.DiscardHandler)})
+	s := newLostShims(&daemon{paths: p, log: slog.New(slog.DiscardHandler)})
 	if err := os.Mkdir(p.shimSockets(), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -111,17 +111,17 @@ func (s *supervisor) answers(n news) {
 // The caller holds the supervisor's lock. When ctx is done containerd is left
 // running for the next supervisor, or for Close to stop.
 func (s *supervisor) lead(ctx context.Context) error {
-	station, err := openStation(s.daemon.paths.supervision())
+	server, err := openNewsServer(s.daemon.paths.supervision())
 	if err != nil {
 		return err
 	}
-	defer station.close()
+	defer server.close()
 	running, err := s.daemon.ensure(ctx)
 	if err != nil {
 		return err
 	}
-	s.announce(running, station)
-	return s.keepRunning(ctx, running, station)
+	s.announce(running, server)
+	return s.keepRunning(ctx, running, server)
 }
 
 // restartFloor is how long containerd must have lived for its death to be
@@ -131,12 +131,12 @@ const restartFloor = 10 * time.Second
 // logInterval is how often the size of containerd's log is looked at.
 const logInterval = time.Minute
 
-func (s *supervisor) keepRunning(ctx context.Context, running *process, station *station) error {
+func (s *supervisor) keepRunning(ctx context.Context, running *process, server *newsServer) error {
 	trim := time.NewTicker(logInterval)
 	defer trim.Stop()
 	look := time.NewTicker(lostInterval)
 	defer look.Stop()
-	lost := newSuspects(s.daemon)
+	lost := newLostShims(s.daemon)
 	listening, stop := context.WithCancel(ctx)
 	defer stop()
 	deleted := followDeletions(listening, s.daemon.paths, s.log)
@@ -173,14 +173,14 @@ func (s *supervisor) keepRunning(ctx context.Context, running *process, station 
 			return err
 		}
 		started = time.Now()
-		s.announce(running, station)
-		lost = newSuspects(s.daemon)
+		s.announce(running, server)
+		lost = newLostShims(s.daemon)
 	}
 }
 
 // announce tells ourselves and the followers which containerd answers.
-func (s *supervisor) announce(p *process, station *station) {
+func (s *supervisor) announce(p *process, server *newsServer) {
 	n := news{PID: p.PID, StartTicks: p.StartTicks, Since: time.Now()}
 	s.answers(n)
-	station.tell(n)
+	server.tell(n)
 }

@@ -17,11 +17,11 @@ import (
 
 // A follower hears which containerd answers, however late it connects; when the supervisor goes, the connection breaks.
 func TestStation(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "station.sock")
+	path := filepath.Join(t.TempDir(), "news.sock")
 	if err := os.WriteFile(path, []byte("stale"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	st, err := openStation(path)
+	st, err := openNewsServer(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func listenTo(t *testing.T, path string) *bufio.Scanner {
 }
 
 // waitConns waits until n followers were accepted.
-func (st *station) waitConns(n int) {
+func (st *newsServer) waitConns(n int) {
 	for {
 		st.mu.Lock()
 		have := len(st.conns)

@@ -10,7 +10,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/agent/environment"
-	"github.com/lifepod/lifepod/control/guest"
+	"github.com/lifepod/lifepod/control/execprocess"
 	"github.com/lifepod/lifepod/cri"
 )
 
@@ -73,13 +73,13 @@ func ownCommands(c *v1.Container) (commands [][]string) {
 type session struct {
 	sessions  *sessions
 	command   []string
-	container guest.Container
-	known     bool            // the container's processes can be seen
-	before    []guest.Process // what ran there already
-	leave     func()          // lets the next one begin
+	container execprocess.Container
+	known     bool                  // the container's processes can be seen
+	before    []execprocess.Process // what ran there already
+	leave     func()                // lets the next one begin
 	over      chan struct{}
 	looked    sync.WaitGroup
-	process   *guest.Process // written before looked is done
+	process   *execprocess.Process // written before looked is done
 }
 
 // begin prepares a command in a container, when no other one is beginning there.
@@ -90,10 +90,10 @@ func (s *sessions) begin(ctx context.Context, runtime runtimeapi.RuntimeServiceC
 	}
 	n := &session{sessions: s, command: command, leave: leave, over: make(chan struct{})}
 	if pid := cri.PID(ctx, runtime, id); pid != 0 {
-		container, err := guest.Of(pid)
+		container, err := execprocess.Of(pid)
 		if err == nil {
 			n.container = container
-			n.before, err = container.Guests()
+			n.before, err = container.ExecProcesses()
 		}
 		n.known = err == nil
 	}
@@ -150,12 +150,12 @@ func (n *session) recognise() {
 // look reports whether the command's process is there. In its turn it is the one
 // that is new, whatever it has become since.
 func (n *session) look(inTurn bool) bool {
-	guests, err := n.container.Guests()
+	processes, err := n.container.ExecProcesses()
 	if err != nil {
 		return true // the container has ended, and all in it
 	}
-	for _, p := range guests {
-		arguments := guest.Arguments(p.PID)
+	for _, p := range processes {
+		arguments := execprocess.Arguments(p.PID)
 		own := slices.ContainsFunc(n.sessions.own, func(c []string) bool { return slices.Equal(c, arguments) })
 		if slices.Contains(n.before, p) || (own || !inTurn) && !slices.Equal(arguments, n.command) {
 			continue

@@ -19,7 +19,7 @@ type Describe struct {
 	// Exit of one that has ended, with the termination message from the pod's files.
 	Exit func(*runtimeapi.ContainerStatus) lifecycle.ContainerExited
 	// Said is what it tells of any: image, user and resources.
-	Said func(*runtimeapi.ContainerStatus) lifecycle.ContainerRunning
+	Running func(*runtimeapi.ContainerStatus) lifecycle.ContainerRunning
 }
 
 // Observe reads all that the runtime has of one pod.
@@ -85,8 +85,8 @@ func observeContainer(ctx context.Context, runtime runtimeapi.RuntimeServiceClie
 		State:     states[status.GetState()],
 		StartedAt: Time(status.GetStartedAt()),
 	}
-	said := describe.Said(status)
-	seen.Said = &said
+	said := describe.Running(status)
+	seen.Reported = &said
 	if seen.State == lifecycle.StateExited {
 		exit := describe.Exit(status)
 		seen.Exit = &exit

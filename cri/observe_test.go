@@ -53,7 +53,7 @@ func TestObserve(t *testing.T) {
 		makeContainer(t, r, "b", other, "runs", true)
 		time.Sleep(time.Minute)
 		began := time.Now()
-		got, err := cri.Observe(t.Context(), r, "uid-a", cri.Describe{Exit: describe, Said: said})
+		got, err := cri.Observe(t.Context(), r, "uid-a", cri.Describe{Exit: describe, Running: said})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,13 +62,13 @@ func TestObserve(t *testing.T) {
 			Began:     began,
 			Sandboxes: []lifecycle.ObservedSandbox{{ID: box, Ready: true, IPs: []string{"10.0.0.1"}}},
 			Containers: []lifecycle.ObservedContainer{
-				{ID: made, Name: "made", Attempt: 3, SandboxID: box, State: lifecycle.StateCreated, Said: &lifecycle.ContainerRunning{ContainerID: made}},
-				{ID: runs, Name: "runs", Attempt: 3, SandboxID: box, State: lifecycle.StateRunning, StartedAt: startedAt, Said: &lifecycle.ContainerRunning{ContainerID: runs}},
+				{ID: made, Name: "made", Attempt: 3, SandboxID: box, State: lifecycle.StateCreated, Reported: &lifecycle.ContainerRunning{ContainerID: made}},
+				{ID: runs, Name: "runs", Attempt: 3, SandboxID: box, State: lifecycle.StateRunning, StartedAt: startedAt, Reported: &lifecycle.ContainerRunning{ContainerID: runs}},
 				{
 					ID: ended, Name: "ended", Attempt: 3, SandboxID: box, State: lifecycle.StateExited,
 					StartedAt: startedAt.Add(44 * time.Millisecond),
 					Exit:      &lifecycle.ContainerExited{ContainerID: ended, ExitCode: 7, Reason: "Error"},
-					Said:      &lifecycle.ContainerRunning{ContainerID: ended},
+					Reported:  &lifecycle.ContainerRunning{ContainerID: ended},
 				},
 			},
 		}
@@ -97,7 +97,7 @@ func TestObserveMeetsErrors(t *testing.T) {
 				r := crifake.New()
 				makeContainer(t, r, "a", runSandbox(t, r, "a"), "main", true)
 				r.Fault(test.fault)
-				_, err := cri.Observe(t.Context(), r, "uid-a", cri.Describe{Exit: describe, Said: said})
+				_, err := cri.Observe(t.Context(), r, "uid-a", cri.Describe{Exit: describe, Running: said})
 				if (err == nil) != (test.want == "") || (err != nil && !strings.HasPrefix(err.Error(), test.want)) {
 					t.Errorf("error %v, want %q", err, test.want)
 				}

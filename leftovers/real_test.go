@@ -113,18 +113,18 @@ func copyProgram(t *testing.T, to string) {
 	}
 }
 
-// scene is everything that a killed lifepod can leave, made by hand.
-type scene struct {
+// fixture is everything that a killed lifepod can leave, made by hand.
+type fixture struct {
 	place   Place
 	unique  string
 	cgroups []string
 	keep    string
 }
 
-func newScene(t *testing.T) *scene {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	unique := strconv.Itoa(os.Getpid())
-	s := &scene{unique: unique, place: Place{
+	s := &fixture{unique: unique, place: Place{
 		Root: t.TempDir(), RunDir: t.TempDir(), CgroupParent: "leftovers-test-" + unique, Bridge: "lftst" + unique,
 		FilterTable: "lifepod_lftst" + unique,
 	}}
@@ -133,7 +133,7 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-func (s *scene) mount(t *testing.T, kind, source, target string) {
+func (s *fixture) mount(t *testing.T, kind, source, target string) {
 	t.Helper()
 	if err := os.MkdirAll(target, 0o755); err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func (s *scene) mount(t *testing.T, kind, source, target string) {
 	t.Cleanup(func() { _ = unix.Unmount(target, unix.MNT_DETACH) })
 }
 
-func (s *scene) makeMounts(t *testing.T) {
+func (s *fixture) makeMounts(t *testing.T) {
 	volumes := filepath.Join(s.place.Root, "pods", "uid-1", "volumes")
 	s.mount(t, "tmpfs", "tmpfs", filepath.Join(volumes, "memory"))
 	s.mount(t, "tmpfs", "tmpfs", filepath.Join(volumes, "memory", "inner"))
@@ -156,7 +156,7 @@ func (s *scene) makeMounts(t *testing.T) {
 	s.mount(t, "tmpfs", "tmpfs", filepath.Join(s.place.RunDir, "state", "shm"))
 }
 
-func (s *scene) makeCgroups(t *testing.T, pid int) {
+func (s *fixture) makeCgroups(t *testing.T, pid int) {
 	t.Helper()
 	hierarchies, err := host().hierarchies()
 	if err != nil {
@@ -180,7 +180,7 @@ func (s *scene) makeCgroups(t *testing.T, pid int) {
 }
 
 // makeNetwork connects one namespace to the bridge; another one holds the shim.
-func (s *scene) makeNetwork(t *testing.T) (cabled, shims netns.NsHandle) {
+func (s *fixture) makeNetwork(t *testing.T) (cabled, shims netns.NsHandle) {
 	t.Helper()
 	cabled, shims = newNetwork(t, "lftst-cable-"+s.unique), newNetwork(t, "lftst-shim-"+s.unique)
 	attributes := netlink.NewLinkAttrs()
@@ -202,7 +202,7 @@ func (s *scene) makeNetwork(t *testing.T) (cabled, shims netns.NsHandle) {
 }
 
 // makeFilter makes what each of the two programs would.
-func (s *scene) makeFilter(t *testing.T) {
+func (s *fixture) makeFilter(t *testing.T) {
 	t.Helper()
 	rule := strings.Fields("POSTROUTING -s 192.0.2.0/24 ! -d 192.0.2.0/24 -m comment --comment " + s.place.FilterTable + " -j MASQUERADE")
 	for _, call := range [][]string{
@@ -222,7 +222,7 @@ func (s *scene) makeFilter(t *testing.T) {
 // podThings are what a pod has below the root beside its folder.
 var podThings = []string{"logs/default_web_uid-1/app/0.log", "ipam/pods/uid-1", "runs/.new-7", "runs/uid-1.json"}
 
-func (s *scene) makeRecords(t *testing.T) {
+func (s *fixture) makeRecords(t *testing.T) {
 	t.Helper()
 	for _, path := range podThings {
 		write(t, filepath.Join(s.place.Root, path), "x")
@@ -230,7 +230,7 @@ func (s *scene) makeRecords(t *testing.T) {
 }
 
 func TestFindAndSweepReal(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	_, shims := s.makeNetwork(t)
 	shimProgram := filepath.Join(s.place.Root, "bundle", "bin", "containerd-shim-runc-v2")
 	copyProgram(t, shimProgram)
@@ -271,7 +271,7 @@ func TestFindAndSweepReal(t *testing.T) {
 	}
 }
 
-func (s *scene) want(shim int) []string {
+func (s *fixture) want(shim int) []string {
 	volumes := filepath.Join(s.place.Root, "pods", "uid-1", "volumes")
 	want := []string{"process " + strconv.Itoa(shim)}
 	for _, path := range s.cgroups {
@@ -306,7 +306,7 @@ func lines(found []Leftover) []string {
 
 // A folder with something still mounted in it stays, whoever mounted it.
 func TestSweepSparesMountedFolder(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	pod := filepath.Join(s.place.Root, "pods", "uid-1")
 	s.mount(t, "bind", s.keep, filepath.Join(pod, "host"))
 	err := Sweep(t.Context(), []Leftover{{Kind: PodFolder, Name: pod}})

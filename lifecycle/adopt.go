@@ -50,7 +50,7 @@ func (m *Machine) adoptNewestSandbox(seen Observed) {
 	}
 	newest := slices.MaxFunc(seen.Sandboxes, func(a, b ObservedSandbox) int { return int(a.Attempt) - int(b.Attempt) })
 	m.sandbox = sandbox{state: sandboxLost, id: newest.ID, attempt: newest.Attempt}
-	m.release.untidy = len(seen.Sandboxes) > 1
+	m.release.straySandbox = len(seen.Sandboxes) > 1
 	if newest.Ready && m.addressed(newest.IPs) && readySandboxes(seen) == 1 {
 		m.sandbox.state = sandboxReady
 	}

@@ -22,7 +22,7 @@ func adoptFromStatus(s *step, c *container, seen Observed) {
 	newest := instances[0]
 	c.id = newest.ID
 	c.begins(s, newest.StartedAt)
-	c.hear(newest.Said)
+	c.hear(newest.Reported)
 	c.restartCount = max(c.restartCount, int32(newest.Attempt))
 	adoptLast(s, c, status, instances)
 	c.position = uncertain // the next snapshot says

@@ -35,7 +35,7 @@ func TestAdoptedStatusIsComplete(t *testing.T) {
 			}
 			seen := tr.runtime.snapshot(Result{}, tr.now)
 			for i := range seen.Containers {
-				seen.Containers[i].Said, seen.Containers[i].StartedAt = test.said, tr.now
+				seen.Containers[i].Reported, seen.Containers[i].StartedAt = test.said, tr.now
 			}
 			tr.m, tr.pending = Adopt(pod, tr.m.options, seen), nil
 			tr.feed(Resumed{})

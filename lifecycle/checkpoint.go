@@ -28,16 +28,16 @@ type Checkpoint struct {
 	Stage      string      `json:"stage"`
 	StartTime  time.Time   `json:"startTime,omitzero"` // A-CST-18
 
-	Sandbox    SandboxCheckpoint            `json:"sandbox,omitzero"`
-	Containers []ContainerCheckpoint        `json:"containers"`
-	InitTurn   int                          `json:"initTurn,omitzero"`
-	Stop       StopCheckpoint               `json:"stop,omitzero"`
-	Deleted    bool                         `json:"deleted,omitzero"`
-	Round      RoundCheckpoint              `json:"round,omitzero"`
-	Resize     ResizeCheckpoint             `json:"resize,omitzero"`
-	Untidy     bool                         `json:"untidy,omitzero"`
-	Doubt      time.Time                    `json:"doubt,omitzero"`
-	ImageBack  map[string]BackOffCheckpoint `json:"imageBackOff,omitempty"` // by image as written
+	Sandbox      SandboxCheckpoint            `json:"sandbox,omitzero"`
+	Containers   []ContainerCheckpoint        `json:"containers"`
+	InitTurn     int                          `json:"initTurn,omitzero"`
+	Stop         StopCheckpoint               `json:"stop,omitzero"`
+	Deleted      bool                         `json:"deleted,omitzero"`
+	Round        RoundCheckpoint              `json:"round,omitzero"`
+	Resize       ResizeCheckpoint             `json:"resize,omitzero"`
+	StraySandbox bool                         `json:"untidy,omitzero"`
+	Doubt        time.Time                    `json:"doubt,omitzero"`
+	ImageBack    map[string]BackOffCheckpoint `json:"imageBackOff,omitempty"` // by image as written
 
 	Reported v1.PodStatus `json:"reported"`
 	LastID   EffectID     `json:"lastID"`

@@ -16,29 +16,29 @@ func (m *Machine) ToSave() bool { return m.toSave }
 // effects are carried out.
 func (m *Machine) Checkpoint() Checkpoint {
 	c := Checkpoint{
-		Version:    CheckpointVersion,
-		UID:        string(m.pod.UID),
-		Generation: m.pod.Generation,
-		Spec:       m.changedSpec(),
-		Stage:      m.stage.String(),
-		StartTime:  m.startTime,
-		Sandbox:    m.sandbox.checkpoint(),
-		InitTurn:   m.initIndex,
-		Stop:       m.stop.checkpoint(),
-		Deleted:    m.deleted,
-		Round:      m.round.checkpoint(),
-		Resize:     m.resize.checkpoint(),
-		Untidy:     m.release.untidy,
-		Doubt:      m.release.doubt,
-		Reported:   *m.reported.DeepCopy(),
-		LastID:     m.lastID,
-		Drift:      m.drift,
+		Version:      CheckpointVersion,
+		UID:          string(m.pod.UID),
+		Generation:   m.pod.Generation,
+		Spec:         m.changedSpec(),
+		Stage:        m.stage.String(),
+		StartTime:    m.startTime,
+		Sandbox:      m.sandbox.checkpoint(),
+		InitTurn:     m.initIndex,
+		Stop:         m.stop.checkpoint(),
+		Deleted:      m.deleted,
+		Round:        m.round.checkpoint(),
+		Resize:       m.resize.checkpoint(),
+		StraySandbox: m.release.straySandbox,
+		Doubt:        m.release.doubt,
+		Reported:     *m.reported.DeepCopy(),
+		LastID:       m.lastID,
+		Drift:        m.drift,
 	}
 	for _, container := range m.containers {
 		c.Containers = append(c.Containers, container.checkpoint())
 	}
 	if m.sandbox.state == sandboxCreating { // nobody will hear of it if lifepod is killed now
-		c.Untidy, c.Doubt = true, later(c.Doubt, m.sandbox.touchedAt.Add(lostSandboxDoubt))
+		c.StraySandbox, c.Doubt = true, later(c.Doubt, m.sandbox.touchedAt.Add(lostSandboxDoubt))
 	}
 	if len(m.imageBack) > 0 {
 		c.ImageBack = make(map[string]BackOffCheckpoint, len(m.imageBack))

@@ -96,11 +96,11 @@ type instance struct {
 	requested bool     // its restart was asked for: at once, and not counted
 	cutOff    bool     // lifepod was killed while it was being started
 	nextBegun bool     // a create of the next one had no answer and left nothing so far: it may be carried out late
-	said
+	reportedState
 }
 
-// said is what the runtime says of an instance.
-type said struct {
+// reportedState is what the runtime reports of an instance.
+type reportedState struct {
 	imageName string // A-CST-4
 	imageRef  string
 	user      *v1.ContainerUser

@@ -232,7 +232,7 @@ type ContainerCreated struct {
 // ContainerStarted answers StartContainer.
 type ContainerStarted struct {
 	Result
-	Said *ContainerRunning // what the runtime has said of it before, nil if nothing
+	Reported *ContainerRunning // what the runtime has reported of it before, nil if nothing
 }
 
 // ContainerRunning is the runtime's own word that a container runs. It only
@@ -360,7 +360,7 @@ type ObservedContainer struct {
 	State     ContainerState
 	StartedAt time.Time
 	Exit      *ContainerExited
-	Said      *ContainerRunning // image, user … of any state; nil if not looked at
+	Reported  *ContainerRunning // image, user … of any state; nil if not looked at
 }
 
 func (Rejected) isFact()                {}

@@ -128,7 +128,7 @@ func (l *invariants) withGroups(w *walk) {
 // cgroup are given back (B-FIN-6).
 func (l *invariants) nothingHeld(w *walk) {
 	r := w.m.release
-	if w.m.stage < Terminated || anyMayRun(&step{Machine: w.m}) || !r.volumes.done || !r.cgroup.done || r.untidy || w.m.keepsRecords() {
+	if w.m.stage < Terminated || anyMayRun(&step{Machine: w.m}) || !r.volumes.done || !r.cgroup.done || r.straySandbox || w.m.keepsRecords() {
 		l.t.Fatalf("the object can be deleted in stage %v with %+v", w.m.stage, r)
 	}
 }

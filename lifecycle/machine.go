@@ -120,13 +120,13 @@ type setup struct {
 
 // release is what is given back once nothing runs.
 type release struct {
-	volumes work
-	sandbox work
-	cgroup  work
-	kept    bool      // volumes were given back, logs were not
-	told    bool      // that the object can be deleted
-	untidy  bool      // the runtime may have a sandbox of this pod of which nobody knows
-	doubt   time.Time // until then an empty snapshot proves nothing: the call may still be at work
+	volumes      work
+	sandbox      work
+	cgroup       work
+	kept         bool      // volumes were given back, logs were not
+	told         bool      // that the object can be deleted
+	straySandbox bool      // the runtime may have a sandbox of this pod of which nobody knows
+	doubt        time.Time // until then an empty snapshot proves nothing: the call may still be at work
 }
 
 // work is one step that is done once: not begun, under way, done, or to be tried again.

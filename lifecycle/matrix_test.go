@@ -67,7 +67,7 @@ func (a at) Fatalf(format string, args ...any) {
 // position tells positions apart that are worth being tried each.
 func (tr *transcript) position() string {
 	m := tr.m
-	text := fmt.Sprint(m.stage, m.sandbox.state, m.setup.volumes.op != 0, m.release.volumes.done, m.release.untidy, m.observing.op != 0)
+	text := fmt.Sprint(m.stage, m.sandbox.state, m.setup.volumes.op != 0, m.release.volumes.done, m.release.straySandbox, m.observing.op != 0)
 	for _, c := range m.containers {
 		text += fmt.Sprint(" ", c.spec.Name, c.position, c.exit != nil, c.image.state, c.stopping.op != 0, c.failure != nil)
 		for _, p := range c.probes {

@@ -27,7 +27,7 @@ func applyObserved(s *step, f Observed) {
 	}
 	removeStrays(s, f)
 	if awaited && s.stage == Terminated && len(f.Sandboxes) == 0 && !f.Began.Before(s.release.doubt) {
-		s.release.untidy = false
+		s.release.straySandbox = false
 	}
 	if awaited {
 		s.observing.retryAt = s.nextObserve(f.Began)
@@ -112,7 +112,7 @@ func observeRunning(s *step, c *container, f Observed) {
 	c.stopping.unanswered = false
 	o := findByID(f, c.id)
 	if o != nil {
-		c.hear(o.Said) // its event may have been lost
+		c.hear(o.Reported) // its event may have been lost
 		if o.State == StateRunning && !o.StartedAt.IsZero() {
 			c.begins(s, o.StartedAt)
 		}
@@ -162,7 +162,7 @@ func adoptContainer(s *step, c *container, f Observed) {
 	if o.ID != c.id {
 		newInstance(s, c, o.ID)
 	}
-	c.hear(o.Said)
+	c.hear(o.Reported)
 	switch o.State {
 	case StateCreated:
 		c.position = created
@@ -224,7 +224,7 @@ func removeStrays(s *step, f Observed) {
 // removeForgotten removes a sandbox that is not, or no longer, the pod's. Nobody
 // waits for the answer; whether it worked is looked at before the pod is gone.
 func removeForgotten(s *step, sandboxID string) {
-	s.release.untidy = true
+	s.release.straySandbox = true
 	s.do(RemoveSandbox{ID: s.nextID(), SandboxID: sandboxID})
 }
 

@@ -71,7 +71,7 @@ func (m *Machine) restoreRest(c Checkpoint) {
 	m.stop, m.deleted = c.Stop.restore(), c.Deleted
 	m.round = c.Round.restore()
 	m.resize = c.Resize.restore(m.pod)
-	m.release.untidy, m.release.doubt = c.Untidy, c.Doubt
+	m.release.straySandbox, m.release.doubt = c.StraySandbox, c.Doubt
 	m.reported = *c.Reported.DeepCopy()
 	if len(m.reported.Conditions) > 0 { // others' conditions were last seen there (A-COND-7)
 		m.pod.Status.Conditions = othersConditions(m.reported.Conditions)

@@ -30,21 +30,21 @@ func (c InstanceCheckpoint) restore() (instance, error) {
 		at = uncertain
 	}
 	return instance{
-		position:  at,
-		id:        c.ID,
-		said:      said{imageName: c.ImageName, imageRef: c.ImageRef, user: c.User.DeepCopy(), reported: c.Reported.DeepCopy()},
-		startedAt: c.StartedAt,
-		since:     cmp.Or(c.Since, c.StartedAt), // version 1 has none
-		exit:      c.Exit.DeepCopy(),
-		endedAt:   c.EndedAt,
-		asked:     c.Asked,
-		requested: c.Requested,
-		cutOff:    cutOff,
-		nextBegun: c.NextBegun,
-		restart:   c.Verdict.restore(),
-		postStart: hookRun{ended: c.PostStart.Ended, failed: c.PostStart.Failed},
-		kill:      c.Kill.restore(),
-		probes:    [...]probe{c.Probes[0].restore(), c.Probes[1].restore(), c.Probes[2].restore()},
+		position:      at,
+		id:            c.ID,
+		reportedState: reportedState{imageName: c.ImageName, imageRef: c.ImageRef, user: c.User.DeepCopy(), reported: c.Reported.DeepCopy()},
+		startedAt:     c.StartedAt,
+		since:         cmp.Or(c.Since, c.StartedAt), // version 1 has none
+		exit:          c.Exit.DeepCopy(),
+		endedAt:       c.EndedAt,
+		asked:         c.Asked,
+		requested:     c.Requested,
+		cutOff:        cutOff,
+		nextBegun:     c.NextBegun,
+		restart:       c.Verdict.restore(),
+		postStart:     hookRun{ended: c.PostStart.Ended, failed: c.PostStart.Failed},
+		kill:          c.Kill.restore(),
+		probes:        [...]probe{c.Probes[0].restore(), c.Probes[1].restore(), c.Probes[2].restore()},
 	}, err
 }
 

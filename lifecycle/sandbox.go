@@ -140,7 +140,7 @@ func sandboxIsReady(s *step, id string, attempt uint32, ips []string) {
 // sandboxFailed files a RunPodSandbox that did not work (A-SBX-3). What a call
 // without an answer left behind is looked for first.
 func sandboxFailed(s *step, f *Failure) {
-	s.release.untidy = true // even a refusal may have left something: looked for at the pod's end
+	s.release.straySandbox = true // even a refusal may have left something: looked for at the pod's end
 	if f.Class == Uncertain || f.Class == Cancelled {
 		s.sandbox.state, s.release.doubt = sandboxUncertain, s.now.Add(sandboxDoubt)
 		return

@@ -136,7 +136,7 @@ func newInstance(s *step, c *container, id string) {
 	if c.id != "" {
 		c.previousID = c.id
 	}
-	c.instance = instance{id: id, touchedAt: s.now, said: said{imageRef: c.image.info.Ref}}
+	c.instance = instance{id: id, touchedAt: s.now, reportedState: reportedState{imageRef: c.image.info.Ref}}
 	c.image = image{info: c.image.info} // the next start asks anew (A-IMG-2)
 }
 
@@ -186,10 +186,10 @@ func applyContainerStarted(s *step, f ContainerStarted) {
 	}
 	c.op, c.touchedAt = 0, s.now
 	if f.Failure == nil {
-		c.hear(f.Said)
+		c.hear(f.Reported)
 		nowRunning(s, c)
-		if f.Said != nil && !f.Said.StartedAt.IsZero() {
-			c.begins(s, f.Said.StartedAt)
+		if f.Reported != nil && !f.Reported.StartedAt.IsZero() {
+			c.begins(s, f.Reported.StartedAt)
 		}
 		return
 	}
@@ -233,7 +233,7 @@ func applyContainerRunning(s *step, f ContainerRunning) {
 
 // hear takes what the runtime says of an instance beside its state (A-CST-4); nil
 // says nothing.
-func (i *said) hear(f *ContainerRunning) {
+func (i *reportedState) hear(f *ContainerRunning) {
 	if f == nil {
 		return
 	}

@@ -235,7 +235,7 @@ func planRelease(s *step) {
 		}
 	}
 	nothingLeft := !keep && releaseSandbox(s)
-	if !keep && s.release.untidy || !s.release.volumes.done || s.release.kept && !keep {
+	if !keep && s.release.straySandbox || !s.release.volumes.done || s.release.kept && !keep {
 		return // a sandbox of which nobody knows may hold an address, and be at work in the cgroup
 	}
 	if id, ok := s.begin(&s.release.cgroup); ok {
@@ -262,10 +262,10 @@ func releaseSandbox(s *step) bool {
 	if id, ok := s.begin(&s.release.sandbox); ok {
 		s.do(RemoveSandbox{ID: id, SandboxID: s.sandbox.id})
 	}
-	if s.release.sandbox.done && s.release.volumes.done && s.release.untidy {
+	if s.release.sandbox.done && s.release.volumes.done && s.release.straySandbox {
 		observe(s)
 	}
-	return s.release.sandbox.done && !s.release.untidy
+	return s.release.sandbox.done && !s.release.straySandbox
 }
 
 // keepsRecords says that the pod's containers and logs stay (B-FIN-11).

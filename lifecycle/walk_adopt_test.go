@@ -100,7 +100,7 @@ func TestAdoptQuiet(t *testing.T) {
 	adopted := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWalk(rt, randomPod(rt), map[string]int{})
-		w.trouble = []int{0, 1}[w.draw(2, "trouble")]
+		w.faultRate = []int{0, 1}[w.draw(2, "trouble")]
 		w.feed(Accepted{})
 		for range w.draw(50, "steps") {
 			w.act()

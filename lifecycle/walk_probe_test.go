@@ -20,7 +20,7 @@ func TestProbeWalks(t *testing.T) {
 		for range 60 {
 			w.goOn()
 		}
-		w.trouble, w.unhealthy = []int{0, 1}[w.draw(2, "trouble")], []int{2, 5, 9}[w.draw(3, "unhealthy")]
+		w.faultRate, w.unhealthy = []int{0, 1}[w.draw(2, "trouble")], []int{2, 5, 9}[w.draw(3, "unhealthy")]
 		for range w.draw(100, "steps") {
 			if w.draw(4, "probe or life") == 0 || !w.answersProbe() {
 				w.act()

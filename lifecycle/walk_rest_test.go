@@ -12,7 +12,7 @@ import (
 // comesToRest lets everything work from now on, processes end with 0 where that
 // ends them, and demands that the pod then either ends or runs.
 func (w *walk) comesToRest() {
-	w.trouble, w.crowded, w.unhealthy = 0, false, 0
+	w.faultRate, w.crowded, w.unhealthy = 0, false, 0
 	for range 3000 {
 		if w.m.Stage() == Gone {
 			return

@@ -32,7 +32,7 @@ func randomWalks(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWalk(rt, randomPod(rt), seen)
-		w.trouble = []int{0, 1, 4}[w.draw(3, "trouble")]
+		w.faultRate = []int{0, 1, 4}[w.draw(3, "trouble")]
 		w.unhealthy = []int{0, 4, 8}[w.draw(3, "unhealthy")]
 		w.feed(Accepted{})
 		for range w.draw(150, "steps") {
@@ -80,7 +80,7 @@ type walk struct {
 	m         *Machine
 	saved     *Machine // what the next lifepod knows if this one is killed
 	pod       *v1.Pod
-	trouble   int // how often things go wrong: of 10
+	faultRate int // how often things go wrong: of 10
 	unhealthy int // how often probes do
 	wakeAt    time.Time
 	relistAt  time.Time
@@ -193,12 +193,12 @@ func (w *walk) act() {
 		w.unanswered(w.calls[w.draw(len(w.calls), "call")])
 	case action < 26 && len(w.events) > 0:
 		w.deliver(w.draw(len(w.events), "event"), w.draw(10, "doubled") == 0)
-	case action < 27 && len(w.events) > 0 && w.trouble > 0:
+	case action < 27 && len(w.events) > 0 && w.faultRate > 0:
 		i := w.draw(len(w.events), "lost event")
 		w.events = slices.Delete(w.events, i, i+1)
 	case action < 31 && len(w.running()) > 0:
 		w.exits(w.running()[w.draw(len(w.running()), "exits")])
-	case action < 32 && len(w.sandboxes) > 0 && w.trouble > 0:
+	case action < 32 && len(w.sandboxes) > 0 && w.faultRate > 0:
 		w.sandboxBreaks(w.sandboxes[w.draw(len(w.sandboxes), "sandbox breaks")])
 	case action < 33:
 		w.snapshots = append(w.snapshots, w.snapshot(Result{}))
@@ -209,7 +209,7 @@ func (w *walk) act() {
 		w.timePasses()
 	case action < 38 && len(w.late) > 0:
 		w.performLate(w.draw(len(w.late), "late"))
-	case action < 39 && len(w.running()) > 0 && w.trouble > 0:
+	case action < 39 && len(w.running()) > 0 && w.faultRate > 0:
 		w.loses(w.running()[w.draw(len(w.running()), "loses")])
 	case action == 40 && w.m.Stage() != Gone:
 		w.crash()
@@ -274,7 +274,7 @@ func (w *walk) goOn() {
 }
 
 func (w *walk) outcome() outcome {
-	if w.draw(10, "goes wrong") >= w.trouble {
+	if w.draw(10, "goes wrong") >= w.faultRate {
 		return works
 	}
 	return outcome(w.draw(int(unansweredLate)+1, "outcome"))

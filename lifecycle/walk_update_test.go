@@ -214,4 +214,4 @@ func (l *invariants) keeps(w *walk, e Effect) {
 }
 
 // strays says that the runtime has what calls made that nobody waited for.
-func (w *walk) strays() bool { return len(w.overdue)+len(w.late) > 0 || w.m.release.untidy }
+func (w *walk) strays() bool { return len(w.overdue)+len(w.late) > 0 || w.m.release.straySandbox }

@@ -25,7 +25,7 @@ type world struct {
 	events      []Fact
 	sandboxes   []*ObservedSandbox
 	containers  []*ObservedContainer
-	made        int                                // for unique ids
+	lastNumber  int                                // for unique ids
 	resources   map[string]v1.ResourceRequirements // that containers were given since they run
 	crowded     bool                               // the node has no room for more
 	addressless bool                               // the next sandbox gets no address
@@ -83,9 +83,9 @@ func (w *world) comesLate(e Effect) { w.late = append(w.late, lateCall{e, w.adop
 
 // performLate carries out a call whose caller has long gone.
 func (w *world) performLate(i int) {
-	before, l := w.made, w.late[i]
+	before, l := w.lastNumber, w.late[i]
 	w.perform(l.effect)
-	if w.made > before {
+	if w.lastNumber > before {
 		w.overdue[w.lastID()] = l.adoptions
 	}
 	w.late = slices.Delete(w.late, i, i+1)
@@ -105,10 +105,10 @@ func (w *world) lateCreates() bool {
 	})
 }
 
-func (w *world) lastID() string { return fmt.Sprintf("id%d", w.made) }
+func (w *world) lastID() string { return fmt.Sprintf("id%d", w.lastNumber) }
 
 func (w *world) newID() string {
-	w.made++
+	w.lastNumber++
 	return w.lastID()
 }
 

@@ -18,8 +18,8 @@ const longestLinkName = 251
 // logLinks are the links to a pod's logs in the folder that log collectors read:
 // POD_NAMESPACE_CONTAINER-ID.log, for the instances that the status shows.
 type logLinks struct {
-	dir  string            // empty: none are made
-	made map[string]string // by container: the path of its link
+	dir   string            // empty: none are made
+	links map[string]string // by container: the path of its link
 }
 
 // follow makes the links that a status asks for; those of older instances go.
@@ -27,7 +27,7 @@ func (l *logLinks) follow(pod *v1.Pod, logDir string, status *v1.PodStatus) {
 	if l.dir == "" {
 		return
 	}
-	fresh := l.made == nil
+	fresh := l.links == nil
 	for _, list := range [][]v1.ContainerStatus{
 		status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses,
 	} {
@@ -46,7 +46,7 @@ func (l *logLinks) follow(pod *v1.Pod, logDir string, status *v1.PodStatus) {
 // removeOlder removes links to a pod's logs that another agent has made, of
 // instances that are gone since.
 func (l *logLinks) removeOlder(pod *v1.Pod, logDir string) {
-	current := slices.Collect(maps.Values(l.made))
+	current := slices.Collect(maps.Values(l.links))
 	entries, _ := os.ReadDir(l.dir) // no folder, no links
 	for _, entry := range entries {
 		path := filepath.Join(l.dir, entry.Name())
@@ -68,19 +68,19 @@ func linkName(pod *v1.Pod, container, id string) string {
 
 func (l *logLinks) link(container, name, target string) {
 	path := filepath.Join(l.dir, name)
-	if l.made[container] == path {
+	if l.links[container] == path {
 		return
 	}
-	if l.made == nil {
-		l.made = map[string]string{}
+	if l.links == nil {
+		l.links = map[string]string{}
 		_ = os.MkdirAll(l.dir, 0o755) // what can't be linked is only not seen by collectors
 	}
-	if old := l.made[container]; old != "" {
+	if old := l.links[container]; old != "" {
 		_ = os.Remove(old)
 	}
 	_ = os.Remove(path)
 	_ = os.Symlink(target, path)
-	l.made[container] = path
+	l.links[container] = path
 }
 
 // remove removes the links of a pod that is gone, whoever made them.
@@ -88,9 +88,9 @@ func (l *logLinks) remove(pod *v1.Pod, logDir string) {
 	if l.dir == "" {
 		return
 	}
-	for _, path := range l.made {
+	for _, path := range l.links {
 		_ = os.Remove(path)
 	}
-	l.made = nil
+	l.links = nil
 	l.removeOlder(pod, logDir)
 }

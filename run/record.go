@@ -22,8 +22,8 @@ import (
 // locked for as long as that process does. A record that nobody holds is that of an
 // unattended pod. The pod itself is beside it.
 type record struct {
-	file *os.File
-	made time.Time // when a record that was taken over was written
+	file    *os.File
+	written time.Time // when a record that was taken over was written
 
 	Namespace string    `json:"namespace"`
 	Name      string    `json:"name"`
@@ -155,7 +155,7 @@ func abandonedFile(file *os.File, path string) (*record, error) {
 		// path names is the record of a lifepod that lives.
 		return nil, file.Close()
 	}
-	r.made = info.ModTime()
+	r.written = info.ModTime()
 	if err := json.NewDecoder(file).Decode(r); err != nil {
 		r.Name = "?" // a power failure has lost the content; the file's name is enough
 	}

@@ -109,7 +109,7 @@ func sweepRetrying(ctx context.Context, r *host.Runtime, left *record) error {
 		if err == nil && found {
 			return nil
 		}
-		busy := time.Now().Before(left.made.Add(stillMaking)) && time.Now().After(left.made)
+		busy := time.Now().Before(left.written.Add(stillMaking)) && time.Now().After(left.written)
 		if err == nil && !busy {
 			return r.KillStrays(ctx)
 		}

@@ -6,7 +6,7 @@ import (
 )
 
 // meet notes what else runs in the container.
-func (s *scene) meet(same []*running, allEnding bool, others [][]string) {
+func (s *processView) meet(same []*running, allEnding bool, others [][]string) {
 	for _, c := range same {
 		if !slices.Contains(s.same, c) {
 			s.same = append(s.same, c)
@@ -19,7 +19,7 @@ func (s *scene) meet(same []*running, allEnding bool, others [][]string) {
 // claimLeader claims the session of the command's leader; false if that is not
 // known. The leaders of one command that runs several times are told apart by
 // their order.
-func (s *scene) claimLeader(c *running) bool {
+func (s *processView) claimLeader(c *running) bool {
 	var leaders []process
 	for _, p := range s.recent {
 		if p.entered && slices.Equal(p.args, c.Args) {
@@ -37,18 +37,18 @@ func (s *scene) claimLeader(c *running) bool {
 }
 
 // isStranger says that a process leads a session of a command that isn't known.
-func (s *scene) isStranger(p process, c *running) bool {
+func (s *processView) isStranger(p process, c *running) bool {
 	return p.entered && !slices.Equal(p.args, c.Args) &&
 		!slices.ContainsFunc(s.others, func(args []string) bool { return slices.Equal(p.args, args) })
 }
 
-func (s *scene) hasStrangers(c *running) bool {
+func (s *processView) hasStrangers(c *running) bool {
 	return slices.ContainsFunc(s.recent, func(p process) bool { return s.isStranger(p, c) && !p.ended })
 }
 
 // claimEnded claims the sessions of strangers that the runtime has ended; false
 // until it has.
-func (s *scene) claimEnded(c *running) bool {
+func (s *processView) claimEnded(c *running) bool {
 	for _, p := range s.recent {
 		if s.isStranger(p, c) && p.ended {
 			s.claim(p.session)
@@ -60,7 +60,7 @@ func (s *scene) claimEnded(c *running) bool {
 // claimOrphans claims what a command has left that ended before it was given up:
 // it holds an output of which nobody that lives is the owner. If there are
 // several such commands, it can't be told which one's it is.
-func (s *scene) claimOrphans() bool {
+func (s *processView) claimOrphans() bool {
 	var orphans []process
 	for _, p := range s.recent {
 		if len(p.writes) > 0 && !p.ended && !s.hasOwner(p) {
@@ -78,7 +78,7 @@ func (s *scene) claimOrphans() bool {
 	return len(orphans) > 0 || len(s.sessions) > 0
 }
 
-func (s *scene) hasOwner(p process) bool {
+func (s *processView) hasOwner(p process) bool {
 	return slices.ContainsFunc(s.recent, func(o process) bool { return o.entered && !o.ended && overlap(o.writes, p.writes) })
 }
 
@@ -87,7 +87,7 @@ func overlap(a, b []string) bool {
 }
 
 // claim says that a session is the command's, and so is what it has begun in others.
-func (s *scene) claim(session int) {
+func (s *processView) claim(session int) {
 	s.sessions[session] = true
 	for range s.recent {
 		for _, p := range s.recent {
@@ -98,12 +98,12 @@ func (s *scene) claim(session int) {
 	}
 }
 
-func (s *scene) begunByCommand(p process) bool {
+func (s *processView) begunByCommand(p process) bool {
 	return slices.ContainsFunc(s.recent, func(parent process) bool { return parent.pid == p.parent && s.sessions[parent.session] })
 }
 
 // killLeft kills what is left of the command; false if nothing is.
-func (s *scene) killLeft() bool {
+func (s *processView) killLeft() bool {
 	left := false
 	for p := range s.all() {
 		if s.sessions[p.session] {

@@ -37,7 +37,7 @@ func (r *Runner) end(ctx context.Context, c *running, cancel context.CancelFunc,
 	// when it isn't wanted any more somebody waits for the answer
 	defer context.AfterFunc(wanted, func() { time.AfterFunc(cancelTime, done) })()
 	r.giveUp(c)
-	s, err := newScene(c.ContainerID, cri.PID(ctx, r.runtime, c.ContainerID), c.began)
+	s, err := newProcessView(c.ContainerID, cri.PID(ctx, r.runtime, c.ContainerID), c.began)
 	if err != nil {
 		return // a runtime that doesn't say, or the container has ended
 	}

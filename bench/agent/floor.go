@@ -9,7 +9,7 @@ import (
 )
 
 // measureFloor is the turn of the bare calls.
-func (s *station) measureFloor(ctx context.Context, r *results) error {
+func (s *testbed) measureFloor(ctx context.Context, r *results) error {
 	for i := range s.n + 1 {
 		record := r.times.When(i > 0).Prefixed(floor + " ")
 		if err := s.floor.One(ctx, bareOf(newPod("")), record); err != nil {

@@ -21,7 +21,7 @@ import (
 // service is the name of the Service, and the label that its pod has.
 const service = "probed"
 
-func (s *station) createService(ctx context.Context) error {
+func (s *testbed) createService(ctx context.Context) error {
 	_, err := s.api.CoreV1().Services(namespace).Create(ctx, &v1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: service},
 		Spec: v1.ServiceSpec{

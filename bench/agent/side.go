@@ -26,7 +26,7 @@ const (
 
 // side is the kubelet or lifepod agent.
 type side struct {
-	*station
+	*testbed
 	name   string
 	member *member.Member
 }
@@ -39,7 +39,7 @@ type part struct {
 
 // turns are those of one block: the floor, then both sides, another one first each
 // time.
-func (s *station) turns(block int) []part {
+func (s *testbed) turns(block int) []part {
 	parts := []part{{floor, s.measureFloor}}
 	for _, side := range s.sides {
 		parts = append(parts, part{side.name, side.measure})
@@ -51,7 +51,7 @@ func (s *station) turns(block int) []part {
 }
 
 // addSides makes a node of both, and stops it until it has its turn.
-func (s *station) addSides(ctx context.Context) error {
+func (s *testbed) addSides(ctx context.Context) error {
 	ours, err := filepath.Abs(s.lifepod)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (s *station) addSides(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		side := &side{station: s, name: name, member: m}
+		side := &side{testbed: s, name: name, member: m}
 		s.onClose(side.close)
 		if err := errors.Join(m.AwaitReady(ctx), m.Stop()); err != nil {
 			return err

@@ -39,7 +39,7 @@ func (s *side) removeAll(ctx context.Context) error {
 }
 
 // sweepRuntime removes all pods that the runtime still has.
-func (s *station) sweepRuntime(ctx context.Context) error {
+func (s *testbed) sweepRuntime(ctx context.Context) error {
 	list, err := s.client.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (s *station) sweepRuntime(ctx context.Context) error {
 	})
 }
 
-func (s *station) sweepCgroups(ctx context.Context) error {
+func (s *testbed) sweepCgroups(ctx context.Context) error {
 	pods, err := s.cgroups.Pods()
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 type Watcher struct {
 	Changed chan struct{} // has one after any number of changes
 
-	trouble func(context.Context, error)
+	onError func(context.Context, error)
 	notify  *fsnotify.Watcher
 	places  map[string]*place // real folders that are watched
 }
@@ -29,10 +29,10 @@ type place struct {
 	names         map[string]bool // or only these
 }
 
-// New is a Watcher of nothing yet. trouble is told of each try to watch that failed, and with nil of each that did
+// New is a Watcher of nothing yet. onError is told of each try to watch that failed, and with nil of each that did
 // not.
-func New(trouble func(context.Context, error)) *Watcher {
-	return &Watcher{Changed: make(chan struct{}, 1), trouble: trouble}
+func New(onError func(context.Context, error)) *Watcher {
+	return &Watcher{Changed: make(chan struct{}, 1), onError: onError}
 }
 
 // Close ends the watch and its goroutine.
@@ -53,7 +53,7 @@ func (w *Watcher) Follow(ctx context.Context, path string) {
 		}
 		w.Close()
 		err := w.watch(places)
-		w.trouble(ctx, err)
+		w.onError(ctx, err)
 		if err != nil {
 			return
 		}

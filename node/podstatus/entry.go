@@ -30,7 +30,7 @@ type entry struct {
 	untaken []byte  // a patch that the API server answered without taking it over
 	doubt   bool    // an answer was lost: ask what the API has before the next write
 
-	trouble     trouble
+	failures    failures
 	repairAfter time.Time // before it nothing is written that nobody has set anew
 }
 
@@ -58,9 +58,9 @@ func (e *entry) compact() {
 // due is when the next attempt may be made.
 func (e *entry) due() time.Time {
 	if len(e.queue) > 0 {
-		return e.trouble.notBefore
+		return e.failures.notBefore
 	}
-	return later(e.trouble.notBefore, e.repairAfter)
+	return later(e.failures.notBefore, e.repairAfter)
 }
 
 // drop gives up what is queued and returns those who wait for it.

@@ -44,10 +44,10 @@ func (w *Writer) end(ctx context.Context, e *entry, t *try) {
 func (w *Writer) written(e *entry, t *try) (waiting []func(error)) {
 	if t.asked {
 		w.heard()
-		if e.trouble.told != "" {
+		if e.failures.told != "" {
 			w.log.Info("the pod's status could be written again", "pod", e.ref)
 		}
-		e.trouble, e.doubt = trouble{}, false
+		e.failures, e.doubt = failures{}, false
 	}
 	w.learn(e, t)
 	e.agreed, e.untaken = t.pod.ResourceVersion, t.untaken
@@ -77,8 +77,8 @@ func (w *Writer) failed(e *entry, t *try) {
 	} else {
 		e.doubt = true
 	}
-	e.trouble.add(t.err, now)
-	if class := e.trouble.class; class != unreachable && class != unanswered {
+	e.failures.add(t.err, now)
+	if class := e.failures.class; class != unreachable && class != unanswered {
 		w.heard()
 	} else if general, first := w.reach.failed(class, t.began, now); general {
 		if first {
@@ -86,7 +86,7 @@ func (w *Writer) failed(e *entry, t *try) {
 		}
 		return
 	}
-	if e.trouble.news(t.err) {
+	if e.failures.news(t.err) {
 		w.log.Error("the pod's status can't be written", "pod", e.ref, "err", t.err)
 	}
 }

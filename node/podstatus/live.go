@@ -74,7 +74,7 @@ func (w *Writer) heard() {
 	}
 	w.log.Info("the API server is back: the statuses that wait are written")
 	for _, e := range w.work {
-		e.trouble.back()
+		e.failures.back()
 	}
 	w.poke()
 }

@@ -90,7 +90,7 @@ func (w *Writer) set(pod Ref, status v1.PodStatus, seen func(error)) *entry {
 		u.late = time.AfterFunc(w.patience, func() { w.unseen(u) })
 	}
 	e.push(u)
-	e.trouble.renewed()
+	e.failures.renewed()
 	w.list(e)
 	return e
 }

@@ -216,7 +216,7 @@ func (r *Recorder) due(now time.Time) (due []telling, next time.Time) {
 		}
 		s.waiting, s.busy = false, true
 		r.busy++
-		due = append(due, telling{s, s.event, s.made})
+		due = append(due, telling{s, s.event, s.created})
 	}
 	clear(r.waiting[len(rest):])
 	r.waiting = rest

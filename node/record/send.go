@@ -22,9 +22,9 @@ const (
 
 // telling is one request's worth of a series.
 type telling struct {
-	series *series
-	event  *v1.Event
-	made   bool
+	series  *series
+	event   *v1.Event
+	created bool
 }
 
 // send tells the API server and files what came of it.
@@ -43,7 +43,7 @@ func (r *Recorder) send(ctx context.Context, t telling) {
 	switch what := judge(err); {
 	case what == taken:
 		r.back()
-		s.made, s.told, s.tries = true, t.event.Count, 0
+		s.created, s.told, s.tries = true, t.event.Count, 0
 		if s.event.Count > s.told {
 			r.queue(s)
 		}
@@ -66,7 +66,7 @@ func (r *Recorder) send(ctx context.Context, t telling) {
 // API server has dropped meanwhile is made anew.
 func (r *Recorder) tell(ctx context.Context, t *telling) error {
 	events := r.client.CoreV1().Events(t.event.Namespace)
-	if t.made {
+	if t.created {
 		patch, err := json.Marshal(map[string]any{
 			"count": t.event.Count, "lastTimestamp": t.event.LastTimestamp, "message": t.event.Message,
 		})

@@ -11,7 +11,7 @@ import (
 // series are equal events: one object in the API, with a count.
 type series struct {
 	event     *v1.Event // the newest, with the count of all; never changed, only replaced
-	made      bool      // the API has an object of it
+	created   bool      // the API has an object of it
 	waiting   bool      // it has something to tell
 	busy      bool      // it is being told
 	told      int32     // the count that the API has
@@ -45,7 +45,7 @@ func (s *series) due(now time.Time) time.Time {
 // has, whose count is told with the next one; else the oldest normal event, else
 // the oldest of all. Called with mu held.
 func (r *Recorder) makeRoom() {
-	i := slices.IndexFunc(r.waiting, func(s *series) bool { return s.made })
+	i := slices.IndexFunc(r.waiting, func(s *series) bool { return s.created })
 	if i < 0 {
 		r.lost++
 		i = max(0, slices.IndexFunc(r.waiting, func(s *series) bool { return s.event.Type == v1.EventTypeNormal }))

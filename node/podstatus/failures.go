@@ -55,8 +55,8 @@ func classify(err error) failure {
 	return unreachable
 }
 
-// trouble is how writing a pod has failed lately.
-type trouble struct {
+// failures are how writing a pod has failed lately.
+type failures struct {
 	class     failure
 	tries     int // in a row of this class
 	pause     wait.Backoff
@@ -70,7 +70,7 @@ type trouble struct {
 const forbiddenQuietly = 5
 
 // add notes one more failure and decides when the next attempt may be made.
-func (t *trouble) add(err error, now time.Time) {
+func (t *failures) add(err error, now time.Time) {
 	if class := classify(err); class != t.class {
 		t.class, t.tries, t.pause = class, 0, newBackoff()
 		if class == refused {
@@ -86,7 +86,7 @@ func (t *trouble) add(err error, now time.Time) {
 
 // news says whether an error has to be logged, which is then filed: once for each
 // that is new, if it is one that does not go away by looking again.
-func (t *trouble) news(err error) bool {
+func (t *failures) news(err error) bool {
 	if t.class == conflicting || apierrors.IsForbidden(err) && t.tries < forbiddenQuietly || t.told == err.Error() {
 		return false
 	}
@@ -96,14 +96,14 @@ func (t *trouble) news(err error) bool {
 
 // renewed lets a new status be tried soon that may be taken where the last was
 // refused.
-func (t *trouble) renewed() {
+func (t *failures) renewed() {
 	if soon := t.at.Add(time.Second); t.class == refused && soon.Before(t.notBefore) {
 		t.notBefore = soon
 	}
 }
 
 // back lets a request be made again that got no answer, because others do.
-func (t *trouble) back() {
+func (t *failures) back() {
 	if t.class == unreachable || t.class == unanswered {
 		t.notBefore = time.Time{}
 	}

@@ -9,8 +9,9 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// scene is a container when a command in it was given up.
-type scene struct {
+// processView is what is known of the processes of a container when a command in it was
+// given up.
+type processView struct {
 	containerID string
 	since       uint64 // when the command was begun
 	fs          procfs.FS
@@ -26,12 +27,12 @@ type scene struct {
 }
 
 // newScene is the container whose first process has that number.
-func newScene(containerID string, pid int, since uint64) (*scene, error) {
+func newProcessView(containerID string, pid int, since uint64) (*processView, error) {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {
 		return nil, err
 	}
-	s := &scene{containerID: containerID, since: since, fs: fs, sessions: map[int]bool{}}
+	s := &processView{containerID: containerID, since: since, fs: fs, sessions: map[int]bool{}}
 	proc, err := fs.Proc(pid)
 	if err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func newScene(containerID string, pid int, since uint64) (*scene, error) {
 
 // look reads what has begun in the container; it may be asked for again, for
 // what has begun meanwhile.
-func (s *scene) look() {
+func (s *processView) look() {
 	s.held = slices.Compact(slices.Sorted(slices.Values(append(s.held, pipes(s.keeper)...))))
 	var others []string // pipes of what else is in the container, such as its own output
 	var recent []process
@@ -76,7 +77,7 @@ func (s *scene) look() {
 }
 
 // kill kills the process and none that has come to its number since.
-func (s *scene) kill(p process) {
+func (s *processView) kill(p process) {
 	target, err := os.FindProcess(p.pid)
 	if err != nil {
 		return
@@ -87,7 +88,7 @@ func (s *scene) kill(p process) {
 	}
 }
 
-func (s *scene) lives(p process) bool {
+func (s *processView) lives(p process) bool {
 	proc, err := s.fs.Proc(p.pid)
 	if err != nil {
 		return false
@@ -97,7 +98,7 @@ func (s *scene) lives(p process) bool {
 }
 
 // all are the machine's processes.
-func (s *scene) all() iter.Seq2[process, procfs.Proc] {
+func (s *processView) all() iter.Seq2[process, procfs.Proc] {
 	return func(yield func(process, procfs.Proc) bool) {
 		list, _ := s.fs.AllProcs() // none, if there is no /proc
 		for _, proc := range list {
@@ -108,14 +109,14 @@ func (s *scene) all() iter.Seq2[process, procfs.Proc] {
 	}
 }
 
-func (s *scene) hasPID(pid int) bool {
+func (s *processView) hasPID(pid int) bool {
 	proc, err := s.fs.Proc(pid)
 	return err == nil && s.has(proc)
 }
 
 // has says that a process is in the container: its cgroup, or one above it, has
 // the container's ID in its name, whichever way the runtime names cgroups.
-func (s *scene) has(proc procfs.Proc) bool {
+func (s *processView) has(proc procfs.Proc) bool {
 	groups, _ := proc.Cgroups() // none, if it has ended
 	return slices.ContainsFunc(groups, func(g procfs.Cgroup) bool { return strings.Contains(g.Path, s.containerID) })
 }

@@ -11,8 +11,8 @@ import (
 
 // a container in which two commands run, 10 and 20, of which 10 has begun 11,
 // and 11 has begun 12 in a session of its own; 30 is a daemon of the container's.
-func twoCommands() *scene {
-	return &scene{sessions: map[int]bool{}, held: []string{"a", "b", "c"}, recent: []process{
+func twoCommands() *processView {
+	return &processView{sessions: map[int]bool{}, held: []string{"a", "b", "c"}, recent: []process{
 		{pid: 10, parent: 1, session: 10, entered: true, writes: []string{"a"}},
 		{pid: 11, parent: 10, session: 10, writes: []string{"a"}},
 		{pid: 12, parent: 11, session: 12},
@@ -22,7 +22,7 @@ func twoCommands() *scene {
 	}}
 }
 
-func (s *scene) claimed() (sessions []int) {
+func (s *processView) claimed() (sessions []int) {
 	for session := range s.sessions {
 		sessions = append(sessions, session)
 	}
@@ -63,7 +63,7 @@ func TestClaimLeader(t *testing.T) {
 		{"both given up", []process{leader(30, 3, check), leader(20, 2, check)}, []*running{first, second}, true, []int{20, 30}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := &scene{sessions: map[int]bool{}, recent: tc.recent}
+			s := &processView{sessions: map[int]bool{}, recent: tc.recent}
 			s.meet(tc.same, tc.allEnding, [][]string{other})
 			if known := s.claimLeader(second); known != tc.known || !slices.Equal(s.claimed(), tc.want) {
 				t.Errorf("known %v, sessions %v, want %v, %v", known, s.claimed(), tc.known, tc.want)
@@ -108,7 +108,7 @@ func TestKillLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{fs: fs, sessions: map[int]bool{}}
+	s := &processView{fs: fs, sessions: map[int]bool{}}
 	s.kill(process{pid: victim.Process.Pid, start: 1})
 	select {
 	case err := <-ended:

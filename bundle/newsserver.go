@@ -27,9 +27,9 @@ func (n news) sameAs(other news) bool {
 	return n.PID == other.PID && n.StartTicks == other.StartTicks
 }
 
-// station is where the supervisor tells its followers the news. A follower
+// newsServer is where the supervisor tells its followers the news. A follower
 // that connects late hears the latest.
-type station struct {
+type newsServer struct {
 	listener net.Listener
 	mu       sync.Mutex
 	latest   *news
@@ -43,7 +43,7 @@ type station struct {
 // well below the time that followers bear silence.
 const beatInterval = 300 * time.Millisecond
 
-func openStation(path string) (*station, error) {
+func openNewsServer(path string) (*newsServer, error) {
 	// A socket without the lock is one that a killed supervisor left.
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("supervise containerd: %w", err)
@@ -52,14 +52,14 @@ func openStation(path string) (*station, error) {
 	if err != nil {
 		return nil, fmt.Errorf("supervise containerd: %w", err)
 	}
-	st := &station{listener: listener, done: make(chan struct{})}
+	st := &newsServer{listener: listener, done: make(chan struct{})}
 	go st.accept()
 	go st.beat()
 	return st, nil
 }
 
-// beat sends empty news until there is some, or the station closes.
-func (st *station) beat() {
+// beat sends empty news until there is some, or the server closes.
+func (st *newsServer) beat() {
 	ticker := time.NewTicker(beatInterval)
 	defer ticker.Stop()
 	for {
@@ -75,13 +75,13 @@ func (st *station) beat() {
 	}
 }
 
-func (st *station) hasNews() bool {
+func (st *newsServer) hasNews() bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.latest != nil
 }
 
-func (st *station) broadcast(n news) {
+func (st *newsServer) broadcast(n news) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	for _, conn := range st.conns {
@@ -90,7 +90,7 @@ func (st *station) broadcast(n news) {
 }
 
 // accept ends when the listener is closed.
-func (st *station) accept() {
+func (st *newsServer) accept() {
 	for {
 		conn, err := st.listener.Accept()
 		if err != nil {
@@ -112,7 +112,7 @@ func (st *station) accept() {
 
 // tell never waits for a follower for long: one that does not read is cut
 // off and connects again.
-func (st *station) tell(n news) {
+func (st *newsServer) tell(n news) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.latest = &n
@@ -132,7 +132,7 @@ func send(conn net.Conn, n news) {
 	}
 }
 
-func (st *station) close() {
+func (st *newsServer) close() {
 	_ = st.listener.Close()
 	close(st.done)
 	st.mu.Lock()

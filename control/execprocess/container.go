@@ -1,4 +1,4 @@
-package guest
+package execprocess
 
 import (
 	"fmt"
@@ -45,8 +45,8 @@ func cgroupDir(file string) (string, error) {
 	return "", fmt.Errorf("find the container's cgroup: %s names none of its controllers", file)
 }
 
-// Guests are the processes that were started from outside, and still run.
-func (c Container) Guests() ([]Process, error) {
+// ExecProcesses are the processes that were started from outside, and still run.
+func (c Container) ExecProcesses() ([]Process, error) {
 	pids, err := cgroups.GetAllPids(c.dir)
 	if err != nil {
 		return nil, fmt.Errorf("list the container's processes: %w", err)
@@ -55,14 +55,14 @@ func (c Container) Guests() ([]Process, error) {
 	for _, pid := range pids {
 		inside[pid] = true
 	}
-	var guests []Process
+	var processes []Process
 	for _, pid := range pids {
 		parent, start, ok := stat(pid)
 		if ok && pid != c.init && !inside[parent] && !preparing(pid) {
-			guests = append(guests, Process{PID: pid, start: start})
+			processes = append(processes, Process{PID: pid, start: start})
 		}
 	}
-	return guests, nil
+	return processes, nil
 }
 
 // preparing says that a process is still the runtime's own, before it turns

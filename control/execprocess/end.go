@@ -1,4 +1,4 @@
-package guest
+package execprocess
 
 import (
 	"context"
@@ -10,38 +10,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// politeness is the time between hangup and kill.
-const politeness = time.Second
+// hangupTimeout is the time between hangup and kill.
+const hangupTimeout = time.Second
 
-// End ends a guest and all that it started: first by SIGHUP, as a terminal that
+// End ends a process and all that it started: first by SIGHUP, as a terminal that
 // is closed, then by SIGKILL. It returns when they have ended.
 func (c Container) End(ctx context.Context, p Process) error {
-	family, err := c.open(p)
-	defer family.close()
-	if err != nil || len(family) == 0 {
+	tree, err := c.open(p)
+	defer tree.close()
+	if err != nil || len(tree) == 0 {
 		return err
 	}
-	family.signal(unix.SIGHUP)
-	polite, cancel := context.WithTimeout(ctx, politeness)
+	tree.signal(unix.SIGHUP)
+	hangup, cancel := context.WithTimeout(ctx, hangupTimeout)
 	defer cancel()
-	if family.await(polite) {
+	if tree.await(hangup) {
 		return nil
 	}
 	late, err := c.open(p) // what was started meanwhile
 	defer late.close()
 	late.signal(unix.SIGKILL)
-	family.signal(unix.SIGKILL)
-	if !family.await(ctx) || !late.await(ctx) {
+	tree.signal(unix.SIGKILL)
+	if !tree.await(ctx) || !late.await(ctx) {
 		return fmt.Errorf("process %d does not end", p.PID)
 	}
 	return err
 }
 
-// family are processes by pidfd, so that no other process is hit.
-type family []int
+// processTree are a process and its descendants by pidfd, so that no other process is hit.
+type processTree []int
 
 // open is a process with its descendants.
-func (c Container) open(p Process) (family, error) {
+func (c Container) open(p Process) (processTree, error) {
 	pids, err := cgroups.GetAllPids(c.dir)
 	if err != nil {
 		return nil, fmt.Errorf("list the container's processes: %w", err)
@@ -55,7 +55,7 @@ func (c Container) open(p Process) (family, error) {
 	if _, start, ok := stat(p.PID); !ok || start != p.start {
 		return nil, nil // it has ended
 	}
-	var f family
+	var f processTree
 	for pid := range parents {
 		if !descends(pid, p.PID, parents) {
 			continue
@@ -82,14 +82,14 @@ func descends(pid, from int, parents map[int]int) bool {
 	return pid == from
 }
 
-func (f family) signal(sig unix.Signal) {
+func (f processTree) signal(sig unix.Signal) {
 	for _, fd := range f {
 		_ = unix.PidfdSendSignal(fd, sig, nil, 0) // one that has ended needs none
 	}
 }
 
 // await reports whether all have ended before ctx does.
-func (f family) await(ctx context.Context) bool {
+func (f processTree) await(ctx context.Context) bool {
 	for _, fd := range f {
 		for {
 			poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
@@ -105,7 +105,7 @@ func (f family) await(ctx context.Context) bool {
 	return true
 }
 
-func (f family) close() {
+func (f processTree) close() {
 	for _, fd := range f {
 		_ = unix.Close(fd)
 	}

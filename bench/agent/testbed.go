@@ -25,9 +25,9 @@ import (
 	"github.com/lifepod/lifepod/host"
 )
 
-// station is what both sides are measured on: one containerd, one control plane,
+// testbed is what both sides are measured on: one containerd, one control plane,
 // watches that see what its users would see.
-type station struct {
+type testbed struct {
 	plan
 	log       *slog.Logger
 	root      string
@@ -44,8 +44,8 @@ type station struct {
 	closers []func() error // in the order of their need, the last first
 }
 
-func open(ctx context.Context, p plan, log *slog.Logger) (*station, error) {
-	s := &station{plan: p, log: log}
+func open(ctx context.Context, p plan, log *slog.Logger) (*testbed, error) {
+	s := &testbed{plan: p, log: log}
 	for _, step := range []func(context.Context) error{s.openRuntime, s.openFloor, s.openCgroup, s.openPlane, s.openBoards, s.addSides} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.close())
@@ -54,10 +54,10 @@ func open(ctx context.Context, p plan, log *slog.Logger) (*station, error) {
 	return s, nil
 }
 
-func (s *station) onClose(f func() error) { s.closers = append(s.closers, f) }
+func (s *testbed) onClose(f func() error) { s.closers = append(s.closers, f) }
 
 // close ends everything and removes all files.
-func (s *station) close() error {
+func (s *testbed) close() error {
 	progress("cleaning up")
 	var errs []error
 	for _, closer := range slices.Backward(s.closers) {
@@ -67,7 +67,7 @@ func (s *station) close() error {
 	return errors.Join(errs...)
 }
 
-func (s *station) openRuntime(ctx context.Context) (err error) {
+func (s *testbed) openRuntime(ctx context.Context) (err error) {
 	if s.root, err = os.MkdirTemp("", "lifepod-bench-"); err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func within(timeout time.Duration, do func(context.Context) error) error {
 	return do(ctx)
 }
 
-func (s *station) openFloor(context.Context) error {
+func (s *testbed) openFloor(context.Context) error {
 	node, err := host.NewNode(host.NodeConfig{Runtime: s.client, Root: s.root,
 		CgroupParent: strings.TrimPrefix(s.runtime.CgroupParent(), "/"), IPAMDir: s.runtime.Paths().IPAM(), Log: s.log})
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *station) openFloor(context.Context) error {
 // openCgroup names a cgroup for lifepod's pods, as member does for a kubelet's: in
 // the machine's may be the pods of a real node, whose kubelet kills what it doesn't
 // know.
-func (s *station) openCgroup(context.Context) error {
+func (s *testbed) openCgroup(context.Context) error {
 	own := podcgroup.Driver{Parent: filepath.Base(s.root)}
 	s.cgroups = podcgroup.Driver{Parent: own.Parent + "/kubepods"}
 	s.onClose(own.RemoveParents)
@@ -116,14 +116,14 @@ func (s *station) openCgroup(context.Context) error {
 }
 
 // beside runs something until close.
-func (s *station) beside(run func(context.Context)) {
+func (s *testbed) beside(run func(context.Context)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { run(ctx) })
 	s.onClose(func() error { cancel(); running.Wait(); return nil })
 }
 
-func (s *station) openPlane(ctx context.Context) (err error) {
+func (s *testbed) openPlane(ctx context.Context) (err error) {
 	if s.plane, err = controlplane.Start(ctx, controlplane.Config{}); err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (s *station) openPlane(ctx context.Context) (err error) {
 	return err
 }
 
-func (s *station) openBoards(ctx context.Context) error {
+func (s *testbed) openBoards(ctx context.Context) error {
 	s.pods, s.endpoints = newBoard[*v1.Pod](), newBoard[*discoveryv1.EndpointSlice]()
 	s.beside(func(ctx context.Context) { s.pods.run(ctx, s.api.CoreV1().Pods(namespace).Watch) })
 	s.beside(func(ctx context.Context) { s.endpoints.run(ctx, s.api.DiscoveryV1().EndpointSlices(namespace).Watch) })
