@@ -132,7 +132,7 @@ func TestLocateRefusesFoldersOfOthers(t *testing.T) {
 	}
 	_, locate := Locate(root, "")
 	_, unpack := Unpack(root)
-	_, open := Open(t.Context(), Config{Root: root})
+	_, open := open(t.Context(), Config{Root: root}, archive{})
 	_, program := ClusterProgram(root)
 	for what, err := range map[string]error{"Locate": locate, "Unpack": unpack, "Open": open, "ClusterProgram": program} {
 		if err == nil || !strings.Contains(err.Error(), "state folder "+root+": others can write to it") {

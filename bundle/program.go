@@ -13,6 +13,10 @@ import (
 // runtime that it needs, and says where it is. lifepod carries it packed, because
 // nobody else shall pay for its size. Several processes may call it at once.
 func ClusterProgram(root string) (string, error) {
+	p, err := Locate(root, "")
+	if err != nil {
+		return "", err
+	}
 	files, err := assets()
 	if err != nil {
 		return "", err
@@ -25,10 +29,6 @@ func ClusterProgram(root string) (string, error) {
 		if _, err := Unpack(root); err != nil {
 			return "", err
 		}
-	}
-	p, err := Locate(root, "")
-	if err != nil {
-		return "", err
 	}
 	p.folder = programFolder
 	held, err := p.unpack(context.Background(), a)

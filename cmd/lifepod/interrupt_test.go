@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,9 @@ import (
 
 // A signal ends a command, whose session is closed in good order.
 func TestSignalClosesTheSession(t *testing.T) {
+	taken := make(chan os.Signal, 1)
+	signal.Notify(taken, unix.SIGHUP, unix.SIGQUIT) // also where the tests run under nohup
+	defer signal.Stop(taken)
 	for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT} {
 		t.Run(unix.SignalName(sig), func(t *testing.T) {
 			closed := false
