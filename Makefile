@@ -141,10 +141,10 @@ fuzz: ## fuzz all that reads what others wrote, FUZZTIME each
 	$(GO) test ./manifest $(FUZZ) FuzzRead
 	$(GO) test ./lifecycle $(FUZZ) FuzzRestore
 	$(GO) test ./lifecycle $(FUZZ) FuzzAnnotations
-	$(GO) test ./agent/checkpoint $(FUZZ) FuzzDamagedFile
-	$(GO) test ./agent/environment $(FUZZ) FuzzEnvFile
-	$(GO) test ./agent/environment $(FUZZ) FuzzExpand
-	$(GO) test ./agent/crilog $(FUZZ) FuzzReader
+	$(GO) test ./worker/checkpoint $(FUZZ) FuzzDamagedFile
+	$(GO) test ./worker/environment $(FUZZ) FuzzEnvFile
+	$(GO) test ./worker/environment $(FUZZ) FuzzExpand
+	$(GO) test ./worker/crilog $(FUZZ) FuzzReader
 	$(GO) test ./control $(FUZZ) FuzzRequest
 	cd bundle/runtime && $(GO) test ./ipam $(FUZZ) FuzzRecord
 	cd bundle/runtime && $(GO) test ./ipam $(FUZZ) FuzzDamagedStore

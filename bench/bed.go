@@ -11,19 +11,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
-	"github.com/lifepod/lifepod/agent"
-	"github.com/lifepod/lifepod/agent/checkpoint"
 	"github.com/lifepod/lifepod/bench/bare"
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/worker"
+	"github.com/lifepod/lifepod/worker/checkpoint"
 )
 
 // bed is what both sides measure on: one runtime, one node, one event stream each.
 type bed struct {
 	client *cri.Client
-	node   *agent.Node
-	events *agent.Events
+	node   *worker.Node
+	events *worker.Events
 	floor  *bare.Runtime
 
 	stop    context.CancelFunc
@@ -50,7 +50,7 @@ func (b *bed) close() {
 }
 
 // newWorker is a worker that saves its pod's state, as that of lifepod run does.
-func (b *bed) newWorker(pod *v1.Pod, s agent.Sink) *agent.Worker {
+func (b *bed) newWorker(pod *v1.Pod, s worker.Sink) *worker.Worker {
 	worker := b.node.NewWorker(pod, s)
 	worker.Remember(checkpoint.New(filepath.Join(filepath.Dir(b.node.PodsDir), string(pod.UID)+".checkpoint")))
 	return worker

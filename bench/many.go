@@ -7,10 +7,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/agent"
 	"github.com/lifepod/lifepod/bench/bare"
 	"github.com/lifepod/lifepod/bench/times"
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker"
 )
 
 // atOnce is how many pods are created, and deleted, at the same time.
@@ -42,7 +42,7 @@ func (b *bed) numbered(i int) *v1.Pod {
 // life is a pod that lifepod runs.
 type life struct {
 	bed      *bed
-	worker   *agent.Worker
+	worker   *worker.Worker
 	statuses *statuses
 	ended    chan error
 }

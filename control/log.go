@@ -8,8 +8,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/agent/crilog"
 	"github.com/lifepod/lifepod/control/podlog"
+	"github.com/lifepod/lifepod/worker/crilog"
 )
 
 // log gives out what a container has written.

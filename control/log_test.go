@@ -10,7 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/agent/criconfig"
+	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
 func running(restarts int32) v1.ContainerStatus {

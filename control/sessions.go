@@ -9,9 +9,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/lifepod/lifepod/agent/environment"
 	"github.com/lifepod/lifepod/control/execprocess"
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/worker/environment"
 )
 
 const (

@@ -3,7 +3,7 @@ package doctor
 import (
 	"strings"
 
-	"github.com/lifepod/lifepod/agent/netidentity"
+	"github.com/lifepod/lifepod/worker/netidentity"
 )
 
 const needsRoot = "only root can try"

@@ -12,15 +12,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/lifepod/lifepod/agent"
-	"github.com/lifepod/lifepod/agent/admission"
-	"github.com/lifepod/lifepod/agent/criconfig"
-	"github.com/lifepod/lifepod/agent/images"
-	"github.com/lifepod/lifepod/agent/logrotate"
-	"github.com/lifepod/lifepod/agent/netidentity"
-	"github.com/lifepod/lifepod/agent/podcgroup"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker"
+	"github.com/lifepod/lifepod/worker/admission"
+	"github.com/lifepod/lifepod/worker/criconfig"
+	"github.com/lifepod/lifepod/worker/images"
+	"github.com/lifepod/lifepod/worker/logrotate"
+	"github.com/lifepod/lifepod/worker/netidentity"
+	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
 // NodeConfig is what a node needs beside what is read off the machine.
@@ -32,12 +32,12 @@ type NodeConfig struct {
 	CgroupParent string
 	Systemd      bool
 	IPAMDir      string
-	Objects      agent.Objects
+	Objects      worker.Objects
 	Features     cri.Features
 	// UnsafeSysctls are patterns of those that pods may set, too (A-ADM-6).
 	UnsafeSysctls []string
 	// RuntimeClasses of the manifest.
-	RuntimeClasses agent.RuntimeClasses
+	RuntimeClasses worker.RuntimeClasses
 	KeepFiles      bool
 	PullProgress   func(pod *v1.Pod, image string, p images.Progress)
 	Log            *slog.Logger
@@ -45,7 +45,7 @@ type NodeConfig struct {
 }
 
 // NewNode describes this machine to the agent.
-func NewNode(c NodeConfig) (*agent.Node, error) {
+func NewNode(c NodeConfig) (*worker.Node, error) {
 	if err := netidentity.CheckHostsFile(netidentity.HostsPath); err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func NewNode(c NodeConfig) (*agent.Node, error) {
 	if c.RuntimeName != "" {
 		options.RuntimeName = c.RuntimeName
 	}
-	node := &agent.Node{
+	node := &worker.Node{
 		Runtime:     c.Runtime.Runtime,
 		Images:      images.New(c.Runtime.Images, images.Options{NodeConfigs: images.DefaultNodeConfigs(), Content: c.Content}),
 		Cgroups:     podcgroup.Driver{Parent: c.CgroupParent, Systemd: c.Systemd},
@@ -88,11 +88,11 @@ func NewNode(c NodeConfig) (*agent.Node, error) {
 		RuntimeClasses: c.RuntimeClasses,
 
 		Options:   options,
-		Timeouts:  agent.DefaultTimeouts(),
+		Timeouts:  worker.DefaultTimeouts(),
 		KeepFiles: c.KeepFiles,
 
 		PullProgress: c.PullProgress,
-		Clock:        agent.Clock{Machine: Clock},
+		Clock:        worker.Clock{Machine: Clock},
 	}
 	node.Logs = node.NewLogs(c.Logs)
 	return node, nil

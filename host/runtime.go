@@ -16,10 +16,10 @@ import (
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/lifepod/lifepod/agent/podcgroup"
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/bundle/imageload"
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
 // answerTimeout is how long a runtime may take to answer at all.

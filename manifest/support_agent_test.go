@@ -8,8 +8,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/agent/admission"
-	"github.com/lifepod/lifepod/agent/volumes"
+	"github.com/lifepod/lifepod/worker/admission"
+	"github.com/lifepod/lifepod/worker/volumes"
 )
 
 // agentAnswer is what the agent of a cluster does with a field that lifepod run refuses.

@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifepod/lifepod/agent/admission"
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/roster"
+	"github.com/lifepod/lifepod/worker/admission"
 )
 
 // Only a static pod has its status written to a mirror pod: annotations make no pod of

@@ -1,5 +1,5 @@
 // Package node is lifepod in the kubelet's place: it takes the pods that sources
-// want, runs a worker of package agent for each, and tells the cluster about them.
+// want, runs a worker of package worker for each, and tells the cluster about them.
 //
 // Its folders have a part each: source (where desired pods come from), podstatus
 // (what the API server is told of them), record (Kubernetes events), register

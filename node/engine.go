@@ -9,17 +9,17 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/lifepod/lifepod/agent"
-	"github.com/lifepod/lifepod/agent/logrotate"
-	"github.com/lifepod/lifepod/agent/netidentity"
-	"github.com/lifepod/lifepod/agent/podcgroup"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/node/config"
+	"github.com/lifepod/lifepod/worker"
+	"github.com/lifepod/lifepod/worker/logrotate"
+	"github.com/lifepod/lifepod/worker/netidentity"
+	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
 // newEngine is this machine for the pods of the node, as its configuration wants it.
-func newEngine(o Options, c *config.Config, runtime *host.Runtime, features cri.Features) (*agent.Node, error) {
+func newEngine(o Options, c *config.Config, runtime *host.Runtime, features cri.Features) (*worker.Node, error) {
 	k := c.Kubelet
 	engine, err := host.NewNode(host.NodeConfig{
 		Runtime: runtime.Client, RuntimeName: runtime.Name, Content: runtime.Content(),

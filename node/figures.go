@@ -1,9 +1,9 @@
 package node
 
 import (
-	"github.com/lifepod/lifepod/agent/podcgroup"
 	"github.com/lifepod/lifepod/node/server"
 	"github.com/lifepod/lifepod/node/stats"
+	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
 // figures are what is measured of the node and its pods.

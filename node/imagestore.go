@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/lifepod/lifepod/agent/images"
 	"github.com/lifepod/lifepod/node/pullsecret"
+	"github.com/lifepod/lifepod/worker/images"
 )
 
 // newImages are the runtime's images with the node's credentials, its credential

@@ -16,13 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/agent/checkpoint"
-	"github.com/lifepod/lifepod/agent/criconfig"
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/leftovers"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/unattended"
+	"github.com/lifepod/lifepod/worker/checkpoint"
+	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
 // place says in a state folder where an agent that uses it has its pods, for commands

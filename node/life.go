@@ -11,13 +11,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifepod/lifepod/agent"
-	"github.com/lifepod/lifepod/agent/checkpoint"
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/podstatus"
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/roster"
+	"github.com/lifepod/lifepod/worker"
+	"github.com/lifepod/lifepod/worker/checkpoint"
 )
 
 // life is a pod whose worker runs. It takes what the worker tells: to the API server, to
@@ -25,7 +25,7 @@ import (
 type life struct {
 	// immutable
 	pods   *Pods
-	worker *agent.Worker
+	worker *worker.Worker
 	object *control.Object
 	links  *logLinks // used by the worker's goroutine
 
@@ -78,7 +78,7 @@ func (p *Pods) begin(ctx context.Context, effect roster.Effect) {
 	})
 }
 
-func (l *life) is(from roster.Source, pod *v1.Pod, worker *agent.Worker) {
+func (l *life) is(from roster.Source, pod *v1.Pod, worker *worker.Worker) {
 	l.worker, l.object = worker, control.NewObject(pod)
 	l.now.Store(&wanted{from, pod})
 }

@@ -9,7 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/agent/criconfig"
+	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
 // longestLinkName is what a file system takes, as Kubernetes cuts the name.

@@ -10,12 +10,12 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/agent"
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/roster"
+	"github.com/lifepod/lifepod/worker"
 )
 
 // run brings the parts together, and takes them apart when ctx ends.
@@ -180,7 +180,7 @@ func (m *member) newPods(ctx context.Context) error {
 }
 
 // objectsOf are those that a pod may use: of the files beside it, or of the cluster (B-STA-9).
-func (m *member) objectsOf(pod *v1.Pod) agent.Objects {
+func (m *member) objectsOf(pod *v1.Pod) worker.Objects {
 	switch {
 	case source.IsStatic(pod) && m.file != nil:
 		return m.file

@@ -12,10 +12,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifepod/lifepod/agent/checkpoint"
 	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster"
+	"github.com/lifepod/lifepod/worker/checkpoint"
 )
 
 // Memory is the folder in which an agent leaves what the next one needs to go on

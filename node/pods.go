@@ -9,20 +9,20 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifepod/lifepod/agent"
-	"github.com/lifepod/lifepod/agent/admission"
 	"github.com/lifepod/lifepod/internal/mailbox"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/podstatus"
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/roster/admit"
+	"github.com/lifepod/lifepod/worker"
+	"github.com/lifepod/lifepod/worker/admission"
 )
 
 // Config is what Pods need. What concerns the cluster may be nil: without one
 // there is nobody to tell.
 type Config struct {
-	Engine  *agent.Node
+	Engine  *worker.Node
 	Host    admission.Host
 	Sources []roster.Source // nothing is ended before each of them was heard (B-RST-3)
 	Node    func() *v1.Node // the newest that is known
@@ -105,7 +105,7 @@ type Mirrors interface {
 type Pods struct {
 	// immutable
 	Config
-	events *agent.Events
+	events *worker.Events
 	mail   *mailbox.Mailbox[any] // of roster.Fact, or question
 	closed chan struct{}         // closed when nothing is taken from the mailbox any more
 

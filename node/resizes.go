@@ -5,9 +5,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/agent/admission"
 	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/roster/admit"
+	"github.com/lifepod/lifepod/worker/admission"
 )
 
 // resizes are the questions whether there is room for a resize that have no answer yet.

@@ -10,7 +10,6 @@ import (
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/lifepod/lifepod/agent"
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/internal/footprint"
@@ -20,6 +19,7 @@ import (
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/unattended"
+	"github.com/lifepod/lifepod/worker"
 )
 
 // CloseTimeout is how long the bundled runtime may take to stop.
@@ -100,7 +100,7 @@ type member struct {
 	name    string
 	config  *config.Config
 	runtime *host.Runtime
-	engine  *agent.Node
+	engine  *worker.Node
 	metrics *metrics.Metrics
 	rest    *footprint.Rest
 	ready   func()

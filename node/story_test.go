@@ -16,14 +16,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifepod/lifepod/agent"
-	"github.com/lifepod/lifepod/agent/criconfig"
-	"github.com/lifepod/lifepod/agent/images"
 	"github.com/lifepod/lifepod/cri/crifake"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/podstatus"
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/roster"
+	"github.com/lifepod/lifepod/worker"
+	"github.com/lifepod/lifepod/worker/criconfig"
+	"github.com/lifepod/lifepod/worker/images"
 )
 
 const image = "example.org/app:1"
@@ -42,7 +42,7 @@ type story struct {
 	stop     func() // ends the agent of now, as SIGTERM does
 	cgroups  cgroups
 	freshly  func(context.Context) (*v1.Node, error)
-	timeouts agent.Timeouts
+	timeouts worker.Timeouts
 }
 
 // tell runs a story with its first agent, whose sources are those named.
@@ -50,7 +50,7 @@ func tell(t *testing.T, play func(s *story), sources ...roster.Source) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &story{
 			T: t, Runtime: crifake.New(image), dir: t.TempDir(), sources: sources, api: &api{t: t, statuses: map[types.UID]v1.PodStatus{}, hashes: map[types.UID]string{}},
-			timeouts: agent.DefaultTimeouts(), node: &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}},
+			timeouts: worker.DefaultTimeouts(), node: &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}},
 		}
 		if len(sources) == 0 {
 			s.sources = []roster.Source{roster.API}
@@ -68,7 +68,7 @@ func tell(t *testing.T, play func(s *story), sources ...roster.Source) {
 
 // agent begins an agent; the one before has been stopped.
 func (s *story) agent() {
-	engine := &agent.Node{
+	engine := &worker.Node{
 		Runtime: s.Runtime, Images: images.New(s.Runtime, images.Options{}), Cgroups: &s.cgroups, Objects: noObjects{},
 		Log: slog.New(slog.DiscardHandler), PodsDir: filepath.Join(s.dir, "pods"), Config: criconfig.Node{LogRoot: filepath.Join(s.dir, "logs")},
 		HostIPs: []string{"192.0.2.1"}, Options: lifecycle.DefaultOptions(), Timeouts: s.timeouts,

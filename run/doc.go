@@ -1,5 +1,5 @@
 // Package run is `lifepod run`: one Pod on this machine, from its manifest to
-// its end. It opens the runtime, gives the pod to an agent.Worker, shows what
+// its end. It opens the runtime, gives the pod to a worker.Worker, shows what
 // happens, and leaves nothing behind.
 //
 //	Run (run.go)            the command's whole way, in order

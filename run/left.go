@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/agent/checkpoint"
-	"github.com/lifepod/lifepod/agent/criconfig"
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/unattended"
+	"github.com/lifepod/lifepod/worker/checkpoint"
+	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
 // Left are the pods of a root whose lifepod run was killed, by name. No lock is kept

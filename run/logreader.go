@@ -5,7 +5,7 @@ import (
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/lifepod/lifepod/agent/crilog"
+	"github.com/lifepod/lifepod/worker/crilog"
 )
 
 const maxLine = 1 << 20 // bytes of a line that are kept together

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/lifepod/lifepod/agent/logrotate"
+	"github.com/lifepod/lifepod/worker/logrotate"
 )
 
 // Exit codes of lifepod run, beside a failed container's own.

@@ -14,11 +14,11 @@ import (
 	"golang.org/x/term"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/agent/crilog"
-	"github.com/lifepod/lifepod/agent/images"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/crilog"
+	"github.com/lifepod/lifepod/worker/images"
 )
 
 // printer shows what happens: container output on stdout, the lifecycle on

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/agent/crilog"
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/crilog"
 )
 
 func podOf(containers ...string) *v1.Pod {

@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifepod/lifepod/agent/checkpoint"
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/worker/checkpoint"
 )
 
 // record says on disk that a pod belongs to a lifepod that lives: its file is

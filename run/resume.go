@@ -10,11 +10,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifepod/lifepod/agent"
-	"github.com/lifepod/lifepod/agent/checkpoint"
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/manifest"
+	"github.com/lifepod/lifepod/worker"
+	"github.com/lifepod/lifepod/worker/checkpoint"
 )
 
 // takenOver is the pod of a lifepod that was killed, which this one goes on with.
@@ -123,7 +123,7 @@ func (r runOf) claim(runtime *host.Runtime, set *manifest.Set) (*record, error) 
 
 // newWorker is the worker of a new pod, or one that goes on with the pod that is
 // taken over. Both remember.
-func (r runOf) newWorker(node *agent.Node, pod *v1.Pod, to agent.Sink, own *record) (*agent.Worker, error) {
+func (r runOf) newWorker(node *worker.Node, pod *v1.Pod, to worker.Sink, own *record) (*worker.Worker, error) {
 	worker := node.NewWorker(pod, to)
 	if r.left != nil {
 		var err error

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lifepod/lifepod/agent/criconfig"
-	"github.com/lifepod/lifepod/agent/logrotate"
+	"github.com/lifepod/lifepod/worker/criconfig"
+	"github.com/lifepod/lifepod/worker/logrotate"
 )
 
 // A log is followed across its rotations: every line once, in order, also of a

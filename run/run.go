@@ -11,13 +11,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lifepod/lifepod/agent"
-	"github.com/lifepod/lifepod/agent/admission"
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/unattended"
+	"github.com/lifepod/lifepod/worker"
+	"github.com/lifepod/lifepod/worker/admission"
 )
 
 const (
@@ -161,7 +161,7 @@ func live(ctx context.Context, runtime *host.Runtime, set *manifest.Set, r runOf
 }
 
 // newNode is this machine for the pods of the manifests.
-func (r runOf) newNode(runtime *host.Runtime, set *manifest.Set, objects *objects, features cri.Features) (*agent.Node, error) {
+func (r runOf) newNode(runtime *host.Runtime, set *manifest.Set, objects *objects, features cri.Features) (*worker.Node, error) {
 	return host.NewNode(host.NodeConfig{
 		Runtime: runtime.Client, RuntimeName: runtime.Name, Content: runtime.Content(),
 		Root: runtime.Root, CgroupParent: runtime.CgroupParent, Systemd: runtime.Systemd, IPAMDir: runtime.IPAMDir,
@@ -174,8 +174,8 @@ func (r runOf) newNode(runtime *host.Runtime, set *manifest.Set, objects *object
 
 // life is a pod and what goes on beside it until its end.
 type life struct {
-	node   *agent.Node
-	worker *agent.Worker
+	node   *worker.Node
+	worker *worker.Worker
 	object *control.Object
 	reload *reloader // nil: there are no manifests
 }
@@ -235,4 +235,4 @@ func readManifests(o Options) (*manifest.Set, error) {
 	return set, checkReachable(o, set.Pod)
 }
 
-var _ agent.Sink = (*sink)(nil)
+var _ worker.Sink = (*sink)(nil)

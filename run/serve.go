@@ -6,16 +6,16 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/agent"
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/manifest"
+	"github.com/lifepod/lifepod/worker"
 )
 
 // serve lets the commands of other terminals see and steer the pod.
-func serve(runtime *host.Runtime, object *control.Object, worker *agent.Worker, from servedFrom) (*control.Server, error) {
+func serve(runtime *host.Runtime, object *control.Object, worker *worker.Worker, from servedFrom) (*control.Server, error) {
 	paths, err := bundle.Locate(runtime.Root, "")
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (admitter) WithResources(pod, requested *v1.Pod) (*v1.Pod, error) {
 // noted is a worker whose requests to stop are seen by other terminals, too.
 type noted struct {
 	object *control.Object
-	worker *agent.Worker
+	worker *worker.Worker
 }
 
 // Stop asks for the pod's end.

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifepod/lifepod/agent/crilog"
+	"github.com/lifepod/lifepod/worker/crilog"
 )
 
 // shown remembers, in a small file, up to which record the output of each

@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/lifepod/lifepod/agent/address"
-	"github.com/lifepod/lifepod/agent/podcgroup"
-	"github.com/lifepod/lifepod/agent/volumes"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/worker/address"
+	"github.com/lifepod/lifepod/worker/podcgroup"
+	"github.com/lifepod/lifepod/worker/volumes"
 )
 
 // sweepTimeout bounds the calls for one pod that is swept up.

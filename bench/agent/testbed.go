@@ -17,12 +17,12 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/lifepod/lifepod/agent/podcgroup"
 	"github.com/lifepod/lifepod/bench/bare"
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
 // testbed is what both sides are measured on: one containerd, one control plane,

@@ -11,8 +11,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/lifepod/lifepod/agent/criconfig"
-	"github.com/lifepod/lifepod/agent/environment"
+	"github.com/lifepod/lifepod/worker/criconfig"
+	"github.com/lifepod/lifepod/worker/environment"
 )
 
 // pod is a pod made of bare calls.

@@ -16,8 +16,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/lifepod/lifepod/agent/criconfig"
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
 // Runtime is where pods are made. Run must run while there are any.

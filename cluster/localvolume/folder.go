@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/agent/volumes"
+	"github.com/lifepod/lifepod/worker/volumes"
 )
 
 // maxName is how long the name of a file may be, in bytes.

@@ -11,12 +11,12 @@ import (
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/agent/images"
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/control/show"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/worker/images"
 )
 
 // completionTime is how long a shell that completes a line waits for what there is.

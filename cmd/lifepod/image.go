@@ -15,9 +15,9 @@ import (
 	"github.com/spf13/cobra"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/lifepod/lifepod/agent/images"
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/worker/images"
 )
 
 // imageSession is a running runtime as the image commands need it.

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/term"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/agent/images"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/images"
 )
 
 func newImagePullCommand(open openImages, complete completer) *cobra.Command {

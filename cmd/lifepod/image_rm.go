@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/lifepod/lifepod/agent/criconfig"
-	"github.com/lifepod/lifepod/agent/images"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/worker/criconfig"
+	"github.com/lifepod/lifepod/worker/images"
 )
 
 func newImageRemoveCommand(open openImages, complete completer) *cobra.Command {

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/lifepod/lifepod/agent/images"
+	"github.com/lifepod/lifepod/worker/images"
 )
 
 // containerService is a CRI runtime with containers.

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/lifepod/lifepod/agent/images"
+	"github.com/lifepod/lifepod/worker/images"
 )
 
 // imageService is a CRI image service with two images.

@@ -17,8 +17,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lifepod/lifepod/agent/images"
 	"github.com/lifepod/lifepod/doctor"
+	"github.com/lifepod/lifepod/worker/images"
 )
 
 // A signal ends a command, whose session is closed in good order.

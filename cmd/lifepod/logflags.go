@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/lifepod/lifepod/agent/logrotate"
+	"github.com/lifepod/lifepod/worker/logrotate"
 )
 
 // logFlags are the kubelet's containerLogMaxSize and containerLogMaxFiles.

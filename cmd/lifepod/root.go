@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lifepod/lifepod/agent/images"
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/worker/images"
 )
 
 // Set by the build (Makefile).

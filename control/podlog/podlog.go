@@ -10,7 +10,7 @@ import (
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/lifepod/lifepod/agent/crilog"
+	"github.com/lifepod/lifepod/worker/crilog"
 )
 
 // maxLine is how many bytes of a line without an end are kept together.

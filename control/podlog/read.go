@@ -4,8 +4,8 @@ import (
 	"context"
 	"path/filepath"
 
-	"github.com/lifepod/lifepod/agent/criconfig"
-	"github.com/lifepod/lifepod/agent/crilog"
+	"github.com/lifepod/lifepod/worker/criconfig"
+	"github.com/lifepod/lifepod/worker/crilog"
 )
 
 // Open opens the log of one instance below a pod's log folder, nil if there is

@@ -18,9 +18,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/lifepod/lifepod/agent/volumes"
 	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/node/objects"
+	"github.com/lifepod/lifepod/worker/volumes"
 )
 
 var plane *controlplane.ControlPlane

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/lifepod/lifepod/agent/volumes"
+	"github.com/lifepod/lifepod/worker/volumes"
 )
 
 func configMapVolume(name string) v1.Volume {

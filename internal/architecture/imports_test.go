@@ -55,8 +55,8 @@ var rules = []rule{
 		},
 	},
 	{
-		reason:  "the agent decides nothing itself and knows neither commands nor manifests",
-		applies: func(ours string) bool { return below(ours, module+"/agent") || ours == module+"/cri" },
+		reason:  "workers decide nothing themselves and know neither commands nor manifests",
+		applies: func(ours string) bool { return below(ours, module+"/worker") || ours == module+"/cri" },
 		forbidden: func(dep string) bool {
 			return anyOf(dep, module+"/run", module+"/manifest", module+"/cmd", module+"/bundle")
 		},

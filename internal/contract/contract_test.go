@@ -109,8 +109,8 @@ func TestReport(t *testing.T) {
 	}
 	citations, err := Citations(fstest.MapFS{
 		"lifecycle/testdata/one":  {Data: []byte("# Words.\n# A-ONE-1\n\nstatus\n----\n[A-ONE-3]\n")},
-		"agent/x_test.go":         {Data: []byte("package agent\n\n// (A-ONE-1, A-NONE-7)\nvar a, b = \"A-ONE-3\", `pod Ready  [A-ONE-3]`\n")},
-		"agent/y_test.go":         {Data: []byte("package agent\n\nvar c = \"A-ONE-2 fails\"\n")},
+		"agent/x_test.go":         {Data: []byte("package worker\n\n// (A-ONE-1, A-NONE-7)\nvar a, b = \"A-ONE-3\", `pod Ready  [A-ONE-3]`\n")},
+		"agent/y_test.go":         {Data: []byte("package worker\n\nvar c = \"A-ONE-2 fails\"\n")},
 		"manifest/testdata/y.txt": {Data: []byte("# B-TWO-E1\n")},
 		"agent/x.go":              {Data: []byte("// A-ONE-3")},
 		".cache/x_test.go":        {Data: []byte("// A-ONE-3")},

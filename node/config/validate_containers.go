@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
-	"github.com/lifepod/lifepod/agent/podcgroup"
+	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
 // Swap behaviours of memorySwap.swapBehavior; "" is noSwap.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/lifepod/lifepod/agent/volumes"
+	"github.com/lifepod/lifepod/worker/volumes"
 )
 
 // Options are what Objects are made of.

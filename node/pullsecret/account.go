@@ -14,7 +14,7 @@ import (
 	config "k8s.io/kubelet/config/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/lifepod/lifepod/agent/images"
+	"github.com/lifepod/lifepod/worker/images"
 )
 
 // Tokens are those of pods' service accounts, bound to their pods and kept until

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lifepod/lifepod/agent/images"
+	"github.com/lifepod/lifepod/worker/images"
 )
 
 // cacheKey is what credentials are good for: an image, a registry or all, and

@@ -6,7 +6,7 @@ import (
 
 	kubelet "k8s.io/kubelet/config/v1beta1"
 
-	"github.com/lifepod/lifepod/agent/images"
+	"github.com/lifepod/lifepod/worker/images"
 )
 
 // credentialsOf are those that a source stands for; nil is everybody's.

@@ -18,7 +18,7 @@ import (
 	config "k8s.io/kubelet/config/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/lifepod/lifepod/agent/images"
+	"github.com/lifepod/lifepod/worker/images"
 )
 
 // script writes a plugin that notes its requests and answers with text.

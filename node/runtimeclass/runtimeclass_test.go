@@ -11,10 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
-	"github.com/lifepod/lifepod/agent"
+	"github.com/lifepod/lifepod/worker"
 )
 
-var _ agent.RuntimeClasses = (*Classes)(nil)
+var _ worker.RuntimeClasses = (*Classes)(nil)
 
 // TestHandler: A-CRI-13, and nothing is asked of the API server before a pod names
 // a class.

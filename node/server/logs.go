@@ -10,9 +10,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/agent/crilog"
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/control/podlog"
+	"github.com/lifepod/lifepod/worker/crilog"
 )
 
 // slowest is how long a client may take to read a piece of a log.

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/lifepod/lifepod/agent/criconfig"
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
 // pods answers what the sources want.

@@ -15,8 +15,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/agent/criconfig"
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
 // portForward forwards connections to ports of a pod: by SPDY, by WebSockets of

@@ -21,7 +21,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/lifepod/lifepod/agent/criconfig"
+	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
 // fakeRuntime answers with the address of a streaming server.

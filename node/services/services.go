@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/lifepod/lifepod/agent/environment"
+	"github.com/lifepod/lifepod/worker/environment"
 )
 
 // syncWait is how long a container may wait for the Services to be read before

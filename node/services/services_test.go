@@ -19,7 +19,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
-	"github.com/lifepod/lifepod/agent/environment"
+	"github.com/lifepod/lifepod/worker/environment"
 )
 
 func service(namespace, name, ip string, ports ...v1.ServicePort) *v1.Service {

@@ -9,7 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/agent/environment"
+	"github.com/lifepod/lifepod/worker/environment"
 )
 
 // variables are those of one Service (A-ENV-7): where it is, each of its named

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
-	"github.com/lifepod/lifepod/agent/volumes"
+	"github.com/lifepod/lifepod/worker/volumes"
 )
 
 var (

@@ -10,7 +10,7 @@ import (
 	features "k8s.io/component-helpers/nodedeclaredfeatures"
 	featuretypes "k8s.io/component-helpers/nodedeclaredfeatures/types"
 
-	"github.com/lifepod/lifepod/agent/admission"
+	"github.com/lifepod/lifepod/worker/admission"
 )
 
 // Answer is what becomes of a pod, or of a resize, that asks for a place. The

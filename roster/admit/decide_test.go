@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/lifepod/lifepod/agent/admission"
+	"github.com/lifepod/lifepod/worker/admission"
 )
 
 func apparmor(p *v1.Pod) {

@@ -7,7 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/agent/podcgroup"
+	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
 // What a pod is told that has to go for a critical one (B-PRE-2): a Warning event

@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 
-	"github.com/lifepod/lifepod/agent/podcgroup"
+	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
 // Exclusive says what Guaranteed pods have for themselves on the node.

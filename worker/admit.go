@@ -1,0 +1,63 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/admission"
+	"github.com/lifepod/lifepod/worker/userns"
+)
+
+// admission is the first fact of a pod's life (A-ADM-1).
+func (h *executor) admission() lifecycle.Fact {
+	if refusal := h.refusal(h.pod); refusal != nil {
+		return lifecycle.Rejected(*refusal)
+	}
+	return lifecycle.Accepted{}
+}
+
+// Admits says whether a new pod would be accepted. An adopted one is not asked about.
+func (n *Node) Admits(pod *v1.Pod) bool { return n.refusal(pod) == nil }
+
+func (n *Node) refusal(pod *v1.Pod) *admission.Refusal {
+	if n.Admission == nil {
+		return nil
+	}
+	return admission.Check(pod, *n.Admission)
+}
+
+// runtimeHandler is that of the pod's RuntimeClass, empty for the default one
+// (A-CRI-13).
+func (h *executor) runtimeHandler() (string, error) {
+	class := ptr.Deref(h.pod.Spec.RuntimeClassName, "")
+	if class == "" || h.RuntimeClasses == nil {
+		return class, nil
+	}
+	return h.RuntimeClasses.Handler(class)
+}
+
+// recursiveReadOnly says whether the pod's handler can make a mount read-only
+// with all that is mounted below it (A-VOL-2).
+func (h *executor) recursiveReadOnly() bool {
+	handler, err := h.runtimeHandler()
+	return err == nil && h.Features.Handlers[handler].RecursiveReadOnly
+}
+
+// userNamespace is the pod's own, nil for a pod with the host's users (A-SEC-6).
+func (h *executor) userNamespace(handler string) (*runtimeapi.UserNamespace, error) {
+	if ptr.Deref(h.pod.Spec.HostUsers, true) {
+		return nil, nil
+	}
+	if !h.Features.Handlers[handler].UserNamespaces {
+		if handler != "" {
+			return nil, fmt.Errorf("can't set `spec.hostUsers: false`, RuntimeClass handler %q does not support user namespaces", handler)
+		}
+		return nil, errors.New("can't set `spec.hostUsers: false`, runtime does not support user namespaces")
+	}
+	return userns.Of(h.PodsDir, h.pod.UID)
+}

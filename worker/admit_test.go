@@ -1,0 +1,114 @@
+package worker
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/admission"
+)
+
+// A pod that the node refuses is Failed at once, and the runtime never hears of it
+// (A-ADM-1, A-ADM-2).
+func TestRejectedPodMakesNoCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t)
+		s.node.Admission = &admission.Host{}
+		pod := podOf("web", v1.RestartPolicyAlways, "main")
+		pod.Spec.SecurityContext.Sysctls = []v1.Sysctl{{Name: "net.core.somaxconn", Value: "1"}}
+		web := s.run(pod)
+		if took := web.gone(); took != 0 {
+			t.Errorf("it took %v", took)
+		}
+		if calls := s.Acted(); len(calls) > 0 {
+			t.Errorf("calls %q", calls)
+		}
+		last := web.last()
+		if last.Phase != v1.PodFailed || last.Reason != "SysctlForbidden" || last.Message != `Pod was rejected: forbidden sysctl: "net.core.somaxconn" not allowlisted` {
+			t.Errorf("phase %s, reason %q, message %q", last.Phase, last.Reason, last.Message)
+		}
+		if cause := web.worker.End().Cause; cause != lifecycle.NotAdmitted {
+			t.Errorf("cause %v", cause)
+		}
+		if diff := cmp.Diff([]string{"SysctlForbidden"}, web.reasons("Warning")); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// classes are RuntimeClasses by name.
+type classes map[string]string
+
+func (c classes) Handler(name string) (string, error) {
+	if handler, found := c[name]; found {
+		return handler, nil
+	}
+	return "", errors.New("no class " + name)
+}
+
+// The handler of the pod's class is the runtime's to run it with, and decides
+// whether it can have users of its own (A-CRI-13, A-SEC-6).
+func TestHandlersAndUsers(t *testing.T) {
+	for _, tc := range []struct {
+		name, class string
+		hostUsers   *bool
+		call, event string
+	}{
+		{name: "no class", call: "RunPodSandbox web attempt=0"},
+		{name: "a class", class: "safe", call: "RunPodSandbox web attempt=0 handler=vm"},
+		{name: "users", hostUsers: ptr.To(false), call: "RunPodSandbox web attempt=0 own-users"},
+		{name: "the host's users", hostUsers: ptr.To(true), call: "RunPodSandbox web attempt=0"},
+		{name: "no such class", class: "none", event: "Failed to create pod sandbox: no class none"},
+		{
+			name: "users with a handler that can't", class: "safe", hostUsers: ptr.To(false),
+			event: "Failed to create pod sandbox: can't set `spec.hostUsers: false`, RuntimeClass handler \"vm\" does not support user namespaces",
+		},
+		{
+			name: "users with a runtime that can't", class: "plain", hostUsers: ptr.To(false),
+			event: "Failed to create pod sandbox: can't set `spec.hostUsers: false`, runtime does not support user namespaces",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStory(t)
+				s.node.RuntimeClasses = classes{"safe": "vm", "plain": ""}
+				s.node.Features = cri.Features{Handlers: map[string]cri.HandlerFeatures{"": {UserNamespaces: tc.class == ""}, "vm": {}}}
+				pod := podOf("web", v1.RestartPolicyAlways, "main")
+				pod.Spec.HostUsers = tc.hostUsers
+				if tc.class != "" {
+					pod.Spec.RuntimeClassName = &tc.class
+				}
+				web := s.run(pod)
+				if tc.call != "" {
+					web.await("the pod to run", running)
+				} else {
+					web.awaitEvent(tc.event)
+				}
+				if made := slices.ContainsFunc(s.Acted(), func(c string) bool { return c == tc.call }); made != (tc.call != "") {
+					t.Errorf("calls %q, want %q", s.Acted(), tc.call)
+				}
+				web.stop(1)
+				web.gone()
+			})
+		})
+	}
+}
+
+// awaitEvent waits for a Kubernetes Event of that message.
+func (l *life) awaitEvent(message string) {
+	l.Helper()
+	l.await("event "+message, func(v1.PodStatus) bool { return true }) // the first status: its sandbox is tried at once
+	synctest.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !slices.ContainsFunc(l.recorded, func(e lifecycle.RecordEvent) bool { return e.Message == message }) {
+		l.Errorf("no event %q in %v", message, l.recorded)
+	}
+}

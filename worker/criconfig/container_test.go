@@ -1,0 +1,208 @@
+package criconfig
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/worker/environment"
+	"github.com/lifepod/lifepod/worker/podcgroup"
+	"google.golang.org/protobuf/testing/protocmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/ptr"
+)
+
+func TestContainer(t *testing.T) {
+	pod := testPod()
+	container := &v1.Container{
+		Name: "main", Image: "app:1", WorkingDir: "/w", TTY: true, Stdin: true, StdinOnce: true,
+		TerminationMessagePath: "/dev/termination-log", TerminationMessagePolicy: v1.TerminationMessageReadFile,
+		Resources: v1.ResourceRequirements{Requests: resources("250m", "1Gi"), Limits: resources("1", "2Gi")},
+		SecurityContext: &v1.SecurityContext{
+			Capabilities:             &v1.Capabilities{Add: []v1.Capability{"NET_ADMIN"}, Drop: []v1.Capability{"ALL"}},
+			ReadOnlyRootFilesystem:   ptr.To(true),
+			AllowPrivilegeEscalation: ptr.To(false),
+		},
+	}
+	pod.Spec.Containers = []v1.Container{*container}
+	volume := &runtimeapi.Mount{HostPath: "/pods/v", ContainerPath: "/v"}
+	got, err := Container(ContainerInput{
+		Node: Node{SeccompDefault: true, MemoryBytes: 16 << 30, HugePageSizes: []string{"2MB"}, MaskedPaths: []string{"/sys/devices/system/cpu/cpu0/thermal_throttle"}},
+		Pod:  pod, Container: container, RestartCount: 2, ImageRef: "sha256:abc", ImageUser: ImageUser{UID: ptr.To[int64](65532)},
+		Environment: environment.Result{Env: []environment.KeyValue{{Name: "A", Value: "1"}}, Command: []string{"run"}, Args: []string{"fast"}},
+		Mounts:      []*runtimeapi.Mount{volume}, HostsFile: "/pods/etc-hosts", TerminationLog: "/pods/containers/main/12345678",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &runtimeapi.ContainerConfig{
+		Metadata:   &runtimeapi.ContainerMetadata{Name: "main", Attempt: 2},
+		Image:      &runtimeapi.ImageSpec{Image: "sha256:abc", UserSpecifiedImage: "app:1"}, // A-IMG-9
+		Command:    []string{"run"},
+		Args:       []string{"fast"},
+		WorkingDir: "/w",
+		Envs:       []*runtimeapi.KeyValue{{Key: "A", Value: []byte("1")}},
+		Mounts: []*runtimeapi.Mount{
+			volume, {HostPath: "/pods/etc-hosts", ContainerPath: "/etc/hosts"}, {HostPath: "/pods/containers/main/12345678", ContainerPath: "/dev/termination-log"},
+		},
+		Labels: map[string]string{ // A-CRI-2, as the annotations
+			"io.kubernetes.pod.name": "web", "io.kubernetes.pod.namespace": "ns", "io.kubernetes.pod.uid": "uid-1", "io.kubernetes.container.name": "main",
+		},
+		Annotations: map[string]string{
+			"io.kubernetes.container.hash": got.Annotations["io.kubernetes.container.hash"], "io.kubernetes.container.restartCount": "2",
+			"io.kubernetes.container.terminationMessagePath": "/dev/termination-log", "io.kubernetes.container.terminationMessagePolicy": "File",
+			"io.kubernetes.pod.terminationGracePeriod": "30",
+		},
+		LogPath: "main/2.log",                     // A-CRI-1
+		Stdin:   true, StdinOnce: true, Tty: true, // A-CRI-12
+		Linux: &runtimeapi.LinuxContainerConfig{
+			Resources: &runtimeapi.LinuxContainerResources{
+				// A-CRI-7, A-CRI-8, A-CRI-10
+				CpuPeriod: 100_000, CpuShares: 256, CpuQuota: 100_000, MemoryLimitInBytes: 2 << 30, OomScoreAdj: 938,
+				HugepageLimits: []*runtimeapi.HugepageLimit{{PageSize: "2MB"}},
+			},
+			SecurityContext: &runtimeapi.LinuxContainerSecurityContext{
+				Capabilities:     &runtimeapi.Capability{AddCapabilities: []string{"NET_ADMIN"}, DropCapabilities: []string{"ALL"}},
+				NamespaceOptions: &runtimeapi.NamespaceOption{Pid: runtimeapi.NamespaceMode_CONTAINER, UsernsOptions: &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_NODE}},
+				RunAsUser:        &runtimeapi.Int64Value{Value: 65532},
+				ReadonlyRootfs:   true,
+				NoNewPrivs:       true,                                                                                        // A-SEC-3
+				MaskedPaths:      append(append([]string{}, maskedPaths...), "/sys/devices/system/cpu/cpu0/thermal_throttle"), // A-SEC-5
+				ReadonlyPaths:    readonlyPaths,
+				Seccomp:          runtimeDefault(),
+			},
+		},
+	}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Errorf("a container's config (-want +got):\n%s", diff)
+	}
+}
+
+func TestContainerInAUserNamespace(t *testing.T) {
+	ids := []*runtimeapi.IDMapping{{HostId: 65536, Length: 65536}}
+	userNamespace := &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_POD, Uids: ids, Gids: ids}
+	got, err := Container(ContainerInput{
+		Pod: testPod(), Container: &v1.Container{Name: "main"}, UserNamespace: userNamespace,
+		Mounts: []*runtimeapi.Mount{{HostPath: "/v"}}, HostsFile: "/h", TerminationLog: "/unused",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []*runtimeapi.Mount{{HostPath: "/v", UidMappings: ids, GidMappings: ids}, {HostPath: "/h", ContainerPath: "/etc/hosts", UidMappings: ids, GidMappings: ids}}
+	if diff := cmp.Diff(want, got.Mounts, protocmp.Transform()); diff != "" {
+		t.Errorf("A-VOL-2 id mappings; no termination path, no mount (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(userNamespace, got.Linux.SecurityContext.NamespaceOptions.UsernsOptions, protocmp.Transform()); diff != "" {
+		t.Errorf("A-SEC-6 (-want +got):\n%s", diff)
+	}
+}
+
+func TestContainerResources(t *testing.T) {
+	gi := resource.MustParse("1Gi")
+	tests := []struct {
+		name string
+		node Node
+		pod  v1.PodSpec
+		in   v1.ResourceRequirements
+		want *runtimeapi.LinuxContainerResources
+	}{
+		{"A-CRI-7 nothing set", Node{}, v1.PodSpec{}, v1.ResourceRequirements{}, &runtimeapi.LinuxContainerResources{CpuPeriod: 100_000, CpuShares: 2, OomScoreAdj: 1000}},
+		{
+			"A-CRI-7 a limit is the request too", Node{}, v1.PodSpec{}, v1.ResourceRequirements{Limits: resources("2", "")},
+			&runtimeapi.LinuxContainerResources{CpuPeriod: 100_000, CpuShares: 2048, CpuQuota: 200_000, OomScoreAdj: 999},
+		},
+		{
+			"A-CRI-7 cpuCFSQuota=false", Node{CPULimits: podcgroup.CPULimits{Off: true}}, v1.PodSpec{}, v1.ResourceRequirements{Limits: resources("2", "")},
+			&runtimeapi.LinuxContainerResources{CpuShares: 2048, OomScoreAdj: 999},
+		},
+		{
+			"A-CRI-7 cpuCFSQuotaPeriod", Node{CPULimits: podcgroup.CPULimits{Period: 10 * time.Millisecond}}, v1.PodSpec{}, v1.ResourceRequirements{Limits: resources("2", "")},
+			&runtimeapi.LinuxContainerResources{CpuShares: 2048, CpuPeriod: 10_000, CpuQuota: 20_000, OomScoreAdj: 999},
+		},
+		{
+			"A-CRI-8 limits of the pod", Node{HugePageSizes: []string{"1GB", "2MB"}},
+			v1.PodSpec{Resources: &v1.ResourceRequirements{Limits: v1.ResourceList{"cpu": resource.MustParse("1"), "memory": gi, "hugepages-2Mi": gi, "hugepages-1Gi": gi}}},
+			v1.ResourceRequirements{Limits: v1.ResourceList{"memory": resource.MustParse("1Mi"), "hugepages-2Mi": resource.MustParse("2Mi")}},
+			&runtimeapi.LinuxContainerResources{
+				CpuPeriod: 100_000, CpuShares: 1024, CpuQuota: 100_000, MemoryLimitInBytes: 1 << 20, OomScoreAdj: 999,
+				HugepageLimits: []*runtimeapi.HugepageLimit{{PageSize: "1GB", Limit: 1 << 30}, {PageSize: "2MB", Limit: 2 << 20}},
+			},
+		},
+		{
+			"A-CRI-11 cgroup v2", Node{CgroupV2: true, SwapLimit: true}, v1.PodSpec{}, v1.ResourceRequirements{},
+			&runtimeapi.LinuxContainerResources{CpuPeriod: 100_000, CpuShares: 2, OomScoreAdj: 1000, Unified: map[string]string{"memory.oom.group": "1", "memory.swap.max": "0"}},
+		},
+		{
+			"A-CRI-11 singleProcessOOMKill", Node{CgroupV2: true, SingleProcessOOMKill: true}, v1.PodSpec{}, v1.ResourceRequirements{},
+			&runtimeapi.LinuxContainerResources{CpuPeriod: 100_000, CpuShares: 2, OomScoreAdj: 1000},
+		},
+		{
+			"A-CRI-11 cgroup v1 with swap", Node{SwapLimit: true}, v1.PodSpec{}, v1.ResourceRequirements{Limits: resources("", "1Gi")},
+			&runtimeapi.LinuxContainerResources{CpuPeriod: 100_000, CpuShares: 2, MemoryLimitInBytes: 1 << 30, MemorySwapLimitInBytes: 1 << 30, OomScoreAdj: 999},
+		},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			container := v1.Container{Name: "main", Resources: tc.in}
+			tc.pod.Containers = []v1.Container{container}
+			got := Resources(tc.node, &v1.Pod{Spec: tc.pod}, &container)
+			if diff := cmp.Diff(tc.want, got, protocmp.Transform()); diff != "" {
+				t.Errorf("resources (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestHost(t *testing.T) {
+	got, err := Host()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.MemoryBytes < 64<<20 {
+		t.Errorf("memory = %d bytes", got.MemoryBytes)
+	}
+}
+
+func TestHugePages(t *testing.T) {
+	folder := t.TempDir()
+	for size, count := range map[string]string{"hugepages-2048kB": "3\n", "hugepages-1048576kB": "0\n"} {
+		if err := os.MkdirAll(filepath.Join(folder, size), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, size, "nr_hugepages"), []byte(count), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := hugePages(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[v1.ResourceName]int64{"hugepages-2Mi": 6 << 20, "hugepages-1Gi": 0}, got); diff != "" {
+		t.Errorf("A-CRI-8 (-want +got):\n%s", diff)
+	}
+}
+
+func TestStopSignal(t *testing.T) {
+	signal := func(s v1.Signal) *v1.Lifecycle { return &v1.Lifecycle{StopSignal: &s} }
+	for name, tc := range map[string]struct {
+		lifecycle *v1.Lifecycle
+		want      runtimeapi.Signal
+	}{
+		"no lifecycle": {nil, runtimeapi.Signal_RUNTIME_DEFAULT},
+		"no signal":    {&v1.Lifecycle{}, runtimeapi.Signal_RUNTIME_DEFAULT},
+		"SIGUSR1":      {signal(v1.SIGUSR1), runtimeapi.Signal_SIGUSR1},
+		"SIGRTMIN+3":   {signal(v1.SIGRTMINPLUS3), runtimeapi.Signal_SIGRTMINPLUS3},
+	} {
+		got, err := Container(ContainerInput{Pod: testPod(), Container: &v1.Container{Name: "main", Lifecycle: tc.lifecycle}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.StopSignal != tc.want {
+			t.Errorf("A-CRI-12 %s: %s, want %s", name, got.StopSignal, tc.want)
+		}
+	}
+}

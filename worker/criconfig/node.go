@@ -1,0 +1,49 @@
+package criconfig
+
+import (
+	"path/filepath"
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/worker/podcgroup"
+)
+
+// Node is what the configs depend on beyond the pod; one value per agent.
+type Node struct {
+	// LogRoot is the folder of all pod logs, /var/log/pods for a kubelet.
+	LogRoot string
+	// SeccompRoot is the folder of Localhost seccomp profiles, <root>/seccomp.
+	SeccompRoot string
+	// SeccompDefault confines containers that name no profile to the runtime's
+	// default one (A-SEC-4).
+	SeccompDefault bool
+	// MemoryBytes is the host's memory, for OOM scores (A-CRI-10).
+	MemoryBytes int64
+	// CgroupV2 says that the host has the unified hierarchy, and
+	// SingleProcessOOMKill that one process of a container may be killed alone
+	// there (A-CRI-11).
+	CgroupV2             bool
+	SingleProcessOOMKill bool
+	// SwapLimit says that the host can limit swap; containers then get none.
+	SwapLimit bool
+	// CPULimits is how CPU limits are enforced (A-CRI-7).
+	CPULimits podcgroup.CPULimits
+	// HugePageSizes are the host's, named as in cgroupfs ("2MB").
+	HugePageSizes []string
+	// HugePages is what the host has of each size, in bytes by resource name.
+	HugePages map[v1.ResourceName]int64
+	// MaskedPaths are masked in addition to the fixed ones: the existing
+	// thermal_throttle folders (A-SEC-5).
+	MaskedPaths []string
+}
+
+// PodLogDirectory is the folder of a pod's logs (A-CRI-1).
+func (n Node) PodLogDirectory(pod *v1.Pod) string {
+	return filepath.Join(n.LogRoot, pod.Namespace+"_"+pod.Name+"_"+string(pod.UID))
+}
+
+// ContainerLogPath is a container's log, relative to its pod's log folder.
+func ContainerLogPath(container string, restartCount int) string {
+	return filepath.Join(container, strconv.Itoa(restartCount)+".log")
+}

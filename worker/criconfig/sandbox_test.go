@@ -1,0 +1,146 @@
+package criconfig
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/worker/podcgroup"
+	"google.golang.org/protobuf/testing/protocmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/ptr"
+)
+
+func resources(cpu, memory string) v1.ResourceList {
+	out := v1.ResourceList{}
+	if cpu != "" {
+		out[v1.ResourceCPU] = resource.MustParse(cpu)
+	}
+	if memory != "" {
+		out[v1.ResourceMemory] = resource.MustParse(memory)
+	}
+	return out
+}
+
+func runtimeDefault() *runtimeapi.SecurityProfile {
+	return &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_RuntimeDefault}
+}
+
+func TestSandbox(t *testing.T) {
+	pod := testPod()
+	pod.Spec.Containers = []v1.Container{{Name: "main", Resources: v1.ResourceRequirements{Requests: resources("500m", ""), Limits: resources("1", "64Mi")}}}
+	pod.Spec.Overhead = resources("250m", "32Mi")
+	pod.Spec.SecurityContext = &v1.PodSecurityContext{
+		RunAsUser: ptr.To[int64](1000), RunAsGroup: ptr.To[int64](1001), FSGroup: ptr.To[int64](2000), SupplementalGroups: []int64{3000},
+		SupplementalGroupsPolicy: ptr.To(v1.SupplementalGroupsPolicyStrict),
+		SELinuxOptions:           &v1.SELinuxOptions{Level: "s0"},
+		SeccompProfile:           &v1.SeccompProfile{Type: v1.SeccompProfileTypeUnconfined},
+		Sysctls:                  []v1.Sysctl{{Name: "net/ipv4/conf/eth0.1/rp_filter", Value: "1"}, {Name: "kernel.shm_rmid_forced", Value: "0"}},
+	}
+	dns := &runtimeapi.DNSConfig{Servers: []string{"192.0.2.53"}}
+	ports := []*runtimeapi.PortMapping{{ContainerPort: 80}}
+	got := Sandbox(SandboxInput{
+		Node: Node{LogRoot: "/logs"}, Pod: pod, Attempt: 2, CgroupParent: "/kubepods/burstable/poduid-1", Hostname: "web", DNS: dns, PortMappings: ports,
+	})
+	want := &runtimeapi.PodSandboxConfig{
+		Metadata:     &runtimeapi.PodSandboxMetadata{Name: "web", Namespace: "ns", Uid: "uid-1", Attempt: 2},
+		Hostname:     "web",
+		LogDirectory: "/logs/ns_web_uid-1",
+		DnsConfig:    dns,
+		PortMappings: ports,
+		Labels: map[string]string{
+			"app": "shop", "io.kubernetes.pod.name": "web", "io.kubernetes.pod.namespace": "ns", "io.kubernetes.pod.uid": "uid-1",
+		},
+		Annotations: map[string]string{"note": "hi"},
+		Linux: &runtimeapi.LinuxPodSandboxConfig{
+			CgroupParent: "/kubepods/burstable/poduid-1",
+			Sysctls:      map[string]string{"net.ipv4.conf.eth0/1.rp_filter": "1", "kernel.shm_rmid_forced": "0"},
+			Resources:    &runtimeapi.LinuxContainerResources{CpuPeriod: 100_000, CpuShares: 512, CpuQuota: 100_000, MemoryLimitInBytes: 64 << 20},
+			Overhead:     &runtimeapi.LinuxContainerResources{CpuPeriod: 100_000, CpuShares: 256, CpuQuota: 25_000, MemoryLimitInBytes: 32 << 20},
+			SecurityContext: &runtimeapi.LinuxSandboxSecurityContext{
+				NamespaceOptions:         &runtimeapi.NamespaceOption{Pid: runtimeapi.NamespaceMode_CONTAINER, UsernsOptions: &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_NODE}},
+				SelinuxOptions:           &runtimeapi.SELinuxOption{Level: "s0"},
+				RunAsUser:                &runtimeapi.Int64Value{Value: 1000},
+				RunAsGroup:               &runtimeapi.Int64Value{Value: 1001},
+				SupplementalGroups:       []int64{2000, 3000},
+				SupplementalGroupsPolicy: runtimeapi.SupplementalGroupsPolicy_Strict,
+				Seccomp:                  runtimeDefault(),
+			},
+		},
+	}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Errorf("A-CRI-1, A-CRI-2, A-CRI-4, A-CRI-5, A-SEC-4 (-want +got):\n%s", diff)
+	}
+}
+
+func TestSandboxOfAPlainPod(t *testing.T) {
+	pod := testPod()
+	pod.Labels, pod.Annotations, pod.Spec.SecurityContext = nil, nil, nil
+	got := Sandbox(SandboxInput{Pod: pod})
+	if len(got.Labels) != 3 || got.Annotations != nil || got.Linux.SecurityContext.RunAsUser != nil {
+		t.Errorf("got %v", got)
+	}
+	if diff := cmp.Diff(&runtimeapi.LinuxContainerResources{}, got.Linux.Overhead, protocmp.Transform()); diff != "" {
+		t.Errorf("A-CRI-4 overhead (-want +got):\n%s", diff)
+	}
+}
+
+func TestNamespaces(t *testing.T) {
+	const (
+		node      = runtimeapi.NamespaceMode_NODE
+		inPod     = runtimeapi.NamespaceMode_POD
+		container = runtimeapi.NamespaceMode_CONTAINER
+		target    = runtimeapi.NamespaceMode_TARGET
+	)
+	tests := []struct {
+		name              string
+		spec              v1.PodSpec
+		targetID          string
+		network, ipc, pid runtimeapi.NamespaceMode
+	}{
+		{"defaults", v1.PodSpec{}, "", inPod, inPod, container},
+		{"all of the host", v1.PodSpec{HostNetwork: true, HostIPC: true, HostPID: true}, "", node, node, node},
+		{"shared processes", v1.PodSpec{ShareProcessNamespace: ptr.To(true)}, "", inPod, inPod, inPod},
+		{"processes of a container", v1.PodSpec{}, "id-1", inPod, inPod, target},
+		{"shared processes need no target", v1.PodSpec{ShareProcessNamespace: ptr.To(true)}, "id-1", inPod, inPod, inPod},
+	}
+	for _, tc := range tests {
+		t.Run("A-CRI-5 "+tc.name, func(t *testing.T) {
+			got := containerNamespaces(ContainerInput{Pod: &v1.Pod{Spec: tc.spec}, TargetContainerID: tc.targetID})
+			if got.Network != tc.network || got.Ipc != tc.ipc || got.Pid != tc.pid || (got.TargetId != "") != (tc.pid == target) {
+				t.Errorf("got %v, want %s %s %s", got, tc.network, tc.ipc, tc.pid)
+			}
+		})
+	}
+}
+
+func TestSandboxPrivileged(t *testing.T) {
+	privileged := &v1.SecurityContext{Privileged: ptr.To(true)}
+	tests := map[string]v1.PodSpec{
+		"regular":   {Containers: []v1.Container{{}, {SecurityContext: privileged}}},
+		"init":      {InitContainers: []v1.Container{{SecurityContext: privileged}}},
+		"ephemeral": {EphemeralContainers: []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{SecurityContext: privileged}}}},
+	}
+	for name, spec := range tests {
+		if !hasPrivileged(&v1.Pod{Spec: spec}) {
+			t.Errorf("A-CRI-4 a privileged %s container is overlooked", name)
+		}
+	}
+	if hasPrivileged(&v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{SecurityContext: &v1.SecurityContext{}}}}}) {
+		t.Error("A-CRI-4 a pod without privileged container counts as one with")
+	}
+}
+
+// Sandboxes have no quota either if CPU limits are not enforced (A-CRI-7).
+func TestSandboxWithoutQuota(t *testing.T) {
+	pod := testPod()
+	pod.Spec.Containers = []v1.Container{{Name: "main", Resources: v1.ResourceRequirements{Limits: resources("1", "64Mi")}}}
+	pod.Spec.Overhead = resources("250m", "32Mi")
+	got := Sandbox(SandboxInput{Node: Node{CPULimits: podcgroup.CPULimits{Off: true}}, Pod: pod})
+	for _, r := range []*runtimeapi.LinuxContainerResources{got.Linux.Resources, got.Linux.Overhead} {
+		if r.CpuQuota != 0 || r.CpuPeriod != 0 || r.CpuShares == 0 || r.MemoryLimitInBytes == 0 {
+			t.Errorf("resources %v, want no quota and no period", r)
+		}
+	}
+}

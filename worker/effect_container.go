@@ -1,0 +1,201 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/criconfig"
+	"github.com/lifepod/lifepod/worker/crilog"
+	"github.com/lifepod/lifepod/worker/environment"
+	"github.com/lifepod/lifepod/worker/netidentity"
+	"github.com/lifepod/lifepod/worker/volumes"
+)
+
+// createContainer resolves what the container is started with and creates it. A
+// config that can't be made is CreateContainerConfigError (A-CST-7).
+func (h *executor) createContainer(ctx context.Context, e lifecycle.CreateContainer) lifecycle.Fact {
+	fact := lifecycle.ContainerCreated{Result: lifecycle.Result{ID: e.ID}}
+	config, err := h.containerConfig(ctx, e)
+	var sandbox *runtimeapi.PodSandboxConfig
+	if err == nil {
+		sandbox, err = h.sandboxOfPod()
+	}
+	if err != nil {
+		fact.Failure = &lifecycle.Failure{Reason: "CreateContainerConfigError", Message: err.Error()}
+		return fact
+	}
+	created, err := h.Runtime.CreateContainer(ctx, &runtimeapi.CreateContainerRequest{
+		PodSandboxId: e.SandboxID, Config: config, SandboxConfig: sandbox,
+	})
+	fact.ContainerID = created.GetContainerId()
+	fact.Failure = cri.FailureOf(ctx, err)
+	return fact
+}
+
+func (h *executor) containerConfig(ctx context.Context, e lifecycle.CreateContainer) (*runtimeapi.ContainerConfig, error) {
+	spec := containerSpec(h.pod, e.Container)
+	handler, err := h.runtimeHandler()
+	if err != nil {
+		return nil, err
+	}
+	users, err := h.userNamespace(handler)
+	if err != nil {
+		return nil, err
+	}
+	env, err := h.environment(ctx, spec, e.PodIPs)
+	if err != nil {
+		return nil, err
+	}
+	mounts, err := h.mounted.Mounts(spec, volumes.MountInput{Env: env.Env, Images: imageSpecs(e, handler), RecursiveReadOnly: h.Features.Handlers[handler].RecursiveReadOnly})
+	if err != nil {
+		return nil, err
+	}
+	devices, err := h.mounted.Devices(spec)
+	if err != nil {
+		return nil, err
+	}
+	hosts, err := h.hostsFile(spec, e.PodIPs)
+	if err != nil {
+		return nil, err
+	}
+	termination, err := h.newTerminationLog(spec, e.Attempt)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.makeLogDir(e.Container); err != nil {
+		return nil, err
+	}
+	return criconfig.Container(criconfig.ContainerInput{
+		Node: h.Config, Pod: h.pod, Container: spec, RestartCount: int(e.Attempt),
+		ImageRef: e.Image.ID, ImageUser: criconfig.ImageUser{UID: e.Image.UID, Name: e.Image.Username},
+		Environment: env, Mounts: mounts, Devices: devices, HostsFile: hosts, TerminationLog: termination,
+		TargetContainerID: e.TargetID,
+		UserNamespace:     users,
+		VolumeGroups:      h.mounted.Groups(),
+	})
+}
+
+func (h *executor) environment(ctx context.Context, spec *v1.Container, podIPs []string) (environment.Result, error) {
+	input := environment.Input{
+		Pod: h.pod, Container: spec, Objects: h.objects(),
+		PodIPs: podIPs, HostIPs: h.HostIPs, Allocatable: h.Allocatable, VolumePath: h.mounted.Path,
+	}
+	if h.Services != nil {
+		services, err := h.Services.Variables(ctx, h.pod)
+		if err != nil {
+			return environment.Result{}, err
+		}
+		input.Services = services
+	}
+	return environment.Build(input)
+}
+
+// imageSpecs are what the runtime has to know of the images of image volumes.
+func imageSpecs(e lifecycle.CreateContainer, handler string) map[string]*runtimeapi.ImageSpec {
+	specs := map[string]*runtimeapi.ImageSpec{}
+	for _, v := range e.Volumes {
+		specs[v.Volume] = &runtimeapi.ImageSpec{Image: v.Image.ID, UserSpecifiedImage: v.Reference, RuntimeHandler: handler}
+	}
+	return specs
+}
+
+// hostsFile writes the pod's /etc/hosts; empty if the container has its own (A-NET-1).
+func (h *executor) hostsFile(spec *v1.Container, podIPs []string) (string, error) {
+	if !netidentity.MountsHosts(h.pod, spec, podIPs) {
+		return "", nil
+	}
+	hostname, err := netidentity.HostnameOf(h.pod, h.Cluster.Domain)
+	if err != nil {
+		return "", err
+	}
+	return netidentity.WriteHosts(h.podDir(h.pod.UID), h.pod, hostname, podIPs)
+}
+
+// terminationLogs is the folder of termination messages in a pod's.
+const terminationLogs = "containers"
+
+// terminationLog is the host's file of one instance's termination message (A-VOL-1, A-VOL-6).
+func (h *executor) terminationLog(container string, attempt uint32) string {
+	return filepath.Join(h.podDir(h.pod.UID), terminationLogs, container, fmt.Sprintf("%08x", attempt))
+}
+
+func (h *executor) newTerminationLog(spec *v1.Container, attempt uint32) (string, error) {
+	if spec.TerminationMessagePath == "" {
+		return "", nil
+	}
+	path := h.terminationLog(spec.Name, attempt)
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return "", fmt.Errorf("termination message file: %w", err)
+	}
+	if err := os.WriteFile(path, nil, 0o666); err != nil {
+		return "", fmt.Errorf("termination message file: %w", err)
+	}
+	return path, os.Chmod(path, 0o666) // whatever the umask
+}
+
+// keptLogs is how many instances' logs restarts of all containers leave of one container.
+const keptLogs = 10
+
+// removeFiles removes what a removed instance has written: its log, all of its
+// rotated files, and its termination message (B-GC-3); the logs of a
+// restart of all containers stay (B-RAC-7), the newest of them: a pod that takes a
+// new task every second would fill the disk. What can't be removed goes with the pod.
+func (h *executor) removeFiles(e lifecycle.RemoveContainer) {
+	if h.KeepFiles {
+		return
+	}
+	err := os.Remove(h.terminationLog(e.Container, e.Attempt))
+	attempt := int(e.Attempt)
+	if e.KeepLog {
+		attempt -= keptLogs
+	}
+	if attempt >= 0 {
+		log := filepath.Join(h.Config.PodLogDirectory(h.pod), criconfig.ContainerLogPath(e.Container, attempt))
+		err = errors.Join(err, crilog.RemoveAll(log))
+	}
+	if err != nil {
+		h.Log.Debug("remove a removed container's files", "container", e.Container, "err", err)
+	}
+}
+
+func (h *executor) makeLogDir(container string) error {
+	dir := filepath.Join(h.Config.PodLogDirectory(h.pod), container)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("log folder: %w", err)
+	}
+	return nil
+}
+
+// containerSpec is a container of any kind that the machine asked for.
+func containerSpec(pod *v1.Pod, name string) *v1.Container {
+	if c := findContainer(pod, name); c != nil {
+		return c
+	}
+	panic("worker: the machine asked for a container that is not in the pod: " + name)
+}
+
+// findContainer finds a container of any kind by its name, nil if the pod has
+// none: the runtime may have one that somebody else labelled as the pod's.
+func findContainer(pod *v1.Pod, name string) *v1.Container {
+	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			if list[i].Name == name {
+				return &list[i]
+			}
+		}
+	}
+	for i := range pod.Spec.EphemeralContainers {
+		if c := (*v1.Container)(&pod.Spec.EphemeralContainers[i].EphemeralContainerCommon); c.Name == name {
+			return c
+		}
+	}
+	return nil
+}

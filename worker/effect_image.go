@@ -1,0 +1,73 @@
+package worker
+
+import (
+	"context"
+	"errors"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/images"
+)
+
+func (h *executor) inspectImage(ctx context.Context, e lifecycle.InspectImage) lifecycle.Fact {
+	found, err := h.Images.Inspect(ctx, e.Image)
+	fact := lifecycle.ImageInspected{Result: result(ctx, e.ID, err)}
+	if found != nil && h.Images.MayUse(ctx, e.Image, found, func() images.PullRequest { request, _ := h.pullRequest(e.Image); return request }) {
+		fact.Image = imageInfo(found)
+	}
+	return fact
+}
+
+// pullRequest comes with the names of the pull secrets that are missing.
+func (h *executor) pullRequest(image string) (images.PullRequest, []string) {
+	secrets, missing := h.pullSecrets()
+	return images.PullRequest{Image: image, Pod: h.pod, Secrets: secrets, Progress: h.progress(image)}, missing
+}
+
+func (h *executor) pullImage(ctx context.Context, e lifecycle.PullImage) lifecycle.Fact {
+	request, missing := h.pullRequest(e.Image)
+	pulled, err := h.Images.Pull(ctx, request)
+	fact := lifecycle.ImagePulled{Result: result(ctx, e.ID, err), MissingSecrets: missing}
+	if refused, ok := errors.AsType[*images.PullError](err); ok {
+		fact.Failure = &lifecycle.Failure{
+			Class:   cri.FailureOf(ctx, refused.Err).Class,
+			Reason:  refused.Reason,
+			Message: refused.Message,
+			Detail:  refused.Error(),
+		}
+	}
+	if err == nil {
+		fact.Image, fact.Took = imageInfo(&pulled.Image), pulled.PullDuration
+	}
+	return fact
+}
+
+func (h *executor) progress(image string) func(images.Progress) {
+	if h.PullProgress == nil {
+		return nil
+	}
+	return func(p images.Progress) { h.PullProgress(h.pod, image, p) }
+}
+
+// pullSecrets are the pod's imagePullSecrets, and the names of those that can't
+// be read (A-IMG-7). An empty name is nobody's.
+func (h *executor) pullSecrets() (secrets []v1.Secret, missing []string) {
+	for _, reference := range h.pod.Spec.ImagePullSecrets {
+		if reference.Name == "" {
+			continue
+		}
+		secret, err := h.objects().Secret(h.pod.Namespace, reference.Name)
+		if err != nil {
+			missing = append(missing, reference.Name)
+			continue
+		}
+		secrets = append(secrets, *secret)
+	}
+	return secrets, missing
+}
+
+func imageInfo(i *images.Image) *lifecycle.ImageInfo {
+	return &lifecycle.ImageInfo{ID: i.ID, Ref: i.Ref, SizeBytes: uint64(max(i.SizeBytes, 0)), UID: i.UID, Username: i.Username}
+}

@@ -1,0 +1,163 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/address"
+	"github.com/lifepod/lifepod/worker/criconfig"
+	"github.com/lifepod/lifepod/worker/netidentity"
+	"github.com/lifepod/lifepod/worker/volumes"
+)
+
+// mountVolumes makes the pod's folders and volumes; each volume that fails is a
+// message of its own (A-SYNC-7, A-SYNC-8).
+func (h *executor) mountVolumes(ctx context.Context, e lifecycle.MountVolumes) lifecycle.Fact {
+	mounted, err := volumes.Prepare(ctx, h.pod, h.podDir(h.pod.UID), h.volumeSources())
+	if err == nil {
+		h.mounted = mounted
+	}
+	return lifecycle.VolumesMounted{Result: eachVolume(result(ctx, e.ID, err), err)}
+}
+
+// refreshVolumes brings the files of running containers up to date (A-VOL-5).
+func (h *executor) refreshVolumes(ctx context.Context, e lifecycle.RefreshVolumes) lifecycle.Fact {
+	err := volumes.Refresh(ctx, h.pod, h.podDir(h.pod.UID), h.volumeSources())
+	return lifecycle.VolumesRefreshed{Result: eachVolume(result(ctx, e.ID, err), err)}
+}
+
+// eachVolume gives a failure of several volumes a message for each.
+func eachVolume(r lifecycle.Result, err error) lifecycle.Result {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, one := range joined.Unwrap() {
+			r.Failure.Each = append(r.Failure.Each, one.Error())
+		}
+	}
+	return r
+}
+
+func (h *executor) volumeSources() volumes.Sources {
+	return volumes.Sources{Objects: h.objects(), Allocatable: h.Allocatable, ClaimsDir: h.ClaimsDir, API: h.VolumeAPI}
+}
+
+// unmountVolumes removes the volumes, the pod's folder and, unless they are to
+// stay, its logs (B-FIN-6, B-FIN-11, B-GC-5).
+func (h *executor) unmountVolumes(keepLogs bool) error {
+	h.leaveLogs()
+	if h.KeepFiles {
+		return volumes.Unmount(h.podDir(h.pod.UID))
+	}
+	if keepLogs { // with the termination messages: a kubelet would read them again
+		return volumes.Clear(h.podDir(h.pod.UID), terminationLogs)
+	}
+	if err := volumes.Remove(h.podDir(h.pod.UID)); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(h.Config.PodLogDirectory(h.pod)); err != nil {
+		return fmt.Errorf("remove the pod's logs: %w", err)
+	}
+	return nil
+}
+
+// leaveNode gives back the last of what the pod holds: its address, which
+// outlived its sandboxes, and its cgroup.
+func (h *executor) leaveNode(ctx context.Context) error {
+	if h.IPAMDir != "" {
+		if err := address.Release(h.IPAMDir, h.pod.UID); err != nil {
+			return err
+		}
+	}
+	return h.Cgroups.Remove(ctx, h.pod.UID)
+}
+
+// createSandbox builds the sandbox's config and runs it; its addresses are read
+// from its status (A-SBX-4).
+func (h *executor) createSandbox(ctx context.Context, e lifecycle.CreateSandbox) lifecycle.Fact {
+	fact := lifecycle.SandboxCreated{Result: lifecycle.Result{ID: e.ID}}
+	handler, err := h.runtimeHandler()
+	var config *runtimeapi.PodSandboxConfig
+	if err == nil && h.Network != nil && !h.pod.Spec.HostNetwork {
+		if network := h.Network.Ready(ctx, h.pod); network != nil {
+			fact.Failure = &lifecycle.Failure{Reason: lifecycle.NetworkNotReady, Message: "network is not ready: " + network.Error()}
+			return fact
+		}
+	}
+	if err == nil {
+		config, fact.Warnings, err = h.sandboxConfig(e.Attempt, handler)
+	}
+	if err == nil {
+		h.sandbox = config
+		err = os.MkdirAll(config.LogDirectory, 0o755)
+	}
+	if err != nil {
+		fact.Failure = &lifecycle.Failure{Message: err.Error()}
+		return fact
+	}
+	created, err := h.Runtime.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{Config: config, RuntimeHandler: handler})
+	if err == nil {
+		fact.SandboxID = created.PodSandboxId
+		var status *runtimeapi.PodSandboxStatusResponse
+		status, err = h.Runtime.PodSandboxStatus(ctx, &runtimeapi.PodSandboxStatusRequest{PodSandboxId: created.PodSandboxId})
+		fact.IPs = cri.IPs(status.GetStatus())
+		if err != nil {
+			// the sandbox is there: it is found again by a snapshot
+			fact.Failure = &lifecycle.Failure{Class: lifecycle.Uncertain, Message: cri.Text(err)}
+			return fact
+		}
+	}
+	fact.Failure = cri.FailureOf(ctx, err)
+	if err != nil && h.Network != nil {
+		h.Network.Doubt()
+	}
+	return fact
+}
+
+// sandboxOfPod is what the pod's sandbox was created with.
+func (h *executor) sandboxOfPod() (*runtimeapi.PodSandboxConfig, error) {
+	if h.sandbox != nil {
+		return h.sandbox, nil
+	}
+	handler, err := h.runtimeHandler()
+	if err != nil {
+		return nil, err
+	}
+	config, _, err := h.sandboxConfig(h.attempt, handler)
+	return config, err
+}
+
+func (h *executor) sandboxConfig(attempt uint32, handler string) (*runtimeapi.PodSandboxConfig, []lifecycle.Warning, error) {
+	hostname, err := netidentity.HostnameOf(h.pod, h.Cluster.Domain)
+	if err != nil {
+		return nil, nil, err
+	}
+	users, err := h.userNamespace(handler)
+	if err != nil {
+		return nil, nil, err
+	}
+	dns, refused := netidentity.DNS(h.pod, h.Cluster, h.Resolver)
+	var warnings []lifecycle.Warning
+	for _, w := range refused {
+		warnings = append(warnings, lifecycle.Warning(w))
+	}
+	var groups []int64
+	if lifecycle.SandboxNeedsVolumes(h.pod) { // or they are being made
+		groups = h.mounted.Groups()
+	}
+	return criconfig.Sandbox(criconfig.SandboxInput{
+		Node:         h.Config,
+		Pod:          h.pod,
+		Attempt:      attempt,
+		CgroupParent: h.Cgroups.Path(h.pod),
+		Hostname:     hostname.Kernel,
+		DNS:          dns,
+		PortMappings: netidentity.PortMappings(h.pod),
+
+		UserNamespace: users,
+		VolumeGroups:  groups,
+	}), warnings, nil
+}

@@ -1,0 +1,39 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/probe"
+)
+
+// probe makes one attempt of a probe. One that was given up has no outcome.
+func (h *executor) probe(ctx context.Context, e lifecycle.Probe) lifecycle.Fact {
+	spec := containerSpec(h.pod, e.Container)
+	late := h.begunLate(ctx, e)
+	r := probe.Attempt{
+		Commands: h.commands, Probe: probeSpec(spec, e.Kind), Container: spec, ContainerID: e.ContainerID, PodIP: e.PodIP,
+	}.Make(ctx)
+	return lifecycle.Probed{
+		Result: result(ctx, e.ID, context.Cause(ctx)), Outcome: r.Outcome, Output: r.Output, Late: late + r.Late,
+	}
+}
+
+// begunLate is how long ago the worker began the effect, which it gave its time.
+func (h *executor) begunLate(ctx context.Context, e lifecycle.Effect) time.Duration {
+	ends, _ := ctx.Deadline() // every effect has one
+	return max(0, time.Since(ends.Add(-h.deadline(e))))
+}
+
+func probeSpec(c *v1.Container, kind lifecycle.ProbeKind) *v1.Probe {
+	switch kind {
+	case lifecycle.StartupProbe:
+		return c.StartupProbe
+	case lifecycle.LivenessProbe:
+		return c.LivenessProbe
+	}
+	return c.ReadinessProbe
+}

@@ -1,0 +1,137 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/admission"
+	"github.com/lifepod/lifepod/worker/criconfig"
+	"github.com/lifepod/lifepod/worker/podcgroup"
+)
+
+// admitResize says whether the node has room for the pod with other resources.
+// Nothing that makes a resize infeasible for ever is on a node of lifepod: no
+// swap, no exclusive CPUs or memory (A-ACT-15).
+func (h *executor) admitResize(e lifecycle.AdmitResize) lifecycle.Fact {
+	fact := lifecycle.ResizeAdmitted{Result: lifecycle.Result{ID: e.ID}}
+	switch {
+	case h.Room != nil:
+		if refusal := h.Room(e.Pod); refusal != nil {
+			fact.Reason, fact.Message = refusal.Reason, refusal.Message
+		}
+	case h.Admission != nil:
+		if refusal := admission.Check(e.Pod, *h.Admission); refusal != nil {
+			fact.Reason, fact.Message = v1.PodReasonDeferred, refusal.Message
+		}
+	}
+	return fact
+}
+
+// measureMemory reads how much memory the pod and its containers use.
+func (h *executor) measureMemory(ctx context.Context, e lifecycle.MeasureMemory) lifecycle.Fact {
+	fact := lifecycle.MemoryMeasured{}
+	read, err := h.Runtime.PodSandboxStats(ctx, &runtimeapi.PodSandboxStatsRequest{PodSandboxId: e.SandboxID})
+	if err != nil {
+		err = fmt.Errorf("unable to read memory usage for pod: %w", err)
+	}
+	fact.Result = result(ctx, e.ID, err)
+	stats := read.GetStats().GetLinux()
+	fact.Pod = int64(stats.GetMemory().GetUsageBytes().GetValue())
+	for _, c := range stats.GetContainers() {
+		fact.Containers = append(fact.Containers, lifecycle.ContainerMemory{
+			Name: c.GetAttributes().GetMetadata().GetName(), Bytes: int64(c.GetMemory().GetUsageBytes().GetValue()),
+		})
+	}
+	return fact
+}
+
+// resizeCgroup tells the runtime of the pod's new values, then sets them.
+func (h *executor) resizeCgroup(ctx context.Context, e lifecycle.ResizeCgroup) lifecycle.Fact {
+	pods := h.podsWith(e.Room)
+	if e.SandboxID != "" {
+		h.announceCgroup(ctx, e.SandboxID, podcgroup.EnoughFor(pods, h.Config.CPULimits))
+	}
+	return lifecycle.CgroupResized{Result: result(ctx, e.ID, h.Cgroups.Resize(pods))}
+}
+
+// ensureCgroup makes the pod's cgroup; one that is there and in the middle of a
+// resize must not become too small for its containers.
+func (h *executor) ensureCgroup(e lifecycle.EnsureCgroup) error {
+	if len(e.Room) > 0 {
+		return h.Cgroups.Resize(h.podsWith(e.Room))
+	}
+	return h.Cgroups.Ensure(h.pod)
+}
+
+// podsWith is the pod with each of some allocations.
+func (h *executor) podsWith(rooms [][]lifecycle.ContainerResources) []*v1.Pod {
+	var pods []*v1.Pod
+	for _, room := range rooms {
+		pod := h.pod.DeepCopy()
+		for _, c := range room {
+			containerSpec(pod, c.Name).Resources = c.Resources
+		}
+		pods = append(pods, pod)
+	}
+	return pods
+}
+
+// announceCgroup lets the runtime's plugins know; a runtime that does not care
+// loses nothing (A-ACT-12).
+func (h *executor) announceCgroup(ctx context.Context, sandboxID string, r podcgroup.Resources) {
+	_, err := h.Runtime.UpdatePodSandboxResources(ctx, &runtimeapi.UpdatePodSandboxResourcesRequest{
+		PodSandboxId: sandboxID,
+		Resources: &runtimeapi.LinuxContainerResources{
+			CpuShares: int64(r.CPUShares), CpuPeriod: r.CPUPeriod, CpuQuota: r.CPUQuota, MemoryLimitInBytes: r.MemoryLimit,
+		},
+	})
+	if err != nil {
+		h.Log.Debug("the runtime is not interested in the pod's new resources", "err", err)
+	}
+}
+
+// resizeContainer changes a container that runs and reads back what it has.
+func (h *executor) resizeContainer(ctx context.Context, e lifecycle.ResizeContainer) lifecycle.Fact {
+	spec := containerSpec(h.pod, e.Container).DeepCopy()
+	spec.Resources = e.Resources
+	_, err := h.Runtime.UpdateContainerResources(ctx, &runtimeapi.UpdateContainerResourcesRequest{
+		ContainerId: e.ContainerID, Linux: criconfig.Resources(h.Config, h.pod, spec),
+	})
+	fact := lifecycle.ContainerResized{Result: result(ctx, e.ID, err)}
+	if err != nil {
+		return fact
+	}
+	read, err := h.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: e.ContainerID})
+	if err != nil {
+		h.Log.Debug("a resized container's values are not read back", "container", e.Container, "err", cri.Text(err))
+		return fact
+	}
+	fact.Actual = actualResources(read.GetStatus())
+	return fact
+}
+
+// actualResources are a container's values as the runtime has them, nil if it
+// does not say (A-CST-15).
+func actualResources(status *runtimeapi.ContainerStatus) *v1.ResourceRequirements {
+	linux := status.GetResources().GetLinux()
+	if linux == nil {
+		return nil
+	}
+	out := &v1.ResourceRequirements{Requests: v1.ResourceList{}, Limits: v1.ResourceList{}}
+	if linux.CpuShares > 0 {
+		out.Requests[v1.ResourceCPU] = *resource.NewMilliQuantity(podcgroup.MilliCPUOfShares(linux.CpuShares), resource.DecimalSI)
+	}
+	if linux.CpuQuota > 0 && linux.CpuPeriod > 0 {
+		out.Limits[v1.ResourceCPU] = *resource.NewMilliQuantity(linux.CpuQuota*1000/linux.CpuPeriod, resource.DecimalSI)
+	}
+	if linux.MemoryLimitInBytes > 0 {
+		out.Limits[v1.ResourceMemory] = *resource.NewQuantity(linux.MemoryLimitInBytes, resource.BinarySI)
+	}
+	return out
+}

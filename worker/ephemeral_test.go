@@ -1,0 +1,43 @@
+package worker
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// An ephemeral container of a pod that runs sees its target's processes, has its
+// terminal, and is not started again when it ends (A-ACT-5, A-CRI-5, A-RST-2).
+func TestEphemeralContainer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t)
+		web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
+		web.await("the pod to run", running)
+
+		debug := v1.EphemeralContainer{TargetContainerName: "main"}
+		debug.Name, debug.Image, debug.TTY, debug.Stdin = "debug", otherImage, true, true
+		web.worker.Post(lifecycle.EphemeralContainerAdded{Container: debug})
+		web.await("the ephemeral container to run", ephemeral(func(s v1.ContainerState) bool { return s.Running != nil }))
+		if want := "CreateContainer web/debug attempt=0 target=web/main tty"; !slices.Contains(s.Acted(), want) {
+			t.Errorf("%q is not among the calls:\n%q", want, s.Acted())
+		}
+		s.Exit("web/debug", 3)
+		web.await("its end", ephemeral(func(s v1.ContainerState) bool { return s.Terminated != nil && s.Terminated.ExitCode == 3 }))
+		web.stop(1)
+		web.gone()
+		if left := s.Left(); len(left) > 0 {
+			t.Errorf("left behind: %q", left)
+		}
+	})
+}
+
+func ephemeral(is func(v1.ContainerState) bool) func(v1.PodStatus) bool {
+	return func(status v1.PodStatus) bool {
+		list := status.EphemeralContainerStatuses
+		return len(list) == 1 && is(list[0].State)
+	}
+}

@@ -1,0 +1,217 @@
+package worker
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+)
+
+// What goes wrong with events costs time at most: the pod's life is the same (A-PLEG-4, A-PLEG-7, A-PLEG-8).
+func TestEventsGoWrong(t *testing.T) {
+	const usual = 1140 * time.Millisecond
+	tests := []struct {
+		fault     string
+		restarted time.Duration
+	}{
+		{"double STARTED main", usual},
+		{"double STOPPED main", usual},
+		{"double STOPPED main times=3", usual},
+		{"lose STARTED main", usual + 20*time.Millisecond}, // StartContainer's answer says it, too
+		{"delay STARTED main by=3s", usual},                // old news when it comes
+		{"delay STOPPED main by=3s", usual + 3*time.Second},
+		{"lose STOPPED main", usual + 10*time.Second}, // the snapshot finds it
+		{"drop STOPPED main", usual + 2*time.Second},  // snapshots until the stream has proven itself again
+		{"drop STARTED main#2", usual + 50*time.Millisecond},
+		{"slow StartContainer web by=500ms", usual}, // running is known from the event
+		{"slow StartContainer web by=3s", usual},    // so is its exit, before the answer
+		{"slow CreateContainer web by=500ms", usual + 500*time.Millisecond},
+		{"slow RunPodSandbox web by=500ms", usual + 500*time.Millisecond},
+	}
+	for _, test := range tests {
+		t.Run(strings.ReplaceAll(test.fault, " ", "_"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStory(t, test.fault)
+				s.Program("main", "exit=3 after=1s", "run")
+				web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
+				if at := web.await("restarted", restarts(1)); at > test.restarted {
+					t.Errorf("restarted after %v, want %v at the latest", at, test.restarted)
+				}
+				time.Sleep(time.Minute)
+				status := web.last().ContainerStatuses[0]
+				if end := status.LastTerminationState.Terminated; end == nil || end.ExitCode != 3 || end.Reason != "Error" {
+					t.Errorf("last state %+v, want exit code 3", end)
+				}
+				if status.RestartCount != 1 || status.State.Running == nil {
+					t.Errorf("a minute later %+v, want it running and restarted once", status)
+				}
+				want := []string{
+					"RunPodSandbox web attempt=0",
+					"CreateContainer web/main attempt=0", "StartContainer web/main",
+					"CreateContainer web/main attempt=1", "StartContainer web/main",
+				}
+				if diff := cmp.Diff(want, s.Acted()); diff != "" {
+					t.Errorf("calls (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// A process that ends before StartContainer has answered did run.
+func TestExitBeforeStartIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t)
+		s.Program("main", "exit=0")
+		web := s.run(podOf("job", v1.RestartPolicyNever, "main"))
+		web.gone()
+		status := web.last()
+		if status.Phase != v1.PodSucceeded {
+			t.Errorf("phase %s, want Succeeded", status.Phase)
+		}
+		want := []string{"Pulled", "Created", "Started"}
+		if diff := cmp.Diff(want, web.reasons(v1.EventTypeNormal)); diff != "" {
+			t.Errorf("Events (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A sandbox that ends unasked is replaced, and its pod's containers run again.
+func TestSandboxEnds(t *testing.T) {
+	for _, fault := range []string{"double STOPPED absent", "lose STOPPED web"} {
+		t.Run(fault, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStory(t)
+				web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
+				web.await("running", running)
+				s.Fault(fault)
+				time.Sleep(time.Second)
+				s.EndSandbox("web")
+				if at := web.await("restarted", restarts(1)); at > 12*time.Second {
+					t.Errorf("restarted after %v, want at most a snapshot's delay", at)
+				}
+				time.Sleep(time.Minute)
+				want := []string{"sandbox web attempt=1 ready", "web/main attempt=1 running"}
+				if diff := cmp.Diff(want, s.Left()); diff != "" {
+					t.Errorf("what there is (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// snapshots counts the snapshots that began in a span of the story.
+func (s *story) snapshots(from, to time.Duration) int {
+	n := 0
+	for _, c := range s.Calls() {
+		if at := c.At.Sub(s.start); c.RPC == "ListPodSandbox" && at >= from && at < to {
+			n++
+		}
+	}
+	return n
+}
+
+// Without a stream of events, snapshots take their place.
+func TestNoStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t)
+		s.Fault("fail GetContainerEvents code=Unimplemented times=1000")
+		s.BreakStreams()
+		s.Program("main", "exit=1 after=5s", "run")
+		web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
+		if at, limit := web.await("restarted", restarts(1)), 6*time.Second; at > limit {
+			t.Errorf("restarted after %v, want %v at the latest", at, limit)
+		}
+	})
+}
+
+// A stream that broke while nothing happened is not looked after for ever:
+// snapshots become rare, until an event proves the stream.
+func TestQuietStreamIsTrustedInTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t)
+		web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
+		web.await("running", running)
+		time.Sleep(time.Minute)
+		s.BreakStreams()
+		broken := s.elapsed()
+		time.Sleep(time.Minute)
+		if n := s.snapshots(broken, broken+time.Second); n < 3 {
+			t.Errorf("%d snapshots in the first second, want several", n)
+		}
+		if n := s.snapshots(broken+30*time.Second, broken+time.Minute); n > 6 {
+			t.Errorf("%d snapshots in half a minute later on, want hardly more than usual", n)
+		}
+		exited := s.elapsed()
+		s.Exit("web/main", 1)
+		if took := web.await("restarted", restarts(1)) - exited; took != 25*time.Millisecond {
+			t.Errorf("restarted after %v, want at once", took)
+		}
+	})
+}
+
+// A runtime that does not answer is not asked ever more.
+func TestSnapshotsDoNotPileUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t)
+		web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
+		web.await("running", running)
+		s.Fault("hang ListPodSandbox times=100000", "fail GetContainerEvents times=100000")
+		s.BreakStreams()
+		time.Sleep(time.Minute)
+		underWay := 0
+		for _, c := range s.Calls() {
+			if c.RPC == "ListPodSandbox" && c.Took == 0 {
+				underWay++
+			}
+		}
+		if underWay > 2 {
+			t.Errorf("%d lists are under way at once, want one of the pod and one of all", underWay)
+		}
+	})
+}
+
+// Of a pod that only runs nothing is asked by itself; what events don't tell of it
+// is found all the same, within the same time (A-PLEG-4).
+func TestQuietPodIsOnlyGlancedAt(t *testing.T) {
+	for _, fault := range []string{"lose STOPPED main", "lose STOPPED web"} {
+		t.Run(fault, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStory(t)
+				web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
+				web.await("running", running)
+				time.Sleep(time.Minute)
+				before := s.calls("ContainerStatus", "PodSandboxStatus")
+				time.Sleep(10 * time.Minute)
+				if more := s.calls("ContainerStatus", "PodSandboxStatus") - before; more > 0 {
+					t.Errorf("%d questions about a pod to which nothing happens", more)
+				}
+				s.Fault(fault)
+				ended := s.elapsed()
+				if fault == "lose STOPPED main" {
+					s.Exit("web/main", 1)
+				} else {
+					s.EndSandbox("web")
+				}
+				if took := web.await("restarted", restarts(1)) - ended; took > 11*time.Second {
+					t.Errorf("restarted after %v, want at most a relist's delay", took)
+				}
+			})
+		})
+	}
+}
+
+// calls counts those of the runtime by name.
+func (s *story) calls(names ...string) int {
+	n := 0
+	for _, c := range s.Calls() {
+		if slices.Contains(names, c.RPC) {
+			n++
+		}
+	}
+	return n
+}

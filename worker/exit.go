@@ -1,0 +1,114 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/criconfig"
+	"github.com/lifepod/lifepod/worker/crilog"
+)
+
+// Limits of termination messages (A-CST-14).
+const (
+	maxTerminationMessage = 4096
+	maxPodMessages        = 12288
+	fallbackLines         = 80
+	fallbackBytes         = 2048
+)
+
+// describeExit is the exit that a container's status tells of, with the
+// termination message from the pod's files.
+func (h *executor) describeExit(status *runtimeapi.ContainerStatus) lifecycle.ContainerExited {
+	return lifecycle.ContainerExited{
+		ContainerID: status.GetId(),
+		ExitCode:    status.GetExitCode(),
+		Reason:      status.GetReason(),
+		Message:     h.terminationMessage(status),
+		StartedAt:   cri.Time(status.GetStartedAt()),
+		FinishedAt:  cri.Time(status.GetFinishedAt()),
+	}
+}
+
+// terminationMessage is the runtime's message and the container's own, joined
+// and cut to the container's share of the pod's budget (A-CST-14).
+func (h *executor) terminationMessage(status *runtimeapi.ContainerStatus) string {
+	name, attempt := status.GetMetadata().GetName(), status.GetMetadata().GetAttempt()
+	file := h.terminationLogOf(status)
+	own, err := readTail(file, maxTerminationMessage)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		own = fmt.Sprintf("Error on reading termination log %s: %v", file, err)
+	}
+	if own == "" && h.fallsBackToLogs(name, status) {
+		own = lastLines(filepath.Join(h.Config.PodLogDirectory(h.pod), criconfig.ContainerLogPath(name, int(attempt))))
+	}
+	message := status.GetMessage()
+	if message != "" && own != "" {
+		message += ": "
+	}
+	message += own
+	containers := len(h.pod.Spec.Containers) + len(h.pod.Spec.InitContainers) + len(h.pod.Spec.EphemeralContainers)
+	return message[:min(len(message), maxPodMessages/containers)]
+}
+
+// terminationLogOf is the file of an instance's termination message: what it has
+// mounted for it, which a kubelet has named in its own way (B-RST-1).
+func (h *executor) terminationLogOf(status *runtimeapi.ContainerStatus) string {
+	own := h.terminationLog(status.GetMetadata().GetName(), status.GetMetadata().GetAttempt())
+	spec := findContainer(h.pod, status.GetMetadata().GetName())
+	if spec == nil {
+		return own
+	}
+	for _, mount := range status.GetMounts() {
+		if mount.GetContainerPath() == spec.TerminationMessagePath && filepath.Dir(mount.GetHostPath()) == filepath.Dir(own) {
+			return mount.GetHostPath()
+		}
+	}
+	return own
+}
+
+func (h *executor) fallsBackToLogs(name string, status *runtimeapi.ContainerStatus) bool {
+	spec := findContainer(h.pod, name)
+	return spec != nil && spec.TerminationMessagePolicy == v1.TerminationMessageFallbackToLogsOnError &&
+		status.GetExitCode() != 0 && status.GetReason() != "ContainerCannotRun"
+}
+
+// readTail is the end of a file, at most n bytes.
+func readTail(path string, n int64) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }() // only read
+	if size, err := f.Seek(0, io.SeekEnd); err == nil {
+		_, _ = f.Seek(max(0, size-n), io.SeekStart)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, n))
+	return string(data), err
+}
+
+// lastLines are the last lines that the container wrote, without the CRI log's
+// prefixes; lines that the runtime had to divide are put together again. They
+// may begin in a file that was rotated away (B-LOG-2).
+func lastLines(path string) string {
+	tail, err := crilog.Tail(path, 16*fallbackBytes)
+	if err != nil && tail == "" {
+		return ""
+	}
+	var lines []string
+	for line := range strings.Lines(tail) {
+		if record, ok := crilog.Parse(line); ok {
+			lines = append(lines, record.Text)
+		}
+	}
+	text := strings.Join(lines[max(0, len(lines)-fallbackLines):], "")
+	return text[max(0, len(text)-fallbackBytes):]
+}

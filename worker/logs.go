@@ -1,0 +1,55 @@
+package worker
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/worker/criconfig"
+	"github.com/lifepod/lifepod/worker/logrotate"
+)
+
+// NewLogs rotates the logs of the node's containers by a policy, the kubelet's
+// if it is zero (A-CRI-1, B-LOG-1). It is for n.Logs; the caller runs it.
+func (n *Node) NewLogs(policy logrotate.Policy) *logrotate.Rotator {
+	if policy == (logrotate.Policy{}) {
+		policy = logrotate.DefaultPolicy()
+	}
+	reopen := func(ctx context.Context, containerID string) error {
+		ctx, cancel := context.WithTimeout(ctx, n.Timeouts.Call)
+		defer cancel()
+		_, err := n.Runtime.ReopenContainerLog(ctx, &runtimeapi.ReopenContainerLogRequest{ContainerId: containerID})
+		return err
+	}
+	return logrotate.New(policy, reopen, n.Log)
+}
+
+// watchLogs has the logs of the containers rotated that run by a status.
+func (h *executor) watchLogs(status *v1.PodStatus) {
+	if h.Logs == nil {
+		return
+	}
+	var running []logrotate.Log
+	for _, list := range [][]v1.ContainerStatus{
+		status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses,
+	} {
+		for i := range list {
+			if c := &list[i]; c.State.Running != nil {
+				_, id, _ := strings.Cut(c.ContainerID, "://")
+				path := criconfig.ContainerLogPath(c.Name, int(c.RestartCount))
+				running = append(running, logrotate.Log{ContainerID: id, Path: filepath.Join(h.Config.PodLogDirectory(h.pod), path)})
+			}
+		}
+	}
+	h.Logs.Watch(h.pod.UID, running)
+}
+
+// leaveLogs returns when nothing is at work on the pod's logs any more.
+func (h *executor) leaveLogs() {
+	if h.Logs != nil {
+		h.Logs.Leave(h.pod.UID)
+	}
+}

@@ -1,0 +1,160 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/admission"
+	"github.com/lifepod/lifepod/worker/criconfig"
+	"github.com/lifepod/lifepod/worker/environment"
+	"github.com/lifepod/lifepod/worker/images"
+	"github.com/lifepod/lifepod/worker/logrotate"
+	"github.com/lifepod/lifepod/worker/netidentity"
+	"github.com/lifepod/lifepod/worker/volumes"
+)
+
+// Images are the runtime's images (package worker/images).
+type Images interface {
+	Inspect(ctx context.Context, image string) (*images.Image, error)
+	MayUse(ctx context.Context, image string, found *images.Image, request func() images.PullRequest) bool
+	Pull(ctx context.Context, request images.PullRequest) (*images.Pulled, error)
+}
+
+// Cgroups makes and removes pod cgroups (package worker/podcgroup).
+type Cgroups interface {
+	Path(pod *v1.Pod) string
+	Ensure(pod *v1.Pod) error
+	Resize(states []*v1.Pod) error
+	Remove(ctx context.Context, uid types.UID) error
+}
+
+// Objects looks up ConfigMaps and Secrets; a missing one is an error for which
+// apierrors.IsNotFound holds.
+type Objects interface {
+	ConfigMap(namespace, name string) (*v1.ConfigMap, error)
+	Secret(namespace, name string) (*v1.Secret, error)
+}
+
+// RuntimeClasses looks up the handler of a RuntimeClass; a class that is not
+// there is an error (A-CRI-13).
+type RuntimeClasses interface {
+	Handler(class string) (string, error)
+}
+
+// Network is the pod network of the runtime.
+type Network interface {
+	// Ready is nil if there is one for a pod, else why not (A-SYNC-6).
+	Ready(ctx context.Context, pod *v1.Pod) error
+	// Doubt has the next Ready look, because a sandbox could not be made.
+	Doubt()
+}
+
+// Services gives the variables that tell containers of the cluster's Services
+// (A-ENV-1, A-ENV-7). An error is CreateContainerConfigError.
+type Services interface {
+	Variables(ctx context.Context, pod *v1.Pod) ([]environment.KeyValue, error)
+}
+
+// Watch is told what was carried out, such as to count it, from the effects'
+// goroutines: it must not block.
+type Watch interface {
+	Carried(pod *v1.Pod, effect lifecycle.Effect, answer lifecycle.Fact, took time.Duration)
+}
+
+// Node is what all pods of one machine share. It is immutable once workers run.
+type Node struct {
+	Runtime runtimeapi.RuntimeServiceClient
+	Images  Images
+	Cgroups Cgroups
+	Objects Objects
+	// ObjectsOf, if it is set, gives those that one pod may use in the place of Objects.
+	ObjectsOf func(pod *v1.Pod) Objects
+	Log       *slog.Logger
+
+	// PodsDir has a folder per pod, named by its UID (A-VOL-1).
+	PodsDir string
+	// ClaimsDir has the folders of persistentVolumeClaims, by namespace and name;
+	// they outlive their pods.
+	ClaimsDir string
+	// VolumeAPI is what volumes need of an API server, such as tokens; nil without one.
+	VolumeAPI volumes.API
+	// IPAMDir is the store of lifepod's IPAM plugin, whose address of a pod is
+	// given back when the pod is gone; empty with another network.
+	IPAMDir string
+	// Config is the node's part of sandbox and container configs.
+	Config criconfig.Node
+	// Resolver and Cluster make a pod's resolv.conf; Cluster is zero without a cluster.
+	Resolver netidentity.Resolver
+	Cluster  netidentity.Cluster
+	// HostIPs are the machine's addresses, primary family first (A-CST-17).
+	HostIPs []string
+	// Allocatable stands in for limits that a container doesn't set (A-ENV-8).
+	Allocatable v1.ResourceList
+	// Admission is what pods are checked against before anything of them is made;
+	// nil admits every one.
+	Admission *admission.Host
+	// Room says whether the node has room for a pod that runs here to have other
+	// resources: the reason is Deferred or Infeasible (A-ACT-15). nil asks Admission.
+	Room func(resized *v1.Pod) *admission.Refusal
+	// Features are the runtime's.
+	Features cri.Features
+	// Network says whether pods can have one; nil leaves it to the runtime.
+	Network Network
+	// RuntimeClasses gives the handler of a RuntimeClass; nil takes its name for it.
+	RuntimeClasses RuntimeClasses
+	// Services are nil without a cluster.
+	Services Services
+	// Options are those of every pod's machine; HostIPs is filled in.
+	Options  lifecycle.Options
+	Timeouts Timeouts
+	// PullProgress is told about once a second of every pull under way, from the
+	// pull's goroutine; nil if nobody wants to know.
+	PullProgress func(pod *v1.Pod, image string, p images.Progress)
+	// KeepFiles leaves a pod's folder and logs when the pod is gone.
+	KeepFiles bool
+	Clock     Clock
+	// Watch is nil if nobody wants to know.
+	Watch Watch
+	// Logs rotates the logs of running containers; nil for none.
+	Logs *logrotate.Rotator
+}
+
+// Clock is the machine's; what is nil is left to the standard library.
+type Clock struct {
+	// Now is the wall clock.
+	Now func() time.Time
+	// Machine says how that stands, for the lifepod that goes on with a pod; without it
+	// nobody notices that the clock was set while there was no lifepod.
+	Machine func() lifecycle.Clock
+}
+
+// Timeouts bound the calls of the runtime. What a call that ran out of time left
+// behind is looked for and adopted.
+type Timeouts struct {
+	Sandbox time.Duration // RunPodSandbox, which may pull the pause image and set up networks
+	Call    time.Duration // every other call, on top of a stop's grace (B-SIG-5)
+	Pull    time.Duration // one image
+	Relist  time.Duration // between two snapshots of a pod
+}
+
+// DefaultTimeouts are the kubelet's, with a relist that is only a safety net.
+func DefaultTimeouts() Timeouts {
+	return Timeouts{Sandbox: 4 * time.Minute, Call: 2 * time.Minute, Pull: 2 * time.Hour, Relist: 10 * time.Second}
+}
+
+func (h *executor) objects() Objects {
+	if h.ObjectsOf != nil {
+		return h.ObjectsOf(h.pod)
+	}
+	return h.Objects
+}
+
+func (n *Node) podDir(uid types.UID) string { return filepath.Join(n.PodsDir, string(uid)) }

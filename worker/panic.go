@@ -1,0 +1,28 @@
+package worker
+
+import (
+	"fmt"
+	"runtime/debug"
+)
+
+// panicked is a panic of something that was done beside a worker.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+// String is what a panic of it says, with where it was.
+func (p panicked) String() string { return fmt.Sprintf("%v\n%s", p.value, p.stack) }
+
+// beside does something beside the worker, which waits for it at its end. If it
+// panics, Run does: whoever runs several workers can keep that to the one.
+func (w *Worker) beside(do func()) {
+	w.calls.Go(func() {
+		defer func() {
+			if r := recover(); r != nil {
+				w.mail.Post(panicked{r, debug.Stack()})
+			}
+		}()
+		do()
+	})
+}

@@ -1,0 +1,75 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strconv"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/worker/endpoint"
+)
+
+// grpc asks the gRPC health service (A-PROBE-12, KEP-2727). Connecting and asking
+// share the one timeout; a refused connection is tried again until it passes.
+func (a Attempt) grpc(ctx context.Context, g *v1.GRPCAction) Result {
+	ctx, cancel := context.WithTimeout(ctx, a.timeout())
+	defer cancel()
+	address := net.JoinHostPort(a.PodIP, strconv.Itoa(int(g.Port)))
+	connection, err := connect(ctx, address)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return failure("timeout: failed to connect service %q within %v: %v", address, a.timeout(), err)
+	}
+	if err != nil {
+		return failure("error: failed to connect service at %q: %v", address, err)
+	}
+	defer func() { _ = connection.Close() }() // the answer is there, or none comes
+	request := &grpc_health_v1.HealthCheckRequest{}
+	if g.Service != nil {
+		request.Service = *g.Service
+	}
+	answer, err := grpc_health_v1.NewHealthClient(connection).Check(ctx, request)
+	switch status.Code(err) {
+	case codes.OK:
+	case codes.Unimplemented:
+		return failure("error: this server does not implement the grpc health protocol (grpc.health.v1.Health): %s", status.Convert(err).Message())
+	case codes.DeadlineExceeded:
+		return failure("timeout: health rpc did not complete within %v", a.timeout())
+	default:
+		return failure("error: health rpc probe failed: %v", err)
+	}
+	if answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
+		return failure("service unhealthy (responded with %q)", answer.GetStatus())
+	}
+	return success("service healthy")
+}
+
+// connect waits until a connection is there.
+func connect(ctx context.Context, address string) (*grpc.ClientConn, error) {
+	connection, err := grpc.NewClient("passthrough:///"+address,
+		grpc.WithUserAgent(endpoint.ProbeAgent),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			return endpoint.Dial(ctx, "tcp", address)
+		}))
+	if err != nil {
+		return nil, err
+	}
+	connection.Connect()
+	for state := connection.GetState(); state != connectivity.Ready; state = connection.GetState() {
+		if state == connectivity.Idle {
+			connection.Connect()
+		}
+		if !connection.WaitForStateChange(ctx, state) {
+			return nil, errors.Join(ctx.Err(), connection.Close())
+		}
+	}
+	return connection, nil
+}

@@ -1,0 +1,37 @@
+package probe
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/endpoint"
+)
+
+// httpGet sends a request (A-PROBE-9) and judges its answer (A-PROBE-10). What the
+// server says is shown only for a redirect that isn't followed, never for a failure.
+func (a Attempt) httpGet(ctx context.Context, get *v1.HTTPGetAction) Result {
+	request, err := endpoint.Request(ctx, get, a.Container, a.PodIP, endpoint.ProbeAgent)
+	if err != nil {
+		return errored(err)
+	}
+	answer, err := endpoint.Client(a.timeout()).Do(request)
+	if err != nil {
+		return failure("%v", err)
+	}
+	defer func() { _ = answer.Body.Close() }() // only read
+	body, err := io.ReadAll(io.LimitReader(answer.Body, endpoint.MaxBodyBytes))
+	if err != nil {
+		return failure("%v", err)
+	}
+	switch code := answer.StatusCode; {
+	case code < http.StatusOK || code >= http.StatusBadRequest:
+		return failure("HTTP probe failed with statuscode: %d", code)
+	case code >= http.StatusMultipleChoices:
+		return Result{Outcome: lifecycle.ProbeWarning, Output: "Probe terminated redirects, Response body: " + string(body)}
+	}
+	return success(string(body))
+}

@@ -1,0 +1,75 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/command"
+)
+
+// Attempt is what one attempt depends on.
+type Attempt struct {
+	Commands    *command.Runner // the pod's, for exec
+	Probe       *v1.Probe
+	Container   *v1.Container // whose ports the probe may name and whose variables its command
+	ContainerID string
+	PodIP       string // may be empty: then a connection fails, and so does the probe (A-PROBE-17)
+}
+
+// Result is how an attempt went.
+type Result struct {
+	Outcome lifecycle.ProbeOutcome
+	Output  string // the remark, the failure's or the error's text; never more than 10 KiB of the container's own
+	// Late is for how long lifepod did not get to run while it waited: the sum
+	// of how much too late its own timers came. A timeout under which the
+	// machine was starved says nothing about the container.
+	Late time.Duration
+}
+
+// Make makes the attempt. It ends after the probe's timeoutSeconds, or when ctx
+// does; the result means nothing then.
+func (a Attempt) Make(ctx context.Context) Result {
+	late := watchLateness()
+	r := a.make(ctx)
+	r.Late = late()
+	return r
+}
+
+func (a Attempt) make(ctx context.Context) Result {
+	switch p := a.Probe; {
+	case p.Exec != nil:
+		return a.exec(ctx, p.Exec)
+	case p.HTTPGet != nil:
+		return a.httpGet(ctx, p.HTTPGet)
+	case p.TCPSocket != nil:
+		return a.tcpSocket(ctx, p.TCPSocket)
+	case p.GRPC != nil:
+		return a.grpc(ctx, p.GRPC)
+	}
+	return errored(fmt.Errorf("missing probe handler for %s", a.Container.Name))
+}
+
+// Timeout is how long an attempt of the probe may take (A-PROBE-1).
+func Timeout(p *v1.Probe) time.Duration {
+	return time.Duration(max(p.TimeoutSeconds, 1)) * time.Second
+}
+
+func (a Attempt) timeout() time.Duration { return Timeout(a.Probe) }
+
+func success(output string) Result {
+	return Result{Outcome: lifecycle.ProbeSuccess, Output: output}
+}
+
+func failure(format string, args ...any) Result {
+	return Result{Outcome: lifecycle.ProbeFailure, Output: fmt.Sprintf(format, args...)}
+}
+
+// errored is an attempt that could not be made, which says nothing about the
+// container (A-PROBE-7).
+func errored(err error) Result {
+	return Result{Outcome: lifecycle.ProbeError, Output: err.Error()}
+}

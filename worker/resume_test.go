@@ -1,0 +1,269 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/checkpoint"
+)
+
+// mortal is a pod whose lifepod can be killed, and its checkpoint's file.
+type mortal struct {
+	*life
+	pod  *v1.Pod
+	path string
+	kill func() // of the lifepod that has it now
+}
+
+func (s *story) runMortal(pod *v1.Pod) *mortal {
+	m := &mortal{pod: pod, path: filepath.Join(s.TempDir(), "checkpoint")}
+	m.begin(s, s.node.NewWorker(pod, m.newLife(s)))
+	return m
+}
+
+func (m *mortal) newLife(s *story) *life {
+	m.life = &life{story: s, done: make(chan error, 1), news: make(chan struct{}, 1)}
+	return m.life
+}
+
+func (m *mortal) begin(s *story, w *Worker) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	l := m.life
+	l.worker = w
+	w.Remember(checkpoint.New(m.path))
+	s.events.Add(w)
+	s.wait.Go(func() {
+		defer s.events.Remove(w)
+		l.done <- w.Run(ctx)
+	})
+	m.kill = func() {
+		cancel()
+		synctest.Wait()
+	}
+}
+
+// resume starts another lifepod, which goes on with the pod.
+func (m *mortal) resume() {
+	m.Helper()
+	from, err := checkpoint.Load(m.path)
+	if err != nil {
+		m.Fatal(err)
+	}
+	s := m.story
+	w, err := s.node.ResumeWorker(m.pod, m.newLife(s), from)
+	if err != nil {
+		m.Fatal(err)
+	}
+	m.begin(s, w)
+}
+
+// After a kill of lifepod no call is made for a healthy pod, its status is told
+// anew as it was, and what happens to it later is seen (B-RST-1, B-RST-6).
+func TestResumeTouchesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t)
+		s.Program("main", "exit=1 after=1m", "run term=1s")
+		pod := s.runMortal(podOf("web", v1.RestartPolicyAlways, "main"))
+		pod.await("running", running)
+		before, acted := pod.last(), len(s.Acted())
+		pod.kill()
+		time.Sleep(30 * time.Second)
+		pod.resume()
+		pod.await("running", running)
+		if diff := cmp.Diff(before, pod.last(), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("status (-before +after):\n%s", diff)
+		}
+		time.Sleep(20 * time.Second)
+		if more := s.Acted()[acted:]; len(more) > 0 {
+			t.Errorf("calls after the resume: %q", more)
+		}
+		pod.await("restarted", restarts(1))
+		pod.stop(30)
+		pod.gone()
+	})
+}
+
+// A container that exited while no lifepod lived is restarted once, in the
+// sandbox that the other lifepod made (B-RST-4).
+func TestResumeAfterExit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t)
+		s.Program("main", "exit=1 after=1m", "run term=1s")
+		pod := s.runMortal(podOf("web", v1.RestartPolicyAlways, "main"))
+		pod.await("running", running)
+		pod.kill()
+		time.Sleep(2 * time.Minute)
+		pod.resume()
+		pod.await("restarted", restarts(1))
+		want := []string{
+			"RunPodSandbox web attempt=0", "CreateContainer web/main attempt=0", "StartContainer web/main",
+			"CreateContainer web/main attempt=1", "StartContainer web/main",
+		}
+		if diff := cmp.Diff(want, s.Acted()); diff != "" {
+			t.Errorf("calls (-want +got):\n%s", diff)
+		}
+		pod.stop(30)
+		pod.gone()
+	})
+}
+
+// A termination gets what is left of its deadline (B-WRK-10).
+func TestResumeTermination(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t)
+		s.Program("main", "run term=ignore")
+		pod := s.runMortal(podOf("web", v1.RestartPolicyAlways, "main"))
+		pod.await("running", running)
+		asked := s.elapsed()
+		pod.stop(20)
+		time.Sleep(5 * time.Second)
+		pod.kill()
+		time.Sleep(7 * time.Second)
+		pod.resume()
+		if took := pod.gone() - asked; took < 20*time.Second || took > 21*time.Second {
+			t.Errorf("gone after %v, want 20s and the calls", took)
+		}
+		if want := "StopContainer web/main timeout=8"; !slices.Contains(s.Acted(), want) {
+			t.Errorf("calls %q, want %s", s.Acted(), want)
+		}
+		if left := s.Left(); len(left) > 0 {
+			t.Errorf("left behind: %q", left)
+		}
+	})
+}
+
+// Killed again and again at any moment, with calls under way that are carried
+// out or not, a pod comes to run, is never doubled, and leaves nothing behind.
+func TestResumeAtAnyMoment(t *testing.T) {
+	for seed := range uint64(lives) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				random := rand.New(rand.NewPCG(seed, 1))
+				s := newStory(t, randomFaults(random)...)
+				s.Program("main", "exit=1 after=300ms", "run term=1s")
+				s.Program("side", "exit=0 after=100ms", "run term=ignore")
+				pod := s.runMortal(podOf("web", v1.RestartPolicyAlways, "main", "side"))
+				ends := random.IntN(3) == 0
+				for n := range 1 + random.IntN(6) {
+					time.Sleep(time.Duration(random.IntN(200)) * time.Millisecond)
+					if ends && n > 1 {
+						pod.stop(int64(random.IntN(20)))
+						time.Sleep(time.Duration(random.IntN(3000)) * time.Millisecond)
+					}
+					pod.kill()
+					if err := <-pod.done; err == nil {
+						return // it is gone
+					}
+					time.Sleep(time.Duration(random.IntN(1000)) * time.Millisecond)
+					pod.resume()
+				}
+				if !ends {
+					pod.await("both running", allRun)
+				}
+				pod.stop(10)
+				pod.gone()
+				if left := s.Left(); len(left) > 0 {
+					t.Errorf("left behind: %q; calls %q", left, s.Acted())
+				}
+			})
+		})
+	}
+}
+
+// forgetful can't be saved to, as a full disk.
+type forgetful struct{ saves, syncs, until, works int }
+
+func (f *forgetful) Save(lifecycle.Checkpoint) error {
+	f.saves++
+	if f.saves > f.until || f.works > 0 && f.saves%f.works == 0 {
+		return nil
+	}
+	return errors.New("no space left on device")
+}
+
+func (f *forgetful) Sync() error {
+	f.syncs++
+	if f.saves > f.until {
+		return nil
+	}
+	return errors.New("nothing was saved")
+}
+
+// reports are told to a life that listens.
+type reports struct {
+	*life
+	texts []string
+}
+
+func (r *reports) Report(_ time.Time, report lifecycle.Report) {
+	r.texts = append(r.texts, report.String())
+}
+
+// A disk that is full, or all but full, is told once and stops no pod.
+func TestNothingCanBeSaved(t *testing.T) {
+	for _, works := range []int{0, 2} {
+		nothingCanBeSaved(t, works)
+	}
+}
+
+// nothingCanBeSaved but each works-th time, if that is above 0.
+func nothingCanBeSaved(t *testing.T, works int) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t)
+		l := &reports{life: &life{story: s, done: make(chan error, 1), news: make(chan struct{}, 1)}}
+		w := s.node.NewWorker(podOf("web", v1.RestartPolicyNever, "main"), l)
+		w.Remember(&forgetful{until: 1000, works: works})
+		s.Program("main", "exit=0 after=1s")
+		s.events.Add(w)
+		s.wait.Go(func() { l.done <- w.Run(s.ctx) })
+		l.gone()
+		told := 0
+		for _, text := range l.texts {
+			if strings.Contains(text, "can't be remembered: no space left on device") {
+				told++
+			}
+		}
+		if told != 1 || l.last().Phase != v1.PodSucceeded {
+			t.Errorf("told %d times, phase %s", told, l.last().Phase)
+		}
+	})
+}
+
+// A status that must be confirmed is confirmed when it is on disk, and refused
+// when it is not (B-RAC-23).
+func TestConfirm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t)
+		w := s.node.NewWorker(podOf("web", v1.RestartPolicyNever, "main"), &life{story: s})
+		disk := &forgetful{until: 1, saves: 1}
+		w.Remember(disk)
+		for _, want := range []string{"nothing was saved", ""} {
+			w.confirm(7)
+			synctest.Wait()
+			got, message := w.mail.Take()[0].(lifecycle.Published), ""
+			if got.Failure != nil {
+				message = got.Failure.Message
+			}
+			if got.ID != 7 || message != want {
+				t.Errorf("got %+v %q, want %q", got, message, want)
+			}
+			disk.saves++
+		}
+		if disk.syncs != 2 {
+			t.Errorf("synced %d times", disk.syncs)
+		}
+	})
+}

@@ -1,0 +1,77 @@
+package worker
+
+import (
+	"context"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// describe is how what the runtime has of the pod is put into the core's words.
+func (h *executor) describe() cri.Describe {
+	return cri.Describe{Exit: h.describeExit, Running: runningFact}
+}
+
+// runningReports keeps what events tell of containers that were created, until they are
+// started: so the first status of one that runs is complete.
+type runningReports struct {
+	mu sync.Mutex
+	by map[string]lifecycle.ContainerRunning // by ID
+}
+
+func (s *runningReports) put(f lifecycle.ContainerRunning) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.by == nil {
+		s.by = map[string]lifecycle.ContainerRunning{}
+	}
+	s.by[f.ContainerID] = f
+}
+
+// take gives out what is known of a container, once; nil if nothing is.
+func (s *runningReports) take(id string) *lifecycle.ContainerRunning {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, found := s.by[id]
+	if !found {
+		return nil
+	}
+	delete(s.by, id)
+	return &f
+}
+
+// saidOf is what is known of a container that was started. If no event has told of
+// it, events are being lost, as while their stream is new: then the runtime is asked.
+func (h *executor) saidOf(ctx context.Context, id string, err error) *lifecycle.ContainerRunning {
+	fact := h.created.take(id)
+	if fact != nil || err != nil {
+		return fact
+	}
+	answer, err := h.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: id})
+	if err != nil {
+		return nil // a snapshot will tell
+	}
+	asked := runningFact(answer.GetStatus())
+	return &asked
+}
+
+// runningFact is what a container's status adds to what is known (A-CST-4, A-CST-16).
+func runningFact(status *runtimeapi.ContainerStatus) lifecycle.ContainerRunning {
+	fact := lifecycle.ContainerRunning{
+		ContainerID: status.GetId(),
+		StartedAt:   cri.Time(status.GetStartedAt()),
+		Image:       status.GetImage().GetImage(),
+		ImageRef:    status.GetImageRef(),
+		Resources:   actualResources(status),
+	}
+	if user := status.GetUser().GetLinux(); user != nil {
+		fact.User = &v1.ContainerUser{Linux: &v1.LinuxContainerUser{
+			UID: user.GetUid(), GID: user.GetGid(), SupplementalGroups: user.GetSupplementalGroups(),
+		}}
+	}
+	return fact
+}

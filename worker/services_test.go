@@ -1,0 +1,38 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/worker/environment"
+)
+
+type services struct{ err error }
+
+func (s services) Variables(_ context.Context, pod *v1.Pod) ([]environment.KeyValue, error) {
+	return []environment.KeyValue{{Name: "OWN", Value: "service"}, {Name: "WEB_PORT", Value: "tcp://" + pod.Name}}, s.err
+}
+
+// A-ENV-2: service variables come last and override nothing. A-ENV-1: a container
+// does not start without them.
+func TestServiceVariables(t *testing.T) {
+	pod := podOf("web", v1.RestartPolicyAlways, "main")
+	pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "OWN", Value: "mine"}, {Name: "URL", Value: "$(WEB_PORT)"}}
+	h := &executor{Node: &Node{Services: services{}}, pod: pod, results: &results{}}
+	got, err := h.environment(t.Context(), &pod.Spec.Containers[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []environment.KeyValue{{Name: "OWN", Value: "mine"}, {Name: "URL", Value: "tcp://web"}, {Name: "WEB_PORT", Value: "tcp://web"}}
+	if diff := cmp.Diff(want, got.Env); diff != "" {
+		t.Errorf("environment (-want +got):\n%s", diff)
+	}
+	h.Services = services{err: errors.New("unread")}
+	if _, err := h.environment(t.Context(), &pod.Spec.Containers[0], nil); err == nil || err.Error() != "unread" {
+		t.Errorf("A-ENV-1: error %v", err)
+	}
+}

@@ -1,0 +1,162 @@
+package worker
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// A stop during the start gives up what only serves the start, at once.
+func TestStopDuringStart(t *testing.T) {
+	tests := []struct {
+		name, during string
+		fault        string
+		gone         time.Duration // after the stop, at the latest
+		acted        []string      // nil: not looked at
+	}{
+		{
+			name: "pull", during: "PullImage example.org/absent:1", fault: "hang PullImage", gone: 230 * time.Millisecond,
+			acted: []string{"RunPodSandbox web attempt=0", "PullImage example.org/absent:1", "StopPodSandbox web", "RemovePodSandbox web"},
+		},
+		{
+			// given up or waited for, what it made goes with the pod
+			name: "sandbox", during: "RunPodSandbox web attempt=0", gone: 510 * time.Millisecond,
+		},
+		{
+			name: "create", during: "CreateContainer web/main attempt=0", gone: 120 * time.Millisecond,
+			acted: []string{"RunPodSandbox web attempt=0", "CreateContainer web/main attempt=0", "StopPodSandbox web", "RemovePodSandbox web"},
+		},
+		{
+			name: "start", during: "StartContainer web/main", gone: 200 * time.Millisecond,
+			acted: []string{
+				"RunPodSandbox web attempt=0", "CreateContainer web/main attempt=0", "StartContainer web/main",
+				"StopContainer web/main timeout=30", "StopPodSandbox web", "RemovePodSandbox web",
+			},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStory(t)
+				pod := podOf("web", v1.RestartPolicyAlways, "main")
+				if test.fault != "" {
+					s.Fault(test.fault)
+				}
+				if strings.Contains(test.during, "PullImage") {
+					pod.Spec.Containers[0].Image = "example.org/absent:1"
+				}
+				web := s.run(pod)
+				s.awaitCall(test.during)
+				if test.name == "pull" {
+					time.Sleep(time.Second) // the sandbox is ready meanwhile
+				}
+				asked := s.elapsed()
+				web.stop(30)
+				if took := web.gone() - asked; took > test.gone {
+					t.Errorf("gone after %v, want %v at the latest", took, test.gone)
+				}
+				acted := s.Acted()
+				for i, text := range acted { // the sandbox and the pull begin side by side
+					if strings.HasPrefix(text, "PullImage") && i == 0 {
+						acted[0], acted[1] = acted[1], acted[0]
+					}
+				}
+				if diff := cmp.Diff(test.acted, acted); diff != "" && test.acted != nil {
+					t.Errorf("calls (-want +got):\n%s", diff)
+				}
+				for _, c := range s.Calls() {
+					if c.String() == test.during && test.fault != "" && c.At.Add(c.Took).Sub(s.start) != asked {
+						t.Errorf("%s was given up %v after the stop", c, c.At.Add(c.Took).Sub(s.start)-asked)
+					}
+				}
+				if left := s.Left(); len(left) > 0 {
+					t.Errorf("left behind: %q", left)
+				}
+			})
+		})
+	}
+}
+
+// A shorter grace and force are second calls that take effect at once.
+func TestStopHarder(t *testing.T) {
+	grace := int64(5)
+	tests := []struct {
+		name   string
+		harder lifecycle.StopRequested
+		gone   time.Duration // after the first stop
+		calls  []string
+	}{
+		{
+			"shorter grace", lifecycle.StopRequested{GraceSeconds: &grace}, (2*19+14+100)*time.Millisecond + 10*time.Second + 5*time.Second - 19*time.Millisecond,
+			[]string{"StopContainer web/main timeout=30", "StopContainer web/main timeout=5"},
+		},
+		{
+			"force", lifecycle.StopRequested{Force: true}, (2*19+14+100)*time.Millisecond + 10*time.Second - 19*time.Millisecond,
+			[]string{"StopContainer web/main timeout=30", "StopContainer web/main timeout=0"},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStory(t)
+				s.Program("main", "run term=ignore")
+				web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
+				web.await("running", running)
+				web.stop(30)
+				asked := s.elapsed()
+				time.Sleep(10 * time.Second)
+				web.worker.Stop(test.harder)
+				if took := web.gone() - asked; took != test.gone {
+					t.Errorf("gone after %v, want %v", took, test.gone)
+				}
+				var stops []string
+				for _, text := range s.Acted() {
+					if strings.HasPrefix(text, "StopContainer") {
+						stops = append(stops, text)
+					}
+				}
+				if diff := cmp.Diff(test.calls, stops); diff != "" {
+					t.Errorf("stops (-want +got):\n%s", diff)
+				}
+				if end := web.last().ContainerStatuses[0].State.Terminated; end == nil || end.ExitCode != 137 {
+					t.Errorf("ended as %+v, want 137", end)
+				}
+			})
+		})
+	}
+}
+
+// A container that ignores the stop signal is killed when the grace is over.
+func TestGraceIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t)
+		s.Program("main", "run term=ignore")
+		web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
+		web.await("running", running)
+		asked := s.elapsed()
+		web.stop(30)
+		if got, want := web.gone()-asked, 30*time.Second+(19+100+14)*time.Millisecond; got != want {
+			t.Errorf("gone after %v, want %v", got, want)
+		}
+	})
+}
+
+// What a refused RunPodSandbox left behind all the same is found in the end.
+func TestStopAfterSandboxWasRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t, "carry-out-then-fail RunPodSandbox")
+		web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
+		time.Sleep(time.Second)
+		web.stop(30)
+		web.gone()
+		if left := s.Left(); len(left) > 0 {
+			t.Errorf("left behind: %q", left)
+		}
+	})
+}

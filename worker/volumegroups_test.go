@@ -1,0 +1,95 @@
+package worker
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/worker/volumes"
+)
+
+// Groups that persistent volumes name are the pod's, once: sandbox and container have
+// them beside its own (A-SEC-3).
+func TestVolumeGroups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t)
+		dir := t.TempDir()
+		s.node.VolumeAPI = boundTo{"shared": hostPathVolume(dir, "77"), "known": hostPathVolume(dir, "78"), "odd": hostPathVolume(dir, "staff")}
+		seen := &securityOf{RuntimeServiceClient: s.Runtime}
+		s.node.Runtime = seen
+		pod := podOf("a", v1.RestartPolicyAlways, "main")
+		pod.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: new(int64(5)), SupplementalGroups: []int64{78}}
+		for name := range s.node.VolumeAPI.(boundTo) {
+			claim := &v1.PersistentVolumeClaimVolumeSource{ClaimName: name}
+			pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: name, VolumeSource: v1.VolumeSource{PersistentVolumeClaim: claim}})
+			pod.Spec.Containers[0].VolumeMounts = append(pod.Spec.Containers[0].VolumeMounts, v1.VolumeMount{Name: name, MountPath: "/" + name})
+		}
+		l := s.run(pod)
+		l.await("running", func(status v1.PodStatus) bool { return status.Phase == v1.PodRunning })
+		seen.mu.Lock()
+		defer seen.mu.Unlock()
+		want := map[string][]int64{"sandbox": {5, 78, 77}, "main": {5, 78, 77}}
+		if diff := cmp.Diff(want, seen.groups); diff != "" {
+			t.Errorf("supplemental groups (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// boundTo has the persistent volumes by the names of their volumes in the pod.
+type boundTo map[string]*v1.PersistentVolume
+
+func (b boundTo) PersistentVolume(_ context.Context, _ *v1.Pod, volume *v1.Volume) (*v1.PersistentVolume, error) {
+	return b[volume.Name], nil
+}
+
+func (boundTo) Reachable(*v1.PersistentVolume) error { return nil }
+
+func (boundTo) Token(context.Context, *v1.Pod, *v1.ServiceAccountTokenProjection) (string, error) {
+	return "", nil
+}
+
+func (boundTo) TrustAnchors(context.Context, *v1.ClusterTrustBundleProjection) ([]byte, error) {
+	return nil, nil
+}
+
+var _ volumes.API = boundTo{}
+
+func hostPathVolume(path, group string) *v1.PersistentVolume {
+	return &v1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: "pv-" + group, Annotations: map[string]string{"pv.beta.kubernetes.io/gid": group}},
+		Spec:       v1.PersistentVolumeSpec{PersistentVolumeSource: v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: path}}},
+	}
+}
+
+// securityOf remembers the groups that sandbox and containers were asked for with.
+type securityOf struct {
+	runtimeapi.RuntimeServiceClient
+	mu     sync.Mutex
+	groups map[string][]int64
+}
+
+func (s *securityOf) RunPodSandbox(ctx context.Context, in *runtimeapi.RunPodSandboxRequest, options ...grpc.CallOption) (*runtimeapi.RunPodSandboxResponse, error) {
+	s.add("sandbox", in.Config.Linux.SecurityContext.SupplementalGroups)
+	return s.RuntimeServiceClient.RunPodSandbox(ctx, in, options...)
+}
+
+func (s *securityOf) CreateContainer(ctx context.Context, in *runtimeapi.CreateContainerRequest, options ...grpc.CallOption) (*runtimeapi.CreateContainerResponse, error) {
+	s.add(in.Config.Metadata.Name, in.Config.Linux.SecurityContext.SupplementalGroups)
+	return s.RuntimeServiceClient.CreateContainer(ctx, in, options...)
+}
+
+func (s *securityOf) add(what string, groups []int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.groups == nil {
+		s.groups = map[string][]int64{}
+	}
+	s.groups[what] = groups
+}

@@ -1,0 +1,142 @@
+package volumes
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/worker/environment"
+	"google.golang.org/protobuf/testing/protocmp"
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/ptr"
+)
+
+func TestMounts(t *testing.T) {
+	m := Mounted{podDir: "/pod", volumes: map[string]mounted{"data": {path: "/pod/data"}, "conf": {path: "/pod/conf", readOnly: true}}}
+	tests := []struct {
+		name    string
+		mount   v1.VolumeMount
+		want    *runtimeapi.Mount
+		wantErr string
+	}{
+		{"A-VOL-2 defaults", v1.VolumeMount{Name: "data", MountPath: "/d"}, &runtimeapi.Mount{HostPath: "/pod/data", ContainerPath: "/d"}, ""},
+		{"A-VOL-2 read-only by the mount", v1.VolumeMount{Name: "data", MountPath: "d", ReadOnly: true}, &runtimeapi.Mount{HostPath: "/pod/data", ContainerPath: "/d", Readonly: true}, ""},
+		{"A-VOL-2 read-only by the volume", v1.VolumeMount{Name: "conf", MountPath: "/d"}, &runtimeapi.Mount{HostPath: "/pod/conf", ContainerPath: "/d", Readonly: true}, ""},
+		{
+			"A-VOL-2 HostToContainer", v1.VolumeMount{Name: "data", MountPath: "/d", MountPropagation: ptr.To(v1.MountPropagationHostToContainer)},
+			&runtimeapi.Mount{HostPath: "/pod/data", ContainerPath: "/d", Propagation: runtimeapi.MountPropagation_PROPAGATION_HOST_TO_CONTAINER}, "",
+		},
+		{
+			"A-VOL-2 Bidirectional", v1.VolumeMount{Name: "data", MountPath: "/d", MountPropagation: ptr.To(v1.MountPropagationBidirectional)},
+			&runtimeapi.Mount{HostPath: "/pod/data", ContainerPath: "/d", Propagation: runtimeapi.MountPropagation_PROPAGATION_BIDIRECTIONAL}, "",
+		},
+		{
+			"A-VOL-2 recursive if possible", v1.VolumeMount{Name: "data", MountPath: "/d", ReadOnly: true, RecursiveReadOnly: ptr.To(v1.RecursiveReadOnlyIfPossible)},
+			&runtimeapi.Mount{HostPath: "/pod/data", ContainerPath: "/d", Readonly: true}, "",
+		},
+		{
+			"A-VOL-2 recursive without support", v1.VolumeMount{Name: "data", MountPath: "/d", ReadOnly: true, RecursiveReadOnly: ptr.To(v1.RecursiveReadOnlyEnabled)}, nil,
+			`failed to resolve recursive read-only mode: volume "data" requested recursive read-only mode, but it is not supported by the runtime`,
+		},
+		{"A-VOL-2 unknown volume", v1.VolumeMount{Name: "x", MountPath: "/d"}, nil, `cannot find volume "x" to mount into container "main"`},
+		{"A-VOL-3 absolute sub path", v1.VolumeMount{Name: "data", SubPathExpr: "$(ABS)"}, nil, "error SubPath `/etc` must not be an absolute path"},
+		{"A-VOL-3 sub path with ..", v1.VolumeMount{Name: "data", SubPathExpr: "a/$(UP)"}, nil, "unable to provision SubPath `a/..`: must not contain '..'"},
+		{"A-VOL-3 variable missing", v1.VolumeMount{Name: "data", SubPathExpr: "$(NONE)"}, nil, "missing value for NONE"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			env := []environment.KeyValue{{Name: "ABS", Value: "/etc"}, {Name: "UP", Value: ".."}}
+			got, err := m.Mounts(&v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{tc.mount}}, MountInput{Env: env})
+			if tc.wantErr != "" {
+				if err == nil || err.Error() != tc.wantErr {
+					t.Errorf("error = %v, want %s", err, tc.wantErr)
+				}
+				return
+			}
+			if diff := cmp.Diff([]*runtimeapi.Mount{tc.want}, got, protocmp.Transform()); err != nil || diff != "" {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// mountSubPath mounts one sub path of an emptyDir and returns the source.
+func mountSubPath(m Mounted, subPath string) (string, error) {
+	c := &v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{{Name: "cache", MountPath: "/c", SubPath: subPath}}}
+	mounts, err := m.Mounts(c, MountInput{})
+	if err != nil {
+		return "", err
+	}
+	return mounts[0].HostPath, nil
+}
+
+func TestSubPathMounts(t *testing.T) {
+	dir := testPodDir(t)
+	pod := podWith(emptyDirVolume("cache"))
+	pod.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: ptr.To[int64](2000)}
+	m := prepare(t, pod, dir, objects{})
+	volume, _ := m.Path("cache")
+
+	source, err := mountSubPath(m, "made/deep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := filepath.Join(dir, "volume-subpaths/cache/main/0"); source != want {
+		t.Errorf("source = %s, want %s", source, want)
+	}
+	if diff := cmp.Diff([]string{". dgrwxrwxrwx 2000", "made dgrwxrwxrwx 2000", "made/deep dgrwxrwxrwx 2000"}, tree(t, volume)); diff != "" {
+		t.Errorf("A-VOL-3 made with the volume's mode (-want +got):\n%s", diff)
+	}
+	if err := os.WriteFile(filepath.Join(source, "f"), []byte("through"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(volume, "made/deep/f")); err != nil || string(got) != "through" {
+		t.Errorf("seen in the volume: %q, %v", got, err)
+	}
+
+	// Another instance: the same path again, then a file in its place.
+	if _, err := mountSubPath(m, "made/deep"); err != nil {
+		t.Errorf("mounted again: %v", err)
+	}
+	source, err = mountSubPath(m, "made/deep/f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(source); err != nil || string(got) != "through" {
+		t.Errorf("a file as sub path: %q, %v", got, err)
+	}
+	if err := Remove(dir); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSubPathNeverLeavesTheVolume(t *testing.T) {
+	dir := testPodDir(t)
+	m := prepare(t, podWith(emptyDirVolume("cache")), dir, objects{})
+	volume, _ := m.Path("cache")
+	outside := t.TempDir()
+	for link, target := range map[string]string{"abs": outside, "rel": "../../../..", "self": "/proc/self/root"} {
+		if err := os.Symlink(target, filepath.Join(volume, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{"abs", "rel", "self", "abs/new", "rel/new"} {
+		_, err := mountSubPath(m, path)
+		var hidden *SubPathError
+		if !errors.As(err, &hidden) {
+			t.Errorf("%s: error = %v, want one that hides the host's paths (A-VOL-3)", path, err)
+		}
+	}
+	if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
+		t.Errorf("outside the volume: %v, %v", entries, err)
+	}
+	if err := os.Symlink(".", filepath.Join(volume, "inside")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mountSubPath(m, "inside"); err != nil {
+		t.Errorf("a link that stays inside: %v", err)
+	}
+}

@@ -1,0 +1,275 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/internal/mailbox"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/command"
+)
+
+// Sink receives what the outside wants to know of a pod, in order, from the
+// worker's goroutine: it must not block.
+type Sink interface {
+	// Status is the newest status. One that is a step has to be seen by every
+	// watcher, whatever comes after it (B-RAC-23).
+	Status(status v1.PodStatus, step bool)
+	Event(at time.Time, event lifecycle.RecordEvent)
+	Report(at time.Time, report lifecycle.Report)
+	// Delete says that the pod's object can be deleted (lifecycle.DeleteObject).
+	Delete()
+}
+
+// Worker takes one pod through its life. Make it with NewWorker, call Run once.
+type Worker struct {
+	// immutable
+	pod     *v1.Pod // as it was at first
+	sink    Sink
+	log     *slog.Logger
+	mail    *mailbox.Mailbox[any] // of lifecycle.Fact, or *runtimeapi.ContainerStatus of one that exited
+	results *results              // of all executors
+
+	relist chan struct{} // holds a value when a snapshot is wanted now
+
+	// owned by Run
+	first     lifecycle.Fact // nil: as firstFact says
+	machine   *lifecycle.Machine
+	clock     clock
+	executor  *executor // replaced when the pod changes
+	timer     *time.Timer
+	calls     sync.WaitGroup
+	snapshots snapshots
+	memory    memory
+	end       lifecycle.End // final when Run has returned without an error
+
+	underWay cancels
+}
+
+// cancels are the effects under way, by ID; Cancel ends one.
+type cancels struct {
+	mu sync.Mutex
+	by map[lifecycle.EffectID]context.CancelFunc
+}
+
+// NewWorker prepares the worker of a pod that was defaulted and validated.
+func (n *Node) NewWorker(pod *v1.Pod, sink Sink) *Worker {
+	h := &executor{Node: n, pod: pod, results: &results{}, commands: command.NewRunner(n.Runtime)}
+	w := &Worker{
+		pod:      pod,
+		results:  h.results,
+		sink:     sink,
+		executor: h,
+		log:      n.Log.With("pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID),
+		mail:     mailbox.New[any](),
+		relist:   make(chan struct{}, 1),
+		machine:  lifecycle.New(pod, h.options()),
+		clock:    n.newClock(),
+		underWay: cancels{by: map[lifecycle.EffectID]context.CancelFunc{}},
+	}
+	return w
+}
+
+// options are the node's, as they hold for the pod.
+func (h *executor) options() lifecycle.Options {
+	options := h.Options
+	options.HostIPs = h.HostIPs
+	options.RecursiveReadOnly = h.recursiveReadOnly()
+	return options
+}
+
+// Run lives the pod's life until nothing of it is left, or until ctx ends: then
+// effects under way are given up and the pod stays as it is in the runtime.
+func (w *Worker) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer w.calls.Wait()
+	defer cancel()
+	w.timer = time.NewTimer(time.Hour)
+	w.timer.Stop()
+	defer w.timer.Stop()
+
+	w.step(ctx, w.firstFact())
+	for w.machine.Stage() != lifecycle.Gone {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-w.mail.Ready():
+			for _, item := range w.mail.Take() {
+				w.receive(ctx, item)
+			}
+			w.mail.Handled()
+		case <-w.timer.C:
+			w.step(ctx, lifecycle.Woke{})
+		case <-w.relist:
+			w.takeSnapshot(ctx)
+		}
+	}
+	return nil
+}
+
+// Pod is the pod as NewWorker or ResumeWorker was given it.
+func (w *Worker) Pod() *v1.Pod { return w.pod }
+
+// End is how the pod ended; call it when Run has returned without an error.
+func (w *Worker) End() lifecycle.End { return w.end }
+
+// Stop asks for the pod's end; it may come again with a shorter grace.
+func (w *Worker) Stop(request lifecycle.StopRequested) { w.mail.Post(request) }
+
+// Machine gives out the pod's position before Run, as after a kill -9; during Run
+// it is the worker's own.
+func (w *Worker) Machine() *lifecycle.Machine { return w.machine }
+
+// Post gives the worker a fact from outside, such as a wish of the user's.
+func (w *Worker) Post(fact lifecycle.Fact) { w.mail.Post(fact) }
+
+// Behind is for how long the oldest of what the worker was told has waited to be
+// handled; 0: all is. It never waits itself: more than a moment means that it hangs.
+func (w *Worker) Behind() time.Duration { return w.mail.Behind() }
+
+// Unsaved is why the pod's state could not be saved last; nil if it was.
+func (w *Worker) Unsaved() error {
+	if err := w.memory.problem.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// Refuse has the pod rejected by the node, in the place of its start (A-ADM-2).
+// Call it before Run.
+func (w *Worker) Refuse(why lifecycle.Rejected) { w.first = why }
+
+// receive takes one item of the mailbox. An exit's termination message is read
+// beside the worker, so that a slow disk delays nothing.
+func (w *Worker) receive(ctx context.Context, item any) {
+	switch item := item.(type) {
+	case lifecycle.Observed:
+		w.step(ctx, item)
+		w.snapshotTaken(ctx, item)
+	case podDigest:
+		w.compareDigest(ctx, item)
+	case lifecycle.Fact:
+		w.step(ctx, item)
+	case *runtimeapi.ContainerStatus:
+		executor := w.executor
+		w.beside(func() { w.mail.Post(executor.describeExit(item)) })
+	case panicked:
+		panic(item.String())
+	}
+}
+
+// step feeds one fact and carries out what follows. If somebody has set the wall
+// clock, the machine is told before.
+func (w *Worker) step(ctx context.Context, fact lifecycle.Fact) {
+	at, changed := w.clock.now()
+	if changed != 0 {
+		w.feed(ctx, at, lifecycle.ClockChanged{By: changed})
+	}
+	if o, isSnapshot := fact.(lifecycle.Observed); isSnapshot {
+		o.Began = w.clock.ofNow(o.Began)
+		fact = o
+	}
+	w.feed(ctx, at, fact)
+}
+
+// feed is the one place where facts and effects are logged.
+func (w *Worker) feed(ctx context.Context, at time.Time, fact lifecycle.Fact) {
+	w.log.Debug("fact", "event", typeOf{fact}, "fact", plain{fact})
+	w.snapshots.learned(fact)
+	effects := w.machine.Step(lifecycle.Event{At: at, Fact: fact})
+	switch fact.(type) {
+	case lifecycle.EphemeralContainerAdded, lifecycle.ResizeAdmitted, lifecycle.ObjectsChanged, lifecycle.PodUpdated:
+		w.executor = w.executor.of(w.machine.Pod())
+	}
+	w.save(at)
+	for _, effect := range effects {
+		w.snapshots.wanted(effect)
+		w.carryOut(ctx, at, effect)
+	}
+}
+
+func (w *Worker) carryOut(ctx context.Context, at time.Time, effect lifecycle.Effect) {
+	switch e := effect.(type) {
+	case lifecycle.Publish:
+		w.executor.watchLogs(&e.Status)
+		w.sink.Status(e.Status, e.ID != 0)
+		w.confirm(e.ID)
+	case lifecycle.RecordEvent:
+		w.sink.Event(at, e)
+	case lifecycle.Tell:
+		w.sink.Report(at, e.Report)
+	case lifecycle.WakeAt:
+		w.timer.Stop()
+		if !e.At.IsZero() {
+			w.timer.Reset(w.clock.until(e.At))
+		}
+	case lifecycle.Cancel:
+		w.underWay.cancel(e.ID)
+	case lifecycle.DeleteObject:
+		w.sink.Delete()
+	case lifecycle.Finish:
+		w.end = e.End
+		w.log.Debug("gone")
+	default:
+		w.log.Debug("effect", "effect", typeOf{e}, "values", plain{e})
+		w.begin(ctx, e)
+	}
+}
+
+// typeOf and plain are worded only if somebody logs them.
+type (
+	typeOf struct{ value any }
+	plain  struct{ value any }
+)
+
+// LogValue is the type's name.
+func (t typeOf) LogValue() slog.Value { return slog.StringValue(fmt.Sprintf("%T", t.value)) }
+
+// LogValue is the value with its fields' names.
+func (p plain) LogValue() slog.Value { return slog.StringValue(fmt.Sprintf("%+v", p.value)) }
+
+// begin carries an effect out beside the worker; its answer comes by mail.
+func (w *Worker) begin(ctx context.Context, e lifecycle.Effect) {
+	ctx, cancel := context.WithTimeout(ctx, w.executor.deadline(e))
+	id := idOf(e)
+	w.underWay.add(id, cancel)
+	executor := w.executor
+	w.beside(func() {
+		defer cancel()
+		began := time.Now()
+		fact := executor.do(ctx, e)
+		if executor.Watch != nil {
+			executor.Watch.Carried(executor.pod, e, fact, time.Since(began))
+		}
+		w.underWay.forget(id)
+		w.mail.Post(fact)
+	})
+}
+
+func (c *cancels) add(id lifecycle.EffectID, cancel context.CancelFunc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if id != 0 {
+		c.by[id] = cancel
+	}
+}
+
+func (c *cancels) forget(id lifecycle.EffectID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.by, id)
+}
+
+func (c *cancels) cancel(id lifecycle.EffectID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cancel := c.by[id]; cancel != nil {
+		cancel()
+	}
+}
