@@ -62,14 +62,23 @@ containers:
 	first := r.startRun(t, manifest)
 	first.await(first.stderr, "pod Ready")
 	full := []string{r.dir + "/pods/.ballast", r.dir + "/logs/.ballast", r.dir + "/runs/.ballast"}
-	for _, ballast := range full {
-		if os.WriteFile(ballast, make([]byte, 2<<20), 0o600) == nil {
-			t.Fatalf("%s: there is more room than there was to be", ballast)
+	fill := func() {
+		for _, ballast := range full {
+			file, err := os.OpenFile(ballast, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := file.Write(make([]byte, 2<<20)); err == nil {
+				t.Fatalf("%s: there is more room than there was to be", ballast)
+			}
+			_ = file.Close()
 		}
 	}
+	fill()
 	writeFile(t, filepath.Join(dir, "full"))
 	first.await(first.stderr, "1st restart")
 	before := first.kill9()
+	fill() // what it gave back meanwhile
 	refused := r.run(t, manifest)
 	for _, ballast := range full {
 		if err := os.Remove(ballast); err != nil {

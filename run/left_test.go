@@ -180,7 +180,7 @@ func TestForgetScraps(t *testing.T) {
 	defer alive.leave()
 	leaveKilled(t, runtime, namedPod("dead", "2"), true)
 	dir := recordsDir(runtime.Root)
-	for _, name := range []string{".new-17", ".new-3.pod", "3.pod", "4.checkpoint", "4.shown"} {
+	for _, name := range []string{".new-17", ".new-3.pod", "3.pod", "4.checkpoint", "4.shown", ".other", "lost+found"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func TestForgetScraps(t *testing.T) {
 	for _, entry := range entries {
 		got = append(got, entry.Name())
 	}
-	want := []string{"1.json", "1.pod", "1.shown", "2.checkpoint", "2.json", "2.pod", "2.shown"}
+	want := []string{".other", "1.json", "1.pod", "1.shown", "2.checkpoint", "2.json", "2.pod", "2.shown", "lost+found"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,8 +63,11 @@ func forgetUnbegun(ctx context.Context, r *host.Runtime) {
 	}
 }
 
+// besideRecord is how the names of the files end that belong to a record.
+var besideRecord = []string{".pod", ".checkpoint", ".shown"}
+
 // forgetScraps removes the files of records that lifepods were killed while making: what
-// is not complete, or belongs to no record.
+// is not complete, or belongs to no record. Files of others stay.
 func forgetScraps(root string) error {
 	release, err := lockNames(root) // nobody makes a record meanwhile
 	if err != nil {
@@ -75,7 +79,10 @@ func forgetScraps(root string) error {
 		return nil
 	}
 	for _, entry := range entries {
-		uid, _, _ := strings.Cut(entry.Name(), ".") // "" of those that are not complete
+		uid, kind, _ := strings.Cut(entry.Name(), ".") // no UID: it is not complete
+		if uid == "" && !strings.HasPrefix(entry.Name(), newPrefix) || uid != "" && !slices.Contains(besideRecord, "."+kind) {
+			continue // not ours
+		}
 		if _, e := os.Lstat(filepath.Join(recordsDir(root), uid+".json")); errors.Is(e, os.ErrNotExist) {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(recordsDir(root), entry.Name())))
 		}

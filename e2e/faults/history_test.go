@@ -103,7 +103,7 @@ func (c *chronicle) judge(pod *v1.Pod) {
 	was := statuses(before)
 	for name, s := range statuses(now) {
 		for _, e := range []*v1.ContainerStateTerminated{s.State.Terminated, s.LastTerminationState.Terminated} {
-			if e != nil && (e.Reason == "StartError" || e.Reason == "Unknown") {
+			if e != nil && (e.Reason == "StartError" || e.Reason == "Unknown" || neverStarted(e)) {
 				c.cutOff[e.ContainerID] = name
 			}
 		}
@@ -120,6 +120,10 @@ func (c *chronicle) judge(pod *v1.Pod) {
 		}
 	}
 }
+
+// neverStarted says that the runtime knows of no start of an instance that has ended:
+// containerd was killed before it had started its process.
+func neverStarted(e *v1.ContainerStateTerminated) bool { return !e.StartedAt.After(time.Unix(0, 0)) }
 
 // firstUntold is the number of the first instance of which a status does not say
 // that it ran, or how it ended.
