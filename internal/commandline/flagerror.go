@@ -55,6 +55,8 @@ func wantValue(invalid *pflag.InvalidValueError) string {
 		return "true or false"
 	case "duration":
 		return WantDuration
+	case "mapStringBool":
+		return "NAME=true or NAME=false, several with commas between them"
 	}
 	return invalid.Unwrap().Error()
 }
