@@ -160,7 +160,7 @@ func (s *lostShims) forget(pid int) {
 func (s *lostShims) end(ctx context.Context, pid int, sandbox string) {
 	s.log.Warn("a shim that containerd has lost is ended", "pid", pid, "sandbox", sandbox)
 	if err := s.paths.killShim(ctx, pid, sandbox); err != nil {
-		s.log.Warn("a lost shim goes on", "pid", pid, "err", err)
+		s.log.Warn("can't end a shim that containerd has lost", "pid", pid, "err", err)
 		return
 	}
 	// containerd does it for a shim that it still has a connection to. The folder

@@ -31,7 +31,7 @@ func (g *group) essential(name string, run func(context.Context) error) {
 		err := guarded(g.ctx, name, run)
 		if g.ctx.Err() != nil {
 			if err != nil {
-				g.log.Warn("a part of the cluster did not end well", "part", name, "err", err)
+				g.log.Warn("a part of the cluster ended with an error", "part", name, "err", err)
 			}
 			return
 		}

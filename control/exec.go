@@ -43,7 +43,7 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request) error {
 	}
 	end := sync.OnceFunc(func() {
 		if err := session.end(); err != nil {
-			s.Log.Warn("a command whose client has gone", "container", container, "command", command, "err", err)
+			s.Log.Warn("can't end a command whose client has gone", "container", container, "command", command, "err", err)
 		}
 	})
 	defer end()

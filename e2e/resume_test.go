@@ -20,7 +20,7 @@ import (
 )
 
 // goesOn is what a lifepod says that takes over the pod of one that was killed.
-const goesOn = `goes on where it was \(its lifepod had ended\)`
+const goesOn = `resumes where it was \(its lifepod had ended\)`
 
 // kill9 is the end of a lifepod that can't do anything about it.
 func (c *command) kill9() result {

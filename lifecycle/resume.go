@@ -13,7 +13,7 @@ func applyResumed(s *step) {
 	if s.adopted {
 		because = "another agent has begun it"
 	}
-	tell(s, Report{Subject: "pod", What: s.pod.Namespace + "/" + s.pod.Name + " goes on where it was", Because: because, Rule: "B-RST-1"})
+	tell(s, Report{Subject: "pod", What: s.pod.Namespace + "/" + s.pod.Name + " resumes where it was", Because: because, Rule: "B-RST-1"})
 	if s.pod.Status.Phase != "" || !s.adopted { // else nothing is known of it before it was looked at
 		s.do(Publish{Status: *s.reported.DeepCopy()})
 	}

@@ -190,7 +190,7 @@ func (p *Pods) allHeard(ctx context.Context) {
 	}
 	p.beside.Go(func() {
 		if err := p.Memory.keepBoot(); err != nil {
-			p.Log.Warn("after its next start the agent waits for the API before it goes on with pods", "err", err)
+			p.Log.Warn("after its next start the agent waits for the API server before it resumes pods", "err", err)
 		}
 		p.clearDisk(ctx)
 	})

@@ -67,7 +67,7 @@ func (m *member) enforce() {
 		return
 	}
 	if err := m.engine.Cgroups.(podcgroup.Driver).Enforce(m.node.PodsLimit()); err != nil {
-		m.Log.Warn("what all pods use together is not limited", "err", err)
+		m.Log.Warn("the resources of all pods together are not limited", "err", err)
 		return
 	}
 	if m.cluster != nil {

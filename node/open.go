@@ -28,7 +28,7 @@ func (p *Pods) before(ctx context.Context) (opened roster.Opened, err error) {
 	}
 	for uid, err := range useless {
 		if !errors.Is(err, fs.ErrNotExist) { // else it had not begun
-			p.Log.Warn("what is remembered of a pod is of no use", "uid", uid, "err", err)
+			p.Log.Warn("can't use what is remembered of a pod", "uid", uid, "err", err)
 		}
 		p.Memory.forget(uid)
 	}

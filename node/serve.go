@@ -22,7 +22,7 @@ func (p *Pods) serve(l *life) {
 		Runtime: p.Engine.Runtime, LogDir: p.LogDir(accepted), Log: p.Log,
 	})
 	if err != nil {
-		p.Log.Warn("a pod can't be seen by lifepod's commands", "pod", name(accepted), "err", err)
+		p.Log.Warn("a pod can't be shown by lifepod's commands", "pod", name(accepted), "err", err)
 		return
 	}
 	l.server = server

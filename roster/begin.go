@@ -135,7 +135,7 @@ func (m *Machine) resume(p *pod) {
 
 // notResumed leads a pod on from what the runtime has of it.
 func (m *Machine) notResumed(p *pod, why error) {
-	m.warn(p, lifecycle.Report{What: "is led on from what the runtime has of it", Because: "what is remembered is of no use: " + why.Error(), Rule: "B-RST-9"})
+	m.warn(p, lifecycle.Report{What: "is adopted from what the runtime has of it", Because: "its checkpoint can't be used: " + why.Error(), Rule: "B-RST-9"})
 	m.look(p)
 }
 
@@ -143,7 +143,7 @@ func (m *Machine) notResumed(p *pod, why error) {
 // since this one wrote its checkpoint: now if it is wanted, else when its source,
 // which knows how far it has come, or nobody wants it.
 func (m *Machine) overtaken(p *pod) {
-	m.report(p, lifecycle.Report{What: "is adopted", Because: "another agent has led it on meanwhile", Rule: "B-RST-2"})
+	m.report(p, lifecycle.Report{What: "is adopted", Because: "another agent has run it meanwhile", Rule: "B-RST-2"})
 	m.do(Forget{UID: p.uid})
 	if p.wanted {
 		m.begin(p)

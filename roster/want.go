@@ -17,7 +17,7 @@ import (
 // serves the API.
 const mirrorPatience = 10 * time.Second
 
-// open goes on with the pods of an agent before this one, whether the sources can be
+// open resumes the pods of the previous agent this one, whether the sources can be
 // heard or not. After a reboot pods of the API wait for it to be heard, however often
 // the agent starts before that: they may have been given to another node meanwhile
 // (B-RST-11).
@@ -39,7 +39,7 @@ func (m *Machine) open(f Opened) {
 	}
 	if n := len(f.Remembered); n > 0 {
 		m.do(Report{Report: lifecycle.Report{
-			Subject: "node", What: "goes on with the pods of an agent before", Because: counted(n), Rule: "B-RST-1",
+			Subject: "node", What: "resumes the pods of the previous agent", Because: counted(n), Rule: "B-RST-1",
 		}})
 	}
 }

@@ -37,7 +37,7 @@ func newBoard[T metav1.Object]() *board[T] {
 type opener func(context.Context, metav1.ListOptions) (watch.Interface, error)
 
 // run takes the news until ctx ends. A watch that the API server ends, as it does
-// with one that can't follow, goes on where it was.
+// with one that can't follow, resumes where it was.
 func (b *board[T]) run(ctx context.Context, open opener) {
 	var options metav1.ListOptions
 	for ctx.Err() == nil {

@@ -106,7 +106,7 @@ func (s Schedule) sweep(now time.Time) {
 	for _, path := range left {
 		if info, err := os.Lstat(path); err == nil && now.Sub(info.ModTime()) > staleAfter {
 			if err := os.RemoveAll(path); err != nil {
-				s.Log.Warn("scheduled backup: leftovers", "err", err)
+				s.Log.Warn("scheduled backup: can't remove what an interrupted backup left", "err", err)
 			}
 		}
 	}

@@ -40,7 +40,7 @@ func (c Config) guard(ctx context.Context, known *objects) error {
 	for {
 		var again <-chan time.Time
 		if err := c.correct(ctx, known); err != nil && ctx.Err() == nil {
-			c.Log.Warn("cluster DNS: endpoints of its servers", "err", err)
+			c.Log.Warn("cluster DNS: can't write the endpoints of its servers", "err", err)
 			again = time.After(guardRetry)
 		}
 		select {
@@ -87,7 +87,7 @@ func (c Config) correct(ctx context.Context, known *objects) error {
 		if err != nil {
 			return fmt.Errorf("EndpointSlice %s: %w", s.Name, err)
 		}
-		c.Log.Info("cluster DNS: a server of another node", "node", node.Name, "ready", want)
+		c.Log.Info("cluster DNS: a server of another node has changed", "node", node.Name, "ready", want)
 	}
 	return nil
 }

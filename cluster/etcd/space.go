@@ -88,7 +88,7 @@ func (s *Server) guard() {
 			return // it answers nothing any more
 		}
 		if err := s.checkSpace(); err != nil {
-			s.config.Log.Warn("etcd: space on disk", "err", err)
+			s.config.Log.Warn("etcd: can't tell the free space on disk", "err", err)
 		}
 		select {
 		case <-s.ended:

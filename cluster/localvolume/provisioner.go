@@ -106,7 +106,7 @@ func (p *provisioner) next(ctx context.Context) bool {
 	}
 	defer p.queue.Done(i)
 	if err := p.sync(ctx, i); err != nil && ctx.Err() == nil {
-		p.Log.Warn("local volumes", "namespace", i.namespace, "name", i.name, "err", err)
+		p.Log.Warn("can't provide a local volume", "namespace", i.namespace, "name", i.name, "err", err)
 		p.queue.AddRateLimited(i)
 	} else {
 		p.queue.Forget(i)

@@ -79,7 +79,7 @@ func Run(ctx context.Context, c Config) error {
 		}
 		p.decide(list)
 		if err := t.apply(p.routes); err != nil {
-			c.Log.Warn("routes to other nodes are tried again", "in", retry, "err", err)
+			c.Log.Warn("can't set routes to other nodes: trying again", "in", retry, "err", err)
 			again.Reset(retry)
 		}
 	}

@@ -38,7 +38,7 @@ func watch(ctx context.Context, log *slog.Logger, files func() []string, changed
 				timer.Reset(settle)
 			}
 		case err := <-watcher.Errors:
-			log.Warn("watching files of credentials", "err", err)
+			log.Warn("can't watch the files of credentials", "err", err)
 			timer.Reset(settle) // events may be lost
 		case <-timer.C:
 			changed()

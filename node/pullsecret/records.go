@@ -42,7 +42,7 @@ func OpenRecords(root string, policy Policy, present []images.Image, log *slog.L
 	}
 	intents, err := list[kubelet.ImagePullIntent](r.pulling, "ImagePullIntent")
 	if err != nil {
-		log.Warn("some intents to pull images can't be read", "err", err)
+		log.Warn("can't read some records of image pulls", "err", err)
 	}
 	for _, intent := range intents {
 		for _, image := range present {
@@ -90,7 +90,7 @@ func (r *Records) end(image string, err error) {
 		err = r.pulling.remove(image)
 	}
 	if err != nil {
-		r.log.Warn("who may use an image is not written down", "image", image, "err", err)
+		r.log.Warn("can't save which credentials may use an image", "image", image, "err", err)
 	}
 }
 
@@ -103,7 +103,7 @@ func (r *Records) add(image, id string, credentials *kubelet.ImagePullCredential
 	}
 	record, err := r.pulled.pulled(id)
 	if err != nil {
-		r.log.Warn("a record of a pulled image is made anew", "image", image, "err", err)
+		r.log.Warn("the record of a pulled image can't be read: it is written again", "image", image, "err", err)
 	}
 	if record == nil {
 		record = &kubelet.ImagePulledRecord{ImageRef: id}
@@ -126,7 +126,7 @@ func (r *Records) MustPull(image, id string, sources func() ([]images.Source, er
 	record, known, err := r.find(image, id)
 	r.mu.Unlock()
 	if err != nil {
-		r.log.Warn("who may use an image can't be read, so it is pulled again", "image", image, "err", err)
+		r.log.Warn("can't read which credentials may use an image: it is pulled again", "image", image, "err", err)
 		return true
 	}
 	if !r.policy.verifies(image, known) {
@@ -187,7 +187,7 @@ func (r *Records) learn(image, id string, may kubelet.ImagePullCredentials, more
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.add(image, id, more); err != nil {
-		r.log.Warn("who may use an image is not written down", "image", image, "err", err)
+		r.log.Warn("can't save which credentials may use an image", "image", image, "err", err)
 	}
 }
 

@@ -140,7 +140,7 @@ func (r *Recorder) fail(err error) {
 // back notes an answer. Called with mu held.
 func (r *Recorder) back() {
 	if r.lost > 0 {
-		r.log.Warn("events could not be told while the API server was away", "lost", r.lost)
+		r.log.Warn("events were lost while the API server was away", "lost", r.lost)
 	}
 	r.away, r.lost = false, 0
 }

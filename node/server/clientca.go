@@ -60,7 +60,7 @@ func (c *clientCA) verifyOptions() (x509.VerifyOptions, bool) {
 		pool, err = c.read()
 	}
 	if err != nil {
-		c.log.Warn("the client CA file can't be read, what it had stays valid", "err", err)
+		c.log.Warn("can't read the client CA file: its former content stays valid", "err", err)
 		return c.options, true
 	}
 	c.use(seen, pool)

@@ -45,7 +45,7 @@ func (g *guard) protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		response, ok, err := g.who.AuthenticateRequest(r)
 		if err != nil {
-			g.log.Warn("who asks the node's API can't be told", "from", r.RemoteAddr, "err", err)
+			g.log.Warn("can't authenticate a request to the node's API", "from", r.RemoteAddr, "err", err)
 		}
 		if err != nil || !ok {
 			refuse(w, http.StatusUnauthorized, "Unauthorized")
@@ -64,7 +64,7 @@ func (g *guard) authorised(w http.ResponseWriter, r *http.Request, who user.Info
 	for _, subresource := range subresources {
 		allowed, err := g.access.allowed(r.Context(), who, request{node: g.nodeName, verb: verb, subresource: subresource})
 		if err != nil {
-			g.log.Warn("whether a user may use the node's API can't be told", "user", who.GetName(), "verb", verb, "subresource", subresource, "err", err)
+			g.log.Warn("can't authorize a request to the node's API", "user", who.GetName(), "verb", verb, "subresource", subresource, "err", err)
 			refuse(w, http.StatusInternalServerError, fmt.Sprintf(
 				"Authorization error (user=%s, verb=%s, resource=nodes, subresource=%s)", who.GetName(), verb, subresource))
 			return false

@@ -140,7 +140,7 @@ type responder struct{ log *slog.Logger }
 
 // Error answers.
 func (r responder) Error(w http.ResponseWriter, _ *http.Request, err error) {
-	r.log.Warn("streams of the runtime", "err", err)
+	r.log.Warn("can't reach the runtime's streaming server", "err", err)
 	http.Error(w, err.Error(), http.StatusInternalServerError)
 }
 

@@ -87,7 +87,7 @@ func (s *Services) keep(ctx context.Context) {
 		case <-synced:
 		}
 		if err := s.kept.write(s.informer.GetIndexer().List()); err != nil {
-			s.log.Warn("services are not kept for the next agent", "err", err)
+			s.log.Warn("can't save the Services for the next start", "err", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -66,7 +66,7 @@ func (a *API) Run(ctx context.Context) {
 
 func (a *API) listWatch() cache.ListerWatcher {
 	selector := fields.OneTermEqualSelector("spec.nodeName", a.NodeName).String()
-	o := &outage{log: a.Log, what: "pods can't be listed and watched"}
+	o := &outage{log: a.Log, what: "listing and watching pods"}
 	pods := a.Client.CoreV1().Pods(metav1.NamespaceAll)
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

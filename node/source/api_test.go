@@ -143,8 +143,8 @@ func TestOutageAtStart(t *testing.T) {
 		cancel()
 		<-done
 		want := []string{
-			`level=WARN msg="pods can't be listed and watched, trying on" err="connection lost"`,
-			`level=INFO msg="it works again: pods can't be listed and watched"`,
+			`level=WARN msg="listing and watching pods fails: trying again" err="connection lost"`,
+			`level=INFO msg="listing and watching pods works again"`,
 		}
 		if diff := cmp.Diff(want, strings.Split(strings.TrimSpace(log.String()), "\n")); diff != "" {
 			t.Errorf("log (-want +got):\n%s", diff)

@@ -47,7 +47,7 @@ const DefaultPeriod = 20 * time.Second
 // Run tells the Feed until ctx ends.
 func (f *File) Run(ctx context.Context) {
 	look := newFolder(f)
-	inotify := outage{log: f.Log, what: "inotify can't watch the folder of static pods"}
+	inotify := outage{log: f.Log, what: "watching the folder of static pods by inotify"}
 	watch := pathwatch.New(inotify.tell)
 	defer watch.Close()
 	for ctx.Err() == nil {

@@ -124,7 +124,7 @@ func (d *folder) tell(path, problem string) {
 	}
 	if problem == "" {
 		delete(d.problems, path)
-		d.source.Log.Info("static pods: it is in order again", "path", shown(d.source.Path, path))
+		d.source.Log.Info("static pods: the file is valid again", "path", shown(d.source.Path, path))
 		return
 	}
 	d.problems[path] = problem

@@ -129,7 +129,7 @@ func TestFolderBadFile(t *testing.T) {
 			l.wantLog("told once", "")
 			l.write("a.yaml", manifestOf("a", "other", ""))
 			l.want("good", "unwanted file a-n", "wanted file a-n")
-			l.wantLog("good", "it is in order again")
+			l.wantLog("good", "the file is valid again")
 		})
 	}
 }

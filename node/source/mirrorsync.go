@@ -149,7 +149,7 @@ func (m *Mirrors) tried(ctx context.Context, name types.NamespacedName, static *
 	if errors.Is(err, errNoNode) || errors.Is(ctx.Err(), context.Canceled) || !m.lasts(name, err) {
 		return err
 	}
-	m.Log.Warn("the API server doesn't show a static pod as it is, trying on", "pod", name.String(), "err", err)
+	m.Log.Warn("the API server doesn't show a static pod as it is: trying again", "pod", name.String(), "err", err)
 	if m.Refused != nil && static != nil && isRefusal(err) {
 		m.Refused(static, err)
 	}

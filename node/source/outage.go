@@ -22,8 +22,8 @@ func (o *outage) tell(ctx context.Context, err error) {
 		return
 	}
 	if err != nil {
-		o.log.Warn(o.what+", trying on", "err", err)
+		o.log.Warn(o.what+" fails: trying again", "err", err)
 		return
 	}
-	o.log.Info("it works again: " + o.what)
+	o.log.Info(o.what + " works again")
 }

@@ -25,7 +25,7 @@ func (s *Stats) CAdvisorHandler() http.Handler {
 		failed := 0.0
 		if err := s.cadvisor(ctx, w); err != nil {
 			failed = 1
-			s.Log.Warn("can't say what containers use", "err", err)
+			s.Log.Warn("can't measure the resource usage of containers", "err", err)
 		}
 		out <- gauge(containerError, failed)
 	})

@@ -17,7 +17,7 @@ func (s *Stats) ResourceHandler() http.Handler {
 		summary, err := s.CPUAndMemory(ctx)
 		if err != nil {
 			failed = 1
-			s.Log.Warn("can't say what pods use", "err", err)
+			s.Log.Warn("can't measure the resource usage of pods", "err", err)
 		} else {
 			resources{out}.summary(summary)
 		}

@@ -62,7 +62,7 @@ func New(c Config) *Stats {
 	s.volumes.of = map[volumeKey]*volumeSize{}
 	var err error
 	if s.boot, err = bootTime(); err != nil {
-		c.Log.Warn("can't see when the machine was started", "err", err)
+		c.Log.Warn("can't read when the machine was started", "err", err)
 	}
 	return s
 }

@@ -23,7 +23,7 @@ func (s *Stats) SummaryHandler() http.Handler {
 		}
 		summary, err := ask(r.Context())
 		if err != nil {
-			s.Log.Warn("can't say what pods use", "err", err)
+			s.Log.Warn("can't measure the resource usage of pods", "err", err)
 			http.Error(w, fmt.Sprintf("Internal Error: %v", err), http.StatusInternalServerError)
 			return
 		}

@@ -1,5 +1,5 @@
 // Package checkpoint keeps a pod's lifecycle.Checkpoint in a file, so that a
-// lifepod that comes after one that was killed goes on where it was.
+// lifepod that comes after one that was killed resumes where it was.
 //
 // The file has two slots, which are written in turn, in place: at any instant one
 // of them is complete. A new file that is renamed over the old one would be as

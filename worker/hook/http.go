@@ -61,7 +61,7 @@ func (r Run) send(request *http.Request) error {
 	defer func() { _ = answer.Body.Close() }()                      // only read
 	_, _ = io.CopyN(io.Discard, answer.Body, endpoint.MaxBodyBytes) // so that the server can end in peace
 	if answer.StatusCode >= http.StatusBadRequest {
-		r.Log.Warn("lifecycle hook: the server did not agree", "container", r.Container.Name, "url", request.URL.Redacted(), "status", answer.StatusCode)
+		r.Log.Warn("lifecycle hook: the server answered with an error", "container", r.Container.Name, "url", request.URL.Redacted(), "status", answer.StatusCode)
 	}
 	return nil
 }
