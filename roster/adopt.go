@@ -58,6 +58,15 @@ func (m *Machine) looked(p *pod, f Looked) {
 	case p.wanted:
 		m.begin(p)
 	}
+	m.gaveUp(p)
+}
+
+// gaveUp goes on with pods that wait, if a pod does not hold the place any more that was
+// kept for it while it was looked at, or while the Node was read for it.
+func (m *Machine) gaveUp(p *pod) {
+	if !p.holds() {
+		m.roomFreed()
+	}
 }
 
 // known is a pod as its source has it; a static pod, whose file has no status, with that

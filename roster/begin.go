@@ -29,7 +29,7 @@ func (m *Machine) begin(p *pod) {
 		m.waits(p, ForName, never)
 	case m.wasFound(p) && m.awaitsMirror(p): // it runs already
 		m.waits(p, ForMirror, never)
-	case m.wasFound(p) || lifecycle.RanBefore(p.newest, lifecycle.Observed{}):
+	case m.wasFound(p) || !p.ran && lifecycle.RanBefore(p.newest, lifecycle.Observed{}):
 		m.look(p)
 	default:
 		m.admit(p, m.node)
@@ -85,9 +85,10 @@ func (m *Machine) nodeRead(p *pod, node *v1.Node) {
 	}
 	if p.wanted {
 		m.admit(p, node)
-		return
+	} else {
+		m.leave(p)
 	}
-	m.leave(p)
+	m.gaveUp(p)
 }
 
 // start lets a pod live of which the runtime has nothing, and with which the node's
@@ -111,7 +112,7 @@ func (m *Machine) refuse(p *pod, why admit.Rejection) {
 // lives files that a worker has the pod as it was accepted, and tells it what has
 // changed since.
 func (m *Machine) lives(p *pod, accepted *v1.Pod) {
-	p.position, p.reason, p.until, p.told = Living, "", never, ""
+	p.position, p.reason, p.until, p.told, p.again = Living, "", never, "", false
 	switch {
 	case p.wanted && (p.newest != accepted || p.newest.DeletionTimestamp != nil):
 		m.do(Tell{UID: p.uid, Fact: lifecycle.PodUpdated{Pod: p.newest}})
@@ -131,10 +132,16 @@ func (m *Machine) resume(p *pod) {
 	delete(m.found, p.uid)
 	m.do(Resume{Remembered: remembered})
 	m.lives(p, remembered.Pod)
+	if p.source.Static() && remembered.Checkpoint.Deleted { // its source had it no longer: it ends, whatever that says now (B-STA-7)
+		p.position, p.again = Leaving, p.wanted
+	}
 }
 
 // notResumed leads a pod on from what the runtime has of it.
 func (m *Machine) notResumed(p *pod, why error) {
+	if !p.alive() {
+		return
+	}
 	m.warn(p, lifecycle.Report{What: "is led on from what the runtime has of it", Because: "what is remembered is of no use: " + why.Error(), Rule: "B-RST-9"})
 	m.look(p)
 }

@@ -41,7 +41,7 @@ func (m *Machine) ended(p *pod) {
 	p.position = Over
 	m.deleteObject(p)
 	switch {
-	case p.again:
+	case p.again && p.newest.DeletionTimestamp == nil:
 		m.pods[p.uid] = &pod{uid: p.uid, source: p.source, newest: p.newest, wanted: true}
 		m.do(Know{Source: p.source, Pod: p.newest, Again: true})
 	case !p.wanted:

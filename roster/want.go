@@ -105,8 +105,7 @@ func (m *Machine) endUnwanted() {
 	}
 	for _, uid := range sorted(m.found) {
 		found := m.found[uid]
-		delete(m.found, uid)
-		if m.pods[uid] != nil {
+		if m.pods[uid] != nil { // which takes it over when it begins
 			continue
 		}
 		p := &pod{uid: uid, source: Runtime, newest: found.pod()}
@@ -144,6 +143,8 @@ func (m *Machine) leave(p *pod) {
 	case p.remembered != nil:
 		m.begin(p) // to be ended: containers of an agent before may run
 	case p.begun(): // it leaves already, or as soon as it is known what there is of it
+	case m.wasFound(p):
+		m.look(p) // to be ended
 	default: // it has not begun, or is over
 		m.drop(p)
 	}
