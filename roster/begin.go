@@ -104,15 +104,16 @@ func (m *Machine) start(p *pod) {
 }
 
 func (m *Machine) refuse(p *pod, why admit.Rejection) {
-	p.refused = true
 	m.do(Refuse{Source: p.source, Pod: p.newest, Why: why})
 	m.lives(p, p.newest)
+	p.refused = true
 }
 
 // lives files that a worker has the pod as it was accepted, and tells it what has
 // changed since.
 func (m *Machine) lives(p *pod, accepted *v1.Pod) {
 	p.position, p.reason, p.until, p.told, p.again = Living, "", never, "", false
+	p.accepted, p.refused = accepted, false
 	switch {
 	case p.wanted && (p.newest != accepted || p.newest.DeletionTimestamp != nil):
 		m.do(Tell{UID: p.uid, Fact: lifecycle.PodUpdated{Pod: p.newest}})

@@ -4,8 +4,6 @@ import (
 	"flag"
 	"os"
 	"testing"
-
-	_ "pgregory.net/rapid" // its flags
 )
 
 // 300 walks take less than two seconds. A failing walk prints its seed, which is all that

@@ -60,10 +60,11 @@ var never time.Time
 
 // pod is one pod and where it stands.
 type pod struct {
-	uid    types.UID
-	source Source
-	newest *v1.Pod // as its source has it
-	wanted bool    // its source has it
+	uid      types.UID
+	source   Source
+	newest   *v1.Pod // as its source has it
+	accepted *v1.Pod // as its worker was given it; nil: none has it yet
+	wanted   bool    // its source has it
 
 	position Position
 	reason   Reason    // of Waiting
