@@ -22,7 +22,7 @@ func (m *Machine) awaitsMirror(p *pod) bool {
 // such as a kubelet's. Without the runtime nothing is known of it: it waits.
 func (m *Machine) look(p *pod) {
 	delete(m.found, p.uid)
-	p.position, p.until, p.accepted = Looking, never, nil
+	p.position, p.until = Looking, never
 	m.do(Look{Pod: p.newest})
 }
 
@@ -36,7 +36,7 @@ func (m *Machine) looked(p *pod, f Looked) {
 	if p.position != Looking {
 		return
 	}
-	p.position = Unheard
+	p.position, p.accepted = Unheard, nil
 	m.do(Forget{UID: p.uid}) // of the pod as it was long ago
 	there := len(f.Has.Sandboxes) > 0 || len(f.Has.Containers) > 0
 	p.mirror = nil

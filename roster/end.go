@@ -16,6 +16,7 @@ func (m *Machine) panicked(p *pod, why error) {
 		return
 	}
 	p.position, p.until = Paused, m.now.Add(quarantine)
+	p.evicted = time.Time{} // it may not have taken that in: whoever needs its place asks again
 	m.warn(p, lifecycle.Report{What: "is left alone", Outcome: "it goes on in " + quarantine.String(), Because: why.Error()})
 }
 

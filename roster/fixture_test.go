@@ -46,6 +46,7 @@ func statusOf(phase v1.PodPhase, allocatedCPU string) v1.PodStatus {
 	main := v1.ContainerStatus{Name: "main", ContainerID: "cri://1"}
 	if allocatedCPU != "" {
 		main.AllocatedResources = cpus(allocatedCPU)
+		main.Resources = &v1.ResourceRequirements{Requests: cpus(allocatedCPU)}
 	}
 	return v1.PodStatus{Phase: phase, ContainerStatuses: []v1.ContainerStatus{main}}
 }

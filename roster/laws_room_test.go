@@ -94,28 +94,24 @@ func (l *laws) refused(e Refuse) {
 	}
 }
 
-// answers: a resize that is granted fits.
+// answers: a resize that is granted fits. Until a status tells of it the pod holds what it
+// had, too.
 func (l *laws) answers(e AnswerResize) {
-	for uid, worker := range l.w.workers {
-		if worker.asked == nil || worker.question != e.ID {
-			continue
-		}
-		asks := cpuOf(worker.asked).MilliValue()
-		h, holds := l.place[uid]
-		used, _ := l.place.others(uid)
-		l.w.note("resize deferred", e.Refusal != nil)
-		l.w.note("resize granted", e.Refusal == nil)
-		if !holds {
-			return
-		}
-		h.kept = 0
-		if e.Refusal == nil {
-			if used+asks > l.w.cpu {
-				l.w.rt.Fatalf("%s gets %d, the others hold %d of %d (A-ACT-15)", uid, asks, used, l.w.cpu)
-			}
-			h.cpu = asks
-		}
-		l.place[uid] = h
+	resized := l.asked[e.ID]
+	uid, asks := resized.UID, cpuOf(resized).MilliValue()
+	used, _ := l.place.others(uid)
+	l.w.note("resize deferred", e.Refusal != nil)
+	l.w.note("resize granted", e.Refusal == nil)
+	h, holds := l.place[uid]
+	if !holds {
 		return
 	}
+	h.kept = 0
+	if e.Refusal == nil {
+		if used+asks > l.w.cpu {
+			l.w.rt.Fatalf("%s gets %d, the others hold %d of %d (A-ACT-15)", uid, asks, used, l.w.cpu)
+		}
+		h.cpu = max(h.cpu, asks)
+	}
+	l.place[uid] = h
 }

@@ -19,8 +19,9 @@ type laws struct {
 	paused  map[types.UID]*v1.Pod // static pods whose worker has panicked
 	place   place
 	blocked map[types.UID]bool // over and wanted (B-WRK-16)
-	lost    map[types.UID]bool // living, and unwanted since they began, if only for a moment
+	lost    map[types.UID]bool // whose end was asked for because their source had them no longer
 	removed map[types.UID]bool // whose object was to be deleted
+	asked   map[int]*v1.Pod    // resizes, by the number of the question
 	done    map[types.UID]bool // refused, or with a status that tells of its end
 	overdue map[types.UID]time.Time
 }
@@ -28,7 +29,7 @@ type laws struct {
 func newLaws(w *walk) *laws {
 	return &laws{
 		w: w, known: map[types.UID]bool{}, wanted: map[types.UID]*v1.Pod{}, heard: map[Source]bool{}, paused: map[types.UID]*v1.Pod{},
-		place: place{}, blocked: map[types.UID]bool{}, lost: map[types.UID]bool{}, removed: map[types.UID]bool{}, overdue: map[types.UID]time.Time{}, done: map[types.UID]bool{},
+		place: place{}, blocked: map[types.UID]bool{}, lost: map[types.UID]bool{}, removed: map[types.UID]bool{}, overdue: map[types.UID]time.Time{}, done: map[types.UID]bool{}, asked: map[int]*v1.Pod{},
 	}
 }
 
@@ -55,7 +56,8 @@ func (l *laws) fact(fact Fact) {
 		delete(l.wanted, f.UID)
 		delete(l.blocked, f.UID)
 		delete(l.removed, f.UID)
-		l.lost[f.UID] = true
+	case ResizeAsked:
+		l.asked[f.ID] = f.Pod
 	case Looked:
 		delete(l.place, f.UID) // it is taken anew
 	case NodeRead:
@@ -114,7 +116,7 @@ func (l *laws) effect(effect Effect) {
 		l.done[e.Pod.UID] = true
 	case Look:
 		l.isKnown(e.Pod.UID, e)
-		if !l.done[e.Pod.UID] {
+		if h, holds := l.place[e.Pod.UID]; !l.done[e.Pod.UID] && (!holds || h.asks) {
 			l.place.keep(e.Pod)
 		}
 	case ReadNode:
@@ -209,6 +211,7 @@ func (l *laws) tells(e Tell) {
 		if l.wanted[e.UID] != nil {
 			l.w.rt.Fatalf("%s is to end, and its source has it", e.UID)
 		}
+		l.lost[e.UID] = true
 	case lifecycle.EvictionRequested:
 		if lifecycle.Critical(l.w.m.pods[e.UID].newest) {
 			l.w.rt.Fatalf("%s is critical, and preempted (B-PRE-1)", e.UID)

@@ -84,7 +84,7 @@ func (w *walk) rests() {
 		}
 	}
 	for _, uid := range sorted(w.runtime) {
-		if w.workers[uid] == nil {
+		if w.workers[uid] == nil && w.m.positionOf(uid) != Waiting {
 			w.rt.Fatalf("the runtime has %s, and nobody looks after it", uid)
 		}
 	}
@@ -110,7 +110,7 @@ func (w *walk) namesakeLives(uid types.UID) bool {
 func (w *walk) resizesRest() {
 	for _, uid := range sorted(w.workers) {
 		worker := w.workers[uid]
-		if !w.wantsResize(worker) {
+		if !w.wantsResize(worker) || worker.newest.Spec.NodeSelector != nil { // its labels may refuse it
 			continue
 		}
 		_, used := w.laws.place.others(uid)
