@@ -36,7 +36,7 @@ func (m *Machine) looked(p *pod, f Looked) {
 	if p.position != Looking {
 		return
 	}
-	p.position, p.accepted = Unheard, nil
+	p.position, p.accepted, p.refused = Unheard, nil, false
 	m.do(Forget{UID: p.uid}) // of the pod as it was long ago
 	there := len(f.Has.Sandboxes) > 0 || len(f.Has.Containers) > 0
 	p.mirror = nil
@@ -85,7 +85,7 @@ func (p *pod) known() *v1.Pod {
 // adopt goes on with a pod from its status and what the runtime has of it.
 func (m *Machine) adopt(p *pod, has lifecycle.Observed) {
 	known := p.known()
-	p.status = known.Status
+	p.status, p.resize.granted = known.Status, nil
 	m.do(Adopt{Source: p.source, Pod: known, Has: has})
 	m.lives(p, known)
 }
@@ -93,7 +93,7 @@ func (m *Machine) adopt(p *pod, has lifecycle.Observed) {
 // endedBefore files a pod that has ended before and of which the runtime has nothing: it
 // needs no worker, only what is left on disk to be removed (B-WRK-23).
 func (m *Machine) endedBefore(p *pod) {
-	p.position, p.status = Over, p.known().Status
+	p.status = p.known().Status
 	m.do(Discard{Pod: p.newest})
-	m.deleteObject(p)
+	m.over(p)
 }

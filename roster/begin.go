@@ -3,6 +3,7 @@ package roster
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -113,7 +114,8 @@ func (m *Machine) refuse(p *pod, why admit.Rejection) {
 // changed since.
 func (m *Machine) lives(p *pod, accepted *v1.Pod) {
 	p.position, p.reason, p.until, p.told, p.again = Living, "", never, "", false
-	p.accepted, p.refused = accepted, false
+	p.accepted, p.refused, p.left = accepted, false, false
+	p.evicted = time.Time{} // a worker before may not have taken that in: whoever needs the pod's place asks again
 	switch {
 	case p.wanted && (p.newest != accepted || p.newest.DeletionTimestamp != nil):
 		m.do(Tell{UID: p.uid, Fact: lifecycle.PodUpdated{Pod: p.newest}})
@@ -133,8 +135,18 @@ func (m *Machine) resume(p *pod) {
 	delete(m.found, p.uid)
 	m.do(Resume{Remembered: remembered})
 	m.lives(p, remembered.Pod)
-	if p.source.Static() && remembered.Checkpoint.Deleted { // its source had it no longer: it ends, whatever that says now (B-STA-7)
-		p.position, p.again = Leaving, p.wanted
+	if p.source != API && remembered.Checkpoint.Deleted { // its source had it no longer: it ends, whatever that says now (B-STA-7)
+		p.position, p.left, p.again = Leaving, true, p.wanted
+	}
+}
+
+// resumed files how far a pod had come. Of a resize that was granted since a worker before
+// may not have heard: if its status doesn't tell of it, it is asked for again.
+func (m *Machine) resumed(p *pod, status v1.PodStatus) {
+	before, granted := p.status, p.resize.granted != nil
+	p.status, p.resize.granted = status, nil
+	if granted || gaveBack(&before, &status) {
+		m.roomFreed()
 	}
 }
 

@@ -16,7 +16,6 @@ func (m *Machine) panicked(p *pod, why error) {
 		return
 	}
 	p.position, p.until = Paused, m.now.Add(quarantine)
-	p.evicted = time.Time{} // it may not have taken that in: whoever needs its place asks again
 	m.warn(p, lifecycle.Report{What: "is left alone", Outcome: "it goes on in " + quarantine.String(), Because: why.Error()})
 }
 
@@ -39,16 +38,22 @@ func (m *Machine) ended(p *pod) {
 	if !p.alive() {
 		return
 	}
-	p.position = Over
-	m.deleteObject(p)
-	switch {
-	case p.again && p.newest.DeletionTimestamp == nil:
-		m.pods[p.uid] = &pod{uid: p.uid, source: p.source, newest: p.newest, wanted: true}
-		m.do(Know{Source: p.source, Pod: p.newest, Again: true})
-	case !p.wanted:
+	m.over(p)
+	if !p.wanted {
 		m.drop(p)
 	}
 	m.roomFreed()
+}
+
+// over files that nothing is left of a pod. One that was wanted again while it left is
+// as if it were new (B-WRK-18).
+func (m *Machine) over(p *pod) {
+	p.position = Over
+	m.deleteObject(p)
+	if p.again && p.newest.DeletionTimestamp == nil {
+		m.pods[p.uid] = &pod{uid: p.uid, source: p.source, newest: p.newest, wanted: true}
+		m.do(Know{Source: p.source, Pod: p.newest, Again: true})
+	}
 }
 
 // drop forgets a pod of which there is nothing here.

@@ -18,12 +18,13 @@ type laws struct {
 	heard   map[Source]bool
 	paused  map[types.UID]*v1.Pod // static pods whose worker has panicked
 	place   place
-	blocked map[types.UID]bool // over and wanted (B-WRK-16)
-	lost    map[types.UID]bool // whose end was asked for because their source had them no longer
-	removed map[types.UID]bool // whose object was to be deleted
-	asked   map[int]*v1.Pod    // resizes, by the number of the question
-	done    map[types.UID]bool // refused, or with a status that tells of its end
-	overdue map[types.UID]time.Time
+	blocked map[types.UID]bool      // over and wanted (B-WRK-16)
+	lost    map[types.UID]bool      // whose end was asked for because their source had them no longer
+	removed map[types.UID]bool      // whose object was to be deleted
+	asked   map[int]*v1.Pod         // resizes, by the number of the question
+	done    map[types.UID]bool      // refused, or with a status that tells of its end
+	overdue map[types.UID]time.Time // when pods that were preempted have to have ended
+	latest  time.Time               // of those
 }
 
 func newLaws(w *walk) *laws {
@@ -60,11 +61,13 @@ func (l *laws) fact(fact Fact) {
 		l.asked[f.ID] = f.Pod
 	case Looked:
 		delete(l.place, f.UID) // it is taken anew
+		delete(l.paused, f.UID)
 	case NodeRead:
 		delete(l.place, f.UID)
 	case Resumed:
 		l.done[f.UID] = terminal(f.Status.Phase)
 		l.place.published(f.UID, &f.Status)
+		l.place.reserved(f.UID, nil)
 	case Published:
 		l.done[f.UID] = terminal(f.Status.Phase)
 		l.place.published(f.UID, &f.Status)
@@ -104,10 +107,10 @@ func (l *laws) effect(effect Effect) {
 		l.done[e.Pod.UID] = terminal(e.Pod.Status.Phase)
 	case Resume:
 		l.begins(e.Pod, false)
-		if !l.done[e.Pod.UID] {
+		if _, holds := l.place[e.Pod.UID]; !holds && !l.done[e.Pod.UID] {
 			l.place[e.Pod.UID] = holding{cpu: cpuOf(e.Pod).MilliValue()}
 		}
-		if e.Source.Static() && e.Checkpoint.Deleted {
+		if e.Source != API && e.Checkpoint.Deleted {
 			l.lost[e.Pod.UID] = true // before this agent began, or before its worker panicked
 		}
 	case Refuse:
@@ -220,6 +223,9 @@ func (l *laws) tells(e Tell) {
 			l.w.rt.Fatalf("%s is preempted a second time", e.UID)
 		}
 		l.overdue[e.UID] = l.w.now.Add(lifecycle.KillPatience(l.w.m.pods[e.UID].newest))
+		if l.overdue[e.UID].After(l.latest) {
+			l.latest = l.overdue[e.UID]
+		}
 	case lifecycle.RoomFreed:
 		l.place.reserved(e.UID, l.w.m.pods[e.UID].resize.granted)
 	case lifecycle.PodUpdated:
@@ -262,10 +268,8 @@ func (l *laws) after() {
 // and a moment for one that can't be asked now (B-WRK-13).
 func (l *laws) waitsInTime(p *pod) {
 	latest := l.w.now.Add(time.Second)
-	for _, until := range l.overdue {
-		if until.After(latest) {
-			latest = until
-		}
+	if l.latest.After(latest) {
+		latest = l.latest
 	}
 	if p.until.After(latest) {
 		l.w.rt.Fatalf("%s waits until %s, its victims have ended at %s at the latest (B-WRK-13)", p.uid, clockText(p.until), clockText(latest))

@@ -71,6 +71,7 @@ type pod struct {
 	until    time.Time // when Waiting or Paused ends at the latest; zero: nobody knows
 	told     Reason    // the reason that was reported last
 
+	left       bool          // its end was asked for because its source had it no longer
 	again      bool          // it was wanted again while it was leaving: it begins anew when it is over (B-WRK-18)
 	remembered *Remembered   // by an agent before this one, until its life goes on
 	mirror     *v1.PodStatus // of a static pod that was looked at: that of its mirror pod; nil: none counts

@@ -65,7 +65,7 @@ type described struct {
 //	remembered P … [attempt=N] [ends]   an agent before has left a checkpoint; ends: its end was asked for
 //	found P … [attempt=N]           the runtime has it
 //	opened [rebooted]
-//	wanted P [source=S] [name=N] [cpu=N] [critical] [priority=N] [age=D] [grace=N] [needs=LABEL] [never]
+//	wanted P [source=S] [from=S] [name=N] [cpu=N] [critical] [priority=N] [age=D] [grace=N] [needs=LABEL] [never]
 //	         [deleted=N] [phase=P] [ran]     its source has it: ran: its status tells of containers
 //	unwanted P
 //	heard SOURCE

@@ -74,7 +74,7 @@ func (tr *transcript) describe() *described {
 		source := Source(tr.text("source", "api"))
 		d = &described{source: source, pod: podOf(source, tr.text("name", string(uid)), uid)}
 	}
-	d = &described{source: d.source, pod: d.pod.DeepCopy()}
+	d = &described{source: Source(tr.text("from", string(d.source))), pod: d.pod.DeepCopy()}
 	for _, arg := range tr.d.CmdArgs[1:] {
 		tr.change(d.pod, arg.Key)
 	}
@@ -107,7 +107,7 @@ func (tr *transcript) change(pod *v1.Pod, key string) {
 		pod.Status.Phase = v1.PodPhase(tr.text(key, ""))
 	case "ran":
 		pod.Status = statusOf(v1.PodRunning, "")
-	case "source", "name", "attempt", "ends":
+	case "source", "from", "name", "attempt", "ends":
 	default:
 		tr.t.Fatalf("%s: nothing is known of %q", tr.d.Pos, key)
 	}

@@ -148,10 +148,12 @@ func (w *world) deletes(uid types.UID, seconds int64) {
 func (w *world) carryOut(e Effect, resumable bool) {
 	switch e := e.(type) {
 	case Begin:
+		delete(w.endedBySource, e.Pod.UID)
 		w.workers[e.Pod.UID] = &worker{source: e.Source, pod: e.Pod, newest: e.Pod}
 	case Refuse:
 		w.workers[e.Pod.UID] = &worker{source: e.Source, pod: e.Pod, newest: e.Pod, refused: true}
 	case Adopt:
+		delete(w.endedBySource, e.Pod.UID)
 		w.workers[e.Pod.UID] = &worker{source: e.Source, pod: e.Pod, newest: e.Pod, status: e.Pod.Status}
 	case Resume:
 		w.resume(e, resumable)
@@ -241,6 +243,7 @@ func (w *world) ended(worker *worker) {
 // panics has a worker panic: what it has not taken in is lost.
 func (w *world) panics(worker *worker) {
 	delete(w.workers, worker.pod.UID)
+	w.endedBySource[worker.pod.UID] = worker.ends
 	w.post(Panicked{UID: worker.pod.UID, Err: errPanic})
 }
 
