@@ -58,15 +58,7 @@ func (m *Machine) looked(p *pod, f Looked) {
 			m.begin(p)
 		}
 	}
-	m.gaveUp(p)
-}
-
-// gaveUp goes on with pods that wait, if a pod does not hold the place any more that was
-// kept for it while it was looked at, or while the Node was read for it.
-func (m *Machine) gaveUp(p *pod) {
-	if !p.holds() {
-		m.roomFreed()
-	}
+	m.roomFreed() // it may hold less than was thought, or nothing
 }
 
 // known is a pod as its source has it, with the newest status that is known of it: what

@@ -89,7 +89,9 @@ func (m *Machine) nodeRead(p *pod, node *v1.Node) {
 	} else {
 		m.leave(p)
 	}
-	m.gaveUp(p)
+	if !p.holds() { // its place was kept
+		m.roomFreed()
+	}
 }
 
 // start lets a pod live of which the runtime has nothing, and with which the node's
