@@ -22,7 +22,7 @@ func (m *Machine) awaitsMirror(p *pod) bool {
 // such as a kubelet's. Without the runtime nothing is known of it: it waits.
 func (m *Machine) look(p *pod) {
 	delete(m.found, p.uid)
-	p.position, p.until = Looking, never
+	p.position, p.until = Looking, never()
 	m.do(Look{Pod: p.newest})
 }
 

@@ -27,9 +27,9 @@ func (m *Machine) begin(p *pod) {
 	case p.remembered != nil:
 		m.resume(p)
 	case m.nameLives(p):
-		m.waits(p, ForName, never)
+		m.waits(p, ForName, never())
 	case m.wasFound(p) && m.awaitsMirror(p): // it runs already
-		m.waits(p, ForMirror, never)
+		m.waits(p, ForMirror, never())
 	case m.wasFound(p) || !p.ran && lifecycle.RanBefore(p.newest, lifecycle.Observed{}):
 		m.look(p)
 	default:
@@ -60,12 +60,12 @@ func (m *Machine) admit(p *pod, node *v1.Node) {
 	switch answer := admit.Decide(p.newest, m.holders(p), node, m.options.Host); {
 	case answer.Relabel && m.options.API && !p.reread:
 		p.reread = true
-		m.waits(p, ForNode, never)
+		m.waits(p, ForNode, never())
 		m.do(ReadNode{UID: p.uid})
 	case len(answer.Victims) > 0:
 		m.preempt(p, answer.Victims)
 	case answer.Rejection != nil && m.hasRoomSoon(p, node):
-		m.waits(p, ForRoom, never)
+		m.waits(p, ForRoom, never())
 	case answer.Rejection != nil:
 		m.refuse(p, *answer.Rejection)
 	default:
@@ -115,7 +115,7 @@ func (m *Machine) refuse(p *pod, why admit.Rejection) {
 // lives files that a worker has the pod as it was accepted, and tells it what has
 // changed since.
 func (m *Machine) lives(p *pod, accepted *v1.Pod) {
-	p.position, p.reason, p.until, p.told, p.again = Living, "", never, "", false
+	p.position, p.reason, p.until, p.told, p.again = Living, "", never(), "", false
 	p.accepted, p.refused, p.left = accepted, false, false
 	p.evicted = time.Time{} // a worker before may not have taken that in: whoever needs the pod's place asks again
 	switch {
