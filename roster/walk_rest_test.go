@@ -99,7 +99,7 @@ func (w *walk) rests() {
 // namesakeLives says whether another static pod of the same name is wanted, too, and lives.
 func (w *walk) namesakeLives(uid types.UID) bool {
 	for other, worker := range w.workers {
-		if other != uid && w.wants[other] != nil && worker.source.Static() && worker.pod.Name == w.wants[uid].pod.Name {
+		if want := w.wants[other]; other != uid && want != nil && want.source.Static() && worker.pod.Name == w.wants[uid].pod.Name {
 			return true
 		}
 	}
