@@ -121,9 +121,10 @@ bench-agent: build controlplane kubelet ## lifepod agent against the kubelet, on
 SOAK     ?= 20000
 SOAKSEED ?= 0
 .PHONY: soak soak-agent fuzz chaos
-soak: ## SOAK random lives of the core, others at each call; CI runs 4,000 of one SOAKSEED
+soak: ## SOAK random lives of the core, and times of a node, others at each call; CI runs 4,000 of one SOAKSEED
 	$(GO) test ./lifecycle -run RandomWalks -rapid.checks=$$(($(SOAK) / 2)) -rapid.seed=$(SOAKSEED) -timeout 30m
 	$(GO) test ./lifecycle -run 'ProbeWalks|AdoptQuiet' -rapid.checks=$$(($(SOAK) / 4)) -rapid.seed=$(SOAKSEED) -timeout 30m
+	$(GO) test ./roster -run RandomWalks -rapid.checks=$(SOAK) -rapid.seed=$(SOAKSEED) -timeout 30m
 
 CHAOSKILLS ?= 150
 CHAOSSEED  ?= 1

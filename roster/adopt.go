@@ -22,7 +22,7 @@ func (m *Machine) awaitsMirror(p *pod) bool {
 // such as a kubelet's. Without the runtime nothing is known of it: it waits.
 func (m *Machine) look(p *pod) {
 	delete(m.found, p.uid)
-	p.position, p.until = Looking, never
+	p.position, p.until = Looking, never()
 	m.do(Look{Pod: p.newest})
 }
 
@@ -36,7 +36,7 @@ func (m *Machine) looked(p *pod, f Looked) {
 	if p.position != Looking {
 		return
 	}
-	p.position = Unheard
+	p.position, p.accepted, p.refused = Unheard, nil, false
 	m.do(Forget{UID: p.uid}) // of the pod as it was long ago
 	there := len(f.Has.Sandboxes) > 0 || len(f.Has.Containers) > 0
 	p.mirror = nil
@@ -50,29 +50,34 @@ func (m *Machine) looked(p *pod, f Looked) {
 	case p.source == Runtime, !p.wanted && m.allHeard(): // it has gone by itself
 		m.endedBefore(p)
 		m.drop(p)
-	case terminal(p.newest.Status.Phase):
+	case terminal(p.known().Status.Phase):
 		m.endedBefore(p)
-	case p.wanted && lifecycle.RanBefore(p.known(), lifecycle.Observed{}):
-		p.ran = true
-		m.admit(p, m.node)
 	case p.wanted:
-		m.begin(p)
+		p.ran = lifecycle.RanBefore(p.known(), lifecycle.Observed{})
+		if m.heard[p.source] { // else they come in the order of their creation
+			m.begin(p)
+		}
 	}
+	m.roomFreed() // it may hold less than was thought, or nothing
 }
 
-// known is a pod as its source has it; a static pod, whose file has no status, with that
-// of its mirror pod (B-RST-7).
+// known is a pod as its source has it, with the newest status that is known of it: what
+// its worker told before it panicked; of a static pod, whose file has none, that of its
+// mirror pod (B-RST-7).
 func (p *pod) known() *v1.Pod {
-	if p.mirror == nil {
-		return p.newest
+	switch {
+	case p.status.Phase != "":
+		return p.withStatus(&p.status)
+	case p.mirror != nil:
+		return p.withStatus(p.mirror)
 	}
-	return p.withStatus(p.mirror)
+	return p.newest
 }
 
 // adopt goes on with a pod from its status and what the runtime has of it.
 func (m *Machine) adopt(p *pod, has lifecycle.Observed) {
 	known := p.known()
-	p.status = known.Status
+	p.status, p.resize.granted = known.Status, nil
 	m.do(Adopt{Source: p.source, Pod: known, Has: has})
 	m.lives(p, known)
 }
@@ -80,7 +85,7 @@ func (m *Machine) adopt(p *pod, has lifecycle.Observed) {
 // endedBefore files a pod that has ended before and of which the runtime has nothing: it
 // needs no worker, only what is left on disk to be removed (B-WRK-23).
 func (m *Machine) endedBefore(p *pod) {
-	p.position, p.status = Over, p.newest.Status
+	p.status = p.known().Status
 	m.do(Discard{Pod: p.newest})
-	m.deleteObject(p)
+	m.over(p)
 }

@@ -9,18 +9,31 @@ import (
 
 // allocated is the pod with what it has been allocated, which is behind what is
 // asked for while a resize is pending (A-ADM-7), and its status, which tells what
-// it still has of before.
+// it still has of before. Until a status tells, that is what the pod was accepted with.
 func (p *pod) allocated() *v1.Pod {
 	allocated := p.newest.DeepCopy()
 	if p.resize.granted != nil {
 		allocated.Spec = *p.resize.granted.Spec.DeepCopy()
 	} else {
+		if p.accepted != nil {
+			takeRequests(allocated.Spec.InitContainers, p.accepted.Spec.InitContainers)
+			takeRequests(allocated.Spec.Containers, p.accepted.Spec.Containers)
+		}
 		eachAllocated(allocated, &p.status, func(c *v1.Container, has v1.ResourceList) {
 			c.Resources.Requests = has.DeepCopy()
 		})
 	}
 	allocated.Status = *p.status.DeepCopy()
 	return allocated
+}
+
+// takeRequests gives containers what others of their name request.
+func takeRequests(containers, from []v1.Container) {
+	for i := range min(len(containers), len(from)) {
+		if containers[i].Name == from[i].Name {
+			containers[i].Resources.Requests = from[i].Resources.Requests.DeepCopy()
+		}
+	}
 }
 
 // eachAllocated tells of each container of which a status says what it was allocated.

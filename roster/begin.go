@@ -3,6 +3,7 @@ package roster
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -26,10 +27,10 @@ func (m *Machine) begin(p *pod) {
 	case p.remembered != nil:
 		m.resume(p)
 	case m.nameLives(p):
-		m.waits(p, ForName, never)
+		m.waits(p, ForName, never())
 	case m.wasFound(p) && m.awaitsMirror(p): // it runs already
-		m.waits(p, ForMirror, never)
-	case m.wasFound(p) || lifecycle.RanBefore(p.newest, lifecycle.Observed{}):
+		m.waits(p, ForMirror, never())
+	case m.wasFound(p) || !p.ran && lifecycle.RanBefore(p.newest, lifecycle.Observed{}):
 		m.look(p)
 	default:
 		m.admit(p, m.node)
@@ -59,12 +60,12 @@ func (m *Machine) admit(p *pod, node *v1.Node) {
 	switch answer := admit.Decide(p.newest, m.holders(p), node, m.options.Host); {
 	case answer.Relabel && m.options.API && !p.reread:
 		p.reread = true
-		m.waits(p, ForNode, never)
+		m.waits(p, ForNode, never())
 		m.do(ReadNode{UID: p.uid})
 	case len(answer.Victims) > 0:
 		m.preempt(p, answer.Victims)
 	case answer.Rejection != nil && m.hasRoomSoon(p, node):
-		m.waits(p, ForRoom, never)
+		m.waits(p, ForRoom, never())
 	case answer.Rejection != nil:
 		m.refuse(p, *answer.Rejection)
 	default:
@@ -85,9 +86,12 @@ func (m *Machine) nodeRead(p *pod, node *v1.Node) {
 	}
 	if p.wanted {
 		m.admit(p, node)
-		return
+	} else {
+		m.leave(p)
 	}
-	m.leave(p)
+	if !p.holds() { // its place was kept
+		m.roomFreed()
+	}
 }
 
 // start lets a pod live of which the runtime has nothing, and with which the node's
@@ -103,15 +107,17 @@ func (m *Machine) start(p *pod) {
 }
 
 func (m *Machine) refuse(p *pod, why admit.Rejection) {
-	p.refused = true
 	m.do(Refuse{Source: p.source, Pod: p.newest, Why: why})
 	m.lives(p, p.newest)
+	p.refused = true
 }
 
 // lives files that a worker has the pod as it was accepted, and tells it what has
 // changed since.
 func (m *Machine) lives(p *pod, accepted *v1.Pod) {
-	p.position, p.reason, p.until, p.told = Living, "", never, ""
+	p.position, p.reason, p.until, p.told, p.again = Living, "", never(), "", false
+	p.accepted, p.refused, p.left = accepted, false, false
+	p.evicted = time.Time{} // a worker before may not have taken that in: whoever needs the pod's place asks again
 	switch {
 	case p.wanted && (p.newest != accepted || p.newest.DeletionTimestamp != nil):
 		m.do(Tell{UID: p.uid, Fact: lifecycle.PodUpdated{Pod: p.newest}})
@@ -131,10 +137,26 @@ func (m *Machine) resume(p *pod) {
 	delete(m.found, p.uid)
 	m.do(Resume{Remembered: remembered})
 	m.lives(p, remembered.Pod)
+	if p.source != API && remembered.Checkpoint.Deleted { // its source had it no longer: it ends, whatever that says now (B-STA-7)
+		p.position, p.left, p.again = Leaving, true, p.wanted
+	}
+}
+
+// resumed files how far a pod had come. Of a resize that was granted since a worker before
+// may not have heard: if its status doesn't tell of it, it is asked for again.
+func (m *Machine) resumed(p *pod, status v1.PodStatus) {
+	before, granted := p.status, p.resize.granted != nil
+	p.status, p.resize.granted = status, nil
+	if granted || gaveBack(&before, &status) {
+		m.roomFreed()
+	}
 }
 
 // notResumed leads a pod on from what the runtime has of it.
 func (m *Machine) notResumed(p *pod, why error) {
+	if !p.alive() {
+		return
+	}
 	m.warn(p, lifecycle.Report{What: "is adopted from what the runtime has of it", Because: "its checkpoint can't be used: " + why.Error(), Rule: "B-RST-9"})
 	m.look(p)
 }

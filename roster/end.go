@@ -38,16 +38,22 @@ func (m *Machine) ended(p *pod) {
 	if !p.alive() {
 		return
 	}
-	p.position = Over
-	m.deleteObject(p)
-	switch {
-	case p.again:
-		m.pods[p.uid] = &pod{uid: p.uid, source: p.source, newest: p.newest, wanted: true}
-		m.do(Know{Source: p.source, Pod: p.newest, Again: true})
-	case !p.wanted:
+	m.over(p)
+	if !p.wanted {
 		m.drop(p)
 	}
 	m.roomFreed()
+}
+
+// over files that nothing is left of a pod. One that was wanted again while it left is
+// as if it were new (B-WRK-18).
+func (m *Machine) over(p *pod) {
+	p.position = Over
+	m.deleteObject(p)
+	if p.again && p.newest.DeletionTimestamp == nil {
+		m.pods[p.uid] = &pod{uid: p.uid, source: p.source, newest: p.newest, wanted: true}
+		m.do(Know{Source: p.source, Pod: p.newest, Again: true})
+	}
 }
 
 // drop forgets a pod of which there is nothing here.

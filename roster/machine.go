@@ -91,7 +91,7 @@ func (m *Machine) applyToPod(fact Fact) {
 	case Looked:
 		m.ofPod(f.UID, func(p *pod) { m.looked(p, f) })
 	case Resumed:
-		m.ofPod(f.UID, func(p *pod) { p.status = f.Status })
+		m.ofPod(f.UID, func(p *pod) { m.resumed(p, f.Status) })
 	case NotResumed:
 		m.ofPod(f.UID, func(p *pod) { m.notResumed(p, f.Err) })
 	case Recalled:

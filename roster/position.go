@@ -36,10 +36,10 @@ const (
 	Over
 )
 
-var positions = [...]string{"unheard", "waiting", "looking", "living", "leaving", "paused", "over"}
-
 // String is the position's name.
-func (p Position) String() string { return positions[p] }
+func (p Position) String() string {
+	return [...]string{"unheard", "waiting", "looking", "living", "leaving", "paused", "over"}[p]
+}
 
 // Reason is what a waiting pod waits for.
 type Reason string
@@ -53,23 +53,38 @@ const (
 	ForRoom    Reason = "pods that were removed and have not ended yet"
 )
 
-var rules = map[Reason]string{ForName: "B-WRK-19", ForMirror: "B-RST-7", ForNode: "A-ADM-4", ForVictims: "B-PRE-2", ForRoom: "A-ADM-1"}
+// rule is that of the contract by which a pod waits.
+func (r Reason) rule() string {
+	switch r {
+	case ForName:
+		return "B-WRK-19"
+	case ForMirror:
+		return "B-RST-7"
+	case ForNode:
+		return "A-ADM-4"
+	case ForVictims:
+		return "B-PRE-2"
+	}
+	return "A-ADM-1"
+}
 
 // never is no time.
-var never time.Time
+func never() time.Time { return time.Time{} }
 
 // pod is one pod and where it stands.
 type pod struct {
-	uid    types.UID
-	source Source
-	newest *v1.Pod // as its source has it
-	wanted bool    // its source has it
+	uid      types.UID
+	source   Source
+	newest   *v1.Pod // as its source has it
+	accepted *v1.Pod // as its worker was given it; nil: none has it yet
+	wanted   bool    // its source has it
 
 	position Position
 	reason   Reason    // of Waiting
 	until    time.Time // when Waiting or Paused ends at the latest; zero: nobody knows
 	told     Reason    // the reason that was reported last
 
+	left       bool          // its end was asked for because its source had it no longer
 	again      bool          // it was wanted again while it was leaving: it begins anew when it is over (B-WRK-18)
 	remembered *Remembered   // by an agent before this one, until its life goes on
 	mirror     *v1.PodStatus // of a static pod that was looked at: that of its mirror pod; nil: none counts
@@ -115,7 +130,7 @@ func (m *Machine) waits(p *pod, reason Reason, until time.Time) {
 		return
 	}
 	p.told = reason
-	m.report(p, lifecycle.Report{What: "waits for " + string(reason), Rule: rules[reason]})
+	m.report(p, lifecycle.Report{What: "waits for " + string(reason), Rule: reason.rule()})
 }
 
 func terminal(phase v1.PodPhase) bool { return phase == v1.PodSucceeded || phase == v1.PodFailed }

@@ -53,7 +53,8 @@ func (m *Machine) wanted(f Wanted) {
 	} else {
 		before = p.newest
 	}
-	p.again = p.again || !p.wanted && p.position == Leaving
+	stays := !p.wanted && p.holds() // others may wait for its place
+	p.again = p.again || !p.wanted && p.left
 	p.source, p.newest, p.wanted = f.Source, f.Pod, true
 	m.do(Know{Source: p.source, Before: before, Pod: p.newest})
 	switch {
@@ -63,6 +64,9 @@ func (m *Machine) wanted(f Wanted) {
 		m.deleteObject(p)
 	case m.heard[p.source]: // else they come in the order of their creation
 		m.begin(p)
+	}
+	if stays {
+		m.beginAll()
 	}
 }
 
@@ -105,8 +109,7 @@ func (m *Machine) endUnwanted() {
 	}
 	for _, uid := range sorted(m.found) {
 		found := m.found[uid]
-		delete(m.found, uid)
-		if m.pods[uid] != nil {
+		if m.pods[uid] != nil { // which takes it over when it begins
 			continue
 		}
 		p := &pod{uid: uid, source: Runtime, newest: found.pod()}
@@ -137,13 +140,15 @@ func (f Found) pod() *v1.Pod {
 func (m *Machine) leave(p *pod) {
 	switch {
 	case p.position == Living:
-		p.position = Leaving
+		p.position, p.left = Leaving, true
 		m.do(Tell{UID: p.uid, Fact: lifecycle.StopRequested{
 			GraceSeconds: p.newest.DeletionGracePeriodSeconds, Because: "its source has it no longer",
 		}})
 	case p.remembered != nil:
 		m.begin(p) // to be ended: containers of an agent before may run
 	case p.begun(): // it leaves already, or as soon as it is known what there is of it
+	case m.wasFound(p):
+		m.look(p) // to be ended
 	default: // it has not begun, or is over
 		m.drop(p)
 	}

@@ -39,7 +39,7 @@ func TestEveryFieldIsTreated(t *testing.T) {
 // effect. Names such as Port prove little; most are unmistakable.
 func TestHonouredFieldsAreRead(t *testing.T) {
 	read, readOfKubelet := map[string]bool{}, map[string]bool{}
-	for _, dir := range []string{"..", "../../agent", "../../host", "../../cmd"} {
+	for _, dir := range []string{"..", "../../worker", "../../host", "../../cmd"} {
 		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || filepath.Dir(path) == "../config" {
 				return err

@@ -1,20 +1,21 @@
-package lifecycle
+package architecture
 
 import (
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 )
 
-// TestNothingThatActs keeps the core pure: what it may import is listed, and
-// what would make two runs of the same events differ is forbidden.
-func TestNothingThatActs(t *testing.T) {
-	allowed := []string{
+// pure are the packages that decide, and what each may import: the API types and nothing
+// that acts (no I/O, clock, lock, context, log, dice).
+var pure = map[string][]string{
+	"lifecycle": {
 		"cmp", "encoding/json", "errors", "fmt", "maps", "slices", "strconv", "strings", "time",
 		"net/netip",                         // addresses as values
 		"github.com/distribution/reference", // image names
@@ -23,19 +24,36 @@ func TestNothingThatActs(t *testing.T) {
 		"k8s.io/apimachinery/pkg/api/resource",
 		"k8s.io/apimachinery/pkg/apis/meta/v1",
 		"k8s.io/component-helpers/resource", // sums of containers
-	}
-	for name, file := range sources(t) {
-		for _, spec := range file.Imports {
-			path, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				t.Fatal(err)
+	},
+	"roster": {
+		"cmp", "fmt", "maps", "slices", "strconv", "time",
+		"k8s.io/api/core/v1",
+		"k8s.io/apimachinery/pkg/api/equality",
+		"k8s.io/apimachinery/pkg/apis/meta/v1",
+		"k8s.io/apimachinery/pkg/types",
+		module + "/worker/admission", // what the machine can enforce, as values
+		module + "/lifecycle",
+		module + "/roster/admit",
+	},
+}
+
+// TestNothingThatActs keeps these packages pure: what each may import is listed, and what
+// would make two runs of the same events differ is forbidden.
+func TestNothingThatActs(t *testing.T) {
+	for pkg, allowed := range pure {
+		for name, file := range sources(t, pkg) {
+			for _, spec := range file.Imports {
+				path, err := strconv.Unquote(spec.Path.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Contains(allowed, path) {
+					t.Errorf("%s imports %q: %s decides, and imports the API types and nothing that acts", name, path, pkg)
+				}
 			}
-			if !slices.Contains(allowed, path) {
-				t.Errorf("%s imports %q: the rules import the API types and nothing that acts (no I/O, clock, lock, context, log, dice)", name, path)
+			for _, offence := range impure(file) {
+				t.Errorf("%s: %s", name, offence)
 			}
-		}
-		for _, offence := range impure(file) {
-			t.Errorf("%s: %s", name, offence)
 		}
 	}
 }
@@ -54,9 +72,10 @@ func f(c chan int) { go f(c); time.Sleep(1); _ = time.Now(); select {}; var x fl
 	}
 }
 
-// sources are the package's files but for its tests.
-func sources(t *testing.T) map[string]*ast.File {
-	entries, err := os.ReadDir(".")
+// sources are a package's files but for its tests.
+func sources(t *testing.T, pkg string) map[string]*ast.File {
+	folder := filepath.Join("../..", pkg)
+	entries, err := os.ReadDir(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,9 +84,13 @@ func sources(t *testing.T) map[string]*ast.File {
 		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
 			continue
 		}
-		if files[e.Name()], err = parser.ParseFile(token.NewFileSet(), e.Name(), nil, 0); err != nil {
+		path := filepath.Join(folder, e.Name())
+		if files[path], err = parser.ParseFile(token.NewFileSet(), path, nil, 0); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if len(files) == 0 {
+		t.Fatalf("package %s has no files", pkg)
 	}
 	return files
 }

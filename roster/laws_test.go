@@ -1,0 +1,277 @@
+package roster
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// laws are what holds of one agent at every step of a walk. They keep books of their
+// own, by what was said to the machine and what it has asked for.
+type laws struct {
+	w       *walk
+	known   map[types.UID]bool
+	wanted  map[types.UID]*v1.Pod // by what the machine was told
+	heard   map[Source]bool
+	paused  map[types.UID]*v1.Pod // static pods whose worker has panicked
+	place   place
+	blocked map[types.UID]bool      // over and wanted (B-WRK-16)
+	lost    map[types.UID]bool      // whose end was asked for because their source had them no longer
+	removed map[types.UID]bool      // whose object was to be deleted
+	asked   map[int]*v1.Pod         // resizes, by the number of the question
+	done    map[types.UID]bool      // refused, or with a status that tells of its end
+	overdue map[types.UID]time.Time // when pods that were preempted have to have ended
+	latest  time.Time               // of those
+}
+
+func newLaws(w *walk) *laws {
+	return &laws{
+		w: w, known: map[types.UID]bool{}, wanted: map[types.UID]*v1.Pod{}, heard: map[Source]bool{}, paused: map[types.UID]*v1.Pod{},
+		place: place{}, blocked: map[types.UID]bool{}, lost: map[types.UID]bool{}, removed: map[types.UID]bool{}, overdue: map[types.UID]time.Time{}, done: map[types.UID]bool{}, asked: map[int]*v1.Pod{},
+	}
+}
+
+func (l *laws) allHeard() bool {
+	for _, source := range l.w.sources {
+		if !l.heard[source] {
+			return false
+		}
+	}
+	return true
+}
+
+// fact files what the machine was told.
+func (l *laws) fact(fact Fact) {
+	switch f := fact.(type) {
+	case SourceHeard:
+		l.heard[f.Source] = true
+	case Wanted:
+		l.wanted[f.Pod.UID] = f.Pod
+		if l.place[f.Pod.UID].asks {
+			l.place.keep(f.Pod)
+		}
+	case Unwanted:
+		delete(l.wanted, f.UID)
+		delete(l.blocked, f.UID)
+		delete(l.removed, f.UID)
+	case ResizeAsked:
+		l.asked[f.ID] = f.Pod
+	case Looked:
+		delete(l.place, f.UID) // it is taken anew
+		delete(l.paused, f.UID)
+	case NodeRead:
+		delete(l.place, f.UID)
+	case Resumed:
+		l.done[f.UID] = terminal(f.Status.Phase)
+		l.place.published(f.UID, &f.Status)
+		l.place.reserved(f.UID, nil)
+	case Published:
+		l.done[f.UID] = terminal(f.Status.Phase)
+		l.place.published(f.UID, &f.Status)
+	case Panicked:
+		if p := l.w.m.pods[f.UID]; p != nil && p.source.Static() {
+			l.paused[f.UID] = p.newest
+		}
+	case Ended:
+		delete(l.place, f.UID)
+		delete(l.overdue, f.UID)
+		if l.wanted[f.UID] != nil && !l.lost[f.UID] {
+			l.blocked[f.UID] = true
+		}
+	case NotResumed:
+		delete(l.lost, f.UID)
+	}
+}
+
+// effect holds one effect against the laws.
+func (l *laws) effect(effect Effect) {
+	switch e := effect.(type) {
+	case Know:
+		l.known[e.Pod.UID] = true
+		if e.Again {
+			delete(l.done, e.Pod.UID)
+		}
+	case Begin:
+		delete(l.done, e.Pod.UID)
+		l.begins(e.Pod, true)
+		l.admitted(e.Pod)
+	case Adopt:
+		l.begins(e.Pod, len(e.Has.Sandboxes) == 0)
+		if len(e.Has.Sandboxes) == 0 {
+			l.admitted(e.Pod)
+		}
+		l.place.adopted(e.Pod)
+		l.done[e.Pod.UID] = terminal(e.Pod.Status.Phase)
+	case Resume:
+		l.begins(e.Pod, false)
+		if _, holds := l.place[e.Pod.UID]; !holds && !l.done[e.Pod.UID] {
+			l.place[e.Pod.UID] = holding{cpu: cpuOf(e.Pod).MilliValue()}
+		}
+		if e.Source != API && e.Checkpoint.Deleted {
+			l.lost[e.Pod.UID] = true // before this agent began, or before its worker panicked
+		}
+	case Refuse:
+		l.begins(e.Pod, false)
+		l.refused(e)
+		l.done[e.Pod.UID] = true
+	case Look:
+		l.isKnown(e.Pod.UID, e)
+		if h, holds := l.place[e.Pod.UID]; !l.done[e.Pod.UID] && (!holds || h.asks) {
+			l.place.keep(e.Pod)
+		}
+	case ReadNode:
+		l.isKnown(e.UID, e)
+		l.place.keep(l.wanted[e.UID])
+	case Tell:
+		l.tells(e)
+	case DeleteObject:
+		l.deletes(e.Pod)
+	case Drop:
+		l.isKnown(e.UID, e)
+		delete(l.known, e.UID)
+		delete(l.place, e.UID)
+		delete(l.done, e.UID)
+		if l.wanted[e.UID] != nil && !(l.w.m.found[e.UID].UID != "") {
+			l.w.rt.Fatalf("%s is dropped, and its source has it", e.UID)
+		}
+	case AnswerResize:
+		l.answers(e)
+	case AllHeard:
+		if !l.allHeard() {
+			l.w.rt.Fatalf("AllHeard after %v", l.heard)
+		}
+	case Recall:
+		l.isKnown(e.UID, e)
+	case Discard:
+		l.isKnown(e.Pod.UID, e)
+		if l.w.runtime[e.Pod.UID] != nil && l.w.workers[e.Pod.UID] != nil {
+			l.w.rt.Fatalf("%s is discarded while it lives", e.Pod.UID)
+		}
+	}
+}
+
+func (l *laws) isKnown(uid types.UID, e Effect) {
+	if !l.known[uid] {
+		l.w.rt.Fatalf("%s, which is not known", effectText(e))
+	}
+}
+
+// begins: no UID lives twice, none that is over lives again, and of static pods with one
+// name only one is begun. Fresh is a life of which the runtime must have nothing.
+func (l *laws) begins(pod *v1.Pod, fresh bool) {
+	uid := pod.UID
+	if !l.known[uid] {
+		l.w.rt.Fatalf("%s begins, and is not known", uid)
+	}
+	if l.w.workers[uid] != nil {
+		l.w.rt.Fatalf("%s begins a second time", uid)
+	}
+	if l.blocked[uid] {
+		l.w.rt.Fatalf("%s begins, and was over (B-WRK-16)", uid)
+	}
+	delete(l.lost, uid)
+	delete(l.paused, uid)
+	delete(l.overdue, uid)
+	if !fresh {
+		return
+	}
+	if l.w.runtime[uid] != nil {
+		l.w.rt.Fatalf("%s begins anew, and the runtime has it (B-RST-2)", uid)
+	}
+	if !l.w.m.heard[l.w.m.pods[uid].source] {
+		l.w.rt.Fatalf("%s begins before its source was heard (A-SYNC-1)", uid)
+	}
+	l.nameLives(pod)
+}
+
+func (l *laws) nameLives(pod *v1.Pod) {
+	if !lifecycle.Static(pod) {
+		return
+	}
+	for other, worker := range l.w.workers {
+		if other != pod.UID && worker.source.Static() && worker.pod.Name == pod.Name {
+			l.w.rt.Fatalf("%s begins while %s lives (B-WRK-19)", pod.UID, other)
+		}
+	}
+	for other, paused := range l.paused {
+		if other != pod.UID && paused.Name == pod.Name && l.known[other] {
+			l.w.rt.Fatalf("%s begins while %s is paused (B-WRK-19)", pod.UID, other)
+		}
+	}
+}
+
+// tells: nothing is ended before every source was heard.
+func (l *laws) tells(e Tell) {
+	l.isKnown(e.UID, e)
+	switch f := e.Fact.(type) {
+	case lifecycle.StopRequested:
+		if !l.allHeard() {
+			l.w.rt.Fatalf("%s is to end before all sources were heard (B-RST-3)", e.UID)
+		}
+		if l.wanted[e.UID] != nil {
+			l.w.rt.Fatalf("%s is to end, and its source has it", e.UID)
+		}
+		l.lost[e.UID] = true
+	case lifecycle.EvictionRequested:
+		if lifecycle.Critical(l.w.m.pods[e.UID].newest) {
+			l.w.rt.Fatalf("%s is critical, and preempted (B-PRE-1)", e.UID)
+		}
+		if !l.overdue[e.UID].IsZero() {
+			l.w.rt.Fatalf("%s is preempted a second time", e.UID)
+		}
+		l.overdue[e.UID] = l.w.now.Add(lifecycle.KillPatience(l.w.m.pods[e.UID].newest))
+		if l.overdue[e.UID].After(l.latest) {
+			l.latest = l.overdue[e.UID]
+		}
+	case lifecycle.RoomFreed:
+		l.place.reserved(e.UID, l.w.m.pods[e.UID].resize.granted)
+	case lifecycle.PodUpdated:
+		if f.Pod != l.wanted[e.UID] {
+			l.w.rt.Fatalf("%s is told of another version than its source has", e.UID)
+		}
+	}
+}
+
+// deletes: only the object of a pod of the API that is being deleted, of which nothing is
+// left, and once.
+func (l *laws) deletes(pod *v1.Pod) {
+	uid := pod.UID
+	wanted := l.wanted[uid]
+	if wanted == nil || wanted.DeletionTimestamp == nil || lifecycle.Static(pod) {
+		l.w.rt.Fatalf("the object of %s is to be deleted, which nobody asked for", uid)
+	}
+	if l.removed[uid] {
+		l.w.rt.Fatalf("the object of %s is to be deleted a second time (B-DEL-11)", uid)
+	}
+	if worker := l.w.workers[uid]; worker != nil && !worker.told {
+		l.w.rt.Fatalf("the object of %s is to be deleted, and it lives", uid)
+	}
+	l.removed[uid] = true
+}
+
+// after is what holds after each step.
+func (l *laws) after() {
+	for uid, p := range l.w.m.pods {
+		if l.known[uid] != true {
+			l.w.rt.Fatalf("nobody was told of %s", uid)
+		}
+		if p.position == Waiting && p.reason == ForVictims && p.wanted {
+			l.waitsInTime(p)
+		}
+	}
+}
+
+// waitsInTime: a critical pod waits for its victims no longer than their end may take,
+// and a moment for one that can't be asked now (B-WRK-13).
+func (l *laws) waitsInTime(p *pod) {
+	latest := l.w.now.Add(time.Second)
+	if l.latest.After(latest) {
+		latest = l.latest
+	}
+	if p.until.After(latest) {
+		l.w.rt.Fatalf("%s waits until %s, its victims have ended at %s at the latest (B-WRK-13)", p.uid, clockText(p.until), clockText(latest))
+	}
+}

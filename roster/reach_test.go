@@ -1,0 +1,100 @@
+package roster
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// reach notes the rare branches that a step went through.
+func (w *walk) reach(was *Machine, fact Fact, effects []Effect) {
+	for _, e := range effects {
+		w.note(fmt.Sprintf("%T", e), true)
+		switch e := e.(type) {
+		case Report:
+			w.note(e.Rule, true)
+			w.note("overtaken", e.Because == "another agent has run it meanwhile")
+		case Tell:
+			w.note(fmt.Sprintf("%T", e.Fact), true)
+		case Know:
+			w.note("again", e.Again)
+		}
+	}
+	switch f := fact.(type) {
+	case Opened:
+		w.note("unheard after a reboot", f.Rebooted && len(f.Remembered) > 0)
+	case Panicked:
+		w.note("panicked while it left", was.positionOf(f.UID) == Leaving)
+	case Wanted:
+		w.note("wanted again while it left", was.positionOf(f.Pod.UID) == Leaving)
+	case Looked:
+		if p := was.pods[f.UID]; p != nil {
+			w.note("gone when it was looked at", len(f.Has.Sandboxes) == 0)
+			w.note("looked at, nobody wanted it", !p.wanted)
+		}
+	case Ended:
+		if p := was.pods[f.UID]; p != nil {
+			w.note("static pods of one name", p.source.Static() && w.namesakeWaits(p))
+		}
+	}
+}
+
+func (w *walk) namesakeWaits(ended *pod) bool {
+	for _, p := range w.m.pods {
+		if p.uid != ended.uid && p.name() == ended.name() && p.position == Living {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *walk) note(what string, reached bool) {
+	if reached {
+		w.seen[what]++
+	}
+}
+
+// shortFact is what a log says of a fact.
+func shortFact(fact Fact) string {
+	switch f := fact.(type) {
+	case Wanted:
+		text := fmt.Sprintf(" %s cpu=%s", f.Pod.UID, cpuOf(f.Pod))
+		if f.Pod.DeletionTimestamp != nil {
+			text += " deleted"
+		}
+		return text
+	case Published:
+		cpu, _ := allocatedIn(&f.Status)
+		return fmt.Sprintf(" %s %s %d", f.UID, f.Status.Phase, cpu)
+	case ResizeAsked:
+		return fmt.Sprintf(" %s cpu=%s", f.Pod.UID, cpuOf(f.Pod))
+	case Looked:
+		return fmt.Sprintf(" %s there=%t mirror=%t", f.UID, len(f.Has.Sandboxes) > 0, f.Mirror != nil)
+	case Recalled:
+		return fmt.Sprintf(" %s %t", f.UID, f.Remembered != nil)
+	case Opened:
+		text := fmt.Sprintf(" rebooted=%t", f.Rebooted)
+		for _, r := range f.Remembered {
+			text += fmt.Sprintf(" remembered=%s(ends=%t)", r.Pod.UID, r.Checkpoint.Deleted)
+		}
+		for _, found := range f.Found {
+			text += fmt.Sprintf(" found=%s", found.UID)
+		}
+		return text
+	case NodeKnown, Woke:
+		return ""
+	case NotResumed:
+		return " " + string(f.UID)
+	case NodeRead:
+		return fmt.Sprintf(" %s %t", f.UID, f.Node != nil)
+	}
+	return fmt.Sprintf(" %v", fact)
+}
+
+// positionOf is a pod's position; Over for one that is not known.
+func (m *Machine) positionOf(uid types.UID) Position {
+	if p := m.pods[uid]; p != nil {
+		return p.position
+	}
+	return Over
+}

@@ -1,0 +1,70 @@
+package roster
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// killed ends the agent, lets things happen without one, and begins the next.
+func (w *walk) killed() {
+	w.note("killed before all were heard", !w.m.allHeard())
+	w.restart()
+	for _, uid := range sorted(w.memory) {
+		if w.rarely(6, "checkpoint is lost") {
+			delete(w.memory, uid)
+		}
+	}
+	if w.rarely(3, "reboot") {
+		w.rebooted, w.runtime = true, map[types.UID]*thing{}
+		w.note("rebooted", true)
+	}
+	for _, uid := range sorted(w.runtime) {
+		switch {
+		case w.rarely(5, "another agent leads it on"):
+			w.runtime[uid].attempt++
+		case w.rarely(8, "it goes by itself"):
+			delete(w.runtime, uid)
+		}
+	}
+	for range w.draw(4, "changes of sources") {
+		w.goes()
+	}
+	if w.rarely(3, "another agent has begun a pod") {
+		w.another()
+	}
+	w.mail = nil
+	w.told = map[types.UID]bool{} // the next agent is told anew
+	w.begins()
+}
+
+// another agent, such as a kubelet, has begun a pod, which may have gone since.
+func (w *walk) another() {
+	w.comes()
+	for _, uid := range sorted(w.wants) {
+		want := w.wants[uid]
+		if w.runtime[uid] != nil || w.memory[uid] != nil || want.pod.DeletionTimestamp != nil || w.draw(2, "has begun") == 0 || w.nameRuns(uid) {
+			continue
+		}
+		w.runtime[uid] = &thing{pod: want.pod, source: want.source}
+		if want.source == API {
+			pod := want.pod.DeepCopy()
+			pod.Status = statusOf(v1.PodRunning, cpuOf(pod).String())
+			want.pod = pod
+		}
+		if w.draw(3, "and nobody wants it") == 0 {
+			w.unwanted(uid)
+		}
+	}
+}
+
+// nameRuns says whether the runtime has a static pod of the same name, which no agent
+// would have begun twice.
+func (w *walk) nameRuns(uid types.UID) bool {
+	for other, t := range w.runtime {
+		if other != uid && t.pod.Name == w.wants[uid].pod.Name && t.source != API && w.wants[uid].source != API {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,262 @@
+package roster
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// world is a pretended node: sources, the API server, the runtime, what agents remember.
+// One agent follows the other on it.
+type world struct {
+	now     time.Time
+	cpu     int64 // thousandths
+	sources []Source
+
+	// what outlives an agent
+	wants         map[types.UID]*want
+	runtime       map[types.UID]*thing
+	memory        map[types.UID]*kept
+	mirrors       map[types.UID]v1.PodStatus // of static pods, as the API server has them
+	rebooted      bool                       // since all sources were heard last
+	made          int                        // for unique UIDs
+	endedBySource map[types.UID]bool         // pods that have ended because their source had them no longer
+
+	// what doesn't
+	workers map[types.UID]*worker
+	mail    []Fact        // to the machine, in order
+	answers []func() Fact // under way, in any order
+	told    map[types.UID]bool
+	heard   map[Source]bool
+	removes []types.UID // objects that the API server was told to delete
+}
+
+// want is a pod that a source has.
+type want struct {
+	source Source
+	pod    *v1.Pod
+}
+
+// thing is what the runtime has of a pod.
+type thing struct {
+	pod     *v1.Pod
+	source  Source
+	attempt uint32
+}
+
+// kept is what is remembered of a pod.
+type kept struct {
+	Remembered
+	status v1.PodStatus
+}
+
+// worker takes a pod through its life.
+type worker struct {
+	source   Source
+	pod      *v1.Pod // as accepted
+	newest   *v1.Pod
+	inbox    []lifecycle.Fact
+	refused  bool
+	evicted  bool
+	ends     bool // its end was asked for, which is kept
+	status   v1.PodStatus
+	asked    *v1.Pod // a resize whose answer is awaited
+	question int     // its number
+	defers   bool    // its resize was deferred
+	told     bool    // its object was reported to stand for nothing
+}
+
+func (w *world) post(f Fact) { w.mail = append(w.mail, f) }
+
+// restart begins another agent; what the one before had not done is lost.
+func (w *world) restart() {
+	w.workers, w.mail, w.answers, w.removes = map[types.UID]*worker{}, nil, nil, nil
+	w.told, w.heard = map[types.UID]bool{}, map[Source]bool{}
+}
+
+// opened is what the next agent finds.
+func (w *world) opened() Opened {
+	o := Opened{Rebooted: w.rebooted}
+	for _, uid := range sorted(w.memory) {
+		o.Remembered = append(o.Remembered, w.memory[uid].Remembered)
+	}
+	for _, uid := range sorted(w.runtime) {
+		t := w.runtime[uid]
+		o.Found = append(o.Found, Found{UID: uid, Namespace: t.pod.Namespace, Name: t.pod.Name, Seen: seenOf(t.attempt)})
+	}
+	return o
+}
+
+// wanted has a source say that it has a pod, or a newer version of it.
+func (w *world) wanted(source Source, pod *v1.Pod) {
+	w.wants[pod.UID] = &want{source, pod}
+	w.told[pod.UID] = true
+	w.post(Wanted{Source: source, Pod: pod})
+}
+
+func (w *world) unwanted(uid types.UID) {
+	if w.wants[uid] == nil {
+		return
+	}
+	told := w.told[uid]
+	delete(w.wants, uid)
+	delete(w.told, uid)
+	delete(w.mirrors, uid)
+	if told {
+		w.post(Unwanted{UID: uid})
+	}
+}
+
+// tells has a source go on telling what it has at the start. It says false if that was
+// told before.
+func (w *world) tells(source Source) bool {
+	if w.heard[source] {
+		return false
+	}
+	for _, uid := range sorted(w.wants) {
+		if want := w.wants[uid]; want.source == source && !w.told[uid] {
+			w.wanted(source, want.pod)
+			return true
+		}
+	}
+	w.heard[source] = true
+	w.post(SourceHeard{Source: source})
+	return true
+}
+
+// deletes has the API server mark a pod as being deleted.
+func (w *world) deletes(uid types.UID, seconds int64) {
+	want := w.wants[uid]
+	if want == nil || want.source != API {
+		return
+	}
+	pod := want.pod.DeepCopy()
+	pod.Generation++
+	pod.DeletionTimestamp = &metav1.Time{Time: w.now.Add(time.Duration(seconds) * time.Second)}
+	pod.DeletionGracePeriodSeconds = &seconds
+	w.wanted(API, pod)
+}
+
+// carryOut does what the machine asks for. resumable says whether a checkpoint can be
+// read, found whether a mirror pod is known.
+func (w *world) carryOut(e Effect, resumable bool) {
+	switch e := e.(type) {
+	case Begin:
+		delete(w.endedBySource, e.Pod.UID)
+		w.workers[e.Pod.UID] = &worker{source: e.Source, pod: e.Pod, newest: e.Pod}
+	case Refuse:
+		w.workers[e.Pod.UID] = &worker{source: e.Source, pod: e.Pod, newest: e.Pod, refused: true}
+	case Adopt:
+		delete(w.endedBySource, e.Pod.UID)
+		w.workers[e.Pod.UID] = &worker{source: e.Source, pod: e.Pod, newest: e.Pod, status: e.Pod.Status}
+	case Resume:
+		w.resume(e, resumable)
+	case Tell:
+		if to := w.workers[e.UID]; to != nil {
+			to.inbox = append(to.inbox, e.Fact)
+		}
+	case Forget:
+		delete(w.memory, e.UID)
+	case DeleteObject:
+		w.removes = append(w.removes, e.Pod.UID)
+	case AllHeard:
+		w.rebooted = false
+	case AnswerResize:
+		w.answerResize(e)
+	}
+}
+
+func (w *world) resume(e Resume, resumable bool) {
+	uid := e.Pod.UID
+	k := w.memory[uid]
+	if !resumable || k == nil {
+		delete(w.memory, uid)
+		w.post(NotResumed{UID: uid, Err: errUnreadable})
+		return
+	}
+	w.workers[uid] = &worker{source: e.Source, pod: e.Pod, newest: e.Pod, ends: e.Checkpoint.Deleted, status: k.status}
+	w.post(Resumed{UID: uid, Status: k.status})
+}
+
+// answerResize gives the answer to the worker whose question has that number.
+func (w *world) answerResize(e AnswerResize) {
+	for _, worker := range w.workers {
+		if worker.asked == nil || worker.question != e.ID {
+			continue
+		}
+		asked := worker.asked
+		worker.asked, worker.defers = nil, e.Refusal != nil
+		if e.Refusal == nil && !terminal(worker.status.Phase) {
+			w.publishes(worker, statusOf(v1.PodRunning, cpuOf(asked).String()))
+		}
+	}
+}
+
+// publishes has a worker tell its status, which the API server has then, too.
+func (w *world) publishes(worker *worker, status v1.PodStatus) {
+	uid := worker.pod.UID
+	worker.status = status
+	w.post(Published{UID: uid, Status: status})
+	if k := w.memory[uid]; k != nil {
+		k.status = status
+	}
+	want := w.wants[uid]
+	switch {
+	case want == nil:
+	case want.source == API:
+		pod := *want.pod
+		pod.Status = status
+		want.pod = &pod
+	default:
+		w.mirrors[uid] = status
+	}
+}
+
+// keeps has a worker write its checkpoint.
+func (w *world) keeps(worker *worker) {
+	uid, attempt := worker.pod.UID, uint32(0)
+	if t := w.runtime[uid]; t != nil {
+		attempt = t.attempt
+	}
+	w.memory[uid] = &kept{
+		Remembered: Remembered{Source: worker.source, Pod: worker.pod, Checkpoint: checkpointOf(worker.pod, attempt, worker.ends)},
+		status:     worker.status,
+	}
+}
+
+// ended has a worker return: nothing is left of its pod.
+func (w *world) ended(worker *worker) {
+	uid := worker.pod.UID
+	delete(w.workers, uid)
+	delete(w.memory, uid)
+	delete(w.runtime, uid)
+	w.endedBySource[uid] = worker.ends
+	w.post(Ended{UID: uid})
+}
+
+// panics has a worker panic: what it has not taken in is lost.
+func (w *world) panics(worker *worker) {
+	delete(w.workers, worker.pod.UID)
+	w.endedBySource[worker.pod.UID] = worker.ends
+	w.post(Panicked{UID: worker.pod.UID, Err: errPanic})
+}
+
+// at is the worker of that number in the order of UIDs, nil without any.
+func (w *world) at(draw func(n int, what string) int) *worker {
+	if len(w.workers) == 0 {
+		return nil
+	}
+	uids := slices.Sorted(maps.Keys(w.workers))
+	return w.workers[uids[draw(len(uids), "worker")]]
+}
+
+// ofSource are the UIDs of what a source has.
+func (w *world) ofSource(source Source) []types.UID {
+	return slices.DeleteFunc(sorted(w.wants), func(uid types.UID) bool { return w.wants[uid].source != source })
+}

@@ -1,0 +1,112 @@
+package roster
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// cpuOf is what a pod asks for.
+func cpuOf(pod *v1.Pod) *resource.Quantity { return pod.Spec.Containers[0].Resources.Requests.Cpu() }
+
+// allocatedIn is what a status says that a pod was allocated, if it does.
+func allocatedIn(status *v1.PodStatus) (thousandths int64, told bool) {
+	for _, c := range status.ContainerStatuses {
+		if cpu, has := c.AllocatedResources[v1.ResourceCPU]; has {
+			return cpu.MilliValue(), true
+		}
+	}
+	return 0, false
+}
+
+// worksOn lets a worker do what it has to do. It says false if that is nothing.
+func (w *world) worksOn(worker *worker) bool {
+	switch {
+	case worker.refused && worker.status.Phase == "":
+		w.publishes(worker, v1.PodStatus{Phase: v1.PodFailed})
+		w.keeps(worker)
+	case len(worker.inbox) > 0:
+		f := worker.inbox[0]
+		worker.inbox = worker.inbox[1:]
+		w.takes(worker, f)
+	case worker.ends:
+		w.ends(worker)
+	case worker.evicted && !terminal(worker.status.Phase):
+		w.publishes(worker, v1.PodStatus{Phase: v1.PodFailed})
+	case !terminal(worker.status.Phase) && w.runtime[worker.pod.UID] == nil:
+		w.starts(worker)
+	case !terminal(worker.status.Phase) && worker.status.Phase == "":
+		w.publishes(worker, statusOf(v1.PodRunning, cpuOf(worker.pod).String()))
+		w.keeps(worker)
+	case w.memory[worker.pod.UID] == nil:
+		w.keeps(worker)
+	case worker.asked == nil && !worker.defers && w.wantsResize(worker):
+		w.asks(worker)
+	default:
+		return false
+	}
+	return true
+}
+
+// takes has a worker take in what it was told.
+func (w *world) takes(worker *worker, fact lifecycle.Fact) {
+	switch f := fact.(type) {
+	case lifecycle.StopRequested:
+		worker.ends = true
+		w.keeps(worker)
+	case lifecycle.EvictionRequested:
+		worker.evicted = true
+	case lifecycle.PodUpdated:
+		if worker.newest.Generation != f.Pod.Generation {
+			worker.defers = false
+		}
+		worker.newest = f.Pod
+		if f.Pod.DeletionTimestamp != nil {
+			worker.ends = true
+			w.keeps(worker)
+		}
+	case lifecycle.RoomFreed:
+		worker.defers = false
+	}
+}
+
+// starts has the runtime make something of a pod.
+func (w *world) starts(worker *worker) {
+	uid, attempt := worker.pod.UID, uint32(0)
+	if k := w.memory[uid]; k != nil {
+		attempt = k.Checkpoint.Sandbox.Attempt + 1
+	}
+	allocated := cpuOf(worker.pod).String()
+	if cpu, told := allocatedIn(&worker.status); told {
+		allocated = resource.NewMilliQuantity(cpu, resource.DecimalSI).String()
+	}
+	w.runtime[uid] = &thing{pod: worker.pod, source: worker.source, attempt: attempt}
+	w.keeps(worker)
+	w.publishes(worker, statusOf(v1.PodRunning, allocated))
+}
+
+// ends goes the steps of a pod's end.
+func (w *world) ends(worker *worker) {
+	switch {
+	case !terminal(worker.status.Phase):
+		w.publishes(worker, statusOf(v1.PodFailed, ""))
+	case worker.source == API && worker.newest.DeletionTimestamp != nil && !worker.told:
+		worker.told = true
+		w.post(NothingLeft{UID: worker.pod.UID})
+	default:
+		w.ended(worker)
+	}
+}
+
+// wantsResize says that a running pod has not what it asks for.
+func (w *world) wantsResize(worker *worker) bool {
+	allocated, told := allocatedIn(&worker.status)
+	return told && !terminal(worker.status.Phase) && allocated != cpuOf(worker.newest).MilliValue()
+}
+
+func (w *world) asks(worker *worker) {
+	w.made++
+	worker.asked, worker.question = worker.newest, w.made
+	w.post(ResizeAsked{ID: w.made, Pod: worker.asked})
+}
