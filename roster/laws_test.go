@@ -107,6 +107,9 @@ func (l *laws) effect(effect Effect) {
 		l.done[e.Pod.UID] = terminal(e.Pod.Status.Phase)
 	case Resume:
 		l.begins(e.Pod, false)
+		if l.w.rebooted && e.Source == API && !l.heard[API] {
+			l.w.rt.Fatalf("%s goes on after a reboot before the API was heard (B-RST-11)", e.Pod.UID)
+		}
 		if _, holds := l.place[e.Pod.UID]; !holds && !l.done[e.Pod.UID] {
 			l.place[e.Pod.UID] = holding{cpu: cpuOf(e.Pod).MilliValue()}
 		}
