@@ -84,10 +84,14 @@ func (m *Machine) nodeRead(p *pod, node *v1.Node) {
 	if node == nil {
 		node = m.node
 	}
-	if p.wanted {
-		m.admit(p, node)
-	} else {
+	switch {
+	case !p.wanted:
 		m.leave(p)
+	case m.nameLives(p): // the runtime had it, as was found meanwhile
+		p.reread = false
+		m.waits(p, ForName, never())
+	default:
+		m.admit(p, node)
 	}
 	if !p.holds() { // its place was kept
 		m.roomFreed()

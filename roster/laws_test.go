@@ -94,29 +94,8 @@ func (l *laws) effect(effect Effect) {
 		if e.Again {
 			delete(l.done, e.Pod.UID)
 		}
-	case Begin:
-		delete(l.done, e.Pod.UID)
-		l.begins(e.Pod, true)
-		l.admitted(e.Pod)
-	case Adopt:
-		l.begins(e.Pod, len(e.Has.Sandboxes) == 0)
-		if len(e.Has.Sandboxes) == 0 {
-			l.admitted(e.Pod)
-		}
-		l.place.adopted(e.Pod)
-		l.done[e.Pod.UID] = terminal(e.Pod.Status.Phase)
-	case Resume:
-		l.begins(e.Pod, false)
-		if _, holds := l.place[e.Pod.UID]; !holds && !l.done[e.Pod.UID] {
-			l.place[e.Pod.UID] = holding{cpu: cpuOf(e.Pod).MilliValue()}
-		}
-		if e.Source != API && e.Checkpoint.Deleted {
-			l.lost[e.Pod.UID] = true // before this agent began, or before its worker panicked
-		}
-	case Refuse:
-		l.begins(e.Pod, false)
-		l.refused(e)
-		l.done[e.Pod.UID] = true
+	case Begin, Refuse, Adopt, Resume:
+		l.lives(e)
 	case Look:
 		l.isKnown(e.Pod.UID, e)
 		if h, holds := l.place[e.Pod.UID]; !l.done[e.Pod.UID] && (!holds || h.asks) {
@@ -130,13 +109,7 @@ func (l *laws) effect(effect Effect) {
 	case DeleteObject:
 		l.deletes(e.Pod)
 	case Drop:
-		l.isKnown(e.UID, e)
-		delete(l.known, e.UID)
-		delete(l.place, e.UID)
-		delete(l.done, e.UID)
-		if l.wanted[e.UID] != nil && !(l.w.m.found[e.UID].UID != "") {
-			l.w.rt.Fatalf("%s is dropped, and its source has it", e.UID)
-		}
+		l.drops(e)
 	case AnswerResize:
 		l.answers(e)
 	case AllHeard:
@@ -147,9 +120,54 @@ func (l *laws) effect(effect Effect) {
 		l.isKnown(e.UID, e)
 	case Discard:
 		l.isKnown(e.Pod.UID, e)
-		if l.w.runtime[e.Pod.UID] != nil && l.w.workers[e.Pod.UID] != nil {
+		if l.w.workers[e.Pod.UID] != nil {
 			l.w.rt.Fatalf("%s is discarded while it lives", e.Pod.UID)
 		}
+	}
+}
+
+// lives holds the beginning of a life, or that it goes on, against the laws.
+func (l *laws) lives(effect Effect) {
+	switch e := effect.(type) {
+	case Begin:
+		delete(l.done, e.Pod.UID)
+		l.begins(e.Pod, true)
+		l.admitted(e.Pod)
+	case Refuse:
+		l.begins(e.Pod, false)
+		l.refused(e)
+		l.done[e.Pod.UID] = true
+	case Adopt:
+		fresh := len(e.Has.Sandboxes) == 0
+		l.begins(e.Pod, fresh)
+		if fresh {
+			l.admitted(e.Pod)
+		}
+		l.place.adopted(e.Pod)
+		l.done[e.Pod.UID] = terminal(e.Pod.Status.Phase)
+	case Resume:
+		l.begins(e.Pod, false)
+		if l.w.rebooted && e.Source == API && !l.heard[API] {
+			l.w.rt.Fatalf("%s goes on after a reboot before the API was heard (B-RST-11)", e.Pod.UID)
+		}
+		if _, holds := l.place[e.Pod.UID]; !holds && !l.done[e.Pod.UID] {
+			l.place[e.Pod.UID] = holding{cpu: cpuOf(e.Pod).MilliValue()}
+		}
+		if e.Source != API && e.Checkpoint.Deleted {
+			l.lost[e.Pod.UID] = true // before this agent began, or before its worker panicked
+		}
+	}
+}
+
+// drops: what a source has is not forgotten, but for what is to be adopted when its source
+// is heard.
+func (l *laws) drops(e Drop) {
+	l.isKnown(e.UID, e)
+	delete(l.known, e.UID)
+	delete(l.place, e.UID)
+	delete(l.done, e.UID)
+	if _, found := l.w.m.found[e.UID]; l.wanted[e.UID] != nil && !found {
+		l.w.rt.Fatalf("%s is dropped, and its source has it", e.UID)
 	}
 }
 
