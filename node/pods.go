@@ -14,7 +14,6 @@ import (
 	"github.com/lifepod/lifepod/node/podstatus"
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/roster"
-	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/admission"
 )
@@ -138,7 +137,7 @@ func New(c Config) *Pods {
 	return &Pods{
 		Config: c, events: events, mail: mailbox.New[any](), closed: make(chan struct{}),
 		machine: roster.New(roster.Options{Sources: c.Sources, Host: c.Host, API: c.Cluster.Mirrors != nil}),
-		lives:   map[types.UID]*life{}, resizes: resizes{asked: map[int]chan<- *admit.Rejection{}},
+		lives:   map[types.UID]*life{}, resizes: resizes{asked: map[int]chan<- *admission.Refusal{}},
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/roster"
-	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/worker/admission"
 )
 
@@ -14,19 +13,19 @@ import (
 type resizes struct {
 	mu    sync.Mutex
 	next  int
-	asked map[int]chan<- *admit.Rejection
+	asked map[int]chan<- *admission.Refusal
 }
 
-func (r *resizes) ask() (id int, answer <-chan *admit.Rejection) {
+func (r *resizes) ask() (id int, answer <-chan *admission.Refusal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.next++
-	c := make(chan *admit.Rejection, 1)
+	c := make(chan *admission.Refusal, 1)
 	r.asked[r.next] = c
 	return r.next, c
 }
 
-func (r *resizes) answer(id int, refusal *admit.Rejection) {
+func (r *resizes) answer(id int, refusal *admission.Refusal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asked[id] <- refusal
@@ -40,7 +39,7 @@ func (p *Pods) room(resized *v1.Pod) *admission.Refusal {
 	p.mail.Post(roster.ResizeAsked{ID: id, Pod: resized})
 	select {
 	case refusal := <-answer:
-		return (*admission.Refusal)(refusal)
+		return refusal
 	case <-p.closed: // nobody carries the resize out any more
 		return &admission.Refusal{Reason: v1.PodReasonDeferred, Message: "lifepod ends"}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster/admit"
+	"github.com/lifepod/lifepod/worker/admission"
 )
 
 // beginAll begins every pod that may begin now: at the start, and whenever something
@@ -64,10 +65,10 @@ func (m *Machine) admit(p *pod, node *v1.Node) {
 		m.do(ReadNode{UID: p.uid})
 	case len(answer.Victims) > 0:
 		m.preempt(p, answer.Victims)
-	case answer.Rejection != nil && m.hasRoomSoon(p, node):
+	case answer.Refusal != nil && m.hasRoomSoon(p, node):
 		m.waits(p, ForRoom, never())
-	case answer.Rejection != nil:
-		m.refuse(p, *answer.Rejection)
+	case answer.Refusal != nil:
+		m.refuse(p, *answer.Refusal)
 	default:
 		m.start(p)
 	}
@@ -110,7 +111,7 @@ func (m *Machine) start(p *pod) {
 	m.adopt(p, lifecycle.Observed{})
 }
 
-func (m *Machine) refuse(p *pod, why admit.Rejection) {
+func (m *Machine) refuse(p *pod, why admission.Refusal) {
 	m.do(Refuse{Source: p.source, Pod: p.newest, Why: why})
 	m.lives(p, p.newest)
 	p.refused = true

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/roster/admit"
+	"github.com/lifepod/lifepod/worker/admission"
 )
 
 // Effect is something to do. Effects are carried out in their order, none of them waits.
@@ -23,7 +23,7 @@ type Begin struct {
 type Refuse struct {
 	Source Source
 	Pod    *v1.Pod
-	Why    admit.Rejection
+	Why    admission.Refusal
 }
 
 // Resume goes on with a life from its checkpoint. Resumed or NotResumed answers it at once.
@@ -92,7 +92,7 @@ type AllHeard struct{}
 // AnswerResize answers ResizeAsked; Refusal is nil if there is room.
 type AnswerResize struct {
 	ID      int
-	Refusal *admit.Rejection
+	Refusal *admission.Refusal
 }
 
 // WakeAt asks for Woke at a time, in the place of what was asked for before. Zero: never.

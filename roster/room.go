@@ -7,6 +7,7 @@ import (
 
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster/admit"
+	"github.com/lifepod/lifepod/worker/admission"
 )
 
 // holders are the other pods that may hold something of the node, with the resources
@@ -20,7 +21,7 @@ func (m *Machine) holders(but *pod) []*v1.Pod {
 // that it may have put the pod in their place.
 func (m *Machine) hasRoomSoon(p *pod, node *v1.Node) bool {
 	stay := m.allocated(func(other *pod) bool { return other != p && other.wanted })
-	return admit.Decide(p.newest, stay, node, m.options.Host).Rejection == nil
+	return admit.Decide(p.newest, stay, node, m.options.Host).Refusal == nil
 }
 
 func (m *Machine) allocated(counts func(*pod) bool) []*v1.Pod {
@@ -66,7 +67,7 @@ func (m *Machine) evict(p *pod) (until time.Time) {
 
 // room says whether the node has room for a living pod to have other resources
 // (A-ACT-15).
-func (m *Machine) room(resized *v1.Pod) *admit.Rejection {
+func (m *Machine) room(resized *v1.Pod) *admission.Refusal {
 	p := m.pods[resized.UID]
 	if p == nil {
 		return nil
@@ -78,15 +79,15 @@ func (m *Machine) room(resized *v1.Pod) *admit.Rejection {
 		for _, victim := range answer.Victims {
 			m.evict(m.pods[victim.UID])
 		}
-		return &admit.Rejection{Reason: v1.PodReasonDeferred, Message: "others have to make room first"}
+		return &admission.Refusal{Reason: v1.PodReasonDeferred, Message: "others have to make room first"}
 	}
-	switch r := answer.Rejection; {
+	switch r := answer.Refusal; {
 	case r == nil:
 		p.resize.granted = resized
 	case r.Reason == v1.PodReasonDeferred:
 		p.resize.deferred = resized
 	}
-	return answer.Rejection
+	return answer.Refusal
 }
 
 func (m *Machine) fits(p *pod, requested *v1.Pod) admit.Answer {
@@ -99,7 +100,7 @@ func (m *Machine) roomFreed() {
 	for _, r := range m.deferred() {
 		p := m.pods[r.Requested.UID]
 		answer := m.fits(p, r.Requested)
-		if answer.Rejection != nil {
+		if answer.Refusal != nil {
 			continue
 		}
 		if len(answer.Victims) == 0 {

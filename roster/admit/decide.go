@@ -16,8 +16,8 @@ import (
 // Answer is what becomes of a pod, or of a resize, that asks for a place. The
 // zero value admits it.
 type Answer struct {
-	// Rejection is why not.
-	Rejection *Rejection
+	// Refusal is why not.
+	Refusal *admission.Refusal
 	// Victims have to go first. With them nothing is rejected: ask again when
 	// nothing of them is held any longer.
 	Victims []*v1.Pod
@@ -38,7 +38,7 @@ func Decide(candidate *v1.Pod, others []*v1.Pod, node *v1.Node, host admission.H
 		return rejected("InvalidNodeInfo", "Kubelet cannot get node info.")
 	}
 	fit := decideFit(candidate, others, node)
-	if fit.Rejection != nil {
+	if fit.Refusal != nil {
 		return fit
 	}
 	if refusal := admission.CheckAfterFit(candidate, host); refusal != nil && isNew(candidate) {
@@ -64,7 +64,7 @@ func decideFit(candidate *v1.Pod, others []*v1.Pod, node *v1.Node) Answer {
 		}
 		failures = slices.DeleteFunc(failures, func(f Failure) bool { return f.Resource != "" })
 	}
-	return Answer{Rejection: failures[0].Rejection(), Relabel: relabel}
+	return Answer{Refusal: failures[0].Refusal(), Relabel: relabel}
 }
 
 func preempt(candidate *v1.Pod, others []*v1.Pod, failures []Failure) Answer {
@@ -77,7 +77,7 @@ func preempt(candidate *v1.Pod, others []*v1.Pod, failures []Failure) Answer {
 }
 
 func rejected(reason, message string) Answer {
-	return Answer{Rejection: &Rejection{Reason: reason, Message: message}}
+	return Answer{Refusal: &admission.Refusal{Reason: reason, Message: message}}
 }
 
 // target is the version whose features a pod may ask a node for.

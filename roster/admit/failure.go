@@ -4,15 +4,9 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
-)
 
-// Rejection is why a pod is not admitted: reason and message of its event and of
-// its status (A-ADM-2, A-ADM-4). For a resize it is the reason and message of the
-// condition PodResizePending (A-ACT-15).
-type Rejection struct {
-	Reason  string
-	Message string
-}
+	"github.com/lifepod/lifepod/worker/admission"
+)
 
 // Failure is one thing that a node lacks for a pod: an amount of a resource, or,
 // without a resource, what a predicate asks for.
@@ -30,12 +24,12 @@ type Failure struct {
 // Missing is how much more of the resource there would have to be.
 func (f Failure) Missing() int64 { return f.Requested - (f.Capacity - f.Used) }
 
-// Rejection tells of the failure as Kubernetes does (A-ADM-4).
-func (f Failure) Rejection() *Rejection {
+// Refusal tells of the failure as Kubernetes does (A-ADM-4).
+func (f Failure) Refusal() *admission.Refusal {
 	if f.Resource == "" {
-		return &Rejection{Reason: f.Predicate, Message: fmt.Sprintf("Predicate %s failed: %s", f.Predicate, f.Text)}
+		return &admission.Refusal{Reason: f.Predicate, Message: fmt.Sprintf("Predicate %s failed: %s", f.Predicate, f.Text)}
 	}
-	return &Rejection{
+	return &admission.Refusal{
 		Reason: "OutOf" + string(f.Resource),
 		Message: fmt.Sprintf("Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d",
 			f.Resource, f.Requested, f.Used, f.Capacity),

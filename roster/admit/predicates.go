@@ -7,6 +7,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/admission"
 )
 
 var (
@@ -38,12 +39,12 @@ func Failures(candidate *v1.Pod, others []*v1.Pod, node *v1.Node) []Failure {
 
 // Admit is nil for a pod that the node has room for without preemption, else the
 // first failure.
-func Admit(candidate *v1.Pod, others []*v1.Pod, node *v1.Node) *Rejection {
+func Admit(candidate *v1.Pod, others []*v1.Pod, node *v1.Node) *admission.Refusal {
 	failures := Failures(candidate, others, node)
 	if len(failures) == 0 {
 		return nil
 	}
-	return failures[0].Rejection()
+	return failures[0].Refusal()
 }
 
 // tolerates looks at taints that end pods only: the others are the scheduler's.

@@ -37,8 +37,8 @@ func FitsResize(r Resize, others []*v1.Pod, node *v1.Node, exclusive Exclusive) 
 		return rejected(v1.PodReasonDeferred, "Kubelet cannot get node info.")
 	}
 	answer := decideFit(r.Requested, others, node)
-	if answer.Rejection != nil {
-		answer.Rejection.Reason = v1.PodReasonDeferred
+	if answer.Refusal != nil {
+		answer.Refusal.Reason = v1.PodReasonDeferred
 	}
 	return answer
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/worker/admission"
 )
 
 func TestFitsResize(t *testing.T) {
@@ -16,20 +18,20 @@ func TestFitsResize(t *testing.T) {
 		requested *v1.Pod
 		node      *v1.Node
 		exclusive Exclusive
-		want      *Rejection
+		want      *admission.Refusal
 	}{
 		{"A-ACT-15 there is room", testPod("p", "cpu=1500m"), testNode(), Exclusive{}, nil},
-		{"A-ACT-15 not now", testPod("p", "cpu=1600m"), testNode(), Exclusive{}, &Rejection{"Deferred", "Node didn't have enough resource: cpu, requested: 1600, used: 500, capacity: 2000"}},
-		{"A-ACT-15 no node", testPod("p", "cpu=1"), nil, Exclusive{}, &Rejection{"Deferred", "Kubelet cannot get node info."}},
-		{"A-ACT-15 exclusive CPUs", testPod("p", "cpu=1500m memory=1Mi", guaranteed), testNode(), Exclusive{CPUs: true}, &Rejection{"Infeasible", `Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"`}},
+		{"A-ACT-15 not now", testPod("p", "cpu=1600m"), testNode(), Exclusive{}, &admission.Refusal{Reason: "Deferred", Message: "Node didn't have enough resource: cpu, requested: 1600, used: 500, capacity: 2000"}},
+		{"A-ACT-15 no node", testPod("p", "cpu=1"), nil, Exclusive{}, &admission.Refusal{Reason: "Deferred", Message: "Kubelet cannot get node info."}},
+		{"A-ACT-15 exclusive CPUs", testPod("p", "cpu=1500m memory=1Mi", guaranteed), testNode(), Exclusive{CPUs: true}, &admission.Refusal{Reason: "Infeasible", Message: `Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"`}},
 		{"exclusive CPUs are not of Burstable pods", testPod("p", "cpu=1500m"), testNode(), Exclusive{CPUs: true}, nil},
 		{"exclusive CPUs do not mind memory", testPod("p", "cpu=1 memory=2Mi", guaranteed), testNode(), Exclusive{CPUs: true}, nil},
-		{"A-ACT-15 exclusive memory", testPod("p", "cpu=1 memory=2Mi", guaranteed), testNode(), Exclusive{Memory: true}, &Rejection{"Infeasible", `Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"`}},
+		{"A-ACT-15 exclusive memory", testPod("p", "cpu=1 memory=2Mi", guaranteed), testNode(), Exclusive{Memory: true}, &admission.Refusal{Reason: "Infeasible", Message: `Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"`}},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			got := FitsResize(Resize{Requested: tc.requested, Allocated: was}, others, tc.node, tc.exclusive)
-			if diff := cmp.Diff(tc.want, got.Rejection); diff != "" {
+			if diff := cmp.Diff(tc.want, got.Refusal); diff != "" {
 				t.Errorf("rejection (-want +got):\n%s", diff)
 			}
 		})
