@@ -50,7 +50,7 @@ func TestDecide(t *testing.T) {
 		{"B-PRE-1 only if resources are all that is missing", testPod("p", "cpu=1", static, elsewhere), full, testNode(), answer{Refusal: noLabel}},
 		{"B-PRE-1 nobody goes for a pod that is rejected all the same", testPod("p", "cpu=1", static, apparmor), full, testNode(), answer{Refusal: appArmor}},
 		{"B-PRE-1 nobody can go", testPod("p", "cpu=1", static), []*v1.Pod{testPod("full", "cpu=2", static)}, testNode(), answer{Refusal: &admission.Refusal{
-			Reason: "UnexpectedAdmissionError",
+			Reason:  "UnexpectedAdmissionError",
 			Message: "Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: no set of running pods found to reclaim resources: [(res: cpu, q: 1000), ]",
 		}}},
 		{"A-ADM-4 features", testPod("p", "", func(p *v1.Pod) { p.Spec.HostNetwork, p.Spec.HostUsers = true, ptr.To(false) }), nil, testNode(), answer{Refusal: &admission.Refusal{
