@@ -1,6 +1,9 @@
 package lifecycle
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // apply files a fact in the state. It decides nothing about what to do next:
 // that is plan's part, which sees the whole state.
@@ -93,6 +96,8 @@ func applyContainerFact(s *step, fact Fact) {
 		applyContainerResized(s, f)
 	case ContainerRemoved:
 		applyContainerRemoved(s, f)
+	default:
+		panic(fmt.Sprintf("lifecycle: no way to file %T", fact))
 	}
 }
 

@@ -2,6 +2,11 @@ package lifecycle
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -157,7 +162,7 @@ func endNext(t testing.TB, tr *transcript, keep func(Fact)) bool {
 // everyFact is each kind of fact: for each effect under way, for IDs that are
 // spent or never were, and for each container and sandbox there is or was.
 func everyFact(p *transcript) []Fact {
-	facts := []Fact{EphemeralContainerAdded{Container: namedEphemeral("e", "")}, EphemeralContainerAdded{Container: namedEphemeral("f", "a")}, Accepted{}, Rejected{Reason: "OutOfcpu", Message: "m"}, Woke{}, ClockChanged{By: -time.Hour}, StopRequested{}, StopRequested{GraceSeconds: new(int64(1))}, StopRequested{Force: true}, Observed{Began: p.now.Add(time.Microsecond)}}
+	facts := []Fact{EphemeralContainerAdded{Container: namedEphemeral("e", "")}, EphemeralContainerAdded{Container: namedEphemeral("f", "a")}, Accepted{}, Resumed{}, Resumed{ClockChanged: time.Hour}, Rejected{Reason: "OutOfcpu", Message: "m"}, Woke{}, ClockChanged{By: -time.Hour}, StopRequested{}, StopRequested{GraceSeconds: new(int64(1))}, StopRequested{Force: true}, Observed{Began: p.now.Add(time.Microsecond)}}
 	facts = append(facts, objectsOf(p)...)
 	for _, t := range []v1.PodConditionType{v1.PodReady, "g"} {
 		facts = append(facts, ConditionSet{}, ConditionSet{Condition: v1.PodCondition{Type: t, Status: v1.ConditionTrue}})
@@ -196,7 +201,7 @@ func objectsOf(p *transcript) []Fact {
 	return []Fact{
 		PodUpdated{Pod: same}, PodUpdated{Pod: overtaken}, PodUpdated{Pod: images}, PodUpdated{Pod: deleted}, PodUpdated{Pod: soon},
 		EvictionRequested{Reason: "Evicted", Message: "m", Disruption: "d"}, EvictionRequested{Reason: "Evicted", GraceSeconds: new(int64(0))},
-		RoomFreed{}, ObjectsChanged{Because: "b"}, RestartRequested{}, RestartRequested{Container: "a", Graceful: true},
+		ResizeRequested{Containers: []ContainerResources{{Name: p.m.containers[0].spec.Name, Resources: resourcesOf("1m", "1Mi")}}}, RoomFreed{}, ObjectsChanged{Because: "b"}, RestartRequested{}, RestartRequested{Container: "a", Graceful: true},
 	}
 }
 
@@ -207,7 +212,49 @@ func answers(id EffectID, f *Failure, began time.Time) []Fact {
 		ImageInspected{Result: r}, ImageInspected{Result: r, Image: image}, ImagePulled{Result: r, Image: image},
 		ContainerCreated{Result: r, ContainerID: "new"}, ContainerStarted{Result: r}, ContainerStopped{r}, ContainerRemoved{r},
 		VolumesUnmounted{r}, CgroupRemoved{r}, ResizeAdmitted{Result: r}, ResizeAdmitted{Result: r, Reason: "Deferred"},
-		MemoryMeasured{Result: r, Pod: 1 << 40}, CgroupResized{r}, ContainerResized{Result: r}, Observed{Result: r, Began: began},
+		MemoryMeasured{Result: r, Pod: 1 << 40}, CgroupResized{r}, ContainerResized{Result: r}, Observed{Result: r, Began: began}, HookEnded{Result: r}, Published{Result: r},
 		Probed{Result: r}, Probed{Result: r, Outcome: ProbeFailure}, Probed{Result: r, Outcome: ProbeFailure, Late: time.Minute}, Probed{Result: r, Outcome: ProbeError},
 	}
+}
+
+// TestEveryFactIsTried: the matrix has each fact that is declared.
+func TestEveryFactIsTried(t *testing.T) {
+	tried := map[string]bool{}
+	for _, text := range matrixPods {
+		for _, p := range prefixes(t, text) {
+			for _, f := range everyFact(p) {
+				tried[reflect.TypeOf(f).Name()] = true
+			}
+		}
+	}
+	for _, name := range factTypes(t) {
+		if !tried[name] {
+			t.Errorf("the matrix does not try %s", name)
+		}
+	}
+}
+
+// factTypes are the names of all types that are facts.
+func factTypes(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range parsed.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil && f.Name.Name == "isFact" {
+				names = append(names, f.Recv.List[0].Type.(*ast.Ident).Name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		t.Fatal("no facts are declared")
+	}
+	return names
 }

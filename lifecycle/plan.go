@@ -25,6 +25,21 @@ func plan(s *step) {
 	planObserve(s)
 }
 
+// planSync plans for a pod that lives. Each plan sees what those before it have changed,
+// hence the order:
+//
+//   - What ends the pod comes first (its deadline, a rule that terminates it), then what
+//     restarts all of it: nothing is begun for a pod that ends.
+//   - A pod with nothing left to do completes before a new sandbox is planned for it, and
+//     is looked at again when the loss of a sandbox has ended its containers.
+//   - Images, cgroup and volumes need no sandbox and are begun at once; the sandbox
+//     needs the cgroup.
+//   - A resize changes what the next instances get, an image of the container that
+//     changed ends the instance that runs the old one: both before kills and starts.
+//   - Kills come before hooks and starts, so that what is to end is not waited for; a
+//     postStart hook that has ended may open the turn of the next container.
+//   - Ephemeral containers wait for nobody's turn. Volumes are refreshed, and storage is
+//     measured, beside all that.
 func planSync(s *step) {
 	planDeadline(s)
 	planTerminatePod(s)
