@@ -8,6 +8,14 @@ import "time"
 // began (ClockChanged). Times that others read, or that come from others, are the
 // wall clock's: those of the status and of events, the runtime's, the API's.
 
+// ClockChanged says that somebody has set the wall clock: it is ahead by so much of
+// what it would have been, or behind. The event's own time is that of the new clock,
+// and so are the times of all that come later; between two of them no time goes back
+// but by a ClockChanged. Setting a clock delays nothing, and nothing comes early.
+type ClockChanged struct{ By time.Duration }
+
+func (ClockChanged) isFact() {}
+
 // hearOfClock files that the wall clock was changed, before a step's time is known. It
 // says whether it was.
 func (m *Machine) hearOfClock(f Fact) (changed bool) {

@@ -160,12 +160,6 @@ type EvictionRequested struct {
 	GraceSeconds *int64 // nil: spec.terminationGracePeriodSeconds
 }
 
-// ClockChanged says that somebody has set the wall clock: it is ahead by so much of
-// what it would have been, or behind. The event's own time is that of the new clock,
-// and so are the times of all that come later; between two of them no time goes back
-// but by a ClockChanged. Setting a clock delays nothing, and nothing comes early.
-type ClockChanged struct{ By time.Duration }
-
 // Woke says that the time asked for with WakeAt has come.
 type Woke struct{}
 
@@ -373,7 +367,6 @@ func (StorageMeasured) isFact()         {}
 func (Accepted) isFact()                {}
 func (Resumed) isFact()                 {}
 func (StopRequested) isFact()           {}
-func (ClockChanged) isFact()            {}
 func (Woke) isFact()                    {}
 func (CgroupEnsured) isFact()           {}
 func (VolumesMounted) isFact()          {}

@@ -58,13 +58,7 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		closing, done := context.WithTimeout(context.WithoutCancel(ctx), CloseTimeout)
-		defer done()
-		if e := runtime.Close(closing); e != nil {
-			err = errors.Join(err, fmt.Errorf("stop the container runtime: %w", e))
-		}
-	}()
+	defer func() { err = errors.Join(err, closeRuntime(ctx, runtime)) }()
 	counts := metrics.New(metrics.Config{NodeName: name, Version: o.Version, Log: o.Log})
 	calls := counts.Runtime(runtime.Conn)
 	runtime.Runtime, runtime.Images = runtimeapi.NewRuntimeServiceClient(calls), runtimeapi.NewImageServiceClient(calls)
@@ -88,6 +82,15 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 	m.rest = footprint.NewRest(restTime)
 	defer m.rest.Stop()
 	return m.run(ctx)
+}
+
+func closeRuntime(ctx context.Context, runtime *host.Runtime) error {
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), CloseTimeout)
+	defer done()
+	if err := runtime.Close(ctx); err != nil {
+		return fmt.Errorf("stop the container runtime: %w", err)
+	}
+	return nil
 }
 
 // restTime is for how long nothing has happened to any pod when memory that only

@@ -122,10 +122,7 @@ func live(ctx context.Context, runtime *host.Runtime, set *manifest.Set, r runOf
 	follow.already = own.shown
 	r.printer.stdout.memory.Store(own.shown)
 	object := control.NewObject(set.Pod)
-	to := &sink{printer: r.printer, follower: follow, object: object}
-	if r.options.FailFast {
-		to.blocked = r.stopper.blocked
-	}
+	to := r.newSink(follow, object)
 	worker, err := r.newWorker(node, set.Pod, to, own)
 	if err != nil {
 		r.giveUp(own)
@@ -158,6 +155,15 @@ func live(ctx context.Context, runtime *host.Runtime, set *manifest.Set, r runOf
 		return ExitError, err
 	}
 	return exitCode(worker.End(), r.printer.status().Phase, r.stopper.exitCode(ExitInterrupted)), nil
+}
+
+// newSink is where the worker tells what happens.
+func (r runOf) newSink(follow *follower, object *control.Object) *sink {
+	to := &sink{printer: r.printer, follower: follow, object: object}
+	if r.options.FailFast {
+		to.blocked = r.stopper.blocked
+	}
+	return to
 }
 
 // newNode is this machine for the pods of the manifests.

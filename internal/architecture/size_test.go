@@ -23,9 +23,9 @@ func TestSizesOnlyFall(t *testing.T) {
 		many    int // from here on one counts as large
 		large   int // how many are larger than that
 	}{
-		{"lines of a file", figures.Files, 405, 400, 1},
-		{"lines of a function", figures.Functions, 66, 60, 3},
-		{"cyclomatic complexity of a function", figures.Complexity, 27, 15, 9},
+		{"lines of a file", figures.Files, 398, 400, 0},
+		{"lines of a function", figures.Functions, 58, 60, 0},
+		{"cyclomatic complexity of a function", figures.Complexity, 27, 15, 8},
 		{"parameters of a function", figures.Parameters, 6, 4, 20},
 		{"fields of a struct, those of embedded ones included", figures.Fields, 43, 15, 28},
 		{"methods of a type", figures.Methods, 63, 20, 24},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"google.golang.org/grpc/grpclog"
 	"k8s.io/component-base/cli/flag"
 
@@ -57,7 +58,15 @@ folder of --root; each has a cluster of its own, and several may run at once.`,
 			return cluster.Run(command.Context(), c, func(r cluster.Ready) { tellReady(command.OutOrStdout(), g.root, r) })
 		},
 	}
-	flags := command.Flags()
+	addUpFlags(command.Flags(), &c)
+	addCNIFlags(command, &c.CNI)
+	command.Flags().BoolVar(&detach, "detach", false, "run in the background; return when the cluster is ready")
+	_ = command.RegisterFlagCompletionFunc("disable", cobra.FixedCompletions(cluster.Parts(), cobra.ShellCompDirectiveNoFileComp)) // it is there
+	return command
+}
+
+// addUpFlags adds the flags of the cluster.
+func addUpFlags(flags *pflag.FlagSet, c *cluster.Config) {
 	flags.StringVar(&c.Listen, "listen", "", "`address:port` of the API server; all addresses, the port it had before, or the first free one from 6443")
 	flags.StringVar(&c.Node, "node-name", "", "`name` of this machine's node, in the place of its host name")
 	flags.StringVar(&c.NodeConfig, "config", "", "KubeletConfiguration `file` of this machine's node")
@@ -81,10 +90,6 @@ folder of --root; each has a cluster of its own, and several may run at once.`,
 	flags.StringVar(&c.Keys, "keys", "", "`folder` with a copy of ROOT/cluster/pki of another server, for --server")
 	commandline.DurationVar(flags, &c.Lease, "leader-elect-lease-duration", lead.DefaultLease, "how long the leader of several servers may be silent")
 	_ = flags.MarkHidden("leader-elect-lease-duration") // for tests
-	addCNIFlags(command, &c.CNI)
-	flags.BoolVar(&detach, "detach", false, "run in the background; return when the cluster is ready")
-	_ = command.RegisterFlagCompletionFunc("disable", cobra.FixedCompletions(cluster.Parts(), cobra.ShellCompDirectiveNoFileComp)) // it is there
-	return command
 }
 
 // tellReady tells people, systemd, and the process that waits for one in the
