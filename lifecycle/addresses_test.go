@@ -51,7 +51,7 @@ func TestDualStackStatus(t *testing.T) {
 			created = c
 			break
 		}
-		if effectID(e) == 0 {
+		if e.EffectID() == 0 {
 			continue
 		}
 		for _, f := range runtime.carryOut(t, e, now) {

@@ -12,7 +12,10 @@ type EffectID int64
 // Effect is something the caller must carry out. Effects that take time have
 // an ID and are answered by the event of the same ID; the others (Cancel,
 // WakeAt, Publish, RecordEvent, Tell) are carried out at once, in order.
-type Effect interface{ isEffect() }
+type Effect interface {
+	// EffectID is 0 for an effect that is carried out at once.
+	EffectID() EffectID
+}
 
 // EnsureCgroup creates the pod's cgroup (A-SYNC-4(7)). Answer: CgroupEnsured.
 type EnsureCgroup struct {
@@ -235,32 +238,32 @@ type DeleteObject struct{}
 // disk, and no further event is expected.
 type Finish struct{ End End }
 
-func (EnsureCgroup) isEffect()    {}
-func (MountVolumes) isEffect()    {}
-func (CreateSandbox) isEffect()   {}
-func (StopSandbox) isEffect()     {}
-func (RemoveSandbox) isEffect()   {}
-func (InspectImage) isEffect()    {}
-func (PullImage) isEffect()       {}
-func (CreateContainer) isEffect() {}
-func (StartContainer) isEffect()  {}
-func (StopContainer) isEffect()   {}
-func (RemoveContainer) isEffect() {}
-func (RefreshVolumes) isEffect()  {}
-func (MeasureStorage) isEffect()  {}
-func (UnmountVolumes) isEffect()  {}
-func (RemoveCgroup) isEffect()    {}
-func (Probe) isEffect()           {}
-func (RunHook) isEffect()         {}
-func (AdmitResize) isEffect()     {}
-func (MeasureMemory) isEffect()   {}
-func (ResizeCgroup) isEffect()    {}
-func (ResizeContainer) isEffect() {}
-func (Observe) isEffect()         {}
-func (Cancel) isEffect()          {}
-func (WakeAt) isEffect()          {}
-func (Publish) isEffect()         {}
-func (RecordEvent) isEffect()     {}
-func (Tell) isEffect()            {}
-func (DeleteObject) isEffect()    {}
-func (Finish) isEffect()          {}
+func (e EnsureCgroup) EffectID() EffectID    { return e.ID }
+func (e MountVolumes) EffectID() EffectID    { return e.ID }
+func (e CreateSandbox) EffectID() EffectID   { return e.ID }
+func (e StopSandbox) EffectID() EffectID     { return e.ID }
+func (e RemoveSandbox) EffectID() EffectID   { return e.ID }
+func (e InspectImage) EffectID() EffectID    { return e.ID }
+func (e PullImage) EffectID() EffectID       { return e.ID }
+func (e CreateContainer) EffectID() EffectID { return e.ID }
+func (e StartContainer) EffectID() EffectID  { return e.ID }
+func (e StopContainer) EffectID() EffectID   { return e.ID }
+func (e RemoveContainer) EffectID() EffectID { return e.ID }
+func (e RefreshVolumes) EffectID() EffectID  { return e.ID }
+func (e MeasureStorage) EffectID() EffectID  { return e.ID }
+func (e UnmountVolumes) EffectID() EffectID  { return e.ID }
+func (e RemoveCgroup) EffectID() EffectID    { return e.ID }
+func (e Probe) EffectID() EffectID           { return e.ID }
+func (e RunHook) EffectID() EffectID         { return e.ID }
+func (e AdmitResize) EffectID() EffectID     { return e.ID }
+func (e MeasureMemory) EffectID() EffectID   { return e.ID }
+func (e ResizeCgroup) EffectID() EffectID    { return e.ID }
+func (e ResizeContainer) EffectID() EffectID { return e.ID }
+func (e Observe) EffectID() EffectID         { return e.ID }
+func (Cancel) EffectID() EffectID            { return 0 }
+func (WakeAt) EffectID() EffectID            { return 0 }
+func (e Publish) EffectID() EffectID         { return e.ID }
+func (RecordEvent) EffectID() EffectID       { return 0 }
+func (Tell) EffectID() EffectID              { return 0 }
+func (DeleteObject) EffectID() EffectID      { return 0 }
+func (Finish) EffectID() EffectID            { return 0 }

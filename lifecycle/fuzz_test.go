@@ -62,7 +62,7 @@ func liveOn(t *testing.T, m *Machine, lots *rand.Rand) {
 	for range 200 {
 		tr.now = tr.now.Add([]time.Duration{time.Millisecond, time.Second, time.Minute}[lots.IntN(3)])
 		for _, e := range tr.m.Step(Event{At: tr.now, Fact: f}) {
-			if _, cancel := e.(Cancel); !cancel && effectID(e) != 0 {
+			if _, cancel := e.(Cancel); !cancel && e.EffectID() != 0 {
 				asked = append(asked, e)
 			}
 		}

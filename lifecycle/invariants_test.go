@@ -74,7 +74,7 @@ func (l *invariants) position(m *Machine) {
 
 // effect holds one effect against what may be asked for now.
 func (l *invariants) effect(w *walk, e Effect) {
-	if id := effectID(e); id != 0 {
+	if id := e.EffectID(); id != 0 {
 		if _, cancel := e.(Cancel); !cancel {
 			if id <= l.lastID {
 				l.t.Fatalf("effect ID %d of %T is not new", id, e)

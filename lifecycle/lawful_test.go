@@ -20,10 +20,10 @@ func lawful(t fataler, was, m *Machine, effects []Effect) {
 	}
 	lastID := was.lastID
 	for _, e := range effects {
-		if _, cancel := e.(Cancel); cancel || effectID(e) == 0 {
+		if _, cancel := e.(Cancel); cancel || e.EffectID() == 0 {
 			continue
 		}
-		if id := effectID(e); id != lastID+1 {
+		if id := e.EffectID(); id != lastID+1 {
 			t.Fatalf("%T has ID %d after %d", e, id, lastID)
 		}
 		lastID++

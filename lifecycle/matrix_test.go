@@ -138,7 +138,7 @@ func troubled(t testing.TB, tr *transcript, e Effect, try int) []Fact {
 		return []Fact{failed(t, e, &Failure{Class: Uncertain, Message: "deadline exceeded"})}
 	}
 	if _, ok := e.(Probe); ok && try%7 == 0 {
-		return []Fact{Probed{Result: Result{ID: effectID(e)}, Outcome: ProbeFailure}}
+		return []Fact{Probed{Result: Result{ID: e.EffectID()}, Outcome: ProbeFailure}}
 	}
 	return tr.runtime.carryOut(t, e, tr.now)
 }
@@ -171,7 +171,7 @@ func everyFact(p *transcript) []Fact {
 		facts = append(facts, answers(id, nil, p.now)...)
 	}
 	for _, e := range p.pending {
-		id := effectID(e)
+		id := e.EffectID()
 		facts = append(facts, answers(id, nil, p.now)...)
 		for _, class := range []FailureClass{Failed, Uncertain, Unavailable, Cancelled, NotFound} {
 			facts = append(facts, answers(id, &Failure{Class: class, Message: "m"}, p.now)...)

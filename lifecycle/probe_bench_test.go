@@ -59,7 +59,7 @@ func probedPod(t testing.TB) (*Machine, time.Time) {
 	r := pretendedRuntime{}
 	for facts := []Fact{Accepted{}}; len(facts) > 0; facts = facts[1:] {
 		for _, e := range m.Step(Event{At: now, Fact: facts[0]}) {
-			if effectID(e) != 0 {
+			if e.EffectID() != 0 {
 				facts = append(facts, r.carryOut(t, e, now)...)
 			}
 		}

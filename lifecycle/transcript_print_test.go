@@ -10,14 +10,6 @@ import (
 
 func effectName(e Effect) string { return reflect.TypeOf(e).Name() }
 
-func effectID(e Effect) EffectID {
-	f := reflect.ValueOf(e).FieldByName("ID")
-	if !f.IsValid() {
-		return 0
-	}
-	return EffectID(f.Int())
-}
-
 // effectText is an effect as transcripts show it: without its ID.
 func effectText(e Effect) string {
 	switch e := e.(type) {

@@ -54,7 +54,7 @@ func (tr *transcript) answerProbe(t *testing.T, d *datadriven.TestData) {
 		t.Fatalf("%s: no attempt of %s is under way", d.Pos, key)
 	}
 	f := probedArg(t, d)
-	f.ID = effectID(tr.pending[i])
+	f.ID = tr.pending[i].EffectID()
 	tr.pending = slices.Delete(tr.pending, i, i+1)
 	tr.feed(f)
 }

@@ -26,10 +26,10 @@ func (tr *transcript) playResize(t *testing.T, d *datadriven.TestData) {
 	case "resize":
 		tr.feed(resizeOf(t, d.Input))
 	case "refuse":
-		id := effectID(tr.takePending(t, "AdmitResize"))
+		id := tr.takePending(t, "AdmitResize").EffectID()
 		tr.feed(ResizeAdmitted{Result: Result{ID: id}, Reason: stringArg(d, "reason"), Message: stringArg(d, "message")})
 	case "used":
-		f := MemoryMeasured{Result: Result{ID: effectID(tr.takePending(t, "MeasureMemory"))}}
+		f := MemoryMeasured{Result: Result{ID: tr.takePending(t, "MeasureMemory").EffectID()}}
 		for _, a := range d.CmdArgs {
 			bytes := resource.MustParse(a.Vals[0])
 			if a.Key == "pod" {
@@ -40,7 +40,7 @@ func (tr *transcript) playResize(t *testing.T, d *datadriven.TestData) {
 		}
 		tr.feed(f)
 	case "actual":
-		id := effectID(tr.takePending(t, "ResizeContainer "+d.CmdArgs[0].Key))
+		id := tr.takePending(t, "ResizeContainer "+d.CmdArgs[0].Key).EffectID()
 		tr.feed(ContainerResized{Result: Result{ID: id}, Actual: requirements(t, d.Input)})
 	case "running-with":
 		id := tr.runtime.idOf(t, d.CmdArgs[0].Key)

@@ -243,7 +243,7 @@ func (tr *transcript) clock(t time.Time) string {
 
 func (tr *transcript) nameOf(id EffectID) string {
 	for _, e := range tr.pending {
-		if effectID(e) == id {
+		if e.EffectID() == id {
 			return effectText(e)
 		}
 	}

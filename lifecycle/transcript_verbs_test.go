@@ -20,7 +20,7 @@ type pretendedRuntime struct {
 
 // carryOut does what the effect asks for and gives the facts that follow.
 func (r *pretendedRuntime) carryOut(t fataler, e Effect, now time.Time) []Fact {
-	ok := Result{ID: effectID(e)}
+	ok := Result{ID: e.EffectID()}
 	info := &ImageInfo{ID: "sha256:1", Ref: "img@sha256:1", SizeBytes: 1000}
 	switch e := e.(type) {
 	case EnsureCgroup:
@@ -60,7 +60,7 @@ func (r *pretendedRuntime) carryOut(t fataler, e Effect, now time.Time) []Fact {
 }
 
 func (r *pretendedRuntime) carryOutContainer(t fataler, e Effect, now time.Time) []Fact {
-	ok := Result{ID: effectID(e)}
+	ok := Result{ID: e.EffectID()}
 	switch e := e.(type) {
 	case CreateContainer:
 		id := fmt.Sprintf("%s-%d", e.Container, e.Attempt)
@@ -186,9 +186,9 @@ func (tr *transcript) answer(t *testing.T, d *datadriven.TestData) {
 	case d.HasArg("untrue"): // it is called done and is not
 		e := tr.pending[i]
 		tr.pending = slices.Delete(tr.pending, i, i+1)
-		tr.feed(ContainerStopped{Result{ID: effectID(e)}})
+		tr.feed(ContainerStopped{Result{ID: e.EffectID()}})
 	case d.HasArg("absent"):
-		id := effectID(tr.pending[i])
+		id := tr.pending[i].EffectID()
 		tr.pending = slices.Delete(tr.pending, i, i+1)
 		tr.feed(ImageInspected{Result: Result{ID: id}})
 	default:
@@ -198,7 +198,7 @@ func (tr *transcript) answer(t *testing.T, d *datadriven.TestData) {
 
 // failed is the answer to e that says that it did not work.
 func failed(t fataler, e Effect, f *Failure) Fact {
-	r := Result{ID: effectID(e), Failure: f}
+	r := Result{ID: e.EffectID(), Failure: f}
 	switch e.(type) {
 	case EnsureCgroup:
 		return CgroupEnsured{r}

@@ -169,7 +169,7 @@ func (w *walk) take(e Effect) {
 
 // cancel gives a call up; it may have been carried out all the same.
 func (w *walk) cancel(id EffectID) {
-	i := slices.IndexFunc(w.calls, func(c *call) bool { return effectID(c.effect) == id })
+	i := slices.IndexFunc(w.calls, func(c *call) bool { return c.effect.EffectID() == id })
 	if i < 0 {
 		w.rt.Fatalf("Cancel of effect %d, which is not under way", id)
 	}

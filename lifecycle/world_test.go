@@ -114,7 +114,7 @@ func (w *world) newID() string {
 
 // perform does what the effect asks for, as a runtime does it.
 func (w *world) perform(e Effect) Fact {
-	r := Result{ID: effectID(e)}
+	r := Result{ID: e.EffectID()}
 	switch e := e.(type) {
 	case CreateSandbox:
 		return w.createSandbox(e, r)

@@ -134,26 +134,3 @@ func (h *executor) deadline(effect lifecycle.Effect) time.Duration {
 	}
 	return h.Timeouts.Call
 }
-
-// idOf is the effect's ID, 0 for those that nobody waits for.
-func idOf(effect lifecycle.Effect) lifecycle.EffectID {
-	switch e := effect.(type) {
-	case lifecycle.EnsureCgroup:
-		return e.ID
-	case lifecycle.MountVolumes:
-		return e.ID
-	case lifecycle.RefreshVolumes:
-		return e.ID
-	case lifecycle.CreateSandbox:
-		return e.ID
-	case lifecycle.InspectImage:
-		return e.ID
-	case lifecycle.PullImage:
-		return e.ID
-	case lifecycle.Probe:
-		return e.ID
-	case lifecycle.RunHook:
-		return e.ID
-	}
-	return 0 // the machine cancels none of the others
-}

@@ -237,7 +237,7 @@ func (p plain) LogValue() slog.Value { return slog.StringValue(fmt.Sprintf("%+v"
 // begin carries an effect out beside the worker; its answer comes by mail.
 func (w *Worker) begin(ctx context.Context, e lifecycle.Effect) {
 	ctx, cancel := context.WithTimeout(ctx, w.executor.deadline(e))
-	id := idOf(e)
+	id := e.EffectID()
 	w.underWay.add(id, cancel)
 	executor := w.executor
 	w.beside(func() {
