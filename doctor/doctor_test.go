@@ -267,7 +267,7 @@ func attendedByNobody() []unattended.Pod {
 func TestUnattendedPods(t *testing.T) {
 	want := Result{Name: "unattended pods", Status: Warning, Found: "2 below /r", Advice: []string{
 		"default/train: its lifepod run was killed: run the same manifests again to resume it, or `lifepod stop default/train` to end it",
-		"default/web-n1: its lifepod agent does not run: start lifepod agent again to go on with it, or `lifepod down` to end all pods of this state folder",
+		"default/web-n1: its lifepod agent does not run: start lifepod agent again to resume it, or `lifepod down` to end all pods of this state folder",
 	}}
 	got := checkUnattended(hostWith(fakeSystem{}, nil), Options{Root: "/r", Unattended: attendedByNobody})
 	if diff := cmp.Diff(want, got); diff != "" {

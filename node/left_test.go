@@ -53,7 +53,7 @@ func TestLeft(t *testing.T) {
 	if diff := cmp.Diff([]string{"default/web-n1", "lifepod agent", "/var/log/pods/default_web-n1_1", "Running", "Unattended"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if text := p.Status.Message; !strings.HasPrefix(text, "its lifepod agent does not run: start lifepod agent again to go on with it") {
+	if text := p.Status.Message; !strings.HasPrefix(text, "its lifepod agent does not run: start lifepod agent again to resume it") {
 		t.Error(text)
 	}
 	if err := Forget(t.Context(), root, at.Endpoint); err != nil {

@@ -101,9 +101,9 @@ func (p Pod) Advice() string {
 	case Run:
 		return fmt.Sprintf("run the same manifests again to resume it, or `%s` to end it", p.stop())
 	case Agent:
-		return fmt.Sprintf("start lifepod agent again to go on with it, or `%s` to end all pods of this state folder", bundle.Command(p.Root, "down"))
+		return fmt.Sprintf("start lifepod agent again to resume it, or `%s` to end all pods of this state folder", bundle.Command(p.Root, "down"))
 	}
-	return fmt.Sprintf("start %s again to go on with it, or `%s` to end it", p.Command, bundle.Command(p.Root, "down"))
+	return fmt.Sprintf("start %s again to resume it, or `%s` to end it", p.Command, bundle.Command(p.Root, "down"))
 }
 
 func (p Pod) stop() string { return bundle.Command(p.Root, "stop "+p.FullName()) }
