@@ -176,6 +176,30 @@ func TestMirrorOrphan(t *testing.T) {
 	})
 }
 
+// TestMirrorOrphanNotFound: an orphan that the API server's admission does not find yet is
+// deleted as soon as it does.
+func TestMirrorOrphanNotFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMirrorWorld(t)
+		tries := 0
+		w.client.PrependReactor("delete", "pods", func(kubetesting.Action) (bool, runtime.Object, error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			tries++
+			return tries <= 2, nil, apierrors.NewNotFound(v1.Resource("pods"), "orphan")
+		})
+		w.mirrors.AllHeard()
+		if _, err := w.client.CoreV1().Pods("default").Create(t.Context(), apiPod("orphan", "1", "1", mirror), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if _, err := w.client.Tracker().Get(v1.SchemeGroupVersion.WithResource("pods"), "default", "orphan"); !apierrors.IsNotFound(err) || tries != 3 {
+			t.Errorf("after %d tries: %v", tries, err)
+		}
+	})
+}
+
 // TestMirrorRefused: what the API server says is told once, and tried on (B-STA-3).
 func TestMirrorRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

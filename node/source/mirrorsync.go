@@ -43,7 +43,9 @@ func (m *Mirrors) sync(ctx context.Context, name types.NamespacedName) error {
 		return m.tried(ctx, name, static, nil)
 	}
 	if mirror != nil {
-		if err := m.delete(ctx, mirror); err != nil {
+		// Admission of the API server finds no pod that its informer has not seen yet: an
+		// orphan is tried again until the watch shows its end.
+		if err := m.delete(ctx, mirror); err != nil && (static == nil || !apierrors.IsNotFound(err)) {
 			return m.tried(ctx, name, static, err)
 		}
 		m.forget(mirror)
@@ -55,12 +57,13 @@ func (m *Mirrors) sync(ctx context.Context, name types.NamespacedName) error {
 	return m.tried(ctx, name, static, m.create(ctx, static))
 }
 
-// delete removes one mirror pod, and none that has come in its place.
+// delete removes one mirror pod, and none that has come in its place. One that the API
+// server does not find is a NotFound.
 func (m *Mirrors) delete(ctx context.Context, mirror *v1.Pod) error {
 	err := m.Client.CoreV1().Pods(mirror.Namespace).Delete(ctx, mirror.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: ptr.To[int64](0), Preconditions: metav1.NewUIDPreconditions(string(mirror.UID)),
 	})
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+	if err == nil || apierrors.IsConflict(err) {
 		return nil
 	}
 	return fmt.Errorf("delete mirror pod %s: %w", nameOf(mirror), err)
@@ -119,7 +122,7 @@ func (m *Mirrors) create(ctx context.Context, static *v1.Pod) error {
 	case !IsMirror(other) || other.Spec.NodeName != m.NodeName:
 		return apierrors.NewAlreadyExists(v1.Resource("pods"), fmt.Sprintf("%s, which is no mirror pod of this node,", mirror.Name))
 	}
-	if err := m.delete(ctx, other); err != nil {
+	if err := m.delete(ctx, other); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
 	return fmt.Errorf("create mirror pod %s: another one was in its place", nameOf(mirror))
