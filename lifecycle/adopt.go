@@ -40,7 +40,7 @@ func Adopt(pod *v1.Pod, options Options, seen Observed) *Machine {
 
 // adoptNewestSandbox takes the newest sandbox for the pod's. One that is not ready,
 // has no address, or is not the only ready one is replaced like any lost one
-// (B-RST-12, B-RST-14). Whether the others are gone is looked at before the pod is.
+// (B-RST-12, B-RST-14). Before the pod is gone, the machine looks whether the others are.
 func (m *Machine) adoptNewestSandbox(seen Observed) {
 	if len(seen.Sandboxes) == 0 {
 		if anyRan(m.reported) { // after a reboot, for example: what ran is lost with it

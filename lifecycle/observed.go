@@ -11,9 +11,6 @@ import (
 // snapshot began is not judged by it.
 func applyObserved(s *step, f Observed) {
 	f.Began = s.own(f.Began)
-	if f.Began.After(s.now.Add(time.Second)) { // the clock was set back meanwhile: what is newer, nobody can say
-		f.Began = time.Time{}
-	}
 	awaited := s.finish(&s.observing, f.Result)
 	if f.Failure != nil || (!awaited && f.ID != 0) {
 		return

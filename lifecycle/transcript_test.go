@@ -38,7 +38,6 @@ type transcript struct {
 	wakeAt  time.Time
 	pending []Effect
 	runtime pretendedRuntime
-	kept    Observed
 	out     strings.Builder
 
 	endpoints map[string]Probed // "container kind" → what each attempt of that probe is answered with
@@ -57,8 +56,7 @@ type transcript struct {
 //	advance D                 let time pass, timers fire at their moment
 //	stop [grace=N] [force] [because=text]
 //	restart [container] [graceful]   somebody asks for it; without a container for all
-//	snapshot                  one is taken of what the pretended runtime has, and kept
-//	observe [empty|kept]      a snapshot of what the pretended runtime has now, or the one that was kept
+//	observe [empty]           a snapshot of what the pretended runtime has
 //	unknown container         the pretended runtime does not know whether the container runs
 //	forget container          the pretended runtime loses the container
 //	addresses out|back        new sandboxes get no address; they get one again
@@ -112,8 +110,6 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 			f.Container = d.CmdArgs[0].Key
 		}
 		tr.feed(f)
-	case "snapshot":
-		tr.kept = tr.runtime.snapshot(Result{}, tr.now)
 	case "observe":
 		tr.observe(d)
 	case "unknown":

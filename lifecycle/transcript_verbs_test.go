@@ -274,9 +274,6 @@ func (tr *transcript) sandboxExits(d *datadriven.TestData) {
 func (tr *transcript) observe(d *datadriven.TestData) {
 	tr.now = tr.now.Add(time.Millisecond)
 	snapshot := tr.runtime.snapshot(Result{}, tr.now)
-	if d.HasArg("kept") {
-		snapshot = tr.kept
-	}
 	if d.HasArg("empty") {
 		snapshot.Sandboxes, snapshot.Containers = nil, nil
 	}

@@ -50,3 +50,25 @@ func TestBackOffWhenTheClockIsSet(t *testing.T) {
 		}
 	}
 }
+
+// What a snapshot says counts although the wall clock was set meanwhile: an exit whose
+// event is lost is found as ever (A-SYNC-3, A-PLEG-4).
+func TestSnapshotsWhenTheClockIsSet(t *testing.T) {
+	for name, by := range map[string]time.Duration{"back": -time.Hour, "forward": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStory(t, "lose STOPPED main")
+				wall := &wallClock{}
+				s.node.Clock = Clock{Now: wall.now, Machine: wall.machine}
+				s.Program("main", "exit=3 after=5s", "run")
+				pod := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
+				time.Sleep(2 * time.Second)
+				wall.ahead = by
+				pod.worker.askRelist()
+				if at, limit := pod.await("restarted", restarts(1)), 20*time.Second; at > limit {
+					t.Errorf("restarted after %v, want %v at the latest", at, limit)
+				}
+			})
+		})
+	}
+}
