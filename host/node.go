@@ -46,9 +46,6 @@ type NodeConfig struct {
 
 // NewNode describes this machine to the agent.
 func NewNode(c NodeConfig) (*worker.Node, error) {
-	if err := netidentity.CheckHostsFile(netidentity.HostsPath); err != nil {
-		return nil, err
-	}
 	host, err := criconfig.Host()
 	if err != nil {
 		return nil, err

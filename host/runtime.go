@@ -19,6 +19,7 @@ import (
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/bundle/imageload"
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/worker/netidentity"
 	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
@@ -44,6 +45,15 @@ type Runtime struct {
 // endpoint. The error is one line that says what to do.
 func Open(ctx context.Context, root, endpoint string, log *slog.Logger) (*Runtime, error) {
 	return OpenWith(ctx, endpoint, bundle.Config{Root: root, Log: log})
+}
+
+// CheckStart is an error if the machine lacks what the runtime at endpoint needs to start
+// pods. It is for those who start pods, not for those who end them.
+func CheckStart(endpoint string) error {
+	if endpoint != "" {
+		return nil // not every runtime needs the file
+	}
+	return netidentity.CheckHostsFile(netidentity.HostsPath)
 }
 
 // OpenWith is Open for who has more to say about the bundled runtime.

@@ -24,9 +24,9 @@ type Options struct {
 	NodeLabels          string
 	RegisterWithTaints  string
 	CertDir             string
-	Manifests           string // in the place of staticPodPath; may be empty
+	Manifests           string // instead of staticPodPath; may be empty
 	RootDir             string // folders of pods; empty: see rootDir
-	Port                int32  // of the node's API, in the place of the configuration's; 0: that one
+	Port                int32  // of the node's API; 0: the configuration's
 
 	CredentialProviderConfig string // --image-credential-provider-config
 	CredentialProviderBinDir string

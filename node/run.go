@@ -46,6 +46,9 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 	if !o.inCluster() && c.Kubelet.StaticPodPath == "" && c.Kubelet.StaticPodURL == "" {
 		return errors.New("no pods to run: want --kubeconfig for those of a cluster, or --manifests FOLDER")
 	}
+	if err := host.CheckStart(o.runtimeEndpoint(c)); err != nil {
+		return err
+	}
 	if err := rootfolder.Make(o.rootDir(), 0o700); err != nil {
 		return err
 	}

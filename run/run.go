@@ -47,6 +47,9 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 	s := newStopper(p, set.Pod, cancel)
 	defer s.close()
 
+	if err := host.CheckStart(o.RuntimeEndpoint); err != nil {
+		return ExitError, err
+	}
 	runtime, err := host.Open(ctx, o.Root, o.RuntimeEndpoint, o.Log)
 	if err != nil {
 		return s.exitCode(ExitError), s.unlessInterrupted(err)
