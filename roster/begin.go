@@ -1,7 +1,6 @@
 package roster
 
 import (
-	"slices"
 	"strconv"
 	"time"
 
@@ -184,14 +183,4 @@ func counted(n int) string {
 		return "1 pod"
 	}
 	return strconv.Itoa(n) + " pods"
-}
-
-// sorted are a map's keys in order.
-func sorted[K ~string, V any](of map[K]V) []K {
-	keys := make([]K, 0, len(of))
-	for k := range of {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

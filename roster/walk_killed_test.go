@@ -1,6 +1,9 @@
 package roster
 
 import (
+	"maps"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "k8s.io/api/core/v1"
@@ -10,7 +13,7 @@ import (
 func (w *walk) killed() {
 	w.note("killed before all were heard", !w.m.allHeard())
 	w.restart()
-	for _, uid := range sorted(w.memory) {
+	for _, uid := range slices.Sorted(maps.Keys(w.memory)) {
 		if w.rarely(6, "checkpoint is lost") {
 			delete(w.memory, uid)
 		}
@@ -19,7 +22,7 @@ func (w *walk) killed() {
 		w.rebooted, w.runtime = true, map[types.UID]*thing{}
 		w.note("rebooted", true)
 	}
-	for _, uid := range sorted(w.runtime) {
+	for _, uid := range slices.Sorted(maps.Keys(w.runtime)) {
 		switch {
 		case w.rarely(5, "another agent leads it on"):
 			w.runtime[uid].attempt++
@@ -41,7 +44,7 @@ func (w *walk) killed() {
 // another agent, such as a kubelet, has begun a pod, which may have gone since.
 func (w *walk) another() {
 	w.comes()
-	for _, uid := range sorted(w.wants) {
+	for _, uid := range slices.Sorted(maps.Keys(w.wants)) {
 		want := w.wants[uid]
 		if w.runtime[uid] != nil || w.memory[uid] != nil || want.pod.DeletionTimestamp != nil || w.draw(2, "has begun") == 0 || w.nameRuns(uid) {
 			continue

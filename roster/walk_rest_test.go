@@ -1,6 +1,8 @@
 package roster
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -38,7 +40,7 @@ func (w *walk) worksOnAll() bool {
 			return true
 		}
 	}
-	for _, uid := range sorted(w.workers) {
+	for _, uid := range slices.Sorted(maps.Keys(w.workers)) {
 		if w.worksOn(w.workers[uid]) {
 			return true
 		}
@@ -78,17 +80,17 @@ func (w *walk) rests() {
 			w.rt.Fatalf("%s is deleted, and its object stays", uid)
 		}
 	}
-	for _, uid := range sorted(w.wants) {
+	for _, uid := range slices.Sorted(maps.Keys(w.wants)) {
 		if _, known := w.m.PodByUID(uid); !known {
 			w.rt.Fatalf("%s is wanted, and not known", uid)
 		}
 	}
-	for _, uid := range sorted(w.runtime) {
+	for _, uid := range slices.Sorted(maps.Keys(w.runtime)) {
 		if w.workers[uid] == nil && w.m.positionOf(uid) != Waiting {
 			w.rt.Fatalf("the runtime has %s, and nobody looks after it", uid)
 		}
 	}
-	for _, uid := range sorted(w.memory) {
+	for _, uid := range slices.Sorted(maps.Keys(w.memory)) {
 		if w.workers[uid] == nil {
 			w.rt.Fatalf("%s is remembered, and does not live", uid)
 		}
@@ -108,7 +110,7 @@ func (w *walk) namesakeLives(uid types.UID) bool {
 
 // resizesRest: no resize waits for which there is room.
 func (w *walk) resizesRest() {
-	for _, uid := range sorted(w.workers) {
+	for _, uid := range slices.Sorted(maps.Keys(w.workers)) {
 		worker := w.workers[uid]
 		if !w.wantsResize(worker) || worker.newest.Spec.NodeSelector != nil { // its labels may refuse it
 			continue

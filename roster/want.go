@@ -1,6 +1,7 @@
 package roster
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -107,7 +108,7 @@ func (m *Machine) endUnwanted() {
 	for _, p := range m.inOrder(func(p *pod) bool { return !p.wanted }) {
 		m.leave(p)
 	}
-	for _, uid := range sorted(m.found) {
+	for _, uid := range slices.Sorted(maps.Keys(m.found)) {
 		found := m.found[uid]
 		if m.pods[uid] != nil { // which takes it over when it begins
 			continue

@@ -83,10 +83,10 @@ func (w *world) restart() {
 // opened is what the next agent finds.
 func (w *world) opened() Opened {
 	o := Opened{Rebooted: w.rebooted}
-	for _, uid := range sorted(w.memory) {
+	for _, uid := range slices.Sorted(maps.Keys(w.memory)) {
 		o.Remembered = append(o.Remembered, w.memory[uid].Remembered)
 	}
-	for _, uid := range sorted(w.runtime) {
+	for _, uid := range slices.Sorted(maps.Keys(w.runtime)) {
 		t := w.runtime[uid]
 		o.Found = append(o.Found, Found{UID: uid, Namespace: t.pod.Namespace, Name: t.pod.Name, Seen: seenOf(t.attempt)})
 	}
@@ -119,7 +119,7 @@ func (w *world) tells(source Source) bool {
 	if w.heard[source] {
 		return false
 	}
-	for _, uid := range sorted(w.wants) {
+	for _, uid := range slices.Sorted(maps.Keys(w.wants)) {
 		if want := w.wants[uid]; want.source == source && !w.told[uid] {
 			w.wanted(source, want.pod)
 			return true
@@ -258,5 +258,5 @@ func (w *world) at(draw func(n int, what string) int) *worker {
 
 // ofSource are the UIDs of what a source has.
 func (w *world) ofSource(source Source) []types.UID {
-	return slices.DeleteFunc(sorted(w.wants), func(uid types.UID) bool { return w.wants[uid].source != source })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(w.wants)), func(uid types.UID) bool { return w.wants[uid].source != source })
 }
