@@ -12,8 +12,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// The runtimes of a pod's containers are below these names in containerd's
-// configuration; those of a drop-in of version 2 are at a place that is ignored.
+// containerd's configuration has the runtime handlers below runtimePlugin. A drop-in of
+// version 2 has them below runtimePluginOld, where containerd ignores them.
 const (
 	runtimePlugin    = "io.containerd.cri.v1.runtime"
 	runtimePluginOld = "io.containerd.grpc.v1.cri"

@@ -37,10 +37,10 @@ type Server struct {
 	loopback *rest.Config
 }
 
-// How long a server that ends takes leave of its clients: watches are told that it ends,
-// and their clients begin others with the next server. Without a time for it watches
-// are waited for, and never told. What else doesn't end by itself, such as logs that
-// are followed, is cut off with the connections.
+// How long an API server that shuts down waits for its clients. It tells watches that it
+// ends, so that their clients watch the next server. Without a time for watches it waits
+// for them and never tells them. Requests that don't end by themselves, such as logs that
+// are followed, are cut off with their connections.
 const (
 	endWatches     = 2 * time.Second
 	endConnections = 3 * time.Second

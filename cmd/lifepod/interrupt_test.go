@@ -54,8 +54,8 @@ func TestSignalClosesTheSession(t *testing.T) {
 	}
 }
 
-// TestMessagesArePlain: an error or a warning that quotes a manifest, a registry or a pod
-// moves nobody's cursor.
+// TestMessagesArePlain: errors and warnings that quote a manifest, a registry or a pod
+// reach the terminal without control characters.
 func TestMessagesArePlain(t *testing.T) {
 	var stderr bytes.Buffer
 	exitCode(&stderr, errors.New("pull: \x1b[2J\u009b31m\rdenied\nmore"), 0)

@@ -167,8 +167,8 @@ events
 	}
 }
 
-// TestPlain: what a pod says moves nobody's cursor, and makes no line that looks like
-// lifepod's own.
+// TestPlain: text of a pod reaches the terminal without control characters, and makes no
+// line that looks like lifepod's own.
 func TestPlain(t *testing.T) {
 	const evil = "\x1b[2J\r\u009b31mowned\nRunning\tyes"
 	pod := podOf(v1.PodPhase("x"+evil), nil, list(exited("a", 1, evil), waits("b", evil)))

@@ -86,7 +86,7 @@ processes. It is needed once: from then on "lifepod join" goes on as the same no
 	flags.StringVar(&j.node.NodeLabels, "node-labels", "", "labels that the Node is registered with: `k=v,…`")
 	flags.StringVar(&j.node.RegisterWithTaints, "register-with-taints", "", "taints that the Node is registered with: `k=v:effect,…`")
 	flags.StringVar(&j.node.ConfigFile, "config", "", "KubeletConfiguration `file` over the cluster's configuration of nodes")
-	flags.Int32Var(&j.node.Port, "port", 0, "`port` of the node's API, in the place of the configuration's")
+	flags.Int32Var(&j.node.Port, "port", 0, "`port` of the node's API, instead of the configuration's")
 	flags.StringVar(&j.node.ConfigDir, "config-dir", "", "`folder` of drop-ins for the cluster's configuration of nodes, *.conf")
 	addCNIFlags(command, &j.node.CNI)
 	return command

@@ -9,7 +9,7 @@ import (
 	"github.com/lifepod/lifepod/cluster"
 )
 
-// TestPlain: what nodes and add-ons say moves nobody's cursor, nor what an error quotes.
+// TestPlain: text of nodes, add-ons and errors reaches the terminal without control characters.
 func TestPlain(t *testing.T) {
 	const evil = "\x1b[2J\u009b\r\nAlarm:\tnone"
 	var out strings.Builder

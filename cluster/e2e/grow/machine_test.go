@@ -92,7 +92,7 @@ func (n *neighbour) join(token string, args ...string) {
 	n.node = n.start(token, n.program, append([]string{"join", "--root", n.root, "--hostname-override", "n2", "--node-ip", far}, args...)...)
 }
 
-// again starts it there without anything that it was told before.
+// again starts the node there without the flags and the token of the first start.
 func (n *neighbour) again() {
 	n.t.Helper()
 	n.node = n.start("", n.program, "join", "--root", n.root)

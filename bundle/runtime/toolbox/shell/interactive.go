@@ -20,8 +20,8 @@ type interactive struct {
 	input *os.File
 	// wake is a pipe: an interrupt while a line is read writes into it.
 	wake [2]int
-	// read counts the bytes of all lines before: each command has a place of its own,
-	// by which jobs are told apart.
+	// read counts the bytes of the lines before. Jobs are identified by the position of
+	// their command, so no two commands may have the same.
 	read int
 
 	mu     sync.Mutex

@@ -55,7 +55,7 @@ func (t *traps) on(s syscall.Signal) {
 	}
 }
 
-// interrupted has f called by Ctrl-C in the place of the shell's end.
+// interrupted makes Ctrl-C call f instead of ending the shell.
 func (t *traps) interrupted(f func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
