@@ -43,10 +43,7 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 	if err != nil {
 		return fmt.Errorf("name of the node: %w", err)
 	}
-	if !o.inCluster() && c.Kubelet.StaticPodPath == "" && c.Kubelet.StaticPodURL == "" {
-		return errors.New("no pods to run: want --kubeconfig for those of a cluster, or --manifests FOLDER")
-	}
-	if err := host.CheckStart(o.runtimeEndpoint(c)); err != nil {
+	if err := o.check(c); err != nil {
 		return err
 	}
 	if err := rootfolder.Make(o.rootDir(), 0o700); err != nil {
@@ -85,6 +82,14 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 	m.rest = footprint.NewRest(restTime)
 	defer m.rest.Stop()
 	return m.run(ctx)
+}
+
+// check is an error if there can be no pods, or none could start.
+func (o Options) check(c *config.Config) error {
+	if !o.inCluster() && c.Kubelet.StaticPodPath == "" && c.Kubelet.StaticPodURL == "" {
+		return errors.New("no pods to run: want --kubeconfig for those of a cluster, or --manifests FOLDER")
+	}
+	return host.CheckStart(o.runtimeEndpoint(c))
 }
 
 func closeRuntime(ctx context.Context, runtime *host.Runtime) error {
