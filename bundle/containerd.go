@@ -14,9 +14,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
 // daemon is the containerd of one root: how to find, start and stop it.
@@ -87,7 +90,7 @@ func (d *daemon) masquerade(ctx context.Context, n network) error {
 }
 
 // ensure returns a containerd that answers, with its network.
-func (d *daemon) ensure(ctx context.Context) (*process, error) {
+func (d *daemon) ensure(ctx context.Context) (*pidfd.Process, error) {
 	n, err := d.configure()
 	if err != nil {
 		return nil, err
@@ -105,72 +108,74 @@ func (d *daemon) ensure(ctx context.Context) (*process, error) {
 // started and left behind. It returns nil if there is none. A containerd of
 // another version is stopped, and so is one that does not answer: a new one is
 // better than an error at every start, and containers go on without it.
-func (d *daemon) adopt(ctx context.Context) (*process, error) {
-	found, err := d.find()
+func (d *daemon) adopt(ctx context.Context) (*pidfd.Process, error) {
+	found, version, err := d.find()
 	if err != nil || found == nil {
 		return nil, err
 	}
 	patience := stopPatience
-	if found.Version == d.version {
+	if version == d.version {
 		err := d.awaitAnswer(ctx, found)
 		if err == nil {
 			return found, nil
 		}
 		if ctx.Err() != nil {
-			found.release()
+			found.Close()
 			return nil, context.Cause(ctx)
 		}
 		d.log.Warn("the running containerd does not answer and is replaced", "pid", found.PID, "err", err)
 		patience = hungPatience
 	}
-	defer found.release()
-	return nil, found.stop(ctx, patience)
+	defer found.Close()
+	return nil, found.Stop(ctx, patience)
 }
 
 // find looks the containerd of this root up: as recorded, or, when its
-// starter was killed between the start and the record, among all processes.
-func (d *daemon) find() (*process, error) {
+// starter was killed between the start and the record, among all processes: the
+// version of that one isn't known.
+func (d *daemon) find() (found *pidfd.Process, version string, err error) {
 	text, err := os.ReadFile(d.paths.record())
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, "", nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for a running containerd: %w", err)
+		return nil, "", fmt.Errorf("look for a running containerd: %w", err)
 	}
-	var id identity
+	var r record
 	// A torn record is as good as one of a process that is gone.
-	if json.Unmarshal(text, &id) == nil && id.PID > 0 {
-		if p, err := watch(id); !errors.Is(err, errGone) {
-			return p, err
+	if json.Unmarshal(text, &r) == nil && r.PID > 0 {
+		if p, err := pidfd.Open(r.ID); !errors.Is(err, pidfd.ErrEnded) {
+			return p, r.Version, err
 		}
 	}
-	for _, pid := range allProcesses() {
-		if !d.isOurs(pid) {
+	all, _ := procfs.AllProcs() // none, if there is no /proc
+	for _, proc := range all {
+		if !d.isOurs(proc) {
 			continue
 		}
-		ticks, err := startTicks(pid)
+		stat, err := pidfd.Stat(proc)
 		if err != nil {
 			continue
 		}
-		if p, err := watch(identity{PID: pid, StartTicks: ticks}); !errors.Is(err, errGone) {
-			return p, err
+		if p, err := pidfd.Open(pidfd.Of(stat)); !errors.Is(err, pidfd.ErrEnded) {
+			return p, "", err
 		}
 	}
-	return nil, nil
+	return nil, "", nil
 }
 
 // isOurs recognises a containerd by its program and configuration file.
-func (d *daemon) isOurs(pid int) bool {
-	exe, err := executable(pid)
-	if err != nil || !strings.HasPrefix(exe, d.paths.bundles()+"/") || filepath.Base(exe) != "containerd" {
+func (d *daemon) isOurs(proc procfs.Proc) bool {
+	exe := pidfd.Program(proc)
+	if !strings.HasPrefix(exe, d.paths.bundles()+"/") || filepath.Base(exe) != "containerd" {
 		return false
 	}
-	return slices.Contains(commandLine(pid), d.paths.config())
+	return slices.Contains(pidfd.Arguments(proc.PID), d.paths.config())
 }
 
 // awaitAnswer waits until CRI is served by a containerd whose start another
 // process may have begun a moment ago.
-func (d *daemon) awaitAnswer(ctx context.Context, p *process) error {
+func (d *daemon) awaitAnswer(ctx context.Context, p *pidfd.Process) error {
 	ctx, cancel := context.WithTimeout(ctx, adoptPatience)
 	defer cancel()
 	conn, err := grpc.NewClient("unix://"+d.paths.Socket(), grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -185,8 +190,8 @@ func (d *daemon) awaitAnswer(ctx context.Context, p *process) error {
 			return nil
 		}
 		select {
-		case <-p.ended:
-			return errGone
+		case <-p.Ended():
+			return pidfd.ErrEnded
 		default:
 		}
 		if wait.sleep(ctx) != nil {

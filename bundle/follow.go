@@ -86,15 +86,15 @@ func (s *supervisor) unresponsive() error {
 // answering is the containerd of the root if it answers within the time, even
 // when nobody supervises it.
 func (d *daemon) answering(ctx context.Context, within time.Duration) *news {
-	found, err := d.find()
+	found, _, err := d.find()
 	if err != nil || found == nil {
 		return nil
 	}
-	defer found.release()
+	defer found.Close()
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	if d.awaitAnswer(ctx, found) != nil {
 		return nil
 	}
-	return &news{PID: found.PID, StartTicks: found.StartTicks, Since: time.Now()}
+	return &news{ID: found.ID, Since: time.Now()}
 }

@@ -16,6 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
 // shortPaths are those of a root whose run folder can hold sockets.
@@ -74,7 +76,7 @@ func (answeringRuntime) Version(context.Context, *cri.VersionRequest) (*cri.Vers
 }
 
 // serveRuntime lets this process pass for the root's containerd.
-func serveRuntime(t *testing.T, p Paths) identity {
+func serveRuntime(t *testing.T, p Paths) pidfd.ID {
 	t.Helper()
 	listener, err := net.Listen("unix", p.Socket())
 	if err != nil {
@@ -84,11 +86,10 @@ func serveRuntime(t *testing.T, p Paths) identity {
 	cri.RegisterRuntimeServiceServer(server, answeringRuntime{})
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
-	ticks, err := startTicks(os.Getpid())
+	id, err := pidfd.Find(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := identity{PID: os.Getpid(), StartTicks: ticks}
 	text, err := json.Marshal(id)
 	if err != nil {
 		t.Fatal(err)
@@ -137,9 +138,9 @@ func TestSuspendedSupervisorOfRunningContainerd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	send(conn, news{PID: id.PID, StartTicks: id.StartTicks})
+	send(conn, news{ID: id})
 	restarted := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	send(conn, news{PID: id.PID + 1, StartTicks: 1, Since: restarted})
+	send(conn, news{ID: pidfd.ID{PID: id.PID + 1, StartTicks: 1}, Since: restarted})
 	if got := <-s.restarts; !got.Equal(restarted) {
 		t.Errorf("restart at %v, want that of another containerd only, at %v", got, restarted)
 	}
@@ -178,13 +179,13 @@ func TestStartingSupervisorIsWaitedFor(t *testing.T) {
 	if len(s.up) != 0 {
 		t.Errorf("an empty news is taken for containerd's answer: %v", <-s.up)
 	}
-	heard <- news{PID: 7}
+	heard <- news{ID: pidfd.ID{PID: 7}}
 	if err := <-s.up; err != nil {
 		t.Errorf("after the news: %v", err)
 	}
-	ended <- errGone
-	if err := <-attended; !errors.Is(err, errGone) {
-		t.Errorf("after the end: %v, want %v", err, errGone)
+	ended <- pidfd.ErrEnded
+	if err := <-attended; !errors.Is(err, pidfd.ErrEnded) {
+		t.Errorf("after the end: %v, want %v", err, pidfd.ErrEnded)
 	}
 }
 
@@ -192,7 +193,7 @@ func TestStartingSupervisorIsWaitedFor(t *testing.T) {
 func TestLaterFailuresAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	s := &supervisor{log: slog.New(slog.NewTextHandler(&log, nil)), up: make(chan error, 1), restarts: make(chan time.Time, 1)}
-	s.answers(news{PID: 1})
+	s.answers(news{ID: pidfd.ID{PID: 1}})
 	if err := <-s.up; err != nil {
 		t.Fatal(err)
 	}

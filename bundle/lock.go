@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
+	"github.com/lifepod/lifepod/internal/pidfd"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
@@ -121,6 +124,16 @@ func lock(ctx context.Context, path string, how int) (*os.File, error) {
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
 	}
+}
+
+// isStopped says whether a process was stopped by a signal or a debugger.
+func isStopped(pid int) bool {
+	proc, err := procfs.NewProc(pid)
+	if err != nil {
+		return false
+	}
+	stat, err := pidfd.Stat(proc)
+	return err == nil && strings.EqualFold(stat.State, "T")
 }
 
 // backoff doubles its wait up to a limit.

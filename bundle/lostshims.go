@@ -20,7 +20,6 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
-	"github.com/lifepod/lifepod/internal/children"
 )
 
 // lostInterval is the time between two looks at shims that may be lost, and
@@ -250,23 +249,7 @@ func knownSandboxes(ctx context.Context, client *cri.Client) (map[string]bool, e
 
 // killShim ends a shim, and with it what it keeps.
 func (p Paths) killShim(ctx context.Context, pid int, sandbox string) error {
-	ticks, err := startTicks(pid)
-	if err != nil {
-		return nil // it has ended
-	}
-	shim, err := watch(identity{PID: pid, StartTicks: ticks})
-	if errors.Is(err, errGone) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("end a lost shim: %w", err)
-	}
-	defer shim.release()
-	if p.sandboxOfShim(fmt.Sprintf("/proc/%d/cmdline", pid)) != sandbox {
-		return nil // another process has the pid now
-	}
-	children.Kill(pid)
-	if err := shim.stop(ctx, 0); err != nil {
+	if err := p.endShim(ctx, pid, sandbox); err != nil {
 		return err
 	}
 	return os.RemoveAll(filepath.Join(p.state(), "io.containerd.grpc.v1.cri/sandboxes", sandbox))

@@ -18,6 +18,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
 // listedSandboxes are what CRI says of sandboxes.
@@ -112,7 +114,7 @@ func TestYoungLostShimIsEnded(t *testing.T) {
 		t.Errorf("shims after it (-want +got):\n%s", diff)
 	}
 	for _, id := range []string{"foreign", "cleanup"} {
-		if _, err := startTicks(shims[id].Process.Pid); err != nil {
+		if _, err := pidfd.Find(shims[id].Process.Pid); err != nil {
 			t.Errorf("the process %s: %v", id, err)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
 // news is what the holder of the supervisor's lock tells the others, one
@@ -16,16 +18,13 @@ import (
 // learns by it of a restart, also of one that happened while the supervision
 // passed from one process to the next.
 type news struct {
-	PID        int    `json:"pid"`
-	StartTicks uint64 `json:"startTicks"`
+	pidfd.ID
 	// Since is when it began to answer, as far as the supervisor knows.
 	Since time.Time `json:"since"`
 }
 
 // sameAs says whether both tell of the same containerd.
-func (n news) sameAs(other news) bool {
-	return n.PID == other.PID && n.StartTicks == other.StartTicks
-}
+func (n news) sameAs(other news) bool { return n.ID == other.ID }
 
 // newsServer is where the supervisor tells its followers the news. A follower
 // that connects late hears the latest.

@@ -47,14 +47,14 @@ func (d *daemon) shutDown(ctx context.Context) error {
 
 // stop ends the containerd of the root, if it runs.
 func (d *daemon) stop(ctx context.Context) error {
-	running, err := d.find()
+	running, _, err := d.find()
 	if err != nil {
 		return err
 	}
 	if running != nil {
 		d.collect(ctx)
-		err := running.stop(ctx, stopPatience)
-		running.release()
+		err := running.Stop(ctx, stopPatience)
+		running.Close()
 		if err != nil {
 			return err
 		}

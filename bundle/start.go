@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/internal/logfile"
+	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
 // startPatience is how long containerd may take until it answers. It needs
@@ -28,7 +29,7 @@ var errEnded = errors.New("it ended at once")
 
 // start runs containerd and waits until it answers. One that ends before it does
 // is started again, a few times.
-func (d *daemon) start(ctx context.Context) (*process, error) {
+func (d *daemon) start(ctx context.Context) (*pidfd.Process, error) {
 	d.older = d.paths.networkNamespaces()
 	exits := keepExits(ctx, d.paths, d.log)
 	defer exits.close()
@@ -47,7 +48,7 @@ func (d *daemon) start(ctx context.Context) (*process, error) {
 	}
 }
 
-func (d *daemon) startOnce(ctx context.Context) (*process, error) {
+func (d *daemon) startOnce(ctx context.Context) (*pidfd.Process, error) {
 	ready, err := listenReady(d.paths.notification())
 	if err != nil {
 		return nil, err
@@ -69,19 +70,27 @@ func (d *daemon) startOnce(ctx context.Context) (*process, error) {
 	select {
 	case <-ready.heard:
 		return started, nil
-	case <-started.ended:
-		started.release()
+	case <-started.Ended():
+		started.Close()
 		return nil, fmt.Errorf("start containerd: %w (%v); the end of %s:\n%s", errEnded, <-exited, d.paths.Log(), logfile.Tail(d.paths.Log(), offset))
 	case <-ctx.Done():
 		err := context.Cause(ctx)
-		stopped := started.stop(context.WithoutCancel(ctx), stopPatience)
-		started.release()
+		stopped := started.Stop(context.WithoutCancel(ctx), stopPatience)
+		started.Close()
 		return nil, errors.Join(fmt.Errorf("start containerd: %w; the end of %s:\n%s", err, d.paths.Log(), logfile.Tail(d.paths.Log(), offset)), stopped)
 	}
 }
 
+// record is what containerd.json holds.
+type record struct {
+	pidfd.ID
+	// Version is a digest of program and configuration: a containerd of
+	// another version is replaced instead of adopted.
+	Version string `json:"version"`
+}
+
 // spawn starts the process and records it. How it has ended is in exited.
-func (d *daemon) spawn(log *os.File) (p *process, exited <-chan *os.ProcessState, err error) {
+func (d *daemon) spawn(log *os.File) (p *pidfd.Process, exited <-chan *os.ProcessState, err error) {
 	// An empty record, written first, says: look among all processes.
 	if err := os.WriteFile(d.paths.record(), nil, 0o600); err != nil {
 		return nil, nil, fmt.Errorf("start containerd: %w", err)
@@ -95,12 +104,13 @@ func (d *daemon) spawn(log *os.File) (p *process, exited <-chan *os.ProcessState
 	if err := cmd.Start(); err != nil {
 		return nil, nil, fmt.Errorf("start containerd: %w", err)
 	}
-	ticks, err := startTicks(cmd.Process.Pid)
-	if err != nil && !errors.Is(err, errGone) {
+	id, err := pidfd.Find(cmd.Process.Pid)
+	if err != nil && !errors.Is(err, pidfd.ErrEnded) {
 		return nil, nil, fmt.Errorf("start containerd: %w", err)
 	}
-	id := identity{PID: cmd.Process.Pid, StartTicks: ticks, Version: d.version}
-	p, err = watchChild(id)
+	if p, err = pidfd.OpenPID(cmd.Process.Pid); err == nil {
+		p.ID = id
+	}
 	// Whoever stops it, the zombie is ours to reap.
 	state := make(chan *os.ProcessState, 1)
 	go func() {
@@ -110,12 +120,12 @@ func (d *daemon) spawn(log *os.File) (p *process, exited <-chan *os.ProcessState
 	if err != nil {
 		return nil, nil, fmt.Errorf("start containerd: %w", err)
 	}
-	text, err := json.Marshal(id)
+	text, err := json.Marshal(record{ID: id, Version: d.version})
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := os.WriteFile(d.paths.record(), text, 0o600); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("start containerd: %w", err), p.stop(context.Background(), stopPatience))
+		return nil, nil, errors.Join(fmt.Errorf("start containerd: %w", err), p.Stop(context.Background(), stopPatience))
 	}
 	return p, state, nil
 }

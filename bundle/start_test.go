@@ -86,8 +86,8 @@ func TestStartAgain(t *testing.T) {
 			}
 			started, err := d.start(t.Context())
 			if err == nil {
-				defer started.release()
-				if err := started.stop(t.Context(), stopPatience); err != nil {
+				defer started.Close()
+				if err := started.Stop(t.Context(), stopPatience); err != nil {
 					t.Error(err)
 				}
 			}

@@ -8,37 +8,24 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/lifepod/lifepod/internal/children"
+	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
-// KillStrayShims ends the shims of this root that belong to no sandbox:
+// KillStrayShims ends the shims of this root whose sandbox's folder is gone:
 // containerd loses one that it is starting when the caller of RunPodSandbox is
 // killed. It reads the machine's whole process list, so it is for those who
 // sweep up.
 func (r *Runtime) KillStrayShims(ctx context.Context) error {
-	arguments, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		panic(err) // the pattern is right
-	}
 	var errs []error
-	for _, file := range arguments {
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err == nil && r.paths.isStrayShim(file) {
-			errs = append(errs, r.killStray(ctx, pid, file))
+	for pid, sandbox := range r.paths.shims() {
+		// The folder is made before the shim.
+		if _, err := os.Stat(filepath.Join(r.paths.tasks(), sandbox)); errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, r.paths.endShim(ctx, pid, sandbox))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// isStrayShim says whether a command line is that of a shim of our containerd
-// whose sandbox's folder is gone. The folder is made before the shim.
-func (p Paths) isStrayShim(cmdline string) bool {
-	id := p.sandboxOfShim(cmdline)
-	_, err := os.Stat(filepath.Join(p.state(), "io.containerd.runtime.v2.task/k8s.io", id))
-	return id != "" && errors.Is(err, fs.ErrNotExist)
 }
 
 // sandboxOfShim is the sandbox of a shim of our containerd, empty if the command
@@ -79,22 +66,19 @@ func valueOf(arguments []string, flag string) string {
 	return ""
 }
 
-func (r *Runtime) killStray(ctx context.Context, pid int, cmdline string) error {
-	ticks, err := startTicks(pid)
-	if err != nil {
-		return nil // it has ended
-	}
-	stray, err := watch(identity{PID: pid, StartTicks: ticks})
-	if errors.Is(err, errGone) {
+// endShim ends a shim and its children, unless it has ended.
+func (p Paths) endShim(ctx context.Context, pid int, sandbox string) error {
+	shim, err := pidfd.OpenPID(pid)
+	if errors.Is(err, pidfd.ErrEnded) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("end a stray shim: %w", err)
+		return fmt.Errorf("end a shim: %w", err)
 	}
-	defer stray.release()
-	if !r.paths.isStrayShim(cmdline) { // another process has the pid now
-		return nil
+	defer shim.Close()
+	if p.sandboxOfShim(fmt.Sprintf("/proc/%d/cmdline", pid)) != sandbox {
+		return nil // it has ended, and another process may have the PID now
 	}
-	children.Kill(pid)
-	return stray.stop(ctx, 0)
+	shim.KillChildren()
+	return shim.Stop(ctx, 0)
 }

@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
 // TestKillStrayShims: of the shims of a root only those without a sandbox's
@@ -33,7 +35,7 @@ func TestKillStrayShims(t *testing.T) {
 		t.Error("the stray shim ended by itself")
 	}
 	for name, c := range map[string]*exec.Cmd{"of a sandbox": known, "of another root": foreign} {
-		if _, err := startTicks(c.Process.Pid); err != nil {
+		if _, err := pidfd.Find(c.Process.Pid); err != nil {
 			t.Errorf("the shim %s: %v", name, err)
 		}
 	}

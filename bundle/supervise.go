@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/internal/logfile"
+	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
 // supervisor keeps containerd running together with the other processes that
@@ -131,7 +132,7 @@ const restartFloor = 10 * time.Second
 // logInterval is how often the size of containerd's log is looked at.
 const logInterval = time.Minute
 
-func (s *supervisor) keepRunning(ctx context.Context, running *process, server *newsServer) error {
+func (s *supervisor) keepRunning(ctx context.Context, running *pidfd.Process, server *newsServer) error {
 	trim := time.NewTicker(logInterval)
 	defer trim.Stop()
 	look := time.NewTicker(lostInterval)
@@ -144,7 +145,7 @@ func (s *supervisor) keepRunning(ctx context.Context, running *process, server *
 	for started := time.Now(); ; {
 		select {
 		case <-ctx.Done():
-			running.release()
+			running.Close()
 			return nil
 		case <-trim.C:
 			if err := logfile.Trim(s.daemon.paths.Log()); err != nil {
@@ -157,8 +158,8 @@ func (s *supervisor) keepRunning(ctx context.Context, running *process, server *
 		case ids := <-deleted.settled:
 			lost.endDeleted(ctx, ids)
 			continue
-		case <-running.ended:
-			running.release()
+		case <-running.Ended():
+			running.Close()
 		}
 		s.log.Warn("containerd died and is started again", "pid", running.PID)
 		if time.Since(started) < restartFloor {
@@ -179,8 +180,8 @@ func (s *supervisor) keepRunning(ctx context.Context, running *process, server *
 }
 
 // announce tells ourselves and the followers which containerd answers.
-func (s *supervisor) announce(p *process, server *newsServer) {
-	n := news{PID: p.PID, StartTicks: p.StartTicks, Since: time.Now()}
+func (s *supervisor) announce(p *pidfd.Process, server *newsServer) {
+	n := news{ID: p.ID, Since: time.Now()}
 	s.answers(n)
 	server.tell(n)
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
 // A follower hears which containerd answers, however late it connects; when the supervisor goes, the connection breaks.
@@ -27,7 +29,7 @@ func TestStation(t *testing.T) {
 	}
 	early := listenTo(t, path)
 	st.waitConns(1)
-	first, second := news{PID: 1, StartTicks: 7}, news{PID: 2, StartTicks: 8}
+	first, second := news{ID: pidfd.ID{PID: 1, StartTicks: 7}}, news{ID: pidfd.ID{PID: 2, StartTicks: 8}}
 	st.tell(first)
 	late := listenTo(t, path)
 	st.waitConns(2)
@@ -78,7 +80,7 @@ func (st *newsServer) waitConns(n int) {
 func TestRestarts(t *testing.T) {
 	s := &supervisor{log: slog.New(slog.DiscardHandler), up: make(chan error, 1), restarts: make(chan time.Time, 1)}
 	at := func(pid, second int) news {
-		return news{PID: pid, StartTicks: 1, Since: time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC)}
+		return news{ID: pidfd.ID{PID: pid, StartTicks: 1}, Since: time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC)}
 	}
 	s.answers(at(10, 1))
 	s.answers(at(10, 2))

@@ -5,7 +5,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
 // removeOthers removes the folders of other versions of the runtime that
@@ -52,9 +55,10 @@ func removeUnused(dir string) {
 // processesBelow lists the processes whose program lies below dir.
 func processesBelow(dir string) []int {
 	var pids []int
-	for _, pid := range allProcesses() {
-		if exe, err := executable(pid); err == nil && strings.HasPrefix(exe, dir+"/") {
-			pids = append(pids, pid)
+	all, _ := procfs.AllProcs() // none, if there is no /proc
+	for _, proc := range all {
+		if strings.HasPrefix(pidfd.Program(proc), dir+"/") {
+			pids = append(pids, proc.PID)
 		}
 	}
 	return pids

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lifepod/lifepod/control/execprocess"
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/internal/pidfd"
 	"github.com/lifepod/lifepod/worker/environment"
 )
 
@@ -74,12 +75,12 @@ type session struct {
 	sessions  *sessions
 	command   []string
 	container execprocess.Container
-	known     bool                  // the container's processes can be seen
-	before    []execprocess.Process // what ran there already
-	leave     func()                // lets the next one begin
+	known     bool       // the container's processes can be seen
+	before    []pidfd.ID // what ran there already
+	leave     func()     // lets the next one begin
 	over      chan struct{}
 	looked    sync.WaitGroup
-	process   *execprocess.Process // written before looked is done
+	process   *pidfd.ID // written before looked is done
 }
 
 // begin prepares a command in a container, when no other one is beginning there.
@@ -155,7 +156,7 @@ func (n *session) look(inTurn bool) bool {
 		return true // the container has ended, and all in it
 	}
 	for _, p := range processes {
-		arguments := execprocess.Arguments(p.PID)
+		arguments := pidfd.Arguments(p.PID)
 		own := slices.ContainsFunc(n.sessions.own, func(c []string) bool { return slices.Equal(c, arguments) })
 		if slices.Contains(n.before, p) || (own || !inTurn) && !slices.Equal(arguments, n.command) {
 			continue

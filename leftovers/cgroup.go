@@ -2,15 +2,14 @@ package leftovers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/opencontainers/cgroups"
-	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
 // findCgroups looks for the parent cgroup in the one hierarchy of cgroup v2, or
@@ -69,28 +68,8 @@ func describeCgroup(path string) string {
 
 // sweepCgroup kills what is in it until nothing is, then removes the tree.
 func sweepCgroup(ctx context.Context, path string) error {
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		pids, err := cgroups.GetAllPids(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if len(pids) == 0 {
-			return cgroups.RemovePath(path)
-		}
-		for _, pid := range pids {
-			if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
-				return fmt.Errorf("kill process %d: %w", pid, err)
-			}
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return fmt.Errorf("processes %v don't end: %w", pids, ctx.Err())
-		}
+	if err := pidfd.KillCgroups(ctx, path); err != nil {
+		return err
 	}
+	return cgroups.RemovePath(path)
 }

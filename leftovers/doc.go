@@ -11,6 +11,8 @@ package leftovers
 import (
 	"fmt"
 	"strings"
+
+	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
 // Place is where one lifepod keeps its things; an empty field is not searched.
@@ -63,7 +65,7 @@ type Leftover struct {
 	Detail string `json:"detail,omitempty"`
 
 	// process is set for a Process.
-	process identity
+	process pidfd.ID
 }
 
 // plural counts things.

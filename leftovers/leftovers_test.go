@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/moby/sys/mountinfo"
+
+	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
 // fakeProc is a /proc of the given processes.
@@ -34,7 +36,7 @@ func fakeSystem(t *testing.T, processes ...fakeProcess) system {
 			state = "S"
 		}
 		write(t, filepath.Join(folder, "stat"), strconv.Itoa(p.pid)+" (a) b) "+state+" "+strconv.Itoa(p.parent)+
-			" 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 777 20")
+			" 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 777 20"+strings.Repeat(" 0", 29))
 		if err := os.Symlink(p.program, filepath.Join(folder, "exe")); err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +85,7 @@ func TestFindProcesses(t *testing.T) {
 	if diff := cmp.Diff([]string{"12", "14", "11", "13"}, got); diff != "" {
 		t.Errorf("processes, containerd first (-want +got):\n%s", diff)
 	}
-	if id := found[0].process; id != (identity{pid: 12, startTicks: 777}) {
+	if id := found[0].process; id != (pidfd.ID{PID: 12, StartTicks: 777}) {
 		t.Errorf("identity: want 12 started at 777, got %+v", id)
 	}
 }
@@ -158,11 +160,11 @@ func TestIsDisk(t *testing.T) {
 }
 
 func TestSweepSparesAnotherProcessOfThatPID(t *testing.T) {
-	self, alive := host().identify(os.Getpid())
-	if !alive {
-		t.Fatal("the test's own process isn't found")
+	self, err := pidfd.Find(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
 	}
-	self.startTicks++
+	self.StartTicks++
 	if err := Sweep(t.Context(), []Leftover{{Kind: Process, process: self}}); err != nil {
 		t.Errorf("want the process spared, got %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -37,14 +38,16 @@ func (s system) findNetworks(place Place, processes []Leftover) ([]Leftover, err
 func (s system) networksOf(processes []Leftover) map[uint64]bool {
 	inodes := map[uint64]bool{}
 	for _, process := range processes {
-		inodes[inode(s.of(process.process.pid, "ns/net"))] = true
+		inodes[inode(s.networkOf(process.process.PID))] = true
 	}
 	// The process's first thread may be in another one: see doctor's trials.
 	delete(inodes, inode(filepath.Join(s.proc, "thread-self", "ns", "net")))
-	delete(inodes, inode(s.of(1, "ns/net")))
+	delete(inodes, inode(s.networkOf(1)))
 	delete(inodes, 0)
 	return inodes
 }
+
+func (s system) networkOf(pid int) string { return filepath.Join(s.proc, strconv.Itoa(pid), "ns/net") }
 
 // inode is 0 for what can't be looked at.
 func inode(path string) uint64 {

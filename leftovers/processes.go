@@ -1,20 +1,18 @@
 package leftovers
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-)
 
-// identity names a process for good; a PID alone may be used again.
-type identity struct {
-	pid int
-	// startTicks is the start time in clock ticks since boot.
-	startTicks uint64
-}
+	"github.com/prometheus/procfs"
+
+	"github.com/lifepod/lifepod/internal/pidfd"
+)
 
 // runtimePrograms are judged by their arguments, too: they may have been
 // started from elsewhere than the root.
@@ -24,25 +22,29 @@ var runtimePrograms = []string{"containerd", "containerd-shim-runc-v2", "runc"}
 // doesn't see its shims vanish. The processes of containers are found by their
 // cgroup.
 func (s system) findProcesses(place Place) ([]Leftover, error) {
-	entries, err := os.ReadDir(s.proc)
+	fs, err := procfs.NewFS(s.proc)
 	if err != nil {
 		return nil, fmt.Errorf("find processes: %w", err)
 	}
-	spared := s.selfAndParents()
+	all, err := fs.AllProcs()
+	if err != nil {
+		return nil, fmt.Errorf("find processes: %w", err)
+	}
+	spared := selfAndParents(fs)
 	var found []Leftover
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil || slices.Contains(spared, pid) || !s.belongs(pid, place) {
+	for _, proc := range all {
+		if slices.Contains(spared, proc.PID) || !belongs(proc, place) {
 			continue
 		}
 		// A process that ends meanwhile is no leftover.
-		if id, ok := s.identify(pid); ok {
+		if stat, err := pidfd.Stat(proc); err == nil {
+			arguments, _ := proc.CmdLine() // none, if it ends now
 			found = append(found, Leftover{
-				Kind: Process, Name: strconv.Itoa(pid), Detail: strings.Join(s.arguments(pid), " "), process: id,
+				Kind: Process, Name: strconv.Itoa(proc.PID), Detail: strings.Join(arguments, " "), process: pidfd.Of(stat),
 			})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b Leftover) int { return rank(a) - rank(b) })
+	slices.SortFunc(found, func(a, b Leftover) int { return cmp.Or(rank(a)-rank(b), a.process.PID-b.process.PID) })
 	return found, nil
 }
 
@@ -56,19 +58,16 @@ func rank(process Leftover) int {
 
 // belongs tells whether a process runs a program of this root, or is a runtime
 // program that was given a path of this root.
-func (s system) belongs(pid int, place Place) bool {
-	program, err := os.Readlink(s.of(pid, "exe"))
-	if err != nil {
-		return false
-	}
-	program = strings.TrimSuffix(program, " (deleted)")
+func belongs(proc procfs.Proc, place Place) bool {
+	program := pidfd.Program(proc)
 	if below(program, place.Root) {
 		return true
 	}
 	if !slices.Contains(runtimePrograms, filepath.Base(program)) {
 		return false
 	}
-	return slices.ContainsFunc(s.arguments(pid), func(argument string) bool {
+	arguments, _ := proc.CmdLine() // none, if it has ended
+	return slices.ContainsFunc(arguments, func(argument string) bool {
 		if _, value, found := strings.Cut(argument, "="); found && strings.HasPrefix(argument, "-") {
 			argument = value
 		}
@@ -78,52 +77,18 @@ func (s system) belongs(pid int, place Place) bool {
 
 // selfAndParents are this process and those that started it: a lifepod that
 // lies below its own root is not its own leftover.
-func (s system) selfAndParents() []int {
+func selfAndParents(fs procfs.FS) []int {
 	pids := []int{os.Getpid()}
-	for pid := os.Getpid(); pid > 1; {
-		fields := s.stat(pid)
-		if len(fields) < 2 {
-			break
-		}
-		parent, err := strconv.Atoi(fields[1])
+	for pid := os.Getpid(); pid > 1; pids = append(pids, pid) {
+		proc, err := fs.Proc(pid)
 		if err != nil {
 			break
 		}
-		pids = append(pids, parent)
-		pid = parent
+		stat, err := proc.Stat()
+		if err != nil {
+			break
+		}
+		pid = stat.PPID
 	}
 	return pids
-}
-
-func (s system) of(pid int, name string) string {
-	return filepath.Join(s.proc, strconv.Itoa(pid), name)
-}
-
-func (s system) arguments(pid int) []string {
-	raw, err := os.ReadFile(s.of(pid, "cmdline"))
-	if err != nil {
-		return nil
-	}
-	return strings.Split(strings.TrimRight(string(raw), "\x00"), "\x00")
-}
-
-// stat returns the fields of /proc/PID/stat from the third, the state, on. The
-// second may hold spaces and parentheses.
-func (s system) stat(pid int) []string {
-	raw, err := os.ReadFile(s.of(pid, "stat"))
-	if err != nil {
-		return nil
-	}
-	return strings.Fields(string(raw[strings.LastIndexByte(string(raw), ')')+1:]))
-}
-
-// identify reports false about a process that has ended, zombies included.
-func (s system) identify(pid int) (identity, bool) {
-	const state, start = 0, 19 // the third and the 22nd field of proc_pid_stat(5)
-	fields := s.stat(pid)
-	if len(fields) <= start || fields[state] == "Z" || fields[state] == "X" {
-		return identity{}, false
-	}
-	ticks, err := strconv.ParseUint(fields[start], 10, 64)
-	return identity{pid: pid, startTicks: ticks}, err == nil
 }

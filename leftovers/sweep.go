@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lifepod/lifepod/internal/children"
+	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
 // patience is how long a killed process may take to end.
@@ -66,50 +66,28 @@ func sweepOne(ctx context.Context, leftover Leftover) error {
 
 // sweepProcess kills the process and waits for its end. KILL is no harm to
 // containerd, whose database survives it, and needs no waiting for its consent.
-func sweepProcess(ctx context.Context, id identity) error {
-	fd, err := unix.PidfdOpen(id.pid, 0)
-	if errors.Is(err, unix.ESRCH) {
+func sweepProcess(ctx context.Context, id pidfd.ID) error {
+	process, err := pidfd.Open(id)
+	if errors.Is(err, pidfd.ErrEnded) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	defer func() { _ = unix.Close(fd) }() // nothing was written
-	// Only now that the descriptor pins the process is it certain that the PID
-	// still means the one that was found.
-	if now, alive := host().identify(id.pid); !alive || now != id {
-		return nil
+	defer process.Close()
+	if isShim(id.PID) {
+		process.KillChildren()
 	}
-	if isShim(id.pid) {
-		children.Kill(id.pid)
-	}
-	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+	if err := process.Signal(unix.SIGKILL); err != nil {
 		return err
 	}
-	return awaitEnd(ctx, fd)
+	return process.Wait(ctx)
 }
 
 // isShim says that a process has containers as children, which would outlive it.
 func isShim(pid int) bool {
 	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	return err == nil && strings.HasPrefix(string(name), "containerd-shim")
-}
-
-// awaitEnd polls in short turns because a poll can't be cancelled.
-func awaitEnd(ctx context.Context, pidfd int) error {
-	const turn = 50 * time.Millisecond
-	for {
-		ended, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, int(turn.Milliseconds()))
-		if ended > 0 {
-			return nil
-		}
-		if err != nil && !errors.Is(err, unix.EINTR) {
-			return err
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("killed, but doesn't end: %w", ctx.Err())
-		}
-	}
 }
 
 // unmount detaches, so that a reader still in there doesn't hold it up.

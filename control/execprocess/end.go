@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/opencontainers/cgroups"
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
 // hangupTimeout is the time between hangup and kill.
@@ -15,7 +17,7 @@ const hangupTimeout = time.Second
 
 // End ends a process and all that it started: first by SIGHUP, as a terminal that
 // is closed, then by SIGKILL. It returns when they have ended.
-func (c Container) End(ctx context.Context, p Process) error {
+func (c Container) End(ctx context.Context, p pidfd.ID) error {
 	tree, err := c.open(p)
 	defer tree.close()
 	if err != nil || len(tree) == 0 {
@@ -37,76 +39,60 @@ func (c Container) End(ctx context.Context, p Process) error {
 	return err
 }
 
-// processTree are a process and its descendants by pidfd, so that no other process is hit.
-type processTree []int
+// processTree are a process and its descendants.
+type processTree []*pidfd.Process
 
-// open is a process with its descendants.
-func (c Container) open(p Process) (processTree, error) {
-	pids, err := cgroups.GetAllPids(c.dir)
-	if err != nil {
-		return nil, fmt.Errorf("list the container's processes: %w", err)
+// open is a process with its descendants; empty if it has ended.
+func (c Container) open(p pidfd.ID) (processTree, error) {
+	inside, err := c.processes()
+	if err != nil || pidfd.Of(inside[p.PID]) != p {
+		return nil, err
 	}
-	parents := map[int]int{}
-	for _, pid := range pids {
-		if parent, _, ok := stat(pid); ok {
-			parents[pid] = parent
-		}
-	}
-	if _, start, ok := stat(p.PID); !ok || start != p.start {
-		return nil, nil // it has ended
-	}
-	var f processTree
-	for pid := range parents {
-		if !descends(pid, p.PID, parents) {
+	var tree processTree
+	for pid, stat := range inside {
+		if !descends(pid, p.PID, inside) {
 			continue
 		}
-		fd, err := unix.PidfdOpen(pid, 0)
-		if errors.Is(err, unix.ESRCH) {
+		opened, err := pidfd.Open(pidfd.Of(stat))
+		if errors.Is(err, pidfd.ErrEnded) {
 			continue
 		}
 		if err != nil {
-			return f, fmt.Errorf("open process %d: %w", pid, err)
+			return tree, err
 		}
-		f = append(f, fd)
+		tree = append(tree, opened)
 	}
-	return f, nil
+	return tree, nil
 }
 
-func descends(pid, from int, parents map[int]int) bool {
-	for range parents { // a bound: PIDs may have been used again while they were listed
+func descends(pid, from int, inside map[int]procfs.ProcStat) bool {
+	for range inside { // a bound: PIDs may have been used again while they were listed
 		if pid == from {
 			return true
 		}
-		pid = parents[pid]
+		pid = inside[pid].PPID
 	}
 	return pid == from
 }
 
-func (f processTree) signal(sig unix.Signal) {
-	for _, fd := range f {
-		_ = unix.PidfdSendSignal(fd, sig, nil, 0) // one that has ended needs none
+func (t processTree) signal(sig unix.Signal) {
+	for _, p := range t {
+		_ = p.Signal(sig) // another user's, at worst: await tells
 	}
 }
 
 // await reports whether all have ended before ctx does.
-func (f processTree) await(ctx context.Context) bool {
-	for _, fd := range f {
-		for {
-			poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-			n, err := unix.Poll(poll, 50)
-			if n > 0 {
-				break
-			}
-			if ctx.Err() != nil || err != nil && !errors.Is(err, unix.EINTR) {
-				return false
-			}
+func (t processTree) await(ctx context.Context) bool {
+	for _, p := range t {
+		if p.Wait(ctx) != nil {
+			return false
 		}
 	}
 	return true
 }
 
-func (f processTree) close() {
-	for _, fd := range f {
-		_ = unix.Close(fd)
+func (t processTree) close() {
+	for _, p := range t {
+		p.Close()
 	}
 }

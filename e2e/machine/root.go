@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
 // Root is one state folder of lifepod.
@@ -93,9 +95,8 @@ func (r Root) Processes() []string {
 
 // Ended is true of a process that only waits for its parent to take note.
 func Ended(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	return err != nil || strings.HasPrefix(rest, "Z") || strings.HasPrefix(rest, "X")
+	_, err := pidfd.Find(pid)
+	return err != nil
 }
 
 // AllProcesses are those of the machine but the caller.

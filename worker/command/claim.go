@@ -26,7 +26,7 @@ func (s *processView) claimLeader(c *running) bool {
 			leaders = append(leaders, p)
 		}
 	}
-	slices.SortFunc(leaders, func(a, b process) int { return cmp.Compare(a.start, b.start) })
+	slices.SortFunc(leaders, func(a, b process) int { return cmp.Compare(a.StartTicks, b.StartTicks) })
 	all := len(leaders) >= len(s.same)
 	for i, p := range leaders {
 		if s.allEnding || all && i == slices.Index(s.same, c) {
@@ -99,7 +99,7 @@ func (s *processView) claim(session int) {
 }
 
 func (s *processView) begunByCommand(p process) bool {
-	return slices.ContainsFunc(s.recent, func(parent process) bool { return parent.pid == p.parent && s.sessions[parent.session] })
+	return slices.ContainsFunc(s.recent, func(parent process) bool { return parent.PID == p.parent && s.sessions[parent.session] })
 }
 
 // killLeft kills what is left of the command; false if nothing is.
@@ -108,7 +108,7 @@ func (s *processView) killLeft() bool {
 	for p := range s.all() {
 		if s.sessions[p.session] {
 			left = true
-			s.kill(p)
+			kill(p)
 		}
 	}
 	return left

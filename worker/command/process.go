@@ -6,6 +6,8 @@ import (
 
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
 // ticksPerSecond is the unit of a process's start time; it is the same on every
@@ -23,21 +25,18 @@ func ticksNow() uint64 {
 
 // process is one of the machine, as far as it is known.
 type process struct {
-	pid, parent, session int
-	start                uint64
-	writes               []string // the outputs it has that the keeper reads, for recent ones
-	entered              bool     // begun by the runtime, not from inside the container
-	args                 []string // of one that entered
-	ended                bool     // it was not there any more at the last look
+	pidfd.ID
+	parent, session int
+	writes          []string // the outputs it has that the keeper reads, for recent ones
+	entered         bool     // begun by the runtime, not from inside the container
+	args            []string // of one that entered
+	ended           bool     // it was not there any more at the last look
 }
 
 // read is a process that has not ended.
 func read(proc procfs.Proc) (process, bool) {
-	stat, err := proc.Stat()
-	if err != nil || stat.State == "Z" || stat.State == "X" {
-		return process{}, false
-	}
-	return process{pid: proc.PID, parent: stat.PPID, session: stat.Session, start: stat.Starttime}, true
+	stat, err := pidfd.Stat(proc)
+	return process{ID: pidfd.Of(stat), parent: stat.PPID, session: stat.Session}, err == nil
 }
 
 // pipes are those that a process has open.

@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
 // processView is what is known of the processes of a container when a command in it was
@@ -26,7 +29,7 @@ type processView struct {
 	others    [][]string // the arguments of other commands that run
 }
 
-// newScene is the container whose first process has that number.
+// newProcessView is the container whose first process has that number.
 func newProcessView(containerID string, pid int, since uint64) (*processView, error) {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {
@@ -54,12 +57,12 @@ func (s *processView) look() {
 	for p, proc := range s.all() {
 		switch {
 		case !s.has(proc):
-		case p.start+1 < s.since || p.session == s.first.session: // start times are rounded down
+		case p.StartTicks+1 < s.since || p.session == s.first.session: // start times are rounded down
 			others = append(others, pipes(proc)...)
 		default:
 			p.writes = pipes(proc)
-			if p.entered = p.pid == p.session && !s.hasPID(p.parent); p.entered {
-				p.args, _ = proc.CmdLine() // none, if it has ended
+			if p.entered = p.PID == p.session && !s.hasPID(p.parent); p.entered {
+				p.args = pidfd.Arguments(p.PID)
 			}
 			recent = append(recent, p)
 		}
@@ -71,30 +74,19 @@ func (s *processView) look() {
 		p.writes = slices.DeleteFunc(p.writes, func(pipe string) bool {
 			return !slices.Contains(s.held, pipe) || slices.Contains(others, pipe)
 		})
-		s.recent = slices.DeleteFunc(s.recent, func(o process) bool { return o.pid == p.pid })
+		s.recent = slices.DeleteFunc(s.recent, func(o process) bool { return o.PID == p.PID })
 		s.recent = append(s.recent, p)
 	}
 }
 
 // kill kills the process and none that has come to its number since.
-func (s *processView) kill(p process) {
-	target, err := os.FindProcess(p.pid)
+func kill(p process) {
+	target, err := pidfd.Open(p.ID)
 	if err != nil {
-		return
+		return // it has ended
 	}
-	defer func() { _ = target.Release() }() // it holds no more than a descriptor
-	if s.lives(p) {
-		_ = target.Kill() // it has ended, otherwise
-	}
-}
-
-func (s *processView) lives(p process) bool {
-	proc, err := s.fs.Proc(p.pid)
-	if err != nil {
-		return false
-	}
-	now, ok := read(proc)
-	return ok && now.start == p.start
+	defer target.Close()
+	_ = target.Signal(unix.SIGKILL) // another look tells whether it has ended
 }
 
 // all are the machine's processes.

@@ -7,18 +7,20 @@ import (
 	"testing"
 
 	"github.com/prometheus/procfs"
+
+	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
 // a container in which two commands run, 10 and 20, of which 10 has begun 11,
 // and 11 has begun 12 in a session of its own; 30 is a daemon of the container's.
 func twoCommands() *processView {
 	return &processView{sessions: map[int]bool{}, held: []string{"a", "b", "c"}, recent: []process{
-		{pid: 10, parent: 1, session: 10, entered: true, writes: []string{"a"}},
-		{pid: 11, parent: 10, session: 10, writes: []string{"a"}},
-		{pid: 12, parent: 11, session: 12},
-		{pid: 20, parent: 1, session: 20, entered: true, writes: []string{"b"}},
-		{pid: 21, parent: 20, session: 20, writes: []string{"b"}},
-		{pid: 30, parent: 5, session: 30},
+		{ID: pidfd.ID{PID: 10}, parent: 1, session: 10, entered: true, writes: []string{"a"}},
+		{ID: pidfd.ID{PID: 11}, parent: 10, session: 10, writes: []string{"a"}},
+		{ID: pidfd.ID{PID: 12}, parent: 11, session: 12},
+		{ID: pidfd.ID{PID: 20}, parent: 1, session: 20, entered: true, writes: []string{"b"}},
+		{ID: pidfd.ID{PID: 21}, parent: 20, session: 20, writes: []string{"b"}},
+		{ID: pidfd.ID{PID: 30}, parent: 5, session: 30},
 	}}
 }
 
@@ -45,7 +47,7 @@ func TestClaimLeader(t *testing.T) {
 	check, other := []string{"check"}, []string{"other"}
 	first, second := &running{Command: Command{Args: check}}, &running{Command: Command{Args: check}}
 	leader := func(pid int, start uint64, args []string) process {
-		return process{pid: pid, parent: 1, session: pid, start: start, entered: true, args: args}
+		return process{ID: pidfd.ID{PID: pid, StartTicks: start}, parent: 1, session: pid, entered: true, args: args}
 	}
 	for _, tc := range []struct {
 		name      string
@@ -81,8 +83,8 @@ func TestOrphans(t *testing.T) {
 		want    []int
 	}{
 		{"none", nil, nil},
-		{"one", []process{{pid: 41, session: 40, writes: []string{"c"}}, {pid: 42, session: 42, writes: []string{"c"}}}, []int{40, 42}},
-		{"several", []process{{pid: 41, session: 40, writes: []string{"c"}}, {pid: 51, session: 50, writes: []string{"d"}}}, nil},
+		{"one", []process{{ID: pidfd.ID{PID: 41}, session: 40, writes: []string{"c"}}, {ID: pidfd.ID{PID: 42}, session: 42, writes: []string{"c"}}}, []int{40, 42}},
+		{"several", []process{{ID: pidfd.ID{PID: 41}, session: 40, writes: []string{"c"}}, {ID: pidfd.ID{PID: 51}, session: 50, writes: []string{"d"}}}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := twoCommands()
@@ -109,7 +111,7 @@ func TestKillLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &processView{fs: fs, sessions: map[int]bool{}}
-	s.kill(process{pid: victim.Process.Pid, start: 1})
+	kill(process{ID: pidfd.ID{PID: victim.Process.Pid, StartTicks: 1}})
 	select {
 	case err := <-ended:
 		t.Fatalf("killed for another: %v", err)

@@ -12,6 +12,8 @@ import (
 	"github.com/opencontainers/cgroups"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
 var classes = []v1.PodQOSClass{v1.PodQOSGuaranteed, v1.PodQOSBurstable, v1.PodQOSBestEffort}
@@ -41,7 +43,7 @@ func (d Driver) remove(ctx context.Context, names []string) error {
 	if len(dirs) == 0 {
 		return nil
 	}
-	if err := kill(ctx, dirs); err != nil {
+	if err := pidfd.KillCgroups(ctx, dirs...); err != nil {
 		return err
 	}
 	return m.Destroy()

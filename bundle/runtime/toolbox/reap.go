@@ -77,7 +77,8 @@ func reapOrphans() {
 	}
 }
 
-// isZombieOf reads "PID (NAME) STATE PPID …"; the name can hold anything.
+// isZombieOf reads "PID (NAME) STATE PPID …"; the name can hold anything. Containers run this program, which
+// is small because it has nothing but the standard library for it.
 func isZombieOf(pid, parent int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

@@ -1,10 +1,9 @@
-package podcgroup
+package pidfd
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -22,9 +21,9 @@ const (
 	exitPatience = 10 * time.Second
 )
 
-// kill ends every process in the folders and those below, and waits until they
+// KillCgroups ends every process in the cgroups and those below, and waits until they
 // are gone.
-func kill(ctx context.Context, dirs []string) error {
+func KillCgroups(ctx context.Context, dirs ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, exitPatience)
 	defer cancel()
 	for range killRounds {
@@ -39,63 +38,48 @@ func kill(ctx context.Context, dirs []string) error {
 	return errors.New("processes keep appearing while they are killed")
 }
 
-// killOnce kills by pidfd, so that a PID that is reused in the meantime is not
-// hit: a process that is still in the group after its pidfd was opened is the
-// one that pidfd stands for.
+// killOnce kills what is held, so that a PID that is reused in the meantime is not hit: a
+// process that is still in the group after it was opened is the one that was opened.
 func killOnce(ctx context.Context, dirs []string, pids map[int]bool) error {
-	pidfds := map[int]int{}
+	var open []*Process
 	defer func() {
-		for _, fd := range pidfds {
-			_ = unix.Close(fd)
+		for _, p := range open {
+			p.Close()
 		}
 	}()
 	for pid := range pids {
 		if pid == os.Getpid() {
 			return errors.New("lifepod itself is in the pod's cgroup")
 		}
-		fd, err := unix.PidfdOpen(pid, 0)
-		if errors.Is(err, unix.ESRCH) {
+		p, err := OpenPID(pid)
+		if errors.Is(err, ErrEnded) {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("open process %d: %w", pid, err)
+			return err
 		}
-		pidfds[pid] = fd
+		open = append(open, p)
 	}
 	still, err := processes(dirs)
 	if err != nil {
 		return err
 	}
-	maps.DeleteFunc(pidfds, func(pid, fd int) bool { return !still[pid] && unix.Close(fd) == nil })
-	for pid, fd := range pidfds {
-		if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
-			return fmt.Errorf("kill process %d: %w", pid, err)
+	var killed []*Process
+	for _, p := range open {
+		if !still[p.PID] {
+			continue
 		}
+		if err := p.Signal(unix.SIGKILL); err != nil {
+			return err
+		}
+		killed = append(killed, p)
 	}
-	for pid, fd := range pidfds {
-		if err := awaitExit(ctx, pid, fd); err != nil {
+	for _, p := range killed {
+		if err := p.Wait(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// awaitExit waits until a pidfd reports the end of its process.
-func awaitExit(ctx context.Context, pid, fd int) error {
-	deadline, _ := ctx.Deadline()
-	for {
-		left := time.Until(deadline).Milliseconds()
-		if left <= 0 || ctx.Err() != nil {
-			return fmt.Errorf("process %d does not end after SIGKILL", pid)
-		}
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(min(left, 100)))
-		if err != nil && !errors.Is(err, unix.EINTR) {
-			return fmt.Errorf("wait for process %d: %w", pid, err)
-		}
-		if n > 0 {
-			return nil
-		}
-	}
 }
 
 // processes lists the PIDs in the folders and below. Folders that vanish while

@@ -1,4 +1,4 @@
-package children
+package pidfd
 
 import (
 	"os"
@@ -6,12 +6,17 @@ import (
 	"testing"
 )
 
-func TestKill(t *testing.T) {
+func TestKillChildren(t *testing.T) {
 	child := exec.Command("sleep", "1000")
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	Kill(os.Getpid())
+	self, err := OpenPID(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer self.Close()
+	self.KillChildren()
 	if err := child.Wait(); err == nil || child.ProcessState.String() != "signal: killed" {
 		t.Errorf("the child ended with %v, want it killed", err)
 	}
