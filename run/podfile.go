@@ -27,7 +27,7 @@ func savePod(records string, pod *v1.Pod) error {
 	if err := os.WriteFile(next, data, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(next, path) // without a sync: what a power cut loses is known to be lost
+	return os.Rename(next, path) // without a sync, so not by wholefile: what a power cut loses is known to be lost
 }
 
 // loadPod reads the pod's file.

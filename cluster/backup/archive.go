@@ -179,15 +179,6 @@ func extractFile(archive *tar.Reader, f File, dir string) error {
 	return nil
 }
 
-// syncDir makes the names in a folder outlive a power cut.
-func syncDir(dir string) error {
-	opened, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(opened.Sync(), opened.Close())
-}
-
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return !errors.Is(err, fs.ErrNotExist)

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/lifepod/lifepod/cluster/etcd"
+	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
 // temporary begins the names of folders for what is not whole yet.
@@ -75,7 +76,7 @@ func restore(file, data string, force bool) (r Restored, err error) {
 	if err := os.Rename(made, data); err != nil { // also onto an empty folder
 		return r, err
 	}
-	return r, syncDir(parent)
+	return r, wholefile.SyncFolder(parent)
 }
 
 // build makes a data folder of a backup.

@@ -17,6 +17,8 @@ import (
 	save "go.etcd.io/etcd/client/v3/snapshot"
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
 	"go.uber.org/zap"
+
+	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
 // Config is what a backup is of.
@@ -64,6 +66,7 @@ func (c Config) save(ctx context.Context, file string) (m Manifest, err error) {
 	if err := c.list(&m, places); err != nil {
 		return m, err
 	}
+	// Not by wholefile: what a kill leaves of it would stay, as large as it is.
 	out, err := os.OpenFile(filepath.Join(work, "backup"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return m, err
@@ -74,7 +77,7 @@ func (c Config) save(ctx context.Context, file string) (m Manifest, err error) {
 	if err := os.Rename(out.Name(), file); err != nil {
 		return m, err
 	}
-	return m, syncDir(filepath.Dir(file))
+	return m, wholefile.SyncFolder(filepath.Dir(file))
 }
 
 // snapshot has etcd write what it has, with the hash that it appends.

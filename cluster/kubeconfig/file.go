@@ -136,24 +136,11 @@ func (f File) give(path string) error {
 }
 
 // write replaces the file at once; mode and owner stay.
-func (f File) write(text []byte) (err error) {
-	next, err := os.CreateTemp(filepath.Dir(f.Path), ".kubeconfig-") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(next.Name())
-		}
-	}()
-	_, err = next.Write(text)
-	if err := errors.Join(err, next.Sync(), next.Close(), f.likeBefore(next.Name())); err != nil {
-		return err
-	}
-	if err := os.Rename(next.Name(), f.Path); err != nil {
-		return err
-	}
-	return wholefile.SyncFolder(filepath.Dir(f.Path))
+func (f File) write(text []byte) error {
+	return wholefile.Fill(f.Path, func(next *os.File) error {
+		_, err := next.Write(text)
+		return errors.Join(err, f.likeBefore(next.Name()))
+	})
 }
 
 // likeBefore gives a new file the mode and the owner of the old one.

@@ -18,14 +18,19 @@ func Write(path string, content []byte) error { return WriteMode(path, content, 
 
 // WriteMode is Write for a file with another mode.
 func WriteMode(path string, content []byte, mode fs.FileMode) error {
+	return Fill(path, func(next *os.File) error {
+		_, err := next.Write(content)
+		return errors.Join(err, next.Chmod(mode))
+	})
+}
+
+// Fill is Write for a file that fill writes, and whose mode and owner it may change.
+func Fill(path string, fill func(next *os.File) error) error {
 	next, err := os.CreateTemp(filepath.Dir(path), unfinished) // mode 0600
 	if err != nil {
 		return err
 	}
-	_, err = next.Write(content)
-	if err == nil && mode != 0o600 {
-		err = next.Chmod(mode)
-	}
+	err = fill(next)
 	if err = errors.Join(err, next.Sync(), next.Close()); err == nil {
 		err = os.Rename(next.Name(), path)
 	}

@@ -46,7 +46,7 @@ func compress(ctx context.Context, path string) error {
 	if err := awaitWritten(ctx, in); err != nil {
 		return err
 	}
-	unfinished := path + crilog.Compressed + crilog.Unfinished
+	unfinished := path + crilog.Compressed + crilog.Unfinished // a name that readers know, so not by wholefile
 	defer func() { _ = os.Remove(unfinished) }() // gone if all went well
 	if err := writeCompressed(ctx, in, unfinished); err != nil {
 		return err

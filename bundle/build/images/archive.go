@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
 // named is an image and the name it is imported under.
@@ -32,11 +32,7 @@ func writeArchive(path string, images []named) error {
 	if err != nil {
 		return err
 	}
-	aside := filepath.Join(filepath.Dir(path), "."+filepath.Base(path))
-	if err := os.WriteFile(aside, content, 0o644); err != nil {
-		return err
-	}
-	return os.Rename(aside, path)
+	return wholefile.WriteMode(path, content, 0o644)
 }
 
 // archiveEntries are the files of an OCI image layout, and manifest.json for
