@@ -19,11 +19,11 @@ func Adopt(pod *v1.Pod, options Options, seen Observed) *Machine {
 	m.adoptResize(pod)
 	m.unseen, m.away, m.adopted = true, true, true
 	if t := pod.Status.StartTime; t != nil {
-		m.startTime = t.Time
+		m.kept.StartTime = t.Time
 	}
-	m.reported = *pod.Status.DeepCopy()
-	if m.reported.Phase == "" {
-		m.reported.Phase = v1.PodPending
+	m.kept.Reported = *pod.Status.DeepCopy()
+	if m.kept.Reported.Phase == "" {
+		m.kept.Reported.Phase = v1.PodPending
 	}
 	m.adoptNewestSandbox(seen)
 	s := &step{Machine: m}
@@ -31,9 +31,9 @@ func Adopt(pod *v1.Pod, options Options, seen Observed) *Machine {
 		adoptFromStatus(s, c, seen)
 	}
 	adoptTurn(s, seen)
-	m.round.ever = condition(pod.Status.Conditions, v1.AllContainersRestarting) != nil // it stays (A-COND-8)
+	m.round.Ever = condition(pod.Status.Conditions, v1.AllContainersRestarting) != nil // it stays (A-COND-8)
 	if isTrue(pod.Status.Conditions, v1.AllContainersRestarting) {                     // it is finished (B-RAC-23)
-		m.round.active, m.round.announced.done = true, true
+		m.round.Active, m.round.Announced = true, true
 	}
 	return m
 }
@@ -43,20 +43,20 @@ func Adopt(pod *v1.Pod, options Options, seen Observed) *Machine {
 // (B-RST-12, B-RST-14). Before the pod is gone, the machine looks whether the others are.
 func (m *Machine) adoptNewestSandbox(seen Observed) {
 	if len(seen.Sandboxes) == 0 {
-		if anyRan(m.reported) { // after a reboot, for example: what ran is lost with it
-			m.sandbox = sandbox{state: sandboxLost, ips: m.reportedIPs()}
+		if anyRan(m.kept.Reported) { // after a reboot, for example: what ran is lost with it
+			m.sandbox = sandbox{State: sandboxLost, IPs: m.reportedIPs()}
 		}
 		return
 	}
 	newest := slices.MaxFunc(seen.Sandboxes, func(a, b ObservedSandbox) int { return int(a.Attempt) - int(b.Attempt) })
-	m.sandbox = sandbox{state: sandboxLost, id: newest.ID, attempt: newest.Attempt}
-	m.release.straySandbox = len(seen.Sandboxes) > 1
+	m.sandbox = sandbox{State: sandboxLost, ID: newest.ID, Attempt: newest.Attempt}
+	m.kept.StraySandbox = len(seen.Sandboxes) > 1
 	if newest.Ready && m.addressed(newest.IPs) && readySandboxes(seen) == 1 {
-		m.sandbox.state = sandboxReady
+		m.sandbox.State = sandboxReady
 	}
-	m.sandbox.ips = primaryFirst(newest.IPs, m.options.HostIPs)
-	if len(m.sandbox.ips) == 0 {
-		m.sandbox.ips = m.reportedIPs()
+	m.sandbox.IPs = primaryFirst(newest.IPs, m.options.HostIPs)
+	if len(m.sandbox.IPs) == 0 {
+		m.sandbox.IPs = m.reportedIPs()
 	}
 }
 
@@ -72,7 +72,7 @@ func readySandboxes(seen Observed) int {
 
 func (m *Machine) reportedIPs() []string {
 	var ips []string
-	for _, ip := range m.reported.PodIPs {
+	for _, ip := range m.kept.Reported.PodIPs {
 		ips = append(ips, ip.IP)
 	}
 	return ips
@@ -82,10 +82,10 @@ func (m *Machine) reportedIPs() []string {
 // that has run in this sandbox are through (A-INIT-3). What only the status tells was
 // in this sandbox if there was no other before, or is none now.
 func adoptTurn(s *step, seen Observed) {
-	told := s.sandbox.state != sandboxReady || s.sandbox.attempt == 0
+	told := s.sandbox.State != sandboxReady || s.sandbox.Attempt == 0
 	for i, c := range s.ordered() {
-		if ranIn(s.sandbox.id, c, seen) || told && (c.exit != nil || c.position == running) {
-			s.initIndex = min(i, len(s.inits()))
+		if ranIn(s.sandbox.ID, c, seen) || told && (c.Exit != nil || c.Position == running) {
+			s.kept.InitTurn = min(i, len(s.inits()))
 		}
 	}
 	advanceInit(s)
@@ -94,7 +94,7 @@ func adoptTurn(s *step, seen Observed) {
 // ranAfter says whether a container after c in their order has run in this sandbox.
 func ranAfter(s *step, c *container, seen Observed) bool {
 	after := s.ordered()[slices.Index(s.ordered(), c)+1:]
-	return slices.ContainsFunc(after, func(c *container) bool { return ranIn(s.sandbox.id, c, seen) })
+	return slices.ContainsFunc(after, func(c *container) bool { return ranIn(s.sandbox.ID, c, seen) })
 }
 
 func ranIn(sandboxID string, c *container, seen Observed) bool {
@@ -118,13 +118,11 @@ func containerStatusOf(status *v1.PodStatus, c *container) v1.ContainerStatus {
 // endIfTerminal goes on with a pod that had ended before: nothing of it is started
 // again (B-WRK-23), what is left of it is stopped with its own grace.
 func endIfTerminal(s *step) {
-	if s.stage != Syncing || !terminal(s.reported.Phase) {
+	if s.kept.Stage != Syncing || !terminal(s.kept.Reported.Phase) {
 		return
 	}
-	terminate(s, stop{
-		cause: Completed, grace: s.specGrace(), reason: s.reported.Reason, message: s.reported.Message,
-		report: Report{What: "has ended before", Because: string(s.reported.Phase), Rule: "B-WRK-23"},
-	})
+	terminate(s, stop{Cause: Completed, Reason: s.kept.Reported.Reason, Message: s.kept.Reported.Message}, s.specGrace(),
+		Report{What: "has ended before", Because: string(s.kept.Reported.Phase), Rule: "B-WRK-23"})
 }
 
 // RanBefore says whether a status or the runtime shows that something of the pod

@@ -9,31 +9,31 @@ import (
 // adoptFromStatus brings a container to where its newest instance is; without one
 // to what the status says of it.
 func adoptFromStatus(s *step, c *container, seen Observed) {
-	status := containerStatusOf(&s.reported, c)
-	c.actuated = *c.spec.Resources.DeepCopy()
-	c.restartCount, c.imageName, c.imageRef = status.RestartCount, status.Image, status.ImageID
-	c.user = status.User.DeepCopy()
-	c.last = status.LastTerminationState.Terminated.DeepCopy()
+	status := containerStatusOf(&s.kept.Reported, c)
+	c.Actuated = *c.spec.Resources.DeepCopy()
+	c.RestartCount, c.ImageName, c.ImageRef = status.RestartCount, status.Image, status.ImageID
+	c.User = status.User.DeepCopy()
+	c.Last = status.LastTerminationState.Terminated.DeepCopy()
 	instances := instancesOf(c, status, seen)
 	if len(instances) == 0 {
 		adoptWithoutInstance(s, c, status, seen)
 		return
 	}
 	newest := instances[0]
-	c.id = newest.ID
+	c.ID = newest.ID
 	c.begins(s, newest.StartedAt)
 	c.hear(newest.Reported)
-	c.restartCount = max(c.restartCount, int32(newest.Attempt))
+	c.RestartCount = max(c.RestartCount, int32(newest.Attempt))
 	adoptLast(s, c, status, instances)
-	c.position = uncertain // the next snapshot says
+	c.Position = uncertain // the next snapshot says
 	switch ended := status.State.Terminated; {
 	case newest.State == StateRunning:
-		c.position = running
+		c.Position = running
 		c.adoptVerdicts(status)
 	case ended != nil && endedID(status) == newest.ID:
 		adoptExit(s, c, newest.ID, ended.DeepCopy())
 	}
-	if c.position != running && newest.SandboxID != s.sandbox.id {
+	if c.Position != running && newest.SandboxID != s.sandbox.ID {
 		adoptFromOldSandbox(s, c, newest)
 	}
 }
@@ -62,7 +62,7 @@ func adoptLast(s *step, c *container, status v1.ContainerStatus, instances []Obs
 		return
 	}
 	before := instances[1]
-	c.previousID = before.ID
+	c.PreviousID = before.ID
 	if before.Exit != nil && !c.mayHaveLast(before.ID) {
 		c.setLast(s, terminatedBy(s, *before.Exit))
 	}
@@ -70,12 +70,12 @@ func adoptLast(s *step, c *container, status v1.ContainerStatus, instances []Obs
 
 // mayHaveLast says whether lastState is of that instance, or does not say of which.
 func (c *container) mayHaveLast(id string) bool {
-	return c.last != nil && (c.last.ContainerID == "" || idWithoutScheme(c.last.ContainerID) == id)
+	return c.Last != nil && (c.Last.ContainerID == "" || idWithoutScheme(c.Last.ContainerID) == id)
 }
 
 func (c *container) setLast(s *step, t *v1.ContainerStateTerminated) {
-	c.last = t.DeepCopy()
-	c.lastDone = c.succeeded(t) || decideRestart(s, c, t).complete
+	c.Last = t.DeepCopy()
+	c.LastDone = c.succeeded(t) || decideRestart(s, c, t).Complete
 }
 
 // endedID is the instance whose end a status tells. While an init container runs
@@ -92,11 +92,11 @@ func endedID(status v1.ContainerStatus) string {
 // and never started is created anew (A-ACT-3).
 func adoptFromOldSandbox(s *step, c *container, newest ObservedContainer) {
 	switch {
-	case c.exit != nil:
+	case c.Exit != nil:
 	case newest.State == StateExited:
 		adoptExit(s, c, newest.ID, terminatedBy(s, *newest.Exit))
 	case newest.State == StateCreated:
-		c.position = created
+		c.Position = created
 	}
 	forgetRecord(c)
 }
@@ -104,15 +104,15 @@ func adoptFromOldSandbox(s *step, c *container, newest ObservedContainer) {
 // adoptVerdicts keeps started and ready from flipping (B-RST-6, B-RST-8); a
 // postStart hook is never run a second time.
 func (c *container) adoptVerdicts(status v1.ContainerStatus) {
-	c.postStart = hookRun{ended: true}
-	if idWithoutScheme(status.ContainerID) != c.id {
+	c.PostStart = hookRun{Ended: true}
+	if idWithoutScheme(status.ContainerID) != c.ID {
 		return // it was told of another
 	}
 	if status.Started != nil && *status.Started {
-		c.probes[StartupProbe].verdict = probeSucceeded
+		c.Probes[StartupProbe].Verdict = probeSucceeded
 	}
 	if status.Ready {
-		c.probes[ReadinessProbe].verdict = probeSucceeded
+		c.Probes[ReadinessProbe].Verdict = probeSucceeded
 	}
 }
 
@@ -122,13 +122,13 @@ func (c *container) adoptVerdicts(status v1.ContainerStatus) {
 func adoptWithoutInstance(s *step, c *container, status v1.ContainerStatus, seen Observed) {
 	ended, ranAfter := status.State.Terminated, c.kind == initContainer && ranAfter(s, c, seen)
 	counted := status.ContainerID == "" // the end is of the instance before
-	again := c.kind == initContainer && !ranAfter && !terminal(s.reported.Phase) &&
-		(counted || s.sandbox.attempt > 0 && s.sandbox.state == sandboxReady)
+	again := c.kind == initContainer && !ranAfter && !terminal(s.kept.Reported.Phase) &&
+		(counted || s.sandbox.Attempt > 0 && s.sandbox.State == sandboxReady)
 	switch {
 	case ended != nil && again: // in a new sandbox they all run again (A-ACT-3)
 		c.setLast(s, ended)
 		if !counted {
-			c.restartCount++
+			c.RestartCount++
 		}
 	case ended != nil:
 		adoptExit(s, c, status.ContainerID, ended.DeepCopy())
@@ -138,15 +138,15 @@ func adoptWithoutInstance(s *step, c *container, status v1.ContainerStatus, seen
 			Message: "Unable to get init container status from container runtime and pod has been initialized, treat it as exited normally",
 		})
 	case status.State.Running != nil:
-		c.position, c.id = running, idWithoutScheme(status.ContainerID)
+		c.Position, c.ID = running, idWithoutScheme(status.ContainerID)
 		c.begins(s, status.State.Running.StartedAt.Time)
-		c.postStart = hookRun{ended: true}
+		c.PostStart = hookRun{Ended: true}
 	}
 }
 
 func adoptExit(s *step, c *container, id string, t *v1.ContainerStateTerminated) {
-	c.position, c.id, c.exit = exited, idWithoutScheme(id), t
+	c.Position, c.ID, c.Exit = exited, idWithoutScheme(id), t
 	c.begins(s, t.StartedAt.Time)
-	c.endedAt = s.own(t.FinishedAt.Time)
-	c.restart = decideRestart(s, c, t)
+	c.EndedAt = s.own(t.FinishedAt.Time)
+	c.Verdict = decideRestart(s, c, t)
 }

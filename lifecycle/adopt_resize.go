@@ -38,9 +38,9 @@ func (m *Machine) adoptResize(wanted *v1.Pod) {
 	if equality.Semantic.DeepEqual(asked, allocation(m.pod)) {
 		return
 	}
-	m.resize.desired, m.resize.before = asked, wanted.Status.ObservedGeneration
+	m.resize.Desired, m.resize.Before = asked, wanted.Status.ObservedGeneration
 	if c := condition(wanted.Status.Conditions, v1.PodResizePending); c != nil {
-		m.resize.pending = c.DeepCopy()
+		m.resize.Pending = c.DeepCopy()
 	}
 	m.generation = specIsAnother
 }

@@ -102,15 +102,15 @@ func applyContainerFact(s *step, fact Fact) {
 }
 
 func applyAccepted(s *step) {
-	if s.startTime.IsZero() {
-		s.startTime = s.wall
+	if s.kept.StartTime.IsZero() {
+		s.kept.StartTime = s.wall
 	}
 }
 
 // applySetup files the answer of a step that precedes the containers. A failure is
 // told and tried again (A-SYNC-7, A-SYNC-8).
 func applySetup(s *step, w *work, r Result, reason, prefix string) {
-	if !s.finish(w, r) || r.Failure == nil || r.Failure.Class == Cancelled || s.stage != Syncing {
+	if !s.finish(w, r) || r.Failure == nil || r.Failure.Class == Cancelled || s.kept.Stage != Syncing {
 		return // a pod that is ending does not need it any more (B-FIN-12)
 	}
 	for _, message := range r.Failure.messages() {

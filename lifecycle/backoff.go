@@ -17,8 +17,8 @@ type BackOffPolicy struct {
 
 // backOff is where one container or image is on its curve.
 type backOff struct {
-	delay time.Duration // 0: the next try is immediate
-	from  time.Time     // crash: the last start; image: the last failure
+	Delay time.Duration `json:"delay"` // 0: the next try is immediate
+	From  time.Time     `json:"from"`  // crash: the last start; image: the last failure
 }
 
 // next is the delay after one more failure (A-BO-3).
@@ -33,10 +33,10 @@ func (p BackOffPolicy) next(delay time.Duration) time.Duration {
 // crashDelay is how long after the exit the container may be started again:
 // nothing after a run longer than Reset, whose entry has expired (A-BO-4).
 func (p BackOffPolicy) crashDelay(b backOff, finishedAt time.Time) time.Duration {
-	if finishedAt.Sub(b.from) > p.Reset {
+	if finishedAt.Sub(b.From) > p.Reset {
 		return 0
 	}
-	return b.delay
+	return b.Delay
 }
 
 // advanceCrash moves a container along its curve when an instance that had an
@@ -44,6 +44,6 @@ func (p BackOffPolicy) crashDelay(b backOff, finishedAt time.Time) time.Duration
 // count as a crash (A-BO-6).
 func advanceCrash(s *step, c *container) {
 	policy := crashPolicy(s, c)
-	delay := policy.crashDelay(c.backOff, c.endedAt)
-	c.backOff = backOff{delay: policy.next(delay), from: s.now}
+	delay := policy.crashDelay(c.BackOff, c.EndedAt)
+	c.BackOff = backOff{Delay: policy.next(delay), From: s.now}
 }

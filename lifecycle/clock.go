@@ -19,14 +19,14 @@ func (ClockChanged) isFact() {}
 // hearOfClock files that the wall clock was changed, before a step's time is known. It
 // says whether it was.
 func (m *Machine) hearOfClock(f Fact) (changed bool) {
-	before := m.drift
+	before := m.kept.Drift
 	switch f := f.(type) {
 	case ClockChanged:
-		m.drift += f.By
+		m.kept.Drift += f.By
 	case Resumed:
-		m.drift += f.ClockChanged
+		m.kept.Drift += f.ClockChanged
 	}
-	return m.drift != before
+	return m.kept.Drift != before
 }
 
 // own is a time of the wall clock on the machine's own.
@@ -34,7 +34,7 @@ func (m *Machine) own(wall time.Time) time.Time {
 	if wall.IsZero() {
 		return wall
 	}
-	return wall.Add(-m.drift)
+	return wall.Add(-m.kept.Drift)
 }
 
 // onWall is a time of the machine's own clock on the wall clock.
@@ -42,22 +42,22 @@ func (m *Machine) onWall(own time.Time) time.Time {
 	if own.IsZero() {
 		return own
 	}
-	return own.Add(m.drift)
+	return own.Add(m.kept.Drift)
 }
 
 // begins files when an instance has started, for the status and for its probes.
 func (c *container) begins(s *step, wall time.Time) {
-	c.startedAt, c.since = wall, s.own(wall)
+	c.StartedAt, c.Since = wall, s.own(wall)
 }
 
 // notAhead puts ends and attempts that seem to be of the future at now: after a
 // restart of the machine its clock may be behind.
 func (s *step) notAhead() {
 	for _, c := range s.containers {
-		c.endedAt = earlier(c.endedAt, s.now)
-		c.backOff.from, c.roundBackOff.from = earlier(c.backOff.from, s.now), earlier(c.roundBackOff.from, s.now)
+		c.EndedAt = earlier(c.EndedAt, s.now)
+		c.BackOff.From, c.RoundBackOff.From = earlier(c.BackOff.From, s.now), earlier(c.RoundBackOff.From, s.now)
 	}
-	for _, b := range s.imageBack {
-		b.from = earlier(b.from, s.now)
+	for name, b := range s.kept.ImageBack {
+		s.kept.ImageBack[name] = backOff{Delay: b.Delay, From: earlier(b.From, s.now)}
 	}
 }

@@ -24,19 +24,19 @@ func conditions(s *step, status *v1.PodStatus, phase v1.PodPhase) []v1.PodCondit
 		containersReady,
 		{Type: v1.PodScheduled, Status: v1.ConditionTrue},
 	}
-	if s.round.ever || s.restartAllRule {
+	if s.round.Ever || s.restartAllRule {
 		list = append(list, restartingCondition(s, phase))
 	}
 	for i := range list {
 		list[i].ObservedGeneration = s.observedGeneration() // A-COND-11
 		list[i].LastTransitionTime = *seconds(s.wall)
-		if old := condition(s.reported.Conditions, list[i].Type); old != nil && old.Status == list[i].Status {
+		if old := condition(s.kept.Reported.Conditions, list[i].Type); old != nil && old.Status == list[i].Status {
 			list[i].LastTransitionTime = old.LastTransitionTime // A-COND-2
 		}
 	}
 	if own := disruptionCondition(s, phase); own != nil {
 		own[0].ObservedGeneration, own[0].LastTransitionTime = s.observedGeneration(), *seconds(s.wall)
-		if old := condition(s.reported.Conditions, v1.DisruptionTarget); old != nil && terminal(s.reported.Phase) {
+		if old := condition(s.kept.Reported.Conditions, v1.DisruptionTarget); old != nil && terminal(s.kept.Reported.Phase) {
 			own[0].LastTransitionTime = old.LastTransitionTime
 		}
 		others = slices.DeleteFunc(others, func(c v1.PodCondition) bool { return c.Type == v1.DisruptionTarget })
@@ -65,7 +65,7 @@ func initializedCondition(s *step, status *v1.PodStatus, phase v1.PodPhase) v1.P
 			incomplete = append(incomplete, init.spec.Name)
 		}
 	}
-	if len(incomplete) == 0 || isTrue(s.reported.Conditions, v1.PodInitialized) || anyRegularRan(status) {
+	if len(incomplete) == 0 || isTrue(s.kept.Reported.Conditions, v1.PodInitialized) || anyRegularRan(status) {
 		return c
 	}
 	c.Status, c.Reason = v1.ConditionFalse, "ContainersNotInitialized"

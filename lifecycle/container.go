@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -22,8 +21,10 @@ func newInitContainer(spec *v1.Container) *container {
 	if spec.RestartPolicy != nil && *spec.RestartPolicy == v1.ContainerRestartPolicyAlways {
 		k = sidecarContainer
 	}
-	return &container{role: role{spec: spec, kind: k}}
+	return newContainer(role{spec: spec, kind: k})
 }
+
+func newContainer(of role) *container { return &container{role: of, Name: of.spec.Name} }
 
 // position is where the newest instance of a container is. It is explicit
 // state: never guessed from what the runtime happens to have.
@@ -45,17 +46,19 @@ func (p position) String() string {
 
 // container is one container of the pod and its newest instance.
 type container struct {
-	role
-	instance
+	role            // the pod's spec has it
+	Name     string `json:"name"`
+	instance `json:"instance"`
 	history
 
-	actuated v1.ResourceRequirements // that the newest instance was made with, or resized to
-	image    image
-	failure  *Failure  // why the last start attempt failed (A-CST-6)
-	retryAt  time.Time // no start before
-	stopping stopping
-	removal  removal
-	outdated bool // its newest instance was made for an image that is not the spec's any more
+	Actuated v1.ResourceRequirements `json:"actuated,omitzero"` // that the newest instance was made with, or resized to
+	Image    image                   `json:"image,omitzero"`
+	Failure  *Failure                `json:"failure,omitempty"` // why the last start attempt failed (A-CST-6)
+	RetryAt  time.Time               `json:"retryAt,omitzero"`  // no start before
+	Outdated bool                    `json:"outdated,omitzero"` // its newest instance was made for an image that is not the spec's any more
+
+	stopping stopping // asked for again, with what is left of its deadline (B-WRK-10)
+	removal  removal  // removing twice is removing once
 }
 
 // role is what the pod's spec says of a container; it does not change but by resizes.
@@ -68,56 +71,51 @@ type role struct {
 
 // history is what is known of the instances before the newest.
 type history struct {
-	restartCount int32
-	failures     int32                        // exits in a row that were failures
-	last         *v1.ContainerStateTerminated // status lastState: the instance before
-	lastDone     bool                         // it had completed
-	previousID   string                       // that instance's record in the runtime
-	backOff      backOff
-	roundBackOff backOff     // of restarts of all that this container has caused
-	restartedAt  []time.Time // restarts that count for its limit
+	RestartCount int32                        `json:"restartCount,omitzero"`
+	Failures     int32                        `json:"failures,omitzero"`   // exits in a row that were failures
+	Last         *v1.ContainerStateTerminated `json:"last,omitempty"`      // status lastState: the instance before
+	LastDone     bool                         `json:"lastDone,omitzero"`   // it had completed
+	PreviousID   string                       `json:"previousID,omitzero"` // that instance's record in the runtime
+	BackOff      backOff                      `json:"backOff,omitzero"`
+	RoundBackOff backOff                      `json:"roundBackOff,omitzero"` // of restarts of all that this container has caused
+	RestartedAt  []time.Time                  `json:"restartedAt,omitempty"` // restarts that count for its limit
 }
 
 // instance is one run of a container.
 type instance struct {
-	position  position
-	id        string
-	op        EffectID // create or start under way
-	touchedAt time.Time
-	startedAt time.Time                    // by the wall clock, as the status shows it
-	since     time.Time                    // the same on the machine's own clock
-	exit      *v1.ContainerStateTerminated // set when exited
-	endedAt   time.Time                    // on the machine's own clock: when it exited; when that became known if the runtime does not say
-	asked     bool                         // it was being stopped
-	restart   verdict                      // decided once, at the exit
-	postStart hookRun
-	kill      *kill    // it alone is to end; nil: it is not
-	probes    [3]probe // by ProbeKind
-	requested bool     // its restart was asked for: at once, and not counted
-	cutOff    bool     // lifepod was killed while it was being started
-	nextBegun bool     // a create of the next one had no answer and left nothing so far: it may be carried out late
+	Position  position                     `json:"position"`
+	ID        string                       `json:"id,omitzero"`
+	StartedAt time.Time                    `json:"startedAt,omitzero"` // by the wall clock, as the status shows it
+	Since     time.Time                    `json:"since,omitzero"`     // the same on the machine's own clock
+	Exit      *v1.ContainerStateTerminated `json:"exit,omitempty"`     // set when exited
+	EndedAt   time.Time                    `json:"endedAt,omitzero"`   // on the machine's own clock: when it exited; when that became known if the runtime does not say
+	Asked     bool                         `json:"asked,omitzero"`     // it was being stopped
+	Verdict   verdict                      `json:"verdict,omitzero"`   // decided once, at the exit
+	PostStart hookRun                      `json:"postStart,omitzero"`
+	Ending    bool                         `json:"stopping,omitzero"`  // the Killing event was recorded, its preStop hook has begun if it has one
+	Kill      *kill                        `json:"kill,omitempty"`     // it alone is to end; nil: it is not
+	Probes    [3]probe                     `json:"probes,omitzero"`    // by ProbeKind
+	Requested bool                         `json:"requested,omitzero"` // its restart was asked for: at once, and not counted
+	CutOff    bool                         `json:"cutOff,omitzero"`    // lifepod was killed while it was being started
+	NextBegun bool                         `json:"nextBegun,omitzero"` // a create of the next one had no answer and left nothing so far: it may be carried out late
 	reportedState
+
+	underWay // a create or start
+}
+
+// underWay is a call of the runtime, under way or just answered. When lifepod is killed
+// its answer is lost: what it has come to is looked for, and each snapshot is newer.
+type underWay struct {
+	op        EffectID // 0: none is under way
+	touchedAt time.Time
 }
 
 // reportedState is what the runtime reports of an instance.
 type reportedState struct {
-	imageName string // A-CST-4
-	imageRef  string
-	user      *v1.ContainerUser
-	reported  *v1.ResourceRequirements // its resources; nil: nothing yet
-}
-
-func (c *container) clone(spec *v1.Container) *container {
-	n := *c
-	n.spec = spec
-	n.exit = c.exit.DeepCopy()
-	n.last = c.last.DeepCopy()
-	n.restartedAt = slices.Clone(c.restartedAt)
-	n.user = c.user.DeepCopy()
-	n.actuated, n.reported = *c.actuated.DeepCopy(), c.reported.DeepCopy()
-	n.failure = cloneOf(c.failure)
-	n.image.refused = cloneOf(c.image.refused)
-	return &n
+	ImageName string                   `json:"imageName,omitzero"` // A-CST-4
+	ImageRef  string                   `json:"imageRef,omitzero"`
+	User      *v1.ContainerUser        `json:"user,omitempty"`
+	Reported  *v1.ResourceRequirements `json:"reported,omitempty"` // its resources; nil: nothing yet
 }
 
 func cloneOf[T any](p *T) *T {
@@ -141,7 +139,7 @@ func (c *container) fieldPath() string {
 
 // mayRun says whether a process of the container may exist.
 func (c *container) mayRun() bool {
-	switch c.position {
+	switch c.Position {
 	case absent, created, exited:
 		return false
 	}
@@ -151,14 +149,14 @@ func (c *container) mayRun() bool {
 // done says that a regular init container has completed. One whose child was
 // killed for memory has not, whatever its exit code (A-INIT-6).
 func (c *container) done() bool {
-	return c.position == exited && c.succeeded(c.exit)
+	return c.Position == exited && c.succeeded(c.Exit)
 }
 
 // succeeded judges an exit of the container. Only an init container's success
 // is denied by an OOM kill of a child (A-INIT-6, B-OOM-2): the API refuses to
 // see any other container leave exit code 0 under OnFailure (A-API-4).
 func (c *container) succeeded(t *v1.ContainerStateTerminated) bool {
-	if c.restart.complete {
+	if c.Verdict.Complete {
 		return true
 	}
 	return t.ExitCode == 0 && (c.kind != initContainer || t.Reason != reasonOOMKilled)

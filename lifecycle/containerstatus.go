@@ -23,7 +23,7 @@ func containerStatus(s *step, c *container) v1.ContainerStatus {
 	status := v1.ContainerStatus{
 		Name:         c.spec.Name,
 		Image:        c.spec.Image,
-		RestartCount: c.restartCount,
+		RestartCount: c.RestartCount,
 		Ready:        c.ready() || again,
 		Started:      &started,
 		VolumeMounts: volumeMountStatuses(s, c.spec.VolumeMounts),
@@ -31,20 +31,20 @@ func containerStatus(s *step, c *container) v1.ContainerStatus {
 	if c.kind == ephemeralContainer {
 		status.Started = nil // A-CST-12
 	}
-	if c.id != "" {
-		status.ContainerID = containerID(s, c.id)
-		status.ImageID = c.imageRef
-		if c.imageName != "" {
-			status.Image = c.imageName
+	if c.ID != "" {
+		status.ContainerID = containerID(s, c.ID)
+		status.ImageID = c.ImageRef
+		if c.ImageName != "" {
+			status.Image = c.ImageName
 		}
 		status.AllocatedResources = c.spec.Resources.Requests.DeepCopy()
 		status.Resources = containerResources(c)
 	}
-	if c.id != "" && c.spec.Lifecycle != nil {
+	if c.ID != "" && c.spec.Lifecycle != nil {
 		status.StopSignal = c.spec.Lifecycle.DeepCopy().StopSignal // B-SIG-1
 	}
-	if c.user != nil {
-		status.User = c.user.DeepCopy()
+	if c.User != nil {
+		status.User = c.User.DeepCopy()
 	}
 	status.State, status.LastTerminationState = containerStates(s, c)
 	return status
@@ -52,21 +52,21 @@ func containerStatus(s *step, c *container) v1.ContainerStatus {
 
 // containerStates are state and lastState (A-CST-3, A-CST-5, A-CST-6).
 func containerStates(s *step, c *container) (state, last v1.ContainerState) {
-	last = terminatedState(c.last)
+	last = terminatedState(c.Last)
 	switch {
 	case runsAgain(s, c):
 		return last, v1.ContainerState{}
-	case c.position == running:
-		state.Running = &v1.ContainerStateRunning{StartedAt: *seconds(c.startedAt)}
-	case c.exit == nil:
+	case c.Position == running:
+		state.Running = &v1.ContainerStateRunning{StartedAt: *seconds(c.StartedAt)}
+	case c.Exit == nil:
 		state.Waiting = waiting(s, c)
 	case waitsForRestart(s, c), restartsUnasked(s, c):
 		state.Waiting = waiting(s, c)
-		last = terminatedState(c.exit)
+		last = terminatedState(c.Exit)
 	default:
-		state = terminatedState(c.exit)
+		state = terminatedState(c.Exit)
 	}
-	if state.Terminated == nil && s.stage >= Terminated && everReached(s, c) {
+	if state.Terminated == nil && s.kept.Stage >= Terminated && everReached(s, c) {
 		state = terminatedState(unaccounted())
 	}
 	return state, last
@@ -76,7 +76,7 @@ func containerStates(s *step, c *container) (state, last v1.ContainerState) {
 // sandbox, and the API would refuse to see its end undone: the end before is
 // shown until there is a new one (A-STAT-6).
 func runsAgain(s *step, c *container) bool {
-	if c.kind != initContainer || c.exit != nil || c.last == nil || !c.lastDone || s.round.ever || s.restartAllRule {
+	if c.kind != initContainer || c.Exit != nil || c.Last == nil || !c.LastDone || s.round.Ever || s.restartAllRule {
 		return false
 	}
 	return s.pod.Spec.RestartPolicy != v1.RestartPolicyAlways || c.spec.RestartPolicy != nil
@@ -86,7 +86,7 @@ func runsAgain(s *step, c *container) bool {
 // instead of its exit (A-CST-6); not when the pod is deleted, as nothing is
 // started then.
 func waitsForRestart(s *step, c *container) bool {
-	return c.failure != nil && c.restart.restart && s.stop.cause != Deleted
+	return c.Failure != nil && c.Verdict.Restart && s.stop.Cause != Deleted
 }
 
 // restartsUnasked says that a container that was killed runs again although its
@@ -94,15 +94,15 @@ func waitsForRestart(s *step, c *container) bool {
 // refuses to see such an end undone (A-API-4), so it is never shown as the state,
 // unless a rule of the pod can restart all: then it does not refuse.
 func restartsUnasked(s *step, c *container) bool {
-	return !s.restartAllRule && s.stage == Syncing && c.kill != nil && c.restart.restart && !decideRestart(s, c, c.exit).restart
+	return !s.restartAllRule && s.kept.Stage == Syncing && c.Kill != nil && c.Verdict.Restart && !decideRestart(s, c, c.Exit).Restart
 }
 
 // waiting is the reason of the last failed start, or the default (A-CST-2).
 func waiting(s *step, c *container) *v1.ContainerStateWaiting {
-	if c.failure != nil {
-		return &v1.ContainerStateWaiting{Reason: c.failure.Reason, Message: c.failure.Message}
+	if c.Failure != nil {
+		return &v1.ContainerStateWaiting{Reason: c.Failure.Reason, Message: c.Failure.Message}
 	}
-	if s.round.active && c.exit != nil {
+	if s.round.Active && c.Exit != nil {
 		return &v1.ContainerStateWaiting{Reason: reasonRestartingAll, Message: messageRestartingAll}
 	}
 	if len(s.inits()) > 0 {
@@ -132,7 +132,7 @@ func everReached(s *step, c *container) bool {
 	}
 	lastRan := 0
 	for i, init := range s.inits() {
-		if init.exit != nil || init.last != nil {
+		if init.Exit != nil || init.Last != nil {
 			lastRan = i
 		}
 	}
@@ -142,7 +142,7 @@ func everReached(s *step, c *container) bool {
 // everInitialized says that the pod is, or has been, initialized (A-COND-4), as far
 // as the statuses of its containers depend on it.
 func everInitialized(s *step) bool {
-	if isTrue(s.reported.Conditions, v1.PodInitialized) || slices.ContainsFunc(s.regulars(), func(c *container) bool { return c.exit != nil && c.id != "" }) {
+	if isTrue(s.kept.Reported.Conditions, v1.PodInitialized) || slices.ContainsFunc(s.regulars(), func(c *container) bool { return c.Exit != nil && c.ID != "" }) {
 		return true
 	}
 	return !slices.ContainsFunc(s.inits(), func(c *container) bool { return !c.through() })

@@ -112,12 +112,13 @@
 // # Where a new rule goes
 //
 // A new fact is a type in event.go and a case in apply; what it changes goes into
-// the file of its concept (exit.go, images.go, sandbox.go …). New state goes into
-// the Checkpoint, too, unless it can be found or done again; a test asks. A new action is a
-// type in effect.go, begun in the plan of its stage (plan.go, stop.go). A new
-// restart rule belongs in decideRestart, a new condition in conditions, a new
-// reason of waiting where the failure is filed. apply files facts (and, where a
-// fact is a decision by itself, begins what follows), plan only looks at the state: whatever plan does must be safe to be asked for again at
-// the next event. Each rule gets a transcript in testdata; the laws that always
+// the file of its concept (exit.go, images.go, sandbox.go …). New state that must outlive
+// lifepod is an exported field with a tag: that puts it into the Checkpoint. State that can
+// be found or done again is a field that is not exported, with a comment that says so. A
+// new action is a type in effect.go, begun in the plan of its stage (plan.go, stop.go). A
+// new restart rule belongs in decideRestart, a new condition in conditions, a new reason of
+// waiting where the failure is filed. apply files facts (and, where a fact is a decision by
+// itself, begins what follows), plan only looks at the state: whatever plan does must be
+// safe to be asked for again at the next event. Each rule gets a transcript in testdata; the laws that always
 // hold are in invariants_test.go, where random lives are held against them.
 package lifecycle

@@ -26,9 +26,9 @@ type End struct {
 
 // endOf derives the end from the state; it is final once the pod is gone.
 func endOf(m *Machine) End {
-	end := End{Cause: m.stop.cause}
+	end := End{Cause: m.stop.Cause}
 	if c := firstFailure(m.ordered()); c != nil {
-		end.Container, end.ExitCode = c.spec.Name, c.exit.ExitCode
+		end.Container, end.ExitCode = c.spec.Name, c.Exit.ExitCode
 	}
 	return end
 }
@@ -36,7 +36,7 @@ func endOf(m *Machine) End {
 func firstFailure(list []*container) *container {
 	var first *container
 	for _, c := range list {
-		if c.kind == sidecarContainer || c.exit == nil || c.succeeded(c.exit) {
+		if c.kind == sidecarContainer || c.Exit == nil || c.succeeded(c.Exit) {
 			continue
 		}
 		if first == nil || failedBefore(c, first) {
@@ -48,8 +48,8 @@ func firstFailure(list []*container) *container {
 
 // failedBefore orders failures: those that nobody asked for first, then by time.
 func failedBefore(a, b *container) bool {
-	if a.asked != b.asked {
-		return !a.asked
+	if a.Asked != b.Asked {
+		return !a.Asked
 	}
-	return a.endedAt.Before(b.endedAt)
+	return a.EndedAt.Before(b.EndedAt)
 }

@@ -14,7 +14,7 @@ import (
 // newEphemeral makes the container of an entry of spec.ephemeralContainers: all
 // that it has in common with other containers is a v1.Container.
 func newEphemeral(spec *v1.EphemeralContainer) *container {
-	return &container{role: role{spec: ephemeralSpec(spec), kind: ephemeralContainer, target: spec.TargetContainerName}}
+	return newContainer(role{spec: ephemeralSpec(spec), kind: ephemeralContainer, target: spec.TargetContainerName})
 }
 
 func ephemeralSpec(spec *v1.EphemeralContainer) *v1.Container {
@@ -32,7 +32,7 @@ func (m *Machine) ephemerals() []*container { return m.containers[len(m.ordered(
 // change of its spec. A name that is taken already is a request that came twice.
 func applyEphemeralContainerAdded(s *step, f EphemeralContainerAdded) {
 	name := f.Container.Name
-	if s.stage != Syncing {
+	if s.kept.Stage != Syncing {
 		tell(s, Report{Subject: "pod", What: "takes no ephemeral container " + name, Because: "it is ending", Rule: "B-WRK-4"})
 		return
 	}
@@ -51,11 +51,11 @@ func applyEphemeralContainerAdded(s *step, f EphemeralContainerAdded) {
 
 // planEphemerals starts the ephemeral containers, each by itself.
 func planEphemerals(s *step) {
-	if s.sandbox.state != sandboxReady || !s.setup.volumes.done {
+	if s.sandbox.State != sandboxReady || !s.setup.volumes.done {
 		return
 	}
 	for _, c := range s.ephemerals() {
-		if c.startUnderWay() || (c.position == absent && !targetFound(s, c)) {
+		if c.startUnderWay() || (c.Position == absent && !targetFound(s, c)) {
 			continue
 		}
 		tryStart(s, c)
@@ -69,17 +69,17 @@ func targetFound(s *step, c *container) bool {
 		return true
 	}
 	target := s.containerNamed(c.target)
-	if s.round.active {
+	if s.round.Active {
 		return false // its instance is about to go
 	}
-	switch target.position {
+	switch target.Position {
 	case running, exited: // the latter is refused by the runtime, in its own words
 		return true
 	}
-	if target.id != "" {
+	if target.ID != "" {
 		return false // it is about to run
 	}
-	if c.failure == nil || c.failure.Reason != configError {
+	if c.Failure == nil || c.Failure.Reason != configError {
 		startRefused(s, c, &Failure{Reason: configError, Message: fmt.Sprintf("unable to find target container %s", c.target)}, configError)
 		tell(s, Report{Subject: c.spec.Name, What: "waits for its target container " + c.target, Rule: "A-CRI-5"})
 	}
@@ -93,15 +93,15 @@ func targetID(s *step, c *container) string {
 	if c.target == "" {
 		return ""
 	}
-	return s.containerNamed(c.target).id
+	return s.containerNamed(c.target).ID
 }
 
 // targetRuns lets ephemeral containers that the runtime refused, because their
 // target did not run, be created at once.
 func targetRuns(s *step, target *container) {
 	for _, c := range s.ephemerals() {
-		if c.target == target.spec.Name && c.position == absent {
-			c.retryAt, c.image.retryAt = s.now, s.now
+		if c.target == target.spec.Name && c.Position == absent {
+			c.RetryAt, c.Image.RetryAt = s.now, s.now
 		}
 	}
 }

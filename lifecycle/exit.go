@@ -12,10 +12,10 @@ import (
 // stream, even before StartContainer has answered, or from a snapshot.
 func applyContainerExited(s *step, f ContainerExited) {
 	c := s.containerWithID(f.ContainerID)
-	if c == nil || c.exit != nil {
+	if c == nil || c.Exit != nil {
 		return // also while a successor is being made: the id is still the old instance's
 	}
-	if c.position == starting {
+	if c.Position == starting {
 		startedBeforeAnswer(s, c, f)
 	}
 	settleExit(s, c, terminatedBy(s, f))
@@ -46,38 +46,38 @@ func startedBeforeAnswer(s *step, c *container, f ContainerExited) {
 
 // settleExit moves a container to exited and decides, once, what follows.
 func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
-	c.asked = c.stopping.told && (c.kill == nil || !cameTooLate(s, c.kill, t))
+	c.Asked = c.Ending && (c.Kill == nil || !cameTooLate(s, c.Kill, t))
 	askImagesAnew(s, c)
-	c.position, c.op, c.exit, c.endedAt = exited, 0, t, earlier(s.own(t.FinishedAt.Time), s.now)
-	if c.endedAt.IsZero() {
-		c.endedAt = s.now // else a container whose records get lost would know no back-off
+	c.Position, c.op, c.Exit, c.EndedAt = exited, 0, t, earlier(s.own(t.FinishedAt.Time), s.now)
+	if c.EndedAt.IsZero() {
+		c.EndedAt = s.now // else a container whose records get lost would know no back-off
 	}
 	endHooks(s, c)
 	endProbes(s, c)
 	killed := killText(s, c, t)
-	c.stopping, c.retryAt = stopping{}, time.Time{}
+	c.Ending, c.stopping, c.RetryAt = false, stopping{}, time.Time{}
 	c.touchedAt = s.now
-	c.restart = verdictAtExit(s, c, t)
-	if c.failure != nil && c.failure.Reason == reasonPostStartError && !s.round.active {
-		c.restart.because = "postStart hook failed, " + c.restart.because
+	c.Verdict = verdictAtExit(s, c, t)
+	if c.Failure != nil && c.Failure.Reason == reasonPostStartError && !s.round.Active {
+		c.Verdict.Because = "postStart hook failed, " + c.Verdict.Because
 	}
-	c.failures++
+	c.Failures++
 	if c.succeeded(t) {
-		c.failures = 0
+		c.Failures = 0
 	}
-	report := Report{Subject: c.spec.Name, What: exitText(t), Because: c.restart.because, Rule: c.restart.rule}
+	report := Report{Subject: c.spec.Name, What: exitText(t), Because: c.Verdict.Because, Rule: c.Verdict.Rule}
 	switch {
-	case !c.restart.restart && !c.restart.complete && c.asked && c.kill == nil:
+	case !c.Verdict.Restart && !c.Verdict.Complete && c.Asked && c.Kill == nil:
 		report.Because = "stopped"
-	case c.restart.complete:
+	case c.Verdict.Complete:
 		report.Outcome = "counts as success"
-	case c.restart.terminate:
+	case c.Verdict.Terminate:
 		report.Outcome = "pod fails"
-	case c.restart.restart:
+	case c.Verdict.Restart:
 		report.Outcome, report.Because = backOffAfterExit(s, c)
-	case s.stage == Syncing && c.kind == initContainer && !c.done():
+	case s.kept.Stage == Syncing && c.kind == initContainer && !c.done():
 		report.Outcome = "pod fails"
-	case s.stage == Syncing && !c.succeeded(t):
+	case s.kept.Stage == Syncing && !c.succeeded(t):
 		report.Outcome = "not restarted"
 	}
 	report.Because += killed
@@ -89,7 +89,7 @@ func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
 func killText(s *step, c *container, t *v1.ContainerStateTerminated) string {
 	const sigkill = 128 + 9
 	byRuntime := t.ExitCode == sigkill && (t.Reason == "" || t.Reason == "Error") // not for want of memory, nor lost
-	if killAt := c.stopping.killAt; !c.asked || !byRuntime || s.round.active || killAt.IsZero() || c.endedAt.Before(killAt) {
+	if killAt := c.stopping.killAt; !c.Asked || !byRuntime || s.round.Active || killAt.IsZero() || c.EndedAt.Before(killAt) {
 		return ""
 	}
 	if orderFor(s, c).force {
@@ -102,15 +102,15 @@ func killText(s *step, c *container, t *v1.ContainerStateTerminated) string {
 // not due yet (A-BO-2, A-CST-7), and words the outcome.
 func backOffAfterExit(s *step, c *container) (outcome, because string) {
 	wait := crashDue(s, c).Sub(s.now)
-	because = c.restart.because
+	because = c.Verdict.Because
 	switch {
-	case c.restart.all:
+	case c.Verdict.All:
 		return "restart all containers", because
-	case s.round.active && c.asked:
+	case s.round.Active && c.Asked:
 		return "", because
 	}
-	if !c.succeeded(c.exit) && !c.requested {
-		because += ", " + ordinal(c.failures) + " failure"
+	if !c.succeeded(c.Exit) && !c.Requested {
+		because += ", " + ordinal(c.Failures) + " failure"
 	}
 	if wait <= 0 {
 		return "restart now", because
@@ -121,7 +121,7 @@ func backOffAfterExit(s *step, c *container) (outcome, because string) {
 
 // crashLoops shows that the container waits for its back-off (A-BO-2, A-CST-7).
 func crashLoops(s *step, c *container, delay time.Duration) {
-	c.failure = &Failure{
+	c.Failure = &Failure{
 		Reason:  "CrashLoopBackOff",
 		Message: fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", delay, c.spec.Name, podText(s.pod)),
 	}
@@ -133,15 +133,15 @@ func crashLoops(s *step, c *container, delay time.Duration) {
 
 // crashDelay is the pause between a container's exit and its restart (A-BO-3).
 func crashDelay(s *step, c *container) time.Duration {
-	if c.requested || (c.tuning.afterSuccess && c.succeeded(c.exit)) {
+	if c.Requested || (c.tuning.afterSuccess && c.succeeded(c.Exit)) {
 		return 0
 	}
-	return crashPolicy(s, c).crashDelay(c.backOff, c.endedAt)
+	return crashPolicy(s, c).crashDelay(c.BackOff, c.EndedAt)
 }
 
 // crashDue is when an exited container may be started again (A-BO-2, A-SYNC-10: exactly then).
 func crashDue(s *step, c *container) time.Time {
-	return c.endedAt.Add(crashDelay(s, c))
+	return c.EndedAt.Add(crashDelay(s, c))
 }
 
 func exitText(t *v1.ContainerStateTerminated) string {

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"math/rand/v2"
@@ -59,7 +60,16 @@ func liveOn(t *testing.T, m *Machine, lots *rand.Rand) {
 	tr := &transcript{m: m, now: time.Date(2026, 1, 1, 0, 10, 0, 0, time.UTC)}
 	f := Fact(Resumed{})
 	var asked []Effect
-	for range 200 {
+	var saved Checkpoint
+	var text []byte
+	for i := range 200 {
+		if i%10 == 0 {
+			if again := textOf(t, saved); i > 0 && !bytes.Equal(text, again) {
+				t.Fatalf("a checkpoint changes with later steps:\n%s\n%s", text, again)
+			}
+			saved = tr.m.Checkpoint()
+			text = textOf(t, saved)
+		}
 		tr.now = tr.now.Add([]time.Duration{time.Millisecond, time.Second, time.Minute}[lots.IntN(3)])
 		for _, e := range tr.m.Step(Event{At: tr.now, Fact: f}) {
 			if _, cancel := e.(Cancel); !cancel && e.EffectID() != 0 {
@@ -72,6 +82,14 @@ func liveOn(t *testing.T, m *Machine, lots *rand.Rand) {
 	if _, err := Restore(tr.m.Pod(), DefaultOptions(), throughJSON(t, tr.m.Checkpoint())); err != nil {
 		t.Fatalf("its own checkpoint is refused: %v", err)
 	}
+}
+
+func textOf(t *testing.T, c Checkpoint) []byte {
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // anyFact is mostly what a runtime answers, else anything.

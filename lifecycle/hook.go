@@ -4,9 +4,9 @@ import v1 "k8s.io/api/core/v1"
 
 // hookRun is one run of a lifecycle hook; an instance has at most one of each kind.
 type hookRun struct {
-	op     EffectID
-	ended  bool
-	failed bool
+	Ended  bool     `json:"ended,omitzero"`
+	Failed bool     `json:"failed,omitzero"`
+	op     EffectID // one under way is lost with the process that ran it
 }
 
 // planPostStart runs the postStart hook of each container that has started. The
@@ -14,17 +14,17 @@ type hookRun struct {
 // only when the hook has ended (A-HOOK-1, A-INIT-4).
 func planPostStart(s *step) {
 	for _, c := range s.containers {
-		if !c.postStartPending() || c.postStart.op != 0 || c.stopping.told {
+		if !c.postStartPending() || c.PostStart.op != 0 || c.Ending {
 			continue
 		}
-		c.postStart.op = s.nextID()
-		s.do(RunHook{ID: c.postStart.op, Container: c.spec.Name, ContainerID: c.id, Hook: PostStart, PodIP: s.podIP()})
+		c.PostStart.op = s.nextID()
+		s.do(RunHook{ID: c.PostStart.op, Container: c.spec.Name, ContainerID: c.ID, Hook: PostStart, PodIP: s.podIP()})
 	}
 }
 
 // postStartPending says that a running container's postStart hook has not ended.
 func (c *container) postStartPending() bool {
-	return c.position == running && !c.postStart.ended && c.spec.Lifecycle != nil && c.spec.Lifecycle.PostStart != nil
+	return c.Position == running && !c.PostStart.Ended && c.spec.Lifecycle != nil && c.spec.Lifecycle.PostStart != nil
 }
 
 // podIP is the pod's primary address, empty if it has none.
@@ -37,23 +37,23 @@ func (m *Machine) podIP() string {
 
 // giveUpPostStart ends the hook of a container that is being stopped.
 func giveUpPostStart(s *step, c *container) {
-	if c.postStart.op != 0 {
-		s.do(Cancel{ID: c.postStart.op})
+	if c.PostStart.op != 0 {
+		s.do(Cancel{ID: c.PostStart.op})
 	}
-	c.postStart = hookRun{ended: true, failed: c.postStart.failed || c.postStartPending()}
+	c.PostStart = hookRun{Ended: true, Failed: c.PostStart.Failed || c.postStartPending()}
 }
 
 // beginPreStop runs the preStop hook, unless there is no grace (B-HOOK-1).
 func beginPreStop(s *step, c *container, o order) {
 	hook := preStopOf(c)
 	if hook == nil || o.force || !s.now.Before(o.deadline) {
-		c.stopping.preStop.ended = true
+		c.stopping.preStop.Ended = true
 		return
 	}
 	c.stopping.preStop.op = s.nextID()
 	c.touchedAt = s.now
 	s.do(RunHook{
-		ID: c.stopping.preStop.op, Container: c.spec.Name, ContainerID: c.id,
+		ID: c.stopping.preStop.op, Container: c.spec.Name, ContainerID: c.ID,
 		Hook: PreStop, PodIP: s.podIP(), Deadline: s.onWall(o.deadline),
 	})
 }
@@ -69,7 +69,7 @@ func preStopOf(c *container) *v1.LifecycleHandler {
 // at most to the deadline, which both share (B-HOOK-2, B-HOOK-3).
 func waitsForPreStop(s *step, c *container, o order) bool {
 	p := &c.stopping.preStop
-	if p.ended {
+	if p.Ended {
 		return false
 	}
 	if !o.force && !s.due(o.deadline) {
@@ -79,7 +79,7 @@ func waitsForPreStop(s *step, c *container, o order) bool {
 	if o.force {
 		s.do(Cancel{ID: p.op})
 	}
-	*p = hookRun{ended: true}
+	*p = hookRun{Ended: true}
 	return false
 }
 
@@ -96,15 +96,15 @@ func applyHookEnded(s *step, f HookEnded) {
 		switch {
 		case f.ID == 0:
 			return
-		case c.postStart.op == f.ID:
-			c.postStart = hookRun{ended: true, failed: f.Failure != nil}
+		case c.PostStart.op == f.ID:
+			c.PostStart = hookRun{Ended: true, Failed: f.Failure != nil}
 			hookWarnings(s, c, f.Warnings)
 			if f.Failure != nil {
 				postStartFailed(s, c, f.Failure)
 			}
 			return
 		case c.stopping.preStop.op == f.ID:
-			c.stopping.preStop = hookRun{ended: true}
+			c.stopping.preStop = hookRun{Ended: true}
 			hookWarnings(s, c, f.Warnings)
 			if f.Failure != nil {
 				preStopFailed(s, c, f.Failure)
@@ -126,9 +126,9 @@ func hookWarnings(s *step, c *container, warnings []Warning) {
 func postStartFailed(s *step, c *container, f *Failure) {
 	s.do(RecordEvent{Type: warning, Reason: "FailedPostStartHook", Message: "PostStartHook failed", FieldPath: c.fieldPath()})
 	killContainer(s, c, kill{
-		message:  "FailedPostStartHook",
-		deadline: s.now.Add(s.specGrace()),
-		failure:  &Failure{Reason: reasonPostStartError, Message: f.Message},
+		Message:  "FailedPostStartHook",
+		Deadline: s.now.Add(s.specGrace()),
+		Failure:  &Failure{Reason: reasonPostStartError, Message: f.Message},
 		report:   Report{What: "postStart hook failed: " + f.Message, Outcome: "stop the container", Rule: "A-HOOK-1"},
 	})
 }

@@ -12,12 +12,19 @@ import (
 
 // image is where a container's image is, for the next start.
 type image struct {
-	state   imageState
-	op      EffectID
-	info    ImageInfo
-	refused *Failure  // why it is not there yet; cleared by success
-	retryAt time.Time // not tried before
-	since   time.Time // when the pull was asked for
+	Present bool      `json:"present,omitzero"`
+	Info    ImageInfo `json:"info,omitzero"`
+	Refused *Failure  `json:"refused,omitempty"` // why it is not there yet; cleared by success
+	RetryAt time.Time `json:"retryAt,omitzero"`  // not tried before
+
+	fetching
+}
+
+// fetching is an inspection or a pull under way: asked for again when its answer is lost.
+type fetching struct {
+	op    EffectID  // 0: none
+	pull  bool      // else an inspection
+	since time.Time // when the pull was asked for
 }
 
 // fetch is an image that something of the pod needs, a container or an image
@@ -33,7 +40,7 @@ type fetch struct {
 
 func (c *container) fetch() fetch {
 	return fetch{
-		image: &c.image, reference: c.spec.Image, policy: c.spec.ImagePullPolicy,
+		image: &c.Image, reference: c.spec.Image, policy: c.spec.ImagePullPolicy,
 		container: c.spec.Name, fieldPath: c.fieldPath(),
 	}
 }
@@ -46,22 +53,13 @@ func (f fetch) subject() string {
 	return f.container
 }
 
-type imageState int
-
-const (
-	imageNeeded imageState = iota
-	imageInspecting
-	imagePulling
-	imagePresent
-)
-
 // planImages fetches the images of all containers that have not run yet, at
 // once and beside the sandbox's creation; in a restart of all those of the next
 // instances, beside the end of what runs. If that may take a whole grace, later:
 // by then there may be another image.
 func planImages(s *step) {
 	for _, c := range s.containers {
-		if c.position == absent || s.round.active && !s.round.graceful && c.takesPartInRound() {
+		if c.Position == absent || s.round.Active && !s.round.Graceful && c.takesPartInRound() {
 			ensureImages(s, c)
 		}
 	}
@@ -70,15 +68,15 @@ func planImages(s *step) {
 // askImageAnew has the next start ask for its image (A-IMG-2); what is being
 // fetched is still needed, and is not fetched twice.
 func askImageAnew(c *container) {
-	if c.image.op == 0 {
-		c.image = image{info: c.image.info}
+	if c.Image.op == 0 {
+		c.Image = image{Info: c.Image.Info}
 	}
 }
 
 // ensureImage brings an image one step nearer and reports whether it is present
 // (A-IMG-2). Images of restarts are asked for anew.
 func ensureImage(s *step, f fetch) bool {
-	if f.state == imageNeeded && s.due(f.retryAt) {
+	if !f.Present && f.op == 0 && s.due(f.RetryAt) {
 		name, err := WithDefaultTag(f.reference)
 		switch {
 		case err != nil:
@@ -86,11 +84,11 @@ func ensureImage(s *step, f fetch) bool {
 		case f.policy == v1.PullAlways:
 			pull(s, f, name)
 		default:
-			f.state, f.op = imageInspecting, s.nextID()
+			f.op, f.pull = s.nextID(), false
 			s.do(InspectImage{ID: f.op, Container: f.container, Volume: f.volume, Image: name})
 		}
 	}
-	return f.state == imagePresent
+	return f.Present
 }
 
 // WithDefaultTag appends ":latest" where neither tag nor digest is given; nothing
@@ -111,21 +109,21 @@ func WithDefaultTag(image string) (string, error) {
 func invalidImageName(s *step, f fetch, err error) {
 	text := fmt.Sprintf("Failed to apply default image tag %q: %v", f.reference, err)
 	imageRefused(s, f, "InspectFailed", Failure{Reason: "InvalidImageName", Message: text})
-	f.retryAt = s.now.Add(s.options.RetryAfter)
+	f.RetryAt = s.now.Add(s.options.RetryAfter)
 }
 
 // imageRefused files why there is no image and records the event of that reason.
 func imageRefused(s *step, f fetch, eventReason string, why Failure) {
-	f.state, f.refused = imageNeeded, &why
+	f.Refused = &why
 	s.do(RecordEvent{Type: warning, Reason: eventReason, Message: why.Message, FieldPath: f.fieldPath})
 	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + why.Reason, FieldPath: f.fieldPath})
 	tell(s, Report{Subject: f.subject(), What: why.Reason + ": " + why.Message, Rule: "A-IMG-2", Again: true, Blocks: why.blocks()})
 }
 
 // fetchOf is the fetch of which an effect is under way.
-func (s *step) fetchOf(op EffectID, state imageState) (fetch, bool) {
+func (s *step) fetchOf(op EffectID, pull bool) (fetch, bool) {
 	for _, f := range s.fetches() {
-		if op != 0 && f.op == op && f.state == state {
+		if op != 0 && f.op == op && f.pull == pull {
 			return f, true
 		}
 	}
@@ -145,7 +143,7 @@ func (s *step) fetches() []fetch {
 }
 
 func applyImageInspected(s *step, answer ImageInspected) {
-	f, found := s.fetchOf(answer.ID, imageInspecting)
+	f, found := s.fetchOf(answer.ID, false)
 	if !found {
 		return
 	}
@@ -157,7 +155,7 @@ func applyImageInspected(s *step, answer ImageInspected) {
 			Class: answer.Failure.Class, Reason: "ImageInspectError",
 			Message: fmt.Sprintf("Failed to inspect image %q: %s", f.reference, answer.Failure.Message),
 		})
-		f.retryAt = s.now.Add(s.retryAfter(answer.Failure))
+		f.RetryAt = s.now.Add(s.retryAfter(answer.Failure))
 	case answer.Image != nil:
 		present(s, f, *answer.Image, fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", f.reference))
 	case f.policy == v1.PullNever:
@@ -165,27 +163,26 @@ func applyImageInspected(s *step, answer ImageInspected) {
 			Reason:  "ErrImageNeverPull",
 			Message: fmt.Sprintf("Container image %q is not present with pull policy of Never", f.reference),
 		})
-		f.retryAt = s.now.Add(s.options.RetryAfter)
+		f.RetryAt = s.now.Add(s.options.RetryAfter)
 	default:
 		pull(s, f, name)
 	}
 }
 
 func present(s *step, f fetch, info ImageInfo, text string) {
-	*f.image = image{state: imagePresent, info: info}
+	*f.image = image{Present: true, Info: info}
 	s.do(RecordEvent{Type: normal, Reason: "Pulled", Message: text, FieldPath: f.fieldPath})
 }
 
 // pull begins a pull, unless the image is in back-off (A-IMG-5): the failure
 // before it is then shown as ImagePullBackOff and the pull comes at its expiry.
 func pull(s *step, f fetch, name string) {
-	if b := s.imageBack[f.reference]; b != nil {
-		if until := b.from.Add(b.delay); s.now.Before(until) {
-			imageBackOff(s, f, until)
-			return
-		}
+	b := s.kept.ImageBack[f.reference]
+	if until := b.From.Add(b.Delay); s.now.Before(until) {
+		imageBackOff(s, f, until)
+		return
 	}
-	f.state, f.op, f.since = imagePulling, s.nextID(), s.now
+	f.fetching = fetching{op: s.nextID(), pull: true, since: s.now}
 	s.do(RecordEvent{Type: normal, Reason: "Pulling", Message: fmt.Sprintf("Pulling image %q", f.reference), FieldPath: f.fieldPath})
 	s.do(PullImage{ID: f.op, Container: f.container, Volume: f.volume, Image: name})
 	tell(s, Report{Subject: f.subject(), What: "pulling image " + f.reference, Rule: "A-IMG-4", Again: true})
@@ -195,18 +192,17 @@ func imageBackOff(s *step, f fetch, until time.Time) {
 	text := fmt.Sprintf("Back-off pulling image %q", f.reference)
 	s.do(RecordEvent{Type: normal, Reason: "BackOff", Message: text, FieldPath: f.fieldPath})
 	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: ImagePullBackOff", FieldPath: f.fieldPath})
-	if r := f.refused; r != nil && r.Reason != "ImagePullBackOff" {
+	if r := f.Refused; r != nil && r.Reason != "ImagePullBackOff" {
 		text += ": " + r.Reason + ": " + r.Message
 	}
-	f.state = imageNeeded
-	f.refused = &Failure{Reason: "ImagePullBackOff", Message: text}
-	f.retryAt = until
+	f.Refused = &Failure{Reason: "ImagePullBackOff", Message: text}
+	f.RetryAt = until
 	s.due(until)
 	tellRetry(s, f.subject(), "ImagePullBackOff", until, "A-IMG-5")
 }
 
 func applyImagePulled(s *step, answer ImagePulled) {
-	f, found := s.fetchOf(answer.ID, imagePulling)
+	f, found := s.fetchOf(answer.ID, true)
 	if !found {
 		return
 	}
@@ -229,23 +225,22 @@ func applyImagePulled(s *step, answer ImagePulled) {
 // advanceImage moves an image along its back-off curve (A-IMG-5). Containers
 // that pull the same image at the same time make one attempt together.
 func advanceImage(s *step, f fetch) backOff {
-	b := s.imageBack[f.reference]
+	b := s.kept.ImageBack[f.reference]
 	switch {
-	case b == nil || s.now.Sub(b.from) > s.options.ImageBackOff.Reset:
-		b = &backOff{}
-		s.imageBack[f.reference] = b
-	case !f.since.After(b.from):
-		return *b
+	case s.now.Sub(b.From) > s.options.ImageBackOff.Reset:
+		b.Delay = 0
+	case !f.since.After(b.From):
+		return b
 	}
-	*b = backOff{delay: s.options.ImageBackOff.next(b.delay), from: s.now}
-	return *b
+	b = backOff{Delay: s.options.ImageBackOff.next(b.Delay), From: s.now}
+	s.kept.ImageBack[f.reference] = b
+	return b
 }
 
 // pullFailed advances the image's back-off. The reason of the failure is shown
 // first; when it is looked at again and still in back-off, ImagePullBackOff.
 func pullFailed(s *step, f fetch, why *Failure) {
 	if why.Class == Cancelled {
-		f.state = imageNeeded
 		return
 	}
 	b := advanceImage(s, f)
@@ -256,9 +251,8 @@ func pullFailed(s *step, f fetch, why *Failure) {
 	text := fmt.Sprintf("Failed to pull image %q: %s", f.reference, cmp.Or(why.Detail, why.Message))
 	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: text, FieldPath: f.fieldPath})
 	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + reason, FieldPath: f.fieldPath})
-	f.state = imageNeeded
-	f.refused = &Failure{Class: why.Class, Reason: reason, Message: why.Message}
-	f.retryAt = s.now.Add(min(b.delay, s.options.RetryAfter))
-	s.due(f.retryAt)
-	tellBlocked(s, f.subject(), why, reason+": "+why.Message, b.from.Add(b.delay), "A-IMG-5")
+	f.Refused = &Failure{Class: why.Class, Reason: reason, Message: why.Message}
+	f.RetryAt = s.now.Add(min(b.Delay, s.options.RetryAfter))
+	s.due(f.RetryAt)
+	tellBlocked(s, f.subject(), why, reason+": "+why.Message, b.From.Add(b.Delay), "A-IMG-5")
 }

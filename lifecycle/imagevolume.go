@@ -11,7 +11,7 @@ type imageVolume struct {
 	reference string
 	policy    v1.PullPolicy
 
-	image image
+	Image image
 }
 
 // VolumeImage is the image of a volume, for the container that mounts it.
@@ -31,15 +31,9 @@ func newImageVolumes(pod *v1.Pod) []*imageVolume {
 	return list
 }
 
-func (v *imageVolume) clone() *imageVolume {
-	n := *v
-	n.image.refused = cloneOf(v.image.refused)
-	return &n
-}
-
 // fetch has no fieldPath: its events are the pod's.
 func (v *imageVolume) fetch() fetch {
-	return fetch{image: &v.image, reference: v.reference, policy: v.policy, volume: v.name}
+	return fetch{image: &v.Image, reference: v.reference, policy: v.policy, volume: v.name}
 }
 
 // imageVolumesOf are those that the container mounts, in the order of its mounts.
@@ -70,17 +64,17 @@ func ensureImages(s *step, c *container) bool {
 // it waits for changes (A-IMG-10); the attempts themselves are events of the pod.
 func refusedImage(s *step, c *container) *Failure {
 	for _, v := range s.imageVolumesOf(c) {
-		refused := v.image.refused
+		refused := v.Image.Refused
 		if refused == nil {
 			continue
 		}
-		if c.failure == nil || c.failure.Reason != refused.Reason || c.failure.Message != refused.Message {
+		if c.Failure == nil || c.Failure.Reason != refused.Reason || c.Failure.Message != refused.Message {
 			s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + refused.Reason, FieldPath: c.fieldPath()})
 			tell(s, Report{Subject: c.spec.Name, What: "waits for the image of volume " + v.name, Because: refused.Reason, Rule: "A-IMG-10", Again: true})
 		}
 		return refused
 	}
-	return c.image.refused
+	return c.Image.Refused
 }
 
 // askImagesAnew makes the next start of the container look for the images of its
@@ -88,8 +82,8 @@ func refusedImage(s *step, c *container) *Failure {
 // with it share the answer.
 func askImagesAnew(s *step, c *container) {
 	for _, v := range s.imageVolumesOf(c) {
-		if v.image.state == imagePresent {
-			v.image = image{info: v.image.info}
+		if v.Image.Present {
+			v.Image = image{Info: v.Image.Info}
 		}
 	}
 }
@@ -98,7 +92,7 @@ func askImagesAnew(s *step, c *container) {
 func volumeImages(s *step, c *container) []VolumeImage {
 	var list []VolumeImage
 	for _, v := range s.imageVolumesOf(c) {
-		list = append(list, VolumeImage{Volume: v.name, Reference: v.reference, Image: v.image.info})
+		list = append(list, VolumeImage{Volume: v.name, Reference: v.reference, Image: v.Image.Info})
 	}
 	return list
 }

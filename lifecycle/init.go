@@ -5,15 +5,15 @@ package lifecycle
 // A-INIT-4). The turn never goes back within one sandbox.
 func advanceInit(s *step) {
 	inits := s.inits()
-	for s.initIndex < len(inits) && inits[s.initIndex].through() {
-		s.initIndex++
+	for s.kept.InitTurn < len(inits) && inits[s.kept.InitTurn].through() {
+		s.kept.InitTurn++
 	}
 }
 
 // through says that the next init container may begin.
 func (c *container) through() bool {
 	if c.kind == sidecarContainer {
-		return c.started() || c.position == exited && c.restart.complete
+		return c.started() || c.Position == exited && c.Verdict.Complete
 	}
 	return c.done()
 }
@@ -21,10 +21,10 @@ func (c *container) through() bool {
 // failedInit is the init container whose failure ends the pod, or nil (A-INIT-3).
 func failedInit(s *step) *container {
 	inits := s.inits()
-	if s.initIndex >= len(inits) {
+	if s.kept.InitTurn >= len(inits) {
 		return nil
 	}
-	if c := inits[s.initIndex]; c.kind == initContainer && c.final() && !c.done() {
+	if c := inits[s.kept.InitTurn]; c.kind == initContainer && c.final() && !c.done() {
 		return c
 	}
 	return nil

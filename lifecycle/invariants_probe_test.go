@@ -55,7 +55,7 @@ func (l *probeLaws) before(w *walk, fact Fact) {
 		l.fails[key] = 0
 		if p.Kind == StartupProbe {
 			l.started[p.ContainerID] = true
-			l.gates[w.m.sandbox.id+" "+p.Container] = true
+			l.gates[w.m.sandbox.ID+" "+p.Container] = true
 		}
 	}
 }
@@ -90,13 +90,13 @@ func (l *probeLaws) probe(w *walk, p Probe) {
 	}
 	l.underWay[p.ID] = p
 	switch {
-	case c.position != running || c.id != p.ContainerID:
+	case c.Position != running || c.ID != p.ContainerID:
 		l.t.Fatalf("%s is probed and does not run", p.ContainerID)
-	case p.Kind != ReadinessProbe && (w.m.stage != Syncing || c.stopping.told):
+	case p.Kind != ReadinessProbe && (w.m.kept.Stage != Syncing || c.Ending):
 		l.t.Fatalf("%s probe of %s, which is ending (B-PRB-1)", p.Kind, p.ContainerID)
 	case (p.Kind == StartupProbe) == l.up(c):
 		l.t.Fatalf("%s probe of %s, which has started: %t (A-PROBE-4)", p.Kind, p.ContainerID, l.up(c))
-	case w.now.Before(c.startedAt.Add(time.Duration(spec.InitialDelaySeconds) * time.Second)):
+	case w.now.Before(c.StartedAt.Add(time.Duration(spec.InitialDelaySeconds) * time.Second)):
 		l.t.Fatalf("%s probe of %s before its initial delay", p.Kind, p.ContainerID)
 	case !l.retry[key] && w.now.Before(l.sentAt[key].Add(time.Duration(spec.PeriodSeconds)*time.Second)):
 		l.t.Fatalf("%s probe of %s %v after the one before", p.Kind, p.ContainerID, w.now.Sub(l.sentAt[key]))
@@ -107,7 +107,7 @@ func (l *probeLaws) probe(w *walk, p Probe) {
 }
 
 // up says that nothing of the startup of an instance is left to wait for.
-func (l *probeLaws) up(c *container) bool { return c.probeSpec(StartupProbe) == nil || l.started[c.id] }
+func (l *probeLaws) up(c *container) bool { return c.probeSpec(StartupProbe) == nil || l.started[c.ID] }
 
 // gated: nothing starts before the sidecars in front of it have, once in this sandbox (A-INIT-4).
 func (l *probeLaws) gated(w *walk, e CreateContainer) {
@@ -137,7 +137,7 @@ func killedBy(r Report) (ProbeKind, bool) {
 // liveness only of what has started.
 func (l *probeLaws) killed(w *walk, c *container, k ProbeKind) {
 	w.seen["killed by its "+k.word()+" probe"]++
-	spec, run := c.probeSpec(k), l.fails[probeKey(Probe{ContainerID: c.id, Kind: k})]
+	spec, run := c.probeSpec(k), l.fails[probeKey(Probe{ContainerID: c.ID, Kind: k})]
 	if run < spec.FailureThreshold {
 		l.t.Fatalf("%s is killed after %d of %d failures of its %s probe", c.spec.Name, run, spec.FailureThreshold, k)
 	}
@@ -172,15 +172,15 @@ func (l *probeLaws) published(w *walk, s v1.PodStatus) {
 // an instance whose start is under way (A-STAT-11).
 func (l *probeLaws) nothingNew(w *walk) {
 	if w.m.passing {
-		if !slices.ContainsFunc(w.m.containers, func(c *container) bool { return c.position == starting }) {
+		if !slices.ContainsFunc(w.m.containers, func(c *container) bool { return c.Position == starting }) {
 			l.t.Fatalf("the status waits for a start, and nothing is being started")
 		}
 		return
 	}
-	if w.m.startTime.IsZero() || w.m.adopted && w.m.unseen {
+	if w.m.kept.StartTime.IsZero() || w.m.adopted && w.m.unseen {
 		return
 	}
-	if got := statusOf(&step{Machine: w.m, now: w.now}); !equality.Semantic.DeepEqual(got, w.m.reported) {
-		l.t.Fatalf("the status has changed and was not published (-published +now):\n%s", cmp.Diff(w.m.reported, got))
+	if got := statusOf(&step{Machine: w.m, now: w.now}); !equality.Semantic.DeepEqual(got, w.m.kept.Reported) {
+		l.t.Fatalf("the status has changed and was not published (-published +now):\n%s", cmp.Diff(w.m.kept.Reported, got))
 	}
 }

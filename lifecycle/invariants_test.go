@@ -56,19 +56,19 @@ func (l *invariants) after(w *walk, effects []Effect) {
 
 // position: nothing goes back.
 func (l *invariants) position(m *Machine) {
-	if m.stage < l.stage {
-		l.t.Fatalf("stage goes back from %v to %v", l.stage, m.stage)
+	if m.kept.Stage < l.stage {
+		l.t.Fatalf("stage goes back from %v to %v", l.stage, m.kept.Stage)
 	}
-	l.stage = m.stage
-	if !l.startTime.IsZero() && !l.startTime.Equal(m.startTime) {
-		l.t.Fatalf("startTime changes from %v to %v", l.startTime, m.startTime)
+	l.stage = m.kept.Stage
+	if !l.startTime.IsZero() && !l.startTime.Equal(m.kept.StartTime) {
+		l.t.Fatalf("startTime changes from %v to %v", l.startTime, m.kept.StartTime)
 	}
-	l.startTime = m.startTime
+	l.startTime = m.kept.StartTime
 	for _, c := range m.containers {
-		if c.restartCount < l.counts[c.spec.Name] {
-			l.t.Fatalf("restartCount of %s goes back to %d", c.spec.Name, c.restartCount)
+		if c.RestartCount < l.counts[c.spec.Name] {
+			l.t.Fatalf("restartCount of %s goes back to %d", c.spec.Name, c.RestartCount)
 		}
-		l.counts[c.spec.Name] = c.restartCount
+		l.counts[c.spec.Name] = c.RestartCount
 	}
 }
 
@@ -128,14 +128,14 @@ func (l *invariants) withGroups(w *walk) {
 // cgroup are given back (B-FIN-6).
 func (l *invariants) nothingHeld(w *walk) {
 	r := w.m.release
-	if w.m.stage < Terminated || anyMayRun(&step{Machine: w.m}) || !r.volumes.done || !r.cgroup.done || r.straySandbox || w.m.keepsRecords() {
-		l.t.Fatalf("the object can be deleted in stage %v with %+v", w.m.stage, r)
+	if w.m.kept.Stage < Terminated || anyMayRun(&step{Machine: w.m}) || !r.volumes.done || !r.cgroup.done || w.m.kept.StraySandbox || w.m.keepsRecords() {
+		l.t.Fatalf("the object can be deleted in stage %v with %+v", w.m.kept.Stage, r)
 	}
 }
 
 func (l *invariants) onlySyncing(w *walk, e Effect) {
-	if w.m.stage != Syncing {
-		l.t.Fatalf("%T in stage %v: nothing is started once a pod terminates (B-WRK-4)", e, w.m.stage)
+	if w.m.kept.Stage != Syncing {
+		l.t.Fatalf("%T in stage %v: nothing is started once a pod terminates (B-WRK-4)", e, w.m.kept.Stage)
 	}
 }
 
@@ -143,7 +143,7 @@ func (l *invariants) onlySyncing(w *walk, e Effect) {
 // (A-BO-3, A-BO-4); what was created when is noted by remember. One whose instances
 // are all gone, with their records, restarts for that and not for a crash (B-RAC-4).
 func (l *invariants) notTooEarly(w *walk, e CreateContainer) {
-	if w.m.containerNamed(e.Container).exit == nil {
+	if w.m.containerNamed(e.Container).Exit == nil {
 		return
 	}
 	if r := l.runs[e.Container]; r != nil && !r.free && !r.endedAt.IsZero() && w.now.Before(r.due()) {
@@ -158,10 +158,10 @@ func (l *invariants) sidecarsLast(w *walk, e StopContainer) {
 	if c.stopping.op == e.ID && !w.now.Before(c.stopping.deadline) {
 		return // in an unknown state: its own deadline is now (A-ACT-7)
 	}
-	if c.kill != nil && (c.kill.force || !w.now.Before(c.kill.deadline)) {
+	if c.Kill != nil && (c.Kill.Force || !w.now.Before(c.Kill.Deadline)) {
 		return // a restart of all at once knows no order (B-RAC-6), a graceful one has a deadline of its own
 	}
-	if c.kind != sidecarContainer || w.m.stop.deadline.IsZero() || !w.now.Before(w.m.stop.deadline) {
+	if c.kind != sidecarContainer || w.m.stop.Deadline.IsZero() || !w.now.Before(w.m.stop.Deadline) {
 		return
 	}
 	for _, other := range w.m.regulars() {
@@ -244,7 +244,7 @@ func (l *invariants) transition(w *walk, old, now *v1.ContainerStatus) {
 		l.t.Fatalf("%s: restarts go from %d to %d (B-GC-8)", now.Name, old.RestartCount, now.RestartCount)
 	}
 	t, c := old.State.Terminated, w.m.containerNamed(old.Name)
-	if t == nil || w.m.round.ever || hasRestartAllRule(w.pod) || w.asked[old.Name] || now.State.Terminated != nil || w.pod.Spec.RestartPolicy == v1.RestartPolicyAlways && c.spec.RestartPolicy == nil {
+	if t == nil || w.m.round.Ever || hasRestartAllRule(w.pod) || w.asked[old.Name] || now.State.Terminated != nil || w.pod.Spec.RestartPolicy == v1.RestartPolicyAlways && c.spec.RestartPolicy == nil {
 		return
 	}
 	if t.Reason == reasonOOMKilled && t.ExitCode == 0 {

@@ -8,40 +8,40 @@ import (
 // kill says that one container is to end while its pod goes on, and what comes
 // of it. It is decided once, when it is asked for (A-RST-4).
 type kill struct {
-	message   string // of the Killing event
-	decided   time.Time
-	deadline  time.Time // preStop hook and signal share it
-	force     bool      // at once: no hook, no signal
-	uncounted bool      // lifepod's own doing: no restart that counts for a limit
-	requested bool      // somebody asked: not a restart that counts for a back-off
-	verdict   *verdict  // what follows; nil: the exit decides, as any exit does
-	failure   *Failure  // shown as the waiting reason afterwards; may be nil
-	report    Report    // why
+	Message   string    `json:"message,omitzero"` // of the Killing event
+	Decided   time.Time `json:"decided,omitzero"`
+	Deadline  time.Time `json:"deadline,omitzero"`  // preStop hook and signal share it
+	Force     bool      `json:"force,omitzero"`     // at once: no hook, no signal
+	Uncounted bool      `json:"uncounted,omitzero"` // lifepod's own doing: no restart that counts for a limit
+	Requested bool      `json:"requested,omitzero"` // somebody asked: not a restart that counts for a back-off
+	Verdict   *verdict  `json:"verdict,omitempty"`  // what follows; nil: the exit decides, as any exit does
+	Failure   *Failure  `json:"failure,omitempty"`  // shown as the waiting reason afterwards; may be nil
+	report    Report    // why: told when it was decided
 }
 
 // killContainer asks for the end of one running container. A second reason
 // changes nothing but that the deadline may come nearer.
 func killContainer(s *step, c *container, k kill) {
-	if s.stage != Syncing || c.position != running {
+	if s.kept.Stage != Syncing || c.Position != running {
 		return
 	}
-	if c.kill != nil {
-		if k.requested && !c.kill.requested && !s.round.active {
-			wanted := *c.kill
-			wanted.requested, wanted.verdict, wanted.failure = true, k.verdict, nil
-			c.kill = &wanted
+	if c.Kill != nil {
+		if k.Requested && !c.Kill.Requested && !s.round.Active {
+			wanted := *c.Kill
+			wanted.Requested, wanted.Verdict, wanted.Failure = true, k.Verdict, nil
+			c.Kill = &wanted
 			k.report.Subject = c.spec.Name
 			tell(s, k.report)
 		}
-		if k.force && !c.kill.force || k.deadline.Before(c.kill.deadline) {
-			sooner := *c.kill
-			sooner.deadline, sooner.force = earlier(k.deadline, sooner.deadline), sooner.force || k.force
-			c.kill = &sooner
+		if k.Force && !c.Kill.Force || k.Deadline.Before(c.Kill.Deadline) {
+			sooner := *c.Kill
+			sooner.Deadline, sooner.Force = earlier(k.Deadline, sooner.Deadline), sooner.Force || k.Force
+			c.Kill = &sooner
 		}
 		return
 	}
-	k.decided = s.now
-	c.kill = &k
+	k.Decided = s.now
+	c.Kill = &k
 	if k.report.What != "" { // else it goes without saying
 		k.report.Subject = c.spec.Name
 		tell(s, k.report)
@@ -51,11 +51,11 @@ func killContainer(s *step, c *container, k kill) {
 // planKills ends the containers that are to end by themselves, each beside the
 // others and beside what else the pod does (A-ACT-9, B-PRB-4).
 func planKills(s *step) {
-	if s.round.active {
+	if s.round.Active {
 		return // it has an order of its own
 	}
 	for _, c := range s.containers {
-		if c.kill != nil && s.sandbox.state == sandboxReady {
+		if c.Kill != nil && s.sandbox.State == sandboxReady {
 			stopOne(s, c, true)
 		}
 	}
@@ -63,7 +63,6 @@ func planKills(s *step) {
 
 // stopping is how far the end of an instance has come.
 type stopping struct {
-	told       bool // the Killing event was recorded
 	preStop    hookRun
 	op         EffectID  // StopContainer
 	deadline   time.Time // that the call was made for
@@ -84,13 +83,13 @@ type order struct {
 // orderFor joins what the pod's end and the container's own kill ask for: the
 // deadline is the nearer one.
 func orderFor(s *step, c *container) order {
-	o := order{message: "Stopping container " + c.spec.Name, deadline: s.stop.deadline, force: s.stop.force}
-	if c.kill == nil {
+	o := order{message: "Stopping container " + c.spec.Name, deadline: s.stop.Deadline, force: s.stop.Force}
+	if c.Kill == nil {
 		return o
 	}
-	o.message, o.force = c.kill.message, o.force || c.kill.force
-	if o.deadline.IsZero() || c.kill.deadline.Before(o.deadline) {
-		o.deadline = c.kill.deadline
+	o.message, o.force = c.Kill.Message, o.force || c.Kill.Force
+	if o.deadline.IsZero() || c.Kill.Deadline.Before(o.deadline) {
+		o.deadline = c.Kill.Deadline
 	}
 	return o
 }
@@ -100,7 +99,7 @@ func orderFor(s *step, c *container) order {
 // B-HOOK-2, B-SIDE-1). When the deadline has passed nothing is waited for any
 // more (B-SIDE-3). A shorter grace is a second, faster call (B-WRK-8).
 func stopOne(s *step, c *container, itsTurn bool) {
-	if c.position != running {
+	if c.Position != running {
 		return
 	}
 	o := orderFor(s, c)
@@ -120,15 +119,15 @@ func stopOne(s *step, c *container, itsTurn bool) {
 	c.stopping.op, c.stopping.deadline, c.stopping.killAt = s.nextID(), o.deadline, killAt
 	c.stopping.retryAt = time.Time{}
 	c.touchedAt = s.now
-	s.do(StopContainer{ID: c.stopping.op, Container: c.spec.Name, ContainerID: c.id, TimeoutSeconds: seconds})
+	s.do(StopContainer{ID: c.stopping.op, Container: c.spec.Name, ContainerID: c.ID, TimeoutSeconds: seconds})
 }
 
 // beginStop records that the container is being killed and starts its preStop hook.
 func beginStop(s *step, c *container, o order) {
-	if c.stopping.told {
+	if c.Ending {
 		return
 	}
-	c.stopping.told = true
+	c.Ending = true
 	s.do(RecordEvent{Type: normal, Reason: "Killing", Message: o.message, FieldPath: c.fieldPath()})
 	giveUpPostStart(s, c)
 	beginPreStop(s, c, o)
@@ -160,7 +159,7 @@ func applyContainerStopped(s *step, f ContainerStopped) {
 		return
 	}
 	// it has exited; its exit is on the way, or is looked up (B-TRM-1)
-	c.stopping.unanswered = c.position == running
+	c.stopping.unanswered = c.Position == running
 }
 
 // killFailed records that something could not be stopped (B-TRM-2).

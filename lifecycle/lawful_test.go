@@ -4,21 +4,21 @@ import "slices"
 
 // lawful holds one step against the laws that hold for every pair of state and fact.
 func lawful(t fataler, was, m *Machine, effects []Effect) {
-	if m.stage < was.stage {
-		t.Fatalf("stage goes back from %v to %v", was.stage, m.stage)
+	if m.kept.Stage < was.kept.Stage {
+		t.Fatalf("stage goes back from %v to %v", was.kept.Stage, m.kept.Stage)
 	}
-	if !was.startTime.IsZero() && !m.startTime.Equal(was.startTime) {
+	if !was.kept.StartTime.IsZero() && !m.kept.StartTime.Equal(was.kept.StartTime) {
 		t.Fatalf("startTime changes (A-STAT-7)")
 	}
-	if terminal(was.reported.Phase) && m.reported.Phase != was.reported.Phase {
-		t.Fatalf("terminal phase %s becomes %s (B-FIN-2)", was.reported.Phase, m.reported.Phase)
+	if terminal(was.kept.Reported.Phase) && m.kept.Reported.Phase != was.kept.Reported.Phase {
+		t.Fatalf("terminal phase %s becomes %s (B-FIN-2)", was.kept.Reported.Phase, m.kept.Reported.Phase)
 	}
 	for i, c := range m.containers[:len(was.containers)] {
-		if old := was.containers[i]; c.restartCount < old.restartCount || c.restartCount > old.restartCount+1 {
-			t.Fatalf("%s: restartCount goes from %d to %d", c.spec.Name, old.restartCount, c.restartCount)
+		if old := was.containers[i]; c.RestartCount < old.RestartCount || c.RestartCount > old.RestartCount+1 {
+			t.Fatalf("%s: restartCount goes from %d to %d", c.spec.Name, old.RestartCount, c.RestartCount)
 		}
 	}
-	lastID := was.lastID
+	lastID := was.kept.LastID
 	for _, e := range effects {
 		if _, cancel := e.(Cancel); cancel || e.EffectID() == 0 {
 			continue
@@ -49,17 +49,17 @@ func onceOnly(t fataler, was, m *Machine, effects []Effect) {
 			t.Fatalf("%s is begun twice in one step", key)
 		}
 		begun = append(begun, key)
-		if m.stage != Syncing {
-			t.Fatalf("%T in stage %v (B-WRK-4)", e, m.stage)
+		if m.kept.Stage != Syncing {
+			t.Fatalf("%T in stage %v (B-WRK-4)", e, m.kept.Stage)
 		}
 	}
 	for i, c := range m.containers[:len(was.containers)] {
 		old := was.containers[i]
-		if old.op != 0 && c.op != 0 && old.op != c.op && old.position == c.position {
+		if old.op != 0 && c.op != 0 && old.op != c.op && old.Position == c.Position {
 			t.Fatalf("%s: a second call while the first (%d) is under way", c.spec.Name, old.op)
 		}
 	}
-	if a, b := was.sandbox, m.sandbox; a.op != 0 && b.op != 0 && a.op != b.op && a.state == b.state {
+	if a, b := was.sandbox, m.sandbox; a.op != 0 && b.op != 0 && a.op != b.op && a.State == b.State {
 		t.Fatalf("a second sandbox call while the first is under way")
 	}
 }

@@ -29,7 +29,7 @@ func (l *invariants) initsInOrder(w *walk, e CreateContainer) {
 			continue
 		}
 		if c.kind == initContainer && !c.done() {
-			l.t.Fatalf("%s is created before init container %s has completed (%v)", e.Container, c.spec.Name, c.position)
+			l.t.Fatalf("%s is created before init container %s has completed (%v)", e.Container, c.spec.Name, c.Position)
 		}
 	}
 }
@@ -43,16 +43,16 @@ func (l *invariants) countsInstances(m *Machine) {
 			seen = &instances{}
 			l.instances[c.spec.Name] = seen
 		}
-		if c.id != "" && c.id != seen.newest {
-			seen.newest, seen.counts = c.id, false
+		if c.ID != "" && c.ID != seen.newest {
+			seen.newest, seen.counts = c.ID, false
 			seen.all++
 		}
-		if !seen.counts && c.id != "" && (c.position == running || c.exit != nil) {
+		if !seen.counts && c.ID != "" && (c.Position == running || c.Exit != nil) {
 			seen.counts = true
 			seen.ran++
 		}
-		if c.restartCount > seen.all || c.restartCount < seen.ran-1 {
-			l.t.Fatalf("%s: restartCount %d after %d instances, of which %d ran", c.spec.Name, c.restartCount, seen.all, seen.ran)
+		if c.RestartCount > seen.all || c.RestartCount < seen.ran-1 {
+			l.t.Fatalf("%s: restartCount %d after %d instances, of which %d ran", c.spec.Name, c.RestartCount, seen.all, seen.ran)
 		}
 	}
 }
@@ -60,18 +60,18 @@ func (l *invariants) countsInstances(m *Machine) {
 // roundKeeps: a restart of all containers touches neither sandbox nor volumes nor
 // cgroup (B-RAC-8); only the loss of the sandbox does.
 func (l *invariants) roundKeeps(w *walk, was *Machine, effects []Effect) {
-	if !was.round.active || was.stage != Syncing || w.m.stage != Syncing || was.sandbox.state != sandboxReady || w.m.sandbox.state != sandboxReady {
+	if !was.round.Active || was.kept.Stage != Syncing || w.m.kept.Stage != Syncing || was.sandbox.State != sandboxReady || w.m.sandbox.State != sandboxReady {
 		return
 	}
-	if was.sandbox.id != w.m.sandbox.id {
-		l.t.Fatalf("the sandbox changes from %s to %s in a restart of all", was.sandbox.id, w.m.sandbox.id)
+	if was.sandbox.ID != w.m.sandbox.ID {
+		l.t.Fatalf("the sandbox changes from %s to %s in a restart of all", was.sandbox.ID, w.m.sandbox.ID)
 	}
 	for _, e := range effects {
 		switch e := e.(type) {
 		case UnmountVolumes, RemoveCgroup, StopSandbox, CreateSandbox:
 			l.t.Fatalf("%T in a restart of all", e)
 		case RemoveSandbox:
-			if e.SandboxID == w.m.sandbox.id {
+			if e.SandboxID == w.m.sandbox.ID {
 				l.t.Fatalf("the sandbox is removed in a restart of all")
 			}
 		}

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -77,38 +78,48 @@ type given struct {
 // from the start: the checkpoint has it.
 const specIsAnother = -1
 
-// state is where the pod is in its life.
+// state is where the pod is in its life. Of each part the exported fields outlive
+// lifepod (Checkpoint); all else is found again by looking, or done again.
 type state struct {
-	stage        Stage
-	setup        setup
-	sandbox      sandbox
-	containers   []*container // init containers in spec order, the regular ones, then the ephemeral ones
-	initIndex    int          // the init container whose turn it is; len(init containers): all done
-	stop         stop
-	deleted      bool // its end was asked for
-	release      release
-	round        round
-	resize       resize
-	imageBack    map[string]*backOff // by image as written (A-IMG-5)
-	imageVolumes []*imageVolume
-	storage      storage
-	refresh      refresh
+	kept       kept
+	sandbox    sandbox
+	containers []*container // init containers in spec order, the regular ones, then the ephemeral ones
+	stop       stop
+	round      round
+	resize     resize
+
+	setup        setup          // idempotent, and the shell has to know the volumes: done again
+	release      release        // idempotent: done again
+	imageVolumes []*imageVolume // their images are looked for again; their back-off is kept by name
+	storage      storage        // measured again at once
+	refresh      refresh        // volumes are made again, of the objects as they are then
 }
 
-// bookkeeping is what else is kept from step to step.
+// kept is what the pod as a whole has come to.
+type kept struct {
+	Stage        Stage              `json:"stage"`
+	StartTime    time.Time          `json:"startTime,omitzero"`     // A-CST-18
+	InitTurn     int                `json:"initTurn,omitzero"`      // the init container whose turn it is; len(init containers): all done
+	Deleted      bool               `json:"deleted,omitzero"`       // its end was asked for
+	StraySandbox bool               `json:"untidy,omitzero"`        // the runtime may have a sandbox of this pod of which nobody knows
+	Doubt        time.Time          `json:"doubt,omitzero"`         // until then an empty snapshot proves nothing: the call may still be at work
+	ImageBack    map[string]backOff `json:"imageBackOff,omitempty"` // by image as written (A-IMG-5)
+	Reported     v1.PodStatus       `json:"reported"`               // the status as last published
+	LastID       EffectID           `json:"lastID"`
+	Drift        time.Duration      `json:"drift,omitzero"` // by how much the wall clock was changed since the pod began (clock.go)
+}
+
+// bookkeeping is what a machine remembers from step to step: of its caller, of the
+// process that it runs in, and of the step before. Another process has none of it.
 type bookkeeping struct {
-	lastID    EffectID
-	startTime time.Time // A-CST-18
-	reported  v1.PodStatus
-	wakeAt    time.Time
-	observing work          // an Observe that something uncertain waits for
-	away      bool          // another lifepod's pod, whose object was not seen since: what is in it may be old
-	adopted   bool          // of which there was no checkpoint: its status stands until a snapshot was seen
-	drift     time.Duration // by how much the wall clock was changed since the pod began (clock.go)
-	deletion  metav1.Time   // deletionTimestamp of the object as it was seen last
-	unseen    bool          // restored, and what happened meanwhile is not known yet
-	passing   bool          // the status waits for the answer of a start
-	toSave    bool          // the last step has changed what a checkpoint carries
+	wakeAt    time.Time   // the timer dies with its process
+	observing work        // an Observe that something uncertain waits for: the first thing that is asked for again
+	away      bool        // another lifepod's pod, whose object was not seen since: what is in it may be old
+	adopted   bool        // of which there was no checkpoint: its status stands until a snapshot was seen
+	deletion  metav1.Time // deletionTimestamp of the object as it was seen last
+	unseen    bool        // restored, and what happened meanwhile is not known yet
+	passing   bool        // the status waits for the answer of a start
+	toSave    bool        // the last step has changed what a checkpoint carries
 }
 
 // setup is what a pod needs beside its sandbox: the cgroup before it, the volumes
@@ -120,13 +131,11 @@ type setup struct {
 
 // release is what is given back once nothing runs.
 type release struct {
-	volumes      work
-	sandbox      work
-	cgroup       work
-	kept         bool      // volumes were given back, logs were not
-	told         bool      // that the object can be deleted
-	straySandbox bool      // the runtime may have a sandbox of this pod of which nobody knows
-	doubt        time.Time // until then an empty snapshot proves nothing: the call may still be at work
+	volumes work
+	sandbox work
+	cgroup  work
+	kept    bool // volumes were given back, logs were not
+	told    bool // that the object can be deleted: deleting twice is deleting once
 }
 
 // work is one step that is done once: not begun, under way, done, or to be tried again.
@@ -145,12 +154,12 @@ func New(pod *v1.Pod, options Options) *Machine {
 		pod: pod.DeepCopy(), options: options, generation: pod.Generation,
 		tuning: podTuningOf(pod), restartAllRule: hasRestartAllRule(pod),
 	}}
-	m.imageBack = map[string]*backOff{}
+	m.kept.ImageBack = map[string]backOff{}
 	for i := range m.pod.Spec.InitContainers {
 		m.containers = append(m.containers, newInitContainer(&m.pod.Spec.InitContainers[i]))
 	}
 	for i := range m.pod.Spec.Containers {
-		m.containers = append(m.containers, &container{role: role{spec: &m.pod.Spec.Containers[i], kind: regularContainer}})
+		m.containers = append(m.containers, newContainer(role{spec: &m.pod.Spec.Containers[i], kind: regularContainer}))
 	}
 	for i := range m.pod.Spec.EphemeralContainers {
 		m.containers = append(m.containers, newEphemeral(&m.pod.Spec.EphemeralContainers[i]))
@@ -160,14 +169,14 @@ func New(pod *v1.Pod, options Options) *Machine {
 	}
 	m.imageVolumes = newImageVolumes(m.pod)
 	m.resize = newResize(m.pod)
-	m.reported = v1.PodStatus{Phase: v1.PodPending, Conditions: scheduledCondition(pod)}
+	m.kept.Reported = v1.PodStatus{Phase: v1.PodPending, Conditions: scheduledCondition(pod)}
 	return m
 }
 
 // Step takes one event and says what must be done now, in order. The same
 // machine fed with the same events always answers the same.
 func (m *Machine) Step(ev Event) []Effect {
-	if m.stage == Gone {
+	if m.kept.Stage == Gone {
 		return nil
 	}
 	clockChanged := m.hearOfClock(ev.Fact)
@@ -189,10 +198,10 @@ func (m *Machine) Step(ev Event) []Effect {
 }
 
 // Stage says how far the pod's life has come.
-func (m *Machine) Stage() Stage { return m.stage }
+func (m *Machine) Stage() Stage { return m.kept.Stage }
 
 // Status is the pod's status as last published; the caller owns the copy.
-func (m *Machine) Status() v1.PodStatus { return *m.reported.DeepCopy() }
+func (m *Machine) Status() v1.PodStatus { return *m.kept.Reported.DeepCopy() }
 
 // Pod is the pod as the node runs it: with what was added to its spec since, and
 // the resources that were allocated to it (A-ADM-7). The caller owns the copy.
@@ -200,31 +209,27 @@ func (m *Machine) Pod() *v1.Pod { return m.pod.DeepCopy() }
 
 // StopDeadline is when the grace of a terminating pod ends; zero before.
 func (m *Machine) StopDeadline() time.Time {
-	if m.stage == Syncing {
+	if m.kept.Stage == Syncing {
 		return time.Time{} // a lost sandbox's containers may be being stopped, the pod is not
 	}
-	return m.onWall(m.stop.deadline)
+	return m.onWall(m.stop.Deadline)
 }
 
-// Clone is an independent copy, for a simulator that tries several futures.
+// Clone is an independent copy, for a simulator that tries several futures. What
+// pointers, slices and maps of the state lead to is replaced and never changed, but for
+// the pod and the back-offs of images.
 func (m *Machine) Clone() *Machine {
 	c := *m
 	c.pod = m.pod.DeepCopy()
-	c.reported = *m.reported.DeepCopy()
-	c.resize = m.resize.clone()
-	c.sandbox.ips = slices.Clone(m.sandbox.ips)
+	c.kept.ImageBack = maps.Clone(m.kept.ImageBack)
 	c.containers = make([]*container, len(m.containers))
 	for i, old := range m.containers {
-		c.containers[i] = old.clone(specOf(c.pod, i))
+		c.containers[i] = new(*old)
+		c.containers[i].spec = specOf(c.pod, i)
 	}
-	c.imageVolumes = slices.Clone(m.imageVolumes)
-	for i, v := range c.imageVolumes {
-		c.imageVolumes[i] = v.clone()
-	}
-	c.imageBack = make(map[string]*backOff, len(m.imageBack))
-	for image, b := range m.imageBack {
-		entry := *b
-		c.imageBack[image] = &entry
+	c.imageVolumes = make([]*imageVolume, len(m.imageVolumes))
+	for i, old := range m.imageVolumes {
+		c.imageVolumes[i] = new(*old)
 	}
 	return &c
 }
@@ -255,7 +260,7 @@ func (m *Machine) containerNamed(name string) *container {
 
 func (m *Machine) containerWithID(id string) *container {
 	for _, c := range m.containers {
-		if id != "" && c.id == id {
+		if id != "" && c.ID == id {
 			return c
 		}
 	}
@@ -277,8 +282,8 @@ type step struct {
 func (s *step) do(e Effect) { s.effects = append(s.effects, e) }
 
 func (s *step) nextID() EffectID {
-	s.lastID++
-	return s.lastID
+	s.kept.LastID++
+	return s.kept.LastID
 }
 
 // due says whether t, on the machine's own clock, has come; if not, the pod is woken then.
@@ -324,7 +329,7 @@ func (s *step) retryAfter(f *Failure) time.Duration {
 
 // setTimer asks for the next Woke, if it is another time than was asked for.
 func setTimer(s *step, clockChanged bool) {
-	if s.stage == Gone {
+	if s.kept.Stage == Gone {
 		s.wake = time.Time{}
 	}
 	if clockChanged && !s.wake.IsZero() || !s.wake.Equal(s.wakeAt) {

@@ -72,11 +72,11 @@ func (a at) Fatalf(format string, args ...any) {
 // position tells positions apart that are worth being tried each.
 func (tr *transcript) position() string {
 	m := tr.m
-	text := fmt.Sprint(m.stage, m.sandbox.state, m.setup.volumes.op != 0, m.release.volumes.done, m.release.straySandbox, m.observing.op != 0)
+	text := fmt.Sprint(m.kept.Stage, m.sandbox.State, m.setup.volumes.op != 0, m.release.volumes.done, m.kept.StraySandbox, m.observing.op != 0)
 	for _, c := range m.containers {
-		text += fmt.Sprint(" ", c.spec.Name, c.position, c.exit != nil, c.image.state, c.stopping.op != 0, c.failure != nil)
-		for _, p := range c.probes {
-			text += fmt.Sprint(p.op != 0, p.verdict)
+		text += fmt.Sprint(" ", c.spec.Name, c.Position, c.Exit != nil, c.Image.Present, c.Image.op != 0, c.Image.pull, c.stopping.op != 0, c.Failure != nil)
+		for _, p := range c.Probes {
+			text += fmt.Sprint(p.op != 0, p.Verdict)
 		}
 	}
 	return text
@@ -167,7 +167,7 @@ func everyFact(p *transcript) []Fact {
 	for _, t := range []v1.PodConditionType{v1.PodReady, "g"} {
 		facts = append(facts, ConditionSet{}, ConditionSet{Condition: v1.PodCondition{Type: t, Status: v1.ConditionTrue}})
 	}
-	for _, id := range []EffectID{0, 1, p.m.lastID + 100} {
+	for _, id := range []EffectID{0, 1, p.m.kept.LastID + 100} {
 		facts = append(facts, answers(id, nil, p.now)...)
 	}
 	for _, e := range p.pending {
@@ -179,12 +179,12 @@ func everyFact(p *transcript) []Fact {
 	}
 	known := []string{"", "unknown"}
 	for _, c := range p.m.containers {
-		known = append(known, c.id, c.previousID)
+		known = append(known, c.ID, c.PreviousID)
 	}
 	for _, id := range known {
 		facts = append(facts, ContainerRunning{ContainerID: id}, ContainerExited{ContainerID: id, ExitCode: 1, Reason: "Error"}, ContainerExited{ContainerID: id, Reason: "StartError", ExitCode: 128})
 	}
-	return append(facts, SandboxExited{}, SandboxExited{SandboxID: "unknown"}, SandboxExited{SandboxID: p.m.sandbox.id})
+	return append(facts, SandboxExited{}, SandboxExited{SandboxID: "unknown"}, SandboxExited{SandboxID: p.m.sandbox.ID})
 }
 
 // objectsOf are what the pod's source may say of it.

@@ -23,8 +23,8 @@ func applyObserved(s *step, f Observed) {
 		}
 	}
 	removeStrays(s, f)
-	if awaited && s.stage == Terminated && len(f.Sandboxes) == 0 && !f.Began.Before(s.release.doubt) {
-		s.release.straySandbox = false
+	if awaited && s.kept.Stage == Terminated && len(f.Sandboxes) == 0 && !f.Began.Before(s.kept.Doubt) {
+		s.kept.StraySandbox = false
 	}
 	if awaited {
 		s.observing.retryAt = s.nextObserve(f.Began)
@@ -35,7 +35,7 @@ func applyObserved(s *step, f Observed) {
 // this snapshot was too old to judge it, else after a pause.
 func (s *step) nextObserve(began time.Time) time.Time {
 	since, any := s.uncertainSince()
-	if s.stage == Terminated || (any && !since.After(began)) {
+	if s.kept.Stage == Terminated || (any && !since.After(began)) {
 		return s.now.Add(s.options.UnavailableRetry)
 	}
 	return time.Time{}
@@ -46,12 +46,12 @@ func observeSandbox(s *step, f Observed) {
 	if b.op != 0 || !b.touchedAt.Before(f.Began) {
 		return
 	}
-	switch b.state {
+	switch b.State {
 	case sandboxReady:
-		i := slices.IndexFunc(f.Sandboxes, func(o ObservedSandbox) bool { return o.ID == b.id })
+		i := slices.IndexFunc(f.Sandboxes, func(o ObservedSandbox) bool { return o.ID == b.ID })
 		switch {
 		case i < 0 || !f.Sandboxes[i].Ready:
-			applySandboxExited(s, b.id)
+			applySandboxExited(s, b.ID)
 		case !s.addressed(f.Sandboxes[i].IPs):
 			loseSandbox(s, "sandbox has no address any more")
 		}
@@ -66,30 +66,30 @@ func observeSandbox(s *step, f Observed) {
 // still hold the old one's name.
 func adoptSandbox(s *step, f Observed) {
 	for _, o := range f.Sandboxes {
-		if o.Attempt != s.sandbox.attempt {
+		if o.Attempt != s.sandbox.Attempt {
 			continue
 		}
 		if o.Ready && s.addressed(o.IPs) {
 			sandboxIsReady(s, o.ID, o.Attempt, o.IPs)
 			return
 		}
-		s.sandbox.state, s.sandbox.id = sandboxLost, o.ID
+		s.sandbox.State, s.sandbox.ID = sandboxLost, o.ID
 		return
 	}
-	s.sandbox.state = sandboxNone
-	s.sandbox.attempt++
-	s.sandbox.retryAt = s.now.Add(s.options.UnavailableRetry)
+	s.sandbox.State = sandboxNone
+	s.sandbox.Attempt++
+	s.sandbox.RetryAt = s.now.Add(s.options.UnavailableRetry)
 }
 
 // observeContainer compares one container with what the runtime has of it.
 func observeContainer(s *step, c *container, f Observed) {
-	switch c.position {
+	switch c.Position {
 	case running:
 		observeRunning(s, c, f)
 	case uncertain:
 		adoptContainer(s, c, f)
 	case created:
-		if findByID(f, c.id) == nil && s.stage < Terminated { // what a pod ended with stays as it was told (B-FIN-2)
+		if findByID(f, c.ID) == nil && s.kept.Stage < Terminated { // what a pod ended with stays as it was told (B-FIN-2)
 			dropInstance(s, c)
 		}
 	}
@@ -107,7 +107,7 @@ func findByID(f Observed, id string) *ObservedContainer {
 func observeRunning(s *step, c *container, f Observed) {
 	stopped := c.stopping.unanswered
 	c.stopping.unanswered = false
-	o := findByID(f, c.id)
+	o := findByID(f, c.ID)
 	if o != nil {
 		c.hear(o.Reported) // its event may have been lost
 		if o.State == StateRunning && !o.StartedAt.IsZero() {
@@ -124,7 +124,7 @@ func observeRunning(s *step, c *container, f Observed) {
 	case stopped:
 		c.stopping.doubted = false
 		stillRuns(s, c)
-	case o.State == StateUnknown && s.stage == Syncing && !c.stopping.told && s.due(c.stopping.retryAt):
+	case o.State == StateUnknown && s.kept.Stage == Syncing && !c.Ending && s.due(c.stopping.retryAt):
 		stopUnknown(s, c)
 	}
 }
@@ -134,7 +134,7 @@ func observeRunning(s *step, c *container, f Observed) {
 func stillRuns(s *step, c *container) {
 	c.stopping.untrue++
 	c.stopping.retryAt = s.now.Add(s.options.RetryAfter)
-	if s.stop.force {
+	if s.stop.Force {
 		c.stopping.retryAt = s.now.Add(s.options.UnavailableRetry)
 	}
 	const what = "detected running containers after a successful KillPod, CRI violation: [%s]"
@@ -146,23 +146,23 @@ func stillRuns(s *step, c *container) {
 func adoptContainer(s *step, c *container, f Observed) {
 	attempt := c.nextAttempt()
 	i := slices.IndexFunc(f.Containers, func(o ObservedContainer) bool {
-		return o.Name == c.spec.Name && (o.ID == c.id || o.Attempt == attempt) && o.ID != c.exitedID()
+		return o.Name == c.spec.Name && (o.ID == c.ID || o.Attempt == attempt) && o.ID != c.exitedID()
 	})
 	if i < 0 {
 		dropInstance(s, c)
-		c.nextBegun = c.exit != nil
-		c.retryAt = later(c.retryAt, s.now.Add(s.options.UnavailableRetry))
-		c.image.retryAt = c.retryAt
+		c.NextBegun = c.Exit != nil
+		c.RetryAt = later(c.RetryAt, s.now.Add(s.options.UnavailableRetry))
+		c.Image.RetryAt = c.RetryAt
 		return
 	}
 	o := f.Containers[i]
-	if o.ID != c.id {
+	if o.ID != c.ID {
 		newInstance(s, c, o.ID)
 	}
 	c.hear(o.Reported)
 	switch o.State {
 	case StateCreated:
-		c.position = created
+		c.Position = created
 	case StateRunning:
 		nowRunning(s, c)
 		c.begins(s, o.StartedAt)
@@ -176,8 +176,8 @@ func adoptContainer(s *step, c *container, f Observed) {
 // exitedID is the instance that is known to have exited, which is not what an
 // unanswered call has made.
 func (c *container) exitedID() string {
-	if c.exit != nil {
-		return c.id
+	if c.Exit != nil {
+		return c.ID
 	}
 	return ""
 }
@@ -186,11 +186,11 @@ func (c *container) exitedID() string {
 // runs, before another is started (A-ACT-7): as any container that is killed, with
 // its preStop hook and its grace (A-HOOK-6). What follows the exit decides.
 func stopUnknown(s *step, c *container) {
-	c.position = running
+	c.Position = running
 	killContainer(s, c, kill{
-		message:   `Container is in "unknown" state, try killing it before restart`,
-		deadline:  s.now.Add(s.specGrace()),
-		uncounted: true,
+		Message:   `Container is in "unknown" state, try killing it before restart`,
+		Deadline:  s.now.Add(s.specGrace()),
+		Uncounted: true,
 		report: Report{
 			What: "is in an unknown state", Outcome: "stop it before it is started again", Rule: "A-ACT-7",
 		},
@@ -203,7 +203,7 @@ func stopUnknown(s *step, c *container) {
 func removeStrays(s *step, f Observed) {
 	for _, o := range f.Containers {
 		c := s.containerNamed(o.Name)
-		if c == nil || c.op != 0 || !c.touchedAt.Before(f.Began) || o.ID == c.id || o.ID == c.previousID {
+		if c == nil || c.op != 0 || !c.touchedAt.Before(f.Began) || o.ID == c.ID || o.ID == c.PreviousID {
 			continue
 		}
 		s.do(RemoveContainer{ID: s.nextID(), Container: o.Name, ContainerID: o.ID, Attempt: o.Attempt})
@@ -212,7 +212,7 @@ func removeStrays(s *step, f Observed) {
 		return
 	}
 	for _, o := range f.Sandboxes {
-		if o.ID != s.sandbox.id || s.release.sandbox.done {
+		if o.ID != s.sandbox.ID || s.release.sandbox.done {
 			removeForgotten(s, o.ID)
 		}
 	}
@@ -221,7 +221,7 @@ func removeStrays(s *step, f Observed) {
 // removeForgotten removes a sandbox that is not, or no longer, the pod's. Nobody
 // waits for the answer; whether it worked is looked at before the pod is gone.
 func removeForgotten(s *step, sandboxID string) {
-	s.release.straySandbox = true
+	s.kept.StraySandbox = true
 	s.do(RemoveSandbox{ID: s.nextID(), SandboxID: sandboxID})
 }
 

@@ -24,8 +24,8 @@ func (c Checkpoint) Overtaken(seen Observed) bool {
 // lastBegun is the attempt of the newest instance that may have been begun: the
 // next one is, from the moment it is being created, and stays so if that had no
 // answer: a runtime goes on with a create whose caller was killed, for seconds.
-func (c ContainerCheckpoint) lastBegun() int64 {
-	if c.Instance.Exit != nil && (c.Instance.Position != exited.String() || c.Instance.NextBegun) {
+func (c *container) lastBegun() int64 {
+	if c.Exit != nil && (c.Position != exited || c.NextBegun) {
 		return int64(c.RestartCount) + 1
 	}
 	return int64(c.RestartCount)

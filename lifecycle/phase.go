@@ -17,12 +17,12 @@ type tally struct {
 // decidePhase is the phase that follows from the containers (A-PHASE-5), before
 // it is withheld or kept (reportPhase).
 func decidePhase(s *step, status *v1.PodStatus) v1.PodPhase {
-	if s.stop.cause == DeadlineExceeded || s.stop.cause == Evicted || s.stop.cause == RuleDemanded {
+	if s.stop.Cause == DeadlineExceeded || s.stop.Cause == Evicted || s.stop.Cause == RuleDemanded {
 		return v1.PodFailed // A-PHASE-8
 	}
 	t := count(s, status)
 	phase := t.phase(s)
-	if s.stage >= Terminated && !terminal(phase) {
+	if s.kept.Stage >= Terminated && !terminal(phase) {
 		return v1.PodFailed // B-FIN-8
 	}
 	return phase
@@ -48,7 +48,7 @@ func (t tally) phase(s *step) v1.PodPhase {
 
 // endedPhase is the phase when nothing runs and something has stopped (A-PHASE-5(f)).
 func (t tally) endedPhase(s *step) v1.PodPhase {
-	if s.stage < Terminated && t.stopped != t.finalExits {
+	if s.kept.Stage < Terminated && t.stopped != t.finalExits {
 		return v1.PodRunning
 	}
 	if t.stopped == t.succeeded {
@@ -79,10 +79,10 @@ func count(s *step, status *v1.PodStatus) tally {
 // (B-RAC-14).
 func (t *tally) addInit(c *container, began bool) {
 	switch {
-	case c.exit == nil && c.last != nil && !began: // counts as restartable (A-PHASE-4)
-	case c.exit == nil:
+	case c.Exit == nil && c.Last != nil && !began: // counts as restartable (A-PHASE-4)
+	case c.Exit == nil:
 		t.pendingInit++
-	case !c.done() && !c.restart.restart:
+	case !c.done() && !c.Verdict.Restart:
 		t.failedInit++
 	}
 }
@@ -93,12 +93,12 @@ func (t *tally) addInit(c *container, began bool) {
 // container and a sidecar with a startup probe or postStart hook (B-RAC-14).
 func (t *tally) addSidecar(c *container, again bool) {
 	switch {
-	case c.position == running:
+	case c.Position == running:
 		t.running++
 		if !c.started() {
 			t.pendingSidecar++
 		}
-	case c.exit == nil && c.last == nil:
+	case c.Exit == nil && c.Last == nil:
 		t.pendingSidecar++
 		t.waiting++
 	case again:
@@ -116,7 +116,7 @@ func (t *tally) addRegular(c *container, status *v1.ContainerStatus) {
 		if c.succeeded(status.State.Terminated) {
 			t.succeeded++
 		}
-		if !c.restart.restart {
+		if !c.Verdict.Restart {
 			t.finalExits++
 		}
 	case status.LastTerminationState.Terminated != nil:
@@ -131,19 +131,19 @@ func initsBegan(s *step) bool { return slices.ContainsFunc(s.inits(), (*containe
 
 // began says that the newest instance runs or has run; one that is only created may never start.
 func (c *container) began() bool {
-	return c.position == running || c.exit != nil && c.position == exited
+	return c.Position == running || c.Exit != nil && c.Position == exited
 }
 
 // initializesAgain says that regular init containers have begun to run again
 // and that a regular container is still to come.
 func initializesAgain(s *step) bool {
 	began := slices.ContainsFunc(s.inits(), func(c *container) bool { return c.kind == initContainer && c.began() })
-	return began && slices.ContainsFunc(s.regulars(), func(c *container) bool { return c.exit == nil && c.last != nil })
+	return began && slices.ContainsFunc(s.regulars(), func(c *container) bool { return c.Exit == nil && c.Last != nil })
 }
 
 func anyRegularInstance(s *step) bool {
 	for _, c := range s.regulars() {
-		if c.id != "" {
+		if c.ID != "" {
 			return true
 		}
 	}

@@ -5,20 +5,20 @@ import "time"
 // plan looks at the whole state and says what to do next. It is level-driven:
 // calling it twice does nothing twice, because what is under way is state.
 func plan(s *step) {
-	if s.startTime.IsZero() {
+	if s.kept.StartTime.IsZero() {
 		return // not accepted yet
 	}
 	if s.unseen {
 		observe(s)
 		return
 	}
-	if s.stage == Syncing {
+	if s.kept.Stage == Syncing {
 		planSync(s)
 	}
-	if s.stage == Terminating {
+	if s.kept.Stage == Terminating {
 		planTermination(s)
 	}
-	if s.stage == Terminated {
+	if s.kept.Stage == Terminated {
 		planRelease(s)
 	}
 	planProbes(s)
@@ -47,7 +47,7 @@ func planSync(s *step) {
 	planCompletion(s)
 	planUnknownSandbox(s)
 	planCompletion(s) // of a pod of which nothing is to be started in another sandbox
-	if s.stage != Syncing {
+	if s.kept.Stage != Syncing {
 		return
 	}
 	planImages(s)
@@ -67,29 +67,25 @@ func planSync(s *step) {
 // start (B-CTL-9), to the moment.
 func planDeadline(s *step) {
 	limit := s.pod.Spec.ActiveDeadlineSeconds
-	if limit == nil || !s.due(s.own(s.startTime.Add(time.Duration(*limit)*time.Second))) {
+	if limit == nil || !s.due(s.own(s.kept.StartTime.Add(time.Duration(*limit)*time.Second))) {
 		return
 	}
 	const reason, message = "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
 	s.do(RecordEvent{Type: normal, Reason: reason, Message: message})
-	terminate(s, stop{
-		cause: DeadlineExceeded, reason: reason, message: message, grace: s.specGrace(),
-		report: Report{What: "exceeded activeDeadlineSeconds " + (time.Duration(*limit) * time.Second).String(), Rule: "B-CTL-9"},
-	})
+	terminate(s, stop{Cause: DeadlineExceeded, Reason: reason, Message: message}, s.specGrace(),
+		Report{What: "exceeded activeDeadlineSeconds " + (time.Duration(*limit) * time.Second).String(), Rule: "B-CTL-9"})
 }
 
 // planCompletion ends the pod when nothing of it is left to do: an init
 // container failed for good, or every regular container has exited for good
 // (A-ACT-13, A-INIT-3).
 func planCompletion(s *step) {
-	if s.stage != Syncing || s.round.active {
+	if s.kept.Stage != Syncing || s.round.Active {
 		return
 	}
 	if c := failedInit(s); c != nil {
-		terminate(s, stop{
-			cause: InitFailed, grace: s.specGrace(),
-			report: Report{What: "ends", Because: "init container " + c.spec.Name + " failed", Rule: "A-PHASE-5"},
-		})
+		terminate(s, stop{Cause: InitFailed}, s.specGrace(),
+			Report{What: "ends", Because: "init container " + c.spec.Name + " failed", Rule: "A-PHASE-5"})
 		return
 	}
 	for _, c := range s.regulars() {
@@ -97,10 +93,8 @@ func planCompletion(s *step) {
 			return
 		}
 	}
-	terminate(s, stop{
-		cause: Completed, grace: s.specGrace(),
-		report: Report{What: "ends", Because: "all its containers have ended", Rule: "A-ACT-13"},
-	})
+	terminate(s, stop{Cause: Completed}, s.specGrace(),
+		Report{What: "ends", Because: "all its containers have ended", Rule: "A-ACT-13"})
 }
 
 // planSetup makes the cgroup and the volumes, side by side.
@@ -131,11 +125,11 @@ func observe(s *step) {
 // uncertainSince says whether anything waits for a snapshot, and since when the
 // newest of it does.
 func (s *step) uncertainSince() (since time.Time, any bool) {
-	if s.sandbox.state == sandboxUncertain {
+	if s.sandbox.State == sandboxUncertain {
 		since, any = s.sandbox.touchedAt, true
 	}
 	for _, c := range s.containers {
-		if c.position == uncertain || c.stopping.unanswered {
+		if c.Position == uncertain || c.stopping.unanswered {
 			since, any = later(since, c.touchedAt), true
 		}
 	}

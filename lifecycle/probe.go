@@ -9,18 +9,24 @@ import (
 )
 
 // probe is where one probe of an instance is. It belongs to the instance, so
-// that a new one starts afresh (A-PROBE-3, B-PRB-5). All of it is plain data
-// that a checkpoint can carry; with verdict kept, "started" and "ready" do not
-// flip when lifepod comes back (B-RST-6, B-RST-8).
+// that a new one starts afresh (A-PROBE-3, B-PRB-5). With Verdict kept, "started"
+// and "ready" do not flip when lifepod comes back (B-RST-6, B-RST-8).
 type probe struct {
-	op      EffectID
-	next    time.Time     // no attempt before
-	late    time.Duration // by which the attempt under way was sent too late
-	void    int32         // attempts in a row that counted as nothing
-	told    bool          // that attempts count as nothing: once, until one counts
-	run     int32         // results in a row that were alike
-	failing bool          // what they were
-	verdict probeVerdict
+	Next    time.Time    `json:"next,omitzero"`    // no attempt before
+	Run     int32        `json:"run,omitzero"`     // results in a row that were alike
+	Failing bool         `json:"failing,omitzero"` // what they were
+	Verdict probeVerdict `json:"verdict,omitzero"`
+
+	attempt
+}
+
+// attempt is the attempt under way and those before it that came to nothing: lost with
+// lifepod, and made again at once.
+type attempt struct {
+	op   EffectID
+	late time.Duration // by which it was sent too late
+	void int32         // attempts in a row that counted as nothing
+	told bool          // that attempts count as nothing: once, until one counts
 }
 
 // probeVerdict is what the results of a probe amount to, once enough of them
@@ -61,7 +67,7 @@ func applyProbed(s *step, f Probed) {
 	if c == nil {
 		return
 	}
-	p := &c.probes[k]
+	p := &c.Probes[k]
 	p.op = 0
 	switch {
 	case f.Failure != nil:
@@ -81,8 +87,8 @@ func applyProbed(s *step, f Probed) {
 // probed is the probe whose attempt has that ID.
 func (s *step) probed(op EffectID) (*container, ProbeKind) {
 	for _, c := range s.containers {
-		for k := range c.probes {
-			if op != 0 && c.probes[k].op == op {
+		for k := range c.Probes {
+			if op != 0 && c.Probes[k].op == op {
 				return c, ProbeKind(k)
 			}
 		}
@@ -103,7 +109,7 @@ func probeTimeout(spec *v1.Probe) time.Duration {
 // probeErrored files an attempt that could not be made. Three in a row are one
 // Event, and count neither as success nor as failure (A-PROBE-7, A-PROBE-8).
 func probeErrored(s *step, c *container, k ProbeKind, output string) {
-	if c.probes[k].void+1 == attempts {
+	if c.Probes[k].void+1 == attempts {
 		recordProbe(s, c, "Unhealthy", fmt.Sprintf("%s probe errored and resulted in unknown state: %s", k, output))
 	}
 	discard(s, c, k, Report{What: "probe errored: " + words(output)})
@@ -112,7 +118,7 @@ func probeErrored(s *step, c *container, k ProbeKind, output string) {
 // discard lets an attempt count as nothing: it is made again at once, unless
 // that was the last of three. The first of them is told.
 func discard(s *step, c *container, k ProbeKind, r Report) {
-	p := &c.probes[k]
+	p := &c.Probes[k]
 	p.void++
 	if !p.told {
 		p.told = true
@@ -125,7 +131,7 @@ func discard(s *step, c *container, k ProbeKind, r Report) {
 
 // countProbe files a result. Below the threshold it changes nothing (A-PROBE-2).
 func countProbe(s *step, c *container, k ProbeKind, f Probed) {
-	p, spec := &c.probes[k], c.probeSpec(k)
+	p, spec := &c.Probes[k], c.probeSpec(k)
 	switch f.Outcome {
 	case ProbeFailure:
 		recordProbe(s, c, "Unhealthy", fmt.Sprintf("%s probe failed: %s", k, f.Output))
@@ -138,10 +144,10 @@ func countProbe(s *step, c *container, k ProbeKind, f Probed) {
 	}
 	p.void, p.told = 0, false
 	s.counted = p.count(f.Outcome == ProbeFailure, threshold)
-	if p.run < threshold || p.verdict == verdict {
+	if p.Run < threshold || p.Verdict == verdict {
 		return
 	}
-	p.verdict = verdict
+	p.Verdict = verdict
 	decided(s, c, k, f.Output)
 }
 
@@ -149,16 +155,16 @@ func countProbe(s *step, c *container, k ProbeKind, f Probed) {
 // whether that has changed anything.
 func (p *probe) count(failing bool, threshold int32) bool {
 	was := *p
-	if failing != p.failing {
-		p.run, p.failing = 0, failing
+	if failing != p.Failing {
+		p.Run, p.Failing = 0, failing
 	}
-	p.run = min(p.run+1, threshold)
-	return p.run != was.run || p.failing != was.failing
+	p.Run = min(p.Run+1, threshold)
+	return p.Run != was.Run || p.Failing != was.Failing
 }
 
 // decided draws the consequence of a new verdict (A-PROBE-6, A-ACT-8).
 func decided(s *step, c *container, k ProbeKind, output string) {
-	failed := c.probes[k].verdict == probeFailed
+	failed := c.Probes[k].Verdict == probeFailed
 	switch {
 	case failed && k != ReadinessProbe:
 		killUnhealthy(s, c, k, output)

@@ -15,34 +15,34 @@ func killUnhealthy(s *step, c *container, k ProbeKind, output string) {
 	message := fmt.Sprintf("Container %s failed %s probe", c.spec.Name, k.word())
 	if c.kind == sidecarContainer {
 		message = "Init container" + message[len("Container"):] // A-INIT-2
-	} else if v.restart {
+	} else if v.Restart {
 		message += ", will be restarted"
 	}
 	outcome := "stop it, no restart"
-	if v.restart {
+	if v.Restart {
 		outcome = "stop it, then restart"
 	}
 	killContainer(s, c, kill{
-		message:  message,
-		deadline: s.now.Add(s.unhealthyGrace(c.probeSpec(k))),
-		verdict:  &v,
-		report:   Report{What: k.word() + " probe failed: " + words(output), Outcome: outcome, Because: times(c.probes[k].run), Rule: "A-ACT-8"},
+		Message:  message,
+		Deadline: s.now.Add(s.unhealthyGrace(c.probeSpec(k))),
+		Verdict:  &v,
+		report:   Report{What: k.word() + " probe failed: " + words(output), Outcome: outcome, Because: times(c.Probes[k].Run), Rule: "A-ACT-8"},
 	})
 }
 
 // unhealthyVerdict is the restart decision for a container that fails a probe.
 func unhealthyVerdict(s *step, c *container, k ProbeKind) verdict {
 	if c.kind == sidecarContainer {
-		return verdict{restart: true, because: "sidecar", rule: "A-INIT-2"}
+		return verdict{Restart: true, Because: "sidecar", Rule: "A-INIT-2"}
 	}
 	policy, whose := v1.ContainerRestartPolicy(s.pod.Spec.RestartPolicy), "restartPolicy "
 	if c.spec.RestartPolicy != nil {
 		policy, whose = *c.spec.RestartPolicy, "the container's restartPolicy "
 	}
 	return verdict{
-		restart: policy != v1.ContainerRestartPolicyNever,
-		because: k.word() + " probe failed, " + whose + string(policy),
-		rule:    "A-ACT-8",
+		Restart: policy != v1.ContainerRestartPolicyNever,
+		Because: k.word() + " probe failed, " + whose + string(policy),
+		Rule:    "A-ACT-8",
 	}
 }
 

@@ -7,7 +7,7 @@ import "time"
 // whose container has ended, or needs no such probe any more, is given up.
 func planProbes(s *step) {
 	for _, c := range s.containers {
-		for k := range c.probes {
+		for k := range c.Probes {
 			planProbe(s, c, ProbeKind(k))
 		}
 	}
@@ -18,7 +18,7 @@ func planProbe(s *step, c *container, k ProbeKind) {
 	if spec == nil {
 		return
 	}
-	p := &c.probes[k]
+	p := &c.Probes[k]
 	if !s.probes(c, k) {
 		giveUpProbe(s, p)
 		return
@@ -28,10 +28,10 @@ func planProbe(s *step, c *container, k ProbeKind) {
 		return // attempts of one probe never overlap
 	}
 	if p.void == 0 { // the period counts from the start of the first attempt
-		p.next = s.now.Add(time.Duration(spec.PeriodSeconds) * time.Second)
+		p.Next = s.now.Add(time.Duration(spec.PeriodSeconds) * time.Second)
 	}
 	p.op, p.late = s.nextID(), min(s.overdue, s.now.Sub(due))
-	s.do(Probe{ID: p.op, Container: c.spec.Name, ContainerID: c.id, Kind: k, PodIP: s.podIP()})
+	s.do(Probe{ID: p.op, Container: c.spec.Name, ContainerID: c.ID, Kind: k, PodIP: s.podIP()})
 }
 
 // probeDue is when the next attempt is to be made: initialDelaySeconds after the
@@ -40,11 +40,11 @@ func planProbe(s *step, c *container, k ProbeKind) {
 // wait for besides does not count: the first readiness probe comes in the moment
 // in which the container becomes started (A-PROBE-6).
 func (c *container) probeDue(k ProbeKind) time.Time {
-	if c.probes[k].void > 0 {
+	if c.Probes[k].void > 0 {
 		return time.Time{}
 	}
 	delay := time.Duration(c.probeSpec(k).InitialDelaySeconds) * time.Second
-	return later(c.probes[k].next, c.since.Add(delay))
+	return later(c.Probes[k].Next, c.Since.Add(delay))
 }
 
 // probes says whether a container is to be probed now. The startup probe goes
@@ -52,10 +52,10 @@ func (c *container) probeDue(k ProbeKind) time.Time {
 // container that is being stopped, or whose pod is, only readiness is of
 // interest, until it has exited (A-PROBE-15, B-PRB-1, B-PRB-2, B-E2E-3).
 func (s *step) probes(c *container, k ProbeKind) bool {
-	if c.position != running || c.postStartPending() || c.postStart.failed {
+	if c.Position != running || c.postStartPending() || c.PostStart.Failed {
 		return false
 	}
-	ending := s.stage != Syncing || c.kill != nil || c.stopping.told
+	ending := s.kept.Stage != Syncing || c.Kill != nil || c.Ending
 	switch k {
 	case StartupProbe:
 		return !ending && !c.started()
@@ -75,8 +75,8 @@ func giveUpProbe(s *step, p *probe) {
 // endProbes forgets the probes of an instance that has ended: nothing they said
 // holds for the next one (A-PROBE-3, B-RAC-17).
 func endProbes(s *step, c *container) {
-	for k := range c.probes {
-		giveUpProbe(s, &c.probes[k])
-		c.probes[k] = probe{}
+	for k := range c.Probes {
+		giveUpProbe(s, &c.Probes[k])
+		c.Probes[k] = probe{}
 	}
 }

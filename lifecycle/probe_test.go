@@ -31,7 +31,7 @@ func TestProbeAddress(t *testing.T) {
 		tr := &transcript{m: New(pod, options), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 		tr.feed(Accepted{})
 		tr.settle(t, []string{"Probe"})
-		want := []Effect{Probe{ID: tr.m.lastID, Container: "main", ContainerID: "main-0", Kind: LivenessProbe, PodIP: c.want}}
+		want := []Effect{Probe{ID: tr.m.kept.LastID, Container: "main", ContainerID: "main-0", Kind: LivenessProbe, PodIP: c.want}}
 		if diff := cmp.Diff(want, tr.pending); diff != "" {
 			t.Errorf("%s: probes under way (-want +got):\n%s", name, diff)
 		}

@@ -30,18 +30,18 @@ func (l *invariants) remember(w *walk) {
 	for _, c := range w.m.regulars() {
 		r := l.runs[c.spec.Name]
 		switch {
-		case r != nil && r.id == c.id && c.exit != nil:
-			r.endedAt, r.free = c.endedAt, c.requested
-		case r != nil && c.id == "": // all were restarted, and perhaps it is being created again
+		case r != nil && r.id == c.ID && c.Exit != nil:
+			r.endedAt, r.free = c.EndedAt, c.Requested
+		case r != nil && c.ID == "": // all were restarted, and perhaps it is being created again
 			r.free = true
-		case r != nil && r.free && r.id != c.id: // counts for nothing
-			*r = runs{id: c.id, createdAt: r.createdAt, delay: r.delay}
-		case c.id == "" || (r != nil && r.id == c.id):
+		case r != nil && r.free && r.id != c.ID: // counts for nothing
+			*r = runs{id: c.ID, createdAt: r.createdAt, delay: r.delay}
+		case c.ID == "" || (r != nil && r.id == c.ID):
 		case r == nil || r.endedAt.IsZero(): // there was none that ended
-			l.runs[c.spec.Name] = &runs{id: c.id, createdAt: w.now}
+			l.runs[c.spec.Name] = &runs{id: c.ID, createdAt: w.now}
 		default:
 			delay := min(300*time.Second, max(10*time.Second, 2*r.effective()))
-			l.runs[c.spec.Name] = &runs{id: c.id, createdAt: w.now, delay: delay}
+			l.runs[c.spec.Name] = &runs{id: c.ID, createdAt: w.now, delay: delay}
 		}
 	}
 }
@@ -52,18 +52,18 @@ func (w *walk) reach(was *Machine, f Fact) {
 		old := was.containers[i]
 		_, observed := f.(Observed)
 		exit, exited := f.(ContainerExited)
-		w.note("adopted container", observed && old.position == uncertain && c.id != old.id && c.id != "")
-		w.note("lost container", c.exit != nil && old.exit == nil && c.exit.Reason == "ContainerStatusUnknown")
-		w.note("exit before the start's answer", exited && old.position == starting && exit.ContainerID == old.id)
-		w.note("unknown state", old.position == running && old.stopping.op == 0 && c.stopping.op != 0 && observed && was.stage == Syncing)
+		w.note("adopted container", observed && old.Position == uncertain && c.ID != old.ID && c.ID != "")
+		w.note("lost container", c.Exit != nil && old.Exit == nil && c.Exit.Reason == "ContainerStatusUnknown")
+		w.note("exit before the start's answer", exited && old.Position == starting && exit.ContainerID == old.ID)
+		w.note("unknown state", old.Position == running && old.stopping.op == 0 && c.stopping.op != 0 && observed && was.kept.Stage == Syncing)
 		w.note("stop without an exit", c.stopping.unanswered)
 		w.note("second StopContainer", old.stopping.op != 0 && c.stopping.op > old.stopping.op)
-		w.note("deadline passed", w.m.stage == Terminating && c.mayRun() && w.now.After(w.m.stop.deadline))
+		w.note("deadline passed", w.m.kept.Stage == Terminating && c.mayRun() && w.now.After(w.m.stop.Deadline))
 	}
 	w.reachProbes(was, f)
-	w.note("adopted sandbox", was.sandbox.state == sandboxUncertain && w.m.sandbox.state == sandboxReady)
-	w.note("sandbox without an address", was.sandbox.state == sandboxReady && w.m.sandbox.state == sandboxLost && len(w.addresses(w.m.sandbox.id)) == 0)
-	w.note("adopted broken sandbox", was.sandbox.state == sandboxUncertain && w.m.sandbox.id != was.sandbox.id && w.m.sandbox.state != sandboxReady)
+	w.note("adopted sandbox", was.sandbox.State == sandboxUncertain && w.m.sandbox.State == sandboxReady)
+	w.note("sandbox without an address", was.sandbox.State == sandboxReady && w.m.sandbox.State == sandboxLost && len(w.addresses(w.m.sandbox.ID)) == 0)
+	w.note("adopted broken sandbox", was.sandbox.State == sandboxUncertain && w.m.sandbox.ID != was.sandbox.ID && w.m.sandbox.State != sandboxReady)
 }
 
 func (w *walk) note(what string, reached bool) {

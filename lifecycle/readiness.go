@@ -13,10 +13,10 @@ import (
 // one, has succeeded. It is what lets the init container after a sidecar begin
 // (A-INIT-4).
 func (c *container) started() bool {
-	if c.position != running || c.postStartPending() || c.postStart.failed {
+	if c.Position != running || c.postStartPending() || c.PostStart.Failed {
 		return false
 	}
-	return c.probeSpec(StartupProbe) == nil || c.probes[StartupProbe].verdict == probeSucceeded
+	return c.probeSpec(StartupProbe) == nil || c.Probes[StartupProbe].Verdict == probeSucceeded
 }
 
 // ready is status "ready" (A-CST-13).
@@ -27,14 +27,14 @@ func (c *container) ready() bool {
 	case ephemeralContainer:
 		return false
 	}
-	return c.started() && (c.probeSpec(ReadinessProbe) == nil || c.probes[ReadinessProbe].verdict == probeSucceeded)
+	return c.started() && (c.probeSpec(ReadinessProbe) == nil || c.Probes[ReadinessProbe].Verdict == probeSucceeded)
 }
 
 // awaits says what a running container waits for before it is ready; empty if
 // for nothing.
 func (c *container) awaits() string {
 	switch {
-	case c.kind == initContainer || c.kind == ephemeralContainer || c.position != running:
+	case c.kind == initContainer || c.kind == ephemeralContainer || c.Position != running:
 	case c.postStartPending():
 		return "waits for its postStart hook"
 	case !c.started():
@@ -95,7 +95,7 @@ func closedGates(gates []v1.PodReadinessGate, conditions []v1.PodCondition) []st
 
 // tellGates tells what keeps a pod from being Ready whose containers are.
 func tellGates(s *step, status v1.PodStatus) {
-	ready, was := condition(status.Conditions, v1.PodReady), condition(s.reported.Conditions, v1.PodReady)
+	ready, was := condition(status.Conditions, v1.PodReady), condition(s.kept.Reported.Conditions, v1.PodReady)
 	if ready == nil || ready.Reason != reasonGates || (was != nil && was.Message == ready.Message) {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 func applyObjectsChanged(s *step, f ObjectsChanged) {
-	if s.stage != Syncing {
+	if s.kept.Stage != Syncing {
 		return // nothing is updated in a pod that ends
 	}
 	s.pod.Labels, s.pod.Annotations = maps.Clone(f.Labels), maps.Clone(f.Annotations)
@@ -24,11 +24,11 @@ func applyObjectsChanged(s *step, f ObjectsChanged) {
 // retryNow has what failed for want of an object tried again at once: it may be
 // there now. What is under way may have looked before.
 func retryNow(s *step) {
-	s.refresh.before = s.lastID
+	s.refresh.before = s.kept.LastID
 	s.setup.volumes.retryAt, s.refresh.retryAt = time.Time{}, time.Time{}
 	for _, c := range s.containers {
-		if c.failure != nil && c.failure.Reason == configError {
-			c.retryAt, c.image.retryAt = time.Time{}, time.Time{}
+		if c.Failure != nil && c.Failure.Reason == configError {
+			c.RetryAt, c.Image.RetryAt = time.Time{}, time.Time{}
 		}
 	}
 }
@@ -73,7 +73,7 @@ func planRefresh(s *step) {
 // applyVolumesRefreshed tells of a failure and tries again: containers still see
 // the files of before.
 func applyVolumesRefreshed(s *step, f VolumesRefreshed) {
-	if !s.finish(&s.refresh.work, f.Result) || s.stage != Syncing {
+	if !s.finish(&s.refresh.work, f.Result) || s.kept.Stage != Syncing {
 		return
 	}
 	if f.Failure == nil {

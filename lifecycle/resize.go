@@ -19,19 +19,25 @@ type ContainerResources struct {
 	Resources v1.ResourceRequirements `json:"resources"`
 }
 
-// resize is how far the pod's resources have come.
+// resize is how far the pod's resources have come; what is allocated stands in the spec.
 type resize struct {
-	desired []ContainerResources // asked for and not allocated; nil: nothing is
-	before  int64                // the generation before the first request that the node has not judged
-	admit   work
-	pending *v1.PodCondition // PodResizePending
-
-	progress *v1.PodCondition // PodResizeInProgress; nil: all is actuated
-	// held are the allocations between which the pod is, oldest first: its cgroup
+	Desired  []ContainerResources `json:"desired,omitempty"`  // asked for and not allocated; nil: nothing is
+	Before   int64                `json:"before,omitzero"`    // the generation before the first request that the node has not judged
+	Pending  *v1.PodCondition     `json:"pending,omitempty"`  // PodResizePending
+	Progress *v1.PodCondition     `json:"progress,omitempty"` // PodResizeInProgress; nil: all is actuated
+	// Held are the allocations between which the pod is, oldest first: its cgroup
 	// has the values of the first, and has to have room for all until no container
 	// is left behind. One: nothing is to be done.
-	held     [][]ContainerResources
-	room     bool // the cgroup has room for all of held
+	Held [][]ContainerResources `json:"held,omitempty"`
+
+	resizing
+}
+
+// resizing is the step of a resize that is under way: asked for again, of the node,
+// the cgroup and the runtime, all of which may be asked twice.
+type resizing struct {
+	admit    work
+	room     bool // the cgroup has room for all of Held
 	measured bool // what is used was compared with the limits that shrink
 	call     resizeCall
 	retryAt  time.Time
@@ -53,18 +59,7 @@ const (
 )
 
 func newResize(pod *v1.Pod) resize {
-	return resize{held: [][]ContainerResources{allocation(pod)}}
-}
-
-func (r resize) clone() resize {
-	r.desired = cloneResources(r.desired)
-	r.pending, r.progress = r.pending.DeepCopy(), r.progress.DeepCopy()
-	r.held = slices.Clone(r.held)
-	for i := range r.held {
-		r.held[i] = cloneResources(r.held[i])
-	}
-	r.call.to = *r.call.to.DeepCopy()
-	return r
+	return resize{Held: [][]ContainerResources{allocation(pod)}}
 }
 
 func cloneResources(list []ContainerResources) []ContainerResources {
@@ -97,16 +92,16 @@ func withAllocation(pod *v1.Pod, list []ContainerResources) *v1.Pod {
 // RequestedPod is the pod as an API server has it: with the resources that were
 // asked for, allocated or not. The caller owns the copy.
 func (m *Machine) RequestedPod() *v1.Pod {
-	if m.resize.desired == nil {
+	if m.resize.Desired == nil {
 		return m.pod.DeepCopy()
 	}
-	return withAllocation(m.pod, m.resize.desired)
+	return withAllocation(m.pod, m.resize.Desired)
 }
 
 // applyResizeRequested files what is asked for, as a change of the spec. Names
 // that are not in the pod are nobody's.
 func applyResizeRequested(s *step, f ResizeRequested) {
-	if s.stage != Syncing {
+	if s.kept.Stage != Syncing {
 		tell(s, Report{Subject: "pod", What: "is not resized", Because: "it is ending", Rule: "B-WRK-4"})
 		return
 	}
@@ -123,13 +118,13 @@ func applyResizeRequested(s *step, f ResizeRequested) {
 		return
 	}
 	if s.observedGeneration() == s.pod.Generation {
-		s.resize.before = s.pod.Generation
+		s.resize.Before = s.pod.Generation
 	}
 	s.pod.Generation++
 	s.resize.admit = work{}
-	s.resize.desired = wanted
+	s.resize.Desired = wanted
 	if equality.Semantic.DeepEqual(wanted, allocation(s.pod)) {
-		s.resize.desired, s.resize.pending = nil, nil
+		s.resize.Desired, s.resize.Pending = nil, nil
 	}
 	tell(s, Report{Subject: "pod", What: "resize requested", Rule: "A-ACT-15"})
 }
@@ -138,16 +133,16 @@ func applyResizeRequested(s *step, f ResizeRequested) {
 // of a resize only when the node has said what becomes of it.
 func (m *Machine) observedGeneration() int64 {
 	r := m.resize
-	judged := r.pending != nil && r.pending.ObservedGeneration > r.before
-	if r.desired == nil || judged || m.stage != Syncing {
+	judged := r.Pending != nil && r.Pending.ObservedGeneration > r.Before
+	if r.Desired == nil || judged || m.kept.Stage != Syncing {
 		return m.pod.Generation
 	}
-	return r.before
+	return r.Before
 }
 
 // planAdmission asks the node whether it has room for what is asked for.
 func planAdmission(s *step) {
-	if s.resize.desired == nil {
+	if s.resize.Desired == nil {
 		return
 	}
 	if id, ok := s.begin(&s.resize.admit); ok {
@@ -156,7 +151,7 @@ func planAdmission(s *step) {
 }
 
 func applyResizeAdmitted(s *step, f ResizeAdmitted) {
-	if !s.finish(&s.resize.admit, f.Result) || f.Failure != nil || s.stage != Syncing {
+	if !s.finish(&s.resize.admit, f.Result) || f.Failure != nil || s.kept.Stage != Syncing {
 		return
 	}
 	if f.Reason == "" {
@@ -168,7 +163,7 @@ func applyResizeAdmitted(s *step, f ResizeAdmitted) {
 
 // applyRoomFreed asks again at once. An answer under way may be from before.
 func applyRoomFreed(s *step) {
-	if r := &s.resize; r.desired != nil && (r.pending == nil || r.pending.Reason == v1.PodReasonDeferred) {
+	if r := &s.resize; r.Desired != nil && (r.Pending == nil || r.Pending.Reason == v1.PodReasonDeferred) {
 		r.admit = work{}
 	}
 }
@@ -180,15 +175,15 @@ func resizePending(s *step, f ResizeAdmitted) {
 	if f.Reason != v1.PodReasonInfeasible {
 		f.Reason = v1.PodReasonDeferred
 		after := deferredRetry
-		if r.pending == nil || r.pending.ObservedGeneration != s.pod.Generation {
+		if r.Pending == nil || r.Pending.ObservedGeneration != s.pod.Generation {
 			after = firstDeferredRetry
 		}
 		r.admit = work{retryAt: s.now.Add(after)}
 		report.What, report.Outcome = "resize deferred: "+f.Message, "try again "+in(after)
 	}
-	old := r.pending
-	r.pending = resizeCondition(s, v1.PodResizePending, old, v1.PodCondition{Reason: f.Reason, Message: f.Message})
-	r.pending.ObservedGeneration = s.pod.Generation
+	old := r.Pending
+	r.Pending = resizeCondition(s, v1.PodResizePending, old, v1.PodCondition{Reason: f.Reason, Message: f.Message})
+	r.Pending.ObservedGeneration = s.pod.Generation
 	if old == nil || old.Reason != f.Reason || old.ObservedGeneration != s.pod.Generation {
 		s.do(RecordEvent{
 			Type: warning, Reason: "Resize" + f.Reason,
@@ -203,15 +198,15 @@ func resizePending(s *step, f ResizeAdmitted) {
 func allocate(s *step) {
 	r := &s.resize
 	for i, c := range s.ordered() {
-		if !equality.Semantic.DeepEqual(c.spec.Resources, r.desired[i].Resources) {
-			c.spec.Resources = *r.desired[i].Resources.DeepCopy()
-			c.backOff = backOff{}
+		if !equality.Semantic.DeepEqual(c.spec.Resources, r.Desired[i].Resources) {
+			c.spec.Resources = *r.Desired[i].Resources.DeepCopy()
+			c.BackOff = backOff{}
 		}
 	}
-	r.desired, r.pending = nil, nil
-	r.held = append(r.held, allocation(s.pod))
+	r.Desired, r.Pending = nil, nil
+	r.Held = append(slices.Clip(r.Held), allocation(s.pod))
 	r.room, r.measured, r.retryAt = false, false, time.Time{}
-	r.progress = resizeCondition(s, v1.PodResizeInProgress, nil, v1.PodCondition{ObservedGeneration: s.pod.Generation})
+	r.Progress = resizeCondition(s, v1.PodResizeInProgress, nil, v1.PodCondition{ObservedGeneration: s.pod.Generation})
 	s.do(RecordEvent{Type: normal, Reason: "ResizeStarted", Message: resizeText("Pod resize started", s.pod, s.pod.Generation, "")})
 	tell(s, Report{Subject: "pod", What: "resize accepted", Rule: "A-ACT-15"})
 }

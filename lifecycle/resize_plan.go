@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,14 +16,14 @@ import (
 func planResize(s *step) {
 	planAdmission(s)
 	r := &s.resize
-	if r.progress == nil || r.call.op != 0 || !s.setup.cgroup.done || !s.due(r.retryAt) {
+	if r.Progress == nil || r.call.op != 0 || !s.setup.cgroup.done || !s.due(r.retryAt) {
 		return
 	}
 	switch {
-	case !r.measured && s.sandbox.state == sandboxReady && anyMemoryLimitShrinks(r.held):
+	case !r.measured && s.sandbox.State == sandboxReady && anyMemoryLimitShrinks(r.Held):
 		r.call = resizeCall{op: s.nextID()}
-		s.do(MeasureMemory{ID: r.call.op, SandboxID: s.sandbox.id})
-	case !r.room && (anyGrows(r.held, v1.ResourceMemory) || anyGrows(r.held, v1.ResourceCPU)):
+		s.do(MeasureMemory{ID: r.call.op, SandboxID: s.sandbox.ID})
+	case !r.room && (anyGrows(r.Held, v1.ResourceMemory) || anyGrows(r.Held, v1.ResourceCPU)):
 		resizeCgroup(s, true)
 	default:
 		resizeContainers(s)
@@ -36,7 +37,7 @@ func resizeContainers(s *step) {
 	for _, c := range s.ordered() {
 		switch {
 		case c.actuatedOrGone():
-		case c.position == running && needsRestart(c):
+		case c.Position == running && needsRestart(c):
 			restartResized(s, c)
 			waits = true
 		case !c.canBeResized():
@@ -44,14 +45,14 @@ func resizeContainers(s *step) {
 		}
 	}
 	if c, name := nextUpdate(s); c != nil {
-		r.call = resizeCall{op: s.nextID(), containerID: c.id, to: withResource(c.actuated, c.spec.Resources, name)}
-		s.do(ResizeContainer{ID: r.call.op, Container: c.spec.Name, ContainerID: c.id, Resources: *r.call.to.DeepCopy()})
+		r.call = resizeCall{op: s.nextID(), containerID: c.ID, to: withResource(c.Actuated, c.spec.Resources, name)}
+		s.do(ResizeContainer{ID: r.call.op, Container: c.spec.Name, ContainerID: c.ID, Resources: *r.call.to.DeepCopy()})
 		return
 	}
 	if waits {
 		return
 	}
-	if anyShrinks(r.held, v1.ResourceMemory) || anyShrinks(r.held, v1.ResourceCPU) {
+	if anyShrinks(r.Held, v1.ResourceMemory) || anyShrinks(r.Held, v1.ResourceCPU) {
 		resizeCgroup(s, false)
 		return
 	}
@@ -61,20 +62,20 @@ func resizeContainers(s *step) {
 // resized ends a resize: what is allocated is what all containers have.
 func resized(s *step) {
 	r := &s.resize
-	s.do(RecordEvent{Type: normal, Reason: "ResizeCompleted", Message: resizeText("Pod resize completed", s.pod, r.progress.ObservedGeneration, "")})
+	s.do(RecordEvent{Type: normal, Reason: "ResizeCompleted", Message: resizeText("Pod resize completed", s.pod, r.Progress.ObservedGeneration, "")})
 	tell(s, Report{Subject: "pod", What: "resized", Rule: "A-ACT-12"})
-	r.progress, r.room, r.measured = nil, false, false
-	r.held = r.held[len(r.held)-1:]
+	r.Progress, r.room, r.measured = nil, false, false
+	r.Held = r.Held[len(r.Held)-1:]
 }
 
 // resizeCgroup gives the pod's cgroup room for all allocations held, or the
 // values of the last.
 func resizeCgroup(s *step, room bool) {
 	r := &s.resize
-	r.call = resizeCall{op: s.nextID(), room: room, held: len(r.held)}
+	r.call = resizeCall{op: s.nextID(), room: room, held: len(r.Held)}
 	e := ResizeCgroup{ID: r.call.op, Room: r.unsettled()}
-	if s.sandbox.state == sandboxReady {
-		e.SandboxID = s.sandbox.id
+	if s.sandbox.State == sandboxReady {
+		e.SandboxID = s.sandbox.ID
 	}
 	if !room {
 		e.Room = e.Room[len(e.Room)-1:]
@@ -84,32 +85,36 @@ func resizeCgroup(s *step, room bool) {
 
 // unsettled are the allocations held, if there is more than one.
 func (r resize) unsettled() [][]ContainerResources {
-	if len(r.held) == 1 {
+	if len(r.Held) == 1 {
 		return nil
 	}
-	return r.clone().held
+	held := slices.Clone(r.Held)
+	for i := range held {
+		held[i] = cloneResources(held[i])
+	}
+	return held
 }
 
 // restartResized ends a container whose policy is to be restarted with its new
 // resources (B-HOOK-7); it is started again whatever its restart policy says.
 func restartResized(s *step, c *container) {
 	killContainer(s, c, kill{
-		message:   fmt.Sprintf("Container %s resize requires restart", c.spec.Name),
-		deadline:  s.now.Add(s.specGrace()),
-		uncounted: true,
-		verdict:   &verdict{restart: true, because: "its resize requires a restart", rule: "A-ACT-12"},
+		Message:   fmt.Sprintf("Container %s resize requires restart", c.spec.Name),
+		Deadline:  s.now.Add(s.specGrace()),
+		Uncounted: true,
+		Verdict:   &verdict{Restart: true, Because: "its resize requires a restart", Rule: "A-ACT-12"},
 		report:    Report{What: "is restarted with its new resources", Because: "resizePolicy RestartContainer", Rule: "A-ACT-12"},
 	})
 }
 
 // actuatedOrGone says that no process has other resources than those allocated.
 func (c *container) actuatedOrGone() bool {
-	return c.position == absent || c.position == exited || sameCPUAndMemory(c.actuated, c.spec.Resources)
+	return c.Position == absent || c.Position == exited || sameCPUAndMemory(c.Actuated, c.spec.Resources)
 }
 
 // canBeResized says that the container runs and nobody is about to end it.
 func (c *container) canBeResized() bool {
-	return c.position == running && c.kill == nil && !c.stopping.told
+	return c.Position == running && c.Kill == nil && !c.Ending
 }
 
 // nextUpdate is the next container to be changed, and what of it: memory before
@@ -118,10 +123,10 @@ func nextUpdate(s *step) (*container, v1.ResourceName) {
 	for _, name := range []v1.ResourceName{v1.ResourceMemory, v1.ResourceCPU} {
 		var grows *container
 		for _, c := range s.ordered() {
-			if !c.canBeResized() || sameResource(c.actuated, c.spec.Resources, name) {
+			if !c.canBeResized() || sameResource(c.Actuated, c.spec.Resources, name) {
 				continue
 			}
-			if !growsTo(c.actuated, c.spec.Resources, name) {
+			if !growsTo(c.Actuated, c.spec.Resources, name) {
 				return c, name
 			}
 			if grows == nil {
@@ -142,7 +147,7 @@ func needsRestart(c *container) bool {
 		return false
 	}
 	for _, p := range c.spec.ResizePolicy {
-		if p.RestartPolicy == v1.RestartContainer && !sameResource(c.actuated, c.spec.Resources, p.ResourceName) {
+		if p.RestartPolicy == v1.RestartContainer && !sameResource(c.Actuated, c.spec.Resources, p.ResourceName) {
 			return true
 		}
 	}
@@ -184,19 +189,19 @@ func applyCgroupResized(s *step, f CgroupResized) {
 	}
 	r := &s.resize
 	if call.room {
-		r.room = call.held == len(r.held) // else there is one more since
+		r.room = call.held == len(r.Held) // else there is one more since
 		return
 	}
-	r.held = r.held[call.held-1:]
+	r.Held = r.Held[call.held-1:]
 }
 
 func applyContainerResized(s *step, f ContainerResized) {
 	call, ok := resizeAnswered(s, f.Result)
 	c := s.containerWithID(call.containerID)
-	if !ok || c == nil || c.exit != nil {
+	if !ok || c == nil || c.Exit != nil {
 		return
 	}
-	c.actuated, c.reported = call.to, f.Actual.DeepCopy()
+	c.Actuated, c.Reported = call.to, f.Actual.DeepCopy()
 }
 
 // resizeFailed tells that an allocation could not be carried out (A-COND-10); it
@@ -204,11 +209,11 @@ func applyContainerResized(s *step, f ContainerResized) {
 func resizeFailed(s *step, message string, after time.Duration) {
 	r := &s.resize
 	r.retryAt, r.measured = s.now.Add(after), false
-	old := r.progress
-	if old == nil || s.stage != Syncing {
+	old := r.Progress
+	if old == nil || s.kept.Stage != Syncing {
 		return
 	}
-	r.progress = resizeCondition(s, v1.PodResizeInProgress, old, v1.PodCondition{
+	r.Progress = resizeCondition(s, v1.PodResizeInProgress, old, v1.PodCondition{
 		Reason: v1.PodReasonError, Message: message, ObservedGeneration: old.ObservedGeneration,
 	})
 	if old.Reason != v1.PodReasonError || old.Message != message {
@@ -220,7 +225,7 @@ func resizeFailed(s *step, message string, after time.Duration) {
 // tooMuchUsed says which memory limits are to shrink below what is used; empty if none is.
 func tooMuchUsed(s *step, f MemoryMeasured) string {
 	var problems []string
-	was, is := podLimit(withAllocation(s.pod, s.resize.held[0]), v1.ResourceMemory), podLimit(s.pod, v1.ResourceMemory)
+	was, is := podLimit(withAllocation(s.pod, s.resize.Held[0]), v1.ResourceMemory), podLimit(s.pod, v1.ResourceMemory)
 	if limit := is.Value(); limit != 0 && (was.IsZero() || is.Cmp(was) < 0) && f.Pod >= limit {
 		problems = append(problems, fmt.Sprintf("attempting to set pod memory limit (%d) below current usage (%d)", limit, f.Pod))
 	}
@@ -230,7 +235,7 @@ func tooMuchUsed(s *step, f MemoryMeasured) string {
 			continue
 		}
 		limit := c.spec.Resources.Limits.Memory().Value()
-		if limitShrinks(c.actuated, c.spec.Resources, v1.ResourceMemory) && used.Bytes >= limit {
+		if limitShrinks(c.Actuated, c.spec.Resources, v1.ResourceMemory) && used.Bytes >= limit {
 			problems = append(problems, fmt.Sprintf("attempting to set container %q memory limit (%d) below current usage (%d)", used.Name, limit, used.Bytes))
 		}
 	}

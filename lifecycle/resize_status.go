@@ -14,7 +14,7 @@ func resizeConditions(s *step, phase v1.PodPhase) []v1.PodCondition {
 	if terminal(phase) {
 		return nil
 	}
-	for _, c := range []*v1.PodCondition{s.resize.pending, s.resize.progress} {
+	for _, c := range []*v1.PodCondition{s.resize.Pending, s.resize.Progress} {
 		if c != nil {
 			list = append(list, *c.DeepCopy())
 		}
@@ -69,12 +69,12 @@ const (
 // of a container that runs what it really has (A-CST-15).
 func containerResources(c *container) *v1.ResourceRequirements {
 	out := c.spec.Resources.DeepCopy()
-	if c.position != running {
+	if c.Position != running {
 		return out
 	}
-	has := c.actuated
-	if c.reported != nil {
-		has = *c.reported
+	has := c.Actuated
+	if c.Reported != nil {
+		has = *c.Reported
 	}
 	if out.Limits != nil {
 		takeCPU(out.Limits, has.Limits, leastMilliCPULimit)
@@ -82,7 +82,7 @@ func containerResources(c *container) *v1.ResourceRequirements {
 	}
 	if out.Requests != nil {
 		takeCPU(out.Requests, has.Requests, leastMilliCPURequest)
-		take(out.Requests, c.actuated.Requests, v1.ResourceMemory)
+		take(out.Requests, c.Actuated.Requests, v1.ResourceMemory)
 	}
 	return out
 }
@@ -101,8 +101,8 @@ func take(into, from v1.ResourceList, name v1.ResourceName) {
 
 // cgroupPod is the pod with the resources that its cgroup has been given.
 func (m *Machine) cgroupPod() *v1.Pod {
-	if r := m.resize; len(r.held) > 1 && !r.room {
-		return withAllocation(m.pod, r.held[0])
+	if r := m.resize; len(r.Held) > 1 && !r.room {
+		return withAllocation(m.pod, r.Held[0])
 	}
 	return m.pod
 }

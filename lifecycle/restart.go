@@ -22,33 +22,33 @@ const reasonMaxRestarts = "MaxRestartsExceeded"
 
 // verdict is what was decided at a container's exit, once (A-RST-4).
 type verdict struct {
-	restart   bool
-	all       bool // restart all containers of the pod in place (B-RAC-1)
-	complete  bool // the exit counts as success, whatever its code
-	terminate bool // the pod ends, and has failed
-	limit     bool // because of max-restarts
-	because   string
-	rule      string
+	Restart   bool   `json:"restart,omitzero"`
+	All       bool   `json:"all,omitzero"`       // restart all containers of the pod in place (B-RAC-1)
+	Complete  bool   `json:"complete,omitzero"`  // the exit counts as success, whatever its code
+	Terminate bool   `json:"terminate,omitzero"` // the pod ends, and has failed
+	Limit     bool   `json:"limit,omitzero"`     // because of max-restarts
+	Because   string `json:"because,omitzero"`
+	Rule      string `json:"rule,omitzero"`
 }
 
 // decideRestart says what follows the exit t of a container (A-RST-1, A-RST-2).
 // The stage comes first: a pod that is ending starts nothing.
 func decideRestart(s *step, c *container, t *v1.ContainerStateTerminated) verdict {
-	if s.stage != Syncing {
+	if s.kept.Stage != Syncing {
 		v, _ := ruleVerdict(c, t)
-		return verdict{complete: v.complete, because: "the pod is stopping", rule: "A-RST-1"}
+		return verdict{Complete: v.Complete, Because: "the pod is stopping", Rule: "A-RST-1"}
 	}
 	if c.kind == ephemeralContainer {
-		return verdict{because: "ephemeral containers run once", rule: "A-RST-2"}
+		return verdict{Because: "ephemeral containers run once", Rule: "A-RST-2"}
 	}
 	if v, ok := ruleVerdict(c, t); ok {
 		return v
 	}
 	if c.kind == sidecarContainer {
-		return verdict{restart: true, because: "sidecar", rule: "A-INIT-2"}
+		return verdict{Restart: true, Because: "sidecar", Rule: "A-INIT-2"}
 	}
 	if c.kind == initContainer && c.succeeded(t) {
-		return verdict{because: "init container completed", rule: "A-INIT-3"}
+		return verdict{Because: "init container completed", Rule: "A-INIT-3"}
 	}
 	if c.spec.RestartPolicy == nil {
 		policy := v1.ContainerRestartPolicy(s.pod.Spec.RestartPolicy)
@@ -69,17 +69,17 @@ func ruleVerdict(c *container, t *v1.ContainerStateTerminated) (verdict, bool) {
 	if rule == nil {
 		return verdict{}, false
 	}
-	v := verdict{because: fmt.Sprintf("restartPolicyRules[%d]: %s", i, ruleText(rule)), rule: "A-RST-1"}
+	v := verdict{Because: fmt.Sprintf("restartPolicyRules[%d]: %s", i, ruleText(rule)), Rule: "A-RST-1"}
 	switch rule.Action {
 	case v1.ContainerRestartRuleActionRestart:
-		v.restart = true
+		v.Restart = true
 		return v, c.kind != initContainer || !c.succeeded(t)
 	case v1.ContainerRestartRuleActionRestartAllContainers:
-		v.restart, v.all, v.rule = true, true, "B-RAC-1"
+		v.Restart, v.All, v.Rule = true, true, "B-RAC-1"
 	case ActionComplete:
-		v.complete = true
+		v.Complete = true
 	case ActionTerminatePod:
-		v.terminate = true
+		v.Terminate = true
 	default: // an unknown action ends the search (A-RST-5)
 		return verdict{}, false
 	}
@@ -116,12 +116,12 @@ func ruleText(r *v1.ContainerRestartRule) string {
 
 // policyVerdict is the plain policy table (A-RST-2).
 func policyVerdict(policy v1.ContainerRestartPolicy, succeeded bool, because string) verdict {
-	v := verdict{because: because, rule: "A-RST-2"}
+	v := verdict{Because: because, Rule: "A-RST-2"}
 	switch policy {
 	case v1.ContainerRestartPolicyAlways:
-		v.restart = true
+		v.Restart = true
 	case v1.ContainerRestartPolicyOnFailure:
-		v.restart = !succeeded
+		v.Restart = !succeeded
 	}
 	return v
 }
@@ -131,53 +131,50 @@ func policyVerdict(policy v1.ContainerRestartPolicy, succeeded bool, because str
 // counts however it came about (B-RAC-1), but not twice: what a round has ended
 // is part of that round (B-RAC-19), and what somebody asked for is what happens.
 func verdictAtExit(s *step, c *container, t *v1.ContainerStateTerminated) verdict {
-	if c.cutOff && t.Reason == reasonStartError && s.stage == Syncing {
-		c.requested = true // it never ran: at once, and not counted
-		return verdict{restart: true, because: "its start was cut off when lifepod was killed", rule: "B-RST-1"}
+	if c.CutOff && t.Reason == reasonStartError && s.kept.Stage == Syncing {
+		c.Requested = true // it never ran: at once, and not counted
+		return verdict{Restart: true, Because: "its start was cut off when lifepod was killed", Rule: "B-RST-1"}
 	}
 	byExit := decideRestart(s, c, t)
-	if c.kill == nil || s.stage != Syncing {
+	if c.Kill == nil || s.kept.Stage != Syncing {
 		return limitRestarts(s, c, byExit)
 	}
-	c.failure, c.requested = c.kill.failure, c.kill.requested
-	inRound := s.round.active && c.asked
+	c.Failure, c.Requested = c.Kill.Failure, c.Kill.Requested
+	inRound := s.round.Active && c.Asked
 	switch {
 	case inRound:
-		return verdict{restart: true, because: "all containers restart", rule: "B-RAC-6"}
-	case c.kill.verdict == nil, byExit.all && !c.requested:
+		return verdict{Restart: true, Because: "all containers restart", Rule: "B-RAC-6"}
+	case c.Kill.Verdict == nil, byExit.All && !c.Requested:
 		return limitRestarts(s, c, byExit)
-	case c.requested:
-		return *c.kill.verdict
-	case cameTooLate(s, c.kill, t):
+	case c.Requested:
+		return *c.Kill.Verdict
+	case cameTooLate(s, c.Kill, t):
 		return limitRestarts(s, c, byExit)
 	}
-	return limitRestarts(s, c, *c.kill.verdict)
+	return limitRestarts(s, c, *c.Kill.Verdict)
 }
 
 // cameTooLate says that the container had already ended, by itself, when it was
 // decided to end it: a probe may fail because of that, before the exit is known.
 func cameTooLate(s *step, k *kill, t *v1.ContainerStateTerminated) bool {
-	return !t.FinishedAt.IsZero() && s.own(t.FinishedAt.Time).Before(k.decided)
+	return !t.FinishedAt.IsZero() && s.own(t.FinishedAt.Time).Before(k.Decided)
 }
 
 // planTerminatePod ends the pod when a container's exit demands it.
 func planTerminatePod(s *step) {
-	i := slices.IndexFunc(s.containers, func(c *container) bool { return c.position == exited && c.restart.terminate })
-	if s.stage != Syncing || i < 0 {
+	i := slices.IndexFunc(s.containers, func(c *container) bool { return c.Position == exited && c.Verdict.Terminate })
+	if s.kept.Stage != Syncing || i < 0 {
 		return
 	}
 	c, reason := s.containers[i], string(ActionTerminatePod)
-	if c.restart.limit {
+	if c.Verdict.Limit {
 		reason = reasonMaxRestarts
 	}
-	terminate(s, stop{
-		cause: RuleDemanded, grace: s.specGrace(), reason: reason,
-		message: fmt.Sprintf("container %s %s: %s", c.spec.Name, exitText(c.exit), c.restart.because),
-		report:  Report{What: "ends", Because: c.spec.Name + " " + exitText(c.exit) + ": " + c.restart.because, Rule: c.restart.rule},
-	})
+	terminate(s, stop{Cause: RuleDemanded, Reason: reason, Message: fmt.Sprintf("container %s %s: %s", c.spec.Name, exitText(c.Exit), c.Verdict.Because)}, s.specGrace(),
+		Report{What: "ends", Because: c.spec.Name + " " + exitText(c.Exit) + ": " + c.Verdict.Because, Rule: c.Verdict.Rule})
 }
 
 // final says that a container has exited for good.
 func (c *container) final() bool {
-	return c.position == exited && !c.restart.restart
+	return c.Position == exited && !c.Verdict.Restart
 }

@@ -23,14 +23,16 @@ import (
 //
 // Sandbox, address, volumes, cgroup and ephemeral containers are not touched (B-RAC-8).
 type round struct {
-	active    bool
-	graceful  bool // asked for so: hooks, grace and the sidecars' order
-	because   string
-	announced work      // the confirmed Publish of AllContainersRestarting=True
-	announce  bool      // that Publish is to be made in this step
-	ever      bool      // there was a round: the condition stays
-	notBefore time.Time // no start before: a loop may not hurt its node
-	allowance time.Time // when the burst will be used up again
+	Active    bool      `json:"active,omitzero"`
+	Graceful  bool      `json:"graceful,omitzero"` // asked for so: hooks, grace and the sidecars' order
+	Because   string    `json:"because,omitzero"`
+	Announced bool      `json:"announced,omitzero"` // everybody has seen AllContainersRestarting=True
+	Ever      bool      `json:"ever,omitzero"`      // there was a round: the condition stays
+	NotBefore time.Time `json:"notBefore,omitzero"` // no start before: a loop may not hurt its node
+	Allowance time.Time `json:"allowance,omitzero"` // when the burst will be used up again
+
+	announcing work // the confirmed Publish of AllContainersRestarting=True: made again
+	announce   bool // that Publish is to be made in this step
 }
 
 const (
@@ -40,15 +42,15 @@ const (
 
 // beginRound starts a restart of all containers. One that runs already is that one (B-RAC-19).
 func beginRound(s *step, because string, graceful bool) {
-	if s.stage != Syncing {
+	if s.kept.Stage != Syncing {
 		return
 	}
-	if s.round.active {
+	if s.round.Active {
 		hurryRound(s, because, graceful)
 		return
 	}
-	s.round.active, s.round.graceful, s.round.because, s.round.ever = true, graceful, because, true
-	s.round.announced = work{}
+	s.round.Active, s.round.Graceful, s.round.Because, s.round.Ever = true, graceful, because, true
+	s.round.Announced, s.round.announcing = false, work{}
 	for _, c := range s.containers {
 		if c.takesPartInRound() {
 			askImageAnew(c)
@@ -61,28 +63,28 @@ func beginRound(s *step, because string, graceful bool) {
 // one, which from then on may be at once (B-RAC-19).
 func hurryRound(s *step, because string, graceful bool) {
 	report := Report{Subject: "pod", What: "restart requested", Outcome: "all containers are being restarted already", Because: because, Rule: "B-RAC-19"}
-	if s.round.graceful && !graceful {
-		s.round.graceful, report.Outcome = false, "without grace from now on"
+	if s.round.Graceful && !graceful {
+		s.round.Graceful, report.Outcome = false, "without grace from now on"
 	}
 	tell(s, report)
 }
 
 // planRestartAll leads a round to its end. Nothing is started while it lasts (A-ACT-2).
 func planRestartAll(s *step) {
-	if s.stage != Syncing {
+	if s.kept.Stage != Syncing {
 		return
 	}
-	if c := roundTrigger(s); c != nil && !s.round.active {
-		beginRound(s, c.spec.Name+" "+exitText(c.exit), false)
+	if c := roundTrigger(s); c != nil && !s.round.Active {
+		beginRound(s, c.spec.Name+" "+exitText(c.Exit), false)
 	}
-	if !s.round.active {
+	if !s.round.Active {
 		return
 	}
-	if s.round.announced.op == 0 && !s.round.announced.done && s.due(s.round.announced.retryAt) {
+	if !s.round.Announced && s.round.announcing.op == 0 && s.due(s.round.announcing.retryAt) {
 		s.round.announce = true
 	}
 	endForRound(s)
-	if s.sandbox.state == sandboxReady && removeForRound(s) {
+	if s.sandbox.State == sandboxReady && removeForRound(s) {
 		finishRound(s)
 	}
 }
@@ -97,26 +99,26 @@ func roundTrigger(s *step) *container {
 	return nil
 }
 
-func (c *container) triggersRound() bool { return c.position == exited && c.restart.all }
+func (c *container) triggersRound() bool { return c.Position == exited && c.Verdict.All }
 
 // endForRound ends whatever runs: at once, or as gracefully as a pod's end (B-RAC-6).
 func endForRound(s *step) {
 	for _, c := range s.containers {
-		if c.kind == ephemeralContainer || c.position != running || c.kill != nil && (c.kill.force || s.round.graceful) {
+		if c.kind == ephemeralContainer || c.Position != running || c.Kill != nil && (c.Kill.Force || s.round.Graceful) {
 			continue
 		}
 		k := kill{
-			message:  "killing", // B-RAC-9
-			deadline: s.now, force: true,
-			verdict: &verdict{restart: true, because: "all containers restart", rule: "B-RAC-6"},
+			Message:  "killing", // B-RAC-9
+			Deadline: s.now, Force: true,
+			Verdict: &verdict{Restart: true, Because: "all containers restart", Rule: "B-RAC-6"},
 		}
-		if s.round.graceful {
-			k.deadline, k.force = s.now.Add(s.specGrace()), false
+		if s.round.Graceful {
+			k.Deadline, k.Force = s.now.Add(s.specGrace()), false
 			k.report = Report{What: "is stopped", Because: "all containers restart", Rule: "B-RAC-6"}
 		}
 		killContainer(s, c, k)
 	}
-	if s.sandbox.state == sandboxReady {
+	if s.sandbox.State == sandboxReady {
 		stopContainers(s)
 	}
 }
@@ -124,7 +126,7 @@ func endForRound(s *step) {
 // removeForRound removes every record of what has ended, once the condition has
 // been seen by all: the causes last (B-RAC-5). It reports whether none is left.
 func removeForRound(s *step) bool {
-	if !s.round.announced.done {
+	if !s.round.Announced {
 		return false
 	}
 	left := false
@@ -150,7 +152,7 @@ func (c *container) takesPartInRound() bool { return c.kind != ephemeralContaine
 
 // hasRecord says that the runtime still has an instance of the container.
 func (c *container) hasRecord() bool {
-	return c.id != "" && !c.removal.newest.done || c.previousID != "" && !c.removal.previous.done
+	return c.ID != "" && !c.removal.newest.done || c.PreviousID != "" && !c.removal.previous.done
 }
 
 // removal is how far a round has removed a container's instances from the runtime.
@@ -159,11 +161,11 @@ type removal struct {
 }
 
 func removeRecords(s *step, c *container) {
-	if c.previousID != "" {
-		removeRecord(s, c, &c.removal.previous, RemoveContainer{ContainerID: c.previousID, Attempt: uint32(max(c.restartCount-1, 0))})
+	if c.PreviousID != "" {
+		removeRecord(s, c, &c.removal.previous, RemoveContainer{ContainerID: c.PreviousID, Attempt: uint32(max(c.RestartCount-1, 0))})
 	}
-	if c.id != "" {
-		removeRecord(s, c, &c.removal.newest, RemoveContainer{ContainerID: c.id, Attempt: uint32(c.restartCount)})
+	if c.ID != "" {
+		removeRecord(s, c, &c.removal.newest, RemoveContainer{ContainerID: c.ID, Attempt: uint32(c.RestartCount)})
 	}
 }
 
@@ -193,8 +195,11 @@ func applyContainerRemoved(s *step, f ContainerRemoved) {
 
 // applyPublished files that everybody has seen AllContainersRestarting=True (B-RAC-23).
 func applyPublished(s *step, f Published) {
-	if s.finish(&s.round.announced, f.Result) && f.Failure != nil {
-		tellRetry(s, "pod", "publish the status: "+f.Failure.Message, s.round.announced.retryAt, "B-RAC-23")
+	if !s.finish(&s.round.announcing, f.Result) {
+		return
+	}
+	if s.round.Announced = f.Failure == nil; !s.round.Announced {
+		tellRetry(s, "pod", "publish the status: "+f.Failure.Message, s.round.announcing.retryAt, "B-RAC-23")
 	}
 }
 
@@ -208,36 +213,36 @@ func finishRound(s *step) {
 			resetForRound(s, c)
 		}
 	}
-	s.initIndex = 0
-	s.round.active, s.round.graceful, s.round.announced = false, false, work{}
-	tell(s, Report{Subject: "pod", What: "is reset: all containers are removed", Outcome: "start again " + in(s.round.notBefore.Sub(s.now)), Rule: "B-RAC-4"})
+	s.kept.InitTurn = 0
+	s.round.Active, s.round.Graceful, s.round.Announced, s.round.announcing = false, false, false, work{}
+	tell(s, Report{Subject: "pod", What: "is reset: all containers are removed", Outcome: "start again " + in(s.round.NotBefore.Sub(s.now)), Rule: "B-RAC-4"})
 }
 
 func resetForRound(s *step, c *container) {
-	if c.id != "" && (c.exit != nil || c.position == running) {
-		c.last, c.lastDone = exitForRound(s, c), c.exit != nil && c.done()
-		c.restartCount++
+	if c.ID != "" && (c.Exit != nil || c.Position == running) {
+		c.Last, c.LastDone = exitForRound(s, c), c.Exit != nil && c.done()
+		c.RestartCount++
 	}
-	loops := c.triggersRound() && c.failure != nil && c.failure.Reason == "CrashLoopBackOff"
-	if c.id != "" && !loops {
-		c.failure = &Failure{Reason: reasonRestartingAll, Message: messageRestartingAll}
+	loops := c.triggersRound() && c.Failure != nil && c.Failure.Reason == "CrashLoopBackOff"
+	if c.ID != "" && !loops {
+		c.Failure = &Failure{Reason: reasonRestartingAll, Message: messageRestartingAll}
 	}
-	c.instance, c.previousID = instance{touchedAt: s.now}, ""
+	c.instance, c.PreviousID = instance{underWay: underWay{touchedAt: s.now}}, ""
 	c.removal = removal{}
-	c.stopping, c.retryAt, c.failures = stopping{}, time.Time{}, 0
+	c.stopping, c.RetryAt, c.Failures = stopping{}, time.Time{}, 0
 }
 
 // exitForRound is the end of an instance as lastState shows it: its own where it
 // ended by itself, a made-up one where the round has ended it (B-RAC-11, B-RAC-12).
 func exitForRound(s *step, c *container) *v1.ContainerStateTerminated {
-	if c.exit != nil && (!c.asked || c.triggersRound()) {
-		return c.exit
+	if c.Exit != nil && (!c.Asked || c.triggersRound()) {
+		return c.Exit
 	}
 	t := &v1.ContainerStateTerminated{
-		ExitCode: 137, Reason: reasonRestartingAll, Message: messageRestartingAll, ContainerID: containerID(s, c.id),
+		ExitCode: 137, Reason: reasonRestartingAll, Message: messageRestartingAll, ContainerID: containerID(s, c.ID),
 	}
-	if c.exit != nil {
-		t.StartedAt, t.FinishedAt = c.exit.StartedAt, c.exit.FinishedAt
+	if c.Exit != nil {
+		t.StartedAt, t.FinishedAt = c.Exit.StartedAt, c.Exit.FinishedAt
 	}
 	return t
 }
@@ -265,11 +270,11 @@ func restartingCondition(s *step, phase v1.PodPhase) v1.PodCondition {
 		c.Reason = "PodCompleted"
 	case phase == v1.PodFailed:
 		c.Reason = "PodFailed"
-	case s.round.active && s.stage == Syncing:
+	case s.round.Active && s.kept.Stage == Syncing:
 		c.Status, c.Reason = v1.ConditionTrue, "RestartAllContainersStarted"
 		c.Message = "container exited with restart policy rule"
 		if roundTrigger(s) == nil {
-			c.Message = fmt.Sprintf("restart of all containers: %s", s.round.because)
+			c.Message = fmt.Sprintf("restart of all containers: %s", s.round.Because)
 		}
 	}
 	return c
@@ -282,6 +287,6 @@ func announceRound(s *step) EffectID {
 		return 0
 	}
 	s.round.announce = false
-	id, _ := s.begin(&s.round.announced)
+	id, _ := s.begin(&s.round.announcing)
 	return id
 }

@@ -46,15 +46,15 @@ func crashPolicy(s *step, c *container) BackOffPolicy {
 
 // limitRestarts turns a restart that is one too many into the pod's end.
 func limitRestarts(s *step, c *container, v verdict) verdict {
-	ownDoing := c.asked && (c.kill == nil || c.kill.uncounted) || c.exit.Reason == "ContainerStatusUnknown" // resized, or its sandbox was lost
-	if !v.restart || ownDoing || !countRestart(s, c) {
+	ownDoing := c.Asked && (c.Kill == nil || c.Kill.Uncounted) || c.Exit.Reason == "ContainerStatusUnknown" // resized, or its sandbox was lost
+	if !v.Restart || ownDoing || !countRestart(s, c) {
 		return v
 	}
 	limit := fmt.Sprintf("%smax-restarts: %d", AnnotationPrefix, c.tuning.maxRestarts)
 	if c.tuning.window > 0 {
 		limit += " in " + shortDuration(c.tuning.window)
 	}
-	return verdict{terminate: true, limit: true, because: limit, rule: "A-RST-2"}
+	return verdict{Terminate: true, Limit: true, Because: limit, Rule: "A-RST-2"}
 }
 
 // countRestart notes a restart and says whether it was one too many within the
@@ -64,12 +64,12 @@ func countRestart(s *step, c *container) (tooMany bool) {
 		return false
 	}
 	if c.tuning.window > 0 {
-		c.restartedAt = slices.DeleteFunc(slices.Clone(c.restartedAt), func(t time.Time) bool { return s.now.Sub(t) >= c.tuning.window })
+		c.RestartedAt = slices.DeleteFunc(slices.Clone(c.RestartedAt), func(t time.Time) bool { return s.now.Sub(t) >= c.tuning.window })
 	}
-	if len(c.restartedAt) >= c.tuning.maxRestarts {
+	if len(c.RestartedAt) >= c.tuning.maxRestarts {
 		return true
 	}
-	c.restartedAt = append(slices.Clone(c.restartedAt), s.now)
+	c.RestartedAt = append(slices.Clone(c.RestartedAt), s.now)
 	return false
 }
 

@@ -17,7 +17,7 @@ const (
 // one round a second; with an annotation on its curve, by the container whose
 // exit was the cause.
 func delayNextRound(s *step) {
-	s.round.notBefore = s.now
+	s.round.NotBefore = s.now
 	for _, c := range s.containers {
 		if c.triggersRound() && s.tuning.restartAll != nil {
 			backOffRound(s, c, *s.tuning.restartAll)
@@ -26,16 +26,16 @@ func delayNextRound(s *step) {
 	if s.tuning.restartAll != nil || !slices.ContainsFunc(s.containers, (*container).triggersRound) {
 		return
 	}
-	start := later(s.now, s.round.allowance.Add(-(roundBurst-1)*roundInterval))
-	s.round.allowance = later(s.round.allowance, start).Add(roundInterval)
-	s.round.notBefore = start
+	start := later(s.now, s.round.Allowance.Add(-(roundBurst-1)*roundInterval))
+	s.round.Allowance = later(s.round.Allowance, start).Add(roundInterval)
+	s.round.NotBefore = start
 }
 
 func backOffRound(s *step, c *container, policy BackOffPolicy) {
-	delay := policy.crashDelay(c.roundBackOff, c.endedAt)
-	c.roundBackOff = backOff{delay: policy.next(delay), from: s.now}
-	due := c.endedAt.Add(delay)
-	s.round.notBefore = later(s.round.notBefore, due)
+	delay := policy.crashDelay(c.RoundBackOff, c.EndedAt)
+	c.RoundBackOff = backOff{Delay: policy.next(delay), From: s.now}
+	due := c.EndedAt.Add(delay)
+	s.round.NotBefore = later(s.round.NotBefore, due)
 	if due.After(s.now) {
 		crashLoops(s, c, delay)
 	}

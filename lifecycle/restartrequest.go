@@ -8,12 +8,12 @@ func applyRestartRequested(s *step, f RestartRequested) {
 	report := Report{Subject: "pod", What: "restart requested", Because: f.Because, Rule: "B-RAC-1"}
 	c := s.containerNamed(f.Container)
 	switch {
-	case s.stage != Syncing:
+	case s.kept.Stage != Syncing:
 		report.Outcome = "the pod is ending"
 		tell(s, report)
 	case f.Container == "":
 		beginRound(s, f.Because, f.Graceful)
-	case s.round.active:
+	case s.round.Active:
 		report.Outcome = "all containers are being restarted already"
 		tell(s, report)
 	case c == nil || c.kind == ephemeralContainer || c.kind == initContainer:
@@ -27,20 +27,20 @@ func applyRestartRequested(s *step, f RestartRequested) {
 // restartOne ends the container as any single container is ended, with its hook
 // and its grace; one that waits for a restart, or has ended, is started now.
 func restartOne(s *step, c *container, because string) {
-	again := verdict{restart: true, because: because, rule: "A-RST-4"}
+	again := verdict{Restart: true, Because: because, Rule: "A-RST-4"}
 	report := Report{Subject: c.spec.Name, What: "restart requested", Because: because, Rule: "A-RST-4"}
-	c.retryAt, c.image.retryAt = time.Time{}, time.Time{}
-	delete(s.imageBack, c.spec.Image)
-	switch c.position {
+	c.RetryAt, c.Image.RetryAt = time.Time{}, time.Time{}
+	delete(s.kept.ImageBack, c.spec.Image)
+	switch c.Position {
 	case running:
 		killContainer(s, c, kill{
-			message:   "Container " + c.spec.Name + " restart requested, will be restarted",
-			deadline:  s.now.Add(s.specGrace()),
-			requested: true, verdict: &again, report: report,
+			Message:   "Container " + c.spec.Name + " restart requested, will be restarted",
+			Deadline:  s.now.Add(s.specGrace()),
+			Requested: true, Verdict: &again, report: report,
 		})
 		return
 	case exited:
-		c.restart, c.requested, c.failure = again, true, nil
+		c.Verdict, c.Requested, c.Failure = again, true, nil
 	}
 	tell(s, report)
 }

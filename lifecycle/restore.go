@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -20,36 +21,33 @@ import (
 // The error says that the checkpoint is of no use: of a newer lifepod, of
 // another pod, or damaged.
 func Restore(pod *v1.Pod, options Options, c Checkpoint) (*Machine, error) {
-	if c.Version < 1 || c.Version > CheckpointVersion {
-		return nil, fmt.Errorf("checkpoint version %d: this lifepod reads versions 1 to %d", c.Version, CheckpointVersion)
+	if err := c.readable(); err != nil {
+		return nil, err
 	}
 	if c.UID != string(pod.UID) {
 		return nil, fmt.Errorf("checkpoint of the pod with UID %q, not of %q", c.UID, pod.UID)
+	}
+	c, err := c.asWritten()
+	if err != nil {
+		return nil, err
 	}
 	m := New(c.podNow(pod), options)
 	if m.generation = pod.Generation; c.Spec != nil {
 		m.generation = specIsAnother
 	}
-	if len(c.Containers) != len(m.containers) {
-		return nil, fmt.Errorf("checkpoint of %d containers, the pod has %d", len(c.Containers), len(m.containers))
-	}
-	stage, err := named(c.Stage, Gone)
-	if err != nil {
+	if err := m.restoreContainers(c.Containers); err != nil {
 		return nil, err
 	}
-	m.stage = min(stage, Terminated) // what ends in Gone is done, and told, again
-	if m.sandbox, err = c.Sandbox.restore(); err != nil {
-		return nil, err
+	m.unseen, m.away = true, true
+	m.kept, m.sandbox, m.stop, m.round = c.kept, c.Sandbox, c.Stop, c.Round
+	m.resize = m.resize.restored(c.Resize)
+	if m.kept.ImageBack == nil {
+		m.kept.ImageBack = map[string]backOff{}
 	}
-	for i, container := range m.containers {
-		if err := c.Containers[i].restore(container); err != nil {
-			return nil, err
-		}
-		if container.position == exited && container.nextBegun && stage == Syncing {
-			container.position = uncertain
-		}
+	if len(m.kept.Reported.Conditions) > 0 { // others' conditions were last seen there (A-COND-7)
+		m.pod.Status.Conditions = othersConditions(m.kept.Reported.Conditions)
 	}
-	m.restoreRest(c)
+	m.demote()
 	return m, nil
 }
 
@@ -63,70 +61,51 @@ func (c Checkpoint) podNow(pod *v1.Pod) *v1.Pod {
 	return changed
 }
 
-// restoreRest is all that can't be damaged in a way that shows.
-func (m *Machine) restoreRest(c Checkpoint) {
-	m.unseen, m.away = true, true
-	m.startTime = c.StartTime
-	m.initIndex = min(max(c.InitTurn, 0), len(m.inits()))
-	m.stop, m.deleted = c.Stop.restore(), c.Deleted
-	m.round = c.Round.restore()
-	m.resize = c.Resize.restore(m.pod)
-	m.release.straySandbox, m.release.doubt = c.StraySandbox, c.Doubt
-	m.reported = *c.Reported.DeepCopy()
-	if len(m.reported.Conditions) > 0 { // others' conditions were last seen there (A-COND-7)
-		m.pod.Status.Conditions = othersConditions(m.reported.Conditions)
+func (m *Machine) restoreContainers(list []container) error {
+	if len(list) != len(m.containers) {
+		return fmt.Errorf("checkpoint of %d containers, the pod has %d", len(list), len(m.containers))
 	}
-	m.lastID, m.drift = c.LastID, c.Drift
-	for image, b := range c.ImageBack {
-		m.imageBack[image] = new(b.restore())
-	}
-}
-
-func (c SandboxCheckpoint) restore() (sandbox, error) {
-	state, err := named(c.State, sandboxUncertain)
-	switch state {
-	case sandboxCreating:
-		state = sandboxUncertain
-	case sandboxStopping:
-		state = sandboxLost
-	}
-	return sandbox{state: state, id: c.ID, attempt: c.Attempt, ips: slices.Clone(c.IPs), retryAt: c.RetryAt}, err
-}
-
-func (c StopCheckpoint) restore() stop {
-	return stop{
-		cause: c.Cause, deadline: c.Deadline, force: c.Force, gaveUp: c.GaveUp, reason: c.Reason, message: c.Message,
-		disruption: c.Disruption, overdueAt: c.OverdueAt,
-	}
-}
-
-func (c RoundCheckpoint) restore() round {
-	return round{
-		active: c.Active, graceful: c.Graceful, because: c.Because, announced: work{done: c.Announced},
-		ever: c.Ever, notBefore: c.NotBefore, allowance: c.Allowance,
-	}
-}
-
-// restore asks anew for an image whose inspection or pull was under way.
-func (c ImageCheckpoint) restore() image {
-	i := image{info: c.Info, refused: cloneOf(c.Refused), retryAt: c.RetryAt}
-	if c.Present {
-		i.state = imagePresent
-	}
-	return i
-}
-
-func (c BackOffCheckpoint) restore() backOff { return backOff{delay: c.Delay, from: c.From} }
-
-// named finds the value of an enumeration by its name.
-func named[T interface {
-	~int
-	String() string
-}](name string, last T) (T, error) {
-	for v := T(0); v <= last; v++ {
-		if v.String() == name {
-			return v, nil
+	for i, c := range m.containers {
+		if list[i].Name != c.Name {
+			return fmt.Errorf("checkpoint of container %q, the pod has %q in its place", list[i].Name, c.Name)
 		}
+		of := c.role
+		*c = list[i]
+		c.role = of
 	}
-	return 0, fmt.Errorf("checkpoint says %q, which is none of this lifepod's words", name)
+	return nil
+}
+
+// demote takes the answers that are lost from what waited for them.
+func (m *Machine) demote() {
+	syncing := m.kept.Stage == Syncing
+	m.kept.Stage = min(m.kept.Stage, Terminated) // what ends in Gone is done, and told, again
+	m.kept.InitTurn = min(max(m.kept.InitTurn, 0), len(m.inits()))
+	switch m.sandbox.State {
+	case sandboxCreating:
+		m.sandbox.State = sandboxUncertain
+	case sandboxStopping:
+		m.sandbox.State = sandboxLost
+	}
+	for _, c := range m.containers {
+		c.CutOff = c.CutOff || c.Position == starting
+		if c.Position == creating || c.Position == starting || c.Position == exited && c.NextBegun && syncing {
+			c.Position = uncertain
+		}
+		c.stopping.preStop.Ended = c.Ending    // one that had begun is over: its process died with the call
+		c.Since = cmp.Or(c.Since, c.StartedAt) // version 1 has none
+	}
+}
+
+// restored takes over how far a resize had come, but for what is not of this pod: it
+// would only have been room in its cgroup.
+func (r resize) restored(was resize) resize {
+	ofAnother := func(list []ContainerResources) bool { return len(list) != len(r.Held[0]) }
+	if was.Held = slices.DeleteFunc(was.Held, ofAnother); len(was.Held) == 0 {
+		was.Held = r.Held
+	}
+	if ofAnother(was.Desired) {
+		was.Desired = nil
+	}
+	return was
 }

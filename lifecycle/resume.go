@@ -15,14 +15,14 @@ func applyResumed(s *step) {
 	}
 	tell(s, Report{Subject: "pod", What: s.pod.Namespace + "/" + s.pod.Name + " resumes where it was", Because: because, Rule: "B-RST-1"})
 	if s.pod.Status.Phase != "" || !s.adopted { // else nothing is known of it before it was looked at
-		s.do(Publish{Status: *s.reported.DeepCopy()})
+		s.do(Publish{Status: *s.kept.Reported.DeepCopy()})
 	}
 	endIfTerminal(s)
 	for _, c := range s.containers {
-		c.probes[ReadinessProbe].next = time.Time{} // the first comes at once, the other probes when they are due
+		c.Probes[ReadinessProbe].Next = time.Time{} // the first comes at once, the other probes when they are due
 	}
-	if s.sandbox.state == sandboxUncertain {
-		s.release.doubt = later(s.release.doubt, s.now.Add(time.Second))
+	if s.sandbox.State == sandboxUncertain {
+		s.kept.Doubt = later(s.kept.Doubt, s.now.Add(time.Second))
 	}
 }
 

@@ -10,13 +10,13 @@ import (
 
 // sandbox is the pod's newest sandbox.
 type sandbox struct {
-	state     sandboxState
-	id        string // empty: none was ever created
-	attempt   uint32
-	ips       []string
-	op        EffectID
-	retryAt   time.Time
-	touchedAt time.Time
+	State   sandboxState `json:"state"`
+	ID      string       `json:"id,omitzero"` // empty: none was ever created
+	Attempt uint32       `json:"attempt,omitzero"`
+	IPs     []string     `json:"ips,omitempty"`
+	RetryAt time.Time    `json:"retryAt,omitzero"`
+
+	underWay
 }
 
 type sandboxState int
@@ -49,31 +49,31 @@ const networkRetry = time.Second
 // podIPs are the pod's addresses, kept after the sandbox stops (A-CST-17).
 func (m *Machine) podIPs() []string {
 	if m.pod.Spec.HostNetwork {
-		if m.sandbox.id == "" {
+		if m.sandbox.ID == "" {
 			return nil
 		}
 		return m.options.HostIPs
 	}
-	return m.sandbox.ips
+	return m.sandbox.IPs
 }
 
 // planSandbox creates the sandbox once the cgroup is there (A-SYNC-4), and replaces
 // one that was lost.
 func planSandbox(s *step) {
-	if s.sandbox.state == sandboxLost || s.sandbox.state == sandboxStopping {
+	if s.sandbox.State == sandboxLost || s.sandbox.State == sandboxStopping {
 		replaceSandbox(s)
 	}
-	if s.stage != Syncing || s.sandbox.state != sandboxNone || !s.setup.cgroup.done || !s.setup.volumesExpected() {
+	if s.kept.Stage != Syncing || s.sandbox.State != sandboxNone || !s.setup.cgroup.done || !s.setup.volumesExpected() {
 		return
 	}
 	if !s.setup.volumes.done && SandboxNeedsVolumes(s.pod) {
 		return
 	}
-	if !s.due(s.sandbox.retryAt) {
+	if !s.due(s.sandbox.RetryAt) {
 		return
 	}
-	s.sandbox.state, s.sandbox.op, s.sandbox.touchedAt = sandboxCreating, s.nextID(), s.now
-	s.do(CreateSandbox{ID: s.sandbox.op, Attempt: s.sandbox.attempt})
+	s.sandbox.State, s.sandbox.op, s.sandbox.touchedAt = sandboxCreating, s.nextID(), s.now
+	s.do(CreateSandbox{ID: s.sandbox.op, Attempt: s.sandbox.Attempt})
 }
 
 // volumesExpected says that the volumes are there, or are being made for the first
@@ -96,20 +96,20 @@ func SandboxNeedsVolumes(pod *v1.Pod) bool {
 // and volumes (A-COND-3). What was said once holds while the sandbox does: after a
 // kill -9 volumes are made again.
 func (m *Machine) startable() bool {
-	return m.sandbox.state == sandboxReady && (m.setup.volumes.done || isTrue(m.reported.Conditions, v1.PodReadyToStartContainers))
+	return m.sandbox.State == sandboxReady && (m.setup.volumes.done || isTrue(m.kept.Reported.Conditions, v1.PodReadyToStartContainers))
 }
 
 // shownIPs are the addresses in the status: as in Kubernetes, where there is no
 // sandbox before the volumes, none before those are there (A-SYNC-8).
 func (m *Machine) shownIPs() []string {
-	if !m.setup.volumes.done && len(m.reported.PodIPs) == 0 {
+	if !m.setup.volumes.done && len(m.kept.Reported.PodIPs) == 0 {
 		return nil
 	}
 	return m.podIPs()
 }
 
 func applySandboxCreated(s *step, f SandboxCreated) {
-	if s.sandbox.op != f.ID || s.sandbox.state != sandboxCreating {
+	if s.sandbox.op != f.ID || s.sandbox.State != sandboxCreating {
 		return
 	}
 	s.sandbox.op, s.sandbox.touchedAt = 0, s.now
@@ -120,19 +120,19 @@ func applySandboxCreated(s *step, f SandboxCreated) {
 	for _, w := range f.Warnings {
 		s.do(RecordEvent{Type: warning, Reason: w.Reason, Message: w.Message})
 	}
-	sandboxIsReady(s, f.SandboxID, s.sandbox.attempt, f.IPs)
+	sandboxIsReady(s, f.SandboxID, s.sandbox.Attempt, f.IPs)
 }
 
 func sandboxIsReady(s *step, id string, attempt uint32, ips []string) {
-	s.sandbox.state, s.sandbox.id, s.sandbox.attempt = sandboxReady, id, attempt
-	s.sandbox.ips = primaryFirst(ips, s.options.HostIPs)
-	if !s.addressed(s.sandbox.ips) {
+	s.sandbox.State, s.sandbox.ID, s.sandbox.Attempt = sandboxReady, id, attempt
+	s.sandbox.IPs = primaryFirst(ips, s.options.HostIPs)
+	if !s.addressed(s.sandbox.IPs) {
 		loseSandbox(s, "sandbox has no address")
 		return
 	}
 	report := Report{Subject: "pod", What: "sandbox ready", Rule: "A-COND-3"}
-	if len(s.sandbox.ips) > 0 {
-		report.What += ", address " + strings.Join(s.sandbox.ips, ", ")
+	if len(s.sandbox.IPs) > 0 {
+		report.What += ", address " + strings.Join(s.sandbox.IPs, ", ")
 	}
 	tell(s, report)
 }
@@ -140,31 +140,31 @@ func sandboxIsReady(s *step, id string, attempt uint32, ips []string) {
 // sandboxFailed files a RunPodSandbox that did not work (A-SBX-3). What a call
 // without an answer left behind is looked for first.
 func sandboxFailed(s *step, f *Failure) {
-	s.release.straySandbox = true // even a refusal may have left something: looked for at the pod's end
+	s.kept.StraySandbox = true // even a refusal may have left something: looked for at the pod's end
 	if f.Class == Uncertain || f.Class == Cancelled {
-		s.sandbox.state, s.release.doubt = sandboxUncertain, s.now.Add(sandboxDoubt)
+		s.sandbox.State, s.kept.Doubt = sandboxUncertain, s.now.Add(sandboxDoubt)
 		return
 	}
-	s.sandbox.state = sandboxNone
-	s.sandbox.retryAt = s.now.Add(s.retryAfter(f))
+	s.sandbox.State = sandboxNone
+	s.sandbox.RetryAt = s.now.Add(s.retryAfter(f))
 	if f.Reason == NetworkNotReady {
-		s.sandbox.retryAt = s.now.Add(networkRetry)
+		s.sandbox.RetryAt = s.now.Add(networkRetry)
 	}
-	if s.stage != Syncing {
+	if s.kept.Stage != Syncing {
 		return
 	}
 	if f.Reason == NetworkNotReady {
 		s.do(RecordEvent{Type: warning, Reason: NetworkNotReady, Message: f.Message})
-		tellRetry(s, "pod", f.Message, s.sandbox.retryAt, "A-SYNC-6")
+		tellRetry(s, "pod", f.Message, s.sandbox.RetryAt, "A-SYNC-6")
 		return
 	}
 	text := "Failed to create pod sandbox: " + f.Message
 	s.do(RecordEvent{Type: warning, Reason: "FailedCreatePodSandBox", Message: text})
-	tellBlocked(s, "pod", f, text, s.sandbox.retryAt, "A-SBX-3")
+	tellBlocked(s, "pod", f, text, s.sandbox.RetryAt, "A-SBX-3")
 }
 
 func applySandboxExited(s *step, id string) {
-	if s.sandbox.state != sandboxReady || s.sandbox.id != id {
+	if s.sandbox.State != sandboxReady || s.sandbox.ID != id {
 		return
 	}
 	loseSandbox(s, "sandbox is not ready any more")
@@ -172,7 +172,7 @@ func applySandboxExited(s *step, id string) {
 
 // loseSandbox files that the sandbox can't be used: it is replaced.
 func loseSandbox(s *step, what string) {
-	s.sandbox.state, s.sandbox.touchedAt = sandboxLost, s.now
+	s.sandbox.State, s.sandbox.touchedAt = sandboxLost, s.now
 	tell(s, Report{Subject: "pod", What: what, Outcome: "stop all containers", Rule: "A-SBX-1"})
 }
 
@@ -185,51 +185,51 @@ func (m *Machine) addressed(ips []string) bool {
 // replaceSandbox stops what is left in a lost sandbox, then the sandbox; a new
 // one follows if some container is still to run (A-ACT-3).
 func replaceSandbox(s *step) {
-	if s.stop.deadline.IsZero() {
-		s.stop.deadline = s.now.Add(s.specGrace())
+	if s.stop.Deadline.IsZero() {
+		s.stop.Deadline = s.now.Add(s.specGrace())
 	}
-	if s.sandbox.state == sandboxLost && stopContainers(s) {
+	if s.sandbox.State == sandboxLost && stopContainers(s) {
 		stopSandbox(s)
 	}
 }
 
 func stopSandbox(s *step) {
-	if s.sandbox.id == "" { // nobody knows which it was: the runtime has none
+	if s.sandbox.ID == "" { // nobody knows which it was: the runtime has none
 		sandboxIsStopped(s)
 		return
 	}
-	if !s.due(s.sandbox.retryAt) {
+	if !s.due(s.sandbox.RetryAt) {
 		return
 	}
-	s.sandbox.state, s.sandbox.op, s.sandbox.touchedAt = sandboxStopping, s.nextID(), s.now
-	s.do(StopSandbox{ID: s.sandbox.op, SandboxID: s.sandbox.id})
+	s.sandbox.State, s.sandbox.op, s.sandbox.touchedAt = sandboxStopping, s.nextID(), s.now
+	s.do(StopSandbox{ID: s.sandbox.op, SandboxID: s.sandbox.ID})
 }
 
 // planUnknownSandbox goes on from the loss of a sandbox of which not even the ID is
 // known: there is nothing to be stopped.
 func planUnknownSandbox(s *step) {
-	if s.stage == Syncing && s.sandbox.state == sandboxLost && s.sandbox.id == "" && !anyMayRun(s) {
+	if s.kept.Stage == Syncing && s.sandbox.State == sandboxLost && s.sandbox.ID == "" && !anyMayRun(s) {
 		sandboxIsStopped(s)
 	}
 }
 
 func applySandboxStopped(s *step, f SandboxStopped) {
-	if s.sandbox.op != f.ID || s.sandbox.state != sandboxStopping {
+	if s.sandbox.op != f.ID || s.sandbox.State != sandboxStopping {
 		return
 	}
 	s.sandbox.op, s.sandbox.touchedAt = 0, s.now
 	if f.Failure != nil && f.Failure.Class != NotFound {
-		s.sandbox.state = sandboxLost
-		s.sandbox.retryAt = s.now.Add(s.retryAfter(f.Failure))
-		killFailed(s, f.Failure, s.sandbox.retryAt)
+		s.sandbox.State = sandboxLost
+		s.sandbox.RetryAt = s.now.Add(s.retryAfter(f.Failure))
+		killFailed(s, f.Failure, s.sandbox.RetryAt)
 		return
 	}
 	sandboxIsStopped(s)
 }
 
 func sandboxIsStopped(s *step) {
-	s.sandbox.state = sandboxStopped
-	if s.stage == Syncing {
+	s.sandbox.State = sandboxStopped
+	if s.kept.Stage == Syncing {
 		afterSandboxLoss(s)
 		return
 	}
@@ -239,28 +239,26 @@ func sandboxIsStopped(s *step) {
 // afterSandboxLoss decides between a new sandbox and the pod's end (A-ACT-3 and
 // the "Better" of A-ACT-4: each container is judged by its own policy).
 func afterSandboxLoss(s *step) {
-	s.stop.deadline = time.Time{}
-	inRound := s.round.active
+	s.stop.Deadline = time.Time{}
+	inRound := s.round.Active
 	if inRound {
 		finishRound(s) // nothing of the old sandbox is left to be removed by itself (B-RAC-24)
 	}
 	if !inRound && !slices.ContainsFunc(s.regulars(), func(c *container) bool { return runsInNewSandbox(s, c) }) {
-		terminate(s, stop{
-			cause: Completed, grace: s.specGrace(),
-			report: Report{What: "ends", Because: "its sandbox is gone and no container is to be started again", Rule: "B-RST-13"},
-		})
+		terminate(s, stop{Cause: Completed}, s.specGrace(),
+			Report{What: "ends", Because: "its sandbox is gone and no container is to be started again", Rule: "B-RST-13"})
 		return
 	}
 	s.do(RecordEvent{Type: normal, Reason: "SandboxChanged", Message: "Pod sandbox changed, it will be killed and re-created."})
-	if s.sandbox.id != "" {
-		removeForgotten(s, s.sandbox.id)
+	if s.sandbox.ID != "" {
+		removeForgotten(s, s.sandbox.ID)
 	}
-	next := sandbox{attempt: s.sandbox.attempt + 1, id: s.sandbox.id, ips: s.sandbox.ips, touchedAt: s.now}
-	if !s.addressed(s.sandbox.ips) { // the next may get none either
-		next.retryAt = s.now.Add(s.options.RetryAfter)
+	next := sandbox{Attempt: s.sandbox.Attempt + 1, ID: s.sandbox.ID, IPs: s.sandbox.IPs, underWay: underWay{touchedAt: s.now}}
+	if !s.addressed(s.sandbox.IPs) { // the next may get none either
+		next.RetryAt = s.now.Add(s.options.RetryAfter)
 	}
 	s.sandbox = next
-	s.initIndex = 0
+	s.kept.InitTurn = 0
 	for _, c := range s.containers {
 		forgetRecord(c)
 	}
@@ -273,14 +271,14 @@ func afterSandboxLoss(s *step) {
 
 // runsInNewSandbox says whether a regular container is a reason for a new sandbox.
 func runsInNewSandbox(s *step, c *container) bool {
-	if c.position == exited {
-		return c.restart.restart
+	if c.Position == exited {
+		return c.Verdict.Restart
 	}
 	if c.spec.RestartPolicy != nil || s.pod.Spec.RestartPolicy != v1.RestartPolicyNever {
 		return true
 	}
 	// pod policy Never: only if nothing of the pod has ever run (B-RST-13)
-	return !slices.ContainsFunc(s.containers, func(c *container) bool { return c.exit != nil || c.last != nil })
+	return !slices.ContainsFunc(s.containers, func(c *container) bool { return c.Exit != nil || c.Last != nil })
 }
 
 // forgetRecord prepares a container for a new sandbox: the records went with
@@ -288,15 +286,15 @@ func runsInNewSandbox(s *step, c *container) bool {
 // init containers run again from the first (A-ACT-3). An instance that existed
 // counts, whether it ran or not (A-CST-11).
 func forgetRecord(c *container) {
-	c.previousID = ""
-	ranInit := (c.kind == initContainer || c.kind == sidecarContainer) && c.exit != nil
-	if !ranInit && c.position != created {
+	c.PreviousID = ""
+	ranInit := (c.kind == initContainer || c.kind == sidecarContainer) && c.Exit != nil
+	if !ranInit && c.Position != created {
 		return
 	}
 	if ranInit {
-		c.last, c.lastDone = c.exit, c.done()
-		c.failure, c.backOff = nil, backOff{}
+		c.Last, c.LastDone = c.Exit, c.done()
+		c.Failure, c.BackOff = nil, backOff{}
 	}
 	c.instance = instance{}
-	c.restartCount++
+	c.RestartCount++
 }

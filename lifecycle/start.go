@@ -6,10 +6,10 @@ import "slices"
 // and started one at a time, in order (A-ACT-10); their images come in parallel
 // (A-ACT-11).
 func planStarts(s *step) {
-	if s.sandbox.state != sandboxReady || !s.setup.volumes.done || startUnderWay(s) || s.round.active {
+	if s.sandbox.State != sandboxReady || !s.setup.volumes.done || startUnderWay(s) || s.round.Active {
 		return
 	}
-	if !s.due(s.round.notBefore) {
+	if !s.due(s.round.NotBefore) {
 		return
 	}
 	advanceInit(s)
@@ -26,7 +26,7 @@ func startUnderWay(s *step) bool {
 }
 
 func (c *container) startUnderWay() bool {
-	return c.position == creating || c.position == starting || c.position == uncertain
+	return c.Position == creating || c.Position == starting || c.Position == uncertain
 }
 
 // startOrder lists the containers that may run now, in the order of their
@@ -35,13 +35,13 @@ func (c *container) startUnderWay() bool {
 func startOrder(s *step) []*container {
 	inits := s.inits()
 	var order []*container
-	for i := range min(s.initIndex, len(inits)) {
+	for i := range min(s.kept.InitTurn, len(inits)) {
 		if inits[i].kind == sidecarContainer {
 			order = append(order, inits[i])
 		}
 	}
-	if s.initIndex < len(inits) {
-		return append(order, inits[s.initIndex])
+	if s.kept.InitTurn < len(inits) {
+		return append(order, inits[s.kept.InitTurn])
 	}
 	return append(order, s.regulars()...)
 }
@@ -51,53 +51,53 @@ func startOrder(s *step) []*container {
 func tryStart(s *step, c *container) bool {
 	switch {
 	case c.postStartPending():
-		return c.previousID == "" // only the first start keeps the others waiting for its hook (A-ACT-10, A-ACT-11)
-	case c.position == running || c.final() || !s.due(c.retryAt):
+		return c.PreviousID == "" // only the first start keeps the others waiting for its hook (A-ACT-10, A-ACT-11)
+	case c.Position == running || c.final() || !s.due(c.RetryAt):
 		return false
-	case c.position == created:
+	case c.Position == created:
 		startCreated(s, c)
 		return true
-	case c.position == exited && !s.due(crashDue(s, c)):
+	case c.Position == exited && !s.due(crashDue(s, c)):
 		return false
 	}
 	if !ensureImages(s, c) {
 		if refused := refusedImage(s, c); refused != nil {
-			s.unsaid = s.unsaid || !c.failure.showsAs(refused)
-			c.failure = refused
+			s.unsaid = s.unsaid || !c.Failure.showsAs(refused)
+			c.Failure = refused
 			return false
 		}
-		return c.exit == nil // only the first start keeps the others waiting for a pull
+		return c.Exit == nil // only the first start keeps the others waiting for a pull
 	}
 	create(s, c)
 	return true
 }
 
 func create(s *step, c *container) {
-	c.position, c.op, c.touchedAt = creating, s.nextID(), s.now
-	c.actuated = *c.spec.Resources.DeepCopy()
-	c.outdated = false
+	c.Position, c.op, c.touchedAt = creating, s.nextID(), s.now
+	c.Actuated = *c.spec.Resources.DeepCopy()
+	c.Outdated = false
 	s.do(CreateContainer{
 		ID: c.op, Container: c.spec.Name, Attempt: c.nextAttempt(),
-		SandboxID: s.sandbox.id, Image: c.image.info, PodIPs: slices.Clone(s.podIPs()), Volumes: volumeImages(s, c), TargetID: targetID(s, c),
+		SandboxID: s.sandbox.ID, Image: c.Image.Info, PodIPs: slices.Clone(s.podIPs()), Volumes: volumeImages(s, c), TargetID: targetID(s, c),
 	})
 }
 
 // nextAttempt is the restart count of the next instance (A-CST-11).
 func (c *container) nextAttempt() uint32 {
-	if c.exit != nil {
-		return uint32(c.restartCount) + 1
+	if c.Exit != nil {
+		return uint32(c.RestartCount) + 1
 	}
-	return uint32(c.restartCount)
+	return uint32(c.RestartCount)
 }
 
 func startCreated(s *step, c *container) {
-	c.position, c.op, c.touchedAt = starting, s.nextID(), s.now
-	s.do(StartContainer{ID: c.op, Container: c.spec.Name, ContainerID: c.id})
+	c.Position, c.op, c.touchedAt = starting, s.nextID(), s.now
+	s.do(StartContainer{ID: c.op, Container: c.spec.Name, ContainerID: c.ID})
 }
 
 func (s *step) containerOf(op EffectID, at position) *container {
 	for _, c := range s.containers {
-		if op != 0 && c.op == op && c.position == at {
+		if op != 0 && c.op == op && c.Position == at {
 			return c
 		}
 	}
@@ -115,29 +115,29 @@ func applyContainerCreated(s *step, f ContainerCreated) {
 		return
 	}
 	newInstance(s, c, f.ContainerID)
-	c.position = created
+	c.Position = created
 	s.do(RecordEvent{Type: normal, Reason: "Created", Message: "Container created", FieldPath: c.fieldPath()})
 }
 
 // newInstance makes the instance that exists now the container's newest; the
 // one before becomes lastState (A-CST-5), records older than that go (B-GC-2).
 func newInstance(s *step, c *container, id string) {
-	if c.exit != nil {
-		if !c.requested && !(c.tuning.afterSuccess && c.succeeded(c.exit)) {
+	if c.Exit != nil {
+		if !c.Requested && !(c.tuning.afterSuccess && c.succeeded(c.Exit)) {
 			advanceCrash(s, c)
 		}
-		c.restartCount++
-		c.last, c.lastDone = c.exit, c.done()
+		c.RestartCount++
+		c.Last, c.LastDone = c.Exit, c.done()
 	}
-	if c.previousID != "" && c.id != "" {
-		attempt := uint32(c.restartCount - 2) // the new one is restartCount, the one that has just ended is kept
-		s.do(RemoveContainer{ID: s.nextID(), Container: c.spec.Name, ContainerID: c.previousID, Attempt: attempt})
+	if c.PreviousID != "" && c.ID != "" {
+		attempt := uint32(c.RestartCount - 2) // the new one is restartCount, the one that has just ended is kept
+		s.do(RemoveContainer{ID: s.nextID(), Container: c.spec.Name, ContainerID: c.PreviousID, Attempt: attempt})
 	}
-	if c.id != "" {
-		c.previousID = c.id
+	if c.ID != "" {
+		c.PreviousID = c.ID
 	}
-	c.instance = instance{id: id, touchedAt: s.now, reportedState: reportedState{imageRef: c.image.info.Ref}}
-	c.image = image{info: c.image.info} // the next start asks anew (A-IMG-2)
+	c.instance = instance{ID: id, underWay: underWay{touchedAt: s.now}, reportedState: reportedState{ImageRef: c.Image.Info.Ref}}
+	c.Image = image{Info: c.Image.Info} // the next start asks anew (A-IMG-2)
 }
 
 // createFailed files a create that did not work: shown as the waiting reason
@@ -145,15 +145,15 @@ func newInstance(s *step, c *container, id string) {
 func createFailed(s *step, c *container, r Result) {
 	f := r.Failure
 	if f.Class == Uncertain {
-		c.position = uncertain
+		c.Position = uncertain
 		return
 	}
 	dropInstance(s, c)
-	c.retryAt = s.retryOf(r.ID, f)
-	c.image.retryAt = c.retryAt
-	if f.Class != Cancelled && s.stage == Syncing {
+	c.RetryAt = s.retryOf(r.ID, f)
+	c.Image.RetryAt = c.RetryAt
+	if f.Class != Cancelled && s.kept.Stage == Syncing {
 		startRefused(s, c, f, "CreateContainerError")
-		tellBlocked(s, c.spec.Name, f, c.failure.Reason+": "+f.Message, c.retryAt, "A-CST-7")
+		tellBlocked(s, c.spec.Name, f, c.Failure.Reason+": "+f.Message, c.RetryAt, "A-CST-7")
 	}
 }
 
@@ -163,20 +163,20 @@ func startRefused(s *step, c *container, f *Failure, reason string) {
 	if f.Reason != "" {
 		reason = f.Reason
 	}
-	c.failure = &Failure{Class: f.Class, Reason: reason, Message: f.Message}
+	c.Failure = &Failure{Class: f.Class, Reason: reason, Message: f.Message}
 	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + f.Message, FieldPath: c.fieldPath()})
 }
 
 // dropInstance puts a container back to where it was before an instance that
 // does not exist (any more). Its image is asked for anew: it may be gone too (A-IMG-2).
 func dropInstance(s *step, c *container) {
-	c.image = image{info: c.image.info}
+	c.Image = image{Info: c.Image.Info}
 	askImagesAnew(s, c)
-	if c.exit != nil {
-		c.position, c.op, c.touchedAt = exited, 0, s.now
+	if c.Exit != nil {
+		c.Position, c.op, c.touchedAt = exited, 0, s.now
 		return
 	}
-	c.instance = instance{touchedAt: s.now}
+	c.instance = instance{underWay: underWay{touchedAt: s.now}}
 }
 
 func applyContainerStarted(s *step, f ContainerStarted) {
@@ -195,22 +195,22 @@ func applyContainerStarted(s *step, f ContainerStarted) {
 	}
 	// it may run after all, or be kept as exited with StartError (A-CST-9): ask;
 	// if it is still only created, it is started again later (A-SYNC-9)
-	c.position = uncertain
-	c.retryAt = s.now.Add(s.retryAfter(f.Failure))
-	if f.Failure.Class == Failed && s.stage == Syncing {
+	c.Position = uncertain
+	c.RetryAt = s.now.Add(s.retryAfter(f.Failure))
+	if f.Failure.Class == Failed && s.kept.Stage == Syncing {
 		startRefused(s, c, f.Failure, "RunContainerError")
-		tell(s, Report{Subject: c.spec.Name, What: c.failure.Reason + ": " + f.Failure.Message, Rule: "A-CST-7", Again: true})
+		tell(s, Report{Subject: c.spec.Name, What: c.Failure.Reason + ": " + f.Failure.Message, Rule: "A-CST-7", Again: true})
 	}
 }
 
 func nowRunning(s *step, c *container) {
-	c.position, c.touchedAt = running, s.now
+	c.Position, c.touchedAt = running, s.now
 	c.begins(s, s.wall)
-	c.failure = nil
+	c.Failure = nil
 	s.do(RecordEvent{Type: normal, Reason: "Started", Message: "Container started", FieldPath: c.fieldPath()})
 	report := Report{Subject: c.spec.Name, What: "started", Outcome: c.awaits(), Rule: "A-ACT-10"}
-	if c.restartCount > 0 {
-		report.Because = ordinal(c.restartCount) + " restart"
+	if c.RestartCount > 0 {
+		report.Because = ordinal(c.RestartCount) + " restart"
 	}
 	tell(s, report)
 	targetRuns(s, c)
@@ -218,10 +218,10 @@ func nowRunning(s *step, c *container) {
 
 func applyContainerRunning(s *step, f ContainerRunning) {
 	c := s.containerWithID(f.ContainerID)
-	if c == nil || c.exit != nil || (c.position != running && c.position != starting && c.position != uncertain) {
+	if c == nil || c.Exit != nil || (c.Position != running && c.Position != starting && c.Position != uncertain) {
 		return
 	}
-	if c.position != running {
+	if c.Position != running {
 		c.op = 0
 		nowRunning(s, c)
 	}
@@ -238,15 +238,15 @@ func (i *reportedState) hear(f *ContainerRunning) {
 		return
 	}
 	if f.Image != "" {
-		i.imageName = f.Image
+		i.ImageName = f.Image
 	}
 	if f.ImageRef != "" {
-		i.imageRef = f.ImageRef
+		i.ImageRef = f.ImageRef
 	}
-	if i.reported == nil {
-		i.reported = f.Resources.DeepCopy()
+	if i.Reported == nil {
+		i.Reported = f.Resources.DeepCopy()
 	}
 	if f.User != nil {
-		i.user = f.User.DeepCopy()
+		i.User = f.User.DeepCopy()
 	}
 }

@@ -12,16 +12,16 @@ import (
 // publish hands out the status if it differs from the last one (A-STAT-3), and
 // tells of a new phase or readiness.
 func publish(s *step) {
-	if s.startTime.IsZero() || s.adopted && s.unseen {
+	if s.kept.StartTime.IsZero() || s.adopted && s.unseen {
 		return // what a pod has come to meanwhile is not known before it was looked at (B-RST-6)
 	}
 	status := statusOf(s)
-	if s.round.announce || !equality.Semantic.DeepEqual(status, s.reported) {
+	if s.round.announce || !equality.Semantic.DeepEqual(status, s.kept.Reported) {
 		tellProgress(s, status)
-		s.reported = status
+		s.kept.Reported = status
 		s.do(Publish{ID: announceRound(s), Status: *status.DeepCopy()})
 	}
-	if s.stage == Gone {
+	if s.kept.Stage == Gone {
 		s.do(Finish{End: endOf(s.Machine)})
 	}
 }
@@ -67,13 +67,13 @@ func (s *step) inPassing(fact Fact) bool {
 // statusOf derives the whole status from the state. The previous status only
 // lends what has no other home: transition times, the sticky phase and Initialized.
 func statusOf(s *step) v1.PodStatus {
-	if s.stop.cause == NotAdmitted {
+	if s.stop.Cause == NotAdmitted {
 		return rejectedStatus(s)
 	}
 	status := v1.PodStatus{
 		ObservedGeneration: s.observedGeneration(),
 		QOSClass:           s.pod.Status.QOSClass,
-		StartTime:          seconds(s.startTime),
+		StartTime:          seconds(s.kept.StartTime),
 	}
 	status.InitContainerStatuses = containerStatuses(s, s.inits())
 	status.ContainerStatuses = containerStatuses(s, s.regulars())
@@ -108,16 +108,16 @@ func addresses(s *step, status *v1.PodStatus) {
 // reportPhase sets phase, reason and message. A terminal phase is withheld
 // while anything may still run (B-FIN-3), and never changes again (B-FIN-2).
 func reportPhase(s *step, status *v1.PodStatus, phase v1.PodPhase) {
-	old := s.reported
+	old := s.kept.Reported
 	switch {
 	case terminal(old.Phase):
 		status.Phase, status.Reason, status.Message = old.Phase, old.Reason, old.Message
-	case terminal(phase) && s.stage < Terminated:
+	case terminal(phase) && s.kept.Stage < Terminated:
 		status.Phase, status.Reason, status.Message = old.Phase, old.Reason, old.Message
 	default:
 		status.Phase = phase
 		if terminal(phase) {
-			status.Reason, status.Message = s.stop.reason, s.stop.message
+			status.Reason, status.Message = s.stop.Reason, s.stop.Message
 		}
 	}
 }
@@ -132,15 +132,15 @@ func seconds[T interface{ Unix() int64 }](t T) *metav1.Time {
 
 // tellProgress adds the milestones that are not any one container's.
 func tellProgress(s *step, status v1.PodStatus) {
-	if status.Phase != s.reported.Phase {
+	if status.Phase != s.kept.Reported.Phase {
 		r := Report{Subject: "pod", What: string(status.Phase), Because: status.Reason, Rule: "A-PHASE-5"}
 		tell(s, r)
 	}
-	was, is := isTrue(s.reported.Conditions, v1.PodReady), isTrue(status.Conditions, v1.PodReady)
+	was, is := isTrue(s.kept.Reported.Conditions, v1.PodReady), isTrue(status.Conditions, v1.PodReady)
 	if is && !was {
 		tell(s, Report{Subject: "pod", What: "Ready", Rule: "A-COND-6"})
 	}
-	if was && !is && s.stage == Syncing {
+	if was && !is && s.kept.Stage == Syncing {
 		tell(s, Report{Subject: "pod", What: "not Ready", Rule: "A-COND-6"})
 	}
 	tellGates(s, status)

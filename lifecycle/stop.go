@@ -7,21 +7,18 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// stop is why and until when the pod's containers are stopped.
+// stop is why and until when the pod's containers are stopped. The deadline is
+// absolute: a restart of lifepod gets what is left of it (B-WRK-10).
 type stop struct {
-	cause    Cause
-	deadline time.Time // absolute: hooks, signals and ordering share it
-	force    bool      // no grace at all
-	gaveUp   bool      // the sandbox being made was cancelled
-	reason   string    // status reason and message of a pod that was made to fail
-	message  string
+	Cause    Cause     `json:"cause,omitzero"`
+	Deadline time.Time `json:"deadline,omitzero"` // hooks, signals and ordering share it
+	Force    bool      `json:"force,omitzero"`    // no grace at all
+	GaveUp   bool      `json:"gaveUp,omitzero"`   // the sandbox being made was cancelled
+	Reason   string    `json:"reason,omitzero"`   // status reason and message of a pod that was made to fail
+	Message  string    `json:"message,omitzero"`
 
-	disruption string    // message of the condition DisruptionTarget that the phase brings; empty: none
-	overdueAt  time.Time // when an eviction has taken longer than it should; zero: nobody asks
-
-	// only for terminate
-	grace  time.Duration
-	report Report
+	Disruption string    `json:"disruption,omitzero"` // message of the condition DisruptionTarget that the phase brings; empty: none
+	OverdueAt  time.Time `json:"overdueAt,omitzero"`  // when an eviction has taken longer than it should; zero: nobody asks
 }
 
 // specGrace is spec.terminationGracePeriodSeconds (B-WRK-11).
@@ -55,10 +52,10 @@ func patience(grace time.Duration) time.Duration { return max(10*time.Second, gr
 // planOverdue says, once, that an eviction takes longer than whoever asked for it
 // waits; the end goes on (B-WRK-13).
 func planOverdue(s *step) {
-	if s.stop.overdueAt.IsZero() || !s.due(s.stop.overdueAt) {
+	if s.stop.OverdueAt.IsZero() || !s.due(s.stop.OverdueAt) {
 		return
 	}
-	s.stop.overdueAt = time.Time{}
+	s.stop.OverdueAt = time.Time{}
 	const text = "Container runtime did not kill the pod within specified grace period."
 	s.do(RecordEvent{Type: warning, Reason: "ExceededGracePeriod", Message: text})
 	tell(s, Report{Subject: "pod", What: "has not ended in time", Because: "the runtime has not stopped its containers", Rule: "B-WRK-13"})
@@ -67,8 +64,8 @@ func planOverdue(s *step) {
 // applyStopRequested begins the end, or shortens it: the deadline may come
 // nearer at any moment, and never goes away (B-WRK-9, B-WRK-8's better).
 func applyStopRequested(s *step, f StopRequested) {
-	if !s.deleted {
-		s.deleted = true
+	if !s.kept.Deleted {
+		s.kept.Deleted = true
 		s.pod.Generation++ // as an API server counts a deletion (A-COND-11)
 	}
 	grace := s.specGrace()
@@ -79,17 +76,17 @@ func applyStopRequested(s *step, f StopRequested) {
 		grace = 0
 	}
 	report := Report{What: "stop requested", Outcome: "grace " + grace.String(), Because: f.Because, Rule: "B-WRK-9"}
-	switch s.stage {
+	switch s.kept.Stage {
 	case Syncing:
-		terminate(s, stop{cause: Deleted, force: f.Force, grace: grace, report: report})
+		terminate(s, stop{Cause: Deleted, Force: f.Force}, grace, report)
 	case Terminating:
 		deadline := s.now.Add(grace)
-		if (f.Force && !s.stop.force) || deadline.Before(s.stop.deadline) {
-			s.sandbox.retryAt = time.Time{}
+		if (f.Force && !s.stop.Force) || deadline.Before(s.stop.Deadline) {
+			s.sandbox.RetryAt = time.Time{}
 			for _, c := range s.containers {
 				c.stopping.retryAt = time.Time{}
 			}
-			s.stop.deadline, s.stop.force = earlier(deadline, s.stop.deadline), s.stop.force || f.Force
+			s.stop.Deadline, s.stop.Force = earlier(deadline, s.stop.Deadline), s.stop.Force || f.Force
 		} else {
 			report.Outcome = "the pod is ending already"
 		}
@@ -101,25 +98,25 @@ func applyStopRequested(s *step, f StopRequested) {
 // StopAsked says whether somebody has asked for the pod's end (B-WRK-2), and
 // when its grace ends.
 func (m *Machine) StopAsked() (deadline time.Time, asked bool) {
-	return m.onWall(m.stop.deadline), m.deleted
+	return m.onWall(m.stop.Deadline), m.kept.Deleted
 }
 
 // terminate enters the stage in which nothing is started any more (B-WRK-4).
 // Pulls and mounts under way are given up.
-func terminate(s *step, why stop) {
-	s.stage = Terminating
-	why.deadline = s.now.Add(why.grace)
-	if !s.stop.deadline.IsZero() { // containers of a lost sandbox are being stopped: never later (B-WRK-9)
-		why.deadline = earlier(why.deadline, s.stop.deadline)
+func terminate(s *step, why stop, grace time.Duration, report Report) {
+	s.kept.Stage = Terminating
+	why.Deadline = s.now.Add(grace)
+	if !s.stop.Deadline.IsZero() { // containers of a lost sandbox are being stopped: never later (B-WRK-9)
+		why.Deadline = earlier(why.Deadline, s.stop.Deadline)
 	}
-	why.report.Subject = "pod"
-	tell(s, why.report)
+	report.Subject = "pod"
+	tell(s, report)
 	s.stop = why
-	s.round.active, s.round.announce = false, false // deletion wins (B-RAC-25)
+	s.round.Active, s.round.announce = false, false // deletion wins (B-RAC-25)
 	for _, f := range s.fetches() {
 		if f.op != 0 {
 			s.do(Cancel{ID: f.op})
-			f.op, f.state = 0, imageNeeded
+			f.op = 0
 		}
 	}
 	for _, op := range []EffectID{s.setup.volumes.op, s.refresh.op} {
@@ -133,9 +130,9 @@ func terminate(s *step, why stop) {
 // order. It is given up only when the deadline is past, because a runtime goes
 // on with a call that was cancelled.
 func awaitSandbox(s *step) {
-	giveUpAt := s.stop.deadline.Add(minimumStopSeconds * time.Second)
-	if !s.stop.gaveUp && s.due(giveUpAt) {
-		s.stop.gaveUp = true
+	giveUpAt := s.stop.Deadline.Add(minimumStopSeconds * time.Second)
+	if !s.stop.GaveUp && s.due(giveUpAt) {
+		s.stop.GaveUp = true
 		s.do(Cancel{ID: s.sandbox.op})
 	}
 }
@@ -147,13 +144,13 @@ func planTermination(s *step) {
 	if s.setup.cgroup.op != 0 || s.setup.volumes.op != 0 || !stopContainers(s) && !onlySandboxStops(s) {
 		return
 	}
-	switch s.sandbox.state {
+	switch s.sandbox.State {
 	case sandboxCreating:
 		awaitSandbox(s)
 	case sandboxReady, sandboxLost:
 		stopSandbox(s)
 	case sandboxNone, sandboxStopped:
-		s.stage = Terminated
+		s.kept.Stage = Terminated
 	}
 }
 
@@ -166,18 +163,18 @@ const untrueStops = 2
 // the sandbox, which ends all that is in it, can end what is left.
 func onlySandboxStops(s *step) bool {
 	for _, c := range s.containers {
-		if c.mayRun() && (c.position != running || c.stopping.untrue < untrueStops) {
+		if c.mayRun() && (c.Position != running || c.stopping.untrue < untrueStops) {
 			return false
 		}
 	}
-	return s.due(s.stop.deadline)
+	return s.due(s.stop.Deadline)
 }
 
 // endWithSandbox files that what the runtime still shows running has ended with
 // its sandbox.
 func endWithSandbox(s *step) {
 	for _, c := range s.containers {
-		if c.position == running {
+		if c.Position == running {
 			settleExit(s, c, unaccounted())
 		}
 	}
@@ -194,7 +191,7 @@ func stopContainers(s *step) bool {
 		blocked = blocked || c.mayRun()
 	}
 	for _, c := range s.ephemerals() {
-		if !s.round.active || s.sandbox.state != sandboxReady { // a restart of all leaves them alone (B-RAC-8)
+		if !s.round.Active || s.sandbox.State != sandboxReady { // a restart of all leaves them alone (B-RAC-8)
 			stopOne(s, c, true)
 		}
 	}
@@ -235,7 +232,7 @@ func planRelease(s *step) {
 		}
 	}
 	nothingLeft := !keep && releaseSandbox(s)
-	if !keep && s.release.straySandbox || !s.release.volumes.done || s.release.kept && !keep {
+	if !keep && s.kept.StraySandbox || !s.release.volumes.done || s.release.kept && !keep {
 		return // a sandbox of which nobody knows may hold an address, and be at work in the cgroup
 	}
 	if id, ok := s.begin(&s.release.cgroup); ok {
@@ -249,30 +246,30 @@ func planRelease(s *step) {
 		s.do(DeleteObject{})
 	}
 	if nothingLeft {
-		s.stage = Gone
+		s.kept.Stage = Gone
 	}
 }
 
 // releaseSandbox removes the sandbox with all records in it; it reports whether
 // the runtime has nothing of the pod any more.
 func releaseSandbox(s *step) bool {
-	if s.sandbox.id == "" {
+	if s.sandbox.ID == "" {
 		s.release.sandbox.done = true
 	}
 	if id, ok := s.begin(&s.release.sandbox); ok {
-		s.do(RemoveSandbox{ID: id, SandboxID: s.sandbox.id})
+		s.do(RemoveSandbox{ID: id, SandboxID: s.sandbox.ID})
 	}
-	if s.release.sandbox.done && s.release.volumes.done && s.release.straySandbox {
+	if s.release.sandbox.done && s.release.volumes.done && s.kept.StraySandbox {
 		observe(s)
 	}
-	return s.release.sandbox.done && !s.release.straySandbox
+	return s.release.sandbox.done && !s.kept.StraySandbox
 }
 
 // keepsRecords says that the pod's containers and logs stay (B-FIN-11).
-func (m *Machine) keepsRecords() bool { return m.options.KeepRecords && !m.deleted }
+func (m *Machine) keepsRecords() bool { return m.options.KeepRecords && !m.kept.Deleted }
 
 // Resting says that the pod has ended, that what is kept of it waits for its
 // object to go, and that nothing else can happen to it.
 func (m *Machine) Resting() bool {
-	return m.stage == Terminated && m.keepsRecords() && m.release.volumes.done && m.release.cgroup.done
+	return m.kept.Stage == Terminated && m.keepsRecords() && m.release.volumes.done && m.release.cgroup.done
 }

@@ -28,7 +28,7 @@ const (
 func planStorage(s *step) {
 	volumes, containers := storageWatched(s.pod)
 	watched := len(volumes) > 0 || containers
-	if s.stage != Syncing || !watched || !s.setup.volumes.done || s.storage.op != 0 || !s.due(s.storage.nextAt) {
+	if s.kept.Stage != Syncing || !watched || !s.setup.volumes.done || s.storage.op != 0 || !s.due(s.storage.nextAt) {
 		return
 	}
 	s.storage.op = s.nextID()
@@ -81,15 +81,13 @@ func applyStorageMeasured(s *step, f StorageMeasured) {
 	}
 	s.storage.nextAt = s.now.Add(min(max(storagePauseFactor*f.Took, shortestStoragePause), longestStoragePause))
 	message := cmp.Or(exceededVolume(s.pod, f), exceededPod(s.pod, f), exceededContainer(s, f))
-	if message == "" || s.stage != Syncing {
+	if message == "" || s.kept.Stage != Syncing {
 		return
 	}
 	const reason = "Evicted"
 	s.do(RecordEvent{Type: warning, Reason: reason, Message: message})
-	terminate(s, stop{
-		cause: Evicted, reason: reason, message: message, grace: time.Second,
-		report: Report{What: "evicted", Because: message[:len(message)-len(". ")], Rule: "B-LST-1"},
-	})
+	terminate(s, stop{Cause: Evicted, Reason: reason, Message: message}, time.Second,
+		Report{What: "evicted", Because: message[:len(message)-len(". ")], Rule: "B-LST-1"})
 }
 
 func exceededVolume(pod *v1.Pod, f StorageMeasured) string {

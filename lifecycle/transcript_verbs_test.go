@@ -332,7 +332,7 @@ func failureArg(t *testing.T, d *datadriven.TestData) *Failure {
 func (tr *transcript) loop(t *testing.T, d *datadriven.TestData) {
 	for range intArg(t, d, "times") {
 		tr.settle(t, nil)
-		for tr.m.containerNamed(d.CmdArgs[0].Key).position != running {
+		for tr.m.containerNamed(d.CmdArgs[0].Key).Position != running {
 			if tr.wakeAt.IsZero() {
 				t.Fatalf("%s: %s is not going to run", d.Pos, d.CmdArgs[0].Key)
 			}

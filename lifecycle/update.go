@@ -22,7 +22,7 @@ func applyPodUpdated(s *step, f PodUpdated) {
 	if others := othersConditions(newer.Status.Conditions); !equality.Semantic.DeepEqual(others, othersConditions(s.pod.Status.Conditions)) {
 		s.pod.Status.Conditions = slices.Clone(others) // readiness gates among them (A-COND-7)
 	}
-	if s.stage == Syncing && newer.DeletionTimestamp == nil {
+	if s.kept.Stage == Syncing && newer.DeletionTimestamp == nil {
 		updateMetadata(s, newer)
 		updateSpec(s, newer)
 	}
@@ -86,36 +86,36 @@ func changeImage(s *step, c *container, image string) {
 	if c.spec.Image == image {
 		return
 	}
-	c.spec.Image, c.image = image, imageOfNextStart(c)
-	c.outdated = c.mayRun() || c.position == created
+	c.spec.Image, c.Image = image, imageOfNextStart(c)
+	c.Outdated = c.mayRun() || c.Position == created
 	tell(s, Report{Subject: c.spec.Name, What: "has the image " + image + " from now on", Rule: "A-ACT-8"})
 }
 
 // imageOfNextStart forgets what is known of an image, for another one.
 func imageOfNextStart(c *container) image {
-	if c.image.op != 0 { // its answer is of the old image: nobody waits for it
+	if c.Image.op != 0 { // its answer is of the old image: nobody waits for it
 		return image{}
 	}
-	return image{info: ImageInfo{Ref: c.image.info.Ref}}
+	return image{Info: ImageInfo{Ref: c.Image.Info.Ref}}
 }
 
 // planOutdated ends instances of an image that is not the container's any more.
 func planOutdated(s *step) {
 	for _, c := range s.containers {
-		if !c.outdated || c.position != running || c.kind == initContainer {
+		if !c.Outdated || c.Position != running || c.kind == initContainer {
 			continue
 		}
-		c.outdated = false
+		c.Outdated = false
 		because := "its image changed"
 		message := "Container " + c.spec.Name + " definition changed, will be restarted"
 		if c.kind == sidecarContainer {
 			message = "Init container " + c.spec.Name + " definition changed" // A-INIT-2
 		}
 		killContainer(s, c, kill{
-			message:   message,
-			deadline:  s.now.Add(s.specGrace()),
-			requested: true,
-			verdict:   &verdict{restart: true, because: because, rule: "A-ACT-8"},
+			Message:   message,
+			Deadline:  s.now.Add(s.specGrace()),
+			Requested: true,
+			Verdict:   &verdict{Restart: true, Because: because, Rule: "A-ACT-8"},
 			report:    Report{What: "is replaced", Because: because, Rule: "A-ACT-8"},
 		})
 	}
@@ -137,8 +137,8 @@ func applyDeletion(s *step, newer *v1.Pod) {
 		grace = GraceDuration(*g)
 	}
 	switch {
-	case !before.IsZero() && !s.stop.deadline.IsZero():
-		grace = s.stop.deadline.Add(at.Sub(before.Time)).Sub(s.now)
+	case !before.IsZero() && !s.stop.Deadline.IsZero():
+		grace = s.stop.Deadline.Add(at.Sub(before.Time)).Sub(s.now)
 	case s.away:
 		grace = min(grace, at.Sub(s.wall))
 	}
@@ -149,7 +149,7 @@ func applyDeletion(s *step, newer *v1.Pod) {
 // applyEvictionRequested ends the pod as failed, with its own reason (B-WRK-12).
 // A pod that has ended already has nothing to lose.
 func applyEvictionRequested(s *step, f EvictionRequested) {
-	if s.stage >= Terminated || terminal(s.reported.Phase) {
+	if s.kept.Stage >= Terminated || terminal(s.kept.Reported.Phase) {
 		return
 	}
 	grace := s.specGrace()
@@ -157,27 +157,24 @@ func applyEvictionRequested(s *step, f EvictionRequested) {
 		grace = GraceDuration(*f.GraceSeconds)
 	}
 	s.do(RecordEvent{Type: warning, Reason: f.Reason, Message: f.Message})
-	if s.stage == Terminating { // the last reason counts
-		s.stop.cause, s.stop.reason, s.stop.message, s.stop.disruption = Evicted, f.Reason, f.Message, f.Disruption
-		s.stop.deadline = earlier(s.stop.deadline, s.now.Add(grace))
-		s.stop.overdueAt = s.now.Add(patience(grace))
+	if s.kept.Stage == Terminating { // the last reason counts
+		s.stop.Cause, s.stop.Reason, s.stop.Message, s.stop.Disruption = Evicted, f.Reason, f.Message, f.Disruption
+		s.stop.Deadline = earlier(s.stop.Deadline, s.now.Add(grace))
+		s.stop.OverdueAt = s.now.Add(patience(grace))
 		return
 	}
-	terminate(s, stop{
-		cause: Evicted, reason: f.Reason, message: f.Message, disruption: f.Disruption, grace: grace,
-		overdueAt: s.now.Add(patience(grace)),
-		report:    Report{What: "evicted", Because: f.Message, Rule: "B-WRK-12"},
-	})
+	terminate(s, stop{Cause: Evicted, Reason: f.Reason, Message: f.Message, Disruption: f.Disruption, OverdueAt: s.now.Add(patience(grace))}, grace,
+		Report{What: "evicted", Because: f.Message, Rule: "B-WRK-12"})
 }
 
 // disruptionCondition is told in the same status as the terminal phase, never
 // before (A-COND-9, B-FIN-3).
 func disruptionCondition(s *step, phase v1.PodPhase) []v1.PodCondition {
-	if s.stop.disruption == "" || s.stage < Terminated || !terminal(phase) {
+	if s.stop.Disruption == "" || s.kept.Stage < Terminated || !terminal(phase) {
 		return nil
 	}
 	return []v1.PodCondition{{
-		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonTerminationByKubelet, Message: s.stop.disruption,
+		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonTerminationByKubelet, Message: s.stop.Disruption,
 	}}
 }
 

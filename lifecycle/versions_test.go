@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"encoding"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -101,6 +102,7 @@ func TestVersionRisesWithTheFields(t *testing.T) {
 	path := fmt.Sprintf("checkpoints/version%d/fields.txt", CheckpointVersion)
 	var lines []string
 	fieldsOf(reflect.TypeFor[Checkpoint](), "", &lines)
+	slices.Sort(lines)
 	got := strings.Join(lines, "\n") + "\n"
 	if flag.Lookup("rewrite").Value.String() == "true" {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
@@ -117,15 +119,24 @@ func fieldsOf(t reflect.Type, path string, lines *[]string) {
 	for slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map}, t.Kind()) {
 		t = t.Elem()
 	}
-	if t.Kind() != reflect.Struct || !isOurs(t) {
+	switch {
+	case t.Kind() != reflect.Struct && t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
+		*lines = append(*lines, path+" string")
+		return
+	case !isOurs(t):
 		*lines = append(*lines, path+" "+t.String())
 		return
 	}
 	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		if name == "" {
-			name = t.Field(i).Name
+		field := t.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case field.Anonymous && name == "":
+			fieldsOf(field.Type, path, lines)
+		case name != "":
+			fieldsOf(field.Type, path+"."+name, lines)
+		case field.IsExported():
+			fieldsOf(field.Type, path+"."+field.Name, lines)
 		}
-		fieldsOf(t.Field(i).Type, path+"."+name, lines)
 	}
 }

@@ -63,7 +63,7 @@ func writtenStatus(t fataler, status v1.PodStatus) v1.PodStatus {
 // forget leaves the laws with what a status tells: what was counted, or ran, and was
 // not told before its agent was killed, nobody knows any more (B-RST-4).
 func (l *invariants) forget(w *walk) {
-	l.adopted, l.lastID, l.stage, l.startTime = true, 0, w.m.stage, time.Time{}
+	l.adopted, l.lastID, l.stage, l.startTime = true, 0, w.m.kept.Stage, time.Time{}
 	l.probes.crash()
 	clear(l.runs)
 	clear(l.hooks)
@@ -71,7 +71,7 @@ func (l *invariants) forget(w *walk) {
 	clear(l.allocated)
 	clear(l.counts)
 	l.evicted, l.logsKept, l.finished = EvictionRequested{}, false, false
-	l.confirmed = w.m.round.announced.done
+	l.confirmed = w.m.round.Announced
 	ranOnce := l.ranOnce
 	l.ranOnce = map[string]string{}
 	for _, c := range containersOf(l.status) {
@@ -81,11 +81,11 @@ func (l *invariants) forget(w *walk) {
 		}
 		if c.Started != nil && *c.Started {
 			l.probes.started[idWithoutScheme(c.ContainerID)] = true
-			l.probes.gates[w.m.sandbox.id+" "+c.Name] = true
+			l.probes.gates[w.m.sandbox.ID+" "+c.Name] = true
 		}
 	}
 	for _, c := range w.m.containers {
-		l.instances[c.spec.Name] = &instances{newest: c.id, all: c.restartCount + 1, ran: c.restartCount, counts: true}
+		l.instances[c.spec.Name] = &instances{newest: c.ID, all: c.RestartCount + 1, ran: c.RestartCount, counts: true}
 	}
 }
 
@@ -136,10 +136,10 @@ func (w *walk) touches(e Effect) bool {
 	case StopContainer, CreateContainer, StartContainer, CreateSandbox, StopSandbox, RunHook, AdmitResize, ResizeContainer:
 		return true
 	case RemoveSandbox:
-		return e.SandboxID == w.m.sandbox.id
+		return e.SandboxID == w.m.sandbox.ID
 	case RemoveContainer:
 		c := w.m.containerNamed(e.Container)
-		return e.ContainerID == c.id || e.ContainerID == c.previousID
+		return e.ContainerID == c.ID || e.ContainerID == c.PreviousID
 	}
 	return false
 }
@@ -158,18 +158,18 @@ func (w *walk) idles() {
 
 // healthy says that nothing but time and probes would change the pod.
 func (w *walk) healthy() bool {
-	if w.m.sandbox.state == sandboxReady && len(w.addresses(w.m.sandbox.id)) == 0 {
+	if w.m.sandbox.State == sandboxReady && len(w.addresses(w.m.sandbox.ID)) == 0 {
 		return false // nobody has looked yet
 	}
 	for _, c := range w.m.containers { // events may have been lost
-		if o := w.container(c.id); c.position == running && (o == nil || o.State != StateRunning) {
+		if o := w.container(c.ID); c.Position == running && (o == nil || o.State != StateRunning) {
 			return false
 		}
 	}
 	return !slices.ContainsFunc(w.m.containers, func(c *container) bool {
 		if c.kind == ephemeralContainer {
-			return c.position != running && c.position != exited
+			return c.Position != running && c.Position != exited
 		}
-		return !(c.position == running && c.kill == nil && !c.stopping.told && (c.ready() || c.kind == initContainer) || c.kind == initContainer && c.done() || c.final())
+		return !(c.Position == running && c.Kill == nil && !c.Ending && (c.ready() || c.kind == initContainer) || c.kind == initContainer && c.done() || c.final())
 	})
 }

@@ -45,8 +45,8 @@ func (w *walk) restored() {
 		w.rt.Fatalf("%v", err)
 	}
 	w.note("resumed", true)
-	w.note("resumed in a termination", restored.stage == Terminating)
-	w.m, w.laws.lastID = restored, restored.lastID
+	w.note("resumed in a termination", restored.kept.Stage == Terminating)
+	w.m, w.laws.lastID = restored, restored.kept.LastID
 	w.laws.probes.crash()
 	w.feed(Resumed{})
 }
@@ -70,8 +70,8 @@ func (w *walk) ownOnly(from Checkpoint) {
 // begins says that a checkpoint knows of the attempt of an instance only that it may
 // be created.
 func (c Checkpoint) begins(o ObservedContainer) bool {
-	return slices.ContainsFunc(c.Containers, func(k ContainerCheckpoint) bool {
-		return k.Name == o.Name && k.Instance.Position == exited.String() && int64(o.Attempt) == int64(k.RestartCount)+1
+	return slices.ContainsFunc(c.Containers, func(k container) bool {
+		return k.Name == o.Name && k.Position == exited && int64(o.Attempt) == int64(k.RestartCount)+1
 	})
 }
 

@@ -112,25 +112,25 @@ func (w *walk) reachProbes(was *Machine, fact Fact) {
 	f, answered := fact.(Probed)
 	for i, c := range w.m.containers[:len(was.containers)] {
 		old := was.containers[i]
-		for k := range c.probes {
-			underWay := old.probes[k].op
-			w.note("late probe", answered && f.ID == underWay && f.Outcome == ProbeFailure && c.probes[k].void > 0)
-			w.note("attempt given up", !answered && underWay != 0 && c.probes[k].op != underWay)
+		for k := range c.Probes {
+			underWay := old.Probes[k].op
+			w.note("late probe", answered && f.ID == underWay && f.Outcome == ProbeFailure && c.Probes[k].void > 0)
+			w.note("attempt given up", !answered && underWay != 0 && c.Probes[k].op != underWay)
 		}
-		readiness, before := c.probes[ReadinessProbe].verdict, old.probes[ReadinessProbe].verdict
+		readiness, before := c.Probes[ReadinessProbe].Verdict, old.Probes[ReadinessProbe].Verdict
 		w.note("not ready any more", before == probeSucceeded && readiness == probeFailed)
 		w.note("errored three times", answered && f.Outcome == ProbeError && old.errored(f.ID) && !c.errored(f.ID))
-		killed := c.kill != nil && c.kill.verdict != nil && c.restart.rule == "A-ACT-8"
-		w.note("not restarted after a probe's kill", old.exit == nil && c.exit != nil && killed && !c.restart.restart)
-		w.note("killed and exited as if nothing had been", c.exit != nil && restartsUnasked(&step{Machine: w.m, now: w.now}, c))
-		sent := c.probes[ReadinessProbe].op > old.probes[ReadinessProbe].op
-		w.note("readiness probe of what is ending", sent && c.stopping.told)
-		w.note("readiness probe of what is killed", sent && c.stopping.told && c.kill != nil)
-		w.note("gated by a sidecar", c.kind == sidecarContainer && c.spec.StartupProbe != nil && old.position == running && !old.started() && c.started())
+		killed := c.Kill != nil && c.Kill.Verdict != nil && c.Verdict.Rule == "A-ACT-8"
+		w.note("not restarted after a probe's kill", old.Exit == nil && c.Exit != nil && killed && !c.Verdict.Restart)
+		w.note("killed and exited as if nothing had been", c.Exit != nil && restartsUnasked(&step{Machine: w.m, now: w.now}, c))
+		sent := c.Probes[ReadinessProbe].op > old.Probes[ReadinessProbe].op
+		w.note("readiness probe of what is ending", sent && c.Ending)
+		w.note("readiness probe of what is killed", sent && c.Ending && c.Kill != nil)
+		w.note("gated by a sidecar", c.kind == sidecarContainer && c.spec.StartupProbe != nil && old.Position == running && !old.started() && c.started())
 	}
 }
 
 // errored says that an attempt under way is the last of three.
 func (c *container) errored(op EffectID) bool {
-	return slices.ContainsFunc(c.probes[:], func(p probe) bool { return p.op == op && p.void == attempts-1 })
+	return slices.ContainsFunc(c.Probes[:], func(p probe) bool { return p.op == op && p.void == attempts-1 })
 }

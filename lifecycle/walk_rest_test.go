@@ -21,7 +21,7 @@ func (w *walk) comesToRest() {
 			w.rests()
 			return
 		}
-		if w.quiet() && w.allRun() && w.m.resize.desired == nil && w.m.resize.progress == nil {
+		if w.quiet() && w.allRun() && w.m.resize.Desired == nil && w.m.resize.Progress == nil {
 			w.laws.resized(w)
 			return
 		}

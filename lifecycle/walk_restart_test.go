@@ -64,10 +64,10 @@ func (l *invariants) hook(w *walk, e RunHook) {
 // seconds (B-HOOK-3, B-WRK-9).
 func (l *invariants) inTime(w *walk, e StopContainer) {
 	l.signalled[e.ContainerID] = true
-	if w.m.stage != Terminating {
+	if w.m.kept.Stage != Terminating {
 		return
 	}
-	left := w.m.stop.deadline.Sub(w.now).Seconds()
+	left := w.m.stop.Deadline.Sub(w.now).Seconds()
 	if float64(e.TimeoutSeconds) > max(left+1, minimumStopSeconds) {
 		l.t.Fatalf("%s is given %ds, but the deadline is in %.1fs", e.Container, e.TimeoutSeconds, left)
 	}

@@ -94,11 +94,11 @@ func (w *world) performResize(e Effect, r Result) Fact {
 // resized: a pod at rest has what was allocated to it, in all that runs (A-ACT-12).
 func (l *invariants) resized(w *walk) {
 	m := w.m
-	if m.resize.progress != nil || m.resize.pending != nil || len(m.resize.held) != 1 {
+	if m.resize.Progress != nil || m.resize.Pending != nil || len(m.resize.Held) != 1 {
 		l.t.Fatalf("a pod at rest is being resized: %+v", m.resize)
 	}
 	for _, c := range m.ordered() {
-		if has, known := w.resources[c.id]; known && c.position == running && !sameCPUAndMemory(has, c.spec.Resources) {
+		if has, known := w.resources[c.ID]; known && c.Position == running && !sameCPUAndMemory(has, c.spec.Resources) {
 			l.t.Fatalf("%s has %+v and was allocated %+v", c.spec.Name, has, c.spec.Resources)
 		}
 	}
@@ -123,13 +123,13 @@ func (l *invariants) freshBackOff(m *Machine) {
 func (l *invariants) ephemeralOnce(w *walk) {
 	for _, c := range w.m.ephemerals() {
 		name := c.spec.Name
-		if l.ranOnce[name] != "" && l.ranOnce[name] != c.id {
+		if l.ranOnce[name] != "" && l.ranOnce[name] != c.ID {
 			l.t.Fatalf("ephemeral container %s ran as %s and is made again", name, l.ranOnce[name])
 		}
-		if c.position == running || c.position == exited {
-			l.ranOnce[name] = c.id
+		if c.Position == running || c.Position == exited {
+			l.ranOnce[name] = c.ID
 		}
-		if c.op != 0 && c.exit != nil || c.restart.restart {
+		if c.op != 0 && c.Exit != nil || c.Verdict.Restart {
 			l.t.Fatalf("ephemeral container %s is restarted", name)
 		}
 	}

@@ -131,7 +131,7 @@ func (l *invariants) wholeGrace(w *walk, grace int64) {
 }
 
 // lostSandbox says that nothing of the pod was being stopped before.
-func (l *invariants) lostSandbox(m *Machine) bool { return m.sandbox.state == sandboxReady }
+func (l *invariants) lostSandbox(m *Machine) bool { return m.sandbox.State == sandboxReady }
 
 // evicts asks for the pod's end for the node's sake.
 func (w *walk) evicts() {
@@ -139,7 +139,7 @@ func (w *walk) evicts() {
 	if w.draw(2, "own grace") == 0 {
 		f.GraceSeconds = new(int64(w.draw(40, "grace")))
 	}
-	if !terminal(w.m.reported.Phase) && w.m.Stage() < Terminated {
+	if !terminal(w.m.kept.Reported.Phase) && w.m.Stage() < Terminated {
 		w.laws.evicted = f
 	}
 	w.feed(f)
@@ -183,7 +183,7 @@ func (w *walk) rests() {
 		was := w.m.Clone()
 		effects := was.Step(Event{At: w.now, Fact: f})
 		if len(effects) > 0 && !w.strays() {
-			w.rt.Fatalf("%T of a pod at rest leads to %s\n(-published +now)\n%s", f, effectNames(effects), cmp.Diff(w.m.reported, was.reported))
+			w.rt.Fatalf("%T of a pod at rest leads to %s\n(-published +now)\n%s", f, effectNames(effects), cmp.Diff(w.m.kept.Reported, was.kept.Reported))
 		}
 	}
 }
@@ -194,11 +194,11 @@ func (l *invariants) keeps(w *walk, e Effect) {
 	keep := w.m.keepsRecords()
 	switch e := e.(type) {
 	case RemoveSandbox:
-		if keep && w.m.stage >= Terminating && e.SandboxID == w.m.sandbox.id {
+		if keep && w.m.kept.Stage >= Terminating && e.SandboxID == w.m.sandbox.ID {
 			l.t.Fatalf("the records of a pod that keeps them are removed")
 		}
 	case RemoveContainer:
-		if c := w.m.containerNamed(e.Container); keep && w.m.stage >= Terminated && e.ContainerID == c.id {
+		if c := w.m.containerNamed(e.Container); keep && w.m.kept.Stage >= Terminated && e.ContainerID == c.ID {
 			l.t.Fatalf("the record of %s is removed, which stays", e.Container)
 		}
 	case UnmountVolumes:
@@ -214,4 +214,4 @@ func (l *invariants) keeps(w *walk, e Effect) {
 }
 
 // strays says that the runtime has what calls made that nobody waited for.
-func (w *walk) strays() bool { return len(w.overdue)+len(w.late) > 0 || w.m.release.straySandbox }
+func (w *walk) strays() bool { return len(w.overdue)+len(w.late) > 0 || w.m.kept.StraySandbox }

@@ -61,8 +61,8 @@ func seenOf(attempt uint32) lifecycle.Observed {
 
 // checkpointOf is that of a pod with such a sandbox, whose end may have been asked for.
 func checkpointOf(pod *v1.Pod, attempt uint32, ends bool) lifecycle.Checkpoint {
-	return lifecycle.Checkpoint{
-		UID: string(pod.UID), Sandbox: lifecycle.SandboxCheckpoint{Attempt: attempt}, Deleted: ends,
-		Containers: []lifecycle.ContainerCheckpoint{{Name: "main", RestartCount: int32(attempt)}},
-	}
+	c := lifecycle.New(pod, lifecycle.DefaultOptions()).Checkpoint()
+	c.Sandbox.Attempt, c.Deleted = attempt, ends
+	c.Containers[0].RestartCount = int32(attempt)
+	return c
 }

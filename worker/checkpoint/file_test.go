@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -20,6 +21,14 @@ func newCheckpoint(id lifecycle.EffectID) lifecycle.Checkpoint {
 	c := lifecycle.New(pod, lifecycle.DefaultOptions()).Checkpoint()
 	c.LastID = id
 	return c
+}
+
+func textOf(t testing.TB, c lifecycle.Checkpoint) string {
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 func save(t testing.TB, f *File, c lifecycle.Checkpoint) {
@@ -56,7 +65,7 @@ func TestSaveAndLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(newCheckpoint(id), got); diff != "" {
+		if diff := cmp.Diff(textOf(t, newCheckpoint(id)), textOf(t, got)); diff != "" {
 			t.Fatalf("%d (-want +got):\n%s", id, diff)
 		}
 	}
