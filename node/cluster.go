@@ -21,6 +21,7 @@ import (
 	"github.com/lifepod/lifepod/node/server"
 	"github.com/lifepod/lifepod/node/services"
 	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/roster"
 )
 
@@ -101,7 +102,7 @@ func (c *cluster) Pod(pod *v1.Pod, at time.Time, e lifecycle.RecordEvent) {
 }
 
 // extend gives the pods what they need of the cluster.
-func (c *cluster) extend(ctx context.Context, m *member, pods *Config) {
+func (c *cluster) extend(ctx context.Context, m *member, to *pods.Config) {
 	c.objects = objects.New(ctx, objects.Options{
 		Client: c.client, Log: m.Log,
 		Changed:    func(uid types.UID, because string) { m.pods.ObjectsChanged(uid, because) },
@@ -109,11 +110,28 @@ func (c *cluster) extend(ctx context.Context, m *member, pods *Config) {
 	})
 	c.mirrors = &source.Mirrors{Client: c.client, NodeName: c.name, Refused: c.mirrorRefused, Log: m.Log}
 	m.engine.Services, m.engine.RuntimeClasses, m.engine.VolumeAPI = c.services, c.classes, c.objects
-	pods.Cluster = Cluster{
-		Statuses: c.statuses, Events: c, Objects: c.objects, Mirrors: c.mirrors, FreshNode: c.freshNode, Changed: c.podChanged,
+	to.Cluster = pods.Cluster{
+		Statuses: statuses{c.statuses}, Events: c, Objects: c.objects, Mirrors: c.mirrors, FreshNode: c.freshNode, Changed: c.podChanged,
 	}
-	pods.Local.StaticOf = c.mirrors.StaticOf
-	pods.RuntimeChanged = m.node.RuntimeChanged
+	to.Local.StaticOf = c.mirrors.StaticOf
+	to.RuntimeChanged = m.node.RuntimeChanged
+}
+
+// statuses writes those of pods by what the node knows of them.
+type statuses struct{ *podstatus.Writer }
+
+// Set says what the status of a pod is now.
+func (s statuses) Set(pod *v1.Pod, hash string, status v1.PodStatus, seen func(error)) {
+	ref := refOf(pod)
+	ref.Static = hash
+	s.Writer.Set(ref, status, seen)
+}
+
+// Delete says that nothing is left of a pod that is being deleted in the API.
+func (s statuses) Delete(pod *v1.Pod, status v1.PodStatus) { s.Writer.Delete(refOf(pod), status) }
+
+func refOf(pod *v1.Pod) podstatus.Ref {
+	return podstatus.Ref{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 }
 
 // freshNode is the Node as the API server has it now.

@@ -1,12 +1,12 @@
-// Package node is lifepod in the kubelet's place: it takes the pods that sources
-// want, runs a worker of package worker for each, and tells the cluster about them.
+// Package node is lifepod in the kubelet's place: it puts the
+// parts of a node together, of which package pods has its pods live.
 //
 // Its folders have a part each: source (where desired pods come from), podstatus
 // (what the API server is told of them), record (Kubernetes events), register
 // (the Node object, its Lease and heartbeats), join (certificates and how to get
 // them), config (KubeletConfiguration), objects (ConfigMaps, Secrets, tokens,
-// claims from the API), pullsecret (credentials of images), admit (room on the
-// node, preemption), server (the API on port 10250) and stats (what it measures).
+// claims from the API), pullsecret (credentials of images), server (the API on
+// port 10250) and stats (what it measures).
 //
 // Nothing of a pod's life is decided here: package lifecycle does.
 package node

@@ -21,7 +21,7 @@ func (m *member) figures() server.Figures {
 	})
 	counts := m.metrics
 	counts.Register(s)
-	counts.Census(m.pods.Census)
+	counts.Census(m.census)
 	counts.Certificate("client", m.cluster.connection.Expires)
 	counts.Certificate("server", m.cluster.serving.Expires)
 	healthy := map[string]func() error{"syncloop": m.healthy}

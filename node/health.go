@@ -12,11 +12,8 @@ import (
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/node/server"
+	"github.com/lifepod/lifepod/pods"
 )
-
-// standstill is for how long the runtime may not answer, and a worker may not handle
-// what it was told, before the node counts as unhealthy (A-SYNC-11).
-const standstill = 5 * time.Minute
 
 // healthPeriod is the pause between two looks at what the node depends on.
 const healthPeriod = 30 * time.Second
@@ -110,11 +107,11 @@ func (h *health) err() error {
 		return fmt.Errorf("the state of pods can't be saved: %w", f.err)
 	}
 	for what, since := range h.asks {
-		if silent := time.Since(since); silent >= standstill {
+		if silent := time.Since(since); silent >= pods.Standstill {
 			return fmt.Errorf("the %s has not answered for %s", what, silent.Round(time.Second))
 		}
 	}
-	if f, failed := h.broken["container runtime"]; failed && time.Since(f.since) >= standstill {
+	if f, failed := h.broken["container runtime"]; failed && time.Since(f.since) >= pods.Standstill {
 		return fmt.Errorf("the container runtime has failed for %s: %w", time.Since(f.since).Round(time.Second), f.err)
 	}
 	return nil

@@ -7,21 +7,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/leftovers"
-	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/pods/memory"
 	"github.com/lifepod/lifepod/unattended"
-	"github.com/lifepod/lifepod/worker/checkpoint"
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
@@ -66,18 +63,18 @@ func places(root string) (list []place) {
 
 // Running says whether an agent runs that has its pods on a root.
 func Running(root string) bool {
-	return slices.ContainsFunc(places(root), func(p place) bool { return Memory{Dir: p.Memory}.locked() })
+	return slices.ContainsFunc(places(root), func(p place) bool { return memory.Folder{Dir: p.Memory}.Locked() })
 }
 
 // Left are the pods of a root that run while their agent does not, by name.
 func Left(root string) []unattended.Pod {
 	var left []unattended.Pod
 	for _, p := range places(root) {
-		m := Memory{Dir: p.Memory}
-		if m.locked() {
+		m := memory.Folder{Dir: p.Memory}
+		if m.Locked() {
 			continue
 		}
-		kept := m.pods()
+		kept := m.Pods()
 		if len(kept) == 0 {
 			continue
 		}
@@ -97,52 +94,23 @@ func Left(root string) []unattended.Pod {
 	return left
 }
 
-// pods are all that are kept, also those whose checkpoint can't be read.
-func (m Memory) pods() []*saved {
-	kept, useless, err := m.all()
-	if err != nil {
-		return nil // then nothing can be said of them
-	}
-	for uid := range useless {
-		data, err := os.ReadFile(m.path(uid, podSuffix))
-		s := &saved{Checkpoint: lifecycle.Checkpoint{}}
-		if err == nil && json.Unmarshal(data, s) == nil && s.Pod != nil {
-			kept = append(kept, s)
-		}
-	}
-	return kept
-}
-
-// locked says whether an agent runs that has these pods.
-func (m Memory) locked() bool {
-	file, err := os.Open(filepath.Join(m.Dir, lockFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false
-	}
-	if err != nil {
-		return true // nothing is said of pods of which this is not known
-	}
-	defer func() { _ = file.Close() }() // which unlocks
-	return unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil
-}
-
 // Forget removes what is left of the pods of a root on a runtime, after they were ended
 // without their agents: their folders, logs, and what is kept for the next agent.
 func Forget(ctx context.Context, root, endpoint string) error {
 	var errs []error
 	for _, p := range places(root) {
-		m := Memory{Dir: p.Memory}
-		if p.Endpoint != endpoint || m.locked() {
+		m := memory.Folder{Dir: p.Memory}
+		if p.Endpoint != endpoint || m.Locked() {
 			continue
 		}
-		for _, s := range m.pods() {
+		for _, s := range m.Pods() {
 			errs = append(errs, p.forget(ctx, m, s.Pod))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (p place) forget(ctx context.Context, m Memory, pod *v1.Pod) error {
+func (p place) forget(ctx context.Context, m memory.Folder, pod *v1.Pod) error {
 	rootDir, logs := filepath.Dir(p.Memory), criconfig.Node{LogRoot: p.LogRoot}
 	folder := filepath.Join(host.PodsDir(rootDir), string(pod.UID))
 	found, err := leftovers.Find(ctx, leftovers.Place{Root: rootDir})
@@ -153,8 +121,7 @@ func (p place) forget(ctx context.Context, m Memory, pod *v1.Pod) error {
 		err = leftovers.Sweep(ctx, found)
 	}
 	if err != nil {
-		return fmt.Errorf("remove the files of pod %s: %w", name(pod), err)
+		return fmt.Errorf("remove the files of pod %s: %w", pod.Namespace+"/"+pod.Name, err)
 	}
-	return errors.Join(os.RemoveAll(logs.PodLogDirectory(pod)),
-		checkpoint.New(m.path(pod.UID, checkpointSuffix)).Remove(), os.RemoveAll(m.path(pod.UID, podSuffix)))
+	return errors.Join(os.RemoveAll(logs.PodLogDirectory(pod)), m.Forget(pod.UID))
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/pods/memory"
 	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/unattended"
 )
@@ -18,17 +19,17 @@ import (
 // The pods of an agent that was stopped are known as its, until it runs again.
 func TestLeft(t *testing.T) {
 	root := t.TempDir()
-	m := Memory{Dir: filepath.Join(root, "lifepod")}
+	m := memory.Folder{Dir: filepath.Join(root, "lifepod")}
 	at := place{Command: unattended.Agent, Memory: m.Dir, LogRoot: "/var/log/pods", Endpoint: "unix:///run/other.sock"}
 	if err := at.save(root); err != nil {
 		t.Fatal(err)
 	}
-	release, err := m.lock()
+	release, err := m.Lock()
 	if err != nil {
 		t.Fatal(err)
 	}
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-n1", UID: "1"}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "main"}}}}
-	file, err := m.keep(saved{Origin: roster.File, Pod: pod})
+	file, err := m.Keep(roster.Remembered{Source: roster.File, Pod: pod})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestLeft(t *testing.T) {
 	if left := Left(root); left != nil {
 		t.Errorf("after all were ended: %v", left)
 	}
-	if entries, _ := os.ReadDir(m.Dir); len(entries) != 1 || entries[0].Name() != lockFile {
+	if entries, _ := os.ReadDir(m.Dir); len(entries) != 1 || entries[0].Name() != memory.LockFile {
 		t.Errorf("left in the memory: %v", entries)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/worker"
 )
@@ -129,7 +130,7 @@ func (m *member) featureGates() map[string]bool {
 	return gates
 }
 
-// newPods makes the engine complete and puts the pods' table on it.
+// newPods makes the engine complete and puts the pods' shell on it.
 func (m *member) newPods(ctx context.Context) error {
 	addresses, err := m.node.Addresses(ctx)
 	if err != nil {
@@ -144,16 +145,16 @@ func (m *member) newPods(ctx context.Context) error {
 	m.engine.Allocatable = m.node.Node().Status.Allocatable
 	m.enforce()
 	admits := *m.engine.Admission
-	m.engine.Admission = nil // the pods' table asks, which knows the other pods
+	m.engine.Admission = nil // the pods' shell asks, which knows the other pods
 	paths, err := bundle.Locate(m.runtime.Root, "")
 	if err != nil {
 		return err
 	}
-	local := Local{Sockets: control.Folder(paths.RunDir), Foreign: m.Foreign}
+	local := pods.Local{Sockets: control.Folder(paths.RunDir), Foreign: m.Foreign}
 	if m.inCluster() {
 		local.LogLinks = filepath.Join(filepath.Dir(m.engine.Config.LogRoot), "containers")
 	}
-	c := Config{
+	c := pods.Config{
 		Engine: m.engine, Host: admits, Sources: m.origins(), Node: m.node.Node,
 		Memory: m.memory(), Local: local, Counts: m.metrics, Log: m.Log,
 		Stir: m.rest.Stir,
@@ -167,7 +168,7 @@ func (m *member) newPods(ctx context.Context) error {
 	if err := m.newImages(ctx); err != nil {
 		return err
 	}
-	m.pods = New(c)
+	m.pods = pods.New(c)
 	m.health = newHealth(m.runtime.Client.Runtime, m.memory().Dir)
 	if k := m.config.Kubelet; k.StaticPodPath != "" { // its objects are asked for as soon as pods go on
 		m.file = &source.File{
@@ -175,7 +176,7 @@ func (m *member) newPods(ctx context.Context) error {
 			Feed: m.pods, ObjectsChanged: m.fileObjectsChanged, Log: m.Log,
 		}
 	}
-	m.engine.Room = m.pods.room
+	m.engine.Room = m.pods.Room
 	return nil
 }
 

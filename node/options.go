@@ -10,6 +10,7 @@ import (
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/node/config"
+	"github.com/lifepod/lifepod/pods/memory"
 )
 
 // Options are the flags of lifepod agent. Those that the kubelet has, too, have its names.
@@ -80,7 +81,9 @@ func (o Options) rootDir() string {
 }
 
 // memory is where what is needed to go on is left.
-func (o Options) memory() Memory { return Memory{Dir: filepath.Join(o.rootDir(), "lifepod")} }
+func (o Options) memory() memory.Folder {
+	return memory.Folder{Dir: filepath.Join(o.rootDir(), "lifepod")}
+}
 
 func (o Options) inCluster() bool { return o.Kubeconfig != "" || o.BootstrapKubeconfig != "" }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/lifepod/lifepod/node/metrics"
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/unattended"
 	"github.com/lifepod/lifepod/worker"
 )
@@ -49,7 +50,7 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 	if err := rootfolder.Make(o.rootDir(), 0o700); err != nil {
 		return err
 	}
-	release, err := o.memory().lock()
+	release, err := o.memory().Lock()
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ type member struct {
 	ready   func()
 
 	node    *register.Node
-	pods    *Pods
+	pods    *pods.Shell
 	health  *health
 	fail    context.CancelCauseFunc // ends the node with an error
 	cluster *cluster                // nil without one

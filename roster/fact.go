@@ -31,9 +31,9 @@ type Opened struct {
 
 // Remembered is a pod as an agent before has accepted it, and how far it has come.
 type Remembered struct {
-	Source     Source
-	Pod        *v1.Pod
-	Checkpoint lifecycle.Checkpoint
+	Source     Source               `json:"origin"`
+	Pod        *v1.Pod              `json:"pod"`
+	Checkpoint lifecycle.Checkpoint `json:"-"` // has a file of its own
 }
 
 // Found is a pod that the runtime has. Of what was seen, names, IDs and attempts count.

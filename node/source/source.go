@@ -28,7 +28,7 @@ const (
 	// SeenAnnotation has the time at which this process saw the pod's UID first.
 	SeenAnnotation = "kubernetes.io/config.seen"
 	// HashAnnotation has the hash of a static pod's manifest.
-	HashAnnotation = "kubernetes.io/config.hash"
+	HashAnnotation = roster.HashAnnotation
 )
 
 // Feed takes what sources say. A source calls it from one goroutine at a time; pods are not changed any

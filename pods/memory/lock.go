@@ -1,8 +1,9 @@
-package node
+package memory
 
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,16 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile is locked by the agent whose pods they are.
-const lockFile = "agent.lock"
+// LockFile is locked by the agent whose pods they are.
+const LockFile = "agent.lock"
 
-// lock keeps a second agent from the same pods, until it is released. The kernel
+// Lock keeps a second agent from the same pods, until it is released. The kernel
 // releases it when the process dies.
-func (m Memory) lock() (release func(), err error) {
+func (m Folder) Lock() (release func(), err error) {
 	if err := os.MkdirAll(m.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("folder of what is remembered: %w", err)
 	}
-	path := filepath.Join(m.Dir, lockFile)
+	path := filepath.Join(m.Dir, LockFile)
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock the node: %w", err)
@@ -48,4 +49,17 @@ func flockSoon(file *os.File) error {
 			return err
 		}
 	}
+}
+
+// Locked says whether an agent runs that has these pods.
+func (m Folder) Locked() bool {
+	file, err := os.Open(filepath.Join(m.Dir, LockFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	if err != nil {
+		return true // nothing is said of pods of which this is not known
+	}
+	defer func() { _ = file.Close() }() // which unlocks
+	return unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil
 }

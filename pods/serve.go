@@ -1,4 +1,4 @@
-package node
+package pods
 
 import (
 	"github.com/lifepod/lifepod/control"
@@ -8,8 +8,8 @@ import (
 // serve lets the commands of this machine's root see and steer a pod: lifepod ps,
 // status, logs, exec, restart … Where the pod itself would be changed, one of the
 // API server or of a folder is changed there.
-func (p *Pods) serve(l *life) {
-	if p.Local.Sockets == "" {
+func (s *Shell) serve(l *life) {
+	if s.Local.Sockets == "" {
 		return
 	}
 	managed := "its manifest: change or remove the file"
@@ -18,11 +18,11 @@ func (p *Pods) serve(l *life) {
 		managed = "the API server: use kubectl"
 	}
 	server, err := control.Serve(control.Config{
-		Folder: p.Local.Sockets, Object: l.object, Post: l.worker.Post, Managed: managed,
-		Runtime: p.Engine.Runtime, LogDir: p.LogDir(accepted), Log: p.Log,
+		Folder: s.Local.Sockets, Object: l.object, Post: l.worker.Post, Managed: managed,
+		Runtime: s.Engine.Runtime, LogDir: s.LogDir(accepted), Log: s.Log,
 	})
 	if err != nil {
-		p.Log.Warn("a pod can't be shown by lifepod's commands", "pod", name(accepted), "err", err)
+		s.Log.Warn("a pod can't be shown by lifepod's commands", "pod", name(accepted), "err", err)
 		return
 	}
 	l.server = server

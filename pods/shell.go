@@ -1,4 +1,4 @@
-package node
+package pods
 
 import (
 	"context"
@@ -11,21 +11,20 @@ import (
 
 	"github.com/lifepod/lifepod/internal/mailbox"
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/node/podstatus"
-	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/pods/memory"
 	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/admission"
 )
 
-// Config is what Pods need. What concerns the cluster may be nil: without one
+// Config is what a Shell needs. What concerns the cluster may be nil: without one
 // there is nobody to tell.
 type Config struct {
 	Engine  *worker.Node
 	Host    admission.Host
 	Sources []roster.Source // nothing is ended before each of them was heard (B-RST-3)
 	Node    func() *v1.Node // the newest that is known
-	Memory  Memory
+	Memory  memory.Folder
 	Cluster Cluster
 	Local   Local
 	Counts  Counts // nil: nobody counts
@@ -62,19 +61,20 @@ type Local struct {
 	Foreign func(uid types.UID) bool
 }
 
-// Statuses tell the API server (package podstatus).
+// Statuses tell the API server (package node/podstatus).
 type Statuses interface {
-	Set(pod podstatus.Ref, status v1.PodStatus, seen func(error))
-	Delete(pod podstatus.Ref, status v1.PodStatus)
+	// Set takes the hash of a static pod's manifest, whose mirror pod has the status.
+	Set(pod *v1.Pod, hash string, status v1.PodStatus, seen func(error))
+	Delete(pod *v1.Pod, status v1.PodStatus)
 	Forget(uid types.UID)
 }
 
-// Events records Kubernetes Events about pods (package record).
+// Events records Kubernetes Events about pods (package node/record).
 type Events interface {
 	Pod(pod *v1.Pod, at time.Time, event lifecycle.RecordEvent)
 }
 
-// Counts count what happens (package metrics).
+// Counts count what happens (package node/metrics).
 type Counts interface {
 	Status(pod *v1.Pod, before, after *v1.PodStatus)
 	Updated(before, after *v1.Pod)
@@ -84,13 +84,13 @@ type Counts interface {
 	Gone(pod *v1.Pod)
 }
 
-// Objects are told which pods use ConfigMaps, Secrets … (package objects).
+// Objects are told which pods use ConfigMaps, Secrets … (package node/objects).
 type Objects interface {
 	Register(pod *v1.Pod)
 	Unregister(uid types.UID)
 }
 
-// Mirrors show static pods in the API (package source).
+// Mirrors show static pods in the API (package node/source).
 type Mirrors interface {
 	Want(static *v1.Pod)
 	Unwant(uid types.UID)
@@ -99,9 +99,9 @@ type Mirrors interface {
 	Of(static types.UID) *v1.Pod
 }
 
-// Pods are the pods of this node. Which live here the roster decides; Pods feeds it with
-// facts and carries out what it asks for. It is a source.Feed.
-type Pods struct {
+// Shell has the pods of this machine live. Which of them do the roster decides: the shell
+// feeds it with facts and carries out what it asks for. It takes what sources say.
+type Shell struct {
 	// immutable
 	Config
 	events *worker.Events
@@ -127,14 +127,14 @@ type question struct {
 	done chan struct{}
 }
 
-// New prepares Pods; Open comes next, then the sources.
-func New(c Config) *Pods {
+// New prepares a shell; Open comes next, then the sources.
+func New(c Config) *Shell {
 	events := c.Engine.Events()
 	events.OnChange(c.RuntimeChanged)
 	if c.Counts == nil {
 		c.Counts = noCounts{}
 	}
-	return &Pods{
+	return &Shell{
 		Config: c, events: events, mail: mailbox.New[any](), closed: make(chan struct{}),
 		machine: roster.New(roster.Options{Sources: c.Sources, Host: c.Host, API: c.Cluster.Mirrors != nil}),
 		lives:   map[types.UID]*life{}, resizes: resizes{asked: map[int]chan<- *admission.Refusal{}},
@@ -142,115 +142,113 @@ func New(c Config) *Pods {
 }
 
 // Wanted takes a pod of a source as it is now.
-func (p *Pods) Wanted(from roster.Source, newer *v1.Pod) {
-	p.mail.Post(roster.Wanted{Source: from, Pod: newer})
+func (s *Shell) Wanted(from roster.Source, newer *v1.Pod) {
+	s.mail.Post(roster.Wanted{Source: from, Pod: newer})
 }
 
 // Unwanted takes that a source has a pod no longer.
-func (p *Pods) Unwanted(_ roster.Source, uid types.UID) { p.mail.Post(roster.Unwanted{UID: uid}) }
+func (s *Shell) Unwanted(_ roster.Source, uid types.UID) { s.mail.Post(roster.Unwanted{UID: uid}) }
 
 // Heard takes that a source has told all that it had.
-func (p *Pods) Heard(from roster.Source) { p.mail.Post(roster.SourceHeard{Source: from}) }
+func (s *Shell) Heard(from roster.Source) { s.mail.Post(roster.SourceHeard{Source: from}) }
 
 // ObjectsChanged tells a pod that what it uses has changed.
-func (p *Pods) ObjectsChanged(uid types.UID, because string) {
-	p.mail.Post(roster.ObjectsChanged{UID: uid, Because: because})
+func (s *Shell) ObjectsChanged(uid types.UID, because string) {
+	s.mail.Post(roster.ObjectsChanged{UID: uid, Because: because})
 }
 
 // Open looks for what was left by an agent before this one, and goes on with its pods.
 // Everything ends with ctx; containers run on. Call Wait then.
-func (p *Pods) Open(ctx context.Context) error {
-	opened, err := p.before(ctx)
+func (s *Shell) Open(ctx context.Context) error {
+	opened, err := s.before(ctx)
 	if err != nil {
 		return err
 	}
-	p.beside.Go(func() { p.events.Run(ctx) })
-	p.beside.Go(func() { p.run(ctx, opened) })
+	s.beside.Go(func() { s.events.Run(ctx) })
+	s.beside.Go(func() { s.run(ctx, opened) })
 	return nil
 }
 
 // Wait returns when ctx of Open has ended and nothing works on pods any more.
-func (p *Pods) Wait() {
-	<-p.closed
-	p.beside.Wait()
+func (s *Shell) Wait() {
+	<-s.closed
+	s.beside.Wait()
 }
 
 // run feeds the roster until ctx ends.
-func (p *Pods) run(ctx context.Context, opened roster.Opened) {
-	defer close(p.closed)
-	p.timer = time.NewTimer(time.Hour)
-	defer p.timer.Stop()
-	p.timer.Stop()
-	p.step(ctx, opened)
+func (s *Shell) run(ctx context.Context, opened roster.Opened) {
+	defer close(s.closed)
+	s.timer = time.NewTimer(time.Hour)
+	defer s.timer.Stop()
+	s.timer.Stop()
+	s.step(ctx, opened)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-p.mail.Ready():
-			for _, item := range p.mail.Take() {
+		case <-s.mail.Ready():
+			for _, item := range s.mail.Take() {
 				if ctx.Err() != nil { // nothing is begun any more
 					return
 				}
-				p.receive(ctx, item)
+				s.receive(ctx, item)
 			}
-			p.mail.Handled()
-		case <-p.timer.C:
-			p.step(ctx, roster.Woke{})
+			s.mail.Handled()
+		case <-s.timer.C:
+			s.step(ctx, roster.Woke{})
 		}
 	}
 }
 
-func (p *Pods) receive(ctx context.Context, item any) {
+func (s *Shell) receive(ctx context.Context, item any) {
 	if q, isQuestion := item.(question); isQuestion {
-		q.ask(p.machine)
+		q.ask(s.machine)
 		close(q.done)
 		return
 	}
 	fact := item.(roster.Fact)
-	p.step(ctx, fact)
+	s.step(ctx, fact)
 	switch f := fact.(type) {
 	case roster.Published:
-		p.changed(f.UID)
+		s.changed(f.UID)
 	case roster.Ended:
-		p.changed(f.UID)
+		s.changed(f.UID)
 	}
 }
 
 // step feeds one fact and carries out what follows.
-func (p *Pods) step(ctx context.Context, fact roster.Fact) {
+func (s *Shell) step(ctx context.Context, fact roster.Fact) {
 	now := time.Now()
-	if node := p.Node(); node != p.node {
-		p.node = node
-		p.carryOut(ctx, p.machine.Step(roster.Event{At: now, Fact: roster.NodeKnown{Node: node}}))
+	if node := s.Node(); node != s.node {
+		s.node = node
+		s.carryOut(ctx, s.machine.Step(roster.Event{At: now, Fact: roster.NodeKnown{Node: node}}))
 	}
-	p.carryOut(ctx, p.machine.Step(roster.Event{At: now, Fact: fact}))
+	s.carryOut(ctx, s.machine.Step(roster.Event{At: now, Fact: fact}))
 }
 
 // ask has the roster read, in turn with the facts.
-func (p *Pods) ask(what func(*roster.Machine)) {
+func (s *Shell) ask(what func(*roster.Machine)) {
 	q := question{ask: what, done: make(chan struct{})}
-	p.mail.Post(q)
+	s.mail.Post(q)
 	select {
 	case <-q.done:
-	case <-p.closed:
+	case <-s.closed:
 		select {
 		case <-q.done:
 		default:
-			what(p.machine)
+			what(s.machine)
 		}
 	}
 }
 
 // changed tells that a pod has another status, or has ended.
-func (p *Pods) changed(uid types.UID) {
-	if p.Stir != nil {
-		p.Stir()
+func (s *Shell) changed(uid types.UID) {
+	if s.Stir != nil {
+		s.Stir()
 	}
-	if p.Cluster.Changed != nil {
-		p.Cluster.Changed(uid)
+	if s.Cluster.Changed != nil {
+		s.Cluster.Changed(uid)
 	}
 }
 
 func name(pod *v1.Pod) string { return pod.Namespace + "/" + pod.Name }
-
-var _ source.Feed = (*Pods)(nil)

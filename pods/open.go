@@ -1,10 +1,9 @@
-package node
+package pods
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,54 +17,52 @@ import (
 )
 
 // before is what is there from an agent before this one: in the runtime and remembered.
-func (p *Pods) before(ctx context.Context) (opened roster.Opened, err error) {
-	if opened.Found, err = p.foundPods(ctx); err != nil {
+func (s *Shell) before(ctx context.Context) (opened roster.Opened, err error) {
+	if opened.Found, err = s.foundPods(ctx); err != nil {
 		return opened, err
 	}
-	kept, useless, err := p.Memory.all()
+	kept, useless, err := s.Memory.All()
 	if err != nil {
 		return opened, err
 	}
+	opened.Remembered = kept
 	for uid, err := range useless {
-		if !errors.Is(err, fs.ErrNotExist) { // else it had not begun
-			p.Log.Warn("can't use what is remembered of a pod", "uid", uid, "err", err)
+		if !errors.Is(err, os.ErrNotExist) { // else it had not begun
+			s.Log.Warn("can't use what is remembered of a pod", "uid", uid, "err", err)
 		}
-		p.Memory.forget(uid)
+		s.forget(uid)
 	}
-	for _, s := range kept {
-		opened.Remembered = append(opened.Remembered, roster.Remembered{Source: s.Origin, Pod: s.Pod, Checkpoint: s.Checkpoint})
-	}
-	opened.Rebooted, err = p.Memory.rebooted()
+	opened.Rebooted, err = s.Memory.Rebooted()
 	return opened, err
 }
 
 // foundPods are the pods that the runtime has, but for those of other lifepods.
-func (p *Pods) foundPods(ctx context.Context) ([]roster.Found, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.Engine.Timeouts.Call)
+func (s *Shell) foundPods(ctx context.Context) ([]roster.Found, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.Engine.Timeouts.Call)
 	defer cancel()
 	sandboxes, err := cri.Again(ctx, func(ctx context.Context) (*runtimeapi.ListPodSandboxResponse, error) {
-		return p.Engine.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
+		return s.Engine.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list the runtime's sandboxes: %s", cri.Text(err))
 	}
 	containers, err := cri.Again(ctx, func(ctx context.Context) (*runtimeapi.ListContainersResponse, error) {
-		return p.Engine.Runtime.ListContainers(ctx, &runtimeapi.ListContainersRequest{})
+		return s.Engine.Runtime.ListContainers(ctx, &runtimeapi.ListContainersRequest{})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list the runtime's containers: %s", cri.Text(err))
 	}
 	found := map[types.UID]*roster.Found{}
-	for _, s := range sandboxes.Items {
-		uid := types.UID(s.GetLabels()[cri.PodUIDLabel])
-		if uid == "" || p.Local.Foreign != nil && p.Local.Foreign(uid) {
+	for _, sandbox := range sandboxes.Items {
+		uid := types.UID(sandbox.GetLabels()[cri.PodUIDLabel])
+		if uid == "" || s.Local.Foreign != nil && s.Local.Foreign(uid) {
 			continue
 		}
 		if found[uid] == nil {
-			found[uid] = &roster.Found{UID: uid, Namespace: s.GetMetadata().GetNamespace(), Name: s.GetMetadata().GetName()}
+			found[uid] = &roster.Found{UID: uid, Namespace: sandbox.GetMetadata().GetNamespace(), Name: sandbox.GetMetadata().GetName()}
 		}
 		seen := &found[uid].Seen
-		seen.Sandboxes = append(seen.Sandboxes, lifecycle.ObservedSandbox{ID: s.GetId(), Attempt: s.GetMetadata().GetAttempt()})
+		seen.Sandboxes = append(seen.Sandboxes, lifecycle.ObservedSandbox{ID: sandbox.GetId(), Attempt: sandbox.GetMetadata().GetAttempt()})
 	}
 	for _, c := range containers.Containers {
 		if f := found[types.UID(c.GetLabels()[cri.PodUIDLabel])]; f != nil {
@@ -82,33 +79,33 @@ func (p *Pods) foundPods(ctx context.Context) ([]roster.Found, error) {
 }
 
 // clearDisk removes folders and logs of pods that are not known.
-func (p *Pods) clearDisk(ctx context.Context) {
-	pods, _ := os.ReadDir(p.Engine.PodsDir) // no folder, no pods
+func (s *Shell) clearDisk(ctx context.Context) {
+	pods, _ := os.ReadDir(s.Engine.PodsDir) // no folder, no pods
 	for _, entry := range pods {
-		if uid := types.UID(entry.Name()); entry.IsDir() && !p.known(uid) {
-			if err := p.Engine.Discard(ctx, uid); err != nil {
-				p.Log.Warn("can't remove the folder of a pod that is gone", "uid", uid, "err", err)
+		if uid := types.UID(entry.Name()); entry.IsDir() && !s.known(uid) {
+			if err := s.Engine.Discard(ctx, uid); err != nil {
+				s.Log.Warn("can't remove the folder of a pod that is gone", "uid", uid, "err", err)
 			}
 		}
 	}
-	logs := p.Engine.Config.LogRoot
+	logs := s.Engine.Config.LogRoot
 	ofLogs := func(name string) types.UID { return types.UID(name[strings.LastIndexByte(name, '_')+1:]) }
 	entries, _ := os.ReadDir(logs) // no folder, no logs
 	for _, entry := range entries {
-		if strings.Count(entry.Name(), "_") == 2 && !p.known(ofLogs(entry.Name())) {
+		if strings.Count(entry.Name(), "_") == 2 && !s.known(ofLogs(entry.Name())) {
 			if err := os.RemoveAll(filepath.Join(logs, entry.Name())); err != nil {
-				p.Log.Warn("can't remove the logs of a pod that is gone", "folder", entry.Name(), "err", err)
+				s.Log.Warn("can't remove the logs of a pod that is gone", "folder", entry.Name(), "err", err)
 			}
 		}
 	}
 }
 
 // known says that a pod has a place here, or is another lifepod's.
-func (p *Pods) known(uid types.UID) bool {
-	if p.Local.Foreign != nil && p.Local.Foreign(uid) {
+func (s *Shell) known(uid types.UID) bool {
+	if s.Local.Foreign != nil && s.Local.Foreign(uid) {
 		return true
 	}
 	var known bool
-	p.ask(func(m *roster.Machine) { _, known = m.PodByUID(uid) })
+	s.ask(func(m *roster.Machine) { _, known = m.PodByUID(uid) })
 	return known
 }

@@ -1,4 +1,4 @@
-package node
+package pods
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 
 	"github.com/lifepod/lifepod/cri/crifake"
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/node/podstatus"
 	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/pods/memory"
 	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/criconfig"
@@ -38,7 +38,7 @@ type story struct {
 	dir      string
 	sources  []roster.Source
 	foreign  func(types.UID) bool
-	pods     *Pods
+	pods     *Shell
 	stop     func() // ends the agent of now, as SIGTERM does
 	cgroups  cgroups
 	freshly  func(context.Context) (*v1.Node, error)
@@ -79,7 +79,7 @@ func (s *story) agent() {
 		Cluster: Cluster{Statuses: s.api, Events: s.api, Mirrors: s.api, Objects: s.api, FreshNode: s.freshly},
 		Local:   Local{Foreign: s.foreign, LogLinks: filepath.Join(s.dir, "links")},
 	})
-	engine.Room = pods.room
+	engine.Room = pods.Room
 	ctx, cancel := context.WithCancel(context.Background())
 	if err := pods.Open(ctx); err != nil {
 		s.Fatal(err)
@@ -91,7 +91,7 @@ func (s *story) agent() {
 	}
 }
 
-func (s *story) memory() Memory { return Memory{Dir: filepath.Join(s.dir, "memory")} }
+func (s *story) memory() memory.Folder { return memory.Folder{Dir: filepath.Join(s.dir, "memory")} }
 
 // heard ends the beginning of all sources.
 func (s *story) heard() {
@@ -212,7 +212,7 @@ func (a *api) hang(pod string, release chan struct{}) {
 	a.hangs = map[string]chan struct{}{pod: release}
 }
 
-func (a *api) Set(pod podstatus.Ref, status v1.PodStatus, seen func(error)) {
+func (a *api) Set(pod *v1.Pod, hash string, status v1.PodStatus, seen func(error)) {
 	a.mu.Lock()
 	hangs := a.hangs[pod.Name]
 	a.mu.Unlock()
@@ -221,7 +221,7 @@ func (a *api) Set(pod podstatus.Ref, status v1.PodStatus, seen func(error)) {
 	}
 	a.mu.Lock()
 	a.statuses[pod.UID] = status
-	a.hashes[pod.UID] = pod.Static
+	a.hashes[pod.UID] = hash
 	a.sets = append(a.sets, status.Phase)
 	a.mu.Unlock()
 	if seen != nil {
@@ -229,7 +229,7 @@ func (a *api) Set(pod podstatus.Ref, status v1.PodStatus, seen func(error)) {
 	}
 }
 
-func (a *api) Delete(pod podstatus.Ref, status v1.PodStatus) {
+func (a *api) Delete(pod *v1.Pod, status v1.PodStatus) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.statuses[pod.UID] = status
@@ -300,3 +300,6 @@ func (c *cgroups) Ensure(pod *v1.Pod) error {
 
 func (c *cgroups) Resize([]*v1.Pod) error                  { return nil }
 func (c *cgroups) Remove(context.Context, types.UID) error { return nil }
+
+// noObjects has no ConfigMaps and Secrets: no pod of a story asks for any.
+type noObjects struct{ worker.Objects }

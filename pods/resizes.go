@@ -1,4 +1,4 @@
-package node
+package pods
 
 import (
 	"sync"
@@ -32,15 +32,15 @@ func (r *resizes) answer(id int, refusal *admission.Refusal) {
 	delete(r.asked, id)
 }
 
-// room says whether the node has room for a pod that runs here to have other
+// Room says whether the node has room for a pod that runs here to have other
 // resources (A-ACT-15).
-func (p *Pods) room(resized *v1.Pod) *admission.Refusal {
-	id, answer := p.resizes.ask()
-	p.mail.Post(roster.ResizeAsked{ID: id, Pod: resized})
+func (s *Shell) Room(resized *v1.Pod) *admission.Refusal {
+	id, answer := s.resizes.ask()
+	s.mail.Post(roster.ResizeAsked{ID: id, Pod: resized})
 	select {
 	case refusal := <-answer:
 		return refusal
-	case <-p.closed: // nobody carries the resize out any more
+	case <-s.closed: // nobody carries the resize out any more
 		return &admission.Refusal{Reason: v1.PodReasonDeferred, Message: "lifepod ends"}
 	}
 }

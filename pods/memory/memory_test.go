@@ -1,4 +1,4 @@
-package node
+package memory
 
 import (
 	"os"
@@ -17,13 +17,13 @@ import (
 // the two without the other is of no use.
 func TestKeptSurvivesPowerCut(t *testing.T) {
 	disk := powercut.NewDisk(t)
-	m := Memory{Dir: filepath.Join(disk.Dir, "memory")}
+	m := Folder{Dir: filepath.Join(disk.Dir, "memory")}
 	if err := os.Mkdir(m.Dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	disk.Settle()
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", UID: "uid-a"}}
-	file, err := m.keep(saved{Origin: roster.API, Pod: pod})
+	file, err := m.Keep(roster.Remembered{Source: roster.API, Pod: pod})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,18 +41,18 @@ func TestKeptSurvivesPowerCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	disk.Cut()
-	if kept, err := m.load(pod.UID); err != nil || kept.Pod.Name != "a" {
+	if kept, err := m.Load(pod.UID); err != nil || kept.Pod.Name != "a" {
 		t.Errorf("after a power cut: %v, %v", kept, err)
 	}
 }
 
 // What an agent that was killed was just writing does not stay.
 func TestUnfinishedIsRemoved(t *testing.T) {
-	m := Memory{Dir: t.TempDir()}
+	m := Folder{Dir: t.TempDir()}
 	if err := os.WriteFile(filepath.Join(m.Dir, ".new-123"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if list, useless, err := m.all(); len(list) > 0 || len(useless) > 0 || err != nil {
+	if list, useless, err := m.All(); len(list) > 0 || len(useless) > 0 || err != nil {
 		t.Errorf("kept: %v, %v, %v", list, useless, err)
 	}
 	if entries, err := os.ReadDir(m.Dir); len(entries) > 0 || err != nil {

@@ -1,4 +1,4 @@
-package node
+package pods
 
 import (
 	"context"
@@ -13,8 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/node/podstatus"
-	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/pods/loglinks"
 	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/checkpoint"
@@ -24,10 +23,10 @@ import (
 // the roster, and to whoever asks here.
 type life struct {
 	// immutable
-	pods   *Pods
+	shell  *Shell
 	worker *worker.Worker
 	object *control.Object
-	links  *logLinks // used by the worker's goroutine
+	links  *loglinks.Links // used by the worker's goroutine
 
 	now    atomic.Pointer[wanted]
 	status v1.PodStatus // as told last; the worker's goroutine's once it runs
@@ -43,37 +42,37 @@ type wanted struct {
 }
 
 // begin lets a worker live a pod's life, or go on with it.
-func (p *Pods) begin(ctx context.Context, effect roster.Effect) {
-	l := &life{pods: p, links: &logLinks{dir: p.Local.LogLinks}}
+func (s *Shell) begin(ctx context.Context, effect roster.Effect) {
+	l := &life{shell: s, links: &loglinks.Links{Dir: s.Local.LogLinks}}
 	switch e := effect.(type) {
 	case roster.Begin:
-		l.is(e.Source, e.Pod, p.Engine.NewWorker(e.Pod, l))
+		l.is(e.Source, e.Pod, s.Engine.NewWorker(e.Pod, l))
 	case roster.Refuse:
-		p.Counts.Rejected(e.Why.Reason)
-		worker := p.Engine.NewWorker(e.Pod, l)
+		s.Counts.Rejected(e.Why.Reason)
+		worker := s.Engine.NewWorker(e.Pod, l)
 		worker.Refuse(lifecycle.Rejected(e.Why))
 		l.is(e.Source, e.Pod, worker)
 	case roster.Adopt:
-		l.is(e.Source, e.Pod, p.Engine.AdoptWorker(e.Pod, l, e.Has))
+		l.is(e.Source, e.Pod, s.Engine.AdoptWorker(e.Pod, l, e.Has))
 		l.resumes(e.Pod.Status)
 	case roster.Resume:
-		worker, err := p.Engine.ResumeWorker(e.Pod, l, e.Checkpoint)
+		worker, err := s.Engine.ResumeWorker(e.Pod, l, e.Checkpoint)
 		if err != nil {
-			p.mail.Post(roster.NotResumed{UID: e.Pod.UID, Err: err})
+			s.mail.Post(roster.NotResumed{UID: e.Pod.UID, Err: err})
 			return
 		}
 		l.is(e.Source, e.Pod, worker)
 		l.resumes(worker.Machine().Status())
-		p.mail.Post(roster.Resumed{UID: e.Pod.UID, Status: l.status})
+		s.mail.Post(roster.Resumed{UID: e.Pod.UID, Status: l.status})
 	}
-	p.mu.Lock()
-	p.lives[l.uid()] = l
-	p.mu.Unlock()
-	p.events.Add(l.worker)
-	turn := p.files.turn(l.uid())
-	p.beside.Go(func() {
+	s.mu.Lock()
+	s.lives[l.uid()] = l
+	s.mu.Unlock()
+	s.events.Add(l.worker)
+	turn := s.files.turn(l.uid())
+	s.beside.Go(func() {
 		turn(l.remember)
-		p.serve(l)
+		s.serve(l)
 		l.returned(l.live(ctx))
 	})
 }
@@ -94,18 +93,18 @@ func (l *life) resumes(status v1.PodStatus) {
 func (l *life) uid() types.UID { return l.worker.Pod().UID }
 
 // life is that of a living pod, else nil.
-func (p *Pods) life(uid types.UID) *life {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.lives[uid]
+func (s *Shell) life(uid types.UID) *life {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lives[uid]
 }
 
 // remember has the next agent go on with the pod, if that can be.
 func (l *life) remember() {
-	p, accepted := l.pods, saved{Origin: l.now.Load().source, Pod: l.worker.Pod()}
-	file, err := p.Memory.keep(accepted)
+	s, accepted := l.shell, roster.Remembered{Source: l.now.Load().source, Pod: l.worker.Pod()}
+	file, err := s.Memory.Keep(accepted)
 	if err != nil {
-		p.Log.Warn("a pod can't be remembered: it would not outlive a kill of lifepod", "pod", name(accepted.Pod), "err", err)
+		s.Log.Warn("a pod can't be remembered: it would not outlive a kill of lifepod", "pod", name(accepted.Pod), "err", err)
 		return
 	}
 	l.memory = file
@@ -127,11 +126,11 @@ func (l *life) live(ctx context.Context) (err error) {
 // returned is called when the worker has: the pod is gone, or lifepod ends, or
 // something is wrong with the worker.
 func (l *life) returned(err error) {
-	p, now := l.pods, l.now.Load()
-	p.events.Remove(l.worker)
-	p.mu.Lock()
-	delete(p.lives, l.uid())
-	p.mu.Unlock()
+	s, now := l.shell, l.now.Load()
+	s.events.Remove(l.worker)
+	s.mu.Lock()
+	delete(s.lives, l.uid())
+	s.mu.Unlock()
 	if l.memory != nil {
 		_ = l.memory.Close() // all that was to be kept has been
 	}
@@ -139,62 +138,52 @@ func (l *life) returned(err error) {
 		l.object.Gone() // before the server closes: then its clients are told
 	}
 	if l.server != nil {
-		p.beside.Go(l.server.Close) // answers under way are given a moment
+		s.beside.Go(l.server.Close) // answers under way are given a moment
 	}
 	switch {
 	case errors.Is(err, errPanicked):
-		p.mail.Post(roster.Panicked{UID: l.uid(), Err: err})
+		s.mail.Post(roster.Panicked{UID: l.uid(), Err: err})
 	case err == nil:
-		l.links.remove(now.pod, p.LogDir(now.pod))
-		p.Memory.forget(l.uid())
-		p.Counts.Gone(now.pod)
-		if now.source == roster.API && p.Cluster.Objects != nil {
-			p.Cluster.Objects.Unregister(l.uid())
+		l.links.Remove(now.pod, s.LogDir(now.pod))
+		s.forget(l.uid())
+		s.Counts.Gone(now.pod)
+		if now.source == roster.API && s.Cluster.Objects != nil {
+			s.Cluster.Objects.Unregister(l.uid())
 		}
-		p.mail.Post(roster.Ended{UID: l.uid()})
+		s.mail.Post(roster.Ended{UID: l.uid()})
 	}
 }
 
 // Status takes a new status: to the API server, and to whoever asks here.
 func (l *life) Status(status v1.PodStatus, step bool) {
-	p, now := l.pods, l.now.Load()
+	s, now := l.shell, l.now.Load()
 	before := l.status
 	l.status = status
-	p.Counts.Status(now.pod, &before, &status)
+	s.Counts.Status(now.pod, &before, &status)
 	l.object.Status(*status.DeepCopy())
-	l.links.follow(now.pod, p.LogDir(now.pod), &status)
-	if p.Cluster.Statuses != nil && now.source != roster.Runtime {
+	l.links.Follow(now.pod, s.LogDir(now.pod), &status)
+	if s.Cluster.Statuses != nil && now.source != roster.Runtime {
 		var seen func(error)
 		if step {
 			seen = func(error) {}
 		}
-		p.Cluster.Statuses.Set(now.ref(), *status.DeepCopy(), seen)
+		s.Cluster.Statuses.Set(now.pod, now.source.Hash(now.pod), *status.DeepCopy(), seen)
 	}
-	p.mail.Post(roster.Published{UID: l.uid(), Status: status})
+	s.mail.Post(roster.Published{UID: l.uid(), Status: status})
 }
 
 // Event takes a Kubernetes Event.
 func (l *life) Event(at time.Time, event lifecycle.RecordEvent) {
 	l.object.Event(at, event)
-	if l.pods.Cluster.Events != nil {
-		l.pods.Cluster.Events.Pod(l.now.Load().pod, at, event)
+	if l.shell.Cluster.Events != nil {
+		l.shell.Cluster.Events.Pod(l.now.Load().pod, at, event)
 	}
 }
 
 // Delete takes that nothing is left of what the pod's object stands for.
-func (l *life) Delete() { l.pods.mail.Post(roster.NothingLeft{UID: l.uid()}) }
+func (l *life) Delete() { l.shell.mail.Post(roster.NothingLeft{UID: l.uid()}) }
 
 // Report takes a line of the pod's story.
 func (l *life) Report(_ time.Time, r lifecycle.Report) {
-	l.pods.Log.Info(r.String(), "pod", name(l.worker.Pod()), "rule", r.Rule)
-}
-
-// ref names the pod for the status writer: the hash makes it a static pod, whose mirror
-// pod has its status.
-func (w *wanted) ref() podstatus.Ref {
-	ref := podstatus.Ref{Namespace: w.pod.Namespace, Name: w.pod.Name, UID: w.pod.UID}
-	if w.source.Static() {
-		ref.Static = w.pod.Annotations[source.HashAnnotation]
-	}
-	return ref
+	l.shell.Log.Info(r.String(), "pod", name(l.worker.Pod()), "rule", r.Rule)
 }

@@ -1,4 +1,4 @@
-package node
+package pods
 
 import (
 	"fmt"
@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/cri/crifake"
+	"github.com/lifepod/lifepod/pods/memory"
 	"github.com/lifepod/lifepod/roster"
 )
 
@@ -98,7 +99,7 @@ func TestAfterAReboot(t *testing.T) {
 		s.heard()
 		s.stop()
 		s.Runtime = crifake.New(image)
-		if err := os.WriteFile(filepath.Join(s.memory().Dir, bootFile), []byte("another"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(s.memory().Dir, memory.BootFile), []byte("another"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 { // the guard holds however often the agent starts
@@ -301,8 +302,8 @@ func TestDeletedBeforeItsRecord(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				s.settle()
-				if len(s.Left()) > 0 || len(s.pods.views()) > 0 || len(s.deletions()) != 1 {
-					t.Errorf("left %q, %d pods, deletions %q", s.Left(), len(s.pods.views()), s.deletions())
+				if len(s.Left()) > 0 || len(s.pods.Views()) > 0 || len(s.deletions()) != 1 {
+					t.Errorf("left %q, %d pods, deletions %q", s.Left(), len(s.pods.Views()), s.deletions())
 				}
 			})
 		})
@@ -322,8 +323,8 @@ func TestNothingIsLeftOfPods(t *testing.T) {
 			s.pods.Unwanted(roster.API, pod.UID)
 		}
 		s.settle()
-		if len(s.pods.views()) > 0 || len(s.Left()) > 0 || len(s.deletions()) != 100 {
-			t.Errorf("%d pods, runtime %q, %d deletions", len(s.pods.views()), s.Left(), len(s.deletions()))
+		if len(s.pods.Views()) > 0 || len(s.Left()) > 0 || len(s.deletions()) != 100 {
+			t.Errorf("%d pods, runtime %q, %d deletions", len(s.pods.Views()), s.Left(), len(s.deletions()))
 		}
 		for _, folder := range []string{"pods", "logs", "links"} {
 			if entries, _ := os.ReadDir(filepath.Join(s.dir, folder)); len(entries) > 0 {

@@ -1,4 +1,4 @@
-package node
+package loglinks
 
 import (
 	"os"
@@ -38,13 +38,13 @@ func TestLinksOfAnotherAgent(t *testing.T) {
 	}
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "1"}}
 	status := &v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{Name: "main", ContainerID: "containerd://new", RestartCount: 1}}}
-	l := &logLinks{dir: dir}
-	l.follow(pod, "/logs/default_web_1", status)
+	l := &Links{Dir: dir}
+	l.Follow(pod, "/logs/default_web_1", status)
 	want := []string{"db_default_main-own.log", "web_default_main-new.log", "web_default_main-own.log"}
 	if diff := cmp.Diff(want, linksIn(t, dir)); diff != "" {
 		t.Errorf("links after a status (-want +got):\n%s", diff)
 	}
-	(&logLinks{dir: dir}).remove(pod, "/logs/default_web_1") // of an agent that was told no status
+	(&Links{Dir: dir}).Remove(pod, "/logs/default_web_1") // of an agent that was told no status
 	want = []string{"db_default_main-own.log", "web_default_main-own.log"}
 	if diff := cmp.Diff(want, linksIn(t, dir)); diff != "" {
 		t.Errorf("links after the end (-want +got):\n%s", diff)

@@ -1,4 +1,5 @@
-package node
+// Package loglinks makes links to the logs of pods where log collectors look for them.
+package loglinks
 
 import (
 	"maps"
@@ -15,16 +16,16 @@ import (
 // longestLinkName is what a file system takes, as Kubernetes cuts the name.
 const longestLinkName = 251
 
-// logLinks are the links to a pod's logs in the folder that log collectors read:
+// Links are the links to a pod's logs in the folder that log collectors read:
 // POD_NAMESPACE_CONTAINER-ID.log, for the instances that the status shows.
-type logLinks struct {
-	dir   string            // empty: none are made
+type Links struct {
+	Dir   string            // empty: none are made
 	links map[string]string // by container: the path of its link
 }
 
-// follow makes the links that a status asks for; those of older instances go.
-func (l *logLinks) follow(pod *v1.Pod, logDir string, status *v1.PodStatus) {
-	if l.dir == "" {
+// Follow makes the links that a status asks for; those of older instances go.
+func (l *Links) Follow(pod *v1.Pod, logDir string, status *v1.PodStatus) {
+	if l.Dir == "" {
 		return
 	}
 	fresh := l.links == nil
@@ -45,11 +46,11 @@ func (l *logLinks) follow(pod *v1.Pod, logDir string, status *v1.PodStatus) {
 
 // removeOlder removes links to a pod's logs that another agent has made, of
 // instances that are gone since.
-func (l *logLinks) removeOlder(pod *v1.Pod, logDir string) {
+func (l *Links) removeOlder(pod *v1.Pod, logDir string) {
 	current := slices.Collect(maps.Values(l.links))
-	entries, _ := os.ReadDir(l.dir) // no folder, no links
+	entries, _ := os.ReadDir(l.Dir) // no folder, no links
 	for _, entry := range entries {
-		path := filepath.Join(l.dir, entry.Name())
+		path := filepath.Join(l.Dir, entry.Name())
 		if !strings.HasPrefix(entry.Name(), linkPrefix(pod)) || slices.Contains(current, path) {
 			continue
 		}
@@ -66,14 +67,14 @@ func linkName(pod *v1.Pod, container, id string) string {
 	return name[:min(len(name), longestLinkName)] + ".log"
 }
 
-func (l *logLinks) link(container, name, target string) {
-	path := filepath.Join(l.dir, name)
+func (l *Links) link(container, name, target string) {
+	path := filepath.Join(l.Dir, name)
 	if l.links[container] == path {
 		return
 	}
 	if l.links == nil {
 		l.links = map[string]string{}
-		_ = os.MkdirAll(l.dir, 0o755) // what can't be linked is only not seen by collectors
+		_ = os.MkdirAll(l.Dir, 0o755) // what can't be linked is only not seen by collectors
 	}
 	if old := l.links[container]; old != "" {
 		_ = os.Remove(old)
@@ -83,9 +84,9 @@ func (l *logLinks) link(container, name, target string) {
 	l.links[container] = path
 }
 
-// remove removes the links of a pod that is gone, whoever made them.
-func (l *logLinks) remove(pod *v1.Pod, logDir string) {
-	if l.dir == "" {
+// Remove removes the links of a pod that is gone, whoever made them.
+func (l *Links) Remove(pod *v1.Pod, logDir string) {
+	if l.Dir == "" {
 		return
 	}
 	for _, path := range l.links {

@@ -1,4 +1,4 @@
-package node
+package memory
 
 import (
 	"errors"
@@ -12,33 +12,33 @@ import (
 	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
-// bootFile has the boot ID of the machine as of the last time that all sources were
+// BootFile has the boot ID of the machine as of the last time that all sources were
 // heard.
-const bootFile = "boot-id"
+const BootFile = "boot-id"
 
-// rebooted says whether the machine was started anew since all sources were heard
+// Rebooted says whether the machine was started anew since all sources were heard
 // last. Without a record it counts as started anew: nobody can tell.
-func (m Memory) rebooted() (bool, error) {
+func (m Folder) Rebooted() (bool, error) {
 	now, err := host.BootID()
 	if err != nil {
 		return false, err
 	}
-	before, err := os.ReadFile(filepath.Join(m.Dir, bootFile))
+	before, err := os.ReadFile(filepath.Join(m.Dir, BootFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, fmt.Errorf("read the boot ID of before: %w", err)
 	}
 	return strings.TrimSpace(string(before)) != now, nil
 }
 
-// keepBoot records that all sources were heard since the machine has started: the
+// KeepBoot records that all sources were heard since the machine has started: the
 // next agent goes on with the pods that it finds without waiting for the API.
-func (m Memory) keepBoot() error {
+func (m Folder) KeepBoot() error {
 	now, err := host.BootID()
 	if err == nil {
 		err = os.MkdirAll(m.Dir, 0o700)
 	}
 	if err == nil {
-		err = wholefile.Write(filepath.Join(m.Dir, bootFile), []byte(now+"\n"))
+		err = wholefile.Write(filepath.Join(m.Dir, BootFile), []byte(now+"\n"))
 	}
 	if err != nil {
 		return fmt.Errorf("record the machine's boot ID: %w", err)

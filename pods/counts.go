@@ -1,4 +1,4 @@
-package node
+package pods
 
 import v1 "k8s.io/api/core/v1"
 

@@ -1,0 +1,39 @@
+package node
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/node/metrics"
+	"github.com/lifepod/lifepod/roster"
+)
+
+// census is where each pod stands, for metrics (B-WRK-26).
+func (m *member) census() []metrics.Pod {
+	var list []metrics.Pod
+	for _, view := range m.pods.Views() {
+		list = append(list, metrics.Pod{
+			Status: &view.Pod.Status, Static: view.Source.Static(),
+			Desired: view.Wanted, Runtime: view.Source == roster.Runtime, Lifecycle: asWorker(view),
+		})
+	}
+	return list
+}
+
+// asWorker is how far a pod has come, as the kubelet tells it of its workers.
+func asWorker(view roster.View) string {
+	ends := view.Pod.DeletionTimestamp != nil || terminal(view.Pod.Status.Phase) || view.Source == roster.Runtime || view.Evicted
+	switch view.Position {
+	case roster.Over:
+		return "terminated"
+	case roster.Unheard, roster.Waiting:
+		return ""
+	case roster.Leaving:
+		return "terminating"
+	}
+	if ends {
+		return "terminating"
+	}
+	return "sync"
+}
+
+func terminal(phase v1.PodPhase) bool { return phase == v1.PodSucceeded || phase == v1.PodFailed }

@@ -1,0 +1,202 @@
+package pods
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/roster"
+)
+
+// carryOut does what the roster asks for. Whatever may take a while is done beside it,
+// and answered by mail.
+func (s *Shell) carryOut(ctx context.Context, effects []roster.Effect) {
+	for _, effect := range effects {
+		switch e := effect.(type) {
+		case roster.Begin, roster.Refuse, roster.Resume, roster.Adopt:
+			s.begin(ctx, e)
+		case roster.Tell:
+			s.tell(e)
+		case roster.Know:
+			s.know(e)
+		case roster.Drop:
+			s.drop(e)
+		case roster.WakeAt:
+			s.timer.Stop()
+			if !e.At.IsZero() {
+				s.timer.Reset(time.Until(e.At))
+			}
+		case roster.AnswerResize:
+			s.resizes.answer(e.ID, e.Refusal)
+		case roster.DeleteObject:
+			if s.Cluster.Statuses != nil {
+				s.Cluster.Statuses.Delete(e.Pod, *e.Status.DeepCopy())
+			}
+		case roster.Report:
+			s.report(e)
+		default:
+			s.doBeside(ctx, e)
+		}
+	}
+}
+
+// doBeside does what may take a while.
+func (s *Shell) doBeside(ctx context.Context, effect roster.Effect) {
+	switch e := effect.(type) {
+	case roster.Look:
+		s.beside.Go(func() { s.look(ctx, e.Pod) })
+	case roster.ReadNode:
+		s.beside.Go(func() { s.mail.Post(roster.NodeRead{UID: e.UID, Node: s.readNode(ctx)}) })
+	case roster.Recall:
+		s.withFiles(e.UID, func() {
+			remembered, _ := s.Memory.Load(e.UID) // nil if it is of no use
+			s.mail.Post(roster.Recalled{UID: e.UID, Remembered: remembered})
+		})
+	case roster.Forget:
+		s.withFiles(e.UID, func() { s.forget(e.UID) })
+	case roster.Discard:
+		s.withFiles(e.Pod.UID, func() {
+			if err := s.Engine.Discard(ctx, e.Pod.UID); err != nil {
+				s.Log.Warn("can't remove what is left of a pod that has ended", "pod", name(e.Pod), "err", err)
+			}
+		})
+	case roster.AllHeard:
+		s.allHeard(ctx)
+	default:
+		panic(fmt.Sprintf("pods: no way to carry out %T", effect))
+	}
+}
+
+// withFiles does something with a pod's files, in its turn.
+func (s *Shell) withFiles(uid types.UID, do func()) {
+	turn := s.files.turn(uid)
+	s.beside.Go(func() { turn(do) })
+}
+
+// forget removes what is kept of a pod. One that is gone is gone again if it is found.
+func (s *Shell) forget(uid types.UID) { _ = s.Memory.Forget(uid) }
+
+// tell gives a living pod's worker a fact.
+func (s *Shell) tell(e roster.Tell) {
+	l := s.life(e.UID)
+	if l == nil {
+		return // it has just ended, or can't be resumed: the roster will be told
+	}
+	switch fact := e.Fact.(type) {
+	case lifecycle.PodUpdated:
+		l.object.Updated(fact.Pod)
+	case lifecycle.StopRequested:
+		l.object.StopRequested(time.Now(), fact)
+	}
+	l.worker.Post(e.Fact)
+}
+
+// know has what a pod uses watched, and shows a static pod in the API.
+func (s *Shell) know(e roster.Know) {
+	if l := s.life(e.Pod.UID); l != nil {
+		l.now.Store(&wanted{e.Source, e.Pod})
+	}
+	switch {
+	case e.Before != nil:
+		s.Counts.Updated(e.Before, e.Pod)
+	case e.Again:
+		s.Counts.Restarted(e.Source.Static())
+	case e.Source == roster.Runtime:
+		s.Counts.Orphaned()
+	}
+	if s.Cluster.Objects != nil {
+		s.Cluster.Objects.Register(e.Pod)
+	}
+	if e.Source.Static() && s.Cluster.Mirrors != nil {
+		s.Cluster.Mirrors.Want(e.Pod)
+	}
+}
+
+// drop ends what know has begun.
+func (s *Shell) drop(e roster.Drop) {
+	if e.Source != roster.API && s.Cluster.Mirrors != nil {
+		s.Cluster.Mirrors.Unwant(e.UID)
+	}
+	if s.Cluster.Statuses != nil {
+		s.Cluster.Statuses.Forget(e.UID)
+	}
+	if s.Cluster.Objects != nil {
+		s.Cluster.Objects.Unregister(e.UID)
+	}
+}
+
+// report logs what becomes of a pod.
+func (s *Shell) report(e roster.Report) {
+	if e.Warning {
+		s.Log.Warn(e.String(), "rule", e.Rule)
+		return
+	}
+	s.Log.Info(e.String(), "rule", e.Rule)
+}
+
+// lookRetry is the pause between attempts to see what the runtime has of a pod.
+const lookRetry = time.Second
+
+// look sees what the runtime has of a pod, as soon as the runtime can tell.
+func (s *Shell) look(ctx context.Context, pod *v1.Pod) {
+	for told := false; ; told = true {
+		has, err := s.Engine.Observe(ctx, pod)
+		if err == nil {
+			s.mail.Post(roster.Looked{UID: pod.UID, Has: has, Mirror: s.mirror(pod.UID)})
+			return
+		}
+		if !told && ctx.Err() == nil {
+			s.Log.Warn("can't see what the runtime has of a pod", "pod", name(pod), "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(lookRetry):
+		}
+	}
+}
+
+func (s *Shell) mirror(static types.UID) *v1.Pod {
+	if s.Cluster.Mirrors == nil {
+		return nil
+	}
+	return s.Cluster.Mirrors.Of(static)
+}
+
+// rereadTimeout is how long a pod waits for the Node before it is judged by the
+// one that is known.
+const rereadTimeout = 10 * time.Second
+
+// readNode reads the Node from the API server; nil if that can't be.
+func (s *Shell) readNode(ctx context.Context) *v1.Node {
+	if s.Cluster.FreshNode == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, rereadTimeout)
+	defer cancel()
+	node, err := s.Cluster.FreshNode(ctx)
+	if err != nil {
+		s.Log.Warn("can't read the Node whose labels refuse a pod", "err", err)
+		return nil
+	}
+	return node
+}
+
+// allHeard removes what is left on disk of pods that nobody wants, and has the next
+// agent go on without waiting for the API.
+func (s *Shell) allHeard(ctx context.Context) {
+	s.Log.Info("all sources were heard")
+	if s.Cluster.Mirrors != nil {
+		s.Cluster.Mirrors.AllHeard()
+	}
+	s.beside.Go(func() {
+		if err := s.Memory.KeepBoot(); err != nil {
+			s.Log.Warn("after its next start the agent waits for the API server before it resumes pods", "err", err)
+		}
+		s.clearDisk(ctx)
+	})
+}

@@ -1,0 +1,125 @@
+package memory
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/wholefile"
+	"github.com/lifepod/lifepod/roster"
+	"github.com/lifepod/lifepod/worker/checkpoint"
+)
+
+// Folder is the folder in which an agent leaves what the next one needs to go on
+// with its pods: of each the object as it was accepted, and its checkpoint.
+type Folder struct{ Dir string }
+
+const (
+	podSuffix        = ".pod.json"
+	checkpointSuffix = ".checkpoint"
+)
+
+func (m Folder) path(uid types.UID, suffix string) string {
+	return filepath.Join(m.Dir, string(uid)+suffix)
+}
+
+// Keep remembers a pod from now on. A pod that is remembered already stays as it
+// was accepted: its checkpoint builds on that.
+func (m Folder) Keep(r roster.Remembered) (*checkpoint.File, error) {
+	path, to := m.path(r.Pod.UID, podSuffix), checkpoint.New(m.path(r.Pod.UID, checkpointSuffix))
+	if _, err := os.Stat(path); err == nil {
+		return to, nil
+	}
+	data, err := json.Marshal(r)
+	if err == nil {
+		err = os.MkdirAll(m.Dir, 0o700) // pods have secrets in their specs
+	}
+	if err == nil {
+		err = wholefile.Write(path, data)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("remember the pod: %w", err)
+	}
+	return to, nil
+}
+
+// Forget removes what is kept of a pod: the checkpoint first, so that there never
+// is one without its pod.
+func (m Folder) Forget(uid types.UID) error {
+	return errors.Join(checkpoint.New(m.path(uid, checkpointSuffix)).Remove(), os.RemoveAll(m.path(uid, podSuffix)))
+}
+
+// Load reads what is kept of a pod. fs.ErrNotExist holds for a pod that had not begun.
+func (m Folder) Load(uid types.UID) (*roster.Remembered, error) {
+	r, err := m.loadPod(uid)
+	if err != nil {
+		return nil, err
+	}
+	if r.Checkpoint, err = checkpoint.Load(m.path(uid, checkpointSuffix)); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// loadPod is Load without the checkpoint.
+func (m Folder) loadPod(uid types.UID) (*roster.Remembered, error) {
+	path := m.path(uid, podSuffix)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &roster.Remembered{}
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	if r.Pod == nil || r.Pod.UID != uid {
+		return nil, fmt.Errorf("read %s: it is not of the pod with that UID", path)
+	}
+	return r, nil
+}
+
+// All are the pods that are kept, and those of which what is kept is of no use. Call
+// it before anything is kept: what an agent before has not finished is removed.
+func (m Folder) All() (list []roster.Remembered, useless map[types.UID]error, err error) {
+	if err := wholefile.RemoveUnfinished(m.Dir); err != nil {
+		return nil, nil, fmt.Errorf("look for pods of an agent before: %w", err)
+	}
+	entries, err := os.ReadDir(m.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("look for pods of an agent before: %w", err)
+	}
+	useless = map[types.UID]error{}
+	for _, entry := range entries {
+		text, isPod := strings.CutSuffix(entry.Name(), podSuffix)
+		if !isPod {
+			continue
+		}
+		r, err := m.Load(types.UID(text))
+		if err != nil {
+			useless[types.UID(text)] = err
+			continue
+		}
+		list = append(list, *r)
+	}
+	return list, useless, nil
+}
+
+// Pods are all that are kept, also those whose checkpoint can't be read.
+func (m Folder) Pods() []roster.Remembered {
+	kept, useless, err := m.All()
+	if err != nil {
+		return nil // then nothing can be said of them
+	}
+	for uid := range useless {
+		if r, err := m.loadPod(uid); err == nil {
+			kept = append(kept, *r)
+		}
+	}
+	return kept
+}
