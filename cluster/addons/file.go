@@ -83,8 +83,8 @@ func readFile(path string) (data []byte, writing bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	defer func() { _ = opened.Close() }() // only read
-	if pathwatch.HasWriter(opened) {
+	defer func() { _ = opened.Close() }()                   // only read
+	if written, _ := pathwatch.IsWritten(opened); written { // without an answer it isn't
 		return nil, true, nil
 	}
 	data, err = io.ReadAll(io.LimitReader(opened, maxBytes+1))

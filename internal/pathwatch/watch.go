@@ -43,11 +43,11 @@ func (w *Watcher) Close() {
 	w.notify, w.places = nil, nil
 }
 
-// Follow watches what there is to watch now at a path, which need not exist. A change after it is told. It is to be
+// Follow watches what there is to watch now at paths, which need not exist. A change after it is told. It is to be
 // called again after each change, before what has changed is looked at.
-func (w *Watcher) Follow(ctx context.Context, path string) {
+func (w *Watcher) Follow(ctx context.Context, paths ...string) {
 	for range 5 { // what appears between looking and watching is found by looking again
-		places := placesOf(path)
+		places := placesOf(paths)
 		if w.notify != nil && reflect.DeepEqual(places, w.places) {
 			return
 		}
@@ -109,57 +109,42 @@ func counts(places map[string]*place, name string) bool {
 	return p == nil || p.all || p.names[filepath.Base(name)] || places[name] != nil
 }
 
-// placesOf finds the folders whose entries decide what is at a path.
-func placesOf(path string) map[string]*place {
+// placesOf finds the folders whose entries decide what is at the paths.
+func placesOf(paths []string) map[string]*place {
 	places := map[string]*place{}
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return places
-	}
-	addPath(places, path, maxLinks)
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return places
-	}
-	for _, e := range entries {
-		if e.Type()&os.ModeSymlink != 0 {
-			addPath(places, filepath.Join(path, e.Name()), maxLinks)
+	for _, path := range paths {
+		path, err := filepath.Abs(path)
+		if err != nil {
+			continue
 		}
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		if p := add(places, real); p != nil {
-			p.all = true
+		addChain(places, path)
+		entries, _ := os.ReadDir(path) // none, if it is no folder
+		for _, e := range entries {
+			if e.Type()&os.ModeSymlink != 0 {
+				addChain(places, filepath.Join(path, e.Name()))
+			}
+		}
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			if p := add(places, real); p != nil {
+				p.all = true
+			}
 		}
 	}
 	return places
 }
 
-// maxLinks is how many links are followed, one after another, as by the kernel.
-const maxLinks = 40
-
-// addPath adds the folder of a name, or the nearest above that exists, and where a link leads.
-func addPath(places map[string]*place, path string, links int) {
-	dir, name := filepath.Dir(path), filepath.Base(path)
-	for ; ; dir, name = filepath.Dir(dir), filepath.Base(dir) {
-		real, err := filepath.EvalSymlinks(dir)
-		if err == nil {
-			if p := add(places, real); p != nil {
-				p.names[name] = true
-			}
-			break
+// addChain adds the folders of a path and of every link on the way to what is there; of one that is missing,
+// the nearest folder above that exists.
+func addChain(places map[string]*place, path string) {
+	for _, path := range chain(path) {
+		real, err := filepath.EvalSymlinks(filepath.Dir(path))
+		for ; err != nil && path != "/"; path = filepath.Dir(path) {
+			real, err = filepath.EvalSymlinks(filepath.Dir(filepath.Dir(path)))
 		}
-		if dir == filepath.Dir(dir) {
-			return
+		if p := add(places, real); p != nil {
+			p.names[filepath.Base(path)] = true
 		}
 	}
-	target, err := os.Readlink(path)
-	if err != nil || links == 0 {
-		return
-	}
-	if !filepath.IsAbs(target) {
-		target = filepath.Join(filepath.Dir(path), target)
-	}
-	addPath(places, target, links-1)
 }
 
 func add(places map[string]*place, dir string) *place {
@@ -178,12 +163,15 @@ func add(places map[string]*place, dir string) *place {
 // Open opens a file to read it, also if it is a pipe that nobody writes.
 func Open(path string) (*os.File, error) { return os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) }
 
-// HasWriter asks for a lease, which there is none of while somebody has the file open for writing. It is given
-// back at once. File systems without leases say nothing: then the file counts as written.
-func HasWriter(f *os.File) bool {
-	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK); err != nil {
-		return errors.Is(err, unix.EAGAIN)
+// IsWritten says whether somebody has the file open for writing: then, and only then, the kernel refuses a read
+// lease. An error says that there is no telling: not every file system has leases.
+func IsWritten(f *os.File) (bool, error) {
+	_, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
+	if errors.Is(err, unix.EAGAIN) {
+		return true, nil
 	}
-	_, _ = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_UNLCK) // closing gives it back, too
-	return false
+	if err == nil {
+		_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_UNLCK)
+	}
+	return false, err
 }

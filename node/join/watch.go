@@ -3,10 +3,10 @@ package join
 import (
 	"context"
 	"log/slog"
-	"path/filepath"
+	"slices"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
+	"github.com/lifepod/lifepod/internal/pathwatch"
 )
 
 // settle is how long nothing must happen to files that are being replaced, often
@@ -14,49 +14,33 @@ import (
 const settle = 200 * time.Millisecond
 
 // watch calls changed, from one goroutine, when one of files may have changed, until
-// ctx ends. It watches the folders of the files and of what they are links to, since
-// files are replaced rather than written. Files may change from one call to the next.
+// ctx ends, and once at its start. Files may change from one call to the next.
 func watch(ctx context.Context, log *slog.Logger, files func() []string, changed func()) {
-	watcher, err := fsnotify.NewWatcher()
-	if err != nil {
-		log.Error("files of credentials cannot be watched: changes count from the next start", "err", err)
-		<-ctx.Done()
-		return
-	}
-	defer func() { _ = watcher.Close() }()
+	watcher := pathwatch.New(func(_ context.Context, err error) {
+		if err != nil {
+			log.Error("files of credentials cannot be watched: changes count from the next start", "err", err)
+		}
+	})
+	defer watcher.Close()
 	timer := time.NewTimer(time.Hour)
-	timer.Stop()
 	defer timer.Stop()
-	watched := addFolders(watcher, log, files())
-	changed() // between the reading of the files and now they may have changed
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case event, open := <-watcher.Events:
-			if open && watched[event.Name] {
+	for ctx.Err() == nil {
+		followed := files()
+		watcher.Follow(ctx, followed...)
+		changed()
+		if !slices.Equal(files(), followed) {
+			continue
+		}
+		timer.Stop()
+		for waiting := true; waiting; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-watcher.Changed:
 				timer.Reset(settle)
-			}
-		case err := <-watcher.Errors:
-			log.Warn("can't watch the files of credentials", "err", err)
-			timer.Reset(settle) // events may be lost
-		case <-timer.C:
-			changed()
-			watched = addFolders(watcher, log, files())
-		}
-	}
-}
-
-// addFolders watches where files are, and gives the names whose events count.
-func addFolders(watcher *fsnotify.Watcher, log *slog.Logger, files []string) map[string]bool {
-	watched := map[string]bool{}
-	for _, file := range files {
-		for _, name := range chain(file) {
-			watched[name] = true
-			if err := watcher.Add(filepath.Dir(name)); err != nil {
-				log.Warn("folder of credentials cannot be watched", "folder", filepath.Dir(name), "err", err)
+			case <-timer.C:
+				waiting = false
 			}
 		}
 	}
-	return watched
 }

@@ -78,7 +78,7 @@ func (f *file) fail(err error) time.Duration {
 
 // beingWritten says whether somebody has the file open to write it, or has just changed it.
 func (f *file) beingWritten(now time.Time, opened *os.File, changed bool) bool {
-	if !changed && !pathwatch.HasWriter(opened) {
+	if written, _ := pathwatch.IsWritten(opened); !changed && !written { // without an answer it isn't
 		return false
 	}
 	if f.writing.IsZero() {

@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/lifepod/lifepod/internal/pathwatch"
 )
 
 const (
@@ -55,7 +55,7 @@ func (r *Reader) leave() {
 		return
 	}
 	for rest := (rest{since: time.Now()}); ; {
-		written, err := IsWritten(r.file) // asked before reading, so that nothing comes in between
+		written, err := pathwatch.IsWritten(r.file) // asked before reading, so that nothing comes in between
 		came := r.readOn()
 		switch rest.judge(time.Now(), came, written, err) {
 		case restRead:
@@ -108,7 +108,7 @@ func (r *Reader) finishFile() bool {
 	timeout := time.NewTimer(writerTimeout)
 	defer timeout.Stop()
 	for {
-		written, err := IsWritten(r.file) // asked before reading, so that nothing comes in between
+		written, err := pathwatch.IsWritten(r.file) // asked before reading, so that nothing comes in between
 		r.readOn()
 		if !written || err != nil {
 			return err == nil
@@ -120,21 +120,6 @@ func (r *Reader) finishFile() bool {
 			return false
 		}
 	}
-}
-
-// IsWritten says whether somebody has the file open for writing: then, and only
-// then, the kernel refuses a read lease. An error says that there is no telling:
-// not every file system has leases.
-func IsWritten(f *os.File) (bool, error) {
-	_, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
-	if errors.Is(err, unix.EAGAIN) {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_UNLCK)
-	return false, err
 }
 
 // readOn shows the records that are complete, and says whether anything came.

@@ -35,8 +35,8 @@ func (f *folderWatch) signal() {
 	}
 }
 
-// folders are those that are watched in this process: all by one inotify
-// instance, of which a user may have few (fs.inotify.max_user_instances), and
+// folders are those that are watched in this process: unlike by pathwatch all by one
+// inotify instance, of which a user may have few (fs.inotify.max_user_instances), and
 // one goroutine. There is none while nobody watches.
 var folders = &watched{dirs: map[string]map[*folderWatch]struct{}{}}
 

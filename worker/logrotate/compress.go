@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lifepod/lifepod/internal/pathwatch"
 	"github.com/lifepod/lifepod/worker/crilog"
 )
 
@@ -47,7 +48,7 @@ func compress(ctx context.Context, path string) error {
 		return err
 	}
 	unfinished := path + crilog.Compressed + crilog.Unfinished // a name that readers know, so not by wholefile
-	defer func() { _ = os.Remove(unfinished) }() // gone if all went well
+	defer func() { _ = os.Remove(unfinished) }()               // gone if all went well
 	if err := writeCompressed(ctx, in, unfinished); err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func awaitWritten(ctx context.Context, file *os.File) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, writerTimeout, fmt.Errorf("%s is still being written", file.Name()))
 	defer cancel()
 	for {
-		if written, err := crilog.IsWritten(file); !written || err != nil {
+		if written, err := pathwatch.IsWritten(file); !written || err != nil {
 			return nil // without an answer it is taken for written
 		}
 		select {

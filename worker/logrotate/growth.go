@@ -42,8 +42,9 @@ func (p *position) wait(maxBytes int64) time.Duration {
 	return min(max(full/2, shortest), active)
 }
 
-// writes are the kernel's notices of writes to quiet logs. Without inotify
-// nothing is ever told of, and logs are looked at instead.
+// writes are the kernel's notices of writes to quiet logs, of each the first one:
+// pathwatch, and the watch of those who read logs, would tell of every write to a
+// busy log. Without inotify nothing is ever told of, and logs are looked at instead.
 type writes struct {
 	watcher *fsnotify.Watcher
 	events  <-chan fsnotify.Event

@@ -1,4 +1,4 @@
-package join
+package pathwatch
 
 import (
 	"os"
@@ -13,10 +13,6 @@ const maxLinks = 40
 // of a path (kubelet-client-current.pem) or a folder (..data of a mounted Secret): if
 // one of these names is replaced, the content may have changed.
 func chain(file string) []string {
-	file, err := filepath.Abs(file)
-	if err != nil {
-		return nil
-	}
 	out := []string{file}
 	for range maxLinks {
 		link, target := firstLink(file)
