@@ -45,9 +45,13 @@ func (h *executor) volumeSources() volumes.Sources {
 	return volumes.Sources{Objects: h.objects(), Allocatable: h.Allocatable, ClaimsDir: h.ClaimsDir, API: h.VolumeAPI}
 }
 
-// unmountVolumes removes the volumes, the pod's folder and, unless they are to
+func (h *executor) unmountVolumes(ctx context.Context, e lifecycle.UnmountVolumes) lifecycle.Fact {
+	return lifecycle.VolumesUnmounted{Result: result(ctx, e.ID, h.removeFolder(e.KeepLogs))}
+}
+
+// removeFolder removes the volumes, the pod's folder and, unless they are to
 // stay, its logs (B-FIN-6, B-FIN-11, B-GC-5).
-func (h *executor) unmountVolumes(keepLogs bool) error {
+func (h *executor) removeFolder(keepLogs bool) error {
 	h.leaveLogs()
 	if h.KeepFiles {
 		return volumes.Unmount(h.podDir(h.pod.UID))
@@ -62,6 +66,10 @@ func (h *executor) unmountVolumes(keepLogs bool) error {
 		return fmt.Errorf("remove the pod's logs: %w", err)
 	}
 	return nil
+}
+
+func (h *executor) removeCgroup(ctx context.Context, e lifecycle.RemoveCgroup) lifecycle.Fact {
+	return lifecycle.CgroupRemoved{Result: result(ctx, e.ID, h.leaveNode(ctx))}
 }
 
 // leaveNode gives back the last of what the pod holds: its address, which

@@ -22,10 +22,14 @@ func (h *executor) probe(ctx context.Context, e lifecycle.Probe) lifecycle.Fact 
 	}
 }
 
+func probeDeadline(h *executor, e lifecycle.Probe) time.Duration {
+	return h.Timeouts.Call + probe.Timeout(probeSpec(containerSpec(h.pod, e.Container), e.Kind))
+}
+
 // begunLate is how long ago the worker began the effect, which it gave its time.
-func (h *executor) begunLate(ctx context.Context, e lifecycle.Effect) time.Duration {
+func (h *executor) begunLate(ctx context.Context, e lifecycle.Probe) time.Duration {
 	ends, _ := ctx.Deadline() // every effect has one
-	return max(0, time.Since(ends.Add(-h.deadline(e))))
+	return max(0, time.Since(ends.Add(-probeDeadline(h, e))))
 }
 
 func probeSpec(c *v1.Container, kind lifecycle.ProbeKind) *v1.Probe {

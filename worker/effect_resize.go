@@ -18,7 +18,7 @@ import (
 // admitResize says whether the node has room for the pod with other resources.
 // Nothing that makes a resize infeasible for ever is on a node of lifepod: no
 // swap, no exclusive CPUs or memory (A-ACT-15).
-func (h *executor) admitResize(e lifecycle.AdmitResize) lifecycle.Fact {
+func (h *executor) admitResize(_ context.Context, e lifecycle.AdmitResize) lifecycle.Fact {
 	fact := lifecycle.ResizeAdmitted{Result: lifecycle.Result{ID: e.ID}}
 	switch {
 	case h.Room != nil:
@@ -62,11 +62,14 @@ func (h *executor) resizeCgroup(ctx context.Context, e lifecycle.ResizeCgroup) l
 
 // ensureCgroup makes the pod's cgroup; one that is there and in the middle of a
 // resize must not become too small for its containers.
-func (h *executor) ensureCgroup(e lifecycle.EnsureCgroup) error {
+func (h *executor) ensureCgroup(ctx context.Context, e lifecycle.EnsureCgroup) lifecycle.Fact {
+	var err error
 	if len(e.Room) > 0 {
-		return h.Cgroups.Resize(h.podsWith(e.Room))
+		err = h.Cgroups.Resize(h.podsWith(e.Room))
+	} else {
+		err = h.Cgroups.Ensure(h.pod)
 	}
-	return h.Cgroups.Ensure(h.pod)
+	return lifecycle.CgroupEnsured{Result: result(ctx, e.ID, err)}
 }
 
 // podsWith is the pod with each of some allocations.

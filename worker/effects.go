@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -11,7 +12,6 @@ import (
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/command"
-	"github.com/lifepod/lifepod/worker/probe"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -38,74 +38,111 @@ func (h *executor) of(pod *v1.Pod) *executor {
 	return &executor{Node: h.Node, pod: pod, results: h.results, commands: h.commands}
 }
 
+// row says of one type of effect how it is carried out, and how long that may take.
+type row struct {
+	effect   reflect.Type
+	carryOut func(*executor, context.Context, lifecycle.Effect) lifecycle.Fact
+	deadline func(*executor, lifecycle.Effect) time.Duration
+}
+
+// rows has a row for each effect that is answered.
+var rows = byEffect(
+	on((*executor).ensureCgroup, call),
+	on((*executor).mountVolumes, call),
+	on((*executor).refreshVolumes, call),
+	on((*executor).measureStorage, call),
+	on((*executor).unmountVolumes, call),
+	on((*executor).removeCgroup, call),
+	on((*executor).createSandbox, func(h *executor, _ lifecycle.CreateSandbox) time.Duration { return h.Timeouts.Sandbox }),
+	on((*executor).stopSandbox, call),
+	on((*executor).removeSandbox, call),
+	on((*executor).inspectImage, call),
+	on((*executor).pullImage, func(h *executor, _ lifecycle.PullImage) time.Duration { return h.Timeouts.Pull }),
+	on((*executor).createContainer, call),
+	on((*executor).startContainer, call),
+	on((*executor).stopContainer, func(h *executor, e lifecycle.StopContainer) time.Duration {
+		return h.Timeouts.Call + time.Duration(e.TimeoutSeconds)*time.Second
+	}),
+	on((*executor).removeContainer, call),
+	on((*executor).probe, probeDeadline),
+	on((*executor).runHook, func(*executor, lifecycle.RunHook) time.Duration { return 365 * 24 * time.Hour }), // it keeps its own
+	on((*executor).admitResize, call),
+	on((*executor).measureMemory, call),
+	on((*executor).resizeCgroup, call),
+	on((*executor).resizeContainer, call),
+	on((*executor).observe, func(h *executor, e lifecycle.Observe) time.Duration {
+		if e.ID == 0 { // the next one would be due
+			return h.Timeouts.Relist
+		}
+		return h.Timeouts.Call
+	}),
+)
+
+func on[E lifecycle.Effect](carryOut func(*executor, context.Context, E) lifecycle.Fact, deadline func(*executor, E) time.Duration) row {
+	return row{
+		effect: reflect.TypeFor[E](),
+		carryOut: func(h *executor, ctx context.Context, e lifecycle.Effect) lifecycle.Fact {
+			return carryOut(h, ctx, e.(E))
+		},
+		deadline: func(h *executor, e lifecycle.Effect) time.Duration { return deadline(h, e.(E)) },
+	}
+}
+
+// call is the deadline of an effect that is one call of the runtime, or as short.
+func call[E lifecycle.Effect](h *executor, _ E) time.Duration { return h.Timeouts.Call }
+
+func byEffect(list ...row) map[reflect.Type]row {
+	by := map[reflect.Type]row{}
+	for _, r := range list {
+		by[r.effect] = r
+	}
+	return by
+}
+
+func rowOf(effect lifecycle.Effect) row {
+	r, found := rows[reflect.TypeOf(effect)]
+	if !found {
+		panic(fmt.Sprintf("worker: no way to carry out %T", effect))
+	}
+	return r
+}
+
 // do carries out one effect and returns its answer.
 func (h *executor) do(ctx context.Context, effect lifecycle.Effect) lifecycle.Fact {
-	switch e := effect.(type) {
-	case lifecycle.EnsureCgroup:
-		return lifecycle.CgroupEnsured{Result: result(ctx, e.ID, h.ensureCgroup(e))}
-	case lifecycle.MountVolumes:
-		return h.mountVolumes(ctx, e)
-	case lifecycle.RefreshVolumes:
-		return h.refreshVolumes(ctx, e)
-	case lifecycle.MeasureStorage:
-		return h.measureStorage(ctx, e)
-	case lifecycle.UnmountVolumes:
-		return lifecycle.VolumesUnmounted{Result: result(ctx, e.ID, h.unmountVolumes(e.KeepLogs))}
-	case lifecycle.RemoveCgroup:
-		return lifecycle.CgroupRemoved{Result: result(ctx, e.ID, h.leaveNode(ctx))}
-	case lifecycle.CreateSandbox:
-		return h.createSandbox(ctx, e)
-	case lifecycle.InspectImage:
-		return h.inspectImage(ctx, e)
-	case lifecycle.PullImage:
-		return h.pullImage(ctx, e)
-	case lifecycle.CreateContainer:
-		return h.createContainer(ctx, e)
-	case lifecycle.Probe:
-		return h.probe(ctx, e)
-	case lifecycle.RunHook:
-		return h.runHook(ctx, e)
-	case lifecycle.AdmitResize:
-		return h.admitResize(e)
-	case lifecycle.MeasureMemory:
-		return h.measureMemory(ctx, e)
-	case lifecycle.ResizeCgroup:
-		return h.resizeCgroup(ctx, e)
-	case lifecycle.ResizeContainer:
-		return h.resizeContainer(ctx, e)
-	case lifecycle.Observe:
-		return h.observe(ctx, e)
-	}
-	return h.doCall(ctx, effect)
+	return rowOf(effect).carryOut(h, ctx, effect)
 }
 
-// doCall carries out the effects that are one call of the runtime.
-func (h *executor) doCall(ctx context.Context, effect lifecycle.Effect) lifecycle.Fact {
-	switch e := effect.(type) {
-	case lifecycle.StartContainer:
-		_, err := h.Runtime.StartContainer(ctx, &runtimeapi.StartContainerRequest{ContainerId: e.ContainerID})
-		return lifecycle.ContainerStarted{Result: result(ctx, e.ID, err), Reported: h.saidOf(ctx, e.ContainerID, err)}
-	case lifecycle.StopContainer:
-		_, err := h.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: e.ContainerID, Timeout: e.TimeoutSeconds})
-		return lifecycle.ContainerStopped{Result: result(ctx, e.ID, err)}
-	case lifecycle.RemoveContainer:
-		_, err := h.Runtime.RemoveContainer(ctx, &runtimeapi.RemoveContainerRequest{ContainerId: e.ContainerID})
-		if err == nil {
-			h.removeFiles(e)
-		}
-		return lifecycle.ContainerRemoved{Result: result(ctx, e.ID, err)}
-	case lifecycle.StopSandbox:
-		_, err := h.Runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: e.SandboxID})
-		return lifecycle.SandboxStopped{Result: result(ctx, e.ID, err)}
-	case lifecycle.RemoveSandbox:
-		_, err := h.Runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: e.SandboxID})
-		return lifecycle.SandboxRemoved{Result: result(ctx, e.ID, err)}
-	}
-	panic(fmt.Sprintf("worker: no way to carry out %T", effect))
+// deadline is how long an effect may take.
+func (h *executor) deadline(effect lifecycle.Effect) time.Duration {
+	return rowOf(effect).deadline(h, effect)
 }
 
-func result(ctx context.Context, id lifecycle.EffectID, err error) lifecycle.Result {
-	return lifecycle.Result{ID: id, Failure: cri.FailureOf(ctx, err)}
+func (h *executor) startContainer(ctx context.Context, e lifecycle.StartContainer) lifecycle.Fact {
+	_, err := h.Runtime.StartContainer(ctx, &runtimeapi.StartContainerRequest{ContainerId: e.ContainerID})
+	return lifecycle.ContainerStarted{Result: result(ctx, e.ID, err), Reported: h.reportedOf(ctx, e.ContainerID, err)}
+}
+
+func (h *executor) stopContainer(ctx context.Context, e lifecycle.StopContainer) lifecycle.Fact {
+	_, err := h.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: e.ContainerID, Timeout: e.TimeoutSeconds})
+	return lifecycle.ContainerStopped{Result: result(ctx, e.ID, err)}
+}
+
+func (h *executor) removeContainer(ctx context.Context, e lifecycle.RemoveContainer) lifecycle.Fact {
+	_, err := h.Runtime.RemoveContainer(ctx, &runtimeapi.RemoveContainerRequest{ContainerId: e.ContainerID})
+	if err == nil {
+		h.removeFiles(e)
+	}
+	return lifecycle.ContainerRemoved{Result: result(ctx, e.ID, err)}
+}
+
+func (h *executor) stopSandbox(ctx context.Context, e lifecycle.StopSandbox) lifecycle.Fact {
+	_, err := h.Runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: e.SandboxID})
+	return lifecycle.SandboxStopped{Result: result(ctx, e.ID, err)}
+}
+
+func (h *executor) removeSandbox(ctx context.Context, e lifecycle.RemoveSandbox) lifecycle.Fact {
+	_, err := h.Runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: e.SandboxID})
+	return lifecycle.SandboxRemoved{Result: result(ctx, e.ID, err)}
 }
 
 func (h *executor) observe(ctx context.Context, e lifecycle.Observe) lifecycle.Fact {
@@ -114,23 +151,6 @@ func (h *executor) observe(ctx context.Context, e lifecycle.Observe) lifecycle.F
 	return o
 }
 
-// deadline is how long an effect may take.
-func (h *executor) deadline(effect lifecycle.Effect) time.Duration {
-	switch e := effect.(type) {
-	case lifecycle.CreateSandbox:
-		return h.Timeouts.Sandbox
-	case lifecycle.PullImage:
-		return h.Timeouts.Pull
-	case lifecycle.StopContainer:
-		return h.Timeouts.Call + time.Duration(e.TimeoutSeconds)*time.Second
-	case lifecycle.Probe:
-		return h.Timeouts.Call + probe.Timeout(probeSpec(containerSpec(h.pod, e.Container), e.Kind))
-	case lifecycle.RunHook: // it keeps its own
-		return 365 * 24 * time.Hour
-	case lifecycle.Observe:
-		if e.ID == 0 { // the next one would be due
-			return h.Timeouts.Relist
-		}
-	}
-	return h.Timeouts.Call
+func result(ctx context.Context, id lifecycle.EffectID, err error) lifecycle.Result {
+	return lifecycle.Result{ID: id, Failure: cri.FailureOf(ctx, err)}
 }

@@ -44,9 +44,9 @@ func (s *runningReports) take(id string) *lifecycle.ContainerRunning {
 	return &f
 }
 
-// saidOf is what is known of a container that was started. If no event has told of
+// reportedOf is what is known of a container that was started. If no event has told of
 // it, events are being lost, as while their stream is new: then the runtime is asked.
-func (h *executor) saidOf(ctx context.Context, id string, err error) *lifecycle.ContainerRunning {
+func (h *executor) reportedOf(ctx context.Context, id string, err error) *lifecycle.ContainerRunning {
 	fact := h.created.take(id)
 	if fact != nil || err != nil {
 		return fact
