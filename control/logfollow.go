@@ -3,11 +3,11 @@ package control
 import (
 	"context"
 	"net/http"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/control/podlog"
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // follow writes one instance after the other, until the container runs no more
@@ -78,8 +78,7 @@ func (s *Server) isGone() bool {
 }
 
 // endedForGood says that a container has ended and can't be started again, as
-// far as its spec tells: rules and restarts of all containers are the pod's to
-// decide, until its end.
+// far as its spec tells.
 func endedForGood(pod *v1.Pod, container string) bool {
 	if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
 		return true
@@ -91,19 +90,5 @@ func endedForGood(pod *v1.Pod, container string) bool {
 	if pod.DeletionTimestamp != nil {
 		return true
 	}
-	specs := slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)
-	if slices.ContainsFunc(specs, func(c v1.Container) bool { return len(c.RestartPolicyRules) > 0 }) {
-		return false
-	}
-	policy, failed := v1.ContainerRestartPolicy(pod.Spec.RestartPolicy), status.State.Terminated.ExitCode != 0
-	i := slices.IndexFunc(specs, func(c v1.Container) bool { return c.Name == container })
-	if i < 0 {
-		return true // an ephemeral container runs once
-	}
-	if own := specs[i].RestartPolicy; own != nil {
-		policy = *own
-	} else if i < len(pod.Spec.InitContainers) && policy == v1.ContainerRestartPolicyAlways {
-		policy = v1.ContainerRestartPolicyOnFailure
-	}
-	return policy == v1.ContainerRestartPolicyNever || policy == v1.ContainerRestartPolicyOnFailure && !failed
+	return !lifecycle.MayRestart(pod, container, status.State.Terminated.ExitCode)
 }

@@ -85,18 +85,8 @@ func (o *Object) Events() []v1.Event {
 // StopRequested notes that the pod's end was asked for, as an API server does on
 // delete: deletionTimestamp is when the grace ends, and only comes nearer (B-WRK-9).
 func (o *Object) StopRequested(at time.Time, request lifecycle.StopRequested) {
-	seconds := int64(30)
-	if s := o.Pod().Spec.TerminationGracePeriodSeconds; s != nil {
-		seconds = *s
-	}
-	if request.GraceSeconds != nil {
-		seconds = *request.GraceSeconds
-	}
-	grace := lifecycle.GraceDuration(seconds)
-	if request.Force {
-		grace = 0
-	}
-	seconds = int64(grace / time.Second)
+	grace := request.Grace(o.Pod())
+	seconds := int64(grace / time.Second)
 	ends := metav1.NewTime(at.Add(grace).Truncate(time.Second))
 	_ = o.change(func(pod *v1.Pod) error {
 		switch {
@@ -113,15 +103,12 @@ func (o *Object) StopRequested(at time.Time, request lifecycle.StopRequested) {
 // Resume takes over what another lifepod, which was killed, has made of the pod:
 // what was asked for meanwhile, and how far it has come.
 func (o *Object) Resume(m *lifecycle.Machine, now time.Time) {
-	requested := m.RequestedPod()
-	if _, asked := m.StopAsked(); asked {
-		requested.Generation-- // StopRequested counts the deletion again
-	}
+	was := m.Object()
 	_ = o.change(func(pod *v1.Pod) error {
-		pod.Spec, pod.Generation, pod.Status = requested.Spec, requested.Generation, m.Status()
-		if deadline, asked := m.StopAsked(); asked {
-			ends, left := metav1.NewTime(deadline.Truncate(time.Second)), max(0, int64(deadline.Sub(now)/time.Second))
-			pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &ends, &left
+		pod.Spec, pod.Generation, pod.Status = was.Spec, was.Generation, was.Status
+		if ends := was.DeletionTimestamp; ends != nil {
+			left := max(0, int64(ends.Sub(now)/time.Second))
+			pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = ends, &left
 		}
 		return nil
 	})

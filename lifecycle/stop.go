@@ -21,13 +21,7 @@ type stop struct {
 	OverdueAt  time.Time `json:"overdueAt,omitzero"`  // when an eviction has taken longer than it should; zero: nobody asks
 }
 
-// specGrace is spec.terminationGracePeriodSeconds (B-WRK-11).
-func (m *Machine) specGrace() time.Duration {
-	if g := m.pod.Spec.TerminationGracePeriodSeconds; g != nil {
-		return GraceDuration(*g)
-	}
-	return 30 * time.Second
-}
+func (m *Machine) specGrace() time.Duration { return specGrace(m.pod) }
 
 // GraceDuration is a grace of so many seconds as a duration: at least one
 // second (B-WRK-9), at most a hundred years, which the API does not refuse but
@@ -40,11 +34,7 @@ func GraceDuration(seconds int64) time.Duration {
 // KillPatience is how long whoever has evicted a pod waits for its end: half as long
 // again as its grace, at least ten seconds (B-WRK-13).
 func KillPatience(pod *v1.Pod) time.Duration {
-	grace := int64(30)
-	if g := pod.Spec.TerminationGracePeriodSeconds; g != nil {
-		grace = *g
-	}
-	return patience(GraceDuration(grace))
+	return patience(specGrace(pod))
 }
 
 func patience(grace time.Duration) time.Duration { return max(10*time.Second, grace+grace/2) }
@@ -68,13 +58,7 @@ func applyStopRequested(s *step, f StopRequested) {
 		s.kept.Deleted = true
 		s.pod.Generation++ // as an API server counts a deletion (A-COND-11)
 	}
-	grace := s.specGrace()
-	if f.GraceSeconds != nil {
-		grace = GraceDuration(*f.GraceSeconds)
-	}
-	if f.Force {
-		grace = 0
-	}
+	grace := f.Grace(s.pod)
 	report := Report{What: "stop requested", Outcome: "grace " + grace.String(), Because: f.Because, Rule: "B-WRK-9"}
 	switch s.kept.Stage {
 	case Syncing:
@@ -93,12 +77,6 @@ func applyStopRequested(s *step, f StopRequested) {
 		report.Subject = "pod"
 		tell(s, report)
 	}
-}
-
-// StopAsked says whether somebody has asked for the pod's end (B-WRK-2), and
-// when its grace ends.
-func (m *Machine) StopAsked() (deadline time.Time, asked bool) {
-	return m.onWall(m.stop.Deadline), m.kept.Deleted
 }
 
 // terminate enters the stage in which nothing is started any more (B-WRK-4).

@@ -49,7 +49,7 @@ type stoppable interface {
 
 func newStopper(p *printer, pod *v1.Pod, cancel context.CancelCauseFunc) *stopper {
 	s := &stopper{printer: p, cancel: cancel, signals: make(chan os.Signal, 4), done: make(chan struct{})}
-	s.grace = lifecycle.GraceDuration(*pod.Spec.TerminationGracePeriodSeconds)
+	s.grace = lifecycle.StopRequested{}.Grace(pod)
 	p.onBroken(s.readerGone)
 	signal.Notify(s.signals, commandline.EndSignals()...)
 	go s.listen()

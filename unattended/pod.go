@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -35,18 +34,10 @@ type Pod struct {
 // New makes a pod of what was accepted, and of its checkpoint. A pod that has ended
 // is not unattended: nothing of it needs anybody.
 func New(accepted *v1.Pod, c lifecycle.Checkpoint, of Pod) Pod {
-	pod := accepted.DeepCopy()
+	pod := c.Object(accepted)
 	pod.APIVersion, pod.Kind = "v1", "Pod"
-	if c.Spec != nil {
-		pod.Spec, pod.Generation = *c.Spec.DeepCopy(), c.Generation
-	}
-	pod.Status = *c.Reported.DeepCopy()
 	if pod.Status.Phase == "" {
 		pod.Status.Phase = v1.PodPending
-	}
-	if c.Deleted {
-		ends := metav1.NewTime(c.Stop.Deadline)
-		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &ends, new(int64)
 	}
 	of.Pod = pod
 	if !of.Ended() {

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // merge is what the API's status has to become: the node's, without touching
@@ -41,7 +43,7 @@ func mergeContainers(pod *v1.Pod, have, ours []v1.ContainerStatus) []v1.Containe
 	merged := make([]v1.ContainerStatus, 0, len(ours))
 	for _, c := range ours {
 		if old := containerStatus(have, c.Name); old != nil {
-			if ended := old.State.Terminated; ended != nil && c.State.Terminated == nil && !mayStartAgain(pod, c.Name, ended.ExitCode) {
+			if ended := old.State.Terminated; ended != nil && c.State.Terminated == nil && !lifecycle.APIAllowsRestart(pod, c.Name, ended.ExitCode) {
 				c = *old
 			}
 			c.RestartCount = max(c.RestartCount, old.RestartCount)

@@ -1,0 +1,50 @@
+package lifecycle
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Object is the pod that a checkpoint is of, as an API server would have it: as it was
+// accepted, with what has changed in it since, the status as last published, and its
+// deletion. The caller owns it.
+func (c Checkpoint) Object(accepted *v1.Pod) *v1.Pod {
+	pod := accepted.DeepCopy()
+	if c.Spec != nil {
+		pod.Spec, pod.Generation = *c.Spec.DeepCopy(), c.Generation
+	}
+	if c.Resize.Desired != nil {
+		pod = withAllocation(pod, c.Resize.Desired)
+	}
+	pod.Status = *c.Reported.DeepCopy()
+	if c.Deleted {
+		ends := metav1.NewTime(c.Stop.Deadline.Add(c.Drift).Truncate(time.Second))
+		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &ends, new(int64)
+	}
+	return pod
+}
+
+// Object is the pod as an API server would have it (Checkpoint.Object).
+func (m *Machine) Object() *v1.Pod { return m.Checkpoint().Object(m.pod) }
+
+// Grace is how long a pod has to end when it is asked to (B-WRK-9, B-WRK-11): as long
+// as the request says, else as its spec does.
+func (r StopRequested) Grace(pod *v1.Pod) time.Duration {
+	switch {
+	case r.Force:
+		return 0
+	case r.GraceSeconds != nil:
+		return GraceDuration(*r.GraceSeconds)
+	}
+	return specGrace(pod)
+}
+
+// specGrace is spec.terminationGracePeriodSeconds (B-WRK-11).
+func specGrace(pod *v1.Pod) time.Duration {
+	if g := pod.Spec.TerminationGracePeriodSeconds; g != nil {
+		return GraceDuration(*g)
+	}
+	return GraceDuration(v1.DefaultTerminationGracePeriodSeconds)
+}
