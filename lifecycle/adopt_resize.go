@@ -3,6 +3,8 @@ package lifecycle
 import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/lifepod/lifepod/lifecycle/resources"
 )
 
 // asAllocated is the pod of another agent with the resources that its containers
@@ -21,11 +23,11 @@ func asAllocated(pod *v1.Pod) *v1.Pod {
 		if inProgress {
 			has.Requests = status.Resources.Requests
 		}
-		if sameCPUAndMemory(has, c.Resources) {
+		if resources.SameCPUAndMemory(has, c.Resources) {
 			continue
 		}
 		for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
-			c.Resources = withResource(c.Resources, has, name)
+			c.Resources = resources.With(c.Resources, has, name)
 		}
 	}
 	return pod

@@ -5,8 +5,10 @@ import (
 	"time"
 )
 
-// apply files a fact in the state. It decides nothing about what to do next:
-// that is plan's part, which sees the whole state.
+// apply files a fact in the state, and does what follows from that fact alone, whatever
+// else the state is: it records the Events and tells the reports of a failure, judges an
+// exit once (settleExit), and ends a pod that is to end (terminate). What depends on the
+// whole state is plan's part.
 func apply(s *step, fact Fact) {
 	switch f := fact.(type) {
 	case Accepted:

@@ -145,7 +145,7 @@ func isOurs(t reflect.Type) bool {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
 		return isOurs(t.Elem())
 	}
-	return t.Kind() == reflect.Struct && t.PkgPath() == reflect.TypeFor[Machine]().PkgPath()
+	return t.Kind() == reflect.Struct && strings.HasPrefix(t.PkgPath(), reflect.TypeFor[Machine]().PkgPath())
 }
 
 // open makes a field that is not exported accessible.

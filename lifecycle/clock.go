@@ -1,6 +1,10 @@
 package lifecycle
 
-import "time"
+import (
+	"time"
+
+	"github.com/lifepod/lifepod/lifecycle/backoff"
+)
 
 // A machine has a clock of its own, which runs evenly: back-offs, deadlines, probes
 // and retries must neither come too early nor too late because somebody sets the
@@ -58,6 +62,6 @@ func (s *step) notAhead() {
 		c.BackOff.From, c.RoundBackOff.From = earlier(c.BackOff.From, s.now), earlier(c.RoundBackOff.From, s.now)
 	}
 	for name, b := range s.kept.ImageBack {
-		s.kept.ImageBack[name] = backOff{Delay: b.Delay, From: earlier(b.From, s.now)}
+		s.kept.ImageBack[name] = backoff.Place{Delay: b.Delay, From: earlier(b.From, s.now)}
 	}
 }

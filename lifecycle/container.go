@@ -4,6 +4,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
 // kind is the role of a container in its pod.
@@ -76,8 +78,8 @@ type history struct {
 	Last         *v1.ContainerStateTerminated `json:"last,omitempty"`      // status lastState: the instance before
 	LastDone     bool                         `json:"lastDone,omitzero"`   // it had completed
 	PreviousID   string                       `json:"previousID,omitzero"` // that instance's record in the runtime
-	BackOff      backOff                      `json:"backOff,omitzero"`
-	RoundBackOff backOff                      `json:"roundBackOff,omitzero"` // of restarts of all that this container has caused
+	BackOff      backoff.Place                `json:"backOff,omitzero"`
+	RoundBackOff backoff.Place                `json:"roundBackOff,omitzero"` // of restarts of all that this container has caused
 	RestartedAt  []time.Time                  `json:"restartedAt,omitempty"` // restarts that count for its limit
 }
 

@@ -136,7 +136,7 @@ func crashDelay(s *step, c *container) time.Duration {
 	if c.Requested || (c.tuning.afterSuccess && c.succeeded(c.Exit)) {
 		return 0
 	}
-	return crashPolicy(s, c).crashDelay(c.BackOff, c.EndedAt)
+	return crashPolicy(s, c).CrashDelay(c.BackOff, c.EndedAt)
 }
 
 // crashDue is when an exited container may be started again (A-BO-2, A-SYNC-10: exactly then).

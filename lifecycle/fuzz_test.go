@@ -12,6 +12,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
 // FuzzRestore damages the checkpoints of a life with everything in it. Whatever
@@ -255,10 +257,10 @@ func FuzzAnnotations(f *testing.F) {
 }
 
 // delaysFit: delays grow from the first to the longest.
-func delaysFit(t *testing.T, p BackOffPolicy) {
+func delaysFit(t *testing.T, p backoff.Policy) {
 	last := time.Duration(0)
 	for range 60 {
-		next := p.next(last)
+		next := p.Next(last)
 		if next < last || next > p.Max || next < p.Initial {
 			t.Fatalf("%v after %v with %+v", next, last, p)
 		}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/distribution/reference"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
 // image is where a container's image is, for the next start.
@@ -224,7 +226,7 @@ func applyImagePulled(s *step, answer ImagePulled) {
 
 // advanceImage moves an image along its back-off curve (A-IMG-5). Containers
 // that pull the same image at the same time make one attempt together.
-func advanceImage(s *step, f fetch) backOff {
+func advanceImage(s *step, f fetch) backoff.Place {
 	b := s.kept.ImageBack[f.reference]
 	switch {
 	case s.now.Sub(b.From) > s.options.ImageBackOff.Reset:
@@ -232,7 +234,7 @@ func advanceImage(s *step, f fetch) backOff {
 	case !f.since.After(b.From):
 		return b
 	}
-	b = backOff{Delay: s.options.ImageBackOff.next(b.Delay), From: s.now}
+	b = backoff.Place{Delay: s.options.ImageBackOff.Next(b.Delay), From: s.now}
 	s.kept.ImageBack[f.reference] = b
 	return b
 }

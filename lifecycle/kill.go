@@ -61,17 +61,34 @@ func planKills(s *step) {
 	}
 }
 
-// stopping is how far the end of an instance has come.
+// stopping is how far the end of an instance has come: its preStop hook, then
+//
+//	to be called ──▶ called ──▶ returned ──▶ doubted ──▶ to be called again
+//	     ▲             │ failed     │            │
+//	     └─────────────┘            └────────────┴──▶ exited, which ends all this
 type stopping struct {
-	preStop    hookRun
-	op         EffectID  // StopContainer
-	deadline   time.Time // that the call was made for
-	killAt     time.Time // when the runtime kills
-	retryAt    time.Time
-	unanswered bool // the call returned, the exit is not known yet: waits for Observed
-	doubted    bool // a snapshot said that it still runs
-	untrue     int  // how often it was called stopped and was not
+	preStop  hookRun
+	position stopPosition
+	op       EffectID  // StopContainer
+	deadline time.Time // that the call was made for
+	killAt   time.Time // when the runtime kills
+	retryAt  time.Time
+	untrue   int // how often it was called stopped and was not
 }
+
+// stopPosition is where the call of StopContainer is.
+type stopPosition int
+
+const (
+	stopToBeCalled stopPosition = iota // when it is the container's turn, not before retryAt
+	stopCalled                         // op is under way; a shorter grace calls again
+	stopReturned                       // the exit is not known yet: waits for Observed
+	stopDoubted                        // a snapshot said that it still runs: waits for another
+)
+
+// waitsForSnapshot says that the runtime has called the container stopped, and that its
+// exit is not known.
+func (s stopping) waitsForSnapshot() bool { return s.position >= stopReturned }
 
 // order is by when a container is to end, and how it is told.
 type order struct {
@@ -107,17 +124,17 @@ func stopOne(s *step, c *container, itsTurn bool) {
 	if waitsForPreStop(s, c, o) || (!itsTurn && !o.force && !s.due(o.deadline)) {
 		return
 	}
-	if c.stopping.unanswered || !s.due(c.stopping.retryAt) {
+	if c.stopping.waitsForSnapshot() || !s.due(c.stopping.retryAt) {
 		return
 	}
 	seconds := stopTimeout(s, o)
 	killAt := s.now.Add(time.Duration(seconds) * time.Second)
 	shortened := (o.force || o.deadline.Before(c.stopping.deadline)) && killAt.Before(c.stopping.killAt)
-	if c.stopping.op != 0 && !shortened {
+	if c.stopping.position == stopCalled && !shortened {
 		return
 	}
-	c.stopping.op, c.stopping.deadline, c.stopping.killAt = s.nextID(), o.deadline, killAt
-	c.stopping.retryAt = time.Time{}
+	c.stopping.position, c.stopping.op = stopCalled, s.nextID()
+	c.stopping.deadline, c.stopping.killAt, c.stopping.retryAt = o.deadline, killAt, time.Time{}
 	c.touchedAt = s.now
 	s.do(StopContainer{ID: c.stopping.op, Container: c.spec.Name, ContainerID: c.ID, TimeoutSeconds: seconds})
 }
@@ -152,14 +169,15 @@ func applyContainerStopped(s *step, f ContainerStopped) {
 		return
 	}
 	c := s.containers[i]
-	c.stopping.op, c.touchedAt = 0, s.now
+	c.stopping.position, c.stopping.op, c.touchedAt = stopToBeCalled, 0, s.now
 	if f.Failure != nil && f.Failure.Class != NotFound {
 		c.stopping.retryAt = s.now.Add(s.retryAfter(f.Failure))
 		killFailed(s, f.Failure, c.stopping.retryAt)
 		return
 	}
-	// it has exited; its exit is on the way, or is looked up (B-TRM-1)
-	c.stopping.unanswered = c.Position == running
+	if c.Position == running { // it has exited; its exit is on the way, or is looked up (B-TRM-1)
+		c.stopping.position = stopReturned
+	}
 }
 
 // killFailed records that something could not be stopped (B-TRM-2).

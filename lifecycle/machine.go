@@ -7,6 +7,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
 // Stage is the coarse position of a pod. It only advances; entering a stage is
@@ -33,8 +35,8 @@ func (s Stage) String() string {
 type Options struct {
 	RuntimeName      string   // prefix of containerID in the status, "containerd" (A-CST-4)
 	HostIPs          []string // the node's addresses, primary family first (A-CST-17)
-	CrashBackOff     BackOffPolicy
-	ImageBackOff     BackOffPolicy
+	CrashBackOff     backoff.Policy
+	ImageBackOff     backoff.Policy
 	RetryAfter       time.Duration // between attempts of a failed step (A-SYNC-9, without the jitter of A-SYNC-10)
 	UnavailableRetry time.Duration // between attempts while the runtime is down
 
@@ -49,8 +51,8 @@ type Options struct {
 func DefaultOptions() Options {
 	return Options{
 		RuntimeName:      "containerd",
-		CrashBackOff:     BackOffPolicy{Initial: 10 * time.Second, Max: 300 * time.Second, Reset: 600 * time.Second},
-		ImageBackOff:     BackOffPolicy{Initial: 10 * time.Second, Max: 300 * time.Second, Reset: 600 * time.Second},
+		CrashBackOff:     backoff.Default(),
+		ImageBackOff:     backoff.Default(),
 		RetryAfter:       10 * time.Second,
 		UnavailableRetry: 500 * time.Millisecond,
 	}
@@ -97,16 +99,16 @@ type state struct {
 
 // kept is what the pod as a whole has come to.
 type kept struct {
-	Stage        Stage              `json:"stage"`
-	StartTime    time.Time          `json:"startTime,omitzero"`     // A-CST-18
-	InitTurn     int                `json:"initTurn,omitzero"`      // the init container whose turn it is; len(init containers): all done
-	Deleted      bool               `json:"deleted,omitzero"`       // its end was asked for
-	StraySandbox bool               `json:"untidy,omitzero"`        // the runtime may have a sandbox of this pod of which nobody knows
-	Doubt        time.Time          `json:"doubt,omitzero"`         // until then an empty snapshot proves nothing: the call may still be at work
-	ImageBack    map[string]backOff `json:"imageBackOff,omitempty"` // by image as written (A-IMG-5)
-	Reported     v1.PodStatus       `json:"reported"`               // the status as last published
-	LastID       EffectID           `json:"lastID"`
-	Drift        time.Duration      `json:"drift,omitzero"` // by how much the wall clock was changed since the pod began (clock.go)
+	Stage        Stage                    `json:"stage"`
+	StartTime    time.Time                `json:"startTime,omitzero"`     // A-CST-18
+	InitTurn     int                      `json:"initTurn,omitzero"`      // the init container whose turn it is; len(init containers): all done
+	Deleted      bool                     `json:"deleted,omitzero"`       // its end was asked for
+	StraySandbox bool                     `json:"untidy,omitzero"`        // the runtime may have a sandbox of this pod of which nobody knows
+	Doubt        time.Time                `json:"doubt,omitzero"`         // until then an empty snapshot proves nothing: the call may still be at work
+	ImageBack    map[string]backoff.Place `json:"imageBackOff,omitempty"` // by image as written (A-IMG-5)
+	Reported     v1.PodStatus             `json:"reported"`               // the status as last published
+	LastID       EffectID                 `json:"lastID"`
+	Drift        time.Duration            `json:"drift,omitzero"` // by how much the wall clock was changed since the pod began (clock.go)
 }
 
 // bookkeeping is what a machine remembers from step to step: of its caller, of the
@@ -154,7 +156,7 @@ func New(pod *v1.Pod, options Options) *Machine {
 		pod: pod.DeepCopy(), options: options, generation: pod.Generation,
 		tuning: podTuningOf(pod), restartAllRule: hasRestartAllRule(pod),
 	}}
-	m.kept.ImageBack = map[string]backOff{}
+	m.kept.ImageBack = map[string]backoff.Place{}
 	for i := range m.pod.Spec.InitContainers {
 		m.containers = append(m.containers, newInitContainer(&m.pod.Spec.InitContainers[i]))
 	}

@@ -105,8 +105,6 @@ func findByID(f Observed, id string) *ObservedContainer {
 }
 
 func observeRunning(s *step, c *container, f Observed) {
-	stopped := c.stopping.unanswered
-	c.stopping.unanswered = false
 	o := findByID(f, c.ID)
 	if o != nil {
 		c.hear(o.Reported) // its event may have been lost
@@ -119,10 +117,10 @@ func observeRunning(s *step, c *container, f Observed) {
 		lost(s, c)
 	case o.State == StateExited:
 		applyContainerExited(s, *o.Exit)
-	case stopped && !c.stopping.doubted: // a second, faster call may return before the first one's kill: look again
-		c.stopping.unanswered, c.stopping.doubted = true, true
-	case stopped:
-		c.stopping.doubted = false
+	case c.stopping.position == stopReturned: // a second, faster call may return before the first one's kill: look again
+		c.stopping.position = stopDoubted
+	case c.stopping.position == stopDoubted:
+		c.stopping.position = stopToBeCalled
 		stillRuns(s, c)
 	case o.State == StateUnknown && s.kept.Stage == Syncing && !c.Ending && s.due(c.stopping.retryAt):
 		stopUnknown(s, c)

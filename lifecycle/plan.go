@@ -129,7 +129,7 @@ func (s *step) uncertainSince() (since time.Time, any bool) {
 		since, any = s.sandbox.touchedAt, true
 	}
 	for _, c := range s.containers {
-		if c.Position == uncertain || c.stopping.unanswered {
+		if c.Position == uncertain || c.stopping.waitsForSnapshot() {
 			since, any = later(since, c.touchedAt), true
 		}
 	}

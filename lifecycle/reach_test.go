@@ -56,7 +56,7 @@ func (w *walk) reach(was *Machine, f Fact) {
 		w.note("lost container", c.Exit != nil && old.Exit == nil && c.Exit.Reason == "ContainerStatusUnknown")
 		w.note("exit before the start's answer", exited && old.Position == starting && exit.ContainerID == old.ID)
 		w.note("unknown state", old.Position == running && old.stopping.op == 0 && c.stopping.op != 0 && observed && was.kept.Stage == Syncing)
-		w.note("stop without an exit", c.stopping.unanswered)
+		w.note("stop without an exit", c.stopping.waitsForSnapshot())
 		w.note("second StopContainer", old.stopping.op != 0 && c.stopping.op > old.stopping.op)
 		w.note("deadline passed", w.m.kept.Stage == Terminating && c.mayRun() && w.now.After(w.m.stop.Deadline))
 	}

@@ -6,6 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
 // A resize gives containers other cpu and memory while they run (KEP-1287). Asked
@@ -200,7 +202,7 @@ func allocate(s *step) {
 	for i, c := range s.ordered() {
 		if !equality.Semantic.DeepEqual(c.spec.Resources, r.Desired[i].Resources) {
 			c.spec.Resources = *r.Desired[i].Resources.DeepCopy()
-			c.BackOff = backOff{}
+			c.BackOff = backoff.Place{}
 		}
 	}
 	r.Desired, r.Pending = nil, nil

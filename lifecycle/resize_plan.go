@@ -7,6 +7,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle/resources"
 )
 
 // planResize carries an allocation out, one call at a time (A-ACT-12): the
@@ -45,7 +47,7 @@ func resizeContainers(s *step) {
 		}
 	}
 	if c, name := nextUpdate(s); c != nil {
-		r.call = resizeCall{op: s.nextID(), containerID: c.ID, to: withResource(c.Actuated, c.spec.Resources, name)}
+		r.call = resizeCall{op: s.nextID(), containerID: c.ID, to: resources.With(c.Actuated, c.spec.Resources, name)}
 		s.do(ResizeContainer{ID: r.call.op, Container: c.spec.Name, ContainerID: c.ID, Resources: *r.call.to.DeepCopy()})
 		return
 	}
@@ -109,7 +111,7 @@ func restartResized(s *step, c *container) {
 
 // actuatedOrGone says that no process has other resources than those allocated.
 func (c *container) actuatedOrGone() bool {
-	return c.Position == absent || c.Position == exited || sameCPUAndMemory(c.Actuated, c.spec.Resources)
+	return c.Position == absent || c.Position == exited || resources.SameCPUAndMemory(c.Actuated, c.spec.Resources)
 }
 
 // canBeResized says that the container runs and nobody is about to end it.
@@ -123,10 +125,10 @@ func nextUpdate(s *step) (*container, v1.ResourceName) {
 	for _, name := range []v1.ResourceName{v1.ResourceMemory, v1.ResourceCPU} {
 		var grows *container
 		for _, c := range s.ordered() {
-			if !c.canBeResized() || sameResource(c.Actuated, c.spec.Resources, name) {
+			if !c.canBeResized() || resources.Same(c.Actuated, c.spec.Resources, name) {
 				continue
 			}
-			if !growsTo(c.Actuated, c.spec.Resources, name) {
+			if !resources.Grows(c.Actuated, c.spec.Resources, name) {
 				return c, name
 			}
 			if grows == nil {
@@ -147,7 +149,7 @@ func needsRestart(c *container) bool {
 		return false
 	}
 	for _, p := range c.spec.ResizePolicy {
-		if p.RestartPolicy == v1.RestartContainer && !sameResource(c.Actuated, c.spec.Resources, p.ResourceName) {
+		if p.RestartPolicy == v1.RestartContainer && !resources.Same(c.Actuated, c.spec.Resources, p.ResourceName) {
 			return true
 		}
 	}
@@ -235,7 +237,7 @@ func tooMuchUsed(s *step, f MemoryMeasured) string {
 			continue
 		}
 		limit := c.spec.Resources.Limits.Memory().Value()
-		if limitShrinks(c.Actuated, c.spec.Resources, v1.ResourceMemory) && used.Bytes >= limit {
+		if resources.LimitShrinks(c.Actuated, c.spec.Resources, v1.ResourceMemory) && used.Bytes >= limit {
 			problems = append(problems, fmt.Sprintf("attempting to set container %q memory limit (%d) below current usage (%d)", used.Name, limit, used.Bytes))
 		}
 	}

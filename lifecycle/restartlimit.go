@@ -7,6 +7,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
 // tuningOf reads the annotations of one container; wrong ones were refused
@@ -19,7 +21,7 @@ func tuningOf(pod *v1.Pod, container string) tuning {
 		}
 		return pod.Annotations[AnnotationPrefix+kind]
 	}
-	if p, err := parseBackOff(annotation(backOffKey)); err == nil {
+	if p, err := backoff.Parse(annotation(backOffKey)); err == nil {
 		t.backOff = &p
 	}
 	t.afterSuccess = annotation(afterSuccessKey) == "none"
@@ -30,14 +32,14 @@ func tuningOf(pod *v1.Pod, container string) tuning {
 }
 
 func podTuningOf(pod *v1.Pod) podTuning {
-	if p, err := parseBackOff(pod.Annotations[AnnotationPrefix+restartAllKey]); err == nil {
+	if p, err := backoff.Parse(pod.Annotations[AnnotationPrefix+restartAllKey]); err == nil {
 		return podTuning{restartAll: &p}
 	}
 	return podTuning{}
 }
 
 // crashPolicy is the back-off that counts for the container.
-func crashPolicy(s *step, c *container) BackOffPolicy {
+func crashPolicy(s *step, c *container) backoff.Policy {
 	if c.tuning.backOff != nil {
 		return *c.tuning.backOff
 	}

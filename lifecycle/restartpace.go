@@ -3,6 +3,8 @@ package lifecycle
 import (
 	"slices"
 	"time"
+
+	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
 // The pace of rounds that follow each other at once: Kubernetes 1.36 knows no
@@ -31,9 +33,9 @@ func delayNextRound(s *step) {
 	s.round.NotBefore = start
 }
 
-func backOffRound(s *step, c *container, policy BackOffPolicy) {
-	delay := policy.crashDelay(c.RoundBackOff, c.EndedAt)
-	c.RoundBackOff = backOff{Delay: policy.next(delay), From: s.now}
+func backOffRound(s *step, c *container, policy backoff.Policy) {
+	delay := policy.CrashDelay(c.RoundBackOff, c.EndedAt)
+	c.RoundBackOff = backoff.Place{Delay: policy.Next(delay), From: s.now}
 	due := c.EndedAt.Add(delay)
 	s.round.NotBefore = later(s.round.NotBefore, due)
 	if due.After(s.now) {

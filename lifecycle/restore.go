@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
 // Restore makes the machine of a pod whose lifepod was killed, from the last
@@ -42,7 +44,7 @@ func Restore(pod *v1.Pod, options Options, c Checkpoint) (*Machine, error) {
 	m.kept, m.sandbox, m.stop, m.round = c.kept, c.Sandbox, c.Stop, c.Round
 	m.resize = m.resize.restored(c.Resize)
 	if m.kept.ImageBack == nil {
-		m.kept.ImageBack = map[string]backOff{}
+		m.kept.ImageBack = map[string]backoff.Place{}
 	}
 	if len(m.kept.Reported.Conditions) > 0 { // others' conditions were last seen there (A-COND-7)
 		m.pod.Status.Conditions = othersConditions(m.kept.Reported.Conditions)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
 // sandbox is the pod's newest sandbox.
@@ -293,7 +295,7 @@ func forgetRecord(c *container) {
 	}
 	if ranInit {
 		c.Last, c.LastDone = c.Exit, c.done()
-		c.Failure, c.BackOff = nil, backOff{}
+		c.Failure, c.BackOff = nil, backoff.Place{}
 	}
 	c.instance = instance{}
 	c.RestartCount++

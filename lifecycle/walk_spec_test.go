@@ -6,6 +6,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"pgregory.net/rapid"
+
+	"github.com/lifepod/lifepod/lifecycle/resources"
 )
 
 // changesSpec lets a user change the pod that runs, or the node change its mind
@@ -98,7 +100,7 @@ func (l *invariants) resized(w *walk) {
 		l.t.Fatalf("a pod at rest is being resized: %+v", m.resize)
 	}
 	for _, c := range m.ordered() {
-		if has, known := w.resources[c.ID]; known && c.Position == running && !sameCPUAndMemory(has, c.spec.Resources) {
+		if has, known := w.resources[c.ID]; known && c.Position == running && !resources.SameCPUAndMemory(has, c.spec.Resources) {
 			l.t.Fatalf("%s has %+v and was allocated %+v", c.spec.Name, has, c.spec.Resources)
 		}
 	}

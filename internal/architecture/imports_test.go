@@ -22,9 +22,9 @@ type rule struct {
 var rules = []rule{
 	{
 		reason:  "the core is pure: it imports nothing that acts, so that the same events always give the same life",
-		applies: func(ours string) bool { return ours == module+"/lifecycle" },
+		applies: func(ours string) bool { return below(ours, module+"/lifecycle") },
 		forbidden: func(dep string) bool {
-			return below(dep, module) && dep != module+"/lifecycle" ||
+			return below(dep, module) && !below(dep, module+"/lifecycle") ||
 				anyOf(dep, "google.golang.org/grpc", "k8s.io/client-go", "k8s.io/cri-api", kubernetes)
 		},
 	},

@@ -24,7 +24,11 @@ var pure = map[string][]string{
 		"k8s.io/apimachinery/pkg/api/resource",
 		"k8s.io/apimachinery/pkg/apis/meta/v1",
 		"k8s.io/component-helpers/resource", // sums of containers
+		module + "/lifecycle/backoff",
+		module + "/lifecycle/resources",
 	},
+	"lifecycle/backoff":   {"cmp", "errors", "fmt", "strconv", "strings", "time"},
+	"lifecycle/resources": {"k8s.io/api/core/v1"},
 	"roster": {
 		"cmp", "fmt", "maps", "slices", "strconv", "time",
 		"k8s.io/api/core/v1",

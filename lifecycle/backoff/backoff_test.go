@@ -1,4 +1,4 @@
-package lifecycle
+package backoff
 
 import (
 	"testing"
@@ -11,19 +11,19 @@ import (
 func TestBackOffMaximum(t *testing.T) {
 	tests := []struct {
 		name   string
-		policy BackOffPolicy
+		policy Policy
 		want   []time.Duration // in seconds
 	}{
-		{"default", DefaultOptions().CrashBackOff, []time.Duration{10, 20, 40, 80, 160, 300, 300}},
-		{"30 s", BackOffPolicy{Initial: 10 * time.Second, Max: 30 * time.Second}, []time.Duration{10, 20, 30, 30}},
-		{"below the beginning", BackOffPolicy{Initial: 10 * time.Second, Max: time.Second}, []time.Duration{1, 1}},
-		{"reduced", BackOffPolicy{Initial: time.Second, Max: time.Minute}, []time.Duration{1, 2, 4, 8, 16, 32, 60, 60}},
+		{"default", Default(), []time.Duration{10, 20, 40, 80, 160, 300, 300}},
+		{"30 s", Policy{Initial: 10 * time.Second, Max: 30 * time.Second}, []time.Duration{10, 20, 30, 30}},
+		{"below the beginning", Policy{Initial: 10 * time.Second, Max: time.Second}, []time.Duration{1, 1}},
+		{"reduced", Policy{Initial: time.Second, Max: time.Minute}, []time.Duration{1, 2, 4, 8, 16, 32, 60, 60}},
 	}
 	for _, test := range tests {
 		var got []time.Duration
 		delay := time.Duration(0)
 		for range test.want {
-			delay = test.policy.next(delay)
+			delay = test.policy.Next(delay)
 			got = append(got, delay/time.Second)
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {

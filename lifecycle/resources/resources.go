@@ -1,0 +1,63 @@
+// Package resources compares what containers ask for, as a resize needs it (KEP-1287).
+package resources
+
+import v1 "k8s.io/api/core/v1"
+
+// SameCPUAndMemory says whether two containers have the same of what can be resized.
+func SameCPUAndMemory(a, b v1.ResourceRequirements) bool {
+	return Same(a, b, v1.ResourceCPU) && Same(a, b, v1.ResourceMemory)
+}
+
+// Same says whether two containers have the same limit and request of a resource.
+func Same(a, b v1.ResourceRequirements, name v1.ResourceName) bool {
+	return Compare(a.Limits, b.Limits, name) == 0 && Compare(a.Requests, b.Requests, name) == 0
+}
+
+// Compare is -1, 0 or 1, as a has less, as much, or more than b. It takes what is not there for zero.
+func Compare(a, b v1.ResourceList, name v1.ResourceName) int {
+	q := a[name]
+	return q.Cmp(b[name])
+}
+
+// Grows says whether a change makes more of a resource: of its limit if that
+// changes, else of its request.
+func Grows(was, is v1.ResourceRequirements, name v1.ResourceName) bool {
+	if LimitGrows(was, is, name) || LimitShrinks(was, is, name) {
+		return LimitGrows(was, is, name)
+	}
+	return Compare(is.Requests, was.Requests, name) > 0
+}
+
+// LimitShrinks says whether the limit becomes less; no limit is the greatest.
+func LimitShrinks(was, is v1.ResourceRequirements, name v1.ResourceName) bool {
+	return LimitGrows(is, was, name)
+}
+
+// LimitGrows says whether the limit becomes more; no limit is the greatest.
+func LimitGrows(was, is v1.ResourceRequirements, name v1.ResourceName) bool {
+	from, to := was.Limits[name], is.Limits[name]
+	return !from.IsZero() && (to.IsZero() || to.Cmp(from) > 0)
+}
+
+// With is base with one resource as another has it.
+func With(base, from v1.ResourceRequirements, name v1.ResourceName) v1.ResourceRequirements {
+	return v1.ResourceRequirements{
+		Limits:   withQuantity(base.Limits, from.Limits, name),
+		Requests: withQuantity(base.Requests, from.Requests, name),
+		Claims:   from.Claims,
+	}
+}
+
+func withQuantity(base, from v1.ResourceList, name v1.ResourceName) v1.ResourceList {
+	out := base.DeepCopy()
+	delete(out, name)
+	q, found := from[name]
+	if !found {
+		return out
+	}
+	if out == nil {
+		out = v1.ResourceList{}
+	}
+	out[name] = q.DeepCopy()
+	return out
+}
