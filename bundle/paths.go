@@ -30,15 +30,9 @@ type Paths struct {
 	RunDir string
 	// Bundle is the folder of the unpacked programs, named by digest.
 	Bundle string
-	// folder has the unpacked programs of one kind, below Root; bundleFolder if empty.
-	folder string
+	// folder has the unpacked programs of one kind, below Root; rootfolder.Bundle if empty.
+	folder rootfolder.Entry
 }
-
-// Folders of unpacked programs.
-const (
-	bundleFolder  = "bundle"
-	programFolder = "program"
-)
 
 // Locate says where a root has its things, without touching any. Empty
 // arguments mean the defaults; Bundle is set by [Unpack] and [Open] only. A root that
@@ -102,25 +96,25 @@ func (p Paths) Images() string { return filepath.Join(p.Bundle, "images") }
 func (p Paths) Socket() string { return filepath.Join(p.RunDir, "containerd.sock") }
 
 // Log is containerd's own log; the file before it has the suffix .1.
-func (p Paths) Log() string { return filepath.Join(p.Root, "containerd.log") }
+func (p Paths) Log() string { return rootfolder.ContainerdLog.In(p.Root) }
 
 // IPAM is the folder in which lifepod-ipam remembers who has which address.
-func (p Paths) IPAM() string { return filepath.Join(p.Root, "ipam") }
+func (p Paths) IPAM() string { return rootfolder.IPAM.In(p.Root) }
 
 // CNIConf is the folder of the generated network configuration.
-func (p Paths) CNIConf() string { return filepath.Join(p.Root, "cni") }
+func (p Paths) CNIConf() string { return rootfolder.CNI.In(p.Root) }
 
 // Registries is where the user configures registries, a folder per host, in
 // containerd's hosts.toml format.
-func (p Paths) Registries() string { return filepath.Join(p.Root, "certs.d") }
+func (p Paths) Registries() string { return rootfolder.Registries.In(p.Root) }
 
 // FilterTable is the name of this root's nft table, and the comment of its rule
 // where there is only iptables.
 func (p Paths) FilterTable() string { return "lifepod_" + p.hash() }
 
-func (p Paths) bundles() string { return filepath.Join(p.Root, cmp.Or(p.folder, bundleFolder)) }
-func (p Paths) config() string  { return filepath.Join(p.Root, "containerd.toml") }
-func (p Paths) content() string { return filepath.Join(p.Root, "containerd") }
+func (p Paths) bundles() string { return cmp.Or(p.folder, rootfolder.Bundle).In(p.Root) }
+func (p Paths) config() string  { return rootfolder.ContainerdConf.In(p.Root) }
+func (p Paths) content() string { return rootfolder.Containerd.In(p.Root) }
 func (p Paths) state() string   { return filepath.Join(p.RunDir, "state") }
 func (p Paths) tasks() string {
 	return filepath.Join(p.state(), "io.containerd.runtime.v2.task/k8s.io")
@@ -132,7 +126,7 @@ func (p Paths) shimSockets() string    { return filepath.Join(p.RunDir, "s") }
 func (p Paths) record() string         { return filepath.Join(p.RunDir, "containerd.json") }
 func (p Paths) supervision() string    { return filepath.Join(p.RunDir, "supervisor.sock") }
 func (p Paths) notification() string   { return filepath.Join(p.RunDir, "notify.sock") }
-func (p Paths) usersLock() string      { return filepath.Join(p.Root, "users.lock") }
-func (p Paths) supervisorLock() string { return filepath.Join(p.Root, "supervisor.lock") }
-func (p Paths) networkRecord() string  { return filepath.Join(p.Root, "network.json") }
-func (p Paths) importedRecord() string { return filepath.Join(p.Root, "images.imported") }
+func (p Paths) usersLock() string      { return rootfolder.UsersLock.In(p.Root) }
+func (p Paths) supervisorLock() string { return rootfolder.SupervisorLock.In(p.Root) }
+func (p Paths) networkRecord() string  { return rootfolder.NetworkRecord.In(p.Root) }
+func (p Paths) importedRecord() string { return rootfolder.ImagesImported.In(p.Root) }

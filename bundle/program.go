@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/lifepod/lifepod/bundle/manifest"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
 // ClusterProgram puts the program that runs clusters below root, together with the
@@ -30,7 +31,7 @@ func ClusterProgram(root string) (string, error) {
 			return "", err
 		}
 	}
-	p.folder = programFolder
+	p.folder = rootfolder.Program
 	held, err := p.unpack(context.Background(), a)
 	if err != nil {
 		return "", fmt.Errorf("program of clusters: %w", err)

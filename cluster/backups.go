@@ -2,10 +2,10 @@ package cluster
 
 import (
 	"context"
-	"path/filepath"
 
 	"github.com/lifepod/lifepod/cluster/backup"
 	"github.com/lifepod/lifepod/cluster/etcd"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
 // runBackups makes the scheduled backups, if there are to be any.
@@ -17,7 +17,7 @@ func (r *run) runBackups(ctx context.Context) error {
 	schedule := r.Backup
 	schedule.Log = r.Log
 	if schedule.Dir == "" {
-		schedule.Dir = filepath.Join(r.Root, "backups")
+		schedule.Dir = rootfolder.Backups.In(r.Root)
 	}
 	return backup.Run(ctx, backup.Config{Endpoint: etcd.Endpoint(r.paths.RunDir), Data: r.file(""), Version: r.Version}, schedule)
 }

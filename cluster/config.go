@@ -11,6 +11,7 @@ import (
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cluster/backup"
 	"github.com/lifepod/lifepod/cluster/state"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
 // Config says what cluster this is. Zero values mean the defaults.
@@ -67,8 +68,8 @@ const Name = "lifepod"
 type layout struct {
 	Config
 	paths     bundle.Paths
-	folder    string // below Root, of what is the cluster's
-	address   net.IP // the API server listens here
+	folder    rootfolder.Entry // below Root, of what is the cluster's
+	address   net.IP           // the API server listens here
 	ports     ports
 	kept      []net.Listener // what keeps the ports, for as long as the process
 	services  netip.Prefix   // of services' addresses
@@ -84,11 +85,11 @@ func (c Config) layout() (*layout, error) {
 		return nil, err
 	}
 	c.Root = paths.Root
-	return &layout{Config: c, paths: paths, folder: "cluster"}, nil
+	return &layout{Config: c, paths: paths, folder: rootfolder.Cluster}, nil
 }
 
 // file is one in the cluster's folder.
-func (l *layout) file(name string) string { return filepath.Join(l.Root, l.folder, name) }
+func (l *layout) file(name string) string { return filepath.Join(l.folder.In(l.Root), name) }
 
 // Kubeconfig is the administrator's kubeconfig file of the cluster of a root.
 func Kubeconfig(root string) (string, error) {
@@ -100,7 +101,7 @@ func Kubeconfig(root string) (string, error) {
 }
 
 // volumes is the folder of local volumes.
-func (l *layout) volumes() string { return filepath.Join(l.Root, "volumes") }
+func (l *layout) volumes() string { return rootfolder.Volumes.In(l.Root) }
 
 // Places are the data folder of the cluster of a root, and its run folder.
 func Places(root string) (data, runDir string, err error) {

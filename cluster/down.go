@@ -14,6 +14,7 @@ import (
 	"github.com/lifepod/lifepod/cluster/proxy"
 	"github.com/lifepod/lifepod/cluster/routes"
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/leftovers"
 	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/node/discover"
@@ -99,7 +100,7 @@ func (l *layout) exists() bool {
 
 // removeRoutes removes those to the pods of other nodes.
 func (l *layout) removeRoutes() (err error) {
-	if l.folder == JoinFolder {
+	if l.folder == rootfolder.Join {
 		var n discover.Network
 		n, err = discover.Folder{Dir: l.file("")}.Network()
 		l.pods = n.Pods
@@ -116,7 +117,7 @@ func (l *layout) removeRoutes() (err error) {
 // may delete Nodes.
 func (l *layout) nodeStays() string {
 	name, err := os.ReadFile(l.file(nodeNameFile))
-	if l.folder != JoinFolder || err != nil {
+	if l.folder != rootfolder.Join || err != nil {
 		return ""
 	}
 	return fmt.Sprintf(" The cluster still has the Node: remove it there with kubectl delete node %s", strings.TrimSpace(string(name)))

@@ -18,12 +18,10 @@ import (
 	"github.com/lifepod/lifepod/cluster/controllers"
 	"github.com/lifepod/lifepod/cluster/proxy"
 	"github.com/lifepod/lifepod/cluster/routes"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/node/discover"
 )
-
-// JoinFolder is where a root has what it knows of the cluster that it has joined.
-const JoinFolder = "join"
 
 // Member is a machine that has joined a cluster of another one.
 type Member struct {
@@ -80,7 +78,7 @@ func (l *layout) nameMember(o *node.Options) (err error) {
 func (c Config) joined() (*layout, error) {
 	l, err := c.layout()
 	if err == nil {
-		l.folder = JoinFolder
+		l.folder = rootfolder.Join
 	}
 	return l, err
 }

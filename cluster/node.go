@@ -3,10 +3,10 @@ package cluster
 import (
 	"context"
 	"encoding/json"
-	"path/filepath"
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cluster/pki"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/unattended"
@@ -34,13 +34,13 @@ func (l *layout) nodeConfig(keys *pki.Folder) ([]byte, error) {
 		fields["featureGates"] = gates
 	}
 	if l.Root != bundle.DefaultRoot { // the usual folder is another cluster's, or may be
-		fields["podLogsDir"] = filepath.Join(l.Root, "logs")
+		fields["podLogsDir"] = rootfolder.Logs.In(l.Root)
 	}
 	return json.MarshalIndent(fields, "", "  ")
 }
 
 // nodeRoot is the folder of the node's pods.
-func (l *layout) nodeRoot() string { return filepath.Join(l.Root, "node") }
+func (l *layout) nodeRoot() string { return rootfolder.Node.In(l.Root) }
 
 // runNode is this machine's node until ctx ends; its pods run on. registered is called
 // when the API server has its Node.

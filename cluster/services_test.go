@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
 // Each root has a range of its own, which it keeps, and which isn't in the way of a
@@ -47,7 +48,7 @@ func TestFreeServices(t *testing.T) {
 }
 
 func TestKeepsServices(t *testing.T) {
-	l := &layout{Config: Config{Root: t.TempDir()}, folder: "cluster"}
+	l := &layout{Config: Config{Root: t.TempDir()}, folder: rootfolder.Cluster}
 	if err := os.Mkdir(l.file(""), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,7 @@ func TestPodsAndServicesAreApart(t *testing.T) {
 }
 
 func TestKeepsPods(t *testing.T) {
-	l := &layout{Config: Config{Root: t.TempDir()}, folder: "cluster"}
+	l := &layout{Config: Config{Root: t.TempDir()}, folder: rootfolder.Cluster}
 	if err := os.Mkdir(l.file(""), 0o700); err != nil {
 		t.Fatal(err)
 	}

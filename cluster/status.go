@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -162,15 +161,11 @@ func nodeState(node *v1.Node) string {
 
 // resident is how much memory a process has, 0 if that can't be read.
 func resident(pid int) int64 {
-	file, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0
-	}
-	defer func() { _ = file.Close() }() // only read
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // empty, if it has ended
 	var kib int64
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		if text, ok := strings.CutPrefix(lines.Text(), "VmRSS:"); ok {
-			_, _ = fmt.Sscan(text, &kib) // 0 if it is no number
+	for line := range strings.Lines(string(status)) {
+		if size, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			_, _ = fmt.Sscan(size, &kib) // 0 if it is no number
 		}
 	}
 	return kib << 10

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/leftovers"
 	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/run"
@@ -139,13 +140,6 @@ func removeRest(ctx context.Context, paths bundle.Paths) (err error) {
 	return errors.Join(err, node.Forget(ctx, paths.Root, "unix://"+paths.Socket()))
 }
 
-// own are the names that lifepods have in a state folder.
-var own = []string{
-	"agents", "backups", "bundle", "certs.d", "claims", "cluster", "cni", "containerd", "containerd.log", "containerd.log.1", "containerd.toml",
-	"images.imported", "ipam", "join", "lifepod", "logs", "names.lock", "network.json", "node", "pki", "pods", "program", "runs", "seccomp",
-	"supervisor.lock", "users.lock", "volumes",
-}
-
 // purge removes what is lifepod's of a state folder, and the folder if nothing else is
 // in it. It says what it did.
 func purge(paths bundle.Paths) (string, error) {
@@ -162,8 +156,8 @@ func purge(paths bundle.Paths) (string, error) {
 	if err != nil {
 		return "", errors.Join(err, release())
 	}
-	for _, name := range own {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(paths.Root, name)))
+	for _, name := range rootfolder.Entries() {
+		err = errors.Join(err, os.RemoveAll(name.In(paths.Root)))
 	}
 	if err = errors.Join(err, release()); err != nil {
 		return "", err

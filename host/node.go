@@ -3,7 +3,6 @@ package host
 import (
 	"log/slog"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/admission"
@@ -50,7 +50,7 @@ func NewNode(c NodeConfig) (*worker.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	host.LogRoot, host.SeccompRoot, host.SeccompDefault = LogRoot(c.Root), filepath.Join(c.Root, "seccomp"), true
+	host.LogRoot, host.SeccompRoot, host.SeccompDefault = LogRoot(c.Root), rootfolder.Seccomp.In(c.Root), true
 	resolver, err := netidentity.HostResolver()
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func NewNode(c NodeConfig) (*worker.Node, error) {
 		Objects:     c.Objects,
 		Log:         c.Log,
 		PodsDir:     PodsDir(c.Root),
-		ClaimsDir:   filepath.Join(c.Root, "claims"),
+		ClaimsDir:   rootfolder.Claims.In(c.Root),
 		IPAMDir:     c.IPAMDir,
 		Config:      host,
 		Resolver:    resolver,
@@ -100,10 +100,10 @@ func NewNode(c NodeConfig) (*worker.Node, error) {
 const clusterDomain = "cluster.local"
 
 // PodsDir is where the pods of a root have their folders, by UID (A-VOL-1).
-func PodsDir(root string) string { return filepath.Join(root, "pods") }
+func PodsDir(root string) string { return rootfolder.Pods.In(root) }
 
 // LogRoot is where the pods of a root have their logs.
-func LogRoot(root string) string { return filepath.Join(root, "logs") }
+func LogRoot(root string) string { return rootfolder.Logs.In(root) }
 
 // Name is this machine's name as the kubelet takes it.
 func Name() string {

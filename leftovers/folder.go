@@ -9,21 +9,21 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
 // podFolders are the folders below the root that have something per pod. The
 // records come last: as long as there is one, the rest of its pod is found.
 var podFolders = []struct {
 	kind   Kind
-	folder string
+	folder string // below the root
 }{
-	{PodFolder, "pods"},
-	{LogFolder, "logs"},
-	{AddressRecord, "ipam/pods"},
-	{PodRecord, recordsFolder},
+	{PodFolder, string(rootfolder.Pods)},
+	{LogFolder, string(rootfolder.Logs)},
+	{AddressRecord, string(rootfolder.IPAM) + "/pods"},
+	{PodRecord, string(rootfolder.Runs)},
 }
-
-const recordsFolder = "runs"
 
 func findInFolders(place Place) ([]Leftover, error) {
 	if place.Root == "" {
@@ -46,7 +46,7 @@ func findInFolders(place Place) ([]Leftover, error) {
 // InUse tells whether a lifepod lives that holds the record of a pod: one that
 // uses another runtime than the bundled one has no other lock of the root.
 func InUse(place Place) (bool, error) {
-	records, err := filepath.Glob(filepath.Join(place.Root, recordsFolder, "*"))
+	records, err := filepath.Glob(filepath.Join(rootfolder.Runs.In(place.Root), "*"))
 	if err != nil {
 		return false, err
 	}

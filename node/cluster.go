@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/join"
 	"github.com/lifepod/lifepod/node/objects"
@@ -84,7 +85,7 @@ func (o Options) certDir() string {
 	if o.CertDir != "" {
 		return o.CertDir
 	}
-	return filepath.Join(o.rootDir(), "pki")
+	return rootfolder.AgentKeys.In(o.rootDir())
 }
 
 func (c *cluster) nodeAPI() register.API {

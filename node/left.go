@@ -15,6 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/leftovers"
 	"github.com/lifepod/lifepod/pods/memory"
@@ -31,7 +32,7 @@ type place struct {
 	Endpoint string `json:"endpoint"`
 }
 
-func placesDir(root string) string { return filepath.Join(root, "agents") }
+func placesDir(root string) string { return rootfolder.Agents.In(root) }
 
 // save puts the place into the state folder, where it stays.
 func (p place) save(root string) error {

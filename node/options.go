@@ -4,11 +4,11 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
-	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/pods/memory"
 )
@@ -82,7 +82,7 @@ func (o Options) rootDir() string {
 
 // memory is where what is needed to go on is left.
 func (o Options) memory() memory.Folder {
-	return memory.Folder{Dir: filepath.Join(o.rootDir(), "lifepod")}
+	return memory.Folder{Dir: rootfolder.AgentMemory.In(o.rootDir())}
 }
 
 func (o Options) inCluster() bool { return o.Kubeconfig != "" || o.BootstrapKubeconfig != "" }

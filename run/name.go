@@ -4,20 +4,20 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // lockNames keeps other lifepods of the root from taking a name, or a port, meanwhile.
 // The kernel releases it when the process dies.
 func lockNames(root string) (release func(), err error) {
-	file, err := os.OpenFile(filepath.Join(root, "names.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(rootfolder.Names.In(root), os.O_RDWR|os.O_CREATE, 0o600)
 	if err == nil {
 		err = unix.Flock(int(file.Fd()), unix.LOCK_EX)
 	}

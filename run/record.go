@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/worker/checkpoint"
 )
 
@@ -41,7 +42,7 @@ type record struct {
 	shown  *shown
 }
 
-func recordsDir(root string) string { return filepath.Join(root, "runs") }
+func recordsDir(root string) string { return rootfolder.Runs.In(root) }
 
 // records are the paths of all records of a root.
 func records(root string) ([]string, error) {

@@ -16,6 +16,7 @@ import (
 	"github.com/lifepod/lifepod/control/show"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/worker/images"
 )
 
@@ -172,7 +173,7 @@ func completeManifest(*cobra.Command, []string, string) ([]cobra.Completion, cob
 func completeByCluster(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	root, err := programRoot(os.Args[1:])
 	if err == nil {
-		if unpacked, _ := filepath.Glob(filepath.Join(root, "program", "*")); len(unpacked) > 0 {
+		if unpacked, _ := filepath.Glob(filepath.Join(rootfolder.Program.In(root), "*")); len(unpacked) > 0 {
 			err = becomeCluster(os.Args[1:])
 		}
 	}

@@ -3,13 +3,13 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lifepod/lifepod/down"
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
 // newDownCommand is "lifepod down". On the state folder of a cluster, or of a node that
@@ -56,8 +56,8 @@ of a cluster, volumes, images.`,
 // hasCluster says whether a state folder has a cluster of its own, or a node that has
 // joined one.
 func hasCluster(root string) bool {
-	for _, folder := range []string{"cluster", "join"} {
-		if _, err := os.Stat(filepath.Join(root, folder)); err == nil {
+	for _, folder := range []rootfolder.Entry{rootfolder.Cluster, rootfolder.Join} {
+		if _, err := os.Stat(folder.In(root)); err == nil {
 			return true
 		}
 	}

@@ -1,5 +1,5 @@
-// Package rootfolder tells whether a folder is safe to have state of lifepod below it:
-// programs that root runs, keys, and what pods are made of.
+// Package rootfolder names what lifepod has in a state folder, and tells whether a folder is safe to
+// have such state below it: programs that root runs, keys, and what pods are made of.
 package rootfolder
 
 import (

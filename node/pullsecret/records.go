@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubelet "k8s.io/kubelet/config/v1beta1"
 
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/worker/images"
 )
 
@@ -35,7 +36,7 @@ type Records struct {
 // agent did not see the end of, of an image that is present, becomes a record
 // that lets nobody use it without a proof.
 func OpenRecords(root string, policy Policy, present []images.Image, log *slog.Logger) *Records {
-	dir := filepath.Join(root, "image_manager")
+	dir := rootfolder.ImageManager.In(root)
 	r := &Records{
 		policy: policy, log: log, underWay: map[string]int{},
 		pulling: folder(filepath.Join(dir, "pulling")), pulled: folder(filepath.Join(dir, "pulled")),

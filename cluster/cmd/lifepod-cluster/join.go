@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/coreos/go-systemd/v22/daemon"
@@ -17,6 +16,7 @@ import (
 	"github.com/lifepod/lifepod/cluster"
 	"github.com/lifepod/lifepod/cluster/proxy"
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/node/discover"
 	"github.com/lifepod/lifepod/node/register"
@@ -58,11 +58,11 @@ processes. It is needed once: from then on "lifepod join" goes on as the same no
 			if err != nil {
 				return err
 			}
-			j.log, j.folder = log, discover.Folder{Dir: filepath.Join(g.root, "join")}
+			j.log, j.folder = log, discover.Folder{Dir: rootfolder.Join.In(g.root)}
 			if g.root != bundle.DefaultRoot { // the usual folder of logs is another node's, or may be
-				j.folder.Logs = filepath.Join(g.root, "logs")
+				j.folder.Logs = rootfolder.Logs.In(g.root)
 			}
-			j.root, j.node.Root, j.node.RootDir = g.root, g.root, filepath.Join(g.root, "node")
+			j.root, j.node.Root, j.node.RootDir = g.root, g.root, rootfolder.Node.In(g.root)
 			j.node.Version, j.node.Foreign, j.node.Log = version(), run.Owner(g.root), log
 			j.node.Command = unattended.Join
 			j.node.Bundled = j.node.RuntimeEndpoint == ""
