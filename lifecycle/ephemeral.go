@@ -46,6 +46,7 @@ func applyEphemeralContainerAdded(s *step, f EphemeralContainerAdded) {
 	}
 	s.containers = append(s.containers, newEphemeral(&(*list)[len(*list)-1]))
 	s.pod.Generation++
+	s.podIsNew = true
 	tell(s, Report{Subject: "pod", What: "gets the ephemeral container " + name, Rule: "A-ACT-5"})
 }
 

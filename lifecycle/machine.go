@@ -122,6 +122,7 @@ type bookkeeping struct {
 	unseen    bool        // restored, and what happened meanwhile is not known yet
 	passing   bool        // the status waits for the answer of a start
 	toSave    bool        // the last step has changed what a checkpoint carries
+	podIsNew  bool        // the last step has changed the pod that runs: its spec, labels or annotations
 }
 
 // setup is what a pod needs beside its sandbox: the cgroup before it, the volumes
@@ -186,6 +187,7 @@ func (m *Machine) Step(ev Event) []Effect {
 	if !m.wakeAt.IsZero() {
 		s.overdue = max(0, s.now.Sub(m.wakeAt))
 	}
+	m.podIsNew = false
 	apply(s, ev.Fact)
 	plan(s)
 	routine := s.nothingNew(ev.Fact) && !s.unsaid && !s.round.announce
@@ -208,6 +210,9 @@ func (m *Machine) Status() v1.PodStatus { return *m.kept.Reported.DeepCopy() }
 // Pod is the pod as the node runs it: with what was added to its spec since, and
 // the resources that were allocated to it (A-ADM-7). The caller owns the copy.
 func (m *Machine) Pod() *v1.Pod { return m.pod.DeepCopy() }
+
+// PodChanged says whether Pod is another since the last Step.
+func (m *Machine) PodChanged() bool { return m.podIsNew }
 
 // StopDeadline is when the grace of a terminating pod ends; zero before.
 func (m *Machine) StopDeadline() time.Time {

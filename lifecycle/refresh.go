@@ -12,6 +12,7 @@ func applyObjectsChanged(s *step, f ObjectsChanged) {
 	if s.kept.Stage != Syncing {
 		return // nothing is updated in a pod that ends
 	}
+	s.podIsNew = true
 	s.pod.Labels, s.pod.Annotations = maps.Clone(f.Labels), maps.Clone(f.Annotations)
 	retryNow(s)
 	if hasWrittenVolumes(s.pod) {

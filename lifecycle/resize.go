@@ -205,6 +205,7 @@ func allocate(s *step) {
 			c.BackOff = backoff.Place{}
 		}
 	}
+	s.podIsNew = true
 	r.Desired, r.Pending = nil, nil
 	r.Held = append(slices.Clip(r.Held), allocation(s.pod))
 	r.room, r.measured, r.retryAt = false, false, time.Time{}

@@ -57,6 +57,7 @@ func withoutLocal(annotations map[string]string) map[string]string {
 // activeDeadlineSeconds, tolerations, a negative grace, resources (by way of a
 // resize) and ephemeral containers (A-API-4).
 func updateSpec(s *step, newer *v1.Pod) {
+	s.podIsNew = true
 	s.pod.Spec.ActiveDeadlineSeconds = cloneOf(newer.Spec.ActiveDeadlineSeconds)
 	s.pod.Spec.TerminationGracePeriodSeconds = cloneOf(newer.Spec.TerminationGracePeriodSeconds)
 	s.pod.Spec.Tolerations = slices.Clone(newer.Spec.Tolerations)

@@ -183,8 +183,7 @@ func (w *Worker) feed(ctx context.Context, at time.Time, fact lifecycle.Fact) {
 	w.log.Debug("fact", "event", typeOf{fact}, "fact", plain{fact})
 	w.snapshots.learned(fact)
 	effects := w.machine.Step(lifecycle.Event{At: at, Fact: fact})
-	switch fact.(type) {
-	case lifecycle.EphemeralContainerAdded, lifecycle.ResizeAdmitted, lifecycle.ObjectsChanged, lifecycle.PodUpdated:
+	if w.machine.PodChanged() {
 		w.executor = w.executor.of(w.machine.Pod())
 	}
 	w.save(at)
