@@ -54,8 +54,7 @@ func readDropIn(file string) (table, error) {
 	}
 	var fields table
 	if err := toml.Unmarshal(text, &fields); err != nil {
-		var at *toml.DecodeError
-		if errors.As(err, &at) {
+		if at, ok := errors.AsType[*toml.DecodeError](err); ok {
 			line, column := at.Position()
 			return nil, fmt.Errorf("line %d, column %d: %w", line, column, err)
 		}

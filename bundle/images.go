@@ -104,7 +104,7 @@ func (r *Runtime) alreadyImported(ctx context.Context) ([]string, error) {
 			return nil, fmt.Errorf("containerd at %s does not answer; its log is %s", r.Endpoint(), r.paths.Log())
 		}
 		if err != nil || answer.GetImage() == nil {
-			return nil, nil //nolint:nilerr // the import says what is wrong
+			return nil, nil // the import says what is wrong
 		}
 	}
 	return names, nil

@@ -69,7 +69,7 @@ func (r *Runtime) JoinNetwork(ctx context.Context, subnet, cluster netip.Prefix)
 func freeBridge(name string) error {
 	bridge, err := net.InterfaceByName(name)
 	if err != nil {
-		return nil // there is none
+		return nil //nolint:nilerr // there is none
 	}
 	links, err := netlink.LinkList()
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"github.com/vishvananda/netlink"
@@ -47,12 +48,7 @@ func freeSubnet(p Paths, before netip.Prefix, taken []netip.Prefix) (netip.Prefi
 }
 
 func overlapsAny(p netip.Prefix, others []netip.Prefix) bool {
-	for _, other := range others {
-		if p.Overlaps(other) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(others, p.Overlaps)
 }
 
 // routes are the destinations of the machine's IPv4 routes, without default

@@ -14,7 +14,7 @@ import (
 // server's hooks, from ending the process before the others have ended well. What ends
 // it otherwise is told; klog has its message among the details.
 func surviveFatal(ctx context.Context, log *slog.Logger) {
-	klog.OsExit = func(code int) { //nolint:reassign // it is there to be set
+	klog.OsExit = func(code int) {
 		if ctx.Err() != nil {
 			runtime.Goexit()
 		}

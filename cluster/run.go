@@ -85,7 +85,7 @@ func Run(ctx context.Context, c Config, ready func(Ready)) error {
 // one of their loops end only that loop's turn.
 func quiet(log *slog.Logger) {
 	node.QuietKlog(log)
-	utilruntime.ReallyCrash = false //nolint:reassign // it is there to be set
+	utilruntime.ReallyCrash = false
 	utilruntime.PanicHandlers = append(utilruntime.PanicHandlers, func(_ context.Context, reason any) {
 		log.Error("a part of the control plane panicked, and goes on", "reason", reason, "stack", string(debug.Stack()))
 	})

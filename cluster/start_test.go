@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -92,7 +93,7 @@ func ownProcess(t *testing.T, by ...string) bool {
 	if os.Getenv(processVariable) != "" {
 		return true
 	}
-	args := append(by, os.Args[0], "-test.run", "^"+t.Name()+"$")
+	args := slices.Concat(by, []string{os.Args[0], "-test.run", "^" + t.Name() + "$"})
 	command := exec.Command(args[0], args[1:]...)
 	command.Env = append(os.Environ(), processVariable+"=1")
 	if out, err := command.CombinedOutput(); err != nil {

@@ -76,7 +76,7 @@ func Look(ctx context.Context, c Config) (Status, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig)
 	if err != nil {
 		s.API = err.Error()
-		return s, nil
+		return s, nil //nolint:nilerr // the status says it
 	}
 	s.Server, config.Timeout = config.Host, patience
 	client, err := kubernetes.NewForConfig(config)

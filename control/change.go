@@ -1,6 +1,7 @@
 package control
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -30,7 +31,7 @@ func (s *Server) admit(w http.ResponseWriter, change func(pod *v1.Pod) (*v1.Pod,
 		s.Post(fact())
 		return nil
 	})
-	if err != nil && err != errUnchanged {
+	if err != nil && !errors.Is(err, errUnchanged) {
 		return err
 	}
 	answer(w, http.StatusOK, s.Object.Pod())

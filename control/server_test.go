@@ -223,7 +223,7 @@ func TestRootOnly(t *testing.T) {
 		{"unknown", peer{err: errors.New("no credentials")}, 403},
 		{"not looked at", nil, 403},
 	} {
-		handler := rootOnly(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200) }))
+		handler := rootOnly(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 		request := httptest.NewRequest(http.MethodDelete, "/v1/pods", nil)
 		request = request.WithContext(context.WithValue(t.Context(), peerKey{}, tc.peer))
 		got := httptest.NewRecorder()

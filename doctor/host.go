@@ -77,7 +77,7 @@ func (linux) FileSystem(path string) (FileSystem, error) {
 		return FileSystem{}, err
 	}
 	return FileSystem{
-		Type:       int64(stat.Type),
+		Type:       stat.Type,
 		SizeBytes:  stat.Blocks * uint64(stat.Bsize),
 		FreeBytes:  stat.Bavail * uint64(stat.Bsize),
 		Inodes:     stat.Files,

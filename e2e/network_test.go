@@ -75,7 +75,7 @@ containers:
 	if body := get(t, fmt.Sprintf("http://127.0.0.1:%d/hostname", port)); body != "published\n" {
 		t.Errorf("the published port answered %q", body)
 	}
-	if _, err := http.Get(fmt.Sprintf("http://%s:%d/hostname", address, port)); err == nil {
+	if _, err := http.Get("http://" + net.JoinHostPort(address, fmt.Sprint(port)) + "/hostname"); err == nil {
 		t.Errorf("port %d was published on 127.0.0.1 only, but answers on %s", port, address)
 	}
 	c.await(c.stderr, "pod Ready")

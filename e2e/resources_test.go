@@ -114,7 +114,7 @@ func cgroupOf(t *testing.T, r *root, qosFolder string, status v1.PodStatus) stri
 func checkCPU(t *testing.T, level string, wantShares, wantQuota int64) {
 	t.Helper()
 	folder, v2 := controller("cpu")
-	shares, quota := int64(0), int64(0)
+	var shares, quota int64
 	if v2 {
 		shares, quota = readInt(t, folder, level, "cpu.weight"), -1
 		if text := fmt.Sprint(readFirst(t, folder, level, "cpu.max")); text != "max" {

@@ -56,7 +56,7 @@ func describeCgroup(path string) string {
 	below, processes := -1, 0
 	_ = filepath.WalkDir(path, func(folder string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
-			return nil
+			return nil //nolint:nilerr // it has gone meanwhile
 		}
 		below++
 		pids, _ := cgroups.GetPids(folder)

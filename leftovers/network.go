@@ -109,8 +109,7 @@ func bridgeNamed(name string) (netlink.Link, error) {
 		return nil, nil
 	}
 	link, err := netlink.LinkByName(name)
-	var absent netlink.LinkNotFoundError
-	if errors.As(err, &absent) {
+	if _, ok := errors.AsType[netlink.LinkNotFoundError](err); ok {
 		return nil, nil
 	}
 	if err != nil {

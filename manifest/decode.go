@@ -59,7 +59,7 @@ func (d *decoder) value(path *field.Path, v any, into reflect.Value) {
 		into.Set(reflect.New(into.Type().Elem()))
 		into = into.Elem()
 	}
-	if special, ok := into.Addr().Interface().(json.Unmarshaler); ok {
+	if special, ok := reflect.TypeAssert[json.Unmarshaler](into.Addr()); ok {
 		d.special(path, v, special)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/lifepod/lifepod/internal/yamlsyntax"
@@ -154,7 +155,7 @@ func (c *yamlCutter) cut(offset, line int) {
 // isMarker says whether a line is a document marker, alone or with something after it.
 func isMarker(line []byte, marker string) bool {
 	rest, ok := bytes.CutPrefix(line, []byte(marker))
-	return ok && (len(rest) == 0 || bytes.IndexByte([]byte(" \t\r\n"), rest[0]) >= 0)
+	return ok && (len(rest) == 0 || strings.IndexByte(" \t\r\n", rest[0]) >= 0)
 }
 
 // isBlank says whether a line holds nothing, or only a comment.

@@ -17,8 +17,8 @@ type structField struct {
 // fields are the fields of a struct type, in the order of its declaration.
 func fields(t reflect.Type) iter.Seq[structField] {
 	return func(yield func(structField) bool) {
-		for i := range t.NumField() {
-			f := structField{StructField: t.Field(i)}
+		for field := range t.Fields() {
+			f := structField{StructField: field}
 			name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 			f.json = name
 			f.inline = name == "" && (f.Anonymous || strings.Contains(options, "inline"))

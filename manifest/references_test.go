@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 )
 
 // TestReferences lists what each place of a Pod that can name a ConfigMap or Secret asks for, also those
@@ -17,7 +16,7 @@ func TestReferences(t *testing.T) {
 	spec := &v1.PodSpec{
 		Volumes: []v1.Volume{
 			{VolumeSource: v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{LocalObjectReference: local("a"), Items: items}}},
-			{VolumeSource: v1.VolumeSource{Secret: &v1.SecretVolumeSource{SecretName: "b", Optional: ptr.To(true)}}},
+			{VolumeSource: v1.VolumeSource{Secret: &v1.SecretVolumeSource{SecretName: "b", Optional: new(true)}}},
 			{VolumeSource: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{Sources: []v1.VolumeProjection{
 				{ConfigMap: &v1.ConfigMapProjection{LocalObjectReference: local("c")}},
 				{Secret: &v1.SecretProjection{LocalObjectReference: local("d"), Items: items}},
@@ -25,7 +24,7 @@ func TestReferences(t *testing.T) {
 		},
 		InitContainers: []v1.Container{{EnvFrom: []v1.EnvFromSource{
 			{ConfigMapRef: &v1.ConfigMapEnvSource{LocalObjectReference: local("e")}},
-			{SecretRef: &v1.SecretEnvSource{LocalObjectReference: local("f"), Optional: ptr.To(false)}},
+			{SecretRef: &v1.SecretEnvSource{LocalObjectReference: local("f"), Optional: new(false)}},
 		}}},
 		Containers: []v1.Container{{Env: []v1.EnvVar{
 			{Value: "plain"},

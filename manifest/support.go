@@ -102,7 +102,7 @@ func (s *supportOf) structure(path *field.Path, v reflect.Value) {
 			continue
 		}
 		below := path.Child(f.json)
-		if resources, ok := value.Interface().(v1.ResourceList); ok {
+		if resources, ok := reflect.TypeAssert[v1.ResourceList](value); ok {
 			s.resources(below, f.json, resources)
 			continue
 		}

@@ -33,7 +33,7 @@ func (m *member) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := m.newNode(ctx); err != nil {
+	if err := m.newNode(); err != nil {
 		return err
 	}
 	if err := m.newPods(ctx); err != nil {
@@ -71,7 +71,7 @@ func (m *member) run(ctx context.Context) error {
 }
 
 // newNode describes the machine as a node.
-func (m *member) newNode(ctx context.Context) error {
+func (m *member) newNode() error {
 	k := m.config.Kubelet
 	c := register.Config{
 		Name: m.name, ProviderID: k.ProviderID, Port: k.Port,

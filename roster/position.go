@@ -64,8 +64,9 @@ func (r Reason) rule() string {
 		return "A-ADM-4"
 	case ForVictims:
 		return "B-PRE-2"
+	default: // ForRoom
+		return "A-ADM-1"
 	}
-	return "A-ADM-1"
 }
 
 // never is no time.
@@ -116,8 +117,9 @@ func (p *pod) begun() bool {
 		return true
 	case Waiting:
 		return p.reason == ForNode // its place is kept
+	default: // Unheard, Over
+		return false
 	}
-	return false
 }
 
 // holds says that the pod may hold something of the node.

@@ -35,10 +35,8 @@ func (w *walk) worksOnAll() bool {
 		w.removesObject()
 		return true
 	}
-	for _, source := range w.sources {
-		if w.tells(source) {
-			return true
-		}
+	if slices.ContainsFunc(w.sources, w.tells) {
+		return true
 	}
 	for _, uid := range slices.Sorted(maps.Keys(w.workers)) {
 		if w.worksOn(w.workers[uid]) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -63,15 +62,15 @@ func TestHandlersAndUsers(t *testing.T) {
 	}{
 		{name: "no class", call: "RunPodSandbox web attempt=0"},
 		{name: "a class", class: "safe", call: "RunPodSandbox web attempt=0 handler=vm"},
-		{name: "users", hostUsers: ptr.To(false), call: "RunPodSandbox web attempt=0 own-users"},
-		{name: "the host's users", hostUsers: ptr.To(true), call: "RunPodSandbox web attempt=0"},
+		{name: "users", hostUsers: new(false), call: "RunPodSandbox web attempt=0 own-users"},
+		{name: "the host's users", hostUsers: new(true), call: "RunPodSandbox web attempt=0"},
 		{name: "no such class", class: "none", event: "Failed to create pod sandbox: no class none"},
 		{
-			name: "users with a handler that can't", class: "safe", hostUsers: ptr.To(false),
+			name: "users with a handler that can't", class: "safe", hostUsers: new(false),
 			event: "Failed to create pod sandbox: can't set `spec.hostUsers: false`, RuntimeClass handler \"vm\" does not support user namespaces",
 		},
 		{
-			name: "users with a runtime that can't", class: "plain", hostUsers: ptr.To(false),
+			name: "users with a runtime that can't", class: "plain", hostUsers: new(false),
 			event: "Failed to create pod sandbox: can't set `spec.hostUsers: false`, runtime does not support user namespaces",
 		},
 	} {

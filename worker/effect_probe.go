@@ -38,6 +38,8 @@ func probeSpec(c *v1.Container, kind lifecycle.ProbeKind) *v1.Probe {
 		return c.StartupProbe
 	case lifecycle.LivenessProbe:
 		return c.LivenessProbe
+	case lifecycle.ReadinessProbe:
+		return c.ReadinessProbe
 	}
-	return c.ReadinessProbe
+	return nil
 }

@@ -60,14 +60,14 @@ func (t tree) buildCluster(ctx context.Context) error {
 func (p packing) isPacked() (bool, error) {
 	text, err := os.ReadFile(filepath.Join(p.to, p.manifestName))
 	if err != nil {
-		return false, nil
+		return false, nil //nolint:nilerr // what can't be read is packed anew
 	}
 	if _, err := os.Stat(filepath.Join(p.to, p.archiveName)); err != nil {
-		return false, nil
+		return false, nil //nolint:nilerr // the same
 	}
 	var have manifest.Manifest
 	if json.Unmarshal(text, &have) != nil {
-		return false, nil
+		return false, nil //nolint:nilerr // the same
 	}
 	want, err := p.describe()
 	return err == nil && have.Digest() == want.Digest(), err

@@ -103,8 +103,7 @@ func output(ctx context.Context, dir string, name string, args ...string) ([]byt
 	cmd.Dir = dir
 	out, err := cmd.Output()
 	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			return nil, fmt.Errorf("%s: %w\n%s", cmd, err, bytes.TrimSpace(exit.Stderr))
 		}
 		return nil, fmt.Errorf("%s: %w", cmd, err)

@@ -52,7 +52,7 @@ func TestSlowLayersDoNotHoldUpOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close() })
+	t.Cleanup(func() { _ = conn.Close() })
 	pull := func(repository string) error {
 		_, err := cri.NewImageServiceClient(conn).PullImage(ctx, &cri.PullImageRequest{Image: &cri.ImageSpec{Image: host + "/" + repository}})
 		return err

@@ -80,8 +80,8 @@ func startHolder(t *testing.T, root string) *holder {
 	}
 	h := &holder{cmd: cmd, input: input, lines: bufio.NewScanner(output)}
 	t.Cleanup(func() {
-		h.cmd.Process.Kill()
-		h.cmd.Wait()
+		_ = h.cmd.Process.Kill()
+		_ = h.cmd.Wait()
 	})
 	h.hears(t, "open")
 	return h
@@ -105,7 +105,7 @@ func (h *holder) hears(t *testing.T, want string) {
 // close lets the process close the root and end.
 func (h *holder) close(t *testing.T) {
 	t.Helper()
-	h.input.Close()
+	_ = h.input.Close()
 	if err := h.cmd.Wait(); err != nil {
 		t.Errorf("the holding process: %v", err)
 	}
@@ -117,5 +117,5 @@ func (h *holder) kill(t *testing.T) {
 	if err := h.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	h.cmd.Wait() // reports the signal
+	_ = h.cmd.Wait() // reports the signal
 }

@@ -29,7 +29,7 @@ func dial(t *testing.T, r *bundle.Runtime) cri.RuntimeServiceClient {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close() })
+	t.Cleanup(func() { _ = conn.Close() })
 	return cri.NewRuntimeServiceClient(conn)
 }
 

@@ -204,7 +204,11 @@ func TestFullDisk(t *testing.T) {
 	if err := unix.Mount("tmpfs", root, "tmpfs", 0, "size=2m,mode=700"); err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Unmount(root, 0)
+	defer func() {
+		if err := unix.Unmount(root, 0); err != nil {
+			t.Error(err)
+		}
+	}()
 	_, err := bundle.Open(t.Context(), bundle.Config{Root: root})
 	if err == nil || !strings.Contains(err.Error(), "no space left on device") || !strings.Contains(err.Error(), "MiB are free; make room") {
 		t.Errorf("error %v, want it to say how much is free", err)

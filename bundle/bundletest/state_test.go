@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -70,13 +71,11 @@ func containerd(t *testing.T, root string) int {
 	return record.PID
 }
 
-func killContainerd(t *testing.T, root string) int {
+func killContainerd(t *testing.T, root string) {
 	t.Helper()
-	pid := containerd(t, root)
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(containerd(t, root), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	return pid
 }
 
 // programsOf lists the processes whose program lies below the root.
@@ -116,9 +115,9 @@ func wantNothingLeft(t *testing.T, root string) {
 		t.Errorf("bridge left: %s", p.Bridge())
 	}
 	if name := strings.TrimPrefix(p.CgroupParent(), "/"); name != "" {
-		cgroups, _ := filepath.Glob("/sys/fs/cgroup/*/" + name)
+		v1, _ := filepath.Glob("/sys/fs/cgroup/*/" + name)
 		v2, _ := filepath.Glob("/sys/fs/cgroup/" + name)
-		if left := append(cgroups, v2...); len(left) > 0 {
+		if left := slices.Concat(v1, v2); len(left) > 0 {
 			t.Errorf("cgroups left: %q", left)
 		}
 	}

@@ -103,12 +103,12 @@ func (s set) annotations(path string) map[string]string {
 
 func setOf(parent *v1.ConfigMap) set {
 	s := newSet()
-	for _, kind := range strings.Split(parent.Annotations[groupKindsKey], ",") {
+	for kind := range strings.SplitSeq(parent.Annotations[groupKindsKey], ",") {
 		if kind != "" {
 			s.kinds[schema.ParseGroupKind(kind)] = true
 		}
 	}
-	for _, namespace := range strings.Split(parent.Annotations[namespacesKey], ",") {
+	for namespace := range strings.SplitSeq(parent.Annotations[namespacesKey], ",") {
 		if namespace != "" {
 			s.namespaces[namespace] = true
 		}

@@ -22,8 +22,6 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-func pointer[T any](v T) *T { return &v }
-
 func cluster() []runtime.Object {
 	object := func(name string) meta.ObjectMeta { return meta.ObjectMeta{Namespace: "shop", Name: name} }
 	tcp := []core.ServicePort{{Name: "http", Port: 80, Protocol: core.ProtocolTCP}}
@@ -38,11 +36,11 @@ func cluster() []runtime.Object {
 		&discovery.EndpointSlice{
 			ObjectMeta: slice, AddressType: discovery.AddressTypeIPv4,
 			Endpoints: []discovery.Endpoint{
-				{Addresses: []string{"10.203.0.5"}, Hostname: pointer("db-0"), Conditions: discovery.EndpointConditions{Ready: pointer(true)}},
-				{Addresses: []string{"10.203.0.6"}, Conditions: discovery.EndpointConditions{Ready: pointer(true)}},
-				{Addresses: []string{"10.203.0.7"}, Conditions: discovery.EndpointConditions{Ready: pointer(false)}},
+				{Addresses: []string{"10.203.0.5"}, Hostname: new("db-0"), Conditions: discovery.EndpointConditions{Ready: new(true)}},
+				{Addresses: []string{"10.203.0.6"}, Conditions: discovery.EndpointConditions{Ready: new(true)}},
+				{Addresses: []string{"10.203.0.7"}, Conditions: discovery.EndpointConditions{Ready: new(false)}},
 			},
-			Ports: []discovery.EndpointPort{{Name: pointer("http"), Port: pointer(int32(8080)), Protocol: pointer(core.ProtocolTCP)}},
+			Ports: []discovery.EndpointPort{{Name: new("http"), Port: new(int32(8080)), Protocol: new(core.ProtocolTCP)}},
 		},
 	}
 }

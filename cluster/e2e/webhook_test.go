@@ -141,7 +141,7 @@ func TestCustomResourceAndWebhooks(t *testing.T) {
 		s.until("a webhook refuses what is "+color, func() error {
 			_, err := s.try(widget("never", color, 1), "create", "--dry-run=server", "-f", "-")
 			if err == nil || !strings.Contains(err.Error(), want) {
-				return fmt.Errorf("want %s, got %v", want, err)
+				return fmt.Errorf("want %s, got %v", want, err) //nolint:errorlint // nil, too
 			}
 			return nil
 		})

@@ -59,7 +59,7 @@ func Renew(admin string) error {
 func Remove(admin string) error {
 	return each(admin, func(a *entry, config *clientcmdapi.Config, context string) error {
 		if config.Contexts[context] == nil || a.mayReplace(config, context) != nil {
-			return nil
+			return nil //nolint:nilerr // it is another's
 		}
 		delete(config.Contexts, context)
 		delete(config.Clusters, context)

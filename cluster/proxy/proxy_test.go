@@ -57,8 +57,6 @@ func hasNot(text string) func(string) bool {
 	return func(rules string) bool { return !strings.Contains(rules, text) }
 }
 
-func pointer[T any](v T) *T { return &v }
-
 func webService(name string) *core.Service {
 	return &core.Service{
 		ObjectMeta: meta.ObjectMeta{Namespace: "default", Name: name},
@@ -75,10 +73,10 @@ func webSlice(ready bool) *discovery.EndpointSlice {
 		ObjectMeta:  meta.ObjectMeta{Namespace: "default", Name: "web-1", Labels: map[string]string{discovery.LabelServiceName: "web"}},
 		AddressType: discovery.AddressTypeIPv4,
 		Endpoints: []discovery.Endpoint{
-			{Addresses: []string{"10.203.0.5"}, Conditions: discovery.EndpointConditions{Ready: pointer(true)}},
-			{Addresses: []string{"10.203.0.6"}, Conditions: discovery.EndpointConditions{Ready: pointer(ready)}},
+			{Addresses: []string{"10.203.0.5"}, Conditions: discovery.EndpointConditions{Ready: new(true)}},
+			{Addresses: []string{"10.203.0.6"}, Conditions: discovery.EndpointConditions{Ready: new(ready)}},
 		},
-		Ports: []discovery.EndpointPort{{Name: pointer("http"), Port: pointer(int32(8080)), Protocol: pointer(core.ProtocolTCP)}},
+		Ports: []discovery.EndpointPort{{Name: new("http"), Port: new(int32(8080)), Protocol: new(core.ProtocolTCP)}},
 	}
 }
 

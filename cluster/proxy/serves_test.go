@@ -24,8 +24,8 @@ func apiServer() (*core.Service, *discovery.EndpointSlice) {
 	return service, &discovery.EndpointSlice{
 		ObjectMeta:  meta.ObjectMeta{Namespace: "default", Name: "kubernetes", Labels: map[string]string{discovery.LabelServiceName: "kubernetes"}},
 		AddressType: discovery.AddressTypeIPv4,
-		Endpoints:   []discovery.Endpoint{{Addresses: []string{"192.0.2.1"}, Conditions: discovery.EndpointConditions{Ready: pointer(true)}}},
-		Ports:       []discovery.EndpointPort{{Name: pointer("https"), Port: pointer(int32(6443)), Protocol: pointer(core.ProtocolTCP)}},
+		Endpoints:   []discovery.Endpoint{{Addresses: []string{"192.0.2.1"}, Conditions: discovery.EndpointConditions{Ready: new(true)}}},
+		Ports:       []discovery.EndpointPort{{Name: new("https"), Port: new(int32(6443)), Protocol: new(core.ProtocolTCP)}},
 	}
 }
 

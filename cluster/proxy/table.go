@@ -39,7 +39,7 @@ func makeTable(ctx context.Context, name string) (knftables.Interface, error) {
 		return nil, err
 	}
 	creation := table.NewTransaction()
-	creation.Add(&knftables.Table{Comment: knftables.PtrTo("rules for kube-proxy")})
+	creation.Add(&knftables.Table{Comment: new("rules for kube-proxy")})
 	if err := table.Run(ctx, creation); err != nil {
 		return nil, fmt.Errorf("make the nftables table %s: %w", name, err)
 	}

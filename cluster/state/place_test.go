@@ -1,7 +1,6 @@
 package state
 
 import (
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -38,7 +37,7 @@ func TestValidate(t *testing.T) {
 
 // The first record stays, whoever comes later.
 func TestFound(t *testing.T) {
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	log := slog.New(slog.DiscardHandler)
 	store, err := etcd.Start(t.Context(), etcd.Config{Dir: filepath.Join(t.TempDir(), "etcd"), RunDir: shortDir(t), Log: log})
 	if err != nil {
 		t.Fatal(err)

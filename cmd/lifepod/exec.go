@@ -37,8 +37,7 @@ When lifepod exec is ended first, by Ctrl-C or otherwise, the command is ended.`
 			streams, restore := s.streams(command, s.tty)
 			defer restore()
 			*code, err = pod.Exec(ctx, container, args[1:], streams)
-			var start *client.StartError
-			if errors.As(err, &start) {
+			if _, ok := errors.AsType[*client.StartError](err); ok {
 				command.PrintErrf("lifepod: %s\n", plain.Text(err.Error()))
 				return nil
 			}

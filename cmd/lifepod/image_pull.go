@@ -64,8 +64,7 @@ func pullImage(command *cobra.Command, session *imageSession, request images.Pul
 	request.Progress = line.report
 	_, err := session.Store.Pull(command.Context(), request)
 	line.finish()
-	var failed *images.PullError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*images.PullError](err); ok {
 		return fmt.Errorf("pull image %q: %s", request.Image, cri.Text(failed.Err))
 	}
 	if err != nil {

@@ -87,8 +87,7 @@ func (g *global) showFolder(command *cobra.Command) error {
 // if they are wanted.
 func (p *onPod) describe(ctx context.Context, name string, withEvents bool) (*v1.Pod, []v1.Event, error) {
 	pod, err := p.find(ctx, name)
-	var left *client.UnattendedError
-	if errors.As(err, &left) {
+	if left, ok := errors.AsType[*client.UnattendedError](err); ok {
 		return left.Pod.Pod, nil, nil
 	}
 	if err != nil || !withEvents {

@@ -75,8 +75,7 @@ func plain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var outer *url.Error
-	if errors.As(err, &outer) {
+	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err
 	}
 	for _, gone := range []error{io.EOF, io.ErrUnexpectedEOF, fs.ErrNotExist, unix.ECONNRESET, unix.EPIPE, unix.ECONNREFUSED} {

@@ -69,7 +69,7 @@ func TestFind(t *testing.T) {
 		{"db", "blue", `no pod "db" in namespace "blue": there is ` + all},
 	} {
 		pod, err := c.Find(t.Context(), tc.name, tc.namespace)
-		got := ""
+		var got string
 		if err != nil {
 			got = err.Error()
 		} else {

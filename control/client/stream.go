@@ -32,8 +32,7 @@ type Streams struct {
 // the command is ended.
 func (p *Pod) Exec(ctx context.Context, container string, command []string, s Streams) (int, error) {
 	err := p.stream(ctx, "/exec", url.Values{"container": {container}, "command": command}, s)
-	var exit exec.CodeExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[exec.CodeExitError](err); ok {
 		return exit.Code, nil
 	}
 	if err != nil && ctx.Err() == nil {

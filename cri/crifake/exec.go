@@ -43,7 +43,7 @@ func (r *Runtime) Command(container string, texts ...string) {
 }
 
 func parseCommand(text string) (c command) {
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		key, value, _ := strings.Cut(word, "=")
 		spaced := strings.ReplaceAll(value, "_", " ")
 		var err error
@@ -102,7 +102,7 @@ func (c *container) run(ctx context.Context, runs command, timeoutSeconds int64,
 	if runs.fails != "" {
 		return nil, status.Error(codes.Unknown, "failed to exec in container: "+runs.fails)
 	}
-	takes, limit := runs.after, time.Duration(forever)
+	takes, limit := runs.after, forever
 	if runs.hangs {
 		takes = forever
 	}

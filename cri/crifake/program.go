@@ -34,7 +34,7 @@ type Program struct {
 //	says=T         it writes this line to its log, and "told" at a stop signal that it ignores
 func ParseProgram(text string) (Program, error) {
 	p := Program{TermCode: 143}
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if err := p.parseWord(word); err != nil {
 			return p, fmt.Errorf("program %q: %w", text, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -145,7 +146,7 @@ spec:
     resources: {limits: {memory: 64Mi}}
 `))
 		pod := c.awaitReady(name)
-		answer, err := (&http.Client{Timeout: patience}).Get(fmt.Sprintf("http://%s:%d/", pod.Status.HostIP, port))
+		answer, err := (&http.Client{Timeout: patience}).Get("http://" + net.JoinHostPort(pod.Status.HostIP, fmt.Sprint(port)))
 		if err != nil {
 			t.Fatal(err)
 		}

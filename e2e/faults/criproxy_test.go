@@ -139,6 +139,7 @@ func (p *criProxy) handle(_ any, from grpc.ServerStream) error {
 			}
 		case unavailable:
 			return status.Error(codes.Unavailable, "connection error: a fault of the test")
+		case lost: // after the call
 		}
 	}
 	err := p.carry(ctx, full, request, from, f != nil && f.kind == lost)

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -33,9 +34,7 @@ func container(name, script string, more map[string]any) map[string]any {
 		"volumeMounts": []map[string]any{{"name": "w", "mountPath": "/w"}, {"name": "scratch", "mountPath": "/scratch"}},
 		"resources":    map[string]any{"limits": map[string]any{"memory": "64Mi"}, "requests": map[string]any{"cpu": "1m", "memory": "1Mi"}},
 	}
-	for key, value := range more {
-		c[key] = value
-	}
+	maps.Copy(c, more)
 	return c
 }
 
@@ -43,9 +42,7 @@ func container(name, script string, more map[string]any) map[string]any {
 // not a failure.
 func probe(action map[string]any, failures int) map[string]any {
 	p := map[string]any{"periodSeconds": 1, "timeoutSeconds": 60, "failureThreshold": failures}
-	for key, value := range action {
-		p[key] = value
-	}
+	maps.Copy(p, action)
 	return p
 }
 
@@ -68,9 +65,7 @@ func (n *node) pod(t *testing.T, name string, spec map[string]any) *v1.Pod {
 			{"name": "scratch", "emptyDir": map[string]any{}},
 		},
 	}
-	for key, value := range spec {
-		whole[key] = value
-	}
+	maps.Copy(whole, spec)
 	text, err := yaml.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Pod", "spec": whole,
 		"metadata": map[string]any{

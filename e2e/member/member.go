@@ -75,8 +75,8 @@ func Start(ctx context.Context, config Config) (*Member, error) {
 	return m, nil
 }
 
-func (m *Member) prepare(ctx context.Context) error {
-	dir, err := m.config.Dir, error(nil)
+func (m *Member) prepare(ctx context.Context) (err error) {
+	dir := m.config.Dir
 	if dir == "" {
 		dir, err = os.MkdirTemp("", "lp-member-")
 	} else {

@@ -10,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/lifepod/lifepod/worker/volumes"
 )
@@ -173,7 +172,7 @@ func TestTrustBundles(t *testing.T) {
 		Spec:       certificatesv1beta1.ClusterTrustBundleSpec{SignerName: "example.com/signer", TrustBundle: n.rootCertificate()},
 	}
 	projection := v1.ClusterTrustBundleProjection{
-		SignerName: ptr.To("example.com/signer"), LabelSelector: &metav1.LabelSelector{MatchLabels: bundle.Labels}, Path: "anchors.pem",
+		SignerName: new("example.com/signer"), LabelSelector: &metav1.LabelSelector{MatchLabels: bundle.Labels}, Path: "anchors.pem",
 	}
 	pod := n.bind(v1.Volume{Name: "trust", VolumeSource: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{Sources: []v1.VolumeProjection{{ClusterTrustBundle: &projection}}}}})
 	dir := n.folder(pod)

@@ -185,7 +185,7 @@ func TestOrphanedMirrorPod(t *testing.T) {
 	must(t, err)
 	orphan := podOf(n.name, "orphan")
 	orphan.Annotations = map[string]string{v1.MirrorPodAnnotationKey: "x"}
-	orphan.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: n.name, UID: node.UID, Controller: ptr.To(true)}}
+	orphan.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: n.name, UID: node.UID, Controller: new(true)}}
 	_, err = n.client.CoreV1().Pods("default").Create(t.Context(), orphan, metav1.CreateOptions{})
 	must(t, err)
 	n.run(n.api().Run, n.mirrors.Run)

@@ -101,7 +101,7 @@ func Template(text []byte, line int) *Problem {
 func (d *document) syntaxProblem(err error) (line int, text string) {
 	shifted := slices.Concat([]byte("\n"), d.text)
 	var node yaml.Node
-	begin, text := 0, ""
+	var begin int
 	if of := yaml.Unmarshal(shifted, &node); of != nil {
 		begin, text = splitLine(of)
 	} else {

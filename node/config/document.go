@@ -184,8 +184,7 @@ func shown(value any) string {
 
 // wanted says what a value should have been.
 func wanted(err error) string {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		kind := strings.TrimPrefix(wrong.Type.String(), "*")
 		return "should be of type " + kind
 	}

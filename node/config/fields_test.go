@@ -81,9 +81,9 @@ func goName(t *testing.T, path string) string {
 		if in.Kind() == reflect.Pointer {
 			in = in.Elem()
 		}
-		for i := range in.NumField() {
-			if tag, _, _ := strings.Cut(in.Field(i).Tag.Get("json"), ","); tag == step {
-				name, in = in.Field(i).Name, in.Field(i).Type
+		for field := range in.Fields() {
+			if tag, _, _ := strings.Cut(field.Tag.Get("json"), ","); tag == step {
+				name, in = field.Name, field.Type
 				break
 			}
 		}

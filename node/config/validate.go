@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -69,10 +70,8 @@ func between(path string, value, least, most int32) field.ErrorList {
 
 // oneOf refuses all but the given values.
 func oneOf[T ~string](path *field.Path, value T, known ...T) field.ErrorList {
-	for _, k := range known {
-		if value == k {
-			return nil
-		}
+	if slices.Contains(known, value) {
+		return nil
 	}
 	return field.ErrorList{field.NotSupported(path, value, known)}
 }

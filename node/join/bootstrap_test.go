@@ -22,7 +22,7 @@ import (
 )
 
 // signing is a cluster that signs every request when it is made.
-func signing(t *testing.T, ca *authority, requests *[]*certificatesv1.CertificateSigningRequest) *fake.Clientset {
+func signing(ca *authority, requests *[]*certificatesv1.CertificateSigningRequest) *fake.Clientset {
 	client := fake.NewClientset()
 	client.PrependReactor("create", "certificatesigningrequests", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		request := a.(clienttesting.CreateAction).GetObject().(*certificatesv1.CertificateSigningRequest)
@@ -48,7 +48,7 @@ func testConnection(node string) *Connection {
 func TestRequest(t *testing.T) {
 	var requests []*certificatesv1.CertificateSigningRequest
 	ca := newAuthority(t)
-	client := signing(t, ca, &requests)
+	client := signing(ca, &requests)
 	file := filepath.Join(t.TempDir(), temporaryKey)
 	key, err := keyOf(file)
 	if err != nil {

@@ -66,7 +66,7 @@ func loadKubeconfig(path string) (*rest.Config, clusterStanza, error) {
 	}
 	config, err := clientcmd.NewNonInteractiveClientConfig(*file, file.CurrentContext, &clientcmd.ConfigOverrides{}, rules).ClientConfig()
 	if err != nil {
-		return nil, nil, fmt.Errorf("read kubeconfig %s: %s", path, err) // not os.ErrNotExist of a certificate
+		return nil, nil, fmt.Errorf("read kubeconfig %s: %s", path, err) //nolint:errorlint // not os.ErrNotExist of a certificate
 	}
 	current := file.Contexts[file.CurrentContext]
 	if current == nil || file.Clusters[current.Cluster] == nil {
@@ -91,7 +91,7 @@ func (c *Connection) read() (*identity, error) {
 		c.takeRotated(config)
 	}
 	if err := rest.LoadTLSFiles(config); err != nil {
-		return nil, fmt.Errorf("read kubeconfig %s: %s", path, err)
+		return nil, fmt.Errorf("read kubeconfig %s: %s", path, err) //nolint:errorlint // the same
 	}
 	// The content counts: with the names client-go would look at the files itself,
 	// every five minutes.

@@ -93,18 +93,18 @@ func TestRequests(t *testing.T) {
 		if r.Method == http.MethodPut {
 			return nil, io.EOF
 		}
-		return &http.Response{StatusCode: 409}, nil
+		return &http.Response{StatusCode: http.StatusConflict}, nil
 	}))
 	for _, method := range []string{http.MethodPut, http.MethodPost} {
 		r, err := http.NewRequestWithContext(t.Context(), method, "https://api:6443/x", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = transport.RoundTrip(r) //nolint:bodyclose // there is none
+		_, _ = transport.RoundTrip(r)
 	}
 	served := m.HTTP("readonly", http.NotFoundHandler())
 	for _, path := range []string{"/exec/a/b/c", "/metrics/resource", "/metrics/x", "/who/knows"} {
-		served.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("PATCH", path, nil))
+		served.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPatch, path, nil))
 	}
 	checkLines(t, m.Handler(), []string{
 		`rest_client_requests_total{code="409",host="api:6443",method="POST"} 1`,

@@ -52,6 +52,7 @@ func (p probes) probed(pod *v1.Pod, e lifecycle.Probe, fact lifecycle.Probed, to
 		result = "successful"
 	case lifecycle.ProbeFailure:
 		result = "failed"
+	case lifecycle.ProbeError:
 	}
 	p.total.WithLabelValues(e.Kind.String(), result, e.Container, pod.Name, pod.Namespace, string(pod.UID)).Inc()
 	if result != "failed" {

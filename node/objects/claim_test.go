@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 )
 
 func newClaim(name string, change func(*v1.PersistentVolumeClaim)) *v1.PersistentVolumeClaim {
@@ -39,10 +38,10 @@ func TestPersistentVolume(t *testing.T) {
 		{"pending", []runtime.Object{newClaim("data", func(c *v1.PersistentVolumeClaim) { c.Status.Phase = v1.ClaimPending })}, "error processing PVC ns/data: PVC is not bound"},
 		{"no volume", []runtime.Object{newClaim("data", func(c *v1.PersistentVolumeClaim) { c.Spec.VolumeName = "" })}, "error processing PVC ns/data: PVC has empty pvc.Spec.VolumeName"},
 		{"being deleted", []runtime.Object{newClaim("data", func(c *v1.PersistentVolumeClaim) {
-			c.DeletionTimestamp, c.Finalizers = ptr.To(metav1.Now()), []string{"other"}
+			c.DeletionTimestamp, c.Finalizers = new(metav1.Now()), []string{"other"}
 		})}, "error processing PVC ns/data: PVC is being deleted"},
 		{"being deleted, but protected", []runtime.Object{newClaim("data", func(c *v1.PersistentVolumeClaim) {
-			c.DeletionTimestamp, c.Finalizers = ptr.To(metav1.Now()), []string{claimProtection}
+			c.DeletionTimestamp, c.Finalizers = new(metav1.Now()), []string{claimProtection}
 		}), newVolume("claim-1")}, ""},
 		{"volume missing", []runtime.Object{newClaim("data", nil)}, `error processing PVC ns/data: failed to fetch PV pv from API server: persistentvolumes "pv" not found`},
 		{"volume of nobody", []runtime.Object{newClaim("data", nil), unbound}, "error processing PVC ns/data: found PV object pv but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim"},
@@ -71,7 +70,7 @@ func TestEphemeralClaim(t *testing.T) {
 		"p1": "", "p2": "PVC ns/pod-p1-scratch was not created for pod ns/pod-p1 (pod is not owner)",
 	} {
 		claim := newClaim("pod-p1-scratch", func(c *v1.PersistentVolumeClaim) {
-			c.OwnerReferences = []metav1.OwnerReference{{Kind: "Pod", Name: "pod-p1", UID: owner, Controller: ptr.To(true)}}
+			c.OwnerReferences = []metav1.OwnerReference{{Kind: "Pod", Name: "pod-p1", UID: owner, Controller: new(true)}}
 		})
 		_, err := newWorld(t, claim, newVolume("claim-1")).PersistentVolume(t.Context(), newPod("p1"), volume)
 		if got := text(err); got != want {

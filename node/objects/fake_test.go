@@ -22,7 +22,7 @@ import (
 // TestMain takes away the handling of errors that no test looks at, which sleeps
 // by a clock that all tests share.
 func TestMain(m *testing.M) {
-	utilruntime.ErrorHandlers = nil
+	utilruntime.ErrorHandlers = nil //nolint:reassign // it is there to be set
 	m.Run()
 }
 

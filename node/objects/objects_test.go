@@ -9,7 +9,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 )
 
 // read is the value of key a of a ConfigMap, or the error's text.
@@ -150,7 +149,7 @@ func TestAway(t *testing.T) {
 func TestWatchesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fixed := newConfigMap("fixed", "a", "f")
-		fixed.Immutable = ptr.To(true)
+		fixed.Immutable = new(true)
 		w := newWorld(t, newConfigMap("conf", "a", "1"), newConfigMap("vars", "a", "v"), fixed)
 		defer w.cancel()
 		w.Register(newPod("p1", inConfigMap("conf")))

@@ -9,7 +9,6 @@ import (
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 )
 
 func certificate(content string) string {
@@ -34,12 +33,12 @@ func TestTrustAnchors(t *testing.T) {
 		projection v1.ClusterTrustBundleProjection
 		want       string // or the error
 	}{
-		{"by name", v1.ClusterTrustBundleProjection{Name: ptr.To("one")}, certificate("A") + certificate("B")},
-		{"no such name", v1.ClusterTrustBundleProjection{Name: ptr.To("none")}, `while getting ClusterTrustBundle: clustertrustbundle.certificates.k8s.io "none" not found`},
-		{"no such name, optional", v1.ClusterTrustBundleProjection{Name: ptr.To("none"), Optional: ptr.To(true)}, ""},
-		{"by signer and labels, each once", v1.ClusterTrustBundleProjection{SignerName: ptr.To("s"), LabelSelector: live}, certificate("A") + certificate("B") + certificate("C")},
-		{"no selector selects nothing", v1.ClusterTrustBundleProjection{SignerName: ptr.To("s")}, "combination of signerName and labelSelector matched zero ClusterTrustBundles"},
-		{"an empty one everything", v1.ClusterTrustBundleProjection{SignerName: ptr.To("t"), LabelSelector: &metav1.LabelSelector{}}, certificate("E")},
+		{"by name", v1.ClusterTrustBundleProjection{Name: new("one")}, certificate("A") + certificate("B")},
+		{"no such name", v1.ClusterTrustBundleProjection{Name: new("none")}, `while getting ClusterTrustBundle: clustertrustbundle.certificates.k8s.io "none" not found`},
+		{"no such name, optional", v1.ClusterTrustBundleProjection{Name: new("none"), Optional: new(true)}, ""},
+		{"by signer and labels, each once", v1.ClusterTrustBundleProjection{SignerName: new("s"), LabelSelector: live}, certificate("A") + certificate("B") + certificate("C")},
+		{"no selector selects nothing", v1.ClusterTrustBundleProjection{SignerName: new("s")}, "combination of signerName and labelSelector matched zero ClusterTrustBundles"},
+		{"an empty one everything", v1.ClusterTrustBundleProjection{SignerName: new("t"), LabelSelector: &metav1.LabelSelector{}}, certificate("E")},
 		{"neither", v1.ClusterTrustBundleProjection{}, "ClusterTrustBundle projection requires either name or signerName to be set"},
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -61,7 +60,7 @@ func TestTrustBundlesChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newBundle("one", "", "", certificate("A")))
 		defer w.cancel()
-		byName := v1.ClusterTrustBundleProjection{Name: ptr.To("one")}
+		byName := v1.ClusterTrustBundleProjection{Name: new("one")}
 		w.Register(newPod("p1", inTrustBundle(byName)))
 		w.Register(newPod("p2"))
 		synctest.Wait()

@@ -12,7 +12,6 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/ptr"
 )
 
 // objectWatch follows one object in the API server. It is the store of its reflector,
@@ -48,7 +47,7 @@ func (w *objectWatch) run() {
 // Node authorizer may hear of a new pod a moment later than the node does.
 func newReflector(from cache.ListerWatcher, example runtime.Object, to cache.ReflectorStore) *cache.Reflector {
 	return cache.NewReflectorWithOptions(from, example, to, cache.ReflectorOptions{
-		Name: "objects", Logger: ptr.To(logr.Discard()), MinWatchTimeout: 30 * time.Minute,
+		Name: "objects", Logger: new(logr.Discard()), MinWatchTimeout: 30 * time.Minute,
 		Backoff: &wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 20, Cap: 10 * time.Second},
 	})
 }

@@ -234,7 +234,7 @@ func (a *fakeAPI) delete(pod *v1.Pod, body []byte) (*v1.Pod, error) {
 // reply is what goes over the wire.
 func reply(pod *v1.Pod, err error) (*http.Response, error) {
 	response := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}}
-	var content any = pod
+	var content any
 	if err != nil {
 		var status apierrors.APIStatus
 		if !errors.As(err, &status) {

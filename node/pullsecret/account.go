@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	config "k8s.io/kubelet/config/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/lifepod/lifepod/worker/images"
 )
@@ -74,7 +73,7 @@ func identify(ctx context.Context, accounts ServiceAccounts, wants *config.Servi
 		return identity{}, false, nil
 	}
 	token, err := accounts.Token(ctx, pod, &v1.ServiceAccountTokenProjection{
-		Audience: wants.ServiceAccountTokenAudience, ExpirationSeconds: ptr.To(tokenSeconds),
+		Audience: wants.ServiceAccountTokenAudience, ExpirationSeconds: new(tokenSeconds),
 	})
 	if err != nil {
 		return identity{}, false, fmt.Errorf("failed to get service account token: %w", err)

@@ -16,7 +16,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	config "k8s.io/kubelet/config/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/lifepod/lifepod/worker/images"
 )
@@ -195,7 +194,7 @@ func podOf(name, account string) *v1.Pod {
 func withToken(by config.ServiceAccountTokenCacheType, require bool, keys ...string) func(*config.CredentialProvider) {
 	return func(p *config.CredentialProvider) {
 		p.TokenAttributes = &config.ServiceAccountTokenAttributes{
-			ServiceAccountTokenAudience: "registry", CacheType: by, RequireServiceAccount: ptr.To(require), RequiredServiceAccountAnnotationKeys: keys,
+			ServiceAccountTokenAudience: "registry", CacheType: by, RequireServiceAccount: new(require), RequiredServiceAccountAnnotationKeys: keys,
 		}
 	}
 }

@@ -2,6 +2,7 @@ package register
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -103,8 +104,6 @@ func labelsOf(name string, given map[string]string) map[string]string {
 		kubeletapis.LabelOS:   runtime.GOOS,
 		kubeletapis.LabelArch: runtime.GOARCH,
 	}
-	for key, value := range given {
-		out[key] = value
-	}
+	maps.Copy(out, given)
 	return out
 }

@@ -69,8 +69,7 @@ func (f *facts) setMachine(node *v1.Node) (events []event) {
 	info.MachineID, info.SystemUUID, info.BootID = f.machine.MachineID, f.machine.SystemUUID, f.machine.BootID
 	info.KernelVersion, info.OSImage = f.machine.Kernel, f.machine.OSImage
 	info.KubeletVersion = Version
-	//lint:ignore SA1019 it is cleared, as the kubelet does: an older one may have set it
-	info.KubeProxyVersion = ""
+	info.KubeProxyVersion = "" //nolint:staticcheck // deprecated, and cleared as the kubelet does: an older one may have set it
 	info.OperatingSystem, info.Architecture = runtime.GOOS, runtime.GOARCH
 	info.Swap = nil
 	if f.machine.SwapBytes != 0 {

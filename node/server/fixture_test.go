@@ -10,7 +10,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/big"
 	"net"
@@ -107,7 +106,7 @@ func testConfig(t *testing.T, node *fakeNode) Config {
 	k := &kubeletconfig.KubeletConfiguration{Address: "127.0.0.1"}
 	k.Authentication.Anonymous.Enabled, k.Authentication.Webhook.Enabled = &yes, &no
 	k.Authorization.Mode = kubeletconfig.KubeletAuthorizationModeAlwaysAllow
-	return Config{NodeName: "n1", Kubelet: k, Node: node, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	return Config{NodeName: "n1", Kubelet: k, Node: node, Log: slog.New(slog.DiscardHandler)}
 }
 
 // serve runs a server until the test ends.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
-	"k8s.io/utils/ptr"
 
 	"github.com/lifepod/lifepod/worker/environment"
 )
@@ -90,9 +90,9 @@ func TestVariables(t *testing.T) {
 		pod  *v1.Pod
 		want []environment.KeyValue
 	}{
-		{"A-ENV-7 the API server and the namespace's, with an address only", podIn("shop", ptr.To(true)), append(master[:len(master):len(master)], database...)},
-		{"A-ENV-7 without links the API server only", podIn("shop", ptr.To(false)), master},
-		{"A-ENV-7 in a namespace without any", podIn("empty", ptr.To(true)), master},
+		{"A-ENV-7 the API server and the namespace's, with an address only", podIn("shop", new(true)), append(slices.Clip(master), database...)},
+		{"A-ENV-7 without links the API server only", podIn("shop", new(false)), master},
+		{"A-ENV-7 in a namespace without any", podIn("empty", new(true)), master},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestVariables(t *testing.T) {
 			}
 		})
 	}
-	odd, err := s.Variables(t.Context(), podIn("odd", ptr.To(true)))
+	odd, err := s.Variables(t.Context(), podIn("odd", new(true)))
 	if err != nil || odd[0].Value != "10.0.0.9" {
 		t.Errorf("the namespace's own service kubernetes: %v, error %v", odd, err)
 	}
@@ -144,11 +144,11 @@ func TestUnread(t *testing.T) {
 		done := make(chan struct{})
 		go func() { defer close(done); s.Run(ctx) }()
 		for range 3 {
-			if _, err := s.Variables(ctx, podIn("shop", ptr.To(true))); !errors.Is(err, errUnread) {
+			if _, err := s.Variables(ctx, podIn("shop", new(true))); !errors.Is(err, errUnread) {
 				t.Errorf("A-ENV-1: error %v, want %v", err, errUnread)
 			}
 		}
-		static := podIn("shop", ptr.To(true))
+		static := podIn("shop", new(true))
 		static.Annotations = map[string]string{"kubernetes.io/config.source": "file"}
 		if got, err := s.Variables(ctx, static); err != nil || got != nil {
 			t.Errorf("A-ENV-1 of a static pod: %v, error %v", got, err)
@@ -166,7 +166,7 @@ func TestUnread(t *testing.T) {
 func TestKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "of", "lifepod", "services.json")
-		pod := podIn("shop", ptr.To(true))
+		pod := podIn("shop", new(true))
 		agent := func(client *fake.Clientset) *Services {
 			s, err := New(client, slog.New(slog.DiscardHandler))
 			if err != nil {

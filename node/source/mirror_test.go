@@ -120,7 +120,7 @@ func TestMirrorLife(t *testing.T) {
 		w.mirrors.Want(staticPod("a", "1"))
 		w.want("wanted", "create a of 1", "changed static-1")
 		got := w.pod("a")
-		owners := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "node-uid", Controller: ptr.To(true)}}
+		owners := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "node-uid", Controller: new(true)}}
 		if diff := cmp.Diff(owners, got.OwnerReferences); diff != "" {
 			t.Errorf("owner (-want +got):\n%s", diff)
 		}

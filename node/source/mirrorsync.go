@@ -138,7 +138,7 @@ func mirrorOf(static *v1.Pod, node *v1.Node) *v1.Pod {
 	}
 	mirror.UID, mirror.ResourceVersion, mirror.Status = "", "", v1.PodStatus{}
 	mirror.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: v1.SchemeGroupVersion.String(), Kind: "Node", Name: node.Name, UID: node.UID, Controller: ptr.To(true),
+		APIVersion: v1.SchemeGroupVersion.String(), Kind: "Node", Name: node.Name, UID: node.UID, Controller: new(true),
 	}}
 	return mirror
 }

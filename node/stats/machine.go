@@ -31,7 +31,7 @@ func machineMemory() (ram, error) {
 		return ram{}, fmt.Errorf("ask for the machine's memory: %w", err)
 	}
 	unit := uint64(info.Unit)
-	return ram{uint64(info.Totalram) * unit, uint64(info.Totalswap) * unit, uint64(info.Freeswap) * unit}, nil
+	return ram{info.Totalram * unit, info.Totalswap * unit, info.Freeswap * unit}, nil
 }
 
 // fileSystem is the state of the file system that a path is on.

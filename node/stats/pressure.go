@@ -46,7 +46,7 @@ func readPressure(path string) *cgroups.PSIStats {
 // pressureData reads avg10=0.00 avg60=0.00 avg300=0.00 total=0, the last in microseconds.
 func pressureData(text string) cgroups.PSIData {
 	var data cgroups.PSIData
-	for _, field := range strings.Fields(text) {
+	for field := range strings.FieldsSeq(text) {
 		key, value, _ := strings.Cut(field, "=")
 		number, _ := strconv.ParseFloat(value, 64) // the kernel's own
 		switch key {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/lifepod/lifepod/worker/admission"
 )
@@ -53,7 +52,7 @@ func TestDecide(t *testing.T) {
 			Reason:  "UnexpectedAdmissionError",
 			Message: "Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: no set of running pods found to reclaim resources: [(res: cpu, q: 1000), ]",
 		}}},
-		{"A-ADM-4 features", testPod("p", "", func(p *v1.Pod) { p.Spec.HostNetwork, p.Spec.HostUsers = true, ptr.To(false) }), nil, testNode(), answer{Refusal: &admission.Refusal{
+		{"A-ADM-4 features", testPod("p", "", func(p *v1.Pod) { p.Spec.HostNetwork, p.Spec.HostUsers = true, new(false) }), nil, testNode(), answer{Refusal: &admission.Refusal{
 			Reason: "PodFeatureUnsupported", Message: "Pod requires node features that are not available: UserNamespacesHostNetworkSupport",
 		}}},
 	}

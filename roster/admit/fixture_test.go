@@ -13,7 +13,7 @@ import (
 // list reads "cpu=1 memory=1Gi".
 func list(text string) v1.ResourceList {
 	out := v1.ResourceList{}
-	for _, field := range strings.Fields(text) {
+	for field := range strings.FieldsSeq(text) {
 		name, quantity, _ := strings.Cut(field, "=")
 		out[v1.ResourceName(name)] = resource.MustParse(quantity)
 	}
@@ -48,7 +48,7 @@ func guaranteed(p *v1.Pod) {
 	p.Spec.Containers[0].Resources.Limits = p.Spec.Containers[0].Resources.Requests
 }
 
-func withPriority(n int32) change { return func(p *v1.Pod) { p.Spec.Priority = ptr.To(n) } }
+func withPriority(n int32) change { return func(p *v1.Pod) { p.Spec.Priority = new(n) } }
 
 func static(p *v1.Pod) { p.Annotations["kubernetes.io/config.source"] = "file" }
 

@@ -77,7 +77,7 @@ func TestCheck(t *testing.T) {
 			p.Spec.Containers[0].SecurityContext.AppArmorProfile = &v1.AppArmorProfile{Type: v1.AppArmorProfileTypeUnconfined}
 		}, &Refusal{"AppArmor", noAppArmor}},
 		{"A-ADM-4 AppArmor of a container", func(p *v1.Pod) {
-			p.Spec.Containers[0].SecurityContext.AppArmorProfile = &v1.AppArmorProfile{Type: v1.AppArmorProfileTypeLocalhost, LocalhostProfile: ptr.To("p")}
+			p.Spec.Containers[0].SecurityContext.AppArmorProfile = &v1.AppArmorProfile{Type: v1.AppArmorProfileTypeLocalhost, LocalhostProfile: new("p")}
 		}, &Refusal{"AppArmor", noAppArmor}},
 		{"A-ADM-4 AppArmor by annotation", func(p *v1.Pod) {
 			p.Annotations["container.apparmor.security.beta.kubernetes.io/main"] = "localhost/p"
@@ -86,7 +86,7 @@ func TestCheck(t *testing.T) {
 			p.Annotations["container.apparmor.security.beta.kubernetes.io/main"] = "unconfined"
 		}, nil},
 		{"A-ADM-4 resource claims", func(p *v1.Pod) {
-			p.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("gpu")}}
+			p.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: new("gpu")}}
 		}, &Refusal{"PodFeatureUnsupported", "Pod requires node features that are not available: DynamicResourceAllocation"}},
 		{"A-ADM-4 resource claims of the scheduler's", func(p *v1.Pod) {
 			p.Status.ExtendedResourceClaimStatus = &v1.PodExtendedResourceClaimStatus{ResourceClaimName: "gpu"}

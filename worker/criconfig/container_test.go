@@ -24,8 +24,8 @@ func TestContainer(t *testing.T) {
 		Resources: v1.ResourceRequirements{Requests: resources("250m", "1Gi"), Limits: resources("1", "2Gi")},
 		SecurityContext: &v1.SecurityContext{
 			Capabilities:             &v1.Capabilities{Add: []v1.Capability{"NET_ADMIN"}, Drop: []v1.Capability{"ALL"}},
-			ReadOnlyRootFilesystem:   ptr.To(true),
-			AllowPrivilegeEscalation: ptr.To(false),
+			ReadOnlyRootFilesystem:   new(true),
+			AllowPrivilegeEscalation: new(false),
 		},
 	}
 	pod.Spec.Containers = []v1.Container{*container}

@@ -26,8 +26,7 @@ func seccomp(node Node, profile *v1.SeccompProfile) (*runtimeapi.SecurityProfile
 	case v1.SeccompProfileTypeLocalhost:
 		name := ptr.Deref(profile.LocalhostProfile, "")
 		if name == "" {
-			//lint:ignore ST1005 the text is Kubernetes' own
-			return nil, errors.New("localhostProfile must be set if seccompProfile type is Localhost.")
+			return nil, errors.New("localhostProfile must be set if seccompProfile type is Localhost.") //nolint:staticcheck // Kubernetes' text
 		}
 		return &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_Localhost, LocalhostRef: filepath.Join(node.SeccompRoot, name)}, nil
 	}

@@ -1,6 +1,8 @@
 package criconfig
 
 import (
+	"maps"
+
 	"github.com/lifepod/lifepod/worker/podcgroup"
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -50,9 +52,7 @@ func Resources(node Node, pod *v1.Pod, container *v1.Container) *runtimeapi.Linu
 // container nor the pod has a limit.
 func hugepageLimits(node Node, pod, container v1.ResourceList) []*runtimeapi.HugepageLimit {
 	limits := podcgroup.HugePages(pod)
-	for size, limit := range podcgroup.HugePages(container) {
-		limits[size] = limit
-	}
+	maps.Copy(limits, podcgroup.HugePages(container))
 	var out []*runtimeapi.HugepageLimit
 	for _, size := range node.HugePageSizes {
 		out = append(out, &runtimeapi.HugepageLimit{PageSize: size, Limit: limits[size]})

@@ -101,9 +101,9 @@ func TestNamespaces(t *testing.T) {
 	}{
 		{"defaults", v1.PodSpec{}, "", inPod, inPod, container},
 		{"all of the host", v1.PodSpec{HostNetwork: true, HostIPC: true, HostPID: true}, "", node, node, node},
-		{"shared processes", v1.PodSpec{ShareProcessNamespace: ptr.To(true)}, "", inPod, inPod, inPod},
+		{"shared processes", v1.PodSpec{ShareProcessNamespace: new(true)}, "", inPod, inPod, inPod},
 		{"processes of a container", v1.PodSpec{}, "id-1", inPod, inPod, target},
-		{"shared processes need no target", v1.PodSpec{ShareProcessNamespace: ptr.To(true)}, "id-1", inPod, inPod, inPod},
+		{"shared processes need no target", v1.PodSpec{ShareProcessNamespace: new(true)}, "id-1", inPod, inPod, inPod},
 	}
 	for _, tc := range tests {
 		t.Run("A-CRI-5 "+tc.name, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestNamespaces(t *testing.T) {
 }
 
 func TestSandboxPrivileged(t *testing.T) {
-	privileged := &v1.SecurityContext{Privileged: ptr.To(true)}
+	privileged := &v1.SecurityContext{Privileged: new(true)}
 	tests := map[string]v1.PodSpec{
 		"regular":   {Containers: []v1.Container{{}, {SecurityContext: privileged}}},
 		"init":      {InitContainers: []v1.Container{{SecurityContext: privileged}}},

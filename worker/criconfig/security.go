@@ -52,16 +52,15 @@ func containerSecurity(in ContainerInput) (*runtimeapi.LinuxContainerSecurityCon
 	if out.Seccomp, err = seccomp(in.Node, sc.SeccompProfile); err != nil {
 		return nil, err
 	}
-	//lint:ignore SA1019 older runtimes read only the legacy string
-	out.Apparmor, out.ApparmorProfile, err = appArmor(in.Pod, in.Container)
+	out.Apparmor, out.ApparmorProfile, err = appArmor(in.Pod, in.Container) //nolint:staticcheck // older runtimes read only the deprecated string
 	return out, err
 }
 
 // effective merges the pod's fields into the container's, which win (A-SEC-1).
 // Neither result is nil.
 func effective(pod *v1.Pod, container *v1.Container) (*v1.SecurityContext, *v1.PodSecurityContext) {
-	podSC := ptr.To(ptr.Deref(pod.Spec.SecurityContext, v1.PodSecurityContext{}))
-	sc := ptr.To(ptr.Deref(container.SecurityContext, v1.SecurityContext{}))
+	podSC := new(ptr.Deref(pod.Spec.SecurityContext, v1.PodSecurityContext{}))
+	sc := new(ptr.Deref(container.SecurityContext, v1.SecurityContext{}))
 	sc.SELinuxOptions = or(sc.SELinuxOptions, podSC.SELinuxOptions)
 	sc.RunAsUser = or(sc.RunAsUser, podSC.RunAsUser)
 	sc.RunAsGroup = or(sc.RunAsGroup, podSC.RunAsGroup)

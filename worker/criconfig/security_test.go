@@ -15,7 +15,7 @@ func TestContainerFieldsOverrideThePod(t *testing.T) {
 	pod.Spec.SecurityContext = &v1.PodSecurityContext{
 		RunAsUser: ptr.To[int64](1), RunAsGroup: ptr.To[int64](2), SELinuxOptions: &v1.SELinuxOptions{Type: "pod"}, FSGroup: ptr.To[int64](3), SupplementalGroups: []int64{4},
 	}
-	own := &v1.SecurityContext{RunAsUser: ptr.To[int64](11), RunAsGroup: ptr.To[int64](12), SELinuxOptions: &v1.SELinuxOptions{Type: "own"}, Privileged: ptr.To(true)}
+	own := &v1.SecurityContext{RunAsUser: ptr.To[int64](11), RunAsGroup: ptr.To[int64](12), SELinuxOptions: &v1.SELinuxOptions{Type: "own"}, Privileged: new(true)}
 	tests := []struct {
 		name       string
 		sc         *v1.SecurityContext
@@ -73,7 +73,7 @@ func TestImageUser(t *testing.T) {
 
 func TestRunAsNonRoot(t *testing.T) {
 	const where = `(pod: "web_ns(uid-1)", container: main)`
-	nonRoot := &v1.SecurityContext{RunAsNonRoot: ptr.To(true)}
+	nonRoot := &v1.SecurityContext{RunAsNonRoot: new(true)}
 	tests := []struct {
 		name  string
 		pod   *v1.PodSecurityContext
@@ -82,8 +82,8 @@ func TestRunAsNonRoot(t *testing.T) {
 		want  string
 	}{
 		{"not asked for", nil, nil, ImageUser{}, ""},
-		{"runAsUser", nil, &v1.SecurityContext{RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](1)}, ImageUser{}, ""},
-		{"the pod's, undone by the container", &v1.PodSecurityContext{RunAsNonRoot: ptr.To(true)}, &v1.SecurityContext{RunAsNonRoot: ptr.To(false)}, ImageUser{}, ""},
+		{"runAsUser", nil, &v1.SecurityContext{RunAsNonRoot: new(true), RunAsUser: ptr.To[int64](1)}, ImageUser{}, ""},
+		{"the pod's, undone by the container", &v1.PodSecurityContext{RunAsNonRoot: new(true)}, &v1.SecurityContext{RunAsNonRoot: new(false)}, ImageUser{}, ""},
 		{"runAsUser 0", &v1.PodSecurityContext{RunAsUser: ptr.To[int64](0)}, nonRoot, ImageUser{UID: ptr.To[int64](1)}, "container's runAsUser breaks non-root policy " + where},
 		{"image of root", nil, nonRoot, ImageUser{UID: ptr.To[int64](0)}, "container has runAsNonRoot and image will run as root " + where},
 		{"image without user", nil, nonRoot, ImageUser{}, "container has runAsNonRoot and image will run as root " + where},
@@ -130,7 +130,7 @@ func TestSeccomp(t *testing.T) {
 		{"the pod's", true, &v1.SeccompProfile{Type: v1.SeccompProfileTypeUnconfined}, nil, unconfined, ""},
 		{"the container's", false, &v1.SeccompProfile{Type: v1.SeccompProfileTypeUnconfined}, &v1.SeccompProfile{Type: v1.SeccompProfileTypeRuntimeDefault}, runtimeDefault(), ""},
 		{
-			"a file of the host", false, nil, localhost(ptr.To("a/b.json")),
+			"a file of the host", false, nil, localhost(new("a/b.json")),
 			&runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_Localhost, LocalhostRef: "/root/seccomp/a/b.json"}, "",
 		},
 		{"a file without a name", false, nil, localhost(nil), nil, "localhostProfile must be set if seccompProfile type is Localhost."},

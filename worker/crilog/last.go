@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"slices"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
@@ -22,8 +23,7 @@ func (f *Log) SkipToLast(lines int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := lastLines{left: lines, unknown: lookedBack, open: map[string]bool{}}
-	for i := len(f.waiting) - 1; i >= 0; i-- {
-		file := f.waiting[i]
+	for i, file := range slices.Backward(f.waiting) {
 		if file.Reader != io.Reader(file.File) {
 			return // it is compressed
 		}

@@ -63,6 +63,7 @@ func (r *Reader) leave() {
 		case restGivenUp:
 			r.log.drop()
 			return
+		case restComes:
 		}
 		select {
 		case <-r.log.changed:

@@ -128,7 +128,7 @@ func tailOfCompressed(f io.Reader, n int64) (string, error) {
 		m, err := unpacked.Read(part)
 		kept = append(kept, part[:m]...)
 		kept = kept[max(0, int64(len(kept))-n):]
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return string(kept), nil
 		}
 		if err != nil {

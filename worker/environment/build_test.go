@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 )
 
 // objects is the namespace of the tests.
@@ -117,10 +116,10 @@ func TestBuildEnv(t *testing.T) {
 		{
 			name: "A-ENV-5 optional sources that are missing are skipped, an empty variable is kept",
 			container: v1.Container{
-				EnvFrom: []v1.EnvFromSource{fromConfigMap("none", "", ptr.To(true)), fromSecret("none", "", ptr.To(true))},
+				EnvFrom: []v1.EnvFromSource{fromConfigMap("none", "", new(true)), fromSecret("none", "", new(true))},
 				Env: []v1.EnvVar{
-					configMapVar("A", "none", "k", ptr.To(true)), configMapVar("B", "conf", "none", ptr.To(true)),
-					secretVar("C", "none", "k", ptr.To(true)), secretVar("D", "cred", "none", ptr.To(true)),
+					configMapVar("A", "none", "k", new(true)), configMapVar("B", "conf", "none", new(true)),
+					secretVar("C", "none", "k", new(true)), secretVar("D", "cred", "none", new(true)),
 					secretVar("E", "cred", "password", nil), {Name: "F"},
 				},
 			},
@@ -182,7 +181,7 @@ func TestBuildErrors(t *testing.T) {
 
 func TestBuildOptionalForgivesOnlyNotFound(t *testing.T) {
 	broken := errors.New("connection refused")
-	container := &v1.Container{EnvFrom: []v1.EnvFromSource{fromConfigMap("conf", "", ptr.To(true))}}
+	container := &v1.Container{EnvFrom: []v1.EnvFromSource{fromConfigMap("conf", "", new(true))}}
 	_, err := Build(Input{Pod: testPod(), Container: container, Objects: objects{err: broken}})
 	if !errors.Is(err, broken) {
 		t.Errorf("error = %v, want %v (A-ENV-5)", err, broken)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"regexp"
 	"slices"
@@ -130,7 +131,7 @@ func (t *tracker) readLayers(ctx context.Context, digest string) []layer {
 	var raw bytes.Buffer
 	for raw.Len() < maxManifestBytes {
 		response, err := read.Recv()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

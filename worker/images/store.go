@@ -84,8 +84,7 @@ func (s *Store) Inspect(ctx context.Context, image string) (*Image, error) {
 		return nil, nil
 	}
 	if response.Image.Id == "" || response.Image.Size == 0 {
-		//lint:ignore ST1005 it ends up in a Kubernetes event, in Kubernetes' words
-		return nil, fmt.Errorf("Id or size of image %q is not set", image)
+		return nil, fmt.Errorf("Id or size of image %q is not set", image) //nolint:staticcheck // it ends up in a Kubernetes event, in Kubernetes' words
 	}
 	return newImage(response.Image), nil
 }

@@ -11,7 +11,6 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
-	"k8s.io/utils/ptr"
 )
 
 var (
@@ -71,7 +70,7 @@ func TestDNS(t *testing.T) {
 			name: "A-NET-3 dnsConfig is appended, duplicates dropped, options override", cluster: testCluster, spec: func(s *v1.PodSpec) {
 				s.DNSConfig = &v1.PodDNSConfig{
 					Nameservers: []string{"10.96.0.10", "192.0.2.1"}, Searches: []string{"cluster.local", "x.org"},
-					Options: []v1.PodDNSConfigOption{{Name: "ndots", Value: ptr.To("2")}, {Name: "rotate"}},
+					Options: []v1.PodDNSConfigOption{{Name: "ndots", Value: new("2")}, {Name: "rotate"}},
 				}
 			},
 			want: &runtimeapi.DNSConfig{
@@ -142,7 +141,7 @@ func TestDNSLeavesTheResolverAlone(t *testing.T) {
 	resolver.Pod.Servers[0], resolver.Pod.Options[0] = "192.0.2.53", "ndots:1"
 	pod := testPod(func(s *v1.PodSpec) {
 		s.DNSPolicy = v1.DNSDefault
-		s.DNSConfig = &v1.PodDNSConfig{Options: []v1.PodDNSConfigOption{{Name: "ndots", Value: ptr.To("9")}}}
+		s.DNSConfig = &v1.PodDNSConfig{Options: []v1.PodDNSConfigOption{{Name: "ndots", Value: new("9")}}}
 	})
 	DNS(pod, Cluster{}, resolver)
 	if got := resolver.Pod.Options[0]; got != "ndots:1" {

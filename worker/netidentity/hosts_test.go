@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 )
 
 func testPod(change func(*v1.PodSpec)) *v1.Pod {
@@ -35,30 +34,30 @@ func TestHostnameOf(t *testing.T) {
 		{name: "A-NET-2 cut to 63, then - and . removed", podName: long + "-.b", want: Hostname{Name: long, Kernel: long}},
 		{name: "A-NET-2 subdomain", spec: func(s *v1.PodSpec) { s.Subdomain = "sub" }, want: Hostname{Name: "web", Domain: "sub.ns.svc.cluster.local", Kernel: "web"}},
 		{
-			name: "A-NET-2 setHostnameAsFQDN", spec: func(s *v1.PodSpec) { s.Subdomain = "sub"; s.SetHostnameAsFQDN = ptr.To(true) },
+			name: "A-NET-2 setHostnameAsFQDN", spec: func(s *v1.PodSpec) { s.Subdomain = "sub"; s.SetHostnameAsFQDN = new(true) },
 			want: Hostname{Name: "web", Domain: "sub.ns.svc.cluster.local", Kernel: "web.sub.ns.svc.cluster.local"},
 		},
 		{
-			name: "A-NET-2 FQDN too long", podName: strings.Repeat("a", 41), spec: func(s *v1.PodSpec) { s.Subdomain = "sub"; s.SetHostnameAsFQDN = ptr.To(true) },
+			name: "A-NET-2 FQDN too long", podName: strings.Repeat("a", 41), spec: func(s *v1.PodSpec) { s.Subdomain = "sub"; s.SetHostnameAsFQDN = new(true) },
 			wantErr: "failed to construct FQDN from pod hostname and cluster domain, FQDN " + strings.Repeat("a", 41) +
 				".sub.ns.svc.cluster.local is too long (64 characters is the max, 66 characters requested)",
 		},
 		{
 			name: "A-NET-2 hostnameOverride replaces and drops the domain",
-			spec: func(s *v1.PodSpec) { s.HostnameOverride = ptr.To("over.ride"); s.Hostname = "h"; s.Subdomain = "sub" },
+			spec: func(s *v1.PodSpec) { s.HostnameOverride = new("over.ride"); s.Hostname = "h"; s.Subdomain = "sub" },
 			want: Hostname{Name: "over.ride", Kernel: "over.ride"},
 		},
 		{
 			name: "A-NET-2 no limit for hostNetwork, which keeps its name", podName: strings.Repeat("a", 41),
-			spec: func(s *v1.PodSpec) { s.Subdomain = "sub"; s.SetHostnameAsFQDN = ptr.To(true); s.HostNetwork = true },
+			spec: func(s *v1.PodSpec) { s.Subdomain = "sub"; s.SetHostnameAsFQDN = new(true); s.HostNetwork = true },
 			want: Hostname{Name: strings.Repeat("a", 41), Domain: "sub.ns.svc.cluster.local"},
 		},
 		{
 			name: "A-NET-2 hostnameOverride is not part of a FQDN",
 			spec: func(s *v1.PodSpec) {
-				s.HostnameOverride = ptr.To("over")
+				s.HostnameOverride = new("over")
 				s.Subdomain = "sub"
-				s.SetHostnameAsFQDN = ptr.To(true)
+				s.SetHostnameAsFQDN = new(true)
 			},
 			want: Hostname{Name: "over", Kernel: "over"},
 		},

@@ -125,8 +125,7 @@ func TestSubPathNeverLeavesTheVolume(t *testing.T) {
 	}
 	for _, path := range []string{"abs", "rel", "self", "abs/new", "rel/new"} {
 		_, err := mountSubPath(m, path)
-		var hidden *SubPathError
-		if !errors.As(err, &hidden) {
+		if _, ok := errors.AsType[*SubPathError](err); !ok {
 			t.Errorf("%s: error = %v, want one that hides the host's paths (A-VOL-3)", path, err)
 		}
 	}

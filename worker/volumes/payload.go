@@ -3,6 +3,7 @@ package volumes
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,9 +48,7 @@ func (p preparer) configMapFiles(source *v1.ConfigMapVolumeSource) (payload, err
 		object = &v1.ConfigMap{}
 	}
 	data := map[string][]byte{}
-	for key, value := range object.BinaryData {
-		data[key] = value
-	}
+	maps.Copy(data, object.BinaryData)
 	for key, value := range object.Data {
 		data[key] = []byte(value)
 	}

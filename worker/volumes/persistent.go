@@ -13,8 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-//lint:ignore ST1005 Kubernetes' text
-var errNoMountOptions = errors.New("Mount options are not supported for this volume type")
+var errNoMountOptions = errors.New("Mount options are not supported for this volume type") //nolint:staticcheck // Kubernetes' text
 
 // persistent makes what a claim is bound to available in the pod.
 func (p preparer) persistent(bound *v1.PersistentVolume, readOnly bool) (mounted, error) {

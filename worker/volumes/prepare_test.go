@@ -147,7 +147,7 @@ func TestEmptyDirInMemory(t *testing.T) {
 	dir := testPodDir(t)
 	volume := emptyDirVolume("cache")
 	volume.EmptyDir.Medium = v1.StorageMediumMemory
-	volume.EmptyDir.SizeLimit = ptr.To(resource.MustParse("1Mi"))
+	volume.EmptyDir.SizeLimit = new(resource.MustParse("1Mi"))
 	pod := podWith(volume)
 	pod.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: ptr.To[int64](2000)}
 	prepare(t, pod, dir, objects{})
@@ -219,12 +219,12 @@ func TestConfigMapAndSecretFiles(t *testing.T) {
 		},
 		{
 			"A-ENV-5 optional key that is missing", configMapVolume("conf", v1.ConfigMapVolumeSource{
-				Optional: ptr.To(true), Items: []v1.KeyToPath{{Key: "none", Path: "n"}, {Key: "a", Path: "x"}},
+				Optional: new(true), Items: []v1.KeyToPath{{Key: "none", Path: "n"}, {Key: "a", Path: "x"}},
 			}),
 			[]string{". drwxrwxrwx 0", "TIME drwxr-xr-x 0", "TIME/x -rw-r--r-- 0", "..data -> TIME", "x -> ..data/x"}, nil,
 		},
 		{
-			"A-ENV-5 optional secret that is missing", secretVolume("none", v1.SecretVolumeSource{Optional: ptr.To(true)}),
+			"A-ENV-5 optional secret that is missing", secretVolume("none", v1.SecretVolumeSource{Optional: new(true)}),
 			[]string{". dtrwxrwxrwx 0", "TIME drwxr-xr-x 0", "..data -> TIME"}, nil,
 		},
 	}
@@ -323,7 +323,7 @@ func TestPrepareReportsEveryFailedVolume(t *testing.T) {
 
 func TestOptionalForgivesOnlyNotFound(t *testing.T) {
 	broken := errors.New("connection refused")
-	pod := podWith(secretVolume("cred", v1.SecretVolumeSource{Optional: ptr.To(true)}))
+	pod := podWith(secretVolume("cred", v1.SecretVolumeSource{Optional: new(true)}))
 	if _, err := Prepare(t.Context(), pod, testPodDir(t), Sources{Objects: brokenObjects{broken}}); !errors.Is(err, broken) {
 		t.Errorf("error = %v, want %v", err, broken)
 	}

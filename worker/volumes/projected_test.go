@@ -95,7 +95,7 @@ func TestProjected(t *testing.T) {
 	pod := podWith(projectedVolume(ptr.To[int32](0o440),
 		v1.VolumeProjection{ConfigMap: &v1.ConfigMapProjection{LocalObjectReference: named("conf"), Items: []v1.KeyToPath{{Key: "a", Path: "conf/a", Mode: ptr.To[int32](0o444)}}}},
 		v1.VolumeProjection{Secret: &v1.SecretProjection{LocalObjectReference: named("cred")}},
-		v1.VolumeProjection{Secret: &v1.SecretProjection{LocalObjectReference: named("none"), Optional: ptr.To(true)}},
+		v1.VolumeProjection{Secret: &v1.SecretProjection{LocalObjectReference: named("none"), Optional: new(true)}},
 		v1.VolumeProjection{DownwardAPI: &v1.DownwardAPIProjection{Items: []v1.DownwardAPIVolumeFile{fieldFile("conf/name", "metadata.name")}}},
 	))
 	path, _ := prepare(t, pod, testPodDir(t), o).Path("all")

@@ -55,7 +55,7 @@ func (s subPathMount) ensureExists() error {
 		return err
 	}
 	path := ""
-	for _, name := range strings.Split(filepath.Clean(s.subPath), "/") {
+	for name := range strings.SplitSeq(filepath.Clean(s.subPath), "/") {
 		path = filepath.Join(path, name)
 		if _, err := root.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			// What else may be wrong with it is for bind to find out.

@@ -70,7 +70,7 @@ func toolboxImage(b Binaries) (v1.Image, error) {
 		return nil, fmt.Errorf("list the applets of %q: %w", b.Toolbox, err)
 	}
 	entries := append(rootFiles(), file("bin/toolbox", 0o755, toolbox), file("bin/toolbox-net", 0o755, net))
-	for _, name := range strings.Fields(string(applets)) {
+	for name := range strings.FieldsSeq(string(applets)) {
 		entries = append(entries, link("bin/"+name, "toolbox"))
 	}
 	return image(v1.Config{

@@ -21,7 +21,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	config "k8s.io/kubelet/config/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/lifepod/lifepod/node/objects"
 	"github.com/lifepod/lifepod/node/pullsecret"
@@ -107,7 +106,7 @@ func TestServices(t *testing.T) {
 		t.Fatal(err)
 	}
 	background(t, s.Run)
-	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}, Spec: v1.PodSpec{EnableServiceLinks: ptr.To(true)}}
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}, Spec: v1.PodSpec{EnableServiceLinks: new(true)}}
 	variables := func() map[string]string {
 		list, err := s.Variables(t.Context(), pod)
 		if err != nil {
@@ -216,7 +215,7 @@ func provider(t *testing.T, accounts pullsecret.ServiceAccounts, log *slog.Logge
 	providers, err := pullsecret.New([]config.CredentialProvider{{
 		Name: "plugin", APIVersion: "credentialprovider.kubelet.k8s.io/v1", MatchImages: []string{"r.io"}, DefaultCacheDuration: &metav1.Duration{},
 		TokenAttributes: &config.ServiceAccountTokenAttributes{
-			ServiceAccountTokenAudience: "registry.example", CacheType: "Token", RequireServiceAccount: ptr.To(true), RequiredServiceAccountAnnotationKeys: []string{"team"},
+			ServiceAccountTokenAudience: "registry.example", CacheType: "Token", RequireServiceAccount: new(true), RequiredServiceAccountAnnotationKeys: []string{"team"},
 		},
 	}}, dir, accounts, log)
 	if err != nil {
