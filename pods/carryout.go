@@ -8,7 +8,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster"
 )
 
@@ -86,13 +85,7 @@ func (s *Shell) tell(e roster.Tell) {
 	if l == nil {
 		return // it has just ended, or can't be resumed: the roster will be told
 	}
-	switch fact := e.Fact.(type) {
-	case lifecycle.PodUpdated:
-		l.object.Updated(fact.Pod)
-	case lifecycle.StopRequested:
-		l.object.StopRequested(time.Now(), fact)
-	}
-	l.worker.Post(e.Fact)
+	l.Tell(e.Fact)
 }
 
 // know has what a pod uses watched, and shows a static pod in the API.

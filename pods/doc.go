@@ -3,7 +3,9 @@
 //
 //	Shell (shell.go)   feeds the roster with what sources, workers and the runtime tell,
 //	                   and carries out what it asks for (carryout.go)
-//	life (life.go)     a pod whose worker runs: its object, control socket and checkpoint
+//	Life (life.go)     a pod whose worker runs, with its object and control socket; also
+//	                   that of lifepod run, which has one pod and no roster
+//	living (living.go) a life that the shell leads
 //
 // What concerns a cluster are interfaces (Cluster): without one there is nobody to tell.
 package pods

@@ -2,188 +2,113 @@ package pods
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"runtime/debug"
-	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/pods/loglinks"
-	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/worker"
-	"github.com/lifepod/lifepod/worker/checkpoint"
 )
 
-// life is a pod whose worker runs. It takes what the worker tells: to the API server, to
-// the roster, and to whoever asks here.
-type life struct {
-	// immutable
-	shell  *Shell
-	worker *worker.Worker
+// Life is a pod whose worker runs, as the commands of other terminals see and steer it.
+type Life struct {
+	Worker *worker.Worker
+
+	to     worker.Sink // is told what the worker tells, after the object
+	node   *worker.Node
 	object *control.Object
-	links  *loglinks.Links // used by the worker's goroutine
-
-	now    atomic.Pointer[wanted]
-	status v1.PodStatus // as told last; the worker's goroutine's once it runs
-
-	server *control.Server  // nil: no socket
-	memory *checkpoint.File // nil: none could be made
+	server *control.Server // nil: no socket
 }
 
-// wanted is a pod as its source has it.
-type wanted struct {
-	source roster.Source
-	pod    *v1.Pod
+func lifeOf(node *worker.Node, pod *v1.Pod, to worker.Sink) *Life {
+	return &Life{to: to, node: node, object: control.NewObject(pod)}
 }
 
-// begin lets a worker live a pod's life, or go on with it.
-func (s *Shell) begin(ctx context.Context, effect roster.Effect) {
-	l := &life{shell: s, links: &loglinks.Links{Dir: s.Local.LogLinks}}
-	switch e := effect.(type) {
-	case roster.Begin:
-		l.is(e.Source, e.Pod, s.Engine.NewWorker(e.Pod, l))
-	case roster.Refuse:
-		s.Counts.Rejected(e.Why.Reason)
-		worker := s.Engine.NewWorker(e.Pod, l)
-		worker.Refuse(lifecycle.Rejected(e.Why))
-		l.is(e.Source, e.Pod, worker)
-	case roster.Adopt:
-		l.is(e.Source, e.Pod, s.Engine.AdoptWorker(e.Pod, l, e.Has))
-		l.resumes(e.Pod.Status)
-	case roster.Resume:
-		worker, err := s.Engine.ResumeWorker(e.Pod, l, e.Checkpoint)
-		if err != nil {
-			s.mail.Post(roster.NotResumed{UID: e.Pod.UID, Err: err})
-			return
-		}
-		l.is(e.Source, e.Pod, worker)
-		l.resumes(worker.Machine().Status())
-		s.mail.Post(roster.Resumed{UID: e.Pod.UID, Status: l.status})
+// NewLife prepares the life of a new pod.
+func NewLife(node *worker.Node, pod *v1.Pod, to worker.Sink) *Life {
+	l := lifeOf(node, pod, to)
+	l.Worker = node.NewWorker(pod, l)
+	return l
+}
+
+// ResumeLife prepares to go on with a pod from its checkpoint; the error says why that
+// is of no use.
+func ResumeLife(node *worker.Node, pod *v1.Pod, to worker.Sink, from lifecycle.Checkpoint) (l *Life, err error) {
+	l = lifeOf(node, pod, to)
+	if l.Worker, err = node.ResumeWorker(pod, l, from); err != nil {
+		return nil, err
 	}
-	s.mu.Lock()
-	s.lives[l.uid()] = l
-	s.mu.Unlock()
-	s.events.Add(l.worker)
-	turn := s.files.turn(l.uid())
-	s.beside.Go(func() {
-		turn(l.remember)
-		s.serve(l)
-		l.returned(l.live(ctx))
-	})
+	l.object.Resume(l.Worker.Machine(), time.Now())
+	return l, nil
 }
 
-func (l *life) is(from roster.Source, pod *v1.Pod, worker *worker.Worker) {
-	l.worker, l.object = worker, control.NewObject(pod)
-	l.now.Store(&wanted{from, pod})
-}
-
-// resumes shows the pod as it was.
-func (l *life) resumes(status v1.PodStatus) {
-	l.status = status
-	if status.Phase != "" {
-		l.object.Resume(l.worker.Machine(), time.Now())
+// adoptLife prepares to go on with a pod of which there is no checkpoint.
+func adoptLife(node *worker.Node, pod *v1.Pod, to worker.Sink, has lifecycle.Observed) *Life {
+	l := lifeOf(node, pod, to)
+	l.Worker = node.AdoptWorker(pod, l, has)
+	if pod.Status.Phase != "" {
+		l.object.Resume(l.Worker.Machine(), time.Now())
 	}
+	return l
 }
 
-func (l *life) uid() types.UID { return l.worker.Pod().UID }
-
-// life is that of a living pod, else nil.
-func (s *Shell) life(uid types.UID) *life {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.lives[uid]
+// Serve makes the pod's control socket. The configuration says where it is, and what may
+// be changed by it.
+func (l *Life) Serve(c control.Config) (err error) {
+	c.Object, c.Post, c.Log = l.object, l.Worker.Post, l.node.Log
+	c.Runtime, c.LogDir = l.node.Runtime, l.node.Config.PodLogDirectory(l.Worker.Pod())
+	l.server, err = control.Serve(c)
+	return err
 }
 
-// remember has the next agent go on with the pod, if that can be.
-func (l *life) remember() {
-	s, accepted := l.shell, roster.Remembered{Source: l.now.Load().source, Pod: l.worker.Pod()}
-	file, err := s.Memory.Keep(accepted)
-	if err != nil {
-		s.Log.Warn("a pod can't be remembered: it would not outlive a kill of lifepod", "pod", name(accepted.Pod), "err", err)
-		return
-	}
-	l.memory = file
-	l.worker.Remember(file)
-}
-
-var errPanicked = errors.New("the pod's worker has panicked")
-
-// live runs the worker. A panic of its is its pod's alone: the others go on.
-func (l *life) live(ctx context.Context) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v\n%s", errPanicked, r, debug.Stack())
-		}
-	}()
-	return l.worker.Run(ctx)
-}
-
-// returned is called when the worker has: the pod is gone, or lifepod ends, or
-// something is wrong with the worker.
-func (l *life) returned(err error) {
-	s, now := l.shell, l.now.Load()
-	s.events.Remove(l.worker)
-	s.mu.Lock()
-	delete(s.lives, l.uid())
-	s.mu.Unlock()
-	if l.memory != nil {
-		_ = l.memory.Close() // all that was to be kept has been
-	}
-	if err == nil {
-		l.object.Gone() // before the server closes: then its clients are told
-	}
+// Close ends the control socket.
+func (l *Life) Close() {
 	if l.server != nil {
-		s.beside.Go(l.server.Close) // answers under way are given a moment
-	}
-	switch {
-	case errors.Is(err, errPanicked):
-		s.mail.Post(roster.Panicked{UID: l.uid(), Err: err})
-	case err == nil:
-		l.links.Remove(now.pod, s.LogDir(now.pod))
-		s.forget(l.uid())
-		s.Counts.Gone(now.pod)
-		if now.source == roster.API && s.Cluster.Objects != nil {
-			s.Cluster.Objects.Unregister(l.uid())
-		}
-		s.mail.Post(roster.Ended{UID: l.uid()})
+		l.server.Close()
 	}
 }
 
-// Status takes a new status: to the API server, and to whoever asks here.
-func (l *life) Status(status v1.PodStatus, step bool) {
-	s, now := l.shell, l.now.Load()
-	before := l.status
-	l.status = status
-	s.Counts.Status(now.pod, &before, &status)
-	l.object.Status(*status.DeepCopy())
-	l.links.Follow(now.pod, s.LogDir(now.pod), &status)
-	if s.Cluster.Statuses != nil && now.source != roster.Runtime {
-		var seen func(error)
-		if step {
-			seen = func(error) {}
-		}
-		s.Cluster.Statuses.Set(now.pod, now.source.Hash(now.pod), *status.DeepCopy(), seen)
+// Run lives the pod's life to its end, or until ctx ends. Close the socket then: clients
+// of a pod that is gone are told.
+func (l *Life) Run(ctx context.Context, events *worker.Events) error {
+	events.Add(l.Worker)
+	defer events.Remove(l.Worker)
+	if err := l.Worker.Run(ctx); err != nil {
+		return err
 	}
-	s.mail.Post(roster.Published{UID: l.uid(), Status: status})
+	l.object.Gone()
+	return nil
+}
+
+// Tell gives the worker a fact from outside, of which the object shows what it asks for.
+func (l *Life) Tell(fact lifecycle.Fact) {
+	switch f := fact.(type) {
+	case lifecycle.PodUpdated:
+		l.object.Updated(f.Pod)
+	case lifecycle.StopRequested:
+		l.object.StopRequested(time.Now(), f)
+	}
+	l.Worker.Post(fact)
+}
+
+// Stop asks for the pod's end; it may come again with a shorter grace.
+func (l *Life) Stop(request lifecycle.StopRequested) { l.Tell(request) }
+
+// Status takes a new status.
+func (l *Life) Status(status v1.PodStatus, step bool) {
+	l.object.Status(*status.DeepCopy())
+	l.to.Status(status, step)
 }
 
 // Event takes a Kubernetes Event.
-func (l *life) Event(at time.Time, event lifecycle.RecordEvent) {
+func (l *Life) Event(at time.Time, event lifecycle.RecordEvent) {
 	l.object.Event(at, event)
-	if l.shell.Cluster.Events != nil {
-		l.shell.Cluster.Events.Pod(l.now.Load().pod, at, event)
-	}
+	l.to.Event(at, event)
 }
-
-// Delete takes that nothing is left of what the pod's object stands for.
-func (l *life) Delete() { l.shell.mail.Post(roster.NothingLeft{UID: l.uid()}) }
 
 // Report takes a line of the pod's story.
-func (l *life) Report(_ time.Time, r lifecycle.Report) {
-	l.shell.Log.Info(r.String(), "pod", name(l.worker.Pod()), "rule", r.Rule)
-}
+func (l *Life) Report(at time.Time, r lifecycle.Report) { l.to.Report(at, r) }
+
+// Delete takes that nothing is left of what the pod's object stands for.
+func (l *Life) Delete() { l.to.Delete() }

@@ -115,7 +115,7 @@ type Shell struct {
 	beside sync.WaitGroup // workers, and what is done for the roster
 
 	mu    sync.Mutex
-	lives map[types.UID]*life
+	lives map[types.UID]*living
 
 	files   files
 	resizes resizes
@@ -137,7 +137,7 @@ func New(c Config) *Shell {
 	return &Shell{
 		Config: c, events: events, mail: mailbox.New[any](), closed: make(chan struct{}),
 		machine: roster.New(roster.Options{Sources: c.Sources, Host: c.Host, API: c.Cluster.Mirrors != nil}),
-		lives:   map[types.UID]*life{}, resizes: resizes{asked: map[int]chan<- *admission.Refusal{}},
+		lives:   map[types.UID]*living{}, resizes: resizes{asked: map[int]chan<- *admission.Refusal{}},
 	}
 }
 

@@ -75,11 +75,11 @@ func (s *Shell) Healthy() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.lives {
-		pod := name(l.worker.Pod())
-		if waits := l.worker.Behind(); waits >= Standstill {
+		pod := name(l.Worker.Pod())
+		if waits := l.Worker.Behind(); waits >= Standstill {
 			unhealthy = append(unhealthy, fmt.Errorf("pod %s has not been gone on with for %s", pod, waits.Round(time.Second)))
 		}
-		if err := l.worker.Unsaved(); err != nil {
+		if err := l.Worker.Unsaved(); err != nil {
 			unhealthy = append(unhealthy, fmt.Errorf("the state of pod %s can't be saved: %w", pod, err))
 		}
 	}

@@ -7,12 +7,10 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/bundle"
-	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/manifest"
@@ -74,6 +72,7 @@ func (e ending) run(ctx context.Context, request lifecycle.StopRequested) error 
 	}
 	r := runOf{
 		options: Options{Root: e.runtime.Root, Log: e.log},
+		runtime: e.runtime,
 		printer: newPrinter(Options{Stdout: io.Discard, Stderr: io.Discard}, pod),
 		left:    &takenOver{record: e.record, from: from},
 	}
@@ -83,12 +82,12 @@ func (e ending) run(ctx context.Context, request lifecycle.StopRequested) error 
 	if err != nil {
 		return err
 	}
-	if err := r.end(ctx, e.runtime, own, pod, request); err != nil {
+	if err := r.end(ctx, own, pod, request); err != nil {
 		own.leave()
 		return err
 	}
 	own.remove()
-	return r.endStrays(e.runtime)
+	return r.endStrays()
 }
 
 // own is the pod's record under this process's name.
@@ -102,30 +101,23 @@ func (e ending) own(pod *v1.Pod) (*record, error) {
 }
 
 // end lives the rest of a pod's life.
-func (r runOf) end(ctx context.Context, runtime *host.Runtime, own *record, pod *v1.Pod, request lifecycle.StopRequested) error {
-	features, err := runtime.Features(ctx)
+func (r runOf) end(ctx context.Context, own *record, pod *v1.Pod, request lifecycle.StopRequested) error {
+	features, err := r.runtime.Features(ctx)
 	if err != nil {
 		return err
 	}
 	set := &manifest.Set{Pod: pod}
-	node, err := r.newNode(runtime, set, objectsOf(set), features)
+	node, err := r.newNode(set, objectsOf(set), features)
 	if err != nil {
 		return err
 	}
-	object, logDir := control.NewObject(pod), node.Config.PodLogDirectory(pod)
-	worker, err := r.newWorker(node, pod, &sink{printer: r.printer, object: object}, own)
+	life, err := r.newLife(node, pod, &sink{printer: r.printer}, own)
 	if err != nil {
 		return err
 	}
-	object.Resume(worker.Machine(), time.Now())
-	server, err := serve(runtime, object, worker, servedFrom{logDir: logDir, log: r.options.Log})
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	noted{object: object, worker: worker}.Stop(request)
-	err = life{node: node, worker: worker, object: object}.live(ctx, ctx)
-	if err != nil && ctx.Err() != nil {
+	defer life.Close()
+	life.Stop(request)
+	if err = lead(ctx, node, life); err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return err

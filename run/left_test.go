@@ -150,7 +150,7 @@ func TestOneNameAtOnce(t *testing.T) {
 	claims := make(chan *record, runs)
 	for i := range runs {
 		go func() {
-			own, _ := runOf{}.claim(runtime, &manifest.Set{Pod: namedPod("web", types.UID(string(rune('a'+i))))})
+			own, _ := runOf{runtime: runtime}.claim(&manifest.Set{Pod: namedPod("web", types.UID(string(rune('a'+i))))})
 			claims <- own
 		}()
 	}

@@ -9,7 +9,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/bundle"
-	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -63,8 +62,8 @@ func sameName(root string, pod *v1.Pod) (list []named, err error) {
 }
 
 // endSameName ends, for --new, the unattended pods with the name of this one.
-func (r runOf) endSameName(ctx context.Context, runtime *host.Runtime, pod *v1.Pod) error {
-	same, err := sameName(runtime.Root, pod)
+func (r runOf) endSameName(ctx context.Context, pod *v1.Pod) error {
+	same, err := sameName(r.runtime.Root, pod)
 	if err != nil {
 		return err
 	}
@@ -77,12 +76,12 @@ func (r runOf) endSameName(ctx context.Context, runtime *host.Runtime, pod *v1.P
 			continue // its lifepod lives
 		}
 		name := pod.Namespace + "/" + pod.Name
-		if left.Endpoint != runtime.Endpoint {
+		if left.Endpoint != r.runtime.Endpoint {
 			_ = left.file.Close() // which unlocks
-			return fmt.Errorf("pod %s exists already, on another runtime: `%s` ends it", name, bundle.Command(runtime.Root, "stop "+name))
+			return fmt.Errorf("pod %s exists already, on another runtime: `%s` ends it", name, bundle.Command(r.runtime.Root, "stop "+name))
 		}
 		r.printer.warn(fmt.Sprintf("ending pod %s, whose lifepod run was killed", name))
-		e := ending{runtime: runtime, record: left, log: r.options.Log, warn: r.printer.warn}
+		e := ending{runtime: r.runtime, record: left, log: r.options.Log, warn: r.printer.warn}
 		if err := e.run(ctx, lifecycle.StopRequested{Because: "lifepod run --new"}); err != nil {
 			return err
 		}

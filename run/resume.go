@@ -13,7 +13,6 @@ import (
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/manifest"
-	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/checkpoint"
 )
 
@@ -91,22 +90,22 @@ func checkpointPath(records string, uid types.UID) string {
 
 // claim makes the record of the run: a new one, once it is sure that the pod may
 // run, or that of the pod that is taken over, under this process's name.
-func (r runOf) claim(runtime *host.Runtime, set *manifest.Set) (*record, error) {
+func (r runOf) claim(set *manifest.Set) (*record, error) {
 	digest, err := digestOf(set)
 	if err != nil {
 		return nil, err
 	}
-	release, err := lockNames(runtime.Root)
+	release, err := lockNames(r.runtime.Root)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
 	if r.left == nil {
-		if err := checkName(runtime.Root, set.Pod); err != nil {
+		if err := checkName(r.runtime.Root, set.Pod); err != nil {
 			return nil, err
 		}
 	}
-	own, err := newRecord(runtime, set.Pod, digest)
+	own, err := newRecord(r.runtime, set.Pod, digest)
 	if err != nil {
 		return nil, err
 	}
@@ -114,25 +113,11 @@ func (r runOf) claim(runtime *host.Runtime, set *manifest.Set) (*record, error) 
 		r.left.record.leave() // the new one has taken its place
 		return own, nil
 	}
-	if err := checkFree(runtime.Root, set.Pod); err != nil {
+	if err := checkFree(r.runtime.Root, set.Pod); err != nil {
 		own.remove()
 		return nil, err
 	}
 	return own, nil
-}
-
-// newWorker is the worker of a new pod, or one that goes on with the pod that is
-// taken over. Both remember.
-func (r runOf) newWorker(node *worker.Node, pod *v1.Pod, to worker.Sink, own *record) (*worker.Worker, error) {
-	worker := node.NewWorker(pod, to)
-	if r.left != nil {
-		var err error
-		if worker, err = node.ResumeWorker(pod, to, r.left.from); err != nil {
-			return nil, err
-		}
-	}
-	worker.Remember(own.memory)
-	return worker, nil
 }
 
 // giveUp leaves a pod that could not be begun to nobody, and one that was taken
@@ -147,11 +132,11 @@ func (r runOf) giveUp(own *record) {
 
 // endStrays ends what the runtime itself has lost of a pod whose sandbox was
 // being made when its lifepod was killed.
-func (r runOf) endStrays(runtime *host.Runtime) error {
+func (r runOf) endStrays() error {
 	if r.left == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), sweepTimeout)
 	defer cancel()
-	return runtime.KillStrays(ctx)
+	return r.runtime.KillStrays(ctx)
 }

@@ -11,10 +11,14 @@ import (
 	"sync"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/manifest"
+	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/unattended"
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/admission"
@@ -61,29 +65,29 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 			code, err = ExitError, errors.Join(err, fmt.Errorf("stop the container runtime: %w", e))
 		}
 	}()
-	r := runOf{options: o, printer: p, stopper: s}
-	if err := r.meetUnattended(ctx, runtime, set); err != nil || ctx.Err() != nil {
+	r := runOf{options: o, runtime: runtime, printer: p, stopper: s}
+	if err := r.meetUnattended(ctx, set); err != nil || ctx.Err() != nil {
 		return s.exitCode(ExitError), s.unlessInterrupted(errors.Join(err, context.Cause(ctx)))
 	}
-	return live(ctx, runtime, set, r)
+	return r.live(ctx, set)
 }
 
 // meetUnattended goes on with the pod of the same manifests whose lifepod was killed,
 // or ends it, for --new; it tells of the others, which are not to be touched here.
-func (r *runOf) meetUnattended(ctx context.Context, runtime *host.Runtime, set *manifest.Set) (err error) {
+func (r *runOf) meetUnattended(ctx context.Context, set *manifest.Set) (err error) {
 	if r.options.New {
-		err = r.endSameName(ctx, runtime, set.Pod)
+		err = r.endSameName(ctx, set.Pod)
 	} else {
-		r.left, err = takeOver(ctx, runtime, set, r.printer.warn)
+		r.left, err = takeOver(ctx, r.runtime, set, r.printer.warn)
 	}
 	if err != nil {
 		return err
 	}
-	forgetUnbegun(ctx, runtime)
-	if err := forgetScraps(runtime.Root); err != nil {
+	forgetUnbegun(ctx, r.runtime)
+	if err := forgetScraps(r.runtime.Root); err != nil {
 		r.printer.warn(fmt.Sprintf("remove what killed lifepods have left of records: %v", err))
 	}
-	others := slices.DeleteFunc(Left(runtime.Root), func(p unattended.Pod) bool {
+	others := slices.DeleteFunc(Left(r.runtime.Root), func(p unattended.Pod) bool {
 		return p.Ended() || p.Namespace == set.Pod.Namespace && p.Name == set.Pod.Name // of which claim says more
 	})
 	if text := unattended.Notice(others); text != "" {
@@ -95,56 +99,48 @@ func (r *runOf) meetUnattended(ctx context.Context, runtime *host.Runtime, set *
 // runOf is what one run of the command holds.
 type runOf struct {
 	options Options
+	runtime *host.Runtime
 	printer *printer
 	stopper *stopper
 	left    *takenOver // nil: the pod is new
 }
 
 // live is the pod's life, on a runtime that answers.
-func live(ctx context.Context, runtime *host.Runtime, set *manifest.Set, r runOf) (int, error) {
-	if err := os.MkdirAll(host.LogRoot(runtime.Root), 0o750); err != nil { // pods' names are nobody's business
+func (r runOf) live(ctx context.Context, set *manifest.Set) (int, error) {
+	if err := os.MkdirAll(host.LogRoot(r.runtime.Root), 0o750); err != nil { // pods' names are nobody's business
 		return ExitError, fmt.Errorf("log folder: %w", err)
 	}
-	features, err := runtime.Features(ctx)
+	features, err := r.runtime.Features(ctx)
 	if err != nil {
 		return r.stopper.exitCode(ExitError), r.stopper.unlessInterrupted(err)
 	}
 	objects := objectsOf(set)
-	node, err := r.newNode(runtime, set, objects, features)
+	node, err := r.newNode(set, objects, features)
 	if err != nil {
 		return ExitError, err
 	}
 	for _, text := range admission.Unenforced(set.Pod, *node.Admission) {
 		r.printer.warn(text)
 	}
-	own, err := r.claim(runtime, set)
+	own, err := r.claim(set)
 	if err != nil {
 		return ExitError, err
 	}
 	follow := newFollower(r.printer, node.Config.PodLogDirectory(set.Pod))
 	follow.already = own.shown
 	r.printer.stdout.memory.Store(own.shown)
-	object := control.NewObject(set.Pod)
-	to := r.newSink(follow, object)
-	worker, err := r.newWorker(node, set.Pod, to, own)
+	life, err := r.newLife(node, set.Pod, r.newSink(follow), own)
 	if err != nil {
 		r.giveUp(own)
 		return ExitError, err
 	}
-	if r.left != nil {
-		object.Resume(worker.Machine(), time.Now())
-	}
-	server, err := serve(runtime, object, worker, servedFrom{logDir: node.Config.PodLogDirectory(set.Pod), log: r.options.Log})
-	if err != nil {
-		r.giveUp(own)
-		return ExitError, err
-	}
-	defer server.Close()
+	defer life.Close()
+	reload := &reloader{options: r.options, running: set, objects: objects, post: life.Worker.Post, warn: r.printer.warn}
 
-	err = r.lead(ctx, life{
-		node: node, worker: worker, object: object,
-		reload: &reloader{options: r.options, running: set, objects: objects, post: worker.Post, warn: r.printer.warn},
-	})
+	until, giveUp := context.WithCancelCause(context.WithoutCancel(ctx)) // it ends when the pod is gone, not before
+	defer giveUp(nil)
+	r.stopper.attach(life, giveUp, r.options.Timeout)
+	err = lead(until, node, life, reload.run)
 	follow.wait()
 	r.printer.endCountDown()
 	if r.options.Keep {
@@ -154,15 +150,15 @@ func live(ctx context.Context, runtime *host.Runtime, set *manifest.Set, r runOf
 		return ExitError, err
 	}
 	own.remove()
-	if err := errors.Join(r.endStrays(runtime), r.stopper.failure(set.Pod)); err != nil {
+	if err := errors.Join(r.endStrays(), r.stopper.failure(set.Pod)); err != nil {
 		return ExitError, err
 	}
-	return exitCode(worker.End(), r.printer.status().Phase, r.stopper.exitCode(ExitInterrupted)), nil
+	return exitCode(life.Worker.End(), r.printer.status().Phase, r.stopper.exitCode(ExitInterrupted)), nil
 }
 
 // newSink is where the worker tells what happens.
-func (r runOf) newSink(follow *follower, object *control.Object) *sink {
-	to := &sink{printer: r.printer, follower: follow, object: object}
+func (r runOf) newSink(follow *follower) *sink {
+	to := &sink{printer: r.printer, follower: follow}
 	if r.options.FailFast {
 		to.blocked = r.stopper.blocked
 	}
@@ -170,10 +166,10 @@ func (r runOf) newSink(follow *follower, object *control.Object) *sink {
 }
 
 // newNode is this machine for the pods of the manifests.
-func (r runOf) newNode(runtime *host.Runtime, set *manifest.Set, objects *objects, features cri.Features) (*worker.Node, error) {
+func (r runOf) newNode(set *manifest.Set, objects *objects, features cri.Features) (*worker.Node, error) {
 	return host.NewNode(host.NodeConfig{
-		Runtime: runtime.Client, RuntimeName: runtime.Name, Content: runtime.Content(),
-		Root: runtime.Root, CgroupParent: runtime.CgroupParent, Systemd: runtime.Systemd, IPAMDir: runtime.IPAMDir,
+		Runtime: r.runtime.Client, RuntimeName: r.runtime.Name, Content: r.runtime.Content(),
+		Root: r.runtime.Root, CgroupParent: r.runtime.CgroupParent, Systemd: r.runtime.Systemd, IPAMDir: r.runtime.IPAMDir,
 		Objects: objects, Features: features,
 		RuntimeClasses: runtimeClasses{classes: set.RuntimeClasses, handlers: features.Handlers},
 		UnsafeSysctls:  r.options.UnsafeSysctls, KeepFiles: r.options.Keep, Logs: r.options.Logs,
@@ -181,38 +177,32 @@ func (r runOf) newNode(runtime *host.Runtime, set *manifest.Set, objects *object
 	})
 }
 
-// life is a pod and what goes on beside it until its end.
-type life struct {
-	node   *worker.Node
-	worker *worker.Worker
-	object *control.Object
-	reload *reloader // nil: there are no manifests
+// newLife is the life of a new pod, or of the one that is taken over. The commands of other
+// terminals see and steer it.
+func (r runOf) newLife(node *worker.Node, pod *v1.Pod, to worker.Sink, own *record) (life *pods.Life, err error) {
+	if r.left == nil {
+		life = pods.NewLife(node, pod, to)
+	} else if life, err = pods.ResumeLife(node, pod, to, r.left.from); err != nil {
+		return nil, err
+	}
+	life.Worker.Remember(own.memory)
+	paths, err := bundle.Locate(r.runtime.Root, "")
+	if err != nil {
+		return nil, err
+	}
+	return life, life.Serve(control.Config{Folder: control.Folder(paths.RunDir), Admission: admitter{}})
 }
 
-// lead lives a pod's life to its end, or until it is given up.
-func (r runOf) lead(ctx context.Context, l life) error {
-	until, giveUp := context.WithCancelCause(context.WithoutCancel(ctx)) // it ends when the pod is gone, not before
-	defer giveUp(nil)
-	r.stopper.attach(noted{object: l.object, worker: l.worker}, giveUp, r.options.Timeout)
-	return l.live(ctx, until)
-}
-
-// live lives the pod's life to its end, or until that context ends.
-func (l life) live(ctx, until context.Context) error {
-	events, streaming := l.node.Events(), sync.WaitGroup{}
-	events.Add(l.worker)
-	streamCtx, stopStream := context.WithCancel(context.WithoutCancel(ctx))
-	streaming.Go(func() { events.Run(streamCtx) })
-	streaming.Go(func() { l.node.Logs.Run(streamCtx) })
-	if l.reload != nil {
-		streaming.Go(func() { l.reload.run(streamCtx) })
+// lead lives a pod's life to its end, or until ctx ends, and runs what goes on beside it.
+func lead(ctx context.Context, node *worker.Node, life *pods.Life, beside ...func(context.Context)) error {
+	events, running := node.Events(), sync.WaitGroup{}
+	besideCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	for _, run := range append(beside, events.Run, node.Logs.Run) {
+		running.Go(func() { run(besideCtx) })
 	}
-	err := l.worker.Run(until)
-	if err == nil {
-		l.object.Gone()
-	}
-	stopStream()
-	streaming.Wait()
+	err := life.Run(ctx, events)
+	stop()
+	running.Wait()
 	return err
 }
 

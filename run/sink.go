@@ -5,22 +5,19 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // sink is what the worker tells: shown by the printer, and the reason for the
-// follower to open another log; other processes see it through the object.
+// follower to open another log.
 type sink struct {
 	printer  *printer
-	follower *follower // nil: nobody reads the output
-	object   *control.Object
+	follower *follower        // nil: nobody reads the output
 	blocked  func(why string) // told of what keeps a container from starting; nil: nobody
 }
 
 // Status takes a new status of the pod.
 func (s *sink) Status(status v1.PodStatus, _ bool) {
-	s.object.Status(*status.DeepCopy())
 	s.printer.setStatus(status)
 	if s.follower == nil {
 		return
@@ -34,7 +31,6 @@ func (s *sink) Status(status v1.PodStatus, _ bool) {
 
 // Event takes a Kubernetes Event.
 func (s *sink) Event(at time.Time, e lifecycle.RecordEvent) {
-	s.object.Event(at, e)
 	s.printer.event(at, e)
 }
 

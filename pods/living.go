@@ -1,0 +1,166 @@
+package pods
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/pods/loglinks"
+	"github.com/lifepod/lifepod/roster"
+	"github.com/lifepod/lifepod/worker/checkpoint"
+)
+
+// living is a pod whose life the shell leads. It takes what the worker tells: to the API
+// server, and to the roster.
+type living struct {
+	*Life
+	shell *Shell
+	links *loglinks.Links // used by the worker's goroutine
+
+	now    atomic.Pointer[wanted]
+	status v1.PodStatus // as told last; the worker's goroutine's once it runs
+
+	memory *checkpoint.File // nil: none could be made
+}
+
+// wanted is a pod as its source has it.
+type wanted struct {
+	source roster.Source
+	pod    *v1.Pod
+}
+
+// begin lets a worker live a pod's life, or go on with it.
+func (s *Shell) begin(ctx context.Context, effect roster.Effect) {
+	l := &living{shell: s, links: &loglinks.Links{Dir: s.Local.LogLinks}}
+	switch e := effect.(type) {
+	case roster.Begin:
+		l.is(e.Source, NewLife(s.Engine, e.Pod, l))
+	case roster.Refuse:
+		s.Counts.Rejected(e.Why.Reason)
+		l.is(e.Source, NewLife(s.Engine, e.Pod, l))
+		l.Worker.Refuse(lifecycle.Rejected(e.Why))
+	case roster.Adopt:
+		l.is(e.Source, adoptLife(s.Engine, e.Pod, l, e.Has))
+		l.status = e.Pod.Status
+	case roster.Resume:
+		resumed, err := ResumeLife(s.Engine, e.Pod, l, e.Checkpoint)
+		if err != nil {
+			s.mail.Post(roster.NotResumed{UID: e.Pod.UID, Err: err})
+			return
+		}
+		l.is(e.Source, resumed)
+		l.status = l.Worker.Machine().Status()
+		s.mail.Post(roster.Resumed{UID: e.Pod.UID, Status: l.status})
+	}
+	s.mu.Lock()
+	s.lives[l.uid()] = l
+	s.mu.Unlock()
+	turn := s.files.turn(l.uid())
+	s.beside.Go(func() {
+		turn(l.remember)
+		s.serve(l)
+		l.returned(l.live(ctx))
+	})
+}
+
+func (l *living) is(from roster.Source, life *Life) {
+	l.Life = life
+	l.now.Store(&wanted{from, life.Worker.Pod()})
+}
+
+func (l *living) uid() types.UID { return l.Worker.Pod().UID }
+
+// life is that of a living pod, else nil.
+func (s *Shell) life(uid types.UID) *living {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lives[uid]
+}
+
+// remember has the next agent go on with the pod, if that can be.
+func (l *living) remember() {
+	s, accepted := l.shell, roster.Remembered{Source: l.now.Load().source, Pod: l.Worker.Pod()}
+	file, err := s.Memory.Keep(accepted)
+	if err != nil {
+		s.Log.Warn("a pod can't be remembered: it would not outlive a kill of lifepod", "pod", name(accepted.Pod), "err", err)
+		return
+	}
+	l.memory = file
+	l.Worker.Remember(file)
+}
+
+var errPanicked = errors.New("the pod's worker has panicked")
+
+// live runs the worker. A panic of its is its pod's alone: the others go on.
+func (l *living) live(ctx context.Context) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v\n%s", errPanicked, r, debug.Stack())
+		}
+	}()
+	return l.Run(ctx, l.shell.events)
+}
+
+// returned is called when the worker has: the pod is gone, or lifepod ends, or
+// something is wrong with the worker.
+func (l *living) returned(err error) {
+	s, now := l.shell, l.now.Load()
+	s.mu.Lock()
+	delete(s.lives, l.uid())
+	s.mu.Unlock()
+	if l.memory != nil {
+		_ = l.memory.Close() // all that was to be kept has been
+	}
+	s.beside.Go(l.Close) // answers under way are given a moment
+	switch {
+	case errors.Is(err, errPanicked):
+		s.mail.Post(roster.Panicked{UID: l.uid(), Err: err})
+	case err == nil:
+		l.links.Remove(now.pod, s.LogDir(now.pod))
+		s.forget(l.uid())
+		s.Counts.Gone(now.pod)
+		if now.source == roster.API && s.Cluster.Objects != nil {
+			s.Cluster.Objects.Unregister(l.uid())
+		}
+		s.mail.Post(roster.Ended{UID: l.uid()})
+	}
+}
+
+// Status takes a new status: to the API server, and to whoever asks here.
+func (l *living) Status(status v1.PodStatus, step bool) {
+	s, now := l.shell, l.now.Load()
+	before := l.status
+	l.status = status
+	s.Counts.Status(now.pod, &before, &status)
+	l.links.Follow(now.pod, s.LogDir(now.pod), &status)
+	if s.Cluster.Statuses != nil && now.source != roster.Runtime {
+		var seen func(error)
+		if step {
+			seen = func(error) {}
+		}
+		s.Cluster.Statuses.Set(now.pod, now.source.Hash(now.pod), *status.DeepCopy(), seen)
+	}
+	s.mail.Post(roster.Published{UID: l.uid(), Status: status})
+}
+
+// Event takes a Kubernetes Event.
+func (l *living) Event(at time.Time, event lifecycle.RecordEvent) {
+	if l.shell.Cluster.Events != nil {
+		l.shell.Cluster.Events.Pod(l.now.Load().pod, at, event)
+	}
+}
+
+// Delete takes that nothing is left of what the pod's object stands for.
+func (l *living) Delete() { l.shell.mail.Post(roster.NothingLeft{UID: l.uid()}) }
+
+// Report takes a line of the pod's story.
+func (l *living) Report(_ time.Time, r lifecycle.Report) {
+	l.shell.Log.Info(r.String(), "pod", name(l.Worker.Pod()), "rule", r.Rule)
+}
