@@ -177,7 +177,7 @@ func (l *layout) endPods(ctx context.Context, grace time.Duration) (n int, err e
 		defer done()
 		err = errors.Join(err, runtime.Close(closing), l.unmount(closing))
 	}()
-	return runtime.EndPods(ctx, grace)
+	return runtime.EndPods(ctx, grace, nil)
 }
 
 // unmount unmounts volumes of pods; what is in their folders stays.

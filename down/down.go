@@ -122,7 +122,7 @@ func endPods(ctx context.Context, paths bundle.Paths, o Options) (n int, err err
 		defer done()
 		err = errors.Join(err, runtime.Close(closing))
 	}()
-	return runtime.EndPods(ctx, o.Grace)
+	return runtime.EndPods(ctx, o.Grace, nil)
 }
 
 // removeRest removes what pods had beside their processes: folders, records, addresses.

@@ -12,10 +12,10 @@ import (
 	"github.com/lifepod/lifepod/cri"
 )
 
-// EndPods ends every pod that the runtime has, whoever began it, and returns how many
-// there were. Containers have grace between TERM and KILL.
-func (r *Runtime) EndPods(ctx context.Context, grace time.Duration) (int, error) {
-	list, err := r.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
+// EndPods ends the pods that the runtime has with these labels, whoever began them, and
+// returns how many there were. Containers have grace between TERM and KILL.
+func (r *Runtime) EndPods(ctx context.Context, grace time.Duration, labels map[string]string) (int, error) {
+	list, err := r.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{Filter: &runtimeapi.PodSandboxFilter{LabelSelector: labels}})
 	if err != nil {
 		return 0, fmt.Errorf("list the pods: %s", cri.Text(err))
 	}

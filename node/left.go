@@ -1,7 +1,6 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -89,9 +88,7 @@ func Left(root string) []unattended.Pod {
 			}))
 		}
 	}
-	slices.SortFunc(left, func(a, b unattended.Pod) int {
-		return cmp.Or(cmp.Compare(a.FullName(), b.FullName()), cmp.Compare(a.UID, b.UID))
-	})
+	unattended.Sort(left)
 	return left
 }
 

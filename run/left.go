@@ -1,8 +1,6 @@
 package run
 
 import (
-	"cmp"
-	"encoding/json"
 	"errors"
 	"os"
 	"slices"
@@ -21,28 +19,20 @@ import (
 // for it: another lifepod may be about to go on with them, and must not find their
 // records taken.
 func Left(root string) []unattended.Pod {
-	paths, err := records(root)
+	list, err := records(root)
 	if err != nil {
 		return nil // then nothing can be said of them
 	}
-	var found []*record
-	for _, path := range paths {
-		if r := readRecord(path); r != nil && !held(path, r.PID) {
-			r.UID = uidOf(path)
-			found = append(found, r)
-		}
-	}
-	if found == nil {
+	list = slices.DeleteFunc(list, func(r *record) bool { return r.Name == "" || r.held() })
+	if len(list) == 0 {
 		return nil
 	}
 	var left []unattended.Pod
 	living := unattended.LivingOf(root)
-	for _, r := range found {
+	for _, r := range list {
 		left = append(left, r.unattended(root, living))
 	}
-	slices.SortFunc(left, func(a, b unattended.Pod) int {
-		return cmp.Or(cmp.Compare(a.FullName(), b.FullName()), cmp.Compare(a.UID, b.UID))
-	})
+	unattended.Sort(left)
 	return left
 }
 
@@ -74,26 +64,16 @@ func (r *record) standIn(c lifecycle.Checkpoint) *v1.Pod {
 	return pod
 }
 
-// held says whether a lifepod holds the record at path: the one that wrote it, or one
-// that is at work on it.
-func held(path string, pid int) bool {
-	if unix.Kill(pid, 0) != nil {
+// held says whether a lifepod holds the record: the one that wrote it, or one that is at
+// work on it.
+func (r *record) held() bool {
+	if unix.Kill(r.PID, 0) != nil {
 		return false
 	}
-	file, err := os.Open(path) // another process may have the PID by now
+	file, err := os.Open(r.path) // another process may have the PID by now
 	if err != nil {
 		return true // it is gone just now
 	}
 	defer func() { _ = file.Close() }() // which unlocks
 	return errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
-}
-
-// readRecord reads a record without its lock; nil if it cannot be read.
-func readRecord(path string) *record {
-	data, err := os.ReadFile(path)
-	var r record
-	if err != nil || json.Unmarshal(data, &r) != nil {
-		return nil
-	}
-	return &r
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
@@ -35,30 +36,18 @@ func checkName(root string, pod *v1.Pod) error {
 	}
 	name, other := pod.Namespace+"/"+pod.Name, same[0]
 	stop := bundle.Command(root, "stop "+name)
-	if held(other.path, other.PID) {
+	if other.held() {
 		return fmt.Errorf("pod %s exists already, the lifepod run with PID %d runs it: end it with `%s`, or give this one another name with --name", name, other.PID, stop)
 	}
 	return fmt.Errorf("pod %s exists already, with another spec: its lifepod run was killed, and it runs on unattended: --new ends it first, and so does `%s`", name, stop)
 }
 
-// named is a record and where it is.
-type named struct {
-	*record
-	path string
-}
-
 // sameName are the records of other pods with the name of this one.
-func sameName(root string, pod *v1.Pod) (list []named, err error) {
-	paths, err := records(root)
-	if err != nil {
-		return nil, err
-	}
-	for _, path := range paths {
-		if r := readRecord(path); r != nil && uidOf(path) != pod.UID && r.Namespace == pod.Namespace && r.Name == pod.Name {
-			list = append(list, named{r, path})
-		}
-	}
-	return list, nil
+func sameName(root string, pod *v1.Pod) ([]*record, error) {
+	list, err := records(root)
+	return slices.DeleteFunc(list, func(r *record) bool {
+		return r.UID == pod.UID || r.Namespace != pod.Namespace || r.Name != pod.Name
+	}), err
 }
 
 // endSameName ends, for --new, the unattended pods with the name of this one.
@@ -77,7 +66,7 @@ func (r runOf) endSameName(ctx context.Context, pod *v1.Pod) error {
 		}
 		name := pod.Namespace + "/" + pod.Name
 		if left.Endpoint != r.runtime.Endpoint {
-			_ = left.file.Close() // which unlocks
+			left.leave()
 			return fmt.Errorf("pod %s exists already, on another runtime: `%s` ends it", name, bundle.Command(r.runtime.Root, "stop "+name))
 		}
 		r.printer.warn(fmt.Sprintf("ending pod %s, whose lifepod run was killed", name))

@@ -27,14 +27,13 @@ func checkFree(root string, pod *v1.Pod) error {
 	if err != nil {
 		return fmt.Errorf("look for pods with the same host ports: %w", err)
 	}
-	for _, path := range others {
-		other := readRecord(path)
-		if other == nil || uidOf(path) == pod.UID {
+	for _, other := range others {
+		if other.UID == pod.UID {
 			continue
 		}
 		for _, port := range wanted {
 			if port.clashesWith(other.Ports) {
-				return fmt.Errorf("host port %s is published already by pod %s/%s (%s)", port, other.Namespace, other.Name, other.whose(root, path))
+				return fmt.Errorf("host port %s is published already by pod %s/%s (%s)", port, other.Namespace, other.Name, other.whose(root))
 			}
 		}
 	}
@@ -121,8 +120,8 @@ func (p hostPort) tryBind() error {
 }
 
 // whose says of a record which lifepod has it, or what to do about its pod.
-func (r *record) whose(root, path string) string {
-	if held(path, r.PID) {
+func (r *record) whose(root string) string {
+	if r.held() {
 		return fmt.Sprintf("lifepod run with PID %d", r.PID)
 	}
 	return fmt.Sprintf("its lifepod run was killed; `%s` ends it", bundle.Command(root, "stop "+r.Namespace+"/"+r.Name))

@@ -23,7 +23,8 @@ import (
 // locked for as long as that process does. A record that nobody holds is that of an
 // unattended pod. The pod itself is beside it.
 type record struct {
-	file    *os.File
+	path    string
+	file    *os.File  // nil: it was read without its lock
 	written time.Time // when a record that was taken over was written
 
 	Namespace string    `json:"namespace"`
@@ -44,19 +45,26 @@ type record struct {
 
 func recordsDir(root string) string { return rootfolder.Runs.In(root) }
 
-// records are the paths of all records of a root.
-func records(root string) ([]string, error) {
+// records are all records of a root, read without their locks, which others may be about
+// to take. Of one that can't be read only the UID is known.
+func records(root string) (list []*record, err error) {
 	entries, err := os.ReadDir(recordsDir(root))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("list the records of pods: %w", err)
 	}
-	var paths []string
 	for _, entry := range entries {
-		if filepath.Ext(entry.Name()) == ".json" {
-			paths = append(paths, filepath.Join(recordsDir(root), entry.Name()))
+		if filepath.Ext(entry.Name()) != ".json" {
+			continue
 		}
+		r := &record{}
+		path := filepath.Join(recordsDir(root), entry.Name())
+		if data, err := os.ReadFile(path); err != nil || json.Unmarshal(data, r) != nil {
+			r = &record{}
+		}
+		r.path, r.UID = path, uidOf(path)
+		list = append(list, r)
 	}
-	return paths, nil
+	return list, nil
 }
 
 // newPrefix begins the names of files that are not complete.
@@ -75,7 +83,8 @@ func newRecord(runtime *host.Runtime, pod *v1.Pod, digest string) (*record, erro
 		return nil, fmt.Errorf("record of the pod: %w", err)
 	}
 	r := &record{
-		file: file, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
+		path: filepath.Join(dir, string(pod.UID)+".json"), file: file,
+		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
 		Endpoint: runtime.Endpoint, PID: os.Getpid(), Ports: hostPorts(pod),
 		Created: pod.CreationTimestamp, Digest: digest,
 		memory: checkpoint.New(checkpointPath(dir, pod.UID)),
@@ -90,9 +99,8 @@ func newRecord(runtime *host.Runtime, pod *v1.Pod, digest string) (*record, erro
 	if err == nil {
 		_, err = file.Write(data)
 	}
-	path := filepath.Join(dir, string(pod.UID)+".json")
 	if err == nil {
-		err = os.Rename(file.Name(), path)
+		err = os.Rename(file.Name(), r.path)
 	}
 	if err != nil {
 		_ = os.Remove(file.Name())
@@ -108,8 +116,11 @@ func (r *record) remove() {
 	if r.shown != nil {
 		r.shown.close()
 	}
-	_ = removeMemory(filepath.Dir(r.file.Name()), r.UID)
-	_ = os.Remove(filepath.Join(filepath.Dir(r.file.Name()), string(r.UID)+".json"))
+	dir := filepath.Dir(r.path)
+	_ = checkpoint.New(checkpointPath(dir, r.UID)).Remove()
+	_ = os.RemoveAll(shownPath(dir, r.UID))
+	_ = os.RemoveAll(podPath(dir, r.UID))
+	_ = os.Remove(r.path) // the last, by which the rest is found
 	_ = r.file.Close()
 }
 
@@ -119,16 +130,6 @@ func (r *record) leave() {
 		r.shown.close()
 	}
 	_ = r.file.Close()
-}
-
-// removeMemory removes what is remembered of a pod beside its record. It goes
-// before the record does, by which the rest is found.
-func removeMemory(records string, uid types.UID) error {
-	return errors.Join(
-		checkpoint.New(checkpointPath(records, uid)).Remove(),
-		os.RemoveAll(shownPath(records, uid)),
-		os.RemoveAll(podPath(records, uid)),
-	)
 }
 
 // abandoned takes over a record whose lifepod has ended without removing it;
@@ -146,7 +147,7 @@ func abandoned(path string) (*record, error) {
 
 // abandonedFile is abandoned for what was just opened at path.
 func abandonedFile(file *os.File, path string) (*record, error) {
-	r := &record{file: file}
+	r := &record{path: path, file: file}
 	if unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return nil, file.Close()
 	}

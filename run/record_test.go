@@ -27,8 +27,8 @@ func recordPath(runtime *host.Runtime) string {
 func TestAbandoned(t *testing.T) {
 	runtime := &host.Runtime{Root: filepath.Join(t.TempDir(), "root[1]*")} // no pattern, whatever it looks like
 	own := testRecord(t, runtime)
-	if paths, err := records(runtime.Root); err != nil || len(paths) != 1 || paths[0] != recordPath(runtime) {
-		t.Errorf("%q, %v, want %q", paths, err, recordPath(runtime))
+	if list, err := records(runtime.Root); err != nil || len(list) != 1 || list[0].path != recordPath(runtime) {
+		t.Errorf("%v, %v, want %q", list, err, recordPath(runtime))
 	}
 	if r, err := abandoned(recordPath(runtime)); r != nil || err != nil {
 		t.Errorf("while its lifepod lives: %v, %v", r, err)

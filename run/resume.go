@@ -31,15 +31,15 @@ func takeOver(ctx context.Context, runtime *host.Runtime, set *manifest.Set, war
 	if err != nil {
 		return nil, err
 	}
-	paths, err := records(runtime.Root)
+	list, err := records(runtime.Root)
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range paths {
-		if !isOf(path, digest, runtime.Endpoint) {
+	for _, known := range list {
+		if known.Digest != digest || known.Endpoint != runtime.Endpoint {
 			continue
 		}
-		left, err := abandoned(path)
+		left, err := abandoned(known.path)
 		if err != nil || left == nil {
 			continue // its lifepod lives
 		}
@@ -52,20 +52,12 @@ func takeOver(ctx context.Context, runtime *host.Runtime, set *manifest.Set, war
 		if !errors.Is(err, fs.ErrNotExist) { // else it was killed before it had begun
 			warn(fmt.Sprintf("can't go on with pod %s/%s, whose lifepod run was killed; it begins anew: %v", pod.Namespace, pod.Name, err))
 		}
-		err = sweepOne(ctx, runtime, left, warn)
-		_ = left.file.Close() // which unlocks
-		if err != nil {
+		if err := sweepOne(ctx, runtime, left, warn); err != nil {
+			left.leave()
 			return nil, err
 		}
 	}
 	return nil, nil
-}
-
-// isOf says whether a record is that of a pod of these manifests. It is read
-// without its lock, which others may be about to take.
-func isOf(path, digest, endpoint string) bool {
-	r := readRecord(path)
-	return r != nil && r.Digest == digest && r.Endpoint == endpoint
 }
 
 // asAccepted is the pod as the killed lifepod accepted it.
@@ -77,7 +69,7 @@ func (r *record) asAccepted(pod *v1.Pod) *v1.Pod {
 
 // checkpoint is the pod's last one, if a machine can be made of it.
 func (r *record) checkpoint(pod *v1.Pod) (lifecycle.Checkpoint, error) {
-	c, err := checkpoint.Load(checkpointPath(filepath.Dir(r.file.Name()), r.UID))
+	c, err := checkpoint.Load(checkpointPath(filepath.Dir(r.path), r.UID))
 	if err == nil {
 		_, err = lifecycle.Restore(pod, lifecycle.DefaultOptions(), c)
 	}

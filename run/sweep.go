@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/host"
@@ -32,26 +31,23 @@ func sweepOne(ctx context.Context, r *host.Runtime, left *record, warn func(stri
 	slow := time.AfterFunc(time.Second, func() {
 		warn(fmt.Sprintf("waiting for what the runtime may still be making of pod %s, whose lifepod run was killed", pod))
 	})
-	err := sweepRetrying(ctx, r, left)
-	slow.Stop()
-	if err != nil {
+	defer slow.Stop()
+	if err := sweepRetrying(ctx, r, left); err != nil {
 		return fmt.Errorf("remove what is left of pod %s, whose lifepod run was killed: %w", pod, err)
 	}
-	_ = removeMemory(recordsDir(r.Root), left.UID)
-	_ = os.Remove(filepath.Join(recordsDir(r.Root), string(left.UID)+".json"))
+	left.remove()
 	return nil
 }
 
 // forgetUnbegun removes the records of pods whose lifepod was killed before it had
 // begun with them: there is nothing to go on with, and nothing that runs.
 func forgetUnbegun(ctx context.Context, r *host.Runtime) {
-	paths, _ := records(r.Root) // what can't be listed stays
-	for _, path := range paths {
-		known := readRecord(path)
-		if known == nil || known.Endpoint != r.Endpoint || begun(r.Root, uidOf(path)) || held(path, known.PID) {
+	list, _ := records(r.Root) // what can't be listed stays
+	for _, known := range list {
+		if known.Name == "" || known.Endpoint != r.Endpoint || begun(r.Root, known.UID) || known.held() {
 			continue
 		}
-		left, err := abandoned(path)
+		left, err := abandoned(known.path)
 		if err != nil || left == nil {
 			continue
 		}
@@ -59,7 +55,7 @@ func forgetUnbegun(ctx context.Context, r *host.Runtime) {
 			left.remove()
 			continue
 		}
-		_ = left.file.Close() // which unlocks
+		left.leave()
 	}
 }
 
@@ -134,29 +130,19 @@ func sweepRetrying(ctx context.Context, r *host.Runtime, left *record) error {
 // sweepPod kills what runs of the pod and gives everything back, in the order
 // of a pod's end. It reports whether the runtime had anything of the pod.
 func sweepPod(ctx context.Context, r *host.Runtime, left *record) (found bool, err error) {
-	list, err := r.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{
-		Filter: &runtimeapi.PodSandboxFilter{LabelSelector: map[string]string{cri.PodUIDLabel: string(left.UID)}},
-	})
+	n, err := r.EndPods(ctx, 0, map[string]string{cri.PodUIDLabel: string(left.UID)})
 	if err != nil {
-		return false, fmt.Errorf("list its sandboxes: %s", cri.Text(err))
-	}
-	for _, s := range list.Items {
-		if _, err := r.Runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: s.Id}); err != nil {
-			return true, fmt.Errorf("stop its sandbox: %s", cri.Text(err))
-		}
-		if _, err := r.Runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: s.Id}); err != nil {
-			return true, fmt.Errorf("remove its sandbox: %s", cri.Text(err))
-		}
+		return true, err
 	}
 	errs := []error{
 		volumes.Remove(filepath.Join(host.PodsDir(r.Root), string(left.UID))),
 		podcgroup.Driver{Parent: r.CgroupParent, Systemd: r.Systemd}.Remove(ctx, left.UID),
+		removeLogs(r.Root, left.UID),
 	}
-	errs = append(errs, removeLogs(r.Root, left.UID))
 	if r.IPAMDir != "" {
 		errs = append(errs, address.Release(r.IPAMDir, left.UID))
 	}
-	return len(list.Items) > 0, errors.Join(errs...)
+	return n > 0, errors.Join(errs...)
 }
 
 // removeLogs removes the logs of a pod of which only the UID is known for sure.

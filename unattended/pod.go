@@ -1,7 +1,9 @@
 package unattended
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -70,6 +72,13 @@ func (l Living) Has(endpoint, sandbox string) bool {
 // Ended says that the pod had come to its end before its lifepod did.
 func (p Pod) Ended() bool {
 	return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed
+}
+
+// Sort puts pods into the order of their names.
+func Sort(pods []Pod) {
+	slices.SortFunc(pods, func(a, b Pod) int {
+		return cmp.Or(cmp.Compare(a.FullName(), b.FullName()), cmp.Compare(a.UID, b.UID))
+	})
 }
 
 // FullName is namespace/name.
