@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"path/filepath"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -77,12 +75,12 @@ func (e ending) run(ctx context.Context, request lifecycle.StopRequested) error 
 		left:    &takenOver{record: e.record, from: from},
 	}
 	defer r.printer.close()
-	own, err := e.own(pod)
-	e.record.leave() // the new one has taken its place
+	set := &manifest.Set{Pod: pod}
+	own, err := r.claim(set)
 	if err != nil {
 		return err
 	}
-	if err := r.end(ctx, own, pod, request); err != nil {
+	if err := r.end(ctx, own, set, request); err != nil {
 		own.leave()
 		return err
 	}
@@ -90,28 +88,17 @@ func (e ending) run(ctx context.Context, request lifecycle.StopRequested) error 
 	return r.endStrays()
 }
 
-// own is the pod's record under this process's name.
-func (e ending) own(pod *v1.Pod) (*record, error) {
-	release, err := lockNames(e.runtime.Root)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	return newRecord(e.runtime, pod, e.record.Digest)
-}
-
 // end lives the rest of a pod's life.
-func (r runOf) end(ctx context.Context, own *record, pod *v1.Pod, request lifecycle.StopRequested) error {
+func (r runOf) end(ctx context.Context, own *record, set *manifest.Set, request lifecycle.StopRequested) error {
 	features, err := r.runtime.Features(ctx)
 	if err != nil {
 		return err
 	}
-	set := &manifest.Set{Pod: pod}
 	node, err := r.newNode(set, objectsOf(set), features)
 	if err != nil {
 		return err
 	}
-	life, err := r.newLife(node, pod, &sink{printer: r.printer}, own)
+	life, err := r.newLife(node, set.Pod, &sink{printer: r.printer}, own)
 	if err != nil {
 		return err
 	}

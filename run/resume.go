@@ -83,27 +83,25 @@ func checkpointPath(records string, uid types.UID) string {
 // claim makes the record of the run: a new one, once it is sure that the pod may
 // run, or that of the pod that is taken over, under this process's name.
 func (r runOf) claim(set *manifest.Set) (*record, error) {
-	digest, err := digestOf(set)
-	if err != nil {
-		return nil, err
-	}
 	release, err := lockNames(r.runtime.Root)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	if r.left == nil {
-		if err := checkName(r.runtime.Root, set.Pod); err != nil {
-			return nil, err
-		}
+	if r.left != nil {
+		defer r.left.record.leave() // the new one has taken its place
+		return newRecord(r.runtime, set.Pod, r.left.record.Digest)
+	}
+	if err := checkName(r.runtime.Root, set.Pod); err != nil {
+		return nil, err
+	}
+	digest, err := digestOf(set)
+	if err != nil {
+		return nil, err
 	}
 	own, err := newRecord(r.runtime, set.Pod, digest)
 	if err != nil {
 		return nil, err
-	}
-	if r.left != nil {
-		r.left.record.leave() // the new one has taken its place
-		return own, nil
 	}
 	if err := checkFree(r.runtime.Root, set.Pod); err != nil {
 		own.remove()
