@@ -1,12 +1,12 @@
 // Package run is `lifepod run`: one Pod on this machine, from its manifest to
-// its end. It opens the runtime, gives the pod to a worker.Worker, shows what
+// its end. It opens the runtime, leads the pod's life (pods.Life), shows what
 // happens, and leaves nothing behind.
 //
 //	Run (run.go)            the command's whole way, in order
-//	openRuntime (open.go)   the bundled runtime or another CRI endpoint
-//	newNode (node.go)       what the agent has to know of this machine
-//	records (record.go)     which pods are whose, so that those of a killed
-//	                        lifepod are swept up by the next start (sweep.go)
+//	records (record.go)     which pods are whose, so that the next start of the
+//	                        same manifests resumes the pod of a killed lifepod
+//	                        (resume.go), or removes what is left of it (sweep.go)
+//	End (end.go)            the end of a pod whose lifepod was killed
 //	printer (print.go)      the lifecycle, as text or JSON
 //	stream (stream.go)      stdout or stderr: a queue, so that no reader holds
 //	                        up the pod; layout.go keeps several sources apart
