@@ -146,6 +146,8 @@ func (s Senses) withDefaults() Senses {
 	return s
 }
 
+func (s Senses) tell(e event) { s.Event(e.kind, e.reason, e.message) }
+
 func (a API) withDefaults() API {
 	if a.Heartbeats == nil {
 		a.Heartbeats = a.Client

@@ -3,6 +3,7 @@ package register
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -17,53 +18,62 @@ import (
 // renewals of a Lease fall into the time that it is good for.
 const renewals = 4
 
-// keepLease renews the node's Lease until ctx ends. The controller would wait
+// leaseKeeper renews the node's Lease.
+type leaseKeeper struct {
+	name    string
+	api     API
+	seconds int32 // that the Lease is good for
+	object  *object
+	link    link
+	log     *slog.Logger
+}
+
+// run renews the Lease until ctx ends. The controller would wait
 // for up to 7 s between attempts, and write a line for each: so it is stopped
 // when nobody answers it, and begins anew when the follower has found the API
 // server again.
-func (n *Node) keepLease(ctx context.Context) {
+func (k leaseKeeper) run(ctx context.Context) {
 	wait := firstWait
 	for ctx.Err() == nil {
 		began := time.Now()
-		failed := n.renewLease(ctx)
-		if time.Since(began) > n.renewEvery() {
+		failed := k.renewLease(ctx)
+		if time.Since(began) > k.renewEvery() {
 			wait = firstWait
 		}
 		if !failed {
 			continue
 		}
-		if !n.awaitBack(ctx) || !sleep(ctx, wait) {
+		if !k.awaitBack(ctx) || !sleep(ctx, wait) {
 			return
 		}
 		wait = min(2*wait, longestRefused)
 	}
 }
 
-func (n *Node) renewEvery() time.Duration {
-	return time.Duration(n.config.Timing.LeaseSeconds) * time.Second / renewals
+func (k leaseKeeper) renewEvery() time.Duration {
+	return time.Duration(k.seconds) * time.Second / renewals
 }
 
 // renewLease renews until nobody answered twice in a row, or until an outage of the
 // API server is over: then it is to begin anew, without a wait that dates from it.
-func (n *Node) renewLease(ctx context.Context) (failed bool) {
-	ctx, stop := context.WithCancel(klog.NewContext(ctx, logr.FromSlogHandler(n.config.Log.Handler())))
+func (k leaseKeeper) renewLease(ctx context.Context) (failed bool) {
+	ctx, stop := context.WithCancel(klog.NewContext(ctx, logr.FromSlogHandler(k.log.Handler())))
 	defer stop()
 	broken := func() {
 		if ctx.Err() == nil {
 			stop()
-			n.config.API.Broken()
+			k.api.Broken()
 		}
 	}
-	name := n.config.Name
-	client := &leaseClient{Interface: n.config.API.Heartbeats, timeout: min(writeTimeout, n.renewEvery()), broken: broken}
-	controller := lease.NewController(clock.RealClock{}, client, name, n.config.Timing.LeaseSeconds, nil,
-		n.renewEvery(), name, v1.NamespaceNodeLease, n.own)
+	client := &leaseClient{Interface: k.api.Heartbeats, timeout: min(writeTimeout, k.renewEvery()), broken: broken}
+	controller := lease.NewController(clock.RealClock{}, client, k.name, k.seconds, nil,
+		k.renewEvery(), k.name, v1.NamespaceNodeLease, k.own)
 	ended := make(chan struct{})
 	go func() { defer close(ended); controller.Run(ctx) }()
 	select {
 	case <-ended:
 		return true
-	case <-n.over:
+	case <-k.link.over:
 		stop()
 		<-ended
 		return false
@@ -71,23 +81,23 @@ func (n *Node) renewLease(ctx context.Context) (failed bool) {
 }
 
 // awaitBack has the follower ask for the API server, and waits for its answer.
-func (n *Node) awaitBack(ctx context.Context) bool {
+func (k leaseKeeper) awaitBack(ctx context.Context) bool {
 	select {
-	case <-n.back: // of earlier
+	case <-k.link.back: // of earlier
 	default:
 	}
-	poke(n.relist)
+	poke(k.link.relist)
 	select {
 	case <-ctx.Done():
 		return false
-	case <-n.back:
+	case <-k.link.back:
 		return true
 	}
 }
 
 // own makes the Lease one of the Node's, with which it is deleted.
-func (n *Node) own(l *coordinationv1.Lease) error {
-	node := n.newest.Load()
+func (k leaseKeeper) own(l *coordinationv1.Lease) error {
+	node := k.object.newest.Load()
 	if node == nil {
 		return errors.New("the node is not known yet")
 	}

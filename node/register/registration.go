@@ -23,16 +23,16 @@ func (r *reporter) register(ctx context.Context) bool {
 	for unanswered := 0; ; {
 		r.look(ctx)
 		now := time.Now()
-		node := r.initial.DeepCopy()
-		events := r.describe(node, &r.facts, now)
+		node := r.object.initial.DeepCopy()
+		events := r.config.describe(node, &r.facts, now)
 		registered, created, err := r.createOrTakeOver(ctx, node)
 		if err == nil {
 			attempts.succeeded()
 			r.log.Info("node registered", "node", node.Name, "new", created)
 			r.tell(events)
-			r.publish(registered, false)
+			r.object.publish(registered, false)
 			if created {
-				r.left, r.sent = registered, node
+				r.patches.left, r.patches.sent = registered, node
 				r.wasReported(now, true)
 			}
 			return true
@@ -170,6 +170,6 @@ func (r *reporter) tell(events []event) {
 			}
 			r.rebootTold = true
 		}
-		r.event(e)
+		r.config.Senses.tell(e)
 	}
 }

@@ -23,17 +23,31 @@ const (
 
 // reporter keeps the Node's status true. All of it belongs to one goroutine.
 type reporter struct {
-	*Node
-	log   *slog.Logger
-	facts facts
+	config    *Config
+	addresses *finder
+	object    *object
+	calls     *calls
+	log       *slog.Logger
 
-	lookAt      time.Time // the next look at what nobody announces
-	addressedAt time.Time
-	listedAt    time.Time
-	badSince    time.Time // when the runtime began to make the node not Ready
+	facts   facts
+	looks   looks
+	patches patches
+
+	rebootTold, unschedulable bool
+}
+
+// looks are at what the status tells of.
+type looks struct {
+	next      time.Time // at what nobody announces
+	addresses time.Time // the last, as the images'
+	images    time.Time
+	badSince  time.Time // when the runtime began to make the node not Ready
 	// What failed at the last look, for the log.
 	runtimeLog, imagesLog, addressLog backoff
+}
 
+// patches are what was written.
+type patches struct {
 	// left is the API's object as the last patch has left it, sent what that patch
 	// wanted of it: an API server that doesn't know a field leaves it out, which
 	// must not be sent again and again.
@@ -44,20 +58,21 @@ type reporter struct {
 	retry      backoff
 	// limit is for two agents on one Node, each undoing what the other writes.
 	limit *rate.Limiter
-
-	rebootTold, unschedulable bool
 }
 
-func newReporter(n *Node) *reporter {
+func (n *Node) newReporter() *reporter {
 	log := n.config.Log
 	return &reporter{
-		Node: n, log: log,
-		facts:      facts{machine: n.machine, capacity: n.capacity, reserved: n.reserved},
-		runtimeLog: backoff{log: log, what: "asking the container runtime for its status"},
-		imagesLog:  backoff{log: log, what: "listing the images"},
-		addressLog: backoff{log: log, what: "finding the node's addresses"},
-		retry:      backoff{log: log, what: "writing the node's status"},
-		limit:      rate.NewLimiter(rate.Every(time.Second), 10),
+		config: &n.config, addresses: n.addresses, object: n.object, calls: n.calls, log: log, facts: n.facts,
+		looks: looks{
+			runtimeLog: backoff{log: log, what: "asking the container runtime for its status"},
+			imagesLog:  backoff{log: log, what: "listing the images"},
+			addressLog: backoff{log: log, what: "finding the node's addresses"},
+		},
+		patches: patches{
+			retry: backoff{log: log, what: "writing the node's status"},
+			limit: rate.NewLimiter(rate.Every(time.Second), 10),
+		},
 	}
 }
 
@@ -70,7 +85,7 @@ func (r *reporter) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-r.wake:
+		case <-r.calls.wake:
 		case <-timer.C:
 		}
 		r.look(ctx)
@@ -83,22 +98,22 @@ func (r *reporter) run(ctx context.Context) {
 // of it when it is time.
 func (r *reporter) look(ctx context.Context) {
 	now := time.Now()
-	asked := r.takeCalls()
-	due := !now.Before(r.lookAt)
+	asked := r.calls.take()
+	due := !now.Before(r.looks.next)
 	if asked.runtime || due {
 		r.askRuntime(ctx)
 	}
-	if asked.images || now.Sub(r.listedAt) >= r.config.Timing.StatusReport {
+	if asked.images || now.Sub(r.looks.images) >= r.config.Timing.StatusReport {
 		r.listImages(ctx, now)
 	}
-	if r.facts.addresses == nil || now.Sub(r.addressedAt) >= addressesEvery {
+	if r.facts.addresses == nil || now.Sub(r.looks.addresses) >= addressesEvery {
 		r.findAddresses(ctx, now)
 	}
 	if asked.back {
-		r.notBefore = time.Time{}
+		r.patches.notBefore = time.Time{}
 	}
 	if due || asked.runtime {
-		r.lookAt = now.Add(r.pace(now))
+		r.looks.next = now.Add(r.pace(now))
 	}
 }
 
@@ -106,13 +121,13 @@ func (r *reporter) look(ctx context.Context) {
 func (r *reporter) pace(now time.Time) time.Duration {
 	runtimeErr, networkErr := r.facts.runtime.notReady(now)
 	if runtimeErr == nil && networkErr == nil && r.facts.runtime.failingSince.IsZero() {
-		r.badSince = time.Time{}
+		r.looks.badSince = time.Time{}
 		return r.config.Timing.StatusUpdate
 	}
-	if r.badSince.IsZero() {
-		r.badSince = now
+	if r.looks.badSince.IsZero() {
+		r.looks.badSince = now
 	}
-	if now.Sub(r.badSince) < hopeful {
+	if now.Sub(r.looks.badSince) < hopeful {
 		return impatient
 	}
 	return patient
@@ -121,10 +136,10 @@ func (r *reporter) pace(now time.Time) time.Duration {
 func (r *reporter) askRuntime(ctx context.Context) {
 	err := r.facts.runtime.ask(ctx, r.config.Runtime.Service, r.config.Timing.RuntimeGrace)
 	if err != nil {
-		r.runtimeLog.complain(err)
+		r.looks.runtimeLog.complain(err)
 		return
 	}
-	r.runtimeLog.succeeded()
+	r.looks.runtimeLog.succeeded()
 	if r.facts.declared == nil && r.facts.runtime.answered {
 		// Version is a constant that the tests parse: there is no error.
 		r.facts.declared, _ = declaredFeatures(r.config.FeatureGates, r.facts.runtime.features)
@@ -134,44 +149,44 @@ func (r *reporter) askRuntime(ctx context.Context) {
 // listImages keeps what was known when the runtime doesn't answer: the
 // scheduler only prefers nodes by it.
 func (r *reporter) listImages(ctx context.Context, now time.Time) {
-	r.listedAt = time.Time{}
+	r.looks.images = time.Time{}
 	images, err := imagesOn(ctx, r.config.Runtime.Images, r.config.MaxImages)
 	if err != nil {
-		r.imagesLog.complain(err)
+		r.looks.imagesLog.complain(err)
 		return
 	}
-	r.imagesLog.succeeded()
-	r.facts.images, r.listedAt = images, now
+	r.looks.imagesLog.succeeded()
+	r.facts.images, r.looks.images = images, now
 }
 
 func (r *reporter) findAddresses(ctx context.Context, now time.Time) {
 	addresses, err := r.addresses.addresses(ctx)
 	if err != nil {
-		r.addressLog.complain(err)
+		r.looks.addressLog.complain(err)
 		return
 	}
-	r.addressLog.succeeded()
-	r.facts.addresses, r.addressedAt = addresses, now
+	r.looks.addressLog.succeeded()
+	r.facts.addresses, r.looks.addresses = addresses, now
 	r.config.Senses.Addressed(addresses)
 }
 
 // write patches the API's Node if the facts make another one of it, or if it is
 // time to.
 func (r *reporter) write(ctx context.Context) {
-	before := r.newest.Load()
+	before := r.object.newest.Load()
 	now := time.Now()
-	if before == nil || r.absent() {
+	if before == nil || r.calls.absent() {
 		return
 	}
 	r.tellSchedulable(before)
 	after := before.DeepCopy()
-	events := r.describe(after, &r.facts, now)
+	events := r.config.describe(after, &r.facts, now)
 	changed := r.isNews(before, after)
-	if !changed && !r.reportDue(now) || now.Before(r.notBefore) {
+	if !changed && !r.reportDue(now) || now.Before(r.patches.notBefore) {
 		return
 	}
-	if !r.limit.AllowN(now, 1) {
-		r.notBefore = now.Add(time.Second)
+	if !r.patches.limit.AllowN(now, 1) {
+		r.patches.notBefore = now.Add(time.Second)
 		return
 	}
 	limited, done := context.WithTimeout(ctx, writeTimeout)
@@ -181,21 +196,21 @@ func (r *reporter) write(ctx context.Context) {
 		return
 	}
 	if err != nil {
-		r.notBefore = now.Add(r.retry.failed(err))
+		r.patches.notBefore = now.Add(r.patches.retry.failed(err))
 		return
 	}
-	r.retry.succeeded()
+	r.patches.retry.succeeded()
 	r.tell(events)
-	r.wasReported(now, changed || r.reported.IsZero())
-	r.publish(written, false)
-	r.left, r.sent = written, after
+	r.wasReported(now, changed || r.patches.reported.IsZero())
+	r.object.publish(written, false)
+	r.patches.left, r.patches.sent = written, after
 }
 
 // isNews says whether a patch would tell the API server anything that the last
 // one has not.
 func (r *reporter) isNews(before, after *v1.Node) bool {
-	if before == r.left {
-		return differs(r.sent, after)
+	if before == r.patches.left {
+		return differs(r.patches.sent, after)
 	}
 	return differs(before, after)
 }
@@ -204,15 +219,15 @@ func (r *reporter) isNews(before, after *v1.Node) bool {
 // unchanged report is moved by up to half its interval, so that the nodes of a
 // cluster don't report in step.
 func (r *reporter) wasReported(now time.Time, changed bool) {
-	r.reported, r.notBefore, r.delay = now, time.Time{}, 0
+	r.patches.reported, r.patches.notBefore, r.patches.delay = now, time.Time{}, 0
 	if changed {
 		every := r.config.Timing.StatusReport
-		r.delay = time.Duration(float64(every) * (rand.Float64() - 0.5))
+		r.patches.delay = time.Duration(float64(every) * (rand.Float64() - 0.5))
 	}
 }
 
 func (r *reporter) reportAt() time.Time {
-	return r.reported.Add(r.config.Timing.StatusReport + r.delay)
+	return r.patches.reported.Add(r.config.Timing.StatusReport + r.patches.delay)
 }
 
 func (r *reporter) reportDue(now time.Time) bool { return !now.Before(r.reportAt()) }
@@ -220,8 +235,8 @@ func (r *reporter) reportDue(now time.Time) bool { return !now.Before(r.reportAt
 // next is when there is something to do if nobody calls before.
 func (r *reporter) next() time.Time {
 	now := time.Now()
-	next := r.lookAt
-	for _, at := range []time.Time{r.reportAt(), r.facts.runtime.down, r.notBefore} {
+	next := r.looks.next
+	for _, at := range []time.Time{r.reportAt(), r.facts.runtime.down, r.patches.notBefore} {
 		if at.After(now) && at.Before(next) {
 			next = at
 		}
@@ -239,5 +254,5 @@ func (r *reporter) tellSchedulable(node *v1.Node) {
 	if r.unschedulable {
 		reason = "NodeNotSchedulable"
 	}
-	r.event(statusEvent(node.Name, reason))
+	r.config.Senses.tell(statusEvent(node.Name, reason))
 }

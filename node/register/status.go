@@ -30,7 +30,7 @@ type facts struct {
 
 // describe writes the facts into a Node's status and leaves alone what belongs
 // to others there. It returns the events of what has changed by it.
-func (n *Node) describe(node *v1.Node, f *facts, now time.Time) []event {
+func (c *Config) describe(node *v1.Node, f *facts, now time.Time) []event {
 	delete(node.Annotations, providedIP)
 	if f.addresses != nil {
 		node.Status.Addresses = f.addresses
@@ -38,18 +38,18 @@ func (n *Node) describe(node *v1.Node, f *facts, now time.Time) []event {
 	events := f.setMachine(node)
 	setLabel(node, v1.LabelOSStable, runtime.GOOS)
 	setLabel(node, v1.LabelArchStable, runtime.GOARCH)
-	node.Status.DaemonEndpoints = v1.NodeDaemonEndpoints{KubeletEndpoint: v1.DaemonEndpoint{Port: n.config.Port}}
+	node.Status.DaemonEndpoints = v1.NodeDaemonEndpoints{KubeletEndpoint: v1.DaemonEndpoint{Port: c.Port}}
 	node.Status.Images = f.images
 	f.setRuntime(&node.Status)
 
-	senses := n.config.Senses
+	senses := c.Senses
 	for _, p := range pressures {
 		events = append(events, p.set(node, senses.Pressure(p.condition), now)...)
 	}
 	runtimeErr, networkErr := f.runtime.notReady(now)
 	events = append(events, setReady(node, []error{
 		runtimeErr, networkErr, senses.NotReady(),
-		missingCapacity(node.Status.Capacity, !n.config.Resources.WithoutEphemeralStorage),
+		missingCapacity(node.Status.Capacity, !c.Resources.WithoutEphemeralStorage),
 	}, now)...)
 	return events
 }
