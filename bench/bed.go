@@ -37,7 +37,7 @@ func newBed(ctx context.Context, client *cri.Client, runtime *bundle.Runtime, lo
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	b := &bed{client: client, node: node, events: node.Events(), stop: cancel}
+	b := &bed{client: client, node: node, events: node.Events(nil), stop: cancel}
 	b.floor = &bare.Runtime{Client: client, Node: node.Config, CgroupOf: node.Cgroups.Path, Log: log}
 	b.streams.Go(func() { b.events.Run(ctx) })
 	b.streams.Go(func() { b.floor.Run(ctx) })
@@ -52,7 +52,7 @@ func (b *bed) close() {
 // newWorker is a worker that saves its pod's state, as that of lifepod run does.
 func (b *bed) newWorker(pod *v1.Pod, s worker.Sink) *worker.Worker {
 	worker := b.node.NewWorker(pod, s)
-	worker.Remember(checkpoint.New(filepath.Join(filepath.Dir(b.node.PodsDir), string(pod.UID)+".checkpoint")))
+	worker.Remember(checkpoint.New(filepath.Join(filepath.Dir(b.node.Folders.Pods), string(pod.UID)+".checkpoint")))
 	return worker
 }
 

@@ -88,7 +88,7 @@ func nodeAPI(t *testing.T, r *root) (*server.Server, *rest.Config) {
 	k.Authentication.Anonymous.Enabled, k.Authentication.Webhook.Enabled = &yes, &no
 	k.Authorization.Mode = kubeletconfig.KubeletAuthorizationModeAlwaysAllow
 	s, err := server.New(server.Config{
-		Kubelet: k, Node: podsOf{r, client.New(filepath.Join(r.runDir(), "pods"), r.dir)},
+		Kubelet: k, Node: podsOf{r, client.New(filepath.Join(r.runDir(), "pods"), r.dir)}, Changes: &server.Changes{},
 		TLS: &tls.Config{Certificates: []tls.Certificate{certificate(t)}}, Runtime: runtimeapi.NewRuntimeServiceClient(conn),
 		Log: slog.New(slog.DiscardHandler),
 	})
@@ -184,7 +184,7 @@ containers:
 	uid := shared.podNow(t, "node-api").UID
 	c.signal(syscall.SIGINT)
 	c.wait()
-	s.Changed(uid)
+	s.Changes.Changed(uid)
 	text, err := io.ReadAll(response.Body)
 	if err != nil || strings.Count(string(text), "to ") != len(executors) {
 		t.Errorf("log: %q, %v", text, err)

@@ -23,7 +23,7 @@ import (
 	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
-// NodeConfig is what a node needs beside what is read off the machine.
+// NodeConfig is what a node of one pod needs beside what is read off the machine.
 type NodeConfig struct {
 	Runtime      *cri.Client
 	RuntimeName  string // "containerd" if empty
@@ -44,55 +44,61 @@ type NodeConfig struct {
 	Logs           logrotate.Policy
 }
 
-// NewNode describes this machine to the agent.
+// NewNode describes this machine without a cluster to the workers of its pods.
 func NewNode(c NodeConfig) (*worker.Node, error) {
-	host, err := criconfig.Host()
+	config, err := PodConfig(c.Root)
 	if err != nil {
 		return nil, err
 	}
-	host.LogRoot, host.SeccompRoot, host.SeccompDefault = LogRoot(c.Root), rootfolder.Seccomp.In(c.Root), true
 	resolver, err := netidentity.HostResolver()
 	if err != nil {
 		return nil, err
 	}
-	admits, err := admission.Read(c.UnsafeSysctls)
+	admits, err := Admits(c.UnsafeSysctls, c.Features)
 	if err != nil {
 		return nil, err
 	}
-	admits.Allocatable = allocatable(c.Root, host.MemoryBytes, host.HugePages)
-	admits.SupplementalGroupsPolicy = c.Features.SupplementalGroupsPolicy
+	admits.Allocatable = allocatable(c.Root, config.MemoryBytes, config.HugePages)
 	options := lifecycle.DefaultOptions()
+	options.HostIPs = IPs()
 	if c.RuntimeName != "" {
 		options.RuntimeName = c.RuntimeName
 	}
-	node := &worker.Node{
-		Runtime:     c.Runtime.Runtime,
-		Images:      images.New(c.Runtime.Images, images.Options{NodeConfigs: images.DefaultNodeConfigs(), Content: c.Content}),
-		Cgroups:     podcgroup.Driver{Parent: c.CgroupParent, Systemd: c.Systemd},
-		Objects:     c.Objects,
-		Log:         c.Log,
-		PodsDir:     PodsDir(c.Root),
-		ClaimsDir:   rootfolder.Claims.In(c.Root),
-		IPAMDir:     c.IPAMDir,
-		Config:      host,
-		Resolver:    resolver,
-		Cluster:     netidentity.Cluster{Domain: clusterDomain, Absent: true},
-		HostIPs:     IPs(),
+	return &worker.Node{
+		Runtime:  c.Runtime.Runtime,
+		Features: c.Features,
+		Images:   images.New(c.Runtime.Images, images.Options{NodeConfigs: images.DefaultNodeConfigs(), Content: c.Content}),
+		Cgroups:  podcgroup.Driver{Parent: c.CgroupParent, Systemd: c.Systemd},
+		DNS:      worker.DNS{Resolver: resolver, Cluster: netidentity.Cluster{Domain: clusterDomain, Absent: true}},
+		Config:   config,
+		Folders:  worker.Folders{Pods: PodsDir(c.Root), Claims: rootfolder.Claims.In(c.Root), IPAM: c.IPAMDir, Keep: c.KeepFiles},
+		API:      worker.API{Objects: func(*v1.Pod) worker.Objects { return c.Objects }, RuntimeClasses: c.RuntimeClasses},
+
+		Admission:   worker.Admission{Host: &admits},
 		Allocatable: admits.Allocatable,
-		Admission:   &admits,
-		Features:    c.Features,
-
-		RuntimeClasses: c.RuntimeClasses,
-
-		Options:   options,
-		Timeouts:  worker.DefaultTimeouts(),
-		KeepFiles: c.KeepFiles,
+		Options:     options,
+		Timeouts:    worker.DefaultTimeouts(),
+		Clock:       worker.Clock{Machine: Clock},
 
 		PullProgress: c.PullProgress,
-		Clock:        worker.Clock{Machine: Clock},
-	}
-	node.Logs = node.NewLogs(c.Logs)
-	return node, nil
+		Logs:         worker.NewLogs(c.Logs, c.Runtime.Runtime, c.Log),
+		Log:          c.Log,
+	}, nil
+}
+
+// PodConfig is this machine's part of the configs of pods, whose logs and seccomp
+// profiles are below root.
+func PodConfig(root string) (criconfig.Node, error) {
+	config, err := criconfig.Host()
+	config.LogRoot, config.SeccompRoot, config.SeccompDefault = LogRoot(root), rootfolder.Seccomp.In(root), true
+	return config, err
+}
+
+// Admits is what this machine and its runtime enforce, but for its resources.
+func Admits(unsafeSysctls []string, features cri.Features) (admission.Host, error) {
+	admits, err := admission.Read(unsafeSysctls)
+	admits.SupplementalGroupsPolicy = features.SupplementalGroupsPolicy
+	return admits, err
 }
 
 // clusterDomain ends the full name of a pod with a subdomain, as in most

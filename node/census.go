@@ -8,9 +8,9 @@ import (
 )
 
 // census is where each pod stands, for metrics (B-WRK-26).
-func (m *member) census() []metrics.Pod {
+func (v view) census() []metrics.Pod {
 	var list []metrics.Pod
-	for _, view := range m.pods.Views() {
+	for _, view := range v.Views() {
 		list = append(list, metrics.Pod{
 			Status: &view.Pod.Status, Static: view.Source.Static(),
 			Desired: view.Wanted, Runtime: view.Source == roster.Runtime, Lifecycle: asWorker(view),

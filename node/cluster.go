@@ -8,7 +8,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/internal/rootfolder"
@@ -17,13 +16,11 @@ import (
 	"github.com/lifepod/lifepod/node/objects"
 	"github.com/lifepod/lifepod/node/podstatus"
 	"github.com/lifepod/lifepod/node/record"
-	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/node/runtimeclass"
 	"github.com/lifepod/lifepod/node/server"
 	"github.com/lifepod/lifepod/node/services"
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/pods"
-	"github.com/lifepod/lifepod/roster"
 )
 
 // cluster are the parts that talk with the API server.
@@ -35,11 +32,9 @@ type cluster struct {
 	statuses *podstatus.Writer
 	events   *record.Recorder
 	mirrors  *source.Mirrors
-	objects  *objects.Objects
 	services *services.Services
 	classes  *runtimeclass.Classes
-	serving  *join.Serving
-	server   *server.Server
+	serving  *join.Serving // nil: the node's API is not served
 }
 
 // eventDelay is how long a normal event waits for what makes its pod ready: about as
@@ -50,35 +45,47 @@ const eventDelay = 300 * time.Millisecond
 const userAgent = "lifepod-agent"
 
 // newCluster reads the node's credentials; the API server is asked nothing yet.
-func (m *member) newCluster() (*cluster, error) {
+func (s *setup) newCluster() (*cluster, error) {
+	if !s.options.inCluster() {
+		return nil, nil
+	}
+	k, o := s.config.Kubelet, s.options
 	connection, err := join.Join(join.Options{
-		Kubeconfig: m.Kubeconfig, BootstrapKubeconfig: m.BootstrapKubeconfig, CertDir: m.certDir(),
-		NodeName: m.name, Rotate: m.config.Kubelet.RotateCertificates, UserAgent: userAgent, Log: m.Log,
+		Kubeconfig: o.Kubeconfig, BootstrapKubeconfig: o.BootstrapKubeconfig, CertDir: o.certDir(),
+		NodeName: s.name, Rotate: k.RotateCertificates, UserAgent: userAgent, Log: s.log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	connection.Config.Wrap(m.metrics.API)
+	connection.Config.Wrap(s.counts.API)
 	client, err := kubernetes.NewForConfig(connection.Config)
 	if err != nil {
 		return nil, fmt.Errorf("clients of the API server: %w", err)
 	}
-	k := m.config.Kubelet
-	c := &cluster{
-		name: m.name, connection: connection, client: client,
-		statuses: podstatus.New(podstatus.Config{Client: client, Log: m.Log}),
-		events:   record.New(record.Config{Client: client, Log: m.Log, Node: m.name, QPS: int(*k.EventRecordQPS), Burst: int(k.EventBurst), Delay: eventDelay}),
-	}
-	if c.services, err = services.New(client, m.Log); err != nil {
+	events := record.New(record.Config{
+		Client: client, Log: s.log, Node: s.name, QPS: int(*k.EventRecordQPS), Burst: int(k.EventBurst), Delay: eventDelay,
+	})
+	services, err := services.New(client, s.log)
+	if err != nil {
 		return nil, err
 	}
-	if err := c.services.Keep(filepath.Join(m.memory().Dir, "services.json")); err != nil {
-		m.Log.Warn("containers wait for the API server to tell of services", "err", err)
+	if err := services.Keep(filepath.Join(o.memory().Dir, "services.json")); err != nil {
+		s.log.Warn("containers wait for the API server to tell of services", "err", err)
 	}
-	if c.classes, err = runtimeclass.New(client, m.Log); err != nil {
+	classes, err := runtimeclass.New(client, s.log)
+	if err != nil {
 		return nil, err
 	}
-	return c, nil
+	serving, err := s.newServing(client)
+	if err != nil {
+		return nil, err
+	}
+	return &cluster{
+		name: s.name, connection: connection, client: client,
+		statuses: podstatus.New(podstatus.Config{Client: client, Log: s.log}), events: events,
+		mirrors:  &source.Mirrors{Client: client, NodeName: s.name, Refused: mirrorRefusals{events}.tell, Log: s.log},
+		services: services, classes: classes, serving: serving,
+	}, nil
 }
 
 func (o Options) certDir() string {
@@ -86,10 +93,6 @@ func (o Options) certDir() string {
 		return o.CertDir
 	}
 	return rootfolder.AgentKeys.In(o.rootDir())
-}
-
-func (c *cluster) nodeAPI() register.API {
-	return register.API{Client: c.client, Broken: c.connection.Reconnect}
 }
 
 // nodeEvent records an event about the Node.
@@ -102,20 +105,19 @@ func (c *cluster) Pod(pod *v1.Pod, at time.Time, e lifecycle.RecordEvent) {
 	c.events.Record(record.Event{Object: record.Pod(pod, e.FieldPath), Type: e.Type, Reason: e.Reason, Message: e.Message, At: at})
 }
 
-// extend gives the pods what they need of the cluster.
-func (c *cluster) extend(ctx context.Context, m *member, to *pods.Config) {
-	c.objects = objects.New(ctx, objects.Options{
-		Client: c.client, Log: m.Log,
-		Changed:    func(uid types.UID, because string) { m.pods.ObjectsChanged(uid, because) },
-		NodeLabels: func() (map[string]string, error) { return m.node.Node().Labels, nil },
-	})
-	c.mirrors = &source.Mirrors{Client: c.client, NodeName: c.name, Refused: c.mirrorRefused, Log: m.Log}
-	m.engine.Services, m.engine.RuntimeClasses, m.engine.VolumeAPI = c.services, c.classes, c.objects
-	to.Cluster = pods.Cluster{
-		Statuses: statuses{c.statuses}, Events: c, Objects: c.objects, Mirrors: c.mirrors, FreshNode: c.freshNode, Changed: c.podChanged,
+// forPods is what the pods have of it, beside the objects that they use.
+func (c *cluster) forPods(objects *objects.Objects, changes *server.Changes) pods.Cluster {
+	if c == nil {
+		return pods.Cluster{}
 	}
-	to.Local.StaticOf = c.mirrors.StaticOf
-	to.RuntimeChanged = m.node.RuntimeChanged
+	return pods.Cluster{
+		Statuses: statuses{c.statuses}, Events: c, Objects: objects, Mirrors: c.mirrors, FreshNode: c.freshNode, Changed: changes.Changed,
+	}
+}
+
+// freshNode is the Node as the API server has it now.
+func (c *cluster) freshNode(ctx context.Context) (*v1.Node, error) {
+	return c.client.CoreV1().Nodes().Get(ctx, c.name, metav1.GetOptions{})
 }
 
 // statuses writes those of pods by what the node knows of them.
@@ -135,99 +137,18 @@ func refOf(pod *v1.Pod) podstatus.Ref {
 	return podstatus.Ref{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 }
 
-// freshNode is the Node as the API server has it now.
-func (c *cluster) freshNode(ctx context.Context) (*v1.Node, error) {
-	return c.client.CoreV1().Nodes().Get(ctx, c.name, metav1.GetOptions{})
-}
-
-func (c *cluster) podChanged(uid types.UID) {
-	if c.server != nil {
-		c.server.Changed(uid)
-	}
-}
-
-// runCluster begins all that talks with the API server. The pods of the API are
-// listened to once the Node is known (B-RST-3). Events are written until recording
-// ends.
-func (m *member) runCluster(ctx, recording context.Context) error {
-	c := m.cluster
-	if err := m.runServer(ctx); err != nil {
-		return err
-	}
-	for _, run := range []func(context.Context){c.connection.Run, c.statuses.Run, c.mirrors.Run} {
-		m.beside.Go(func() { run(ctx) })
-	}
-	for _, run := range []func(context.Context){c.services.Run, c.classes.Run, m.node.Run} {
-		m.beside.Go(func() { c.onceJoined(ctx, run) })
-	}
-	if m.network != nil {
-		m.beside.Go(func() { m.network.run(ctx) })
-	}
-	m.beside.Go(func() { c.events.Run(recording) })
-	m.beside.Go(func() {
-		select {
-		case <-ctx.Done():
-			return
-		case <-m.node.Known():
-		}
-		if m.Joined != nil {
-			m.Joined()
-		}
-		api := &source.API{Client: c.client, NodeName: c.name, Feed: apiFeed{m}, Mirrors: mirrorFeed{c}, Log: m.Log}
-		api.Run(ctx)
-	})
-	return nil
-}
-
 // onceJoined runs what would only fail before the node has credentials, and then
 // wait to try again.
-func (c *cluster) onceJoined(ctx context.Context, run func(context.Context)) {
-	select {
-	case <-ctx.Done():
-	case <-c.connection.Joined():
-		run(ctx)
-	}
+func (c *cluster) onceJoined(run func(context.Context)) func(context.Context) {
+	return after(c.connection.Joined(), run)
 }
 
-// apiFeed lets the status writer know what the API has, before anything is done
-// with it.
-type apiFeed struct{ *member }
+// mirrorRefusals become events.
+type mirrorRefusals struct{ events *record.Recorder }
 
-// Wanted is a pod of the API.
-func (f apiFeed) Wanted(origin roster.Source, pod *v1.Pod) {
-	f.cluster.statuses.Live(pod)
-	f.pods.Wanted(origin, pod)
-}
-
-// Unwanted is a pod that the API has no longer.
-func (f apiFeed) Unwanted(origin roster.Source, uid types.UID) {
-	if pod, found := f.pods.PodByUID(uid); found {
-		f.cluster.statuses.Gone(pod)
-	}
-	f.pods.Unwanted(origin, uid)
-}
-
-// Heard says that all pods of the API were told.
-func (f apiFeed) Heard(origin roster.Source) { f.pods.Heard(origin) }
-
-// mirrorFeed is the same for mirror pods.
-type mirrorFeed struct{ *cluster }
-
-// MirrorSeen is a mirror pod as the API has it.
-func (f mirrorFeed) MirrorSeen(pod *v1.Pod) {
-	f.statuses.Live(pod)
-	f.mirrors.MirrorSeen(pod)
-}
-
-// MirrorGone is a mirror pod that the API has no longer.
-func (f mirrorFeed) MirrorGone(pod *v1.Pod) {
-	f.statuses.Gone(pod)
-	f.mirrors.MirrorGone(pod)
-}
-
-// mirrorRefused tells of a static pod that the API server does not show.
-func (c *cluster) mirrorRefused(static *v1.Pod, err error) {
-	c.events.Record(record.Event{
+// tell tells of a static pod that the API server does not show.
+func (r mirrorRefusals) tell(static *v1.Pod, err error) {
+	r.events.Record(record.Event{
 		Object: record.Pod(static, ""), Type: v1.EventTypeWarning, Reason: source.RefusedReason, Message: err.Error(), At: time.Now(),
 	})
 }

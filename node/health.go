@@ -13,6 +13,7 @@ import (
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/node/server"
 	"github.com/lifepod/lifepod/pods"
+	"github.com/lifepod/lifepod/roster"
 )
 
 // healthPeriod is the pause between two looks at what the node depends on.
@@ -117,14 +118,17 @@ func (h *health) err() error {
 	return nil
 }
 
-// healthy is why the node does not go on with its pods, nil if it does.
-func (m *member) healthy() error { return errors.Join(m.pods.Healthy(), m.health.err()) }
-
-// view is what the node's API shows of it.
-type view struct {
+// shown are the pods as others see them.
+type shown interface {
 	server.Node
-	health func() error
+	Views() []roster.View
 }
 
-// Healthy is that of the node as a whole.
-func (v view) Healthy() error { return v.health() }
+// view is what the node shows of itself.
+type view struct {
+	shown
+	health *health
+}
+
+// Healthy is why the node does not go on with its pods, nil if it does.
+func (v view) Healthy() error { return errors.Join(v.shown.Healthy(), v.health.err()) }

@@ -4,51 +4,58 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/node/pullsecret"
 	"github.com/lifepod/lifepod/worker/images"
 )
 
 // newImages are the runtime's images with the node's credentials, its credential
-// providers and the records of who may use what (A-IMG-7, A-IMG-8).
-func (m *member) newImages(ctx context.Context) error {
+// providers and the records of who may use what (A-IMG-7, A-IMG-8). pulled is told of
+// images that have come.
+func (s *setup) newImages(ctx context.Context, accounts pullsecret.ServiceAccounts, pulled func()) (*imageStore, error) {
+	k, o := s.config.Kubelet, s.options
 	options := images.Options{
-		NodeConfigs: images.AgentNodeConfigs(m.rootDir()),
-		Content:     m.runtime.Content(), MaxParallel: maxParallelPulls(m.config),
+		NodeConfigs: images.AgentNodeConfigs(o.rootDir()),
+		Content:     s.runtime.Content(), MaxParallel: maxParallelPulls(s.config),
 	}
-	if m.CredentialProviderConfig != "" || m.CredentialProviderBinDir != "" {
-		list, err := pullsecret.Read(m.CredentialProviderConfig)
+	if o.CredentialProviderConfig != "" || o.CredentialProviderBinDir != "" {
+		list, err := pullsecret.Read(o.CredentialProviderConfig)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		options.Providers, err = pullsecret.New(list, m.CredentialProviderBinDir, m.serviceAccounts(), m.Log)
+		options.Providers, err = pullsecret.New(list, o.CredentialProviderBinDir, accounts, s.log)
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	k := m.config.Kubelet
 	policy, err := pullsecret.NewPolicy(k.ImagePullCredentialsVerificationPolicy, k.PreloadedImagesVerificationAllowlist)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if m.inCluster() { // pods of a folder are all of one owner
-		present, err := images.New(m.runtime.Images, options).List(ctx)
+	if o.inCluster() { // pods of a folder are all of one owner
+		present, err := images.New(s.calls.Images, options).List(ctx)
 		if err != nil {
-			return fmt.Errorf("list the images that are present: %w", err)
+			return nil, fmt.Errorf("list the images that are present: %w", err)
 		}
-		options.Records = pullsecret.OpenRecords(m.rootDir(), policy, present, m.Log)
+		options.Records = pullsecret.OpenRecords(o.rootDir(), policy, present, s.log)
 	}
-	m.engine.Images = &imageStore{Store: images.New(m.runtime.Images, options), pulled: m.node.ImagesChanged}
-	return nil
+	return &imageStore{Store: images.New(s.calls.Images, options), pulled: pulled}, nil
 }
 
-func (m *member) serviceAccounts() pullsecret.ServiceAccounts {
-	if m.cluster == nil {
-		return nil
+// maxParallelPulls is how many images are pulled at a time; 0 is no limit. Kubernetes
+// pulls one after the other unless it is told otherwise; lifepod, which is told to
+// be fast, does so only if the file says it.
+func maxParallelPulls(c *config.Config) int {
+	switch {
+	case c.Set("serializeImagePulls") && *c.Kubelet.SerializeImagePulls:
+		return 1
+	case c.Kubelet.MaxParallelImagePulls != nil:
+		return int(*c.Kubelet.MaxParallelImagePulls)
 	}
-	return pullsecret.APIServiceAccounts{Client: m.cluster.client, Tokens: m.cluster.objects}
+	return 0
 }
 
-// imageStore tells the Node of images that have come.
+// imageStore tells of images that have come.
 type imageStore struct {
 	*images.Store
 	pulled func()

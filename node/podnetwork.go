@@ -20,7 +20,6 @@ import (
 type podNetwork struct {
 	runtime *host.Runtime
 	cluster netip.Prefix // of all nodes' pods
-	changed func()       // ready has another answer
 	log     *slog.Logger
 
 	heard chan netip.Prefix // the newest podCIDR
@@ -32,14 +31,17 @@ type podNetwork struct {
 // podNetworkRetry is when what went wrong is tried again.
 const podNetworkRetry = 5 * time.Second
 
-// newPodNetwork goes on with the network of before.
-func newPodNetwork(runtime *host.Runtime, cluster netip.Prefix, log *slog.Logger) (*podNetwork, error) {
-	p := &podNetwork{runtime: runtime, cluster: cluster, log: log, heard: make(chan netip.Prefix, 1)}
-	_, of, err := runtime.Network()
+// newPodNetwork goes on with the network of before; nil if the cluster gives none.
+func (s *setup) newPodNetwork() (*podNetwork, error) {
+	if !s.options.PodRange.IsValid() || !s.options.inCluster() || !s.runtime.Bundled() {
+		return nil, nil
+	}
+	p := &podNetwork{runtime: s.runtime, cluster: s.options.PodRange, log: s.log, heard: make(chan netip.Prefix, 1)}
+	_, of, err := s.runtime.Network()
 	if err != nil {
 		return nil, err
 	}
-	if of != cluster {
+	if of != p.cluster {
 		p.err = errors.New("the node has no podCIDR yet")
 	}
 	return p, nil
@@ -71,7 +73,9 @@ func (p *podNetwork) node(n *v1.Node) {
 	}
 }
 
-func (p *podNetwork) run(ctx context.Context) {
+// run has the pods' addresses follow the Node until ctx ends. changed is told when ready
+// has another answer.
+func (p *podNetwork) run(ctx context.Context, changed func()) {
 	var wanted, applied netip.Prefix
 	again := time.NewTimer(0)
 	again.Stop()
@@ -90,11 +94,11 @@ func (p *podNetwork) run(ctx context.Context) {
 		case err == nil:
 			applied = wanted
 			p.log.Info("pods have addresses of the node's podCIDR", "podCIDR", wanted)
-			p.settle(nil)
+			p.settle(changed)
 		case errors.Is(err, bundle.ErrNetworkInUse):
 			applied = wanted
 			p.log.Warn("pods of this node can't be reached from other nodes until all of them have ended once: lifepod down, and start it again", "err", err)
-			p.settle(nil)
+			p.settle(changed)
 		case ctx.Err() == nil:
 			p.log.Error("the pod network is tried again", "in", podNetworkRetry, "err", err)
 			again.Reset(podNetworkRetry)
@@ -102,12 +106,13 @@ func (p *podNetwork) run(ctx context.Context) {
 	}
 }
 
-func (p *podNetwork) settle(err error) {
+// settle notes that pods can have a network.
+func (p *podNetwork) settle(changed func()) {
 	p.mu.Lock()
 	before := p.err
-	p.err = err
+	p.err = nil
 	p.mu.Unlock()
-	if (before == nil) != (err == nil) {
-		p.changed()
+	if before != nil {
+		changed()
 	}
 }

@@ -5,22 +5,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"log/slog"
 	"time"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/internal/footprint"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/node/metrics"
 	"github.com/lifepod/lifepod/node/register"
-	"github.com/lifepod/lifepod/node/source"
-	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/unattended"
-	"github.com/lifepod/lifepod/worker"
 )
 
 // CloseTimeout is how long the bundled runtime may take to stop.
@@ -61,18 +59,21 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 	}
 	defer func() { err = errors.Join(err, closeRuntime(ctx, runtime)) }()
 	counts := metrics.New(metrics.Config{NodeName: name, Version: o.Version, Log: o.Log})
-	calls := counts.Runtime(runtime.Conn)
-	runtime.Runtime, runtime.Images = runtimeapi.NewRuntimeServiceClient(calls), runtimeapi.NewImageServiceClient(calls)
-	features, err := runtime.Features(ctx)
+	counted := counts.Runtime(runtime.Conn)
+	calls := &cri.Client{
+		Runtime: runtimeapi.NewRuntimeServiceClient(counted), Images: runtimeapi.NewImageServiceClient(counted), Conn: runtime.Conn,
+	}
+	features, err := calls.Features(ctx)
 	if err != nil {
 		return err
 	}
-	m := &member{Options: o, name: name, config: c, runtime: runtime, metrics: counts, ready: ready}
-	if m.engine, err = newEngine(o, c, runtime, features); err != nil {
-		return err
+	rest := footprint.NewRest(restTime)
+	defer rest.Stop()
+	s := &setup{
+		options: o, name: name, config: c, runtime: runtime, calls: calls, features: features, counts: counts, stir: rest.Stir, log: o.Log,
 	}
 	at := place{
-		Command: cmp.Or(o.Command, unattended.Agent), Memory: o.memory().Dir, LogRoot: m.engine.Config.LogRoot, Endpoint: runtime.Endpoint,
+		Command: cmp.Or(o.Command, unattended.Agent), Memory: o.memory().Dir, LogRoot: s.logRoot(), Endpoint: runtime.Endpoint,
 	}
 	if err := at.save(runtime.Root); err != nil {
 		return err
@@ -80,9 +81,7 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 	if !o.Embedded {
 		footprint.LimitGarbage()
 	}
-	m.rest = footprint.NewRest(restTime)
-	defer m.rest.Stop()
-	return m.run(ctx)
+	return s.run(ctx, ready)
 }
 
 // check is an error if there can be no pods, or none could start.
@@ -102,27 +101,19 @@ func closeRuntime(ctx context.Context, runtime *host.Runtime) error {
 	return nil
 }
 
+// setup is what the parts of a node are made of.
+type setup struct {
+	options  Options
+	name     string
+	config   *config.Config
+	runtime  *host.Runtime
+	calls    *cri.Client // of the runtime, counted
+	features cri.Features
+	counts   *metrics.Metrics
+	stir     func() // to be called whenever something has happened to a pod
+	log      *slog.Logger
+}
+
 // restTime is for how long nothing has happened to any pod when memory that only
 // beginnings and ends of pods need is given back.
 const restTime = 5 * time.Second
-
-// member is a node that runs.
-type member struct {
-	Options
-	name    string
-	config  *config.Config
-	runtime *host.Runtime
-	engine  *worker.Node
-	metrics *metrics.Metrics
-	rest    *footprint.Rest
-	ready   func()
-
-	node    *register.Node
-	pods    *pods.Shell
-	health  *health
-	fail    context.CancelCauseFunc // ends the node with an error
-	cluster *cluster                // nil without one
-	network *podNetwork             // nil: the pods' network is the runtime's own affair
-	file    *source.File
-	beside  sync.WaitGroup
-}

@@ -1,62 +1,46 @@
 package node
 
 import (
-	"context"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/node/join"
 	"github.com/lifepod/lifepod/node/server"
+	"github.com/lifepod/lifepod/node/stats"
 )
 
-// newServer prepares the node's API on its port, which a node without a cluster
-// does not have: nobody could be let in.
-func (m *member) newServer() error {
-	c, k := m.cluster, m.config.Kubelet
+// newServing is the certificate of the node's API; nil if that is not served.
+func (s *setup) newServing(client kubernetes.Interface) (*join.Serving, error) {
+	k := s.config.Kubelet
 	if !*k.EnableServer {
-		return nil
+		return nil, nil
 	}
-	var err error
-	c.serving, err = join.NewServing(join.ServingOptions{
-		Kubelet: k, CertDir: m.certDir(), NodeName: m.name, Client: c.client, Log: m.Log,
+	serving, err := join.NewServing(join.ServingOptions{
+		Kubelet: k, CertDir: s.options.certDir(), NodeName: s.name, Client: client, Log: s.log,
 	})
 	if err != nil {
-		return fmt.Errorf("certificate of the node's API: %w", err)
+		return nil, fmt.Errorf("certificate of the node's API: %w", err)
 	}
-	c.server, err = server.New(server.Config{
-		NodeName: m.name, Kubelet: k, Client: c.client, TLS: c.serving.TLS(), Node: view{m.pods, m.healthy},
-		Runtime: m.runtime.Client.Runtime, Figures: m.figures(), Flags: m.Flags, Version: m.Version, Log: m.Log,
-	})
-	if err != nil {
-		return err
-	}
-	return c.server.Listen() // a port that is taken is an error before anything has begun
+	return serving, nil
 }
 
 // addressed has the serving certificate follow the node's addresses.
 func (c *cluster) addressed(addresses []v1.NodeAddress) {
-	if c.serving != nil {
+	if c != nil && c.serving != nil {
 		c.serving.SetAddresses(addresses)
 	}
 }
 
-// runServer serves until ctx ends.
-func (m *member) runServer(ctx context.Context) error {
-	c := m.cluster
-	if c.server == nil {
-		return nil
+// newServer is the node's API on its port, which a node without a cluster does not
+// have: nobody could be let in.
+func (s *setup) newServer(c *cluster, view view, changes *server.Changes, of stats.Pods) (*server.Server, error) {
+	if c == nil || c.serving == nil {
+		return nil, nil
 	}
-	addresses, err := m.node.Addresses(ctx)
-	if err != nil {
-		return err
-	}
-	c.addressed(addresses)
-	m.beside.Go(func() { c.onceJoined(ctx, c.serving.Run) })
-	m.beside.Go(func() {
-		if err := c.server.Serve(ctx); err != nil && ctx.Err() == nil {
-			m.fail(err)
-		}
+	return server.New(server.Config{
+		NodeName: s.name, Kubelet: s.config.Kubelet, Client: c.client, TLS: c.serving.TLS(), Node: view, Changes: changes,
+		Runtime: s.calls.Runtime, Figures: s.figures(c, view, of), Flags: s.options.Flags, Version: s.options.Version, Log: s.log,
 	})
-	return nil
 }

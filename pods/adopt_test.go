@@ -126,7 +126,7 @@ func TestStatusIsNoAdmission(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tell(t, func(s *story) {
-				s.pods.Engine.Admission = &admission.Host{}
+				s.pods.Engine.Admission.Host = &admission.Host{}
 				s.apply(podOf("web", test.changes...))
 				s.heard()
 				time.Sleep(time.Minute)

@@ -80,7 +80,7 @@ func (s *Shell) foundPods(ctx context.Context) ([]roster.Found, error) {
 
 // clearDisk removes folders and logs of pods that are not known.
 func (s *Shell) clearDisk(ctx context.Context) {
-	pods, _ := os.ReadDir(s.Engine.PodsDir) // no folder, no pods
+	pods, _ := os.ReadDir(s.Engine.Folders.Pods) // no folder, no pods
 	for _, entry := range pods {
 		if uid := types.UID(entry.Name()); entry.IsDir() && !s.known(uid) {
 			if err := s.Engine.Discard(ctx, uid); err != nil {

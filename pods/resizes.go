@@ -34,13 +34,13 @@ func (r *resizes) answer(id int, refusal *admission.Refusal) {
 
 // Room says whether the node has room for a pod that runs here to have other
 // resources (A-ACT-15).
-func (s *Shell) Room(resized *v1.Pod) *admission.Refusal {
-	id, answer := s.resizes.ask()
-	s.mail.Post(roster.ResizeAsked{ID: id, Pod: resized})
+func (b *Inbox) Room(resized *v1.Pod) *admission.Refusal {
+	id, answer := b.resizes.ask()
+	b.mail.Post(roster.ResizeAsked{ID: id, Pod: resized})
 	select {
 	case refusal := <-answer:
 		return refusal
-	case <-s.closed: // nobody carries the resize out any more
+	case <-b.closed: // nobody carries the resize out any more
 		return &admission.Refusal{Reason: v1.PodReasonDeferred, Message: "lifepod ends"}
 	}
 }

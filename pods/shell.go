@@ -9,7 +9,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifepod/lifepod/internal/mailbox"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/pods/memory"
 	"github.com/lifepod/lifepod/roster"
@@ -20,6 +19,7 @@ import (
 // Config is what a Shell needs. What concerns the cluster may be nil: without one
 // there is nobody to tell.
 type Config struct {
+	*Inbox
 	Engine  *worker.Node
 	Host    admission.Host
 	Sources []roster.Source // nothing is ended before each of them was heard (B-RST-3)
@@ -105,8 +105,6 @@ type Shell struct {
 	// immutable
 	Config
 	events *worker.Events
-	mail   *mailbox.Mailbox[any] // of roster.Fact, or question
-	closed chan struct{}         // closed when nothing is taken from the mailbox any more
 
 	machine *roster.Machine // run's alone; whoever asks after it has ended may read it
 	node    *v1.Node        // as the machine knows it; run's alone
@@ -117,8 +115,7 @@ type Shell struct {
 	mu    sync.Mutex
 	lives map[types.UID]*living
 
-	files   files
-	resizes resizes
+	files files
 }
 
 // question is asked in turn with the facts.
@@ -129,32 +126,14 @@ type question struct {
 
 // New prepares a shell; Open comes next, then the sources.
 func New(c Config) *Shell {
-	events := c.Engine.Events()
-	events.OnChange(c.RuntimeChanged)
 	if c.Counts == nil {
 		c.Counts = noCounts{}
 	}
 	return &Shell{
-		Config: c, events: events, mail: mailbox.New[any](), closed: make(chan struct{}),
+		Config: c, events: c.Engine.Events(c.RuntimeChanged),
 		machine: roster.New(roster.Options{Sources: c.Sources, Host: c.Host, API: c.Cluster.Mirrors != nil}),
-		lives:   map[types.UID]*living{}, resizes: resizes{asked: map[int]chan<- *admission.Refusal{}},
+		lives:   map[types.UID]*living{},
 	}
-}
-
-// Wanted takes a pod of a source as it is now.
-func (s *Shell) Wanted(from roster.Source, newer *v1.Pod) {
-	s.mail.Post(roster.Wanted{Source: from, Pod: newer})
-}
-
-// Unwanted takes that a source has a pod no longer.
-func (s *Shell) Unwanted(_ roster.Source, uid types.UID) { s.mail.Post(roster.Unwanted{UID: uid}) }
-
-// Heard takes that a source has told all that it had.
-func (s *Shell) Heard(from roster.Source) { s.mail.Post(roster.SourceHeard{Source: from}) }
-
-// ObjectsChanged tells a pod that what it uses has changed.
-func (s *Shell) ObjectsChanged(uid types.UID, because string) {
-	s.mail.Post(roster.ObjectsChanged{UID: uid, Because: because})
 }
 
 // Open looks for what was left by an agent before this one, and goes on with its pods.

@@ -68,18 +68,19 @@ func tell(t *testing.T, play func(s *story), sources ...roster.Source) {
 
 // agent begins an agent; the one before has been stopped.
 func (s *story) agent() {
+	inbox := NewInbox()
 	engine := &worker.Node{
-		Runtime: s.Runtime, Images: images.New(s.Runtime, images.Options{}), Cgroups: &s.cgroups, Objects: noObjects{},
-		Log: slog.New(slog.DiscardHandler), PodsDir: filepath.Join(s.dir, "pods"), Config: criconfig.Node{LogRoot: filepath.Join(s.dir, "logs")},
-		HostIPs: []string{"192.0.2.1"}, Options: lifecycle.DefaultOptions(), Timeouts: s.timeouts,
+		Runtime: s.Runtime, Images: images.New(s.Runtime, images.Options{}), Cgroups: &s.cgroups,
+		API: worker.API{Objects: func(*v1.Pod) worker.Objects { return noObjects{} }}, Admission: worker.Admission{Room: inbox.Room},
+		Log: slog.New(slog.DiscardHandler), Folders: worker.Folders{Pods: filepath.Join(s.dir, "pods")},
+		Config: criconfig.Node{LogRoot: filepath.Join(s.dir, "logs")}, Options: lifecycle.DefaultOptions(), Timeouts: s.timeouts,
 	}
-	engine.Options.KeepRecords = true
+	engine.Options.HostIPs, engine.Options.KeepRecords = []string{"192.0.2.1"}, true
 	pods := New(Config{
-		Engine: engine, Sources: s.sources, Node: func() *v1.Node { return s.node }, Memory: s.memory(), Log: engine.Log,
+		Inbox: inbox, Engine: engine, Sources: s.sources, Node: func() *v1.Node { return s.node }, Memory: s.memory(), Log: engine.Log,
 		Cluster: Cluster{Statuses: s.api, Events: s.api, Mirrors: s.api, Objects: s.api, FreshNode: s.freshly},
 		Local:   Local{Foreign: s.foreign, LogLinks: filepath.Join(s.dir, "links")},
 	})
-	engine.Room = pods.Room
 	ctx, cancel := context.WithCancel(context.Background())
 	if err := pods.Open(ctx); err != nil {
 		s.Fatal(err)

@@ -119,7 +119,7 @@ func (r runOf) live(ctx context.Context, set *manifest.Set) (int, error) {
 	if err != nil {
 		return ExitError, err
 	}
-	for _, text := range admission.Unenforced(set.Pod, *node.Admission) {
+	for _, text := range admission.Unenforced(set.Pod, *node.Admission.Host) {
 		r.printer.warn(text)
 	}
 	own, err := r.claim(set)
@@ -144,7 +144,7 @@ func (r runOf) live(ctx context.Context, set *manifest.Set) (int, error) {
 	follow.wait()
 	r.printer.endCountDown()
 	if r.options.Keep {
-		r.printer.kept(filepath.Join(node.PodsDir, string(set.Pod.UID)), node.Config.PodLogDirectory(set.Pod))
+		r.printer.kept(filepath.Join(node.Folders.Pods, string(set.Pod.UID)), node.Config.PodLogDirectory(set.Pod))
 	}
 	if err != nil { // its record stays: the pod is unattended
 		return ExitError, err
@@ -195,7 +195,7 @@ func (r runOf) newLife(node *worker.Node, pod *v1.Pod, to worker.Sink, own *reco
 
 // lead lives a pod's life to its end, or until ctx ends, and runs what goes on beside it.
 func lead(ctx context.Context, node *worker.Node, life *pods.Life, beside ...func(context.Context)) error {
-	events, running := node.Events(), sync.WaitGroup{}
+	events, running := node.Events(nil), sync.WaitGroup{}
 	besideCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	for _, run := range append(beside, events.Run, node.Logs.Run) {
 		running.Go(func() { run(besideCtx) })

@@ -15,7 +15,7 @@ import (
 
 // admission is the first fact of a pod's life (A-ADM-1).
 func (h *executor) admission() lifecycle.Fact {
-	if refusal := h.refusal(h.pod); refusal != nil {
+	if refusal := h.node.refusal(h.pod); refusal != nil {
 		return lifecycle.Rejected(*refusal)
 	}
 	return lifecycle.Accepted{}
@@ -25,27 +25,27 @@ func (h *executor) admission() lifecycle.Fact {
 func (n *Node) Admits(pod *v1.Pod) bool { return n.refusal(pod) == nil }
 
 func (n *Node) refusal(pod *v1.Pod) *admission.Refusal {
-	if n.Admission == nil {
+	if n.Admission.Host == nil {
 		return nil
 	}
-	return admission.Check(pod, *n.Admission)
+	return admission.Check(pod, *n.Admission.Host)
 }
 
 // runtimeHandler is that of the pod's RuntimeClass, empty for the default one
 // (A-CRI-13).
 func (h *executor) runtimeHandler() (string, error) {
 	class := ptr.Deref(h.pod.Spec.RuntimeClassName, "")
-	if class == "" || h.RuntimeClasses == nil {
+	if class == "" || h.node.API.RuntimeClasses == nil {
 		return class, nil
 	}
-	return h.RuntimeClasses.Handler(class)
+	return h.node.API.RuntimeClasses.Handler(class)
 }
 
 // recursiveReadOnly says whether the pod's handler can make a mount read-only
 // with all that is mounted below it (A-VOL-2).
 func (h *executor) recursiveReadOnly() bool {
 	handler, err := h.runtimeHandler()
-	return err == nil && h.Features.Handlers[handler].RecursiveReadOnly
+	return err == nil && h.node.Features.Handlers[handler].RecursiveReadOnly
 }
 
 // userNamespace is the pod's own, nil for a pod with the host's users (A-SEC-6).
@@ -53,11 +53,11 @@ func (h *executor) userNamespace(handler string) (*runtimeapi.UserNamespace, err
 	if ptr.Deref(h.pod.Spec.HostUsers, true) {
 		return nil, nil
 	}
-	if !h.Features.Handlers[handler].UserNamespaces {
+	if !h.node.Features.Handlers[handler].UserNamespaces {
 		if handler != "" {
 			return nil, fmt.Errorf("can't set `spec.hostUsers: false`, RuntimeClass handler %q does not support user namespaces", handler)
 		}
 		return nil, errors.New("can't set `spec.hostUsers: false`, runtime does not support user namespaces")
 	}
-	return userns.Of(h.PodsDir, h.pod.UID)
+	return userns.Of(h.node.Folders.Pods, h.pod.UID)
 }

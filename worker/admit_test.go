@@ -19,7 +19,7 @@ import (
 func TestRejectedPodMakesNoCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStory(t)
-		s.node.Admission = &admission.Host{}
+		s.node.Admission.Host = &admission.Host{}
 		pod := podOf("web", v1.RestartPolicyAlways, "main")
 		pod.Spec.SecurityContext.Sysctls = []v1.Sysctl{{Name: "net.core.somaxconn", Value: "1"}}
 		web := s.run(pod)
@@ -77,7 +77,7 @@ func TestHandlersAndUsers(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newStory(t)
-				s.node.RuntimeClasses = classes{"safe": "vm", "plain": ""}
+				s.node.API.RuntimeClasses = classes{"safe": "vm", "plain": ""}
 				s.node.Features = cri.Features{Handlers: map[string]cri.HandlerFeatures{"": {UserNamespaces: tc.class == ""}, "vm": {}}}
 				pod := podOf("web", v1.RestartPolicyAlways, "main")
 				pod.Spec.HostUsers = tc.hostUsers

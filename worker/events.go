@@ -14,14 +14,14 @@ import (
 
 // Events hands the runtime's container events to the workers of their pods.
 type Events struct {
-	node *Node
+	node    *Node
+	changed func() // told whenever the stream breaks or gives its first event; may be nil
 
 	doubt chan struct{} // holds a value when an unproven stream is to be doubted anew
 
 	mu      sync.Mutex
 	workers map[types.UID]*Worker
-	changed func() // told whenever the stream breaks or gives its first event; may be nil
-	proven  bool   // the stream of now has given an event
+	proven  bool // the stream of now has given an event
 }
 
 // unprovenRelist is the first pause between snapshots while the event stream has
@@ -31,13 +31,11 @@ type Events struct {
 const unprovenRelist = 100 * time.Millisecond
 
 // Events prepares the hand-over of events; Run must run for as long as workers do.
-func (n *Node) Events() *Events {
-	return &Events{node: n, doubt: make(chan struct{}, 1), workers: map[types.UID]*Worker{}}
+// changed is told whenever the runtime may have been lost, or is back: it must not
+// block, and may be nil.
+func (n *Node) Events(changed func()) *Events {
+	return &Events{node: n, changed: changed, doubt: make(chan struct{}, 1), workers: map[types.UID]*Worker{}}
 }
-
-// OnChange has changed be told whenever the runtime may have been lost, or is back.
-// Call it before Run; changed must not block.
-func (e *Events) OnChange(changed func()) { e.changed = changed }
 
 // Add sends the events of the worker's pod to it, until Remove.
 func (e *Events) Add(w *Worker) {

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"log/slog"
 	"path/filepath"
 	"strings"
 
@@ -12,24 +13,24 @@ import (
 	"github.com/lifepod/lifepod/worker/logrotate"
 )
 
-// NewLogs rotates the logs of the node's containers by a policy, the kubelet's
-// if it is zero (A-CRI-1, B-LOG-1). It is for n.Logs; the caller runs it.
-func (n *Node) NewLogs(policy logrotate.Policy) *logrotate.Rotator {
+// NewLogs rotates the logs of a runtime's containers by a policy, the kubelet's if it
+// is zero (A-CRI-1, B-LOG-1). It is for Node.Logs; the caller runs it.
+func NewLogs(policy logrotate.Policy, runtime runtimeapi.RuntimeServiceClient, log *slog.Logger) *logrotate.Rotator {
 	if policy == (logrotate.Policy{}) {
 		policy = logrotate.DefaultPolicy()
 	}
 	reopen := func(ctx context.Context, containerID string) error {
-		ctx, cancel := context.WithTimeout(ctx, n.Timeouts.Call)
+		ctx, cancel := context.WithTimeout(ctx, DefaultTimeouts().Call)
 		defer cancel()
-		_, err := n.Runtime.ReopenContainerLog(ctx, &runtimeapi.ReopenContainerLogRequest{ContainerId: containerID})
+		_, err := runtime.ReopenContainerLog(ctx, &runtimeapi.ReopenContainerLogRequest{ContainerId: containerID})
 		return err
 	}
-	return logrotate.New(policy, reopen, n.Log)
+	return logrotate.New(policy, reopen, log)
 }
 
 // watchLogs has the logs of the containers rotated that run by a status.
 func (h *executor) watchLogs(status *v1.PodStatus) {
-	if h.Logs == nil {
+	if h.node.Logs == nil {
 		return
 	}
 	var running []logrotate.Log
@@ -40,16 +41,16 @@ func (h *executor) watchLogs(status *v1.PodStatus) {
 			if c := &list[i]; c.State.Running != nil {
 				_, id, _ := strings.Cut(c.ContainerID, "://")
 				path := criconfig.ContainerLogPath(c.Name, int(c.RestartCount))
-				running = append(running, logrotate.Log{ContainerID: id, Path: filepath.Join(h.Config.PodLogDirectory(h.pod), path)})
+				running = append(running, logrotate.Log{ContainerID: id, Path: filepath.Join(h.node.Config.PodLogDirectory(h.pod), path)})
 			}
 		}
 	}
-	h.Logs.Watch(h.pod.UID, running)
+	h.node.Logs.Watch(h.pod.UID, running)
 }
 
 // leaveLogs returns when nothing is at work on the pod's logs any more.
 func (h *executor) leaveLogs() {
-	if h.Logs != nil {
-		h.Logs.Leave(h.pod.UID)
+	if h.node.Logs != nil {
+		h.node.Logs.Leave(h.pod.UID)
 	}
 }

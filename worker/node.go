@@ -71,60 +71,75 @@ type Watch interface {
 
 // Node is what all pods of one machine share. It is immutable once workers run.
 type Node struct {
-	Runtime runtimeapi.RuntimeServiceClient
-	Images  Images
-	Cgroups Cgroups
-	Objects Objects
-	// ObjectsOf, if it is set, gives those that one pod may use in the place of Objects.
-	ObjectsOf func(pod *v1.Pod) Objects
-	Log       *slog.Logger
-
-	// PodsDir has a folder per pod, named by its UID (A-VOL-1).
-	PodsDir string
-	// ClaimsDir has the folders of persistentVolumeClaims, by namespace and name;
-	// they outlive their pods.
-	ClaimsDir string
-	// VolumeAPI is what volumes need of an API server, such as tokens; nil without one.
-	VolumeAPI volumes.API
-	// IPAMDir is the store of lifepod's IPAM plugin, whose address of a pod is
-	// given back when the pod is gone; empty with another network.
-	IPAMDir string
-	// Config is the node's part of sandbox and container configs.
-	Config criconfig.Node
-	// Resolver and Cluster make a pod's resolv.conf; Cluster is zero without a cluster.
-	Resolver netidentity.Resolver
-	Cluster  netidentity.Cluster
-	// HostIPs are the machine's addresses, primary family first (A-CST-17).
-	HostIPs []string
-	// Allocatable stands in for limits that a container doesn't set (A-ENV-8).
-	Allocatable v1.ResourceList
-	// Admission is what pods are checked against before anything of them is made;
-	// nil admits every one.
-	Admission *admission.Host
-	// Room says whether the node has room for a pod that runs here to have other
-	// resources: the reason is Deferred or Infeasible (A-ACT-15). nil asks Admission.
-	Room func(resized *v1.Pod) *admission.Refusal
-	// Features are the runtime's.
-	Features cri.Features
+	Runtime  runtimeapi.RuntimeServiceClient
+	Features cri.Features // the runtime's
+	Images   Images
+	Cgroups  Cgroups
 	// Network says whether pods can have one; nil leaves it to the runtime.
 	Network Network
-	// RuntimeClasses gives the handler of a RuntimeClass; nil takes its name for it.
-	RuntimeClasses RuntimeClasses
-	// Services are nil without a cluster.
-	Services Services
-	// Options are those of every pod's machine; HostIPs is filled in.
+	DNS     DNS
+	// Config is the node's part of sandbox and container configs.
+	Config  criconfig.Node
+	Folders Folders
+	API     API
+
+	Admission Admission
+	// Allocatable stands in for limits that a container doesn't set (A-ENV-8).
+	Allocatable v1.ResourceList
+	// Options are those of every pod's machine.
 	Options  lifecycle.Options
 	Timeouts Timeouts
+	Clock    Clock
+
 	// PullProgress is told about once a second of every pull under way, from the
 	// pull's goroutine; nil if nobody wants to know.
 	PullProgress func(pod *v1.Pod, image string, p images.Progress)
-	// KeepFiles leaves a pod's folder and logs when the pod is gone.
-	KeepFiles bool
-	Clock     Clock
 	// Watch is nil if nobody wants to know.
 	Watch Watch
 	// Logs rotates the logs of running containers; nil for none.
 	Logs *logrotate.Rotator
+	Log  *slog.Logger
+}
+
+// DNS makes a pod's resolv.conf.
+type DNS struct {
+	Resolver netidentity.Resolver
+	Cluster  netidentity.Cluster
+}
+
+// Folders are where a node has the files of its pods.
+type Folders struct {
+	// Pods has a folder per pod, named by its UID (A-VOL-1).
+	Pods string
+	// Claims has the folders of persistentVolumeClaims, by namespace and name; they
+	// outlive their pods.
+	Claims string
+	// IPAM is the store of lifepod's IPAM plugin, whose address of a pod is given back
+	// when the pod is gone; empty with another network.
+	IPAM string
+	// Keep leaves a pod's folder and logs when the pod is gone.
+	Keep bool
+}
+
+// API is what pods use of an API server, or of the manifests that stand in for it.
+type API struct {
+	// Objects are those that a pod may use.
+	Objects func(pod *v1.Pod) Objects
+	// RuntimeClasses gives the handler of a RuntimeClass; nil takes its name for it.
+	RuntimeClasses RuntimeClasses
+	// Services are nil without a cluster.
+	Services Services
+	// Volumes is what volumes need, such as tokens; nil without an API server.
+	Volumes volumes.API
+}
+
+// Admission is what pods are checked against.
+type Admission struct {
+	// Host is for new pods, before anything of them is made; nil admits every one.
+	Host *admission.Host
+	// Room says whether the node has room for a pod that runs here to have other
+	// resources: the reason is Deferred or Infeasible (A-ACT-15). nil asks Host.
+	Room func(resized *v1.Pod) *admission.Refusal
 }
 
 // Clock is the machine's; what is nil is left to the standard library.
@@ -150,11 +165,4 @@ func DefaultTimeouts() Timeouts {
 	return Timeouts{Sandbox: 4 * time.Minute, Call: 2 * time.Minute, Pull: 2 * time.Hour, Relist: 10 * time.Second}
 }
 
-func (h *executor) objects() Objects {
-	if h.ObjectsOf != nil {
-		return h.ObjectsOf(h.pod)
-	}
-	return h.Objects
-}
-
-func (n *Node) podDir(uid types.UID) string { return filepath.Join(n.PodsDir, string(uid)) }
+func (n *Node) podDir(uid types.UID) string { return filepath.Join(n.Folders.Pods, string(uid)) }

@@ -39,7 +39,7 @@ func TestPullSecretAppears(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStory(t, "fail PullImage times=1")
 		objects := &laterSecret{}
-		s.node.Objects = objects
+		s.node.API.Objects = func(*v1.Pod) Objects { return objects }
 		pod := podOf("web", v1.RestartPolicyAlways, "main")
 		pod.Spec.Containers[0].ImagePullPolicy = v1.PullAlways
 		pod.Spec.ImagePullSecrets = []v1.LocalObjectReference{{Name: "a"}}

@@ -115,7 +115,7 @@ func TestResizeBelowUsage(t *testing.T) {
 func TestResizeDeferred(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStory(t)
-		s.node.Admission = &admission.Host{Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2"), v1.ResourceMemory: resource.MustParse("1Gi")}}
+		s.node.Admission.Host = &admission.Host{Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2"), v1.ResourceMemory: resource.MustParse("1Gi")}}
 		web := resizedWith(s, requirements("3", "64Mi"))
 		web.await("the refusal", func(status v1.PodStatus) bool {
 			const want = "Deferred: Node didn't have enough resource: cpu, requested: 3000, used: 0, capacity: 2000"

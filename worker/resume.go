@@ -64,7 +64,7 @@ func (n *Node) AdoptWorker(pod *v1.Pod, sink Sink, seen lifecycle.Observed) *Wor
 
 // Observe reads all that the runtime has of a pod.
 func (n *Node) Observe(ctx context.Context, pod *v1.Pod) (lifecycle.Observed, error) {
-	h := &executor{Node: n, pod: pod, results: &results{}}
+	h := &executor{node: n, pod: pod, results: &results{}}
 	return cri.Observe(ctx, n.Runtime, string(pod.UID), h.describe())
 }
 

@@ -44,11 +44,12 @@ func newStory(t *testing.T, faults ...string) *story {
 	dir := t.TempDir()
 	s.node = &Node{
 		Runtime: s.Runtime, Images: images.New(s.Runtime, images.Options{}),
-		Cgroups: noCgroups{}, Objects: noObjects{}, Log: slog.New(slog.DiscardHandler),
-		PodsDir: filepath.Join(dir, "pods"), Config: criconfig.Node{LogRoot: filepath.Join(dir, "logs")},
-		HostIPs: []string{"192.0.2.1"}, Options: lifecycle.DefaultOptions(), Timeouts: DefaultTimeouts(),
+		Cgroups: noCgroups{}, API: API{Objects: func(*v1.Pod) Objects { return noObjects{} }}, Log: slog.New(slog.DiscardHandler),
+		Folders: Folders{Pods: filepath.Join(dir, "pods")}, Config: criconfig.Node{LogRoot: filepath.Join(dir, "logs")},
+		Options: lifecycle.DefaultOptions(), Timeouts: DefaultTimeouts(),
 	}
-	s.events = s.node.Events()
+	s.node.Options.HostIPs = []string{"192.0.2.1"}
+	s.events = s.node.Events(nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	s.ctx, s.end = ctx, func() { cancel(); s.wait.Wait() }
 	s.wait.Go(func() { s.events.Run(ctx) })

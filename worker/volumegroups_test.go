@@ -21,12 +21,12 @@ func TestVolumeGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStory(t)
 		dir := t.TempDir()
-		s.node.VolumeAPI = boundTo{"shared": hostPathVolume(dir, "77"), "known": hostPathVolume(dir, "78"), "odd": hostPathVolume(dir, "staff")}
+		s.node.API.Volumes = boundTo{"shared": hostPathVolume(dir, "77"), "known": hostPathVolume(dir, "78"), "odd": hostPathVolume(dir, "staff")}
 		seen := &securityOf{RuntimeServiceClient: s.Runtime}
 		s.node.Runtime = seen
 		pod := podOf("a", v1.RestartPolicyAlways, "main")
 		pod.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: new(int64(5)), SupplementalGroups: []int64{78}}
-		for name := range s.node.VolumeAPI.(boundTo) {
+		for name := range s.node.API.Volumes.(boundTo) {
 			claim := &v1.PersistentVolumeClaimVolumeSource{ClaimName: name}
 			pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: name, VolumeSource: v1.VolumeSource{PersistentVolumeClaim: claim}})
 			pod.Spec.Containers[0].VolumeMounts = append(pod.Spec.Containers[0].VolumeMounts, v1.VolumeMount{Name: name, MountPath: "/" + name})

@@ -130,7 +130,7 @@ func TestMirrorPods(t *testing.T) {
 	write := func(name, text string) {
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	file := &source.File{Path: dir, NodeName: n.name, Feed: n, Log: n.log}
+	file := &source.File{Objects: &source.Objects{}, Path: dir, NodeName: n.name, Feed: n, Log: n.log}
 	write("web.yaml", staticWeb)
 	write("data.yaml", staticData)
 	n.run(n.api().Run, n.mirrors.Run, file.Run)

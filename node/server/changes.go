@@ -6,9 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// changes wakes those who wait for a pod's next status. A pod for which nobody
+// Changes wakes those who wait for a pod's next status. A pod for which nobody
 // waits costs nothing.
-type changes struct {
+type Changes struct {
 	mu   sync.Mutex
 	pods map[types.UID]*change
 }
@@ -21,7 +21,7 @@ type change struct {
 
 // next is closed when the pod changes. forget is to be called when it is not waited for
 // any more.
-func (c *changes) next(uid types.UID) (came <-chan struct{}, forget func()) {
+func (c *Changes) next(uid types.UID) (came <-chan struct{}, forget func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.pods == nil {
@@ -36,7 +36,7 @@ func (c *changes) next(uid types.UID) (came <-chan struct{}, forget func()) {
 	return next.came, func() { c.forget(uid, next) }
 }
 
-func (c *changes) forget(uid types.UID, next *change) {
+func (c *Changes) forget(uid types.UID, next *change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	next.waiters--
@@ -45,7 +45,9 @@ func (c *changes) forget(uid types.UID, next *change) {
 	}
 }
 
-func (c *changes) changed(uid types.UID) {
+// Changed tells that a pod has another status, or is gone: who follows its logs looks.
+// It does not block. Call it after the Node knows.
+func (c *Changes) Changed(uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if next := c.pods[uid]; next != nil {

@@ -106,7 +106,7 @@ func testConfig(t *testing.T, node *fakeNode) Config {
 	k := &kubeletconfig.KubeletConfiguration{Address: "127.0.0.1"}
 	k.Authentication.Anonymous.Enabled, k.Authentication.Webhook.Enabled = &yes, &no
 	k.Authorization.Mode = kubeletconfig.KubeletAuthorizationModeAlwaysAllow
-	return Config{NodeName: "n1", Kubelet: k, Node: node, Log: slog.New(slog.DiscardHandler)}
+	return Config{NodeName: "n1", Kubelet: k, Node: node, Changes: &Changes{}, Log: slog.New(slog.DiscardHandler)}
 }
 
 // serve runs a server until the test ends.

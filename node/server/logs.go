@@ -108,7 +108,7 @@ func (s *Server) ended(ctx context.Context, of logOf) <-chan struct{} {
 
 // awaitChange waits for the pod's next status; false if nothing more is to be waited for.
 func (s *Server) awaitChange(ctx context.Context, of logOf) bool {
-	changed, forget := s.changes.next(of.pod.UID) // before the look, so that none is missed
+	changed, forget := s.Changes.next(of.pod.UID) // before the look, so that none is missed
 	defer forget()
 	pod, ok := s.Node.PodByUID(of.pod.UID)
 	if !ok || podlog.Ended(pod, of.container, of.instance) {

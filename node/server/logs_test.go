@@ -158,7 +158,7 @@ func TestFollow(t *testing.T) {
 		appendLog(t, dir, "0.log", stamp+"stdout F three\n")
 		expect("three\n")
 		node.set(testPod(runningStatus(0)))
-		s.Changed("u1") // nothing of note
+		s.Changes.Changed("u1") // nothing of note
 		appendLog(t, dir, "0.log", stamp+"stdout F four\n")
 		switch end {
 		case "gone":
@@ -169,7 +169,7 @@ func TestFollow(t *testing.T) {
 			over := v1.ContainerStatus{State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{}}}
 			node.set(testPod(over))
 		}
-		s.Changed("u1")
+		s.Changes.Changed("u1")
 		expect("four\n")
 		expect("")
 	}

@@ -64,6 +64,7 @@ type Config struct {
 	Client   kubernetes.Interface                // reviews tokens and access; nil without an API server
 	TLS      *tls.Config                         // with the serving certificate
 	Node     Node
+	Changes  *Changes
 	Runtime  runtimeapi.RuntimeServiceClient
 	Figures  Figures
 	Flags    map[string]string // the command's, for /flagz
@@ -76,7 +77,6 @@ type Server struct {
 	Config
 	guard     *guard
 	listeners []*listener // the secure one first
-	changes   changes
 	begun     time.Time
 	requests  requests
 }
@@ -89,10 +89,6 @@ func New(c Config) (*Server, error) {
 	}
 	return &Server{Config: c, guard: g, begun: time.Now()}, nil
 }
-
-// Changed tells that a pod has another status, or is gone: who follows its logs
-// looks. It does not block. Call it after the Node knows.
-func (s *Server) Changed(uid types.UID) { s.changes.changed(uid) }
 
 // Listen takes the ports of the configuration, so that one that is in use is an
 // error at the start. Serve closes them.

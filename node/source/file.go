@@ -5,7 +5,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -27,6 +26,7 @@ import (
 // ConfigMaps and Secrets in these files are for these pods; of two objects of one name that of the
 // first file counts. A pod that lacks one begins when it has come.
 type File struct {
+	*Objects // those of the files
 	// Path is a folder or a file; it need not exist, and may become another.
 	Path     string
 	NodeName string
@@ -37,8 +37,6 @@ type File struct {
 	// change and before the pods that use them are Wanted again; nil if nobody wants to know.
 	ObjectsChanged func(namespace string, names []string)
 	Log            *slog.Logger
-
-	objects atomic.Pointer[objects] // those that ConfigMap and Secret find
 }
 
 // DefaultPeriod is the kubelet's fileCheckFrequency and httpCheckFrequency.
@@ -133,7 +131,7 @@ func (m *merge) addObjects(f *file) {
 
 // apply makes what was merged the current state, and tells.
 func (f *File) apply(m merge, pods *staticPods) {
-	before := f.objects.Swap(m.objects)
+	before := f.current.Swap(m.objects)
 	if before == nil {
 		before = newObjects()
 	}

@@ -15,7 +15,7 @@ func runFile(t *testing.T, path string) (*recorder, *textLog) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		(&File{Path: path, NodeName: "n", Period: 24 * time.Hour, Feed: feed, Log: log.logger()}).Run(ctx)
+		(&File{Objects: &Objects{}, Path: path, NodeName: "n", Period: 24 * time.Hour, Feed: feed, Log: log.logger()}).Run(ctx)
 	}()
 	t.Cleanup(func() {
 		cancel()

@@ -34,7 +34,7 @@ type looker struct {
 
 func newLooker(t *testing.T) *looker {
 	l := &looker{t: t, dir: t.TempDir(), feed: newRecorder(), log: &textLog{}, now: time.Now().Add(time.Hour)}
-	l.file = &File{Path: l.dir + "/", NodeName: "n", Feed: l.feed, ObjectsChanged: l.feed.changed, Log: l.log.logger()}
+	l.file = &File{Objects: &Objects{}, Path: l.dir + "/", NodeName: "n", Feed: l.feed, ObjectsChanged: l.feed.changed, Log: l.log.logger()}
 	l.folder = newFolder(l.file)
 	return l
 }

@@ -3,6 +3,7 @@ package source
 import (
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -20,9 +21,12 @@ func newObjects() *objects {
 	return &objects{configMaps: map[types.NamespacedName]*v1.ConfigMap{}, secrets: map[types.NamespacedName]*v1.Secret{}}
 }
 
+// Objects are the ConfigMaps and Secrets of the files of static pods, as a File has read them last; none before.
+type Objects struct{ current atomic.Pointer[objects] }
+
 // ConfigMap is the ConfigMap of that name that stands beside the static pods, or a NotFound error.
-func (f *File) ConfigMap(namespace, name string) (*v1.ConfigMap, error) {
-	if o := f.objects.Load(); o != nil {
+func (f *Objects) ConfigMap(namespace, name string) (*v1.ConfigMap, error) {
+	if o := f.current.Load(); o != nil {
 		if c, found := o.configMaps[types.NamespacedName{Namespace: namespace, Name: name}]; found {
 			return c, nil
 		}
@@ -31,8 +35,8 @@ func (f *File) ConfigMap(namespace, name string) (*v1.ConfigMap, error) {
 }
 
 // Secret is the Secret of that name that stands beside the static pods, or a NotFound error.
-func (f *File) Secret(namespace, name string) (*v1.Secret, error) {
-	if o := f.objects.Load(); o != nil {
+func (f *Objects) Secret(namespace, name string) (*v1.Secret, error) {
+	if o := f.current.Load(); o != nil {
 		if s, found := o.secrets[types.NamespacedName{Namespace: namespace, Name: name}]; found {
 			return s, nil
 		}

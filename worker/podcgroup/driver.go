@@ -31,10 +31,10 @@ type Driver struct {
 	CPULimits CPULimits
 }
 
-// Path is the pod's cgroup in cgroupfs form, the cgroup_parent of its sandbox
 // Root is the path of the cgroup of all pods, as of Path.
 func (d Driver) Root() string { return d.path(d.parents()) }
 
+// Path is the pod's cgroup in cgroupfs form, the cgroup_parent of its sandbox
 // (A-CRI-6).
 func (d Driver) Path(pod *v1.Pod) string {
 	return d.path(d.names(QOSClass(pod), pod.UID))

@@ -1,0 +1,122 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// run is the node until ctx ends.
+func (s *setup) run(ctx context.Context, ready func()) error {
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	recording, recorded := context.WithCancel(context.WithoutCancel(ctx))
+	defer recorded() // after the pods: their last events are told
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	p, err := s.newParts(ctx)
+	if err != nil {
+		return err
+	}
+	servers, err := s.listen(p)
+	if err != nil {
+		return err
+	}
+	for _, serve := range servers {
+		beside.Go(func() {
+			if err := serve(ctx); err != nil && ctx.Err() == nil {
+				fail(err)
+			}
+		})
+	}
+	if err := p.pods.Open(ctx); err != nil {
+		return err
+	}
+	defer func() { // whatever else ends the node: the runtime is in use until then
+		fail(nil)
+		p.pods.Wait()
+	}()
+	for _, run := range append(p.ofMachine(), p.ofCluster(s.options.Joined)...) {
+		beside.Go(func() { run(ctx) })
+	}
+	if p.cluster != nil {
+		beside.Go(func() { p.cluster.events.Run(recording) })
+	}
+	ready()
+	<-ctx.Done()
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// listen takes the ports of the node, for what is to serve there: one that is taken is an
+// error before anything has begun.
+func (s *setup) listen(p *parts) (servers []func(context.Context) error, err error) {
+	healthz, err := s.listenHealthz()
+	if err != nil {
+		return nil, err
+	}
+	if healthz != nil {
+		servers = append(servers, func(ctx context.Context) error { return serveHealthz(ctx, healthz, p.view.Healthy) })
+	}
+	if p.server == nil {
+		return servers, nil
+	}
+	if err := p.server.Listen(); err != nil {
+		if healthz != nil {
+			_ = healthz.Close() // nobody was served
+		}
+		return nil, err
+	}
+	return append(servers, p.server.Serve), nil
+}
+
+// ofMachine is what works until ctx ends on every node.
+func (p *parts) ofMachine() []func(context.Context) {
+	all := []func(context.Context){p.view.health.run, p.workers.Logs.Run}
+	if p.sources.file != nil {
+		all = append(all, p.sources.file.Run)
+	}
+	if p.sources.url != nil {
+		all = append(all, p.sources.url.Run)
+	}
+	return all
+}
+
+// ofCluster is what talks with the API server. The pods of the API are listened to once
+// the Node is known (B-RST-3), which joined is told.
+func (p *parts) ofCluster(joined func()) []func(context.Context) {
+	c := p.cluster
+	if c == nil {
+		return nil
+	}
+	all := []func(context.Context){
+		c.connection.Run, c.statuses.Run, c.mirrors.Run,
+		c.onceJoined(c.services.Run), c.onceJoined(c.classes.Run), c.onceJoined(p.node.Run),
+		after(p.node.Known(), func(ctx context.Context) {
+			if joined != nil {
+				joined()
+			}
+			p.sources.api.Run(ctx)
+		}),
+	}
+	if c.serving != nil {
+		all = append(all, c.onceJoined(c.serving.Run))
+	}
+	if p.network != nil {
+		all = append(all, func(ctx context.Context) { p.network.run(ctx, p.node.Changed) })
+	}
+	return all
+}
+
+// after runs something once a channel is closed, unless ctx ends before.
+func after(closed <-chan struct{}, run func(context.Context)) func(context.Context) {
+	return func(ctx context.Context) {
+		select {
+		case <-ctx.Done():
+		case <-closed:
+			run(ctx)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package node
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/internal/rootfolder"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/node/register"
+	"github.com/lifepod/lifepod/pods"
+	"github.com/lifepod/lifepod/worker"
+	"github.com/lifepod/lifepod/worker/admission"
+	"github.com/lifepod/lifepod/worker/criconfig"
+	"github.com/lifepod/lifepod/worker/logrotate"
+	"github.com/lifepod/lifepod/worker/netidentity"
+	"github.com/lifepod/lifepod/worker/podcgroup"
+)
+
+// machine is what pods find on this machine, as the node's configuration wants it.
+type machine struct {
+	admits  admission.Host
+	cgroups podcgroup.Driver
+	config  criconfig.Node
+	dns     worker.DNS
+	folders worker.Folders
+	logs    logrotate.Policy
+}
+
+func (s *setup) newMachine() (m machine, err error) {
+	k, root := s.config.Kubelet, s.options.rootDir()
+	if m.admits, err = host.Admits(k.AllowedUnsafeSysctls, s.features); err != nil {
+		return m, err
+	}
+	if m.config, err = s.podConfig(); err != nil {
+		return m, err
+	}
+	m.cgroups = podcgroup.Driver{
+		Parent: cgroupParent(s.runtime, k.CgroupRoot), Systemd: s.runtime.Systemd,
+		PidsLimit: max(0, *k.PodPidsLimit), CPULimits: m.config.CPULimits,
+	}
+	m.dns.Cluster = netidentity.Cluster{DNS: k.ClusterDNS, Domain: k.ClusterDomain, Absent: !s.options.inCluster()}
+	if m.dns.Resolver, err = netidentity.ResolverOf(*k.ResolverConfig); err != nil {
+		return m, err
+	}
+	size, err := resource.ParseQuantity(k.ContainerLogMaxSize)
+	if err != nil {
+		return m, fmt.Errorf("containerLogMaxSize %q: %w", k.ContainerLogMaxSize, err)
+	}
+	m.logs = logrotate.Policy{MaxBytes: size.Value(), MaxFiles: int(*k.ContainerLogMaxFiles)}
+	m.folders = worker.Folders{Pods: host.PodsDir(root), Claims: rootfolder.Claims.In(root), IPAM: s.runtime.IPAMDir}
+	if err := os.MkdirAll(m.config.LogRoot, 0o755); err != nil {
+		return m, fmt.Errorf("log folder: %w", err)
+	}
+	if err := os.MkdirAll(m.folders.Pods, 0o750); err != nil {
+		return m, fmt.Errorf("folder of pods: %w", err)
+	}
+	return m, nil
+}
+
+// podConfig is the machine's part of the configs of pods.
+func (s *setup) podConfig() (criconfig.Node, error) {
+	k := s.config.Kubelet
+	c, err := host.PodConfig(s.options.rootDir())
+	c.LogRoot, c.SeccompDefault = s.logRoot(), *k.SeccompDefault
+	c.CPULimits = podcgroup.CPULimits{Off: !*k.CPUCFSQuota, Period: k.CPUCFSQuotaPeriod.Duration}
+	if k.SingleProcessOOMKill != nil {
+		c.SingleProcessOOMKill = *k.SingleProcessOOMKill
+	}
+	return c, err
+}
+
+// logRoot is where the pods have their logs.
+func (s *setup) logRoot() string {
+	if s.options.inCluster() || s.config.Set("podLogsDir") {
+		return s.config.Kubelet.PodLogsDir
+	}
+	return host.LogRoot(s.options.rootDir())
+}
+
+// podOptions are those of every pod's life.
+func (s *setup) podOptions(addresses []v1.NodeAddress) lifecycle.Options {
+	options := lifecycle.DefaultOptions()
+	options.RuntimeName, options.KeepRecords = cmp.Or(s.runtime.Name, options.RuntimeName), true
+	options.CrashBackOff.Max = s.config.Kubelet.CrashLoopBackOff.MaxContainerRestartPeriod.Duration
+	options.CrashBackOff.Initial = min(options.CrashBackOff.Initial, options.CrashBackOff.Max)
+	for _, a := range addresses {
+		if a.Type == v1.NodeInternalIP {
+			options.HostIPs = append(options.HostIPs, a.Address)
+		}
+	}
+	return options
+}
+
+// enforce limits what all pods may use together, if that is wanted.
+func (s *setup) enforce(cgroups podcgroup.Driver, node *register.Node, c *cluster) {
+	if !slices.Contains(s.config.Kubelet.EnforceNodeAllocatable, "pods") {
+		return
+	}
+	if err := cgroups.Enforce(node.PodsLimit()); err != nil {
+		s.log.Warn("the resources of all pods together are not limited", "err", err)
+		return
+	}
+	if c != nil {
+		c.nodeEvent(v1.EventTypeNormal, "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods")
+	}
+}
+
+// cgroupParent is the cgroup of all pods: the kubelet's, so that its pods are where
+// they were, or that of the bundled runtime, which is removed with the last pod.
+func cgroupParent(runtime *host.Runtime, root string) string {
+	if runtime.Bundled() {
+		return runtime.CgroupParent
+	}
+	return strings.Trim(root+"/kubepods", "/")
+}
+
+// local is what there is of pods on this machine besides their workers.
+func (s *setup) local(c *cluster) (pods.Local, error) {
+	paths, err := bundle.Locate(s.runtime.Root, "")
+	if err != nil {
+		return pods.Local{}, err
+	}
+	local := pods.Local{Sockets: control.Folder(paths.RunDir), Foreign: s.options.Foreign}
+	if c != nil {
+		local.LogLinks, local.StaticOf = filepath.Join(filepath.Dir(s.logRoot()), "containers"), c.mirrors.StaticOf
+	}
+	return local, nil
+}

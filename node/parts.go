@@ -1,0 +1,83 @@
+package node
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/node/register"
+	"github.com/lifepod/lifepod/node/server"
+	"github.com/lifepod/lifepod/pods"
+	"github.com/lifepod/lifepod/worker"
+)
+
+// parts are those of a node that run.
+type parts struct {
+	cluster *cluster       // nil without one
+	network *podNetwork    // nil: the pods' network is the runtime's own affair
+	node    *register.Node // the API's object
+	workers *worker.Node   // the machine as the pods' workers have it
+	pods    *pods.Shell
+	view    view // the pods, and what they depend on
+	sources sources
+	server  *server.Server // nil: the node has no API
+}
+
+// newParts makes the parts of a node, each of those before it. What one tells a later
+// one is left in the inbox, or in changes.
+func (s *setup) newParts(ctx context.Context) (*parts, error) {
+	machine, err := s.newMachine()
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := s.newCluster()
+	if err != nil {
+		return nil, err
+	}
+	podNetwork, err := s.newPodNetwork()
+	if err != nil {
+		return nil, err
+	}
+	node, err := s.newNode(cluster, podNetwork)
+	if err != nil {
+		return nil, err
+	}
+	addresses, err := node.Addresses(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("addresses of the node: %w", err)
+	}
+	cluster.addressed(addresses)
+	s.enforce(machine.cgroups, node, cluster)
+	local, err := s.local(cluster)
+	if err != nil {
+		return nil, err
+	}
+	inbox, changes := pods.NewInbox(), &server.Changes{}
+	uses := s.newUses(ctx, cluster, node, inbox)
+	images, err := s.newImages(ctx, uses.serviceAccounts(), node.ImagesChanged)
+	if err != nil {
+		return nil, err
+	}
+	workers := &worker.Node{
+		Runtime: s.calls.Runtime, Features: s.features, Images: images, Cgroups: machine.cgroups,
+		Network: &network{runtime: s.calls.Runtime, given: podNetwork, traffic: s.options.Traffic},
+		DNS:     machine.dns, Config: machine.config, Folders: machine.folders, API: uses.api(),
+		Admission: worker.Admission{Room: inbox.Room}, Allocatable: node.Node().Status.Allocatable,
+		Options: s.podOptions(addresses), Timeouts: worker.DefaultTimeouts(), Clock: worker.Clock{Machine: host.Clock},
+		Watch: s.counts, Logs: worker.NewLogs(machine.logs, s.calls.Runtime, s.log), Log: s.log,
+	}
+	shell := pods.New(pods.Config{
+		Inbox: inbox, Engine: workers, Host: machine.admits, Sources: s.origins(), Node: node.Node, Memory: s.options.memory(),
+		Cluster: cluster.forPods(uses.objects, changes), Local: local, Counts: s.counts, Log: s.log,
+		Stir: s.stir, RuntimeChanged: node.RuntimeChanged,
+	})
+	view := view{shown: shell, health: newHealth(s.calls.Runtime, s.options.memory().Dir)}
+	server, err := s.newServer(cluster, view, changes, measured(shell, machine, uses))
+	if err != nil {
+		return nil, err
+	}
+	return &parts{
+		cluster: cluster, network: podNetwork, node: node, workers: workers, pods: shell, view: view,
+		sources: s.newSources(shell, cluster, uses.files), server: server,
+	}, nil
+}

@@ -1,0 +1,64 @@
+package node
+
+import (
+	"time"
+
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/lifepod/lifepod/node/register"
+)
+
+// newNode describes the machine as a node.
+func (s *setup) newNode(c *cluster, network *podNetwork) (*register.Node, error) {
+	k, o := s.config.Kubelet, s.options
+	r := register.Config{
+		Name: s.name, ProviderID: k.ProviderID, Port: k.Port,
+		Unregistered: !*k.RegisterNode, MaxImages: *k.NodeStatusMaxImages, FeatureGates: featureGates(k),
+		Resources: register.Resources{
+			RootDir: o.rootDir(), WithoutEphemeralStorage: !*k.LocalStorageCapacityIsolation,
+			MaxPods: k.MaxPods, PodsPerCore: k.PodsPerCore,
+			KubeReserved: k.KubeReserved, SystemReserved: k.SystemReserved, ReservedSystemCPUs: k.ReservedSystemCPUs,
+			EvictionHard: k.EvictionHard,
+		},
+		Timing: register.Timing{
+			StatusUpdate: k.NodeStatusUpdateFrequency.Duration, StatusReport: k.NodeStatusReportFrequency.Duration,
+			LeaseSeconds: k.NodeLeaseDurationSeconds, RuntimeGrace: runtimeGrace,
+		},
+		Runtime: register.Runtime{Service: s.calls.Runtime, Images: s.calls.Images},
+		Log:     s.log,
+	}
+	var err error
+	if r.NodeIPs, err = register.ParseNodeIPs(o.NodeIP); err != nil {
+		return nil, err
+	}
+	if r.Labels, err = register.ParseLabels(o.NodeLabels); err != nil {
+		return nil, err
+	}
+	if r.Taints, err = register.ParseTaints(o.RegisterWithTaints); err != nil {
+		return nil, err
+	}
+	r.Taints = append(r.Taints, k.RegisterWithTaints...)
+	if c != nil {
+		r.API = register.API{Client: c.client, Broken: c.connection.Reconnect}
+		r.Senses.Event, r.Senses.Addressed = c.nodeEvent, c.addressed
+	}
+	if network != nil {
+		r.Senses.NotReady, r.Senses.Heard = network.ready, network.node
+	}
+	return register.New(r)
+}
+
+// runtimeGrace is how long a runtime may be away before the cluster is told, which
+// then marks every pod of the node as not ready: longer than a restart of it takes.
+const runtimeGrace = 5 * time.Second
+
+// featureGates are those of lifepod, without what the configuration turns off.
+func featureGates(k *kubeletconfig.KubeletConfiguration) map[string]bool {
+	gates := register.FeaturesOn()
+	for name, on := range k.FeatureGates {
+		if !on {
+			delete(gates, name)
+		}
+	}
+	return gates
+}

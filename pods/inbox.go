@@ -1,0 +1,42 @@
+package pods
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/mailbox"
+	"github.com/lifepod/lifepod/roster"
+	"github.com/lifepod/lifepod/worker/admission"
+)
+
+// Inbox takes facts about the pods of a node. It is there before the Shell that reads it,
+// for the parts that the shell is made of.
+type Inbox struct {
+	mail    *mailbox.Mailbox[any] // of roster.Fact, or question
+	closed  chan struct{}         // closed when nothing is taken from the mailbox any more
+	resizes resizes
+}
+
+// NewInbox is an empty one, for one Shell.
+func NewInbox() *Inbox {
+	return &Inbox{
+		mail: mailbox.New[any](), closed: make(chan struct{}),
+		resizes: resizes{asked: map[int]chan<- *admission.Refusal{}},
+	}
+}
+
+// Wanted takes a pod of a source as it is now.
+func (b *Inbox) Wanted(from roster.Source, newer *v1.Pod) {
+	b.mail.Post(roster.Wanted{Source: from, Pod: newer})
+}
+
+// Unwanted takes that a source has a pod no longer.
+func (b *Inbox) Unwanted(_ roster.Source, uid types.UID) { b.mail.Post(roster.Unwanted{UID: uid}) }
+
+// Heard takes that a source has told all that it had.
+func (b *Inbox) Heard(from roster.Source) { b.mail.Post(roster.SourceHeard{Source: from}) }
+
+// ObjectsChanged tells a pod that what it uses has changed.
+func (b *Inbox) ObjectsChanged(uid types.UID, because string) {
+	b.mail.Post(roster.ObjectsChanged{UID: uid, Because: because})
+}
