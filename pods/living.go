@@ -133,7 +133,7 @@ func (l *living) returned(err error) {
 	}
 }
 
-// Status takes a new status: to the API server, and to whoever asks here.
+// Status takes a new status: to the API server, and to the roster.
 func (l *living) Status(status v1.PodStatus, step bool) {
 	s, now := l.shell, l.now.Load()
 	before := l.status
