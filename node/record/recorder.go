@@ -61,7 +61,8 @@ type Recorder struct {
 	outage
 }
 
-// outage is that the API server does not answer: one request at a time tries.
+// outage is that the API server does not answer: one request at a time tries. It is not podstatus' reach,
+// which asks more often, since pods wait for it, and tells requests that hang from a server that is away.
 type outage struct {
 	away  bool
 	until time.Time
