@@ -29,6 +29,7 @@ func asWorker(view roster.View) string {
 		return ""
 	case roster.Leaving:
 		return "terminating"
+	case roster.Looking, roster.Living, roster.Paused:
 	}
 	if ends {
 		return "terminating"

@@ -21,7 +21,7 @@ func (p *Process) KillChildren() {
 		if err != nil {
 			continue // the thread, or the process, has ended
 		}
-		for _, field := range strings.Fields(string(text)) {
+		for field := range strings.FieldsSeq(string(text)) {
 			if pid, err := strconv.Atoi(field); err == nil && pid > 1 {
 				_ = unix.Kill(pid, unix.SIGKILL) // it may have ended by itself
 			}

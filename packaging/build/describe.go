@@ -3,6 +3,7 @@ package main
 import (
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/goreleaser/nfpm/v2"
@@ -28,7 +29,7 @@ func describe(root, made, version string, binary binary, when time.Time) *nfpm.I
 		License: "Apache-2.0", MTime: when, DisableGlobbing: true,
 	}
 	// The CNI plugins call them; a unit needs the helper of the scripts.
-	info.Depends = append(binary.depends, "init-system-helpers (>= 1.54)", "nftables | iptables")
+	info.Depends = slices.Concat(binary.depends, []string{"init-system-helpers (>= 1.54)", "nftables | iptables"})
 	info.Recommends = []string{"systemd"}
 	info.Deb.Compression = "gzip" // every dpkg knows it, and most of the binary is compressed already
 	info.Scripts = nfpm.Scripts{PostInstall: source("postinst"), PreRemove: source("prerm"), PostRemove: source("postrm")}

@@ -47,7 +47,7 @@ func build(root, gitVersion, epoch string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(made)
+	defer func() { _ = os.RemoveAll(made) }()
 	if err := generate(root, made, changelog(version, when)); err != nil {
 		return "", err
 	}
@@ -65,7 +65,7 @@ func write(path string, info *nfpm.Info) (err error) {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(path + ".new")
+	defer func() { _ = os.Remove(path + ".new") }() // it has its name by then if all went well
 	if err := deb.Default.Package(info, file); err != nil {
 		_ = file.Close()
 		return fmt.Errorf("write %s: %w", path, err)

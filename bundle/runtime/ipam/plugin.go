@@ -75,7 +75,7 @@ func (p plugin) add(args *skel.CmdArgs) error {
 	defer c.Close()
 	addresses, err := c.Attach(c.attachment, c.ranges)
 	if err != nil {
-		return coded(err, types.ErrTryAgainLater)
+		return coded(err)
 	}
 	return types.PrintResult(c.result(addresses), c.network.CNIVersion)
 }
@@ -86,7 +86,7 @@ func (p plugin) del(args *skel.CmdArgs) error {
 		return err
 	}
 	defer c.Close()
-	return coded(c.Detach(c.attachment), types.ErrTryAgainLater)
+	return coded(c.Detach(c.attachment))
 }
 
 // check fails when the store doesn't know the attachment, or when the previous
@@ -99,7 +99,7 @@ func (p plugin) check(args *skel.CmdArgs) error {
 	defer c.Close()
 	held, err := c.Held(c.attachment, c.ranges)
 	if err != nil {
-		return coded(err, types.ErrTryAgainLater)
+		return coded(err)
 	}
 	if len(held) != len(c.ranges) {
 		return types.NewError(types.ErrUnknownContainer,
@@ -143,7 +143,7 @@ func (p plugin) gc(args *skel.CmdArgs) error {
 	for _, a := range c.network.ValidAttachments {
 		valid = append(valid, Attachment{Container: a.ContainerID, Interface: a.IfName})
 	}
-	return coded(c.Collect(c.network.Name, valid), types.ErrTryAgainLater)
+	return coded(c.Collect(c.network.Name, valid))
 }
 
 // status fails with code 50 when a new pod can't have an address. Running pods
@@ -160,13 +160,13 @@ func (p plugin) status(args *skel.CmdArgs) error {
 	return nil
 }
 
-// coded gives an error its CNI code: exhausted, or else a failure of the store.
-func coded(err error, exhausted uint) error {
+// coded gives an error its CNI code: no address is free now, or else a failure of the store.
+func coded(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrExhausted):
-		return types.NewError(exhausted, err.Error(), "")
+		return types.NewError(types.ErrTryAgainLater, err.Error(), "")
 	}
 	return types.NewError(types.ErrIOFailure, err.Error(), "")
 }

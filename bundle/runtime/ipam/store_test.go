@@ -206,8 +206,9 @@ func TestAddressOfSomebodyElseIsNotKept(t *testing.T) {
 
 func TestDualStack(t *testing.T) {
 	config := &Config{DataDir: t.TempDir()}
-	config.Subnet.UnmarshalText([]byte("10.88.0.0/24"))
-	config.Subnet6.UnmarshalText([]byte("fd00::/64"))
+	if err := errors.Join(config.Subnet.UnmarshalText([]byte("10.88.0.0/24")), config.Subnet6.UnmarshalText([]byte("fd00::/64"))); err != nil {
+		t.Fatal(err)
+	}
 	ranges, err := config.ranges()
 	if err != nil {
 		t.Fatal(err)

@@ -20,18 +20,18 @@ import (
 
 // coreutils are the commands that u-root provides as packages.
 var coreutils = map[string]func() core.Command{
-	"base64": func() core.Command { return base64.New() },
-	"cat":    func() core.Command { return cat.New() },
-	"chmod":  func() core.Command { return chmod.New() },
-	"cp":     func() core.Command { return cp.New() },
-	"find":   func() core.Command { return find.New() },
-	"ls":     func() core.Command { return ls.New() },
-	"mkdir":  func() core.Command { return mkdir.New() },
-	"mktemp": func() core.Command { return mktemp.New() },
-	"mv":     func() core.Command { return mv.New() },
-	"rm":     func() core.Command { return rm.New() },
-	"touch":  func() core.Command { return touch.New() },
-	"xargs":  func() core.Command { return xargs.New() },
+	"base64": base64.New,
+	"cat":    cat.New,
+	"chmod":  chmod.New,
+	"cp":     cp.New,
+	"find":   find.New,
+	"ls":     ls.New,
+	"mkdir":  mkdir.New,
+	"mktemp": mktemp.New,
+	"mv":     mv.New,
+	"rm":     rm.New,
+	"touch":  touch.New,
+	"xargs":  xargs.New,
 }
 
 func coreutil(c *Call) int {

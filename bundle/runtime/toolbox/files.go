@@ -139,7 +139,7 @@ func describe(path string, info fs.FileInfo) *strings.Replacer {
 	return strings.NewReplacer("%n", path, "%s", strconv.FormatInt(info.Size(), 10),
 		"%a", strconv.FormatUint(uint64(raw.Mode&0o7777), 8), "%A", info.Mode().String(), "%F", kind(info.Mode()),
 		"%u", uid, "%g", gid, "%U", userName(uid), "%G", groupName(gid),
-		"%i", strconv.FormatUint(raw.Ino, 10), "%h", strconv.FormatUint(uint64(raw.Nlink), 10),
+		"%i", strconv.FormatUint(raw.Ino, 10), "%h", strconv.FormatUint(uint64(raw.Nlink), 10), //nolint:unconvert // 32 bits on arm64
 		"%d", strconv.FormatUint(raw.Dev, 10), "%Y", strconv.FormatInt(info.ModTime().Unix(), 10))
 }
 

@@ -85,7 +85,7 @@ func tail(c *Call) int {
 	if err != nil {
 		return c.Fail(1, err)
 	}
-	io.WriteString(c.Stdout, strings.Join(last, ""))
+	fmt.Fprint(c.Stdout, strings.Join(last, ""))
 	if !*follow || flags.NArg() == 0 {
 		return 0
 	}

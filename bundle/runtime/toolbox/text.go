@@ -15,12 +15,13 @@ import (
 func echo(c *Call) int {
 	args, end, escapes := c.Args, "\n", false
 	for ; len(args) > 0; args = args[1:] {
-		if args[0] == "-n" {
-			end = ""
-		} else if args[0] == "-e" {
+		if args[0] != "-n" && args[0] != "-e" {
+			break
+		}
+		if args[0] == "-e" {
 			escapes = true
 		} else {
-			break
+			end = ""
 		}
 	}
 	out := strings.Join(args, " ")

@@ -147,7 +147,7 @@ func awaitChild(t *testing.T, parent int) {
 		lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
 		for _, list := range lists {
 			children, _ := os.ReadFile(list)
-			for _, pid := range strings.Fields(string(children)) {
+			for pid := range strings.FieldsSeq(string(children)) {
 				name, _ := os.ReadFile("/proc/" + pid + "/cmdline")
 				if strings.HasPrefix(string(name), "sleep") {
 					return

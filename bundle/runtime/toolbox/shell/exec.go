@@ -166,8 +166,7 @@ func (sh *shell) exec(hc interp.HandlerContext, args []string) error {
 }
 
 func code(err error) int {
-	var status interp.ExitStatus
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[interp.ExitStatus](err); ok {
 		return int(status)
 	}
 	return 0

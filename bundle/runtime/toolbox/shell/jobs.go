@@ -158,7 +158,7 @@ func (sh *shell) killOne(signal syscall.Signal, target string) error {
 	n, err := strconv.Atoi(number)
 	switch {
 	case err != nil:
-		return errors.New("want a process ID or $!")
+		return errors.New("want a process ID or $!") //nolint:staticcheck // $! is the shell's
 	case !isJob:
 		return syscall.Kill(n, signal)
 	}

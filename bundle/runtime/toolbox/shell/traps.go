@@ -99,7 +99,7 @@ func (t *traps) set(args []string) ([]string, error) {
 		default:
 			s, err := toolbox.ParseSignal(name)
 			if err != nil {
-				return []string{replaced + "trap", err.Error()}, nil
+				return []string{replaced + "trap", err.Error()}, nil //nolint:nilerr // the command tells
 			}
 			t.put(s, action)
 		}
