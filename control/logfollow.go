@@ -80,7 +80,7 @@ func (s *Server) isGone() bool {
 // endedForGood says that a container has ended and can't be started again, as
 // far as its spec tells.
 func endedForGood(pod *v1.Pod, container string) bool {
-	if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
+	if lifecycle.Terminal(pod.Status.Phase) {
 		return true
 	}
 	status := StatusOf(pod, container)

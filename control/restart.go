@@ -36,7 +36,7 @@ func living(pod *v1.Pod) error {
 	switch {
 	case pod.DeletionTimestamp != nil:
 		return conflict("pod %s is being stopped", pod.Name)
-	case pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed:
+	case lifecycle.Terminal(pod.Status.Phase):
 		return conflict("pod %s has ended, its phase is %s", pod.Name, pod.Status.Phase)
 	}
 	return nil

@@ -118,7 +118,7 @@ func containerStatusOf(status *v1.PodStatus, c *container) v1.ContainerStatus {
 // endIfTerminal goes on with a pod that had ended before: nothing of it is started
 // again (B-WRK-23), what is left of it is stopped with its own grace.
 func endIfTerminal(s *step) {
-	if s.kept.Stage != Syncing || !terminal(s.kept.Reported.Phase) {
+	if s.kept.Stage != Syncing || !Terminal(s.kept.Reported.Phase) {
 		return
 	}
 	terminate(s, stop{Cause: Completed, Reason: s.kept.Reported.Reason, Message: s.kept.Reported.Message}, s.specGrace(),
@@ -129,7 +129,7 @@ func endIfTerminal(s *step) {
 // was made on this node: then it is adopted, else it is new. What a status alone shows
 // is no reason not to admit the pod.
 func RanBefore(pod *v1.Pod, seen Observed) bool {
-	return len(seen.Sandboxes) > 0 || len(seen.Containers) > 0 || terminal(pod.Status.Phase) || anyRan(pod.Status)
+	return len(seen.Sandboxes) > 0 || len(seen.Containers) > 0 || Terminal(pod.Status.Phase) || anyRan(pod.Status)
 }
 
 // anyRan says whether a status tells of an instance of any container.

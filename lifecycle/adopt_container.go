@@ -122,7 +122,7 @@ func (c *container) adoptVerdicts(status v1.ContainerStatus) {
 func adoptWithoutInstance(s *step, c *container, status v1.ContainerStatus, seen Observed) {
 	ended, ranAfter := status.State.Terminated, c.kind == initContainer && ranAfter(s, c, seen)
 	counted := status.ContainerID == "" // the end is of the instance before
-	again := c.kind == initContainer && !ranAfter && !terminal(s.kept.Reported.Phase) &&
+	again := c.kind == initContainer && !ranAfter && !Terminal(s.kept.Reported.Phase) &&
 		(counted || s.sandbox.Attempt > 0 && s.sandbox.State == sandboxReady)
 	switch {
 	case ended != nil && again: // in a new sandbox they all run again (A-ACT-3)

@@ -36,7 +36,7 @@ func conditions(s *step, status *v1.PodStatus, phase v1.PodPhase) []v1.PodCondit
 	}
 	if own := disruptionCondition(s, phase); own != nil {
 		own[0].ObservedGeneration, own[0].LastTransitionTime = s.observedGeneration(), *seconds(s.wall)
-		if old := condition(s.kept.Reported.Conditions, v1.DisruptionTarget); old != nil && terminal(s.kept.Reported.Phase) {
+		if old := condition(s.kept.Reported.Conditions, v1.DisruptionTarget); old != nil && Terminal(s.kept.Reported.Phase) {
 			own[0].LastTransitionTime = old.LastTransitionTime
 		}
 		others = slices.DeleteFunc(others, func(c v1.PodCondition) bool { return c.Type == v1.DisruptionTarget })

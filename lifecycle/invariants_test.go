@@ -208,13 +208,13 @@ func (l *invariants) published(w *walk, s v1.PodStatus) {
 	if s.ObservedGeneration < old.ObservedGeneration {
 		l.t.Fatalf("observedGeneration goes back from %d to %d (A-STAT-7)", old.ObservedGeneration, s.ObservedGeneration)
 	}
-	if terminal(old.Phase) && s.Phase != old.Phase {
+	if Terminal(old.Phase) && s.Phase != old.Phase {
 		l.t.Fatalf("terminal phase %s changes to %s", old.Phase, s.Phase)
 	}
 	if isTrue(old.Conditions, v1.PodInitialized) && !isTrue(s.Conditions, v1.PodInitialized) {
 		l.t.Fatalf("Initialized goes back")
 	}
-	if terminal(s.Phase) {
+	if Terminal(s.Phase) {
 		for _, c := range w.running() {
 			if !w.isOverdue(c.ID) && !w.isOverdue(c.SandboxID) {
 				l.t.Fatalf("phase %s while %s runs", s.Phase, c.Name)
@@ -237,7 +237,7 @@ func (l *invariants) published(w *walk, s v1.PodStatus) {
 
 // transition is what the API server demands of a container's status (A-API-4, B-FIN-9).
 func (l *invariants) transition(w *walk, old, now *v1.ContainerStatus) {
-	if now.State.Running != nil && terminal(l.status.Phase) {
+	if now.State.Running != nil && Terminal(l.status.Phase) {
 		l.t.Fatalf("%s is shown running in phase %s", now.Name, l.status.Phase)
 	}
 	if now.RestartCount < old.RestartCount {
@@ -259,7 +259,7 @@ func (l *invariants) transition(w *walk, old, now *v1.ContainerStatus) {
 // gone: nothing of the pod is left in the runtime but what calls made that were
 // carried out after everybody had given them up.
 func (l *invariants) gone(w *walk) {
-	if !l.finished || !terminal(w.m.Status().Phase) {
+	if !l.finished || !Terminal(w.m.Status().Phase) {
 		l.t.Fatalf("gone in phase %s, finished: %t", w.m.Status().Phase, l.finished)
 	}
 	for len(w.calls) > 0 { // removals that nobody waits for

@@ -10,7 +10,7 @@ func lawful(t fataler, was, m *Machine, effects []Effect) {
 	if !was.kept.StartTime.IsZero() && !m.kept.StartTime.Equal(was.kept.StartTime) {
 		t.Fatalf("startTime changes (A-STAT-7)")
 	}
-	if terminal(was.kept.Reported.Phase) && m.kept.Reported.Phase != was.kept.Reported.Phase {
+	if Terminal(was.kept.Reported.Phase) && m.kept.Reported.Phase != was.kept.Reported.Phase {
 		t.Fatalf("terminal phase %s becomes %s (B-FIN-2)", was.kept.Reported.Phase, m.kept.Reported.Phase)
 	}
 	for i, c := range m.containers[:len(was.containers)] {

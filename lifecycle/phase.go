@@ -22,7 +22,7 @@ func decidePhase(s *step, status *v1.PodStatus) v1.PodPhase {
 	}
 	t := count(s, status)
 	phase := t.phase(s)
-	if s.kept.Stage >= Terminated && !terminal(phase) {
+	if s.kept.Stage >= Terminated && !Terminal(phase) {
 		return v1.PodFailed // B-FIN-8
 	}
 	return phase

@@ -11,7 +11,7 @@ import (
 // resizeConditions are those that there are; absent stands for False (A-COND-10).
 func resizeConditions(s *step, phase v1.PodPhase) []v1.PodCondition {
 	var list []v1.PodCondition
-	if terminal(phase) {
+	if Terminal(phase) {
 		return nil
 	}
 	for _, c := range []*v1.PodCondition{s.resize.Pending, s.resize.Progress} {

@@ -110,19 +110,20 @@ func addresses(s *step, status *v1.PodStatus) {
 func reportPhase(s *step, status *v1.PodStatus, phase v1.PodPhase) {
 	old := s.kept.Reported
 	switch {
-	case terminal(old.Phase):
+	case Terminal(old.Phase):
 		status.Phase, status.Reason, status.Message = old.Phase, old.Reason, old.Message
-	case terminal(phase) && s.kept.Stage < Terminated:
+	case Terminal(phase) && s.kept.Stage < Terminated:
 		status.Phase, status.Reason, status.Message = old.Phase, old.Reason, old.Message
 	default:
 		status.Phase = phase
-		if terminal(phase) {
+		if Terminal(phase) {
 			status.Reason, status.Message = s.stop.Reason, s.stop.Message
 		}
 	}
 }
 
-func terminal(p v1.PodPhase) bool { return p == v1.PodSucceeded || p == v1.PodFailed }
+// Terminal says whether a pod in this phase has ended: it never has another one.
+func Terminal(phase v1.PodPhase) bool { return phase == v1.PodSucceeded || phase == v1.PodFailed }
 
 // seconds is a time as the API keeps it (A-STAT-9).
 func seconds[T interface{ Unix() int64 }](t T) *metav1.Time {

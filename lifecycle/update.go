@@ -150,7 +150,7 @@ func applyDeletion(s *step, newer *v1.Pod) {
 // applyEvictionRequested ends the pod as failed, with its own reason (B-WRK-12).
 // A pod that has ended already has nothing to lose.
 func applyEvictionRequested(s *step, f EvictionRequested) {
-	if s.kept.Stage >= Terminated || terminal(s.kept.Reported.Phase) {
+	if s.kept.Stage >= Terminated || Terminal(s.kept.Reported.Phase) {
 		return
 	}
 	grace := s.specGrace()
@@ -171,7 +171,7 @@ func applyEvictionRequested(s *step, f EvictionRequested) {
 // disruptionCondition is told in the same status as the terminal phase, never
 // before (A-COND-9, B-FIN-3).
 func disruptionCondition(s *step, phase v1.PodPhase) []v1.PodCondition {
-	if s.stop.Disruption == "" || s.kept.Stage < Terminated || !terminal(phase) {
+	if s.stop.Disruption == "" || s.kept.Stage < Terminated || !Terminal(phase) {
 		return nil
 	}
 	return []v1.PodCondition{{

@@ -139,7 +139,7 @@ func (w *walk) evicts() {
 	if w.draw(2, "own grace") == 0 {
 		f.GraceSeconds = new(int64(w.draw(40, "grace")))
 	}
-	if !terminal(w.m.kept.Reported.Phase) && w.m.Stage() < Terminated {
+	if !Terminal(w.m.kept.Reported.Phase) && w.m.Stage() < Terminated {
 		w.laws.evicted = f
 	}
 	w.feed(f)
@@ -149,10 +149,10 @@ func (w *walk) evicts() {
 // with its last phase and not before (B-WRK-12, A-COND-9, B-FIN-3).
 func (l *invariants) ended(w *walk, s v1.PodStatus) {
 	disrupted := isTrue(s.Conditions, v1.DisruptionTarget)
-	if disrupted && !terminal(s.Phase) {
+	if disrupted && !Terminal(s.Phase) {
 		l.t.Fatalf("DisruptionTarget in phase %s", s.Phase)
 	}
-	if l.evicted.Reason == "" || !terminal(s.Phase) {
+	if l.evicted.Reason == "" || !Terminal(s.Phase) {
 		return
 	}
 	if s.Phase != v1.PodFailed || s.Reason != l.evicted.Reason || s.Message != l.evicted.Message || disrupted != (l.evicted.Disruption != "") {

@@ -1,8 +1,7 @@
 package node
 
 import (
-	v1 "k8s.io/api/core/v1"
-
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/metrics"
 	"github.com/lifepod/lifepod/roster"
 )
@@ -21,7 +20,7 @@ func (v view) census() []metrics.Pod {
 
 // asWorker is how far a pod has come, as the kubelet tells it of its workers.
 func asWorker(view roster.View) string {
-	ends := view.Pod.DeletionTimestamp != nil || terminal(view.Pod.Status.Phase) || view.Source == roster.Runtime || view.Evicted
+	ends := view.Pod.DeletionTimestamp != nil || lifecycle.Terminal(view.Pod.Status.Phase) || view.Source == roster.Runtime || view.Evicted
 	switch view.Position {
 	case roster.Over:
 		return "terminated"
@@ -36,5 +35,3 @@ func asWorker(view roster.View) string {
 	}
 	return "sync"
 }
-
-func terminal(phase v1.PodPhase) bool { return phase == v1.PodSucceeded || phase == v1.PodFailed }

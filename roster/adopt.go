@@ -40,7 +40,7 @@ func (m *Machine) looked(p *pod, f Looked) {
 	m.do(Forget{UID: p.uid}) // of the pod as it was long ago
 	there := len(f.Has.Sandboxes) > 0 || len(f.Has.Containers) > 0
 	p.mirror = nil
-	if p.source != API && f.Mirror != nil && !terminal(f.Mirror.Status.Phase) { // else another agent tries it again (B-STA-8)
+	if p.source != API && f.Mirror != nil && !lifecycle.Terminal(f.Mirror.Status.Phase) { // else another agent tries it again (B-STA-8)
 		p.mirror = &f.Mirror.Status
 	}
 	switch {
@@ -50,7 +50,7 @@ func (m *Machine) looked(p *pod, f Looked) {
 	case p.source == Runtime, !p.wanted && m.allHeard(): // it has gone by itself
 		m.endedBefore(p)
 		m.drop(p)
-	case terminal(p.known().Status.Phase):
+	case lifecycle.Terminal(p.known().Status.Phase):
 		m.endedBefore(p)
 	case p.wanted:
 		p.ran = lifecycle.RanBefore(p.known(), lifecycle.Observed{})

@@ -5,6 +5,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // allocated is the pod with what it has been allocated, which is behind what is
@@ -66,7 +68,7 @@ func tells(pod *v1.Pod, status *v1.PodStatus) bool {
 
 // gaveBack says whether a pod holds less with its new status than before.
 func gaveBack(before, now *v1.PodStatus) bool {
-	ended := terminal(now.Phase) && !terminal(before.Phase)
+	ended := lifecycle.Terminal(now.Phase) && !lifecycle.Terminal(before.Phase)
 	resized := conditionOf(before, v1.PodResizeInProgress) != nil && conditionOf(now, v1.PodResizeInProgress) == nil
 	return ended || resized || shrunk(before, now)
 }

@@ -3,6 +3,8 @@ package roster
 import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // place is what each pod holds of the node, counted anew from facts and effects.
@@ -22,7 +24,7 @@ func (p place) published(uid types.UID, status *v1.PodStatus) {
 	if !holds {
 		return
 	}
-	if terminal(status.Phase) {
+	if lifecycle.Terminal(status.Phase) {
 		delete(p, uid)
 		return
 	}

@@ -65,11 +65,11 @@ func (l *laws) fact(fact Fact) {
 	case NodeRead:
 		delete(l.place, f.UID)
 	case Resumed:
-		l.done[f.UID] = terminal(f.Status.Phase)
+		l.done[f.UID] = lifecycle.Terminal(f.Status.Phase)
 		l.place.published(f.UID, &f.Status)
 		l.place.reserved(f.UID, nil)
 	case Published:
-		l.done[f.UID] = terminal(f.Status.Phase)
+		l.done[f.UID] = lifecycle.Terminal(f.Status.Phase)
 		l.place.published(f.UID, &f.Status)
 	case Panicked:
 		if p := l.w.m.pods[f.UID]; p != nil && p.source.Static() {
@@ -144,7 +144,7 @@ func (l *laws) lives(effect Effect) {
 			l.admitted(e.Pod)
 		}
 		l.place.adopted(e.Pod)
-		l.done[e.Pod.UID] = terminal(e.Pod.Status.Phase)
+		l.done[e.Pod.UID] = lifecycle.Terminal(e.Pod.Status.Phase)
 	case Resume:
 		l.begins(e.Pod, false)
 		if l.w.rebooted && e.Source == API && !l.heard[API] {

@@ -123,7 +123,7 @@ func (p *pod) begun() bool {
 }
 
 // holds says that the pod may hold something of the node.
-func (p *pod) holds() bool { return p.begun() && !p.refused && !terminal(p.status.Phase) }
+func (p *pod) holds() bool { return p.begun() && !p.refused && !lifecycle.Terminal(p.status.Phase) }
 
 // waits files what a pod waits for, and until when at the latest; it is reported once.
 func (m *Machine) waits(p *pod, reason Reason, until time.Time) {
@@ -134,5 +134,3 @@ func (m *Machine) waits(p *pod, reason Reason, until time.Time) {
 	p.told = reason
 	m.report(p, lifecycle.Report{What: "waits for " + string(reason), Rule: reason.rule()})
 }
-
-func terminal(phase v1.PodPhase) bool { return phase == v1.PodSucceeded || phase == v1.PodFailed }

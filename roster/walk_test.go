@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // TestRandomWalks leads random nodes through random times: pods come and go, workers end
@@ -195,9 +197,9 @@ func (w *walk) works(worker *worker) {
 	switch {
 	case w.rarely(10, "panics"):
 		w.panics(worker)
-	case w.rarely(8, "ends by itself") && w.runtime[worker.pod.UID] != nil && !terminal(worker.status.Phase):
+	case w.rarely(8, "ends by itself") && w.runtime[worker.pod.UID] != nil && !lifecycle.Terminal(worker.status.Phase):
 		w.publishes(worker, statusOf(v1.PodSucceeded, ""))
-	case w.rarely(8, "returns") && terminal(worker.status.Phase) && len(worker.inbox) == 0 && !worker.refused:
+	case w.rarely(8, "returns") && lifecycle.Terminal(worker.status.Phase) && len(worker.inbox) == 0 && !worker.refused:
 		w.ended(worker)
 	default:
 		w.worksOn(worker)

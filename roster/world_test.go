@@ -192,7 +192,7 @@ func (w *world) answerResize(e AnswerResize) {
 		}
 		asked := worker.asked
 		worker.asked, worker.defers = nil, e.Refusal != nil
-		if e.Refusal == nil && !terminal(worker.status.Phase) {
+		if e.Refusal == nil && !lifecycle.Terminal(worker.status.Phase) {
 			w.publishes(worker, statusOf(v1.PodRunning, cpuOf(asked).String()))
 		}
 	}

@@ -32,11 +32,11 @@ func (w *world) worksOn(worker *worker) bool {
 		w.takes(worker, f)
 	case worker.ends:
 		w.ends(worker)
-	case worker.evicted && !terminal(worker.status.Phase):
+	case worker.evicted && !lifecycle.Terminal(worker.status.Phase):
 		w.publishes(worker, v1.PodStatus{Phase: v1.PodFailed})
-	case !terminal(worker.status.Phase) && w.runtime[worker.pod.UID] == nil:
+	case !lifecycle.Terminal(worker.status.Phase) && w.runtime[worker.pod.UID] == nil:
 		w.starts(worker)
-	case !terminal(worker.status.Phase) && worker.status.Phase == "":
+	case !lifecycle.Terminal(worker.status.Phase) && worker.status.Phase == "":
 		w.publishes(worker, statusOf(v1.PodRunning, cpuOf(worker.pod).String()))
 		w.keeps(worker)
 	case w.memory[worker.pod.UID] == nil:
@@ -89,7 +89,7 @@ func (w *world) starts(worker *worker) {
 // ends goes the steps of a pod's end.
 func (w *world) ends(worker *worker) {
 	switch {
-	case !terminal(worker.status.Phase):
+	case !lifecycle.Terminal(worker.status.Phase):
 		w.publishes(worker, statusOf(v1.PodFailed, ""))
 	case worker.source == API && worker.newest.DeletionTimestamp != nil && !worker.told:
 		worker.told = true
@@ -102,7 +102,7 @@ func (w *world) ends(worker *worker) {
 // wantsResize says that a running pod has not what it asks for.
 func (w *world) wantsResize(worker *worker) bool {
 	allocated, told := allocatedIn(&worker.status)
-	return told && !terminal(worker.status.Phase) && allocated != cpuOf(worker.newest).MilliValue()
+	return told && !lifecycle.Terminal(worker.status.Phase) && allocated != cpuOf(worker.newest).MilliValue()
 }
 
 func (w *world) asks(worker *worker) {

@@ -71,7 +71,7 @@ func (l Living) Has(endpoint, sandbox string) bool {
 
 // Ended says that the pod had come to its end before its lifepod did.
 func (p Pod) Ended() bool {
-	return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed
+	return lifecycle.Terminal(p.Status.Phase)
 }
 
 // Sort puts pods into the order of their names.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // AwaitRestart waits until containers have started again since the pod was as before.
@@ -16,7 +17,7 @@ import (
 func (p *Pod) AwaitRestart(ctx context.Context, before *v1.Pod, containers []string) (err error) {
 	done := false
 	watched := p.Watch(ctx, func(pod *v1.Pod) bool {
-		if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
+		if lifecycle.Terminal(pod.Status.Phase) {
 			err = fmt.Errorf("pod %s/%s has ended, its phase is %s", p.Namespace, p.Name, pod.Status.Phase)
 			return false
 		}

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/unattended"
 )
 
@@ -119,7 +120,7 @@ func summarize(pod *v1.Pod) summary {
 		s.status = pod.Status.Reason // whatever its containers did last
 		return s
 	}
-	ended := pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
+	ended := lifecycle.Terminal(pod.Status.Phase)
 	if pod.DeletionTimestamp != nil && !ended {
 		s.status = "Terminating"
 	}

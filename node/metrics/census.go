@@ -5,6 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // Pod is where a pod of the node stands.
@@ -104,7 +106,7 @@ func (c census) add(pod Pod) {
 	default:
 		c.count(workingPods, 1, pod.Lifecycle, "orphan", static)
 	}
-	if pod.Lifecycle != "terminated" && pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed {
+	if pod.Lifecycle != "terminated" && !lifecycle.Terminal(pod.Status.Phase) {
 		c.count(activePods, 1, static)
 	}
 	c.conditions(pod.Status)

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // try is one attempt to tell the API server a pod's next status.
@@ -149,5 +151,5 @@ func (t *try) remove(ctx context.Context) error {
 // mayDelete says whether an object of whose pod nothing is left can be deleted
 // for good (B-DEL-10).
 func mayDelete(pod *v1.Pod) bool {
-	return pod.DeletionTimestamp != nil && terminal(pod.Status.Phase)
+	return pod.DeletionTimestamp != nil && lifecycle.Terminal(pod.Status.Phase)
 }

@@ -24,7 +24,7 @@ func mergeConditions(have, merged *v1.PodStatus, kept transitions, now time.Time
 		switch {
 		case lifecycle.OwnsCondition(c.Type):
 			list = append(list, ownCondition(c, old, merged.Phase, kept))
-		case c.Type == v1.DisruptionTarget && terminal(merged.Phase) && !terminal(have.Phase):
+		case c.Type == v1.DisruptionTarget && lifecycle.Terminal(merged.Phase) && !lifecycle.Terminal(have.Phase):
 			list = replaceCondition(list, disruption(c, old, now))
 		}
 	}
@@ -35,7 +35,7 @@ func mergeConditions(have, merged *v1.PodStatus, kept transitions, now time.Time
 // (B-FIN-4), with the time at which it became what it is (A-COND-2).
 func ownCondition(c v1.PodCondition, old *v1.PodCondition, phase v1.PodPhase, kept transitions) v1.PodCondition {
 	ready := c.Type == v1.PodReady || c.Type == v1.ContainersReady
-	if ready && terminal(phase) && c.Status == v1.ConditionTrue {
+	if ready && lifecycle.Terminal(phase) && c.Status == v1.ConditionTrue {
 		c.Status, c.Message, c.Reason = v1.ConditionFalse, "", "PodFailed"
 		if phase == v1.PodSucceeded {
 			c.Reason = "PodCompleted"

@@ -89,5 +89,3 @@ func tell(waiting []func(error), err error) {
 		seen(err)
 	}
 }
-
-func terminal(p v1.PodPhase) bool { return p == v1.PodSucceeded || p == v1.PodFailed }

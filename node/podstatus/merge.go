@@ -23,10 +23,10 @@ func merge(pod *v1.Pod, ours *v1.PodStatus, kept transitions, now time.Time) *v1
 	if have.QOSClass != "" {
 		m.QOSClass = have.QOSClass
 	}
-	if terminal(have.Phase) { // B-FIN-2
+	if lifecycle.Terminal(have.Phase) { // B-FIN-2
 		m.Phase, m.Reason, m.Message = have.Phase, have.Reason, have.Message
 	}
-	if terminal(m.Phase) && len(m.PodIPs) == 0 { // B-TRM-5
+	if lifecycle.Terminal(m.Phase) && len(m.PodIPs) == 0 { // B-TRM-5
 		m.PodIP, m.PodIPs = have.PodIP, have.PodIPs
 	}
 	m.InitContainerStatuses = mergeContainers(pod, have.InitContainerStatuses, m.InitContainerStatuses)
