@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/netip"
 	"os"
 
 	v1 "k8s.io/api/core/v1"
@@ -53,12 +54,21 @@ func RunMember(ctx context.Context, c Member, ready func()) error {
 	}
 	node.QuietKlog(l.Log)
 	l.services = c.Network.Services
-	m := &member{Member: c, layout: l, known: make(chan struct{})}
-	if c.Network.Pods.IsValid() {
-		m.traffic = l.newTraffic(ctx)
-		m.Member.Node.Traffic = m.traffic.ready
+	g, known, o := newGroup(ctx, l.Log), make(chan struct{}), c.Node
+	o.Joined = func() {
+		c.Node.Joined()
+		close(known)
 	}
-	return m.run(newGroup(ctx, l.Log), ready)
+	if c.Network.Pods.IsValid() {
+		n := memberNetwork{layout: l, pods: c.Network.Pods, kubeconfig: o.Kubeconfig, known: known, traffic: l.newTraffic(ctx)}
+		o.Traffic = n.traffic.ready
+		if o.Bundled && o.CNI.ConfDir == "" {
+			n.bridge, o.PodRange = l.paths.Bridge(), n.pods
+		}
+		g.restarted("network", n.run)
+	}
+	g.essential(nodePart, func(ctx context.Context) error { return node.Run(ctx, o, ready) })
+	return g.wait()
 }
 
 // nameMember names the node. One that has no credentials yet is known to nobody, and may
@@ -83,65 +93,51 @@ func (c Config) joined() (*layout, error) {
 	return l, err
 }
 
-// member is one that runs.
-type member struct {
-	Member
-	*layout
-	known   chan struct{} // closed when the cluster knows the Node
-	traffic *traffic      // nil: others do it
+// memberNetwork is service traffic and the routes of a member.
+type memberNetwork struct {
+	layout     *layout
+	pods       netip.Prefix
+	bridge     string // of the bundled pod network; empty: another one, which has its own routes
+	kubeconfig string // of the node, which renews its credentials there
+	known      <-chan struct{}
+	traffic    *traffic
 }
 
-func (m *member) run(g *group, ready func()) error {
-	o := m.Member.Node
-	if o.Bundled && o.CNI.ConfDir == "" {
-		o.PodRange = m.Network.Pods
-	}
-	joined := o.Joined
-	o.Joined = func() {
-		joined()
-		close(m.known)
-	}
-	g.essential(nodePart, func(ctx context.Context) error { return node.Run(ctx, o, ready) })
-	if m.Network.Pods.IsValid() {
-		g.restarted("network", m.runNetwork)
-	}
-	return g.wait()
-}
-
-// runNetwork is service traffic and the routes, once the node has credentials.
-func (m *member) runNetwork(ctx context.Context) error {
+// run begins once the cluster knows the node.
+func (n memberNetwork) run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-m.known:
+	case <-n.known:
 	}
-	client, err := m.client()
+	client, err := n.client()
 	if err != nil {
 		return err
 	}
-	own, err := client.CoreV1().Nodes().Get(ctx, m.layout.Node, metav1.GetOptions{})
+	l := n.layout
+	own, err := client.CoreV1().Nodes().Get(ctx, l.Node, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("ask for the own node: %w", err)
 	}
 	shared := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(trimNode))
-	c := proxy.Config{
-		Informers: shared, Node: own.Name, NodeIP: internalIPv4(own), APIServer: m.serviceIP(apiService),
-		Serves: m.traffic.serves, Table: proxy.Table(m.paths), Log: m.Log,
-	}
-	g := newGroup(ctx, m.Log)
-	if o := m.Member.Node; o.Bundled && o.CNI.ConfDir == "" {
-		c.Bridge = m.paths.Bridge()
+	g := newGroup(ctx, l.Log)
+	if n.bridge != "" {
 		g.essential("routes", func(ctx context.Context) error {
-			return routes.Run(ctx, routes.Config{Informers: shared, Node: own.Name, Pods: m.Network.Pods, Log: m.Log})
+			return routes.Run(ctx, routes.Config{Informers: shared, Node: own.Name, Pods: n.pods, Log: l.Log})
 		})
 	}
-	g.essential("services", func(ctx context.Context) error { return proxy.Run(ctx, c) })
+	g.essential("services", func(ctx context.Context) error {
+		return proxy.Run(ctx, proxy.Config{
+			Informers: shared, Node: own.Name, NodeIP: internalIPv4(own), Bridge: n.bridge, APIServer: l.serviceIP(apiService),
+			Serves: n.traffic.serves, Table: proxy.Table(l.paths), Log: l.Log,
+		})
+	})
 	return g.wait()
 }
 
-// client has the node's credentials, which the node renews.
-func (m *member) client() (kubernetes.Interface, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", m.Member.Node.Kubeconfig)
+// client has the node's credentials.
+func (n memberNetwork) client() (kubernetes.Interface, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", n.kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("credentials of the node: %w", err)
 	}
