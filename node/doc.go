@@ -1,5 +1,5 @@
-// Package node is lifepod in the kubelet's place: it puts the
-// parts of a node together, of which package pods has its pods live.
+// Package node is lifepod in the kubelet's place: it puts the parts of a node together,
+// of which package pods has its pods live. What a node consists of is read in newParts.
 //
 // Its folders have a part each: source (where desired pods come from), podstatus
 // (what the API server is told of them), record (Kubernetes events), register
