@@ -19,7 +19,7 @@ type host struct {
 	// restrictOOMScore is set without CAP_SYS_RESOURCE: then nobody may be
 	// given a lower OOM score than lifepod itself has.
 	restrictOOMScore bool
-	// cni is the network in the place of the bundled one; nil if there is none.
+	// cni is the network instead of the bundled one; nil if there is none.
 	cni *CNI
 }
 

@@ -25,7 +25,7 @@ type network struct {
 	// Filter is the packet filter that has the masquerading rule: nftables,
 	// iptables, or empty for none.
 	Filter string `json:"filter,omitempty"`
-	// CNI is the network in the place of this one, which has then nothing but its
+	// CNI is the network instead of this one, which has then nothing but its
 	// subnet, for when it is wanted again.
 	CNI *CNI `json:"cni,omitempty"`
 }

@@ -23,7 +23,7 @@ type Config struct {
 	// Subnet is the pods' IPv4 prefix. Empty means the one the root had
 	// before, or a free one. The first process to open a root decides.
 	Subnet string
-	// CNI is a pod network in the place of the bundled one; with an empty ConfDir the
+	// CNI is a pod network instead of the bundled one; with an empty ConfDir the
 	// bundled one. Nil is whatever the root had before.
 	CNI *CNI
 	// Log receives restarts and other things worth knowing; nil discards.

@@ -43,7 +43,7 @@ type Config struct {
 	// NodeGrace is how long a node may be silent before it is not ready; 0 is 50 s.
 	NodeGrace time.Duration
 
-	// Etcd has the cluster's state, in the place of an etcd in this process.
+	// Etcd has the cluster's state, instead of an etcd in this process.
 	Etcd state.Place
 	// Server says that this is one of several servers of the cluster in Etcd. Keys is
 	// then a copy of another one's folder of keys; empty: it is there already.
@@ -52,7 +52,7 @@ type Config struct {
 	// Lease is how long the leader of several servers may be silent; 0 is 15 s.
 	Lease time.Duration
 
-	CNI bundle.CNI // a pod network in the place of the bundled one
+	CNI bundle.CNI // a pod network instead of the bundled one
 
 	Version string
 	Log     *slog.Logger

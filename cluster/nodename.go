@@ -76,7 +76,7 @@ func (l *layout) rememberNode() error {
 	return wholefile.Write(l.file(nodeNameFile), []byte(l.Node+"\n"))
 }
 
-// newNode says how the cluster of this machine gets another node in the place of its own.
+// newNode says how the cluster of this machine gets another node instead of its own.
 func (l *layout) newNode() string {
 	return fmt.Sprintf("end the pods with lifepod down, remove %s, and delete the old Node when the new one is there", l.file(nodeNameFile))
 }

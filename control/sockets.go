@@ -110,7 +110,7 @@ func Dial(path string) (net.Conn, error) {
 }
 
 // bury removes the socket of a dead process. A lifepod that goes on with the pod
-// may have put its own in the place of it by now: that one answers under its
+// may have put its own in place of it by now: that one answers under its
 // other name, too, and gets the first back.
 func bury(path string) {
 	aside := filepath.Join(filepath.Dir(path), ".dead-"+filepath.Base(path))

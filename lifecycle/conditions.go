@@ -15,7 +15,7 @@ func conditions(s *step, status *v1.PodStatus, phase v1.PodPhase) []v1.PodCondit
 	others := othersConditions(s.pod.Status.Conditions)
 	readyToStart := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: boolStatus(s.startable())}
 	initialized := initializedCondition(s, status, phase)
-	containersReady := containersReadyCondition(s, status, phase)
+	containersReady := containersReadyCondition(s, phase)
 	closed := closedGates(s.pod.Spec.ReadinessGates, append(slices.Clone(others), readyToStart, initialized))
 	list := []v1.PodCondition{
 		readyToStart,
@@ -83,7 +83,7 @@ func anyRegularRan(status *v1.PodStatus) bool {
 }
 
 // containersReadyCondition follows A-COND-5: sidecars first, then regular containers.
-func containersReadyCondition(s *step, status *v1.PodStatus, phase v1.PodPhase) v1.PodCondition {
+func containersReadyCondition(s *step, phase v1.PodPhase) v1.PodCondition {
 	c := v1.PodCondition{Type: v1.ContainersReady, Status: v1.ConditionFalse}
 	switch phase {
 	case v1.PodSucceeded:

@@ -57,7 +57,7 @@ func TestWords(t *testing.T) {
 	for output, want := range map[string]string{
 		"":                         "",
 		"refused\n":                "refused",
-		" a\r\n\tb \n":             "a b",
+		" a\r\n\tb \n":             "a b", //nolint:gocritic // the whitespace is the case
 		strings.Repeat("ä", 200):   strings.Repeat("ä", 200),
 		strings.Repeat("ä", 10000): strings.Repeat("ä", 200) + "…",
 	} {

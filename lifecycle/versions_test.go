@@ -129,8 +129,7 @@ func fieldsOf(t reflect.Type, path string, lines *[]string) {
 		*lines = append(*lines, path+" "+t.String())
 		return
 	}
-	for i := range t.NumField() {
-		field := t.Field(i)
+	for field := range t.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch {
 		case field.Anonymous && name == "":

@@ -86,7 +86,7 @@ func (w *walk) killedAgain() {
 
 // meanwhile is what happens while lifepod is dead.
 func (w *walk) meanwhile() {
-	for i := len(w.late) - 1; i >= 0; i-- {
+	for i := range slices.Backward(w.late) {
 		if w.draw(4, "comes late") == 0 {
 			w.performLate(i)
 		}

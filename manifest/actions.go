@@ -17,7 +17,7 @@ type ownAction struct {
 	action core.ContainerRestartRuleAction
 }
 
-// hideOwnActions puts a Kubernetes action in the place of each that only lifepod
+// hideOwnActions puts a Kubernetes action in place of each that only lifepod
 // has, so that Kubernetes' validation judges the rest of the rule; show puts them back.
 func hideOwnActions(spec *core.PodSpec) (show func()) {
 	var hidden []ownAction

@@ -95,7 +95,7 @@ type AnswerResize struct {
 	Refusal *admission.Refusal
 }
 
-// WakeAt asks for Woke at a time, in the place of what was asked for before. Zero: never.
+// WakeAt asks for Woke at a time, instead of what was asked for before. Zero: never.
 type WakeAt struct{ At time.Time }
 
 // Report is a line about what becomes of a pod, or of all, and why.

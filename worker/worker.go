@@ -140,7 +140,7 @@ func (w *Worker) Unsaved() error {
 	return nil
 }
 
-// Refuse has the pod rejected by the node, in the place of its start (A-ADM-2).
+// Refuse has the pod rejected by the node, instead of its start (A-ADM-2).
 // Call it before Run.
 func (w *Worker) Refuse(why lifecycle.Rejected) { w.first = why }
 

@@ -51,7 +51,7 @@ with them, also after kill -9 or a reboot.`,
 	flags.StringVar(&o.Manifests, "manifests", "", "`folder` or file of static pods, as staticPodPath of the configuration")
 	flags.StringVar(&o.RootDir, "root-dir", "", "`folder` of the pods' files; /var/lib/kubelet in a cluster, else --root")
 	flags.StringVar(&o.CertDir, "cert-dir", "", "`folder` of certificates; pki below --root-dir if empty")
-	flags.StringVar(&o.HostnameOverride, "hostname-override", "", "`name` of the node, in the place of the machine's")
+	flags.StringVar(&o.HostnameOverride, "hostname-override", "", "`name` of the node, instead of the machine's")
 	flags.StringVar(&o.NodeIP, "node-ip", "", "`address` of the node, or one of each family")
 	flags.StringVar(&o.NodeLabels, "node-labels", "", "labels that the Node is registered with: `k=v,…`")
 	flags.StringVar(&o.RegisterWithTaints, "register-with-taints", "", "taints that the Node is registered with: `k=v:effect,…`")
@@ -65,7 +65,7 @@ with them, also after kill -9 or a reboot.`,
 // addCNIFlags adds those of another pod network than the bundled one. The kubelet had
 // flags of these names once.
 func addCNIFlags(command *cobra.Command, o *node.Options) {
-	command.Flags().StringVar(&o.CNI.ConfDir, "cni-conf-dir", "", "`folder` of the configuration of a CNI network, in the place of the bundled one")
+	command.Flags().StringVar(&o.CNI.ConfDir, "cni-conf-dir", "", "`folder` of the configuration of a CNI network, instead of the bundled one")
 	command.Flags().StringVar(&o.CNI.BinDir, "cni-bin-dir", bundle.DefaultCNIBin, "`folder` of the plugins of --cni-conf-dir")
 }
 

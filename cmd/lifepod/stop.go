@@ -57,7 +57,7 @@ shorter --grace, or with --force.`,
 	return command
 }
 
-// stopUnattended ends a pod whose lifepod run was killed, in the place of that.
+// stopUnattended ends a pod whose lifepod run was killed, instead of that run.
 func (g *global) stopUnattended(command *cobra.Command, pod unattended.Pod, request lifecycle.StopRequested, wait *waiting) error {
 	if wait.not {
 		return fmt.Errorf("pod %s is unattended, and this command has to end it itself: leave --no-wait out", pod.FullName())

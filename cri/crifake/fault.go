@@ -21,7 +21,7 @@ const (
 	lose         = "lose"                // an event is not sent
 	double       = "double"              // an event is sent twice
 	delay        = "delay"               // an event is sent by=D later
-	drop         = "drop"                // a stream breaks in the place of an event
+	drop         = "drop"                // a stream breaks instead of an event
 )
 
 // fault is something that goes wrong, once unless it says otherwise.

@@ -10,7 +10,7 @@ import (
 )
 
 // oldestGo is the first release whose os.Root, in which volumes and files of pods are
-// opened and changed, can't be left: by a link in the place of what Chmod changes
+// opened and changed, can't be left: by a link in place of what Chmod changes
 // (CVE-2026-32282, 1.26.2), by a link and a slash after it (CVE-2026-39822, 1.26.5); and
 // whose net/http and crypto/tls have no hole that is known (1.26.6).
 const oldestGo = "go1.26.6"

@@ -35,7 +35,7 @@ func Text(text string) string {
 	return out.String()
 }
 
-// Line is Text on one line, with spaces in the place of newlines and tabs.
+// Line is Text on one line, with spaces instead of newlines and tabs.
 func Line(text string) string {
 	return strings.NewReplacer("\n", " ", "\t", " ").Replace(Text(strings.TrimSpace(text)))
 }

@@ -38,7 +38,7 @@ func New(path string) *File {
 }
 
 // Save puts the checkpoint into the file, if it differs from the one before; on a
-// full disk in the place of the one before. When that fails no file is left: an
+// full disk in place of the one before. When that fails no file is left: an
 // old checkpoint would be a lie.
 func (f *File) Save(c lifecycle.Checkpoint) error {
 	data, err := json.Marshal(c)

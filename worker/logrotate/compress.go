@@ -33,7 +33,7 @@ func compressOlder(ctx context.Context, log string) error {
 	}
 }
 
-// compress puts a compressed file in the place of a plain one. At every moment
+// compress puts a compressed file in place of a plain one. At every moment
 // one of them is complete. A file that was removed meanwhile stays removed.
 func compress(ctx context.Context, path string) error {
 	in, err := openLog(path)

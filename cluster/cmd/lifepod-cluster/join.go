@@ -81,7 +81,7 @@ processes. It is needed once: from then on "lifepod join" goes on as the same no
 	flags.StringVar(&j.secret.file, "token-file", "", "`file` with the token, ID.SECRET; - is the standard input")
 	flags.StringVar(&j.secret.text, "token", "", "the `token` itself: seen in the list of processes, prefer --token-file")
 	flags.StringVar(&j.node.RuntimeEndpoint, "runtime-endpoint", "", "use another CRI runtime at `unix:///path` instead of the bundled containerd")
-	flags.StringVar(&j.node.HostnameOverride, "hostname-override", "", "`name` of the node, in the place of the machine's")
+	flags.StringVar(&j.node.HostnameOverride, "hostname-override", "", "`name` of the node, instead of the machine's")
 	flags.StringVar(&j.node.NodeIP, "node-ip", "", "`address` of the node, or one of each family")
 	flags.StringVar(&j.node.NodeLabels, "node-labels", "", "labels that the Node is registered with: `k=v,…`")
 	flags.StringVar(&j.node.RegisterWithTaints, "register-with-taints", "", "taints that the Node is registered with: `k=v:effect,…`")

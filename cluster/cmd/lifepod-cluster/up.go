@@ -68,7 +68,7 @@ folder of --root; each has a cluster of its own, and several may run at once.`,
 // addUpFlags adds the flags of the cluster.
 func addUpFlags(flags *pflag.FlagSet, c *cluster.Config) {
 	flags.StringVar(&c.Listen, "listen", "", "`address:port` of the API server; all addresses, the port it had before, or the first free one from 6443")
-	flags.StringVar(&c.Node, "node-name", "", "`name` of this machine's node, in the place of its host name")
+	flags.StringVar(&c.Node, "node-name", "", "`name` of this machine's node, instead of its host name")
 	flags.StringVar(&c.NodeConfig, "config", "", "KubeletConfiguration `file` of this machine's node")
 	flags.IntVar(&c.NodePort, "port", 0, "`port` of the API of this machine's node; the configuration's, the port it had before, or the first free one from 10250")
 	flags.Var(flag.NewMapStringBool(&c.FeatureGates), "feature-gates", "feature gates of all parts: `name=true,…`")
@@ -81,7 +81,7 @@ func addUpFlags(flags *pflag.FlagSet, c *cluster.Config) {
 	flags.StringVar(&c.Context, "write-kubeconfig", "", "put the cluster into your kubeconfig, as a context of this `name`; without one as "+cluster.Name)
 	flags.Lookup("write-kubeconfig").NoOptDefVal = cluster.Name
 	commandline.DurationVar(flags, &c.NodeGrace, "node-monitor-grace-period", 50*time.Second, "how much `time` a node may be silent before it is not ready; nodes tell of themselves every 10s")
-	flags.StringSliceVar(&c.Etcd.Endpoints, "etcd-endpoints", nil, "`URLs` of an etcd cluster with the state, in the place of an etcd of its own")
+	flags.StringSliceVar(&c.Etcd.Endpoints, "etcd-endpoints", nil, "`URLs` of an etcd cluster with the state, instead of an etcd of its own")
 	flags.StringVar(&c.Etcd.CAFile, "etcd-cafile", "", "`file` with the authority of the certificates of --etcd-endpoints")
 	flags.StringVar(&c.Etcd.CertFile, "etcd-certfile", "", "`file` with the client certificate for --etcd-endpoints")
 	flags.StringVar(&c.Etcd.KeyFile, "etcd-keyfile", "", "`file` with the key of --etcd-certfile")
@@ -136,6 +136,6 @@ func readyPipe() *os.File {
 // addCNIFlags adds those of another pod network than the bundled one. The kubelet had
 // flags of these names once.
 func addCNIFlags(command *cobra.Command, c *bundle.CNI) {
-	command.Flags().StringVar(&c.ConfDir, "cni-conf-dir", "", "`folder` of the configuration of a CNI network, in the place of the bundled one")
+	command.Flags().StringVar(&c.ConfDir, "cni-conf-dir", "", "`folder` of the configuration of a CNI network, instead of the bundled one")
 	command.Flags().StringVar(&c.BinDir, "cni-bin-dir", bundle.DefaultCNIBin, "`folder` of the plugins of --cni-conf-dir")
 }
