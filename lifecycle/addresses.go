@@ -2,9 +2,9 @@ package lifecycle
 
 import "net/netip"
 
-// primaryFirst are the addresses that a pod is known by: the first of the
-// node's primary family, then the first of the other (A-CST-17). The runtime may
-// name them in any order and form.
+// primaryFirst returns the pod's addresses for its status: the first of the node's
+// primary family, then the first of the other family (A-CST-17). The runtime may list
+// them in any order and notation.
 func primaryFirst(runtimeIPs, hostIPs []string) []string {
 	primaryIs4 := true
 	if len(hostIPs) > 0 {

@@ -2,7 +2,7 @@ package lifecycle
 
 import v1 "k8s.io/api/core/v1"
 
-// applyRejected ends the life before it began. Only a pod that is new can be
+// applyRejected ends the life of a pod that the node refuses. Only a new pod can be
 // refused (A-ADM-1).
 func applyRejected(s *step, f Rejected) {
 	if !s.kept.StartTime.IsZero() {
@@ -14,8 +14,8 @@ func applyRejected(s *step, f Rejected) {
 	tell(s, Report{Subject: "pod", What: "rejected", Outcome: "nothing is started", Because: f.Message, Rule: "A-ADM-2"})
 }
 
-// rejectedStatus has nothing of containers and addresses, because there are
-// none. PodScheduled stays, which upstream loses (A-ADM-3).
+// rejectedStatus has no container statuses and no addresses, because nothing was created.
+// It keeps PodScheduled, which upstream loses (A-ADM-3).
 func rejectedStatus(s *step) v1.PodStatus {
 	return v1.PodStatus{
 		ObservedGeneration: s.pod.Generation,

@@ -6,14 +6,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Adopt makes the machine of a pod that has run on this node before and of which
-// there is no checkpoint: another agent's, such as the kubelet's, or one whose
-// checkpoint was lost. What is known of its life are the status of its object and
-// what the runtime has of it (B-RST-1, B-RST-4). The first event must be Resumed.
+// Adopt makes the machine of a pod that has run on this node before and has no
+// checkpoint: it belonged to another agent, such as the kubelet, or its checkpoint was
+// lost. The status of its object and what the runtime has of it show how far it has come
+// (B-RST-1, B-RST-4). The first event must be Resumed.
 //
-// Nothing that runs is touched because of it: a container that had started and
-// was ready still is (B-RST-6), hooks have run. Exits that nobody has seen are
-// judged when the snapshot that follows Resumed shows them.
+// Adopting touches nothing that runs: a container that was started and ready stays so
+// (B-RST-6), and its postStart hook does not run again. Exits that nobody has seen are
+// judged when the snapshot after Resumed shows them.
 func Adopt(pod *v1.Pod, options Options, seen Observed) *Machine {
 	m := New(asAllocated(pod), options)
 	m.adoptResize(pod)
@@ -31,16 +31,17 @@ func Adopt(pod *v1.Pod, options Options, seen Observed) *Machine {
 		adoptFromStatus(s, c, seen)
 	}
 	adoptTurn(s, seen)
-	m.round.Ever = condition(pod.Status.Conditions, v1.AllContainersRestarting) != nil // it stays (A-COND-8)
-	if isTrue(pod.Status.Conditions, v1.AllContainersRestarting) {                     // it is finished (B-RAC-23)
+	m.round.Ever = condition(pod.Status.Conditions, v1.AllContainersRestarting) != nil // the condition stays, once set (A-COND-8)
+	if isTrue(pod.Status.Conditions, v1.AllContainersRestarting) {                     // that restart is completed (B-RAC-23)
 		m.round.Active, m.round.Announced = true, true
 	}
 	return m
 }
 
-// adoptNewestSandbox takes the newest sandbox for the pod's. One that is not ready,
-// has no address, or is not the only ready one is replaced like any lost one
-// (B-RST-12, B-RST-14). Before the pod is gone, the machine looks whether the others are.
+// adoptNewestSandbox makes the newest sandbox the pod's own. If it is not ready, has no
+// address, or is not the only ready one, it counts as lost and is replaced (B-RST-12,
+// B-RST-14). Before the pod is gone, the machine checks that the other sandboxes are gone
+// too.
 func (m *Machine) adoptNewestSandbox(seen Observed) {
 	if len(seen.Sandboxes) == 0 {
 		if anyRan(m.kept.Reported) { // after a reboot, for example: what ran is lost with it
@@ -78,9 +79,9 @@ func (m *Machine) reportedIPs() []string {
 	return ips
 }
 
-// adoptTurn finds the init container whose turn it is: those before a container
-// that has run in this sandbox are through (A-INIT-3). What only the status tells was
-// in this sandbox if there was no other before, or is none now.
+// adoptTurn finds the init container whose turn it is: if a container has run in this
+// sandbox, all init containers before it are through (A-INIT-3). A run that only the
+// status shows counts for this sandbox if it is the pod's first, or if it is not ready.
 func adoptTurn(s *step, seen Observed) {
 	told := s.sandbox.State != sandboxReady || s.sandbox.Attempt == 0
 	for i, c := range s.ordered() {
@@ -91,7 +92,7 @@ func adoptTurn(s *step, seen Observed) {
 	advanceInit(s)
 }
 
-// ranAfter says whether a container after c in their order has run in this sandbox.
+// ranAfter says whether a container that starts after c has run in this sandbox.
 func ranAfter(s *step, c *container, seen Observed) bool {
 	after := s.ordered()[slices.Index(s.ordered(), c)+1:]
 	return slices.ContainsFunc(after, func(c *container) bool { return ranIn(s.sandbox.ID, c, seen) })
@@ -101,7 +102,7 @@ func ranIn(sandboxID string, c *container, seen Observed) bool {
 	return slices.ContainsFunc(seen.Containers, func(o ObservedContainer) bool { return o.Name == c.spec.Name && o.SandboxID == sandboxID })
 }
 
-// containerStatusOf is what the status says of a container; empty if nothing.
+// containerStatusOf returns the container's entry in the status; empty if there is none.
 func containerStatusOf(status *v1.PodStatus, c *container) v1.ContainerStatus {
 	for _, list := range [][]v1.ContainerStatus{
 		status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses,
@@ -115,8 +116,8 @@ func containerStatusOf(status *v1.PodStatus, c *container) v1.ContainerStatus {
 	return v1.ContainerStatus{}
 }
 
-// endIfTerminal goes on with a pod that had ended before: nothing of it is started
-// again (B-WRK-23), what is left of it is stopped with its own grace.
+// endIfTerminal ends a pod whose phase is already terminal: nothing of it starts again
+// (B-WRK-23), and what still runs is stopped with the pod's own grace.
 func endIfTerminal(s *step) {
 	if s.kept.Stage != Syncing || !Terminal(s.kept.Reported.Phase) {
 		return
@@ -125,14 +126,14 @@ func endIfTerminal(s *step) {
 		Report{What: "has ended before", Because: string(s.kept.Reported.Phase), Rule: "B-WRK-23"})
 }
 
-// RanBefore says whether a status or the runtime shows that something of the pod
-// was made on this node: then it is adopted, else it is new. What a status alone shows
-// is no reason not to admit the pod.
+// RanBefore says whether the status or the runtime shows that something of the pod was
+// created on this node. Such a pod is adopted, any other is new. What only the status
+// shows does not exempt the pod from admission.
 func RanBefore(pod *v1.Pod, seen Observed) bool {
 	return len(seen.Sandboxes) > 0 || len(seen.Containers) > 0 || Terminal(pod.Status.Phase) || anyRan(pod.Status)
 }
 
-// anyRan says whether a status tells of an instance of any container.
+// anyRan says whether the status shows an instance of any container.
 func anyRan(status v1.PodStatus) bool {
 	return slices.ContainsFunc(slices.Concat(status.InitContainerStatuses, status.ContainerStatuses), func(c v1.ContainerStatus) bool {
 		return c.ContainerID != ""

@@ -6,8 +6,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// adoptFromStatus brings a container to where its newest instance is; without one
-// to what the status says of it.
+// adoptFromStatus sets a container to the position of its newest instance or, if the
+// runtime has none, to what the status shows.
 func adoptFromStatus(s *step, c *container, seen Observed) {
 	status := containerStatusOf(&s.kept.Reported, c)
 	c.Actuated = *c.spec.Resources.DeepCopy()
@@ -25,7 +25,7 @@ func adoptFromStatus(s *step, c *container, seen Observed) {
 	c.hear(newest.Reported)
 	c.RestartCount = max(c.RestartCount, int32(newest.Attempt))
 	adoptLast(s, c, status, instances)
-	c.Position = uncertain // the next snapshot says
+	c.Position = uncertain // until the next snapshot
 	switch ended := status.State.Terminated; {
 	case newest.State == StateRunning:
 		c.Position = running
@@ -38,9 +38,10 @@ func adoptFromStatus(s *step, c *container, seen Observed) {
 	}
 }
 
-// instancesOf are those that the runtime has of a container, the newest first. An
-// older one than the status counts is of no interest: it went with its sandbox, or
-// with all others of its pod, and only its record is left.
+// instancesOf returns the runtime's instances of a container, the newest first. It
+// returns none if the newest has exited and is older than the status's restart count:
+// that instance ended with its sandbox or in a restart of all containers, and only its
+// record is left.
 func instancesOf(c *container, status v1.ContainerStatus, seen Observed) []ObservedContainer {
 	instances := slices.DeleteFunc(slices.Clone(seen.Containers), func(o ObservedContainer) bool { return o.Name != c.spec.Name })
 	slices.SortFunc(instances, func(a, b ObservedContainer) int { return int(b.Attempt) - int(a.Attempt) })
@@ -50,9 +51,9 @@ func instancesOf(c *container, status v1.ContainerStatus, seen Observed) []Obser
 	return instances
 }
 
-// adoptLast takes what the instance before the newest came to: the status tells it,
-// as that instance's state if the newest was not told of yet (A-CST-5). Where it tells
-// of an older one, or of none, such as that of a static pod, the runtime knows (B-RST-4).
+// adoptLast sets lastState, the end of the instance before the newest. If the status does
+// not know the newest instance yet, its state has that end (A-CST-5). If the status has
+// only an older end, or none, as for a static pod, the runtime's record counts (B-RST-4).
 func adoptLast(s *step, c *container, status v1.ContainerStatus, instances []ObservedContainer) {
 	newest := instances[0]
 	if ended := status.State.Terminated; ended != nil && endedID(status) != newest.ID {
@@ -68,7 +69,7 @@ func adoptLast(s *step, c *container, status v1.ContainerStatus, instances []Obs
 	}
 }
 
-// mayHaveLast says whether lastState is of that instance, or does not say of which.
+// mayHaveLast says whether lastState belongs to that instance or names none.
 func (c *container) mayHaveLast(id string) bool {
 	return c.Last != nil && (c.Last.ContainerID == "" || idWithoutScheme(c.Last.ContainerID) == id)
 }
@@ -78,8 +79,8 @@ func (c *container) setLast(s *step, t *v1.ContainerStateTerminated) {
 	c.LastDone = c.succeeded(t) || decideRestart(s, c, t).Complete
 }
 
-// endedID is the instance whose end a status tells. While an init container runs
-// again in a new sandbox that is still the one before (A-STAT-6).
+// endedID is the ID of the instance whose end the status shows. While an init container
+// runs again in a new sandbox, that is still the previous instance (A-STAT-6).
 func endedID(status v1.ContainerStatus) string {
 	if id := status.State.Terminated.ContainerID; id != "" {
 		return idWithoutScheme(id)
@@ -87,9 +88,9 @@ func endedID(status v1.ContainerStatus) string {
 	return idWithoutScheme(status.ContainerID)
 }
 
-// adoptFromOldSandbox is for a container whose newest instance was in another
-// sandbox than the pod's newest: init containers run again, and what was created
-// and never started is created anew (A-ACT-3).
+// adoptFromOldSandbox handles a container whose newest instance is not in the pod's
+// newest sandbox: init containers run again, and an instance that was created but never
+// started is created again (A-ACT-3).
 func adoptFromOldSandbox(s *step, c *container, newest ObservedContainer) {
 	switch {
 	case c.Exit != nil:
@@ -101,12 +102,12 @@ func adoptFromOldSandbox(s *step, c *container, newest ObservedContainer) {
 	forgetRecord(c)
 }
 
-// adoptVerdicts keeps started and ready from flipping (B-RST-6, B-RST-8); a
-// postStart hook is never run a second time.
+// adoptVerdicts keeps started and ready as they were (B-RST-6, B-RST-8). A postStart hook
+// never runs twice.
 func (c *container) adoptVerdicts(status v1.ContainerStatus) {
 	c.PostStart = hookRun{Ended: true}
 	if idWithoutScheme(status.ContainerID) != c.ID {
-		return // it was told of another
+		return // the status is of another instance
 	}
 	if status.Started != nil && *status.Started {
 		c.Probes[StartupProbe].Verdict = probeSucceeded
@@ -116,16 +117,16 @@ func (c *container) adoptVerdicts(status v1.ContainerStatus) {
 	}
 }
 
-// adoptWithoutInstance is for a container of which the runtime has no record: one
-// that ran is lost (B-RST-4), one that had ended has ended, an init container
+// adoptWithoutInstance handles a container of which the runtime has no record. If it was
+// running, it is lost (B-RST-4); if it had ended, it stays ended. An init container
 // before one that has run has completed (B-RST-5).
 func adoptWithoutInstance(s *step, c *container, status v1.ContainerStatus, seen Observed) {
 	ended, ranAfter := status.State.Terminated, c.kind == initContainer && ranAfter(s, c, seen)
-	counted := status.ContainerID == "" // the end is of the instance before
+	counted := status.ContainerID == "" // the status shows the end of the previous instance
 	again := c.kind == initContainer && !ranAfter && !Terminal(s.kept.Reported.Phase) &&
 		(counted || s.sandbox.Attempt > 0 && s.sandbox.State == sandboxReady)
 	switch {
-	case ended != nil && again: // in a new sandbox they all run again (A-ACT-3)
+	case ended != nil && again: // all init containers run again in a new sandbox (A-ACT-3)
 		c.setLast(s, ended)
 		if !counted {
 			c.RestartCount++

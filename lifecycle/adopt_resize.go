@@ -7,9 +7,9 @@ import (
 	"github.com/lifepod/lifepod/lifecycle/resources"
 )
 
-// asAllocated is the pod of another agent with the resources that its containers
-// have, as the status tells: those of the object may be asked for and not allocated
-// yet, or not carried out (A-ADM-7).
+// asAllocated returns another agent's pod with the resources that its containers have
+// according to the status. Those in the spec may be only requested, not allocated or
+// actuated yet (A-ADM-7).
 func asAllocated(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
 	inProgress := isTrue(pod.Status.Conditions, v1.PodResizeInProgress)
@@ -33,8 +33,8 @@ func asAllocated(pod *v1.Pod) *v1.Pod {
 	return pod
 }
 
-// adoptResize has what the object asks for, and the pod does not have, asked for
-// again (A-ACT-15).
+// adoptResize requests again what the spec asks for and the pod does not have yet
+// (A-ACT-15).
 func (m *Machine) adoptResize(wanted *v1.Pod) {
 	asked := allocation(wanted)
 	if equality.Semantic.DeepEqual(asked, allocation(m.pod)) {

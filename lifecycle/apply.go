@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// apply files a fact in the state, and does what follows from that fact alone, whatever
-// else the state is: it records the Events and tells the reports of a failure, judges an
-// exit once (settleExit), and ends a pod that is to end (terminate). What depends on the
-// whole state is plan's part.
+// apply files a fact in the state and does what follows from that fact alone, whatever
+// the rest of the state: it records the Events, reports failures, judges an exit once
+// (settleExit), and ends a pod that must end (terminate). What depends on the whole state
+// is plan's part.
 func apply(s *step, fact Fact) {
 	switch f := fact.(type) {
 	case Accepted:
@@ -24,7 +24,7 @@ func apply(s *step, fact Fact) {
 	case ResizeRequested:
 		applyResizeRequested(s, f)
 	case Woke:
-		s.wakeAt = time.Time{} // the timer is spent
+		s.wakeAt = time.Time{} // the timer has fired
 	case ClockChanged: // hearOfClock has filed it
 	case CgroupEnsured:
 		applySetup(s, &s.setup.cgroup, f.Result, "FailedCreatePodContainer", "unable to ensure pod container exists: ")
@@ -110,7 +110,7 @@ func applyAccepted(s *step) {
 }
 
 // applySetup files the answer of a step that precedes the containers. A failure is
-// told and tried again (A-SYNC-7, A-SYNC-8).
+// reported, and the step is retried (A-SYNC-7, A-SYNC-8).
 func applySetup(s *step, w *work, r Result, reason, prefix string) {
 	if !s.finish(w, r) || r.Failure == nil || r.Failure.Class == Cancelled || s.kept.Stage != Syncing {
 		return // a pod that is ending does not need it any more (B-FIN-12)

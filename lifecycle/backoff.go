@@ -2,9 +2,9 @@ package lifecycle
 
 import "github.com/lifepod/lifepod/lifecycle/backoff"
 
-// advanceCrash moves a container along its curve when an instance that had an
-// exited predecessor was created: not before, so that a failing pull does not
-// count as a crash (A-BO-6).
+// advanceCrash moves a container along its back-off curve. It is called when an instance
+// is created whose predecessor has exited, and not earlier, so that a failing pull does
+// not count as a crash (A-BO-6).
 func advanceCrash(s *step, c *container) {
 	policy := crashPolicy(s, c)
 	delay := policy.CrashDelay(c.BackOff, c.EndedAt)

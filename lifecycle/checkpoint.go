@@ -10,20 +10,20 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// CheckpointVersion is the version of Checkpoint that this lifepod writes. Each new
-// field raises it, and each that changes its meaning: an older lifepod refuses what it
-// does not know, and leads the pod on from what runtime and API say (Adopt). Earlier
-// versions are read; checkpoints has real ones of each.
+// CheckpointVersion is the version of Checkpoint that this lifepod writes. Each new field
+// raises it, and each change of a field's meaning: an older lifepod refuses a version
+// that it does not know and adopts the pod from the runtime and the API (Adopt). Earlier
+// versions are read; the folder checkpoints has real ones of each.
 const CheckpointVersion = 2
 
-// Checkpoint is all of a machine's state that neither the pod's spec nor the runtime can
-// give back. It is written before the effects of the step are carried out, so that
-// whatever was begun is known to have been begun; Restore makes a machine of it that goes
-// on (B-RST-1..14).
+// Checkpoint is the part of a machine's state that neither the pod's spec nor the runtime
+// can give back. It is written before the effects of the step are carried out, so that
+// the next lifepod knows everything that was begun. Restore makes a machine from it
+// (B-RST-1..14).
 //
-// Its types are those of the state. In each of them the exported fields are kept: they
-// are the text of the checkpoint, under the names of their tags. The others are volatile:
-// found again by looking, or done again because that does no harm, as their comments say.
+// Its types are those of the state. Their exported fields are kept: they make up the
+// checkpoint, under the names of their tags. The others are volatile: they can be found
+// or done again, as their comments say.
 type Checkpoint struct {
 	Version    int         `json:"version"`
 	UID        string      `json:"uid"` // of the pod
@@ -37,25 +37,25 @@ type Checkpoint struct {
 	Round      round       `json:"round,omitzero"`
 	Resize     resize      `json:"resize,omitzero"`
 
-	// Clock is the caller's: by it the next one knows whether the wall clock was
-	// changed meanwhile, which Resumed says.
+	// Clock is set by the caller. It tells the next lifepod whether the wall clock was
+	// changed in between, which Resumed reports.
 	Clock Clock `json:"clock,omitzero"`
 }
 
-// Clock says how the wall clock of a machine stands.
+// Clock records how a machine's wall clock is set.
 type Clock struct {
-	Boot    string    `json:"boot"`    // which start of the machine it is; empty: not known
-	Started time.Time `json:"started"` // when that was, by the wall clock as it stands
+	Boot    string    `json:"boot"`    // ID of this boot of the machine; empty if unknown
+	Started time.Time `json:"started"` // when it booted, by the wall clock as it is set now
 }
 
-// ToSave says whether the last Step has changed anything that the next lifepod
-// must know. A probe that was sent, or that went as the ones before, has not: in
-// a pod that is only being probed nothing is to be saved.
+// ToSave says whether the last Step changed anything that the next lifepod must know.
+// Sending a probe does not, nor does a result equal to the previous ones, so a pod that
+// is only being probed needs no save.
 func (m *Machine) ToSave() bool { return m.toSave }
 
-// Checkpoint is the machine's state as it must outlive a kill -9. It does not change
-// with later steps. Save it after each Step after which ToSave says so, before the
-// step's effects are carried out.
+// Checkpoint returns the state that must survive a kill -9. Later steps do not change it.
+// Save it after each Step for which ToSave says so, before the step's effects are carried
+// out.
 func (m *Machine) Checkpoint() Checkpoint {
 	c := Checkpoint{
 		Version: CheckpointVersion, UID: string(m.pod.UID), Generation: m.pod.Generation, Spec: m.changedSpec(),
@@ -65,13 +65,13 @@ func (m *Machine) Checkpoint() Checkpoint {
 	for _, container := range m.containers {
 		c.Containers = append(c.Containers, *container)
 	}
-	if m.sandbox.State == sandboxCreating { // nobody will hear of it if lifepod is killed now
+	if m.sandbox.State == sandboxCreating { // if lifepod is killed now, the answer is lost
 		c.StraySandbox, c.Doubt = true, later(c.Doubt, m.sandbox.touchedAt.Add(lostSandboxDoubt))
 	}
 	return c
 }
 
-// changedSpec is the pod's spec if it is not the one that New was given.
+// changedSpec is the pod's spec if it differs from the one that New was given, else nil.
 func (m *Machine) changedSpec() *v1.PodSpec {
 	if m.pod.Generation == m.generation {
 		return nil
@@ -79,8 +79,8 @@ func (m *Machine) changedSpec() *v1.PodSpec {
 	return m.pod.Spec.DeepCopy()
 }
 
-// UnmarshalJSON reads a checkpoint. One of a newer version is refused as such, and not
-// for a word that it has.
+// UnmarshalJSON reads a checkpoint. If the version is newer, the error says so instead of
+// naming the first unknown word.
 func (c *Checkpoint) UnmarshalJSON(text []byte) error {
 	type plain Checkpoint
 	if err := json.Unmarshal(text, (*plain)(c)); err != nil {
@@ -96,7 +96,7 @@ func (c *Checkpoint) readable() error {
 	return nil
 }
 
-// asWritten is the checkpoint as its file would have it: nothing volatile is in it.
+// asWritten returns the checkpoint as its file has it, without volatile fields.
 func (c Checkpoint) asWritten() (written Checkpoint, err error) {
 	text, err := json.Marshal(c)
 	if err == nil {
@@ -105,19 +105,19 @@ func (c Checkpoint) asWritten() (written Checkpoint, err error) {
 	return written, err
 }
 
-// MarshalText has a stage stand in a checkpoint by its name, as all positions do.
+// MarshalText writes the stage by its name, as all positions in a checkpoint.
 func (s Stage) MarshalText() ([]byte, error)        { return []byte(s.String()), nil }
 func (p position) MarshalText() ([]byte, error)     { return []byte(p.String()), nil }
 func (s sandboxState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 func (v probeVerdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// UnmarshalText finds the stage of that name.
+// UnmarshalText reads the stage of that name.
 func (s *Stage) UnmarshalText(name []byte) error        { return find(s, name, Gone) }
 func (p *position) UnmarshalText(name []byte) error     { return find(p, name, uncertain) }
 func (s *sandboxState) UnmarshalText(name []byte) error { return find(s, name, sandboxUncertain) }
 func (v *probeVerdict) UnmarshalText(name []byte) error { return find(v, name, probeFailed) }
 
-// find sets v to the position of that name; last is the last that there is.
+// find sets v to the position of that name; last is the highest one.
 func find[T interface {
 	~int
 	String() string

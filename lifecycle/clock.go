@@ -6,22 +6,22 @@ import (
 	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
-// A machine has a clock of its own, which runs evenly: back-offs, deadlines, probes
-// and retries must neither come too early nor too late because somebody sets the
-// wall clock. It is the wall clock less all that it was changed by since the pod
-// began (ClockChanged). Times that others read, or that come from others, are the
-// wall clock's: those of the status and of events, the runtime's, the API's.
+// A machine has its own clock, which runs evenly: back-offs, deadlines, probes and
+// retries come neither early nor late when somebody sets the wall clock. It is the wall
+// clock minus all its changes since the pod began (ClockChanged). Times that others read
+// or supply are on the wall clock: those of the status, of Events, of the runtime and of
+// the API.
 
-// ClockChanged says that somebody has set the wall clock: it is ahead by so much of
-// what it would have been, or behind. The event's own time is that of the new clock,
-// and so are the times of all that come later; between two of them no time goes back
-// but by a ClockChanged. Setting a clock delays nothing, and nothing comes early.
+// ClockChanged says that somebody has set the wall clock forward by By, or back if By is
+// negative. The times of this event and of all later ones are on the new clock; without a
+// ClockChanged between two events, time never goes back. Setting the clock makes nothing
+// come late or early.
 type ClockChanged struct{ By time.Duration }
 
 func (ClockChanged) isFact() {}
 
-// hearOfClock files that the wall clock was changed, before a step's time is known. It
-// says whether it was.
+// hearOfClock files a change of the wall clock, before the time of the step is
+// calculated. It says whether there was one.
 func (m *Machine) hearOfClock(f Fact) (changed bool) {
 	before := m.kept.Drift
 	switch f := f.(type) {
@@ -33,7 +33,7 @@ func (m *Machine) hearOfClock(f Fact) (changed bool) {
 	return m.kept.Drift != before
 }
 
-// own is a time of the wall clock on the machine's own.
+// own converts a wall-clock time to the machine's own clock.
 func (m *Machine) own(wall time.Time) time.Time {
 	if wall.IsZero() {
 		return wall
@@ -41,7 +41,7 @@ func (m *Machine) own(wall time.Time) time.Time {
 	return wall.Add(-m.kept.Drift)
 }
 
-// onWall is a time of the machine's own clock on the wall clock.
+// onWall converts a time on the machine's own clock to the wall clock.
 func (m *Machine) onWall(own time.Time) time.Time {
 	if own.IsZero() {
 		return own
@@ -49,13 +49,13 @@ func (m *Machine) onWall(own time.Time) time.Time {
 	return own.Add(m.kept.Drift)
 }
 
-// begins files when an instance has started, for the status and for its probes.
+// begins files the start of an instance, for the status and for its probes.
 func (c *container) begins(s *step, wall time.Time) {
 	c.StartedAt, c.Since = wall, s.own(wall)
 }
 
-// notAhead puts ends and attempts that seem to be of the future at now: after a
-// restart of the machine its clock may be behind.
+// notAhead moves ends and attempts that lie in the future to now: after a reboot the
+// machine's clock may be behind.
 func (s *step) notAhead() {
 	for _, c := range s.containers {
 		c.EndedAt = earlier(c.EndedAt, s.now)

@@ -8,9 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// conditions are those that a node owns (A-COND-1), for the phase that was
-// computed (the API may still show the one before: B-FIN-3), and everybody
-// else's, untouched.
+// conditions returns the conditions that the node owns (A-COND-1), for the calculated
+// phase (the API may still show the previous one: B-FIN-3), and all others unchanged.
 func conditions(s *step, status *v1.PodStatus, phase v1.PodPhase) []v1.PodCondition {
 	others := othersConditions(s.pod.Status.Conditions)
 	readyToStart := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: boolStatus(s.startable())}
@@ -113,8 +112,8 @@ func containersReadyCondition(s *step, phase v1.PodPhase) v1.PodCondition {
 	return c
 }
 
-// OwnsCondition says that a condition is the node's own, which ConditionSet
-// cannot change (A-COND-1).
+// OwnsCondition says whether the node owns a condition, so that ConditionSet cannot
+// change it (A-COND-1).
 func OwnsCondition(t v1.PodConditionType) bool {
 	switch t {
 	case v1.PodScheduled, v1.PodReadyToStartContainers, v1.PodInitialized, v1.ContainersReady, v1.PodReady,
@@ -124,7 +123,8 @@ func OwnsCondition(t v1.PodConditionType) bool {
 	return false
 }
 
-// othersConditions are copied into the status untouched (A-COND-1).
+// othersConditions returns the conditions that the node does not own, which are copied
+// into the status unchanged (A-COND-1).
 func othersConditions(all []v1.PodCondition) []v1.PodCondition {
 	return slices.DeleteFunc(slices.Clone(all), func(c v1.PodCondition) bool { return OwnsCondition(c.Type) })
 }

@@ -15,7 +15,7 @@ const (
 	initContainer    kind = iota // runs to completion before the next begins
 	sidecarContainer             // init container with restartPolicy Always (KEP-753)
 	regularContainer
-	ephemeralContainer // added to a pod that runs; runs once (A-ACT-5)
+	ephemeralContainer // added to a running pod; runs once (A-ACT-5)
 )
 
 func newInitContainer(spec *v1.Container) *container {
@@ -28,8 +28,8 @@ func newInitContainer(spec *v1.Container) *container {
 
 func newContainer(of role) *container { return &container{role: of, Name: of.spec.Name} }
 
-// position is where the newest instance of a container is. It is explicit
-// state: never guessed from what the runtime happens to have.
+// position is the state of a container's newest instance. It is kept explicitly, never
+// guessed from what the runtime happens to have.
 type position int
 
 const (
@@ -48,39 +48,39 @@ func (p position) String() string {
 
 // container is one container of the pod and its newest instance.
 type container struct {
-	role            // the pod's spec has it
+	role            // from the pod's spec
 	Name     string `json:"name"`
 	instance `json:"instance"`
 	history
 
-	Actuated v1.ResourceRequirements `json:"actuated,omitzero"` // that the newest instance was made with, or resized to
+	Actuated v1.ResourceRequirements `json:"actuated,omitzero"` // resources that the newest instance was created with or resized to
 	Image    image                   `json:"image,omitzero"`
 	Failure  *Failure                `json:"failure,omitempty"` // why the last start attempt failed (A-CST-6)
-	RetryAt  time.Time               `json:"retryAt,omitzero"`  // no start before
-	Outdated bool                    `json:"outdated,omitzero"` // its newest instance was made for an image that is not the spec's any more
+	RetryAt  time.Time               `json:"retryAt,omitzero"`  // earliest next start
+	Outdated bool                    `json:"outdated,omitzero"` // the newest instance was created for an image that the spec no longer has
 
-	stopping stopping // asked for again, with what is left of its deadline (B-WRK-10)
-	removal  removal  // removing twice is removing once
+	stopping stopping // on resume it is asked for again, with what is left of its deadline (B-WRK-10)
+	removal  removal  // on resume it is asked for again, which is harmless
 }
 
-// role is what the pod's spec says of a container; it does not change but by resizes.
+// role is what the pod's spec says about a container; only updates and resizes change it.
 type role struct {
 	spec   *v1.Container
 	kind   kind
-	target string // of an ephemeral container: whose processes it sees; may be empty
+	target string // ephemeral containers: the container whose processes it sees; may be empty
 	tuning tuning
 }
 
-// history is what is known of the instances before the newest.
+// history is what is known about the instances before the newest.
 type history struct {
 	RestartCount int32                        `json:"restartCount,omitzero"`
-	Failures     int32                        `json:"failures,omitzero"`   // exits in a row that were failures
-	Last         *v1.ContainerStateTerminated `json:"last,omitempty"`      // status lastState: the instance before
-	LastDone     bool                         `json:"lastDone,omitzero"`   // it had completed
-	PreviousID   string                       `json:"previousID,omitzero"` // that instance's record in the runtime
+	Failures     int32                        `json:"failures,omitzero"`   // consecutive exits that were failures
+	Last         *v1.ContainerStateTerminated `json:"last,omitempty"`      // lastState in the status: the previous instance
+	LastDone     bool                         `json:"lastDone,omitzero"`   // the previous instance had completed
+	PreviousID   string                       `json:"previousID,omitzero"` // the previous instance's record in the runtime
 	BackOff      backoff.Place                `json:"backOff,omitzero"`
-	RoundBackOff backoff.Place                `json:"roundBackOff,omitzero"` // of restarts of all that this container has caused
-	RestartedAt  []time.Time                  `json:"restartedAt,omitempty"` // restarts that count for its limit
+	RoundBackOff backoff.Place                `json:"roundBackOff,omitzero"` // of the restarts of all containers that this one caused
+	RestartedAt  []time.Time                  `json:"restartedAt,omitempty"` // restarts that count towards its limit
 }
 
 // instance is one run of a container.
@@ -88,25 +88,26 @@ type instance struct {
 	Position  position                     `json:"position"`
 	ID        string                       `json:"id,omitzero"`
 	StartedAt time.Time                    `json:"startedAt,omitzero"` // by the wall clock, as the status shows it
-	Since     time.Time                    `json:"since,omitzero"`     // the same on the machine's own clock
+	Since     time.Time                    `json:"since,omitzero"`     // StartedAt on the machine's own clock
 	Exit      *v1.ContainerStateTerminated `json:"exit,omitempty"`     // set when exited
-	EndedAt   time.Time                    `json:"endedAt,omitzero"`   // on the machine's own clock: when it exited; when that became known if the runtime does not say
-	Asked     bool                         `json:"asked,omitzero"`     // it was being stopped
+	EndedAt   time.Time                    `json:"endedAt,omitzero"`   // exit time on the machine's own clock; if the runtime does not say, when the exit became known
+	Asked     bool                         `json:"asked,omitzero"`     // it was being stopped when it exited
 	Verdict   verdict                      `json:"verdict,omitzero"`   // decided once, at the exit
 	PostStart hookRun                      `json:"postStart,omitzero"`
-	Ending    bool                         `json:"stopping,omitzero"`  // the Killing event was recorded, its preStop hook has begun if it has one
-	Kill      *kill                        `json:"kill,omitempty"`     // it alone is to end; nil: it is not
+	Ending    bool                         `json:"stopping,omitzero"`  // the Killing event was recorded, and the preStop hook, if any, has begun
+	Kill      *kill                        `json:"kill,omitempty"`     // set when this container alone must end
 	Probes    [3]probe                     `json:"probes,omitzero"`    // by ProbeKind
-	Requested bool                         `json:"requested,omitzero"` // its restart was asked for: at once, and not counted
-	CutOff    bool                         `json:"cutOff,omitzero"`    // lifepod was killed while it was being started
-	NextBegun bool                         `json:"nextBegun,omitzero"` // a create of the next one had no answer and left nothing so far: it may be carried out late
+	Requested bool                         `json:"requested,omitzero"` // somebody asked for its restart: at once, and not counted
+	CutOff    bool                         `json:"cutOff,omitzero"`    // lifepod was killed while starting it
+	NextBegun bool                         `json:"nextBegun,omitzero"` // the create of the next instance had no answer and has left nothing so far; it may still happen
 	reportedState
 
 	underWay // a create or start
 }
 
-// underWay is a call of the runtime, under way or just answered. When lifepod is killed
-// its answer is lost: what it has come to is looked for, and each snapshot is newer.
+// underWay is a call to the runtime that is under way or was just answered. When lifepod
+// is killed the answer is lost: the next one looks for the result, and each of its
+// snapshots is newer than the call.
 type underWay struct {
 	op        EffectID // 0: none is under way
 	touchedAt time.Time
@@ -117,7 +118,7 @@ type reportedState struct {
 	ImageName string                   `json:"imageName,omitzero"` // A-CST-4
 	ImageRef  string                   `json:"imageRef,omitzero"`
 	User      *v1.ContainerUser        `json:"user,omitempty"`
-	Reported  *v1.ResourceRequirements `json:"reported,omitempty"` // its resources; nil: nothing yet
+	Reported  *v1.ResourceRequirements `json:"reported,omitempty"` // its resources; nil: not reported yet
 }
 
 func cloneOf[T any](p *T) *T {
@@ -128,7 +129,7 @@ func cloneOf[T any](p *T) *T {
 	return &v
 }
 
-// fieldPath is how Kubernetes Events point at a container (A-EVT-1).
+// fieldPath is how Kubernetes Events refer to a container (A-EVT-1).
 func (c *container) fieldPath() string {
 	switch c.kind {
 	case regularContainer:
@@ -148,15 +149,15 @@ func (c *container) mayRun() bool {
 	return true
 }
 
-// done says that a regular init container has completed. One whose child was
-// killed for memory has not, whatever its exit code (A-INIT-6).
+// done says whether a regular init container has completed. It has not if a child process
+// was killed for memory, whatever its exit code (A-INIT-6).
 func (c *container) done() bool {
 	return c.Position == exited && c.succeeded(c.Exit)
 }
 
-// succeeded judges an exit of the container. Only an init container's success
-// is denied by an OOM kill of a child (A-INIT-6, B-OOM-2): the API refuses to
-// see any other container leave exit code 0 under OnFailure (A-API-4).
+// succeeded says whether an exit counts as success. An OOM kill of a child process denies
+// success only to init containers (A-INIT-6, B-OOM-2): the API does not let any other
+// container restart after exit code 0 under OnFailure (A-API-4).
 func (c *container) succeeded(t *v1.ContainerStateTerminated) bool {
 	if c.Verdict.Complete {
 		return true

@@ -50,7 +50,7 @@ func containerStatus(s *step, c *container) v1.ContainerStatus {
 	return status
 }
 
-// containerStates are state and lastState (A-CST-3, A-CST-5, A-CST-6).
+// containerStates returns state and lastState (A-CST-3, A-CST-5, A-CST-6).
 func containerStates(s *step, c *container) (state, last v1.ContainerState) {
 	last = terminatedState(c.Last)
 	switch {
@@ -72,9 +72,9 @@ func containerStates(s *step, c *container) (state, last v1.ContainerState) {
 	return state, last
 }
 
-// runsAgain says that a completed init container is being run again, in a new
-// sandbox, and the API would refuse to see its end undone: the end before is
-// shown until there is a new one (A-STAT-6).
+// runsAgain says whether a completed init container runs again in a new sandbox and the
+// API would refuse to take its end back. The previous end is then shown until there is a
+// new one (A-STAT-6).
 func runsAgain(s *step, c *container) bool {
 	if c.kind != initContainer || c.Exit != nil || c.Last == nil || !c.LastDone || s.round.Ever || s.restartAllRule {
 		return false
@@ -82,22 +82,22 @@ func runsAgain(s *step, c *container) bool {
 	return s.pod.Spec.RestartPolicy != v1.RestartPolicyAlways || c.spec.RestartPolicy != nil
 }
 
-// waitsForRestart says that a container that exited shows why it does not run
-// instead of its exit (A-CST-6); not when the pod is deleted, as nothing is
-// started then.
+// waitsForRestart says whether an exited container shows why it does not run instead of
+// its exit (A-CST-6). In a deleted pod it shows the exit, because nothing starts any
+// more.
 func waitsForRestart(s *step, c *container) bool {
 	return c.Failure != nil && c.Verdict.Restart && s.stop.Cause != Deleted
 }
 
-// restartsUnasked says that a container that was killed runs again although its
-// exit alone would not lead to that, such as exit code 0 under OnFailure. The API
-// refuses to see such an end undone (A-API-4), so it is never shown as the state,
-// unless a rule of the pod can restart all: then it does not refuse.
+// restartsUnasked says whether a killed container runs again although its exit alone
+// would not restart it, such as exit code 0 under OnFailure. The API refuses to take such
+// an end back (A-API-4), so it is never shown as the state. In a pod with a rule that
+// restarts all containers the API does not refuse.
 func restartsUnasked(s *step, c *container) bool {
 	return !s.restartAllRule && s.kept.Stage == Syncing && c.Kill != nil && c.Verdict.Restart && !decideRestart(s, c, c.Exit).Restart
 }
 
-// waiting is the reason of the last failed start, or the default (A-CST-2).
+// waiting shows the reason of the last failed start, or the default (A-CST-2).
 func waiting(s *step, c *container) *v1.ContainerStateWaiting {
 	if c.Failure != nil {
 		return &v1.ContainerStateWaiting{Reason: c.Failure.Reason, Message: c.Failure.Message}
@@ -111,7 +111,7 @@ func waiting(s *step, c *container) *v1.ContainerStateWaiting {
 	return &v1.ContainerStateWaiting{Reason: "ContainerCreating"}
 }
 
-// unaccounted is how a container that shows no exit ends in a finished pod (B-FIN-7).
+// unaccounted is the end of a container that shows no exit in a finished pod (B-FIN-7).
 func unaccounted() *v1.ContainerStateTerminated {
 	return &v1.ContainerStateTerminated{
 		ExitCode: 137,
@@ -120,9 +120,9 @@ func unaccounted() *v1.ContainerStateTerminated {
 	}
 }
 
-// everReached says that a finished pod owes an exit of the container: every
-// regular one if the pod ever initialized, and every init container up to the
-// last one that ever ran, the first in any case (B-FIN-7).
+// everReached says whether a finished pod must show an exit of the container: of every
+// regular one if the pod was ever initialized, of init containers up to the last that
+// ever ran, and always of the first (B-FIN-7).
 func everReached(s *step, c *container) bool {
 	switch c.kind {
 	case ephemeralContainer:
@@ -139,8 +139,8 @@ func everReached(s *step, c *container) bool {
 	return slices.Index(s.inits(), c) <= lastRan
 }
 
-// everInitialized says that the pod is, or has been, initialized (A-COND-4), as far
-// as the statuses of its containers depend on it.
+// everInitialized says whether the pod is or was initialized (A-COND-4), as far as its
+// container statuses depend on it.
 func everInitialized(s *step) bool {
 	if isTrue(s.kept.Reported.Conditions, v1.PodInitialized) || slices.ContainsFunc(s.regulars(), func(c *container) bool { return c.Exit != nil && c.ID != "" }) {
 		return true
@@ -166,8 +166,8 @@ func atSecond(t metav1.Time) metav1.Time {
 
 func containerID(s *step, id string) string { return s.options.RuntimeName + "://" + id }
 
-// volumeMountStatuses echo the mounts, and for read-only ones whether what is
-// mounted below them is read-only too (A-CST-16, A-VOL-2).
+// volumeMountStatuses lists the mounts, and for read-only ones whether mounts below them
+// are read-only too (A-CST-16, A-VOL-2).
 func volumeMountStatuses(s *step, mounts []v1.VolumeMount) []v1.VolumeMountStatus {
 	var statuses []v1.VolumeMountStatus
 	for _, m := range mounts {
@@ -180,8 +180,8 @@ func volumeMountStatuses(s *step, mounts []v1.VolumeMount) []v1.VolumeMountStatu
 	return statuses
 }
 
-// recursiveReadOnly is what becomes of the mode that is asked for; a mount that
-// can't have it is never made (CreateContainerConfigError).
+// recursiveReadOnly is the mode that a read-only mount gets. A mount that can't have the
+// mode it asks for is never made (CreateContainerConfigError).
 func recursiveReadOnly(s *step, m v1.VolumeMount) *v1.RecursiveReadOnlyMode {
 	asked := m.RecursiveReadOnly != nil && *m.RecursiveReadOnly != v1.RecursiveReadOnlyDisabled
 	propagated := m.MountPropagation != nil && *m.MountPropagation != v1.MountPropagationNone
@@ -191,7 +191,7 @@ func recursiveReadOnly(s *step, m v1.VolumeMount) *v1.RecursiveReadOnlyMode {
 	return new(v1.RecursiveReadOnlyDisabled)
 }
 
-// idWithoutScheme is what containerID was made of.
+// idWithoutScheme undoes containerID.
 func idWithoutScheme(id string) string {
 	if _, after, found := strings.Cut(id, "://"); found {
 		return after

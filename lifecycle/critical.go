@@ -5,12 +5,11 @@ import v1 "k8s.io/api/core/v1"
 // lowestCriticalPriority is the priority of the class system-cluster-critical.
 const lowestCriticalPriority = 2_000_000_000
 
-// sourceAnnotation says where the node has a pod from.
+// sourceAnnotation says where the node got a pod from.
 const sourceAnnotation = "kubernetes.io/config.source"
 
-// Critical says that a node is not itself without the pod: it is a static pod, or
-// its priority says so. Such a pod is never evicted, and others make room for it
-// (B-STA-8, B-LST-1, B-PRE-1).
+// Critical says whether the node depends on the pod: it is static, or its priority says
+// so. It is never evicted, and other pods make room for it (B-STA-8, B-LST-1, B-PRE-1).
 func Critical(pod *v1.Pod) bool {
 	return Static(pod) || pod.Spec.Priority != nil && *pod.Spec.Priority >= lowestCriticalPriority
 }

@@ -2,7 +2,7 @@
 // leads to, how a pod ends, and what its status is at each moment. It decides
 // and never acts: a Machine takes what happened, one Event after the other, and
 // answers with the Effects to carry out. It reads no clock, calls nobody and
-// draws no lots, so the same events always give the same life. Rules carry the
+// uses no randomness, so the same events always give the same life. Rules carry the
 // numbers of the contract (A-…: from creation to running, B-…: termination and
 // recovery); a rule is found here by its number.
 //
@@ -16,11 +16,11 @@
 //	                then the sandbox   record and cgroup
 //	                                   are given back
 //
-// Into Terminating lead a request (StopRequested), the end of all regular
+// A pod enters Terminating on a request (StopRequested), the end of all regular
 // containers (A-ACT-13), an init container that failed for good (A-INIT-3),
-// activeDeadlineSeconds (B-CTL-9), a rule of an exit (TerminatePod) and storage
-// that is used up (B-LST-1). "May something still be started?" is answered
-// by the stage alone, never by what happens to run.
+// activeDeadlineSeconds (B-CTL-9), a restart rule (TerminatePod) or an exceeded
+// storage limit (B-LST-1). The stage alone decides whether anything may still be
+// started, never what happens to run.
 //
 // A container's newest instance has a position:
 //
@@ -33,15 +33,15 @@
 // Whether an exited container starts again is decided once, at its exit
 // (A-RST-1, A-RST-4), and is kept with it.
 //
-// A container can be ended by itself while its pod goes on (kill.go): because a
-// probe or its postStart hook failed, a resize asks for it, somebody wants it to
-// be restarted. Its end takes the same steps as the pod's (stopOne): the Killing
+// A single container can be stopped while its pod goes on (kill.go): because a
+// probe or its postStart hook failed, a resize requires it, or somebody asked for
+// its restart. Its end takes the same steps as the pod's (stopOne): the Killing
 // event, the preStop hook, the signal when it is its turn; hook and signal share
 // one absolute deadline, which can only come nearer. All containers can be
 // restarted in place (restartall.go, with a diagram of its own).
 //
-// While a container runs, each of its probes has a verdict of its own, made of
-// enough results in a row, and forgotten with the instance (probe.go):
+// While a container runs, each of its probes has its own verdict, reached after
+// enough equal results in a row and forgotten with the instance (probe.go):
 //
 //	startup    undecided ─▶ succeeded: "started"    or failed: the container is killed
 //	liveness   undecided ─▶ succeeded ─▶ failed: the container is killed
@@ -49,8 +49,8 @@
 //
 // The schedule is the machine's (probe_schedule.go): the one timer wakes it for
 // the next attempt of any probe, and the caller makes that one attempt. An
-// attempt that could not be made, or that this machine was too late for, counts
-// as nothing and is made again at once, three times in all.
+// attempt that could not be made, or that failed because lifepod was late, does not
+// count and is repeated at once, up to three attempts in all.
 //
 // The sandbox:
 //
@@ -79,10 +79,10 @@
 //     names. A successful ImagePulled carries an ImageInfo. Answers that come
 //     late, after the machine has lost interest, are ignored; so is everything
 //     after Finish.
-//  5. Cancel is a wish: the effect's answer still comes, as Cancelled if it was
-//     given up, as what it is if it was too late to.
-//  6. WakeAt replaces the one timer. Woke may come late, and too often; it may
-//     not fail to come.
+//  5. Cancel is a request: the effect is still answered, with Cancelled if it was
+//     given up, with its real result if it was too late.
+//  6. WakeAt replaces the one timer. Woke may come late or too often, but
+//     it must come.
 //  7. Feed what the runtime reports as it comes: ContainerRunning,
 //     ContainerExited, SandboxExited. Events may be lost, doubled, or overtake the
 //     answer of the call that caused them.
@@ -117,8 +117,8 @@
 // be found or done again is a field that is not exported, with a comment that says so. A
 // new action is a type in effect.go, begun in the plan of its stage (plan.go, stop.go). A
 // new restart rule belongs in decideRestart, a new condition in conditions, a new reason of
-// waiting where the failure is filed. apply files facts (and, where a fact is a decision by
-// itself, begins what follows), plan only looks at the state: whatever plan does must be
-// safe to be asked for again at the next event. Each rule gets a transcript in testdata; the laws that always
-// hold are in invariants_test.go, where random lives are held against them.
+// waiting where the failure is filed. apply files facts and begins what
+// follows from one fact alone; plan looks only at the state, and must be safe to run again
+// at the next event. Each rule gets a transcript in testdata; invariants_test.go checks
+// random lives against the laws that always hold.
 package lifecycle

@@ -20,7 +20,7 @@ type Effect interface {
 // EnsureCgroup creates the pod's cgroup (A-SYNC-4(7)). Answer: CgroupEnsured.
 type EnsureCgroup struct {
 	ID   EffectID
-	Room [][]ContainerResources // as of ResizeCgroup, in the middle of a resize; else empty
+	Room [][]ContainerResources // as in ResizeCgroup, during a resize; else empty
 }
 
 // MountVolumes makes the pod's folders and all its volumes (A-SYNC-8). Answer: VolumesMounted.
@@ -38,25 +38,25 @@ type StopSandbox struct {
 	SandboxID string
 }
 
-// RemoveSandbox removes a sandbox and all containers in it; as CRI demands it
-// also ends what still runs there. Answer: SandboxRemoved.
+// RemoveSandbox removes a sandbox and all containers in it and, as CRI requires, ends
+// what still runs there. Answer: SandboxRemoved.
 type RemoveSandbox struct {
 	ID        EffectID
 	SandboxID string
 }
 
-// InspectImage looks whether the image is on the machine. Answer: ImageInspected.
+// InspectImage checks whether the image is on the machine. Answer: ImageInspected.
 type InspectImage struct {
 	ID        EffectID
-	Container string // whose image it is; empty for that of a volume
-	Volume    string // whose image it is (A-IMG-10)
+	Container string // the container that needs the image; empty for a volume's
+	Volume    string // the volume that needs it (A-IMG-10)
 	Image     string // as written in the spec, with ":latest" where neither tag nor digest is given (A-IMG-1)
 }
 
 // PullImage pulls an image with the pod's credentials. Answer: ImagePulled.
 type PullImage struct {
 	ID        EffectID
-	Container string // as of InspectImage
+	Container string // as in InspectImage
 	Volume    string
 	Image     string
 }
@@ -73,8 +73,8 @@ type CreateContainer struct {
 	TargetID  string        // the container whose processes an ephemeral one sees; may be empty (A-CRI-5)
 }
 
-// StartContainer starts a created container. Answer: ContainerStarted, and in
-// their own time ContainerRunning and ContainerExited.
+// StartContainer starts a created container. Answer: ContainerStarted, and later also
+// ContainerRunning and ContainerExited.
 type StartContainer struct {
 	ID          EffectID
 	Container   string
@@ -92,8 +92,8 @@ type StopContainer struct {
 	TimeoutSeconds int64 // 0 kills at once
 }
 
-// RemoveContainer removes a container, as CRI demands also one that runs, and
-// its log (B-GC-3). Answer: ContainerRemoved.
+// RemoveContainer removes a container, as CRI requires even one that runs, and its log
+// (B-GC-3). Answer: ContainerRemoved.
 type RemoveContainer struct {
 	ID          EffectID
 	Container   string
@@ -131,7 +131,7 @@ type RunHook struct {
 	ContainerID string
 	Hook        HookKind
 	PodIP       string    // where httpGet goes unless it names a host
-	Deadline    time.Time // zero: none; a hook that reaches it goes on in the container, unawaited (B-HOOK-2)
+	Deadline    time.Time // zero: none; a hook that reaches it goes on in the container, but nobody waits for it (B-HOOK-2)
 }
 
 // HookKind is which of a container's hooks is meant.
@@ -145,8 +145,8 @@ const (
 
 func (k HookKind) String() string { return [...]string{"PostStart", "PreStop"}[k] }
 
-// AdmitResize asks whether the node has room for the pod with other resources
-// (A-ACT-15). It owns its memory. Answer: ResizeAdmitted.
+// AdmitResize asks whether the node has room for the pod with other resources (A-ACT-15).
+// Pod is a copy. Answer: ResizeAdmitted.
 type AdmitResize struct {
 	ID  EffectID
 	Pod *v1.Pod
@@ -158,11 +158,11 @@ type MeasureMemory struct {
 	SandboxID string
 }
 
-// ResizeCgroup gives the pod's cgroup the least values that are enough for each
-// of some allocations, which list all containers (A-ACT-12). Answer: CgroupResized.
+// ResizeCgroup gives the pod's cgroup the lowest values that suffice for each allocation
+// in Room (A-ACT-12); each lists all containers. Answer: CgroupResized.
 type ResizeCgroup struct {
 	ID        EffectID
-	SandboxID string // the runtime's, to be told first; may be empty
+	SandboxID string // the sandbox to tell the runtime about first; may be empty
 	Room      [][]ContainerResources
 }
 
@@ -196,22 +196,22 @@ type UnmountVolumes struct {
 // RemoveCgroup kills what is left in the pod's cgroup and removes it (B-FIN-6). Answer: CgroupRemoved.
 type RemoveCgroup struct{ ID EffectID }
 
-// Observe reads what the runtime has of this pod. Answer: Observed. It is
-// asked for when a call ended without an answer, so that what it left behind
-// is adopted, not doubled.
+// Observe reads what the runtime has of this pod. Answer: Observed. The machine asks for
+// it after a call without an answer, to adopt what the call left behind instead of
+// creating it twice.
 type Observe struct{ ID EffectID }
 
-// Cancel asks that the effect of that ID is given up; its answer still comes.
+// Cancel asks to give up the effect with that ID; its answer still comes.
 type Cancel struct{ ID EffectID }
 
-// WakeAt replaces the pod's one timer; at that time the caller sends Woke. The time is
-// by the wall clock of the step; a timer that is set must not depend on that clock any
-// more. The zero time means that no timer is needed.
+// WakeAt replaces the pod's one timer; at that time the caller sends Woke. At is on the
+// wall clock of the step, but once set the timer must not depend on that clock. Zero
+// means that no timer is needed.
 type WakeAt struct{ At time.Time }
 
-// Publish hands out the pod's new status (A-STAT-1). It owns its memory. With an
-// ID the machine waits until every watcher can see it and it is safe on disk;
-// answer then: Published.
+// Publish hands out the pod's new status, a copy (A-STAT-1). If it has an ID, the machine
+// waits until every watcher can see the status and it is safe on disk; the answer is then
+// Published.
 type Publish struct {
 	ID     EffectID
 	Status v1.PodStatus
@@ -228,10 +228,9 @@ type RecordEvent struct {
 // Tell is one line of the pod's story.
 type Tell struct{ Report Report }
 
-// DeleteObject says that nothing of the pod is left that anybody else could want:
-// containers, addresses, volumes and cgroup are given back, only the sandbox's
-// record may still be there. Its object can be deleted for good (B-FIN-6, B-DEL-9).
-// It may come again after a kill -9.
+// DeleteObject says that the pod's object can be deleted for good (B-FIN-6, B-DEL-9):
+// containers, addresses, volumes and cgroup are given back, and at most the sandbox's
+// record still exists. It may come again after a kill -9.
 type DeleteObject struct{}
 
 // Finish says that the pod is gone: nothing of it is left in the runtime or on

@@ -15,9 +15,9 @@ const (
 	Evicted                // it uses more of the disk than it may (B-LST-1)
 )
 
-// End is how a pod ended. Container is the one whose failure counts, empty if
-// none has failed: the first that failed by itself, else the first that did not
-// end well when it was stopped. Sidecars do not count (B-SIDE-6).
+// End is how a pod ended. Container is the one whose failure counts, empty if none has
+// failed: the first that failed by itself, else the first that failed when it was
+// stopped. Sidecars do not count (B-SIDE-6).
 type End struct {
 	Cause     Cause
 	Container string
@@ -46,7 +46,7 @@ func firstFailure(list []*container) *container {
 	return first
 }
 
-// failedBefore orders failures: those that nobody asked for first, then by time.
+// failedBefore orders failures: unrequested ones first, then by time.
 func failedBefore(a, b *container) bool {
 	if a.Asked != b.Asked {
 		return !a.Asked

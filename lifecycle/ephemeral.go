@@ -6,13 +6,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Ephemeral containers are put into a pod that runs, to look into it. They are
-// outside the order of the others: they start as soon as the sandbox is ready,
-// wait for nobody and keep nobody waiting (A-ACT-5, A-ACT-11), count for neither
-// phase nor readiness, and run once.
+// Ephemeral containers are added to a running pod, to look into it. They are outside the
+// order of the others: they start as soon as the sandbox is ready, wait for nobody and
+// keep nobody waiting (A-ACT-5, A-ACT-11), do not count for phase or readiness, and run
+// once.
 
-// newEphemeral makes the container of an entry of spec.ephemeralContainers: all
-// that it has in common with other containers is a v1.Container.
+// newEphemeral makes the container for an entry of spec.ephemeralContainers. What it has
+// in common with other containers is a v1.Container.
 func newEphemeral(spec *v1.EphemeralContainer) *container {
 	return newContainer(role{spec: ephemeralSpec(spec), kind: ephemeralContainer, target: spec.TargetContainerName})
 }
@@ -28,8 +28,8 @@ func (m *Machine) ordered() []*container {
 
 func (m *Machine) ephemerals() []*container { return m.containers[len(m.ordered()):] }
 
-// applyEphemeralContainerAdded puts the container into the pod, which is a
-// change of its spec. A name that is taken already is a request that came twice.
+// applyEphemeralContainerAdded adds the container to the pod, which changes its spec. If
+// the name exists, the request came twice.
 func applyEphemeralContainerAdded(s *step, f EphemeralContainerAdded) {
 	name := f.Container.Name
 	if s.kept.Stage != Syncing {
@@ -63,8 +63,8 @@ func planEphemerals(s *step) {
 	}
 }
 
-// targetFound says whether the container whose processes c is to see has an
-// instance that was started; if not, that is why c waits (A-CRI-5).
+// targetFound says whether the container whose processes c shall see has a started
+// instance. If not, c waits for it and shows that as its reason (A-CRI-5).
 func targetFound(s *step, c *container) bool {
 	if c.target == "" {
 		return true
@@ -74,7 +74,7 @@ func targetFound(s *step, c *container) bool {
 		return false // its instance is about to go
 	}
 	switch target.Position {
-	case running, exited: // the latter is refused by the runtime, in its own words
+	case running, exited: // an exited one is refused by the runtime, in its own words
 		return true
 	}
 	if target.ID != "" {
@@ -89,7 +89,7 @@ func targetFound(s *step, c *container) bool {
 
 const configError = "CreateContainerConfigError"
 
-// targetID is the newest instance of the container whose processes c is to see.
+// targetID is the newest instance of the container whose processes c sees.
 func targetID(s *step, c *container) string {
 	if c.target == "" {
 		return ""
@@ -97,8 +97,8 @@ func targetID(s *step, c *container) string {
 	return s.containerNamed(c.target).ID
 }
 
-// targetRuns lets ephemeral containers that the runtime refused, because their
-// target did not run, be created at once.
+// targetRuns lets ephemeral containers retry at once if the runtime refused them because
+// their target did not run.
 func targetRuns(s *step, target *container) {
 	for _, c := range s.ephemerals() {
 		if c.target == target.spec.Name && c.Position == absent {

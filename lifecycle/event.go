@@ -39,10 +39,10 @@ type Failure struct {
 	Reason  string   // a waiting reason of A-CST-7 where one fits, such as ErrImagePull
 	Message string   // the runtime's words, or the summary that a waiting state shows
 	Detail  string   // the runtime's words where Message is a summary (A-IMG-4); else empty
-	Each    []string // the messages of several failures at once, such as one a volume; else empty
+	Each    []string // the messages of several failures at once, such as one per volume; else empty
 }
 
-// messages are the failures that f is made of.
+// messages lists the failures that f combines.
 func (f *Failure) messages() []string {
 	if len(f.Each) > 0 {
 		return f.Each
@@ -50,7 +50,7 @@ func (f *Failure) messages() []string {
 	return []string{f.Message}
 }
 
-// showsAs says that two failures lead to the same waiting reason in a status.
+// showsAs says whether two failures have the same waiting reason in a status.
 func (f *Failure) showsAs(other *Failure) bool {
 	return f != nil && f.Reason == other.Reason && f.Message == other.Message
 }
@@ -61,18 +61,18 @@ type Result struct {
 	Failure *Failure // nil: it worked
 }
 
-// Accepted is the first event: the pod is this node's to run (A-CST-18). For a
-// pod that the node refuses it is Rejected.
+// Accepted is the first event: this node runs the pod (A-CST-18). If the node refuses it,
+// Rejected comes instead.
 type Accepted struct{}
 
-// Resumed is the first event of a machine that was made by Restore: another
-// lifepod goes on with the pod of one that was killed.
+// Resumed is the first event of a machine made by Restore or Adopt: this lifepod goes on
+// with a pod that another process ran.
 type Resumed struct {
-	ClockChanged time.Duration // by how much the wall clock was changed meanwhile, as of ClockChanged
+	ClockChanged time.Duration // change of the wall clock in between, as in ClockChanged
 }
 
-// Rejected is the first event of a pod that the node refuses, in Accepted's
-// place: nothing of it is made or started, and it is not tried again (A-ADM-2).
+// Rejected is the first event of a pod that the node refuses, instead of Accepted:
+// nothing of it is created or started, and it is not tried again (A-ADM-2).
 type Rejected struct {
 	Reason  string // of A-ADM-4, such as AppArmor
 	Message string // the check's own words
@@ -90,20 +90,20 @@ type StopRequested struct {
 // all of them in place (KEP-5532) if Container is empty.
 type RestartRequested struct {
 	Container string
-	Graceful  bool   // of all: with preStop hooks and grace; one container is always stopped so
+	Graceful  bool   // all containers: with preStop hooks and grace; a single container always has them
 	Because   string // who asked, for the pod's story
 }
 
-// ConditionSet says that somebody else's condition of the pod has changed, such
-// as one that readinessGates names (A-COND-6). Conditions of the node are not
-// accepted. One without a status has been removed.
+// ConditionSet says that a condition that others own has changed, such as one that
+// readinessGates names (A-COND-6). Conditions of the node are ignored. An empty status
+// means that the condition was removed.
 type ConditionSet struct{ Condition v1.PodCondition }
 
 // EphemeralContainerAdded puts an ephemeral container into the pod (A-ACT-5).
 type EphemeralContainerAdded struct{ Container v1.EphemeralContainer }
 
-// ResizeRequested asks for other resources of some containers (A-ACT-15,
-// KEP-1287): those named get these, complete, the others keep what they have.
+// ResizeRequested asks for other resources of some containers (A-ACT-15, KEP-1287): the
+// named containers get exactly these, the others keep what they have.
 type ResizeRequested struct{ Containers []ContainerResources }
 
 // ResizeAdmitted answers AdmitResize. Reason is empty if the node has room, else
@@ -114,8 +114,8 @@ type ResizeAdmitted struct {
 	Message string
 }
 
-// RoomFreed says that others on the node have given something back, so that a
-// resize that was deferred may have room now (A-ACT-15).
+// RoomFreed says that other pods on the node have released resources, so that a deferred
+// resize may fit now (A-ACT-15).
 type RoomFreed struct{}
 
 // MemoryMeasured answers MeasureMemory, in bytes; a container that does not run
@@ -135,20 +135,19 @@ type ContainerMemory struct {
 // CgroupResized answers ResizeCgroup.
 type CgroupResized struct{ Result }
 
-// ObjectsChanged says that ConfigMaps or Secrets that the pod may use have
-// changed, or the pod's own labels and annotations, which replace the ones
-// before. Running containers see it in their volumes (A-VOL-5), later ones in
-// their variables too.
+// ObjectsChanged says that ConfigMaps or Secrets that the pod may use have changed, or
+// its own labels and annotations; the given ones replace the old. Running containers see
+// the change in their volumes (A-VOL-5), later ones also in their environment variables.
 type ObjectsChanged struct {
 	Labels      map[string]string
 	Annotations map[string]string
 	Because     string // what has changed, for the pod's story
 }
 
-// PodUpdated is the pod's object as its source has it now, complete (B-WRK-3). The
-// machine takes over what may change in a pod: labels and annotations, images,
-// resources, ephemeral containers, others' conditions, its deletion. The object is
-// not kept.
+// PodUpdated is the pod's complete object as its source has it now (B-WRK-3). The machine
+// takes over what may change in a pod: labels and annotations, images, resources,
+// ephemeral containers, conditions that others own, and its deletion. It does not keep
+// the object.
 type PodUpdated struct{ Pod *v1.Pod }
 
 // EvictionRequested ends the pod as failed for the node's sake: pressure,
@@ -156,7 +155,7 @@ type PodUpdated struct{ Pod *v1.Pod }
 type EvictionRequested struct {
 	Reason       string // status reason and event, such as Preempting (B-PRE-2)
 	Message      string
-	Disruption   string // message of the condition DisruptionTarget; empty: there is none
+	Disruption   string // message of the condition DisruptionTarget; empty: no such condition
 	GraceSeconds *int64 // nil: spec.terminationGracePeriodSeconds
 }
 
@@ -177,8 +176,8 @@ type SandboxCreated struct {
 	Warnings  []Warning
 }
 
-// Warning is an event of type Warning about the pod, of something that was made
-// all the same (A-NET-3: DNSConfigForming).
+// Warning is an event of type Warning about something that was made nevertheless
+// (A-NET-3: DNSConfigForming).
 type Warning struct {
 	Reason  string
 	Message string
@@ -190,7 +189,7 @@ type SandboxStopped struct{ Result }
 // SandboxRemoved answers RemoveSandbox.
 type SandboxRemoved struct{ Result }
 
-// SandboxExited says that the sandbox is not ready any more, unasked.
+// SandboxExited says that the sandbox is no longer ready although nobody stopped it.
 type SandboxExited struct{ SandboxID string }
 
 // ImageInspected answers InspectImage; Image is nil when it is not present.
@@ -210,7 +209,7 @@ type ImagePulled struct {
 
 // ImageInfo is what the runtime says of an image that is present.
 type ImageInfo struct {
-	ID        string // what CreateContainer is given (A-IMG-9)
+	ID        string // passed to CreateContainer (A-IMG-9)
 	Ref       string // digest form, status imageID (A-CST-4)
 	SizeBytes uint64
 	UID       *int64 // the image's user, nil when it is a name (A-SEC-1)
@@ -226,18 +225,18 @@ type ContainerCreated struct {
 // ContainerStarted answers StartContainer.
 type ContainerStarted struct {
 	Result
-	Reported *ContainerRunning // what the runtime has reported of it before, nil if nothing
+	Reported *ContainerRunning // what the runtime has reported already; nil if nothing
 }
 
-// ContainerRunning is the runtime's own word that a container runs. It only
-// refines what ContainerStarted said, and repairs a lost answer.
+// ContainerRunning is the runtime's report that a container runs. It only refines what
+// ContainerStarted said, or repairs a lost answer.
 type ContainerRunning struct {
 	ContainerID string
 	StartedAt   time.Time
-	Image       string                   // status image: the name as the runtime says it, empty if not said
-	ImageRef    string                   // status imageID, empty if not said
-	User        *v1.ContainerUser        // nil if not said
-	Resources   *v1.ResourceRequirements // what it really has, nil if not said (A-CST-15)
+	Image       string                   // status image: the name that the runtime reports; empty if none
+	ImageRef    string                   // status imageID; empty if not reported
+	User        *v1.ContainerUser        // nil if not reported
+	Resources   *v1.ResourceRequirements // what it really has; nil if not reported (A-CST-15)
 }
 
 // ContainerExited says that a container's process has ended.
@@ -258,12 +257,12 @@ type ContainerRemoved struct{ Result }
 
 // Probed answers Probe.
 type Probed struct {
-	Result  // a Failure says that the attempt was given up (Cancelled): it counts as nothing
+	Result  // a Failure means that the attempt was given up (Cancelled) and does not count
 	Outcome ProbeOutcome
 	Output  string // what the probe said, for Events (A-PROBE-8)
-	// Late is by how much lifepod itself was late, in sending the attempt or in
-	// noticing its end. A machine that is starved makes every probe fail; such a
-	// failure is not the container's.
+	// Late is the delay that lifepod itself caused, in sending the attempt or in noticing
+	// its end. On an overloaded machine every probe fails; such a failure is not the
+	// container's.
 	Late time.Duration
 }
 
@@ -284,8 +283,8 @@ type HookEnded struct {
 	Warnings []Warning // such as LifecycleHTTPFallback (A-HOOK-4)
 }
 
-// ContainerResized answers ResizeContainer. Actual is what the runtime says that
-// the container has now, nil if it does not say (A-CST-15).
+// ContainerResized answers ResizeContainer. Actual is what the container has now
+// according to the runtime, nil if it does not say (A-CST-15).
 type ContainerResized struct {
 	Result
 	Actual *v1.ResourceRequirements
@@ -321,7 +320,7 @@ type CgroupRemoved struct{ Result }
 // the periodic one that nobody asked for.
 type Observed struct {
 	Result
-	Began      time.Time // when the listing began; what was done after it is not judged by it
+	Began      time.Time // when the listing began; the snapshot proves nothing about what was done later
 	Sandboxes  []ObservedSandbox
 	Containers []ObservedContainer
 }
@@ -354,7 +353,7 @@ type ObservedContainer struct {
 	State     ContainerState
 	StartedAt time.Time
 	Exit      *ContainerExited
-	Reported  *ContainerRunning // image, user … of any state; nil if not looked at
+	Reported  *ContainerRunning // image, user … in any state; nil if not read
 }
 
 func (Rejected) isFact()                {}

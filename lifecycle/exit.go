@@ -8,12 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// applyContainerExited files an exit, however it became known: from the event
-// stream, even before StartContainer has answered, or from a snapshot.
+// applyContainerExited files an exit, whether it comes from the event stream, even before
+// the answer of StartContainer, or from a snapshot.
 func applyContainerExited(s *step, f ContainerExited) {
 	c := s.containerWithID(f.ContainerID)
 	if c == nil || c.Exit != nil {
-		return // also while a successor is being made: the id is still the old instance's
+		return // also while the next instance is being created: the ID is still the old one's
 	}
 	if c.Position == starting {
 		startedBeforeAnswer(s, c, f)
@@ -33,9 +33,9 @@ func terminatedBy(s *step, f ContainerExited) *v1.ContainerStateTerminated {
 	}
 }
 
-// startedBeforeAnswer files the start of a process that has already ended while
-// the answer to StartContainer is on its way: it did start, unless the runtime
-// says that it could not (A-CST-7, A-CST-9, A-EVT-2).
+// startedBeforeAnswer files the start of a process that ended before StartContainer was
+// answered. It did start, unless the runtime says that it could not (A-CST-7, A-CST-9,
+// A-EVT-2).
 func startedBeforeAnswer(s *step, c *container, f ContainerExited) {
 	if f.Reason == reasonStartError || f.Reason == "ContainerCannotRun" {
 		startRefused(s, c, &Failure{Message: f.Message}, "RunContainerError")
@@ -50,7 +50,7 @@ func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
 	askImagesAnew(s, c)
 	c.Position, c.op, c.Exit, c.EndedAt = exited, 0, t, earlier(s.own(t.FinishedAt.Time), s.now)
 	if c.EndedAt.IsZero() {
-		c.EndedAt = s.now // else a container whose records get lost would know no back-off
+		c.EndedAt = s.now // otherwise a container whose record is lost would have no back-off
 	}
 	endHooks(s, c)
 	endProbes(s, c)
@@ -84,11 +84,11 @@ func settleExit(s *step, c *container, t *v1.ContainerStateTerminated) {
 	tell(s, report)
 }
 
-// killText says of a container that was stopped and did not end by itself why it
-// was killed (B-SIG-4); in a restart of all containers that goes without saying.
+// killText says why a stopped container was killed if it did not end by itself (B-SIG-4).
+// In a restart of all containers that is obvious.
 func killText(s *step, c *container, t *v1.ContainerStateTerminated) string {
 	const sigkill = 128 + 9
-	byRuntime := t.ExitCode == sigkill && (t.Reason == "" || t.Reason == "Error") // not for want of memory, nor lost
+	byRuntime := t.ExitCode == sigkill && (t.Reason == "" || t.Reason == "Error") // neither for lack of memory nor lost
 	if killAt := c.stopping.killAt; !c.Asked || !byRuntime || s.round.Active || killAt.IsZero() || c.EndedAt.Before(killAt) {
 		return ""
 	}
@@ -98,8 +98,8 @@ func killText(s *step, c *container, t *v1.ContainerStateTerminated) string {
 	return ", killed when its grace ran out"
 }
 
-// backOffAfterExit puts the container in CrashLoopBackOff if its next start is
-// not due yet (A-BO-2, A-CST-7), and words the outcome.
+// backOffAfterExit puts the container in CrashLoopBackOff if its next start is not due
+// yet (A-BO-2, A-CST-7), and describes the outcome.
 func backOffAfterExit(s *step, c *container) (outcome, because string) {
 	wait := crashDue(s, c).Sub(s.now)
 	because = c.Verdict.Because
@@ -157,7 +157,7 @@ func podText(pod *v1.Pod) string {
 	return fmt.Sprintf("%s_%s(%s)", pod.Name, pod.Namespace, pod.UID)
 }
 
-// lost is the end of a container of which the runtime knows nothing any more (A-CST-10, B-RST-4).
+// lost files the end of a container that the runtime no longer knows (A-CST-10, B-RST-4).
 func lost(s *step, c *container) {
 	settleExit(s, c, &v1.ContainerStateTerminated{
 		ExitCode: 137,

@@ -6,7 +6,7 @@ import v1 "k8s.io/api/core/v1"
 type hookRun struct {
 	Ended  bool     `json:"ended,omitzero"`
 	Failed bool     `json:"failed,omitzero"`
-	op     EffectID // one under way is lost with the process that ran it
+	op     EffectID // 0: none under way; lost with the process that runs the hook
 }
 
 // planPostStart runs the postStart hook of each container that has started. The
@@ -65,8 +65,8 @@ func preStopOf(c *container) *v1.LifecycleHandler {
 	return c.spec.Lifecycle.PreStop
 }
 
-// waitsForPreStop says that the signal has to wait for the hook: until it ends,
-// at most to the deadline, which both share (B-HOOK-2, B-HOOK-3).
+// waitsForPreStop says whether the signal must wait for the hook: until the hook ends, at
+// most until the deadline that both share (B-HOOK-2, B-HOOK-3).
 func waitsForPreStop(s *step, c *container, o order) bool {
 	p := &c.stopping.preStop
 	if p.Ended {
@@ -120,9 +120,8 @@ func hookWarnings(s *step, c *container, warnings []Warning) {
 	}
 }
 
-// postStartFailed ends the container; what its policy says of the exit decides
-// what follows. The event keeps the details back, the waiting reason has them
-// (A-HOOK-1).
+// postStartFailed stops the container; its restart policy then decides on the exit. The
+// event leaves out the details, the waiting reason has them (A-HOOK-1).
 func postStartFailed(s *step, c *container, f *Failure) {
 	s.do(RecordEvent{Type: warning, Reason: "FailedPostStartHook", Message: "PostStartHook failed", FieldPath: c.fieldPath()})
 	killContainer(s, c, kill{
@@ -136,8 +135,8 @@ func postStartFailed(s *step, c *container, f *Failure) {
 // reasonPostStartError is the waiting reason of a container whose postStart hook has failed.
 const reasonPostStartError = "PostStartHookError"
 
-// preStopFailed records a hook that did not work; the end goes on as if it had
-// (B-HOOK-4). One that ran out of time leaves no event.
+// preStopFailed records a failed hook; the container is stopped nevertheless (B-HOOK-4).
+// A hook that ran out of time leaves no event.
 func preStopFailed(s *step, c *container, f *Failure) {
 	if f.Class == Cancelled || f.Class == Uncertain {
 		return

@@ -12,30 +12,29 @@ import (
 	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
-// image is where a container's image is, for the next start.
+// image is how far the image for a container's next start has come.
 type image struct {
 	Present bool      `json:"present,omitzero"`
 	Info    ImageInfo `json:"info,omitzero"`
-	Refused *Failure  `json:"refused,omitempty"` // why it is not there yet; cleared by success
-	RetryAt time.Time `json:"retryAt,omitzero"`  // not tried before
+	Refused *Failure  `json:"refused,omitempty"` // why it is not present yet; cleared by success
+	RetryAt time.Time `json:"retryAt,omitzero"`  // earliest next attempt
 
 	fetching
 }
 
-// fetching is an inspection or a pull under way: asked for again when its answer is lost.
+// fetching is an inspection or a pull under way; on resume it is asked for again.
 type fetching struct {
 	op    EffectID  // 0: none
 	pull  bool      // else an inspection
 	since time.Time // when the pull was asked for
 }
 
-// fetch is an image that something of the pod needs, a container or an image
-// volume, with its state there.
+// fetch is an image that a container or an image volume of the pod needs, with its state.
 type fetch struct {
 	*image
 	reference string // as written
 	policy    v1.PullPolicy
-	container string // whose image it is; empty for a volume's
+	container string // the container that needs it; empty for a volume's
 	volume    string
 	fieldPath string // what events point at
 }
@@ -47,7 +46,7 @@ func (c *container) fetch() fetch {
 	}
 }
 
-// subject is how the pod's story calls it.
+// subject is its name in the pod's story.
 func (f fetch) subject() string {
 	if f.volume != "" {
 		return "volume " + f.volume
@@ -55,10 +54,10 @@ func (f fetch) subject() string {
 	return f.container
 }
 
-// planImages fetches the images of all containers that have not run yet, at
-// once and beside the sandbox's creation; in a restart of all those of the next
-// instances, beside the end of what runs. If that may take a whole grace, later:
-// by then there may be another image.
+// planImages fetches the images of all containers that have not run yet, all at once and
+// in parallel to the sandbox's creation. In a restart of all containers it fetches those
+// of the next instances while the current ones end; not in a graceful one, because the
+// image may change during the grace.
 func planImages(s *step) {
 	for _, c := range s.containers {
 		if c.Position == absent || s.round.Active && !s.round.Graceful && c.takesPartInRound() {
@@ -67,16 +66,16 @@ func planImages(s *step) {
 	}
 }
 
-// askImageAnew has the next start ask for its image (A-IMG-2); what is being
-// fetched is still needed, and is not fetched twice.
+// askImageAnew makes the next start ask for its image again (A-IMG-2). A fetch under way
+// is still needed and is not repeated.
 func askImageAnew(c *container) {
 	if c.Image.op == 0 {
 		c.Image = image{Info: c.Image.Info}
 	}
 }
 
-// ensureImage brings an image one step nearer and reports whether it is present
-// (A-IMG-2). Images of restarts are asked for anew.
+// ensureImage takes the next step towards an image and reports whether it is present
+// (A-IMG-2). Each restart asks again.
 func ensureImage(s *step, f fetch) bool {
 	if !f.Present && f.op == 0 && s.due(f.RetryAt) {
 		name, err := WithDefaultTag(f.reference)
@@ -122,7 +121,7 @@ func imageRefused(s *step, f fetch, eventReason string, why Failure) {
 	tell(s, Report{Subject: f.subject(), What: why.Reason + ": " + why.Message, Rule: "A-IMG-2", Again: true, Blocks: why.blocks()})
 }
 
-// fetchOf is the fetch of which an effect is under way.
+// fetchOf finds the fetch that waits for that effect.
 func (s *step) fetchOf(op EffectID, pull bool) (fetch, bool) {
 	for _, f := range s.fetches() {
 		if op != 0 && f.op == op && f.pull == pull {
@@ -132,7 +131,7 @@ func (s *step) fetchOf(op EffectID, pull bool) (fetch, bool) {
 	return fetch{}, false
 }
 
-// fetches are those of all containers and image volumes.
+// fetches lists those of all containers and image volumes.
 func (s *step) fetches() []fetch {
 	var all []fetch
 	for _, c := range s.containers {
@@ -176,8 +175,8 @@ func present(s *step, f fetch, info ImageInfo, text string) {
 	s.do(RecordEvent{Type: normal, Reason: "Pulled", Message: text, FieldPath: f.fieldPath})
 }
 
-// pull begins a pull, unless the image is in back-off (A-IMG-5): the failure
-// before it is then shown as ImagePullBackOff and the pull comes at its expiry.
+// pull begins a pull, unless the image is in back-off (A-IMG-5): then the previous
+// failure is shown as ImagePullBackOff, and the pull begins when the back-off ends.
 func pull(s *step, f fetch, name string) {
 	b := s.kept.ImageBack[f.reference]
 	if until := b.From.Add(b.Delay); s.now.Before(until) {
@@ -224,8 +223,8 @@ func applyImagePulled(s *step, answer ImagePulled) {
 		f.reference, took, waited, answer.Image.SizeBytes))
 }
 
-// advanceImage moves an image along its back-off curve (A-IMG-5). Containers
-// that pull the same image at the same time make one attempt together.
+// advanceImage moves an image along its back-off curve (A-IMG-5). Containers that pull
+// the same image at the same time count as one attempt.
 func advanceImage(s *step, f fetch) backoff.Place {
 	b := s.kept.ImageBack[f.reference]
 	switch {
@@ -239,8 +238,8 @@ func advanceImage(s *step, f fetch) backoff.Place {
 	return b
 }
 
-// pullFailed advances the image's back-off. The reason of the failure is shown
-// first; when it is looked at again and still in back-off, ImagePullBackOff.
+// pullFailed advances the image's back-off. The failure's own reason is shown first, then
+// ImagePullBackOff once the image is looked at again while in back-off.
 func pullFailed(s *step, f fetch, why *Failure) {
 	if why.Class == Cancelled {
 		return

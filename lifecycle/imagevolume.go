@@ -2,9 +2,9 @@ package lifecycle
 
 import v1 "k8s.io/api/core/v1"
 
-// imageVolume is a volume whose files are an image's (KEP-4639). Its image is
-// fetched by the rules of container images, for the containers that mount it and
-// only when one of them is to start (A-IMG-10's better). The runtime mounts it.
+// imageVolume is a volume with the files of an image (KEP-4639). Its image is fetched by
+// the rules of container images, for the containers that mount it, and only when one of
+// them is about to start (A-IMG-10's better). The runtime mounts it.
 type imageVolume struct {
 	// immutable
 	name      string
@@ -36,7 +36,8 @@ func (v *imageVolume) fetch() fetch {
 	return fetch{image: &v.Image, reference: v.reference, policy: v.policy, volume: v.name}
 }
 
-// imageVolumesOf are those that the container mounts, in the order of its mounts.
+// imageVolumesOf lists the image volumes that the container mounts, in the order of its
+// mounts.
 func (s *step) imageVolumesOf(c *container) []*imageVolume {
 	var list []*imageVolume
 	for _, mount := range c.spec.VolumeMounts {
@@ -49,8 +50,8 @@ func (s *step) imageVolumesOf(c *container) []*imageVolume {
 	return list
 }
 
-// ensureImages brings the container's image and those of its volumes a step
-// nearer and reports whether all are present.
+// ensureImages takes the next step towards the images of the container and its volumes,
+// and reports whether all are present.
 func ensureImages(s *step, c *container) bool {
 	ready := ensureImage(s, c.fetch())
 	for _, v := range s.imageVolumesOf(c) {
@@ -59,9 +60,9 @@ func ensureImages(s *step, c *container) bool {
 	return ready
 }
 
-// refusedImage is why the container's image, or that of one of its volumes, is
-// not there. Each container that mounts a volume has an event of it, when what
-// it waits for changes (A-IMG-10); the attempts themselves are events of the pod.
+// refusedImage is why the container's image, or that of one of its volumes, is not
+// present. Each container that mounts the volume gets an event when that reason changes
+// (A-IMG-10); the attempts themselves are events of the pod.
 func refusedImage(s *step, c *container) *Failure {
 	for _, v := range s.imageVolumesOf(c) {
 		refused := v.Image.Refused
@@ -77,9 +78,8 @@ func refusedImage(s *step, c *container) *Failure {
 	return c.Image.Refused
 }
 
-// askImagesAnew makes the next start of the container look for the images of its
-// volumes again, as it does for its own (A-IMG-2); other containers that start
-// with it share the answer.
+// askImagesAnew makes the container's next start ask for the images of its volumes again,
+// as for its own (A-IMG-2); containers that start at the same time share the answer.
 func askImagesAnew(s *step, c *container) {
 	for _, v := range s.imageVolumesOf(c) {
 		if v.Image.Present {
