@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// kill says that one container is to end while its pod goes on, and what comes
-// of it. It is decided once, when it is asked for (A-RST-4).
+// kill says that one container must end while its pod goes on, and what follows. It is
+// decided once, when it is asked for (A-RST-4).
 type kill struct {
 	Message   string    `json:"message,omitzero"` // of the Killing event
 	Decided   time.Time `json:"decided,omitzero"`
 	Deadline  time.Time `json:"deadline,omitzero"`  // preStop hook and signal share it
 	Force     bool      `json:"force,omitzero"`     // at once: no hook, no signal
-	Uncounted bool      `json:"uncounted,omitzero"` // lifepod's own doing: no restart that counts for a limit
-	Requested bool      `json:"requested,omitzero"` // somebody asked: not a restart that counts for a back-off
-	Verdict   *verdict  `json:"verdict,omitempty"`  // what follows; nil: the exit decides, as any exit does
+	Uncounted bool      `json:"uncounted,omitzero"` // lifepod's own decision: the restart does not count towards a limit
+	Requested bool      `json:"requested,omitzero"` // somebody asked: the restart does not count for the back-off
+	Verdict   *verdict  `json:"verdict,omitempty"`  // what follows; nil: the exit decides
 	Failure   *Failure  `json:"failure,omitempty"`  // shown as the waiting reason afterwards; may be nil
-	report    Report    // why: told when it was decided
+	report    Report    // why; reported when decided, so not kept
 }
 
-// killContainer asks for the end of one running container. A second reason
-// changes nothing but that the deadline may come nearer.
+// killContainer asks for the end of one running container. A second reason can only bring
+// the deadline nearer, except that a requested restart also decides what follows.
 func killContainer(s *step, c *container, k kill) {
 	if s.kept.Stage != Syncing || c.Position != running {
 		return
@@ -42,17 +42,17 @@ func killContainer(s *step, c *container, k kill) {
 	}
 	k.Decided = s.now
 	c.Kill = &k
-	if k.report.What != "" { // else it goes without saying
+	if k.report.What != "" { // else it is obvious
 		k.report.Subject = c.spec.Name
 		tell(s, k.report)
 	}
 }
 
-// planKills ends the containers that are to end by themselves, each beside the
-// others and beside what else the pod does (A-ACT-9, B-PRB-4).
+// planKills stops the containers that must end on their own, in parallel to each other
+// and to everything else the pod does (A-ACT-9, B-PRB-4).
 func planKills(s *step) {
 	if s.round.Active {
-		return // it has an order of its own
+		return // a round has its own order
 	}
 	for _, c := range s.containers {
 		if c.Kill != nil && s.sandbox.State == sandboxReady {
@@ -70,35 +70,35 @@ type stopping struct {
 	preStop  hookRun
 	position stopPosition
 	op       EffectID  // StopContainer
-	deadline time.Time // that the call was made for
-	killAt   time.Time // when the runtime kills
+	deadline time.Time // the one that the call was made for
+	killAt   time.Time // when the runtime kills the container
 	retryAt  time.Time
-	untrue   int // how often it was called stopped and was not
+	untrue   int // how often the runtime reported it stopped although it still ran
 }
 
-// stopPosition is where the call of StopContainer is.
+// stopPosition is how far the call of StopContainer is.
 type stopPosition int
 
 const (
-	stopToBeCalled stopPosition = iota // when it is the container's turn, not before retryAt
+	stopToBeCalled stopPosition = iota // call when it is the container's turn, not before retryAt
 	stopCalled                         // op is under way; a shorter grace calls again
-	stopReturned                       // the exit is not known yet: waits for Observed
-	stopDoubted                        // a snapshot said that it still runs: waits for another
+	stopReturned                       // the exit is not known yet: wait for Observed
+	stopDoubted                        // a snapshot shows it still running: wait for another
 )
 
-// waitsForSnapshot says that the runtime has called the container stopped, and that its
+// waitsForSnapshot says whether the runtime reported the container as stopped but its
 // exit is not known.
 func (s stopping) waitsForSnapshot() bool { return s.position >= stopReturned }
 
-// order is by when a container is to end, and how it is told.
+// order is how and by when a container is told to end.
 type order struct {
 	message  string
 	deadline time.Time
 	force    bool
 }
 
-// orderFor joins what the pod's end and the container's own kill ask for: the
-// deadline is the nearer one.
+// orderFor combines the pod's end and the container's own kill: the nearer deadline
+// counts.
 func orderFor(s *step, c *container) order {
 	o := order{message: "Stopping container " + c.spec.Name, deadline: s.stop.Deadline, force: s.stop.Force}
 	if c.Kill == nil {
@@ -111,10 +111,10 @@ func orderFor(s *step, c *container) order {
 	return o
 }
 
-// stopOne brings the end of a running container a step nearer: the Killing
-// event, its preStop hook, then, when it is its turn, the signal (B-TRM-3,
-// B-HOOK-2, B-SIDE-1). When the deadline has passed nothing is waited for any
-// more (B-SIDE-3). A shorter grace is a second, faster call (B-WRK-8).
+// stopOne takes the next step to end a running container: the Killing event, its preStop
+// hook, then, when it is its turn, the signal (B-TRM-3, B-HOOK-2, B-SIDE-1). After the
+// deadline it waits for nothing any more (B-SIDE-3). A shorter grace is a second, faster
+// call (B-WRK-8).
 func stopOne(s *step, c *container, itsTurn bool) {
 	if c.Position != running {
 		return
@@ -153,8 +153,8 @@ func beginStop(s *step, c *container, o order) {
 // minimumStopSeconds is the least time between stop signal and kill (B-SIG-4).
 const minimumStopSeconds = 2
 
-// stopTimeout is what is left of the grace, in whole seconds, never under the
-// floor (B-HOOK-3); 0 only by force.
+// stopTimeout is the remaining grace in whole seconds, at least the minimum (B-HOOK-3); 0
+// only by force.
 func stopTimeout(s *step, o order) int64 {
 	if o.force {
 		return 0

@@ -11,8 +11,8 @@ import (
 	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
-// Stage is the coarse position of a pod. It only advances; entering a stage is
-// what answers "may this pod still start a container?" (B-WRK-4, B-WRK-5).
+// Stage is the coarse position of a pod. It only advances, and it alone decides whether
+// the pod may still start a container (B-WRK-4, B-WRK-5).
 type Stage int
 
 const (
@@ -30,8 +30,8 @@ func (s Stage) String() string {
 	return [...]string{"syncing", "terminating", "terminated", "gone"}[s]
 }
 
-// Options are the node's settings that decisions depend on. They are values,
-// never looked up, so that the same events always give the same life.
+// Options are the node's settings that decisions depend on. They are passed in, never
+// looked up, so that the same events always give the same life.
 type Options struct {
 	RuntimeName      string   // prefix of containerID in the status, "containerd" (A-CST-4)
 	HostIPs          []string // the node's addresses, primary family first (A-CST-17)
@@ -40,8 +40,8 @@ type Options struct {
 	RetryAfter       time.Duration // between attempts of a failed step (A-SYNC-9, without the jitter of A-SYNC-10)
 	UnavailableRetry time.Duration // between attempts while the runtime is down
 
-	// KeepRecords leaves the containers' records and the logs of a pod that has ended
-	// by itself until somebody asks for its end (B-FIN-11, B-DEL-13).
+	// KeepRecords keeps the container records and logs of a pod that has ended by itself
+	// until somebody asks for its end (B-FIN-11, B-DEL-13).
 	KeepRecords bool
 
 	RecursiveReadOnly bool // the pod's runtime handler can make mounts recursively read-only (A-CST-16)
@@ -66,8 +66,8 @@ type Machine struct {
 	bookkeeping
 }
 
-// given is what a machine is made of; it does not change but for the pod's spec,
-// by resizes and ephemeral containers.
+// given is what a machine is made from. Only the pod changes, by updates, resizes and
+// ephemeral containers.
 type given struct {
 	pod            *v1.Pod
 	generation     int64 // of the pod as it was accepted
@@ -76,12 +76,12 @@ type given struct {
 	restartAllRule bool // some container has a rule that restarts all (B-RAC-3)
 }
 
-// specIsAnother is the generation of a machine whose spec is not the accepted pod's
-// from the start: the checkpoint has it.
+// specIsAnother is the generation of a machine whose spec differs from the accepted pod's
+// from the start: its checkpoints have the spec.
 const specIsAnother = -1
 
-// state is where the pod is in its life. Of each part the exported fields outlive
-// lifepod (Checkpoint); all else is found again by looking, or done again.
+// state is where the pod is in its life. The exported fields of each part outlive lifepod
+// (Checkpoint); everything else is found or done again.
 type state struct {
 	kept       kept
 	sandbox    sandbox
@@ -90,39 +90,39 @@ type state struct {
 	round      round
 	resize     resize
 
-	setup        setup          // idempotent, and the shell has to know the volumes: done again
+	setup        setup          // idempotent, and the shell must know the volumes: done again
 	release      release        // idempotent: done again
-	imageVolumes []*imageVolume // their images are looked for again; their back-off is kept by name
+	imageVolumes []*imageVolume // their images are looked for again; their back-off is kept by image name
 	storage      storage        // measured again at once
-	refresh      refresh        // volumes are made again, of the objects as they are then
+	refresh      refresh        // volumes are written again, from the objects as they are then
 }
 
-// kept is what the pod as a whole has come to.
+// kept is how far the pod as a whole has come.
 type kept struct {
 	Stage        Stage                    `json:"stage"`
 	StartTime    time.Time                `json:"startTime,omitzero"`     // A-CST-18
-	InitTurn     int                      `json:"initTurn,omitzero"`      // the init container whose turn it is; len(init containers): all done
-	Deleted      bool                     `json:"deleted,omitzero"`       // its end was asked for
-	StraySandbox bool                     `json:"untidy,omitzero"`        // the runtime may have a sandbox of this pod of which nobody knows
-	Doubt        time.Time                `json:"doubt,omitzero"`         // until then an empty snapshot proves nothing: the call may still be at work
+	InitTurn     int                      `json:"initTurn,omitzero"`      // index of the init container whose turn it is; len(init containers): all are through
+	Deleted      bool                     `json:"deleted,omitzero"`       // somebody asked for its end
+	StraySandbox bool                     `json:"untidy,omitzero"`        // the runtime may have a sandbox of this pod that the machine does not know
+	Doubt        time.Time                `json:"doubt,omitzero"`         // until then an empty snapshot proves nothing: a call may still be at work
 	ImageBack    map[string]backoff.Place `json:"imageBackOff,omitempty"` // by image as written (A-IMG-5)
 	Reported     v1.PodStatus             `json:"reported"`               // the status as last published
 	LastID       EffectID                 `json:"lastID"`
-	Drift        time.Duration            `json:"drift,omitzero"` // by how much the wall clock was changed since the pod began (clock.go)
+	Drift        time.Duration            `json:"drift,omitzero"` // total change of the wall clock since the pod began (clock.go)
 }
 
-// bookkeeping is what a machine remembers from step to step: of its caller, of the
-// process that it runs in, and of the step before. Another process has none of it.
+// bookkeeping is what a machine remembers from step to step about its caller, its process
+// and the step before. Another process has none of it.
 type bookkeeping struct {
-	wakeAt    time.Time   // the timer dies with its process
-	observing work        // an Observe that something uncertain waits for: the first thing that is asked for again
-	away      bool        // another lifepod's pod, whose object was not seen since: what is in it may be old
-	adopted   bool        // of which there was no checkpoint: its status stands until a snapshot was seen
-	deletion  metav1.Time // deletionTimestamp of the object as it was seen last
-	unseen    bool        // restored, and what happened meanwhile is not known yet
-	passing   bool        // the status waits for the answer of a start
-	toSave    bool        // the last step has changed what a checkpoint carries
-	podIsNew  bool        // the last step has changed the pod that runs: its spec, labels or annotations
+	wakeAt    time.Time   // the timer ends with its process
+	observing work        // an Observe that something uncertain waits for: asked for again first
+	away      bool        // restored or adopted, and the source has not sent its object yet: what is known of it may be old
+	adopted   bool        // made without a checkpoint: its status stands until the first snapshot
+	deletion  metav1.Time // deletionTimestamp of the object as last seen
+	unseen    bool        // restored or adopted, and no snapshot seen yet
+	passing   bool        // the status waits for the answer to a start
+	toSave    bool        // the last step changed what a checkpoint has
+	podIsNew  bool        // the last step changed the pod: its spec, labels or annotations
 }
 
 // setup is what a pod needs beside its sandbox: the cgroup before it, the volumes
@@ -137,11 +137,11 @@ type release struct {
 	volumes work
 	sandbox work
 	cgroup  work
-	kept    bool // volumes were given back, logs were not
-	told    bool // that the object can be deleted: deleting twice is deleting once
+	kept    bool // volumes are given back, logs are not
+	told    bool // DeleteObject was sent; sending it twice is harmless
 }
 
-// work is one step that is done once: not begun, under way, done, or to be tried again.
+// work is one step that is done once: not begun, under way, done, or waiting for a retry.
 type work struct {
 	done    bool
 	op      EffectID
@@ -196,7 +196,7 @@ func (m *Machine) Step(ev Event) []Effect {
 			publish(s)
 		}
 	}
-	m.toSave = (!routine || s.counted) && !(m.adopted && m.unseen) // before it was looked at, it is adopted again
+	m.toSave = (!routine || s.counted) && !(m.adopted && m.unseen) // until the first snapshot, the next lifepod can adopt it again
 	setTimer(s, clockChanged)
 	return s.effects
 }
@@ -207,24 +207,24 @@ func (m *Machine) Stage() Stage { return m.kept.Stage }
 // Status is the pod's status as last published; the caller owns the copy.
 func (m *Machine) Status() v1.PodStatus { return *m.kept.Reported.DeepCopy() }
 
-// Pod is the pod as the node runs it: with what was added to its spec since, and
-// the resources that were allocated to it (A-ADM-7). The caller owns the copy.
+// Pod is the pod as the node runs it, with the later changes of its spec and the
+// resources allocated to it (A-ADM-7). The caller owns the copy.
 func (m *Machine) Pod() *v1.Pod { return m.pod.DeepCopy() }
 
-// PodChanged says whether Pod is another since the last Step.
+// PodChanged says whether the last Step changed Pod.
 func (m *Machine) PodChanged() bool { return m.podIsNew }
 
 // StopDeadline is when the grace of a terminating pod ends; zero before.
 func (m *Machine) StopDeadline() time.Time {
 	if m.kept.Stage == Syncing {
-		return time.Time{} // a lost sandbox's containers may be being stopped, the pod is not
+		return time.Time{} // only the containers of a lost sandbox may be stopping
 	}
 	return m.onWall(m.stop.Deadline)
 }
 
-// Clone is an independent copy, for a simulator that tries several futures. What
-// pointers, slices and maps of the state lead to is replaced and never changed, but for
-// the pod and the back-offs of images.
+// Clone returns an independent copy, for a simulator that tries several futures. It
+// copies the pod and the back-offs of images; what other pointers, slices and maps of the
+// state lead to is replaced, never changed.
 func (m *Machine) Clone() *Machine {
 	c := *m
 	c.pod = m.pod.DeepCopy()
@@ -241,7 +241,7 @@ func (m *Machine) Clone() *Machine {
 	return &c
 }
 
-// specOf is the i-th container of the pod, counted as Machine.containers is.
+// specOf is the spec of the pod's i-th container, in the order of Machine.containers.
 func specOf(pod *v1.Pod, i int) *v1.Container {
 	inits, regulars := len(pod.Spec.InitContainers), len(pod.Spec.Containers)
 	switch {
@@ -274,16 +274,16 @@ func (m *Machine) containerWithID(id string) *container {
 	return nil
 }
 
-// step is one call of Step: the machine, the event's time, and what is to be done.
+// step is one call of Step: the machine, the event's time, and the effects so far.
 type step struct {
 	*Machine
 	wall    time.Time // of the event
 	now     time.Time // the same on the machine's own clock, which decides (clock.go)
 	effects []Effect
 	wake    time.Time     // the earliest time at which something is due
-	unsaid  bool          // the status has changed although no effect says so
-	counted bool          // a probe's result has changed what it had come to
-	overdue time.Duration // by how much the timer is late: a sign that this machine is starved
+	unsaid  bool          // the status has changed although no effect shows it
+	counted bool          // a probe's result has changed its count
+	overdue time.Duration // how late the timer is: a sign that lifepod gets too little CPU time
 }
 
 func (s *step) do(e Effect) { s.effects = append(s.effects, e) }
@@ -293,7 +293,8 @@ func (s *step) nextID() EffectID {
 	return s.kept.LastID
 }
 
-// due says whether t, on the machine's own clock, has come; if not, the pod is woken then.
+// due says whether t, on the machine's own clock, has come. If not, the machine wakes
+// then.
 func (s *step) due(t time.Time) bool {
 	if !s.now.Before(t) {
 		return true
@@ -304,7 +305,7 @@ func (s *step) due(t time.Time) bool {
 	return false
 }
 
-// begin says whether the work is to be begun now, and marks it as under way.
+// begin says whether the work must begin now, and marks it as under way.
 func (s *step) begin(w *work) (EffectID, bool) {
 	if w.done || w.op != 0 || !s.due(w.retryAt) {
 		return 0, false
@@ -313,7 +314,8 @@ func (s *step) begin(w *work) (EffectID, bool) {
 	return w.op, true
 }
 
-// finish files the answer of a piece of work; it reports whether it is the one awaited.
+// finish files the answer to a piece of work; it reports whether that answer is the
+// expected one.
 func (s *step) finish(w *work, r Result) bool {
 	if w.op == 0 || w.op != r.ID {
 		return false
@@ -334,7 +336,7 @@ func (s *step) retryAfter(f *Failure) time.Duration {
 	return s.options.RetryAfter
 }
 
-// setTimer asks for the next Woke, if it is another time than was asked for.
+// setTimer asks for the next Woke if its time has changed.
 func setTimer(s *step, clockChanged bool) {
 	if s.kept.Stage == Gone {
 		s.wake = time.Time{}

@@ -7,9 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Object is the pod that a checkpoint is of, as an API server would have it: as it was
-// accepted, with what has changed in it since, the status as last published, and its
-// deletion. The caller owns it.
+// Object returns the pod of a checkpoint as an API server would have it: the accepted pod
+// with its later changes, the status as last published, and its deletion. The caller owns
+// it.
 func (c Checkpoint) Object(accepted *v1.Pod) *v1.Pod {
 	pod := accepted.DeepCopy()
 	if c.Spec != nil {
@@ -29,8 +29,8 @@ func (c Checkpoint) Object(accepted *v1.Pod) *v1.Pod {
 // Object is the pod as an API server would have it (Checkpoint.Object).
 func (m *Machine) Object() *v1.Pod { return m.Checkpoint().Object(m.pod) }
 
-// Grace is how long a pod has to end when it is asked to (B-WRK-9, B-WRK-11): as long
-// as the request says, else as its spec does.
+// Grace is how long the pod may take to end: as long as the request says, else as long as
+// its spec says (B-WRK-9, B-WRK-11).
 func (r StopRequested) Grace(pod *v1.Pod) time.Duration {
 	switch {
 	case r.Force:

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// applyObserved holds a snapshot of the runtime against the state and repairs
-// what lost events or lost answers broke. Whatever was acted on after the
-// snapshot began is not judged by it.
+// applyObserved compares a snapshot of the runtime with the state and repairs what lost
+// events or lost answers broke. The snapshot does not judge what was acted on after it
+// began.
 func applyObserved(s *step, f Observed) {
 	f.Began = s.own(f.Began)
 	awaited := s.finish(&s.observing, f.Result)
@@ -60,10 +60,9 @@ func observeSandbox(s *step, f Observed) {
 	}
 }
 
-// adoptSandbox looks for what an unanswered RunPodSandbox left behind. One that
-// cannot be used is replaced like any lost sandbox (A-SBX-1). If there is
-// nothing, the next try gets another attempt number, because the runtime may
-// still hold the old one's name.
+// adoptSandbox looks for what an unanswered RunPodSandbox left behind. A sandbox that
+// cannot be used is replaced like any lost one (A-SBX-1). If there is none, the next try
+// uses another attempt number, because the runtime may still hold the old one's name.
 func adoptSandbox(s *step, f Observed) {
 	for _, o := range f.Sandboxes {
 		if o.Attempt != s.sandbox.Attempt {
@@ -89,7 +88,7 @@ func observeContainer(s *step, c *container, f Observed) {
 	case uncertain:
 		adoptContainer(s, c, f)
 	case created:
-		if findByID(f, c.ID) == nil && s.kept.Stage < Terminated { // what a pod ended with stays as it was told (B-FIN-2)
+		if findByID(f, c.ID) == nil && s.kept.Stage < Terminated { // the final status does not change (B-FIN-2)
 			dropInstance(s, c)
 		}
 	}
@@ -127,8 +126,8 @@ func observeRunning(s *step, c *container, f Observed) {
 	}
 }
 
-// stillRuns says that the runtime called a container stopped which it is not;
-// it is stopped again later (B-TRM-1).
+// stillRuns reports that the runtime called a container stopped although it still runs.
+// The container is stopped again later (B-TRM-1).
 func stillRuns(s *step, c *container) {
 	c.stopping.untrue++
 	c.stopping.retryAt = s.now.Add(s.options.RetryAfter)
@@ -139,8 +138,8 @@ func stillRuns(s *step, c *container) {
 	tellRetry(s, "pod", fmt.Sprintf(what, c.spec.Name), c.stopping.retryAt, "B-TRM-1")
 }
 
-// adoptContainer finds the instance of which a create or start was unanswered:
-// by its id if it is known, else by name and attempt.
+// adoptContainer finds the instance of an unanswered create or start: by its ID if known,
+// else by name and attempt.
 func adoptContainer(s *step, c *container, f Observed) {
 	attempt := c.nextAttempt()
 	i := slices.IndexFunc(f.Containers, func(o ObservedContainer) bool {
@@ -171,8 +170,8 @@ func adoptContainer(s *step, c *container, f Observed) {
 	}
 }
 
-// exitedID is the instance that is known to have exited, which is not what an
-// unanswered call has made.
+// exitedID is the ID of the newest instance if it has exited; an unanswered call did not
+// make that one.
 func (c *container) exitedID() string {
 	if c.Exit != nil {
 		return c.ID
@@ -180,9 +179,9 @@ func (c *container) exitedID() string {
 	return ""
 }
 
-// stopUnknown ends an instance of which the runtime itself does not know whether it
-// runs, before another is started (A-ACT-7): as any container that is killed, with
-// its preStop hook and its grace (A-HOOK-6). What follows the exit decides.
+// stopUnknown stops an instance whose state the runtime itself does not know, before
+// another is started (A-ACT-7). It ends like any killed container, with its preStop hook
+// and its grace (A-HOOK-6); its exit decides what follows.
 func stopUnknown(s *step, c *container) {
 	c.Position = running
 	killContainer(s, c, kill{
@@ -195,9 +194,9 @@ func stopUnknown(s *step, c *container) {
 	})
 }
 
-// removeStrays removes what the runtime has of this pod and the pod has no use
-// for: records of older instances, and what a call that was given up made after
-// all. Nothing is ever there twice.
+// removeStrays removes what the runtime has of this pod and the pod does not need:
+// records of older instances, and what an abandoned call made after all. Nothing ever
+// exists twice.
 func removeStrays(s *step, f Observed) {
 	for _, o := range f.Containers {
 		c := s.containerNamed(o.Name)
@@ -216,8 +215,8 @@ func removeStrays(s *step, f Observed) {
 	}
 }
 
-// removeForgotten removes a sandbox that is not, or no longer, the pod's. Nobody
-// waits for the answer; whether it worked is looked at before the pod is gone.
+// removeForgotten removes a sandbox that is not, or no longer, the pod's. Nobody waits
+// for the answer; before the pod is gone, a snapshot must show that the sandbox is.
 func removeForgotten(s *step, sandboxID string) {
 	s.kept.StraySandbox = true
 	s.do(RemoveSandbox{ID: s.nextID(), SandboxID: sandboxID})

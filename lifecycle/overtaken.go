@@ -1,10 +1,9 @@
 package lifecycle
 
-// Overtaken says that somebody else has led the pod on since the checkpoint was
-// written, as a kubelet that ran for a while in lifepod's place: the runtime has a
-// sandbox or an instance that this machine had not begun. Such a checkpoint is of
-// the past; the pod is to be adopted (Adopt), or what runs would be taken for strays.
-// Of what was seen only names and attempts count.
+// Overtaken says whether somebody else has run the pod since the checkpoint was written,
+// such as a kubelet in lifepod's place: the runtime has a sandbox or an instance that
+// this machine had not begun. The checkpoint is then out of date: adopt the pod (Adopt),
+// or what runs would be taken for strays. Only names and attempts of the snapshot count.
 func (c Checkpoint) Overtaken(seen Observed) bool {
 	for _, s := range seen.Sandboxes {
 		if s.Attempt > c.Sandbox.Attempt {
@@ -21,9 +20,9 @@ func (c Checkpoint) Overtaken(seen Observed) bool {
 	return false
 }
 
-// lastBegun is the attempt of the newest instance that may have been begun: the
-// next one is, from the moment it is being created, and stays so if that had no
-// answer: a runtime goes on with a create whose caller was killed, for seconds.
+// lastBegun is the attempt of the newest instance that may exist. The next instance
+// counts as soon as its creation begins, and also if that had no answer: for some seconds
+// the runtime goes on with a create whose caller was killed.
 func (c *container) lastBegun() int64 {
 	if c.Exit != nil && (c.Position != exited || c.NextBegun) {
 		return int64(c.RestartCount) + 1

@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// tally is what the phase depends on (A-PHASE-1..3).
+// tally counts what the phase depends on (A-PHASE-1..3).
 type tally struct {
 	pendingInit, failedInit        int
 	pendingSidecar                 int
@@ -14,8 +14,8 @@ type tally struct {
 	stopped, succeeded, finalExits int
 }
 
-// decidePhase is the phase that follows from the containers (A-PHASE-5), before
-// it is withheld or kept (reportPhase).
+// decidePhase derives the phase from the containers (A-PHASE-5). reportPhase then decides
+// whether it is shown.
 func decidePhase(s *step, status *v1.PodStatus) v1.PodPhase {
 	if s.stop.Cause == DeadlineExceeded || s.stop.Cause == Evicted || s.stop.Cause == RuleDemanded {
 		return v1.PodFailed // A-PHASE-8
@@ -72,11 +72,10 @@ func count(s *step, status *v1.PodStatus) tally {
 	return t
 }
 
-// addInit counts a regular init container (A-PHASE-1). One that failed and is
-// to be restarted counts as nothing: the waiting regular containers keep the
-// pod Pending. After a restart of all containers the pod is Pending from the
-// first init container's run to the last one's end, without a change between
-// (B-RAC-14).
+// addInit counts a regular init container (A-PHASE-1). One that failed and restarts does
+// not count: the waiting regular containers keep the pod Pending. After a restart of all
+// containers the pod stays Pending from the start of the first init container to the end
+// of the last (B-RAC-14).
 func (t *tally) addInit(c *container, began bool) {
 	switch {
 	case c.Exit == nil && c.Last != nil && !began: // counts as restartable (A-PHASE-4)
@@ -87,10 +86,10 @@ func (t *tally) addInit(c *container, began bool) {
 	}
 }
 
-// addSidecar counts a sidecar (A-PHASE-2): one that has run before does not
-// hold the pod back, but while the pod initializes again after a restart of all
-// containers, which would be Running for the moment between the last init
-// container and a sidecar with a startup probe or postStart hook (B-RAC-14).
+// addSidecar counts a sidecar (A-PHASE-2). One that has run before does not hold the pod
+// back, except while the pod initializes again after a restart of all containers.
+// Otherwise the pod would be Running for a moment between the last init container and a
+// sidecar with a startup probe or postStart hook (B-RAC-14).
 func (t *tally) addSidecar(c *container, again bool) {
 	switch {
 	case c.Position == running:

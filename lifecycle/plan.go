@@ -2,8 +2,8 @@ package lifecycle
 
 import "time"
 
-// plan looks at the whole state and says what to do next. It is level-driven:
-// calling it twice does nothing twice, because what is under way is state.
+// plan looks at the whole state and says what to do next. It is level-driven: calling it
+// twice does nothing twice, because work under way is part of the state.
 func plan(s *step) {
 	if s.kept.StartTime.IsZero() {
 		return // not accepted yet
@@ -31,12 +31,12 @@ func plan(s *step) {
 //   - What ends the pod comes first (its deadline, a rule that terminates it), then what
 //     restarts all of it: nothing is begun for a pod that ends.
 //   - A pod with nothing left to do completes before a new sandbox is planned for it, and
-//     is looked at again when the loss of a sandbox has ended its containers.
+//     again after the loss of a sandbox has ended its containers.
 //   - Images, cgroup and volumes need no sandbox and are begun at once; the sandbox
 //     needs the cgroup.
-//   - A resize changes what the next instances get, an image of the container that
-//     changed ends the instance that runs the old one: both before kills and starts.
-//   - Kills come before hooks and starts, so that what is to end is not waited for; a
+//   - A resize changes what the next instances get, and a changed image ends the instance
+//     of the old one: both before kills and starts.
+//   - Kills come before hooks and starts, so that nobody waits for what must end; a
 //     postStart hook that has ended may open the turn of the next container.
 //   - Ephemeral containers wait for nobody's turn. Volumes are refreshed, and storage is
 //     measured, beside all that.
@@ -46,7 +46,7 @@ func planSync(s *step) {
 	planRestartAll(s)
 	planCompletion(s)
 	planUnknownSandbox(s)
-	planCompletion(s) // of a pod of which nothing is to be started in another sandbox
+	planCompletion(s) // if nothing must start in another sandbox
 	if s.kept.Stage != Syncing {
 		return
 	}
@@ -76,9 +76,8 @@ func planDeadline(s *step) {
 		Report{What: "exceeded activeDeadlineSeconds " + (time.Duration(*limit) * time.Second).String(), Rule: "B-CTL-9"})
 }
 
-// planCompletion ends the pod when nothing of it is left to do: an init
-// container failed for good, or every regular container has exited for good
-// (A-ACT-13, A-INIT-3).
+// planCompletion ends a pod that has nothing left to do: an init container failed for
+// good, or every regular container has exited for good (A-ACT-13, A-INIT-3).
 func planCompletion(s *step) {
 	if s.kept.Stage != Syncing || s.round.Active {
 		return
@@ -122,8 +121,8 @@ func observe(s *step) {
 	}
 }
 
-// uncertainSince says whether anything waits for a snapshot, and since when the
-// newest of it does.
+// uncertainSince says whether anything waits for a snapshot, and since when the latest
+// has waited.
 func (s *step) uncertainSince() (since time.Time, any bool) {
 	if s.sandbox.State == sandboxUncertain {
 		since, any = s.sandbox.touchedAt, true

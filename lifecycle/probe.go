@@ -8,29 +8,28 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// probe is where one probe of an instance is. It belongs to the instance, so
-// that a new one starts afresh (A-PROBE-3, B-PRB-5). With Verdict kept, "started"
-// and "ready" do not flip when lifepod comes back (B-RST-6, B-RST-8).
+// probe is the progress of one probe of an instance. It belongs to the instance, so that
+// a new one starts afresh (A-PROBE-3, B-PRB-5). Verdict is kept, so that "started" and
+// "ready" do not flip when lifepod comes back (B-RST-6, B-RST-8).
 type probe struct {
-	Next    time.Time    `json:"next,omitzero"`    // no attempt before
-	Run     int32        `json:"run,omitzero"`     // results in a row that were alike
-	Failing bool         `json:"failing,omitzero"` // what they were
+	Next    time.Time    `json:"next,omitzero"`    // earliest next attempt
+	Run     int32        `json:"run,omitzero"`     // equal results in a row
+	Failing bool         `json:"failing,omitzero"` // whether those are failures
 	Verdict probeVerdict `json:"verdict,omitzero"`
 
 	attempt
 }
 
-// attempt is the attempt under way and those before it that came to nothing: lost with
-// lifepod, and made again at once.
+// attempt is the attempt under way and those before it that did not count. They are lost
+// with lifepod, and the attempt is made again at once.
 type attempt struct {
 	op   EffectID
-	late time.Duration // by which it was sent too late
-	void int32         // attempts in a row that counted as nothing
-	told bool          // that attempts count as nothing: once, until one counts
+	late time.Duration // how late it was sent
+	void int32         // attempts in a row that did not count
+	told bool          // it was reported that attempts do not count; reset when one does
 }
 
-// probeVerdict is what the results of a probe amount to, once enough of them
-// were alike.
+// probeVerdict is the conclusion from enough equal results of a probe.
 type probeVerdict int
 
 const (
@@ -41,9 +40,8 @@ const (
 
 func (v probeVerdict) String() string { return [...]string{"", "succeeded", "failed"}[v] }
 
-// attempts is how often an attempt is made that counts as nothing: it is
-// repeated at once, three in all (A-PROBE-7), then the next one is due a period
-// after the first.
+// attempts is how often an attempt that does not count is made at once, three times in
+// all (A-PROBE-7). The next one is due a period after the first.
 const attempts = 3
 
 // probeSpec is the container's probe of that kind, nil if there is none. Only
@@ -60,8 +58,8 @@ func (c *container) probeSpec(k ProbeKind) *v1.Probe {
 	return c.spec.ReadinessProbe
 }
 
-// applyProbed files how an attempt went. The answer to one that was given up is
-// of no interest.
+// applyProbed files the result of an attempt. It ignores the answer to one that was given
+// up.
 func applyProbed(s *step, f Probed) {
 	c, k := s.probed(f.ID)
 	if c == nil {
@@ -84,7 +82,7 @@ func applyProbed(s *step, f Probed) {
 	}
 }
 
-// probed is the probe whose attempt has that ID.
+// probed finds the probe whose attempt has that ID.
 func (s *step) probed(op EffectID) (*container, ProbeKind) {
 	for _, c := range s.containers {
 		for k := range c.Probes {
@@ -96,8 +94,8 @@ func (s *step) probed(op EffectID) (*container, ProbeKind) {
 	return nil, 0
 }
 
-// tooLate says that a failure is this machine's rather than the container's:
-// lifepod itself lost at least half of the time that the probe had.
+// tooLate says whether a failure is lifepod's rather than the container's: lifepod itself
+// used up at least half of the probe's timeout.
 func tooLate(spec *v1.Probe, late time.Duration) bool {
 	return late >= probeTimeout(spec)/2
 }
@@ -106,8 +104,8 @@ func probeTimeout(spec *v1.Probe) time.Duration {
 	return time.Duration(max(spec.TimeoutSeconds, 1)) * time.Second
 }
 
-// probeErrored files an attempt that could not be made. Three in a row are one
-// Event, and count neither as success nor as failure (A-PROBE-7, A-PROBE-8).
+// probeErrored files an attempt that could not be made. Three in a row give one Event,
+// and count neither as success nor as failure (A-PROBE-7, A-PROBE-8).
 func probeErrored(s *step, c *container, k ProbeKind, output string) {
 	if c.Probes[k].void+1 == attempts {
 		recordProbe(s, c, "Unhealthy", fmt.Sprintf("%s probe errored and resulted in unknown state: %s", k, output))
@@ -115,8 +113,8 @@ func probeErrored(s *step, c *container, k ProbeKind, output string) {
 	discard(s, c, k, Report{What: "probe errored: " + words(output)})
 }
 
-// discard lets an attempt count as nothing: it is made again at once, unless
-// that was the last of three. The first of them is told.
+// discard does not count an attempt: it is made again at once, unless it was the last of
+// three. The first is reported.
 func discard(s *step, c *container, k ProbeKind, r Report) {
 	p := &c.Probes[k]
 	p.void++
@@ -151,8 +149,8 @@ func countProbe(s *step, c *container, k ProbeKind, f Probed) {
 	decided(s, c, k, f.Output)
 }
 
-// count adds a result to the run of its like, up to the threshold; it says
-// whether that has changed anything.
+// count adds a result to the equal ones before it, up to the threshold; it says whether
+// that changed anything.
 func (p *probe) count(failing bool, threshold int32) bool {
 	was := *p
 	if failing != p.Failing {
@@ -162,7 +160,7 @@ func (p *probe) count(failing bool, threshold int32) bool {
 	return p.Run != was.Run || p.Failing != was.Failing
 }
 
-// decided draws the consequence of a new verdict (A-PROBE-6, A-ACT-8).
+// decided acts on a new verdict (A-PROBE-6, A-ACT-8).
 func decided(s *step, c *container, k ProbeKind, output string) {
 	failed := c.Probes[k].Verdict == probeFailed
 	switch {
@@ -181,10 +179,10 @@ func recordProbe(s *step, c *container, reason, message string) {
 	s.do(RecordEvent{Type: warning, Reason: reason, Message: message, FieldPath: c.fieldPath()})
 }
 
-// word is the kind in a sentence.
+// word is the kind as a sentence has it.
 func (k ProbeKind) word() string { return [...]string{"startup", "liveness", "readiness"}[k] }
 
-// words is what a probe said, as part of one line of the story; the Event has it in full.
+// words is a probe's output as part of one line of the story; the Event has it in full.
 func words(output string) string {
 	const most = 200
 	line := strings.Join(strings.Fields(output), " ")

@@ -7,9 +7,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// killUnhealthy ends a container whose startup or liveness probe has failed.
-// Whether it starts again is decided here and now, by its policy alone: exit
-// code rules are not asked (A-ACT-8, A-RST-4, A-RST-6, B-PRB-3).
+// killUnhealthy stops a container whose startup or liveness probe has failed. Its restart
+// policy alone decides, now, whether it starts again: exit code rules do not apply
+// (A-ACT-8, A-RST-4, A-RST-6, B-PRB-3).
 func killUnhealthy(s *step, c *container, k ProbeKind, output string) {
 	v := unhealthyVerdict(s, c, k)
 	message := fmt.Sprintf("Container %s failed %s probe", c.spec.Name, k.word())
@@ -46,8 +46,8 @@ func unhealthyVerdict(s *step, c *container, k ProbeKind) verdict {
 	}
 }
 
-// unhealthyGrace is the probe's own grace, which may exceed the pod's, else the
-// pod's (A-PROBE-14, B-SIG-2); also where nothing is left to run afterwards.
+// unhealthyGrace is the probe's own grace, which may exceed the pod's, else the pod's
+// (A-PROBE-14, B-SIG-2). It also applies if nothing is left to run afterwards.
 func (s *step) unhealthyGrace(spec *v1.Probe) time.Duration {
 	if g := spec.TerminationGracePeriodSeconds; g != nil {
 		return GraceDuration(*g)

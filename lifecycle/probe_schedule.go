@@ -2,9 +2,9 @@ package lifecycle
 
 import "time"
 
-// planProbes sends the probes that are due, at their moment: the one timer wakes
-// the machine for the next (A-PROBE-2, without the random wait). An attempt
-// whose container has ended, or needs no such probe any more, is given up.
+// planProbes sends the probes that are due, exactly on time: the one timer wakes the
+// machine for the next (A-PROBE-2, without the random wait). It gives up an attempt if
+// its container has ended or no longer needs the probe.
 func planProbes(s *step) {
 	for _, c := range s.containers {
 		for k := range c.Probes {
@@ -34,11 +34,10 @@ func planProbe(s *step, c *container, k ProbeKind) {
 	s.do(Probe{ID: p.op, Container: c.spec.Name, ContainerID: c.ID, Kind: k, PodIP: s.podIP()})
 }
 
-// probeDue is when the next attempt is to be made: initialDelaySeconds after the
-// start of the process, to the moment (A-PROBE-4), then every period, and at once
-// after an attempt that counted as nothing (A-PROBE-7). What the probe has to
-// wait for besides does not count: the first readiness probe comes in the moment
-// in which the container becomes started (A-PROBE-6).
+// probeDue is when the next attempt is due: exactly initialDelaySeconds after the process
+// started (A-PROBE-4), then every period, and at once after an attempt that did not count
+// (A-PROBE-7). Other conditions add no delay: the first readiness probe comes the moment
+// the container becomes started (A-PROBE-6).
 func (c *container) probeDue(k ProbeKind) time.Time {
 	if c.Probes[k].void > 0 {
 		return time.Time{}
@@ -47,10 +46,10 @@ func (c *container) probeDue(k ProbeKind) time.Time {
 	return later(c.Probes[k].Next, c.Since.Add(delay))
 }
 
-// probes says whether a container is to be probed now. The startup probe goes
-// before the others, and ends with its verdict (A-PROBE-4, A-PROBE-5). Of a
-// container that is being stopped, or whose pod is, only readiness is of
-// interest, until it has exited (A-PROBE-15, B-PRB-1, B-PRB-2, B-E2E-3).
+// probes says whether a container needs that probe now. The startup probe comes before
+// the others and ends with its verdict (A-PROBE-4, A-PROBE-5). While the container or its
+// pod is being stopped, only readiness matters, until the exit (A-PROBE-15, B-PRB-1,
+// B-PRB-2, B-E2E-3).
 func (s *step) probes(c *container, k ProbeKind) bool {
 	if c.Position != running || c.postStartPending() || c.PostStart.Failed {
 		return false
@@ -72,8 +71,8 @@ func giveUpProbe(s *step, p *probe) {
 	}
 }
 
-// endProbes forgets the probes of an instance that has ended: nothing they said
-// holds for the next one (A-PROBE-3, B-RAC-17).
+// endProbes forgets the probes of an instance that has ended: their results do not hold
+// for the next one (A-PROBE-3, B-RAC-17).
 func endProbes(s *step, c *container) {
 	for k := range c.Probes {
 		giveUpProbe(s, &c.Probes[k])

@@ -8,10 +8,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// started is status "started" (A-CST-12): a running container has started as
-// soon as its postStart hook has done its work and its startup probe, if it has
-// one, has succeeded. It is what lets the init container after a sidecar begin
-// (A-INIT-4).
+// started is status "started" (A-CST-12): a running container has started once its
+// postStart hook and its startup probe, if any, have succeeded. Then the init container
+// after a sidecar may begin (A-INIT-4).
 func (c *container) started() bool {
 	if c.Position != running || c.postStartPending() || c.PostStart.Failed {
 		return false
@@ -30,8 +29,7 @@ func (c *container) ready() bool {
 	return c.started() && (c.probeSpec(ReadinessProbe) == nil || c.Probes[ReadinessProbe].Verdict == probeSucceeded)
 }
 
-// awaits says what a running container waits for before it is ready; empty if
-// for nothing.
+// awaits says what a running container waits for before it is ready; empty if nothing.
 func (c *container) awaits() string {
 	switch {
 	case c.kind == initContainer || c.kind == ephemeralContainer || c.Position != running:
@@ -45,9 +43,9 @@ func (c *container) awaits() string {
 	return ""
 }
 
-// applyConditionSet files a condition that is somebody else's, such as a
-// readiness gate's (A-COND-7). It lives in the machine's copy of the API object,
-// as all that the node takes from there.
+// applyConditionSet files a condition that others own, such as a readiness gate's
+// (A-COND-7). It is stored in the machine's copy of the API object, like everything that
+// the node takes from there.
 func applyConditionSet(s *step, f ConditionSet) {
 	if OwnsCondition(f.Condition.Type) {
 		return
@@ -78,7 +76,7 @@ func readyCondition(containersReady v1.PodCondition, closedGates []string) v1.Po
 
 const reasonGates = "ReadinessGatesNotReady"
 
-// closedGates says of each readiness gate that is not True what is wrong with it.
+// closedGates says for each readiness gate that is not True what is wrong.
 func closedGates(gates []v1.PodReadinessGate, conditions []v1.PodCondition) []string {
 	var closed []string
 	for _, gate := range gates {
@@ -93,7 +91,7 @@ func closedGates(gates []v1.PodReadinessGate, conditions []v1.PodCondition) []st
 	return closed
 }
 
-// tellGates tells what keeps a pod from being Ready whose containers are.
+// tellGates reports what keeps a pod from being Ready although its containers are.
 func tellGates(s *step, status v1.PodStatus) {
 	ready, was := condition(status.Conditions, v1.PodReady), condition(s.kept.Reported.Conditions, v1.PodReady)
 	if ready == nil || ready.Reason != reasonGates || (was != nil && was.Message == ready.Message) {

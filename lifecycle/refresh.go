@@ -22,8 +22,8 @@ func applyObjectsChanged(s *step, f ObjectsChanged) {
 	tell(s, Report{Subject: "pod", What: "updated", Outcome: "for containers that start from now on", Because: f.Because, Rule: "A-VOL-5"})
 }
 
-// retryNow has what failed for want of an object tried again at once: it may be
-// there now. What is under way may have looked before.
+// retryNow retries at once what failed because an object was missing: it may exist now.
+// Work under way may have looked before.
 func retryNow(s *step) {
 	s.refresh.before = s.kept.LastID
 	s.setup.volumes.retryAt, s.refresh.retryAt = time.Time{}, time.Time{}
@@ -34,8 +34,8 @@ func retryNow(s *step) {
 	}
 }
 
-// retryOf is when a step that failed is tried again: at once if objects have
-// changed since it began.
+// retryOf is when a failed step is retried: at once if objects have changed since it
+// began.
 func (s *step) retryOf(id EffectID, f *Failure) time.Time {
 	if id <= s.refresh.before {
 		return s.now
@@ -45,21 +45,22 @@ func (s *step) retryOf(id EffectID, f *Failure) time.Time {
 
 // refresh is the update of volumes that is wanted or under way.
 type refresh struct {
-	wanted  bool // what is under way may have read the objects as they were before
+	wanted  bool // an update under way may have read the old objects
 	because string
 	before  EffectID // the last effect before objects changed
 	work
 }
 
-// hasWrittenVolumes says whether any volume has files made of objects or of the pod's fields.
+// hasWrittenVolumes says whether any volume has files made from objects or from the pod's
+// fields.
 func hasWrittenVolumes(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool {
 		return v.ConfigMap != nil || v.Secret != nil || v.DownwardAPI != nil || v.Projected != nil
 	})
 }
 
-// planRefresh updates the volumes once they are made: their making may have read
-// the objects as they were before.
+// planRefresh updates the volumes once they are mounted, because mounting them may have
+// read the old objects.
 func planRefresh(s *step) {
 	if !s.refresh.wanted || !s.setup.volumes.done {
 		return
@@ -71,8 +72,8 @@ func planRefresh(s *step) {
 	}
 }
 
-// applyVolumesRefreshed tells of a failure and tries again: containers still see
-// the files of before.
+// applyVolumesRefreshed reports a failure and retries: until then containers see the old
+// files.
 func applyVolumesRefreshed(s *step, f VolumesRefreshed) {
 	if !s.finish(&s.refresh.work, f.Result) || s.kept.Stage != Syncing {
 		return

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Report is one line of the pod's story: what happened to whom, what comes of
-// it, and why.
+// Report is one line of the pod's story: what happened to whom, what follows, and why.
 type Report struct {
 	Subject string // a container's name, or "pod"
 	What    string // what happened: "exited 1"
@@ -14,7 +13,7 @@ type Report struct {
 	Because string // the fact that decided: "restartPolicy OnFailure, 1st failure"; may be empty
 	Rule    string // the contract's rule: "A-RST-1"
 
-	Again  bool // it is part of an attempt, and is told again by each further one until one works
+	Again  bool // part of an attempt: each further attempt reports it again until one works
 	Blocks bool // containers can't start before another attempt works
 }
 
@@ -36,15 +35,15 @@ func tellRetry(s *step, subject, what string, at time.Time, rule string) {
 	tell(s, retryReport(s, subject, what, at, rule))
 }
 
-// tellBlocked tells of a failure that keeps containers from starting.
+// tellBlocked reports a failure that keeps containers from starting.
 func tellBlocked(s *step, subject string, f *Failure, what string, at time.Time, rule string) {
 	r := retryReport(s, subject, what, at, rule)
 	r.Blocks = f.blocks()
 	tell(s, r)
 }
 
-// blocks says that something was refused. A runtime that is away or gives no answer is
-// waited for.
+// blocks says whether something was refused. If the runtime is down or does not answer,
+// the machine waits for it.
 func (f *Failure) blocks() bool { return f.Class == Failed || f.Class == NotFound }
 
 func retryReport(s *step, subject, what string, at time.Time, rule string) Report {

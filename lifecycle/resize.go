@@ -10,10 +10,10 @@ import (
 	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
-// A resize gives containers other cpu and memory while they run (KEP-1287). Asked
-// for, it is a change of the spec; admitted by the node, it is allocated (A-ADM-7);
-// carried out, it is actuated. The spec of the machine's pod is what is allocated,
-// so all other rules need not know of resizes.
+// A resize gives containers other CPU and memory while they run (KEP-1287). When
+// requested, it changes the spec; when the node admits it, it is allocated (A-ADM-7);
+// when carried out, it is actuated. The spec of the machine's pod has what is allocated,
+// so no other rule needs to know about resizes.
 
 // ContainerResources are the resources of one container.
 type ContainerResources struct {
@@ -21,40 +21,41 @@ type ContainerResources struct {
 	Resources v1.ResourceRequirements `json:"resources"`
 }
 
-// resize is how far the pod's resources have come; what is allocated stands in the spec.
+// resize is how far a change of the pod's resources has come; the spec has what is
+// allocated.
 type resize struct {
-	Desired  []ContainerResources `json:"desired,omitempty"`  // asked for and not allocated; nil: nothing is
+	Desired  []ContainerResources `json:"desired,omitempty"`  // requested and not allocated; nil: nothing is
 	Before   int64                `json:"before,omitzero"`    // the generation before the first request that the node has not judged
 	Pending  *v1.PodCondition     `json:"pending,omitempty"`  // PodResizePending
 	Progress *v1.PodCondition     `json:"progress,omitempty"` // PodResizeInProgress; nil: all is actuated
-	// Held are the allocations between which the pod is, oldest first: its cgroup
-	// has the values of the first, and has to have room for all until no container
-	// is left behind. One: nothing is to be done.
+	// Held are the allocations that the pod is between, oldest first: its cgroup has the
+	// values of the first and must have room for all until every container has the last.
+	// If there is only one, there is nothing to do.
 	Held [][]ContainerResources `json:"held,omitempty"`
 
 	resizing
 }
 
-// resizing is the step of a resize that is under way: asked for again, of the node,
-// the cgroup and the runtime, all of which may be asked twice.
+// resizing is the step of a resize that is under way. On resume it is asked for again,
+// which the node, the cgroup and the runtime allow.
 type resizing struct {
 	admit    work
 	room     bool // the cgroup has room for all of Held
-	measured bool // what is used was compared with the limits that shrink
+	measured bool // the memory in use was compared with the limits that shrink
 	call     resizeCall
 	retryAt  time.Time
 }
 
-// resizeCall is the one effect under way that carries a resize out.
+// resizeCall is the one effect under way that carries out a resize.
 type resizeCall struct {
 	op          EffectID
 	containerID string                  // of ResizeContainer
 	to          v1.ResourceRequirements // of ResizeContainer
-	room        bool                    // of ResizeCgroup: for all of held, not only the last
-	held        int                     // of ResizeCgroup: how many of held there were
+	room        bool                    // of ResizeCgroup: room for all of Held, not only the last
+	held        int                     // of ResizeCgroup: the length of Held at the time
 }
 
-// When a resize that was deferred is asked for again (A-ACT-15).
+// How long to wait before asking again for a deferred resize (A-ACT-15).
 const (
 	firstDeferredRetry = 30 * time.Second
 	deferredRetry      = 3 * time.Minute
@@ -72,7 +73,8 @@ func cloneResources(list []ContainerResources) []ContainerResources {
 	return list
 }
 
-// allocation is what the pod's containers have, ephemeral ones aside: they have nothing.
+// allocation lists the resources of the pod's containers, except ephemeral ones, which
+// have none.
 func allocation(pod *v1.Pod) []ContainerResources {
 	var list []ContainerResources
 	for i := range len(pod.Spec.InitContainers) + len(pod.Spec.Containers) {
@@ -91,8 +93,8 @@ func withAllocation(pod *v1.Pod, list []ContainerResources) *v1.Pod {
 	return pod
 }
 
-// RequestedPod is the pod as an API server has it: with the resources that were
-// asked for, allocated or not. The caller owns the copy.
+// RequestedPod is the pod as an API server has it: with the requested resources,
+// allocated or not. The caller owns the copy.
 func (m *Machine) RequestedPod() *v1.Pod {
 	if m.resize.Desired == nil {
 		return m.pod.DeepCopy()
@@ -100,8 +102,8 @@ func (m *Machine) RequestedPod() *v1.Pod {
 	return withAllocation(m.pod, m.resize.Desired)
 }
 
-// applyResizeRequested files what is asked for, as a change of the spec. Names
-// that are not in the pod are nobody's.
+// applyResizeRequested files a request as a change of the spec. It ignores names that the
+// pod does not have.
 func applyResizeRequested(s *step, f ResizeRequested) {
 	if s.kept.Stage != Syncing {
 		tell(s, Report{Subject: "pod", What: "is not resized", Because: "it is ending", Rule: "B-WRK-4"})
@@ -131,8 +133,8 @@ func applyResizeRequested(s *step, f ResizeRequested) {
 	tell(s, Report{Subject: "pod", What: "resize requested", Rule: "A-ACT-15"})
 }
 
-// observedGeneration is the generation that the status tells of (A-COND-11): that
-// of a resize only when the node has said what becomes of it.
+// observedGeneration is the generation that the status shows (A-COND-11). That of a
+// resize is shown only once the node has judged the resize.
 func (m *Machine) observedGeneration() int64 {
 	r := m.resize
 	judged := r.Pending != nil && r.Pending.ObservedGeneration > r.Before
@@ -163,14 +165,14 @@ func applyResizeAdmitted(s *step, f ResizeAdmitted) {
 	resizePending(s, f)
 }
 
-// applyRoomFreed asks again at once. An answer under way may be from before.
+// applyRoomFreed asks again at once. An answer under way may be outdated.
 func applyRoomFreed(s *step) {
 	if r := &s.resize; r.Desired != nil && (r.Pending == nil || r.Pending.Reason == v1.PodReasonDeferred) {
 		r.admit = work{}
 	}
 }
 
-// resizePending tells why a resize has to wait, or will never be (A-COND-10, A-EVT-5).
+// resizePending reports why a resize must wait or is impossible (A-COND-10, A-EVT-5).
 func resizePending(s *step, f ResizeAdmitted) {
 	r := &s.resize
 	report := Report{Subject: "pod", What: "resize infeasible: " + f.Message, Rule: "A-ACT-15"}
@@ -195,8 +197,8 @@ func resizePending(s *step, f ResizeAdmitted) {
 	tell(s, report)
 }
 
-// allocate makes what was asked for the pod's own. A container whose resources
-// change begins its back-off afresh (A-BO-1).
+// allocate makes the requested resources the pod's own. A container whose resources
+// change starts its back-off over (A-BO-1).
 func allocate(s *step) {
 	r := &s.resize
 	for i, c := range s.ordered() {

@@ -11,10 +11,9 @@ import (
 	"github.com/lifepod/lifepod/lifecycle/resources"
 )
 
-// planResize carries an allocation out, one call at a time (A-ACT-12): the
-// cgroup of the pod is given room for the old and the new values, containers are
-// changed or restarted, those that shrink before those that grow, and then the
-// cgroup has the new values only.
+// planResize carries out an allocation, one call at a time (A-ACT-12): the pod's cgroup
+// gets room for the old and the new values, containers are resized or restarted,
+// shrinking ones before growing ones, and then the cgroup gets only the new values.
 func planResize(s *step) {
 	planAdmission(s)
 	r := &s.resize
@@ -32,7 +31,7 @@ func planResize(s *step) {
 	}
 }
 
-// resizeContainers brings the containers a step nearer to what is allocated to them.
+// resizeContainers takes the next step to give the containers what is allocated to them.
 func resizeContainers(s *step) {
 	r := &s.resize
 	waits := false
@@ -43,7 +42,7 @@ func resizeContainers(s *step) {
 			restartResized(s, c)
 			waits = true
 		case !c.canBeResized():
-			waits = true // it gets there, or ends
+			waits = true // it will run, or end
 		}
 	}
 	if c, name := nextUpdate(s); c != nil {
@@ -61,7 +60,7 @@ func resizeContainers(s *step) {
 	resized(s)
 }
 
-// resized ends a resize: what is allocated is what all containers have.
+// resized ends a resize: all containers have what is allocated.
 func resized(s *step) {
 	r := &s.resize
 	s.do(RecordEvent{Type: normal, Reason: "ResizeCompleted", Message: resizeText("Pod resize completed", s.pod, r.Progress.ObservedGeneration, "")})
@@ -85,7 +84,7 @@ func resizeCgroup(s *step, room bool) {
 	s.do(e)
 }
 
-// unsettled are the allocations held, if there is more than one.
+// unsettled returns the allocations held if there are several, else nil.
 func (r resize) unsettled() [][]ContainerResources {
 	if len(r.Held) == 1 {
 		return nil
@@ -97,8 +96,8 @@ func (r resize) unsettled() [][]ContainerResources {
 	return held
 }
 
-// restartResized ends a container whose policy is to be restarted with its new
-// resources (B-HOOK-7); it is started again whatever its restart policy says.
+// restartResized stops a container whose resizePolicy requires a restart for its new
+// resources (B-HOOK-7). It starts again whatever its restart policy says.
 func restartResized(s *step, c *container) {
 	killContainer(s, c, kill{
 		Message:   fmt.Sprintf("Container %s resize requires restart", c.spec.Name),
@@ -109,7 +108,7 @@ func restartResized(s *step, c *container) {
 	})
 }
 
-// actuatedOrGone says that no process has other resources than those allocated.
+// actuatedOrGone says whether no process has resources other than those allocated.
 func (c *container) actuatedOrGone() bool {
 	return c.Position == absent || c.Position == exited || resources.SameCPUAndMemory(c.Actuated, c.spec.Resources)
 }
@@ -119,8 +118,8 @@ func (c *container) canBeResized() bool {
 	return c.Position == running && c.Kill == nil && !c.Ending
 }
 
-// nextUpdate is the next container to be changed, and what of it: memory before
-// cpu, what shrinks before what grows.
+// nextUpdate is the next container to resize, and which resource: memory before CPU,
+// shrinking before growing.
 func nextUpdate(s *step) (*container, v1.ResourceName) {
 	for _, name := range []v1.ResourceName{v1.ResourceMemory, v1.ResourceCPU} {
 		var grows *container
@@ -142,8 +141,8 @@ func nextUpdate(s *step) (*container, v1.ResourceName) {
 	return nil, ""
 }
 
-// needsRestart says whether a change to the container's new resources takes a
-// restart; a container that runs to completion is never restarted for it.
+// needsRestart says whether the container's new resources require a restart; a container
+// that runs to completion never restarts for them.
 func needsRestart(c *container) bool {
 	if c.kind == initContainer {
 		return false
@@ -156,8 +155,8 @@ func needsRestart(c *container) bool {
 	return false
 }
 
-// resizeAnswered says whether the answer is the one awaited, and whether it is
-// good news; bad news is filed.
+// resizeAnswered says whether the answer is the expected one and a success; it files a
+// failure.
 func resizeAnswered(s *step, r Result) (call resizeCall, ok bool) {
 	call = s.resize.call
 	if call.op == 0 || call.op != r.ID {
@@ -191,7 +190,7 @@ func applyCgroupResized(s *step, f CgroupResized) {
 	}
 	r := &s.resize
 	if call.room {
-		r.room = call.held == len(r.Held) // else there is one more since
+		r.room = call.held == len(r.Held) // else another was added meanwhile
 		return
 	}
 	r.Held = r.Held[call.held-1:]
@@ -206,8 +205,8 @@ func applyContainerResized(s *step, f ContainerResized) {
 	c.Actuated, c.Reported = call.to, f.Actual.DeepCopy()
 }
 
-// resizeFailed tells that an allocation could not be carried out (A-COND-10); it
-// is tried again.
+// resizeFailed reports that an allocation could not be carried out (A-COND-10), and
+// retries it.
 func resizeFailed(s *step, message string, after time.Duration) {
 	r := &s.resize
 	r.retryAt, r.measured = s.now.Add(after), false
@@ -224,7 +223,8 @@ func resizeFailed(s *step, message string, after time.Duration) {
 	tellRetry(s, "pod", "resize: "+message, r.retryAt, "A-ACT-12")
 }
 
-// tooMuchUsed says which memory limits are to shrink below what is used; empty if none is.
+// tooMuchUsed says which memory limits would shrink below the current usage; empty if
+// none.
 func tooMuchUsed(s *step, f MemoryMeasured) string {
 	var problems []string
 	was, is := podLimit(withAllocation(s.pod, s.resize.Held[0]), v1.ResourceMemory), podLimit(s.pod, v1.ResourceMemory)

@@ -8,7 +8,8 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// resizeConditions are those that there are; absent stands for False (A-COND-10).
+// resizeConditions lists the conditions that are True; an absent one means False
+// (A-COND-10).
 func resizeConditions(s *step, phase v1.PodPhase) []v1.PodCondition {
 	var list []v1.PodCondition
 	if Terminal(phase) {
@@ -22,8 +23,8 @@ func resizeConditions(s *step, phase v1.PodPhase) []v1.PodCondition {
 	return list
 }
 
-// resizeCondition is a condition that has just been looked at; the time of its
-// transition is when its reason changed (A-COND-2).
+// resizeCondition is a condition that was just checked; its transition time is when its
+// reason changed (A-COND-2).
 func resizeCondition(s *step, t v1.PodConditionType, old *v1.PodCondition, c v1.PodCondition) *v1.PodCondition {
 	c.Type, c.Status = t, v1.ConditionTrue
 	c.LastProbeTime, c.LastTransitionTime = *seconds(s.wall), *seconds(s.wall)
@@ -58,15 +59,15 @@ func resizeText(prefix string, pod *v1.Pod, generation int64, problem string) st
 	return prefix + ": " + string(text)
 }
 
-// The least that a cgroup can be given; below it, what the runtime reports says
+// The lowest values that a cgroup can have. Below them, what the runtime reports means
 // nothing (A-CST-15).
 const (
 	leastMilliCPULimit   = 10
 	leastMilliCPURequest = 2
 )
 
-// containerResources is a container's status resources: what is allocated, and
-// of a container that runs what it really has (A-CST-15).
+// containerResources is a container's status resources: what is allocated and, while it
+// runs, what it really has (A-CST-15).
 func containerResources(c *container) *v1.ResourceRequirements {
 	out := c.spec.Resources.DeepCopy()
 	if c.Position != running {
@@ -99,7 +100,7 @@ func take(into, from v1.ResourceList, name v1.ResourceName) {
 	}
 }
 
-// cgroupPod is the pod with the resources that its cgroup has been given.
+// cgroupPod is the pod with the resources that its cgroup has.
 func (m *Machine) cgroupPod() *v1.Pod {
 	if r := m.resize; len(r.Held) > 1 && !r.room {
 		return withAllocation(m.pod, r.Held[0])

@@ -20,12 +20,12 @@ const (
 // max-restarts annotation.
 const reasonMaxRestarts = "MaxRestartsExceeded"
 
-// verdict is what was decided at a container's exit, once (A-RST-4).
+// verdict is the decision on a container's exit, made once (A-RST-4).
 type verdict struct {
 	Restart   bool   `json:"restart,omitzero"`
 	All       bool   `json:"all,omitzero"`       // restart all containers of the pod in place (B-RAC-1)
 	Complete  bool   `json:"complete,omitzero"`  // the exit counts as success, whatever its code
-	Terminate bool   `json:"terminate,omitzero"` // the pod ends, and has failed
+	Terminate bool   `json:"terminate,omitzero"` // the pod ends as failed
 	Limit     bool   `json:"limit,omitzero"`     // because of max-restarts
 	Because   string `json:"because,omitzero"`
 	Rule      string `json:"rule,omitzero"`
@@ -58,9 +58,9 @@ func decideRestart(s *step, c *container, t *v1.ContainerStateTerminated) verdic
 	return policyVerdict(policy, c.succeeded(t), "the container's restartPolicy "+string(policy))
 }
 
-// ruleVerdict is what the container's own restartPolicyRules say of the exit, if
-// they say anything. That an init container runs again after success only the
-// whole pod's restart can ask for (A-RST-2, B-RAC-1).
+// ruleVerdict is what the container's own restartPolicyRules say about the exit, if
+// anything. An init container that succeeded runs again only if the whole pod restarts
+// (A-RST-2, B-RAC-1).
 func ruleVerdict(c *container, t *v1.ContainerStateTerminated) (verdict, bool) {
 	if c.spec.RestartPolicy == nil {
 		return verdict{}, false
@@ -126,10 +126,10 @@ func policyVerdict(policy v1.ContainerRestartPolicy, succeeded bool, because str
 	return v
 }
 
-// verdictAtExit is what follows an exit: what was decided when the container was
-// killed, else what its exit decides. An exit code that asks for a restart of all
-// counts however it came about (B-RAC-1), but not twice: what a round has ended
-// is part of that round (B-RAC-19), and what somebody asked for is what happens.
+// verdictAtExit is what follows an exit: what was decided when the container was killed,
+// else what the exit decides. An exit code that restarts all containers counts however it
+// came about (B-RAC-1), with two exceptions: an exit that a round caused is part of that
+// round (B-RAC-19), and what somebody asked for is what happens.
 func verdictAtExit(s *step, c *container, t *v1.ContainerStateTerminated) verdict {
 	if c.CutOff && t.Reason == reasonStartError && s.kept.Stage == Syncing {
 		c.Requested = true // it never ran: at once, and not counted
@@ -154,8 +154,8 @@ func verdictAtExit(s *step, c *container, t *v1.ContainerStateTerminated) verdic
 	return limitRestarts(s, c, *c.Kill.Verdict)
 }
 
-// cameTooLate says that the container had already ended, by itself, when it was
-// decided to end it: a probe may fail because of that, before the exit is known.
+// cameTooLate says whether the container had ended by itself before the kill was decided:
+// a probe may fail because of that end before the exit is known.
 func cameTooLate(s *step, k *kill, t *v1.ContainerStateTerminated) bool {
 	return !t.FinishedAt.IsZero() && s.own(t.FinishedAt.Time).Before(k.Decided)
 }

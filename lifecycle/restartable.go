@@ -6,9 +6,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// MayRestart says whether a container that has exited with that code may be started
-// again while its pod lives, as far as the pod's spec tells: where a container has
-// restartPolicyRules, all may be, until the pod's end.
+// MayRestart says whether a container that exited with that code may start again while
+// its pod lives, as far as the spec tells. If any container has restartPolicyRules, every
+// container may, until the pod's end.
 func MayRestart(pod *v1.Pod, name string, exitCode int32) bool {
 	if slices.ContainsFunc(specs(pod), func(c v1.Container) bool { return len(c.RestartPolicyRules) > 0 }) {
 		return true
@@ -27,8 +27,8 @@ func MayRestart(pod *v1.Pod, name string, exitCode int32) bool {
 	return policyVerdict(policy, exitCode == 0, "").Restart
 }
 
-// APIAllowsRestart says whether the API server takes a status in which a container that
-// has exited with that code is not terminated any more (A-API-4).
+// APIAllowsRestart says whether the API server accepts a status in which a container that
+// exited with that code is no longer terminated (A-API-4).
 func APIAllowsRestart(pod *v1.Pod, name string, exitCode int32) bool {
 	if hasRestartAllRule(pod) {
 		return true

@@ -24,15 +24,15 @@ import (
 // Sandbox, address, volumes, cgroup and ephemeral containers are not touched (B-RAC-8).
 type round struct {
 	Active    bool      `json:"active,omitzero"`
-	Graceful  bool      `json:"graceful,omitzero"` // asked for so: hooks, grace and the sidecars' order
+	Graceful  bool      `json:"graceful,omitzero"` // requested with hooks, grace and the sidecars' order
 	Because   string    `json:"because,omitzero"`
 	Announced bool      `json:"announced,omitzero"` // everybody has seen AllContainersRestarting=True
-	Ever      bool      `json:"ever,omitzero"`      // there was a round: the condition stays
-	NotBefore time.Time `json:"notBefore,omitzero"` // no start before: a loop may not hurt its node
-	Allowance time.Time `json:"allowance,omitzero"` // when the burst will be used up again
+	Ever      bool      `json:"ever,omitzero"`      // there was a round, so the condition stays
+	NotBefore time.Time `json:"notBefore,omitzero"` // earliest start of the containers: a loop must not harm its node
+	Allowance time.Time `json:"allowance,omitzero"` // when the full burst is available again
 
-	announcing work // the confirmed Publish of AllContainersRestarting=True: made again
-	announce   bool // that Publish is to be made in this step
+	announcing work // the confirmed Publish of AllContainersRestarting=True; made again on resume
+	announce   bool // make that Publish in this step
 }
 
 const (
@@ -40,7 +40,8 @@ const (
 	messageRestartingAll = "The container is removed because RestartAllContainers in place"
 )
 
-// beginRound starts a restart of all containers. One that runs already is that one (B-RAC-19).
+// beginRound starts a restart of all containers. A request during a round joins it
+// (B-RAC-19).
 func beginRound(s *step, because string, graceful bool) {
 	if s.kept.Stage != Syncing {
 		return
@@ -59,8 +60,8 @@ func beginRound(s *step, because string, graceful bool) {
 	tell(s, Report{Subject: "pod", What: "restarts all containers in place", Because: because, Rule: "B-RAC-1"})
 }
 
-// hurryRound files that somebody asks for a round while there is one: it is that
-// one, which from then on may be at once (B-RAC-19).
+// hurryRound files a request for a round while one is under way: they become one, from
+// now on without grace if the request has none (B-RAC-19).
 func hurryRound(s *step, because string, graceful bool) {
 	report := Report{Subject: "pod", What: "restart requested", Outcome: "all containers are being restarted already", Because: because, Rule: "B-RAC-19"}
 	if s.round.Graceful && !graceful {
@@ -69,7 +70,8 @@ func hurryRound(s *step, because string, graceful bool) {
 	tell(s, report)
 }
 
-// planRestartAll leads a round to its end. Nothing is started while it lasts (A-ACT-2).
+// planRestartAll takes a round through to its end. Nothing starts while it lasts
+// (A-ACT-2).
 func planRestartAll(s *step) {
 	if s.kept.Stage != Syncing {
 		return
@@ -123,8 +125,8 @@ func endForRound(s *step) {
 	}
 }
 
-// removeForRound removes every record of what has ended, once the condition has
-// been seen by all: the causes last (B-RAC-5). It reports whether none is left.
+// removeForRound removes every record of what has ended once everybody has seen the
+// condition, those of the causes last (B-RAC-5). It reports whether none is left.
 func removeForRound(s *step) bool {
 	if !s.round.Announced {
 		return false
@@ -178,8 +180,8 @@ func removeRecord(s *step, c *container, w *work, e RemoveContainer) {
 	}
 }
 
-// applyContainerRemoved files the answers that a round waits for. The record of
-// any other removed instance is gone with the sandbox at the latest.
+// applyContainerRemoved files the answers that a round waits for. Any other removed
+// instance's record goes with the sandbox at the latest.
 func applyContainerRemoved(s *step, f ContainerRemoved) {
 	if f.Failure != nil && f.Failure.Class == NotFound {
 		f.Failure = nil
@@ -203,9 +205,8 @@ func applyPublished(s *step, f Published) {
 	}
 }
 
-// finishRound puts every container back to its beginning: each that had an
-// instance counts one restart (B-RAC-11, B-RAC-13), and the init containers have
-// their turn again (B-RAC-16).
+// finishRound resets every container: each that had an instance counts one restart
+// (B-RAC-11, B-RAC-13), and the init containers take their turns again (B-RAC-16).
 func finishRound(s *step) {
 	delayNextRound(s)
 	for _, c := range s.containers {
@@ -232,8 +233,8 @@ func resetForRound(s *step, c *container) {
 	c.stopping, c.RetryAt, c.Failures = stopping{}, time.Time{}, 0
 }
 
-// exitForRound is the end of an instance as lastState shows it: its own where it
-// ended by itself, a made-up one where the round has ended it (B-RAC-11, B-RAC-12).
+// exitForRound is the end of an instance as lastState shows it: its own if it ended by
+// itself, a made-up one if the round ended it (B-RAC-11, B-RAC-12).
 func exitForRound(s *step, c *container) *v1.ContainerStateTerminated {
 	if c.Exit != nil && (!c.Asked || c.triggersRound()) {
 		return c.Exit
@@ -247,7 +248,7 @@ func exitForRound(s *step, c *container) *v1.ContainerStateTerminated {
 	return t
 }
 
-// hasRestartAllRule says that some container of the pod can cause a round (B-RAC-3).
+// hasRestartAllRule says whether some container of the pod can cause a round (B-RAC-3).
 func hasRestartAllRule(pod *v1.Pod) bool {
 	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range list {
@@ -280,8 +281,7 @@ func restartingCondition(s *step, phase v1.PodPhase) v1.PodCondition {
 	return c
 }
 
-// announceRound is the ID of the Publish that says that a round has begun, 0 for
-// any other.
+// announceRound is the ID of the Publish that announces a round, 0 for any other.
 func announceRound(s *step) EffectID {
 	if !s.round.announce {
 		return 0

@@ -11,8 +11,8 @@ import (
 	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
-// tuningOf reads the annotations of one container; wrong ones were refused
-// before (CheckAnnotations) and count as absent.
+// tuningOf reads the annotations of one container. CheckAnnotations has refused invalid
+// ones; here they count as absent.
 func tuningOf(pod *v1.Pod, container string) tuning {
 	t := tuning{maxRestarts: -1}
 	annotation := func(kind string) string {
@@ -38,7 +38,7 @@ func podTuningOf(pod *v1.Pod) podTuning {
 	return podTuning{}
 }
 
-// crashPolicy is the back-off that counts for the container.
+// crashPolicy is the back-off that applies to the container.
 func crashPolicy(s *step, c *container) backoff.Policy {
 	if c.tuning.backOff != nil {
 		return *c.tuning.backOff
@@ -46,7 +46,7 @@ func crashPolicy(s *step, c *container) backoff.Policy {
 	return s.options.CrashBackOff
 }
 
-// limitRestarts turns a restart that is one too many into the pod's end.
+// limitRestarts ends the pod instead of a restart that exceeds the limit.
 func limitRestarts(s *step, c *container, v verdict) verdict {
 	ownDoing := c.Asked && (c.Kill == nil || c.Kill.Uncounted) || c.Exit.Reason == "ContainerStatusUnknown" // resized, or its sandbox was lost
 	if !v.Restart || ownDoing || !countRestart(s, c) {
@@ -59,8 +59,8 @@ func limitRestarts(s *step, c *container, v verdict) verdict {
 	return verdict{Terminate: true, Limit: true, Because: limit, Rule: "A-RST-2"}
 }
 
-// countRestart notes a restart and says whether it was one too many within the
-// container's window. Nothing is counted without a limit.
+// countRestart counts a restart and says whether it exceeds the limit within the
+// container's window. Without a limit it counts nothing.
 func countRestart(s *step, c *container) (tooMany bool) {
 	if c.tuning.maxRestarts < 0 {
 		return false

@@ -7,17 +7,17 @@ import (
 	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
-// The pace of rounds that follow each other at once: Kubernetes 1.36 knows no
-// back-off for them (B-RAC-18), and pods that take their next task this way
-// depend on it; but a loop may not hurt its node.
+// The pace of rounds that directly follow each other. Kubernetes 1.36 has no back-off for
+// them (B-RAC-18), and pods that take their next task this way depend on that, but a loop
+// must not harm its node.
 const (
 	roundBurst    = 10
 	roundInterval = time.Second
 )
 
-// delayNextRound says when the containers may start again: a burst at once, then
-// one round a second; with an annotation on its curve, by the container whose
-// exit was the cause.
+// delayNextRound says when the containers may start again: a burst of rounds at once,
+// then one per second. With the annotation, its curve applies to the container that
+// caused the round instead.
 func delayNextRound(s *step) {
 	s.round.NotBefore = s.now
 	for _, c := range s.containers {

@@ -2,8 +2,8 @@ package lifecycle
 
 import "time"
 
-// applyRestartRequested restarts one container, or all in place, because
-// somebody asked: whatever their policies say, and without a back-off.
+// applyRestartRequested restarts one container, or all in place, because somebody asked:
+// whatever their policies say, and without a back-off.
 func applyRestartRequested(s *step, f RestartRequested) {
 	report := Report{Subject: "pod", What: "restart requested", Because: f.Because, Rule: "B-RAC-1"}
 	c := s.containerNamed(f.Container)
@@ -24,8 +24,8 @@ func applyRestartRequested(s *step, f RestartRequested) {
 	}
 }
 
-// restartOne ends the container as any single container is ended, with its hook
-// and its grace; one that waits for a restart, or has ended, is started now.
+// restartOne stops the container like any single container, with its hook and its grace.
+// One that waits for a restart, or has ended, starts now.
 func restartOne(s *step, c *container, because string) {
 	again := verdict{Restart: true, Because: because, Rule: "A-RST-4"}
 	report := Report{Subject: c.spec.Name, What: "restart requested", Because: because, Rule: "A-RST-4"}

@@ -10,18 +10,17 @@ import (
 	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
-// Restore makes the machine of a pod whose lifepod was killed, from the last
-// checkpoint it wrote. The pod is the one that New was given, with the same UID.
-// The first event must be Resumed.
+// Restore makes the machine of a pod whose lifepod was killed, from the last checkpoint
+// it wrote. The pod is the one that New was given, with the same UID. The first event
+// must be Resumed.
 //
-// Every effect that was under way counts as unanswered: what a create or start
-// has come to is looked for, a stop is asked for again with what is left of its
-// deadline, a preStop hook that had begun is not begun again, a postStart hook
-// that had not ended is (Kubernetes promises the one at least once). What is
-// idempotent is done again.
+// Every effect that was under way counts as unanswered. The machine looks for the result
+// of a create or start, and repeats a stop with what is left of its deadline. A preStop
+// hook that had begun does not run again; a postStart hook that had not ended does,
+// because Kubernetes promises at least one run. What is idempotent is done again.
 //
-// The error says that the checkpoint is of no use: of a newer lifepod, of
-// another pod, or damaged.
+// The error says why the checkpoint can't be used: it is of a newer lifepod, of another
+// pod, or damaged.
 func Restore(pod *v1.Pod, options Options, c Checkpoint) (*Machine, error) {
 	if err := c.readable(); err != nil {
 		return nil, err
@@ -53,7 +52,7 @@ func Restore(pod *v1.Pod, options Options, c Checkpoint) (*Machine, error) {
 	return m, nil
 }
 
-// podNow is the pod with what has changed in it during its life.
+// podNow is the pod with the changes of its spec since it was accepted.
 func (c Checkpoint) podNow(pod *v1.Pod) *v1.Pod {
 	if c.Spec == nil {
 		return pod
@@ -78,10 +77,10 @@ func (m *Machine) restoreContainers(list []container) error {
 	return nil
 }
 
-// demote takes the answers that are lost from what waited for them.
+// demote sets back whatever waited for an answer that is lost.
 func (m *Machine) demote() {
 	syncing := m.kept.Stage == Syncing
-	m.kept.Stage = min(m.kept.Stage, Terminated) // what ends in Gone is done, and told, again
+	m.kept.Stage = min(m.kept.Stage, Terminated) // the steps into Gone are done and reported again
 	m.kept.InitTurn = min(max(m.kept.InitTurn, 0), len(m.inits()))
 	switch m.sandbox.State {
 	case sandboxCreating:
@@ -94,13 +93,13 @@ func (m *Machine) demote() {
 		if c.Position == creating || c.Position == starting || c.Position == exited && c.NextBegun && syncing {
 			c.Position = uncertain
 		}
-		c.stopping.preStop.Ended = c.Ending    // one that had begun is over: its process died with the call
+		c.stopping.preStop.Ended = c.Ending    // a hook that had begun is over: its process died with the call
 		c.Since = cmp.Or(c.Since, c.StartedAt) // version 1 has none
 	}
 }
 
-// restored takes over how far a resize had come, but for what is not of this pod: it
-// would only have been room in its cgroup.
+// restored takes over how far a resize had come, except allocations that do not fit the
+// pod: they would only have been room in its cgroup.
 func (r resize) restored(was resize) resize {
 	ofAnother := func(list []ContainerResources) bool { return len(list) != len(r.Held[0]) }
 	if was.Held = slices.DeleteFunc(was.Held, ofAnother); len(was.Held) == 0 {

@@ -37,15 +37,15 @@ func (s sandboxState) String() string {
 	return [...]string{"none", "creating", "ready", "lost", "stopping", "stopped", "uncertain"}[s]
 }
 
-// sandboxDoubt is how long a RunPodSandbox whose answer was not awaited may go
-// on in the runtime. Its sandbox is in no snapshot before it is complete.
+// sandboxDoubt is how long the runtime may go on with a RunPodSandbox whose answer nobody
+// awaits. No snapshot shows its sandbox before it is complete.
 const sandboxDoubt = 10 * time.Second
 
-// NetworkNotReady is the reason of a sandbox that was not asked for, because the
-// runtime has no network for it yet (A-SYNC-6). The Message has Kubernetes' words.
+// NetworkNotReady is the reason if no sandbox was asked for because the runtime has no
+// network for it yet (A-SYNC-6). The Message has Kubernetes' words.
 const NetworkNotReady = "NetworkNotReady"
 
-// networkRetry is how soon the network is looked at again (A-SYNC-6).
+// networkRetry is the pause before the network is checked again (A-SYNC-6).
 const networkRetry = time.Second
 
 // podIPs are the pod's addresses, kept after the sandbox stops (A-CST-17).
@@ -78,15 +78,15 @@ func planSandbox(s *step) {
 	s.do(CreateSandbox{ID: s.sandbox.op, Attempt: s.sandbox.Attempt})
 }
 
-// volumesExpected says that the volumes are there, or are being made for the first
-// time: a token comes from the API server while the sandbox is made. Once they have
-// failed, the pod gets no sandbox before they are there (A-SYNC-8).
+// volumesExpected says whether the volumes are mounted, or are being mounted for the
+// first time: a token comes from the API server while the sandbox is created. After a
+// failure the pod gets no sandbox before they are mounted (A-SYNC-8).
 func (s *setup) volumesExpected() bool {
 	return s.volumes.done || s.volumes.op != 0 && s.volumes.failure == nil
 }
 
-// SandboxNeedsVolumes says that the sandbox is made after the volumes, and not beside
-// them: what a claim is bound to may name a group, which the sandbox gets like the
+// SandboxNeedsVolumes says whether the sandbox is created after the volumes instead of in
+// parallel: what a claim is bound to may name a group, which the sandbox gets like the
 // containers (A-SEC-3).
 func SandboxNeedsVolumes(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool {
@@ -94,15 +94,15 @@ func SandboxNeedsVolumes(pod *v1.Pod) bool {
 	})
 }
 
-// startable says that there is all that containers need to start: sandbox, network
-// and volumes (A-COND-3). What was said once holds while the sandbox does: after a
-// kill -9 volumes are made again.
+// startable says whether everything that containers need to start is there: sandbox,
+// network and volumes (A-COND-3). Once true, it stays so as long as the sandbox: after a
+// kill -9 volumes are mounted again.
 func (m *Machine) startable() bool {
 	return m.sandbox.State == sandboxReady && (m.setup.volumes.done || isTrue(m.kept.Reported.Conditions, v1.PodReadyToStartContainers))
 }
 
-// shownIPs are the addresses in the status: as in Kubernetes, where there is no
-// sandbox before the volumes, none before those are there (A-SYNC-8).
+// shownIPs are the addresses in the status: none before the volumes are mounted, as in
+// Kubernetes, where the sandbox comes after them (A-SYNC-8).
 func (m *Machine) shownIPs() []string {
 	if !m.setup.volumes.done && len(m.kept.Reported.PodIPs) == 0 {
 		return nil
@@ -139,8 +139,8 @@ func sandboxIsReady(s *step, id string, attempt uint32, ips []string) {
 	tell(s, report)
 }
 
-// sandboxFailed files a RunPodSandbox that did not work (A-SBX-3). What a call
-// without an answer left behind is looked for first.
+// sandboxFailed files a failed RunPodSandbox (A-SBX-3). If there was no answer, the
+// machine first looks for what the call left behind.
 func sandboxFailed(s *step, f *Failure) {
 	s.kept.StraySandbox = true // even a refusal may have left something: looked for at the pod's end
 	if f.Class == Uncertain || f.Class == Cancelled {
@@ -172,20 +172,20 @@ func applySandboxExited(s *step, id string) {
 	loseSandbox(s, "sandbox is not ready any more")
 }
 
-// loseSandbox files that the sandbox can't be used: it is replaced.
+// loseSandbox files that the sandbox can't be used and must be replaced.
 func loseSandbox(s *step, what string) {
 	s.sandbox.State, s.sandbox.touchedAt = sandboxLost, s.now
 	tell(s, Report{Subject: "pod", What: what, Outcome: "stop all containers", Rule: "A-SBX-1"})
 }
 
-// addressed says whether a sandbox with these addresses can be the pod's: one
-// without an address can't, unless the pod has the host's (A-SBX-1, B-RST-14).
+// addressed says whether a sandbox with these addresses can be the pod's: it must have
+// one, unless the pod uses the host's network (A-SBX-1, B-RST-14).
 func (m *Machine) addressed(ips []string) bool {
 	return m.pod.Spec.HostNetwork || len(ips) > 0
 }
 
-// replaceSandbox stops what is left in a lost sandbox, then the sandbox; a new
-// one follows if some container is still to run (A-ACT-3).
+// replaceSandbox stops what is left in a lost sandbox, then the sandbox; a new one
+// follows if some container must still run (A-ACT-3).
 func replaceSandbox(s *step) {
 	if s.stop.Deadline.IsZero() {
 		s.stop.Deadline = s.now.Add(s.specGrace())
@@ -207,8 +207,8 @@ func stopSandbox(s *step) {
 	s.do(StopSandbox{ID: s.sandbox.op, SandboxID: s.sandbox.ID})
 }
 
-// planUnknownSandbox goes on from the loss of a sandbox of which not even the ID is
-// known: there is nothing to be stopped.
+// planUnknownSandbox goes on after the loss of a sandbox whose ID is unknown: there is
+// nothing to stop.
 func planUnknownSandbox(s *step) {
 	if s.kept.Stage == Syncing && s.sandbox.State == sandboxLost && s.sandbox.ID == "" && !anyMayRun(s) {
 		sandboxIsStopped(s)
@@ -244,7 +244,7 @@ func afterSandboxLoss(s *step) {
 	s.stop.Deadline = time.Time{}
 	inRound := s.round.Active
 	if inRound {
-		finishRound(s) // nothing of the old sandbox is left to be removed by itself (B-RAC-24)
+		finishRound(s) // all records go with the old sandbox (B-RAC-24)
 	}
 	if !inRound && !slices.ContainsFunc(s.regulars(), func(c *container) bool { return runsInNewSandbox(s, c) }) {
 		terminate(s, stop{Cause: Completed}, s.specGrace(),
@@ -271,7 +271,7 @@ func afterSandboxLoss(s *step) {
 	tell(s, Report{Subject: "pod", What: "sandbox lost", Outcome: outcome, Rule: "A-ACT-3"})
 }
 
-// runsInNewSandbox says whether a regular container is a reason for a new sandbox.
+// runsInNewSandbox says whether a regular container requires a new sandbox.
 func runsInNewSandbox(s *step, c *container) bool {
 	if c.Position == exited {
 		return c.Verdict.Restart
@@ -283,10 +283,10 @@ func runsInNewSandbox(s *step, c *container) bool {
 	return !slices.ContainsFunc(s.containers, func(c *container) bool { return c.Exit != nil || c.Last != nil })
 }
 
-// forgetRecord prepares a container for a new sandbox: the records went with
-// the old one, what was created there and never started is created anew, and
-// init containers run again from the first (A-ACT-3). An instance that existed
-// counts, whether it ran or not (A-CST-11).
+// forgetRecord prepares a container for a new sandbox. The records went with the old one:
+// an instance that was created but never started is created again, and init containers
+// run again from the first (A-ACT-3). Every instance counts, whether it ran or not
+// (A-CST-11).
 func forgetRecord(c *container) {
 	c.PreviousID = ""
 	ranInit := (c.kind == initContainer || c.kind == sidecarContainer) && c.Exit != nil

@@ -46,8 +46,8 @@ func startOrder(s *step) []*container {
 	return append(order, s.regulars()...)
 }
 
-// tryStart brings one container a step nearer to running. It reports true when
-// the containers after it have to wait.
+// tryStart takes the next step to start one container. It reports whether the containers
+// after it must wait.
 func tryStart(s *step, c *container) bool {
 	switch {
 	case c.postStartPending():
@@ -119,8 +119,8 @@ func applyContainerCreated(s *step, f ContainerCreated) {
 	s.do(RecordEvent{Type: normal, Reason: "Created", Message: "Container created", FieldPath: c.fieldPath()})
 }
 
-// newInstance makes the instance that exists now the container's newest; the
-// one before becomes lastState (A-CST-5), records older than that go (B-GC-2).
+// newInstance makes the instance that now exists the container's newest. The previous one
+// becomes lastState (A-CST-5); older records are removed (B-GC-2).
 func newInstance(s *step, c *container, id string) {
 	if c.Exit != nil {
 		if !c.Requested && !(c.tuning.afterSuccess && c.succeeded(c.Exit)) {
@@ -140,8 +140,8 @@ func newInstance(s *step, c *container, id string) {
 	c.Image = image{Info: c.Image.Info} // the next start asks anew (A-IMG-2)
 }
 
-// createFailed files a create that did not work: shown as the waiting reason
-// (A-CST-6), tried again later (A-SYNC-9).
+// createFailed files a failed create: it is shown as the waiting reason (A-CST-6) and
+// tried again later (A-SYNC-9).
 func createFailed(s *step, c *container, r Result) {
 	f := r.Failure
 	if f.Class == Uncertain {
@@ -157,8 +157,8 @@ func createFailed(s *step, c *container, r Result) {
 	}
 }
 
-// startRefused records why a start attempt failed, under the failure's own
-// reason where it has one (A-CST-7, A-EVT-3).
+// startRefused records why a start attempt failed, with the failure's own reason if it
+// has one (A-CST-7, A-EVT-3).
 func startRefused(s *step, c *container, f *Failure, reason string) {
 	if f.Reason != "" {
 		reason = f.Reason
@@ -167,8 +167,8 @@ func startRefused(s *step, c *container, f *Failure, reason string) {
 	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + f.Message, FieldPath: c.fieldPath()})
 }
 
-// dropInstance puts a container back to where it was before an instance that
-// does not exist (any more). Its image is asked for anew: it may be gone too (A-IMG-2).
+// dropInstance sets a container back to before an instance that does not exist, or no
+// longer does. Its image is asked for again, as it may be gone too (A-IMG-2).
 func dropInstance(s *step, c *container) {
 	c.Image = image{Info: c.Image.Info}
 	askImagesAnew(s, c)
@@ -231,8 +231,8 @@ func applyContainerRunning(s *step, f ContainerRunning) {
 	c.hear(&f)
 }
 
-// hear takes what the runtime says of an instance beside its state (A-CST-4); nil
-// says nothing.
+// hear takes over what the runtime reports about an instance besides its state (A-CST-4);
+// nil if nothing.
 func (i *reportedState) hear(f *ContainerRunning) {
 	if f == nil {
 		return

@@ -9,11 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// publish hands out the status if it differs from the last one (A-STAT-3), and
-// tells of a new phase or readiness.
+// publish hands out the status if it differs from the last one (A-STAT-3), and reports a
+// new phase or readiness.
 func publish(s *step) {
 	if s.kept.StartTime.IsZero() || s.adopted && s.unseen {
-		return // what a pod has come to meanwhile is not known before it was looked at (B-RST-6)
+		return // its status is not known before the first snapshot (B-RST-6)
 	}
 	status := statusOf(s)
 	if s.round.announce || !equality.Semantic.DeepEqual(status, s.kept.Reported) {
@@ -26,9 +26,9 @@ func publish(s *step) {
 	}
 }
 
-// nothingNew says that a step cannot have changed the status: a probe went as the
-// ones before, or was sent. Whatever does change the status is told or acted
-// upon. It keeps a pod that is only being probed from costing anything.
+// nothingNew says whether a step cannot have changed the status: a probe was sent, or its
+// result equals the previous ones. Whatever changes the status also has an effect. So a
+// pod that is only being probed costs nothing.
 func (s *step) nothingNew(fact Fact) bool {
 	switch fact.(type) {
 	case Woke, Probed:
@@ -43,10 +43,9 @@ func (s *step) nothingNew(fact Fact) bool {
 	return true
 }
 
-// inPassing says that all that is new is an instance whose start has just been
-// asked for. Its status waits for the answer, as in Kubernetes, where nothing is
-// told between the two (A-STAT-11): a write to the API server for each start of a
-// container takes time from the start itself.
+// inPassing says whether the only news is an instance whose start was just asked for. Its
+// status waits for the answer, as in Kubernetes, which reports nothing between the two
+// (A-STAT-11): a write to the API server for each start would delay the start itself.
 func (s *step) inPassing(fact Fact) bool {
 	if f, created := fact.(ContainerCreated); !created || f.Failure != nil || s.round.announce {
 		return false
@@ -64,8 +63,8 @@ func (s *step) inPassing(fact Fact) bool {
 	return starts
 }
 
-// statusOf derives the whole status from the state. The previous status only
-// lends what has no other home: transition times, the sticky phase and Initialized.
+// statusOf derives the whole status from the state. The previous status only supplies
+// what is kept nowhere else: transition times, the sticky phase and Initialized.
 func statusOf(s *step) v1.PodStatus {
 	if s.stop.Cause == NotAdmitted {
 		return rejectedStatus(s)
@@ -131,7 +130,7 @@ func seconds[T interface{ Unix() int64 }](t T) *metav1.Time {
 	return &u
 }
 
-// tellProgress adds the milestones that are not any one container's.
+// tellProgress reports the milestones of the pod as a whole.
 func tellProgress(s *step, status v1.PodStatus) {
 	if status.Phase != s.kept.Reported.Phase {
 		r := Report{Subject: "pod", What: string(status.Phase), Because: status.Reason, Rule: "A-PHASE-5"}

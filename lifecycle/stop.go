@@ -7,40 +7,39 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// stop is why and until when the pod's containers are stopped. The deadline is
-// absolute: a restart of lifepod gets what is left of it (B-WRK-10).
+// stop is why, and by when, the pod's containers are stopped. The deadline is absolute: a
+// restarted lifepod has what is left of it (B-WRK-10).
 type stop struct {
 	Cause    Cause     `json:"cause,omitzero"`
 	Deadline time.Time `json:"deadline,omitzero"` // hooks, signals and ordering share it
 	Force    bool      `json:"force,omitzero"`    // no grace at all
-	GaveUp   bool      `json:"gaveUp,omitzero"`   // the sandbox being made was cancelled
+	GaveUp   bool      `json:"gaveUp,omitzero"`   // the creation of the sandbox was cancelled
 	Reason   string    `json:"reason,omitzero"`   // status reason and message of a pod that was made to fail
 	Message  string    `json:"message,omitzero"`
 
-	Disruption string    `json:"disruption,omitzero"` // message of the condition DisruptionTarget that the phase brings; empty: none
-	OverdueAt  time.Time `json:"overdueAt,omitzero"`  // when an eviction has taken longer than it should; zero: nobody asks
+	Disruption string    `json:"disruption,omitzero"` // message of the condition DisruptionTarget, shown with the final phase; empty: none
+	OverdueAt  time.Time `json:"overdueAt,omitzero"`  // when an eviction takes longer than it should; zero: nobody waits
 }
 
 func (m *Machine) specGrace() time.Duration { return specGrace(m.pod) }
 
-// GraceDuration is a grace of so many seconds as a duration: at least one
-// second (B-WRK-9), at most a hundred years, which the API does not refuse but
-// no clock can add.
+// GraceDuration is a grace in seconds as a duration: at least one second (B-WRK-9), at
+// most a hundred years, because the API accepts more than a clock can add.
 func GraceDuration(seconds int64) time.Duration {
 	const most = 100 * 365 * 24 * 3600
 	return time.Duration(min(max(seconds, 1), most)) * time.Second
 }
 
-// KillPatience is how long whoever has evicted a pod waits for its end: half as long
-// again as its grace, at least ten seconds (B-WRK-13).
+// KillPatience is how long an evictor waits for a pod's end: one and a half times its
+// grace, at least ten seconds (B-WRK-13).
 func KillPatience(pod *v1.Pod) time.Duration {
 	return patience(specGrace(pod))
 }
 
 func patience(grace time.Duration) time.Duration { return max(10*time.Second, grace+grace/2) }
 
-// planOverdue says, once, that an eviction takes longer than whoever asked for it
-// waits; the end goes on (B-WRK-13).
+// planOverdue reports once that an eviction takes longer than its requester waits; the
+// end goes on (B-WRK-13).
 func planOverdue(s *step) {
 	if s.stop.OverdueAt.IsZero() || !s.due(s.stop.OverdueAt) {
 		return
@@ -51,8 +50,8 @@ func planOverdue(s *step) {
 	tell(s, Report{Subject: "pod", What: "has not ended in time", Because: "the runtime has not stopped its containers", Rule: "B-WRK-13"})
 }
 
-// applyStopRequested begins the end, or shortens it: the deadline may come
-// nearer at any moment, and never goes away (B-WRK-9, B-WRK-8's better).
+// applyStopRequested begins the end, or shortens it: the deadline may come nearer at any
+// time, and is never lifted (B-WRK-9, B-WRK-8's better).
 func applyStopRequested(s *step, f StopRequested) {
 	if !s.kept.Deleted {
 		s.kept.Deleted = true
@@ -79,12 +78,12 @@ func applyStopRequested(s *step, f StopRequested) {
 	}
 }
 
-// terminate enters the stage in which nothing is started any more (B-WRK-4).
-// Pulls and mounts under way are given up.
+// terminate enters the stage in which nothing starts any more (B-WRK-4), and gives up
+// pulls and mounts under way.
 func terminate(s *step, why stop, grace time.Duration, report Report) {
 	s.kept.Stage = Terminating
 	why.Deadline = s.now.Add(grace)
-	if !s.stop.Deadline.IsZero() { // containers of a lost sandbox are being stopped: never later (B-WRK-9)
+	if !s.stop.Deadline.IsZero() { // containers of a lost sandbox are already stopping: never later (B-WRK-9)
 		why.Deadline = earlier(why.Deadline, s.stop.Deadline)
 	}
 	report.Subject = "pod"
@@ -104,9 +103,8 @@ func terminate(s *step, why stop, grace time.Duration, report Report) {
 	}
 }
 
-// awaitSandbox waits for a sandbox that is being made, to stop it in good
-// order. It is given up only when the deadline is past, because a runtime goes
-// on with a call that was cancelled.
+// awaitSandbox waits for a sandbox that is being created, to stop it in good order. It
+// gives up only after the deadline, because a runtime goes on with a cancelled call.
 func awaitSandbox(s *step) {
 	giveUpAt := s.stop.Deadline.Add(minimumStopSeconds * time.Second)
 	if !s.stop.GaveUp && s.due(giveUpAt) {
@@ -115,8 +113,8 @@ func awaitSandbox(s *step) {
 	}
 }
 
-// planTermination stops containers, then the sandbox (B-TRM-1): the order is
-// the rule, devices and addresses are free only after it.
+// planTermination stops the containers, then the sandbox (B-TRM-1). The order matters:
+// devices and addresses are free only afterwards.
 func planTermination(s *step) {
 	planOverdue(s)
 	if s.setup.cgroup.op != 0 || s.setup.volumes.op != 0 || !stopContainers(s) && !onlySandboxStops(s) {
@@ -132,13 +130,13 @@ func planTermination(s *step) {
 	}
 }
 
-// untrueStops is how often a runtime may call a container stopped that it shows
-// running before the sandbox is stopped with it: one that could not write down
-// an exit, because its disk is full, would show it running for ever.
+// untrueStops is how often a runtime may report a container as stopped and still show it
+// running before the sandbox is stopped with it. A runtime that could not write an exit,
+// because its disk is full, would show it running for ever.
 const untrueStops = 2
 
-// onlySandboxStops says that the deadline has passed and nothing but the stop of
-// the sandbox, which ends all that is in it, can end what is left.
+// onlySandboxStops says whether the deadline has passed and only the stop of the sandbox,
+// with everything in it, can end what is left.
 func onlySandboxStops(s *step) bool {
 	for _, c := range s.containers {
 		if c.mayRun() && (c.Position != running || c.stopping.untrue < untrueStops) {
@@ -148,8 +146,8 @@ func onlySandboxStops(s *step) bool {
 	return s.due(s.stop.Deadline)
 }
 
-// endWithSandbox files that what the runtime still shows running has ended with
-// its sandbox.
+// endWithSandbox files that containers which the runtime still shows running have ended
+// with their sandbox.
 func endWithSandbox(s *step) {
 	for _, c := range s.containers {
 		if c.Position == running {
@@ -158,10 +156,9 @@ func endWithSandbox(s *step) {
 	}
 }
 
-// stopContainers ends what runs: regular, init and ephemeral containers at once
-// (B-SIG-6), sidecars
-// after them and in reverse order (B-SIDE-2), everything when the deadline has
-// passed (B-SIDE-3). It reports whether nothing can run any more.
+// stopContainers stops what runs: regular, init and ephemeral containers at once
+// (B-SIG-6), then sidecars in reverse order (B-SIDE-2), and everything once the deadline
+// has passed (B-SIDE-3). It reports whether nothing can run any more.
 func stopContainers(s *step) bool {
 	blocked := false
 	for _, c := range s.regulars() {
@@ -193,11 +190,10 @@ func anyMayRun(s *step) bool {
 	return false
 }
 
-// planRelease gives back volumes and cgroup, in that order (B-FIN-6), and beside
-// them the sandbox's record, for which nobody waits, as in Kubernetes, where it goes
-// later (B-GC-4). The machine's life ends when the runtime has nothing of the pod
-// any more. Of a pod that has ended by itself records and logs may have to stay
-// until somebody asks for its end.
+// planRelease gives back volumes and then the cgroup (B-FIN-6). In parallel it removes
+// the sandbox's record, for which nobody waits, as in Kubernetes, which removes it later
+// (B-GC-4). The machine's life ends when the runtime has nothing of the pod left. If the
+// pod ended by itself, records and logs may have to stay until somebody asks for its end.
 func planRelease(s *step) {
 	keep := s.keepsRecords()
 	if s.release.kept && !keep && s.release.volumes.op == 0 {
@@ -211,7 +207,7 @@ func planRelease(s *step) {
 	}
 	nothingLeft := !keep && releaseSandbox(s)
 	if !keep && s.kept.StraySandbox || !s.release.volumes.done || s.release.kept && !keep {
-		return // a sandbox of which nobody knows may hold an address, and be at work in the cgroup
+		return // a stray sandbox may hold an address and be at work in the cgroup
 	}
 	if id, ok := s.begin(&s.release.cgroup); ok {
 		s.do(RemoveCgroup{ID: id})
@@ -246,8 +242,8 @@ func releaseSandbox(s *step) bool {
 // keepsRecords says that the pod's containers and logs stay (B-FIN-11).
 func (m *Machine) keepsRecords() bool { return m.options.KeepRecords && !m.kept.Deleted }
 
-// Resting says that the pod has ended, that what is kept of it waits for its
-// object to go, and that nothing else can happen to it.
+// Resting says whether the pod has ended, what is kept of it waits for its object to go,
+// and nothing else can happen to it.
 func (m *Machine) Resting() bool {
 	return m.kept.Stage == Terminated && m.keepsRecords() && m.release.volumes.done && m.release.cgroup.done
 }

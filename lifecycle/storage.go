@@ -10,9 +10,9 @@ import (
 	"k8s.io/component-helpers/resource"
 )
 
-// storage is the watch over what a pod with limits writes. Kubernetes looks every
-// 10 s (B-EVI-3); here a look that costs little comes sooner, one that costs much
-// no more often than that.
+// storage measures what a pod with limits writes. Kubernetes does so every 10 s
+// (B-EVI-3); here a cheap measurement is repeated sooner, and an expensive one no more
+// often than that.
 type storage struct {
 	op     EffectID
 	nextAt time.Time
@@ -21,10 +21,10 @@ type storage struct {
 const (
 	shortestStoragePause = time.Second
 	longestStoragePause  = 10 * time.Second
-	storagePauseFactor   = 20 // a look takes at most a twentieth of the time
+	storagePauseFactor   = 20 // measuring takes at most a twentieth of the time
 )
 
-// planStorage looks again when it is time, for pods that have a limit.
+// planStorage measures again when it is time, for pods that have a limit.
 func planStorage(s *step) {
 	volumes, containers := storageWatched(s.pod)
 	watched := len(volumes) > 0 || containers
@@ -35,8 +35,8 @@ func planStorage(s *step) {
 	s.do(MeasureStorage{ID: s.storage.op, Volumes: volumes, Containers: containers})
 }
 
-// storageWatched says what has to be measured: volumes with a limit of their own;
-// everything local if containers have limits. Critical pods are exempt (B-LST-1).
+// storageWatched says what to measure: volumes with a limit of their own, and everything
+// local if containers have limits. Critical pods are exempt (B-LST-1).
 func storageWatched(pod *v1.Pod) (volumes []string, containers bool) {
 	if Critical(pod) {
 		return nil, false
@@ -51,7 +51,7 @@ func storageWatched(pod *v1.Pod) (volumes []string, containers bool) {
 	return volumes, containers
 }
 
-// isLocalStorage says whether what is in a volume counts for the pod's limit.
+// isLocalStorage says whether a volume's content counts for the pod's limit.
 func isLocalStorage(v *v1.Volume) bool {
 	return v.ConfigMap != nil || v.EmptyDir != nil && v.EmptyDir.Medium == v1.StorageMediumDefault
 }
@@ -120,8 +120,8 @@ func exceededPod(pod *v1.Pod, f StorageMeasured) string {
 	return fmt.Sprintf("Pod ephemeral local storage usage exceeds the total limit of containers %s. ", limit.String())
 }
 
-// exceededContainer looks at what runs as long as the pod does: Kubernetes leaves
-// sidecars out (B-LST-1).
+// exceededContainer checks the containers that run as long as the pod does; Kubernetes
+// leaves out sidecars (B-LST-1).
 func exceededContainer(s *step, f StorageMeasured) string {
 	for _, c := range s.ordered() {
 		limit, found := c.spec.Resources.Limits[v1.ResourceEphemeralStorage]
@@ -132,7 +132,7 @@ func exceededContainer(s *step, f StorageMeasured) string {
 	return ""
 }
 
-// usageOf is the usage of that name; what was not measured uses nothing.
+// usageOf is the usage under that name; 0 if it was not measured.
 func usageOf(name string, list []StorageUsage) int64 {
 	for _, u := range list {
 		if u.Name == name {

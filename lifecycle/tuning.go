@@ -13,9 +13,9 @@ import (
 	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
-// AnnotationPrefix begins the annotations of a Pod that tune its restarts. Each
-// counts for all containers, or with ".NAME" appended for the one of that name.
-// Without them everything is as in Kubernetes.
+// AnnotationPrefix begins the annotations of a Pod that tune its restarts. Each applies
+// to all containers, or with ".NAME" appended to the one of that name. Without them
+// everything is as in Kubernetes.
 const AnnotationPrefix = "restart.lifepod.dev/"
 
 // The annotations:
@@ -38,7 +38,7 @@ type podTuning struct {
 	restartAll *backoff.Policy // nil: only the pace that protects the node
 }
 
-// tuning is what they ask for of one container.
+// tuning is what they ask for one container.
 type tuning struct {
 	backOff      *backoff.Policy // nil: the node's
 	afterSuccess bool            // no back-off after success

@@ -10,9 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// applyPodUpdated takes over what the pod's source has changed: what of a pod can
-// change in the API, and nothing else (B-WRK-2, B-WRK-3). The object may have
-// come several changes further at once (B-WRK-1).
+// applyPodUpdated takes over what the pod's source has changed, limited to what the API
+// lets change (B-WRK-2, B-WRK-3). One update may combine several changes (B-WRK-1).
 func applyPodUpdated(s *step, f PodUpdated) {
 	newer := f.Pod
 	s.away = s.away && newer.DeletionTimestamp != nil
@@ -45,8 +44,8 @@ func updateMetadata(s *step, newer *v1.Pod) {
 	})
 }
 
-// withoutLocal leaves out the annotations by which a node marks where it has a pod
-// from, and since when: they are another after each restart of the agent (A-SYNC-1).
+// withoutLocal leaves out the annotations in which a node notes where and when it got a
+// pod: they change with each restart of the agent (A-SYNC-1).
 func withoutLocal(annotations map[string]string) map[string]string {
 	annotations = maps.Clone(annotations)
 	maps.DeleteFunc(annotations, func(name, _ string) bool { return strings.HasPrefix(name, "kubernetes.io/config.") })
@@ -80,9 +79,9 @@ func updateSpec(s *step, newer *v1.Pod) {
 	}
 }
 
-// changeImage gives a container another image. The instance of the old one is
-// ended, whatever the restart policy (A-ACT-8); one that is just being made as
-// soon as it runs. A regular init container has its image from its next run on.
+// changeImage gives a container another image. The instance of the old one is stopped,
+// whatever the restart policy (A-ACT-8); one that is still being created, as soon as it
+// runs. A regular init container has the new image from its next run on.
 func changeImage(s *step, c *container, image string) {
 	if c.spec.Image == image {
 		return
@@ -92,7 +91,7 @@ func changeImage(s *step, c *container, image string) {
 	tell(s, Report{Subject: c.spec.Name, What: "has the image " + image + " from now on", Rule: "A-ACT-8"})
 }
 
-// imageOfNextStart forgets what is known of an image, for another one.
+// imageOfNextStart forgets what is known of the old image.
 func imageOfNextStart(c *container) image {
 	if c.Image.op != 0 { // its answer is of the old image: nobody waits for it
 		return image{}
@@ -100,7 +99,7 @@ func imageOfNextStart(c *container) image {
 	return image{Info: ImageInfo{Ref: c.Image.Info.Ref}}
 }
 
-// planOutdated ends instances of an image that is not the container's any more.
+// planOutdated stops instances whose image is no longer the container's.
 func planOutdated(s *step) {
 	for _, c := range s.containers {
 		if !c.Outdated || c.Position != running || c.kind == initContainer {
@@ -122,11 +121,10 @@ func planOutdated(s *step) {
 	}
 }
 
-// applyDeletion stops the pod because its object is being deleted. The first time
-// its whole grace counts from now, as the node's and the API's clocks may differ;
-// a deletion that is moved nearer moves the deadline by as much (B-DEL-4), and a
-// pod that was being deleted while no lifepod was there gets what is left
-// (B-WRK-10's better).
+// applyDeletion stops the pod because its object is being deleted. The first time the
+// whole grace counts from now, as the clocks of node and API may differ. If the deletion
+// moves nearer, the deadline moves by as much (B-DEL-4). A pod that was already being
+// deleted while no lifepod was there gets what is left (B-WRK-10's better).
 func applyDeletion(s *step, newer *v1.Pod) {
 	at, before := *newer.DeletionTimestamp, s.deletion
 	if before.Equal(&at) {
@@ -168,8 +166,8 @@ func applyEvictionRequested(s *step, f EvictionRequested) {
 		Report{What: "evicted", Because: f.Message, Rule: "B-WRK-12"})
 }
 
-// disruptionCondition is told in the same status as the terminal phase, never
-// before (A-COND-9, B-FIN-3).
+// disruptionCondition is shown in the same status as the terminal phase, never before
+// (A-COND-9, B-FIN-3).
 func disruptionCondition(s *step, phase v1.PodPhase) []v1.PodCondition {
 	if s.stop.Disruption == "" || s.kept.Stage < Terminated || !Terminal(phase) {
 		return nil
@@ -179,7 +177,7 @@ func disruptionCondition(s *step, phase v1.PodPhase) []v1.PodCondition {
 	}}
 }
 
-// scheduledCondition is that of the object: it is not the node that scheduled the pod.
+// scheduledCondition is the object's own: the node did not schedule the pod.
 func scheduledCondition(pod *v1.Pod) []v1.PodCondition {
 	if c := condition(pod.Status.Conditions, v1.PodScheduled); c != nil {
 		return []v1.PodCondition{*c.DeepCopy()}

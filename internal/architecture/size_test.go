@@ -23,7 +23,7 @@ func TestSizesOnlyFall(t *testing.T) {
 		many    int // from here on one counts as large
 		large   int // how many are larger than that
 	}{
-		{"lines of a file", figures.Files, 398, 400, 0},
+		{"lines of a file", figures.Files, 397, 400, 0},
 		{"lines of a function", figures.Functions, 58, 60, 0},
 		{"cyclomatic complexity of a function", figures.Complexity, 27, 15, 7},
 		{"parameters of a function", figures.Parameters, 6, 4, 19},

@@ -1,9 +1,10 @@
-// Package resources compares what containers ask for, as a resize needs it (KEP-1287).
+// Package resources compares the resources of containers, for resizes (KEP-1287).
 package resources
 
 import v1 "k8s.io/api/core/v1"
 
-// SameCPUAndMemory says whether two containers have the same of what can be resized.
+// SameCPUAndMemory says whether two containers have the same CPU and memory, which are
+// what a resize can change.
 func SameCPUAndMemory(a, b v1.ResourceRequirements) bool {
 	return Same(a, b, v1.ResourceCPU) && Same(a, b, v1.ResourceMemory)
 }
@@ -13,14 +14,15 @@ func Same(a, b v1.ResourceRequirements, name v1.ResourceName) bool {
 	return Compare(a.Limits, b.Limits, name) == 0 && Compare(a.Requests, b.Requests, name) == 0
 }
 
-// Compare is -1, 0 or 1, as a has less, as much, or more than b. It takes what is not there for zero.
+// Compare is -1, 0 or 1 if a has less, as much, or more than b. A missing resource counts
+// as zero.
 func Compare(a, b v1.ResourceList, name v1.ResourceName) int {
 	q := a[name]
 	return q.Cmp(b[name])
 }
 
-// Grows says whether a change makes more of a resource: of its limit if that
-// changes, else of its request.
+// Grows says whether a change increases a resource: its limit if that changes, else its
+// request.
 func Grows(was, is v1.ResourceRequirements, name v1.ResourceName) bool {
 	if LimitGrows(was, is, name) || LimitShrinks(was, is, name) {
 		return LimitGrows(was, is, name)
@@ -28,18 +30,18 @@ func Grows(was, is v1.ResourceRequirements, name v1.ResourceName) bool {
 	return Compare(is.Requests, was.Requests, name) > 0
 }
 
-// LimitShrinks says whether the limit becomes less; no limit is the greatest.
+// LimitShrinks says whether the limit decreases; no limit is the greatest.
 func LimitShrinks(was, is v1.ResourceRequirements, name v1.ResourceName) bool {
 	return LimitGrows(is, was, name)
 }
 
-// LimitGrows says whether the limit becomes more; no limit is the greatest.
+// LimitGrows says whether the limit increases; no limit is the greatest.
 func LimitGrows(was, is v1.ResourceRequirements, name v1.ResourceName) bool {
 	from, to := was.Limits[name], is.Limits[name]
 	return !from.IsZero() && (to.IsZero() || to.Cmp(from) > 0)
 }
 
-// With is base with one resource as another has it.
+// With returns base with one resource taken from another container.
 func With(base, from v1.ResourceRequirements, name v1.ResourceName) v1.ResourceRequirements {
 	return v1.ResourceRequirements{
 		Limits:   withQuantity(base.Limits, from.Limits, name),
