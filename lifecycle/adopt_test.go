@@ -8,9 +8,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// An adopted container is what its status, and the runtime, say of it: whoever reads
-// the status sees no difference (B-RST-1, B-RST-6, A-CST-4, A-CST-16). A static pod has
-// no status: the runtime knows (B-RST-4).
+// An adopted container has what its status and the runtime say about it: the published
+// status does not change (B-RST-1, B-RST-6, A-CST-4, A-CST-16). A static pod has no
+// status; the runtime has it all (B-RST-4).
 func TestAdoptedStatusIsComplete(t *testing.T) {
 	user := &v1.ContainerUser{Linux: &v1.LinuxContainerUser{UID: 7}}
 	said := &ContainerRunning{ContainerID: "a-0", Image: "img:1", ImageRef: "img@sha256:1", User: user}
@@ -47,8 +47,8 @@ func TestAdoptedStatusIsComplete(t *testing.T) {
 	}
 }
 
-// When a container was started the runtime knows best; a snapshot says it if the
-// event was lost (A-CST-4, A-PLEG-4).
+// The runtime knows best when a container was started; if the event was lost, a snapshot
+// has the time (A-CST-4, A-PLEG-4).
 func TestSnapshotTellsTheStart(t *testing.T) {
 	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
 	tr.settle(t, nil)
@@ -62,7 +62,7 @@ func TestSnapshotTellsTheStart(t *testing.T) {
 	}
 }
 
-// A static pod has no status: how its container ended the time before, the runtime
+// A static pod has no status: how its container ended the last time, only the runtime
 // knows (B-RST-4, A-CST-5).
 func TestAdoptedStaticPodKnowsItsLastState(t *testing.T) {
 	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
@@ -84,8 +84,8 @@ func TestAdoptedStaticPodKnowsItsLastState(t *testing.T) {
 	}
 }
 
-// An instance that began and ended while no agent could tell of it is lastState all
-// the same, whether the status tells of the end before it or of none (B-RST-4, A-CST-5).
+// An instance that began and ended while no agent ran is lastState nevertheless, whether
+// the status has the end before it or none (B-RST-4, A-CST-5).
 func TestAdoptedPodKnowsAnEndThatNobodyTold(t *testing.T) {
 	for name, state := range map[string]v1.ContainerState{
 		"after another end": {Terminated: &v1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", ContainerID: "containerd://a-0"}},

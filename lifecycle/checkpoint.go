@@ -127,5 +127,5 @@ func find[T interface {
 			return nil
 		}
 	}
-	return fmt.Errorf("checkpoint says %q, which is none of this lifepod's words", name)
+	return fmt.Errorf("checkpoint has the unknown word %q", name)
 }

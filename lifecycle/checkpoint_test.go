@@ -26,9 +26,8 @@ var volatile = []string{
 	"hookRun.op", "kill.report", "round.announcing", "round.announce",
 }
 
-// TestEverythingSurvives fills every field of a machine, takes it through a
-// checkpoint as a file would keep it, and demands each field back that is not
-// volatile (B-RST-4, B-RST-9).
+// TestEverythingSurvives fills every field of a machine, takes it through a checkpoint
+// file, and checks that every field that is not volatile comes back (B-RST-4, B-RST-9).
 func TestEverythingSurvives(t *testing.T) {
 	pod := checkpointPod()
 	was := New(pod, DefaultOptions())
@@ -57,7 +56,7 @@ func checkpointPod() *v1.Pod {
 	return pod
 }
 
-// throughJSON is what a file makes of a checkpoint.
+// throughJSON writes a checkpoint to JSON and reads it back.
 func throughJSON(t fataler, c Checkpoint) Checkpoint {
 	data, err := json.Marshal(c)
 	if err != nil {
@@ -70,7 +69,7 @@ func throughJSON(t fataler, c Checkpoint) Checkpoint {
 	return read
 }
 
-// survival compares a machine with the one that was made of its checkpoint.
+// survival compares a machine with the one made from its checkpoint.
 type survival struct {
 	t    *testing.T
 	used map[string]bool // entries of volatile
@@ -139,7 +138,7 @@ func volatileName(of reflect.Type, i int) string {
 	return ""
 }
 
-// isOurs says that a type is one of the machine's own structs, or leads to one.
+// isOurs says whether a type is one of the machine's own structs, or leads to one.
 func isOurs(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
@@ -148,7 +147,7 @@ func isOurs(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && strings.HasPrefix(t.PkgPath(), reflect.TypeFor[Machine]().PkgPath())
 }
 
-// open makes a field that is not exported accessible.
+// open makes an unexported field accessible.
 func open(v reflect.Value) reflect.Value {
 	return reflect.NewAt(v.Type(), unsafe.Pointer(v.UnsafeAddr())).Elem()
 }
@@ -174,7 +173,7 @@ func samples() map[reflect.Type]any {
 	}
 }
 
-// fill gives every field that is to survive a value other than zero.
+// fill gives every field that must survive a nonzero value.
 func fill(t *testing.T, v reflect.Value, path string) {
 	if sample, ok := samples()[v.Type()]; ok {
 		v.Set(reflect.ValueOf(sample))
@@ -217,7 +216,7 @@ func fill(t *testing.T, v reflect.Value, path string) {
 	}
 }
 
-// What was changed in the pod during its life survives, too (A-CRI-5, A-COND-7).
+// Changes of the pod during its life survive too (A-CRI-5, A-COND-7).
 func TestChangedSpecSurvives(t *testing.T) {
 	m := New(checkpointPod(), DefaultOptions())
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -240,7 +239,7 @@ func TestChangedSpecSurvives(t *testing.T) {
 	}
 }
 
-// Each position has a name of its own, under which it is found again.
+// Each position has its own name, by which it is found again.
 func TestPositionsHaveNames(t *testing.T) {
 	namesOf(t, Gone, func(name []byte) (s Stage, err error) { return s, s.UnmarshalText(name) })
 	namesOf(t, uncertain, func(name []byte) (p position, err error) { return p, p.UnmarshalText(name) })
@@ -275,9 +274,9 @@ func TestRestoreRefuses(t *testing.T) {
 		{"other pod", `"uid":"uid"`, `"uid":"other"`, `checkpoint of the pod with UID "other", not of "uid"`},
 		{"fewer containers", `"containers":[{`, `"containers":[],"unknown":[{`, "checkpoint of 0 containers, the pod has 2"},
 		{"other container", `"name":"a"`, `"name":"b"`, `checkpoint of container "b", the pod has "a" in its place`},
-		{"stage", `"stage":"syncing"`, `"stage":"asleep"`, `checkpoint says "asleep", which is none of this lifepod's words`},
-		{"position", `"position":"absent"`, `"position":""`, `checkpoint says "", which is none of this lifepod's words`},
-		{"sandbox", `"state":"none"`, `"state":"gone"`, `checkpoint says "gone", which is none of this lifepod's words`},
+		{"stage", `"stage":"syncing"`, `"stage":"asleep"`, `checkpoint has the unknown word "asleep"`},
+		{"position", `"position":"absent"`, `"position":""`, `checkpoint has the unknown word ""`},
+		{"sandbox", `"state":"none"`, `"state":"gone"`, `checkpoint has the unknown word "gone"`},
 	}
 	text, err := json.Marshal(New(checkpointPod(), DefaultOptions()).Checkpoint())
 	if err != nil {

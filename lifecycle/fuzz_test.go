@@ -16,9 +16,9 @@ import (
 	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
-// FuzzRestore damages the checkpoints of a life with everything in it. Whatever
-// they say, Restore refuses them or makes a machine that takes whatever happens
-// then without a panic, and is saved and restored again (B-RST-9).
+// FuzzRestore damages the checkpoints of a life with everything in it. Restore must
+// refuse them, or make a machine that takes any fact without a panic and can be saved and
+// restored again (B-RST-9).
 func FuzzRestore(f *testing.F) {
 	pods := slices.Sorted(maps.Keys(matrixPods))
 	var lives [][]string
@@ -123,7 +123,7 @@ func done(t *testing.T, e Effect, now time.Time) Fact {
 	return (&pretendedRuntime{}).carryOut(t, e, now)[0]
 }
 
-// checkpointsOf are those of a life, each different one once.
+// checkpointsOf returns the distinct checkpoints of a life.
 func checkpointsOf(f *testing.F, pod string) []string {
 	var texts []string
 	for _, p := range prefixes(f, pod) {
@@ -223,8 +223,8 @@ func spoiltObject(was map[string]any, how, with byte) any {
 	return was
 }
 
-// FuzzAnnotations: whatever the annotations of a pod say, they are refused, or
-// make delays that a restart can have.
+// FuzzAnnotations: any annotations of a pod are refused, or give delays that a restart
+// can have.
 func FuzzAnnotations(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"back-off", "initial=1s factor=1.5 max=30s"}, {"back-off.a", "constant=5s"}, {"back-off", "none"}, {"back-off-after-success", "none"},

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// probeLaws hold the probes of a life against the contract, counting by themselves.
+// probeLaws check the probes of a life against the contract, with counts of their own.
 type probeLaws struct {
 	t        fataler
 	underWay map[EffectID]Probe
@@ -62,7 +62,7 @@ func (l *probeLaws) before(w *walk, fact Fact) {
 
 func probeKey(p Probe) string { return fmt.Sprint(p.ContainerID, p.Kind) }
 
-// effect holds one effect against what the probes have said so far.
+// effect checks one effect against what the probes have said so far.
 func (l *probeLaws) effect(w *walk, e Effect) {
 	switch e := e.(type) {
 	case Cancel:
@@ -106,7 +106,7 @@ func (l *probeLaws) probe(w *walk, p Probe) {
 	}
 }
 
-// up says that nothing of the startup of an instance is left to wait for.
+// up says whether an instance has started up completely.
 func (l *probeLaws) up(c *container) bool { return c.probeSpec(StartupProbe) == nil || l.started[c.ID] }
 
 // gated: nothing starts before the sidecars in front of it have, once in this sandbox (A-INIT-4).
@@ -168,8 +168,8 @@ func (l *probeLaws) published(w *walk, s v1.PodStatus) {
 	}
 }
 
-// nothingNew: what a step left unpublished is what was published before, but for
-// an instance whose start is under way (A-STAT-11).
+// nothingNew: if a step publishes no status, the status has not changed, except for an
+// instance whose start is under way (A-STAT-11).
 func (l *probeLaws) nothingNew(w *walk) {
 	if w.m.passing {
 		if !slices.ContainsFunc(w.m.containers, func(c *container) bool { return c.Position == starting }) {

@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// invariants are the laws of a pod's life, held against each step of a walk.
+// invariants are the laws of a pod's life, checked after each step of a walk.
 type invariants struct {
 	t         fataler
 	lastID    EffectID
@@ -36,7 +36,7 @@ func newInvariants(t fataler, m *Machine) *invariants {
 	return &invariants{t: t, probes: newProbeLaws(t), counts: map[string]int32{}, runs: map[string]*runs{}, instances: map[string]*instances{}, hooks: map[string]bool{}, signalled: map[string]bool{}, ranOnce: map[string]string{}, allocated: map[string]string{}, status: m.Status()}
 }
 
-// after holds the state, the effects and the runtime against the laws.
+// after checks the state, the effects and the runtime against the laws.
 func (l *invariants) after(w *walk, effects []Effect) {
 	l.position(w.m)
 	l.freshBackOff(w.m)
@@ -72,7 +72,7 @@ func (l *invariants) position(m *Machine) {
 	}
 }
 
-// effect holds one effect against what may be asked for now.
+// effect checks one effect against what may be asked for now.
 func (l *invariants) effect(w *walk, e Effect) {
 	if id := e.EffectID(); id != 0 {
 		if _, cancel := e.(Cancel); !cancel {
@@ -117,15 +117,16 @@ func (l *invariants) effect(w *walk, e Effect) {
 	}
 }
 
-// withGroups: the groups that volumes name are known when the sandbox is made (A-SEC-3).
+// withGroups: the groups that volumes name are known when the sandbox is created
+// (A-SEC-3).
 func (l *invariants) withGroups(w *walk) {
 	if SandboxNeedsVolumes(w.m.pod) && !w.m.setup.volumes.done {
 		l.t.Fatalf("the sandbox is made before the volumes")
 	}
 }
 
-// nothingHeld: an object goes when nothing runs any more, and volumes, addresses and
-// cgroup are given back (B-FIN-6).
+// nothingHeld: an object is deleted only once nothing runs any more, and volumes,
+// addresses and cgroup are given back (B-FIN-6).
 func (l *invariants) nothingHeld(w *walk) {
 	r := w.m.release
 	if w.m.kept.Stage < Terminated || anyMayRun(&step{Machine: w.m}) || !r.volumes.done || !r.cgroup.done || w.m.kept.StraySandbox || w.m.keepsRecords() {
@@ -139,9 +140,9 @@ func (l *invariants) onlySyncing(w *walk, e Effect) {
 	}
 }
 
-// notTooEarly: a crash restart comes when its back-off is over, and no earlier
-// (A-BO-3, A-BO-4); what was created when is noted by remember. One whose instances
-// are all gone, with their records, restarts for that and not for a crash (B-RAC-4).
+// notTooEarly: a restart after a crash comes when its back-off is over, not earlier
+// (A-BO-3, A-BO-4); remember notes the times of creation. A container whose instances are
+// all gone, with their records, restarts for that reason and not after a crash (B-RAC-4).
 func (l *invariants) notTooEarly(w *walk, e CreateContainer) {
 	if w.m.containerNamed(e.Container).Exit == nil {
 		return
@@ -194,8 +195,8 @@ func (l *invariants) nothingTwice(w *walk) {
 	}
 }
 
-// published holds a status against the one before (A-STAT-7, A-API-4, A-PHASE-7,
-// B-FIN-13: a stale one is never published after a newer) and against what really
+// published checks a status against the previous one (A-STAT-7, A-API-4, A-PHASE-7,
+// B-FIN-13: an older status is never published after a newer one) and against what really
 // runs (B-FIN-3).
 func (l *invariants) published(w *walk, s v1.PodStatus) {
 	old := l.status
@@ -235,7 +236,8 @@ func (l *invariants) published(w *walk, s v1.PodStatus) {
 	}
 }
 
-// transition is what the API server demands of a container's status (A-API-4, B-FIN-9).
+// transition checks what the API server requires of a container's status (A-API-4,
+// B-FIN-9).
 func (l *invariants) transition(w *walk, old, now *v1.ContainerStatus) {
 	if now.State.Running != nil && Terminal(l.status.Phase) {
 		l.t.Fatalf("%s is shown running in phase %s", now.Name, l.status.Phase)
@@ -256,8 +258,8 @@ func (l *invariants) transition(w *walk, old, now *v1.ContainerStatus) {
 	l.t.Fatalf("the API refuses that %s, terminated with %d, is %+v", old.Name, t.ExitCode, now.State)
 }
 
-// gone: nothing of the pod is left in the runtime but what calls made that were
-// carried out after everybody had given them up.
+// gone: nothing of the pod is left in the runtime, except what abandoned calls created
+// later.
 func (l *invariants) gone(w *walk) {
 	if !l.finished || !Terminal(w.m.Status().Phase) {
 		l.t.Fatalf("gone in phase %s, finished: %t", w.m.Status().Phase, l.finished)

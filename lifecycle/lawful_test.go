@@ -2,7 +2,7 @@ package lifecycle
 
 import "slices"
 
-// lawful holds one step against the laws that hold for every pair of state and fact.
+// lawful checks one step against the laws that hold for every pair of state and fact.
 func lawful(t fataler, was, m *Machine, effects []Effect) {
 	if m.kept.Stage < was.kept.Stage {
 		t.Fatalf("stage goes back from %v to %v", was.kept.Stage, m.kept.Stage)

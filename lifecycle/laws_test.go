@@ -6,8 +6,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// instances are those of one container that there have been: what a walk holds
-// its restart count against.
+// instances are all that one container has had; a walk checks its restart count against
+// them.
 type instances struct {
 	newest string
 	all    int32 // that the machine has known as the newest
@@ -92,8 +92,8 @@ func (l *invariants) waitingSaysWhy(s v1.PodStatus) {
 	}
 }
 
-// soonGone: when everything works, a pod that was asked to end is gone when its
-// grace is over, and what had failed before was tried again.
+// soonGone: if everything works, a pod that must end is gone when its grace is over and
+// what had failed before was retried.
 func (l *invariants) soonGone(w *walk, asked time.Time) {
 	latest := later(asked, w.m.StopDeadline()).Add(2 * time.Minute)
 	if w.now.After(latest) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMain has random walks go the same way each time, so that a failure is of the
-// change at hand. make soak walks others (-rapid.seed=0).
+// TestMain makes random walks the same each time, so that a failure comes from the change
+// at hand. make soak takes other walks (-rapid.seed=0).
 func TestMain(m *testing.M) {
 	flag.Parse()
 	given := false

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// matrixPods are pods whose lives go by every stage and position.
+// matrixPods are pods whose lives pass through every stage and position.
 var matrixPods = map[string]string{
 	"Always": `{spec: {volumes: [{name: v, emptyDir: {sizeLimit: "1"}}], initContainers: [{name: i}, {name: s, restartPolicy: Always}], containers: [{name: a}, {name: b}]}}`,
 	"Never":  `{spec: {restartPolicy: Never, activeDeadlineSeconds: 50, initContainers: [{name: i}], containers: [{name: a}]}}`,
@@ -69,7 +69,7 @@ func (a at) Fatalf(format string, args ...any) {
 	a.t.Fatalf("%s: %s", a.where, fmt.Sprintf(format, args...))
 }
 
-// position tells positions apart that are worth being tried each.
+// position distinguishes the positions that are worth trying separately.
 func (tr *transcript) position() string {
 	m := tr.m
 	text := fmt.Sprint(m.kept.Stage, m.sandbox.State, m.setup.volumes.op != 0, m.release.volumes.done, m.kept.StraySandbox, m.observing.op != 0)
@@ -82,9 +82,9 @@ func (tr *transcript) position() string {
 	return text
 }
 
-// prefixes is a life in which each call is once refused, once unanswered and
-// then works, which crashes, loses its sandbox and is stopped; a copy of the
-// world after each step.
+// prefixes plays a life in which each call is refused once, then unanswered once, and
+// then works, and which crashes, loses its sandbox and is stopped. It returns a copy of
+// the world after each step.
 func prefixes(t testing.TB, text string) []*transcript {
 	pod := &v1.Pod{}
 	if err := yaml.Unmarshal([]byte(text), pod); err != nil {
@@ -128,8 +128,8 @@ func prefixes(t testing.TB, text string) []*transcript {
 	return list
 }
 
-// troubled answers the first try of a kind of call with a refusal, the second
-// not at all, and then as it should be.
+// troubled refuses the first call of a kind, does not answer the second, and then answers
+// normally.
 func troubled(t testing.TB, tr *transcript, e Effect, try int) []Fact {
 	switch try {
 	case 1:
@@ -159,8 +159,8 @@ func endNext(t testing.TB, tr *transcript, keep func(Fact)) bool {
 	return false
 }
 
-// everyFact is each kind of fact: for each effect under way, for IDs that are
-// spent or never were, and for each container and sandbox there is or was.
+// everyFact returns every kind of fact: for each effect under way, for IDs that are spent
+// or unknown, and for each container and sandbox, past or present.
 func everyFact(p *transcript) []Fact {
 	facts := []Fact{EphemeralContainerAdded{Container: namedEphemeral("e", "")}, EphemeralContainerAdded{Container: namedEphemeral("f", "a")}, Accepted{}, Resumed{}, Resumed{ClockChanged: time.Hour}, Rejected{Reason: "OutOfcpu", Message: "m"}, Woke{}, ClockChanged{By: -time.Hour}, StopRequested{}, StopRequested{GraceSeconds: new(int64(1))}, StopRequested{Force: true}, Observed{Began: p.now.Add(time.Microsecond)}}
 	facts = append(facts, objectsOf(p)...)
@@ -187,7 +187,7 @@ func everyFact(p *transcript) []Fact {
 	return append(facts, SandboxExited{}, SandboxExited{SandboxID: "unknown"}, SandboxExited{SandboxID: p.m.sandbox.ID})
 }
 
-// objectsOf are what the pod's source may say of it.
+// objectsOf are the objects that the pod's source may send.
 func objectsOf(p *transcript) []Fact {
 	same, overtaken, images, deleted, soon := p.m.RequestedPod(), p.m.RequestedPod(), p.m.RequestedPod(), p.m.RequestedPod(), p.m.RequestedPod()
 	overtaken.Generation = max(1, overtaken.Generation-1)
@@ -234,7 +234,7 @@ func TestEveryFactIsTried(t *testing.T) {
 	}
 }
 
-// factTypes are the names of all types that are facts.
+// factTypes are the names of all types of facts.
 func factTypes(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("*.go")

@@ -8,8 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A checkpoint is of no use once another agent has made a sandbox or an instance
-// that it doesn't know of (B-RST-1).
+// A checkpoint is of no use once another agent has created a sandbox or an instance
+// unknown to it (B-RST-1).
 func TestOvertaken(t *testing.T) {
 	ended := &v1.ContainerStateTerminated{ExitCode: 1}
 	checkpoint := func(at position, exit *v1.ContainerStateTerminated) Checkpoint {
@@ -50,9 +50,9 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
-// A create whose caller was killed may come so late that one lifepod has looked for
-// it in vain before the next finds it: it is this pod's own, and is started. Nothing
-// is created twice (B-RST-1, A-CST-11).
+// A create whose caller was killed may take effect so late that one lifepod looks for it
+// in vain and only the next finds it. The instance is the pod's own and is started;
+// nothing is created twice (B-RST-1, A-CST-11).
 func TestLateCreateIsNotAnothers(t *testing.T) {
 	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
 	tr.settle(t, nil)

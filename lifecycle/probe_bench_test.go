@@ -8,8 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// BenchmarkProbed is what one round of probes that go as before costs a pod: the
-// timer that sends three of them, and their three answers.
+// BenchmarkProbed measures one round of probes with unchanged results: the timer that
+// sends three of them, and their three answers.
 func BenchmarkProbed(b *testing.B) {
 	m, now := probedPod(b)
 	for b.Loop() {
@@ -23,8 +23,8 @@ func BenchmarkProbed(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(4*b.N), "ns/step")
 }
 
-// TestProbesCostNothing keeps it so: a probe that goes as before publishes
-// nothing, and no status is derived for it.
+// TestProbesCostNothing: a probe with an unchanged result publishes nothing, and no
+// status is derived for it.
 func TestProbesCostNothing(t *testing.T) {
 	m, now := probedPod(t)
 	var probes []Probe

@@ -9,8 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A probe goes to the pod's primary address; without one it is made all the same,
-// and fails (A-PROBE-17).
+// A probe goes to the pod's primary address; without one it is sent nevertheless, and
+// fails (A-PROBE-17).
 func TestProbeAddress(t *testing.T) {
 	for name, c := range map[string]struct {
 		hostNetwork bool
@@ -38,8 +38,8 @@ func TestProbeAddress(t *testing.T) {
 	}
 }
 
-// What a container is not probed for: regular init containers have no probes, and
-// ephemeral ones neither, whatever their spec says (A-PROBE-1).
+// Regular init containers and ephemeral containers have no probes, whatever their spec
+// says (A-PROBE-1).
 func TestProbedKinds(t *testing.T) {
 	spec := &v1.Container{StartupProbe: &v1.Probe{}, LivenessProbe: &v1.Probe{}, ReadinessProbe: &v1.Probe{}}
 	for k, want := range map[kind]bool{initContainer: false, sidecarContainer: true, regularContainer: true, ephemeralContainer: false} {

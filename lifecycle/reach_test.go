@@ -15,7 +15,7 @@ type runs struct {
 	free      bool          // the next start is not a crash's: asked for, or of all containers
 }
 
-// due is when the container may be made anew (A-BO-3, A-BO-4).
+// due is when the container may be created again (A-BO-3, A-BO-4).
 func (r *runs) due() time.Time { return r.endedAt.Add(r.effective()) }
 
 func (r *runs) effective() time.Duration {
@@ -25,7 +25,8 @@ func (r *runs) effective() time.Duration {
 	return r.delay
 }
 
-// remember keeps what later steps are judged by: when which instance was made and ended.
+// remember keeps what later steps are judged by: when each instance was created and
+// ended.
 func (l *invariants) remember(w *walk) {
 	for _, c := range w.m.regulars() {
 		r := l.runs[c.spec.Name]
@@ -72,7 +73,7 @@ func (w *walk) note(what string, reached bool) {
 	}
 }
 
-// sameAgain demands that a clone answers a fact as the machine did.
+// sameAgain checks that a clone answers a fact as the machine did.
 func (w *walk) sameAgain(clone *Machine, ev Event, effects []Effect) {
 	if again := clone.Step(ev); !reflect.DeepEqual(effects, again) {
 		w.rt.Fatalf("a clone answers %T with\n%v\nthe machine with\n%v", ev.Fact, again, effects)
@@ -85,7 +86,7 @@ func (w *walk) sameAgain(clone *Machine, ev Event, effects []Effect) {
 // effectNames are effects as a log shows them, worded only if it is shown.
 type effectNames []Effect
 
-// String is one effect after the other.
+// String lists the effects.
 func (effects effectNames) String() string {
 	var names []string
 	for _, e := range effects {

@@ -22,7 +22,7 @@ func playing(t *testing.T, spec v1.PodSpec) *transcript {
 	return tr
 }
 
-// statuses are the statuses that were published in answer to facts.
+// statuses returns the statuses published in answer to facts.
 func statuses(tr *transcript, facts ...Fact) (published []v1.PodStatus) {
 	for _, f := range facts {
 		for _, e := range tr.m.Step(Event{At: tr.now, Fact: f}) {
@@ -76,8 +76,8 @@ func TestStatusOfRunningPod(t *testing.T) {
 	}
 }
 
-// A condition's transition time is that of its last change, not of its last
-// writing; startTime and the addresses stay (A-COND-2, A-CST-17, A-CST-18, A-STAT-7).
+// A condition's transition time is when it last changed, not when it was last written;
+// startTime and the addresses stay (A-COND-2, A-CST-17, A-CST-18, A-STAT-7).
 func TestStatusKeepsItsTimes(t *testing.T) {
 	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}, RestartPolicy: v1.RestartPolicyNever})
 	tr.now = tr.start.Add(10 * time.Second)
@@ -134,7 +134,8 @@ func TestStaleSnapshotIsNotBelieved(t *testing.T) {
 	}
 }
 
-// A container is created from the image that was found, by what the runtime calls it (A-IMG-9).
+// A container is created from the image that was found, by the runtime's ID for it
+// (A-IMG-9).
 func TestCreatedFromWhatWasFound(t *testing.T) {
 	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
 	tr.settle(t, []string{"CreateContainer"})
@@ -149,7 +150,7 @@ func TestCreatedFromWhatWasFound(t *testing.T) {
 	t.Errorf("no container is created: %v", tr.pending)
 }
 
-// Between the creation of a container and its start nothing is told, unless
+// Between the creation of a container and its start nothing is published, unless
 // something else has happened (A-STAT-11).
 func TestStatusWaitsForStart(t *testing.T) {
 	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})

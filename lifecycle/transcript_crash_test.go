@@ -8,9 +8,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// crash ends the lifepod of the transcript: the checkpoint that it wrote last is
-// all that is left of it. What it had asked the runtime for was carried out, or
-// was not.
+// crash kills the lifepod of the transcript: only the checkpoint that it wrote last
+// remains. What it had asked the runtime for was carried out or not.
 func (tr *transcript) crash(t *testing.T, d *datadriven.TestData) {
 	var done []string
 	for _, a := range d.CmdArgs {

@@ -59,7 +59,7 @@ func (tr *transcript) answerProbe(t *testing.T, d *datadriven.TestData) {
 	tr.feed(f)
 }
 
-// answered is what the endpoint of a probe says, if it always says the same.
+// answered is the answer of a probe's endpoint that always answers the same.
 func (tr *transcript) answered(e Effect) (Fact, bool) {
 	p, ok := e.(Probe)
 	if !ok {
@@ -90,7 +90,7 @@ func probedArg(t *testing.T, d *datadriven.TestData) Probed {
 	return f
 }
 
-// probeDefaults are those of the API.
+// probeDefaults sets the API's defaults.
 func probeDefaults(c *v1.Container) {
 	for _, p := range []*v1.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
 		if p == nil {

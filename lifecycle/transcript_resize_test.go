@@ -103,7 +103,7 @@ func resourcesText(t fataler, of any) string {
 	return strings.ReplaceAll(string(text), `"`, "")
 }
 
-// roomText lists what ResizeCgroup has to have room for.
+// roomText lists what ResizeCgroup must have room for.
 func roomText(room [][]ContainerResources) string {
 	var sets []string
 	for _, list := range room {

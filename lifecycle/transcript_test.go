@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestTranscripts plays testdata/*: each file is one behaviour, told as verbs
-// and what the machine answers. transcript.play documents the verbs.
+// TestTranscripts plays testdata/*: each file shows one behaviour as verbs and the
+// machine's answers. transcript.play documents the verbs.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		tr := &transcript{}
@@ -175,7 +175,7 @@ func (tr *transcript) newPod(t *testing.T, d *datadriven.TestData) {
 	tr.feed(Accepted{})
 }
 
-// defaults are those that manifests in transcripts rely on.
+// defaults sets what manifests in transcripts rely on.
 func defaults(pod *v1.Pod) {
 	if pod.Spec.RestartPolicy == "" {
 		pod.Spec.RestartPolicy = v1.RestartPolicyAlways

@@ -196,7 +196,7 @@ func (tr *transcript) answer(t *testing.T, d *datadriven.TestData) {
 	}
 }
 
-// failed is the answer to e that says that it did not work.
+// failed is the answer that e has failed.
 func failed(t fataler, e Effect, f *Failure) Fact {
 	r := Result{ID: e.EffectID(), Failure: f}
 	switch e.(type) {

@@ -25,8 +25,8 @@ type keptCheckpoint struct {
 	Checkpoint json.RawMessage `json:"checkpoint"`
 }
 
-// TestEarlierVersionsAreRead: after an upgrade pods go on where they were. All that a
-// checkpoint of an earlier version says is in the machine that is made of it.
+// TestEarlierVersionsAreRead: after an upgrade pods go on where they were. A machine has
+// everything that a checkpoint of an earlier version says.
 func TestEarlierVersionsAreRead(t *testing.T) {
 	for version := 1; version <= CheckpointVersion; version++ {
 		files, err := filepath.Glob(fmt.Sprintf("checkpoints/version%d/*.json", version))
@@ -86,8 +86,8 @@ func facts(t *testing.T, checkpoint []byte) (all map[string]any) {
 	return all
 }
 
-// ofAnEarlierVersion is what differs for a reason: the version, and what that
-// version did not say.
+// ofAnEarlierVersion says what may differ: the version, and what that version did not
+// say.
 func ofAnEarlierVersion(p cmp.Path) bool {
 	step, isKey := p.Last().(cmp.MapIndex)
 	if !isKey {
@@ -97,9 +97,9 @@ func ofAnEarlierVersion(p cmp.Path) bool {
 	return step.Key().String() == "version" || !was.IsValid()
 }
 
-// TestVersionRisesWithTheFields: an older lifepod that does not know a field would go
-// on without what it says. So each new field raises the version, which the older one
-// refuses: it leads the pod on from what runtime and API say, as one of another agent.
+// TestVersionRisesWithTheFields: an older lifepod would ignore a field that it does not
+// know. So each new field raises the version, which the older one refuses: it then adopts
+// the pod from the runtime and the API.
 func TestVersionRisesWithTheFields(t *testing.T) {
 	path := fmt.Sprintf("checkpoints/version%d/fields.txt", CheckpointVersion)
 	var lines []string

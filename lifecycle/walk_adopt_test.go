@@ -12,9 +12,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// adopted makes the next lifepod's machine of what the API server and the runtime
-// say, as of a pod that was a kubelet's. What neither of them tells is forgotten,
-// by the laws as well: back-offs, hooks, counts of failures.
+// adopted makes the next lifepod's machine from the API server and the runtime, as for a
+// pod of a kubelet. What neither of them has is forgotten, by the laws as well:
+// back-offs, hooks, counts of failures.
 func (w *walk) adopted() {
 	w.note("adopted", true)
 	pod := w.newestObject()
@@ -27,7 +27,7 @@ func (w *walk) adopted() {
 	w.feed(Resumed{})
 }
 
-// statesOf is what a status says of the containers, for the log of a walk.
+// statesOf summarizes the containers' states in a status, for the log of a walk.
 func statesOf(status v1.PodStatus) string {
 	text := string(status.Phase)
 	for _, c := range containersOf(status) {
@@ -60,8 +60,8 @@ func writtenStatus(t fataler, status v1.PodStatus) v1.PodStatus {
 	return written
 }
 
-// forget leaves the laws with what a status tells: what was counted, or ran, and was
-// not told before its agent was killed, nobody knows any more (B-RST-4).
+// forget leaves the laws with what a status has: what was counted or ran and was not
+// published before the agent was killed is lost (B-RST-4).
 func (l *invariants) forget(w *walk) {
 	l.adopted, l.lastID, l.stage, l.startTime = true, 0, w.m.kept.Stage, time.Time{}
 	l.probes.crash()
@@ -93,9 +93,9 @@ func containersOf(status v1.PodStatus) []v1.ContainerStatus {
 	return slices.Concat(status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses)
 }
 
-// TestAdoptQuiet: a pod that runs and is adopted does not notice: nothing of it is
-// stopped, removed, made, started or run again, and its status stays as it was
-// (B-RST-1, B-RST-6, B-RST-8).
+// TestAdoptQuiet: adopting does not disturb a running pod: nothing of it is stopped,
+// removed, created, started or run again, and its status stays (B-RST-1, B-RST-6,
+// B-RST-8).
 func TestAdoptQuiet(t *testing.T) {
 	adopted := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -129,8 +129,8 @@ func TestAdoptQuiet(t *testing.T) {
 	}
 }
 
-// touches says that an effect concerns what runs, or would make something run; what
-// nobody has any use for may go.
+// touches says whether an effect concerns what runs, or would make something run. Strays
+// may go.
 func (w *walk) touches(e Effect) bool {
 	switch e := e.(type) {
 	case StopContainer, CreateContainer, StartContainer, CreateSandbox, StopSandbox, RunHook, AdmitResize, ResizeContainer:
@@ -156,7 +156,7 @@ func (w *walk) idles() {
 	}
 }
 
-// healthy says that nothing but time and probes would change the pod.
+// healthy says whether only time and probes would change the pod.
 func (w *walk) healthy() bool {
 	if w.m.sandbox.State == sandboxReady && len(w.addresses(w.m.sandbox.ID)) == 0 {
 		return false // nobody has looked yet

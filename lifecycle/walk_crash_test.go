@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// crash kills lifepod after its last step: of the effects that the step asked
-// for, and of those under way before, each was carried out, or was not, or still
-// will be. What happens until another lifepod comes nobody sees; it makes its
-// machine of the checkpoint (B-RST-1..14), or has none and adopts the pod.
+// crash kills lifepod after its last step. Each effect of that step, and each one under
+// way before, was carried out, was not, or still will be. Nobody sees what happens until
+// the next lifepod comes; it makes its machine from the checkpoint (B-RST-1..14), or has
+// none and adopts the pod.
 func (w *walk) crash() {
 	for _, c := range w.calls {
 		w.note("resumed with a call under way", c.answer == nil)
@@ -51,9 +51,9 @@ func (w *walk) restored() {
 	w.feed(Resumed{})
 }
 
-// ownOnly: what the runtime has is the pod's own, as far as its lifepods can know: one
-// that came late, between two kills, as well (B-RST-1). Only what a lifepod had asked
-// for before the pod was adopted may count as another agent's.
+// ownOnly: what the runtime has counts as the pod's own, as far as its lifepods can know,
+// even if it came late, between two kills (B-RST-1). Only what a lifepod had asked for
+// before the pod was adopted may count as another agent's.
 func (w *walk) ownOnly(from Checkpoint) {
 	before := func(id string) bool { return w.isOverdue(id) && w.overdue[id] < w.adoptions }
 	seen := w.snapshot(Result{})
@@ -67,7 +67,7 @@ func (w *walk) ownOnly(from Checkpoint) {
 	}
 }
 
-// begins says that a checkpoint knows of the attempt of an instance only that it may
+// begins says whether all that a checkpoint knows of an instance's attempt is that it may
 // be created.
 func (c Checkpoint) begins(o ObservedContainer) bool {
 	return slices.ContainsFunc(c.Containers, func(k container) bool {
@@ -75,8 +75,8 @@ func (c Checkpoint) begins(o ObservedContainer) bool {
 	})
 }
 
-// killedAgain lets what a lifepod asks for at its start be answered, and kills it
-// before a create that the one before it had asked for is carried out.
+// killedAgain answers what a lifepod asks for at its start, and kills it before a create
+// of the previous lifepod is carried out.
 func (w *walk) killedAgain() {
 	for range w.draw(6, "answers") {
 		w.goOn()

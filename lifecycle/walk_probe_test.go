@@ -9,9 +9,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestProbeWalks leads random pods to where their containers run, and from there
-// through random answers of their probes: the walks of TestRandomWalks seldom
-// stay there for long. The same laws hold.
+// TestProbeWalks brings random pods to where their containers run, then takes random
+// answers of their probes, because the walks of TestRandomWalks seldom stay there for
+// long. The same laws hold.
 func TestProbeWalks(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
@@ -68,7 +68,7 @@ func randomProbes(rt *rapid.T, c *v1.Container) {
 	}
 }
 
-// answerOf is how an attempt of a probe goes: as it should, unless there is trouble.
+// answerOf is the result of a probe's attempt: normal, unless there is trouble.
 func (w *walk) answerOf(p Probe) Probed {
 	f := Probed{Result: Result{ID: p.ID}}
 	if w.draw(10, "probe") >= w.unhealthy {

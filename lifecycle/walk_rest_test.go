@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// comesToRest lets everything work from now on, processes end with 0 where that
-// ends them, and demands that the pod then either ends or runs.
+// comesToRest lets everything work from now on, lets processes end with 0 if that ends
+// them, and checks that the pod then either ends or runs.
 func (w *walk) comesToRest() {
 	w.faultRate, w.crowded, w.unhealthy = 0, false, 0
 	for range 3000 {
@@ -74,7 +74,7 @@ func (w *walk) workOn() {
 	}
 }
 
-// endOne ends a process whose end brings the pod nearer to its own.
+// endOne ends a process whose end the pod waits for to end itself.
 func (w *walk) endOne() bool {
 	for _, r := range w.running() {
 		c := w.m.containerNamed(r.Name)
@@ -100,7 +100,7 @@ func restartsOn(pod *v1.Pod, c *v1.Container, code int32) bool {
 	return policy == v1.ContainerRestartPolicyAlways || policy == v1.ContainerRestartPolicyOnFailure && code != 0
 }
 
-// pause lets time pass until the machine is to be woken, or the next relist.
+// pause lets time pass until the machine wakes, or until the next relist.
 func (w *walk) pause() {
 	if !w.wakeAt.IsZero() && w.wakeAt.Before(w.relistAt) {
 		w.now, w.wakeAt = later(w.now, w.wakeAt.Add(-time.Millisecond)), time.Time{}

@@ -19,8 +19,8 @@ func randomHooks(rt *rapid.T) *v1.Lifecycle {
 	return nil
 }
 
-// rareRule is a rule whose action is more than a restart. Exit code 0, with which
-// pods come to rest, asks for none of them.
+// rareRule is a rule whose action is more than a restart. None applies to exit code 0,
+// with which pods come to rest.
 func rareRule(rt *rapid.T) v1.ContainerRestartRule {
 	actions := []v1.ContainerRestartRuleAction{
 		v1.ContainerRestartRuleActionRestartAllContainers, v1.ContainerRestartRuleActionRestartAllContainers, ActionComplete, ActionTerminatePod,
@@ -44,8 +44,8 @@ func (w *walk) asksForRestart() {
 	w.feed(f)
 }
 
-// hook: a preStop hook runs once for an instance, and before its stop signal
-// (B-HOOK-1); nothing is begun for a pod that is ending but preStop hooks.
+// hook: a preStop hook runs once per instance, before its stop signal (B-HOOK-1); in a
+// pod that is ending, only preStop hooks begin.
 func (l *invariants) hook(w *walk, e RunHook) {
 	if e.Hook == PostStart {
 		l.onlySyncing(w, e)
@@ -60,7 +60,7 @@ func (l *invariants) hook(w *walk, e RunHook) {
 	l.hooks[e.ContainerID] = true
 }
 
-// inTime: hook and signal share the pod's one deadline, but for the signal's two
+// inTime: hook and signal share the pod's one deadline, except for the signal's two
 // seconds (B-HOOK-3, B-WRK-9).
 func (l *invariants) inTime(w *walk, e StopContainer) {
 	l.signalled[e.ContainerID] = true

@@ -10,8 +10,7 @@ import (
 	"github.com/lifepod/lifepod/lifecycle/resources"
 )
 
-// changesSpec lets a user change the pod that runs, or the node change its mind
-// about what it has room for.
+// changesSpec lets a user change the running pod, or changes what the node has room for.
 func (w *walk) changesSpec() {
 	switch w.draw(8, "change") {
 	case 0, 1, 2:
@@ -106,7 +105,7 @@ func (l *invariants) resized(w *walk) {
 	}
 }
 
-// freshBackOff: new resources begin the back-off anew (A-BO-1).
+// freshBackOff: new resources start the back-off over (A-BO-1).
 func (l *invariants) freshBackOff(m *Machine) {
 	for _, c := range m.ordered() {
 		text := fmt.Sprint(c.spec.Resources.String())
@@ -121,7 +120,7 @@ func (l *invariants) freshBackOff(m *Machine) {
 	l.generation = m.pod.Generation
 }
 
-// ephemeralOnce: an ephemeral container that ran is never made again (A-RST-2).
+// ephemeralOnce: an ephemeral container that ran is never created again (A-RST-2).
 func (l *invariants) ephemeralOnce(w *walk) {
 	for _, c := range w.m.ephemerals() {
 		name := c.spec.Name

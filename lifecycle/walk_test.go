@@ -11,10 +11,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRandomWalks leads random pods through random lives against a runtime in
-// which everything goes wrong, and holds each step against the invariants of
-// invariants_test.go. A longer run: make soak, which leads half of them on each of
-// two processors.
+// TestRandomWalks takes random pods through random lives against a runtime in which
+// everything goes wrong, and checks the invariants of invariants_test.go after each step.
+// A longer run: make soak, half of it on each of two processors.
 func TestRandomWalks(t *testing.T) {
 	if !long() {
 		randomWalks(t)
@@ -49,9 +48,9 @@ func randomWalks(t *testing.T) {
 	}
 }
 
-// sometimes are the rare branches that a long run must have come by (make soak,
-// which CI runs; a short one may miss some): Kubernetes
-// Events, rules that were told, and what reach notices.
+// sometimes are the rare branches that a long run must have reached (make soak, which CI
+// runs; a short run may miss some): Kubernetes Events, rules that were reported, and what
+// reach notices.
 var sometimes = []string{
 	"BackOff", "Killing", "FailedKillPod", "SandboxChanged", "FailedCreatePodSandBox", "FailedMount",
 	"FailedCreatePodContainer", "Pulling", "DeadlineExceeded",
@@ -67,7 +66,7 @@ var sometimes = []string{
 	"sandbox without an address",
 }
 
-// long says whether this is a run long enough to come by the rare branches.
+// long says whether this run is long enough to reach the rare branches.
 func long() bool {
 	checks, err := strconv.Atoi(flag.Lookup("rapid.checks").Value.String())
 	return err == nil && checks >= 5000
@@ -137,9 +136,8 @@ func (w *walk) feed(f Fact) {
 	w.laws.roundKeeps(w, was, effects)
 }
 
-// looksTwice says whether the step is one of those after which the whole state
-// is compared: each in a short run, every fourth in a long one, which has many
-// more of them.
+// looksTwice says whether the whole state is compared after this step: after each step of
+// a short run, after every fourth of a long one, which has many more.
 func (w *walk) looksTwice() bool {
 	w.steps++
 	return w.steps%4 == 0 || !long()
@@ -167,7 +165,7 @@ func (w *walk) take(e Effect) {
 	}
 }
 
-// cancel gives a call up; it may have been carried out all the same.
+// cancel gives up a call, which may have been carried out nevertheless.
 func (w *walk) cancel(id EffectID) {
 	i := slices.IndexFunc(w.calls, func(c *call) bool { return c.effect.EffectID() == id })
 	if i < 0 {
@@ -316,7 +314,7 @@ func (w *walk) askForTheEnd() {
 	}
 }
 
-// timePasses moves the clock, never past the moment at which the machine is to be woken.
+// timePasses moves the clock, never past the time at which the machine must wake.
 func (w *walk) timePasses() {
 	by := []time.Duration{time.Millisecond, time.Second, 10 * time.Second, time.Minute, 11 * time.Minute}[w.draw(5, "time")]
 	to := w.now.Add(by)

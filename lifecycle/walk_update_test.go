@@ -27,8 +27,8 @@ func (w *walk) changesObject() {
 	w.shows(next)
 }
 
-// newestObject is a copy of the object. What was asked of the machine in other
-// ways than by the object is in it, and what a machine of a pod that ends did not take.
+// newestObject is a copy of the object. It also has what was asked of the machine in
+// other ways, and what the machine of an ending pod did not take over.
 func (w *walk) newestObject() *v1.Pod {
 	pod := w.m.RequestedPod()
 	if w.object.now == nil {
@@ -145,8 +145,8 @@ func (w *walk) evicts() {
 	w.feed(f)
 }
 
-// ended: a pod that was evicted has failed for that, and tells of the disruption
-// with its last phase and not before (B-WRK-12, A-COND-9, B-FIN-3).
+// ended: an evicted pod has failed for that reason, and shows the disruption with its
+// last phase, not before (B-WRK-12, A-COND-9, B-FIN-3).
 func (l *invariants) ended(w *walk, s v1.PodStatus) {
 	disrupted := isTrue(s.Conditions, v1.DisruptionTarget)
 	if disrupted && !Terminal(s.Phase) {
@@ -161,9 +161,9 @@ func (l *invariants) ended(w *walk, s v1.PodStatus) {
 	w.note("evicted", true)
 }
 
-// rests holds a pod that has ended and keeps its records against what that means:
-// whatever wakes it or looks at it, nothing follows (B-FIN-11). Nobody waits for the
-// removal of an older record: one look finds those that did not work.
+// rests checks a pod that has ended and keeps its records: whatever wakes it or looks at
+// it, nothing follows (B-FIN-11). Nobody waits for the removal of an older record; one
+// snapshot finds the removals that failed.
 func (w *walk) rests() {
 	w.note("resting", true)
 	w.now = w.now.Add(time.Minute)
@@ -188,8 +188,8 @@ func (w *walk) rests() {
 	}
 }
 
-// keeps: of a pod that has ended by itself records and logs stay until somebody
-// asks for its end; then everything goes (B-FIN-11, B-DEL-13).
+// keeps: the records and logs of a pod that has ended by itself stay until somebody asks
+// for its end; then everything goes (B-FIN-11, B-DEL-13).
 func (l *invariants) keeps(w *walk, e Effect) {
 	keep := w.m.keepsRecords()
 	switch e := e.(type) {
@@ -213,5 +213,5 @@ func (l *invariants) keeps(w *walk, e Effect) {
 	}
 }
 
-// strays says that the runtime has what calls made that nobody waited for.
+// strays says whether the runtime has anything from calls that nobody waited for.
 func (w *walk) strays() bool { return len(w.overdue)+len(w.late) > 0 || w.m.kept.StraySandbox }

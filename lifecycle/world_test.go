@@ -91,7 +91,7 @@ func (w *world) performLate(i int) {
 	w.late = slices.Delete(w.late, i, i+1)
 }
 
-// isOverdue says that a late call has made what has that id.
+// isOverdue says whether a late call created the object with that ID.
 func (w *world) isOverdue(id string) bool {
 	_, is := w.overdue[id]
 	return is
