@@ -30,6 +30,7 @@ var matrixPods = map[string]string{
 // right one, one with an unknown or a spent ID, and each twice. Whatever comes,
 // the machine does not panic, nothing goes back and nothing is begun twice.
 func TestMatrix(t *testing.T) {
+	t.Parallel()
 	positions, pairs := 0, 0
 	for name, text := range matrixPods {
 		seen := map[string]bool{}

@@ -97,6 +97,7 @@ func containersOf(status v1.PodStatus) []v1.ContainerStatus {
 // removed, created, started or run again, and its status stays (B-RST-1, B-RST-6,
 // B-RST-8).
 func TestAdoptQuiet(t *testing.T) {
+	t.Parallel()
 	adopted := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWalk(rt, randomPod(rt), map[string]int{})

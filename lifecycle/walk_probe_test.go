@@ -13,6 +13,7 @@ import (
 // answers of their probes, because the walks of TestRandomWalks seldom stay there for
 // long. The same laws hold.
 func TestProbeWalks(t *testing.T) {
+	t.Parallel()
 	seen := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWalk(rt, randomPod(rt), seen)

@@ -15,6 +15,7 @@ import (
 // everything goes wrong, and checks the invariants of invariants_test.go after each step.
 // A longer run: make soak, half of it on each of two processors.
 func TestRandomWalks(t *testing.T) {
+	t.Parallel()
 	if !long() {
 		randomWalks(t)
 		return
