@@ -12,26 +12,26 @@ func (m *Machine) wasFound(p *pod) bool {
 	return found
 }
 
-// awaitsMirror says whether a static pod that is to be adopted waits for the API,
+// awaitsMirror reports whether a static pod waits with its adoption for the API,
 // which knows its status (B-RST-7).
 func (m *Machine) awaitsMirror(p *pod) bool {
 	return p.source != API && !m.heard[API] && !m.awaitsAPI.IsZero()
 }
 
-// look goes on with a pod that has run on this node and of which nothing is remembered,
-// such as a kubelet's. Without the runtime nothing is known of it: it waits.
+// look asks the runtime about a pod that has run on this node but has no checkpoint,
+// such as a kubelet's. The pod waits until the runtime answers.
 func (m *Machine) look(p *pod) {
 	delete(m.found, p.uid)
 	p.position, p.until = Looking, never()
 	m.do(Look{Pod: p.newest})
 }
 
-// looked goes on with what the runtime has of a pod. Only that, which nobody but an
-// agent of this node can have made, spares a pod admission (B-RST-2's better): it runs,
-// or has run, after it was admitted. A status that tells of containers does not, whoever
-// has written it: of a pod of which the runtime has nothing more, after a loss of its
-// records or of the machine's disk, the status says how its life goes on (B-RST-4,
-// B-RST-12, B-RST-13), but it is admitted first, as upstream does with every pod.
+// looked decides how a pod goes on, given what the runtime has of it. If the runtime has
+// something, only an agent of this node can have created it, so the pod was admitted
+// already and skips admission (B-RST-2's better). A status with containers is no such
+// proof. If the runtime has nothing, because it lost its records or the machine its
+// disk, the status says how the pod's life goes on (B-RST-4, B-RST-12, B-RST-13), but
+// the pod is admitted first, as upstream does with every pod.
 func (m *Machine) looked(p *pod, f Looked) {
 	if p.position != Looking {
 		return
@@ -61,9 +61,9 @@ func (m *Machine) looked(p *pod, f Looked) {
 	m.roomFreed() // it may hold less than was thought, or nothing
 }
 
-// known is a pod as its source has it, with the newest status that is known of it: what
-// its worker told before it panicked; of a static pod, whose file has none, that of its
-// mirror pod (B-RST-7).
+// known returns the pod as its source has it, with its newest known status: the one its
+// worker published before it panicked, or for a static pod, whose file has no status,
+// its mirror pod's (B-RST-7).
 func (p *pod) known() *v1.Pod {
 	switch {
 	case p.status.Phase != "":
@@ -82,8 +82,8 @@ func (m *Machine) adopt(p *pod, has lifecycle.Observed) {
 	m.lives(p, known)
 }
 
-// endedBefore files a pod that has ended before and of which the runtime has nothing: it
-// needs no worker, only what is left on disk to be removed (B-WRK-23).
+// endedBefore files a pod that has already ended and has nothing in the runtime. It needs
+// no worker; only its files on disk are removed (B-WRK-23).
 func (m *Machine) endedBefore(p *pod) {
 	p.status = p.known().Status
 	m.do(Discard{Pod: p.newest})

@@ -9,9 +9,9 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// allocated is the pod with what it has been allocated, which is behind what is
-// asked for while a resize is pending (A-ADM-7), and its status, which tells what
-// it still has of before. Until a status tells, that is what the pod was accepted with.
+// allocated returns the pod with its status and its allocated resources. While a resize
+// is pending they differ from the spec's (A-ADM-7). Until a status lists them, they are
+// those the pod was accepted with.
 func (p *pod) allocated() *v1.Pod {
 	allocated := p.newest.DeepCopy()
 	if p.resize.granted != nil {
@@ -29,7 +29,7 @@ func (p *pod) allocated() *v1.Pod {
 	return allocated
 }
 
-// takeRequests gives containers what others of their name request.
+// takeRequests copies the requests of containers with the same name.
 func takeRequests(containers, from []v1.Container) {
 	for i := range min(len(containers), len(from)) {
 		if containers[i].Name == from[i].Name {
@@ -38,7 +38,7 @@ func takeRequests(containers, from []v1.Container) {
 	}
 }
 
-// eachAllocated tells of each container of which a status says what it was allocated.
+// eachAllocated calls tell for each container whose allocated resources the status lists.
 func eachAllocated(pod *v1.Pod, status *v1.PodStatus, tell func(c *v1.Container, has v1.ResourceList)) {
 	has := map[string]v1.ResourceList{}
 	for _, list := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
@@ -57,7 +57,7 @@ func eachAllocated(pod *v1.Pod, status *v1.PodStatus, tell func(c *v1.Container,
 	}
 }
 
-// tells says that a status has the resources of the pod as allocated.
+// tells reports whether the status lists the pod's requests as allocated.
 func tells(pod *v1.Pod, status *v1.PodStatus) bool {
 	same := true
 	eachAllocated(pod, status, func(c *v1.Container, has v1.ResourceList) {

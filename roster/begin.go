@@ -11,16 +11,16 @@ import (
 	"github.com/lifepod/lifepod/worker/admission"
 )
 
-// beginAll begins every pod that may begin now: at the start, and whenever something
-// has changed for which pods wait.
+// beginAll begins every pod that may begin now. It is called at the start, and whenever
+// something changes that pods wait for.
 func (m *Machine) beginAll() {
 	for _, p := range m.inOrder(func(p *pod) bool { return p.wanted && m.heard[p.source] }) {
 		m.begin(p)
 	}
 }
 
-// begin begins a pod's life, goes on with one that another agent has begun, or
-// leaves it waiting.
+// begin begins a pod's life, continues one that another agent began, or leaves the
+// pod waiting.
 func (m *Machine) begin(p *pod) {
 	switch {
 	case !m.opened || p.begun() || p.position == Over:
@@ -73,9 +73,9 @@ func (m *Machine) admit(p *pod, node *v1.Node) {
 	}
 }
 
-// nodeRead admits a pod by the Node as the API server has it now: only its labels
-// have refused the pod, and they may have changed (A-ADM-4). One that could not be read
-// is taken as it is known.
+// nodeRead admits a pod again with the Node read from the API server, because only the
+// Node's labels refused the pod and they may have changed (A-ADM-4). If the Node could not
+// be read, the known one is used.
 func (m *Machine) nodeRead(p *pod, node *v1.Node) {
 	if p.position != Waiting || p.reason != ForNode {
 		return
@@ -98,8 +98,8 @@ func (m *Machine) nodeRead(p *pod, node *v1.Node) {
 	}
 }
 
-// start lets a pod live of which the runtime has nothing, and with which the node's
-// admission agrees. What its status tells of containers holds on (B-RST-4).
+// start begins the life of an admitted pod that has nothing in the runtime. What its
+// status says about containers still counts (B-RST-4).
 func (m *Machine) start(p *pod) {
 	if !p.ran {
 		m.do(Begin{Source: p.source, Pod: p.newest})
@@ -116,8 +116,8 @@ func (m *Machine) refuse(p *pod, why admission.Refusal) {
 	p.refused = true
 }
 
-// lives files that a worker has the pod as it was accepted, and tells it what has
-// changed since.
+// lives records that a worker has the accepted pod, and tells the worker what has changed
+// since.
 func (m *Machine) lives(p *pod, accepted *v1.Pod) {
 	p.position, p.reason, p.until, p.told, p.again = Living, "", never(), "", false
 	p.accepted, p.refused, p.left = accepted, false, false
@@ -130,7 +130,7 @@ func (m *Machine) lives(p *pod, accepted *v1.Pod) {
 	}
 }
 
-// resume goes on where another agent's worker was.
+// resume continues where a previous worker stopped.
 func (m *Machine) resume(p *pod) {
 	remembered := *p.remembered
 	p.remembered = nil
@@ -156,7 +156,7 @@ func (m *Machine) resumed(p *pod, status v1.PodStatus) {
 	}
 }
 
-// notResumed leads a pod on from what the runtime has of it.
+// notResumed continues a pod from what the runtime has of it.
 func (m *Machine) notResumed(p *pod, why error) {
 	if !p.alive() {
 		return
@@ -165,9 +165,9 @@ func (m *Machine) notResumed(p *pod, why error) {
 	m.look(p)
 }
 
-// overtaken lets a pod be adopted that another agent, such as a kubelet, has led on
-// since this one wrote its checkpoint: now if it is wanted, else when its source,
-// which knows how far it has come, or nobody wants it.
+// overtaken has a pod adopted because another agent, such as a kubelet, has run it since
+// its checkpoint was written. It is adopted now if it is wanted, else when its source, which
+// knows how far it has come, wants it, or when no source does.
 func (m *Machine) overtaken(p *pod) {
 	m.report(p, lifecycle.Report{What: "is adopted", Because: "another agent has run it meanwhile", Rule: "B-RST-2"})
 	m.do(Forget{UID: p.uid})

@@ -10,29 +10,29 @@ import (
 	"github.com/lifepod/lifepod/worker/admission"
 )
 
-// Effect is something to do. Effects are carried out in their order, none of them waits.
+// Effect is something to do. Effects are carried out in order, and none of them blocks.
 type Effect interface{ effect() }
 
-// Begin lets a new pod live.
+// Begin begins the life of a new pod.
 type Begin struct {
 	Source Source
 	Pod    *v1.Pod
 }
 
-// Refuse lets a pod live that the node rejects: it only tells so (A-ADM-2).
+// Refuse begins the life of a rejected pod, which only reports the rejection (A-ADM-2).
 type Refuse struct {
 	Source Source
 	Pod    *v1.Pod
 	Why    admission.Refusal
 }
 
-// Resume goes on with a life from its checkpoint. Resumed or NotResumed answers it at once.
+// Resume continues a life from its checkpoint. Resumed or NotResumed answers it at once.
 type Resume struct {
 	Remembered
 }
 
-// Adopt goes on with a life of which there is no checkpoint, from the status of its
-// object and what the runtime has of it.
+// Adopt continues a life without a checkpoint, from the status of the pod's object and
+// what the runtime has of the pod.
 type Adopt struct {
 	Source Source
 	Pod    *v1.Pod
@@ -51,13 +51,13 @@ type Tell struct {
 type Know struct {
 	Source Source
 	Pod    *v1.Pod
-	// Before is the pod as it was known; nil for one that was not.
+	// Before is the previously known pod; nil for a new one.
 	Before *v1.Pod
 	// Again says that the pod begins anew, because it was wanted again while it ended.
 	Again bool
 }
 
-// Drop says that the roster has a pod no longer: what Know has begun ends.
+// Drop says that the roster no longer has a pod: what Know began ends.
 type Drop struct {
 	Source Source
 	UID    types.UID

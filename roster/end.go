@@ -6,11 +6,11 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// quarantine is how long a pod whose worker has panicked is left alone before its
-// life goes on from its checkpoint.
+// quarantine is how long a pod is left alone after its worker panicked, before it is
+// resumed from its checkpoint.
 const quarantine = 10 * time.Second
 
-// panicked leaves a pod alone for a while whose worker has panicked; the others go on.
+// panicked leaves a pod alone for a while after its worker panicked; other pods go on.
 func (m *Machine) panicked(p *pod, why error) {
 	if !p.alive() {
 		return
@@ -32,8 +32,8 @@ func (m *Machine) recalled(p *pod, r *Remembered) {
 	m.begin(p)
 }
 
-// ended files that nothing is left of a pod (B-WRK-16). It blocks its UID for as
-// long as its source wants it, but for one that was wanted again since.
+// ended records that nothing is left of a pod (B-WRK-16). The pod blocks its UID for as
+// long as its source wants it, unless it was wanted again since.
 func (m *Machine) ended(p *pod) {
 	if !p.alive() {
 		return
@@ -45,8 +45,8 @@ func (m *Machine) ended(p *pod) {
 	m.roomFreed()
 }
 
-// over files that nothing is left of a pod. One that was wanted again while it left is
-// as if it were new (B-WRK-18).
+// over records that nothing is left of a pod. If it was wanted again while it left, it
+// begins as a new pod (B-WRK-18).
 func (m *Machine) over(p *pod) {
 	p.position = Over
 	m.deleteObject(p)
@@ -56,7 +56,7 @@ func (m *Machine) over(p *pod) {
 	}
 }
 
-// drop forgets a pod of which there is nothing here.
+// drop forgets a pod of which the node has nothing.
 func (m *Machine) drop(p *pod) {
 	delete(m.pods, p.uid)
 	m.do(Drop{Source: p.source, UID: p.uid})

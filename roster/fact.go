@@ -18,18 +18,18 @@ type Event struct {
 // Fact is something that has happened, or an answer to an effect.
 type Fact interface{ fact() }
 
-// Opened is the first fact of a node: what is there from an agent before this one.
+// Opened is the first fact of a node: what a previous agent left.
 type Opened struct {
-	// Remembered are the pods of which an agent before has left a checkpoint.
+	// Remembered lists the pods with a checkpoint of a previous agent.
 	Remembered []Remembered
-	// Found are the pods that the runtime has.
+	// Found lists the pods that the runtime has.
 	Found []Found
-	// Rebooted says that the machine has started since all sources were heard last:
-	// pods of the API may have been given to another node meanwhile (B-RST-11).
+	// Rebooted: the machine has rebooted since all sources were last heard, so pods of
+	// the API may have moved to another node (B-RST-11).
 	Rebooted bool
 }
 
-// Remembered is a pod as an agent before has accepted it, and how far it has come.
+// Remembered is a pod as a previous agent accepted it, with its checkpoint.
 type Remembered struct {
 	Source     Source               `json:"origin"`
 	Pod        *v1.Pod              `json:"pod"`
@@ -50,13 +50,13 @@ type Wanted struct {
 	Pod    *v1.Pod
 }
 
-// Unwanted says that a source has a pod no longer (B-WRK-2).
+// Unwanted says that a source no longer has a pod (B-WRK-2).
 type Unwanted struct{ UID types.UID }
 
-// SourceHeard says that a source has told all the pods that it had at the start.
+// SourceHeard says that a source has listed all the pods it had at the start.
 type SourceHeard struct{ Source Source }
 
-// NodeKnown is the Node as it is known now, nil before it is.
+// NodeKnown is the Node as now known; nil if it is not known yet.
 type NodeKnown struct{ Node *v1.Node }
 
 // NodeRead answers ReadNode. Node is nil if it could not be read.
@@ -80,7 +80,7 @@ type Resumed struct {
 	Status v1.PodStatus
 }
 
-// NotResumed answers Resume: the checkpoint is of no use.
+// NotResumed answers Resume: the checkpoint is unusable.
 type NotResumed struct {
 	UID types.UID
 	Err error
@@ -98,8 +98,8 @@ type Published struct {
 	Status v1.PodStatus
 }
 
-// NothingLeft says that nothing is left of what the API object of a living pod stands
-// for: the object can be deleted (B-DEL-11).
+// NothingLeft says that the API object of a living pod can be deleted, because nothing
+// is left of what it stands for (B-DEL-11).
 type NothingLeft struct{ UID types.UID }
 
 // Ended says that the life of a pod has ended and nothing is left of it here (B-WRK-16).

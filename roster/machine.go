@@ -14,14 +14,14 @@ import (
 	"github.com/lifepod/lifepod/worker/admission"
 )
 
-// Options are what a node's roster is told once.
+// Options are fixed for the lifetime of a node's roster.
 type Options struct {
-	// Sources are those that there are. Nothing is ended before each was heard (B-RST-3).
+	// Sources lists all sources. No pod is ended before each was heard (B-RST-3).
 	Sources []Source
 	// Host is what the machine can enforce.
 	Host admission.Host
-	// API says that there is an API server: it shows static pods, and can be asked for
-	// the Node.
+	// API: there is an API server, which shows static pods and can be asked for the
+	// Node.
 	API bool
 }
 
@@ -35,25 +35,25 @@ type Machine struct {
 	heard  map[Source]bool
 	node   *v1.Node // nil: not known yet
 	pods   map[types.UID]*pod
-	found  map[types.UID]Found // what the runtime had at the start and no pod has taken over
+	found  map[types.UID]Found // in the runtime at the start, and not taken over by a pod yet
 
-	// awaitsAPI is when static pods that run already stop waiting for the API; zero: they
-	// don't wait.
+	// awaitsAPI is when running static pods stop waiting for the API; zero: they don't
+	// wait.
 	awaitsAPI time.Time
-	// rebooted says that remembered pods of the API wait for it to be heard.
+	// rebooted: remembered pods of the API wait until the API is heard.
 	rebooted bool
 
-	wakeAt  time.Time // as asked for last
+	wakeAt  time.Time // last requested
 	effects []Effect  // of the step
 }
 
-// New is the roster of a node before its first fact.
+// New returns the roster of a node before its first fact.
 func New(options Options) *Machine {
 	return &Machine{options: options, heard: map[Source]bool{}, pods: map[types.UID]*pod{}, found: map[types.UID]Found{}}
 }
 
-// Step files one fact and returns what is to be done because of it, in order. Time
-// never goes back.
+// Step takes one fact and returns the effects that follow from it, in order. Time never
+// goes back.
 func (m *Machine) Step(e Event) []Effect {
 	m.now, m.effects = e.At, nil
 	m.apply(e.Fact)
@@ -82,8 +82,8 @@ func (m *Machine) apply(fact Fact) {
 	}
 }
 
-// applyToPod files what concerns one pod; one that is not known any more has no
-// use for it.
+// applyToPod applies a fact about one pod. If the pod is no longer known, the fact is
+// ignored.
 func (m *Machine) applyToPod(fact Fact) {
 	switch f := fact.(type) {
 	case NodeRead:
@@ -131,8 +131,8 @@ func (m *Machine) warn(p *pod, r lifecycle.Report) {
 	m.do(Report{Report: r, Source: p.source, Warning: true})
 }
 
-// inOrder are the pods for which want holds, in the order in which they begin: that of
-// their creation (A-SYNC-1).
+// inOrder returns the pods for which want holds, in the order of their creation, in which
+// they begin (A-SYNC-1).
 func (m *Machine) inOrder(want func(*pod) bool) []*pod {
 	var list []*pod
 	for _, p := range m.pods {
@@ -182,7 +182,7 @@ func (m *Machine) woke() {
 	m.beginAll()
 }
 
-// Clone is a copy that steps on by itself.
+// Clone returns an independent copy.
 func (m *Machine) Clone() *Machine {
 	c := *m
 	c.heard, c.found, c.effects = maps.Clone(m.heard), maps.Clone(m.found), nil

@@ -19,15 +19,15 @@ type Position int
 
 const (
 	// Unheard is a pod that can't begin before a source was heard: its own, or the API
-	// after the machine has started anew (A-SYNC-1, B-RST-11).
+	// after a reboot (A-SYNC-1, B-RST-11).
 	Unheard Position = iota
-	// Waiting is a pod that waits for something that its reason names.
+	// Waiting is a pod that waits; its Reason says for what.
 	Waiting
-	// Looking is a pod that has run before: what the runtime has of it is being looked at.
+	// Looking is a pod that has run before and for which the runtime is being asked.
 	Looking
 	// Living is a pod that a worker takes through its life.
 	Living
-	// Leaving is a living pod whose end was asked for, because its source has it no longer.
+	// Leaving is a living pod that was told to stop because its source no longer has it.
 	Leaving
 	// Paused is a pod whose worker has panicked: it is left alone for a while.
 	Paused
@@ -53,7 +53,7 @@ const (
 	ForRoom    Reason = "pods that were removed and have not ended yet"
 )
 
-// rule is that of the contract by which a pod waits.
+// rule returns the contract's rule by which a pod waits.
 func (r Reason) rule() string {
 	switch r {
 	case ForName:
@@ -69,7 +69,7 @@ func (r Reason) rule() string {
 	}
 }
 
-// never is no time.
+// never returns the zero time.
 func never() time.Time { return time.Time{} }
 
 // pod is one pod and where it stands.
@@ -77,40 +77,40 @@ type pod struct {
 	uid      types.UID
 	source   Source
 	newest   *v1.Pod // as its source has it
-	accepted *v1.Pod // as its worker was given it; nil: none has it yet
-	wanted   bool    // its source has it
+	accepted *v1.Pod // as its worker received it; nil: no worker has it yet
+	wanted   bool    // its source still has it
 
 	position Position
 	reason   Reason    // of Waiting
-	until    time.Time // when Waiting or Paused ends at the latest; zero: nobody knows
-	told     Reason    // the reason that was reported last
+	until    time.Time // latest end of Waiting or Paused; zero: unknown
+	told     Reason    // last reported reason
 
-	left       bool          // its end was asked for because its source had it no longer
-	again      bool          // it was wanted again while it was leaving: it begins anew when it is over (B-WRK-18)
-	remembered *Remembered   // by an agent before this one, until its life goes on
-	mirror     *v1.PodStatus // of a static pod that was looked at: that of its mirror pod; nil: none counts
-	ran        bool          // its status tells of containers, of which the runtime has nothing
-	reread     bool          // the Node's labels have refused it and were read anew
-	refused    bool          // the node rejects it: it holds nothing
+	left       bool          // told to stop because its source no longer had it
+	again      bool          // wanted again while leaving: begins anew once it is over (B-WRK-18)
+	remembered *Remembered   // by a previous agent, until the pod's life goes on
+	mirror     *v1.PodStatus // status of a static pod's mirror pod; nil: unknown or ignored
+	ran        bool          // its status lists containers that the runtime no longer has
+	reread     bool          // the Node's labels refused it and were read again
+	refused    bool          // rejected by the node; holds no resources
 	deleted    bool          // the API server was told that nothing is left of it (B-DEL-11)
-	evicted    time.Time     // when its end was asked for to make room; zero: it was not
+	evicted    time.Time     // when it was told to stop to make room; zero: never
 
-	status v1.PodStatus // as published last
+	status v1.PodStatus // last published
 	resize resize
 }
 
 // resize is how far the newest resize of a living pod has come.
 type resize struct {
-	deferred *v1.Pod // with resources for which there was no room; may be nil
-	granted  *v1.Pod // with resources that it may have and that its status does not tell of yet; may be nil
+	deferred *v1.Pod // waits for room; may be nil
+	granted  *v1.Pod // granted, but not in its status yet; may be nil
 }
 
 func (p *pod) name() string { return p.newest.Namespace + "/" + p.newest.Name }
 
-// alive says that a worker has the pod.
+// alive reports whether a worker has the pod.
 func (p *pod) alive() bool { return p.position == Living || p.position == Leaving }
 
-// begun says that something of the pod may be on the node.
+// begun reports whether the node may have something of the pod.
 func (p *pod) begun() bool {
 	switch p.position {
 	case Looking, Living, Leaving, Paused:
@@ -122,10 +122,10 @@ func (p *pod) begun() bool {
 	}
 }
 
-// holds says that the pod may hold something of the node.
+// holds reports whether the pod may hold resources of the node.
 func (p *pod) holds() bool { return p.begun() && !p.refused && !lifecycle.Terminal(p.status.Phase) }
 
-// waits files what a pod waits for, and until when at the latest; it is reported once.
+// waits records what a pod waits for and for how long at most; each reason is reported once.
 func (m *Machine) waits(p *pod, reason Reason, until time.Time) {
 	p.position, p.reason, p.until = Waiting, reason, until
 	if p.told == reason {

@@ -10,15 +10,14 @@ import (
 	"github.com/lifepod/lifepod/worker/admission"
 )
 
-// holders are the other pods that may hold something of the node, with the resources
-// that they were allocated: a pod gives its own back when nothing of it can run.
+// holders lists the other pods that may hold resources of the node, with what they were
+// allocated. A pod gives its resources back when nothing of it can run any more.
 func (m *Machine) holders(but *pod) []*v1.Pod {
 	return m.allocated(func(p *pod) bool { return p != but })
 }
 
-// hasRoomSoon says whether the node has room for a pod but for others that are gone
-// from the API and have not ended here yet: the scheduler counts them no longer, so
-// that it may have put the pod in their place.
+// hasRoomSoon reports whether the pod fits once the pods that no source wants have ended.
+// The scheduler no longer counts those and may have put this pod in their place.
 func (m *Machine) hasRoomSoon(p *pod, node *v1.Node) bool {
 	stay := m.allocated(func(other *pod) bool { return other != p && other.wanted })
 	return admit.Decide(p.newest, stay, node, m.options.Host).Refusal == nil
@@ -32,9 +31,8 @@ func (m *Machine) allocated(counts func(*pod) bool) []*v1.Pod {
 	return list
 }
 
-// preempt ends the pods that have to make room for a critical one, each with its own
-// grace and all at once (B-PRE-2). One that has not ended in its time is not waited for
-// any longer, as in Kubernetes.
+// preempt ends the pods that must make room for a critical one, all at once and each with
+// its own grace period (B-PRE-2). After that time it stops waiting, as Kubernetes does.
 func (m *Machine) preempt(p *pod, victims []*v1.Pod) {
 	until := m.now
 	for _, victim := range victims {
@@ -50,8 +48,8 @@ func (m *Machine) preempt(p *pod, victims []*v1.Pod) {
 	m.waits(p, ForVictims, until)
 }
 
-// evict ends a pod that makes room for another one, and says until when its end is
-// waited for. One that is between two lives has its end later.
+// evict ends a pod to make room for another, and returns how long to wait for its end.
+// A pod between two lives is ended later.
 func (m *Machine) evict(p *pod) (until time.Time) {
 	if !p.alive() {
 		return m.now.Add(time.Second)
@@ -65,8 +63,7 @@ func (m *Machine) evict(p *pod) (until time.Time) {
 	return p.evicted.Add(lifecycle.KillPatience(p.newest))
 }
 
-// room says whether the node has room for a living pod to have other resources
-// (A-ACT-15).
+// room reports whether the node has room to resize a living pod (A-ACT-15).
 func (m *Machine) room(resized *v1.Pod) *admission.Refusal {
 	p := m.pods[resized.UID]
 	if p == nil {
@@ -94,8 +91,8 @@ func (m *Machine) fits(p *pod, requested *v1.Pod) admit.Answer {
 	return admit.FitsResize(admit.Resize{Requested: requested, Allocated: p.allocated()}, m.holders(p), m.node, admit.Exclusive{})
 }
 
-// roomFreed goes on with pods that wait for what others have given back: resizes that
-// were deferred, in their order (A-ACT-15), then pods that have not begun.
+// roomFreed retries what waits for room: first deferred resizes in their order (A-ACT-15),
+// then pods that have not begun.
 func (m *Machine) roomFreed() {
 	for _, r := range m.deferred() {
 		p := m.pods[r.Requested.UID]
@@ -111,8 +108,7 @@ func (m *Machine) roomFreed() {
 	m.beginAll()
 }
 
-// deferred are the resizes that wait for room, in the order in which they are asked
-// for again.
+// deferred lists the resizes that wait for room, in the order of their retry.
 func (m *Machine) deferred() []admit.Resize {
 	var list []admit.Resize
 	for _, p := range m.inOrder(func(p *pod) bool { return p.alive() && p.resize.deferred != nil && p.resize.granted == nil }) {
@@ -126,7 +122,7 @@ func (m *Machine) deferred() []admit.Resize {
 	return list
 }
 
-// published files a new status. Who holds less than before makes room for others.
+// published records a new status. If the pod now holds less, others may use the room.
 func (m *Machine) published(p *pod, status v1.PodStatus) {
 	before := p.status
 	p.status = status

@@ -11,15 +11,15 @@ const (
 	API  Source = "api"
 	File Source = "file"
 	URL  Source = "http"
-	// Runtime is that of a pod that only the runtime knows: no source wants it (B-WRK-21).
+	// Runtime marks a pod that only the runtime has and no source wants (B-WRK-21).
 	Runtime Source = "runtime"
 )
 
 // HashAnnotation has the hash of a static pod's manifest.
 const HashAnnotation = "kubernetes.io/config.hash"
 
-// Hash is that of a static pod's manifest; empty for a pod of the API, whose annotations
-// anybody can write.
+// Hash returns the hash of a static pod's manifest. It is empty for a pod of the API,
+// because anybody can write that pod's annotations.
 func (s Source) Hash(pod *v1.Pod) string {
 	if !s.Static() {
 		return ""

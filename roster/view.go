@@ -10,20 +10,20 @@ import (
 
 // View is where one pod stands.
 type View struct {
-	// Pod is as its source has it, with the status that was published last. It must
-	// not be changed.
+	// Pod is the source's object with the last published status. It must not be
+	// changed.
 	Pod      *v1.Pod
 	Source   Source
 	Position Position
 	// Reason is what a waiting pod waits for.
 	Reason Reason
-	// Wanted says that its source has it.
+	// Wanted: its source still has it.
 	Wanted bool
-	// Evicted says that it was asked to end to make room.
+	// Evicted: it was told to stop to make room.
 	Evicted bool
 }
 
-// Pods are all pods that the roster has, by namespace and name.
+// Pods returns all pods of the roster, sorted by namespace and name.
 func (m *Machine) Pods() []View {
 	list := make([]View, 0, len(m.pods))
 	for _, p := range m.pods {
@@ -37,7 +37,7 @@ func (m *Machine) Pods() []View {
 	return list
 }
 
-// Pod is the pod of that name; of several the one that is wanted.
+// Pod returns the pod with that name; among several, the wanted one.
 func (m *Machine) Pod(namespace, name string) (View, bool) {
 	var found *pod
 	for _, p := range m.pods {
@@ -51,7 +51,7 @@ func (m *Machine) Pod(namespace, name string) (View, bool) {
 	return found.view(), true
 }
 
-// PodByUID is the pod with that UID.
+// PodByUID returns the pod with that UID.
 func (m *Machine) PodByUID(uid types.UID) (View, bool) {
 	p := m.pods[uid]
 	if p == nil {

@@ -13,15 +13,13 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// mirrorPatience is how long static pods that run already wait for the API to tell
-// what the cluster knows of them. They must do without it: it may be such a pod that
-// serves the API.
+// mirrorPatience limits how long running static pods wait for their status from the API.
+// The wait must end, because the API server may be one of these pods.
 const mirrorPatience = 10 * time.Second
 
-// open resumes the pods of the previous agent this one, whether the sources can be
-// heard or not. After a reboot pods of the API wait for it to be heard, however often
-// the agent starts before that: they may have been given to another node meanwhile
-// (B-RST-11).
+// open resumes the previous agent's pods, whether or not the sources are reachable. After
+// a reboot, pods of the API wait until the API is heard, however often the agent restarts
+// before: they may have moved to another node (B-RST-11).
 func (m *Machine) open(f Opened) {
 	m.opened, m.rebooted = true, f.Rebooted
 	if m.options.API {
@@ -45,7 +43,7 @@ func (m *Machine) open(f Opened) {
 	}
 }
 
-// wanted takes a pod of a source as it is now.
+// wanted records a source's current object of a pod.
 func (m *Machine) wanted(f Wanted) {
 	p, before := m.pods[f.Pod.UID], (*v1.Pod)(nil)
 	if p == nil {
@@ -71,8 +69,8 @@ func (m *Machine) wanted(f Wanted) {
 	}
 }
 
-// unwanted takes that a source has a pod no longer (B-WRK-2). Its mirror pod stays
-// until it has ended (B-STA-5).
+// unwanted records that a source no longer has a pod (B-WRK-2). Its mirror pod stays
+// until the pod has ended (B-STA-5).
 func (m *Machine) unwanted(uid types.UID) {
 	p := m.pods[uid]
 	if p == nil {
@@ -84,8 +82,8 @@ func (m *Machine) unwanted(uid types.UID) {
 	}
 }
 
-// sourceHeard takes that a source has told all that it had. Its pods begin in the order
-// of their creation (A-SYNC-1); after the last source what nobody wants is ended.
+// sourceHeard records that a source has listed all its pods. They begin in the order of
+// their creation (A-SYNC-1). After the last source, unwanted pods are ended.
 func (m *Machine) sourceHeard(source Source) {
 	if m.heard[source] {
 		return
@@ -102,8 +100,8 @@ func (m *Machine) allHeard() bool {
 	return m.opened && !slices.ContainsFunc(m.options.Sources, func(s Source) bool { return !m.heard[s] })
 }
 
-// endUnwanted ends what no source wants, once all were heard (B-RST-3, B-RST-11):
-// pods of an agent before, and those that only the runtime has.
+// endUnwanted ends the pods that no source wants, once all sources were heard (B-RST-3,
+// B-RST-11): those of a previous agent, and those that only the runtime has.
 func (m *Machine) endUnwanted() {
 	for _, p := range m.inOrder(func(p *pod) bool { return !p.wanted }) {
 		m.leave(p)
@@ -121,7 +119,7 @@ func (m *Machine) endUnwanted() {
 	}
 }
 
-// pod is a stand-in for the pod that was: names are all that is known of it.
+// pod builds a stand-in for the pod, of which only names are known.
 func (f Found) pod() *v1.Pod {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: f.Name, UID: f.UID}}
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(1)) // B-WRK-21
@@ -136,8 +134,8 @@ func (f Found) pod() *v1.Pod {
 	return pod
 }
 
-// leave ends a pod that its source has no longer, with the grace that was known
-// last (B-WRK-22).
+// leave ends a pod that its source no longer has, with its last known grace period
+// (B-WRK-22).
 func (m *Machine) leave(p *pod) {
 	switch {
 	case p.position == Living:
