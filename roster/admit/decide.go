@@ -13,13 +13,12 @@ import (
 	"github.com/lifepod/lifepod/worker/admission"
 )
 
-// Answer is what becomes of a pod, or of a resize, that asks for a place. The
-// zero value admits it.
+// Answer is the decision on a new pod or a resize. The zero value admits it.
 type Answer struct {
-	// Refusal is why not.
+	// Refusal is why it is rejected; nil if it is not.
 	Refusal *admission.Refusal
-	// Victims have to go first. With them nothing is rejected: ask again when
-	// nothing of them is held any longer.
+	// Victims must end first. Nothing is rejected then: ask again once they hold
+	// nothing any more.
 	Victims []*v1.Pod
 	// Relabel says that only the node's labels refuse the pod. They may have
 	// changed: read the Node from the API server and ask once more (A-ADM-4).
@@ -100,6 +99,6 @@ func undeclared(candidate *v1.Pod, node *v1.Node) string {
 	return "Pod requires node features that are not available: " + strings.Join(match.UnsatisfiedRequirements, ", ")
 }
 
-// isNew is false for a pod that ran before the agent began: what confines it is
-// not looked at again (A-ADM-4).
+// isNew is false for a pod that ran before the agent began: its confinement is not
+// checked again (A-ADM-4).
 func isNew(pod *v1.Pod) bool { return pod.Status.Phase == "" || pod.Status.Phase == v1.PodPending }

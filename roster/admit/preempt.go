@@ -57,8 +57,8 @@ func preemptees(candidate *v1.Pod, others []*v1.Pod) map[v1.PodQOSClass][]preemp
 	return classes
 }
 
-// needed leaves out pods without which there is enough all the same: the first
-// ones cost the most.
+// needed leaves out pods that need not end for enough to be free, trying the first
+// ones first, because they cost the most.
 func needed(need amountsMissing, pods []preemptee) []preemptee {
 	for i := 0; i < len(pods); {
 		rest := slices.Delete(slices.Clone(pods), i, i+1)
@@ -71,7 +71,7 @@ func needed(need amountsMissing, pods []preemptee) []preemptee {
 	return pods
 }
 
-// amountMissing is positive.
+// amountMissing is always positive.
 type amountMissing struct {
 	resource v1.ResourceName
 	amount   int64
@@ -96,7 +96,7 @@ func (a amountsMissing) String() string {
 	return "[" + text.String() + "]"
 }
 
-// less is what is missing still when the pods are gone.
+// less returns what is still missing once the pods are gone.
 func (a amountsMissing) less(pods []preemptee) amountsMissing {
 	var out amountsMissing
 	for _, m := range a {

@@ -12,17 +12,17 @@ import (
 	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
-// Exclusive says what Guaranteed pods have for themselves on the node.
+// Exclusive says which resources Guaranteed pods use exclusively on the node.
 type Exclusive struct {
 	CPUs   bool // CPU Manager policy "static"
 	Memory bool // Memory Manager policy "Static"
 }
 
-// Resize is a pod with other resources asked for than it has.
+// Resize is a pod whose requested resources differ from its allocated ones.
 type Resize struct {
 	Requested *v1.Pod // as the API server has it
-	Allocated *v1.Pod // with what the node has given it
-	// PendingSince is when the resize was first put off; zero if it is new.
+	Allocated *v1.Pod // with what the node has allocated
+	// PendingSince is when the resize was first deferred; zero if it is new.
 	PendingSince time.Time
 }
 
@@ -43,7 +43,7 @@ func FitsResize(r Resize, others []*v1.Pod, node *v1.Node, exclusive Exclusive) 
 	return answer
 }
 
-// infeasible says why a resize will never be.
+// infeasible says why a resize can never be granted.
 func infeasible(r Resize, exclusive Exclusive) string {
 	if podcgroup.QOSClass(r.Requested) != v1.PodQOSGuaranteed {
 		return ""
