@@ -25,8 +25,8 @@ const (
 	fallbackBytes         = 2048
 )
 
-// describeExit is the exit that a container's status tells of, with the
-// termination message from the pod's files.
+// describeExit returns the exit in a container's status, with the termination message
+// from the pod's files.
 func (h *executor) describeExit(status *runtimeapi.ContainerStatus) lifecycle.ContainerExited {
 	return lifecycle.ContainerExited{
 		ContainerID: status.GetId(),
@@ -81,7 +81,7 @@ func (h *executor) fallsBackToLogs(name string, status *runtimeapi.ContainerStat
 		status.GetExitCode() != 0 && status.GetReason() != "ContainerCannotRun"
 }
 
-// readTail is the end of a file, at most n bytes.
+// readTail returns the end of a file, at most n bytes.
 func readTail(path string, n int64) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -95,9 +95,9 @@ func readTail(path string, n int64) (string, error) {
 	return string(data), err
 }
 
-// lastLines are the last lines that the container wrote, without the CRI log's
-// prefixes; lines that the runtime had to divide are put together again. They
-// may begin in a file that was rotated away (B-LOG-2).
+// lastLines returns the last lines that the container wrote, without the CRI log's
+// prefixes, and with lines that the runtime divided joined again. They may begin in a
+// rotated file (B-LOG-2).
 func lastLines(path string) string {
 	tail, err := crilog.Tail(path, 16*fallbackBytes)
 	if err != nil && tail == "" {

@@ -13,32 +13,32 @@ import (
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
-// Checkpoints keep a pod's state where the next lifepod finds it when this one is
-// killed (package worker/checkpoint).
+// Checkpoints store a pod's state for the next lifepod in case this one is killed
+// (package worker/checkpoint).
 type Checkpoints interface {
 	// Save is called before the effects of a step are carried out.
 	Save(c lifecycle.Checkpoint) error
-	// Sync returns when what was saved last survives a power failure, too.
+	// Sync returns once the last save also survives a power failure.
 	Sync() error
 }
 
-// memory is what a worker leaves for the one that goes on if it is killed.
+// memory is what a worker saves for its successor in case it is killed.
 type memory struct {
-	in      Checkpoints           // nil: nobody goes on
+	in      Checkpoints           // nil: nothing is saved
 	resumed bool                  // another worker's pod
-	failed  bool                  // nothing is kept: the last save did not work
+	failed  bool                  // the last save failed
 	problem atomic.Pointer[error] // why; for others to read
-	since   time.Time             // when one did not work last
+	since   time.Time             // of the last failure
 
-	clockChanged time.Duration // the wall clock, while no lifepod was there
+	clockChanged time.Duration // of the wall clock, while no lifepod ran
 }
 
 // Remember saves the pod's state from now on. Call it before Run.
 func (w *Worker) Remember(in Checkpoints) { w.memory.in = in }
 
-// ResumeWorker prepares a worker that goes on with a pod whose lifepod was killed,
-// from its last checkpoint. The pod is as it was accepted, with the same UID. The
-// error says why the checkpoint is of no use.
+// ResumeWorker prepares a worker that resumes a pod from its last checkpoint after its
+// lifepod was killed. The pod is as it was accepted, with the same UID. The error says
+// why the checkpoint is unusable.
 func (n *Node) ResumeWorker(pod *v1.Pod, sink Sink, from lifecycle.Checkpoint) (*Worker, error) {
 	w := n.NewWorker(pod, sink)
 	machine, err := lifecycle.Restore(pod, w.executor.options(), from)
@@ -52,8 +52,8 @@ func (n *Node) ResumeWorker(pod *v1.Pod, sink Sink, from lifecycle.Checkpoint) (
 	return w, nil
 }
 
-// AdoptWorker prepares a worker that goes on with a pod of which there is no
-// checkpoint, from the status of its object and what the runtime has of it.
+// AdoptWorker prepares a worker that continues a pod without a checkpoint, from the
+// status of its object and what the runtime has of it.
 func (n *Node) AdoptWorker(pod *v1.Pod, sink Sink, seen lifecycle.Observed) *Worker {
 	w := n.NewWorker(pod, sink)
 	w.machine, w.memory.resumed = lifecycle.Adopt(pod, w.executor.options(), seen), true
@@ -77,8 +77,8 @@ func (n *Node) Discard(ctx context.Context, uid types.UID) error {
 	return n.Cgroups.Remove(ctx, uid)
 }
 
-// firstFact begins the pod's life, or goes on with it: a pod that was admitted
-// once is not asked about again (B-RST-2's better).
+// firstFact begins or continues the pod's life. A pod that was admitted once is not
+// admitted again (B-RST-2's better).
 func (w *Worker) firstFact() lifecycle.Fact {
 	if w.first != nil {
 		return w.first
@@ -89,16 +89,16 @@ func (w *Worker) firstFact() lifecycle.Fact {
 	return w.executor.admission()
 }
 
-// tellAgain is for how long saving must have worked before it is told again that
-// it does not: on a disk that is all but full it works now and then.
+// tellAgain is how long saves must succeed before a failure is reported again: on a disk
+// that is nearly full they succeed now and then.
 const tellAgain = 10 * time.Minute
 
-// save keeps the state of now. When that fails the pod goes on; what a kill -9 of
-// lifepod would mean then is told once.
+// save saves the current state. If that fails the pod goes on, and what a kill -9 of
+// lifepod would then mean is reported once.
 func (w *Worker) save(at time.Time) {
 	m := &w.memory
 	if m.in == nil || (!w.machine.ToSave() && !m.failed) {
-		return // nothing new since it was saved
+		return // unchanged since the last save
 	}
 	checkpoint := w.machine.Checkpoint()
 	checkpoint.Clock = w.clock.machine
@@ -117,8 +117,8 @@ func (w *Worker) save(at time.Time) {
 	m.since = at
 }
 
-// confirm answers a Publish that waits to be seen by everybody, when it is safe
-// on disk as well (B-RAC-23).
+// confirm answers a Publish that every watcher must see, once it is also safe on disk
+// (B-RAC-23).
 func (w *Worker) confirm(id lifecycle.EffectID) {
 	if id == 0 {
 		return

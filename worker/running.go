@@ -11,13 +11,13 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// describe is how what the runtime has of the pod is put into the core's words.
+// describe translates what the runtime has of the pod into the core's types.
 func (h *executor) describe() cri.Describe {
 	return cri.Describe{Exit: h.describeExit, Running: runningFact}
 }
 
-// runningReports keeps what events tell of containers that were created, until they are
-// started: so the first status of one that runs is complete.
+// runningReports keeps what events report about created containers until they are started,
+// so that the first status of a running container is complete.
 type runningReports struct {
 	mu sync.Mutex
 	by map[string]lifecycle.ContainerRunning // by ID
@@ -32,7 +32,7 @@ func (s *runningReports) put(f lifecycle.ContainerRunning) {
 	s.by[f.ContainerID] = f
 }
 
-// take gives out what is known of a container, once; nil if nothing is.
+// take returns and forgets what is known of a container; nil if nothing is.
 func (s *runningReports) take(id string) *lifecycle.ContainerRunning {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +53,7 @@ func (h *executor) reportedOf(ctx context.Context, id string, err error) *lifecy
 	}
 	answer, err := h.node.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: id})
 	if err != nil {
-		return nil // a snapshot will tell
+		return nil // a snapshot will show it
 	}
 	asked := runningFact(answer.GetStatus())
 	return &asked

@@ -15,11 +15,11 @@ import (
 	"github.com/lifepod/lifepod/worker/command"
 )
 
-// Sink receives what the outside wants to know of a pod, in order, from the
-// worker's goroutine: it must not block.
+// Sink receives what others need to know about a pod, in order. The worker's goroutine
+// calls it, so it must not block.
 type Sink interface {
-	// Status is the newest status. One that is a step has to be seen by every
-	// watcher, whatever comes after it (B-RAC-23).
+	// Status is the newest status. If it is a step, every watcher must see it, whatever
+	// comes after it (B-RAC-23).
 	Status(status v1.PodStatus, step bool)
 	Event(at time.Time, event lifecycle.RecordEvent)
 	Report(at time.Time, report lifecycle.Report)
@@ -30,13 +30,13 @@ type Sink interface {
 // Worker takes one pod through its life. Make it with NewWorker, call Run once.
 type Worker struct {
 	// immutable
-	pod     *v1.Pod // as it was at first
+	pod     *v1.Pod // as first given
 	sink    Sink
 	log     *slog.Logger
 	mail    *mailbox.Mailbox[any] // of lifecycle.Fact, or *runtimeapi.ContainerStatus of one that exited
 	results *results              // of all executors
 
-	relist chan struct{} // holds a value when a snapshot is wanted now
+	relist chan struct{} // holds a value to request a snapshot now
 
 	// owned by Run
 	first     lifecycle.Fact // nil: as firstFact says
@@ -83,8 +83,8 @@ func (h *executor) options() lifecycle.Options {
 	return options
 }
 
-// Run lives the pod's life until nothing of it is left, or until ctx ends: then
-// effects under way are given up and the pod stays as it is in the runtime.
+// Run takes the pod through its life until nothing of it is left, or until ctx ends: then
+// it gives up effects under way, and the pod stays in the runtime as it is.
 func (w *Worker) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer w.calls.Wait()
@@ -112,27 +112,27 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// Pod is the pod as NewWorker or ResumeWorker was given it.
+// Pod returns the pod that was passed to NewWorker or ResumeWorker.
 func (w *Worker) Pod() *v1.Pod { return w.pod }
 
 // End is how the pod ended; call it when Run has returned without an error.
 func (w *Worker) End() lifecycle.End { return w.end }
 
-// Stop asks for the pod's end; it may come again with a shorter grace.
+// Stop asks the pod to end. Call it again to shorten the grace period.
 func (w *Worker) Stop(request lifecycle.StopRequested) { w.mail.Post(request) }
 
-// Machine gives out the pod's position before Run, as after a kill -9; during Run
-// it is the worker's own.
+// Machine returns the pod's machine before Run, as after a kill -9. During Run only the
+// worker may use it.
 func (w *Worker) Machine() *lifecycle.Machine { return w.machine }
 
 // Post gives the worker a fact from outside, such as a wish of the user's.
 func (w *Worker) Post(fact lifecycle.Fact) { w.mail.Post(fact) }
 
-// Behind is for how long the oldest of what the worker was told has waited to be
-// handled; 0: all is. It never waits itself: more than a moment means that it hangs.
+// Behind returns how long the oldest item of the mailbox has waited; 0: none waits. The
+// worker never blocks, so more than a moment means that it hangs.
 func (w *Worker) Behind() time.Duration { return w.mail.Behind() }
 
-// Unsaved is why the pod's state could not be saved last; nil if it was.
+// Unsaved returns why the last save of the pod's state failed; nil if it succeeded.
 func (w *Worker) Unsaved() error {
 	if err := w.memory.problem.Load(); err != nil {
 		return *err
@@ -163,8 +163,8 @@ func (w *Worker) receive(ctx context.Context, item any) {
 	}
 }
 
-// step feeds one fact and carries out what follows. If somebody has set the wall
-// clock, the machine is told before.
+// step feeds one fact and carries out its effects. If the wall clock was set, the machine
+// is told first.
 func (w *Worker) step(ctx context.Context, fact lifecycle.Fact) {
 	at, changed := w.clock.now()
 	if changed != 0 {
