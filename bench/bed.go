@@ -22,7 +22,7 @@ import (
 // bed is what both sides measure on: one runtime, one node, one event stream each.
 type bed struct {
 	client *cri.Client
-	node   *worker.Node
+	node   *worker.Engine
 	events *worker.Events
 	floor  *bare.Runtime
 

@@ -45,7 +45,7 @@ type NodeConfig struct {
 }
 
 // NewNode describes this machine without a cluster to the workers of its pods.
-func NewNode(c NodeConfig) (*worker.Node, error) {
+func NewNode(c NodeConfig) (*worker.Engine, error) {
 	config, err := PodConfig(c.Root)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func NewNode(c NodeConfig) (*worker.Node, error) {
 	if c.RuntimeName != "" {
 		options.RuntimeName = c.RuntimeName
 	}
-	return &worker.Node{
+	return &worker.Engine{
 		Runtime:  c.Runtime.Runtime,
 		Features: c.Features,
 		Images:   images.New(c.Runtime.Images, images.Options{NodeConfigs: images.DefaultNodeConfigs(), Content: c.Content}),

@@ -16,7 +16,7 @@ type parts struct {
 	cluster *cluster       // nil without one
 	network *podNetwork    // nil: the pods' network is the runtime's own affair
 	node    *register.Node // the API's object
-	workers *worker.Node   // the machine as the pods' workers have it
+	workers *worker.Engine // the machine as the pods' workers have it
 	pods    *pods.Shell
 	view    view // the pods, and what they depend on
 	sources sources
@@ -58,7 +58,7 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	workers := &worker.Node{
+	workers := &worker.Engine{
 		Runtime: s.calls.Runtime, Features: s.features, Images: images, Cgroups: machine.cgroups,
 		Network: &network{runtime: s.calls.Runtime, given: podNetwork, traffic: s.options.Traffic},
 		DNS:     machine.dns, Config: machine.config, Folders: machine.folders, API: uses.api(),

@@ -16,17 +16,17 @@ type Life struct {
 	Worker *worker.Worker
 
 	to     worker.Sink // is told what the worker tells, after the object
-	node   *worker.Node
+	node   *worker.Engine
 	object *control.Object
 	server *control.Server // nil: no socket
 }
 
-func lifeOf(node *worker.Node, pod *v1.Pod, to worker.Sink) *Life {
+func lifeOf(node *worker.Engine, pod *v1.Pod, to worker.Sink) *Life {
 	return &Life{to: to, node: node, object: control.NewObject(pod)}
 }
 
 // NewLife prepares the life of a new pod.
-func NewLife(node *worker.Node, pod *v1.Pod, to worker.Sink) *Life {
+func NewLife(node *worker.Engine, pod *v1.Pod, to worker.Sink) *Life {
 	l := lifeOf(node, pod, to)
 	l.Worker = node.NewWorker(pod, l)
 	return l
@@ -34,7 +34,7 @@ func NewLife(node *worker.Node, pod *v1.Pod, to worker.Sink) *Life {
 
 // ResumeLife prepares to go on with a pod from its checkpoint; the error says why that
 // is of no use.
-func ResumeLife(node *worker.Node, pod *v1.Pod, to worker.Sink, from lifecycle.Checkpoint) (l *Life, err error) {
+func ResumeLife(node *worker.Engine, pod *v1.Pod, to worker.Sink, from lifecycle.Checkpoint) (l *Life, err error) {
 	l = lifeOf(node, pod, to)
 	if l.Worker, err = node.ResumeWorker(pod, l, from); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func ResumeLife(node *worker.Node, pod *v1.Pod, to worker.Sink, from lifecycle.C
 }
 
 // adoptLife prepares to go on with a pod of which there is no checkpoint.
-func adoptLife(node *worker.Node, pod *v1.Pod, to worker.Sink, has lifecycle.Observed) *Life {
+func adoptLife(node *worker.Engine, pod *v1.Pod, to worker.Sink, has lifecycle.Observed) *Life {
 	l := lifeOf(node, pod, to)
 	l.Worker = node.AdoptWorker(pod, l, has)
 	if pod.Status.Phase != "" {

@@ -20,7 +20,7 @@ import (
 // there is nobody to tell.
 type Config struct {
 	*Inbox
-	Engine  *worker.Node
+	Engine  *worker.Engine
 	Host    admission.Host
 	Sources []roster.Source // nothing is ended before each of them was heard (B-RST-3)
 	Node    func() *v1.Node // the newest that is known

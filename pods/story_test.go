@@ -69,7 +69,7 @@ func tell(t *testing.T, play func(s *story), sources ...roster.Source) {
 // agent begins an agent; the one before has been stopped.
 func (s *story) agent() {
 	inbox := NewInbox()
-	engine := &worker.Node{
+	engine := &worker.Engine{
 		Runtime: s.Runtime, Images: images.New(s.Runtime, images.Options{}), Cgroups: &s.cgroups,
 		API: worker.API{Objects: func(*v1.Pod) worker.Objects { return noObjects{} }}, Admission: worker.Admission{Room: inbox.Room},
 		Log: slog.New(slog.DiscardHandler), Folders: worker.Folders{Pods: filepath.Join(s.dir, "pods")},

@@ -166,7 +166,7 @@ func (r runOf) newSink(follow *follower) *sink {
 }
 
 // newNode is this machine for the pods of the manifests.
-func (r runOf) newNode(set *manifest.Set, objects *objects, features cri.Features) (*worker.Node, error) {
+func (r runOf) newNode(set *manifest.Set, objects *objects, features cri.Features) (*worker.Engine, error) {
 	return host.NewNode(host.NodeConfig{
 		Runtime: r.runtime.Client, RuntimeName: r.runtime.Name, Content: r.runtime.Content(),
 		Root: r.runtime.Root, CgroupParent: r.runtime.CgroupParent, Systemd: r.runtime.Systemd, IPAMDir: r.runtime.IPAMDir,
@@ -179,7 +179,7 @@ func (r runOf) newNode(set *manifest.Set, objects *objects, features cri.Feature
 
 // newLife is the life of a new pod, or of the one that is taken over. The commands of other
 // terminals see and steer it.
-func (r runOf) newLife(node *worker.Node, pod *v1.Pod, to worker.Sink, own *record) (life *pods.Life, err error) {
+func (r runOf) newLife(node *worker.Engine, pod *v1.Pod, to worker.Sink, own *record) (life *pods.Life, err error) {
 	if r.left == nil {
 		life = pods.NewLife(node, pod, to)
 	} else if life, err = pods.ResumeLife(node, pod, to, r.left.from); err != nil {
@@ -194,7 +194,7 @@ func (r runOf) newLife(node *worker.Node, pod *v1.Pod, to worker.Sink, own *reco
 }
 
 // lead lives a pod's life to its end, or until ctx ends, and runs what goes on beside it.
-func lead(ctx context.Context, node *worker.Node, life *pods.Life, beside ...func(context.Context)) error {
+func lead(ctx context.Context, node *worker.Engine, life *pods.Life, beside ...func(context.Context)) error {
 	events, running := node.Events(nil), sync.WaitGroup{}
 	besideCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	for _, run := range append(beside, events.Run, node.Logs.Run) {

@@ -15,16 +15,16 @@ import (
 
 // admission is the first fact of a pod's life (A-ADM-1).
 func (h *executor) admission() lifecycle.Fact {
-	if refusal := h.node.refusal(h.pod); refusal != nil {
+	if refusal := h.engine.refusal(h.pod); refusal != nil {
 		return lifecycle.Rejected(*refusal)
 	}
 	return lifecycle.Accepted{}
 }
 
 // Admits says whether a new pod would be accepted. An adopted one is not asked about.
-func (n *Node) Admits(pod *v1.Pod) bool { return n.refusal(pod) == nil }
+func (n *Engine) Admits(pod *v1.Pod) bool { return n.refusal(pod) == nil }
 
-func (n *Node) refusal(pod *v1.Pod) *admission.Refusal {
+func (n *Engine) refusal(pod *v1.Pod) *admission.Refusal {
 	if n.Admission.Host == nil {
 		return nil
 	}
@@ -35,17 +35,17 @@ func (n *Node) refusal(pod *v1.Pod) *admission.Refusal {
 // (A-CRI-13).
 func (h *executor) runtimeHandler() (string, error) {
 	class := ptr.Deref(h.pod.Spec.RuntimeClassName, "")
-	if class == "" || h.node.API.RuntimeClasses == nil {
+	if class == "" || h.engine.API.RuntimeClasses == nil {
 		return class, nil
 	}
-	return h.node.API.RuntimeClasses.Handler(class)
+	return h.engine.API.RuntimeClasses.Handler(class)
 }
 
 // recursiveReadOnly says whether the pod's handler can make a mount read-only
 // with all that is mounted below it (A-VOL-2).
 func (h *executor) recursiveReadOnly() bool {
 	handler, err := h.runtimeHandler()
-	return err == nil && h.node.Features.Handlers[handler].RecursiveReadOnly
+	return err == nil && h.engine.Features.Handlers[handler].RecursiveReadOnly
 }
 
 // userNamespace is the pod's own, nil for a pod with the host's users (A-SEC-6).
@@ -53,11 +53,11 @@ func (h *executor) userNamespace(handler string) (*runtimeapi.UserNamespace, err
 	if ptr.Deref(h.pod.Spec.HostUsers, true) {
 		return nil, nil
 	}
-	if !h.node.Features.Handlers[handler].UserNamespaces {
+	if !h.engine.Features.Handlers[handler].UserNamespaces {
 		if handler != "" {
 			return nil, fmt.Errorf("can't set `spec.hostUsers: false`, RuntimeClass handler %q does not support user namespaces", handler)
 		}
 		return nil, errors.New("can't set `spec.hostUsers: false`, runtime does not support user namespaces")
 	}
-	return userns.Of(h.node.Folders.Pods, h.pod.UID)
+	return userns.Of(h.engine.Folders.Pods, h.pod.UID)
 }

@@ -20,7 +20,7 @@ type clock struct {
 // reading is what the wall clock and the monotonic one said at the same moment.
 type reading struct{ wall, even time.Time }
 
-func (n *Node) newClock() clock {
+func (n *Engine) newClock() clock {
 	c := clock{wall: time.Now}
 	if n.Clock.Now != nil {
 		c.wall = n.Clock.Now

@@ -32,7 +32,7 @@ func (h *executor) createContainer(ctx context.Context, e lifecycle.CreateContai
 		fact.Failure = &lifecycle.Failure{Reason: "CreateContainerConfigError", Message: err.Error()}
 		return fact
 	}
-	created, err := h.node.Runtime.CreateContainer(ctx, &runtimeapi.CreateContainerRequest{
+	created, err := h.engine.Runtime.CreateContainer(ctx, &runtimeapi.CreateContainerRequest{
 		PodSandboxId: e.SandboxID, Config: config, SandboxConfig: sandbox,
 	})
 	fact.ContainerID = created.GetContainerId()
@@ -54,7 +54,7 @@ func (h *executor) containerConfig(ctx context.Context, e lifecycle.CreateContai
 	if err != nil {
 		return nil, err
 	}
-	mounts, err := h.mounted.Mounts(spec, volumes.MountInput{Env: env.Env, Images: imageSpecs(e, handler), RecursiveReadOnly: h.node.Features.Handlers[handler].RecursiveReadOnly})
+	mounts, err := h.mounted.Mounts(spec, volumes.MountInput{Env: env.Env, Images: imageSpecs(e, handler), RecursiveReadOnly: h.engine.Features.Handlers[handler].RecursiveReadOnly})
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (h *executor) containerConfig(ctx context.Context, e lifecycle.CreateContai
 		return nil, err
 	}
 	return criconfig.Container(criconfig.ContainerInput{
-		Node: h.node.Config, Pod: h.pod, Container: spec, RestartCount: int(e.Attempt),
+		Node: h.engine.Config, Pod: h.pod, Container: spec, RestartCount: int(e.Attempt),
 		ImageRef: e.Image.ID, ImageUser: criconfig.ImageUser{UID: e.Image.UID, Name: e.Image.Username},
 		Environment: env, Mounts: mounts, Devices: devices, HostsFile: hosts, TerminationLog: termination,
 		TargetContainerID: e.TargetID,
@@ -85,11 +85,11 @@ func (h *executor) containerConfig(ctx context.Context, e lifecycle.CreateContai
 
 func (h *executor) environment(ctx context.Context, spec *v1.Container, podIPs []string) (environment.Result, error) {
 	input := environment.Input{
-		Pod: h.pod, Container: spec, Objects: h.node.API.Objects(h.pod),
-		PodIPs: podIPs, HostIPs: h.node.Options.HostIPs, Allocatable: h.node.Allocatable, VolumePath: h.mounted.Path,
+		Pod: h.pod, Container: spec, Objects: h.engine.API.Objects(h.pod),
+		PodIPs: podIPs, HostIPs: h.engine.Options.HostIPs, Allocatable: h.engine.Allocatable, VolumePath: h.mounted.Path,
 	}
-	if h.node.API.Services != nil {
-		services, err := h.node.API.Services.Variables(ctx, h.pod)
+	if h.engine.API.Services != nil {
+		services, err := h.engine.API.Services.Variables(ctx, h.pod)
 		if err != nil {
 			return environment.Result{}, err
 		}
@@ -112,11 +112,11 @@ func (h *executor) hostsFile(spec *v1.Container, podIPs []string) (string, error
 	if !netidentity.MountsHosts(h.pod, spec, podIPs) {
 		return "", nil
 	}
-	hostname, err := netidentity.HostnameOf(h.pod, h.node.DNS.Cluster.Domain)
+	hostname, err := netidentity.HostnameOf(h.pod, h.engine.DNS.Cluster.Domain)
 	if err != nil {
 		return "", err
 	}
-	return netidentity.WriteHosts(h.node.podDir(h.pod.UID), h.pod, hostname, podIPs)
+	return netidentity.WriteHosts(h.engine.podDir(h.pod.UID), h.pod, hostname, podIPs)
 }
 
 // terminationLogs is the folder of termination messages in a pod's.
@@ -124,7 +124,7 @@ const terminationLogs = "containers"
 
 // terminationLog is the host's file of one instance's termination message (A-VOL-1, A-VOL-6).
 func (h *executor) terminationLog(container string, attempt uint32) string {
-	return filepath.Join(h.node.podDir(h.pod.UID), terminationLogs, container, fmt.Sprintf("%08x", attempt))
+	return filepath.Join(h.engine.podDir(h.pod.UID), terminationLogs, container, fmt.Sprintf("%08x", attempt))
 }
 
 func (h *executor) newTerminationLog(spec *v1.Container, attempt uint32) (string, error) {
@@ -149,7 +149,7 @@ const keptLogs = 10
 // restart of all containers stay (B-RAC-7), the newest of them: a pod that takes a
 // new task every second would fill the disk. What can't be removed goes with the pod.
 func (h *executor) removeFiles(e lifecycle.RemoveContainer) {
-	if h.node.Folders.Keep {
+	if h.engine.Folders.Keep {
 		return
 	}
 	err := os.Remove(h.terminationLog(e.Container, e.Attempt))
@@ -158,16 +158,16 @@ func (h *executor) removeFiles(e lifecycle.RemoveContainer) {
 		attempt -= keptLogs
 	}
 	if attempt >= 0 {
-		log := filepath.Join(h.node.Config.PodLogDirectory(h.pod), criconfig.ContainerLogPath(e.Container, attempt))
+		log := filepath.Join(h.engine.Config.PodLogDirectory(h.pod), criconfig.ContainerLogPath(e.Container, attempt))
 		err = errors.Join(err, crilog.RemoveAll(log))
 	}
 	if err != nil {
-		h.node.Log.Debug("remove a removed container's files", "container", e.Container, "err", err)
+		h.engine.Log.Debug("remove a removed container's files", "container", e.Container, "err", err)
 	}
 }
 
 func (h *executor) makeLogDir(container string) error {
-	dir := filepath.Join(h.node.Config.PodLogDirectory(h.pod), container)
+	dir := filepath.Join(h.engine.Config.PodLogDirectory(h.pod), container)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("log folder: %w", err)
 	}

@@ -14,7 +14,7 @@ import (
 func (h *executor) runHook(ctx context.Context, e lifecycle.RunHook) lifecycle.Fact {
 	spec := containerSpec(h.pod, e.Container)
 	warnings, err := hook.Run{
-		Commands: h.commands, Log: h.node.Log, Handler: hookSpec(spec, e.Hook),
+		Commands: h.commands, Log: h.engine.Log, Handler: hookSpec(spec, e.Hook),
 		Pod: h.pod, Container: spec, ContainerID: e.ContainerID, PodIP: e.PodIP,
 	}.Await(ctx, e.Deadline)
 	return lifecycle.HookEnded{Result: result(ctx, e.ID, err), Warnings: warnings}

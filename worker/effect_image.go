@@ -12,9 +12,9 @@ import (
 )
 
 func (h *executor) inspectImage(ctx context.Context, e lifecycle.InspectImage) lifecycle.Fact {
-	found, err := h.node.Images.Inspect(ctx, e.Image)
+	found, err := h.engine.Images.Inspect(ctx, e.Image)
 	fact := lifecycle.ImageInspected{Result: result(ctx, e.ID, err)}
-	if found != nil && h.node.Images.MayUse(ctx, e.Image, found, func() images.PullRequest { request, _ := h.pullRequest(e.Image); return request }) {
+	if found != nil && h.engine.Images.MayUse(ctx, e.Image, found, func() images.PullRequest { request, _ := h.pullRequest(e.Image); return request }) {
 		fact.Image = imageInfo(found)
 	}
 	return fact
@@ -28,7 +28,7 @@ func (h *executor) pullRequest(image string) (images.PullRequest, []string) {
 
 func (h *executor) pullImage(ctx context.Context, e lifecycle.PullImage) lifecycle.Fact {
 	request, missing := h.pullRequest(e.Image)
-	pulled, err := h.node.Images.Pull(ctx, request)
+	pulled, err := h.engine.Images.Pull(ctx, request)
 	fact := lifecycle.ImagePulled{Result: result(ctx, e.ID, err), MissingSecrets: missing}
 	if refused, ok := errors.AsType[*images.PullError](err); ok {
 		fact.Failure = &lifecycle.Failure{
@@ -45,10 +45,10 @@ func (h *executor) pullImage(ctx context.Context, e lifecycle.PullImage) lifecyc
 }
 
 func (h *executor) progress(image string) func(images.Progress) {
-	if h.node.PullProgress == nil {
+	if h.engine.PullProgress == nil {
 		return nil
 	}
-	return func(p images.Progress) { h.node.PullProgress(h.pod, image, p) }
+	return func(p images.Progress) { h.engine.PullProgress(h.pod, image, p) }
 }
 
 // pullSecrets are the pod's imagePullSecrets, and the names of those that can't
@@ -58,7 +58,7 @@ func (h *executor) pullSecrets() (secrets []v1.Secret, missing []string) {
 		if reference.Name == "" {
 			continue
 		}
-		secret, err := h.node.API.Objects(h.pod).Secret(h.pod.Namespace, reference.Name)
+		secret, err := h.engine.API.Objects(h.pod).Secret(h.pod.Namespace, reference.Name)
 		if err != nil {
 			missing = append(missing, reference.Name)
 			continue

@@ -18,7 +18,7 @@ import (
 // mountVolumes makes the pod's folders and volumes; each volume that fails is a
 // message of its own (A-SYNC-7, A-SYNC-8).
 func (h *executor) mountVolumes(ctx context.Context, e lifecycle.MountVolumes) lifecycle.Fact {
-	mounted, err := volumes.Prepare(ctx, h.pod, h.node.podDir(h.pod.UID), h.volumeSources())
+	mounted, err := volumes.Prepare(ctx, h.pod, h.engine.podDir(h.pod.UID), h.volumeSources())
 	if err == nil {
 		h.mounted = mounted
 	}
@@ -27,7 +27,7 @@ func (h *executor) mountVolumes(ctx context.Context, e lifecycle.MountVolumes) l
 
 // refreshVolumes brings the files of running containers up to date (A-VOL-5).
 func (h *executor) refreshVolumes(ctx context.Context, e lifecycle.RefreshVolumes) lifecycle.Fact {
-	err := volumes.Refresh(ctx, h.pod, h.node.podDir(h.pod.UID), h.volumeSources())
+	err := volumes.Refresh(ctx, h.pod, h.engine.podDir(h.pod.UID), h.volumeSources())
 	return lifecycle.VolumesRefreshed{Result: eachVolume(result(ctx, e.ID, err), err)}
 }
 
@@ -42,7 +42,7 @@ func eachVolume(r lifecycle.Result, err error) lifecycle.Result {
 }
 
 func (h *executor) volumeSources() volumes.Sources {
-	return volumes.Sources{Objects: h.node.API.Objects(h.pod), Allocatable: h.node.Allocatable, ClaimsDir: h.node.Folders.Claims, API: h.node.API.Volumes}
+	return volumes.Sources{Objects: h.engine.API.Objects(h.pod), Allocatable: h.engine.Allocatable, ClaimsDir: h.engine.Folders.Claims, API: h.engine.API.Volumes}
 }
 
 func (h *executor) unmountVolumes(ctx context.Context, e lifecycle.UnmountVolumes) lifecycle.Fact {
@@ -53,16 +53,16 @@ func (h *executor) unmountVolumes(ctx context.Context, e lifecycle.UnmountVolume
 // stay, its logs (B-FIN-6, B-FIN-11, B-GC-5).
 func (h *executor) removeFolder(keepLogs bool) error {
 	h.leaveLogs()
-	if h.node.Folders.Keep {
-		return volumes.Unmount(h.node.podDir(h.pod.UID))
+	if h.engine.Folders.Keep {
+		return volumes.Unmount(h.engine.podDir(h.pod.UID))
 	}
 	if keepLogs { // with the termination messages: a kubelet would read them again
-		return volumes.Clear(h.node.podDir(h.pod.UID), terminationLogs)
+		return volumes.Clear(h.engine.podDir(h.pod.UID), terminationLogs)
 	}
-	if err := volumes.Remove(h.node.podDir(h.pod.UID)); err != nil {
+	if err := volumes.Remove(h.engine.podDir(h.pod.UID)); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(h.node.Config.PodLogDirectory(h.pod)); err != nil {
+	if err := os.RemoveAll(h.engine.Config.PodLogDirectory(h.pod)); err != nil {
 		return fmt.Errorf("remove the pod's logs: %w", err)
 	}
 	return nil
@@ -75,12 +75,12 @@ func (h *executor) removeCgroup(ctx context.Context, e lifecycle.RemoveCgroup) l
 // leaveNode gives back the last of what the pod holds: its address, which
 // outlived its sandboxes, and its cgroup.
 func (h *executor) leaveNode(ctx context.Context) error {
-	if h.node.Folders.IPAM != "" {
-		if err := address.Release(h.node.Folders.IPAM, h.pod.UID); err != nil {
+	if h.engine.Folders.IPAM != "" {
+		if err := address.Release(h.engine.Folders.IPAM, h.pod.UID); err != nil {
 			return err
 		}
 	}
-	return h.node.Cgroups.Remove(ctx, h.pod.UID)
+	return h.engine.Cgroups.Remove(ctx, h.pod.UID)
 }
 
 // createSandbox builds the sandbox's config and runs it; its addresses are read
@@ -89,8 +89,8 @@ func (h *executor) createSandbox(ctx context.Context, e lifecycle.CreateSandbox)
 	fact := lifecycle.SandboxCreated{Result: lifecycle.Result{ID: e.ID}}
 	handler, err := h.runtimeHandler()
 	var config *runtimeapi.PodSandboxConfig
-	if err == nil && h.node.Network != nil && !h.pod.Spec.HostNetwork {
-		if network := h.node.Network.Ready(ctx, h.pod); network != nil {
+	if err == nil && h.engine.Network != nil && !h.pod.Spec.HostNetwork {
+		if network := h.engine.Network.Ready(ctx, h.pod); network != nil {
 			fact.Failure = &lifecycle.Failure{Reason: lifecycle.NetworkNotReady, Message: "network is not ready: " + network.Error()}
 			return fact
 		}
@@ -106,11 +106,11 @@ func (h *executor) createSandbox(ctx context.Context, e lifecycle.CreateSandbox)
 		fact.Failure = &lifecycle.Failure{Message: err.Error()}
 		return fact
 	}
-	created, err := h.node.Runtime.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{Config: config, RuntimeHandler: handler})
+	created, err := h.engine.Runtime.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{Config: config, RuntimeHandler: handler})
 	if err == nil {
 		fact.SandboxID = created.PodSandboxId
 		var status *runtimeapi.PodSandboxStatusResponse
-		status, err = h.node.Runtime.PodSandboxStatus(ctx, &runtimeapi.PodSandboxStatusRequest{PodSandboxId: created.PodSandboxId})
+		status, err = h.engine.Runtime.PodSandboxStatus(ctx, &runtimeapi.PodSandboxStatusRequest{PodSandboxId: created.PodSandboxId})
 		fact.IPs = cri.IPs(status.GetStatus())
 		if err != nil {
 			// the sandbox is there: it is found again by a snapshot
@@ -119,8 +119,8 @@ func (h *executor) createSandbox(ctx context.Context, e lifecycle.CreateSandbox)
 		}
 	}
 	fact.Failure = cri.FailureOf(ctx, err)
-	if err != nil && h.node.Network != nil {
-		h.node.Network.Doubt()
+	if err != nil && h.engine.Network != nil {
+		h.engine.Network.Doubt()
 	}
 	return fact
 }
@@ -139,7 +139,7 @@ func (h *executor) sandboxOfPod() (*runtimeapi.PodSandboxConfig, error) {
 }
 
 func (h *executor) sandboxConfig(attempt uint32, handler string) (*runtimeapi.PodSandboxConfig, []lifecycle.Warning, error) {
-	hostname, err := netidentity.HostnameOf(h.pod, h.node.DNS.Cluster.Domain)
+	hostname, err := netidentity.HostnameOf(h.pod, h.engine.DNS.Cluster.Domain)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -147,7 +147,7 @@ func (h *executor) sandboxConfig(attempt uint32, handler string) (*runtimeapi.Po
 	if err != nil {
 		return nil, nil, err
 	}
-	dns, refused := netidentity.DNS(h.pod, h.node.DNS.Cluster, h.node.DNS.Resolver)
+	dns, refused := netidentity.DNS(h.pod, h.engine.DNS.Cluster, h.engine.DNS.Resolver)
 	var warnings []lifecycle.Warning
 	for _, w := range refused {
 		warnings = append(warnings, lifecycle.Warning(w))
@@ -157,10 +157,10 @@ func (h *executor) sandboxConfig(attempt uint32, handler string) (*runtimeapi.Po
 		groups = h.mounted.Groups()
 	}
 	return criconfig.Sandbox(criconfig.SandboxInput{
-		Node:         h.node.Config,
+		Node:         h.engine.Config,
 		Pod:          h.pod,
 		Attempt:      attempt,
-		CgroupParent: h.node.Cgroups.Path(h.pod),
+		CgroupParent: h.engine.Cgroups.Path(h.pod),
 		Hostname:     hostname.Kernel,
 		DNS:          dns,
 		PortMappings: netidentity.PortMappings(h.pod),

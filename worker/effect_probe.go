@@ -23,7 +23,7 @@ func (h *executor) probe(ctx context.Context, e lifecycle.Probe) lifecycle.Fact 
 }
 
 func probeDeadline(h *executor, e lifecycle.Probe) time.Duration {
-	return h.node.Timeouts.Call + probe.Timeout(probeSpec(containerSpec(h.pod, e.Container), e.Kind))
+	return h.engine.Timeouts.Call + probe.Timeout(probeSpec(containerSpec(h.pod, e.Container), e.Kind))
 }
 
 // begunLate is how long ago the worker began the effect, which it gave its time.

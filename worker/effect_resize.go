@@ -21,12 +21,12 @@ import (
 func (h *executor) admitResize(_ context.Context, e lifecycle.AdmitResize) lifecycle.Fact {
 	fact := lifecycle.ResizeAdmitted{Result: lifecycle.Result{ID: e.ID}}
 	switch {
-	case h.node.Admission.Room != nil:
-		if refusal := h.node.Admission.Room(e.Pod); refusal != nil {
+	case h.engine.Admission.Room != nil:
+		if refusal := h.engine.Admission.Room(e.Pod); refusal != nil {
 			fact.Reason, fact.Message = refusal.Reason, refusal.Message
 		}
-	case h.node.Admission.Host != nil:
-		if refusal := admission.Check(e.Pod, *h.node.Admission.Host); refusal != nil {
+	case h.engine.Admission.Host != nil:
+		if refusal := admission.Check(e.Pod, *h.engine.Admission.Host); refusal != nil {
 			fact.Reason, fact.Message = v1.PodReasonDeferred, refusal.Message
 		}
 	}
@@ -36,7 +36,7 @@ func (h *executor) admitResize(_ context.Context, e lifecycle.AdmitResize) lifec
 // measureMemory reads how much memory the pod and its containers use.
 func (h *executor) measureMemory(ctx context.Context, e lifecycle.MeasureMemory) lifecycle.Fact {
 	fact := lifecycle.MemoryMeasured{}
-	read, err := h.node.Runtime.PodSandboxStats(ctx, &runtimeapi.PodSandboxStatsRequest{PodSandboxId: e.SandboxID})
+	read, err := h.engine.Runtime.PodSandboxStats(ctx, &runtimeapi.PodSandboxStatsRequest{PodSandboxId: e.SandboxID})
 	if err != nil {
 		err = fmt.Errorf("unable to read memory usage for pod: %w", err)
 	}
@@ -55,9 +55,9 @@ func (h *executor) measureMemory(ctx context.Context, e lifecycle.MeasureMemory)
 func (h *executor) resizeCgroup(ctx context.Context, e lifecycle.ResizeCgroup) lifecycle.Fact {
 	pods := h.podsWith(e.Room)
 	if e.SandboxID != "" {
-		h.announceCgroup(ctx, e.SandboxID, podcgroup.EnoughFor(pods, h.node.Config.CPULimits))
+		h.announceCgroup(ctx, e.SandboxID, podcgroup.EnoughFor(pods, h.engine.Config.CPULimits))
 	}
-	return lifecycle.CgroupResized{Result: result(ctx, e.ID, h.node.Cgroups.Resize(pods))}
+	return lifecycle.CgroupResized{Result: result(ctx, e.ID, h.engine.Cgroups.Resize(pods))}
 }
 
 // ensureCgroup makes the pod's cgroup; one that is there and in the middle of a
@@ -65,9 +65,9 @@ func (h *executor) resizeCgroup(ctx context.Context, e lifecycle.ResizeCgroup) l
 func (h *executor) ensureCgroup(ctx context.Context, e lifecycle.EnsureCgroup) lifecycle.Fact {
 	var err error
 	if len(e.Room) > 0 {
-		err = h.node.Cgroups.Resize(h.podsWith(e.Room))
+		err = h.engine.Cgroups.Resize(h.podsWith(e.Room))
 	} else {
-		err = h.node.Cgroups.Ensure(h.pod)
+		err = h.engine.Cgroups.Ensure(h.pod)
 	}
 	return lifecycle.CgroupEnsured{Result: result(ctx, e.ID, err)}
 }
@@ -88,14 +88,14 @@ func (h *executor) podsWith(rooms [][]lifecycle.ContainerResources) []*v1.Pod {
 // announceCgroup lets the runtime's plugins know; a runtime that does not care
 // loses nothing (A-ACT-12).
 func (h *executor) announceCgroup(ctx context.Context, sandboxID string, r podcgroup.Resources) {
-	_, err := h.node.Runtime.UpdatePodSandboxResources(ctx, &runtimeapi.UpdatePodSandboxResourcesRequest{
+	_, err := h.engine.Runtime.UpdatePodSandboxResources(ctx, &runtimeapi.UpdatePodSandboxResourcesRequest{
 		PodSandboxId: sandboxID,
 		Resources: &runtimeapi.LinuxContainerResources{
 			CpuShares: int64(r.CPUShares), CpuPeriod: r.CPUPeriod, CpuQuota: r.CPUQuota, MemoryLimitInBytes: r.MemoryLimit,
 		},
 	})
 	if err != nil {
-		h.node.Log.Debug("the runtime is not interested in the pod's new resources", "err", err)
+		h.engine.Log.Debug("the runtime is not interested in the pod's new resources", "err", err)
 	}
 }
 
@@ -103,16 +103,16 @@ func (h *executor) announceCgroup(ctx context.Context, sandboxID string, r podcg
 func (h *executor) resizeContainer(ctx context.Context, e lifecycle.ResizeContainer) lifecycle.Fact {
 	spec := containerSpec(h.pod, e.Container).DeepCopy()
 	spec.Resources = e.Resources
-	_, err := h.node.Runtime.UpdateContainerResources(ctx, &runtimeapi.UpdateContainerResourcesRequest{
-		ContainerId: e.ContainerID, Linux: criconfig.Resources(h.node.Config, h.pod, spec),
+	_, err := h.engine.Runtime.UpdateContainerResources(ctx, &runtimeapi.UpdateContainerResourcesRequest{
+		ContainerId: e.ContainerID, Linux: criconfig.Resources(h.engine.Config, h.pod, spec),
 	})
 	fact := lifecycle.ContainerResized{Result: result(ctx, e.ID, err)}
 	if err != nil {
 		return fact
 	}
-	read, err := h.node.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: e.ContainerID})
+	read, err := h.engine.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: e.ContainerID})
 	if err != nil {
-		h.node.Log.Debug("a resized container's values are not read back", "container", e.Container, "err", cri.Text(err))
+		h.engine.Log.Debug("a resized container's values are not read back", "container", e.Container, "err", cri.Text(err))
 		return fact
 	}
 	fact.Actual = actualResources(read.GetStatus())

@@ -37,7 +37,7 @@ func (h *executor) measureStorage(ctx context.Context, e lifecycle.MeasureStorag
 
 // containerUsage is what each container's logs and writable layer use.
 func (h *executor) containerUsage(ctx context.Context) ([]lifecycle.StorageUsage, error) {
-	stats, err := h.node.Runtime.ListContainerStats(ctx, &runtimeapi.ListContainerStatsRequest{
+	stats, err := h.engine.Runtime.ListContainerStats(ctx, &runtimeapi.ListContainerStatsRequest{
 		Filter: &runtimeapi.ContainerStatsFilter{LabelSelector: map[string]string{cri.PodUIDLabel: string(h.pod.UID)}},
 	})
 	if err != nil {
@@ -49,7 +49,7 @@ func (h *executor) containerUsage(ctx context.Context) ([]lifecycle.StorageUsage
 	}
 	var list []lifecycle.StorageUsage
 	for _, c := range volumes.Containers(h.pod) {
-		logs, err := volumes.Usage(ctx, filepath.Join(h.node.Config.PodLogDirectory(h.pod), c.Name))
+		logs, err := volumes.Usage(ctx, filepath.Join(h.engine.Config.PodLogDirectory(h.pod), c.Name))
 		if err != nil {
 			return nil, err
 		}

@@ -19,8 +19,8 @@ import (
 // time; what one leaves for another is written before the machine can ask for
 // the other.
 type executor struct {
-	node *Node
-	pod  *v1.Pod // as it was when the effect was asked for; never changed, only replaced
+	engine *Engine
+	pod    *v1.Pod // as it was when the effect was asked for; never changed, only replaced
 	*results
 	commands *command.Runner
 }
@@ -35,7 +35,7 @@ type results struct {
 
 // of is the same executor for a changed pod.
 func (h *executor) of(pod *v1.Pod) *executor {
-	return &executor{node: h.node, pod: pod, results: h.results, commands: h.commands}
+	return &executor{engine: h.engine, pod: pod, results: h.results, commands: h.commands}
 }
 
 // row says of one type of effect how it is carried out, and how long that may take.
@@ -53,15 +53,15 @@ var rows = byEffect(
 	on((*executor).measureStorage, call),
 	on((*executor).unmountVolumes, call),
 	on((*executor).removeCgroup, call),
-	on((*executor).createSandbox, func(h *executor, _ lifecycle.CreateSandbox) time.Duration { return h.node.Timeouts.Sandbox }),
+	on((*executor).createSandbox, func(h *executor, _ lifecycle.CreateSandbox) time.Duration { return h.engine.Timeouts.Sandbox }),
 	on((*executor).stopSandbox, call),
 	on((*executor).removeSandbox, call),
 	on((*executor).inspectImage, call),
-	on((*executor).pullImage, func(h *executor, _ lifecycle.PullImage) time.Duration { return h.node.Timeouts.Pull }),
+	on((*executor).pullImage, func(h *executor, _ lifecycle.PullImage) time.Duration { return h.engine.Timeouts.Pull }),
 	on((*executor).createContainer, call),
 	on((*executor).startContainer, call),
 	on((*executor).stopContainer, func(h *executor, e lifecycle.StopContainer) time.Duration {
-		return h.node.Timeouts.Call + time.Duration(e.TimeoutSeconds)*time.Second
+		return h.engine.Timeouts.Call + time.Duration(e.TimeoutSeconds)*time.Second
 	}),
 	on((*executor).removeContainer, call),
 	on((*executor).probe, probeDeadline),
@@ -72,9 +72,9 @@ var rows = byEffect(
 	on((*executor).resizeContainer, call),
 	on((*executor).observe, func(h *executor, e lifecycle.Observe) time.Duration {
 		if e.ID == 0 { // the next one would be due
-			return h.node.Timeouts.Relist
+			return h.engine.Timeouts.Relist
 		}
-		return h.node.Timeouts.Call
+		return h.engine.Timeouts.Call
 	}),
 )
 
@@ -89,7 +89,7 @@ func on[E lifecycle.Effect](carryOut func(*executor, context.Context, E) lifecyc
 }
 
 // call is the deadline of an effect that is one call of the runtime, or as short.
-func call[E lifecycle.Effect](h *executor, _ E) time.Duration { return h.node.Timeouts.Call }
+func call[E lifecycle.Effect](h *executor, _ E) time.Duration { return h.engine.Timeouts.Call }
 
 func byEffect(list ...row) map[reflect.Type]row {
 	by := map[reflect.Type]row{}
@@ -118,17 +118,17 @@ func (h *executor) deadline(effect lifecycle.Effect) time.Duration {
 }
 
 func (h *executor) startContainer(ctx context.Context, e lifecycle.StartContainer) lifecycle.Fact {
-	_, err := h.node.Runtime.StartContainer(ctx, &runtimeapi.StartContainerRequest{ContainerId: e.ContainerID})
+	_, err := h.engine.Runtime.StartContainer(ctx, &runtimeapi.StartContainerRequest{ContainerId: e.ContainerID})
 	return lifecycle.ContainerStarted{Result: result(ctx, e.ID, err), Reported: h.reportedOf(ctx, e.ContainerID, err)}
 }
 
 func (h *executor) stopContainer(ctx context.Context, e lifecycle.StopContainer) lifecycle.Fact {
-	_, err := h.node.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: e.ContainerID, Timeout: e.TimeoutSeconds})
+	_, err := h.engine.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: e.ContainerID, Timeout: e.TimeoutSeconds})
 	return lifecycle.ContainerStopped{Result: result(ctx, e.ID, err)}
 }
 
 func (h *executor) removeContainer(ctx context.Context, e lifecycle.RemoveContainer) lifecycle.Fact {
-	_, err := h.node.Runtime.RemoveContainer(ctx, &runtimeapi.RemoveContainerRequest{ContainerId: e.ContainerID})
+	_, err := h.engine.Runtime.RemoveContainer(ctx, &runtimeapi.RemoveContainerRequest{ContainerId: e.ContainerID})
 	if err == nil {
 		h.removeFiles(e)
 	}
@@ -136,17 +136,17 @@ func (h *executor) removeContainer(ctx context.Context, e lifecycle.RemoveContai
 }
 
 func (h *executor) stopSandbox(ctx context.Context, e lifecycle.StopSandbox) lifecycle.Fact {
-	_, err := h.node.Runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: e.SandboxID})
+	_, err := h.engine.Runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: e.SandboxID})
 	return lifecycle.SandboxStopped{Result: result(ctx, e.ID, err)}
 }
 
 func (h *executor) removeSandbox(ctx context.Context, e lifecycle.RemoveSandbox) lifecycle.Fact {
-	_, err := h.node.Runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: e.SandboxID})
+	_, err := h.engine.Runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: e.SandboxID})
 	return lifecycle.SandboxRemoved{Result: result(ctx, e.ID, err)}
 }
 
 func (h *executor) observe(ctx context.Context, e lifecycle.Observe) lifecycle.Fact {
-	o, err := cri.Observe(ctx, h.node.Runtime, string(h.pod.UID), h.describe())
+	o, err := cri.Observe(ctx, h.engine.Runtime, string(h.pod.UID), h.describe())
 	o.Result = result(ctx, e.ID, err)
 	return o
 }

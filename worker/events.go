@@ -14,7 +14,7 @@ import (
 
 // Events hands the runtime's container events to the workers of their pods.
 type Events struct {
-	node    *Node
+	engine  *Engine
 	changed func() // told whenever the stream breaks or gives its first event; may be nil
 
 	doubt chan struct{} // holds a value when an unproven stream is to be doubted anew
@@ -33,8 +33,8 @@ const unprovenRelist = 100 * time.Millisecond
 // Events prepares the hand-over of events; Run must run for as long as workers do.
 // changed is told whenever the runtime may have been lost, or is back: it must not
 // block, and may be nil.
-func (n *Node) Events(changed func()) *Events {
-	return &Events{node: n, changed: changed, doubt: make(chan struct{}, 1), workers: map[types.UID]*Worker{}}
+func (n *Engine) Events(changed func()) *Events {
+	return &Events{engine: n, changed: changed, doubt: make(chan struct{}, 1), workers: map[types.UID]*Worker{}}
 }
 
 // Add sends the events of the worker's pod to it, until Remove.
@@ -55,8 +55,8 @@ func (e *Events) Remove(w *Worker) {
 // Run receives events until ctx ends.
 func (e *Events) Run(ctx context.Context) {
 	stream := &cri.Stream{
-		Runtime: e.node.Runtime,
-		Log:     e.node.Log,
+		Runtime: e.engine.Runtime,
+		Log:     e.engine.Log,
 		Event:   e.deliver,
 		Proven:  func() { e.setProven(true) },
 		Broken:  func() { e.setProven(false) },
@@ -95,7 +95,7 @@ func (e *Events) doubtAnew() {
 // relist looks for what events have not told: now and then, and more often while
 // the stream has given none.
 func (e *Events) relist(ctx context.Context) {
-	usual := time.NewTicker(e.node.Timeouts.Relist)
+	usual := time.NewTicker(e.engine.Timeouts.Relist)
 	defer usual.Stop()
 	pause := unprovenRelist
 	doubted := time.NewTimer(pause)
@@ -111,7 +111,7 @@ func (e *Events) relist(ctx context.Context) {
 			if e.doubts() {
 				e.look(ctx)
 			}
-			pause = min(2*pause, max(e.node.Timeouts.Relist, unprovenRelist))
+			pause = min(2*pause, max(e.engine.Timeouts.Relist, unprovenRelist))
 			doubted.Reset(pause)
 		case <-usual.C:
 			e.look(ctx)
@@ -131,9 +131,9 @@ func (e *Events) look(ctx context.Context) {
 	if e.idle() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.node.Timeouts.Relist)
+	ctx, cancel := context.WithTimeout(ctx, e.engine.Timeouts.Relist)
 	defer cancel()
-	all, err := cri.Overlook(ctx, e.node.Runtime)
+	all, err := cri.Overlook(ctx, e.engine.Runtime)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for uid, w := range e.workers {

@@ -48,7 +48,7 @@ func (h *executor) terminationMessage(status *runtimeapi.ContainerStatus) string
 		own = fmt.Sprintf("Error on reading termination log %s: %v", file, err)
 	}
 	if own == "" && h.fallsBackToLogs(name, status) {
-		own = lastLines(filepath.Join(h.node.Config.PodLogDirectory(h.pod), criconfig.ContainerLogPath(name, int(attempt))))
+		own = lastLines(filepath.Join(h.engine.Config.PodLogDirectory(h.pod), criconfig.ContainerLogPath(name, int(attempt))))
 	}
 	message := status.GetMessage()
 	if message != "" && own != "" {

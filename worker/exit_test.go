@@ -84,9 +84,9 @@ func TestTerminationMessage(t *testing.T) {
 			}
 			pod.Spec.Containers[0].TerminationMessagePolicy = test.policy
 			dir := t.TempDir()
-			h := &executor{node: &Node{Folders: Folders{Pods: dir}, Config: criconfig.Node{LogRoot: filepath.Join(dir, "logs")}}, pod: pod}
+			h := &executor{engine: &Engine{Folders: Folders{Pods: dir}, Config: criconfig.Node{LogRoot: filepath.Join(dir, "logs")}}, pod: pod}
 			write(t, h.terminationLog("main", 2), test.file)
-			write(t, filepath.Join(h.node.Config.PodLogDirectory(pod), criconfig.ContainerLogPath("main", 2)), test.log)
+			write(t, filepath.Join(h.engine.Config.PodLogDirectory(pod), criconfig.ContainerLogPath("main", 2)), test.log)
 			got := h.describeExit(&runtimeapi.ContainerStatus{
 				Id: "c1", Metadata: &runtimeapi.ContainerMetadata{Name: "main", Attempt: 2},
 				ExitCode: test.code, Reason: test.reason, Message: test.runtime,
@@ -109,7 +109,7 @@ func TestTerminationMessageOfAnother(t *testing.T) {
 	pod := podOf("web", v1.RestartPolicyNever, "main")
 	pod.Spec.Containers[0].TerminationMessagePath = "/dev/termination-log"
 	dir := t.TempDir()
-	h := &executor{node: &Node{Folders: Folders{Pods: dir}}, pod: pod}
+	h := &executor{engine: &Engine{Folders: Folders{Pods: dir}}, pod: pod}
 	named := filepath.Join(filepath.Dir(h.terminationLog("main", 0)), "5eaf00d0")
 	write(t, named, "bye")
 	write(t, filepath.Join(dir, "elsewhere"), "secret")
@@ -184,9 +184,9 @@ func packed(t *testing.T, text string) string {
 // that a restart of all containers keeps stays (B-GC-3, B-LOG-1, B-RAC-7).
 func TestRemoveFiles(t *testing.T) {
 	dir := t.TempDir()
-	node := &Node{Folders: Folders{Pods: dir}, Config: criconfig.Node{LogRoot: filepath.Join(dir, "logs")}, Log: slog.New(slog.DiscardHandler)}
-	h := &executor{node: node, pod: podOf("web", v1.RestartPolicyAlways, "main")}
-	folder := filepath.Join(h.node.Config.PodLogDirectory(h.pod), "main")
+	node := &Engine{Folders: Folders{Pods: dir}, Config: criconfig.Node{LogRoot: filepath.Join(dir, "logs")}, Log: slog.New(slog.DiscardHandler)}
+	h := &executor{engine: node, pod: podOf("web", v1.RestartPolicyAlways, "main")}
+	folder := filepath.Join(h.engine.Config.PodLogDirectory(h.pod), "main")
 	for _, name := range []string{"0.log", "0.log.20260101-000001.gz", "0.log.20260101-000002.gz.tmp", "0.log.20260101-000003", "0.log.own", "1.log", "1.log.20260101-000001", "2.log", "12.log"} {
 		write(t, filepath.Join(folder, name), name)
 	}
@@ -212,7 +212,7 @@ func TestRemoveFiles(t *testing.T) {
 
 // A file that can't be read is told in its place (A-CST-14).
 func TestTerminationMessageUnreadable(t *testing.T) {
-	h := &executor{node: &Node{Folders: Folders{Pods: t.TempDir()}}, pod: podOf("web", v1.RestartPolicyNever, "main")}
+	h := &executor{engine: &Engine{Folders: Folders{Pods: t.TempDir()}}, pod: podOf("web", v1.RestartPolicyNever, "main")}
 	path := h.terminationLog("main", 0)
 	if err := os.MkdirAll(path, 0o755); err != nil { // a folder has no content
 		t.Fatal(err)
@@ -227,8 +227,8 @@ func TestTerminationMessageUnreadable(t *testing.T) {
 // whatever the umask (A-VOL-6, A-VOL-1).
 func TestNewTerminationLog(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o077))
-	h := &executor{node: &Node{Folders: Folders{Pods: t.TempDir()}}, pod: podOf("web", v1.RestartPolicyNever, "main")}
-	write(t, filepath.Join(h.node.podDir(h.pod.UID), "containers", "main", "00000001"), "of an attempt before")
+	h := &executor{engine: &Engine{Folders: Folders{Pods: t.TempDir()}}, pod: podOf("web", v1.RestartPolicyNever, "main")}
+	write(t, filepath.Join(h.engine.podDir(h.pod.UID), "containers", "main", "00000001"), "of an attempt before")
 	path, err := h.newTerminationLog(&v1.Container{Name: "main", TerminationMessagePath: "/dev/termination-log"}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -244,7 +244,7 @@ func TestNewTerminationLog(t *testing.T) {
 
 // A stop may take its grace on top of what a call may take (B-SIG-5).
 func TestDeadlineOfStop(t *testing.T) {
-	h := &executor{node: &Node{Timeouts: DefaultTimeouts()}}
+	h := &executor{engine: &Engine{Timeouts: DefaultTimeouts()}}
 	if got, want := h.deadline(lifecycle.StopContainer{TimeoutSeconds: 300}), 7*time.Minute; got != want {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -252,7 +252,7 @@ func TestDeadlineOfStop(t *testing.T) {
 
 // A container that only wears the pod's labels harms nothing.
 func TestExitOfAStranger(t *testing.T) {
-	h := &executor{node: &Node{Folders: Folders{Pods: t.TempDir()}}, pod: podOf("web", v1.RestartPolicyNever, "main")}
+	h := &executor{engine: &Engine{Folders: Folders{Pods: t.TempDir()}}, pod: podOf("web", v1.RestartPolicyNever, "main")}
 	got := h.describeExit(&runtimeapi.ContainerStatus{
 		Id: "c9", ExitCode: 1, Metadata: &runtimeapi.ContainerMetadata{Name: "stranger"},
 	})

@@ -30,7 +30,7 @@ func NewLogs(policy logrotate.Policy, runtime runtimeapi.RuntimeServiceClient, l
 
 // watchLogs has the logs of the containers rotated that run by a status.
 func (h *executor) watchLogs(status *v1.PodStatus) {
-	if h.node.Logs == nil {
+	if h.engine.Logs == nil {
 		return
 	}
 	var running []logrotate.Log
@@ -41,16 +41,16 @@ func (h *executor) watchLogs(status *v1.PodStatus) {
 			if c := &list[i]; c.State.Running != nil {
 				_, id, _ := strings.Cut(c.ContainerID, "://")
 				path := criconfig.ContainerLogPath(c.Name, int(c.RestartCount))
-				running = append(running, logrotate.Log{ContainerID: id, Path: filepath.Join(h.node.Config.PodLogDirectory(h.pod), path)})
+				running = append(running, logrotate.Log{ContainerID: id, Path: filepath.Join(h.engine.Config.PodLogDirectory(h.pod), path)})
 			}
 		}
 	}
-	h.node.Logs.Watch(h.pod.UID, running)
+	h.engine.Logs.Watch(h.pod.UID, running)
 }
 
 // leaveLogs returns when nothing is at work on the pod's logs any more.
 func (h *executor) leaveLogs() {
-	if h.node.Logs != nil {
-		h.node.Logs.Leave(h.pod.UID)
+	if h.engine.Logs != nil {
+		h.engine.Logs.Leave(h.pod.UID)
 	}
 }

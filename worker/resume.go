@@ -39,7 +39,7 @@ func (w *Worker) Remember(in Checkpoints) { w.memory.in = in }
 // ResumeWorker prepares a worker that resumes a pod from its last checkpoint after its
 // lifepod was killed. The pod is as it was accepted, with the same UID. The error says
 // why the checkpoint is unusable.
-func (n *Node) ResumeWorker(pod *v1.Pod, sink Sink, from lifecycle.Checkpoint) (*Worker, error) {
+func (n *Engine) ResumeWorker(pod *v1.Pod, sink Sink, from lifecycle.Checkpoint) (*Worker, error) {
 	w := n.NewWorker(pod, sink)
 	machine, err := lifecycle.Restore(pod, w.executor.options(), from)
 	if err != nil {
@@ -54,7 +54,7 @@ func (n *Node) ResumeWorker(pod *v1.Pod, sink Sink, from lifecycle.Checkpoint) (
 
 // AdoptWorker prepares a worker that continues a pod without a checkpoint, from the
 // status of its object and what the runtime has of it.
-func (n *Node) AdoptWorker(pod *v1.Pod, sink Sink, seen lifecycle.Observed) *Worker {
+func (n *Engine) AdoptWorker(pod *v1.Pod, sink Sink, seen lifecycle.Observed) *Worker {
 	w := n.NewWorker(pod, sink)
 	w.machine, w.memory.resumed = lifecycle.Adopt(pod, w.executor.options(), seen), true
 	w.executor.attempt = w.machine.Checkpoint().Sandbox.Attempt
@@ -63,14 +63,14 @@ func (n *Node) AdoptWorker(pod *v1.Pod, sink Sink, seen lifecycle.Observed) *Wor
 }
 
 // Observe reads all that the runtime has of a pod.
-func (n *Node) Observe(ctx context.Context, pod *v1.Pod) (lifecycle.Observed, error) {
-	h := &executor{node: n, pod: pod, results: &results{}}
+func (n *Engine) Observe(ctx context.Context, pod *v1.Pod) (lifecycle.Observed, error) {
+	h := &executor{engine: n, pod: pod, results: &results{}}
 	return cri.Observe(ctx, n.Runtime, string(pod.UID), h.describe())
 }
 
 // Discard removes what is on disk of a pod that has ended without its worker:
 // volumes, never through a mount, its folder, and its cgroup.
-func (n *Node) Discard(ctx context.Context, uid types.UID) error {
+func (n *Engine) Discard(ctx context.Context, uid types.UID) error {
 	if err := volumes.Remove(n.podDir(uid)); err != nil {
 		return err
 	}

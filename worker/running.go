@@ -51,7 +51,7 @@ func (h *executor) reportedOf(ctx context.Context, id string, err error) *lifecy
 	if fact != nil || err != nil {
 		return fact
 	}
-	answer, err := h.node.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: id})
+	answer, err := h.engine.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: id})
 	if err != nil {
 		return nil // a snapshot will show it
 	}

@@ -22,7 +22,7 @@ func (s services) Variables(_ context.Context, pod *v1.Pod) ([]environment.KeyVa
 func TestServiceVariables(t *testing.T) {
 	pod := podOf("web", v1.RestartPolicyAlways, "main")
 	pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "OWN", Value: "mine"}, {Name: "URL", Value: "$(WEB_PORT)"}}
-	h := &executor{node: &Node{API: API{Objects: func(*v1.Pod) Objects { return noObjects{} }, Services: services{}}}, pod: pod, results: &results{}}
+	h := &executor{engine: &Engine{API: API{Objects: func(*v1.Pod) Objects { return noObjects{} }, Services: services{}}}, pod: pod, results: &results{}}
 	got, err := h.environment(t.Context(), &pod.Spec.Containers[0], nil)
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func TestServiceVariables(t *testing.T) {
 	if diff := cmp.Diff(want, got.Env); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)
 	}
-	h.node.API.Services = services{err: errors.New("unread")}
+	h.engine.API.Services = services{err: errors.New("unread")}
 	if _, err := h.environment(t.Context(), &pod.Spec.Containers[0], nil); err == nil || err.Error() != "unread" {
 		t.Errorf("A-ENV-1: error %v", err)
 	}

@@ -24,7 +24,7 @@ import (
 type story struct {
 	*testing.T
 	*crifake.Runtime
-	node   *Node
+	node   *Engine
 	events *Events
 	start  time.Time
 	ctx    context.Context
@@ -42,7 +42,7 @@ func newStory(t *testing.T, faults ...string) *story {
 	s := &story{T: t, Runtime: crifake.New(image, otherImage), start: time.Now()}
 	s.Fault(faults...)
 	dir := t.TempDir()
-	s.node = &Node{
+	s.node = &Engine{
 		Runtime: s.Runtime, Images: images.New(s.Runtime, images.Options{}),
 		Cgroups: noCgroups{}, API: API{Objects: func(*v1.Pod) Objects { return noObjects{} }}, Log: slog.New(slog.DiscardHandler),
 		Folders: Folders{Pods: filepath.Join(dir, "pods")}, Config: criconfig.Node{LogRoot: filepath.Join(dir, "logs")},

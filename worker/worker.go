@@ -59,8 +59,8 @@ type cancels struct {
 }
 
 // NewWorker prepares the worker of a pod that was defaulted and validated.
-func (n *Node) NewWorker(pod *v1.Pod, sink Sink) *Worker {
-	h := &executor{node: n, pod: pod, results: &results{}, commands: command.NewRunner(n.Runtime)}
+func (n *Engine) NewWorker(pod *v1.Pod, sink Sink) *Worker {
+	h := &executor{engine: n, pod: pod, results: &results{}, commands: command.NewRunner(n.Runtime)}
 	w := &Worker{
 		pod:      pod,
 		results:  h.results,
@@ -78,7 +78,7 @@ func (n *Node) NewWorker(pod *v1.Pod, sink Sink) *Worker {
 
 // options are the node's, as they hold for the pod.
 func (h *executor) options() lifecycle.Options {
-	options := h.node.Options
+	options := h.engine.Options
 	options.RecursiveReadOnly = h.recursiveReadOnly()
 	return options
 }
@@ -242,8 +242,8 @@ func (w *Worker) begin(ctx context.Context, e lifecycle.Effect) {
 		defer cancel()
 		began := time.Now()
 		fact := executor.do(ctx, e)
-		if executor.node.Watch != nil {
-			executor.node.Watch.Carried(executor.pod, e, fact, time.Since(began))
+		if executor.engine.Watch != nil {
+			executor.engine.Watch.Carried(executor.pod, e, fact, time.Since(began))
 		}
 		w.underWay.forget(id)
 		w.mail.Post(fact)

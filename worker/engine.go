@@ -69,8 +69,8 @@ type Watch interface {
 	Carried(pod *v1.Pod, effect lifecycle.Effect, answer lifecycle.Fact, took time.Duration)
 }
 
-// Node is what all pods of one machine share. It is immutable once workers run.
-type Node struct {
+// Engine is what the workers of one machine share. It is immutable once workers run.
+type Engine struct {
 	Runtime  runtimeapi.RuntimeServiceClient
 	Features cri.Features // the runtime's
 	Images   Images
@@ -165,4 +165,4 @@ func DefaultTimeouts() Timeouts {
 	return Timeouts{Sandbox: 4 * time.Minute, Call: 2 * time.Minute, Pull: 2 * time.Hour, Relist: 10 * time.Second}
 }
 
-func (n *Node) podDir(uid types.UID) string { return filepath.Join(n.Folders.Pods, string(uid)) }
+func (n *Engine) podDir(uid types.UID) string { return filepath.Join(n.Folders.Pods, string(uid)) }
