@@ -122,8 +122,9 @@ func find[T interface {
 	~int
 	String() string
 }](v *T, name []byte, last T) error {
-	for *v = 0; *v <= last; *v++ {
-		if (*v).String() == string(name) {
+	for known := T(0); known <= last; known++ {
+		if known.String() == string(name) {
+			*v = known
 			return nil
 		}
 	}

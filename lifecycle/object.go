@@ -15,8 +15,8 @@ func (c Checkpoint) Object(accepted *v1.Pod) *v1.Pod {
 	if c.Spec != nil {
 		pod.Spec, pod.Generation = *c.Spec.DeepCopy(), c.Generation
 	}
-	if c.Resize.Desired != nil {
-		pod = withAllocation(pod, c.Resize.Desired)
+	if desired := c.Resize.Desired; len(desired) == len(specs(pod)) { // else there is none, or it is of another pod
+		pod = withAllocation(pod, desired)
 	}
 	pod.Status = *c.Reported.DeepCopy()
 	if c.Deleted {

@@ -1,0 +1,42 @@
+package lifecycle
+
+import (
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// The object of a pod whose lifepod was killed has what was asked for, its generation and
+// its deletion (A-COND-11, B-WRK-9).
+func TestObjectOfCheckpoint(t *testing.T) {
+	pod := checkpointPod()
+	m := New(pod, DefaultOptions())
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	m.Step(Event{At: now, Fact: Accepted{}})
+	cpu := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
+	m.Step(Event{At: now, Fact: ResizeRequested{Containers: []ContainerResources{{Name: "a", Resources: v1.ResourceRequirements{Requests: cpu}}}}})
+	m.Step(Event{At: now, Fact: StopRequested{GraceSeconds: new(int64(7))}})
+	for name, got := range map[string]*v1.Pod{
+		"of the machine":    m.Object(),
+		"of the checkpoint": throughJSON(t, m.Checkpoint()).Object(pod),
+	} {
+		ends := got.DeletionTimestamp
+		if got.Generation != pod.Generation+2 || ends == nil || !ends.Time.Equal(now.Add(7*time.Second)) {
+			t.Errorf("%s: generation %d, want %d; ends at %v", name, got.Generation, pod.Generation+2, ends)
+		}
+		if asked := got.Spec.Containers[0].Resources.Requests.Cpu(); asked.String() != "1" {
+			t.Errorf("%s: asks for %v cpu, want 1", name, asked)
+		}
+	}
+}
+
+// A damaged checkpoint is shown as far as that goes: whoever lists pods must see the others.
+func TestObjectOfDamagedCheckpoint(t *testing.T) {
+	c := New(checkpointPod(), DefaultOptions()).Checkpoint()
+	c.Resize.Desired = make([]ContainerResources, 5)
+	if got := c.Object(checkpointPod()); len(got.Spec.Containers) != 1 {
+		t.Errorf("%d containers", len(got.Spec.Containers))
+	}
+}
