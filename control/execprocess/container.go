@@ -51,7 +51,7 @@ func (c Container) ExecProcesses() ([]pidfd.ID, error) {
 	return started, err
 }
 
-// processes are those of the container by PID.
+// processes lists the processes of the container, by PID.
 func (c Container) processes() (map[int]procfs.ProcStat, error) {
 	pids, err := cgroups.GetAllPids(c.dir)
 	if err != nil {

@@ -2,8 +2,8 @@
 // outside (CRI Exec), and ends one with all that it started. A runtime lets such
 // a process run on when its client has gone; nobody would ever end it.
 //
-// Package worker/command ends the commands of probes and hooks in a way of its own: it is told when one is given up,
-// not when a client has gone, and leaves nothing of it, not even what a command that has ended by itself started.
+// Commands of probes and hooks are ended by package worker/command. It has no client that may go: it ends a
+// command when its time is up, and also what a command that has ended has started.
 //
 // CRI doesn't tell the PID of such a process. It is recognised by its parent, which is
 // outside of the container's cgroup, and by being new.

@@ -43,8 +43,8 @@ func (w *Watcher) Close() {
 	w.notify, w.places = nil, nil
 }
 
-// Follow watches what there is to watch now at paths, which need not exist. A change after it is told. It is to be
-// called again after each change, before what has changed is looked at.
+// Follow watches paths, which need not exist, and reports changes from now on. Call it again after each change,
+// before reading what has changed.
 func (w *Watcher) Follow(ctx context.Context, paths ...string) {
 	for range 5 { // what appears between looking and watching is found by looking again
 		places := placesOf(paths)

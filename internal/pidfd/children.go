@@ -12,8 +12,8 @@ import (
 
 // KillChildren kills the children of a shim that is to be killed itself at once afterwards: of a
 // container the first process, with which all its others end, or, with the host's PIDs, those that
-// the shim has adopted. A shim that is killed leaves its containers running: they would be
-// nobody's, in a cgroup that may be anybody's.
+// the shim has adopted. A shim that is killed leaves its containers running: nobody
+// would end them any more.
 func (p *Process) KillChildren() {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.PID)) // the pattern is right
 	for _, list := range lists {

@@ -175,7 +175,7 @@ func (d *document) templateLine() int {
 	return 0
 }
 
-// templateProblem is that of a template that was given instead of what is made of it.
+// templateProblem reports a template that has not been rendered.
 func (d *document) templateProblem(line int) *Problem {
 	text := template.FindSubmatch(bytes.Split(d.text, []byte("\n"))[line-1])[1]
 	return d.problem(line, wantRendered, "YAML syntax: %s", bytes.TrimSpace(text))
