@@ -1,0 +1,60 @@
+package testmachine
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/lifepod/lifepod/e2e/testmachine/wire"
+)
+
+// accelerator is a way in which QEMU runs a guest.
+type accelerator struct {
+	name      string
+	arguments []string
+	boot      time.Duration // how long the machine may take to boot
+	slack     int           // how many times as long as on a real machine things may take
+}
+
+// Five-level page tables, which max has, make emulation slower.
+var (
+	hardware  = accelerator{name: "KVM", arguments: []string{"-accel", "kvm", "-cpu", "host"}, boot: 90 * time.Second, slack: 2}
+	emulation = accelerator{name: "emulation", arguments: []string{"-accel", "tcg,thread=multi", "-cpu", "max,la57=off"}, boot: 10 * time.Minute, slack: 20}
+)
+
+// accelerators are those to try, the fastest first. That the device is there does not
+// mean that a guest boots with it.
+func accelerators() []accelerator {
+	if _, err := os.Stat("/dev/kvm"); err != nil {
+		return []accelerator{emulation}
+	}
+	return []accelerator{hardware, emulation}
+}
+
+// kernelArguments: what Debian has by default (cgroup v2, AppArmor) is not repeated. A
+// kernel that panics boots again, which ends QEMU only if it is told so: see -action.
+const kernelArguments = "root=/dev/vda rw console=ttyS0 panic=1 systemd.show_status=no"
+
+// qemu is the command that runs the machine of the folder work. What the guest writes
+// to its disk goes to a file that is deleted already.
+func qemu(a accelerator, work string) *exec.Cmd {
+	args := append([]string{
+		"-M", "q35", "-smp", "2", "-m", "3072", "-nodefaults", "-no-user-config", "-display", "none",
+		"-action", "panic=shutdown",
+		"-kernel", filepath.Join(work, "kernel"), "-initrd", filepath.Join(work, "initrd"), "-append", kernelArguments,
+		"-drive", "file=" + filepath.Join(work, "disk") + ",if=virtio,format=raw,cache=unsafe,snapshot=on",
+		"-device", "virtio-serial", "-chardev", "socket,id=port,server=on,wait=off,path=" + socket(work),
+		"-device", "virtserialport,chardev=port,name=" + wire.Port,
+		"-serial", "file:" + console(work),
+		"-nic", "user,restrict=on,model=virtio-net-pci", "-device", "virtio-rng-pci",
+	}, a.arguments...)
+	cmd := exec.Command("qemu-system-x86_64", args...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+work)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	return cmd
+}
+
+func socket(work string) string  { return filepath.Join(work, "port") }
+func console(work string) string { return filepath.Join(work, "console.log") }
