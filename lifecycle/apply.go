@@ -38,8 +38,6 @@ func apply(s *step, fact Fact) {
 		applySandboxExited(s, f.SandboxID)
 	case StorageMeasured:
 		applyStorageMeasured(s, f)
-	case RoomFreed:
-		applyRoomFreed(s)
 	case ObjectsChanged:
 		applyObjectsChanged(s, f)
 	case PodUpdated:
@@ -98,6 +96,18 @@ func applyContainerFact(s *step, fact Fact) {
 		applyContainerResized(s, f)
 	case ContainerRemoved:
 		applyContainerRemoved(s, f)
+	default:
+		applyNodeFact(s, fact)
+	}
+}
+
+// applyNodeFact is apply's last part: what the node has, or needs.
+func applyNodeFact(s *step, fact Fact) {
+	switch fact.(type) {
+	case RoomFreed:
+		applyRoomFreed(s)
+	case SpaceNeeded:
+		applySpaceNeeded(s)
 	default:
 		panic(fmt.Sprintf("lifecycle: no way to file %T", fact))
 	}

@@ -139,6 +139,7 @@ type release struct {
 	cgroup  work
 	kept    bool // volumes are given back, logs are not
 	told    bool // DeleteObject was sent; sending it twice is harmless
+	cleared bool // the node needed space: containers and logs go although the pod stays; another process is asked again
 }
 
 // work is one step that is done once: not begun, under way, done, or waiting for a retry.

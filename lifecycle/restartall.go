@@ -157,7 +157,8 @@ func (c *container) hasRecord() bool {
 	return c.ID != "" && !c.removal.newest.done || c.PreviousID != "" && !c.removal.previous.done
 }
 
-// removal is how far a round has removed a container's instances from the runtime.
+// removal is how far a container's instances have been removed from the runtime, by a
+// round or because the node needs space.
 type removal struct {
 	newest, previous work
 }
@@ -188,8 +189,13 @@ func applyContainerRemoved(s *step, f ContainerRemoved) {
 	}
 	for _, c := range s.containers {
 		for _, w := range []*work{&c.removal.newest, &c.removal.previous} {
-			if s.finish(w, f.Result) && f.Failure != nil {
+			if !s.finish(w, f.Result) || f.Failure == nil {
+				continue
+			}
+			if s.round.Active {
 				tellRetry(s, c.spec.Name, "remove container: "+f.Failure.Message, w.retryAt, "B-RAC-10")
+			} else {
+				tell(s, Report{Subject: c.spec.Name, What: "keeps a dead container", Because: f.Failure.Message, Rule: "B-GC-3"})
 			}
 		}
 	}

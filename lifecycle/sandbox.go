@@ -288,7 +288,7 @@ func runsInNewSandbox(s *step, c *container) bool {
 // run again from the first (A-ACT-3). Every instance counts, whether it ran or not
 // (A-CST-11).
 func forgetRecord(c *container) {
-	c.PreviousID = ""
+	c.PreviousID, c.removal.previous = "", work{}
 	ranInit := (c.kind == initContainer || c.kind == sidecarContainer) && c.Exit != nil
 	if !ranInit && c.Position != created {
 		return
@@ -297,6 +297,6 @@ func forgetRecord(c *container) {
 		c.Last, c.LastDone = c.Exit, c.done()
 		c.Failure, c.BackOff = nil, backoff.Place{}
 	}
-	c.instance = instance{}
+	c.instance, c.removal.newest = instance{}, work{}
 	c.RestartCount++
 }

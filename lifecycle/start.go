@@ -129,12 +129,12 @@ func newInstance(s *step, c *container, id string) {
 		c.RestartCount++
 		c.Last, c.LastDone = c.Exit, c.done()
 	}
-	if c.PreviousID != "" && c.ID != "" {
+	if c.PreviousID != "" && c.ID != "" && !c.removal.previous.done {
 		attempt := uint32(c.RestartCount - 2) // the new one is restartCount, the one that has just ended is kept
 		s.do(RemoveContainer{ID: s.nextID(), Container: c.spec.Name, ContainerID: c.PreviousID, Attempt: attempt})
 	}
 	if c.ID != "" {
-		c.PreviousID = c.ID
+		c.PreviousID, c.removal = c.ID, removal{previous: c.removal.newest}
 	}
 	c.instance = instance{ID: id, underWay: underWay{touchedAt: s.now}, reportedState: reportedState{ImageRef: c.Image.Info.Ref}}
 	c.Image = image{Info: c.Image.Info} // the next start asks anew (A-IMG-2)

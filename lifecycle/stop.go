@@ -195,18 +195,18 @@ func anyMayRun(s *step) bool {
 // (B-GC-4). The machine's life ends when the runtime has nothing of the pod left. If the
 // pod ended by itself, records and logs may have to stay until somebody asks for its end.
 func planRelease(s *step) {
-	keep := s.keepsRecords()
-	if s.release.kept && !keep && s.release.volumes.op == 0 {
+	keep, records := s.keepsRecords(), s.keepsFiles()
+	if s.release.kept && !records && s.release.volumes.op == 0 {
 		s.release.volumes, s.release.kept = work{}, false // the logs go now
 	}
 	if s.refresh.op == 0 { // what is still being written is not removed
 		if id, ok := s.begin(&s.release.volumes); ok {
-			s.release.kept = keep
-			s.do(UnmountVolumes{ID: id, KeepLogs: keep})
+			s.release.kept = records
+			s.do(UnmountVolumes{ID: id, KeepLogs: records})
 		}
 	}
-	nothingLeft := !keep && releaseSandbox(s)
-	if !keep && s.kept.StraySandbox || !s.release.volumes.done || s.release.kept && !keep {
+	nothingLeft := !records && releaseSandbox(s)
+	if !records && s.kept.StraySandbox || !s.release.volumes.done || s.release.kept && !records {
 		return // a stray sandbox may hold an address and be at work in the cgroup
 	}
 	if id, ok := s.begin(&s.release.cgroup); ok {
@@ -239,11 +239,13 @@ func releaseSandbox(s *step) bool {
 	return s.release.sandbox.done && !s.kept.StraySandbox
 }
 
-// keepsRecords says that the pod's containers and logs stay (B-FIN-11).
+// keepsRecords says that the pod has ended by itself and stays, with its containers and
+// logs unless it clears them, until somebody asks for its end (B-FIN-11).
 func (m *Machine) keepsRecords() bool { return m.options.KeepRecords && !m.kept.Deleted }
 
 // Resting says whether the pod has ended, what is kept of it waits for its object to go,
 // and nothing else can happen to it.
 func (m *Machine) Resting() bool {
-	return m.kept.Stage == Terminated && m.keepsRecords() && m.release.volumes.done && m.release.cgroup.done
+	cleared := !m.clears() || m.release.sandbox.done && !m.kept.StraySandbox
+	return m.kept.Stage == Terminated && m.keepsRecords() && m.release.volumes.done && m.release.cgroup.done && cleared
 }

@@ -126,6 +126,8 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 		tr.feed(ObjectsChanged{Because: "ConfigMap c changed"})
 	case "room-freed":
 		tr.feed(RoomFreed{})
+	case "space-needed":
+		tr.feed(SpaceNeeded{})
 	case "ephemeral":
 		tr.ephemeral(t, d.Input)
 	case "resize", "refuse", "used", "actual", "running-with", "resources":

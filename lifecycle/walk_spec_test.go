@@ -12,7 +12,9 @@ import (
 
 // changesSpec lets a user change the running pod, or changes what the node has room for.
 func (w *walk) changesSpec() {
-	switch w.draw(8, "change") {
+	switch w.draw(9, "change") {
+	case 8:
+		w.feed(SpaceNeeded{})
 	case 0, 1, 2:
 		w.addsEphemeral()
 	case 3:

@@ -191,7 +191,7 @@ func (w *walk) rests() {
 // keeps: the records and logs of a pod that has ended by itself stay until somebody asks
 // for its end; then everything goes (B-FIN-11, B-DEL-13).
 func (l *invariants) keeps(w *walk, e Effect) {
-	keep := w.m.keepsRecords()
+	keep := w.m.keepsFiles()
 	switch e := e.(type) {
 	case RemoveSandbox:
 		if keep && w.m.kept.Stage >= Terminating && e.SandboxID == w.m.sandbox.ID {

@@ -74,7 +74,7 @@ func (s *setup) listen(p *parts) (servers []func(context.Context) error, err err
 
 // ofMachine is what works until ctx ends on every node.
 func (p *parts) ofMachine() []func(context.Context) {
-	all := []func(context.Context){p.view.health.run, p.workers.Logs.Run}
+	all := []func(context.Context){p.view.health.run, p.workers.Logs.Run, p.collect.Run}
 	if p.sources.file != nil {
 		all = append(all, p.sources.file.Run)
 	}

@@ -4,15 +4,16 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/lifepod/lifepod/node/collect"
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/node/pullsecret"
 	"github.com/lifepod/lifepod/worker/images"
 )
 
 // newImages are the runtime's images with the node's credentials, its credential
-// providers and the records of who may use what (A-IMG-7, A-IMG-8). pulled is told of
-// images that have come.
-func (s *setup) newImages(ctx context.Context, accounts pullsecret.ServiceAccounts, pulled func()) (*imageStore, error) {
+// providers and the records of who may use what (A-IMG-7, A-IMG-8). changed is called when
+// images have come or gone.
+func (s *setup) newImages(ctx context.Context, accounts pullsecret.ServiceAccounts, changed func()) (*collect.Claims, error) {
 	k, o := s.config.Kubelet, s.options
 	options := images.Options{
 		NodeConfigs: images.AgentNodeConfigs(o.rootDir()),
@@ -39,7 +40,7 @@ func (s *setup) newImages(ctx context.Context, accounts pullsecret.ServiceAccoun
 		}
 		options.Records = pullsecret.OpenRecords(o.rootDir(), policy, present, s.log)
 	}
-	return &imageStore{Store: images.New(s.calls.Images, options), pulled: pulled}, nil
+	return collect.NewClaims(images.New(s.calls.Images, options), changed), nil
 }
 
 // maxParallelPulls is how many images are pulled at a time; 0 is no limit. Kubernetes
@@ -53,19 +54,4 @@ func maxParallelPulls(c *config.Config) int {
 		return int(*c.Kubelet.MaxParallelImagePulls)
 	}
 	return 0
-}
-
-// imageStore tells of images that have come.
-type imageStore struct {
-	*images.Store
-	pulled func()
-}
-
-// Pull pulls as the Store does.
-func (s *imageStore) Pull(ctx context.Context, request images.PullRequest) (*images.Pulled, error) {
-	pulled, err := s.Store.Pull(ctx, request)
-	if err == nil {
-		s.pulled()
-	}
-	return pulled, err
 }

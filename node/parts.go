@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/node/collect"
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/node/server"
 	"github.com/lifepod/lifepod/pods"
@@ -20,6 +21,7 @@ type parts struct {
 	pods    *pods.Shell
 	view    view // the pods, and what they depend on
 	sources sources
+	collect *collect.Collector
 	server  *server.Server // nil: the node has no API
 }
 
@@ -78,6 +80,6 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	}
 	return &parts{
 		cluster: cluster, network: podNetwork, node: node, workers: workers, pods: shell, view: view,
-		sources: s.newSources(shell, cluster, uses.files), server: server,
+		sources: s.newSources(shell, cluster, uses.files), collect: newCollector(s, shell, images, cluster), server: server,
 	}, nil
 }

@@ -186,10 +186,13 @@ func (s *Shell) allHeard(ctx context.Context) {
 	if s.Cluster.Mirrors != nil {
 		s.Cluster.Mirrors.AllHeard()
 	}
+	s.heard.Store(true)
 	s.beside.Go(func() {
 		if err := s.Memory.KeepBoot(); err != nil {
 			s.Log.Warn("after its next start the agent waits for the API server before it resumes pods", "err", err)
 		}
-		s.clearDisk(ctx)
+		if err := (Remains{s}).ClearDisk(ctx); err != nil {
+			s.Log.Warn("can't remove what is left of pods that are gone", "err", err)
+		}
 	})
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -76,28 +74,6 @@ func (s *Shell) foundPods(ctx context.Context) ([]roster.Found, error) {
 		list = append(list, *f)
 	}
 	return list, nil
-}
-
-// clearDisk removes folders and logs of pods that are not known.
-func (s *Shell) clearDisk(ctx context.Context) {
-	pods, _ := os.ReadDir(s.Engine.Folders.Pods) // no folder, no pods
-	for _, entry := range pods {
-		if uid := types.UID(entry.Name()); entry.IsDir() && !s.known(uid) {
-			if err := s.Engine.Discard(ctx, uid); err != nil {
-				s.Log.Warn("can't remove the folder of a pod that is gone", "uid", uid, "err", err)
-			}
-		}
-	}
-	logs := s.Engine.Config.LogRoot
-	ofLogs := func(name string) types.UID { return types.UID(name[strings.LastIndexByte(name, '_')+1:]) }
-	entries, _ := os.ReadDir(logs) // no folder, no logs
-	for _, entry := range entries {
-		if strings.Count(entry.Name(), "_") == 2 && !s.known(ofLogs(entry.Name())) {
-			if err := os.RemoveAll(filepath.Join(logs, entry.Name())); err != nil {
-				s.Log.Warn("can't remove the logs of a pod that is gone", "folder", entry.Name(), "err", err)
-			}
-		}
-	}
 }
 
 // known says that a pod has a place here, or is another lifepod's.

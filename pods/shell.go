@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -116,6 +117,7 @@ type Shell struct {
 	lives map[types.UID]*living
 
 	files files
+	heard atomic.Bool // every source has told what it had
 }
 
 // question is asked in turn with the facts.

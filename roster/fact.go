@@ -118,6 +118,9 @@ type ResizeAsked struct {
 	Pod *v1.Pod
 }
 
+// SpaceNeeded says that the node needs space on its disk.
+type SpaceNeeded struct{}
+
 // ObjectsChanged says that ConfigMaps, Secrets … that a pod uses have changed.
 type ObjectsChanged struct {
 	UID     types.UID
@@ -142,5 +145,6 @@ func (NothingLeft) fact()    {}
 func (Ended) fact()          {}
 func (Panicked) fact()       {}
 func (ResizeAsked) fact()    {}
+func (SpaceNeeded) fact()    {}
 func (ObjectsChanged) fact() {}
 func (Woke) fact()           {}

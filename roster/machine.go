@@ -75,6 +75,8 @@ func (m *Machine) apply(fact Fact) {
 		m.node = f.Node
 	case Woke:
 		m.woke()
+	case SpaceNeeded:
+		m.spaceNeeded()
 	case ResizeAsked:
 		m.do(AnswerResize{ID: f.ID, Refusal: m.room(f.Pod)})
 	default:

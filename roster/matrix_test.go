@@ -151,6 +151,6 @@ func factsOf(d *described, tr *transcript) []namedFact {
 		{"Published Running", Published{uid, statusOf(v1.PodRunning, "1")}}, {"Published Succeeded", Published{uid, statusOf(v1.PodSucceeded, "1")}},
 		{"NothingLeft", NothingLeft{uid}}, {"Ended", Ended{uid}}, {"Panicked", Panicked{uid, errPanic}},
 		{"ResizeAsked", ResizeAsked{1, larger}}, {"ResizeAsked, too much", ResizeAsked{1, huge}},
-		{"ObjectsChanged", ObjectsChanged{uid, "ConfigMap c changed"}}, {"Woke", Woke{}},
+		{"SpaceNeeded", SpaceNeeded{}}, {"ObjectsChanged", ObjectsChanged{uid, "ConfigMap c changed"}}, {"Woke", Woke{}},
 	}
 }

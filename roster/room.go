@@ -122,6 +122,14 @@ func (m *Machine) deferred() []admit.Resize {
 	return list
 }
 
+// spaceNeeded has every pod with a worker give up what it can spare of its dead containers
+// (B-GC-1).
+func (m *Machine) spaceNeeded() {
+	for _, p := range m.inOrder((*pod).alive) {
+		m.do(Tell{UID: p.uid, Fact: lifecycle.SpaceNeeded{}})
+	}
+}
+
 // published records a new status. If the pod now holds less, others may use the room.
 func (m *Machine) published(p *pod, status v1.PodStatus) {
 	before := p.status

@@ -104,6 +104,8 @@ func (tr *transcript) play() {
 		tr.feed(tr.opened)
 	case "advance":
 		tr.advance()
+	case "space-needed":
+		tr.feed(SpaceNeeded{})
 	case "woke":
 		tr.feed(Woke{})
 	case "heard":

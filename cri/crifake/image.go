@@ -11,6 +11,9 @@ func (r *Runtime) addImage(name string) *runtimeapi.Image {
 		Id: "sha256:" + name, RepoTags: []string{name}, RepoDigests: []string{name + "@sha256:9"}, Size: 1000,
 		Uid: &runtimeapi.Int64Value{Value: 0},
 	}
+	if r.disk != nil {
+		image.Size = uint64(r.disk.weight(name))
+	}
 	r.images[name], r.images[image.Id] = image, image
 	return image
 }
@@ -36,6 +39,9 @@ func (r *Runtime) PullImage(ctx context.Context, in *runtimeapi.PullImageRequest
 	err := r.do(ctx, call{rpc: "PullImage", subject: in.Image.Image, effect: func(context.Context) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
+		if r.disk != nil && r.images[in.Image.Image] == nil && r.disk.available(r.images) < r.disk.weight(in.Image.Image) {
+			return noSpace(in.Image.Image)
+		}
 		out.ImageRef = r.addImage(in.Image.Image).Id
 		return nil
 	}})

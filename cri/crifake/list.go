@@ -14,9 +14,10 @@ func (r *Runtime) ListContainers(ctx context.Context, in *runtimeapi.ListContain
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		for _, c := range r.containers {
-			if has(c.config.Labels, in.GetFilter().GetLabelSelector()) {
+			if has(c.config.Labels, in.GetFilter().GetLabelSelector()) && c.isIn(in.GetFilter().GetState()) {
 				out.Containers = append(out.Containers, &runtimeapi.Container{
 					Id: c.id, PodSandboxId: c.sandbox.id, Metadata: c.config.Metadata, State: c.state, Labels: c.config.Labels,
+					Image: c.config.Image, ImageRef: c.config.GetImage().GetImage(),
 				})
 			}
 		}
@@ -26,6 +27,11 @@ func (r *Runtime) ListContainers(ctx context.Context, in *runtimeapi.ListContain
 		return nil, err
 	}
 	return out, nil
+}
+
+// isIn says whether the container is in a state; nil is any.
+func (c *container) isIn(state *runtimeapi.ContainerStateValue) bool {
+	return state == nil || state.State == c.state
 }
 
 // ContainerStatus is one container.
@@ -59,7 +65,7 @@ func (c *container) status() *runtimeapi.ContainerStatus {
 		Image: c.config.Image, ImageRef: c.config.GetImage().GetImage(),
 		Resources: &runtimeapi.ContainerResources{Linux: resources},
 		User:      &runtimeapi.ContainerUser{Linux: &runtimeapi.LinuxContainerUser{Uid: 7}},
-		Labels:    c.config.Labels, Annotations: c.config.Annotations,
+		Labels:    c.config.Labels, Annotations: c.config.Annotations, Mounts: c.config.Mounts,
 	}
 }
 

@@ -26,7 +26,8 @@ type Runtime struct {
 	sandboxes  []*sandbox
 	containers []*container
 	reserved   map[string]string // the id that has a sandbox's or container's name
-	images     map[string]*runtimeapi.Image
+	images     map[string]*runtimeapi.Image // by name and by ID
+	disk       *Disk                        // nil: without end
 	streams    map[*stream]bool
 	calls      []Call
 	downUntil  time.Time

@@ -154,6 +154,9 @@ func (r *Runtime) PodSandboxStatus(ctx context.Context, in *runtimeapi.PodSandbo
 			return status.Errorf(codes.NotFound, "an error occurred when try to find sandbox %q: not found", in.PodSandboxId)
 		}
 		out.Status = s.status()
+		if in.Verbose && r.disk != nil {
+			out.Info = map[string]string{"info": fmt.Sprintf(`{"image": %q}`, r.disk.SandboxImage)}
+		}
 		return nil
 	}})
 	if err != nil {

@@ -25,7 +25,6 @@ func refused(because string) treatment     { return treatment{isRefused, because
 
 const (
 	noEviction   = "pods are not evicted under pressure yet"
-	noImageGC    = "images are not garbage collected yet"
 	noShutdown   = "pods are not ended at the machine's shutdown yet"
 	noPolicies   = "containers get no CPUs, memory or NUMA nodes of their own"
 	noClientRate = "requests to the API server are not slowed down on this side"
@@ -146,10 +145,10 @@ var fields = map[string]treatment{
 	"registryBurst":                          unsupported("pulls are not spread in time"),
 	"imagePullCredentialsVerificationPolicy": honoured("node/pullsecret"),
 	"preloadedImagesVerificationAllowlist":   honoured("node/pullsecret"),
-	"imageMinimumGCAge":                      unsupported(noImageGC),
-	"imageMaximumGCAge":                      unsupported(noImageGC),
-	"imageGCHighThresholdPercent":            unsupported(noImageGC),
-	"imageGCLowThresholdPercent":             unsupported(noImageGC),
+	"imageMinimumGCAge":                      honoured("node/collect"),
+	"imageMaximumGCAge":                      honoured("node/collect"),
+	"imageGCHighThresholdPercent":            honoured("node/collect"),
+	"imageGCLowThresholdPercent":             honoured("node/collect"),
 
 	// The runtime and containers.
 	"containerRuntimeEndpoint":                   honoured("node"),

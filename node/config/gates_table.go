@@ -92,7 +92,7 @@ var gates = map[string]gate{
 	"HPAConfigurableTolerance":                             {},
 	"HPAScaleToZero":                                       {},
 	"HostnameOverride":                                     {here: on},
-	"ImageMaximumGCAge":                                    {locked: on, here: off},
+	"ImageMaximumGCAge":                                    {locked: on, here: on},
 	"ImageVolume":                                          {locked: on, here: on},
 	"ImageVolumeWithDigest":                                {here: off},
 	"InOrderInformers":                                     {locked: on, here: on},

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -36,10 +37,34 @@ func validateImages(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
 	if len(c.PreloadedImagesVerificationAllowlist) > 0 && c.ImagePullCredentialsVerificationPolicy != kubeletconfig.NeverVerifyAllowlistedImages {
 		errs = append(errs, field.Forbidden(below("preloadedImagesVerificationAllowlist"), "is for imagePullCredentialsVerificationPolicy NeverVerifyAllowlistedImages only"))
 	}
+	errs = append(errs, validateImageCollection(c)...)
 	for i, pattern := range c.PreloadedImagesVerificationAllowlist {
 		if wrong := allowlistMistake(pattern); wrong != "" {
 			errs = append(errs, field.Invalid(below("preloadedImagesVerificationAllowlist").Index(i), pattern, wrong))
 		}
+	}
+	return errs
+}
+
+// validateImageCollection checks when images are removed.
+func validateImageCollection(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
+	high, low := *c.ImageGCHighThresholdPercent, *c.ImageGCLowThresholdPercent
+	minAge, maxAge := c.ImageMinimumGCAge, c.ImageMaximumGCAge
+	errs := gather(
+		between("imageGCHighThresholdPercent", high, 0, 100),
+		between("imageGCLowThresholdPercent", low, 0, 100),
+	)
+	if low >= high {
+		errs = append(errs, field.Invalid(below("imageGCLowThresholdPercent"), low, fmt.Sprintf("should be less than imageGCHighThresholdPercent, which is %d", high)))
+	}
+	if minAge.Duration < 0 {
+		errs = append(errs, field.Invalid(below("imageMinimumGCAge"), minAge.Duration.String(), "should not be negative"))
+	}
+	if maxAge.Duration < 0 {
+		errs = append(errs, field.Invalid(below("imageMaximumGCAge"), maxAge.Duration.String(), "should not be negative"))
+	}
+	if maxAge.Duration > 0 && maxAge.Duration <= minAge.Duration {
+		errs = append(errs, field.Invalid(below("imageMaximumGCAge"), maxAge.Duration.String(), fmt.Sprintf("should be greater than imageMinimumGCAge, which is %s", minAge.Duration)))
 	}
 	return errs
 }

@@ -1,14 +1,15 @@
 package stats
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path"
 
 	"golang.org/x/sys/unix"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/cri"
 )
 
 // deviceName is a block device's path, or its numbers if it has none.
@@ -37,15 +38,5 @@ func (s *Stats) sandboxImage(ctx context.Context, sandboxes []sandbox) string {
 	if len(sandboxes) == 0 {
 		return unknown
 	}
-	answer, err := s.Runtime.PodSandboxStatus(ctx, &runtimeapi.PodSandboxStatusRequest{PodSandboxId: sandboxes[0].Id, Verbose: true})
-	if err != nil {
-		return unknown
-	}
-	var info struct {
-		Image string `json:"image"`
-	}
-	if json.Unmarshal([]byte(answer.GetInfo()["info"]), &info) != nil || info.Image == "" {
-		return unknown
-	}
-	return info.Image
+	return cmp.Or(cri.SandboxImage(ctx, s.Runtime, sandboxes[0].Id), unknown)
 }

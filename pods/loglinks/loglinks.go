@@ -2,6 +2,9 @@
 package loglinks
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -94,4 +97,28 @@ func (l *Links) Remove(pod *v1.Pod, logDir string) {
 	}
 	l.links = nil
 	l.removeOlder(pod, logDir)
+}
+
+// RemoveDangling removes links to logs that are not there, if the container has ended;
+// whoever made them. Without a folder there is nothing to do.
+func RemoveDangling(dir string, ended func(containerID string) (bool, error)) error {
+	if dir == "" {
+		return nil
+	}
+	links, _ := filepath.Glob(filepath.Join(dir, "*.log")) // the pattern is good
+	var failures []error
+	for _, link := range links {
+		if _, err := os.Stat(link); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		name := strings.TrimSuffix(filepath.Base(link), ".log")
+		over, err := ended(name[strings.LastIndexByte(name, '-')+1:])
+		if err == nil && over {
+			err = os.Remove(link)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failures = append(failures, fmt.Errorf("remove a link to a log that is gone: %w", err))
+		}
+	}
+	return errors.Join(failures...)
 }

@@ -1,0 +1,106 @@
+package crifake
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Disk is the file system that the runtime has its images on.
+type Disk struct {
+	Capacity int64
+	Other    int64            // what takes space besides images
+	Weights  map[string]int64 // of images, by name; of others: Weight
+	Weight   int64
+
+	SandboxImage string // told of sandboxes if asked for more than usual
+}
+
+func (d *Disk) weight(name string) int64 { return cmp.Or(d.Weights[name], d.Weight) }
+
+func (d *Disk) available(images map[string]*runtimeapi.Image) int64 {
+	left := d.Capacity - d.Other
+	for name, image := range images {
+		if name == image.Id {
+			left -= int64(image.Size)
+		}
+	}
+	return max(0, left)
+}
+
+// DiskPath is where the images are.
+const DiskPath = "/fake/images"
+
+// Fill changes the images' file system.
+func (r *Runtime) Fill(change func(*Disk)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.disk == nil {
+		r.disk = &Disk{}
+	}
+	change(r.disk)
+}
+
+// Free is the size of the images' file system, and what of it is available.
+func (r *Runtime) Free() (capacity, available int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.disk.Capacity, r.disk.available(r.images)
+}
+
+// Pin pins an image.
+func (r *Runtime) Pin(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.images[name].Pinned = true
+}
+
+func noSpace(image string) error {
+	return status.Errorf(codes.Unknown, "failed to pull and unpack image %q: write /fake/images/blob: no space left on device", image)
+}
+
+// ListImages lists all images.
+func (r *Runtime) ListImages(ctx context.Context, _ *runtimeapi.ListImagesRequest, _ ...callOption) (*runtimeapi.ListImagesResponse, error) {
+	out := &runtimeapi.ListImagesResponse{}
+	err := r.do(ctx, call{rpc: "ListImages", effect: func(context.Context) error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for name, image := range r.images {
+			if name == image.Id {
+				out.Images = append(out.Images, image)
+			}
+		}
+		slices.SortFunc(out.Images, func(a, b *runtimeapi.Image) int { return strings.Compare(a.Id, b.Id) })
+		return nil
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// RemoveImage removes an image with all its names.
+func (r *Runtime) RemoveImage(ctx context.Context, in *runtimeapi.RemoveImageRequest, _ ...callOption) (*runtimeapi.RemoveImageResponse, error) {
+	return &runtimeapi.RemoveImageResponse{}, r.do(ctx, call{rpc: "RemoveImage", subject: in.Image.Image, effect: func(context.Context) error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		removed := r.images[in.Image.Image]
+		for name, image := range r.images {
+			if image == removed {
+				delete(r.images, name)
+			}
+		}
+		return nil
+	}})
+}
+
+// ImageFsInfo says where the images are.
+func (r *Runtime) ImageFsInfo(ctx context.Context, _ *runtimeapi.ImageFsInfoRequest, _ ...callOption) (*runtimeapi.ImageFsInfoResponse, error) {
+	fs := []*runtimeapi.FilesystemUsage{{FsId: &runtimeapi.FilesystemIdentifier{Mountpoint: DiskPath}}}
+	return &runtimeapi.ImageFsInfoResponse{ImageFilesystems: fs}, r.do(ctx, call{rpc: "ImageFsInfo", effect: func(context.Context) error { return nil }})
+}

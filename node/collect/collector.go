@@ -1,0 +1,84 @@
+package collect
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Config is what a Collector needs.
+type Config struct {
+	Policy  Policy
+	Runtime runtimeapi.RuntimeServiceClient
+	Images  runtimeapi.ImageServiceClient
+	Claims  *Claims
+	Pods    Pods
+	// History is the file that keeps when images were used; empty: none.
+	History string
+	// Event records an event about the Node; nil without a cluster.
+	Event func(kind, reason, message string)
+	Log   *slog.Logger
+	// Statfs measures the file system that a path is on; nil: the system call.
+	Statfs func(path string) (Disk, error)
+}
+
+// Pods are those of the node (package pods).
+type Pods interface {
+	// Using are the pods that may still create containers. They are not changed.
+	Using() []*v1.Pod
+	// NeedSpace has the pods give up their dead containers, as far as each can.
+	NeedSpace()
+	// Owned says that a pod is this node's.
+	Owned(uid types.UID) bool
+	// ClearDisk removes what is left on disk of pods that are gone.
+	ClearDisk(ctx context.Context) error
+}
+
+// Collector frees the disk of a node. Its methods may be called concurrently.
+type Collector struct {
+	// immutable
+	config Config
+	began  time.Time
+	// Removed counts the images that were removed, by reason.
+	Removed *prometheus.CounterVec
+
+	mu      sync.Mutex // held by the collection under way
+	history history
+	uses    uses
+	disk    imageDisk
+	failing failing
+}
+
+// New prepares a Collector, which collects while Run runs, and on request.
+func New(c Config) *Collector {
+	now := time.Now()
+	measure := c.Statfs
+	if measure == nil {
+		measure = statfs
+	}
+	history, err := openHistory(c.History, now)
+	if err != nil {
+		c.Log.Warn("all images count as new", "err", err)
+	}
+	removed := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "kubelet_image_garbage_collected_total",
+		Help: "Total number of images garbage collected by the kubelet, whether through disk usage or image age.",
+	}, []string{"reason"})
+	return &Collector{
+		config: c, began: now, Removed: removed, history: history,
+		uses: uses{runtime: c.Runtime}, disk: imageDisk{images: c.Images, statfs: measure},
+	}
+}
+
+// event records an event about the Node.
+func (c *Collector) event(reason, message string) {
+	if c.config.Event != nil {
+		c.config.Event(v1.EventTypeWarning, reason, message)
+	}
+}

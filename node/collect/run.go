@@ -1,0 +1,149 @@
+package collect
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+const (
+	// imagePeriod is between two collections when nothing happens, as upstream's.
+	imagePeriod = 5 * time.Minute
+	// containerPeriod is between two looks for what is left of pods that are gone.
+	containerPeriod = time.Minute
+	// pullLook is between two looks at the disk while images are pulled.
+	pullLook = time.Second
+	// failingPause is between two collections while the one before did not free enough.
+	failingPause = 10 * time.Second
+)
+
+// Run collects until ctx ends: images every five minutes, and at once when pulls have
+// filled the disk; what is left of pods that are gone every minute.
+func (c *Collector) Run(ctx context.Context) {
+	c.collectContainers(ctx)
+	images, containers := time.NewTimer(0), time.NewTicker(containerPeriod)
+	defer images.Stop()
+	defer containers.Stop()
+	if c.config.Policy.Off() {
+		c.config.Log.Info("images are not collected, since imageGCHighThresholdPercent is 100 and imageMaximumGCAge is 0")
+		images.Stop()
+	}
+	next := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-containers.C:
+			c.collectContainers(ctx)
+			continue
+		case <-images.C:
+		case <-c.config.Claims.changed:
+		}
+		if c.config.Policy.Off() {
+			continue
+		}
+		if now := time.Now(); !now.Before(next) || c.mustCollect(ctx, now) {
+			next = c.collectImages(ctx)
+		}
+		images.Reset(min(time.Until(next), c.nextLook()))
+	}
+}
+
+// nextLook is how long to wait before the disk is looked at between two collections.
+func (c *Collector) nextLook() time.Duration {
+	if _, pulling, _ := c.config.Claims.state(); len(pulling) > 0 {
+		return pullLook
+	}
+	return imagePeriod
+}
+
+// mustCollect says that images have to be collected before it is time, because the disk is
+// too full or a pull has found it full. It costs a system call.
+func (c *Collector) mustCollect(ctx context.Context, now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.Before(c.failing.pause) {
+		return false
+	}
+	if _, _, full := c.config.Claims.state(); full > c.failing.full {
+		return true
+	}
+	disk, err := c.measure(ctx)
+	return err == nil && c.config.Policy.Goal(disk) > 0
+}
+
+// failing is that collections do not free enough.
+type failing struct {
+	row   int       // collections in a row
+	told  time.Time // when the last event was recorded
+	pause time.Time // until then no further collection is worth it
+	full  int       // pulls in a row that found the disk full, as of the last collection
+}
+
+// collectImages collects images once; next is when to do it again. What goes wrong is told
+// in events as upstream does, but only as often.
+func (c *Collector) collectImages(ctx context.Context) (next time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, _, full := c.config.Claims.state()
+	r, err := c.free(ctx, func(d Disk) int64 {
+		if full > 0 && full != c.failing.full {
+			return c.config.Policy.GoalAfterFull(d, full)
+		}
+		return c.config.Policy.Goal(d)
+	})
+	now := time.Now()
+	c.failing.full, c.failing.pause = full, time.Time{}
+	if err == nil && r.goal != Everything && r.short() {
+		err = shortage{r}
+	}
+	if ctx.Err() == nil {
+		c.tell(r, err, now)
+	}
+	next = now.Add(imagePeriod)
+	if err != nil || r.short() {
+		c.failing.pause = now.Add(failingPause)
+		if !r.ripens.IsZero() && r.ripens.Before(next) {
+			next = later(r.ripens, c.failing.pause)
+		}
+	}
+	return next
+}
+
+// tell logs what a collection has come to and records the events of a failure
+// (B-GC-7), at most once in the time between two of upstream's collections.
+func (c *Collector) tell(r result, err error, now time.Time) {
+	switch {
+	case err == nil:
+		if c.failing.row > 0 {
+			c.config.Log.Info("the collection of images works again")
+		}
+		c.failing.row, c.failing.told = 0, time.Time{}
+		if r.removed > 0 {
+			c.config.Log.Info("collected images", "removed", r.removed, "freed", formatSize(r.freed),
+				"used", r.before.UsedPercent(), "usedNow", r.after.UsedPercent(), "rule", "B-GC-7")
+		}
+	case c.failing.told.IsZero() || now.Sub(c.failing.told) >= imagePeriod:
+		c.failing.row++
+		c.failing.told = now
+		c.config.Log.Warn("the collection of images has failed", "times", c.failing.row, "err", err)
+		if _, short := errors.AsType[shortage](err); short {
+			c.event("FreeDiskSpaceFailed", err.Error())
+		}
+		if c.failing.row > 1 {
+			c.event("ImageGCFailed", err.Error())
+		}
+	default:
+		c.config.Log.Debug("the collection of images has failed again", "err", err)
+	}
+	if errors.Is(err, errNoCapacity) {
+		c.disk.path = "" // ask the runtime anew
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

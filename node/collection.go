@@ -1,0 +1,28 @@
+package node
+
+import (
+	"path/filepath"
+
+	"github.com/lifepod/lifepod/node/collect"
+	"github.com/lifepod/lifepod/pods"
+)
+
+// newCollector frees the node's disk of images and of what is left of pods.
+func newCollector(s *setup, shell *pods.Shell, images *collect.Claims, c *cluster) *collect.Collector {
+	k := s.config.Kubelet
+	config := collect.Config{
+		Policy: collect.Policy{
+			HighPercent: int(*k.ImageGCHighThresholdPercent), LowPercent: int(*k.ImageGCLowThresholdPercent),
+			MinAge: k.ImageMinimumGCAge.Duration, MaxAge: k.ImageMaximumGCAge.Duration,
+		},
+		Runtime: s.calls.Runtime, Images: s.calls.Images, Claims: images, Pods: pods.Remains{Shell: shell},
+		History: filepath.Join(s.options.memory().Dir, "images.json"),
+		Log:     s.log,
+	}
+	if c != nil {
+		config.Event = c.nodeEvent
+	}
+	collector := collect.New(config)
+	s.counts.Register(collector.Removed)
+	return collector
+}

@@ -1,0 +1,95 @@
+package pods
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+)
+
+// When the node needs space, what pods can spare of their dead containers goes: all of a
+// pod that has ended, and the exited instances of one that lives, whose restart count and
+// last state stay (B-GC-1, B-GC-8).
+func TestSpaceNeeded(t *testing.T) {
+	tell(t, func(s *story) {
+		s.Program("ended/main", "run exit=0 after=1s")
+		s.Program("crashes/main", "run exit=1 after=1s", "run exit=1 after=1s", "run")
+		s.apply(podOf("ended", never), podOf("crashes"), podOf("runs"))
+		s.heard()
+		remains := Remains{s.pods}
+		names := func() (list []string) {
+			for _, pod := range remains.Using() {
+				list = append(list, pod.Name)
+			}
+			return list
+		}
+		if diff := cmp.Diff([]string{"crashes", "runs"}, names()); diff != "" {
+			t.Errorf("pods that may create containers (-want +got):\n%s", diff)
+		}
+		remains.NeedSpace()
+		s.settle()
+		want := []string{"sandbox crashes attempt=0 ready", "sandbox runs attempt=0 ready", "runs/main attempt=0 running"}
+		got := s.Left()
+		slices.Sort(want)
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("the runtime has (-want +got):\n%s", diff)
+		}
+		time.Sleep(time.Minute)
+		s.settle()
+		status := s.status("uid-crashes").ContainerStatuses[0]
+		if status.State.Running == nil || status.RestartCount != 2 || status.LastTerminationState.Terminated == nil {
+			t.Errorf("crashes goes on as %+v", status)
+		}
+		if phase := s.phase("ended"); phase != v1.PodSucceeded {
+			t.Errorf("ended is %s", phase)
+		}
+	})
+}
+
+// Folders, logs and links of pods that are gone are removed, those of others and of pods
+// that still run stay; nothing is removed before all sources were heard (B-GC-5).
+func TestClearDisk(t *testing.T) {
+	tell(t, func(s *story) {
+		s.apply(podOf("runs"))
+		remains := Remains{s.pods}
+		dirs := []string{"pods/gone/volumes", "pods/uid-runs", "logs/default_gone_gone", "logs/default_runs_uid-runs", "logs/other", "links"}
+		for _, dir := range dirs {
+			if err := os.MkdirAll(filepath.Join(s.dir, dir), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, target := range map[string]string{"gone_default_main-0123.log": "/not/there", "elsewhere_default_main-0456.log": s.dir} {
+			if err := os.Symlink(target, filepath.Join(s.dir, "links", name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		there := func() (list []string) {
+			for _, path := range append(dirs, "links/gone_default_main-0123.log", "links/elsewhere_default_main-0456.log") {
+				if _, err := os.Lstat(filepath.Join(s.dir, path)); err == nil {
+					list = append(list, path)
+				}
+			}
+			return list
+		}
+		all := there()
+		if err := remains.ClearDisk(s.Context()); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff(all, there()); diff != "" {
+			t.Errorf("removed before all sources were heard:\n%s", diff)
+		}
+		s.heard()
+		if err := remains.ClearDisk(s.Context()); err != nil {
+			t.Error(err)
+		}
+		want := []string{"pods/uid-runs", "logs/default_runs_uid-runs", "logs/other", "links", "links/elsewhere_default_main-0456.log"}
+		if diff := cmp.Diff(want, there()); diff != "" {
+			t.Errorf("left on the disk (-want +got):\n%s", diff)
+		}
+	})
+}
