@@ -92,6 +92,9 @@ func (s *statuses) Report(time.Time, lifecycle.Report) {}
 // Delete is of no interest.
 func (s *statuses) Delete() {}
 
+// Rests is nothing here: nobody waits for it.
+func (s *statuses) Rests() {}
+
 // await waits for a status to come, at most for half a minute.
 func (s *statuses) await(want func(v1.PodStatus) bool) (v1.PodStatus, error) {
 	limit := time.After(30 * time.Second)

@@ -155,7 +155,9 @@ func applyEvictionRequested(s *step, f EvictionRequested) {
 	if f.GraceSeconds != nil {
 		grace = GraceDuration(*f.GraceSeconds)
 	}
-	s.do(RecordEvent{Type: warning, Reason: f.Reason, Message: f.Message})
+	if !f.NoEvent {
+		s.do(RecordEvent{Type: warning, Reason: f.Reason, Message: f.Message})
+	}
 	if s.kept.Stage == Terminating { // the last reason counts
 		s.stop.Cause, s.stop.Reason, s.stop.Message, s.stop.Disruption = Evicted, f.Reason, f.Message, f.Disruption
 		s.stop.Deadline = earlier(s.stop.Deadline, s.now.Add(grace))

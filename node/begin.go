@@ -75,6 +75,9 @@ func (s *setup) listen(p *parts) (servers []func(context.Context) error, err err
 // ofMachine is what works until ctx ends on every node.
 func (p *parts) ofMachine() []func(context.Context) {
 	all := []func(context.Context){p.view.health.run, p.workers.Logs.Run, p.collect.Run}
+	if p.shuts != nil {
+		all = append(all, p.shuts.Run)
+	}
 	if p.sources.file != nil {
 		all = append(all, p.sources.file.Run)
 	}

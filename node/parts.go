@@ -8,6 +8,7 @@ import (
 	"github.com/lifepod/lifepod/node/collect"
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/node/server"
+	"github.com/lifepod/lifepod/node/shutdown"
 	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/worker"
 )
@@ -19,7 +20,8 @@ type parts struct {
 	node    *register.Node // the API's object
 	workers *worker.Engine // the machine as the pods' workers have it
 	pods    *pods.Shell
-	view    view // the pods, and what they depend on
+	shuts   *shutdown.Watcher // nil: pods get no time to end when the machine shuts down
+	view    view              // the pods, and what they depend on
 	sources sources
 	collect *collect.Collector
 	server  *server.Server // nil: the node has no API
@@ -40,7 +42,9 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	node, err := s.newNode(cluster, podNetwork)
+	inbox, changes := pods.NewInbox(), &server.Changes{}
+	shutdowns := s.newShutdowns(cluster, inbox)
+	node, err := s.newNode(cluster, notReady{network: podNetwork, shutdowns: shutdowns})
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +58,6 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	inbox, changes := pods.NewInbox(), &server.Changes{}
 	uses := s.newUses(ctx, cluster, node, inbox)
 	images, err := s.newImages(ctx, uses.serviceAccounts(), node.ImagesChanged)
 	if err != nil {
@@ -71,7 +74,7 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	shell := pods.New(pods.Config{
 		Inbox: inbox, Engine: workers, Host: machine.admits, Sources: s.origins(), Node: node.Node, Memory: s.options.memory(),
 		Cluster: cluster.forPods(uses.objects, changes), Local: local, Counts: s.counts, Log: s.log,
-		Stir: s.stir, RuntimeChanged: node.RuntimeChanged,
+		Stir: s.stir, RuntimeChanged: node.RuntimeChanged, Shutdowns: shutdowns, Periods: shutdownPeriods(s.config.Kubelet),
 	})
 	view := view{shown: shell, health: newHealth(s.calls.Runtime, s.options.memory().Dir)}
 	server, err := s.newServer(cluster, view, changes, measured(shell, machine, uses))
@@ -79,7 +82,7 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 		return nil, err
 	}
 	return &parts{
-		cluster: cluster, network: podNetwork, node: node, workers: workers, pods: shell, view: view,
+		cluster: cluster, network: podNetwork, node: node, workers: workers, pods: shell, shuts: shutdowns, view: view,
 		sources: s.newSources(shell, cluster, uses.files), collect: newCollector(s, shell, images, cluster), server: server,
 	}, nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // newNode describes the machine as a node.
-func (s *setup) newNode(c *cluster, network *podNetwork) (*register.Node, error) {
+func (s *setup) newNode(c *cluster, against notReady) (*register.Node, error) {
 	k, o := s.config.Kubelet, s.options
 	r := register.Config{
 		Name: s.name, ProviderID: k.ProviderID, Port: k.Port,
@@ -42,10 +42,15 @@ func (s *setup) newNode(c *cluster, network *podNetwork) (*register.Node, error)
 		r.API = register.API{Client: c.client, Broken: c.connection.Reconnect}
 		r.Senses.Event, r.Senses.Addressed = c.nodeEvent, c.addressed
 	}
-	if network != nil {
-		r.Senses.NotReady, r.Senses.Heard = network.ready, network.node
+	r.Senses.NotReady = against.err
+	if against.network != nil {
+		r.Senses.Heard = against.network.node
 	}
-	return register.New(r)
+	node, err := register.New(r)
+	if against.shutdowns != nil && err == nil {
+		against.shutdowns.Changed = node.Changed
+	}
+	return node, err
 }
 
 // runtimeGrace is how long a runtime may be away before the cluster is told, which

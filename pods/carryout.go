@@ -2,7 +2,6 @@ package pods
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -66,7 +65,7 @@ func (s *Shell) doBeside(ctx context.Context, effect roster.Effect) {
 	case roster.AllHeard:
 		s.allHeard(ctx)
 	default:
-		panic(fmt.Sprintf("pods: no way to carry out %T", effect))
+		s.holdUp(ctx, effect)
 	}
 }
 

@@ -36,6 +36,12 @@ func (b *Inbox) Unwanted(_ roster.Source, uid types.UID) { b.mail.Post(roster.Un
 // Heard takes that a source has told all that it had.
 func (b *Inbox) Heard(from roster.Source) { b.mail.Post(roster.SourceHeard{Source: from}) }
 
+// ShutdownBegan takes that the machine is about to shut down, and waits for the pods.
+func (b *Inbox) ShutdownBegan() { b.mail.Post(roster.ShutdownBegan{}) }
+
+// ShutdownCancelled takes that the machine does not shut down after all.
+func (b *Inbox) ShutdownCancelled() { b.mail.Post(roster.ShutdownCancelled{}) }
+
 // ObjectsChanged tells a pod that what it uses has changed.
 func (b *Inbox) ObjectsChanged(uid types.UID, because string) {
 	b.mail.Post(roster.ObjectsChanged{UID: uid, Because: because})

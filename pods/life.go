@@ -112,3 +112,6 @@ func (l *Life) Report(at time.Time, r lifecycle.Report) { l.to.Report(at, r) }
 
 // Delete takes that nothing is left of what the pod's object stands for.
 func (l *Life) Delete() { l.to.Delete() }
+
+// Rests takes that the pod has ended and holds nothing of the node any more.
+func (l *Life) Rests() { l.to.Rests() }

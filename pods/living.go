@@ -160,6 +160,9 @@ func (l *living) Event(at time.Time, event lifecycle.RecordEvent) {
 // Delete takes that nothing is left of what the pod's object stands for.
 func (l *living) Delete() { l.shell.mail.Post(roster.NothingLeft{UID: l.uid()}) }
 
+// Rests takes that the pod has ended and holds nothing of the node any more.
+func (l *living) Rests() { l.shell.mail.Post(roster.Rested{UID: l.uid()}) }
+
 // Report takes a line of the pod's story.
 func (l *living) Report(_ time.Time, r lifecycle.Report) {
 	l.shell.Log.Info(r.String(), "pod", name(l.Worker.Pod()), "rule", r.Rule)

@@ -28,8 +28,11 @@ type Config struct {
 	Memory  memory.Folder
 	Cluster Cluster
 	Local   Local
-	Counts  Counts // nil: nobody counts
-	Log     *slog.Logger
+	// Shutdowns are those of the machine, for whose pods Periods say how long they may take.
+	Shutdowns Shutdowns
+	Periods   []roster.Period // the lowest priority first; empty: nothing is ended then
+	Counts    Counts          // nil: nobody counts
+	Log       *slog.Logger
 	// Stir is called whenever something has happened to a pod; may be nil.
 	Stir func()
 	// RuntimeChanged is told when the runtime may have been lost, or is back; may be nil.
@@ -68,6 +71,8 @@ type Statuses interface {
 	Set(pod *v1.Pod, hash string, status v1.PodStatus, seen func(error))
 	Delete(pod *v1.Pod, status v1.PodStatus)
 	Forget(uid types.UID)
+	// AwaitTold waits until the API server has all of them, or until ctx ends.
+	AwaitTold(ctx context.Context)
 }
 
 // Events records Kubernetes Events about pods (package node/record).
@@ -133,7 +138,7 @@ func New(c Config) *Shell {
 	}
 	return &Shell{
 		Config: c, events: c.Engine.Events(c.RuntimeChanged),
-		machine: roster.New(roster.Options{Sources: c.Sources, Host: c.Host, API: c.Cluster.Mirrors != nil}),
+		machine: roster.New(roster.Options{Sources: c.Sources, Host: c.Host, API: c.Cluster.Mirrors != nil, Shutdown: c.Periods}),
 		lives:   map[types.UID]*living{},
 	}
 }

@@ -15,8 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifepod/lifepod/cri/crifake"
-	"github.com/lifepod/lifepod/pods/memory"
 	"github.com/lifepod/lifepod/roster"
 )
 
@@ -97,11 +95,7 @@ func TestAfterAReboot(t *testing.T) {
 	tell(t, func(s *story) {
 		s.apply(podOf("stays"), podOf("goes"))
 		s.heard()
-		s.stop()
-		s.Runtime = crifake.New(image)
-		if err := os.WriteFile(filepath.Join(s.memory().Dir, memory.BootFile), []byte("another"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		s.reboot()
 		for range 3 { // the guard holds however often the agent starts
 			s.agent()
 			s.settle()

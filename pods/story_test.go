@@ -43,6 +43,8 @@ type story struct {
 	cgroups  cgroups
 	freshly  func(context.Context) (*v1.Node, error)
 	timeouts worker.Timeouts
+	periods  []roster.Period
+	inhibits inhibitor
 }
 
 // tell runs a story with its first agent, whose sources are those named.
@@ -79,7 +81,7 @@ func (s *story) agent() {
 	pods := New(Config{
 		Inbox: inbox, Engine: engine, Sources: s.sources, Node: func() *v1.Node { return s.node }, Memory: s.memory(), Log: engine.Log,
 		Cluster: Cluster{Statuses: s.api, Events: s.api, Mirrors: s.api, Objects: s.api, FreshNode: s.freshly},
-		Local:   Local{Foreign: s.foreign, LogLinks: filepath.Join(s.dir, "links")},
+		Local:   Local{Foreign: s.foreign, LogLinks: filepath.Join(s.dir, "links")}, Shutdowns: &s.inhibits, Periods: s.periods,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	if err := pods.Open(ctx); err != nil {
@@ -204,6 +206,7 @@ type api struct {
 	shown map[types.UID]*v1.Pod
 	sets  []v1.PodPhase // of all statuses, in order
 	hangs map[string]chan struct{}
+	slow  time.Duration // until every status is told
 }
 
 // hang has whoever sets a pod's status wait until it is released.
@@ -221,6 +224,9 @@ func (a *api) Set(pod *v1.Pod, hash string, status v1.PodStatus, seen func(error
 		<-hangs
 	}
 	a.mu.Lock()
+	if ready(&status) && status.Phase == v1.PodFailed {
+		a.t.Errorf("%s is Failed and Ready (B-E2E-12)", pod.Name)
+	}
 	a.statuses[pod.UID] = status
 	a.hashes[pod.UID] = hash
 	a.sets = append(a.sets, status.Phase)
@@ -228,6 +234,12 @@ func (a *api) Set(pod *v1.Pod, hash string, status v1.PodStatus, seen func(error
 	if seen != nil {
 		seen(nil)
 	}
+}
+
+func ready(status *v1.PodStatus) bool {
+	return slices.ContainsFunc(status.Conditions, func(c v1.PodCondition) bool {
+		return c.Type == v1.PodReady && c.Status == v1.ConditionTrue
+	})
 }
 
 func (a *api) Delete(pod *v1.Pod, status v1.PodStatus) {
@@ -238,6 +250,14 @@ func (a *api) Delete(pod *v1.Pod, status v1.PodStatus) {
 }
 
 func (a *api) Forget(types.UID) {}
+
+// AwaitTold waits for reports if they are slow.
+func (a *api) AwaitTold(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(a.slow):
+	}
+}
 
 func (a *api) Pod(pod *v1.Pod, _ time.Time, event lifecycle.RecordEvent) {
 	a.mu.Lock()

@@ -80,6 +80,7 @@ func (m *Machine) adopt(p *pod, has lifecycle.Observed) {
 	p.status, p.resize.granted = known.Status, nil
 	m.do(Adopt{Source: p.source, Pod: known, Has: has})
 	m.lives(p, known)
+	m.terminate(p)
 }
 
 // endedBefore files a pod that has already ended and has nothing in the runtime. It needs

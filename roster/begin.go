@@ -57,6 +57,10 @@ func (m *Machine) admit(p *pod, node *v1.Node) {
 		m.start(p)
 		return
 	}
+	if refusal := m.shutdownRefusal(); refusal != nil {
+		m.refuse(p, *refusal)
+		return
+	}
 	switch answer := admit.Decide(p.newest, m.holders(p), node, m.options.Host); {
 	case answer.Relabel && m.options.API && !p.reread:
 		p.reread = true
@@ -122,6 +126,7 @@ func (m *Machine) lives(p *pod, accepted *v1.Pod) {
 	p.position, p.reason, p.until, p.told, p.again = Living, "", never(), "", false
 	p.accepted, p.refused, p.left = accepted, false, false
 	p.evicted = time.Time{} // a worker before may not have taken that in: whoever needs the pod's place asks again
+	p.terminated, p.rested = false, false
 	switch {
 	case p.wanted && (p.newest != accepted || p.newest.DeletionTimestamp != nil):
 		m.do(Tell{UID: p.uid, Fact: lifecycle.PodUpdated{Pod: p.newest}})
@@ -144,6 +149,7 @@ func (m *Machine) resume(p *pod) {
 	if p.source != API && remembered.Checkpoint.Deleted { // its source had it no longer: it ends, whatever that says now (B-STA-7)
 		p.position, p.left, p.again = Leaving, true, p.wanted
 	}
+	m.terminate(p)
 }
 
 // resumed files how far a pod had come. Of a resize that was granted since a worker before

@@ -8,7 +8,7 @@
 // Each pod has one explicit position (see Position). Whatever fact comes, the machine
 // files it and then looks at what the pods that it concerns can do now. Admission,
 // preemption, pods of the same name, blocked UIDs, what an agent before has left, the
-// wait after a reboot and the order of beginnings are decided here and nowhere else.
+// wait after a reboot, the order at a shutdown of the machine, and the order of beginnings are decided here and nowhere else.
 //
-// Rules: A-SYNC-1, A-ADM, A-ACT-15, B-PRE, B-RST, B-STA, B-WRK-15 to B-WRK-24.
+// Rules: A-SYNC-1, A-ADM, A-ACT-15, B-PRE, B-RST, B-SHD, B-STA, B-WRK-15 to B-WRK-24.
 package roster

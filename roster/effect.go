@@ -95,6 +95,20 @@ type AnswerResize struct {
 	Refusal *admission.Refusal
 }
 
+// AnnounceShutdown says that the machine shuts down, or that its shutdown was cancelled: the
+// Node is not Ready while it does (B-SHD-2).
+type AnnounceShutdown struct{ Cancelled bool }
+
+// TellStatuses asks for the API server to have every status that was published so far;
+// StatusesTold answers it, if that is before a time.
+type TellStatuses struct{ Until time.Time }
+
+// ReleaseInhibitor lets the machine shut down (B-SHD-4).
+type ReleaseInhibitor struct{}
+
+// TakeInhibitor has the next shutdown wait again (B-SHD-2).
+type TakeInhibitor struct{}
+
 // WakeAt asks for Woke at a time, instead of what was asked for before. Zero: never.
 type WakeAt struct{ At time.Time }
 
@@ -105,20 +119,24 @@ type Report struct {
 	Warning bool
 }
 
-func (Begin) effect()        {}
-func (Refuse) effect()       {}
-func (Resume) effect()       {}
-func (Adopt) effect()        {}
-func (Tell) effect()         {}
-func (Know) effect()         {}
-func (Drop) effect()         {}
-func (Look) effect()         {}
-func (ReadNode) effect()     {}
-func (Recall) effect()       {}
-func (Forget) effect()       {}
-func (Discard) effect()      {}
-func (DeleteObject) effect() {}
-func (AllHeard) effect()     {}
-func (AnswerResize) effect() {}
-func (WakeAt) effect()       {}
-func (Report) effect()       {}
+func (Begin) effect()            {}
+func (Refuse) effect()           {}
+func (Resume) effect()           {}
+func (Adopt) effect()            {}
+func (Tell) effect()             {}
+func (Know) effect()             {}
+func (Drop) effect()             {}
+func (Look) effect()             {}
+func (ReadNode) effect()         {}
+func (Recall) effect()           {}
+func (Forget) effect()           {}
+func (Discard) effect()          {}
+func (DeleteObject) effect()     {}
+func (AllHeard) effect()         {}
+func (AnswerResize) effect()     {}
+func (AnnounceShutdown) effect() {}
+func (TellStatuses) effect()     {}
+func (ReleaseInhibitor) effect() {}
+func (TakeInhibitor) effect()    {}
+func (WakeAt) effect()           {}
+func (Report) effect()           {}

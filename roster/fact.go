@@ -98,6 +98,11 @@ type Published struct {
 	Status v1.PodStatus
 }
 
+// Rested says that a living pod has ended and given back all that it held of the node: its
+// containers have stopped, and its volumes are unmounted. What is kept of it waits for its
+// object to go.
+type Rested struct{ UID types.UID }
+
 // NothingLeft says that the API object of a living pod can be deleted, because nothing
 // is left of what it stands for (B-DEL-11).
 type NothingLeft struct{ UID types.UID }
@@ -127,24 +132,38 @@ type ObjectsChanged struct {
 	Because string
 }
 
+// ShutdownBegan says that the machine is about to shut down, and waits for the node's pods
+// (B-SHD-2).
+type ShutdownBegan struct{}
+
+// ShutdownCancelled says that the machine doesn't shut down after all.
+type ShutdownCancelled struct{}
+
+// StatusesTold answers TellStatuses.
+type StatusesTold struct{}
+
 // Woke says that the time of the last WakeAt has come.
 type Woke struct{}
 
-func (Opened) fact()         {}
-func (Wanted) fact()         {}
-func (Unwanted) fact()       {}
-func (SourceHeard) fact()    {}
-func (NodeKnown) fact()      {}
-func (NodeRead) fact()       {}
-func (Looked) fact()         {}
-func (Resumed) fact()        {}
-func (NotResumed) fact()     {}
-func (Recalled) fact()       {}
-func (Published) fact()      {}
-func (NothingLeft) fact()    {}
-func (Ended) fact()          {}
-func (Panicked) fact()       {}
-func (ResizeAsked) fact()    {}
-func (SpaceNeeded) fact()    {}
-func (ObjectsChanged) fact() {}
-func (Woke) fact()           {}
+func (Opened) fact()            {}
+func (Wanted) fact()            {}
+func (Unwanted) fact()          {}
+func (SourceHeard) fact()       {}
+func (NodeKnown) fact()         {}
+func (NodeRead) fact()          {}
+func (Looked) fact()            {}
+func (Resumed) fact()           {}
+func (NotResumed) fact()        {}
+func (Recalled) fact()          {}
+func (Published) fact()         {}
+func (Rested) fact()            {}
+func (NothingLeft) fact()       {}
+func (Ended) fact()             {}
+func (Panicked) fact()          {}
+func (ResizeAsked) fact()       {}
+func (SpaceNeeded) fact()       {}
+func (ObjectsChanged) fact()    {}
+func (ShutdownBegan) fact()     {}
+func (ShutdownCancelled) fact() {}
+func (StatusesTold) fact()      {}
+func (Woke) fact()              {}

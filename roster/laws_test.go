@@ -25,6 +25,8 @@ type laws struct {
 	done    map[types.UID]bool      // refused, or with a status that tells of its end
 	overdue map[types.UID]time.Time // when pods that were preempted have to have ended
 	latest  time.Time               // of those
+
+	shutdown shutdownLaws
 }
 
 func newLaws(w *walk) *laws {
@@ -45,6 +47,7 @@ func (l *laws) allHeard() bool {
 
 // fact files what the machine was told.
 func (l *laws) fact(fact Fact) {
+	l.shutdown.fact(l.w, fact)
 	switch f := fact.(type) {
 	case SourceHeard:
 		l.heard[f.Source] = true
@@ -88,6 +91,7 @@ func (l *laws) fact(fact Fact) {
 
 // effect holds one effect against the laws.
 func (l *laws) effect(effect Effect) {
+	l.shutdown.effect(l, effect)
 	switch e := effect.(type) {
 	case Know:
 		l.known[e.Pod.UID] = true
@@ -234,6 +238,9 @@ func (l *laws) tells(e Tell) {
 		}
 		l.lost[e.UID] = true
 	case lifecycle.EvictionRequested:
+		if f.Reason == terminatedReason {
+			return
+		}
 		if lifecycle.Critical(l.w.m.pods[e.UID].newest) {
 			l.w.rt.Fatalf("%s is critical, and preempted (B-PRE-1)", e.UID)
 		}

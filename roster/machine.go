@@ -23,6 +23,9 @@ type Options struct {
 	// API: there is an API server, which shows static pods and can be asked for the
 	// Node.
 	API bool
+	// Shutdown says how long pods may take to end when the machine shuts down, the lowest
+	// priority first; empty: they are not ended.
+	Shutdown []Period
 }
 
 // Machine is the roster of a node: all its pods and where each stands. It is not safe
@@ -42,6 +45,7 @@ type Machine struct {
 	awaitsAPI time.Time
 	// rebooted: remembered pods of the API wait until the API is heard.
 	rebooted bool
+	shutdown shutdown
 
 	wakeAt  time.Time // last requested
 	effects []Effect  // of the step
@@ -57,6 +61,7 @@ func New(options Options) *Machine {
 func (m *Machine) Step(e Event) []Effect {
 	m.now, m.effects = e.At, nil
 	m.apply(e.Fact)
+	m.advanceShutdown()
 	m.wake()
 	return m.effects
 }
@@ -77,6 +82,12 @@ func (m *Machine) apply(fact Fact) {
 		m.woke()
 	case SpaceNeeded:
 		m.spaceNeeded()
+	case ShutdownBegan:
+		m.shutdownBegan()
+	case ShutdownCancelled:
+		m.shutdownCancelled()
+	case StatusesTold:
+		m.statusesTold()
 	case ResizeAsked:
 		m.do(AnswerResize{ID: f.ID, Refusal: m.room(f.Pod)})
 	default:
@@ -100,6 +111,8 @@ func (m *Machine) applyToPod(fact Fact) {
 		m.ofPod(f.UID, func(p *pod) { m.recalled(p, f.Remembered) })
 	case Published:
 		m.ofPod(f.UID, func(p *pod) { m.published(p, f.Status) })
+	case Rested:
+		m.ofPod(f.UID, func(p *pod) { p.rested = true })
 	case NothingLeft:
 		m.ofPod(f.UID, m.deleteObject)
 	case Ended:
@@ -160,6 +173,7 @@ func (m *Machine) wake() {
 		}
 	}
 	sooner(m.awaitsAPI)
+	sooner(m.shutdown.until)
 	for _, p := range m.pods {
 		sooner(p.until)
 	}

@@ -149,8 +149,9 @@ func factsOf(d *described, tr *transcript) []namedFact {
 		{"Resumed", Resumed{uid, statusOf(v1.PodRunning, "1")}}, {"NotResumed", NotResumed{uid, errUnreadable}},
 		{"Recalled", Recalled{uid, d.remembered(false)}}, {"Recalled, to end", Recalled{uid, d.remembered(true)}}, {"Recalled, nothing", Recalled{UID: uid}},
 		{"Published Running", Published{uid, statusOf(v1.PodRunning, "1")}}, {"Published Succeeded", Published{uid, statusOf(v1.PodSucceeded, "1")}},
-		{"NothingLeft", NothingLeft{uid}}, {"Ended", Ended{uid}}, {"Panicked", Panicked{uid, errPanic}},
+		{"Rested", Rested{uid}}, {"NothingLeft", NothingLeft{uid}}, {"Ended", Ended{uid}}, {"Panicked", Panicked{uid, errPanic}},
 		{"ResizeAsked", ResizeAsked{1, larger}}, {"ResizeAsked, too much", ResizeAsked{1, huge}},
 		{"SpaceNeeded", SpaceNeeded{}}, {"ObjectsChanged", ObjectsChanged{uid, "ConfigMap c changed"}}, {"Woke", Woke{}},
+		{"ShutdownBegan", ShutdownBegan{}}, {"ShutdownCancelled", ShutdownCancelled{}}, {"StatusesTold", StatusesTold{}},
 	}
 }

@@ -94,6 +94,8 @@ type pod struct {
 	refused    bool          // rejected by the node; holds no resources
 	deleted    bool          // the API server was told that nothing is left of it (B-DEL-11)
 	evicted    time.Time     // when it was told to stop to make room; zero: never
+	terminated bool          // told to end because the machine shuts down
+	rested     bool          // it has given back what it held of the node
 
 	status v1.PodStatus // last published
 	resize resize

@@ -47,6 +47,17 @@ func effectText(effect Effect) string {
 			return fmt.Sprintf("AnswerResize %d: there is room", e.ID)
 		}
 		return fmt.Sprintf("AnswerResize %d: %s: %s", e.ID, e.Refusal.Reason, e.Refusal.Message)
+	case AnnounceShutdown:
+		if e.Cancelled {
+			return "AnnounceShutdown, cancelled"
+		}
+		return "AnnounceShutdown"
+	case TellStatuses:
+		return "TellStatuses until " + clockText(e.Until)
+	case ReleaseInhibitor:
+		return "ReleaseInhibitor"
+	case TakeInhibitor:
+		return "TakeInhibitor"
 	case WakeAt:
 		return "WakeAt " + clockText(e.At)
 	case Report:
@@ -92,6 +103,9 @@ func factOfLifeText(fact lifecycle.Fact) string {
 		}
 		return "StopRequested"
 	case lifecycle.EvictionRequested:
+		if f.GraceSeconds != nil {
+			return fmt.Sprintf("EvictionRequested %s grace=%d", f.Reason, *f.GraceSeconds)
+		}
 		return "EvictionRequested " + f.Reason
 	case lifecycle.PodUpdated:
 		if f.Pod.DeletionTimestamp != nil {

@@ -60,9 +60,9 @@ type described struct {
 // play carries out one verb. A pod is named by its UID, which is its name if there is no
 // name=N; what is once said of it holds until it is said anew:
 //
-//	roster [sources=(api,file,…)] [cpu=N] [alone]  a new machine; alone: there is no API server
+//	roster [sources=(api,file,…)] [cpu=N] [alone] [shutdown=(P:S,…)]  a new machine; alone: there is no API server; shutdown: seconds from each priority on
 //	node [cpu=N] [labels=(a=b,…)] [unknown]   the Node is known so
-//	remembered P … [attempt=N] [ends]   an agent before has left a checkpoint; ends: its end was asked for
+//	remembered P … [attempt=N] [ends] [terminated]  an agent before has left a checkpoint; ends: its end was asked for; terminated: by a shutdown
 //	found P … [attempt=N]           the runtime has it
 //	opened [rebooted]
 //	wanted P [source=S] [from=S] [name=N] [cpu=N] [critical] [priority=N] [age=D] [grace=N] [needs=LABEL] [never]
@@ -75,6 +75,7 @@ type described struct {
 //	recalled P [nothing] [ends]     answers Recall
 //	read P [labels=(a=b,…)] [failed]  answers ReadNode
 //	published P phase=P [cpu=N] [resizing]   cpu: what is allocated
+//	rested P
 //	nothing-left P
 //	ended P
 //	panicked P
@@ -82,6 +83,7 @@ type described struct {
 //	objects-changed P
 //	advance D                       time passes, the machine is woken when it asked for it
 //	woke                            the machine is woken now
+//	shutdown | shutdown-cancelled | statuses-told
 //	pods                            where each stands
 //	describe P …                    nothing happens
 //	every-fact P                    what each kind of fact would do now
@@ -95,6 +97,9 @@ func (tr *transcript) play() {
 	case "remembered":
 		d, attempt := tr.describe(), tr.attemptArg()
 		checkpoint := checkpointOf(d.pod, attempt, tr.has("ends"))
+		if tr.has("terminated") {
+			checkpoint.Stop.Reason = terminatedReason
+		}
 		tr.opened.Remembered = append(tr.opened.Remembered, Remembered{Source: d.source, Pod: d.pod, Checkpoint: checkpoint})
 	case "found":
 		pod := tr.describe().pod
@@ -108,6 +113,12 @@ func (tr *transcript) play() {
 		tr.feed(SpaceNeeded{})
 	case "woke":
 		tr.feed(Woke{})
+	case "shutdown":
+		tr.feed(ShutdownBegan{})
+	case "shutdown-cancelled":
+		tr.feed(ShutdownCancelled{})
+	case "statuses-told":
+		tr.feed(StatusesTold{})
 	case "heard":
 		tr.feed(SourceHeard{Source: Source(tr.d.CmdArgs[0].Key)})
 	case "pods":
@@ -129,9 +140,24 @@ func (tr *transcript) newRoster() {
 	for _, source := range tr.list("sources", "api") {
 		options.Sources = append(options.Sources, Source(source))
 	}
+	if tr.has("shutdown") {
+		options.Shutdown = tr.periods()
+	}
 	tr.m = New(options)
 	tr.node = tr.nodeArg()
 	tr.feed(NodeKnown{Node: tr.node})
+}
+
+// periods are those of a shutdown, as PRIORITY:SECONDS.
+func (tr *transcript) periods() (list []Period) {
+	for _, period := range tr.list("shutdown", "") {
+		var p Period
+		if _, err := fmt.Sscanf(period, "%d:%d", &p.Priority, &p.GraceSeconds); err != nil {
+			tr.t.Fatalf("%s: shutdown=%s: %v", tr.d.Pos, period, err)
+		}
+		list = append(list, p)
+	}
+	return list
 }
 
 // feed gives the machine a fact and prints what it answers.

@@ -38,6 +38,8 @@ func (tr *transcript) factOfPod() Fact {
 		return NodeRead{UID: uid, Node: tr.nodeArg()}
 	case "published":
 		return Published{UID: uid, Status: tr.status()}
+	case "rested":
+		return Rested{UID: uid}
 	case "nothing-left":
 		return NothingLeft{UID: uid}
 	case "ended":
@@ -107,7 +109,7 @@ func (tr *transcript) change(pod *v1.Pod, key string) {
 		pod.Status.Phase = v1.PodPhase(tr.text(key, ""))
 	case "ran":
 		pod.Status = statusOf(v1.PodRunning, "")
-	case "source", "from", "name", "attempt", "ends":
+	case "source", "from", "name", "attempt", "ends", "terminated":
 	default:
 		tr.t.Fatalf("%s: nothing is known of %q", tr.d.Pos, key)
 	}

@@ -94,6 +94,7 @@ func (w *walk) rests() {
 		}
 	}
 	w.resizesRest()
+	w.laws.shutdown.rests(w)
 }
 
 // namesakeLives says whether another static pod of the same name is wanted, too, and lives.

@@ -44,6 +44,7 @@ var sometimes = []string{
 	"roster.Refuse", "roster.Discard", "roster.DeleteObject", "roster.Recall", "roster.ReadNode", "lifecycle.RoomFreed", "again",
 	"overtaken", "panicked while it left", "killed before all were heard", "rebooted", "wanted again while it left", "gone when it was looked at",
 	"looked at, nobody wanted it", "static pods of one name", "resize deferred", "resize granted", "unheard after a reboot", "at rest over",
+	"told to end by a shutdown", "refused by a shutdown", "released in time", "roster.TakeInhibitor",
 }
 
 // long says whether this is a run long enough to come by the rare branches.
@@ -74,7 +75,7 @@ func newWalk(rt *rapid.T, seen map[string]int) *walk {
 // begins begins an agent.
 func (w *walk) begins() {
 	w.restart()
-	w.m, w.wakeAt = New(Options{Sources: w.sources, API: true}), time.Time{}
+	w.m, w.wakeAt = New(Options{Sources: w.sources, API: true, Shutdown: walkPeriods}), time.Time{}
 	w.laws = newLaws(w)
 	w.feed(NodeKnown{Node: nodeOf("4", nil)})
 	w.feed(w.opened())
@@ -133,6 +134,8 @@ func (w *walk) take(e Effect) {
 		w.answers = append(w.answers, func() Fact {
 			return NodeRead{UID: e.UID, Node: []*v1.Node{nil, nodeOf("4", nil), nodeOf("4", map[string]string{"disk": ""})}[w.draw(3, "node")]}
 		})
+	case TellStatuses:
+		w.answers = append(w.answers, func() Fact { return StatusesTold{} })
 	case Recall:
 		w.answers = append(w.answers, func() Fact {
 			if k := w.memory[e.UID]; k != nil && !w.rarely(4, "not recalled") {
@@ -175,6 +178,8 @@ func (w *walk) act() {
 		w.timePasses([]time.Duration{time.Second, 10 * time.Second, time.Minute}[w.draw(3, "time")])
 	case action == 38 && w.draw(3, "killed") == 0:
 		w.killed()
+	case action == 39 && w.draw(3, "shutdown") == 0:
+		w.shutsDown()
 	case len(w.removes) > 0:
 		w.removesObject()
 	}

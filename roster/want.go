@@ -29,6 +29,11 @@ func (m *Machine) open(f Opened) {
 		m.found[found.UID] = found
 	}
 	for _, r := range f.Remembered {
+		if f.Rebooted && r.endedByShutdown() {
+			m.do(Forget{UID: r.Pod.UID})
+			m.do(Discard{Pod: r.Pod})
+			continue
+		}
 		p := &pod{uid: r.Pod.UID, source: r.Source, newest: r.Pod, remembered: &r}
 		m.pods[p.uid] = p
 		m.do(Know{Source: p.source, Pod: p.newest})

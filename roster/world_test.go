@@ -64,6 +64,7 @@ type worker struct {
 	inbox    []lifecycle.Fact
 	refused  bool
 	evicted  bool
+	rests    bool // its end was reported
 	ends     bool // its end was asked for, which is kept
 	status   v1.PodStatus
 	asked    *v1.Pod // a resize whose answer is awaited

@@ -34,6 +34,9 @@ func (w *world) worksOn(worker *worker) bool {
 		w.ends(worker)
 	case worker.evicted && !lifecycle.Terminal(worker.status.Phase):
 		w.publishes(worker, v1.PodStatus{Phase: v1.PodFailed})
+	case worker.evicted && !worker.rests:
+		worker.rests = true
+		w.post(Rested{UID: worker.pod.UID})
 	case !lifecycle.Terminal(worker.status.Phase) && w.runtime[worker.pod.UID] == nil:
 		w.starts(worker)
 	case !lifecycle.Terminal(worker.status.Phase) && worker.status.Phase == "":

@@ -44,3 +44,6 @@ func (s *sink) Report(at time.Time, r lifecycle.Report) {
 
 // Delete has nothing to do: the pod has no object.
 func (s *sink) Delete() {}
+
+// Rests is nothing here: no pod of lifepod run keeps its records.
+func (s *sink) Rests() {}

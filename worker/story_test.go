@@ -97,6 +97,9 @@ func (l *life) Report(time.Time, lifecycle.Report) {}
 
 func (l *life) Delete() {}
 
+// Rests takes that the pod rests.
+func (l *life) Rests() {}
+
 // run begins the life of a pod.
 func (s *story) run(pod *v1.Pod) *life {
 	l := &life{story: s, done: make(chan error, 1), news: make(chan struct{}, 1)}

@@ -25,6 +25,9 @@ type Sink interface {
 	Report(at time.Time, report lifecycle.Report)
 	// Delete says that the pod's object can be deleted (lifecycle.DeleteObject).
 	Delete()
+	// Rests says that the pod has ended and holds nothing of the node any more; its
+	// records stay (lifecycle.Machine.Resting).
+	Rests()
 }
 
 // Worker takes one pod through its life. Make it with NewWorker, call Run once.
@@ -47,6 +50,7 @@ type Worker struct {
 	calls     sync.WaitGroup
 	snapshots snapshots
 	memory    memory
+	rests     bool          // the sink knows that the pod rests
 	end       lifecycle.End // final when Run has returned without an error
 
 	underWay cancels
@@ -189,6 +193,11 @@ func (w *Worker) feed(ctx context.Context, at time.Time, fact lifecycle.Fact) {
 	for _, effect := range effects {
 		w.snapshots.wanted(effect)
 		w.carryOut(ctx, at, effect)
+	}
+	if rests := w.machine.Resting(); rests != w.rests {
+		if w.rests = rests; rests {
+			w.sink.Rests()
+		}
 	}
 }
 

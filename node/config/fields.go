@@ -25,7 +25,6 @@ func refused(because string) treatment     { return treatment{isRefused, because
 
 const (
 	noEviction   = "pods are not evicted under pressure yet"
-	noShutdown   = "pods are not ended at the machine's shutdown yet"
 	noPolicies   = "containers get no CPUs, memory or NUMA nodes of their own"
 	noClientRate = "requests to the API server are not slowed down on this side"
 	noIPTables   = "lifepod makes no iptables rules of its own"
@@ -162,9 +161,9 @@ var fields = map[string]treatment{
 	"seccompDefault":                             honoured("worker/criconfig"),
 	"allowedUnsafeSysctls":                       honoured("worker/admission"),
 	"crashLoopBackOff.maxContainerRestartPeriod": honoured("lifecycle: A-BO-8"),
-	"shutdownGracePeriod":                        unsupported(noShutdown),
-	"shutdownGracePeriodCriticalPods":            unsupported(noShutdown),
-	"shutdownGracePeriodByPodPriority":           unsupported(noShutdown),
+	"shutdownGracePeriod":                        honoured("roster: B-SHD-3"),
+	"shutdownGracePeriodCriticalPods":            honoured("roster: B-SHD-3"),
+	"shutdownGracePeriodByPodPriority":           honoured("roster: B-SHD-3"),
 
 	// Network.
 	"clusterDomain":          honoured("worker/netidentity"),

@@ -97,7 +97,7 @@ func TestWarning(t *testing.T) {
 		"nothing set":                 {"", ""},
 		"set to the default":          {"imageGCHighThresholdPercent: 85\nshutdownGracePeriod: 0s", ""},
 		"without meaning here":        {"syncFrequency: 5s\nhairpinMode: none\nkubeAPIQPS: 5", ""},
-		"not supported":               {"shutdownGracePeriod: 30s\nshowHiddenMetricsForVersion: '1.35'", start + "showHiddenMetricsForVersion (there are no hidden metrics); shutdownGracePeriod (pods are not ended at the machine's shutdown yet)"},
+		"not supported":               {"shutdownGracePeriod: 30s\nshowHiddenMetricsForVersion: '1.35'", start + "showHiddenMetricsForVersion (there are no hidden metrics)"},
 		"below another field":         {"userNamespaces: {idsPerPod: 131072}", start + "userNamespaces.idsPerPod (a pod's user namespace has 65536 IDs)"},
 		"no swap in other words":      {"memorySwap: {swapBehavior: NoSwap}\nenforceNodeAllocatable: [none]", ""},
 		"swap":                        {"memorySwap: {swapBehavior: LimitedSwap}", start + "memorySwap.swapBehavior (pods never swap yet)"},

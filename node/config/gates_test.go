@@ -123,7 +123,7 @@ func TestGatesOfTheContract(t *testing.T) {
 	here := map[string]state{
 		"CustomCPUCFSQuotaPeriod": on, "DynamicResourceAllocation": off, // A-GATE-1
 		"ContainerRestartRules": on, "RestartAllContainersOnContainerExits": on, "KubeletEnsureSecretPulledImages": on, // A-GATE-2
-		"GracefulNodeShutdown": off, "GracefulNodeShutdownBasedOnPodPriority": off, "KubeletSeparateDiskGC": off, "ResourceHealthStatus": off,
+		"GracefulNodeShutdown": on, "GracefulNodeShutdownBasedOnPodPriority": on, "KubeletSeparateDiskGC": off, "ResourceHealthStatus": off,
 		"ContainerStopSignals": on, "EventedPLEG": on, "ReduceDefaultCrashLoopBackOffDecay": off, // A-GATE-3
 		"ImageVolumeWithDigest": off, "MemoryQoS": off, "ChangeContainerStatusOnKubeletRestart": off,
 	}

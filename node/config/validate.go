@@ -22,6 +22,7 @@ var checks = []func(*kubeletconfig.KubeletConfiguration) field.ErrorList{
 	validateLogs,
 	validateContainers,
 	validateDNS,
+	validateShutdown,
 }
 
 // validate says all that is wrong, each with the file that says it.

@@ -37,6 +37,7 @@ func (w *Writer) end(ctx context.Context, e *entry, t *try) {
 	w.reach.testing = false
 	e.compact()
 	w.list(e)
+	w.tellIdle()
 	w.poke()
 }
 

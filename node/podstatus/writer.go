@@ -43,6 +43,7 @@ type Writer struct {
 	work    []*entry // those with something to do and no attempt under way, in order
 	busy    int      // attempts under way
 	reach   reach
+	idle    chan struct{} // closed when nothing is to be written; nil: nobody waits
 }
 
 // New prepares a Writer; statuses are written while Run runs.

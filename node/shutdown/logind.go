@@ -1,0 +1,129 @@
+package shutdown
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/wholefile"
+)
+
+const (
+	login1        = "org.freedesktop.login1"
+	login1Path    = dbus.ObjectPath("/org/freedesktop/login1")
+	login1Manager = login1 + ".Manager"
+	prepare       = "PrepareForShutdown"
+)
+
+// logind is one connection to systemd-logind.
+type logind struct {
+	conn    *dbus.Conn
+	signals chan *dbus.Signal // closed when the connection is lost
+}
+
+// connect connects to a bus, the system's if the address is empty.
+func connect(ctx context.Context, address string) (*logind, error) {
+	open := func() (*dbus.Conn, error) { return dbus.Connect(address, dbus.WithContext(ctx)) }
+	if address == "" {
+		open = func() (*dbus.Conn, error) { return dbus.ConnectSystemBus(dbus.WithContext(ctx)) }
+	}
+	conn, err := open()
+	if err != nil {
+		return nil, fmt.Errorf("connect to D-Bus: %w", err)
+	}
+	l := &logind{conn: conn, signals: make(chan *dbus.Signal, 8)}
+	conn.Signal(l.signals)
+	err = conn.AddMatchSignalContext(ctx,
+		dbus.WithMatchObjectPath(login1Path), dbus.WithMatchInterface(login1Manager), dbus.WithMatchMember(prepare))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("watch for shutdowns: %w", err), conn.Close())
+	}
+	return l, nil
+}
+
+func (l *logind) close() { _ = l.conn.Close() } // nothing is under way
+
+func (l *logind) manager() dbus.BusObject { return l.conn.Object(login1, login1Path) }
+
+// inhibit takes a lock that delays shutdowns; closing the file releases it.
+func (l *logind) inhibit(ctx context.Context) (*os.File, error) {
+	var fd dbus.UnixFD
+	err := l.manager().CallWithContext(ctx, login1Manager+".Inhibit", 0, "shutdown", "lifepod", "ends the node's pods", "delay").Store(&fd)
+	if err != nil {
+		return nil, fmt.Errorf("take an inhibitor lock of systemd-logind: %w", err)
+	}
+	unix.CloseOnExec(int(fd)) // no other process may hold it
+	return os.NewFile(uintptr(fd), "inhibitor lock"), nil
+}
+
+// preparing says whether a shutdown is under way.
+func (l *logind) preparing(ctx context.Context) (shuttingDown bool, err error) {
+	return shuttingDown, l.property(ctx, "PreparingForShutdown", &shuttingDown)
+}
+
+// delay is how long a shutdown waits at most.
+func (l *logind) delay(ctx context.Context) (time.Duration, error) {
+	var microseconds uint64
+	err := l.property(ctx, "InhibitDelayMaxUSec", &microseconds)
+	return time.Duration(microseconds) * time.Microsecond, err
+}
+
+func (l *logind) property(ctx context.Context, name string, value any) error {
+	const get = "org.freedesktop.DBus.Properties.Get"
+	var v dbus.Variant
+	err := l.manager().CallWithContext(ctx, get, 0, login1Manager, name).Store(&v)
+	if err == nil {
+		err = v.Store(value)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s of systemd-logind: %w", name, err)
+	}
+	return nil
+}
+
+// dropIn is the file that raises the delay. Files are read in the order of their names,
+// and a kubelet's is 99-kubelet.conf.
+const dropIn = "99-lifepod.conf"
+
+// raiseSteps are the pauses before logind is asked whether it has read the file.
+var raiseSteps = []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond, 1600 * time.Millisecond}
+
+// raiseDelay has logind wait that long, if it would wait for a shorter time: by a file in its
+// folder of drop-ins, which it then reads again.
+func (l *logind) raiseDelay(ctx context.Context, folder string, wanted time.Duration) error {
+	is, err := l.delay(ctx)
+	if err != nil || is >= wanted {
+		return err
+	}
+	seconds := int64((wanted + time.Second - 1) / time.Second)
+	content := fmt.Sprintf("# Written by lifepod: its pods have that long to end when the machine shuts down.\n[Login]\nInhibitDelayMaxSec=%d\n", seconds)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("raise InhibitDelayMaxSec of systemd-logind: %w", err)
+	}
+	if err := wholefile.WriteMode(filepath.Join(folder, dropIn), []byte(content), 0o644); err != nil {
+		return fmt.Errorf("raise InhibitDelayMaxSec of systemd-logind: %w", err)
+	}
+	systemd := l.conn.Object("org.freedesktop.systemd1", "/org/freedesktop/systemd1")
+	call := systemd.CallWithContext(ctx, "org.freedesktop.systemd1.Manager.KillUnit", 0, "systemd-logind.service", "all", int32(syscall.SIGHUP))
+	if call.Err != nil {
+		return fmt.Errorf("have systemd-logind read its configuration: %w", call.Err)
+	}
+	for _, pause := range raiseSteps {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+		if is, err = l.delay(ctx); err != nil || is >= wanted {
+			return err
+		}
+	}
+	return fmt.Errorf("InhibitDelayMaxSec of systemd-logind is %s after it was set to %s: is it set in a file whose name comes after %s?", is, wanted, dropIn)
+}

@@ -1,0 +1,185 @@
+package shutdown
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lifepod/lifepod/node/shutdown/logindtest"
+)
+
+// machine is one with a D-Bus, a pretended logind and a Watcher.
+type machine struct {
+	t      *testing.T
+	bus    *logindtest.Bus
+	logind *logindtest.Logind
+	*Watcher
+	told   chan string // what was told of shutdowns
+	events chan string
+	stop   func()
+}
+
+func newMachine(t *testing.T, delay time.Duration) *machine {
+	bus := logindtest.NewBus(t)
+	m := &machine{t: t, bus: bus, logind: bus.NewLogind(delay), told: make(chan string, 16), events: make(chan string, 16)}
+	m.watch()
+	t.Cleanup(func() { m.stop() })
+	return m
+}
+
+// watch begins a Watcher; the one before has been stopped.
+func (m *machine) watch() {
+	m.Watcher = New(Config{
+		Time: 32 * time.Second, Address: m.bus.Address(), DropIns: m.logind.DropIns, Record: filepath.Join(m.t.TempDir(), "times.json"),
+		Began: func() { m.told <- "began" }, Cancelled: func() { m.told <- "cancelled" },
+		Event: func(message string) { m.events <- message }, Changed: func() {}, Log: slog.New(slog.DiscardHandler),
+	})
+	ctx, cancel := context.WithCancel(m.t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		m.Run(ctx)
+	}()
+	m.stop = func() {
+		cancel()
+		<-ended
+	}
+}
+
+// patience is for how long what comes at once is waited for.
+const patience = 30 * time.Second
+
+// next is what comes next.
+func next[T any](t *testing.T, from <-chan T, what string) (got T) {
+	t.Helper()
+	select {
+	case got = <-from:
+		return got
+	case <-time.After(patience):
+		t.Fatalf("%s never came", what)
+	}
+	return got
+}
+
+func (m *machine) wantTold(want string) {
+	m.t.Helper()
+	if got := next(m.t, m.told, want); got != want {
+		m.t.Fatalf("told %q, want %q", got, want)
+	}
+}
+
+func held(lock *logindtest.Lock) bool {
+	select {
+	case <-lock.Released:
+		return false
+	default:
+		return true
+	}
+}
+
+// A lock of the kind delay is held, and logind's time is raised by a drop-in; a shutdown is
+// told of, and waits until the lock is released. After a cancellation the lock is taken again
+// (B-SHD-1, B-SHD-2).
+func TestHoldsUpShutdown(t *testing.T) {
+	m := newMachine(t, 5*time.Second)
+	lock := next(t, m.logind.Locks, "the lock")
+	if lock.What != "shutdown" || lock.Mode != "delay" || lock.Who != "lifepod" {
+		t.Errorf("lock %+v", lock)
+	}
+	m.logind.PrepareForShutdown(true)
+	m.wantTold("began")
+	if delay := m.logind.Delay(); delay != 32*time.Second {
+		t.Errorf("logind waits for %s", delay)
+	}
+	text, err := os.ReadFile(filepath.Join(m.logind.DropIns, "99-lifepod.conf"))
+	if err != nil || !strings.Contains(string(text), "[Login]\nInhibitDelayMaxSec=32\n") {
+		t.Errorf("drop-in %q, %v", text, err)
+	}
+	m.Announce(false)
+	if got, want := next(t, m.events, "the event"), "Shutdown manager detected shutdown event"; got != want {
+		t.Errorf("event %q", got)
+	}
+	if err := m.NotReady(); err == nil || err.Error() != "node is shutting down" {
+		t.Errorf("not ready because %v", err)
+	}
+	m.Release()
+	next(t, lock.Released, "the release")
+	if began, ended := m.Times(); began.IsZero() || ended.Before(began) {
+		t.Errorf("times %s, %s", began, ended)
+	}
+
+	m.logind.PrepareForShutdown(false)
+	m.wantTold("cancelled")
+	m.Announce(true)
+	m.Take()
+	if got, want := next(t, m.events, "the event"), "Shutdown manager detected shutdown cancellation"; got != want {
+		t.Errorf("event %q", got)
+	}
+	if err := m.NotReady(); err != nil {
+		t.Errorf("not ready because %v", err)
+	}
+	again := next(t, m.logind.Locks, "the lock")
+	m.stop()
+	next(t, again.Released, "the release at the end")
+}
+
+// A connection that was lost is made again; the lock of before is given back for a new one,
+// and a shutdown that has begun meanwhile is told of, for which there is no new lock
+// (B-SHD-1).
+func TestConnectionLost(t *testing.T) {
+	m := newMachine(t, time.Hour)
+	first := next(t, m.logind.Locks, "the lock")
+	m.bus.Stop()
+	m.bus.Start()
+	m.logind = m.bus.NewLogind(time.Hour)
+	second := next(t, m.logind.Locks, "the second lock")
+	next(t, first.Released, "the release of the first")
+	m.logind.PrepareForShutdown(false) // nothing was under way: told, and of no consequence
+	m.wantTold("cancelled")
+
+	m.bus.Stop()
+	m.bus.Start()
+	m.logind = m.bus.NewLogind(time.Hour)
+	m.logind.Prepare(true)
+	select {
+	case <-m.logind.Locks: // it was back before the shutdown began
+		m.logind.PrepareForShutdown(true)
+	case got := <-m.told:
+		if got != "began" || !held(second) {
+			t.Errorf("told %q, the lock is held: %t", got, held(second))
+		}
+		m.told <- got
+	case <-time.After(patience):
+		t.Fatal("the shutdown is not told of")
+	}
+	m.wantTold("began")
+	if _, err := os.Stat(m.logind.DropIns); err == nil {
+		t.Error("a drop-in was written, although logind waits long enough")
+	}
+}
+
+// A shutdown that had begun before the agent is told of; the times of one outlive the agent.
+func TestBeginsWhileShuttingDown(t *testing.T) {
+	m := newMachine(t, time.Hour)
+	next(t, m.logind.Locks, "the lock")
+	m.Announce(false)
+	m.Release()
+	m.stop()
+	began, ended := m.Times()
+	saved := times{began, ended}
+	if err := saved.save(m.Record); err != nil {
+		t.Fatal(err)
+	}
+	m.logind.Prepare(true)
+	record := m.Record
+	m.watch()
+	m.wantTold("began")
+	loaded := New(Config{Record: record, Log: m.Log})
+	if b, e := loaded.Times(); !b.Equal(began) || !e.Equal(ended) {
+		t.Errorf("times %s and %s, want %s and %s", b, e, began, ended)
+	}
+}
