@@ -12,6 +12,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/e2e/verdict"
 )
 
 // What all tests share. Those that end and start it again, or keep its node from
@@ -48,9 +49,6 @@ func whole(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() {
-		if code != 0 {
-			fmt.Fprintln(os.Stderr, up.Log())
-		}
 		if e := up.Close(ctx); e != nil && err == nil {
 			err = e
 		}
@@ -62,7 +60,7 @@ func whole(m *testing.M) (code int, err error) {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		return 1, err
 	}
-	return m.Run(), nil
+	return verdict.Run(m, func() { fmt.Fprintln(os.Stderr, up.Log()) }), nil
 }
 
 // freeAddress is one for --listen.

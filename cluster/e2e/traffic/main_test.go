@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/e2e/verdict"
 )
 
 // What all tests share.
@@ -43,9 +44,6 @@ func whole(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() {
-		if code != 0 {
-			fmt.Fprintln(os.Stderr, up.Log())
-		}
 		if e := up.Close(ctx); e != nil && err == nil {
 			err = e
 		}
@@ -53,7 +51,7 @@ func whole(m *testing.M) (code int, err error) {
 	if client, err = up.Client(); err != nil {
 		return 1, err
 	}
-	return m.Run(), nil
+	return verdict.Run(m, func() { fmt.Fprintln(os.Stderr, up.Log()) }), nil
 }
 
 // apply applies manifests, and removes what they made when the test ends.
