@@ -91,7 +91,7 @@ unit: test-packages ## tests that don't need the runtime (some make mounts and c
 CLUSTERTAGS := selinux,notest,grpcnotrace
 check-cluster: export GOFLAGS := -trimpath -tags=$(CLUSTERTAGS)
 check-cluster: test-packages ## the same for the module cluster, which takes longer
-	cd cluster && $(GO) vet ./... && $(LINT) --build-tags $(CLUSTERTAGS) ./...
+	cd cluster && $(GO) vet -tags $(CLUSTERTAGS),conformance ./... && $(LINT) --build-tags $(CLUSTERTAGS),conformance ./...
 	cd cluster && $(GO) test $$($(GO) list ./... | grep -v /e2e)
 
 test: test-packages build controlplane kubelet metrics-server ## all tests, those on real containers included (as root)
@@ -112,6 +112,32 @@ test-machine: deb ## boot a Debian with systemd, cgroup v2 and AppArmor in QEMU 
 .PHONY: contract
 contract: ## which rules of docs/contract a test proves, which none does, which are not ours; fails on one that is nowhere
 	@$(GO) run ./hack/contract
+
+# --- Kubernetes' conformance tests -----------------------------------------
+
+CONFORMANCE         := .cache/conformance
+CONFORMANCEVERSION  = $(shell cd cluster/e2e/conformance/upstream && $(GO) list -m -f '{{.Version}}' k8s.io/kubernetes)
+CONFORMANCEARGS     ?=
+UPSTREAM            := cluster/e2e/conformance/upstream
+
+.PHONY: conformance
+conformance: build controlplane $(CONFORMANCE)/bin/e2e.test $(CONFORMANCE)/debian.tar ## upstream's conformance tests on two nodes; takes hours (as root)
+	cd cluster && LIFEPOD=$(CURDIR)/bin/lifepod GOFLAGS='-trimpath -tags=$(CLUSTERTAGS),conformance' \
+		$(GO) test ./e2e/conformance -v -count=1 -timeout 7h -args -conformance.report $(CURDIR)/$(CONFORMANCE)/report.md $(CONFORMANCEARGS)
+
+# The tests know by these flags which version they belong to.
+$(CONFORMANCE)/bin/e2e.test: $(UPSTREAM)/go.mod
+	mkdir -p $(CONFORMANCE)/bin
+	cd $(UPSTREAM) && $(GO) build -buildvcs=false -ldflags '-s -w' -o $(CURDIR)/$(CONFORMANCE)/bin/ github.com/onsi/ginkgo/v2/ginkgo \
+		k8s.io/kubernetes/test/images/agnhost k8s.io/kubernetes/test/images/nonewprivs k8s.io/sample-apiserver
+	cd $(UPSTREAM) && $(GO) test -c -buildvcs=false -tags $(CLUSTERTAGS) -o $(CURDIR)/$@ -ldflags '-s -w \
+		-X k8s.io/component-base/version.gitVersion=$(CONFORMANCEVERSION) -X k8s.io/client-go/pkg/version.gitVersion=$(CONFORMANCEVERSION)' k8s.io/kubernetes/test/e2e
+
+# What the tests' images have in common.
+$(CONFORMANCE)/debian.tar: cluster/e2e/conformance/packages.txt
+	@hack/install-packages conformance
+	mkdir -p $(CONFORMANCE)
+	mmdebstrap --variant=extract --include="$$(paste -sd, $<)" bookworm $@
 
 # --- measuring --------------------------------------------------------------
 

@@ -17,7 +17,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/cluster/e2e/neighbour"
 )
+
+// Addresses of the other machine and of this one on the cable between them, from
+// the range for tests of networks (RFC 2544).
+const near, far = "198.18.75.1", "198.18.75.2"
 
 // Longest times: of the whole test, and of one wait in it.
 const (
@@ -60,18 +65,21 @@ func TestGrow(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	m := newNeighbour(t, program) // first: the cluster listens on the cable
+	m := neighbour.New(t, program, "lpgrow0", near, far) // first: the cluster listens on the cable
 	c, client := startCluster(ctx, t, program, "--node-monitor-grace-period", "20s")
-	token, args := invitation(ctx, t, c)
+	token, args, err := c.Invitation(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
 	file := filepath.Join(t.TempDir(), "kubelet.yaml")
 	if err := os.WriteFile(file, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: 23\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m.join(token, append(args, "--config", file, "--port", "10350")...)
-	t.Cleanup(m.leave)
+	m.Joins(token, append(args, "--config", file, "--port", "10350")...)
+	t.Cleanup(m.Leave)
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("lifepod join:\n%s", m.node.story())
+			t.Logf("lifepod join:\n%s", m.Join.Story())
 		}
 	})
 	joined := awaitReady(ctx, t, client, v1.ConditionTrue)
@@ -92,12 +100,12 @@ func TestGrow(t *testing.T) {
 	talk(ctx, t, c)
 	confined(ctx, t, c)
 
-	m.plug(false)
+	plug(t, m, false)
 	awaitReady(ctx, t, client, v1.ConditionUnknown)
 	if second := awaitPod(ctx, t, client, instance.Node); second == first {
 		t.Errorf("pod %s is on both nodes", first)
 	}
-	m.plug(true)
+	plug(t, m, true)
 	if back := awaitReady(ctx, t, client, v1.ConditionTrue); back != joined {
 		t.Errorf("another Node came back: %s, was %s", back, joined)
 	}
@@ -112,12 +120,12 @@ func TestGrow(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitCaller(ctx, t, client, 0)
-	m.node.end() // pods run on
-	m.again()    // it goes on as the same node, though the machine has another name
-	await(ctx, t, "the node after a restart", func() bool { return strings.Count(m.node.story(), `msg="node registered" node=n2 new=false`) == 1 })
+	m.Join.End() // pods run on
+	m.Again()    // it goes on as the same node, though the machine has another name
+	await(ctx, t, "the node after a restart", func() bool { return strings.Count(m.Join.Story(), `msg="node registered" node=n2 new=false`) == 1 })
 	awaitCaller(ctx, t, client, 0)
-	m.down()
-	m.again()
+	m.Down()
+	m.Again()
 	awaitCaller(ctx, t, client, 1) // it began anew, and found the API server at once
 }
 
@@ -154,6 +162,14 @@ func awaitCaller(ctx context.Context, t *testing.T, client kubernetes.Interface,
 	}
 }
 
+// plug connects the machine, or cuts it off.
+func plug(t *testing.T, m *neighbour.Neighbour, in bool) {
+	t.Helper()
+	if err := m.Plug(in); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // configured says what the node n2 has of its own configuration: pods, port.
 func configured(ctx context.Context, t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
@@ -183,24 +199,10 @@ func startCluster(ctx context.Context, t *testing.T, program string, args ...str
 	return c, client
 }
 
-// invitation is the token, and what else lifepod token create prints for lifepod join.
-func invitation(ctx context.Context, t *testing.T, c *instance.Instance) (token string, args []string) {
-	t.Helper()
-	out, err := tokenCreate(ctx, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	words := strings.Fields(out) // echo TOKEN | sudo lifepod join …
-	if len(words) < 7 || words[0] != "echo" || words[5] != "join" {
-		t.Fatalf("printed: %s", out)
-	}
-	return words[1], words[6:]
-}
-
 // unseen says that nobody on the machine can find the token any more.
-func unseen(t *testing.T, m *neighbour, token string) {
+func unseen(t *testing.T, m *neighbour.Neighbour, token string) {
 	t.Helper()
-	proc := filepath.Join("/proc", strconv.Itoa(m.node.command.Process.Pid))
+	proc := filepath.Join("/proc", strconv.Itoa(m.Join.PID()))
 	for _, file := range []string{"cmdline", "environ"} {
 		text, err := os.ReadFile(filepath.Join(proc, file))
 		if err != nil {
@@ -210,10 +212,10 @@ func unseen(t *testing.T, m *neighbour, token string) {
 			t.Errorf("the token is in %s", file)
 		}
 	}
-	if strings.Contains(m.node.story(), token) {
+	if strings.Contains(m.Join.Story(), token) {
 		t.Error("the token is in the log")
 	}
-	err := filepath.WalkDir(filepath.Join(m.root, "join"), func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(m.Root, "join"), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}

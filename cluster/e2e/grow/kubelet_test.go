@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/cluster/e2e/neighbour"
 	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/leftovers"
@@ -47,10 +48,13 @@ func TestPlainKubelet(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	n := newNeighbour(t, program)
+	n := neighbour.New(t, program, "lpgrow0", near, far)
 	c, client := startCluster(ctx, t, program)
-	token, _ := invitation(ctx, t, c)
-	startKubelet(ctx, t, n, kubeletFiles(ctx, t, n.root, c, client, token), startRuntime(t, n))
+	token, _, err := c.Invitation(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	startKubelet(ctx, t, n, kubeletFiles(ctx, t, n.Root, c, client, token), startRuntime(t, n))
 	awaitReady(ctx, t, client, v1.ConditionTrue)
 
 	if _, err := c.Kubectl(ctx, guest, "apply", "-f", "-"); err != nil {
@@ -70,16 +74,16 @@ func TestPlainKubelet(t *testing.T) {
 
 // startRuntime starts the container runtime of the other machine: the one that
 // lifepod carries, run by a lifepod without pods. The result is its endpoint.
-func startRuntime(t *testing.T, n *neighbour) string {
+func startRuntime(t *testing.T, n *neighbour.Neighbour) string {
 	t.Helper()
-	root, empty := machine.Root{Dir: filepath.Join(n.root, "runtime")}, t.TempDir()
-	process := n.start("", n.program, "agent", "--root="+root.Dir, "--manifests="+empty)
+	root, empty := machine.Root{Dir: filepath.Join(n.Root, "runtime")}, t.TempDir()
+	process := n.Start("", n.Program, "agent", "--root="+root.Dir, "--manifests="+empty)
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the log of the runtime:\n%s", process.story())
+			t.Logf("the log of the runtime:\n%s", process.Story())
 		}
-		process.end()
-		<-n.start("", n.program, "doctor", "--sweep", "--root", root.Dir).ended // its exit code is about the whole machine
+		process.End()
+		<-n.Start("", n.Program, "doctor", "--sweep", "--root", root.Dir).Ended() // its exit code is about the whole machine
 		for _, left := range root.Left() {
 			t.Errorf("left of the runtime: %s", left)
 		}
@@ -148,7 +152,7 @@ type kubeletConfig struct {
 
 // startKubelet starts it on the other machine. It ends with the test, and nothing of it
 // is left.
-func startKubelet(ctx context.Context, t *testing.T, n *neighbour, k kubeletConfig, endpoint string) {
+func startKubelet(ctx context.Context, t *testing.T, n *neighbour.Neighbour, k kubeletConfig, endpoint string) {
 	t.Helper()
 	binaries, err := controlplane.FindBinaries()
 	if err != nil {
@@ -158,10 +162,10 @@ func startKubelet(ctx context.Context, t *testing.T, n *neighbour, k kubeletConf
 	if _, err := os.Stat(kubelet); err != nil {
 		t.Fatalf("%v: run `make kubelet` first", err)
 	}
-	root := machine.Root{Dir: n.root}
+	root := machine.Root{Dir: n.Root}
 	maps.Copy(k.fields, map[string]any{
 		"containerRuntimeEndpoint": endpoint,
-		"podLogsDir":               filepath.Join(n.root, "logs"),
+		"podLogsDir":               filepath.Join(n.Root, "logs"),
 		"cgroupRoot":               "/" + root.Cgroup(),
 		"healthzPort":              0,
 		"failCgroupV1":             false, // machines with version 1 are to pass, too
@@ -180,14 +184,14 @@ func startKubelet(ctx context.Context, t *testing.T, n *neighbour, k kubeletConf
 			t.Fatal(err)
 		}
 	}
-	process := n.start("", kubelet, k.flags...)
+	process := n.Start("", kubelet, k.flags...)
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the log of the kubelet:\n%s", process.story())
+			t.Logf("the log of the kubelet:\n%s", process.Story())
 		}
-		process.end()
+		process.End()
 		closing := context.WithoutCancel(ctx)
-		found, err := leftovers.Find(closing, leftovers.Place{Root: n.root, CgroupParent: root.Cgroup()})
+		found, err := leftovers.Find(closing, leftovers.Place{Root: n.Root, CgroupParent: root.Cgroup()})
 		if err != nil {
 			t.Error(err)
 		}

@@ -186,6 +186,20 @@ func (i *Instance) Close(ctx context.Context) error {
 	return errors.Join(err, os.RemoveAll(i.Root))
 }
 
+// Invitation is a token, and the other words that lifepod token create prints for
+// lifepod join.
+func (i *Instance) Invitation(ctx context.Context) (token string, args []string, err error) {
+	out, err := exec.CommandContext(ctx, i.Program, "token", "create", "--root", i.Root, "--print-join-command").Output()
+	if err != nil {
+		return "", nil, fmt.Errorf("token create: %w", err)
+	}
+	words := strings.Fields(string(out)) // echo TOKEN | sudo lifepod join …
+	if len(words) < 7 || words[0] != "echo" || words[5] != "join" {
+		return "", nil, fmt.Errorf("token create printed %s", out)
+	}
+	return words[1], words[6:], nil
+}
+
 // RESTConfig is the administrator's. Each call makes a new one.
 func (i *Instance) RESTConfig() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", i.Kubeconfig)

@@ -1,0 +1,180 @@
+//go:build conformance
+
+package conformance
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/cluster/e2e/neighbour"
+	"github.com/lifepod/lifepod/e2e/machine"
+)
+
+var (
+	focus    = flag.String("conformance.focus", `\[Conformance\]`, "run the tests whose names match this `pattern`")
+	parallel = flag.Int("conformance.parallel", 4, "so `many` tests at the same time; serial ones run alone")
+	report   = flag.String("conformance.report", "", "write the table of docs/conformance.md to this `file`")
+)
+
+// Addresses of this machine and of the other one on the cable between them, from
+// the range for tests of networks (RFC 2544).
+const near, far = "198.18.77.1", "198.18.77.2"
+
+// handler is the RuntimeClass handler that a test wants.
+const handler = "[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.test-handler]\nruntime_type = 'io.containerd.runc.v2'\n"
+
+// TestConformance runs upstream's tests; one that fails fails it.
+func TestConformance(t *testing.T) {
+	cache, err := filepath.Abs("../../../.cache")
+	must(t, err)
+	bin := filepath.Join(cache, "conformance", "bin")
+	program, err := instance.Program("../../..")
+	must(t, err)
+	ctx := t.Context()
+	other := neighbour.New(t, program, "lpconform0", near, far)
+	images := serveImages(t, other, cache)
+	cluster := startCluster(ctx, t, program)
+	join(ctx, t, cluster, other)
+
+	out := filepath.Join(cache, "conformance", "out")
+	must(t, os.RemoveAll(out))
+	must(t, os.MkdirAll(out, 0o755))
+	list := filepath.Join(out, "registries.yaml")
+	must(t, os.WriteFile(list, fmt.Appendf(nil, "promoterE2eRegistry: %[1]s\ngcRegistry: %[1]s\ngcEtcdRegistry: %[1]s\n", images), 0o644))
+	command := exec.CommandContext(ctx, filepath.Join(bin, "ginkgo"),
+		"--procs", fmt.Sprint(*parallel), "--focus", *focus, "--timeout", "6h", "--silence-skips", "--no-color",
+		"--junit-report", "junit.xml", "--output-dir", out, filepath.Join(bin, "e2e.test"), "--",
+		"--provider", "skeleton", "--kubeconfig", cluster.Kubeconfig, "--kubectl-path", filepath.Join(cache, "controlplane", "bin", "kubectl"),
+		"--num-nodes", "2", "--disable-log-dump")
+	command.Env = append(os.Environ(), "KUBE_TEST_REPO_LIST="+list)
+	text, err := os.Create(filepath.Join(out, "e2e.log"))
+	must(t, err)
+	defer text.Close()
+	command.Stdout, command.Stderr = text, text
+	ended := command.Run()
+	results, err := read(filepath.Join(out, "junit.xml"))
+	must(t, err)
+	table := results.table()
+	fmt.Print(table)
+	if *report != "" {
+		must(t, os.WriteFile(*report, []byte(table), 0o644))
+	}
+	for _, failed := range results.failed() {
+		t.Errorf("%s\n%s", failed.Name, failed.why())
+	}
+	if ended != nil {
+		t.Errorf("ginkgo: %v; see %s", ended, text.Name())
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serveImages serves the tests' images on the same address of loopback of both
+// machines, where containerd takes them without TLS.
+func serveImages(t *testing.T, other *neighbour.Neighbour, cache string) (host string) {
+	t.Helper()
+	sources, err := upstreamSources()
+	must(t, err)
+	all, err := images(filepath.Join(cache, "conformance", "bin"), sources, filepath.Join(cache, "controlplane", "bin", "etcd"))
+	must(t, err)
+	server := &http.Server{Handler: registry.New(registry.Logger(log.New(io.Discard, "", 0)), registry.WithBlobHandler(registry.NewDiskBlobHandler(t.TempDir()))), ReadHeaderTimeout: time.Minute}
+	t.Cleanup(func() { _ = server.Close() })
+	here, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	host = here.Addr().String()
+	var there net.Listener
+	must(t, other.Within(func() (err error) {
+		there, err = net.Listen("tcp", host)
+		return err
+	}))
+	for _, listener := range []net.Listener{here, there} {
+		go func() {
+			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+				t.Errorf("the registry: %v", err)
+			}
+		}()
+	}
+	must(t, push(host, filepath.Join(cache, "conformance", "debian.tar"), all))
+	return host
+}
+
+// startCluster starts one that listens on the cable. It ends with the test.
+func startCluster(ctx context.Context, t *testing.T, program string) *instance.Instance {
+	t.Helper()
+	root, err := os.MkdirTemp("", "lp-conform-")
+	must(t, err)
+	must(t, withHandler(root))
+	port, err := machine.FreePort()
+	must(t, err)
+	cluster, err := instance.Start(ctx, instance.Config{Program: program, Root: root, Args: []string{"--listen", fmt.Sprintf("%s:%d", near, port)}})
+	must(t, err)
+	t.Cleanup(func() {
+		if err := cluster.Close(context.WithoutCancel(ctx)); err != nil {
+			t.Error(err)
+		}
+	})
+	return cluster
+}
+
+func withHandler(root string) error {
+	dir := filepath.Join(root, "containerd.d")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "test-handler.toml"), []byte(handler), 0o600)
+}
+
+// join makes the other machine a node, and returns when pods can be there.
+func join(ctx context.Context, t *testing.T, cluster *instance.Instance, other *neighbour.Neighbour) {
+	t.Helper()
+	must(t, withHandler(other.Root))
+	token, args, err := cluster.Invitation(ctx)
+	must(t, err)
+	other.Joins(token, append(args, "--port", "10350")...)
+	t.Cleanup(other.Leave)
+	client, err := cluster.Client()
+	must(t, err)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	for !isReady(ctx, client.CoreV1().Nodes().Get) {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("the other node is not ready: %v\n%s", ctx.Err(), other.Join.Story())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func isReady(ctx context.Context, get func(context.Context, string, metav1.GetOptions) (*v1.Node, error)) bool {
+	node, err := get(ctx, neighbour.Node, metav1.GetOptions{})
+	if err != nil || len(node.Spec.Taints) > 0 {
+		return false
+	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == v1.NodeReady {
+			return condition.Status == v1.ConditionTrue
+		}
+	}
+	return false
+}

@@ -1,0 +1,124 @@
+// Package neighbour makes a second machine with a node that joins the cluster of the
+// first, for tests of several.
+package neighbour
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/lifepod/lifepod/cluster/e2e/cable"
+	"github.com/lifepod/lifepod/e2e/machine"
+)
+
+// Node is the name of the node there.
+const Node = "n2"
+
+// Neighbour is another machine with a folder.
+type Neighbour struct {
+	*cable.Machine
+	Program string // lifepod
+	Root    string
+	Join    *Process // lifepod join
+
+	t       *testing.T
+	address string
+}
+
+// New connects one by a cable of that name, at most 15 bytes, with the addresses near
+// here and far there, in one /24.
+func New(t *testing.T, program, name, near, far string) *Neighbour {
+	t.Helper()
+	root, err := os.MkdirTemp("", "lp-far-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(root) }) // empty, unless the test has failed
+	return &Neighbour{Machine: cable.New(t, name, near, far), t: t, Program: program, Root: root, address: far}
+}
+
+// Process is one on the other machine.
+type Process struct {
+	command *exec.Cmd
+	ended   chan struct{}
+	mu      sync.Mutex // of log
+	log     bytes.Buffer
+}
+
+// Start starts a program there.
+func (n *Neighbour) Start(stdin, program string, args ...string) *Process {
+	n.t.Helper()
+	p := &Process{command: exec.Command(program, args...), ended: make(chan struct{})}
+	p.command.Stdin, p.command.Stdout, p.command.Stderr = strings.NewReader(stdin), p, p
+	if err := n.Within(p.command.Start); err != nil {
+		n.t.Fatal(err)
+	}
+	go func() {
+		defer close(p.ended)
+		_ = p.command.Wait() // how it ended is in its log
+	}()
+	return p
+}
+
+// PID is the process.
+func (p *Process) PID() int { return p.command.Process.Pid }
+
+// Ended is closed when it has.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
+
+// End ends it, and waits until it has.
+func (p *Process) End() {
+	_ = p.command.Process.Signal(syscall.SIGTERM) // it may have ended
+	<-p.ended
+}
+
+// Write is for what it logs.
+func (p *Process) Write(text []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.Write(text)
+}
+
+// Story is what it has logged.
+func (p *Process) Story() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.String()
+}
+
+// Joins starts lifepod join there with the words that lifepod token create prints.
+func (n *Neighbour) Joins(token string, args ...string) {
+	n.t.Helper()
+	n.Join = n.Start(token, n.Program, append([]string{"join", "--root", n.Root, "--hostname-override", Node, "--node-ip", n.address}, args...)...)
+}
+
+// Again starts the node there without the flags and the token of the first start.
+func (n *Neighbour) Again() {
+	n.t.Helper()
+	n.Join = n.Start("", n.Program, "join", "--root", n.Root)
+}
+
+// Down ends lifepod join and the pods there.
+func (n *Neighbour) Down(args ...string) {
+	n.t.Helper()
+	down := n.Start("", n.Program, append([]string{"down", "--root", n.Root, "--grace-period", "1s"}, args...)...)
+	<-down.ended
+	if !down.command.ProcessState.Success() {
+		n.t.Errorf("lifepod down: %s", down.Story())
+		_ = n.Join.command.Process.Kill() // it may have ended
+	}
+	<-n.Join.ended
+}
+
+// Leave ends all there; nothing may be left.
+func (n *Neighbour) Leave() {
+	n.t.Helper()
+	n.Down("--purge")
+	for _, left := range (machine.Root{Dir: n.Root}).Left() {
+		n.t.Errorf("left behind: %s", left)
+	}
+}
