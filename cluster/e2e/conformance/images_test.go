@@ -66,9 +66,9 @@ http { access_log off; server { listen 80; root /var/www/html; } }
 var completed = []file{
 	{name: "etc/passwd", mode: 0o644, content: []byte(users)},
 	{name: "etc/group", mode: 0o644, content: []byte(groups)},
-	{name: "usr/bin/sh", target: "bash"}, // dash drops variables whose names are no identifiers
+	{name: "bin/sh", target: "bash"}, // dash drops variables whose names are no identifiers
 	{name: "usr/bin/awk", target: "mawk"},
-	{name: "usr/bin/nc", target: "nc.openbsd"},
+	{name: "bin/nc", target: "nc.openbsd"},
 	{name: "tmp/", mode: 0o1777},
 	{name: "var/tmp/", mode: 0o1777},
 	{name: "uploads/", mode: 0o755},
