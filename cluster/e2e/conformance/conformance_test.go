@@ -47,7 +47,7 @@ func TestConformance(t *testing.T) {
 	program, err := instance.Program("../../..")
 	must(t, err)
 	ctx := t.Context()
-	other := neighbour.New(t, program, "lpconform0", near, far)
+	other := neighbour.New(t, neighbour.Config{Program: program, Cable: "lpconform0", Near: near, Far: far})
 	images := serveImages(t, other, cache)
 	cluster := startCluster(ctx, t, program)
 	join(ctx, t, cluster, other)

@@ -65,7 +65,7 @@ func TestGrow(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	m := neighbour.New(t, program, "lpgrow0", near, far) // first: the cluster listens on the cable
+	m := neighbour.New(t, neighbour.Config{Program: program, Cable: "lpgrow0", Near: near, Far: far}) // first: the cluster listens on the cable
 	c, client := startCluster(ctx, t, program, "--node-monitor-grace-period", "20s")
 	token, args, err := c.Invitation(ctx)
 	if err != nil {

@@ -48,7 +48,7 @@ func TestPlainKubelet(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	n := neighbour.New(t, program, "lpgrow0", near, far)
+	n := neighbour.New(t, neighbour.Config{Program: program, Cable: "lpgrow0", Near: near, Far: far})
 	c, client := startCluster(ctx, t, program)
 	token, _, err := c.Invitation(ctx)
 	if err != nil {

@@ -29,16 +29,22 @@ type Neighbour struct {
 	address string
 }
 
-// New connects one by a cable of that name, at most 15 bytes, with the addresses near
-// here and far there, in one /24.
-func New(t *testing.T, program, name, near, far string) *Neighbour {
+// Config says how another machine is connected with this one.
+type Config struct {
+	Program   string // lifepod
+	Cable     string // its name, at most 15 bytes
+	Near, Far string // addresses here and there, in one /24
+}
+
+// New connects one. It ends with its test.
+func New(t *testing.T, c Config) *Neighbour {
 	t.Helper()
 	root, err := os.MkdirTemp("", "lp-far-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(root) }) // empty, unless the test has failed
-	return &Neighbour{Machine: cable.New(t, name, near, far), t: t, Program: program, Root: root, address: far}
+	return &Neighbour{Machine: cable.New(t, c.Cable, c.Near, c.Far), t: t, Program: c.Program, Root: root, address: c.Far}
 }
 
 // Process is one on the other machine.
