@@ -19,6 +19,8 @@ type host struct {
 	// restrictOOMScore is set without CAP_SYS_RESOURCE: then nobody may be
 	// given a lower OOM score than lifepod itself has.
 	restrictOOMScore bool
+	// systemd makes the cgroups.
+	systemd bool
 	// cni is the network instead of the bundled one; nil if there is none.
 	cni *CNI
 }
@@ -80,7 +82,7 @@ func containerdConfig(p Paths, h host) ([]byte, error) {
 			},
 		},
 	}
-	if err := addDropIns(config, p); err != nil {
+	if err := addDropIns(config, p, h.systemd); err != nil {
 		return nil, err
 	}
 	text, err := toml.Marshal(config)
@@ -120,13 +122,13 @@ func runtimeConfig(p Paths, h host) table {
 		"cni":                          cniTable(p, h.cni),
 		"containerd": table{
 			"default_runtime_name": "runc",
-			"runtimes":             table{"runc": runcHandler(p)},
+			"runtimes":             table{"runc": runcHandler(p, h.systemd)},
 		},
 	}
 }
 
 // runcHandler runs containers with the carried runc.
-func runcHandler(p Paths) table {
+func runcHandler(p Paths, systemd bool) table {
 	return table{
 		"runtime_type": runcShim,
 		"runtime_path": p.Shim(),
@@ -134,7 +136,7 @@ func runcHandler(p Paths) table {
 		"options": table{
 			"BinaryName":    p.Runc(),
 			"Root":          filepath.Join(p.RunDir, "runc"),
-			"SystemdCgroup": false,
+			"SystemdCgroup": systemd,
 		},
 	}
 }
@@ -163,7 +165,7 @@ func inspectHost(p Paths) (host, error) {
 	if err != nil {
 		return host{}, err
 	}
-	return host{snapshotter: snapshotter, restrictOOMScore: !may}, nil
+	return host{snapshotter: snapshotter, restrictOOMScore: !may, systemd: p.usesSystemd()}, nil
 }
 
 // hasCapability says whether a capability is in our effective set.

@@ -26,7 +26,7 @@ func (p Paths) DropIns() string { return filepath.Join(p.Root, "containerd.d") }
 
 // addDropIns merges the user's drop-ins into the configuration. What lifepod says there
 // they can't say.
-func addDropIns(config table, p Paths) error {
+func addDropIns(config table, p Paths, systemd bool) error {
 	files, err := filepath.Glob(filepath.Join(p.DropIns(), "*.toml"))
 	if err != nil {
 		return fmt.Errorf("find drop-ins of containerd's configuration: %w", err)
@@ -43,7 +43,7 @@ func addDropIns(config table, p Paths) error {
 		merge(added, fields)
 	}
 	merge(config, added)
-	completeHandlers(config, p)
+	completeHandlers(config, p, systemd)
 	return nil
 }
 
@@ -127,14 +127,14 @@ func merge(into, from table) {
 
 // completeHandlers gives handlers of runc's shim what they don't say themselves: the
 // programs and folders of the handler runc.
-func completeHandlers(config table, p Paths) {
+func completeHandlers(config table, p Paths, systemd bool) {
 	handlers := inner(inner(inner(inner(config, "plugins"), runtimePlugin), "containerd"), "runtimes")
 	for name := range handlers {
 		handler := inner(handlers, name)
 		if handler == nil || handler["runtime_type"] != runcShim {
 			continue
 		}
-		complete := runcHandler(p)
+		complete := runcHandler(p, systemd)
 		if own := handler["runtime_path"]; own != nil { // another shim may have other options
 			complete = table{"sandboxer": complete["sandboxer"]}
 		}

@@ -26,6 +26,8 @@ type Config struct {
 	// CNI is a pod network instead of the bundled one; with an empty ConfDir the
 	// bundled one. Nil is whatever the root had before.
 	CNI *CNI
+	// CgroupDriver is who is to make cgroups; an error if there are pods that have another.
+	CgroupDriver CgroupDriver
 	// Log receives restarts and other things worth knowing; nil discards.
 	Log *slog.Logger
 }
@@ -37,6 +39,7 @@ type Runtime struct {
 	supervisor *supervisor
 	users      *os.File
 	bundle     *os.File
+	driver     CgroupDriver
 	cancel     context.CancelFunc
 	finished   chan struct{}
 }
@@ -80,6 +83,9 @@ func open(ctx context.Context, c Config, a archive) (*Runtime, error) {
 	if err := os.MkdirAll(p.RunDir, 0o711); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the runtime: %w", err), r.users.Close(), r.bundle.Close())
 	}
+	if err := r.settleDriver(c.CgroupDriver); err != nil {
+		return nil, errors.Join(err, r.users.Close(), r.bundle.Close())
+	}
 	r.supervisor = &supervisor{
 		daemon:   &daemon{paths: r.paths, subnet: c.Subnet, cni: c.CNI, log: c.Log},
 		log:      c.Log,
@@ -116,6 +122,9 @@ func (r *Runtime) Endpoint() string { return "unix://" + r.paths.Socket() }
 
 // Paths says where everything of the open root lies.
 func (r *Runtime) Paths() Paths { return r.paths }
+
+// UsesSystemd says whether systemd makes the cgroups of the root's pods.
+func (r *Runtime) UsesSystemd() bool { return r.driver == Systemd }
 
 // CgroupParent is the cgroup below which the pods of this root belong, in
 // cgroupfs notation.

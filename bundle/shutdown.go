@@ -42,7 +42,11 @@ func (d *daemon) shutDown(ctx context.Context) error {
 	if err := errors.Join(stopped, unplugged); err != nil {
 		return err
 	}
-	return errors.Join(d.paths.removeRunDir(), d.paths.removeCgroup())
+	remove := d.paths.removeCgroup
+	if d.paths.usesSystemd() {
+		remove = func() error { return d.paths.removeSlice(ctx) }
+	}
+	return errors.Join(d.paths.removeRunDir(), remove())
 }
 
 // stop ends the containerd of the root, if it runs.
@@ -118,16 +122,22 @@ func (p Paths) removeRunDir() error {
 // removeCgroup removes the cgroup of the pods wherever it was made: in every
 // hierarchy of cgroup v1, or in the one of v2. One that is in use stays.
 func (p Paths) removeCgroup() error {
-	const base = "/sys/fs/cgroup"
-	name := strings.TrimPrefix(p.CgroupParent(), "/")
-	found, err := filepath.Glob(filepath.Join(base, "*", name))
-	if err != nil {
-		return err
-	}
-	for _, dir := range append(found, filepath.Join(base, name)) {
+	there, err := cgroupFolders(strings.TrimPrefix(p.CgroupParent(), "/"))
+	for _, dir := range there {
 		removeEmptyTree(dir)
 	}
-	return nil
+	return err
+}
+
+// cgroupFolders are those of a cgroup that are there: of each hierarchy of cgroup v1, or
+// of the one of v2.
+func cgroupFolders(name string) ([]string, error) {
+	const base = "/sys/fs/cgroup"
+	found, err := filepath.Glob(filepath.Join(base, "*", name))
+	if _, missing := os.Stat(filepath.Join(base, name)); missing == nil {
+		found = append(found, filepath.Join(base, name))
+	}
+	return found, err
 }
 
 // removeEmptyTree removes dir and the folders in it from the innermost out.

@@ -74,6 +74,7 @@ func OpenWith(ctx context.Context, endpoint string, c bundle.Config) (*Runtime, 
 	r := &Runtime{
 		Endpoint: bundled.Endpoint(), Name: "containerd", Root: bundled.Paths().Root,
 		CgroupParent: strings.TrimPrefix(bundled.CgroupParent(), "/"),
+		Systemd:      bundled.UsesSystemd(),
 		Containerd:   true, bundled: bundled,
 	}
 	if !bundled.Paths().OtherNetwork() {

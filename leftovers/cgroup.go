@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/opencontainers/cgroups"
 
@@ -25,11 +26,12 @@ func (s system) findCgroups(place Place) ([]Leftover, error) {
 	}
 	var found []Leftover
 	for _, hierarchy := range hierarchies {
-		path := hierarchy + parent
-		if _, err := os.Stat(path); err != nil {
-			continue
+		for _, path := range []string{hierarchy + parent, hierarchy + strings.ReplaceAll(parent, "-", "_") + ".slice"} { // of either driver
+			if _, err := os.Stat(path); err != nil {
+				continue
+			}
+			found = append(found, Leftover{Kind: Cgroup, Name: path, Detail: describeCgroup(path)})
 		}
-		found = append(found, Leftover{Kind: Cgroup, Name: path, Detail: describeCgroup(path)})
 	}
 	return found, nil
 }

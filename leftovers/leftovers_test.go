@@ -103,6 +103,9 @@ func TestFindCgroups(t *testing.T) {
 		{"v2", []string{"lifepod/pod1", "lifepod-2", "system.slice/lifepod"}, []Leftover{
 			{Kind: Cgroup, Name: "lifepod", Detail: "1 cgroup below it, 0 processes"},
 		}},
+		{"v2 by systemd", []string{"lifepod.slice/lifepod-pod1.slice", "lifepod_2.slice"}, []Leftover{
+			{Kind: Cgroup, Name: "lifepod.slice", Detail: "1 cgroup below it, 0 processes"},
+		}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -112,7 +115,7 @@ func TestFindCgroups(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if c.name == "v2" {
+			if c.name != "v1" {
 				write(t, filepath.Join(s.cgroup, "cgroup.controllers"), "cpu memory pids\n")
 			}
 			got, err := s.findCgroups(Place{CgroupParent: "/lifepod"})

@@ -53,7 +53,7 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 		return err
 	}
 	defer release()
-	runtime, err := host.OpenWith(ctx, o.runtimeEndpoint(c), bundle.Config{Root: o.Root, CNI: &o.CNI, Log: o.Log})
+	runtime, err := host.OpenWith(ctx, o.runtimeEndpoint(c), bundle.Config{Root: o.Root, CNI: &o.CNI, CgroupDriver: cgroupDriver(c), Log: o.Log})
 	if err != nil {
 		return err
 	}
@@ -82,6 +82,15 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 		footprint.LimitGarbage()
 	}
 	return s.run(ctx, ready)
+}
+
+// cgroupDriver is the one that the configuration wants of the bundled runtime; another
+// says itself which one it uses.
+func cgroupDriver(c *config.Config) bundle.CgroupDriver {
+	if !c.Set("cgroupDriver") {
+		return ""
+	}
+	return bundle.CgroupDriver(c.Kubelet.CgroupDriver)
 }
 
 // check is an error if there can be no pods, or none could start.

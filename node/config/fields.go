@@ -115,7 +115,7 @@ var fields = map[string]treatment{
 
 	// Cgroups and resources of containers.
 	"cgroupRoot":                honoured("worker/podcgroup"),
-	"cgroupDriver":              harmless("the runtime says which one it uses"),
+	"cgroupDriver":              honoured("bundle"),
 	"cgroupsPerQOS":             refused("pods always are in cgroups by QoS class"),
 	"podPidsLimit":              honoured("worker/podcgroup"),
 	"cpuCFSQuota":               honoured("worker/podcgroup"),

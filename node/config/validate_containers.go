@@ -112,6 +112,7 @@ func isPeriodByGate(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
 
 func validateContainers(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
 	return gather(
+		oneOf(below("cgroupDriver"), c.CgroupDriver, "cgroupfs", "systemd"),
 		isDurationBetween(below("cpuCFSQuotaPeriod"), c.CPUCFSQuotaPeriod.Duration, time.Millisecond, time.Second),
 		isPeriodByGate(c),
 		oneOf(below("memorySwap", "swapBehavior"), c.MemorySwap.SwapBehavior, "", noSwap, limitedSwap),

@@ -37,6 +37,7 @@ func TestValidation(t *testing.T) {
 		"log folder":           {"podLogsDir: /var/../log", `podLogsDir: Invalid value: "/var/../log": should be a path from / without .. and //, in ASCII`},
 		"CPU period":           {"cpuCFSQuotaPeriod: 2s", `cpuCFSQuotaPeriod: Invalid value: "2s": should be from 1ms to 1s`},
 		"CPU period's gate":    {"cpuCFSQuotaPeriod: 50ms\nfeatureGates: {CustomCPUCFSQuotaPeriod: false}", `cpuCFSQuotaPeriod: Invalid value: "50ms": requires feature gate CustomCPUCFSQuotaPeriod`},
+		"cgroup driver":        {"cgroupDriver: cgroups", `cgroupDriver: Unsupported value: "cgroups": supported values: "cgroupfs", "systemd"`},
 		"swap":                 {"memorySwap: {swapBehavior: UnlimitedSwap}", `memorySwap.swapBehavior: Unsupported value: "UnlimitedSwap": supported values: "", "NoSwap", "LimitedSwap"`},
 		"backoff":              {"crashLoopBackOff: {maxContainerRestartPeriod: 1ms}", `crashLoopBackOff.maxContainerRestartPeriod: Invalid value: "1ms": should be from 1s to 5m0s`},
 		"CPU manager":          {"cpuManagerPolicy: static", "cpuManagerPolicy: Forbidden: not supported: containers get no CPUs, memory or NUMA nodes of their own"},

@@ -38,11 +38,28 @@ func (d Driver) setLevelShares(class v1.PodQOSClass) error {
 	if class == v1.PodQOSBurstable {
 		sum = sumOfPods(dir, file)
 	}
-	value := strconv.Itoa(min(max(sum, lowest), highest))
-	if err := cgroups.WriteFile(dir, file, value); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	value := min(max(sum, lowest), highest)
+	if d.Systemd {
+		err = m.Set(levelResources(uint64(value))) // systemd would write its own value over one in the file
+	} else {
+		err = cgroups.WriteFile(dir, file, strconv.Itoa(value))
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("set %s of cgroup %s: %w", file, d.path(level), err)
 	}
 	return nil
+}
+
+// levelResources are those of a level of the given weight, which is one of shares on
+// cgroup v1.
+func levelResources(weight uint64) *cgroups.Resources {
+	out := &cgroups.Resources{SkipDevices: true, SkipFreezeOnSet: true}
+	if cgroups.IsCgroup2UnifiedMode() {
+		out.CpuWeight = weight
+	} else {
+		out.CpuShares = weight
+	}
+	return out
 }
 
 // sumOfPods adds up a file of the cgroups below a folder. One that vanishes

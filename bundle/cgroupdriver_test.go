@@ -1,0 +1,80 @@
+package bundle
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// openRoot is a root as it is when the driver is settled.
+func openRoot(t *testing.T) *Runtime {
+	t.Helper()
+	r := &Runtime{paths: Paths{Root: t.TempDir(), RunDir: t.TempDir()}}
+	var err error
+	if r.users, err = tryLock(r.paths.usersLock(), unix.LOCK_SH); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.users.Close() })
+	return r
+}
+
+func TestDriverOfRoot(t *testing.T) {
+	for name, test := range map[string]struct {
+		before func(t *testing.T, p Paths)
+		wanted CgroupDriver
+		want   CgroupDriver
+	}{
+		"said":                    {wanted: Systemd, want: Systemd},
+		"not said":                {want: Cgroupfs},
+		"what the root has":       {before: has(Systemd), want: Systemd},
+		"what the root has, said": {before: has(Systemd), wanted: Systemd, want: Systemd},
+		"of an earlier lifepod":   {before: recorded, want: Cgroupfs},
+		"changed without pods":    {before: has(Cgroupfs), wanted: Systemd, want: Systemd},
+		"changed back":            {before: has(Systemd), wanted: Cgroupfs, want: Cgroupfs},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := openRoot(t)
+			if test.before != nil {
+				test.before(t, r.paths)
+			}
+			got, err := r.driverOf(test.wanted)
+			if err != nil || got != test.want || r.paths.usesSystemd() != (test.want == Systemd) {
+				t.Errorf("%s, %v; by systemd: %v", got, err, r.paths.usesSystemd())
+			}
+		})
+	}
+}
+
+// TestDriverInUse: pods keep the driver that they began with.
+func TestDriverInUse(t *testing.T) {
+	r := openRoot(t)
+	has(Cgroupfs)(t, r.paths)
+	other, err := tryLock(r.paths.usersLock(), unix.LOCK_SH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, err := r.driverOf(Systemd); err == nil || !strings.Contains(err.Error(), "have cgroupfs: `lifepod --root "+r.paths.Root+" down` ends them") {
+		t.Errorf("%v", err)
+	}
+	if r.paths.usesSystemd() {
+		t.Error("the driver has changed under the pods")
+	}
+}
+
+func has(driver CgroupDriver) func(*testing.T, Paths) {
+	return func(t *testing.T, p Paths) {
+		if err := os.Symlink(string(driver), p.cgroupDriver()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func recorded(t *testing.T, p Paths) {
+	if err := os.WriteFile(filepath.Join(p.RunDir, "containerd.json"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
