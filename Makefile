@@ -103,11 +103,14 @@ test: test-packages build controlplane kubelet metrics-server ## all tests, thos
 
 # What -testmachine.checks takes: a regular expression of their names.
 CHECKS ?=
-.PHONY: test-machine
+.PHONY: test-machine test-machine-smoke
 test-machine: deb ## boot a Debian with systemd, cgroup v2 and AppArmor in QEMU and test the package there: all CHECKS or some (as root)
 	@hack/install-packages machine
 	$(GO) test -tags testmachine -timeout 120m -count=1 -v ./e2e/testmachine/checks \
 		-testmachine.package=$$(ls -t $(CURDIR)/bin/lifepod_*.deb | head -1) -testmachine.checks='$(CHECKS)'
+
+test-machine-smoke: CHECKS = hello|ml-worker|oom|agent|poweroff
+test-machine-smoke: test-machine ## the most important of these: pods, running out of memory, the agent under systemd, poweroff
 
 .PHONY: contract
 contract: ## which rules of docs/contract a test proves, which none does, which are not ours; fails on one that is nowhere

@@ -29,6 +29,12 @@ var checks = []struct {
 }{
 	{"hello", hello},
 	{"ml-worker", mlWorker},
+	{"oom", oom},
+	{"resources", resources},
+	{"apparmor", appArmor},
+	{"agent", agent},
+	{"systemd-driver", systemdDriver},
+	{"reboot", reboot},
 	{"poweroff", poweroff},
 }
 
@@ -90,6 +96,23 @@ func (c check) run(script string) string {
 
 func (c check) try(script string) (testmachine.Result, error) {
 	return c.machine.Run(context.WithoutCancel(c.Context()), time.Minute, script)
+}
+
+// await runs a script until it ends with 0; it is one that says what is awaited.
+func (c check) await(patience time.Duration, condition string) {
+	c.Helper()
+	seconds := int(c.machine.Slack(patience).Seconds())
+	script := fmt.Sprintf("end=$((SECONDS+%d))\nuntil out=$( { %s\n} 2>&1 ); do\n  [ $SECONDS -lt $end ] || { echo \"$out\"; exit 1; }\n  sleep 0.5\ndone\necho \"$out\"", seconds, condition)
+	result, err := c.machine.Run(context.WithoutCancel(c.Context()), patience+time.Minute, script)
+	if err != nil || result.Exit != 0 {
+		c.Fatalf("not within %d s (%v): %s\n%s", seconds, err, condition, result.Output)
+	}
+}
+
+// write makes a file of the machine.
+func (c check) write(path, text string) {
+	c.Helper()
+	c.run("mkdir -p $(dirname " + path + ")\ncat > " + path + " <<'END-OF-FILE'\n" + text + "\nEND-OF-FILE")
 }
 
 // expect fails unless text has all of the parts.
