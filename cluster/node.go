@@ -33,10 +33,29 @@ func (l *layout) nodeConfig(keys *pki.Folder) ([]byte, error) {
 	if gates := l.nodeGates(); len(gates) > 0 {
 		fields["featureGates"] = gates
 	}
+	l.addShutdownPeriods(fields)
 	if l.Root != bundle.DefaultRoot { // the usual folder is another cluster's, or may be
 		fields["podLogsDir"] = rootfolder.Logs.In(l.Root)
 	}
 	return json.MarshalIndent(fields, "", "  ")
+}
+
+// addShutdownPeriods gives pods time to end when the machine shuts down, as much as is common
+// for a kubelet, unless the user's configuration or feature gates say something of that.
+func (l *layout) addShutdownPeriods(fields map[string]any) {
+	users, err := loadNodeConfig(l.NodeConfig, nil)
+	if err != nil { // the node says so
+		return
+	}
+	for _, field := range []string{"shutdownGracePeriod", "shutdownGracePeriodCriticalPods", "shutdownGracePeriodByPodPriority"} {
+		if users != nil && users.Set(field) {
+			return
+		}
+	}
+	if on, set := l.FeatureGates["GracefulNodeShutdown"]; set && !on {
+		return
+	}
+	fields["shutdownGracePeriod"], fields["shutdownGracePeriodCriticalPods"] = "30s", "10s"
 }
 
 // nodeRoot is the folder of the node's pods.
@@ -67,6 +86,7 @@ func (r *run) runNode(ctx context.Context, ready, registered func()) error {
 		CNI:              r.CNI,
 		Embedded:         true,
 		Command:          unattended.Up,
+		Watchdog:         true,
 		Joined:           registered,
 		Version:          r.Version,
 		Log:              r.Log,

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/lifepod/lifepod/internal/notify"
 )
 
 // run is the node until ctx ends.
@@ -41,6 +43,9 @@ func (s *setup) run(ctx context.Context, ready func()) error {
 	}
 	if p.cluster != nil {
 		beside.Go(func() { p.cluster.events.Run(recording) })
+	}
+	if s.options.Watchdog {
+		beside.Go(func() { notify.Watch(ctx, p.pods.StandsStill, s.log) })
 	}
 	ready()
 	<-ctx.Done()

@@ -59,6 +59,9 @@ type Options struct {
 	// Joined is called when the cluster knows the Node for the first time; may be nil.
 	Joined func()
 
+	// Watchdog has systemd hear that the node is alive, if it wants to (WatchdogSec=).
+	Watchdog bool
+
 	Version string            // of lifepod
 	Flags   map[string]string // as they were given, for /flagz
 	Log     *slog.Logger

@@ -65,9 +65,10 @@ const Standstill = 5 * time.Minute
 // LogDir is the folder of a pod's logs.
 func (s *Shell) LogDir(pod *v1.Pod) string { return s.Engine.Config.PodLogDirectory(pod) }
 
-// Healthy is why pods are not gone on with, nil if all are: no pod waits for another,
-// so that each is looked at.
-func (s *Shell) Healthy() error {
+// StandsStill is why pods are not gone on with, nil if all are. Each goroutine that leads pods
+// never waits, so one that has not taken in what it was told hangs: only another start of
+// lifepod helps.
+func (s *Shell) StandsStill() error {
 	var unhealthy []error
 	if waits := s.mail.Behind(); waits >= Standstill {
 		unhealthy = append(unhealthy, fmt.Errorf("no pod has been begun or ended for %s", waits.Round(time.Second)))
@@ -79,10 +80,26 @@ func (s *Shell) Healthy() error {
 		if waits := l.Worker.Behind(); waits >= Standstill {
 			unhealthy = append(unhealthy, fmt.Errorf("pod %s has not been gone on with for %s", pod, waits.Round(time.Second)))
 		}
+	}
+	return inOrder(unhealthy)
+}
+
+// Healthy is why pods are not gone on with, or would not outlive lifepod, nil if all are: no
+// pod waits for another, so that each is looked at.
+func (s *Shell) Healthy() error {
+	unhealthy := []error{s.StandsStill()}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.lives {
 		if err := l.Worker.Unsaved(); err != nil {
-			unhealthy = append(unhealthy, fmt.Errorf("the state of pod %s can't be saved: %w", pod, err))
+			unhealthy = append(unhealthy, fmt.Errorf("the state of pod %s can't be saved: %w", name(l.Worker.Pod()), err))
 		}
 	}
-	slices.SortFunc(unhealthy, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return errors.Join(unhealthy...)
+	return inOrder(unhealthy[1:], unhealthy[0])
+}
+
+// inOrder joins errors about pods in the order of their texts, after others.
+func inOrder(ofPods []error, others ...error) error {
+	slices.SortFunc(ofPods, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(append(others, ofPods...)...)
 }

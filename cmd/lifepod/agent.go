@@ -3,12 +3,12 @@ package main
 import (
 	"log/slog"
 
-	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/internal/notify"
 	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/run"
 )
@@ -35,11 +35,11 @@ with them, also after kill -9 or a reboot.`,
 			if err != nil {
 				return err
 			}
-			o.Root, o.RuntimeEndpoint, o.Log = g.root, g.endpoint, log
+			o.Root, o.RuntimeEndpoint, o.Log, o.Watchdog = g.root, g.endpoint, log, true
 			o.Version, o.Foreign, o.Flags = version, run.Owner(g.root), givenFlags(command)
 			return node.Run(command.Context(), o, func() {
 				log.Info("lifepod agent runs", "version", version)
-				_, _ = daemon.SdNotify(false, daemon.SdNotifyReady) // without systemd there is nobody to tell
+				notify.Ready(command.Context())
 			})
 		},
 	}

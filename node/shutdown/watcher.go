@@ -3,6 +3,7 @@ package shutdown
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"sync"
@@ -79,7 +80,11 @@ func (w *Watcher) Run(ctx context.Context) {
 		}
 		if err.Error() != told {
 			told = err.Error()
-			w.Log.Warn("the machine's shutdown is not watched for", "err", err, "rule", "B-SHD-1")
+			level := slog.LevelWarn
+			if errors.Is(err, fs.ErrNotExist) { // as in a container
+				level = slog.LevelInfo
+			}
+			w.Log.Log(ctx, level, "the machine's shutdown does not wait for pods", "err", err, "rule", "B-SHD-1")
 		}
 		select {
 		case <-ctx.Done():

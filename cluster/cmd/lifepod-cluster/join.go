@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/lifepod/lifepod/cluster"
 	"github.com/lifepod/lifepod/cluster/proxy"
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/internal/notify"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/node/discover"
@@ -121,11 +121,12 @@ func (j *joining) run(ctx context.Context) error {
 		}
 	}
 	o := j.node
+	o.Watchdog = true
 	o.Kubeconfig, o.BootstrapKubeconfig = j.folder.Kubeconfig(), j.folder.Bootstrap()
 	o.ConfigBelow, o.CertDir, o.Joined = j.folder.Configuration(), j.folder.CertDir(), j.joined
 	return cluster.RunMember(ctx, cluster.Member{Node: o, Network: network}, func() {
 		j.log.Info("lifepod join runs", "version", o.Version)
-		_, _ = daemon.SdNotify(false, daemon.SdNotifyReady) // without systemd there is nobody to tell
+		notify.Ready(ctx)
 	})
 }
 

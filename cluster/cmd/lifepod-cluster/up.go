@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"google.golang.org/grpc/grpclog"
@@ -19,6 +19,7 @@ import (
 	"github.com/lifepod/lifepod/cluster/lead"
 	"github.com/lifepod/lifepod/cluster/state"
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/internal/notify"
 )
 
 func newUpCommand(g *global) *cobra.Command {
@@ -55,7 +56,13 @@ folder of --root; each has a cluster of its own, and several may run at once.`,
 				go trimLog(command.Context(), g.root, log)
 			}
 			grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard)) // our errors say it all
-			return cluster.Run(command.Context(), c, func(r cluster.Ready) { tellReady(command.OutOrStdout(), g.root, r) })
+			return cluster.Run(command.Context(), c, func(r cluster.Ready) {
+				notify.Ready(command.Context())
+				if slices.Contains(c.Disable, "node") { // else the node says whether it is alive
+					go notify.Watch(command.Context(), func() error { return nil }, log)
+				}
+				tellReady(command.OutOrStdout(), g.root, r)
+			})
 		},
 	}
 	addUpFlags(command.Flags(), &c)
@@ -92,10 +99,8 @@ func addUpFlags(flags *pflag.FlagSet, c *cluster.Config) {
 	_ = flags.MarkHidden("leader-elect-lease-duration") // for tests
 }
 
-// tellReady tells people, systemd, and the process that waits for one in the
-// background.
+// tellReady tells people, and the process that waits for one in the background.
 func tellReady(out io.Writer, root string, r cluster.Ready) {
-	_, _ = daemon.SdNotify(false, daemon.SdNotifyReady) // without systemd there is nobody to tell
 	if pipe := readyPipe(); pipe != nil {
 		_ = json.NewEncoder(pipe).Encode(r) // who waited for it may be gone
 		_ = pipe.Close()

@@ -1,0 +1,86 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+)
+
+// listen is systemd's side of the socket.
+func listen(t *testing.T) (next func() string) {
+	path := filepath.Join(t.TempDir(), "notify")
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	t.Setenv("NOTIFY_SOCKET", path)
+	return func() string {
+		text := make([]byte, 256)
+		n, err := conn.Read(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text[:n])
+	}
+}
+
+// What is told of a service: that it has begun, and that it is ending.
+func TestReadyAndStopping(t *testing.T) {
+	next := listen(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	Ready(ctx)
+	if got := next(); got != "READY=1" {
+		t.Errorf("told %q", got)
+	}
+	cancel()
+	if got := next(); got != "STOPPING=1" {
+		t.Errorf("told %q", got)
+	}
+}
+
+// The watchdog hears of the service while it is alive, and of nothing while it is not: each
+// look that was well is told once.
+func TestWatch(t *testing.T) {
+	next := listen(t)
+	t.Setenv("WATCHDOG_USEC", "3000")
+	t.Setenv("WATCHDOG_PID", strconv.Itoa(os.Getpid()))
+	ctx, cancel := context.WithCancel(t.Context())
+	health, ended := make(chan error), make(chan struct{})
+	go func() {
+		defer close(ended)
+		Watch(ctx, func() error { return <-health }, slog.New(slog.DiscardHandler))
+	}()
+	health <- nil
+	if got := next(); got != "WATCHDOG=1" {
+		t.Errorf("told %q", got)
+	}
+	for range 3 {
+		health <- errors.New("pod default/web has not been gone on with for 5m0s")
+	}
+	health <- nil // what was before has been dealt with
+	if got := next(); got != "WATCHDOG=1" {
+		t.Errorf("told %q", got)
+	}
+	cancel()
+	select {
+	case health <- errors.New("the last look"):
+	case <-ended:
+	}
+	<-ended
+	Ready(t.Context())
+	if got := next(); got != "READY=1" {
+		t.Errorf("told %q while the service was not alive", got)
+	}
+}
+
+// A service whose unit has no watchdog has nothing to tell.
+func TestNoWatchdog(t *testing.T) {
+	t.Setenv("WATCHDOG_USEC", "")
+	Watch(t.Context(), func() error { panic("asked") }, slog.New(slog.DiscardHandler))
+}
