@@ -22,10 +22,7 @@ spec:
 // agent: lifepod-agent.service runs the pods of a folder, which live on when it is
 // stopped, restarted and killed.
 func agent(c check) {
-	c.write("/etc/default/lifepod", `LIFEPOD_AGENT_ARGS="--manifests=/etc/lifepod/manifests"`)
-	c.write("/etc/lifepod/manifests/web.yaml", webPod)
-	c.run("systemctl enable --now lifepod-agent.service")
-	c.await(time.Minute, webReady)
+	c.startAgent()
 	before := c.run(webProcess)
 	for _, how := range []string{
 		"systemctl restart lifepod-agent.service",
@@ -44,6 +41,14 @@ func agent(c check) {
 	if left := c.run("systemctl show -p NRestarts lifepod-agent.service; journalctl -u lifepod-agent.service -p warning --no-pager -q; systemctl status lifepod-agent.service --no-pager | head -20"); strings.Contains(left, "unit process") {
 		c.Error(left)
 	}
+}
+
+// startAgent has the service run the pod web, also after a reboot.
+func (c check) startAgent() {
+	c.write("/etc/default/lifepod", `LIFEPOD_AGENT_ARGS="--manifests=/etc/lifepod/manifests"`)
+	c.write("/etc/lifepod/manifests/web.yaml", webPod)
+	c.run("systemctl enable --now lifepod-agent.service")
+	c.await(time.Minute, webReady)
 }
 
 // webReady holds when the pod web is ready and serves.

@@ -10,9 +10,7 @@ import (
 // reboot: after a reboot in the middle the pods of the agent's folder run again, which the
 // service sees to; those of before have gone with all that they had.
 func reboot(c check) {
-	c.write("/etc/lifepod/manifests/web.yaml", webPod)
-	c.run("systemctl enable --now lifepod-agent.service")
-	c.await(time.Minute, webReady)
+	c.startAgent()
 	before := c.run("cat /proc/sys/kernel/random/boot_id")
 	c.run("systemctl reboot --no-block")
 	boot, err := c.machine.AwaitBoot(c.Context())
