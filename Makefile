@@ -124,7 +124,7 @@ CONFORMANCEARGS     ?=
 UPSTREAM            := cluster/e2e/conformance/upstream
 
 .PHONY: conformance
-conformance: build controlplane $(CONFORMANCE)/bin/e2e.test $(CONFORMANCE)/debian.tar ## upstream's conformance tests on two nodes; takes hours (as root)
+conformance: build controlplane $(CONFORMANCE)/bin/e2e.test $(CONFORMANCE)/bin/busybox $(CONFORMANCE)/debian.tar ## upstream's conformance tests on two nodes; takes hours (as root)
 	cd cluster && LIFEPOD=$(CURDIR)/bin/lifepod GOFLAGS='-trimpath -tags=$(CLUSTERTAGS),conformance' \
 		$(GO) test ./e2e/conformance -v -count=1 -timeout 7h -args -conformance.report $(CURDIR)/$(CONFORMANCE)/report.md $(CONFORMANCEARGS)
 
@@ -136,7 +136,12 @@ $(CONFORMANCE)/bin/e2e.test: $(UPSTREAM)/go.mod
 	cd $(UPSTREAM) && $(GO) test -c -buildvcs=false -tags $(CLUSTERTAGS) -o $(CURDIR)/$@ -ldflags '-s -w \
 		-X k8s.io/component-base/version.gitVersion=$(CONFORMANCEVERSION) -X k8s.io/client-go/pkg/version.gitVersion=$(CONFORMANCEVERSION)' k8s.io/kubernetes/test/e2e
 
-# What the tests' images have in common.
+$(CONFORMANCE)/bin/busybox: cluster/e2e/conformance/busybox.sh
+	@hack/install-packages conformance
+	mkdir -p $(CONFORMANCE)/bin
+	$< $@
+
+# What most of the tests' images have in common.
 $(CONFORMANCE)/debian.tar: cluster/e2e/conformance/packages.txt
 	@hack/install-packages conformance
 	mkdir -p $(CONFORMANCE)

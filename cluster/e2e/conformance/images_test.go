@@ -32,10 +32,11 @@ type file struct {
 	target  string
 }
 
-// image is one of the tests': the Debian that all share, and files of its own.
+// image is one of the tests': the Debian that most share, and files of its own.
 type image struct {
 	names  []string // with tags
 	config v1.Config
+	bare   bool // without the Debian
 	files  []file
 }
 
@@ -83,6 +84,10 @@ func images(bin, sources, etcd string) ([]image, error) {
 		failed = cmp.Or(failed, err)
 		return content
 	}
+	busybox, err := busyboxFiles(filepath.Join(bin, "busybox"))
+	if err != nil {
+		return nil, err
+	}
 	agnhost := file{name: "agnhost", mode: 0o755, content: read(filepath.Join(bin, "agnhost"))}
 	serves := v1.Config{Entrypoint: []string{"/agnhost"}, Cmd: []string{"test-webserver"}}
 	page := func(name string) []file {
@@ -91,6 +96,7 @@ func images(bin, sources, etcd string) ([]image, error) {
 			agnhost,
 			{name: "data.json", mode: 0o644, content: read(filepath.Join(dir, "data.json"))},
 			{name: name + ".jpg", mode: 0o644, content: read(filepath.Join(dir, name+".jpg"))},
+			{name: "etc/os-release", mode: 0o644, content: []byte("NAME=\"Alpine Linux\"\n")}, // as upstream's: a test reads it in an image volume
 		}
 	}
 	nginx := image{config: v1.Config{Cmd: []string{"nginx", "-c", "/etc/nginx/conformance.conf"}}, files: []file{
@@ -106,9 +112,9 @@ func images(bin, sources, etcd string) ([]image, error) {
 			{name: "localhost.crt", mode: 0o644, content: read(filepath.Join(sources, "agnhost/porter/localhost.crt"))},
 			{name: "localhost.key", mode: 0o644, content: read(filepath.Join(sources, "agnhost/porter/localhost.key"))},
 		}},
-		{names: []string{"busybox:1.37.0-1"}, config: v1.Config{Cmd: []string{"sh"}}},
+		{names: []string{"busybox:1.37.0-1"}, config: v1.Config{Cmd: []string{"sh"}}, bare: true, files: busybox},
 		{names: []string{"glibc-dns-testing:2.0.0"}, config: v1.Config{Cmd: []string{"sh"}}},
-		{names: []string{"nonroot:1.5"}, config: v1.Config{User: "1234", Cmd: []string{"sh"}}},
+		{names: []string{"nonroot:1.5"}, config: v1.Config{User: "1234", Cmd: []string{"sh"}}, bare: true, files: busybox},
 		{names: []string{"pause:3.10.2"}, config: v1.Config{Entrypoint: []string{"/agnhost", "pause"}}, files: []file{agnhost}},
 		{names: []string{"kitten:1.8"}, config: serves, files: page("kitten")},
 		{names: []string{"nautilus:1.8"}, config: serves, files: page("nautilus")},
@@ -120,6 +126,30 @@ func images(bin, sources, etcd string) ([]image, error) {
 			{name: "usr/local/bin/etcd", mode: 0o755, content: read(etcd)}}},
 	}
 	return list, failed
+}
+
+// busyboxFiles are busybox, under all its names, and what programs look for.
+func busyboxFiles(program string) ([]file, error) {
+	content, err := os.ReadFile(program)
+	if err != nil {
+		return nil, err
+	}
+	names, err := exec.Command(program, "--list").Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s --list: %w", program, err)
+	}
+	files := []file{
+		{name: "bin/busybox", mode: 0o755, content: content},
+		{name: "etc/passwd", mode: 0o644, content: []byte(users)},
+		{name: "etc/group", mode: 0o644, content: []byte(groups)},
+		{name: "home/", mode: 0o755}, {name: "root/", mode: 0o700}, {name: "tmp/", mode: 0o1777}, {name: "var/tmp/", mode: 0o1777},
+	}
+	for _, name := range strings.Fields(string(names)) {
+		if name != "busybox" {
+			files = append(files, file{name: "bin/" + name, target: "busybox"})
+		}
+	}
+	return files, nil
 }
 
 // push puts all images into a registry. base is the Debian, an archive.
@@ -134,6 +164,9 @@ func push(host, base string, all []image) error {
 	}
 	for _, one := range all {
 		layers := []v1.Layer{debian, rest}
+		if one.bare {
+			layers = nil
+		}
 		if len(one.files) > 0 {
 			own, err := layer(one.files)
 			if err != nil {
