@@ -17,11 +17,13 @@ type tally struct {
 // decidePhase derives the phase from the containers (A-PHASE-5). reportPhase then decides
 // whether it is shown.
 func decidePhase(s *step, status *v1.PodStatus) v1.PodPhase {
-	if s.stop.Cause == DeadlineExceeded || s.stop.Cause == Evicted || s.stop.Cause == RuleDemanded {
+	if s.stop.Cause == DeadlineExceeded || s.stop.Cause == RuleDemanded {
 		return v1.PodFailed // A-PHASE-8
 	}
-	t := count(s, status)
-	phase := t.phase(s)
+	phase := count(s, status).phase(s)
+	if s.stop.Cause == Evicted && (phase != v1.PodSucceeded || s.kept.Stage < Terminated) {
+		return v1.PodFailed // B-WRK-12
+	}
 	if s.kept.Stage >= Terminated && !Terminal(phase) {
 		return v1.PodFailed // B-FIN-8
 	}

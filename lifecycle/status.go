@@ -115,7 +115,7 @@ func reportPhase(s *step, status *v1.PodStatus, phase v1.PodPhase) {
 		status.Phase, status.Reason, status.Message = old.Phase, old.Reason, old.Message
 	default:
 		status.Phase = phase
-		if Terminal(phase) {
+		if phase == v1.PodFailed {
 			status.Reason, status.Message = s.stop.Reason, s.stop.Message
 		}
 	}

@@ -145,8 +145,8 @@ func (w *walk) evicts() {
 	w.feed(f)
 }
 
-// ended: an evicted pod has failed for that reason, and shows the disruption with its
-// last phase, not before (B-WRK-12, A-COND-9, B-FIN-3).
+// ended: an evicted pod has failed for that reason, unless all its containers succeeded,
+// and shows the disruption with its last phase, not before (B-WRK-12, A-COND-9, B-FIN-3).
 func (l *invariants) ended(w *walk, s v1.PodStatus) {
 	disrupted := isTrue(s.Conditions, v1.DisruptionTarget)
 	if disrupted && !Terminal(s.Phase) {
@@ -155,10 +155,25 @@ func (l *invariants) ended(w *walk, s v1.PodStatus) {
 	if l.evicted.Reason == "" || !Terminal(s.Phase) {
 		return
 	}
-	if s.Phase != v1.PodFailed || s.Reason != l.evicted.Reason || s.Message != l.evicted.Message || disrupted != (l.evicted.Disruption != "") {
+	want := l.evicted
+	if s.Phase == v1.PodSucceeded && allSucceeded(s) {
+		want.Reason, want.Message = "", ""
+	} else if s.Phase != v1.PodFailed {
+		l.t.Fatalf("evicted with %+v, and ends as %s", l.evicted, s.Phase)
+	}
+	if s.Reason != want.Reason || s.Message != want.Message || disrupted != (l.evicted.Disruption != "") {
 		l.t.Fatalf("evicted with %+v, and ends as %s %s %q, disrupted: %t", l.evicted, s.Phase, s.Reason, s.Message, disrupted)
 	}
 	w.note("evicted", true)
+}
+
+func allSucceeded(s v1.PodStatus) bool {
+	for _, c := range s.ContainerStatuses {
+		if c.State.Terminated == nil || c.State.Terminated.ExitCode != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // rests checks a pod that has ended and keeps its records: whatever wakes it or looks at
