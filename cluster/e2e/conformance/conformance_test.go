@@ -68,7 +68,7 @@ func TestConformance(t *testing.T) {
 	defer text.Close()
 	command.Stdout, command.Stderr = text, text
 	ended := command.Run()
-	results, err := read(filepath.Join(out, "junit.xml"))
+	results, err := read(out)
 	must(t, err)
 	table := results.table()
 	fmt.Print(table)
@@ -77,6 +77,9 @@ func TestConformance(t *testing.T) {
 	}
 	for _, failed := range results.failed() {
 		t.Errorf("%s\n%s", failed.Name, failed.why())
+	}
+	if len(results.tests()) == 0 {
+		t.Errorf("no test ran")
 	}
 	if ended != nil {
 		t.Errorf("ginkgo: %v; see %s", ended, text.Name())

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,13 +31,26 @@ type failure struct {
 	Message string `xml:"message,attr"`
 }
 
-func read(path string) (results, error) {
-	var r results
-	text, err := os.ReadFile(path)
+// read reads the reports in a folder. When a test has failed ginkgo leaves the cases in
+// the file of their program, and the file that it was asked for empty.
+func read(dir string) (results, error) {
+	var all results
+	paths, err := filepath.Glob(filepath.Join(dir, "*junit.xml"))
 	if err != nil {
-		return r, err
+		return all, err
 	}
-	return r, xml.Unmarshal(text, &r)
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return all, err
+		}
+		var r results
+		if err := xml.Unmarshal(text, &r); err != nil {
+			return all, fmt.Errorf("%s: %w", path, err)
+		}
+		all.Cases = append(all.Cases, r.Cases...)
+	}
+	return all, nil
 }
 
 func (r result) why() string {
