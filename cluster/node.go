@@ -6,6 +6,7 @@ import (
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cluster/pki"
+	"github.com/lifepod/lifepod/cluster/token"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/node"
@@ -25,6 +26,8 @@ func (l *layout) nodeConfig(keys *pki.Folder) ([]byte, error) {
 		"clusterDomain":  dnsDomain,
 		"authentication": map[string]any{"x509": map[string]any{"clientCAFile": keys.CA()}},
 		"seccompDefault": true, // as in the configuration of joining nodes
+
+		"podPidsLimit": token.PodPidsLimit,
 
 		"rotateCertificates": false,
 		"tlsCertFile":        keys.NodeServing(),

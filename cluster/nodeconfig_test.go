@@ -105,12 +105,18 @@ func TestNodeGates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got struct{ FeatureGates map[string]bool }
+	var got struct {
+		FeatureGates map[string]bool
+		PodPidsLimit int64
+	}
 	if err := json.Unmarshal(text, &got); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]bool{"PodLogsQuerySplitStreams": true, "CRDValidationRatcheting": true}
 	if diff := cmp.Diff(want, got.FeatureGates); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+	if got.PodPidsLimit != 4096 {
+		t.Errorf("A-RES-8 podPidsLimit: %d, want 4096", got.PodPidsLimit)
 	}
 }

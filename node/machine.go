@@ -5,18 +5,18 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/node/register"
+	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/admission"
@@ -24,6 +24,7 @@ import (
 	"github.com/lifepod/lifepod/worker/logrotate"
 	"github.com/lifepod/lifepod/worker/netidentity"
 	"github.com/lifepod/lifepod/worker/podcgroup"
+	"github.com/lifepod/lifepod/worker/userns"
 )
 
 // machine is what pods find on this machine, as the node's configuration wants it.
@@ -46,7 +47,7 @@ func (s *setup) newMachine() (m machine, err error) {
 	}
 	m.cgroups = podcgroup.Driver{
 		Parent: cgroupParent(s.runtime, k.CgroupRoot), Systemd: s.runtime.Systemd,
-		PidsLimit: max(0, *k.PodPidsLimit), CPULimits: m.config.CPULimits,
+		PidsLimit: max(0, *k.PodPidsLimit), CPULimits: m.config.CPULimits, MemoryQoS: m.config.MemoryQoS,
 	}
 	m.dns.Cluster = netidentity.Cluster{DNS: k.ClusterDNS, Domain: k.ClusterDomain, Absent: !s.options.inCluster()}
 	if m.dns.Resolver, err = netidentity.ResolverOf(*k.ResolverConfig); err != nil {
@@ -76,7 +77,28 @@ func (s *setup) podConfig() (criconfig.Node, error) {
 	if k.SingleProcessOOMKill != nil {
 		c.SingleProcessOOMKill = *k.SingleProcessOOMKill
 	}
+	if err != nil {
+		return c, err
+	}
+	c.LimitedSwap = k.MemorySwap.SwapBehavior == config.LimitedSwap
+	c.MemoryQoS = podcgroup.MemoryQoS{
+		On:               k.FeatureGates[config.MemoryQoS] && c.CgroupV2,
+		Tiered:           k.MemoryReservationPolicy == kubeletconfig.TieredReservationMemoryReservationPolicy,
+		ThrottlingFactor: *k.MemoryThrottlingFactor,
+	}
+	if !c.CgroupV2 && (c.LimitedSwap || k.FeatureGates[config.MemoryQoS]) {
+		s.log.Warn("memorySwap and the feature gate MemoryQoS need cgroup v2: pods get no swap, their memory is neither protected nor throttled")
+	}
+	c.Users, err = userns.Configured("/etc", s.idsPerPod(), k.MaxPods)
 	return c, err
+}
+
+// idsPerPod is the length of pods' user namespaces.
+func (s *setup) idsPerPod() uint32 {
+	if users := s.config.Kubelet.UserNamespaces; users != nil && users.IDsPerPod != nil {
+		return uint32(*users.IDsPerPod)
+	}
+	return userns.Length
 }
 
 // logRoot is where the pods have their logs.
@@ -101,18 +123,12 @@ func (s *setup) podOptions(addresses []v1.NodeAddress) lifecycle.Options {
 	return options
 }
 
-// enforce limits what all pods may use together, if that is wanted.
-func (s *setup) enforce(cgroups podcgroup.Driver, node *register.Node, c *cluster) {
-	if !slices.Contains(s.config.Kubelet.EnforceNodeAllocatable, "pods") {
-		return
-	}
-	if err := cgroups.Enforce(node.PodsLimit()); err != nil {
-		s.log.Warn("the resources of all pods together are not limited", "err", err)
-		return
-	}
-	if c != nil {
-		c.nodeEvent(v1.EventTypeNormal, "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods")
-	}
+// timeouts are those of the runtime's calls: a sandbox takes twice as long, as in the kubelet.
+func timeouts(c *config.Config) worker.Timeouts {
+	t := worker.DefaultTimeouts()
+	t.Call = c.Kubelet.RuntimeRequestTimeout.Duration
+	t.Sandbox = 2 * t.Call
+	return t
 }
 
 // cgroupParent is the cgroup of all pods: the kubelet's, so that its pods are where

@@ -62,6 +62,10 @@ type Options struct {
 	// Watchdog has systemd hear that the node is alive, if it wants to (WatchdogSec=).
 	Watchdog bool
 
+	// Logs makes the log that a configuration asks for, which takes the place of Log;
+	// nil: the configuration has no say in it.
+	Logs func(format string, verbosity uint32) *slog.Logger
+
 	Version string            // of lifepod
 	Flags   map[string]string // as they were given, for /flagz
 	Log     *slog.Logger

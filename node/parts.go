@@ -38,7 +38,7 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	podNetwork, err := s.newPodNetwork()
+	podNetwork, err := s.newPodNetwork(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,9 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 		return nil, fmt.Errorf("addresses of the node: %w", err)
 	}
 	cluster.addressed(addresses)
-	s.enforce(machine.cgroups, node, cluster)
+	if err := enforce(s, &machine, node, cluster); err != nil {
+		return nil, err
+	}
 	local, err := s.local(cluster)
 	if err != nil {
 		return nil, err
@@ -68,7 +70,7 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 		Network: &network{runtime: s.calls.Runtime, given: podNetwork, traffic: s.options.Traffic},
 		DNS:     machine.dns, Config: machine.config, Folders: machine.folders, API: uses.api(),
 		Admission: worker.Admission{Room: inbox.Room}, Allocatable: node.Node().Status.Allocatable,
-		Options: s.podOptions(addresses), Timeouts: worker.DefaultTimeouts(), Clock: worker.Clock{Machine: host.Clock},
+		Options: s.podOptions(addresses), Timeouts: timeouts(s.config), Clock: worker.Clock{Machine: host.Clock},
 		Watch: s.counts, Logs: worker.NewLogs(machine.logs, s.calls.Runtime, s.log), Log: s.log,
 	}
 	shell := pods.New(pods.Config{

@@ -32,8 +32,11 @@ type podNetwork struct {
 const podNetworkRetry = 5 * time.Second
 
 // newPodNetwork goes on with the network of before; nil if the cluster gives none.
-func (s *setup) newPodNetwork() (*podNetwork, error) {
-	if !s.options.PodRange.IsValid() || !s.options.inCluster() || !s.runtime.Bundled() {
+func (s *setup) newPodNetwork(ctx context.Context) (*podNetwork, error) {
+	if !s.options.inCluster() {
+		return nil, givePodCIDR(ctx, s)
+	}
+	if !s.options.PodRange.IsValid() || !s.runtime.Bundled() {
 		return nil, nil
 	}
 	p := &podNetwork{runtime: s.runtime, cluster: s.options.PodRange, log: s.log, heard: make(chan netip.Prefix, 1)}

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"time"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/bundle"
@@ -28,21 +30,8 @@ const CloseTimeout = 30 * time.Second
 // them. ready is called once, when the node has begun; an error before that has
 // left everything as it was.
 func Run(ctx context.Context, o Options, ready func()) (err error) {
-	if !o.Embedded {
-		QuietKlog(o.Log)
-	}
-	c, err := o.load()
+	c, name, err := o.prepare()
 	if err != nil {
-		return err
-	}
-	if text := c.Warning(); text != "" {
-		o.Log.Warn(text)
-	}
-	name, err := register.Hostname(o.HostnameOverride)
-	if err != nil {
-		return fmt.Errorf("name of the node: %w", err)
-	}
-	if err := o.check(c); err != nil {
 		return err
 	}
 	if err := rootfolder.Make(o.rootDir(), 0o700); err != nil {
@@ -63,6 +52,11 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 	calls := &cri.Client{
 		Runtime: runtimeapi.NewRuntimeServiceClient(counted), Images: runtimeapi.NewImageServiceClient(counted), Conn: runtime.Conn,
 	}
+	elsewhere, closeImages, err := useImageService(c, runtime.Endpoint, calls, counts)
+	if err != nil {
+		return err
+	}
+	defer closeImages()
 	features, err := calls.Features(ctx)
 	if err != nil {
 		return err
@@ -70,7 +64,8 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 	rest := footprint.NewRest(restTime)
 	defer rest.Stop()
 	s := &setup{
-		options: o, name: name, config: c, runtime: runtime, calls: calls, features: features, counts: counts, stir: rest.Stir, log: o.Log,
+		options: o, name: name, config: c, runtime: runtime, calls: calls, imagesElsewhere: elsewhere, features: features,
+		counts: counts, stir: rest.Stir, log: o.Log,
 	}
 	at := place{
 		Command: cmp.Or(o.Command, unattended.Agent), Memory: o.memory().Dir, LogRoot: s.logRoot(), Endpoint: runtime.Endpoint,
@@ -93,12 +88,52 @@ func cgroupDriver(c *config.Config) bundle.CgroupDriver {
 	return bundle.CgroupDriver(c.Kubelet.CgroupDriver)
 }
 
+// prepare is what comes before anything is opened: the configuration is read and held
+// against the machine. It returns the node's name, too.
+func (o *Options) prepare() (*config.Config, string, error) {
+	c, err := o.load()
+	if err != nil {
+		return nil, "", err
+	}
+	if o.Logs != nil && c.Set("logging") {
+		o.Log = o.Logs(c.Kubelet.Logging.Format, uint32(c.Kubelet.Logging.Verbosity))
+	}
+	if !o.Embedded {
+		QuietKlog(o.Log)
+	}
+	if text := c.Warning(); text != "" {
+		o.Log.Warn(text)
+	}
+	name, err := register.Hostname(o.HostnameOverride)
+	if err != nil {
+		return nil, "", fmt.Errorf("name of the node: %w", err)
+	}
+	if err := o.check(c); err != nil {
+		return nil, "", err
+	}
+	return c, name, settleProcess(c)
+}
+
 // check is an error if there can be no pods, or none could start.
 func (o Options) check(c *config.Config) error {
 	if !o.inCluster() && c.Kubelet.StaticPodPath == "" && c.Kubelet.StaticPodURL == "" {
 		return errors.New("no pods to run: want --kubeconfig for those of a cluster, or --manifests FOLDER")
 	}
+	if err := o.checkLog(c); err != nil {
+		return err
+	}
+	if err := checkKernel(c, host.ThisKernel()); err != nil {
+		return err
+	}
 	return host.CheckStart(o.runtimeEndpoint(c))
+}
+
+// checkLog refuses a configuration of a log that isn't this node's to make.
+func (o Options) checkLog(c *config.Config) error {
+	if o.Logs != nil || apiequality.Semantic.DeepEqual(c.Kubelet.Logging, config.Default().Kubelet.Logging) {
+		return nil
+	}
+	return c.Wrong(field.Forbidden(field.NewPath("logging"), "the node logs where lifepod up does, as its --log-level says: should be left out"))
 }
 
 func closeRuntime(ctx context.Context, runtime *host.Runtime) error {
@@ -112,15 +147,17 @@ func closeRuntime(ctx context.Context, runtime *host.Runtime) error {
 
 // setup is what the parts of a node are made of.
 type setup struct {
-	options  Options
-	name     string
-	config   *config.Config
-	runtime  *host.Runtime
-	calls    *cri.Client // of the runtime, counted
-	features cri.Features
-	counts   *metrics.Metrics
-	stir     func() // to be called whenever something has happened to a pod
-	log      *slog.Logger
+	options Options
+	name    string
+	config  *config.Config
+	runtime *host.Runtime
+	calls   *cri.Client // of the runtime, counted
+	// imagesElsewhere says that they are not the runtime's own (imageServiceEndpoint).
+	imagesElsewhere bool
+	features        cri.Features
+	counts          *metrics.Metrics
+	stir            func() // to be called whenever something has happened to a pod
+	log             *slog.Logger
 }
 
 // restTime is for how long nothing has happened to any pod when memory that only

@@ -10,7 +10,6 @@ import (
 
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/admission"
-	"github.com/lifepod/lifepod/worker/userns"
 )
 
 // admission is the first fact of a pod's life (A-ADM-1).
@@ -59,5 +58,5 @@ func (h *executor) userNamespace(handler string) (*runtimeapi.UserNamespace, err
 		}
 		return nil, errors.New("can't set `spec.hostUsers: false`, runtime does not support user namespaces")
 	}
-	return userns.Of(h.engine.Folders.Pods, h.pod.UID)
+	return h.engine.Config.Users.Of(h.engine.Folders.Pods, h.pod.UID)
 }

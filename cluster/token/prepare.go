@@ -142,6 +142,10 @@ func (c Config) writeClusterInfo(ctx context.Context) error {
 	return c.writeConfigMap(ctx, metav1.NamespacePublic, bootstrapapi.ConfigMapClusterInfo, bootstrapapi.KubeConfigKey, string(text))
 }
 
+// PodPidsLimit is how many processes and threads a pod of these clusters may have: more
+// than programs need, and less than what brings a machine down.
+const PodPidsLimit = 4096
+
 // writeNodeConfig writes the configuration of joining nodes. clientCAFile is where
 // kubeadm has the authority; lifepod join puts its own place there.
 func (c Config) writeNodeConfig(ctx context.Context) error {
@@ -153,6 +157,7 @@ func (c Config) writeNodeConfig(ctx context.Context) error {
 		"rotateCertificates": true,
 		"serverTLSBootstrap": true, // the API server verifies whom it calls
 		"seccompDefault":     true, // as on the node of this machine
+		"podPidsLimit":       PodPidsLimit,
 		"authentication": map[string]any{
 			"anonymous": map[string]any{"enabled": false},
 			"webhook":   map[string]any{"enabled": true},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -10,6 +11,7 @@ import (
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/notify"
 	"github.com/lifepod/lifepod/node"
+	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/run"
 )
 
@@ -36,6 +38,10 @@ with them, also after kill -9 or a reboot.`,
 				return err
 			}
 			o.Root, o.RuntimeEndpoint, o.Log, o.Watchdog = g.root, g.endpoint, log, true
+			o.Logs = func(format string, verbosity uint32) *slog.Logger {
+				log = g.configuredLogger(command, format, verbosity)
+				return log
+			}
 			o.Version, o.Foreign, o.Flags = version, run.Owner(g.root), givenFlags(command)
 			return node.Run(command.Context(), o, func() {
 				log.Info("lifepod agent runs", "version", version)
@@ -86,6 +92,26 @@ func givenFlags(command *cobra.Command) map[string]string {
 	given := map[string]string{}
 	command.Flags().Visit(func(f *pflag.Flag) { given[f.Name] = f.Value.String() })
 	return given
+}
+
+// debugVerbosity is from which verbosity on a kubelet tells details, too.
+const debugVerbosity = 4
+
+// configuredLogger is the log as a KubeletConfiguration wants it. --log-level goes
+// before its verbosity.
+func (g *global) configuredLogger(command *cobra.Command, format string, verbosity uint32) *slog.Logger {
+	level := slog.LevelInfo
+	switch {
+	case command.Flags().Changed("log-level"):
+		_ = level.UnmarshalText([]byte(g.logLevel)) // it was read before
+	case verbosity >= debugVerbosity:
+		level = slog.LevelDebug
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if format == config.JSONLog {
+		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, options))
 }
 
 // agentLogger logs what happens to pods as well, unless less is asked for.

@@ -96,7 +96,7 @@ func setResourceDefaults(c *kubeletconfig.KubeletConfiguration) {
 	value(&c.TopologyManagerPolicy, kubeletconfig.NoneTopologyManagerPolicy)
 	value(&c.TopologyManagerScope, kubeletconfig.ContainerTopologyManagerScope)
 	if c.EnforceNodeAllocatable == nil {
-		c.EnforceNodeAllocatable = []string{enforcePods}
+		c.EnforceNodeAllocatable = []string{EnforcePods}
 	}
 	duration(&c.EvictionPressureTransitionPeriod, 5*time.Minute)
 	pointer(&c.MergeDefaultEvictionSettings, false)

@@ -25,10 +25,10 @@ func refused(because string) treatment     { return treatment{isRefused, because
 
 const (
 	noEviction   = "pods are not evicted under pressure yet"
-	noPolicies   = "containers get no CPUs, memory or NUMA nodes of their own"
+	noPolicies   = "containers share the machine's CPUs and memory by their requests and limits, none is pinned to a part of them"
 	noClientRate = "requests to the API server are not slowed down on this side"
 	noIPTables   = "lifepod makes no iptables rules of its own"
-	notMoved     = "lifepod moves no process of the machine into another cgroup"
+	notMoved     = "which processes of the machine are in which cgroup is for its init system to say"
 )
 
 // fields has every field of a KubeletConfiguration by its path; a field of which
@@ -61,11 +61,11 @@ var fields = map[string]treatment{
 	"enableDebuggingHandlers":                    honoured("node/server"),
 	"streamingConnectionIdleTimeout":             honoured("node/server"),
 	"enableSystemLogHandler":                     honoured("node/server"),
-	"enableSystemLogQuery":                       unsupported("the machine's logs cannot be asked for"),
+	"enableSystemLogQuery":                       refused("lifepod runs no program of the machine for who asks the node's API; enableSystemLogHandler serves the files of /var/log"),
 	"enableProfilingHandler":                     honoured("node/server"),
 	"enableDebugFlagsHandler":                    harmless("the log's level is a flag of lifepod's, which cannot be changed while it runs"),
 	"enableContentionProfiling":                  honoured("node/server"),
-	"showHiddenMetricsForVersion":                unsupported("there are no hidden metrics"),
+	"showHiddenMetricsForVersion":                harmless("none of lifepod's metrics is hidden"),
 
 	// Certificates.
 	"tlsCertFile":         honoured("node/join"),
@@ -97,7 +97,7 @@ var fields = map[string]treatment{
 	"systemReserved":                   honoured("node/register"),
 	"reservedSystemCPUs":               honoured("node/register: it counts in allocatable"),
 	"localStorageCapacityIsolation":    honoured("node/register"),
-	"enforceNodeAllocatable":           partly("the cgroup of all pods is limited, no other"),
+	"enforceNodeAllocatable":           honoured("worker/podcgroup"),
 	"evictionHard":                     partly("counts in allocatable; " + noEviction),
 	"mergeDefaultEvictionSettings":     honoured("node/config"),
 	"evictionSoft":                     unsupported(noEviction),
@@ -106,11 +106,11 @@ var fields = map[string]treatment{
 	"evictionMaxPodGracePeriod":        unsupported(noEviction),
 	"evictionMinimumReclaim":           unsupported(noEviction),
 	"kernelMemcgNotification":          unsupported(noEviction),
-	"systemReservedCgroup":             unsupported(notMoved),
-	"kubeReservedCgroup":               unsupported(notMoved),
-	"systemCgroups":                    unsupported(notMoved),
-	"kubeletCgroups":                   unsupported(notMoved),
-	"qosReserved":                      unsupported("memory is not reserved by QoS class"),
+	"systemReservedCgroup":             honoured("worker/podcgroup"),
+	"kubeReservedCgroup":               honoured("worker/podcgroup"),
+	"systemCgroups":                    refused(notMoved),
+	"kubeletCgroups":                   honoured("node"),
+	"qosReserved":                      refused("it is alpha since Kubernetes 1.11; memoryReservationPolicy protects what pods request"),
 	"volumeStatsAggPeriod":             honoured("node/stats"),
 
 	// Cgroups and resources of containers.
@@ -121,27 +121,27 @@ var fields = map[string]treatment{
 	"cpuCFSQuota":               honoured("worker/podcgroup"),
 	"cpuCFSQuotaPeriod":         honoured("worker/podcgroup"),
 	"singleProcessOOMKill":      honoured("worker/criconfig"),
-	"failSwapOn":                harmless("on a machine with swap pods get none of it"),
-	"memorySwap.swapBehavior":   partly("pods never swap yet"),
-	"failCgroupV1":              harmless("lifepod runs pods on cgroup v1 as on v2"),
-	"memoryThrottlingFactor":    unsupported("memory is not throttled"),
-	"memoryReservationPolicy":   unsupported("memory is not reserved"),
+	"failSwapOn":                honoured("node: if a file sets it"),
+	"memorySwap.swapBehavior":   honoured("worker/criconfig"),
+	"failCgroupV1":              honoured("node: if a file sets it"),
+	"memoryThrottlingFactor":    honoured("worker/podcgroup: with the gate MemoryQoS"),
+	"memoryReservationPolicy":   honoured("worker/podcgroup: with the gate MemoryQoS"),
 	"cpuManagerPolicy":          refused(noPolicies),
 	"memoryManagerPolicy":       refused(noPolicies),
 	"topologyManagerPolicy":     refused(noPolicies),
 	"topologyManagerScope":      harmless(noPolicies),
 	"cpuManagerReconcilePeriod": harmless(noPolicies),
 
-	"cpuManagerPolicyOptions":      unsupported(noPolicies),
-	"topologyManagerPolicyOptions": unsupported(noPolicies),
-	"reservedMemory":               unsupported(noPolicies),
-	"userNamespaces.idsPerPod":     unsupported("a pod's user namespace has 65536 IDs"),
+	"cpuManagerPolicyOptions":      refused(noPolicies),
+	"topologyManagerPolicyOptions": refused(noPolicies),
+	"reservedMemory":               refused(noPolicies),
+	"userNamespaces.idsPerPod":     honoured("worker/userns"),
 
 	// Images.
 	"serializeImagePulls":                    honoured("node"),
 	"maxParallelImagePulls":                  honoured("node"),
-	"registryPullQPS":                        unsupported("pulls are not spread in time"),
-	"registryBurst":                          unsupported("pulls are not spread in time"),
+	"registryPullQPS":                        honoured("worker/images: if a file sets it"),
+	"registryBurst":                          honoured("worker/images: if a file sets registryPullQPS"),
 	"imagePullCredentialsVerificationPolicy": honoured("node/pullsecret"),
 	"preloadedImagesVerificationAllowlist":   honoured("node/pullsecret"),
 	"imageMinimumGCAge":                      honoured("node/collect"),
@@ -151,8 +151,8 @@ var fields = map[string]treatment{
 
 	// The runtime and containers.
 	"containerRuntimeEndpoint":                   honoured("node"),
-	"imageServiceEndpoint":                       unsupported("images are pulled at the endpoint of the runtime"),
-	"runtimeRequestTimeout":                      unsupported("calls of the runtime have fixed deadlines"),
+	"imageServiceEndpoint":                       honoured("node"),
+	"runtimeRequestTimeout":                      honoured("worker"),
 	"podLogsDir":                                 honoured("worker/criconfig"),
 	"containerLogMaxSize":                        honoured("worker/logrotate"),
 	"containerLogMaxFiles":                       honoured("worker/logrotate"),
@@ -169,22 +169,22 @@ var fields = map[string]treatment{
 	"clusterDomain":          honoured("worker/netidentity"),
 	"clusterDNS":             honoured("worker/netidentity"),
 	"resolvConf":             honoured("worker/netidentity"),
-	"podCIDR":                unsupported("the addresses of pods are the CNI plugin's"),
+	"podCIDR":                honoured("node: without a cluster"),
 	"hairpinMode":            harmless("the bridge is the CNI plugin's"),
 	"makeIPTablesUtilChains": harmless(noIPTables),
 	"iptablesMasqueradeBit":  harmless(noIPTables),
 	"iptablesDropBit":        harmless(noIPTables),
 
 	// Volumes.
-	"volumePluginDir":              unsupported("FlexVolume plugins are not run"),
-	"enableControllerAttachDetach": unsupported("lifepod attaches no volumes itself"),
+	"volumePluginDir":              harmless("FlexVolumes are deprecated since Kubernetes 1.23; pods with one are refused"),
+	"enableControllerAttachDetach": refused("volumes are attached by the cluster's controller: should be true"),
 
 	// The process.
 	"featureGates":          honoured("node/config"),
 	"runOnce":               refused("it is gone from the kubelet, too; lifepod run runs one pod"),
-	"protectKernelDefaults": unsupported("the kernel's settings are not compared with Kubernetes' own"),
-	"oomScoreAdj":           unsupported("the OOM score of lifepod is that of its service"),
+	"protectKernelDefaults": honoured("node"),
+	"oomScoreAdj":           honoured("node: if a file sets it"),
 	"maxOpenFiles":          harmless("the limit is that of the service"),
-	"logging":               unsupported("lifepod's own flags say what it logs, and how"),
-	"tracing":               unsupported("lifepod sends no traces"),
+	"logging":               honoured("node"),
+	"tracing":               refused("what happens to a pod is in the log, each step with its rule; lifepod sends no traces"),
 }

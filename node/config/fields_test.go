@@ -57,7 +57,6 @@ func TestHonouredFieldsAreRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	delete(readOfKubelet, "EnableSystemLogQuery") // read to refuse queries
 	for path, treatment := range fields {
 		if name := goName(t, path); treatment.kind == isHonoured && treatment.by != "node/config" && !read[name] {
 			t.Errorf("%s: nobody reads %s", path, name)
@@ -97,15 +96,11 @@ func TestWarning(t *testing.T) {
 		"nothing set":                 {"", ""},
 		"set to the default":          {"imageGCHighThresholdPercent: 85\nshutdownGracePeriod: 0s", ""},
 		"without meaning here":        {"syncFrequency: 5s\nhairpinMode: none\nkubeAPIQPS: 5", ""},
-		"not supported":               {"shutdownGracePeriod: 30s\nshowHiddenMetricsForVersion: '1.35'", start + "showHiddenMetricsForVersion (there are no hidden metrics)"},
-		"below another field":         {"userNamespaces: {idsPerPod: 131072}", start + "userNamespaces.idsPerPod (a pod's user namespace has 65536 IDs)"},
+		"not supported":               {"evictionSoft: {memory.available: 1Gi}\nevictionSoftGracePeriod: {memory.available: 1m}", start + "evictionSoft (pods are not evicted under pressure yet); evictionSoftGracePeriod (pods are not evicted under pressure yet)"},
 		"no swap in other words":      {"memorySwap: {swapBehavior: NoSwap}\nenforceNodeAllocatable: [none]", ""},
-		"swap":                        {"memorySwap: {swapBehavior: LimitedSwap}", start + "memorySwap.swapBehavior (pods never swap yet)"},
 		"a part":                      {"evictionHard: {memory.available: 1Gi}", start + "evictionHard (counts in allocatable; pods are not evicted under pressure yet)"},
-		"some values":                 {"enforceNodeAllocatable: [pods, kube-reserved]\nkubeReservedCgroup: /kube", start + "enforceNodeAllocatable (the cgroup of all pods is limited, no other); kubeReservedCgroup (lifepod moves no process of the machine into another cgroup)"},
-		"gates as lifepod is":         {"featureGates: {EventedPLEG: true, MemoryQoS: false, AllAlpha: false, JobManagedBy: true}", ""},
-		"gates against lifepod":       {"featureGates: {EventedPLEG: false, MemoryQoS: true, AllBeta: false}", start + "featureGates[AllBeta] (every feature is as lifepod has it); featureGates[EventedPLEG] (lifepod always behaves as with true); featureGates[MemoryQoS] (lifepod always behaves as with false)"},
-		"logs":                        {"logging: {verbosity: 4}", start + "logging (lifepod's own flags say what it logs, and how)"},
+		"gates as lifepod is":         {"featureGates: {EventedPLEG: true, MemoryQoS: true, AllAlpha: false, JobManagedBy: true}", ""},
+		"gates against lifepod":       {"featureGates: {EventedPLEG: false, ImageVolumeWithDigest: true, AllBeta: false}", start + "featureGates[AllBeta] (every feature is as lifepod has it); featureGates[EventedPLEG] (lifepod always behaves as with true); featureGates[ImageVolumeWithDigest] (lifepod always behaves as with false)"},
 		"gates of other components":   {"featureGates: {SchedulerAsyncPreemption: false}", ""},
 		"the default spelled outside": {"evictionHard: {memory.available: 100Mi, nodefs.available: 10%, nodefs.inodesFree: 5%, imagefs.available: 15%, imagefs.inodesFree: 5%}", ""},
 	} {

@@ -9,7 +9,7 @@ import (
 )
 
 // gate is a feature gate: what Kubernetes 1.36 lets it be, and what lifepod behaves
-// as, which a gate does not change.
+// as, which most gates don't change.
 type gate struct {
 	locked state // the only value it may have; unsaid if both are allowed
 	here   state // unsaid if it concerns no node
@@ -22,6 +22,7 @@ const (
 	on
 	off
 	mixed // neither value says what lifepod does
+	free  // lifepod does as the gate says
 )
 
 func stateOf(enabled bool) state {
@@ -31,7 +32,7 @@ func stateOf(enabled bool) state {
 	return off
 }
 
-func (s state) String() string { return [...]string{"unsaid", "true", "false", "mixed"}[s] }
+func (s state) String() string { return [...]string{"unsaid", "true", "false", "mixed", "free"}[s] }
 
 // KnownGate says whether the kubelet of Kubernetes 1.36 has a feature gate.
 func KnownGate(name string) bool {
@@ -60,7 +61,7 @@ func gatesNotFollowed(set map[string]bool) []string {
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		here := gates[name].here
 		switch here {
-		case unsaid, stateOf(set[name]):
+		case unsaid, free, stateOf(set[name]):
 		case mixed:
 			out = append(out, fmt.Sprintf("featureGates[%s] (every feature is as lifepod has it)", name))
 		default:

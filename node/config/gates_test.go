@@ -123,9 +123,10 @@ func TestGatesOfTheContract(t *testing.T) {
 	here := map[string]state{
 		"CustomCPUCFSQuotaPeriod": on, "DynamicResourceAllocation": off, // A-GATE-1
 		"ContainerRestartRules": on, "RestartAllContainersOnContainerExits": on, "KubeletEnsureSecretPulledImages": on, // A-GATE-2
-		"GracefulNodeShutdown": on, "GracefulNodeShutdownBasedOnPodPriority": on, "KubeletSeparateDiskGC": off, "ResourceHealthStatus": off,
+		"InPlacePodLevelResourcesVerticalScaling": off,
+		"GracefulNodeShutdown":                    on, "GracefulNodeShutdownBasedOnPodPriority": on, "KubeletSeparateDiskGC": off, "ResourceHealthStatus": off,
 		"ContainerStopSignals": on, "EventedPLEG": on, "ReduceDefaultCrashLoopBackOffDecay": off, // A-GATE-3
-		"ImageVolumeWithDigest": off, "MemoryQoS": off, "ChangeContainerStatusOnKubeletRestart": off,
+		"ImageVolumeWithDigest": off, "MemoryQoS": free, "ChangeContainerStatusOnKubeletRestart": off,
 	}
 	for name, want := range here {
 		if g := gates[name]; g.here != want || g.locked != unsaid && g.locked != on {

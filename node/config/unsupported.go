@@ -11,12 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Enforcements of enforceNodeAllocatable.
-const (
-	enforcePods = "pods"
-	enforceNone = "none"
-)
-
 // Warning is one sentence about everything that is set and not supported, for the
 // log at the start; "" if there is nothing.
 func (c *Config) Warning() string {
@@ -45,13 +39,6 @@ func (c *Config) partlyUnsupported() []string {
 	say := func(path string) { out = append(out, fmt.Sprintf("%s (%s)", path, fields[path].by)) }
 	if !maps.Equal(c.Kubelet.EvictionHard, defaults().EvictionHard) {
 		say("evictionHard")
-	}
-	if c.Kubelet.MemorySwap.SwapBehavior == limitedSwap {
-		say("memorySwap.swapBehavior")
-	}
-	other := func(what string) bool { return what != enforcePods && what != enforceNone }
-	if slices.ContainsFunc(c.Kubelet.EnforceNodeAllocatable, other) {
-		say("enforceNodeAllocatable")
 	}
 	return out
 }

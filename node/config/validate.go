@@ -23,6 +23,7 @@ var checks = []func(*kubeletconfig.KubeletConfiguration) field.ErrorList{
 	validateContainers,
 	validateDNS,
 	validateShutdown,
+	validateProcess,
 }
 
 // validate says all that is wrong, each with the file that says it.
@@ -34,9 +35,14 @@ func (c *Config) validate() error {
 	}
 	var out []error
 	for _, err := range errs {
-		out = append(out, fmt.Errorf("configuration%s: %w", c.fileOf(err.Field), err))
+		out = append(out, c.Wrong(err))
 	}
 	return errors.Join(out...)
+}
+
+// Wrong is an error about a field, with the file that sets it.
+func (c *Config) Wrong(err *field.Error) error {
+	return fmt.Errorf("configuration%s: %w", c.fileOf(err.Field), err)
 }
 
 // fileOf is the file that has set a field, behind a space; "" if it is a default.

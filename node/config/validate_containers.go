@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"strings"
 	"time"
@@ -12,13 +13,17 @@ import (
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/lifepod/lifepod/worker/podcgroup"
+	"github.com/lifepod/lifepod/worker/userns"
 )
 
 // Swap behaviours of memorySwap.swapBehavior; "" is noSwap.
 const (
 	noSwap      = "NoSwap"
-	limitedSwap = "LimitedSwap"
+	LimitedSwap = "LimitedSwap"
 )
+
+// MemoryQoS is the gate of memoryThrottlingFactor and memoryReservationPolicy.
+const MemoryQoS = "MemoryQoS"
 
 func validateImages(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
 	errs := gather(
@@ -110,12 +115,37 @@ func isPeriodByGate(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
 	return field.ErrorList{field.Invalid(below("cpuCFSQuotaPeriod"), c.CPUCFSQuotaPeriod.Duration.String(), "requires feature gate "+gate)}
 }
 
+func validateMemoryQoS(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
+	errs := oneOf(below("memoryReservationPolicy"), c.MemoryReservationPolicy,
+		kubeletconfig.NoneMemoryReservationPolicy, kubeletconfig.TieredReservationMemoryReservationPolicy)
+	if factor := *c.MemoryThrottlingFactor; factor <= 0 || factor > 1 {
+		errs = append(errs, field.Invalid(below("memoryThrottlingFactor"), factor, "should be above 0, and 1 at most"))
+	}
+	if c.MemoryReservationPolicy == kubeletconfig.TieredReservationMemoryReservationPolicy && !c.FeatureGates[MemoryQoS] {
+		errs = append(errs, field.Invalid(below("memoryReservationPolicy"), c.MemoryReservationPolicy, "requires feature gate "+MemoryQoS))
+	}
+	return errs
+}
+
+func validateUsers(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
+	if c.UserNamespaces == nil || c.UserNamespaces.IDsPerPod == nil {
+		return nil
+	}
+	ids := *c.UserNamespaces.IDsPerPod
+	if ids >= userns.Length && ids%userns.Length == 0 && ids <= math.MaxUint32 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(below("userNamespaces", "idsPerPod"), ids, "should be a multiple of 65536, within 32 bits")}
+}
+
 func validateContainers(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
 	return gather(
 		oneOf(below("cgroupDriver"), c.CgroupDriver, "cgroupfs", "systemd"),
 		isDurationBetween(below("cpuCFSQuotaPeriod"), c.CPUCFSQuotaPeriod.Duration, time.Millisecond, time.Second),
 		isPeriodByGate(c),
-		oneOf(below("memorySwap", "swapBehavior"), c.MemorySwap.SwapBehavior, "", noSwap, limitedSwap),
+		oneOf(below("memorySwap", "swapBehavior"), c.MemorySwap.SwapBehavior, "", noSwap, LimitedSwap),
+		validateMemoryQoS(c),
+		validateUsers(c),
 		// A-BO-8
 		isDurationBetween(below("crashLoopBackOff", "maxContainerRestartPeriod"), c.CrashLoopBackOff.MaxContainerRestartPeriod.Duration, time.Second, maxRestartPeriod),
 	)

@@ -16,6 +16,16 @@ import (
 	"k8s.io/utils/cpuset"
 )
 
+// Enforcements of enforceNodeAllocatable. The reserved ones may end in Compressible,
+// which leaves all but CPU alone.
+const (
+	EnforcePods   = "pods"
+	EnforceNone   = "none"
+	EnforceSystem = "system-reserved"
+	EnforceKube   = "kube-reserved"
+	Compressible  = "-compressible"
+)
+
 func validateRegistration(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
 	errs := gather(
 		atLeast("nodeLeaseDurationSeconds", c.NodeLeaseDurationSeconds, 1),
@@ -82,18 +92,18 @@ func validateEnforcement(c *kubeletconfig.KubeletConfiguration) field.ErrorList 
 	var errs field.ErrorList
 	seen := map[string]bool{}
 	for i, what := range c.EnforceNodeAllocatable {
-		errs = append(errs, oneOf(path.Index(i), what, enforcePods, enforceNone,
-			"system-reserved", "system-reserved-compressible", "kube-reserved", "kube-reserved-compressible")...)
+		errs = append(errs, oneOf(path.Index(i), what, EnforcePods, EnforceNone,
+			EnforceSystem, EnforceSystem+Compressible, EnforceKube, EnforceKube+Compressible)...)
 		if seen[what] {
 			errs = append(errs, field.Duplicate(path.Index(i), what))
 		}
 		seen[what] = true
 	}
-	if seen[enforceNone] && len(seen) > 1 {
+	if seen[EnforceNone] && len(seen) > 1 {
 		errs = append(errs, field.Invalid(path, c.EnforceNodeAllocatable, "none should stand alone"))
 	}
-	for what, cgroup := range map[string]string{"system-reserved": c.SystemReservedCgroup, "kube-reserved": c.KubeReservedCgroup} {
-		compressible := what + "-compressible"
+	for what, cgroup := range map[string]string{EnforceSystem: c.SystemReservedCgroup, EnforceKube: c.KubeReservedCgroup} {
+		compressible := what + Compressible
 		if (seen[what] || seen[compressible]) && cgroup == "" {
 			errs = append(errs, field.Invalid(path, c.EnforceNodeAllocatable, fmt.Sprintf("%s needs a cgroup", what)))
 		}

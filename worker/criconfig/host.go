@@ -39,6 +39,7 @@ func Host() (Node, error) {
 		MemoryBytes:   int64(info.Totalram) * int64(info.Unit),
 		CgroupV2:      unified,
 		SwapLimit:     swap,
+		SwapBytes:     int64(info.Totalswap) * int64(info.Unit),
 		HugePageSizes: cgroups.HugePageSizes(),
 		HugePages:     pages,
 		MaskedPaths:   masked,

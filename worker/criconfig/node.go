@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/worker/podcgroup"
+	"github.com/lifepod/lifepod/worker/userns"
 )
 
 // Node is what the configs depend on beyond the pod; one value per agent.
@@ -25,8 +26,15 @@ type Node struct {
 	// there (A-CRI-11).
 	CgroupV2             bool
 	SingleProcessOOMKill bool
-	// SwapLimit says that the host can limit swap; containers then get none.
-	SwapLimit bool
+	// SwapLimit says that the host can limit swap; containers then get none, or with
+	// LimitedSwap some of them their part of SwapBytes (A-CRI-11).
+	SwapLimit   bool
+	LimitedSwap bool
+	SwapBytes   int64
+	// MemoryQoS protects and throttles memory on cgroup v2 (A-RES-7).
+	MemoryQoS podcgroup.MemoryQoS
+	// Users are the IDs of which pods get user namespaces (A-SEC-6).
+	Users userns.Blocks
 	// CPULimits is how CPU limits are enforced (A-CRI-7).
 	CPULimits podcgroup.CPULimits
 	// HugePageSizes are the host's, named as in cgroupfs ("2MB").

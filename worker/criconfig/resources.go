@@ -2,6 +2,7 @@ package criconfig
 
 import (
 	"maps"
+	"strconv"
 
 	"github.com/lifepod/lifepod/worker/podcgroup"
 	v1 "k8s.io/api/core/v1"
@@ -44,7 +45,21 @@ func Resources(node Node, pod *v1.Pod, container *v1.Container) *runtimeapi.Linu
 	out := linuxResources(node, container.Resources.Requests, limits)
 	out.OomScoreAdj = podcgroup.OOMScoreAdjust(pod, container, node.MemoryBytes)
 	out.HugepageLimits = hugepageLimits(node, podLimits, container.Resources.Limits)
-	noSwap(node, out)
+	unified := map[string]string{}
+	if node.CgroupV2 {
+		maps.Copy(unified, node.MemoryQoS.OfContainer(pod, container))
+	}
+	switch {
+	case !node.SwapLimit:
+	case node.CgroupV2:
+		unified["memory.swap.max"] = strconv.FormatInt(swapLimit(node, pod, container), 10)
+	default: // memory and swap together
+		out.MemorySwapLimitInBytes = out.MemoryLimitInBytes
+	}
+	if out.Unified == nil && len(unified) > 0 {
+		out.Unified = unified
+	}
+	maps.Copy(out.Unified, unified)
 	return out
 }
 
@@ -60,16 +75,15 @@ func hugepageLimits(node Node, pod, container v1.ResourceList) []*runtimeapi.Hug
 	return out
 }
 
-// noSwap keeps a container out of swap: on cgroup v2 by the kernel's own file,
-// on v1 by a limit of memory and swap together that equals that of memory.
-func noSwap(node Node, r *runtimeapi.LinuxContainerResources) {
+// swapLimit is a container's part of the host's swap on cgroup v2: the part that its
+// request is of the host's memory, if it may have more memory than that (A-CRI-11).
+func swapLimit(node Node, pod *v1.Pod, container *v1.Container) int64 {
+	request, limit := container.Resources.Requests.Memory(), container.Resources.Limits.Memory()
 	switch {
-	case !node.SwapLimit:
-	case !node.CgroupV2:
-		r.MemorySwapLimitInBytes = r.MemoryLimitInBytes
-	case r.Unified == nil:
-		r.Unified = map[string]string{"memory.swap.max": "0"}
-	default:
-		r.Unified["memory.swap.max"] = "0"
+	case !node.LimitedSwap, podcgroup.Critical(pod), podcgroup.QOSClass(pod) != v1.PodQOSBurstable:
+		return 0
+	case request.Cmp(*limit) == 0, request.Value() > node.MemoryBytes, node.MemoryBytes <= 0:
+		return 0
 	}
+	return int64(float64(request.Value()) / float64(node.MemoryBytes) * float64(node.SwapBytes))
 }

@@ -81,6 +81,9 @@ func (s *Store) pullInSlot(ctx context.Context, request PullRequest, credentials
 			return nil, ctx.Err()
 		}
 	}
+	if err := s.rate.Wait(ctx); err != nil {
+		return nil, err
+	}
 	start := time.Now()
 	pulled, err := s.pullRecorded(ctx, request, credentials)
 	if err != nil {

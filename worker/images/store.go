@@ -7,6 +7,7 @@ import (
 	"time"
 
 	content "github.com/containerd/containerd/api/services/content/v1"
+	"golang.org/x/time/rate"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -22,6 +23,8 @@ type Options struct {
 	Records Records
 	// MaxParallel caps the pulls under way, 0 is no cap (A-IMG-6).
 	MaxParallel int
+	// PerSecond caps the pulls that begin, in bursts of up to Burst; 0 is no cap (A-IMG-6).
+	PerSecond, Burst int
 	// Content is containerd's content service, which knows how many bytes have
 	// arrived; CRI doesn't. nil or unanswering: only elapsed time is reported.
 	Content content.ContentClient
@@ -36,6 +39,7 @@ type Store struct {
 	client  runtimeapi.ImageServiceClient
 	options Options
 	slots   chan struct{}
+	rate    *rate.Limiter
 
 	// guarded by mu
 	mu    sync.Mutex
@@ -47,7 +51,10 @@ func New(client runtimeapi.ImageServiceClient, options Options) *Store {
 	if options.ProgressPeriod == 0 {
 		options.ProgressPeriod = time.Second
 	}
-	store := &Store{client: client, options: options, pulls: map[string]*sharedPull{}}
+	store := &Store{client: client, options: options, pulls: map[string]*sharedPull{}, rate: rate.NewLimiter(rate.Inf, 0)}
+	if options.PerSecond > 0 {
+		store.rate = rate.NewLimiter(rate.Limit(options.PerSecond), max(options.Burst, 1))
+	}
 	if options.MaxParallel > 0 {
 		store.slots = make(chan struct{}, options.MaxParallel)
 	}

@@ -29,6 +29,7 @@ type Driver struct {
 	// PidsLimit is the number of processes a pod may have; 0 means no limit.
 	PidsLimit int64
 	CPULimits CPULimits
+	MemoryQoS MemoryQoS
 }
 
 // Root is the path of the cgroup of all pods, as of Path.
@@ -46,7 +47,7 @@ func (d Driver) Path(pod *v1.Pod) string {
 func (d Driver) Ensure(pod *v1.Pod) error {
 	class := QOSClass(pod)
 	resources := ResourcesOf(pod, d.CPULimits)
-	resources.PidsLimit = d.PidsLimit
+	resources.PidsLimit, resources.Unified = d.PidsLimit, d.MemoryQoS.OfPod(pod)
 	names := d.names(class, pod.UID)
 	err := d.create(names, resources)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,7 +57,7 @@ func (d Driver) Ensure(pod *v1.Pod) error {
 	if err != nil {
 		return fmt.Errorf("create cgroup %s: %w", d.path(names), err)
 	}
-	return d.setLevelShares(class)
+	return errors.Join(d.setLevelShares(class), d.setLevelMemory())
 }
 
 func (d Driver) create(names []string, resources Resources) error {

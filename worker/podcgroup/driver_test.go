@@ -169,7 +169,7 @@ func TestEnsureSetsTheValues(t *testing.T) {
 				t.Errorf("values (-want +got):\n%s", diff)
 			}
 			if got := read(t, d, tc.pod, "pids.max", "pids.max"); got != "77" {
-				t.Errorf("pids.max = %s, want 77", got)
+				t.Errorf("A-RES-8 pids.max = %s, want 77", got)
 			}
 		})
 	}

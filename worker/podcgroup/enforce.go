@@ -7,12 +7,11 @@ import (
 )
 
 // Enforce limits what all pods together may use: cpu is a share against the rest
-// of the machine, memory a limit (KubeletConfiguration enforceNodeAllocatable).
+// of the machine, memory, process IDs and huge pages are limits (A-RES-6).
 func (d Driver) Enforce(limit v1.ResourceList) error {
-	resources := Resources{CPUShares: CPUShares(limit.Cpu().MilliValue())}
-	if memory := limit.Memory().Value(); memory > 0 {
-		resources.MemoryLimit = memory
-	}
+	resources := ofList(limit, false)
+	resources.CPUShares = max(resources.CPUShares, MinCPUShares)
+	resources.HugePages = HugePages(limit)
 	if err := d.create(d.parents(), resources); err != nil {
 		return fmt.Errorf("limit cgroup %s: %w", d.path(d.parents()), err)
 	}

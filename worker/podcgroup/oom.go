@@ -43,9 +43,11 @@ func OOMScoreAdjust(pod *v1.Pod, container *v1.Container, nodeMemory int64) int6
 // nodeCritical reports a pod the node itself depends on: by its class, and
 // critical as a static pod or by priority.
 func nodeCritical(pod *v1.Pod) bool {
-	if pod.Spec.PriorityClassName != systemNodeCritical {
-		return false
-	}
+	return pod.Spec.PriorityClassName == systemNodeCritical && Critical(pod)
+}
+
+// Critical reports a pod that is critical as a static pod, or by its priority.
+func Critical(pod *v1.Pod) bool {
 	_, mirror := pod.Annotations[v1.MirrorPodAnnotationKey]
 	source := pod.Annotations["kubernetes.io/config.source"]
 	static := source != "" && source != "api"

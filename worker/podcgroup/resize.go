@@ -1,6 +1,7 @@
 package podcgroup
 
 import (
+	"errors"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
@@ -12,12 +13,12 @@ import (
 func (d Driver) Resize(states []*v1.Pod) error {
 	pod := states[0]
 	resources := EnoughFor(states, d.CPULimits)
-	resources.PidsLimit = d.PidsLimit
+	resources.PidsLimit, resources.Unified = d.PidsLimit, d.MemoryQoS.OfPod(states[len(states)-1])
 	names := d.names(QOSClass(pod), pod.UID)
 	if err := d.create(names, resources); err != nil {
 		return fmt.Errorf("resize cgroup %s: %w", d.path(names), err)
 	}
-	return d.setLevelShares(QOSClass(pod))
+	return errors.Join(d.setLevelShares(QOSClass(pod)), d.setLevelMemory())
 }
 
 // EnoughFor is the least that is enough for a pod in each of some states, of

@@ -23,6 +23,8 @@ type Resources struct {
 	PidsLimit   int64
 	// HugePages limits in bytes by page size, named as in cgroupfs ("2MB").
 	HugePages map[string]uint64
+	// Unified are files of cgroup v2 and what they have; v1 has no such files.
+	Unified map[string]string
 }
 
 // NoQuota takes away the quota that a cgroup may have.
@@ -98,10 +100,13 @@ func (r Resources) cgroup() *cgroups.Resources {
 	if r.CPUQuota != 0 {
 		out.CpuPeriod = uint64(r.CPUPeriod)
 	}
-	if cgroups.IsCgroup2UnifiedMode() {
-		out.CpuWeight = cpuWeight(r.CPUShares)
-	} else {
+	switch {
+	case !cgroups.IsCgroup2UnifiedMode():
 		out.CpuShares = r.CPUShares
+	case r.CPUShares > 0:
+		out.CpuWeight, out.Unified = cpuWeight(r.CPUShares), r.Unified
+	default:
+		out.Unified = r.Unified
 	}
 	if r.PidsLimit > 0 {
 		out.PidsLimit = &r.PidsLimit

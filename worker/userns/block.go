@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,14 +18,33 @@ import (
 )
 
 const (
-	// Length is the size of a block, Kubernetes' default.
+	// Length is the size of a block, Kubernetes' default, and what each is a multiple of.
 	Length = 65536
-	// The blocks are within the IDs that systemd sets aside for containers,
-	// 524288 to 1879048191, clear of people, services and /etc/subuid.
-	firstBlock, endBlock = 8, 28672
+	// By default blocks are within the IDs that systemd sets aside for containers,
+	// clear of people, services and /etc/subuid.
+	firstID, endID = 524_288, 1_879_048_192
 
 	recordName = "userns" // in the pod's folder, in the kubelet's form
 )
+
+// Blocks are the IDs of which pods get theirs. The zero value has blocks of 65536 IDs
+// in the default range.
+type Blocks struct {
+	Length     uint32 // a multiple of 65536
+	First, End uint32 // multiples of Length; End is no longer of the range
+}
+
+// OfLength are blocks of a length in the default range.
+func OfLength(length uint32) Blocks {
+	return Blocks{Length: length, First: (firstID + length - 1) / length * length, End: endID / length * length}
+}
+
+// block is a pod's.
+type block struct{ first, length uint32 }
+
+func (b block) overlaps(other block) bool {
+	return b.first < other.first+other.length && other.first < b.first+b.length
+}
 
 // record is a pod's block on disk.
 type record struct {
@@ -42,7 +62,10 @@ type mapping struct {
 // record, else a free block that is then recorded durably. Container ID 0 is the
 // first of the block, for users and groups alike. Of makes the pod's folder if it is
 // missing: the sandbox is made beside the volumes.
-func Of(podsDir string, uid types.UID) (*runtimeapi.UserNamespace, error) {
+func (b Blocks) Of(podsDir string, uid types.UID) (*runtimeapi.UserNamespace, error) {
+	if b.Length == 0 {
+		b = OfLength(Length)
+	}
 	podDir := filepath.Join(podsDir, string(uid))
 	if err := os.MkdirAll(podDir, 0o750); err != nil {
 		return nil, fmt.Errorf("user namespace: %w", err)
@@ -56,78 +79,83 @@ func Of(podsDir string, uid types.UID) (*runtimeapi.UserNamespace, error) {
 		return nil, fmt.Errorf("user namespace: lock %s: %w", podsDir, err)
 	}
 	path := filepath.Join(podDir, recordName)
-	first, err := read(path)
+	got, err := read(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		first, err = allocate(podsDir, path)
+		got, err = b.allocate(podsDir, path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("user namespace: %w", err)
 	}
 	ids := func() []*runtimeapi.IDMapping {
-		return []*runtimeapi.IDMapping{{HostId: first, ContainerId: 0, Length: Length}}
+		return []*runtimeapi.IDMapping{{HostId: got.first, ContainerId: 0, Length: got.length}}
 	}
 	return &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_POD, Uids: ids(), Gids: ids()}, nil
 }
 
 // allocate takes the next block that no pod of the folder has, beginning at one
 // that depends on the folder: lifepods with other roots begin elsewhere.
-func allocate(podsDir, path string) (uint32, error) {
+func (b Blocks) allocate(podsDir, path string) (block, error) {
 	taken, err := takenBlocks(podsDir)
 	if err != nil {
-		return 0, err
+		return block{}, err
 	}
-	const blocks = endBlock - firstBlock
+	blocks := (b.End - b.First) / b.Length
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(podsDir)) // never fails
 	start := hash.Sum32() % blocks
 	for i := range uint32(blocks) {
-		first := (firstBlock + (start+i)%blocks) * Length
-		if !taken[first] {
-			return first, write(path, first)
+		free := block{first: b.First + (start+i)%blocks*b.Length, length: b.Length}
+		if !slices.ContainsFunc(taken, free.overlaps) {
+			return free, write(path, free)
 		}
 	}
-	return 0, errors.New("could not find an empty slot to allocate a user namespace")
+	return block{}, errors.New("could not find an empty slot to allocate a user namespace")
 }
 
 // takenBlocks are those of all pods. A record that can't be read makes it
 // impossible to tell what is free.
-func takenBlocks(podsDir string) (map[uint32]bool, error) {
+func takenBlocks(podsDir string) ([]block, error) {
 	pods, err := os.ReadDir(podsDir)
 	if err != nil {
 		return nil, err
 	}
-	taken := map[uint32]bool{}
+	var taken []block
 	for _, pod := range pods {
-		first, err := read(filepath.Join(podsDir, pod.Name(), recordName))
+		one, err := read(filepath.Join(podsDir, pod.Name(), recordName))
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR): // it has none, or has just gone
 		case err != nil:
 			return nil, err
 		default:
-			taken[first] = true
+			taken = append(taken, one)
 		}
 	}
 	return taken, nil
 }
 
-func read(path string) (uint32, error) {
+func read(path string) (block, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return 0, err
+		return block{}, err
 	}
 	var r record
 	if err := json.Unmarshal(text, &r); err != nil {
-		return 0, fmt.Errorf("read %s: %w", path, err)
+		return block{}, fmt.Errorf("read %s: %w", path, err)
 	}
-	if len(r.UIDs) != 1 || len(r.GIDs) != 1 || r.UIDs[0] != r.GIDs[0] || r.UIDs[0].ContainerID != 0 || r.UIDs[0].Length != Length || r.UIDs[0].HostID == 0 {
-		return 0, fmt.Errorf("read %s: want one mapping of %d IDs from 0, the same for users and groups", path, Length)
+	wrong := fmt.Errorf("read %s: want one mapping of a multiple of %d IDs from 0, the same for users and groups", path, Length)
+	if len(r.UIDs) != 1 || len(r.GIDs) != 1 || r.UIDs[0] != r.GIDs[0] {
+		return block{}, wrong
 	}
-	return r.UIDs[0].HostID, nil
+	m := r.UIDs[0]
+	if m.ContainerID != 0 || m.Length == 0 || m.Length%Length != 0 || m.HostID == 0 {
+		return block{}, wrong
+	}
+	return block{first: m.HostID, length: m.Length}, nil
 }
 
 // write records a block durably: what runs with these IDs may outlive lifepod.
-func write(path string, first uint32) error {
-	ids := []mapping{{HostID: first, Length: Length}}
+func write(path string, b block) error {
+	ids := []mapping{{HostID: b.first, Length: b.length}}
 	text, err := json.Marshal(record{UIDs: ids, GIDs: ids})
 	if err != nil {
 		return err

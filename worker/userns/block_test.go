@@ -28,7 +28,7 @@ func podFolder(t *testing.T, podsDir string, uid types.UID) string {
 
 func of(t *testing.T, podsDir string, uid types.UID) uint32 {
 	t.Helper()
-	got, err := Of(podsDir, uid)
+	got, err := Blocks{}.Of(podsDir, uid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestOf(t *testing.T) {
 	podsDir := filepath.Join(t.TempDir(), "root[1]*") // no pattern, whatever it looks like
 	dir := podFolder(t, podsDir, "a")
 	podFolder(t, podsDir, "b")
-	got, err := Of(podsDir, "a")
+	got, err := Blocks{}.Of(podsDir, "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestOfAtTheSameTime(t *testing.T) {
 		uid := types.UID(fmt.Sprint("pod", i))
 		podFolder(t, podsDir, uid)
 		group.Go(func() {
-			if ns, err := Of(podsDir, uid); err == nil {
+			if ns, err := (Blocks{}).Of(podsDir, uid); err == nil {
 				got[i] = ns.Uids[0].HostId
 			}
 		})
@@ -140,7 +140,7 @@ func TestOfWithADamagedRecord(t *testing.T) {
 			}
 			podFolder(t, podsDir, "b")
 			for _, uid := range []types.UID{"a", "b"} { // b: what is free can't be told
-				if got, err := Of(podsDir, uid); err == nil || !strings.Contains(err.Error(), path) {
+				if got, err := (Blocks{}).Of(podsDir, uid); err == nil || !strings.Contains(err.Error(), path) {
 					t.Errorf("A-SEC-6 pod %s: %v, %v, want an error about %s", uid, got, err, path)
 				}
 			}

@@ -1,0 +1,103 @@
+package node
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/node/config"
+)
+
+// configured is a configuration of one file.
+func configured(t *testing.T, content string) (*config.Config, string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kubelet.yaml")
+	content = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + content
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Load(file, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, file
+}
+
+// procOf is a /proc with some settings of the kernel, and swap or none.
+func procOf(t *testing.T, panicAfter string, swap bool) string {
+	t.Helper()
+	proc := t.TempDir()
+	files := map[string]string{
+		"swaps":                         "Filename\tType\tSize\n",
+		"sys/kernel/panic":              panicAfter,
+		"sys/vm/panic_on_oom":           "0",
+		"sys/kernel/panic_on_oops":      "1",
+		"sys/vm/overcommit_memory":      "1",
+		"sys/kernel/keys/root_maxkeys":  "1000000",
+		"sys/kernel/keys/root_maxbytes": "25000000",
+	}
+	if swap {
+		files["swaps"] += "/dev/sda2\tpartition\t1048572\n"
+	}
+	for name, content := range files {
+		path := filepath.Join(proc, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return proc
+}
+
+// What a file says about the machine is held against it before anything starts
+// (A-RES-1, A-RES-2).
+func TestCheckKernel(t *testing.T) {
+	for name, test := range map[string]struct {
+		content  string
+		swap, v1 bool
+		panic    string
+		want     string
+	}{
+		"nothing is said":               {swap: true, v1: true, panic: "0"},
+		"swap is welcome":               {content: "failSwapOn: false", swap: true},
+		"no swap":                       {content: "failSwapOn: true"},
+		"swap":                          {content: "failSwapOn: true", swap: true, want: "failSwapOn: Invalid value: true: this machine has swap in use: should be false, or swap switched off"},
+		"cgroup v1":                     {content: "failCgroupV1: true", v1: true, want: "failCgroupV1: Invalid value: true: this machine has cgroup v1: should be false, or the machine booted with cgroup v2"},
+		"cgroup v2":                     {content: "failCgroupV1: true"},
+		"groups are killed":             {content: "singleProcessOOMKill: false"},
+		"groups are killed on v1":       {content: "singleProcessOOMKill: false", v1: true, want: "singleProcessOOMKill: Invalid value: false: cgroup v1 kills single processes: should be true, or left out"},
+		"the kernel is as it should be": {content: "protectKernelDefaults: true", panic: "10"},
+		"the kernel is not":             {content: "protectKernelDefaults: true", panic: "0", want: "protectKernelDefaults: Invalid value: true: kernel.panic is 0: should be 10"},
+		"the kernel may be as it is":    {content: "protectKernelDefaults: false", panic: "0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, file := configured(t, test.content)
+			err := checkKernel(c, host.Kernel{CgroupV1: test.v1, Proc: procOf(t, test.panic, test.swap)})
+			want := "configuration " + file + ": " + test.want
+			if test.want == "" && err != nil || test.want != "" && (err == nil || err.Error() != want) {
+				t.Errorf("got  %v\nwant %s", err, test.want)
+			}
+		})
+	}
+}
+
+// This machine's kernel can be asked.
+func TestThisKernel(t *testing.T) {
+	kernel := host.ThisKernel()
+	if _, err := kernel.SwapOn(); err != nil {
+		t.Error(err)
+	}
+	unexpected, err := kernel.Unexpected()
+	if err != nil {
+		t.Error(err)
+	}
+	for _, sentence := range unexpected {
+		if !strings.Contains(sentence, ": should be ") {
+			t.Error(sentence)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package node
+
+import (
+	"context"
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/node/metrics"
+)
+
+// A call has the configured time, a sandbox twice as long (A-RES-4).
+func TestTimeouts(t *testing.T) {
+	for content, want := range map[string]time.Duration{"": 2 * time.Minute, "runtimeRequestTimeout: 30s": 30 * time.Second} {
+		c, _ := configured(t, content)
+		got := timeouts(c)
+		if got.Call != want || got.Sandbox != 2*want || got.Pull < time.Hour {
+			t.Errorf("A-RES-4 %q: %+v, want %s for a call", content, got, want)
+		}
+	}
+}
+
+// told keeps what the runtime is told of the network.
+type told struct {
+	runtimeapi.RuntimeServiceClient
+	cidr string
+}
+
+func (r *told) UpdateRuntimeConfig(_ context.Context, in *runtimeapi.UpdateRuntimeConfigRequest, _ ...grpc.CallOption) (*runtimeapi.UpdateRuntimeConfigResponse, error) {
+	r.cidr = in.RuntimeConfig.NetworkConfig.PodCidr
+	return &runtimeapi.UpdateRuntimeConfigResponse{}, nil
+}
+
+// A runtime is told podCIDR where there is no cluster that gives the node one (A-RES-5).
+func TestPodCIDR(t *testing.T) {
+	for _, test := range []struct{ content, kubeconfig, want string }{
+		{"", "", ""},
+		{"podCIDR: 10.88.1.0/24", "", "10.88.1.0/24"},
+		{"podCIDR: 10.88.1.0/24", "/node.conf", ""},
+	} {
+		c, _ := configured(t, test.content)
+		runtime := &told{}
+		s := &setup{config: c, options: Options{Kubeconfig: test.kubeconfig}, runtime: &host.Runtime{}, calls: &cri.Client{Runtime: runtime}}
+		if _, err := s.newPodNetwork(t.Context()); err != nil || runtime.cidr != test.want {
+			t.Errorf("A-RES-5 %+v: %q, %v", test, runtime.cidr, err)
+		}
+	}
+}
+
+// imageService is one at an endpoint of its own.
+type imageService struct {
+	runtimeapi.UnimplementedImageServiceServer
+}
+
+func (imageService) ListImages(context.Context, *runtimeapi.ListImagesRequest) (*runtimeapi.ListImagesResponse, error) {
+	return &runtimeapi.ListImagesResponse{Images: []*runtimeapi.Image{{Id: "elsewhere"}}}, nil
+}
+
+// Images are asked for at an endpoint of their own, if there is one (A-RES-4).
+func TestImageServiceEndpoint(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	runtimeapi.RegisterImageServiceServer(server, imageService{})
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	c, _ := configured(t, "imageServiceEndpoint: unix://"+socket)
+	calls, counts := &cri.Client{}, metrics.New(metrics.Config{})
+	elsewhere, done, err := useImageService(c, "unix:///run/runtime.sock", calls, counts)
+	if err != nil || !elsewhere {
+		t.Fatalf("A-RES-4 elsewhere: %t, %v", elsewhere, err)
+	}
+	defer done()
+	list, err := calls.Images.ListImages(t.Context(), &runtimeapi.ListImagesRequest{})
+	if err != nil || len(list.Images) != 1 || list.Images[0].Id != "elsewhere" {
+		t.Errorf("A-RES-4 images: %v, %v", list, err)
+	}
+	calls.Images = nil
+	if elsewhere, _, err := useImageService(c, "unix://"+socket, calls, counts); elsewhere || err != nil || calls.Images != nil {
+		t.Errorf("A-RES-4 the runtime's own endpoint: %t, %v", elsewhere, err)
+	}
+}

@@ -1,0 +1,117 @@
+package podcgroup
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/opencontainers/cgroups"
+	v1 "k8s.io/api/core/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
+)
+
+// Files of cgroup v2 by which memory is protected and throttled.
+const (
+	memoryMin  = "memory.min"  // the kernel never reclaims so much
+	memoryLow  = "memory.low"  // the kernel reclaims it last
+	memoryHigh = "memory.high" // whoever has more is slowed down
+)
+
+// MemoryQoS protects what pods request of memory, and slows down who nears a limit
+// (A-RES-7). It is for cgroup v2; the zero value does neither.
+type MemoryQoS struct {
+	On bool
+	// Tiered protects requests: memory.min for Guaranteed pods, memory.low for
+	// Burstable ones (memoryReservationPolicy TieredReservation).
+	Tiered bool
+	// ThrottlingFactor is how far between request and limit memory.high is.
+	ThrottlingFactor float64
+	// Allocatable is the node's, in bytes: the limit of containers without one.
+	Allocatable int64
+}
+
+// protection is what protects a request of memory in bytes.
+func (q MemoryQoS) protection(class v1.PodQOSClass, request int64) map[string]string {
+	out := map[string]string{memoryMin: "0", memoryLow: "0"}
+	switch {
+	case !q.Tiered:
+	case class == v1.PodQOSGuaranteed:
+		out[memoryMin] = strconv.FormatInt(request, 10)
+	default:
+		out[memoryLow] = strconv.FormatInt(request, 10)
+	}
+	return out
+}
+
+// OfPod is what a pod's cgroup has; nil for none.
+func (q MemoryQoS) OfPod(pod *v1.Pod) map[string]string {
+	if !q.On {
+		return nil
+	}
+	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+	return q.protection(QOSClass(pod), requests.Memory().Value())
+}
+
+// OfContainer is what a container's cgroup has; nil for none.
+func (q MemoryQoS) OfContainer(pod *v1.Pod, container *v1.Container) map[string]string {
+	if !q.On {
+		return nil
+	}
+	request, limit := container.Resources.Requests.Memory().Value(), container.Resources.Limits.Memory().Value()
+	out := q.protection(QOSClass(pod), request)
+	if high := q.high(request, limit); request != limit && high > request {
+		out[memoryHigh] = strconv.FormatInt(high, 10)
+	}
+	return out
+}
+
+// high is memory.high of a container, in whole pages; 0 for none.
+func (q MemoryQoS) high(request, limit int64) int64 {
+	if limit == 0 {
+		limit = q.Allocatable
+	}
+	if limit == 0 {
+		return 0
+	}
+	page := int64(os.Getpagesize())
+	high := float64(request) + (float64(limit)-float64(request))*q.ThrottlingFactor
+	return int64(math.Floor(high/float64(page))) * page
+}
+
+// setLevelMemory has the levels above the pods cover what is protected in them, without
+// which it is not: the kernel shares out what the parent has.
+func (d Driver) setLevelMemory() error {
+	if !d.MemoryQoS.On || !cgroups.IsCgroup2UnifiedMode() {
+		return nil
+	}
+	m, err := d.manager(d.parents(), Resources{CPUShares: MinCPUShares})
+	if err != nil {
+		return err
+	}
+	root := m.Path("")
+	burstable := append(d.parents(), strings.ToLower(string(v1.PodQOSBurstable)))
+	if m, err = d.manager(burstable, Resources{CPUShares: MinCPUShares}); err != nil {
+		return err
+	}
+	low, min := protectedBelow(root, m.Path(""))
+	for _, set := range []struct{ dir, file, value string }{
+		{m.Path(""), memoryLow, low}, {root, memoryMin, min},
+	} {
+		if _, err := os.Stat(filepath.Join(set.dir, set.file)); err != nil {
+			continue // the class has no pods
+		}
+		if err := cgroups.WriteFile(set.dir, set.file, set.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// protectedBelow is memory.low of the burstable level, all that its pods request, and
+// memory.min of the level of all pods, which covers both classes.
+func protectedBelow(root, burstable string) (low, min string) {
+	soft := sumOfPods(burstable, memoryLow)
+	return strconv.Itoa(soft), strconv.Itoa(soft + sumOfPods(root, memoryMin))
+}

@@ -1,0 +1,67 @@
+package podcgroup
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// A cgroup that is there is limited to its reservation, or to the CPU of it; one that
+// isn't is an error (A-RES-6).
+func TestEnforceReserved(t *testing.T) {
+	d := testDriver(t)
+	reserved := list("500m", "64Mi")
+	reserved[ResourcePIDs] = resource.MustParse("99")
+	if err := d.EnforceReserved(d.Parent, reserved, false); !errors.Is(err, errNoCgroup) {
+		t.Fatalf("A-RES-6 without the cgroup: %v", err)
+	}
+	if err := d.Enforce(v1.ResourceList{}); err != nil {
+		t.Fatal(err)
+	}
+	files := [][2]string{{"cpu.shares", "cpu.weight"}, {"memory.limit_in_bytes", "memory.max"}, {"pids.max", "pids.max"}}
+	values := func() (out []string) {
+		for _, file := range files {
+			out = append(out, readIn(t, folders(d, d.Root()), file[0], file[1]))
+		}
+		return out
+	}
+	before := values()
+	if err := d.EnforceReserved(d.Parent, reserved, true); err != nil {
+		t.Fatal(err)
+	}
+	if got := values(); got[0] == before[0] || got[1] != before[1] || got[2] != before[2] {
+		t.Errorf("A-RES-6 compressible: %v, before %v", got, before)
+	}
+	if err := d.EnforceReserved(d.Parent, reserved, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := values(); got[1] != "67108864" || got[2] != "99" {
+		t.Errorf("A-RES-6 all of it: %v", got)
+	}
+	if err := d.Enforce(reserved); err != nil {
+		t.Fatal(err)
+	}
+	if got := values(); got[1] != "67108864" || got[2] != "99" {
+		t.Errorf("A-RES-6 all pods: %v", got)
+	}
+}
+
+// With systemd a reserved cgroup is named by its slice (A-RES-6).
+func TestNamesOf(t *testing.T) {
+	for _, test := range []struct {
+		systemd    bool
+		in, inPath string
+	}{
+		{false, "/kube/reserved", "/kube/reserved"},
+		{true, "/system.slice", "/system.slice"},
+		{true, "/kube.slice/kube-reserved.slice", "/kube.slice/kube-reserved.slice"},
+	} {
+		d := Driver{Systemd: test.systemd}
+		if diff := cmp.Diff(test.inPath, d.path(d.namesOf(test.in))); diff != "" {
+			t.Errorf("A-RES-6 %s: %s", test.in, diff)
+		}
+	}
+}
