@@ -1,0 +1,98 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/node/shutdown/logindtest"
+)
+
+const shutdownConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+shutdownGracePeriodByPodPriority:
+- {priority: 0, shutdownGracePeriodSeconds: 60}
+- {priority: 1000, shutdownGracePeriodSeconds: 60}
+- {priority: 2000000000, shutdownGracePeriodSeconds: 60}
+`
+
+const shutdownPod = `apiVersion: v1
+kind: Pod
+metadata: {name: %s}
+spec:
+  priority: %d
+  containers:
+  - {name: main, image: 'lifepod.dev/toolbox:1', command: [sh, -c, 'trap "exit 0" TERM; while :; do sleep 0.1; done']}
+`
+
+// An agent holds up the machine's shutdown until its pods have ended, the lowest priority
+// first, and takes its lock again when the shutdown is cancelled (B-SHD-2, B-SHD-4).
+func TestAgentAtShutdown(t *testing.T) {
+	bus := logindtest.NewBus(t)
+	logind := bus.NewLogind(time.Hour)
+	root, files := machine.Root{Dir: t.TempDir()}, t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(files, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("config", shutdownConfig)
+	if err := os.Mkdir(filepath.Join(files, "pods"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, priority := range map[string]int{"low": 0, "middle": 1500, "high": 2_000_000_000} {
+		write("pods/"+name+".yaml", fmt.Sprintf(shutdownPod, name, priority))
+	}
+	command := exec.Command(binary, "agent", "--root="+root.Dir, "--manifests="+filepath.Join(files, "pods"), "--config="+filepath.Join(files, "config"))
+	command.Env = append(os.Environ(), "DBUS_SYSTEM_BUS_ADDRESS="+bus.Address())
+	agent, err := machine.StartProcess(command, filepath.Join(files, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = agent.Signal(syscall.SIGTERM) // it may have ended
+		<-agent.Ended()
+		if out, err := exec.Command(binary, "down", "--purge", "--root", root.Dir).CombinedOutput(); err != nil {
+			t.Errorf("end what is left: %v\n%s", err, out)
+		}
+	})
+	log := func() string {
+		text, err := os.ReadFile(filepath.Join(files, "log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for deadline := time.Now().Add(time.Minute); strings.Count(log(), `msg="pod Running"`) < 3; time.Sleep(50 * time.Millisecond) { // nothing tells
+		if time.Now().After(deadline) {
+			t.Fatalf("the pods do not run:\n%s", log())
+		}
+	}
+	lock := <-logind.Locks
+	logind.PrepareForShutdown(true)
+	select {
+	case <-lock.Released:
+	case <-time.After(time.Minute): // the time of one of the three groups
+		t.Fatalf("the lock is still held:\n%s", log())
+	}
+	after := log()
+	for _, name := range []string{"low", "middle", "high"} {
+		_, rest, found := strings.Cut(after, `msg="pod Failed (Terminated)" pod=default/`+name+"-")
+		if !found {
+			t.Fatalf("%s has not ended in its turn:\n%s", name, log())
+		}
+		after = rest
+	}
+	logind.PrepareForShutdown(false)
+	select {
+	case <-logind.Locks:
+	case <-time.After(time.Minute):
+		t.Fatalf("the lock is not taken again:\n%s", log())
+	}
+}
