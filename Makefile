@@ -179,6 +179,10 @@ soak-agent: build controlplane ## faults of lifepod agent's cluster for half an 
 	LIFEPOD=$(CURDIR)/bin/lifepod $(GO) test ./e2e/faults -v -count=1 -parallel 2 -timeout 90m -faults.kills=50 -faults.runtime-kills=20 \
 		-faults.outage=2m -faults.failing=5m -faults.churn-pods=100 -faults.churn-time=10m
 
+CHURNPODS ?= 10000
+churn-images: build ## CHURNPODS pods of 50 images on a node with a small disk (as root, hours)
+	LIFEPOD=$(CURDIR)/bin/lifepod $(GO) test ./e2e -run TestImagesChurn -v -count=1 -timeout 12h -collect.pods=$(CHURNPODS) -collect.images=50
+
 FUZZTIME ?= 30s
 FUZZ = -run '^$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 5x -fuzz
 fuzz: ## fuzz all that reads what others wrote, FUZZTIME each

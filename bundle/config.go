@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 	"golang.org/x/sys/unix"
@@ -11,6 +12,9 @@ import (
 
 // PauseImage is the image of the process that holds a pod's namespaces.
 const PauseImage = "lifepod.dev/pause:1"
+
+// Carried says that an image with that name is carried by lifepod: no registry has it.
+func Carried(name string) bool { return strings.HasPrefix(name, "lifepod.dev/") }
 
 // host is what the configuration of containerd takes from the machine.
 type host struct {

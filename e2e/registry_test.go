@@ -108,14 +108,20 @@ func (reg *imageRegistry) pause(r *http.Request) {
 // push puts the toolbox image into the registry; label makes it another image.
 func (reg *imageRegistry) push(t *testing.T, path, label string) string {
 	t.Helper()
-	image := reg.host + "/" + path + ":1"
-	ref, err := name.ParseReference(image, name.Insecure)
-	if err != nil {
-		t.Fatal(err)
-	}
 	content, err := mutate.Config(carriedToolbox(t), v1.Config{
 		Env: []string{"PATH=/bin"}, Cmd: []string{"echo", label}, Labels: map[string]string{"label": label},
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reg.write(t, path, content)
+}
+
+// write puts an image into the registry.
+func (reg *imageRegistry) write(t *testing.T, path string, content v1.Image) string {
+	t.Helper()
+	image := reg.host + "/" + path + ":1"
+	ref, err := name.ParseReference(image, name.Insecure)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package node
 import (
 	"path/filepath"
 
+	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/node/collect"
 	"github.com/lifepod/lifepod/pods"
 )
@@ -17,7 +18,7 @@ func newCollector(s *setup, shell *pods.Shell, images *collect.Claims, c *cluste
 		},
 		Runtime: s.calls.Runtime, Images: s.calls.Images, Claims: images, Pods: pods.Remains{Shell: shell},
 		History: filepath.Join(s.options.memory().Dir, "images.json"),
-		Log:     s.log,
+		Carried: bundle.Carried, Log: s.log,
 	}
 	if c != nil {
 		config.Event = c.nodeEvent

@@ -26,7 +26,7 @@ type Image struct {
 	ID        string
 	Names     []string // tags and digests
 	SizeBytes int64
-	Pinned    bool
+	Pinned    bool // by the runtime, or carried by lifepod
 	Used      bool // by a container, running or dead, or by a pod that will create one
 
 	FirstDetected time.Time

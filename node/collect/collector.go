@@ -21,6 +21,9 @@ type Config struct {
 	Pods    Pods
 	// History is the file that keeps when images were used; empty: none.
 	History string
+	// Carried says of an image's name that no registry has it, so that it would not come
+	// back; nil: each has one.
+	Carried func(name string) bool
 	// Event records an event about the Node; nil without a cluster.
 	Event func(kind, reason, message string)
 	Log   *slog.Logger

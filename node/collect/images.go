@@ -106,7 +106,8 @@ func (c *Collector) list(ctx context.Context, now time.Time) ([]Image, error) {
 	present := map[string]bool{}
 	for _, i := range answer.Images {
 		present[i.Id] = true
-		all = append(all, Image{ID: i.Id, Names: slices.Concat(i.RepoTags, i.RepoDigests), SizeBytes: int64(i.Size), Pinned: i.Pinned})
+		carried := c.config.Carried != nil && slices.ContainsFunc(i.RepoTags, c.config.Carried)
+		all = append(all, Image{ID: i.Id, Names: slices.Concat(i.RepoTags, i.RepoDigests), SizeBytes: int64(i.Size), Pinned: i.Pinned || carried})
 	}
 	markUsed(all, used)
 	c.history.see(all, asked, now)
@@ -136,7 +137,7 @@ func (c *Collector) remove(ctx context.Context, image *Image, why Reason, r *res
 	}
 	freed := max(0, r.after.Available-before)
 	r.freed += freed
-	c.config.Log.Info("removed an image", "image", image.label(), "why", image.why(why, r.listed), "freed", formatSize(freed),
+	c.config.Log.Info("removed an image", "image", image.label(), "size", formatSize(image.SizeBytes), "why", image.why(why, r.listed), "freed", formatSize(freed),
 		"available", fmt.Sprintf("%s of %s", formatSize(r.after.Available), formatSize(r.after.Capacity)), "rule", "B-GC-7")
 	return true, nil
 }

@@ -13,8 +13,10 @@ const (
 	containerPeriod = time.Minute
 	// pullLook is between two looks at the disk while images are pulled.
 	pullLook = time.Second
-	// failingPause is between two collections while the one before did not free enough.
-	failingPause = 10 * time.Second
+	// firstPause is after a collection that did not free enough, unless a pull finds the
+	// disk full; it doubles with each one that follows, up to longestPause.
+	firstPause   = time.Second
+	longestPause = time.Minute
 )
 
 // Run collects until ctx ends: images every five minutes, and at once when pulls have
@@ -28,7 +30,8 @@ func (c *Collector) Run(ctx context.Context) {
 		c.config.Log.Info("images are not collected, since imageGCHighThresholdPercent is 100 and imageMaximumGCAge is 0")
 		images.Stop()
 	}
-	next := time.Now()
+	next := time.Now() // at the latest
+	tick := next       // of upstream's
 	for {
 		select {
 		case <-ctx.Done():
@@ -43,7 +46,14 @@ func (c *Collector) Run(ctx context.Context) {
 			continue
 		}
 		if now := time.Now(); !now.Before(next) || c.mustCollect(ctx, now) {
-			next = c.collectImages(ctx)
+			periodic := !now.Before(tick)
+			if periodic {
+				tick = now.Add(imagePeriod)
+			}
+			next = c.collectImages(ctx, periodic)
+			if next.After(tick) {
+				next = tick
+			}
 		}
 		images.Reset(min(time.Until(next), c.nextLook()))
 	}
@@ -62,11 +72,11 @@ func (c *Collector) nextLook() time.Duration {
 func (c *Collector) mustCollect(ctx context.Context, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now.Before(c.failing.pause) {
-		return false
-	}
 	if _, _, full := c.config.Claims.state(); full > c.failing.full {
 		return true
+	}
+	if now.Before(c.failing.until) {
+		return false
 	}
 	disk, err := c.measure(ctx)
 	return err == nil && c.config.Policy.Goal(disk) > 0
@@ -74,15 +84,15 @@ func (c *Collector) mustCollect(ctx context.Context, now time.Time) bool {
 
 // failing is that collections do not free enough.
 type failing struct {
-	row   int       // collections in a row
-	told  time.Time // when the last event was recorded
-	pause time.Time // until then no further collection is worth it
-	full  int       // pulls in a row that found the disk full, as of the last collection
+	row   int           // periodic collections in a row that have failed
+	pause time.Duration // after the last collection that did not free enough; 0: it did
+	until time.Time     // the end of that
+	full  int           // pulls in a row that found the disk full, as of the last collection
 }
 
 // collectImages collects images once; next is when to do it again. What goes wrong is told
-// in events as upstream does, but only as often.
-func (c *Collector) collectImages(ctx context.Context) (next time.Time) {
+// in events as upstream does, and only as often: by its periodic collections.
+func (c *Collector) collectImages(ctx context.Context, periodic bool) (next time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, _, full := c.config.Claims.state()
@@ -93,39 +103,40 @@ func (c *Collector) collectImages(ctx context.Context) (next time.Time) {
 		return c.config.Policy.Goal(d)
 	})
 	now := time.Now()
-	c.failing.full, c.failing.pause = full, time.Time{}
+	c.failing.full = full
 	if err == nil && r.goal != Everything && r.short() {
 		err = shortage{r}
 	}
 	if ctx.Err() == nil {
-		c.tell(r, err, now)
+		c.tell(r, err, periodic)
 	}
 	next = now.Add(imagePeriod)
-	if err != nil || r.short() {
-		c.failing.pause = now.Add(failingPause)
-		if !r.ripens.IsZero() && r.ripens.Before(next) {
-			next = later(r.ripens, c.failing.pause)
-		}
+	if err == nil && !r.short() {
+		c.failing.pause = 0
+		return next
+	}
+	c.failing.pause = min(max(2*c.failing.pause, firstPause), longestPause)
+	c.failing.until = now.Add(c.failing.pause)
+	if !r.ripens.IsZero() && r.ripens.Before(next) {
+		next = later(r.ripens, c.failing.until)
 	}
 	return next
 }
 
-// tell logs what a collection has come to and records the events of a failure
-// (B-GC-7), at most once in the time between two of upstream's collections.
-func (c *Collector) tell(r result, err error, now time.Time) {
+// tell logs what a collection has come to and records the events of a failure (B-GC-7).
+func (c *Collector) tell(r result, err error, periodic bool) {
 	switch {
 	case err == nil:
 		if c.failing.row > 0 {
 			c.config.Log.Info("the collection of images works again")
 		}
-		c.failing.row, c.failing.told = 0, time.Time{}
+		c.failing.row = 0
 		if r.removed > 0 {
 			c.config.Log.Info("collected images", "removed", r.removed, "freed", formatSize(r.freed),
 				"used", r.before.UsedPercent(), "usedNow", r.after.UsedPercent(), "rule", "B-GC-7")
 		}
-	case c.failing.told.IsZero() || now.Sub(c.failing.told) >= imagePeriod:
+	case periodic:
 		c.failing.row++
-		c.failing.told = now
 		c.config.Log.Warn("the collection of images has failed", "times", c.failing.row, "err", err)
 		if _, short := errors.AsType[shortage](err); short {
 			c.event("FreeDiskSpaceFailed", err.Error())
@@ -134,7 +145,7 @@ func (c *Collector) tell(r result, err error, now time.Time) {
 			c.event("ImageGCFailed", err.Error())
 		}
 	default:
-		c.config.Log.Debug("the collection of images has failed again", "err", err)
+		c.config.Log.Debug("a collection of images has failed", "err", err)
 	}
 	if errors.Is(err, errNoCapacity) {
 		c.disk.path = "" // ask the runtime anew

@@ -42,7 +42,8 @@ func tell(t *testing.T, policy Policy, play func(*story)) {
 		s.Fill(func(d *crifake.Disk) { d.Capacity, d.Weight = 100, 10 })
 		s.config = Config{
 			Policy: policy, Runtime: s.Runtime, Images: s.Runtime, Pods: s, History: filepath.Join(t.TempDir(), "images.json"),
-			Event: s.event, Log: slog.New(slog.DiscardHandler),
+			Carried: func(name string) bool { return strings.HasPrefix(name, "r.io/carried/") },
+			Event:   s.event, Log: slog.New(slog.DiscardHandler),
 			Statfs: func(path string) (Disk, error) {
 				if path != crifake.DiskPath {
 					return Disk{}, fmt.Errorf("no file system at %s", path)
@@ -179,7 +180,8 @@ func TestCollectsAfterAPull(t *testing.T) {
 // the images that it mounts; so do pinned images and the one of sandboxes (B-GC-7).
 func TestKeepsWhatIsUsed(t *testing.T) {
 	tell(t, kubernetes, func(s *story) {
-		s.pull(name(0), name(1), name(2), name(3), name(4), name(5), name(6), name(7))
+		s.Fill(func(d *crifake.Disk) { d.Capacity = 200 })
+		s.pull(name(0), name(1), name(2), name(3), name(4), name(5), name(6), name(7), "r.io/carried/8:1")
 		s.Fill(func(d *crifake.Disk) { d.SandboxImage = name(7) })
 		s.container("mine", "sha256:"+name(0), "sha256:"+name(1))
 		s.container("other", name(2))
@@ -189,7 +191,7 @@ func TestKeepsWhatIsUsed(t *testing.T) {
 		if err := s.collector.ReclaimImages(s.Context()); err != nil {
 			t.Error(err)
 		}
-		s.wantImages("0", "1", "2", "3", "4", "5", "7")
+		s.wantImages("0", "1", "2", "3", "4", "5", "7", "carried/8")
 	})
 }
 
@@ -216,6 +218,28 @@ func TestCollectsWhenAPullFindsTheDiskFull(t *testing.T) {
 		s.pull("r.io/huge:1")
 		s.wantImages("huge")
 		s.wantEvents()
+	})
+}
+
+// While not enough can be freed, a pull that finds the disk full has images collected at
+// once: something may have come to be unused since (B-GC-7).
+func TestCollectsAgainWhileItFails(t *testing.T) {
+	tell(t, kubernetes, func(s *story) {
+		s.pull(name(0), name(1), name(2), name(3), name(4), name(5), name(6), name(7))
+		s.uses(name(0), name(1), name(2), name(3), name(4), name(5), name(6), name(7))
+		s.passes(imagePeriod)
+		s.Fill(func(d *crifake.Disk) { d.Other = 20 })
+		for range 10 {
+			s.passes(longestPause + time.Second)
+			s.claims.poke()
+		}
+		s.passes(time.Second) // of the pause
+		s.pods = nil
+		if _, err := s.claims.Pull(s.Context(), images.PullRequest{Image: name(8)}); err == nil {
+			t.Fatal("an image that has no room was pulled")
+		}
+		s.passes(100 * time.Millisecond)
+		s.pull(name(8))
 	})
 }
 
@@ -295,7 +319,7 @@ func TestMaximumAge(t *testing.T) {
 		s.begin()
 		s.passes(59 * time.Minute)
 		s.wantImages("0", "1")
-		s.passes(imagePeriod)
+		s.passes(2 * imagePeriod)
 		s.wantImages("1")
 	})
 }

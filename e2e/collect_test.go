@@ -1,0 +1,207 @@
+package e2e
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/lifepod/lifepod/e2e/machine"
+)
+
+var (
+	churnPods   = flag.Int("collect.pods", 26, "how many pods TestImagesChurn has come and go (make churn: many more)")
+	churnImages = flag.Int("collect.images", 24, "of how many images they are")
+)
+
+const (
+	diskMiB  = 300
+	largeMiB = 110
+	imageMiB = 8 // of random bytes, which take twice that: as the registry has them, and unpacked
+)
+
+// TestImagesChurn: on a node whose disk has room for about 16 images, pods of more images
+// come and go, several at once, and none ever fails for want of space: images that nothing
+// uses are removed as pulls fill the disk, never one that a pod needs (B-GC-7). An image
+// that is too large for what is free is pulled after the others were removed.
+func TestImagesChurn(t *testing.T) {
+	n := newSmallNode(t)
+	reg, base := newRegistry(t, ""), carriedToolbox(t)
+	var images []string
+	for i := range *churnImages {
+		images = append(images, reg.pushLarge(t, base, fmt.Sprintf("churn/%d", i), imageMiB))
+	}
+	const atOnce = 2
+	for i := range *churnPods {
+		n.begin(fmt.Sprintf("churn-%d", i), images[i*5%len(images)])
+		if i >= atOnce {
+			n.end(fmt.Sprintf("churn-%d", i-atOnce))
+		}
+	}
+	for i := max(0, *churnPods-atOnce); i < *churnPods; i++ {
+		n.end(fmt.Sprintf("churn-%d", i))
+	}
+	log := n.log()
+	if strings.Contains(log, "no space left on device") {
+		t.Errorf("the disk was full:\n%s", log)
+	}
+	collected := strings.Count(log, `msg="removed an image"`)
+	if collected < len(images)-16 {
+		t.Errorf("%d images were removed, of %d that do not fit\n%s", collected, len(images), log)
+	}
+	n.begin("large", reg.pushLarge(t, base, "large", largeMiB))
+	n.end("large")
+	awaitTrue(t, "nothing is left of the pods", func() bool {
+		left, err := filepath.Glob(filepath.Join(n.root.dir, "pods/*"))
+		return err == nil && len(left) == 0
+	})
+	for line := range strings.Lines(n.log()) {
+		if strings.Contains(line, "-GC-") || strings.Contains(line, "large") {
+			t.Log(strings.TrimSpace(line))
+		}
+	}
+	t.Logf("%d pods of %d images, %d images removed, then one that needs %d of %d MiB", *churnPods, len(images), collected, 2*largeMiB, diskMiB)
+}
+
+// smallNode is a node without a cluster whose runtime has a small disk.
+type smallNode struct {
+	*testing.T
+	root      *root
+	manifests string
+	done      string // has a file for each pod that has run
+	agent     *machine.Process
+	logFile   string
+}
+
+func newSmallNode(t *testing.T) *smallNode {
+	t.Helper()
+	n := &smallNode{T: t, root: newRoot(t), manifests: t.TempDir(), done: t.TempDir()}
+	dir := filepath.Join(n.root.dir, "containerd")
+	disk := filepath.Join(t.TempDir(), "disk")
+	if err := os.MkdirAll(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range [][]string{
+		{"truncate", "-s", fmt.Sprintf("%dM", diskMiB), disk}, {"mkfs.ext4", "-q", "-m", "0", disk}, {"mount", "-o", "loop", disk, dir},
+	} {
+		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
+		}
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
+			t.Errorf("umount: %v\n%s", err, out)
+		}
+	})
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	writeText(t, config, "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"+
+		"imageMinimumGCAge: 1s\nimageGCHighThresholdPercent: 60\nimageGCLowThresholdPercent: 50\nfileCheckFrequency: 1s\nhealthzPort: 0\n")
+	n.logFile = filepath.Join(t.TempDir(), "log")
+	var err error
+	n.agent, err = machine.StartProcess(exec.Command(binary, "agent", "--root="+n.root.dir, "--manifests="+n.manifests, "--config="+config), n.logFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the end of the agent's log:\n%s", n.agent.LastLines(60))
+		}
+		if err := n.agent.Signal(syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+		<-n.agent.Ended()
+		if out, err := exec.Command(binary, "doctor", "--sweep", "--root", n.root.dir).CombinedOutput(); err != nil {
+			t.Logf("doctor --sweep: %v\n%s", err, out)
+		}
+	})
+	return n
+}
+
+func writeText(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (n *smallNode) log() string {
+	text, err := os.ReadFile(n.logFile)
+	if err != nil {
+		n.Fatal(err)
+	}
+	return string(text)
+}
+
+// begin begins a static pod, which says that it has run and then goes on.
+func (n *smallNode) begin(pod, image string) {
+	n.Helper()
+	writeText(n.T, filepath.Join(n.manifests, pod+".yaml"), fmt.Sprintf(`apiVersion: v1
+kind: Pod
+metadata: {name: %s}
+spec:
+  terminationGracePeriodSeconds: 0
+  volumes: [{name: done, hostPath: {path: %s}}]
+  containers:
+  - name: main
+    image: %s
+    command: [sh, -c, "touch /done/%s; exec sleep infinity"]
+    volumeMounts: [{name: done, mountPath: /done}]
+`, pod, n.done, image, pod))
+}
+
+// end takes a pod back once it has run.
+func (n *smallNode) end(pod string) {
+	n.Helper()
+	awaitTrue(n.T, pod+" has run", func() bool {
+		if n.agent.HasEnded() {
+			n.Fatalf("the agent has ended:\n%s", n.agent.LastLines(20))
+		}
+		_, err := os.Stat(filepath.Join(n.done, pod))
+		return err == nil
+	})
+	if err := os.Remove(filepath.Join(n.manifests, pod+".yaml")); err != nil {
+		n.Fatal(err)
+	}
+}
+
+// pushLarge puts an image into the registry to which a file of random bytes was added.
+func (reg *imageRegistry) pushLarge(t *testing.T, base v1.Image, path string, mib int) string {
+	t.Helper()
+	var layer bytes.Buffer
+	archive := tar.NewWriter(&layer)
+	content := make([]byte, mib<<20)
+	_, _ = rand.Read(content) // never fails
+	err := errors.Join(
+		archive.WriteHeader(&tar.Header{Name: "bytes", Mode: 0o644, Size: int64(len(content)), Typeflag: tar.TypeReg}),
+		second(archive.Write(content)), archive.Close(),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(layer.Bytes())), nil }
+	added, err := tarball.LayerFromOpener(open, tarball.WithCompressionLevel(gzip.NoCompression))
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := mutate.AppendLayers(base, added)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reg.write(t, path, image)
+}
+
+func second(_ int, err error) error { return err }
