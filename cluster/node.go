@@ -26,6 +26,11 @@ func (l *layout) nodeConfig(keys *pki.Folder) ([]byte, error) {
 		"clusterDomain":  dnsDomain,
 		"authentication": map[string]any{"x509": map[string]any{"clientCAFile": keys.CA()}},
 		"seccompDefault": true, // as in the configuration of joining nodes
+		// The disk is not the node's alone: a part of it that others leave free says little,
+		// and the kubelet's 10 % are met on many a laptop before the first pod.
+		"evictionHard": map[string]string{
+			"memory.available": "100Mi", "nodefs.available": "2%", "nodefs.inodesFree": "1%", "imagefs.available": "2%", "imagefs.inodesFree": "1%",
+		},
 
 		"podPidsLimit": token.PodPidsLimit,
 

@@ -223,6 +223,7 @@ type RecordEvent struct {
 	Reason    string
 	Message   string
 	FieldPath string // spec.containers{name}, empty for the pod itself (A-EVT-1)
+	Blame     Blame  // annotations of an eviction
 }
 
 // Tell is one line of the pod's story.

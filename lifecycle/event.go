@@ -150,15 +150,6 @@ type ObjectsChanged struct {
 // the object.
 type PodUpdated struct{ Pod *v1.Pod }
 
-// EvictionRequested ends the pod as failed for the node's sake: pressure, shutdown … (B-WRK-12).
-type EvictionRequested struct {
-	Reason       string // status reason and event, such as Preempting (B-PRE-2)
-	Message      string
-	Disruption   string // message of the condition DisruptionTarget; empty: no such condition
-	GraceSeconds *int64 // nil: spec.terminationGracePeriodSeconds
-	NoEvent      bool   // no event tells of the reason (B-SHD-5)
-}
-
 // Woke says that the time asked for with WakeAt has come.
 type Woke struct{}
 

@@ -156,7 +156,7 @@ func applyEvictionRequested(s *step, f EvictionRequested) {
 		grace = GraceDuration(*f.GraceSeconds)
 	}
 	if !f.NoEvent {
-		s.do(RecordEvent{Type: warning, Reason: f.Reason, Message: f.Message})
+		s.do(RecordEvent{Type: warning, Reason: f.Reason, Message: f.Message, Blame: f.Blame})
 	}
 	if s.kept.Stage == Terminating { // the last reason counts
 		s.stop.Cause, s.stop.Reason, s.stop.Message, s.stop.Disruption = Evicted, f.Reason, f.Message, f.Disruption

@@ -102,7 +102,9 @@ func (c *cluster) nodeEvent(kind, reason, message string) {
 
 // Pod records an event about a pod.
 func (c *cluster) Pod(pod *v1.Pod, at time.Time, e lifecycle.RecordEvent) {
-	c.events.Record(record.Event{Object: record.Pod(pod, e.FieldPath), Type: e.Type, Reason: e.Reason, Message: e.Message, At: at})
+	c.events.Record(record.Event{
+		Object: record.Pod(pod, e.FieldPath), Type: e.Type, Reason: e.Reason, Message: e.Message, At: at, Annotations: e.Blame.Annotations(),
+	})
 }
 
 // forPods is what the pods have of it, beside the objects that they use.

@@ -1,15 +1,17 @@
 package node
 
 import (
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/lifepod/lifepod/node/server"
 	"github.com/lifepod/lifepod/node/stats"
-	"github.com/lifepod/lifepod/pods"
+	"github.com/lifepod/lifepod/worker"
 )
 
 // measured are the pods whose use of the machine is measured.
-func measured(shell *pods.Shell, m machine, u uses) stats.Pods {
+func measured(list func() []*v1.Pod, engine *worker.Engine, m machine, u uses) stats.Pods {
 	of := stats.Pods{
-		List: shell.Pods, Foreign: shell.Local.Foreign, Dir: m.folders.Pods, LogDir: shell.LogDir,
+		List: list, Foreign: m.foreign, Dir: engine.Folders.Pods, LogDir: engine.Config.PodLogDirectory,
 		Cgroup: m.cgroups.Path, CgroupRoot: m.cgroups.Root(),
 	}
 	if u.objects != nil {
@@ -18,12 +20,16 @@ func measured(shell *pods.Shell, m machine, u uses) stats.Pods {
 	return of
 }
 
-// figures are what is measured of the node and its pods.
-func (s *setup) figures(c *cluster, view view, of stats.Pods) server.Figures {
-	all := stats.New(stats.Config{
+// newStats measures the node and its pods.
+func (s *setup) newStats(of stats.Pods) *stats.Stats {
+	return stats.New(stats.Config{
 		NodeName: s.name, Runtime: s.calls.Runtime, Images: s.calls.Images, RuntimeSocket: s.runtime.Socket(),
 		Pods: of, VolumePeriod: s.config.Kubelet.VolumeStatsAggPeriod.Duration, Log: s.log,
 	})
+}
+
+// figures are what is measured of the node and its pods, for others.
+func (s *setup) figures(c *cluster, view view, all *stats.Stats) server.Figures {
 	counts := s.counts
 	counts.Register(all)
 	counts.Census(view.census)

@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/lifepod/lifepod/bundle"
@@ -18,6 +19,7 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/pods"
+	"github.com/lifepod/lifepod/roster/pressure"
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/admission"
 	"github.com/lifepod/lifepod/worker/criconfig"
@@ -35,10 +37,17 @@ type machine struct {
 	dns     worker.DNS
 	folders worker.Folders
 	logs    logrotate.Policy
+	foreign func(types.UID) bool // pods of the same runtime that are another lifepod's
+
+	pressure pressure.Config // how the node answers when it runs short of something
 }
 
 func (s *setup) newMachine() (m machine, err error) {
 	k, root := s.config.Kubelet, s.options.rootDir()
+	m.foreign = s.options.Foreign
+	if m.pressure, err = s.pressure(); err != nil {
+		return m, err
+	}
 	if m.admits, err = host.Admits(k.AllowedUnsafeSysctls, s.features); err != nil {
 		return m, err
 	}

@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/node/collect"
 	"github.com/lifepod/lifepod/node/register"
+	"github.com/lifepod/lifepod/node/relief"
 	"github.com/lifepod/lifepod/node/server"
 	"github.com/lifepod/lifepod/node/shutdown"
 	"github.com/lifepod/lifepod/pods"
@@ -21,6 +24,7 @@ type parts struct {
 	workers *worker.Engine // the machine as the pods' workers have it
 	pods    *pods.Shell
 	shuts   *shutdown.Watcher // nil: pods get no time to end when the machine shuts down
+	relief  *relief.Node      // measures what the machine runs short of
 	view    view              // the pods, and what they depend on
 	sources sources
 	collect *collect.Collector
@@ -42,9 +46,9 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	inbox, changes := pods.NewInbox(), &server.Changes{}
+	inbox, changes, conditions := pods.NewInbox(), &server.Changes{}, &relief.Conditions{}
 	shutdowns := s.newShutdowns(cluster, inbox)
-	node, err := s.newNode(cluster, notReady{network: podNetwork, shutdowns: shutdowns})
+	node, err := s.newNode(cluster, notReady{network: podNetwork, shutdowns: shutdowns}, conditions)
 	if err != nil {
 		return nil, err
 	}
@@ -65,26 +69,36 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	workers := &worker.Engine{
-		Runtime: s.calls.Runtime, Features: s.features, Images: images, Cgroups: machine.cgroups,
-		Network: &network{runtime: s.calls.Runtime, given: podNetwork, traffic: s.options.Traffic},
-		DNS:     machine.dns, Config: machine.config, Folders: machine.folders, API: uses.api(),
-		Admission: worker.Admission{Room: inbox.Room}, Allocatable: node.Node().Status.Allocatable,
-		Options: s.podOptions(addresses), Timeouts: timeouts(s.config), Clock: worker.Clock{Machine: host.Clock},
-		Watch: s.counts, Logs: worker.NewLogs(machine.logs, s.calls.Runtime, s.log), Log: s.log,
-	}
-	shell := pods.New(pods.Config{
+	workers := s.newEngine(machine)
+	workers.Images, workers.API, workers.Admission = images, uses.api(), worker.Admission{Room: inbox.Room}
+	workers.Network = &network{runtime: s.calls.Runtime, given: podNetwork, traffic: s.options.Traffic}
+	workers.Allocatable, workers.Options = node.Node().Status.Allocatable, s.podOptions(addresses)
+	var shell *pods.Shell
+	figures := s.newStats(measured(func() []*v1.Pod { return shell.Pods() }, workers, machine, uses))
+	relief := s.newRelief(cluster, figures, machine.pressure, relief.Config{Tell: inbox.NodeMeasured, Conditions: conditions, Changed: node.Changed})
+	shell = pods.New(pods.Config{
 		Inbox: inbox, Engine: workers, Host: machine.admits, Sources: s.origins(), Node: node.Node, Memory: s.options.memory(),
-		Cluster: cluster.forPods(uses.objects, changes), Local: local, Counts: s.counts, Log: s.log,
+		Cluster: cluster.forPods(uses.objects, changes), Local: local, Pressure: machine.pressure, Relief: relief, Counts: s.counts, Log: s.log,
 		Stir: s.stir, RuntimeChanged: node.RuntimeChanged, Shutdowns: shutdowns, Periods: shutdownPeriods(s.config.Kubelet),
 	})
 	view := view{shown: shell, health: newHealth(s.calls.Runtime, s.options.memory().Dir)}
-	server, err := s.newServer(cluster, view, changes, measured(shell, machine, uses))
+	server, err := s.newServer(cluster, view, changes, figures)
 	if err != nil {
 		return nil, err
 	}
+	collector := newCollector(s, shell, images, cluster)
+	relief.Reclaimer = collector
 	return &parts{
-		cluster: cluster, network: podNetwork, node: node, workers: workers, pods: shell, shuts: shutdowns, view: view,
-		sources: s.newSources(shell, cluster, uses.files), collect: newCollector(s, shell, images, cluster), server: server,
+		cluster: cluster, network: podNetwork, node: node, workers: workers, pods: shell, shuts: shutdowns, relief: relief, view: view,
+		sources: s.newSources(shell, cluster, uses.files), collect: collector, server: server,
 	}, nil
+}
+
+// newEngine is what the pods' workers share of the machine and its runtime.
+func (s *setup) newEngine(m machine) *worker.Engine {
+	return &worker.Engine{
+		Runtime: s.calls.Runtime, Features: s.features, Cgroups: m.cgroups, DNS: m.dns, Config: m.config, Folders: m.folders,
+		Timeouts: timeouts(s.config), Clock: worker.Clock{Machine: host.Clock},
+		Watch: s.counts, Logs: worker.NewLogs(m.logs, s.calls.Runtime, s.log), Log: s.log,
+	}
 }

@@ -6,10 +6,11 @@ import (
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/lifepod/lifepod/node/register"
+	"github.com/lifepod/lifepod/node/relief"
 )
 
 // newNode describes the machine as a node.
-func (s *setup) newNode(c *cluster, against notReady) (*register.Node, error) {
+func (s *setup) newNode(c *cluster, against notReady, conditions *relief.Conditions) (*register.Node, error) {
 	k, o := s.config.Kubelet, s.options
 	r := register.Config{
 		Name: s.name, ProviderID: k.ProviderID, Port: k.Port,
@@ -38,6 +39,7 @@ func (s *setup) newNode(c *cluster, against notReady) (*register.Node, error) {
 		return nil, err
 	}
 	r.Taints = append(r.Taints, k.RegisterWithTaints...)
+	r.Senses.Pressure = conditions.Under
 	if c != nil {
 		r.API = register.API{Client: c.client, Broken: c.connection.Reconnect}
 		r.Senses.Event, r.Senses.Addressed = c.nodeEvent, c.addressed

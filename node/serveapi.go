@@ -35,12 +35,12 @@ func (c *cluster) addressed(addresses []v1.NodeAddress) {
 
 // newServer is the node's API on its port, which a node without a cluster does not
 // have: nobody could be let in.
-func (s *setup) newServer(c *cluster, view view, changes *server.Changes, of stats.Pods) (*server.Server, error) {
+func (s *setup) newServer(c *cluster, view view, changes *server.Changes, all *stats.Stats) (*server.Server, error) {
 	if c == nil || c.serving == nil {
 		return nil, nil
 	}
 	return server.New(server.Config{
 		NodeName: s.name, Kubelet: s.config.Kubelet, Client: c.client, TLS: c.serving.TLS(), Node: view, Changes: changes,
-		Runtime: s.calls.Runtime, Figures: s.figures(c, view, of), Flags: s.options.Flags, Version: s.options.Version, Log: s.log,
+		Runtime: s.calls.Runtime, Figures: s.figures(c, view, all), Flags: s.options.Flags, Version: s.options.Version, Log: s.log,
 	})
 }

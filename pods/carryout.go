@@ -65,7 +65,7 @@ func (s *Shell) doBeside(ctx context.Context, effect roster.Effect) {
 	case roster.AllHeard:
 		s.allHeard(ctx)
 	default:
-		s.holdUp(ctx, effect)
+		s.relieve(ctx, effect)
 	}
 }
 

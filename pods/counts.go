@@ -1,6 +1,10 @@
 package pods
 
-import v1 "k8s.io/api/core/v1"
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/roster/pressure"
+)
 
 // noCounts count nothing.
 type noCounts struct{}
@@ -11,3 +15,5 @@ func (noCounts) Rejected(string)                              {}
 func (noCounts) Restarted(bool)                               {}
 func (noCounts) Orphaned()                                    {}
 func (noCounts) Gone(*v1.Pod)                                 {}
+
+func (noCounts) Evicted([]pressure.Signal, pressure.Observations) {}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lifepod/lifepod/internal/mailbox"
 	"github.com/lifepod/lifepod/roster"
+	"github.com/lifepod/lifepod/roster/pressure"
 	"github.com/lifepod/lifepod/worker/admission"
 )
 
@@ -41,6 +42,11 @@ func (b *Inbox) ShutdownBegan() { b.mail.Post(roster.ShutdownBegan{}) }
 
 // ShutdownCancelled takes that the machine does not shut down after all.
 func (b *Inbox) ShutdownCancelled() { b.mail.Post(roster.ShutdownCancelled{}) }
+
+// NodeMeasured takes what the node has left of what may run short.
+func (b *Inbox) NodeMeasured(seen pressure.Observations, disks pressure.Disks) {
+	b.mail.Post(roster.NodeMeasured{Seen: seen, Disks: disks})
+}
 
 // ObjectsChanged tells a pod that what it uses has changed.
 func (b *Inbox) ObjectsChanged(uid types.UID, because string) {

@@ -13,6 +13,7 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/pods/memory"
 	"github.com/lifepod/lifepod/roster"
+	"github.com/lifepod/lifepod/roster/pressure"
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/admission"
 )
@@ -27,7 +28,11 @@ type Config struct {
 	Node    func() *v1.Node // the newest that is known
 	Memory  memory.Folder
 	Cluster Cluster
-	Local   Local
+	// Pressure is how the node answers when it runs short of something, Relief who
+	// measures it and gives back what pods don't need.
+	Pressure pressure.Config
+	Relief   Relief
+	Local    Local
 	// Shutdowns are those of the machine, for whose pods Periods say how long they may take.
 	Shutdowns Shutdowns
 	Periods   []roster.Period // the lowest priority first; empty: nothing is ended then
@@ -88,6 +93,7 @@ type Counts interface {
 	Restarted(static bool)
 	Orphaned()
 	Gone(pod *v1.Pod)
+	Evicted(signals []pressure.Signal, seen pressure.Observations)
 }
 
 // Objects are told which pods use ConfigMaps, Secrets … (package node/objects).
@@ -138,8 +144,10 @@ func New(c Config) *Shell {
 	}
 	return &Shell{
 		Config: c, events: c.Engine.Events(c.RuntimeChanged),
-		machine: roster.New(roster.Options{Sources: c.Sources, Host: c.Host, API: c.Cluster.Mirrors != nil, Shutdown: c.Periods}),
-		lives:   map[types.UID]*living{},
+		machine: roster.New(roster.Options{
+			Sources: c.Sources, Host: c.Host, API: c.Cluster.Mirrors != nil, Shutdown: c.Periods, Pressure: c.Pressure,
+		}),
+		lives: map[types.UID]*living{},
 	}
 }
 

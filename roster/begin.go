@@ -57,6 +57,10 @@ func (m *Machine) admit(p *pod, node *v1.Node) {
 		m.start(p)
 		return
 	}
+	if refusal := admit.UnderPressure(p.newest, m.short.conditions); refusal != nil {
+		m.refuse(p, *refusal)
+		return
+	}
 	if refusal := m.shutdownRefusal(); refusal != nil {
 		m.refuse(p, *refusal)
 		return
@@ -125,7 +129,7 @@ func (m *Machine) refuse(p *pod, why admission.Refusal) {
 func (m *Machine) lives(p *pod, accepted *v1.Pod) {
 	p.position, p.reason, p.until, p.told, p.again = Living, "", never(), "", false
 	p.accepted, p.refused, p.left = accepted, false, false
-	p.evicted = time.Time{} // a worker before may not have taken that in: whoever needs the pod's place asks again
+	p.evicted, p.pressed = time.Time{}, false // a worker before may not have taken that in: whoever needs the pod's place asks again
 	p.terminated, p.rested = false, false
 	switch {
 	case p.wanted && (p.newest != accepted || p.newest.DeletionTimestamp != nil):

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/roster/pressure"
 	"github.com/lifepod/lifepod/worker/admission"
 )
 
@@ -109,6 +110,28 @@ type ReleaseInhibitor struct{}
 // TakeInhibitor has the next shutdown wait again (B-SHD-2).
 type TakeInhibitor struct{}
 
+// Measure asks for NodeMeasured now; else it comes when something may have changed.
+type Measure struct{}
+
+// Reclaim asks for what the node can give back without ending a pod; Reclaimed answers it
+// (B-EVI-6).
+type Reclaim struct{ pressure.Reclaims }
+
+// MeasurePods asks what each pod uses of what runs short; PodsMeasured answers it.
+type MeasurePods struct{ Signal pressure.Signal }
+
+// SetConditions tells of all conditions of pressure that the Node has now (B-EVI-5).
+type SetConditions struct{ Conditions []v1.NodeConditionType }
+
+// NodeEvent records an event about the Node.
+type NodeEvent struct{ Type, Reason, Message string }
+
+// Evicted counts an eviction, by the signals that demanded it, the most urgent one first.
+type Evicted struct {
+	Signals []pressure.Signal
+	Seen    pressure.Observations
+}
+
 // WakeAt asks for Woke at a time, instead of what was asked for before. Zero: never.
 type WakeAt struct{ At time.Time }
 
@@ -140,3 +163,9 @@ func (ReleaseInhibitor) effect() {}
 func (TakeInhibitor) effect()    {}
 func (WakeAt) effect()           {}
 func (Report) effect()           {}
+func (Measure) effect()          {}
+func (Reclaim) effect()          {}
+func (MeasurePods) effect()      {}
+func (SetConditions) effect()    {}
+func (NodeEvent) effect()        {}
+func (Evicted) effect()          {}

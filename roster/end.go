@@ -16,6 +16,7 @@ func (m *Machine) panicked(p *pod, why error) {
 		return
 	}
 	p.position, p.until = Paused, m.now.Add(quarantine)
+	m.relieved(p) // it can't be waited for
 	m.warn(p, lifecycle.Report{What: "is left alone", Outcome: "it goes on in " + quarantine.String(), Because: why.Error()})
 }
 
@@ -32,12 +33,19 @@ func (m *Machine) recalled(p *pod, r *Remembered) {
 	m.begin(p)
 }
 
+// restedNow records that a pod has given back all that it held.
+func (m *Machine) restedNow(p *pod) {
+	p.rested = true
+	m.relieved(p)
+}
+
 // ended records that nothing is left of a pod (B-WRK-16). The pod blocks its UID for as
 // long as its source wants it, unless it was wanted again since.
 func (m *Machine) ended(p *pod) {
 	if !p.alive() {
 		return
 	}
+	m.relieved(p)
 	m.over(p)
 	if !p.wanted {
 		m.drop(p)

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/roster/pressure"
 )
 
 // Event is a fact and when it became known.
@@ -142,6 +143,19 @@ type ShutdownCancelled struct{}
 // StatusesTold answers TellStatuses.
 type StatusesTold struct{}
 
+// NodeMeasured is what the node has left of what may run short (B-EVI-1).
+type NodeMeasured struct {
+	Seen  pressure.Observations
+	Disks pressure.Disks
+}
+
+// Reclaimed answers Reclaim. Seen is what the node has left then; empty if it could not
+// be measured.
+type Reclaimed struct{ Seen pressure.Observations }
+
+// PodsMeasured answers MeasurePods; a pod of which nothing is known is not in it.
+type PodsMeasured struct{ Used pressure.Usage }
+
 // Woke says that the time of the last WakeAt has come.
 type Woke struct{}
 
@@ -167,3 +181,6 @@ func (ShutdownBegan) fact()     {}
 func (ShutdownCancelled) fact() {}
 func (StatusesTold) fact()      {}
 func (Woke) fact()              {}
+func (NodeMeasured) fact()      {}
+func (Reclaimed) fact()         {}
+func (PodsMeasured) fact()      {}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/roster/pressure"
 	"github.com/lifepod/lifepod/worker/admission"
 )
 
@@ -26,6 +27,8 @@ type Options struct {
 	// Shutdown says how long pods may take to end when the machine shuts down, the lowest
 	// priority first; empty: they are not ended.
 	Shutdown []Period
+	// Pressure is how the node answers when it runs short of something.
+	Pressure pressure.Config
 }
 
 // Machine is the roster of a node: all its pods and where each stands. It is not safe
@@ -46,6 +49,9 @@ type Machine struct {
 	// rebooted: remembered pods of the API wait until the API is heard.
 	rebooted bool
 	shutdown shutdown
+
+	short  shortage // what the node runs short of
+	relief relief   // how far it has come in getting that back
 
 	wakeAt  time.Time // last requested
 	effects []Effect  // of the step
@@ -88,6 +94,12 @@ func (m *Machine) apply(fact Fact) {
 		m.shutdownCancelled()
 	case StatusesTold:
 		m.statusesTold()
+	case NodeMeasured:
+		m.nodeMeasured(f)
+	case Reclaimed:
+		m.reclaimed(f)
+	case PodsMeasured:
+		m.podsMeasured(f)
 	case ResizeAsked:
 		m.do(AnswerResize{ID: f.ID, Refusal: m.room(f.Pod)})
 	default:
@@ -112,7 +124,7 @@ func (m *Machine) applyToPod(fact Fact) {
 	case Published:
 		m.ofPod(f.UID, func(p *pod) { m.published(p, f.Status) })
 	case Rested:
-		m.ofPod(f.UID, func(p *pod) { p.rested = true })
+		m.ofPod(f.UID, m.restedNow)
 	case NothingLeft:
 		m.ofPod(f.UID, m.deleteObject)
 	case Ended:
@@ -174,6 +186,10 @@ func (m *Machine) wake() {
 	}
 	sooner(m.awaitsAPI)
 	sooner(m.shutdown.until)
+	sooner(m.short.until)
+	if m.relief.stage >= reliefEvicting {
+		sooner(m.relief.until)
+	}
 	for _, p := range m.pods {
 		sooner(p.until)
 	}
@@ -189,6 +205,7 @@ func (m *Machine) woke() {
 	if over(m.awaitsAPI) {
 		m.awaitsAPI = time.Time{}
 	}
+	m.pressureWoke(over)
 	for _, p := range m.inOrder(func(p *pod) bool { return over(p.until) }) {
 		p.until = time.Time{}
 		if p.position == Paused {

@@ -153,5 +153,7 @@ func factsOf(d *described, tr *transcript) []namedFact {
 		{"ResizeAsked", ResizeAsked{1, larger}}, {"ResizeAsked, too much", ResizeAsked{1, huge}},
 		{"SpaceNeeded", SpaceNeeded{}}, {"ObjectsChanged", ObjectsChanged{uid, "ConfigMap c changed"}}, {"Woke", Woke{}},
 		{"ShutdownBegan", ShutdownBegan{}}, {"ShutdownCancelled", ShutdownCancelled{}}, {"StatusesTold", StatusesTold{}},
+		{"NodeMeasured", tr.measured("memory.available=2Gi")}, {"NodeMeasured, short", tr.measured("memory.available=100Mi")},
+		{"Reclaimed, enough", Reclaimed{tr.measured("nodefs.available=9Gi").Seen}}, {"Reclaimed", Reclaimed{}}, {"PodsMeasured", PodsMeasured{}},
 	}
 }

@@ -96,6 +96,7 @@ type pod struct {
 	evicted    time.Time     // when it was told to stop to make room; zero: never
 	terminated bool          // told to end because the machine shuts down
 	rested     bool          // it has given back what it held of the node
+	pressed    bool          // it was evicted because the node ran short of something
 
 	status v1.PodStatus // last published
 	resize resize

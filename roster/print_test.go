@@ -60,6 +60,8 @@ func effectText(effect Effect) string {
 		return "TakeInhibitor"
 	case WakeAt:
 		return "WakeAt " + clockText(e.At)
+	case Measure, Reclaim, MeasurePods, SetConditions, NodeEvent, Evicted:
+		return reliefText(e)
 	case Report:
 		mark := "»"
 		if e.Warning {
@@ -71,6 +73,25 @@ func effectText(effect Effect) string {
 		return fmt.Sprintf("%s %s  [%s]", mark, e.String(), e.Rule)
 	}
 	return fmt.Sprintf("%T has no text", effect)
+}
+
+// reliefText is an effect that is to give the node back what it runs short of.
+func reliefText(effect Effect) string {
+	switch e := effect.(type) {
+	case Measure:
+		return "Measure"
+	case Reclaim:
+		return strings.TrimSuffix("Reclaim "+map[bool]string{true: "containers "}[e.Containers]+map[bool]string{true: "images"}[e.Images], " ")
+	case MeasurePods:
+		return "MeasurePods for " + string(e.Signal)
+	case SetConditions:
+		return fmt.Sprintf("SetConditions %v", e.Conditions)
+	case NodeEvent:
+		return fmt.Sprintf("NodeEvent %s %s: %s", e.Type, e.Reason, e.Message)
+	case Evicted:
+		return fmt.Sprintf("Evicted for %v", e.Signals)
+	}
+	return ""
 }
 
 func adoptText(e Adopt) string {
@@ -104,7 +125,7 @@ func factOfLifeText(fact lifecycle.Fact) string {
 		return "StopRequested"
 	case lifecycle.EvictionRequested:
 		if f.GraceSeconds != nil {
-			return fmt.Sprintf("EvictionRequested %s grace=%d", f.Reason, *f.GraceSeconds)
+			return fmt.Sprintf("EvictionRequested %s grace=%d: %s", f.Reason, *f.GraceSeconds, f.Message)
 		}
 		return "EvictionRequested " + f.Reason
 	case lifecycle.PodUpdated:

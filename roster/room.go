@@ -140,6 +140,9 @@ func (m *Machine) published(p *pod, status v1.PodStatus) {
 	case p.resize.granted != nil && tells(p.resize.granted, &status):
 		p.resize.granted = nil
 	}
+	if lifecycle.Terminal(status.Phase) {
+		m.victimStopped(p)
+	}
 	if gaveBack(&before, &status) {
 		m.roomFreed()
 	}

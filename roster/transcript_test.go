@@ -47,6 +47,7 @@ type transcript struct {
 	opened  Opened // as it will be
 	wakeAt  time.Time
 	resizes int
+	looks   int             // at the node: each is newer than the one before
 	facts   map[string]bool // types of facts that every-fact has fed
 	effects map[string]bool // types of effects
 }
@@ -61,6 +62,7 @@ type described struct {
 // name=N; what is once said of it holds until it is said anew:
 //
 //	roster [sources=(api,file,…)] [cpu=N] [alone] [shutdown=(P:S,…)]  a new machine; alone: there is no API server; shutdown: seconds from each priority on
+//	       [hard=(SIGNAL=N,…)] [soft=(…)] [soft-grace=(…)] [reclaim=(…)]  thresholds of pressure
 //	node [cpu=N] [labels=(a=b,…)] [unknown]   the Node is known so
 //	remembered P … [attempt=N] [ends] [terminated]  an agent before has left a checkpoint; ends: its end was asked for; terminated: by a shutdown
 //	found P … [attempt=N]           the runtime has it
@@ -82,6 +84,9 @@ type described struct {
 //	resize P cpu=N                  its worker asks whether there is room
 //	objects-changed P
 //	advance D                       time passes, the machine is woken when it asked for it
+//	measured SIGNAL=N …             the node has that much left, of 10Gi or 1000; images: they have a disk of their own
+//	reclaimed [SIGNAL=N …]          answers Reclaim
+//	used [P=N …]                    answers MeasurePods: memory, processes or disk
 //	woke                            the machine is woken now
 //	shutdown | shutdown-cancelled | statuses-told
 //	pods                            where each stands
@@ -111,6 +116,8 @@ func (tr *transcript) play() {
 		tr.advance()
 	case "space-needed":
 		tr.feed(SpaceNeeded{})
+	case "measured", "reclaimed", "used":
+		tr.feed(tr.factOfNode())
 	case "woke":
 		tr.feed(Woke{})
 	case "shutdown":
@@ -136,7 +143,7 @@ func (tr *transcript) play() {
 
 func (tr *transcript) newRoster() {
 	*tr = transcript{t: tr.t, d: tr.d, now: start, pods: map[types.UID]*described{}, facts: tr.facts, effects: tr.effects}
-	options := Options{API: !tr.has("alone")}
+	options := Options{API: !tr.has("alone"), Pressure: tr.thresholds()}
 	for _, source := range tr.list("sources", "api") {
 		options.Sources = append(options.Sources, Source(source))
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -89,6 +90,8 @@ func (tr *transcript) change(pod *v1.Pod, key string) {
 	switch key {
 	case "cpu":
 		pod.Spec.Containers[0].Resources.Requests = cpus(tr.text(key, ""))
+	case "memory":
+		pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceMemory: resource.MustParse(tr.text(key, ""))}
 	case "critical":
 		pod.Spec.Priority = new(int32(2000001000))
 	case "priority":

@@ -38,6 +38,7 @@ var pure = map[string][]string{
 		module + "/worker/admission", // what the machine can enforce, as values
 		module + "/lifecycle",
 		module + "/roster/admit",
+		module + "/roster/pressure",
 	},
 }
 

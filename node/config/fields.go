@@ -10,21 +10,16 @@ type treatment struct {
 type treatmentKind int
 
 const (
-	isHonoured    treatmentKind = iota
-	isHarmless                  // has nothing to act on here, whatever its value
-	isPartly                    // Unsupported says for which values
-	isUnsupported               // named in the warning when it isn't the default
-	isRefused                   // an error when it isn't the default
+	isHonoured treatmentKind = iota
+	isHarmless               // has nothing to act on here, whatever its value
+	isRefused                // an error when it isn't the default
 )
 
-func honoured(by string) treatment         { return treatment{isHonoured, by} }
-func harmless(because string) treatment    { return treatment{isHarmless, because} }
-func partly(missing string) treatment      { return treatment{isPartly, missing} }
-func unsupported(missing string) treatment { return treatment{isUnsupported, missing} }
-func refused(because string) treatment     { return treatment{isRefused, because} }
+func honoured(by string) treatment      { return treatment{isHonoured, by} }
+func harmless(because string) treatment { return treatment{isHarmless, because} }
+func refused(because string) treatment  { return treatment{isRefused, because} }
 
 const (
-	noEviction   = "pods are not evicted under pressure yet"
 	noPolicies   = "containers share the machine's CPUs and memory by their requests and limits, none is pinned to a part of them"
 	noClientRate = "requests to the API server are not slowed down on this side"
 	noIPTables   = "lifepod makes no iptables rules of its own"
@@ -98,14 +93,14 @@ var fields = map[string]treatment{
 	"reservedSystemCPUs":               honoured("node/register: it counts in allocatable"),
 	"localStorageCapacityIsolation":    honoured("node/register"),
 	"enforceNodeAllocatable":           honoured("worker/podcgroup"),
-	"evictionHard":                     partly("counts in allocatable; " + noEviction),
+	"evictionHard":                     honoured("roster/pressure"),
 	"mergeDefaultEvictionSettings":     honoured("node/config"),
-	"evictionSoft":                     unsupported(noEviction),
-	"evictionSoftGracePeriod":          unsupported(noEviction),
-	"evictionPressureTransitionPeriod": unsupported(noEviction),
-	"evictionMaxPodGracePeriod":        unsupported(noEviction),
-	"evictionMinimumReclaim":           unsupported(noEviction),
-	"kernelMemcgNotification":          unsupported(noEviction),
+	"evictionSoft":                     honoured("roster/pressure"),
+	"evictionSoftGracePeriod":          honoured("roster/pressure"),
+	"evictionPressureTransitionPeriod": honoured("node"),
+	"evictionMaxPodGracePeriod":        honoured("node"),
+	"evictionMinimumReclaim":           honoured("roster/pressure"),
+	"kernelMemcgNotification":          harmless("the kernel always tells when memory gets short"),
 	"systemReservedCgroup":             honoured("worker/podcgroup"),
 	"kubeReservedCgroup":               honoured("worker/podcgroup"),
 	"systemCgroups":                    refused(notMoved),

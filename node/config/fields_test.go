@@ -39,7 +39,7 @@ func TestEveryFieldIsTreated(t *testing.T) {
 // effect. Names such as Port prove little; most are unmistakable.
 func TestHonouredFieldsAreRead(t *testing.T) {
 	read, readOfKubelet := map[string]bool{}, map[string]bool{}
-	for _, dir := range []string{"..", "../../worker", "../../host", "../../cmd"} {
+	for _, dir := range []string{"..", "../../worker", "../../roster/pressure", "../../host", "../../cmd"} {
 		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || filepath.Dir(path) == "../config" {
 				return err
@@ -61,7 +61,7 @@ func TestHonouredFieldsAreRead(t *testing.T) {
 		if name := goName(t, path); treatment.kind == isHonoured && treatment.by != "node/config" && !read[name] {
 			t.Errorf("%s: nobody reads %s", path, name)
 		}
-		if name := goName(t, path); (treatment.kind == isHarmless || treatment.kind == isUnsupported) && readOfKubelet[name] {
+		if name := goName(t, path); treatment.kind == isHarmless && readOfKubelet[name] {
 			t.Errorf("%s: somebody reads %s, but it is said to have no effect: %s", path, name, treatment.by)
 		}
 	}
@@ -96,9 +96,7 @@ func TestWarning(t *testing.T) {
 		"nothing set":                 {"", ""},
 		"set to the default":          {"imageGCHighThresholdPercent: 85\nshutdownGracePeriod: 0s", ""},
 		"without meaning here":        {"syncFrequency: 5s\nhairpinMode: none\nkubeAPIQPS: 5", ""},
-		"not supported":               {"evictionSoft: {memory.available: 1Gi}\nevictionSoftGracePeriod: {memory.available: 1m}", start + "evictionSoft (pods are not evicted under pressure yet); evictionSoftGracePeriod (pods are not evicted under pressure yet)"},
 		"no swap in other words":      {"memorySwap: {swapBehavior: NoSwap}\nenforceNodeAllocatable: [none]", ""},
-		"a part":                      {"evictionHard: {memory.available: 1Gi}", start + "evictionHard (counts in allocatable; pods are not evicted under pressure yet)"},
 		"gates as lifepod is":         {"featureGates: {EventedPLEG: true, MemoryQoS: true, AllAlpha: false, JobManagedBy: true}", ""},
 		"gates against lifepod":       {"featureGates: {EventedPLEG: false, ImageVolumeWithDigest: true, AllBeta: false}", start + "featureGates[AllBeta] (every feature is as lifepod has it); featureGates[EventedPLEG] (lifepod always behaves as with true); featureGates[ImageVolumeWithDigest] (lifepod always behaves as with false)"},
 		"gates of other components":   {"featureGates: {SchedulerAsyncPreemption: false}", ""},

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,36 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Warning is one sentence about everything that is set and not supported, for the
-// log at the start; "" if there is nothing.
+// Warning is one sentence about everything that is set and has no effect, for the log at
+// the start; "" if there is nothing: feature gates that are set against what lifepod does.
 func (c *Config) Warning() string {
-	fields := c.Unsupported()
-	if len(fields) == 0 {
+	gates := gatesNotFollowed(c.Kubelet.FeatureGates)
+	if len(gates) == 0 {
 		return ""
 	}
-	return "not supported, without effect: " + strings.Join(fields, "; ")
-}
-
-// Unsupported are the fields that are set to something other than the default and
-// that lifepod does nothing about, sorted, each with the reason.
-func (c *Config) Unsupported() []string {
-	var out []string
-	for _, path := range c.changed(isUnsupported) {
-		out = append(out, fmt.Sprintf("%s (%s)", path, fields[path].by))
-	}
-	out = append(out, c.partlyUnsupported()...)
-	slices.Sort(out)
-	return append(out, gatesNotFollowed(c.Kubelet.FeatureGates)...)
-}
-
-// partlyUnsupported are the values of fields that are honoured with others.
-func (c *Config) partlyUnsupported() []string {
-	var out []string
-	say := func(path string) { out = append(out, fmt.Sprintf("%s (%s)", path, fields[path].by)) }
-	if !maps.Equal(c.Kubelet.EvictionHard, defaults().EvictionHard) {
-		say("evictionHard")
-	}
-	return out
+	return "not supported, without effect: " + strings.Join(gates, "; ")
 }
 
 // refusals are errors for fields of which lifepod has the default only.

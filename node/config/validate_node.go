@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 	"k8s.io/utils/cpuset"
+
+	"github.com/lifepod/lifepod/roster/pressure"
 )
 
 // Enforcements of enforceNodeAllocatable. The reserved ones may end in Compressible,
@@ -131,6 +134,14 @@ func validateEviction(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
 		if !isThreshold(c.EvictionHard[signal]) {
 			errs = append(errs, field.Invalid(path.Key(signal), c.EvictionHard[signal], "should be a quantity such as 100Mi, or a percentage up to 100%"))
 		}
+	}
+	errs = append(errs, atLeast("evictionMaxPodGracePeriod", c.EvictionMaxPodGracePeriod, 0)...)
+	if len(errs) > 0 {
+		return errs
+	}
+	_, err := pressure.ParseThresholds(c)
+	if wrong := (*pressure.SettingError)(nil); errors.As(err, &wrong) {
+		errs = append(errs, field.Invalid(below(wrong.Field).Key(wrong.Signal), wrong.Value, wrong.Want))
 	}
 	return errs
 }

@@ -33,6 +33,8 @@ type Metrics struct {
 	served  served
 	pods    podCounts
 
+	evictions evictionCounts
+
 	mu    sync.Mutex
 	lives map[types.UID]*life
 	users map[types.UID]*usersStart
@@ -42,7 +44,7 @@ type Metrics struct {
 func New(c Config) *Metrics {
 	m := &Metrics{
 		Config: c, all: prometheus.NewRegistry(), probes: newProbes(), slis: newSLIs(),
-		runtime: newRuntimeCalls(), api: newAPIRequests(), served: newServed(), pods: newPodCounts(),
+		runtime: newRuntimeCalls(), api: newAPIRequests(), served: newServed(), pods: newPodCounts(), evictions: newEvictionCounts(),
 		lives: map[types.UID]*life{}, users: map[types.UID]*usersStart{},
 	}
 	m.Register(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -50,6 +52,7 @@ func New(c Config) *Metrics {
 	m.Register(m.api.collectors()...)
 	m.Register(m.served.collectors()...)
 	m.Register(m.pods.collectors()...)
+	m.Register(m.evictions.collectors()...)
 	m.constant("kubelet_node_name", "The node's name. The count is always 1.", 1, prometheus.Labels{"node": c.NodeName})
 	m.constant("lifepod_build_info", "The version of lifepod. The count is always 1.", 1,
 		prometheus.Labels{"version": c.Version, "go_version": runtime.Version()})

@@ -18,6 +18,8 @@ type Event struct {
 	Reason  string
 	Message string
 	At      time.Time
+	// Annotations of the event's object; nil: none.
+	Annotations map[string]string
 }
 
 // Pod refers to a pod, or with a fieldPath like spec.containers{main} to one of
@@ -44,7 +46,7 @@ func (e *Event) object(node string) *v1.Event {
 	}
 	at := metav1.NewTime(e.At)
 	return &v1.Event{
-		ObjectMeta:          metav1.ObjectMeta{Namespace: namespace},
+		ObjectMeta:          metav1.ObjectMeta{Namespace: namespace, Annotations: e.Annotations},
 		InvolvedObject:      e.Object,
 		Type:                e.Type,
 		Reason:              e.Reason,

@@ -98,8 +98,8 @@ type ImageService interface {
 // Senses connect the node's status with the rest of the agent. Each may be nil.
 // When an answer of Pressure or NotReady has changed, call Node.Changed.
 type Senses struct {
-	// Pressure answers for MemoryPressure, DiskPressure and PIDPressure. It is the
-	// place of the eviction manager; nil says that there is none.
+	// Pressure answers for MemoryPressure, DiskPressure and PIDPressure; nil: nobody
+	// looks, and there is none.
 	Pressure func(v1.NodeConditionType) bool
 	// NotReady is a further reason not to be Ready, such as a shutdown under way
 	// (B-SHD-2).

@@ -1,0 +1,31 @@
+package node
+
+import (
+	"fmt"
+
+	"github.com/lifepod/lifepod/node/relief"
+	"github.com/lifepod/lifepod/node/stats"
+	"github.com/lifepod/lifepod/roster/pressure"
+)
+
+// pressure is how the node answers when it runs short of something.
+func (s *setup) pressure() (pressure.Config, error) {
+	k := s.config.Kubelet
+	thresholds, err := pressure.ParseThresholds(k)
+	if err != nil {
+		return pressure.Config{}, fmt.Errorf("thresholds of eviction: %w", err)
+	}
+	return pressure.Config{
+		Thresholds: thresholds, Transition: k.EvictionPressureTransitionPeriod.Duration, MaxPodGrace: int64(k.EvictionMaxPodGracePeriod),
+	}, nil
+}
+
+// newRelief measures what the node may run short of. of has what the node is told.
+func (s *setup) newRelief(c *cluster, figures *stats.Stats, answer pressure.Config, of relief.Config) *relief.Node {
+	of.Stats, of.Folder, of.PodsCgroup = figures, figures.Pods.Dir, figures.Pods.CgroupRoot
+	of.Thresholds, of.Log = answer.Thresholds, s.log
+	if c != nil {
+		of.RecordEvent = c.nodeEvent
+	}
+	return relief.New(of)
+}
