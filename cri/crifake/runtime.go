@@ -25,7 +25,7 @@ type Runtime struct {
 	commands   map[string][]command // likewise
 	sandboxes  []*sandbox
 	containers []*container
-	reserved   map[string]string // the id that has a sandbox's or container's name
+	reserved   map[string]string            // the id that has a sandbox's or container's name
 	images     map[string]*runtimeapi.Image // by name and by ID
 	disk       *Disk                        // nil: without end
 	streams    map[*stream]bool

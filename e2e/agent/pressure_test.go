@@ -3,6 +3,7 @@ package agent
 import (
 	"bufio"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -83,9 +84,7 @@ func nodeUnder(t *testing.T, memory string, more map[string]any) *member.Member 
 		"enforceNodeAllocatable":           []string{"none"},
 		"evictionPressureTransitionPeriod": "5s",
 	}
-	for name, value := range more {
-		kubelet[name] = value
-	}
+	maps.Copy(kubelet, more)
 	node, err := member.Start(t.Context(), member.Config{Plane: plane, Program: binary, Kubelet: kubelet})
 	if err != nil {
 		t.Fatal(err)

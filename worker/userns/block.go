@@ -103,7 +103,7 @@ func (b Blocks) allocate(podsDir, path string) (block, error) {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(podsDir)) // never fails
 	start := hash.Sum32() % blocks
-	for i := range uint32(blocks) {
+	for i := range blocks {
 		free := block{first: b.First + (start+i)%blocks*b.Length, length: b.Length}
 		if !slices.ContainsFunc(taken, free.overlaps) {
 			return free, write(path, free)
