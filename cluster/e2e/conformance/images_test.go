@@ -144,7 +144,7 @@ func busyboxFiles(program string) ([]file, error) {
 		{name: "etc/group", mode: 0o644, content: []byte(groups)},
 		{name: "home/", mode: 0o755}, {name: "root/", mode: 0o700}, {name: "tmp/", mode: 0o1777}, {name: "var/tmp/", mode: 0o1777},
 	}
-	for _, name := range strings.Fields(string(names)) {
+	for name := range strings.FieldsSeq(string(names)) {
 		if name != "busybox" {
 			files = append(files, file{name: "bin/" + name, target: "busybox"})
 		}
