@@ -183,8 +183,11 @@ func (w *walk) rests() {
 	w.note("resting", true)
 	w.now = w.now.Add(time.Minute)
 	w.feed(w.snapshot(Result{}))
-	for len(w.calls) > 0 {
-		w.goOn()
+	w.settles()
+	if w.m.clears() && !w.wakeAt.IsZero() { // it removed what came late, and looks whether that has gone
+		w.now, w.wakeAt = w.wakeAt, time.Time{}
+		w.feed(Woke{})
+		w.settles()
 	}
 	if !w.wakeAt.IsZero() {
 		w.rt.Fatalf("a pod at rest wants to be woken at %v", w.wakeAt)
@@ -200,6 +203,13 @@ func (w *walk) rests() {
 		if len(effects) > 0 && !w.strays() {
 			w.rt.Fatalf("%T of a pod at rest leads to %s\n(-published +now)\n%s", f, effectNames(effects), cmp.Diff(w.m.kept.Reported, was.kept.Reported))
 		}
+	}
+}
+
+// settles has all calls answered.
+func (w *walk) settles() {
+	for len(w.calls) > 0 {
+		w.goOn()
 	}
 }
 
