@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
@@ -96,7 +97,12 @@ func programsOf(root string) []string {
 func wantNothingLeft(t *testing.T, root string) {
 	t.Helper()
 	p := locate(t, root)
-	if got := programsOf(root); len(got) > 0 {
+	got := programsOf(root)
+	// A network plugin that containerd had called when it was ended goes on for a moment.
+	for limit := time.Now().Add(5 * time.Second); len(got) > 0 && time.Now().Before(limit); got = programsOf(root) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if len(got) > 0 {
 		t.Errorf("processes left: %q", got)
 	}
 	mounts, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) {
