@@ -68,7 +68,7 @@ initContainers:
 until [ -e /v/asked ]; do sleep 0.05; done
 touch /v/up
 exec sleep --on-term=0 infinity`, mountV, "restartPolicy: Always",
-		probe("startupProbe", "touch /v/asked\n[ -e /v/up ] || { echo not yet; exit 1; }", "failureThreshold: 100"))+`
+		probe("startupProbe", "[ -e /v/asked ] && [ -e /v/up ] || { touch /v/asked; echo not yet; exit 1; }", "failureThreshold: 100"))+`
 containers:
 `+shell("main", "[ -e /v/up ]", mountV)))
 	if got := told.events("first", "Unhealthy"); len(got) == 0 || got[0] != "Warning Unhealthy Startup probe failed: not yet\n" {
