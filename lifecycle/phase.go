@@ -20,9 +20,8 @@ func decidePhase(s *step, status *v1.PodStatus) v1.PodPhase {
 	if s.stop.Cause == DeadlineExceeded || s.stop.Cause == RuleDemanded {
 		return v1.PodFailed // A-PHASE-8
 	}
-	t := count(s, status)
-	phase := t.phase(s)
-	if s.stop.Cause == Evicted && !(phase == v1.PodSucceeded && t.succeededAnyway(s)) {
+	phase := count(s, status).phase(s)
+	if s.stop.Cause == Evicted && !(phase == v1.PodSucceeded && succeededAnyway(s)) {
 		return v1.PodFailed // B-WRK-12
 	}
 	if s.kept.Stage >= Terminated && !Terminal(phase) {
@@ -62,8 +61,8 @@ func (t tally) endedPhase(s *step) v1.PodPhase {
 
 // succeededAnyway says that an evicted pod, whose containers all ended with 0, counts as
 // succeeded. A static pod that would restart them doesn't (B-WRK-12).
-func (t tally) succeededAnyway(s *step) bool {
-	return s.kept.Stage >= Terminated && (!Static(s.pod) || t.stopped == t.finalExits)
+func succeededAnyway(s *step) bool {
+	return s.kept.Stage >= Terminated && (!Static(s.pod) || s.pod.Spec.RestartPolicy != v1.RestartPolicyAlways)
 }
 
 func count(s *step, status *v1.PodStatus) tally {
