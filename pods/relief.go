@@ -41,9 +41,9 @@ func (s *Shell) relieve(ctx context.Context, effect roster.Effect) {
 		s.beside.Go(func() {
 			used, err := s.Relief.Usage(ctx, e.Signal)
 			if err != nil && ctx.Err() == nil {
-				s.Log.Warn("pods are ranked without knowing what they use", "err", err)
+				s.Log.Warn("can't measure what pods use", "err", err)
 			}
-			s.mail.Post(roster.PodsMeasured{Used: used})
+			s.mail.Post(roster.PodsMeasured{Used: used, Failed: err != nil})
 		})
 	default:
 		s.holdUp(ctx, effect)

@@ -154,7 +154,10 @@ type NodeMeasured struct {
 type Reclaimed struct{ Seen pressure.Observations }
 
 // PodsMeasured answers MeasurePods; a pod of which nothing is known is not in it.
-type PodsMeasured struct{ Used pressure.Usage }
+type PodsMeasured struct {
+	Used   pressure.Usage
+	Failed bool // it could not be measured
+}
 
 // Woke says that the time of the last WakeAt has come.
 type Woke struct{}

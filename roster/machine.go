@@ -187,7 +187,7 @@ func (m *Machine) wake() {
 	sooner(m.awaitsAPI)
 	sooner(m.shutdown.until)
 	sooner(m.short.until)
-	if m.relief.stage >= reliefEvicting {
+	if m.relief.stage != reliefIdle {
 		sooner(m.relief.until)
 	}
 	for _, p := range m.pods {

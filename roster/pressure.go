@@ -15,9 +15,13 @@ const (
 	// victimPatience limits how long the node waits for the end of an evicted pod before it
 	// looks for another one (B-EVI-3, B-EVI-12).
 	victimPatience = 30 * time.Second
-	// settleTime is for what a pod whose containers have ended gives back afterwards: its
-	// volumes, in memory or on disk, and what it has written.
+	// settleTime is for what a pod whose containers have ended gives back afterwards, such
+	// as its volumes in memory. Where a disk is short it has victimPatience: much takes long
+	// to remove.
 	settleTime = time.Second
+	// reclaimPatience limits how long the node waits until something was reclaimed, or its
+	// pods were measured: the runtime may hang.
+	reclaimPatience = 3 * time.Minute
 	// reliefPause is how long nothing is reclaimed after nothing was found that could be, as
 	// in Kubernetes.
 	reliefPause = 10 * time.Second
@@ -41,7 +45,7 @@ type relief struct {
 	acts   []pressure.Threshold // what demands it, the most urgent one first
 	seen   pressure.Observations
 	victim types.UID // of evicting and settling
-	until  time.Time // end of settling, latest end of evicting, or end of a pause; zero: none
+	until  time.Time // latest end of a stage; of idle: of a pause; zero: none
 }
 
 type reliefStage int
@@ -69,7 +73,7 @@ func (m *Machine) nodeMeasured(f NodeMeasured) {
 	m.tellNode("must reclaim "+string(urgent.Signal.Resource()), "", urgent.Describe(f.Seen), "B-EVI-4")
 	m.do(NodeEvent{Type: v1.EventTypeWarning, Reason: "EvictionThresholdMet", Message: "Attempting to reclaim " + string(urgent.Signal.Resource())})
 	if what := pressure.ReclaimsFor(urgent.Signal, f.Disks); what.Any() {
-		m.relief.stage = reliefReclaiming
+		m.relief.stage, m.relief.until = reliefReclaiming, m.now.Add(reclaimPatience)
 		m.do(Reclaim{Reclaims: what})
 		return
 	}
@@ -100,7 +104,7 @@ func (m *Machine) reclaimed(f Reclaimed) {
 }
 
 func (m *Machine) rank() {
-	m.relief.stage = reliefRanking
+	m.relief.stage, m.relief.until = reliefRanking, m.now.Add(reclaimPatience)
 	m.do(MeasurePods{Signal: m.relief.acts[0].Signal})
 }
 
@@ -110,6 +114,11 @@ func (m *Machine) podsMeasured(f PodsMeasured) {
 		return
 	}
 	urgent := m.relief.acts[0]
+	if f.Failed {
+		m.tellNode("evicts no pod", "it looks again in "+reliefPause.String(), "what pods use could not be measured", "B-EVI-7")
+		m.relief = relief{until: m.now.Add(reliefPause)}
+		return
+	}
 	var ranked []*v1.Pod
 	for _, p := range m.inOrder((*pod).canGo) {
 		ranked = append(ranked, p.allocated())
@@ -154,7 +163,11 @@ func (p *pod) canGo() bool {
 // anyway.
 func (m *Machine) victimStopped(p *pod) {
 	if m.relief.stage == reliefEvicting && m.relief.victim == p.uid {
-		m.relief.stage, m.relief.until = reliefSettling, m.now.Add(settleTime)
+		settles := settleTime
+		if m.relief.acts[0].Signal.Condition() == v1.NodeDiskPressure {
+			settles = victimPatience
+		}
+		m.relief.stage, m.relief.until = reliefSettling, m.now.Add(settles)
 	}
 }
 
@@ -171,8 +184,10 @@ func (m *Machine) relieved(p *pod) {
 // pressureWoke does what time alone brings: the end of a condition, of a soft threshold's
 // grace, of the wait for a victim.
 func (m *Machine) pressureWoke(over func(time.Time) bool) {
-	if m.relief.stage >= reliefEvicting && over(m.relief.until) {
-		if m.relief.stage == reliefEvicting {
+	if m.relief.stage != reliefIdle && over(m.relief.until) {
+		if m.relief.stage < reliefEvicting {
+			m.tellNode("waits no longer for what it can reclaim", "it looks again", "the runtime has not answered in "+reclaimPatience.String(), "B-EVI-6")
+		} else if m.relief.stage == reliefEvicting {
 			m.tellNode("waits no longer for an evicted pod", "", "it has not ended in its time", "B-EVI-12")
 		}
 		m.relief = relief{}

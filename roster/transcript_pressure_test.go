@@ -62,7 +62,7 @@ func (tr *transcript) factOfNode() Fact {
 			}},
 		}
 	}
-	return PodsMeasured{Used: used}
+	return PodsMeasured{Used: used, Failed: tr.has("failed")}
 }
 
 // measured is what the node has left now.

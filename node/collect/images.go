@@ -72,6 +72,9 @@ func (c *Collector) free(ctx context.Context, goal func(Disk) int64) (r result, 
 		if removed {
 			r.removed++
 		}
+		if removed && err != nil {
+			break // how much is left to free isn't known
+		}
 	}
 	if len(failures) > 0 {
 		return r, deletionError(r, failures, c.config.Policy)
@@ -132,9 +135,11 @@ func (c *Collector) remove(ctx context.Context, image *Image, why Reason, r *res
 	delete(c.history.of, image.ID)
 	c.Removed.WithLabelValues(string(why)).Inc()
 	before := r.after.Available
-	if r.after, err = c.measure(ctx); err != nil {
+	disk, err := c.measure(ctx)
+	if err != nil {
 		return true, err
 	}
+	r.after = disk
 	freed := max(0, r.after.Available-before)
 	r.freed += freed
 	c.config.Log.Info("removed an image", "image", image.label(), "size", formatSize(image.SizeBytes), "why", image.why(why, r.listed), "freed", formatSize(freed),

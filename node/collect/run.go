@@ -72,7 +72,9 @@ func (c *Collector) nextLook() time.Duration {
 func (c *Collector) mustCollect(ctx context.Context, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, _, full := c.config.Claims.state(); full > c.failing.full {
+	_, _, full := c.config.Claims.state()
+	c.failing.full = min(c.failing.full, full) // a pull has worked meanwhile
+	if full > c.failing.full {
 		return true
 	}
 	if now.Before(c.failing.until) {

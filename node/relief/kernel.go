@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -84,10 +85,10 @@ func (k *kernel) watchStalls() error {
 	return k.watch(int(file.Fd()), unix.EPOLLPRI)
 }
 
-// watchLimit has cgroup v2 tell when the limit of all pods is hit. Without pods there may
+// watchLimit has cgroup v2 tell when the limit of all pods is hit, not those below it. Without pods there may
 // be no cgroup of theirs yet.
 func (k *kernel) watchLimit() error {
-	file, err := os.Open(filepath.Join(stats.MemoryFolder(k.cgroup), "memory.events"))
+	file, err := os.Open(filepath.Join(stats.MemoryFolder(k.cgroup), "memory.events.local"))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -131,7 +132,9 @@ func (k *kernel) taken(fd int) {
 	defer k.mu.Unlock()
 	if file := k.files[fd]; file != nil {
 		var rest [512]byte
-		_, _ = file.ReadAt(rest[:], 0) // reading it is all
+		if _, err := file.ReadAt(rest[:], 0); err != nil && !errors.Is(err, io.EOF) { // it is gone, and would tell for ever
+			_ = unix.EpollCtl(k.epoll, unix.EPOLL_CTL_DEL, fd, nil)
+		}
 		return
 	}
 	var count [8]byte

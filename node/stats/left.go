@@ -64,15 +64,21 @@ func (m *Memory) readV1(dir string) error {
 	return err
 }
 
-// readV2 takes the usage of the machine from /proc: its cgroup tells none.
+// readV2 takes the usage of the machine from its parts, as the kubelet does: its cgroup
+// tells no sum.
 func (m *Memory) readV2(dir string, machine bool) (err error) {
 	if m.InactiveFile, err = lineOf(path.Join(dir, "memory.stat"), "inactive_file"); err != nil {
 		return err
 	}
 	if machine {
-		free, err := lineOf("/proc/meminfo", "MemFree:")
-		m.Usage = minus(m.Limit, free*1024)
-		return err
+		for _, part := range []string{"anon", "file"} {
+			bytes, err := lineOf(path.Join(dir, "memory.stat"), part)
+			if err != nil {
+				return err
+			}
+			m.Usage += bytes
+		}
+		return nil
 	}
 	usage, err := readNumber(path.Join(dir, "memory.current"))
 	if err != nil {
