@@ -129,6 +129,28 @@ func TestInteractiveShell(t *testing.T) {
 	}
 }
 
+// An interrupt that is told late, when the next line is typed already, breaks no line.
+func TestLateInterrupt(t *testing.T) {
+	k := newBox(t).atTerminal(t, "sh")
+	k.sees(`[#$] $`)
+	for range 300 {
+		if _, err := k.pty.WriteString("echo word > /dev/null\n"); err != nil {
+			t.Fatal(err)
+		}
+		if err := k.cmd.Process.Signal(unix.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k.types("echo the $((1+1))nd\n", `the 2nd\r\n`)
+	k.types("exit\n", ``)
+	_ = k.cmd.Wait()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if broken := regexp.MustCompile(`\n.*not found`).FindString(k.text); broken != "" {
+		t.Errorf("a line lost its beginning: %q", broken)
+	}
+}
+
 // Ctrl-D ends the shell with the code of the last command.
 func TestInteractiveShellEnds(t *testing.T) {
 	k := newBox(t).atTerminal(t, "sh")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"mvdan.cc/sh/v3/syntax"
@@ -79,7 +80,9 @@ func (i *interactive) runLine(stmts []*syntax.Stmt) (code int, exited bool) {
 	defer i.running(nil)
 	for _, stmt := range stmts {
 		i.sh.jobs.note(stmt)
-		code = i.sh.runIn(ctx, stmt)
+		if code = i.sh.runIn(ctx, stmt); code == 128+int(unix.SIGINT) {
+			awaitInterrupt(ctx)
+		}
 		if ctx.Err() != nil {
 			fmt.Fprintln(i.sh.call.Stderr)
 			return 128 + int(unix.SIGINT), false
@@ -89,6 +92,15 @@ func (i *interactive) runLine(stmts []*syntax.Stmt) (code int, exited bool) {
 		}
 	}
 	return code, false
+}
+
+// awaitInterrupt waits, but not for long, for the shell's own signal of the Ctrl-C that
+// ended a program: told later, it would end the next line's.
+func awaitInterrupt(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(100 * time.Millisecond):
+	}
 }
 
 func (i *interactive) running(cancel context.CancelFunc) {
@@ -148,7 +160,7 @@ func (i *interactive) prompt() string {
 func (i *interactive) line() (string, error) {
 	var line []byte
 	for one := make([]byte, 1); ; {
-		if err := i.await(); err != nil {
+		if err := i.await(len(line) > 0); err != nil {
 			return "", err
 		}
 		n, err := i.input.Read(one)
@@ -164,8 +176,10 @@ func (i *interactive) line() (string, error) {
 	}
 }
 
-// await returns when there is something to read, or the user has interrupted.
-func (i *interactive) await() error {
+// await returns when there is something to read, or the user has interrupted. A Ctrl-C
+// makes the terminal forget the line that is typed, so that the rest of a line whose
+// begin was read is from after it: an interrupt that is told late does not break it.
+func (i *interactive) await(begun bool) error {
 	for {
 		ready := []unix.PollFd{{Fd: int32(i.wake[0]), Events: unix.POLLIN}, {Fd: int32(i.input.Fd()), Events: unix.POLLIN}}
 		_, err := unix.Poll(ready, -1)
@@ -173,7 +187,7 @@ func (i *interactive) await() error {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
 			return err
-		case ready[0].Revents != 0:
+		case ready[0].Revents != 0 && (!begun || ready[1].Revents == 0):
 			return errInterrupted
 		default:
 			return nil
