@@ -64,6 +64,8 @@ func (s *Shell) doBeside(ctx context.Context, effect roster.Effect) {
 		})
 	case roster.AllHeard:
 		s.allHeard(ctx)
+	case roster.RecordBoot:
+		s.beside.Go(s.recordBoot)
 	default:
 		s.relieve(ctx, effect)
 	}
@@ -178,8 +180,14 @@ func (s *Shell) readNode(ctx context.Context) *v1.Node {
 	return node
 }
 
-// allHeard removes what is left on disk of pods that nobody wants, and has the next
-// agent go on without waiting for the API.
+// recordBoot has the next agent go on without waiting for the API.
+func (s *Shell) recordBoot() {
+	if err := s.Memory.RecordBoot(); err != nil {
+		s.Log.Warn("after its next start the agent waits for the API server before it resumes pods", "err", err)
+	}
+}
+
+// allHeard removes what is left on disk of pods that nobody wants.
 func (s *Shell) allHeard(ctx context.Context) {
 	s.Log.Info("all sources were heard")
 	if s.Cluster.Mirrors != nil {
@@ -187,9 +195,6 @@ func (s *Shell) allHeard(ctx context.Context) {
 	}
 	s.heard.Store(true)
 	s.beside.Go(func() {
-		if err := s.Memory.KeepBoot(); err != nil {
-			s.Log.Warn("after its next start the agent waits for the API server before it resumes pods", "err", err)
-		}
 		if err := (Remains{s}).ClearDisk(ctx); err != nil {
 			s.Log.Warn("can't remove what is left of pods that are gone", "err", err)
 		}

@@ -90,7 +90,7 @@ func TestGoesOnAfterAStop(t *testing.T) {
 
 // After a reboot pods of the API wait until it was heard, as they may be another
 // node's by now; those that it has no longer are never started again, and what is
-// left of them goes (B-RST-11, B-RST-12).
+// left of them goes (B-RST-11, B-RST-12, B-RST-21).
 func TestAfterAReboot(t *testing.T) {
 	tell(t, func(s *story) {
 		s.apply(podOf("stays"), podOf("goes"))

@@ -163,7 +163,7 @@ func TestShutdownOfWhatEnds(t *testing.T) {
 
 // What a shutdown has ended is not continued after it: pods of the API stay as they are, and
 // static pods begin anew (B-SHD-5, B-SHD-6, B-RST-12). A pod whose machine lost its power
-// goes on when the API was heard (B-RST-11).
+// goes on when the API was heard (B-RST-21).
 func TestRebootAfterShutdown(t *testing.T) {
 	tell(t, func(s *story) {
 		s.stop()

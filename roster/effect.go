@@ -86,8 +86,12 @@ type DeleteObject struct {
 	Status v1.PodStatus
 }
 
+// RecordBoot has the machine's boot ID recorded: the next agent resumes pods of the API
+// without waiting for it, until the machine reboots (B-RST-21).
+type RecordBoot struct{}
+
 // AllHeard says that every source has told what it had: what nobody wants may go from
-// the disk, and the next agent need not wait after this start of the machine.
+// the disk.
 type AllHeard struct{}
 
 // AnswerResize answers ResizeAsked; Refusal is nil if there is room.
@@ -156,6 +160,7 @@ func (Forget) effect()           {}
 func (Discard) effect()          {}
 func (DeleteObject) effect()     {}
 func (AllHeard) effect()         {}
+func (RecordBoot) effect()       {}
 func (AnswerResize) effect()     {}
 func (AnnounceShutdown) effect() {}
 func (TellStatuses) effect()     {}

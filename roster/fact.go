@@ -25,8 +25,8 @@ type Opened struct {
 	Remembered []Remembered
 	// Found lists the pods that the runtime has.
 	Found []Found
-	// Rebooted: the machine has rebooted since all sources were last heard, so pods of
-	// the API may have moved to another node (B-RST-11).
+	// Rebooted: the machine has rebooted since the last RecordBoot, so pods of the API may
+	// have moved to another node (B-RST-21).
 	Rebooted bool
 }
 

@@ -25,13 +25,14 @@ type laws struct {
 	done    map[types.UID]bool      // refused, or with a status that tells of its end
 	overdue map[types.UID]time.Time // when pods that were preempted have to have ended
 	latest  time.Time               // of those
+	orphans map[types.UID]bool      // of the API, remembered and not wanted when all were heard
 
 	shutdown shutdownLaws
 }
 
 func newLaws(w *walk) *laws {
 	return &laws{
-		w: w, known: map[types.UID]bool{}, wanted: map[types.UID]*v1.Pod{}, heard: map[Source]bool{}, paused: map[types.UID]*v1.Pod{},
+		w: w, known: map[types.UID]bool{}, wanted: map[types.UID]*v1.Pod{}, orphans: map[types.UID]bool{}, heard: map[Source]bool{}, paused: map[types.UID]*v1.Pod{},
 		place: place{}, blocked: map[types.UID]bool{}, lost: map[types.UID]bool{}, removed: map[types.UID]bool{}, overdue: map[types.UID]time.Time{}, done: map[types.UID]bool{}, asked: map[int]*v1.Pod{},
 	}
 }
@@ -120,6 +121,15 @@ func (l *laws) effect(effect Effect) {
 		if !l.allHeard() {
 			l.w.rt.Fatalf("AllHeard after %v", l.heard)
 		}
+		for uid, k := range l.w.memory {
+			l.orphans[uid] = k.Source == API && l.wanted[uid] == nil
+		}
+	case RecordBoot:
+		for uid, is := range l.orphans {
+			if is && l.w.memory[uid] != nil && l.wanted[uid] == nil {
+				l.w.rt.Fatalf("the boot is recorded, and %s would be resumed (B-RST-21)", uid)
+			}
+		}
 	case Recall:
 		l.isKnown(e.UID, e)
 	case Discard:
@@ -152,7 +162,7 @@ func (l *laws) lives(effect Effect) {
 	case Resume:
 		l.begins(e.Pod, false)
 		if l.w.rebooted && e.Source == API && !l.heard[API] {
-			l.w.rt.Fatalf("%s goes on after a reboot before the API was heard (B-RST-11)", e.Pod.UID)
+			l.w.rt.Fatalf("%s goes on after a reboot before the API was heard (B-RST-21)", e.Pod.UID)
 		}
 		if _, holds := l.place[e.Pod.UID]; !holds && !l.done[e.Pod.UID] {
 			l.place[e.Pod.UID] = holding{cpu: cpuOf(e.Pod).MilliValue()}

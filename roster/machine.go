@@ -46,7 +46,8 @@ type Machine struct {
 	// awaitsAPI is when running static pods stop waiting for the API; zero: they don't
 	// wait.
 	awaitsAPI time.Time
-	// rebooted: remembered pods of the API wait until the API is heard.
+	// rebooted: remembered pods of the API wait until the API is heard. It holds until
+	// RecordBoot.
 	rebooted bool
 	shutdown shutdown
 
@@ -68,6 +69,7 @@ func (m *Machine) Step(e Event) []Effect {
 	m.now, m.effects = e.At, nil
 	m.apply(e.Fact)
 	m.advanceShutdown()
+	m.recordBoot()
 	m.wake()
 	return m.effects
 }

@@ -19,7 +19,7 @@ type Position int
 
 const (
 	// Unheard is a pod that can't begin before a source was heard: its own, or the API
-	// after a reboot (A-SYNC-1, B-RST-11).
+	// after a reboot (A-SYNC-1, B-RST-21).
 	Unheard Position = iota
 	// Waiting is a pod that waits; its Reason says for what.
 	Waiting
@@ -85,6 +85,7 @@ type pod struct {
 	until    time.Time // latest end of Waiting or Paused; zero: unknown
 	told     Reason    // last reported reason
 
+	orphan     bool          // of a previous agent, and the API had it no longer when it was heard
 	left       bool          // told to stop because its source no longer had it
 	again      bool          // wanted again while leaving: begins anew once it is over (B-WRK-18)
 	remembered *Remembered   // by a previous agent, until the pod's life goes on

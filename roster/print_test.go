@@ -42,6 +42,8 @@ func effectText(effect Effect) string {
 		return strings.TrimSpace(fmt.Sprintf("DeleteObject %s %s", e.Pod.UID, e.Status.Phase))
 	case AllHeard:
 		return "AllHeard"
+	case RecordBoot:
+		return "RecordBoot"
 	case AnswerResize:
 		if e.Refusal == nil {
 			return fmt.Sprintf("AnswerResize %d: there is room", e.ID)

@@ -19,7 +19,7 @@ const mirrorPatience = 10 * time.Second
 
 // open resumes the previous agent's pods, whether or not the sources are reachable. After
 // a reboot, pods of the API wait until the API is heard, however often the agent restarts
-// before: they may have moved to another node (B-RST-11).
+// before: they may have moved to another node (B-RST-21).
 func (m *Machine) open(f Opened) {
 	m.opened, m.rebooted = true, f.Rebooted
 	if m.options.API {
@@ -101,6 +101,22 @@ func (m *Machine) sourceHeard(source Source) {
 	}
 }
 
+// recordBoot has the next agent resume its pods at once, as soon as nothing is left of
+// those that the API had no longer: it would take them for pods of this boot, and start
+// them again (B-RST-21).
+func (m *Machine) recordBoot() {
+	if !m.rebooted || !m.allHeard() {
+		return
+	}
+	for _, p := range m.pods {
+		if p.orphan && !p.wanted {
+			return
+		}
+	}
+	m.rebooted = false
+	m.do(RecordBoot{})
+}
+
 func (m *Machine) allHeard() bool {
 	return m.opened && !slices.ContainsFunc(m.options.Sources, func(s Source) bool { return !m.heard[s] })
 }
@@ -109,6 +125,7 @@ func (m *Machine) allHeard() bool {
 // B-RST-11): those of a previous agent, and those that only the runtime has.
 func (m *Machine) endUnwanted() {
 	for _, p := range m.inOrder(func(p *pod) bool { return !p.wanted }) {
+		p.orphan = p.source == API
 		m.leave(p)
 	}
 	for _, uid := range slices.Sorted(maps.Keys(m.found)) {

@@ -166,7 +166,7 @@ func (w *world) carryOut(e Effect, resumable bool) {
 		delete(w.memory, e.UID)
 	case DeleteObject:
 		w.removes = append(w.removes, e.Pod.UID)
-	case AllHeard:
+	case RecordBoot:
 		w.rebooted = false
 	case AnswerResize:
 		w.answerResize(e)

@@ -12,12 +12,10 @@ import (
 	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
-// BootFile has the boot ID of the machine as of the last time that all sources were
-// heard.
+// BootFile has the boot ID of the machine as RecordBoot last recorded it.
 const BootFile = "boot-id"
 
-// Rebooted says whether the machine was started anew since all sources were heard
-// last. Without a record it counts as started anew: nobody can tell.
+// Rebooted says whether the machine was started anew since the last RecordBoot. Without a record it counts as started anew: nobody can tell.
 func (m Folder) Rebooted() (bool, error) {
 	now, err := host.BootID()
 	if err != nil {
@@ -30,9 +28,9 @@ func (m Folder) Rebooted() (bool, error) {
 	return strings.TrimSpace(string(before)) != now, nil
 }
 
-// KeepBoot records that all sources were heard since the machine has started: the
-// next agent goes on with the pods that it finds without waiting for the API.
-func (m Folder) KeepBoot() error {
+// RecordBoot records that every remembered pod is one of this boot of the machine: the
+// next agent goes on with them without waiting for the API (B-RST-21).
+func (m Folder) RecordBoot() error {
 	now, err := host.BootID()
 	if err == nil {
 		err = os.MkdirAll(m.Dir, 0o700)
