@@ -29,8 +29,8 @@ func TestLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-n1", UID: "1"}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "main"}}}}
-	file, err := m.Keep(roster.Remembered{Source: roster.File, Pod: pod})
-	if err != nil {
+	file := m.Pod(roster.Remembered{Source: roster.File, Pod: pod})
+	if err := file.Keep(); err != nil {
 		t.Fatal(err)
 	}
 	c := lifecycle.New(pod, lifecycle.DefaultOptions()).Checkpoint()

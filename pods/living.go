@@ -13,8 +13,8 @@ import (
 
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/pods/loglinks"
+	"github.com/lifepod/lifepod/pods/memory"
 	"github.com/lifepod/lifepod/roster"
-	"github.com/lifepod/lifepod/worker/checkpoint"
 )
 
 // living is a pod whose life the shell leads. It takes what the worker tells: to the API
@@ -27,7 +27,7 @@ type living struct {
 	now    atomic.Pointer[wanted]
 	status v1.PodStatus // as told last; the worker's goroutine's once it runs
 
-	memory *checkpoint.File // nil: none could be made
+	memory *memory.Pod
 }
 
 // wanted is a pod as its source has it.
@@ -84,16 +84,13 @@ func (s *Shell) life(uid types.UID) *living {
 	return s.lives[uid]
 }
 
-// remember has the next agent go on with the pod, if that can be.
+// remember has the next agent go on with the pod, as soon as that can be.
 func (l *living) remember() {
-	s, accepted := l.shell, roster.Remembered{Source: l.now.Load().source, Pod: l.Worker.Pod()}
-	file, err := s.Memory.Keep(accepted)
-	if err != nil {
-		s.Log.Warn("a pod can't be remembered: it would not outlive a kill of lifepod", "pod", name(accepted.Pod), "err", err)
-		return
+	l.memory = l.shell.Memory.Pod(roster.Remembered{Source: l.now.Load().source, Pod: l.Worker.Pod()})
+	l.Worker.Remember(l.memory)
+	if err := l.memory.Keep(); err != nil {
+		l.Worker.NotRemembered(err)
 	}
-	l.memory = file
-	l.Worker.Remember(file)
 }
 
 var errPanicked = errors.New("the pod's worker has panicked")
@@ -115,9 +112,7 @@ func (l *living) returned(err error) {
 	s.mu.Lock()
 	delete(s.lives, l.uid())
 	s.mu.Unlock()
-	if l.memory != nil {
-		_ = l.memory.Close() // all that was to be kept has been
-	}
+	_ = l.memory.Close() // all that was to be kept has been
 	s.beside.Go(l.Close) // answers under way are given a moment
 	switch {
 	case errors.Is(err, errPanicked):

@@ -3,6 +3,7 @@ package pods
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -171,13 +172,34 @@ func TestPanicIsOnePods(t *testing.T) {
 	})
 }
 
-// A pod that can't be remembered runs all the same (B-RST-9).
+// A pod that can't be remembered runs all the same, and the node is not healthy. When
+// there is room it is remembered, although nothing happens to it (B-RST-9, A-SYNC-11).
 func TestDiskIsFull(t *testing.T) {
 	tell(t, func(s *story) {
-		s.pods.Memory.Dir = "/proc/none" // nothing can be written there
+		dir := s.memory().Dir
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(dir, nil, 0o600); err != nil { // nothing can be written below it
+			t.Fatal(err)
+		}
 		s.apply(podOf("web"))
 		s.heard()
 		s.wantPhase("web", v1.PodRunning)
+		time.Sleep(time.Hour)
+		if err := s.pods.Healthy(); err == nil || !strings.HasPrefix(err.Error(), "the state of pod default/web can't be saved: remember the pod: ") {
+			t.Errorf("on a full disk: %v", err)
+		}
+		if err := os.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if err := s.pods.Healthy(); err != nil {
+			t.Errorf("with room again: %v", err)
+		}
+		if kept := s.memory().Pods(); len(kept) != 1 || kept[0].Pod.Name != "web" {
+			t.Errorf("remembered: %v", kept)
+		}
 		s.deletes(podOf("web"), 1)
 		s.settle()
 		if got := s.deletions(); len(got) != 1 {

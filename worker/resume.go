@@ -36,6 +36,13 @@ type memory struct {
 // Remember saves the pod's state from now on. Call it before Run.
 func (w *Worker) Remember(in Checkpoints) { w.memory.in = in }
 
+// NotRemembered says why nothing could be saved so far: the first step saves, even if it
+// changes nothing. Call it before Run.
+func (w *Worker) NotRemembered(why error) {
+	w.memory.failed = true
+	w.memory.problem.Store(&why)
+}
+
 // ResumeWorker prepares a worker that resumes a pod from its last checkpoint after its
 // lifepod was killed. The pod is as it was accepted, with the same UID. The error says
 // why the checkpoint is unusable.
@@ -115,6 +122,14 @@ func (w *Worker) save(at time.Time) {
 		})
 	}
 	m.since = at
+}
+
+// saveAgain saves what could not be saved before: nothing else may happen to the pod for
+// long, and the disk may have room by now.
+func (w *Worker) saveAgain() {
+	if w.memory.failed {
+		w.save(w.clock.ofNow(time.Now()))
+	}
 }
 
 // confirm answers a Publish that every watcher must see, once it is also safe on disk

@@ -155,7 +155,8 @@ func (w *Worker) receive(ctx context.Context, item any) {
 	case lifecycle.Observed:
 		w.step(ctx, item)
 		w.snapshotTaken(ctx, item)
-	case podDigest:
+	case podDigest: // comes regularly
+		w.saveAgain()
 		w.compareDigest(ctx, item)
 	case lifecycle.Fact:
 		w.step(ctx, item)

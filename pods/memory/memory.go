@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/internal/wholefile"
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/worker/checkpoint"
 )
@@ -29,24 +30,54 @@ func (m Folder) path(uid types.UID, suffix string) string {
 	return filepath.Join(m.Dir, string(uid)+suffix)
 }
 
-// Keep remembers a pod from now on. A pod that is remembered already stays as it
-// was accepted: its checkpoint builds on that.
-func (m Folder) Keep(r roster.Remembered) (*checkpoint.File, error) {
-	path, to := m.path(r.Pod.UID, podSuffix), checkpoint.New(m.path(r.Pod.UID, checkpointSuffix))
+// Pod is what is kept of one pod. Use it from one goroutine, but for Sync.
+type Pod struct {
+	*checkpoint.File
+	folder Folder
+	as     roster.Remembered
+	kept   bool
+}
+
+// Pod returns where a pod is kept; nothing is written yet.
+func (m Folder) Pod(as roster.Remembered) *Pod {
+	return &Pod{File: checkpoint.New(m.path(as.Pod.UID, checkpointSuffix)), folder: m, as: as}
+}
+
+// Keep remembers the pod from now on. One that is remembered already stays as it was
+// accepted: its checkpoint builds on that.
+func (p *Pod) Keep() error {
+	if p.kept {
+		return nil
+	}
+	if err := p.folder.keep(p.as); err != nil {
+		return fmt.Errorf("remember the pod: %w", err)
+	}
+	p.kept = true
+	return nil
+}
+
+// Save saves the pod's checkpoint, after the pod itself if that could not be kept before:
+// a checkpoint without it is of no use.
+func (p *Pod) Save(c lifecycle.Checkpoint) error {
+	if err := p.Keep(); err != nil {
+		return err
+	}
+	return p.File.Save(c)
+}
+
+func (m Folder) keep(r roster.Remembered) error {
+	path := m.path(r.Pod.UID, podSuffix)
 	if _, err := os.Stat(path); err == nil {
-		return to, nil
+		return nil
 	}
 	data, err := json.Marshal(r)
-	if err == nil {
-		err = os.MkdirAll(m.Dir, 0o700) // pods have secrets in their specs
-	}
-	if err == nil {
-		err = wholefile.Write(path, data)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("remember the pod: %w", err)
+		return err
 	}
-	return to, nil
+	if err := os.MkdirAll(m.Dir, 0o700); err != nil { // pods have secrets in their specs
+		return err
+	}
+	return wholefile.Write(path, data)
 }
 
 // Forget removes what is kept of a pod: the checkpoint first, so that there never

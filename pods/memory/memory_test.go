@@ -23,8 +23,8 @@ func TestKeptSurvivesPowerCut(t *testing.T) {
 	}
 	disk.Settle()
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", UID: "uid-a"}}
-	file, err := m.Keep(roster.Remembered{Source: roster.API, Pod: pod})
-	if err != nil {
+	file := m.Pod(roster.Remembered{Source: roster.API, Pod: pod})
+	if err := file.Keep(); err != nil {
 		t.Fatal(err)
 	}
 	disk.Cut() // between the pod's acceptance and its first step
