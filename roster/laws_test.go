@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/roster/pressure"
 )
 
 // laws are what holds of one agent at every step of a walk. They keep books of their
@@ -28,12 +29,14 @@ type laws struct {
 	orphans map[types.UID]bool      // of the API, remembered and not wanted when all were heard
 
 	shutdown shutdownLaws
+	pressure pressureLaws
 }
 
 func newLaws(w *walk) *laws {
 	return &laws{
 		w: w, known: map[types.UID]bool{}, wanted: map[types.UID]*v1.Pod{}, orphans: map[types.UID]bool{}, heard: map[Source]bool{}, paused: map[types.UID]*v1.Pod{},
 		place: place{}, blocked: map[types.UID]bool{}, lost: map[types.UID]bool{}, removed: map[types.UID]bool{}, overdue: map[types.UID]time.Time{}, done: map[types.UID]bool{}, asked: map[int]*v1.Pod{},
+		pressure: newPressureLaws(),
 	}
 }
 
@@ -49,6 +52,7 @@ func (l *laws) allHeard() bool {
 // fact files what the machine was told.
 func (l *laws) fact(fact Fact) {
 	l.shutdown.fact(l.w, fact)
+	l.pressure.fact(l.w, fact)
 	switch f := fact.(type) {
 	case SourceHeard:
 		l.heard[f.Source] = true
@@ -93,6 +97,7 @@ func (l *laws) fact(fact Fact) {
 // effect holds one effect against the laws.
 func (l *laws) effect(effect Effect) {
 	l.shutdown.effect(l, effect)
+	l.pressure.effect(l.w, effect)
 	switch e := effect.(type) {
 	case Know:
 		l.known[e.Pod.UID] = true
@@ -251,12 +256,7 @@ func (l *laws) tells(e Tell) {
 		if f.Reason == terminatedReason {
 			return
 		}
-		if lifecycle.Critical(l.w.m.pods[e.UID].newest) {
-			l.w.rt.Fatalf("%s is critical, and preempted (B-PRE-1)", e.UID)
-		}
-		if !l.overdue[e.UID].IsZero() {
-			l.w.rt.Fatalf("%s is preempted a second time", e.UID)
-		}
+		l.evicts(e.UID, &f)
 		l.overdue[e.UID] = l.w.now.Add(lifecycle.KillPatience(l.w.m.pods[e.UID].newest))
 		if l.overdue[e.UID].After(l.latest) {
 			l.latest = l.overdue[e.UID]
@@ -287,8 +287,22 @@ func (l *laws) deletes(pod *v1.Pod) {
 	l.removed[uid] = true
 }
 
+// evicts: a pod is preempted once; a critical one only for one of higher priority.
+func (l *laws) evicts(uid types.UID, f *lifecycle.EvictionRequested) {
+	pod := l.w.m.pods[uid].newest
+	switch {
+	case f.Reason == pressure.Reason:
+		l.pressure.tells(l.w, uid, f)
+	case lifecycle.Critical(pod) && (pod.Spec.Priority == nil || *pod.Spec.Priority == criticalPriority):
+		l.w.rt.Fatalf("%s is critical, and preempted (B-PRE-1)", uid)
+	case !l.overdue[uid].IsZero():
+		l.w.rt.Fatalf("%s is preempted a second time", uid)
+	}
+}
+
 // after is what holds after each step.
-func (l *laws) after() {
+func (l *laws) after(fact Fact) {
+	l.pressure.after(l.w, fact)
 	for uid, p := range l.w.m.pods {
 		if l.known[uid] != true {
 			l.w.rt.Fatalf("nobody was told of %s", uid)

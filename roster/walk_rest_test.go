@@ -11,7 +11,8 @@ import (
 // comesToRest lets everything work from now on, and demands that every pod that is wanted
 // then lives or is over, and that nothing is left of the others.
 func (w *walk) comesToRest() {
-	w.calm = true
+	w.calm, w.left = true, nil
+	w.feed(w.measures())
 	for range 5000 {
 		if !w.worksOnAll() {
 			w.rests()
@@ -95,6 +96,7 @@ func (w *walk) rests() {
 	}
 	w.resizesRest()
 	w.laws.shutdown.rests(w)
+	w.laws.pressure.rests(w)
 }
 
 // namesakeLives says whether another static pod of the same name is wanted, too, and lives.

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/roster/pressure"
 )
 
 // TestRandomWalks leads random nodes through random times: pods come and go, workers end
@@ -44,7 +45,8 @@ var sometimes = []string{
 	"roster.Refuse", "roster.Discard", "roster.DeleteObject", "roster.Recall", "roster.ReadNode", "lifecycle.RoomFreed", "again",
 	"overtaken", "panicked while it left", "killed before all were heard", "rebooted", "wanted again while it left", "gone when it was looked at",
 	"looked at, nobody wanted it", "static pods of one name", "resize deferred", "resize granted", "unheard after a reboot", "at rest over",
-	"told to end by a shutdown", "refused by a shutdown", "released in time", "roster.TakeInhibitor",
+	"evicted for memory.available", "evicted for nodefs.available", "evicted for pid.available", "evicted by a soft threshold", "evicted before others",
+	"reclaiming was enough", "told to end by a shutdown", "refused by a shutdown", "released in time", "roster.TakeInhibitor",
 }
 
 // long says whether this is a run long enough to come by the rare branches.
@@ -68,14 +70,14 @@ func newWalk(rt *rapid.T, seen map[string]int) *walk {
 	return &walk{rt: rt, seen: seen, world: &world{
 		now: start, cpu: 4000, sources: []Source{API, File},
 		wants: map[types.UID]*want{}, runtime: map[types.UID]*thing{}, memory: map[types.UID]*kept{}, mirrors: map[types.UID]v1.PodStatus{},
-		endedBySource: map[types.UID]bool{},
+		endedBySource: map[types.UID]bool{}, left: map[pressure.Signal]int64{},
 	}}
 }
 
 // begins begins an agent.
 func (w *walk) begins() {
 	w.restart()
-	w.m, w.wakeAt = New(Options{Sources: w.sources, API: true, Shutdown: walkPeriods}), time.Time{}
+	w.m, w.wakeAt = New(Options{Sources: w.sources, API: true, Shutdown: walkPeriods, Pressure: walkPressure()}), time.Time{}
 	w.laws = newLaws(w)
 	w.feed(NodeKnown{Node: nodeOf("4", nil)})
 	w.feed(w.opened())
@@ -107,7 +109,7 @@ func (w *walk) feed(f Fact) {
 		w.rt.Logf("    %s", effectText(e))
 	}
 	again := was.Clone()
-	if answer := again.Step(ev); !reflect.DeepEqual(effects, answer) || !reflect.DeepEqual(again.pods, w.m.pods) {
+	if answer := again.Step(ev); !reflect.DeepEqual(effects, answer) || !reflect.DeepEqual(again.pods, w.m.pods) || !reflect.DeepEqual(again.short, w.m.short) {
 		w.rt.Fatalf("a clone answers %T with\n%v\nthe machine with\n%v", f, answer, effects)
 	}
 	w.reach(was, f, effects)
@@ -117,7 +119,7 @@ func (w *walk) feed(f Fact) {
 		w.take(e)
 	}
 	stepLaws(w.rt, w.m)
-	w.laws.after()
+	w.laws.after(f)
 	if _, woke := f.(Woke); woke {
 		wokenInTime(w.rt, w.m, w.now)
 	}
@@ -136,6 +138,12 @@ func (w *walk) take(e Effect) {
 		})
 	case TellStatuses:
 		w.answers = append(w.answers, func() Fact { return StatusesTold{} })
+	case Measure:
+		w.answers = append(w.answers, func() Fact { return w.measures() })
+	case Reclaim:
+		w.answers = append(w.answers, w.reclaims)
+	case MeasurePods:
+		w.answers = append(w.answers, w.measuresPods)
 	case Recall:
 		w.answers = append(w.answers, func() Fact {
 			if k := w.memory[e.UID]; k != nil && !w.rarely(4, "not recalled") {
@@ -161,7 +169,7 @@ func (w *walk) looks(uid types.UID) Fact {
 
 // act lets one random thing happen.
 func (w *walk) act() {
-	switch action := w.draw(40, "action"); {
+	switch action := w.draw(43, "action"); {
 	case action < 14 && len(w.mail) > 0:
 		w.deliver()
 	case action < 17 && len(w.answers) > 0:
@@ -180,6 +188,8 @@ func (w *walk) act() {
 		w.killed()
 	case action == 39 && w.draw(3, "shutdown") == 0:
 		w.shutsDown()
+	case action >= 40:
+		w.presses()
 	case len(w.removes) > 0:
 		w.removesObject()
 	}
@@ -242,9 +252,7 @@ func (w *walk) randomPod(source Source, name string, uid types.UID) *v1.Pod {
 	pod.CreationTimestamp = metav1.Time{Time: w.now.Truncate(time.Second)}
 	pod.Spec.TerminationGracePeriodSeconds = new([]int64{0, 5, 30}[w.draw(3, "grace")])
 	pod.Spec.Containers[0].Resources.Requests = w.randomCPU()
-	if w.draw(5, "critical") == 0 {
-		pod.Spec.Priority = new(int32(2000001000))
-	}
+	w.randomPriority(pod)
 	if w.draw(8, "needs a label") == 0 {
 		pod.Spec.NodeSelector = map[string]string{"disk": ""}
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/roster/pressure"
 )
 
 // world is a pretended node: sources, the API server, the runtime, what agents remember.
@@ -26,6 +27,7 @@ type world struct {
 	mirrors       map[types.UID]v1.PodStatus // of static pods, as the API server has them
 	rebooted      bool                       // since all sources were heard last
 	made          int                        // for unique UIDs
+	left          map[pressure.Signal]int64  // of what is short, or was
 	endedBySource map[types.UID]bool         // pods that have ended because their source had them no longer
 
 	// what doesn't
