@@ -29,6 +29,7 @@ type parts struct {
 	sources sources
 	collect *collect.Collector
 	server  *server.Server // nil: the node has no API
+	ooms    systemOOMs
 }
 
 // newParts makes the parts of a node, each of those before it. What one tells a later
@@ -90,7 +91,7 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	relief.Reclaimer = collector
 	return &parts{
 		cluster: cluster, network: podNetwork, node: node, workers: workers, pods: shell, shuts: shutdowns, relief: relief, view: view,
-		sources: s.newSources(shell, cluster, uses.files), collect: collector, server: server,
+		sources: s.newSources(shell, cluster, uses.files), collect: collector, server: server, ooms: s.newSystemOOMs(cluster),
 	}, nil
 }
 

@@ -1,0 +1,69 @@
+package systemoom
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Log is the kernel's, from the time it is opened on.
+type Log struct{ records io.ReadCloser }
+
+// Device is where the kernel's log can be read, a record at a time.
+const Device = "/dev/kmsg"
+
+// longest is the size of the kernel's longest record.
+const longest = 8192
+
+// Open opens the kernel's log at its end: what was killed before is no news, and the
+// agent before has told of it.
+func Open() (*Log, error) {
+	file, err := os.Open(Device)
+	if err != nil {
+		return nil, fmt.Errorf("open the kernel's log: %w", err)
+	}
+	if _, err := file.Seek(0, io.SeekEnd); err != nil {
+		return nil, errors.Join(fmt.Errorf("find the end of the kernel's log: %w", err), file.Close())
+	}
+	return &Log{records: file}, nil
+}
+
+// Watch tells of victims until ctx ends, and closes the log.
+func (l *Log) Watch(ctx context.Context, tell func(Victim)) error {
+	stop := context.AfterFunc(ctx, func() { _ = l.records.Close() })
+	defer func() {
+		if stop() {
+			_ = l.records.Close()
+		}
+	}()
+	var p parser
+	record := make([]byte, longest)
+	for {
+		n, err := l.records.Read(record)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, unix.EPIPE): // records were overwritten before they were read
+			p = parser{}
+			continue
+		case err != nil:
+			return fmt.Errorf("read the kernel's log: %w", err)
+		}
+		if victim, found := p.next(message(string(record[:n]))); found {
+			tell(victim)
+		}
+	}
+}
+
+// message is what a record says, without what the kernel knows of it: numbers up to a
+// semicolon, and lines of keys and values behind.
+func message(record string) string {
+	_, text, _ := strings.Cut(record, ";")
+	text, _, _ = strings.Cut(text, "\n")
+	return text
+}
