@@ -11,6 +11,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/node/server"
 	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/roster"
@@ -19,6 +20,10 @@ import (
 // healthPeriod is the pause between two looks at what the node depends on.
 const healthPeriod = 30 * time.Second
 
+// relistThreshold is for how long the runtime may not list what it has before the node is
+// not Ready (A-PLEG-1).
+const relistThreshold = 3 * time.Minute
+
 // health knows whether what the node depends on works: the runtime and the disk of
 // its state. Both are asked in turns, so that a question about health never waits.
 type health struct {
@@ -26,6 +31,7 @@ type health struct {
 	dir     string // of the state
 
 	mu     sync.Mutex
+	listed time.Time            // when the runtime listed what it has; before the first time, the start
 	asks   map[string]time.Time // what is asked and has not answered yet, since when
 	broken map[string]failing
 }
@@ -37,20 +43,14 @@ type failing struct {
 }
 
 func newHealth(runtime runtimeapi.RuntimeServiceClient, dir string) *health {
-	return &health{runtime: runtime, dir: dir, asks: map[string]time.Time{}, broken: map[string]failing{}}
+	return &health{runtime: runtime, dir: dir, listed: time.Now(), asks: map[string]time.Time{}, broken: map[string]failing{}}
 }
 
 func (h *health) run(ctx context.Context) {
 	tick := time.NewTicker(healthPeriod)
 	defer tick.Stop()
 	for {
-		h.ask("container runtime", func() error {
-			_, err := h.runtime.Version(ctx, &runtimeapi.VersionRequest{})
-			if err != nil {
-				return errors.New(cri.Text(err))
-			}
-			return nil
-		})
+		h.ask("container runtime", func() error { return h.list(ctx) })
 		h.ask("state folder", func() error { return writable(h.dir) })
 		select {
 		case <-ctx.Done():
@@ -60,7 +60,40 @@ func (h *health) run(ctx context.Context) {
 	}
 }
 
-// writable says why nothing can be written into a folder, without writing.
+// list has the runtime list all that it has: one that hangs may well tell its version.
+func (h *health) list(ctx context.Context) error {
+	if _, err := cri.Overlook(ctx, h.runtime); err != nil {
+		return errors.New(cri.Text(err))
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.listed = time.Now()
+	return nil
+}
+
+// notReady is why the node is not Ready because of the runtime's lists, in the kubelet's
+// words, nil if it is (A-PLEG-1). It counts minutes, as each other text is written to the
+// API server.
+func (h *health) notReady() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if since := time.Since(h.listed).Truncate(time.Minute); since >= relistThreshold {
+		return fmt.Errorf("PLEG is not healthy: pleg was last seen active %v ago; threshold is %v", since, relistThreshold)
+	}
+	return nil
+}
+
+// On a disk with less room than that, numbers don't say whether a pod's state can be saved:
+// some of it may be root's alone, and some a file system's own.
+const (
+	littleRoom  = 16 << 20 // bytes
+	littleFiles = 100
+	// stateSize is about what the state of a large pod takes.
+	stateSize = 64 << 10
+)
+
+// writable says why nothing can be written into a folder. It only writes if there is
+// little room, so that no sleeping disk is woken.
 func writable(dir string) error {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {
@@ -69,8 +102,10 @@ func writable(dir string) error {
 	switch {
 	case disk.Flags&unix.ST_RDONLY != 0:
 		return fmt.Errorf("%s: %w", dir, unix.EROFS)
-	case disk.Blocks > 0 && disk.Bavail == 0, disk.Files > 0 && disk.Ffree == 0:
-		return fmt.Errorf("%s: %w", dir, unix.ENOSPC)
+	case disk.Blocks > 0 && disk.Bavail*uint64(disk.Bsize) < littleRoom, disk.Files > 0 && disk.Ffree < littleFiles:
+		if err := wholefile.Try(dir, stateSize); err != nil {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,20 +15,23 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/cri/crifake"
 )
 
-// oneQuestion is a runtime that is only asked for its version.
-type oneQuestion struct {
-	runtimeapi.RuntimeServiceClient
+// lists is a runtime that tells its version, whatever becomes of its lists.
+type lists struct {
+	*crifake.Runtime
 	answer func() error
 }
 
-func (q oneQuestion) Version(context.Context, *runtimeapi.VersionRequest, ...grpc.CallOption) (*runtimeapi.VersionResponse, error) {
-	return &runtimeapi.VersionResponse{}, q.answer()
+func (l lists) ListContainers(context.Context, *runtimeapi.ListContainersRequest, ...grpc.CallOption) (*runtimeapi.ListContainersResponse, error) {
+	return &runtimeapi.ListContainersResponse{}, l.answer()
 }
 
 // A runtime that is away for a while is none of anybody's business, a disk that can't be
-// written is at once; a question that hangs keeps nobody waiting.
+// written is at once; a question that hangs keeps nobody waiting (A-SYNC-11). After three
+// minutes without a list the node is not Ready (A-PLEG-1).
 func TestHealth(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -35,19 +39,28 @@ func TestHealth(t *testing.T) {
 		dir     string
 		four    string // what is wrong after four minutes
 		six     string // and after six
+		unready string // after four minutes
 	}{
 		{name: "all is well"},
-		{name: "the runtime fails", runtime: func(<-chan struct{}) error { return errors.New("it is down") }, six: "the container runtime has failed for 6m0s: it is down"},
-		{name: "the runtime hangs", runtime: func(end <-chan struct{}) error { <-end; return nil }, six: "the container runtime has not answered for 6m0s"},
+		{
+			name: "the runtime fails", runtime: func(<-chan struct{}) error { return errors.New("it is down") },
+			six: "the container runtime has failed for 6m0s: list all containers: it is down", unready: pleg,
+		},
+		{
+			name: "the runtime hangs", runtime: func(end <-chan struct{}) error { <-end; return nil },
+			six: "the container runtime has not answered for 6m0s", unready: pleg,
+		},
 		{name: "the state folder can't be written", dir: "/proc/none", four: "the state of pods can't be saved: ", six: "the state of pods can't be saved: "},
-		{name: "the state folder is full", dir: fullDisk(t), four: "the state of pods can't be saved: ", six: "the state of pods can't be saved: "},
+		{name: "the state folder is full", dir: smallDisk(t, 4<<10, 4<<10), four: "the state of pods can't be saved: ", six: "the state of pods can't be saved: "},
+		{name: "the state folder has too little room", dir: smallDisk(t, 16<<10, 8<<10), four: "the state of pods can't be saved: ", six: "the state of pods can't be saved: "},
+		{name: "the state folder has little room", dir: smallDisk(t, 256<<10, 64<<10)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := cmp.Or(test.dir, t.TempDir())
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(context.Background())
 				defer cancel()
-				h := newHealth(oneQuestion{answer: func() error {
+				h := newHealth(lists{Runtime: crifake.New(), answer: func() error {
 					if test.runtime == nil {
 						return nil
 					}
@@ -62,24 +75,32 @@ func TestHealth(t *testing.T) {
 					}
 				}
 				check(4*time.Minute, test.four)
+				if err := h.notReady(); test.unready == "" && err != nil || test.unready != "" && (err == nil || err.Error() != test.unready) {
+					t.Errorf("not Ready: got %v, want %q", err, test.unready)
+				}
 				check(2*time.Minute, test.six)
 			})
 		})
 	}
 }
 
-// fullDisk is a folder on a disk of its own, on which there is no room.
-func fullDisk(t *testing.T) string {
+const pleg = "PLEG is not healthy: pleg was last seen active 4m0s ago; threshold is 3m0s"
+
+// smallDisk is a folder on a disk of its own, with so many bytes, so many of them in use.
+func smallDisk(t *testing.T, size, used int) string {
 	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=4k"); err != nil {
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", size)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
 		if err := unix.Unmount(dir, 0); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := os.WriteFile(filepath.Join(dir, "file"), make([]byte, 4096), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "file"), make([]byte, used), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -48,8 +48,8 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 		return nil, err
 	}
 	inbox, changes, conditions := pods.NewInbox(), &server.Changes{}, &relief.Conditions{}
-	shutdowns := s.newShutdowns(cluster, inbox)
-	node, err := s.newNode(cluster, notReady{network: podNetwork, shutdowns: shutdowns}, conditions)
+	shutdowns, health := s.newShutdowns(cluster, inbox), newHealth(s.calls.Runtime, s.options.memory().Dir)
+	node, err := s.newNode(cluster, notReady{network: podNetwork, shutdowns: shutdowns, health: health}, conditions)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 		Cluster: cluster.forPods(uses.objects, changes), Local: local, Pressure: machine.pressure, Relief: relief, Counts: s.counts, Log: s.log,
 		Stir: s.stir, RuntimeChanged: node.RuntimeChanged, Shutdowns: shutdowns, Periods: shutdownPeriods(s.config.Kubelet),
 	})
-	view := view{shown: shell, health: newHealth(s.calls.Runtime, s.options.memory().Dir)}
+	view := view{shown: shell, health: health}
 	server, err := s.newServer(cluster, view, changes, figures)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/lifepod/lifepod/lifecycle"
@@ -55,11 +56,13 @@ func shutdownPeriods(k *kubeletconfig.KubeletConfiguration) (periods []roster.Pe
 type notReady struct {
 	network   *podNetwork       // may be nil
 	shutdowns *shutdown.Watcher // may be nil
+	health    *health
 }
 
 func (n notReady) err() error {
-	if err := n.shutdowns.NotReady(); err != nil || n.network == nil {
-		return err
+	errs := []error{n.health.notReady(), n.shutdowns.NotReady()}
+	if n.network != nil {
+		errs = append(errs, n.network.ready())
 	}
-	return n.network.ready()
+	return utilerrors.NewAggregate(errs)
 }

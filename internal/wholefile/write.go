@@ -41,6 +41,16 @@ func Fill(path string, fill func(next *os.File) error) error {
 	return SyncFolder(filepath.Dir(path))
 }
 
+// Try says why no file of that size can be written to a folder now; nothing stays of it.
+func Try(dir string, size int) error {
+	file, err := os.CreateTemp(dir, unfinished)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(make([]byte, size))
+	return errors.Join(err, file.Sync(), file.Close(), os.Remove(file.Name()))
+}
+
 // RemoveUnfinished removes what a process that was killed in Write has left in a
 // folder that nobody else writes to.
 func RemoveUnfinished(dir string) error {
