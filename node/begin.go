@@ -63,7 +63,7 @@ func (s *setup) listen(p *parts) (servers []func(context.Context) error, err err
 		return nil, err
 	}
 	if healthz != nil {
-		servers = append(servers, func(ctx context.Context) error { return serveHealthz(ctx, healthz, p.view.Healthy) })
+		servers = append(servers, func(ctx context.Context) error { return serveHealthz(ctx, healthz, p.view.Healthy, s.log) })
 	}
 	if p.server == nil {
 		return servers, nil

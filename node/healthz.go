@@ -3,10 +3,13 @@ package node
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/lifepod/lifepod/node/server"
 )
 
 // listenHealthz takes the port where the kubelet says that it lives, which kubeadm
@@ -23,19 +26,14 @@ func (s *setup) listenHealthz() (net.Listener, error) {
 	return l, nil
 }
 
-// serveHealthz answers until ctx ends.
-func serveHealthz(ctx context.Context, l net.Listener, healthy func() error) error {
+// serveHealthz answers until ctx ends. The kubelet has only ping there; here /healthz is as
+// true as that of the node's API.
+func serveHealthz(ctx context.Context, l net.Listener, healthy func() error, log *slog.Logger) error {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := healthy(); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		_, _ = w.Write([]byte("ok")) // who asks knows whether it has come
-	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // nothing is lost
-	if err := server.Serve(l); err != nil && ctx.Err() == nil {
+	server.AddHealth(mux, healthy, log)
+	serves := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	defer context.AfterFunc(ctx, func() { _ = serves.Close() })() // nothing is lost
+	if err := serves.Serve(l); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("healthz: %w", err)
 	}
 	return nil

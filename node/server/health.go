@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,15 +14,19 @@ type check struct {
 	err  func() error
 }
 
-// checks are the kubelet's: ping and log are there because it has them.
-func (s *Server) checks() []check {
-	fine := func() error { return nil }
-	return []check{{"ping", fine}, {"log", fine}, {"syncloop", s.Node.Healthy}}
+// health answers /healthz and what is below it.
+type health struct {
+	checks []check
+	log    *slog.Logger
 }
 
-func (s *Server) addHealth(mux *http.ServeMux) {
-	mux.HandleFunc("/healthz", s.healthz)
-	for _, c := range s.checks() {
+// AddHealth adds /healthz with the kubelet's checks: ping and log are there because it has
+// them, syncloop is healthy.
+func AddHealth(mux *http.ServeMux, healthy func() error, log *slog.Logger) {
+	fine := func() error { return nil }
+	h := health{checks: []check{{"ping", fine}, {"log", fine}, {"syncloop", healthy}}, log: log}
+	mux.HandleFunc("/healthz", h.healthz)
+	for _, c := range h.checks {
 		mux.HandleFunc("/healthz/"+c.name, func(w http.ResponseWriter, _ *http.Request) {
 			if err := c.err(); err != nil {
 				http.Error(w, fmt.Sprintf("internal server error: %v", err), http.StatusInternalServerError)
@@ -34,19 +39,19 @@ func (s *Server) addHealth(mux *http.ServeMux) {
 
 // healthz answers ok, or with verbose or a failure what each check says. Why one
 // fails is for those who may read the log.
-func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
+func (h health) healthz(w http.ResponseWriter, r *http.Request) {
 	excluded := r.URL.Query()["exclude"]
 	var text strings.Builder
 	failed := false
 	unknown := slices.Clone(excluded)
-	for _, c := range s.checks() {
+	for _, c := range h.checks {
 		unknown = slices.DeleteFunc(unknown, func(name string) bool { return name == c.name })
 		if slices.Contains(excluded, c.name) {
 			fmt.Fprintf(&text, "[+]%s excluded: ok\n", c.name)
 			continue
 		}
 		if err := c.err(); err != nil {
-			s.Log.Warn("the node is not healthy", "check", c.name, "err", err)
+			h.log.Warn("the node is not healthy", "check", c.name, "err", err)
 			fmt.Fprintf(&text, "[-]%s failed: reason withheld\n", c.name)
 			failed = true
 			continue

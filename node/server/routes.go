@@ -51,7 +51,7 @@ func (s *Server) readOnlyRoutes() http.Handler {
 
 // addFigures adds what both ports have.
 func (s *Server) addFigures(mux *http.ServeMux) {
-	s.addHealth(mux)
+	AddHealth(mux, s.Node.Healthy, s.Log)
 	mux.HandleFunc("GET /pods", s.pods)
 	mux.HandleFunc("GET /pods/{$}", s.pods)
 	for path, handler := range map[string]http.Handler{
