@@ -38,7 +38,7 @@ func (r Remains) Using() []*v1.Pod {
 // NeedSpace has all pods give up what they can spare of their dead containers (B-GC-1).
 func (r Remains) NeedSpace() { r.Shell.mail.Post(roster.SpaceNeeded{}) }
 
-// Owned says that a pod of the runtime is this node's, not another lifepod'r.Shell.
+// Owned says that a pod of the runtime is this node's, not another lifepod's.
 func (r Remains) Owned(uid types.UID) bool {
 	foreign := r.Shell.Local.Foreign
 	return foreign == nil || !foreign(uid)
@@ -50,7 +50,7 @@ func (r Remains) ClearDisk(ctx context.Context) error {
 	if !r.Shell.heard.Load() {
 		return nil
 	}
-	return errors.Join(r.clearFolders(ctx), r.clearLogs(), r.clearLinks(ctx))
+	return errors.Join(r.clearFolders(ctx), r.clearLogs(ctx), r.clearLinks(ctx))
 }
 
 // clearFolders removes folders of pods, but what is mounted there only unmounts.
@@ -58,60 +58,67 @@ func (r Remains) clearFolders(ctx context.Context) error {
 	var failures []error
 	entries, _ := os.ReadDir(r.Shell.Engine.Folders.Pods) // no folder, no pods
 	for _, entry := range entries {
-		uid := types.UID(entry.Name())
-		if !entry.IsDir() || r.Shell.known(uid) {
+		if !entry.IsDir() {
 			continue
 		}
-		r.Shell.files.turn(uid)(func() { // after a pod of that UID has begun, it is known
-			if err := r.clearFolder(ctx, uid); err != nil {
-				failures = append(failures, fmt.Errorf("remove the folder of a pod that is gone, %s: %w", uid, err))
-			}
-		})
+		uid := types.UID(entry.Name())
+		if err := r.clear(ctx, uid, func() error { return r.Shell.Engine.Discard(ctx, uid) }); err != nil {
+			failures = append(failures, fmt.Errorf("remove the folder of a pod that is gone, %s: %w", uid, err))
+		}
 	}
 	return errors.Join(failures...)
 }
 
-// clearFolder removes the folder of a pod, unless it has become known or something of it
-// still runs.
-func (r Remains) clearFolder(ctx context.Context, uid types.UID) error {
+func (r Remains) clearLogs(ctx context.Context) error {
+	var failures []error
+	entries, _ := os.ReadDir(r.Shell.Engine.Config.LogRoot) // no folder, no logs
+	for _, entry := range entries {
+		if strings.Count(entry.Name(), "_") != 2 {
+			continue
+		}
+		uid := types.UID(entry.Name()[strings.LastIndexByte(entry.Name(), '_')+1:])
+		if err := r.clear(ctx, uid, func() error { return os.RemoveAll(filepath.Join(r.Shell.Engine.Config.LogRoot, entry.Name())) }); err != nil {
+			failures = append(failures, fmt.Errorf("remove the logs of a pod that is gone, %s: %w", uid, err))
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// clear removes something of a pod, unless the pod is known or something of it still
+// runs. Its turn at the pod's files is after that of a pod of the UID that has begun
+// meanwhile, which is known by then; one that begins later waits until this turn is over.
+func (r Remains) clear(ctx context.Context, uid types.UID, remove func() error) (err error) {
 	if r.Shell.known(uid) {
 		return nil
 	}
+	r.Shell.files.turn(uid)(func() {
+		var runs bool
+		if r.Shell.known(uid) {
+			return
+		}
+		if runs, err = r.runs(ctx, uid); runs || err != nil {
+			return
+		}
+		if err = remove(); err == nil {
+			r.Shell.Log.Info("removed what was left of a pod that is gone", "uid", uid, "rule", "B-GC-5")
+		}
+	})
+	return err
+}
+
+// runs says whether the runtime has anything of a pod that runs.
+func (r Remains) runs(ctx context.Context, uid types.UID) (bool, error) {
 	pod := &v1.Pod{}
 	pod.UID = uid
 	has, err := r.Shell.Engine.Observe(ctx, pod)
 	if err != nil {
-		return err
+		return false, err
 	}
 	ready := func(b lifecycle.ObservedSandbox) bool { return b.Ready }
 	runs := func(c lifecycle.ObservedContainer) bool {
 		return c.State == lifecycle.StateRunning || c.State == lifecycle.StateUnknown
 	}
-	if slices.ContainsFunc(has.Sandboxes, ready) || slices.ContainsFunc(has.Containers, runs) {
-		return nil
-	}
-	if err := r.Shell.Engine.Discard(ctx, uid); err != nil {
-		return err
-	}
-	r.Shell.Log.Info("removed the folder of a pod that is gone", "uid", uid, "rule", "B-GC-5")
-	return nil
-}
-
-func (r Remains) clearLogs() error {
-	var failures []error
-	entries, _ := os.ReadDir(r.Shell.Engine.Config.LogRoot) // no folder, no logs
-	for _, entry := range entries {
-		uid := types.UID(entry.Name()[strings.LastIndexByte(entry.Name(), '_')+1:])
-		if strings.Count(entry.Name(), "_") != 2 || r.Shell.known(uid) {
-			continue
-		}
-		if err := os.RemoveAll(filepath.Join(r.Shell.Engine.Config.LogRoot, entry.Name())); err != nil {
-			failures = append(failures, fmt.Errorf("remove the logs of a pod that is gone: %w", err))
-			continue
-		}
-		r.Shell.Log.Info("removed the logs of a pod that is gone", "folder", entry.Name(), "rule", "B-GC-5")
-	}
-	return errors.Join(failures...)
+	return slices.ContainsFunc(has.Sandboxes, ready) || slices.ContainsFunc(has.Containers, runs), nil
 }
 
 // clearLinks removes links to logs that are gone. While a log is rotated its file is

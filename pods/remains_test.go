@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -92,4 +93,32 @@ func TestClearDisk(t *testing.T) {
 			t.Errorf("left on the disk (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// A pod that is wanted again, by the same UID, just when what is left of its last life is
+// removed, keeps its files: they are the new life's (B-GC-5).
+func TestClearDiskOfAPodThatBeginsAgain(t *testing.T) {
+	for _, dir := range []string{"pods/uid-again", "logs/default_again_uid-again"} {
+		tell(t, func(s *story) {
+			s.heard()
+			if err := os.MkdirAll(filepath.Join(s.dir, dir), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			before := s.pods.files.turn("uid-again")
+			cleared := make(chan error, 1)
+			go func() { cleared <- Remains{s.pods}.ClearDisk(s.Context()) }()
+			synctest.Wait() // it has seen that the pod is not known
+			s.apply(podOf("again"))
+			s.settle()
+			before(func() {})
+			if err := <-cleared; err != nil {
+				t.Error(err)
+			}
+			if _, err := os.Stat(filepath.Join(s.dir, dir)); err != nil {
+				t.Errorf("B-GC-5: %v", err)
+			}
+			s.settle()
+			s.wantPhase("again", v1.PodRunning)
+		})
+	}
 }
