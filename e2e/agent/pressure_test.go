@@ -45,7 +45,6 @@ spec:
 // runs short of it, its neighbour lives on, and the Node says so until the time of
 // transition is over (B-EVI-5, B-EVI-6, B-EVI-7, B-EVI-9, B-EVI-10).
 func TestMemoryPressure(t *testing.T) {
-	const mebi = 1 << 20
 	memory, err := stats.ReadMemory("/")
 	if err != nil {
 		t.Fatal(err)
@@ -64,11 +63,11 @@ func TestMemoryPressure(t *testing.T) {
 	if target := conditionOf(pod, v1.DisruptionTarget); target.Reason != v1.PodReasonTerminationByKubelet || target.Message != pod.Status.Message {
 		t.Errorf("condition DisruptionTarget %+v", target)
 	}
-	if err := node.AwaitNode(t.Context(), "to have MemoryPressure", underMemoryPressure(v1.ConditionTrue)); err != nil {
+	if err := node.AwaitNode(t.Context(), "to have MemoryPressure", under(v1.NodeMemoryPressure, v1.ConditionTrue)); err != nil {
 		t.Error(err)
 	}
 	c.wantNodeEvent("EvictionThresholdMet", "Attempting to reclaim memory")
-	if err := node.AwaitNode(t.Context(), "to have MemoryPressure no more", underMemoryPressure(v1.ConditionFalse)); err != nil {
+	if err := node.AwaitNode(t.Context(), "to have MemoryPressure no more", under(v1.NodeMemoryPressure, v1.ConditionFalse)); err != nil {
 		t.Error(err)
 	}
 	c.awaitReady("modest")
@@ -85,7 +84,14 @@ func nodeUnder(t *testing.T, memory string, more map[string]any) *member.Member 
 		"evictionPressureTransitionPeriod": "5s",
 	}
 	maps.Copy(kubelet, more)
-	node, err := member.Start(t.Context(), member.Config{Plane: plane, Program: binary, Kubelet: kubelet})
+	return startNode(t, member.Config{Kubelet: kubelet})
+}
+
+// startNode starts a node of the control plane, which is there until the test ends.
+func startNode(t *testing.T, config member.Config) *member.Member {
+	t.Helper()
+	config.Plane, config.Program = plane, binary
+	node, err := member.Start(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,10 +106,11 @@ func nodeUnder(t *testing.T, memory string, more map[string]any) *member.Member 
 	return node
 }
 
-func underMemoryPressure(want v1.ConditionStatus) func(*v1.Node) bool {
+// under says that the Node has a condition of that status.
+func under(condition v1.NodeConditionType, want v1.ConditionStatus) func(*v1.Node) bool {
 	return func(node *v1.Node) bool {
 		for _, c := range node.Status.Conditions {
-			if c.Type == v1.NodeMemoryPressure {
+			if c.Type == condition {
 				return c.Status == want
 			}
 		}

@@ -28,6 +28,7 @@ type story struct {
 	collector *Collector
 	claims    *Claims
 	pods      []*v1.Pod
+	needSpace func() // may be nil
 	cleared   int
 	clearErr  error
 
@@ -71,9 +72,14 @@ func (s *story) begin() {
 }
 
 func (s *story) Using() []*v1.Pod                { return s.pods }
-func (s *story) NeedSpace()                      {}
 func (s *story) Owned(uid types.UID) bool        { return uid != "other" }
 func (s *story) ClearDisk(context.Context) error { s.cleared++; return s.clearErr }
+
+func (s *story) NeedSpace() {
+	if s.needSpace != nil {
+		s.needSpace()
+	}
+}
 
 func (s *story) event(kind, reason, message string) {
 	s.mu.Lock()
@@ -354,6 +360,36 @@ func TestLooksForWhatPodsHaveLeft(t *testing.T) {
 		s.clearErr = fmt.Errorf("the folder is busy")
 		s.passes(containerPeriod)
 		s.wantEvents("Warning ContainerGCFailed the folder is busy")
+	})
+}
+
+// What dead containers held is back on the disk when they have been reclaimed, although the
+// runtime gives it back a while after it has removed them (B-EVI-6).
+func TestReclaimedSpaceIsThere(t *testing.T) {
+	tell(t, kubernetes, func(s *story) {
+		s.container("ended", "r.io/0:1")
+		answer, err := s.ListContainers(s.Context(), &runtimeapi.ListContainersRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := answer.Containers[0].Id
+		if _, err := s.StartContainer(s.Context(), &runtimeapi.StartContainerRequest{ContainerId: id}); err != nil {
+			t.Fatal(err)
+		}
+		s.Exit("ended/main", 0)
+		s.Fill(func(d *crifake.Disk) { d.Other = 90 })
+		s.needSpace = func() {
+			if _, err := s.RemoveContainer(s.Context(), &runtimeapi.RemoveContainerRequest{ContainerId: id}); err != nil {
+				t.Error(err)
+			}
+			time.AfterFunc(3*time.Second/2, func() { s.Fill(func(d *crifake.Disk) { d.Other = 10 }) })
+		}
+		if err := s.collector.ReclaimContainers(s.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, available := s.Free(); available != 90 {
+			t.Errorf("%d are available, want 90", available)
+		}
 	})
 }
 

@@ -1,0 +1,112 @@
+package agent
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/node/stats"
+)
+
+// bomb begins COUNT processes that sleep.
+const bomb = `
+metadata: {name: bomb}
+spec:
+  restartPolicy: Never
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: main
+    image: TOOLBOX
+    command: [sh, -c, "for i in $(seq 1 COUNT); do sleep infinity & done; wait"]
+`
+
+// TestPIDPressure: a pod that begins so many processes that the node runs short of them is
+// evicted, and its neighbour lives on (B-EVI-1, B-EVI-7, B-EVI-9).
+func TestPIDPressure(t *testing.T) {
+	t.Parallel()
+	const processes = 250 // each has several threads, which count
+	now, err := stats.Processes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := startNode(t, member.Config{Kubelet: map[string]any{
+		"evictionHard":                     map[string]string{"pid.available": strconv.FormatInt(*now.MaxPID-*now.NumOfRunningProcesses-2*processes, 10)},
+		"evictionPressureTransitionPeriod": "3s",
+	}})
+	c := newCluster(t, node)
+	c.create(modest)
+	c.awaitReady("modest")
+	c.create(strings.ReplaceAll(bomb, "COUNT", strconv.Itoa(processes)))
+	pressed := func(status v1.ConditionStatus) {
+		t.Helper()
+		if err := node.AwaitNode(t.Context(), "to have PIDPressure "+string(status), under(v1.NodePIDPressure, status)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pressed(v1.ConditionTrue)
+	c.evicted("bomb", "pids", `Threshold quantity: [0-9]+, available: [0-9]+`)
+	pressed(v1.ConditionFalse)
+	c.wantNodeEvent("EvictionThresholdMet", "Attempting to reclaim pids")
+	c.awaitReady("modest")
+	c.wantVictims("bomb")
+}
+
+// TestProcessesOfAPod: a pod can't begin more processes than podPidsLimit, and its
+// neighbour feels nothing of that.
+func TestProcessesOfAPod(t *testing.T) {
+	t.Parallel()
+	const limit = 100
+	node := startNode(t, member.Config{Kubelet: map[string]any{"podPidsLimit": limit}})
+	c := newCluster(t, node)
+	c.create(modest)
+	c.awaitReady("modest")
+	pod := c.create(strings.ReplaceAll(bomb, "COUNT", "200"))
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	refused := ""
+	for look := time.NewTicker(50 * time.Millisecond); refused == ""; {
+		select {
+		case <-ctx.Done():
+			t.Fatal("no process was refused")
+		case <-look.C:
+		}
+		// On v1 it is counted where it was asked for, in the container.
+		for _, file := range append(filesOfCgroup(t, pod, "pids.events"), filesOfCgroup(t, pod, "*/pids.events")...) {
+			text, _ := os.ReadFile(file) // the pod may have ended
+			if times, has := strings.CutPrefix(strings.TrimSpace(string(text)), "max "); has && times != "0" {
+				refused = times
+			}
+		}
+	}
+	for _, file := range filesOfCgroup(t, pod, "pids.max") {
+		if text, err := os.ReadFile(file); err == nil && strings.TrimSpace(string(text)) != strconv.Itoa(limit) {
+			t.Errorf("%s is %s, want %d", file, text, limit)
+		}
+	}
+	c.awaitReady("modest")
+	c.wantVictims()
+	t.Logf("the kernel refused %s processes", refused)
+}
+
+// filesOfCgroup are the files of that name of a pod's cgroup, of cgroup v1 or v2.
+func filesOfCgroup(t *testing.T, pod *v1.Pod, file string) []string {
+	t.Helper()
+	var found []string
+	for _, root := range []string{"/sys/fs/cgroup/pids", "/sys/fs/cgroup"} {
+		for depth := "*"; strings.Count(depth, "*") < 6; depth += "/*" {
+			files, err := filepath.Glob(filepath.Join(root, depth, "pod"+string(pod.UID), file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = append(found, files...)
+		}
+	}
+	return found
+}
