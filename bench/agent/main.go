@@ -15,6 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 
+	"github.com/lifepod/lifepod/bench/testbed"
 	"github.com/lifepod/lifepod/bench/times"
 )
 
@@ -54,12 +55,12 @@ func main() {
 // error, too.
 func measure(ctx context.Context, p plan, out io.Writer) (err error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	progress("starting containerd and a control plane")
+	testbed.Progress("starting containerd and a control plane")
 	s, err := open(ctx, p, log)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
+	defer func() { err = errors.Join(err, s.Close()) }()
 	var all results
 	defer func() { all.print(out, p) }()
 	for block := range p.blocks {
@@ -67,7 +68,7 @@ func measure(ctx context.Context, p plan, out io.Writer) (err error) {
 			if p.only != "" && p.only != part.name {
 				continue
 			}
-			progress("block %d of %d: %s", block+1, p.blocks, part.name)
+			testbed.Progress("block %d of %d: %s", block+1, p.blocks, part.name)
 			err := part.measure(ctx, &all)
 			if ctx.Err() != nil {
 				return errors.New("interrupted")
@@ -83,9 +84,5 @@ func measure(ctx context.Context, p plan, out io.Writer) (err error) {
 // results are all that was measured.
 type results struct {
 	times times.Samples
-	loads loads
-}
-
-func progress(format string, values ...any) {
-	fmt.Fprintf(os.Stderr, time.Now().Format(time.TimeOnly)+" "+format+"\n", values...)
+	loads testbed.Loads
 }

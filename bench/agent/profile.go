@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/lifepod/lifepod/bench/testbed"
 )
 
 // profileSeconds is how long the CPU is watched.
@@ -32,16 +34,16 @@ func (s *side) profileWork(ctx context.Context) error {
 }
 
 func (s *side) profile(ctx context.Context, file, query string) error {
-	if s.profiles == "" || s.name != lifepod {
+	if s.plan.profiles == "" || s.Name != testbed.Lifepod {
 		return nil
 	}
-	if err := os.MkdirAll(s.profiles, 0o755); err != nil {
+	if err := os.MkdirAll(s.plan.profiles, 0o755); err != nil {
 		return err
 	}
-	path := fmt.Sprintf("/api/v1/nodes/%s/proxy/debug/pprof/%s", s.member.Name, query)
-	data, err := s.api.CoreV1().RESTClient().Get().RequestURI(path).Do(ctx).Raw()
+	path := fmt.Sprintf("/api/v1/nodes/%s/proxy/debug/pprof/%s", s.Member.Name, query)
+	data, err := s.API.CoreV1().RESTClient().Get().RequestURI(path).Do(ctx).Raw()
 	if err != nil {
-		return fmt.Errorf("profile of %s: %w", s.name, err)
+		return fmt.Errorf("profile of %s: %w", s.Name, err)
 	}
-	return os.WriteFile(filepath.Join(s.profiles, s.name+"."+file), data, 0o644)
+	return os.WriteFile(filepath.Join(s.plan.profiles, s.Name+"."+file), data, 0o644)
 }

@@ -15,14 +15,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/lifepod/lifepod/bench/testbed"
 	"github.com/lifepod/lifepod/bench/times"
 )
 
 // service is the name of the Service, and the label that its pod has.
 const service = "probed"
 
-func (s *testbed) createService(ctx context.Context) error {
-	_, err := s.api.CoreV1().Services(namespace).Create(ctx, &v1.Service{
+func (s *bench) createService(ctx context.Context) error {
+	_, err := s.API.CoreV1().Services(testbed.Namespace).Create(ctx, &v1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: service},
 		Spec: v1.ServiceSpec{
 			Selector: map[string]string{"app": service},
@@ -38,21 +39,21 @@ func (s *side) readiness(ctx context.Context, record times.Record) error {
 	probed := &answers{ready: true}
 	server := httptest.NewServer(probed)
 	defer server.Close()
-	pod, err := newProbedPod(s.member.Name, server.Listener.Addr().String())
+	pod, err := newProbedPod(s.Member.Name, server.Listener.Addr().String())
 	if err != nil {
 		return err
 	}
-	if err := s.create(ctx, pod); err != nil {
+	if err := s.Create(ctx, pod); err != nil {
 		return err
 	}
-	if _, err := s.endpoints.await(ctx, "an endpoint", endpoint(pod.Name, true)); err != nil {
+	if _, err := s.endpoints.Await(ctx, "an endpoint", endpoint(pod.Name, true)); err != nil {
 		return err
 	}
-	for range s.n {
+	for range s.plan.n {
 		for _, up := range []bool{false, true} {
 			s.pause(ctx)
 			probed.become(up)
-			at, err := s.endpoints.await(ctx, fmt.Sprintf("an endpoint with ready %v", up), endpoint(pod.Name, up))
+			at, err := s.endpoints.Await(ctx, fmt.Sprintf("an endpoint with ready %v", up), endpoint(pod.Name, up))
 			if err != nil {
 				return err
 			}
@@ -72,7 +73,7 @@ func newProbedPod(node, address string) (*v1.Pod, error) {
 	if err != nil {
 		return nil, err
 	}
-	pod := newPod(node)
+	pod := testbed.NewPod(node)
 	pod.Labels = map[string]string{"app": service}
 	pod.Spec.Containers[0].ReadinessProbe = &v1.Probe{
 		ProbeHandler:  v1.ProbeHandler{HTTPGet: &v1.HTTPGetAction{Host: host, Port: intstr.FromInt(number)}},

@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/lifepod/lifepod/bench/testbed"
 	"github.com/lifepod/lifepod/bench/times"
 )
 
@@ -43,56 +44,17 @@ func (r *results) print(out io.Writer, p plan) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(w, "\tn\tfloor\tkubelet\tp99\tlifepod\tp99\tto floor\tfaster\tto reach\t\t")
 	for _, t := range p.targets() {
-		kubelets, lifepods := r.times.Of(kubelet+" "+t.what), r.times.Of(lifepod+" "+t.what)
+		kubelets, lifepods := r.times.Of(testbed.Kubelet+" "+t.what), r.times.Of(testbed.Lifepod+" "+t.what)
 		bare, theirs, ours := times.Quantile(r.times.Of(floor+" "+t.what), 0.5), times.Quantile(kubelets, 0.5), times.Quantile(lifepods, 0.5)
 		_, _ = fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", t.what, len(lifepods), times.Milliseconds(bare),
 			times.Milliseconds(theirs), times.Milliseconds(times.Quantile(kubelets, 0.99)),
 			times.Milliseconds(ours), times.Milliseconds(times.Quantile(lifepods, 0.99)),
-			more(bare, ours), ratio(float64(theirs), float64(ours)), t.text, verdict(theirs > 0 && ours > 0, t.met(bare, theirs, ours)))
+			more(bare, ours), times.Ratio(float64(theirs), float64(ours)), t.text, times.Verdict(theirs > 0 && ours > 0, t.met(bare, theirs, ours)))
 	}
 	_ = w.Flush() // to the terminal
 	if p.pods > 0 {
-		r.loads.print(out, p)
+		r.loads.Print(out, p.pods, 3, 2)
 	}
-}
-
-// figure is one of those of idle processes; lifepod's is to be a part of the kubelet's.
-type figure struct {
-	what   string
-	of     func(load) float64
-	part   float64 // 0: nothing is to be reached
-	format string
-}
-
-var figures = []figure{
-	{"CPU", func(l load) float64 { return l.cpu }, 3, "%.2f %%"},
-	{"memory", func(l load) float64 { return l.resident }, 2, "%.1f MiB"},
-	{"anonymous", func(l load) float64 { return l.anonymous }, 0, "%.1f MiB"},
-}
-
-func (l *loads) print(out io.Writer, p plan) {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintf(w, "\n%d idle pods\tn\tkubelet\tlifepod\tless\tto reach\t\t\n", p.pods)
-	for _, f := range figures {
-		theirs, ours := l.median(kubelet, f.of), l.median(lifepod, f.of)
-		text, answer := "", ""
-		if f.part > 0 {
-			text, answer = fmt.Sprintf("1/%g", f.part), verdict(theirs > 0 && ours > 0, ours*f.part <= theirs)
-		}
-		_, _ = fmt.Fprintf(w, "%s\t%d\t"+f.format+"\t"+f.format+"\t%s\t%s\t%s\t\n",
-			f.what, len(l.by[lifepod]), theirs, ours, ratio(theirs, ours), text, answer)
-	}
-	_ = w.Flush() // to the terminal
-}
-
-func verdict(measured, met bool) string {
-	switch {
-	case !measured:
-		return "-"
-	case met:
-		return "met"
-	}
-	return "NOT met"
 }
 
 func more(floor, ours time.Duration) string {
@@ -100,11 +62,4 @@ func more(floor, ours time.Duration) string {
 		return "-"
 	}
 	return fmt.Sprintf("%+.1fms", float64((ours-floor).Microseconds())/1000)
-}
-
-func ratio(theirs, ours float64) string {
-	if theirs == 0 || ours == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f×", theirs/ours)
 }

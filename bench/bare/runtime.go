@@ -78,15 +78,24 @@ func await(ctx context.Context, exit <-chan struct{}) error {
 
 // Kill ends a container's process from outside, as a crash would.
 func (r *Runtime) Kill(ctx context.Context, containerID string) error {
-	status, err := r.Client.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: containerID, Verbose: true})
+	pid, err := r.PID(ctx, containerID)
 	if err != nil {
 		return err
+	}
+	return unix.Kill(pid, unix.SIGKILL)
+}
+
+// PID is that of a container's process.
+func (r *Runtime) PID(ctx context.Context, containerID string) (int, error) {
+	status, err := r.Client.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: containerID, Verbose: true})
+	if err != nil {
+		return 0, err
 	}
 	var info struct {
 		Pid int `json:"pid"`
 	}
 	if err := json.Unmarshal([]byte(status.GetInfo()["info"]), &info); err != nil || info.Pid <= 1 {
-		return fmt.Errorf("no pid of container %s: %w", containerID, err)
+		return 0, fmt.Errorf("no pid of container %s: %w", containerID, err)
 	}
-	return unix.Kill(info.Pid, unix.SIGKILL)
+	return info.Pid, nil
 }

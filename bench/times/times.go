@@ -60,3 +60,22 @@ func Milliseconds(d time.Duration) string {
 	}
 	return fmt.Sprintf("%.1fms", float64(d.Microseconds())/1000)
 }
+
+// Verdict says whether what was to be reached is reached.
+func Verdict(measured, met bool) string {
+	switch {
+	case !measured:
+		return "-"
+	case met:
+		return "met"
+	}
+	return "NOT met"
+}
+
+// Ratio is how many times as much theirs is, a dash if one was not measured.
+func Ratio(theirs, ours float64) string {
+	if theirs == 0 || ours == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f×", theirs/ours)
+}

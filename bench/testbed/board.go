@@ -1,4 +1,4 @@
-package main
+package testbed
 
 import (
 	"context"
@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// patience is how long anything may take before the measurement is given up.
-const patience = 3 * time.Minute
+// Patience is how long anything may take before the measurement is given up.
+const Patience = 3 * time.Minute
 
-// board has the objects of a namespace as a watch has shown them, by name.
-type board[T metav1.Object] struct {
+// Board has the objects of a namespace as a watch has shown them, by name.
+type Board[T metav1.Object] struct {
 	mu      sync.Mutex
 	objects map[string]T
 	asks    map[*ask[T]]bool
@@ -29,16 +29,17 @@ type ask[T metav1.Object] struct {
 	seen   chan time.Time // has one place
 }
 
-func newBoard[T metav1.Object]() *board[T] {
-	return &board[T]{objects: map[string]T{}, asks: map[*ask[T]]bool{}}
+// NewBoard makes one without objects; Run fills it.
+func NewBoard[T metav1.Object]() *Board[T] {
+	return &Board[T]{objects: map[string]T{}, asks: map[*ask[T]]bool{}}
 }
 
-// opener opens a watch.
-type opener func(context.Context, metav1.ListOptions) (watch.Interface, error)
+// Opener opens a watch.
+type Opener func(context.Context, metav1.ListOptions) (watch.Interface, error)
 
-// run takes the news until ctx ends. A watch that the API server ends, as it does
+// Run takes the news until ctx ends. A watch that the API server ends, as it does
 // with one that can't follow, resumes where it was.
-func (b *board[T]) run(ctx context.Context, open opener) {
+func (b *Board[T]) Run(ctx context.Context, open Opener) {
 	var options metav1.ListOptions
 	for ctx.Err() == nil {
 		news, err := open(ctx, options)
@@ -53,7 +54,7 @@ func (b *board[T]) run(ctx context.Context, open opener) {
 }
 
 // follow takes the news of one watch and notes how far it came.
-func (b *board[T]) follow(news watch.Interface, came *metav1.ListOptions) error {
+func (b *Board[T]) follow(news watch.Interface, came *metav1.ListOptions) error {
 	defer news.Stop()
 	for event := range news.ResultChan() {
 		object, ok := event.Object.(T)
@@ -66,7 +67,7 @@ func (b *board[T]) follow(news watch.Interface, came *metav1.ListOptions) error 
 	return nil
 }
 
-func (b *board[T]) end(why error) {
+func (b *Board[T]) end(why error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.broken = why
@@ -76,7 +77,7 @@ func (b *board[T]) end(why error) {
 	clear(b.asks)
 }
 
-func (b *board[T]) note(at time.Time, kind watch.EventType, object T) {
+func (b *Board[T]) note(at time.Time, kind watch.EventType, object T) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if kind == watch.Deleted {
@@ -92,10 +93,10 @@ func (b *board[T]) note(at time.Time, kind watch.EventType, object T) {
 	}
 }
 
-// await waits until the objects are as wanted and says when that was seen. wanted
+// Await waits until the objects are as wanted and says when that was seen. wanted
 // must be quick; what is for the error.
-func (b *board[T]) await(ctx context.Context, what string, wanted func(map[string]T) bool) (time.Time, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not within %v", patience))
+func (b *Board[T]) Await(ctx context.Context, what string, wanted func(map[string]T) bool) (time.Time, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, Patience, fmt.Errorf("not within %v", Patience))
 	defer cancel()
 	a := &ask[T]{wanted: wanted, seen: make(chan time.Time, 1)}
 	if now, err := b.add(a); err != nil || now {
@@ -116,7 +117,7 @@ func (b *board[T]) await(ctx context.Context, what string, wanted func(map[strin
 }
 
 // add looks once, and notes who waits if it isn't so yet.
-func (b *board[T]) add(a *ask[T]) (already bool, err error) {
+func (b *Board[T]) add(a *ask[T]) (already bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.broken != nil {
@@ -129,8 +130,8 @@ func (b *board[T]) add(a *ask[T]) (already bool, err error) {
 	return false, nil
 }
 
-// now is an object as it was seen last.
-func (b *board[T]) now(name string) T {
+// Now is an object as it was seen last.
+func (b *Board[T]) Now(name string) T {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.objects[name]

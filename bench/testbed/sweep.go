@@ -1,4 +1,4 @@
-package main
+package testbed
 
 import (
 	"context"
@@ -18,9 +18,9 @@ import (
 // sweep removes what is left of pods after a turn, so that the next one to take its
 // turn finds nothing of another's: a kubelet leaves dead sandboxes, cgroups and
 // folders of logs, and removes them once a minute.
-func (s *side) sweep(ctx context.Context) error {
+func (s *Side) sweep(ctx context.Context) error {
 	errs := []error{s.sweepRuntime(ctx), s.sweepCgroups(ctx)}
-	logs, err := filepath.Glob(filepath.Join(s.member.Root.Dir, "logs", "*"))
+	logs, err := filepath.Glob(filepath.Join(s.Member.Root.Dir, "logs", "*"))
 	errs = append(errs, err)
 	for _, folder := range logs {
 		errs = append(errs, os.RemoveAll(folder))
@@ -29,17 +29,17 @@ func (s *side) sweep(ctx context.Context) error {
 }
 
 // removeAll deletes all pods, without much grace, and waits for their ends.
-func (s *side) removeAll(ctx context.Context) error {
-	pods := s.api.CoreV1().Pods(namespace)
+func (s *Side) removeAll(ctx context.Context) error {
+	pods := s.API.CoreV1().Pods(Namespace)
 	if err := pods.DeleteCollection(ctx, *metav1.NewDeleteOptions(1), metav1.ListOptions{}); err != nil {
 		return err
 	}
-	_, err := s.pods.await(ctx, "the end of all pods", func(left map[string]*v1.Pod) bool { return len(left) == 0 })
+	_, err := s.Pods.Await(ctx, "the end of all pods", func(left map[string]*v1.Pod) bool { return len(left) == 0 })
 	return err
 }
 
 // sweepRuntime removes all pods that the runtime still has.
-func (s *testbed) sweepRuntime(ctx context.Context) error {
+func (s *Testbed) sweepRuntime(ctx context.Context) error {
 	list, err := s.client.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (s *testbed) sweepRuntime(ctx context.Context) error {
 		}
 		// A removal that an agent has asked for may be under way.
 		var last error
-		err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, Patience, true, func(ctx context.Context) (bool, error) {
 			_, last = s.client.Runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: id})
 			return last == nil, nil
 		})
@@ -62,7 +62,7 @@ func (s *testbed) sweepRuntime(ctx context.Context) error {
 	})
 }
 
-func (s *testbed) sweepCgroups(ctx context.Context) error {
+func (s *Testbed) sweepCgroups(ctx context.Context) error {
 	pods, err := s.cgroups.Pods()
 	if err != nil {
 		return err

@@ -1,0 +1,130 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/lifepod/lifepod/bench/process"
+	"github.com/lifepod/lifepod/e2e/member"
+)
+
+// Names of the sides.
+const (
+	Kubelet = "kubelet"
+	Lifepod = "lifepod"
+)
+
+// Side is the kubelet or lifepod agent.
+type Side struct {
+	*Testbed
+	Name   string
+	Member *member.Member
+}
+
+// AddNodes makes a node of both, and stops it until it has its turn. The fields are
+// those of KubeletConfiguration that both have.
+func (s *Testbed) AddNodes(ctx context.Context, fields map[string]any) error {
+	ours, err := filepath.Abs(s.config.Lifepod)
+	if err != nil {
+		return err
+	}
+	for _, program := range []string{s.plane.Binary(Kubelet), ours} {
+		name := filepath.Base(program)
+		configuration := map[string]any{"containerRuntimeEndpoint": s.runtime.Endpoint()}
+		if name == Lifepod {
+			configuration["cgroupRoot"] = "/" + filepath.Base(s.root)
+		}
+		maps.Copy(configuration, fields)
+		m, err := member.Start(ctx, member.Config{Plane: s.plane, Program: program, Name: name, Kubelet: configuration, Env: s.config.Env})
+		if err != nil {
+			return err
+		}
+		side := &Side{Testbed: s, Name: name, Member: m}
+		s.onClose(side.close)
+		if err := errors.Join(m.AwaitReady(ctx), m.Stop()); err != nil {
+			return err
+		}
+		s.Sides = append(s.Sides, side)
+	}
+	return nil
+}
+
+// Turns are those of one block: both sides, another one first each time.
+func (s *Testbed) Turns(block int) []*Side {
+	sides := slices.Clone(s.Sides)
+	if block%2 == 1 {
+		slices.Reverse(sides)
+	}
+	return sides
+}
+
+// close ends the node with all that is left of it.
+func (s *Side) close() error {
+	var errs []error
+	if s.config.Keep != "" {
+		text, err := os.ReadFile(s.Member.LogFile())
+		errs = append(errs, err, os.MkdirAll(s.config.Keep, 0o755), os.WriteFile(filepath.Join(s.config.Keep, s.Name+".log"), text, 0o644))
+	}
+	if !s.Member.Process().HasEnded() { // its turn was broken off
+		errs = append(errs, within(Patience, s.removeAll), s.Member.Stop())
+	}
+	errs = append(errs, within(Patience, s.sweep))
+	return errors.Join(append(errs, s.Member.Close())...)
+}
+
+// Turn runs the node while it is measured, which has to leave no pods.
+func (s *Side) Turn(ctx context.Context, measure func(context.Context) error) error {
+	err := s.Member.Run()
+	if err == nil {
+		err = s.Member.AwaitHealthy(ctx)
+	}
+	if err == nil {
+		err = measure(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("%w\nthe end of its log:\n%s", err, s.Member.Process().LastLines(30))
+	}
+	return errors.Join(s.Member.Stop(), s.sweep(ctx))
+}
+
+// restTime is how long many pods that have just started may still stir things.
+const restTime = 10 * time.Second
+
+// Idle watches the process for a while in which its pods do nothing.
+func (s *Side) Idle(ctx context.Context, watched time.Duration) (l Load, err error) {
+	pid := s.Member.Process().PID()
+	if err := Sleep(ctx, restTime); err != nil {
+		return l, err
+	}
+	before, err := process.CPUTime(pid)
+	if err != nil {
+		return l, err
+	}
+	began := time.Now()
+	if err := Sleep(ctx, watched); err != nil {
+		return l, err
+	}
+	after, err := process.CPUTime(pid)
+	if err != nil {
+		return l, err
+	}
+	l.CPU = 100 * (after - before).Seconds() / time.Since(began).Seconds()
+	l.Resident, l.Anonymous, err = process.Memory(pid)
+	return l, err
+}
+
+// Sleep waits, unless ctx ends.
+func Sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
