@@ -35,7 +35,7 @@ spec:
 // first, and takes its lock again when the shutdown is cancelled (B-SHD-2, B-SHD-4).
 func TestAgentAtShutdown(t *testing.T) {
 	bus := logindtest.NewBus(t)
-	logind := bus.NewLogind(time.Hour)
+	logind := logindtest.NewLogind(t, bus, time.Hour)
 	root, files := machine.Root{Dir: t.TempDir()}, t.TempDir()
 	write := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(files, name), []byte(text), 0o600); err != nil {
@@ -75,7 +75,9 @@ func TestAgentAtShutdown(t *testing.T) {
 		}
 	}
 	lock := <-logind.Locks
-	logind.PrepareForShutdown(true)
+	if err := logind.PrepareForShutdown(true); err != nil {
+		t.Fatal(err)
+	}
 	select {
 	case <-lock.Released:
 	case <-time.After(time.Minute): // the time of one of the three groups
@@ -89,7 +91,9 @@ func TestAgentAtShutdown(t *testing.T) {
 		}
 		after = rest
 	}
-	logind.PrepareForShutdown(false)
+	if err := logind.PrepareForShutdown(false); err != nil {
+		t.Fatal(err)
+	}
 	select {
 	case <-logind.Locks:
 	case <-time.After(time.Minute):

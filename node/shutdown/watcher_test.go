@@ -25,7 +25,7 @@ type machine struct {
 
 func newMachine(t *testing.T, delay time.Duration) *machine {
 	bus := logindtest.NewBus(t)
-	m := &machine{t: t, bus: bus, logind: bus.NewLogind(delay), told: make(chan string, 16), events: make(chan string, 16)}
+	m := &machine{t: t, bus: bus, logind: logindtest.NewLogind(t, bus, delay), told: make(chan string, 16), events: make(chan string, 16)}
 	m.watch()
 	t.Cleanup(func() { m.stop() })
 	return m
@@ -47,6 +47,24 @@ func (m *machine) watch() {
 	m.stop = func() {
 		cancel()
 		<-ended
+	}
+}
+
+// restartBus has everybody lose the connection.
+func (m *machine) restartBus() {
+	m.t.Helper()
+	m.bus.Stop()
+	if err := m.bus.Start(); err != nil {
+		m.t.Fatal(err)
+	}
+	m.logind = logindtest.NewLogind(m.t, m.bus, time.Hour)
+}
+
+// shutdown announces one, or that it was cancelled.
+func (m *machine) shutdown(begins bool) {
+	m.t.Helper()
+	if err := m.logind.PrepareForShutdown(begins); err != nil {
+		m.t.Fatal(err)
 	}
 }
 
@@ -90,7 +108,7 @@ func TestHoldsUpShutdown(t *testing.T) {
 	if lock.What != "shutdown" || lock.Mode != "delay" || lock.Who != "lifepod" {
 		t.Errorf("lock %+v", lock)
 	}
-	m.logind.PrepareForShutdown(true)
+	m.shutdown(true)
 	m.wantTold("began")
 	if delay := m.logind.Delay(); delay != 32*time.Second {
 		t.Errorf("logind waits for %s", delay)
@@ -112,7 +130,7 @@ func TestHoldsUpShutdown(t *testing.T) {
 		t.Errorf("times %s, %s", began, ended)
 	}
 
-	m.logind.PrepareForShutdown(false)
+	m.shutdown(false)
 	m.wantTold("cancelled")
 	m.Announce(true)
 	m.Take()
@@ -133,21 +151,17 @@ func TestHoldsUpShutdown(t *testing.T) {
 func TestConnectionLost(t *testing.T) {
 	m := newMachine(t, time.Hour)
 	first := next(t, m.logind.Locks, "the lock")
-	m.bus.Stop()
-	m.bus.Start()
-	m.logind = m.bus.NewLogind(time.Hour)
+	m.restartBus()
 	second := next(t, m.logind.Locks, "the second lock")
 	next(t, first.Released, "the release of the first")
-	m.logind.PrepareForShutdown(false) // nothing was under way: told, and of no consequence
+	m.shutdown(false) // nothing was under way: told, and of no consequence
 	m.wantTold("cancelled")
 
-	m.bus.Stop()
-	m.bus.Start()
-	m.logind = m.bus.NewLogind(time.Hour)
+	m.restartBus()
 	m.logind.Prepare(true)
 	select {
 	case <-m.logind.Locks: // it was back before the shutdown began
-		m.logind.PrepareForShutdown(true)
+		m.shutdown(true)
 	case got := <-m.told:
 		if got != "began" || !held(second) {
 			t.Errorf("told %q, the lock is held: %t", got, held(second))

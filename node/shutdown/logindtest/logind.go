@@ -1,15 +1,16 @@
-// Package logindtest has a D-Bus for a test alone, with a pretended systemd-logind on it.
+// Package logindtest has a D-Bus of its own, with a pretended systemd-logind on it: for
+// tests, and for measurements.
 package logindtest
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/godbus/dbus/v5"
@@ -35,21 +36,18 @@ const (
 
 // Bus is a dbus-daemon that listens on a socket.
 type Bus struct {
-	t      testing.TB
 	dir    string
 	daemon *exec.Cmd
 }
 
-// NewBus starts one, which ends with the test. Its package is in hack/install-packages.
-func NewBus(t testing.TB) *Bus {
-	b := &Bus{t: t, dir: t.TempDir()}
+// Open starts one with its files in dir. Its package is in hack/install-packages.
+func Open(dir string) (*Bus, error) {
+	b := &Bus{dir: dir}
 	config := fmt.Sprintf(busConfig, b.socket())
 	if err := os.WriteFile(filepath.Join(b.dir, "bus.conf"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	b.Start()
-	t.Cleanup(b.Stop)
-	return b
+	return b, b.Start()
 }
 
 func (b *Bus) socket() string { return filepath.Join(b.dir, "bus") }
@@ -58,8 +56,7 @@ func (b *Bus) socket() string { return filepath.Join(b.dir, "bus") }
 func (b *Bus) Address() string { return "unix:path=" + b.socket() }
 
 // Start starts the daemon, again if it was stopped.
-func (b *Bus) Start() {
-	b.t.Helper()
+func (b *Bus) Start() error {
 	_ = os.Remove(b.socket()) // of the one before
 	b.daemon = exec.Command("dbus-daemon", "--config-file", filepath.Join(b.dir, "bus.conf"), "--nofork", "--nopidfile", "--print-address")
 	b.daemon.Stderr = os.Stderr
@@ -71,13 +68,15 @@ func (b *Bus) Start() {
 		_, err = bufio.NewReader(out).ReadString('\n') // it listens
 	}
 	if err != nil {
-		b.t.Fatalf("start dbus-daemon: %v", err)
+		b.Stop()
+		return fmt.Errorf("start dbus-daemon: %w", err)
 	}
+	return nil
 }
 
 // Stop ends the daemon: everybody loses the connection.
 func (b *Bus) Stop() {
-	if b.daemon == nil {
+	if b.daemon == nil || b.daemon.Process == nil {
 		return
 	}
 	_ = b.daemon.Process.Kill()
@@ -87,7 +86,6 @@ func (b *Bus) Stop() {
 
 // Logind is the part of systemd-logind that delays shutdowns.
 type Logind struct {
-	t    testing.TB
 	conn *dbus.Conn
 
 	// DropIns is the folder that it reads when it is told to.
@@ -107,39 +105,36 @@ type Lock struct {
 	Released chan struct{}
 }
 
-// NewLogind puts one on the bus, which waits for that long at a shutdown.
-func (b *Bus) NewLogind(delay time.Duration) *Logind {
-	b.t.Helper()
+// OpenLogind puts one on the bus, which waits for that long at a shutdown.
+func (b *Bus) OpenLogind(delay time.Duration) (*Logind, error) {
 	conn, err := dbus.Connect(b.Address())
 	if err != nil {
-		b.t.Fatal(err)
+		return nil, fmt.Errorf("pretend a logind: %w", err)
 	}
-	b.t.Cleanup(func() { _ = conn.Close() })
-	l := &Logind{t: b.t, conn: conn, DropIns: filepath.Join(b.dir, "logind.conf.d"), Locks: make(chan *Lock, 16), delay: delay}
-	l.export(inhibitor{l}, path, manager)
-	l.export(properties{l}, path, "org.freedesktop.DBus.Properties")
-	l.export(units{l}, "/org/freedesktop/systemd1", systemd1+".Manager")
+	l := &Logind{conn: conn, DropIns: filepath.Join(b.dir, "logind.conf.d"), Locks: make(chan *Lock, 16), delay: delay}
+	errs := []error{
+		conn.Export(inhibitor{l}, path, manager),
+		conn.Export(properties{l}, path, "org.freedesktop.DBus.Properties"),
+		conn.Export(units{l}, "/org/freedesktop/systemd1", systemd1+".Manager"),
+	}
 	for _, name := range []string{systemd1, login1} {
-		if _, err := conn.RequestName(name, dbus.NameFlagReplaceExisting); err != nil {
-			b.t.Fatal(err)
-		}
+		_, err := conn.RequestName(name, dbus.NameFlagReplaceExisting)
+		errs = append(errs, err)
 	}
-	return l
+	if err := errors.Join(errs...); err != nil {
+		l.Close()
+		return nil, fmt.Errorf("pretend a logind: %w", err)
+	}
+	return l, nil
 }
 
-func (l *Logind) export(methods any, at dbus.ObjectPath, as string) {
-	if err := l.conn.Export(methods, at, as); err != nil {
-		l.t.Fatal(err)
-	}
-}
+// Close leaves the bus.
+func (l *Logind) Close() { _ = l.conn.Close() } // nobody waits for an answer
 
 // PrepareForShutdown announces a shutdown, or that it was cancelled.
-func (l *Logind) PrepareForShutdown(begins bool) {
-	l.t.Helper()
+func (l *Logind) PrepareForShutdown(begins bool) error {
 	l.Prepare(begins)
-	if err := l.conn.Emit(path, manager+".PrepareForShutdown", begins); err != nil {
-		l.t.Fatal(err)
-	}
+	return l.conn.Emit(path, manager+".PrepareForShutdown", begins)
 }
 
 // Prepare says whether a shutdown is under way, without an announcement.

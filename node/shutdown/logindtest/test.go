@@ -1,0 +1,28 @@
+package logindtest
+
+import (
+	"testing"
+	"time"
+)
+
+// NewBus is a bus that ends with the test.
+func NewBus(t testing.TB) *Bus {
+	t.Helper()
+	b, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Stop)
+	return b
+}
+
+// NewLogind is a logind on a bus until the end of the test.
+func NewLogind(t testing.TB, b *Bus, delay time.Duration) *Logind {
+	t.Helper()
+	l, err := b.OpenLogind(delay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	return l
+}
