@@ -104,21 +104,21 @@ func (n *Node) Run(ctx context.Context) {
 
 // Usage is what the pods use: of memory alone what is quick to know.
 func (n *Node) Usage(ctx context.Context, signal pressure.Signal) (pressure.Usage, error) {
-	ask := n.Stats.Summary
 	if signal.Resource() == v1.ResourceMemory {
-		ask = n.Stats.CPUAndMemory
+		list, err := n.Stats.PodsMemory()
+		return usageOf(list), err
 	}
-	summary, err := ask(ctx)
+	summary, err := n.Stats.Summary(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return usageOf(summary), nil
+	return usageOf(summary.Pods), nil
 }
 
-func usageOf(summary *statsapi.Summary) pressure.Usage {
+func usageOf(list []statsapi.PodStats) pressure.Usage {
 	used := pressure.Usage{}
-	for i := range summary.Pods {
-		used[types.UID(summary.Pods[i].PodRef.UID)] = &summary.Pods[i]
+	for i := range list {
+		used[types.UID(list[i].PodRef.UID)] = &list[i]
 	}
 	return used
 }
