@@ -149,7 +149,7 @@ $(CONFORMANCE)/debian.tar: cluster/e2e/conformance/packages.txt
 
 # --- measuring --------------------------------------------------------------
 
-.PHONY: bench bench-agent bench-up
+.PHONY: bench bench-agent bench-pressure bench-up
 bench: build ## lifepod against the bare runtime calls, on one containerd (as root)
 	$(GO) run ./bench -lifepod bin/lifepod
 
@@ -160,6 +160,10 @@ bench-up: build controlplane kubelet ## lifepod up against the separate programs
 BENCHAGENT ?= -blocks 3 -n 5
 bench-agent: build controlplane kubelet ## lifepod agent against the kubelet, on a real control plane (as root)
 	$(GO) run ./bench/agent -lifepod bin/lifepod $(BENCHAGENT)
+
+BENCHPRESSURE ?= -blocks 1 -n 5
+bench-pressure: test-packages build controlplane kubelet ## evictions, shutdown and watching, lifepod agent against the kubelet (as root)
+	$(GO) run ./bench/pressure -lifepod bin/lifepod $(BENCHPRESSURE)
 
 SOAK     ?= 20000
 SOAKSEED ?= 0
