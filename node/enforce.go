@@ -34,6 +34,9 @@ func enforce(s *setup, m *machine, node *register.Node, c *cluster) error {
 	if err != nil {
 		return err
 	}
+	if err := cgroups.EnsureLevels(); err != nil {
+		return err
+	}
 	if err := cgroups.Enforce(limit); err != nil {
 		s.log.Warn("the resources of all pods together are not limited", "err", err)
 		tell(v1.EventTypeWarning, "FailedNodeAllocatableEnforcement", fmt.Sprintf("Failed to update Node Allocatable Limits %q: %v", cgroups.Root(), err))

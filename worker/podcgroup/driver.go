@@ -92,7 +92,7 @@ func (d Driver) parents() []string { return strings.Split(strings.Trim(d.Parent,
 func (d Driver) names(class v1.PodQOSClass, uid types.UID) []string {
 	names := d.parents()
 	if class != v1.PodQOSGuaranteed {
-		names = append(names, strings.ToLower(string(class)))
+		names = d.level(class)
 	}
 	return append(names, podPrefix+string(uid))
 }

@@ -13,6 +13,27 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
+// EnsureLevels makes the levels of the classes, which have their values whether they have
+// pods or not (A-CRI-6). What an agent before has protected in them, and this one does
+// not, is no longer protected (A-RES-7).
+func (d Driver) EnsureLevels() error {
+	for _, class := range []v1.PodQOSClass{v1.PodQOSBurstable, v1.PodQOSBestEffort} {
+		level := d.level(class)
+		if err := d.create(level, Resources{CPUShares: MinCPUShares}); err != nil {
+			return fmt.Errorf("create cgroup %s: %w", d.path(level), err)
+		}
+		if err := d.setLevelShares(class); err != nil {
+			return err
+		}
+	}
+	return d.coverProtected()
+}
+
+// level is that of a class other than Guaranteed.
+func (d Driver) level(class v1.PodQOSClass) []string {
+	return append(d.parents(), strings.ToLower(string(class)))
+}
+
 // setLevelShares weighs the level of a class against Guaranteed pods, as
 // Kubernetes does: besteffort as a whole has the least there is, however many
 // pods it has, and burstable what its pods ask for together. The sum is read
@@ -22,7 +43,7 @@ func (d Driver) setLevelShares(class v1.PodQOSClass) error {
 	if class == v1.PodQOSGuaranteed {
 		return nil
 	}
-	level := append(d.parents(), strings.ToLower(string(class)))
+	level := d.level(class)
 	m, err := d.manager(level, Resources{CPUShares: MinCPUShares})
 	if err != nil {
 		return err

@@ -1,9 +1,11 @@
 package podcgroup
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -80,31 +82,46 @@ func (q MemoryQoS) high(request, limit int64) int64 {
 	return int64(math.Floor(high/float64(page))) * page
 }
 
-// setLevelMemory has the levels above the pods cover what is protected in them, without
-// which it is not: the kernel shares out what the parent has.
+// setLevelMemory has the levels above the pods cover what is protected in them; without
+// the gate they are as the start of the agent has left them.
 func (d Driver) setLevelMemory() error {
-	if !d.MemoryQoS.On || !cgroups.IsCgroup2UnifiedMode() {
+	if !d.MemoryQoS.On {
 		return nil
 	}
-	m, err := d.manager(d.parents(), Resources{CPUShares: MinCPUShares})
+	return d.coverProtected()
+}
+
+// coverProtected gives the levels above the pods what is protected in them, without which
+// it is not: the kernel shares out what the parent has. Without the gate that is nothing.
+func (d Driver) coverProtected() error {
+	if !cgroups.IsCgroup2UnifiedMode() {
+		return nil
+	}
+	root, err := d.manager(d.parents(), Resources{CPUShares: MinCPUShares})
 	if err != nil {
 		return err
 	}
-	root := m.Path("")
-	burstable := append(d.parents(), strings.ToLower(string(v1.PodQOSBurstable)))
-	if m, err = d.manager(burstable, Resources{CPUShares: MinCPUShares}); err != nil {
+	burstable, err := d.manager(d.level(v1.PodQOSBurstable), Resources{CPUShares: MinCPUShares})
+	if err != nil {
 		return err
 	}
-	low, min := protectedBelow(root, m.Path(""))
-	for _, set := range []struct{ dir, file, value string }{
-		{m.Path(""), memoryLow, low}, {root, memoryMin, min},
-	} {
-		if _, err := os.Stat(filepath.Join(set.dir, set.file)); err != nil {
-			continue // the class has no pods
-		}
-		if err := cgroups.WriteFile(set.dir, set.file, set.value); err != nil {
-			return err
-		}
+	low, min := "0", "0"
+	if d.MemoryQoS.On {
+		low, min = protectedBelow(root.Path(""), burstable.Path(""))
+	}
+	return errors.Join(protect(burstable, memoryLow, low), protect(root, memoryMin, min))
+}
+
+// protect sets a file of a level, unless it has the value or the level is not there. The
+// driver does it: systemd would write its own value over one in the file.
+func protect(level cgroups.Manager, file, value string) error {
+	has, err := cgroups.ReadFile(level.Path(""), file)
+	if err != nil || strings.TrimSpace(has) == value {
+		return nil //nolint:nilerr // the class has no pods, or the last one has just gone
+	}
+	err = level.Set(&cgroups.Resources{SkipDevices: true, SkipFreezeOnSet: true, Unified: map[string]string{file: value}})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("set %s of cgroup %s: %w", file, level.Path(""), err)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func (d Driver) Remove(ctx context.Context, uid types.UID) error {
 			return fmt.Errorf("remove cgroup %s: %w", d.path(names), err)
 		}
 	}
-	return nil
+	return d.setLevelMemory()
 }
 
 func (d Driver) remove(ctx context.Context, names []string) error {
@@ -78,7 +78,7 @@ func (d Driver) Pods() ([]types.UID, error) {
 				return nil, fmt.Errorf("list pod cgroups: %w", err)
 			}
 			for _, entry := range entries {
-				if uid, ok := d.podUID(entry); ok && !seen[uid] {
+				if uid, ok := podUID(entry, d.Systemd); ok && !seen[uid] {
 					seen[uid] = true
 					out = append(out, uid)
 				}
@@ -88,9 +88,9 @@ func (d Driver) Pods() ([]types.UID, error) {
 	return out, nil
 }
 
-func (d Driver) podUID(entry fs.DirEntry) (types.UID, bool) {
+func podUID(entry fs.DirEntry, slice bool) (types.UID, bool) {
 	name := entry.Name()
-	if d.Systemd {
+	if slice {
 		name = strings.TrimSuffix(name, ".slice")
 		name = name[strings.LastIndex(name, "-")+1:]
 		name = strings.ReplaceAll(name, "_", "-")

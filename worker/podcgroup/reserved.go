@@ -35,7 +35,7 @@ func ofList(list v1.ResourceList, compressible bool) Resources {
 // EnforceReserved limits the cgroup of processes that are not pods' to what is reserved
 // for them (A-RES-6). It must be there; with the systemd driver it is a slice.
 func (d Driver) EnforceReserved(cgroup string, reserved v1.ResourceList, compressible bool) error {
-	names := d.namesOf(cgroup)
+	names := namesOf(cgroup, d.Systemd)
 	resources := ofList(reserved, compressible)
 	if d.MemoryQoS.On && resources.MemoryLimit > 0 {
 		resources.Unified = map[string]string{memoryMin: strconv.FormatInt(resources.MemoryLimit, 10)}
@@ -58,9 +58,9 @@ func (d Driver) EnforceReserved(cgroup string, reserved v1.ResourceList, compres
 
 var errNoCgroup = errors.New("there is no such cgroup in every hierarchy: should be there before lifepod starts")
 
-// namesOf are the levels of a cgroup by its path, as of Path.
-func (d Driver) namesOf(cgroup string) []string {
-	if d.Systemd {
+// namesOf are the levels of a cgroup, or slice, by its path, as of Path.
+func namesOf(cgroup string, slice bool) []string {
+	if slice {
 		return strings.Split(strings.TrimSuffix(path.Base(cgroup), ".slice"), "-")
 	}
 	return strings.Split(strings.Trim(cgroup, "/"), "/")

@@ -1,0 +1,82 @@
+package podcgroup
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/opencontainers/cgroups"
+	v1 "k8s.io/api/core/v1"
+)
+
+// Both levels are there before any pod, with the least weight; those that are there keep
+// their pods and weigh what these ask for (A-CRI-6).
+func TestEnsureLevels(t *testing.T) {
+	d := testDriver(t)
+	weight := func(class v1.PodQOSClass) string {
+		return readIn(t, folders(d, d.path(d.level(class))), "cpu.shares", "cpu.weight")
+	}
+	least, ofPod := "2", "1024"
+	if cgroups.IsCgroup2UnifiedMode() {
+		least, ofPod = "1", "39"
+	}
+	if err := d.EnsureLevels(); err != nil {
+		t.Fatal(err)
+	}
+	if got := [2]string{weight(v1.PodQOSBurstable), weight(v1.PodQOSBestEffort)}; got != [2]string{least, least} {
+		t.Errorf("A-CRI-6 weights of the levels without pods: %v, want %s", got, least)
+	}
+	pod := podOf(needs(list("1", ""), nil))
+	if err := d.Ensure(pod); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.EnsureLevels(); err != nil {
+		t.Fatal(err)
+	}
+	if got := [2]string{weight(v1.PodQOSBurstable), weight(v1.PodQOSBestEffort)}; got != [2]string{ofPod, least} {
+		t.Errorf("A-CRI-6 weights of the levels with a pod: %v, want %s and %s", got, ofPod, least)
+	}
+	if left := folders(d, d.Path(pod)); len(left) == 0 {
+		t.Error("the pod's cgroup is gone")
+	}
+}
+
+// What the levels protect follows their pods, and is 0 after a start without the gate;
+// on cgroup v1 nothing is protected, and nothing fails (A-RES-7).
+func TestLevelMemoryFollowsThePods(t *testing.T) {
+	d := testDriver(t)
+	d.MemoryQoS = MemoryQoS{On: true, Tiered: true}
+	protected := func() [2]string {
+		if !cgroups.IsCgroup2UnifiedMode() {
+			return [2]string{}
+		}
+		root, burstable := folders(d, d.Root()), folders(d, d.path(d.level(v1.PodQOSBurstable)))
+		return [2]string{readIn(t, burstable, "", memoryLow), readIn(t, root, "", memoryMin)}
+	}
+	one, two, guaranteed := podOf(needs(list("", "64Mi"), nil)), podOf(needs(list("", "32Mi"), nil)), podOf(needs(list("1", "16Mi"), list("1", "16Mi")))
+	one.UID, two.UID, guaranteed.UID = "uid-1", "uid-2", "uid-3"
+	var got [][2]string
+	for _, step := range []func() error{
+		d.EnsureLevels,
+		func() error { return d.Ensure(one) },
+		func() error { return d.Ensure(two) },
+		func() error { return d.Ensure(guaranteed) },
+		func() error { return d.Remove(t.Context(), one.UID) },
+		func() error { d.MemoryQoS = MemoryQoS{}; return d.EnsureLevels() },
+	} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, protected())
+	}
+	want := [][2]string{{"0", "0"}, {"67108864", "67108864"}, {"100663296", "100663296"}, {"100663296", "117440512"}, {"33554432", "50331648"}, {"0", "0"}}
+	if !cgroups.IsCgroup2UnifiedMode() {
+		want = make([][2]string, len(want))
+		if files := folders(d, d.Root()+"/"+memoryMin); len(files) > 0 {
+			t.Errorf("A-RES-7 on cgroup v1: %s", strings.Join(files, ", "))
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("A-RES-7 memory.low of burstable, memory.min of all (-want +got):\n%s", diff)
+	}
+}
