@@ -25,11 +25,31 @@ const (
 // logind is one connection to systemd-logind.
 type logind struct {
 	conn    *dbus.Conn
+	end     context.CancelFunc
 	signals chan *dbus.Signal // closed when the connection is lost
+	answer  time.Duration     // how long one may take
 }
 
-// connect connects to a bus, the system's if the address is empty.
-func connect(ctx context.Context, address string) (*logind, error) {
+// defaultAnswer is how long programs wait for an answer on D-Bus, which has no limit itself.
+const defaultAnswer = 25 * time.Second
+
+// connect connects to a bus, the system's if the address is empty. Neither that nor a later
+// call takes longer than answer: a logind or a bus that hangs is tried again.
+func connect(ctx context.Context, address string, answer time.Duration) (*logind, error) {
+	ctx, end := context.WithCancel(ctx)
+	late := time.AfterFunc(answer, end)
+	defer late.Stop()
+	l, err := open(ctx, address)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	l.end, l.answer = end, answer
+	return l, nil
+}
+
+// open connects until ctx ends.
+func open(ctx context.Context, address string) (*logind, error) {
 	open := func() (*dbus.Conn, error) { return dbus.Connect(address, dbus.WithContext(ctx)) }
 	if address == "" {
 		open = func() (*dbus.Conn, error) { return dbus.ConnectSystemBus(dbus.WithContext(ctx)) }
@@ -48,14 +68,24 @@ func connect(ctx context.Context, address string) (*logind, error) {
 	return l, nil
 }
 
-func (l *logind) close() { _ = l.conn.Close() } // nothing is under way
+func (l *logind) close() {
+	_ = l.conn.Close() // nothing is under way
+	l.end()
+}
+
+// call calls a method of an object and waits for the answer.
+func (l *logind) call(ctx context.Context, object dbus.BusObject, method string, args ...any) *dbus.Call {
+	ctx, cancel := context.WithTimeout(ctx, l.answer)
+	defer cancel()
+	return object.CallWithContext(ctx, method, 0, args...)
+}
 
 func (l *logind) manager() dbus.BusObject { return l.conn.Object(login1, login1Path) }
 
 // inhibit takes a lock that delays shutdowns; closing the file releases it.
 func (l *logind) inhibit(ctx context.Context) (*os.File, error) {
 	var fd dbus.UnixFD
-	err := l.manager().CallWithContext(ctx, login1Manager+".Inhibit", 0, "shutdown", "lifepod", "ends the node's pods", "delay").Store(&fd)
+	err := l.call(ctx, l.manager(), login1Manager+".Inhibit", "shutdown", "lifepod", "ends the node's pods", "delay").Store(&fd)
 	if err != nil {
 		return nil, fmt.Errorf("take an inhibitor lock of systemd-logind: %w", err)
 	}
@@ -78,7 +108,7 @@ func (l *logind) delay(ctx context.Context) (time.Duration, error) {
 func (l *logind) property(ctx context.Context, name string, value any) error {
 	const get = "org.freedesktop.DBus.Properties.Get"
 	var v dbus.Variant
-	err := l.manager().CallWithContext(ctx, get, 0, login1Manager, name).Store(&v)
+	err := l.call(ctx, l.manager(), get, login1Manager, name).Store(&v)
 	if err == nil {
 		err = v.Store(value)
 	}
@@ -111,7 +141,7 @@ func (l *logind) raiseDelay(ctx context.Context, folder string, wanted time.Dura
 		return fmt.Errorf("raise InhibitDelayMaxSec of systemd-logind: %w", err)
 	}
 	systemd := l.conn.Object("org.freedesktop.systemd1", "/org/freedesktop/systemd1")
-	call := systemd.CallWithContext(ctx, "org.freedesktop.systemd1.Manager.KillUnit", 0, "systemd-logind.service", "all", int32(syscall.SIGHUP))
+	call := l.call(ctx, systemd, "org.freedesktop.systemd1.Manager.KillUnit", "systemd-logind.service", "all", int32(syscall.SIGHUP))
 	if call.Err != nil {
 		return fmt.Errorf("have systemd-logind read its configuration: %w", call.Err)
 	}

@@ -1,6 +1,7 @@
 package shutdown
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -32,7 +33,9 @@ type Config struct {
 
 	Address string // of the bus; empty: the system's
 	DropIns string // folder of logind's drop-ins
-	Log     *slog.Logger
+	// Answer is how long an answer on the bus may take; zero: as long as usual there.
+	Answer time.Duration
+	Log    *slog.Logger
 }
 
 // Watcher holds up shutdowns. Its methods may be called from anywhere, and do not block.
@@ -100,7 +103,7 @@ var errLost = errors.New("the connection to D-Bus was lost")
 // watch connects, takes the lock, and tells of shutdowns until the connection is lost.
 // Signals are listened to first, so that no shutdown is missed.
 func (w *Watcher) watch(ctx context.Context) (connected bool, err error) {
-	l, err := connect(ctx, w.Address)
+	l, err := connect(ctx, w.Address, cmp.Or(w.Answer, defaultAnswer))
 	if err != nil {
 		return false, err
 	}

@@ -3,6 +3,7 @@ package shutdown
 import (
 	"context"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,6 +71,57 @@ func (m *machine) shutdown(begins bool) {
 
 // patience is for how long what comes at once is waited for.
 const patience = 30 * time.Second
+
+// A bus that takes connections and says nothing is tried again, so that its successor finds
+// a lock to hold (B-SHD-1).
+func TestBusHangs(t *testing.T) {
+	bus := logindtest.NewBus(t)
+	bus.Stop()
+	path := strings.TrimPrefix(bus.Address(), "unix:path=")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	hangs, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := New(Config{
+		Address: bus.Address(), DropIns: t.TempDir(), Record: filepath.Join(t.TempDir(), "times.json"),
+		Answer: 100 * time.Millisecond, Changed: func() {}, Log: slog.New(slog.DiscardHandler),
+	})
+	ended := make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		defer close(ended)
+		w.Run(ctx)
+	}()
+	defer func() {
+		cancel()
+		<-ended
+	}()
+	came := make(chan net.Conn)
+	go func() {
+		defer close(came)
+		for range 2 {
+			conn, err := hangs.Accept()
+			if err != nil {
+				return
+			}
+			came <- conn
+		}
+	}()
+	for range 2 {
+		conn := next(t, came, "another connection")
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	if err := hangs.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := bus.Start(); err != nil {
+		t.Fatal(err)
+	}
+	next(t, logindtest.NewLogind(t, bus, time.Minute).Locks, "the lock")
+}
 
 // next is what comes next.
 func next[T any](t *testing.T, from <-chan T, what string) (got T) {
