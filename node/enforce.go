@@ -1,8 +1,11 @@
 package node
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -20,9 +23,8 @@ func (m *machine) allot(allocatable v1.ResourceList) {
 }
 
 // enforce limits what all pods may use together, and what is reserved for others, as far
-// as that is wanted (A-RES-6). Pods whose use is above a new limit keep the cgroup from
-// getting it; a reservation that can't be made is an error.
-func enforce(s *setup, m *machine, node *register.Node, c *cluster) error {
+// as that is wanted (A-RES-6). A reservation that can't be made is an error.
+func enforce(s *setup, m *machine, node *register.Node, c *cluster) (*podsLimiter, error) {
 	m.allot(node.Node().Status.Allocatable)
 	cgroups := m.cgroups
 	tell := func(kind, reason, message string) {
@@ -32,25 +34,53 @@ func enforce(s *setup, m *machine, node *register.Node, c *cluster) error {
 	}
 	limit, err := podsLimit(s.config, node, host.ThisKernel())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := cgroups.EnsureLevels(); err != nil {
-		return err
+		return nil, err
 	}
-	if err := cgroups.Enforce(limit); err != nil {
-		s.log.Warn("the resources of all pods together are not limited", "err", err)
-		tell(v1.EventTypeWarning, "FailedNodeAllocatableEnforcement", fmt.Sprintf("Failed to update Node Allocatable Limits %q: %v", cgroups.Root(), err))
-	} else {
-		tell(v1.EventTypeNormal, "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods")
-	}
+	pods := &podsLimiter{cgroup: cgroups.Root(), limit: func() error { return cgroups.Enforce(limit) }, tell: tell, log: s.log}
+	pods.try()
 	for _, r := range reservations(s.config) {
 		if err := cgroups.EnforceReserved(r.cgroup, r.list, r.compressible); err != nil {
 			tell(v1.EventTypeWarning, "FailedNodeAllocatableEnforcement", fmt.Sprintf("Failed to enforce %s Cgroup Limits on %q: %v", r.title, r.cgroup, err))
-			return fmt.Errorf("%s %q: %w", r.field, r.cgroup, err)
+			return nil, fmt.Errorf("%s %q: %w", r.field, r.cgroup, err)
 		}
 		tell(v1.EventTypeNormal, "NodeAllocatableEnforced", fmt.Sprintf("Updated limits on %s reserved cgroup %s", r.name, r.cgroup))
 	}
-	return nil
+	return pods, nil
+}
+
+// podsLimiter limits what all pods may use together.
+type podsLimiter struct {
+	cgroup string
+	limit  func() error
+	tell   func(kind, reason, message string)
+	log    *slog.Logger
+	done   bool
+}
+
+func (p *podsLimiter) try() {
+	if err := p.limit(); err != nil {
+		p.log.Warn("the resources of all pods together are not limited", "err", err)
+		p.tell(v1.EventTypeWarning, "FailedNodeAllocatableEnforcement", fmt.Sprintf("Failed to update Node Allocatable Limits %q: %v", p.cgroup, err))
+		return
+	}
+	p.done = true
+	p.tell(v1.EventTypeNormal, "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods")
+}
+
+// run tries again every minute until it is done: pods whose use is above a new limit keep
+// the cgroup from getting it, and some may have ended or been evicted.
+func (p *podsLimiter) run(ctx context.Context) {
+	for !p.done {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Minute):
+			p.try()
+		}
+	}
 }
 
 // podsLimit is what all pods may use together: all that the machine has, unless what is

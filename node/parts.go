@@ -28,6 +28,7 @@ type parts struct {
 	view    view              // the pods, and what they depend on
 	sources sources
 	collect *collect.Collector
+	limits  *podsLimiter
 	server  *server.Server // nil: the node has no API
 	ooms    systemOOMs
 }
@@ -58,7 +59,8 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 		return nil, fmt.Errorf("addresses of the node: %w", err)
 	}
 	cluster.addressed(addresses)
-	if err := enforce(s, &machine, node, cluster); err != nil {
+	limits, err := enforce(s, &machine, node, cluster)
+	if err != nil {
 		return nil, err
 	}
 	local, err := s.local(cluster)
@@ -91,7 +93,7 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	relief.Reclaimer = collector
 	return &parts{
 		cluster: cluster, network: podNetwork, node: node, workers: workers, pods: shell, shuts: shutdowns, relief: relief, view: view,
-		sources: s.newSources(shell, cluster, uses.files), collect: collector, server: server, ooms: s.newSystemOOMs(cluster),
+		sources: s.newSources(shell, cluster, uses.files), collect: collector, server: server, limits: limits, ooms: s.newSystemOOMs(cluster),
 	}, nil
 }
 
