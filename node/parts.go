@@ -72,10 +72,9 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	workers := s.newEngine(machine)
+	workers := s.newEngine(machine, node)
 	workers.Images, workers.API, workers.Admission = images, uses.api(), worker.Admission{Room: inbox.Room}
-	workers.Network = &network{runtime: s.calls.Runtime, given: podNetwork, traffic: s.options.Traffic}
-	workers.Allocatable, workers.Options = node.Node().Status.Allocatable, s.podOptions(addresses)
+	workers.Network, workers.Options = &network{runtime: s.calls.Runtime, given: podNetwork, traffic: s.options.Traffic}, s.podOptions(addresses)
 	var shell *pods.Shell
 	figures := s.newStats(measured(func() []*v1.Pod { return shell.Pods() }, workers, machine, uses))
 	relief := s.newRelief(cluster, figures, machine.pressure, relief.Config{Tell: inbox.NodeMeasured, Conditions: conditions, Changed: node.Changed})
@@ -98,10 +97,10 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 }
 
 // newEngine is what the pods' workers share of the machine and its runtime.
-func (s *setup) newEngine(m machine) *worker.Engine {
+func (s *setup) newEngine(m machine, node *register.Node) *worker.Engine {
 	return &worker.Engine{
 		Runtime: s.calls.Runtime, Features: s.features, Cgroups: m.cgroups, DNS: m.dns, Config: m.config, Folders: m.folders,
-		Timeouts: timeouts(s.config), Clock: worker.Clock{Machine: host.Clock},
+		Allocatable: node.Node().Status.Allocatable, Timeouts: timeouts(s.config), Clock: worker.Clock{Machine: host.Clock},
 		Watch: s.counts, Logs: worker.NewLogs(m.logs, s.calls.Runtime, s.log), Log: s.log,
 	}
 }

@@ -31,11 +31,15 @@ type Config struct {
 	// Record is the file that keeps the times of the last shutdown.
 	Record string
 
-	Address string // of the bus; empty: the system's
+	Bus     Bus
 	DropIns string // folder of logind's drop-ins
-	// Answer is how long an answer on the bus may take; zero: as long as usual there.
-	Answer time.Duration
-	Log    *slog.Logger
+	Log     *slog.Logger
+}
+
+// Bus is a D-Bus.
+type Bus struct {
+	Address string        // empty: the system's
+	Answer  time.Duration // how long an answer may take; zero: as long as usual
 }
 
 // Watcher holds up shutdowns. Its methods may be called from anywhere, and do not block.
@@ -103,7 +107,7 @@ var errLost = errors.New("the connection to D-Bus was lost")
 // watch connects, takes the lock, and tells of shutdowns until the connection is lost.
 // Signals are listened to first, so that no shutdown is missed.
 func (w *Watcher) watch(ctx context.Context) (connected bool, err error) {
-	l, err := connect(ctx, w.Address, cmp.Or(w.Answer, defaultAnswer))
+	l, err := connect(ctx, w.Bus.Address, cmp.Or(w.Bus.Answer, defaultAnswer))
 	if err != nil {
 		return false, err
 	}

@@ -35,7 +35,7 @@ func newMachine(t *testing.T, delay time.Duration) *machine {
 // watch begins a Watcher; the one before has been stopped.
 func (m *machine) watch() {
 	m.Watcher = New(Config{
-		Time: 32 * time.Second, Address: m.bus.Address(), DropIns: m.logind.DropIns, Record: filepath.Join(m.t.TempDir(), "times.json"),
+		Time: 32 * time.Second, Bus: Bus{Address: m.bus.Address()}, DropIns: m.logind.DropIns, Record: filepath.Join(m.t.TempDir(), "times.json"),
 		Began: func() { m.told <- "began" }, Cancelled: func() { m.told <- "cancelled" },
 		Event: func(message string) { m.events <- message }, Changed: func() {}, Log: slog.New(slog.DiscardHandler),
 	})
@@ -86,8 +86,8 @@ func TestBusHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := New(Config{
-		Address: bus.Address(), DropIns: t.TempDir(), Record: filepath.Join(t.TempDir(), "times.json"),
-		Answer: 100 * time.Millisecond, Changed: func() {}, Log: slog.New(slog.DiscardHandler),
+		Bus: Bus{bus.Address(), 100 * time.Millisecond}, DropIns: t.TempDir(), Record: filepath.Join(t.TempDir(), "times.json"),
+		Changed: func() {}, Log: slog.New(slog.DiscardHandler),
 	})
 	ended := make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
