@@ -113,6 +113,7 @@ func (b *bench) addNodes(ctx context.Context) error {
 			"imagefs.available": "1Gi",
 			"pid.available":     "100",
 		},
+		"kernelMemcgNotification": b.plan.notify,
 		// What is allocatable is what is left beyond the threshold.
 		"enforceNodeAllocatable":           []string{"none"},
 		"evictionPressureTransitionPeriod": "1s",

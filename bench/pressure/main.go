@@ -26,7 +26,8 @@ type plan struct {
 	n        int    // evictions of each kind in a block
 	pods     int    // that are there meanwhile
 	idle     time.Duration
-	shutdown int // pods of it
+	shutdown int  // pods of it
+	notify   bool // the kubelet has the kernel tell of memory
 	keep     string
 	only     string // side
 }
@@ -39,6 +40,7 @@ func main() {
 	flag.IntVar(&p.pods, "pods", 100, "pods that do nothing meanwhile")
 	flag.DurationVar(&p.idle, "idle", 60*time.Second, "for how long watching is watched; 0 leaves it out")
 	flag.IntVar(&p.shutdown, "shutdown", 30, "pods at a shutdown; 0 leaves it out")
+	flag.BoolVar(&p.notify, "notify", false, "set kernelMemcgNotification, which the kubelet has off by default; lifepod needs no setting")
 	flag.StringVar(&p.keep, "logs", "", "`folder` in which the logs of both are kept")
 	flag.StringVar(&p.only, "only", "", "measure one `side` alone: kubelet or lifepod")
 	flag.Parse()
