@@ -36,10 +36,12 @@ const defaultAnswer = 25 * time.Second
 // connect connects to a bus, the system's if the address is empty. Neither that nor a later
 // call takes longer than answer: a logind or a bus that hangs is tried again.
 func connect(ctx context.Context, address string, answer time.Duration) (*logind, error) {
-	ctx, end := context.WithCancel(ctx)
+	// Once it is open, close alone closes the connection, not the end of ctx: see discard.
+	opening, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer context.AfterFunc(ctx, end)()
 	late := time.AfterFunc(answer, end)
 	defer late.Stop()
-	l, err := open(ctx, address)
+	l, err := open(opening, address)
 	if err != nil {
 		end()
 		return nil, err
@@ -84,9 +86,39 @@ func (l *logind) manager() dbus.BusObject { return l.conn.Object(login1, login1P
 
 // inhibit takes a lock that delays shutdowns; closing the file releases it.
 func (l *logind) inhibit(ctx context.Context) (*os.File, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.answer)
+	defer cancel()
+	answered := make(chan *dbus.Call, 1)
+	l.manager().Go(login1Manager+".Inhibit", 0, answered, "shutdown", "lifepod", "ends the node's pods", "delay")
+	select {
+	case call := <-answered:
+		return lockOf(call)
+	case <-ctx.Done():
+		discard(answered)
+		return nil, fmt.Errorf("take an inhibitor lock of systemd-logind: %w", ctx.Err())
+	}
+}
+
+// discard releases the lock of an answer that is late: nobody else would. It waits for
+// a moment, because a connection that is closed while the answer comes in loses the lock
+// without releasing it, and goes on until the connection is closed.
+func discard(answered <-chan *dbus.Call) {
+	discarded := make(chan struct{})
+	go func() {
+		defer close(discarded)
+		if lock, err := lockOf(<-answered); err == nil {
+			_ = lock.Close()
+		}
+	}()
+	select {
+	case <-discarded:
+	case <-time.After(time.Second):
+	}
+}
+
+func lockOf(answer *dbus.Call) (*os.File, error) {
 	var fd dbus.UnixFD
-	err := l.call(ctx, l.manager(), login1Manager+".Inhibit", "shutdown", "lifepod", "ends the node's pods", "delay").Store(&fd)
-	if err != nil {
+	if err := answer.Store(&fd); err != nil {
 		return nil, fmt.Errorf("take an inhibitor lock of systemd-logind: %w", err)
 	}
 	unix.CloseOnExec(int(fd)) // no other process may hold it
