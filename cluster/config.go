@@ -11,6 +11,7 @@ import (
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cluster/backup"
 	"github.com/lifepod/lifepod/cluster/state"
+	"github.com/lifepod/lifepod/internal/notify"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
@@ -53,6 +54,8 @@ type Config struct {
 	Lease time.Duration
 
 	CNI bundle.CNI // a pod network instead of the bundled one
+
+	Service notify.Service // where systemd hears that the node is alive
 
 	Version string
 	Log     *slog.Logger

@@ -94,7 +94,7 @@ func (r *run) runNode(ctx context.Context, ready, registered func()) error {
 		CNI:              r.CNI,
 		Embedded:         true,
 		Command:          unattended.Up,
-		Watchdog:         true,
+		Service:          r.Service,
 		Joined:           registered,
 		Version:          r.Version,
 		Log:              r.Log,

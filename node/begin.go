@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-
-	"github.com/lifepod/lifepod/internal/notify"
 )
 
 // run is the node until ctx ends.
@@ -44,9 +42,7 @@ func (s *setup) run(ctx context.Context, ready func()) error {
 	if p.cluster != nil {
 		beside.Go(func() { p.cluster.events.Run(recording) })
 	}
-	if s.options.Watchdog {
-		beside.Go(func() { notify.Watch(ctx, p.pods.StandsStill, s.log) })
-	}
+	beside.Go(func() { s.options.Service.Watch(ctx, p.pods.StandsStill, s.log) })
 	ready()
 	<-ctx.Done()
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/internal/notify"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/pods/memory"
@@ -59,8 +60,8 @@ type Options struct {
 	// Joined is called when the cluster knows the Node for the first time; may be nil.
 	Joined func()
 
-	// Watchdog has systemd hear that the node is alive, if it wants to (WatchdogSec=).
-	Watchdog bool
+	// Service is where systemd hears that the node is alive, if it wants to (WatchdogSec=).
+	Service notify.Service
 
 	// Logs makes the log that a configuration asks for, which takes the place of Log;
 	// nil: the configuration has no say in it.

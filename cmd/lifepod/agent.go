@@ -37,7 +37,7 @@ with them, also after kill -9 or a reboot.`,
 			if err != nil {
 				return err
 			}
-			o.Root, o.RuntimeEndpoint, o.Log, o.Watchdog = g.root, g.endpoint, log, true
+			o.Root, o.RuntimeEndpoint, o.Log, o.Service = g.root, g.endpoint, log, notify.Take(log)
 			o.Logs = func(format string, verbosity uint32) *slog.Logger {
 				log = g.configuredLogger(command, format, verbosity)
 				return log
@@ -45,7 +45,7 @@ with them, also after kill -9 or a reboot.`,
 			o.Version, o.Foreign, o.Flags = version, run.Owner(g.root), givenFlags(command)
 			return node.Run(command.Context(), o, func() {
 				log.Info("lifepod agent runs", "version", version)
-				notify.Ready(command.Context())
+				o.Service.Ready(command.Context())
 			})
 		},
 	}

@@ -5,36 +5,69 @@ package notify
 import (
 	"context"
 	"log/slog"
+	"net"
+	"os"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// Ready tells that the service has begun, and when ctx ends that it is ending.
-func Ready(ctx context.Context) {
-	tell(daemon.SdNotifyReady)
-	context.AfterFunc(ctx, func() { tell(daemon.SdNotifyStopping) })
+// Service is this process as a service of systemd; the zero value is one of nobody's.
+type Service struct {
+	socket string        // where systemd listens; empty: it does not
+	within time.Duration // how often it wants to hear that the service is alive; 0: never
 }
 
-func tell(state string) { _, _ = daemon.SdNotify(false, state) } // nobody listens, or systemd has gone
+// The variables in which systemd says where it listens, and for whom.
+var variables = []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"}
 
-// Watch tells that the service is alive as often as systemd wants to hear it (WatchdogSec=),
-// as long as alive has no error, until ctx ends. systemd ends a service that is silent, and
-// starts it again.
-func Watch(ctx context.Context, alive func() error, log *slog.Logger) {
+// Take takes what systemd wants to hear out of the environment, so that nobody else in this
+// process speaks for it: Kubernetes' API server would tell that the service is ready as
+// soon as it listens, and then take the socket from all others.
+func Take(log *slog.Logger) Service {
 	within, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
 		log.Warn("the service's watchdog is not served", "err", err)
 	}
-	if within == 0 {
+	s := Service{os.Getenv(variables[0]), within}
+	for _, name := range variables {
+		_ = os.Unsetenv(name) // can't fail for these
+	}
+	return s
+}
+
+// Ready tells that the service has begun, and when ctx ends that it is ending.
+func (s Service) Ready(ctx context.Context) {
+	s.tell(daemon.SdNotifyReady)
+	context.AfterFunc(ctx, func() { s.tell(daemon.SdNotifyStopping) })
+}
+
+// tell does without an answer: nobody listens, or systemd has gone.
+func (s Service) tell(state string) {
+	if s.socket == "" {
 		return
 	}
-	tick := time.NewTicker(within / 3)
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: s.socket, Net: "unixgram"})
+	if err != nil {
+		return
+	}
+	defer func() { _ = conn.Close() }()
+	_, _ = conn.Write([]byte(state))
+}
+
+// Watch tells that the service is alive as often as systemd wants to hear it (WatchdogSec=),
+// as long as alive has no error, until ctx ends. systemd ends a service that is silent, and
+// starts it again.
+func (s Service) Watch(ctx context.Context, alive func() error, log *slog.Logger) {
+	if s.within == 0 {
+		return
+	}
+	tick := time.NewTicker(s.within / 3)
 	defer tick.Stop()
 	for told := false; ; {
 		switch err := alive(); {
 		case err == nil:
-			tell(daemon.SdNotifyWatchdog)
+			s.tell(daemon.SdNotifyWatchdog)
 			told = false
 		case !told:
 			log.Error("the service is not alive: if it stays so, systemd starts it again", "err", err)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"github.com/coreos/go-systemd/v22/daemon"
 )
 
 // listen is systemd's side of the socket.
@@ -30,11 +32,30 @@ func listen(t *testing.T) (next func() string) {
 	}
 }
 
+var discard = slog.New(slog.DiscardHandler)
+
+// Nobody else in the process speaks to systemd: Kubernetes' API server does, if it can.
+func TestTake(t *testing.T) {
+	next := listen(t)
+	t.Setenv("WATCHDOG_USEC", "3000000")
+	t.Setenv("WATCHDOG_PID", strconv.Itoa(os.Getpid()))
+	service := Take(discard)
+	if sent, err := daemon.SdNotify(true, daemon.SdNotifyReady); sent || err != nil {
+		t.Errorf("another has told systemd something: %t, %v", sent, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	service.Watch(ctx, func() error { return nil }, discard)
+	if got := next(); got != "WATCHDOG=1" {
+		t.Errorf("told %q", got)
+	}
+}
+
 // What is told of a service: that it has begun, and that it is ending.
 func TestReadyAndStopping(t *testing.T) {
 	next := listen(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	Ready(ctx)
+	Take(discard).Ready(ctx)
 	if got := next(); got != "READY=1" {
 		t.Errorf("told %q", got)
 	}
@@ -51,10 +72,11 @@ func TestWatch(t *testing.T) {
 	t.Setenv("WATCHDOG_USEC", "3000")
 	t.Setenv("WATCHDOG_PID", strconv.Itoa(os.Getpid()))
 	ctx, cancel := context.WithCancel(t.Context())
+	service := Take(discard)
 	health, ended := make(chan error), make(chan struct{})
 	go func() {
 		defer close(ended)
-		Watch(ctx, func() error { return <-health }, slog.New(slog.DiscardHandler))
+		service.Watch(ctx, func() error { return <-health }, discard)
 	}()
 	health <- nil
 	if got := next(); got != "WATCHDOG=1" {
@@ -73,7 +95,7 @@ func TestWatch(t *testing.T) {
 	case <-ended:
 	}
 	<-ended
-	Ready(t.Context())
+	service.Ready(t.Context())
 	if got := next(); got != "READY=1" {
 		t.Errorf("told %q while the service was not alive", got)
 	}
@@ -82,5 +104,5 @@ func TestWatch(t *testing.T) {
 // A service whose unit has no watchdog has nothing to tell.
 func TestNoWatchdog(t *testing.T) {
 	t.Setenv("WATCHDOG_USEC", "")
-	Watch(t.Context(), func() error { panic("asked") }, slog.New(slog.DiscardHandler))
+	Take(discard).Watch(t.Context(), func() error { panic("asked") }, discard)
 }

@@ -121,12 +121,12 @@ func (j *joining) run(ctx context.Context) error {
 		}
 	}
 	o := j.node
-	o.Watchdog = true
+	o.Service = notify.Take(j.log)
 	o.Kubeconfig, o.BootstrapKubeconfig = j.folder.Kubeconfig(), j.folder.Bootstrap()
 	o.ConfigBelow, o.CertDir, o.Joined = j.folder.Configuration(), j.folder.CertDir(), j.joined
 	return cluster.RunMember(ctx, cluster.Member{Node: o, Network: network}, func() {
 		j.log.Info("lifepod join runs", "version", o.Version)
-		notify.Ready(ctx)
+		o.Service.Ready(ctx)
 	})
 }
 

@@ -51,15 +51,15 @@ folder of --root; each has a cluster of its own, and several may run at once.`,
 			if err != nil {
 				return err
 			}
-			c.Root, c.Version, c.Log = g.root, version(), log
+			c.Root, c.Version, c.Log, c.Service = g.root, version(), log, notify.Take(log)
 			if os.Getenv(readyVariable) != "" {
 				go trimLog(command.Context(), g.root, log)
 			}
 			grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard)) // our errors say it all
 			return cluster.Run(command.Context(), c, func(r cluster.Ready) {
-				notify.Ready(command.Context())
+				c.Service.Ready(command.Context())
 				if slices.Contains(c.Disable, "node") { // else the node says whether it is alive
-					go notify.Watch(command.Context(), func() error { return nil }, log)
+					go c.Service.Watch(command.Context(), func() error { return nil }, log)
 				}
 				tellReady(command.OutOrStdout(), g.root, r)
 			})

@@ -32,6 +32,7 @@ type Config struct {
 	Args    []string // further flags of up
 	Name    string   // of its node; Node if empty
 	Unnamed bool     // it is not told the name
+	Env     []string // of it, besides the environment here
 	// Within, if there is one, does something on a thread in another namespace: what
 	// is started there belongs there.
 	Within func(func() error) error
@@ -96,6 +97,7 @@ func (i *Instance) Run(ctx context.Context) error {
 	}
 	i.command, i.ended = exec.Command(i.Program, args...), make(chan struct{})
 	i.command.Stderr = writer(i.write)
+	i.command.Env = append(os.Environ(), i.Env...)
 	out, err := i.command.StdoutPipe()
 	if err != nil {
 		return err

@@ -1,0 +1,48 @@
+package e2e
+
+import (
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/lifepod/lifepod/cluster/e2e/instance"
+)
+
+// TestServiceOfSystemd: systemd is told once that the service is ready, and again and again
+// that it is alive. Kubernetes' API server would tell the first too early, and then keep
+// everybody from telling the second, so that the watchdog ends lifepod every minute.
+func TestServiceOfSystemd(t *testing.T) {
+	t.Parallel()
+	systemd, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "notify"), Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = systemd.Close() })
+	service := ownInstance(t, instance.Config{Env: []string{"NOTIFY_SOCKET=" + systemd.LocalAddr().String(), "WATCHDOG_USEC=3000000"}})
+	told := map[string]int{}
+	next := func() {
+		text := make([]byte, 256)
+		if err := systemd.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			t.Fatal(err)
+		}
+		n, err := systemd.Read(text)
+		if err != nil {
+			t.Fatalf("%v, after %v", err, told)
+		}
+		told[string(text[:n])]++
+	}
+	for told["READY=1"] == 0 {
+		next()
+	}
+	for before := told["WATCHDOG=1"]; told["WATCHDOG=1"] < before+2; {
+		next()
+	}
+	service.Stop()
+	for told["STOPPING=1"] == 0 {
+		next()
+	}
+	if told["READY=1"] != 1 {
+		t.Errorf("systemd was told %v", told)
+	}
+}
