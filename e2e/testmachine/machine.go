@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -208,6 +209,15 @@ func (m *Machine) AwaitOff(patience time.Duration) error {
 			return fmt.Errorf("the machine is not off after %v; the end of its console:\n%s", m.Slack(patience), logfile.Tail(console(m.work), 0))
 		}
 	}
+}
+
+// ReadFile reads a file of the machine's disk once the machine is off.
+func (m *Machine) ReadFile(path string) (string, error) {
+	out, err := exec.Command("debugfs", "-R", "cat "+path, filepath.Join(m.work, "disk")).Output()
+	if err != nil {
+		return "", fmt.Errorf("read %s of the machine's disk: %w", path, err)
+	}
+	return string(out), nil
 }
 
 // Console is the path of what the machine has written to its serial console.

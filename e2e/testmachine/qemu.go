@@ -21,7 +21,7 @@ type accelerator struct {
 // Five-level page tables, which max has, make emulation slower.
 var (
 	hardware  = accelerator{name: "KVM", arguments: []string{"-accel", "kvm", "-cpu", "host"}, boot: 90 * time.Second, slack: 2}
-	emulation = accelerator{name: "emulation", arguments: []string{"-accel", "tcg,thread=multi", "-cpu", "max,la57=off"}, boot: 10 * time.Minute, slack: 20}
+	emulation = accelerator{name: "emulation", arguments: []string{"-accel", "tcg,thread=multi", "-cpu", "max,la57=off"}, boot: 10 * time.Minute, slack: 10}
 )
 
 // accelerators are those to try, the fastest first. That the device is there does not
@@ -37,21 +37,19 @@ func accelerators() []accelerator {
 // kernel that panics boots again, which ends QEMU only if it is told so: see -action.
 const kernelArguments = "root=/dev/vda rw console=ttyS0 panic=1 systemd.show_status=no"
 
-// qemu is the command that runs the machine of the folder work. What the guest writes
-// to its disk goes to a file that is deleted already.
+// qemu is the command that runs the machine of the folder work.
 func qemu(a accelerator, work string) *exec.Cmd {
 	args := append([]string{
 		"-M", "q35", "-smp", "2", "-m", "3072", "-nodefaults", "-no-user-config", "-display", "none",
 		"-action", "panic=shutdown",
 		"-kernel", filepath.Join(work, "kernel"), "-initrd", filepath.Join(work, "initrd"), "-append", kernelArguments,
-		"-drive", "file=" + filepath.Join(work, "disk") + ",if=virtio,format=raw,cache=unsafe,snapshot=on",
+		"-drive", "file=" + filepath.Join(work, "disk") + ",if=virtio,format=raw,cache=unsafe",
 		"-device", "virtio-serial", "-chardev", "socket,id=port,server=on,wait=off,path=" + socket(work),
 		"-device", "virtserialport,chardev=port,name=" + wire.Port,
 		"-serial", "file:" + console(work),
 		"-nic", "user,restrict=on,model=virtio-net-pci", "-device", "virtio-rng-pci",
 	}, a.arguments...)
 	cmd := exec.Command("qemu-system-x86_64", args...)
-	cmd.Env = append(os.Environ(), "TMPDIR="+work)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	return cmd
 }

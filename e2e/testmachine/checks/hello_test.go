@@ -2,10 +2,7 @@
 
 package checks
 
-import (
-	"regexp"
-	"time"
-)
+import "regexp"
 
 // hello: the machine is what it is meant to be, and runs a pod with what the package
 // has installed.
@@ -21,12 +18,4 @@ func mlWorker(c check) {
 	out := c.run("lifepod run examples/ml-worker.yaml")
 	c.expect(out, "→ restart all containers", "worker started (1st restart)", "going on from the checkpoint", "pod Succeeded")
 	c.Logf("from exit 88 to the worker's restart: %s", regexp.MustCompile(`(?m)^\S+ (watcher exited 88|worker started \(1st).*$`).FindAllString(out, -1))
-}
-
-// poweroff: the machine switches itself off.
-func poweroff(c check) {
-	c.run("systemctl poweroff --no-block")
-	if err := c.machine.AwaitOff(2 * time.Minute); err != nil {
-		c.Fatal(err)
-	}
 }
