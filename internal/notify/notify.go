@@ -36,6 +36,9 @@ func Take(log *slog.Logger) Service {
 	return s
 }
 
+// patience is how long systemd may take to take something in.
+const patience = time.Second
+
 // Ready tells that the service has begun, and when ctx ends that it is ending.
 func (s Service) Ready(ctx context.Context) {
 	s.tell(daemon.SdNotifyReady)
@@ -52,6 +55,7 @@ func (s Service) tell(state string) {
 		return
 	}
 	defer func() { _ = conn.Close() }()
+	_ = conn.SetWriteDeadline(time.Now().Add(patience)) // one that does not listen holds nobody up
 	_, _ = conn.Write([]byte(state))
 }
 
