@@ -40,15 +40,26 @@ func (p *Pod) AwaitRestart(ctx context.Context, before *v1.Pod, containers []str
 	return firstError(watched, err)
 }
 
-// startedSince says whether a container has a new instance.
+// startedSince says whether a container has a new instance that has started. A restart is
+// counted when the instance is created, which is before it starts.
 func startedSince(old, now *v1.ContainerStatus) bool {
-	switch {
-	case now == nil:
+	if now == nil || now.ContainerID == "" {
 		return false
-	case old == nil || old.ContainerID == "" && old.RestartCount == 0: // it had not started
-		return now.ContainerID != ""
 	}
-	return now.RestartCount > old.RestartCount
+	restarts := now.RestartCount
+	if old != nil && (old.ContainerID != "" || old.RestartCount > 0) {
+		restarts -= old.RestartCount
+	} else {
+		restarts++ // its first start is one too
+	}
+	return restarts > 1 || restarts == 1 && hasStarted(now)
+}
+
+// hasStarted says whether the present instance of a container runs or has ended. One that
+// is only created waits, with the end of the one before as its last state.
+func hasStarted(now *v1.ContainerStatus) bool {
+	last := now.LastTerminationState.Terminated
+	return now.State.Waiting == nil || last != nil && last.ContainerID == now.ContainerID
 }
 
 // refusedSince is why a container can't start, if that was not so before.
@@ -75,7 +86,7 @@ func (p *Pod) AwaitEnd(ctx context.Context, container string, instance int32) (c
 			return true
 		}
 		t := status.State.Terminated
-		if status.RestartCount > instance || t == nil && status.State.Waiting != nil {
+		if status.RestartCount > instance || t == nil && hasStarted(status) {
 			t = status.LastTerminationState.Terminated
 		}
 		if t != nil {

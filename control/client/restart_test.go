@@ -11,8 +11,8 @@ import (
 )
 
 // inState is a pod whose containers are so: NAME RESTARTS STATE, of which STATE is
-// running, exited:CODE, REASON of a waiting one, or crashed:CODE for one that waits in
-// back-off; "-" stands for a container that has not started.
+// running, exited:CODE, REASON of a waiting one, crashed:CODE for one that waits in
+// back-off, or created; "-" stands for a container that has not been created.
 func inState(t *testing.T, containers ...string) *v1.Pod {
 	t.Helper()
 	pod := &v1.Pod{}
@@ -21,7 +21,7 @@ func inState(t *testing.T, containers ...string) *v1.Pod {
 		fields := strings.Fields(text)
 		s := v1.ContainerStatus{Name: fields[0], ContainerID: "containerd://" + fields[1], RestartCount: int32(len(fields[1]) - 1)}
 		state, code, _ := strings.Cut(fields[2], ":")
-		exit := &v1.ContainerStateTerminated{}
+		exit := &v1.ContainerStateTerminated{ContainerID: s.ContainerID}
 		if code != "" {
 			exit.ExitCode = int32(code[0] - '0')
 		}
@@ -32,6 +32,12 @@ func inState(t *testing.T, containers ...string) *v1.Pod {
 			s.State.Terminated = exit
 		case "crashed":
 			s.State.Waiting, s.LastTerminationState.Terminated = &v1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}, exit
+		case "created":
+			s.State.Waiting = &v1.ContainerStateWaiting{Reason: "ContainerCreating"}
+			if s.RestartCount > 0 {
+				exit.ContainerID = strings.TrimSuffix(s.ContainerID, "a") // of the instance before
+				s.LastTerminationState.Terminated = exit
+			}
 		case "-":
 			s.ContainerID, s.State.Waiting = "", &v1.ContainerStateWaiting{Reason: "PodInitializing"}
 		default:
@@ -76,6 +82,9 @@ func TestAwaitRestart(t *testing.T) {
 	}{
 		"runs again":                       {before: []string{"a a running"}, then: []string{"a a running", "a a exited:1", "a aa running"}},
 		"has run again":                    {before: []string{"a a running"}, then: []string{"a a running", "a aa crashed:1"}},
+		"is only created":                  {before: []string{"a a running"}, then: []string{"a aa created"}, err: "pod default/web has ended meanwhile"},
+		"is only created, the first time":  {before: []string{"a - -"}, then: []string{"a a created"}, err: "pod default/web has ended meanwhile"},
+		"had been created":                 {before: []string{"a a created"}, then: []string{"a aa running"}},
 		"had not started":                  {before: []string{"a - -"}, then: []string{"a - -", "a a running"}},
 		"all of them":                      {before: []string{"a a running", "b b running"}, then: []string{"a a running,b b running", "a aa running,b b exited:1", "a aa running,b bb running"}},
 		"its image is gone":                {before: []string{"a a running"}, then: []string{"a a exited:1", "a a ErrImageNeverPull"}, err: "container a does not start: ErrImageNeverPull: no"},
