@@ -39,18 +39,12 @@ func open(ctx context.Context, p plan, log *slog.Logger) (*bench, error) {
 	return b, nil
 }
 
-// part is one side's turn, or that of the bare calls.
-type part struct {
-	name    string
-	measure func(context.Context, *results) error
-}
-
-// turns are those of one block: the floor, then both sides.
-func (b *bench) turns(block int) []part {
-	parts := []part{{floor, b.measureFloor}}
+// parts are the parts of one block: the bare calls come first.
+func (b *bench) parts(block int, all *results) []testbed.Part {
+	parts := []testbed.Part{{Name: floor, Measure: func(ctx context.Context) error { return b.measureFloor(ctx, all) }}}
 	for _, node := range b.Turns(block) {
 		s := &side{Side: node, plan: b.plan, endpoints: b.endpoints}
-		parts = append(parts, part{node.Name, s.measure})
+		parts = append(parts, testbed.Part{Name: node.Name, Measure: func(ctx context.Context) error { return s.measure(ctx, all) }})
 	}
 	return parts
 }

@@ -4,16 +4,10 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
-
-	"github.com/go-logr/logr"
-	"k8s.io/klog/v2"
 
 	"github.com/lifepod/lifepod/bench/testbed"
 	"github.com/lifepod/lifepod/bench/times"
@@ -42,13 +36,7 @@ func main() {
 	flag.StringVar(&p.profiles, "profiles", "", "`folder` for pprof profiles of lifepod at work and with the idle pods")
 	flag.StringVar(&p.only, "only", "", "measure one `side` alone: floor, kubelet or lifepod")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	klog.SetLogger(logr.Discard()) // it would tell of connections that end with a member
-	if err := measure(ctx, p, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/agent:", err)
-		os.Exit(1)
-	}
+	testbed.Main("bench/agent", func(ctx context.Context) error { return measure(ctx, p, os.Stdout) })
 }
 
 // measure takes all measurements and prints them, those that were taken before an
@@ -63,22 +51,7 @@ func measure(ctx context.Context, p plan, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
 	var all results
 	defer func() { all.print(out, p) }()
-	for block := range p.blocks {
-		for _, part := range s.turns(block) {
-			if p.only != "" && p.only != part.name {
-				continue
-			}
-			testbed.Progress("block %d of %d: %s", block+1, p.blocks, part.name)
-			err := part.measure(ctx, &all)
-			if ctx.Err() != nil {
-				return errors.New("interrupted")
-			}
-			if err != nil {
-				return fmt.Errorf("block %d, %s: %w", block+1, part.name, err)
-			}
-		}
-	}
-	return nil
+	return testbed.Blocks(ctx, p.blocks, p.only, func(block int) []testbed.Part { return s.parts(block, &all) })
 }
 
 // results are all that was measured.

@@ -4,16 +4,10 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
-
-	"github.com/go-logr/logr"
-	"k8s.io/klog/v2"
 
 	"github.com/lifepod/lifepod/bench/testbed"
 	"github.com/lifepod/lifepod/bench/times"
@@ -44,13 +38,7 @@ func main() {
 	flag.StringVar(&p.keep, "logs", "", "`folder` in which the logs of both are kept")
 	flag.StringVar(&p.only, "only", "", "measure one `side` alone: kubelet or lifepod")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	klog.SetLogger(logr.Discard()) // it would tell of connections that end with a member
-	if err := measure(ctx, p, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/pressure:", err)
-		os.Exit(1)
-	}
+	testbed.Main("bench/pressure", func(ctx context.Context) error { return measure(ctx, p, os.Stdout) })
 }
 
 // measure takes all measurements and prints them, those that were taken before an
@@ -65,23 +53,15 @@ func measure(ctx context.Context, p plan, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, b.Close()) }()
 	var all results
 	defer func() { all.print(out, p) }()
-	for block := range p.blocks {
+	return testbed.Blocks(ctx, p.blocks, p.only, func(block int) (parts []testbed.Part) {
 		for _, node := range b.Turns(block) {
-			if p.only != "" && p.only != node.Name {
-				continue
-			}
-			testbed.Progress("block %d of %d: %s", block+1, p.blocks, node.Name)
 			s := &side{Side: node, bench: b}
-			err := node.Turn(ctx, func(ctx context.Context) error { return s.measure(ctx, &all) })
-			if ctx.Err() != nil {
-				return errors.New("interrupted")
-			}
-			if err != nil {
-				return fmt.Errorf("block %d, %s: %w", block+1, node.Name, err)
-			}
+			parts = append(parts, testbed.Part{Name: node.Name, Measure: func(ctx context.Context) error {
+				return node.Turn(ctx, func(ctx context.Context) error { return s.measure(ctx, &all) })
+			}})
 		}
-	}
-	return nil
+		return parts
+	})
 }
 
 // results are all that was measured.
