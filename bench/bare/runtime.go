@@ -85,7 +85,7 @@ func (r *Runtime) Kill(ctx context.Context, containerID string) error {
 	return unix.Kill(pid, unix.SIGKILL)
 }
 
-// PID is that of a container's process.
+// PID returns the process ID of a container's first process.
 func (r *Runtime) PID(ctx context.Context, containerID string) (int, error) {
 	status, err := r.Client.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: containerID, Verbose: true})
 	if err != nil {

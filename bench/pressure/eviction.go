@@ -90,11 +90,10 @@ func (s *side) evict(ctx context.Context, options string) (ends, freed time.Dura
 	return ends, time.Since(crossed), s.removeHog(ctx, hog)
 }
 
-// createHog makes a pod that takes memory when it is told to by SIGUSR1: as much as
-// there is above the threshold now, and more. It requests some, so that it is
-// admitted while the node still tells of the one before, and less than it has from the
-// beginning, so that it is the first to go by figures of before, too: the kubelet's
-// are up to 15 seconds old.
+// createHog makes a pod that takes memory on SIGUSR1: more than is left above the threshold
+// now. It requests some memory, so that it is admitted while the node still has the
+// condition of the hog before. It uses more than it requests from the beginning, so that
+// it ranks first by old figures, too: the kubelet's are up to 15 seconds old.
 func (s *side) createHog(ctx context.Context, options string) (*v1.Pod, error) {
 	now, err := s.bench.awaitMargin(ctx)
 	if err != nil {

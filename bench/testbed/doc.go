@@ -1,5 +1,5 @@
-// Package testbed is what lifepod agent and the kubelet are measured on: one
-// containerd, one control plane, and a node of each, of which one runs at a time.
+// Package testbed is what lifepod agent and the kubelet are measured on: they share one
+// containerd and one control plane. Each has a node, and only one of the two runs at a time.
 //
 //	bed, err := testbed.Open(ctx, testbed.Config{Lifepod: "bin/lifepod", Log: log})
 //	defer bed.Close()

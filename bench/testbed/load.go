@@ -16,7 +16,7 @@ func (l Load) String() string {
 	return fmt.Sprintf("%.2f %% of a core, %.1f MiB resident, %.1f MiB of it anonymous", l.CPU, l.Resident, l.Anonymous)
 }
 
-// Loads are those of the sides.
+// Loads holds what each side takes, by its name.
 type Loads struct{ by map[string][]Load }
 
 // Add files what a side takes.
@@ -27,7 +27,7 @@ func (l *Loads) Add(side string, one Load) {
 	l.by[side] = append(l.by[side], one)
 }
 
-// Median is that of one figure, 0 if it was not measured.
+// Median returns the median of one figure of a side, 0 if the side was not measured.
 func (l *Loads) Median(side string, figure func(Load) float64) float64 {
 	var values []float64
 	for _, one := range l.by[side] {

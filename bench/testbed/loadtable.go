@@ -8,7 +8,7 @@ import (
 	"github.com/lifepod/lifepod/bench/times"
 )
 
-// figure is one of those of idle processes; lifepod's is to be a part of the kubelet's.
+// figure is a row of the table. lifepod is to take at most a part of what the kubelet takes.
 type figure struct {
 	what   string
 	of     func(Load) float64

@@ -55,7 +55,7 @@ func (s *Testbed) AddNodes(ctx context.Context, fields map[string]any) error {
 	return nil
 }
 
-// Turns are those of one block: both sides, another one first each time.
+// Turns returns both sides in the order of a block: the first side alternates.
 func (s *Testbed) Turns(block int) []*Side {
 	sides := slices.Clone(s.Sides)
 	if block%2 == 1 {

@@ -18,8 +18,8 @@ type Service struct {
 	within time.Duration // how often it wants to hear that the service is alive; 0: never
 }
 
-// The variables in which systemd says where it listens, and for whom.
-var variables = []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"}
+// socketVariable is where systemd says where it listens.
+const socketVariable = "NOTIFY_SOCKET"
 
 // Take takes what systemd wants to hear out of the environment, so that nobody else in this
 // process speaks for it: Kubernetes' API server would tell that the service is ready as
@@ -29,8 +29,8 @@ func Take(log *slog.Logger) Service {
 	if err != nil {
 		log.Warn("the service's watchdog is not served", "err", err)
 	}
-	s := Service{os.Getenv(variables[0]), within}
-	for _, name := range variables {
+	s := Service{os.Getenv(socketVariable), within}
+	for _, name := range []string{socketVariable, "WATCHDOG_USEC", "WATCHDOG_PID"} {
 		_ = os.Unsetenv(name) // can't fail for these
 	}
 	return s
@@ -45,7 +45,8 @@ func (s Service) Ready(ctx context.Context) {
 	context.AfterFunc(ctx, func() { s.tell(daemon.SdNotifyStopping) })
 }
 
-// tell does without an answer: nobody listens, or systemd has gone.
+// tell tells systemd something, and does without an answer: nobody may listen. The
+// library's SdNotify would look into the environment for the socket each time.
 func (s Service) tell(state string) {
 	if s.socket == "" {
 		return

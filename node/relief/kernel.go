@@ -85,8 +85,8 @@ func (k *kernel) watchStalls() error {
 	return k.watch(int(file.Fd()), unix.EPOLLPRI)
 }
 
-// watchLimit has cgroup v2 tell when the limit of all pods is hit, not those below it. Without pods there may
-// be no cgroup of theirs yet.
+// watchLimit has cgroup v2 tell when the limit of all pods is hit; limits below it don't
+// count. Without pods there may be no cgroup of theirs yet.
 func (k *kernel) watchLimit() error {
 	file, err := os.Open(filepath.Join(stats.MemoryFolder(k.cgroup), "memory.events.local"))
 	if errors.Is(err, os.ErrNotExist) {

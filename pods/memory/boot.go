@@ -15,7 +15,8 @@ import (
 // BootFile has the boot ID of the machine as RecordBoot last recorded it.
 const BootFile = "boot-id"
 
-// Rebooted says whether the machine was started anew since the last RecordBoot. Without a record it counts as started anew: nobody can tell.
+// Rebooted says whether the machine was started anew since the last RecordBoot. Without a
+// record it counts as started anew: nobody can tell.
 func (m Folder) Rebooted() (bool, error) {
 	now, err := host.BootID()
 	if err != nil {
