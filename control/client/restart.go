@@ -46,11 +46,9 @@ func startedSince(old, now *v1.ContainerStatus) bool {
 	if now == nil || now.ContainerID == "" {
 		return false
 	}
-	restarts := now.RestartCount
+	restarts := now.RestartCount + 1 // the first start is one too
 	if old != nil && (old.ContainerID != "" || old.RestartCount > 0) {
-		restarts -= old.RestartCount
-	} else {
-		restarts++ // its first start is one too
+		restarts = now.RestartCount - old.RestartCount
 	}
 	return restarts > 1 || restarts == 1 && hasStarted(now)
 }
