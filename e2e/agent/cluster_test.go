@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -136,6 +137,12 @@ func (c *cluster) kubectl(args ...string) string {
 // soon as it runs, which may be before it prints anything.
 func (c *cluster) awaitLine(pod, want string, flags ...string) {
 	c.t.Helper()
+	c.awaitInLog(pod, regexp.MustCompile("^"+regexp.QuoteMeta(want)+"$"), flags...)
+}
+
+// awaitInLog is awaitLine for a line that matches.
+func (c *cluster) awaitInLog(pod string, want *regexp.Regexp, flags ...string) {
+	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
 	follow := plane.KubectlCommand(ctx, append([]string{"--namespace", c.namespace, "logs", "--follow", pod}, flags...)...)
@@ -150,12 +157,12 @@ func (c *cluster) awaitLine(pod, want string, flags ...string) {
 	}
 	found := false
 	for lines := bufio.NewScanner(out); !found && lines.Scan(); {
-		found = lines.Text() == want
+		found = want.MatchString(lines.Text())
 	}
 	cancel()
 	_ = follow.Wait() // it was killed
 	if !found {
-		c.t.Fatalf("the log of pod %s ended without the line %q; kubectl says %q", pod, want, complaints.String())
+		c.t.Fatalf("the log of pod %s ended without a line %s; kubectl says %q", pod, want, complaints.String())
 	}
 }
 
