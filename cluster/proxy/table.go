@@ -29,7 +29,7 @@ func openTable(name string) (knftables.Interface, error) {
 	if err != nil {
 		return nil, fmt.Errorf("service traffic needs nftables 1.0.1 or later, and the right to use it: %w", err)
 	}
-	return table, nil
+	return named{table}, nil
 }
 
 // makeTable is the table, made when it isn't there.

@@ -1,0 +1,53 @@
+package proxy
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/knftables"
+)
+
+// A table that is listed as nft does it without /etc/protocols.
+func TestProtocolsByName(t *testing.T) {
+	table := knftables.NewFake(knftables.IPv4Family, "test")
+	filling := table.NewTransaction()
+	filling.Add(&knftables.Table{})
+	for set, elements := range map[string][]string{
+		"cluster-ips":          {"10.43.0.6"},
+		"service-ips":          {"10.43.0.6 . 6 . 80", "10.43.0.6 . 17 . 6", "10.43.0.6 . udp . 53"},
+		"service-nodeports":    {"132 . 30080"},
+		"hairpin-connections":  {"10.42.0.2 . 10.42.0.2 . 6 . 17"},
+		"affinity-of-services": {},
+	} {
+		filling.Add(&knftables.Set{Name: set, Type: "any"})
+		for _, key := range elements {
+			filling.Add(&knftables.Element{Set: set, Key: strings.Split(key, " . ")})
+		}
+	}
+	if err := table.Run(t.Context(), filling); err != nil {
+		t.Fatal(err)
+	}
+	for set, want := range map[string][]string{
+		"cluster-ips":          {"10.43.0.6"},
+		"service-ips":          {"10.43.0.6 . tcp . 80", "10.43.0.6 . udp . 6", "10.43.0.6 . udp . 53"},
+		"service-nodeports":    {"sctp . 30080"},
+		"hairpin-connections":  {"10.42.0.2 . 10.42.0.2 . tcp . 17"},
+		"affinity-of-services": nil,
+	} {
+		elements, err := named{table}.ListElements(t.Context(), "set", set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, e := range elements {
+			got = append(got, strings.Join(e.Key, " . "))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", set, diff)
+		}
+	}
+	if _, err := (named{table}).ListElements(t.Context(), "set", "missing"); !knftables.IsNotFound(err) {
+		t.Errorf("a set that is not there: %v", err)
+	}
+}
