@@ -73,8 +73,8 @@
 //  2. Feed events one at a time, with times that never go back. A Machine belongs
 //     to one caller at a time.
 //  3. Carry out the effects of a Step in their order. Those without an answer
-//     (Cancel, WakeAt, Publish, RecordEvent, Tell, Finish) are done at once; the
-//     others may run beside each other and beside further steps.
+//     (Cancel, WakeAt, Publish, RecordEvent, CountEviction, Tell, Finish) are done
+//     at once; the others may run beside each other and beside further steps.
 //  4. Answer each effect that has an ID exactly once, with the event its comment
 //     names. A successful ImagePulled carries an ImageInfo. Answers that come
 //     late, after the machine has lost interest, are ignored; so is everything

@@ -11,7 +11,7 @@ type EffectID int64
 
 // Effect is something the caller must carry out. Effects that take time have
 // an ID and are answered by the event of the same ID; the others (Cancel,
-// WakeAt, Publish, RecordEvent, Tell) are carried out at once, in order.
+// WakeAt, Publish, RecordEvent, CountEviction, Tell) are carried out at once, in order.
 type Effect interface {
 	// EffectID is 0 for an effect that is carried out at once.
 	EffectID() EffectID
@@ -226,6 +226,10 @@ type RecordEvent struct {
 	Blame     Blame  // annotations of an eviction
 }
 
+// CountEviction counts the pod's eviction because it exceeds a limit. Signal is which one,
+// as the label of kubelet_evictions names it (B-LST-1).
+type CountEviction struct{ Signal string }
+
 // Tell is one line of the pod's story.
 type Tell struct{ Report Report }
 
@@ -264,6 +268,7 @@ func (Cancel) EffectID() EffectID            { return 0 }
 func (WakeAt) EffectID() EffectID            { return 0 }
 func (e Publish) EffectID() EffectID         { return e.ID }
 func (RecordEvent) EffectID() EffectID       { return 0 }
+func (CountEviction) EffectID() EffectID     { return 0 }
 func (Tell) EffectID() EffectID              { return 0 }
 func (DeleteObject) EffectID() EffectID      { return 0 }
 func (Finish) EffectID() EffectID            { return 0 }

@@ -80,30 +80,37 @@ func applyStorageMeasured(s *step, f StorageMeasured) {
 		return
 	}
 	s.storage.nextAt = s.now.Add(min(max(storagePauseFactor*f.Took, shortestStoragePause), longestStoragePause))
-	message := cmp.Or(exceededVolume(s.pod, f), exceededPod(s.pod, f), exceededContainer(s, f))
-	if message == "" || s.kept.Stage != Syncing {
+	over := cmp.Or(exceededVolume(s.pod, f), exceededPod(s.pod, f), exceededContainer(s, f))
+	if over == (exceeded{}) || s.kept.Stage != Syncing {
 		return
 	}
 	const reason = "Evicted"
-	s.do(RecordEvent{Type: warning, Reason: reason, Message: message})
-	terminate(s, stop{Cause: Evicted, Reason: reason, Message: message}, time.Second,
-		Report{What: "evicted", Because: message[:len(message)-len(". ")], Rule: "B-LST-1"})
+	s.do(RecordEvent{Type: warning, Reason: reason, Message: over.message})
+	s.do(CountEviction{Signal: over.signal})
+	terminate(s, stop{Cause: Evicted, Reason: reason, Message: over.message}, time.Second,
+		Report{What: "evicted", Because: over.message[:len(over.message)-len(". ")], Rule: "B-LST-1"})
 }
 
-func exceededVolume(pod *v1.Pod, f StorageMeasured) string {
+// exceeded is a limit that a pod exceeds; the zero value is none.
+type exceeded struct {
+	signal  string // the label of the metric
+	message string
+}
+
+func exceededVolume(pod *v1.Pod, f StorageMeasured) exceeded {
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
 		if limit := sizeLimit(v); limit != nil && limit.CmpInt64(usageOf(v.Name, f.Volumes)) < 0 {
-			return fmt.Sprintf("Usage of EmptyDir volume %q exceeds the limit %q. ", v.Name, limit)
+			return exceeded{"emptydirfs.limit", fmt.Sprintf("Usage of EmptyDir volume %q exceeds the limit %q. ", v.Name, limit)}
 		}
 	}
-	return ""
+	return exceeded{}
 }
 
-func exceededPod(pod *v1.Pod, f StorageMeasured) string {
+func exceededPod(pod *v1.Pod, f StorageMeasured) exceeded {
 	limit, found := podStorageLimit(pod)
 	if !found {
-		return ""
+		return exceeded{}
 	}
 	var total int64
 	for i := range pod.Spec.Volumes {
@@ -115,21 +122,21 @@ func exceededPod(pod *v1.Pod, f StorageMeasured) string {
 		total += c.Bytes
 	}
 	if limit.CmpInt64(total) >= 0 {
-		return ""
+		return exceeded{}
 	}
-	return fmt.Sprintf("Pod ephemeral local storage usage exceeds the total limit of containers %s. ", limit.String())
+	return exceeded{"ephemeralpodfs.limit", fmt.Sprintf("Pod ephemeral local storage usage exceeds the total limit of containers %s. ", limit.String())}
 }
 
 // exceededContainer checks the containers that run as long as the pod does; Kubernetes
 // leaves out sidecars (B-LST-1).
-func exceededContainer(s *step, f StorageMeasured) string {
+func exceededContainer(s *step, f StorageMeasured) exceeded {
 	for _, c := range s.ordered() {
 		limit, found := c.spec.Resources.Limits[v1.ResourceEphemeralStorage]
 		if found && c.kind != initContainer && !limit.IsZero() && limit.CmpInt64(usageOf(c.spec.Name, f.Containers)) < 0 {
-			return fmt.Sprintf("Container %s exceeded its local ephemeral storage limit %q. ", c.spec.Name, limit.String())
+			return exceeded{"ephemeralcontainerfs.limit", fmt.Sprintf("Container %s exceeded its local ephemeral storage limit %q. ", c.spec.Name, limit.String())}
 		}
 	}
-	return ""
+	return exceeded{}
 }
 
 // usageOf is the usage under that name; 0 if it was not measured.

@@ -21,6 +21,8 @@ func effectText(e Effect) string {
 			object = "pod"
 		}
 		return fmt.Sprintf("event %s %s %q %s", e.Type, e.Reason, e.Message, object)
+	case CountEviction:
+		return "CountEviction " + e.Signal
 	case MeasureStorage:
 		return fmt.Sprintf("MeasureStorage volumes=%v containers=%t", e.Volumes, e.Containers)
 	case UnmountVolumes:

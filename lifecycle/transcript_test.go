@@ -218,7 +218,7 @@ func (tr *transcript) feed(f Fact) {
 		case Cancel:
 			tr.line(fmt.Sprintf("Cancel %s", tr.nameOf(e.ID)))
 			continue
-		case Tell, RecordEvent, DeleteObject, Finish:
+		case Tell, RecordEvent, CountEviction, DeleteObject, Finish:
 		default:
 			if answer, ok := tr.answered(e); ok {
 				answers = append(answers, answer)

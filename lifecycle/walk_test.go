@@ -154,6 +154,8 @@ func (w *walk) take(e Effect) {
 		w.seen[e.Report.Rule]++
 	case RecordEvent:
 		w.seen[e.Reason]++
+	case CountEviction:
+		w.seen[e.Signal]++
 	case Publish:
 		w.seen[string(e.Status.Phase)]++
 		if e.ID != 0 {

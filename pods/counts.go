@@ -17,3 +17,4 @@ func (noCounts) Orphaned()                                    {}
 func (noCounts) Gone(*v1.Pod)                                 {}
 
 func (noCounts) Evicted([]pressure.Signal, pressure.Observations) {}
+func (noCounts) Preempted(v1.ResourceName)                        {}

@@ -35,6 +35,8 @@ func (s *Shell) relieve(ctx context.Context, effect roster.Effect) {
 		s.Relief.Event(e.Type, e.Reason, e.Message)
 	case roster.Evicted:
 		s.Counts.Evicted(e.Signals, e.Seen)
+	case roster.Preempted:
+		s.Counts.Preempted(e.Missing)
 	case roster.Reclaim:
 		s.beside.Go(func() { s.mail.Post(roster.Reclaimed{Seen: s.Relief.Reclaim(ctx, e.Reclaims)}) })
 	case roster.MeasurePods:

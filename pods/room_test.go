@@ -39,6 +39,9 @@ func TestPreemption(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		s.wantPhase("two", v1.PodFailed)
 		s.wantPhase("important", v1.PodRunning)
+		if want := []v1.ResourceName{"cpu", "cpu"}; !slices.Equal(s.counts.preempted, want) { // each once (B-PRE-2)
+			t.Errorf("preemptions counted for %v, want %v", s.counts.preempted, want)
+		}
 		if status := s.status("uid-two"); status.Reason != "Preempting" {
 			t.Errorf("status %+v", status)
 		}

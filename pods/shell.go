@@ -94,6 +94,7 @@ type Counts interface {
 	Orphaned()
 	Gone(pod *v1.Pod)
 	Evicted(signals []pressure.Signal, seen pressure.Observations)
+	Preempted(missing v1.ResourceName)
 }
 
 // Objects are told which pods use ConfigMaps, Secrets … (package node/objects).

@@ -45,6 +45,7 @@ type story struct {
 	timeouts worker.Timeouts
 	periods  []roster.Period
 	inhibits inhibitor
+	counts   counted
 }
 
 // tell runs a story with its first agent, whose sources are those named.
@@ -81,7 +82,7 @@ func (s *story) agent() {
 	pods := New(Config{
 		Inbox: inbox, Engine: engine, Sources: s.sources, Node: func() *v1.Node { return s.node }, Memory: s.memory(), Log: engine.Log,
 		Cluster: Cluster{Statuses: s.api, Events: s.api, Mirrors: s.api, Objects: s.api, FreshNode: s.freshly},
-		Local:   Local{Foreign: s.foreign, LogLinks: filepath.Join(s.dir, "links")}, Shutdowns: &s.inhibits, Periods: s.periods,
+		Local:   Local{Foreign: s.foreign, LogLinks: filepath.Join(s.dir, "links")}, Shutdowns: &s.inhibits, Periods: s.periods, Counts: &s.counts,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	if err := pods.Open(ctx); err != nil {
@@ -324,3 +325,11 @@ func (c *cgroups) Remove(context.Context, types.UID) error { return nil }
 
 // noObjects has no ConfigMaps and Secrets: no pod of a story asks for any.
 type noObjects struct{ worker.Objects }
+
+// counted keeps what was counted; the roster's goroutine counts.
+type counted struct {
+	noCounts
+	preempted []v1.ResourceName
+}
+
+func (c *counted) Preempted(missing v1.ResourceName) { c.preempted = append(c.preempted, missing) }

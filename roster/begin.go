@@ -71,7 +71,7 @@ func (m *Machine) admit(p *pod, node *v1.Node) {
 		m.waits(p, ForNode, never())
 		m.do(ReadNode{UID: p.uid})
 	case len(answer.Victims) > 0:
-		m.preempt(p, answer.Victims)
+		m.preempt(p, answer)
 	case answer.Refusal != nil && m.hasRoomSoon(p, node):
 		m.waits(p, ForRoom, never())
 	case answer.Refusal != nil:

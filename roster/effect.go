@@ -136,6 +136,10 @@ type Evicted struct {
 	Seen    pressure.Observations
 }
 
+// Preempted counts a pod that makes room for a critical one, by the resource of which that
+// lacks some; of several the first one (B-PRE-2).
+type Preempted struct{ Missing v1.ResourceName }
+
 // WakeAt asks for Woke at a time, instead of what was asked for before. Zero: never.
 type WakeAt struct{ At time.Time }
 
@@ -174,3 +178,4 @@ func (MeasurePods) effect()      {}
 func (SetConditions) effect()    {}
 func (NodeEvent) effect()        {}
 func (Evicted) effect()          {}
+func (Preempted) effect()        {}

@@ -62,7 +62,7 @@ func effectText(effect Effect) string {
 		return "TakeInhibitor"
 	case WakeAt:
 		return "WakeAt " + clockText(e.At)
-	case Measure, Reclaim, MeasurePods, SetConditions, NodeEvent, Evicted:
+	case Measure, Reclaim, MeasurePods, SetConditions, NodeEvent, Evicted, Preempted:
 		return reliefText(e)
 	case Report:
 		mark := "»"
@@ -92,6 +92,8 @@ func reliefText(effect Effect) string {
 		return fmt.Sprintf("NodeEvent %s %s: %s", e.Type, e.Reason, e.Message)
 	case Evicted:
 		return fmt.Sprintf("Evicted for %v", e.Signals)
+	case Preempted:
+		return "Preempted for " + string(e.Missing)
 	}
 	return ""
 }

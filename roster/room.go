@@ -33,10 +33,10 @@ func (m *Machine) allocated(counts func(*pod) bool) []*v1.Pod {
 
 // preempt ends the pods that must make room for a critical one, all at once and each with
 // its own grace period (B-PRE-2). After that time it stops waiting, as Kubernetes does.
-func (m *Machine) preempt(p *pod, victims []*v1.Pod) {
+func (m *Machine) preempt(p *pod, answer admit.Answer) {
 	until := m.now
-	for _, victim := range victims {
-		if end := m.evict(m.pods[victim.UID]); end.After(until) {
+	for _, victim := range answer.Victims {
+		if end := m.evict(m.pods[victim.UID], answer.Missing); end.After(until) {
 			until = end
 		}
 	}
@@ -50,12 +50,13 @@ func (m *Machine) preempt(p *pod, victims []*v1.Pod) {
 
 // evict ends a pod to make room for another, and returns how long to wait for its end.
 // A pod between two lives is ended later.
-func (m *Machine) evict(p *pod) (until time.Time) {
+func (m *Machine) evict(p *pod, missing v1.ResourceName) (until time.Time) {
 	if !p.alive() {
 		return m.now.Add(time.Second)
 	}
 	if p.evicted.IsZero() {
 		p.evicted = m.now
+		m.do(Preempted{Missing: missing})
 		m.do(Tell{UID: p.uid, Fact: lifecycle.EvictionRequested{
 			Reason: admit.PreemptedReason, Message: admit.PreemptedMessage, Disruption: admit.PreemptedCondition,
 		}})
@@ -74,7 +75,7 @@ func (m *Machine) room(resized *v1.Pod) *admission.Refusal {
 	if len(answer.Victims) > 0 {
 		p.resize.deferred = resized
 		for _, victim := range answer.Victims {
-			m.evict(m.pods[victim.UID])
+			m.evict(m.pods[victim.UID], answer.Missing)
 		}
 		return &admission.Refusal{Reason: v1.PodReasonDeferred, Message: "others have to make room first"}
 	}

@@ -63,8 +63,8 @@ type Services interface {
 	Variables(ctx context.Context, pod *v1.Pod) ([]environment.KeyValue, error)
 }
 
-// Watch is told what was carried out, such as to count it, from the effects'
-// goroutines: it must not block.
+// Watch is told what was carried out, such as to count it, from the effects' goroutines
+// and the worker's: it must not block. The answer is nil for an effect without one.
 type Watch interface {
 	Carried(pod *v1.Pod, effect lifecycle.Effect, answer lifecycle.Fact, took time.Duration)
 }

@@ -210,6 +210,10 @@ func (w *Worker) carryOut(ctx context.Context, at time.Time, effect lifecycle.Ef
 		w.confirm(e.ID)
 	case lifecycle.RecordEvent:
 		w.sink.Event(at, e)
+	case lifecycle.CountEviction:
+		if watch := w.executor.engine.Watch; watch != nil {
+			watch.Carried(w.executor.pod, e, nil, 0)
+		}
 	case lifecycle.Tell:
 		w.sink.Report(at, e.Report)
 	case lifecycle.WakeAt:

@@ -27,6 +27,8 @@ func (m *Metrics) Carried(pod *v1.Pod, effect lifecycle.Effect, answer lifecycle
 		failure := answer.(lifecycle.ContainerStarted).Failure
 		m.failed(pod, e.Container, "RunContainerError", failure)
 		m.containerBegun(pod, e.Container, !hasPostStart(pod, e.Container), failure)
+	case lifecycle.CountEviction:
+		m.evictions.evicted.WithLabelValues(e.Signal).Inc()
 	case lifecycle.RunHook:
 		m.hookEnded(pod, e, answer.(lifecycle.HookEnded))
 	}

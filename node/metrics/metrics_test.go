@@ -163,6 +163,10 @@ func TestEffects(t *testing.T) {
 	m.Rejected("OutOfexample.com/gpu")
 	m.Restarted(true)
 	m.Orphaned()
+	for _, signal := range []string{"emptydirfs.limit", "emptydirfs.limit", "ephemeralpodfs.limit"} {
+		m.Carried(pod, lifecycle.CountEviction{Signal: signal}, nil, 0)
+	}
+	m.Preempted(v1.ResourceCPU)
 	checkLines(t, m.Handler(), []string{
 		`kubelet_started_containers_total{container_type="init_container"} 1`, `kubelet_started_containers_total{container_type="container"} 1`,
 		`kubelet_started_containers_errors_total{code="CreateContainerConfigError",container_type="container"} 1`,
@@ -173,6 +177,8 @@ func TestEffects(t *testing.T) {
 		`kubelet_lifecycle_handler_http_fallbacks_total 1`,
 		`kubelet_admission_rejections_total{reason="OutOfcpu"} 1`, `kubelet_admission_rejections_total{reason="OutOfExtendedResources"} 1`,
 		`kubelet_restarted_pods_total{static="true"} 1`, `kubelet_restarted_pods_total{static=""} 0`, `kubelet_orphaned_runtime_pods_total 1`,
+		`kubelet_evictions{eviction_signal="emptydirfs.limit"} 2`, `kubelet_evictions{eviction_signal="ephemeralpodfs.limit"} 1`,
+		`kubelet_preemptions{preemption_signal="cpu"} 1`,
 	})
 }
 

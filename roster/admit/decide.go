@@ -20,6 +20,8 @@ type Answer struct {
 	// Victims must end first. Nothing is rejected then: ask again once they hold
 	// nothing any more.
 	Victims []*v1.Pod
+	// Missing is the first resource of which there is too little, for which they must.
+	Missing v1.ResourceName
 	// Relabel says that only the node's labels refuse the pod. They may have
 	// changed: read the Node from the API server and ask once more (A-ADM-4).
 	Relabel bool
@@ -72,7 +74,7 @@ func preempt(candidate *v1.Pod, others []*v1.Pod, failures []Failure) Answer {
 		return rejected("UnexpectedAdmissionError",
 			fmt.Sprintf("Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: %v", err))
 	}
-	return Answer{Victims: victims}
+	return Answer{Victims: victims, Missing: failures[0].Resource}
 }
 
 func rejected(reason, message string) Answer {

@@ -25,6 +25,7 @@ func TestDecide(t *testing.T) {
 	type answer struct {
 		Refusal *admission.Refusal
 		Victims []string
+		Missing v1.ResourceName
 		Relabel bool
 	}
 	tests := []struct {
@@ -43,8 +44,9 @@ func TestDecide(t *testing.T) {
 		{"A-ADM-4 AppArmor of a pod that runs", testPod("p", "cpu=1", apparmor, func(p *v1.Pod) { p.Status.Phase = v1.PodRunning }), nil, testNode(), answer{}},
 		{"A-ADM-4 labels may be read again", testPod("p", "", elsewhere), nil, testNode(), answer{Refusal: noLabel, Relabel: true}},
 		{"A-ADM-4 labels are not all", testPod("p", "cpu=1", elsewhere), full, testNode(), answer{Refusal: outOfCPU}},
-		{"B-PRE-1 a critical pod preempts", testPod("p", "cpu=1", withPriority(systemCritical)), full, testNode(), answer{Victims: []string{"full"}}},
-		{"B-PRE-1 a mirror pod preempts", testPod("p", "cpu=1", func(p *v1.Pod) { p.Annotations["kubernetes.io/config.mirror"] = "x" }), full, testNode(), answer{Victims: []string{"full"}}},
+		{"B-PRE-1 a critical pod preempts", testPod("p", "cpu=1", withPriority(systemCritical)), full, testNode(), answer{Victims: []string{"full"}, Missing: "cpu"}},
+		{"B-PRE-1 a mirror pod preempts", testPod("p", "cpu=1", func(p *v1.Pod) { p.Annotations["kubernetes.io/config.mirror"] = "x" }), full, testNode(), answer{Victims: []string{"full"}, Missing: "cpu"}},
+		{"B-PRE-2 the first resource that is missing", testPod("p", "cpu=1 memory=1Gi", withPriority(systemCritical)), []*v1.Pod{testPod("full", "cpu=2 memory=1Gi")}, testNode(), answer{Victims: []string{"full"}, Missing: "cpu"}},
 		{"B-PRE-1 an ordinary pod does not", testPod("p", "cpu=1", withPriority(systemCritical-1)), full, testNode(), answer{Refusal: outOfCPU}},
 		{"B-PRE-1 only if resources are all that is missing", testPod("p", "cpu=1", static, elsewhere), full, testNode(), answer{Refusal: noLabel}},
 		{"B-PRE-1 nobody goes for a pod that is rejected all the same", testPod("p", "cpu=1", static, apparmor), full, testNode(), answer{Refusal: appArmor}},
@@ -59,7 +61,7 @@ func TestDecide(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			got := Decide(tc.pod, tc.others, tc.node, admission.Host{})
-			if diff := cmp.Diff(tc.want, answer{got.Refusal, names(got.Victims), got.Relabel}); diff != "" {
+			if diff := cmp.Diff(tc.want, answer{got.Refusal, names(got.Victims), got.Missing, got.Relabel}); diff != "" {
 				t.Errorf("answer (-want +got):\n%s", diff)
 			}
 		})
