@@ -68,10 +68,11 @@ func (r *Runtime) ImportImages(ctx context.Context) ([]string, error) {
 }
 
 // answerPatience is how long containerd may take for a question that costs it
-// a millisecond, and importPatience for images of a few megabytes.
+// a millisecond, and importPatience for images of a few megabytes: a small machine that is
+// busy needs more than a minute.
 const (
 	answerPatience = 10 * time.Second
-	importPatience = time.Minute
+	importPatience = 5 * time.Minute
 )
 
 // reconnect makes up for containerd's restart within milliseconds of it.

@@ -220,3 +220,8 @@ func (r *Runtime) UntagImage(ctx context.Context, imageID string, names ...strin
 func (r *Runtime) LoadImages(ctx context.Context, archive io.Reader) ([]string, error) {
 	return imageload.LoadImages(ctx, r.Socket(), archive)
 }
+
+// CollectGarbage returns when the space of all that was removed is free; only for containerd.
+func (r *Runtime) CollectGarbage(ctx context.Context) error {
+	return imageload.Collect(ctx, r.Socket())
+}

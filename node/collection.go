@@ -23,6 +23,9 @@ func newCollector(s *setup, shell *pods.Shell, images *collect.Claims, c *cluste
 	if c != nil {
 		config.Event = c.nodeEvent
 	}
+	if s.runtime.Containerd {
+		config.GiveBack = s.runtime.CollectGarbage
+	}
 	collector := collect.New(config)
 	s.counts.Register(collector.Removed)
 	return collector

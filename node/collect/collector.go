@@ -19,6 +19,9 @@ type Config struct {
 	Images  runtimeapi.ImageServiceClient
 	Claims  *Claims
 	Pods    Pods
+	// GiveBack returns when the runtime has given back the space of containers that were
+	// removed; nil: it has when a removal is answered.
+	GiveBack func(ctx context.Context) error
 	// History is the file that keeps when images were used; empty: none.
 	History string
 	// Carried says of an image's name that no registry has it, so that it would not come

@@ -17,11 +17,8 @@ const (
 	deadAtOnce  = time.Second            // nothing more has gone for so long: it stays
 	deadLongest = 20 * time.Second
 
-	// spaceQuiet is how long nothing more has become available until all is given back that
-	// comes back: containerd's collection follows a removal in a second, or later if
-	// collections take long.
-	spaceQuiet   = 2 * time.Second
-	spaceLongest = 10 * time.Second
+	// spaceLongest is how long the runtime may take to give space back.
+	spaceLongest = 20 * time.Second
 )
 
 // ReclaimContainers has all dead containers removed that their pods can spare, and what is
@@ -37,7 +34,7 @@ func (c *Collector) ReclaimContainers(ctx context.Context) error {
 	left, err := c.awaitRemovals(ctx, dead)
 	if err == nil && left < dead {
 		c.config.Log.Info("removed dead containers", "removed", dead-left, "left", left)
-		c.awaitSpace(ctx)
+		err = c.giveBack(ctx)
 	}
 	return errors.Join(err, c.config.Pods.ClearDisk(ctx))
 }
@@ -66,30 +63,15 @@ func (c *Collector) awaitRemovals(ctx context.Context, dead int) (left int, err 
 	return left, nil
 }
 
-// awaitSpace returns once the disk has what containers held that were removed: the runtime
-// answers before it has given that back, and whoever measures at once finds too little.
-func (c *Collector) awaitSpace(ctx context.Context) {
+// giveBack has the runtime give back the space of what was removed: containerd answers
+// before, and whoever measures at once finds too little.
+func (c *Collector) giveBack(ctx context.Context) error {
+	if c.config.GiveBack == nil {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, spaceLongest)
 	defer cancel()
-	look := time.NewTicker(deadLook)
-	defer look.Stop()
-	most := int64(0)
-	for grown := time.Now(); time.Since(grown) < spaceQuiet; {
-		c.mu.Lock()
-		disk, err := c.measure(ctx)
-		c.mu.Unlock()
-		if err != nil {
-			return // whoever measures next finds out why
-		}
-		if disk.Available > most {
-			most, grown = disk.Available, time.Now()
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-look.C:
-		}
-	}
+	return c.config.GiveBack(ctx)
 }
 
 // dead is how many dead containers of this node's pods the runtime has.

@@ -382,8 +382,13 @@ func TestReclaimedSpaceIsThere(t *testing.T) {
 			if _, err := s.RemoveContainer(s.Context(), &runtimeapi.RemoveContainerRequest{ContainerId: id}); err != nil {
 				t.Error(err)
 			}
-			time.AfterFunc(3*time.Second/2, func() { s.Fill(func(d *crifake.Disk) { d.Other = 10 }) })
 		}
+		s.stop()
+		s.config.GiveBack = func(context.Context) error {
+			s.Fill(func(d *crifake.Disk) { d.Other = 10 })
+			return nil
+		}
+		s.begin()
 		if err := s.collector.ReclaimContainers(s.Context()); err != nil {
 			t.Fatal(err)
 		}
