@@ -21,17 +21,20 @@ type sources struct {
 }
 
 func (s *setup) newSources(shell *pods.Shell, c *cluster, files *source.Objects) (all sources) {
-	k := s.config.Kubelet
+	k, record := s.config.Kubelet, source.Record(nil)
+	if c != nil {
+		record = c.Pod
+	}
 	if k.StaticPodPath != "" {
 		all.file = &source.File{
 			Objects: files, Path: k.StaticPodPath, NodeName: s.name, Period: k.FileCheckFrequency.Duration,
-			Feed: shell, ObjectsChanged: fileObjects{shell}.changed, Log: s.log,
+			Feed: shell, ObjectsChanged: fileObjects{shell}.changed, Record: record, Log: s.log,
 		}
 	}
 	if k.StaticPodURL != "" {
 		all.url = &source.HTTP{
 			URL: k.StaticPodURL, Header: http.Header(k.StaticPodURLHeader), NodeName: s.name,
-			Period: k.HTTPCheckFrequency.Duration, Feed: shell, Log: s.log,
+			Period: k.HTTPCheckFrequency.Duration, Feed: shell, Record: record, Log: s.log,
 		}
 	}
 	if c != nil {

@@ -34,6 +34,8 @@ func (s *Shell) carryOut(ctx context.Context, effects []roster.Effect) {
 			if s.Cluster.Statuses != nil {
 				s.Cluster.Statuses.Delete(e.Pod, *e.Status.DeepCopy())
 			}
+		case roster.PodEvent:
+			s.record(e)
 		case roster.Report:
 			s.report(e)
 		default:
@@ -120,6 +122,13 @@ func (s *Shell) drop(e roster.Drop) {
 	}
 	if s.Cluster.Objects != nil {
 		s.Cluster.Objects.Unregister(e.UID)
+	}
+}
+
+// record tells the API server of a pod.
+func (s *Shell) record(e roster.PodEvent) {
+	if s.Cluster.Events != nil {
+		s.Cluster.Events.Pod(e.Pod, time.Now(), e.Event)
 	}
 }
 

@@ -130,6 +130,12 @@ type SetConditions struct{ Conditions []v1.NodeConditionType }
 // NodeEvent records an event about the Node.
 type NodeEvent struct{ Type, Reason, Message string }
 
+// PodEvent records an event about a pod, of which its worker does not tell.
+type PodEvent struct {
+	Pod   *v1.Pod
+	Event lifecycle.RecordEvent
+}
+
 // Evicted counts an eviction, by the signals that demanded it, the most urgent one first.
 type Evicted struct {
 	Signals []pressure.Signal
@@ -177,5 +183,6 @@ func (Reclaim) effect()          {}
 func (MeasurePods) effect()      {}
 func (SetConditions) effect()    {}
 func (NodeEvent) effect()        {}
+func (PodEvent) effect()         {}
 func (Evicted) effect()          {}
 func (Preempted) effect()        {}

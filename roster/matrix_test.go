@@ -139,10 +139,13 @@ func factsOf(d *described, tr *transcript) []namedFact {
 	deleted.DeletionTimestamp, deleted.DeletionGracePeriodSeconds = &metav1.Time{Time: tr.now.Add(5 * time.Second)}, new(int64(5))
 	larger.Spec.Containers[0].Resources.Requests = cpus("4")
 	huge.Spec.Containers[0].Resources.Requests = cpus("64")
+	whole := d.pod.DeepCopy()
+	whole.Spec.Resources = &v1.ResourceRequirements{Requests: cpus("2")}
 	mirror := d.pod.DeepCopy()
 	mirror.Status = statusOf(v1.PodRunning, "")
 	return []namedFact{
 		{"Opened", Opened{}}, {"Wanted", Wanted{d.source, updated}}, {"Wanted, being deleted", Wanted{d.source, deleted}}, {"Unwanted", Unwanted{uid}},
+		{"Wanted, resized whole", Wanted{d.source, whole}},
 		{"SourceHeard api", SourceHeard{API}}, {"SourceHeard file", SourceHeard{File}},
 		{"NodeKnown", NodeKnown{tr.node}}, {"NodeRead", NodeRead{uid, nodeOf("4", map[string]string{"disk": ""})}}, {"NodeRead, unreadable", NodeRead{UID: uid}},
 		{"Looked, nothing there", Looked{UID: uid}}, {"Looked, there", Looked{UID: uid, Has: seenOf(0)}}, {"Looked, with a mirror", Looked{UID: uid, Mirror: mirror}},

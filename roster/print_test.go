@@ -62,6 +62,8 @@ func effectText(effect Effect) string {
 		return "TakeInhibitor"
 	case WakeAt:
 		return "WakeAt " + clockText(e.At)
+	case PodEvent:
+		return fmt.Sprintf("PodEvent %s %s %s: %s", e.Pod.UID, e.Event.Type, e.Event.Reason, e.Event.Message)
 	case Measure, Reclaim, MeasurePods, SetConditions, NodeEvent, Evicted, Preempted:
 		return reliefText(e)
 	case Report:

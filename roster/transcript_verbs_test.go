@@ -92,6 +92,8 @@ func (tr *transcript) change(pod *v1.Pod, key string) {
 		pod.Spec.Containers[0].Resources.Requests = cpus(tr.text(key, ""))
 	case "memory":
 		pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceMemory: resource.MustParse(tr.text(key, ""))}
+	case "pod-cpu":
+		pod.Spec.Resources = &v1.ResourceRequirements{Requests: cpus(tr.text(key, ""))}
 	case "critical":
 		pod.Spec.Priority = new(int32(2000001000))
 	case "priority":

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/roster/admit"
 )
 
 // mirrorPatience limits how long running static pods wait for their status from the API.
@@ -56,6 +57,9 @@ func (m *Machine) wanted(f Wanted) {
 		m.pods[p.uid] = p
 	} else {
 		before = p.newest
+	}
+	if message := admit.UndeclaredForUpdate(before, f.Pod, m.node); p.wanted && message != "" { // A-EVT-6
+		m.do(PodEvent{Pod: f.Pod, Event: lifecycle.RecordEvent{Type: v1.EventTypeWarning, Reason: "FailedNodeDeclaredFeaturesCheck", Message: message}})
 	}
 	stays := !p.wanted && p.holds() // others may wait for its place
 	p.again = p.again || !p.wanted && p.left

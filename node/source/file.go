@@ -3,6 +3,7 @@ package source
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"time"
@@ -36,6 +37,7 @@ type File struct {
 	// ObjectsChanged is told of ConfigMaps and Secrets of a namespace whose content has changed, after the
 	// change and before the pods that use them are Wanted again; nil if nobody wants to know.
 	ObjectsChanged func(namespace string, names []string)
+	Record         Record // nil if nobody wants to know
 	Log            *slog.Logger
 }
 
@@ -66,9 +68,10 @@ func (f *File) Run(ctx context.Context) {
 
 // merge is what all files together want.
 type merge struct {
-	objects  *objects
-	pods     []*v1.Pod
-	problems map[string][]string // by file
+	objects    *objects
+	pods       []*v1.Pod
+	duplicates []*v1.Pod
+	problems   map[string][]string // by file
 }
 
 // merged puts the files together, in the order of their names. A pod that lacks something stays
@@ -88,7 +91,7 @@ func merged(files []*file, wanted map[types.NamespacedName]*v1.Pod) merge {
 		}
 		for _, pod := range f.set.Pods {
 			if err := unique.join(pod, f.path); err != nil {
-				m.problem(f, err.Error())
+				m.ignore(f, pod, err)
 				continue
 			}
 			if err := manifest.Unsatisfied(pod, configMaps, secrets); err != nil {
@@ -101,6 +104,14 @@ func merged(files []*file, wanted map[types.NamespacedName]*v1.Pod) merge {
 		}
 	}
 	return m
+}
+
+// ignore leaves out a pod, which doesn't go together with those before it.
+func (m *merge) ignore(f *file, pod *v1.Pod, why error) {
+	m.problem(f, why.Error())
+	if errors.As(why, &nameTaken{}) && f.gone.IsZero() {
+		m.duplicates = append(m.duplicates, pod)
+	}
 }
 
 func (m *merge) problem(f *file, text string) {

@@ -28,13 +28,17 @@ const (
 type folder struct {
 	source   *File
 	pods     *staticPods
+	ignored  duplicates
 	files    map[string]*file
 	problems map[string]string // told, by file; "" for the path itself
 	heard    bool
 }
 
 func newFolder(f *File) *folder {
-	return &folder{source: f, pods: newStaticPods(roster.File, f.Feed), files: map[string]*file{}, problems: map[string]string{}}
+	return &folder{
+		source: f, pods: newStaticPods(roster.File, f.Feed), ignored: duplicates{origin: roster.File, record: f.Record},
+		files: map[string]*file{}, problems: map[string]string{},
+	}
 }
 
 // look takes the files as they are now. It says how soon it is to look again, 0 if only after a change.
@@ -105,6 +109,7 @@ func (d *folder) apply(ctx context.Context, problems map[string]string) {
 			d.tell(path, "")
 		}
 	}
+	d.ignored.become(m.duplicates)
 	d.source.apply(m, d.pods)
 }
 

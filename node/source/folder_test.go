@@ -34,7 +34,7 @@ type looker struct {
 
 func newLooker(t *testing.T) *looker {
 	l := &looker{t: t, dir: t.TempDir(), feed: newRecorder(), log: &textLog{}, now: time.Now().Add(time.Hour)}
-	l.file = &File{Objects: &Objects{}, Path: l.dir + "/", NodeName: "n", Feed: l.feed, ObjectsChanged: l.feed.changed, Log: l.log.logger()}
+	l.file = &File{Objects: &Objects{}, Path: l.dir + "/", NodeName: "n", Feed: l.feed, ObjectsChanged: l.feed.changed, Record: l.feed.event, Log: l.log.logger()}
 	l.folder = newFolder(l.file)
 	return l
 }
@@ -215,13 +215,15 @@ func TestFolderGone(t *testing.T) {
 	l.want("without the folder", "unwanted file a-n")
 }
 
-// TestFolderDouble: a backup copy beside a manifest changes nothing; the first file counts.
+// TestFolderDouble: a backup copy beside a manifest changes nothing; the first file counts,
+// and an event tells of the other, once (A-EVT-6).
 func TestFolderDouble(t *testing.T) {
 	l := newLooker(t)
 	l.write("a.yaml", manifestOf("a", "i", ""))
 	l.want("start", "wanted file a-n", "heard file")
 	l.write("a.yaml~", manifestOf("a", "old", ""))
-	l.want("copy")
+	const ignored = `event a-n FailedValidation Error validating pod a-n_default(UID) from file due to duplicate pod name "a-n", ignoring`
+	l.want("copy", ignored)
 	l.wantLog("copy", "pod default/a-n is in "+l.dir+"/a.yaml already")
 	l.write("b.yaml", strings.Replace(manifestOf("b", "i", ""), "name: b", "name: b, uid: x", 1)+"---\n"+
 		strings.Replace(manifestOf("c", "i", ""), "name: c", "name: c, uid: x", 1))
@@ -229,6 +231,8 @@ func TestFolderDouble(t *testing.T) {
 	l.wantLog("UID twice", "leave metadata.uid out")
 	l.remove("a.yaml")
 	l.want("the copy is left", "unwanted file a-n", "wanted file a-n")
+	l.write("a.yaml", manifestOf("a", "i", ""))
+	l.want("two again", ignored, "unwanted file a-n", "wanted file a-n")
 }
 
 // TestFolderRenamed: the name of the file is part of the pod's UID, so that the pod is

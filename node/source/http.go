@@ -32,12 +32,13 @@ type HTTP struct {
 	Feed   Feed
 	// Client is nil for one that gives a request 10 s, as the kubelet does.
 	Client *http.Client
+	Record Record // nil if nobody wants to know
 	Log    *slog.Logger
 }
 
 // Run tells the Feed until ctx ends.
 func (h *HTTP) Run(ctx context.Context) {
-	p := poll{source: h, client: h.Client, pods: newStaticPods(roster.URL, h.Feed)}
+	p := poll{source: h, client: h.Client, pods: newStaticPods(roster.URL, h.Feed), ignored: duplicates{origin: roster.URL, record: h.Record}}
 	if p.client == nil {
 		p.client = &http.Client{Timeout: 10 * time.Second}
 	}
@@ -57,6 +58,7 @@ type poll struct {
 	source   *HTTP
 	client   *http.Client
 	pods     *staticPods
+	ignored  duplicates
 	content  [32]byte // SHA-256 of the last body that was told
 	etag     string   // and its name
 	told     bool     // whether there was one
@@ -91,11 +93,12 @@ func (p *poll) once(ctx context.Context) error {
 	}
 	sum := sha256.Sum256(data)
 	if !p.told || sum != p.content {
-		pods, err := p.read(data)
+		pods, ignored, err := p.read(data)
 		if err != nil {
 			return err
 		}
 		p.content, p.told = sum, true
+		p.ignored.become(ignored)
 		p.pods.become(pods)
 		p.hear()
 	}
@@ -147,25 +150,33 @@ func (p *poll) fetch(ctx context.Context) (data []byte, etag string, err error) 
 	return data, response.Header.Get("ETag"), nil
 }
 
-// read makes pods of a body. All of them count, or none.
-func (p *poll) read(data []byte) ([]*v1.Pod, error) {
+// read makes pods of a body, of which the later ones of one name are to be ignored. All
+// others count, or none.
+func (p *poll) read(data []byte) (pods, ignored []*v1.Pod, err error) {
 	if len(bytes.TrimSpace(data)) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	set, err := manifest.ReadStatic(manifest.Source{Name: p.source.URL, Data: data}, manifest.StaticOptions{NodeName: p.source.NodeName, FromURL: true})
 	if err != nil {
-		return nil, fmt.Errorf("read pods: %w", err)
+		return nil, nil, fmt.Errorf("read pods: %w", err)
 	}
 	unique := newUnique()
 	var errs []error
 	for _, pod := range set.Pods {
-		errs = append(errs, unique.join(pod, p.source.URL), manifest.Unsatisfied(pod, nil, nil))
+		err := unique.join(pod, p.source.URL)
+		if errors.As(err, &nameTaken{}) {
+			ignored = append(ignored, pod)
+			set.Warnings = append(set.Warnings, err.Error())
+			continue
+		}
+		pods = append(pods, pod)
+		errs = append(errs, err, manifest.Unsatisfied(pod, nil, nil))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(set.Warnings) > 0 {
 		p.source.Log.Warn("static pods: "+strings.Join(set.Warnings, "\n"), "url", p.source.URL)
 	}
-	return set.Pods, nil
+	return pods, ignored, nil
 }

@@ -53,8 +53,11 @@ func TestHTTP(t *testing.T) {
 		{"pod, list, none", []answer{{status: 200, body: one}, {status: 200, body: one}, {status: 200, body: list}, {status: 200}}, [][]string{
 			{"wanted http a-n", "heard http"}, nil, {"wanted http b-n"}, {"unwanted http a-n", "unwanted http b-n"},
 		}},
-		{"failures", []answer{{err: errors.New("refused")}, {status: 200, body: list}, {status: 500, body: one}, {err: errors.New("refused")}, {status: 200, body: one[:50]}, {status: 200, body: one + "---\n" + one}, {status: 200, body: one}}, [][]string{
-			nil, {"wanted http a-n", "wanted http b-n", "heard http"}, nil, nil, nil, nil, {"unwanted http b-n"},
+		{"failures", []answer{{err: errors.New("refused")}, {status: 200, body: list}, {status: 500, body: one}, {err: errors.New("refused")}, {status: 200, body: one[:50]}, {status: 200, body: one}}, [][]string{
+			nil, {"wanted http a-n", "wanted http b-n", "heard http"}, nil, nil, nil, {"unwanted http b-n"},
+		}},
+		{"one name twice", []answer{{status: 200, body: one + "---\n" + one}, {status: 200, body: one + "---\n" + one}, {status: 200, body: one}}, [][]string{
+			{`event a-n FailedValidation Error validating pod a-n_default(UID) from http due to duplicate pod name "a-n", ignoring`, "wanted http a-n", "heard http"}, nil, nil, // A-EVT-6
 		}},
 		{"ETag", []answer{{status: 200, body: one, etag: "1"}, {status: 500, etag: "1"}, {status: 200, body: list, etag: "2"}}, [][]string{
 			{"wanted http a-n", "heard http"}, nil, {"wanted http b-n"},
@@ -70,7 +73,7 @@ func TestHTTP(t *testing.T) {
 				done := make(chan struct{})
 				go func() {
 					defer close(done)
-					(&HTTP{URL: "http://x/pods", Header: http.Header{"X-Key": {"k"}}, NodeName: "n", Feed: feed, Client: &http.Client{Transport: now}, Log: log.logger()}).Run(ctx)
+					(&HTTP{URL: "http://x/pods", Header: http.Header{"X-Key": {"k"}}, NodeName: "n", Feed: feed, Client: &http.Client{Transport: now}, Record: feed.event, Log: log.logger()}).Run(ctx)
 				}()
 				for i := range tc.steps {
 					synctest.Wait()

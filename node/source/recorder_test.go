@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster"
 )
 
@@ -144,4 +146,11 @@ func (l *textLog) logger() *slog.Logger {
 		}
 		return a
 	}}))
+}
+
+// event takes a Kubernetes Event.
+func (r *recorder) event(pod *v1.Pod, _ time.Time, e lifecycle.RecordEvent) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.say("event %s %s %s", pod.Name, e.Reason, strings.ReplaceAll(e.Message, string(pod.UID), "UID"))
 }

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster"
 )
 
@@ -62,6 +64,42 @@ type unique struct {
 	uids  map[types.UID]string
 }
 
+// nameTaken is the error of a pod whose name another one has.
+type nameTaken struct {
+	name  types.NamespacedName
+	place string // of the other one
+}
+
+func (e nameTaken) Error() string {
+	return fmt.Sprintf("pod %s is in %s already; a name is for one pod of the node", e.name, e.place)
+}
+
+// Record records an event about a pod that a source ignores.
+type Record func(pod *v1.Pod, at time.Time, event lifecycle.RecordEvent)
+
+// duplicates are the pods that a source ignores because another one has their name.
+type duplicates struct {
+	origin roster.Source
+	record Record // nil: nobody wants to know
+	told   []types.UID
+}
+
+// become records an event about each one that was none before (A-EVT-6).
+func (d *duplicates) become(pods []*v1.Pod) {
+	before := d.told
+	d.told = nil
+	for _, pod := range pods {
+		d.told = append(d.told, pod.UID)
+		if d.record == nil || slices.Contains(before, pod.UID) {
+			continue
+		}
+		d.record(pod, time.Now(), lifecycle.RecordEvent{
+			Type: v1.EventTypeWarning, Reason: "FailedValidation",
+			Message: fmt.Sprintf("Error validating pod %s_%s(%s) from %s due to duplicate pod name %q, ignoring", pod.Name, pod.Namespace, pod.UID, d.origin, pod.Name),
+		})
+	}
+}
+
 func newUnique() unique {
 	return unique{names: map[types.NamespacedName]string{}, uids: map[types.UID]string{}}
 }
@@ -69,7 +107,7 @@ func newUnique() unique {
 func (u unique) join(pod *v1.Pod, place string) error {
 	name := nameOf(pod)
 	if other, found := u.names[name]; found {
-		return fmt.Errorf("pod %s is in %s already; a name is for one pod of the node", name, other)
+		return nameTaken{name, other}
 	}
 	if other, found := u.uids[pod.UID]; found {
 		return fmt.Errorf("pod %s has the UID %s of a pod in %s; leave metadata.uid out", name, pod.UID, other)

@@ -86,12 +86,31 @@ var target = version.MustParseSemantic("1.36.3")
 
 // undeclared says which features the pod needs that the Node does not declare.
 func undeclared(candidate *v1.Pod, node *v1.Node) string {
-	all := features.DefaultFramework
-	needed, err := all.InferForPodScheduling(&featuretypes.PodInfo{Spec: &candidate.Spec, Status: &candidate.Status}, target)
+	needed, err := features.DefaultFramework.InferForPodScheduling(&featuretypes.PodInfo{Spec: &candidate.Spec, Status: &candidate.Status}, target)
 	if err != nil {
 		return fmt.Sprintf("Failed to infer pod's feature requirements: %v", err)
 	}
-	match, err := all.MatchNode(needed, node)
+	return unavailable(needed, node)
+}
+
+// UndeclaredForUpdate says which features an update of a pod needs that the Node does not
+// declare (A-EVT-6); empty if there is none, or before or the Node is not known. Features
+// compare init containers in pairs: the API never changes their number, the manifest of a
+// static pod may.
+func UndeclaredForUpdate(before, after *v1.Pod, node *v1.Node) string {
+	if before == nil || node == nil || len(before.Spec.InitContainers) != len(after.Spec.InitContainers) {
+		return ""
+	}
+	needed, err := features.DefaultFramework.InferForPodUpdate(
+		&featuretypes.PodInfo{Spec: &before.Spec, Status: &before.Status}, &featuretypes.PodInfo{Spec: &after.Spec, Status: &after.Status}, target)
+	if err != nil {
+		return fmt.Sprintf("Failed to infer pod's feature requirements: %v", err)
+	}
+	return unavailable(needed, node)
+}
+
+func unavailable(needed features.FeatureSet, node *v1.Node) string {
+	match, err := features.DefaultFramework.MatchNode(needed, node)
 	if err != nil {
 		return fmt.Sprintf("Failed to match pod's feature requirements against the node: %v", err)
 	}
