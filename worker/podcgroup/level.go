@@ -34,6 +34,22 @@ func (d Driver) level(class v1.PodQOSClass) []string {
 	return append(d.parents(), strings.ToLower(string(class)))
 }
 
+// settle writes what was read until that is what is read afterwards, too. Pods come and go at
+// the same time, of several processes even, and whoever has read before another pod came
+// may write after its sum was written: the last one to write has seen all pods.
+func settle[T comparable](read func() T, write func(T) error) error {
+	for value := read(); ; {
+		if err := write(value); err != nil {
+			return err
+		}
+		now := read()
+		if now == value {
+			return nil
+		}
+		value = now
+	}
+}
+
 // setLevelShares weighs the level of a class against Guaranteed pods, as
 // Kubernetes does: besteffort as a whole has the least there is, however many
 // pods it has, and burstable what its pods ask for together. The sum is read
@@ -55,16 +71,18 @@ func (d Driver) setLevelShares(class v1.PodQOSClass) error {
 	if dir == "" {
 		return nil
 	}
-	sum := 0
-	if class == v1.PodQOSBurstable {
-		sum = sumOfPods(dir, file)
+	weight := func() int {
+		if class != v1.PodQOSBurstable {
+			return lowest
+		}
+		return min(max(sumOfPods(dir, file), lowest), highest)
 	}
-	value := min(max(sum, lowest), highest)
-	if d.Systemd {
-		err = m.Set(levelResources(uint64(value))) // systemd would write its own value over one in the file
-	} else {
-		err = cgroups.WriteFile(dir, file, strconv.Itoa(value))
-	}
+	err = settle(weight, func(weight int) error {
+		if d.Systemd {
+			return m.Set(levelResources(uint64(weight))) // systemd would write its own value over one in the file
+		}
+		return cgroups.WriteFile(dir, file, strconv.Itoa(weight))
+	})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("set %s of cgroup %s: %w", file, d.path(level), err)
 	}

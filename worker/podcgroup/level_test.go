@@ -46,16 +46,16 @@ func TestEnsureLevels(t *testing.T) {
 func TestLevelMemoryFollowsThePods(t *testing.T) {
 	d := testDriver(t)
 	d.MemoryQoS = MemoryQoS{On: true, Tiered: true}
-	protected := func() [2]string {
+	protected := func() [3]string {
 		if !cgroups.IsCgroup2UnifiedMode() {
-			return [2]string{}
+			return [3]string{}
 		}
 		root, burstable := folders(d, d.Root()), folders(d, d.path(d.level(v1.PodQOSBurstable)))
-		return [2]string{readIn(t, burstable, "", memoryLow), readIn(t, root, "", memoryMin)}
+		return [3]string{readIn(t, burstable, "", memoryLow), readIn(t, root, "", memoryLow), readIn(t, root, "", memoryMin)}
 	}
 	one, two, guaranteed := podOf(needs(list("", "64Mi"), nil)), podOf(needs(list("", "32Mi"), nil)), podOf(needs(list("1", "16Mi"), list("1", "16Mi")))
 	one.UID, two.UID, guaranteed.UID = "uid-1", "uid-2", "uid-3"
-	var got [][2]string
+	var got [][3]string
 	for _, step := range []func() error{
 		d.EnsureLevels,
 		func() error { return d.Ensure(one) },
@@ -69,14 +69,17 @@ func TestLevelMemoryFollowsThePods(t *testing.T) {
 		}
 		got = append(got, protected())
 	}
-	want := [][2]string{{"0", "0"}, {"67108864", "67108864"}, {"100663296", "100663296"}, {"100663296", "117440512"}, {"33554432", "50331648"}, {"0", "0"}}
+	want := [][3]string{
+		{"0", "0", "0"}, {"67108864", "67108864", "67108864"}, {"100663296", "100663296", "100663296"},
+		{"100663296", "100663296", "117440512"}, {"33554432", "33554432", "50331648"}, {"0", "0", "0"},
+	}
 	if !cgroups.IsCgroup2UnifiedMode() {
-		want = make([][2]string, len(want))
+		want = make([][3]string, len(want))
 		if files := folders(d, d.Root()+"/"+memoryMin); len(files) > 0 {
 			t.Errorf("A-RES-7 on cgroup v1: %s", strings.Join(files, ", "))
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("A-RES-7 memory.low of burstable, memory.min of all (-want +got):\n%s", diff)
+		t.Errorf("A-RES-7 memory.low of burstable, memory.low and memory.min of all (-want +got):\n%s", diff)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -63,6 +64,7 @@ func (q MemoryQoS) OfContainer(pod *v1.Pod, container *v1.Container) map[string]
 	}
 	request, limit := container.Resources.Requests.Memory().Value(), container.Resources.Limits.Memory().Value()
 	out := q.protection(QOSClass(pod), request)
+	out[memoryHigh] = "max" // a resize takes back what it had
 	if high := q.high(request, limit); request != limit && high > request {
 		out[memoryHigh] = strconv.FormatInt(high, 10)
 	}
@@ -92,7 +94,8 @@ func (d Driver) setLevelMemory() error {
 }
 
 // coverProtected gives the levels above the pods what is protected in them, without which
-// it is not: the kernel shares out what the parent has. Without the gate that is nothing.
+// it is not: the kernel shares out what the parent has, memory.low by the parent's
+// memory.low. Without the gate that is nothing.
 func (d Driver) coverProtected() error {
 	if !cgroups.IsCgroup2UnifiedMode() {
 		return nil
@@ -105,18 +108,32 @@ func (d Driver) coverProtected() error {
 	if err != nil {
 		return err
 	}
-	low, min := "0", "0"
-	if d.MemoryQoS.On {
-		low, min = protectedBelow(root.Path(""), burstable.Path(""))
+	return d.MemoryQoS.cover(root, burstable)
+}
+
+// protected is what a level has to protect so that its pods are protected.
+type protected struct{ low, min int }
+
+// cover gives both levels what is protected below them.
+func (q MemoryQoS) cover(root, burstable cgroups.Manager) error {
+	read := func() (p protected) {
+		if q.On {
+			p.low = sumOfPods(burstable.Path(""), memoryLow)
+			p.min = p.low + sumOfPods(root.Path(""), memoryMin)
+		}
+		return p
 	}
-	return errors.Join(protect(burstable, memoryLow, low), protect(root, memoryMin, min))
+	return settle(read, func(p protected) error {
+		return errors.Join(protect(root, memoryMin, p.min), protect(root, memoryLow, p.low), protect(burstable, memoryLow, p.low))
+	})
 }
 
 // protect sets a file of a level, unless it has the value or the level is not there. The
 // driver does it: systemd would write its own value over one in the file.
-func protect(level cgroups.Manager, file, value string) error {
-	has, err := cgroups.ReadFile(level.Path(""), file)
-	if err != nil || strings.TrimSpace(has) == value {
+func protect(level cgroups.Manager, file string, bytes int) error {
+	value := strconv.Itoa(bytes)
+	has, err := os.ReadFile(filepath.Join(level.Path(""), file))
+	if err != nil || strings.TrimSpace(string(has)) == value {
 		return nil //nolint:nilerr // the class has no pods, or the last one has just gone
 	}
 	err = level.Set(&cgroups.Resources{SkipDevices: true, SkipFreezeOnSet: true, Unified: map[string]string{file: value}})
@@ -124,11 +141,4 @@ func protect(level cgroups.Manager, file, value string) error {
 		return fmt.Errorf("set %s of cgroup %s: %w", file, level.Path(""), err)
 	}
 	return nil
-}
-
-// protectedBelow is memory.low of the burstable level, all that its pods request, and
-// memory.min of the level of all pods, which covers both classes.
-func protectedBelow(root, burstable string) (low, min string) {
-	soft := sumOfPods(burstable, memoryLow)
-	return strconv.Itoa(soft), strconv.Itoa(soft + sumOfPods(root, memoryMin))
 }

@@ -1,11 +1,14 @@
 package podcgroup
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/opencontainers/cgroups"
 )
 
 // What is written of a container and a pod of each class (A-RES-7).
@@ -23,8 +26,8 @@ func TestMemoryQoS(t *testing.T) {
 		wantPod, wantC map[string]string
 	}{
 		"off":                      {MemoryQoS{Tiered: true}, "guaranteed", nil, nil},
-		"nothing reserved":         {on, "guaranteed", none, none},
-		"Guaranteed":               {tiered, "guaranteed", map[string]string{"memory.min": "67108864", "memory.low": "0"}, map[string]string{"memory.min": "67108864", "memory.low": "0"}},
+		"nothing reserved":         {on, "guaranteed", none, map[string]string{"memory.min": "0", "memory.low": "0", "memory.high": "max"}},
+		"Guaranteed":               {tiered, "guaranteed", map[string]string{"memory.min": "67108864", "memory.low": "0"}, map[string]string{"memory.min": "67108864", "memory.low": "0", "memory.high": "max"}},
 		"Burstable":                {tiered, "burstable", map[string]string{"memory.min": "0", "memory.low": "104857600"}, map[string]string{"memory.min": "0", "memory.low": "104857600", "memory.high": "199229440"}},
 		"throttled, not reserved":  {on, "burstable", none, map[string]string{"memory.min": "0", "memory.low": "0", "memory.high": "199229440"}},
 		"throttled by allocatable": {on, "unlimited", none, map[string]string{"memory.min": "0", "memory.low": "0", "memory.high": "954204160"}},
@@ -47,22 +50,108 @@ func TestMemoryQoS(t *testing.T) {
 	}
 }
 
-// The levels cover what is protected in them (A-RES-7).
+// pretended is a cgroup of version 2 in a folder of the test's.
+type pretended struct {
+	cgroups.Manager
+	t   *testing.T
+	dir string
+	// before is called once, before the first value is written.
+	before func()
+}
+
+func (p *pretended) Path(string) string { return p.dir }
+
+func (p *pretended) Set(r *cgroups.Resources) error {
+	if before := p.before; before != nil {
+		p.before = nil
+		before()
+	}
+	for file, value := range r.Unified {
+		p.write(file, value)
+	}
+	return nil
+}
+
+func (p *pretended) write(file, content string) {
+	path := filepath.Join(p.dir, file)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content+"\n"), 0o600)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *pretended) read(file string) string {
+	content, err := os.ReadFile(filepath.Join(p.dir, file))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(content))
+}
+
+func pretendedLevels(t *testing.T) (root, burstable *pretended) {
+	root = &pretended{t: t, dir: t.TempDir()}
+	burstable = &pretended{t: t, dir: filepath.Join(root.dir, "burstable")}
+	for _, level := range []*pretended{root, burstable} {
+		level.write(memoryMin, "0")
+		level.write(memoryLow, "0")
+	}
+	return root, burstable
+}
+
+// The levels cover what is protected in them, as long as the gate is on (A-RES-7).
 func TestProtectedBelow(t *testing.T) {
-	root := t.TempDir()
+	root, burstable := pretendedLevels(t)
 	for file, content := range map[string]string{
-		"pod1/memory.min": "100", "pod2/memory.min": "20", "burstable/memory.min": "0",
-		"burstable/pod3/memory.low": "7", "burstable/pod4/memory.low": "8", "burstable/pod4/memory.min": "0",
+		"pod1/memory.min": "100", "pod2/memory.min": "20", "burstable/pod3/memory.low": "7",
+		"burstable/pod4/memory.low": "8", "burstable/pod4/memory.min": "0", "burstable/pod5/memory.low": "max",
 	} {
-		path := filepath.Join(root, file)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		root.write(file, content)
+	}
+	for _, q := range []struct {
+		MemoryQoS
+		low, min string
+	}{{MemoryQoS{On: true}, "15", "135"}, {MemoryQoS{}, "0", "0"}} {
+		if err := q.cover(root, burstable); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(content+"\n"), 0o600); err != nil {
-			t.Fatal(err)
+		got := [4]string{burstable.read(memoryLow), burstable.read(memoryMin), root.read(memoryLow), root.read(memoryMin)}
+		if want := [4]string{q.low, "0", q.low, q.min}; got != want {
+			t.Errorf("A-RES-7 memory.low and memory.min of burstable, then of all: %v, want %v", got, want)
 		}
 	}
-	if low, min := protectedBelow(root, filepath.Join(root, "burstable")); low != "15" || min != "135" {
-		t.Errorf("A-RES-7 memory.low %s of burstable, memory.min %s of all: want 15 and 135", low, min)
+}
+
+// A pod that comes while the levels are being set for another one is covered, too
+// (A-RES-7).
+func TestPodsComeAtOnce(t *testing.T) {
+	root, burstable := pretendedLevels(t)
+	root.write("burstable/pod1/memory.low", "64")
+	q := MemoryQoS{On: true}
+	root.before = func() {
+		root.write("burstable/pod2/memory.low", "32")
+		if err := q.cover(root, burstable); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := q.cover(root, burstable); err != nil {
+		t.Fatal(err)
+	}
+	got := [3]string{burstable.read(memoryLow), root.read(memoryLow), root.read(memoryMin)}
+	if want := [3]string{"96", "96", "96"}; got != want {
+		t.Errorf("A-RES-7 memory.low of burstable and of all, memory.min of all: %v, want %v", got, want)
+	}
+}
+
+// A level that is not there, because its last pod has just gone, is no error.
+func TestNoLevel(t *testing.T) {
+	root, burstable := pretendedLevels(t)
+	root.write("pod1/memory.min", "100")
+	if err := os.RemoveAll(burstable.dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := (MemoryQoS{On: true}).cover(root, burstable); err != nil {
+		t.Fatal(err)
+	}
+	if got := root.read(memoryMin); got != "100" {
+		t.Errorf("A-RES-7 memory.min of all: %s, want 100", got)
 	}
 }
