@@ -166,6 +166,26 @@ func TestPodCertificateIsRefused(t *testing.T) {
 	}
 }
 
+// TestEmptySource: A-VOL-5, an API server has left out what it does not know.
+func TestEmptySource(t *testing.T) {
+	known := objects{configMaps: map[string]*v1.ConfigMap{"known": {Data: map[string]string{"file": "text"}}}}
+	for name, sources := range map[string]Sources{"of the API": {Objects: known, API: api{}}, "without a cluster": {Objects: known}} {
+		t.Run(name, func(t *testing.T) {
+			pod := podWith(projectedVolume(nil, v1.VolumeProjection{}, v1.VolumeProjection{
+				ConfigMap: &v1.ConfigMapProjection{LocalObjectReference: v1.LocalObjectReference{Name: "known"}},
+			}))
+			m, err := Prepare(t.Context(), pod, testPodDir(t), sources)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path, _ := m.Path("all")
+			if text, err := os.ReadFile(filepath.Join(path, "file")); err != nil || string(text) != "text" {
+				t.Errorf("A-VOL-5: the other source has %q, %v", text, err)
+			}
+		})
+	}
+}
+
 // TestTakesOverFromAKubelet: volumes that a kubelet has made are brought up to
 // date where they are, in view of containers that run.
 func TestTakesOverFromAKubelet(t *testing.T) {

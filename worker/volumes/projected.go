@@ -37,6 +37,8 @@ func (p preparer) projected(ctx context.Context, dir string, volume *v1.Volume) 
 // projection has the files of one source.
 func (p preparer) projection(ctx context.Context, source *v1.VolumeProjection, defaultMode *int32) (payload, error) {
 	switch {
+	case *source == (v1.VolumeProjection{}): // what the API server does not know, it leaves out (A-VOL-5)
+		return nil, nil
 	case source.ConfigMap != nil:
 		c := source.ConfigMap
 		return p.configMapFiles(&v1.ConfigMapVolumeSource{LocalObjectReference: c.LocalObjectReference, Items: c.Items, Optional: c.Optional, DefaultMode: defaultMode})
