@@ -98,6 +98,7 @@ func (p *parts) ofCluster(joined func()) []func(context.Context) {
 	all := []func(context.Context){
 		c.connection.Run, c.statuses.Run, c.mirrors.Run,
 		c.onceJoined(c.services.Run), c.onceJoined(c.classes.Run), c.onceJoined(p.node.Run),
+		after(p.node.Known(), c.tellSkew),
 		after(p.node.Known(), func(ctx context.Context) {
 			if joined != nil {
 				joined()

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"time"
 
@@ -26,6 +27,7 @@ import (
 // cluster are the parts that talk with the API server.
 type cluster struct {
 	name       string
+	log        *slog.Logger
 	connection *join.Connection
 	client     kubernetes.Interface
 
@@ -81,7 +83,7 @@ func (s *setup) newCluster() (*cluster, error) {
 		return nil, err
 	}
 	return &cluster{
-		name: s.name, connection: connection, client: client,
+		name: s.name, log: s.log, connection: connection, client: client,
 		statuses: podstatus.New(podstatus.Config{Client: client, Log: s.log}), events: events,
 		mirrors:  &source.Mirrors{Client: client, NodeName: s.name, Refused: mirrorRefusals{events}.tell, Log: s.log},
 		services: services, classes: classes, serving: serving,

@@ -6,7 +6,6 @@ import (
 	"maps"
 
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
@@ -27,20 +26,20 @@ type bundleWatch struct {
 	now     map[string]*certificatesv1beta1.ClusterTrustBundle
 }
 
-// errNoTrustBundles is for API servers without the API, which is off by default.
-var errNoTrustBundles = errors.New("the API server does not serve ClusterTrustBundle in certificates.k8s.io/v1beta1")
+// errNoTrustBundles is for API servers without the API, which is off by default before 1.37.
+var errNoTrustBundles = errors.New("the API server serves ClusterTrustBundle neither in certificates.k8s.io/v1 nor in v1beta1")
 
 func (w *bundleWatch) lister() cache.ListerWatcher {
 	client := w.bundles.options.Client
-	bundles := client.CertificatesV1beta1().ClusterTrustBundles()
+	clients := bundleClients(client)
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			list, err := bundles.List(ctx, o)
+			list, err := inServedVersion(clients, func(c bundleClient) (runtime.Object, error) { return c.List(ctx, o) })
 			w.note(err)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
-			events, err := bundles.Watch(ctx, o)
+			events, err := inServedVersion(clients, func(c bundleClient) (apiwatch.Interface, error) { return c.Watch(ctx, o) })
 			w.note(err)
 			return events, err
 		},
@@ -50,9 +49,6 @@ func (w *bundleWatch) lister() cache.ListerWatcher {
 func (w *bundleWatch) note(err error) {
 	if err == nil {
 		return
-	}
-	if apierrors.IsNotFound(err) {
-		err = errNoTrustBundles
 	}
 	w.bundles.mu.Lock()
 	defer w.bundles.mu.Unlock()

@@ -1,0 +1,23 @@
+package node
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestUnsupportedSkew(t *testing.T) {
+	for _, test := range []struct{ server, node, want string }{
+		{"v1.36.3", "v1.36.3+lifepod", ""},
+		{"v1.37.2", "v1.36.3+lifepod", ""},
+		{"v1.39.0-gke.100", "v1.36.3+lifepod", ""},
+		{"v1.40.0", "v1.36.3+lifepod", "4 minor versions newer than this node, and Kubernetes supports 3"},
+		{"v1.35.4+k3s1", "v1.36.3+lifepod", "older than this node"},
+		{"v1.36.0", "v1.36.3+lifepod", ""},
+		{"nonsense", "v1.36.3+lifepod", ""},
+	} {
+		got := unsupportedSkew(test.server, test.node)
+		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+			t.Errorf("API server %s, node %s: %q, want %q", test.server, test.node, got, test.want)
+		}
+	}
+}
