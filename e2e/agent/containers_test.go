@@ -74,6 +74,7 @@ spec:
 // begin and end (B-RAC-E1).
 func TestRestartAllContainers(t *testing.T) {
 	t.Parallel()
+	plane.Needs(t, "RestartAllContainersOnContainerExits")
 	c := newCluster(t, shared)
 	c.create(`
 metadata: {name: pod}

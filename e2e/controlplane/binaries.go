@@ -8,11 +8,15 @@ import (
 	"path/filepath"
 )
 
+// binariesVariable names the variable with a folder of other parts, as those of another
+// version of Kubernetes.
+const binariesVariable = "LIFEPOD_CONTROLPLANE"
+
 // FindBinaries is the folder of the parts that `make controlplane` built,
 // .cache/controlplane/bin of the repository that holds the working directory.
 // $LIFEPOD_CONTROLPLANE names another one.
 func FindBinaries() (string, error) {
-	if dir := os.Getenv("LIFEPOD_CONTROLPLANE"); dir != "" {
+	if dir := os.Getenv(binariesVariable); dir != "" {
 		return dir, nil
 	}
 	working, err := os.Getwd()
@@ -24,7 +28,7 @@ func FindBinaries() (string, error) {
 			return filepath.Join(dir, ".cache", "controlplane", "bin"), nil
 		}
 	}
-	return "", fmt.Errorf("find the control plane's programs: %s is not in lifepod's repository; set LIFEPOD_CONTROLPLANE to their folder", working)
+	return "", fmt.Errorf("find the control plane's programs: %s is not in lifepod's repository; set %s to their folder", working, binariesVariable)
 }
 
 // Binary is the path of a program by its name: kube-apiserver, kubectl, and

@@ -22,7 +22,7 @@ type Config struct {
 	// Binaries is the folder of the programs, by default FindBinaries.
 	Binaries string
 	// FeatureGates are set at every part that has gates, beside those that
-	// lifepod needs.
+	// lifepod needs and those of $LIFEPOD_CONTROLPLANE_GATES.
 	FeatureGates map[string]bool
 }
 
@@ -32,6 +32,7 @@ type ControlPlane struct {
 	config   Config
 	dir      string
 	binaries string
+	gates    map[string]bool
 	port     int // of the API server, on loopback
 	ca       *authority
 	admin    *rest.Config
@@ -62,6 +63,9 @@ func Start(ctx context.Context, config Config) (*ControlPlane, error) {
 
 // prepare makes all that is needed before the first part can start.
 func (c *ControlPlane) prepare() error {
+	if err := c.mergeGates(); err != nil {
+		return err
+	}
 	var err error
 	if c.binaries == "" {
 		if c.binaries, err = FindBinaries(); err != nil {

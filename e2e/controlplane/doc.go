@@ -16,7 +16,13 @@
 // server listens on a port.
 //
 // The parts are built by `make controlplane` (package build below, versions
-// pinned in parts/go.mod) into .cache/controlplane.
+// pinned in cluster/go.mod) into .cache/controlplane.
+//
+// # Other versions
+//
+// $LIFEPOD_CONTROLPLANE names the folder of other parts, as those that
+// `go run ./e2e/controlplane/build -kubernetes v1.35.4` built. They run with no feature
+// gates but those of $LIFEPOD_CONTROLPLANE_GATES.
 //
 // # Lifetime
 //

@@ -1,12 +1,6 @@
 package controlplane
 
-import (
-	"fmt"
-	"maps"
-	"slices"
-	"strconv"
-	"strings"
-)
+import "strconv"
 
 const (
 	etcdSocket = "etcd.sock" // relative: a socket's path may have 107 bytes only
@@ -15,17 +9,6 @@ const (
 	// apiServiceIP is the first address of serviceRange: the service "kubernetes".
 	apiServiceIP = "10.96.0.1"
 )
-
-// gates are the feature gates that are off in Kubernetes 1.36 and that lifepod
-// supports; RestartAllContainersOnContainerExits and what it depends on
-// (ContainerRestartRules, NodeDeclaredFeatures) are on.
-var gates = map[string]bool{
-	"ClusterTrustBundle":           true,
-	"ClusterTrustBundleProjection": true,
-}
-
-// runtimeConfig serves the API versions that the gates need.
-const runtimeConfig = "certificates.k8s.io/v1beta1/clustertrustbundles=true"
 
 func etcdFlags() []string {
 	return []string{
@@ -42,7 +25,7 @@ func etcdFlags() []string {
 }
 
 func (c *ControlPlane) apiServerFlags() []string {
-	return []string{
+	flags := []string{
 		"--etcd-servers=unix://" + etcdSocket,
 		"--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(c.port),
 		// The endpoints of the service "kubernetes" may not be on loopback.
@@ -69,10 +52,13 @@ func (c *ControlPlane) apiServerFlags() []string {
 		"--proxy-client-key-file=" + frontProxyName + ".key",
 		// There is no kube-proxy: aggregated API servers are reached at their pods.
 		"--enable-aggregator-routing",
-		"--runtime-config=" + runtimeConfig,
 		"--profiling=false",
 		c.featureGates(),
 	}
+	if !isOther() {
+		flags = append(flags, "--runtime-config="+runtimeConfig)
+	}
+	return flags
 }
 
 func (c *ControlPlane) schedulerFlags() []string {
@@ -93,14 +79,4 @@ func (c *ControlPlane) controllerFlags() []string {
 		"--leader-elect=false", "--secure-port=0", "--profiling=false",
 		c.featureGates(),
 	}
-}
-
-func (c *ControlPlane) featureGates() string {
-	all := maps.Clone(gates)
-	maps.Copy(all, c.config.FeatureGates)
-	var settings []string
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		settings = append(settings, fmt.Sprintf("%s=%t", name, all[name]))
-	}
-	return "--feature-gates=" + strings.Join(settings, ",")
 }

@@ -1,6 +1,8 @@
 package objects
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -166,6 +168,7 @@ func TestLocalClaim(t *testing.T) {
 
 // TestTrustBundles: by name, by signer, and changed meanwhile.
 func TestTrustBundles(t *testing.T) {
+	plane.Needs(t, "ClusterTrustBundle")
 	n := newNode(t)
 	bundle := &certificatesv1beta1.ClusterTrustBundle{
 		ObjectMeta: metav1.ObjectMeta{Name: "example.com:signer:" + n.namespace, Labels: map[string]string{"use": n.namespace}},
@@ -179,9 +182,7 @@ func TestTrustBundles(t *testing.T) {
 	n.await("no bundle", func() error {
 		return n.refused(pod, dir, "combination of signerName and labelSelector matched zero ClusterTrustBundles")
 	})
-	if _, err := n.admin.CertificatesV1beta1().ClusterTrustBundles().Create(t.Context(), bundle, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	n.createBundle(bundle)
 	n.hears("ClusterTrustBundles changed")
 	m, err := volumes.Prepare(t.Context(), pod, dir, n.sources())
 	if err != nil {
@@ -189,6 +190,27 @@ func TestTrustBundles(t *testing.T) {
 	}
 	if got := n.read(m, "trust", "anchors.pem"); got != bundle.Spec.TrustBundle {
 		t.Errorf("anchors %q, want %q", got, bundle.Spec.TrustBundle)
+	}
+}
+
+// createBundle creates a trust bundle in the version that the API server serves: the
+// libraries of 1.36 know the beta one only.
+func (n *testNode) createBundle(bundle *certificatesv1beta1.ClusterTrustBundle) {
+	n.Helper()
+	bundle.Kind, bundle.APIVersion = "ClusterTrustBundle", "certificates.k8s.io/v1"
+	served, err := n.admin.Discovery().ServerResourcesForGroupVersion(bundle.APIVersion)
+	if err != nil {
+		n.Fatal(err)
+	}
+	if !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Kind == bundle.Kind }) {
+		bundle.APIVersion = certificatesv1beta1.SchemeGroupVersion.String()
+	}
+	text, err := json.Marshal(bundle)
+	if err != nil {
+		n.Fatal(err)
+	}
+	if _, err := plane.Kubectl(n.Context(), string(text), "create", "--filename=-"); err != nil {
+		n.Fatal(err)
 	}
 }
 

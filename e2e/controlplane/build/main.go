@@ -4,6 +4,9 @@
 // only measurements need. cluster/go.mod pins the versions, and what lifepod up is
 // made of is compiled once for both.
 //
+// With -kubernetes v1.35.4 it builds all of these, the kubelet among them, of
+// another version of Kubernetes, into .cache/controlplane/v1.35.4/bin.
+//
 // Run it from the repository's root as `go run ./e2e/controlplane/build`. When
 // nothing it reads has changed since the last run it does nothing. The first
 // build takes minutes.
@@ -34,42 +37,59 @@ const (
 
 func main() {
 	kubelet := flag.Bool("kubelet", false, "build the kubelet instead of the control plane")
+	version := flag.String("kubernetes", "", "build control plane and kubelet of this version of Kubernetes, such as v1.35.4 (default: a control plane of the version in cluster/go.mod)")
 	force := flag.Bool("force", false, "build even when nothing has changed")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	target := controlPlane
-	if *kubelet {
-		target = kubeletAlone
-	}
-	if err := target.build(ctx, *force); err != nil {
+	if err := build(ctx, *version, *kubelet, *force); err != nil {
 		fmt.Fprintf(os.Stderr, "e2e/controlplane/build: %v\n", err)
 		os.Exit(1)
 	}
+}
+
+func build(ctx context.Context, version string, kubelet, force bool) error {
+	target := controlPlane
+	switch {
+	case version != "" && kubelet:
+		return errors.New("-kubernetes builds the kubelet of that version, too: leave out -kubelet")
+	case version != "":
+		var err error
+		if target, err = ofVersion(version); err != nil {
+			return err
+		}
+	case kubelet:
+		target = kubeletAlone
+	}
+	return target.build(ctx, force)
 }
 
 // target is what one run builds, with one go command, so that the packages that
 // programs share are compiled and loaded once.
 type target struct {
 	name     string
-	packages []string
+	version  string   // of Kubernetes, if it isn't the one of cluster/go.mod
+	packages []string // of the programs
+	module   string   // the folder in which the go command runs
+	folder   string   // what is built goes below it
+	flags    []string // of go build
 }
 
+// cache is below the repository's root, which must be the working directory.
+var cache = filepath.Join(".cache", "controlplane")
+
 var (
-	controlPlane = target{name: "controlplane", packages: []string{
+	parts = []string{
 		etcd,
 		kubernetes + "/cmd/kube-apiserver",
 		kubernetes + "/cmd/kube-controller-manager",
 		kubernetes + "/cmd/kube-scheduler",
 		kubernetes + "/cmd/kubectl",
-	}}
-	kubeletAlone = target{name: "kubelet", packages: []string{kubernetes + "/cmd/kubelet"}}
-)
+	}
+	kubelet = []string{kubernetes + "/cmd/kubelet"}
 
-// Folders below the repository's root, which must be the working directory.
-var (
-	module = "cluster"
-	cache  = filepath.Join(".cache", "controlplane")
+	controlPlane = target{name: "controlplane", packages: parts, module: "cluster", folder: cache}
+	kubeletAlone = target{name: "kubelet", packages: kubelet, module: "cluster", folder: cache}
 )
 
 func (t target) build(ctx context.Context, force bool) error {
@@ -96,15 +116,15 @@ func (t target) build(ctx context.Context, force bool) error {
 // compile builds into a folder of its own first: a program that is running
 // cannot be overwritten, but replaced.
 func (t target) compile(ctx context.Context) (err error) {
-	version, err := run(ctx, "list", "-m", "-f", "{{.Version}}", kubernetes)
+	version, err := t.prepare(ctx)
 	if err != nil {
 		return err
 	}
-	bin := filepath.Join(cache, "bin")
+	bin := filepath.Join(t.folder, "bin")
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return err
 	}
-	fresh, err := os.MkdirTemp(cache, "build-")
+	fresh, err := os.MkdirTemp(t.folder, "build-")
 	if err != nil {
 		return err
 	}
@@ -113,8 +133,8 @@ func (t target) compile(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-tags", tags, "-ldflags", ldflags(version), "-o", out + "/"}
-	if _, err := run(ctx, append(args, t.packages...)...); err != nil {
+	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-tags", tags, "-ldflags", ldflags(version), "-o", out + "/"}, t.flags...)
+	if _, err := run(ctx, t.module, append(args, t.packages...)...); err != nil {
 		return err
 	}
 	for _, pkg := range t.packages {
@@ -123,6 +143,15 @@ func (t target) compile(ctx context.Context) (err error) {
 		}
 	}
 	return nil
+}
+
+// prepare makes the module if it isn't a committed one, and returns the version of
+// Kubernetes that it names.
+func (t target) prepare(ctx context.Context) (string, error) {
+	if t.version != "" {
+		return t.version, t.writeModule(ctx)
+	}
+	return run(ctx, t.module, "list", "-m", "-f", "{{.Version}}", kubernetes)
 }
 
 // ldflags tell the programs their version, as Kubernetes' build does; without
@@ -153,8 +182,8 @@ func goName(pkg string) string {
 	return filepath.Base(filepath.Dir(pkg))
 }
 
-// run runs the go command in the module cluster and returns what it printed.
-func run(ctx context.Context, args ...string) (string, error) {
+// run runs the go command in a module's folder and returns what it printed.
+func run(ctx context.Context, module string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = module
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")

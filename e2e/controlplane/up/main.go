@@ -37,7 +37,7 @@ func main() {
 
 func run(ctx context.Context, dir string, nodes []string, gates string) (err error) {
 	config := controlplane.Config{Dir: dir}
-	if config.FeatureGates, err = parseGates(gates); err != nil {
+	if config.FeatureGates, err = controlplane.ParseGates(gates); err != nil {
 		return err
 	}
 	started := time.Now()
@@ -85,20 +85,4 @@ func describe(ctx context.Context, w io.Writer, plane *controlplane.ControlPlane
 	fmt.Fprintf(w, "logs                  %s/*.log\n. %s               # then kubectl works in this shell\nkill $(cat %s)     # or Ctrl-C ends it\n",
 		plane.Dir(), env, pid)
 	return nil
-}
-
-func parseGates(text string) (map[string]bool, error) {
-	gates := map[string]bool{}
-	for setting := range strings.SplitSeq(text, ",") {
-		if setting == "" {
-			continue
-		}
-		name, value, _ := strings.Cut(setting, "=")
-		on, err := strconv.ParseBool(value)
-		if err != nil {
-			return nil, fmt.Errorf("feature gate %q: want NAME=true or NAME=false", setting)
-		}
-		gates[name] = on
-	}
-	return gates, nil
 }

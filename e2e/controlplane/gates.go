@@ -1,0 +1,112 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// gates are the feature gates that are off in Kubernetes 1.36 and that lifepod
+// supports; RestartAllContainersOnContainerExits and what it depends on
+// (ContainerRestartRules, NodeDeclaredFeatures) are on.
+var gates = map[string]bool{
+	"ClusterTrustBundle":           true,
+	"ClusterTrustBundleProjection": true,
+}
+
+// runtimeConfig serves the API versions that the gates need.
+const runtimeConfig = "certificates.k8s.io/v1beta1/clustertrustbundles=true"
+
+// ParseGates reads feature gates as people write them: NAME=true,NAME=false.
+func ParseGates(text string) (map[string]bool, error) {
+	gates := map[string]bool{}
+	for setting := range strings.SplitSeq(text, ",") {
+		if setting == "" {
+			continue
+		}
+		name, value, _ := strings.Cut(setting, "=")
+		on, err := strconv.ParseBool(value)
+		if err != nil {
+			return nil, fmt.Errorf("feature gate %q: want NAME=true or NAME=false", setting)
+		}
+		gates[name] = on
+	}
+	return gates, nil
+}
+
+// gatesVariable names the variable with feature gates for a control plane of another
+// version. It has none of gates: it is tested as its users have it.
+const gatesVariable = "LIFEPOD_CONTROLPLANE_GATES"
+
+// isOther says whether the control plane is of another version, or somebody's own.
+func isOther() bool { return os.Getenv(binariesVariable) != "" }
+
+// mergeGates has c.gates be those of the tests, of the environment, and of the caller.
+func (c *ControlPlane) mergeGates() error {
+	given, err := ParseGates(os.Getenv(gatesVariable))
+	if err != nil {
+		return fmt.Errorf("$%s: %w", gatesVariable, err)
+	}
+	c.gates = given
+	if !isOther() {
+		maps.Copy(c.gates, gates)
+	}
+	maps.Copy(c.gates, c.config.FeatureGates)
+	return nil
+}
+
+func (c *ControlPlane) featureGates() string {
+	var settings []string
+	for _, name := range slices.Sorted(maps.Keys(c.gates)) {
+		settings = append(settings, fmt.Sprintf("%s=%t", name, c.gates[name]))
+	}
+	return "--feature-gates=" + strings.Join(settings, ",")
+}
+
+// featureOn says whether the API server has a feature and it is on.
+func (c *ControlPlane) featureOn(ctx context.Context, gate string) (bool, error) {
+	text, err := c.client.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return false, fmt.Errorf("ask the API server for its features: %w", err)
+	}
+	about := []byte(`kubernetes_feature_enabled{name="` + gate + `",`)
+	for line := range bytes.Lines(text) {
+		if bytes.HasPrefix(line, about) {
+			return bytes.HasSuffix(line, []byte(" 1\n")), nil
+		}
+	}
+	return false, nil
+}
+
+// Has says whether the API server does what a feature gate is for. One of another version
+// may not do it yet, or not unless it is told to; the one that lifepod is made for has to.
+func (c *ControlPlane) Has(t *testing.T, gate string) bool {
+	t.Helper()
+	on, err := c.featureOn(t.Context(), gate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !on && !isOther() {
+		t.Fatalf("the API server has the feature %s off", gate)
+	}
+	return on
+}
+
+// Needs skips a test of what an API server of another version does not do.
+func (c *ControlPlane) Needs(t *testing.T, gate string) {
+	t.Helper()
+	if c.Has(t, gate) {
+		return
+	}
+	version, err := c.client.Discovery().ServerVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Skipf("the API server %s does not have the feature %s, or has it off", version.GitVersion, gate)
+}
