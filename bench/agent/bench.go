@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	v1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"github.com/lifepod/lifepod/bench/testbed"
@@ -16,8 +18,15 @@ const floor = "floor"
 // bench is what both sides are measured on, with a Service and its endpoints.
 type bench struct {
 	*testbed.Testbed
-	plan      plan
+	plan   plan
+	boards boards
+}
+
+// boards are what the watches show, beside the pods.
+type boards struct {
 	endpoints *testbed.Board[*discoveryv1.EndpointSlice]
+	leases    *testbed.Board[*coordinationv1.Lease]
+	nodes     *testbed.Board[*v1.Node]
 }
 
 func open(ctx context.Context, p plan, log *slog.Logger) (*bench, error) {
@@ -25,12 +34,18 @@ func open(ctx context.Context, p plan, log *slog.Logger) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{Testbed: bed, plan: p, endpoints: testbed.NewBoard[*discoveryv1.EndpointSlice]()}
+	b := &bench{Testbed: bed, plan: p, boards: boards{
+		testbed.NewBoard[*discoveryv1.EndpointSlice](), testbed.NewBoard[*coordinationv1.Lease](), testbed.NewBoard[*v1.Node](),
+	}}
 	err = b.AddNodes(ctx, map[string]any{"maxPods": max(250, 2*p.pods)})
 	if err == nil {
 		b.Beside(func(ctx context.Context) {
-			b.endpoints.Run(ctx, b.API.DiscoveryV1().EndpointSlices(testbed.Namespace).Watch)
+			b.boards.endpoints.Run(ctx, b.API.DiscoveryV1().EndpointSlices(testbed.Namespace).Watch)
 		})
+		b.Beside(func(ctx context.Context) {
+			b.boards.leases.Run(ctx, b.API.CoordinationV1().Leases(v1.NamespaceNodeLease).Watch)
+		})
+		b.Beside(func(ctx context.Context) { b.boards.nodes.Run(ctx, b.API.CoreV1().Nodes().Watch) })
 		err = b.createService(ctx)
 	}
 	if err != nil {
@@ -43,7 +58,7 @@ func open(ctx context.Context, p plan, log *slog.Logger) (*bench, error) {
 func (b *bench) parts(block int, all *results) []testbed.Part {
 	parts := []testbed.Part{{Name: floor, Measure: func(ctx context.Context) error { return b.measureFloor(ctx, all) }}}
 	for _, node := range b.Turns(block) {
-		s := &side{Side: node, plan: b.plan, endpoints: b.endpoints}
+		s := &side{Side: node, plan: b.plan, boards: b.boards}
 		parts = append(parts, testbed.Part{Name: node.Name, Measure: func(ctx context.Context) error { return s.measure(ctx, all) }})
 	}
 	return parts

@@ -9,6 +9,8 @@
 //	delete         the request → the pod is gone from the API
 //	restart all    main is killed → set-up, sidecar and main have run anew (KEP-5532)
 //	readiness flip a probe's new answer → the EndpointSlice of a Service says so
+//	lease back     kill -9, and the process is started again → the node's Lease is renewed
+//	status back    the same → its conditions are written anew
 //	N at once      the first request → all are Ready, and → all are gone
 //	idle           memory and CPU while those N pods do nothing
 //

@@ -46,14 +46,14 @@ func (s *side) readiness(ctx context.Context, record times.Record) error {
 	if err := s.Create(ctx, pod); err != nil {
 		return err
 	}
-	if _, err := s.endpoints.Await(ctx, "an endpoint", endpoint(pod.Name, true)); err != nil {
+	if _, err := s.boards.endpoints.Await(ctx, "an endpoint", endpoint(pod.Name, true)); err != nil {
 		return err
 	}
 	for range s.plan.n {
 		for _, up := range []bool{false, true} {
 			s.pause(ctx)
 			probed.become(up)
-			at, err := s.endpoints.Await(ctx, fmt.Sprintf("an endpoint with ready %v", up), endpoint(pod.Name, up))
+			at, err := s.boards.endpoints.Await(ctx, fmt.Sprintf("an endpoint with ready %v", up), endpoint(pod.Name, up))
 			if err != nil {
 				return err
 			}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"github.com/lifepod/lifepod/bench/testbed"
 	"github.com/lifepod/lifepod/bench/times"
@@ -16,13 +15,16 @@ import (
 // side is the kubelet or lifepod agent.
 type side struct {
 	*testbed.Side
-	plan      plan
-	endpoints *testbed.Board[*discoveryv1.EndpointSlice]
+	plan   plan
+	boards boards
 }
 
 // measure is one turn.
 func (s *side) measure(ctx context.Context, r *results) error {
 	return s.Turn(ctx, func(ctx context.Context) error {
+		if err := s.comebacks(ctx, r.times.When(true).Prefixed(s.Name+" ")); err != nil {
+			return err
+		}
 		profiled := make(chan error, 1)
 		go func() { profiled <- s.profileWork(ctx) }()
 		return errors.Join(s.measureAll(ctx, r), <-profiled)

@@ -26,6 +26,8 @@ func (p plan) targets() []target {
 		faster("delete", 5),
 		faster("restart all", 8),
 		faster("readiness flip", 1),
+		within(leaseBack, time.Second),
+		within(statusBack, time.Second),
 	}
 	if p.pods > 0 {
 		list = append(list, faster(fmt.Sprintf("%d created at once", p.pods), 1.8), faster(fmt.Sprintf("%d deleted at once", p.pods), 1.8))
@@ -37,6 +39,10 @@ func faster(what string, times float64) target {
 	return target{what, fmt.Sprintf("%g× faster", times), func(_, kubelet, lifepod time.Duration) bool {
 		return float64(lifepod)*times <= float64(kubelet)
 	}}
+}
+
+func within(what string, limit time.Duration) target {
+	return target{what, "≤ " + limit.String(), func(_, _, lifepod time.Duration) bool { return lifepod <= limit }}
 }
 
 // print writes the tables: medians, the worst, ratios.

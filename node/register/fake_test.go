@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,15 +31,20 @@ import (
 type fakeRuntime struct {
 	mu      sync.Mutex
 	down    error
+	hangs   bool // it doesn't tell its status
 	network bool
 	images  []*runtimeapi.Image
 	asked   int
 }
 
-func (f *fakeRuntime) Status(context.Context, *runtimeapi.StatusRequest, ...grpc.CallOption) (*runtimeapi.StatusResponse, error) {
+func (f *fakeRuntime) Status(ctx context.Context, _ *runtimeapi.StatusRequest, _ ...grpc.CallOption) (*runtimeapi.StatusResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.asked++
+	if f.hangs {
+		<-ctx.Done()
+		return nil, errSlow
+	}
 	if f.down != nil {
 		return nil, f.down
 	}
@@ -164,6 +170,19 @@ func (w *world) fetch() *v1.Node {
 	node := object.(*v1.Node).DeepCopy()
 	node.ManagedFields = nil
 	return node
+}
+
+// lease is the API's Lease; nil: there is none.
+func (w *world) lease() *coordinationv1.Lease {
+	w.t.Helper()
+	object, err := w.client.Tracker().Get(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, "kube-node-lease", "node-1")
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return object.(*coordinationv1.Lease)
 }
 
 // edit changes the API's Node as somebody else would.

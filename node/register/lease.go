@@ -2,7 +2,6 @@ package register
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -67,7 +66,7 @@ func (k leaseKeeper) renewLease(ctx context.Context) (failed bool) {
 	}
 	client := &leaseClient{Interface: k.api.Heartbeats, timeout: min(writeTimeout, k.renewEvery()), broken: broken}
 	controller := lease.NewController(clock.RealClock{}, client, k.name, k.seconds, nil,
-		k.renewEvery(), k.name, v1.NamespaceNodeLease, k.own)
+		k.renewEvery(), k.name, v1.NamespaceNodeLease, func(l *coordinationv1.Lease) error { return k.own(ctx, l) })
 	ended := make(chan struct{})
 	go func() { defer close(ended); controller.Run(ctx) }()
 	select {
@@ -95,11 +94,20 @@ func (k leaseKeeper) awaitBack(ctx context.Context) bool {
 	}
 }
 
-// own makes the Lease one of the Node's, with which it is deleted.
-func (k leaseKeeper) own(l *coordinationv1.Lease) error {
+// own makes the Lease one of the Node's, with which it is deleted. A Lease of before is
+// renewed although the Node is not known yet; a new one, or one of nobody, waits for it.
+func (k leaseKeeper) own(ctx context.Context, l *coordinationv1.Lease) error {
 	node := k.object.newest.Load()
+	if node == nil && len(l.OwnerReferences) > 0 {
+		return nil
+	}
 	if node == nil {
-		return errors.New("the node is not known yet")
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-k.object.known:
+			node = k.object.newest.Load()
+		}
 	}
 	l.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}
 	return nil

@@ -121,11 +121,13 @@ func (n *Node) Run(ctx context.Context) {
 	follower := follower{name: c.Name, client: c.API.Client, object: n.object, calls: n.calls, link: link, log: c.Log}
 	lease := leaseKeeper{name: c.Name, api: c.API, seconds: c.Timing.LeaseSeconds, object: n.object, link: link, log: c.Log}
 	c.Senses.tell(event{v1.EventTypeNormal, "Starting", "Starting kubelet."})
+	// Not after the registration, which asks the runtime first: a Lease that an agent before
+	// has left may be about to expire (B-LOST-1).
+	goroutines.Go(func() { lease.run(ctx) })
 	if !c.Unregistered && !reporter.register(ctx) {
 		return
 	}
 	goroutines.Go(func() { follower.run(ctx) })
-	goroutines.Go(func() { lease.run(ctx) })
 	reporter.run(ctx)
 }
 

@@ -113,6 +113,7 @@ func (r *reporter) look(ctx context.Context) {
 		r.patches.notBefore = time.Time{}
 	}
 	if due || asked.runtime {
+		now = time.Now() // a runtime that hangs has taken its time
 		r.looks.next = now.Add(r.pace(now))
 	}
 }

@@ -11,7 +11,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 const (
@@ -119,17 +118,53 @@ func TestLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(c *Config) { c.Timing.LeaseSeconds = 40 }, existingNode())
 		w.start()
-		object, err := w.client.Tracker().Get(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, "kube-node-lease", "node-1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		lease := object.(*coordinationv1.Lease)
+		lease := w.lease()
 		want := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "node-1", UID: "uid-1"}}
 		if diff := cmp.Diff(want, lease.OwnerReferences); diff != "" {
 			t.Errorf("owner (-want +got):\n%s", diff)
 		}
 		if *lease.Spec.HolderIdentity != "node-1" || *lease.Spec.LeaseDurationSeconds != 40 || !lease.Spec.RenewTime.Time.Equal(time.Now()) {
 			t.Errorf("lease = %v", lease.Spec)
+		}
+	})
+}
+
+// A Lease that an agent before has left is renewed at once, and its Node's conditions as
+// soon as the runtime has told its status (B-LOST-1); a new Lease comes with its Node.
+func TestLeaseAtTheStart(t *testing.T) {
+	before := func() *coordinationv1.Lease {
+		owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: "node-1", UID: "uid-1"}
+		return &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-node-lease", Name: "node-1", OwnerReferences: []metav1.OwnerReference{owner}},
+			Spec:       coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: time.Now().Add(-30 * time.Second)}},
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, existingNode(), before())
+		w.runtime.hangs = true
+		w.start()
+		if got := w.lease().Spec.RenewTime; !got.Time.Equal(time.Now()) {
+			t.Errorf("the Lease was renewed at %v, want now, %v", got, time.Now())
+		}
+		time.Sleep(askTimeout)
+		synctest.Wait()
+		ready := conditionOf(w.fetch(), v1.NodeReady)
+		if ready == nil || !ready.LastHeartbeatTime.Time.Equal(time.Now()) {
+			t.Errorf("Ready of a runtime that hangs: %v, want a heartbeat of now, %v", ready, time.Now())
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		w.away = errNoAnswer
+		w.start()
+		time.Sleep(20 * time.Second)
+		w.mu.Lock()
+		w.away = nil
+		w.mu.Unlock()
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		if lease := w.lease(); lease == nil || lease.OwnerReferences[0].Name != "node-1" {
+			t.Errorf("3 s after the API server came the Lease of a new Node is %v", lease)
 		}
 	})
 }

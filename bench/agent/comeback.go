@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/bench/testbed"
+	"github.com/lifepod/lifepod/bench/times"
+)
+
+// What is measured of a node that comes back.
+const (
+	leaseBack  = "lease back"
+	statusBack = "status back"
+)
+
+// comebacks kills the node's process and starts it again.
+func (s *side) comebacks(ctx context.Context, record times.Record) error {
+	for range s.plan.n {
+		if err := s.comeback(ctx, record); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// comeback measures how long after its start the process has renewed the node's Lease and
+// written its conditions anew.
+func (s *side) comeback(ctx context.Context, record times.Record) error {
+	s.pause(ctx)
+	if err := s.Member.Kill(); err != nil {
+		return err
+	}
+	before := heartbeat(s.boards.nodes.Now(s.Member.Name))
+	// Heartbeats are written in seconds: one of the same second would not be a new one.
+	if err := testbed.Sleep(ctx, time.Until(before.Add(time.Second))); err != nil {
+		return err
+	}
+	type sight struct {
+		what string
+		at   time.Time
+		err  error
+	}
+	sights := make(chan sight, 2)
+	began := time.Now()
+	go func() {
+		at, err := s.boards.leases.Await(ctx, "the Lease to be renewed", renewed(s.Member.Name, began))
+		sights <- sight{leaseBack, at, err}
+	}()
+	go func() {
+		at, err := s.boards.nodes.Await(ctx, "new conditions of the node", told(s.Member.Name, before))
+		sights <- sight{statusBack, at, err}
+	}()
+	if err := s.Member.Run(); err != nil {
+		return err
+	}
+	for range cap(sights) {
+		seen := <-sights
+		if seen.err != nil {
+			return seen.err
+		}
+		record(seen.what, seen.at.Sub(began))
+	}
+	return s.Member.AwaitHealthy(ctx)
+}
+
+// renewed wants a node's Lease to be renewed after a time.
+func renewed(name string, after time.Time) func(map[string]*coordinationv1.Lease) bool {
+	return func(leases map[string]*coordinationv1.Lease) bool {
+		lease := leases[name]
+		return lease != nil && lease.Spec.RenewTime != nil && lease.Spec.RenewTime.After(after)
+	}
+}
+
+// told wants a node to be Ready with a newer heartbeat.
+func told(name string, before time.Time) func(map[string]*v1.Node) bool {
+	return func(nodes map[string]*v1.Node) bool {
+		ready := readyOf(nodes[name])
+		return ready != nil && ready.Status == v1.ConditionTrue && ready.LastHeartbeatTime.After(before)
+	}
+}
+
+// heartbeat is when a node has last told that it is Ready, or is not.
+func heartbeat(node *v1.Node) time.Time {
+	if ready := readyOf(node); ready != nil {
+		return ready.LastHeartbeatTime.Time
+	}
+	return time.Time{}
+}
+
+// readyOf is the node's condition Ready; nil if it has none.
+func readyOf(node *v1.Node) *v1.NodeCondition {
+	if node == nil {
+		return nil
+	}
+	i := slices.IndexFunc(node.Status.Conditions, func(c v1.NodeCondition) bool { return c.Type == v1.NodeReady })
+	if i < 0 {
+		return nil
+	}
+	return &node.Status.Conditions[i]
+}
