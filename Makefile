@@ -119,16 +119,18 @@ test-skew: test-packages build metrics-server ## the tests of lifepod agent agai
 		LIFEPOD_CONTROLPLANE_GATES=$(SKEWGATES) $(GO) test -p 1 -timeout 20m -count=1 -run '$(SKEWGATED)' ./e2e/agent ./e2e/agent/register; \
 	done
 
-# What -testmachine.checks takes: a regular expression of their names.
+# CHECKS is a regular expression of their names; CGROUP=v1 boots with cgroup v1.
 CHECKS ?=
+CGROUP ?= v2
 .PHONY: test-machine test-machine-smoke
 test-machine: deb ## boot a Debian with systemd, cgroup v2 and AppArmor in QEMU and test the package there: all CHECKS or some (as root)
 	@hack/install-packages machine
 	$(GO) test -tags testmachine -timeout 120m -count=1 -v ./e2e/testmachine/checks \
-		-testmachine.package=$$(ls -t $(CURDIR)/bin/lifepod_*.deb | head -1) -testmachine.checks='$(CHECKS)'
+		-testmachine.package=$$(ls -t $(CURDIR)/bin/lifepod_*.deb | head -1) -testmachine.checks='$(CHECKS)' \
+		-testmachine.cgroupv1=$(if $(filter v1,$(CGROUP)),true,false)
 
-test-machine-smoke: CHECKS = hello|ml-worker|oom|agent|poweroff
-test-machine-smoke: test-machine ## the most important of these: pods, running out of memory, the agent under systemd, poweroff
+test-machine-smoke: CHECKS = hello|ml-worker|oom|up|poweroff
+test-machine-smoke: test-machine ## the most important of these: pods, running out of memory, lifepod up with a Deployment, poweroff
 
 .PHONY: contract
 contract: ## which rules of docs/contract a test proves, which none does, which are not ours; fails on one that is nowhere

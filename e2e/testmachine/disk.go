@@ -11,13 +11,14 @@ import (
 // diskSize is that of a small server; the file is sparse.
 const diskSize = "8G"
 
-// files of the machine, by path. The scripts' service is not what is tested: it outlives
-// its time limits, and what scripts leave in the background outlives it.
-var files = map[string]string{
-	"etc/hostname": "testmachine\n",
-	"etc/hosts":    "127.0.0.1 localhost\n127.0.1.1 testmachine\n",
-	"etc/fstab":    "/dev/vda / ext4 defaults 0 1\n",
-	"etc/systemd/system/testmachine.service": `[Unit]
+// filesOf are those of a machine, by path. The scripts' service is not what is tested: it
+// outlives its time limits, and what scripts leave in the background outlives it.
+func filesOf(n Number) map[string]string {
+	return map[string]string{
+		"etc/hostname": n.Name() + "\n",
+		"etc/hosts":    "127.0.0.1 localhost\n127.0.1.1 " + n.Name() + "\n",
+		"etc/fstab":    "/dev/vda / ext4 defaults 0 1\n",
+		"etc/systemd/system/testmachine.service": `[Unit]
 Description=scripts of the tests
 Requires=dev-virtio\x2dports-lifepod.test.device
 After=dev-virtio\x2dports-lifepod.test.device systemd-networkd.service dbus.service
@@ -28,18 +29,19 @@ KillMode=process
 Delegate=yes
 OOMScoreAdjust=-1000
 `,
-	"etc/systemd/network/10-test.network": `[Match]
+		"etc/systemd/network/10-test.network": `[Match]
 Type=ether
 Name=en*
 
 [Network]
-Address=10.0.2.15/24
-Gateway=10.0.2.2
+Address=` + n.Address() + `/24
+Gateway=10.0.2.1
 LinkLocalAddressing=no
 `,
-	// Emulation takes its time, which is not the units' fault.
-	"etc/systemd/system.conf.d/slow.conf":   "[Manager]\nDefaultTimeoutStartSec=600s\nDefaultDeviceTimeoutSec=600s\n",
-	"etc/systemd/journald.conf.d/keep.conf": "[Journal]\nStorage=persistent\nRateLimitBurst=0\n",
+		// Emulation takes its time, which is not the units' fault.
+		"etc/systemd/system.conf.d/slow.conf":   "[Manager]\nDefaultTimeoutStartSec=600s\nDefaultDeviceTimeoutSec=600s\n",
+		"etc/systemd/journald.conf.d/keep.conf": "[Journal]\nStorage=persistent\nRateLimitBurst=0\n",
+	}
 }
 
 // links are symbolic ones, path and target. A getty would reset the console.
@@ -94,7 +96,7 @@ func install(c Config, root string) error {
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the guest's program: %w\n%s", err, out)
 	}
-	for path, text := range files {
+	for path, text := range filesOf(c.Number) {
 		if err := makeFile(filepath.Join(root, path), func(path string) error { return os.WriteFile(path, []byte(text), 0o644) }); err != nil {
 			return err
 		}

@@ -21,11 +21,23 @@ import (
 
 // Config is what a machine is made of.
 type Config struct {
+	Number     Number    // which one of two
 	Repository string    // the sources
 	Package    string    // the Debian package of lifepod
 	Work       string    // an empty folder for the disk
+	Network    string    // a folder for the sockets of the network that both have
+	CgroupV1   bool      // cgroup v1, which is not Debian's default
 	Log        io.Writer // what is going on; scripts' output goes there, too
 }
+
+// Number is 1 or 2.
+type Number int
+
+// Name is the machine's host name.
+func (n Number) Name() string { return fmt.Sprint("testmachine", int(n)) }
+
+// Address is the machine's IP address.
+func (n Number) Address() string { return fmt.Sprint("10.0.2.", 10+int(n)) }
 
 // Machine is a machine that has booted.
 type Machine struct {
@@ -70,7 +82,7 @@ func Start(ctx context.Context, c Config) (*Machine, error) {
 func boot(ctx context.Context, a accelerator, c Config) (*Machine, error) {
 	m := &Machine{accelerator: a, work: c.Work, log: c.Log, reports: make(chan wire.Report)}
 	var err error
-	if m.process, err = machine.StartProcess(qemu(a, c.Work), filepath.Join(c.Work, "qemu.log")); err != nil {
+	if m.process, err = machine.StartProcess(qemu(a, c), filepath.Join(c.Work, "qemu.log")); err != nil {
 		return nil, err
 	}
 	err = m.connect(ctx)

@@ -1,6 +1,7 @@
 package testmachine
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,26 +34,38 @@ func accelerators() []accelerator {
 	return []accelerator{hardware, emulation}
 }
 
-// kernelArguments: what Debian has by default (cgroup v2, AppArmor) is not repeated. A
+// kernelArguments does not repeat what Debian has by default (cgroup v2, AppArmor). A
 // kernel that panics boots again, which ends QEMU only if it is told so: see -action.
-const kernelArguments = "root=/dev/vda rw console=ttyS0 panic=1 systemd.show_status=no"
+func (c Config) kernelArguments() string {
+	arguments := "root=/dev/vda rw console=ttyS0 panic=1 systemd.show_status=no"
+	if c.CgroupV1 {
+		arguments += " systemd.unified_cgroup_hierarchy=0"
+	}
+	return arguments
+}
 
-// qemu is the command that runs the machine of the folder work.
-func qemu(a accelerator, work string) *exec.Cmd {
+// qemu is the command that runs the machine.
+func qemu(a accelerator, c Config) *exec.Cmd {
+	work := c.Work
 	args := append([]string{
 		"-M", "q35", "-smp", "2", "-m", "3072", "-nodefaults", "-no-user-config", "-display", "none",
 		"-action", "panic=shutdown",
-		"-kernel", filepath.Join(work, "kernel"), "-initrd", filepath.Join(work, "initrd"), "-append", kernelArguments,
+		"-kernel", filepath.Join(work, "kernel"), "-initrd", filepath.Join(work, "initrd"), "-append", c.kernelArguments(),
 		"-drive", "file=" + filepath.Join(work, "disk") + ",if=virtio,format=raw,cache=unsafe",
 		"-device", "virtio-serial", "-chardev", "socket,id=port,server=on,wait=off,path=" + socket(work),
 		"-device", "virtserialport,chardev=port,name=" + wire.Port,
 		"-serial", "file:" + console(work),
-		"-nic", "user,restrict=on,model=virtio-net-pci", "-device", "virtio-rng-pci",
+		"-netdev", fmt.Sprintf("dgram,id=lan,local.type=unix,local.path=%s,remote.type=unix,remote.path=%s", c.networkSocket(c.Number), c.networkSocket(3-c.Number)),
+		"-device", fmt.Sprintf("virtio-net-pci,netdev=lan,mac=52:54:00:12:34:%02x", int(c.Number)),
+		"-device", "virtio-rng-pci",
 	}, a.arguments...)
 	cmd := exec.Command("qemu-system-x86_64", args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	return cmd
 }
+
+// networkSocket gets the frames that are meant for a machine. Without that one, they are lost.
+func (c Config) networkSocket(n Number) string { return filepath.Join(c.Network, n.Name()+".lan") }
 
 func socket(work string) string  { return filepath.Join(work, "port") }
 func console(work string) string { return filepath.Join(work, "console.log") }

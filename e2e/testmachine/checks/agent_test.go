@@ -52,7 +52,7 @@ func (c check) startAgent() {
 }
 
 // webReady holds when the pod web is ready and serves.
-const webReady = `lifepod ps | grep -E 'web.* 1/1 +Running' && bash -c 'exec 3<>/dev/tcp/'$(lifepod status web-testmachine -o yaml | sed -n 's/^  podIP: //p')'/8080'`
+const webReady = `lifepod ps | grep -E 'web.* 1/1 +Running' && bash -c 'exec 3<>/dev/tcp/'$(lifepod status web-$(hostname) -o yaml | sed -n 's/^  podIP: //p')'/8080'`
 
 // webProcess prints the machine's number of the container's process.
 const webProcess = `pgrep -f '^serve --port=8080'`

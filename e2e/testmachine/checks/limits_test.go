@@ -14,7 +14,7 @@ memoryThrottlingFactor: 0.5`)
     resources: {requests: {memory: 64Mi}, limits: {memory: 128Mi}}`)
 	c.run("systemctl start lifepod-agent.service")
 	c.await(time.Minute, webReady)
-	c.expect(c.run(cgroupOf+`container=$(cgroup_of web-testmachine web); pod=$(dirname $container)
+	c.expect(c.run(cgroupOf+`container=$(cgroup_of web-$(hostname) web); pod=$(dirname $container)
 for file in memory.low memory.min memory.high memory.max; do echo container $file $(cat $container/$file); echo pod $file $(cat $pod/$file); done`),
 		"container memory.low 67108864\n", "pod memory.low 67108864\n", "container memory.min 0\n",
 		"container memory.high 100663296\n", "pod memory.high max\n", "container memory.max 134217728\n")

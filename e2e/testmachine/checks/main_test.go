@@ -20,31 +20,50 @@ import (
 var (
 	debianPackage = flag.String("testmachine.package", "", "path of lifepod's Debian package")
 	selected      = flag.String("testmachine.checks", "", "regular expression of the checks to run; all of them without")
+	cgroupV1      = flag.Bool("testmachine.cgroupv1", false, "boot with cgroup v1, and leave out the checks of what only v2 has")
 )
 
 // checks are in an order in which one leaves the machine as the next one needs it.
 var checks = []struct {
 	name string
 	run  func(c check)
+	only version // of cgroups
 }{
-	{"hello", hello},
-	{"ml-worker", mlWorker},
-	{"oom", oom},
-	{"resources", resources},
-	{"apparmor", appArmor},
-	{"agent", agent},
-	{"fork-bomb", forkBomb},
-	{"memory-qos", memoryQoS},
-	{"reserved", reserved},
-	{"systemd-driver", systemdDriver},
-	{"reboot", reboot},
-	{"poweroff", poweroff},
+	{"hello", hello, both},
+	{"ml-worker", mlWorker, both},
+	{"oom", oom, v2},
+	{"resources", resources, v2},
+	{"apparmor", appArmor, both},
+	{"agent", agent, both},
+	{"fork-bomb", forkBomb, both},
+	{"memory-qos", memoryQoS, v2},
+	{"reserved", reserved, v2},
+	{"systemd-driver", systemdDriver, v2},
+	{"up", up, both},
+	{"up-reboot", upReboot, both},
+	{"power-cut", powerCut, both},
+	{"swap", swap, v2},
+	{"memory-pressure", memoryPressure, both},
+	{"disk-pressure", diskPressure, both},
+	{"pid-pressure", pidPressure, both},
+	{"down", down, both},
+	{"reboot", reboot, both},
+	{"poweroff", poweroff, both},
 }
+
+// version is one of cgroups, or both of them.
+type version int
+
+const (
+	both version = iota
+	v2
+)
 
 // check is one that runs.
 type check struct {
 	*testing.T
 	machine *testmachine.Machine
+	network string // that of the second machine, too
 }
 
 func TestMachine(t *testing.T) {
@@ -52,17 +71,19 @@ func TestMachine(t *testing.T) {
 	if err != nil {
 		t.Fatalf("-testmachine.checks: %v", err)
 	}
-	m := start(t)
+	c := start(t, 1, t.TempDir())
 	began := time.Now()
 	for _, one := range checks {
-		if *selected == "" || only.MatchString(one.name) {
-			t.Run(one.name, func(t *testing.T) { one.run(check{t, m}) })
+		if (*selected == "" || only.MatchString(one.name)) && !(*cgroupV1 && one.only == v2) {
+			t.Run(one.name, func(t *testing.T) { one.run(check{t, c.machine, c.network}) })
 		}
 	}
 	t.Logf("the checks took %v", time.Since(began).Round(time.Second))
 }
 
-func start(t *testing.T) *testmachine.Machine {
+// start boots a machine, which runs until the test ends.
+func start(t *testing.T, number testmachine.Number, network string) check {
+	t.Helper()
 	repository, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +94,7 @@ func start(t *testing.T) *testmachine.Machine {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(work) })
 	m, err := testmachine.Start(t.Context(), testmachine.Config{
-		Repository: repository, Package: *debianPackage, Work: work, Log: t.Output(),
+		Number: number, Repository: repository, Package: *debianPackage, Work: work, Network: network, CgroupV1: *cgroupV1, Log: t.Output(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +104,7 @@ func start(t *testing.T) *testmachine.Machine {
 			t.Error(err)
 		}
 	})
-	return m
+	return check{t, m, network}
 }
 
 // run returns the output of a script, which has to end with 0 within a minute of a real
