@@ -18,18 +18,27 @@ help: ## print this help
 
 # --- building ---------------------------------------------------------------
 
+# ARCH is amd64 or arm64; what is built for another than this machine's is bin/ARCH/lifepod.
+HOSTARCH := $(shell $(GO) env GOHOSTARCH)
+ARCH     := $(HOSTARCH)
+BINARY   := bin/lifepod
+ifneq ($(ARCH),$(HOSTARCH))
+BINARY   := bin/$(ARCH)/lifepod
+OVERLAY  := -overlay .cache/$(ARCH)/overlay.json
+endif
+
 .PHONY: build packages test-packages runtime clean
-build: packages runtime ## build bin/lifepod with its container runtime inside
-	$(GO) build -ldflags '$(LDFLAGS)' -o bin/lifepod ./cmd/lifepod
+build: packages runtime ## build bin/lifepod with its container runtime inside; ARCH=arm64 for another architecture
+	GOARCH=$(ARCH) $(GO) build $(OVERLAY) -ldflags '$(LDFLAGS)' -o $(BINARY) ./cmd/lifepod
 
 packages: ## install the distribution's packages that the build needs
-	@hack/install-packages
+	@hack/install-packages build $(ARCH)
 
 test-packages: ## install those that only tests use as well
 	@hack/install-packages tests
 
 runtime: packages ## build what bin/lifepod carries: containerd, runc, CNI, images
-	@$(GO) run ./bundle/build
+	@$(GO) run ./bundle/build -arch $(ARCH)
 
 # Real programs of Kubernetes that tests and measurements use, pinned in
 # cluster/go.mod.
@@ -45,11 +54,11 @@ metrics-server: ## build the metrics-server that reads lifepod's figures in the 
 		-o $(CURDIR)/.cache/controlplane/bin/metrics-server sigs.k8s.io/metrics-server/cmd/metrics-server
 
 .PHONY: deb
-deb: build ## make a Debian package of bin/lifepod: bin/lifepod_VERSION_ARCH.deb
-	cd packaging/build && $(GO) run . -root $(CURDIR) -version '$(VERSION)' -time "$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)}"
+deb: build ## make a Debian package of it: bin/lifepod_VERSION_ARCH.deb
+	cd packaging/build && $(GO) run . -root $(CURDIR) -binary $(BINARY) -version '$(VERSION)' -time "$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)}"
 
 clean: ## remove everything that was built
-	rm -rf bin .cache/bundle .cache/bundle.stamp .cache/controlplane
+	rm -rf bin .cache/bundle .cache/bundle.stamp .cache/controlplane .cache/amd64 .cache/arm64
 	find bundle/assets -mindepth 1 ! -name README.md -delete
 
 # --- using ------------------------------------------------------------------

@@ -39,6 +39,9 @@ func (p packing) archive() (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("describe %s: %w", p.from, err)
 	}
+	if err := os.MkdirAll(p.to, 0o755); err != nil {
+		return 0, err
+	}
 	target := filepath.Join(p.to, p.archiveName)
 	if err := os.Remove(filepath.Join(p.to, p.manifestName)); err != nil && !os.IsNotExist(err) {
 		return 0, err

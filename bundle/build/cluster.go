@@ -33,12 +33,12 @@ func (t tree) buildCluster(ctx context.Context) error {
 		return err
 	}
 	p := packing{
-		from: filepath.Join(t.root, ".cache", "cluster"), to: t.assets(), folders: []string{"assets", "bin"},
+		from: t.cluster(), to: t.assets(), folders: []string{"assets", "bin"},
 		archiveName: manifest.ClusterArchiveName, manifestName: manifest.ClusterName, level: zstd.SpeedDefault,
 	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", clusterTags,
 		"-ldflags", kubernetesVersion(strings.TrimSpace(string(version))), "-o", filepath.Join(p.from, manifest.ClusterProgram), clusterPackage)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH="+string(t.arch))
 	if err := execute(cmd, module, "build "+clusterPackage); err != nil {
 		return err
 	}

@@ -53,6 +53,9 @@ func (t tree) compile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := t.makeSysroot(ctx); err != nil {
+		return err
+	}
 	// What an earlier version built must not be packed.
 	if err := os.RemoveAll(t.work()); err != nil {
 		return fmt.Errorf("clear the work folder: %w", err)
@@ -73,19 +76,15 @@ func (t tree) compileGo(ctx context.Context, b binary) error {
 	out := filepath.Join(t.work(), b.out)
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
 		"-tags", b.tags, "-ldflags", ldflags, "-o", out, b.pkg)
-	cmd.Env = append(os.Environ(), cgo)
+	cmd.Env = append(append(os.Environ(), t.arch.environment(t.sysroot())...), cgo)
 	return execute(cmd, t.module(), "build "+b.pkg)
 }
 
 // compilePause builds the first process of each sandbox. Many run at once, so
 // it is C without a library; pause.c says why, cflags how.
 func (t tree) compilePause(ctx context.Context) error {
-	cc := os.Getenv("CC")
-	if cc == "" {
-		cc = "gcc"
-	}
 	out := filepath.Join(t.work(), "pause")
-	cmd := exec.CommandContext(ctx, cc, "@cflags", "-o", out, "pause.c")
+	cmd := exec.CommandContext(ctx, t.arch.compiler(), "@cflags", "-o", out, "pause.c")
 	return execute(cmd, filepath.Join(t.module(), "pause"), "build pause")
 }
 

@@ -5,6 +5,9 @@
 //
 // Run it from the repository's root as `go run ./bundle/build`. When nothing
 // it reads has changed since the last run it does nothing.
+//
+// What it builds for another architecture (-arch) is below .cache, together with
+// overlay.json, for the flag -overlay of `go build`: it puts that in the assets' place.
 package main
 
 import (
@@ -16,15 +19,17 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"time"
 )
 
 func main() {
 	force := flag.Bool("force", false, "build even when nothing has changed")
+	arch := flag.String("arch", runtime.GOARCH, "the architecture: amd64 or arm64")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *force); err != nil {
+	if err := run(ctx, *arch, *force); err != nil {
 		fmt.Fprintf(os.Stderr, "bundle/build: %v\n", err)
 		os.Exit(1)
 	}
@@ -32,8 +37,8 @@ func main() {
 
 // run builds the assets below the working directory, which must be the
 // repository's root.
-func run(ctx context.Context, force bool) error {
-	t, err := newTree(".")
+func run(ctx context.Context, arch string, force bool) error {
+	t, err := newTree(".", architecture(arch))
 	if err != nil {
 		return err
 	}
@@ -46,7 +51,10 @@ func run(ctx context.Context, force bool) error {
 			return err
 		}
 	}
-	return t.buildCluster(ctx)
+	if err := t.buildCluster(ctx); err != nil || !t.arch.foreign() {
+		return err
+	}
+	return t.writeOverlay()
 }
 
 func (t tree) buildRuntime(ctx context.Context, stamp string) error {
@@ -54,7 +62,7 @@ func (t tree) buildRuntime(ctx context.Context, stamp string) error {
 	if err := t.compile(ctx); err != nil {
 		return err
 	}
-	if err := t.writeImages(); err != nil {
+	if err := t.writeImages(ctx); err != nil {
 		return err
 	}
 	size, err := t.runtimePacking().archive()
@@ -71,9 +79,13 @@ func (t tree) buildRuntime(ctx context.Context, stamp string) error {
 // tree knows where the sources, the intermediate files and the assets are.
 type tree struct {
 	root string
+	arch architecture
 }
 
-func newTree(dir string) (tree, error) {
+func newTree(dir string, arch architecture) (tree, error) {
+	if _, known := triplets[arch]; !known {
+		return tree{}, fmt.Errorf("the runtime can't be built for architecture %q, only for amd64 and arm64", arch)
+	}
 	root, err := filepath.Abs(dir)
 	if err != nil {
 		return tree{}, err
@@ -81,14 +93,31 @@ func newTree(dir string) (tree, error) {
 	if _, err := os.Stat(filepath.Join(root, "bundle", "runtime", "go.mod")); err != nil {
 		return tree{}, errors.New("run this from the root of the repository: bundle/runtime/go.mod is not below the working directory")
 	}
-	return tree{root: root}, nil
+	return tree{root: root, arch: arch}, nil
 }
 
 // module is the Go module that pins what is bundled.
 func (t tree) module() string { return filepath.Join(t.root, "bundle", "runtime") }
 
 // work holds what is built before it is packed: the archive's contents.
-func (t tree) work() string { return filepath.Join(t.root, ".cache", "bundle") }
+func (t tree) work() string { return filepath.Join(t.cache(), "bundle") }
 
-func (t tree) assets() string    { return filepath.Join(t.root, "bundle", "assets") }
-func (t tree) stampFile() string { return filepath.Join(t.root, ".cache", "bundle.stamp") }
+func (t tree) cluster() string   { return filepath.Join(t.cache(), "cluster") }
+func (t tree) stampFile() string { return filepath.Join(t.cache(), "bundle.stamp") }
+
+func (t tree) cache() string {
+	if t.arch.foreign() {
+		return filepath.Join(t.root, ".cache", string(t.arch))
+	}
+	return filepath.Join(t.root, ".cache")
+}
+
+func (t tree) assets() string {
+	if t.arch.foreign() {
+		return filepath.Join(t.cache(), "assets")
+	}
+	return filepath.Join(t.root, embedded)
+}
+
+// embedded is the folder that is embedded into lifepod.
+const embedded = "bundle/assets"

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -23,9 +24,11 @@ func (t tree) stamp(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("stamp %s: %w", dir, err)
 		}
 	}
-	toolchain, err := output(ctx, t.module(), "go", "env", "GOVERSION", "GOOS", "GOARCH", "CC")
+	cmd := exec.CommandContext(ctx, "go", "env", "GOVERSION", "GOOS", "GOARCH", "CC")
+	cmd.Dir, cmd.Env = t.module(), append(os.Environ(), t.arch.environment(t.sysroot())...)
+	toolchain, err := cmd.Output()
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("stamp the tool chain: %w", err)
 	}
 	h.Write(toolchain)
 	return fmt.Sprintf("%x\n", h.Sum(nil)), nil

@@ -77,7 +77,7 @@ func TestBuildTwice(t *testing.T) {
 	var packages [2][]byte
 	root := tree(t)
 	for i := range packages {
-		path, err := build(root, "v1.0.0", "1767323045")
+		path, err := build(root, "bin/lifepod", "v1.0.0", "1767323045")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func TestContents(t *testing.T) {
 		t.Log("this system has no dpkg-deb: nothing is looked at")
 		return
 	}
-	path, err := build(tree(t), "v1.0.0", "1767323045")
+	path, err := build(tree(t), "bin/lifepod", "v1.0.0", "1767323045")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,13 +136,13 @@ func TestContents(t *testing.T) {
 
 func TestBuildRefuses(t *testing.T) {
 	root := tree(t)
-	if _, err := build(root, "v1.0.0", "yesterday"); err == nil || !strings.Contains(err.Error(), `the time "yesterday"`) {
+	if _, err := build(root, "bin/lifepod", "v1.0.0", "yesterday"); err == nil || !strings.Contains(err.Error(), `the time "yesterday"`) {
 		t.Errorf("a time that is none: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(root, "bin", "lifepod"), []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := build(root, "v1.0.0", "0"); err == nil || !strings.Contains(err.Error(), "which architecture") {
+	if _, err := build(root, "bin/lifepod", "v1.0.0", "0"); err == nil || !strings.Contains(err.Error(), "which architecture") {
 		t.Errorf("a binary that is none: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-// Command build makes a Debian package of bin/lifepod, with the systemd units of
+// Command build makes a Debian package of lifepod's binary, with the systemd units of
 // its agent and its cluster, of the files in packaging/files. The same inputs give the same
 // package, byte by byte. The architecture is that of the binary.
 //
@@ -20,10 +20,11 @@ import (
 
 func main() {
 	root := flag.String("root", ".", "the repository")
+	program := flag.String("binary", "bin/lifepod", "lifepod's binary, below the repository")
 	version := flag.String("version", "", "of lifepod, as git describes it")
 	epoch := flag.String("time", "0", "seconds since 1970 that all files have for their time")
 	flag.Parse()
-	path, err := build(*root, *version, *epoch)
+	path, err := build(*root, *program, *version, *epoch)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "packaging/build: %v\n", err)
 		os.Exit(1)
@@ -32,13 +33,13 @@ func main() {
 }
 
 // build returns the path of the package.
-func build(root, gitVersion, epoch string) (string, error) {
+func build(root, program, gitVersion, epoch string) (string, error) {
 	seconds, err := strconv.ParseInt(epoch, 10, 64)
 	if err != nil {
 		return "", fmt.Errorf("the time %q: %w", epoch, err)
 	}
 	when := time.Unix(seconds, 0).UTC()
-	binary, err := inspect(filepath.Join(root, "bin", "lifepod"))
+	binary, err := inspect(filepath.Join(root, program))
 	if err != nil {
 		return "", err
 	}

@@ -3,9 +3,6 @@ package images
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"runtime"
-	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -20,16 +17,16 @@ const (
 	Toolbox = "lifepod.dev/toolbox:1"
 )
 
-// Binaries are the paths of the programs in the images, built for this
-// machine's architecture.
+// Binaries are the paths of the programs in the images.
 type Binaries struct {
-	Pause      string
-	Toolbox    string
-	ToolboxNet string
+	Architecture string // that they are built for, as Go calls it
+	Pause        string
+	Toolbox      string
+	ToolboxNet   string
+	Applets      []string // of the toolbox
 }
 
-// Write makes the archive of both images. The toolbox program is run once, for
-// the names of its applets.
+// Write makes the archive of both images.
 func Write(archive string, b Binaries) error {
 	pause, err := pauseImage(b)
 	if err != nil {
@@ -51,7 +48,7 @@ func pauseImage(b Binaries) (v1.Image, error) {
 		return nil, err
 	}
 	// The user of Kubernetes' own pause image: it needs no rights at all.
-	return image(v1.Config{User: "65535:65535", Entrypoint: []string{"/pause"}, WorkingDir: "/"}, []entry{
+	return image(b.Architecture, v1.Config{User: "65535:65535", Entrypoint: []string{"/pause"}, WorkingDir: "/"}, []entry{
 		file("pause", 0o755, program),
 	})
 }
@@ -65,15 +62,11 @@ func toolboxImage(b Binaries) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	applets, err := exec.Command(b.Toolbox, "--list").Output()
-	if err != nil {
-		return nil, fmt.Errorf("list the applets of %q: %w", b.Toolbox, err)
-	}
 	entries := append(rootFiles(), file("bin/toolbox", 0o755, toolbox), file("bin/toolbox-net", 0o755, net))
-	for name := range strings.FieldsSeq(string(applets)) {
+	for _, name := range b.Applets {
 		entries = append(entries, link("bin/"+name, "toolbox"))
 	}
-	return image(v1.Config{
+	return image(b.Architecture, v1.Config{
 		Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
 		Cmd: []string{"/bin/sh"}, WorkingDir: "/",
 	}, entries)
@@ -101,14 +94,14 @@ func rootFiles() []entry {
 }
 
 // image has one layer, and nothing in it that depends on when it is built.
-func image(config v1.Config, entries []entry) (v1.Image, error) {
+func image(architecture string, config v1.Config, entries []entry) (v1.Image, error) {
 	content, err := layer(entries)
 	if err != nil {
 		return nil, err
 	}
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	base, err = mutate.ConfigFile(base, &v1.ConfigFile{
-		Architecture: runtime.GOARCH, OS: "linux", Created: v1.Time{Time: built}, Config: config,
+		Architecture: architecture, OS: "linux", Created: v1.Time{Time: built}, Config: config,
 		RootFS: v1.RootFS{Type: "layers"},
 	})
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -24,15 +23,16 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// stand-ins for the programs; the toolbox must be able to list its applets.
+// stand-ins for the programs.
 func binaries(t *testing.T) Binaries {
 	t.Helper()
 	dir := t.TempDir()
 	b := Binaries{
 		Pause: filepath.Join(dir, "pause"), Toolbox: filepath.Join(dir, "toolbox"), ToolboxNet: filepath.Join(dir, "toolbox-net"),
+		Architecture: "arm64", Applets: []string{"sh", "sleep"},
 	}
 	for path, content := range map[string]string{
-		b.Pause: "pause program", b.Toolbox: "#!/bin/sh\necho sh; echo sleep\n", b.ToolboxNet: "net program",
+		b.Pause: "pause program", b.Toolbox: "toolbox program", b.ToolboxNet: "net program",
 	} {
 		if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
 			t.Fatal(err)
@@ -108,7 +108,7 @@ func TestDockerSaveArchive(t *testing.T) {
 		if diff := cmp.Diff(tt.want, config.Config); diff != "" {
 			t.Errorf("%s: config (-want +got):\n%s", tt.name, diff)
 		}
-		if got, want := config.OS+"/"+config.Architecture, "linux/"+runtime.GOARCH; got != want {
+		if got, want := config.OS+"/"+config.Architecture, "linux/arm64"; got != want {
 			t.Errorf("%s: platform %s, want %s", tt.name, got, want)
 		}
 	}
@@ -236,7 +236,6 @@ func TestErrorsNameTheImageAndLeaveNoArchive(t *testing.T) {
 	}{
 		{"no pause", func(b *Binaries) { b.Pause += "-missing" }, "make image lifepod.dev/pause:1"},
 		{"no toolbox-net", func(b *Binaries) { b.ToolboxNet += "-missing" }, "make image lifepod.dev/toolbox:1"},
-		{"toolbox can't run", func(b *Binaries) { b.Toolbox = b.ToolboxNet }, "list the applets"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := binaries(t)
