@@ -132,10 +132,10 @@ test-skew: test-packages build metrics-server ## the tests of lifepod agent agai
 CHECKS ?=
 CGROUP ?= v2
 .PHONY: test-machine test-machine-smoke
-test-machine: deb ## boot a Debian with systemd, cgroup v2 and AppArmor in QEMU and test the package there: all CHECKS or some (as root)
-	@hack/install-packages machine
+test-machine: deb ## boot a Debian with systemd, cgroup v2 and AppArmor in QEMU and test the package there: all CHECKS or some, ARCH=arm64 (as root)
+	@hack/install-packages machine $(ARCH)
 	$(GO) test -tags testmachine -timeout 120m -count=1 -v ./e2e/testmachine/checks \
-		-testmachine.package=$$(ls -t $(CURDIR)/bin/lifepod_*.deb | head -1) -testmachine.checks='$(CHECKS)' \
+		-testmachine.architecture=$(ARCH) -testmachine.package=$$(ls -t $(CURDIR)/bin/lifepod_*_$(ARCH).deb | head -1) -testmachine.checks='$(CHECKS)' \
 		-testmachine.cgroupv1=$(if $(filter v1,$(CGROUP)),true,false)
 
 test-machine-smoke: CHECKS = hello|ml-worker|oom|up|poweroff

@@ -64,7 +64,7 @@ func makeDisk(c Config, archive, work string) error {
 	if err := command("tar", "-xf", archive, "-C", root); err != nil {
 		return err
 	}
-	if err := install(c, root); err != nil {
+	if err := addFiles(c, root); err != nil {
 		return err
 	}
 	for from, to := range map[string]string{"vmlinuz": "kernel", "initrd.img": "initrd"} {
@@ -79,12 +79,12 @@ func makeDisk(c Config, archive, work string) error {
 	return command("mke2fs", "-q", "-t", "ext4", "-d", root, filepath.Join(work, "disk"), diskSize)
 }
 
-// install adds what is tested, and what runs the tests' scripts.
-func install(c Config, root string) error {
-	if err := command("cp", c.Package, filepath.Join(root, "lifepod.deb")); err != nil {
-		return err
-	}
-	if err := command("chroot", root, "dpkg", "-i", "/lifepod.deb"); err != nil {
+// packagePath is where the machine finds lifepod's package when it boots first.
+const packagePath = "/lifepod.deb"
+
+// addFiles adds what is tested, and what runs the tests' scripts.
+func addFiles(c Config, root string) error {
+	if err := command("cp", c.Package, filepath.Join(root, packagePath)); err != nil {
 		return err
 	}
 	if err := command("cp", "-r", filepath.Join(c.Repository, "examples"), filepath.Join(root, "root", "examples")); err != nil {
@@ -92,7 +92,7 @@ func install(c Config, root string) error {
 	}
 	build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(root, "usr/local/sbin/testmachine-guest"), "./e2e/testmachine/guest")
 	build.Dir = c.Repository
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH="+c.Architecture)
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the guest's program: %w\n%s", err, out)
 	}
@@ -106,7 +106,7 @@ func install(c Config, root string) error {
 			return err
 		}
 	}
-	return os.Remove(filepath.Join(root, "lifepod.deb"))
+	return nil
 }
 
 // makeFile calls what makes the file at path, in whose place nothing is then.

@@ -21,13 +21,14 @@ import (
 
 // Config is what a machine is made of.
 type Config struct {
-	Number     Number    // which one of two
-	Repository string    // the sources
-	Package    string    // the Debian package of lifepod
-	Work       string    // an empty folder for the disk
-	Network    string    // a folder for the sockets of the network that both have
-	CgroupV1   bool      // cgroup v1, which is not Debian's default
-	Log        io.Writer // what is going on; scripts' output goes there, too
+	Number       Number    // which one of two
+	Repository   string    // the sources
+	Architecture string    // amd64 or arm64
+	Package      string    // the Debian package of lifepod for it
+	Work         string    // an empty folder for the disk
+	Network      string    // a folder for the sockets of the network that both have
+	CgroupV1     bool      // cgroup v1, which is not Debian's default
+	Log          io.Writer // what is going on; scripts' output goes there, too
 }
 
 // Number is 1 or 2.
@@ -58,7 +59,11 @@ type Result struct {
 
 // Start makes a machine and boots it. Stop must be called.
 func Start(ctx context.Context, c Config) (*Machine, error) {
-	archive, err := rootArchive(filepath.Join(c.Repository, ".cache", "testmachine"), c.Log)
+	arch, err := findArchitecture(c.Architecture)
+	if err != nil {
+		return nil, err
+	}
+	archive, err := rootArchive(filepath.Join(c.Repository, ".cache", "testmachine"), arch, c.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -66,11 +71,14 @@ func Start(ctx context.Context, c Config) (*Machine, error) {
 		return nil, fmt.Errorf("make the disk: %w", err)
 	}
 	var failed error
-	for _, a := range accelerators() {
+	for _, a := range arch.accelerators() {
 		began := time.Now()
 		m, err := boot(ctx, a, c)
 		if err == nil {
 			fmt.Fprintf(c.Log, "booted with %s in %v\n", a.name, time.Since(began).Round(time.Second))
+			if err := m.install(ctx); err != nil {
+				return nil, errors.Join(err, m.Stop())
+			}
 			return m, nil
 		}
 		fmt.Fprintf(c.Log, "no machine boots with %s here\n", a.name)
@@ -94,6 +102,19 @@ func boot(ctx context.Context, a accelerator, c Config) (*Machine, error) {
 			errors.New("the end of the console:\n"+logfile.Tail(console(c.Work), 0)))
 	}
 	return m, nil
+}
+
+// install installs lifepod as its users do, which a chroot could not do for a machine of
+// another architecture.
+func (m *Machine) install(ctx context.Context) error {
+	result, err := m.Run(ctx, time.Minute, "dpkg -i "+packagePath+" && rm "+packagePath)
+	if err == nil && result.Exit != 0 {
+		err = fmt.Errorf("exit %d:\n%s", result.Exit, result.Output)
+	}
+	if err != nil {
+		return fmt.Errorf("install %s in the machine: %w", packagePath, err)
+	}
+	return nil
 }
 
 // connect is to be done before the guest opens the port.
@@ -134,7 +155,7 @@ func (m *Machine) read() {
 }
 
 // Emulated says whether there is no hardware acceleration.
-func (m *Machine) Emulated() bool { return m.accelerator.name == emulation.name }
+func (m *Machine) Emulated() bool { return m.accelerator.name == emulation }
 
 // Slack is d, or as much longer as this machine is slower than real ones.
 func (m *Machine) Slack(d time.Duration) time.Duration { return d * time.Duration(m.accelerator.slack) }

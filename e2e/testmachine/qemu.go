@@ -13,31 +13,30 @@ import (
 
 // accelerator is a way in which QEMU runs a guest.
 type accelerator struct {
+	architecture
 	name      string
 	arguments []string
 	boot      time.Duration // how long the machine may take to boot
 	slack     int           // how many times as long as on a real machine things may take
 }
 
-// Five-level page tables, which max has, make emulation slower.
-var (
-	hardware  = accelerator{name: "KVM", arguments: []string{"-accel", "kvm", "-cpu", "host"}, boot: 90 * time.Second, slack: 2}
-	emulation = accelerator{name: "emulation", arguments: []string{"-accel", "tcg,thread=multi", "-cpu", "max,la57=off"}, boot: 10 * time.Minute, slack: 10}
-)
+const emulation = "emulation"
 
 // accelerators are those to try, the fastest first. That the device is there does not
 // mean that a guest boots with it.
-func accelerators() []accelerator {
-	if _, err := os.Stat("/dev/kvm"); err != nil {
-		return []accelerator{emulation}
+func (a architecture) accelerators() []accelerator {
+	hardware := accelerator{architecture: a, name: "KVM", arguments: []string{"-accel", "kvm", "-cpu", "host"}, boot: 90 * time.Second, slack: 2}
+	software := accelerator{architecture: a, name: emulation, arguments: []string{"-accel", "tcg,thread=multi", "-cpu", a.processor}, boot: 10 * time.Minute, slack: 10}
+	if _, err := os.Stat("/dev/kvm"); err != nil || a.foreign() {
+		return []accelerator{software}
 	}
-	return []accelerator{hardware, emulation}
+	return []accelerator{hardware, software}
 }
 
 // kernelArguments does not repeat what Debian has by default (cgroup v2, AppArmor). A
 // kernel that panics boots again, which ends QEMU only if it is told so: see -action.
 func (c Config) kernelArguments() string {
-	arguments := "root=/dev/vda rw console=ttyS0 panic=1 systemd.show_status=no"
+	arguments := "root=/dev/vda rw panic=1 systemd.show_status=no"
 	if c.CgroupV1 {
 		arguments += " systemd.unified_cgroup_hierarchy=0"
 	}
@@ -48,9 +47,9 @@ func (c Config) kernelArguments() string {
 func qemu(a accelerator, c Config) *exec.Cmd {
 	work := c.Work
 	args := append([]string{
-		"-M", "q35", "-smp", "2", "-m", "3072", "-nodefaults", "-no-user-config", "-display", "none",
+		"-M", a.machine, "-smp", "2", "-m", "3072", "-nodefaults", "-no-user-config", "-display", "none",
 		"-action", "panic=shutdown",
-		"-kernel", filepath.Join(work, "kernel"), "-initrd", filepath.Join(work, "initrd"), "-append", c.kernelArguments(),
+		"-kernel", filepath.Join(work, "kernel"), "-initrd", filepath.Join(work, "initrd"), "-append", c.kernelArguments() + " console=" + a.console,
 		"-drive", "file=" + filepath.Join(work, "disk") + ",if=virtio,format=raw,cache=unsafe",
 		"-device", "virtio-serial", "-chardev", "socket,id=port,server=on,wait=off,path=" + socket(work),
 		"-device", "virtserialport,chardev=port,name=" + wire.Port,
@@ -59,7 +58,7 @@ func qemu(a accelerator, c Config) *exec.Cmd {
 		"-device", fmt.Sprintf("virtio-net-pci,netdev=lan,mac=52:54:00:12:34:%02x", int(c.Number)),
 		"-device", "virtio-rng-pci",
 	}, a.arguments...)
-	cmd := exec.Command("qemu-system-x86_64", args...)
+	cmd := exec.Command("qemu-system-"+a.qemu, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	return cmd
 }

@@ -11,8 +11,8 @@ func hello(c check) {
 	if *cgroupV1 {
 		groups = "tmpfs"
 	}
-	c.expect(c.run("stat -fc %T /sys/fs/cgroup; cat /sys/module/apparmor/parameters/enabled; ps -o comm= -p 1; uname -r"),
-		groups, "Y\n", "systemd")
+	c.expect(c.run("stat -fc %T /sys/fs/cgroup; cat /sys/module/apparmor/parameters/enabled; ps -o comm= -p 1; dpkg --print-architecture; uname -rm"),
+		groups, "Y\n", "systemd", *architecture+"\n")
 	c.run("lifepod doctor")
 	c.expect(c.run("lifepod run examples/hello.yaml"), "Hello from hello", "pod Succeeded")
 }

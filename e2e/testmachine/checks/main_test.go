@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 )
 
 var (
+	architecture  = flag.String("testmachine.architecture", runtime.GOARCH, "the machine's: amd64 or arm64")
 	debianPackage = flag.String("testmachine.package", "", "path of lifepod's Debian package")
 	selected      = flag.String("testmachine.checks", "", "regular expression of the checks to run; all of them without")
 	cgroupV1      = flag.Bool("testmachine.cgroupv1", false, "boot with cgroup v1, and leave out the checks of what only v2 has")
@@ -94,7 +96,8 @@ func start(t *testing.T, number testmachine.Number, network string) check {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(work) })
 	m, err := testmachine.Start(t.Context(), testmachine.Config{
-		Number: number, Repository: repository, Package: *debianPackage, Work: work, Network: network, CgroupV1: *cgroupV1, Log: t.Output(),
+		Number: number, Repository: repository, Architecture: *architecture, Package: *debianPackage, Work: work, Network: network,
+		CgroupV1: *cgroupV1, Log: t.Output(),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,30 @@
+package testmachine
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestRemoveOthers: an archive of another architecture is kept.
+func TestRemoveOthers(t *testing.T) {
+	cache := t.TempDir()
+	for _, name := range []string{"root-amd64-0123.tar", "root-amd64-4567.tar", "root-arm64-0123.tar"} {
+		if err := os.WriteFile(filepath.Join(cache, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	amd64, err := findArchitecture("amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := amd64.removeOthers(cache); err != nil {
+		t.Fatal(err)
+	}
+	left, err := filepath.Glob(filepath.Join(cache, "*"))
+	if diff := cmp.Diff([]string{filepath.Join(cache, "root-arm64-0123.tar")}, left); diff != "" || err != nil {
+		t.Errorf("what is left (-want +got), %v:\n%s", err, diff)
+	}
+}
