@@ -48,6 +48,7 @@ var checks = []struct {
 	{"memory-pressure", memoryPressure, both},
 	{"disk-pressure", diskPressure, both},
 	{"pid-pressure", pidPressure, both},
+	{"join", join, both},
 	{"down", down, both},
 	{"reboot", reboot, both},
 	{"poweroff", poweroff, both},

@@ -59,11 +59,7 @@ func reboot(c check) {
 	c.startWitnesses()
 	before := c.run("cat /proc/sys/kernel/random/boot_id")
 	c.run("systemctl reboot --no-block")
-	boot, err := c.machine.AwaitBoot(c.Context())
-	if err != nil {
-		c.Fatal(err)
-	}
-	if boot == strings.TrimSpace(before) {
+	if c.awaitBoot() == strings.TrimSpace(before) {
 		c.Fatal("the machine has not rebooted")
 	}
 	c.await(2*time.Minute, "[ $(grep -c begins /var/lib/witness/log) = 4 ] && [ $(lifepod ps | grep -c ' 1/1 *Running') = 2 ]")

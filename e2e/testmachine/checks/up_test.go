@@ -82,11 +82,14 @@ func powerCut(c check) {
 	c.run("systemctl disable lifepod-up.service; lifepod kubectl delete -f deployment.yaml")
 }
 
-func (c check) awaitBoot() {
+// awaitBoot returns the ID of the boot.
+func (c check) awaitBoot() string {
 	c.Helper()
-	if _, err := c.machine.AwaitBoot(context.WithoutCancel(c.Context())); err != nil {
+	boot, err := c.machine.AwaitBoot(context.WithoutCancel(c.Context()))
+	if err != nil {
 		c.Fatal(err)
 	}
+	return boot
 }
 
 // down: nothing is left of what up made.
