@@ -89,7 +89,13 @@ type: kubernetes.io/service-account-token
 	if string(secret.Data[core.ServiceAccountNamespaceKey]) != s.name || !strings.HasPrefix(string(secret.Data[core.ServiceAccountRootCAKey]), "-----BEGIN CERTIFICATE") {
 		t.Errorf("namespace %q and CA %q of the secret", secret.Data[core.ServiceAccountNamespaceKey], secret.Data[core.ServiceAccountRootCAKey])
 	}
-	if diff := cmp.Diff("system:serviceaccount:"+s.name+":robot", whoAmI(t.Context(), t, string(secret.Data[core.ServiceAccountTokenKey]))); diff != "" {
+	token := string(secret.Data[core.ServiceAccountTokenKey])
+	// The API server compares it with the Secret in its cache, which may not have it yet.
+	s.until("be accepted", func() error {
+		_, err := bearer(t, token).AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authentication.SelfSubjectReview{}, meta.CreateOptions{})
+		return err
+	})
+	if diff := cmp.Diff("system:serviceaccount:"+s.name+":robot", whoAmI(t.Context(), t, token)); diff != "" {
 		t.Errorf("who has the token (-want +got):\n%s", diff)
 	}
 	s.kubectl("delete", "serviceaccount", "robot")

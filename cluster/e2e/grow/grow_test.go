@@ -126,11 +126,12 @@ evictionHard: {memory.available: 0%, nodefs.available: 0%, imagefs.available: 0%
 	}
 	awaitCaller(ctx, t, client, 0)
 	m.Join.End() // pods run on
-	m.Again()    // it goes on as the same node, though the machine has another name
+	// It goes on as the same node, though the machine has another name.
+	m.Again("--config", file)
 	await(ctx, t, "the node after a restart", func() bool { return strings.Count(m.Join.Story(), `msg="node registered" node=n2 new=false`) == 1 })
 	awaitCaller(ctx, t, client, 0)
 	m.Down()
-	m.Again()
+	m.Again("--config", file)
 	awaitCaller(ctx, t, client, 1) // it began anew, and found the API server at once
 }
 

@@ -102,10 +102,11 @@ func (n *Neighbour) Joins(token string, args ...string) {
 	n.Join = n.Start(token, n.Program, append([]string{"join", "--root", n.Root, "--hostname-override", Node, "--node-ip", n.address}, args...)...)
 }
 
-// Again starts the node there without the flags and the token of the first start.
-func (n *Neighbour) Again() {
+// Again starts the node there without the token of the first start, and with these flags
+// alone.
+func (n *Neighbour) Again(flags ...string) {
 	n.t.Helper()
-	n.Join = n.Start("", n.Program, "join", "--root", n.Root)
+	n.Join = n.Start("", n.Program, append([]string{"join", "--root", n.Root}, flags...)...)
 }
 
 // Down ends lifepod join and the pods there.
