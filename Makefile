@@ -110,18 +110,19 @@ test: test-packages build controlplane kubelet metrics-server ## all tests, thos
 	LIFEPOD=$(CURDIR)/bin/lifepod $(GO) test -p 1 -timeout 20m -count=1 ./e2e/...
 	cd cluster && LIFEPOD=$(CURDIR)/bin/lifepod GOFLAGS='-trimpath -tags=$(CLUSTERTAGS)' $(GO) test -p 1 -timeout 10m -count=1 ./e2e/...
 
-# Control planes of other versions run as their users have them, and then some tests once
+# Control planes of other versions run as their users have them, the kubelet is the one whose
+# place lifepod takes (a kubelet of another minor version begins static pods anew). Then some tests once
 # more with the gates of what 1.36 has on and 1.35 has not.
 SKEW      ?= v1.35.4 v1.37.2
 SKEWTESTS := ./e2e/agent/... ./e2e/join ./e2e/objects ./e2e/podstatus ./e2e/source
 SKEWGATES := NodeDeclaredFeatures=true,RestartAllContainersOnContainerExits=true
 SKEWGATED := TestJoin|TestRestartAllContainers
 .PHONY: test-skew
-test-skew: test-packages build metrics-server ## the tests of lifepod agent against control planes of the versions SKEW (as root)
+test-skew: test-packages build kubelet metrics-server ## the tests of lifepod agent against control planes of the versions SKEW (as root)
 	@set -e; export LIFEPOD=$(CURDIR)/bin/lifepod; for version in $(SKEW); do \
 		$(GO) run ./e2e/controlplane/build -kubernetes $$version; \
 		export LIFEPOD_CONTROLPLANE=$(CURDIR)/.cache/controlplane/$$version/bin; \
-		ln -f .cache/controlplane/bin/metrics-server $$LIFEPOD_CONTROLPLANE/; \
+		ln -f .cache/controlplane/bin/kubelet .cache/controlplane/bin/metrics-server $$LIFEPOD_CONTROLPLANE/; \
 		echo "control plane of Kubernetes $$version"; \
 		$(GO) test -p 1 -timeout 20m -count=1 $(SKEWTESTS); \
 		echo "control plane of Kubernetes $$version with $(SKEWGATES)"; \

@@ -66,8 +66,9 @@ func TestProcessesOfAPod(t *testing.T) {
 	c := newCluster(t, node)
 	c.create(modest)
 	neighbour := c.awaitReady("modest")
-	// Its shell may get no thread either, and end of that.
 	c.create(strings.ReplaceAll(bomb, "COUNT", "200"))
+	c.await("bomb", "to have begun", func(pod *v1.Pod) bool { return pod.Status.Phase != v1.PodPending }) // there is no log before
+	// Its shell may get no thread either, and end of that.
 	c.awaitInLog("bomb", regexp.MustCompile(`(?i)resource temporarily unavailable|failed to create new OS thread`))
 	limits := filesOfCgroup(t, neighbour, "pids.max")
 	if len(limits) == 0 {

@@ -4,8 +4,8 @@
 // only measurements need. cluster/go.mod pins the versions, and what lifepod up is
 // made of is compiled once for both.
 //
-// With -kubernetes v1.35.4 it builds all of these, the kubelet among them, of
-// another version of Kubernetes, into .cache/controlplane/v1.35.4/bin.
+// With -kubernetes v1.35.4 it builds the parts of a control plane of another version of
+// Kubernetes, into .cache/controlplane/v1.35.4/bin.
 //
 // Run it from the repository's root as `go run ./e2e/controlplane/build`. When
 // nothing it reads has changed since the last run it does nothing. The first
@@ -37,7 +37,7 @@ const (
 
 func main() {
 	kubelet := flag.Bool("kubelet", false, "build the kubelet instead of the control plane")
-	version := flag.String("kubernetes", "", "build control plane and kubelet of this version of Kubernetes, such as v1.35.4 (default: a control plane of the version in cluster/go.mod)")
+	version := flag.String("kubernetes", "", "build a control plane of this version of Kubernetes, such as v1.35.4 (default: that of cluster/go.mod)")
 	force := flag.Bool("force", false, "build even when nothing has changed")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -52,7 +52,7 @@ func build(ctx context.Context, version string, kubelet, force bool) error {
 	target := controlPlane
 	switch {
 	case version != "" && kubelet:
-		return errors.New("-kubernetes builds the kubelet of that version, too: leave out -kubelet")
+		return errors.New("-kubernetes builds a control plane, and the kubelet has the version of cluster/go.mod: leave out one of -kubernetes and -kubelet")
 	case version != "":
 		var err error
 		if target, err = ofVersion(version); err != nil {

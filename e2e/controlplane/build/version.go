@@ -7,22 +7,21 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 )
 
 var releases = regexp.MustCompile(`^v1\.\d+\.\d+$`)
 
-// ofVersion is a control plane and a kubelet of a version of Kubernetes. They have a
-// module of their own, which is made from Kubernetes' own go.mod of that version and
-// not committed: nobody chooses anything in it.
+// ofVersion is a control plane of a version of Kubernetes. It has a module of its own,
+// which is made from Kubernetes' own go.mod of that version and not committed: nobody
+// chooses anything in it.
 func ofVersion(version string) (target, error) {
 	if !releases.MatchString(version) {
 		return target{}, fmt.Errorf("-kubernetes %q: want a release of Kubernetes, such as v1.35.4", version)
 	}
 	folder := filepath.Join(cache, version)
 	return target{
-		name: "controlplane", version: version, packages: slices.Concat(parts, kubelet),
+		name: "controlplane", version: version, packages: parts,
 		module: filepath.Join(folder, "module"), folder: folder,
 		// The go command adds the checksums of the modules that Kubernetes has in its
 		// own repository.
