@@ -1,0 +1,126 @@
+package managerstate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/cpuset"
+
+	"github.com/lifepod/lifepod/internal/wholefile"
+	"github.com/lifepod/lifepod/roster/cpus"
+)
+
+// CPUManagerCheckpoint is the kubelet's file. Its name is a part of the checksum, as are
+// those of its fields.
+type CPUManagerCheckpoint struct {
+	PolicyName    string                       `json:"policyName"`
+	DefaultCPUSet string                       `json:"defaultCpuSet"`
+	Entries       map[string]map[string]string `json:"entries,omitempty"`
+	Checksum      Checksum                     `json:"checksum"`
+}
+
+// ReadCPUs reads the state of a policy; that of a node that has none yet is empty. The state
+// of another policy is an error (A-NUMA-15).
+func ReadCPUs(dir, policy string) (cpus.State, error) {
+	file := filepath.Join(dir, cpuFile)
+	var c CPUManagerCheckpoint
+	found, err := read(file, &c)
+	if err == nil && found {
+		var state cpus.State
+		if state, err = c.state(policy); err == nil {
+			return state, nil
+		}
+	}
+	if err != nil {
+		err = unusable("CPU manager", file, err)
+	}
+	return cpus.State{}, err
+}
+
+func (c CPUManagerCheckpoint) state(policy string) (cpus.State, error) {
+	sum := c.Checksum
+	if c.Checksum = 0; c.Entries == nil {
+		c.Entries = map[string]map[string]string{} // as the kubelet has it when it computes the checksum
+	}
+	if sum != 0 && sum != checksumOf(&c) {
+		return cpus.State{}, errCorrupt
+	}
+	if c.PolicyName != policy {
+		return cpus.State{}, fmt.Errorf("configured policy %q differs from state checkpoint policy %q", policy, c.PolicyName)
+	}
+	state := cpus.State{Given: map[types.UID]map[string]cpuset.CPUSet{}}
+	var err error
+	if state.Shared, err = cpuset.Parse(c.DefaultCPUSet); err != nil {
+		return state, fmt.Errorf("could not parse default cpu set %q: %w", c.DefaultCPUSet, err)
+	}
+	for uid, of := range c.Entries {
+		state.Given[types.UID(uid)] = map[string]cpuset.CPUSet{}
+		for name, text := range of {
+			set, err := cpuset.Parse(text)
+			if err != nil {
+				return state, fmt.Errorf("could not parse cpuset %q for container %q in pod %q: %w", text, name, uid, err)
+			}
+			state.Given[types.UID(uid)][name] = set
+		}
+	}
+	return state, nil
+}
+
+// WriteCPUs keeps the state of a policy.
+func WriteCPUs(dir, policy string, state cpus.State) error {
+	c := CPUManagerCheckpoint{PolicyName: policy, DefaultCPUSet: state.Shared.String(), Entries: map[string]map[string]string{}}
+	for uid, of := range state.Given {
+		c.Entries[string(uid)] = map[string]string{}
+		for name, set := range of {
+			c.Entries[string(uid)][name] = set.String()
+		}
+	}
+	c.Checksum = checksumOf(&c)
+	return write(filepath.Join(dir, cpuFile), c)
+}
+
+const (
+	cpuFile    = "cpu_manager_state"
+	memoryFile = "memory_manager_state"
+)
+
+var errCorrupt = errors.New("checkpoint is corrupted: its checksum is not that of what it says")
+
+// unusable says what to do about a file with which a manager can't go on.
+func unusable(manager, file string, err error) error {
+	return fmt.Errorf("could not restore state from checkpoint: %w, please drain this node and delete the %s checkpoint file %q before restarting lifepod", err, manager, file)
+}
+
+// Unusable is the error for a state that is as it was written, but not of this machine or of
+// its reservations.
+func Unusable(manager, dir string, err error) error {
+	file := map[string]string{"CPU manager": cpuFile, "memory manager": memoryFile}[manager]
+	return unusable(manager, filepath.Join(dir, file), err)
+}
+
+func read(file string, into any) (found bool, err error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if len(data) == 0 {
+		return false, nil
+	}
+	return true, json.Unmarshal(data, into)
+}
+
+func write(file string, state any) error {
+	data, err := json.Marshal(state)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	return wholefile.Write(file, data)
+}

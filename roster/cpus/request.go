@@ -1,0 +1,53 @@
+package cpus
+
+import (
+	v1 "k8s.io/api/core/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/lifepod/lifepod/worker/podcgroup"
+)
+
+// requested is how many CPUs a container gets for itself: as many as it requests, if that
+// is a whole number and its pod is Guaranteed (A-NUMA-3); 0 if it shares CPUs. Pods with
+// resources of their own, besides those of containers, share them.
+func requested(pod *v1.Pod, container *v1.Container) int {
+	if podcgroup.QOSClass(pod) != v1.PodQOSGuaranteed || resourcehelper.IsPodLevelResourcesSet(pod) {
+		return 0
+	}
+	request := container.Resources.Requests[v1.ResourceCPU]
+	if request.Value()*1000 != request.MilliValue() {
+		return 0
+	}
+	return int(request.Value())
+}
+
+// requestedByPod is how many CPUs its containers have at the same time at most.
+func requestedByPod(pod *v1.Pod) int {
+	inits, sidecars, regular := 0, 0, 0
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		if isSidecar(c) {
+			sidecars += requested(pod, c)
+		} else {
+			inits = max(inits, sidecars+requested(pod, c))
+		}
+	}
+	for i := range pod.Spec.Containers {
+		regular += requested(pod, &pod.Spec.Containers[i])
+	}
+	return max(inits, sidecars+regular)
+}
+
+func isSidecar(c *v1.Container) bool {
+	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
+}
+
+// endsBeforeOthers is true for a regular init container.
+func endsBeforeOthers(pod *v1.Pod, container *v1.Container) bool {
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; c.Name == container.Name {
+			return !isSidecar(c)
+		}
+	}
+	return false
+}
