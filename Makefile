@@ -42,9 +42,12 @@ runtime: packages ## build what bin/lifepod carries: containerd, runc, CNI, imag
 
 # Real programs of Kubernetes that tests and measurements use, pinned in
 # cluster/go.mod.
-.PHONY: controlplane kubelet metrics-server
+.PHONY: controlplane drivers kubelet metrics-server
 controlplane: ## build etcd, kube-apiserver & co. for the tests of lifepod agent
 	@$(GO) run ./e2e/controlplane/build
+
+drivers: ## build the drivers of devices that the tests of lifepod agent use
+	@$(GO) run ./e2e/controlplane/build -drivers
 
 kubelet: ## build the kubelet that lifepod is compared with
 	@$(GO) run ./e2e/controlplane/build -kubelet
@@ -84,16 +87,19 @@ vet:
 	$(GO) vet -tags realruntime,chaos,testmachine ./...
 	cd bundle/runtime && $(GO) vet ./...
 	cd packaging/build && $(GO) vet ./...
+	cd node/localdriver/sanity && $(GO) vet ./...
 
 lint: ## golangci-lint, pinned in hack/tools
 	$(LINT) --build-tags realruntime,chaos,testmachine ./...
 	cd bundle/runtime && $(LINT) ./...
 	cd packaging/build && $(LINT) ./...
+	cd node/localdriver/sanity && $(LINT) ./...
 
 unit: test-packages ## tests that don't need the runtime (some make mounts and cgroups: as root)
 	$(GO) test $$($(GO) list ./... | grep -v /e2e)
 	cd bundle/runtime && $(GO) test ./...
 	cd packaging/build && $(GO) test ./...
+	cd node/localdriver/sanity && $(GO) test ./...
 
 .PHONY: check-cluster
 # Those that bundle/build and e2e/controlplane/build compile Kubernetes with.
@@ -103,10 +109,11 @@ check-cluster: test-packages ## the same for the module cluster, which takes lon
 	cd cluster && $(GO) vet -tags $(CLUSTERTAGS),conformance ./... && $(LINT) --build-tags $(CLUSTERTAGS),conformance ./...
 	cd cluster && $(GO) test $$($(GO) list ./... | grep -v /e2e)
 
-test: test-packages build controlplane kubelet metrics-server ## all tests, those on real containers included (as root)
+test: test-packages build controlplane drivers kubelet metrics-server ## all tests, those on real containers included (as root)
 	$(GO) test -tags realruntime -timeout 20m $$($(GO) list ./... | grep -v /e2e)
 	cd bundle/runtime && $(GO) test ./...
 	cd packaging/build && $(GO) test ./...
+	cd node/localdriver/sanity && $(GO) test ./...
 	LIFEPOD=$(CURDIR)/bin/lifepod $(GO) test -p 1 -timeout 20m -count=1 ./e2e/...
 	cd cluster && LIFEPOD=$(CURDIR)/bin/lifepod GOFLAGS='-trimpath -tags=$(CLUSTERTAGS)' $(GO) test -p 1 -timeout 10m -count=1 ./e2e/...
 
@@ -118,11 +125,11 @@ SKEWTESTS := ./e2e/agent/... ./e2e/join ./e2e/objects ./e2e/podstatus ./e2e/sour
 SKEWGATES := NodeDeclaredFeatures=true,RestartAllContainersOnContainerExits=true
 SKEWGATED := TestJoin|TestRestartAllContainers
 .PHONY: test-skew
-test-skew: test-packages build kubelet metrics-server ## the tests of lifepod agent against control planes of the versions SKEW (as root)
+test-skew: test-packages build drivers kubelet metrics-server ## the tests of lifepod agent against control planes of the versions SKEW (as root)
 	@set -e; export LIFEPOD=$(CURDIR)/bin/lifepod; for version in $(SKEW); do \
 		$(GO) run ./e2e/controlplane/build -kubernetes $$version; \
 		export LIFEPOD_CONTROLPLANE=$(CURDIR)/.cache/controlplane/$$version/bin; \
-		ln -f .cache/controlplane/bin/kubelet .cache/controlplane/bin/metrics-server $$LIFEPOD_CONTROLPLANE/; \
+		ln -f .cache/controlplane/bin/kubelet .cache/controlplane/bin/metrics-server .cache/controlplane/bin/test-driver $$LIFEPOD_CONTROLPLANE/; \
 		echo "control plane of Kubernetes $$version"; \
 		$(GO) test -p 1 -timeout 20m -count=1 $(SKEWTESTS); \
 		echo "control plane of Kubernetes $$version with $(SKEWGATES)"; \

@@ -67,7 +67,7 @@ func Down(ctx context.Context, c Config, o DownOptions) (string, error) {
 	if err := proxy.Remove(ctx, proxy.Table(l.paths)); err != nil {
 		return "", err
 	}
-	if err := errors.Join(l.removeRoutes(), ownlink.Remove(ownLink(l.paths))); err != nil {
+	if err := errors.Join(l.removeRoutes(), ownlink.Remove(ownLink(l.paths)), unlink(kubeletFolder, l.nodeRoot())); err != nil {
 		return "", err
 	}
 	what := "pods"

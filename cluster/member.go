@@ -55,6 +55,9 @@ func RunMember(ctx context.Context, c Member, ready func()) error {
 	node.QuietKlog(l.Log)
 	l.services = c.Network.Services
 	g, known, o := newGroup(ctx, l.Log), make(chan struct{}), c.Node
+	if o.RootDir, err = l.nodeFolder(); err != nil {
+		return err
+	}
 	o.Joined = func() {
 		c.Node.Joined()
 		close(known)

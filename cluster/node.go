@@ -76,6 +76,10 @@ func (r *run) runNode(ctx context.Context, ready, registered func()) error {
 	if err != nil {
 		return err
 	}
+	folder, err := r.nodeFolder()
+	if err != nil {
+		return err
+	}
 	file := r.file("kubelet.json")
 	if err := wholefile.Write(file, configuration); err != nil {
 		return err
@@ -88,7 +92,7 @@ func (r *run) runNode(ctx context.Context, ready, registered func()) error {
 		HostnameOverride: r.Node,
 		NodeIP:           r.advertise.String(),
 		Root:             r.Root,
-		RootDir:          r.nodeRoot(),
+		RootDir:          folder,
 		Bundled:          true,
 		PodRange:         r.podRange(),
 		CNI:              r.CNI,

@@ -62,7 +62,7 @@ processes. It is needed once: from then on "lifepod join" goes on as the same no
 			if g.root != bundle.DefaultRoot { // the usual folder of logs is another node's, or may be
 				j.folder.Logs = rootfolder.Logs.In(g.root)
 			}
-			j.root, j.node.Root, j.node.RootDir = g.root, g.root, rootfolder.Node.In(g.root)
+			j.root, j.node.Root = g.root, g.root
 			j.node.Version, j.node.Foreign, j.node.Log = version(), run.Owner(g.root), log
 			j.node.Command = unattended.Join
 			j.node.Bundled = j.node.RuntimeEndpoint == ""

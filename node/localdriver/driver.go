@@ -1,0 +1,129 @@
+package localdriver
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	// Name is the driver's, as in the field `driver` of PersistentVolumes.
+	Name = "local.csi.lifepod.dev"
+	// TopologyKey is the label that a node with this driver has; its value is the node's name.
+	TopologyKey = "topology." + Name + "/node"
+)
+
+// Config is what the driver needs.
+type Config struct {
+	// Dir has the images; made with mode 0700. No other driver uses it at the same time.
+	Dir string
+	// Node is the name of this node.
+	Node string
+	// Version is lifepod's.
+	Version string
+	Log     *slog.Logger
+}
+
+// Driver serves CSI's services.
+type Driver struct {
+	csi.UnimplementedIdentityServer
+	csi.UnimplementedControllerServer
+	csi.UnimplementedNodeServer
+
+	config    Config
+	volumes   *shelf
+	snapshots *shelf
+
+	mu       sync.Mutex
+	underWay map[thing]bool // volumes and snapshots that a call works on
+	pending  int64          // bytes promised to what is being made
+}
+
+// New opens what a driver has left in config.Dir, and thaws file systems that one left
+// frozen because it was killed.
+func New(config Config) (*Driver, error) {
+	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("folder of local volumes: %w", err)
+	}
+	volumes, err := openShelf(filepath.Join(config.Dir, "volumes"))
+	if err != nil {
+		return nil, fmt.Errorf("open local volumes: %w", err)
+	}
+	snapshots, err := openShelf(filepath.Join(config.Dir, "snapshots"))
+	if err != nil {
+		return nil, fmt.Errorf("open snapshots of local volumes: %w", err)
+	}
+	d := &Driver{config: config, volumes: volumes, snapshots: snapshots, underWay: map[thing]bool{}}
+	return d, d.thawAll()
+}
+
+// thawAll thaws every volume: a pod whose file system stays frozen hangs.
+func (d *Driver) thawAll() error {
+	var all error
+	for _, v := range d.volumes.list() {
+		mounts, err := mountsOf(d.volumes.image(v.ID))
+		if err == nil && len(mounts) > 0 {
+			err = thaw(mounts[0].Mountpoint)
+		}
+		if err != nil {
+			all = errors.Join(all, fmt.Errorf("thaw volume %q: %w", v.ID, err))
+		}
+	}
+	return all
+}
+
+// thing is a volume or a snapshot, by its ID; "" is none.
+type thing struct{ volume, snapshot string }
+
+func (t thing) String() string {
+	if t.volume != "" {
+		return fmt.Sprintf("volume %q", t.volume)
+	}
+	return fmt.Sprintf("snapshot %q", t.snapshot)
+}
+
+// begin claims volumes or snapshots for one call; end gives them back.
+func (d *Driver) begin(things ...thing) (end func(), err error) {
+	things = slices.DeleteFunc(things, func(t thing) bool { return t == thing{} })
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, id := range things {
+		if d.underWay[id] {
+			return nil, status.Errorf(codes.Aborted, "another call for %s is under way", id)
+		}
+	}
+	for _, id := range things {
+		d.underWay[id] = true
+	}
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		for _, id := range things {
+			delete(d.underWay, id)
+		}
+	}, nil
+}
+
+// wanted is an error if an argument is empty.
+func wanted(name, value string) error {
+	if value == "" {
+		return status.Errorf(codes.InvalidArgument, "%s is missing", name)
+	}
+	return nil
+}
+
+// internal gives an error that has no code one.
+func internal(doing, id string, err error) error {
+	if _, coded := status.FromError(err); coded {
+		return err
+	}
+	return status.Errorf(codes.Internal, "%s %q: %v", doing, id, err)
+}

@@ -1,0 +1,397 @@
+package localdriver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+const megabyte = 1 << 20
+
+// machine has a driver; a new one takes the place of one that was killed.
+type machine struct {
+	*Driver
+	t   *testing.T
+	dir string
+}
+
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	m := &machine{t: t, dir: t.TempDir()}
+	m.restart()
+	return m
+}
+
+func (m *machine) restart() {
+	m.t.Helper()
+	driver, err := New(Config{Dir: filepath.Join(m.dir, "volumes"), Node: "node-a", Version: "test", Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.Driver = driver
+}
+
+func writer(block bool) *csi.VolumeCapability {
+	c := &csi.VolumeCapability{
+		AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER},
+		AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{}},
+	}
+	if block {
+		c.AccessType = &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}}
+	}
+	return c
+}
+
+// create makes a volume; from may be nil.
+func (m *machine) create(name string, size int64, block bool, from *csi.VolumeContentSource) *csi.Volume {
+	m.t.Helper()
+	made, err := m.CreateVolume(m.t.Context(), &csi.CreateVolumeRequest{
+		Name: name, CapacityRange: &csi.CapacityRange{RequiredBytes: size}, VolumeCapabilities: []*csi.VolumeCapability{writer(block)}, VolumeContentSource: from,
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return made.GetVolume()
+}
+
+func (m *machine) staging(id string) string { return filepath.Join(m.dir, "staging-"+id) }
+
+// use stages and publishes a volume until the test ends; the path is the pod's.
+func (m *machine) use(id string, block bool) (target string) {
+	m.t.Helper()
+	target = filepath.Join(m.dir, "target-"+id)
+	if err := os.MkdirAll(m.staging(id), 0o750); err != nil {
+		m.t.Fatal(err)
+	}
+	m.t.Cleanup(func() { m.stopUsing(id) })
+	_, err := m.NodeStageVolume(m.t.Context(), &csi.NodeStageVolumeRequest{VolumeId: id, StagingTargetPath: m.staging(id), VolumeCapability: writer(block)})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	_, err = m.NodePublishVolume(m.t.Context(), &csi.NodePublishVolumeRequest{VolumeId: id, StagingTargetPath: m.staging(id), TargetPath: target, VolumeCapability: writer(block)})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return target
+}
+
+func (m *machine) stopUsing(id string) {
+	m.t.Helper()
+	ctx := context.WithoutCancel(m.t.Context())
+	_, unpublish := m.NodeUnpublishVolume(ctx, &csi.NodeUnpublishVolumeRequest{VolumeId: id, TargetPath: filepath.Join(m.dir, "target-"+id)})
+	_, unstage := m.NodeUnstageVolume(ctx, &csi.NodeUnstageVolumeRequest{VolumeId: id, StagingTargetPath: m.staging(id)})
+	if err := errors.Join(unpublish, unstage); err != nil {
+		m.t.Error(err)
+	}
+	device, err := findLoop(m.volumes.image(id))
+	if err != nil && !errors.Is(err, os.ErrNotExist) || device != "" {
+		m.t.Errorf("volume %s still has the loop device %q (%v)", id, device, err)
+	}
+}
+
+func (m *machine) expand(id string, size int64) {
+	m.t.Helper()
+	_, err := m.ControllerExpandVolume(m.t.Context(), &csi.ControllerExpandVolumeRequest{VolumeId: id, CapacityRange: &csi.CapacityRange{RequiredBytes: size}})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// snapshot is the source of a volume that is made from it.
+func (m *machine) snapshot(name, volume string) *csi.VolumeContentSource {
+	m.t.Helper()
+	made, err := m.CreateSnapshot(m.t.Context(), &csi.CreateSnapshotRequest{Name: name, SourceVolumeId: volume})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{
+		Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: made.GetSnapshot().GetSnapshotId()},
+	}}
+}
+
+func write(t *testing.T, path string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func contains(t *testing.T, path, want string) {
+	t.Helper()
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(got[:min(len(got), len(want))]); got != want {
+		t.Errorf("%s has %q, want %q", path, got, want)
+	}
+}
+
+// size is how large the file system at a path is.
+func size(t *testing.T, path string) int64 {
+	t.Helper()
+	var stat unix.Statfs_t
+	if err := unix.Statfs(path, &stat); err != nil {
+		t.Fatal(err)
+	}
+	return int64(stat.Blocks) * stat.Bsize
+}
+
+// An empty volume is empty, any user can write in it, and it holds what was claimed and no
+// more.
+func TestClaimedSizeIsTheLimit(t *testing.T) {
+	m := newMachine(t)
+	m.create("a", 32*megabyte, false, nil)
+	target := m.use("a", false)
+	entries, err := os.ReadDir(target)
+	if err != nil || len(entries) > 0 {
+		t.Errorf("a new volume has %v (%v)", entries, err)
+	}
+	if info, err := os.Stat(target); err != nil || info.Mode().Perm() != 0o777 {
+		t.Errorf("root of a new volume: %v (%v)", info.Mode(), err)
+	}
+	write(t, filepath.Join(target, "some"), make([]byte, 16*megabyte))
+	err = os.WriteFile(filepath.Join(target, "more"), make([]byte, 32*megabyte), 0o600)
+	if !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("writing more than was claimed: %v, want ENOSPC", err)
+	}
+}
+
+// What pods change of the root of a volume stays when it is mounted again.
+func TestRootStaysAsItIs(t *testing.T) {
+	m := newMachine(t)
+	m.create("a", 32*megabyte, false, nil)
+	if err := os.Chmod(m.use("a", false), 0o710); err != nil {
+		t.Fatal(err)
+	}
+	m.stopUsing("a")
+	if info, err := os.Stat(m.use("a", false)); err != nil || info.Mode().Perm() != 0o710 {
+		t.Errorf("root of the volume: %v (%v)", info.Mode(), err)
+	}
+}
+
+// A volume that has grown while nobody used it has a larger file system when it is mounted,
+// with its content.
+func TestExpandOffline(t *testing.T) {
+	m := newMachine(t)
+	m.create("a", 32*megabyte, false, nil)
+	target := m.use("a", false)
+	write(t, filepath.Join(target, "file"), []byte("content"))
+	before := size(t, target)
+	m.stopUsing("a")
+	m.expand("a", 128*megabyte)
+	m.restart()
+	target = m.use("a", false)
+	if after := size(t, target); after < before+64*megabyte {
+		t.Errorf("the file system had %d bytes, and has %d", before, after)
+	}
+	contains(t, filepath.Join(target, "file"), "content")
+}
+
+// A file system that is used grows too, where the kernel lets this process do that; else the
+// call fails, and the file system grows when it is mounted next.
+func TestExpandOnline(t *testing.T) {
+	m := newMachine(t)
+	m.create("a", 32*megabyte, false, nil)
+	target := m.use("a", false)
+	before := size(t, target)
+	m.expand("a", 128*megabyte)
+	_, err := m.NodeExpandVolume(t.Context(), &csi.NodeExpandVolumeRequest{VolumeId: "a", VolumePath: target})
+	if mayGrowOnline(t) != (err == nil) {
+		t.Errorf("online expansion: %v; CAP_SYS_RESOURCE: %v", err, mayGrowOnline(t))
+	}
+	if err != nil {
+		m.stopUsing("a")
+		m.use("a", false)
+	}
+	if after := size(t, target); after < before+64*megabyte {
+		t.Errorf("the file system had %d bytes, and has %d", before, after)
+	}
+}
+
+// mayGrowOnline says whether this process has CAP_SYS_RESOURCE, which ext4 wants.
+func mayGrowOnline(t *testing.T) bool {
+	t.Helper()
+	header, data := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, [2]unix.CapUserData{}
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		t.Fatal(err)
+	}
+	return data[0].Effective&(1<<unix.CAP_SYS_RESOURCE) != 0
+}
+
+// A snapshot of a volume that is used has what was written before, and not what is written
+// after; a volume made from it may be larger. A clone has what its source has now.
+func TestSnapshotAndClone(t *testing.T) {
+	m := newMachine(t)
+	m.create("a", 32*megabyte, false, nil)
+	file := filepath.Join(m.use("a", false), "file")
+	write(t, file, []byte("before"))
+	snapshot := m.snapshot("s", "a")
+	write(t, file, []byte("after"))
+	m.create("b", 64*megabyte, false, snapshot)
+	m.create("c", 0, false, &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: "a"}}})
+	restored, cloned := m.use("b", false), m.use("c", false)
+	contains(t, filepath.Join(restored, "file"), "before")
+	contains(t, filepath.Join(cloned, "file"), "after")
+	if got := size(t, restored); got < 50*megabyte {
+		t.Errorf("the larger volume of the snapshot has a file system of %d bytes", got)
+	}
+	write(t, file, []byte("not frozen"))
+	_, err := m.CreateVolume(t.Context(), &csi.CreateVolumeRequest{
+		Name: "d", CapacityRange: &csi.CapacityRange{LimitBytes: 16 * megabyte}, VolumeCapabilities: []*csi.VolumeCapability{writer(false)}, VolumeContentSource: snapshot,
+	})
+	if status.Code(err) != codes.OutOfRange {
+		t.Errorf("a volume smaller than its snapshot: %v, want OutOfRange", err)
+	}
+}
+
+// A block device has the claimed size, grows, and its snapshot has what was written to it.
+func TestBlock(t *testing.T) {
+	m := newMachine(t)
+	m.create("a", 32*megabyte, true, nil)
+	target := m.use("a", true)
+	device, err := os.OpenFile(target, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer device.Close()
+	if _, err := device.WriteAt([]byte("content"), 0); err != nil {
+		t.Fatal(err)
+	}
+	m.create("b", 0, true, m.snapshot("s", "a"))
+	contains(t, m.use("b", true), "content")
+	m.expand("a", 64*megabyte)
+	if _, err := m.NodeExpandVolume(t.Context(), &csi.NodeExpandVolumeRequest{VolumeId: "a", VolumePath: target}); err != nil {
+		t.Fatal(err)
+	}
+	if end, err := device.Seek(0, 2); err != nil || end != 64*megabyte {
+		t.Errorf("the device has %d bytes (%v), want 64 MiB", end, err)
+	}
+	if err := device.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A driver that was killed while it copied has left a file system frozen, which the next one
+// thaws, and something unfinished, which the next one removes.
+func TestKilled(t *testing.T) {
+	m := newMachine(t)
+	m.create("a", 32*megabyte, false, nil)
+	target := m.use("a", false)
+	if err := onFolder(target, func(fd int) error { return unix.IoctlSetInt(fd, freeze, 0) }); err != nil {
+		t.Fatal(err)
+	}
+	for _, left := range []string{unfinished + "b", deleted + "c"} {
+		if err := os.MkdirAll(filepath.Join(m.volumes.dir, left, imageFile), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.restart()
+	write(t, filepath.Join(target, "file"), []byte("content"))
+	entries, err := os.ReadDir(m.volumes.dir)
+	if err != nil || len(entries) != 1 || entries[0].Name() != "a" {
+		t.Errorf("volumes: %v (%v), want a", entries, err)
+	}
+	// What was mounted is found, not mounted twice.
+	before, err := mountsOf(m.volumes.image("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.use("a", false)
+	after, err := mountsOf(m.volumes.image("a"))
+	if err != nil || len(after) != len(before) {
+		t.Errorf("%d mounts before, %d after (%v)", len(before), len(after), err)
+	}
+}
+
+// A volume that is used can't be deleted.
+func TestDeleteInUse(t *testing.T) {
+	m := newMachine(t)
+	m.create("a", 32*megabyte, false, nil)
+	m.use("a", false)
+	_, err := m.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: "a"})
+	if status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("delete a volume in use: %v, want FailedPrecondition", err)
+	}
+	m.stopUsing("a")
+	if _, err := m.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: "a"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// What was promised is not promised again, whether it was written or not; what was deleted
+// can be.
+func TestCapacity(t *testing.T) {
+	m := newMachine(t)
+	free, err := m.available()
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := free/unit/2*unit + 1024*megabyte
+	m.create("a", half, true, nil)
+	request := &csi.CreateVolumeRequest{Name: "b", CapacityRange: &csi.CapacityRange{RequiredBytes: half}, VolumeCapabilities: []*csi.VolumeCapability{writer(true)}}
+	if _, err := m.CreateVolume(t.Context(), request); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("more than is free: %v, want ResourceExhausted", err)
+	}
+	if _, err := m.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.CreateVolume(t.Context(), request); err != nil {
+		t.Errorf("after a deletion: %v", err)
+	}
+}
+
+// Names that are no names of files have IDs that are.
+func TestNames(t *testing.T) {
+	m := newMachine(t)
+	for _, name := range []string{"../../etc", ".new-a", "A", "ä", "name with / and \x00"} {
+		v := m.create(name, 16*megabyte, true, nil)
+		if again := m.create(name, 16*megabyte, true, nil); again.GetVolumeId() != v.GetVolumeId() || !plain.MatchString(v.GetVolumeId()) {
+			t.Errorf("%q has the IDs %q and %q", name, v.GetVolumeId(), again.GetVolumeId())
+		}
+	}
+	if got := len(m.volumes.list()); got != 5 {
+		t.Errorf("%d volumes, want 5", got)
+	}
+	for _, id := range []string{"..", "../volumes/a", "a/b"} {
+		if _, err := m.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: id}); err != nil {
+			t.Errorf("delete %q, which is none: %v", id, err)
+		}
+	}
+}
+
+// Where blocks can't be shared only what is written is copied.
+func TestCopyKeepsHoles(t *testing.T) {
+	from, to := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "to")
+	if err := makeImage(from, 64*megabyte); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(from, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	content := bytes.Repeat([]byte("content"), 10000)
+	if _, err := file.WriteAt(content, 5*megabyte); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := copyImage(from, to); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(to)
+	if err != nil || len(got) != 64*megabyte || !bytes.Equal(got[5*megabyte:5*megabyte+len(content)], content) {
+		t.Errorf("the copy has %d bytes, or another content (%v)", len(got), err)
+	}
+	if used := allocated(to); used > megabyte {
+		t.Errorf("the copy takes up %d bytes, want about %d", used, len(content))
+	}
+}

@@ -1,0 +1,117 @@
+package localdriver
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// makeImage makes a sparse file.
+func makeImage(path string, bytes int64) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Truncate(bytes), file.Close())
+}
+
+// growImage makes a file longer, also after a power cut.
+func growImage(path string, bytes int64) error {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	info, err := file.Stat()
+	if err == nil && info.Size() < bytes {
+		err = errors.Join(file.Truncate(bytes), file.Sync())
+	}
+	return errors.Join(err, file.Close())
+}
+
+// makeFileSystem makes an ext4 in an image. Nothing is kept for root, who does not write
+// there.
+func makeFileSystem(image string) error {
+	return run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "nodiscard,lazy_itable_init=1,lazy_journal_init=1", image)
+}
+
+// growUnmounted lets an ext4 that is not mounted fill its device.
+func growUnmounted(device string) error {
+	var exit *exec.ExitError
+	err := run("e2fsck", "-f", "-p", device)
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		err = nil // mended
+	}
+	if err != nil {
+		return err
+	}
+	return run("resize2fs", device)
+}
+
+// run runs a program of e2fsprogs, which Debian and its kin always have.
+func run(name string, args ...string) error {
+	output, err := exec.Command(name, args...).CombinedOutput()
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return fmt.Errorf("%s is not on this machine: install the package e2fsprogs", name)
+	case err != nil:
+		return fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(string(output)))
+	}
+	return nil
+}
+
+// copyImage makes a file that shares its blocks with another one, or is a copy of what the
+// other one has written.
+func copyImage(from, to string) (shared bool, err error) {
+	source, err := os.Open(from)
+	if err != nil {
+		return false, err
+	}
+	defer source.Close()
+	target, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return false, err
+	}
+	if unix.IoctlFileClone(int(target.Fd()), int(source.Fd())) == nil {
+		return true, target.Close()
+	}
+	return false, errors.Join(copyData(source, target), target.Close())
+}
+
+// copyData leaves holes where the source has some.
+func copyData(source, target *os.File) error {
+	info, err := source.Stat()
+	if err != nil {
+		return err
+	}
+	if err := target.Truncate(info.Size()); err != nil {
+		return err
+	}
+	for at := int64(0); ; {
+		data, err := source.Seek(at, unix.SEEK_DATA)
+		if errors.Is(err, unix.ENXIO) {
+			return nil // only a hole is left
+		}
+		if err != nil {
+			return err
+		}
+		end, err := source.Seek(data, unix.SEEK_HOLE)
+		if err != nil {
+			return err
+		}
+		if _, err := source.Seek(data, io.SeekStart); err != nil {
+			return err
+		}
+		if _, err := target.Seek(data, io.SeekStart); err != nil {
+			return err
+		}
+		if _, err := io.CopyN(target, source, end-data); err != nil {
+			return err
+		}
+		at = end
+	}
+}

@@ -1,0 +1,105 @@
+package localdriver
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// position is where a token says that a page begins; it may be behind the end by now.
+func position(token string, length int) (int, error) {
+	if token == "" {
+		return 0, nil
+	}
+	from, err := strconv.Atoi(token)
+	if err != nil || from < 0 {
+		return 0, status.Errorf(codes.Aborted, "starting_token %q is none of this driver's", token)
+	}
+	return min(from, length), nil
+}
+
+func tokenOf(position int) string { return strconv.Itoa(position) }
+
+// ListVolumes is the volumes of this node.
+func (d *Driver) ListVolumes(_ context.Context, req *csi.ListVolumesRequest) (*csi.ListVolumesResponse, error) {
+	part, next, err := page(d.volumes.list(), req.GetStartingToken(), req.GetMaxEntries())
+	if err != nil {
+		return nil, err
+	}
+	out := &csi.ListVolumesResponse{NextToken: next}
+	for _, v := range part {
+		out.Entries = append(out.Entries, &csi.ListVolumesResponse_Entry{Volume: d.shownVolume(v), Status: &csi.ListVolumesResponse_VolumeStatus{}})
+	}
+	return out, nil
+}
+
+// ControllerGetVolume is one volume.
+func (d *Driver) ControllerGetVolume(_ context.Context, req *csi.ControllerGetVolumeRequest) (*csi.ControllerGetVolumeResponse, error) {
+	if err := wanted("volume_id", req.GetVolumeId()); err != nil {
+		return nil, err
+	}
+	v, err := d.volumes.get("volume", req.GetVolumeId())
+	if err != nil {
+		return nil, err
+	}
+	return &csi.ControllerGetVolumeResponse{Volume: d.shownVolume(v), Status: &csi.ControllerGetVolumeResponse_VolumeStatus{}}, nil
+}
+
+// ListSnapshots is the snapshots of this node, or those that a request describes.
+func (d *Driver) ListSnapshots(_ context.Context, req *csi.ListSnapshotsRequest) (*csi.ListSnapshotsResponse, error) {
+	var matching []record
+	for _, s := range d.snapshots.list() {
+		if (req.GetSnapshotId() == "" || req.GetSnapshotId() == s.ID) && (req.GetSourceVolumeId() == "" || req.GetSourceVolumeId() == s.FromVolume) {
+			matching = append(matching, s)
+		}
+	}
+	part, next, err := page(matching, req.GetStartingToken(), req.GetMaxEntries())
+	if err != nil {
+		return nil, err
+	}
+	out := &csi.ListSnapshotsResponse{NextToken: next}
+	for _, s := range part {
+		out.Entries = append(out.Entries, &csi.ListSnapshotsResponse_Entry{Snapshot: shownSnapshot(s)})
+	}
+	return out, nil
+}
+
+// GetCapacity is how much may be claimed.
+func (d *Driver) GetCapacity(_ context.Context, req *csi.GetCapacityRequest) (*csi.GetCapacityResponse, error) {
+	if t := req.GetAccessibleTopology(); t != nil && !d.here([]*csi.Topology{t}) {
+		return &csi.GetCapacityResponse{}, nil
+	}
+	if len(req.GetVolumeCapabilities()) > 0 {
+		if _, err := modeOf(req.GetVolumeCapabilities()); err != nil {
+			return &csi.GetCapacityResponse{}, nil //nolint:nilerr // there is no room for what can't be made
+		}
+	}
+	free, err := d.available()
+	if err != nil {
+		return nil, internal("capacity of", d.config.Node, err)
+	}
+	return &csi.GetCapacityResponse{AvailableCapacity: free}, nil
+}
+
+func (d *Driver) shownVolume(v record) *csi.Volume {
+	out := &csi.Volume{VolumeId: v.ID, CapacityBytes: v.Bytes, AccessibleTopology: []*csi.Topology{d.topology()}}
+	switch {
+	case v.FromSnapshot != "":
+		out.ContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{
+			Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: v.FromSnapshot},
+		}}
+	case v.FromVolume != "":
+		out.ContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{
+			Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: v.FromVolume},
+		}}
+	}
+	return out
+}
+
+func shownSnapshot(s record) *csi.Snapshot {
+	return &csi.Snapshot{SnapshotId: s.ID, SourceVolumeId: s.FromVolume, SizeBytes: s.Bytes, CreationTime: timestamppb.New(s.Created), ReadyToUse: true}
+}

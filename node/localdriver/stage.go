@@ -1,0 +1,182 @@
+package localdriver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/moby/sys/mount"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// NodeStageVolume mounts the file system of a volume, or makes its block device. Both grow
+// if the volume has grown.
+func (d *Driver) NodeStageVolume(_ context.Context, req *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
+	if err := wanted("staging_target_path", req.GetStagingTargetPath()); err != nil {
+		return nil, err
+	}
+	v, end, err := d.used(req.GetVolumeId(), req.GetVolumeCapability())
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	if v.Block {
+		err = d.stageBlock(v)
+	} else {
+		err = d.stage(v, req.GetStagingTargetPath(), req.GetVolumeCapability().GetMount().GetMountFlags())
+	}
+	if err != nil {
+		return nil, internal("stage volume", v.ID, err)
+	}
+	return &csi.NodeStageVolumeResponse{}, nil
+}
+
+// used is a volume that is to be used as a request says, and which no other call works on.
+func (d *Driver) used(id string, capability *csi.VolumeCapability) (v record, end func(), err error) {
+	if err := wanted("volume_id", id); err != nil {
+		return v, nil, err
+	}
+	if capability == nil {
+		return v, nil, status.Error(codes.InvalidArgument, "volume_capability is missing")
+	}
+	block, err := capabilityOf(capability)
+	if err != nil {
+		return v, nil, err
+	}
+	end, err = d.begin(thing{volume: id})
+	if err != nil {
+		return v, nil, err
+	}
+	v, err = d.volumes.get("volume", id)
+	if err == nil && block != v.Block {
+		err = status.Errorf(codes.InvalidArgument, "volume %q was made in the other mode: it is a block device, or has a file system", id)
+	}
+	if err != nil {
+		end()
+		return v, nil, err
+	}
+	return v, end, nil
+}
+
+func (d *Driver) stageBlock(v record) error {
+	device, hold, err := attachLoop(d.volumes.image(v.ID), false)
+	if err != nil {
+		return err
+	}
+	return errors.Join(growLoop(device), hold.Close())
+}
+
+func (d *Driver) stage(v record, path string, flags []string) error {
+	image := d.volumes.image(v.ID)
+	mounted, err := isMounted(image, path)
+	if err != nil {
+		return err
+	}
+	if !mounted {
+		device, hold, err := attachLoop(image, true)
+		if err != nil {
+			return err
+		}
+		defer hold.Close()
+		if err := mountDevice(device, path, flags); err != nil {
+			return err
+		}
+		if err := d.grow(&v); err != nil {
+			// Without CAP_SYS_RESOURCE an ext4 grows only while it is not mounted.
+			err = errors.Join(unmount(path), growUnmounted(device), mountDevice(device, path, flags))
+			if err != nil {
+				return err
+			}
+			v.FileSystem = v.Bytes
+			if err := d.volumes.save(v); err != nil {
+				return err
+			}
+		}
+	}
+	if v.Used {
+		return nil
+	}
+	if err := fresh(path); err != nil {
+		return err
+	}
+	v.Used = true
+	return d.volumes.save(v)
+}
+
+// mountDevice mounts with discard, so that what is deleted makes room on the node.
+func mountDevice(device, path string, flags []string) error {
+	return mount.Mount(device, path, "ext4", strings.Join(append([]string{"discard"}, flags...), ","))
+}
+
+// fresh makes the root of a new file system what pods expect of an empty volume: without
+// lost+found, which e2fsck makes again if it needs it, and for any user to write in, as long
+// as the pod does not say otherwise (fsGroup).
+func fresh(path string) error {
+	if err := os.Remove(filepath.Join(path, "lost+found")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return os.Chmod(path, 0o777)
+}
+
+// grow lets the file system of a volume that is mounted fill the volume.
+func (d *Driver) grow(v *record) error {
+	if v.FileSystem >= v.Bytes {
+		return nil
+	}
+	device, err := findLoop(d.volumes.image(v.ID))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(growLoop(device), run("resize2fs", device)); err != nil {
+		return fmt.Errorf("grow its file system: %w", err)
+	}
+	v.FileSystem = v.Bytes
+	return d.volumes.save(*v)
+}
+
+// isMounted says whether an image is mounted at a path.
+func isMounted(image, path string) (bool, error) {
+	mounts, err := mountsOf(image)
+	if err != nil {
+		return false, err
+	}
+	path, err = filepath.EvalSymlinks(path)
+	if err != nil {
+		return false, err
+	}
+	for _, m := range mounts {
+		if m.Mountpoint == path {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// NodeUnstageVolume undoes NodeStageVolume; there may be nothing to undo.
+func (d *Driver) NodeUnstageVolume(_ context.Context, req *csi.NodeUnstageVolumeRequest) (*csi.NodeUnstageVolumeResponse, error) {
+	id := req.GetVolumeId()
+	if err := wanted("volume_id", id); err != nil {
+		return nil, err
+	}
+	if err := wanted("staging_target_path", req.GetStagingTargetPath()); err != nil {
+		return nil, err
+	}
+	end, err := d.begin(thing{volume: id})
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	err = unmount(req.GetStagingTargetPath())
+	if v, missing := d.volumes.get("volume", id); err == nil && missing == nil && v.Block {
+		err = detachLoop(d.volumes.image(id))
+	}
+	if err != nil {
+		return nil, internal("unstage volume", id, err)
+	}
+	return &csi.NodeUnstageVolumeResponse{}, nil
+}
