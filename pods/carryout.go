@@ -28,6 +28,8 @@ func (s *Shell) carryOut(ctx context.Context, effects []roster.Effect) {
 			if !e.At.IsZero() {
 				s.timer.Reset(time.Until(e.At))
 			}
+		case roster.Release: // before another pod is allocated something
+			s.ByName.Release(e.UID)
 		case roster.AnswerResize:
 			s.resizes.answer(e.ID, e.Refusal)
 		case roster.DeleteObject:
@@ -51,6 +53,8 @@ func (s *Shell) doBeside(ctx context.Context, effect roster.Effect) {
 		s.beside.Go(func() { s.look(ctx, e.Pod) })
 	case roster.ReadNode:
 		s.beside.Go(func() { s.mail.Post(roster.NodeRead{UID: e.UID, Node: s.readNode(ctx)}) })
+	case roster.Allocate:
+		s.beside.Go(func() { s.mail.Post(s.ByName.Allocate(ctx, e.Pod)) })
 	case roster.Recall:
 		s.withFiles(e.UID, func() {
 			remembered, _ := s.Memory.Load(e.UID) // nil if it is of no use
@@ -204,8 +208,22 @@ func (s *Shell) allHeard(ctx context.Context) {
 	}
 	s.heard.Store(true)
 	s.beside.Go(func() {
+		s.releaseUnknown()
 		if err := (Remains{s}).ClearDisk(ctx); err != nil {
 			s.Log.Warn("can't remove what is left of pods that are gone", "err", err)
 		}
 	})
+}
+
+// releaseUnknown takes back what an agent that was killed had given to pods that are not here
+// any more.
+func (s *Shell) releaseUnknown() {
+	if s.ByName == nil {
+		return
+	}
+	for _, uid := range s.ByName.Held() {
+		if !s.known(uid) {
+			s.ByName.Release(uid)
+		}
+	}
 }

@@ -33,6 +33,8 @@ type Config struct {
 	Pressure pressure.Config
 	Relief   Relief
 	Local    Local
+	// ByName gives pods what they are given of the node by name; nil: nothing is.
+	ByName ByName
 	// Shutdowns are those of the machine, for whose pods Periods say how long they may take.
 	Shutdowns Shutdowns
 	Periods   []roster.Period // the lowest priority first; empty: nothing is ended then
@@ -68,6 +70,20 @@ type Local struct {
 	// Foreign says that a pod of the same runtime is another lifepod's, which is
 	// left alone; nil: none is.
 	Foreign func(uid types.UID) bool
+}
+
+// ByName gives pods what nobody else then has, such as devices (package node/devices). What it
+// has given outlives the agent.
+type ByName interface {
+	// Asks says whether a pod asks for something of it: a function of the pod's spec.
+	Asks(pod *v1.Pod) bool
+	// Allocate gives a pod all that it asks for, or nothing; it may take a while. A pod that has
+	// something already keeps it.
+	Allocate(ctx context.Context, pod *v1.Pod) roster.Allocated
+	// Release takes back what a pod has, at once.
+	Release(uid types.UID)
+	// Held are the pods that have something.
+	Held() []types.UID
 }
 
 // Statuses tell the API server (package node/podstatus).
@@ -143,11 +159,14 @@ func New(c Config) *Shell {
 	if c.Counts == nil {
 		c.Counts = noCounts{}
 	}
+	options := roster.Options{
+		Sources: c.Sources, Host: c.Host, API: c.Cluster.Mirrors != nil, Shutdown: c.Periods, Pressure: c.Pressure,
+	}
+	if c.ByName != nil {
+		options.ByName = c.ByName.Asks
+	}
 	return &Shell{
-		Config: c, events: c.Engine.Events(c.RuntimeChanged),
-		machine: roster.New(roster.Options{
-			Sources: c.Sources, Host: c.Host, API: c.Cluster.Mirrors != nil, Shutdown: c.Periods, Pressure: c.Pressure,
-		}),
+		Config: c, events: c.Engine.Events(c.RuntimeChanged), machine: roster.New(options),
 		lives: map[types.UID]*living{},
 	}
 }

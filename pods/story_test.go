@@ -46,6 +46,7 @@ type story struct {
 	periods  []roster.Period
 	inhibits inhibitor
 	counts   counted
+	byName   ByName
 }
 
 // tell runs a story with its first agent, whose sources are those named.
@@ -82,7 +83,7 @@ func (s *story) agent() {
 	pods := New(Config{
 		Inbox: inbox, Engine: engine, Sources: s.sources, Node: func() *v1.Node { return s.node }, Memory: s.memory(), Log: engine.Log,
 		Cluster: Cluster{Statuses: s.api, Events: s.api, Mirrors: s.api, Objects: s.api, FreshNode: s.freshly},
-		Local:   Local{Foreign: s.foreign, LogLinks: filepath.Join(s.dir, "links")}, Shutdowns: &s.inhibits, Periods: s.periods, Counts: &s.counts,
+		Local:   Local{Foreign: s.foreign, LogLinks: filepath.Join(s.dir, "links")}, Shutdowns: &s.inhibits, Periods: s.periods, Counts: &s.counts, ByName: s.byName,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	if err := pods.Open(ctx); err != nil {

@@ -37,6 +37,7 @@ func (m *Machine) looked(p *pod, f Looked) {
 		return
 	}
 	p.position, p.accepted, p.refused = Unheard, nil, false
+	p.assigned = false       // it asks again if it begins, and keeps what it has
 	m.do(Forget{UID: p.uid}) // of the pod as it was long ago
 	there := len(f.Has.Sandboxes) > 0 || len(f.Has.Containers) > 0
 	p.mirror = nil

@@ -65,7 +65,10 @@ func (m *Machine) admit(p *pod, node *v1.Node) {
 		m.refuse(p, *refusal)
 		return
 	}
-	switch answer := admit.Decide(p.newest, m.holders(p), node, m.options.Host); {
+	if m.allocate(p) {
+		return
+	}
+	switch answer := admit.Decide(p.newest, m.holders(p), p.without(node), m.options.Host); {
 	case answer.Relabel && m.options.API && !p.reread:
 		p.reread = true
 		m.waits(p, ForNode, never())

@@ -70,6 +70,13 @@ type Look struct{ Pod *v1.Pod }
 // ReadNode asks for the Node as the API server has it now; NodeRead answers it.
 type ReadNode struct{ UID types.UID }
 
+// Allocate asks for what a pod is given of the node by name and nobody else then has, such as
+// devices; Allocated answers it. It may take a while.
+type Allocate struct{ Pod *v1.Pod }
+
+// Release gives back what a pod was given by name, and what it was to be given.
+type Release struct{ UID types.UID }
+
 // Recall asks for what is remembered of a pod; Recalled answers it.
 type Recall struct{ UID types.UID }
 
@@ -165,6 +172,8 @@ func (Know) effect()             {}
 func (Drop) effect()             {}
 func (Look) effect()             {}
 func (ReadNode) effect()         {}
+func (Allocate) effect()         {}
+func (Release) effect()          {}
 func (Recall) effect()           {}
 func (Forget) effect()           {}
 func (Discard) effect()          {}

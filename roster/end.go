@@ -57,6 +57,7 @@ func (m *Machine) ended(p *pod) {
 // begins as a new pod (B-WRK-18).
 func (m *Machine) over(p *pod) {
 	p.position = Over
+	m.giveBack(p)
 	m.deleteObject(p)
 	if p.again && p.newest.DeletionTimestamp == nil {
 		m.pods[p.uid] = &pod{uid: p.uid, source: p.source, newest: p.newest, wanted: true}
@@ -66,6 +67,7 @@ func (m *Machine) over(p *pod) {
 
 // drop forgets a pod of which the node has nothing.
 func (m *Machine) drop(p *pod) {
+	m.giveBack(p)
 	delete(m.pods, p.uid)
 	m.do(Drop{Source: p.source, UID: p.uid})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster/pressure"
+	"github.com/lifepod/lifepod/worker/admission"
 )
 
 // Event is a fact and when it became known.
@@ -64,6 +65,19 @@ type NodeKnown struct{ Node *v1.Node }
 type NodeRead struct {
 	UID  types.UID
 	Node *v1.Node
+}
+
+// Allocated answers Allocate.
+type Allocated struct {
+	UID types.UID
+	// Refusal is nil if the pod has all that it asks for; else it has nothing.
+	Refusal *admission.Refusal
+	// Lacks is the resource of which others have too much, if that is why; they may give some
+	// back.
+	Lacks v1.ResourceName
+	// Given are the resources of which it was given something: the Node need not have any left,
+	// or not know of them yet (A-DEV-5).
+	Given []v1.ResourceName
 }
 
 // Looked answers Look.
@@ -168,6 +182,7 @@ func (Unwanted) fact()          {}
 func (SourceHeard) fact()       {}
 func (NodeKnown) fact()         {}
 func (NodeRead) fact()          {}
+func (Allocated) fact()         {}
 func (Looked) fact()            {}
 func (Resumed) fact()           {}
 func (NotResumed) fact()        {}

@@ -29,6 +29,11 @@ func podOf(source Source, name string, uid types.UID) *v1.Pod {
 	return pod
 }
 
+// gpu is a resource of which devices are given by name.
+const gpu v1.ResourceName = "example.com/gpu"
+
+func asksForDevices(pod *v1.Pod) bool { return limits(pod, gpu) }
+
 func cpus(amount string) v1.ResourceList {
 	return v1.ResourceList{v1.ResourceCPU: resource.MustParse(amount)}
 }

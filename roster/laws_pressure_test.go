@@ -48,7 +48,7 @@ func (l *pressureLaws) fact(w *walk, fact Fact) {
 	case NodeMeasured:
 		l.measured(w.now, f.Seen)
 	case Reclaimed:
-		if l.attempt != nil {
+		if l.attempt != nil && l.attempt.reclaiming { // else the answer is a late one, of an attempt before
 			l.attempt.reclaiming = false
 			if len(f.Seen) > 0 && !slices.ContainsFunc([]pressure.Signal{pressure.Memory, pressure.NodeFs, pressure.PIDs}, func(s pressure.Signal) bool { return short(s, f.Seen) }) {
 				w.note("reclaiming was enough", true)

@@ -72,6 +72,8 @@ func (l *laws) fact(fact Fact) {
 		delete(l.paused, f.UID)
 	case NodeRead:
 		delete(l.place, f.UID)
+	case Allocated:
+		delete(l.place, f.UID)
 	case Resumed:
 		l.done[f.UID] = lifecycle.Terminal(f.Status.Phase)
 		l.place.published(f.UID, &f.Status)
@@ -114,6 +116,9 @@ func (l *laws) effect(effect Effect) {
 	case ReadNode:
 		l.isKnown(e.UID, e)
 		l.place.keep(l.wanted[e.UID])
+	case Allocate:
+		l.isKnown(e.Pod.UID, e)
+		l.place.keep(e.Pod)
 	case Tell:
 		l.tells(e)
 	case DeleteObject:
@@ -214,6 +219,9 @@ func (l *laws) begins(pod *v1.Pod, fresh bool) {
 	delete(l.overdue, uid)
 	if !fresh {
 		return
+	}
+	if asksForDevices(pod) && pod.DeletionTimestamp == nil && !l.w.byName[uid] {
+		l.w.rt.Fatalf("%s begins without its devices (A-DEV-5)", uid)
 	}
 	if l.w.runtime[uid] != nil {
 		l.w.rt.Fatalf("%s begins anew, and the runtime has it (B-RST-2)", uid)

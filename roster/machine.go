@@ -29,6 +29,9 @@ type Options struct {
 	Shutdown []Period
 	// Pressure is how the node answers when it runs short of something.
 	Pressure pressure.Config
+	// ByName says whether a pod asks for something that is given by name (A-DEV-5); nil: none
+	// does.
+	ByName func(*v1.Pod) bool
 }
 
 // Machine is the roster of a node: all its pods and where each stands. It is not safe
@@ -68,6 +71,7 @@ func New(options Options) *Machine {
 func (m *Machine) Step(e Event) []Effect {
 	m.now, m.effects = e.At, nil
 	m.apply(e.Fact)
+	m.releaseDone()
 	m.advanceShutdown()
 	m.recordBoot()
 	m.wake()
@@ -115,6 +119,8 @@ func (m *Machine) applyToPod(fact Fact) {
 	switch f := fact.(type) {
 	case NodeRead:
 		m.ofPod(f.UID, func(p *pod) { m.nodeRead(p, f.Node) })
+	case Allocated:
+		m.ofPod(f.UID, func(p *pod) { m.allocationAnswered(p, f) })
 	case Looked:
 		m.ofPod(f.UID, func(p *pod) { m.looked(p, f) })
 	case Resumed:

@@ -12,6 +12,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/worker/admission"
 )
 
 // matrixFile brings a pod to every position, and has every fact fed there: what each
@@ -43,7 +45,7 @@ func TestMatrix(t *testing.T) {
 			t.Errorf("position %s has no place in the matrix", position)
 		}
 	}
-	for _, reason := range []Reason{ForName, ForMirror, ForNode, ForVictims, ForRoom} {
+	for _, reason := range []Reason{ForName, ForMirror, ForNode, ForVictims, ForDevices, ForRoom} {
 		if !strings.Contains(string(text), "waiting for "+string(reason)) {
 			t.Errorf("no pod of the matrix waits for %s", reason)
 		}
@@ -148,6 +150,7 @@ func factsOf(d *described, tr *transcript) []namedFact {
 		{"Wanted, resized whole", Wanted{d.source, whole}},
 		{"SourceHeard api", SourceHeard{API}}, {"SourceHeard file", SourceHeard{File}},
 		{"NodeKnown", NodeKnown{tr.node}}, {"NodeRead", NodeRead{uid, nodeOf("4", map[string]string{"disk": ""})}}, {"NodeRead, unreadable", NodeRead{UID: uid}},
+		{"Allocated", Allocated{UID: uid}}, {"Allocated, short", Allocated{UID: uid, Refusal: &admission.Refusal{Reason: "UnexpectedAdmissionError"}, Lacks: gpu}},
 		{"Looked, nothing there", Looked{UID: uid}}, {"Looked, there", Looked{UID: uid, Has: seenOf(0)}}, {"Looked, with a mirror", Looked{UID: uid, Mirror: mirror}},
 		{"Resumed", Resumed{uid, statusOf(v1.PodRunning, "1")}}, {"NotResumed", NotResumed{uid, errUnreadable}},
 		{"Recalled", Recalled{uid, d.remembered(false)}}, {"Recalled, to end", Recalled{uid, d.remembered(true)}}, {"Recalled, nothing", Recalled{UID: uid}},

@@ -50,6 +50,7 @@ const (
 	ForMirror  Reason = "the API server, which knows its status"              // B-RST-7
 	ForNode    Reason = "the Node's labels as the API server has them"        // A-ADM-4
 	ForVictims Reason = "the end of pods that are preempted"                  // B-PRE-2
+	ForDevices Reason = "what it is given of the node by name"                // A-DEV-5
 	ForRoom    Reason = "pods that were removed and have not ended yet"
 )
 
@@ -62,6 +63,8 @@ func (r Reason) rule() string {
 		return "B-RST-7"
 	case ForNode:
 		return "A-ADM-4"
+	case ForDevices:
+		return "A-DEV-5"
 	case ForVictims:
 		return "B-PRE-2"
 	default: // ForRoom
@@ -99,6 +102,12 @@ type pod struct {
 	rested     bool          // it has given back what it held of the node
 	pressed    bool          // it was evicted because the node ran short of something
 
+	assigned bool              // its next life was given what it asks for by name
+	given    []v1.ResourceName // of which it was given something
+	gaveBack bool              // it has nothing of that any more
+	lacks    v1.ResourceName   // others had too much of it, this many of which no source wanted
+	freeing  int
+
 	status v1.PodStatus // last published
 	resize resize
 }
@@ -120,7 +129,7 @@ func (p *pod) begun() bool {
 	case Looking, Living, Leaving, Paused:
 		return true
 	case Waiting:
-		return p.reason == ForNode // its place is kept
+		return p.reason == ForNode || p.reason == ForDevices // its place is kept
 	default: // Unheard, Over
 		return false
 	}

@@ -32,6 +32,10 @@ func effectText(effect Effect) string {
 		return "Look " + string(e.Pod.UID)
 	case ReadNode:
 		return "ReadNode for " + string(e.UID)
+	case Allocate:
+		return "Allocate " + string(e.Pod.UID)
+	case Release:
+		return "Release " + string(e.UID)
 	case Recall:
 		return "Recall " + string(e.UID)
 	case Forget:

@@ -20,7 +20,7 @@ func (m *Machine) holders(but *pod) []*v1.Pod {
 // The scheduler no longer counts those and may have put this pod in their place.
 func (m *Machine) hasRoomSoon(p *pod, node *v1.Node) bool {
 	stay := m.allocated(func(other *pod) bool { return other != p && other.wanted })
-	return admit.Decide(p.newest, stay, node, m.options.Host).Refusal == nil
+	return admit.Decide(p.newest, stay, p.without(node), m.options.Host).Refusal == nil
 }
 
 func (m *Machine) allocated(counts func(*pod) bool) []*v1.Pod {
@@ -89,12 +89,13 @@ func (m *Machine) room(resized *v1.Pod) *admission.Refusal {
 }
 
 func (m *Machine) fits(p *pod, requested *v1.Pod) admit.Answer {
-	return admit.FitsResize(admit.Resize{Requested: requested, Allocated: p.allocated()}, m.holders(p), m.node, admit.Exclusive{})
+	return admit.FitsResize(admit.Resize{Requested: requested, Allocated: p.allocated()}, m.holders(p), p.without(m.node), admit.Exclusive{})
 }
 
 // roomFreed retries what waits for room: first deferred resizes in their order (A-ACT-15),
 // then pods that have not begun.
 func (m *Machine) roomFreed() {
+	m.releaseDone()
 	for _, r := range m.deferred() {
 		p := m.pods[r.Requested.UID]
 		answer := m.fits(p, r.Requested)

@@ -143,7 +143,7 @@ func (tr *transcript) play() {
 
 func (tr *transcript) newRoster() {
 	*tr = transcript{t: tr.t, d: tr.d, now: start, pods: map[types.UID]*described{}, facts: tr.facts, effects: tr.effects}
-	options := Options{API: !tr.has("alone"), Pressure: tr.thresholds()}
+	options := Options{API: !tr.has("alone"), Pressure: tr.thresholds(), ByName: asksForDevices}
 	for _, source := range tr.list("sources", "api") {
 		options.Sources = append(options.Sources, Source(source))
 	}

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/worker/admission"
 )
 
 // factOfPod is the fact of a verb about one pod.
@@ -37,6 +39,8 @@ func (tr *transcript) factOfPod() Fact {
 			return NodeRead{UID: uid}
 		}
 		return NodeRead{UID: uid, Node: tr.nodeArg()}
+	case "allocated":
+		return tr.allocated(uid)
 	case "published":
 		return Published{UID: uid, Status: tr.status()}
 	case "rested":
@@ -92,6 +96,9 @@ func (tr *transcript) change(pod *v1.Pod, key string) {
 		pod.Spec.Containers[0].Resources.Requests = cpus(tr.text(key, ""))
 	case "memory":
 		pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceMemory: resource.MustParse(tr.text(key, ""))}
+	case "gpus":
+		pod.Spec.Containers[0].Resources.Limits = v1.ResourceList{gpu: resource.MustParse(tr.text(key, ""))}
+		pod.Spec.Containers[0].Resources.Requests = pod.Spec.Containers[0].Resources.Limits
 	case "pod-cpu":
 		pod.Spec.Resources = &v1.ResourceRequirements{Requests: cpus(tr.text(key, ""))}
 	case "critical":
@@ -157,7 +164,26 @@ func (tr *transcript) nodeArg() *v1.Node {
 			labels[key] = value
 		}
 	}
-	return nodeOf(tr.text("cpu", "4"), labels)
+	node := nodeOf(tr.text("cpu", "4"), labels)
+	if tr.has("gpus") {
+		node.Status.Allocatable[gpu] = resource.MustParse(tr.text("gpus", ""))
+	}
+	return node
+}
+
+// allocated is the answer of the node's devices; short: others have them.
+func (tr *transcript) allocated(uid types.UID) Allocated {
+	f := Allocated{UID: uid}
+	switch {
+	case tr.has("short"):
+		f.Lacks = gpu
+		fallthrough
+	case tr.has("failed"):
+		f.Refusal = &admission.Refusal{Reason: "UnexpectedAdmissionError", Message: "Allocate failed due to it, which is unexpected"}
+	default:
+		f.Given = []v1.ResourceName{gpu}
+	}
+	return f
 }
 
 func (tr *transcript) attemptArg() uint32 {

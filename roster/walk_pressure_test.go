@@ -100,13 +100,13 @@ func (w *walk) measuresPods() Fact {
 // criticalPriority is that of critical pods, the highest one.
 const criticalPriority int32 = 2000001000
 
-// randomPriority gives some pods a priority.
+// randomPriority gives some pods a priority, which can't change: the same one to the same UID.
 func (w *walk) randomPriority(pod *v1.Pod) {
-	if w.draw(5, "critical") == 0 {
+	static := pod.Annotations[sourceAnnotation] != ""
+	switch {
+	case pod.UID == "db-1", !static && w.draw(5, "critical") == 0:
 		pod.Spec.Priority = new(criticalPriority)
-		return
-	}
-	if w.draw(4, "important") == 0 {
+	case !static && w.draw(4, "important") == 0:
 		pod.Spec.Priority = new(int32(1000))
 	}
 }

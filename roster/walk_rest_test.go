@@ -94,6 +94,11 @@ func (w *walk) rests() {
 			w.rt.Fatalf("%s is remembered, and does not live", uid)
 		}
 	}
+	for uid := range w.byName {
+		if p := w.m.pods[uid]; p == nil || !p.holds() && !w.m.wasFound(p) {
+			w.rt.Fatalf("%s has devices, and does not need them (A-DEV-9)", uid)
+		}
+	}
 	w.resizesRest()
 	w.laws.shutdown.rests(w)
 	w.laws.pressure.rests(w)

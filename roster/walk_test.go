@@ -8,12 +8,14 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster/pressure"
+	"github.com/lifepod/lifepod/worker/admission"
 )
 
 // TestRandomWalks leads random nodes through random times: pods come and go, workers end
@@ -42,7 +44,7 @@ func TestRandomWalks(t *testing.T) {
 // one may miss some): rules and effects that were told, and what reach notices.
 var sometimes = []string{
 	"A-ADM-1", "A-ADM-4", "B-PRE-2", "B-WRK-13", "B-WRK-19", "B-WRK-21", "B-RST-1", "B-RST-2", "B-RST-4", "B-RST-7", "B-RST-9",
-	"roster.Refuse", "roster.Discard", "roster.DeleteObject", "roster.Recall", "roster.ReadNode", "lifecycle.RoomFreed", "again",
+	"roster.Refuse", "roster.Discard", "roster.DeleteObject", "roster.Recall", "roster.ReadNode", "lifecycle.RoomFreed", "again", "A-DEV-5", "roster.Release",
 	"overtaken", "panicked while it left", "killed before all were heard", "rebooted", "wanted again while it left", "gone when it was looked at",
 	"looked at, nobody wanted it", "static pods of one name", "resize deferred", "resize granted", "unheard after a reboot", "at rest over",
 	"evicted for memory.available", "evicted for nodefs.available", "evicted for pid.available", "evicted by a soft threshold", "evicted before others",
@@ -70,14 +72,14 @@ func newWalk(rt *rapid.T, seen map[string]int) *walk {
 	return &walk{rt: rt, seen: seen, world: &world{
 		now: start, cpu: 4000, sources: []Source{API, File},
 		wants: map[types.UID]*want{}, runtime: map[types.UID]*thing{}, memory: map[types.UID]*kept{}, mirrors: map[types.UID]v1.PodStatus{},
-		endedBySource: map[types.UID]bool{}, left: map[pressure.Signal]int64{},
+		endedBySource: map[types.UID]bool{}, byName: map[types.UID]bool{}, left: map[pressure.Signal]int64{},
 	}}
 }
 
 // begins begins an agent.
 func (w *walk) begins() {
 	w.restart()
-	w.m, w.wakeAt = New(Options{Sources: w.sources, API: true, Shutdown: walkPeriods, Pressure: walkPressure()}), time.Time{}
+	w.m, w.wakeAt = New(Options{Sources: w.sources, API: true, ByName: asksForDevices, Shutdown: walkPeriods, Pressure: walkPressure()}), time.Time{}
 	w.laws = newLaws(w)
 	w.feed(NodeKnown{Node: nodeOf("4", nil)})
 	w.feed(w.opened())
@@ -136,6 +138,8 @@ func (w *walk) take(e Effect) {
 		w.answers = append(w.answers, func() Fact {
 			return NodeRead{UID: e.UID, Node: []*v1.Node{nil, nodeOf("4", nil), nodeOf("4", map[string]string{"disk": ""})}[w.draw(3, "node")]}
 		})
+	case Allocate:
+		w.answers = append(w.answers, func() Fact { return w.allocates(e.Pod) })
 	case TellStatuses:
 		w.answers = append(w.answers, func() Fact { return StatusesTold{} })
 	case Measure:
@@ -154,6 +158,15 @@ func (w *walk) take(e Effect) {
 	default:
 		w.carryOut(e, !w.rarely(6, "of no use"))
 	}
+}
+
+// allocates gives a pod devices, unless there are none left.
+func (w *walk) allocates(pod *v1.Pod) Fact {
+	if w.rarely(3, "no devices") {
+		return Allocated{UID: pod.UID, Refusal: &admission.Refusal{Reason: "UnexpectedAdmissionError"}, Lacks: []v1.ResourceName{"", gpu}[w.draw(2, "lacks")]}
+	}
+	w.byName[pod.UID] = true
+	return Allocated{UID: pod.UID, Given: []v1.ResourceName{gpu}}
 }
 
 func (w *walk) looks(uid types.UID) Fact {
@@ -253,7 +266,11 @@ func (w *walk) randomPod(source Source, name string, uid types.UID) *v1.Pod {
 	pod.Spec.TerminationGracePeriodSeconds = new([]int64{0, 5, 30}[w.draw(3, "grace")])
 	pod.Spec.Containers[0].Resources.Requests = w.randomCPU()
 	w.randomPriority(pod)
-	if w.draw(8, "needs a label") == 0 {
+	// What can't change in a pod is always the same of a static pod, whose UID may come again.
+	if uid == "web-3" || source == API && w.draw(5, "asks for devices") == 0 {
+		pod.Spec.Containers[0].Resources.Limits = v1.ResourceList{gpu: resource.MustParse("1")}
+	}
+	if uid == "web-2" || source == API && w.draw(8, "needs a label") == 0 {
 		pod.Spec.NodeSelector = map[string]string{"disk": ""}
 	}
 	return pod

@@ -29,6 +29,7 @@ type world struct {
 	made          int                        // for unique UIDs
 	left          map[pressure.Signal]int64  // of what is short, or was
 	endedBySource map[types.UID]bool         // pods that have ended because their source had them no longer
+	byName        map[types.UID]bool         // pods that have devices
 
 	// what doesn't
 	workers map[types.UID]*worker
@@ -164,6 +165,10 @@ func (w *world) carryOut(e Effect, resumable bool) {
 		if to := w.workers[e.UID]; to != nil {
 			to.inbox = append(to.inbox, e.Fact)
 		}
+	case Release:
+		delete(w.byName, e.UID)
+	case AllHeard: // what an agent that was killed had given, and could not begin
+		maps.DeleteFunc(w.byName, func(uid types.UID, _ bool) bool { return w.wants[uid] == nil && w.workers[uid] == nil })
 	case Forget:
 		delete(w.memory, e.UID)
 	case DeleteObject:

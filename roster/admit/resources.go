@@ -49,7 +49,7 @@ func requests(pod *v1.Pod, node *v1.Node) map[v1.ResourceName]int64 {
 	list := amounts(resourcehelper.PodRequests(withoutClaimed(pod), resourcehelper.PodResourcesOptions{}))
 	maps.DeleteFunc(list, func(name v1.ResourceName, _ int64) bool {
 		_, known := node.Status.Allocatable[name]
-		return !known && isExtended(name)
+		return !known && IsExtended(name)
 	})
 	return list
 }
@@ -102,15 +102,15 @@ func ordered(list map[v1.ResourceName]int64) []v1.ResourceName {
 
 // isCounted leaves out names that are not resources of a node.
 func isCounted(name v1.ResourceName) bool {
-	return slices.Contains(counted, name) || isExtended(name) ||
+	return slices.Contains(counted, name) || IsExtended(name) ||
 		strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix) ||
 		strings.HasPrefix(string(name), v1.ResourceAttachableVolumesPrefix) ||
 		strings.Contains(string(name), v1.ResourceDefaultNamespacePrefix)
 }
 
-// isExtended says whether a resource is of devices: a name with a domain that is
+// IsExtended says whether a resource is of devices: a name with a domain that is
 // not of Kubernetes.
-func isExtended(name v1.ResourceName) bool {
+func IsExtended(name v1.ResourceName) bool {
 	text := string(name)
 	if !strings.Contains(text, "/") || strings.Contains(text, v1.ResourceDefaultNamespacePrefix) || strings.HasPrefix(text, v1.DefaultResourceRequestsPrefix) {
 		return false

@@ -1,0 +1,250 @@
+package devices
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"github.com/lifepod/lifepod/roster"
+	"github.com/lifepod/lifepod/worker/criconfig"
+	"github.com/lifepod/lifepod/worker/environment"
+)
+
+// A-DEV-2: who may register.
+func TestRegister(t *testing.T) {
+	dir := folder(t)
+	left, err := net.Listen("unix", filepath.Join(dir, "of-before.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = left.Close() }()
+	n := begin(t, dir, func(c *Config) { c.Timeouts.Connect = 50 * time.Millisecond })
+	if _, err := os.Stat(filepath.Join(dir, "of-before.sock")); !os.IsNotExist(err) {
+		t.Errorf("A-DEV-2: the socket of a plugin that an agent before knew is there (%v): the plugin does not register again", err)
+	}
+	for want, request := range map[string]*api.RegisterRequest{
+		`requested API version "v1alpha" is not supported by kubelet. Supported version is ["v1beta1"]`: {Version: "v1alpha", ResourceName: gpu},
+		`the ResourceName "gpu" is invalid`:                {Version: api.Version, ResourceName: "gpu"},
+		`the ResourceName "kubernetes.io/gpu" is invalid`:  {Version: api.Version, ResourceName: "kubernetes.io/gpu"},
+		"failed to get device plugin options: rpc error: ": {Version: api.Version, ResourceName: gpu, Endpoint: "nobody.sock"},
+	} {
+		if err := n.register(request); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("A-DEV-2: error %v, want %s", err, want)
+		}
+	}
+	if err := n.Validate("gpu", "", []string{"v1beta1"}); err == nil {
+		t.Error("A-PLUG-2: a plugin of no resource may register")
+	}
+	if err := n.Validate(gpu, "", []string{"v2"}); err == nil {
+		t.Error("A-PLUG-2: a plugin of another version may register")
+	}
+}
+
+// A-DEV-1, A-DEV-5, A-DEV-9, A-DEV-10: a pod gets devices that nobody else has, keeps them
+// over a restart of the agent, and gives them back.
+func TestAllocate(t *testing.T) {
+	dir := folder(t)
+	n := begin(t, dir, nil)
+	n.plugin("a.sock", nil, "g0", "g1", "g2")
+	n.await(gpu, 3, 3)
+	first, second := podOf("first", "2"), podOf("second", "2")
+	if got := n.Allocate(t.Context(), first); got.Refusal != nil || !slices.Equal(got.Given, []v1.ResourceName{gpu}) {
+		t.Fatalf("A-DEV-5: %+v", got)
+	}
+	assigned, err := n.Assigned(t.Context(), first, &first.Spec.Containers[0])
+	want := criconfig.Assigned{
+		Env: []environment.KeyValue{{Name: "HAS_g0", Value: "yes"}, {Name: "HAS_g1", Value: "yes"}}, Annotations: map[string]string{"devices": "given"},
+		CDIDevices: []string{gpu + "=g0", gpu + "=g1"}, Devices: assigned.Devices,
+	}
+	if diff := cmp.Diff(want.CDIDevices, assigned.CDIDevices); diff != "" || err != nil || len(assigned.Devices) != 2 || !cmp.Equal(want.Env, assigned.Env) {
+		t.Errorf("A-DEV-1: assigned %+v, error %v", assigned, err)
+	}
+	short := n.Allocate(t.Context(), second)
+	const message = "Allocate failed due to requested number of devices unavailable for example.com/gpu. Requested: 2, Available: 1, which is unexpected"
+	if short.Refusal == nil || short.Refusal.Reason != "UnexpectedAdmissionError" || short.Refusal.Message != message || short.Lacks != gpu {
+		t.Fatalf("A-DEV-8: %+v", short.Refusal)
+	}
+
+	n.stop()
+	n = begin(t, dir, nil) // and its plugin has not come back yet
+	n.await(gpu, 0, 0)
+	if got := n.has(first, "main"); got != "/dev/g0 /dev/g1 " {
+		t.Errorf("A-DEV-10: after a restart of the agent the container has %q", got)
+	}
+	if got := n.Allocate(t.Context(), second); got.Refusal == nil || !strings.Contains(got.Refusal.Message, "no healthy devices present; cannot allocate unhealthy devices example.com/gpu") {
+		t.Errorf("A-DEV-8: before its plugin is back: %+v", got.Refusal)
+	}
+	n.plugin("b.sock", nil, "g0", "g1", "g2")
+	n.await(gpu, 3, 3)
+	if diff := cmp.Diff([]types.UID{"first"}, n.Held()); diff != "" {
+		t.Errorf("held (-want +got):\n%s", diff)
+	}
+	n.Release("first")
+	if got := n.Allocate(t.Context(), second); got.Refusal != nil {
+		t.Errorf("A-DEV-9: what was given back is not given again: %+v", got.Refusal)
+	}
+}
+
+// A-DEV-6: later containers get the devices of regular init containers, sidecars keep theirs.
+func TestInitContainers(t *testing.T) {
+	n := begin(t, folder(t), nil)
+	n.plugin("a.sock", nil, "g0", "g1", "g2", "g3")
+	n.await(gpu, 4, 4)
+	pod := podOf("p", "2")
+	sidecar := asking("sidecar", "1")
+	sidecar.RestartPolicy = new(v1.ContainerRestartPolicyAlways)
+	pod.Spec.InitContainers = []v1.Container{asking("init", "2"), sidecar, asking("last", "1")}
+	if got := n.Allocate(t.Context(), pod); got.Refusal != nil {
+		t.Fatal(got.Refusal)
+	}
+	got := map[string]string{}
+	for _, name := range []string{"init", "sidecar", "last", "main"} {
+		got[name] = n.has(pod, name)
+	}
+	want := map[string]string{"init": "/dev/g0 /dev/g1 ", "sidecar": "/dev/g0 ", "last": "/dev/g1 ", "main": "/dev/g1 /dev/g2 "}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("A-DEV-6 (-want +got):\n%s", diff)
+	}
+}
+
+// A-DEV-6, A-DEV-11: a plugin with preferences is asked, one that wants to know is told of each
+// start.
+func TestPreferredAndPreStart(t *testing.T) {
+	n := begin(t, folder(t), nil)
+	f := n.plugin("a.sock", func(f *fake) {
+		f.options = &api.DevicePluginOptions{GetPreferredAllocationAvailable: true, PreStartRequired: true}
+		f.prefer = func(r *api.ContainerPreferredAllocationRequest) []string { return []string{"unknown", "g2"} }
+	}, "g0", "g1", "g2")
+	n.await(gpu, 3, 3)
+	pod := podOf("p", "2")
+	if got := n.Allocate(t.Context(), pod); got.Refusal != nil {
+		t.Fatal(got.Refusal)
+	}
+	for range 2 {
+		if got := n.has(pod, "main"); got != "/dev/g2 /dev/g0 " {
+			t.Errorf("A-DEV-6: it has %q", got)
+		}
+		if diff := cmp.Diff([]string{"g0", "g2"}, <-f.started); diff != "" {
+			t.Errorf("A-DEV-11: told of (-want +got):\n%s", diff)
+		}
+	}
+	f.server.Stop()
+	n.await(gpu, 3, 0)
+	if _, err := n.Assigned(t.Context(), pod, &pod.Spec.Containers[0]); err == nil {
+		t.Error("A-DEV-11: a container begins whose plugin could not be told")
+	}
+}
+
+// A plugin that hangs holds up its own pod, for so long. Nothing stays taken. (A-DEV-8)
+func TestHangs(t *testing.T) {
+	n := begin(t, folder(t), func(c *Config) { c.Timeouts.Allocate = 300 * time.Millisecond })
+	hung := make(chan struct{}, 1)
+	n.plugin("a.sock", func(f *fake) {
+		f.allocate = func(ctx context.Context, ids []string) (*api.AllocateResponse, error) {
+			if slices.Contains(ids, "g0") {
+				hung <- struct{}{}
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return answer(ctx, ids)
+		}
+	}, "g0", "g1")
+	n.await(gpu, 2, 2)
+	slow := make(chan roster.Allocated)
+	go func() { slow <- n.Allocate(context.Background(), podOf("slow", "1")) }()
+	<-hung
+	if got := n.Allocate(t.Context(), podOf("quick", "1")); got.Refusal != nil {
+		t.Errorf("another pod waits for a plugin that hangs: %+v", got.Refusal)
+	}
+	if got := <-slow; got.Refusal == nil || !strings.HasPrefix(got.Refusal.Message, "Allocate failed due to rpc error: code = DeadlineExceeded") {
+		t.Errorf("A-DEV-8: %+v", got.Refusal)
+	}
+	if diff := cmp.Diff([]types.UID{"quick"}, n.Held()); diff != "" {
+		t.Errorf("held (-want +got):\n%s", diff)
+	}
+}
+
+// A-DEV-8: a plugin that answers nothing gives nothing.
+func TestLies(t *testing.T) {
+	n := begin(t, folder(t), nil)
+	n.plugin("a.sock", func(f *fake) {
+		f.allocate = func(context.Context, []string) (*api.AllocateResponse, error) { return &api.AllocateResponse{}, nil }
+	}, "g0", "g0", "")
+	n.await(gpu, 2, 2)
+	got := n.Allocate(t.Context(), podOf("p", "1"))
+	if got.Refusal == nil || !strings.Contains(got.Refusal.Message, "no containers return in allocation response") || len(n.Held()) > 0 {
+		t.Errorf("A-DEV-8: %+v, held %v", got.Refusal, n.Held())
+	}
+}
+
+// A-DEV-3, A-DEV-4: devices that break, a plugin that stops and one that does not come back.
+func TestHealth(t *testing.T) {
+	n := begin(t, folder(t), func(c *Config) { c.Timeouts.Stopped = 200 * time.Millisecond })
+	if n.KnewNode() {
+		t.Error("A-DEV-4: a machine that is new is known")
+	}
+	f := n.plugin("a.sock", nil, "g0", "g1")
+	n.await(gpu, 2, 2)
+	if got := n.Allocate(t.Context(), podOf("p", "1")); got.Refusal != nil {
+		t.Fatal(got.Refusal)
+	}
+	f.lists <- append(devicesOf(api.Unhealthy, "g0"), devicesOf(api.Healthy, "g1")...)
+	n.await(gpu, 2, 1)
+	if uid := <-n.health; uid != "p" {
+		t.Errorf("A-DEV-3: %s is told that its device is broken", uid)
+	}
+	f.lists <- nil // it ends ListAndWatch
+	n.await(gpu, 2, 0)
+	n.await(gpu, 0, 0)
+	if capacity, _ := n.Capacity(); len(capacity) != 1 {
+		t.Errorf("A-DEV-4: capacity %v, want 0", capacity)
+	}
+	if !n.KnewNode() || n.has(podOf("p", "1"), "main") != "/dev/g0 " {
+		t.Error("A-DEV-10: a container whose plugin is away has no devices")
+	}
+	n.plugin("b.sock", nil, "g0")
+	n.await(gpu, 1, 1)
+}
+
+// A plugin that registers again takes the place of the one before, whose end does no harm.
+func TestRegistersAgain(t *testing.T) {
+	n := begin(t, folder(t), nil)
+	f := n.plugin("a.sock", nil, "g0")
+	n.await(gpu, 1, 1)
+	n.plugin("b.sock", nil, "g0", "g1")
+	n.await(gpu, 2, 2)
+	f.server.Stop()
+	if got := n.Allocate(t.Context(), podOf("p", "2")); got.Refusal != nil {
+		t.Errorf("A-DEV-2: %+v", got.Refusal)
+	}
+	n.Deregister(gpu, "/elsewhere")
+	n.await(gpu, 2, 2)
+	n.Deregister(gpu, filepath.Join(n.Dir, "b.sock"))
+	n.await(gpu, 2, 0)
+}
+
+// A-DEV-5: what is asked for, and of whom.
+func TestAsks(t *testing.T) {
+	n := New(Config{Dir: folder(t), Timeouts: DefaultTimeouts()})
+	if pod := podOf("p", "1"); !n.Asks(pod) {
+		t.Error("A-DEV-5: an extended resource is not asked for")
+	}
+	claimed := podOf("p", "1")
+	claimed.Status.ExtendedResourceClaimStatus = &v1.PodExtendedResourceClaimStatus{RequestMappings: []v1.ContainerExtendedResourceRequest{{ContainerName: "main", ResourceName: gpu}}}
+	if n.Asks(claimed) {
+		t.Error("A-DEV-5: what a claim answers for is asked for")
+	}
+	if got := n.Allocate(t.Context(), podOf("p", "1")); got.Refusal != nil || len(got.Given) > 0 {
+		t.Errorf("A-DEV-5: a resource of no plugin is given: %+v", got)
+	}
+}

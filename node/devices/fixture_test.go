@@ -1,0 +1,220 @@
+package devices
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+)
+
+const gpu = "example.com/gpu"
+
+// node is Devices at work in a folder.
+type node struct {
+	*Devices
+	t       *testing.T
+	changed chan struct{}
+	health  chan types.UID
+	stop    func() // as the end of an agent
+}
+
+// begin begins an agent in a folder; the one before has been stopped.
+func begin(t *testing.T, dir string, change func(*Config)) *node {
+	n := &node{t: t, changed: make(chan struct{}, 100), health: make(chan types.UID, 100)}
+	config := Config{
+		Dir: dir, Timeouts: DefaultTimeouts(), Log: slog.New(slog.DiscardHandler),
+		Changed: func() { n.changed <- struct{}{} }, HealthChanged: func(uid types.UID) { n.health <- uid },
+	}
+	if change != nil {
+		change(&config)
+	}
+	n.Devices = New(config)
+	serve, err := n.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 2)
+	go func() { ended <- serve(ctx) }()
+	go func() { n.Run(ctx); ended <- nil }()
+	stopped := false
+	n.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		for range 2 {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	t.Cleanup(n.stop)
+	return n
+}
+
+// folder is a short one: the path of a socket has at most 107 bytes.
+func folder(t *testing.T) string {
+	dir, err := os.MkdirTemp("", "lp-dev-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// await waits until the node has that many devices of a resource, and that many that can be used.
+func (n *node) await(name string, has, usable int64) {
+	n.t.Helper()
+	late := time.After(20 * time.Second)
+	for {
+		capacity, allocatable := n.Capacity()
+		all, some := capacity[v1.ResourceName(name)], allocatable[v1.ResourceName(name)]
+		if all.Value() == has && some.Value() == usable {
+			return
+		}
+		select {
+		case <-n.changed:
+		case <-late:
+			n.t.Fatalf("%s: %d, of which %d can be used; want %d, %d", name, all.Value(), some.Value(), has, usable)
+		}
+	}
+}
+
+// fake is a device plugin.
+type fake struct {
+	api.UnimplementedDevicePluginServer
+	options  *api.DevicePluginOptions
+	lists    chan []*api.Device
+	allocate func(context.Context, []string) (*api.AllocateResponse, error)
+	prefer   func(*api.ContainerPreferredAllocationRequest) []string
+	started  chan []string // by PreStartContainer
+	server   *grpc.Server
+}
+
+// plugin begins a plugin and registers it; its devices are healthy.
+func (n *node) plugin(socket string, change func(*fake), ids ...string) *fake {
+	n.t.Helper()
+	f := &fake{options: &api.DevicePluginOptions{}, lists: make(chan []*api.Device, 10), started: make(chan []string, 10), allocate: answer}
+	if change != nil {
+		change(f)
+	}
+	listener, err := net.Listen("unix", filepath.Join(n.Config.Dir, socket))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	f.server = grpc.NewServer()
+	api.RegisterDevicePluginServer(f.server, f)
+	go func() { _ = f.server.Serve(listener) }()
+	n.t.Cleanup(f.server.Stop)
+	f.lists <- devicesOf(api.Healthy, ids...)
+	if err := n.register(&api.RegisterRequest{Version: api.Version, Endpoint: socket, ResourceName: gpu}); err != nil {
+		n.t.Fatal(err)
+	}
+	return f
+}
+
+func (n *node) register(request *api.RegisterRequest) error {
+	conn, err := grpc.NewClient("unix:"+filepath.Join(n.Config.Dir, Socket), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	_, err = api.NewRegistrationClient(conn).Register(n.t.Context(), request)
+	return err
+}
+
+func devicesOf(health string, ids ...string) []*api.Device {
+	var list []*api.Device
+	for _, id := range ids {
+		list = append(list, &api.Device{ID: id, Health: health})
+	}
+	return list
+}
+
+// answer gives each device a variable, a file and a name.
+func answer(_ context.Context, ids []string) (*api.AllocateResponse, error) {
+	given := &api.ContainerAllocateResponse{Envs: map[string]string{}, Annotations: map[string]string{"devices": "given"}}
+	for _, id := range ids {
+		given.Envs["HAS_"+id] = "yes"
+		given.Devices = append(given.Devices, &api.DeviceSpec{HostPath: "/dev/" + id, ContainerPath: "/dev/" + id, Permissions: "rw"})
+		given.CdiDevices = append(given.CdiDevices, &api.CDIDevice{Name: gpu + "=" + id})
+	}
+	return &api.AllocateResponse{ContainerResponses: []*api.ContainerAllocateResponse{given}}, nil
+}
+
+func (f *fake) GetDevicePluginOptions(context.Context, *api.Empty) (*api.DevicePluginOptions, error) {
+	return f.options, nil
+}
+
+func (f *fake) ListAndWatch(_ *api.Empty, stream api.DevicePlugin_ListAndWatchServer) error {
+	for {
+		select {
+		case <-stream.Context().Done():
+			return nil
+		case list := <-f.lists:
+			if list == nil {
+				return nil
+			}
+			if err := stream.Send(&api.ListAndWatchResponse{Devices: list}); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (f *fake) Allocate(ctx context.Context, r *api.AllocateRequest) (*api.AllocateResponse, error) {
+	return f.allocate(ctx, r.ContainerRequests[0].DevicesIds)
+}
+
+func (f *fake) GetPreferredAllocation(_ context.Context, r *api.PreferredAllocationRequest) (*api.PreferredAllocationResponse, error) {
+	return &api.PreferredAllocationResponse{ContainerResponses: []*api.ContainerPreferredAllocationResponse{{DeviceIDs: f.prefer(r.ContainerRequests[0])}}}, nil
+}
+
+func (f *fake) PreStartContainer(_ context.Context, r *api.PreStartContainerRequest) (*api.PreStartContainerResponse, error) {
+	f.started <- r.DevicesIds
+	return &api.PreStartContainerResponse{}, nil
+}
+
+// podOf is a pod whose container main asks for devices.
+func podOf(uid types.UID, count string) *v1.Pod {
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: string(uid), UID: uid}}
+	pod.Spec.Containers = []v1.Container{asking("main", count)}
+	return pod
+}
+
+func asking(name, count string) v1.Container {
+	c := v1.Container{Name: name}
+	c.Resources.Limits = v1.ResourceList{gpu: resource.MustParse(count), "cpu": resource.MustParse("1")}
+	return c
+}
+
+// has is which devices a container has, by the variables it gets.
+func (n *node) has(pod *v1.Pod, container string) (ids string) {
+	n.t.Helper()
+	for _, c := range ofPod(pod) {
+		if c.Name != container {
+			continue
+		}
+		assigned, err := n.Assigned(n.t.Context(), pod, c)
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		for _, d := range assigned.Devices {
+			ids += d.HostPath + " "
+		}
+	}
+	return ids
+}

@@ -1,0 +1,17 @@
+package pods
+
+import "github.com/lifepod/lifepod/lifecycle"
+
+// DriverRegistered tells the pods with resource claims that a driver can be asked again.
+func (s *Shell) DriverRegistered() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.lives {
+		if lifecycle.HasClaims(l.Worker.Pod()) {
+			l.Tell(lifecycle.DriverRegistered{})
+		}
+	}
+}
+
+// AllHeard says whether every source has told what it had: no pod is unknown from then on.
+func (s *Shell) AllHeard() bool { return s.heard.Load() }
