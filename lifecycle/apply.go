@@ -101,13 +101,19 @@ func applyContainerFact(s *step, fact Fact) {
 	}
 }
 
-// applyNodeFact is apply's last part: what the node has, or needs.
+// applyNodeFact is apply's last part: what the node has, or needs, and its drivers.
 func applyNodeFact(s *step, fact Fact) {
-	switch fact.(type) {
+	switch f := fact.(type) {
+	case ClaimsPrepared:
+		applyClaimsPrepared(s, f)
+	case ClaimsUnprepared:
+		applyClaimsUnprepared(s, f)
 	case RoomFreed:
 		applyRoomFreed(s)
 	case SpaceNeeded:
 		applySpaceNeeded(s)
+	case DriverRegistered:
+		retryClaims(s)
 	default:
 		panic(fmt.Sprintf("lifecycle: no way to file %T", fact))
 	}

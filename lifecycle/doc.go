@@ -13,8 +13,9 @@
 //	Syncing ──────▶ Terminating ─────▶ Terminated ─────▶ Gone
 //	starts, keeps,  starts nothing;    nothing runs;     nothing of it
 //	restarts        stops containers,  volumes, sandbox  is left
-//	                then the sandbox   record and cgroup
-//	                                   are given back
+//	                then the sandbox,  record and cgroup
+//	                then gives back    are given back
+//	                resource claims
 //
 // A pod enters Terminating on a request (StopRequested), the end of all regular
 // containers (A-ACT-13), an init container that failed for good (A-INIT-3),

@@ -26,6 +26,14 @@ type EnsureCgroup struct {
 // MountVolumes makes the pod's folders and all its volumes (A-SYNC-8). Answer: VolumesMounted.
 type MountVolumes struct{ ID EffectID }
 
+// PrepareClaims has the drivers prepare the devices of the pod's resource claims
+// (A-DRA-2). Answer: ClaimsPrepared.
+type PrepareClaims struct{ ID EffectID }
+
+// UnprepareClaims has the drivers take the devices back that no other pod uses (A-DRA-8).
+// Answer: ClaimsUnprepared.
+type UnprepareClaims struct{ ID EffectID }
+
 // CreateSandbox runs the pod's sandbox. Answer: SandboxCreated.
 type CreateSandbox struct {
 	ID      EffectID
@@ -244,6 +252,8 @@ type Finish struct{ End End }
 
 func (e EnsureCgroup) EffectID() EffectID    { return e.ID }
 func (e MountVolumes) EffectID() EffectID    { return e.ID }
+func (e PrepareClaims) EffectID() EffectID   { return e.ID }
+func (e UnprepareClaims) EffectID() EffectID { return e.ID }
 func (e CreateSandbox) EffectID() EffectID   { return e.ID }
 func (e StopSandbox) EffectID() EffectID     { return e.ID }
 func (e RemoveSandbox) EffectID() EffectID   { return e.ID }

@@ -83,11 +83,14 @@ func (l *invariants) effect(w *walk, e Effect) {
 		}
 	}
 	switch e := e.(type) {
-	case EnsureCgroup, MountVolumes, InspectImage, PullImage, StartContainer:
+	case EnsureCgroup, MountVolumes, PrepareClaims, InspectImage, PullImage, StartContainer:
 		l.onlySyncing(w, e)
 	case CreateSandbox:
 		l.onlySyncing(w, e)
 		l.withGroups(w)
+		l.withClaims(w)
+	case UnprepareClaims:
+		l.nothingUsesClaims(w)
 	case CreateContainer:
 		l.onlySyncing(w, e)
 		l.notTooEarly(w, e)
@@ -106,6 +109,7 @@ func (l *invariants) effect(w *walk, e Effect) {
 		l.published(w, e.Status)
 		l.ended(w, e.Status)
 		l.waitingSaysWhy(e.Status)
+		l.claimsGivenBack(w, e.Status)
 		l.probes.published(w, e.Status)
 	case DeleteObject:
 		l.nothingHeld(w)

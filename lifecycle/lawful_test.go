@@ -41,7 +41,7 @@ func onceOnly(t fataler, was, m *Machine, effects []Effect) {
 			key = e.Container
 		case StartContainer:
 			key = e.Container
-		case CreateSandbox, EnsureCgroup, MountVolumes:
+		case CreateSandbox, EnsureCgroup, MountVolumes, PrepareClaims:
 		default:
 			continue
 		}

@@ -91,6 +91,7 @@ type state struct {
 	resize     resize
 
 	setup        setup          // idempotent, and the shell must know the volumes: done again
+	claims       claims         // idempotent: done again, unless there is a sandbox or the end is shown
 	release      release        // idempotent: done again
 	imageVolumes []*imageVolume // their images are looked for again; their back-off is kept by image name
 	storage      storage        // measured again at once

@@ -22,6 +22,7 @@ var matrixPods = map[string]string{
 	"Never":  `{spec: {restartPolicy: Never, activeDeadlineSeconds: 50, initContainers: [{name: i}], containers: [{name: a}]}}`,
 	"rules": `{spec: {restartPolicy: OnFailure, hostNetwork: true, containers: [{name: a, restartPolicy: Never,
 		restartPolicyRules: [{action: Restart, exitCodes: {operator: In, values: [42]}}]}]}}`,
+	"claims": `{spec: {resourceClaims: [{name: c, resourceClaimName: c}], containers: [{name: a}]}}`,
 	"probes": `{spec: {readinessGates: [{conditionType: g}], initContainers: [{name: s, restartPolicy: Always, startupProbe: {failureThreshold: 1}}],
 		containers: [{name: a, startupProbe: {}, livenessProbe: {failureThreshold: 1}, readinessProbe: {}}]}}`,
 }
@@ -73,7 +74,7 @@ func (a at) Fatalf(format string, args ...any) {
 // position distinguishes the positions that are worth trying separately.
 func (tr *transcript) position() string {
 	m := tr.m
-	text := fmt.Sprint(m.kept.Stage, m.sandbox.State, m.setup.volumes.op != 0, m.release.volumes.done, m.kept.StraySandbox, m.observing.op != 0)
+	text := fmt.Sprint(m.kept.Stage, m.sandbox.State, m.setup.volumes.op != 0, m.claims.prepared.op != 0, m.claims.unprepared.op != 0, m.release.volumes.done, m.kept.StraySandbox, m.observing.op != 0)
 	for _, c := range m.containers {
 		text += fmt.Sprint(" ", c.spec.Name, c.Position, c.Exit != nil, c.Image.Present, c.Image.op != 0, c.Image.pull, c.stopping.op != 0, c.Failure != nil)
 		for _, p := range c.Probes {
@@ -202,14 +203,14 @@ func objectsOf(p *transcript) []Fact {
 	return []Fact{
 		PodUpdated{Pod: same}, PodUpdated{Pod: overtaken}, PodUpdated{Pod: images}, PodUpdated{Pod: deleted}, PodUpdated{Pod: soon},
 		EvictionRequested{Reason: "Evicted", Message: "m", Disruption: "d"}, EvictionRequested{Reason: "Evicted", GraceSeconds: new(int64(0))},
-		ResizeRequested{Containers: []ContainerResources{{Name: p.m.containers[0].spec.Name, Resources: resourcesOf("1m", "1Mi")}}}, RoomFreed{}, SpaceNeeded{}, ObjectsChanged{Because: "b"}, RestartRequested{}, RestartRequested{Container: "a", Graceful: true},
+		ResizeRequested{Containers: []ContainerResources{{Name: p.m.containers[0].spec.Name, Resources: resourcesOf("1m", "1Mi")}}}, RoomFreed{}, DriverRegistered{}, SpaceNeeded{}, ObjectsChanged{Because: "b"}, RestartRequested{}, RestartRequested{Container: "a", Graceful: true},
 	}
 }
 
 func answers(id EffectID, f *Failure, began time.Time) []Fact {
 	r, image := Result{ID: id, Failure: f}, &ImageInfo{ID: "i"}
 	return []Fact{
-		CgroupEnsured{r}, VolumesMounted{r}, VolumesRefreshed{r}, StorageMeasured{Result: r, Volumes: []StorageUsage{{Name: "v", Bytes: 2}}}, SandboxCreated{Result: r, SandboxID: "new"}, SandboxStopped{r}, SandboxRemoved{r},
+		CgroupEnsured{r}, ClaimsPrepared{r}, ClaimsUnprepared{r}, VolumesMounted{r}, VolumesRefreshed{r}, StorageMeasured{Result: r, Volumes: []StorageUsage{{Name: "v", Bytes: 2}}}, SandboxCreated{Result: r, SandboxID: "new"}, SandboxStopped{r}, SandboxRemoved{r},
 		ImageInspected{Result: r}, ImageInspected{Result: r, Image: image}, ImagePulled{Result: r, Image: image},
 		ContainerCreated{Result: r, ContainerID: "new"}, ContainerStarted{Result: r}, ContainerStopped{r}, ContainerRemoved{r},
 		VolumesUnmounted{r}, CgroupRemoved{r}, ResizeAdmitted{Result: r}, ResizeAdmitted{Result: r, Reason: "Deferred"},

@@ -32,8 +32,8 @@ func plan(s *step) {
 //     restarts all of it: nothing is begun for a pod that ends.
 //   - A pod with nothing left to do completes before a new sandbox is planned for it, and
 //     again after the loss of a sandbox has ended its containers.
-//   - Images, cgroup and volumes need no sandbox and are begun at once; the sandbox
-//     needs the cgroup.
+//   - Images, cgroup, volumes and claims need no sandbox and are begun at once; the sandbox
+//     needs the cgroup and the claims.
 //   - A resize changes what the next instances get, and a changed image ends the instance
 //     of the old one: both before kills and starts.
 //   - Kills come before hooks and starts, so that nobody waits for what must end; a
@@ -96,7 +96,7 @@ func planCompletion(s *step) {
 		Report{What: "ends", Because: "all its containers have ended", Rule: "A-ACT-13"})
 }
 
-// planSetup makes the cgroup and the volumes, side by side.
+// planSetup makes the cgroup and the volumes, and has the claims prepared, side by side.
 func planSetup(s *step) {
 	if id, ok := s.begin(&s.setup.cgroup); ok {
 		s.do(EnsureCgroup{ID: id, Room: s.resize.unsettled()})
@@ -104,6 +104,7 @@ func planSetup(s *step) {
 	if id, ok := s.begin(&s.setup.volumes); ok {
 		s.do(MountVolumes{ID: id})
 	}
+	planClaims(s)
 }
 
 // planObserve keeps asking for a snapshot while anything is uncertain.

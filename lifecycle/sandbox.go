@@ -59,8 +59,8 @@ func (m *Machine) podIPs() []string {
 	return m.sandbox.IPs
 }
 
-// planSandbox creates the sandbox once the cgroup is there (A-SYNC-4), and replaces
-// one that was lost.
+// planSandbox creates the sandbox once the cgroup is there (A-SYNC-4) and the claims are
+// prepared (A-DRA-2), and replaces one that was lost.
 func planSandbox(s *step) {
 	if s.sandbox.State == sandboxLost || s.sandbox.State == sandboxStopping {
 		replaceSandbox(s)
@@ -68,7 +68,7 @@ func planSandbox(s *step) {
 	if s.kept.Stage != Syncing || s.sandbox.State != sandboxNone || !s.setup.cgroup.done || !s.setup.volumesExpected() {
 		return
 	}
-	if !s.setup.volumes.done && SandboxNeedsVolumes(s.pod) {
+	if !s.setup.volumes.done && SandboxNeedsVolumes(s.pod) || !s.claimsReady() {
 		return
 	}
 	if !s.due(s.sandbox.RetryAt) {
@@ -259,7 +259,7 @@ func afterSandboxLoss(s *step) {
 	if !s.addressed(s.sandbox.IPs) { // the next may get none either
 		next.RetryAt = s.now.Add(s.options.RetryAfter)
 	}
-	s.sandbox = next
+	s.sandbox, s.claims.prepared = next, work{} // prepared for each sandbox (A-DRA-2)
 	s.kept.InitTurn = 0
 	for _, c := range s.containers {
 		forgetRecord(c)

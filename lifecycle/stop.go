@@ -96,7 +96,7 @@ func terminate(s *step, why stop, grace time.Duration, report Report) {
 			f.op = 0
 		}
 	}
-	for _, op := range []EffectID{s.setup.volumes.op, s.refresh.op} {
+	for _, op := range []EffectID{s.setup.volumes.op, s.claims.prepared.op, s.refresh.op} {
 		if op != 0 {
 			s.do(Cancel{ID: op})
 		}
@@ -113,11 +113,12 @@ func awaitSandbox(s *step) {
 	}
 }
 
-// planTermination stops the containers, then the sandbox (B-TRM-1). The order matters:
-// devices and addresses are free only afterwards.
+// planTermination stops the containers, then the sandbox (B-TRM-1), and then gives back
+// the claims. The order matters: devices and addresses are free only afterwards.
 func planTermination(s *step) {
 	planOverdue(s)
-	if s.setup.cgroup.op != 0 || s.setup.volumes.op != 0 || !stopContainers(s) && !onlySandboxStops(s) {
+	settingUp := s.setup.cgroup.op != 0 || s.setup.volumes.op != 0 || s.claims.prepared.op != 0
+	if settingUp || !stopContainers(s) && !onlySandboxStops(s) {
 		return
 	}
 	switch s.sandbox.State {
@@ -126,7 +127,9 @@ func planTermination(s *step) {
 	case sandboxReady, sandboxLost:
 		stopSandbox(s)
 	case sandboxNone, sandboxStopped:
-		s.kept.Stage = Terminated
+		if claimsReleased(s) {
+			s.kept.Stage = Terminated
+		}
 	}
 }
 

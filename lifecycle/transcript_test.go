@@ -65,6 +65,7 @@ type transcript struct {
 //	clock by=DURATION         somebody sets the wall clock; what is printed goes on as before
 //	storage …                 what the pod uses, see there
 //	objects-changed           ConfigMaps or Secrets have changed
+//	driver-registered         a driver of resource claims has registered
 //	ephemeral                 an ephemeral container as YAML is added
 //	status                    phase, conditions and containers
 //	mounts                    the first container's mounts in the status
@@ -128,6 +129,8 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 		tr.feed(RoomFreed{})
 	case "space-needed":
 		tr.feed(SpaceNeeded{})
+	case "driver-registered":
+		tr.feed(DriverRegistered{})
 	case "ephemeral":
 		tr.ephemeral(t, d.Input)
 	case "resize", "refuse", "used", "actual", "running-with", "resources":

@@ -31,6 +31,10 @@ func (r *pretendedRuntime) carryOut(t fataler, e Effect, now time.Time) []Fact {
 		return []Fact{VolumesRefreshed{ok}}
 	case MeasureStorage:
 		return []Fact{StorageMeasured{Result: ok}}
+	case PrepareClaims:
+		return []Fact{ClaimsPrepared{ok}}
+	case UnprepareClaims:
+		return []Fact{ClaimsUnprepared{ok}}
 	case CreateSandbox:
 		id, ips := fmt.Sprintf("sandbox%d", e.Attempt), []string{"10.0.0.2"}
 		if r.addressesOut {
@@ -208,6 +212,10 @@ func failed(t fataler, e Effect, f *Failure) Fact {
 		return VolumesRefreshed{r}
 	case MeasureStorage:
 		return StorageMeasured{Result: r}
+	case PrepareClaims:
+		return ClaimsPrepared{r}
+	case UnprepareClaims:
+		return ClaimsUnprepared{r}
 	case CreateSandbox:
 		return SandboxCreated{Result: r}
 	case StopSandbox:

@@ -21,6 +21,7 @@ func applyPodUpdated(s *step, f PodUpdated) {
 	if others := othersConditions(newer.Status.Conditions); !equality.Semantic.DeepEqual(others, othersConditions(s.pod.Status.Conditions)) {
 		s.pod.Status.Conditions = slices.Clone(others) // readiness gates among them (A-COND-7)
 	}
+	updateClaims(s, &newer.Status)
 	if s.kept.Stage == Syncing && newer.DeletionTimestamp == nil {
 		updateMetadata(s, newer)
 		updateSpec(s, newer)

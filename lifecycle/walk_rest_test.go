@@ -155,6 +155,7 @@ func randomPod(rt *rapid.T) *v1.Pod {
 		claim := &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}
 		pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: "data", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: claim}})
 	}
+	pod.Spec.ResourceClaims = randomClaims(rt)
 	defaults(pod)
 	return pod
 }

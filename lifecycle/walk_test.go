@@ -64,7 +64,7 @@ var sometimes = []string{
 	"A-VOL-5", "B-LST-1", "A-IMG-10",
 	"A-ACT-8", "overtaken object", "deleted in the API", "deletion moved nearer", "evicted", "resting", "adopted",
 	"Unhealthy", "A-CST-12", "A-CST-13", "A-COND-6", "attempt given up", "gated by a sidecar",
-	"sandbox without an address",
+	"sandbox without an address", "FailedPrepareDynamicResources", "A-DRA-9",
 }
 
 // long says whether this run is long enough to reach the rare branches.

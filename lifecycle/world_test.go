@@ -31,6 +31,7 @@ type world struct {
 	addressless bool                               // the next sandbox gets no address
 	overdue     map[string]int                     // ids made by late calls, which nobody can know, and the adoptions before the call
 	written     int64                              // bytes in the volume that has a limit
+	prepared    bool                               // drivers have the devices of the pod's claims ready
 }
 
 // lateCall is an effect whose caller has long gone.
@@ -84,7 +85,9 @@ func (w *world) comesLate(e Effect) { w.late = append(w.late, lateCall{e, w.adop
 // performLate carries out a call whose caller has long gone.
 func (w *world) performLate(i int) {
 	before, l := w.lastNumber, w.late[i]
-	w.perform(l.effect)
+	if _, claims := l.effect.(PrepareClaims); !claims {
+		w.perform(l.effect)
+	}
 	if w.lastNumber > before {
 		w.overdue[w.lastID()] = l.adoptions
 	}
@@ -115,6 +118,7 @@ func (w *world) newID() string {
 // perform does what the effect asks for, as a runtime does it.
 func (w *world) perform(e Effect) Fact {
 	r := Result{ID: e.EffectID()}
+	w.performClaims(e)
 	switch e := e.(type) {
 	case CreateSandbox:
 		return w.createSandbox(e, r)

@@ -31,14 +31,9 @@ var agentAnswers = map[string]agentAnswer{
 	"PodSpec.ephemeralContainers": {honours: "package lifecycle, ephemeral.go"},
 	"PodSpec.schedulingGates":     {honours: "the scheduler: a pod with gates has no node"},
 	"PodSpec.schedulingGroup":     {honours: "the scheduler"},
-	"PodSpec.resourceClaims": {says: "DynamicResourceAllocation", set: func(spec *v1.PodSpec) {
-		spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpu"}}
-	}},
-	"ResourceRequirements.claims": {says: "DynamicResourceAllocation", set: func(spec *v1.PodSpec) { // it names one of the pod's
-		spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpu"}}
-		spec.Containers[0].Resources.Claims = []v1.ResourceClaim{{Name: "gpu"}}
-	}},
-	"PodOS.name": {says: "PodOSNotSupported", set: func(spec *v1.PodSpec) { spec.OS = &v1.PodOS{Name: v1.Windows} }},
+	"PodSpec.resourceClaims":      {honours: "package node/claims"},
+	"ResourceRequirements.claims": {honours: "package node/claims"},
+	"PodOS.name":                  {says: "PodOSNotSupported", set: func(spec *v1.PodSpec) { spec.OS = &v1.PodOS{Name: v1.Windows} }},
 
 	"PodSecurityContext.windowsOptions": {honours: "nobody, as in a kubelet on Linux: what says that the pod is for Windows is spec.os"},
 	"SecurityContext.windowsOptions":    {honours: "nobody, as in a kubelet on Linux"},

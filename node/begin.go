@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 )
 
@@ -36,7 +37,7 @@ func (s *setup) run(ctx context.Context, ready func()) error {
 		fail(nil)
 		p.pods.Wait()
 	}()
-	for _, run := range append(p.ofMachine(), p.ofCluster(s.options.Joined)...) {
+	for _, run := range slices.Concat(p.ofMachine(), p.ofCluster(s.options.Joined), []func(context.Context){s.newDrivers(p)}) {
 		beside.Go(func() { run(ctx) })
 	}
 	if p.cluster != nil {
@@ -61,6 +62,11 @@ func (s *setup) listen(p *parts) (servers []func(context.Context) error, err err
 	if healthz != nil {
 		servers = append(servers, func(ctx context.Context) error { return serveHealthz(ctx, healthz, p.view.Healthy, s.log) })
 	}
+	plugins, err := p.devices.Listen()
+	if err != nil {
+		return nil, err
+	}
+	servers = append(servers, plugins)
 	if p.server == nil {
 		return servers, nil
 	}
@@ -75,7 +81,7 @@ func (s *setup) listen(p *parts) (servers []func(context.Context) error, err err
 
 // ofMachine is what works until ctx ends on every node.
 func (p *parts) ofMachine() []func(context.Context) {
-	all := []func(context.Context){p.view.health.run, p.workers.Logs.Run, p.collect.Run, p.relief.Run, p.limits.run, p.ooms.run}
+	all := []func(context.Context){p.view.health.run, p.workers.Logs.Run, p.collect.Run, p.relief.Run, p.devices.Run, p.limits.run, p.ooms.run}
 	if p.shuts != nil {
 		all = append(all, p.shuts.Run)
 	}
@@ -96,8 +102,8 @@ func (p *parts) ofCluster(joined func()) []func(context.Context) {
 		return nil
 	}
 	all := []func(context.Context){
-		c.connection.Run, c.statuses.Run, c.mirrors.Run,
-		c.onceJoined(c.services.Run), c.onceJoined(c.classes.Run), c.onceJoined(p.node.Run),
+		c.connection.Run, c.statuses.Run, c.mirrors.Run, p.unprepareStrays,
+		c.onceJoined(c.services.Run), c.onceJoined(c.classes.Run), c.onceJoined(c.claims.Run), c.onceJoined(p.node.Run),
 		after(p.node.Known(), c.tellSkew),
 		after(p.node.Known(), func(ctx context.Context) {
 			if joined != nil {

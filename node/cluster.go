@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/node/claims"
 	"github.com/lifepod/lifepod/node/join"
 	"github.com/lifepod/lifepod/node/objects"
 	"github.com/lifepod/lifepod/node/podstatus"
@@ -36,6 +37,7 @@ type cluster struct {
 	mirrors  *source.Mirrors
 	services *services.Services
 	classes  *runtimeclass.Classes
+	claims   *claims.Claims
 	serving  *join.Serving // nil: the node's API is not served
 }
 
@@ -78,6 +80,10 @@ func (s *setup) newCluster() (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	claims, err := s.newClaims(client)
+	if err != nil {
+		return nil, err
+	}
 	serving, err := s.newServing(client)
 	if err != nil {
 		return nil, err
@@ -86,7 +92,7 @@ func (s *setup) newCluster() (*cluster, error) {
 		name: s.name, log: s.log, connection: connection, client: client,
 		statuses: podstatus.New(podstatus.Config{Client: client, Log: s.log}), events: events,
 		mirrors:  &source.Mirrors{Client: client, NodeName: s.name, Refused: mirrorRefusals{events}.tell, Log: s.log},
-		services: services, classes: classes, serving: serving,
+		services: services, classes: classes, claims: claims, serving: serving,
 	}, nil
 }
 

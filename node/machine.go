@@ -51,6 +51,7 @@ func (s *setup) newMachine() (m machine, err error) {
 	if m.admits, err = host.Admits(k.AllowedUnsafeSysctls, s.features); err != nil {
 		return m, err
 	}
+	m.admits.Claims = s.options.inCluster()
 	if m.config, err = s.podConfig(); err != nil {
 		return m, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/node/collect"
+	"github.com/lifepod/lifepod/node/devices"
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/node/relief"
 	"github.com/lifepod/lifepod/node/server"
@@ -22,6 +23,7 @@ type parts struct {
 	network *podNetwork    // nil: the pods' network is the runtime's own affair
 	node    *register.Node // the API's object
 	workers *worker.Engine // the machine as the pods' workers have it
+	devices *devices.Devices
 	pods    *pods.Shell
 	shuts   *shutdown.Watcher // nil: pods get no time to end when the machine shuts down
 	relief  *relief.Node      // measures what the machine runs short of
@@ -48,9 +50,9 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	inbox, changes, conditions := pods.NewInbox(), &server.Changes{}, &relief.Conditions{}
+	inbox, changes, conditions, given := pods.NewInbox(), &server.Changes{}, &relief.Conditions{}, s.newDevices()
 	shutdowns, health := s.newShutdowns(cluster, inbox), newHealth(s.calls.Runtime, s.options.memory().Dir)
-	node, err := s.newNode(cluster, notReady{network: podNetwork, shutdowns: shutdowns, health: health}, conditions)
+	node, err := s.newNode(cluster, notReady{network: podNetwork, shutdowns: shutdowns, health: health}, conditions, given)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +75,7 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 		return nil, err
 	}
 	workers := s.newEngine(machine, node)
-	workers.Images, workers.API, workers.Admission = images, uses.api(), worker.Admission{Room: inbox.Room}
+	workers.Images, workers.API, workers.Assigners, workers.Admission = images, uses.api(), append(uses.assigners(), given), worker.Admission{Room: inbox.Room}
 	workers.Network, workers.Options = &network{runtime: s.calls.Runtime, given: podNetwork, traffic: s.options.Traffic}, s.podOptions(addresses)
 	var shell *pods.Shell
 	figures := s.newStats(measured(func() []*v1.Pod { return shell.Pods() }, workers, machine, uses))
@@ -81,7 +83,7 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	shell = pods.New(pods.Config{
 		Inbox: inbox, Engine: workers, Host: machine.admits, Sources: s.origins(), Node: node.Node, Memory: s.options.memory(),
 		Cluster: cluster.forPods(uses.objects, changes), Local: local, Pressure: machine.pressure, Relief: relief, Counts: s.counts, Log: s.log,
-		Stir: s.stir, RuntimeChanged: node.RuntimeChanged, Shutdowns: shutdowns, Periods: shutdownPeriods(s.config.Kubelet),
+		Stir: s.stir, RuntimeChanged: node.RuntimeChanged, ByName: given, Shutdowns: shutdowns, Periods: shutdownPeriods(s.config.Kubelet),
 	})
 	view := view{shown: shell, health: health}
 	server, err := s.newServer(cluster, view, changes, figures)
@@ -91,7 +93,7 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	collector := newCollector(s, shell, images, cluster)
 	relief.Reclaimer = collector
 	return &parts{
-		cluster: cluster, network: podNetwork, node: node, workers: workers, pods: shell, shuts: shutdowns, relief: relief, view: view,
+		cluster: cluster, network: podNetwork, node: node, workers: workers, devices: given, pods: shell, shuts: shutdowns, relief: relief, view: view,
 		sources: s.newSources(shell, cluster, uses.files), collect: collector, server: server, limits: limits, ooms: s.newSystemOOMs(cluster),
 	}, nil
 }

@@ -5,12 +5,13 @@ import (
 
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
+	"github.com/lifepod/lifepod/node/devices"
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/node/relief"
 )
 
 // newNode describes the machine as a node.
-func (s *setup) newNode(c *cluster, against notReady, conditions *relief.Conditions) (*register.Node, error) {
+func (s *setup) newNode(c *cluster, against notReady, conditions *relief.Conditions, given *devices.Devices) (*register.Node, error) {
 	k, o := s.config.Kubelet, s.options
 	r := register.Config{
 		Name: s.name, ProviderID: k.ProviderID, Port: k.Port,
@@ -39,7 +40,7 @@ func (s *setup) newNode(c *cluster, against notReady, conditions *relief.Conditi
 		return nil, err
 	}
 	r.Taints = append(r.Taints, k.RegisterWithTaints...)
-	r.Senses.Pressure = conditions.Under
+	r.Senses.Pressure, r.Senses.Devices, r.Resources.KeepExtended = conditions.Under, given.Capacity, given.KnewNode()
 	if c != nil {
 		r.API = register.API{Client: c.client, Broken: c.connection.Reconnect}
 		r.Senses.Event, r.Senses.Addressed = c.nodeEvent, c.addressed
@@ -51,6 +52,9 @@ func (s *setup) newNode(c *cluster, against notReady, conditions *relief.Conditi
 	node, err := register.New(r)
 	if against.shutdowns != nil && err == nil {
 		against.shutdowns.Changed = node.Changed
+	}
+	if err == nil {
+		given.Changed = node.Changed
 	}
 	return node, err
 }

@@ -37,7 +37,15 @@ func (u uses) api() worker.API {
 	if u.cluster == nil {
 		return worker.API{Objects: u.of}
 	}
-	return worker.API{Objects: u.of, RuntimeClasses: u.cluster.classes, Services: u.cluster.services, Volumes: u.objects}
+	return worker.API{Objects: u.of, RuntimeClasses: u.cluster.classes, Services: u.cluster.services, Volumes: u.objects, Claims: u.cluster.claims}
+}
+
+// assigners give containers their devices.
+func (u uses) assigners() []worker.Assigner {
+	if u.cluster == nil {
+		return nil
+	}
+	return []worker.Assigner{u.cluster.claims}
 }
 
 // of are the objects that a pod may use: of the files beside it, or of the cluster

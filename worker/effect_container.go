@@ -50,7 +50,11 @@ func (h *executor) containerConfig(ctx context.Context, e lifecycle.CreateContai
 	if err != nil {
 		return nil, err
 	}
-	env, err := h.environment(ctx, spec, e.PodIPs)
+	assigned, err := h.assigned(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	env, err := h.environment(ctx, spec, e.PodIPs, assigned.Env)
 	if err != nil {
 		return nil, err
 	}
@@ -76,16 +80,28 @@ func (h *executor) containerConfig(ctx context.Context, e lifecycle.CreateContai
 	return criconfig.Container(criconfig.ContainerInput{
 		Node: h.engine.Config, Pod: h.pod, Container: spec, RestartCount: int(e.Attempt),
 		ImageRef: e.Image.ID, ImageUser: criconfig.ImageUser{UID: e.Image.UID, Name: e.Image.Username},
-		Environment: env, Mounts: mounts, Devices: devices, HostsFile: hosts, TerminationLog: termination,
+		Environment: env, Mounts: mounts, Devices: devices, Assigned: assigned, HostsFile: hosts, TerminationLog: termination,
 		TargetContainerID: e.TargetID,
 		UserNamespace:     users,
 		VolumeGroups:      h.mounted.Groups(),
 	})
 }
 
-func (h *executor) environment(ctx context.Context, spec *v1.Container, podIPs []string) (environment.Result, error) {
+// assigned is what all parts of the node have assigned to a container by name.
+func (h *executor) assigned(ctx context.Context, spec *v1.Container) (all criconfig.Assigned, err error) {
+	for _, assigner := range h.engine.Assigners {
+		part, err := assigner.Assigned(ctx, h.pod, spec)
+		if err != nil {
+			return all, err
+		}
+		all.Add(part)
+	}
+	return all, nil
+}
+
+func (h *executor) environment(ctx context.Context, spec *v1.Container, podIPs []string, assigned []environment.KeyValue) (environment.Result, error) {
 	input := environment.Input{
-		Pod: h.pod, Container: spec, Objects: h.engine.API.Objects(h.pod),
+		Pod: h.pod, Container: spec, Objects: h.engine.API.Objects(h.pod), Assigned: assigned,
 		PodIPs: podIPs, HostIPs: h.engine.Options.HostIPs, Allocatable: h.engine.Allocatable, VolumePath: h.mounted.Path,
 	}
 	if h.engine.API.Services != nil {

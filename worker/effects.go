@@ -53,6 +53,8 @@ var rows = byEffect(
 	on((*executor).measureStorage, call),
 	on((*executor).unmountVolumes, call),
 	on((*executor).removeCgroup, call),
+	on((*executor).prepareClaims, untilDriversAnswer),
+	on((*executor).unprepareClaims, untilDriversAnswer),
 	on((*executor).createSandbox, func(h *executor, _ lifecycle.CreateSandbox) time.Duration { return h.engine.Timeouts.Sandbox }),
 	on((*executor).stopSandbox, call),
 	on((*executor).removeSandbox, call),

@@ -63,6 +63,13 @@ type Services interface {
 	Variables(ctx context.Context, pod *v1.Pod) ([]environment.KeyValue, error)
 }
 
+// Assigner knows what a container was given of the node by name, before it was admitted:
+// device plugins, claims, exclusive CPUs.
+type Assigner interface {
+	// Assigned is called before each create; an error is CreateContainerConfigError.
+	Assigned(ctx context.Context, pod *v1.Pod, container *v1.Container) (criconfig.Assigned, error)
+}
+
 // Watch is told what was carried out, such as to count it, from the effects' goroutines
 // and the worker's: it must not block. The answer is nil for an effect without one.
 type Watch interface {
@@ -84,6 +91,8 @@ type Engine struct {
 	API     API
 
 	Admission Admission
+	// Assigners each give containers their part; what an earlier one says counts.
+	Assigners []Assigner
 	// Allocatable stands in for limits that a container doesn't set (A-ENV-8).
 	Allocatable v1.ResourceList
 	// Options are those of every pod's machine.
@@ -131,6 +140,8 @@ type API struct {
 	Services Services
 	// Volumes is what volumes need, such as tokens; nil without an API server.
 	Volumes volumes.API
+	// Claims prepares resource claims; nil without an API server.
+	Claims Claims
 }
 
 // Admission is what pods are checked against.

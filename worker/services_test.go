@@ -23,7 +23,7 @@ func TestServiceVariables(t *testing.T) {
 	pod := podOf("web", v1.RestartPolicyAlways, "main")
 	pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "OWN", Value: "mine"}, {Name: "URL", Value: "$(WEB_PORT)"}}
 	h := &executor{engine: &Engine{API: API{Objects: func(*v1.Pod) Objects { return noObjects{} }, Services: services{}}}, pod: pod, results: &results{}}
-	got, err := h.environment(t.Context(), &pod.Spec.Containers[0], nil)
+	got, err := h.environment(t.Context(), &pod.Spec.Containers[0], nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestServiceVariables(t *testing.T) {
 		t.Errorf("environment (-want +got):\n%s", diff)
 	}
 	h.engine.API.Services = services{err: errors.New("unread")}
-	if _, err := h.environment(t.Context(), &pod.Spec.Containers[0], nil); err == nil || err.Error() != "unread" {
+	if _, err := h.environment(t.Context(), &pod.Spec.Containers[0], nil, nil); err == nil || err.Error() != "unread" {
 		t.Errorf("A-ENV-1: error %v", err)
 	}
 }

@@ -121,7 +121,7 @@ func TestGatesOfTheContract(t *testing.T) {
 		}
 	}
 	here := map[string]state{
-		"CustomCPUCFSQuotaPeriod": on, "DynamicResourceAllocation": off, // A-GATE-1
+		"CustomCPUCFSQuotaPeriod": on, "DynamicResourceAllocation": on, // A-GATE-1
 		"ContainerRestartRules": on, "RestartAllContainersOnContainerExits": on, "KubeletEnsureSecretPulledImages": on, // A-GATE-2
 		"InPlacePodLevelResourcesVerticalScaling": off,
 		"GracefulNodeShutdown":                    on, "GracefulNodeShutdownBasedOnPodPriority": on, "KubeletSeparateDiskGC": off, "ResourceHealthStatus": off,

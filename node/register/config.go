@@ -101,6 +101,9 @@ type Senses struct {
 	// Pressure answers for MemoryPressure, DiskPressure and PIDPressure; nil: nobody
 	// looks, and there is none.
 	Pressure func(v1.NodeConditionType) bool
+	// Devices are the extended resources that device plugins have, and those of them that can be
+	// used (A-DEV-4).
+	Devices func() (capacity, allocatable v1.ResourceList)
 	// NotReady is a further reason not to be Ready, such as a shutdown under way
 	// (B-SHD-2).
 	NotReady func() error
@@ -130,6 +133,9 @@ func (t Timing) withDefaults() Timing {
 func (s Senses) withDefaults() Senses {
 	if s.Pressure == nil {
 		s.Pressure = func(v1.NodeConditionType) bool { return false }
+	}
+	if s.Devices == nil {
+		s.Devices = func() (capacity, allocatable v1.ResourceList) { return nil, nil }
 	}
 	if s.NotReady == nil {
 		s.NotReady = func() error { return nil }

@@ -65,7 +65,7 @@ func (r *reporter) createOrTakeOver(ctx context.Context, node *v1.Node) (registe
 		return nil, false, fmt.Errorf("create node %q: %w; look for an existing one: %w", node.Name, err, getErr)
 	}
 	wanted := existing.DeepCopy()
-	if !takeOver(wanted, node) {
+	if !takeOver(wanted, node, r.config.Resources.KeepExtended) {
 		return existing, false, nil
 	}
 	registered, err = patchStatus(ctx, r.config.API.Client, existing, wanted)
@@ -78,7 +78,7 @@ func (r *reporter) createOrTakeOver(ctx context.Context, node *v1.Node) (registe
 // takeOver makes an existing Node into one of this machine as it would be
 // registered now, and says whether that changed it. Taints and other labels
 // are the cluster's by now and stay.
-func takeOver(existing, initial *v1.Node) (changed bool) {
+func takeOver(existing, initial *v1.Node, keepExtended bool) (changed bool) {
 	if existing.Annotations[attachDetach] != initial.Annotations[attachDetach] {
 		if existing.Annotations == nil {
 			existing.Annotations = map[string]string{}
@@ -88,7 +88,7 @@ func takeOver(existing, initial *v1.Node) (changed bool) {
 	}
 	changed = takeOverLabels(existing, initial) || changed
 	changed = takeOverResources(&existing.Status, &initial.Status) || changed
-	return changed
+	return !keepExtended && zeroExtended(&existing.Status) || changed
 }
 
 // ownLabels are set again on an existing Node.
@@ -119,8 +119,7 @@ func takeOverLabels(existing, initial *v1.Node) (changed bool) {
 	return changed
 }
 
-// takeOverResources zeroes extended resources, whose device plugins are not
-// there (yet), and makes the sizes of huge pages those of the machine.
+// takeOverResources makes the sizes of huge pages those of the machine.
 func takeOverResources(existing, initial *v1.NodeStatus) (changed bool) {
 	if existing.Capacity == nil {
 		existing.Capacity, changed = initial.Capacity.DeepCopy(), true
@@ -128,15 +127,9 @@ func takeOverResources(existing, initial *v1.NodeStatus) (changed bool) {
 	if existing.Allocatable == nil {
 		existing.Allocatable, changed = initial.Allocatable.DeepCopy(), true
 	}
-	for name, has := range existing.Capacity {
+	for name := range existing.Capacity {
 		_, known := initial.Capacity[name]
-		switch {
-		case isExtended(name):
-			allocatable := existing.Allocatable[name]
-			changed = changed || !has.IsZero() || !allocatable.IsZero()
-			existing.Capacity[name] = *resource.NewQuantity(0, resource.DecimalSI)
-			existing.Allocatable[name] = *resource.NewQuantity(0, resource.DecimalSI)
-		case isHugePages(name) && !known:
+		if isHugePages(name) && !known {
 			delete(existing.Capacity, name)
 			delete(existing.Allocatable, name)
 			changed = true
@@ -146,6 +139,20 @@ func takeOverResources(existing, initial *v1.NodeStatus) (changed bool) {
 		if isHugePages(name) {
 			changed = setQuantity(existing.Capacity, initial.Capacity, name) || changed
 			changed = setQuantity(existing.Allocatable, initial.Allocatable, name) || changed
+		}
+	}
+	return changed
+}
+
+// zeroExtended zeroes extended resources: the machine is new, and their device plugins are not
+// there yet.
+func zeroExtended(status *v1.NodeStatus) (changed bool) {
+	for name, has := range status.Capacity {
+		if isExtended(name) {
+			allocatable := status.Allocatable[name]
+			changed = changed || !has.IsZero() || !allocatable.IsZero()
+			status.Capacity[name] = *resource.NewQuantity(0, resource.DecimalSI)
+			status.Allocatable[name] = *resource.NewQuantity(0, resource.DecimalSI)
 		}
 	}
 	return changed

@@ -17,6 +17,9 @@ type Resources struct {
 	RootDir string
 	// WithoutEphemeralStorage leaves it out (localStorageCapacityIsolation: false).
 	WithoutEphemeralStorage bool
+	// KeepExtended leaves the extended resources of an existing Node as they are; without, they
+	// are set to 0, as those of a machine that is new (A-DEV-4).
+	KeepExtended bool
 	// MaxPods may run; PodsPerCore, if set, is a further limit.
 	MaxPods, PodsPerCore int32
 	// KubeReserved and SystemReserved have cpu, memory, ephemeral-storage and pid.

@@ -160,7 +160,7 @@ func TestTakeOver(t *testing.T) {
 	initial.Status.Allocatable = quantities("cpu", "4", "hugepages-2Mi", "4Mi")
 
 	got := node()
-	if !takeOver(got, initial) {
+	if !takeOver(got, initial, false) {
 		t.Error("takeOver says that nothing has changed")
 	}
 	want := node()
@@ -175,7 +175,7 @@ func TestTakeOver(t *testing.T) {
 	if diff := cmp.Diff(want, got, equal); diff != "" {
 		t.Errorf("node (-want +got):\n%s", diff)
 	}
-	if takeOver(got, initial) {
+	if takeOver(got, initial, false) {
 		t.Error("taking it over again changes it")
 	}
 }

@@ -36,6 +36,9 @@ func (c *Config) describe(node *v1.Node, f *facts, now time.Time) []event {
 		node.Status.Addresses = f.addresses
 	}
 	events := f.setMachine(node)
+	devices, usable := c.Senses.Devices()
+	maps.Copy(node.Status.Capacity, devices)
+	maps.Copy(node.Status.Allocatable, usable)
 	setLabel(node, v1.LabelOSStable, runtime.GOOS)
 	setLabel(node, v1.LabelArchStable, runtime.GOARCH)
 	node.Status.DaemonEndpoints = v1.NodeDaemonEndpoints{KubeletEndpoint: v1.DaemonEndpoint{Port: c.Port}}

@@ -5,6 +5,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // Refusal is why a pod is not admitted: the reason and message of its status
@@ -25,6 +27,8 @@ type Host struct {
 	SELinux  bool
 	// Sysctls are those that a pod may set.
 	Sysctls Sysctls
+	// Claims says that drivers can prepare resource claims, which the API server has.
+	Claims bool
 }
 
 type check func(*v1.Pod, Host) *Refusal
@@ -67,11 +71,11 @@ func checkSysctls(pod *v1.Pod, host Host) *Refusal {
 	return nil
 }
 
-// checkClaims refuses a pod that wants devices through resource claims, its own or
-// those that the scheduler made for its extended resources: lifepod prepares no
-// claims, and without its devices the pod would be another one.
-func checkClaims(pod *v1.Pod, _ Host) *Refusal {
-	if len(pod.Spec.ResourceClaims) == 0 && pod.Status.ExtendedResourceClaimStatus == nil {
+// checkClaims refuses a pod that wants devices through resource claims, its own or those
+// that the scheduler made for its extended resources, where there are none: without an API
+// server, and for static pods (A-DRA-1). Without its devices the pod would be another one.
+func checkClaims(pod *v1.Pod, host Host) *Refusal {
+	if !lifecycle.HasClaims(pod) || host.Claims && !lifecycle.Static(pod) {
 		return nil
 	}
 	return &Refusal{

@@ -85,10 +85,10 @@ func TestCheck(t *testing.T) {
 		{"unconfined needs no AppArmor", func(p *v1.Pod) {
 			p.Annotations["container.apparmor.security.beta.kubernetes.io/main"] = "unconfined"
 		}, nil},
-		{"A-ADM-4 resource claims", func(p *v1.Pod) {
+		{"A-DRA-1 A-ADM-4 resource claims", func(p *v1.Pod) {
 			p.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: new("gpu")}}
 		}, &Refusal{"PodFeatureUnsupported", "Pod requires node features that are not available: DynamicResourceAllocation"}},
-		{"A-ADM-4 resource claims of the scheduler's", func(p *v1.Pod) {
+		{"A-DRA-1 A-ADM-4 resource claims of the scheduler's", func(p *v1.Pod) {
 			p.Status.ExtendedResourceClaimStatus = &v1.PodExtendedResourceClaimStatus{ResourceClaimName: "gpu"}
 		}, &Refusal{"PodFeatureUnsupported", "Pod requires node features that are not available: DynamicResourceAllocation"}},
 		{"A-ADM-1 sysctls come first", func(p *v1.Pod) {
@@ -108,13 +108,18 @@ func TestCheck(t *testing.T) {
 // TestCheckOnABetterHost: what the first host refuses, one that can do it takes.
 func TestCheckOnABetterHost(t *testing.T) {
 	host := testHost(t)
-	host.AppArmor, host.SupplementalGroupsPolicy = true, true
+	host.AppArmor, host.SupplementalGroupsPolicy, host.Claims = true, true, true
 	pod := podWith(func(p *v1.Pod) {
+		p.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: new("gpu")}}
 		p.Spec.SecurityContext.SupplementalGroupsPolicy = ptr.To(v1.SupplementalGroupsPolicyStrict)
 		p.Spec.SecurityContext.AppArmorProfile = &v1.AppArmorProfile{Type: v1.AppArmorProfileTypeRuntimeDefault}
 	})
 	if got := Check(pod, host); got != nil {
 		t.Errorf("refused: %v", got)
+	}
+	pod.Annotations["kubernetes.io/config.source"] = "file"
+	if got := Check(pod, host); got == nil || got.Reason != "PodFeatureUnsupported" {
+		t.Errorf("a static pod with claims: %v (A-DRA-1)", got)
 	}
 }
 

@@ -26,6 +26,8 @@ type ContainerInput struct {
 	Mounts []*runtimeapi.Mount
 	// Devices are the volumes that are block devices.
 	Devices []*runtimeapi.Device
+	// Assigned is what the container is given of the node by name.
+	Assigned Assigned
 	// HostsFile and TerminationLog are the host's files to mount; empty means
 	// no such mount (A-NET-1, A-VOL-6).
 	HostsFile      string
@@ -45,7 +47,7 @@ func Container(in ContainerInput) (*runtimeapi.ContainerConfig, error) {
 	if err := verifyNonRoot(in); err != nil {
 		return nil, err
 	}
-	annotations, err := containerAnnotations(in.Pod, in.Container, in.RestartCount)
+	annotations, err := containerAnnotations(in)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +64,8 @@ func Container(in ContainerInput) (*runtimeapi.ContainerConfig, error) {
 		WorkingDir:  c.WorkingDir,
 		Envs:        envs(in.Environment.Env),
 		Mounts:      mounts(in),
-		Devices:     in.Devices,
+		Devices:     slices.Concat(in.Assigned.Devices, in.Devices),
+		CDIDevices:  in.Assigned.cdiDevices(),
 		Labels:      containerLabels(in.Pod, c),
 		Annotations: annotations,
 		LogPath:     ContainerLogPath(c.Name, in.RestartCount),
@@ -71,7 +74,7 @@ func Container(in ContainerInput) (*runtimeapi.ContainerConfig, error) {
 		Tty:         c.TTY,
 		StopSignal:  stopSignal(c),
 		Linux: &runtimeapi.LinuxContainerConfig{
-			Resources:       Resources(in.Node, in.Pod, c),
+			Resources:       in.Assigned.limit(Resources(in.Node, in.Pod, c)),
 			SecurityContext: security,
 		},
 	}, nil
@@ -94,10 +97,10 @@ func envs(variables []environment.KeyValue) []*runtimeapi.KeyValue {
 	return out
 }
 
-// mounts are the volumes, the hosts file and the termination log, in this
-// order. In a user namespace the ids of each are mapped (A-VOL-2).
+// mounts are those of devices, the volumes, the hosts file and the termination log, in
+// this order. In a user namespace the ids of each are mapped (A-VOL-2).
 func mounts(in ContainerInput) []*runtimeapi.Mount {
-	out := slices.Clone(in.Mounts)
+	out := slices.Concat(in.Assigned.Mounts, in.Mounts)
 	if in.HostsFile != "" {
 		out = append(out, &runtimeapi.Mount{HostPath: in.HostsFile, ContainerPath: "/etc/hosts"})
 	}

@@ -54,14 +54,15 @@ func containerLabels(pod *v1.Pod, container *v1.Container) map[string]string {
 	return labels
 }
 
-// containerAnnotations are enough to stop a container of which no spec is left.
-func containerAnnotations(pod *v1.Pod, container *v1.Container, restartCount int) (map[string]string, error) {
-	out := map[string]string{
-		hashAnnotation:                     strconv.FormatUint(Hash(container), 16),
-		restartCountAnnotation:             strconv.Itoa(restartCount),
-		terminationMessagePathAnnotation:   container.TerminationMessagePath,
-		terminationMessagePolicyAnnotation: string(container.TerminationMessagePolicy),
-	}
+// containerAnnotations are enough to stop a container of which no spec is left. What devices
+// bring with them can't change that (A-DEV-1).
+func containerAnnotations(in ContainerInput) (map[string]string, error) {
+	pod, container, out := in.Pod, in.Container, map[string]string{}
+	maps.Copy(out, in.Assigned.Annotations)
+	out[hashAnnotation] = strconv.FormatUint(Hash(container), 16)
+	out[restartCountAnnotation] = strconv.Itoa(in.RestartCount)
+	out[terminationMessagePathAnnotation] = container.TerminationMessagePath
+	out[terminationMessagePolicyAnnotation] = string(container.TerminationMessagePolicy)
 	if s := pod.DeletionGracePeriodSeconds; s != nil {
 		out[deletionGracePeriodAnnotation] = strconv.FormatInt(*s, 10)
 	}

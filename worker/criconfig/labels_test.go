@@ -37,7 +37,7 @@ func TestContainerLabelsReadBack(t *testing.T) {
 		Lifecycle: &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"bye"}}}},
 		Ports:     []v1.ContainerPort{{Name: "http", ContainerPort: 80}},
 	}
-	annotations, err := containerAnnotations(pod, container, 3)
+	annotations, err := containerAnnotations(ContainerInput{Pod: pod, Container: container, RestartCount: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

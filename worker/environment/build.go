@@ -34,6 +34,9 @@ type Input struct {
 	// Services are the service variables (A-ENV-7), lowest in precedence; nil
 	// where there are no Services.
 	Services []KeyValue
+	// Assigned are variables of devices. The container's own go before them, and don't see
+	// them; command, args and paths of mounts do (A-DEV-1).
+	Assigned []KeyValue
 	// VolumePath is the host folder of a volume of the pod, for fileKeyRef; nil
 	// where that is not supported.
 	VolumePath func(volume string) (string, bool)
@@ -41,8 +44,8 @@ type Input struct {
 
 // Result is what goes into the runtime's container config.
 type Result struct {
-	// Env has every name once, in a stable order: envFrom sources in order (keys
-	// sorted inside each), then env, then service variables (A-ENV-9).
+	// Env has every name once, in a stable order: those of devices, envFrom sources in
+	// order (keys sorted inside each), then env, then service variables (A-ENV-9).
 	Env     []KeyValue
 	Command []string
 	Args    []string
@@ -66,10 +69,11 @@ func Build(in Input) (Result, error) {
 			b.vars.set(s.Name, s.Value)
 		}
 	}
+	all := b.vars.after(in.Assigned)
 	return Result{
-		Env:     b.vars.list,
-		Command: expandAll(in.Container.Command, b.vars.lookup),
-		Args:    expandAll(in.Container.Args, b.vars.lookup),
+		Env:     all.list,
+		Command: expandAll(in.Container.Command, all.lookup),
+		Args:    expandAll(in.Container.Args, all.lookup),
 	}, nil
 }
 
@@ -122,6 +126,20 @@ func (v *variables) set(name, value string) {
 	}
 	v.index[name] = len(v.list)
 	v.list = append(v.list, KeyValue{Name: name, Value: value})
+}
+
+// after returns the variables behind those that come first and aren't among them.
+func (v *variables) after(first []KeyValue) variables {
+	all := variables{index: map[string]int{}}
+	for _, e := range first {
+		if _, own := v.index[e.Name]; !own {
+			all.set(e.Name, e.Value)
+		}
+	}
+	for _, e := range v.list {
+		all.set(e.Name, e.Value)
+	}
+	return all
 }
 
 func (v *variables) lookup(name string) (string, bool) {

@@ -1,7 +1,7 @@
 // Command build builds the parts of a control plane for tests into
 // .cache/controlplane/bin: etcd, kube-apiserver, kube-scheduler,
-// kube-controller-manager and kubectl, or with -kubelet the kubelet alone, which
-// only measurements need. cluster/go.mod pins the versions, and what lifepod up is
+// kube-controller-manager and kubectl, with -drivers the drivers of devices that upstream
+// tests with, or with -kubelet the kubelet alone, which only measurements need. cluster/go.mod pins the versions, and what lifepod up is
 // made of is compiled once for both.
 //
 // With -kubernetes v1.35.4 it builds the parts of a control plane of another version of
@@ -37,29 +37,35 @@ const (
 
 func main() {
 	kubelet := flag.Bool("kubelet", false, "build the kubelet instead of the control plane")
+	drivers := flag.Bool("drivers", false, "build drivers of devices instead of the control plane")
 	version := flag.String("kubernetes", "", "build a control plane of this version of Kubernetes, such as v1.35.4 (default: that of cluster/go.mod)")
 	force := flag.Bool("force", false, "build even when nothing has changed")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := build(ctx, *version, *kubelet, *force); err != nil {
+	if err := build(ctx, *version, alone{kubelet: *kubelet, drivers: *drivers}, *force); err != nil {
 		fmt.Fprintf(os.Stderr, "e2e/controlplane/build: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func build(ctx context.Context, version string, kubelet, force bool) error {
+// alone is what is built instead of a control plane.
+type alone struct{ kubelet, drivers bool }
+
+func build(ctx context.Context, version string, instead alone, force bool) error {
 	target := controlPlane
 	switch {
-	case version != "" && kubelet:
-		return errors.New("-kubernetes builds a control plane, and the kubelet has the version of cluster/go.mod: leave out one of -kubernetes and -kubelet")
+	case version != "" && instead != (alone{}), instead.kubelet && instead.drivers:
+		return errors.New("-kubernetes builds a control plane, the kubelet and drivers have the version of cluster/go.mod: leave out all but one of -kubernetes, -kubelet and -drivers")
 	case version != "":
 		var err error
 		if target, err = ofVersion(version); err != nil {
 			return err
 		}
-	case kubelet:
+	case instead.kubelet:
 		target = kubeletAlone
+	case instead.drivers:
+		target = driversAlone
 	}
 	return target.build(ctx, force)
 }
@@ -87,8 +93,10 @@ var (
 		kubernetes + "/cmd/kubectl",
 	}
 	kubelet = []string{kubernetes + "/cmd/kubelet"}
+	drivers = []string{kubernetes + "/test/e2e/dra/test-driver"}
 
 	controlPlane = target{name: "controlplane", packages: parts, module: "cluster", folder: cache}
+	driversAlone = target{name: "drivers", packages: drivers, module: "cluster", folder: cache}
 	kubeletAlone = target{name: "kubelet", packages: kubelet, module: "cluster", folder: cache}
 )
 

@@ -1,0 +1,188 @@
+package agent
+
+import (
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/e2e/member"
+)
+
+// twoDevices prints which devices it has, and ends when it is told to, to be restarted in
+// place. The container beside it has none.
+const twoDevices = `
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: gpus}
+spec: {spec: {devices: {requests: [{name: one, exactly: {deviceClassName: DRIVER}}, {name: two, exactly: {deviceClassName: DRIVER}}]}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: pod}
+spec:
+  nodeSelector: {kubernetes.io/hostname: NODE}
+  terminationGracePeriodSeconds: 1
+  resourceClaims: [{name: gpus, resourceClaimTemplateName: gpus}]
+  containers:
+  - name: both
+    image: TOOLBOX
+    command: [sh, -c, "env | grep claim_; echo all; until [ -e /tmp/end ]; do sleep 0.1; done"]
+    resources: {claims: [{name: gpus}], limits: {memory: 32Mi}}
+  - {name: second, image: TOOLBOX, command: [sh, -c, "env | grep claim_; echo all; sleep 3600"], resources: {claims: [{name: gpus, request: two}], limits: {memory: 32Mi}}}
+  - {name: none, image: TOOLBOX, command: [sh, -c, "env | grep claim_; echo all; sleep 3600"], resources: {limits: {memory: 32Mi}}}
+`
+
+// TestResourceClaims: containers have the devices of the claims that they name, keep them
+// when they are restarted in place, and leave nothing prepared (A-DRA-2, A-DRA-7, A-DRA-8).
+func TestResourceClaims(t *testing.T) {
+	t.Parallel()
+	d := newDeviceDriver(t, shared, "claims.example.com")
+	c := newCluster(t, shared)
+	c.apply(strings.ReplaceAll(twoDevices, "DRIVER", d.name))
+	c.awaitReady("pod")
+	wantDevices := func(container string, want ...string) {
+		t.Helper()
+		c.awaitLine("pod", "all", "--container="+container)
+		var got []string
+		for line := range strings.Lines(c.kubectl("logs", "pod", "--container="+container)) {
+			if variable, isSet := strings.CutSuffix(strings.TrimSpace(line), "=true"); isSet {
+				got = append(got, variable[strings.LastIndex(variable, "_")+1:])
+			}
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("container %s has the devices %v, want %v", container, got, want)
+		}
+	}
+	wantDevices("both", "one", "two")
+	wantDevices("second", "two")
+	wantDevices("none")
+	d.wantPrepared(2)
+	d.process.MarkLog()
+	c.kubectl("exec", "pod", "--container=both", "--", "touch", "/tmp/end")
+	c.await("pod", "to have restarted", func(pod *v1.Pod) bool {
+		status := statusOf(pod, "both")
+		return status.RestartCount == 1 && status.State.Running != nil
+	})
+	wantDevices("both", "one", "two")
+	if strings.Contains(string(d.process.LogSinceMark()), "NodePrepareResources") {
+		t.Error("the claims of a pod that goes on were prepared again")
+	}
+	c.delete("pod")
+	d.wantPrepared(0)
+}
+
+const sharedClaim = `
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: gpu}
+spec: {devices: {requests: [{name: one, exactly: {deviceClassName: DRIVER}}]}}
+`
+
+const userOfClaim = `
+metadata: {name: NAME}
+spec:
+  terminationGracePeriodSeconds: 1
+  resourceClaims: [{name: gpu, resourceClaimName: gpu}]
+  containers:
+  - {name: main, image: TOOLBOX, command: [sh, -c, "env | grep claim_; sleep 3600"], resources: {claims: [{name: gpu}], limits: {memory: 32Mi}}}
+`
+
+// TestSharedClaim: two pods have the same device, and the last one gives it back (A-DRA-8).
+func TestSharedClaim(t *testing.T) {
+	t.Parallel()
+	d := newDeviceDriver(t, shared, "shared.example.com")
+	c := newCluster(t, shared)
+	c.apply(strings.ReplaceAll(sharedClaim, "DRIVER", d.name))
+	for _, name := range []string{"a", "b"} {
+		c.create(strings.ReplaceAll(userOfClaim, "NAME", name))
+		c.awaitReady(name)
+		c.awaitLine(name, "claim_gpu_one=true")
+	}
+	c.delete("a")
+	d.wantPrepared(1)
+	c.delete("b")
+	d.wantPrepared(0)
+}
+
+// TestDriverFaults: a driver that hangs holds up its own pods, which end nevertheless; so
+// they do after a kill -9 of the agent, and nothing stays prepared. A driver that is away
+// holds up the end of its pods until it is back (A-DRA-6, A-DRA-9).
+func TestDriverFaults(t *testing.T) {
+	t.Parallel()
+	node := startNode(t, member.Config{})
+	d := newDeviceDriver(t, node, "faults.example.com")
+	c := newCluster(t, node)
+	c.apply(strings.ReplaceAll(sharedClaim, "DRIVER", d.name))
+	hang := func() {
+		t.Helper()
+		if err := d.process.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	goOn := func() {
+		t.Helper()
+		if err := d.process.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+	}
+	restart := func() {
+		t.Helper()
+		if err := node.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := node.Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	hang() // at Prepare; other pods start
+	c.create(strings.ReplaceAll(userOfClaim, "NAME", "hangs"))
+	c.create(modest)
+	c.awaitReady("modest")
+	d.awaitAsked("gpu")
+	restart()
+	goOn()
+	c.awaitReady("hangs")
+	c.awaitLine("hangs", "claim_gpu_one=true")
+
+	hang() // at Unprepare
+	deletion := metav1.NewDeleteOptions(1)
+	if err := client.CoreV1().Pods(c.namespace).Delete(t.Context(), "hangs", *deletion); err != nil {
+		t.Fatal(err)
+	}
+	c.await("hangs", "to have no container that runs", func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil && !isReady(pod) })
+	d.wantPrepared(1)
+	restart()
+	goOn()
+	if err := c.untilGone(t.Context(), "hangs"); err != nil {
+		t.Fatal(err)
+	}
+	d.wantPrepared(0)
+
+	c.create(strings.ReplaceAll(userOfClaim, "NAME", "orphan")) // at the end of a pod whose driver is away
+	c.awaitReady("orphan")
+	if err := d.process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	c.apply(strings.ReplaceAll(strings.ReplaceAll(sharedClaim, "DRIVER", d.name), "{name: gpu}", "{name: another}"))
+	c.create(strings.NewReplacer("NAME", "late", "resourceClaimName: gpu", "resourceClaimName: another").Replace(userOfClaim))
+	c.awaitEvent("late", v1.EventTypeWarning, "FailedPrepareDynamicResources")
+	d.run()
+	c.awaitReady("late")
+	c.delete("orphan")
+	c.delete("late")
+}
+
+func statusOf(pod *v1.Pod, container string) v1.ContainerStatus {
+	for _, status := range pod.Status.ContainerStatuses {
+		if status.Name == container {
+			return status
+		}
+	}
+	return v1.ContainerStatus{}
+}

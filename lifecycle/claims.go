@@ -1,0 +1,94 @@
+package lifecycle
+
+import (
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+// claims are the pod's resource claims, whose devices drivers prepare before its sandbox
+// is made, and take back after nothing of the pod runs any more.
+type claims struct {
+	prepared   work
+	unprepared work
+}
+
+// ClaimsPrepared answers PrepareClaims.
+type ClaimsPrepared struct{ Result }
+
+// ClaimsUnprepared answers UnprepareClaims.
+type ClaimsUnprepared struct{ Result }
+
+// DriverRegistered says that a driver of resource claims can be asked again (A-DRA-6).
+type DriverRegistered struct{}
+
+func (ClaimsPrepared) isFact()   {}
+func (ClaimsUnprepared) isFact() {}
+func (DriverRegistered) isFact() {}
+
+// HasClaims says whether the pod has resource claims: its own, or the one that the
+// scheduler made for its extended resources (A-DRA-1).
+func HasClaims(pod *v1.Pod) bool {
+	return len(pod.Spec.ResourceClaims) > 0 || pod.Status.ExtendedResourceClaimStatus != nil
+}
+
+// planClaims has the claims prepared for a sandbox that is to be made, beside the other
+// things that a pod needs for it (A-DRA-2). A sandbox that is there was made after them.
+func planClaims(s *step) {
+	if s.sandbox.State != sandboxNone || !HasClaims(s.pod) {
+		return
+	}
+	if id, ok := s.begin(&s.claims.prepared); ok {
+		s.do(PrepareClaims{ID: id})
+	}
+}
+
+// claimsReady says whether the sandbox need not wait for claims.
+func (m *Machine) claimsReady() bool { return m.claims.prepared.done || !HasClaims(m.pod) }
+
+// applyClaimsPrepared reports a failure; all claims are tried again (A-DRA-6).
+func applyClaimsPrepared(s *step, f ClaimsPrepared) {
+	applySetup(s, &s.claims.prepared, f.Result, "FailedPrepareDynamicResources", "Failed to prepare dynamic resources: ")
+}
+
+// claimsReleased has the claims unprepared once nothing of the pod runs; it reports
+// whether they are. The pod's end is not shown before: with it, others may be given the
+// devices (A-DRA-8). A pod whose claims were not prepared is asked about as well: of a
+// call that was given up nobody knows what it has done.
+func claimsReleased(s *step) bool {
+	if !HasClaims(s.pod) || s.claims.unprepared.done {
+		return true
+	}
+	if id, ok := s.begin(&s.claims.unprepared); ok {
+		s.do(UnprepareClaims{ID: id})
+	}
+	return false
+}
+
+// applyClaimsUnprepared holds the pod's end up until its drivers have taken the devices
+// back (A-DRA-9).
+func applyClaimsUnprepared(s *step, f ClaimsUnprepared) {
+	if !s.finish(&s.claims.unprepared, f.Result) || f.Failure == nil {
+		return
+	}
+	tellRetry(s, "pod", f.Failure.Message, s.claims.unprepared.retryAt, "A-DRA-9")
+}
+
+// updateClaims takes over which claims were made for the pod: one of a template may be
+// made after the node has got the pod (A-DRA-3).
+func updateClaims(s *step, newer *v1.PodStatus) {
+	own := &s.pod.Status
+	if len(newer.ResourceClaimStatuses) == 0 || equality.Semantic.DeepEqual(own.ResourceClaimStatuses, newer.ResourceClaimStatuses) {
+		return
+	}
+	s.podIsNew = true
+	own.ResourceClaimStatuses = slices.Clone(newer.ResourceClaimStatuses)
+	retryClaims(s)
+}
+
+// retryClaims tries at once again what has failed.
+func retryClaims(s *step) {
+	s.claims.prepared.retryAt, s.claims.unprepared.retryAt = time.Time{}, time.Time{}
+}

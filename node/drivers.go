@@ -1,0 +1,37 @@
+package node
+
+import (
+	"context"
+	"path/filepath"
+
+	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+
+	"github.com/lifepod/lifepod/node/devices"
+	"github.com/lifepod/lifepod/node/plugins"
+)
+
+// newDevices are those of device plugins, with what an agent before has given to pods.
+func (s *setup) newDevices() *devices.Devices {
+	return devices.New(devices.Config{
+		Dir: filepath.Join(s.options.rootDir(), "device-plugins"), Timeouts: devices.DefaultTimeouts(), Log: s.log,
+	})
+}
+
+// newDrivers registers the drivers that ask for it (A-PLUG-1).
+func (s *setup) newDrivers(p *parts) func(context.Context) {
+	watcher := plugins.New(filepath.Join(s.options.rootDir(), "plugins_registry"), p.handlers(), s.log)
+	return func(ctx context.Context) {
+		if err := watcher.Run(ctx); err != nil {
+			s.log.ErrorContext(ctx, "no driver can register", "err", err)
+		}
+	}
+}
+
+// handlers are the parts that use drivers, by their type, as registerapi.CSIPlugin.
+func (p *parts) handlers() map[string]plugins.Handler {
+	handlers := map[string]plugins.Handler{registerapi.DevicePlugin: p.devices}
+	if p.cluster != nil {
+		handlers[registerapi.DRAPlugin] = claimDrivers{p.cluster.claims.Drivers(), p.pods}
+	}
+	return handlers
+}

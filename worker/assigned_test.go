@@ -1,0 +1,58 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/worker/criconfig"
+	"github.com/lifepod/lifepod/worker/environment"
+)
+
+type assigner struct {
+	gives criconfig.Assigned
+	err   error
+}
+
+func (a assigner) Assigned(context.Context, *v1.Pod, *v1.Container) (criconfig.Assigned, error) {
+	return a.gives, a.err
+}
+
+// A-DEV-1: all parts of the node assign in their order, and a container is not created without one of them.
+func TestAssigners(t *testing.T) {
+	pod := podOf("web", v1.RestartPolicyAlways, "main")
+	claims, devices := assigner{gives: criconfig.Assigned{CDIDevices: []string{"v/c=1"}}}, assigner{gives: criconfig.Assigned{CDIDevices: []string{"v/d=1"}}}
+	h := &executor{engine: &Engine{Assigners: []Assigner{claims, devices}}, pod: pod}
+	got, err := h.assigned(t.Context(), &pod.Spec.Containers[0])
+	if diff := cmp.Diff([]string{"v/c=1", "v/d=1"}, got.CDIDevices); diff != "" || err != nil {
+		t.Errorf("assigned (-want +got), error %v:\n%s", err, diff)
+	}
+	h.engine.Assigners = append(h.engine.Assigners, assigner{err: errors.New("endpoint gone")})
+	if _, err := h.assigned(t.Context(), &pod.Spec.Containers[0]); err == nil {
+		t.Error("A-DEV-1: no error")
+	}
+}
+
+// A-DEV-1: variables of devices are overridden by the container's own, which don't see them; its command does.
+func TestAssignedVariables(t *testing.T) {
+	pod := podOf("web", v1.RestartPolicyAlways, "main")
+	main := &pod.Spec.Containers[0]
+	main.Env = []v1.EnvVar{{Name: "OWN", Value: "mine"}, {Name: "SEES", Value: "$(GPU)"}}
+	main.Command = []string{"train", "$(GPU)", "$(OWN)"}
+	h := &executor{engine: &Engine{API: API{Objects: func(*v1.Pod) Objects { return noObjects{} }}}, pod: pod, results: &results{}}
+	got, err := h.environment(t.Context(), main, nil, []environment.KeyValue{{Name: "OWN", Value: "plugin"}, {Name: "GPU", Value: "0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := environment.Result{
+		Env:     []environment.KeyValue{{Name: "GPU", Value: "0"}, {Name: "OWN", Value: "mine"}, {Name: "SEES", Value: "$(GPU)"}},
+		Command: []string{"train", "0", "mine"},
+	}
+	got.Args = nil
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("environment (-want +got):\n%s", diff)
+	}
+}
