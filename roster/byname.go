@@ -92,19 +92,19 @@ func (p *pod) without(node *v1.Node) *v1.Node {
 // releaseDone has pods give back what they were given by name, as soon as nothing of them can
 // use it any more (A-DEV-9).
 func (m *Machine) releaseDone() {
-	for _, p := range m.inOrder(func(p *pod) bool { return !m.mayNeedByName(p) }) {
+	for _, p := range m.inOrder(func(p *pod) bool { return !p.mayNeedByName(m.wasFound(p)) }) {
 		m.giveBack(p)
 	}
 }
 
 // mayNeedByName says whether a pod, or its life that is about to begin, has a use for what it was
-// given by name.
-func (m *Machine) mayNeedByName(p *pod) bool {
+// given by name; found: the runtime had it at the start.
+func (p *pod) mayNeedByName(found bool) bool {
 	switch p.position {
 	case Unheard:
 		return true
 	case Waiting:
-		return p.reason != ForName || m.wasFound(p)
+		return p.reason != ForName || found
 	default:
 		return p.holds()
 	}
