@@ -129,7 +129,7 @@ test-skew: test-packages build drivers kubelet metrics-server ## the tests of li
 	@set -e; export LIFEPOD=$(CURDIR)/bin/lifepod; for version in $(SKEW); do \
 		$(GO) run ./e2e/controlplane/build -kubernetes $$version; \
 		export LIFEPOD_CONTROLPLANE=$(CURDIR)/.cache/controlplane/$$version/bin; \
-		ln -f .cache/controlplane/bin/kubelet .cache/controlplane/bin/metrics-server .cache/controlplane/bin/test-driver $$LIFEPOD_CONTROLPLANE/; \
+		ln -f .cache/controlplane/bin/kubelet .cache/controlplane/bin/metrics-server .cache/controlplane/bin/test-driver .cache/controlplane/bin/sample-device-plugin $$LIFEPOD_CONTROLPLANE/; \
 		echo "control plane of Kubernetes $$version"; \
 		$(GO) test -p 1 -timeout 20m -count=1 $(SKEWTESTS); \
 		echo "control plane of Kubernetes $$version with $(SKEWGATES)"; \

@@ -93,7 +93,7 @@ var (
 		kubernetes + "/cmd/kubectl",
 	}
 	kubelet = []string{kubernetes + "/cmd/kubelet"}
-	drivers = []string{kubernetes + "/test/e2e/dra/test-driver"}
+	drivers = []string{kubernetes + "/test/e2e/dra/test-driver", kubernetes + "/test/images/sample-device-plugin"}
 
 	controlPlane = target{name: "controlplane", packages: parts, module: "cluster", folder: cache}
 	driversAlone = target{name: "drivers", packages: drivers, module: "cluster", folder: cache}
