@@ -41,7 +41,7 @@ var agentAnswers = map[string]agentAnswer{
 	"Container.volumeDevices":              {honours: "package volumes, device.go"},
 	"VolumeProjection.serviceAccountToken": {honours: "package volumes, projected.go"},
 	"VolumeProjection.clusterTrustBundle":  {honours: "package volumes, projected.go"},
-	"VolumeProjection.podCertificate":      {says: "podCertificate sources are not supported", set: podCertificate},
+	"VolumeProjection.podCertificate":      {honours: "package node/objects, with the feature gate PodCertificateRequest"},
 	"VolumeSource.ephemeral":               {honours: "package volumes, claim.go"},
 	"VolumeSource.csi":                     refusesVolume(v1.VolumeSource{CSI: &v1.CSIVolumeSource{}}, "csi"),
 	"VolumeSource.gcePersistentDisk":       refusesVolume(v1.VolumeSource{GCEPersistentDisk: &v1.GCEPersistentDiskVolumeSource{}}, "gcePersistentDisk"),
@@ -64,10 +64,6 @@ var agentAnswers = map[string]agentAnswer{
 	"VolumeSource.portworxVolume":          refusesVolume(v1.VolumeSource{PortworxVolume: &v1.PortworxVolumeSource{}}, "portworxVolume"),
 	"VolumeSource.scaleIO":                 refusesVolume(v1.VolumeSource{ScaleIO: &v1.ScaleIOVolumeSource{}}, "scaleIO"),
 	"VolumeSource.storageos":               refusesVolume(v1.VolumeSource{StorageOS: &v1.StorageOSVolumeSource{}}, "storageos"),
-}
-
-func podCertificate(spec *v1.PodSpec) {
-	spec.Volumes[0].Projected = &v1.ProjectedVolumeSource{Sources: []v1.VolumeProjection{{PodCertificate: &v1.PodCertificateProjection{}}}}
 }
 
 // clusterVolumes is an API server that gives nothing.

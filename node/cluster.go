@@ -115,6 +115,11 @@ func (c *cluster) Pod(pod *v1.Pod, at time.Time, e lifecycle.RecordEvent) {
 	})
 }
 
+// warn records a warning about a pod.
+func (c *cluster) warn(pod *v1.Pod, reason, message string) {
+	c.Pod(pod, time.Now(), lifecycle.RecordEvent{Type: v1.EventTypeWarning, Reason: reason, Message: message})
+}
+
 // forPods is what the pods have of it, beside the objects that they use.
 func (c *cluster) forPods(objects *objects.Objects, changes *server.Changes) pods.Cluster {
 	if c == nil {

@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/node/objects"
 	"github.com/lifepod/lifepod/node/pullsecret"
 	"github.com/lifepod/lifepod/node/register"
@@ -26,8 +27,10 @@ func (s *setup) newUses(ctx context.Context, c *cluster, node *register.Node, in
 	if c != nil {
 		u.objects = objects.New(ctx, objects.Options{
 			Client: c.client, Log: s.log, Changed: inbox.ObjectsChanged,
-			NodeLabels: func() (map[string]string, error) { return node.Node().Labels, nil },
+			NodeLabels:      func() (map[string]string, error) { return node.Node().Labels, nil },
+			PodCertificates: s.config.Kubelet.FeatureGates[config.PodCertificateRequest], Node: node.Node, Warn: c.warn,
 		})
+		s.counts.PodCertificates(u.objects.States)
 	}
 	return u
 }

@@ -59,6 +59,10 @@ func (boundTo) TrustAnchors(context.Context, *v1.ClusterTrustBundleProjection) (
 	return nil, nil
 }
 
+func (boundTo) PodCertificate(context.Context, *v1.Pod, *v1.Volume, int) (volumes.Credentials, error) {
+	return volumes.Credentials{}, nil
+}
+
 var _ volumes.API = boundTo{}
 
 func hostPathVolume(path, group string) *v1.PersistentVolume {

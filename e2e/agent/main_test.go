@@ -23,6 +23,11 @@ var (
 	shared *member.Member             // the node of the tests that need none of their own
 )
 
+// sharedConfiguration switches on what is off by default.
+var sharedConfiguration = map[string]any{
+	"featureGates": map[string]bool{"PodCertificateRequest": true},
+}
+
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code, err := testAll(m)
@@ -60,7 +65,7 @@ func testOnNode(m *testing.M) (code int, err error) {
 	if client, err = kubernetes.NewForConfig(plane.RESTConfig()); err != nil {
 		return 0, err
 	}
-	if shared, err = member.Start(ctx, member.Config{Plane: plane, Program: binary}); err != nil {
+	if shared, err = member.Start(ctx, member.Config{Plane: plane, Program: binary, Kubelet: sharedConfiguration}); err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, shared.Close()) }()

@@ -18,10 +18,11 @@ import (
 var gates = map[string]bool{
 	"ClusterTrustBundle":           true,
 	"ClusterTrustBundleProjection": true,
+	"PodCertificateRequest":        true,
 }
 
 // runtimeConfig serves the API versions that the gates need.
-const runtimeConfig = "certificates.k8s.io/v1beta1/clustertrustbundles=true"
+const runtimeConfig = "certificates.k8s.io/v1beta1/clustertrustbundles=true,certificates.k8s.io/v1beta1/podcertificaterequests=true"
 
 // ParseGates reads feature gates as people write them: NAME=true,NAME=false.
 func ParseGates(text string) (map[string]bool, error) {

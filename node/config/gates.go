@@ -8,6 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
+// PodCertificateRequest is the gate of podCertificate sources of volumes (A-CERT-1).
+const PodCertificateRequest = "PodCertificateRequest"
+
 // gate is a feature gate: what Kubernetes 1.36 lets it be, and what lifepod behaves
 // as, which most gates don't change.
 type gate struct {

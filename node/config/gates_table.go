@@ -150,7 +150,7 @@ var gates = map[string]gate{
 	"PLEGOnDemandRelist":                                   {},
 	"PersistentVolumeClaimUnusedSinceTime":                 {},
 	"PodAndContainerStatsFromCRI":                          {here: on},
-	"PodCertificateRequest":                                {here: off},
+	"PodCertificateRequest":                                {here: free},
 	"PodDeletionCost":                                      {},
 	"PodLevelResourceManagers":                             {here: off},
 	"PodLevelResources":                                    {here: on},

@@ -27,6 +27,7 @@ var (
 	workingPods       = describe("kubelet_working_pods", "Number of pods the kubelet is actually running, broken down by lifecycle phase, whether the pod is desired, orphaned, or runtime only (also orphaned), and whether the pod is static. An orphaned pod has been removed from local configuration or force deleted in the API and consumes resources that are not otherwise visible.", "lifecycle", "config", "static")
 	ephemeral         = describe("kubelet_managed_ephemeral_containers", "Current number of ephemeral containers in pods managed by this kubelet.")
 	pendingResizes    = describe("kubelet_pod_pending_resizes", "Number of pending resizes for pods.", "reason")
+	podCertificates   = describe("kubelet_podcertificate_states", "Gauge vector reporting the number of pod certificate projected volume sources, faceted by signer_name and state.", "signer_name", "state")
 	resizing          = describe("kubelet_pod_in_progress_resizes", "Number of in-progress resizes for pods.")
 )
 
@@ -41,14 +42,27 @@ func (m *Metrics) Census(pods func() []Pod) {
 		for _, pod := range pods() {
 			c.add(pod)
 		}
-		for labels, n := range c {
-			var values []string
-			if labels.values != "" {
-				values = strings.Split(strings.TrimSuffix(labels.values, "|"), ",")
-			}
-			out <- prometheus.MustNewConstMetric(labels.of, prometheus.GaugeValue, float64(n), values...)
-		}
+		c.collect(out)
 	}))
+}
+
+// PodCertificates adds how many podCertificate sources there are, by signer and state.
+func (m *Metrics) PodCertificates(each func(tell func(signer, state string))) {
+	m.Register(Reading(func(out chan<- prometheus.Metric) {
+		c := census{}
+		each(func(signer, state string) { c.count(podCertificates, 1, signer, state) })
+		c.collect(out)
+	}))
+}
+
+func (c census) collect(out chan<- prometheus.Metric) {
+	for labels, n := range c {
+		var values []string
+		if labels.values != "" {
+			values = strings.Split(strings.TrimSuffix(labels.values, "|"), ",")
+		}
+		out <- prometheus.MustNewConstMetric(labels.of, prometheus.GaugeValue, float64(n), values...)
+	}
 }
 
 // census is how many there are, by metric and labels.

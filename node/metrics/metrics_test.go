@@ -304,6 +304,18 @@ func TestHealthAndCertificates(t *testing.T) {
 	checkLines(t, m.Handler(), []string{`kubelet_certificate_manager_client_ttl_seconds 3`}, `kubelet_certificate_manager_server_ttl_seconds`)
 }
 
+func TestPodCertificates(t *testing.T) {
+	m := newMetrics()
+	m.PodCertificates(func(tell func(signer, state string)) {
+		tell("example.com/a", "fresh")
+		tell("example.com/a", "fresh")
+		tell("example.com/b", "denied")
+	})
+	checkLines(t, m.Handler(), []string{ // A-CERT-6
+		`kubelet_podcertificate_states{signer_name="example.com/a",state="fresh"} 2`, `kubelet_podcertificate_states{signer_name="example.com/b",state="denied"} 1`,
+	})
+}
+
 func TestImageSizes(t *testing.T) {
 	got := map[uint64]string{}
 	for _, mb := range []uint64{0, 10, 499, 1024, 102400} {

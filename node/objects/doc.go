@@ -1,6 +1,6 @@
 // Package objects has what the pods of a node use from the API server: ConfigMaps
-// and Secrets, tokens of service accounts, trust bundles, and the volumes that
-// claims are bound to.
+// and Secrets, tokens of service accounts, trust bundles, certificates of their own,
+// and the volumes that claims are bound to.
 //
 // The Node authorizer lets a node read only single objects that its pods refer
 // to. So there is a watch for each ConfigMap and Secret that a registered pod

@@ -24,6 +24,12 @@ type Options struct {
 	Changed func(pod types.UID, because string)
 	// NodeLabels are those that the node affinity of a volume is held against.
 	NodeLabels func() (map[string]string, error)
+
+	// PodCertificates is the feature gate PodCertificateRequest. With it, Node is this
+	// node's object as it is known, and Warn records an event about a pod.
+	PodCertificates bool
+	Node            func() *v1.Node
+	Warn            func(pod *v1.Pod, reason, message string)
 }
 
 // Objects are what the pods of this node use from the API server.
@@ -32,6 +38,8 @@ type Objects struct {
 	watches *watches
 	tokens  *tokens
 	bundles *bundles
+
+	certificates *certificates
 }
 
 var _ volumes.API = (*Objects)(nil)
@@ -43,6 +51,8 @@ func New(ctx context.Context, options Options) *Objects {
 		watches: newWatches(ctx, options),
 		tokens:  newTokens(options),
 		bundles: newBundles(ctx, options),
+
+		certificates: newCertificates(ctx, options),
 	}
 }
 
@@ -53,6 +63,7 @@ func (o *Objects) Register(pod *v1.Pod) {
 	o.watches.register(pod.UID, references(pod))
 	o.bundles.register(pod.UID, usesTrustBundles(pod))
 	o.tokens.register(pod.UID)
+	o.certificates.register(pod)
 }
 
 // Unregister forgets a pod, whose volumes are gone, with what only it used.
@@ -60,6 +71,7 @@ func (o *Objects) Unregister(pod types.UID) {
 	o.watches.register(pod, nil)
 	o.bundles.register(pod, false)
 	o.tokens.forget(pod)
+	o.certificates.forget(pod)
 }
 
 // ConfigMap is a ConfigMap that a registered pod refers to, as it is now; it must

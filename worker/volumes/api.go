@@ -13,11 +13,22 @@ type API interface {
 	Token(ctx context.Context, pod *v1.Pod, projection *v1.ServiceAccountTokenProjection) (string, error)
 	// TrustAnchors are the certificates of trust bundles, in PEM.
 	TrustAnchors(ctx context.Context, projection *v1.ClusterTrustBundleProjection) ([]byte, error)
+	// PodCertificate is the key and the certificate that a source of a projected volume
+	// shows. A RefusedError is for good.
+	PodCertificate(ctx context.Context, pod *v1.Pod, volume *v1.Volume, source int) (Credentials, error)
 	// PersistentVolume is what the claim of a volume is bound to.
 	PersistentVolume(ctx context.Context, pod *v1.Pod, volume *v1.Volume) (*v1.PersistentVolume, error)
 	// Reachable is nil if this node is one that the volume may be used on.
 	Reachable(bound *v1.PersistentVolume) error
 }
+
+// Credentials are a key and the chain of its certificate, in PEM.
+type Credentials struct{ Key, Chain []byte }
+
+// RefusedError says why a pod does not get what it asks for, however long it waits.
+type RefusedError struct{ Why string }
+
+func (e *RefusedError) Error() string { return e.Why }
 
 // MountError is the failure of one volume; its text is the message of the event
 // FailedMount (A-SYNC-8).

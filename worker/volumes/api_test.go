@@ -19,6 +19,7 @@ import (
 type api struct {
 	token     string
 	anchors   string
+	issued    Credentials
 	volumes   map[string]*v1.PersistentVolume // by claim
 	err       error
 	elsewhere error
@@ -30,6 +31,10 @@ func (a api) Token(_ context.Context, pod *v1.Pod, p *v1.ServiceAccountTokenProj
 
 func (a api) TrustAnchors(context.Context, *v1.ClusterTrustBundleProjection) ([]byte, error) {
 	return []byte(a.anchors), a.err
+}
+
+func (a api) PodCertificate(context.Context, *v1.Pod, *v1.Volume, int) (Credentials, error) {
+	return a.issued, a.err
 }
 
 func (a api) PersistentVolume(_ context.Context, pod *v1.Pod, v *v1.Volume) (*v1.PersistentVolume, error) {
@@ -157,12 +162,66 @@ func (u unreachable) ConfigMap(string, string) (*v1.ConfigMap, error) { return n
 
 func (u unreachable) Secret(string, string) (*v1.Secret, error) { return nil, u.err }
 
-func TestPodCertificateIsRefused(t *testing.T) {
-	pod := podWith(projectedVolume(nil, v1.VolumeProjection{PodCertificate: &v1.PodCertificateProjection{}}))
-	_, err := Prepare(t.Context(), pod, testPodDir(t), Sources{API: api{}})
-	want := `MountVolume.SetUp failed for volume "all" : podCertificate sources are not supported; use configMap, secret, downwardAPI, serviceAccountToken or clusterTrustBundle`
-	if err == nil || err.Error() != want {
-		t.Errorf("error = %v\nwant %s", err, want)
+// podCertificate is a volume with a certificate in each of the three files that it may have.
+func podCertificate() v1.Volume {
+	return projectedVolume(ptr.To[int32](0o440), v1.VolumeProjection{PodCertificate: &v1.PodCertificateProjection{
+		CredentialBundlePath: "both.pem", KeyPath: "tls/key.pem", CertificateChainPath: "tls/chain.pem",
+	}})
+}
+
+func TestPodCertificate(t *testing.T) {
+	for name, test := range map[string]struct {
+		context *v1.PodSecurityContext
+		mode    string
+	}{
+		"plain":     {nil, "-r--r----- 0 0"},
+		"fsGroup":   {&v1.PodSecurityContext{FSGroup: ptr.To[int64](2000)}, "-rw-r----- 0 2000"},
+		"runAsUser": {&v1.PodSecurityContext{RunAsUser: ptr.To[int64](1000)}, "-rw------- 1000 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := podWith(podCertificate())
+			pod.Spec.SecurityContext = test.context
+			m, err := Prepare(t.Context(), pod, testPodDir(t), Sources{API: api{issued: Credentials{Key: []byte("KEY"), Chain: []byte("CHAIN")}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			path, _ := m.Path("all")
+			want := map[string]string{"both.pem": "KEYCHAIN", "tls/key.pem": "KEY", "tls/chain.pem": "CHAIN"}
+			if diff := cmp.Diff(want, contents(t, path, slices.Collect(maps.Keys(want))...)); diff != "" {
+				t.Errorf("A-CERT-2 (-want +got):\n%s", diff)
+			}
+			for file := range want {
+				if got := owners(t, filepath.Join(path, file)); got != test.mode {
+					t.Errorf("A-CERT-2 %s is %s, want %s", file, got, test.mode)
+				}
+			}
+		})
+	}
+}
+
+// TestCertificateOfBefore: what a volume shows stays while the next certificate is awaited,
+// but a pod does not start with it once its signer has refused.
+func TestCertificateOfBefore(t *testing.T) {
+	pod, dir := podWith(podCertificate()), testPodDir(t)
+	waiting := api{err: errors.New("credential bundle is not issued yet")}
+	_, err := Prepare(t.Context(), pod, dir, Sources{API: waiting})
+	if want := `MountVolume.SetUp failed for volume "all" : credential bundle is not issued yet`; err == nil || err.Error() != want {
+		t.Errorf("A-CERT-2 error = %v, want %s", err, want)
+	}
+	if _, err := Prepare(t.Context(), pod, dir, Sources{API: api{issued: Credentials{Key: []byte("KEY")}}}); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Prepare(t.Context(), pod, dir, Sources{API: waiting})
+	if err != nil {
+		t.Fatalf("A-CERT-3 after a restart of the agent: %v", err)
+	}
+	path, _ := m.Path("all")
+	_, err = Prepare(t.Context(), pod, dir, Sources{API: api{err: &RefusedError{Why: "denied"}}})
+	if want := `MountVolume.SetUp failed for volume "all" : denied`; err == nil || err.Error() != want {
+		t.Errorf("A-CERT-5 error = %v, want %s", err, want)
+	}
+	if got := contents(t, path, "both.pem")["both.pem"]; got != "KEY" {
+		t.Errorf("A-CERT-5 containers see %q", got)
 	}
 }
 

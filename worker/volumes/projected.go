@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"path/filepath"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -16,7 +17,7 @@ import (
 func (p preparer) projected(ctx context.Context, dir string, volume *v1.Volume) error {
 	files, failures := payload{}, []error(nil)
 	for i := range volume.Projected.Sources {
-		one, err := p.projection(ctx, &volume.Projected.Sources[i], volume.Projected.DefaultMode)
+		one, err := p.projection(ctx, volume, i)
 		if err != nil {
 			failures = append(failures, err)
 		}
@@ -35,7 +36,8 @@ func (p preparer) projected(ctx context.Context, dir string, volume *v1.Volume) 
 }
 
 // projection has the files of one source.
-func (p preparer) projection(ctx context.Context, source *v1.VolumeProjection, defaultMode *int32) (payload, error) {
+func (p preparer) projection(ctx context.Context, volume *v1.Volume, number int) (payload, error) {
+	source, defaultMode := &volume.Projected.Sources[number], volume.Projected.DefaultMode
 	switch {
 	case *source == (v1.VolumeProjection{}): // what the API server does not know, it leaves out (A-VOL-5)
 		return nil, nil
@@ -62,7 +64,27 @@ func (p preparer) projection(ctx context.Context, source *v1.VolumeProjection, d
 		}
 		return p.private(source.ClusterTrustBundle.Path, anchors, defaultMode), nil
 	}
-	return nil, errors.New("podCertificate sources are not supported; use configMap, secret, downwardAPI, serviceAccountToken or clusterTrustBundle")
+	return p.certificate(ctx, volume, number)
+}
+
+// certificate has the files of a podCertificate source (A-CERT-2).
+func (p preparer) certificate(ctx context.Context, volume *v1.Volume, number int) (payload, error) {
+	have, err := p.sources.API.PodCertificate(ctx, p.pod, volume, number)
+	if errors.As(err, new(*RefusedError)) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, sourceFailed(err)
+	}
+	files, source := payload{}, volume.Projected.Sources[number].PodCertificate
+	for path, data := range map[string][]byte{
+		source.CredentialBundlePath: slices.Concat(have.Key, have.Chain), source.KeyPath: have.Key, source.CertificateChainPath: have.Chain,
+	} {
+		if path != "" {
+			maps.Copy(files, p.private(path, data, volume.Projected.DefaultMode))
+		}
+	}
+	return files, nil
 }
 
 // private is a file for the user or the group that the pod runs as, if it names
