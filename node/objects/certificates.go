@@ -14,7 +14,8 @@ import (
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
-// certificates are those of podCertificate sources of registered pods (KEP-4317). They
+// certificates are those of podCertificate sources of registered pods (KEP-4317,
+// A-CERT-1). They
 // are kept in memory only: after a restart of the agent the volumes show those that they
 // have until others are issued.
 type certificates struct {
