@@ -25,6 +25,7 @@ func Adopt(pod *v1.Pod, options Options, seen Observed) *Machine {
 	if m.kept.Reported.Phase == "" {
 		m.kept.Reported.Phase = v1.PodPending
 	}
+	m.keepDevices()
 	m.adoptNewestSandbox(seen)
 	s := &step{Machine: m}
 	for _, c := range m.containers {

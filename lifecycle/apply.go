@@ -114,6 +114,8 @@ func applyNodeFact(s *step, fact Fact) {
 		applySpaceNeeded(s)
 	case DriverRegistered:
 		retryClaims(s)
+	case DevicesChanged:
+		applyDevicesChanged(s, f)
 	default:
 		panic(fmt.Sprintf("lifecycle: no way to file %T", fact))
 	}

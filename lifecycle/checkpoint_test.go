@@ -21,7 +21,7 @@ import (
 // type.field; their comments say why none of them needs to.
 var volatile = []string{
 	"given", "bookkeeping",
-	"state.setup", "state.claims", "state.release", "state.imageVolumes", "state.storage", "state.refresh",
+	"state.setup", "state.claims", "state.release", "state.imageVolumes", "state.storage", "state.refresh", "state.devices",
 	"role", "underWay", "fetching", "attempt", "resizing", "stopping", "removal",
 	"hookRun.op", "kill.report", "round.announcing", "round.announce",
 }

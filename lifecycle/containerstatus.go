@@ -43,6 +43,7 @@ func containerStatus(s *step, c *container) v1.ContainerStatus {
 	if c.ID != "" && c.spec.Lifecycle != nil {
 		status.StopSignal = c.spec.Lifecycle.DeepCopy().StopSignal // B-SIG-1
 	}
+	status.AllocatedResourcesStatus = devicesStatus(s, c)
 	if c.User != nil {
 		status.User = c.User.DeepCopy()
 	}

@@ -95,6 +95,7 @@ type state struct {
 	release      release        // idempotent: done again
 	imageVolumes []*imageVolume // their images are looked for again; their back-off is kept by image name
 	storage      storage        // measured again at once
+	devices      deviceStatuses // told again; until then those of the reported status count
 	refresh      refresh        // volumes are written again, from the objects as they are then
 }
 

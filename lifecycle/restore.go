@@ -48,6 +48,7 @@ func Restore(pod *v1.Pod, options Options, c Checkpoint) (*Machine, error) {
 	if len(m.kept.Reported.Conditions) > 0 { // others' conditions were last seen there (A-COND-7)
 		m.pod.Status.Conditions = othersConditions(m.kept.Reported.Conditions)
 	}
+	m.keepDevices()
 	m.demote()
 	return m, nil
 }

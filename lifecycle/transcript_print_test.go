@@ -92,8 +92,8 @@ func (tr *transcript) printStatus() {
 			if c.Started != nil {
 				started = fmt.Sprint(*c.Started)
 			}
-			tr.printf("  %s: %s ready=%t started=%s restarts=%d%s\n",
-				c.Name, stateText(c.State), c.Ready, started, c.RestartCount, lastText(c.LastTerminationState))
+			tr.printf("  %s: %s ready=%t started=%s restarts=%d%s%s\n",
+				c.Name, stateText(c.State), c.Ready, started, c.RestartCount, lastText(c.LastTerminationState), devicesText(c.AllocatedResourcesStatus))
 		}
 	}
 }

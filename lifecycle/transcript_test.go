@@ -131,6 +131,8 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 		tr.feed(SpaceNeeded{})
 	case "driver-registered":
 		tr.feed(DriverRegistered{})
+	case "devices":
+		tr.devices(d)
 	case "ephemeral":
 		tr.ephemeral(t, d.Input)
 	case "resize", "refuse", "used", "actual", "running-with", "resources":

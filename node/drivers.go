@@ -4,17 +4,34 @@ import (
 	"context"
 	"path/filepath"
 
+	v1 "k8s.io/api/core/v1"
 	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 
 	"github.com/lifepod/lifepod/node/devices"
 	"github.com/lifepod/lifepod/node/plugins"
+	"github.com/lifepod/lifepod/pods"
 )
 
 // newDevices are those of device plugins, with what an agent before has given to pods.
-func (s *setup) newDevices() *devices.Devices {
+func (s *setup) newDevices(inbox *pods.Inbox) *devices.Devices {
 	return devices.New(devices.Config{
-		Dir: filepath.Join(s.options.rootDir(), "device-plugins"), Timeouts: devices.DefaultTimeouts(), Log: s.log,
+		Dir: filepath.Join(s.options.rootDir(), "device-plugins"), Timeouts: devices.DefaultTimeouts(), Log: s.log, HealthChanged: inbox.DevicesChanged,
 	})
+}
+
+// healths tell how the devices of pods are, each of those that it has given. All of them have to
+// tell the inbox of pods whose devices have another health now (A-DEV-12).
+type healths []pods.Health
+
+// of are the devices of a pod's containers, in the order of those who tell.
+func (h healths) of(pod *v1.Pod) map[string][]v1.ResourceStatus {
+	all := map[string][]v1.ResourceStatus{}
+	for _, tell := range h {
+		for container, list := range tell(pod) {
+			all[container] = append(all[container], list...)
+		}
+	}
+	return all
 }
 
 // newDrivers registers the drivers that ask for it (A-PLUG-1).

@@ -50,8 +50,8 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	inbox, changes, conditions, given := pods.NewInbox(), &server.Changes{}, &relief.Conditions{}, s.newDevices()
-	shutdowns, health := s.newShutdowns(cluster, inbox), newHealth(s.calls.Runtime, s.options.memory().Dir)
+	inbox, changes, conditions := pods.NewInbox(), &server.Changes{}, &relief.Conditions{}
+	shutdowns, health, given := s.newShutdowns(cluster, inbox), newHealth(s.calls.Runtime, s.options.memory().Dir), s.newDevices(inbox)
 	node, err := s.newNode(cluster, notReady{network: podNetwork, shutdowns: shutdowns, health: health}, conditions, given)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	shell = pods.New(pods.Config{
 		Inbox: inbox, Engine: workers, Host: machine.admits, Sources: s.origins(), Node: node.Node, Memory: s.options.memory(),
 		Cluster: cluster.forPods(uses.objects, changes), Local: local, Pressure: machine.pressure, Relief: relief, Counts: s.counts, Log: s.log,
-		Stir: s.stir, RuntimeChanged: node.RuntimeChanged, ByName: given, Shutdowns: shutdowns, Periods: shutdownPeriods(s.config.Kubelet),
+		Stir: s.stir, RuntimeChanged: node.RuntimeChanged, ByName: given, Health: healths{given.Health}.of, Shutdowns: shutdowns, Periods: shutdownPeriods(s.config.Kubelet),
 	})
 	view := view{shown: shell, health: health}
 	server, err := s.newServer(cluster, view, changes, figures)

@@ -13,7 +13,7 @@ import (
 // Inbox takes facts about the pods of a node. It is there before the Shell that reads it,
 // for the parts that the shell is made of.
 type Inbox struct {
-	mail    *mailbox.Mailbox[any] // of roster.Fact, or question
+	mail    *mailbox.Mailbox[any] // of roster.Fact, question, or devicesChanged
 	closed  chan struct{}         // closed when nothing is taken from the mailbox any more
 	resizes resizes
 }

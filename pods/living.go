@@ -62,6 +62,7 @@ func (s *Shell) begin(ctx context.Context, effect roster.Effect) {
 	s.mu.Lock()
 	s.lives[l.uid()] = l
 	s.mu.Unlock()
+	s.beginsWithDevices(l)
 	turn := s.files.turn(l.uid())
 	s.beside.Go(func() {
 		turn(l.remember)

@@ -35,6 +35,8 @@ type Config struct {
 	Local    Local
 	// ByName gives pods what they are given of the node by name; nil: nothing is.
 	ByName ByName
+	// Health tells how devices are, for the pods' statuses; nil: they don't show it.
+	Health Health
 	// Shutdowns are those of the machine, for whose pods Periods say how long they may take.
 	Shutdowns Shutdowns
 	Periods   []roster.Period // the lowest priority first; empty: nothing is ended then
@@ -215,9 +217,13 @@ func (s *Shell) run(ctx context.Context, opened roster.Opened) {
 }
 
 func (s *Shell) receive(ctx context.Context, item any) {
-	if q, isQuestion := item.(question); isQuestion {
-		q.ask(s.machine)
-		close(q.done)
+	switch item := item.(type) {
+	case question:
+		item.ask(s.machine)
+		close(item.done)
+		return
+	case devicesChanged:
+		s.tellDevices(item.uid)
 		return
 	}
 	fact := item.(roster.Fact)

@@ -47,6 +47,7 @@ type story struct {
 	inhibits inhibitor
 	counts   counted
 	byName   ByName
+	health   Health
 }
 
 // tell runs a story with its first agent, whose sources are those named.
@@ -83,7 +84,7 @@ func (s *story) agent() {
 	pods := New(Config{
 		Inbox: inbox, Engine: engine, Sources: s.sources, Node: func() *v1.Node { return s.node }, Memory: s.memory(), Log: engine.Log,
 		Cluster: Cluster{Statuses: s.api, Events: s.api, Mirrors: s.api, Objects: s.api, FreshNode: s.freshly},
-		Local:   Local{Foreign: s.foreign, LogLinks: filepath.Join(s.dir, "links")}, Shutdowns: &s.inhibits, Periods: s.periods, Counts: &s.counts, ByName: s.byName,
+		Local:   Local{Foreign: s.foreign, LogLinks: filepath.Join(s.dir, "links")}, Shutdowns: &s.inhibits, Periods: s.periods, Counts: &s.counts, ByName: s.byName, Health: s.health,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	if err := pods.Open(ctx); err != nil {

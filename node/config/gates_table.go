@@ -177,7 +177,7 @@ var gates = map[string]gate{
 	"ReloadKubeletServerCertificateFile":                   {here: on},
 	"RemoteRequestHeaderUID":                               {},
 	"ResilientWatchCacheInitialization":                    {locked: on},
-	"ResourceHealthStatus":                                 {here: off},
+	"ResourceHealthStatus":                                 {here: on},
 	"ResourceHealthStatusMessage":                          {here: off},
 	"RestartAllContainersOnContainerExits":                 {here: on},
 	"RetryGenerateName":                                    {locked: on},

@@ -124,7 +124,7 @@ func TestGatesOfTheContract(t *testing.T) {
 		"CustomCPUCFSQuotaPeriod": on, "DynamicResourceAllocation": on, // A-GATE-1
 		"ContainerRestartRules": on, "RestartAllContainersOnContainerExits": on, "KubeletEnsureSecretPulledImages": on, // A-GATE-2
 		"InPlacePodLevelResourcesVerticalScaling": off,
-		"GracefulNodeShutdown":                    on, "GracefulNodeShutdownBasedOnPodPriority": on, "KubeletSeparateDiskGC": off, "ResourceHealthStatus": off,
+		"GracefulNodeShutdown":                    on, "GracefulNodeShutdownBasedOnPodPriority": on, "KubeletSeparateDiskGC": off, "ResourceHealthStatus": on,
 		"ContainerStopSignals": on, "EventedPLEG": on, "ReduceDefaultCrashLoopBackOffDecay": off, // A-GATE-3
 		"ImageVolumeWithDigest": off, "MemoryQoS": free, "PodCertificateRequest": free, "ChangeContainerStatusOnKubeletRestart": off,
 	}

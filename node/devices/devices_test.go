@@ -203,9 +203,16 @@ func TestHealth(t *testing.T) {
 	if uid := <-n.health; uid != "p" {
 		t.Errorf("A-DEV-3: %s is told that its device is broken", uid)
 	}
+	broken := map[string][]v1.ResourceStatus{"main": {{Name: gpu, Resources: []v1.ResourceHealth{{ResourceID: "g0", Health: v1.ResourceHealthStatusUnhealthy}}}}}
+	if diff := cmp.Diff(broken, n.Health(podOf("p", "1"))); diff != "" {
+		t.Errorf("A-DEV-12: health (-want +got):\n%s", diff)
+	}
 	f.lists <- nil // it ends ListAndWatch
 	n.await(gpu, 2, 0)
 	n.await(gpu, 0, 0)
+	if diff := cmp.Diff(broken, n.Health(podOf("p", "1"))); diff != "" {
+		t.Errorf("A-DEV-12: health while the plugin is away (-want +got):\n%s", diff)
+	}
 	if capacity, _ := n.Capacity(); len(capacity) != 1 {
 		t.Errorf("A-DEV-4: capacity %v, want 0", capacity)
 	}
@@ -214,6 +221,18 @@ func TestHealth(t *testing.T) {
 	}
 	n.plugin("b.sock", nil, "g0")
 	n.await(gpu, 1, 1)
+	if uid := <-n.health; uid != "p" {
+		t.Errorf("A-DEV-3: %s is told that its device is healthy again", uid)
+	}
+	for want, pod := range map[v1.ResourceHealthStatus]types.UID{v1.ResourceHealthStatusHealthy: "p", "": "without"} {
+		var got v1.ResourceHealthStatus
+		for _, list := range n.Health(podOf(pod, "1")) {
+			got = list[0].Resources[0].Health
+		}
+		if got != want {
+			t.Errorf("A-DEV-12: the device of pod %q is %q, want %q", pod, got, want)
+		}
+	}
 }
 
 // A plugin that registers again takes the place of the one before, whose end does no harm.

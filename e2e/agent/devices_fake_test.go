@@ -1,0 +1,94 @@
+package agent
+
+import (
+	"context"
+	"net"
+	"path/filepath"
+	"testing"
+
+	"google.golang.org/grpc"
+	plaintext "google.golang.org/grpc/credentials/insecure"
+	v1 "k8s.io/api/core/v1"
+	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"github.com/lifepod/lifepod/e2e/member"
+)
+
+// ownPlugin is a device plugin of this process, whose devices the test breaks. It gives
+// containers a device node and a variable for each of them.
+type ownPlugin struct {
+	api.UnimplementedDevicePluginServer
+	server *grpc.Server
+	lists  chan []*api.Device
+}
+
+// newOwnPlugin registers a plugin that has these devices, all of them healthy.
+func newOwnPlugin(t *testing.T, node *member.Member, resource v1.ResourceName, ids ...string) *ownPlugin {
+	t.Helper()
+	dir := filepath.Join(node.Root.Dir, "device-plugins")
+	listener, err := net.Listen("unix", filepath.Join(dir, "own.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &ownPlugin{server: grpc.NewServer(), lists: make(chan []*api.Device, 10)}
+	api.RegisterDevicePluginServer(p.server, p)
+	go func() { _ = p.server.Serve(listener) }()
+	t.Cleanup(p.server.Stop)
+	p.tell(nil, ids...)
+	connection, err := grpc.NewClient("unix:"+filepath.Join(dir, "kubelet.sock"), grpc.WithTransportCredentials(plaintext.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }()
+	request := &api.RegisterRequest{Version: api.Version, Endpoint: "own.sock", ResourceName: string(resource)}
+	if _, err := api.NewRegistrationClient(connection).Register(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	awaitDevices(t, node, resource, int64(len(ids)), int64(len(ids)))
+	return p
+}
+
+// tell lists the devices: those that are broken, and the healthy ones, near to NUMA node 0.
+func (p *ownPlugin) tell(broken []string, healthy ...string) {
+	var list []*api.Device
+	for health, ids := range map[string][]string{api.Unhealthy: broken, api.Healthy: healthy} {
+		for _, id := range ids {
+			list = append(list, &api.Device{ID: id, Health: health, Topology: &api.TopologyInfo{Nodes: []*api.NUMANode{{ID: 0}}}})
+		}
+	}
+	p.lists <- list
+}
+
+// GetDevicePluginOptions has each start told.
+func (p *ownPlugin) GetDevicePluginOptions(context.Context, *api.Empty) (*api.DevicePluginOptions, error) {
+	return &api.DevicePluginOptions{PreStartRequired: true}, nil
+}
+
+// ListAndWatch tells of the devices.
+func (p *ownPlugin) ListAndWatch(_ *api.Empty, stream api.DevicePlugin_ListAndWatchServer) error {
+	for {
+		select {
+		case <-stream.Context().Done():
+			return nil
+		case list := <-p.lists:
+			if err := stream.Send(&api.ListAndWatchResponse{Devices: list}); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// Allocate gives what it has.
+func (p *ownPlugin) Allocate(_ context.Context, r *api.AllocateRequest) (*api.AllocateResponse, error) {
+	given := &api.ContainerAllocateResponse{Envs: map[string]string{}}
+	for _, id := range r.ContainerRequests[0].DevicesIds {
+		given.Envs["HAS_"+id] = "yes"
+		given.Devices = append(given.Devices, &api.DeviceSpec{HostPath: "/dev/zero", ContainerPath: "/dev/own/" + id, Permissions: "rw"})
+	}
+	return &api.AllocateResponse{ContainerResponses: []*api.ContainerAllocateResponse{given}}, nil
+}
+
+// PreStartContainer is told of each start.
+func (p *ownPlugin) PreStartContainer(context.Context, *api.PreStartContainerRequest) (*api.PreStartContainerResponse, error) {
+	return &api.PreStartContainerResponse{}, nil
+}
