@@ -14,6 +14,7 @@ import (
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/claims"
+	"github.com/lifepod/lifepod/node/csidriver"
 	"github.com/lifepod/lifepod/node/join"
 	"github.com/lifepod/lifepod/node/objects"
 	"github.com/lifepod/lifepod/node/podstatus"
@@ -38,6 +39,7 @@ type cluster struct {
 	services *services.Services
 	classes  *runtimeclass.Classes
 	claims   *claims.Claims
+	csi      *csidriver.Registry
 	serving  *join.Serving // nil: the node's API is not served
 }
 
@@ -48,8 +50,9 @@ const eventDelay = 300 * time.Millisecond
 // userAgent names lifepod in the API server's audit log.
 const userAgent = "lifepod-agent"
 
-// newCluster reads the node's credentials; the API server is asked nothing yet.
-func (s *setup) newCluster() (*cluster, error) {
+// newCluster reads the node's credentials; the API server is asked nothing yet. csiChanged is told
+// when CSI drivers come and go.
+func (s *setup) newCluster(csiChanged func()) (*cluster, error) {
 	if !s.options.inCluster() {
 		return nil, nil
 	}
@@ -93,6 +96,7 @@ func (s *setup) newCluster() (*cluster, error) {
 		statuses: podstatus.New(podstatus.Config{Client: client, Log: s.log}), events: events,
 		mirrors:  &source.Mirrors{Client: client, NodeName: s.name, Refused: mirrorRefusals{events}.tell, Log: s.log},
 		services: services, classes: classes, claims: claims, serving: serving,
+		csi: csidriver.New(csidriver.Config{Client: client, Node: s.name, Log: s.log, Changed: csiChanged}),
 	}, nil
 }
 

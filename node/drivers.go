@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 
 	v1 "k8s.io/api/core/v1"
-	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 
 	"github.com/lifepod/lifepod/node/devices"
 	"github.com/lifepod/lifepod/node/plugins"
@@ -44,11 +43,12 @@ func (s *setup) newDrivers(p *parts) func(context.Context) {
 	}
 }
 
-// handlers are the parts that use drivers, by their type, as registerapi.CSIPlugin.
+// handlers are the parts that use drivers, by their type.
 func (p *parts) handlers() map[string]plugins.Handler {
-	handlers := map[string]plugins.Handler{registerapi.DevicePlugin: p.devices}
+	handlers := map[string]plugins.Handler{plugins.Devices: p.devices}
 	if p.cluster != nil {
-		handlers[registerapi.DRAPlugin] = claimDrivers{p.cluster.claims.Drivers(), p.pods}
+		handlers[plugins.Claims] = claimDrivers{p.cluster.claims.Drivers(), p.pods}
+		handlers[plugins.Volumes] = p.cluster.csi
 	}
 	return handlers
 }

@@ -42,7 +42,8 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := s.newCluster()
+	var shell *pods.Shell
+	cluster, err := s.newCluster(func() { shell.DriverRegistered() })
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +78,6 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	workers := s.newEngine(machine, node)
 	workers.Images, workers.API, workers.Assigners, workers.Admission = images, uses.api(), append(uses.assigners(), given), worker.Admission{Room: inbox.Room}
 	workers.Network, workers.Options = &network{runtime: s.calls.Runtime, given: podNetwork, traffic: s.options.Traffic}, s.podOptions(addresses)
-	var shell *pods.Shell
 	figures := s.newStats(measured(func() []*v1.Pod { return shell.Pods() }, workers, machine, uses))
 	relief := s.newRelief(cluster, figures, machine.pressure, relief.Config{Tell: inbox.NodeMeasured, Conditions: conditions, Changed: node.Changed})
 	shell = pods.New(pods.Config{

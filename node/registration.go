@@ -3,6 +3,7 @@ package node
 import (
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/lifepod/lifepod/node/devices"
@@ -43,13 +44,21 @@ func (s *setup) newNode(c *cluster, against notReady, conditions *relief.Conditi
 	r.Senses.Pressure, r.Senses.Devices, r.Resources.KeepExtended = conditions.Under, given.Capacity, given.KnewNode()
 	if c != nil {
 		r.API = register.API{Client: c.client, Broken: c.connection.Reconnect}
-		r.Senses.Event, r.Senses.Addressed = c.nodeEvent, c.addressed
+		r.Senses.Event, r.Senses.Addressed, against.csi = c.nodeEvent, c.addressed, c.csi.Node.NotReady
 	}
 	r.Senses.NotReady = against.err
-	if against.network != nil {
-		r.Senses.Heard = against.network.node
+	r.Senses.Heard = func(node *v1.Node) {
+		if against.network != nil {
+			against.network.node(node)
+		}
+		if c != nil {
+			c.csi.Node.Heard(node)
+		}
 	}
 	node, err := register.New(r)
+	if c != nil && err == nil {
+		c.csi.Node.Initialized = node.Changed
+	}
 	if against.shutdowns != nil && err == nil {
 		against.shutdowns.Changed = node.Changed
 	}

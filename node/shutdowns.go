@@ -57,12 +57,16 @@ type notReady struct {
 	network   *podNetwork       // may be nil
 	shutdowns *shutdown.Watcher // may be nil
 	health    *health
+	csi       func() error // may be nil
 }
 
 func (n notReady) err() error {
 	errs := []error{n.health.notReady(), n.shutdowns.NotReady()}
 	if n.network != nil {
 		errs = append(errs, n.network.ready())
+	}
+	if n.csi != nil {
+		errs = append(errs, n.csi())
 	}
 	return utilerrors.NewAggregate(errs)
 }

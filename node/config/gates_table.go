@@ -133,7 +133,7 @@ var gates = map[string]gate{
 	"MaxUnavailableStatefulSet":                            {},
 	"MemoryQoS":                                            {here: free},
 	"MultiCIDRServiceAllocator":                            {locked: on},
-	"MutableCSINodeAllocatableCount":                       {locked: on, here: off},
+	"MutableCSINodeAllocatableCount":                       {locked: on},
 	"MutablePVNodeAffinity":                                {},
 	"MutablePodResourcesForSuspendedJobs":                  {},
 	"MutableSchedulingDirectivesForSuspendedJobs":          {},

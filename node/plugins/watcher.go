@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 
 	"github.com/lifepod/lifepod/internal/pathwatch"
 )
@@ -42,7 +43,14 @@ type Watcher struct {
 	running sync.WaitGroup
 }
 
-// New is a watcher that gives plugins to the handler of their type, as registerapi.CSIPlugin.
+// Types of plugins.
+const (
+	Devices = registerapi.DevicePlugin
+	Claims  = registerapi.DRAPlugin
+	Volumes = registerapi.CSIPlugin
+)
+
+// New is a watcher that gives plugins to the handler of their type.
 func New(folder string, handlers map[string]Handler, log *slog.Logger) *Watcher {
 	return &Watcher{folder: folder, handlers: handlers, log: log, sockets: map[string]*socket{}}
 }
