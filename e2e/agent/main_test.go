@@ -25,7 +25,8 @@ var (
 
 // sharedConfiguration switches on what is off by default.
 var sharedConfiguration = map[string]any{
-	"featureGates": map[string]bool{"PodCertificateRequest": true},
+	"featureGates":         map[string]bool{"PodCertificateRequest": true},
+	"enableSystemLogQuery": true,
 }
 
 func TestMain(m *testing.M) {

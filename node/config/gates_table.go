@@ -141,7 +141,7 @@ var gates = map[string]gate{
 	"NFTablesProxyMode":                                    {locked: on},
 	"NodeDeclaredFeatures":                                 {here: on},
 	"NodeInclusionPolicyInPodTopologySpread":               {locked: on},
-	"NodeLogQuery":                                         {locked: on, here: off},
+	"NodeLogQuery":                                         {locked: on, here: on},
 	"NodeSwap":                                             {locked: on, here: on},
 	"NominatedNodeNameForExpectation":                      {},
 	"OpenAPIEnums":                                         {},

@@ -25,6 +25,9 @@ func validateServer(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
 	if u, err := url.Parse(c.StaticPodURL); c.StaticPodURL != "" && (err != nil || u.Host == "") {
 		errs = append(errs, field.Invalid(below("staticPodURL"), c.StaticPodURL, "should be a URL such as https://host/pods.yaml"))
 	}
+	if c.EnableSystemLogQuery != nil && *c.EnableSystemLogQuery && !*c.EnableSystemLogHandler {
+		errs = append(errs, field.Invalid(below("enableSystemLogQuery"), true, "requires enableSystemLogHandler"))
+	}
 	return errs
 }
 

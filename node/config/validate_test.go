@@ -48,7 +48,7 @@ func TestValidation(t *testing.T) {
 		"system's cgroup":      {"cgroupRoot: /\nsystemCgroups: /system", "systemCgroups: Forbidden: not supported: which processes of the machine are in which cgroup is for its init system to say"},
 		"own cgroup":           {"kubeletCgroups: /", `kubeletCgroups: Invalid value: "/": should be the path of a cgroup other than the root's`},
 		"OOM score":            {"oomScoreAdj: -1001", "oomScoreAdj: Invalid value: -1001: should be from -1000 to 1000"},
-		"queries of the log":   {"enableSystemLogQuery: true", "enableSystemLogQuery: Forbidden: not supported: lifepod runs no program of the machine for who asks the node's API"},
+		"queries of the log":   {"enableSystemLogQuery: true\nenableSystemLogHandler: false", "enableSystemLogQuery: Invalid value: true: requires enableSystemLogHandler"},
 		"log format":           {"logging: {format: xml}", `logging.format: Unsupported value: "xml": supported values: "text", "json"`},
 		"log of a file":        {"logging: {vmodule: [{filePattern: a, verbosity: 5}]}", "logging.vmodule: Forbidden: not supported: lifepod logs by level, not by source file"},
 		"split log":            {"logging: {options: {json: {splitStream: true}}}", "logging.options: Forbidden: not supported: lifepod's log is one stream, standard error: splitStream should be false"},

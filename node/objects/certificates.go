@@ -14,10 +14,9 @@ import (
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
-// certificates are those of podCertificate sources of registered pods (KEP-4317,
-// A-CERT-1). They
-// are kept in memory only: after a restart of the agent the volumes show those that they
-// have until others are issued.
+// certificates are those of podCertificate sources of registered pods (KEP-4317, A-CERT-1).
+// They are kept in memory only: after a restart of the agent the volumes show those that
+// they have until others are issued.
 type certificates struct {
 	ctx     context.Context
 	options Options

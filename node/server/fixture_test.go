@@ -9,12 +9,10 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"fmt"
 	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	v1 "k8s.io/api/core/v1"
@@ -269,17 +266,4 @@ func freePort(t *testing.T) int32 {
 	}
 	defer func() { _ = l.Close() }()
 	return int32(l.Addr().(*net.TCPAddr).Port)
-}
-
-func mkfifo(t *testing.T, path string) {
-	t.Helper()
-	if err := unix.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func recorded(h http.Handler, path string) string {
-	answer := httptest.NewRecorder()
-	h.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
-	return fmt.Sprintf("%d %s", answer.Code, answer.Body)
 }

@@ -6,6 +6,8 @@ import (
 	"net/http/pprof"
 	"runtime"
 	"strings"
+
+	"github.com/lifepod/lifepod/node/systemlog"
 )
 
 // routes are all paths, for those who have been let in.
@@ -35,7 +37,12 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST /checkpoint/{namespace}/{pod}/{container}", func(w http.ResponseWriter, _ *http.Request) {
 		refuse(w, http.StatusNotImplemented, "lifepod does not checkpoint containers")
 	})
-	s.addSystemLogs(mux)
+	if on(s.Kubelet.EnableSystemLogHandler) {
+		query := s.Kubelet.EnableSystemLogQuery
+		mux.Handle("GET /logs/", systemlog.Handler(systemlog.Folder, query != nil && *query))
+	} else {
+		mux.HandleFunc("/logs/", disabled("logs endpoint is disabled."))
+	}
 	s.addProfiling(mux)
 	mux.HandleFunc("/debug/flags/v", disabled("flags endpoint is disabled."))
 	return s.otherwise(mux)

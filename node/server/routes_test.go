@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -125,38 +124,5 @@ func TestReadOnlyPort(t *testing.T) {
 		if response.StatusCode != want {
 			t.Errorf("%s: %d, want %d", path, response.StatusCode, want)
 		}
-	}
-}
-
-// TestLogFolder: no link leads out of it, and nothing in it holds a reader up.
-func TestLogFolder(t *testing.T) {
-	outside, dir := t.TempDir(), t.TempDir()
-	for path, text := range map[string]string{outside + "/secret": "secret", dir + "/a.log": "hello"} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	up, err := filepath.Rel(dir, outside+"/secret")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for link, to := range map[string]string{"absolute": dir + "/a.log", "relative": "a.log", "out": outside + "/secret", "outdir": outside, "up": up} {
-		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	mkfifo(t, filepath.Join(dir, "pipe"))
-	files := http.StripPrefix("/logs", http.FileServerFS(logFolder(dir)))
-	for path, want := range map[string]string{
-		"a.log": "200 hello", "absolute": "200 hello", "relative": "200 hello",
-		"out": "403 403 Forbidden\n", "outdir/secret": "403 403 Forbidden\n", "up": "403 403 Forbidden\n", "pipe": "403 403 Forbidden\n",
-		"none": "404 404 page not found\n",
-	} {
-		if diff := cmp.Diff(want, recorded(files, "/logs/"+path)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", path, diff)
-		}
-	}
-	if got := recorded(files, "/logs/"); !strings.Contains(got, `<a href="a.log">`) {
-		t.Errorf("the folder: %s", got)
 	}
 }

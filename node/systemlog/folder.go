@@ -1,49 +1,36 @@
-package server
+package systemlog
 
 import (
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
 
-// systemLogs is the folder of the node's own logs.
-const systemLogs = "/var/log"
-
-func (s *Server) addSystemLogs(mux *http.ServeMux) {
-	if !on(s.Kubelet.EnableSystemLogHandler) {
-		mux.HandleFunc("/logs/", disabled("logs endpoint is disabled."))
-		return
-	}
-	files := http.StripPrefix("/logs", http.FileServerFS(logFolder(systemLogs)))
-	mux.Handle("GET /logs/", files)
-}
-
-// logFolder is a folder out of which no link leads: pods that may write into it
+// folder is a folder out of which no link leads: pods that may write into it
 // could else have any file of the node read.
-type logFolder string
+type folder string
 
 // Open opens a file or folder below it. Links are followed as long as they stay
 // below, also absolute ones, as those of /var/log/containers are.
-func (f logFolder) Open(name string) (fs.File, error) {
+func (f folder) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
-	folder, err := filepath.EvalSymlinks(string(f))
+	top, err := filepath.EvalSymlinks(string(f))
 	if err != nil {
 		return nil, err
 	}
-	real, err := filepath.EvalSymlinks(filepath.Join(folder, name))
+	real, err := filepath.EvalSymlinks(filepath.Join(top, name))
 	if err != nil {
 		return nil, err
 	}
-	inside, err := filepath.Rel(folder, real)
+	inside, err := filepath.Rel(top, real)
 	if err != nil || !filepath.IsLocal(inside) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
 	}
-	root, err := os.OpenRoot(folder)
+	root, err := os.OpenRoot(top)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,37 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSystemLogs: an administrator reads a log of the machine, and asks for that of a
+// service by its name (A-NODE-1, A-NODE-2, A-NODE-5).
+func TestSystemLogs(t *testing.T) {
+	t.Parallel()
+	file, err := os.CreateTemp("/var/log", "lp-e2e-*.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(file.Name()) })
+	if _, err := file.WriteString("of the machine"); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Base(file.Name())
+	for _, at := range []string{name, "?query=/" + name, "?query=" + strings.TrimSuffix(name, ".log")} {
+		got, err := plane.Kubectl(t.Context(), "", "get", "--raw", fmt.Sprintf("/api/v1/nodes/%s/proxy/logs/%s", shared.Name, at))
+		if err != nil || got != "of the machine" {
+			t.Errorf("%s: %q, %v", at, got, err)
+		}
+	}
+	_, err = plane.Kubectl(t.Context(), "", "get", "--raw", fmt.Sprintf("/api/v1/nodes/%s/proxy/logs/?query=a&boot=1", shared.Name))
+	if err == nil || !strings.Contains(err.Error(), "must be less than 1") {
+		t.Errorf("A-NODE-3 error = %v", err)
+	}
+}
