@@ -48,6 +48,8 @@ controlplane: ## build etcd, kube-apiserver & co. for the tests of lifepod agent
 
 drivers: ## build the drivers of devices that the tests of lifepod agent use
 	@$(GO) run ./e2e/controlplane/build -drivers
+	cd e2e/controlplane/exampledriver && $(GO) build -buildvcs=false -ldflags '-s -w' \
+		-o $(CURDIR)/.cache/controlplane/bin/dra-example-kubeletplugin sigs.k8s.io/dra-example-driver/cmd/dra-example-kubeletplugin
 
 kubelet: ## build the kubelet that lifepod is compared with
 	@$(GO) run ./e2e/controlplane/build -kubelet

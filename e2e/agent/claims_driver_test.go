@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,44 +21,80 @@ import (
 // cdiFolder is where runtimes look for the devices that drivers describe.
 const cdiFolder = "/var/run/cdi"
 
-// deviceDriver is upstream's test driver, with four devices for resource claims. It sets a
-// variable in containers that have one.
+// deviceDriver is a driver of devices for resource claims. It sets a variable in containers
+// that have one.
 type deviceDriver struct {
-	t       *testing.T
-	name    string // which is that of its DeviceClass, too
-	node    *member.Member
-	process *machine.Process
+	t         *testing.T
+	name      string // which is that of its DeviceClass, too
+	node      *member.Member
+	arguments []string
+	described string // which files describe devices that are prepared
+	process   *machine.Process
 }
 
-// newDeviceDriver starts a driver on a node.
+// newDeviceDriver starts upstream's test driver on a node. It has four devices, which are
+// prepared and described one by one.
 func newDeviceDriver(t *testing.T, node *member.Member, name string) *deviceDriver {
 	t.Helper()
-	d := &deviceDriver{t: t, name: name, node: node}
-	class := "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: " + name + "}\n" +
-		"spec: {selectors: [{cel: {expression: 'device.driver == \"" + name + "\"'}}]}\n"
-	if _, err := plane.Kubectl(t.Context(), class, "apply", "--filename=-"); err != nil {
-		t.Fatal(err)
+	d := &deviceDriver{t: t, name: name, node: node, described: name + "-*", arguments: []string{
+		"test-driver", "--kubeconfig=" + plane.Kubeconfig(), "--drivername=" + name, "-v=5", "kubelet-plugin",
+		"--node-name=" + node.Name, "--plugin-registration-path=" + filepath.Join(node.Root.Dir, "plugins_registry"),
+		"--datadir=" + filepath.Join(node.Root.Dir, "plugins"), "--cdi-dir=" + cdiFolder,
+	}}
+	d.begin()
+	return d
+}
+
+// newExampleDriver starts the driver dra-example-driver, which is made of
+// e2e/controlplane/exampledriver. It has eight GPUs that are none, and describes those of a
+// claim in one file. There can be one at a time: it has a name of its own.
+func newExampleDriver(t *testing.T, node *member.Member) *deviceDriver {
+	t.Helper()
+	d := &deviceDriver{t: t, name: "gpu.example.com", node: node, described: "k8s.gpu.example.com-gpu_????????-*", arguments: []string{
+		"dra-example-kubeletplugin", "--kubeconfig=" + plane.Kubeconfig(), "--node-name=" + node.Name, "--cdi-root=" + cdiFolder,
+		"--kubelet-registrar-directory-path=" + filepath.Join(node.Root.Dir, "plugins_registry"),
+		"--kubelet-plugins-directory-path=" + filepath.Join(node.Root.Dir, "plugins"),
+	}}
+	t.Cleanup(func() { _ = os.Remove(filepath.Join(cdiFolder, "k8s.gpu.example.com-gpu_common.yaml")) }) // what all devices have in common
+	d.begin()
+	return d
+}
+
+// begin runs the driver until the test ends, and makes its DeviceClass.
+func (d *deviceDriver) begin() {
+	d.t.Helper()
+	class := "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: " + d.name + "}\n" +
+		"spec: {selectors: [{cel: {expression: 'device.driver == \"" + d.name + "\"'}}]}\n"
+	if _, err := plane.Kubectl(d.t.Context(), class, "apply", "--filename=-"); err != nil {
+		d.t.Fatal(err)
 	}
 	d.run()
-	t.Cleanup(d.close)
+	d.t.Cleanup(d.close)
 	d.awaitSlices(1)
-	return d
 }
 
 func (d *deviceDriver) run() {
 	d.t.Helper()
-	plugins := filepath.Join(d.node.Root.Dir, "plugins")
-	if err := os.MkdirAll(filepath.Join(plugins, d.name), 0o750); err != nil {
+	if err := os.MkdirAll(filepath.Join(d.node.Root.Dir, "plugins", d.name), 0o750); err != nil {
 		d.t.Fatal(err)
 	}
-	command := exec.Command(plane.Binary("test-driver"), "--kubeconfig="+plane.Kubeconfig(), "--drivername="+d.name, "-v=5", "kubelet-plugin",
-		"--node-name="+d.node.Name, "--plugin-registration-path="+filepath.Join(d.node.Root.Dir, "plugins_registry"),
-		"--datadir="+plugins, "--cdi-dir="+cdiFolder)
+	command := exec.Command(plane.Binary(d.arguments[0]), d.arguments[1:]...)
 	process, err := machine.StartProcess(command, filepath.Join(d.t.TempDir(), "driver.log"))
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	d.process = process
+}
+
+// hang has the driver stand still; goOn ends that.
+func (d *deviceDriver) hang() { d.signal(syscall.SIGSTOP) }
+func (d *deviceDriver) goOn() { d.signal(syscall.SIGCONT) }
+
+func (d *deviceDriver) signal(signal os.Signal) {
+	d.t.Helper()
+	if err := d.process.Signal(signal); err != nil {
+		d.t.Fatal(err)
+	}
 }
 
 // close ends the driver, and removes what a driver that was killed has left. The test's own
@@ -79,7 +116,7 @@ func (d *deviceDriver) close() {
 
 // files are the descriptions of the devices that are prepared.
 func (d *deviceDriver) files() []string {
-	files, _ := filepath.Glob(filepath.Join(cdiFolder, d.name+"-*")) // the pattern is valid
+	files, _ := filepath.Glob(filepath.Join(cdiFolder, d.described)) // the pattern is valid
 	return files
 }
 
@@ -89,6 +126,12 @@ func (d *deviceDriver) wantPrepared(want int) {
 	if files := d.files(); len(files) != want {
 		d.t.Errorf("%d devices are prepared, want %d: %v", len(files), want, files)
 	}
+}
+
+// awaitPrepared waits until a number of devices is prepared.
+func (d *deviceDriver) awaitPrepared(want int) {
+	d.t.Helper()
+	d.await("devices that are prepared", func(context.Context) (bool, error) { return len(d.files()) == want, nil })
 }
 
 // awaitSlices waits until the API server knows of the driver's devices, or not any more.

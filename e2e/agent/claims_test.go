@@ -3,7 +3,6 @@ package agent
 import (
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -118,47 +117,22 @@ func TestDriverFaults(t *testing.T) {
 	d := newDeviceDriver(t, node, "faults.example.com")
 	c := newCluster(t, node)
 	c.apply(strings.ReplaceAll(sharedClaim, "DRIVER", d.name))
-	hang := func() {
-		t.Helper()
-		if err := d.process.Signal(syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
-	}
-	goOn := func() {
-		t.Helper()
-		if err := d.process.Signal(syscall.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
-	}
-	restart := func() {
-		t.Helper()
-		if err := node.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		if err := node.Run(); err != nil {
-			t.Fatal(err)
-		}
-	}
-
-	hang() // at Prepare; other pods start
+	d.hang() // at Prepare; other pods start
 	c.create(strings.ReplaceAll(userOfClaim, "NAME", "hangs"))
 	c.create(modest)
 	c.awaitReady("modest")
 	d.awaitAsked("gpu")
-	restart()
-	goOn()
+	restart(t, node)
+	d.goOn()
 	c.awaitReady("hangs")
 	c.awaitLine("hangs", "claim_gpu_one=true")
 
-	hang() // at Unprepare
-	deletion := metav1.NewDeleteOptions(1)
-	if err := client.CoreV1().Pods(c.namespace).Delete(t.Context(), "hangs", *deletion); err != nil {
-		t.Fatal(err)
-	}
+	d.hang() // at Unprepare
+	c.beginDeletion("hangs")
 	c.await("hangs", "to have no container that runs", func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil && !isReady(pod) })
 	d.wantPrepared(1)
-	restart()
-	goOn()
+	restart(t, node)
+	d.goOn()
 	if err := c.untilGone(t.Context(), "hangs"); err != nil {
 		t.Fatal(err)
 	}
@@ -176,6 +150,53 @@ func TestDriverFaults(t *testing.T) {
 	c.awaitReady("late")
 	c.delete("orphan")
 	c.delete("late")
+}
+
+// TestKilledWhilePreparing: of two drivers one has prepared its device when the agent is
+// killed. The next agent has the pod go on with that one, and nothing stays prepared (A-DRA-5).
+func TestKilledWhilePreparing(t *testing.T) {
+	t.Parallel()
+	node := startNode(t, member.Config{})
+	first, second := newDeviceDriver(t, node, "a.killed.example.com"), newDeviceDriver(t, node, "b.killed.example.com")
+	c := newCluster(t, node)
+	c.apply(strings.ReplaceAll(sharedClaim, "DRIVER", first.name))
+	c.apply(strings.NewReplacer("DRIVER", second.name, "name: gpu", "name: another").Replace(sharedClaim))
+	second.hang()
+	c.create(strings.NewReplacer("NAME", "pod", "resourceClaimName: gpu}]", "resourceClaimName: gpu}, {name: another, resourceClaimName: another}]",
+		"claims: [{name: gpu}]", "claims: [{name: gpu}, {name: another}]").Replace(userOfClaim))
+	first.awaitPrepared(1)
+	restart(t, node)
+	second.goOn()
+	c.awaitReady("pod")
+	c.awaitLine("pod", "claim_gpu_one=true")
+	c.awaitLine("pod", "claim_another_one=true")
+	first.wantPrepared(1)
+	second.wantPrepared(1)
+	c.delete("pod")
+	first.wantPrepared(0)
+	second.wantPrepared(0)
+}
+
+// beginDeletion deletes a pod without waiting for its end.
+func (c *cluster) beginDeletion(pod string) {
+	c.t.Helper()
+	if err := client.CoreV1().Pods(c.namespace).Delete(c.t.Context(), pod, *metav1.NewDeleteOptions(1)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// restart ends a node by kill -9 and starts it again.
+func restart(t *testing.T, node *member.Member) {
+	t.Helper()
+	if err := node.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := node.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if err := node.AwaitHealthy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func statusOf(pod *v1.Pod, container string) v1.ContainerStatus {
