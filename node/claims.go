@@ -12,9 +12,11 @@ import (
 	"github.com/lifepod/lifepod/pods"
 )
 
-func (s *setup) newClaims(client kubernetes.Interface) (*claims.Claims, error) {
+func (s *setup) newClaims(client kubernetes.Interface, inbox *pods.Inbox) (*claims.Claims, error) {
 	return claims.New(claims.Config{
-		Client: client, Node: s.name, StateFile: filepath.Join(s.options.rootDir(), "dra_manager_state"), Log: s.log,
+		Client: client, Node: s.name, Log: s.log,
+		StateFile: filepath.Join(s.options.rootDir(), "dra_manager_state"), HealthFile: filepath.Join(s.options.rootDir(), "dra_health_state"),
+		HealthChanged: inbox.DevicesChanged,
 	})
 }
 

@@ -52,7 +52,7 @@ const userAgent = "lifepod-agent"
 
 // newCluster reads the node's credentials; the API server is asked nothing yet. csiChanged is told
 // when CSI drivers come and go.
-func (s *setup) newCluster(csiChanged func()) (*cluster, error) {
+func (s *setup) newCluster(inbox *pods.Inbox, csiChanged func()) (*cluster, error) {
 	if !s.options.inCluster() {
 		return nil, nil
 	}
@@ -83,7 +83,7 @@ func (s *setup) newCluster(csiChanged func()) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	claims, err := s.newClaims(client)
+	claims, err := s.newClaims(client, inbox)
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,8 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 		return nil, err
 	}
 	var shell *pods.Shell
-	cluster, err := s.newCluster(func() { shell.DriverRegistered() })
+	inbox, changes, conditions := pods.NewInbox(), &server.Changes{}, &relief.Conditions{}
+	cluster, err := s.newCluster(inbox, func() { shell.DriverRegistered() })
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +52,6 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	inbox, changes, conditions := pods.NewInbox(), &server.Changes{}, &relief.Conditions{}
 	shutdowns, health, given := s.newShutdowns(cluster, inbox), newHealth(s.calls.Runtime, s.options.memory().Dir), s.newDevices(inbox)
 	node, err := s.newNode(cluster, notReady{network: podNetwork, shutdowns: shutdowns, health: health}, conditions, given)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	shell = pods.New(pods.Config{
 		Inbox: inbox, Engine: workers, Host: machine.admits, Sources: s.origins(), Node: node.Node, Memory: s.options.memory(),
 		Cluster: cluster.forPods(uses.objects, changes), Local: local, Pressure: machine.pressure, Relief: relief, Counts: s.counts, Log: s.log,
-		Stir: s.stir, RuntimeChanged: node.RuntimeChanged, ByName: given, Health: healths{given.Health}.of, Shutdowns: shutdowns, Periods: shutdownPeriods(s.config.Kubelet),
+		Stir: s.stir, RuntimeChanged: node.RuntimeChanged, ByName: given, Health: healths{given.Health, uses.healthOfClaims}.of, Shutdowns: shutdowns, Periods: shutdownPeriods(s.config.Kubelet),
 	})
 	view := view{shown: shell, health: health}
 	server, err := s.newServer(cluster, view, changes, figures)

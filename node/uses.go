@@ -51,6 +51,14 @@ func (u uses) assigners() []worker.Assigner {
 	return []worker.Assigner{u.cluster.claims}
 }
 
+// healthOfClaims is how the devices are that a pod has by resource claims.
+func (u uses) healthOfClaims(pod *v1.Pod) map[string][]v1.ResourceStatus {
+	if u.cluster == nil {
+		return nil
+	}
+	return u.cluster.claims.Health(pod)
+}
+
 // of are the objects that a pod may use: of the files beside it, or of the cluster
 // (B-STA-9).
 func (u uses) of(pod *v1.Pod) worker.Objects {

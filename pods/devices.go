@@ -22,7 +22,7 @@ func (b *Inbox) DevicesChanged(uid types.UID) { b.mail.Post(devicesChanged{uid})
 // tellDevices tells a pod's worker of its devices.
 func (s *Shell) tellDevices(uid types.UID) {
 	if l := s.life(uid); l != nil && s.Health != nil {
-		l.Tell(lifecycle.DevicesChanged{Containers: s.Health(l.Worker.Pod())})
+		l.Tell(lifecycle.DevicesChanged{Containers: s.Health(l.now.Load().pod)})
 	}
 }
 
@@ -35,7 +35,7 @@ func (s *Shell) beginsWithDevices(l *living) {
 	for i := range l.status.ContainerStatuses {
 		had = had || len(l.status.ContainerStatuses[i].AllocatedResourcesStatus) > 0
 	}
-	if has := s.Health(l.Worker.Pod()); had || len(has) > 0 {
+	if has := s.Health(l.now.Load().pod); had || len(has) > 0 {
 		l.Tell(lifecycle.DevicesChanged{Containers: has})
 	}
 }

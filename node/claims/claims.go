@@ -21,7 +21,12 @@ type Config struct {
 	Node   string // name of the node, whose ResourceSlices are removed with their drivers
 	// StateFile is where the next agent, or the kubelet, finds what is prepared.
 	StateFile string
-	Log       *slog.Logger
+	// HealthFile is where they find how devices were.
+	HealthFile string
+	// HealthChanged is told of each pod whose devices may be otherwise than before; it must
+	// not block.
+	HealthChanged func(pod types.UID)
+	Log           *slog.Logger
 }
 
 // Claims are the claims of a node's pods. Use New.
@@ -30,6 +35,7 @@ type Claims struct {
 	drivers *Drivers
 	store   *store
 	turns   turns
+	changed func(pod types.UID)
 	log     *slog.Logger
 }
 
@@ -39,7 +45,9 @@ func New(c Config) (*Claims, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Claims{client: c.Client, drivers: newDrivers(c), store: store, log: c.Log}, nil
+	claims := &Claims{client: c.Client, drivers: newDrivers(c), store: store, changed: c.HealthChanged, log: c.Log}
+	claims.drivers.health.begin(claims.tellChange)
+	return claims, nil
 }
 
 // Drivers are those that prepare claims.
@@ -79,7 +87,11 @@ func (c *Claims) prepare(ctx context.Context, pod *v1.Pod) error {
 		}
 		c.store.prepared(name, mine, prepared)
 	}
-	return c.store.allPrepared(missing)
+	if err := c.store.allPrepared(missing); err != nil {
+		return err
+	}
+	c.changed(pod.UID)
+	return nil
 }
 
 // Unprepare takes the claims from a pod that has ended. Drivers take back the devices of
@@ -129,10 +141,12 @@ func (c *Claims) Assigned(_ context.Context, pod *v1.Pod, container *v1.Containe
 	return criconfig.Assigned{CDIDevices: names}, nil
 }
 
-// use is a claim that a container uses, and the request of it; empty: all of them.
+// use is a claim that a container uses, and the request of it; empty: all of them. Its
+// name is that in the container's status; empty: it has none.
 type use struct {
 	claim   types.NamespacedName
 	request string
+	name    v1.ResourceName
 }
 
 // usesOf are the uses of a container in the order of the pod's claims.
@@ -145,18 +159,25 @@ func usesOf(pod *v1.Pod, container *v1.Container) (all []use) {
 		}
 		for _, of := range container.Resources.Claims {
 			if of.Name == claim.Name {
-				all = append(all, use{types.NamespacedName{Namespace: pod.Namespace, Name: *name}, of.Request})
+				all = append(all, use{types.NamespacedName{Namespace: pod.Namespace, Name: *name}, of.Request, statusName(of)})
 			}
 		}
 	}
 	if made := pod.Status.ExtendedResourceClaimStatus; made != nil {
 		for _, m := range made.RequestMappings {
 			if quantity, asked := container.Resources.Requests[v1.ResourceName(m.ResourceName)]; m.ContainerName == container.Name && asked && !quantity.IsZero() {
-				all = append(all, use{types.NamespacedName{Namespace: pod.Namespace, Name: made.ResourceClaimName}, m.RequestName})
+				all = append(all, use{types.NamespacedName{Namespace: pod.Namespace, Name: made.ResourceClaimName}, m.RequestName, ""})
 			}
 		}
 	}
 	return all
+}
+
+func statusName(of v1.ResourceClaim) v1.ResourceName {
+	if of.Request == "" {
+		return v1.ResourceName("claim:" + of.Name)
+	}
+	return v1.ResourceName("claim:" + of.Name + "/" + of.Request)
 }
 
 // Strays are the pods that have claims prepared and are not among the living.

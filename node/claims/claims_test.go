@@ -32,7 +32,7 @@ type node struct {
 func newNode(t *testing.T, objects ...runtime.Object) *node {
 	n := &node{t: t, config: Config{
 		Client: fake.NewClientset(objects...), Node: "n", StateFile: filepath.Join(t.TempDir(), "dra_manager_state"),
-		Log: slog.New(slog.DiscardHandler),
+		HealthFile: filepath.Join(t.TempDir(), "dra_health_state"), Log: slog.New(slog.DiscardHandler), HealthChanged: func(types.UID) {},
 	}}
 	n.restart()
 	t.Cleanup(func() { n.drivers.closeAll() })

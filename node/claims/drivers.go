@@ -18,6 +18,7 @@ var services = []string{drav1.DRAPluginService, drav1beta1.DRAPluginService}
 // driver there may be several at a time, while it is replaced.
 type Drivers struct {
 	slices *slicesOf
+	health *healths
 
 	mu      sync.Mutex
 	drivers map[string][]*driver // by name, in the order of their registration
@@ -28,6 +29,7 @@ type Drivers struct {
 func newDrivers(c Config) *Drivers {
 	return &Drivers{
 		drivers: map[string][]*driver{},
+		health:  openHealth(c.HealthFile, c.Log),
 		slices:  &slicesOf{client: c.Client, node: c.Node, log: c.Log, pending: map[string]context.CancelFunc{}},
 	}
 }
@@ -53,6 +55,7 @@ func (d *Drivers) closeAll() {
 	}
 	d.mu.Unlock()
 	d.running.Wait()
+	d.health.end()
 }
 
 // Validate says whether a driver serves what lifepod can call.
@@ -95,6 +98,7 @@ func (d *Drivers) Register(_ context.Context, name, endpoint string, versions []
 	d.remove(name, endpoint)
 	d.drivers[name] = append(d.drivers[name], one)
 	d.running.Go(func() { one.watch(func(connected bool) { d.connected(one, connected) }) })
+	d.running.Go(func() { d.watchHealth(one) })
 	d.judge(name)
 	return nil
 }

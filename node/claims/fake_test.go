@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+	healthapi "k8s.io/kubelet/pkg/apis/dra-health/v1alpha1"
 	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
 	drav1beta1 "k8s.io/kubelet/pkg/apis/dra/v1beta1"
 )
@@ -15,6 +16,8 @@ import (
 // fakeDriver is a driver on a socket, which prepares one device for each claim.
 type fakeDriver struct {
 	drav1.UnimplementedDRAPluginServer
+	healthapi.UnimplementedDRAResourceHealthServer
+	health         chan []*healthapi.DeviceHealth // what is told of its devices; nil: it serves no health
 	name, endpoint string
 	server         *grpc.Server
 
@@ -33,6 +36,14 @@ func serve(t *testing.T, name string, answer func(call string, claims []*drav1.C
 	return d
 }
 
+// serveHealth starts a driver that tells how its devices are.
+func serveHealth(t *testing.T, name string) *fakeDriver {
+	d := &fakeDriver{name: name, endpoint: filepath.Join(t.TempDir(), "dra.sock"), prepared: map[string]bool{}, health: make(chan []*healthapi.DeviceHealth)}
+	d.start(t)
+	t.Cleanup(func() { d.server.Stop() })
+	return d
+}
+
 func (d *fakeDriver) start(t *testing.T) {
 	listener, err := net.Listen("unix", d.endpoint)
 	if err != nil {
@@ -41,6 +52,9 @@ func (d *fakeDriver) start(t *testing.T) {
 	d.server = grpc.NewServer()
 	drav1.RegisterDRAPluginServer(d.server, d)
 	drav1beta1.RegisterDRAPluginServer(d.server, drav1beta1.V1ServerWrapper{DRAPluginServer: d})
+	if d.health != nil {
+		healthapi.RegisterDRAResourceHealthServer(d.server, d)
+	}
 	go func() { _ = d.server.Serve(listener) }()
 }
 
@@ -62,6 +76,22 @@ func (d *fakeDriver) NodeUnprepareResources(_ context.Context, r *drav1.NodeUnpr
 		response.Claims[uid] = &drav1.NodeUnprepareResourceResponse{Error: text}
 	}
 	return response, err
+}
+
+func (d *fakeDriver) NodeWatchResources(_ *healthapi.NodeWatchResourcesRequest, to healthapi.DRAResourceHealth_NodeWatchResourcesServer) error {
+	for {
+		select {
+		case <-to.Context().Done():
+			return nil
+		case devices, open := <-d.health:
+			if !open {
+				return nil
+			}
+			if err := to.Send(&healthapi.NodeWatchResourcesResponse{Devices: devices}); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 func (d *fakeDriver) results(call string, claims []*drav1.Claim) (map[string]string, error) {

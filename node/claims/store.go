@@ -171,6 +171,21 @@ func (s *store) users() (pods []types.UID) {
 	return pods
 }
 
+// usersOf are the pods that use any of a driver's devices.
+func (s *store) usersOf(driver string, devices []DeviceHealth) (pods []types.UID) {
+	for _, claim := range s.list(func(*entry) bool { return true }) {
+		uses := slices.ContainsFunc(claim.DriverState[driver].Devices, func(used Device) bool {
+			return slices.ContainsFunc(devices, func(d DeviceHealth) bool { return d.PoolName == used.PoolName && d.DeviceName == used.DeviceName })
+		})
+		for _, uid := range sets.List(claim.PodUIDs) {
+			if uses && !slices.Contains(pods, types.UID(uid)) {
+				pods = append(pods, types.UID(uid))
+			}
+		}
+	}
+	return pods
+}
+
 // save writes the file; mu is held.
 func (s *store) save() error {
 	claims := make([]Claim, 0, len(s.claims))
