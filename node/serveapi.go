@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/node/join"
 	"github.com/lifepod/lifepod/node/server"
 	"github.com/lifepod/lifepod/node/stats"
@@ -41,6 +42,6 @@ func (s *setup) newServer(c *cluster, view view, changes *server.Changes, all *s
 	}
 	return server.New(server.Config{
 		NodeName: s.name, Kubelet: s.config.Kubelet, Client: c.client, TLS: c.serving.TLS(), Node: view, Changes: changes,
-		Runtime: s.calls.Runtime, Figures: s.figures(c, view, all), Flags: s.options.Flags, Version: s.options.Version, Log: s.log,
+		Runtime: s.calls.Runtime, Figures: s.figures(c, view, all), Checkpoints: rootfolder.Checkpoints.In(s.options.rootDir()), About: server.About{Flags: s.options.Flags, Version: s.options.Version}, Log: s.log,
 	})
 }

@@ -35,6 +35,7 @@ var (
 	Agents       = entry("agents")
 	AgentMemory  = entry("lifepod")
 	AgentKeys    = entry("pki")
+	Checkpoints  = entry("checkpoints")
 	ImageManager = entry("image_manager")
 )
 

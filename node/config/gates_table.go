@@ -47,7 +47,7 @@ var gates = map[string]gate{
 	"ConcurrentWatchObjectDecode":                          {},
 	"ConsistentListFromCache":                              {locked: on},
 	"ConstrainedImpersonation":                             {},
-	"ContainerCheckpoint":                                  {here: off},
+	"ContainerCheckpoint":                                  {here: free},
 	"ContainerRestartRules":                                {here: on},
 	"ContainerStopSignals":                                 {here: on},
 	"ContextualLogging":                                    {},

@@ -34,9 +34,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /configz", s.configz)
 	mux.HandleFunc("GET /flagz", s.flagz)
 	mux.HandleFunc("GET /statusz", s.statusz)
-	mux.HandleFunc("POST /checkpoint/{namespace}/{pod}/{container}", func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, http.StatusNotImplemented, "lifepod does not checkpoint containers")
-	})
+	s.addCheckpoint(mux)
 	if on(s.Kubelet.EnableSystemLogHandler) {
 		query := s.Kubelet.EnableSystemLogQuery
 		mux.Handle("GET /logs/", systemlog.Handler(systemlog.Folder, query != nil && *query))

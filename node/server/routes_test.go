@@ -9,12 +9,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 )
 
 func TestPaths(t *testing.T) {
 	no := false
 	debugging := func(k *kubeletconfig.KubeletConfiguration) { k.EnableDebuggingHandlers = &no }
+	noCheckpoints := func(k *kubeletconfig.KubeletConfiguration) { k.FeatureGates = map[string]bool{checkpointGate: false} }
 	const off = "405 Debug endpoints are disabled.\n"
 	tests := []struct {
 		method, path string
@@ -32,7 +35,9 @@ func TestPaths(t *testing.T) {
 		{"GET", "/pods", nil, `200 {"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]}`},
 		{"GET", "/pods/", nil, `200 {"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]}`},
 		{"GET", "/metrics/cadvisor", nil, "501 lifepod does not serve /metrics/cadvisor"},
-		{"POST", "/checkpoint/a/b/c", nil, "501 lifepod does not checkpoint containers"},
+		{"POST", "/checkpoint/a/b/c", nil, "404 pod does not exist"},            // A-NODE-7
+		{"GET", "/checkpoint/a/b/c", nil, "405 405: Method Not Allowed"},        // A-NODE-7
+		{"POST", "/checkpoint/a/b/c", noCheckpoints, "404 404: Page Not Found"}, // A-NODE-7
 		{"POST", "/exec/a/b/c?output=1", nil, "404 pod does not exist"},
 		{"POST", "/exec/a/b/c", nil, "400 you must specify at least 1 of stdin, stdout, stderr"},
 		{"GET", "/attach/a/b/uid/c?error=1&tty=1", nil, "400 you must specify at least 1 of stdin, stdout, stderr"},
@@ -94,12 +99,27 @@ func TestConfigz(t *testing.T) {
 
 func TestPagesAreText(t *testing.T) {
 	c := testConfig(t, &fakeNode{})
-	c.Flags = map[string]string{"v": "2", "config": "/x"}
+	c.About.Flags = map[string]string{"v": "2", "config": "/x"}
 	if got, want := ask1(t, c, "/flagz"), "\nconfig=/x\nv=2\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("flagz %q does not end with %q", got, want)
 	}
 	if got := ask1(t, c, "/statusz"); !strings.HasPrefix(got, "200 \nkubelet statusz\n") {
 		t.Errorf("statusz %q", got)
+	}
+}
+
+// TestPodsAreThoseOfTheSources: A-NODE-6, with their statuses.
+func TestPodsAreThoseOfTheSources(t *testing.T) {
+	node := &fakeNode{}
+	node.set(testPod(runningStatus(2)))
+	code, text, _ := strings.Cut(ask1(t, testConfig(t, node), "/pods"), " ")
+	var got v1.PodList
+	if err := json.Unmarshal([]byte(text), &got); err != nil || code != "200" {
+		t.Fatalf("%s %v: %s", code, err, text)
+	}
+	want := v1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []v1.Pod{*testPod(runningStatus(2))}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("A-NODE-6 (-want +got):\n%s", diff)
 	}
 }
 

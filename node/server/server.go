@@ -57,6 +57,12 @@ type Figures struct {
 	Count func(serverType string, next http.Handler) http.Handler
 }
 
+// About is what the program says of itself.
+type About struct {
+	Flags   map[string]string // the command's, for /flagz
+	Version string            // of lifepod, for /statusz
+}
+
 // Config is what a server needs. It isn't changed once the server is made.
 type Config struct {
 	NodeName string
@@ -67,9 +73,10 @@ type Config struct {
 	Changes  *Changes
 	Runtime  runtimeapi.RuntimeServiceClient
 	Figures  Figures
-	Flags    map[string]string // the command's, for /flagz
-	Version  string            // of lifepod, for /statusz
-	Log      *slog.Logger
+	// Checkpoints is the folder of files with the state of containers.
+	Checkpoints string
+	About       About // the program
+	Log         *slog.Logger
 }
 
 // Server serves the node's API.

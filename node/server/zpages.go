@@ -20,8 +20,8 @@ func (s *Server) flagz(w http.ResponseWriter, r *http.Request) {
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "\nkubelet flagz\n%s\n", warning)
-	for _, name := range slices.Sorted(maps.Keys(s.Flags)) {
-		fmt.Fprintf(&text, "%s=%s\n", name, s.Flags[name])
+	for _, name := range slices.Sorted(maps.Keys(s.About.Flags)) {
+		fmt.Fprintf(&text, "%s=%s\n", name, s.About.Flags[name])
 	}
 	refuse(w, http.StatusOK, text.String())
 }
@@ -33,7 +33,7 @@ func (s *Server) statusz(w http.ResponseWriter, r *http.Request) {
 	}
 	const paths = "/configz /debug/pprof/ /flagz /healthz /logs/ /metrics /metrics/cadvisor /metrics/probes /metrics/resource /pods /stats/summary /statusz"
 	refuse(w, http.StatusOK, fmt.Sprintf("\nkubelet statusz\n%s\nStarted: %s\nUp: %s\nGo version: %s\nBinary version: lifepod %s\nPaths: %s\n",
-		warning, s.begun.Format(time.UnixDate), time.Since(s.begun).Truncate(time.Second), runtime.Version(), s.Version, paths))
+		warning, s.begun.Format(time.UnixDate), time.Since(s.begun).Truncate(time.Second), runtime.Version(), s.About.Version, paths))
 }
 
 // takesText refuses who wants another form than text.

@@ -1,0 +1,77 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/control/podlog"
+	"github.com/lifepod/lifepod/worker/volumes"
+)
+
+// checkpointGate is the feature gate of checkpoints, which is on unless it is turned off.
+const checkpointGate = "ContainerCheckpoint"
+
+func (s *Server) addCheckpoint(mux *http.ServeMux) {
+	if enabled, set := s.Kubelet.FeatureGates[checkpointGate]; !set || enabled {
+		mux.HandleFunc("POST /checkpoint/{namespace}/{pod}/{container}", s.checkpoint)
+	}
+}
+
+// checkpoint has the runtime write a running container's state into a file (A-NODE-7).
+func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request) {
+	pod, ok := s.podOf(w, r)
+	if !ok {
+		return
+	}
+	container := r.PathValue("container")
+	if !slices.ContainsFunc(volumes.Containers(pod), func(c v1.Container) bool { return c.Name == container }) {
+		refuse(w, http.StatusNotFound, fmt.Sprintf("container %v does not exist", container))
+		return
+	}
+	var seconds int64
+	if given := r.URL.Query()["timeout"]; len(given) > 0 {
+		var err error
+		if seconds, err = strconv.ParseInt(given[len(given)-1], 10, 64); err != nil {
+			refuse(w, http.StatusNotFound, "cannot parse value of timeout parameter")
+			return
+		}
+	}
+	file, err := s.writeCheckpoint(r.Context(), pod, container, seconds)
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, fmt.Sprintf("checkpointing of %s/%s/%s failed (%v)", r.PathValue("namespace"), r.PathValue("pod"), container, err))
+		return
+	}
+	writeJSON(w, map[string][]string{"items": {file}})
+}
+
+// writeCheckpoint takes at least as long as other calls of the runtime may, and longer if
+// seconds says so. It returns the file.
+func (s *Server) writeCheckpoint(ctx context.Context, pod *v1.Pod, container string, seconds int64) (string, error) {
+	id := runningID(podlog.StatusOf(pod, container))
+	if id == "" {
+		return "", fmt.Errorf("container %v not found", container)
+	}
+	if seconds < 0 {
+		return "", errors.New("CheckpointContainer requires the timeout value to be > 0")
+	}
+	timeout := max(s.Kubelet.RuntimeRequestTimeout.Duration, time.Duration(seconds)*time.Second)
+	if err := os.MkdirAll(s.Checkpoints, 0o700); err != nil {
+		return "", err
+	}
+	name := fmt.Sprintf("checkpoint-%s-%s-%s.tar", fullName(pod), container, time.Now().Format(time.RFC3339))
+	request := &runtimeapi.CheckpointContainerRequest{ContainerId: id, Location: filepath.Join(s.Checkpoints, name), Timeout: int64(timeout / time.Second)}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	_, err := s.Runtime.CheckpointContainer(ctx, request)
+	return request.Location, err
+}

@@ -1,0 +1,58 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+func (f *fakeRuntime) CheckpointContainer(ctx context.Context, r *runtimeapi.CheckpointContainerRequest, _ ...grpc.CallOption) (*runtimeapi.CheckpointContainerResponse, error) {
+	deadline, _ := ctx.Deadline()
+	f.asked = append(f.asked, fmt.Sprintf("checkpoint %s in %d s (%.0f) to %s", r.ContainerId, r.Timeout, time.Until(deadline).Seconds(), filepath.Base(r.Location)))
+	return &runtimeapi.CheckpointContainerResponse{}, f.err
+}
+
+func TestCheckpoint(t *testing.T) {
+	runtime := &fakeRuntime{}
+	node := &fakeNode{}
+	node.set(testPod(runningStatus(0)))
+	c := testConfig(t, node)
+	c.Runtime, c.Checkpoints, c.Kubelet.RuntimeRequestTimeout = runtime, filepath.Join(t.TempDir(), "checkpoints"), metav1.Duration{Duration: 2 * time.Minute}
+	const file = `checkpoint-web_default-main-[0-9T:Z+-]*\.tar`
+	ask := func(query string) string { return request1(t, c, "POST", "/checkpoint/default/web/"+query) }
+	for query, want := range map[string]string{
+		"main": "120 s (120)", "main?timeout=60": "120 s (120)", "main?timeout=1&timeout=300": "300 s (300)",
+	} {
+		answer := ask(query)
+		if !regexp.MustCompile(`^200 \{"items":\["` + regexp.QuoteMeta(c.Checkpoints) + "/" + file + `"\]\}$`).MatchString(answer) {
+			t.Errorf("A-NODE-7 %s: answer %s", query, answer)
+		}
+		if got := fmt.Sprint(runtime.asked); !regexp.MustCompile(`^\[checkpoint c1 in ` + regexp.QuoteMeta(want) + " to " + file + `\]$`).MatchString(got) {
+			t.Errorf("A-NODE-7 %s: the runtime is asked %s", query, got)
+		}
+		runtime.asked = nil
+	}
+	runtime.err = errors.New("no CRIU")
+	for query, want := range map[string]string{
+		"none": "404 container none does not exist", "main?timeout=soon": "404 cannot parse value of timeout parameter",
+		"main?timeout=-1": "500 checkpointing of default/web/main failed (CheckpointContainer requires the timeout value to be > 0)",
+		"main":            "500 checkpointing of default/web/main failed (no CRIU)",
+	} {
+		if got := ask(query); got != want {
+			t.Errorf("A-NODE-7 %s: %s, want %s", query, got, want)
+		}
+	}
+	node.set(testPod(v1.ContainerStatus{}))
+	if got, want := ask("main"), "500 checkpointing of default/web/main failed (container main not found)"; got != want {
+		t.Errorf("A-NODE-7 %s, want %s", got, want)
+	}
+}
