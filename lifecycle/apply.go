@@ -113,7 +113,7 @@ func applyNodeFact(s *step, fact Fact) {
 	case SpaceNeeded:
 		applySpaceNeeded(s)
 	case DriverRegistered:
-		retryClaims(s)
+		retryDrivers(s)
 	case DevicesChanged:
 		applyDevicesChanged(s, f)
 	default:

@@ -21,7 +21,8 @@ type ClaimsPrepared struct{ Result }
 // ClaimsUnprepared answers UnprepareClaims.
 type ClaimsUnprepared struct{ Result }
 
-// DriverRegistered says that a driver of resource claims can be asked again (A-DRA-6).
+// DriverRegistered says that a driver of resource claims or of volumes can be asked again
+// (A-DRA-6, A-CSI-4).
 type DriverRegistered struct{}
 
 func (ClaimsPrepared) isFact()   {}
@@ -32,6 +33,14 @@ func (DriverRegistered) isFact() {}
 // scheduler made for its extended resources (A-DRA-1).
 func HasClaims(pod *v1.Pod) bool {
 	return len(pod.Spec.ResourceClaims) > 0 || pod.Status.ExtendedResourceClaimStatus != nil
+}
+
+// UsesDrivers says whether a pod may need a driver: it has resource claims, or volumes that may be
+// a CSI driver's.
+func UsesDrivers(pod *v1.Pod) bool {
+	return HasClaims(pod) || slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool {
+		return v.PersistentVolumeClaim != nil || v.Ephemeral != nil || v.CSI != nil
+	})
 }
 
 // planClaims has the claims prepared for a sandbox that is to be made, beside the other
@@ -86,6 +95,12 @@ func updateClaims(s *step, newer *v1.PodStatus) {
 	s.podIsNew = true
 	own.ResourceClaimStatuses = slices.Clone(newer.ResourceClaimStatuses)
 	retryClaims(s)
+}
+
+// retryDrivers tries at once again what a driver has to do.
+func retryDrivers(s *step) {
+	retryClaims(s)
+	s.setup.volumes.retryAt, s.refresh.retryAt, s.release.volumes.retryAt = time.Time{}, time.Time{}, time.Time{}
 }
 
 // retryClaims tries at once again what has failed.

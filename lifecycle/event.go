@@ -141,7 +141,7 @@ type CgroupResized struct{ Result }
 type ObjectsChanged struct {
 	Labels      map[string]string
 	Annotations map[string]string
-	Because     string // what has changed, for the pod's story
+	Because     string // what has changed, for the pod's story; empty: it is time to publish volumes again (A-CSI-11)
 }
 
 // PodUpdated is the pod's complete object as its source has it now (B-WRK-3). The machine

@@ -15,7 +15,7 @@ func applyObjectsChanged(s *step, f ObjectsChanged) {
 	s.podIsNew = true
 	s.pod.Labels, s.pod.Annotations = maps.Clone(f.Labels), maps.Clone(f.Annotations)
 	retryNow(s)
-	if hasWrittenVolumes(s.pod) {
+	if hasWrittenVolumes(s.pod) || f.Because == "" && UsesDrivers(s.pod) {
 		s.refresh.wanted, s.refresh.because = true, f.Because
 		return
 	}
@@ -79,6 +79,9 @@ func applyVolumesRefreshed(s *step, f VolumesRefreshed) {
 		return
 	}
 	if f.Failure == nil {
+		if s.refresh.because == "" {
+			return
+		}
 		tell(s, Report{Subject: "pod", What: "volumes updated", Because: s.refresh.because, Rule: "A-VOL-5"})
 		return
 	}

@@ -125,6 +125,8 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 		tr.storage(t, d)
 	case "objects-changed":
 		tr.feed(ObjectsChanged{Because: "ConfigMap c changed"})
+	case "published-again":
+		tr.feed(ObjectsChanged{})
 	case "room-freed":
 		tr.feed(RoomFreed{})
 	case "space-needed":

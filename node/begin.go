@@ -66,11 +66,7 @@ func (s *setup) listen(p *parts) (servers []func(context.Context) error, err err
 	if err != nil {
 		return nil, err
 	}
-	told, err := s.listenPodResources(p)
-	if err != nil {
-		return nil, err
-	}
-	servers = append(servers, plugins, told)
+	servers = append(servers, plugins)
 	if p.server == nil {
 		return servers, nil
 	}
@@ -106,7 +102,7 @@ func (p *parts) ofCluster(joined func()) []func(context.Context) {
 		return nil
 	}
 	all := []func(context.Context){
-		c.connection.Run, c.statuses.Run, c.mirrors.Run, p.unprepareStrays,
+		c.connection.Run, c.statuses.Run, c.mirrors.Run, p.unprepareStrays, func(ctx context.Context) { c.volumes.Run(ctx, p.pods.AllHeard) },
 		c.onceJoined(c.services.Run), c.onceJoined(c.classes.Run), c.onceJoined(c.claims.Run), c.onceJoined(c.csi.Run), c.onceJoined(p.node.Run),
 		after(p.node.Known(), c.tellSkew),
 		after(p.node.Known(), func(ctx context.Context) {

@@ -14,6 +14,7 @@ import (
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/claims"
+	"github.com/lifepod/lifepod/node/csi"
 	"github.com/lifepod/lifepod/node/csidriver"
 	"github.com/lifepod/lifepod/node/join"
 	"github.com/lifepod/lifepod/node/objects"
@@ -40,6 +41,7 @@ type cluster struct {
 	classes  *runtimeclass.Classes
 	claims   *claims.Claims
 	csi      *csidriver.Registry
+	volumes  *csi.Volumes
 	serving  *join.Serving // nil: the node's API is not served
 }
 
@@ -91,12 +93,17 @@ func (s *setup) newCluster(inbox *pods.Inbox, csiChanged func()) (*cluster, erro
 	if err != nil {
 		return nil, err
 	}
+	drivers := csidriver.New(csidriver.Config{Client: client, Node: s.name, Log: s.log, Changed: csiChanged})
+	volumes, err := s.newVolumes(client, drivers)
+	if err != nil {
+		return nil, err
+	}
 	return &cluster{
 		name: s.name, log: s.log, connection: connection, client: client,
 		statuses: podstatus.New(podstatus.Config{Client: client, Log: s.log}), events: events,
 		mirrors:  &source.Mirrors{Client: client, NodeName: s.name, Refused: mirrorRefusals{events}.tell, Log: s.log},
 		services: services, classes: classes, claims: claims, serving: serving,
-		csi: csidriver.New(csidriver.Config{Client: client, Node: s.name, Log: s.log, Changed: csiChanged}),
+		csi: drivers, volumes: volumes,
 	}, nil
 }
 

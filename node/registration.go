@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
+	"github.com/lifepod/lifepod/node/csi"
 	"github.com/lifepod/lifepod/node/devices"
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/node/relief"
@@ -45,6 +46,7 @@ func (s *setup) newNode(c *cluster, against notReady, conditions *relief.Conditi
 	if c != nil {
 		r.API = register.API{Client: c.client, Broken: c.connection.Reconnect}
 		r.Senses.Event, r.Senses.Addressed, against.csi = c.nodeEvent, c.addressed, c.csi.Node.NotReady
+		r.Senses.VolumesInUse = c.volumes.InUse
 	}
 	r.Senses.NotReady = against.err
 	r.Senses.Heard = func(node *v1.Node) {
@@ -53,11 +55,13 @@ func (s *setup) newNode(c *cluster, against notReady, conditions *relief.Conditi
 		}
 		if c != nil {
 			c.csi.Node.Heard(node)
+			c.volumes.NodeChanged()
 		}
 	}
 	node, err := register.New(r)
 	if c != nil && err == nil {
 		c.csi.Node.Initialized = node.Changed
+		c.volumes.Connect(func(c *csi.Config) { c.Changed = node.Changed })
 	}
 	if against.shutdowns != nil && err == nil {
 		against.shutdowns.Changed = node.Changed

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/version"
+	apiversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/lifepod/lifepod/node/register"
 )
@@ -35,9 +36,7 @@ func (c *cluster) serverVersion(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var info struct {
-		GitVersion string `json:"gitVersion"`
-	}
+	var info apiversion.Info
 	if err := json.Unmarshal(text, &info); err != nil {
 		return "", err
 	}

@@ -31,6 +31,7 @@ func (s *setup) newUses(ctx context.Context, c *cluster, node *register.Node, in
 			PodCertificates: s.config.Kubelet.FeatureGates[config.PodCertificateRequest], Node: node.Node, Warn: c.warn,
 		})
 		s.counts.PodCertificates(u.objects.States)
+		u.giveVolumes(inbox)
 	}
 	return u
 }
@@ -40,7 +41,7 @@ func (u uses) api() worker.API {
 	if u.cluster == nil {
 		return worker.API{Objects: u.of}
 	}
-	return worker.API{Objects: u.of, RuntimeClasses: u.cluster.classes, Services: u.cluster.services, Volumes: u.objects, Claims: u.cluster.claims}
+	return worker.API{Objects: u.of, RuntimeClasses: u.cluster.classes, Services: u.cluster.services, Volumes: u.objects, Claims: u.cluster.claims, CSI: u.cluster.volumes}
 }
 
 // assigners give containers their devices.

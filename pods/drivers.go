@@ -2,12 +2,12 @@ package pods
 
 import "github.com/lifepod/lifepod/lifecycle"
 
-// DriverRegistered tells the pods with resource claims that a driver can be asked again.
+// DriverRegistered tells the pods that need drivers that one can be asked again.
 func (s *Shell) DriverRegistered() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.lives {
-		if lifecycle.HasClaims(l.Worker.Pod()) {
+		if lifecycle.UsesDrivers(l.Worker.Pod()) {
 			l.Tell(lifecycle.DriverRegistered{})
 		}
 	}

@@ -42,17 +42,20 @@ func eachVolume(r lifecycle.Result, err error) lifecycle.Result {
 }
 
 func (h *executor) volumeSources() volumes.Sources {
-	return volumes.Sources{Objects: h.engine.API.Objects(h.pod), Allocatable: h.engine.Allocatable, ClaimsDir: h.engine.Folders.Claims, API: h.engine.API.Volumes}
+	return volumes.Sources{Objects: h.engine.API.Objects(h.pod), Allocatable: h.engine.Allocatable, ClaimsDir: h.engine.Folders.Claims, API: h.engine.API.Volumes, CSI: h.engine.API.CSI}
 }
 
 func (h *executor) unmountVolumes(ctx context.Context, e lifecycle.UnmountVolumes) lifecycle.Fact {
-	return lifecycle.VolumesUnmounted{Result: result(ctx, e.ID, h.removeFolder(e.KeepLogs))}
+	return lifecycle.VolumesUnmounted{Result: result(ctx, e.ID, h.removeFolder(ctx, e.KeepLogs))}
 }
 
 // removeFolder removes the volumes, the pod's folder and, unless they are to
 // stay, its logs (B-FIN-6, B-FIN-11, B-GC-5).
-func (h *executor) removeFolder(keepLogs bool) error {
+func (h *executor) removeFolder(ctx context.Context, keepLogs bool) error {
 	h.leaveLogs()
+	if err := h.engine.takeBack(ctx, h.pod.UID); err != nil {
+		return err
+	}
 	if h.engine.Folders.Keep {
 		return volumes.Unmount(h.engine.podDir(h.pod.UID))
 	}

@@ -140,6 +140,8 @@ type API struct {
 	Services Services
 	// Volumes is what volumes need, such as tokens; nil without an API server.
 	Volumes volumes.API
+	// CSI gives pods the volumes of drivers; nil: there are none.
+	CSI volumes.CSI
 	// Claims prepares resource claims; nil without an API server.
 	Claims Claims
 }

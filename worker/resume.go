@@ -78,10 +78,21 @@ func (n *Engine) Observe(ctx context.Context, pod *v1.Pod) (lifecycle.Observed, 
 // Discard removes what is on disk of a pod that has ended without its worker:
 // volumes, never through a mount, its folder, and its cgroup.
 func (n *Engine) Discard(ctx context.Context, uid types.UID) error {
+	if err := n.takeBack(ctx, uid); err != nil {
+		return err
+	}
 	if err := volumes.Remove(n.podDir(uid)); err != nil {
 		return err
 	}
 	return n.Cgroups.Remove(ctx, uid)
+}
+
+// takeBack has drivers take back a pod's volumes: what they have mounted is theirs to unmount.
+func (n *Engine) takeBack(ctx context.Context, uid types.UID) error {
+	if n.API.CSI == nil {
+		return nil
+	}
+	return n.API.CSI.Unpublish(ctx, uid)
 }
 
 // firstFact begins or continues the pod's life. A pod that was admitted once is not

@@ -49,6 +49,8 @@ func (b boundTo) PersistentVolume(_ context.Context, _ *v1.Pod, volume *v1.Volum
 	return b[volume.Name], nil
 }
 
+func (boundTo) Migrated(*v1.Pod, *v1.Volume) (*v1.PersistentVolume, error) { return nil, nil }
+
 func (boundTo) Reachable(*v1.PersistentVolume) error { return nil }
 
 func (boundTo) Token(context.Context, *v1.Pod, *v1.ServiceAccountTokenProjection) (string, error) {

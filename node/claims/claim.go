@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -78,10 +79,14 @@ func withDriver(claims []Claim, driver string) []Claim {
 	})
 }
 
+// keysOf are the names of claims, each once and in their order.
 func keysOf(claims []Claim) []types.NamespacedName {
 	keys := make([]types.NamespacedName, 0, len(claims))
 	for _, c := range claims {
 		keys = append(keys, c.key())
 	}
-	return keys
+	slices.SortFunc(keys, func(a, b types.NamespacedName) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return slices.Compact(keys)
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
 
+	"github.com/lifepod/lifepod/internal/turns"
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
@@ -34,7 +35,7 @@ type Claims struct {
 	client  kubernetes.Interface
 	drivers *Drivers
 	store   *store
-	turns   turns
+	turns   turns.Turns[types.NamespacedName]
 	changed func(pod types.UID)
 	log     *slog.Logger
 }
@@ -70,7 +71,7 @@ func (c *Claims) prepare(ctx context.Context, pod *v1.Pod) error {
 	if err != nil {
 		return err
 	}
-	release, err := c.turns.take(ctx, keysOf(wanted))
+	release, err := c.turns.Take(ctx, keysOf(wanted)...)
 	if err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func (c *Claims) unprepare(ctx context.Context, pod types.UID) error {
 	if len(used) == 0 {
 		return nil
 	}
-	release, err := c.turns.take(ctx, keysOf(used))
+	release, err := c.turns.Take(ctx, keysOf(used)...)
 	if err != nil {
 		return err
 	}

@@ -77,8 +77,7 @@ func (c *Claims) Health(pod *v1.Pod) map[string][]v1.ResourceStatus {
 	return all
 }
 
-// healthOf is that of the devices of a use. Of several that have one name, as one whose
-// common part comes first, the worst counts.
+// healthOf is that of the devices of a use, each of them once.
 func (c *Claims) healthOf(use use) (list []v1.ResourceHealth) {
 	claim, found := c.store.get(use.claim)
 	if !found || use.name == "" {
@@ -86,22 +85,14 @@ func (c *Claims) healthOf(use use) (list []v1.ResourceHealth) {
 	}
 	for _, name := range driversOf([]Claim{claim}) {
 		for _, device := range claim.DriverState[name].Devices {
-			if !isFor(device, use.request) {
-				continue
-			}
 			one := c.resourceHealth(name, device)
-			switch i := slices.IndexFunc(list, func(r v1.ResourceHealth) bool { return r.ResourceID == one.ResourceID }); {
-			case i < 0:
+			if isFor(device, use.request) && !slices.ContainsFunc(list, func(r v1.ResourceHealth) bool { return r.ResourceID == one.ResourceID }) {
 				list = append(list, one)
-			case slices.Index(fromWorst, one.Health) < slices.Index(fromWorst, list[i].Health):
-				list[i] = one
 			}
 		}
 	}
 	return list
 }
-
-var fromWorst = []v1.ResourceHealthStatus{v1.ResourceHealthStatusUnhealthy, v1.ResourceHealthStatusUnknown, v1.ResourceHealthStatusHealthy}
 
 func (c *Claims) resourceHealth(driver string, device Device) v1.ResourceHealth {
 	is := c.drivers.health.of(driver, device)

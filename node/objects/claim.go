@@ -36,7 +36,7 @@ func (o *Objects) PersistentVolume(ctx context.Context, pod *v1.Pod, v *v1.Volum
 	if err != nil {
 		return nil, fmt.Errorf("error processing PVC %s/%s: %w", pod.Namespace, name, err)
 	}
-	return bound, nil
+	return migrated(bound)
 }
 
 func (o *Objects) boundClaim(ctx context.Context, namespace, name string) (*v1.PersistentVolumeClaim, error) {

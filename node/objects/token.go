@@ -10,6 +10,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -60,8 +61,32 @@ func (o *Objects) Token(ctx context.Context, pod *v1.Pod, projection *v1.Service
 	return o.tokens.token(ctx, pod, projection)
 }
 
+// TokenStatus is Token with the time at which it expires, for a driver of volumes that acts as the pod.
+func (o *Objects) TokenStatus(ctx context.Context, pod *v1.Pod, request storagev1.TokenRequest) (authenticationv1.TokenRequestStatus, error) {
+	projection := &v1.ServiceAccountTokenProjection{Audience: request.Audience, ExpirationSeconds: request.ExpirationSeconds}
+	text, err := o.tokens.token(ctx, pod, projection)
+	if err != nil {
+		return authenticationv1.TokenRequestStatus{}, err
+	}
+	return authenticationv1.TokenRequestStatus{Token: text, ExpirationTimestamp: metav1.Time{Time: o.tokens.expiry(pod.UID, keyOf(projection))}}, nil
+}
+
+// expiry is that of the token that a registered pod has; zero without one.
+func (t *tokens) expiry(pod types.UID, key tokenKey) time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if have := t.known[pod][key]; have != nil {
+		return have.expires
+	}
+	return time.Time{}
+}
+
+func keyOf(projection *v1.ServiceAccountTokenProjection) tokenKey {
+	return tokenKey{audience: projection.Audience, seconds: ptr.Deref(projection.ExpirationSeconds, 0)}
+}
+
 func (t *tokens) token(ctx context.Context, pod *v1.Pod, projection *v1.ServiceAccountTokenProjection) (string, error) {
-	key := tokenKey{audience: projection.Audience, seconds: ptr.Deref(projection.ExpirationSeconds, 0)}
+	key := keyOf(projection)
 	t.mu.Lock()
 	have := t.known[pod.UID][key]
 	t.mu.Unlock()

@@ -104,6 +104,8 @@ type Senses struct {
 	// Devices are the extended resources that device plugins have, and those of them that can be
 	// used (A-DEV-4).
 	Devices func() (capacity, allocatable v1.ResourceList)
+	// VolumesInUse are those that must not be detached (A-CSI-5).
+	VolumesInUse func() []v1.UniqueVolumeName
 	// NotReady is a further reason not to be Ready, such as a shutdown under way
 	// (B-SHD-2).
 	NotReady func() error
@@ -136,6 +138,9 @@ func (s Senses) withDefaults() Senses {
 	}
 	if s.Devices == nil {
 		s.Devices = func() (capacity, allocatable v1.ResourceList) { return nil, nil }
+	}
+	if s.VolumesInUse == nil {
+		s.VolumesInUse = func() []v1.UniqueVolumeName { return nil }
 	}
 	if s.NotReady == nil {
 		s.NotReady = func() error { return nil }

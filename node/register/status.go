@@ -42,7 +42,7 @@ func (c *Config) describe(node *v1.Node, f *facts, now time.Time) []event {
 	setLabel(node, v1.LabelOSStable, runtime.GOOS)
 	setLabel(node, v1.LabelArchStable, runtime.GOARCH)
 	node.Status.DaemonEndpoints = v1.NodeDaemonEndpoints{KubeletEndpoint: v1.DaemonEndpoint{Port: c.Port}}
-	node.Status.Images = f.images
+	node.Status.Images, node.Status.VolumesInUse = f.images, c.Senses.VolumesInUse()
 	f.setRuntime(&node.Status)
 
 	senses := c.Senses

@@ -161,7 +161,7 @@ func (s *Stats) measureNow(ctx context.Context, pod *v1.Pod, v *v1.Volume) (*sta
 		return nil, fmt.Errorf("measure volume: %w", err)
 	}
 	fs, err := fileSystem(path)
-	if err != nil || isClaim(v) { // a volume of its own is all of a file system
+	if err != nil || isClaim(v) || v.CSI != nil { // a volume of its own is all of a file system
 		return fs, err
 	}
 	size, err := volumes.Measure(ctx, path)

@@ -18,6 +18,9 @@ type API interface {
 	PodCertificate(ctx context.Context, pod *v1.Pod, volume *v1.Volume, source int) (Credentials, error)
 	// PersistentVolume is what the claim of a volume is bound to.
 	PersistentVolume(ctx context.Context, pod *v1.Pod, volume *v1.Volume) (*v1.PersistentVolume, error)
+	// Migrated is the CSI volume that serves a volume of a pod whose type has been handed over to
+	// CSI drivers (A-CSI-14); nil: it is not of such a type.
+	Migrated(pod *v1.Pod, volume *v1.Volume) (*v1.PersistentVolume, error)
 	// Reachable is nil if this node is one that the volume may be used on.
 	Reachable(bound *v1.PersistentVolume) error
 }

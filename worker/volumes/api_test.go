@@ -51,6 +51,10 @@ func (a api) PersistentVolume(_ context.Context, pod *v1.Pod, v *v1.Volume) (*v1
 	return nil, errors.New("error processing PVC ns/" + name + ": PVC is not bound")
 }
 
+func (a api) Migrated(_ *v1.Pod, volume *v1.Volume) (*v1.PersistentVolume, error) {
+	return a.volumes[volume.Name], a.err
+}
+
 func (a api) Reachable(*v1.PersistentVolume) error { return a.elsewhere }
 
 // apiAccess is the volume that the API server adds to every pod.

@@ -21,7 +21,7 @@ import (
 // this one may find no API server to ask, and containers that end while it is away
 // start again.
 func (p preparer) bound(ctx context.Context, volume *v1.Volume) (*v1.PersistentVolume, error) {
-	memory := filepath.Join(p.podDir, "claims", volume.Name+".json")
+	memory := p.memoryOf(volume)
 	found, err := p.sources.API.PersistentVolume(ctx, p.pod, volume)
 	if err == nil {
 		if err := p.sources.API.Reachable(found); err != nil {
@@ -32,12 +32,25 @@ func (p preparer) bound(ctx context.Context, volume *v1.Volume) (*v1.PersistentV
 	if !unanswered(err) {
 		return nil, &ClaimError{Volume: volume.Name, Err: err}
 	}
-	before := &v1.PersistentVolume{}
-	content, missing := os.ReadFile(memory)
-	if missing != nil || json.Unmarshal(content, before) != nil {
+	before := p.remembered(volume)
+	if before == nil {
 		return nil, &ClaimError{Volume: volume.Name, Err: err}
 	}
 	return before, nil
+}
+
+func (p preparer) memoryOf(volume *v1.Volume) string {
+	return filepath.Join(p.podDir, "claims", volume.Name+".json")
+}
+
+// remembered is what the claim was bound to when it was looked at; nil: nobody knows.
+func (p preparer) remembered(volume *v1.Volume) *v1.PersistentVolume {
+	before := &v1.PersistentVolume{}
+	content, missing := os.ReadFile(p.memoryOf(volume))
+	if missing != nil || json.Unmarshal(content, before) != nil {
+		return nil
+	}
+	return before
 }
 
 // unanswered says that the API server could not be asked, or could not tell.

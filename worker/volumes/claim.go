@@ -24,7 +24,7 @@ func (p preparer) claim(ctx context.Context, volume *v1.Volume) (mounted, error)
 		return mounted{}, &ClaimError{Volume: volume.Name, Err: err}
 	}
 	readOnly := volume.PersistentVolumeClaim != nil && volume.PersistentVolumeClaim.ReadOnly
-	return p.persistent(bound, readOnly)
+	return p.persistent(ctx, bound, readOnly)
 }
 
 // claimFolder makes the folder of a claim, which all pods that name it share and

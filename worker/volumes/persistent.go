@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -16,7 +17,7 @@ import (
 var errNoMountOptions = errors.New("Mount options are not supported for this volume type") //nolint:staticcheck // Kubernetes' text
 
 // persistent makes what a claim is bound to available in the pod.
-func (p preparer) persistent(bound *v1.PersistentVolume, readOnly bool) (mounted, error) {
+func (p preparer) persistent(ctx context.Context, bound *v1.PersistentVolume, readOnly bool) (mounted, error) {
 	failed := func(step string, err error) (mounted, error) {
 		return mounted{}, &MountError{Volume: bound.Name, Step: step, Err: err}
 	}
@@ -33,8 +34,13 @@ func (p preparer) persistent(bound *v1.PersistentVolume, readOnly bool) (mounted
 			return failed("MountVolume.MountOptionSupport check failed", errNoMountOptions)
 		}
 		out, err = mounted{path: source.HostPath.Path}, checkHostPath(source.HostPath)
+	case source.CSI != nil && p.sources.CSI != nil:
+		out, err = p.boundCSI(ctx, bound, readOnly)
 	default:
-		err = fmt.Errorf("persistent volumes of type %s with volumeMode %s are not supported; use local, or hostPath with volumeMode Filesystem", persistentName(source), modeOf(bound))
+		err = fmt.Errorf("persistent volumes of type %s with volumeMode %s are not supported; use csi, local, or hostPath with volumeMode Filesystem", persistentName(source), modeOf(bound))
+	}
+	if _, told := errors.AsType[*MountError](err); told {
+		return mounted{}, err
 	}
 	if err != nil {
 		return failed("", err)

@@ -219,9 +219,9 @@ func TestRefusedClaims(t *testing.T) {
 		{"not bound", api{}, "Unable to attach or mount volumes: unmounted volumes=[data], unattached volumes=[], failed to process volumes=[data]: error processing PVC ns/data: PVC is not bound"},
 		{"device mounted", withSpec(func(v *v1.PersistentVolume) { v.Spec.VolumeMode = ptr.To(v1.PersistentVolumeBlock) }), "Unable to attach or mount volumes: unmounted volumes=[data], unattached volumes=[], failed to process volumes=[data]: volume data has volumeMode Block, but is specified in volumeMounts"},
 		{"elsewhere", api{volumes: map[string]*v1.PersistentVolume{"data": localVolume("pv-1", "/")}, elsewhere: errors.New("no matching NodeSelectorTerms")}, `MountVolume.NodeAffinity check failed for volume "pv-1" : no matching NodeSelectorTerms`},
-		{"CSI", withSpec(func(v *v1.PersistentVolume) {
-			v.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{}}
-		}), `MountVolume.SetUp failed for volume "pv-1" : persistent volumes of type csi with volumeMode Filesystem are not supported; use local, or hostPath with volumeMode Filesystem`},
+		{"NFS", withSpec(func(v *v1.PersistentVolume) {
+			v.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{NFS: &v1.NFSVolumeSource{}}
+		}), `MountVolume.SetUp failed for volume "pv-1" : persistent volumes of type nfs with volumeMode Filesystem are not supported; use csi, local, or hostPath with volumeMode Filesystem`},
 		{"mount option", withSpec(func(v *v1.PersistentVolume) { v.Spec.MountOptions = []string{"discard"} }), `MountVolume.SetUp failed for volume "pv-1" : mount option "discard" is not supported for local volumes, which are bind mounts`},
 		{"mount option of a host path", withSpec(func(v *v1.PersistentVolume) {
 			v.Spec.MountOptions, v.Spec.PersistentVolumeSource = []string{"ro"}, v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/"}}

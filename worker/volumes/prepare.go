@@ -24,6 +24,8 @@ type Sources struct {
 	ClaimsDir string
 	// API is nil without an API server.
 	API API
+	// CSI is nil if there are no CSI drivers.
+	CSI CSI
 }
 
 // Objects looks up the ConfigMaps and Secrets of volumes. A missing object is an
@@ -99,22 +101,23 @@ func Prepare(ctx context.Context, pod *v1.Pod, podDir string, sources Sources) (
 }
 
 // Refresh brings the files of configMap, secret, downwardAPI and projected volumes
-// that Prepare has made up to date, each volume in one step (A-VOL-5). The error is
-// like that of Prepare; a volume that failed shows what it showed before.
+// that Prepare has made up to date, each volume in one step (A-VOL-5), and those of CSI drivers
+// that want to publish them again. The error is like that of Prepare; a volume that failed shows
+// what it showed before.
 func Refresh(ctx context.Context, pod *v1.Pod, podDir string, sources Sources) error {
-	p := preparer{pod: pod, podDir: podDir, sources: sources}
+	p := preparer{pod: pod, podDir: podDir, sources: sources, again: true}
 	used := usedVolumes(pod)
 	var failures []error
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
-		written := v.ConfigMap != nil || v.Secret != nil || v.DownwardAPI != nil || v.Projected != nil
+		written := v.ConfigMap != nil || v.Secret != nil || v.DownwardAPI != nil || v.Projected != nil || v.CSI != nil || p.rememberedCSI(v) != nil
 		if !written || !used[v.Name] {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("refresh volumes: %w", err)
 		}
-		if _, err := p.prepare(ctx, v); err != nil {
+		if err := p.refresh(ctx, v); err != nil {
 			failures = append(failures, ofVolume(v.Name, err))
 		}
 	}
@@ -166,6 +169,7 @@ type preparer struct {
 	pod     *v1.Pod
 	podDir  string
 	sources Sources
+	again   bool // the pod has its volumes
 }
 
 func (p preparer) prepare(ctx context.Context, volume *v1.Volume) (mounted, error) {
@@ -192,10 +196,10 @@ func (p preparer) prepare(ctx context.Context, volume *v1.Volume) (mounted, erro
 		dir := p.dir("empty-dir", volume.Name)
 		return mounted{path: dir}, p.emptyDir(dir, volume.EmptyDir)
 	}
-	return mounted{}, fmt.Errorf("volumes of type %s are not supported; use %s", sourceName(volume.VolumeSource), supportedTypes)
+	return p.ofDriver(ctx, volume)
 }
 
-const supportedTypes = "emptyDir, hostPath, configMap, secret, downwardAPI, projected, persistentVolumeClaim or image"
+const supportedTypes = "emptyDir, hostPath, configMap, secret, downwardAPI, projected, persistentVolumeClaim, csi or image"
 
 func (p preparer) dir(plugin, volume string) string { return folder(p.podDir, plugin, volume) }
 
@@ -215,7 +219,12 @@ func Folder(podDir string, volume *v1.Volume, bound string) string {
 		return folder(podDir, "downward-api", volume.Name)
 	case volume.Projected != nil:
 		return folder(podDir, "projected", volume.Name)
+	case volume.CSI != nil:
+		return csiFolder(podDir, volume.Name)
 	case bound != "":
+		if dir := csiFolder(podDir, bound); isFolder(dir) {
+			return dir
+		}
 		return folder(podDir, "local-volume", bound)
 	case volume.EmptyDir != nil:
 		return folder(podDir, "empty-dir", volume.Name)

@@ -1,0 +1,171 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+
+	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/node/localdriver"
+)
+
+// storageDriver is lifepod's own CSI driver under another name, which notes the calls of its node.
+type storageDriver struct {
+	t      *testing.T
+	name   string // which is that of its CSIDriver, too
+	node   *member.Member
+	local  *localdriver.Driver
+	server *grpc.Server
+	served sync.WaitGroup
+
+	mu    sync.Mutex
+	calls []string
+}
+
+// newStorageDriver starts a driver on a node; spec is that of its CSIDriver, in YAML.
+func newStorageDriver(t *testing.T, node *member.Member, name, spec string) *storageDriver {
+	t.Helper()
+	local, err := localdriver.New(localdriver.Config{Dir: t.TempDir(), Node: node.Name, Version: "test", Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &storageDriver{t: t, name: name, node: node, local: local}
+	object := "apiVersion: storage.k8s.io/v1\nkind: CSIDriver\nmetadata: {name: " + name + "}\nspec: " + spec + "\n"
+	if _, err := plane.Kubectl(t.Context(), object, "apply", "--filename=-"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.close)
+	d.run()
+	return d
+}
+
+// run serves the driver and its registration.
+func (d *storageDriver) run() {
+	d.t.Helper()
+	d.server = grpc.NewServer(grpc.UnaryInterceptor(d.note))
+	csi.RegisterIdentityServer(d.server, d.local)
+	csi.RegisterNodeServer(d.server, d.local)
+	registerapi.RegisterRegistrationServer(d.server, registration{driver: d})
+	for _, socket := range []string{d.socket(), d.registrationSocket()} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(socket), 0o750), removeIfThere(socket)); err != nil {
+			d.t.Fatal(err)
+		}
+		listener, err := net.Listen("unix", socket)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		d.served.Go(func() { _ = d.server.Serve(listener) }) // until it is stopped
+	}
+	d.eventually("CSINode with the driver", func(ctx context.Context) (bool, error) {
+		node, err := client.StorageV1().CSINodes().Get(ctx, d.node.Name, metav1.GetOptions{})
+		return err == nil && slices.ContainsFunc(node.Spec.Drivers, func(one storagev1.CSINodeDriver) bool { return one.Name == d.name }), nil
+	})
+}
+
+func (d *storageDriver) eventually(what string, condition wait.ConditionWithContextFunc) {
+	d.t.Helper()
+	if err := wait.PollUntilContextTimeout(d.t.Context(), 100*time.Millisecond, patience, true, condition); err != nil {
+		d.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+func (d *storageDriver) socket() string {
+	return filepath.Join(d.node.Root.Dir, "plugins", d.name, "csi.sock")
+}
+
+func (d *storageDriver) registrationSocket() string {
+	return filepath.Join(d.node.Root.Dir, "plugins_registry", d.name+"-reg.sock")
+}
+
+// stop ends the driver, which leaves what it has mounted.
+func (d *storageDriver) stop() {
+	d.server.Stop()
+	d.served.Wait()
+}
+
+func (d *storageDriver) close() {
+	d.stop()
+	if err := client.StorageV1().CSIDrivers().Delete(context.Background(), d.name, metav1.DeleteOptions{}); err != nil {
+		d.t.Error(err)
+	}
+}
+
+func (d *storageDriver) note(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	call := path.Base(info.FullMethod)
+	if strings.HasSuffix(call, "stageVolume") || strings.HasSuffix(call, "StageVolume") || strings.HasSuffix(call, "ublishVolume") {
+		d.mu.Lock()
+		d.calls = append(d.calls, call)
+		d.mu.Unlock()
+	}
+	return handler(ctx, request)
+}
+
+// wantCalls says which calls were made since it was asked before.
+func (d *storageDriver) wantCalls(want ...string) {
+	d.t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !slices.Equal(d.calls, want) {
+		d.t.Errorf("calls of the driver: %q, want %q", d.calls, want)
+	}
+	d.calls = nil
+}
+
+// volume makes a volume of 64 MiB and returns its handle.
+func (d *storageDriver) volume(name string, block bool) string {
+	d.t.Helper()
+	capability := &csi.VolumeCapability{AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER}}
+	capability.AccessType = &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{FsType: "ext4"}}
+	if block {
+		capability.AccessType = &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}}
+	}
+	made, err := d.local.CreateVolume(d.t.Context(), &csi.CreateVolumeRequest{
+		Name: name, CapacityRange: &csi.CapacityRange{RequiredBytes: 64 << 20}, VolumeCapabilities: []*csi.VolumeCapability{capability},
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return made.Volume.VolumeId
+}
+
+func removeIfThere(file string) error {
+	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// registration is what the agent is told of the driver.
+type registration struct {
+	registerapi.UnimplementedRegistrationServer
+	driver *storageDriver
+}
+
+// GetInfo says who the driver is.
+func (r registration) GetInfo(context.Context, *registerapi.InfoRequest) (*registerapi.PluginInfo, error) {
+	return &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: r.driver.name, Endpoint: r.driver.socket(), SupportedVersions: []string{"1.0.0"}}, nil
+}
+
+// NotifyRegistrationStatus takes whether the agent uses the driver.
+func (r registration) NotifyRegistrationStatus(_ context.Context, status *registerapi.RegistrationStatus) (*registerapi.RegistrationStatusResponse, error) {
+	if !status.PluginRegistered {
+		r.driver.t.Errorf("the driver is not registered: %s", status.Error)
+	}
+	return &registerapi.RegistrationStatusResponse{}, nil
+}

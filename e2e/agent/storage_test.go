@@ -1,0 +1,223 @@
+package agent
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/moby/sys/mountinfo"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/e2e/member"
+)
+
+// claimOfDriver is a claim that is bound to a volume of a driver.
+const claimOfDriver = `
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: NAMESPACE-data}
+spec:
+  storageClassName: ""
+  accessModes: [ReadWriteOnce]
+  volumeMode: MODE
+  capacity: {storage: 64Mi}
+  claimRef: {namespace: NAMESPACE, name: data}
+  persistentVolumeReclaimPolicy: Retain
+  csi: {driver: DRIVER, volumeHandle: HANDLE, FSTYPE}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec:
+  storageClassName: ""
+  accessModes: [ReadWriteOnce]
+  volumeMode: MODE
+  resources: {requests: {storage: 64Mi}}
+  volumeName: NAMESPACE-data
+`
+
+// claim makes the claim data, bound to a new volume of the driver.
+func (d *storageDriver) claim(c *cluster, mode v1.PersistentVolumeMode) {
+	d.t.Helper()
+	fsType := "fsType: ext4"
+	if mode == v1.PersistentVolumeBlock {
+		fsType = ""
+	}
+	handle := d.volume(c.namespace, mode == v1.PersistentVolumeBlock)
+	c.apply(strings.NewReplacer("NAMESPACE", c.namespace, "MODE", string(mode), "DRIVER", d.name, "HANDLE", handle, "FSTYPE", fsType).Replace(claimOfDriver))
+	d.t.Cleanup(func() { c.outsideTest("delete", "persistentvolume", c.namespace+"-data", "--wait=false") })
+	await(c, "persistentvolumeclaims", "data", "to be bound", func(claim *v1.PersistentVolumeClaim) bool { return claim.Status.Phase == v1.ClaimBound })
+}
+
+const writerToVolume = `
+metadata: {name: NAME}
+spec:
+  terminationGracePeriodSeconds: 1
+  securityContext: {fsGroup: 1234}
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+  containers:
+  - name: main
+    image: TOOLBOX
+    command: [sh, -c, "stat -c 'group %g' /data; echo run >>/data/runs; echo runs $(grep -c run /data/runs); until [ -e /tmp/end ]; do sleep 0.1; done"]
+    volumeMounts: [{name: data, mountPath: /data}]
+    resources: {limits: {memory: 32Mi}}
+`
+
+// TestStorageDriver: a pod waits for the driver of its volume and has it when the driver comes. The
+// volume outlives a restart in place, a kill -9 of the agent, and the pod; drivers are only called
+// for what is not there; nothing is left (A-CSI-4, A-CSI-6, A-CSI-7, A-CSI-10, A-CSI-12).
+func TestStorageDriver(t *testing.T) {
+	t.Parallel()
+	node := startNode(t, member.Config{})
+	d := newStorageDriver(t, node, "storage.example.com", "{attachRequired: false, fsGroupPolicy: File}")
+	c := newCluster(t, node)
+	d.claim(c, v1.PersistentVolumeFilesystem)
+	d.stop()
+	d.eventually("CSINode without the driver", func(ctx context.Context) (bool, error) {
+		node, err := client.StorageV1().CSINodes().Get(ctx, node.Name, metav1.GetOptions{})
+		return err == nil && len(node.Spec.Drivers) == 0, nil
+	})
+	c.create(strings.ReplaceAll(writerToVolume, "NAME", "one"))
+	event := c.awaitEvent("one", v1.EventTypeWarning, "FailedMount")
+	if want := "driver name storage.example.com not found in the list of registered CSI drivers"; !strings.HasSuffix(event.Message, want) {
+		t.Errorf("the event says %q, want %q", event.Message, want)
+	}
+	d.run()
+	c.awaitReady("one")
+	c.awaitLine("one", "group 1234")
+	c.awaitLine("one", "runs 1")
+	d.wantCalls("NodeStageVolume", "NodePublishVolume")
+	if err := node.AwaitNode(t.Context(), "volume in use", func(n *v1.Node) bool {
+		return len(n.Status.VolumesInUse) == 1 && strings.HasPrefix(string(n.Status.VolumesInUse[0]), "kubernetes.io/csi/storage.example.com^")
+	}); err != nil { // A-CSI-5
+		t.Error(err)
+	}
+
+	c.kubectl("exec", "one", "--", "touch", "/tmp/end")
+	c.await("one", "to have restarted", func(pod *v1.Pod) bool { return statusOf(pod, "main").RestartCount == 1 && isReady(pod) })
+	c.awaitLine("one", "runs 2")
+	if err := node.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := node.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if err := node.AwaitHealthy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.create(strings.ReplaceAll(writerToVolume, "NAME", "two"))
+	c.awaitReady("two")
+	c.awaitLine("two", "runs 3")
+	d.wantCalls("NodePublishVolume") // for the second pod
+	c.delete("one")
+	d.wantCalls("NodeUnpublishVolume")
+	c.delete("two")
+	d.wantCalls("NodeUnpublishVolume", "NodeUnstageVolume")
+	d.wantNothing()
+}
+
+// wantNothing: no volume of the driver is mounted, in use, or recorded.
+func (d *storageDriver) wantNothing() {
+	d.t.Helper()
+	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(d.node.Root.Dir))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for _, m := range mounts {
+		if strings.Contains(m.Mountpoint, "csi") {
+			d.t.Errorf("%s is still mounted", m.Mountpoint)
+		}
+	}
+	for _, pattern := range []string{"plugins/kubernetes.io/csi/" + d.name + "/*", "plugins/kubernetes.io/csi/volumeDevices/*/*"} {
+		if left, _ := filepath.Glob(filepath.Join(d.node.Root.Dir, pattern)); len(left) > 0 { // the pattern is valid
+			d.t.Errorf("left: %q", left)
+		}
+	}
+	if err := d.node.AwaitNode(d.t.Context(), "no volume in use", func(n *v1.Node) bool { return len(n.Status.VolumesInUse) == 0 }); err != nil {
+		d.t.Error(err)
+	}
+}
+
+// TestStorageDevice: a container gets a volume as a device, and keeps it over a kill -9 of the agent
+// (A-CSI-8).
+func TestStorageDevice(t *testing.T) {
+	t.Parallel()
+	node := startNode(t, member.Config{})
+	d := newStorageDriver(t, node, "devices.example.com", "{attachRequired: false}")
+	c := newCluster(t, node)
+	d.claim(c, v1.PersistentVolumeBlock)
+	c.create(`
+metadata: {name: pod}
+spec:
+  terminationGracePeriodSeconds: 1
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+  containers:
+  - name: main
+    image: TOOLBOX
+    command: [sh, -c, "until [ -e /tmp/end ]; do sleep 0.1; done"]
+    volumeDevices: [{name: data, devicePath: /dev/data}]
+    resources: {limits: {memory: 32Mi}}
+`)
+	c.awaitReady("pod")
+	d.wantCalls("NodeStageVolume", "NodePublishVolume")
+	c.kubectl("exec", "pod", "--", "sh", "-c", "echo hello >/dev/data")
+	if err := node.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := node.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if err := node.AwaitHealthy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.kubectl("exec", "pod", "--", "touch", "/tmp/end")
+	c.await("pod", "to have restarted", func(pod *v1.Pod) bool { return statusOf(pod, "main").RestartCount == 1 && isReady(pod) })
+	if line := c.kubectl("exec", "pod", "--", "head", "-n", "1", "/dev/data"); line != "hello\n" {
+		t.Errorf("the device begins with %q", line)
+	}
+	d.wantCalls()
+	c.delete("pod")
+	d.wantCalls("NodeUnpublishVolume", "NodeUnstageVolume")
+	d.wantNothing()
+}
+
+// TestAttachedVolume: a pod waits until its volume is attached, which the cluster's controller asks
+// for and an attacher, here the test, does (A-CSI-5).
+func TestAttachedVolume(t *testing.T) {
+	t.Parallel()
+	node := startNode(t, member.Config{})
+	d := newStorageDriver(t, node, "attached.example.com", "{attachRequired: true}")
+	c := newCluster(t, node)
+	d.claim(c, v1.PersistentVolumeFilesystem)
+	c.create(strings.ReplaceAll(writerToVolume, "NAME", "pod"))
+	attachment := &storagev1.VolumeAttachment{}
+	d.eventually("VolumeAttachment", func(ctx context.Context) (bool, error) {
+		all, err := client.StorageV1().VolumeAttachments().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, nil //nolint:nilerr // it is asked again
+		}
+		for _, one := range all.Items {
+			if one.Spec.Attacher == d.name {
+				attachment = &one
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+	d.wantCalls()
+	attachment.Status.Attached = true
+	if _, err := client.StorageV1().VolumeAttachments().UpdateStatus(t.Context(), attachment, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitReady("pod")
+	d.wantCalls("NodeStageVolume", "NodePublishVolume")
+	c.delete("pod")
+	d.eventually("VolumeAttachment to be deleted", func(ctx context.Context) (bool, error) {
+		_, err := client.StorageV1().VolumeAttachments().Get(ctx, attachment.Name, metav1.GetOptions{})
+		return err != nil, nil
+	})
+	d.wantNothing()
+}

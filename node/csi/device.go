@@ -1,0 +1,78 @@
+package csi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/moby/sys/mountinfo"
+
+	"github.com/lifepod/lifepod/node/csidriver"
+)
+
+// rememberDevice makes the link by which a pod's devices are found, and the record of the device,
+// as the kubelet has them (A-CSI-8).
+func (p *publishing) rememberDevice() error {
+	data := p.on.layout.deviceData(p.want.name)
+	if r, err := readRecord(data); err != nil || r == nil {
+		if err != nil {
+			return err
+		}
+		if err := writeRecord(data, p.newRecord()); err != nil {
+			return err
+		}
+	}
+	link := p.on.layout.link(p.want.pod.UID, p.want.name)
+	if err := os.MkdirAll(filepath.Dir(link), 0o750); err != nil {
+		return err
+	}
+	if err := os.Symlink(p.path(), link); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// forgetDevice removes what is kept of a pod's device that the driver has taken back.
+func (v *Volumes) forgetDevice(u use) error {
+	record := v.layout.deviceOf(u.uid, u.name)
+	for _, path := range []string{
+		v.layout.publishedDevice(u.uid, u.name), filepath.Join(record, recordName), record, v.layout.link(u.uid, u.name),
+	} {
+		if err := removeIfThere(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unstageDevice removes what a kubelet keeps of a device, too: links, and mounts of its file.
+func (v *Volumes) unstageDevice(ctx context.Context, driver *csidriver.Driver, k key, name string) error {
+	staging, dir := v.layout.stagedDevice(name), v.layout.ofDevice(name)
+	if _, err := os.Lstat(staging); err == nil {
+		if err := doubt(v.layout.deviceData(name)); err != nil {
+			return err
+		}
+		if err := driver.Unstage(ctx, k.handle, staging); err != nil {
+			return fmt.Errorf("%s: blockMapper.unstageVolumeForBlock failed: %w", pluginName, err)
+		}
+	}
+	for _, path := range []string{staging, dir} {
+		mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(path))
+		if err != nil {
+			return err
+		}
+		if len(mounts) > 0 {
+			return fmt.Errorf("driver %s has unstaged volume %s, but something is mounted at %s", k.driver, k.handle, mounts[0].Mountpoint)
+		}
+	}
+	for _, path := range []string{staging, v.layout.publishedDevices(name), dir} { // the record last
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+	}
+	v.setInUse(k, false)
+	return nil
+}

@@ -1,0 +1,213 @@
+package csi
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// driver is a CSI driver whose volumes are tmpfs: staging mounts one, publishing binds it. It
+// refuses what a driver may refuse, and does nothing twice.
+type driver struct {
+	csi.UnimplementedNodeServer
+	can []csi.NodeServiceCapability_RPC_Type
+
+	mu       sync.Mutex
+	calls    []string
+	requests []*csi.NodePublishVolumeRequest
+	fault    map[string]func(ctx context.Context, do func() error) error // by call: once
+	server   *grpc.Server
+	socket   string
+}
+
+func newDriver(t *testing.T, can ...csi.NodeServiceCapability_RPC_Type) *driver {
+	t.Helper()
+	d := &driver{can: can, fault: map[string]func(context.Context, func() error) error{}, socket: filepath.Join(t.TempDir(), "csi.sock")}
+	d.serve(t)
+	t.Cleanup(func() { d.server.Stop() })
+	return d
+}
+
+func (d *driver) serve(t *testing.T) {
+	t.Helper()
+	_ = os.Remove(d.socket)
+	listener, err := net.Listen("unix", d.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.server = grpc.NewServer()
+	csi.RegisterNodeServer(d.server, d)
+	go d.server.Serve(listener) //nolint:errcheck // it is stopped
+}
+
+func (d *driver) called() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.calls)
+}
+
+func (d *driver) forgetCalls() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.calls = nil
+}
+
+func (d *driver) lastPublish() *csi.NodePublishVolumeRequest {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.requests[len(d.requests)-1]
+}
+
+// once has the next call of a name go wrong.
+func (d *driver) once(call string, fault func(ctx context.Context, do func() error) error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fault[call] = fault
+}
+
+func (d *driver) do(ctx context.Context, call string, do func() error) error {
+	d.mu.Lock()
+	d.calls = append(d.calls, call)
+	fault := d.fault[call]
+	delete(d.fault, call)
+	d.mu.Unlock()
+	if fault != nil {
+		return fault(ctx, do)
+	}
+	return do()
+}
+
+func (d *driver) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
+	return &csi.NodeGetInfoResponse{NodeId: "id"}, nil
+}
+
+func (d *driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse, error) {
+	answer := &csi.NodeGetCapabilitiesResponse{}
+	for _, c := range d.can {
+		answer.Capabilities = append(answer.Capabilities, &csi.NodeServiceCapability{
+			Type: &csi.NodeServiceCapability_Rpc{Rpc: &csi.NodeServiceCapability_RPC{Type: c}},
+		})
+	}
+	return answer, nil
+}
+
+func (d *driver) NodeStageVolume(ctx context.Context, r *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
+	return &csi.NodeStageVolumeResponse{}, d.do(ctx, "Stage", func() error {
+		if r.GetVolumeCapability().GetBlock() != nil || isMounted(r.StagingTargetPath) {
+			return nil
+		}
+		return unix.Mount("csi-test", r.StagingTargetPath, "tmpfs", 0, "size=1m")
+	})
+}
+
+func (d *driver) NodeUnstageVolume(ctx context.Context, r *csi.NodeUnstageVolumeRequest) (*csi.NodeUnstageVolumeResponse, error) {
+	return &csi.NodeUnstageVolumeResponse{}, d.do(ctx, "Unstage", func() error { return unmountIfMounted(r.StagingTargetPath) })
+}
+
+func (d *driver) NodePublishVolume(ctx context.Context, r *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
+	return &csi.NodePublishVolumeResponse{}, d.do(ctx, "Publish", func() error {
+		d.mu.Lock()
+		d.requests = append(d.requests, r)
+		d.mu.Unlock()
+		if r.GetVolumeCapability().GetBlock() != nil {
+			return d.publishDevice(r)
+		}
+		if isMounted(r.TargetPath) {
+			return nil
+		}
+		if err := os.MkdirAll(r.TargetPath, 0o750); err != nil {
+			return err
+		}
+		if r.StagingTargetPath == "" {
+			return unix.Mount("csi-test", r.TargetPath, "tmpfs", 0, "size=1m")
+		}
+		if !isMounted(r.StagingTargetPath) {
+			return status.Error(codes.FailedPrecondition, "not staged")
+		}
+		return unix.Mount(r.StagingTargetPath, r.TargetPath, "", unix.MS_BIND, "")
+	})
+}
+
+// publishDevice makes the node of a device that every machine has.
+func (d *driver) publishDevice(r *csi.NodePublishVolumeRequest) error {
+	err := unix.Mknod(r.TargetPath, unix.S_IFBLK|0o600, int(unix.Mkdev(7, 0)))
+	if err == unix.EEXIST {
+		return nil
+	}
+	return err
+}
+
+func (d *driver) NodeUnpublishVolume(ctx context.Context, r *csi.NodeUnpublishVolumeRequest) (*csi.NodeUnpublishVolumeResponse, error) {
+	return &csi.NodeUnpublishVolumeResponse{}, d.do(ctx, "Unpublish", func() error {
+		if err := unmountIfMounted(r.TargetPath); err != nil {
+			return err
+		}
+		return removeIfThere(r.TargetPath)
+	})
+}
+
+func isMounted(path string) bool {
+	parent, _ := os.Stat(filepath.Dir(path))
+	info, err := os.Stat(path)
+	return err == nil && !os.SameFile(info, parent) && deviceOf(info) != deviceOf(parent)
+}
+
+func unmountIfMounted(path string) error {
+	for isMounted(path) {
+		if err := unix.Unmount(path, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The faults of a driver at a call.
+var faults = map[string]func(d *driver) func(context.Context, func() error) error{
+	"refuses": func(*driver) func(context.Context, func() error) error {
+		return func(context.Context, func() error) error { return status.Error(codes.Internal, "out of order") }
+	},
+	"lies": func(*driver) func(context.Context, func() error) error { // it has done it
+		return func(_ context.Context, do func() error) error {
+			if err := do(); err != nil {
+				return err
+			}
+			return status.Error(codes.Internal, "it failed")
+		}
+	},
+	"hangs": func(*driver) func(context.Context, func() error) error {
+		return func(ctx context.Context, _ func() error) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+	},
+	"hangs after it has done it": func(*driver) func(context.Context, func() error) error {
+		return func(ctx context.Context, do func() error) error {
+			if err := do(); err != nil {
+				return err
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}
+	},
+	"dies": func(d *driver) func(context.Context, func() error) error {
+		return func(ctx context.Context, do func() error) error {
+			err := do()
+			go d.server.Stop() // it waits for this call
+			<-ctx.Done()
+			return err
+		}
+	},
+}
+
+const patience = 300 * time.Millisecond

@@ -1,0 +1,200 @@
+package csi
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/lifepod/lifepod/node/csidriver"
+)
+
+// publishing is a volume that becomes available to a pod.
+type publishing struct {
+	on   *Volumes
+	want volume
+	own  func(dir string) error
+
+	driver *csidriver.Driver
+	object *storagev1.CSIDriver // nil: the driver has none
+	can    csidriver.Capabilities
+	// attached is what the attacher has said of the volume.
+	attached map[string]string
+}
+
+// path is where the pod's containers get the volume.
+func (p *publishing) path() string {
+	if p.want.device {
+		return p.on.layout.publishedDevice(p.want.pod.UID, p.want.name)
+	}
+	return target(p.on.layout.volume(p.want.pod.UID, p.want.name))
+}
+
+// recordDir has the record of the pod's volume.
+func (p *publishing) recordDir() string {
+	if p.want.device {
+		return p.on.layout.deviceOf(p.want.pod.UID, p.want.name)
+	}
+	return p.on.layout.volume(p.want.pod.UID, p.want.name)
+}
+
+// there says whether the pod has the volume, from this agent or one before (A-CSI-12).
+func (p *publishing) there() (bool, error) {
+	r, err := readRecord(p.recordDir())
+	if err != nil || r == nil || r[keyDone] != p.on.config.Boot {
+		return false, err
+	}
+	return true, nil
+}
+
+// run calls the driver (A-CSI-4).
+func (p *publishing) run(ctx context.Context) error {
+	if err := p.find(ctx); err != nil {
+		return err
+	}
+	if err := p.on.layout.onlyPod(p.want); err != nil {
+		return p.want.failed(p.want.setUpStep(), err)
+	}
+	if !p.want.inline {
+		var err error
+		if p.attached, err = p.awaitAttached(ctx); err != nil {
+			return p.want.failed("MountVolume.WaitForAttach failed", err)
+		}
+	}
+	if err := p.remember(""); err != nil {
+		return p.want.failed(p.want.setUpStep(), err)
+	}
+	if !p.want.inline {
+		p.on.setInUse(p.want.key(), true)
+		if err := p.stage(ctx); err != nil {
+			return p.want.failed(p.want.mountStep(), err)
+		}
+	}
+	if err := p.publish(ctx); err != nil {
+		return p.want.failed(p.want.setUpStep(), err)
+	}
+	return p.want.failed(p.want.setUpStep(), p.remember(p.on.config.Boot))
+}
+
+// find gets the driver, and checks that the volume can be its.
+func (p *publishing) find(ctx context.Context) (err error) {
+	p.driver, err = p.on.config.Drivers.Driver(p.want.driver)
+	if err != nil {
+		if p.want.inline {
+			return p.want.failed(p.want.setUpStep(), fmt.Errorf("%s: mounter.SetUpAt failed to get CSI client: %w", pluginName, err))
+		}
+		return p.want.failed(p.want.mountStep(), fmt.Errorf("%s: attacher.MountDevice failed to create newCsiDriverClient: %w", pluginName, err))
+	}
+	if p.object, err = p.on.config.Drivers.Object(ctx, p.want.driver); err == nil {
+		err = p.want.checkMode(p.object)
+	}
+	if err != nil {
+		return p.want.failed(p.want.setUpStep(), fmt.Errorf("%s: mounter.SetupAt failed to check volume lifecycle mode: %w", pluginName, err))
+	}
+	if p.can, err = p.driver.Capabilities(ctx); err != nil {
+		return p.want.failed(p.want.mountStep(), err)
+	}
+	return nil
+}
+
+// remember writes what the pod has of the volume, before the driver is called; done in a boot:
+// the driver has answered.
+func (p *publishing) remember(done string) error {
+	dir := p.recordDir()
+	if err := os.MkdirAll(filepath.Dir(p.path()), 0o750); err != nil {
+		return err
+	}
+	r := p.newRecord()
+	if done != "" {
+		r[keyDone] = done
+	} else if p.want.device {
+		if err := p.rememberDevice(); err != nil {
+			return err
+		}
+	}
+	return writeRecord(dir, r)
+}
+
+func (p *publishing) newRecord() record {
+	return record{
+		keyName: p.want.name, keyHandle: p.want.handle, keyDriver: p.want.driver, keyNode: p.on.config.Node, keyMode: string(p.want.lifecycleMode()),
+		keyAttachment: attachmentName(p.want.key(), p.on.config.Node),
+	}
+}
+
+func (p *publishing) publish(ctx context.Context) error {
+	request, err := p.publishRequest(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.driver.Publish(ctx, request); err != nil {
+		if csidriver.Final(err) {
+			_ = os.Remove(p.path()) // if the driver has made it
+		}
+		return err
+	}
+	p.setRepublished(p.republishes())
+	if p.can.MountGroup || p.want.group() == nil || !p.want.ownable(p.groupPolicy()) {
+		return nil
+	}
+	if err := p.own(p.path()); err != nil {
+		return fmt.Errorf("applyFSGroup failed for vol %s: %w", p.want.handle, err)
+	}
+	return nil
+}
+
+func (p *publishing) publishRequest(ctx context.Context) (*csi.NodePublishVolumeRequest, error) {
+	secrets, err := secretOf(ctx, p.on.config.Client, "NodePublishSecretRef", p.want.publishSecret)
+	if err != nil {
+		return nil, err
+	}
+	attributes := maps.Clone(p.want.attributes)
+	if attributes == nil {
+		attributes = map[string]string{}
+	}
+	if p.object != nil && p.object.Spec.PodInfoOnMount != nil && *p.object.Spec.PodInfoOnMount {
+		maps.Copy(attributes, p.want.podInfo())
+	}
+	if err := p.addTokens(ctx, attributes, secrets); err != nil {
+		return nil, fmt.Errorf("%s: mounter.SetUpAt failed to get service accoount token attributes: %w", pluginName, err)
+	}
+	request := &csi.NodePublishVolumeRequest{
+		VolumeId: p.want.handle, TargetPath: p.path(), Readonly: p.want.readOnly, PublishContext: p.attached, VolumeContext: attributes,
+		Secrets: secrets, VolumeCapability: p.capability(),
+	}
+	if p.can.StageUnstage && !p.want.inline {
+		request.StagingTargetPath = p.stagingPath()
+	}
+	return request, nil
+}
+
+// again publishes a volume anew that the driver wants to be, as for a new token (A-CSI-11). A
+// failure leaves what the pod has.
+func (p *publishing) again(ctx context.Context) error {
+	if err := p.find(ctx); err != nil {
+		return err
+	}
+	p.setRepublished(p.republishes())
+	if !p.republishes() {
+		return nil
+	}
+	if !p.want.inline {
+		var err error
+		if p.attached, err = p.awaitAttached(ctx); err != nil {
+			return err
+		}
+	}
+	request, err := p.publishRequest(ctx)
+	if err != nil {
+		return err
+	}
+	return p.driver.Publish(ctx, request)
+}
+
+func (p *publishing) republishes() bool {
+	return !p.want.device && p.object != nil && p.object.Spec.RequiresRepublish != nil && *p.object.Spec.RequiresRepublish
+}

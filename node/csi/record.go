@@ -1,0 +1,153 @@
+package csi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/wholefile"
+)
+
+// record is what is kept of a volume, in the kubelet's form.
+type record map[string]string
+
+// What a record has. Those of lifepod are passed over by a kubelet; a record without them is one
+// of a kubelet.
+const (
+	keyName       = "specVolID"
+	keyHandle     = "volumeHandle"
+	keyDriver     = "driverName"
+	keyNode       = "nodeName"
+	keyMode       = "volumeLifecycleMode"
+	keyAttachment = "attachmentID"
+	// keyDone is the boot of the machine in which the driver has answered that the volume is
+	// there: it need not be called again. A mount does not outlive the boot.
+	keyDone = "lifepod.dev/done-in-boot"
+)
+
+func (r record) driver() string { return r[keyDriver] }
+func (r record) handle() string { return r[keyHandle] }
+
+// readRecord returns nil if there is none.
+func readRecord(dir string) (record, error) {
+	content, err := os.ReadFile(filepath.Join(dir, recordName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var r record
+	if err == nil {
+		err = json.Unmarshal(content, &r)
+	}
+	if err == nil && (r.driver() == "" || r.handle() == "") {
+		err = errors.New("it names no driver or no volume")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("record of a volume %s: %w", filepath.Join(dir, recordName), err)
+	}
+	return r, nil
+}
+
+// writeRecord makes the folder, too.
+func writeRecord(dir string, r record) error {
+	content, err := json.Marshal(r)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o750)
+	}
+	if err == nil {
+		err = wholefile.Write(filepath.Join(dir, recordName), content)
+	}
+	if err != nil {
+		return fmt.Errorf("record of a volume: %w", err)
+	}
+	return nil
+}
+
+// doubt notes, before the driver takes a volume back, that it may be gone.
+func doubt(dir string) error {
+	r, err := readRecord(dir)
+	if err != nil || r[keyDone] == "" {
+		return err
+	}
+	delete(r, keyDone)
+	return writeRecord(dir, r)
+}
+
+// use is a volume that a pod has.
+type use struct {
+	record
+	uid    types.UID
+	name   string
+	device bool
+}
+
+// usesOf lists what a pod has of CSI drivers.
+func (l layout) usesOf(uid types.UID) (uses []use, err error) {
+	add := func(dir string, device bool, recordDir func(name string) string) error {
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		for _, e := range entries {
+			r, err := readRecord(recordDir(e.Name()))
+			if err != nil {
+				return err
+			}
+			if r != nil { // else nothing was asked of the driver yet
+				uses = append(uses, use{record: r, uid: uid, name: e.Name(), device: device})
+			}
+		}
+		return nil
+	}
+	volumes := l.ofPod(uid)
+	if err := add(volumes, false, func(name string) string { return filepath.Join(volumes, name) }); err != nil {
+		return nil, err
+	}
+	return uses, add(l.linksOf(uid), true, l.deviceData)
+}
+
+// allUses lists what all pods have.
+func (l layout) allUses() (uses []use, err error) {
+	entries, err := os.ReadDir(l.pods)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range entries {
+		of, err := l.usesOf(types.UID(e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		uses = append(uses, of...)
+	}
+	return uses, nil
+}
+
+// stays is what is staged of a volume, or kept of a device.
+type stays struct {
+	record
+	name string // of a device's PersistentVolume; empty: it has a file system
+}
+
+// allStays lists what is staged, and kept of devices, on the node.
+func (l layout) allStays() (list []stays, err error) {
+	add := func(pattern string, nameOf func(dir string) string) error {
+		found, err := filepath.Glob(filepath.Join(l.csi(), pattern, recordName))
+		for _, path := range found {
+			r, readErr := readRecord(filepath.Dir(path))
+			if r != nil {
+				list = append(list, stays{r, nameOf(filepath.Dir(path))})
+			}
+			err = errors.Join(err, readErr)
+		}
+		return err
+	}
+	err = errors.Join(
+		add("*/*", func(string) string { return "" }),
+		add(filepath.Join(devicesFolder, "*", "data"), func(dir string) string { return filepath.Base(filepath.Dir(dir)) }),
+	)
+	return list, err
+}

@@ -1,0 +1,120 @@
+package csi
+
+import (
+	"crypto/sha256"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/worker/volumes"
+)
+
+// volume is one that a pod asks for.
+type volume struct {
+	pod    *v1.Pod
+	driver string
+	handle string
+	// name is that of the PersistentVolume, or of the volume in the pod.
+	name       string
+	inline     bool
+	device     bool
+	readOnly   bool
+	fsType     string
+	attributes map[string]string
+	modes      []v1.PersistentVolumeAccessMode
+	options    []string // of the mount
+
+	stageSecret, publishSecret *v1.SecretReference
+}
+
+func volumeOf(r volumes.CSIRequest) volume {
+	if r.Inline != nil {
+		return inlineOf(r)
+	}
+	spec, csi := &r.Bound.Spec, r.Bound.Spec.CSI
+	return volume{
+		pod: r.Pod, driver: csi.Driver, handle: csi.VolumeHandle, name: r.Bound.Name,
+		device: ptr.Deref(spec.VolumeMode, v1.PersistentVolumeFilesystem) == v1.PersistentVolumeBlock, readOnly: r.ReadOnly,
+		fsType: csi.FSType, attributes: csi.VolumeAttributes, modes: spec.AccessModes, options: spec.MountOptions,
+		stageSecret: csi.NodeStageSecretRef, publishSecret: csi.NodePublishSecretRef,
+	}
+}
+
+// inlineOf is a volume that has no PersistentVolume; its handle is made of the pod's UID
+// (A-CSI-9).
+func inlineOf(r volumes.CSIRequest) volume {
+	source := r.Inline.CSI
+	v := volume{
+		pod: r.Pod, driver: source.Driver, name: r.Inline.Name, inline: true, readOnly: r.ReadOnly,
+		handle: fmt.Sprintf("csi-%x", sha256.Sum256([]byte(string(r.Pod.UID)+r.Inline.Name))),
+		fsType: ptr.Deref(source.FSType, ""), attributes: source.VolumeAttributes,
+	}
+	if source.NodePublishSecretRef != nil {
+		v.publishSecret = &v1.SecretReference{Namespace: r.Pod.Namespace, Name: source.NodePublishSecretRef.Name}
+	}
+	return v
+}
+
+func (v volume) key() key { return key{v.driver, v.handle} }
+
+// lifecycleMode is how the volume lives, as CSIDrivers name it.
+func (v volume) lifecycleMode() storagev1.VolumeLifecycleMode {
+	if v.inline {
+		return storagev1.VolumeLifecycleEphemeral
+	}
+	return storagev1.VolumeLifecyclePersistent
+}
+
+// accessMode is the first of the volume's.
+func (v volume) accessMode() v1.PersistentVolumeAccessMode {
+	if len(v.modes) == 0 {
+		return v1.ReadWriteOnce
+	}
+	return v.modes[0]
+}
+
+// failed says at which step the volume could not be had, with the words of Kubernetes.
+func (v volume) failed(step string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &volumes.MountError{Volume: v.name, Step: step, Err: err}
+}
+
+// mountStep and setUpStep are the two steps at which a driver is called.
+func (v volume) mountStep() string {
+	if v.device {
+		return "MapVolume.SetUpDevice failed"
+	}
+	return "MountVolume.MountDevice failed"
+}
+
+func (v volume) setUpStep() string {
+	if v.device {
+		return "MapVolume.MapPodDevice failed"
+	}
+	return "MountVolume.SetUp failed"
+}
+
+// ownable says whether the pod's fsGroup gets the files, by the driver's policy (A-CSI-10).
+func (v volume) ownable(policy storagev1.FSGroupPolicy) bool {
+	switch {
+	case v.device, v.readOnly, policy == storagev1.NoneFSGroupPolicy:
+		return false
+	case policy == storagev1.FileFSGroupPolicy:
+		return true
+	case v.fsType == "":
+		return false
+	}
+	if v.inline {
+		return true
+	}
+	for _, mode := range v.modes {
+		if mode == v1.ReadWriteOnce || mode == v1.ReadWriteOncePod {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,147 @@
+package csi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/moby/sys/mountinfo"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/node/csidriver"
+)
+
+var errOtherPod = errors.New("volume uses the ReadWriteOncePod access mode and is already in use by another pod")
+
+// onlyPod refuses a second pod for a volume that only one may have.
+func (l layout) onlyPod(v volume) error {
+	if len(v.modes) != 1 || v.modes[0] != v1.ReadWriteOncePod {
+		return nil
+	}
+	uses, err := l.allUses()
+	for _, u := range uses {
+		if u.uid != v.pod.UID && u.driver() == v.driver && u.handle() == v.handle {
+			return errOtherPod
+		}
+	}
+	return err
+}
+
+func (p *publishing) stagingPath() string {
+	if p.want.device {
+		return p.on.layout.stagedDevice(p.want.name)
+	}
+	return stagingPath(p.on.layout.staged(p.want.driver, p.want.handle))
+}
+
+// stage stages the volume for all pods of the node, if the driver does that (A-CSI-6). It is done
+// once: the record says that it was.
+func (p *publishing) stage(ctx context.Context) error {
+	if !p.can.StageUnstage {
+		return nil
+	}
+	dir, path := p.on.layout.staged(p.want.driver, p.want.handle), p.stagingPath()
+	if p.want.device {
+		dir = p.on.layout.deviceData(p.want.name)
+	}
+	if r, err := readRecord(dir); err != nil || r != nil && r[keyDone] == p.on.config.Boot {
+		return err
+	}
+	secrets, err := secretOf(ctx, p.on.config.Client, "NodeStageSecretRef", p.want.stageSecret)
+	if err != nil {
+		return err
+	}
+	r := p.newRecord()
+	if err := writeRecord(dir, r); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(path, 0o750); err != nil {
+		return err
+	}
+	err = p.driver.Stage(ctx, &csi.NodeStageVolumeRequest{
+		VolumeId: p.want.handle, PublishContext: p.attached, StagingTargetPath: path, VolumeCapability: p.capability(), Secrets: secrets,
+		VolumeContext: p.want.attributes,
+	})
+	if err != nil {
+		return err
+	}
+	r[keyDone] = p.on.config.Boot
+	return writeRecord(dir, r)
+}
+
+// forget removes what is kept of a volume that the driver has taken back from a pod.
+func (v *Volumes) forget(u use) error {
+	if u.device {
+		return v.forgetDevice(u)
+	}
+	dir := filepath.Join(v.layout.ofPod(u.uid), u.name)
+	mounted, err := mountinfo.Mounted(target(dir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if mounted {
+		return fmt.Errorf("driver %s has unpublished volume %s, but it is still mounted at %s", u.driver(), u.handle(), target(dir))
+	}
+	for _, path := range []string{target(dir), filepath.Join(dir, recordName), dir} {
+		if err := removeIfThere(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// release unstages a volume that no pod has any more (A-CSI-7).
+func (v *Volumes) release(ctx context.Context, driver *csidriver.Driver, k key, of use) error {
+	uses, err := v.layout.allUses()
+	if err != nil {
+		return err
+	}
+	for _, u := range uses {
+		if u.driver() == k.driver && u.handle() == k.handle {
+			return nil
+		}
+	}
+	if of.device {
+		return v.unstageDevice(ctx, driver, k, of.name)
+	}
+	return v.unstage(ctx, driver, k)
+}
+
+func (v *Volumes) unstage(ctx context.Context, driver *csidriver.Driver, k key) error {
+	dir := v.layout.staged(k.driver, k.handle)
+	path := stagingPath(dir)
+	if _, err := os.Lstat(filepath.Join(dir, recordName)); err == nil {
+		if err := doubt(dir); err != nil {
+			return err
+		}
+		if err := driver.Unstage(ctx, k.handle, path); err != nil {
+			return fmt.Errorf("%s: attacher.UnmountDevice failed: %w", pluginName, err)
+		}
+	}
+	mounted, err := mountinfo.Mounted(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if mounted {
+		return fmt.Errorf("driver %s has unstaged volume %s, but it is still mounted at %s", k.driver, k.handle, path)
+	}
+	for _, p := range []string{path, filepath.Join(dir, recordName), dir} {
+		if err := removeIfThere(p); err != nil {
+			return err
+		}
+	}
+	v.setInUse(k, false)
+	return nil
+}
+
+// removeIfThere removes a file or an empty folder.
+func removeIfThere(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

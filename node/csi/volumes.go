@@ -1,0 +1,198 @@
+package csi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/lifepod/lifepod/internal/turns"
+	"github.com/lifepod/lifepod/node/csidriver"
+	"github.com/lifepod/lifepod/worker/volumes"
+)
+
+// Config is what Volumes needs.
+type Config struct {
+	Drivers *csidriver.Registry
+	Client  kubernetes.Interface
+	// Token is one for a driver that wants to act as the pod.
+	Token func(ctx context.Context, pod *v1.Pod, request storagev1.TokenRequest) (authenticationv1.TokenRequestStatus, error)
+	Node  string
+	// PodsDir has the pods' folders; PluginsDir is the kubelet's folder of plugins.
+	PodsDir, PluginsDir string
+	Boot                string // of the machine; see keyDone
+	// Changed is called when InUse has changed.
+	Changed func()
+	// Again asks for Publish with Again, of a pod.
+	Again func(pod types.UID)
+	Log   *slog.Logger
+}
+
+// Volumes are those of CSI drivers on a node. Use New.
+type Volumes struct {
+	config Config
+	layout layout
+	turns  turns.Turns[key]
+
+	mu        sync.Mutex
+	heard     chan struct{} // closed when the Node has changed
+	inUse     map[key]bool
+	republish map[podVolume]bool // what is published again and again
+}
+
+var _ volumes.CSI = (*Volumes)(nil)
+
+// key says which volume something is done for.
+type key struct{ driver, handle string }
+
+// podVolume is a volume of a pod, by its name.
+type podVolume struct {
+	pod  types.UID
+	name string
+}
+
+// uniqueName is what the controller that attaches volumes calls it.
+func (k key) uniqueName() v1.UniqueVolumeName {
+	return v1.UniqueVolumeName(fmt.Sprintf("%s/%s^%s", pluginName, k.driver, k.handle))
+}
+
+// New finds what the node has of volumes.
+func New(c Config) (*Volumes, error) {
+	v := &Volumes{
+		config: c, layout: layout{pods: c.PodsDir, plugins: c.PluginsDir},
+		heard: make(chan struct{}), inUse: map[key]bool{}, republish: map[podVolume]bool{},
+	}
+	uses, err := v.layout.allUses()
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range uses {
+		if u.record[keyMode] != string(storagev1.VolumeLifecycleEphemeral) {
+			v.inUse[key{u.driver(), u.handle()}] = true
+		}
+	}
+	stays, err := v.layout.allStays()
+	for _, s := range stays {
+		v.inUse[key{s.driver(), s.handle()}] = true
+	}
+	return v, err
+}
+
+// Connect sets what of Config is made after the Volumes; before anything is published.
+func (v *Volumes) Connect(set func(*Config)) { set(&v.config) }
+
+// InUse are the volumes that must not be detached from the node (A-CSI-5).
+func (v *Volumes) InUse() []v1.UniqueVolumeName {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	names := make([]v1.UniqueVolumeName, 0, len(v.inUse))
+	for k := range maps.Keys(v.inUse) {
+		names = append(names, k.uniqueName())
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (v *Volumes) setInUse(k key, is bool) {
+	v.mu.Lock()
+	was := v.inUse[k]
+	if is {
+		v.inUse[k] = true
+	} else {
+		delete(v.inUse, k)
+	}
+	v.mu.Unlock()
+	if was != is {
+		v.config.Changed()
+	}
+}
+
+// NodeChanged has those look again who wait for a volume to be attached.
+func (v *Volumes) NodeChanged() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	close(v.heard)
+	v.heard = make(chan struct{})
+}
+
+func (v *Volumes) nodeChanges() <-chan struct{} {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.heard
+}
+
+// Publish makes a volume available to a pod (volumes.CSI).
+func (v *Volumes) Publish(ctx context.Context, r volumes.CSIRequest) (path string, err error) {
+	wanted := volumeOf(r)
+	done, err := v.turns.Take(ctx, wanted.key())
+	if err != nil {
+		return "", wanted.failed(wanted.setUpStep(), err)
+	}
+	defer done()
+	p := publishing{on: v, want: wanted, own: r.Own}
+	there, err := p.there()
+	switch {
+	case err != nil:
+		return "", wanted.failed(wanted.setUpStep(), err)
+	case !there:
+		return p.path(), p.run(ctx)
+	case r.Again:
+		return p.path(), wanted.failed(wanted.setUpStep(), p.again(ctx))
+	}
+	p.setRepublished(true) // an agent before knew whether; we ask in a minute
+	return p.path(), nil
+}
+
+// Unpublish takes all volumes of a pod back (volumes.CSI).
+func (v *Volumes) Unpublish(ctx context.Context, pod types.UID) error {
+	v.forgetRepublished(pod)
+	uses, err := v.layout.usesOf(pod)
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(uses))
+	var beside sync.WaitGroup
+	for i, u := range uses { // one that hangs holds up no other
+		beside.Go(func() { errs[i] = v.unpublish(ctx, u) })
+	}
+	beside.Wait()
+	return errors.Join(errs...)
+}
+
+func (v *Volumes) unpublish(ctx context.Context, u use) error {
+	k := key{u.driver(), u.handle()}
+	done, err := v.turns.Take(ctx, k)
+	if err != nil {
+		return err
+	}
+	defer done()
+	driver, err := v.config.Drivers.Driver(u.driver())
+	if err != nil {
+		return fmt.Errorf("%s: Unmounter.TearDownAt failed to get CSI client: %w", pluginName, err)
+	}
+	dir := filepath.Join(v.layout.ofPod(u.uid), u.name)
+	path := target(dir)
+	if u.device {
+		dir, path = v.layout.deviceOf(u.uid, u.name), v.layout.publishedDevice(u.uid, u.name)
+	}
+	if err := doubt(dir); err != nil {
+		return err
+	}
+	if err := driver.Unpublish(ctx, u.handle(), path); err != nil {
+		return fmt.Errorf("%s: Unmounter.TearDownAt failed: %w", pluginName, err)
+	}
+	if err := v.forget(u); err != nil {
+		return err
+	}
+	return v.release(ctx, driver, k, u)
+}

@@ -1,0 +1,539 @@
+package csi
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/google/go-cmp/cmp"
+	"github.com/moby/sys/mountinfo"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/lifepod/lifepod/node/csidriver"
+	"github.com/lifepod/lifepod/worker/volumes"
+)
+
+const driverName = "test.example.com"
+
+// machine is a node with one driver.
+type machine struct {
+	t       *testing.T
+	driver  *driver
+	config  Config
+	volumes *Volumes
+}
+
+func newMachine(t *testing.T, d *driver, object *storagev1.CSIDriver, others ...runtime.Object) *machine {
+	t.Helper()
+	dir := t.TempDir()
+	t.Cleanup(func() { unmountAll(t, dir) })
+	if object == nil {
+		object = driverObject(storagev1.CSIDriverSpec{})
+	}
+	client := fake.NewClientset(append(others, object)...)
+	registry := csidriver.New(csidriver.Config{Client: client, Node: "n", Log: slog.New(slog.DiscardHandler)})
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan struct{})
+	go func() {
+		registry.Run(ctx)
+		close(ran)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ran
+	})
+	go registry.Register(ctx, driverName, d.socket, []string{"1.0.0"}) //nolint:errcheck // it waits for a Node
+	m := &machine{t: t, driver: d, config: Config{
+		Drivers: registry, Client: client, Node: "n", PodsDir: filepath.Join(dir, "pods"), PluginsDir: filepath.Join(dir, "plugins"), Boot: "boot",
+		Token: func(_ context.Context, pod *v1.Pod, r storagev1.TokenRequest) (authenticationv1.TokenRequestStatus, error) {
+			return authenticationv1.TokenRequestStatus{Token: "token of " + pod.Name + " for " + r.Audience}, nil
+		},
+		Changed: func() {}, Again: func(types.UID) {}, Log: slog.New(slog.DiscardHandler),
+	}}
+	m.begin()
+	for range 500 {
+		if _, err := registry.Driver(driverName); err == nil {
+			return m
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("the driver has not registered")
+	return nil
+}
+
+// begin is an agent that begins, after another one perhaps.
+func (m *machine) begin() {
+	m.t.Helper()
+	v, err := New(m.config)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.volumes = v
+}
+
+func driverObject(spec storagev1.CSIDriverSpec) *storagev1.CSIDriver {
+	if spec.AttachRequired == nil {
+		spec.AttachRequired = new(false)
+	}
+	return &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driverName}, Spec: spec}
+}
+
+func podOf(name string) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name)},
+		Spec:       v1.PodSpec{ServiceAccountName: "sa"},
+	}
+}
+
+func persistent(name string) *v1.PersistentVolume {
+	return &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.PersistentVolumeSpec{
+		AccessModes:            []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce},
+		PersistentVolumeSource: v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: driverName, VolumeHandle: "handle-" + name, FSType: "ext4"}},
+	}}
+}
+
+func (m *machine) publish(pod *v1.Pod, bound *v1.PersistentVolume) (string, error) {
+	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
+	defer cancel()
+	return m.volumes.Publish(ctx, volumes.CSIRequest{Pod: pod, Bound: bound, Own: func(string) error { return nil }})
+}
+
+func (m *machine) mustPublish(pod *v1.Pod, bound *v1.PersistentVolume) string {
+	m.t.Helper()
+	path, err := m.publish(pod, bound)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return path
+}
+
+func (m *machine) unpublish(pod *v1.Pod) error {
+	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
+	defer cancel()
+	return m.volumes.Unpublish(ctx, pod.UID)
+}
+
+func (m *machine) wantCalls(want ...string) {
+	m.t.Helper()
+	if diff := cmp.Diff(want, m.driver.called()); diff != "" {
+		m.t.Errorf("calls of the driver (-want +got):\n%s", diff)
+	}
+}
+
+// wantNothing: no mount, no record, nothing in use.
+func (m *machine) wantNothing() {
+	m.t.Helper()
+	for _, dir := range []string{m.config.PodsDir, m.config.PluginsDir} {
+		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if err == nil && !e.IsDir() {
+				m.t.Errorf("%s is left", path)
+			}
+			return err
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			m.t.Error(err)
+		}
+		if mounts := mountsBelow(m.t, dir); len(mounts) > 0 {
+			m.t.Errorf("left mounted: %q", mounts)
+		}
+	}
+	if names := m.volumes.InUse(); len(names) > 0 {
+		m.t.Errorf("still in use: %q", names)
+	}
+}
+
+func mountsBelow(t *testing.T, dir string) (paths []string) {
+	t.Helper()
+	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mounts {
+		paths = append(paths, m.Mountpoint)
+	}
+	return paths
+}
+
+func unmountAll(t *testing.T, dir string) {
+	paths := mountsBelow(t, dir)
+	slices.Reverse(paths)
+	for _, path := range paths {
+		_ = syscall.Unmount(path, syscall.MNT_DETACH)
+	}
+}
+
+func deviceOf(info os.FileInfo) uint64 { return info.Sys().(*syscall.Stat_t).Dev }
+
+var staging = csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME
+
+// TestVolume: a volume is staged once and published to each pod; it is in use until the last of
+// them has given it back (A-CSI-4, A-CSI-6, A-CSI-7).
+func TestVolume(t *testing.T) {
+	m := newMachine(t, newDriver(t, staging), nil)
+	one, two, bound := podOf("one"), podOf("two"), persistent("pv")
+	path := m.mustPublish(one, bound)
+	if want := filepath.Join(m.config.PodsDir, "uid-one/volumes/kubernetes.io~csi/pv/mount"); path != want {
+		t.Errorf("published at %s, want %s", path, want)
+	}
+	m.mustPublish(two, bound)
+	m.wantCalls("Stage", "Publish", "Publish")
+	if err := os.WriteFile(filepath.Join(path, "file"), []byte("content"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if content, err := os.ReadFile(filepath.Join(target(m.volumes.layout.volume(two.UID, "pv")), "file")); string(content) != "content" {
+		t.Errorf("the other pod reads %q, %v", content, err)
+	}
+	if diff := cmp.Diff([]v1.UniqueVolumeName{"kubernetes.io/csi/test.example.com^handle-pv"}, m.volumes.InUse()); diff != "" { // A-CSI-5
+		t.Errorf("in use (-want +got):\n%s", diff)
+	}
+	m.driver.forgetCalls()
+	for _, pod := range []*v1.Pod{one, two} {
+		if err := m.unpublish(pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.wantCalls("Unpublish", "Unpublish", "Unstage")
+	m.wantNothing()
+}
+
+// TestFaults: whatever a driver does at a call, the volume is had and given back once it works
+// again, and nothing is left (A-CSI-4, A-CSI-7).
+func TestFaults(t *testing.T) {
+	for name, fault := range faults {
+		for _, call := range []string{"Stage", "Publish", "Unpublish", "Unstage"} {
+			t.Run(call+" "+name, func(t *testing.T) {
+				t.Parallel()
+				m := newMachine(t, newDriver(t, staging), nil)
+				pod, bound := podOf("pod"), persistent("pv")
+				m.driver.once(call, fault(m.driver))
+				_, err := m.publish(pod, bound)
+				if failed := err != nil; failed != (call == "Stage" || call == "Publish") {
+					t.Errorf("publishing says %v", err)
+				}
+				if name == "dies" {
+					m.restartDriver()
+				}
+				m.mustPublish(pod, bound)
+				if mounts := mountsBelow(t, m.config.PodsDir); len(mounts) != 1 {
+					t.Errorf("mounts of pods: %q, want one", mounts)
+				}
+				if err := m.unpublish(pod); (err != nil) != (call == "Unpublish" || call == "Unstage") {
+					t.Errorf("giving it back says %v", err)
+				}
+				if name == "dies" {
+					m.restartDriver()
+				}
+				if err := m.unpublish(pod); err != nil {
+					t.Errorf("giving it back again says %v", err)
+				}
+				m.volumes.unstageStrays(t.Context())
+				m.wantNothing()
+			})
+		}
+	}
+}
+
+func (m *machine) restartDriver() {
+	m.t.Helper()
+	m.driver.server.Stop()
+	m.driver.serve(m.t)
+}
+
+// TestAgentKilled: an agent that is killed at a call leaves nothing that the next one does not
+// find (A-CSI-12).
+func TestAgentKilled(t *testing.T) {
+	for _, call := range []string{"Stage", "Publish", "Unpublish", "Unstage"} {
+		for name, fault := range faults {
+			if name == "dies" {
+				continue
+			}
+			for _, goesOn := range []bool{true, false} {
+				t.Run(strings.Join([]string{call, name, map[bool]string{true: "the pod goes on", false: "the pod is gone"}[goesOn]}, " "), func(t *testing.T) {
+					t.Parallel()
+					m := newMachine(t, newDriver(t, staging), nil)
+					pod, bound := podOf("pod"), persistent("pv")
+					m.driver.once(call, fault(m.driver))
+					_, _ = m.publish(pod, bound)
+					if call == "Unpublish" || call == "Unstage" {
+						_ = m.unpublish(pod)
+					}
+					m.begin()
+					if goesOn {
+						m.mustPublish(pod, bound)
+						if mounts := mountsBelow(t, m.config.PodsDir); len(mounts) != 1 {
+							t.Errorf("mounts of pods: %q, want one", mounts)
+						}
+					}
+					if err := m.unpublish(pod); err != nil {
+						t.Error(err)
+					}
+					m.volumes.unstageStrays(t.Context())
+					m.wantNothing()
+				})
+			}
+		}
+	}
+}
+
+// TestBeginsAnew: the driver is not called for what pods have since this boot, by an agent before,
+// and is for a pod of a kubelet or of another boot (A-CSI-12).
+func TestBeginsAnew(t *testing.T) {
+	m := newMachine(t, newDriver(t, staging), nil)
+	pod, bound := podOf("pod"), persistent("pv")
+	path := m.mustPublish(pod, bound)
+	m.driver.forgetCalls()
+	m.begin()
+	if names := m.volumes.InUse(); len(names) != 1 {
+		t.Errorf("in use: %q", names)
+	}
+	m.mustPublish(pod, bound)
+	m.wantCalls()
+	record := filepath.Join(filepath.Dir(path), recordName)
+	content := `{"specVolID":"pv","volumeHandle":"handle-pv","driverName":"test.example.com","nodeName":"n","volumeLifecycleMode":"Persistent"}`
+	if err := os.WriteFile(record, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.mustPublish(pod, bound)
+	m.wantCalls("Publish")
+	m.driver.forgetCalls()
+	m.config.Boot = "another boot"
+	m.begin()
+	m.mustPublish(pod, bound)
+	m.wantCalls("Stage", "Publish")
+	if err := m.unpublish(pod); err != nil {
+		t.Fatal(err)
+	}
+	m.wantNothing()
+}
+
+// TestDevice: a device is published at the kubelet's place, and two pods can have it (A-CSI-8).
+func TestDevice(t *testing.T) {
+	m := newMachine(t, newDriver(t, staging), nil)
+	one, two, bound := podOf("one"), podOf("two"), persistent("pv")
+	bound.Spec.VolumeMode = new(v1.PersistentVolumeBlock)
+	path := m.mustPublish(one, bound)
+	if want := filepath.Join(m.config.PluginsDir, "kubernetes.io/csi/volumeDevices/publish/pv/uid-one"); path != want {
+		t.Errorf("published at %s, want %s", path, want)
+	}
+	if to, err := os.Readlink(filepath.Join(m.config.PodsDir, "uid-one/volumeDevices/kubernetes.io~csi/pv")); to != path {
+		t.Errorf("the pod's link leads to %q, %v", to, err)
+	}
+	m.mustPublish(two, bound)
+	m.begin()
+	m.mustPublish(one, bound)
+	m.wantCalls("Stage", "Publish", "Publish")
+	for _, pod := range []*v1.Pod{one, two} {
+		if err := m.unpublish(pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.wantCalls("Stage", "Publish", "Publish", "Unpublish", "Unpublish", "Unstage")
+	m.wantNothing()
+}
+
+// TestInline: a volume of the pod's own is neither staged nor attached, if the CSIDriver allows it
+// (A-CSI-9, A-CSI-11).
+func TestInline(t *testing.T) {
+	source := &v1.Volume{Name: "own", VolumeSource: v1.VolumeSource{CSI: &v1.CSIVolumeSource{Driver: driverName, VolumeAttributes: map[string]string{"k": "v"}}}}
+	ask := func(m *machine) error {
+		_, err := m.volumes.Publish(t.Context(), volumes.CSIRequest{Pod: podOf("pod"), Inline: source, Own: func(string) error { return nil }})
+		return err
+	}
+	spec := storagev1.CSIDriverSpec{
+		VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecycleEphemeral}, PodInfoOnMount: new(true),
+		TokenRequests: []storagev1.TokenRequest{{Audience: "bank"}},
+	}
+	m := newMachine(t, newDriver(t, staging), driverObject(spec))
+	if err := ask(m); err != nil {
+		t.Fatal(err)
+	}
+	m.wantCalls("Publish")
+	want := map[string]string{
+		"k": "v", "csi.storage.k8s.io/pod.name": "pod", "csi.storage.k8s.io/pod.namespace": "default", "csi.storage.k8s.io/pod.uid": "uid-pod",
+		"csi.storage.k8s.io/serviceAccount.name": "sa", "csi.storage.k8s.io/ephemeral": "true",
+		"csi.storage.k8s.io/serviceAccount.tokens": `{"bank":{"token":"token of pod for bank","expirationTimestamp":null}}`,
+	}
+	if diff := cmp.Diff(want, m.driver.lastPublish().VolumeContext); diff != "" {
+		t.Errorf("attributes (-want +got):\n%s", diff)
+	}
+	if names := m.volumes.InUse(); len(names) > 0 {
+		t.Errorf("in use: %q", names)
+	}
+	if err := m.unpublish(podOf("pod")); err != nil {
+		t.Fatal(err)
+	}
+	m.wantNothing()
+
+	other := newMachine(t, newDriver(t, staging), driverObject(storagev1.CSIDriverSpec{VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent}}))
+	wantError(t, ask(other), `MountVolume.SetUp failed for volume "own" : kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode: `+
+		`volume mode "Ephemeral" not supported by driver test.example.com (only supports ["Persistent"])`)
+}
+
+func wantError(t *testing.T, err error, want string) {
+	t.Helper()
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+// TestRepublish: a volume is published again if the driver wants that, with what it asks for then,
+// and keeps what it has if that fails (A-CSI-11).
+func TestRepublish(t *testing.T) {
+	m := newMachine(t, newDriver(t), driverObject(storagev1.CSIDriverSpec{RequiresRepublish: new(true)}))
+	pod, bound := podOf("pod"), persistent("pv")
+	m.mustPublish(pod, bound)
+	m.begin()
+	m.mustPublish(pod, bound)
+	if got := m.volumes.republished(); !slices.Equal(got, []types.UID{pod.UID}) {
+		t.Errorf("published again are those of %q", got)
+	}
+	m.driver.once("Publish", faults["refuses"](m.driver))
+	again := volumes.CSIRequest{Pod: pod, Bound: bound, Again: true}
+	_, err := m.volumes.Publish(t.Context(), again)
+	wantError(t, err, `MountVolume.SetUp failed for volume "pv" : rpc error: code = Internal desc = out of order`)
+	if mounts := mountsBelow(t, m.config.PodsDir); len(mounts) != 1 {
+		t.Errorf("mounts: %q", mounts)
+	}
+	if _, err := m.volumes.Publish(t.Context(), again); err != nil {
+		t.Error(err)
+	}
+	m.wantCalls("Publish", "Publish", "Publish")
+	if err := m.unpublish(pod); err != nil || len(m.volumes.republished()) > 0 {
+		t.Errorf("giving it back: %v; published again: %q", err, m.volumes.republished())
+	}
+}
+
+// TestGroup: the fsGroup goes to the driver or to the files, by the driver's policy (A-CSI-10).
+func TestGroup(t *testing.T) {
+	for name, test := range map[string]struct {
+		can    []csi.NodeServiceCapability_RPC_Type
+		policy storagev1.FSGroupPolicy
+		fsType string
+		modes  []v1.PersistentVolumeAccessMode
+		driver string
+		owned  bool
+	}{
+		"the driver does it":  {can: []csi.NodeServiceCapability_RPC_Type{csi.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP}, policy: storagev1.FileFSGroupPolicy, driver: "7"},
+		"always":              {policy: storagev1.FileFSGroupPolicy, owned: true},
+		"never":               {policy: storagev1.NoneFSGroupPolicy, fsType: "ext4", modes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}},
+		"by file system":      {fsType: "ext4", modes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}, owned: true},
+		"without file system": {modes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}},
+		"shared by nodes":     {fsType: "ext4", modes: []v1.PersistentVolumeAccessMode{v1.ReadWriteMany}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := storagev1.CSIDriverSpec{}
+			if test.policy != "" {
+				spec.FSGroupPolicy = &test.policy
+			}
+			m := newMachine(t, newDriver(t, test.can...), driverObject(spec))
+			pod, bound := podOf("pod"), persistent("pv")
+			pod.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: new(int64(7))}
+			bound.Spec.CSI.FSType, bound.Spec.AccessModes = test.fsType, test.modes
+			owned := ""
+			path, err := m.volumes.Publish(t.Context(), volumes.CSIRequest{Pod: pod, Bound: bound, Own: func(dir string) error {
+				owned = dir
+				return nil
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.owned != (owned == path) {
+				t.Errorf("given to the group: %q", owned)
+			}
+			if got := m.driver.lastPublish().VolumeCapability.GetMount().VolumeMountGroup; got != test.driver {
+				t.Errorf("the driver is told the group %q, want %q", got, test.driver)
+			}
+			if err := m.unpublish(pod); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestOnlyOnePod: a second pod does not get a volume for one (A-CSI-13).
+func TestOnlyOnePod(t *testing.T) {
+	m := newMachine(t, newDriver(t), nil)
+	one, two, bound := podOf("one"), podOf("two"), persistent("pv")
+	bound.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOncePod}
+	m.mustPublish(one, bound)
+	_, err := m.publish(two, bound)
+	wantError(t, err, `MountVolume.SetUp failed for volume "pv" : volume uses the ReadWriteOncePod access mode and is already in use by another pod`)
+	if err := m.unpublish(one); err != nil {
+		t.Fatal(err)
+	}
+	m.mustPublish(two, bound)
+	if err := m.unpublish(two); err != nil {
+		t.Fatal(err)
+	}
+	m.wantNothing()
+}
+
+// TestAttached: the driver is called when the volume is attached, with what the attacher has said
+// (A-CSI-5).
+func TestAttached(t *testing.T) {
+	d := newDriver(t)
+	m := newMachine(t, d, driverObject(storagev1.CSIDriverSpec{AttachRequired: new(true)}))
+	pod, bound := podOf("pod"), persistent("pv")
+	attachments := m.config.Client.StorageV1().VolumeAttachments()
+	attachment := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: attachmentName(key{driverName, "handle-pv"}, "n")}}
+	attachment, err := attachments.Create(t.Context(), attachment, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	published := make(chan error)
+	go func() {
+		_, err := m.volumes.Publish(t.Context(), volumes.CSIRequest{Pod: pod, Bound: bound, Own: func(string) error { return nil }})
+		published <- err
+	}()
+	attachment.Status = storagev1.VolumeAttachmentStatus{Attached: true, AttachmentMetadata: map[string]string{"lun": "3"}}
+	if _, err := attachments.UpdateStatus(t.Context(), attachment, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	m.volumes.NodeChanged()
+	if err := <-published; err != nil {
+		t.Fatal(err)
+	}
+	if got := d.lastPublish().PublishContext["lun"]; got != "3" {
+		t.Errorf("the driver is told the LUN %q", got)
+	}
+	if err := m.unpublish(pod); err != nil {
+		t.Fatal(err)
+	}
+	m.wantNothing()
+
+	attachment.Status = storagev1.VolumeAttachmentStatus{AttachError: &storagev1.VolumeError{Message: "no such disk"}}
+	if _, err := attachments.UpdateStatus(t.Context(), attachment, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.publish(pod, bound)
+	wantError(t, err, `MountVolume.WaitForAttach failed for volume "pv" : no such disk`)
+}
+
+// TestNoDriver: a pod waits for its driver, nothing is asked of it, and the pod can go (A-CSI-4).
+func TestNoDriver(t *testing.T) {
+	m := newMachine(t, newDriver(t), nil)
+	pod, bound := podOf("pod"), persistent("pv")
+	bound.Spec.CSI.Driver = "other.example.com"
+	_, err := m.publish(pod, bound)
+	wantError(t, err, `MountVolume.MountDevice failed for volume "pv" : kubernetes.io/csi: attacher.MountDevice failed to create newCsiDriverClient: `+
+		`driver name other.example.com not found in the list of registered CSI drivers`)
+	if err := m.unpublish(pod); err != nil {
+		t.Error(err)
+	}
+	m.wantNothing()
+}

@@ -1,0 +1,33 @@
+package node
+
+import (
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/node/csi"
+	"github.com/lifepod/lifepod/node/csidriver"
+	"github.com/lifepod/lifepod/pods"
+)
+
+// newVolumes gives pods the volumes of CSI drivers, as far as that needs nothing of the pods.
+func (s *setup) newVolumes(client kubernetes.Interface, drivers *csidriver.Registry) (*csi.Volumes, error) {
+	boot, err := host.BootID()
+	if err != nil {
+		return nil, err
+	}
+	root := s.options.rootDir()
+	return csi.New(csi.Config{
+		Drivers: drivers, Client: client, Node: s.name, PodsDir: host.PodsDir(root), PluginsDir: filepath.Join(root, "plugins"), Boot: boot, Log: s.log,
+	})
+}
+
+// giveVolumes lets the volumes know of the pods.
+func (u uses) giveVolumes(inbox *pods.Inbox) {
+	u.cluster.volumes.Connect(func(c *csi.Config) {
+		c.Token = u.objects.TokenStatus
+		c.Again = func(pod types.UID) { inbox.ObjectsChanged(pod, "") }
+	})
+}

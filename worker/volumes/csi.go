@@ -1,0 +1,122 @@
+package volumes
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilstrings "k8s.io/utils/strings"
+)
+
+// CSI gives pods the volumes of CSI drivers (package node/csi, A-CSI).
+type CSI interface {
+	// Publish makes a volume available to a pod, and returns where: a folder, or a block device.
+	// What is there already is left alone. The error is a MountError.
+	Publish(ctx context.Context, r CSIRequest) (path string, err error)
+	// Unpublish takes all volumes of a pod back, of which no container is left.
+	Unpublish(ctx context.Context, pod types.UID) error
+}
+
+// CSIRequest is a volume of a pod.
+type CSIRequest struct {
+	Pod *v1.Pod
+	// Inline is a volume of the pod's own; nil: it is Bound.
+	Inline   *v1.Volume
+	Bound    *v1.PersistentVolume
+	ReadOnly bool
+	// Own gives the files of a volume to the pod's fsGroup, for drivers that don't do that
+	// themselves.
+	Own func(dir string) error
+	// Again: the pod has it, and may need it published anew (A-CSI-11).
+	Again bool
+}
+
+// inlineCSI is a volume of a driver that lives and dies with the pod.
+func (p preparer) inlineCSI(ctx context.Context, volume *v1.Volume) (mounted, error) {
+	readOnly := volume.CSI.ReadOnly != nil && *volume.CSI.ReadOnly
+	path, err := p.publish(ctx, CSIRequest{Inline: volume, ReadOnly: readOnly})
+	return mounted{path: path, readOnly: readOnly}, err
+}
+
+// boundCSI is a volume of a driver that a claim is bound to.
+func (p preparer) boundCSI(ctx context.Context, bound *v1.PersistentVolume, readOnly bool) (mounted, error) {
+	path, err := p.publish(ctx, CSIRequest{Bound: bound, ReadOnly: readOnly})
+	if err != nil {
+		return mounted{}, err
+	}
+	if !isBlock(bound) {
+		return mounted{path: path}, nil
+	}
+	device, err := localDevice(path)
+	if err != nil {
+		return mounted{}, &MountError{Volume: bound.Name, Step: "MapVolume.MapBlockVolume failed", Err: err}
+	}
+	return device, nil
+}
+
+// ofDriver is a volume of the pod that a driver has: of its own, or of a type that was handed over
+// to drivers. There are no others.
+func (p preparer) ofDriver(ctx context.Context, volume *v1.Volume) (mounted, error) {
+	switch {
+	case p.sources.CSI == nil || p.sources.API == nil:
+	case volume.CSI != nil:
+		return p.inlineCSI(ctx, volume)
+	default:
+		bound, err := p.sources.API.Migrated(p.pod, volume)
+		if err != nil {
+			return mounted{}, err
+		}
+		if bound != nil {
+			return p.boundCSI(ctx, bound, false)
+		}
+	}
+	return mounted{}, fmt.Errorf("volumes of type %s are not supported; use %s", sourceName(volume.VolumeSource), supportedTypes)
+}
+
+func (p preparer) publish(ctx context.Context, r CSIRequest) (path string, err error) {
+	r.Pod, r.Own, r.Again = p.pod, p.ownUnless, p.again
+	return p.sources.CSI.Publish(ctx, r)
+}
+
+// ownUnless gives a volume to the pod's fsGroup, unless fsGroupChangePolicy spares it.
+func (p preparer) ownUnless(dir string) error {
+	if p.keepsOwners(dir) {
+		return nil
+	}
+	return own(dir, p.fsGroup(), false)
+}
+
+// refresh brings one volume up to date.
+func (p preparer) refresh(ctx context.Context, volume *v1.Volume) error {
+	if bound := p.rememberedCSI(volume); bound != nil {
+		readOnly := volume.PersistentVolumeClaim != nil && volume.PersistentVolumeClaim.ReadOnly
+		_, err := p.publish(ctx, CSIRequest{Bound: bound, ReadOnly: readOnly})
+		return err
+	}
+	_, err := p.prepare(ctx, volume)
+	return err
+}
+
+// rememberedCSI is the volume of a driver that a claim is bound to, or nil.
+func (p preparer) rememberedCSI(volume *v1.Volume) *v1.PersistentVolume {
+	if p.sources.CSI == nil || volume.PersistentVolumeClaim == nil && volume.Ephemeral == nil {
+		return nil
+	}
+	if bound := p.remembered(volume); bound != nil && bound.Spec.CSI != nil {
+		return bound
+	}
+	return nil
+}
+
+// csiFolder is where a driver publishes a volume with a file system.
+func csiFolder(podDir, name string) string {
+	return filepath.Join(folder(podDir, "csi", utilstrings.EscapeQualifiedName(name)), "mount")
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

@@ -1,0 +1,78 @@
+package volumes
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// drivers make a folder for each volume that a pod asks for.
+type drivers struct {
+	podDir string
+	asked  []CSIRequest
+}
+
+func (d *drivers) Publish(_ context.Context, r CSIRequest) (string, error) {
+	d.asked = append(d.asked, r)
+	volume := r.Inline
+	if volume == nil {
+		volume = &v1.Volume{Name: r.Bound.Name}
+	}
+	name := volume.Name
+	if name == "broken" {
+		return "", &MountError{Volume: name, Step: "MountVolume.MountDevice failed", Err: errors.New("no disk")}
+	}
+	path := csiFolder(d.podDir, name)
+	return path, os.MkdirAll(path, 0o700)
+}
+
+func (*drivers) Unpublish(context.Context, types.UID) error { return nil }
+
+func ofCSI(name string) *v1.PersistentVolume {
+	bound := &v1.PersistentVolume{Spec: v1.PersistentVolumeSpec{PersistentVolumeSource: v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: "d"}}}}
+	bound.Name = name
+	return bound
+}
+
+// TestCSI: claims, volumes of the pod's own and migrated ones come from drivers, and are brought up
+// to date with the others (A-CSI-4, A-CSI-9, A-CSI-11, A-CSI-14).
+func TestCSI(t *testing.T) {
+	podDir := testPodDir(t)
+	pod := podWith(claimVolume("data", true), v1.Volume{Name: "own", VolumeSource: v1.VolumeSource{CSI: &v1.CSIVolumeSource{Driver: "d"}}},
+		v1.Volume{Name: "disk", VolumeSource: v1.VolumeSource{AWSElasticBlockStore: &v1.AWSElasticBlockStoreVolumeSource{}}})
+	d := &drivers{podDir: podDir}
+	sources := Sources{CSI: d, API: api{volumes: map[string]*v1.PersistentVolume{"data": ofCSI("pv"), "disk": ofCSI("translated")}}}
+	m, err := Prepare(t.Context(), pod, podDir, sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for volume, name := range map[string]string{"data": "pv", "own": "own", "disk": "translated"} {
+		if path, _ := m.Path(volume); path != filepath.Join(podDir, "volumes/kubernetes.io~csi", name, "mount") {
+			t.Errorf("volume %s is at %s", volume, path)
+		}
+	}
+	if got := Folder(podDir, &pod.Spec.Volumes[0], "pv"); got != csiFolder(podDir, "pv") {
+		t.Errorf("measured is %s", got)
+	}
+	if readOnly := []bool{d.asked[0].ReadOnly, d.asked[1].ReadOnly}; !slices.Equal(readOnly, []bool{true, false}) || d.asked[0].Again {
+		t.Errorf("asked for read-only volumes: %v", readOnly)
+	}
+	d.asked = nil
+	if err := Refresh(t.Context(), pod, podDir, sources); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.asked) != 2 || !d.asked[0].Again || d.asked[0].Bound.Name != "pv" || !d.asked[1].Again {
+		t.Errorf("asked again: %+v", d.asked)
+	}
+	sources.API = api{volumes: map[string]*v1.PersistentVolume{"data": ofCSI("broken")}}
+	_, err = Prepare(t.Context(), podWith(claimVolume("data", false)), testPodDir(t), sources)
+	if want := `MountVolume.MountDevice failed for volume "broken" : no disk`; err == nil || err.Error() != want {
+		t.Errorf("error = %v, want %s", err, want)
+	}
+}
