@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/lifepod/lifepod/node/csinode"
 )
@@ -134,6 +136,7 @@ type machine struct {
 	t      *testing.T
 	client *fake.Clientset
 	log    *logged
+	fails  atomic.Value // of map[string]error: the errors of requests to the API server, by verb
 
 	mu      sync.Mutex
 	changes int // of the drivers
@@ -166,6 +169,7 @@ func newNode(id string, labels map[string]string) *v1.Node {
 func newMachine(t *testing.T, objects ...runtime.Object) *machine {
 	t.Helper()
 	m := &machine{t: t, client: fake.NewClientset(objects...), log: &logged{}}
+	m.client.PrependReactor("*", "*", m.react)
 	log := slog.New(slog.NewTextHandler(m.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	m.Registry = New(Config{Client: m.client, Node: "n", Log: log, Changed: m.noteChange})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -178,6 +182,13 @@ func newMachine(t *testing.T, objects ...runtime.Object) *machine {
 		}
 	}
 	return m
+}
+
+func (m *machine) react(action k8stesting.Action) (handled bool, _ runtime.Object, err error) {
+	if fails, ok := m.fails.Load().(map[string]error); ok {
+		err = fails[action.GetVerb()]
+	}
+	return err != nil, nil, err
 }
 
 func (m *machine) noteChange() {

@@ -3,31 +3,19 @@ package csidriver
 import (
 	"errors"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/lifepod/lifepod/node/csinode"
 )
 
-func (m *machine) fail(verb, resource string, err func() error) {
-	m.client.PrependReactor(verb, resource, func(k8stesting.Action) (bool, runtime.Object, error) {
-		e := err()
-		return e != nil, nil, e
-	})
-}
-
 // TestForbidden: what the API server refuses is a failed registration (A-CSI-2).
 func TestForbidden(t *testing.T) {
 	m := newMachine(t, newNode("1", nil))
-	m.fail("patch", "nodes", func() error {
-		return apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "n", errors.New("no"))
-	})
+	m.fails.Store(map[string]error{"patch": apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "n", errors.New("no"))})
 	err := m.Register(t.Context(), "forbidden", serve(t, csinode.About{NodeID: "n-1"}).endpoint, []string{"1.0.0"})
 	if !apierrors.IsForbidden(err) || !strings.HasPrefix(err.Error(), "error updating Node object with CSI driver node info: ") {
 		t.Errorf("A-CSI-2 refused: %v", err)
@@ -39,27 +27,21 @@ func TestForbidden(t *testing.T) {
 func TestUnanswered(t *testing.T) {
 	m := newMachine(t, newNode("1", nil))
 	m.patience = 10 * time.Millisecond
-	var away atomic.Bool
-	m.fail("get", "*", func() error {
-		if away.Load() {
-			return errors.New("connection refused")
-		}
-		return nil
-	})
-	away.Store(true)
+	away := map[string]error{"get": errors.New("connection refused")}
+	m.fails.Store(away)
 	served := serve(t, csinode.About{NodeID: "n-1"})
 	m.register("d", served)
 	if _, err := m.Driver("d"); err != nil {
 		t.Errorf("A-CSI-2 the driver is not used: %v", err)
 	}
-	away.Store(false)
+	m.fails.Store(map[string]error{})
 	m.await("its node ID", func() bool { return m.node().Annotations["csi.volume.kubernetes.io/nodeid"] == `{"d":"n-1"}` })
-	away.Store(true)
+	m.fails.Store(away)
 	m.Deregister("d", served.endpoint)
 	m.await("a failure", func() bool {
 		return strings.Contains(m.log.text(), "error uninstalling CSI driver from CSINode object connection refused")
 	})
-	away.Store(false)
+	m.fails.Store(map[string]error{})
 	m.await("its end", func() bool {
 		return m.node().Annotations["csi.volume.kubernetes.io/nodeid"] == "" && len(m.csiDrivers()) == 0
 	})
