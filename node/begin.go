@@ -66,7 +66,11 @@ func (s *setup) listen(p *parts) (servers []func(context.Context) error, err err
 	if err != nil {
 		return nil, err
 	}
-	servers = append(servers, plugins)
+	told, err := s.listenPodResources(p)
+	if err != nil {
+		return nil, err
+	}
+	servers = append(servers, plugins, told)
 	if p.server == nil {
 		return servers, nil
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/version"
-	apiversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/lifepod/lifepod/node/register"
 )
@@ -36,7 +35,9 @@ func (c *cluster) serverVersion(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var info apiversion.Info
+	var info struct {
+		GitVersion string `json:"gitVersion"`
+	}
 	if err := json.Unmarshal(text, &info); err != nil {
 		return "", err
 	}

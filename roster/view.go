@@ -71,8 +71,12 @@ func (p *pod) view() View {
 	return v
 }
 
+// withStatus is the pod with another status, in which which claims were made for it stays as
+// its source has it: that is for others to say.
 func (p *pod) withStatus(status *v1.PodStatus) *v1.Pod {
-	pod := *p.newest
+	pod, made := *p.newest, &p.newest.Status
 	pod.Status = *status
+	pod.Status.ResourceClaimStatuses, pod.Status.ExtendedResourceClaimStatus = made.ResourceClaimStatuses, made.ExtendedResourceClaimStatus
+	pod.Status.NodeAllocatableResourceClaimStatuses = made.NodeAllocatableResourceClaimStatuses
 	return &pod
 }

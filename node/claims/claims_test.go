@@ -178,6 +178,8 @@ func TestRefused(t *testing.T) {
 	template := podNamed("p", v1.PodResourceClaim{Name: "of-a", ResourceClaimTemplateName: new("t")})
 	made := template.DeepCopy()
 	made.Status.ResourceClaimStatuses = []v1.PodResourceClaimStatus{{Name: "of-a", ResourceClaimName: new("a")}}
+	ofGroup := claimFor("a", "d")
+	ofGroup.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{APIGroup: "scheduling.k8s.io", Resource: "podgroups", Name: "g", UID: "g-uid"}}
 	unallocated := claimFor("a", "d", plain)
 	unallocated.Status.Allocation = nil
 	tests := []struct {
@@ -190,6 +192,7 @@ func TestRefused(t *testing.T) {
 		{"not made yet", template, claimFor("a", "d", plain), `prepare dynamic resources: pod "default/p": ResourceClaim not created yet`},
 		{"made for another", made, claimFor("a", "d", plain), "prepare dynamic resources: ResourceClaim default/a was not created for Pod default/p (Pod is not owner)"},
 		{"not reserved", plain, claimFor("a", "d"), "prepare dynamic resources: pod p (p-uid) is not allowed to use ResourceClaim a (a-uid)"},
+		{"reserved for a group of pods", plain, ofGroup, "prepare dynamic resources: pod p (p-uid) is not allowed to use ResourceClaim a (a-uid)"},
 		{"not allocated", plain, unallocated, "prepare dynamic resources: ResourceClaim a: not allocated"},
 		{"no driver", plain, claimFor("a", "other", plain), "prepare dynamic resources: DRA driver other is not registered"},
 	}

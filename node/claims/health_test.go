@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	healthapi "k8s.io/kubelet/pkg/apis/dra-health/v1alpha1"
 )
 
@@ -176,5 +177,33 @@ func TestHealthFile(t *testing.T) {
 			t.Errorf("%s: written anew: %s", text, got)
 		}
 		h.end()
+	}
+}
+
+// TestHealthOfOneName: of devices with one name the worst is shown (A-DRA-12).
+func TestHealthOfOneName(t *testing.T) {
+	healthy, unhealthy, unknown := healthapi.HealthStatus_HEALTHY, healthapi.HealthStatus_UNHEALTHY, healthapi.HealthStatus_UNKNOWN
+	for want, devices := range map[v1.ResourceHealthStatus][]healthapi.HealthStatus{
+		v1.ResourceHealthStatusHealthy:   {healthy, healthy},
+		v1.ResourceHealthStatusUnknown:   {healthy, unknown, healthy},
+		v1.ResourceHealthStatusUnhealthy: {unknown, unhealthy, healthy},
+	} {
+		pod := podNamed("p", named("a"))
+		n := newNode(t, claimFor("a", "d", pod))
+		claim, state := Claim{ClaimUID: "a-uid", ClaimName: "a", Namespace: "default", PodUIDs: sets.New[string](), DriverState: map[string]DriverState{}}, DriverState{}
+		var said []*healthapi.DeviceHealth
+		for i, health := range devices {
+			name := fmt.Sprintf("gpu-%d", i)
+			state.Devices = append(state.Devices, Device{PoolName: "pool", DeviceName: name, CDIDeviceIDs: []string{"d/gpu=common", "d/gpu=" + name}})
+			said = append(said, &healthapi.DeviceHealth{Device: &healthapi.DeviceIdentifier{PoolName: "pool", DeviceName: name}, Health: health})
+		}
+		claim.DriverState["d"] = state
+		if _, err := n.store.refer(pod.UID, []Claim{claim}); err != nil {
+			t.Fatal(err)
+		}
+		n.drivers.health.told(&driver{name: "d"}, said)
+		if diff := cmp.Diff([]string{"claim:of-a: d/gpu=common " + string(want)}, shown(n.Health(pod)["main"])); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", devices, diff)
+		}
 	}
 }

@@ -77,7 +77,8 @@ func (c *Claims) Health(pod *v1.Pod) map[string][]v1.ResourceStatus {
 	return all
 }
 
-// healthOf is that of the devices of a use, each of them once.
+// healthOf is that of the devices of a use. Of several that have one name, as one whose
+// common part comes first, the worst counts.
 func (c *Claims) healthOf(use use) (list []v1.ResourceHealth) {
 	claim, found := c.store.get(use.claim)
 	if !found || use.name == "" {
@@ -85,14 +86,22 @@ func (c *Claims) healthOf(use use) (list []v1.ResourceHealth) {
 	}
 	for _, name := range driversOf([]Claim{claim}) {
 		for _, device := range claim.DriverState[name].Devices {
+			if !isFor(device, use.request) {
+				continue
+			}
 			one := c.resourceHealth(name, device)
-			if isFor(device, use.request) && !slices.ContainsFunc(list, func(r v1.ResourceHealth) bool { return r.ResourceID == one.ResourceID }) {
+			switch i := slices.IndexFunc(list, func(r v1.ResourceHealth) bool { return r.ResourceID == one.ResourceID }); {
+			case i < 0:
 				list = append(list, one)
+			case slices.Index(fromWorst, one.Health) < slices.Index(fromWorst, list[i].Health):
+				list[i] = one
 			}
 		}
 	}
 	return list
 }
+
+var fromWorst = []v1.ResourceHealthStatus{v1.ResourceHealthStatusUnhealthy, v1.ResourceHealthStatusUnknown, v1.ResourceHealthStatusHealthy}
 
 func (c *Claims) resourceHealth(driver string, device Device) v1.ResourceHealth {
 	is := c.drivers.health.of(driver, device)

@@ -1,0 +1,90 @@
+package agent
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	plaintext "google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/testing/protocmp"
+	v1 "k8s.io/api/core/v1"
+	api "k8s.io/kubelet/pkg/apis/podresources/v1"
+
+	"github.com/lifepod/lifepod/e2e/member"
+)
+
+// TestPodResources: a program on the node asks which devices containers have, those of plugins and those
+// of claims, before and after a kill -9 of the agent; a pod that has ended is not told of (A-DEV-13, A-DEV-14, A-DEV-15).
+func TestPodResources(t *testing.T) {
+	t.Parallel()
+	node := newNode(t, member.Config{})
+	plugin := newOwnPlugin(t, node, ownResource, "g0", "g1", "g2")
+	driver := newDeviceDriver(t, node, "told.example.com")
+	c := newCluster(t, node)
+	c.create(usesOwn)
+	c.apply(strings.NewReplacer("DRIVER", driver.name, "name: pod", "name: claims").Replace(twoDevices))
+	c.create("metadata: {name: ended}\nspec: {restartPolicy: Never, containers: [{name: main, image: TOOLBOX, command: [\"true\"], resources: {limits: {own.example.com/gpu: 1}}}]}")
+	c.awaitReady("pod")
+	c.awaitReady("claims")
+	c.await("ended", "to its end", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodSucceeded })
+
+	connection, err := grpc.NewClient("unix:"+filepath.Join(node.Root.Dir, "pod-resources", "kubelet.sock"), grpc.WithTransportCredentials(plaintext.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }()
+	asked := api.NewPodResourcesListerClient(connection)
+	device := func(id string) *api.ContainerDevices {
+		return &api.ContainerDevices{ResourceName: ownResource, DeviceIds: []string{id}, Topology: &api.TopologyInfo{Nodes: []*api.NUMANode{{ID: 0}}}}
+	}
+	pod := &api.PodResources{Namespace: c.namespace, Name: "pod", Containers: []*api.ContainerResources{
+		{Name: "main", Devices: []*api.ContainerDevices{device("g0"), device("g1")}}, {Name: "none"},
+	}}
+	ask := func(when string) {
+		t.Helper()
+		list, err := asked.List(t.Context(), &api.ListPodResourcesRequest{}, grpc.WaitForReady(true))
+		if err != nil || len(list.GetPodResources()) != 2 {
+			t.Fatalf("A-DEV-13: %s the list is %v, error %v; want the pods claims and pod", when, list, err)
+		}
+		if diff := cmp.Diff(pod, list.PodResources[1], protocmp.Transform()); diff != "" {
+			t.Errorf("A-DEV-13: %s pod (-want +got):\n%s", when, diff)
+		}
+		got := map[string]int{}
+		for _, container := range list.PodResources[0].Containers {
+			for _, claim := range container.DynamicResources {
+				for _, one := range claim.ClaimResources {
+					if one.DriverName == driver.name && len(one.CdiDevices) > 0 {
+						got[container.Name]++
+					}
+				}
+			}
+		}
+		if diff := cmp.Diff(map[string]int{"both": 2, "second": 2}, got); diff != "" {
+			t.Errorf("A-DEV-13: %s devices of claims, by container (-want +got):\n%s", when, diff)
+		}
+	}
+	ask("at first,")
+	if err := node.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := node.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if err := node.AwaitHealthy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ask("after a kill -9,")
+	plugin.server.Stop()
+	newOwnPlugin(t, node, ownResource, "g0", "g1", "g2").tell([]string{"g1"}, "g0", "g2")
+	awaitDevices(t, node, ownResource, 3, 2)
+	all, err := asked.GetAllocatableResources(t.Context(), &api.AllocatableResourcesRequest{})
+	want := &api.AllocatableResourcesResponse{Devices: []*api.ContainerDevices{device("g0"), device("g2")}}
+	if diff := cmp.Diff(want, all, protocmp.Transform()); diff != "" || err != nil {
+		t.Errorf("A-DEV-14: error %v (-want +got):\n%s", err, diff)
+	}
+	c.delete("claims")
+	c.delete("pod")
+	driver.wantPrepared(0)
+}
