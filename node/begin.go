@@ -71,6 +71,13 @@ func (s *setup) listen(p *parts) (servers []func(context.Context) error, err err
 		return nil, err
 	}
 	servers = append(servers, plugins, told)
+	watched, err := s.listenPods(p)
+	if err != nil {
+		return nil, err
+	}
+	if watched != nil {
+		servers = append(servers, watched)
+	}
 	if p.server == nil {
 		return servers, nil
 	}

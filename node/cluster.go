@@ -134,7 +134,7 @@ func (c *cluster) warn(pod *v1.Pod, reason, message string) {
 // forPods is what the pods have of it, beside the objects that they use.
 func (c *cluster) forPods(objects *objects.Objects, changes *server.Changes) pods.Cluster {
 	if c == nil {
-		return pods.Cluster{}
+		return pods.Cluster{Changed: changes.Changed}
 	}
 	return pods.Cluster{
 		Statuses: statuses{c.statuses}, Events: c, Objects: objects, Mirrors: c.mirrors, FreshNode: c.freshNode, Changed: changes.Changed,

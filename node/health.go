@@ -162,7 +162,8 @@ type shown interface {
 // view is what the node shows of itself.
 type view struct {
 	shown
-	health *health
+	health  *health
+	changes *server.Changes
 }
 
 // Healthy is why the node does not go on with its pods, nil if it does.

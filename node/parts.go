@@ -85,7 +85,7 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 		Cluster: cluster.forPods(uses.objects, changes), Local: local, Pressure: machine.pressure, Relief: relief, Counts: s.counts, Log: s.log,
 		Stir: s.stir, RuntimeChanged: node.RuntimeChanged, ByName: given, Health: healths{given.Health, uses.healthOfClaims}.of, Shutdowns: shutdowns, Periods: shutdownPeriods(s.config.Kubelet),
 	})
-	view := view{shown: shell, health: health}
+	view := view{shown: shell, health: health, changes: changes}
 	server, err := s.newServer(cluster, view, changes, figures)
 	if err != nil {
 		return nil, err

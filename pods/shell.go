@@ -56,7 +56,7 @@ type Cluster struct {
 	Mirrors  Mirrors
 	// FreshNode reads the Node from the API server; may be nil.
 	FreshNode func(ctx context.Context) (*v1.Node, error)
-	// Changed is told after each change of a pod's status, and at its end.
+	// Changed is told after each change of a pod and its status, and at its end.
 	Changed func(uid types.UID)
 }
 
@@ -229,6 +229,10 @@ func (s *Shell) receive(ctx context.Context, item any) {
 	fact := item.(roster.Fact)
 	s.step(ctx, fact)
 	switch f := fact.(type) {
+	case roster.Wanted:
+		s.changed(f.Pod.UID)
+	case roster.Unwanted:
+		s.changed(f.UID)
 	case roster.Published:
 		s.changed(f.UID)
 	case roster.Ended:
@@ -261,7 +265,7 @@ func (s *Shell) ask(what func(*roster.Machine)) {
 	}
 }
 
-// changed tells that a pod has another status, or has ended.
+// changed tells that a pod is another one, has another status, or has ended.
 func (s *Shell) changed(uid types.UID) {
 	if s.Stir != nil {
 		s.Stir()

@@ -25,7 +25,7 @@ var (
 
 // sharedConfiguration switches on what is off by default.
 var sharedConfiguration = map[string]any{
-	"featureGates":         map[string]bool{"PodCertificateRequest": true},
+	"featureGates":         map[string]bool{"PodCertificateRequest": true, "PodsAPI": true},
 	"enableSystemLogQuery": true,
 }
 

@@ -36,6 +36,7 @@ var (
 	AgentMemory  = entry("lifepod")
 	AgentKeys    = entry("pki")
 	Checkpoints  = entry("checkpoints")
+	PodsAPI      = entry("pods-api")
 	ImageManager = entry("image_manager")
 )
 

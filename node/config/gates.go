@@ -11,6 +11,9 @@ import (
 // PodCertificateRequest is the gate of podCertificate sources of volumes (A-CERT-1).
 const PodCertificateRequest = "PodCertificateRequest"
 
+// PodsAPI is the gate of the API of pods at a socket (A-NODE-8).
+const PodsAPI = "PodsAPI"
+
 // gate is a feature gate: what Kubernetes 1.36 lets it be, and what lifepod behaves
 // as, which most gates don't change.
 type gate struct {

@@ -161,7 +161,7 @@ var gates = map[string]gate{
 	"PodReadyToStartContainersCondition":                   {here: on},
 	"PodSchedulingReadiness":                               {locked: on},
 	"PodTopologyLabelsAdmission":                           {},
-	"PodsAPI":                                              {here: off},
+	"PodsAPI":                                              {here: free},
 	"PortForwardWebsockets":                                {},
 	"PreferSameTrafficDistribution":                        {locked: on},
 	"PreventStaticPodAPIReferences":                        {here: on},

@@ -126,7 +126,7 @@ func TestGatesOfTheContract(t *testing.T) {
 		"InPlacePodLevelResourcesVerticalScaling": off,
 		"GracefulNodeShutdown":                    on, "GracefulNodeShutdownBasedOnPodPriority": on, "KubeletSeparateDiskGC": off, "ResourceHealthStatus": on,
 		"ContainerStopSignals": on, "EventedPLEG": on, "ReduceDefaultCrashLoopBackOffDecay": off, // A-GATE-3
-		"ImageVolumeWithDigest": off, "MemoryQoS": free, "PodCertificateRequest": free, "ContainerCheckpoint": free, "NodeLogQuery": on, "ChangeContainerStatusOnKubeletRestart": off,
+		"ImageVolumeWithDigest": off, "MemoryQoS": free, "PodCertificateRequest": free, "ContainerCheckpoint": free, "PodsAPI": free, "NodeLogQuery": on, "ChangeContainerStatusOnKubeletRestart": off,
 	}
 	for name, want := range here {
 		if g := gates[name]; g.here != want || g.locked != unsaid && g.locked != on {

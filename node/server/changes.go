@@ -1,14 +1,19 @@
 package server
 
 import (
+	"context"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/node/podsapi"
 )
 
-// Changes wakes those who wait for a pod's next status. A pod for which nobody
+// Changes wakes those who wait for a pod's next status, or watch all pods. A pod for which nobody
 // waits costs nothing.
 type Changes struct {
+	any podsapi.Changes // of whichever pod
+
 	mu   sync.Mutex
 	pods map[types.UID]*change
 }
@@ -45,9 +50,16 @@ func (c *Changes) forget(uid types.UID, next *change) {
 	}
 }
 
-// Changed tells that a pod has another status, or is gone: who follows its logs looks.
+// ListenPods makes the socket of the pods API in a folder. What it returns serves until
+// ctx ends.
+func (c *Changes) ListenPods(dir string, node Node) (serve func(context.Context) error, err error) {
+	return podsapi.New(node.Pods, &c.any).Listen(dir)
+}
+
+// Changed tells that a pod is another one, has another status, or is gone: who follows its logs looks.
 // It does not block. Call it after the Node knows.
 func (c *Changes) Changed(uid types.UID) {
+	c.any.Changed()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if next := c.pods[uid]; next != nil {

@@ -1,0 +1,51 @@
+package agent
+
+import (
+	"path/filepath"
+	"testing"
+
+	"google.golang.org/grpc"
+	plaintext "google.golang.org/grpc/credentials/insecure"
+	v1 "k8s.io/api/core/v1"
+	api "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
+)
+
+// TestPodsAPI: a program on the node follows its pods without the API server (A-NODE-9).
+func TestPodsAPI(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, shared)
+	connection, err := grpc.NewClient("unix:"+filepath.Join(shared.Root.Dir, "pods-api", "pods-api.sock"), grpc.WithTransportCredentials(plaintext.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }()
+	stream, err := api.NewPodsClient(connection).WatchPods(t.Context(), &api.WatchPodsRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hears := func(what string, wanted func(event api.EventType, pod *v1.Pod) bool) {
+		t.Helper()
+		for {
+			event, err := stream.Recv()
+			if err != nil {
+				t.Fatalf("A-NODE-9 did not hear that the pod %s: %v", what, err)
+			}
+			var pod v1.Pod
+			if err := pod.Unmarshal(event.Pod); err != nil {
+				t.Fatal(err)
+			}
+			if pod.Namespace == c.namespace && wanted(event.Type, &pod) {
+				return
+			}
+		}
+	}
+	c.create(modest)
+	hears("is there", func(event api.EventType, _ *v1.Pod) bool { return event == api.EventType_ADDED })
+	hears("is ready", func(event api.EventType, pod *v1.Pod) bool {
+		return event == api.EventType_MODIFIED && isReady(pod)
+	})
+	c.kubectl("label", "pod", "modest", "seen=yes")
+	hears("has a label", func(_ api.EventType, pod *v1.Pod) bool { return pod.Labels["seen"] == "yes" })
+	c.delete("modest")
+	hears("is gone", func(event api.EventType, _ *v1.Pod) bool { return event == api.EventType_DELETED })
+}
