@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/node/byname"
 	"github.com/lifepod/lifepod/node/collect"
 	"github.com/lifepod/lifepod/node/devices"
 	"github.com/lifepod/lifepod/node/register"
@@ -24,6 +25,7 @@ type parts struct {
 	node    *register.Node // the API's object
 	workers *worker.Engine // the machine as the pods' workers have it
 	devices *devices.Devices
+	byName  *byname.Resources // what pods have for themselves, devices too
 	pods    *pods.Shell
 	shuts   *shutdown.Watcher // nil: pods get no time to end when the machine shuts down
 	relief  *relief.Node      // measures what the machine runs short of
@@ -52,8 +54,8 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	shutdowns, health, given := s.newShutdowns(cluster, inbox), newHealth(s.calls.Runtime, s.options.memory().Dir), s.newDevices(inbox)
-	node, err := s.newNode(cluster, notReady{network: podNetwork, shutdowns: shutdowns, health: health}, conditions, given)
+	shutdowns, health, plugins := s.newShutdowns(cluster, inbox), newHealth(s.calls.Runtime, s.options.memory().Dir), s.newDevices(inbox)
+	node, err := s.newNode(cluster, notReady{network: podNetwork, shutdowns: shutdowns, health: health}, conditions, plugins)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +64,7 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 		return nil, fmt.Errorf("addresses of the node: %w", err)
 	}
 	cluster.addressed(addresses)
-	limits, err := enforce(s, &machine, node, cluster)
+	given, limits, err := s.allot(&machine, node, cluster, plugins)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +77,7 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	workers := s.newEngine(machine, node)
+	workers := s.newEngine(machine, node, given)
 	workers.Images, workers.API, workers.Assigners, workers.Admission = images, uses.api(), append(uses.assigners(), given), worker.Admission{Room: inbox.Room}
 	workers.Network, workers.Options = &network{runtime: s.calls.Runtime, given: podNetwork, traffic: s.options.Traffic}, s.podOptions(addresses)
 	figures := s.newStats(measured(func() []*v1.Pod { return shell.Pods() }, workers, machine, uses))
@@ -83,7 +85,7 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	shell = pods.New(pods.Config{
 		Inbox: inbox, Engine: workers, Host: machine.admits, Sources: s.origins(), Node: node.Node, Memory: s.options.memory(),
 		Cluster: cluster.forPods(uses.objects, changes), Local: local, Pressure: machine.pressure, Relief: relief, Counts: s.counts, Log: s.log,
-		Stir: s.stir, RuntimeChanged: node.RuntimeChanged, ByName: given, Health: healths{given.Health, uses.healthOfClaims}.of, Shutdowns: shutdowns, Periods: shutdownPeriods(s.config.Kubelet),
+		Stir: s.stir, RuntimeChanged: node.RuntimeChanged, ByName: given, Health: healths{plugins.Health, uses.healthOfClaims}.of, Shutdowns: shutdowns, Periods: shutdownPeriods(s.config.Kubelet),
 	})
 	view := view{shown: shell, health: health, changes: changes}
 	server, err := s.newServer(cluster, view, changes, figures)
@@ -91,18 +93,18 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 		return nil, err
 	}
 	collector := newCollector(s, shell, images, cluster)
-	relief.Reclaimer = collector
+	relief.Reclaimer, given.Containers.Known = collector, shell.Knows
 	return &parts{
-		cluster: cluster, network: podNetwork, node: node, workers: workers, devices: given, pods: shell, shuts: shutdowns, relief: relief, view: view,
+		cluster: cluster, network: podNetwork, node: node, workers: workers, devices: plugins, byName: given, pods: shell, shuts: shutdowns, relief: relief, view: view,
 		sources: s.newSources(shell, cluster, uses.files), collect: collector, server: server, limits: limits, ooms: s.newSystemOOMs(cluster),
 	}, nil
 }
 
 // newEngine is what the pods' workers share of the machine and its runtime.
-func (s *setup) newEngine(m machine, node *register.Node) *worker.Engine {
+func (s *setup) newEngine(m machine, node *register.Node, given *byname.Resources) *worker.Engine {
 	return &worker.Engine{
 		Runtime: s.calls.Runtime, Features: s.features, Cgroups: m.cgroups, DNS: m.dns, Config: m.config, Folders: m.folders,
 		Allocatable: node.Node().Status.Allocatable, Timeouts: timeouts(s.config), Clock: worker.Clock{Machine: host.Clock},
-		Watch: s.counts, Logs: worker.NewLogs(m.logs, s.calls.Runtime, s.log), Log: s.log,
+		Watch: watches{s.counts, given}, Logs: worker.NewLogs(m.logs, s.calls.Runtime, s.log), Log: s.log,
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"time"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -130,7 +129,7 @@ func (o Options) check(c *config.Config) error {
 
 // checkLog refuses a configuration of a log that isn't this node's to make.
 func (o Options) checkLog(c *config.Config) error {
-	if o.Logs != nil || apiequality.Semantic.DeepEqual(c.Kubelet.Logging, config.Default().Kubelet.Logging) {
+	if o.Logs != nil || c.LogsByDefault() {
 		return nil
 	}
 	return c.Wrong(field.Forbidden(field.NewPath("logging"), "the node logs where lifepod up does, as its --log-level says: should be left out"))

@@ -30,6 +30,8 @@ func (d *devices) Release(uid types.UID) {
 	d.held = slices.DeleteFunc(d.held, func(has types.UID) bool { return has == uid })
 }
 
+func (d *devices) Exclusive() roster.Exclusive { return roster.Exclusive{} }
+
 func (d *devices) Held() []types.UID { return slices.Clone(d.held) }
 
 // A pod begins when it has its devices; others don't wait for it. It gives them back, and what

@@ -81,7 +81,11 @@ func (s *Shell) known(uid types.UID) bool {
 	if s.Local.Foreign != nil && s.Local.Foreign(uid) {
 		return true
 	}
-	var known bool
+	return s.Knows(uid)
+}
+
+// Knows says that a pod of that UID has a place here.
+func (s *Shell) Knows(uid types.UID) (known bool) {
 	s.ask(func(m *roster.Machine) { _, known = m.PodByUID(uid) })
 	return known
 }

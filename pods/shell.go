@@ -74,7 +74,7 @@ type Local struct {
 	Foreign func(uid types.UID) bool
 }
 
-// ByName gives pods what nobody else then has, such as devices (package node/devices). What it
+// ByName gives pods what nobody else then has, such as devices or CPUs (package node/byname). What it
 // has given outlives the agent.
 type ByName interface {
 	// Asks says whether a pod asks for something of it: a function of the pod's spec.
@@ -86,6 +86,8 @@ type ByName interface {
 	Release(uid types.UID)
 	// Held are the pods that have something.
 	Held() []types.UID
+	// Exclusive is what Guaranteed pods have for themselves, which a resize would change.
+	Exclusive() roster.Exclusive
 }
 
 // Statuses tell the API server (package node/podstatus).
@@ -165,7 +167,7 @@ func New(c Config) *Shell {
 		Sources: c.Sources, Host: c.Host, API: c.Cluster.Mirrors != nil, Shutdown: c.Periods, Pressure: c.Pressure,
 	}
 	if c.ByName != nil {
-		options.ByName = c.ByName.Asks
+		options.ByName, options.Exclusive = c.ByName.Asks, c.ByName.Exclusive()
 	}
 	return &Shell{
 		Config: c, events: c.Engine.Events(c.RuntimeChanged), machine: roster.New(options),

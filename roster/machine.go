@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/roster/pressure"
 	"github.com/lifepod/lifepod/worker/admission"
 )
@@ -32,7 +33,13 @@ type Options struct {
 	// ByName says whether a pod asks for something that is given by name (A-DEV-5); nil: none
 	// does.
 	ByName func(*v1.Pod) bool
+	// Exclusive is what Guaranteed pods have for themselves, which a resize would change
+	// (A-ACT-15).
+	Exclusive Exclusive
 }
+
+// Exclusive is what a resize can't change.
+type Exclusive = admit.Exclusive
 
 // Machine is the roster of a node: all its pods and where each stands. It is not safe
 // for use by several goroutines at once.

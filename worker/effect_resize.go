@@ -15,9 +15,8 @@ import (
 	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
-// admitResize says whether the node has room for the pod with other resources.
-// Nothing that makes a resize infeasible for ever is on a node of lifepod: no
-// swap, no exclusive CPUs or memory (A-ACT-15).
+// admitResize says whether the node has room for the pod with other resources
+// (A-ACT-15).
 func (h *executor) admitResize(_ context.Context, e lifecycle.AdmitResize) lifecycle.Fact {
 	fact := lifecycle.ResizeAdmitted{Result: lifecycle.Result{ID: e.ID}}
 	switch {

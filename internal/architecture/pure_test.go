@@ -40,7 +40,7 @@ var pure = map[string][]string{
 		module + "/roster/admit",
 		module + "/roster/pressure",
 	},
-	"roster/devices": {"cmp", "fmt", "maps", "slices", "k8s.io/apimachinery/pkg/util/sets"},
+	"roster/devices": {"cmp", "fmt", "maps", "slices", "k8s.io/apimachinery/pkg/util/sets", module + "/roster/topology"},
 }
 
 // TestNothingThatActs keeps these packages pure: what each may import is listed, and what

@@ -20,7 +20,6 @@ func harmless(because string) treatment { return treatment{isHarmless, because} 
 func refused(because string) treatment  { return treatment{isRefused, because} }
 
 const (
-	noPolicies   = "containers share the machine's CPUs and memory by their requests and limits, none is pinned to a part of them"
 	noClientRate = "requests to the API server are not slowed down on this side"
 	noIPTables   = "lifepod makes no iptables rules of its own"
 	notMoved     = "which processes of the machine are in which cgroup is for its init system to say"
@@ -90,7 +89,7 @@ var fields = map[string]treatment{
 	"podsPerCore":                      honoured("node/register"),
 	"kubeReserved":                     honoured("node/register"),
 	"systemReserved":                   honoured("node/register"),
-	"reservedSystemCPUs":               honoured("node/register: it counts in allocatable"),
+	"reservedSystemCPUs":               honoured("node/register, node/byname"),
 	"localStorageCapacityIsolation":    honoured("node/register"),
 	"enforceNodeAllocatable":           honoured("worker/podcgroup"),
 	"evictionHard":                     honoured("roster/pressure"),
@@ -121,16 +120,16 @@ var fields = map[string]treatment{
 	"failCgroupV1":              honoured("node: if a file sets it"),
 	"memoryThrottlingFactor":    honoured("worker/podcgroup: with the gate MemoryQoS"),
 	"memoryReservationPolicy":   honoured("worker/podcgroup: with the gate MemoryQoS"),
-	"cpuManagerPolicy":          refused(noPolicies),
-	"memoryManagerPolicy":       refused(noPolicies),
-	"topologyManagerPolicy":     refused(noPolicies),
-	"topologyManagerScope":      harmless(noPolicies),
-	"cpuManagerReconcilePeriod": harmless(noPolicies),
+	"userNamespaces.idsPerPod":  honoured("worker/userns"),
+	"cpuManagerPolicy":          honoured("node/byname"),
+	"memoryManagerPolicy":       honoured("node/byname"),
+	"topologyManagerPolicy":     honoured("node/byname"),
+	"topologyManagerScope":      honoured("node/byname"),
+	"cpuManagerReconcilePeriod": harmless("containers are moved to other CPUs as soon as those that they share change"),
 
-	"cpuManagerPolicyOptions":      refused(noPolicies),
-	"topologyManagerPolicyOptions": refused(noPolicies),
-	"reservedMemory":               refused(noPolicies),
-	"userNamespaces.idsPerPod":     honoured("worker/userns"),
+	"cpuManagerPolicyOptions":      honoured("node/byname"),
+	"topologyManagerPolicyOptions": honoured("node/byname"),
+	"reservedMemory":               honoured("node/byname"),
 
 	// Images.
 	"serializeImagePulls":                    honoured("node"),

@@ -19,6 +19,11 @@ func (c *Config) Warning() string {
 	return "not supported, without effect: " + strings.Join(gates, "; ")
 }
 
+// LogsByDefault says whether the configuration leaves the log as it is.
+func (c *Config) LogsByDefault() bool {
+	return apiequality.Semantic.DeepEqual(c.Kubelet.Logging, defaults().Logging)
+}
+
 // refusals are errors for fields of which lifepod has the default only.
 func (c *Config) refusals() field.ErrorList {
 	var errs field.ErrorList

@@ -21,6 +21,7 @@ var checks = []func(*kubeletconfig.KubeletConfiguration) field.ErrorList{
 	validateImages,
 	validateLogs,
 	validateContainers,
+	validateExclusive,
 	validateDNS,
 	validateShutdown,
 	validateProcess,

@@ -40,11 +40,21 @@ func TestValidation(t *testing.T) {
 		"cgroup driver":        {"cgroupDriver: cgroups", `cgroupDriver: Unsupported value: "cgroups": supported values: "cgroupfs", "systemd"`},
 		"swap":                 {"memorySwap: {swapBehavior: UnlimitedSwap}", `memorySwap.swapBehavior: Unsupported value: "UnlimitedSwap": supported values: "", "NoSwap", "LimitedSwap"`},
 		"backoff":              {"crashLoopBackOff: {maxContainerRestartPeriod: 1ms}", `crashLoopBackOff.maxContainerRestartPeriod: Invalid value: "1ms": should be from 1s to 5m0s`},
-		"CPU manager":          {"cpuManagerPolicy: static", "cpuManagerPolicy: Forbidden: not supported: containers share the machine's CPUs and memory by their requests and limits, none is pinned to a part of them"},
+		"CPU manager":          {"cpuManagerPolicy: dynamic", `cpuManagerPolicy: Unsupported value: "dynamic": supported values: "none", "static"`},
+		"CPU manager's option": {"cpuManagerPolicy: static\ncpuManagerPolicyOptions: {a: b}", `cpuManagerPolicyOptions: Invalid value: {"a":"b"}: unknown CPU Manager Policy option: "a"`},   // A-NUMA-4
+		"options of none":      {"cpuManagerPolicyOptions: {full-pcpus-only: 'true'}", `cpuManagerPolicyOptions: Invalid value: {"full-pcpus-only":"true"}: the policy none has no options`}, // A-NUMA-4
+		"alpha option":         {"cpuManagerPolicy: static\ncpuManagerPolicyOptions: {align-by-socket: 'true'}", `cpuManagerPolicyOptions: Invalid value: {"align-by-socket":"true"}: CPU Manager Policy Alpha-level Options not enabled, but option "align-by-socket" provided`},
+		"beta option":          {"cpuManagerPolicy: static\ncpuManagerPolicyOptions: {distribute-cpus-across-numa: 'true'}\nfeatureGates: {CPUManagerPolicyBetaOptions: false}", `cpuManagerPolicyOptions: Invalid value: {"distribute-cpus-across-numa":"true"}: CPU Manager Policy Beta-level Options not enabled`},
+		"memory manager":       {"memoryManagerPolicy: static", `memoryManagerPolicy: Unsupported value: "static": supported values: "None", "Static"`},
+		"topology manager":     {"topologyManagerPolicy: strict", `topologyManagerPolicy: Unsupported value: "strict": supported values: "none", "best-effort", "restricted", "single-numa-node"`},
+		"topology's scope":     {"topologyManagerScope: node", `topologyManagerScope: Unsupported value: "node": supported values: "container", "pod"`},
+		"topology's option":    {"topologyManagerPolicyOptions: {a: b}", `topologyManagerPolicyOptions: Invalid value: {"a":"b"}: unknown Topology Manager Policy option: "a"`}, // A-NUMA-11
 		"reserved memory":      {"memoryReservationPolicy: TieredReservation", `memoryReservationPolicy: Invalid value: "TieredReservation": requires feature gate MemoryQoS`},
 		"throttled memory":     {"memoryThrottlingFactor: 1.5", "memoryThrottlingFactor: Invalid value: 1.5: should be above 0, and 1 at most"},
 		"users":                {"userNamespaces: {idsPerPod: 70000}", "userNamespaces.idsPerPod: Invalid value: 70000: should be a multiple of 65536, within 32 bits"},
-		"NUMA":                 {"reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]", "reservedMemory: Forbidden: not supported: containers share the machine's CPUs and memory"},
+		"reserved of NUMA":     {"reservedMemory: [{numaNode: 0, limits: {cpu: 1}}]", `reservedMemory[0].limits[cpu]: Invalid value: "1": should be of memory or of hugepages-SIZE`},
+		"nothing of NUMA":      {"reservedMemory: [{numaNode: 0, limits: {memory: 0}}]", `reservedMemory[0].limits[memory]: Invalid value: "0": should be more than zero`},
+		"twice of NUMA":        {"reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}, {numaNode: 0, limits: {memory: 1Gi}}]", `reservedMemory[1].limits[memory]: Invalid value: "1Gi": is said of NUMA node 0 already`},
 		"system's cgroup":      {"cgroupRoot: /\nsystemCgroups: /system", "systemCgroups: Forbidden: not supported: which processes of the machine are in which cgroup is for its init system to say"},
 		"own cgroup":           {"kubeletCgroups: /", `kubeletCgroups: Invalid value: "/": should be the path of a cgroup other than the root's`},
 		"OOM score":            {"oomScoreAdj: -1001", "oomScoreAdj: Invalid value: -1001: should be from -1000 to 1000"},

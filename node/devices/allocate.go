@@ -2,7 +2,6 @@ package devices
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -11,79 +10,8 @@ import (
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
 	"github.com/lifepod/lifepod/node/devices/checkpoint"
-	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/roster/devices"
-	"github.com/lifepod/lifepod/worker/admission"
 )
-
-// Affinity says near to which NUMA nodes a container's devices are to be; nil: any.
-type Affinity func(container string) []int64
-
-// Allocate gives a pod all devices that it asks for, or none (A-DEV-5, A-DEV-8).
-func (d *Devices) Allocate(ctx context.Context, pod *v1.Pod) roster.Allocated {
-	return d.AllocateNear(ctx, pod, nil)
-}
-
-// AllocateNear is Allocate for a pod whose containers are to be near to NUMA nodes (A-DEV-7).
-func (d *Devices) AllocateNear(ctx context.Context, pod *v1.Pod, near Affinity) roster.Allocated {
-	answer, before, all := roster.Allocated{UID: pod.UID}, d.has(pod), request{pod: pod, near: near, reusable: map[string]devices.IDs{}}
-	for _, c := range ofPod(pod) {
-		given, err := d.allocateContainer(ctx, all, c)
-		if err != nil {
-			d.takeBack(pod, before)
-			return refused(pod, err)
-		}
-		for _, name := range given {
-			if resource := v1.ResourceName(name); !slices.Contains(answer.Given, resource) {
-				answer.Given = append(answer.Given, resource)
-			}
-		}
-	}
-	if len(answer.Given) == 0 {
-		return answer
-	}
-	if err := d.save(); err != nil {
-		d.takeBack(pod, before)
-		return refused(pod, err)
-	}
-	return answer
-}
-
-// refused is the answer for a pod that gets nothing (A-DEV-8).
-func refused(pod *v1.Pod, err error) roster.Allocated {
-	answer := roster.Allocated{UID: pod.UID, Refusal: &admission.Refusal{
-		Reason: "UnexpectedAdmissionError", Message: fmt.Sprintf("Allocate failed due to %v, which is unexpected", err),
-	}}
-	if short, is := errors.AsType[*devices.ErrShort](err); is {
-		answer.Lacks = v1.ResourceName(short.Name)
-	}
-	return answer
-}
-
-// allocateContainer gives a container its devices. Those of a regular init container are the
-// first that later containers of the pod get (A-DEV-6). It returns what of it are devices.
-func (d *Devices) allocateContainer(ctx context.Context, all request, c *v1.Container) (given []string, err error) {
-	for _, name := range asked(all.pod, c) {
-		d.mu.Lock()
-		is := d.isDevice(name)
-		d.mu.Unlock()
-		if !is {
-			continue
-		}
-		count := c.Resources.Limits[v1.ResourceName(name)]
-		if err := d.allocate(ctx, claim{pod: all.pod, container: c.Name, name: name, count: int(count.Value()), near: all.near}, all.reusable[name]); err != nil {
-			return nil, err
-		}
-		given = append(given, name)
-		has := d.idsOf(all.pod, c, name)
-		if returnsSoon(all.pod, c) {
-			all.reusable[name] = all.reusable[name].Union(has)
-		} else {
-			all.reusable[name] = all.reusable[name].Difference(has)
-		}
-	}
-	return given, nil
-}
 
 // returnsSoon says whether a container ends before others begin: a regular init container.
 func returnsSoon(pod *v1.Pod, c *v1.Container) bool {
@@ -91,20 +19,12 @@ func returnsSoon(pod *v1.Pod, c *v1.Container) bool {
 	return !sidecar && slices.ContainsFunc(pod.Spec.InitContainers, func(i v1.Container) bool { return i.Name == c.Name })
 }
 
-// request is what a pod asks for.
-type request struct {
-	pod  *v1.Pod
-	near Affinity
-	// reusable are the devices of containers that ended before others begin, by resource.
-	reusable map[string]devices.IDs
-}
-
 // claim is what a container asks for of one resource.
 type claim struct {
 	pod             *v1.Pod
 	container, name string
 	count           int
-	near            Affinity
+	near            []int64 // the NUMA nodes that it is to be near to; nil: any
 }
 
 // allocate chooses devices and has their plugin prepare them. They are nobody else's from the
@@ -175,9 +95,7 @@ func (d *Devices) choose(ctx context.Context, c claim, reusable devices.IDs) (*p
 func (d *Devices) attempt(c claim, reusable devices.IDs) (p *plugin, preferring bool, choice devices.Choice, err error) {
 	need := devices.Need{
 		PodUID: string(c.pod.UID), Container: c.container, Name: c.name, Count: c.count, Reusable: reusable, InUse: d.inUse(c.name),
-	}
-	if c.near != nil {
-		need.Affinity = c.near(c.container)
+		Affinity: c.near,
 	}
 	if has := d.of(c.pod.UID, c.container, c.name); has != nil {
 		need.Has = has.ids()

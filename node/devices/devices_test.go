@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
-	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/environment"
 )
@@ -71,7 +70,7 @@ func TestAllocate(t *testing.T) {
 	}
 	short := n.Allocate(t.Context(), second)
 	const message = "Allocate failed due to requested number of devices unavailable for example.com/gpu. Requested: 2, Available: 1, which is unexpected"
-	if short.Refusal == nil || short.Refusal.Reason != "UnexpectedAdmissionError" || short.Refusal.Message != message || short.Lacks != gpu {
+	if short.Refusal == nil || short.Refusal.Reason != "UnexpectedAdmissionError" || short.Refusal.Message != message || !short.short {
 		t.Fatalf("A-DEV-8: %+v", short.Refusal)
 	}
 
@@ -160,7 +159,7 @@ func TestHangs(t *testing.T) {
 		}
 	}, "g0", "g1")
 	n.await(gpu, 2, 2)
-	slow := make(chan roster.Allocated)
+	slow := make(chan allocated)
 	go func() { slow <- n.Allocate(context.Background(), podOf("slow", "1")) }()
 	<-hung
 	if got := n.Allocate(t.Context(), podOf("quick", "1")); got.Refusal != nil {
@@ -254,7 +253,7 @@ func TestRegistersAgain(t *testing.T) {
 
 // A-DEV-5: what is asked for, and of whom.
 func TestAsks(t *testing.T) {
-	n := New(Config{Dir: folder(t), Timeouts: DefaultTimeouts()})
+	n := &node{Devices: New(Config{Dir: folder(t), Timeouts: DefaultTimeouts()})}
 	if pod := podOf("p", "1"); !n.Asks(pod) {
 		t.Error("A-DEV-5: an extended resource is not asked for")
 	}

@@ -2,6 +2,7 @@ package devices
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"os"
@@ -16,6 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"github.com/lifepod/lifepod/roster/devices"
+	"github.com/lifepod/lifepod/roster/topology"
 )
 
 const gpu = "example.com/gpu"
@@ -63,6 +67,29 @@ func begin(t *testing.T, dir string, change func(*Config)) *node {
 	}
 	t.Cleanup(n.stop)
 	return n
+}
+
+// allocated is how the admission of a pod has ended.
+type allocated struct {
+	Given   []v1.ResourceName
+	Refusal *topology.Refusal
+	short   bool // there are too few devices
+}
+
+// Allocate admits a pod for which nothing else is to be near to its devices.
+func (n *node) Allocate(ctx context.Context, pod *v1.Pod) allocated {
+	return n.allocateBy(ctx, topology.Policy{}, pod)
+}
+
+// allocateBy admits a pod as a policy says, on a machine with two NUMA nodes.
+func (n *node) allocateBy(ctx context.Context, policy topology.Policy, pod *v1.Pod) (got allocated) {
+	a := n.Admit(ctx, pod, []int{0, 1})
+	var err error
+	if got.Given, err = a.End(policy.Admit(pod, []topology.Provider{a.Provider()})); err != nil {
+		got.Refusal = topology.RefusalOf(err)
+		_, got.short = errors.AsType[*devices.ErrShort](err)
+	}
+	return got
 }
 
 // folder is a short one: the path of a socket has at most 107 bytes.

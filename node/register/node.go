@@ -96,6 +96,10 @@ func (n *Node) Addresses(ctx context.Context) ([]v1.NodeAddress, error) {
 // reserved, but with what is kept free by eviction. Process IDs are not in it.
 func (n *Node) PodsLimit() v1.ResourceList { return maps.Clone(n.enforced) }
 
+// Reserved is what of the machine pods may not have: kubeReserved, systemReserved and what is
+// kept free by eviction.
+func (n *Node) Reserved() v1.ResourceList { return maps.Clone(n.facts.reserved) }
+
 // RuntimeChanged tells that the runtime may have been lost or be back. It is
 // asked at once; what it answers counts, not the rumour.
 func (n *Node) RuntimeChanged() { n.calls.note(func(a *asked) { a.runtime = true }) }

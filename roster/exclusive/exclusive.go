@@ -8,11 +8,13 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/utils/cpuset"
 
 	"github.com/lifepod/lifepod/roster/cpus"
 	"github.com/lifepod/lifepod/roster/memory"
 	"github.com/lifepod/lifepod/roster/topology"
+	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
 // Resources are those of one node. The zero value is a node on which all containers share
@@ -33,6 +35,12 @@ func (r *Resources) Check() error {
 	return nil
 }
 
+// Asks says whether a pod may have something for itself. A resize of its containers doesn't
+// change that.
+func (r *Resources) Asks(pod *v1.Pod) bool {
+	return r.Any() && podcgroup.QOSClass(pod) == v1.PodQOSGuaranteed && !resourcehelper.IsPodLevelResourcesSet(pod)
+}
+
 // Any says whether containers can have something for themselves.
 func (r *Resources) Any() bool { return r.CPUs != nil || r.Memory != nil }
 
@@ -49,8 +57,10 @@ func (r *Resources) Clone() *Resources {
 }
 
 // Admit gives the containers of a pod what they get for themselves, or refuses the pod and
-// gives it nothing. What it has already, it keeps. Others give what is theirs first.
-func (r *Resources) Admit(pod *v1.Pod, others ...topology.Provider) *topology.Refusal {
+// gives it nothing. What it has already, it keeps. Others give what is theirs first, and take
+// it back from a pod that is refused. topology.RefusalOf is what the pod's status says of an
+// error.
+func (r *Resources) Admit(pod *v1.Pod, others ...topology.Provider) error {
 	var commit []func()
 	if r.CPUs != nil {
 		a := r.CPUs.Admit()
@@ -61,7 +71,7 @@ func (r *Resources) Admit(pod *v1.Pod, others ...topology.Provider) *topology.Re
 		others, commit = append(slices.Clone(others), a), append(commit, func() { r.Memory.Commit(a) })
 	}
 	if err := r.Topology.Admit(pod, others); err != nil {
-		return topology.RefusalOf(err)
+		return err
 	}
 	for _, do := range commit {
 		do()

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/ptr"
 )
@@ -101,6 +102,9 @@ func TestContainerInAUserNamespace(t *testing.T) {
 	}
 }
 
+// ownsMain: the container main of every pod has CPUs for itself.
+func ownsMain(_ types.UID, container string) bool { return container == "main" }
+
 func TestContainerResources(t *testing.T) {
 	gi := resource.MustParse("1Gi")
 	tests := []struct {
@@ -118,6 +122,10 @@ func TestContainerResources(t *testing.T) {
 		{
 			"A-CRI-7 cpuCFSQuota=false", Node{CPULimits: podcgroup.CPULimits{Off: true}}, v1.PodSpec{}, v1.ResourceRequirements{Limits: resources("2", "")},
 			&runtimeapi.LinuxContainerResources{CpuShares: 2048, OomScoreAdj: 999},
+		},
+		{
+			"A-CRI-7, A-NUMA-18 CPUs of its own", Node{CPULimits: podcgroup.CPULimits{OwnCPUs: ownsMain}}, v1.PodSpec{}, v1.ResourceRequirements{Limits: resources("2", "")},
+			&runtimeapi.LinuxContainerResources{CpuShares: 2048, CpuPeriod: 100_000, CpuQuota: -1, OomScoreAdj: 999},
 		},
 		{
 			"A-CRI-7 cpuCFSQuotaPeriod", Node{CPULimits: podcgroup.CPULimits{Period: 10 * time.Millisecond}}, v1.PodSpec{}, v1.ResourceRequirements{Limits: resources("2", "")},

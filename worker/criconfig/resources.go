@@ -10,8 +10,9 @@ import (
 )
 
 // linuxResources converts requests and limits (A-CRI-7, A-CRI-8, A-CRI-11). A
-// limit without a request is the request too.
-func linuxResources(node Node, requests, limits v1.ResourceList) *runtimeapi.LinuxContainerResources {
+// limit without a request is the request too. With CPUs of their own the limit of CPU is not
+// enforced (A-NUMA-18).
+func linuxResources(node Node, ownCPUs bool, requests, limits v1.ResourceList) *runtimeapi.LinuxContainerResources {
 	request, found := requests[v1.ResourceCPU]
 	if !found {
 		request = limits[v1.ResourceCPU]
@@ -22,6 +23,9 @@ func linuxResources(node Node, requests, limits v1.ResourceList) *runtimeapi.Lin
 	}
 	if !node.CPULimits.Off {
 		out.CpuPeriod, out.CpuQuota = node.CPULimits.PeriodMicroseconds(), node.CPULimits.Quota(limits.Cpu().MilliValue())
+		if ownCPUs {
+			out.CpuQuota = podcgroup.NoQuota
+		}
 	}
 	if node.CgroupV2 && !node.SingleProcessOOMKill {
 		out.Unified = map[string]string{"memory.oom.group": "1"}
@@ -42,7 +46,7 @@ func Resources(node Node, pod *v1.Pod, container *v1.Container) *runtimeapi.Linu
 			limits[name] = podLimits[name]
 		}
 	}
-	out := linuxResources(node, container.Resources.Requests, limits)
+	out := linuxResources(node, node.CPULimits.Own(pod, container.Name), container.Resources.Requests, limits)
 	out.OomScoreAdj = podcgroup.OOMScoreAdjust(pod, container, node.MemoryBytes)
 	out.HugepageLimits = hugepageLimits(node, podLimits, container.Resources.Limits)
 	unified := map[string]string{}

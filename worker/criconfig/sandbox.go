@@ -119,12 +119,12 @@ func namespaces(pod *v1.Pod, userNamespace *runtimeapi.UserNamespace) *runtimeap
 // that make a virtual machine.
 func sandboxResources(node Node, pod *v1.Pod) *runtimeapi.LinuxContainerResources {
 	options := resourcehelper.PodResourcesOptions{ExcludeOverhead: true}
-	return linuxResources(node, resourcehelper.PodRequests(pod, options), resourcehelper.PodLimits(pod, options))
+	return linuxResources(node, node.CPULimits.AnyOwn(pod), resourcehelper.PodRequests(pod, options), resourcehelper.PodLimits(pod, options))
 }
 
 func overhead(node Node, pod *v1.Pod) *runtimeapi.LinuxContainerResources {
 	if pod.Spec.Overhead == nil {
 		return &runtimeapi.LinuxContainerResources{}
 	}
-	return linuxResources(node, pod.Spec.Overhead, pod.Spec.Overhead)
+	return linuxResources(node, false, pod.Spec.Overhead, pod.Spec.Overhead)
 }

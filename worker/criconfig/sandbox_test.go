@@ -132,6 +132,19 @@ func TestSandboxPrivileged(t *testing.T) {
 	}
 }
 
+// A-NUMA-18: the sandbox of a pod has no quota if one of its containers has CPUs for itself.
+func TestSandboxWithCPUs(t *testing.T) {
+	pod := testPod()
+	pod.Spec.Containers = []v1.Container{
+		{Name: "other", Resources: v1.ResourceRequirements{Limits: resources("1", "64Mi")}},
+		{Name: "main", Resources: v1.ResourceRequirements{Limits: resources("1", "64Mi")}},
+	}
+	got := Sandbox(SandboxInput{Node: Node{CPULimits: podcgroup.CPULimits{OwnCPUs: ownsMain}}, Pod: pod})
+	if r := got.Linux.Resources; r.CpuQuota != podcgroup.NoQuota || r.CpuPeriod != 100_000 {
+		t.Errorf("A-NUMA-18: resources %v, want no quota", r)
+	}
+}
+
 // Sandboxes have no quota either if CPU limits are not enforced (A-CRI-7).
 func TestSandboxWithoutQuota(t *testing.T) {
 	pod := testPod()

@@ -2,7 +2,11 @@ package podcgroup
 
 import (
 	"cmp"
+	"slices"
 	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -19,6 +23,20 @@ const (
 type CPULimits struct {
 	Off    bool          // no container is throttled, whatever its limit
 	Period time.Duration // 0: DefaultCPUPeriod
+	// OwnCPUs says which containers have CPUs for themselves: neither they nor their pods are
+	// throttled (A-NUMA-18); nil: none has.
+	OwnCPUs func(pod types.UID, container string) bool
+}
+
+// Own says whether a container has CPUs for itself.
+func (l CPULimits) Own(pod *v1.Pod, container string) bool {
+	return l.OwnCPUs != nil && l.OwnCPUs(pod.UID, container)
+}
+
+// AnyOwn says whether a container of a pod has CPUs for itself.
+func (l CPULimits) AnyOwn(pod *v1.Pod) bool {
+	has := func(c v1.Container) bool { return l.Own(pod, c.Name) }
+	return slices.ContainsFunc(pod.Spec.InitContainers, has) || slices.ContainsFunc(pod.Spec.Containers, has)
 }
 
 // DefaultCPUPeriod is the CFS period of the kernel and of Kubernetes (A-CRI-7).

@@ -53,7 +53,7 @@ func ResourcesOf(pod *v1.Pod, cpu CPULimits) Resources {
 	out.CPUShares = CPUShares(requests.Cpu().MilliValue())
 	if cpuDeclared || class == v1.PodQOSGuaranteed {
 		out.CPUQuota, out.CPUPeriod = cpu.Quota(limits.Cpu().MilliValue()), cpu.PeriodMicroseconds()
-		if cpu.Off {
+		if cpu.Off || cpu.AnyOwn(pod) {
 			out.CPUQuota = NoQuota
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
 
@@ -121,6 +122,8 @@ func TestResourcesOfCPULimits(t *testing.T) {
 		{"off, no limit", podOf(needs(list("1", ""), nil)), off, Resources{CPUShares: 1024}},
 		{"off, BestEffort", podOf(v1.ResourceRequirements{}), off, Resources{CPUShares: 2}},
 		{"period", burstable, short, Resources{CPUShares: 2048, CPUQuota: 10_000, CPUPeriod: 5000}},
+		{"A-NUMA-18 CPUs of its own", guaranteed, CPULimits{OwnCPUs: func(types.UID, string) bool { return true }}, Resources{CPUShares: 1024, CPUQuota: NoQuota, CPUPeriod: 100_000, MemoryLimit: 1 << 30}},
+		{"A-NUMA-18 CPUs of others", guaranteed, CPULimits{OwnCPUs: func(types.UID, string) bool { return false }}, Resources{CPUShares: 1024, CPUQuota: 100_000, CPUPeriod: 100_000, MemoryLimit: 1 << 30}},
 		{"period, least quota", podOf(needs(list("100m", ""), list("100m", ""))), short, Resources{CPUShares: 102, CPUQuota: 1000, CPUPeriod: 5000}},
 	}
 	for _, tc := range tests {
