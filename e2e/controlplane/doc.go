@@ -17,6 +17,7 @@
 //
 // The parts are built by `make controlplane` (package build below, versions
 // pinned in cluster/go.mod) into .cache/controlplane.
+// `make drivers` builds drivers of devices beside them, for tests of resource claims.
 //
 // # Other versions
 //
