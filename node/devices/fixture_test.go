@@ -127,6 +127,7 @@ type fake struct {
 	lists    chan []*api.Device
 	allocate func(context.Context, []string) (*api.AllocateResponse, error)
 	prefer   func(*api.ContainerPreferredAllocationRequest) []string
+	silent   bool          // fails when it is asked for its preference
 	started  chan []string // by PreStartContainer
 	server   *grpc.Server
 }
@@ -207,6 +208,9 @@ func (f *fake) Allocate(ctx context.Context, r *api.AllocateRequest) (*api.Alloc
 }
 
 func (f *fake) GetPreferredAllocation(_ context.Context, r *api.PreferredAllocationRequest) (*api.PreferredAllocationResponse, error) {
+	if f.silent {
+		return nil, errors.New("no preference")
+	}
 	return &api.PreferredAllocationResponse{ContainerResponses: []*api.ContainerPreferredAllocationResponse{{DeviceIDs: f.prefer(r.ContainerRequests[0])}}}, nil
 }
 

@@ -1,0 +1,73 @@
+package devices
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+)
+
+// A-DEV-11: a container whose devices are not known any more gets some before it is created; if it can't,
+// it is not, and nothing is taken.
+func TestNotKnownAnyMore(t *testing.T) {
+	dir := folder(t)
+	n := begin(t, dir, nil)
+	n.plugin("a.sock", nil, "g0", "g1")
+	n.await(gpu, 2, 2)
+	if got := n.Allocate(t.Context(), podOf("p", "1")); got.Refusal != nil {
+		t.Fatal(got.Refusal)
+	}
+	n.stop()
+	if err := os.WriteFile(n.path(), []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n = begin(t, dir, nil)
+	n.plugin("b.sock", nil, "g0", "g1")
+	n.await(gpu, 2, 2)
+	if _, err := os.Stat(n.path() + ".damaged"); err != nil {
+		t.Errorf("B-RST-18: the damaged checkpoint is not kept: %v", err)
+	}
+	if got := n.has(podOf("p", "2"), "main"); got != "/dev/g0 /dev/g1 " {
+		t.Errorf("A-DEV-11: it has %q", got)
+	}
+	late := podOf("late", "1")
+	if _, err := n.Assigned(t.Context(), late, &late.Spec.Containers[0]); err == nil || !strings.Contains(err.Error(), "requested number of devices unavailable") {
+		t.Errorf("A-DEV-11: a container is created without its devices: %v", err)
+	}
+	n.Release("p")
+	if got := n.has(late, "main"); got != "/dev/g0 " {
+		t.Errorf("A-DEV-11: it has %q", got)
+	}
+}
+
+// A-DEV-8: what can't be written down is not given.
+func TestCheckpointFails(t *testing.T) {
+	dir := folder(t)
+	n := begin(t, dir, nil)
+	if err := os.MkdirAll(filepath.Join(n.path(), "in the way"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	n.plugin("a.sock", nil, "g0")
+	n.await(gpu, 1, 1)
+	got := n.Allocate(t.Context(), podOf("p", "1"))
+	const want = `Allocate failed due to failed to write checkpoint file "kubelet_internal_checkpoint": `
+	if got.Refusal == nil || !strings.HasPrefix(got.Refusal.Message, want) || len(n.Held()) > 0 {
+		t.Errorf("A-DEV-8: refusal %+v, held %v", got.Refusal, n.Held())
+	}
+}
+
+// A-DEV-8: a plugin that wants to be asked which devices are best, and fails then, gives none.
+func TestPreferenceFails(t *testing.T) {
+	n := begin(t, folder(t), nil)
+	n.plugin("a.sock", func(f *fake) {
+		f.options, f.silent = &api.DevicePluginOptions{GetPreferredAllocationAvailable: true}, true
+	}, "g0", "g1")
+	n.await(gpu, 2, 2)
+	got := n.Allocate(t.Context(), podOf("p", "1"))
+	const want = "Allocate failed due to device plugin GetPreferredAllocation rpc failed with err: rpc error: "
+	if got.Refusal == nil || !strings.HasPrefix(got.Refusal.Message, want) || len(n.Held()) > 0 {
+		t.Errorf("A-DEV-8: refusal %+v, held %v", got.Refusal, n.Held())
+	}
+}
