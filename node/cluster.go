@@ -114,6 +114,11 @@ func (o Options) certDir() string {
 	return rootfolder.AgentKeys.In(o.rootDir())
 }
 
+// event records an event about an object that is no pod's affair alone.
+func (c *cluster) event(object v1.ObjectReference, kind, reason, message string) {
+	c.events.Record(record.Event{Object: object, Type: kind, Reason: reason, Message: message, At: time.Now()})
+}
+
 // nodeEvent records an event about the Node.
 func (c *cluster) nodeEvent(kind, reason, message string) {
 	c.events.Record(record.Event{Object: record.Node(c.name), Type: kind, Reason: reason, Message: message, At: time.Now()})

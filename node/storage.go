@@ -28,6 +28,7 @@ func (s *setup) newVolumes(client kubernetes.Interface, drivers *csidriver.Regis
 func (u uses) giveVolumes(inbox *pods.Inbox) {
 	u.cluster.volumes.Connect(func(c *csi.Config) {
 		c.Token = u.objects.TokenStatus
+		c.Event = u.cluster.event
 		c.Again = func(pod types.UID) { inbox.ObjectsChanged(pod, "") }
 	})
 }

@@ -144,6 +144,25 @@ func (d *storageDriver) volume(name string, block bool) string {
 	return made.Volume.VolumeId
 }
 
+// expand makes the volume of the claim data twice as large, as an external resizer does.
+func (d *storageDriver) expand(c *cluster) {
+	d.t.Helper()
+	name := c.namespace + "-data"
+	volume, err := client.CoreV1().PersistentVolumes().Get(d.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if _, err := d.local.ControllerExpandVolume(d.t.Context(), &csi.ControllerExpandVolumeRequest{
+		VolumeId: volume.Spec.CSI.VolumeHandle, CapacityRange: &csi.CapacityRange{RequiredBytes: 128 << 20},
+	}); err != nil {
+		d.t.Fatal(err)
+	}
+	c.kubectl("patch", "persistentvolume", name, `--patch={"spec": {"capacity": {"storage": "128Mi"}}}`)
+	c.kubectl("patch", "persistentvolumeclaim", "data", "--subresource=status",
+		`--patch={"status": {"allocatedResources": {"storage": "128Mi"}, "allocatedResourceStatuses": {"storage": "NodeResizePending"},
+		"conditions": [{"type": "FileSystemResizePending", "status": "True"}]}}`)
+}
+
 func removeIfThere(file string) error {
 	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

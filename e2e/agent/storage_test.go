@@ -141,15 +141,15 @@ func (d *storageDriver) wantNothing() {
 	}
 }
 
-// TestStorageDevice: a container gets a volume as a device, and keeps it over a kill -9 of the agent
-// (A-CSI-8).
+// TestStorageDevice: a container gets a volume as a device, and keeps it over a kill -9 of the agent;
+// the node expands it (A-CSI-8, A-CSI-15).
 func TestStorageDevice(t *testing.T) {
 	t.Parallel()
 	node := startNode(t, member.Config{})
 	d := newStorageDriver(t, node, "devices.example.com", "{attachRequired: false}")
 	c := newCluster(t, node)
 	d.claim(c, v1.PersistentVolumeBlock)
-	c.create(`
+	const manifest = `
 metadata: {name: pod}
 spec:
   terminationGracePeriodSeconds: 1
@@ -160,7 +160,8 @@ spec:
     command: [sh, -c, "until [ -e /tmp/end ]; do sleep 0.1; done"]
     volumeDevices: [{name: data, devicePath: /dev/data}]
     resources: {limits: {memory: 32Mi}}
-`)
+`
+	c.create(manifest)
 	c.awaitReady("pod")
 	d.wantCalls("NodeStageVolume", "NodePublishVolume")
 	c.kubectl("exec", "pod", "--", "sh", "-c", "echo hello >/dev/data")
@@ -181,6 +182,17 @@ spec:
 	d.wantCalls()
 	c.delete("pod")
 	d.wantCalls("NodeUnpublishVolume", "NodeUnstageVolume")
+	d.wantNothing()
+
+	d.expand(c) // A-CSI-15
+	c.create(manifest)
+	c.awaitReady("pod")
+	await(c, "persistentvolumeclaims", "data", "to be expanded", func(claim *v1.PersistentVolumeClaim) bool {
+		return claim.Status.Capacity.Storage().String() == "128Mi" && len(claim.Status.Conditions) == 0 && len(claim.Status.AllocatedResourceStatuses) == 0
+	})
+	c.awaitEvent("pod", v1.EventTypeNormal, "FileSystemResizeSuccessful")
+	c.delete("pod")
+	d.wantCalls("NodeStageVolume", "NodePublishVolume", "NodeUnpublishVolume", "NodeUnstageVolume")
 	d.wantNothing()
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
+	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/lifepod/lifepod/node/csidriver"
@@ -77,6 +78,9 @@ func (p *publishing) run(ctx context.Context) error {
 	if err := p.publish(ctx); err != nil {
 		return p.want.failed(p.want.setUpStep(), err)
 	}
+	if err := expand(ctx, p); err != nil {
+		return p.want.failed(p.want.expandStep(), err)
+	}
 	return p.want.failed(p.want.setUpStep(), p.remember(p.on.config.Boot))
 }
 
@@ -137,7 +141,7 @@ func (p *publishing) publish(ctx context.Context) error {
 		}
 		return err
 	}
-	p.setRepublished(p.republishes())
+	p.setRepublished(p.republishes() || expands(p))
 	if p.can.MountGroup || p.want.group() == nil || !p.want.ownable(p.groupPolicy()) {
 		return nil
 	}
@@ -172,13 +176,17 @@ func (p *publishing) publishRequest(ctx context.Context) (*csi.NodePublishVolume
 	return request, nil
 }
 
-// again publishes a volume anew that the driver wants to be, as for a new token (A-CSI-11). A
-// failure leaves what the pod has.
+// again has a volume published anew that the driver wants to be, as for a new token (A-CSI-11),
+// or expanded. A failure leaves what the pod has.
 func (p *publishing) again(ctx context.Context) error {
 	if err := p.find(ctx); err != nil {
 		return err
 	}
-	p.setRepublished(p.republishes())
+	p.setRepublished(p.republishes() || expands(p))
+	if err := expand(ctx, p); err != nil { // tried again with the next look
+		p.on.config.Event(p.want.podReference(), v1.EventTypeWarning, "VolumeResizeFailed",
+			p.want.failed("NodeExpandVolume.NodeExpandVolume failed", err).Error())
+	}
 	if !p.republishes() {
 		return nil
 	}

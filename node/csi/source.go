@@ -26,7 +26,9 @@ type volume struct {
 	modes      []v1.PersistentVolumeAccessMode
 	options    []string // of the mount
 
-	stageSecret, publishSecret *v1.SecretReference
+	claim *v1.ObjectReference // that the PersistentVolume is bound to
+
+	stageSecret, publishSecret, expandSecret *v1.SecretReference
 }
 
 func volumeOf(r volumes.CSIRequest) volume {
@@ -38,7 +40,7 @@ func volumeOf(r volumes.CSIRequest) volume {
 		pod: r.Pod, driver: csi.Driver, handle: csi.VolumeHandle, name: r.Bound.Name,
 		device: ptr.Deref(spec.VolumeMode, v1.PersistentVolumeFilesystem) == v1.PersistentVolumeBlock, readOnly: r.ReadOnly,
 		fsType: csi.FSType, attributes: csi.VolumeAttributes, modes: spec.AccessModes, options: spec.MountOptions,
-		stageSecret: csi.NodeStageSecretRef, publishSecret: csi.NodePublishSecretRef,
+		stageSecret: csi.NodeStageSecretRef, publishSecret: csi.NodePublishSecretRef, expandSecret: csi.NodeExpandSecretRef, claim: spec.ClaimRef,
 	}
 }
 
@@ -96,6 +98,17 @@ func (v volume) setUpStep() string {
 		return "MapVolume.MapPodDevice failed"
 	}
 	return "MountVolume.SetUp failed"
+}
+
+func (v volume) expandStep() string {
+	if v.device {
+		return "MapVolume.MarkVolumeAsMounted failed while expanding volume"
+	}
+	return "MountVolume.Setup failed while expanding volume"
+}
+
+func (v volume) podReference() v1.ObjectReference {
+	return v1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: v.pod.Namespace, Name: v.pod.Name, UID: v.pod.UID}
 }
 
 // ownable says whether the pod's fsGroup gets the files, by the driver's policy (A-CSI-10).

@@ -33,6 +33,8 @@ type Config struct {
 	Boot                string // of the machine; see keyDone
 	// Changed is called when InUse has changed.
 	Changed func()
+	// Event records an event.
+	Event func(object v1.ObjectReference, kind, reason, message string)
 	// Again asks for Publish with Again, of a pod.
 	Again func(pod types.UID)
 	Log   *slog.Logger
@@ -47,7 +49,7 @@ type Volumes struct {
 	mu        sync.Mutex
 	heard     chan struct{} // closed when the Node has changed
 	inUse     map[key]bool
-	republish map[podVolume]bool // what is published again and again
+	republish map[podVolume]bool // what is looked at again and again: to publish it anew, or expand it
 }
 
 var _ volumes.CSI = (*Volumes)(nil)

@@ -36,6 +36,7 @@ type machine struct {
 	driver  *driver
 	config  Config
 	volumes *Volumes
+	events  []string
 }
 
 func newMachine(t *testing.T, d *driver, object *storagev1.CSIDriver, others ...runtime.Object) *machine {
@@ -58,13 +59,16 @@ func newMachine(t *testing.T, d *driver, object *storagev1.CSIDriver, others ...
 		<-ran
 	})
 	go registry.Register(ctx, driverName, d.socket, []string{"1.0.0"}) //nolint:errcheck // it waits for a Node
-	m := &machine{t: t, driver: d, config: Config{
+	m := &machine{t: t, driver: d}
+	m.config = Config{
 		Drivers: registry, Client: client, Node: "n", PodsDir: filepath.Join(dir, "pods"), PluginsDir: filepath.Join(dir, "plugins"), Boot: "boot",
 		Token: func(_ context.Context, pod *v1.Pod, r storagev1.TokenRequest) (authenticationv1.TokenRequestStatus, error) {
 			return authenticationv1.TokenRequestStatus{Token: "token of " + pod.Name + " for " + r.Audience}, nil
 		},
-		Changed: func() {}, Again: func(types.UID) {}, Log: slog.New(slog.DiscardHandler),
-	}}
+		Event: func(object v1.ObjectReference, kind, reason, message string) {
+			m.events = append(m.events, strings.Join([]string{object.Kind, kind, reason, message}, " "))
+		}, Changed: func() {}, Again: func(types.UID) {}, Log: slog.New(slog.DiscardHandler),
+	}
 	m.begin()
 	for range 500 {
 		if _, err := registry.Driver(driverName); err == nil {

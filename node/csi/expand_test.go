@@ -1,0 +1,161 @@
+package csi
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/worker/volumes"
+)
+
+var expanding = csi.NodeServiceCapability_RPC_EXPAND_VOLUME
+
+// growing is a claim of 1 MiB that its controller has expanded to 2, and its volume.
+func growing(state v1.ClaimResourceStatus) (*v1.PersistentVolumeClaim, *v1.PersistentVolume) {
+	claim := &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data", UID: "uid-data"}}
+	claim.Status = v1.PersistentVolumeClaimStatus{
+		Capacity:                  v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Mi")},
+		AllocatedResources:        v1.ResourceList{v1.ResourceStorage: resource.MustParse("2Mi")},
+		AllocatedResourceStatuses: map[v1.ResourceName]v1.ClaimResourceStatus{v1.ResourceStorage: state},
+		Conditions:                []v1.PersistentVolumeClaimCondition{{Type: v1.PersistentVolumeClaimFileSystemResizePending, Status: v1.ConditionTrue}},
+	}
+	bound := persistent("pv")
+	bound.Spec.ClaimRef = &v1.ObjectReference{Namespace: "default", Name: "data", UID: "uid-data"}
+	return claim, bound
+}
+
+func (m *machine) claim() v1.PersistentVolumeClaimStatus {
+	m.t.Helper()
+	claim, err := m.config.Client.CoreV1().PersistentVolumeClaims("default").Get(m.t.Context(), "data", metav1.GetOptions{})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return claim.Status
+}
+
+func (m *machine) wantClaim(capacity string, state v1.ClaimResourceStatus, conditions ...string) {
+	m.t.Helper()
+	got := m.claim()
+	texts := []string{}
+	for _, c := range got.Conditions {
+		texts = append(texts, strings.TrimSpace(string(c.Type)+" "+c.Message))
+	}
+	if size := got.Capacity[v1.ResourceStorage]; size.String() != capacity || got.AllocatedResourceStatuses[v1.ResourceStorage] != state {
+		m.t.Errorf("the claim has %s, %s; want %s, %s", size.String(), got.AllocatedResourceStatuses[v1.ResourceStorage], capacity, state)
+	}
+	if diff := cmp.Diff(conditions, texts); diff != "" && len(conditions)+len(texts) > 0 {
+		m.t.Errorf("conditions of the claim (-want +got):\n%s", diff)
+	}
+}
+
+func (m *machine) wantEvents(want ...string) {
+	m.t.Helper()
+	if diff := cmp.Diff(want, m.events); diff != "" {
+		m.t.Errorf("events (-want +got):\n%s", diff)
+	}
+	m.events = nil
+}
+
+const (
+	toldPod   = `Pod Normal FileSystemResizeSuccessful MountVolume.NodeExpandVolume succeeded for volume "pv" n`
+	toldClaim = `PersistentVolumeClaim Normal FileSystemResizeSuccessful MountVolume.NodeExpandVolume succeeded for volume "pv" n`
+)
+
+// TestExpandsWhenMounted: a volume that was expanded while nobody had it is expanded by the node
+// before the pod has it (A-CSI-15).
+func TestExpandsWhenMounted(t *testing.T) {
+	claim, bound := growing(v1.PersistentVolumeClaimNodeResizePending)
+	m := newMachine(t, newDriver(t, staging, expanding), nil, claim)
+	m.mustPublish(podOf("pod"), bound)
+	m.wantCalls("Stage", "Publish", "Expand")
+	m.wantEvents(toldPod, toldClaim)
+	m.wantClaim("2Mi", "")
+	if err := m.unpublish(podOf("pod")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestExpandsInUse: a volume that a pod has is expanded with the next look, and again after a
+// failure, which the claim tells if it is final (A-CSI-15).
+func TestExpandsInUse(t *testing.T) {
+	claim, bound := growing("")
+	claim.Status.Conditions = nil
+	m := newMachine(t, newDriver(t, staging, expanding), nil, claim)
+	pod := podOf("pod")
+	m.mustPublish(pod, bound)
+	m.wantCalls("Stage", "Publish")
+	if pods := m.volumes.republished(); len(pods) != 1 {
+		t.Errorf("looked at again: %q", pods)
+	}
+	look := func() {
+		t.Helper()
+		if _, err := m.volumes.Publish(t.Context(), volumes.CSIRequest{Pod: pod, Bound: bound, Again: true}); err != nil {
+			t.Error(err)
+		}
+	}
+	look()
+	m.wantEvents()
+	grown, _ := growing(v1.PersistentVolumeClaimNodeResizePending)
+	if _, err := m.config.Client.CoreV1().PersistentVolumeClaims("default").UpdateStatus(t.Context(), grown, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	m.driver.once("Expand", faults["refuses"](m.driver))
+	look()
+	const failure = "Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = out of order"
+	m.wantEvents(`Pod Warning VolumeResizeFailed NodeExpandVolume.NodeExpandVolume failed for volume "pv" : ` + failure)
+	m.wantClaim("1Mi", v1.PersistentVolumeClaimNodeResizeInProgress, "FileSystemResizePending", "NodeResizeError failed to expand pvc with "+failure)
+	look()
+	m.wantEvents(toldPod, toldClaim)
+	m.wantClaim("2Mi", "")
+	if err := m.unpublish(pod); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCannotExpand: what a driver can't do is not asked again; what it can't do while the volume is
+// in use, or on a read-only one, holds up nothing (A-CSI-15).
+func TestCannotExpand(t *testing.T) {
+	refuse := func(code codes.Code) func(context.Context, func() error) error {
+		return func(context.Context, func() error) error { return status.Error(code, "no") }
+	}
+	claim, bound := growing(v1.PersistentVolumeClaimNodeResizePending)
+	m := newMachine(t, newDriver(t, staging, expanding), nil, claim)
+	pod := podOf("pod")
+	m.driver.once("Expand", refuse(codes.OutOfRange))
+	_, err := m.publish(pod, bound)
+	wantError(t, err, `MountVolume.Setup failed while expanding volume for volume "pv" : Expander.NodeExpand failed to expand the volume rpc error: code = OutOfRange desc = no`)
+	m.wantClaim("1Mi", v1.PersistentVolumeClaimNodeResizeInfeasible, "FileSystemResizePending",
+		"NodeResizeError failed to expand pvc with Expander.NodeExpand failed to expand the volume rpc error: code = OutOfRange desc = no")
+	m.mustPublish(pod, bound)
+	m.wantCalls("Stage", "Publish", "Expand", "Publish")
+	if err := m.unpublish(pod); err != nil {
+		t.Error(err)
+	}
+
+	claim, bound = growing(v1.PersistentVolumeClaimNodeResizePending)
+	busy := newMachine(t, newDriver(t, staging, expanding), nil, claim)
+	busy.driver.once("Expand", refuse(codes.FailedPrecondition))
+	busy.mustPublish(pod, bound)
+	if err := busy.unpublish(pod); err != nil {
+		t.Error(err)
+	}
+
+	claim, bound = growing(v1.PersistentVolumeClaimNodeResizePending)
+	fixed := newMachine(t, newDriver(t, staging, expanding), nil, claim)
+	if _, err := fixed.volumes.Publish(t.Context(), volumes.CSIRequest{Pod: pod, Bound: bound, ReadOnly: true, Own: func(string) error { return nil }}); err != nil {
+		t.Error(err)
+	}
+	const refused = ` Warning FileSystemResizeFailed MountVolume.NodeExpandVolume failed for volume "pv" requested read-only file system`
+	fixed.wantEvents("Pod"+refused, "PersistentVolumeClaim"+refused)
+	if err := fixed.unpublish(pod); err != nil {
+		t.Error(err)
+	}
+}
