@@ -50,12 +50,10 @@ type Config struct {
 	Pods, Services netip.Prefix
 }
 
-// absent are the controllers that have nothing to do here: there is no cloud, and
-// volumes are attached to nothing.
+// absent are the controllers that have nothing to do here: there is no cloud.
 var absent = map[string]bool{
-	names.PersistentVolumeAttachDetachController: true,
-	names.ServiceAccountTokenController:          true, // made by itself
-	names.SELinuxWarningController:               true,
+	names.ServiceAccountTokenController: true, // made by itself
+	names.SELinuxWarningController:      true,
 }
 
 // tokenWorkers is how many Secrets get their tokens at once; upstream's default.

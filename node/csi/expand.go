@@ -104,10 +104,10 @@ func (e *expansion) call(ctx context.Context) error {
 // failed tells the claim of a failure that is final. One that only means that the driver
 // does not expand what is in use holds up nothing.
 func (e *expansion) failed(ctx context.Context, err error) error {
-	failure := fmt.Errorf("Expander.NodeExpand failed to expand the volume : %w", err) //nolint:staticcheck // Kubernetes' text
+	failure := fmt.Errorf("Expander.NodeExpand failed to expand the volume : %w", err)
 	infeasible := slices.Contains([]codes.Code{codes.InvalidArgument, codes.OutOfRange, codes.NotFound}, status.Code(err))
 	if infeasible {
-		failure = fmt.Errorf("Expander.NodeExpand failed to expand the volume %w", err) //nolint:staticcheck // Kubernetes' text
+		failure = fmt.Errorf("Expander.NodeExpand failed to expand the volume %w", err)
 	}
 	if csidriver.Final(err) {
 		marked := e.mark(ctx, func(s *v1.PersistentVolumeClaimStatus) {

@@ -2,6 +2,7 @@ package csi
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
@@ -77,10 +78,11 @@ func (v volume) accessMode() v1.PersistentVolumeAccessMode {
 	return v.modes[0]
 }
 
-// failed says at which step the volume could not be had, with the words of Kubernetes.
+// failed says at which step the volume could not be had, with the words of Kubernetes, unless the
+// error says it.
 func (v volume) failed(step string, err error) error {
-	if err == nil {
-		return nil
+	if _, told := errors.AsType[*volumes.MountError](err); told || err == nil {
+		return err
 	}
 	return &volumes.MountError{Volume: v.name, Step: step, Err: err}
 }

@@ -3,6 +3,8 @@ package storage
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -122,4 +124,48 @@ func command(ctx context.Context, t *testing.T, i *instance.Instance, args ...st
 	if err != nil {
 		t.Fatalf("lifepod %s: %v: %s", strings.Join(args, " "), err, out)
 	}
+}
+
+const ofDriver = `
+apiVersion: storage.k8s.io/v1
+kind: CSIDriver
+metadata: {name: disks.example.com}
+spec: {attachRequired: true}
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: disk}
+spec:
+  storageClassName: ""
+  accessModes: [ReadWriteOnce]
+  capacity: {storage: 1Mi}
+  csi: {driver: disks.example.com, volumeHandle: disk-1}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: disk}
+spec: {storageClassName: "", volumeName: disk, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: pod}
+spec:
+  terminationGracePeriodSeconds: 1
+  volumes: [{name: data, persistentVolumeClaim: {claimName: disk}}]
+  containers:
+  - {name: c, image: "lifepod.dev/toolbox:1", imagePullPolicy: Never, command: [sleep, 1h], volumeMounts: [{name: data, mountPath: /data}]}
+`
+
+// The volume of a driver of somebody else's is to be attached to the node of its pod, and no longer
+// when the pod has gone, which waits for the driver meanwhile (A-CSI-4, A-CSI-5).
+func TestAttach(t *testing.T) {
+	i, ctx := start(t)
+	kubectl(ctx, t, i, ofDriver, "apply", "-f", "-")
+	kubectl(ctx, t, i, "", "wait", "pod/pod", "--for=condition=PodScheduled", "--timeout=1m")
+	node := kubectl(ctx, t, i, "", "get", "pod", "pod", "-o", "jsonpath={.spec.nodeName}")
+	attachment := fmt.Sprintf("volumeattachment/csi-%x", sha256.Sum256([]byte("disk-1"+"disks.example.com"+node)))
+	kubectl(ctx, t, i, "", "wait", attachment, "--for=create", "--timeout=1m")
+	kubectl(ctx, t, i, "", "patch", attachment, "--subresource=status", "--type=merge", `--patch={"status": {"attached": true}}`) // as an attacher does
+	kubectl(ctx, t, i, "", "delete", "pod", "pod", "--timeout=1m")
+	kubectl(ctx, t, i, "", "wait", attachment, "--for=delete", "--timeout=1m")
 }
