@@ -1,15 +1,18 @@
 package agent
 
 import (
+	"context"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	plaintext "google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/testing/protocmp"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	api "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
@@ -44,8 +47,12 @@ func TestPodResources(t *testing.T) {
 	}}
 	ask := func(when string) {
 		t.Helper()
-		list, err := asked.List(t.Context(), &api.ListPodResourcesRequest{}, grpc.WaitForReady(true))
-		if err != nil || len(list.GetPodResources()) != 2 {
+		var list *api.ListPodResourcesResponse
+		err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (enough bool, err error) {
+			list, err = asked.List(ctx, &api.ListPodResourcesRequest{}, grpc.WaitForReady(true))
+			return len(list.GetPodResources()) == 2, err
+		})
+		if err != nil {
 			t.Fatalf("A-DEV-13: %s the list is %v, error %v; want the pods claims and pod", when, list, err)
 		}
 		if diff := cmp.Diff(pod, list.PodResources[1], protocmp.Transform()); diff != "" {
