@@ -99,15 +99,7 @@ func TestStorageDriver(t *testing.T) {
 	c.kubectl("exec", "one", "--", "touch", "/tmp/end")
 	c.await("one", "to have restarted", func(pod *v1.Pod) bool { return statusOf(pod, "main").RestartCount == 1 && isReady(pod) })
 	c.awaitLine("one", "runs 2")
-	if err := node.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := node.Run(); err != nil {
-		t.Fatal(err)
-	}
-	if err := node.AwaitHealthy(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	d.killAgent()
 	c.create(strings.ReplaceAll(writerToVolume, "NAME", "two"))
 	c.awaitReady("two")
 	c.awaitLine("two", "runs 3")
@@ -165,15 +157,7 @@ spec:
 	c.awaitReady("pod")
 	d.wantCalls("NodeStageVolume", "NodePublishVolume")
 	c.kubectl("exec", "pod", "--", "sh", "-c", "echo hello >/dev/data")
-	if err := node.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := node.Run(); err != nil {
-		t.Fatal(err)
-	}
-	if err := node.AwaitHealthy(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	d.killAgent()
 	c.kubectl("exec", "pod", "--", "touch", "/tmp/end")
 	c.await("pod", "to have restarted", func(pod *v1.Pod) bool { return statusOf(pod, "main").RestartCount == 1 && isReady(pod) })
 	if line := c.kubectl("exec", "pod", "--", "head", "-n", "1", "/dev/data"); line != "hello\n" {
