@@ -21,7 +21,7 @@ func (s *setup) newVolumes(client kubernetes.Interface, drivers *csidriver.Regis
 	root := s.options.rootDir()
 	return csi.New(csi.Config{
 		Drivers: drivers, Client: client, Node: s.name, PodsDir: host.PodsDir(root), PluginsDir: filepath.Join(root, "plugins"), Boot: boot, Log: s.log,
-	})
+	}), nil
 }
 
 // giveVolumes lets the volumes know of the pods.

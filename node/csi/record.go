@@ -85,45 +85,41 @@ type use struct {
 	device bool
 }
 
-// usesOf lists what a pod has of CSI drivers.
+// usesOf lists what a pod has of CSI drivers. With an error, which names records that can't be
+// read, it lists the others.
 func (l layout) usesOf(uid types.UID) (uses []use, err error) {
 	add := func(dir string, device bool, recordDir func(name string) string) error {
 		entries, err := os.ReadDir(dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
+		var damaged error
 		for _, e := range entries {
 			r, err := readRecord(recordDir(e.Name()))
-			if err != nil {
-				return err
-			}
+			damaged = errors.Join(damaged, err)
 			if r != nil { // else nothing was asked of the driver yet
 				uses = append(uses, use{record: r, uid: uid, name: e.Name(), device: device})
 			}
 		}
-		return nil
+		return damaged
 	}
 	volumes := l.ofPod(uid)
-	if err := add(volumes, false, func(name string) string { return filepath.Join(volumes, name) }); err != nil {
-		return nil, err
-	}
-	return uses, add(l.linksOf(uid), true, l.deviceData)
+	err = add(volumes, false, func(name string) string { return filepath.Join(volumes, name) })
+	return uses, errors.Join(err, add(l.linksOf(uid), true, l.deviceData))
 }
 
-// allUses lists what all pods have.
+// allUses lists what all pods have, as usesOf does.
 func (l layout) allUses() (uses []use, err error) {
 	entries, err := os.ReadDir(l.pods)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
+	var damaged error
 	for _, e := range entries {
 		of, err := l.usesOf(types.UID(e.Name()))
-		if err != nil {
-			return nil, err
-		}
-		uses = append(uses, of...)
+		uses, damaged = append(uses, of...), errors.Join(damaged, err)
 	}
-	return uses, nil
+	return uses, damaged
 }
 
 // stays is what is staged of a volume, or kept of a device.

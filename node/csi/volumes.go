@@ -68,26 +68,27 @@ func (k key) uniqueName() v1.UniqueVolumeName {
 	return v1.UniqueVolumeName(fmt.Sprintf("%s/%s^%s", pluginName, k.driver, k.handle))
 }
 
-// New finds what the node has of volumes.
-func New(c Config) (*Volumes, error) {
+// New finds what the node has of volumes. A record that can't be read, such as a kubelet may leave
+// when the power fails, holds up its own volume and not the node.
+func New(c Config) *Volumes {
 	v := &Volumes{
 		config: c, layout: layout{pods: c.PodsDir, plugins: c.PluginsDir},
 		heard: make(chan struct{}), inUse: map[key]bool{}, republish: map[podVolume]bool{},
 	}
-	uses, err := v.layout.allUses()
-	if err != nil {
-		return nil, err
+	uses, usesErr := v.layout.allUses()
+	stays, staysErr := v.layout.allStays()
+	if err := errors.Join(usesErr, staysErr); err != nil {
+		c.Log.Warn("not all volumes of before are known", "err", err)
 	}
 	for _, u := range uses {
 		if u.record[keyMode] != string(storagev1.VolumeLifecycleEphemeral) {
 			v.inUse[key{u.driver(), u.handle()}] = true
 		}
 	}
-	stays, err := v.layout.allStays()
 	for _, s := range stays {
 		v.inUse[key{s.driver(), s.handle()}] = true
 	}
-	return v, err
+	return v
 }
 
 // Connect sets what of Config is made after the Volumes; before anything is published.

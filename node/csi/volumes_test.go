@@ -83,11 +83,7 @@ func newMachine(t *testing.T, d *driver, object *storagev1.CSIDriver, others ...
 // begin is an agent that begins, after another one perhaps.
 func (m *machine) begin() {
 	m.t.Helper()
-	v, err := New(m.config)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	m.volumes = v
+	m.volumes = New(m.config)
 }
 
 func driverObject(spec storagev1.CSIDriverSpec) *storagev1.CSIDriver {
@@ -538,6 +534,38 @@ func TestNoDriver(t *testing.T) {
 		`driver name other.example.com not found in the list of registered CSI drivers`)
 	if err := m.unpublish(pod); err != nil {
 		t.Error(err)
+	}
+	m.wantNothing()
+}
+
+// TestDamagedRecord: a record that can't be read holds up its own volume, and neither the node nor
+// other volumes (A-CSI-12).
+func TestDamagedRecord(t *testing.T) {
+	m := newMachine(t, newDriver(t, staging), nil)
+	pod, other, bound := podOf("pod"), podOf("other"), persistent("pv")
+	path := m.mustPublish(pod, bound)
+	m.mustPublish(other, persistent("pv-2"))
+	file := filepath.Join(filepath.Dir(path), recordName)
+	good, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, nil, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.begin()
+	if names := m.volumes.InUse(); len(names) != 2 {
+		t.Errorf("in use: %q", names)
+	}
+	wantError(t, m.unpublish(pod), "record of a volume "+file+": unexpected end of JSON input")
+	m.mustPublish(other, persistent("pv-3"))
+	if err := os.WriteFile(file, good, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []*v1.Pod{pod, other} {
+		if err := m.unpublish(p); err != nil {
+			t.Error(err)
+		}
 	}
 	m.wantNothing()
 }
