@@ -39,10 +39,11 @@ func (d *Driver) ListVolumes(_ context.Context, req *csi.ListVolumesRequest) (*c
 
 // ControllerGetVolume is one volume.
 func (d *Driver) ControllerGetVolume(_ context.Context, req *csi.ControllerGetVolumeRequest) (*csi.ControllerGetVolumeResponse, error) {
-	if err := wanted("volume_id", req.GetVolumeId()); err != nil {
+	id, err := d.argument("volume", req.GetVolumeId())
+	if err != nil {
 		return nil, err
 	}
-	v, err := d.volumes.get("volume", req.GetVolumeId())
+	v, err := d.volumes.get("volume", id)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ func (d *Driver) ControllerGetVolume(_ context.Context, req *csi.ControllerGetVo
 func (d *Driver) ListSnapshots(_ context.Context, req *csi.ListSnapshotsRequest) (*csi.ListSnapshotsResponse, error) {
 	var matching []record
 	for _, s := range d.snapshots.list() {
-		if (req.GetSnapshotId() == "" || req.GetSnapshotId() == s.ID) && (req.GetSourceVolumeId() == "" || req.GetSourceVolumeId() == s.FromVolume) {
+		if (req.GetSnapshotId() == "" || req.GetSnapshotId() == d.id(s.ID)) && (req.GetSourceVolumeId() == "" || req.GetSourceVolumeId() == d.id(s.FromVolume)) {
 			matching = append(matching, s)
 		}
 	}
@@ -63,7 +64,7 @@ func (d *Driver) ListSnapshots(_ context.Context, req *csi.ListSnapshotsRequest)
 	}
 	out := &csi.ListSnapshotsResponse{NextToken: next}
 	for _, s := range part {
-		out.Entries = append(out.Entries, &csi.ListSnapshotsResponse_Entry{Snapshot: shownSnapshot(s)})
+		out.Entries = append(out.Entries, &csi.ListSnapshotsResponse_Entry{Snapshot: d.shownSnapshot(s)})
 	}
 	return out, nil
 }
@@ -86,20 +87,20 @@ func (d *Driver) GetCapacity(_ context.Context, req *csi.GetCapacityRequest) (*c
 }
 
 func (d *Driver) shownVolume(v record) *csi.Volume {
-	out := &csi.Volume{VolumeId: v.ID, CapacityBytes: v.Bytes, AccessibleTopology: []*csi.Topology{d.topology()}}
+	out := &csi.Volume{VolumeId: d.id(v.ID), CapacityBytes: v.Bytes, AccessibleTopology: []*csi.Topology{d.topology()}}
 	switch {
 	case v.FromSnapshot != "":
 		out.ContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{
-			Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: v.FromSnapshot},
+			Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: d.id(v.FromSnapshot)},
 		}}
 	case v.FromVolume != "":
 		out.ContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{
-			Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: v.FromVolume},
+			Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: d.id(v.FromVolume)},
 		}}
 	}
 	return out
 }
 
-func shownSnapshot(s record) *csi.Snapshot {
-	return &csi.Snapshot{SnapshotId: s.ID, SourceVolumeId: s.FromVolume, SizeBytes: s.Bytes, CreationTime: timestamppb.New(s.Created), ReadyToUse: true}
+func (d *Driver) shownSnapshot(s record) *csi.Snapshot {
+	return &csi.Snapshot{SnapshotId: d.id(s.ID), SourceVolumeId: d.id(s.FromVolume), SizeBytes: s.Bytes, CreationTime: timestamppb.New(s.Created), ReadyToUse: true}
 }

@@ -35,7 +35,11 @@ func (d *Driver) NodeGetVolumeStats(_ context.Context, req *csi.NodeGetVolumeSta
 	if err := wanted("volume_path", path); err != nil {
 		return nil, err
 	}
-	v, err := d.at(req.GetVolumeId(), path)
+	id, err := d.argument("volume", req.GetVolumeId())
+	if err != nil {
+		return nil, err
+	}
+	v, err := d.at(id, path)
 	if err != nil {
 		return nil, err
 	}
@@ -54,9 +58,6 @@ func (d *Driver) NodeGetVolumeStats(_ context.Context, req *csi.NodeGetVolumeSta
 
 // at is a volume that is staged or published at a path.
 func (d *Driver) at(id, path string) (record, error) {
-	if err := wanted("volume_id", id); err != nil {
-		return record{}, err
-	}
 	v, err := d.volumes.get("volume", id)
 	if err != nil {
 		return v, err
@@ -79,11 +80,11 @@ func (d *Driver) at(id, path string) (record, error) {
 // NodeExpandVolume lets block device and file system be as large as the volume, while they
 // are used.
 func (d *Driver) NodeExpandVolume(_ context.Context, req *csi.NodeExpandVolumeRequest) (*csi.NodeExpandVolumeResponse, error) {
-	id := req.GetVolumeId()
 	if err := wanted("volume_path", req.GetVolumePath()); err != nil {
 		return nil, err
 	}
-	if err := wanted("volume_id", id); err != nil {
+	id, err := d.argument("volume", req.GetVolumeId())
+	if err != nil {
 		return nil, err
 	}
 	end, err := d.begin(thing{volume: id})

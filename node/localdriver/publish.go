@@ -92,13 +92,14 @@ func makeFile(path string) error {
 
 // NodeUnpublishVolume undoes NodePublishVolume; there may be nothing to undo.
 func (d *Driver) NodeUnpublishVolume(_ context.Context, req *csi.NodeUnpublishVolumeRequest) (*csi.NodeUnpublishVolumeResponse, error) {
-	id, target := req.GetVolumeId(), req.GetTargetPath()
-	if err := wanted("volume_id", id); err != nil {
+	target := req.GetTargetPath()
+	if err := wanted("volume_id", req.GetVolumeId()); err != nil {
 		return nil, err
 	}
 	if err := wanted("target_path", target); err != nil {
 		return nil, err
 	}
+	id, _ := d.local("volume", req.GetVolumeId()) // a target of none is unmounted too
 	end, err := d.begin(thing{volume: id})
 	if err != nil {
 		return nil, err
@@ -112,7 +113,7 @@ func (d *Driver) NodeUnpublishVolume(_ context.Context, req *csi.NodeUnpublishVo
 		}
 	}
 	if err != nil {
-		return nil, internal("unpublish volume", id, err)
+		return nil, internal("unpublish volume", req.GetVolumeId(), err)
 	}
 	return &csi.NodeUnpublishVolumeResponse{}, nil
 }

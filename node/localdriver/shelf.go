@@ -94,8 +94,9 @@ func read(folder string) record {
 	return r
 }
 
-// plain is what may be the name of a folder as it is.
-var plain = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,126}$`)
+// plain is what may be the name of a folder as it is. With the name of the node, an ID shall
+// have no more than CSI's 128 bytes.
+var plain = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,62}$`)
 
 // idOf is the ID of what has a name, the same at each try.
 func idOf(name string) string {

@@ -20,7 +20,11 @@ func (d *Driver) CreateSnapshot(_ context.Context, req *csi.CreateSnapshotReques
 	if err := known(req.GetParameters()); err != nil {
 		return nil, err
 	}
-	s := record{ID: idOf(req.GetName()), Name: req.GetName(), FromVolume: req.GetSourceVolumeId(), Created: time.Now().UTC()}
+	volume, err := d.local("volume", req.GetSourceVolumeId())
+	if err != nil {
+		return nil, err
+	}
+	s := record{ID: idOf(req.GetName()), Name: req.GetName(), FromVolume: volume, Created: time.Now().UTC()}
 	end, err := d.begin(thing{snapshot: s.ID}, thing{volume: s.FromVolume})
 	if err != nil {
 		return nil, err
@@ -29,7 +33,7 @@ func (d *Driver) CreateSnapshot(_ context.Context, req *csi.CreateSnapshotReques
 	have, err := d.snapshots.get("snapshot", s.ID)
 	switch {
 	case err == nil && have.Name == s.Name && have.FromVolume == s.FromVolume:
-		return &csi.CreateSnapshotResponse{Snapshot: shownSnapshot(have)}, nil
+		return &csi.CreateSnapshotResponse{Snapshot: d.shownSnapshot(have)}, nil
 	case err == nil:
 		return nil, status.Errorf(codes.AlreadyExists, "snapshot %q exists, of volume %q", s.ID, have.FromVolume)
 	case status.Code(err) != codes.NotFound:
@@ -49,14 +53,20 @@ func (d *Driver) CreateSnapshot(_ context.Context, req *csi.CreateSnapshotReques
 	if err != nil {
 		return nil, internal("create snapshot", s.ID, err)
 	}
-	return &csi.CreateSnapshotResponse{Snapshot: shownSnapshot(s)}, nil
+	return &csi.CreateSnapshotResponse{Snapshot: d.shownSnapshot(s)}, nil
 }
 
 // DeleteSnapshot deletes a snapshot; there may be none. Volumes that were made from it don't
 // need it.
 func (d *Driver) DeleteSnapshot(_ context.Context, req *csi.DeleteSnapshotRequest) (*csi.DeleteSnapshotResponse, error) {
-	id := req.GetSnapshotId()
-	if err := wanted("snapshot_id", id); err != nil {
+	if err := wanted("snapshot_id", req.GetSnapshotId()); err != nil {
+		return nil, err
+	}
+	if _, err := NodeOf(req.GetSnapshotId()); err != nil {
+		return &csi.DeleteSnapshotResponse{}, nil //nolint:nilerr // there is none of such an ID
+	}
+	id, err := d.local("snapshot", req.GetSnapshotId())
+	if err != nil {
 		return nil, err
 	}
 	end, err := d.begin(thing{snapshot: id})

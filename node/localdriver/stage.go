@@ -48,6 +48,9 @@ func (d *Driver) used(id string, capability *csi.VolumeCapability) (v record, en
 	if err != nil {
 		return v, nil, err
 	}
+	if id, err = d.local("volume", id); err != nil {
+		return v, nil, err
+	}
 	end, err = d.begin(thing{volume: id})
 	if err != nil {
 		return v, nil, err
@@ -159,24 +162,24 @@ func isMounted(image, path string) (bool, error) {
 
 // NodeUnstageVolume undoes NodeStageVolume; there may be nothing to undo.
 func (d *Driver) NodeUnstageVolume(_ context.Context, req *csi.NodeUnstageVolumeRequest) (*csi.NodeUnstageVolumeResponse, error) {
-	id := req.GetVolumeId()
-	if err := wanted("volume_id", id); err != nil {
+	if err := wanted("volume_id", req.GetVolumeId()); err != nil {
 		return nil, err
 	}
 	if err := wanted("staging_target_path", req.GetStagingTargetPath()); err != nil {
 		return nil, err
 	}
+	id, unknown := d.local("volume", req.GetVolumeId())
 	end, err := d.begin(thing{volume: id})
 	if err != nil {
 		return nil, err
 	}
 	defer end()
 	err = unmount(req.GetStagingTargetPath())
-	if v, missing := d.volumes.get("volume", id); err == nil && missing == nil && v.Block {
+	if v, missing := d.volumes.get("volume", id); err == nil && unknown == nil && missing == nil && v.Block {
 		err = detachLoop(d.volumes.image(id))
 	}
 	if err != nil {
-		return nil, internal("unstage volume", id, err)
+		return nil, internal("unstage volume", req.GetVolumeId(), err)
 	}
 	return &csi.NodeUnstageVolumeResponse{}, nil
 }

@@ -48,8 +48,12 @@ func (d *Driver) CreateVolume(_ context.Context, req *csi.CreateVolumeRequest) (
 		return nil, status.Errorf(codes.ResourceExhausted, "the volume is wanted on other nodes: this is node %q", d.config.Node)
 	}
 	want := record{ID: idOf(req.GetName()), Name: req.GetName(), Block: block, Created: time.Now().UTC()}
-	from := req.GetVolumeContentSource()
-	want.FromSnapshot, want.FromVolume = from.GetSnapshot().GetSnapshotId(), from.GetVolume().GetVolumeId()
+	if want.FromSnapshot, err = d.given("snapshot", req.GetVolumeContentSource().GetSnapshot().GetSnapshotId()); err != nil {
+		return nil, err
+	}
+	if want.FromVolume, err = d.given("volume", req.GetVolumeContentSource().GetVolume().GetVolumeId()); err != nil {
+		return nil, err
+	}
 	end, err := d.begin(thing{volume: want.ID}, thing{volume: want.FromVolume}, thing{snapshot: want.FromSnapshot})
 	if err != nil {
 		return nil, err
@@ -132,8 +136,14 @@ func (d *Driver) source(v record) (source record, image string, err error) {
 
 // DeleteVolume deletes a volume; there may be none.
 func (d *Driver) DeleteVolume(_ context.Context, req *csi.DeleteVolumeRequest) (*csi.DeleteVolumeResponse, error) {
-	id := req.GetVolumeId()
-	if err := wanted("volume_id", id); err != nil {
+	if err := wanted("volume_id", req.GetVolumeId()); err != nil {
+		return nil, err
+	}
+	if _, err := NodeOf(req.GetVolumeId()); err != nil {
+		return &csi.DeleteVolumeResponse{}, nil //nolint:nilerr // there is none of such an ID
+	}
+	id, err := d.local("volume", req.GetVolumeId())
+	if err != nil {
 		return nil, err
 	}
 	end, err := d.begin(thing{volume: id})
@@ -162,13 +172,14 @@ func (d *Driver) DeleteVolume(_ context.Context, req *csi.DeleteVolumeRequest) (
 
 // ValidateVolumeCapabilities says whether a volume can be used as wanted.
 func (d *Driver) ValidateVolumeCapabilities(_ context.Context, req *csi.ValidateVolumeCapabilitiesRequest) (*csi.ValidateVolumeCapabilitiesResponse, error) {
-	if err := wanted("volume_id", req.GetVolumeId()); err != nil {
+	id, err := d.argument("volume", req.GetVolumeId())
+	if err != nil {
 		return nil, err
 	}
 	if len(req.GetVolumeCapabilities()) == 0 {
 		return nil, status.Error(codes.InvalidArgument, "volume_capabilities are missing")
 	}
-	v, err := d.volumes.get("volume", req.GetVolumeId())
+	v, err := d.volumes.get("volume", id)
 	if err != nil {
 		return nil, err
 	}
@@ -185,8 +196,8 @@ func (d *Driver) ValidateVolumeCapabilities(_ context.Context, req *csi.Validate
 // ControllerExpandVolume lets a volume be larger. Who uses it has to be told by
 // NodeExpandVolume.
 func (d *Driver) ControllerExpandVolume(_ context.Context, req *csi.ControllerExpandVolumeRequest) (*csi.ControllerExpandVolumeResponse, error) {
-	id := req.GetVolumeId()
-	if err := wanted("volume_id", id); err != nil {
+	id, err := d.argument("volume", req.GetVolumeId())
+	if err != nil {
 		return nil, err
 	}
 	if req.GetCapacityRange() == nil {
