@@ -55,7 +55,7 @@ func (s *setup) newNode(c *cluster, against notReady, conditions *relief.Conditi
 		}
 		if c != nil {
 			c.csi.Node.Heard(node)
-			c.volumes.NodeChanged()
+			c.volumes.NodeChanged(node)
 		}
 	}
 	node, err := register.New(r)

@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// How long is waited for a volume to be attached before that is told, and how often is looked
-// meanwhile if nothing says that something has changed (A-CSI-5).
+// How long is waited for a volume to be attached before that is told, and how often is looked at
+// its VolumeAttachment meanwhile (A-CSI-5).
 const (
 	attachPatience = time.Minute
 	attachPause    = 2 * time.Second
@@ -24,42 +24,86 @@ func attachmentName(k key, node string) string {
 	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(k.handle+k.driver+node)))
 }
 
-// awaitAttached returns what the attacher has said of the volume, once it is attached to the node;
-// nil: the driver does not want that.
-func (p *publishing) awaitAttached(ctx context.Context) (map[string]string, error) {
-	if p.object != nil && p.object.Spec.AttachRequired != nil && !*p.object.Spec.AttachRequired {
-		return nil, nil
+// attachable says whether a controller attaches the volume to the node.
+func (v volume) attachable(object *storagev1.CSIDriver) bool {
+	return !v.inline && (object == nil || object.Spec.AttachRequired == nil || *object.Spec.AttachRequired)
+}
+
+// attaching is a volume that a pod waits for until it is attached.
+type attaching struct {
+	on     *Volumes
+	volume key
+	pod    podVolume
+	has    bool // the pod has the volume: it is attached
+}
+
+// await returns what the attacher has said of the volume, once it is attached to the node and
+// stays so while it is in use.
+func (a attaching) await(ctx context.Context) (map[string]string, error) {
+	if !a.has {
+		a.on.inUse.await(a.pod, a.volume)
 	}
-	name := attachmentName(p.want.key(), p.on.config.Node)
-	patience := time.NewTimer(attachPatience)
+	patience, look := time.NewTimer(attachPatience), time.NewTicker(attachPause)
 	defer patience.Stop()
+	defer look.Stop()
 	for {
-		changes := p.on.nodeChanges() // before it is looked
-		attachment, err := p.on.config.Client.StorageV1().VolumeAttachments().Get(ctx, name, metav1.GetOptions{})
-		if err == nil {
-			if said, done, err := attached(attachment); done || err != nil {
+		why, changes := a.on.inUse.attached(a.volume)
+		if a.has || why == "" {
+			if said, done, err := a.look(ctx); done || err != nil {
 				return said, err
 			}
-			err = fmt.Errorf("volume %v is not attached for volume attachment %v", p.want.handle, name)
-		} else {
-			// The controller may not have made it yet, and until it has, a node may not read it.
-			wait := apierrors.IsNotFound(err) || apierrors.IsForbidden(err)
-			err = fmt.Errorf("volume %v has GET error for volume attachment %v: %w", p.want.handle, name, err)
-			if !wait {
-				return nil, err
-			}
 		}
-		pause := time.NewTimer(attachPause)
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		case <-patience.C:
-			return nil, err
 		case <-changes:
-		case <-pause.C:
+			continue
+		case <-patience.C:
+			return nil, a.missing(ctx, why)
+		case <-look.C:
 		}
-		pause.Stop()
+		if _, _, err := a.look(ctx); err != nil {
+			return nil, err
+		}
 	}
+}
+
+// look asks for the VolumeAttachment. The controller may not have made it yet, and until it has, a
+// node may not read it.
+func (a attaching) look(ctx context.Context) (said map[string]string, done bool, err error) {
+	attachment, err := a.attachment(ctx)
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	return attached(attachment)
+}
+
+func (a attaching) attachment(ctx context.Context) (*storagev1.VolumeAttachment, error) {
+	name := attachmentName(a.volume, a.on.config.Node)
+	attachment, err := a.on.config.Client.StorageV1().VolumeAttachments().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("volume %v has GET error for volume attachment %v: %w", a.volume.handle, name, err)
+	}
+	return attachment, nil
+}
+
+// missing is why the volume is not attached for so long; why is what the Node says.
+func (a attaching) missing(ctx context.Context, why string) error {
+	attachment, err := a.attachment(ctx)
+	if err != nil {
+		return err
+	}
+	_, done, err := attached(attachment)
+	switch {
+	case err != nil:
+		return err
+	case done && why != "":
+		return errors.New(why)
+	}
+	return fmt.Errorf("volume %v is not attached for volume attachment %v", a.volume.handle, attachment.Name)
 }
 
 func attached(a *storagev1.VolumeAttachment) (said map[string]string, done bool, err error) {

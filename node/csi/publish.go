@@ -52,25 +52,29 @@ func (p *publishing) there() (bool, error) {
 	return true, nil
 }
 
-// run calls the driver (A-CSI-4).
-func (p *publishing) run(ctx context.Context) error {
-	if err := p.find(ctx); err != nil {
+// prepare has what the driver is called with, and the volume attached; there: the pod has it.
+func (p *publishing) prepare(ctx context.Context, there bool) error {
+	if err := p.find(ctx); err != nil || there && !p.republishes() {
 		return err
 	}
-	if err := p.on.layout.onlyPod(p.want); err != nil {
+	err := p.on.layout.onlyPod(p.want)
+	if err != nil || !p.want.attachable(p.object) {
 		return p.want.failed(p.want.setUpStep(), err)
 	}
-	if !p.want.inline {
-		var err error
-		if p.attached, err = p.awaitAttached(ctx); err != nil {
-			return p.want.failed("MountVolume.WaitForAttach failed", err)
-		}
+	p.attached, err = attaching{on: p.on, volume: p.want.key(), pod: p.want.podVolume(), has: there}.await(ctx)
+	return p.want.failed(p.want.attachStep(), err)
+}
+
+// run calls the driver (A-CSI-4).
+func (p *publishing) run(ctx context.Context) error {
+	if err := p.on.layout.onlyPod(p.want); err != nil { // another one may have come while this one waited
+		return p.want.failed(p.want.setUpStep(), err)
 	}
 	if err := p.remember(""); err != nil {
 		return p.want.failed(p.want.setUpStep(), err)
 	}
 	if !p.want.inline {
-		p.on.setInUse(p.want.key(), true)
+		p.on.inUse.arrived(p.want.podVolume(), p.want.key())
 		if err := p.stage(ctx); err != nil {
 			return p.want.failed(p.want.mountStep(), err)
 		}
@@ -179,9 +183,6 @@ func (p *publishing) publishRequest(ctx context.Context) (*csi.NodePublishVolume
 // again has a volume published anew that the driver wants to be, as for a new token (A-CSI-11),
 // or expanded. A failure leaves what the pod has.
 func (p *publishing) again(ctx context.Context) error {
-	if err := p.find(ctx); err != nil {
-		return err
-	}
 	p.setRepublished(p.republishes() || expands(p))
 	if err := expand(ctx, p); err != nil { // tried again with the next look
 		p.on.config.Event(p.want.podReference(), v1.EventTypeWarning, "VolumeResizeFailed",
@@ -189,12 +190,6 @@ func (p *publishing) again(ctx context.Context) error {
 	}
 	if !p.republishes() {
 		return nil
-	}
-	if !p.want.inline {
-		var err error
-		if p.attached, err = p.awaitAttached(ctx); err != nil {
-			return err
-		}
 	}
 	request, err := p.publishRequest(ctx)
 	if err != nil {

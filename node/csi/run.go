@@ -44,9 +44,9 @@ func (p *publishing) setRepublished(is bool) {
 	p.on.mu.Lock()
 	defer p.on.mu.Unlock()
 	if is {
-		p.on.republish[podVolume{p.want.pod.UID, p.want.name}] = true
+		p.on.republish[p.want.podVolume()] = true
 	} else {
-		delete(p.on.republish, podVolume{p.want.pod.UID, p.want.name})
+		delete(p.on.republish, p.want.podVolume())
 	}
 }
 

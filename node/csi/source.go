@@ -62,6 +62,8 @@ func inlineOf(r volumes.CSIRequest) volume {
 
 func (v volume) key() key { return key{v.driver, v.handle} }
 
+func (v volume) podVolume() podVolume { return podVolume{v.pod.UID, v.name} }
+
 // lifecycleMode is how the volume lives, as CSIDrivers name it.
 func (v volume) lifecycleMode() storagev1.VolumeLifecycleMode {
 	if v.inline {
@@ -85,6 +87,14 @@ func (v volume) failed(step string, err error) error {
 		return err
 	}
 	return &volumes.MountError{Volume: v.name, Step: step, Err: err}
+}
+
+// attachStep is at which the volume is waited for.
+func (v volume) attachStep() string {
+	if v.device {
+		return "MapVolume.WaitForAttach failed"
+	}
+	return "MountVolume.WaitForAttach failed"
 }
 
 // mountStep and setUpStep are the two steps at which a driver is called.

@@ -134,7 +134,7 @@ func (v *Volumes) unstage(ctx context.Context, driver *csidriver.Driver, k key) 
 			return err
 		}
 	}
-	v.setInUse(k, false)
+	v.inUse.drop(k)
 	return nil
 }
 

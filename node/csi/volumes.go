@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -46,9 +44,9 @@ type Volumes struct {
 	layout layout
 	turns  turns.Turns[key]
 
+	inUse *inUse
+
 	mu        sync.Mutex
-	heard     chan struct{} // closed when the Node has changed
-	inUse     map[key]bool
 	republish map[podVolume]bool // what is looked at again and again: to publish it anew, or expand it
 }
 
@@ -63,17 +61,16 @@ type podVolume struct {
 	name string
 }
 
-// uniqueName is what the controller that attaches volumes calls it.
-func (k key) uniqueName() v1.UniqueVolumeName {
-	return v1.UniqueVolumeName(fmt.Sprintf("%s/%s^%s", pluginName, k.driver, k.handle))
-}
-
 // New finds what the node has of volumes. A record that can't be read, such as a kubelet may leave
 // when the power fails, holds up its own volume and not the node.
 func New(c Config) *Volumes {
 	v := &Volumes{
 		config: c, layout: layout{pods: c.PodsDir, plugins: c.PluginsDir},
-		heard: make(chan struct{}), inUse: map[key]bool{}, republish: map[podVolume]bool{},
+		republish: map[podVolume]bool{},
+	}
+	v.inUse = &inUse{
+		changed: func() { v.config.Changed() }, // which Connect sets
+		kept:    map[key]bool{}, waiting: map[podVolume]key{}, told: map[key]bool{}, heard: make(chan struct{}),
 	}
 	uses, usesErr := v.layout.allUses()
 	stays, staysErr := v.layout.allStays()
@@ -82,11 +79,11 @@ func New(c Config) *Volumes {
 	}
 	for _, u := range uses {
 		if u.record[keyMode] != string(storagev1.VolumeLifecycleEphemeral) {
-			v.inUse[key{u.driver(), u.handle()}] = true
+			v.inUse.kept[key{u.driver(), u.handle()}] = true
 		}
 	}
 	for _, s := range stays {
-		v.inUse[key{s.driver(), s.handle()}] = true
+		v.inUse.kept[key{s.driver(), s.handle()}] = true
 	}
 	return v
 }
@@ -94,59 +91,32 @@ func New(c Config) *Volumes {
 // Connect sets what of Config is made after the Volumes; before anything is published.
 func (v *Volumes) Connect(set func(*Config)) { set(&v.config) }
 
-// InUse are the volumes that must not be detached from the node (A-CSI-5).
-func (v *Volumes) InUse() []v1.UniqueVolumeName {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	names := make([]v1.UniqueVolumeName, 0, len(v.inUse))
-	for k := range maps.Keys(v.inUse) {
-		names = append(names, k.uniqueName())
-	}
-	slices.Sort(names)
-	return names
-}
+// InUse are the volumes that must not be detached from the node (A-CSI-5), as the Node's status is
+// to say. It is for who writes that, one status after the other.
+func (v *Volumes) InUse() []v1.UniqueVolumeName { return v.inUse.list() }
 
-func (v *Volumes) setInUse(k key, is bool) {
-	v.mu.Lock()
-	was := v.inUse[k]
-	if is {
-		v.inUse[k] = true
-	} else {
-		delete(v.inUse, k)
-	}
-	v.mu.Unlock()
-	if was != is {
-		v.config.Changed()
-	}
-}
-
-// NodeChanged has those look again who wait for a volume to be attached.
-func (v *Volumes) NodeChanged() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	close(v.heard)
-	v.heard = make(chan struct{})
-}
-
-func (v *Volumes) nodeChanges() <-chan struct{} {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.heard
-}
+// NodeChanged takes a newer version of the Node, for those who wait for a volume to be attached.
+func (v *Volumes) NodeChanged(node *v1.Node) { v.inUse.hear(node) }
 
 // Publish makes a volume available to a pod (volumes.CSI).
 func (v *Volumes) Publish(ctx context.Context, r volumes.CSIRequest) (path string, err error) {
 	wanted := volumeOf(r)
+	p := publishing{on: v, want: wanted, own: r.Own}
+	there, err := p.there()
+	if err != nil {
+		return "", wanted.failed(wanted.setUpStep(), err)
+	}
+	if !there || r.Again {
+		if err := p.prepare(ctx, there); err != nil { // which may take long: others have their turn
+			return p.path(), err
+		}
+	}
 	done, err := v.turns.Take(ctx, wanted.key())
 	if err != nil {
 		return "", wanted.failed(wanted.setUpStep(), err)
 	}
 	defer done()
-	p := publishing{on: v, want: wanted, own: r.Own}
-	there, err := p.there()
 	switch {
-	case err != nil:
-		return "", wanted.failed(wanted.setUpStep(), err)
 	case !there:
 		return p.path(), p.run(ctx)
 	case r.Again:
@@ -159,6 +129,7 @@ func (v *Volumes) Publish(ctx context.Context, r volumes.CSIRequest) (path strin
 // Unpublish takes all volumes of a pod back (volumes.CSI).
 func (v *Volumes) Unpublish(ctx context.Context, pod types.UID) error {
 	v.forgetRepublished(pod)
+	v.inUse.left(func(of podVolume) bool { return of.pod == pod })
 	uses, err := v.layout.usesOf(pod)
 	if err != nil {
 		return err

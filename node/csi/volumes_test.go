@@ -483,47 +483,6 @@ func TestOnlyOnePod(t *testing.T) {
 	m.wantNothing()
 }
 
-// TestAttached: the driver is called when the volume is attached, with what the attacher has said
-// (A-CSI-5).
-func TestAttached(t *testing.T) {
-	d := newDriver(t)
-	m := newMachine(t, d, driverObject(storagev1.CSIDriverSpec{AttachRequired: new(true)}))
-	pod, bound := podOf("pod"), persistent("pv")
-	attachments := m.config.Client.StorageV1().VolumeAttachments()
-	attachment := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: attachmentName(key{driverName, "handle-pv"}, "n")}}
-	attachment, err := attachments.Create(t.Context(), attachment, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	published := make(chan error)
-	go func() {
-		_, err := m.volumes.Publish(t.Context(), volumes.CSIRequest{Pod: pod, Bound: bound, Own: func(string) error { return nil }})
-		published <- err
-	}()
-	attachment.Status = storagev1.VolumeAttachmentStatus{Attached: true, AttachmentMetadata: map[string]string{"lun": "3"}}
-	if _, err := attachments.UpdateStatus(t.Context(), attachment, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	m.volumes.NodeChanged()
-	if err := <-published; err != nil {
-		t.Fatal(err)
-	}
-	if got := d.lastPublish().PublishContext["lun"]; got != "3" {
-		t.Errorf("the driver is told the LUN %q", got)
-	}
-	if err := m.unpublish(pod); err != nil {
-		t.Fatal(err)
-	}
-	m.wantNothing()
-
-	attachment.Status = storagev1.VolumeAttachmentStatus{AttachError: &storagev1.VolumeError{Message: "no such disk"}}
-	if _, err := attachments.UpdateStatus(t.Context(), attachment, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	_, err = m.publish(pod, bound)
-	wantError(t, err, `MountVolume.WaitForAttach failed for volume "pv" : no such disk`)
-}
-
 // TestNoDriver: a pod waits for its driver, nothing is asked of it, and the pod can go (A-CSI-4).
 func TestNoDriver(t *testing.T) {
 	m := newMachine(t, newDriver(t), nil)

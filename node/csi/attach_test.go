@@ -1,0 +1,158 @@
+package csi
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/worker/volumes"
+)
+
+// newAttaching is a machine whose driver wants its volumes attached, and the name of pv's.
+func newAttaching(t *testing.T, d *driver) (*machine, v1.UniqueVolumeName) {
+	t.Helper()
+	return newMachine(t, d, driverObject(storagev1.CSIDriverSpec{AttachRequired: new(true)})), key{driverName, "handle-pv"}.uniqueName()
+}
+
+// attachment makes the VolumeAttachment of pv, or changes it.
+func (m *machine) attachment(status storagev1.VolumeAttachmentStatus) {
+	m.t.Helper()
+	attachments := m.config.Client.StorageV1().VolumeAttachments()
+	one := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: attachmentName(key{driverName, "handle-pv"}, "n")}, Status: status}
+	if _, err := attachments.Create(m.t.Context(), one, metav1.CreateOptions{}); err == nil {
+		return
+	}
+	if _, err := attachments.UpdateStatus(m.t.Context(), one, metav1.UpdateOptions{}); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// writeNode is what writes the Node's status; attached is what the controller has there.
+func (m *machine) writeNode(attached ...v1.UniqueVolumeName) {
+	node := &v1.Node{Status: v1.NodeStatus{VolumesInUse: m.volumes.InUse()}}
+	for _, name := range attached {
+		node.Status.VolumesAttached = append(node.Status.VolumesAttached, v1.AttachedVolume{Name: name})
+	}
+	m.volumes.NodeChanged(node)
+}
+
+func (m *machine) publishSoon(pod *v1.Pod) <-chan error {
+	published := make(chan error, 1)
+	go func() {
+		_, err := m.volumes.Publish(m.t.Context(), volumes.CSIRequest{Pod: pod, Bound: persistent("pv"), Own: func(string) error { return nil }})
+		published <- err
+	}()
+	return published
+}
+
+func (m *machine) awaitInUse() {
+	m.t.Helper()
+	for range 500 {
+		if len(m.volumes.InUse()) == 1 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	m.t.Fatal("the volume is not in use")
+}
+
+func wantWaiting(t *testing.T, published <-chan error) {
+	t.Helper()
+	select {
+	case err := <-published:
+		t.Fatalf("the pod has the volume too early: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+}
+
+// TestAttached: a volume is in use before it is attached, and the driver is called when the Node
+// says both, with what the attacher has said (A-CSI-5).
+func TestAttached(t *testing.T) {
+	d := newDriver(t)
+	m, name := newAttaching(t, d)
+	pod := podOf("pod")
+	m.attachment(storagev1.VolumeAttachmentStatus{})
+	published := m.publishSoon(pod)
+	m.awaitInUse()
+	m.writeNode()
+	wantWaiting(t, published)
+	m.attachment(storagev1.VolumeAttachmentStatus{Attached: true, AttachmentMetadata: map[string]string{"lun": "3"}})
+	wantWaiting(t, published)
+	m.writeNode(name)
+	if err := <-published; err != nil {
+		t.Fatal(err)
+	}
+	if got := d.lastPublish().PublishContext["lun"]; got != "3" {
+		t.Errorf("the driver is told the LUN %q", got)
+	}
+	if err := m.unpublish(pod); err != nil {
+		t.Fatal(err)
+	}
+	m.wantNothing()
+}
+
+// TestDetachedMeanwhile: a Node that was written before a volume was in use anew does not say that
+// it stays attached: its controller may be about to detach it (A-CSI-5).
+func TestDetachedMeanwhile(t *testing.T) {
+	m, name := newAttaching(t, newDriver(t))
+	m.attachment(storagev1.VolumeAttachmentStatus{Attached: true})
+	one, two := podOf("one"), podOf("two")
+	published := m.publishSoon(one)
+	m.awaitInUse()
+	m.writeNode(name)
+	if err := <-published; err != nil {
+		t.Fatal(err)
+	}
+	if err := m.unpublish(one); err != nil {
+		t.Fatal(err)
+	}
+	published = m.publishSoon(two) // the Node was not written since, and has both
+	wantWaiting(t, published)
+	m.awaitInUse() // it is written with the next look, and there is no difference
+	if err := <-published; err != nil {
+		t.Fatal(err)
+	}
+	if err := m.unpublish(two); err != nil {
+		t.Fatal(err)
+	}
+	m.wantNothing()
+}
+
+// TestNotAttached: what the attacher says is told; a pod that waits holds up no other one of the
+// volume, and the volume is in use until the pod is gone (A-CSI-4, A-CSI-5).
+func TestNotAttached(t *testing.T) {
+	m, name := newAttaching(t, newDriver(t))
+	one, two := podOf("one"), podOf("two")
+	m.attachment(storagev1.VolumeAttachmentStatus{AttachError: &storagev1.VolumeError{Message: "no such disk"}})
+	err := <-m.publishSoon(one)
+	wantError(t, err, `MountVolume.WaitForAttach failed for volume "pv" : no such disk`)
+	m.awaitInUse()
+	m.attachment(storagev1.VolumeAttachmentStatus{Attached: true})
+	m.writeNode(name)
+	m.mustPublish(one, persistent("pv"))
+
+	m.attachment(storagev1.VolumeAttachmentStatus{}) // somebody has detached it
+	ctx, cancel := context.WithCancel(t.Context())
+	waits := make(chan error, 1)
+	go func() {
+		_, err := m.volumes.Publish(ctx, volumes.CSIRequest{Pod: two, Bound: persistent("pv")})
+		waits <- err
+	}()
+	wantWaiting(t, waits)
+	if err := m.unpublish(one); err != nil {
+		t.Errorf("a pod that waits holds up another one: %v", err)
+	}
+	if names := m.volumes.InUse(); len(names) != 1 {
+		t.Errorf("in use: %q", names)
+	}
+	cancel()
+	wantError(t, <-waits, `MountVolume.WaitForAttach failed for volume "pv" : context canceled`)
+	if err := m.unpublish(two); err != nil {
+		t.Fatal(err)
+	}
+	m.wantNothing()
+}
