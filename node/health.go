@@ -13,6 +13,7 @@ import (
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/node/server"
+	"github.com/lifepod/lifepod/node/stats"
 	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/roster"
 )
@@ -164,6 +165,7 @@ type view struct {
 	shown
 	health  *health
 	changes *server.Changes
+	figures *stats.Stats
 }
 
 // Healthy is why the node does not go on with its pods, nil if it does.

@@ -80,14 +80,14 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	workers := s.newEngine(machine, node, given)
 	workers.Images, workers.API, workers.Assigners, workers.Admission = images, uses.api(), append(uses.assigners(), given), worker.Admission{Room: inbox.Room}
 	workers.Network, workers.Options = &network{runtime: s.calls.Runtime, given: podNetwork, traffic: s.options.Traffic}, s.podOptions(addresses)
-	figures := s.newStats(measured(func() []*v1.Pod { return shell.Pods() }, workers, machine, uses))
+	figures := s.newStats(measured(func() []*v1.Pod { return shell.Pods() }, workers, machine, uses), cluster)
 	relief := s.newRelief(cluster, figures, machine.pressure, relief.Config{Tell: inbox.NodeMeasured, Conditions: conditions, Changed: node.Changed})
 	shell = pods.New(pods.Config{
 		Inbox: inbox, Engine: workers, Host: machine.admits, Sources: s.origins(), Node: node.Node, Memory: s.options.memory(),
 		Cluster: cluster.forPods(uses.objects, changes), Local: local, Pressure: machine.pressure, Relief: relief, Counts: s.counts, Log: s.log,
 		Stir: s.stir, RuntimeChanged: node.RuntimeChanged, ByName: given, Health: healths{plugins.Health, uses.healthOfClaims}.of, Shutdowns: shutdowns, Periods: shutdownPeriods(s.config.Kubelet),
 	})
-	view := view{shown: shell, health: health, changes: changes}
+	view := view{shown: shell, health: health, changes: changes, figures: figures}
 	server, err := s.newServer(cluster, view, changes, figures)
 	if err != nil {
 		return nil, err

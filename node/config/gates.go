@@ -14,6 +14,9 @@ const PodCertificateRequest = "PodCertificateRequest"
 // PodsAPI is the gate of the API of pods at a socket (A-NODE-8).
 const PodsAPI = "PodsAPI"
 
+// CSIVolumeHealth is the gate of how volumes are, as CSI drivers say (A-CSI-16).
+const CSIVolumeHealth = "CSIVolumeHealth"
+
 // gate is a feature gate: what Kubernetes 1.36 lets it be, and what lifepod behaves
 // as, which most gates don't change.
 type gate struct {

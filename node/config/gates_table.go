@@ -31,7 +31,7 @@ var gates = map[string]gate{
 	"CRDValidationRatcheting":                              {locked: on},
 	"CRIListStreaming":                                     {here: off},
 	"CSIServiceAccountTokenSecrets":                        {locked: on},
-	"CSIVolumeHealth":                                      {here: off},
+	"CSIVolumeHealth":                                      {here: free},
 	"ChangeContainerStatusOnKubeletRestart":                {here: off},
 	"ClearingNominatedNodeNameAfterBinding":                {},
 	"ClientsAllowCARotation":                               {here: on},

@@ -83,3 +83,11 @@ func (l layout) stagedDevice(name string) string { return filepath.Join(l.device
 func (l layout) ofDevice(name string) string { return filepath.Join(l.devices(), name) }
 
 func (l layout) deviceData(name string) string { return filepath.Join(l.ofDevice(name), "data") }
+
+// published is where a driver has published what a pod has.
+func (l layout) published(u use) string {
+	if u.device {
+		return l.publishedDevice(u.uid, u.name)
+	}
+	return target(filepath.Join(l.ofPod(u.uid), u.name))
+}

@@ -154,10 +154,9 @@ func (v *Volumes) unpublish(ctx context.Context, u use) error {
 	if err != nil {
 		return fmt.Errorf("%s: Unmounter.TearDownAt failed to get CSI client: %w", pluginName, err)
 	}
-	dir := filepath.Join(v.layout.ofPod(u.uid), u.name)
-	path := target(dir)
+	dir, path := filepath.Join(v.layout.ofPod(u.uid), u.name), v.layout.published(u)
 	if u.device {
-		dir, path = v.layout.deviceOf(u.uid, u.name), v.layout.publishedDevice(u.uid, u.name)
+		dir = v.layout.deviceOf(u.uid, u.name)
 	}
 	if err := doubt(dir); err != nil {
 		return err

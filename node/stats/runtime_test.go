@@ -179,7 +179,7 @@ func TestVolumesAreMeasuredSeldom(t *testing.T) {
 	s := newStats(&stub{})
 	s.Pods.Dir, s.VolumePeriod = dir, time.Hour
 	inodes := func() uint64 {
-		sizes := s.sizes(t.Context(), pods, measured)["u"]
+		sizes := s.sizes(t.Context(), pods, isMeasured)["u"]
 		if len(sizes) != 1 || sizes[0].stats.Name != "data" || !sizes[0].ephemeral {
 			t.Fatalf("sizes %+v", sizes)
 		}
@@ -199,7 +199,7 @@ func TestVolumesAreMeasuredSeldom(t *testing.T) {
 		t.Error("sizes stay of a pod that is gone")
 	}
 	s.VolumePeriod = -1
-	if got := s.sizes(t.Context(), pods, measured); got != nil {
+	if got := s.sizes(t.Context(), pods, isMeasured); got != nil {
 		t.Errorf("turned off: %v", got)
 	}
 }

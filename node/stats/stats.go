@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/container-storage-interface/spec/lib/go/csi"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -23,7 +24,10 @@ type Config struct {
 	// VolumePeriod is how long the measured size of a volume is good
 	// (volumeStatsAggPeriod); below zero volumes are not measured.
 	VolumePeriod time.Duration
-	Log          *slog.Logger
+	// Abnormal is told of a volume whose driver says that it is; nil: nobody wants to know how
+	// volumes are (A-CSI-16).
+	Abnormal func(pod *v1.Pod, message string)
+	Log      *slog.Logger
 }
 
 // Pods are the node's pods and where they are on this machine.
@@ -42,6 +46,9 @@ type Pods struct {
 	CgroupRoot string
 	// Bound is what the claim of a volume is bound to; nil without an API server.
 	Bound func(ctx context.Context, pod *v1.Pod, volume *v1.Volume) (*v1.PersistentVolume, error)
+	// OfDriver asks the CSI driver of a pod's volume, by the name of the PersistentVolume or of an
+	// inline volume; nil without an API server.
+	OfDriver func(ctx context.Context, pod types.UID, name string) (*csi.NodeGetVolumeStatsResponse, error)
 }
 
 // Stats answers what is used. Its methods may be called concurrently.

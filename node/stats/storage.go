@@ -20,7 +20,7 @@ func (s *Stats) addStorage(ctx context.Context, list []statsapi.PodStats, sandbo
 		pods[pod.UID] = pod
 	}
 	s.volumes.forget(pods)
-	sizes := s.sizes(ctx, pods, measured)
+	sizes := s.sizes(ctx, pods, isMeasured)
 	for i := range list {
 		pod := pods[sandboxes[i].uid()]
 		if pod == nil { // the runtime alone knows it

@@ -40,9 +40,16 @@ type volumeSizes struct {
 
 // volumeSize is the newest size of a volume. Guarded by volumeSizes.mu.
 type volumeSize struct {
-	stats    *statsapi.FsStats // nil before the first
-	at       time.Time         // when the last measuring ended, well or not
-	underWay chan struct{}     // closed at its end; nil: none
+	measured
+	at       time.Time     // when the last measuring ended, well or not
+	underWay chan struct{} // closed at its end; nil: none
+	began    time.Time     // when that has
+}
+
+// measured is what is known of a volume.
+type measured struct {
+	stats  *statsapi.FsStats // nil: nothing
+	health *statsapi.VolumeHealthStats
 }
 
 // sizedVolume is a volume with its size.
@@ -96,7 +103,7 @@ func (s *Stats) known(pods map[types.UID]*v1.Pod, which func(*v1.Volume) bool) m
 			v := &pod.Spec.Volumes[i]
 			if size := s.volumes.of[volumeKey{uid, v.Name}]; which(v) && size != nil && size.stats != nil {
 				found[uid] = append(found[uid], sizedVolume{
-					statsapi.VolumeStats{FsStats: *size.stats, Name: v.Name, PVCRef: claimOf(pod, v)}, ephemeral(v),
+					statsapi.VolumeStats{FsStats: *size.stats, Name: v.Name, PVCRef: claimOf(pod, v), VolumeHealthStats: size.health}, ephemeral(v),
 				})
 			}
 		}
@@ -116,7 +123,7 @@ func (z *volumeSizes) forget(pods map[types.UID]*v1.Pod) {
 }
 
 // measure begins to measure a volume unless its size is new enough. What it
-// returns is closed at the end; nil: nothing is under way.
+// returns is closed at the end; nil: nothing is under way that is worth waiting for.
 func (s *Stats) measure(key volumeKey, pod *v1.Pod, v *v1.Volume) chan struct{} {
 	z := &s.volumes
 	z.mu.Lock()
@@ -129,39 +136,61 @@ func (s *Stats) measure(key volumeKey, pod *v1.Pod, v *v1.Volume) chan struct{} 
 		size = &volumeSize{}
 		z.of[key] = size
 	}
-	if size.underWay != nil || !size.at.IsZero() && time.Since(size.at) < s.VolumePeriod {
+	switch {
+	case size.underWay != nil && time.Since(size.began) >= sizePatience:
+		return nil // somebody has waited for it in vain
+	case size.underWay != nil || !size.at.IsZero() && time.Since(size.at) < s.VolumePeriod:
 		return size.underWay
 	}
 	over := make(chan struct{})
-	size.underWay = over
+	size.underWay, size.began = over, time.Now()
 	go func() {
 		defer close(over)
-		z.slot <- struct{}{}
 		ctx, cancel := context.WithTimeout(context.Background(), sizeTimeout)
-		stats, err := s.measureNow(ctx, pod, v)
-		cancel()
-		<-z.slot
+		defer cancel()
+		found, err := s.measureNow(ctx, pod, v)
 		if err != nil {
 			s.Log.Debug("can't measure a volume", "pod", pod.Namespace+"/"+pod.Name, "volume", v.Name, "err", err)
 		}
 		z.mu.Lock()
 		defer z.mu.Unlock()
-		size.at, size.underWay, size.stats = time.Now(), nil, stats
+		size.at, size.underWay, size.measured = time.Now(), nil, found
 	}()
 	return over
 }
 
-// measureNow is nil for a volume that isn't made, or of which nothing is to be said.
-func (s *Stats) measureNow(ctx context.Context, pod *v1.Pod, v *v1.Volume) (*statsapi.FsStats, error) {
-	path, err := s.folder(ctx, pod, v)
-	if err != nil || path == "" {
-		return nil, err
+// measureNow finds nothing of a volume that isn't made, or of which nothing is to be said.
+func (s *Stats) measureNow(ctx context.Context, pod *v1.Pod, v *v1.Volume) (measured, error) {
+	bound, err := s.bound(ctx, pod, v)
+	if err != nil || isClaim(v) && bound == nil {
+		return measured{}, err
+	}
+	if bound != nil && bound.Spec.CSI != nil {
+		return s.askDriver(ctx, pod, v.Name, bound.Name)
+	}
+	if v.CSI != nil {
+		return s.askDriver(ctx, pod, v.Name, v.Name)
+	}
+	s.volumes.slot <- struct{}{}
+	defer func() { <-s.volumes.slot }()
+	stats, err := s.measureFolder(ctx, pod, v, bound)
+	return measured{stats: stats}, err
+}
+
+func (s *Stats) measureFolder(ctx context.Context, pod *v1.Pod, v *v1.Volume, bound *v1.PersistentVolume) (*statsapi.FsStats, error) {
+	name := ""
+	if bound != nil {
+		name = bound.Name
+	}
+	path := volumes.Folder(filepath.Join(s.Pods.Dir, string(pod.UID)), v, name)
+	if path == "" {
+		return nil, nil
 	}
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("measure volume: %w", err)
 	}
 	fs, err := fileSystem(path)
-	if err != nil || isClaim(v) || v.CSI != nil { // a volume of its own is all of a file system
+	if err != nil || isClaim(v) { // a volume of its own is all of a file system
 		return fs, err
 	}
 	size, err := volumes.Measure(ctx, path)
@@ -171,26 +200,18 @@ func (s *Stats) measureNow(ctx context.Context, pod *v1.Pod, v *v1.Volume) (*sta
 	return on(fs, time.Now(), uint64(size.Bytes), uint64(size.Inodes)), nil
 }
 
-// folder is where a volume's files are; empty for one that isn't measured.
-func (s *Stats) folder(ctx context.Context, pod *v1.Pod, v *v1.Volume) (string, error) {
-	bound := ""
-	if isClaim(v) {
-		if s.Pods.Bound == nil {
-			return "", nil
-		}
-		volume, err := s.Pods.Bound(ctx, pod, v)
-		if err != nil {
-			return "", err
-		}
-		bound = volume.Name
+// bound is what the claim of a volume is bound to; nil for another volume.
+func (s *Stats) bound(ctx context.Context, pod *v1.Pod, v *v1.Volume) (*v1.PersistentVolume, error) {
+	if !isClaim(v) || s.Pods.Bound == nil {
+		return nil, nil
 	}
-	return volumes.Folder(filepath.Join(s.Pods.Dir, string(pod.UID)), v, bound), nil
+	return s.Pods.Bound(ctx, pod, v)
 }
 
 func isClaim(v *v1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
 
-// measured says whether Kubernetes tells the size of such a volume.
-func measured(v *v1.Volume) bool { return v.HostPath == nil && v.Image == nil }
+// isMeasured says whether Kubernetes tells the size of such a volume.
+func isMeasured(v *v1.Volume) bool { return v.HostPath == nil && v.Image == nil }
 
 // ephemeral says whether a volume counts as ephemeral storage (B-LST-1).
 func ephemeral(v *v1.Volume) bool {

@@ -3,12 +3,9 @@ package volumes
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	utilstrings "k8s.io/utils/strings"
 )
 
 // CSI gives pods the volumes of CSI drivers (package node/csi, A-CSI).
@@ -109,14 +106,4 @@ func (p preparer) rememberedCSI(volume *v1.Volume) *v1.PersistentVolume {
 		return bound
 	}
 	return nil
-}
-
-// csiFolder is where a driver publishes a volume with a file system.
-func csiFolder(podDir, name string) string {
-	return filepath.Join(folder(podDir, "csi", utilstrings.EscapeQualifiedName(name)), "mount")
-}
-
-func isFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }

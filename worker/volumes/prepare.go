@@ -219,12 +219,7 @@ func Folder(podDir string, volume *v1.Volume, bound string) string {
 		return folder(podDir, "downward-api", volume.Name)
 	case volume.Projected != nil:
 		return folder(podDir, "projected", volume.Name)
-	case volume.CSI != nil:
-		return csiFolder(podDir, volume.Name)
 	case bound != "":
-		if dir := csiFolder(podDir, bound); isFolder(dir) {
-			return dir
-		}
 		return folder(podDir, "local-volume", bound)
 	case volume.EmptyDir != nil:
 		return folder(podDir, "empty-dir", volume.Name)

@@ -1,0 +1,54 @@
+package csi
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	v1 "k8s.io/api/core/v1"
+)
+
+// TestStats: the driver of a pod's volume is asked where it has published it, if it can say it, and
+// how the volume is if it can say that (A-CSI-16).
+func TestStats(t *testing.T) {
+	const usage, condition = csi.NodeServiceCapability_RPC_GET_VOLUME_STATS, csi.NodeServiceCapability_RPC_VOLUME_CONDITION
+	pod, bound, device := podOf("pod"), persistent("pv"), persistent("device")
+	device.Spec.VolumeMode = new(v1.PersistentVolumeBlock)
+
+	m := newMachine(t, newDriver(t, usage, condition), nil)
+	m.mustPublish(pod, bound)
+	m.mustPublish(pod, device)
+	for name, at := range map[string]string{
+		"pv":     filepath.Join(m.config.PodsDir, "uid-pod/volumes/kubernetes.io~csi/pv/mount"),
+		"device": filepath.Join(m.config.PluginsDir, "kubernetes.io/csi/volumeDevices/publish/device/uid-pod"),
+	} {
+		answer, err := m.volumes.Stats(t.Context(), pod.UID, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.GetUsage()[0].Total != 7 || answer.GetVolumeCondition().GetMessage() != at {
+			t.Errorf("%s: %v, want what is at %s", name, answer, at)
+		}
+	}
+	if answer, err := m.volumes.Stats(t.Context(), pod.UID, "other"); answer != nil || err != nil {
+		t.Errorf("of a volume that the pod does not have: %v, %v", answer, err)
+	}
+	if err := m.unpublish(pod); err != nil {
+		t.Error(err)
+	}
+
+	for name, test := range map[string]struct {
+		can  []csi.NodeServiceCapability_RPC_Type
+		says bool
+	}{"usage only": {can: []csi.NodeServiceCapability_RPC_Type{usage}, says: true}, "nothing": {}} {
+		m := newMachine(t, newDriver(t, test.can...), nil)
+		m.mustPublish(pod, bound)
+		answer, err := m.volumes.Stats(t.Context(), pod.UID, "pv")
+		if err != nil || (answer != nil) != test.says || answer.GetVolumeCondition() != nil {
+			t.Errorf("of a driver that says %s: %v, %v", name, answer, err)
+		}
+		if err := m.unpublish(pod); err != nil {
+			t.Error(err)
+		}
+	}
+}
