@@ -26,17 +26,18 @@ type Client struct {
 
 // Dial prepares a connection to an endpoint of the form unix:///path; nothing
 // is sent before the first call.
-func Dial(endpoint string) (*Client, error) {
+func Dial(endpoint string, more ...grpc.DialOption) (*Client, error) {
 	if !strings.HasPrefix(endpoint, "unix://") || len(endpoint) == len("unix://") {
 		return nil, fmt.Errorf("runtime endpoint %q: want unix:///path/to/socket", endpoint)
 	}
 	reconnect := backoff.DefaultConfig
 	reconnect.BaseDelay, reconnect.MaxDelay = reconnectMin, reconnectMax
-	conn, err := grpc.NewClient(endpoint,
+	conn, err := grpc.NewClient(endpoint, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: reconnectMax}),
 		grpc.WithAuthority("localhost"),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes)))
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes)),
+	}, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("runtime endpoint %q: %w", endpoint, err)
 	}

@@ -282,3 +282,6 @@ func (CountEviction) EffectID() EffectID     { return 0 }
 func (Tell) EffectID() EffectID              { return 0 }
 func (DeleteObject) EffectID() EffectID      { return 0 }
 func (Finish) EffectID() EffectID            { return 0 }
+
+// Answered is the result of the effect that a fact answers; facts that answer none have no such method.
+func (r Result) Answered() Result { return r }

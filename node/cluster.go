@@ -66,6 +66,7 @@ func (s *setup) newCluster(inbox *pods.Inbox, csiChanged func()) (*cluster, erro
 	if err != nil {
 		return nil, err
 	}
+	connection.Config.Wrap(s.traces.API)
 	connection.Config.Wrap(s.counts.API)
 	client, err := kubernetes.NewForConfig(connection.Config)
 	if err != nil {

@@ -18,7 +18,7 @@ func newCollector(s *setup, shell *pods.Shell, images *collect.Claims, c *cluste
 		},
 		Runtime: s.calls.Runtime, Images: s.calls.Images, Claims: images, Pods: pods.Remains{Shell: shell},
 		History: filepath.Join(s.options.memory().Dir, "images.json"),
-		Carried: bundle.Carried, Log: s.log,
+		Carried: bundle.Carried, Log: s.log, Span: s.traces.Span,
 	}
 	if c != nil {
 		config.Event = c.nodeEvent

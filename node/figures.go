@@ -48,7 +48,7 @@ func (s *setup) figures(c *cluster, view view, all *stats.Stats) server.Figures 
 	counts.Certificate("server", c.serving.Expires)
 	healthy := map[string]func() error{"syncloop": view.Healthy}
 	return server.Figures{
-		Metrics: counts.Handler(), Probes: counts.ProbesHandler(), SLIs: counts.SLIsHandler(healthy), Count: counts.HTTP,
+		Metrics: counts.Handler(), Probes: counts.ProbesHandler(), SLIs: counts.SLIsHandler(healthy), Count: counts.HTTP, Trace: s.traces.Served,
 		Resource: all.ResourceHandler(), CAdvisor: all.CAdvisorHandler(), Summary: all.SummaryHandler(),
 	}
 }

@@ -5,9 +5,7 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/opencontainers/cgroups"
-	"github.com/opencontainers/cgroups/manager"
-
+	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/node/config"
 )
 
@@ -15,7 +13,7 @@ import (
 // anything is started that inherits them (A-RES-3).
 func settleProcess(c *config.Config) error {
 	if group := c.Kubelet.KubeletCgroups; group != "" {
-		if err := enterCgroup(group); err != nil {
+		if err := host.EnterCgroup(group); err != nil {
 			return fmt.Errorf("kubeletCgroups %q: %w", group, err)
 		}
 	}
@@ -27,13 +25,4 @@ func settleProcess(c *config.Config) error {
 		return fmt.Errorf("oomScoreAdj %s: %w", score, err)
 	}
 	return nil
-}
-
-// enterCgroup moves this process; the cgroup is made if there is none.
-func enterCgroup(path string) error {
-	m, err := manager.New(&cgroups.Cgroup{Path: path, Resources: &cgroups.Resources{SkipDevices: true}})
-	if err != nil {
-		return err
-	}
-	return m.Apply(os.Getpid())
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cri"
@@ -19,6 +18,7 @@ import (
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/node/metrics"
 	"github.com/lifepod/lifepod/node/register"
+	"github.com/lifepod/lifepod/node/tracing"
 	"github.com/lifepod/lifepod/unattended"
 )
 
@@ -46,25 +46,24 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeRuntime(ctx, runtime)) }()
-	counts := metrics.New(metrics.Config{NodeName: name, Version: o.Version, Log: o.Log})
-	counted := counts.Runtime(runtime.Conn)
-	calls := &cri.Client{
-		Runtime: runtimeapi.NewRuntimeServiceClient(counted), Images: runtimeapi.NewImageServiceClient(counted), Conn: runtime.Conn,
-	}
-	elsewhere, closeImages, err := useImageService(c, runtime.Endpoint, calls, counts)
+	traces, err := tracing.New(ctx, c.Kubelet.Tracing, name, o.Log)
 	if err != nil {
 		return err
 	}
-	defer closeImages()
-	features, err := calls.Features(ctx)
-	if err != nil {
-		return err
-	}
+	defer traces.Close(ctx)
 	rest := footprint.NewRest(restTime)
 	defer rest.Stop()
 	s := &setup{
-		options: o, name: name, config: c, runtime: runtime, calls: calls, imagesElsewhere: elsewhere, features: features,
-		counts: counts, stir: rest.Stir, log: o.Log,
+		options: o, name: name, config: c, runtime: runtime, stir: rest.Stir, log: o.Log,
+		counts: metrics.New(metrics.Config{NodeName: name, Version: o.Version, Log: o.Log}), traces: traces,
+	}
+	closeCalls, err := s.openCalls()
+	if err != nil {
+		return err
+	}
+	defer closeCalls()
+	if s.features, err = s.calls.Features(ctx); err != nil {
+		return err
 	}
 	at := place{
 		Command: cmp.Or(o.Command, unattended.Agent), Memory: o.memory().Dir, LogRoot: s.logRoot(), Endpoint: runtime.Endpoint,
@@ -150,12 +149,13 @@ type setup struct {
 	name    string
 	config  *config.Config
 	runtime *host.Runtime
-	calls   *cri.Client // of the runtime, counted
+	calls   *cri.Client // of the runtime, counted and traced
 	// imagesElsewhere says that they are not the runtime's own (imageServiceEndpoint).
 	imagesElsewhere bool
 	features        cri.Features
 	counts          *metrics.Metrics
-	stir            func() // to be called whenever something has happened to a pod
+	traces          *tracing.Traces // nil: nothing is traced
+	stir            func()          // to be called whenever something has happened to a pod
 	log             *slog.Logger
 }
 

@@ -74,18 +74,18 @@ func TestImageServiceEndpoint(t *testing.T) {
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	c, _ := configured(t, "imageServiceEndpoint: unix://"+socket)
-	calls, counts := &cri.Client{}, metrics.New(metrics.Config{})
-	elsewhere, done, err := useImageService(c, "unix:///run/runtime.sock", calls, counts)
-	if err != nil || !elsewhere {
-		t.Fatalf("A-RES-4 elsewhere: %t, %v", elsewhere, err)
+	s := &setup{config: c, runtime: &host.Runtime{Endpoint: "unix:///run/runtime.sock"}, calls: &cri.Client{}, counts: metrics.New(metrics.Config{})}
+	done, err := s.useImageService()
+	if err != nil || !s.imagesElsewhere {
+		t.Fatalf("A-RES-4 elsewhere: %t, %v", s.imagesElsewhere, err)
 	}
 	defer done()
-	list, err := calls.Images.ListImages(t.Context(), &runtimeapi.ListImagesRequest{})
+	list, err := s.calls.Images.ListImages(t.Context(), &runtimeapi.ListImagesRequest{})
 	if err != nil || len(list.Images) != 1 || list.Images[0].Id != "elsewhere" {
 		t.Errorf("A-RES-4 images: %v, %v", list, err)
 	}
-	calls.Images = nil
-	if elsewhere, _, err := useImageService(c, "unix://"+socket, calls, counts); elsewhere || err != nil || calls.Images != nil {
-		t.Errorf("A-RES-4 the runtime's own endpoint: %t, %v", elsewhere, err)
+	s.calls, s.imagesElsewhere, s.runtime.Endpoint = &cri.Client{}, false, "unix://"+socket
+	if _, err := s.useImageService(); s.imagesElsewhere || err != nil || s.calls.Images != nil {
+		t.Errorf("A-RES-4 the runtime's own endpoint: %t, %v", s.imagesElsewhere, err)
 	}
 }

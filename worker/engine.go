@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -105,6 +106,8 @@ type Engine struct {
 	PullProgress func(pod *v1.Pod, image string, p images.Progress)
 	// Watch is nil if nobody wants to know.
 	Watch Watch
+	// Tracer makes spans of what pods go through (A-TRC-5); nil: nothing is traced.
+	Tracer trace.Tracer
 	// Logs rotates the logs of running containers; nil for none.
 	Logs *logrotate.Rotator
 	Log  *slog.Logger

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"sync"
 	"time"
 
@@ -50,6 +51,7 @@ type Worker struct {
 	calls     sync.WaitGroup
 	snapshots snapshots
 	memory    memory
+	stretch   stretch       // for traces
 	rests     bool          // the sink knows that the pod rests
 	end       lifecycle.End // final when Run has returned without an error
 
@@ -75,6 +77,7 @@ func (n *Engine) NewWorker(pod *v1.Pod, sink Sink) *Worker {
 		relist:   make(chan struct{}, 1),
 		machine:  lifecycle.New(pod, h.options()),
 		clock:    n.newClock(),
+		stretch:  stretch{tracer: n.Tracer},
 		underWay: cancels{by: map[lifecycle.EffectID]context.CancelFunc{}},
 	}
 	return w
@@ -93,6 +96,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer w.calls.Wait()
 	defer cancel()
+	defer w.stretch.end()
 	w.timer = time.NewTimer(time.Hour)
 	w.timer.Stop()
 	defer w.timer.Stop()
@@ -191,10 +195,12 @@ func (w *Worker) feed(ctx context.Context, at time.Time, fact lifecycle.Fact) {
 		w.executor = w.executor.of(w.machine.Pod())
 	}
 	w.save(at)
+	w.stretch.learned(fact, w.machine.Stage())
 	for _, effect := range effects {
 		w.snapshots.wanted(effect)
 		w.carryOut(ctx, at, effect)
 	}
+	w.stretch.rests()
 	if rests := w.machine.Resting(); rests != w.rests {
 		if w.rests = rests; rests {
 			w.sink.Rests()
@@ -207,6 +213,7 @@ func (w *Worker) carryOut(ctx context.Context, at time.Time, effect lifecycle.Ef
 	case lifecycle.Publish:
 		w.executor.watchLogs(&e.Status)
 		w.sink.Status(e.Status, e.ID != 0)
+		w.stretch.waits(ctx, w.executor.pod, e.ID)
 		w.confirm(e.ID)
 	case lifecycle.RecordEvent:
 		w.sink.Event(at, e)
@@ -243,6 +250,9 @@ type (
 // LogValue is the type's name.
 func (t typeOf) LogValue() slog.Value { return slog.StringValue(fmt.Sprintf("%T", t.value)) }
 
+// name is it without its package's.
+func (t typeOf) name() string { return reflect.TypeOf(t.value).Name() }
+
 // LogValue is the value with its fields' names.
 func (p plain) LogValue() slog.Value { return slog.StringValue(fmt.Sprintf("%+v", p.value)) }
 
@@ -252,10 +262,12 @@ func (w *Worker) begin(ctx context.Context, e lifecycle.Effect) {
 	id := e.EffectID()
 	w.underWay.add(id, cancel)
 	executor := w.executor
+	ctx, span := w.stretch.within(ctx, executor.pod, e)
 	w.beside(func() {
 		defer cancel()
 		began := time.Now()
 		fact := executor.do(ctx, e)
+		endSpan(span, fact)
 		if executor.engine.Watch != nil {
 			executor.engine.Watch.Carried(executor.pod, e, fact, time.Since(began))
 		}

@@ -1,7 +1,7 @@
 package agent
 
 import (
-	"net"
+	"bytes"
 	"os/exec"
 	"path/filepath"
 	"syscall"
@@ -37,15 +37,12 @@ func startRuntime(t *testing.T) string {
 			t.Errorf("left of the runtime: %s", left)
 		}
 	})
-	socket := filepath.Join(root.RunDir(), "containerd.sock")
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) { // nothing tells
-		connection, err := net.Dial("unix", socket)
-		if err == nil {
-			_ = connection.Close()
-			return "unix://" + socket
+		if bytes.Contains(process.LastLines(20), []byte("lifepod agent runs")) { // and the carried images are there
+			return "unix://" + filepath.Join(root.RunDir(), "containerd.sock")
 		}
 		if process.HasEnded() || time.Now().After(deadline) {
-			t.Fatalf("the runtime does not answer: %v\n%s", err, process.LastLines(20))
+			t.Fatalf("the runtime does not begin:\n%s", process.LastLines(20))
 		}
 	}
 }

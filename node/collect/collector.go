@@ -30,6 +30,8 @@ type Config struct {
 	// Event records an event about the Node; nil without a cluster.
 	Event func(kind, reason, message string)
 	Log   *slog.Logger
+	// Span begins the span of a collection (A-TRC-7), which end ends; nil: nothing is traced.
+	Span func(ctx context.Context, name string) (within context.Context, end func())
 	// Statfs measures the file system that a path is on; nil: the system call.
 	Statfs func(path string) (Disk, error)
 }
@@ -67,6 +69,9 @@ func New(c Config) *Collector {
 	measure := c.Statfs
 	if measure == nil {
 		measure = statfs
+	}
+	if c.Span == nil {
+		c.Span = func(ctx context.Context, _ string) (context.Context, func()) { return ctx, func() {} }
 	}
 	history, err := openHistory(c.History, now)
 	if err != nil {

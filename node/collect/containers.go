@@ -93,6 +93,8 @@ func (c *Collector) dead(ctx context.Context) (count int, err error) {
 // collectContainers removes what is left on disk of pods that are gone. Dead containers
 // and sandboxes themselves are removed by the pods' workers.
 func (c *Collector) collectContainers(ctx context.Context) {
+	ctx, end := c.config.Span(ctx, "Containers/GarbageCollect")
+	defer end()
 	if err := c.config.Pods.ClearDisk(ctx); err != nil && ctx.Err() == nil {
 		c.config.Log.Warn("can't remove what is left of pods that are gone", "err", err)
 		c.event("ContainerGCFailed", err.Error())

@@ -97,6 +97,8 @@ type failing struct {
 func (c *Collector) collectImages(ctx context.Context, periodic bool) (next time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	ctx, end := c.config.Span(ctx, "Images/GarbageCollect")
+	defer end()
 	_, _, full := c.config.Claims.state()
 	r, err := c.free(ctx, func(d Disk) int64 {
 		if full > 0 && full != c.failing.full {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -441,5 +442,20 @@ func TestChurn(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		s.wantEvents()
+	})
+}
+
+// Each collection is a span (A-TRC-7).
+func TestTraces(t *testing.T) {
+	tell(t, Policy{HighPercent: 85, LowPercent: 80}, func(s *story) {
+		var names []string
+		s.stop()
+		s.config.Span = func(ctx context.Context, name string) (context.Context, func()) {
+			return ctx, func() { names = append(names, name) }
+		}
+		s.begin()
+		if diff := cmp.Diff([]string{"Containers/GarbageCollect", "Images/GarbageCollect"}, names); diff != "" {
+			t.Errorf("spans (-want +got):\n%s", diff)
+		}
 	})
 }

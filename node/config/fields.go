@@ -180,5 +180,5 @@ var fields = map[string]treatment{
 	"oomScoreAdj":           honoured("node: if a file sets it"),
 	"maxOpenFiles":          harmless("the limit is that of the service"),
 	"logging":               honoured("node"),
-	"tracing":               refused("what happens to a pod is in the log, each step with its rule; lifepod sends no traces"),
+	"tracing":               honoured("node/tracing"),
 }

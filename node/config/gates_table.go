@@ -120,7 +120,7 @@ var gates = map[string]gate{
 	"KubeletRegistrationGetOnExistsOnly":                   {here: off},
 	"KubeletSeparateDiskGC":                                {here: off},
 	"KubeletServiceAccountTokenForCredentialProviders":     {here: on},
-	"KubeletTracing":                                       {locked: on, here: off},
+	"KubeletTracing":                                       {locked: on, here: on},
 	"ListFromCacheSnapshot":                                {},
 	"LocalStorageCapacityIsolationFSQuotaMonitoring":       {here: off},
 	"LogarithmicScaleDown":                                 {locked: on},

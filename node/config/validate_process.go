@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/component-base/logs/api/v1"
+	tracing "k8s.io/component-base/tracing/api/v1"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 )
 
@@ -19,6 +20,7 @@ func validateProcess(c *kubeletconfig.KubeletConfiguration) field.ErrorList {
 		between("oomScoreAdj", *c.OOMScoreAdj, -1000, 1000),
 		isDurationBetween(below("runtimeRequestTimeout"), c.RuntimeRequestTimeout.Duration, time.Second, math.MaxInt64),
 		validateLogging(&c.Logging),
+		tracing.ValidateTracingConfiguration(c.Tracing, nil, below("tracing")),
 	)
 	if endpoint := c.ImageServiceEndpoint; endpoint != "" && !strings.HasPrefix(endpoint, "unix://") {
 		errs = append(errs, field.Invalid(below("imageServiceEndpoint"), endpoint, "should be unix:///path/to/socket"))

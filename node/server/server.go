@@ -55,6 +55,9 @@ type Figures struct {
 	// Count counts the requests of a handler; serverType is readwrite or readonly,
 	// as in the kubelet's metrics. nil: nobody counts.
 	Count func(serverType string, next http.Handler) http.Handler
+	// Trace makes spans of the requests that are let in, or that everybody may make of a
+	// public handler (A-TRC-4); nil: nothing is traced.
+	Trace func(public bool, next http.Handler) http.Handler
 }
 
 // About is what the program says of itself.
@@ -131,9 +134,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	servers := []*http.Server{s.server(ctx, s.counted("readwrite", s.guard.protect(s.routes())), tlsConfig)}
+	servers := []*http.Server{s.server(ctx, s.counted("readwrite", s.guard.protect(s.traced(false, s.routes()))), tlsConfig)}
 	if len(s.listeners) > 1 {
-		servers = append(servers, s.server(ctx, s.counted("readonly", s.readOnlyRoutes()), nil))
+		servers = append(servers, s.server(ctx, s.counted("readonly", s.traced(true, s.readOnlyRoutes())), nil))
 	}
 	failed := make(chan error, len(servers))
 	var served sync.WaitGroup
@@ -160,6 +163,13 @@ func (s *Server) counted(serverType string, next http.Handler) http.Handler {
 		return next
 	}
 	return s.Figures.Count(serverType, next)
+}
+
+func (s *Server) traced(public bool, next http.Handler) http.Handler {
+	if s.Figures.Trace == nil {
+		return next
+	}
+	return s.Figures.Trace(public, next)
 }
 
 func serve(server *http.Server, l net.Listener) error {

@@ -1,0 +1,168 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	plaintext "google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/node/tracing/otlptest"
+)
+
+// TestTraces: a collector has the start and the end of a pod, step by step; the runtime is
+// told which call is part of which trace, and exec through the node's API goes on working.
+func TestTraces(t *testing.T) {
+	t.Parallel()
+	collector, runtime := otlptest.New(t), listenIn(t, startRuntime(t))
+	node := newNode(t, member.Config{Kubelet: map[string]any{
+		"containerRuntimeEndpoint": runtime.endpoint,
+		"tracing":                  map[string]any{"endpoint": collector.Endpoint, "samplingRatePerMillion": 1_000_000},
+	}})
+	c := newCluster(t, node)
+	uid := string(c.create(sleeper).UID)
+	c.awaitReady("sleeper")
+	if out := c.kubectl("exec", "sleeper", "--", "echo", "heard"); out != "heard\n" {
+		t.Errorf("exec printed %q", out)
+	}
+	c.delete("sleeper")
+	start := c.awaitSpan(collector, "syncPod", uid)
+	for _, step := range []struct{ name, call string }{
+		{"CreateSandbox", "RunPodSandbox"}, {"CreateContainer", "CreateContainer"}, {"StartContainer", "StartContainer"},
+	} {
+		effect := c.awaitSpan(collector, step.name, uid)
+		if effect.Parent != start.ID || effect.Trace != start.Trace {
+			t.Errorf("A-TRC-5: %s is not below the pod's start: %+v", step.name, effect)
+		}
+		told := false
+		for _, call := range collector.Named("runtime.v1.RuntimeService/" + step.call) {
+			told = told || call.Parent == effect.ID && runtime.heard(step.call, "00-"+call.Trace+"-"+call.ID+"-01")
+		}
+		if !told {
+			t.Errorf("A-TRC-2: the runtime was not told that %s is part of the trace", step.call)
+		}
+	}
+	if name := start.Resource["host.name"]; name != node.Name || start.Resource["service.name"] != "kubelet" {
+		t.Errorf("A-TRC-1: the spans are of %v", start.Resource)
+	}
+	for _, name := range []string{"syncTerminatingPod", "StopContainer", "syncTerminatedPod"} {
+		c.awaitSpan(collector, name, uid) // A-TRC-6
+	}
+	for _, name := range []string{"HTTP GET", "/exec/{namespace}/{pod}/{container}", "Images/GarbageCollect", "Containers/GarbageCollect"} {
+		c.awaitSpan(collector, name, "") // A-TRC-3, A-TRC-4, A-TRC-7
+	}
+}
+
+// awaitSpan waits for the first span of a name, and of a pod unless its UID is empty. Spans
+// are sent every 5 s.
+func (c *cluster) awaitSpan(from *otlptest.Collector, name, uid string) otlptest.Span {
+	c.t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		spans := from.Named(name)
+		if i := slices.IndexFunc(spans, func(s otlptest.Span) bool { return s.Attributes["k8s.pod.uid"] == uid }); i >= 0 {
+			return spans[i]
+		}
+	}
+	c.t.Fatalf("the collector has no span %s of %q", name, uid)
+	return otlptest.Span{}
+}
+
+// listener stands between an agent and its runtime and keeps which call came with which
+// traceparent.
+type listener struct {
+	endpoint string
+	to       *grpc.ClientConn
+
+	mu    sync.Mutex
+	calls map[string]bool // method and traceparent
+}
+
+// listenIn listens before a runtime, until the end of the test.
+func listenIn(t *testing.T, endpoint string) *listener {
+	t.Helper()
+	to, err := grpc.NewClient(endpoint, grpc.WithTransportCredentials(plaintext.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.ForceCodec(asTheyAre{}), grpc.MaxCallRecvMsgSize(1<<26)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "lp-cri-") // shorter than the test's own
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(dir, "cri.sock")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &listener{endpoint: "unix://" + socket, to: to, calls: map[string]bool{}}
+	server := grpc.NewServer(grpc.ForceServerCodec(asTheyAre{}), grpc.UnknownServiceHandler(p.carry), grpc.MaxRecvMsgSize(1<<26))
+	go func() { _ = server.Serve(l) }() // until Stop
+	t.Cleanup(func() {
+		server.Stop()
+		_ = to.Close()
+		_ = os.RemoveAll(dir)
+	})
+	return p
+}
+
+func (p *listener) heard(method, traceparent string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.calls[method+" "+traceparent]
+}
+
+// carry carries a call, of which the client says one thing and the runtime any number.
+func (p *listener) carry(_ any, from grpc.ServerStream) error {
+	method, _ := grpc.MethodFromServerStream(from)
+	said, _ := metadata.FromIncomingContext(from.Context())
+	p.mu.Lock()
+	p.calls[filepath.Base(method)+" "+strings.Join(said.Get("traceparent"), " ")] = true
+	p.mu.Unlock()
+	ctx, cancel := context.WithCancel(metadata.NewOutgoingContext(from.Context(), said))
+	defer cancel()
+	to, err := p.to.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method)
+	if err != nil {
+		return err
+	}
+	var message []byte
+	if err := from.RecvMsg(&message); err != nil {
+		return err
+	}
+	if err := errors.Join(to.SendMsg(&message), to.CloseSend()); err != nil {
+		return err
+	}
+	for {
+		if err := to.RecvMsg(&message); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := from.SendMsg(&message); err != nil {
+			return err
+		}
+	}
+}
+
+// asTheyAre is a codec of messages that nobody reads.
+type asTheyAre struct{}
+
+func (asTheyAre) Marshal(v any) ([]byte, error) { return *v.(*[]byte), nil }
+
+func (asTheyAre) Unmarshal(data []byte, v any) error {
+	*v.(*[]byte) = bytes.Clone(data)
+	return nil
+}
+
+func (asTheyAre) Name() string { return "proto" }

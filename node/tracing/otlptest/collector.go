@@ -1,0 +1,98 @@
+// Package otlptest is an OpenTelemetry collector for tests: what it is sent can be looked at.
+package otlptest
+
+import (
+	"context"
+	"encoding/hex"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+
+	collectorapi "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	commonapi "go.opentelemetry.io/proto/otlp/common/v1"
+	traceapi "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/grpc"
+)
+
+// Collector takes spans by OTLP over gRPC.
+type Collector struct {
+	collectorapi.UnimplementedTraceServiceServer
+	// Endpoint is its address, as in a KubeletConfiguration.
+	Endpoint string
+
+	mu    sync.Mutex
+	spans []Span
+}
+
+// Span is one that the collector was sent.
+type Span struct {
+	Name, Error string
+	Trace, ID   string // in hexadecimal, as in a traceparent
+	Parent      string // the ID of another span; empty for the first of a trace
+	Kind        traceapi.Span_SpanKind
+	Links       []string // traces
+	Resource    map[string]string
+	Attributes  map[string]string // those that are texts
+}
+
+// New serves until the test ends.
+func New(t testing.TB) *Collector {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, server := &Collector{Endpoint: l.Addr().String()}, grpc.NewServer()
+	collectorapi.RegisterTraceServiceServer(server, c)
+	go func() { _ = server.Serve(l) }() // until Stop
+	t.Cleanup(server.Stop)
+	return c
+}
+
+// Export takes spans.
+func (c *Collector) Export(_ context.Context, r *collectorapi.ExportTraceServiceRequest) (*collectorapi.ExportTraceServiceResponse, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, resource := range r.GetResourceSpans() {
+		of := texts(resource.GetResource().GetAttributes())
+		for _, scope := range resource.GetScopeSpans() {
+			for _, s := range scope.GetSpans() {
+				span := Span{
+					Name: s.GetName(), Trace: hex.EncodeToString(s.GetTraceId()), ID: hex.EncodeToString(s.GetSpanId()),
+					Parent: hex.EncodeToString(s.GetParentSpanId()), Kind: s.GetKind(), Resource: of, Attributes: texts(s.GetAttributes()),
+				}
+				if s.GetStatus().GetCode() == traceapi.Status_STATUS_CODE_ERROR {
+					span.Error = s.GetStatus().GetMessage()
+				}
+				for _, link := range s.GetLinks() {
+					span.Links = append(span.Links, hex.EncodeToString(link.GetTraceId()))
+				}
+				c.spans = append(c.spans, span)
+			}
+		}
+	}
+	return &collectorapi.ExportTraceServiceResponse{}, nil
+}
+
+func texts(attributes []*commonapi.KeyValue) map[string]string {
+	texts := map[string]string{}
+	for _, a := range attributes {
+		if text, is := a.GetValue().GetValue().(*commonapi.AnyValue_StringValue); is {
+			texts[a.GetKey()] = text.StringValue
+		}
+	}
+	return texts
+}
+
+// Spans are those that were sent so far.
+func (c *Collector) Spans() []Span {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.spans)
+}
+
+// Named are those of a name.
+func (c *Collector) Named(name string) []Span {
+	return slices.DeleteFunc(c.Spans(), func(s Span) bool { return s.Name != name })
+}
