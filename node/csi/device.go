@@ -73,6 +73,6 @@ func (v *Volumes) unstageDevice(ctx context.Context, driver *csidriver.Driver, k
 			return err
 		}
 	}
-	v.inUse.drop(k)
+	v.dropped(k)
 	return nil
 }

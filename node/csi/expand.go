@@ -2,71 +2,66 @@ package csi
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
-
-	"github.com/lifepod/lifepod/node/csidriver"
 )
 
-// expanded is the reason of the event that a volume was.
-const expanded = "FileSystemResizeSuccessful"
+// notRequired is the annotation of a claim that nodes need not expand.
+const notRequired = "volume.kubernetes.io/node-expansion-not-required"
 
-// expansion is a claim whose volume the node has to expand.
+// expansion is a claim whose volume the node may have to expand.
 type expansion struct {
 	of     *publishing
 	claims typedv1.PersistentVolumeClaimInterface
 	claim  *v1.PersistentVolumeClaim
-	size   resource.Quantity
+	had    resource.Quantity // the size that the volume has on this node
+	size   resource.Quantity // that it is to have
+	// told: another node has expanded the volume, and told the claim.
+	told bool
+	// untold: the claim's controller is of the time before status.allocatedResources.
+	untold bool
 }
 
 // expands says whether the volume's claim is looked at for a size to expand it to.
 func expands(p *publishing) bool { return p.can.Expand && !p.want.inline && p.want.claim != nil }
 
-// expand has the driver expand the volume, if its claim waits for that (A-CSI-15).
+// expandsInUse says whether it is looked at again and again.
+func expandsInUse(p *publishing) bool { return expands(p) && !p.want.readOnly }
+
+func expandInUse(ctx context.Context, p *publishing) error {
+	if !expandsInUse(p) {
+		return nil
+	}
+	return expand(ctx, p)
+}
+
+// expand has the driver expand the volume, if its claim waits for that, or if another node has and
+// this one has not (A-CSI-15).
 func expand(ctx context.Context, p *publishing) error {
 	if !expands(p) {
 		return nil
 	}
-	e, err := pendingExpansion(ctx, p)
+	e, err := newExpansion(ctx, p)
 	if err != nil || e == nil {
 		return err
 	}
-	if p.want.readOnly {
-		e.tell("FileSystemResizeFailed", fmt.Sprintf("MountVolume.NodeExpandVolume failed for volume %q requested read-only file system", p.want.name))
-		return nil
+	is, err := e.isDue(ctx)
+	if err == nil && is {
+		err = e.run(ctx)
 	}
-	if err := e.mark(ctx, func(s *v1.PersistentVolumeClaimStatus) { setResizing(s, v1.PersistentVolumeClaimNodeResizeInProgress) }); err != nil {
-		return err
+	if err == nil {
+		p.on.sizes.set(p.want.key(), e.had)
 	}
-	if err := e.call(ctx); err != nil {
-		return e.failed(ctx, err)
-	}
-	e.tell(expanded, fmt.Sprintf("MountVolume.NodeExpandVolume succeeded for volume %q %s", p.want.name, p.on.config.Node))
-	err = e.mark(ctx, func(s *v1.PersistentVolumeClaimStatus) {
-		s.Capacity[v1.ResourceStorage] = e.size
-		delete(s.AllocatedResourceStatuses, v1.ResourceStorage)
-		s.Conditions = slices.DeleteFunc(s.Conditions, isOfResize)
-	})
-	if err != nil {
-		return fmt.Errorf("mountVolume.NodeExpandVolume update pvc status failed: %w", err)
-	}
-	return nil
+	return err
 }
 
-// pendingExpansion asks the API server; nil: the claim waits for none.
-func pendingExpansion(ctx context.Context, p *publishing) (*expansion, error) {
+// newExpansion asks for the claim; nil: it is another one of its name.
+func newExpansion(ctx context.Context, p *publishing) (*expansion, error) {
 	ref := p.want.claim
 	e := &expansion{of: p, claims: p.on.config.Client.CoreV1().PersistentVolumeClaims(ref.Namespace)}
 	var err error
@@ -76,12 +71,81 @@ func pendingExpansion(ctx context.Context, p *publishing) (*expansion, error) {
 	if e.claim.UID != ref.UID {
 		return nil, nil
 	}
+	e.had = p.on.sizes.of(p.want, p.recordDir())
+	if e.had.IsZero() { // what the pod gets has the claim's size
+		e.had = e.capacity()
+	}
+	return e, nil
+}
+
+func (e *expansion) capacity() resource.Quantity { return e.claim.Status.Capacity[v1.ResourceStorage] }
+
+// isDue says whether the node has to expand the volume, and to which size.
+func (e *expansion) isDue(ctx context.Context) (bool, error) {
+	capacity := e.capacity()
 	switch e.claim.Status.AllocatedResourceStatuses[v1.ResourceStorage] {
 	case v1.PersistentVolumeClaimNodeResizePending, v1.PersistentVolumeClaimNodeResizeInProgress:
 		e.size = e.claim.Status.AllocatedResources[v1.ResourceStorage]
-		return e, nil
+		return true, nil
+	case "":
+	default:
+		return false, nil
 	}
-	return nil, nil
+	if e.claim.Status.AllocatedResources != nil {
+		e.size, e.told = e.claim.Status.AllocatedResources[v1.ResourceStorage], true
+		if capacity.Cmp(e.size) < 0 || e.size.Cmp(e.had) <= 0 {
+			return false, nil
+		}
+		if !isShared(e.claim) || metav1.HasAnnotation(e.claim.ObjectMeta, notRequired) {
+			e.had = e.size // the controller has done all of it
+			return false, nil
+		}
+		return true, nil
+	}
+	e.size, e.untold = capacity, true
+	if asked := e.claim.Spec.Resources.Requests[v1.ResourceStorage]; asked.Cmp(capacity) > 0 {
+		bound, err := e.of.on.config.Client.CoreV1().PersistentVolumes().Get(ctx, e.of.want.name, metav1.GetOptions{})
+		if err != nil {
+			return false, fmt.Errorf("mountVolume.NodeExpandVolume get PV failed : %w", err)
+		}
+		e.size = bound.Spec.Capacity[v1.ResourceStorage]
+	}
+	return e.size.Cmp(e.had) > 0, nil
+}
+
+func isShared(claim *v1.PersistentVolumeClaim) bool {
+	for _, mode := range claim.Spec.AccessModes {
+		if mode == v1.ReadWriteMany {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *expansion) run(ctx context.Context) error {
+	p := e.of
+	if p.want.readOnly {
+		e.tell("FileSystemResizeFailed", fmt.Sprintf("MountVolume.NodeExpandVolume failed for volume %q requested read-only file system", p.want.name))
+		return nil
+	}
+	if !e.told && !e.untold {
+		err := e.mark(ctx, func(s *v1.PersistentVolumeClaimStatus) { setResizing(s, v1.PersistentVolumeClaimNodeResizeInProgress) })
+		if err != nil {
+			return err
+		}
+	}
+	if err := e.call(ctx); err != nil {
+		return e.failed(ctx, err)
+	}
+	e.tell(expanded, fmt.Sprintf("MountVolume.NodeExpandVolume succeeded for volume %q %s", p.want.name, p.on.config.Node))
+	e.had = e.size
+	if capacity := e.capacity(); e.told || e.untold && capacity.Cmp(e.size) >= 0 {
+		return nil
+	}
+	if err := e.mark(ctx, func(s *v1.PersistentVolumeClaimStatus) { setExpanded(s, e.size) }); err != nil {
+		return fmt.Errorf("mountVolume.NodeExpandVolume update pvc status failed: %w", err)
+	}
+	return nil
 }
 
 func (e *expansion) call(ctx context.Context) error {
@@ -99,95 +163,4 @@ func (e *expansion) call(ctx context.Context) error {
 	}
 	_, err = p.driver.Expand(ctx, request)
 	return err
-}
-
-// failed tells the claim of a failure that is final. One that only means that the driver
-// does not expand what is in use holds up nothing.
-func (e *expansion) failed(ctx context.Context, err error) error {
-	failure := fmt.Errorf("Expander.NodeExpand failed to expand the volume : %w", err)
-	infeasible := slices.Contains([]codes.Code{codes.InvalidArgument, codes.OutOfRange, codes.NotFound}, status.Code(err))
-	if infeasible {
-		failure = fmt.Errorf("Expander.NodeExpand failed to expand the volume %w", err)
-	}
-	if csidriver.Final(err) {
-		marked := e.mark(ctx, func(s *v1.PersistentVolumeClaimStatus) {
-			if infeasible {
-				setResizing(s, v1.PersistentVolumeClaimNodeResizeInfeasible)
-			}
-			setResizeError(s, "failed to expand pvc with "+failure.Error())
-		})
-		failure = errors.Join(failure, marked)
-	}
-	if status.Code(err) == codes.FailedPrecondition {
-		return nil
-	}
-	return failure
-}
-
-// mark changes the claim's status, unless somebody else has meanwhile.
-func (e *expansion) mark(ctx context.Context, change func(*v1.PersistentVolumeClaimStatus)) error {
-	wanted := e.claim.DeepCopy()
-	if wanted.Status.Capacity == nil {
-		wanted.Status.Capacity = v1.ResourceList{}
-	}
-	change(&wanted.Status)
-	before, err := json.Marshal(e.claim)
-	if err != nil {
-		return err
-	}
-	after, err := json.Marshal(wanted)
-	if err != nil {
-		return err
-	}
-	patch, err := strategicpatch.CreateTwoWayMergePatch(before, after, v1.PersistentVolumeClaim{})
-	if err != nil {
-		return err
-	}
-	if string(patch) == "{}" {
-		return nil
-	}
-	marked, err := e.claims.Patch(ctx, e.claim.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
-	if err != nil {
-		return fmt.Errorf("patchPVCStatus failed to patch PVC %q: %w", e.claim.Name, err)
-	}
-	e.claim = marked
-	return nil
-}
-
-func setResizing(s *v1.PersistentVolumeClaimStatus, to v1.ClaimResourceStatus) {
-	if s.AllocatedResourceStatuses == nil {
-		s.AllocatedResourceStatuses = map[v1.ResourceName]v1.ClaimResourceStatus{}
-	}
-	s.AllocatedResourceStatuses[v1.ResourceStorage] = to
-}
-
-func setResizeError(s *v1.PersistentVolumeClaimStatus, message string) {
-	is := func(c v1.PersistentVolumeClaimCondition) bool {
-		return c.Type == v1.PersistentVolumeClaimNodeResizeError
-	}
-	if slices.ContainsFunc(s.Conditions, is) {
-		return // the first one stays, as in Kubernetes
-	}
-	s.Conditions = append(s.Conditions, v1.PersistentVolumeClaimCondition{
-		Type: v1.PersistentVolumeClaimNodeResizeError, Status: v1.ConditionTrue, LastTransitionTime: metav1.Now(), Message: message,
-	})
-}
-
-func isOfResize(c v1.PersistentVolumeClaimCondition) bool {
-	return slices.Contains([]v1.PersistentVolumeClaimConditionType{
-		v1.PersistentVolumeClaimResizing, v1.PersistentVolumeClaimFileSystemResizePending,
-		v1.PersistentVolumeClaimControllerResizeError, v1.PersistentVolumeClaimNodeResizeError,
-	}, c.Type)
-}
-
-// tell tells pod and claim.
-func (e *expansion) tell(reason, message string) {
-	kind := v1.EventTypeWarning
-	if reason == expanded {
-		kind = v1.EventTypeNormal
-	}
-	claim := v1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: e.claim.Namespace, Name: e.claim.Name, UID: e.claim.UID}
-	for _, object := range []v1.ObjectReference{e.of.want.podReference(), claim} {
-		e.of.on.config.Event(object, kind, reason, message)
-	}
 }

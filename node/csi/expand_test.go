@@ -159,3 +159,124 @@ func TestCannotExpand(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// look is what comes from time to time while a pod has a volume.
+func (m *machine) look(pod *v1.Pod, bound *v1.PersistentVolume) {
+	m.t.Helper()
+	if _, err := m.volumes.Publish(m.t.Context(), volumes.CSIRequest{Pod: pod, Bound: bound, Again: true}); err != nil {
+		m.t.Error(err)
+	}
+}
+
+// setClaim has the claim be another one.
+func (m *machine) setClaim(change func(*v1.PersistentVolumeClaim)) {
+	m.t.Helper()
+	claims := m.config.Client.CoreV1().PersistentVolumeClaims("default")
+	claim, err := claims.Get(m.t.Context(), "data", metav1.GetOptions{})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	change(claim)
+	if _, err := claims.Update(m.t.Context(), claim, metav1.UpdateOptions{}); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// TestExpandsOnEachNode: a volume of several nodes that another one has expanded is expanded here,
+// too, once, also by the next agent, unless its controller has done all of it (A-CSI-15).
+func TestExpandsOnEachNode(t *testing.T) {
+	for name, test := range map[string]struct {
+		mode  v1.PersistentVolumeAccessMode
+		notes map[string]string
+		calls []string
+	}{
+		"shared":                            {mode: v1.ReadWriteMany, calls: []string{"Stage", "Publish", "Expand"}},
+		"of one node":                       {mode: v1.ReadWriteOnce, calls: []string{"Stage", "Publish"}},
+		"expanded by the controller itself": {mode: v1.ReadWriteMany, notes: map[string]string{notRequired: "true"}, calls: []string{"Stage", "Publish"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim, bound := growing("")
+			claim.Spec.AccessModes, claim.Annotations, claim.Status.AllocatedResources = []v1.PersistentVolumeAccessMode{test.mode}, test.notes, nil
+			m := newMachine(t, newDriver(t, staging, expanding), nil, claim)
+			pod := podOf("pod")
+			m.mustPublish(pod, bound)
+			m.begin()
+			m.setClaim(func(c *v1.PersistentVolumeClaim) {
+				size := v1.ResourceList{v1.ResourceStorage: resource.MustParse("2Mi")}
+				c.Status.Capacity, c.Status.AllocatedResources, c.Status.Conditions = size, size, nil
+			})
+			m.look(pod, bound)
+			m.begin()
+			m.look(pod, bound)
+			m.wantCalls(test.calls...)
+			if len(test.calls) == 3 {
+				m.wantEvents(toldPod, toldClaim)
+			}
+			m.wantClaim("2Mi", "")
+			if err := m.unpublish(pod); err != nil {
+				t.Error(err)
+			}
+			m.wantNothing()
+		})
+	}
+}
+
+// TestExpandsForAnOldController: one that sets no allocatedResources has only made the
+// PersistentVolume larger (A-CSI-15).
+func TestExpandsForAnOldController(t *testing.T) {
+	claim, bound := growing("")
+	claim.Status.AllocatedResources = nil
+	bound.Spec.Capacity = v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Mi")}
+	m := newMachine(t, newDriver(t, staging, expanding), nil, claim, bound)
+	pod := podOf("pod")
+	m.mustPublish(pod, bound)
+	m.look(pod, bound)
+	m.setClaim(func(c *v1.PersistentVolumeClaim) {
+		c.Spec.Resources.Requests = v1.ResourceList{v1.ResourceStorage: resource.MustParse("2Mi")}
+	})
+	m.look(pod, bound)
+	m.wantCalls("Stage", "Publish")
+	grown := bound.DeepCopy()
+	grown.Spec.Capacity[v1.ResourceStorage] = resource.MustParse("2Mi")
+	if _, err := m.config.Client.CoreV1().PersistentVolumes().Update(t.Context(), grown, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	m.driver.once("Expand", faults["refuses"](m.driver))
+	m.look(pod, bound)
+	m.wantEvents(`Pod Warning VolumeResizeFailed NodeExpandVolume.NodeExpandVolume failed for volume "pv" : ` +
+		"Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = out of order")
+	m.wantClaim("1Mi", "", "FileSystemResizePending")
+	m.look(pod, bound)
+	m.look(pod, bound)
+	m.wantCalls("Stage", "Publish", "Expand", "Expand")
+	m.wantEvents(toldPod, toldClaim)
+	m.wantClaim("2Mi", "")
+	if err := m.unpublish(pod); err != nil {
+		t.Error(err)
+	}
+	m.wantNothing()
+}
+
+// TestExpandsToAnotherSize: after a failure that is final, a second one means that the controller
+// may take the size that is asked for meanwhile (A-CSI-15).
+func TestExpandsToAnotherSize(t *testing.T) {
+	claim, bound := growing(v1.PersistentVolumeClaimNodeResizePending)
+	claim.Spec.Resources.Requests = v1.ResourceList{v1.ResourceStorage: resource.MustParse("2Mi")}
+	m := newMachine(t, newDriver(t, staging, expanding), nil, claim)
+	pod := podOf("pod")
+	const failed = "NodeResizeError failed to expand pvc with Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = out of order"
+	for _, state := range []v1.ClaimResourceStatus{v1.PersistentVolumeClaimNodeResizeInProgress, v1.PersistentVolumeClaimNodeResizeInfeasible} {
+		m.driver.once("Expand", faults["refuses"](m.driver))
+		if _, err := m.publish(pod, bound); err == nil {
+			t.Error("the pod has the volume")
+		}
+		m.wantClaim("1Mi", state, "FileSystemResizePending", failed)
+		m.setClaim(func(c *v1.PersistentVolumeClaim) {
+			c.Spec.Resources.Requests[v1.ResourceStorage] = resource.MustParse("1500Ki")
+		})
+	}
+	if err := m.unpublish(pod); err != nil {
+		t.Error(err)
+	}
+	m.wantNothing()
+}

@@ -91,3 +91,11 @@ func (l layout) published(u use) string {
 	}
 	return target(filepath.Join(l.ofPod(u.uid), u.name))
 }
+
+// recordOf has the record of a volume that a pod has.
+func (l layout) recordOf(v volume) string {
+	if v.device {
+		return l.deviceOf(v.pod.UID, v.name)
+	}
+	return l.volume(v.pod.UID, v.name)
+}

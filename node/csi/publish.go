@@ -2,6 +2,7 @@ package csi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -36,12 +37,7 @@ func (p *publishing) path() string {
 }
 
 // recordDir has the record of the pod's volume.
-func (p *publishing) recordDir() string {
-	if p.want.device {
-		return p.on.layout.deviceOf(p.want.pod.UID, p.want.name)
-	}
-	return p.on.layout.volume(p.want.pod.UID, p.want.name)
-}
+func (p *publishing) recordDir() string { return p.on.layout.recordOf(p.want) }
 
 // there says whether the pod has the volume, from this agent or one before (A-CSI-12).
 func (p *publishing) there() (bool, error) {
@@ -85,7 +81,8 @@ func (p *publishing) run(ctx context.Context) error {
 	if err := expand(ctx, p); err != nil {
 		return p.want.failed(p.want.expandStep(), err)
 	}
-	return p.want.failed(p.want.setUpStep(), p.remember(p.on.config.Boot))
+	err := errors.Join(p.remember(p.on.config.Boot), p.keepSize())
+	return p.want.failed(p.want.setUpStep(), err)
 }
 
 // find gets the driver, and checks that the volume can be its.
@@ -145,7 +142,7 @@ func (p *publishing) publish(ctx context.Context) error {
 		}
 		return err
 	}
-	p.setRepublished(p.republishes() || expands(p))
+	p.setRepublished(p.republishes() || expandsInUse(p))
 	if p.can.MountGroup || p.want.group() == nil || !p.want.ownable(p.groupPolicy()) {
 		return nil
 	}
@@ -183,13 +180,13 @@ func (p *publishing) publishRequest(ctx context.Context) (*csi.NodePublishVolume
 // again has a volume published anew that the driver wants to be, as for a new token (A-CSI-11),
 // or expanded. A failure leaves what the pod has.
 func (p *publishing) again(ctx context.Context) error {
-	p.setRepublished(p.republishes() || expands(p))
-	if err := expand(ctx, p); err != nil { // tried again with the next look
+	p.setRepublished(p.republishes() || expandsInUse(p))
+	if err := expandInUse(ctx, p); err != nil { // tried again with the next look
 		p.on.config.Event(p.want.podReference(), v1.EventTypeWarning, "VolumeResizeFailed",
 			p.want.failed("NodeExpandVolume.NodeExpandVolume failed", err).Error())
 	}
-	if !p.republishes() {
-		return nil
+	if err := p.keepSize(); err != nil || !p.republishes() {
+		return err
 	}
 	request, err := p.publishRequest(ctx)
 	if err != nil {

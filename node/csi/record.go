@@ -28,6 +28,8 @@ const (
 	// keyDone is the boot of the machine in which the driver has answered that the volume is
 	// there: it need not be called again. A mount does not outlive the boot.
 	keyDone = "lifepod.dev/done-in-boot"
+	// keySize is to how many bytes the node has expanded the volume.
+	keySize = "lifepod.dev/size"
 )
 
 func (r record) driver() string { return r[keyDriver] }

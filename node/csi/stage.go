@@ -134,8 +134,14 @@ func (v *Volumes) unstage(ctx context.Context, driver *csidriver.Driver, k key) 
 			return err
 		}
 	}
-	v.inUse.drop(k)
+	v.dropped(k)
 	return nil
+}
+
+// dropped: the node has nothing of the volume any more.
+func (v *Volumes) dropped(k key) {
+	v.sizes.drop(k)
+	v.inUse.drop(k)
 }
 
 // removeIfThere removes a file or an empty folder.

@@ -11,6 +11,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
@@ -45,6 +46,7 @@ type Volumes struct {
 	turns  turns.Turns[key]
 
 	inUse *inUse
+	sizes sizes
 
 	mu        sync.Mutex
 	republish map[podVolume]bool // what is looked at again and again: to publish it anew, or expand it
@@ -66,7 +68,7 @@ type podVolume struct {
 func New(c Config) *Volumes {
 	v := &Volumes{
 		config: c, layout: layout{pods: c.PodsDir, plugins: c.PluginsDir},
-		republish: map[podVolume]bool{},
+		republish: map[podVolume]bool{}, sizes: sizes{known: map[key]resource.Quantity{}},
 	}
 	v.inUse = &inUse{
 		changed: func() { v.config.Changed() }, // which Connect sets
