@@ -34,7 +34,7 @@ type Member struct {
 // traffic and the routes to the pods of the other nodes. Pods, traffic and routes
 // stay then. ready is called when the node has begun.
 func RunMember(ctx context.Context, c Member, ready func()) error {
-	l, err := Config{Root: c.Node.Root, Log: c.Node.Log}.joined()
+	l, err := Config{Root: c.Node.Root, Version: c.Node.Version, Log: c.Node.Log}.joined()
 	if err != nil {
 		return err
 	}
@@ -56,6 +56,9 @@ func RunMember(ctx context.Context, c Member, ready func()) error {
 	l.services = c.Network.Services
 	g, known, o := newGroup(ctx, l.Log), make(chan struct{}), c.Node
 	if o.RootDir, err = l.nodeFolder(); err != nil {
+		return err
+	}
+	if o.LocalVolumes, err = l.localVolumes(); err != nil {
 		return err
 	}
 	o.Joined = func() {

@@ -10,6 +10,7 @@ import (
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/node"
+	"github.com/lifepod/lifepod/node/localdriver"
 	"github.com/lifepod/lifepod/unattended"
 )
 
@@ -69,6 +70,11 @@ func (l *layout) addShutdownPeriods(fields map[string]any) {
 // nodeRoot is the folder of the node's pods.
 func (l *layout) nodeRoot() string { return rootfolder.Node.In(l.Root) }
 
+// localVolumes is the CSI driver of volumes on this machine's disk.
+func (l *layout) localVolumes() (*localdriver.Driver, error) {
+	return localdriver.New(localdriver.Config{Dir: rootfolder.VolumeImages.In(l.Root), Node: l.Node, Version: l.Version, Log: l.Log})
+}
+
 // runNode is this machine's node until ctx ends; its pods run on. registered is called
 // when the API server has its Node.
 func (r *run) runNode(ctx context.Context, ready, registered func()) error {
@@ -82,6 +88,10 @@ func (r *run) runNode(ctx context.Context, ready, registered func()) error {
 	}
 	file := r.file("kubelet.json")
 	if err := wholefile.Write(file, configuration); err != nil {
+		return err
+	}
+	volumes, err := r.localVolumes()
+	if err != nil {
 		return err
 	}
 	o := node.Options{
@@ -100,6 +110,7 @@ func (r *run) runNode(ctx context.Context, ready, registered func()) error {
 		Command:          unattended.Up,
 		Service:          r.Service,
 		Joined:           registered,
+		LocalVolumes:     volumes,
 		Version:          r.Version,
 		Log:              r.Log,
 	}

@@ -33,9 +33,12 @@ func (h healths) of(pod *v1.Pod) map[string][]v1.ResourceStatus {
 	return all
 }
 
+// pluginsFolder is where drivers register, below the node's folder.
+const pluginsFolder = "plugins_registry"
+
 // newDrivers registers the drivers that ask for it (A-PLUG-1).
 func (s *setup) newDrivers(p *parts) func(context.Context) {
-	watcher := plugins.New(filepath.Join(s.options.rootDir(), "plugins_registry"), p.handlers(), s.log)
+	watcher := plugins.New(filepath.Join(s.options.rootDir(), pluginsFolder), p.handlers(), s.log)
 	return func(ctx context.Context) {
 		if err := watcher.Run(ctx); err != nil {
 			s.log.ErrorContext(ctx, "no driver can register", "err", err)

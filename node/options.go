@@ -1,7 +1,9 @@
 package node
 
 import (
+	"context"
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"os"
 
@@ -54,6 +56,9 @@ type Options struct {
 	// does not run; empty for lifepod agent.
 	Command string
 
+	// LocalVolumes is a CSI driver that runs as a part of the node; nil: there is none.
+	LocalVolumes LocalVolumes
+
 	// Foreign says that a pod of the same runtime is another lifepod's; nil: none is.
 	Foreign func(uid types.UID) bool
 
@@ -70,6 +75,14 @@ type Options struct {
 	Version string            // of lifepod
 	Flags   map[string]string // as they were given, for /flagz
 	Log     *slog.Logger
+}
+
+// LocalVolumes is a CSI driver for volumes on the disk of this node.
+type LocalVolumes interface {
+	// Serve serves the driver and its registration at a socket until ctx ends.
+	Serve(ctx context.Context, socket string) error
+	// Controller serves the calls that the cluster makes, which come by the node's API.
+	Controller() http.Handler
 }
 
 // kubeletRoot is where a kubelet keeps its pods, so that lifepod finds them in its

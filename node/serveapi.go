@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"net/http"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
@@ -40,8 +41,12 @@ func (s *setup) newServer(c *cluster, view view, changes *server.Changes, all *s
 	if c == nil || c.serving == nil {
 		return nil, nil
 	}
+	var controller http.Handler
+	if s.options.LocalVolumes != nil {
+		controller = s.options.LocalVolumes.Controller()
+	}
 	return server.New(server.Config{
 		NodeName: s.name, Kubelet: s.config.Kubelet, Client: c.client, TLS: c.serving.TLS(), Node: view, Changes: changes,
-		Runtime: s.calls.Runtime, Figures: s.figures(c, view, all), Checkpoints: rootfolder.Checkpoints.In(s.options.rootDir()), About: server.About{Flags: s.options.Flags, Version: s.options.Version}, Log: s.log,
+		Runtime: s.calls.Runtime, Figures: s.figures(c, view, all), Controller: controller, Checkpoints: rootfolder.Checkpoints.In(s.options.rootDir()), About: server.About{Flags: s.options.Flags, Version: s.options.Version}, Log: s.log,
 	})
 }

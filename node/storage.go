@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -22,6 +23,17 @@ func (s *setup) newVolumes(client kubernetes.Interface, drivers *csidriver.Regis
 	return csi.New(csi.Config{
 		Drivers: drivers, Client: client, Node: s.name, PodsDir: host.PodsDir(root), PluginsDir: filepath.Join(root, "plugins"), Boot: boot, Log: s.log,
 	}), nil
+}
+
+// runLocalVolumes serves the node's own driver, which registers as any other does, until ctx
+// ends.
+func (s *setup) runLocalVolumes(ctx context.Context) {
+	if s.options.LocalVolumes == nil {
+		return
+	}
+	if err := s.options.LocalVolumes.Serve(ctx, filepath.Join(s.options.rootDir(), pluginsFolder, "local.sock")); err != nil {
+		s.log.ErrorContext(ctx, "no local volumes: pods that have some don't start", "err", err)
+	}
 }
 
 // giveVolumes lets the volumes know of the pods.

@@ -42,12 +42,13 @@ var (
 
 // What clusters have there, and their program.
 var (
-	Program = entry("program")
-	Cluster = entry("cluster")
-	Join    = entry("join")
-	Node    = entry("node")
-	Volumes = entry("volumes")
-	Backups = entry("backups")
+	Program      = entry("program")
+	Cluster      = entry("cluster")
+	Join         = entry("join")
+	Node         = entry("node")
+	Volumes      = entry("volumes")
+	VolumeImages = entry("volume-images")
+	Backups      = entry("backups")
 )
 
 var entries []Entry

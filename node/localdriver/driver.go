@@ -1,7 +1,6 @@
 package localdriver
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -45,10 +44,14 @@ type Driver struct {
 	mu       sync.Mutex
 	underWay map[thing]bool // volumes and snapshots that a call works on
 	pending  int64          // bytes promised to what is being made
+
+	calls  sync.WaitGroup // those of underWay
+	ending chan struct{}  // closed when the driver ends
 }
 
 // New opens what a driver has left in config.Dir, and thaws file systems that one left
-// frozen because it was killed.
+// frozen because it was killed. An error is of the folder; a volume that is damaged holds up
+// nothing else.
 func New(config Config) (*Driver, error) {
 	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("folder of local volumes: %w", err)
@@ -61,23 +64,22 @@ func New(config Config) (*Driver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open snapshots of local volumes: %w", err)
 	}
-	d := &Driver{config: config, volumes: volumes, snapshots: snapshots, underWay: map[thing]bool{}}
-	return d, d.thawAll()
+	d := &Driver{config: config, volumes: volumes, snapshots: snapshots, underWay: map[thing]bool{}, ending: make(chan struct{})}
+	d.thawAll()
+	return d, nil
 }
 
 // thawAll thaws every volume: a pod whose file system stays frozen hangs.
-func (d *Driver) thawAll() error {
-	var all error
+func (d *Driver) thawAll() {
 	for _, v := range d.volumes.list() {
 		mounts, err := mountsOf(d.volumes.image(v.ID))
 		if err == nil && len(mounts) > 0 {
 			err = thaw(mounts[0].Mountpoint)
 		}
 		if err != nil {
-			all = errors.Join(all, fmt.Errorf("thaw volume %q: %w", v.ID, err))
+			d.config.Log.Error("thaw a local volume: pods that write to it hang", "volume", v.ID, "err", err)
 		}
 	}
-	return all
 }
 
 // thing is a volume or a snapshot, by its ID; "" is none.
@@ -95,6 +97,9 @@ func (d *Driver) begin(things ...thing) (end func(), err error) {
 	things = slices.DeleteFunc(things, func(t thing) bool { return t == thing{} })
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.hasEnded() {
+		return nil, status.Error(codes.Unavailable, "the driver ends")
+	}
 	for _, id := range things {
 		if d.underWay[id] {
 			return nil, status.Errorf(codes.Aborted, "another call for %s is under way", id)
@@ -103,7 +108,9 @@ func (d *Driver) begin(things ...thing) (end func(), err error) {
 	for _, id := range things {
 		d.underWay[id] = true
 	}
+	d.calls.Add(1)
 	return func() {
+		defer d.calls.Done()
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		for _, id := range things {

@@ -366,7 +366,7 @@ func TestCopyKeepsHoles(t *testing.T) {
 	if _, err := file.WriteAt(content, 5*megabyte); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := copyImage(from, to); err != nil {
+	if _, err := copyImage(from, to, nil); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(to)

@@ -65,8 +65,8 @@ func run(name string, args ...string) error {
 }
 
 // copyImage makes a file that shares its blocks with another one, or is a copy of what the
-// other one has written.
-func copyImage(from, to string) (shared bool, err error) {
+// other one has written. A copy is broken off when ending is closed.
+func copyImage(from, to string, ending <-chan struct{}) (shared bool, err error) {
 	source, err := os.Open(from)
 	if err != nil {
 		return false, err
@@ -79,11 +79,14 @@ func copyImage(from, to string) (shared bool, err error) {
 	if unix.IoctlFileClone(int(target.Fd()), int(source.Fd())) == nil {
 		return true, target.Close()
 	}
-	return false, errors.Join(copyData(source, target), target.Close())
+	return false, errors.Join(copyData(source, target, ending), target.Close())
 }
 
+// atOnce is how many bytes are copied before it is looked whether to go on.
+const atOnce = 64 << 20
+
 // copyData leaves holes where the source has some.
-func copyData(source, target *os.File) error {
+func copyData(source, target *os.File, ending <-chan struct{}) error {
 	info, err := source.Stat()
 	if err != nil {
 		return err
@@ -92,6 +95,11 @@ func copyData(source, target *os.File) error {
 		return err
 	}
 	for at := int64(0); ; {
+		select {
+		case <-ending:
+			return errors.New("broken off, as the driver ends")
+		default:
+		}
 		data, err := source.Seek(at, unix.SEEK_DATA)
 		if errors.Is(err, unix.ENXIO) {
 			return nil // only a hole is left
@@ -109,6 +117,7 @@ func copyData(source, target *os.File) error {
 		if _, err := target.Seek(data, io.SeekStart); err != nil {
 			return err
 		}
+		end = min(end, data+atOnce)
 		if _, err := io.CopyN(target, source, end-data); err != nil {
 			return err
 		}

@@ -17,6 +17,16 @@ import (
 // secured is a server on which every request is authenticated and authorised.
 func secured(t *testing.T, change func(*kubeletconfig.KubeletConfiguration)) (*Server, *authority, *reviewer, string) {
 	t.Helper()
+	return securedWith(t, func(c *Config) {
+		if change != nil {
+			change(c.Kubelet)
+		}
+	})
+}
+
+// securedWith is secured for more than its configuration.
+func securedWith(t *testing.T, change func(*Config)) (*Server, *authority, *reviewer, string) {
+	t.Helper()
 	ca, api := newAuthority(t), newReviewer()
 	file := filepath.Join(t.TempDir(), "ca.crt")
 	ca.write(t, file)
@@ -28,9 +38,7 @@ func secured(t *testing.T, change func(*kubeletconfig.KubeletConfiguration)) (*S
 	k.Authentication.X509.ClientCAFile = file
 	k.Authorization.Mode = kubeletconfig.KubeletAuthorizationModeWebhook
 	k.Authorization.Webhook.CacheAuthorizedTTL = metav1.Duration{Duration: time.Hour}
-	if change != nil {
-		change(k)
-	}
+	change(&c)
 	c.Client = api
 	c.TLS = serving(t, ca)
 	return serveTest(t, c), ca, api, file

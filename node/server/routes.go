@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/container-storage-interface/spec/lib/go/csi"
+
 	"github.com/lifepod/lifepod/node/systemlog"
 )
 
@@ -14,6 +16,9 @@ import (
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	s.addFigures(mux)
+	if s.Controller != nil {
+		mux.Handle("POST /"+csi.Controller_ServiceDesc.ServiceName+"/", s.Controller)
+	}
 	if !on(s.Kubelet.EnableDebuggingHandlers) {
 		addDisabled(mux)
 		return s.otherwise(mux)

@@ -64,6 +64,7 @@ type Figures struct {
 type About struct {
 	Flags   map[string]string // the command's, for /flagz
 	Version string            // of lifepod, for /statusz
+	begun   time.Time         // set by New
 }
 
 // Config is what a server needs. It isn't changed once the server is made.
@@ -78,8 +79,10 @@ type Config struct {
 	Figures  Figures
 	// Checkpoints is the folder of files with the state of containers.
 	Checkpoints string
-	About       About // the program
-	Log         *slog.Logger
+	// Controller serves the calls of a CSI driver's controller; nil: there is none here.
+	Controller http.Handler
+	About      About // the program
+	Log        *slog.Logger
 }
 
 // Server serves the node's API.
@@ -87,7 +90,6 @@ type Server struct {
 	Config
 	guard     *guard
 	listeners []*listener // the secure one first
-	begun     time.Time
 	requests  requests
 }
 
@@ -97,7 +99,8 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node API: %w", err)
 	}
-	return &Server{Config: c, guard: g, begun: time.Now()}, nil
+	c.About.begun = time.Now()
+	return &Server{Config: c, guard: g}, nil
 }
 
 // Listen takes the ports of the configuration, so that one that is in use is an

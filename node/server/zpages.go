@@ -33,7 +33,7 @@ func (s *Server) statusz(w http.ResponseWriter, r *http.Request) {
 	}
 	const paths = "/configz /debug/pprof/ /flagz /healthz /logs/ /metrics /metrics/cadvisor /metrics/probes /metrics/resource /pods /stats/summary /statusz"
 	refuse(w, http.StatusOK, fmt.Sprintf("\nkubelet statusz\n%s\nStarted: %s\nUp: %s\nGo version: %s\nBinary version: lifepod %s\nPaths: %s\n",
-		warning, s.begun.Format(time.UnixDate), time.Since(s.begun).Truncate(time.Second), runtime.Version(), s.About.Version, paths))
+		warning, s.About.begun.Format(time.UnixDate), time.Since(s.About.begun).Truncate(time.Second), runtime.Version(), s.About.Version, paths))
 }
 
 // takesText refuses who wants another form than text.

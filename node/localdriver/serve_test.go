@@ -1,0 +1,83 @@
+package localdriver
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/lifepod/lifepod/node/csidriver"
+	"github.com/lifepod/lifepod/node/plugins"
+)
+
+// registered is the part of a node that hears of CSI drivers.
+type registered struct{ endpoint chan string }
+
+// Validate is that of the node.
+func (r registered) Validate(name, endpoint string, versions []string) error {
+	return csidriver.New(csidriver.Config{Log: slog.New(slog.DiscardHandler)}).Validate(name, endpoint, versions)
+}
+
+func (r registered) Register(_ context.Context, name, endpoint string, _ []string) error {
+	if name == Name {
+		r.endpoint <- endpoint
+	}
+	return nil
+}
+
+func (r registered) Deregister(string, string) {}
+
+// The driver registers with its node as any other does, and then serves it. A call that is
+// made when it ends is refused, and a copy under way is broken off.
+func TestServe(t *testing.T) {
+	m := newMachine(t)
+	folder := filepath.Join(t.TempDir(), "plugins_registry")
+	heard := registered{endpoint: make(chan string, 1)}
+	ctx, end := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer end()
+	running.Go(func() {
+		if err := plugins.New(folder, map[string]plugins.Handler{plugins.Volumes: heard}, slog.New(slog.DiscardHandler)).Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	served := make(chan error, 1)
+	go func() { served <- m.Serve(ctx, filepath.Join(folder, "local.sock")) }()
+	connection, err := grpc.NewClient("unix:"+<-heard.endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	info, err := csi.NewNodeClient(connection).NodeGetInfo(ctx, &csi.NodeGetInfoRequest{})
+	if err != nil || info.GetNodeId() != "node-a" || info.GetAccessibleTopology().GetSegments()[TopologyKey] != "node-a" {
+		t.Errorf("node: %v (%v)", info, err)
+	}
+	from, done := m.create("a", 16*megabyte, true, nil), make(chan struct{})
+	m.calls.Go(func() {
+		<-m.ending
+		close(done)
+	})
+	end()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	select {
+	case <-done:
+	default:
+		t.Error("the driver ended before a call that was under way")
+	}
+	if _, err := m.CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{Name: "s", SourceVolumeId: from.GetVolumeId()}); status.Code(err) != codes.Unavailable {
+		t.Errorf("a call to a driver that has ended: %v, want Unavailable", err)
+	}
+	if _, err := copyImage(m.volumes.image("a"), filepath.Join(t.TempDir(), "copy"), m.ending); err == nil {
+		t.Error("a copy was not broken off")
+	}
+}
