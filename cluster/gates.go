@@ -1,12 +1,12 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
 
@@ -64,7 +64,7 @@ func (c Config) checkGates() error {
 	if len(errs) == 0 {
 		return c.setGates(gates)
 	}
-	return utilerrors.NewAggregate(errs)
+	return errors.Join(errs...)
 }
 
 // nodeGates are those that the user has set and that concern nodes.
