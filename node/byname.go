@@ -10,6 +10,7 @@ import (
 	"github.com/lifepod/lifepod/node/byname"
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/node/devices"
+	"github.com/lifepod/lifepod/node/metrics/managers"
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/worker"
 )
@@ -17,13 +18,15 @@ import (
 // allot says which part of the machine pods may use: by name, and together.
 func (s *setup) allot(m *machine, node *register.Node, c *cluster, plugins *devices.Devices) (*byname.Resources, *podsLimiter, error) {
 	k := s.config.Kubelet
+	counts := managers.New(k)
 	given, err := byname.New(byname.Config{
 		Dir: s.options.rootDir(), Kubelet: k, Reserved: node.Reserved(), Devices: plugins, Runtime: s.calls.Runtime,
-		Log: s.log,
+		Counts: counts, Log: s.log,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
+	s.counts.Register(counts.Collectors(given.Figures)...)
 	if config.OnUnlessSet(k, config.DisableCPUQuotaWithExclusiveCPUs) {
 		own := func(uid types.UID, container string) bool { return given.CPUs(uid, container) != nil }
 		m.config.CPULimits.OwnCPUs, m.cgroups.CPULimits.OwnCPUs = own, own

@@ -13,11 +13,16 @@ import (
 )
 
 func (s *setup) newClaims(client kubernetes.Interface, inbox *pods.Inbox) (*claims.Claims, error) {
-	return claims.New(claims.Config{
-		Client: client, Node: s.name, Log: s.log,
+	c, err := claims.New(claims.Config{
+		Client: client, Node: s.name, Counted: s.counts.Claims, Log: s.log,
 		StateFile: filepath.Join(s.options.rootDir(), "dra_manager_state"), HealthFile: filepath.Join(s.options.rootDir(), "dra_health_state"),
 		HealthChanged: inbox.DevicesChanged,
 	})
+	if err != nil {
+		return nil, err
+	}
+	s.counts.ClaimsInUse(c.InUse)
+	return c, nil
 }
 
 // claimDrivers has the pods with claims try again as soon as a driver has registered.

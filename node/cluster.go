@@ -94,7 +94,7 @@ func (s *setup) newCluster(inbox *pods.Inbox, csiChanged func()) (*cluster, erro
 	if err != nil {
 		return nil, err
 	}
-	drivers := csidriver.New(csidriver.Config{Client: client, Node: s.name, Log: s.log, Changed: csiChanged})
+	drivers := csidriver.New(csidriver.Config{Client: client, Node: s.name, Log: s.log, Changed: csiChanged, Counted: s.counts.CSI})
 	volumes, err := s.newVolumes(client, drivers)
 	if err != nil {
 		return nil, err

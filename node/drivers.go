@@ -14,7 +14,7 @@ import (
 // newDevices are those of device plugins, with what an agent before has given to pods.
 func (s *setup) newDevices(inbox *pods.Inbox) *devices.Devices {
 	return devices.New(devices.Config{
-		Dir: filepath.Join(s.options.rootDir(), "device-plugins"), Timeouts: devices.DefaultTimeouts(), Log: s.log, HealthChanged: inbox.DevicesChanged,
+		Dir: filepath.Join(s.options.rootDir(), "device-plugins"), Timeouts: devices.DefaultTimeouts(), Counts: s.counts, Log: s.log, HealthChanged: inbox.DevicesChanged,
 	})
 }
 

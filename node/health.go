@@ -7,11 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
-	"github.com/lifepod/lifepod/internal/wholefile"
+	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/node/server"
 	"github.com/lifepod/lifepod/node/stats"
 	"github.com/lifepod/lifepod/pods"
@@ -52,7 +51,7 @@ func (h *health) run(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		h.ask("container runtime", func() error { return h.list(ctx) })
-		h.ask("state folder", func() error { return writable(h.dir) })
+		h.ask("state folder", func() error { return host.Writable(h.dir) })
 		select {
 		case <-ctx.Done():
 			return
@@ -80,33 +79,6 @@ func (h *health) notReady() error {
 	defer h.mu.Unlock()
 	if since := time.Since(h.listed).Truncate(time.Minute); since >= relistThreshold {
 		return fmt.Errorf("PLEG is not healthy: pleg was last seen active %v ago; threshold is %v", since, relistThreshold)
-	}
-	return nil
-}
-
-// On a disk with less room than that, numbers don't say whether a pod's state can be saved:
-// some of it may be root's alone, and some a file system's own.
-const (
-	littleRoom  = 16 << 20 // bytes
-	littleFiles = 100
-	// stateSize is about what the state of a large pod takes.
-	stateSize = 64 << 10
-)
-
-// writable says why nothing can be written into a folder. It only writes if there is
-// little room, so that no sleeping disk is woken.
-func writable(dir string) error {
-	var disk unix.Statfs_t
-	if err := unix.Statfs(dir, &disk); err != nil {
-		return fmt.Errorf("%s: %w", dir, err)
-	}
-	switch {
-	case disk.Flags&unix.ST_RDONLY != 0:
-		return fmt.Errorf("%s: %w", dir, unix.EROFS)
-	case disk.Blocks > 0 && disk.Bavail*uint64(disk.Bsize) < littleRoom, disk.Files > 0 && disk.Ffree < littleFiles:
-		if err := wholefile.Try(dir, stateSize); err != nil {
-			return fmt.Errorf("%s: %w", dir, err)
-		}
 	}
 	return nil
 }

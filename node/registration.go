@@ -67,7 +67,7 @@ func (s *setup) newNode(c *cluster, against notReady, conditions *relief.Conditi
 		against.shutdowns.Changed = node.Changed
 	}
 	if err == nil {
-		given.Changed = node.Changed
+		given.Config.Changed = node.Changed
 	}
 	return node, err
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,7 +38,15 @@ type Config struct {
 	Reserved v1.ResourceList
 	Devices  *devices.Devices
 	Runtime  runtimeapi.RuntimeServiceClient
-	Log      *slog.Logger
+	// Counts is told what admissions have come to; nil: nobody counts.
+	Counts Counts
+	Log    *slog.Logger
+}
+
+// Counts counts what pods ask for and get (A-NUMA-19).
+type Counts interface {
+	// Admitted is told of a pod; err is why it was refused, if it was.
+	Admitted(pod *v1.Pod, t exclusive.Tally, err error, took time.Duration)
 }
 
 // Resources are those of a node. Its methods may be called from anywhere.
@@ -99,12 +108,16 @@ func (r *Resources) Allocate(ctx context.Context, pod *v1.Pod) roster.Allocated 
 		r.turn.Lock()
 		defer r.turn.Unlock()
 	}
+	began := time.Now()
 	given := r.config.Devices.Admit(ctx, pod, r.nodes)
 	// The devices first, on a copy, since plugins take their time. Then all of it, where the
 	// pod has its devices already.
-	err := r.copy().Admit(pod, given.Provider())
+	tally, err := r.copy().Admit(pod, given.Provider())
 	if err == nil {
-		err = r.give(pod, given.Provider())
+		tally, err = r.give(pod, given.Provider())
+	}
+	if r.config.Counts != nil {
+		r.config.Counts.Admitted(pod, tally, err, time.Since(began))
 	}
 	answer := roster.Allocated{UID: pod.UID}
 	var ended error
@@ -132,22 +145,20 @@ func (r *Resources) copy() *exclusive.Resources {
 }
 
 // give admits a pod, and remembers what it got.
-func (r *Resources) give(pod *v1.Pod, devices topology.Provider) error {
+func (r *Resources) give(pod *v1.Pod, devices topology.Provider) (exclusive.Tally, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := r.has.Clone()
-	if err := r.has.Admit(pod, devices); err != nil {
-		return err
-	}
-	if !r.rules.Asks(pod) {
-		return nil
+	tally, err := r.has.Admit(pod, devices)
+	if err != nil || !r.rules.Asks(pod) {
+		return tally, err
 	}
 	if err := policies.Save(r.config.Dir, r.has); err != nil {
 		r.has = before
-		return fmt.Errorf("remember which CPUs and memory the pod has: %w", err)
+		return tally, fmt.Errorf("remember which CPUs and memory the pod has: %w", err)
 	}
 	r.sharedChanged(before)
-	return nil
+	return tally, nil
 }
 
 // Release takes back what a pod has, at once.

@@ -5,6 +5,7 @@ import (
 	api "k8s.io/kubelet/pkg/apis/podresources/v1"
 	"k8s.io/utils/cpuset"
 
+	"github.com/lifepod/lifepod/roster/exclusive"
 	"github.com/lifepod/lifepod/roster/memory"
 )
 
@@ -35,6 +36,13 @@ func (r *Resources) All() (cpus []int64, memory []*api.ContainerMemory) {
 		memory = blocks(r.rules.Memory.Allocatable())
 	}
 	return cpus, memory
+}
+
+// Figures are how many CPUs there are for whom; none without a policy.
+func (r *Resources) Figures() exclusive.Figures {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.has.Figures()
 }
 
 func list(set cpuset.CPUSet) []int64 {

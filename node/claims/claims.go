@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 
+	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -27,7 +28,10 @@ type Config struct {
 	// HealthChanged is told of each pod whose devices may be otherwise than before; it must
 	// not block.
 	HealthChanged func(pod types.UID)
-	Log           *slog.Logger
+	// Counted is an option of connections to a driver, whose calls are counted; nil: nobody
+	// counts.
+	Counted func(driver string) grpc.DialOption
+	Log     *slog.Logger
 }
 
 // Claims are the claims of a node's pods. Use New.

@@ -30,17 +30,21 @@ type driver struct {
 	connected bool // guarded by Drivers.mu
 }
 
-func dial(name, endpoint, service string) (*driver, error) {
-	connection, err := grpc.NewClient("unix:"+endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
+func (d *Drivers) dial(name, endpoint, service string) (*driver, error) {
+	options := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}
+	if d.counted != nil {
+		options = append(options, d.counted(name))
+	}
+	connection, err := grpc.NewClient("unix:"+endpoint, options...)
 	if err != nil {
 		return nil, fmt.Errorf("create gRPC connection to DRA driver %s plugin at endpoint %s: %w", name, endpoint, err)
 	}
-	d := &driver{name: name, endpoint: endpoint, connection: connection, plugin: drav1.NewDRAPluginClient(connection)}
+	one := &driver{name: name, endpoint: endpoint, connection: connection, plugin: drav1.NewDRAPluginClient(connection)}
 	if service == drav1beta1.DRAPluginService {
-		d.plugin = drav1beta1.V1Beta1ClientWrapper{DRAPluginClient: drav1beta1.NewDRAPluginClient(connection)}
+		one.plugin = drav1beta1.V1Beta1ClientWrapper{DRAPluginClient: drav1beta1.NewDRAPluginClient(connection)}
 	}
-	d.ctx, d.end = context.WithCancel(context.Background())
-	return d, nil
+	one.ctx, one.end = context.WithCancel(context.Background())
+	return one, nil
 }
 
 func (d *driver) close() {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"google.golang.org/grpc"
 	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
 	drav1beta1 "k8s.io/kubelet/pkg/apis/dra/v1beta1"
 )
@@ -24,10 +25,13 @@ type Drivers struct {
 	drivers map[string][]*driver // by name, in the order of their registration
 	closed  bool
 	running sync.WaitGroup
+
+	counted func(driver string) grpc.DialOption // immutable; may be nil
 }
 
 func newDrivers(c Config) *Drivers {
 	return &Drivers{
+		counted: c.Counted,
 		drivers: map[string][]*driver{},
 		health:  openHealth(c.HealthFile, c.Log),
 		slices:  &slicesOf{client: c.Client, node: c.Node, log: c.Log, pending: map[string]context.CancelFunc{}},
@@ -85,7 +89,7 @@ func (d *Drivers) Register(_ context.Context, name, endpoint string, versions []
 	if err != nil {
 		return err
 	}
-	one, err := dial(name, endpoint, service)
+	one, err := d.dial(name, endpoint, service)
 	if err != nil {
 		return err
 	}

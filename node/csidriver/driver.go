@@ -24,6 +24,7 @@ const Timeout = 2 * time.Minute
 type Driver struct {
 	name, endpoint string
 	version        *version.Version
+	options        []grpc.DialOption // of its connections
 
 	nodeID     string
 	topology   map[string]string
@@ -66,12 +67,14 @@ func (d *Driver) about() *csinode.About {
 
 // call has one call made on a connection of its own.
 func (d *Driver) call(do func(csi.NodeClient) error) error {
-	connection, err := grpc.NewClient("passthrough:///csi", grpc.WithAuthority("localhost"),
+	connection, err := grpc.NewClient("passthrough:///csi", append([]grpc.DialOption{
+		grpc.WithAuthority("localhost"),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			var dialer net.Dialer
 			return dialer.DialContext(ctx, "unix", d.endpoint)
-		}))
+		}),
+	}, d.options...)...)
 	if err != nil {
 		return fmt.Errorf("connect to CSI driver %s at %s: %w", d.name, d.endpoint, err)
 	}

@@ -47,6 +47,9 @@ func (r *Registry) Register(ctx context.Context, name, endpoint string, versions
 		return err
 	}
 	d := &Driver{name: name, endpoint: endpoint, version: highest}
+	if r.config.Counted != nil {
+		d.options = append(d.options, r.config.Counted(name))
+	}
 	if err := d.ask(ctx); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/node/csinode"
@@ -21,6 +22,9 @@ type Config struct {
 	// Changed is called after each registration and deregistration: who waits for a driver can
 	// ask again. It must not block; may be nil.
 	Changed func()
+	// Counted is an option of connections to a driver, whose calls are counted; nil: nobody
+	// counts.
+	Counted func(driver string) grpc.DialOption
 }
 
 // Registry has the drivers of a node. Its methods may be called from anywhere.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -36,7 +37,11 @@ func (d *Devices) allocate(ctx context.Context, c claim, reusable devices.IDs) e
 	if err != nil || len(ids) == 0 {
 		return err
 	}
+	began := time.Now()
 	response, err := plugin.client.Allocate(ctx, &api.AllocateRequest{ContainerRequests: []*api.ContainerAllocateRequest{{DevicesIds: ids}}})
+	if d.Config.Counts != nil {
+		d.Config.Counts.PluginAllocated(c.name, time.Since(began))
+	}
 	if err == nil && len(response.GetContainerResponses()) == 0 {
 		err = fmt.Errorf("no containers return in allocation response %v", response)
 	}

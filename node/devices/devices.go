@@ -29,7 +29,16 @@ type Config struct {
 	// it must not block.
 	HealthChanged func(types.UID)
 	Timeouts      Timeouts
+	Counts        Counts // nil: nobody counts
 	Log           *slog.Logger
+}
+
+// Counts counts what plugins do (A-DEV-16).
+type Counts interface {
+	// PluginRegisters is told of each request of a plugin for a resource to register.
+	PluginRegisters(resource string)
+	// PluginAllocated is told how long a plugin took to answer Allocate.
+	PluginAllocated(resource string, took time.Duration)
 }
 
 // Timeouts bound the calls of plugins.
@@ -52,7 +61,7 @@ func DefaultTimeouts() Timeouts {
 
 // Devices are those of a node. Its methods may be called from anywhere.
 type Devices struct {
-	Config
+	Config Config // immutable
 
 	mu        sync.Mutex
 	resources map[string]*registered

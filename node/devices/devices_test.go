@@ -247,7 +247,7 @@ func TestRegistersAgain(t *testing.T) {
 	}
 	n.Deregister(gpu, "/elsewhere")
 	n.await(gpu, 2, 2)
-	n.Deregister(gpu, filepath.Join(n.Dir, "b.sock"))
+	n.Deregister(gpu, filepath.Join(n.Config.Dir, "b.sock"))
 	n.await(gpu, 2, 0)
 }
 

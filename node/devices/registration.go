@@ -68,6 +68,9 @@ type registration struct {
 // Register takes a plugin, whose socket is in the same folder (A-DEV-2).
 func (r registration) Register(ctx context.Context, request *api.RegisterRequest) (*api.Empty, error) {
 	d, name := r.devices, request.GetResourceName()
+	if d.Config.Counts != nil {
+		d.Config.Counts.PluginRegisters(name)
+	}
 	if !slices.Contains(api.SupportedVersions[:], request.GetVersion()) {
 		return &api.Empty{}, fmt.Errorf("requested API version %q is not supported by kubelet. Supported version is %q", request.GetVersion(), api.SupportedVersions)
 	}

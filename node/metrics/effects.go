@@ -31,6 +31,10 @@ func (m *Metrics) Carried(pod *v1.Pod, effect lifecycle.Effect, answer lifecycle
 		m.evictions.evicted.WithLabelValues(e.Signal).Inc()
 	case lifecycle.RunHook:
 		m.hookEnded(pod, e, answer.(lifecycle.HookEnded))
+	case lifecycle.PrepareClaims:
+		m.drivers.claimsHandled("PrepareResources", answer.(lifecycle.ClaimsPrepared).Failure, took)
+	case lifecycle.UnprepareClaims:
+		m.drivers.claimsHandled("UnprepareResources", answer.(lifecycle.ClaimsUnprepared).Failure, took)
 	}
 }
 

@@ -34,6 +34,7 @@ type Metrics struct {
 	pods    podCounts
 
 	evictions evictionCounts
+	drivers   driverCounts
 
 	mu    sync.Mutex
 	lives map[types.UID]*life
@@ -44,7 +45,7 @@ type Metrics struct {
 func New(c Config) *Metrics {
 	m := &Metrics{
 		Config: c, all: prometheus.NewRegistry(), probes: newProbes(), slis: newSLIs(),
-		runtime: newRuntimeCalls(), api: newAPIRequests(), served: newServed(), pods: newPodCounts(), evictions: newEvictionCounts(),
+		runtime: newRuntimeCalls(), api: newAPIRequests(), served: newServed(), pods: newPodCounts(), evictions: newEvictionCounts(), drivers: newDriverCounts(),
 		lives: map[types.UID]*life{}, users: map[types.UID]*usersStart{},
 	}
 	m.Register(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -53,6 +54,7 @@ func New(c Config) *Metrics {
 	m.Register(m.served.collectors()...)
 	m.Register(m.pods.collectors()...)
 	m.Register(m.evictions.collectors()...)
+	m.Register(m.drivers.collectors()...)
 	m.constant("kubelet_node_name", "The node's name. The count is always 1.", 1, prometheus.Labels{"node": c.NodeName})
 	m.constant("lifepod_build_info", "The version of lifepod. The count is always 1.", 1,
 		prometheus.Labels{"version": c.Version, "go_version": runtime.Version()})

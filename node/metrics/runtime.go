@@ -43,7 +43,7 @@ func (m *Metrics) Runtime(conn grpc.ClientConnInterface) grpc.ClientConnInterfac
 
 type counted struct {
 	grpc.ClientConnInterface
-	*Metrics
+	metrics *Metrics
 }
 
 // Invoke counts a call.
@@ -51,9 +51,9 @@ func (c counted) Invoke(ctx context.Context, method string, args, reply any, opt
 	began := time.Now()
 	err := c.ClientConnInterface.Invoke(ctx, method, args, reply, options...)
 	took := time.Since(began).Seconds()
-	c.operation(method, took, err)
+	c.metrics.operation(method, took, err)
 	if request, ok := args.(*runtimeapi.RunPodSandboxRequest); ok {
-		c.sandboxRun(request, took, err)
+		c.metrics.sandboxRun(request, took, err)
 	}
 	return err
 }
@@ -62,7 +62,7 @@ func (c counted) Invoke(ctx context.Context, method string, args, reply any, opt
 func (c counted) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, options ...grpc.CallOption) (grpc.ClientStream, error) {
 	began := time.Now()
 	stream, err := c.ClientConnInterface.NewStream(ctx, desc, method, options...)
-	c.operation(method, time.Since(began).Seconds(), err)
+	c.metrics.operation(method, time.Since(began).Seconds(), err)
 	return stream, err
 }
 

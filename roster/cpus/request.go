@@ -21,6 +21,9 @@ func requested(pod *v1.Pod, container *v1.Container) int {
 	return int(request.Value())
 }
 
+// Asks says whether a container gets CPUs for itself.
+func Asks(pod *v1.Pod, container *v1.Container) bool { return requested(pod, container) > 0 }
+
 // requestedByPod is how many CPUs its containers have at the same time at most.
 func requestedByPod(pod *v1.Pod) int {
 	inits, sidecars, regular := 0, 0, 0

@@ -60,23 +60,23 @@ func (r *Resources) Clone() *Resources {
 // gives it nothing. What it has already, it keeps. Others give what is theirs first, and take
 // it back from a pod that is refused. topology.RefusalOf is what the pod's status says of an
 // error.
-func (r *Resources) Admit(pod *v1.Pod, others ...topology.Provider) error {
+func (r *Resources) Admit(pod *v1.Pod, others ...topology.Provider) (t Tally, err error) {
 	var commit []func()
 	if r.CPUs != nil {
 		a := r.CPUs.Admit()
-		others, commit = append(slices.Clone(others), a), append(commit, func() { r.CPUs.Commit(a) })
+		others, commit = append(slices.Clone(others), t.ofCPUs(a)), append(commit, func() { r.CPUs.Commit(a) })
 	}
 	if r.Memory != nil {
 		a := r.Memory.Admit()
-		others, commit = append(slices.Clone(others), a), append(commit, func() { r.Memory.Commit(a) })
+		others, commit = append(slices.Clone(others), t.ofMemory(a)), append(commit, func() { r.Memory.Commit(a) })
 	}
-	if err := r.Topology.Admit(pod, others); err != nil {
-		return err
+	if err = r.Topology.Admit(pod, others); err == nil {
+		for _, do := range commit {
+			do()
+		}
 	}
-	for _, do := range commit {
-		do()
-	}
-	return nil
+	t.aligned(pod, r.CPUs)
+	return t, err
 }
 
 // Release takes back what a pod has.

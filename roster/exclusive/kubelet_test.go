@@ -240,7 +240,7 @@ func (s scenario) play(t *testing.T, r *Resources) {
 		var refusal topology.Refusal
 		if o.Remove {
 			r.Release(types.UID(o.UID))
-		} else if err := r.Admit(o.pod()); err != nil {
+		} else if _, err := r.Admit(o.pod()); err != nil {
 			refusal = *topology.RefusalOf(err)
 		}
 		if want := (topology.Refusal{Reason: o.Reason, Message: o.Message}); refusal != want { // A-NUMA-2, A-NUMA-7, A-NUMA-9

@@ -21,6 +21,9 @@ func keeps(pod *v1.Pod) bool {
 	return podcgroup.QOSClass(pod) == v1.PodQOSGuaranteed && !resourcehelper.IsPodLevelResourcesSet(pod)
 }
 
+// Asks says whether memory is kept for a pod's containers.
+func Asks(pod *v1.Pod) bool { return keeps(pod) }
+
 // requested is the memory and the huge pages that a container requests.
 func requested(container *v1.Container) (amounts, error) {
 	out := amounts{}

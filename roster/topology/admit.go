@@ -35,9 +35,11 @@ func RefusalOf(err error) *Refusal {
 	return &Refusal{Reason: "UnexpectedAdmissionError", Message: fmt.Sprintf("Allocate failed due to %v, which is unexpected", err)}
 }
 
-// unaligned refuses a pod for which no hint is good enough (A-NUMA-9).
+// Unaligned is the reason for which a pod is refused that no hint is good enough for (A-NUMA-9).
+const Unaligned = "TopologyAffinityError"
+
 func unaligned() *Refusal {
-	return &Refusal{Reason: "TopologyAffinityError", Message: "Resources cannot be allocated with Topology locality"}
+	return &Refusal{Reason: Unaligned, Message: "Resources cannot be allocated with Topology locality"}
 }
 
 // Admit gives the containers of a pod all they ask for, in their order and each of the
