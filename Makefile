@@ -162,18 +162,41 @@ CONFORMANCEVERSION  = $(shell cd cluster/e2e/conformance/upstream && $(GO) list 
 CONFORMANCEARGS     ?=
 UPSTREAM            := cluster/e2e/conformance/upstream
 
-.PHONY: conformance
-conformance: build controlplane $(CONFORMANCE)/bin/e2e.test $(CONFORMANCE)/bin/busybox $(CONFORMANCE)/debian.tar ## upstream's conformance tests on two nodes; takes hours (as root)
+CONFORMANCEPARTS    := build controlplane $(CONFORMANCE)/bin/e2e.test $(CONFORMANCE)/bin/busybox $(CONFORMANCE)/debian.tar
+SIDECARS            := cluster/e2e/conformance/sidecars
+
+.PHONY: conformance conformance-storage conformance-devices
+conformance: $(CONFORMANCEPARTS) ## upstream's conformance tests on two nodes; takes hours (as root)
+	$(call upstreamtests,TestConformance,report.md)
+
+conformance-storage: $(CONFORMANCEPARTS) $(CONFORMANCE)/bin/hostpathplugin $(CONFORMANCE)/bin/csi-provisioner ## upstream's tests of CSI volumes with its mock driver, on one node; takes hours (as root)
+	$(call upstreamtests,TestStorage,storage.md)
+
+conformance-devices: $(CONFORMANCEPARTS) drivers $(CONFORMANCE)/bin/hostpathplugin ## upstream's tests of resource claims and device plugins, on one node (as root)
+	$(call upstreamtests,TestDevices,devices.md)
+
+define upstreamtests
 	cd cluster && LIFEPOD=$(CURDIR)/bin/lifepod GOFLAGS='-trimpath -tags=$(CLUSTERTAGS),conformance' \
-		$(GO) test ./e2e/conformance -v -count=1 -timeout 7h -args -conformance.report $(CURDIR)/$(CONFORMANCE)/report.md $(CONFORMANCEARGS)
+		$(GO) test ./e2e/conformance -run '^$(1)$$' -v -count=1 -timeout 7h -args -conformance.report $(CURDIR)/$(CONFORMANCE)/$(2) $(CONFORMANCEARGS)
+endef
 
 # The tests know by these flags which version they belong to.
+UPSTREAMLDFLAGS = -s -w -X k8s.io/component-base/version.gitVersion=$(CONFORMANCEVERSION) \
+	-X k8s.io/client-go/pkg/version.gitVersion=$(CONFORMANCEVERSION)
 $(CONFORMANCE)/bin/e2e.test: $(UPSTREAM)/go.mod
 	mkdir -p $(CONFORMANCE)/bin
 	cd $(UPSTREAM) && $(GO) build -buildvcs=false -ldflags '-s -w' -o $(CURDIR)/$(CONFORMANCE)/bin/ github.com/onsi/ginkgo/v2/ginkgo \
 		k8s.io/kubernetes/test/images/agnhost k8s.io/kubernetes/test/images/nonewprivs k8s.io/sample-apiserver
-	cd $(UPSTREAM) && $(GO) test -c -buildvcs=false -tags $(CLUSTERTAGS) -o $(CURDIR)/$@ -ldflags '-s -w \
-		-X k8s.io/component-base/version.gitVersion=$(CONFORMANCEVERSION) -X k8s.io/client-go/pkg/version.gitVersion=$(CONFORMANCEVERSION)' k8s.io/kubernetes/test/e2e
+	cd $(UPSTREAM) && $(GO) test -c -buildvcs=false -tags $(CLUSTERTAGS) -ldflags "$(UPSTREAMLDFLAGS)" -o $(CURDIR)/$@ k8s.io/kubernetes/test/e2e
+
+# What stands in for two programs of drivers that are not published as Go modules.
+$(CONFORMANCE)/bin/hostpathplugin: $(wildcard $(UPSTREAM)/hostpathplugin/*.go $(UPSTREAM)/registrar/*.go)
+	mkdir -p $(CONFORMANCE)/bin
+	cd $(UPSTREAM) && $(GO) build -buildvcs=false -ldflags '-s -w' -o $(CURDIR)/$(CONFORMANCE)/bin/ ./hostpathplugin ./registrar
+
+$(CONFORMANCE)/bin/csi-provisioner: $(SIDECARS)/go.mod
+	mkdir -p $(CONFORMANCE)/bin
+	cd $(SIDECARS) && $(GO) build -buildvcs=false -ldflags '-s -w' -o $(CURDIR)/$(CONFORMANCE)/bin/ tool
 
 $(CONFORMANCE)/bin/busybox: cluster/e2e/conformance/busybox.sh
 	@hack/install-packages conformance

@@ -4,32 +4,19 @@ package conformance
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
-	"io"
-	"log"
 	"net"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 	"github.com/lifepod/lifepod/cluster/e2e/neighbour"
 	"github.com/lifepod/lifepod/e2e/machine"
-)
-
-var (
-	focus    = flag.String("conformance.focus", `\[Conformance\]`, "run the tests whose names match this `pattern`")
-	parallel = flag.Int("conformance.parallel", 4, "so `many` tests at the same time; serial ones run alone")
-	report   = flag.String("conformance.report", "", "write the table of docs/conformance.md to this `file`")
 )
 
 // Addresses of this machine and of the other one on the cable between them, from
@@ -43,7 +30,6 @@ const handler = "[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.tes
 func TestConformance(t *testing.T) {
 	cache, err := filepath.Abs("../../../.cache")
 	must(t, err)
-	bin := filepath.Join(cache, "conformance", "bin")
 	program, err := instance.Program("../../..")
 	must(t, err)
 	ctx := t.Context()
@@ -52,38 +38,10 @@ func TestConformance(t *testing.T) {
 	cluster := startCluster(ctx, t, program)
 	join(ctx, t, cluster, other)
 
-	out := filepath.Join(cache, "conformance", "out")
-	must(t, os.RemoveAll(out))
-	must(t, os.MkdirAll(out, 0o755))
-	list := filepath.Join(out, "registries.yaml")
-	must(t, os.WriteFile(list, fmt.Appendf(nil, "promoterE2eRegistry: %[1]s\ngcRegistry: %[1]s\ngcEtcdRegistry: %[1]s\n", images), 0o644))
-	command := exec.CommandContext(ctx, filepath.Join(bin, "ginkgo"),
-		"--procs", fmt.Sprint(*parallel), "--focus", *focus, "--timeout", "6h", "--silence-skips", "--no-color",
-		"--junit-report", "junit.xml", "--output-dir", out, filepath.Join(bin, "e2e.test"), "--",
-		"--provider", "skeleton", "--kubeconfig", cluster.Kubeconfig, "--kubectl-path", filepath.Join(cache, "controlplane", "bin", "kubectl"),
-		"--num-nodes", "2", "--disable-log-dump")
-	command.Env = append(os.Environ(), "KUBE_TEST_REPO_LIST="+list)
-	text, err := os.Create(filepath.Join(out, "e2e.log"))
-	must(t, err)
-	defer text.Close()
-	command.Stdout, command.Stderr = text, text
-	ended := command.Run()
-	results, err := read(out)
-	must(t, err)
-	table := results.table()
-	fmt.Print(table)
-	if *report != "" {
-		must(t, os.WriteFile(*report, []byte(table), 0o644))
-	}
-	for _, failed := range results.failed() {
-		t.Errorf("%s\n%s", failed.Name, failed.why())
-	}
-	if len(results.tests()) == 0 {
-		t.Errorf("no test ran")
-	}
-	if ended != nil {
-		t.Errorf("ginkgo: %v; see %s", ended, text.Name())
-	}
+	suite{
+		cache: cache, name: "out", focus: `\[Conformance\]`, parallel: 4,
+		kubeconfig: cluster.Kubeconfig, registry: images, args: []string{"--num-nodes", "2"},
+	}.run(ctx, t)
 }
 
 func must(t *testing.T, err error) {
@@ -97,29 +55,15 @@ func must(t *testing.T, err error) {
 // machines, where containerd takes them without TLS.
 func serveImages(t *testing.T, other *neighbour.Neighbour, cache string) (host string) {
 	t.Helper()
-	sources, err := upstreamSources()
-	must(t, err)
-	all, err := images(filepath.Join(cache, "conformance", "bin"), sources, filepath.Join(cache, "controlplane", "bin", "etcd"))
-	must(t, err)
-	server := &http.Server{Handler: registry.New(registry.Logger(log.New(io.Discard, "", 0)), registry.WithBlobHandler(registry.NewDiskBlobHandler(t.TempDir()))), ReadHeaderTimeout: time.Minute}
-	t.Cleanup(func() { _ = server.Close() })
 	here, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	host = here.Addr().String()
 	var there net.Listener
 	must(t, other.Within(func() (err error) {
-		there, err = net.Listen("tcp", host)
+		there, err = net.Listen("tcp", here.Addr().String())
 		return err
 	}))
-	for _, listener := range []net.Listener{here, there} {
-		go func() {
-			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-				t.Errorf("the registry: %v", err)
-			}
-		}()
-	}
-	must(t, push(host, filepath.Join(cache, "conformance", "debian.tar"), all))
-	return host
+	serveRegistry(t, cache, nil, here, there)
+	return here.Addr().String()
 }
 
 // startCluster starts one that listens on the cable. It ends with the test.

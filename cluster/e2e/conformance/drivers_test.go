@@ -1,0 +1,149 @@
+//go:build conformance
+
+package conformance
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/lifepod/lifepod/cluster/e2e/instance"
+)
+
+// kubeletFolder is what some manifests of upstream's mount, and can't be told otherwise.
+const kubeletFolder = "/var/lib/kubelet"
+
+// TestStorage runs upstream's tests of volumes with its mock driver and the real sidecars.
+func TestStorage(t *testing.T) {
+	node := startNode(t, append(sidecars, mockDriver)...)
+	node.serveSnapshots(t)
+	node.run(t, suite{name: "storage", focus: `CSI Mock|MutableCSINodeAllocatableCount`, skip: offByDefault + `|\[Feature:SELinux\]`, parallel: 2})
+}
+
+// TestDevices runs upstream's tests of resource claims.
+func TestDevices(t *testing.T) {
+	startNode(t, mockDriver, devicePlugin).run(t, suite{name: "devices", focus: `\[DRA\]`, skip: offByDefault, parallel: 2})
+}
+
+// offByDefault is in the names of tests of what is off by default in Kubernetes.
+const offByDefault = `\[Feature:OffByDefault\]`
+
+// node is a cluster of one node, where drivers of volumes and devices can be.
+type node struct {
+	*instance.Instance
+	cache    string // .cache of the repository
+	registry string // where the images are
+}
+
+// startNode starts one, with images of drivers besides those that all tests share. It ends
+// with the test.
+func startNode(t *testing.T, drivers ...program) node {
+	t.Helper()
+	cache, err := filepath.Abs("../../../.cache")
+	must(t, err)
+	lifepod, err := instance.Program("../../..")
+	must(t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	more, err := driverImages(cache, drivers)
+	must(t, err)
+	serveRegistry(t, cache, more, listener)
+	root, err := os.MkdirTemp("", "lp-") // short, as the names of sockets in it are long
+	must(t, err)
+	cluster, err := instance.Start(t.Context(), instance.Config{Program: lifepod, Root: root})
+	must(t, err)
+	t.Cleanup(func() {
+		if err := cluster.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	n := node{Instance: cluster, cache: cache, registry: listener.Addr().String()}
+	linkKubeletFolder(t, n.folder())
+	return n
+}
+
+// folder is the node's, which manifests of drivers are told.
+func (n node) folder() string { return filepath.Join(n.Root, "node") }
+
+func (n node) run(t *testing.T, s suite) {
+	t.Helper()
+	s.cache, s.kubeconfig, s.registry = n.cache, n.Kubeconfig, n.registry
+	s.args = append(s.args, "--num-nodes", "1", "--kubelet-root-dir", n.folder())
+	s.run(t.Context(), t)
+}
+
+// linkKubeletFolder makes the folder of the node the kubelet's, as `lifepod up` does for its
+// default root.
+func linkKubeletFolder(t *testing.T, folder string) {
+	t.Helper()
+	if err := os.Symlink(folder, kubeletFolder); err != nil {
+		t.Logf("tests with manifests for %s alone will fail: %v", kubeletFolder, err)
+		return
+	}
+	t.Cleanup(func() { must(t, os.Remove(kubeletFolder)) })
+}
+
+// serveSnapshots adds the types and the controller of snapshots to the cluster, as
+// Kubernetes' addon for them has it.
+func (n node) serveSnapshots(t *testing.T) {
+	t.Helper()
+	sources, err := upstreamSources()
+	must(t, err)
+	addon := filepath.Join(sources, "..", "..", "cluster", "addons", "volumesnapshots")
+	for _, pattern := range []string{"crd/*.yaml", "volume-snapshot-controller/*.yaml"} {
+		manifests, err := filepath.Glob(filepath.Join(addon, pattern))
+		must(t, err)
+		for _, path := range manifests {
+			text, err := os.ReadFile(path)
+			must(t, err)
+			_, err = n.Kubectl(t.Context(), strings.ReplaceAll(string(text), "registry.k8s.io/sig-storage", n.registry), "apply", "-f", "-")
+			must(t, err)
+		}
+	}
+}
+
+// program is what an image of a driver has besides the Debian.
+type program struct {
+	image  string // by the version in upstream's manifests, whatever the version of the program is
+	folder string // of the file, in .cache
+	file   string
+	path   string // in the image
+}
+
+// sidecars are those that the mock driver's manifests deploy.
+var sidecars = []program{
+	{"csi-provisioner:v6.1.1", "conformance", "csi-provisioner", "csi-provisioner"},
+	{"csi-attacher:v4.11.0", "conformance", "csi-attacher", "csi-attacher"},
+	{"csi-resizer:v2.1.0", "conformance", "csi-resizer", "csi-resizer"},
+	{"csi-snapshotter:v8.5.0", "conformance", "csi-snapshotter", "csi-snapshotter"},
+	{"snapshot-controller:v8.5.0", "conformance", "snapshot-controller", "snapshot-controller"},
+	{"csi-node-driver-registrar:v2.16.0", "conformance", "registrar", "csi-node-driver-registrar"},
+}
+
+// mockDriver is the driver of volumes, and the proxy for drivers in the tests' process.
+var mockDriver = program{"hostpathplugin:v1.17.1", "conformance", "hostpathplugin", "hostpathplugin"}
+
+// devicePlugin is upstream's sample.
+var devicePlugin = program{"sample-device-plugin:1.7", "controlplane", "sample-device-plugin", "sampledeviceplugin"}
+
+// driverImages are those of the programs, and the busybox beside the proxy.
+func driverImages(cache string, programs []program) ([]image, error) {
+	busybox, err := busyboxFiles(filepath.Join(cache, "conformance", "bin", "busybox"))
+	if err != nil {
+		return nil, err
+	}
+	list := []image{{names: []string{"busybox:1.36.1-1"}, config: v1.Config{Cmd: []string{"sh"}}, bare: true, files: busybox}}
+	for _, p := range programs {
+		content, err := os.ReadFile(filepath.Join(cache, p.folder, "bin", p.file))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, image{names: []string{p.image}, config: v1.Config{Entrypoint: []string{"/" + p.path}}, files: []file{{name: p.path, mode: 0o755, content: content}}})
+	}
+	return list, nil
+}

@@ -1,0 +1,86 @@
+//go:build conformance
+
+package conformance
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+var (
+	focus    = flag.String("conformance.focus", "", "run the tests whose names match this `pattern`, not all of the target's")
+	skip     = flag.String("conformance.skip", "", "leave out the tests whose names match this `pattern`")
+	parallel = flag.Int("conformance.parallel", 0, "so `many` tests at the same time, not as many as the target has; serial ones run alone")
+	report   = flag.String("conformance.report", "", "write the table of passed tests to this `file`")
+)
+
+// suite says which of upstream's tests to run, and on what.
+type suite struct {
+	cache      string // .cache of the repository
+	name       string // of the folder of what ginkgo prints, in the cache
+	focus      string // of the names of tests, unless the flag says another
+	skip       string // of the names of tests that can't run here
+	parallel   int
+	kubeconfig string
+	registry   string   // where the images are
+	args       []string // of e2e.test
+}
+
+// run runs them; one that fails fails the test.
+func (s suite) run(ctx context.Context, t *testing.T) {
+	t.Helper()
+	bin := filepath.Join(s.cache, "conformance", "bin")
+	out := filepath.Join(s.cache, "conformance", s.name)
+	must(t, os.RemoveAll(out))
+	must(t, os.MkdirAll(out, 0o755))
+	list := filepath.Join(out, "registries.yaml")
+	must(t, os.WriteFile(list, fmt.Appendf(nil, "promoterE2eRegistry: %[1]s\ngcRegistry: %[1]s\ngcEtcdRegistry: %[1]s\nsigStorageRegistry: %[1]s\n", s.registry), 0o644))
+	command := exec.CommandContext(ctx, filepath.Join(bin, "ginkgo"), s.arguments(bin, out)...)
+	command.Env = append(os.Environ(), "KUBE_TEST_REPO_LIST="+list)
+	text, err := os.Create(filepath.Join(out, "e2e.log"))
+	must(t, err)
+	defer text.Close()
+	command.Stdout, command.Stderr = text, text
+	ended := command.Run()
+	results, err := read(out)
+	must(t, err)
+	table := results.table()
+	fmt.Print(table)
+	if *report != "" {
+		must(t, os.WriteFile(*report, []byte(table), 0o644))
+	}
+	for _, failed := range results.failed() {
+		t.Errorf("%s\n%s", failed.Name, failed.why())
+	}
+	if len(results.tests()) == 0 {
+		t.Errorf("no test ran")
+	}
+	if ended != nil {
+		t.Errorf("ginkgo: %v; see %s", ended, text.Name())
+	}
+}
+
+// arguments are ginkgo's, and after -- those of e2e.test.
+func (s suite) arguments(bin, out string) []string {
+	if *focus != "" {
+		s.focus = *focus
+	}
+	if *parallel > 0 {
+		s.parallel = *parallel
+	}
+	args := []string{"--procs", fmt.Sprint(s.parallel), "--focus", s.focus, "--timeout", "6h", "--silence-skips", "--no-color",
+		"--junit-report", "junit.xml", "--output-dir", out}
+	for _, pattern := range []string{s.skip, *skip} {
+		if pattern != "" {
+			args = append(args, "--skip", pattern)
+		}
+	}
+	args = append(args, filepath.Join(bin, "e2e.test"), "--",
+		"--provider", "skeleton", "--kubeconfig", s.kubeconfig, "--kubectl-path", filepath.Join(s.cache, "controlplane", "bin", "kubectl"), "--disable-log-dump")
+	return append(args, s.args...)
+}

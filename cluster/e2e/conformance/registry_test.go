@@ -1,0 +1,36 @@
+//go:build conformance
+
+package conformance
+
+import (
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+)
+
+// serveRegistry serves the images that all tests share, and some more, at listeners of the
+// same address, until the test ends.
+func serveRegistry(t *testing.T, cache string, more []image, listeners ...net.Listener) {
+	t.Helper()
+	sources, err := upstreamSources()
+	must(t, err)
+	all, err := images(filepath.Join(cache, "conformance", "bin"), sources, filepath.Join(cache, "controlplane", "bin", "etcd"))
+	must(t, err)
+	server := &http.Server{Handler: registry.New(registry.Logger(log.New(io.Discard, "", 0)), registry.WithBlobHandler(registry.NewDiskBlobHandler(t.TempDir()))), ReadHeaderTimeout: time.Minute}
+	t.Cleanup(func() { _ = server.Close() })
+	for _, listener := range listeners {
+		go func() {
+			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+				t.Errorf("the registry: %v", err)
+			}
+		}()
+	}
+	must(t, push(listeners[0].Addr().String(), filepath.Join(cache, "conformance", "debian.tar"), append(all, more...)))
+}
