@@ -67,10 +67,29 @@ func (p *publishing) stage(ctx context.Context) error {
 		VolumeContext: p.want.attributes,
 	})
 	if err != nil {
+		if csidriver.Final(err) {
+			p.on.layout.refused(p.want, dir, path)
+		}
 		return err
 	}
 	r[keyDone] = p.on.config.Boot
 	return writeRecord(dir, r)
+}
+
+// refused removes what was made to stage a volume that the driver refuses: it is not asked to
+// unstage it (A-CSI-7). What is mounted there, or another pod has, stays for the driver to take back.
+func (l layout) refused(v volume, dir, path string) {
+	uses, err := l.allUses()
+	for _, u := range uses {
+		if u.uid != v.pod.UID && u.driver() == v.driver && u.handle() == v.handle {
+			return
+		}
+	}
+	if err != nil || removeIfThere(path) != nil || v.device { // whose record belongs to the pod, too
+		return
+	}
+	_ = os.Remove(filepath.Join(dir, recordName))
+	_ = os.Remove(dir)
 }
 
 // forget removes what is kept of a volume that the driver has taken back from a pod.

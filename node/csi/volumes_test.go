@@ -16,6 +16,8 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/google/go-cmp/cmp"
 	"github.com/moby/sys/mountinfo"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -245,6 +247,41 @@ func TestFaults(t *testing.T) {
 				m.wantNothing()
 			})
 		}
+	}
+}
+
+// TestRefusedToStage: what a driver has refused to stage it need not unstage; it has to after an
+// error that may mean that it is still at it, and if it has mounted something all the same (A-CSI-3, A-CSI-7).
+func TestRefusedToStage(t *testing.T) {
+	refuses := func(code codes.Code, mounts bool) func(context.Context, func() error) error {
+		return func(_ context.Context, do func() error) error {
+			if mounts {
+				_ = do()
+			}
+			return status.Error(code, "refused")
+		}
+	}
+	for name, c := range map[string]struct {
+		fault func(context.Context, func() error) error
+		want  []string
+	}{
+		"final":         {refuses(codes.InvalidArgument, false), []string{"Stage", "Unpublish"}},
+		"final, a lie":  {refuses(codes.InvalidArgument, true), []string{"Stage", "Unpublish", "Unstage"}},
+		"still at work": {refuses(codes.DeadlineExceeded, false), []string{"Stage", "Unpublish", "Unstage"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t, newDriver(t, staging), nil)
+			pod := podOf("pod")
+			m.driver.once("Stage", c.fault)
+			if _, err := m.publish(pod, persistent("pv")); err == nil {
+				t.Error("published")
+			}
+			if err := m.unpublish(pod); err != nil {
+				t.Error(err)
+			}
+			m.wantCalls(c.want...)
+			m.wantNothing()
+		})
 	}
 }
 
