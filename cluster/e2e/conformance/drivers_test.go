@@ -27,7 +27,9 @@ func TestStorage(t *testing.T) {
 
 // TestDevices runs upstream's tests of resource claims.
 func TestDevices(t *testing.T) {
-	startNode(t, mockDriver, devicePlugin).run(t, suite{name: "devices", focus: `\[DRA\]`, skip: offByDefault, parallel: 2})
+	node := startNode(t, mockDriver, devicePlugin)
+	linkKubeletFolder(t, node.folder())
+	node.run(t, suite{name: "devices", focus: `\[DRA\]`, skip: offByDefault, parallel: 2})
 }
 
 // offByDefault is in the names of tests of what is off by default in Kubernetes.
@@ -62,9 +64,7 @@ func startNode(t *testing.T, drivers ...program) node {
 			t.Error(err)
 		}
 	})
-	n := node{Instance: cluster, cache: cache, registry: listener.Addr().String()}
-	linkKubeletFolder(t, n.folder())
-	return n
+	return node{Instance: cluster, cache: cache, registry: listener.Addr().String()}
 }
 
 // folder is the node's, which manifests of drivers are told.
@@ -81,10 +81,7 @@ func (n node) run(t *testing.T, s suite) {
 // default root.
 func linkKubeletFolder(t *testing.T, folder string) {
 	t.Helper()
-	if err := os.Symlink(folder, kubeletFolder); err != nil {
-		t.Logf("tests with manifests for %s alone will fail: %v", kubeletFolder, err)
-		return
-	}
+	must(t, os.Symlink(folder, kubeletFolder)) // fails where there is a kubelet
 	t.Cleanup(func() { must(t, os.Remove(kubeletFolder)) })
 }
 
