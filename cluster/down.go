@@ -18,6 +18,7 @@ import (
 	"github.com/lifepod/lifepod/leftovers"
 	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/node/discover"
+	"github.com/lifepod/lifepod/node/localdriver"
 )
 
 // DownOptions say how a cluster ends.
@@ -180,8 +181,9 @@ func (l *layout) endPods(ctx context.Context, grace time.Duration) (n int, err e
 	return runtime.EndPods(ctx, grace, nil)
 }
 
-// unmount unmounts volumes of pods; what is in their folders stays.
+// unmount unmounts volumes of pods; what is in them, and in their folders, stays.
 func (l *layout) unmount(ctx context.Context) error {
+	local := localdriver.Release(rootfolder.VolumeImages.In(l.Root))
 	all, err := leftovers.Find(ctx, leftovers.Place{Root: l.nodeRoot()})
 	if err != nil {
 		return fmt.Errorf("find the pods' mounts: %w", err)
@@ -192,5 +194,5 @@ func (l *layout) unmount(ctx context.Context) error {
 			mounts = append(mounts, found)
 		}
 	}
-	return leftovers.Sweep(ctx, mounts)
+	return errors.Join(local, leftovers.Sweep(ctx, mounts), node.Unmounted(l.nodeRoot()))
 }

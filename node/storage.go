@@ -21,7 +21,7 @@ func (s *setup) newVolumes(client kubernetes.Interface, drivers *csidriver.Regis
 	}
 	root := s.options.rootDir()
 	return csi.New(csi.Config{
-		Drivers: drivers, Client: client, Node: s.name, PodsDir: host.PodsDir(root), PluginsDir: filepath.Join(root, "plugins"), Boot: boot, Log: s.log,
+		Drivers: drivers, Client: client, Node: s.name, PodsDir: host.PodsDir(root), PluginsDir: pluginsDir(root), Boot: boot, Log: s.log,
 	}), nil
 }
 
@@ -35,6 +35,15 @@ func (s *setup) runLocalVolumes(ctx context.Context) {
 		s.log.ErrorContext(ctx, "no local volumes: pods that have some don't start", "err", err)
 	}
 }
+
+// Unmounted notes that the mounts of a node's pods, which have ended without it, were taken
+// away: the next node has the volumes mounted again.
+func Unmounted(rootDir string) error {
+	return csi.Unmounted(host.PodsDir(rootDir), pluginsDir(rootDir))
+}
+
+// pluginsDir has what CSI drivers have staged.
+func pluginsDir(rootDir string) string { return filepath.Join(rootDir, "plugins") }
 
 // giveVolumes lets the volumes know of the pods.
 func (u uses) giveVolumes(inbox *pods.Inbox) {

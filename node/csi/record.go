@@ -149,3 +149,21 @@ func (l layout) allStays() (list []stays, err error) {
 	)
 	return list, err
 }
+
+// Unmounted notes, for all volumes of a node without an agent, that they may be gone: their
+// mounts were taken away without the drivers, and the next agent calls those again.
+func Unmounted(podsDir, pluginsDir string) error {
+	l := layout{pods: podsDir, plugins: pluginsDir}
+	var all error
+	for _, pattern := range []string{
+		filepath.Join(l.pods, "*", "volumes", pluginFolder, "*", recordName), filepath.Join(l.pods, "*", "plugins", pluginFolder, "*", recordName),
+		filepath.Join(l.csi(), "*", "*", recordName), filepath.Join(l.deviceData("*"), recordName),
+	} {
+		found, err := filepath.Glob(pattern)
+		all = errors.Join(all, err)
+		for _, path := range found {
+			all = errors.Join(all, doubt(filepath.Dir(path)))
+		}
+	}
+	return all
+}

@@ -358,6 +358,25 @@ func TestBeginsAnew(t *testing.T) {
 	m.wantNothing()
 }
 
+// After lifepod down has unmounted all, the driver is called again for a pod that comes back.
+func TestUnmounted(t *testing.T) {
+	m := newMachine(t, newDriver(t, staging), nil)
+	pod, bound := podOf("pod"), persistent("pv")
+	m.mustPublish(pod, bound)
+	unmountAll(t, filepath.Dir(m.config.PodsDir))
+	if err := Unmounted(m.config.PodsDir, m.config.PluginsDir); err != nil {
+		t.Fatal(err)
+	}
+	m.driver.forgetCalls()
+	m.begin()
+	m.mustPublish(pod, bound)
+	m.wantCalls("Stage", "Publish")
+	if err := m.unpublish(pod); err != nil {
+		t.Fatal(err)
+	}
+	m.wantNothing()
+}
+
 // TestDevice: a device is published at the kubelet's place, and two pods can have it (A-CSI-8).
 func TestDevice(t *testing.T) {
 	m := newMachine(t, newDriver(t, staging), nil)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"golang.org/x/sys/unix"
@@ -93,9 +94,21 @@ func (m *machine) stopUsing(id string) {
 	if err := errors.Join(unpublish, unstage); err != nil {
 		m.t.Error(err)
 	}
-	device, err := findLoop(m.volumes.image(id))
-	if err != nil && !errors.Is(err, os.ErrNotExist) || device != "" {
-		m.t.Errorf("volume %s still has the loop device %q (%v)", id, device, err)
+	m.detached(id)
+}
+
+// detached waits until a volume has no loop device: others who look for free ones hold it for
+// a moment.
+func (m *machine) detached(id string) {
+	m.t.Helper()
+	for until := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		device, err := findLoop(m.volumes.image(id))
+		if err == nil && device == "" || errors.Is(err, os.ErrNotExist) {
+			return
+		}
+		if time.Now().After(until) {
+			m.t.Fatalf("volume %s still has the loop device %q (%v)", id, device, err)
+		}
 	}
 }
 
