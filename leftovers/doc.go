@@ -1,5 +1,5 @@
 // Package leftovers finds and sweeps up what a lifepod that was killed left
-// running, mounted or created on the machine: processes, mounts, network
+// running, mounted or created on the machine: processes, mounts, loop devices, network
 // namespaces, the bridge, packet filter rules, cgroups, and the folders and
 // records of pods, of one state folder.
 //
@@ -42,6 +42,7 @@ const (
 	Process          Kind = "process"
 	Cgroup           Kind = "cgroup"
 	Mount            Kind = "mount"
+	LoopDevice       Kind = "loop device"
 	NetworkNamespace Kind = "network namespace"
 	Bridge           Kind = "bridge"
 	FilterTable      Kind = "nft table"

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -302,6 +303,56 @@ func lines(found []Leftover) []string {
 		all = append(all, string(leftover.Kind)+" "+leftover.Name)
 	}
 	return all
+}
+
+// A volume that is a file below the root, mounted or a block device, goes with its loop
+// device; one of a file elsewhere is an administrator's.
+func TestLoops(t *testing.T) {
+	s := newFixture(t)
+	loop := func(image string) string {
+		run := func(name string, args ...string) string {
+			out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput()
+			if err != nil {
+				t.Fatalf("%s: %v: %s", name, err, out)
+			}
+			return strings.TrimSpace(string(out))
+		}
+		write(t, image, "")
+		if err := os.Truncate(image, 16<<20); err != nil {
+			t.Fatal(err)
+		}
+		run("mkfs.ext4", "-q", "-F", image)
+		device := run("losetup", "--find", "--show", image)
+		t.Cleanup(func() { _ = exec.Command("losetup", "--detach", device).Run() })
+		return device
+	}
+	mounted, used, disk := loop(filepath.Join(s.place.Root, "a")), loop(filepath.Join(s.place.Root, "b")), loop(filepath.Join(t.TempDir(), "disk"))
+	target := filepath.Join(s.place.Root, "node", "mount")
+	s.mount(t, "ext4", mounted, target)
+	s.mount(t, "ext4", disk, filepath.Join(s.place.Root, "data"))
+	found, err := Find(t.Context(), s.place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := []string{"loop device " + mounted, "loop device " + used, "mount " + target, "run folder " + s.place.RunDir}, lines(found)
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("found (-want +got):\n%s", diff)
+	}
+	for range 2 {
+		if err := Sweep(t.Context(), found); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, device := range []string{mounted, used} {
+		if file := loopFile(device); strings.HasPrefix(file, s.place.Root) {
+			t.Errorf("%s is still of %s", device, file)
+		}
+	}
+	if file := loopFile(disk); file == "" {
+		t.Errorf("%s, which is of a file elsewhere, is detached", disk)
+	}
 }
 
 // A folder with something still mounted in it stays, whoever mounted it.

@@ -43,6 +43,8 @@ func sweepOne(ctx context.Context, leftover Leftover) error {
 		return sweepCgroup(ctx, leftover.Name)
 	case Mount:
 		return unmount(leftover.Name)
+	case LoopDevice:
+		return sweepLoop(leftover.Name, leftover.Detail)
 	case NetworkNamespace:
 		return sweepNetwork(leftover.Name)
 	case Bridge:
