@@ -26,7 +26,12 @@ func attachmentName(k key, node string) string {
 
 // attachable says whether a controller attaches the volume to the node.
 func (v volume) attachable(object *storagev1.CSIDriver) bool {
-	return !v.inline && (object == nil || object.Spec.AttachRequired == nil || *object.Spec.AttachRequired)
+	return !v.inline && attaches(object)
+}
+
+// attaches says whether a controller attaches the volumes of a driver.
+func attaches(object *storagev1.CSIDriver) bool {
+	return object == nil || object.Spec.AttachRequired == nil || *object.Spec.AttachRequired
 }
 
 // attaching is a volume that a pod waits for until it is attached.

@@ -122,6 +122,33 @@ func TestDetachedMeanwhile(t *testing.T) {
 	m.wantNothing()
 }
 
+// TestAttachedNoMore: a volume is detached when its CSIDriver says that it need not be attached:
+// it is not listed as in use, although a pod has it (A-CSI-5).
+func TestAttachedNoMore(t *testing.T) {
+	m, name := newAttaching(t, newDriver(t))
+	pod := podOf("pod")
+	m.attachment(storagev1.VolumeAttachmentStatus{Attached: true})
+	published := m.publishSoon(pod)
+	m.awaitInUse()
+	m.writeNode(name)
+	if err := <-published; err != nil {
+		t.Fatal(err)
+	}
+	if names := m.volumes.InUse(); len(names) != 1 {
+		t.Errorf("in use: %q", names)
+	}
+	if _, err := m.config.Client.StorageV1().CSIDrivers().Update(t.Context(), driverObject(storagev1.CSIDriverSpec{AttachRequired: new(false)}), metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 500 {
+		if len(m.volumes.InUse()) == 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("still in use: %q", m.volumes.InUse())
+}
+
 // TestNotAttached: what the attacher says is told; a pod that waits holds up no other one of the
 // volume, and the volume is in use until the pod is gone (A-CSI-4, A-CSI-5).
 func TestNotAttached(t *testing.T) {

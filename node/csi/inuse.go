@@ -88,14 +88,17 @@ func (u *inUse) left(is func(podVolume) bool) {
 	}
 }
 
-// list is what the Node's status is to say. The caller writes one status after the other.
-func (u *inUse) list() []v1.UniqueVolumeName {
+// list is what the Node's status is to say: attaches says of which drivers, since a volume that is
+// listed is not detached even if its driver needs no attachments any more. The caller writes one
+// status after the other.
+func (u *inUse) list(attaches func(driver string) bool) []v1.UniqueVolumeName {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	all, news := maps.Clone(u.kept), false
 	for _, k := range u.waiting {
 		all[k] = true
 	}
+	maps.DeleteFunc(all, func(k key, _ bool) bool { return !attaches(k.driver) })
 	names := make([]v1.UniqueVolumeName, 0, len(all))
 	for k := range all {
 		names = append(names, k.uniqueName())

@@ -95,7 +95,9 @@ func (v *Volumes) Connect(set func(*Config)) { set(&v.config) }
 
 // InUse are the volumes that must not be detached from the node (A-CSI-5), as the Node's status is
 // to say. It is for who writes that, one status after the other.
-func (v *Volumes) InUse() []v1.UniqueVolumeName { return v.inUse.list() }
+func (v *Volumes) InUse() []v1.UniqueVolumeName {
+	return v.inUse.list(func(driver string) bool { return attaches(v.config.Drivers.Known(driver)) })
+}
 
 // NodeChanged takes a newer version of the Node, for those who wait for a volume to be attached.
 func (v *Volumes) NodeChanged(node *v1.Node) { v.inUse.hear(node) }

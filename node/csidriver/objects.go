@@ -91,3 +91,7 @@ func (r *Registry) Object(ctx context.Context, name string) (*storagev1.CSIDrive
 		return nil, fmt.Errorf("look up CSIDriver %s: the API server was not reached yet", name)
 	}
 }
+
+// Known is the CSIDriver of a driver as far as is known by now; nil when there is none. It must
+// not be changed.
+func (r *Registry) Known(name string) *storagev1.CSIDriver { return r.objects.known(name) }
