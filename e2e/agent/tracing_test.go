@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -54,6 +55,7 @@ func TestTraces(t *testing.T) {
 			t.Errorf("A-TRC-2: the runtime was not told that %s is part of the trace", step.call)
 		}
 	}
+	t.Logf("the start of the pod:\n%s", tree(collector.Spans(), start, start, ""))
 	if name := start.Resource["host.name"]; name != node.Name || start.Resource["service.name"] != "kubelet" {
 		t.Errorf("A-TRC-1: the spans are of %v", start.Resource)
 	}
@@ -63,6 +65,18 @@ func TestTraces(t *testing.T) {
 	for _, name := range []string{"HTTP GET", "/exec/{namespace}/{pod}/{container}", "Images/GarbageCollect", "Containers/GarbageCollect"} {
 		c.awaitSpan(collector, name, "") // A-TRC-3, A-TRC-4, A-TRC-7
 	}
+}
+
+// tree is a span with those below it, and when each began after the first.
+func tree(all []otlptest.Span, of, first otlptest.Span, indent string) string {
+	text := fmt.Sprintf("%-42s +%.3fs %.3fs %s\n", indent+of.Name, of.Began.Sub(first.Began).Seconds(), of.Took.Seconds(), of.Attributes["k8s.container.name"])
+	slices.SortStableFunc(all, func(a, b otlptest.Span) int { return a.Began.Compare(b.Began) })
+	for _, span := range all {
+		if span.Parent == of.ID {
+			text += tree(all, span, first, indent+"  ")
+		}
+	}
+	return text
 }
 
 // awaitSpan waits for the first span of a name, and of a pod unless its UID is empty. Spans

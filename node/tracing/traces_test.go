@@ -94,7 +94,7 @@ func call(t *testing.T, traces *Traces) (traceparent string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if _, err := healthapi.NewHealthClient(conn).Check(t.Context(), &healthapi.HealthCheckRequest{}); err != nil {
 		t.Fatal(err)
 	}

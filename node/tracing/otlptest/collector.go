@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	collectorapi "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	commonapi "go.opentelemetry.io/proto/otlp/common/v1"
@@ -31,6 +32,8 @@ type Span struct {
 	Trace, ID   string // in hexadecimal, as in a traceparent
 	Parent      string // the ID of another span; empty for the first of a trace
 	Kind        traceapi.Span_SpanKind
+	Began       time.Time
+	Took        time.Duration
 	Links       []string // traces
 	Resource    map[string]string
 	Attributes  map[string]string // those that are texts
@@ -61,6 +64,7 @@ func (c *Collector) Export(_ context.Context, r *collectorapi.ExportTraceService
 				span := Span{
 					Name: s.GetName(), Trace: hex.EncodeToString(s.GetTraceId()), ID: hex.EncodeToString(s.GetSpanId()),
 					Parent: hex.EncodeToString(s.GetParentSpanId()), Kind: s.GetKind(), Resource: of, Attributes: texts(s.GetAttributes()),
+					Began: time.Unix(0, int64(s.GetStartTimeUnixNano())), Took: time.Duration(s.GetEndTimeUnixNano() - s.GetStartTimeUnixNano()),
 				}
 				if s.GetStatus().GetCode() == traceapi.Status_STATUS_CODE_ERROR {
 					span.Error = s.GetStatus().GetMessage()
