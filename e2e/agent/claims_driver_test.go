@@ -38,8 +38,8 @@ func newDeviceDriver(t *testing.T, node *member.Member, name string) *deviceDriv
 	t.Helper()
 	d := &deviceDriver{t: t, name: name, node: node, described: name + "-*", arguments: []string{
 		"test-driver", "--kubeconfig=" + plane.Kubeconfig(), "--drivername=" + name, "-v=5", "kubelet-plugin",
-		"--node-name=" + node.Name, "--plugin-registration-path=" + filepath.Join(node.Root.Dir, "plugins_registry"),
-		"--datadir=" + filepath.Join(node.Root.Dir, "plugins"), "--cdi-dir=" + cdiFolder,
+		"--node-name=" + node.Name, "--plugin-registration-path=" + filepath.Join(node.RootDir(), "plugins_registry"),
+		"--datadir=" + filepath.Join(node.RootDir(), "plugins"), "--cdi-dir=" + cdiFolder,
 	}}
 	d.begin()
 	return d
@@ -52,8 +52,8 @@ func newExampleDriver(t *testing.T, node *member.Member) *deviceDriver {
 	t.Helper()
 	d := &deviceDriver{t: t, name: "gpu.example.com", node: node, described: "k8s.gpu.example.com-gpu_????????-*", arguments: []string{
 		"dra-example-kubeletplugin", "--kubeconfig=" + plane.Kubeconfig(), "--node-name=" + node.Name, "--cdi-root=" + cdiFolder,
-		"--kubelet-registrar-directory-path=" + filepath.Join(node.Root.Dir, "plugins_registry"),
-		"--kubelet-plugins-directory-path=" + filepath.Join(node.Root.Dir, "plugins"),
+		"--kubelet-registrar-directory-path=" + filepath.Join(node.RootDir(), "plugins_registry"),
+		"--kubelet-plugins-directory-path=" + filepath.Join(node.RootDir(), "plugins"),
 	}}
 	t.Cleanup(func() { _ = os.Remove(filepath.Join(cdiFolder, "k8s.gpu.example.com-gpu_common.yaml")) }) // what all devices have in common
 	d.begin()
@@ -75,7 +75,7 @@ func (d *deviceDriver) begin() {
 
 func (d *deviceDriver) run() {
 	d.t.Helper()
-	if err := os.MkdirAll(filepath.Join(d.node.Root.Dir, "plugins", d.name), 0o750); err != nil {
+	if err := os.MkdirAll(filepath.Join(d.node.RootDir(), "plugins", d.name), 0o750); err != nil {
 		d.t.Fatal(err)
 	}
 	command := exec.Command(plane.Binary(d.arguments[0]), d.arguments[1:]...)
@@ -147,7 +147,7 @@ func (d *deviceDriver) awaitSlices(want int) {
 func (d *deviceDriver) awaitAsked(claim string) {
 	d.t.Helper()
 	d.await("note of the claim", func(context.Context) (bool, error) {
-		text, err := os.ReadFile(filepath.Join(d.node.Root.Dir, "dra_manager_state"))
+		text, err := os.ReadFile(filepath.Join(d.node.RootDir(), "dra_manager_state"))
 		return err == nil && strings.Contains(string(text), `\"ClaimName\":\"`+claim+`\"`), nil
 	})
 }

@@ -10,6 +10,7 @@ import (
 	plaintext "google.golang.org/grpc/credentials/insecure"
 	v1 "k8s.io/api/core/v1"
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 
 	"github.com/lifepod/lifepod/e2e/member"
 )
@@ -18,23 +19,17 @@ import (
 // containers a device node and a variable for each of them.
 type ownPlugin struct {
 	api.UnimplementedDevicePluginServer
-	server *grpc.Server
-	lists  chan []*api.Device
+	registerapi.UnimplementedRegistrationServer
+	resource v1.ResourceName
+	server   *grpc.Server
+	lists    chan []*api.Device
 }
 
 // newOwnPlugin registers a plugin that has these devices, all of them healthy.
 func newOwnPlugin(t *testing.T, node *member.Member, resource v1.ResourceName, ids ...string) *ownPlugin {
 	t.Helper()
 	dir := filepath.Join(node.Root.Dir, "device-plugins")
-	listener, err := net.Listen("unix", filepath.Join(dir, "own.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &ownPlugin{server: grpc.NewServer(), lists: make(chan []*api.Device, 10)}
-	api.RegisterDevicePluginServer(p.server, p)
-	go func() { _ = p.server.Serve(listener) }()
-	t.Cleanup(p.server.Stop)
-	p.tell(nil, ids...)
+	p := serveOwnPlugin(t, filepath.Join(dir, "own.sock"), resource, ids...)
 	connection, err := grpc.NewClient("unix:"+filepath.Join(dir, "kubelet.sock"), grpc.WithTransportCredentials(plaintext.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
@@ -46,6 +41,43 @@ func newOwnPlugin(t *testing.T, node *member.Member, resource v1.ResourceName, i
 	}
 	awaitDevices(t, node, resource, int64(len(ids)), int64(len(ids)))
 	return p
+}
+
+// newFoundPlugin is newOwnPlugin for a plugin that the node finds by its socket.
+func newFoundPlugin(t *testing.T, node *member.Member, resource v1.ResourceName, ids ...string) *ownPlugin {
+	t.Helper()
+	p := serveOwnPlugin(t, foundSocket(node), resource, ids...)
+	awaitDevices(t, node, resource, int64(len(ids)), int64(len(ids)))
+	return p
+}
+
+func foundSocket(node *member.Member) string {
+	return filepath.Join(node.Root.Dir, "plugins_registry", "own.sock")
+}
+
+func serveOwnPlugin(t *testing.T, socket string, resource v1.ResourceName, ids ...string) *ownPlugin {
+	t.Helper()
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &ownPlugin{server: grpc.NewServer(), lists: make(chan []*api.Device, 10), resource: resource}
+	api.RegisterDevicePluginServer(p.server, p)
+	registerapi.RegisterRegistrationServer(p.server, p)
+	go func() { _ = p.server.Serve(listener) }()
+	t.Cleanup(p.server.Stop)
+	p.tell(nil, ids...)
+	return p
+}
+
+// GetInfo says who the plugin is: its devices are at the same socket.
+func (p *ownPlugin) GetInfo(context.Context, *registerapi.InfoRequest) (*registerapi.PluginInfo, error) {
+	return &registerapi.PluginInfo{Type: registerapi.DevicePlugin, Name: string(p.resource), SupportedVersions: []string{api.Version}}, nil
+}
+
+// NotifyRegistrationStatus is told whether it is registered.
+func (p *ownPlugin) NotifyRegistrationStatus(context.Context, *registerapi.RegistrationStatus) (*registerapi.RegistrationStatusResponse, error) {
+	return &registerapi.RegistrationStatusResponse{}, nil
 }
 
 // tell lists the devices: those that are broken, and the healthy ones, near to NUMA node 0.

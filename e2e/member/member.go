@@ -123,12 +123,17 @@ func (m *Member) Run() error {
 	return nil
 }
 
+// RootDir is the folder of pods and plugins.
+func (m *Member) RootDir() string {
+	if m.likeKubelet() {
+		return m.file(kubeletDir)
+	}
+	return m.Root.Dir
+}
+
 // flags of the program, lifepod agent or the kubelet.
 func (m *Member) flags() []string {
-	rootDir := m.Root.Dir
-	if m.likeKubelet() {
-		rootDir = m.file(kubeletDir)
-	}
+	rootDir := m.RootDir()
 	flags := []string{"--root-dir=" + rootDir}
 	if !m.isKubelet() {
 		flags = []string{"agent", "--root=" + m.Root.Dir, "--root-dir=" + rootDir}
