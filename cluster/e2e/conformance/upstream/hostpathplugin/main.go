@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/container-storage-interface/spec/lib/go/csi"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/test/e2e/storage/drivers/csi-test/driver"
 	"k8s.io/kubernetes/test/e2e/storage/drivers/csi-test/mock/service"
@@ -49,11 +50,32 @@ func serve(ctx context.Context, endpoint string, config service.Config) error {
 		return err
 	}
 	s := service.New(config)
-	d := driver.NewCSIDriver(&driver.CSIDriverServers{Controller: s, Identity: s, Node: s})
+	d := driver.NewCSIDriver(&driver.CSIDriverServers{Controller: s, Identity: s, Node: node{s}})
 	if err := d.Start(listener, nil); err != nil {
 		return err
 	}
 	<-ctx.Done()
 	d.Stop()
 	return nil
+}
+
+// node is that of csi-driver-host-path in one thing: it does not ask whether its volumes are
+// attached. The mock driver would refuse one without the device that attaching it has named.
+type node struct{ service.Service }
+
+func withDevice(attached map[string]string) map[string]string {
+	if attached["device"] != "" {
+		return attached
+	}
+	return map[string]string{"device": "not attached"}
+}
+
+func (n node) NodeStageVolume(ctx context.Context, r *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
+	r.PublishContext = withDevice(r.PublishContext)
+	return n.Service.NodeStageVolume(ctx, r)
+}
+
+func (n node) NodePublishVolume(ctx context.Context, r *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
+	r.PublishContext = withDevice(r.PublishContext)
+	return n.Service.NodePublishVolume(ctx, r)
 }
