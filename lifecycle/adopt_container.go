@@ -10,7 +10,7 @@ import (
 // runtime has none, to what the status shows.
 func adoptFromStatus(s *step, c *container, seen Observed) {
 	status := containerStatusOf(&s.kept.Reported, c)
-	c.Actuated = *c.spec.Resources.DeepCopy()
+	c.Actuated = s.allocatedTo(c)
 	c.RestartCount, c.ImageName, c.ImageRef = status.RestartCount, status.Image, status.ImageID
 	c.User = status.User.DeepCopy()
 	c.Last = status.LastTerminationState.Terminated.DeepCopy()

@@ -30,7 +30,43 @@ func asAllocated(pod *v1.Pod) *v1.Pod {
 			c.Resources = resources.With(c.Resources, has, name)
 		}
 	}
+	ownAsAllocated(pod, inProgress)
 	return pod
+}
+
+// ownAsAllocated gives the pod as a whole the resources that it has according to the
+// status (A-ACT-16). Those are the pod's in the kernel's units, so the spec counts while
+// no resize is under way.
+func ownAsAllocated(pod *v1.Pod, inProgress bool) {
+	own, status := pod.Spec.Resources, pod.Status
+	unsettled := inProgress || isTrue(status.Conditions, v1.PodResizePending) || status.ObservedGeneration != pod.Generation
+	if own == nil || status.Resources == nil || !unsettled {
+		return
+	}
+	requests := status.AllocatedResources
+	if inProgress {
+		requests = status.Resources.Requests
+	}
+	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
+		takeOwn(own.Limits, status.Resources.Limits, pod.Spec.Overhead, name)
+		takeOwn(own.Requests, requests, pod.Spec.Overhead, name)
+	}
+}
+
+// takeOwn replaces a quantity that the pod as a whole declares by what it has of it
+// without the overhead.
+func takeOwn(declared, has, overhead v1.ResourceList, name v1.ResourceName) {
+	if _, found := declared[name]; !found {
+		return
+	}
+	quantity, found := has[name]
+	if !found {
+		delete(declared, name)
+		return
+	}
+	quantity = quantity.DeepCopy()
+	quantity.Sub(overhead[name])
+	declared[name] = quantity
 }
 
 // adoptResize requests again what the spec asks for and the pod does not have yet
@@ -40,7 +76,7 @@ func (m *Machine) adoptResize(wanted *v1.Pod) {
 	if equality.Semantic.DeepEqual(asked, allocation(m.pod)) {
 		return
 	}
-	m.resize.Desired, m.resize.Before = asked, wanted.Status.ObservedGeneration
+	m.resize.Desired, m.resize.Before = &asked, wanted.Status.ObservedGeneration
 	if c := condition(wanted.Status.Conditions, v1.PodResizePending); c != nil {
 		m.resize.Pending = c.DeepCopy()
 	}

@@ -156,10 +156,10 @@ func open(v reflect.Value) reflect.Value {
 // nothing is under way, and parts of the API that JSON keeps.
 func samples() map[reflect.Type]any {
 	requirements := v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse("1")}}
-	allocation := []ContainerResources{{Name: "i"}, {Name: "a", Resources: requirements}}
+	whole := Allocation{Pod: &requirements, Containers: []ContainerResources{{Name: "i"}, {Name: "a", Resources: requirements}}}
 	return map[reflect.Type]any{
-		reflect.TypeFor[[]ContainerResources]():        allocation,
-		reflect.TypeFor[[][]ContainerResources]():      [][]ContainerResources{allocation, {{Name: "i"}, {Name: "a"}}},
+		reflect.TypeFor[Allocation]():                  whole,
+		reflect.TypeFor[[]Allocation]():                []Allocation{whole, {Containers: []ContainerResources{{Name: "i"}, {Name: "a"}}}},
 		reflect.TypeFor[v1.ResourceRequirements]():     requirements,
 		reflect.TypeFor[v1.PodCondition]():             v1.PodCondition{Type: "x", LastProbeTime: metav1.Unix(1e9, 0)},
 		reflect.TypeFor[Stage]():                       Terminating,
@@ -269,8 +269,8 @@ func TestRestoreRefuses(t *testing.T) {
 		was, now string // of the checkpoint's text
 		want     string
 	}{
-		{"newer", `"version":2`, `"version":3`, "checkpoint version 3: this lifepod reads versions 1 to 2"},
-		{"newer, with a stage of its own", `"version":2,"uid":"uid","generation":1,"stage":"syncing"`, `"version":3,"stage":"asleep"`, "checkpoint version 3: this lifepod reads versions 1 to 2"},
+		{"newer", `"version":3`, `"version":4`, "checkpoint version 4: this lifepod reads versions 1 to 3"},
+		{"newer, with a stage of its own", `"version":3,"uid":"uid","generation":1,"stage":"syncing"`, `"version":4,"stage":"asleep"`, "checkpoint version 4: this lifepod reads versions 1 to 3"},
 		{"other pod", `"uid":"uid"`, `"uid":"other"`, `checkpoint of the pod with UID "other", not of "uid"`},
 		{"fewer containers", `"containers":[{`, `"containers":[],"unknown":[{`, "checkpoint of 0 containers, the pod has 2"},
 		{"other container", `"name":"a"`, `"name":"b"`, `checkpoint of container "b", the pod has "a" in its place`},

@@ -20,7 +20,7 @@ type Effect interface {
 // EnsureCgroup creates the pod's cgroup (A-SYNC-4(7)). Answer: CgroupEnsured.
 type EnsureCgroup struct {
 	ID   EffectID
-	Room [][]ContainerResources // as in ResizeCgroup, during a resize; else empty
+	Room []Allocation // as in ResizeCgroup, during a resize; else empty
 }
 
 // MountVolumes makes the pod's folders and all its volumes (A-SYNC-8). Answer: VolumesMounted.
@@ -167,11 +167,11 @@ type MeasureMemory struct {
 }
 
 // ResizeCgroup gives the pod's cgroup the lowest values that suffice for each allocation
-// in Room (A-ACT-12); each lists all containers. Answer: CgroupResized.
+// in Room (A-ACT-12). Answer: CgroupResized.
 type ResizeCgroup struct {
 	ID        EffectID
 	SandboxID string // the sandbox to tell the runtime about first; may be empty
-	Room      [][]ContainerResources
+	Room      []Allocation
 }
 
 // ResizeContainer changes the resources of a container that runs (KEP-1287).

@@ -102,9 +102,9 @@ type ConditionSet struct{ Condition v1.PodCondition }
 // EphemeralContainerAdded puts an ephemeral container into the pod (A-ACT-5).
 type EphemeralContainerAdded struct{ Container v1.EphemeralContainer }
 
-// ResizeRequested asks for other resources of some containers (A-ACT-15, KEP-1287): the
-// named containers get exactly these, the others keep what they have.
-type ResizeRequested struct{ Containers []ContainerResources }
+// ResizeRequested asks for other resources (A-ACT-15, A-ACT-16): the pod, unless Pod is nil,
+// and the named containers get exactly these, the others keep what they have.
+type ResizeRequested Allocation
 
 // ResizeAdmitted answers AdmitResize. Reason is empty if the node has room, else
 // Infeasible (never) or Deferred (not now), and Message says why.

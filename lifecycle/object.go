@@ -15,8 +15,8 @@ func (c Checkpoint) Object(accepted *v1.Pod) *v1.Pod {
 	if c.Spec != nil {
 		pod.Spec, pod.Generation = *c.Spec.DeepCopy(), c.Generation
 	}
-	if desired := c.Resize.Desired; len(desired) == len(specs(pod)) { // else there is none, or it is of another pod
-		pod = withAllocation(pod, desired)
+	if desired := c.withPodResources(pod.Spec.Resources).Resize.Desired; desired != nil && desired.fits(pod) { // else it is of another pod
+		pod = desired.On(pod)
 	}
 	pod.Status = *c.Reported.DeepCopy()
 	if c.Deleted {

@@ -35,7 +35,7 @@ func TestObjectOfCheckpoint(t *testing.T) {
 // A damaged checkpoint is shown as far as that goes: whoever lists pods must see the others.
 func TestObjectOfDamagedCheckpoint(t *testing.T) {
 	c := New(checkpointPod(), DefaultOptions()).Checkpoint()
-	c.Resize.Desired = make([]ContainerResources, 5)
+	c.Resize.Desired = &Allocation{Containers: make([]ContainerResources, 5)}
 	if got := c.Object(checkpointPod()); len(got.Spec.Containers) != 1 {
 		t.Errorf("%d containers", len(got.Spec.Containers))
 	}

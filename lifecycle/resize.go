@@ -10,28 +10,22 @@ import (
 	"github.com/lifepod/lifepod/lifecycle/backoff"
 )
 
-// A resize gives containers other CPU and memory while they run (KEP-1287). When
-// requested, it changes the spec; when the node admits it, it is allocated (A-ADM-7);
+// A resize gives containers other CPU and memory while they run (KEP-1287), or the pod as
+// a whole (KEP-5419). When requested, it changes the spec; when the node admits it, it is allocated (A-ADM-7);
 // when carried out, it is actuated. The spec of the machine's pod has what is allocated,
 // so no other rule needs to know about resizes.
-
-// ContainerResources are the resources of one container.
-type ContainerResources struct {
-	Name      string                  `json:"name"`
-	Resources v1.ResourceRequirements `json:"resources"`
-}
 
 // resize is how far a change of the pod's resources has come; the spec has what is
 // allocated.
 type resize struct {
-	Desired  []ContainerResources `json:"desired,omitempty"`  // requested and not allocated; nil: nothing is
-	Before   int64                `json:"before,omitzero"`    // the generation before the first request that the node has not judged
-	Pending  *v1.PodCondition     `json:"pending,omitempty"`  // PodResizePending
-	Progress *v1.PodCondition     `json:"progress,omitempty"` // PodResizeInProgress; nil: all is actuated
+	Desired  *Allocation      `json:"desired,omitempty"`  // requested and not allocated; nil: nothing is
+	Before   int64            `json:"before,omitzero"`    // the generation before the first request that the node has not judged
+	Pending  *v1.PodCondition `json:"pending,omitempty"`  // PodResizePending
+	Progress *v1.PodCondition `json:"progress,omitempty"` // PodResizeInProgress; nil: all is actuated
 	// Held are the allocations that the pod is between, oldest first: its cgroup has the
 	// values of the first and must have room for all until every container has the last.
 	// If there is only one, there is nothing to do.
-	Held [][]ContainerResources `json:"held,omitempty"`
+	Held []Allocation `json:"held,omitempty"`
 
 	resizing
 }
@@ -62,35 +56,7 @@ const (
 )
 
 func newResize(pod *v1.Pod) resize {
-	return resize{Held: [][]ContainerResources{allocation(pod)}}
-}
-
-func cloneResources(list []ContainerResources) []ContainerResources {
-	list = slices.Clone(list)
-	for i := range list {
-		list[i].Resources = *list[i].Resources.DeepCopy()
-	}
-	return list
-}
-
-// allocation lists the resources of the pod's containers, except ephemeral ones, which
-// have none.
-func allocation(pod *v1.Pod) []ContainerResources {
-	var list []ContainerResources
-	for i := range len(pod.Spec.InitContainers) + len(pod.Spec.Containers) {
-		c := specOf(pod, i)
-		list = append(list, ContainerResources{Name: c.Name, Resources: *c.Resources.DeepCopy()})
-	}
-	return list
-}
-
-// withAllocation is a copy of the pod with other resources.
-func withAllocation(pod *v1.Pod, list []ContainerResources) *v1.Pod {
-	pod = pod.DeepCopy()
-	for i := range list {
-		specOf(pod, i).Resources = *list[i].Resources.DeepCopy()
-	}
-	return pod
+	return resize{Held: []Allocation{allocation(pod)}}
 }
 
 // RequestedPod is the pod as an API server has it: with the requested resources,
@@ -99,7 +65,7 @@ func (m *Machine) RequestedPod() *v1.Pod {
 	if m.resize.Desired == nil {
 		return m.pod.DeepCopy()
 	}
-	return withAllocation(m.pod, m.resize.Desired)
+	return m.resize.Desired.On(m.pod)
 }
 
 // applyResizeRequested files a request as a change of the spec. It ignores names that the
@@ -110,11 +76,14 @@ func applyResizeRequested(s *step, f ResizeRequested) {
 		return
 	}
 	was := allocation(s.RequestedPod())
-	wanted := cloneResources(was)
-	for i := range wanted {
+	wanted := was.clone()
+	if f.Pod != nil {
+		wanted.Pod = f.Pod.DeepCopy()
+	}
+	for i := range wanted.Containers {
 		for _, c := range f.Containers {
-			if c.Name == wanted[i].Name {
-				wanted[i].Resources = *c.Resources.DeepCopy()
+			if c.Name == wanted.Containers[i].Name {
+				wanted.Containers[i].Resources = *c.Resources.DeepCopy()
 			}
 		}
 	}
@@ -126,7 +95,7 @@ func applyResizeRequested(s *step, f ResizeRequested) {
 	}
 	s.pod.Generation++
 	s.resize.admit = work{}
-	s.resize.Desired = wanted
+	s.resize.Desired = &wanted
 	if equality.Semantic.DeepEqual(wanted, allocation(s.pod)) {
 		s.resize.Desired, s.resize.Pending = nil, nil
 	}
@@ -202,11 +171,12 @@ func resizePending(s *step, f ResizeAdmitted) {
 func allocate(s *step) {
 	r := &s.resize
 	for i, c := range s.ordered() {
-		if !equality.Semantic.DeepEqual(c.spec.Resources, r.Desired[i].Resources) {
-			c.spec.Resources = *r.Desired[i].Resources.DeepCopy()
+		if wanted := r.Desired.Containers[i].Resources; !equality.Semantic.DeepEqual(c.spec.Resources, wanted) {
+			c.spec.Resources = *wanted.DeepCopy()
 			c.BackOff = backoff.Place{}
 		}
 	}
+	s.pod.Spec.Resources = r.Desired.Pod.DeepCopy()
 	s.podIsNew = true
 	r.Desired, r.Pending = nil, nil
 	r.Held = append(slices.Clip(r.Held), allocation(s.pod))

@@ -37,8 +37,8 @@ func resizeContainers(s *step) {
 	waits := false
 	for _, c := range s.ordered() {
 		switch {
-		case c.actuatedOrGone():
-		case c.Position == running && needsRestart(c):
+		case s.actuatedOrGone(c):
+		case c.Position == running && needsRestart(s, c):
 			restartResized(s, c)
 			waits = true
 		case !c.canBeResized():
@@ -46,7 +46,7 @@ func resizeContainers(s *step) {
 		}
 	}
 	if c, name := nextUpdate(s); c != nil {
-		r.call = resizeCall{op: s.nextID(), containerID: c.ID, to: resources.With(c.Actuated, c.spec.Resources, name)}
+		r.call = resizeCall{op: s.nextID(), containerID: c.ID, to: resources.With(c.Actuated, s.allocatedTo(c), name)}
 		s.do(ResizeContainer{ID: r.call.op, Container: c.spec.Name, ContainerID: c.ID, Resources: *r.call.to.DeepCopy()})
 		return
 	}
@@ -85,13 +85,13 @@ func resizeCgroup(s *step, room bool) {
 }
 
 // unsettled returns the allocations held if there are several, else nil.
-func (r resize) unsettled() [][]ContainerResources {
+func (r resize) unsettled() []Allocation {
 	if len(r.Held) == 1 {
 		return nil
 	}
 	held := slices.Clone(r.Held)
 	for i := range held {
-		held[i] = cloneResources(held[i])
+		held[i] = held[i].clone()
 	}
 	return held
 }
@@ -109,8 +109,8 @@ func restartResized(s *step, c *container) {
 }
 
 // actuatedOrGone says whether no process has resources other than those allocated.
-func (c *container) actuatedOrGone() bool {
-	return c.Position == absent || c.Position == exited || resources.SameCPUAndMemory(c.Actuated, c.spec.Resources)
+func (m *Machine) actuatedOrGone(c *container) bool {
+	return c.Position == absent || c.Position == exited || resources.SameCPUAndMemory(c.Actuated, m.allocatedTo(c))
 }
 
 // canBeResized says that the container runs and nobody is about to end it.
@@ -124,10 +124,11 @@ func nextUpdate(s *step) (*container, v1.ResourceName) {
 	for _, name := range []v1.ResourceName{v1.ResourceMemory, v1.ResourceCPU} {
 		var grows *container
 		for _, c := range s.ordered() {
-			if !c.canBeResized() || resources.Same(c.Actuated, c.spec.Resources, name) {
+			allocated := s.allocatedTo(c)
+			if !c.canBeResized() || resources.Same(c.Actuated, allocated, name) {
 				continue
 			}
-			if !resources.Grows(c.Actuated, c.spec.Resources, name) {
+			if !resources.Grows(c.Actuated, allocated, name) {
 				return c, name
 			}
 			if grows == nil {
@@ -143,12 +144,12 @@ func nextUpdate(s *step) (*container, v1.ResourceName) {
 
 // needsRestart says whether the container's new resources require a restart; a container
 // that runs to completion never restarts for them.
-func needsRestart(c *container) bool {
+func needsRestart(s *step, c *container) bool {
 	if c.kind == initContainer {
 		return false
 	}
 	for _, p := range c.spec.ResizePolicy {
-		if p.RestartPolicy == v1.RestartContainer && !resources.Same(c.Actuated, c.spec.Resources, p.ResourceName) {
+		if p.RestartPolicy == v1.RestartContainer && !resources.Same(c.Actuated, s.allocatedTo(c), p.ResourceName) {
 			return true
 		}
 	}
@@ -227,17 +228,18 @@ func resizeFailed(s *step, message string, after time.Duration) {
 // none.
 func tooMuchUsed(s *step, f MemoryMeasured) string {
 	var problems []string
-	was, is := podLimit(withAllocation(s.pod, s.resize.Held[0]), v1.ResourceMemory), podLimit(s.pod, v1.ResourceMemory)
+	was, is := podLimit(s.resize.Held[0].On(s.pod), v1.ResourceMemory), podLimit(s.pod, v1.ResourceMemory)
 	if limit := is.Value(); limit != 0 && (was.IsZero() || is.Cmp(was) < 0) && f.Pod >= limit {
 		problems = append(problems, fmt.Sprintf("attempting to set pod memory limit (%d) below current usage (%d)", limit, f.Pod))
 	}
 	for _, used := range f.Containers {
 		c := s.containerNamed(used.Name)
-		if c == nil || c.kind == ephemeralContainer || !c.canBeResized() || needsRestart(c) {
+		if c == nil || c.kind == ephemeralContainer || !c.canBeResized() || needsRestart(s, c) {
 			continue
 		}
-		limit := c.spec.Resources.Limits.Memory().Value()
-		if resources.LimitShrinks(c.Actuated, c.spec.Resources, v1.ResourceMemory) && used.Bytes >= limit {
+		allocated := s.allocatedTo(c)
+		limit := allocated.Limits.Memory().Value()
+		if resources.LimitShrinks(c.Actuated, allocated, v1.ResourceMemory) && used.Bytes >= limit {
 			problems = append(problems, fmt.Sprintf("attempting to set container %q memory limit (%d) below current usage (%d)", used.Name, limit, used.Bytes))
 		}
 	}

@@ -103,7 +103,7 @@ func take(into, from v1.ResourceList, name v1.ResourceName) {
 // cgroupPod is the pod with the resources that its cgroup has.
 func (m *Machine) cgroupPod() *v1.Pod {
 	if r := m.resize; len(r.Held) > 1 && !r.room {
-		return withAllocation(m.pod, r.Held[0])
+		return r.Held[0].On(m.pod)
 	}
 	return m.pod
 }

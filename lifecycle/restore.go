@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/lifecycle/backoff"
+	"github.com/lifepod/lifepod/lifecycle/resources"
 )
 
 // Restore makes the machine of a pod whose lifepod was killed, from the last checkpoint
@@ -32,7 +33,9 @@ func Restore(pod *v1.Pod, options Options, c Checkpoint) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := New(c.podNow(pod), options)
+	pod = c.podNow(pod)
+	c = c.withPodResources(pod.Spec.Resources)
+	m := New(pod, options)
 	if m.generation = pod.Generation; c.Spec != nil {
 		m.generation = specIsAnother
 	}
@@ -41,7 +44,7 @@ func Restore(pod *v1.Pod, options Options, c Checkpoint) (*Machine, error) {
 	}
 	m.unseen, m.away = true, true
 	m.kept, m.sandbox, m.stop, m.round = c.kept, c.Sandbox, c.Stop, c.Round
-	m.resize = m.resize.restored(c.Resize)
+	m.resize = m.resize.restored(c.Resize, m.pod)
 	if m.kept.ImageBack == nil {
 		m.kept.ImageBack = map[string]backoff.Place{}
 	}
@@ -101,13 +104,34 @@ func (m *Machine) demote() {
 
 // restored takes over how far a resize had come, except allocations that do not fit the
 // pod: they would only have been room in its cgroup.
-func (r resize) restored(was resize) resize {
-	ofAnother := func(list []ContainerResources) bool { return len(list) != len(r.Held[0]) }
-	if was.Held = slices.DeleteFunc(was.Held, ofAnother); len(was.Held) == 0 {
+func (r resize) restored(was resize, pod *v1.Pod) resize {
+	was.Held = slices.DeleteFunc(was.Held, func(a Allocation) bool { return !a.fits(pod) })
+	if len(was.Held) == 0 {
 		was.Held = r.Held
 	}
-	if ofAnother(was.Desired) {
+	if was.Desired != nil && !was.Desired.fits(pod) {
 		was.Desired = nil
 	}
 	return was
+}
+
+// withPodResources gives what a checkpoint before version 3 says of resources those of the
+// pod as a whole, which could not change then.
+func (c Checkpoint) withPodResources(own *v1.ResourceRequirements) Checkpoint {
+	if c.Version >= 3 {
+		return c
+	}
+	of := func(a Allocation) Allocation { return Allocation{Pod: own.DeepCopy(), Containers: a.Containers} }
+	if c.Resize.Desired != nil {
+		desired := of(*c.Resize.Desired)
+		c.Resize.Desired = &desired
+	}
+	c.Resize.Held, c.Containers = slices.Clone(c.Resize.Held), slices.Clone(c.Containers)
+	for i, a := range c.Resize.Held {
+		c.Resize.Held[i] = of(a)
+	}
+	for i := range c.Containers {
+		c.Containers[i].Actuated = resources.WithLimitsOf(c.Containers[i].Actuated, own)
+	}
+	return c
 }

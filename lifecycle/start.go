@@ -74,7 +74,7 @@ func tryStart(s *step, c *container) bool {
 
 func create(s *step, c *container) {
 	c.Position, c.op, c.touchedAt = creating, s.nextID(), s.now
-	c.Actuated = *c.spec.Resources.DeepCopy()
+	c.Actuated = s.allocatedTo(c)
 	c.Outdated = false
 	s.do(CreateContainer{
 		ID: c.op, Container: c.spec.Name, Attempt: c.nextAttempt(),

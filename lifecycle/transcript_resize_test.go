@@ -15,7 +15,7 @@ import (
 
 // playResize carries out the verbs of resizes:
 //
-//	resize                     containers' resources as YAML are asked for: {a: {limits: {cpu: 1}}}
+//	resize                     resources as YAML are asked for, by container or for the pod: {a: {limits: {cpu: 1}}}
 //	refuse reason=R message=M  the node has no room
 //	used pod=N [container=N]…  answers MeasureMemory
 //	actual container           answers ResizeContainer with what the runtime says, as YAML
@@ -57,6 +57,10 @@ func resizeOf(t *testing.T, text string) ResizeRequested {
 	}
 	var f ResizeRequested
 	for name, resources := range byName {
+		if name == "pod" {
+			f.Pod = &resources
+			continue
+		}
 		f.Containers = append(f.Containers, ContainerResources{Name: name, Resources: resources})
 	}
 	return f
@@ -104,11 +108,14 @@ func resourcesText(t fataler, of any) string {
 }
 
 // roomText lists what ResizeCgroup must have room for.
-func roomText(room [][]ContainerResources) string {
+func roomText(room []Allocation) string {
 	var sets []string
-	for _, list := range room {
+	for _, a := range room {
 		var parts []string
-		for _, c := range list {
+		if a.Pod != nil {
+			parts = append(parts, "pod"+resourcesText(neverFails{}, a.Pod))
+		}
+		for _, c := range a.Containers {
 			parts = append(parts, c.Name+resourcesText(neverFails{}, c.Resources))
 		}
 		sets = append(sets, strings.Join(parts, " "))

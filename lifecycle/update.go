@@ -72,9 +72,7 @@ func updateSpec(s *step, newer *v1.Pod) {
 			wanted = append(wanted, ContainerResources{Name: list[i].Name, Resources: list[i].Resources})
 		}
 	}
-	if asked := allocation(s.RequestedPod()); !equality.Semantic.DeepEqual(asked, wanted) {
-		applyResizeRequested(s, ResizeRequested{Containers: wanted})
-	}
+	applyResizeRequested(s, ResizeRequested{Pod: newer.Spec.Resources, Containers: wanted})
 	for i := range newer.Spec.EphemeralContainers {
 		applyEphemeralContainerAdded(s, EphemeralContainerAdded{Container: newer.Spec.EphemeralContainers[i]})
 	}

@@ -48,7 +48,20 @@ func (w *walk) resizes() {
 			f.Containers = append(f.Containers, ContainerResources{Name: c.spec.Name, Resources: w.randomResources()})
 		}
 	}
+	if w.draw(3, "resized as a whole") == 2 {
+		f.Pod = w.randomPodResources()
+	}
 	w.feed(f)
+}
+
+// randomPodResources are those of a pod as a whole: of everything, or of memory only.
+func (w *walk) randomPodResources() *v1.ResourceRequirements {
+	own := resourcesOf([]string{"1", "2"}[w.draw(2, "cpu")], []string{"256Mi", "512Mi"}[w.draw(2, "memory")])
+	if w.draw(2, "memory only") == 1 {
+		delete(own.Limits, v1.ResourceCPU)
+		delete(own.Requests, v1.ResourceCPU)
+	}
+	return &own
 }
 
 func (w *walk) randomResources() v1.ResourceRequirements {
@@ -101,8 +114,8 @@ func (l *invariants) resized(w *walk) {
 		l.t.Fatalf("a pod at rest is being resized: %+v", m.resize)
 	}
 	for _, c := range m.ordered() {
-		if has, known := w.resources[c.ID]; known && c.Position == running && !resources.SameCPUAndMemory(has, c.spec.Resources) {
-			l.t.Fatalf("%s has %+v and was allocated %+v", c.spec.Name, has, c.spec.Resources)
+		if has, known := w.resources[c.ID]; known && c.Position == running && !resources.SameCPUAndMemory(has, m.allocatedTo(c)) {
+			l.t.Fatalf("%s has %+v and was allocated %+v", c.spec.Name, has, m.allocatedTo(c))
 		}
 	}
 }

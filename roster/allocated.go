@@ -24,9 +24,40 @@ func (p *pod) allocated() *v1.Pod {
 		eachAllocated(allocated, &p.status, func(c *v1.Container, has v1.ResourceList) {
 			c.Resources.Requests = has.DeepCopy()
 		})
+		p.takeOwn(allocated)
 	}
-	allocated.Status = *p.status.DeepCopy()
+	allocated.Status = *withoutOverhead(&p.status, allocated.Spec.Overhead)
 	return allocated
+}
+
+// takeOwn gives the pod as a whole the requests that are allocated to it (A-ADM-8).
+func (p *pod) takeOwn(allocated *v1.Pod) {
+	if has := withoutOverhead(&p.status, allocated.Spec.Overhead).AllocatedResources; len(has) > 0 && allocated.Spec.Resources != nil {
+		for name := range allocated.Spec.Resources.Requests {
+			if quantity, told := has[name]; told {
+				allocated.Spec.Resources.Requests[name] = quantity
+			}
+		}
+	} else if p.accepted != nil {
+		allocated.Spec.Resources = p.accepted.Spec.Resources.DeepCopy()
+	}
+}
+
+// withoutOverhead returns a copy of the status that shows what the pod as a whole has and
+// was allocated without its overhead, which counts once (A-ADM-8).
+func withoutOverhead(status *v1.PodStatus, overhead v1.ResourceList) *v1.PodStatus {
+	status = status.DeepCopy()
+	lists := []v1.ResourceList{status.AllocatedResources}
+	if status.Resources != nil {
+		lists = append(lists, status.Resources.Requests)
+	}
+	for _, list := range lists {
+		for name, quantity := range list {
+			quantity.Sub(overhead[name])
+			list[name] = quantity
+		}
+	}
+	return status
 }
 
 // takeRequests copies the requests of containers with the same name.
@@ -59,11 +90,25 @@ func eachAllocated(pod *v1.Pod, status *v1.PodStatus, tell func(c *v1.Container,
 
 // tells reports whether the status lists the pod's requests as allocated.
 func tells(pod *v1.Pod, status *v1.PodStatus) bool {
-	same := true
+	same := tellsOwn(pod, status)
 	eachAllocated(pod, status, func(c *v1.Container, has v1.ResourceList) {
 		same = same && equality.Semantic.DeepEqual(maps.Clone(has), maps.Clone(c.Resources.Requests))
 	})
 	return same
+}
+
+// tellsOwn reports whether the status lists what the pod requests as a whole.
+func tellsOwn(pod *v1.Pod, status *v1.PodStatus) bool {
+	if pod.Spec.Resources == nil || len(status.AllocatedResources) == 0 {
+		return true
+	}
+	has := withoutOverhead(status, pod.Spec.Overhead).AllocatedResources
+	for name, requested := range pod.Spec.Resources.Requests {
+		if quantity := has[name]; !quantity.Equal(requested) {
+			return false
+		}
+	}
+	return true
 }
 
 // gaveBack says whether a pod holds less with its new status than before.
@@ -73,18 +118,29 @@ func gaveBack(before, now *v1.PodStatus) bool {
 	return ended || resized || shrunk(before, now)
 }
 
-// shrunk says whether a container has less of something allocated than before.
+// shrunk says whether the pod as a whole or a container has less of something allocated
+// than before.
 func shrunk(before, now *v1.PodStatus) bool {
+	if less(before.AllocatedResources, now.AllocatedResources) {
+		return true
+	}
 	for _, lists := range [][2][]v1.ContainerStatus{
 		{before.InitContainerStatuses, now.InitContainerStatuses}, {before.ContainerStatuses, now.ContainerStatuses},
 	} {
 		for i := range min(len(lists[0]), len(lists[1])) {
-			was, is := lists[0][i].AllocatedResources, lists[1][i].AllocatedResources
-			for name, quantity := range was {
-				if left := is[name]; left.Cmp(quantity) < 0 {
-					return true
-				}
+			if less(lists[0][i].AllocatedResources, lists[1][i].AllocatedResources) {
+				return true
 			}
+		}
+	}
+	return false
+}
+
+// less says whether there is less of something than before.
+func less(was, is v1.ResourceList) bool {
+	for name, quantity := range was {
+		if left := is[name]; left.Cmp(quantity) < 0 {
+			return true
 		}
 	}
 	return false

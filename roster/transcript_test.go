@@ -76,12 +76,12 @@ type described struct {
 //	not-resumed P                   answers Resume
 //	recalled P [nothing] [ends]     answers Recall
 //	read P [labels=(a=b,…)] [failed]  answers ReadNode
-//	published P phase=P [cpu=N] [resizing]   cpu: what is allocated
+//	published P phase=P [cpu=N] [resizing]   cpu: what is allocated; pod-cpu=N: to the pod as a whole; has=N: that it has
 //	rested P
 //	nothing-left P
 //	ended P
 //	panicked P
-//	resize P cpu=N                  its worker asks whether there is room
+//	resize P cpu=N [pod-cpu=N]      its worker asks whether there is room
 //	objects-changed P
 //	advance D                       time passes, the machine is woken when it asked for it
 //	measured SIGNAL=N …             the node has that much left, of 10Gi or 1000; images: they have a disk of their own

@@ -101,6 +101,8 @@ func (tr *transcript) change(pod *v1.Pod, key string) {
 		pod.Spec.Containers[0].Resources.Requests = pod.Spec.Containers[0].Resources.Limits
 	case "pod-cpu":
 		pod.Spec.Resources = &v1.ResourceRequirements{Requests: cpus(tr.text(key, ""))}
+	case "overhead":
+		pod.Spec.Overhead = cpus(tr.text(key, ""))
 	case "critical":
 		pod.Spec.Priority = new(int32(2000001000))
 	case "priority":
@@ -134,6 +136,10 @@ func (tr *transcript) status() v1.PodStatus {
 		allocated = tr.text("cpu", "")
 	}
 	status := statusOf(v1.PodPhase(tr.text("phase", "Running")), allocated)
+	if tr.has("pod-cpu") {
+		status.AllocatedResources = cpus(tr.text("pod-cpu", ""))
+		status.Resources = &v1.ResourceRequirements{Requests: cpus(tr.text("has", tr.text("pod-cpu", "")))}
+	}
 	if tr.has("resizing") {
 		status.Conditions = []v1.PodCondition{{Type: v1.PodResizeInProgress, Status: v1.ConditionTrue}}
 	}

@@ -72,14 +72,10 @@ func (h *executor) ensureCgroup(ctx context.Context, e lifecycle.EnsureCgroup) l
 }
 
 // podsWith is the pod with each of some allocations.
-func (h *executor) podsWith(rooms [][]lifecycle.ContainerResources) []*v1.Pod {
+func (h *executor) podsWith(rooms []lifecycle.Allocation) []*v1.Pod {
 	var pods []*v1.Pod
 	for _, room := range rooms {
-		pod := h.pod.DeepCopy()
-		for _, c := range room {
-			containerSpec(pod, c.Name).Resources = c.Resources
-		}
-		pods = append(pods, pod)
+		pods = append(pods, room.On(h.pod))
 	}
 	return pods
 }

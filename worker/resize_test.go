@@ -79,6 +79,39 @@ func TestResizeInPlace(t *testing.T) {
 	})
 }
 
+// The pod as a whole is resized with its container that declares no limits: its cgroup
+// before the container's limit grows, after it when it shrinks (A-ACT-17, A-ACT-18).
+func TestResizeWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t)
+		pod := podOf("web", v1.RestartPolicyAlways, "main")
+		own := requirements("100m", "64Mi")
+		pod.Spec.Resources = &own
+		web := s.run(pod)
+		web.await("the pod to run", running)
+		for _, to := range []v1.ResourceRequirements{requirements("200m", "128Mi"), requirements("150m", "96Mi")} {
+			web.worker.Post(lifecycle.ResizeRequested{Pod: &to})
+			web.await("the resize to end", func(status v1.PodStatus) bool {
+				return resizeReason(status, v1.PodResizeInProgress) == "" && equality.Semantic.DeepEqual(status.Resources, &to)
+			})
+		}
+		want := []string{
+			"UpdatePodSandboxResources web shares=204 quota=20000 memory=134217728",
+			"UpdateContainerResources web/main shares=102 quota=10000 memory=134217728",
+			"UpdateContainerResources web/main shares=204 quota=20000 memory=134217728",
+			"PodSandboxStats web",
+			"UpdateContainerResources web/main shares=204 quota=20000 memory=100663296",
+			"UpdateContainerResources web/main shares=153 quota=15000 memory=100663296",
+			"UpdatePodSandboxResources web shares=153 quota=15000 memory=100663296",
+		}
+		if diff := cmp.Diff(want, resizeCalls(s)); diff != "" {
+			t.Errorf("calls (-want +got):\n%s", diff)
+		}
+		web.stop(1)
+		web.gone()
+	})
+}
+
 // A container that is restarted for its new memory is made with it (A-ACT-12).
 func TestResizeRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -63,3 +63,19 @@ func withQuantity(base, from v1.ResourceList, name v1.ResourceName) v1.ResourceL
 	out[name] = q.DeepCopy()
 	return out
 }
+
+// WithLimitsOf returns the container's resources with the pod's limits of CPU and memory
+// where it declares none (A-CRI-8). The pod may have none.
+func WithLimitsOf(c v1.ResourceRequirements, pod *v1.ResourceRequirements) v1.ResourceRequirements {
+	c = *c.DeepCopy()
+	if pod == nil {
+		return c
+	}
+	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
+		own, limit := c.Limits[name], pod.Limits[name]
+		if own.IsZero() && !limit.IsZero() {
+			c.Limits = withQuantity(c.Limits, pod.Limits, name)
+		}
+	}
+	return c
+}
