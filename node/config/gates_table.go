@@ -97,7 +97,7 @@ var gates = map[string]gate{
 	"ImageVolumeWithDigest":                                {here: off},
 	"InOrderInformers":                                     {locked: on, here: on},
 	"InOrderInformersBatchProcess":                         {here: on},
-	"InPlacePodLevelResourcesVerticalScaling":              {here: off},
+	"InPlacePodLevelResourcesVerticalScaling":              {here: on},
 	"InPlacePodVerticalScaling":                            {locked: on, here: on},
 	"InPlacePodVerticalScalingExclusiveCPUs":               {here: free},
 	"InPlacePodVerticalScalingExclusiveMemory":             {here: free},

@@ -17,17 +17,19 @@ import (
 //   - InPlacePodVerticalScalingInitContainers: resize of containers that aren't
 //     sidecars among the init containers.
 //
+//   - InPlacePodLevelResourcesVerticalScaling: resize of a pod as a whole (KEP-5419).
+//
 //   - ExtendWebSocketsToKubelet: package server takes exec, attach and portForward
 //     as WebSockets.
 //
-// Not on: InPlacePodLevelResourcesVerticalScaling until the agent does it,
-// UserNamespacesHostNetworkSupport, which is alpha.
-// The API server refuses what needs them on this node, instead of the node
+// Not on: UserNamespacesHostNetworkSupport, which is alpha.
+// The API server refuses what needs it on this node, instead of the node
 // doing half of it.
 func FeaturesOn() map[string]bool {
 	return map[string]bool{
 		"RestartAllContainersOnContainerExits":    true,
 		"InPlacePodVerticalScalingInitContainers": true,
+		"InPlacePodLevelResourcesVerticalScaling": true,
 		"ExtendWebSocketsToKubelet":               true,
 	}
 }

@@ -36,7 +36,7 @@ func TestDeclaredFeatures(t *testing.T) {
 		runtime *runtimeapi.RuntimeFeatures
 		want    []string
 	}{
-		{"what lifepod does", FeaturesOn(), nil, []string{"ExtendWebSocketsToKubelet", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits"}},
+		{"what lifepod does", FeaturesOn(), nil, []string{"ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits"}},
 		{"gate off", map[string]bool{}, nil, nil},
 		{"the runtime cannot", map[string]bool{"UserNamespacesHostNetworkSupport": true}, nil, nil},
 		{"the runtime can", map[string]bool{"UserNamespacesHostNetworkSupport": true},

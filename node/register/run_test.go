@@ -57,7 +57,7 @@ func TestNewNode(t *testing.T) {
 				{Name: "runc", Features: &v1.NodeRuntimeHandlerFeatures{RecursiveReadOnlyMounts: &yes, UserNamespaces: &yes}},
 			},
 			Features:         &v1.NodeFeatures{SupplementalGroupsPolicy: &yes},
-			DeclaredFeatures: []string{"ExtendWebSocketsToKubelet", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits"},
+			DeclaredFeatures: []string{"ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits"},
 		}
 		got := node.Status
 		got.Capacity, got.Allocatable, got.Conditions, got.Images = nil, nil, nil, nil

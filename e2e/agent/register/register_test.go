@@ -27,7 +27,7 @@ func TestJoin(t *testing.T) {
 		t.Errorf("taints %v, labels %v", node.Spec.Taints, node.Labels)
 	}
 	if plane.Has(t, "NodeDeclaredFeatures") { // without it an API server drops them from new nodes only
-		if diff := cmp.Diff([]string{"ExtendWebSocketsToKubelet", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits"}, node.Status.DeclaredFeatures); diff != "" {
+		if diff := cmp.Diff([]string{"ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits"}, node.Status.DeclaredFeatures); diff != "" {
 			t.Errorf("declared features (-want +got):\n%s", diff)
 		}
 	}
