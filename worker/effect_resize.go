@@ -3,7 +3,10 @@ package worker
 import (
 	"context"
 	"fmt"
+	"strings"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -53,10 +56,14 @@ func (h *executor) measureMemory(ctx context.Context, e lifecycle.MeasureMemory)
 // resizeCgroup tells the runtime of the pod's new values, then sets them.
 func (h *executor) resizeCgroup(ctx context.Context, e lifecycle.ResizeCgroup) lifecycle.Fact {
 	pods := h.podsWith(e.Room)
+	var err error
 	if e.SandboxID != "" {
-		h.announceCgroup(ctx, e.SandboxID, podcgroup.EnoughFor(pods, h.engine.Config.CPULimits))
+		err = h.announceCgroup(ctx, e.SandboxID, podcgroup.EnoughFor(pods, h.engine.Config.CPULimits))
 	}
-	return lifecycle.CgroupResized{Result: result(ctx, e.ID, h.engine.Cgroups.Resize(pods))}
+	if err == nil {
+		err = h.engine.Cgroups.Resize(pods)
+	}
+	return lifecycle.CgroupResized{Result: result(ctx, e.ID, err)}
 }
 
 // ensureCgroup makes the pod's cgroup; one that is there and in the middle of a
@@ -80,18 +87,24 @@ func (h *executor) podsWith(rooms []lifecycle.Allocation) []*v1.Pod {
 	return pods
 }
 
-// announceCgroup lets the runtime's plugins know; a runtime that does not care
-// loses nothing (A-ACT-12).
-func (h *executor) announceCgroup(ctx context.Context, sandboxID string, r podcgroup.Resources) {
+// announceCgroup tells the runtime, whose plugins may refuse; one that does not have the
+// call does not matter (A-ACT-12).
+func (h *executor) announceCgroup(ctx context.Context, sandboxID string, r podcgroup.Resources) error {
 	_, err := h.engine.Runtime.UpdatePodSandboxResources(ctx, &runtimeapi.UpdatePodSandboxResourcesRequest{
 		PodSandboxId: sandboxID,
 		Resources: &runtimeapi.LinuxContainerResources{
 			CpuShares: int64(r.CPUShares), CpuPeriod: r.CPUPeriod, CpuQuota: r.CPUQuota, MemoryLimitInBytes: r.MemoryLimit,
 		},
 	})
-	if err != nil {
-		h.engine.Log.Debug("the runtime is not interested in the pod's new resources", "err", err)
+	// Before 2.3 containerd answers Unknown.
+	switch code := status.Code(err); {
+	case err == nil:
+	case code == codes.Unimplemented, code == codes.Unknown && strings.Contains(err.Error(), "not implemented"):
+		h.engine.Log.Debug("the runtime is not told of the pod's new resources", "err", err)
+	default:
+		return fmt.Errorf("tell the runtime of the pod's new resources: %w", err)
 	}
+	return nil
 }
 
 // resizeContainer changes a container that runs and reads back what it has.

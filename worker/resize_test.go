@@ -112,6 +112,32 @@ func TestResizeWhole(t *testing.T) {
 	})
 }
 
+// The runtime may refuse a pod's new values, and may not have the call at all (A-ACT-12).
+func TestRuntimeRefusesResize(t *testing.T) {
+	for _, tc := range []struct{ fault, want string }{
+		{"fail UpdatePodSandboxResources code=Internal message=a_plugin_objects", "Error: tell the runtime of the pod's new resources: a plugin objects"},
+		{"fail UpdatePodSandboxResources code=Unimplemented", ""},
+		{"fail UpdatePodSandboxResources code=Unknown message=not_implemented_yet", ""},
+	} {
+		t.Run(tc.fault, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStory(t)
+				s.Fault(tc.fault)
+				web := resizedWith(s, requirements("200m", "64Mi"))
+				if tc.want != "" {
+					web.await("the error", func(status v1.PodStatus) bool { return resizeReason(status, v1.PodResizeInProgress) == tc.want })
+				}
+				web.await("the resize to end", resized(requirements("200m", "64Mi")))
+				if took := s.elapsed(); (took >= 10*time.Second) != (tc.want != "") {
+					t.Errorf("it took %v", took)
+				}
+				web.stop(1)
+				web.gone()
+			})
+		})
+	}
+}
+
 // A container that is restarted for its new memory is made with it (A-ACT-12).
 func TestResizeRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
