@@ -56,6 +56,17 @@ func statusOf(phase v1.PodPhase, allocatedCPU string) v1.PodStatus {
 	return v1.PodStatus{Phase: phase, ContainerStatuses: []v1.ContainerStatus{main}}
 }
 
+// statusOfPod is a status of a pod that runs and was allocated an amount: as a whole, if it
+// asks for resources as a whole, or for its container.
+func statusOfPod(pod *v1.Pod, allocatedCPU string) v1.PodStatus {
+	if pod.Spec.Resources == nil {
+		return statusOf(v1.PodRunning, allocatedCPU)
+	}
+	status := statusOf(v1.PodRunning, pod.Spec.Containers[0].Resources.Requests.Cpu().String())
+	status.AllocatedResources, status.Resources = cpus(allocatedCPU), &v1.ResourceRequirements{Requests: cpus(allocatedCPU)}
+	return status
+}
+
 // seenOf is what the runtime has of a pod in its attempt of that number.
 func seenOf(attempt uint32) lifecycle.Observed {
 	return lifecycle.Observed{

@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
-
-	v1 "k8s.io/api/core/v1"
 )
 
 // killed ends the agent, lets things happen without one, and begins the next.
@@ -52,7 +50,7 @@ func (w *walk) another() {
 		w.runtime[uid] = &thing{pod: want.pod, source: want.source}
 		if want.source == API {
 			pod := want.pod.DeepCopy()
-			pod.Status = statusOf(v1.PodRunning, cpuOf(pod).String())
+			pod.Status = statusOfPod(pod, cpuOf(pod).String())
 			want.pod = pod
 		}
 		if w.draw(3, "and nobody wants it") == 0 {

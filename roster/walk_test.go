@@ -247,7 +247,7 @@ func (w *walk) comes() {
 		want := w.wants[uids[w.draw(len(uids), "changed")]]
 		pod := want.pod.DeepCopy()
 		pod.Generation++
-		pod.Spec.Containers[0].Resources.Requests = w.randomCPU()
+		asks(pod).Requests = w.randomCPU()
 		w.wanted(API, pod)
 		return
 	}
@@ -264,7 +264,11 @@ func (w *walk) randomPod(source Source, name string, uid types.UID) *v1.Pod {
 	pod := podOf(source, name, uid)
 	pod.CreationTimestamp = metav1.Time{Time: w.now.Truncate(time.Second)}
 	pod.Spec.TerminationGracePeriodSeconds = new([]int64{0, 5, 30}[w.draw(3, "grace")])
-	pod.Spec.Containers[0].Resources.Requests = w.randomCPU()
+	if source == API && w.draw(3, "as a whole") == 2 {
+		pod.Spec.Containers[0].Resources.Requests = cpus("100m")
+		pod.Spec.Resources = &v1.ResourceRequirements{}
+	}
+	asks(pod).Requests = w.randomCPU()
 	w.randomPriority(pod)
 	// What can't change in a pod is always the same of a static pod, whose UID may come again.
 	if uid == "web-3" || source == API && w.draw(5, "asks for devices") == 0 {

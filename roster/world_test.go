@@ -201,7 +201,7 @@ func (w *world) answerResize(e AnswerResize) {
 		asked := worker.asked
 		worker.asked, worker.defers = nil, e.Refusal != nil
 		if e.Refusal == nil && !lifecycle.Terminal(worker.status.Phase) {
-			w.publishes(worker, statusOf(v1.PodRunning, cpuOf(asked).String()))
+			w.publishes(worker, statusOfPod(asked, cpuOf(asked).String()))
 		}
 	}
 }

@@ -7,11 +7,21 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// cpuOf is what a pod asks for.
-func cpuOf(pod *v1.Pod) *resource.Quantity { return pod.Spec.Containers[0].Resources.Requests.Cpu() }
+// cpuOf is what a pod asks for: as a whole, or for its container.
+func cpuOf(pod *v1.Pod) *resource.Quantity { return asks(pod).Requests.Cpu() }
+
+func asks(pod *v1.Pod) *v1.ResourceRequirements {
+	if pod.Spec.Resources != nil {
+		return pod.Spec.Resources
+	}
+	return &pod.Spec.Containers[0].Resources
+}
 
 // allocatedIn is what a status says that a pod was allocated, if it does.
 func allocatedIn(status *v1.PodStatus) (thousandths int64, told bool) {
+	if cpu, has := status.AllocatedResources[v1.ResourceCPU]; has {
+		return cpu.MilliValue(), true
+	}
 	for _, c := range status.ContainerStatuses {
 		if cpu, has := c.AllocatedResources[v1.ResourceCPU]; has {
 			return cpu.MilliValue(), true
@@ -40,7 +50,7 @@ func (w *world) worksOn(worker *worker) bool {
 	case !lifecycle.Terminal(worker.status.Phase) && w.runtime[worker.pod.UID] == nil:
 		w.starts(worker)
 	case !lifecycle.Terminal(worker.status.Phase) && worker.status.Phase == "":
-		w.publishes(worker, statusOf(v1.PodRunning, cpuOf(worker.pod).String()))
+		w.publishes(worker, statusOfPod(worker.pod, cpuOf(worker.pod).String()))
 		w.keeps(worker)
 	case w.memory[worker.pod.UID] == nil:
 		w.keeps(worker)
@@ -86,7 +96,7 @@ func (w *world) starts(worker *worker) {
 	}
 	w.runtime[uid] = &thing{pod: worker.pod, source: worker.source, attempt: attempt}
 	w.keeps(worker)
-	w.publishes(worker, statusOf(v1.PodRunning, allocated))
+	w.publishes(worker, statusOfPod(worker.pod, allocated))
 }
 
 // ends goes the steps of a pod's end.
