@@ -54,15 +54,15 @@ func (s *Server) addEphemeralContainer(w http.ResponseWriter, r *http.Request) e
 	}, func() lifecycle.Fact { return lifecycle.EphemeralContainerAdded{Container: c} })
 }
 
-// resize gives containers other resources (KEP-1287).
+// resize gives the pod as a whole and containers other resources (KEP-5419, KEP-1287).
 func (s *Server) resize(w http.ResponseWriter, r *http.Request) error {
 	requested := &v1.Pod{}
 	if err := read(r, requested); err != nil {
 		return err
 	}
 	containers := slices.Concat(requested.Spec.InitContainers, requested.Spec.Containers)
-	if len(containers) == 0 {
-		return badRequest("no container to resize: spec.containers is empty")
+	if len(containers) == 0 && requested.Spec.Resources == nil {
+		return badRequest("nothing to resize: spec.containers and spec.resources are empty")
 	}
 	var fact lifecycle.ResizeRequested
 	return s.admit(w, func(pod *v1.Pod) (*v1.Pod, error) {
@@ -78,6 +78,7 @@ func (s *Server) resize(w http.ResponseWriter, r *http.Request) error {
 		if next.Generation == pod.Generation {
 			return nil, nil // it has them already
 		}
+		fact.Pod = next.Spec.Resources.DeepCopy()
 		for _, c := range containers {
 			fact.Containers = append(fact.Containers, lifecycle.ContainerResources{Name: c.Name, Resources: ResourcesOf(next, c.Name)})
 		}
@@ -85,8 +86,12 @@ func (s *Server) resize(w http.ResponseWriter, r *http.Request) error {
 	}, func() lifecycle.Fact { return fact })
 }
 
-// ResourcesOf are the resources of a regular or init container.
+// ResourcesOf are the resources of a regular or init container, or those of the pod as a
+// whole if no container is named.
 func ResourcesOf(pod *v1.Pod, container string) v1.ResourceRequirements {
+	if container == "" && pod.Spec.Resources != nil {
+		return *pod.Spec.Resources.DeepCopy()
+	}
 	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for _, c := range list {
 			if c.Name == container {

@@ -116,7 +116,7 @@ func TestRequests(t *testing.T) {
 		{"POST " + pod + "/resize", `{"spec":{"containers":[{"name":"main","resources":{"limits":{"cpu":"1"}}}]}}`, "200", "lifecycle.ResizeRequested"},
 		{"POST " + pod + "/resize", `{"spec":{"containers":[{"name":"main"}]}}`, "200", ""},
 		{"POST " + pod + "/resize", `{"spec":{"containers":[{"name":"nope"}]}}`, `404 pod web has no container "nope": it has main, other, prep, side`, ""},
-		{"POST " + pod + "/resize", "", "400 no container to resize: spec.containers is empty", ""},
+		{"POST " + pod + "/resize", "", "400 nothing to resize: spec.containers and spec.resources are empty", ""},
 		{"POST " + pod + "/conditions", `{"type":"a.b/c","status":"True"}`, "200", "lifecycle.ConditionSet"},
 		{"POST " + pod + "/conditions", `{"type":"Ready","status":"True"}`, "403 condition Ready is lifepod's own and cannot be set", ""},
 		{"POST " + pod + "/conditions", `{"type":"a","status":"true"}`, `400 condition a: status "true": want True, False or Unknown`, ""},

@@ -67,8 +67,13 @@ func (a *Allocation) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*plain)(a))
 }
 
-// allocatedTo is what a container gets: a limit that it does not declare is the pod's
-// (A-CRI-8).
+// givenTo is what the container of that index gets: a limit that it does not declare is the
+// pod's (A-CRI-8).
+func (a Allocation) givenTo(i int) v1.ResourceRequirements {
+	return resources.WithLimitsOf(a.Containers[i].Resources, a.Pod)
+}
+
+// allocatedTo is what a container gets of what is allocated to the pod.
 func (m *Machine) allocatedTo(c *container) v1.ResourceRequirements {
 	return resources.WithLimitsOf(c.spec.Resources, m.pod.Spec.Resources)
 }

@@ -167,16 +167,17 @@ func resizePending(s *step, f ResizeAdmitted) {
 }
 
 // allocate makes the requested resources the pod's own. A container whose resources
-// change starts its back-off over (A-BO-1).
+// change, also by a limit of the pod, starts its back-off over (A-BO-1).
 func allocate(s *step) {
 	r := &s.resize
+	before := allocation(s.pod)
+	s.pod.Spec.Resources = r.Desired.Pod.DeepCopy()
 	for i, c := range s.ordered() {
-		if wanted := r.Desired.Containers[i].Resources; !equality.Semantic.DeepEqual(c.spec.Resources, wanted) {
-			c.spec.Resources = *wanted.DeepCopy()
+		c.spec.Resources = *r.Desired.Containers[i].Resources.DeepCopy()
+		if !equality.Semantic.DeepEqual(before.givenTo(i), s.allocatedTo(c)) {
 			c.BackOff = backoff.Place{}
 		}
 	}
-	s.pod.Spec.Resources = r.Desired.Pod.DeepCopy()
 	s.podIsNew = true
 	r.Desired, r.Pending = nil, nil
 	r.Held = append(slices.Clip(r.Held), allocation(s.pod))

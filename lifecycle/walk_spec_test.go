@@ -120,10 +120,12 @@ func (l *invariants) resized(w *walk) {
 	}
 }
 
-// freshBackOff: new resources start the back-off over (A-BO-1).
+// freshBackOff: new resources start the back-off over, also another limit of the pod
+// (A-BO-1, A-ACT-17).
 func (l *invariants) freshBackOff(m *Machine) {
 	for _, c := range m.ordered() {
-		text := fmt.Sprint(c.spec.Resources.String())
+		given := m.allocatedTo(c)
+		text := given.String()
 		if r := l.runs[c.spec.Name]; r != nil && l.allocated[c.spec.Name] != text {
 			r.delay = 0
 		}

@@ -28,18 +28,21 @@ func WithEphemeralContainer(pod *v1.Pod, c v1.EphemeralContainer) (*v1.Pod, erro
 	return update(pod, changed, validation.ValidatePodEphemeralContainersUpdate, s.errs...)
 }
 
-// WithResources is a Pod that runs with other cpu and memory (A-ACT-15, KEP-1287), validated as an API
+// WithResources is a Pod that runs with other cpu and memory (A-ACT-15, A-ACT-16), validated as an API
 // server does it, by the same code: nothing else may change, nothing may be taken away, and the QoS class
-// stays (A-API-3). Of what is requested only the containers' names and resources count; a quantity that is
-// not given stays as it is. The Pod must have come from Read, with its status as last published; it is not
+// stays (A-API-3). Of what is requested only the resources of the pod as a whole and the containers' names
+// and resources count; a quantity that is not given stays as it is. The Pod must have come from Read, with its status as last published; it is not
 // changed. The error is an *Error without a place in a file.
 func WithResources(pod, requested *v1.Pod) (*v1.Pod, error) {
 	changed := pod.DeepCopy()
-	var errs []*Error
-	if own := requested.Spec.Resources; own != nil && !equality.Semantic.DeepEqual(own, pod.Spec.Resources) {
-		errs = append(errs, &Error{Field: "spec.resources", Problem: "not supported yet: resources of the Pod as a whole cannot be changed", Want: "change those of its containers"})
+	if own := requested.Spec.Resources; own != nil {
+		if changed.Spec.Resources == nil {
+			changed.Spec.Resources = &v1.ResourceRequirements{}
+		}
+		changed.Spec.Resources.Limits = mergedQuantities(changed.Spec.Resources.Limits, own.Limits)
+		changed.Spec.Resources.Requests = mergedQuantities(changed.Spec.Resources.Requests, own.Requests)
 	}
-	errs = append(errs, mergeResources(changed.Spec.InitContainers, requested.Spec.InitContainers, "spec.initContainers")...)
+	errs := mergeResources(changed.Spec.InitContainers, requested.Spec.InitContainers, "spec.initContainers")
 	errs = append(errs, mergeResources(changed.Spec.Containers, requested.Spec.Containers, "spec.containers")...)
 	if errs != nil {
 		return nil, joined(errs)

@@ -95,7 +95,9 @@ func TestWithResources(t *testing.T) {
 		{"QoS class", `{containers: [{name: main, resources: {requests: {cpu: 50m}}}]}`, `Pod QOS Class may not change as a result of resizing`},
 		{"request above limit", `{containers: [{name: main, resources: {requests: {cpu: 1}}}]}`, `spec.containers[0].resources.requests: Invalid value: "1": must be less than or equal to cpu limit of 100m`},
 		{"other resource", `{containers: [{name: main, resources: {limits: {ephemeral-storage: 1Gi}}}]}`, `spec: Forbidden: only cpu and memory resources are mutable`},
-		{"pod", `{resources: {limits: {cpu: 1}}}`, `spec.resources: not supported yet: resources of the Pod as a whole cannot be changed; change those of its containers`},
+		{"pod", `{resources: {limits: {cpu: 1, memory: 1Gi}, requests: {cpu: 1, memory: 1Gi}}}`, ""},
+		{"pod, less than its containers", `{resources: {limits: {cpu: 50m, memory: 1Gi}, requests: {cpu: 50m, memory: 1Gi}}}`, `spec.resources.requests[cpu]: Invalid value: "50m": must be greater than or equal to aggregate container requests of 100m`},
+		{"pod, other resource", `{resources: {limits: {hugepages-2Mi: 2Mi, cpu: 1, memory: 1Gi}, requests: {hugepages-2Mi: 2Mi, cpu: 1, memory: 1Gi}}}`, `only cpu and memory resources are mutable at pod-level`},
 		{"unknown", `{containers: [{name: other, resources: {limits: {cpu: 1}}}]}`, `spec.containers[0].name: the Pod has no container "other" there`},
 		{"negative", `{containers: [{name: main, resources: {limits: {cpu: -1}}}]}`, `spec.containers[0].resources.limits[cpu]: Invalid value: "-1": must be greater than or equal to 0`},
 	}

@@ -17,6 +17,7 @@ import (
 // resizeFlags are those of lifepod resize.
 type resizeFlags struct {
 	container, cpu, memory, requests string
+	whole                            bool
 	wait                             waiting
 }
 
@@ -25,9 +26,10 @@ func newResizeCommand(g *global) *cobra.Command {
 	f := &resizeFlags{}
 	command := &cobra.Command{
 		Use:   "resize [flags] POD",
-		Short: "Give a running container other cpu and memory",
+		Short: "Give a running container, or pod, other cpu and memory",
 		Long: `Give a running container other cpu and memory (KEP-1287), and wait until it has
-them. Whether that takes a restart is the container's resizePolicy's to say.
+them. Whether that takes a restart is the container's resizePolicy's to say. With
+--whole it is the pod as a whole (spec.resources, KEP-5419) that gets them.
 
 --cpu and --memory are limits. A request that equals its limit follows it; other
 requests stay as they are unless --requests says otherwise.`,
@@ -48,10 +50,12 @@ requests stay as they are unless --requests says otherwise.`,
 	on = g.onPodCommand(command)
 	flags := command.Flags()
 	flags.StringVarP(&f.container, "container", "c", "", "`name` of the container; not needed if the pod has one")
+	flags.BoolVar(&f.whole, "whole", false, "the pod as a whole instead of a container")
 	flags.StringVar(&f.cpu, "cpu", "", "`limit` of cpu, such as 500m")
 	flags.StringVar(&f.memory, "memory", "", "`limit` of memory, such as 256Mi")
 	flags.StringVar(&f.requests, "requests", "", "requests, such as `cpu=250m,memory=128Mi`")
 	f.wait.add(command, "the container has them")
+	command.MarkFlagsMutuallyExclusive("container", "whole")
 	return command
 }
 
@@ -92,9 +96,11 @@ func quantity(list v1.ResourceList, name v1.ResourceName, text, where string) er
 
 func (f *resizeFlags) resize(ctx context.Context, pod *client.Pod, limits, requests v1.ResourceList) error {
 	container := f.container
-	if names := control.Restartable(pod.Pod); container == "" && len(names) != 1 {
+	switch names := control.Restartable(pod.Pod); {
+	case f.whole || container != "":
+	case len(names) != 1:
 		return fmt.Errorf("which container? -c %s", strings.Join(names, ", -c "))
-	} else if container == "" {
+	default:
 		container = names[0]
 	}
 	asked, err := pod.Resize(ctx, container, withResources(pod.Pod, container, limits, requests))
@@ -104,7 +110,7 @@ func (f *resizeFlags) resize(ctx context.Context, pod *client.Pod, limits, reque
 	return f.wait.wait(ctx, func(ctx context.Context) error { return pod.AwaitResize(ctx, asked, container) })
 }
 
-// withResources is what changes for the container: a request that equals its
+// withResources is what changes for the container, or for the pod as a whole: a request that equals its
 // limit follows it.
 func withResources(pod *v1.Pod, container string, limits, requests v1.ResourceList) v1.ResourceRequirements {
 	old := control.ResourcesOf(pod, container)

@@ -58,8 +58,8 @@ func (p *Pod) AwaitExit(ctx context.Context, container string) (code int32, err 
 	return code, err
 }
 
-// AwaitResize waits until a container has the resources that wanted's spec has
-// for it. An error says why it does not get them.
+// AwaitResize waits until a container, or the pod as a whole if none is named, has the
+// resources that wanted's spec has for it. An error says why it does not get them.
 func (p *Pod) AwaitResize(ctx context.Context, wanted *v1.Pod, container string) (err error) {
 	done := false
 	watched := p.Watch(ctx, func(pod *v1.Pod) bool {
@@ -86,6 +86,9 @@ func resized(pod *v1.Pod, wanted v1.ResourceRequirements, container string) (boo
 		case c.Type == v1.PodResizeInProgress:
 			return false, nil
 		}
+	}
+	if container == "" {
+		return true, nil
 	}
 	status := control.StatusOf(pod, container)
 	if status == nil || status.Resources == nil {

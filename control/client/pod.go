@@ -49,13 +49,16 @@ func (p *Pod) AddEphemeralContainer(ctx context.Context, c *v1.EphemeralContaine
 	return pod, p.call(ctx, http.MethodPost, p.path("/ephemeralcontainers"), c, pod)
 }
 
-// Resize asks for other resources of one container, of which those that are not
-// given stay as they are, and returns the pod as it is asked for: its generation
-// says when that was seen.
+// Resize asks for other resources of one container, or of the pod as a whole if none is
+// named. Those that are not given stay as they are. It returns the pod as it is asked for:
+// its generation says when that was seen.
 func (p *Pod) Resize(ctx context.Context, container string, resources v1.ResourceRequirements) (*v1.Pod, error) {
 	pod := &v1.Pod{}
 	body, one := &v1.Pod{}, []v1.Container{{Name: container, Resources: resources}}
 	body.Spec.Containers = one
+	if container == "" {
+		body.Spec.Containers, body.Spec.Resources = nil, &resources
+	}
 	if slices.ContainsFunc(p.Spec.InitContainers, func(c v1.Container) bool { return c.Name == container }) {
 		body.Spec.Containers, body.Spec.InitContainers = nil, one
 	}
