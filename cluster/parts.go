@@ -6,12 +6,15 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 
 	"github.com/lifepod/lifepod/cluster/controllers"
+	"github.com/lifepod/lifepod/cluster/foldervolume"
 	"github.com/lifepod/lifepod/cluster/localvolume"
 	"github.com/lifepod/lifepod/cluster/proxy"
 	"github.com/lifepod/lifepod/cluster/scheduler"
+	"github.com/lifepod/lifepod/cluster/snapshots"
 )
 
 // part works on the API server, and can be left out.
@@ -35,7 +38,9 @@ var parts = []part{
 		return scheduler.Run(ctx, r.client, shared)
 	}},
 	{name: "controllers", once: true, madeFirst: true, run: (*run).runControllers},
-	{name: "volumes", run: (*run).runVolumes},
+	{name: "volumes", once: true, run: (*run).runVolumes},
+	{name: "folder-volumes", run: (*run).runFolderVolumes},
+	{name: "snapshots", once: true, madeFirst: true, run: (*run).runSnapshots},
 	{name: "services", check: proxy.Check, run: (*run).runTraffic},
 	{name: "routes", run: (*run).runRoutes},
 	{name: "dns", run: (*run).runDNS},
@@ -59,9 +64,19 @@ func (r *run) runControllers(ctx context.Context, shared informers.SharedInforme
 }
 
 func (r *run) runVolumes(ctx context.Context, shared informers.SharedInformerFactory) error {
-	return localvolume.Run(ctx, localvolume.Config{
-		Dir: r.volumes(), Node: r.Node, Hostname: r.Node, Client: r.client, Informers: shared, Log: r.Log,
-	})
+	objects, err := dynamic.NewForConfig(r.server.Loopback())
+	if err != nil {
+		return err
+	}
+	return localvolume.Run(ctx, localvolume.Config{Client: r.client, Dynamic: objects, Informers: shared, Keys: r.keys, Log: r.Log})
+}
+
+func (r *run) runFolderVolumes(ctx context.Context, shared informers.SharedInformerFactory) error {
+	return foldervolume.Run(ctx, foldervolume.Config{Dir: r.volumes(), Node: r.Node, Client: r.client, Informers: shared, Log: r.Log})
+}
+
+func (r *run) runSnapshots(ctx context.Context, shared informers.SharedInformerFactory) error {
+	return snapshots.Run(ctx, snapshots.Config{Loopback: r.server.Loopback(), Client: r.client, Informers: shared, Keys: r.keys, Local: r.runs("volumes")})
 }
 
 // Parts are those that --disable can name.

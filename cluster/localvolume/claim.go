@@ -3,15 +3,23 @@ package localvolume
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/reference"
+
+	"github.com/lifepod/lifepod/node/localdriver"
 )
 
 // Annotations by which the scheduler, the binder of volumes and provisioners talk.
@@ -27,57 +35,211 @@ const (
 	succeeded = "ProvisioningSucceeded"
 )
 
-// syncClaim makes the volume of a claim that wants one from us.
-func (p *provisioner) syncClaim(ctx context.Context, i item) error {
-	claim, err := p.claims.PersistentVolumeClaims(i.namespace).Get(i.name)
-	if err != nil || claim.Spec.VolumeName != "" || claim.DeletionTimestamp != nil || claim.Annotations[storageProvisioner] != Provisioner || claim.Spec.StorageClassName == nil {
-		return ignoreMissing(err)
+// errElsewhere says that the node can't have the volume, and that the scheduler has been told so.
+var errElsewhere = errors.New("on another node")
+
+// provision makes the volume of a claim that wants one from us.
+func (c *controller) provision(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
+	if !ours(claim.Annotations[storageProvisioner]) || claim.Spec.StorageClassName == nil {
+		return nil
 	}
-	class, err := p.classes.Get(*claim.Spec.StorageClassName)
+	class, err := c.classes.Get(*claim.Spec.StorageClassName)
 	if err != nil {
 		return ignoreMissing(err) // the binder says so
 	}
-	node := claim.Annotations[selectedNode]
 	late := class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
-	switch {
-	case late && node == "":
+	if late && claim.Annotations[selectedNode] == "" {
 		return nil // the scheduler has not chosen yet
-	case late && node != p.Node:
-		return p.elsewhere(ctx, claim, class, node)
 	}
-	volume, err := p.provision(ctx, claim, class)
-	if err != nil {
-		p.recorder.Eventf(claim, v1.EventTypeWarning, failed, "failed to provision volume with StorageClass %q: %v", class.Name, err)
+	name, err := c.make(ctx, claim, class, late)
+	switch {
+	case errors.Is(err, errElsewhere) || errors.Is(err, errPopulator):
+		return nil
+	case status.Code(err) == codes.Aborted: // a try before this one is under way yet
+		return err
+	case err != nil:
+		c.recorder.Eventf(claim, v1.EventTypeWarning, failed, "failed to provision volume with StorageClass %q: %v", class.Name, shown(err))
 		return fmt.Errorf("provision volume of claim: %w", err)
-	}
-	if volume != "" {
-		p.recorder.Eventf(claim, v1.EventTypeNormal, succeeded, "Successfully provisioned volume %s", volume)
+	case name != "":
+		c.recorder.Eventf(claim, v1.EventTypeNormal, succeeded, "Successfully provisioned volume %s", name)
 	}
 	return nil
 }
 
-func ignoreMissing(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
+// make makes the driver's volume and the PersistentVolume, in this order: who finds the second
+// finds the first. The name is empty if it is there already.
+func (c *controller) make(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, late bool) (name string, err error) {
+	ref, err := reference.GetReference(scheme.Scheme, claim)
+	if err != nil {
+		return "", err
 	}
-	return err
+	name = "pvc-" + string(claim.UID)
+	if _, err := c.volumes.Get(name); err == nil {
+		return "", nil // the binder has not seen it yet
+	}
+	request, err := c.request(ctx, claim, class, name)
+	if err != nil {
+		return "", err
+	}
+	node, err := c.nodeFor(ctx, claim, class, request, late)
+	if err != nil {
+		return "", err
+	}
+	driver, err := c.drivers.On(node)
+	if err != nil {
+		return "", err
+	}
+	call, cancel := context.WithTimeout(ctx, longCall)
+	defer cancel()
+	answer, err := driver.CreateVolume(call, request)
+	if status.Code(err) == codes.ResourceExhausted && late {
+		return "", errors.Join(c.chooseAgain(ctx, claim, class, "", fmt.Sprintf("node %s: %v", node, shown(err))), errElsewhere)
+	}
+	if err != nil {
+		return "", err
+	}
+	c.measureSoon()
+	_, err = c.Client.CoreV1().PersistentVolumes().Create(ctx, volumeFor(claim, class, ref, answer.GetVolume()), metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return "", fmt.Errorf("create PersistentVolume: %w", err)
+	}
+	return name, nil
 }
 
-// elsewhere refuses a claim whose pod is to run on a node without folders of ours,
-// and has the scheduler choose again.
-func (p *provisioner) elsewhere(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, node string) error {
-	if serves(class, node) {
-		return nil // its own lifepod provisions there
+// request is what the driver is asked for.
+func (c *controller) request(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, name string) (*csi.CreateVolumeRequest, error) {
+	if err := unsupported(claim, class); err != nil {
+		return nil, err
 	}
-	p.recorder.Eventf(claim, v1.EventTypeWarning, failed,
-		"failed to provision volume with StorageClass %q: node %s was selected, but local folders are made on %s only: have the pod run there (a nodeSelector, or allowedTopologies of the StorageClass), or use a StorageClass of a CSI driver that serves node %s",
-		class.Name, node, p.Node, node)
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"resourceVersion": claim.ResourceVersion,
-		"annotations":     map[string]any{selectedNode: nil},
-	}})
+	source, err := c.sourceOf(ctx, claim)
+	if err != nil {
+		return nil, err
+	}
+	size := claim.Spec.Resources.Requests[v1.ResourceStorage]
+	request := &csi.CreateVolumeRequest{
+		Name:                name,
+		CapacityRange:       &csi.CapacityRange{RequiredBytes: size.Value()},
+		VolumeContentSource: source,
+		Parameters:          map[string]string{},
+	}
+	for key, value := range class.Parameters {
+		if key != fsType {
+			request.Parameters[key] = value
+		}
+	}
+	for _, mode := range claim.Spec.AccessModes {
+		capability := &csi.VolumeCapability{AccessMode: &csi.VolumeCapability_AccessMode{Mode: accessModes[mode]}}
+		if block(claim) {
+			capability.AccessType = &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}}
+		} else {
+			capability.AccessType = &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{FsType: class.Parameters[fsType], MountFlags: class.MountOptions}}
+		}
+		request.VolumeCapabilities = append(request.VolumeCapabilities, capability)
+	}
+	return request, nil
+}
+
+// fsType is the parameter of a class that names the file system.
+const fsType = "csi.storage.k8s.io/fstype"
+
+// accessModes are the driver's words for those of claims. It refuses the last two.
+var accessModes = map[v1.PersistentVolumeAccessMode]csi.VolumeCapability_AccessMode_Mode{
+	v1.ReadWriteOnce:    csi.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER,
+	v1.ReadWriteOncePod: csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER,
+	v1.ReadOnlyMany:     csi.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY,
+	v1.ReadWriteMany:    csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER,
+}
+
+func block(claim *v1.PersistentVolumeClaim) bool {
+	return claim.Spec.VolumeMode != nil && *claim.Spec.VolumeMode == v1.PersistentVolumeBlock
+}
+
+// unsupported says what of a claim the driver can't do and is not asked for.
+func unsupported(claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass) error {
+	switch {
+	case claim.Spec.Selector != nil:
+		return errors.New("a selector is not supported: it chooses among volumes that exist; leave it out to get a new one")
+	case claim.Spec.VolumeAttributesClassName != nil && *claim.Spec.VolumeAttributesClassName != "":
+		return fmt.Errorf("volumeAttributesClassName is not supported: volumes of %s have no attributes", localdriver.Name)
+	case class.Provisioner == localdriver.Name || class.Provisioner == Folders:
+		return nil
+	}
+	return fmt.Errorf("the StorageClass has the provisioner %s by now", class.Provisioner)
+}
+
+// nodeFor is where the volume is to be: where its source is, or where the scheduler wants it,
+// or, if it is to be made at once, where most room is.
+func (c *controller) nodeFor(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, request *csi.CreateVolumeRequest, late bool) (string, error) {
+	selected := claim.Annotations[selectedNode]
+	if source := sourceID(request.GetVolumeContentSource()); source != "" {
+		holder, err := localdriver.NodeOf(source)
+		if err == nil && late && selected != holder {
+			err = errors.Join(c.chooseAgain(ctx, claim, class, holder, fmt.Sprintf("node %s was selected, but the source of the volume is on node %s", selected, holder)), errElsewhere)
+		}
+		return holder, err
+	}
+	if !late {
+		return c.roomiest(ctx, class, request.GetCapacityRange().GetRequiredBytes())
+	}
+	if n, err := c.csiNodes.Get(selected); err != nil || !hasDriver(n) {
+		return "", errors.Join(c.chooseAgain(ctx, claim, class, "", fmt.Sprintf("node %s was selected, which does not run the driver %s: have the pod run on a node of lifepod, or use a StorageClass of a driver that serves node %s",
+			selected, localdriver.Name, selected)), errElsewhere)
+	}
+	return selected, nil
+}
+
+// roomiest is the node that has most room, of those that the class allows.
+func (c *controller) roomiest(ctx context.Context, class *storagev1.StorageClass, bytes int64) (best string, err error) {
+	nodes, err := c.csiNodes.List(labels.Everything())
+	if err != nil {
+		return "", err
+	}
+	most, last := int64(-1), error(nil)
+	for _, n := range nodes {
+		node, err := c.Informers.Core().V1().Nodes().Lister().Get(n.Name)
+		if err != nil || !hasDriver(n) || !allows(class, node) {
+			continue
+		}
+		room, err := c.room(ctx, n.Name)
+		if err != nil {
+			last = err
+		} else if room > most {
+			best, most = n.Name, room
+		}
+	}
+	if most < bytes {
+		return "", errors.Join(fmt.Errorf("no node has room for %s: the most is %s", quantity(bytes), quantity(max(most, 0))), last)
+	}
+	return best, nil
+}
+
+// room is how much may be claimed on a node, in bytes.
+func (c *controller) room(ctx context.Context, node string) (int64, error) {
+	driver, err := c.drivers.On(node)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, shortCall)
+	defer cancel()
+	answer, err := driver.GetCapacity(ctx, &csi.GetCapacityRequest{})
+	if err != nil {
+		return 0, fmt.Errorf("ask node %s for its room: %w", node, shown(err))
+	}
+	return answer.GetAvailableCapacity(), nil
+}
+
+func quantity(bytes int64) string { return resource.NewQuantity(bytes, resource.BinarySI).String() }
+
+// chooseAgain has the scheduler choose another node, or the one that is given.
+func (c *controller) chooseAgain(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, node, why string) error {
+	c.recorder.Eventf(claim, v1.EventTypeWarning, failed, "failed to provision volume with StorageClass %q: %s", class.Name, why)
+	choice := map[string]any{selectedNode: nil}
+	if node != "" {
+		choice[selectedNode] = node
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": claim.ResourceVersion, "annotations": choice}})
 	if err == nil {
-		_, err = p.Client.CoreV1().PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		_, err = c.Client.CoreV1().PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	}
 	if apierrors.IsConflict(err) {
 		return nil // we will see what it is now
@@ -85,29 +247,10 @@ func (p *provisioner) elsewhere(ctx context.Context, claim *v1.PersistentVolumeC
 	return ignoreMissing(err)
 }
 
-// provision makes folder and volume, in this order: who finds the volume finds the
-// folder. The name is empty if the volume is there already.
-func (p *provisioner) provision(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass) (name string, err error) {
-	ref, err := reference.GetReference(scheme.Scheme, claim)
-	if err != nil {
-		return "", err
+// shown is an error of a call as people read it.
+func shown(err error) error {
+	if s, ok := status.FromError(err); ok && s.Code() != codes.OK {
+		return fmt.Errorf("%s (%s)", s.Message(), s.Code())
 	}
-	if _, err := p.volumes.Get(volumeName(ref)); err == nil {
-		return "", nil // the binder has not seen it yet
-	}
-	if err := unsupported(claim, class); err != nil {
-		return "", err
-	}
-	if err := tooLarge(claim, p.Dir); err != nil {
-		return "", err
-	}
-	path, err := makeFolder(p.Dir, folderName(ref))
-	if err != nil {
-		return "", fmt.Errorf("make its folder: %w", err)
-	}
-	_, err = p.Client.CoreV1().PersistentVolumes().Create(ctx, p.volume(claim, class, ref, path), metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return "", fmt.Errorf("create PersistentVolume: %w", err)
-	}
-	return volumeName(ref), nil
+	return err
 }

@@ -10,82 +10,97 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/util/retry"
+
+	"github.com/lifepod/lifepod/node/localdriver"
 )
 
-// ClassName is the default StorageClass; Provisioner is the provisioner of that and
-// of other classes that people make for these folders, such as one with the
-// reclaimPolicy Retain.
-const (
-	ClassName   = "local"
-	Provisioner = "lifepod.dev/local"
-)
+// ClassName is the default StorageClass.
+const ClassName = "local"
+
+// Folders is the provisioner of classes of lifepods that had no driver: volumes were folders
+// then. A claim of such a class gets a volume of the driver.
+const Folders = "lifepod.dev/local"
 
 // isDefault marks a class for claims that name none.
 const isDefault = "storageclass.kubernetes.io/is-default-class"
 
-// class is the default class on the node of a host name.
-func class(hostname string) *storagev1.StorageClass {
-	mode, reclaim, expansion := storagev1.VolumeBindingWaitForFirstConsumer, v1.PersistentVolumeReclaimDelete, false
+// ours says whether a provisioner is one whose claims this package serves.
+func ours(provisioner string) bool {
+	return provisioner == localdriver.Name || provisioner == Folders
+}
+
+func class() *storagev1.StorageClass {
 	return &storagev1.StorageClass{
 		ObjectMeta:           metav1.ObjectMeta{Name: ClassName, Annotations: map[string]string{isDefault: "true"}},
-		Provisioner:          Provisioner,
-		VolumeBindingMode:    &mode,
-		ReclaimPolicy:        &reclaim,
-		AllowVolumeExpansion: &expansion,
-		AllowedTopologies: []v1.TopologySelectorTerm{{
-			MatchLabelExpressions: []v1.TopologySelectorLabelRequirement{{Key: v1.LabelHostname, Values: []string{hostname}}},
-		}},
+		Provisioner:          localdriver.Name,
+		VolumeBindingMode:    new(storagev1.VolumeBindingWaitForFirstConsumer),
+		ReclaimPolicy:        new(v1.PersistentVolumeReclaimDelete),
+		AllowVolumeExpansion: new(true),
 	}
 }
 
-// ensureClass makes the default class, or adds the node to it. What people have
-// changed about it stays as they want it.
-func ensureClass(ctx context.Context, client kubernetes.Interface, hostname string) error {
-	classes := client.StorageV1().StorageClasses()
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		_, err := classes.Create(ctx, class(hostname), metav1.CreateOptions{})
-		if !apierrors.IsAlreadyExists(err) {
-			return err
-		}
-		found, err := classes.Get(ctx, ClassName, metav1.GetOptions{})
-		if err != nil || !addTopology(found, hostname) {
-			return err
-		}
-		_, err = classes.Update(ctx, found, metav1.UpdateOptions{})
-		return err
-	})
+func driver() *storagev1.CSIDriver {
+	return &storagev1.CSIDriver{
+		ObjectMeta: metav1.ObjectMeta{Name: localdriver.Name},
+		Spec: storagev1.CSIDriverSpec{
+			AttachRequired:       new(false),
+			PodInfoOnMount:       new(false),
+			StorageCapacity:      new(true),
+			FSGroupPolicy:        new(storagev1.FileFSGroupPolicy),
+			VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent},
+		},
+	}
+}
+
+// ensureObjects makes the default class and the driver's CSIDriver, unless they are there:
+// what people have changed about them stays as they want it.
+func ensureObjects(ctx context.Context, client kubernetes.Interface) error {
+	_, err := client.StorageV1().CSIDrivers().Create(ctx, driver(), metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("make CSIDriver %q: %w", localdriver.Name, err)
+	}
+	_, err = client.StorageV1().StorageClasses().Create(ctx, class(), metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		err = replaceClass(ctx, client)
+	}
 	if err != nil {
 		return fmt.Errorf("make StorageClass %q: %w", ClassName, err)
 	}
 	return nil
 }
 
-// addTopology adds a node to those of the class, if it is ours and has a list.
-func addTopology(c *storagev1.StorageClass, hostname string) (changed bool) {
-	if c.Provisioner != Provisioner || len(c.AllowedTopologies) == 0 || serves(c, hostname) {
-		return false
+// replaceClass replaces the class of a lifepod without the driver: a class can't change its
+// provisioner. Claims and volumes have its name only, and stay.
+func replaceClass(ctx context.Context, client kubernetes.Interface) error {
+	classes := client.StorageV1().StorageClasses()
+	found, err := classes.Get(ctx, ClassName, metav1.GetOptions{})
+	if err != nil || found.Provisioner != Folders {
+		return err
 	}
-	for i := range c.AllowedTopologies {
-		for j := range c.AllowedTopologies[i].MatchLabelExpressions {
-			e := &c.AllowedTopologies[i].MatchLabelExpressions[j]
-			if e.Key == v1.LabelHostname {
-				e.Values = append(e.Values, hostname)
-				return true
-			}
-		}
+	made := class()
+	made.Labels, made.Annotations = found.Labels, found.Annotations
+	made.ReclaimPolicy, made.VolumeBindingMode, made.MountOptions = found.ReclaimPolicy, found.VolumeBindingMode, found.MountOptions
+	err = classes.Delete(ctx, ClassName, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &found.UID}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
 	}
-	return false
+	_, err = classes.Create(ctx, made, metav1.CreateOptions{})
+	return err
 }
 
-// serves says whether the class names a node as one with folders.
-func serves(c *storagev1.StorageClass, hostname string) bool {
-	for _, term := range c.AllowedTopologies {
-		for _, e := range term.MatchLabelExpressions {
-			if e.Key == v1.LabelHostname && slices.Contains(e.Values, hostname) {
-				return true
-			}
-		}
+// hasDriver says whether the driver runs on a node.
+func hasDriver(n *storagev1.CSINode) bool {
+	return slices.ContainsFunc(n.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == localdriver.Name })
+}
+
+// allows says whether a class lets its volumes be on a node.
+func allows(class *storagev1.StorageClass, node *v1.Node) bool {
+	if len(class.AllowedTopologies) == 0 {
+		return true
 	}
-	return false
+	return slices.ContainsFunc(class.AllowedTopologies, func(term v1.TopologySelectorTerm) bool {
+		return !slices.ContainsFunc(term.MatchLabelExpressions, func(e v1.TopologySelectorLabelRequirement) bool {
+			return !slices.Contains(e.Values, node.Labels[e.Key])
+		})
+	})
 }

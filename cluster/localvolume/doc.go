@@ -1,19 +1,13 @@
-// Package localvolume is the default StorageClass of a cluster, "local", and its
-// provisioner: a claim whose pod the scheduler has put on this node gets a folder
-// here and a PersistentVolume of type local that is bound to the node. The folder is
-// deleted with the volume.
+// Package localvolume provides the volumes of the CSI driver local.csi.lifepod.dev, which
+// each node of the cluster runs in its own process: the default StorageClass "local", and
+// what external-provisioner, external-resizer and their capacity tracking do for drivers of
+// others. A claim gets a volume on the node that the scheduler has chosen for its pod, or on
+// the node of the snapshot or volume that it is a copy of; the scheduler knows how much room
+// each node has (CSIStorageCapacity).
 //
-// A volume has the capacity that was claimed, and a claim for more than is free in
-// the file system is refused; but nothing keeps a pod from writing more than it has
-// claimed, or several claims from being promised the same free space. The scheduler
-// knows nothing of this: it considers capacity only for provisioners that are CSI
-// drivers.
+// One server of the cluster does this for all nodes: it calls the driver's controller service
+// at the node's API, as the API server does for logs. IDs of volumes say which node that is.
 //
-// Only one node is served, the one of this process. The class's allowedTopologies
-// tell the scheduler so. To serve others, each node would have to provision its own
-// folders, as CSI drivers do that are deployed per node.
-//
-// sig-storage-lib-external-provisioner is not used: it ends the process when it
-// can't begin, writes into the shared informers' cache, and waits 15 s before it
-// tries again.
+// external-provisioner and external-resizer can't be linked into this program: both declare the
+// feature gate VolumeAttributesClass otherwise than Kubernetes does, which panics at the start.
 package localvolume
