@@ -90,10 +90,6 @@ func (r *run) runNode(ctx context.Context, ready, registered func()) error {
 	if err := wholefile.Write(file, configuration); err != nil {
 		return err
 	}
-	volumes, err := r.localVolumes()
-	if err != nil {
-		return err
-	}
 	o := node.Options{
 		Kubeconfig:       r.file("node.kubeconfig"),
 		ConfigBelow:      file,
@@ -110,12 +106,16 @@ func (r *run) runNode(ctx context.Context, ready, registered func()) error {
 		Command:          unattended.Up,
 		Service:          r.Service,
 		Joined:           registered,
-		LocalVolumes:     volumes,
 		Version:          r.Version,
 		Log:              r.Log,
 	}
 	if r.runs("services") {
 		o.Traffic = r.traffic.ready
+	}
+	if r.runs("volumes") {
+		if o.LocalVolumes, err = r.localVolumes(); err != nil {
+			return err
+		}
 	}
 	return node.Run(ctx, o, ready)
 }
