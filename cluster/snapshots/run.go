@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
@@ -61,7 +62,9 @@ func init() {
 
 // Run is the controllers until ctx ends.
 func Run(ctx context.Context, c Config) error {
-	client, err := clientset.NewForConfig(c.Loopback)
+	config := rest.CopyConfig(c.Loopback)
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, "" // custom resources know no other
+	client, err := clientset.NewForConfig(config)
 	if err != nil {
 		return err
 	}
