@@ -33,7 +33,7 @@ type Config struct {
 	Loopback  *rest.Config // of the API server
 	Client    kubernetes.Interface
 	Informers informers.SharedInformerFactory // must not be started before the first Start
-	Keys      *pki.Folder                    // the API server's credentials at nodes
+	Keys      *pki.Folder                     // the API server's credentials at nodes
 	// Local says that the cluster's nodes run the driver local.csi.lifepod.dev.
 	Local bool
 }
