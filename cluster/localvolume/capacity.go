@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/container-storage-interface/spec/lib/go/csi"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -85,6 +86,21 @@ func (c *controller) publish(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// room is how much may be claimed on a node, in bytes.
+func (c *controller) room(ctx context.Context, node string) (int64, error) {
+	driver, err := c.drivers.On(node)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, shortCall)
+	defer cancel()
+	answer, err := driver.GetCapacity(ctx, &csi.GetCapacityRequest{})
+	if err != nil {
+		return 0, fmt.Errorf("ask node %s for its room: %w", node, shown(err))
+	}
+	return answer.GetAvailableCapacity(), nil
 }
 
 // measured are the capacities by their names. Those of nodes that can't be asked are nil.

@@ -51,7 +51,7 @@ func (c *controller) provision(ctx context.Context, claim *v1.PersistentVolumeCl
 	if late && claim.Annotations[selectedNode] == "" {
 		return nil // the scheduler has not chosen yet
 	}
-	name, err := c.make(ctx, claim, class, late)
+	name, err := (&provisioning{controller: c, claim: claim, class: class, late: late}).make(ctx)
 	switch {
 	case errors.Is(err, errElsewhere) || errors.Is(err, errPopulator):
 		return nil
@@ -66,40 +66,48 @@ func (c *controller) provision(ctx context.Context, claim *v1.PersistentVolumeCl
 	return nil
 }
 
+// provisioning is one try to make the volume of a claim.
+type provisioning struct {
+	controller *controller
+	claim      *v1.PersistentVolumeClaim
+	class      *storagev1.StorageClass
+	late       bool // the scheduler chooses the node
+}
+
 // make makes the driver's volume and the PersistentVolume, in this order: who finds the second
 // finds the first. The name is empty if it is there already.
-func (c *controller) make(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, late bool) (name string, err error) {
-	ref, err := reference.GetReference(scheme.Scheme, claim)
+func (p *provisioning) make(ctx context.Context) (name string, err error) {
+	ref, err := reference.GetReference(scheme.Scheme, p.claim)
 	if err != nil {
 		return "", err
 	}
-	name = "pvc-" + string(claim.UID)
-	if _, err := c.volumes.Get(name); err == nil {
+	name = "pvc-" + string(p.claim.UID)
+	if _, err := p.controller.volumes.Get(name); err == nil {
 		return "", nil // the binder has not seen it yet
 	}
-	request, err := c.request(ctx, claim, class, name)
+	request, err := p.request(ctx, name)
 	if err != nil {
 		return "", err
 	}
-	node, err := c.nodeFor(ctx, claim, class, request, late)
+	node, err := p.nodeFor(ctx, request)
 	if err != nil {
 		return "", err
 	}
-	driver, err := c.drivers.On(node)
+	driver, err := p.controller.drivers.On(node)
 	if err != nil {
 		return "", err
 	}
 	call, cancel := context.WithTimeout(ctx, longCall)
 	defer cancel()
 	answer, err := driver.CreateVolume(call, request)
-	if status.Code(err) == codes.ResourceExhausted && late {
-		return "", errors.Join(c.chooseAgain(ctx, claim, class, "", fmt.Sprintf("node %s: %v", node, shown(err))), errElsewhere)
+	if status.Code(err) == codes.ResourceExhausted && p.late {
+		return "", errors.Join(p.chooseAgain(ctx, "", fmt.Sprintf("node %s: %v", node, shown(err))), errElsewhere)
 	}
 	if err != nil {
 		return "", err
 	}
-	c.measureSoon()
-	_, err = c.Client.CoreV1().PersistentVolumes().Create(ctx, volumeFor(claim, class, ref, answer.GetVolume()), metav1.CreateOptions{})
+	p.controller.measureSoon()
+	_, err = p.controller.Client.CoreV1().PersistentVolumes().Create(ctx, volumeFor(p.claim, p.class, ref, answer.GetVolume()), metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return "", fmt.Errorf("create PersistentVolume: %w", err)
 	}
@@ -107,32 +115,32 @@ func (c *controller) make(ctx context.Context, claim *v1.PersistentVolumeClaim, 
 }
 
 // request is what the driver is asked for.
-func (c *controller) request(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, name string) (*csi.CreateVolumeRequest, error) {
-	if err := unsupported(claim, class); err != nil {
+func (p *provisioning) request(ctx context.Context, name string) (*csi.CreateVolumeRequest, error) {
+	if err := unsupported(p.claim, p.class); err != nil {
 		return nil, err
 	}
-	source, err := c.sourceOf(ctx, claim)
+	source, err := p.sourceOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	size := claim.Spec.Resources.Requests[v1.ResourceStorage]
+	size := p.claim.Spec.Resources.Requests[v1.ResourceStorage]
 	request := &csi.CreateVolumeRequest{
 		Name:                name,
 		CapacityRange:       &csi.CapacityRange{RequiredBytes: size.Value()},
 		VolumeContentSource: source,
 		Parameters:          map[string]string{},
 	}
-	for key, value := range class.Parameters {
+	for key, value := range p.class.Parameters {
 		if key != fsType {
 			request.Parameters[key] = value
 		}
 	}
-	for _, mode := range claim.Spec.AccessModes {
+	for _, mode := range p.claim.Spec.AccessModes {
 		capability := &csi.VolumeCapability{AccessMode: &csi.VolumeCapability_AccessMode{Mode: accessModes[mode]}}
-		if block(claim) {
+		if block(p.claim) {
 			capability.AccessType = &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}}
 		} else {
-			capability.AccessType = &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{FsType: class.Parameters[fsType], MountFlags: class.MountOptions}}
+			capability.AccessType = &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{FsType: p.class.Parameters[fsType], MountFlags: p.class.MountOptions}}
 		}
 		request.VolumeCapabilities = append(request.VolumeCapabilities, capability)
 	}
@@ -169,38 +177,38 @@ func unsupported(claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass)
 
 // nodeFor is where the volume is to be: where its source is, or where the scheduler wants it,
 // or, if it is to be made at once, where most room is.
-func (c *controller) nodeFor(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, request *csi.CreateVolumeRequest, late bool) (string, error) {
-	selected := claim.Annotations[selectedNode]
+func (p *provisioning) nodeFor(ctx context.Context, request *csi.CreateVolumeRequest) (string, error) {
+	selected := p.claim.Annotations[selectedNode]
 	if source := sourceID(request.GetVolumeContentSource()); source != "" {
 		holder, err := localdriver.NodeOf(source)
-		if err == nil && late && selected != holder {
-			err = errors.Join(c.chooseAgain(ctx, claim, class, holder, fmt.Sprintf("node %s was selected, but the source of the volume is on node %s", selected, holder)), errElsewhere)
+		if err == nil && p.late && selected != holder {
+			err = errors.Join(p.chooseAgain(ctx, holder, fmt.Sprintf("node %s was selected, but the source of the volume is on node %s", selected, holder)), errElsewhere)
 		}
 		return holder, err
 	}
-	if !late {
-		return c.roomiest(ctx, class, request.GetCapacityRange().GetRequiredBytes())
+	if !p.late {
+		return p.roomiest(ctx, request.GetCapacityRange().GetRequiredBytes())
 	}
-	if n, err := c.csiNodes.Get(selected); err != nil || !hasDriver(n) {
-		return "", errors.Join(c.chooseAgain(ctx, claim, class, "", fmt.Sprintf("node %s was selected, which does not run the driver %s: have the pod run on a node of lifepod, or use a StorageClass of a driver that serves node %s",
+	if n, err := p.controller.csiNodes.Get(selected); err != nil || !hasDriver(n) {
+		return "", errors.Join(p.chooseAgain(ctx, "", fmt.Sprintf("node %s was selected, which does not run the driver %s: have the pod run on a node of lifepod, or use a StorageClass of a driver that serves node %s",
 			selected, localdriver.Name, selected)), errElsewhere)
 	}
 	return selected, nil
 }
 
 // roomiest is the node that has most room, of those that the class allows.
-func (c *controller) roomiest(ctx context.Context, class *storagev1.StorageClass, bytes int64) (best string, err error) {
-	nodes, err := c.csiNodes.List(labels.Everything())
+func (p *provisioning) roomiest(ctx context.Context, bytes int64) (best string, err error) {
+	nodes, err := p.controller.csiNodes.List(labels.Everything())
 	if err != nil {
 		return "", err
 	}
 	most, last := int64(-1), error(nil)
 	for _, n := range nodes {
-		node, err := c.Informers.Core().V1().Nodes().Lister().Get(n.Name)
-		if err != nil || !hasDriver(n) || !allows(class, node) {
+		node, err := p.controller.Informers.Core().V1().Nodes().Lister().Get(n.Name)
+		if err != nil || !hasDriver(n) || !allows(p.class, node) {
 			continue
 		}
-		room, err := c.room(ctx, n.Name)
+		room, err := p.controller.room(ctx, n.Name)
 		if err != nil {
 			last = err
 		} else if room > most {
@@ -213,33 +221,18 @@ func (c *controller) roomiest(ctx context.Context, class *storagev1.StorageClass
 	return best, nil
 }
 
-// room is how much may be claimed on a node, in bytes.
-func (c *controller) room(ctx context.Context, node string) (int64, error) {
-	driver, err := c.drivers.On(node)
-	if err != nil {
-		return 0, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, shortCall)
-	defer cancel()
-	answer, err := driver.GetCapacity(ctx, &csi.GetCapacityRequest{})
-	if err != nil {
-		return 0, fmt.Errorf("ask node %s for its room: %w", node, shown(err))
-	}
-	return answer.GetAvailableCapacity(), nil
-}
-
 func quantity(bytes int64) string { return resource.NewQuantity(bytes, resource.BinarySI).String() }
 
 // chooseAgain has the scheduler choose another node, or the one that is given.
-func (c *controller) chooseAgain(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, node, why string) error {
-	c.recorder.Eventf(claim, v1.EventTypeWarning, failed, "failed to provision volume with StorageClass %q: %s", class.Name, why)
+func (p *provisioning) chooseAgain(ctx context.Context, node, why string) error {
+	p.controller.recorder.Eventf(p.claim, v1.EventTypeWarning, failed, "failed to provision volume with StorageClass %q: %s", p.class.Name, why)
 	choice := map[string]any{selectedNode: nil}
 	if node != "" {
 		choice[selectedNode] = node
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": claim.ResourceVersion, "annotations": choice}})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": p.claim.ResourceVersion, "annotations": choice}})
 	if err == nil {
-		_, err = c.Client.CoreV1().PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		_, err = p.controller.Client.CoreV1().PersistentVolumeClaims(p.claim.Namespace).Patch(ctx, p.claim.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	}
 	if apierrors.IsConflict(err) {
 		return nil // we will see what it is now

@@ -25,6 +25,13 @@ var resizeConditions = []v1.PersistentVolumeClaimConditionType{
 	v1.PersistentVolumeClaimControllerResizeError, v1.PersistentVolumeClaimNodeResizeError,
 }
 
+// expansion is one try to expand the volume of a claim.
+type expansion struct {
+	controller *controller
+	claim      *v1.PersistentVolumeClaim // as it was written last
+	volume     *v1.PersistentVolume
+}
+
 // expand lets the driver's volume be larger if its claim says so, and then has the node do the
 // rest (KEP-1790). What is under way is finished before a new size is begun.
 func (c *controller) expand(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
@@ -45,29 +52,49 @@ func (c *controller) expand(ctx context.Context, claim *v1.PersistentVolumeClaim
 			want = allocated
 		}
 	}
+	x := &expansion{controller: c, claim: claim, volume: volume}
 	if !begun || allocated.Cmp(want) != 0 {
-		claim, err = c.note(ctx, claim, v1.PersistentVolumeClaimControllerResizeInProgress, &want, v1.PersistentVolumeClaimCondition{Type: v1.PersistentVolumeClaimResizing})
-		if err != nil || claim == nil {
+		if same, err := x.begin(ctx, want); err != nil || !same {
 			return err
 		}
-		c.recorder.Eventf(claim, v1.EventTypeNormal, "Resizing", "External resizer is resizing volume %s", volume.Name)
 	}
 	size, err := c.grow(ctx, volume.Spec.CSI.VolumeHandle, want.Value())
 	if err != nil {
-		return c.notGrown(ctx, claim, volume, err)
+		return x.failed(ctx, err)
 	}
 	c.measureSoon()
-	if err := c.setCapacity(ctx, volume, size); err != nil {
+	return x.finish(ctx, size)
+}
+
+// begin says how large the volume is to be; false if the claim has changed meanwhile, and comes
+// again.
+func (x *expansion) begin(ctx context.Context, want resource.Quantity) (same bool, err error) {
+	allocated := x.claim.Status.AllocatedResources.DeepCopy()
+	if allocated == nil {
+		allocated = v1.ResourceList{}
+	}
+	allocated[v1.ResourceStorage] = want
+	x.claim = x.claim.DeepCopy()
+	x.claim.Status.AllocatedResources = allocated
+	same, err = x.note(ctx, v1.PersistentVolumeClaimControllerResizeInProgress, v1.PersistentVolumeClaimCondition{Type: v1.PersistentVolumeClaimResizing})
+	if same && err == nil {
+		x.controller.recorder.Eventf(x.claim, v1.EventTypeNormal, "Resizing", "External resizer is resizing volume %s", x.volume.Name)
+	}
+	return same, err
+}
+
+// finish says how large the volume is, and that it is the node's turn.
+func (x *expansion) finish(ctx context.Context, bytes int64) error {
+	if err := x.setCapacity(ctx, bytes); err != nil {
 		return err
 	}
-	told, err := c.note(ctx, claim, v1.PersistentVolumeClaimNodeResizePending, nil, v1.PersistentVolumeClaimCondition{
+	same, err := x.note(ctx, v1.PersistentVolumeClaimNodeResizePending, v1.PersistentVolumeClaimCondition{
 		Type: v1.PersistentVolumeClaimFileSystemResizePending, Message: "Waiting for the node to finish the resize of the volume.",
 	})
-	if err != nil || told == nil {
-		return err
+	if same && err == nil {
+		x.controller.recorder.Event(x.claim, v1.EventTypeNormal, "FileSystemResizeRequired", "Require file system resize of volume on node")
 	}
-	c.recorder.Event(claim, v1.EventTypeNormal, "FileSystemResizeRequired", "Require file system resize of volume on node")
-	return nil
+	return err
 }
 
 // grow is how large the driver's volume is then, in bytes.
@@ -82,12 +109,12 @@ func (c *controller) grow(ctx context.Context, id string, bytes int64) (int64, e
 	return answer.GetCapacityBytes(), err
 }
 
-// notGrown says why a volume could not be expanded. What can't succeed may be taken back.
-func (c *controller) notGrown(ctx context.Context, claim *v1.PersistentVolumeClaim, volume *v1.PersistentVolume, failure error) error {
-	why := fmt.Errorf("resize volume %q: %w", volume.Name, shown(failure))
-	c.recorder.Event(claim, v1.EventTypeWarning, "VolumeResizeFailed", why.Error())
+// failed says why a volume could not be expanded. What can't succeed may be taken back.
+func (x *expansion) failed(ctx context.Context, failure error) error {
+	why := fmt.Errorf("resize volume %q: %w", x.volume.Name, shown(failure))
+	x.controller.recorder.Event(x.claim, v1.EventTypeWarning, "VolumeResizeFailed", why.Error())
 	if slices.Contains(infeasible, status.Code(failure)) {
-		_, err := c.note(ctx, claim, v1.PersistentVolumeClaimControllerResizeInfeasible, nil, v1.PersistentVolumeClaimCondition{
+		_, err := x.note(ctx, v1.PersistentVolumeClaimControllerResizeInfeasible, v1.PersistentVolumeClaimCondition{
 			Type: v1.PersistentVolumeClaimControllerResizeError, Message: "failed to expand pvc with " + shown(failure).Error(),
 		})
 		if err != nil {
@@ -97,47 +124,42 @@ func (c *controller) notGrown(ctx context.Context, claim *v1.PersistentVolumeCla
 	return why
 }
 
-// note writes how far an expansion has come into the status of a claim, nil if the claim has
-// changed meanwhile: it comes again then.
-func (c *controller) note(ctx context.Context, claim *v1.PersistentVolumeClaim, how v1.ClaimResourceStatus, size *resource.Quantity, condition v1.PersistentVolumeClaimCondition) (*v1.PersistentVolumeClaim, error) {
-	next := claim.DeepCopy()
+// note writes how far the expansion has come into the status of the claim; false if that has changed
+// meanwhile, and comes again.
+func (x *expansion) note(ctx context.Context, how v1.ClaimResourceStatus, condition v1.PersistentVolumeClaimCondition) (same bool, err error) {
+	next := x.claim.DeepCopy()
 	if next.Status.AllocatedResourceStatuses == nil {
 		next.Status.AllocatedResourceStatuses = map[v1.ResourceName]v1.ClaimResourceStatus{}
 	}
 	next.Status.AllocatedResourceStatuses[v1.ResourceStorage] = how
-	if size != nil {
-		if next.Status.AllocatedResources == nil {
-			next.Status.AllocatedResources = v1.ResourceList{}
-		}
-		next.Status.AllocatedResources[v1.ResourceStorage] = *size
-	}
 	condition.Status, condition.LastTransitionTime = v1.ConditionTrue, metav1.Now()
-	same := func(o v1.PersistentVolumeClaimCondition) bool {
+	known := func(o v1.PersistentVolumeClaimCondition) bool {
 		return o.Type == condition.Type && o.Message == condition.Message
 	}
-	if !slices.ContainsFunc(next.Status.Conditions, same) {
+	if !slices.ContainsFunc(next.Status.Conditions, known) {
 		next.Status.Conditions = append(slices.DeleteFunc(next.Status.Conditions, func(o v1.PersistentVolumeClaimCondition) bool {
 			return slices.Contains(resizeConditions, o.Type)
 		}), condition)
 	}
-	next, err := c.Client.CoreV1().PersistentVolumeClaims(claim.Namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{})
+	next, err = x.controller.Client.CoreV1().PersistentVolumeClaims(next.Namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{})
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // as it says
+		return false, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("status of claim: %w", err)
+		return false, fmt.Errorf("status of claim: %w", err)
 	}
-	return next, nil
+	x.claim = next
+	return true, nil
 }
 
 // setCapacity says in the PersistentVolume how large it is.
-func (c *controller) setCapacity(ctx context.Context, volume *v1.PersistentVolume, bytes int64) error {
-	have := volume.Spec.Capacity[v1.ResourceStorage]
+func (x *expansion) setCapacity(ctx context.Context, bytes int64) error {
+	have := x.volume.Spec.Capacity[v1.ResourceStorage]
 	if have.Value() >= bytes {
 		return nil
 	}
 	patch := fmt.Sprintf(`{"spec":{"capacity":{"storage":%q}}}`, quantity(bytes))
-	_, err := c.Client.CoreV1().PersistentVolumes().Patch(ctx, volume.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := x.controller.Client.CoreV1().PersistentVolumes().Patch(ctx, x.volume.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	if err != nil {
 		return fmt.Errorf("capacity of volume: %w", err)
 	}

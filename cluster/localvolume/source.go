@@ -26,10 +26,10 @@ var (
 	contents  = schema.GroupVersionResource{Group: snapshotGroup, Version: "v1", Resource: "volumesnapshotcontents"}
 )
 
-// sourceOf is what the volume of a claim is to have in it, nil for nothing. The API server has
+// sourceOf is what the volume is to have in it, nil for nothing. The API server has
 // filled in dataSourceRef where dataSource was given.
-func (c *controller) sourceOf(ctx context.Context, claim *v1.PersistentVolumeClaim) (*csi.VolumeContentSource, error) {
-	ref := claim.Spec.DataSourceRef
+func (p *provisioning) sourceOf(ctx context.Context) (*csi.VolumeContentSource, error) {
+	ref := p.claim.Spec.DataSourceRef
 	if ref == nil {
 		return nil, nil //nolint:nilnil // most claims have none
 	}
@@ -38,33 +38,33 @@ func (c *controller) sourceOf(ctx context.Context, claim *v1.PersistentVolumeCla
 		group = *ref.APIGroup
 	}
 	switch {
-	case ref.Namespace != nil && *ref.Namespace != claim.Namespace:
+	case ref.Namespace != nil && *ref.Namespace != p.claim.Namespace:
 		return nil, errors.New("dataSourceRef: a source in another namespace is not supported")
 	case group == "" && ref.Kind == "PersistentVolumeClaim":
-		return c.clone(claim, ref.Name)
+		return p.clone(ref.Name)
 	case group == snapshotGroup && ref.Kind == "VolumeSnapshot":
-		return c.restore(ctx, claim, ref.Name)
+		return p.restore(ctx, ref.Name)
 	}
 	return nil, errPopulator
 }
 
 // clone is another claim as the source.
-func (c *controller) clone(claim *v1.PersistentVolumeClaim, name string) (*csi.VolumeContentSource, error) {
-	source, err := c.claims.PersistentVolumeClaims(claim.Namespace).Get(name)
+func (p *provisioning) clone(name string) (*csi.VolumeContentSource, error) {
+	source, err := p.controller.claims.PersistentVolumeClaims(p.claim.Namespace).Get(name)
 	if err != nil {
 		return nil, fmt.Errorf("source of the volume: %w", err)
 	}
 	if source.Status.Phase != v1.ClaimBound || source.Spec.VolumeName == "" || source.DeletionTimestamp != nil {
 		return nil, fmt.Errorf("source of the volume: claim %q is not bound, or being deleted", name)
 	}
-	volume, err := c.volumes.Get(source.Spec.VolumeName)
+	volume, err := p.controller.volumes.Get(source.Spec.VolumeName)
 	if err != nil {
 		return nil, fmt.Errorf("source of the volume: %w", err)
 	}
 	if !made(volume) {
 		return nil, fmt.Errorf("source of the volume: claim %q has a volume of another driver", name)
 	}
-	have, want := source.Status.Capacity[v1.ResourceStorage], claim.Spec.Resources.Requests[v1.ResourceStorage]
+	have, want := source.Status.Capacity[v1.ResourceStorage], p.claim.Spec.Resources.Requests[v1.ResourceStorage]
 	if want.Cmp(have) < 0 {
 		return nil, fmt.Errorf("%s are claimed, but the source of the volume, claim %q, has %s: claim as much or more", want.String(), name, have.String())
 	}
@@ -74,8 +74,8 @@ func (c *controller) clone(claim *v1.PersistentVolumeClaim, name string) (*csi.V
 }
 
 // restore is a snapshot as the source.
-func (c *controller) restore(ctx context.Context, claim *v1.PersistentVolumeClaim, name string) (*csi.VolumeContentSource, error) {
-	snapshot, err := c.Dynamic.Resource(snapshots).Namespace(claim.Namespace).Get(ctx, name, metav1.GetOptions{})
+func (p *provisioning) restore(ctx context.Context, name string) (*csi.VolumeContentSource, error) {
+	snapshot, err := p.controller.Dynamic.Resource(snapshots).Namespace(p.claim.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("source of the volume: %w", err)
 	}
@@ -84,10 +84,10 @@ func (c *controller) restore(ctx context.Context, claim *v1.PersistentVolumeClai
 	if !ready || bound == "" || snapshot.GetDeletionTimestamp() != nil {
 		return nil, fmt.Errorf("source of the volume: snapshot %q is not ready, or being deleted", name)
 	}
-	if err := fits(claim, snapshot); err != nil {
+	if err := fits(p.claim, snapshot); err != nil {
 		return nil, err
 	}
-	content, err := c.Dynamic.Resource(contents).Get(ctx, bound, metav1.GetOptions{})
+	content, err := p.controller.Dynamic.Resource(contents).Get(ctx, bound, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("source of the volume: %w", err)
 	}
