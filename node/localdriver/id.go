@@ -51,10 +51,10 @@ func (d *Driver) given(kind, id string) (string, error) {
 	return d.local(kind, id)
 }
 
-// argument is local for an argument that has to be there.
-func (d *Driver) argument(kind, id string) (string, error) {
-	if err := wanted(kind+"_id", id); err != nil {
+// volume is local for a volume that has to be named.
+func (d *Driver) volume(id string) (string, error) {
+	if err := wanted("volume_id", id); err != nil {
 		return "", err
 	}
-	return d.local(kind, id)
+	return d.local("volume", id)
 }

@@ -39,7 +39,7 @@ func (d *Driver) ListVolumes(_ context.Context, req *csi.ListVolumesRequest) (*c
 
 // ControllerGetVolume is one volume.
 func (d *Driver) ControllerGetVolume(_ context.Context, req *csi.ControllerGetVolumeRequest) (*csi.ControllerGetVolumeResponse, error) {
-	id, err := d.argument("volume", req.GetVolumeId())
+	id, err := d.volume(req.GetVolumeId())
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func (d *Driver) NodeGetVolumeStats(_ context.Context, req *csi.NodeGetVolumeSta
 	if err := wanted("volume_path", path); err != nil {
 		return nil, err
 	}
-	id, err := d.argument("volume", req.GetVolumeId())
+	id, err := d.volume(req.GetVolumeId())
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (d *Driver) NodeExpandVolume(_ context.Context, req *csi.NodeExpandVolumeRe
 	if err := wanted("volume_path", req.GetVolumePath()); err != nil {
 		return nil, err
 	}
-	id, err := d.argument("volume", req.GetVolumeId())
+	id, err := d.volume(req.GetVolumeId())
 	if err != nil {
 		return nil, err
 	}

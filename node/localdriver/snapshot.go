@@ -63,7 +63,7 @@ func (d *Driver) DeleteSnapshot(_ context.Context, req *csi.DeleteSnapshotReques
 		return nil, err
 	}
 	if _, err := NodeOf(req.GetSnapshotId()); err != nil {
-		return &csi.DeleteSnapshotResponse{}, nil //nolint:nilerr // there is none of such an ID
+		return &csi.DeleteSnapshotResponse{}, nil // there is none of such an ID
 	}
 	id, err := d.local("snapshot", req.GetSnapshotId())
 	if err != nil {

@@ -140,7 +140,7 @@ func (d *Driver) DeleteVolume(_ context.Context, req *csi.DeleteVolumeRequest) (
 		return nil, err
 	}
 	if _, err := NodeOf(req.GetVolumeId()); err != nil {
-		return &csi.DeleteVolumeResponse{}, nil //nolint:nilerr // there is none of such an ID
+		return &csi.DeleteVolumeResponse{}, nil // there is none of such an ID
 	}
 	id, err := d.local("volume", req.GetVolumeId())
 	if err != nil {
@@ -172,7 +172,7 @@ func (d *Driver) DeleteVolume(_ context.Context, req *csi.DeleteVolumeRequest) (
 
 // ValidateVolumeCapabilities says whether a volume can be used as wanted.
 func (d *Driver) ValidateVolumeCapabilities(_ context.Context, req *csi.ValidateVolumeCapabilitiesRequest) (*csi.ValidateVolumeCapabilitiesResponse, error) {
-	id, err := d.argument("volume", req.GetVolumeId())
+	id, err := d.volume(req.GetVolumeId())
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +196,7 @@ func (d *Driver) ValidateVolumeCapabilities(_ context.Context, req *csi.Validate
 // ControllerExpandVolume lets a volume be larger. Who uses it has to be told by
 // NodeExpandVolume.
 func (d *Driver) ControllerExpandVolume(_ context.Context, req *csi.ControllerExpandVolumeRequest) (*csi.ControllerExpandVolumeResponse, error) {
-	id, err := d.argument("volume", req.GetVolumeId())
+	id, err := d.volume(req.GetVolumeId())
 	if err != nil {
 		return nil, err
 	}
