@@ -32,7 +32,7 @@ func (r Root) Cgroup() string { return "lifepod-" + r.Hash() }
 // Left lists what a lifepod of this root has left on the machine, the pods' logs
 // included: every test fails that leaves something (B-GC-5, B-FIN-6).
 func (r Root) Left() []string {
-	left := slices.Concat(r.Processes(), r.Mounts(), r.filterRules())
+	left := slices.Concat(r.Processes(), r.Mounts(), r.Loops(), r.filterRules())
 	for _, bridge := range []string{r.Bridge(), "lpa-" + r.Hash()} { // the other is the cluster's without a default route
 		if _, err := net.InterfaceByName(bridge); err == nil {
 			left = append(left, "bridge "+bridge)
@@ -125,6 +125,17 @@ func (r Root) Mounts() []string {
 		point := strings.Fields(line)[4]
 		if strings.HasPrefix(point, r.Dir+"/") || strings.HasPrefix(point, r.RunDir()) {
 			found = append(found, "mount "+point)
+		}
+	}
+	return found
+}
+
+// Loops are the loop devices of files of this root.
+func (r Root) Loops() []string {
+	var found []string
+	for _, link := range matches("/sys/block/loop*/loop/backing_file") {
+		if file, err := os.ReadFile(link); err == nil && strings.HasPrefix(string(file), r.Dir+"/") {
+			found = append(found, "loop device of "+strings.TrimSpace(string(file)))
 		}
 	}
 	return found
