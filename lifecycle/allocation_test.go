@@ -24,8 +24,8 @@ func TestAllocationsOfVersion2(t *testing.T) {
 		t.Fatal(err)
 	}
 	was := strings.Replace(string(text), `"version":3`, `"version":2`, 1)
-	was = strings.Replace(was, `"resize":{}`, `"resize":{"desired":[{"name":"i","resources":{}},{"name":"a","resources":{"requests":{"cpu":"1"}}}],`+
-		`"held":[[{"name":"i","resources":{}},{"name":"a","resources":{}}]]}`, 1)
+	was = strings.Replace(was, `"containers":`, `"resize":{"desired":[{"name":"i","resources":{}},{"name":"a","resources":{"requests":{"cpu":"1"}}}],`+
+		`"held":[[{"name":"i","resources":{}},{"name":"a","resources":{}}]]},"containers":`, 1)
 	if was == string(text) || !strings.Contains(was, "desired") {
 		t.Fatalf("no resize in %s", text)
 	}

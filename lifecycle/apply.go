@@ -29,7 +29,7 @@ func apply(s *step, fact Fact) {
 	case CgroupEnsured:
 		applySetup(s, &s.setup.cgroup, f.Result, "FailedCreatePodContainer", "unable to ensure pod container exists: ")
 	case VolumesMounted:
-		applySetup(s, &s.setup.volumes, f.Result, "FailedMount", "")
+		applyVolumesMounted(s, f)
 	case SandboxCreated:
 		applySandboxCreated(s, f)
 	case SandboxStopped:
@@ -134,7 +134,7 @@ func applySetup(s *step, w *work, r Result, reason, prefix string) {
 		return // a pod that is ending does not need it any more (B-FIN-12)
 	}
 	for _, message := range r.Failure.messages() {
-		s.do(RecordEvent{Type: warning, Reason: reason, Message: prefix + message})
+		s.do(RecordEvent{Type: warning, Reason: reasonOf(reason, message), Message: prefix + message})
 	}
 	tellBlocked(s, "pod", r.Failure, r.Failure.Message, w.retryAt, "A-SYNC-9")
 }

@@ -13,6 +13,7 @@ const (
 	NotAdmitted            // refused by the node, nothing was started (A-ADM-2)
 	RuleDemanded           // a restart rule, or the limit of restarts
 	Evicted                // it uses more of the disk than it may (B-LST-1)
+	Unattachable           // the node can't have more volumes of a driver (A-SYNC-8)
 )
 
 // End is how a pod ended. Container is the one whose failure counts, empty if none has

@@ -17,8 +17,11 @@ type tally struct {
 // decidePhase derives the phase from the containers (A-PHASE-5). reportPhase then decides
 // whether it is shown.
 func decidePhase(s *step, status *v1.PodStatus) v1.PodPhase {
-	if s.stop.Cause == DeadlineExceeded || s.stop.Cause == RuleDemanded {
-		return v1.PodFailed // A-PHASE-8
+	switch s.stop.Cause {
+	case DeadlineExceeded, RuleDemanded: // A-PHASE-8
+		return v1.PodFailed
+	case Unattachable: // A-SYNC-8
+		return v1.PodFailed
 	}
 	phase := count(s, status).phase(s)
 	if s.stop.Cause == Evicted && !(phase == v1.PodSucceeded && succeededAnyway(s)) {

@@ -87,7 +87,7 @@ func applyVolumesRefreshed(s *step, f VolumesRefreshed) {
 	}
 	s.refresh.wanted = true
 	for _, message := range f.Failure.messages() {
-		s.do(RecordEvent{Type: warning, Reason: "FailedMount", Message: message})
+		s.do(RecordEvent{Type: warning, Reason: reasonOf(failedMount, message), Message: message})
 	}
 	tellRetry(s, "pod", f.Failure.Message, s.refresh.retryAt, "A-VOL-5")
 }

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -22,7 +23,11 @@ func (h *executor) mountVolumes(ctx context.Context, e lifecycle.MountVolumes) l
 	if err == nil {
 		h.mounted = mounted
 	}
-	return lifecycle.VolumesMounted{Result: eachVolume(result(ctx, e.ID, err), err)}
+	r := eachVolume(result(ctx, e.ID, err), err)
+	if limit, is := errors.AsType[*volumes.LimitError](err); is {
+		r.Failure.Reason, r.Failure.Message = lifecycle.AttachLimit, limit.Error()
+	}
+	return lifecycle.VolumesMounted{Result: r}
 }
 
 // refreshVolumes brings the files of running containers up to date (A-VOL-5).

@@ -2,9 +2,11 @@ package csi
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -182,4 +184,32 @@ func TestNotAttached(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.wantNothing()
+}
+
+// TestTooManyAttached: a pod whose volume can't be attached for want of room on the node has to go
+// elsewhere, and the driver is asked how many volumes the node can have, if its CSIDriver wants that
+// (A-CSI-2, A-SYNC-8).
+func TestTooManyAttached(t *testing.T) {
+	d := newDriver(t)
+	m, _ := newAttaching(t, d)
+	code := int32(codes.ResourceExhausted)
+	m.attachment(storagev1.VolumeAttachmentStatus{AttachError: &storagev1.VolumeError{Message: "too many disks", ErrorCode: &code}})
+	waits := attaching{on: m.volumes, volume: key{driverName, "handle-pv"}, pod: podVolume{"uid-pod", "pv"}, patience: 50 * time.Millisecond}
+	asked := d.infos.Load()
+	_, err := waits.await(t.Context())
+	wantError(t, err, "too many disks")
+	if got := d.infos.Load(); got != asked {
+		t.Errorf("the driver was asked %d times", got-asked)
+	}
+	waits.counts = true
+	_, err = waits.await(t.Context())
+	if _, exceeds := errors.AsType[*volumes.LimitError](err); !exceeds {
+		t.Errorf("error %v, want that the node has too many volumes", err)
+	}
+	if got := d.infos.Load(); got != asked+1 {
+		t.Errorf("the driver was asked %d times, want once", got-asked)
+	}
+	if object := driverObject(storagev1.CSIDriverSpec{NodeAllocatableUpdatePeriodSeconds: new(int64(10))}); !counts(object) || counts(driverObject(storagev1.CSIDriverSpec{})) || counts(nil) {
+		t.Error("it is asked by nodeAllocatableUpdatePeriodSeconds")
+	}
 }

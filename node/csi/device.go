@@ -48,7 +48,7 @@ func (v *Volumes) forgetDevice(u use) error {
 	return nil
 }
 
-// unstageDevice removes what a kubelet keeps of a device, too: links, and mounts of its file.
+// unstageDevice removes what a kubelet keeps of a device, too, such as links.
 func (v *Volumes) unstageDevice(ctx context.Context, driver *csidriver.Driver, k key, name string) error {
 	staging, dir := v.layout.stagedDevice(name), v.layout.ofDevice(name)
 	if _, err := os.Lstat(staging); err == nil {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,17 +24,22 @@ type driver struct {
 	csi.UnimplementedNodeServer
 	can []csi.NodeServiceCapability_RPC_Type
 
+	infos atomic.Int32 // how often it was asked about the node
+
 	mu       sync.Mutex
 	calls    []string
 	requests []*csi.NodePublishVolumeRequest
-	fault    map[string]func(ctx context.Context, do func() error) error // by call: once
+	fault    map[string]fault // by call: once
 	server   *grpc.Server
 	socket   string
 }
 
+// fault is what a driver does instead of a call.
+type fault func(ctx context.Context, do func() error) error
+
 func newDriver(t *testing.T, can ...csi.NodeServiceCapability_RPC_Type) *driver {
 	t.Helper()
-	d := &driver{can: can, fault: map[string]func(context.Context, func() error) error{}, socket: filepath.Join(t.TempDir(), "csi.sock")}
+	d := &driver{can: can, fault: map[string]fault{}, socket: filepath.Join(t.TempDir(), "csi.sock")}
 	d.serve(t)
 	t.Cleanup(func() { d.server.Stop() })
 	return d
@@ -70,15 +76,21 @@ func (d *driver) lastPublish() *csi.NodePublishVolumeRequest {
 }
 
 // once has the next call of a name go wrong.
-func (d *driver) once(call string, fault func(ctx context.Context, do func() error) error) {
+func (d *driver) once(call string, f fault) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.fault[call] = fault
+	d.fault[call] = f
 }
 
 func (d *driver) do(ctx context.Context, call string, do func() error) error {
 	d.mu.Lock()
 	d.calls = append(d.calls, call)
+	d.mu.Unlock()
+	return d.instead(ctx, call, do)
+}
+
+func (d *driver) instead(ctx context.Context, call string, do func() error) error {
+	d.mu.Lock()
 	fault := d.fault[call]
 	delete(d.fault, call)
 	d.mu.Unlock()
@@ -88,8 +100,13 @@ func (d *driver) do(ctx context.Context, call string, do func() error) error {
 	return do()
 }
 
-func (d *driver) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
-	return &csi.NodeGetInfoResponse{NodeId: "id"}, nil
+func (d *driver) NodeGetInfo(ctx context.Context, _ *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
+	d.infos.Add(1)
+	answer := &csi.NodeGetInfoResponse{}
+	return answer, d.instead(ctx, "GetInfo", func() error {
+		answer.NodeId = "id"
+		return nil
+	})
 }
 
 func (d *driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse, error) {
@@ -186,42 +203,10 @@ func unmountIfMounted(path string) error {
 	return nil
 }
 
-// The faults of a driver at a call.
-var faults = map[string]func(d *driver) func(context.Context, func() error) error{
-	"refuses": func(*driver) func(context.Context, func() error) error {
-		return func(context.Context, func() error) error { return status.Error(codes.Internal, "out of order") }
-	},
-	"lies": func(*driver) func(context.Context, func() error) error { // it has done it
-		return func(_ context.Context, do func() error) error {
-			if err := do(); err != nil {
-				return err
-			}
-			return status.Error(codes.Internal, "it failed")
-		}
-	},
-	"hangs": func(*driver) func(context.Context, func() error) error {
-		return func(ctx context.Context, _ func() error) error {
-			<-ctx.Done()
-			return ctx.Err()
-		}
-	},
-	"hangs after it has done it": func(*driver) func(context.Context, func() error) error {
-		return func(ctx context.Context, do func() error) error {
-			if err := do(); err != nil {
-				return err
-			}
-			<-ctx.Done()
-			return ctx.Err()
-		}
-	},
-	"dies": func(d *driver) func(context.Context, func() error) error {
-		return func(ctx context.Context, do func() error) error {
-			err := do()
-			go d.server.Stop() // it waits for this call
-			<-ctx.Done()
-			return err
-		}
-	},
+// refuses is a driver that does nothing.
+func refuses(code codes.Code) fault {
+	return func(context.Context, func() error) error { return status.Error(code, "out of order") }
 }
 
-const patience = 300 * time.Millisecond
+// patience is how long a call may take that has to work.
+const patience = time.Minute

@@ -107,7 +107,7 @@ func TestExpandsInUse(t *testing.T) {
 	if _, err := m.config.Client.CoreV1().PersistentVolumeClaims("default").UpdateStatus(t.Context(), grown, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	m.driver.once("Expand", faults["refuses"](m.driver))
+	m.driver.once("Expand", refuses(codes.Internal))
 	look()
 	const failure = "Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = out of order"
 	m.wantEvents(`Pod Warning VolumeResizeFailed NodeExpandVolume.NodeExpandVolume failed for volume "pv" : ` + failure)
@@ -241,7 +241,7 @@ func TestExpandsForAnOldController(t *testing.T) {
 	if _, err := m.config.Client.CoreV1().PersistentVolumes().Update(t.Context(), grown, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	m.driver.once("Expand", faults["refuses"](m.driver))
+	m.driver.once("Expand", refuses(codes.Internal))
 	m.look(pod, bound)
 	m.wantEvents(`Pod Warning VolumeResizeFailed NodeExpandVolume.NodeExpandVolume failed for volume "pv" : ` +
 		"Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = out of order")
@@ -266,7 +266,7 @@ func TestExpandsToAnotherSize(t *testing.T) {
 	pod := podOf("pod")
 	const failed = "NodeResizeError failed to expand pvc with Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = out of order"
 	for _, state := range []v1.ClaimResourceStatus{v1.PersistentVolumeClaimNodeResizeInProgress, v1.PersistentVolumeClaimNodeResizeInfeasible} {
-		m.driver.once("Expand", faults["refuses"](m.driver))
+		m.driver.once("Expand", refuses(codes.Internal))
 		if _, err := m.publish(pod, bound); err == nil {
 			t.Error("the pod has the volume")
 		}

@@ -57,7 +57,9 @@ func (p *publishing) prepare(ctx context.Context, there bool) error {
 	if err != nil || !p.want.attachable(p.object) {
 		return p.want.failed(p.want.setUpStep(), err)
 	}
-	p.attached, err = attaching{on: p.on, volume: p.want.key(), pod: p.want.podVolume(), has: there}.await(ctx)
+	p.attached, err = attaching{
+		on: p.on, volume: p.want.key(), pod: p.want.podVolume(), has: there, counts: counts(p.object), patience: attachPatience,
+	}.await(ctx)
 	return p.want.failed(p.want.attachStep(), err)
 }
 

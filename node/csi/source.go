@@ -86,6 +86,9 @@ func (v volume) failed(step string, err error) error {
 	if _, told := errors.AsType[*volumes.MountError](err); told || err == nil {
 		return err
 	}
+	if _, exceeds := errors.AsType[*volumes.LimitError](err); exceeds {
+		return err
+	}
 	return &volumes.MountError{Volume: v.name, Step: step, Err: err}
 }
 

@@ -161,6 +161,9 @@ func (v *Volumes) unpublish(ctx context.Context, u use) error {
 	dir, path := filepath.Join(v.layout.ofPod(u.uid), u.name), v.layout.published(u)
 	if u.device {
 		dir = v.layout.deviceOf(u.uid, u.name)
+		if err := releaseKept(v.layout, u); err != nil {
+			return err
+		}
 	}
 	if err := doubt(dir); err != nil {
 		return err

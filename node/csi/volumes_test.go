@@ -112,6 +112,10 @@ func persistent(name string) *v1.PersistentVolume {
 func (m *machine) publish(pod *v1.Pod, bound *v1.PersistentVolume) (string, error) {
 	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
 	defer cancel()
+	return m.publishIn(ctx, pod, bound)
+}
+
+func (m *machine) publishIn(ctx context.Context, pod *v1.Pod, bound *v1.PersistentVolume) (string, error) {
 	return m.volumes.Publish(ctx, volumes.CSIRequest{Pod: pod, Bound: bound, Own: func(string) error { return nil }})
 }
 
@@ -218,43 +222,6 @@ func TestVolume(t *testing.T) {
 	m.wantNothing()
 }
 
-// TestFaults: whatever a driver does at a call, the volume is had and given back once it works
-// again, and nothing is left (A-CSI-4, A-CSI-7).
-func TestFaults(t *testing.T) {
-	for name, fault := range faults {
-		for _, call := range []string{"Stage", "Publish", "Unpublish", "Unstage"} {
-			t.Run(call+" "+name, func(t *testing.T) {
-				t.Parallel()
-				m := newMachine(t, newDriver(t, staging), nil)
-				pod, bound := podOf("pod"), persistent("pv")
-				m.driver.once(call, fault(m.driver))
-				_, err := m.publish(pod, bound)
-				if failed := err != nil; failed != (call == "Stage" || call == "Publish") {
-					t.Errorf("publishing says %v", err)
-				}
-				if name == "dies" {
-					m.restartDriver()
-				}
-				m.mustPublish(pod, bound)
-				if mounts := mountsBelow(t, m.config.PodsDir); len(mounts) != 1 {
-					t.Errorf("mounts of pods: %q, want one", mounts)
-				}
-				if err := m.unpublish(pod); (err != nil) != (call == "Unpublish" || call == "Unstage") {
-					t.Errorf("giving it back says %v", err)
-				}
-				if name == "dies" {
-					m.restartDriver()
-				}
-				if err := m.unpublish(pod); err != nil {
-					t.Errorf("giving it back again says %v", err)
-				}
-				m.volumes.unstageStrays(t.Context())
-				m.wantNothing()
-			})
-		}
-	}
-}
-
 // TestRefusedToStage: what a driver has refused to stage it need not unstage; it has to after an
 // error that may mean that it is still at it, and if it has mounted something all the same (A-CSI-3, A-CSI-7).
 func TestRefusedToStage(t *testing.T) {
@@ -294,42 +261,6 @@ func (m *machine) restartDriver() {
 	m.t.Helper()
 	m.driver.server.Stop()
 	m.driver.serve(m.t)
-}
-
-// TestAgentKilled: an agent that is killed at a call leaves nothing that the next one does not
-// find (A-CSI-12).
-func TestAgentKilled(t *testing.T) {
-	for _, call := range []string{"Stage", "Publish", "Unpublish", "Unstage"} {
-		for name, fault := range faults {
-			if name == "dies" {
-				continue
-			}
-			for _, goesOn := range []bool{true, false} {
-				t.Run(strings.Join([]string{call, name, map[bool]string{true: "the pod goes on", false: "the pod is gone"}[goesOn]}, " "), func(t *testing.T) {
-					t.Parallel()
-					m := newMachine(t, newDriver(t, staging), nil)
-					pod, bound := podOf("pod"), persistent("pv")
-					m.driver.once(call, fault(m.driver))
-					_, _ = m.publish(pod, bound)
-					if call == "Unpublish" || call == "Unstage" {
-						_ = m.unpublish(pod)
-					}
-					m.begin()
-					if goesOn {
-						m.mustPublish(pod, bound)
-						if mounts := mountsBelow(t, m.config.PodsDir); len(mounts) != 1 {
-							t.Errorf("mounts of pods: %q, want one", mounts)
-						}
-					}
-					if err := m.unpublish(pod); err != nil {
-						t.Error(err)
-					}
-					m.volumes.unstageStrays(t.Context())
-					m.wantNothing()
-				})
-			}
-		}
-	}
 }
 
 // TestBeginsAnew: the driver is not called for what pods have since this boot, by an agent before,
@@ -463,7 +394,7 @@ func TestRepublish(t *testing.T) {
 	if got := m.volumes.republished(); !slices.Equal(got, []types.UID{pod.UID}) {
 		t.Errorf("published again are those of %q", got)
 	}
-	m.driver.once("Publish", faults["refuses"](m.driver))
+	m.driver.once("Publish", refuses(codes.Internal))
 	again := volumes.CSIRequest{Pod: pod, Bound: bound, Again: true}
 	_, err := m.volumes.Publish(t.Context(), again)
 	wantError(t, err, `MountVolume.SetUp failed for volume "pv" : rpc error: code = Internal desc = out of order`)

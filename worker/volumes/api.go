@@ -34,7 +34,7 @@ type RefusedError struct{ Why string }
 func (e *RefusedError) Error() string { return e.Why }
 
 // MountError is the failure of one volume; its text is the message of the event
-// FailedMount (A-SYNC-8).
+// FailedMount, or FailedMapVolume of a device (A-SYNC-8).
 type MountError struct {
 	Volume string // of a claim, the name of the volume that it is bound to
 	Step   string // what failed; empty for MountVolume.SetUp failed
@@ -51,6 +51,19 @@ func (e *MountError) Error() string {
 
 // Unwrap makes the cause available to errors.Is.
 func (e *MountError) Unwrap() error { return e.Err }
+
+// LimitError says that the node has as many volumes of a driver as it can (A-SYNC-8).
+type LimitError struct {
+	Volume string // in the pod
+	Err    error
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("Node has reached its volume attachment limit, rejecting pod. unmounted volumes=[%s], unattached volumes=[%s], failed to process volumes=[]: %v", e.Volume, e.Volume, e.Err)
+}
+
+// Unwrap makes the cause available to errors.Is.
+func (e *LimitError) Unwrap() error { return e.Err }
 
 // ClaimError says why a claim has no volume yet. Its text is, like that of
 // MountError, the message of the event FailedMount.

@@ -25,6 +25,9 @@ func (d *drivers) Publish(_ context.Context, r CSIRequest) (string, error) {
 		volume = &v1.Volume{Name: r.Bound.Name}
 	}
 	name := volume.Name
+	if name == "many" {
+		return "", &LimitError{Err: errors.New("too many disks")}
+	}
 	if name == "broken" {
 		return "", &MountError{Volume: name, Step: "MountVolume.MountDevice failed", Err: errors.New("no disk")}
 	}
@@ -70,6 +73,18 @@ func TestCSI(t *testing.T) {
 	sources.API = api{volumes: map[string]*v1.PersistentVolume{"data": ofCSI("broken")}}
 	_, err = Prepare(t.Context(), podWith(claimVolume("data", false)), testPodDir(t), sources)
 	if want := `MountVolume.MountDevice failed for volume "broken" : no disk`; err == nil || err.Error() != want {
+		t.Errorf("error = %v, want %s", err, want)
+	}
+}
+
+// TestTooManyVolumes: the failure names the volume of the pod (A-SYNC-8).
+func TestTooManyVolumes(t *testing.T) {
+	podDir := testPodDir(t)
+	sources := Sources{CSI: &drivers{podDir: podDir}, API: api{volumes: map[string]*v1.PersistentVolume{"data": ofCSI("many")}}}
+	_, err := Prepare(t.Context(), podWith(claimVolume("data", false)), podDir, sources)
+	limit, is := errors.AsType[*LimitError](err)
+	want := "Node has reached its volume attachment limit, rejecting pod. unmounted volumes=[data], unattached volumes=[data], failed to process volumes=[]: too many disks"
+	if !is || limit.Error() != want {
 		t.Errorf("error = %v, want %s", err, want)
 	}
 }

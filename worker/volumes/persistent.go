@@ -42,6 +42,9 @@ func (p preparer) persistent(ctx context.Context, bound *v1.PersistentVolume, re
 	if _, told := errors.AsType[*MountError](err); told {
 		return mounted{}, err
 	}
+	if err != nil && source.Local != nil && isBlock(bound) {
+		return failed("MapVolume.MapBlockVolume failed", err)
+	}
 	if err != nil {
 		return failed("", err)
 	}

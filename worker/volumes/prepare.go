@@ -128,6 +128,10 @@ func Refresh(ctx context.Context, pod *v1.Pod, podDir string, sources Sources) e
 func ofVolume(name string, err error) error {
 	var mount *MountError
 	var claim *ClaimError
+	if limit, is := errors.AsType[*LimitError](err); is {
+		limit.Volume = name
+		return limit
+	}
 	if errors.As(err, &mount) || errors.As(err, &claim) {
 		return err
 	}
@@ -199,7 +203,7 @@ func (p preparer) prepare(ctx context.Context, volume *v1.Volume) (mounted, erro
 	return p.ofDriver(ctx, volume)
 }
 
-const supportedTypes = "emptyDir, hostPath, configMap, secret, downwardAPI, projected, persistentVolumeClaim, csi or image"
+const supportedTypes = "emptyDir, hostPath, configMap, secret, downwardAPI, projected, persistentVolumeClaim, ephemeral, csi or image"
 
 func (p preparer) dir(plugin, volume string) string { return folder(p.podDir, plugin, volume) }
 
