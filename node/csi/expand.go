@@ -3,6 +3,7 @@ package csi
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	v1 "k8s.io/api/core/v1"
@@ -114,12 +115,7 @@ func (e *expansion) isDue(ctx context.Context) (bool, error) {
 }
 
 func isShared(claim *v1.PersistentVolumeClaim) bool {
-	for _, mode := range claim.Spec.AccessModes {
-		if mode == v1.ReadWriteMany {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(claim.Spec.AccessModes, v1.ReadWriteMany)
 }
 
 func (e *expansion) run(ctx context.Context) error {

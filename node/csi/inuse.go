@@ -59,10 +59,7 @@ func (u *inUse) change(k key, how func()) {
 	}
 }
 
-// keep has a volume be in use.
-func (u *inUse) keep(k key) { u.change(k, func() { u.kept[k] = true }) }
-
-// drop has it not be in use, unless a pod waits for it.
+// drop has a volume not be in use, unless a pod waits for it.
 func (u *inUse) drop(k key) { u.change(k, func() { delete(u.kept, k) }) }
 
 // await has a volume be in use from before it is attached, until arrived or left.

@@ -29,12 +29,12 @@ func keep(t *testing.T, path string) (loop string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer control.Close() //nolint:errcheck // nothing is written
+	defer control.Close()
 	kept, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer kept.Close() //nolint:errcheck // nothing is written
+	defer kept.Close()
 	for range 50 {     // others take free ones, too
 		number, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
 		if err != nil {
