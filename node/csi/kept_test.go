@@ -35,7 +35,7 @@ func keep(t *testing.T, path string) (loop string) {
 		t.Fatal(err)
 	}
 	defer kept.Close()
-	for range 50 {     // others take free ones, too
+	for range 50 { // others take free ones, too
 		number, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
 		if err != nil {
 			t.Fatal(err)
