@@ -68,7 +68,7 @@ func (c *controller) publish(ctx context.Context) error {
 		switch {
 		case !ok:
 			err = c.Client.StorageV1().CSIStorageCapacities(capacityNamespace).Delete(ctx, known.Name, metav1.DeleteOptions{})
-		case want.Capacity == nil || want.Capacity.Cmp(*known.Capacity) == 0:
+		case want.Capacity == nil || known.Capacity != nil && want.Capacity.Cmp(*known.Capacity) == 0:
 			continue // it could not be asked, or nothing is new
 		default:
 			known.Capacity = want.Capacity

@@ -101,7 +101,7 @@ func (p *provisioning) make(ctx context.Context) (name string, err error) {
 	defer cancel()
 	answer, err := driver.CreateVolume(call, request)
 	if status.Code(err) == codes.ResourceExhausted && p.late {
-		return "", errors.Join(p.chooseAgain(ctx, "", fmt.Sprintf("node %s: %v", node, shown(err))), errElsewhere)
+		return "", p.chooseAgain(ctx, "", fmt.Sprintf("node %s: %v", node, shown(err)))
 	}
 	if err != nil {
 		return "", err
@@ -182,7 +182,7 @@ func (p *provisioning) nodeFor(ctx context.Context, request *csi.CreateVolumeReq
 	if source := sourceID(request.GetVolumeContentSource()); source != "" {
 		holder, err := localdriver.NodeOf(source)
 		if err == nil && p.late && selected != holder {
-			err = errors.Join(p.chooseAgain(ctx, holder, fmt.Sprintf("node %s was selected, but the source of the volume is on node %s", selected, holder)), errElsewhere)
+			err = p.chooseAgain(ctx, holder, fmt.Sprintf("node %s was selected, but the source of the volume is on node %s", selected, holder))
 		}
 		return holder, err
 	}
@@ -190,8 +190,8 @@ func (p *provisioning) nodeFor(ctx context.Context, request *csi.CreateVolumeReq
 		return p.roomiest(ctx, request.GetCapacityRange().GetRequiredBytes())
 	}
 	if n, err := p.controller.csiNodes.Get(selected); err != nil || !hasDriver(n) {
-		return "", errors.Join(p.chooseAgain(ctx, "", fmt.Sprintf("node %s was selected, which does not run the driver %s: have the pod run on a node of lifepod, or use a StorageClass of a driver that serves node %s",
-			selected, localdriver.Name, selected)), errElsewhere)
+		return "", p.chooseAgain(ctx, "", fmt.Sprintf("node %s was selected, which does not run the driver %s: have the pod run on a node of lifepod, or use a StorageClass of a driver that serves node %s",
+			selected, localdriver.Name, selected))
 	}
 	return selected, nil
 }
@@ -223,7 +223,8 @@ func (p *provisioning) roomiest(ctx context.Context, bytes int64) (best string, 
 
 func quantity(bytes int64) string { return resource.NewQuantity(bytes, resource.BinarySI).String() }
 
-// chooseAgain has the scheduler choose another node, or the one that is given.
+// chooseAgain has the scheduler choose another node, or the one that is given. The error is
+// errElsewhere once it is told so.
 func (p *provisioning) chooseAgain(ctx context.Context, node, why string) error {
 	p.controller.recorder.Eventf(p.claim, v1.EventTypeWarning, failed, "failed to provision volume with StorageClass %q: %s", p.class.Name, why)
 	choice := map[string]any{selectedNode: nil}
@@ -234,10 +235,10 @@ func (p *provisioning) chooseAgain(ctx context.Context, node, why string) error 
 	if err == nil {
 		_, err = p.controller.Client.CoreV1().PersistentVolumeClaims(p.claim.Namespace).Patch(ctx, p.claim.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	}
-	if apierrors.IsConflict(err) {
-		return nil // we will see what it is now
+	if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) { // the claim comes again as it is now
+		return errElsewhere
 	}
-	return ignoreMissing(err)
+	return fmt.Errorf("have the scheduler choose again: %w", err)
 }
 
 // shown is an error of a call as people read it.
