@@ -40,7 +40,7 @@ func TestAPI(t *testing.T) {
 }
 
 // apiVersions are those of 1.36 that are not alpha, but for storagemigration.k8s.io,
-// whose feature gate is off.
+// whose feature gate is off; and that of snapshots of volumes.
 const apiVersions = `
 admissionregistration.k8s.io/v1 admissionregistration.k8s.io/v1beta1
 apiextensions.k8s.io/v1
@@ -61,6 +61,7 @@ policy/v1
 rbac.authorization.k8s.io/v1
 resource.k8s.io/v1 resource.k8s.io/v1beta1 resource.k8s.io/v1beta2
 scheduling.k8s.io/v1
+snapshot.storage.k8s.io/v1
 storage.k8s.io/v1 storage.k8s.io/v1beta1
 v1
 `
