@@ -136,16 +136,23 @@ func (m *Machine) spaceNeeded() {
 func (m *Machine) published(p *pod, status v1.PodStatus) {
 	before := p.status
 	p.status = status
-	switch {
-	case tells(p.newest, &status): // nothing is asked for any more
-		p.resize = resize{}
-	case p.resize.granted != nil && tells(p.resize.granted, &status):
-		p.resize.granted = nil
-	}
+	p.resize.overtaken(&status)
 	if lifecycle.Terminal(status.Phase) {
 		m.victimStopped(p)
 	}
 	if gaveBack(&before, &status) {
 		m.roomFreed()
+	}
+}
+
+// overtaken forgets what is no longer asked for: the status is of a newer generation, or
+// tells of what was granted. What its source has of a pod says nothing about that: a source
+// that is not heard yet has not told of the request, and a file never does.
+func (r *resize) overtaken(status *v1.PodStatus) {
+	if r.deferred != nil && status.ObservedGeneration > r.deferred.Generation {
+		r.deferred = nil
+	}
+	if r.granted != nil && (status.ObservedGeneration > r.granted.Generation || tells(r.granted, status)) {
+		r.granted = nil
 	}
 }

@@ -67,21 +67,21 @@ type described struct {
 //	remembered P … [attempt=N] [ends] [terminated]  an agent before has left a checkpoint; ends: its end was asked for; terminated: by a shutdown
 //	found P … [attempt=N]           the runtime has it
 //	opened [rebooted]
-//	wanted P [source=S] [from=S] [name=N] [cpu=N] [critical] [priority=N] [age=D] [grace=N] [needs=LABEL] [never]
+//	wanted P [source=S] [from=S] [name=N] [cpu=N] [critical] [priority=N] [age=D] [grace=N] [generation=N] [needs=LABEL] [never]
 //	         [deleted=N] [phase=P] [ran]     its source has it: ran: its status tells of containers
 //	unwanted P
 //	heard SOURCE
 //	looked P [there] [mirror=PHASE] answers Look
-//	resumed P [phase=P] [cpu=N]     answers Resume
+//	resumed P [phase=P] [cpu=N] [generation=N]  answers Resume
 //	not-resumed P                   answers Resume
 //	recalled P [nothing] [ends]     answers Recall
 //	read P [labels=(a=b,…)] [failed]  answers ReadNode
-//	published P phase=P [cpu=N] [resizing]   cpu: what is allocated; pod-cpu=N: to the pod as a whole; has=N: that it has
+//	published P phase=P [cpu=N] [generation=N] [resizing]   cpu: what is allocated; pod-cpu=N: to the pod as a whole; has=N: that it has
 //	rested P
 //	nothing-left P
 //	ended P
 //	panicked P
-//	resize P cpu=N [pod-cpu=N]      its worker asks whether there is room
+//	resize P cpu=N [pod-cpu=N] [generation=N]  its worker asks whether there is room
 //	objects-changed P
 //	advance D                       time passes, the machine is woken when it asked for it
 //	measured SIGNAL=N …             the node has that much left, of 10Gi or 1000; images: they have a disk of their own

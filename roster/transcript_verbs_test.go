@@ -121,6 +121,8 @@ func (tr *transcript) change(pod *v1.Pod, key string) {
 		pod.DeletionGracePeriodSeconds = &seconds
 	case "phase":
 		pod.Status.Phase = v1.PodPhase(tr.text(key, ""))
+	case "generation":
+		pod.Generation = tr.number(key)
 	case "ran":
 		pod.Status = statusOf(v1.PodRunning, "")
 	case "source", "from", "name", "attempt", "ends", "terminated":
@@ -139,6 +141,9 @@ func (tr *transcript) status() v1.PodStatus {
 	if tr.has("pod-cpu") {
 		status.AllocatedResources = cpus(tr.text("pod-cpu", ""))
 		status.Resources = &v1.ResourceRequirements{Requests: cpus(tr.text("has", tr.text("pod-cpu", "")))}
+	}
+	if tr.has("generation") {
+		status.ObservedGeneration = tr.number("generation")
 	}
 	if tr.has("resizing") {
 		status.Conditions = []v1.PodCondition{{Type: v1.PodResizeInProgress, Status: v1.ConditionTrue}}
