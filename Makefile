@@ -165,7 +165,7 @@ UPSTREAM            := cluster/e2e/conformance/upstream
 CONFORMANCEPARTS    := build controlplane $(CONFORMANCE)/bin/e2e.test $(CONFORMANCE)/bin/busybox $(CONFORMANCE)/debian.tar
 SIDECARS            := cluster/e2e/conformance/sidecars
 
-.PHONY: conformance conformance-storage conformance-devices
+.PHONY: conformance conformance-storage conformance-devices conformance-node
 conformance: $(CONFORMANCEPARTS) ## upstream's conformance tests on two nodes; takes hours (as root)
 	$(call upstreamtests,TestConformance,report.md)
 
@@ -174,6 +174,9 @@ conformance-storage: $(CONFORMANCEPARTS) $(CONFORMANCE)/bin/hostpathplugin $(CON
 
 conformance-devices: $(CONFORMANCEPARTS) drivers $(CONFORMANCE)/bin/hostpathplugin ## upstream's tests of resource claims and device plugins, on one node (as root)
 	$(call upstreamtests,TestDevices,devices.md)
+
+conformance-node: $(CONFORMANCEPARTS) drivers $(CONFORMANCE)/bin/e2e_node.test ## upstream's tests of a kubelet that are about devices, claims, CPUs and memory, with lifepod agent as it; takes hours (as root)
+	$(call upstreamtests,TestNode,node.md)
 
 define upstreamtests
 	cd cluster && LIFEPOD=$(CURDIR)/bin/lifepod GOFLAGS='-trimpath -tags=$(CLUSTERTAGS),conformance' \
@@ -188,6 +191,10 @@ $(CONFORMANCE)/bin/e2e.test: $(UPSTREAM)/go.mod
 	cd $(UPSTREAM) && $(GO) build -buildvcs=false -ldflags '-s -w' -o $(CURDIR)/$(CONFORMANCE)/bin/ github.com/onsi/ginkgo/v2/ginkgo \
 		k8s.io/kubernetes/test/images/agnhost k8s.io/kubernetes/test/images/nonewprivs k8s.io/sample-apiserver
 	cd $(UPSTREAM) && $(GO) test -c -buildvcs=false -tags $(CLUSTERTAGS) -ldflags "$(UPSTREAMLDFLAGS)" -o $(CURDIR)/$@ k8s.io/kubernetes/test/e2e
+
+$(CONFORMANCE)/bin/e2e_node.test: $(UPSTREAM)/go.mod
+	mkdir -p $(CONFORMANCE)/bin
+	cd $(UPSTREAM) && $(GO) test -c -buildvcs=false -tags $(CLUSTERTAGS) -ldflags "$(UPSTREAMLDFLAGS)" -o $(CURDIR)/$@ k8s.io/kubernetes/test/e2e_node
 
 # What stands in for two programs of drivers that are not published as Go modules.
 $(CONFORMANCE)/bin/hostpathplugin: $(wildcard $(UPSTREAM)/hostpathplugin/*.go $(UPSTREAM)/registrar/*.go)

@@ -34,14 +34,28 @@ type suite struct {
 // run runs them; one that fails fails the test.
 func (s suite) run(ctx context.Context, t *testing.T) {
 	t.Helper()
+	out, env := s.prepare(t)
 	bin := filepath.Join(s.cache, "conformance", "bin")
-	out := filepath.Join(s.cache, "conformance", s.name)
+	command := exec.CommandContext(ctx, filepath.Join(bin, "ginkgo"), s.arguments(bin, out)...)
+	command.Env = env
+	s.judge(t, command, out)
+}
+
+// prepare makes the folder of what the tests print, and an environment that tells them
+// where images are.
+func (s suite) prepare(t *testing.T) (out string, env []string) {
+	t.Helper()
+	out = filepath.Join(s.cache, "conformance", s.name)
 	must(t, os.RemoveAll(out))
 	must(t, os.MkdirAll(out, 0o755))
 	list := filepath.Join(out, "registries.yaml")
 	must(t, os.WriteFile(list, fmt.Appendf(nil, "promoterE2eRegistry: %[1]s\ngcRegistry: %[1]s\ngcEtcdRegistry: %[1]s\nsigStorageRegistry: %[1]s\n", s.registry), 0o644))
-	command := exec.CommandContext(ctx, filepath.Join(bin, "ginkgo"), s.arguments(bin, out)...)
-	command.Env = append(os.Environ(), "KUBE_TEST_REPO_LIST="+list)
+	return out, append(os.Environ(), "KUBE_TEST_REPO_LIST="+list)
+}
+
+// judge runs the command of the tests and reads their report.
+func (s suite) judge(t *testing.T, command *exec.Cmd, out string) {
+	t.Helper()
 	text, err := os.Create(filepath.Join(out, "e2e.log"))
 	must(t, err)
 	defer text.Close()
@@ -65,22 +79,27 @@ func (s suite) run(ctx context.Context, t *testing.T) {
 	}
 }
 
-// arguments are ginkgo's, and after -- those of e2e.test.
-func (s suite) arguments(bin, out string) []string {
+// selection says which tests run, and how ginkgo prints them, in flags with a prefix.
+func (s suite) selection(prefix string) []string {
 	if *focus != "" {
 		s.focus = *focus
 	}
+	flags := []string{prefix + "focus=" + s.focus, prefix + "timeout=6h", prefix + "silence-skips", prefix + "no-color"}
+	for _, pattern := range []string{s.skip, *skip} {
+		if pattern != "" {
+			flags = append(flags, prefix+"skip="+pattern)
+		}
+	}
+	return flags
+}
+
+// arguments are ginkgo's, and after -- those of e2e.test.
+func (s suite) arguments(bin, out string) []string {
 	if *parallel > 0 {
 		s.parallel = *parallel
 	}
-	args := []string{"--procs", fmt.Sprint(s.parallel), "--focus", s.focus, "--timeout", "6h", "--silence-skips", "--no-color",
-		"--junit-report", "junit.xml", "--output-dir", out}
-	for _, pattern := range []string{s.skip, *skip} {
-		if pattern != "" {
-			args = append(args, "--skip", pattern)
-		}
-	}
-	args = append(args, filepath.Join(bin, "e2e.test"), "--",
+	args := append(s.selection("--"), "--procs", fmt.Sprint(s.parallel), "--junit-report", "junit.xml", "--output-dir", out,
+		filepath.Join(bin, "e2e.test"), "--",
 		"--provider", "skeleton", "--kubeconfig", s.kubeconfig, "--kubectl-path", filepath.Join(s.cache, "controlplane", "bin", "kubectl"), "--disable-log-dump")
 	return append(args, s.args...)
 }

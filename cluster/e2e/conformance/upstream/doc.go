@@ -4,5 +4,6 @@
 package upstream
 
 import (
-	_ "k8s.io/kubernetes/test/e2e" // as e2e.test, with the tests that it imports
+	_ "k8s.io/kubernetes/test/e2e"      // as e2e.test, with the tests that it imports
+	_ "k8s.io/kubernetes/test/e2e_node" // as e2e_node.test
 )

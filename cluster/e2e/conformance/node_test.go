@@ -1,0 +1,68 @@
+//go:build conformance
+
+package conformance
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/e2e/machine"
+)
+
+// nodeTests are of what a node gives to containers alone.
+const nodeTests = `Device Plugin|Device Manager|POD Resources API|\[DRA\]|CPU Manager|Memory Manager|Topology Manager`
+
+// TestNode runs upstream's tests of a kubelet, test/e2e_node, with lifepod agent as the
+// program kubelet. They start an etcd and an API server of their own, at the ports that
+// these usually have. What they ask of systemd the scripts in the folder node do.
+func TestNode(t *testing.T) {
+	cache, err := filepath.Abs("../../../.cache")
+	must(t, err)
+	lifepod, err := instance.Program("../../..")
+	must(t, err)
+	scripts, err := filepath.Abs("node")
+	must(t, err)
+	if there, err := os.ReadDir(kubeletFolder); len(there) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("%s is not empty (%v): upstream's tests can't run where there is a kubelet", kubeletFolder, err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	more, err := driverImages(cache, []program{devicePlugin})
+	must(t, err)
+	serveRegistry(t, cache, more, listener)
+	dir, err := os.MkdirTemp("", "lp-node-")
+	must(t, err)
+	root := machine.Root{Dir: filepath.Join(dir, "root")}
+	t.Cleanup(func() { sweepNode(t, lifepod, root) })
+
+	s := suite{cache: cache, name: "node", focus: nodeTests, skip: offByDefault, registry: listener.Addr().String()}
+	out, env := s.prepare(t)
+	args := append(s.selection("--ginkgo."), "--ginkgo.junit-report", filepath.Join(out, "junit.xml"),
+		"--k8s-bin-dir", scripts, "--kubelet-config-file", filepath.Join(scripts, "kubelet.yaml"), "--report-dir", out,
+		"--prepull-images=false", "--container-runtime-endpoint", "unix://"+filepath.Join(root.RunDir(), "containerd.sock"))
+	command := exec.CommandContext(t.Context(), filepath.Join(cache, "conformance", "bin", "e2e_node.test"), args...)
+	command.Dir = dir
+	command.Env = slices.Concat(env, []string{"LIFEPOD=" + lifepod, "ROOT=" + root.Dir, "UNITS=" + filepath.Join(dir, "units"), "PATH=" + scripts + ":" + os.Getenv("PATH")})
+	s.judge(t, command, out)
+}
+
+// sweepNode ends what the tests have left of the node and its pods.
+func sweepNode(t *testing.T, lifepod string, root machine.Root) {
+	t.Helper()
+	if out, err := exec.Command(lifepod, "down", "--root", root.Dir).CombinedOutput(); err != nil {
+		t.Errorf("lifepod down: %v\n%s", err, out)
+	}
+	for _, path := range []string{filepath.Dir(root.Dir), kubeletFolder} {
+		must(t, os.RemoveAll(path))
+	}
+	if left := root.Left(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
