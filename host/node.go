@@ -21,6 +21,7 @@ import (
 	"github.com/lifepod/lifepod/worker/logrotate"
 	"github.com/lifepod/lifepod/worker/netidentity"
 	"github.com/lifepod/lifepod/worker/podcgroup"
+	"github.com/lifepod/lifepod/worker/selinux"
 )
 
 // NodeConfig is what a node of one pod needs beside what is read off the machine.
@@ -90,7 +91,8 @@ func NewNode(c NodeConfig) (*worker.Engine, error) {
 // profiles are below root.
 func PodConfig(root string) (criconfig.Node, error) {
 	config, err := criconfig.Host()
-	config.LogRoot, config.SeccompRoot, config.SeccompDefault = LogRoot(root), rootfolder.Seccomp.In(root), true
+	config.LogRoot, config.Seccomp = LogRoot(root), criconfig.Seccomp{Root: rootfolder.Seccomp.In(root), Default: true}
+	config.SELinux = selinux.Enabled()
 	return config, err
 }
 

@@ -165,7 +165,7 @@ var fieldSupport = map[string]support{
 	"PodSecurityContext.fsGroupChangePolicy":      used,
 	"PodSecurityContext.seccompProfile":           used,
 	"PodSecurityContext.appArmorProfile":          used,
-	"PodSecurityContext.seLinuxChangePolicy":      pointless("volumes are labelled by the runtime, the policy Recursive; without SELinux by nobody"),
+	"PodSecurityContext.seLinuxChangePolicy":      pointless("only volumes of CSI drivers can be mounted with a label: the runtime labels the others"),
 	"Sysctl.name":                                 used,
 	"Sysctl.value":                                used,
 	"SeccompProfile.type":                         used,

@@ -2,6 +2,8 @@ package node
 
 import (
 	"context"
+	"errors"
+	"os"
 	"path/filepath"
 
 	v1 "k8s.io/api/core/v1"
@@ -9,12 +11,13 @@ import (
 	"github.com/lifepod/lifepod/node/devices"
 	"github.com/lifepod/lifepod/node/plugins"
 	"github.com/lifepod/lifepod/pods"
+	"github.com/lifepod/lifepod/worker/selinux"
 )
 
 // newDevices are those of device plugins, with what an agent before has given to pods.
 func (s *setup) newDevices(inbox *pods.Inbox) *devices.Devices {
 	return devices.New(devices.Config{
-		Dir: filepath.Join(s.options.rootDir(), "device-plugins"), Timeouts: devices.DefaultTimeouts(), Counts: s.counts, Log: s.log, HealthChanged: inbox.DevicesChanged,
+		Dir: filepath.Join(s.options.rootDir(), devicePluginsFolder), Timeouts: devices.DefaultTimeouts(), Counts: s.counts, Log: s.log, HealthChanged: inbox.DevicesChanged,
 	})
 }
 
@@ -36,9 +39,32 @@ func (h healths) of(pod *v1.Pod) map[string][]v1.ResourceStatus {
 // pluginsFolder is where drivers register, below the node's folder.
 const pluginsFolder = "plugins_registry"
 
+const devicePluginsFolder = "device-plugins"
+
+// letDriversIn makes the folders that drivers in containers may use, and labels them for SELinux
+// (A-PLUG-3). The error is about those that they may not be able to use.
+func letDriversIn(root string, label func(folder string) error) error {
+	var failures []error
+	for _, name := range []string{pluginsFolder, "plugins", devicePluginsFolder} {
+		folder := filepath.Join(root, name)
+		err := os.MkdirAll(folder, 0o750)
+		if err == nil {
+			err = label(folder)
+		}
+		failures = append(failures, err)
+	}
+	return errors.Join(failures...)
+}
+
 // newDrivers registers the drivers that ask for it (A-PLUG-1).
 func (s *setup) newDrivers(p *parts) func(context.Context) {
-	watcher := plugins.New(filepath.Join(s.options.rootDir(), pluginsFolder), p.handlers(), s.log)
+	folder := filepath.Join(s.options.rootDir(), pluginsFolder)
+	watcher := plugins.New(folder, p.handlers(), s.log)
+	if selinux.Enabled() {
+		if err := letDriversIn(s.options.rootDir(), selinux.LetDriversIn); err != nil {
+			s.log.Warn("drivers in containers that are not privileged may not be able to register", "err", err)
+		}
+	}
 	return func(ctx context.Context) {
 		if err := watcher.Run(ctx); err != nil {
 			s.log.ErrorContext(ctx, "no driver can register", "err", err)

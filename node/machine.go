@@ -82,7 +82,7 @@ func (s *setup) newMachine() (m machine, err error) {
 func (s *setup) podConfig() (criconfig.Node, error) {
 	k := s.config.Kubelet
 	c, err := host.PodConfig(s.options.rootDir())
-	c.LogRoot, c.SeccompDefault = s.logRoot(), *k.SeccompDefault
+	c.LogRoot, c.Seccomp.Default = s.logRoot(), *k.SeccompDefault
 	c.CPULimits = podcgroup.CPULimits{Off: !*k.CPUCFSQuota, Period: k.CPUCFSQuotaPeriod.Duration}
 	if k.SingleProcessOOMKill != nil {
 		c.SingleProcessOOMKill = *k.SingleProcessOOMKill

@@ -8,9 +8,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/node/csi"
 	"github.com/lifepod/lifepod/node/csidriver"
 	"github.com/lifepod/lifepod/pods"
+	"github.com/lifepod/lifepod/worker/selinux"
 )
 
 // newVolumes gives pods the volumes of CSI drivers, as far as that needs nothing of the pods.
@@ -20,9 +22,15 @@ func (s *setup) newVolumes(client kubernetes.Interface, drivers *csidriver.Regis
 		return nil, err
 	}
 	root := s.options.rootDir()
-	return csi.New(csi.Config{
+	settings := csi.Config{
 		Drivers: drivers, Client: client, Node: s.name, PodsDir: host.PodsDir(root), PluginsDir: pluginsDir(root), Boot: boot, Log: s.log,
-	}), nil
+		LabelAllModes: s.config.Kubelet.FeatureGates[config.SELinuxMount],
+		CountLabel:    func(what csi.LabelCount, labels ...string) { s.counts.SELinuxLabel(string(what), labels...) },
+	}
+	if selinux.Enabled() {
+		settings.Labels = selinux.Labels{}
+	}
+	return csi.New(settings), nil
 }
 
 // runLocalVolumes serves the node's own driver, which registers as any other does, until ctx

@@ -58,7 +58,9 @@ func (h *executor) containerConfig(ctx context.Context, e lifecycle.CreateContai
 	if err != nil {
 		return nil, err
 	}
-	mounts, err := h.mounted.Mounts(spec, volumes.MountInput{Env: env.Env, Images: imageSpecs(e, handler), RecursiveReadOnly: h.engine.Features.Handlers[handler].RecursiveReadOnly})
+	mounts, err := h.mounted.Mounts(spec, volumes.MountInput{
+		Env: env.Env, Images: imageSpecs(e, handler), RecursiveReadOnly: h.engine.Features.Handlers[handler].RecursiveReadOnly, SELinux: h.engine.Config.SELinux,
+	})
 	if err != nil {
 		return nil, err
 	}

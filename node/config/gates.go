@@ -17,6 +17,9 @@ const PodsAPI = "PodsAPI"
 // CSIVolumeHealth is the gate of how volumes are, as CSI drivers say (A-CSI-16).
 const CSIVolumeHealth = "CSIVolumeHealth"
 
+// SELinuxMount is the gate of mounts with an SELinux label for volumes of every access mode (A-CSI-18).
+const SELinuxMount = "SELinuxMount"
+
 // gate is a feature gate: what Kubernetes 1.36 lets it be, and what lifepod behaves
 // as, which most gates don't change.
 type gate struct {

@@ -184,7 +184,7 @@ var gates = map[string]gate{
 	"RotateKubeletServerCertificate":                       {here: on},
 	"RuntimeClassInImageCriApi":                            {here: off},
 	"SELinuxChangePolicy":                                  {locked: on},
-	"SELinuxMount":                                         {here: off},
+	"SELinuxMount":                                         {here: free},
 	"SELinuxMountReadWriteOncePod":                         {locked: on},
 	"SchedulerAsyncAPICalls":                               {},
 	"SchedulerAsyncPreemption":                             {},

@@ -29,6 +29,7 @@ type driver struct {
 	mu       sync.Mutex
 	calls    []string
 	requests []*csi.NodePublishVolumeRequest
+	staged   []*csi.NodeStageVolumeRequest
 	fault    map[string]fault // by call: once
 	server   *grpc.Server
 	socket   string
@@ -121,6 +122,9 @@ func (d *driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRe
 
 func (d *driver) NodeStageVolume(ctx context.Context, r *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
 	return &csi.NodeStageVolumeResponse{}, d.do(ctx, "Stage", func() error {
+		d.mu.Lock()
+		d.staged = append(d.staged, r)
+		d.mu.Unlock()
 		if r.GetVolumeCapability().GetBlock() != nil || isMounted(r.StagingTargetPath) {
 			return nil
 		}

@@ -146,7 +146,7 @@ func (e *expansion) run(ctx context.Context) error {
 
 func (e *expansion) call(ctx context.Context) error {
 	p := e.of
-	secrets, err := secretOf(ctx, p.on.config.Client, "NodeExpandSecretRef", p.want.expandSecret)
+	secrets, err := secretOf(ctx, p.on.config.Client, "NodeExpandSecretRef", p.want.secrets.expand)
 	if err != nil {
 		return err
 	}

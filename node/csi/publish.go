@@ -26,6 +26,7 @@ type publishing struct {
 	can    csidriver.Capabilities
 	// attached is what the attacher has said of the volume.
 	attached map[string]string
+	label    string // of SELinux, that the volume is mounted with; empty: without
 }
 
 // path is where the pod's containers get the volume.
@@ -45,6 +46,7 @@ func (p *publishing) there() (bool, error) {
 	if err != nil || r == nil || r[keyDone] != p.on.config.Boot {
 		return false, err
 	}
+	keepLabel(p, r)
 	return true, nil
 }
 
@@ -53,7 +55,12 @@ func (p *publishing) prepare(ctx context.Context, there bool) error {
 	if err := p.find(ctx); err != nil || there && !p.republishes() {
 		return err
 	}
-	err := p.on.layout.onlyPod(p.want)
+	if !there {
+		if err := chooseLabel(p); err != nil {
+			return p.want.failed(p.want.setUpStep(), err)
+		}
+	}
+	err := free(p)
 	if err != nil || !p.want.attachable(p.object) {
 		return p.want.failed(p.want.setUpStep(), err)
 	}
@@ -63,10 +70,21 @@ func (p *publishing) prepare(ctx context.Context, there bool) error {
 	return p.want.failed(p.want.attachStep(), err)
 }
 
+// free says why the pod can't have the volume beside those that have it.
+func free(p *publishing) error {
+	if err := otherLabel(p); err != nil {
+		return err
+	}
+	return p.on.layout.onlyPod(p.want)
+}
+
 // run calls the driver (A-CSI-4).
 func (p *publishing) run(ctx context.Context) error {
-	if err := p.on.layout.onlyPod(p.want); err != nil { // another one may have come while this one waited
+	if err := free(p); err != nil { // another one may have come while this one waited
 		return p.want.failed(p.want.setUpStep(), err)
+	}
+	if err := takeBackOtherLabel(ctx, p); err != nil {
+		return p.want.failed(p.want.mountStep(), err)
 	}
 	if err := p.remember(""); err != nil {
 		return p.want.failed(p.want.setUpStep(), err)
@@ -127,10 +145,14 @@ func (p *publishing) remember(done string) error {
 }
 
 func (p *publishing) newRecord() record {
-	return record{
+	r := record{
 		keyName: p.want.name, keyHandle: p.want.handle, keyDriver: p.want.driver, keyNode: p.on.config.Node, keyMode: string(p.want.lifecycleMode()),
 		keyAttachment: attachmentName(p.want.key(), p.on.config.Node),
 	}
+	if p.label != "" {
+		r[keyLabel] = p.label
+	}
+	return r
 }
 
 func (p *publishing) publish(ctx context.Context) error {
@@ -155,7 +177,7 @@ func (p *publishing) publish(ctx context.Context) error {
 }
 
 func (p *publishing) publishRequest(ctx context.Context) (*csi.NodePublishVolumeRequest, error) {
-	secrets, err := secretOf(ctx, p.on.config.Client, "NodePublishSecretRef", p.want.publishSecret)
+	secrets, err := secretOf(ctx, p.on.config.Client, "NodePublishSecretRef", p.want.secrets.publish)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +193,7 @@ func (p *publishing) publishRequest(ctx context.Context) (*csi.NodePublishVolume
 	}
 	request := &csi.NodePublishVolumeRequest{
 		VolumeId: p.want.handle, TargetPath: p.path(), Readonly: p.want.readOnly, PublishContext: p.attached, VolumeContext: attributes,
-		Secrets: secrets, VolumeCapability: p.capability(),
+		Secrets: secrets, VolumeCapability: labelled(p.capability(), p.label),
 	}
 	if p.can.StageUnstage && !p.want.inline {
 		request.StagingTargetPath = p.stagingPath()

@@ -25,6 +25,8 @@ const (
 	keyNode       = "nodeName"
 	keyMode       = "volumeLifecycleMode"
 	keyAttachment = "attachmentID"
+	// keyLabel is the SELinux label that the volume is mounted with; none: without.
+	keyLabel = "seLinuxMountContext"
 	// keyDone is the boot of the machine in which the driver has answered that the volume is
 	// there: it need not be called again. A mount does not outlive the boot.
 	keyDone = "lifepod.dev/done-in-boot"

@@ -48,6 +48,15 @@ func (p *publishing) capability() *csi.VolumeCapability {
 	return c
 }
 
+// labelled has the volume be mounted with its SELinux label, in quotes since labels have commas
+// (A-CSI-18).
+func labelled(c *csi.VolumeCapability, label string) *csi.VolumeCapability {
+	if mount := c.GetMount(); mount != nil && label != "" {
+		mount.MountFlags = append(slices.Clone(mount.MountFlags), fmt.Sprintf("context=%q", label))
+	}
+	return c
+}
+
 func (v volume) csiMode(can csidriver.Capabilities) csi.VolumeCapability_AccessMode_Mode {
 	switch mode := v.accessMode(); {
 	case mode == v1.ReadOnlyMany:

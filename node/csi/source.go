@@ -19,6 +19,7 @@ type volume struct {
 	handle string
 	// name is that of the PersistentVolume, or of the volume in the pod.
 	name       string
+	inPod      string // the volume's name in the pod
 	inline     bool
 	device     bool
 	readOnly   bool
@@ -29,8 +30,11 @@ type volume struct {
 
 	claim *v1.ObjectReference // that the PersistentVolume is bound to
 
-	stageSecret, publishSecret, expandSecret *v1.SecretReference
+	secrets secrets
 }
+
+// secrets are those that the driver is given with its calls.
+type secrets struct{ stage, publish, expand *v1.SecretReference }
 
 func volumeOf(r volumes.CSIRequest) volume {
 	if r.Inline != nil {
@@ -38,10 +42,10 @@ func volumeOf(r volumes.CSIRequest) volume {
 	}
 	spec, csi := &r.Bound.Spec, r.Bound.Spec.CSI
 	return volume{
-		pod: r.Pod, driver: csi.Driver, handle: csi.VolumeHandle, name: r.Bound.Name,
+		pod: r.Pod, driver: csi.Driver, handle: csi.VolumeHandle, name: r.Bound.Name, inPod: r.Volume,
 		device: ptr.Deref(spec.VolumeMode, v1.PersistentVolumeFilesystem) == v1.PersistentVolumeBlock, readOnly: r.ReadOnly,
 		fsType: csi.FSType, attributes: csi.VolumeAttributes, modes: spec.AccessModes, options: spec.MountOptions,
-		stageSecret: csi.NodeStageSecretRef, publishSecret: csi.NodePublishSecretRef, expandSecret: csi.NodeExpandSecretRef, claim: spec.ClaimRef,
+		secrets: secrets{csi.NodeStageSecretRef, csi.NodePublishSecretRef, csi.NodeExpandSecretRef}, claim: spec.ClaimRef,
 	}
 }
 
@@ -50,12 +54,12 @@ func volumeOf(r volumes.CSIRequest) volume {
 func inlineOf(r volumes.CSIRequest) volume {
 	source := r.Inline.CSI
 	v := volume{
-		pod: r.Pod, driver: source.Driver, name: r.Inline.Name, inline: true, readOnly: r.ReadOnly,
+		pod: r.Pod, driver: source.Driver, name: r.Inline.Name, inPod: r.Inline.Name, inline: true, readOnly: r.ReadOnly,
 		handle: fmt.Sprintf("csi-%x", sha256.Sum256([]byte(string(r.Pod.UID)+r.Inline.Name))),
 		fsType: ptr.Deref(source.FSType, ""), attributes: source.VolumeAttributes,
 	}
 	if source.NodePublishSecretRef != nil {
-		v.publishSecret = &v1.SecretReference{Namespace: r.Pod.Namespace, Name: source.NodePublishSecretRef.Name}
+		v.secrets.publish = &v1.SecretReference{Namespace: r.Pod.Namespace, Name: source.NodePublishSecretRef.Name}
 	}
 	return v
 }
@@ -84,6 +88,9 @@ func (v volume) accessMode() v1.PersistentVolumeAccessMode {
 // error says it.
 func (v volume) failed(step string, err error) error {
 	if _, told := errors.AsType[*volumes.MountError](err); told || err == nil {
+		return err
+	}
+	if _, told := errors.AsType[*volumes.ClaimError](err); told {
 		return err
 	}
 	if _, exceeds := errors.AsType[*volumes.LimitError](err); exceeds {

@@ -51,7 +51,7 @@ func (p *publishing) stage(ctx context.Context) error {
 	if r, err := readRecord(dir); err != nil || r != nil && r[keyDone] == p.on.config.Boot {
 		return err
 	}
-	secrets, err := secretOf(ctx, p.on.config.Client, "NodeStageSecretRef", p.want.stageSecret)
+	secrets, err := secretOf(ctx, p.on.config.Client, "NodeStageSecretRef", p.want.secrets.stage)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (p *publishing) stage(ctx context.Context) error {
 		return err
 	}
 	err = p.driver.Stage(ctx, &csi.NodeStageVolumeRequest{
-		VolumeId: p.want.handle, PublishContext: p.attached, StagingTargetPath: path, VolumeCapability: p.capability(), Secrets: secrets,
+		VolumeId: p.want.handle, PublishContext: p.attached, StagingTargetPath: path, VolumeCapability: labelled(p.capability(), p.label), Secrets: secrets,
 		VolumeContext: p.want.attributes,
 	})
 	if err != nil {
@@ -131,6 +131,15 @@ func (v *Volumes) release(ctx context.Context, driver *csidriver.Driver, k key, 
 }
 
 func (v *Volumes) unstage(ctx context.Context, driver *csidriver.Driver, k key) error {
+	if err := v.unmountStaged(ctx, driver, k); err != nil {
+		return err
+	}
+	v.dropped(k)
+	return nil
+}
+
+// unmountStaged unstages a volume that is still the node's.
+func (v *Volumes) unmountStaged(ctx context.Context, driver *csidriver.Driver, k key) error {
 	dir := v.layout.staged(k.driver, k.handle)
 	path := stagingPath(dir)
 	if _, err := os.Lstat(filepath.Join(dir, recordName)); err == nil {
@@ -153,7 +162,6 @@ func (v *Volumes) unstage(ctx context.Context, driver *csidriver.Driver, k key) 
 			return err
 		}
 	}
-	v.dropped(k)
 	return nil
 }
 

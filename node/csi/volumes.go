@@ -36,7 +36,12 @@ type Config struct {
 	Event func(object v1.ObjectReference, kind, reason, message string)
 	// Again asks for Publish with Again, of a pod.
 	Again func(pod types.UID)
-	Log   *slog.Logger
+	// Labels are nil without SELinux. LabelAllModes: not only volumes of the access mode
+	// ReadWriteOncePod are mounted with a label (A-CSI-18).
+	Labels        Labels
+	LabelAllModes bool
+	CountLabel    func(what LabelCount, labels ...string)
+	Log           *slog.Logger
 }
 
 // Volumes are those of CSI drivers on a node. Use New.
@@ -45,8 +50,9 @@ type Volumes struct {
 	layout layout
 	turns  turns.Turns[key]
 
-	inUse *inUse
-	sizes sizes
+	inUse  *inUse
+	sizes  sizes
+	labels labels
 
 	mu        sync.Mutex
 	republish map[podVolume]bool // what is looked at again and again: to publish it anew, or expand it
@@ -68,7 +74,7 @@ type podVolume struct {
 func New(c Config) *Volumes {
 	v := &Volumes{
 		config: c, layout: layout{pods: c.PodsDir, plugins: c.PluginsDir},
-		republish: map[podVolume]bool{}, sizes: sizes{known: map[key]resource.Quantity{}},
+		republish: map[podVolume]bool{}, sizes: sizes{known: map[key]resource.Quantity{}}, labels: labels{of: map[key]*wanted{}},
 	}
 	v.inUse = &inUse{
 		changed: func() { v.config.Changed() }, // which Connect sets
@@ -103,14 +109,23 @@ func (v *Volumes) InUse() []v1.UniqueVolumeName {
 func (v *Volumes) NodeChanged(node *v1.Node) { v.inUse.hear(node) }
 
 // Publish makes a volume available to a pod (volumes.CSI).
-func (v *Volumes) Publish(ctx context.Context, r volumes.CSIRequest) (path string, err error) {
-	wanted := volumeOf(r)
-	p := publishing{on: v, want: wanted, own: r.Own}
+func (v *Volumes) Publish(ctx context.Context, r volumes.CSIRequest) (volumes.CSIVolume, error) {
+	p := publishing{on: v, want: volumeOf(r), own: r.Own}
+	path, err := makeAvailable(ctx, &p, r.Again)
+	out := volumes.CSIVolume{Path: path}
+	if err == nil {
+		out.Relabel, err = relabel(&p)
+	}
+	return out, err
+}
+
+func makeAvailable(ctx context.Context, p *publishing, again bool) (path string, err error) {
+	v, wanted := p.on, p.want
 	there, err := p.there()
 	if err != nil {
 		return "", wanted.failed(wanted.setUpStep(), err)
 	}
-	if !there || r.Again {
+	if !there || again {
 		if err := p.prepare(ctx, there); err != nil { // which may take long: others have their turn
 			return p.path(), err
 		}
@@ -123,7 +138,7 @@ func (v *Volumes) Publish(ctx context.Context, r volumes.CSIRequest) (path strin
 	switch {
 	case !there:
 		return p.path(), p.run(ctx)
-	case r.Again:
+	case again:
 		return p.path(), wanted.failed(wanted.setUpStep(), p.again(ctx))
 	}
 	p.setRepublished(true) // an agent before knew whether; we ask in a minute
@@ -133,6 +148,7 @@ func (v *Volumes) Publish(ctx context.Context, r volumes.CSIRequest) (path strin
 // Unpublish takes all volumes of a pod back (volumes.CSI).
 func (v *Volumes) Unpublish(ctx context.Context, pod types.UID) error {
 	v.forgetRepublished(pod)
+	v.labels.left(pod)
 	v.inUse.left(func(of podVolume) bool { return of.pod == pod })
 	uses, err := v.layout.usesOf(pod)
 	if err != nil {

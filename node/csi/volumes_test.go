@@ -39,6 +39,7 @@ type machine struct {
 	config  Config
 	volumes *Volumes
 	events  []string
+	counted []string // of SELinux labels
 }
 
 func newMachine(t *testing.T, d *driver, object *storagev1.CSIDriver, others ...runtime.Object) *machine {
@@ -69,7 +70,9 @@ func newMachine(t *testing.T, d *driver, object *storagev1.CSIDriver, others ...
 		},
 		Event: func(object v1.ObjectReference, kind, reason, message string) {
 			m.events = append(m.events, strings.Join([]string{object.Kind, kind, reason, message}, " "))
-		}, Changed: func() {}, Again: func(types.UID) {}, Log: slog.New(slog.DiscardHandler),
+		}, Changed: func() {}, Again: func(types.UID) {}, CountLabel: func(what LabelCount, labels ...string) {
+			m.counted = append(m.counted, string(what)+" "+strings.Join(labels, " "))
+		}, Log: slog.New(slog.DiscardHandler),
 	}
 	m.begin()
 	for range 500 {
@@ -116,7 +119,8 @@ func (m *machine) publish(pod *v1.Pod, bound *v1.PersistentVolume) (string, erro
 }
 
 func (m *machine) publishIn(ctx context.Context, pod *v1.Pod, bound *v1.PersistentVolume) (string, error) {
-	return m.volumes.Publish(ctx, volumes.CSIRequest{Pod: pod, Bound: bound, Own: func(string) error { return nil }})
+	out, err := m.volumes.Publish(ctx, volumes.CSIRequest{Pod: pod, Bound: bound, Own: func(string) error { return nil }})
+	return out.Path, err
 }
 
 func (m *machine) mustPublish(pod *v1.Pod, bound *v1.PersistentVolume) string {
@@ -437,14 +441,14 @@ func TestGroup(t *testing.T) {
 			pod.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: new(int64(7))}
 			bound.Spec.CSI.FSType, bound.Spec.AccessModes = test.fsType, test.modes
 			owned := ""
-			path, err := m.volumes.Publish(t.Context(), volumes.CSIRequest{Pod: pod, Bound: bound, Own: func(dir string) error {
+			out, err := m.volumes.Publish(t.Context(), volumes.CSIRequest{Pod: pod, Bound: bound, Own: func(dir string) error {
 				owned = dir
 				return nil
 			}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if test.owned != (owned == path) {
+			if test.owned != (owned == out.Path) {
 				t.Errorf("given to the group: %q", owned)
 			}
 			if got := m.driver.lastPublish().VolumeCapability.GetMount().VolumeMountGroup; got != test.driver {

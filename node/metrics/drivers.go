@@ -19,6 +19,7 @@ type driverCounts struct {
 	claimsOfPods  *prometheus.HistogramVec
 	registrations *prometheus.CounterVec // of device plugins
 	deviceTimes   *prometheus.HistogramVec
+	volumes       volumeCounts
 }
 
 func newDriverCounts() driverCounts {
@@ -31,11 +32,12 @@ func newDriverCounts() driverCounts {
 			times, "operation_name", "is_error"),
 		registrations: counter("kubelet_device_plugin_registration_total", "Cumulative number of device plugin registrations. Broken down by resource name.", "resource_name"),
 		deviceTimes:   histogram("kubelet_device_plugin_alloc_duration_seconds", "Duration in seconds to serve a device plugin Allocation request. Broken down by resource name.", prometheus.DefBuckets, "resource_name"),
+		volumes:       newVolumeCounts(),
 	}
 }
 
 func (d driverCounts) collectors() []prometheus.Collector {
-	return []prometheus.Collector{d.csi, d.claims, d.claimsOfPods, d.registrations, d.deviceTimes}
+	return append(d.volumes.collectors(), d.csi, d.claims, d.claimsOfPods, d.registrations, d.deviceTimes)
 }
 
 // CSI is an option of connections to a driver of volumes, whose calls are counted.

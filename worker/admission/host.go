@@ -6,6 +6,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/worker/selinux"
 )
 
 // Read finds out what the kernel enforces; unsafeSysctls are the patterns that
@@ -23,7 +25,7 @@ func Read(unsafeSysctls []string) (Host, error) {
 	return Host{
 		Allocatable: v1.ResourceList{},
 		AppArmor:    appArmorEnabled("/sys"),
-		SELinux:     exists("/sys/fs/selinux/enforce"),
+		SELinux:     selinux.Enabled(),
 		Sysctls:     sysctls,
 	}, nil
 }

@@ -102,10 +102,10 @@ func envs(variables []environment.KeyValue) []*runtimeapi.KeyValue {
 func mounts(in ContainerInput) []*runtimeapi.Mount {
 	out := slices.Concat(in.Assigned.Mounts, in.Mounts)
 	if in.HostsFile != "" {
-		out = append(out, &runtimeapi.Mount{HostPath: in.HostsFile, ContainerPath: "/etc/hosts"})
+		out = append(out, &runtimeapi.Mount{HostPath: in.HostsFile, ContainerPath: "/etc/hosts", SelinuxRelabel: in.Node.SELinux})
 	}
 	if in.TerminationLog != "" && in.Container.TerminationMessagePath != "" {
-		out = append(out, &runtimeapi.Mount{HostPath: in.TerminationLog, ContainerPath: in.Container.TerminationMessagePath})
+		out = append(out, &runtimeapi.Mount{HostPath: in.TerminationLog, ContainerPath: in.Container.TerminationMessagePath, SelinuxRelabel: in.Node.SELinux})
 	}
 	if in.UserNamespace == nil {
 		return out

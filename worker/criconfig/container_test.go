@@ -32,7 +32,7 @@ func TestContainer(t *testing.T) {
 	pod.Spec.Containers = []v1.Container{*container}
 	volume := &runtimeapi.Mount{HostPath: "/pods/v", ContainerPath: "/v"}
 	got, err := Container(ContainerInput{
-		Node: Node{SeccompDefault: true, MemoryBytes: 16 << 30, HugePageSizes: []string{"2MB"}, MaskedPaths: []string{"/sys/devices/system/cpu/cpu0/thermal_throttle"}},
+		Node: Node{Seccomp: Seccomp{Default: true}, MemoryBytes: 16 << 30, HugePageSizes: []string{"2MB"}, MaskedPaths: []string{"/sys/devices/system/cpu/cpu0/thermal_throttle"}},
 		Pod:  pod, Container: container, RestartCount: 2, ImageRef: "sha256:abc", ImageUser: ImageUser{UID: ptr.To[int64](65532)},
 		Environment: environment.Result{Env: []environment.KeyValue{{Name: "A", Value: "1"}}, Command: []string{"run"}, Args: []string{"fast"}},
 		Mounts:      []*runtimeapi.Mount{volume}, HostsFile: "/pods/etc-hosts", TerminationLog: "/pods/containers/main/12345678",
@@ -99,6 +99,24 @@ func TestContainerInAUserNamespace(t *testing.T) {
 	}
 	if diff := cmp.Diff(userNamespace, got.Linux.SecurityContext.NamespaceOptions.UsernsOptions, protocmp.Transform()); diff != "" {
 		t.Errorf("A-SEC-6 (-want +got):\n%s", diff)
+	}
+}
+
+// TestContainerWithSELinux: the runtime labels the files that are the container's own (A-VOL-2).
+func TestContainerWithSELinux(t *testing.T) {
+	got, err := Container(ContainerInput{
+		Node: Node{SELinux: true}, Pod: testPod(), Container: &v1.Container{Name: "main", TerminationMessagePath: "/dev/termination-log"},
+		Mounts: []*runtimeapi.Mount{{HostPath: "/v"}}, HostsFile: "/h", TerminationLog: "/log",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []*runtimeapi.Mount{
+		{HostPath: "/v"}, {HostPath: "/h", ContainerPath: "/etc/hosts", SelinuxRelabel: true},
+		{HostPath: "/log", ContainerPath: "/dev/termination-log", SelinuxRelabel: true},
+	}
+	if diff := cmp.Diff(want, got.Mounts, protocmp.Transform()); diff != "" {
+		t.Errorf("mounts (-want +got):\n%s", diff)
 	}
 }
 

@@ -14,11 +14,7 @@ import (
 type Node struct {
 	// LogRoot is the folder of all pod logs, /var/log/pods for a kubelet.
 	LogRoot string
-	// SeccompRoot is the folder of Localhost seccomp profiles, <root>/seccomp.
-	SeccompRoot string
-	// SeccompDefault confines containers that name no profile to the runtime's
-	// default one (A-SEC-4).
-	SeccompDefault bool
+	Seccomp Seccomp
 	// MemoryBytes is the host's memory, for OOM scores (A-CRI-10).
 	MemoryBytes int64
 	// CgroupV2 says that the host has the unified hierarchy, and
@@ -41,9 +37,20 @@ type Node struct {
 	HugePageSizes []string
 	// HugePages is what the host has of each size, in bytes by resource name.
 	HugePages map[v1.ResourceName]int64
+	// SELinux says that the kernel enforces it, so that the runtime labels what is mounted (A-VOL-2).
+	SELinux bool
 	// MaskedPaths are masked in addition to the fixed ones: the existing
 	// thermal_throttle folders (A-SEC-5).
 	MaskedPaths []string
+}
+
+// Seccomp is how a node confines the calls of containers.
+type Seccomp struct {
+	// Root is the folder of Localhost profiles, <root>/seccomp.
+	Root string
+	// Default confines containers that name no profile to the runtime's default
+	// one (A-SEC-4).
+	Default bool
 }
 
 // PodLogDirectory is the folder of a pod's logs (A-CRI-1).

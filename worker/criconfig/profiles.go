@@ -17,7 +17,7 @@ func seccomp(node Node, profile *v1.SeccompProfile) (*runtimeapi.SecurityProfile
 	switch {
 	case profile != nil:
 		kind = profile.Type
-	case node.SeccompDefault:
+	case node.Seccomp.Default:
 		kind = v1.SeccompProfileTypeRuntimeDefault
 	}
 	switch kind {
@@ -28,7 +28,7 @@ func seccomp(node Node, profile *v1.SeccompProfile) (*runtimeapi.SecurityProfile
 		if name == "" {
 			return nil, errors.New("localhostProfile must be set if seccompProfile type is Localhost.") //nolint:staticcheck // Kubernetes' text
 		}
-		return &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_Localhost, LocalhostRef: filepath.Join(node.SeccompRoot, name)}, nil
+		return &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_Localhost, LocalhostRef: filepath.Join(node.Seccomp.Root, name)}, nil
 	}
 	return &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_Unconfined}, nil
 }

@@ -140,7 +140,7 @@ func TestSeccomp(t *testing.T) {
 			pod := testPod()
 			pod.Spec.SecurityContext.SeccompProfile = tc.pod
 			got, err := Container(ContainerInput{
-				Node: Node{SeccompRoot: "/root/seccomp", SeccompDefault: tc.byNode}, Pod: pod,
+				Node: Node{Seccomp: Seccomp{Root: "/root/seccomp", Default: tc.byNode}}, Pod: pod,
 				Container: &v1.Container{Name: "main", SecurityContext: &v1.SecurityContext{SeccompProfile: tc.own}},
 			})
 			if text(err) != tc.wantErr {

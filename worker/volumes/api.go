@@ -68,12 +68,18 @@ func (e *LimitError) Unwrap() error { return e.Err }
 // ClaimError says why a claim has no volume yet. Its text is, like that of
 // MountError, the message of the event FailedMount.
 type ClaimError struct {
-	Volume string
-	Err    error
+	Volume string // in the pod
+	// Waits: nothing is wrong with the volume, but it can't be mounted yet.
+	Waits bool
+	Err   error
 }
 
 func (e *ClaimError) Error() string {
-	return fmt.Sprintf("Unable to attach or mount volumes: unmounted volumes=[%s], unattached volumes=[], failed to process volumes=[%s]: %v", e.Volume, e.Volume, e.Err)
+	unprocessed := e.Volume
+	if e.Waits {
+		unprocessed = ""
+	}
+	return fmt.Sprintf("Unable to attach or mount volumes: unmounted volumes=[%s], unattached volumes=[], failed to process volumes=[%s]: %v", e.Volume, unprocessed, e.Err)
 }
 
 // Unwrap makes the cause available to errors.Is.

@@ -39,9 +39,9 @@ func (p preparer) claimFolder(source *v1.PersistentVolumeClaimVolumeSource) (mou
 		return mounted{}, err
 	}
 	if source.ReadOnly || p.keepsOwners(dir) {
-		return mounted{path: dir, readOnly: source.ReadOnly}, nil
+		return mounted{path: dir, readOnly: source.ReadOnly, relabel: !source.ReadOnly}, nil
 	}
-	return mounted{path: dir}, own(dir, p.fsGroup(), false)
+	return mounted{path: dir, relabel: true}, own(dir, p.fsGroup(), false)
 }
 
 // keepsOwners says that fsGroupChangePolicy OnRootMismatch spares the walk

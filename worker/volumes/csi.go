@@ -10,16 +10,25 @@ import (
 
 // CSI gives pods the volumes of CSI drivers (package node/csi, A-CSI).
 type CSI interface {
-	// Publish makes a volume available to a pod, and returns where: a folder, or a block device.
-	// What is there already is left alone. The error is a MountError.
-	Publish(ctx context.Context, r CSIRequest) (path string, err error)
+	// Publish makes a volume available to a pod. What is there already is left alone. The error is a
+	// MountError or, if the volume can't be asked for, a ClaimError.
+	Publish(ctx context.Context, r CSIRequest) (CSIVolume, error)
 	// Unpublish takes all volumes of a pod back, of which no container is left.
 	Unpublish(ctx context.Context, pod types.UID) error
+}
+
+// CSIVolume is a volume that a pod has.
+type CSIVolume struct {
+	Path string // a folder, or a block device
+	// Relabel: the runtime may give its files the SELinux label of the container (A-VOL-2).
+	Relabel bool
 }
 
 // CSIRequest is a volume of a pod.
 type CSIRequest struct {
 	Pod *v1.Pod
+	// Volume is its name in the pod.
+	Volume string
 	// Inline is a volume of the pod's own; nil: it is Bound.
 	Inline   *v1.Volume
 	Bound    *v1.PersistentVolume
@@ -34,20 +43,20 @@ type CSIRequest struct {
 // inlineCSI is a volume of a driver that lives and dies with the pod.
 func (p preparer) inlineCSI(ctx context.Context, volume *v1.Volume) (mounted, error) {
 	readOnly := volume.CSI.ReadOnly != nil && *volume.CSI.ReadOnly
-	path, err := p.publish(ctx, CSIRequest{Inline: volume, ReadOnly: readOnly})
-	return mounted{path: path, readOnly: readOnly}, err
+	published, err := p.publish(ctx, CSIRequest{Inline: volume, ReadOnly: readOnly})
+	return mounted{path: published.Path, readOnly: readOnly, relabel: published.Relabel}, err
 }
 
 // boundCSI is a volume of a driver that a claim is bound to.
 func (p preparer) boundCSI(ctx context.Context, bound *v1.PersistentVolume, readOnly bool) (mounted, error) {
-	path, err := p.publish(ctx, CSIRequest{Bound: bound, ReadOnly: readOnly})
+	published, err := p.publish(ctx, CSIRequest{Bound: bound, ReadOnly: readOnly})
 	if err != nil {
 		return mounted{}, err
 	}
 	if !isBlock(bound) {
-		return mounted{path: path}, nil
+		return mounted{path: published.Path, relabel: published.Relabel}, nil
 	}
-	device, err := localDevice(path)
+	device, err := localDevice(published.Path)
 	if err != nil {
 		return mounted{}, &MountError{Volume: bound.Name, Step: "MapVolume.MapBlockVolume failed", Err: err}
 	}
@@ -73,8 +82,8 @@ func (p preparer) ofDriver(ctx context.Context, volume *v1.Volume) (mounted, err
 	return mounted{}, fmt.Errorf("volumes of type %s are not supported; use %s", sourceName(volume.VolumeSource), supportedTypes)
 }
 
-func (p preparer) publish(ctx context.Context, r CSIRequest) (path string, err error) {
-	r.Pod, r.Own, r.Again = p.pod, p.ownUnless, p.again
+func (p preparer) publish(ctx context.Context, r CSIRequest) (CSIVolume, error) {
+	r.Pod, r.Volume, r.Own, r.Again = p.pod, p.volume, p.ownUnless, p.again
 	return p.sources.CSI.Publish(ctx, r)
 }
 
@@ -88,6 +97,7 @@ func (p preparer) ownUnless(dir string) error {
 
 // refresh brings one volume up to date.
 func (p preparer) refresh(ctx context.Context, volume *v1.Volume) error {
+	p.volume = volume.Name
 	if bound := p.rememberedCSI(volume); bound != nil {
 		readOnly := volume.PersistentVolumeClaim != nil && volume.PersistentVolumeClaim.ReadOnly
 		_, err := p.publish(ctx, CSIRequest{Bound: bound, ReadOnly: readOnly})

@@ -18,7 +18,7 @@ type drivers struct {
 	asked  []CSIRequest
 }
 
-func (d *drivers) Publish(_ context.Context, r CSIRequest) (string, error) {
+func (d *drivers) Publish(_ context.Context, r CSIRequest) (CSIVolume, error) {
 	d.asked = append(d.asked, r)
 	volume := r.Inline
 	if volume == nil {
@@ -26,13 +26,13 @@ func (d *drivers) Publish(_ context.Context, r CSIRequest) (string, error) {
 	}
 	name := volume.Name
 	if name == "many" {
-		return "", &LimitError{Err: errors.New("too many disks")}
+		return CSIVolume{}, &LimitError{Err: errors.New("too many disks")}
 	}
 	if name == "broken" {
-		return "", &MountError{Volume: name, Step: "MountVolume.MountDevice failed", Err: errors.New("no disk")}
+		return CSIVolume{}, &MountError{Volume: name, Step: "MountVolume.MountDevice failed", Err: errors.New("no disk")}
 	}
 	path := filepath.Join(d.podDir, "volumes/kubernetes.io~csi", name, "mount")
-	return path, os.MkdirAll(path, 0o700)
+	return CSIVolume{Path: path, Relabel: true}, os.MkdirAll(path, 0o700)
 }
 
 func (*drivers) Unpublish(context.Context, types.UID) error { return nil }

@@ -19,6 +19,8 @@ type MountInput struct {
 	Images map[string]*runtimeapi.ImageSpec
 	// RecursiveReadOnly says that the runtime supports that.
 	RecursiveReadOnly bool
+	// SELinux says that the machine has it enabled.
+	SELinux bool
 }
 
 // Mounts are the mounts of a container in the order of its volumeMounts
@@ -50,7 +52,9 @@ func (m Mounted) mount(container *v1.Container, index int, in MountInput) (*runt
 	if err != nil {
 		return nil, err
 	}
-	out := &runtimeapi.Mount{ContainerPath: absolute(mount.MountPath), Readonly: mount.ReadOnly || volume.readOnly}
+	out := &runtimeapi.Mount{
+		ContainerPath: absolute(mount.MountPath), Readonly: mount.ReadOnly || volume.readOnly, SelinuxRelabel: volume.relabel && in.SELinux,
+	}
 	if volume.image {
 		out.Image, out.ImageSubPath = in.Images[mount.Name], subPath
 	} else if out.HostPath, err = m.source(container, index, subPath); err != nil {

@@ -42,6 +42,9 @@ func (p preparer) persistent(ctx context.Context, bound *v1.PersistentVolume, re
 	if _, told := errors.AsType[*MountError](err); told {
 		return mounted{}, err
 	}
+	if _, told := errors.AsType[*ClaimError](err); told {
+		return mounted{}, err
+	}
 	if err != nil && source.Local != nil && isBlock(bound) {
 		return failed("MapVolume.MapBlockVolume failed", err)
 	}
@@ -107,7 +110,7 @@ func (p preparer) local(bound *v1.PersistentVolume, readOnly bool) (mounted, err
 	}
 	there, err := refs.at(dir)
 	if there || err != nil {
-		return mounted{path: dir}, err
+		return mounted{path: dir, relabel: !readOnly}, err
 	}
 	if len(refs) > 0 && onlyOnePod(bound) {
 		return mounted{}, errors.New("volume uses the ReadWriteOncePod access mode and is already in use by another pod")
@@ -119,7 +122,7 @@ func (p preparer) local(bound *v1.PersistentVolume, readOnly bool) (mounted, err
 			return mounted{}, err
 		}
 	}
-	return mounted{path: dir}, bind(path, dir, flags)
+	return mounted{path: dir, relabel: !readOnly}, bind(path, dir, flags)
 }
 
 func checkLocal(path string) error {

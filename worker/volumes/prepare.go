@@ -48,6 +48,8 @@ type mounted struct {
 	group    *int64 // that what a claim is bound to names
 	image    bool
 	readOnly bool
+	// relabel: with SELinux the runtime gives the files the container's label (A-VOL-2).
+	relabel bool
 }
 
 // Path is the host's path of a volume; an image or a device has none.
@@ -173,32 +175,34 @@ type preparer struct {
 	pod     *v1.Pod
 	podDir  string
 	sources Sources
-	again   bool // the pod has its volumes
+	volume  string // that is made, by its name
+	again   bool   // the pod has its volumes
 }
 
 func (p preparer) prepare(ctx context.Context, volume *v1.Volume) (mounted, error) {
+	p.volume = volume.Name
 	switch {
 	case volume.HostPath != nil:
 		return mounted{path: volume.HostPath.Path}, checkHostPath(volume.HostPath)
 	case volume.ConfigMap != nil:
 		dir := p.dir("configmap", volume.Name)
-		return mounted{path: dir, readOnly: true}, p.configMap(dir, volume)
+		return mounted{path: dir, readOnly: true, relabel: true}, p.configMap(dir, volume)
 	case volume.Secret != nil:
 		dir := p.dir("secret", volume.Name)
-		return mounted{path: dir, readOnly: true}, p.secret(dir, volume)
+		return mounted{path: dir, readOnly: true, relabel: true}, p.secret(dir, volume)
 	case volume.DownwardAPI != nil:
 		dir := p.dir("downward-api", volume.Name)
-		return mounted{path: dir, readOnly: true}, p.downwardAPI(dir, volume)
+		return mounted{path: dir, readOnly: true, relabel: true}, p.downwardAPI(dir, volume)
 	case volume.Projected != nil:
 		dir := p.dir("projected", volume.Name)
-		return mounted{path: dir, readOnly: true}, p.projected(ctx, dir, volume)
+		return mounted{path: dir, readOnly: true, relabel: true}, p.projected(ctx, dir, volume)
 	case volume.PersistentVolumeClaim != nil, volume.Ephemeral != nil && p.sources.API != nil:
 		return p.claim(ctx, volume)
 	case volume.Image != nil:
 		return mounted{image: true, readOnly: true}, nil
 	case volume.EmptyDir != nil || volume.VolumeSource == (v1.VolumeSource{}):
 		dir := p.dir("empty-dir", volume.Name)
-		return mounted{path: dir}, p.emptyDir(dir, volume.EmptyDir)
+		return mounted{path: dir, relabel: true}, p.emptyDir(dir, volume.EmptyDir)
 	}
 	return p.ofDriver(ctx, volume)
 }
