@@ -29,7 +29,7 @@ func measured(list func() []*v1.Pod, engine *worker.Engine, m machine, u uses) s
 func (s *setup) newStats(of stats.Pods, c *cluster) *stats.Stats {
 	settings := stats.Config{
 		NodeName: s.name, Runtime: s.calls.Runtime, Images: s.calls.Images, RuntimeSocket: s.runtime.Socket(),
-		Pods: of, VolumePeriod: s.config.Kubelet.VolumeStatsAggPeriod.Duration, Log: s.log,
+		Pods: of, VolumePeriod: s.config.Kubelet.VolumeStatsAggPeriod.Duration, Measured: s.counts.VolumeMeasured, Log: s.log,
 	}
 	if c != nil && s.config.Kubelet.FeatureGates[config.CSIVolumeHealth] {
 		settings.Abnormal = func(pod *v1.Pod, message string) {

@@ -78,7 +78,7 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 		return nil, err
 	}
 	workers := s.newEngine(machine, node, given)
-	workers.Images, workers.API, workers.Assigners, workers.Admission = images, uses.api(), append(uses.assigners(), given), worker.Admission{Room: inbox.Room}
+	workers.Images, workers.API, workers.Assigners, workers.Admission = images, uses.api(s.counts.VolumeOperation), append(uses.assigners(), given), worker.Admission{Room: inbox.Room}
 	workers.Network, workers.Options = &network{runtime: s.calls.Runtime, given: podNetwork, traffic: s.options.Traffic}, s.podOptions(addresses)
 	figures := s.newStats(measured(func() []*v1.Pod { return shell.Pods() }, workers, machine, uses), cluster)
 	relief := s.newRelief(cluster, figures, machine.pressure, relief.Config{Tell: inbox.NodeMeasured, Conditions: conditions, Changed: node.Changed})

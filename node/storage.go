@@ -26,6 +26,7 @@ func (s *setup) newVolumes(client kubernetes.Interface, drivers *csidriver.Regis
 		Drivers: drivers, Client: client, Node: s.name, PodsDir: host.PodsDir(root), PluginsDir: pluginsDir(root), Boot: boot, Log: s.log,
 		LabelAllModes: s.config.Kubelet.FeatureGates[config.SELinuxMount],
 		CountLabel:    func(what csi.LabelCount, labels ...string) { s.counts.SELinuxLabel(string(what), labels...) },
+		Operation:     s.counts.VolumeOperation,
 	}
 	if selinux.Enabled() {
 		settings.Labels = selinux.Labels{}

@@ -12,6 +12,7 @@ import (
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/worker"
+	"github.com/lifepod/lifepod/worker/volumes"
 )
 
 // uses are what pods use that others write: an API server's objects, or those of the
@@ -36,12 +37,15 @@ func (s *setup) newUses(ctx context.Context, c *cluster, node *register.Node, in
 	return u
 }
 
-// api is what the pods' workers have of it.
-func (u uses) api() worker.API {
+// api is what the pods' workers have of it; count counts what is done for volumes.
+func (u uses) api(count func(volumes.Operation)) worker.API {
 	if u.cluster == nil {
-		return worker.API{Objects: u.of}
+		return worker.API{Objects: u.of, VolumeOperation: count}
 	}
-	return worker.API{Objects: u.of, RuntimeClasses: u.cluster.classes, Services: u.cluster.services, Volumes: u.objects, Claims: u.cluster.claims, CSI: u.cluster.volumes}
+	return worker.API{
+		Objects: u.of, RuntimeClasses: u.cluster.classes, Services: u.cluster.services, Volumes: u.objects, Claims: u.cluster.claims, CSI: u.cluster.volumes,
+		VolumeOperation: count,
+	}
 }
 
 // assigners give containers their devices.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -47,7 +48,11 @@ func eachVolume(r lifecycle.Result, err error) lifecycle.Result {
 }
 
 func (h *executor) volumeSources() volumes.Sources {
-	return volumes.Sources{Objects: h.engine.API.Objects(h.pod), Allocatable: h.engine.Allocatable, ClaimsDir: h.engine.Folders.Claims, API: h.engine.API.Volumes, CSI: h.engine.API.CSI}
+	api := h.engine.API
+	return volumes.Sources{
+		Objects: api.Objects(h.pod), Allocatable: h.engine.Allocatable, ClaimsDir: h.engine.Folders.Claims, API: api.Volumes, CSI: api.CSI,
+		Operation: api.VolumeOperation,
+	}
 }
 
 func (h *executor) unmountVolumes(ctx context.Context, e lifecycle.UnmountVolumes) lifecycle.Fact {
@@ -61,19 +66,38 @@ func (h *executor) removeFolder(ctx context.Context, keepLogs bool) error {
 	if err := h.engine.takeBack(ctx, h.pod.UID); err != nil {
 		return err
 	}
-	if h.engine.Folders.Keep {
-		return volumes.Unmount(h.engine.podDir(h.pod.UID))
-	}
-	if keepLogs { // with the termination messages: a kubelet would read them again
-		return volumes.Clear(h.engine.podDir(h.pod.UID), terminationLogs)
-	}
-	if err := volumes.Remove(h.engine.podDir(h.pod.UID)); err != nil {
+	began := time.Now()
+	err := h.removeVolumes(keepLogs)
+	h.countUnmounts(began, err)
+	if err != nil || keepLogs || h.engine.Folders.Keep {
 		return err
 	}
 	if err := os.RemoveAll(h.engine.Config.PodLogDirectory(h.pod)); err != nil {
 		return fmt.Errorf("remove the pod's logs: %w", err)
 	}
 	return nil
+}
+
+func (h *executor) removeVolumes(keepLogs bool) error {
+	dir := h.engine.podDir(h.pod.UID)
+	switch {
+	case h.engine.Folders.Keep:
+		return volumes.Unmount(dir)
+	case keepLogs: // with the termination messages: a kubelet would read them again
+		return volumes.Clear(dir, terminationLogs)
+	}
+	return volumes.Remove(dir)
+}
+
+// countUnmounts counts the volumes that were taken away (A-VOL-7), once.
+func (h *executor) countUnmounts(began time.Time, err error) {
+	if h.engine.API.VolumeOperation == nil || h.unmounted {
+		return
+	}
+	for _, o := range h.mounted.Unmounted(began, err) {
+		h.engine.API.VolumeOperation(o)
+	}
+	h.unmounted = err == nil
 }
 
 func (h *executor) removeCgroup(ctx context.Context, e lifecycle.RemoveCgroup) lifecycle.Fact {

@@ -27,10 +27,12 @@ type executor struct {
 
 // results are what one effect leaves for another.
 type results struct {
-	mounted volumes.Mounted              // by mountVolumes, for createContainer
-	sandbox *runtimeapi.PodSandboxConfig // by createSandbox, for createContainer; nil if another lifepod created it
-	attempt uint32                       // of the sandbox that another lifepod created
-	created runningReports               // by events, for startContainer
+	mounted volumes.Mounted // by mountVolumes, for createContainer
+	// unmounted: the volumes were taken away, and that was counted; for unmountVolumes only.
+	unmounted bool
+	sandbox   *runtimeapi.PodSandboxConfig // by createSandbox, for createContainer; nil if another lifepod created it
+	attempt   uint32                       // of the sandbox that another lifepod created
+	created   runningReports               // by events, for startContainer
 }
 
 // of is the same executor for a changed pod.

@@ -145,6 +145,9 @@ type API struct {
 	Volumes volumes.API
 	// CSI gives pods the volumes of drivers; nil: there are none.
 	CSI volumes.CSI
+	// VolumeOperation is told what was done for a volume that is no driver's; nil: nobody wants to
+	// know.
+	VolumeOperation func(volumes.Operation)
 	// Claims prepares resource claims; nil without an API server.
 	Claims Claims
 }

@@ -95,6 +95,7 @@ func TestAttached(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.wantNothing()
+	m.wantOperations("verify_controller_attached_volume false", "volume_mount false", "volume_unmount false", "unmount_device false") // A-VOL-7
 }
 
 // TestDetachedMeanwhile: a Node that was written before a volume was in use anew does not say that

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	v1 "k8s.io/api/core/v1"
@@ -38,6 +39,7 @@ func expandInUse(ctx context.Context, p *publishing) error {
 	if !expandsInUse(p) {
 		return nil
 	}
+	p.inUse = true
 	return expand(ctx, p)
 }
 
@@ -53,7 +55,11 @@ func expand(ctx context.Context, p *publishing) error {
 	}
 	is, err := e.isDue(ctx)
 	if err == nil && is {
+		began := time.Now()
 		err = e.run(ctx)
+		if p.inUse {
+			p.on.config.Operation(ended(p.want.driver, "volume_fs_resize", began, err))
+		}
 	}
 	if err == nil {
 		p.on.sizes.set(p.want.key(), e.had)

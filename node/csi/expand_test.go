@@ -118,6 +118,7 @@ func TestExpandsInUse(t *testing.T) {
 	if err := m.unpublish(pod); err != nil {
 		t.Error(err)
 	}
+	m.wantOperations("volume_mount false", "volume_fs_resize true", "volume_fs_resize false", "volume_unmount false", "unmount_device false") // A-VOL-7
 }
 
 // TestCannotExpand: what a driver can't do is not asked again; what it can't do while the volume is

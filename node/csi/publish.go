@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	v1 "k8s.io/api/core/v1"
@@ -26,6 +27,7 @@ type publishing struct {
 	can    csidriver.Capabilities
 	// attached is what the attacher has said of the volume.
 	attached map[string]string
+	inUse    bool   // the volume is expanded while the pod has it
 	label    string // of SELinux, that the volume is mounted with; empty: without
 }
 
@@ -52,7 +54,11 @@ func (p *publishing) there() (bool, error) {
 
 // prepare has what the driver is called with, and the volume attached; there: the pod has it.
 func (p *publishing) prepare(ctx context.Context, there bool) error {
+	began := time.Now()
 	if err := p.find(ctx); err != nil || there && !p.republishes() {
+		if !there {
+			p.on.config.Operation(ended(p.want.driver, operation("volume_mount", "map_volume", p.want.device), began, err))
+		}
 		return err
 	}
 	if !there {
@@ -64,9 +70,13 @@ func (p *publishing) prepare(ctx context.Context, there bool) error {
 	if err != nil || !p.want.attachable(p.object) {
 		return p.want.failed(p.want.setUpStep(), err)
 	}
+	began = time.Now()
 	p.attached, err = attaching{
 		on: p.on, volume: p.want.key(), pod: p.want.podVolume(), has: there, counts: counts(p.object), patience: attachPatience,
 	}.await(ctx)
+	if !there {
+		p.on.config.Operation(ended(p.want.driver, "verify_controller_attached_volume", began, err))
+	}
 	return p.want.failed(p.want.attachStep(), err)
 }
 
@@ -170,7 +180,10 @@ func (p *publishing) publish(ctx context.Context) error {
 	if p.can.MountGroup || p.want.group() == nil || !p.want.ownable(p.groupPolicy()) {
 		return nil
 	}
-	if err := p.own(p.path()); err != nil {
+	began := time.Now()
+	err = p.own(p.path())
+	p.on.config.Operation(ended(p.want.driver, "volume_apply_access_control", began, err))
+	if err != nil {
 		return fmt.Errorf("applyFSGroup failed for vol %s: %w", p.want.handle, err)
 	}
 	return nil
@@ -212,11 +225,13 @@ func (p *publishing) again(ctx context.Context) error {
 	if err := p.keepSize(); err != nil || !p.republishes() {
 		return err
 	}
+	began := time.Now()
 	request, err := p.publishRequest(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		err = p.driver.Publish(ctx, request)
 	}
-	return p.driver.Publish(ctx, request)
+	p.on.config.Operation(ended(p.want.driver, "volume_mount", began, err))
+	return err
 }
 
 func (p *publishing) republishes() bool {

@@ -7,10 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/moby/sys/mountinfo"
 	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/lifepod/lifepod/node/csidriver"
 )
@@ -124,10 +126,16 @@ func (v *Volumes) release(ctx context.Context, driver *csidriver.Driver, k key, 
 			return nil
 		}
 	}
+	began := time.Now()
 	if of.device {
-		return v.unstageDevice(ctx, driver, k, of.name)
+		err = v.unstageDevice(ctx, driver, k, of.name)
+	} else {
+		err = v.unstage(ctx, driver, k)
 	}
-	return v.unstage(ctx, driver, k)
+	if of.record[keyMode] != string(storagev1.VolumeLifecycleEphemeral) { // which is not staged
+		v.config.Operation(ended(k.driver, operation("unmount_device", "unmap_device", of.device), began, err))
+	}
+	return err
 }
 
 func (v *Volumes) unstage(ctx context.Context, driver *csidriver.Driver, k key) error {

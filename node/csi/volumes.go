@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	v1 "k8s.io/api/core/v1"
@@ -41,7 +42,9 @@ type Config struct {
 	Labels        Labels
 	LabelAllModes bool
 	CountLabel    func(what LabelCount, labels ...string)
-	Log           *slog.Logger
+	// Operation is told what was done for a volume (A-VOL-7).
+	Operation func(volumes.Operation)
+	Log       *slog.Logger
 }
 
 // Volumes are those of CSI drivers on a node. Use New.
@@ -137,7 +140,10 @@ func makeAvailable(ctx context.Context, p *publishing, again bool) (path string,
 	defer done()
 	switch {
 	case !there:
-		return p.path(), p.run(ctx)
+		began := time.Now()
+		err := p.run(ctx)
+		v.config.Operation(ended(wanted.driver, operation("volume_mount", "map_volume", wanted.device), began, err))
+		return p.path(), err
 	case again:
 		return p.path(), wanted.failed(wanted.setUpStep(), p.again(ctx))
 	}
@@ -170,25 +176,46 @@ func (v *Volumes) unpublish(ctx context.Context, u use) error {
 		return err
 	}
 	defer done()
+	began := time.Now()
+	driver, err := takeBack(ctx, v, u)
+	v.config.Operation(ended(u.driver(), operation("volume_unmount", "unmap_volume", u.device), began, err))
+	if err != nil {
+		return err
+	}
+	return v.release(ctx, driver, k, u)
+}
+
+// takeBack has the driver take a volume back from a pod.
+func takeBack(ctx context.Context, v *Volumes, u use) (*csidriver.Driver, error) {
 	driver, err := v.config.Drivers.Driver(u.driver())
 	if err != nil {
-		return fmt.Errorf("%s: Unmounter.TearDownAt failed to get CSI client: %w", pluginName, err)
+		return nil, fmt.Errorf("%s: Unmounter.TearDownAt failed to get CSI client: %w", pluginName, err)
 	}
 	dir, path := filepath.Join(v.layout.ofPod(u.uid), u.name), v.layout.published(u)
 	if u.device {
 		dir = v.layout.deviceOf(u.uid, u.name)
 		if err := releaseKept(v.layout, u); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err := doubt(dir); err != nil {
-		return err
+		return nil, err
 	}
 	if err := driver.Unpublish(ctx, u.handle(), path); err != nil {
-		return fmt.Errorf("%s: Unmounter.TearDownAt failed: %w", pluginName, err)
+		return nil, fmt.Errorf("%s: Unmounter.TearDownAt failed: %w", pluginName, err)
 	}
-	if err := v.forget(u); err != nil {
-		return err
+	return driver, v.forget(u)
+}
+
+// ended is what was done for a volume of a driver, with the names of Kubernetes (A-VOL-7).
+func ended(driver, name string, began time.Time, err error) volumes.Operation {
+	return volumes.Ended(pluginName+":"+driver, name, began, err)
+}
+
+// operation is what is done for a file system, or for a device.
+func operation(fileSystem, ofDevice string, device bool) string {
+	if device {
+		return ofDevice
 	}
-	return v.release(ctx, driver, k, u)
+	return fileSystem
 }

@@ -3,12 +3,14 @@ package csi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -40,6 +42,9 @@ type machine struct {
 	volumes *Volumes
 	events  []string
 	counted []string // of SELinux labels
+
+	mu         sync.Mutex
+	operations []string
 }
 
 func newMachine(t *testing.T, d *driver, object *storagev1.CSIDriver, others ...runtime.Object) *machine {
@@ -72,6 +77,10 @@ func newMachine(t *testing.T, d *driver, object *storagev1.CSIDriver, others ...
 			m.events = append(m.events, strings.Join([]string{object.Kind, kind, reason, message}, " "))
 		}, Changed: func() {}, Again: func(types.UID) {}, CountLabel: func(what LabelCount, labels ...string) {
 			m.counted = append(m.counted, string(what)+" "+strings.Join(labels, " "))
+		}, Operation: func(o volumes.Operation) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.operations = append(m.operations, fmt.Sprint(o.Plugin, " ", o.Name, " ", o.Failed))
 		}, Log: slog.New(slog.DiscardHandler),
 	}
 	m.begin()
@@ -340,6 +349,7 @@ func TestDevice(t *testing.T) {
 	}
 	m.wantCalls("Stage", "Publish", "Publish", "Unpublish", "Unpublish", "Unstage")
 	m.wantNothing()
+	m.wantOperations("map_volume false", "map_volume false", "unmap_volume false", "unmap_volume false", "unmap_device false") // A-VOL-7
 }
 
 // TestInline: a volume of the pod's own is neither staged nor attached, if the CSIDriver allows it
@@ -374,10 +384,24 @@ func TestInline(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.wantNothing()
+	m.wantOperations("volume_mount false", "volume_unmount false")
 
 	other := newMachine(t, newDriver(t, staging), driverObject(storagev1.CSIDriverSpec{VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent}}))
 	wantError(t, ask(other), `MountVolume.SetUp failed for volume "own" : kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode: `+
 		`volume mode "Ephemeral" not supported by driver test.example.com (only supports ["Persistent"])`)
+}
+
+// wantOperations says what was counted, with whether it failed (A-VOL-7).
+func (m *machine) wantOperations(want ...string) {
+	m.t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range want {
+		want[i] = "kubernetes.io/csi:test.example.com " + want[i]
+	}
+	if diff := cmp.Diff(want, m.operations); diff != "" {
+		m.t.Errorf("operations (-want +got):\n%s", diff)
+	}
 }
 
 func wantError(t *testing.T, err error, want string) {

@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/volumes"
 )
 
 // Calls of drivers are counted by method and what came of them.
@@ -44,7 +45,18 @@ func TestDrivers(t *testing.T) {
 	m.ClaimsInUse(func() map[string]int { return map[string]int{"<any>": 2, "gpu": 1} })
 	m.PluginRegisters("example.com/gpu")
 	m.PluginAllocated("example.com/gpu", 2*time.Second)
+	m.VolumeOperation(volumes.Operation{Plugin: "kubernetes.io/csi:disk", Name: "volume_mount", Took: time.Second})
+	m.VolumeOperation(volumes.Operation{Plugin: "kubernetes.io/csi:disk", Name: "volume_mount", Failed: true, Took: time.Second})
+	m.VolumeMeasured("du", 2*time.Second)
+	m.SELinuxLabel("container_warnings_total", "RWX")
+	m.SELinuxLabel("volumes_admitted_total", "kubernetes.io/csi/disk", "RWOP")
 	checkLines(t, m.Handler(), []string{
+		// A-VOL-7, A-VOL-8, A-CSI-19
+		`storage_operation_duration_seconds_sum{migrated="false",operation_name="volume_mount",status="success",volume_plugin="kubernetes.io/csi:disk"} 1`,
+		`storage_operation_duration_seconds_sum{migrated="false",operation_name="volume_mount",status="fail-unknown",volume_plugin="kubernetes.io/csi:disk"} 1`,
+		`kubelet_volume_metric_collection_duration_seconds_sum{metric_source="du"} 2`,
+		`volume_manager_selinux_container_warnings_total{access_mode="RWX"} 1`,
+		`volume_manager_selinux_volumes_admitted_total{access_mode="RWOP",volume_plugin="kubernetes.io/csi/disk"} 1`,
 		// A-CSI-17
 		`csi_operations_seconds_count{driver_name="disk",grpc_status_code="OK",method_name="/grpc.health.v1.Health/Check",migrated="false"} 1`,
 		`csi_operations_seconds_count{driver_name="disk",grpc_status_code="NotFound",method_name="/grpc.health.v1.Health/Check",migrated="false"} 2`,

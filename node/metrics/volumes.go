@@ -1,16 +1,27 @@
 package metrics
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lifepod/lifepod/worker/volumes"
 )
 
-// volumeCounts count what becomes of volumes (A-CSI-19).
+// volumeCounts count what becomes of volumes (A-CSI-19, A-VOL-7, A-VOL-8).
 type volumeCounts struct {
-	labels map[string]*prometheus.GaugeVec // of SELinux, by what they count
+	labels     map[string]*prometheus.GaugeVec // of SELinux, by what they count
+	operations *prometheus.HistogramVec
+	measuring  *prometheus.HistogramVec
 }
 
 func newVolumeCounts() volumeCounts {
-	c := volumeCounts{labels: map[string]*prometheus.GaugeVec{}}
+	c := volumeCounts{
+		labels: map[string]*prometheus.GaugeVec{},
+		operations: histogram("storage_operation_duration_seconds", "Storage operation duration", []float64{.1, .25, .5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600},
+			"volume_plugin", "operation_name", "status", "migrated"),
+		measuring: histogram("kubelet_volume_metric_collection_duration_seconds", "Duration in seconds to calculate volume stats", prometheus.DefBuckets, "metric_source"),
+	}
 	for what, help := range map[string]string{
 		"container_errors_total":              "Number of errors when kubelet cannot compute SELinux context for a container. Kubelet can't start such a Pod then and it will retry, therefore value of this metric may not represent the actual nr. of containers.",
 		"container_warnings_total":            "Number of errors when kubelet cannot compute SELinux context for a container that are ignored. They will become real errors when SELinuxMountReadWriteOncePod feature is expanded to all volume access modes.",
@@ -34,7 +45,7 @@ func labelGauge(what, help string, labels ...string) *prometheus.GaugeVec {
 }
 
 func (c volumeCounts) collectors() []prometheus.Collector {
-	var out []prometheus.Collector
+	out := []prometheus.Collector{c.operations, c.measuring}
 	for _, gauge := range c.labels {
 		out = append(out, gauge)
 	}
@@ -45,4 +56,18 @@ func (c volumeCounts) collectors() []prometheus.Collector {
 // without volume_manager_selinux_.
 func (m *Metrics) SELinuxLabel(what string, labels ...string) {
 	m.drivers.volumes.labels[what].WithLabelValues(labels...).Inc()
+}
+
+// VolumeOperation counts what was done for a volume.
+func (m *Metrics) VolumeOperation(o volumes.Operation) {
+	status := "success"
+	if o.Failed {
+		status = "fail-unknown"
+	}
+	m.drivers.volumes.operations.WithLabelValues(o.Plugin, o.Name, status, "false").Observe(o.Took.Seconds())
+}
+
+// VolumeMeasured counts how long it took to measure a volume: source says in which way.
+func (m *Metrics) VolumeMeasured(source string, took time.Duration) {
+	m.drivers.volumes.measuring.WithLabelValues(source).Observe(took.Seconds())
 }

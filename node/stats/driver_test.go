@@ -63,10 +63,15 @@ func TestFiguresOfDrivers(t *testing.T) {
 		return answers[name], nil
 	}
 	s := newDriverStats(ask)
+	asked := make(chan string, 2)
+	s.Measured = func(source string, _ time.Duration) { asked <- source }
 	claim := &statsapi.PVCReference{Name: "claim", Namespace: "ns"}
 	want := []statsapi.VolumeStats{{Name: "data", PVCRef: claim, FsStats: fsOf(100, 30)}}
 	if diff := cmp.Diff(want, s.ofPod(t.Context())); diff != "" {
 		t.Errorf("figures (-want +got):\n%s", diff)
+	}
+	if sources := []string{<-asked, <-asked}; sources[0] != "d" || sources[1] != "d" {
+		t.Errorf("A-VOL-8: measured by %q", sources)
 	}
 	const metric = "kubelet_volume_stats_health_status_abnormal"
 	if count := countOf(t, s, metric); count != 0 {

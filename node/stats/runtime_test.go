@@ -80,7 +80,7 @@ func (r *stub) ListContainerStats(context.Context, *runtimeapi.ListContainerStat
 
 func newStats(r *stub) *Stats {
 	return New(Config{
-		NodeName: "node", Runtime: r, Log: slog.New(slog.DiscardHandler),
+		NodeName: "node", Runtime: r, Measured: func(string, time.Duration) {}, Log: slog.New(slog.DiscardHandler),
 		Pods: Pods{Foreign: func(uid types.UID) bool { return uid == "f" }, List: func() []*v1.Pod { return nil }},
 	})
 }
@@ -156,7 +156,8 @@ func TestScrapesShareAnAnswer(t *testing.T) {
 	})
 }
 
-// TestVolumesAreMeasuredSeldom: once a period, and not at all while nobody asks.
+// TestVolumesAreMeasuredSeldom: once a period, and not at all while nobody asks; how long it takes is
+// counted (A-VOL-8).
 func TestVolumesAreMeasuredSeldom(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "u", "volumes", "kubernetes.io~empty-dir", "data")
@@ -178,6 +179,13 @@ func TestVolumesAreMeasuredSeldom(t *testing.T) {
 	pods := map[types.UID]*v1.Pod{"u": pod}
 	s := newStats(&stub{})
 	s.Pods.Dir, s.VolumePeriod = dir, time.Hour
+	measured := 0
+	s.Measured = func(source string, _ time.Duration) {
+		if source != "du" {
+			t.Errorf("measured by %s", source)
+		}
+		measured++
+	}
 	inodes := func() uint64 {
 		sizes := s.sizes(t.Context(), pods, isMeasured)["u"]
 		if len(sizes) != 1 || sizes[0].stats.Name != "data" || !sizes[0].ephemeral {
@@ -187,8 +195,8 @@ func TestVolumesAreMeasuredSeldom(t *testing.T) {
 	}
 	first := inodes()
 	write("two")
-	if got := inodes(); first != 2 || got != first {
-		t.Errorf("%d inodes, then %d within the period", first, got)
+	if got := inodes(); first != 2 || got != first || measured != 1 {
+		t.Errorf("%d inodes, then %d within the period, measured %d times", first, got, measured)
 	}
 	s.VolumePeriod = 0
 	if got := inodes(); got != 3 {

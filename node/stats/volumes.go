@@ -165,10 +165,13 @@ func (s *Stats) measureNow(ctx context.Context, pod *v1.Pod, v *v1.Volume) (meas
 	if err != nil || isClaim(v) && bound == nil {
 		return measured{}, err
 	}
+	began := time.Now()
 	if bound != nil && bound.Spec.CSI != nil {
+		defer func() { s.Measured(bound.Spec.CSI.Driver, time.Since(began)) }()
 		return s.askDriver(ctx, pod, v.Name, bound.Name)
 	}
 	if v.CSI != nil {
+		defer func() { s.Measured(v.CSI.Driver, time.Since(began)) }()
 		return s.askDriver(ctx, pod, v.Name, v.Name)
 	}
 	s.volumes.slot <- struct{}{}
@@ -189,10 +192,13 @@ func (s *Stats) measureFolder(ctx context.Context, pod *v1.Pod, v *v1.Volume, bo
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("measure volume: %w", err)
 	}
+	began, source := time.Now(), "statfs"
+	defer func() { s.Measured(source, time.Since(began)) }()
 	fs, err := fileSystem(path)
 	if err != nil || isClaim(v) { // a volume of its own is all of a file system
 		return fs, err
 	}
+	source = "du"
 	size, err := volumes.Measure(ctx, path)
 	if err != nil {
 		return nil, err

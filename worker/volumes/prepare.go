@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -26,6 +27,8 @@ type Sources struct {
 	API API
 	// CSI is nil if there are no CSI drivers.
 	CSI CSI
+	// Operation is told what was done for a volume; nil: nobody wants to know.
+	Operation func(Operation)
 }
 
 // Objects looks up the ConfigMaps and Secrets of volumes. A missing object is an
@@ -50,6 +53,7 @@ type mounted struct {
 	readOnly bool
 	// relabel: with SELinux the runtime gives the files the container's label (A-VOL-2).
 	relabel bool
+	plugin  string // by which its operations are counted; empty: they are not
 }
 
 // Path is the host's path of a volume; an image or a device has none.
@@ -92,7 +96,9 @@ func Prepare(ctx context.Context, pod *v1.Pod, podDir string, sources Sources) (
 		if err := ctx.Err(); err != nil {
 			return Mounted{}, fmt.Errorf("prepare volumes: %w", err)
 		}
+		began := time.Now()
 		done, err := p.prepare(ctx, volume)
+		done.plugin = p.mountEnded(volume, began, err)
 		if err != nil {
 			failures = append(failures, ofVolume(volume.Name, err))
 			continue
@@ -119,7 +125,10 @@ func Refresh(ctx context.Context, pod *v1.Pod, podDir string, sources Sources) e
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("refresh volumes: %w", err)
 		}
-		if err := p.refresh(ctx, v); err != nil {
+		began := time.Now()
+		err := p.refresh(ctx, v)
+		p.mountEnded(v, began, err)
+		if err != nil {
 			failures = append(failures, ofVolume(v.Name, err))
 		}
 	}
