@@ -165,12 +165,15 @@ UPSTREAM            := cluster/e2e/conformance/upstream
 CONFORMANCEPARTS    := build controlplane $(CONFORMANCE)/bin/e2e.test $(CONFORMANCE)/bin/busybox $(CONFORMANCE)/debian.tar
 SIDECARS            := cluster/e2e/conformance/sidecars
 
-.PHONY: conformance conformance-storage conformance-devices conformance-node
+.PHONY: conformance conformance-storage conformance-local-storage conformance-devices conformance-node
 conformance: $(CONFORMANCEPARTS) ## upstream's conformance tests on two nodes; takes hours (as root)
 	$(call upstreamtests,TestConformance,report.md)
 
 conformance-storage: $(CONFORMANCEPARTS) $(CONFORMANCE)/bin/hostpathplugin $(CONFORMANCE)/bin/csi-provisioner ## upstream's tests of CSI volumes with its mock driver, on one node; takes hours (as root)
 	$(call upstreamtests,TestStorage,storage.md)
+
+conformance-local-storage: $(CONFORMANCEPARTS) ## upstream's tests of storage drivers with lifepod's own, on one node (as root)
+	$(call upstreamtests,TestLocalStorage,local-storage.md)
 
 conformance-devices: $(CONFORMANCEPARTS) drivers $(CONFORMANCE)/bin/hostpathplugin ## upstream's tests of resource claims and device plugins, on one node (as root)
 	$(call upstreamtests,TestDevices,devices.md)

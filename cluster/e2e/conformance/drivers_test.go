@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -21,8 +20,14 @@ const kubeletFolder = "/var/lib/kubelet"
 // TestStorage runs upstream's tests of volumes with its mock driver and the real sidecars.
 func TestStorage(t *testing.T) {
 	node := startNode(t, append(sidecars, mockDriver)...)
-	node.serveSnapshots(t)
 	node.run(t, suite{name: "storage", focus: `CSI Mock|MutableCSINodeAllocatableCount`, skip: offByDefault + `|\[Feature:SELinux\]`, parallel: 2})
+}
+
+// TestLocalStorage runs upstream's tests of storage drivers with lifepod's own.
+func TestLocalStorage(t *testing.T) {
+	definition, err := filepath.Abs("local.yaml")
+	must(t, err)
+	startNode(t).run(t, suite{name: "local-storage", focus: `External.Storage`, skip: offByDefault, parallel: 4, args: []string{"--storage.testdriver", definition}})
 }
 
 // TestDevices runs upstream's tests of resource claims.
@@ -85,25 +90,6 @@ func linkKubeletFolder(t *testing.T, folder string) {
 	t.Cleanup(func() { must(t, os.Remove(kubeletFolder)) })
 }
 
-// serveSnapshots adds the types and the controller of snapshots to the cluster, as
-// Kubernetes' addon for them has it.
-func (n node) serveSnapshots(t *testing.T) {
-	t.Helper()
-	sources, err := upstreamSources()
-	must(t, err)
-	addon := filepath.Join(sources, "..", "..", "cluster", "addons", "volumesnapshots")
-	for _, pattern := range []string{"crd/*.yaml", "volume-snapshot-controller/*.yaml"} {
-		manifests, err := filepath.Glob(filepath.Join(addon, pattern))
-		must(t, err)
-		for _, path := range manifests {
-			text, err := os.ReadFile(path)
-			must(t, err)
-			_, err = n.Kubectl(t.Context(), strings.ReplaceAll(string(text), "registry.k8s.io/sig-storage", n.registry), "apply", "-f", "-")
-			must(t, err)
-		}
-	}
-}
-
 // program is what an image of a driver has besides the Debian.
 type program struct {
 	image  string // by the version in upstream's manifests, whatever the version of the program is
@@ -118,7 +104,6 @@ var sidecars = []program{
 	{"csi-attacher:v4.11.0", "conformance", "csi-attacher", "csi-attacher"},
 	{"csi-resizer:v2.1.0", "conformance", "csi-resizer", "csi-resizer"},
 	{"csi-snapshotter:v8.5.0", "conformance", "csi-snapshotter", "csi-snapshotter"},
-	{"snapshot-controller:v8.5.0", "conformance", "snapshot-controller", "snapshot-controller"},
 	{"csi-node-driver-registrar:v2.16.0", "conformance", "registrar", "csi-node-driver-registrar"},
 }
 

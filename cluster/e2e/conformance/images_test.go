@@ -40,20 +40,23 @@ type image struct {
 	files  []file
 }
 
-// Users and groups that tests expect in images.
+// Users and groups that tests expect in images. Those of busybox have the first only: tests
+// want to see there by their numbers the groups that pods give to files.
 const (
-	users = `root:x:0:0:root:/root:/bin/sh
+	systemUsers = `root:x:0:0:root:/root:/bin/sh
 daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin
 www-data:x:33:33:www-data:/var/www:/usr/sbin/nologin
 nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
-user-defined-in-image:x:1000:1000::/home/user:/bin/sh
 `
-	groups = `root:x:0:
+	systemGroups = `root:x:0:
 daemon:x:1:
 tty:x:5:
 www-data:x:33:
 nogroup:x:65534:
-user-defined-in-image:x:1000:
+`
+	users = systemUsers + `user-defined-in-image:x:1000:1000::/home/user:/bin/sh
+`
+	groups = systemGroups + `user-defined-in-image:x:1000:
 group-defined-in-image:x:50000:user-defined-in-image
 `
 	webServer = `daemon off;
@@ -140,8 +143,8 @@ func busyboxFiles(program string) ([]file, error) {
 	}
 	files := []file{
 		{name: "bin/busybox", mode: 0o755, content: content},
-		{name: "etc/passwd", mode: 0o644, content: []byte(users)},
-		{name: "etc/group", mode: 0o644, content: []byte(groups)},
+		{name: "etc/passwd", mode: 0o644, content: []byte(systemUsers)},
+		{name: "etc/group", mode: 0o644, content: []byte(systemGroups)},
 		{name: "home/", mode: 0o755}, {name: "root/", mode: 0o700}, {name: "tmp/", mode: 0o1777}, {name: "var/tmp/", mode: 0o1777},
 	}
 	for name := range strings.FieldsSeq(string(names)) {
