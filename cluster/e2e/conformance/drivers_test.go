@@ -14,7 +14,7 @@ import (
 	"github.com/lifepod/lifepod/cluster/e2e/instance"
 )
 
-// kubeletFolder is what some manifests of upstream's mount, and can't be told otherwise.
+// kubeletFolder is where some manifests and tests of upstream's look, and can't be told otherwise.
 const kubeletFolder = "/var/lib/kubelet"
 
 // TestStorage runs upstream's tests of volumes with its mock driver and the real sidecars.
@@ -27,7 +27,9 @@ func TestStorage(t *testing.T) {
 func TestLocalStorage(t *testing.T) {
 	definition, err := filepath.Abs("local.yaml")
 	must(t, err)
-	startNode(t).run(t, suite{name: "local-storage", focus: `External.Storage`, skip: offByDefault, parallel: 4, args: []string{"--storage.testdriver", definition}})
+	node := startNode(t)
+	linkKubeletFolder(t, node.folder())
+	node.run(t, suite{name: "local-storage", focus: `External.Storage`, skip: offByDefault, parallel: 4, args: []string{"--storage.testdriver", definition}})
 }
 
 // TestDevices runs upstream's tests of resource claims.
