@@ -27,7 +27,7 @@ var capabilities = []capability{
 	{unix.CAP_SETGID, "CAP_SETGID", "containers can't run as another group", true},
 	{unix.CAP_KILL, "CAP_KILL", "containers of other users can't be stopped", true},
 	{unix.CAP_MKNOD, "CAP_MKNOD", "images with device files can't be unpacked", false},
-	{unix.CAP_SYS_RESOURCE, "CAP_SYS_RESOURCE", "oom_score_adj can't be lowered: when memory runs out, the kernel doesn't spare Guaranteed pods and the runtime as Kubernetes would; rlimits can't be raised", false},
+	{unix.CAP_SYS_RESOURCE, "CAP_SYS_RESOURCE", "oom_score_adj can't be lowered: when memory runs out, the kernel doesn't spare Guaranteed pods and the runtime as Kubernetes would; rlimits can't be raised; volumes of local.csi.lifepod.dev don't grow while pods use them", false},
 }
 
 func checkPrivileges(h Host) Result {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -224,6 +225,9 @@ func TestExpandOnline(t *testing.T) {
 		t.Errorf("online expansion: %v; CAP_SYS_RESOURCE: %v", err, mayGrowOnline(t))
 	}
 	if err != nil {
+		if text := err.Error(); !strings.Contains(text, "resize2fs: Permission denied") || strings.Contains(text, "\n") {
+			t.Errorf("the error is not one line that says why: %q", text)
+		}
 		m.stopUsing("a")
 		m.use("a", false)
 	}

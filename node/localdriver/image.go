@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -52,14 +53,16 @@ func growUnmounted(device string) error {
 	return run("resize2fs", device)
 }
 
-// run runs a program of e2fsprogs, which Debian and its kin always have.
+// run runs a program of e2fsprogs, which Debian and its kin always have. An error is one line,
+// without the version that the program prints first.
 func run(name string, args ...string) error {
 	output, err := exec.Command(name, args...).CombinedOutput()
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
 		return fmt.Errorf("%s is not on this machine: install the package e2fsprogs", name)
 	case err != nil:
-		return fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(string(output)))
+		lines := slices.DeleteFunc(strings.Split(string(output), "\n"), func(line string) bool { return line == "" || strings.HasPrefix(line, name+" ") })
+		return fmt.Errorf("%s: %w: %s", name, err, strings.Join(lines, "; "))
 	}
 	return nil
 }
