@@ -18,7 +18,7 @@ import (
 // patience is how long a test waits for anything.
 const patience = 2 * time.Minute
 
-func start(t *testing.T) (*instance.Instance, context.Context) {
+func start(t *testing.T, args ...string) (*instance.Instance, context.Context) {
 	t.Helper()
 	program, err := instance.Program("../../..")
 	if err != nil {
@@ -26,7 +26,7 @@ func start(t *testing.T) (*instance.Instance, context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	i, err := instance.Start(ctx, instance.Config{Program: program})
+	i, err := instance.Start(ctx, instance.Config{Program: program, Args: args})
 	if err != nil {
 		t.Fatal(err)
 	}

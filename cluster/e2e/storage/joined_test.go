@@ -1,0 +1,116 @@
+package storage
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lifepod/lifepod/cluster/e2e/instance"
+	"github.com/lifepod/lifepod/cluster/e2e/neighbour"
+)
+
+// Addresses of this machine and of the other one on the cable between them, from the range for
+// tests of networks (RFC 2544).
+const near, far = "198.18.74.1", "198.18.74.2"
+
+// startWithNeighbour is a cluster of two machines: lifepod up, and a node that has joined it.
+func startWithNeighbour(t *testing.T) (*instance.Instance, *neighbour.Neighbour, context.Context) {
+	t.Helper()
+	program, err := instance.Program("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := neighbour.New(t, neighbour.Config{Program: program, Cable: "lpvolumes0", Near: near, Far: far}) // first: the cluster listens on the cable
+	i, ctx := start(t, "--listen", net.JoinHostPort(near, "16443"))
+	token, args, err := i.Invitation(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "kubelet.yaml")
+	if err := os.WriteFile(file, []byte(neighbour.Configuration), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n.Joins(token, append(args, "--config", file, "--port", "10350")...)
+	t.Cleanup(n.Leave)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("lifepod join:\n%s", n.Join.Story())
+		}
+	})
+	kubectl(ctx, t, i, "", "wait", "--for=create", "node/"+neighbour.Node, "--timeout=60s")
+	kubectl(ctx, t, i, "", "wait", "--for=condition=Ready", "node/"+neighbour.Node, "--timeout=60s")
+	return i, n, ctx
+}
+
+// placed is a claim, and a pod that writes to its volume, on a node.
+const placed = `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: NAME}
+spec:
+  accessModes: [ReadWriteOnce]
+  resources: {requests: {storage: 64Mi}}
+  dataSource: SOURCE
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: NAME}
+spec:
+  serviceName: NAME
+  selector: {matchLabels: {app: NAME}}
+  template:
+    metadata: {labels: {app: NAME}}
+    spec:
+      nodeSelector: {kubernetes.io/hostname: NODE}
+      terminationGracePeriodSeconds: 1
+      volumes: [{name: data, persistentVolumeClaim: {claimName: NAME}}]
+      containers:
+      - {name: c, image: "lifepod.dev/toolbox:1", imagePullPolicy: Never, command: [sh, -c, "echo NAME >> /data/log; sleep 1h"], volumeMounts: [{name: data, mountPath: /data}]}
+`
+
+const fromSnapshot = "{apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: before}"
+
+// place starts a pod on a node with a volume, and returns what is in its log then.
+func place(ctx context.Context, t *testing.T, i *instance.Instance, name, node, source string) string {
+	t.Helper()
+	kubectl(ctx, t, i, strings.NewReplacer("NAME", name, "NODE", node, "SOURCE", source).Replace(placed), "apply", "-f", "-")
+	kubectl(ctx, t, i, "", "rollout", "status", "sts/"+name, "--timeout=60s")
+	return strings.ReplaceAll(kubectl(ctx, t, i, "", "exec", name+"-0", "--", "cat", "/data/log"), "\n", " ")
+}
+
+// A StatefulSet whose pod is placed on a machine that joined has its volume there: the scheduler knows
+// that machine's room; what is written grows, is in snapshots and comes back from them, as on the first.
+func TestVolumesOfJoinedNode(t *testing.T) {
+	i, n, ctx := startWithNeighbour(t)
+	kubectl(ctx, t, i, "", "wait", "--for=create", "csistoragecapacity/local."+neighbour.Node, "-n", "kube-system", "--timeout=60s")
+	if got := place(ctx, t, i, "db", neighbour.Node, "null"); got != "db" {
+		t.Errorf("log of the first pod: %q", got)
+	}
+	images := filepath.Join(n.Root, "volume-images", "volumes")
+	if list, err := os.ReadDir(images); err != nil || len(list) != 1 {
+		t.Errorf("volumes of the machine that joined: %v (%v)", list, err)
+	}
+	kubectl(ctx, t, i, "", "wait", "--for=create", "volumesnapshotclass/local", "--timeout=60s")
+	kubectl(ctx, t, i, strings.Replace(snapshotOf, "data-db-0", "db", 1), "apply", "-f", "-")
+	kubectl(ctx, t, i, "", "wait", "volumesnapshot/before", "--for=jsonpath={.status.readyToUse}=true", "--timeout=60s")
+
+	kubectl(ctx, t, i, "", "patch", "pvc/db", "--type=merge", `--patch={"spec": {"resources": {"requests": {"storage": "96Mi"}}}}`)
+	kubectl(ctx, t, i, "", "wait", "pvc/db", "--for=jsonpath={.status.conditions[0].type}=FileSystemResizePending", "--timeout=60s")
+	kubectl(ctx, t, i, "", "delete", "pod", "db-0") // the next one has it larger at once
+	kubectl(ctx, t, i, "", "wait", "pvc/db", "--for=jsonpath={.status.capacity.storage}=96Mi", "--timeout=60s")
+	kubectl(ctx, t, i, "", "rollout", "status", "sts/db", "--timeout=60s")
+
+	if got := place(ctx, t, i, "restored", neighbour.Node, fromSnapshot); got != "db restored" {
+		t.Errorf("log of the restored volume: %q", got)
+	}
+	kubectl(ctx, t, i, "", "delete", "sts", "--all")
+	kubectl(ctx, t, i, "", "delete", "pvc", "--all")
+	kubectl(ctx, t, i, "", "delete", "volumesnapshot", "--all")
+	kubectl(ctx, t, i, "", "wait", "--for=delete", "pv", "--all", "--timeout=60s")
+	if list, err := os.ReadDir(images); err != nil || len(list) > 0 {
+		t.Errorf("volumes left on the machine that joined: %v (%v)", list, err)
+	}
+}
