@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/lifepod/lifepod/cluster/localvolume"
+	"github.com/lifepod/lifepod/cluster/reclaim"
 )
 
 // scene is a controller whose informers know a volume of a claim that has gone.
@@ -30,7 +31,7 @@ func newScene(t *testing.T, change func(*v1.PersistentVolume)) scene {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "volumes")
 	volume := &v1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: "pvc-u1", Finalizers: []string{finalizer}, Annotations: map[string]string{provisionedBy: localvolume.Folders}},
+		ObjectMeta: metav1.ObjectMeta{Name: "pvc-u1", Finalizers: []string{reclaim.Finalizer}, Annotations: map[string]string{reclaim.ProvisionedBy: localvolume.Folders}},
 		Spec: v1.PersistentVolumeSpec{
 			PersistentVolumeSource:        v1.PersistentVolumeSource{Local: &v1.LocalVolumeSource{Path: filepath.Join(dir, "pvc-u1_shop_data")}},
 			ClaimRef:                      &v1.ObjectReference{Namespace: "shop", Name: "data", UID: "u1"},
@@ -88,7 +89,7 @@ func TestVolumeIsLeftAlone(t *testing.T) {
 		"of another node": func(v *v1.PersistentVolume) {
 			v.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values[0] = "n2"
 		},
-		"of another maker": func(v *v1.PersistentVolume) { v.Annotations[provisionedBy] = "other" },
+		"of another maker": func(v *v1.PersistentVolume) { v.Annotations[reclaim.ProvisionedBy] = "other" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, change)

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/cluster/reclaim"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -25,7 +26,7 @@ func folderName(claim *v1.ObjectReference) string {
 func deleteFolder(dir string, volume *v1.PersistentVolume) error {
 	path := filepath.Join(dir, folderName(volume.Spec.ClaimRef))
 	if volume.Spec.Local == nil || volume.Spec.Local.Path != path || volume.Name != volumeName(volume.Spec.ClaimRef) {
-		return fmt.Errorf("volume %q is not one that was made in %s for its claim: its folder is left alone; delete it yourself, and the finalizer %s", volume.Name, dir, finalizer)
+		return fmt.Errorf("volume %q is not one that was made in %s for its claim: its folder is left alone; delete it yourself, and the finalizer %s", volume.Name, dir, reclaim.Finalizer)
 	}
 	return volumes.Delete(path)
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/lifepod/lifepod/cluster/reclaim"
 	"github.com/lifepod/lifepod/node/localdriver"
 )
 
@@ -74,7 +75,7 @@ func (c *controller) publish(ctx context.Context) error {
 			known.Capacity = want.Capacity
 			_, err = c.Client.StorageV1().CSIStorageCapacities(capacityNamespace).Update(ctx, known, metav1.UpdateOptions{})
 		}
-		errs = append(errs, ignoreMissing(err))
+		errs = append(errs, reclaim.IgnoreMissing(err))
 	}
 	for _, want := range wanted {
 		if want.Capacity == nil {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/reference"
 
+	"github.com/lifepod/lifepod/cluster/reclaim"
 	"github.com/lifepod/lifepod/node/localdriver"
 )
 
@@ -26,7 +27,6 @@ import (
 const (
 	selectedNode       = "volume.kubernetes.io/selected-node"
 	storageProvisioner = "volume.kubernetes.io/storage-provisioner"
-	provisionedBy      = "pv.kubernetes.io/provisioned-by"
 )
 
 // Reasons of events, those of other provisioners.
@@ -45,7 +45,7 @@ func (c *controller) provision(ctx context.Context, claim *v1.PersistentVolumeCl
 	}
 	class, err := c.classes.Get(*claim.Spec.StorageClassName)
 	if err != nil {
-		return ignoreMissing(err) // the binder says so
+		return reclaim.IgnoreMissing(err) // the binder says so
 	}
 	late := class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
 	if late && claim.Annotations[selectedNode] == "" {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -22,6 +21,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/lifepod/lifepod/cluster/pki"
+	"github.com/lifepod/lifepod/cluster/reclaim"
 	"github.com/lifepod/lifepod/node/localdriver"
 )
 
@@ -140,7 +140,7 @@ func (c *controller) sync(ctx context.Context, i item) error {
 	claim, err := c.claims.PersistentVolumeClaims(i.namespace).Get(i.name)
 	switch {
 	case err != nil || claim.DeletionTimestamp != nil:
-		return ignoreMissing(err)
+		return reclaim.IgnoreMissing(err)
 	case claim.Spec.VolumeName == "":
 		return c.provision(ctx, claim)
 	}
@@ -171,11 +171,4 @@ func (c *controller) measureSoon() {
 	case c.measure <- struct{}{}:
 	default: // it is going to be done
 	}
-}
-
-func ignoreMissing(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }

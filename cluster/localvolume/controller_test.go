@@ -28,6 +28,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/lifepod/lifepod/cluster/reclaim"
 	"github.com/lifepod/lifepod/node/localdriver"
 )
 
@@ -218,7 +219,7 @@ func TestClaimGetsVolume(t *testing.T) {
 	if diff := cmp.Diff(want, got.Spec); diff != "" {
 		t.Errorf("volume (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{finalizer}, got.Finalizers); diff != "" {
+	if diff := cmp.Diff([]string{reclaim.Finalizer}, got.Finalizers); diff != "" {
 		t.Errorf("finalizers (-want +got):\n%s", diff)
 	}
 	if got, want := s.event(), "Normal ProvisioningSucceeded Successfully provisioned volume pvc-u1"; got != want {
@@ -466,7 +467,7 @@ func TestReleasedVolumeIsDeleted(t *testing.T) {
 	}{
 		"deleted":          {func(*v1.PersistentVolume) {}, false},
 		"bound":            {func(v *v1.PersistentVolume) { v.Status.Phase = v1.VolumeBound }, true},
-		"of another maker": {func(v *v1.PersistentVolume) { v.Annotations[provisionedBy] = "admin" }, true},
+		"of another maker": {func(v *v1.PersistentVolume) { v.Annotations[reclaim.ProvisionedBy] = "admin" }, true},
 		"retained": {func(v *v1.PersistentVolume) {
 			v.Spec.PersistentVolumeReclaimPolicy, v.Finalizers = v1.PersistentVolumeReclaimRetain, nil
 		}, true},

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/cluster/reclaim"
 )
 
 // infeasible are the codes of a driver's errors that end an expansion: who wants it has to claim
@@ -41,7 +43,7 @@ func (c *controller) expand(ctx context.Context, claim *v1.PersistentVolumeClaim
 	}
 	volume, err := c.volumes.Get(claim.Spec.VolumeName)
 	if err != nil || !made(volume) || volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.UID != claim.UID {
-		return ignoreMissing(err)
+		return reclaim.IgnoreMissing(err)
 	}
 	allocated, begun := claim.Status.AllocatedResources[v1.ResourceStorage]
 	switch claim.Status.AllocatedResourceStatuses[v1.ResourceStorage] {
