@@ -81,7 +81,12 @@ func (p *provisioning) make(ctx context.Context) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
-	name = "pvc-" + string(p.claim.UID)
+	name = volumePrefix + string(p.claim.UID)
+	end, err := p.controller.making.begin(name)
+	if err != nil {
+		return "", err
+	}
+	defer end()
 	if _, err := p.controller.volumes.Get(name); err == nil {
 		return "", nil // the binder has not seen it yet
 	}

@@ -63,6 +63,7 @@ type controller struct {
 	queue    workqueue.TypedRateLimitingInterface[item]
 	recorder record.EventRecorder
 	measure  chan struct{} // says that capacities are to be measured; holds one
+	making   making
 }
 
 // Run makes the default class and then makes, expands and deletes volumes until ctx ends.
@@ -112,6 +113,7 @@ func (c *controller) work(ctx context.Context) {
 		})
 	}
 	running.Go(func() { c.publishCapacities(ctx) })
+	running.Go(func() { (&orphans{controller: c}).run(ctx) })
 	<-ctx.Done()
 	c.queue.ShutDown()
 	running.Wait()

@@ -32,7 +32,7 @@ func volumeFor(claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, r
 		source.FSType = "ext4"
 	}
 	made := &v1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: "pvc-" + string(claim.UID), Annotations: map[string]string{reclaim.ProvisionedBy: localdriver.Name}},
+		ObjectMeta: metav1.ObjectMeta{Name: volumePrefix + string(claim.UID), Annotations: map[string]string{reclaim.ProvisionedBy: localdriver.Name}},
 		Spec: v1.PersistentVolumeSpec{
 			Capacity:                      v1.ResourceList{v1.ResourceStorage: *resource.NewQuantity(volume.GetCapacityBytes(), resource.BinarySI)},
 			PersistentVolumeSource:        v1.PersistentVolumeSource{CSI: source},

@@ -24,6 +24,12 @@ func position(token string, length int) (int, error) {
 
 func tokenOf(position int) string { return strconv.Itoa(position) }
 
+const unusedKey = Name + "/unused"
+
+// Unused says of a volume in the answer to ListVolumes that no pod had it yet: what is in it is what it
+// was made with.
+func Unused(v *csi.Volume) bool { return v.GetVolumeContext()[unusedKey] == "true" }
+
 // ListVolumes is the volumes of this node.
 func (d *Driver) ListVolumes(_ context.Context, req *csi.ListVolumesRequest) (*csi.ListVolumesResponse, error) {
 	part, next, err := page(d.volumes.list(), req.GetStartingToken(), req.GetMaxEntries())
@@ -32,7 +38,11 @@ func (d *Driver) ListVolumes(_ context.Context, req *csi.ListVolumesRequest) (*c
 	}
 	out := &csi.ListVolumesResponse{NextToken: next}
 	for _, v := range part {
-		out.Entries = append(out.Entries, &csi.ListVolumesResponse_Entry{Volume: d.shownVolume(v), Status: &csi.ListVolumesResponse_VolumeStatus{}})
+		volume := d.shownVolume(v)
+		if v.Unused {
+			volume.VolumeContext = map[string]string{unusedKey: "true"}
+		}
+		out.Entries = append(out.Entries, &csi.ListVolumesResponse_Entry{Volume: volume, Status: &csi.ListVolumesResponse_VolumeStatus{}})
 	}
 	return out, nil
 }

@@ -32,6 +32,8 @@ type record struct {
 	FileSystem int64 `json:"fileSystem,omitempty"`
 	// Used is set once the root of the file system is as pods shall find it at first.
 	Used bool `json:"used,omitempty"`
+	// Unused says that no pod had it yet; what it is a copy of may have been used.
+	Unused bool `json:"unused,omitempty"`
 	// Shared says that blocks are shared with another image, so that what is written may
 	// need room even where something was written before.
 	Shared bool `json:"shared,omitempty"`

@@ -71,7 +71,12 @@ func (d *Driver) stageBlock(v record) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(growLoop(device), hold.Close())
+	err = errors.Join(growLoop(device), hold.Close())
+	if err == nil && v.Unused {
+		v.Unused = false
+		err = d.volumes.save(v)
+	}
+	return err
 }
 
 func (d *Driver) stage(v record, path string, flags []string) error {
@@ -101,13 +106,15 @@ func (d *Driver) stage(v record, path string, flags []string) error {
 			}
 		}
 	}
-	if v.Used {
+	if v.Used && !v.Unused {
 		return nil
 	}
-	if err := fresh(path); err != nil {
-		return err
+	if !v.Used {
+		if err := fresh(path); err != nil {
+			return err
+		}
 	}
-	v.Used = true
+	v.Used, v.Unused = true, false
 	return d.volumes.save(v)
 }
 

@@ -47,7 +47,7 @@ func (d *Driver) CreateVolume(_ context.Context, req *csi.CreateVolumeRequest) (
 	if !d.here(req.GetAccessibilityRequirements().GetRequisite()) {
 		return nil, status.Errorf(codes.ResourceExhausted, "the volume is wanted on other nodes: this is node %q", d.config.Node)
 	}
-	want := record{ID: idOf(req.GetName()), Name: req.GetName(), Block: block, Created: time.Now().UTC()}
+	want := record{ID: idOf(req.GetName()), Name: req.GetName(), Block: block, Unused: true, Created: time.Now().UTC()}
 	if want.FromSnapshot, err = d.given("snapshot", req.GetVolumeContentSource().GetSnapshot().GetSnapshotId()); err != nil {
 		return nil, err
 	}
