@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/lifepod/lifepod/cluster/controllers"
+	"github.com/lifepod/lifepod/cluster/localvolume"
 	"github.com/lifepod/lifepod/cluster/proxy"
 	"github.com/lifepod/lifepod/cluster/routes"
 	"github.com/lifepod/lifepod/internal/rootfolder"
@@ -58,15 +59,18 @@ func RunMember(ctx context.Context, c Member, ready func()) error {
 	if o.RootDir, err = l.nodeFolder(); err != nil {
 		return err
 	}
-	if o.LocalVolumes, err = l.localVolumes(); err != nil {
+	driver, err := l.localVolumes()
+	if err != nil {
 		return err
 	}
+	client := func() (kubernetes.Interface, error) { return memberClient(o.Kubeconfig) }
+	o.LocalVolumes = localvolume.Member{Driver: driver, Known: known, Client: client, Log: l.Log}
 	o.Joined = func() {
 		c.Node.Joined()
 		close(known)
 	}
 	if c.Network.Pods.IsValid() {
-		n := memberNetwork{layout: l, pods: c.Network.Pods, kubeconfig: o.Kubeconfig, known: known, traffic: l.newTraffic(ctx)}
+		n := memberNetwork{layout: l, pods: c.Network.Pods, client: client, known: known, traffic: l.newTraffic(ctx)}
 		o.Traffic = n.traffic.ready
 		if o.Bundled && o.CNI.ConfDir == "" {
 			n.bridge, o.PodRange = l.paths.Bridge(), n.pods
@@ -101,12 +105,12 @@ func (c Config) joined() (*layout, error) {
 
 // memberNetwork is service traffic and the routes of a member.
 type memberNetwork struct {
-	layout     *layout
-	pods       netip.Prefix
-	bridge     string // of the bundled pod network; empty: another one, which has its own routes
-	kubeconfig string // of the node, which renews its credentials there
-	known      <-chan struct{}
-	traffic    *traffic
+	layout  *layout
+	pods    netip.Prefix
+	bridge  string // of the bundled pod network; empty: another one, which has its own routes
+	client  func() (kubernetes.Interface, error)
+	known   <-chan struct{}
+	traffic *traffic
 }
 
 // run begins once the cluster knows the node.
@@ -141,9 +145,9 @@ func (n memberNetwork) run(ctx context.Context) error {
 	return g.wait()
 }
 
-// client has the node's credentials.
-func (n memberNetwork) client() (kubernetes.Interface, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", n.kubeconfig)
+// memberClient has the node's credentials, which it renews in its kubeconfig.
+func memberClient(kubeconfig string) (kubernetes.Interface, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("credentials of the node: %w", err)
 	}

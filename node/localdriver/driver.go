@@ -69,6 +69,9 @@ func New(config Config) (*Driver, error) {
 	return d, nil
 }
 
+// HasVolumes says whether there are some on this node.
+func (d *Driver) HasVolumes() bool { return len(d.volumes.list()) > 0 }
+
 // thawAll thaws every volume: a pod whose file system stays frozen hangs.
 func (d *Driver) thawAll() {
 	for _, v := range d.volumes.list() {
