@@ -17,14 +17,21 @@ import (
 const near, far = "198.18.74.1", "198.18.74.2"
 
 // startWithNeighbour is a cluster of two machines: lifepod up, and a node that has joined it.
-func startWithNeighbour(t *testing.T) (*instance.Instance, *neighbour.Neighbour, context.Context) {
+func startWithNeighbour(t *testing.T, flags ...string) (*instance.Instance, *neighbour.Neighbour, context.Context) {
 	t.Helper()
 	program, err := instance.Program("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := neighbour.New(t, neighbour.Config{Program: program, Cable: "lpvolumes0", Near: near, Far: far}) // first: the cluster listens on the cable
-	i, ctx := start(t, "--listen", net.JoinHostPort(near, "16443"))
+	free, err := net.Listen("tcp", net.JoinHostPort(near, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	i, ctx := start(t, append([]string{"--listen", free.Addr().String()}, flags...)...)
 	token, args, err := i.Invitation(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -73,23 +80,54 @@ spec:
 
 const fromSnapshot = "{apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: before}"
 
+// workload is a pod on a node with a volume, whose content is of a source, or null.
+func workload(name, node, source string) string {
+	return strings.NewReplacer("NAME", name, "NODE", node, "SOURCE", source).Replace(placed)
+}
+
 // place starts a pod on a node with a volume, and returns what is in its log then.
 func place(ctx context.Context, t *testing.T, i *instance.Instance, name, node, source string) string {
 	t.Helper()
-	kubectl(ctx, t, i, strings.NewReplacer("NAME", name, "NODE", node, "SOURCE", source).Replace(placed), "apply", "-f", "-")
+	kubectl(ctx, t, i, workload(name, node, source), "apply", "-f", "-")
 	kubectl(ctx, t, i, "", "rollout", "status", "sts/"+name, "--timeout=60s")
 	return strings.ReplaceAll(kubectl(ctx, t, i, "", "exec", name+"-0", "--", "cat", "/data/log"), "\n", " ")
 }
 
-// A StatefulSet whose pod is placed on a machine that joined has its volume there: the scheduler knows
-// that machine's room; what is written grows, is in snapshots and comes back from them, as on the first.
-func TestVolumesOfJoinedNode(t *testing.T) {
-	i, n, ctx := startWithNeighbour(t)
+// driversOf is the drivers that are registered on a node.
+func driversOf(ctx context.Context, t *testing.T, i *instance.Instance, node string) string {
+	t.Helper()
+	return kubectl(ctx, t, i, "", "get", "csinode", node, "-o", "jsonpath={.spec.drivers[*].name}")
+}
+
+// A cluster of two machines is of a lifepod without the driver: neither serves it. Then it is of
+// this one: folders that were volumes go on, and each machine has volumes of the driver.
+func TestTwoMachines(t *testing.T) {
+	i, n, ctx := startWithNeighbour(t, withoutDriver...)
+	kubectl(ctx, t, i, "", "wait", "--for=create", "csinode/"+neighbour.Node, "--timeout=60s")
+	folder := earlier(ctx, t, i, "old")
+	for _, node := range []string{instance.Node, neighbour.Node} {
+		if got := driversOf(ctx, t, i, node); got != "" {
+			t.Errorf("drivers on %s in a cluster without CSIDriver: %q", node, got)
+		}
+	}
+
+	i.Stop()
+	i.Args = i.Args[:len(i.Args)-len(withoutDriver)]
+	if err := i.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	upgraded(ctx, t, i, "old", folder)
+	joined(ctx, t, i, filepath.Join(n.Root, "volume-images", "volumes"))
+}
+
+// joined: a StatefulSet whose pod is placed on a machine that joined has its volume there. The
+// scheduler knows that machine's room; what is written grows, is in snapshots and comes back from them.
+func joined(ctx context.Context, t *testing.T, i *instance.Instance, images string) {
+	t.Helper()
 	kubectl(ctx, t, i, "", "wait", "--for=create", "csistoragecapacity/local."+neighbour.Node, "-n", "kube-system", "--timeout=60s")
 	if got := place(ctx, t, i, "db", neighbour.Node, "null"); got != "db" {
 		t.Errorf("log of the first pod: %q", got)
 	}
-	images := filepath.Join(n.Root, "volume-images", "volumes")
 	if list, err := os.ReadDir(images); err != nil || len(list) != 1 {
 		t.Errorf("volumes of the machine that joined: %v (%v)", list, err)
 	}
