@@ -98,15 +98,9 @@ func (p *provisioning) make(ctx context.Context) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
-	driver, err := p.controller.drivers.On(node)
-	if err != nil {
-		return "", err
-	}
-	call, cancel := context.WithTimeout(ctx, longCall)
-	defer cancel()
-	answer, err := driver.CreateVolume(call, request)
+	answer, err := p.create(ctx, node, request)
 	if status.Code(err) == codes.ResourceExhausted && p.late {
-		return "", p.chooseAgain(ctx, "", fmt.Sprintf("node %s: %v", node, shown(err)))
+		return "", p.chooseAgain(ctx, fmt.Sprintf("node %s: %v", node, shown(err)))
 	}
 	if err != nil {
 		return "", err
@@ -117,6 +111,31 @@ func (p *provisioning) make(ctx context.Context) (name string, err error) {
 		return "", fmt.Errorf("create PersistentVolume: %w", err)
 	}
 	return name, nil
+}
+
+// create has the driver of a node make the volume. What its source is may be on another node: then
+// this process takes the content from there to here.
+func (p *provisioning) create(ctx context.Context, node string, request *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
+	target, err := p.controller.drivers.Conn(node)
+	if err != nil {
+		return nil, err
+	}
+	holder := node
+	if source := sourceID(request.GetVolumeContentSource()); source != "" {
+		if holder, err = localdriver.NodeOf(source); err != nil {
+			return nil, err
+		}
+	}
+	if holder != node {
+		from, err := p.controller.drivers.Conn(holder)
+		if err != nil {
+			return nil, fmt.Errorf("source of the volume: %w", err)
+		}
+		return localdriver.Copy(ctx, from, target, request)
+	}
+	ctx, cancel := context.WithTimeout(ctx, longCall)
+	defer cancel()
+	return csi.NewControllerClient(target).CreateVolume(ctx, request)
 }
 
 // request is what the driver is asked for.
@@ -180,22 +199,18 @@ func unsupported(claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass)
 	return fmt.Errorf("the StorageClass has the provisioner %s by now", class.Provisioner)
 }
 
-// nodeFor is where the volume is to be: where its source is, or where the scheduler wants it,
-// or, if it is to be made at once, where most room is.
+// nodeFor is where the volume is to be: where the scheduler wants it, or, if it is to be made at
+// once, where its source is, or where most room is.
 func (p *provisioning) nodeFor(ctx context.Context, request *csi.CreateVolumeRequest) (string, error) {
 	selected := p.claim.Annotations[selectedNode]
-	if source := sourceID(request.GetVolumeContentSource()); source != "" {
-		holder, err := localdriver.NodeOf(source)
-		if err == nil && p.late && selected != holder {
-			err = p.chooseAgain(ctx, holder, fmt.Sprintf("node %s was selected, but the source of the volume is on node %s", selected, holder))
-		}
-		return holder, err
+	if source := sourceID(request.GetVolumeContentSource()); source != "" && !p.late {
+		return localdriver.NodeOf(source)
 	}
 	if !p.late {
 		return p.roomiest(ctx, request.GetCapacityRange().GetRequiredBytes())
 	}
 	if n, err := p.controller.csiNodes.Get(selected); err != nil || !hasDriver(n) {
-		return "", p.chooseAgain(ctx, "", fmt.Sprintf("node %s was selected, which does not run the driver %s: have the pod run on a node of lifepod, or use a StorageClass of a driver that serves node %s",
+		return "", p.chooseAgain(ctx, fmt.Sprintf("node %s was selected, which does not run the driver %s: have the pod run on a node of lifepod, or use a StorageClass of a driver that serves node %s",
 			selected, localdriver.Name, selected))
 	}
 	return selected, nil
@@ -228,15 +243,11 @@ func (p *provisioning) roomiest(ctx context.Context, bytes int64) (best string, 
 
 func quantity(bytes int64) string { return resource.NewQuantity(bytes, resource.BinarySI).String() }
 
-// chooseAgain has the scheduler choose another node, or the one that is given. The error is
-// errElsewhere once it is told so.
-func (p *provisioning) chooseAgain(ctx context.Context, node, why string) error {
+// chooseAgain has the scheduler choose another node. The error is errElsewhere once it is told so.
+func (p *provisioning) chooseAgain(ctx context.Context, why string) error {
 	p.controller.recorder.Eventf(p.claim, v1.EventTypeWarning, failed, "failed to provision volume with StorageClass %q: %s", p.class.Name, why)
-	choice := map[string]any{selectedNode: nil}
-	if node != "" {
-		choice[selectedNode] = node
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": p.claim.ResourceVersion, "annotations": choice}})
+	none := map[string]any{selectedNode: nil}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": p.claim.ResourceVersion, "annotations": none}})
 	if err == nil {
 		_, err = p.controller.Client.CoreV1().PersistentVolumeClaims(p.claim.Namespace).Patch(ctx, p.claim.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	}

@@ -33,9 +33,14 @@ import (
 )
 
 // nodes are real drivers, by the names of their nodes.
-type nodes map[string]csi.ControllerClient
+type nodes map[string]grpc.ClientConnInterface
 
 func (n nodes) On(node string) (csi.ControllerClient, error) {
+	conn, err := n.Conn(node)
+	return csi.NewControllerClient(conn), err
+}
+
+func (n nodes) Conn(node string) (grpc.ClientConnInterface, error) {
 	driver, ok := n[node]
 	if !ok {
 		return nil, fmt.Errorf("node %s is not in the cluster: its volumes can't be reached", node)
@@ -52,14 +57,14 @@ func (n nodes) Holding(id string) (csi.ControllerClient, error) {
 }
 
 // newDriver is the driver of a node.
-func newDriver(t *testing.T, node string) csi.ControllerClient {
+func newDriver(t *testing.T, node string) grpc.ClientConnInterface {
 	t.Helper()
 	driver, err := localdriver.New(localdriver.Config{Dir: t.TempDir(), Node: node, Version: "test", Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	server, listener := grpc.NewServer(), bufconn.Listen(1<<20)
-	csi.RegisterControllerServer(server, driver)
+	driver.RegisterController(server)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	conn, err := grpc.NewClient("passthrough:///"+node, grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -67,8 +72,11 @@ func newDriver(t *testing.T, node string) csi.ControllerClient {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return csi.NewControllerClient(conn)
+	return conn
 }
+
+// driver is that of n1.
+func (s scene) driver() csi.ControllerClient { return csi.NewControllerClient(s.drivers.(nodes)["n1"]) }
 
 // scene is a controller with the nodes n1 and n2, whose informers know what the test has given
 // them.
@@ -323,7 +331,7 @@ func TestImmediateBinding(t *testing.T) {
 	}
 }
 
-// A copy is made where its source is: the scheduler is told, and chooses that node.
+// A copy is made on the node that the scheduler has selected, wherever its source is.
 func TestCopies(t *testing.T) {
 	first := newClaim(nil)
 	s := newScene(t, first)
@@ -331,7 +339,7 @@ func TestCopies(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.bound(t, first)
-	taken, err := s.drivers.(nodes)["n1"].CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{Name: "s", SourceVolumeId: "n1:pvc-u1"})
+	taken, err := s.driver().CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{Name: "s", SourceVolumeId: "n1:pvc-u1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -359,19 +367,12 @@ func TestCopies(t *testing.T) {
 			if err := s.sync(t.Context(), item{"shop", name}); err != nil {
 				t.Fatal(err)
 			}
-			if got := s.event(); !strings.Contains(got, "node n2 was selected, but the source of the volume is on node n1") {
-				t.Errorf("event %q", got)
+			v := s.volume(t, "pvc-"+name)
+			if got := v.Spec.CSI.VolumeHandle; got != "n2:pvc-"+name {
+				t.Errorf("volume %s, want it on the node that was selected", got)
 			}
-			claim = s.claim(t, name)
-			if got := claim.Annotations[selectedNode]; got != "n1" {
-				t.Fatalf("selected node %q, want n1", got)
-			}
-			s.know(t, claim)
-			if err := s.sync(t.Context(), item{"shop", name}); err != nil {
-				t.Fatal(err)
-			}
-			if got := s.volume(t, "pvc-"+name).Spec.CSI.VolumeHandle; got != "n1:pvc-"+name {
-				t.Errorf("volume %s", got)
+			if got := v.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values; len(got) != 1 || got[0] != "n2" {
+				t.Errorf("its pods are to be on %q", got)
 			}
 			small := newClaim(func(c *v1.PersistentVolumeClaim) {
 				c.Name, c.UID, c.Spec.DataSourceRef = "small", "small", ref
@@ -491,7 +492,7 @@ func TestReleasedVolumeIsDeleted(t *testing.T) {
 			if there := !apierrors.IsNotFound(err); there != c.stays {
 				t.Errorf("PersistentVolume is there: %v (%v)", there, err)
 			}
-			list, err := s.drivers.(nodes)["n1"].ListVolumes(t.Context(), &csi.ListVolumesRequest{})
+			list, err := s.driver().ListVolumes(t.Context(), &csi.ListVolumesRequest{})
 			if there := len(list.GetEntries()) == 1; err != nil || there != c.stays {
 				t.Errorf("the driver has it: %v (%v)", there, err)
 			}

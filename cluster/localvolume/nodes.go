@@ -27,6 +27,7 @@ import (
 type drivers interface {
 	On(node string) (csi.ControllerClient, error)
 	Holding(id string) (csi.ControllerClient, error)
+	Conn(node string) (grpc.ClientConnInterface, error)
 }
 
 // Nodes are the drivers of the cluster's nodes.
@@ -54,6 +55,15 @@ func (n *Nodes) Holding(id string) (csi.ControllerClient, error) {
 
 // On is the driver of a node.
 func (n *Nodes) On(node string) (csi.ControllerClient, error) {
+	conn, err := n.Conn(node)
+	if err != nil {
+		return nil, err
+	}
+	return csi.NewControllerClient(conn), nil
+}
+
+// Conn is the connection to the driver of a node.
+func (n *Nodes) Conn(node string) (grpc.ClientConnInterface, error) {
 	object, err := n.nodes.Get(node)
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("node %s is not in the cluster: its volumes can't be reached", node)
@@ -74,7 +84,7 @@ func (n *Nodes) On(node string) (csi.ControllerClient, error) {
 		}
 		n.conns[address] = conn
 	}
-	return csi.NewControllerClient(conn), nil
+	return conn, nil
 }
 
 // Close ends the connections; calls that are under way fail.

@@ -22,10 +22,11 @@ func NodeOf(id string) (node string, err error) {
 	return node, nil
 }
 
-// id is ID for this node; "" is that of nothing.
+// id is ID for this node; "" is that of nothing. What is on another node is called by its ID
+// here.
 func (d *Driver) id(local string) string {
-	if local == "" {
-		return ""
+	if _, err := NodeOf(local); err == nil || local == "" {
+		return local
 	}
 	return ID(d.config.Node, local)
 }

@@ -7,8 +7,6 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/container-storage-interface/spec/lib/go/csi"
-
 	"github.com/lifepod/lifepod/node/systemlog"
 )
 
@@ -16,8 +14,8 @@ import (
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	s.addFigures(mux)
-	if s.Controller != nil {
-		mux.Handle("POST /"+csi.Controller_ServiceDesc.ServiceName+"/", s.Controller)
+	for service, handler := range s.Controller {
+		mux.Handle("POST /"+service+"/", handler)
 	}
 	if !on(s.Kubelet.EnableDebuggingHandlers) {
 		addDisabled(mux)

@@ -79,8 +79,9 @@ type Config struct {
 	Figures  Figures
 	// Checkpoints is the folder of files with the state of containers.
 	Checkpoints string
-	// Controller serves the calls of a CSI driver's controller; nil: there is none here.
-	Controller http.Handler
+	// Controller serves the calls of a CSI driver's controller, by the names of their gRPC
+	// services; nil: there is none here.
+	Controller map[string]http.Handler
 	About      About // the program
 	Log        *slog.Logger
 }

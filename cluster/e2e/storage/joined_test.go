@@ -59,7 +59,7 @@ kind: PersistentVolumeClaim
 metadata: {name: NAME}
 spec:
   accessModes: [ReadWriteOnce]
-  resources: {requests: {storage: 64Mi}}
+  resources: {requests: {storage: SIZE}}
   dataSource: SOURCE
 ---
 apiVersion: apps/v1
@@ -80,9 +80,13 @@ spec:
 
 const fromSnapshot = "{apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: before}"
 
-// workload is a pod on a node with a volume, whose content is of a source, or null.
+// workload is a pod on a node with a volume, whose content is of a source; that is null for none, and smaller.
 func workload(name, node, source string) string {
-	return strings.NewReplacer("NAME", name, "NODE", node, "SOURCE", source).Replace(placed)
+	size := "256Mi"
+	if source != "null" {
+		size = "384Mi"
+	}
+	return strings.NewReplacer("NAME", name, "NODE", node, "SOURCE", source, "SIZE", size).Replace(placed)
 }
 
 // place starts a pod on a node with a volume, and returns what is in its log then.
@@ -117,38 +121,51 @@ func TestTwoMachines(t *testing.T) {
 		t.Fatal(err)
 	}
 	upgraded(ctx, t, i, "old", folder)
-	joined(ctx, t, i, filepath.Join(n.Root, "volume-images", "volumes"))
+	joined(ctx, t, i, n.Root)
 }
 
 // joined: a StatefulSet whose pod is placed on a machine that joined has its volume there. The
-// scheduler knows that machine's room; what is written grows, is in snapshots and comes back from them.
-func joined(ctx context.Context, t *testing.T, i *instance.Instance, images string) {
+// scheduler knows that machine's room; what is written grows, is in snapshots and comes back from
+// them, there and on the first machine.
+func joined(ctx context.Context, t *testing.T, i *instance.Instance, root string) {
 	t.Helper()
 	kubectl(ctx, t, i, "", "wait", "--for=create", "csistoragecapacity/local."+neighbour.Node, "-n", "kube-system", "--timeout=60s")
 	if got := place(ctx, t, i, "db", neighbour.Node, "null"); got != "db" {
 		t.Errorf("log of the first pod: %q", got)
 	}
-	if list, err := os.ReadDir(images); err != nil || len(list) != 1 {
-		t.Errorf("volumes of the machine that joined: %v (%v)", list, err)
+	if list := shelf(t, root, "volumes"); len(list) != 1 {
+		t.Errorf("volumes of the machine that joined: %q", list)
 	}
+	want := fill(t, mountOf(ctx, t, i, root, "db"))
 	kubectl(ctx, t, i, "", "wait", "--for=create", "volumesnapshotclass/local", "--timeout=60s")
 	kubectl(ctx, t, i, strings.Replace(snapshotOf, "data-db-0", "db", 1), "apply", "-f", "-")
 	kubectl(ctx, t, i, "", "wait", "volumesnapshot/before", "--for=jsonpath={.status.readyToUse}=true", "--timeout=60s")
 
-	kubectl(ctx, t, i, "", "patch", "pvc/db", "--type=merge", `--patch={"spec": {"resources": {"requests": {"storage": "96Mi"}}}}`)
+	kubectl(ctx, t, i, "", "patch", "pvc/db", "--type=merge", `--patch={"spec": {"resources": {"requests": {"storage": "384Mi"}}}}`)
 	kubectl(ctx, t, i, "", "wait", "pvc/db", "--for=jsonpath={.status.conditions[0].type}=FileSystemResizePending", "--timeout=60s")
 	kubectl(ctx, t, i, "", "delete", "pod", "db-0") // the next one has it larger at once
-	kubectl(ctx, t, i, "", "wait", "pvc/db", "--for=jsonpath={.status.capacity.storage}=96Mi", "--timeout=60s")
+	kubectl(ctx, t, i, "", "wait", "pvc/db", "--for=jsonpath={.status.capacity.storage}=384Mi", "--timeout=60s")
 	kubectl(ctx, t, i, "", "rollout", "status", "sts/db", "--timeout=60s")
 
-	if got := place(ctx, t, i, "restored", neighbour.Node, fromSnapshot); got != "db restored" {
-		t.Errorf("log of the restored volume: %q", got)
+	for _, c := range []struct{ name, node, root, source, log string }{
+		{"restored", neighbour.Node, root, fromSnapshot, "db restored"},
+		{"fetched", instance.Node, i.Root, fromSnapshot, "db fetched"},
+		{"clone", instance.Node, i.Root, "{kind: PersistentVolumeClaim, name: db}", "db db clone"},
+	} {
+		if got := place(ctx, t, i, c.name, c.node, c.source); got != c.log {
+			t.Errorf("log in volume %s on %s: %q, want %q", c.name, c.node, got, c.log)
+		}
+		if got := sum(t, filepath.Join(mountOf(ctx, t, i, c.root, c.name), "data")); got != want {
+			t.Errorf("volume %s on %s has other data than its source", c.name, c.node)
+		}
 	}
 	kubectl(ctx, t, i, "", "delete", "sts", "--all")
 	kubectl(ctx, t, i, "", "delete", "pvc", "--all")
 	kubectl(ctx, t, i, "", "delete", "volumesnapshot", "--all")
 	kubectl(ctx, t, i, "", "wait", "--for=delete", "pv", "--all", "--timeout=60s")
-	if list, err := os.ReadDir(images); err != nil || len(list) > 0 {
-		t.Errorf("volumes left on the machine that joined: %v (%v)", list, err)
+	for _, at := range []string{i.Root, root} {
+		if list := shelf(t, at, "volumes"); len(list) > 0 {
+			t.Errorf("volumes left in %s: %q", at, list)
+		}
 	}
 }

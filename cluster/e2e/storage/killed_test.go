@@ -47,7 +47,7 @@ func volumeThings(i *instance.Instance) (mounts, loops []string) {
 }
 
 // Pods run on with their volumes when lifepod up is killed, which the next one doesn't mount
-// again. After lifepod down nothing of them is on the machine, also if lifepod up was killed
+// again; also if it was killed in the middle of a copy. After lifepod down nothing of them is on the machine, also if lifepod up was killed
 // before, and the next one has them again with what was written.
 func TestLocalVolumesOutliveUp(t *testing.T) {
 	i, ctx := start(t)
@@ -61,10 +61,7 @@ func TestLocalVolumesOutliveUp(t *testing.T) {
 		t.Fatalf("mounts %q, loop devices %q", mounts, loops)
 	}
 
-	i.Kill()
-	if err := i.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	killedWhileCopying(ctx, t, i)
 	kubectl(ctx, t, i, "", "exec", "files-0", "--", "sh", "-c", "echo after >> /data/log")
 	if got := kubectl(ctx, t, i, "", "exec", "files-0", "--", "cat", "/data/log"); got != "started\nafter" {
 		t.Errorf("after lifepod up was killed, the log has %q", got)

@@ -36,7 +36,7 @@ metadata:
   annotations: {pv.kubernetes.io/provisioned-by: lifepod.dev/local}
   finalizers: [external-provisioner.volume.kubernetes.io/finalizer]
 spec:
-  capacity: {storage: 64Mi}
+  capacity: {storage: 256Mi}
   local: {path: FOLDER}
   accessModes: [ReadWriteOnce]
   claimRef: {apiVersion: v1, kind: PersistentVolumeClaim, namespace: default, name: NAME, uid: UID}
