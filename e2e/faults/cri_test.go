@@ -45,7 +45,7 @@ func startBehindProxy(t *testing.T) (*node, *criProxy) {
 		t.Fatal(err)
 	}
 	proxy := newCRIProxy(t, runtime.Endpoint())
-	n := startNode(t, member.Config{Kubelet: map[string]any{"containerRuntimeEndpoint": "unix://" + proxy.socket}})
+	n := startNode(t, member.Config{Kubelet: map[string]any{"containerRuntimeEndpoint": proxy.Endpoint()}})
 	t.Cleanup(proxy.end) // else nothing could be removed
 	n.runtimeDir = dir
 	n.extra = func() []string { return append(butAddresses(root.LeftOfPods()), n.cgroups()...) }
