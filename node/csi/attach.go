@@ -60,7 +60,7 @@ type errExhausted struct{ message string }
 func (e errExhausted) Error() string { return e.message }
 
 // await returns what the attacher has said of the volume, once it is attached to the node and
-// stays so while it is in use.
+// stays so while it is in use; or nothing, once its CSIDriver says that nobody attaches it.
 func (a attaching) await(ctx context.Context) (map[string]string, error) {
 	if !a.has {
 		a.on.inUse.await(a.pod, a.volume)
@@ -68,7 +68,7 @@ func (a attaching) await(ctx context.Context) (map[string]string, error) {
 	patience, look := time.NewTimer(a.patience), time.NewTicker(attachPause)
 	defer patience.Stop()
 	defer look.Stop()
-	for {
+	for attaches(a.on.config.Drivers.Known(a.volume.driver)) {
 		why, changes := a.on.inUse.attached(a.volume)
 		if a.has || why == "" {
 			if said, done, err := a.look(ctx); done || err != nil && !a.mayEnd(err) {
@@ -88,6 +88,7 @@ func (a attaching) await(ctx context.Context) (map[string]string, error) {
 			return nil, err
 		}
 	}
+	return nil, nil
 }
 
 // mayEnd says whether a failure to attach ends when another volume is detached.

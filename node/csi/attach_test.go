@@ -152,6 +152,33 @@ func TestAttachedNoMore(t *testing.T) {
 	t.Errorf("still in use: %q", m.volumes.InUse())
 }
 
+// TestAttachedByNobody: a pod that waits for its volume to be attached waits no more when the CSIDriver
+// says that it need not be (A-CSI-5).
+func TestAttachedByNobody(t *testing.T) {
+	m, _ := newAttaching(t, newDriver(t))
+	pod := podOf("pod")
+	m.attachment(storagev1.VolumeAttachmentStatus{})
+	published := m.publishSoon(pod)
+	m.awaitInUse()
+	m.writeNode()
+	wantWaiting(t, published)
+	if _, err := m.config.Client.StorageV1().CSIDrivers().Update(t.Context(), driverObject(storagev1.CSIDriverSpec{AttachRequired: new(false)}), metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-published:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(2 * attachPause):
+		t.Fatal("A-CSI-5: the pod still waits")
+	}
+	if err := m.unpublish(pod); err != nil {
+		t.Fatal(err)
+	}
+	m.wantNothing()
+}
+
 // TestNotAttached: what the attacher says is told; a pod that waits holds up no other one of the
 // volume, and the volume is in use until the pod is gone (A-CSI-4, A-CSI-5).
 func TestNotAttached(t *testing.T) {
