@@ -2,6 +2,8 @@ package agent
 
 import (
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,5 +32,32 @@ func TestWorkerWithDevices(t *testing.T) {
 	want := "going on from the checkpoint, with the devices of both runs\n" + devices + devices
 	if diff := cmp.Diff(want, c.kubectl("logs", pod.Name, "--container=worker")); diff != "" {
 		t.Errorf("A-DEV-10: the worker's log (-want +got):\n%s", diff)
+	}
+}
+
+// TestWorkerWithClaim: so does the example's worker with two GPUs of a claim (A-DRA-7). It is not run
+// beside TestGPUWorker, which has the same driver.
+func TestWorkerWithClaim(t *testing.T) {
+	plane.Needs(t, "RestartAllContainersOnContainerExits")
+	node := newNode(t, member.Config{})
+	newExampleDriver(t, node)
+	c := newCluster(t, node)
+	manifest, err := os.ReadFile("../../examples/cluster/ml-worker-claim.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.apply(string(manifest))
+	c.await("ml-worker-claim", "to its end", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodSucceeded })
+	log := c.kubectl("logs", "ml-worker-claim", "--container=worker")
+	said, gpus, _ := strings.Cut(log, "\n")
+	if said != "going on from the checkpoint, with the GPUs of both runs" {
+		t.Errorf("the worker has not gone on: %s", log)
+	}
+	lines := strings.Fields(gpus)
+	half := len(lines) / 2
+	slices.Sort(lines[:half]) // variables have no order
+	slices.Sort(lines[half:])
+	if half != 2 || !slices.Equal(lines[:half], lines[half:]) {
+		t.Errorf("A-DRA-7: the worker's GPUs in both runs are %q, want the same two", lines)
 	}
 }
