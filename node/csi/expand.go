@@ -40,16 +40,35 @@ func expandInUse(ctx context.Context, p *publishing) error {
 		return nil
 	}
 	p.inUse = true
-	return expand(ctx, p)
+	return expand(ctx, p, askClaim(ctx, p))
+}
+
+// claimAsked is what the API server says of a volume's claim; no expansion: it is another one of its name.
+type claimAsked struct {
+	expansion *expansion
+	err       error
+}
+
+// askClaim asks for the volume's claim, if it is looked at. The answer comes when there is one, or ctx ends.
+func askClaim(ctx context.Context, p *publishing) <-chan claimAsked {
+	answer := make(chan claimAsked, 1)
+	if expands(p) {
+		go func() {
+			e, err := newExpansion(ctx, p)
+			answer <- claimAsked{e, err}
+		}()
+	}
+	return answer
 }
 
 // expand has the driver expand the volume, if its claim waits for that, or if another node has and
 // this one has not (A-CSI-15).
-func expand(ctx context.Context, p *publishing) error {
+func expand(ctx context.Context, p *publishing, claim <-chan claimAsked) error {
 	if !expands(p) {
 		return nil
 	}
-	e, err := newExpansion(ctx, p)
+	asked := <-claim
+	e, err := asked.expansion, asked.err
 	if err != nil || e == nil {
 		return err
 	}

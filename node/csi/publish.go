@@ -2,7 +2,6 @@ package csi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -99,6 +98,7 @@ func (p *publishing) run(ctx context.Context) error {
 	if err := p.remember(""); err != nil {
 		return p.want.failed(p.want.setUpStep(), err)
 	}
+	claim := askClaim(ctx, p) // meanwhile: nothing is to wait after the driver's answer
 	if !p.want.inline {
 		p.on.inUse.arrived(p.want.podVolume(), p.want.key())
 		if err := p.stage(ctx); err != nil {
@@ -108,11 +108,10 @@ func (p *publishing) run(ctx context.Context) error {
 	if err := p.publish(ctx); err != nil {
 		return p.want.failed(p.want.setUpStep(), err)
 	}
-	if err := expand(ctx, p); err != nil {
+	if err := expand(ctx, p, claim); err != nil {
 		return p.want.failed(p.want.expandStep(), err)
 	}
-	err := errors.Join(p.remember(p.on.config.Boot), p.keepSize())
-	return p.want.failed(p.want.setUpStep(), err)
+	return p.want.failed(p.want.setUpStep(), p.remember(p.on.config.Boot))
 }
 
 // find gets the driver, and checks that the volume can be its.
@@ -146,6 +145,9 @@ func (p *publishing) remember(done string) error {
 	r := p.newRecord()
 	if done != "" {
 		r[keyDone] = done
+		if size := p.on.sizes.of(p.want, dir); !size.IsZero() {
+			r.setSize(size)
+		}
 	} else if p.want.device {
 		if err := p.rememberDevice(); err != nil {
 			return err

@@ -50,10 +50,15 @@ func (p *publishing) keepSize() error {
 	if err != nil || r == nil {
 		return err
 	}
-	size := p.on.sizes.of(p.want, p.recordDir())
-	if text := strconv.FormatInt(size.Value(), 10); !size.IsZero() && r[keySize] != text {
-		r[keySize] = text
+	if size := p.on.sizes.of(p.want, p.recordDir()); !size.IsZero() && r.setSize(size) {
 		return writeRecord(p.recordDir(), r)
 	}
 	return nil
+}
+
+// setSize says whether the record had another size.
+func (r record) setSize(size resource.Quantity) bool {
+	before := r[keySize]
+	r[keySize] = strconv.FormatInt(size.Value(), 10)
+	return r[keySize] != before
 }
