@@ -221,7 +221,7 @@ $(CONFORMANCE)/debian.tar: cluster/e2e/conformance/packages.txt
 
 # --- measuring --------------------------------------------------------------
 
-.PHONY: bench bench-agent bench-pressure bench-up
+.PHONY: bench bench-agent bench-devices bench-volumes bench-pressure bench-up
 bench: build ## lifepod against the bare runtime calls, on one containerd (as root)
 	$(GO) run ./bench -lifepod bin/lifepod
 
@@ -230,8 +230,16 @@ bench-up: build controlplane kubelet ## lifepod up against the separate programs
 	$(GO) run ./bench/up -lifepod bin/lifepod $(BENCHUP)
 
 BENCHAGENT ?= -blocks 3 -n 5
-bench-agent: build controlplane kubelet ## lifepod agent against the kubelet, on a real control plane (as root)
+bench-agent: test-packages build controlplane kubelet ## lifepod agent against the kubelet, on a real control plane (as root)
 	$(GO) run ./bench/agent -lifepod bin/lifepod $(BENCHAGENT)
+
+BENCHDEVICES ?= -blocks 2 -n 10
+bench-devices: build controlplane drivers kubelet ## restarts in place of a worker with two devices against the runtime's calls alone (as root)
+	$(GO) run ./bench/devices -lifepod bin/lifepod $(BENCHDEVICES)
+
+BENCHVOLUMES ?= -blocks 1 -n 10
+bench-volumes: test-packages build controlplane kubelet ## what follows a CSI driver's answer, lifepod agent against the kubelet (as root)
+	$(GO) run ./bench/volumes -lifepod bin/lifepod $(BENCHVOLUMES)
 
 BENCHPRESSURE ?= -blocks 1 -n 5
 bench-pressure: test-packages build controlplane kubelet ## evictions, shutdown and watching, lifepod agent against the kubelet (as root)

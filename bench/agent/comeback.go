@@ -31,7 +31,7 @@ func (s *side) comebacks(ctx context.Context, record times.Record) error {
 // comeback measures how long after its start the process has renewed the node's Lease and
 // written its conditions anew.
 func (s *side) comeback(ctx context.Context, record times.Record) error {
-	s.pause(ctx)
+	s.Pause(ctx)
 	if err := s.Member.Kill(); err != nil {
 		return err
 	}

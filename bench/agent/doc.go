@@ -12,6 +12,8 @@
 //	lease back     kill -9, and the process is started again → the node's Lease is renewed
 //	status back    the same → its conditions are written anew
 //	N at once      the first request → all are Ready, and → all are gone
+//	N with volumes the first request → the median of N pods with a volume of a CSI driver
+//	               each is Ready, and the last one is
 //	idle           memory and CPU while those N pods do nothing
 //
 // All but the first moment is seen through a watch on the API server. The pods go

@@ -12,10 +12,15 @@ import (
 func (s *bench) measureFloor(ctx context.Context, r *results) error {
 	for i := range s.plan.n + 1 {
 		record := r.times.When(i > 0).Prefixed(floor + " ")
-		if err := s.Floor.One(ctx, bareOf(testbed.NewPod("")), record); err != nil {
+		if err := s.Floor.One(ctx, testbed.BareOf(testbed.NewPod("")), record); err != nil {
 			return err
 		}
-		if err := s.Floor.RestartAll(ctx, bareOf(newWorkerPod("")), record); err != nil {
+		if err := s.Floor.RestartAll(ctx, testbed.BareOf(testbed.NewWorkerPod("")), record); err != nil {
+			return err
+		}
+	}
+	if s.plan.volumes > 0 {
+		if err := s.floorVolumes(ctx, r.times.When(true).Prefixed(floor+" ")); err != nil {
 			return err
 		}
 	}
@@ -24,7 +29,7 @@ func (s *bench) measureFloor(ctx context.Context, r *results) error {
 	}
 	pods := make([]*v1.Pod, s.plan.pods)
 	for i := range pods {
-		pods[i] = bareOf(testbed.NewPod(""))
+		pods[i] = testbed.BareOf(testbed.NewPod(""))
 	}
 	return s.Floor.AtOnce(ctx, pods, r.times.When(true).Prefixed(floor+" "))
 }

@@ -19,6 +19,7 @@ type plan struct {
 	blocks   int    // of each side
 	n        int    // measurements of each kind in a block
 	pods     int    // at once
+	volumes  int    // pods with a volume at once
 	idle     time.Duration
 	keep     string // folder of the logs, empty: they are removed
 	only     string // side
@@ -31,6 +32,7 @@ func main() {
 	flag.IntVar(&p.blocks, "blocks", 3, "turns of each side")
 	flag.IntVar(&p.n, "n", 5, "measurements of each kind in a turn")
 	flag.IntVar(&p.pods, "pods", 100, "pods at once; 0 leaves this and the idle part out")
+	flag.IntVar(&p.volumes, "volumes", 50, "pods with a volume of a CSI driver at once; 0 leaves this out")
 	flag.DurationVar(&p.idle, "idle", 20*time.Second, "for how long pods that do nothing are watched")
 	flag.StringVar(&p.keep, "logs", "", "`folder` in which the logs of both are kept")
 	flag.StringVar(&p.profiles, "profiles", "", "`folder` for pprof profiles of lifepod at work and with the idle pods")

@@ -51,7 +51,7 @@ func (s *side) readiness(ctx context.Context, record times.Record) error {
 	}
 	for range s.plan.n {
 		for _, up := range []bool{false, true} {
-			s.pause(ctx)
+			s.Pause(ctx)
 			probed.become(up)
 			at, err := s.boards.endpoints.Await(ctx, fmt.Sprintf("an endpoint with ready %v", up), endpoint(pod.Name, up))
 			if err != nil {
@@ -60,7 +60,7 @@ func (s *side) readiness(ctx context.Context, record times.Record) error {
 			record("readiness flip", at.Sub(probed.answeredAt()))
 		}
 	}
-	return s.remove(ctx, pod)
+	return s.Remove(ctx, pod)
 }
 
 // newProbedPod is a pod of the Service; the probe asks this process.

@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
-
-	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/bench/testbed"
 	"github.com/lifepod/lifepod/bench/times"
@@ -43,6 +40,11 @@ func (s *side) measureAll(ctx context.Context, r *results) error {
 	if err := s.readiness(ctx, r.times.When(true).Prefixed(s.Name+" ")); err != nil {
 		return err
 	}
+	if s.plan.volumes > 0 {
+		if err := s.volumes(ctx, r.times.When(true).Prefixed(s.Name+" ")); err != nil {
+			return err
+		}
+	}
 	if s.plan.pods == 0 {
 		return nil
 	}
@@ -62,16 +64,16 @@ func (s *side) one(ctx context.Context, record times.Record) error {
 	}
 	record("create", at.Sub(began))
 
-	began, err = s.kill(ctx, pod.Name)
+	began, err = s.KillMain(ctx, pod.Name)
 	if err != nil {
 		return err
 	}
-	if at, err = s.Pods.Await(ctx, "the next instance of a container", restarted(pod.Name)); err != nil {
+	if at, err = s.Pods.Await(ctx, "the next instance of a container", testbed.Restarted(pod.Name)); err != nil {
 		return err
 	}
 	record("restart", at.Sub(began))
 
-	s.pause(ctx)
+	s.Pause(ctx)
 	began = time.Now()
 	if err := s.Delete(ctx, pod); err != nil {
 		return err
@@ -84,47 +86,21 @@ func (s *side) one(ctx context.Context, record times.Record) error {
 }
 
 func (s *side) restartAll(ctx context.Context, record times.Record) error {
-	pod := newWorkerPod(s.Member.Name)
+	pod := testbed.NewWorkerPod(s.Member.Name)
 	if err := s.Create(ctx, pod); err != nil {
 		return err
 	}
 	if _, err := s.Pods.Await(ctx, "a pod to be ready", testbed.Ready(pod.Name)); err != nil {
 		return err
 	}
-	began, err := s.kill(ctx, pod.Name)
+	began, err := s.KillMain(ctx, pod.Name)
 	if err != nil {
 		return err
 	}
-	at, err := s.Pods.Await(ctx, "all containers to have restarted", restarted(pod.Name))
+	at, err := s.Pods.Await(ctx, "all containers to have restarted", testbed.Restarted(pod.Name))
 	if err != nil {
 		return err
 	}
 	record("restart all", at.Sub(began))
-	return s.remove(ctx, pod)
-}
-
-// remove deletes a pod whose end nobody measures.
-func (s *side) remove(ctx context.Context, pod *v1.Pod) error {
-	if err := s.Delete(ctx, pod); err != nil {
-		return err
-	}
-	_, err := s.Pods.Await(ctx, "the end of a pod", testbed.Gone(pod.Name))
-	return err
-}
-
-// kill kills main's process after a pause, and says when.
-func (s *side) kill(ctx context.Context, pod string) (time.Time, error) {
-	s.pause(ctx)
-	id := s.MainOf(pod)
-	began := time.Now()
-	return began, s.Floor.Kill(ctx, id)
-}
-
-// pause is of random length: whoever looks at containers once a second is as often
-// met at the end of that second as at its beginning.
-func (s *side) pause(ctx context.Context) {
-	select {
-	case <-time.After(200*time.Millisecond + rand.N(time.Second)):
-	case <-ctx.Done():
-	}
+	return s.Remove(ctx, pod)
 }

@@ -21,16 +21,25 @@ type pod struct {
 	pod     *v1.Pod
 	config  *runtimeapi.PodSandboxConfig
 	sandbox string
+	mounts  []*runtimeapi.Mount // of its volumes
 }
 
-// create runs the sandbox.
+// create runs the sandbox, and makes the volumes meanwhile.
 func (r *Runtime) create(ctx context.Context, of *v1.Pod) (*pod, error) {
 	p := &pod{Runtime: r, pod: of, config: criconfig.Sandbox(criconfig.SandboxInput{
 		Node: r.Node, Pod: of, CgroupParent: r.CgroupOf(of), Hostname: of.Name,
 	})}
+	var (
+		beside     sync.WaitGroup
+		volumesErr error
+	)
+	if r.Volumes != nil {
+		beside.Go(func() { p.mounts, volumesErr = r.Volumes(ctx, of) })
+	}
 	sandbox, err := r.Client.Runtime.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{Config: p.config})
 	p.sandbox = sandbox.GetPodSandboxId()
-	return p, err
+	beside.Wait()
+	return p, errors.Join(err, volumesErr)
 }
 
 // instance is one instance of a container.
@@ -44,10 +53,14 @@ func (p *pod) start(ctx context.Context, c *v1.Container, attempt int) (instance
 	if err := os.MkdirAll(filepath.Join(p.logs(), c.Name), 0o755); err != nil {
 		return instance{}, err
 	}
-	config, err := criconfig.Container(criconfig.ContainerInput{
+	in := criconfig.ContainerInput{
 		Node: p.Node, Pod: p.pod, Container: c, RestartCount: attempt,
-		ImageRef: c.Image, Environment: environment.Result{Command: c.Command},
-	})
+		ImageRef: c.Image, Environment: environment.Result{Command: c.Command}, Mounts: p.mounts,
+	}
+	if p.Assigned != nil {
+		in.Assigned = p.Assigned(c)
+	}
+	config, err := criconfig.Container(in)
 	if err != nil {
 		return instance{}, err
 	}

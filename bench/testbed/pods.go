@@ -85,6 +85,15 @@ func (s *Testbed) Delete(ctx context.Context, pod *v1.Pod) error {
 	return s.API.CoreV1().Pods(Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{})
 }
 
+// Remove deletes a pod whose end nobody measures, and waits for that.
+func (s *Testbed) Remove(ctx context.Context, pod *v1.Pod) error {
+	if err := s.Delete(ctx, pod); err != nil {
+		return err
+	}
+	_, err := s.Pods.Await(ctx, "the end of a pod", Gone(pod.Name))
+	return err
+}
+
 // CreateAll creates pods at once and says how long it took until all were Ready.
 func (s *Testbed) CreateAll(ctx context.Context, pods []*v1.Pod) (time.Duration, error) {
 	began := time.Now()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,14 +35,14 @@ func (s *Testbed) AddNodes(ctx context.Context, fields map[string]any) error {
 	if err != nil {
 		return err
 	}
-	for _, program := range []string{s.plane.Binary(Kubelet), ours} {
+	for _, program := range []string{s.Plane.Binary(Kubelet), ours} {
 		name := filepath.Base(program)
 		configuration := map[string]any{"containerRuntimeEndpoint": s.runtime.Endpoint()}
 		if name == Lifepod {
 			configuration["cgroupRoot"] = "/" + filepath.Base(s.root)
 		}
 		maps.Copy(configuration, fields)
-		m, err := member.Start(ctx, member.Config{Plane: s.plane, Program: program, Name: name, Kubelet: configuration, Env: s.config.Env})
+		m, err := member.Start(ctx, member.Config{Plane: s.Plane, Program: program, Name: name, Kubelet: configuration, Env: s.config.Env})
 		if err != nil {
 			return err
 		}
@@ -128,3 +129,15 @@ func Sleep(ctx context.Context, d time.Duration) error {
 		return context.Cause(ctx)
 	}
 }
+
+// KillMain kills the process of a pod's first container after a pause, and says when.
+func (s *Side) KillMain(ctx context.Context, pod string) (time.Time, error) {
+	s.Pause(ctx)
+	id := s.MainOf(pod)
+	began := time.Now()
+	return began, s.Floor.Kill(ctx, id)
+}
+
+// Pause is of random length: whoever looks at containers once a second is as often
+// met at the end of that second as at its beginning.
+func (s *Side) Pause(ctx context.Context) { _ = Sleep(ctx, 200*time.Millisecond+rand.N(time.Second)) } // who goes on sees that ctx has ended

@@ -20,6 +20,7 @@ import (
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/e2e/controlplane"
+	"github.com/lifepod/lifepod/e2e/relay"
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/worker/podcgroup"
 )
@@ -29,7 +30,10 @@ type Config struct {
 	Lifepod string   // the binary
 	Keep    string   // folder of the nodes' logs; empty: they are removed
 	Env     []string // of the nodes, beside this process's
-	Log     *slog.Logger
+	// Relay sees each call of the runtime, those of the floor, too, and has it carried; nil: the
+	// runtime is called itself.
+	Relay func(context.Context, relay.Call) error
+	Log   *slog.Logger
 }
 
 // Testbed is a containerd, a control plane and watches that see what its users would
@@ -38,17 +42,17 @@ type Testbed struct {
 	config Config
 	// Floor makes pods by bare calls.
 	Floor *bare.Runtime
+	Plane *controlplane.ControlPlane
 	API   kubernetes.Interface
 	Pods  *Board[*v1.Pod]
 	// Sides are the nodes, of which none runs between two turns.
 	Sides []*Side
 
 	root    string
-	runtime *bundle.Runtime
+	runtime containerd
 	client  *cri.Client
 	cgroups podcgroup.Driver // of lifepod's pods
-	plane   *controlplane.ControlPlane
-	closers []func() error // in the order of their need, the last first
+	closers []func() error   // in the order of their need, the last first
 }
 
 // Open starts everything but the nodes. After an error nothing is left.
@@ -62,6 +66,20 @@ func Open(ctx context.Context, config Config) (*Testbed, error) {
 	s.Pods = NewBoard[*v1.Pod]()
 	s.Beside(func(ctx context.Context) { s.Pods.Run(ctx, s.API.CoreV1().Pods(Namespace).Watch) })
 	return s, nil
+}
+
+// containerd is the runtime, with what sees its calls.
+type containerd struct {
+	*bundle.Runtime
+	before *relay.Relay // nil: nobody
+}
+
+// Endpoint is where the runtime is called.
+func (c containerd) Endpoint() string {
+	if c.before != nil {
+		return c.before.Endpoint()
+	}
+	return c.Runtime.Endpoint()
 }
 
 func (s *Testbed) onClose(f func() error) { s.closers = append(s.closers, f) }
@@ -82,12 +100,18 @@ func (s *Testbed) openRuntime(ctx context.Context) (err error) {
 		return err
 	}
 	s.onClose(func() error { return os.RemoveAll(s.root) })
-	if s.runtime, err = bundle.Open(ctx, bundle.Config{Root: s.root, Log: s.config.Log}); err != nil {
+	if s.runtime.Runtime, err = bundle.Open(ctx, bundle.Config{Root: s.root, Log: s.config.Log}); err != nil {
 		return err
 	}
 	s.onClose(func() error { return within(time.Minute, s.runtime.Close) })
 	if _, err := s.runtime.ImportImages(ctx); err != nil {
 		return err
+	}
+	if s.config.Relay != nil {
+		if s.runtime.before, err = relay.Listen(s.runtime.Endpoint(), s.config.Relay); err != nil {
+			return err
+		}
+		s.onClose(s.runtime.before.Close)
 	}
 	if s.client, err = cri.Dial(s.runtime.Endpoint()); err != nil {
 		return err
@@ -134,15 +158,15 @@ func (s *Testbed) Beside(run func(context.Context)) {
 }
 
 func (s *Testbed) openPlane(ctx context.Context) (err error) {
-	if s.plane, err = controlplane.Start(ctx, controlplane.Config{}); err != nil {
+	if s.Plane, err = controlplane.Start(ctx, controlplane.Config{}); err != nil {
 		return err
 	}
-	s.onClose(s.plane.Close)
-	kubelet := s.plane.Binary(Kubelet)
+	s.onClose(s.Plane.Close)
+	kubelet := s.Plane.Binary(Kubelet)
 	if _, err := os.Stat(kubelet); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is missing: run `make kubelet` first", kubelet)
 	}
-	s.API, err = kubernetes.NewForConfig(s.plane.RESTConfig())
+	s.API, err = kubernetes.NewForConfig(s.Plane.RESTConfig())
 	return err
 }
 

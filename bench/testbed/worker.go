@@ -1,18 +1,16 @@
-package main
+package testbed
 
 import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
-
-	"github.com/lifepod/lifepod/bench/testbed"
 )
 
-// newWorkerPod is a training pod in small: a set-up that ends at once, a sidecar,
+// NewWorkerPod is a training pod in small: a set-up that ends at once, a sidecar,
 // and a main container whose death by a signal restarts all of them.
-func newWorkerPod(node string) *v1.Pod {
-	pod := testbed.NewPod(node)
-	setup, watcher := testbed.NewContainer("setup", "true"), testbed.NewContainer("watcher", "sleep", "infinity")
-	main := testbed.NewContainer("main", "sleep", "infinity")
+func NewWorkerPod(node string) *v1.Pod {
+	pod := NewPod(node)
+	setup, watcher := NewContainer("setup", "true"), NewContainer("watcher", "sleep", "infinity")
+	main := NewContainer("main", "sleep", "infinity")
 	always, never := v1.ContainerRestartPolicyAlways, v1.ContainerRestartPolicyNever
 	watcher.RestartPolicy, main.RestartPolicy = &always, &never
 	main.RestartPolicyRules = []v1.ContainerRestartRule{{
@@ -24,8 +22,8 @@ func newWorkerPod(node string) *v1.Pod {
 	return pod
 }
 
-// bareOf is the same pod for bare calls, which know nothing of API defaults.
-func bareOf(pod *v1.Pod) *v1.Pod {
+// BareOf is the same pod for bare calls, which know nothing of API defaults.
+func BareOf(pod *v1.Pod) *v1.Pod {
 	pod.UID = uuid.NewUUID()
 	pod.Spec.NodeName = ""
 	pod.Spec.SecurityContext = &v1.PodSecurityContext{}
@@ -34,11 +32,11 @@ func bareOf(pod *v1.Pod) *v1.Pod {
 	return pod
 }
 
-// restarted wants main to run for the second time, and what runs beside it too.
-func restarted(name string) func(map[string]*v1.Pod) bool {
+// Restarted wants main to run for the second time, and what runs beside it too.
+func Restarted(name string) func(map[string]*v1.Pod) bool {
 	return func(pods map[string]*v1.Pod) bool {
 		pod := pods[name]
-		if pod == nil || len(pod.Status.ContainerStatuses) == 0 || !testbed.IsReady(pod) {
+		if pod == nil || len(pod.Status.ContainerStatuses) == 0 || !IsReady(pod) {
 			return false
 		}
 		for _, c := range pod.Status.InitContainerStatuses {
