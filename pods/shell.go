@@ -169,6 +169,7 @@ func New(c Config) *Shell {
 	if c.ByName != nil {
 		options.ByName, options.Exclusive = c.ByName.Asks, c.ByName.Exclusive()
 	}
+	options.Exclusive.Swap = c.Engine.Config.Swaps()
 	return &Shell{
 		Config: c, events: c.Engine.Events(c.RuntimeChanged), machine: roster.New(options),
 		lives: map[types.UID]*living{},

@@ -33,8 +33,8 @@ type Options struct {
 	// ByName says whether a pod asks for something that is given by name (A-DEV-5); nil: none
 	// does.
 	ByName func(*v1.Pod) bool
-	// Exclusive is what Guaranteed pods have for themselves, which a resize would change
-	// (A-ACT-15).
+	// Exclusive is what Guaranteed pods have for themselves, which a resize would change, and the
+	// same of swap (A-ACT-15).
 	Exclusive Exclusive
 }
 

@@ -12,10 +12,12 @@ import (
 	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
-// Exclusive says which resources Guaranteed pods use exclusively on the node.
+// Exclusive says which resources Guaranteed pods use exclusively on the node, and whether others
+// may swap.
 type Exclusive struct {
 	CPUs   bool // CPU Manager policy "static"
 	Memory bool // Memory Manager policy "Static"
+	Swap   bool // containers have part of the swap by their memory
 }
 
 // Resize is a pod whose requested resources differ from its allocated ones.
@@ -45,6 +47,9 @@ func FitsResize(r Resize, others []*v1.Pod, node *v1.Node, exclusive Exclusive) 
 
 // infeasible says why a resize can never be granted.
 func infeasible(r Resize, exclusive Exclusive) string {
+	if exclusive.Swap && changesSwap(r) {
+		return "In-place resize of containers with swap is not supported."
+	}
 	if podcgroup.QOSClass(r.Requested) != v1.PodQOSGuaranteed {
 		return ""
 	}
@@ -55,6 +60,34 @@ func infeasible(r Resize, exclusive Exclusive) string {
 		return fmt.Sprintf("Resize is infeasible for Guaranteed Pods alongside Memory Manager policy %q", "Static")
 	}
 	return ""
+}
+
+// changesSwap says whether a container keeps running with another part of the swap.
+func changesSwap(r Resize) bool {
+	differ := func(requested, allocated []v1.Container) bool {
+		for i := range min(len(requested), len(allocated)) {
+			is, was := &requested[i], &allocated[i]
+			if !is.Resources.Requests.Memory().Equal(*was.Resources.Requests.Memory()) && !restartsForMemory(was) &&
+				(swaps(r.Requested, is) || swaps(r.Allocated, was)) {
+				return true
+			}
+		}
+		return false
+	}
+	return differ(r.Requested.Spec.Containers, r.Allocated.Spec.Containers) ||
+		differ(r.Requested.Spec.InitContainers, r.Allocated.Spec.InitContainers)
+}
+
+func restartsForMemory(c *v1.Container) bool {
+	return slices.ContainsFunc(c.ResizePolicy, func(p v1.ContainerResizePolicy) bool {
+		return p.ResourceName == v1.ResourceMemory && p.RestartPolicy == v1.RestartContainer
+	})
+}
+
+// swaps says whether a container may swap where pods may.
+func swaps(pod *v1.Pod, c *v1.Container) bool {
+	request, limit := c.Resources.Requests.Memory(), c.Resources.Limits.Memory()
+	return podcgroup.QOSClass(pod) == v1.PodQOSBurstable && !podcgroup.Critical(pod) && request.Cmp(*limit) != 0
 }
 
 func changes(r Resize, name v1.ResourceName) bool {

@@ -13,6 +13,27 @@ import (
 func TestFitsResize(t *testing.T) {
 	others := []*v1.Pod{testPod("other", "cpu=500m"), testPod("p", "cpu=1")}
 	was := testPod("p", "cpu=1 memory=1Mi", guaranteed)
+	small, restarts, limited := testPod("p", "memory=1Mi"), testPod("p", "memory=2Mi"), testPod("p", "memory=2Mi")
+	restarts.Spec.Containers[0].ResizePolicy = []v1.ContainerResizePolicy{{ResourceName: v1.ResourceMemory, RestartPolicy: v1.RestartContainer}}
+	limited.Spec.Containers[0].Resources.Limits = v1.ResourceList{v1.ResourceMemory: limited.Spec.Containers[0].Resources.Requests[v1.ResourceMemory]}
+	swap := &admission.Refusal{Reason: "Infeasible", Message: "In-place resize of containers with swap is not supported."}
+	for name, tc := range map[string]struct {
+		was, is   *v1.Pod
+		exclusive Exclusive
+		want      *admission.Refusal
+	}{
+		"A-ACT-15 memory with swap":      {small, testPod("p", "memory=2Mi"), Exclusive{Swap: true}, swap},
+		"without swap":                   {small, testPod("p", "memory=2Mi"), Exclusive{}, nil},
+		"A-ACT-15 it begins to swap":     {limited, testPod("p", "memory=3Mi"), Exclusive{Swap: true}, swap},
+		"no swap before or after":        {testPod("p", ""), limited, Exclusive{Swap: true}, nil},
+		"with swap, the CPU":             {testPod("p", "cpu=1 memory=1Mi"), testPod("p", "cpu=1500m memory=1Mi"), Exclusive{Swap: true}, nil},
+		"with swap, but it is restarted": {restarts, testPod("p", "memory=1Mi"), Exclusive{Swap: true}, nil},
+		"with swap, Guaranteed":          {was, testPod("p", "cpu=1 memory=2Mi", guaranteed), Exclusive{Swap: true}, nil},
+	} {
+		if diff := cmp.Diff(tc.want, FitsResize(Resize{Requested: tc.is, Allocated: tc.was}, others, testNode(), tc.exclusive).Refusal); diff != "" {
+			t.Errorf("%s: rejection (-want +got):\n%s", name, diff)
+		}
+	}
 	tests := []struct {
 		name      string
 		requested *v1.Pod

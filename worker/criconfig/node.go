@@ -53,6 +53,9 @@ type Seccomp struct {
 	Default bool
 }
 
+// Swaps says whether containers may have their part of the swap (A-CRI-11).
+func (n Node) Swaps() bool { return n.CgroupV2 && n.SwapLimit && n.LimitedSwap }
+
 // PodLogDirectory is the folder of a pod's logs (A-CRI-1).
 func (n Node) PodLogDirectory(pod *v1.Pod) string {
 	return filepath.Join(n.LogRoot, pod.Namespace+"_"+pod.Name+"_"+string(pod.UID))
