@@ -23,8 +23,8 @@ import (
 // pod in it; if the API server, asked for it, has neither a PersistentVolume of it nor the claim;
 // and if that was so for a while: a PersistentVolume may be on its way.
 const (
-	orphanAfter = time.Minute
-	lookEvery   = 20 * time.Second
+	orphanAfter = 30 * time.Second
+	lookEvery   = 10 * time.Second
 )
 
 // orphans deletes them.

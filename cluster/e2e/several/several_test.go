@@ -48,7 +48,8 @@ func job(name, node string) string {
 }
 
 // TestSeveral: two servers on one etcd. Whoever leads is killed; the other serves on,
-// leads, and does nothing a second time. The first comes back and follows.
+// leads, and does nothing a second time; volumes that the first was making on its node it goes on with.
+// The first comes back and follows.
 func TestSeveral(t *testing.T) {
 	program, err := instance.Program("../../..")
 	must(t, err)
@@ -80,14 +81,16 @@ func TestSeveral(t *testing.T) {
 	done(ctx, t, client, "before-1")
 	done(ctx, t, client, "before-2")
 
+	copies := beginCopies(ctx, t, second, client)
 	first.Kill()
+	copies.goOn(ctx, t)
 	_, err = second.Kubectl(ctx, job("after", "n2"), "apply", "-f", "-")
 	must(t, err)
 	done(ctx, t, client, "after")
 	if holder := leader(ctx, t, client); !strings.HasPrefix(holder, "n2_") {
 		t.Errorf("%s leads, want the second server", holder)
 	}
-	pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+	pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "job-name"})
 	must(t, err)
 	if len(pods.Items) != 3 {
 		t.Errorf("%d pods of three jobs, want one each", len(pods.Items))
@@ -101,6 +104,7 @@ func TestSeveral(t *testing.T) {
 	if holder := leader(ctx, t, again); !strings.HasPrefix(holder, "n2_") {
 		t.Errorf("%s leads, want the second server: it gave no reason to lose the lease", holder)
 	}
+	copies.end(ctx, t)
 	second.Stop() // gives the lease up
 	_, err = first.Kubectl(ctx, job("last", "n1"), "apply", "-f", "-")
 	must(t, err)

@@ -15,7 +15,7 @@ import (
 )
 
 // muchData takes long enough to copy, and to get to the disk, that there is a middle.
-const muchData = 128 << 20
+const muchData = 96 << 20
 
 // killedWhileCopying: lifepod up is killed in the middle of a clone, and of a snapshot. The next one
 // makes each once, from the beginning; the pod of the source writes on, whose file system was frozen.
