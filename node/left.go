@@ -92,8 +92,8 @@ func Left(root string) []unattended.Pod {
 	return left
 }
 
-// Forget removes what is left of the pods of a root on a runtime, after they were ended
-// without their agents: their folders, logs, and what is kept for the next agent.
+// Forget removes what is left of the pods of a root on a runtime, after they and their mounts were
+// ended without their agents: their folders, logs, and what is kept for the next agent.
 func Forget(ctx context.Context, root, endpoint string) error {
 	var errs []error
 	for _, p := range places(root) {
@@ -104,6 +104,7 @@ func Forget(ctx context.Context, root, endpoint string) error {
 		for _, s := range m.Pods() {
 			errs = append(errs, p.forget(ctx, m, s.Pod))
 		}
+		errs = append(errs, Unmounted(filepath.Dir(p.Memory))) // what is staged is the next agent's to take back
 	}
 	return errors.Join(errs...)
 }

@@ -57,8 +57,19 @@ func TestLeft(t *testing.T) {
 	if text := p.Status.Message; !strings.HasPrefix(text, "its lifepod agent does not run: start lifepod agent again to resume it") {
 		t.Error(text)
 	}
+	staged := filepath.Join(root, "plugins/kubernetes.io/csi/d/hash/vol_data.json") // of a volume whose mounts were taken away
+	err = os.MkdirAll(filepath.Dir(staged), 0o700)
+	if err == nil {
+		err = os.WriteFile(staged, []byte(`{"driverName":"d","volumeHandle":"h","lifepod.dev/done-in-boot":"b"}`), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := Forget(t.Context(), root, at.Endpoint); err != nil {
 		t.Fatal(err)
+	}
+	if record, err := os.ReadFile(staged); err != nil || string(record) != `{"driverName":"d","volumeHandle":"h"}` {
+		t.Errorf("the next agent has to ask the driver again (A-CSI-12), and finds the record %s, error %v", record, err)
 	}
 	if left := Left(root); left != nil {
 		t.Errorf("after all were ended: %v", left)
