@@ -101,3 +101,19 @@ func TestThisKernel(t *testing.T) {
 		}
 	}
 }
+
+// A cgroup that pods would not be in is refused; another runtime's pods are in it.
+func TestCheckCgroup(t *testing.T) {
+	c, file := configured(t, "cgroupRoot: /pods\n")
+	err := Options{Bundled: true}.checkCgroup(c)
+	if err == nil || !strings.HasPrefix(err.Error(), "configuration "+file+": cgroupRoot: Invalid value: \"/pods\": with the containerd that lifepod carries") {
+		t.Errorf("with the bundled runtime: %v", err)
+	}
+	if err := (Options{RuntimeEndpoint: "unix:///run/containerd/containerd.sock"}).checkCgroup(c); err != nil {
+		t.Errorf("with another runtime: %v", err)
+	}
+	whole, _ := configured(t, "cgroupRoot: /\n")
+	if err := (Options{Bundled: true}).checkCgroup(whole); err != nil {
+		t.Errorf("with the kubelet's default: %v", err)
+	}
+}

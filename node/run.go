@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -120,6 +121,9 @@ func (o Options) check(c *config.Config) error {
 	if err := o.checkLog(c); err != nil {
 		return err
 	}
+	if err := o.checkCgroup(c); err != nil {
+		return err
+	}
 	if err := checkKernel(c, host.ThisKernel()); err != nil {
 		return err
 	}
@@ -132,6 +136,16 @@ func (o Options) checkLog(c *config.Config) error {
 		return nil
 	}
 	return c.Wrong(field.Forbidden(field.NewPath("logging"), "the node logs where lifepod up does, as its --log-level says: should be left out"))
+}
+
+// checkCgroup refuses a place for pods' cgroups that another one would be taken for.
+func (o Options) checkCgroup(c *config.Config) error {
+	root := c.Kubelet.CgroupRoot
+	if strings.Trim(root, "/") == "" || o.runtimeEndpoint(c) != "" {
+		return nil
+	}
+	return c.Wrong(field.Invalid(field.NewPath("cgroupRoot"), root,
+		"with the containerd that lifepod carries pods are in a cgroup of its own: should be left out, or another runtime be named (containerRuntimeEndpoint)"))
 }
 
 func closeRuntime(ctx context.Context, runtime *host.Runtime) error {
