@@ -25,6 +25,9 @@ func (s *side) volumes(ctx context.Context, record times.Record) error {
 	if err == nil {
 		err = d.Crowd(ctx, s.Side, s.plan.volumes, record)
 	}
+	if err != nil {
+		err = errors.Join(err, s.Clear())
+	}
 	return errors.Join(err, d.Close())
 }
 

@@ -73,7 +73,7 @@ func (s *Side) close() error {
 		errs = append(errs, err, os.MkdirAll(s.config.Keep, 0o755), os.WriteFile(filepath.Join(s.config.Keep, s.Name+".log"), text, 0o644))
 	}
 	if !s.Member.Process().HasEnded() { // its turn was broken off
-		errs = append(errs, within(Patience, s.removeAll), s.Member.Stop())
+		errs = append(errs, s.Clear(), s.Member.Stop())
 	}
 	errs = append(errs, within(Patience, s.sweep))
 	return errors.Join(append(errs, s.Member.Close())...)

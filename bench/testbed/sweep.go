@@ -28,6 +28,10 @@ func (s *Side) sweep(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// Clear deletes the pods of a turn that is broken off while its node still runs, and what their
+// volumes need to end still serves.
+func (s *Side) Clear() error { return within(Patience, s.removeAll) }
+
 // removeAll deletes all pods, without much grace, and waits for their ends.
 func (s *Side) removeAll(ctx context.Context) error {
 	pods := s.API.CoreV1().Pods(Namespace)

@@ -87,6 +87,9 @@ func (b *bench) measureSide(ctx context.Context, s *testbed.Side) error {
 	if err = d.Serve(ctx, s.Member.RootDir()); err == nil {
 		err = b.measure(d, s.Name, func(count int, record times.Record) error { return d.Crowd(ctx, s, count, record) })
 	}
+	if err != nil {
+		err = errors.Join(err, s.Clear())
+	}
 	return errors.Join(err, d.Close())
 }
 
