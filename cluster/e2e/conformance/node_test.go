@@ -4,6 +4,7 @@ package conformance
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -34,13 +35,14 @@ func TestNode(t *testing.T) {
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	more, err := driverImages(cache, []program{devicePlugin})
+	more, err := driverImages(cache, []program{devicePlugin, {"e2e-test-images/" + devicePlugin.image, devicePlugin.folder, devicePlugin.file, devicePlugin.path}})
 	must(t, err)
 	serveRegistry(t, cache, more, listener)
 	dir, err := os.MkdirTemp("", "lp-node-")
 	must(t, err)
 	root := machine.Root{Dir: filepath.Join(dir, "root")}
 	t.Cleanup(func() { sweepNode(t, lifepod, root) })
+	mirror(t, root, listener.Addr().String())
 
 	s := suite{cache: cache, name: "node", focus: nodeTests, skip: offByDefault, registry: listener.Addr().String()}
 	out, env := s.prepare(t)
@@ -51,6 +53,15 @@ func TestNode(t *testing.T) {
 	command.Dir = dir
 	command.Env = slices.Concat(env, []string{"LIFEPOD=" + lifepod, "ROOT=" + root.Dir, "UNITS=" + filepath.Join(dir, "units"), "PATH=" + scripts + ":" + os.Getenv("PATH")})
 	s.judge(t, command, out)
+}
+
+// mirror has the runtime ask the tests' registry for images of Kubernetes': one manifest names
+// its image whatever the tests are told.
+func mirror(t *testing.T, root machine.Root, registry string) {
+	t.Helper()
+	folder := filepath.Join(root.Dir, "certs.d", "registry.k8s.io")
+	must(t, os.MkdirAll(folder, 0o700))
+	must(t, os.WriteFile(filepath.Join(folder, "hosts.toml"), fmt.Appendf(nil, "[host.'http://%s']\ncapabilities = ['pull', 'resolve']\n", registry), 0o600))
 }
 
 // sweepNode ends what the tests have left of the node and its pods.
