@@ -30,7 +30,7 @@ func (d *devices) Release(uid types.UID) {
 	d.held = slices.DeleteFunc(d.held, func(has types.UID) bool { return has == uid })
 }
 
-func (d *devices) Exclusive() roster.Exclusive { return roster.Exclusive{} }
+func (d *devices) Fixed() roster.Fixed { return roster.Fixed{} }
 
 func (d *devices) Held() []types.UID { return slices.Clone(d.held) }
 

@@ -86,8 +86,8 @@ type ByName interface {
 	Release(uid types.UID)
 	// Held are the pods that have something.
 	Held() []types.UID
-	// Exclusive is what Guaranteed pods have for themselves, which a resize would change.
-	Exclusive() roster.Exclusive
+	// Fixed is what of that a resize can't change.
+	Fixed() roster.Fixed
 }
 
 // Statuses tell the API server (package node/podstatus).
@@ -167,9 +167,9 @@ func New(c Config) *Shell {
 		Sources: c.Sources, Host: c.Host, API: c.Cluster.Mirrors != nil, Shutdown: c.Periods, Pressure: c.Pressure,
 	}
 	if c.ByName != nil {
-		options.ByName, options.Exclusive = c.ByName.Asks, c.ByName.Exclusive()
+		options.ByName, options.Fixed = c.ByName.Asks, c.ByName.Fixed()
 	}
-	options.Exclusive.Swap = c.Engine.Config.Swaps()
+	options.Fixed.Swap = c.Engine.Config.Swaps()
 	return &Shell{
 		Config: c, events: c.Engine.Events(c.RuntimeChanged), machine: roster.New(options),
 		lives: map[types.UID]*living{},

@@ -13,7 +13,7 @@ import (
 
 // A-ACT-15: where Guaranteed pods have CPUs for themselves, their CPU can't be resized.
 func TestExclusive(t *testing.T) {
-	m := New(Options{Sources: []Source{API}, API: true, Exclusive: Exclusive{CPUs: true}})
+	m := New(Options{Sources: []Source{API}, API: true, Fixed: Fixed{CPUs: true}})
 	step := func(f Fact) []Effect { return m.Step(Event{At: start, Fact: f}) }
 	guaranteed := func(cpu string) *v1.Pod {
 		pod := podOf(API, "p", "p")

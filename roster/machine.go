@@ -33,13 +33,12 @@ type Options struct {
 	// ByName says whether a pod asks for something that is given by name (A-DEV-5); nil: none
 	// does.
 	ByName func(*v1.Pod) bool
-	// Exclusive is what Guaranteed pods have for themselves, which a resize would change, and the
-	// same of swap (A-ACT-15).
-	Exclusive Exclusive
+	// Fixed is what a resize can't change (A-ACT-15).
+	Fixed Fixed
 }
 
-// Exclusive is what a resize can't change.
-type Exclusive = admit.Exclusive
+// Fixed is what a resize can't change.
+type Fixed = admit.Fixed
 
 // Machine is the roster of a node: all its pods and where each stands. It is not safe
 // for use by several goroutines at once.

@@ -89,7 +89,7 @@ func (m *Machine) room(resized *v1.Pod) *admission.Refusal {
 }
 
 func (m *Machine) fits(p *pod, requested *v1.Pod) admit.Answer {
-	return admit.FitsResize(admit.Resize{Requested: requested, Allocated: p.allocated()}, m.holders(p), p.without(m.node), m.options.Exclusive)
+	return admit.FitsResize(admit.Resize{Requested: requested, Allocated: p.allocated()}, m.holders(p), p.without(m.node), m.options.Fixed)
 }
 
 // roomFreed retries what waits for room: first deferred resizes in their order (A-ACT-15),

@@ -198,10 +198,10 @@ func (r *Resources) Assigned(ctx context.Context, pod *v1.Pod, container *v1.Con
 	return all, err
 }
 
-// Exclusive is what Guaranteed pods have for themselves, which a resize would change, unless
+// Fixed is what Guaranteed pods have for themselves, so that a resize can't change it, unless
 // feature gates say that they keep what they have (A-ACT-15).
-func (r *Resources) Exclusive() roster.Exclusive {
-	return policies.Exclusive(r.config.Kubelet)
+func (r *Resources) Fixed() roster.Fixed {
+	return policies.Fixed(r.config.Kubelet)
 }
 
 func (r *Resources) of(uid types.UID, container string) exclusive.Part {

@@ -229,14 +229,14 @@ func TestCreated(t *testing.T) {
 
 // A-ACT-15: what a resize can't change.
 func TestExclusive(t *testing.T) {
-	for want, change := range map[roster.Exclusive]func(*kubeletconfig.KubeletConfiguration){
+	for want, change := range map[roster.Fixed]func(*kubeletconfig.KubeletConfiguration){
 		{CPUs: true, Memory: true}: nil,
 		{Memory: true}:             func(k *kubeletconfig.KubeletConfiguration) { k.CPUManagerPolicy = "none" },
 		{CPUs: true}: func(k *kubeletconfig.KubeletConfiguration) {
 			k.FeatureGates = map[string]bool{config.ResizeExclusiveMemory: true}
 		},
 	} {
-		if got := mustOpen(t, t.TempDir(), change).Exclusive(); got != want {
+		if got := mustOpen(t, t.TempDir(), change).Fixed(); got != want {
 			t.Errorf("A-ACT-15: %+v, want %+v", got, want)
 		}
 	}

@@ -36,10 +36,10 @@ func Shares(k *kubeletconfig.KubeletConfiguration) bool {
 	return k.CPUManagerPolicy == cpuNone && k.MemoryManagerPolicy == memoryNone && k.TopologyManagerPolicy == topology.None
 }
 
-// Exclusive is what Guaranteed pods have for themselves, which a resize would change, unless
+// Fixed is what Guaranteed pods have for themselves, so that a resize can't change it, unless
 // feature gates say that they keep what they have (A-ACT-15).
-func Exclusive(k *kubeletconfig.KubeletConfiguration) roster.Exclusive {
-	return roster.Exclusive{
+func Fixed(k *kubeletconfig.KubeletConfiguration) roster.Fixed {
+	return roster.Fixed{
 		CPUs:   k.CPUManagerPolicy == cpuStatic && !k.FeatureGates[config.ResizeExclusiveCPUs],
 		Memory: k.MemoryManagerPolicy == memoryStatic && !k.FeatureGates[config.ResizeExclusiveMemory],
 	}

@@ -12,12 +12,11 @@ import (
 	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
-// Exclusive says which resources Guaranteed pods use exclusively on the node, and whether others
-// may swap.
-type Exclusive struct {
-	CPUs   bool // CPU Manager policy "static"
-	Memory bool // Memory Manager policy "Static"
-	Swap   bool // containers have part of the swap by their memory
+// Fixed says which resources pods can't have changed while their containers run on the node.
+type Fixed struct {
+	CPUs   bool // of Guaranteed pods: CPU Manager policy "static"
+	Memory bool // of Guaranteed pods: Memory Manager policy "Static"
+	Swap   bool // the memory of containers that may swap: their part of the swap follows from it
 }
 
 // Resize is a pod whose requested resources differ from its allocated ones.
@@ -31,8 +30,8 @@ type Resize struct {
 // FitsResize answers for a resize (A-ACT-15). A rejection has the reason
 // Infeasible, and is never asked for again, or Deferred: ask again when resources
 // become free. As for a new pod, others may have to make room for a critical one.
-func FitsResize(r Resize, others []*v1.Pod, node *v1.Node, exclusive Exclusive) Answer {
-	if message := infeasible(r, exclusive); message != "" {
+func FitsResize(r Resize, others []*v1.Pod, node *v1.Node, fixed Fixed) Answer {
+	if message := infeasible(r, fixed); message != "" {
 		return rejected(v1.PodReasonInfeasible, message)
 	}
 	if node == nil {
@@ -46,17 +45,17 @@ func FitsResize(r Resize, others []*v1.Pod, node *v1.Node, exclusive Exclusive) 
 }
 
 // infeasible says why a resize can never be granted.
-func infeasible(r Resize, exclusive Exclusive) string {
-	if exclusive.Swap && changesSwap(r) {
+func infeasible(r Resize, fixed Fixed) string {
+	if fixed.Swap && changesSwap(r) {
 		return "In-place resize of containers with swap is not supported."
 	}
 	if podcgroup.QOSClass(r.Requested) != v1.PodQOSGuaranteed {
 		return ""
 	}
-	if exclusive.CPUs && changes(r, v1.ResourceCPU) {
+	if fixed.CPUs && changes(r, v1.ResourceCPU) {
 		return fmt.Sprintf("Resize is infeasible for Guaranteed Pods alongside CPU Manager policy %q", "static")
 	}
-	if exclusive.Memory && changes(r, v1.ResourceMemory) {
+	if fixed.Memory && changes(r, v1.ResourceMemory) {
 		return fmt.Sprintf("Resize is infeasible for Guaranteed Pods alongside Memory Manager policy %q", "Static")
 	}
 	return ""
@@ -64,18 +63,10 @@ func infeasible(r Resize, exclusive Exclusive) string {
 
 // changesSwap says whether a container keeps running with another part of the swap.
 func changesSwap(r Resize) bool {
-	differ := func(requested, allocated []v1.Container) bool {
-		for i := range min(len(requested), len(allocated)) {
-			is, was := &requested[i], &allocated[i]
-			if !is.Resources.Requests.Memory().Equal(*was.Resources.Requests.Memory()) && !restartsForMemory(was) &&
-				(swaps(r.Requested, is) || swaps(r.Allocated, was)) {
-				return true
-			}
-		}
-		return false
-	}
-	return differ(r.Requested.Spec.Containers, r.Allocated.Spec.Containers) ||
-		differ(r.Requested.Spec.InitContainers, r.Allocated.Spec.InitContainers)
+	return r.anyContainer(func(requested, allocated *v1.Container) bool {
+		return differs(requested, allocated, v1.ResourceMemory) && !restartsForMemory(allocated) &&
+			(podcgroup.MaySwap(r.Requested, requested) || podcgroup.MaySwap(r.Allocated, allocated))
+	})
 }
 
 func restartsForMemory(c *v1.Container) bool {
@@ -84,24 +75,27 @@ func restartsForMemory(c *v1.Container) bool {
 	})
 }
 
-// swaps says whether a container may swap where pods may.
-func swaps(pod *v1.Pod, c *v1.Container) bool {
-	request, limit := c.Resources.Requests.Memory(), c.Resources.Limits.Memory()
-	return podcgroup.QOSClass(pod) == v1.PodQOSBurstable && !podcgroup.Critical(pod) && request.Cmp(*limit) != 0
+func changes(r Resize, name v1.ResourceName) bool {
+	return r.anyContainer(func(requested, allocated *v1.Container) bool { return differs(requested, allocated, name) })
 }
 
-func changes(r Resize, name v1.ResourceName) bool {
-	differ := func(requested, allocated []v1.Container) bool {
+func differs(requested, allocated *v1.Container, name v1.ResourceName) bool {
+	request := requested.Resources.Requests[name]
+	return !request.Equal(allocated.Resources.Requests[name])
+}
+
+// anyContainer says whether something is true of a container as it is requested and as it is allocated.
+func (r Resize) anyContainer(is func(requested, allocated *v1.Container) bool) bool {
+	among := func(requested, allocated []v1.Container) bool {
 		for i := range min(len(requested), len(allocated)) {
-			request := requested[i].Resources.Requests[name]
-			if !request.Equal(allocated[i].Resources.Requests[name]) {
+			if is(&requested[i], &allocated[i]) {
 				return true
 			}
 		}
 		return false
 	}
-	return differ(r.Requested.Spec.InitContainers, r.Allocated.Spec.InitContainers) ||
-		differ(r.Requested.Spec.Containers, r.Allocated.Spec.Containers)
+	return among(r.Requested.Spec.InitContainers, r.Allocated.Spec.InitContainers) ||
+		among(r.Requested.Spec.Containers, r.Allocated.Spec.Containers)
 }
 
 // RetryOrder sorts resizes in the order in which they are asked for again

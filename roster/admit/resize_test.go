@@ -19,16 +19,16 @@ func TestFitsResize(t *testing.T) {
 	swap := &admission.Refusal{Reason: "Infeasible", Message: "In-place resize of containers with swap is not supported."}
 	for name, tc := range map[string]struct {
 		was, is   *v1.Pod
-		exclusive Exclusive
+		exclusive Fixed
 		want      *admission.Refusal
 	}{
-		"A-ACT-15 memory with swap":      {small, testPod("p", "memory=2Mi"), Exclusive{Swap: true}, swap},
-		"without swap":                   {small, testPod("p", "memory=2Mi"), Exclusive{}, nil},
-		"A-ACT-15 it begins to swap":     {limited, testPod("p", "memory=3Mi"), Exclusive{Swap: true}, swap},
-		"no swap before or after":        {testPod("p", ""), limited, Exclusive{Swap: true}, nil},
-		"with swap, the CPU":             {testPod("p", "cpu=1 memory=1Mi"), testPod("p", "cpu=1500m memory=1Mi"), Exclusive{Swap: true}, nil},
-		"with swap, but it is restarted": {restarts, testPod("p", "memory=1Mi"), Exclusive{Swap: true}, nil},
-		"with swap, Guaranteed":          {was, testPod("p", "cpu=1 memory=2Mi", guaranteed), Exclusive{Swap: true}, nil},
+		"A-ACT-15 memory with swap":      {small, testPod("p", "memory=2Mi"), Fixed{Swap: true}, swap},
+		"without swap":                   {small, testPod("p", "memory=2Mi"), Fixed{}, nil},
+		"A-ACT-15 it begins to swap":     {limited, testPod("p", "memory=3Mi"), Fixed{Swap: true}, swap},
+		"no swap before or after":        {testPod("p", ""), limited, Fixed{Swap: true}, nil},
+		"with swap, the CPU":             {testPod("p", "cpu=1 memory=1Mi"), testPod("p", "cpu=1500m memory=1Mi"), Fixed{Swap: true}, nil},
+		"with swap, but it is restarted": {restarts, testPod("p", "memory=1Mi"), Fixed{Swap: true}, nil},
+		"with swap, Guaranteed":          {was, testPod("p", "cpu=1 memory=2Mi", guaranteed), Fixed{Swap: true}, nil},
 	} {
 		if diff := cmp.Diff(tc.want, FitsResize(Resize{Requested: tc.is, Allocated: tc.was}, others, testNode(), tc.exclusive).Refusal); diff != "" {
 			t.Errorf("%s: rejection (-want +got):\n%s", name, diff)
@@ -38,16 +38,16 @@ func TestFitsResize(t *testing.T) {
 		name      string
 		requested *v1.Pod
 		node      *v1.Node
-		exclusive Exclusive
+		exclusive Fixed
 		want      *admission.Refusal
 	}{
-		{"A-ACT-15 there is room", testPod("p", "cpu=1500m"), testNode(), Exclusive{}, nil},
-		{"A-ACT-15 not now", testPod("p", "cpu=1600m"), testNode(), Exclusive{}, &admission.Refusal{Reason: "Deferred", Message: "Node didn't have enough resource: cpu, requested: 1600, used: 500, capacity: 2000"}},
-		{"A-ACT-15 no node", testPod("p", "cpu=1"), nil, Exclusive{}, &admission.Refusal{Reason: "Deferred", Message: "Kubelet cannot get node info."}},
-		{"A-ACT-15 exclusive CPUs", testPod("p", "cpu=1500m memory=1Mi", guaranteed), testNode(), Exclusive{CPUs: true}, &admission.Refusal{Reason: "Infeasible", Message: `Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"`}},
-		{"exclusive CPUs are not of Burstable pods", testPod("p", "cpu=1500m"), testNode(), Exclusive{CPUs: true}, nil},
-		{"exclusive CPUs do not mind memory", testPod("p", "cpu=1 memory=2Mi", guaranteed), testNode(), Exclusive{CPUs: true}, nil},
-		{"A-ACT-15 exclusive memory", testPod("p", "cpu=1 memory=2Mi", guaranteed), testNode(), Exclusive{Memory: true}, &admission.Refusal{Reason: "Infeasible", Message: `Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"`}},
+		{"A-ACT-15 there is room", testPod("p", "cpu=1500m"), testNode(), Fixed{}, nil},
+		{"A-ACT-15 not now", testPod("p", "cpu=1600m"), testNode(), Fixed{}, &admission.Refusal{Reason: "Deferred", Message: "Node didn't have enough resource: cpu, requested: 1600, used: 500, capacity: 2000"}},
+		{"A-ACT-15 no node", testPod("p", "cpu=1"), nil, Fixed{}, &admission.Refusal{Reason: "Deferred", Message: "Kubelet cannot get node info."}},
+		{"A-ACT-15 exclusive CPUs", testPod("p", "cpu=1500m memory=1Mi", guaranteed), testNode(), Fixed{CPUs: true}, &admission.Refusal{Reason: "Infeasible", Message: `Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"`}},
+		{"exclusive CPUs are not of Burstable pods", testPod("p", "cpu=1500m"), testNode(), Fixed{CPUs: true}, nil},
+		{"exclusive CPUs do not mind memory", testPod("p", "cpu=1 memory=2Mi", guaranteed), testNode(), Fixed{CPUs: true}, nil},
+		{"A-ACT-15 exclusive memory", testPod("p", "cpu=1 memory=2Mi", guaranteed), testNode(), Fixed{Memory: true}, &admission.Refusal{Reason: "Infeasible", Message: `Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"`}},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {

@@ -82,11 +82,8 @@ func hugepageLimits(node Node, pod, container v1.ResourceList) []*runtimeapi.Hug
 // swapLimit is a container's part of the host's swap on cgroup v2: the part that its
 // request is of the host's memory, if it may have more memory than that (A-CRI-11).
 func swapLimit(node Node, pod *v1.Pod, container *v1.Container) int64 {
-	request, limit := container.Resources.Requests.Memory(), container.Resources.Limits.Memory()
-	switch {
-	case !node.LimitedSwap, podcgroup.Critical(pod), podcgroup.QOSClass(pod) != v1.PodQOSBurstable:
-		return 0
-	case request.Cmp(*limit) == 0, request.Value() > node.MemoryBytes, node.MemoryBytes <= 0:
+	request := container.Resources.Requests.Memory()
+	if !node.LimitedSwap || !podcgroup.MaySwap(pod, container) || request.Value() > node.MemoryBytes || node.MemoryBytes <= 0 {
 		return 0
 	}
 	return int64(float64(request.Value()) / float64(node.MemoryBytes) * float64(node.SwapBytes))

@@ -54,6 +54,13 @@ func Critical(pod *v1.Pod) bool {
 	return static || mirror || ptr.Deref(pod.Spec.Priority, 0) >= systemCriticalPriority
 }
 
+// MaySwap reports a container that has a part of the swap by its memory, where containers have one
+// (A-CRI-11).
+func MaySwap(pod *v1.Pod, container *v1.Container) bool {
+	request, limit := container.Resources.Requests.Memory(), container.Resources.Limits.Memory()
+	return QOSClass(pod) == v1.PodQOSBurstable && !Critical(pod) && request.Cmp(*limit) != 0
+}
+
 func sidecar(pod *v1.Pod, container *v1.Container) bool {
 	if ptr.Deref(container.RestartPolicy, "") != v1.ContainerRestartPolicyAlways {
 		return false
