@@ -1,25 +1,18 @@
 package agent
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
-	plaintext "google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 
 	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/e2e/relay"
 	"github.com/lifepod/lifepod/node/tracing/otlptest"
 )
 
@@ -29,7 +22,7 @@ func TestTraces(t *testing.T) {
 	t.Parallel()
 	collector, runtime := otlptest.New(t), listenIn(t, startRuntime(t))
 	node := newNode(t, member.Config{Kubelet: map[string]any{
-		"containerRuntimeEndpoint": runtime.endpoint,
+		"containerRuntimeEndpoint": runtime.Endpoint(),
 		"tracing":                  map[string]any{"endpoint": collector.Endpoint, "samplingRatePerMillion": 1_000_000},
 	}})
 	c := newCluster(t, node)
@@ -93,11 +86,10 @@ func (c *cluster) awaitSpan(from *otlptest.Collector, name, uid string) otlptest
 	return otlptest.Span{}
 }
 
-// listener stands between an agent and its runtime and keeps which call came with which
+// listener sees the calls between an agent and its runtime and keeps which came with which
 // traceparent.
 type listener struct {
-	endpoint string
-	to       *grpc.ClientConn
+	*relay.Relay
 
 	mu    sync.Mutex
 	calls map[string]bool // method and traceparent
@@ -106,29 +98,24 @@ type listener struct {
 // listenIn listens before a runtime, until the end of the test.
 func listenIn(t *testing.T, endpoint string) *listener {
 	t.Helper()
-	to, err := grpc.NewClient(endpoint, grpc.WithTransportCredentials(plaintext.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.ForceCodec(asTheyAre{}), grpc.MaxCallRecvMsgSize(1<<26)))
-	if err != nil {
+	p := &listener{calls: map[string]bool{}}
+	var err error
+	if p.Relay, err = relay.Listen(endpoint, p.hear); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "lp-cri-") // shorter than the test's own
-	if err != nil {
-		t.Fatal(err)
-	}
-	socket := filepath.Join(dir, "cri.sock")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &listener{endpoint: "unix://" + socket, to: to, calls: map[string]bool{}}
-	server := grpc.NewServer(grpc.ForceServerCodec(asTheyAre{}), grpc.UnknownServiceHandler(p.carry), grpc.MaxRecvMsgSize(1<<26))
-	go func() { _ = server.Serve(l) }() // until Stop
 	t.Cleanup(func() {
-		server.Stop()
-		_ = to.Close()
-		_ = os.RemoveAll(dir)
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
 	})
 	return p
+}
+
+func (p *listener) hear(ctx context.Context, call relay.Call) error {
+	p.mu.Lock()
+	p.calls[call.Method+" "+strings.Join(metadata.ValueFromIncomingContext(ctx, "traceparent"), " ")] = true
+	p.mu.Unlock()
+	return call.Carry(ctx)
 }
 
 func (p *listener) heard(method, traceparent string) bool {
@@ -136,47 +123,3 @@ func (p *listener) heard(method, traceparent string) bool {
 	defer p.mu.Unlock()
 	return p.calls[method+" "+traceparent]
 }
-
-// carry carries a call, of which the client says one thing and the runtime any number.
-func (p *listener) carry(_ any, from grpc.ServerStream) error {
-	method, _ := grpc.MethodFromServerStream(from)
-	said, _ := metadata.FromIncomingContext(from.Context())
-	p.mu.Lock()
-	p.calls[filepath.Base(method)+" "+strings.Join(said.Get("traceparent"), " ")] = true
-	p.mu.Unlock()
-	ctx, cancel := context.WithCancel(metadata.NewOutgoingContext(from.Context(), said))
-	defer cancel()
-	to, err := p.to.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method)
-	if err != nil {
-		return err
-	}
-	var message []byte
-	if err := from.RecvMsg(&message); err != nil {
-		return err
-	}
-	if err := errors.Join(to.SendMsg(&message), to.CloseSend()); err != nil {
-		return err
-	}
-	for {
-		if err := to.RecvMsg(&message); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		if err := from.SendMsg(&message); err != nil {
-			return err
-		}
-	}
-}
-
-// asTheyAre is a codec of messages that nobody reads.
-type asTheyAre struct{}
-
-func (asTheyAre) Marshal(v any) ([]byte, error) { return *v.(*[]byte), nil }
-
-func (asTheyAre) Unmarshal(data []byte, v any) error {
-	*v.(*[]byte) = bytes.Clone(data)
-	return nil
-}
-
-func (asTheyAre) Name() string { return "proto" }
