@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/lifepod/lifepod/node/localdriver"
 )
@@ -22,10 +23,11 @@ import (
 // A volume is only deleted as one if no node was ever to mount it, so that there is nothing of a
 // pod in it; if the API server, asked for it, has neither a PersistentVolume of it nor the claim;
 // and if that was so for a while: a PersistentVolume may be on its way.
-const (
-	orphanAfter = 30 * time.Second
-	lookEvery   = 10 * time.Second
-)
+const orphanAfter = 30 * time.Second
+
+// lookAgain is when volumes are looked at again: soon after the start, and while there is one that may
+// be an orphan, then more and more seldom.
+var lookAgain = wait.Backoff{Duration: 10 * time.Second, Factor: 2, Steps: 10, Cap: 5 * time.Minute}
 
 // orphans deletes them.
 type orphans struct {
@@ -34,14 +36,13 @@ type orphans struct {
 }
 
 func (o *orphans) run(ctx context.Context) {
-	ticker := time.NewTicker(lookEvery)
-	defer ticker.Stop()
-	for {
-		o.look(ctx, time.Now())
+	for again := lookAgain; ctx.Err() == nil; {
+		if o.look(ctx, time.Now()); len(o.since) > 0 {
+			again = lookAgain
+		}
 		select {
 		case <-ctx.Done():
-			return
-		case <-ticker.C:
+		case <-time.After(again.Step()):
 		}
 	}
 }

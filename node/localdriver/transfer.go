@@ -45,13 +45,20 @@ type copier interface {
 // quiet is how long a copy may take between two messages: its end is that all is on the disk.
 const quiet = 10 * time.Minute
 
+var errQuiet = status.Errorf(codes.DeadlineExceeded, "nothing came of the copy for %v", quiet)
+
 // Copy makes a volume as a request says whose source is on another node: from has the source, to is
 // to have the volume. It takes as long as the data is much, and ends when ctx does.
-func Copy(ctx context.Context, from, to grpc.ClientConnInterface, req *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends what is left of the streams
-	late := time.AfterFunc(quiet, cancel)
+func Copy(ctx context.Context, from, to grpc.ClientConnInterface, req *csi.CreateVolumeRequest) (made *csi.CreateVolumeResponse, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil) // ends what is left of the streams
+	late := time.AfterFunc(quiet, func() { cancel(errQuiet) })
 	defer late.Stop()
+	defer func() {
+		if err != nil && errors.Is(context.Cause(ctx), errQuiet) {
+			err = errQuiet
+		}
+	}()
 	source, err := from.NewStream(ctx, &copies.Streams[0], "/"+copyService+"/Send")
 	if err != nil {
 		return nil, err

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc"
@@ -153,4 +156,35 @@ func TestCopyThatFails(t *testing.T) {
 	if _, err := Copy(t.Context(), from, to, copyRequest("c", true, ofVolume(a.id("a")))); status.Code(err) != codes.Unavailable {
 		t.Errorf("a copy to a driver that has ended: %v, want Unavailable", err)
 	}
+}
+
+// quietStream takes what it is told, and says nothing until ctx ends.
+type quietStream struct {
+	grpc.ClientStream
+	ctx context.Context
+}
+
+func (quietStream) SendMsg(any) error { return nil }
+func (quietStream) CloseSend() error  { return nil }
+
+func (s quietStream) RecvMsg(any) error {
+	<-s.ctx.Done()
+	return status.FromContextError(s.ctx.Err()).Err()
+}
+
+type quietNode struct{ grpc.ClientConnInterface }
+
+func (quietNode) NewStream(ctx context.Context, _ *grpc.StreamDesc, _ string, _ ...grpc.CallOption) (grpc.ClientStream, error) {
+	return quietStream{ctx: ctx}, nil
+}
+
+// A copy of which nothing comes any more ends, and says so.
+func TestQuietCopy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		_, err := Copy(t.Context(), quietNode{}, quietNode{}, &csi.CreateVolumeRequest{})
+		if took := time.Since(began); !errors.Is(err, errQuiet) || took != quiet {
+			t.Errorf("after %v: %v", took, err)
+		}
+	})
 }
