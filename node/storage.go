@@ -25,7 +25,7 @@ func (s *setup) newVolumes(client kubernetes.Interface, drivers *csidriver.Regis
 	settings := csi.Config{
 		Drivers: drivers, Client: client, Node: s.name, PodsDir: host.PodsDir(root), PluginsDir: pluginsDir(root), Boot: boot, Log: s.log,
 		LabelAllModes: s.config.Kubelet.FeatureGates[config.SELinuxMount],
-		CountLabel:    func(what csi.LabelCount, labels ...string) { s.counts.SELinuxLabel(string(what), labels...) },
+		CountLabel:    s.counts.SELinuxLabel,
 		Operation:     s.counts.VolumeOperation,
 	}
 	if selinux.Enabled() {

@@ -24,22 +24,6 @@ type Labels interface {
 	Relabels(path string) (bool, error)
 }
 
-// LabelCount is what is counted of labels: the part of the metric's name that follows
-// volume_manager_selinux_ (A-CSI-19).
-type LabelCount string
-
-// What is counted. Those that tell of an access mode have it as their last label, VolumesAdmitted
-// and the two VolumeMismatch have the driver before it.
-const (
-	ContainerErrors        LabelCount = "container_errors_total"
-	ContainerWarnings      LabelCount = "container_warnings_total"
-	PodMismatchErrors      LabelCount = "pod_context_mismatch_errors_total"
-	PodMismatchWarnings    LabelCount = "pod_context_mismatch_warnings_total"
-	VolumeMismatchErrors   LabelCount = "volume_context_mismatch_errors_total"
-	VolumeMismatchWarnings LabelCount = "volume_context_mismatch_warnings_total"
-	VolumesAdmitted        LabelCount = "volumes_admitted_total"
-)
-
 // errManyLabels: containers of the pod that mount the volume have different labels.
 type errManyLabels []string
 
@@ -86,7 +70,7 @@ func keepLabel(p *publishing, r record) {
 		return
 	}
 	if _, news := p.on.labels.ask(p.want, p.label, false); news == newVolume {
-		p.on.config.CountLabel(VolumesAdmitted, p.want.key().plugin(), p.want.shortMode())
+		p.on.config.CountLabel(volumes.LabelsAdmitted, p.want.key().plugin(), p.want.shortMode())
 	}
 }
 
@@ -146,9 +130,9 @@ func labelCounts(p *publishing) bool {
 
 // labelFailed counts that there is no one label. It is an error where that would count.
 func labelFailed(p *publishing, err error) error {
-	failures, warnings := ContainerErrors, ContainerWarnings
+	failures, warnings := volumes.LabelContainerErrors, volumes.LabelContainerWarnings
 	if _, many := errors.AsType[errManyLabels](err); many {
-		failures, warnings = PodMismatchErrors, PodMismatchWarnings
+		failures, warnings = volumes.LabelPodMismatchErrors, volumes.LabelPodMismatchWarnings
 	}
 	if labelCounts(p) {
 		p.on.config.CountLabel(failures, p.want.shortMode())
@@ -168,14 +152,14 @@ func agree(p *publishing, label string, mounts bool) error {
 	first, news := p.on.labels.ask(p.want, label, strict)
 	switch {
 	case news == newVolume && label != "":
-		p.on.config.CountLabel(VolumesAdmitted, plugin, mode)
+		p.on.config.CountLabel(volumes.LabelsAdmitted, plugin, mode)
 	case news == newPod && mounts && first != label && strict:
-		p.on.config.CountLabel(VolumeMismatchErrors, plugin, mode)
+		p.on.config.CountLabel(volumes.LabelVolumeMismatchErrors, plugin, mode)
 		return &volumes.ClaimError{
 			Volume: p.want.inPod, Err: fmt.Errorf("conflicting SELinux labels of volume %s: %q and %q", p.want.name, first, label),
 		}
 	case news == newPod && mounts && first != label:
-		p.on.config.CountLabel(VolumeMismatchWarnings, plugin, mode)
+		p.on.config.CountLabel(volumes.LabelVolumeMismatchWarnings, plugin, mode)
 	}
 	return nil
 }

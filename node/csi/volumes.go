@@ -41,7 +41,7 @@ type Config struct {
 	// ReadWriteOncePod are mounted with a label (A-CSI-18).
 	Labels        Labels
 	LabelAllModes bool
-	CountLabel    func(what LabelCount, labels ...string)
+	CountLabel    func(what volumes.LabelCount, labels ...string)
 	// Operation is told what was done for a volume (A-VOL-7).
 	Operation func(volumes.Operation)
 	Log       *slog.Logger

@@ -75,8 +75,8 @@ func newMachine(t *testing.T, d *driver, object *storagev1.CSIDriver, others ...
 		},
 		Event: func(object v1.ObjectReference, kind, reason, message string) {
 			m.events = append(m.events, strings.Join([]string{object.Kind, kind, reason, message}, " "))
-		}, Changed: func() {}, Again: func(types.UID) {}, CountLabel: func(what LabelCount, labels ...string) {
-			m.counted = append(m.counted, string(what)+" "+strings.Join(labels, " "))
+		}, Changed: func() {}, Again: func(types.UID) {}, CountLabel: func(what volumes.LabelCount, labels ...string) {
+			m.counted = append(m.counted, strings.TrimPrefix(string(what), "volume_manager_selinux_")+" "+strings.Join(labels, " "))
 		}, Operation: func(o volumes.Operation) {
 			m.mu.Lock()
 			defer m.mu.Unlock()

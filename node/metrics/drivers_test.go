@@ -48,8 +48,8 @@ func TestDrivers(t *testing.T) {
 	m.VolumeOperation(volumes.Operation{Plugin: "kubernetes.io/csi:disk", Name: "volume_mount", Took: time.Second})
 	m.VolumeOperation(volumes.Operation{Plugin: "kubernetes.io/csi:disk", Name: "volume_mount", Failed: true, Took: time.Second})
 	m.VolumeMeasured("du", 2*time.Second)
-	m.SELinuxLabel("container_warnings_total", "RWX")
-	m.SELinuxLabel("volumes_admitted_total", "kubernetes.io/csi/disk", "RWOP")
+	m.SELinuxLabel(volumes.LabelContainerWarnings, "RWX")
+	m.SELinuxLabel(volumes.LabelsAdmitted, "kubernetes.io/csi/disk", "RWOP")
 	checkLines(t, m.Handler(), []string{
 		// A-VOL-7, A-VOL-8, A-CSI-19
 		`storage_operation_duration_seconds_sum{migrated="false",operation_name="volume_mount",status="success",volume_plugin="kubernetes.io/csi:disk"} 1`,
