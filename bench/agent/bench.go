@@ -21,6 +21,7 @@ type bench struct {
 	*testbed.Testbed
 	plan   plan
 	boards boards
+	all    results
 }
 
 // boards are what the watches show, beside the pods.
@@ -31,7 +32,7 @@ type boards struct {
 }
 
 func open(ctx context.Context, p plan, log *slog.Logger) (*bench, error) {
-	bed, err := testbed.Open(ctx, testbed.Config{Lifepod: p.lifepod, Keep: p.keep, Log: log})
+	bed, err := testbed.Open(ctx, testbed.Config{Lifepod: p.Lifepod, Keep: p.Keep, Log: log})
 	if err != nil {
 		return nil, err
 	}
@@ -55,12 +56,12 @@ func open(ctx context.Context, p plan, log *slog.Logger) (*bench, error) {
 	return b, nil
 }
 
-// parts are the parts of one block: the bare calls come first.
-func (b *bench) parts(block int, all *results) []testbed.Part {
-	parts := []testbed.Part{{Name: floor, Measure: func(ctx context.Context) error { return b.measureFloor(ctx, all) }}}
+// Parts are those of one block: the bare calls come first.
+func (b *bench) Parts(block int) []testbed.Part {
+	parts := []testbed.Part{{Name: floor, Measure: func(ctx context.Context) error { return b.measureFloor(ctx, &b.all) }}}
 	for _, node := range b.Turns(block) {
 		s := &side{Side: node, plan: b.plan, boards: b.boards}
-		parts = append(parts, testbed.Part{Name: node.Name, Measure: func(ctx context.Context) error { return s.measure(ctx, all) }})
+		parts = append(parts, testbed.Part{Name: node.Name, Measure: func(ctx context.Context) error { return s.measure(ctx, &b.all) }})
 	}
 	return parts
 }

@@ -49,21 +49,21 @@ func within(what string, limit time.Duration) target {
 	return target{what, "≤ " + limit.String(), func(_, _, lifepod time.Duration) bool { return lifepod <= limit }}
 }
 
-// print writes the tables: medians, the worst, ratios.
-func (r *results) print(out io.Writer, p plan) {
+// Print writes the tables: medians, the worst, ratios.
+func (b *bench) Print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(w, "\tn\tfloor\tkubelet\tp99\tlifepod\tp99\tto floor\tfaster\tto reach\t\t")
-	for _, t := range p.targets() {
-		kubelets, lifepods := r.times.Of(testbed.Kubelet+" "+t.what), r.times.Of(testbed.Lifepod+" "+t.what)
-		bare, theirs, ours := times.Quantile(r.times.Of(floor+" "+t.what), 0.5), times.Quantile(kubelets, 0.5), times.Quantile(lifepods, 0.5)
+	for _, t := range b.plan.targets() {
+		kubelets, lifepods := b.all.times.Of(testbed.Kubelet+" "+t.what), b.all.times.Of(testbed.Lifepod+" "+t.what)
+		bare, theirs, ours := times.Quantile(b.all.times.Of(floor+" "+t.what), 0.5), times.Quantile(kubelets, 0.5), times.Quantile(lifepods, 0.5)
 		_, _ = fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", t.what, len(lifepods), times.Milliseconds(bare),
 			times.Milliseconds(theirs), times.Milliseconds(times.Quantile(kubelets, 0.99)),
 			times.Milliseconds(ours), times.Milliseconds(times.Quantile(lifepods, 0.99)),
 			more(bare, ours), times.Ratio(float64(theirs), float64(ours)), t.text, times.Verdict(theirs > 0 && ours > 0, t.met(bare, theirs, ours)))
 	}
 	_ = w.Flush() // to the terminal
-	if p.pods > 0 {
-		r.loads.Print(out, p.pods, 3, 2)
+	if b.plan.pods > 0 {
+		b.all.loads.Print(out, b.plan.pods, 3, 2)
 	}
 }
 

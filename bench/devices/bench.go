@@ -23,10 +23,11 @@ type bench struct {
 	*testbed.Testbed
 	plan plan
 	logs string // folder of the drivers' logs
+	all  times.Samples
 }
 
 func open(ctx context.Context, p plan, log *slog.Logger) (b *bench, err error) {
-	bed, err := testbed.Open(ctx, testbed.Config{Lifepod: p.lifepod, Keep: p.keep, Log: log})
+	bed, err := testbed.Open(ctx, testbed.Config{Lifepod: p.Lifepod, Keep: p.Keep, Log: log})
 	if err != nil {
 		return nil, err
 	}
@@ -47,20 +48,20 @@ func open(ctx context.Context, p plan, log *slog.Logger) (b *bench, err error) {
 // Close ends everything and removes all files.
 func (b *bench) Close() error { return errors.Join(b.Testbed.Close(), os.RemoveAll(b.logs)) }
 
-// parts are the parts of one block: the bare calls come first.
-func (b *bench) parts(block int, all *times.Samples) []testbed.Part {
-	parts := []testbed.Part{{Name: floor, Measure: func(ctx context.Context) error { return b.measureFloor(ctx, all) }}}
+// Parts are those of one block: the bare calls come first.
+func (b *bench) Parts(block int) []testbed.Part {
+	parts := []testbed.Part{{Name: floor, Measure: func(ctx context.Context) error { return b.measureFloor(ctx) }}}
 	for _, node := range b.Turns(block) {
 		s := &side{Side: node, bench: b}
 		parts = append(parts, testbed.Part{Name: node.Name, Measure: func(ctx context.Context) error {
-			return s.Turn(ctx, func(ctx context.Context) error { return s.measure(ctx, all) })
+			return s.Turn(ctx, func(ctx context.Context) error { return s.measure(ctx) })
 		}})
 	}
 	return parts
 }
 
 // measureFloor is the turn of the bare calls.
-func (b *bench) measureFloor(ctx context.Context, all *times.Samples) error {
+func (b *bench) measureFloor(ctx context.Context) error {
 	described, err := describeOwn()
 	if err != nil {
 		return err
@@ -68,7 +69,7 @@ func (b *bench) measureFloor(ctx context.Context, all *times.Samples) error {
 	b.Floor.Assigned = assignOwn
 	for i := range b.plan.n + 1 {
 		pod := testbed.BareOf(testbed.NewWorkerPod(""))
-		if err = b.Floor.RestartAll(ctx, pod, all.When(i > 0).Prefixed(floor+" ")); err != nil {
+		if err = b.Floor.RestartAll(ctx, pod, b.all.When(i > 0).Prefixed(floor+" ")); err != nil {
 			break
 		}
 	}
@@ -82,9 +83,9 @@ type side struct {
 }
 
 // measure is one turn.
-func (s *side) measure(ctx context.Context, all *times.Samples) error {
+func (s *side) measure(ctx context.Context) error {
 	for _, k := range kinds {
-		if err := s.measureKind(ctx, k, all); err != nil {
+		if err := s.measureKind(ctx, k); err != nil {
 			return fmt.Errorf("%s: %w", k.name, err)
 		}
 	}
@@ -92,14 +93,14 @@ func (s *side) measure(ctx context.Context, all *times.Samples) error {
 }
 
 // measureKind restarts workers with the devices of one driver, which runs meanwhile.
-func (s *side) measureKind(ctx context.Context, k kind, all *times.Samples) (err error) {
+func (s *side) measureKind(ctx context.Context, k kind) (err error) {
 	driver, err := k.run(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, driver.end(err != nil)) }()
 	for i := range s.bench.plan.n + 1 {
-		if err := s.restart(ctx, k, all.When(i > 0)); err != nil {
+		if err := s.restart(ctx, k, s.bench.all.When(i > 0)); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,6 @@
 // Command devices measures the restart in place of a training worker with two devices, on
-// lifepod agent and on the kubelet, which take turns as in bench/agent: main is killed → set-up,
-// sidecar and main have run anew (KEP-5532). The devices are those of
+// lifepod agent and on the kubelet, which take turns as in bench/agent. Time begins when main is killed,
+// and ends when set-up, sidecar and main have run again (KEP-5532). The devices are those of
 //
 //	device plugin   upstream's sample device plugin
 //	resource claim  dra-example-driver, a claim of a template

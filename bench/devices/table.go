@@ -9,14 +9,14 @@ import (
 	"github.com/lifepod/lifepod/bench/times"
 )
 
-// print writes the table: medians, the worst, ratios.
-func print(out io.Writer, all *times.Samples) {
+// Print writes the table: medians, the worst, ratios.
+func (b *bench) Print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(w, "restart all with two devices\tn\tfloor\tp99\tkubelet\tp99\tlifepod\tp99\tof floor\tfaster\tto reach\t\t")
-	floors := all.Of(floor + " restart all")
+	floors := b.all.Of(floor + " restart all")
 	bare := times.Quantile(floors, 0.5)
 	for _, k := range kinds {
-		kubelets, lifepods := all.Of(testbed.Kubelet+" "+k.name), all.Of(testbed.Lifepod+" "+k.name)
+		kubelets, lifepods := b.all.Of(testbed.Kubelet+" "+k.name), b.all.Of(testbed.Lifepod+" "+k.name)
 		theirs, ours := times.Quantile(kubelets, 0.5), times.Quantile(lifepods, 0.5)
 		of := "-"
 		if bare > 0 && ours > 0 {

@@ -39,6 +39,7 @@ type bench struct {
 	plan      plan
 	threshold uint64 // bytes of memory that are to be available
 	bus       bus
+	all       results
 }
 
 // bus is a D-Bus with a logind.
@@ -78,7 +79,7 @@ func open(ctx context.Context, p plan, log *slog.Logger) (*bench, error) {
 		return nil, err
 	}
 	bed, err := testbed.Open(ctx, testbed.Config{
-		Lifepod: p.lifepod, Keep: p.keep, Env: []string{"DBUS_SYSTEM_BUS_ADDRESS=" + bus.daemon.Address()}, Log: log,
+		Lifepod: p.Lifepod, Keep: p.Keep, Env: []string{"DBUS_SYSTEM_BUS_ADDRESS=" + bus.daemon.Address()}, Log: log,
 	})
 	if err != nil {
 		return nil, errors.Join(err, bus.close())

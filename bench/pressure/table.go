@@ -30,14 +30,14 @@ func (p plan) targets() []target {
 	return list
 }
 
-// print writes the tables: medians, the worst, ratios.
-func (r *results) print(out io.Writer, p plan) {
+// Print writes the tables: medians, the worst, ratios.
+func (b *bench) Print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(w, "\tn\tkubelet\tworst\tlifepod\tworst\tfaster\tto reach\t\t")
-	for _, t := range p.targets() {
-		kubelets, lifepods := r.times.Of(testbed.Kubelet+" "+t.what), r.times.Of(testbed.Lifepod+" "+t.what)
+	for _, t := range b.plan.targets() {
+		kubelets, lifepods := b.all.times.Of(testbed.Kubelet+" "+t.what), b.all.times.Of(testbed.Lifepod+" "+t.what)
 		theirs, ours, worst := times.Quantile(kubelets, 0.5), times.Quantile(lifepods, 0.5), times.Quantile(lifepods, 1)
-		met := worst <= t.most && (t.what != p.shutdownOf() || r.untold[testbed.Lifepod] == 0)
+		met := worst <= t.most && (t.what != b.plan.shutdownOf() || b.all.untold[testbed.Lifepod] == 0)
 		verdict := ""
 		if t.most > 0 {
 			verdict = times.Verdict(ours > 0, met)
@@ -48,11 +48,11 @@ func (r *results) print(out io.Writer, p plan) {
 	}
 	_ = w.Flush() // to the terminal
 	for _, name := range []string{testbed.Kubelet, testbed.Lifepod} {
-		if n := r.untold[name]; n > 0 {
+		if n := b.all.untold[name]; n > 0 {
 			_, _ = fmt.Fprintf(out, "When the %s let the shutdown go on, the API did not know of the end of %d pods.\n", name, n)
 		}
 	}
-	if p.idle > 0 {
-		r.loads.Print(out, p.pods, 3, 0)
+	if b.plan.idle > 0 {
+		b.all.loads.Print(out, b.plan.pods, 3, 0)
 	}
 }

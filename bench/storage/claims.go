@@ -77,7 +77,7 @@ func (d *Driver) Claim(ctx context.Context, api kubernetes.Interface, pods []*v1
 		return bound == len(pods), err
 	})
 	if err != nil {
-		return fmt.Errorf("wait for %d claims to be bound, of which %d are: %w", len(pods), bound, err)
+		return fmt.Errorf("%d of %d claims are bound: %w", bound, len(pods), err)
 	}
 	return nil
 }

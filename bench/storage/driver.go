@@ -22,7 +22,7 @@ import (
 	"github.com/lifepod/lifepod/node/localdriver"
 )
 
-// Name is that of the driver, and of its CSIDriver.
+// Name is the name of the driver and of its CSIDriver.
 const Name = "bench.csi.lifepod.dev"
 
 // Driver is the driver of one node, or of none.
@@ -121,7 +121,7 @@ func podOf(target string) string {
 	return uid
 }
 
-// registration is what a node is told of the driver.
+// registration tells a node about the driver.
 type registration struct {
 	registerapi.UnimplementedRegistrationServer
 	driver *Driver
@@ -140,7 +140,7 @@ func (r registration) NotifyRegistrationStatus(_ context.Context, status *regist
 	}
 	select {
 	case r.driver.registered <- err:
-	default: // it was told before
+	default: // the node has told it before
 	}
 	return &registerapi.RegistrationStatusResponse{}, nil
 }

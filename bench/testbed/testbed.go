@@ -30,8 +30,8 @@ type Config struct {
 	Lifepod string   // the binary
 	Keep    string   // folder of the nodes' logs; empty: they are removed
 	Env     []string // of the nodes, beside this process's
-	// Relay sees each call of the runtime, those of the floor, too, and has it carried; nil: the
-	// runtime is called itself.
+	// Relay gets each call to the runtime, also those of the floor, and carries it out. If it is nil,
+	// the runtime gets the calls itself.
 	Relay func(context.Context, relay.Call) error
 	Log   *slog.Logger
 }

@@ -37,7 +37,7 @@ type bench struct {
 
 func open(ctx context.Context, p plan, log *slog.Logger) (*bench, error) {
 	m := &moments{}
-	bed, err := testbed.Open(ctx, testbed.Config{Lifepod: p.lifepod, Keep: p.keep, Log: log, Relay: m.relay})
+	bed, err := testbed.Open(ctx, testbed.Config{Lifepod: p.Lifepod, Keep: p.Keep, Log: log, Relay: m.relay})
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +52,8 @@ func open(ctx context.Context, p plan, log *slog.Logger) (*bench, error) {
 	return b, nil
 }
 
-// parts are the parts of one block: the bare calls come first.
-func (b *bench) parts(block int) []testbed.Part {
+// Parts are those of one block: the bare calls come first.
+func (b *bench) Parts(block int) []testbed.Part {
 	parts := []testbed.Part{{Name: floor, Measure: func(ctx context.Context) error {
 		d, err := b.newDriver(floor)
 		if err != nil {
@@ -93,7 +93,7 @@ func (b *bench) measureSide(ctx context.Context, s *testbed.Side) error {
 	return errors.Join(err, d.Close())
 }
 
-// measure measures a side, of which crowd makes pods.
+// measure has crowd make the pods of a side, and files what that took.
 func (b *bench) measure(d *storage.Driver, side string, crowd func(count int, record times.Record) error) error {
 	d.Slow = slow
 	for i := range b.plan.n + 1 {
@@ -118,8 +118,8 @@ func (b *bench) record(what string, record times.Record) {
 	}
 }
 
-// print writes the table: medians, the worst.
-func (b *bench) print(out io.Writer) {
+// Print writes the table: medians, the worst.
+func (b *bench) Print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(w, "\tn\tfloor\tworst\tkubelet\tworst\tlifepod\tworst\t")
 	for _, row := range []struct{ label, what string }{

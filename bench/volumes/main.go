@@ -2,47 +2,24 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
-	"io"
 	"log/slog"
-	"os"
 
 	"github.com/lifepod/lifepod/bench/testbed"
 )
 
 // plan is how much is measured.
 type plan struct {
-	lifepod string // the binary
-	blocks  int    // of each side
-	n       int    // single pods in a block
-	pods    int    // at once
-	keep    string // folder of the logs, empty: they are removed
-	only    string // side
+	testbed.Settings
+	n    int // single pods in a block
+	pods int // at once
 }
 
 func main() {
 	var p plan
-	flag.StringVar(&p.lifepod, "lifepod", "bin/lifepod", "the binary that is measured")
-	flag.IntVar(&p.blocks, "blocks", 1, "turns of each side")
+	p.AddFlags(1, "floor, kubelet or lifepod")
 	flag.IntVar(&p.n, "n", 10, "single pods in a turn")
 	flag.IntVar(&p.pods, "pods", 50, "pods at once")
-	flag.StringVar(&p.keep, "logs", "", "`folder` in which the logs of both are kept")
-	flag.StringVar(&p.only, "only", "", "measure one `side` alone: floor, kubelet or lifepod")
 	flag.Parse()
-	testbed.Main("bench/volumes", func(ctx context.Context) error { return measure(ctx, p, os.Stdout) })
-}
-
-// measure takes all measurements and prints them, those that were taken before an
-// error, too.
-func measure(ctx context.Context, p plan, out io.Writer) (err error) {
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	testbed.Progress("starting containerd and a control plane")
-	b, err := open(ctx, p, log)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.Close()) }()
-	defer func() { b.print(out) }()
-	return testbed.Blocks(ctx, p.blocks, p.only, b.parts)
+	testbed.Main("bench/volumes", p.Settings, func(ctx context.Context, log *slog.Logger) (*bench, error) { return open(ctx, p, log) })
 }

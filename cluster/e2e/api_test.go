@@ -39,8 +39,8 @@ func TestAPI(t *testing.T) {
 	}
 }
 
-// apiVersions are those of 1.36 that are not alpha, but for storagemigration.k8s.io,
-// whose feature gate is off; and that of snapshots of volumes.
+// apiVersions are those of 1.36 that are not alpha, without storagemigration.k8s.io, whose
+// feature gate is off. The API of volume snapshots is added.
 const apiVersions = `
 admissionregistration.k8s.io/v1 admissionregistration.k8s.io/v1beta1
 apiextensions.k8s.io/v1
