@@ -1,0 +1,18 @@
+// Package journal keeps what happened to pods and why, so that it can be told later: every
+// milestone and decision with its time, reason and rule, and what led to it.
+//
+// The journal is a folder with a folder per pod, named by its UID:
+//
+//	pod.json                 which pod it is (Pod); locked by the lifepod that leads it
+//	now.json                 what it waits for (Now), as of the last step that changed that
+//	first.jsonl              the first entries, which are kept as long as the pod's folder
+//	<n>.jsonl                the newest entries; the oldest file goes when a third one is begun
+//	ends/<container>/<n>.json, <n>.log   the first and the last five ends of a container's instances
+//
+// An entry is a line of JSON, written with one call before the step's effects are carried out:
+// nothing is done of which the journal does not know, and a kill -9 loses nothing. A line that
+// a full disk has cut is passed over by readers. Folders of pods that are gone stay for some
+// days, or until all of them together are too large.
+//
+// Only its owner can read the journal: it has the ends of logs.
+package journal

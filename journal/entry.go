@@ -1,0 +1,163 @@
+package journal
+
+import (
+	"time"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// Kind is what an entry is about.
+type Kind string
+
+// The kinds of entries.
+const (
+	// Fact is something that happened to the pod: an exit, a failed probe, a wish. Name is
+	// the type of the lifecycle.Fact.
+	Fact Kind = "fact"
+	// Begun is a call or other work that lifepod began. Name is the type of the
+	// lifecycle.Effect.
+	Begun Kind = "begun"
+	// Answered is how that work ended; its cause is the entry that it was begun with. Name
+	// is the type of the lifecycle.Effect, too.
+	Answered Kind = "answered"
+	// Decided is a line of the pod's story (lifecycle.Report).
+	Decided Kind = "decided"
+	// Milestone is a change of the status: Name is "phase", "restarts", "state", "started",
+	// "ready" or the type of a condition, Value what it is now.
+	Milestone Kind = "milestone"
+	// Event is a Kubernetes Event: Name is its reason, Value its type.
+	Event Kind = "event"
+)
+
+// Entry is one line of a pod's journal.
+type Entry struct {
+	// ID is greater than those of all entries before, also of an earlier lifepod.
+	ID int64 `json:"id"`
+	// Cause is the ID of the entry that led to this one; 0: it came from outside.
+	Cause int64     `json:"cause,omitzero"`
+	At    time.Time `json:"at"`
+	Kind  Kind      `json:"kind"`
+	Name  string    `json:"name,omitzero"`
+	Value string    `json:"value,omitzero"`
+
+	// Container is whom it is about; empty: the pod. Attempt is which instance of it: its
+	// restart count.
+	Container string `json:"container,omitzero"`
+	Attempt   uint32 `json:"attempt,omitzero"`
+
+	// What, Outcome, Because and Rule are those of lifecycle.Report. An Event's message and
+	// a condition's are in What, a milestone's reason is in Because.
+	What    string `json:"what,omitzero"`
+	Outcome string `json:"outcome,omitzero"`
+	Because string `json:"because,omitzero"`
+	Rule    string `json:"rule,omitzero"`
+
+	// Effect is the work's ID, of Begun and Answered.
+	Effect  lifecycle.EffectID `json:"effect,omitzero"`
+	Failure *Failure           `json:"failure,omitzero"`
+	Exit    *Exit              `json:"exit,omitzero"`
+	// Image is what is inspected or pulled; Bytes is its size, once that is known.
+	Image string `json:"image,omitzero"`
+	Bytes uint64 `json:"bytes,omitzero"`
+	// Detail is what else is known: a probe's kind and output, a hook's kind, a volume's
+	// name, a container's ID, addresses, who asked.
+	Detail map[string]string `json:"detail,omitzero"`
+}
+
+// Failure is why work did not do what it was for.
+type Failure struct {
+	Class   string `json:"class"` // failed, uncertain, unavailable, cancelled or not found
+	Reason  string `json:"reason,omitzero"`
+	Message string `json:"message,omitzero"`
+}
+
+// Exit is how an instance of a container ended.
+type Exit struct {
+	Code       int32     `json:"code"`
+	Reason     string    `json:"reason,omitzero"` // Completed, Error, OOMKilled …
+	Message    string    `json:"message,omitzero"`
+	StartedAt  time.Time `json:"startedAt,omitzero"`
+	FinishedAt time.Time `json:"finishedAt,omitzero"`
+}
+
+// Pod is which pod a journal is of.
+type Pod struct {
+	UID         string            `json:"uid"`
+	Namespace   string            `json:"namespace"`
+	Name        string            `json:"name"`
+	Node        string            `json:"node,omitzero"`
+	Labels      map[string]string `json:"labels,omitzero"`
+	Annotations map[string]string `json:"annotations,omitzero"` // a W3C trace context at most
+	Owner       string            `json:"owner,omitzero"`       // "Job/trainer"; empty: none
+	// Created, Scheduled are the API server's; zero: without one, or not known.
+	Created    time.Time   `json:"created,omitzero"`
+	Scheduled  time.Time   `json:"scheduled,omitzero"`
+	Containers []Container `json:"containers"` // init containers first, in the order of the spec
+}
+
+// Container is one of a pod's containers.
+type Container struct {
+	Name string `json:"name"`
+	// Kind is init, sidecar, container or ephemeral.
+	Kind  string `json:"kind"`
+	Image string `json:"image"`
+}
+
+// Now is what is known of a pod at the moment, and what it waits for.
+type Now struct {
+	At    time.Time `json:"at"` // of the last change
+	Phase string    `json:"phase"`
+	// Stage is syncing, terminating, terminated or gone.
+	Stage string `json:"stage"`
+	Ready bool   `json:"ready"`
+	// Deleting is when the API server was asked to delete the object; zero: it was not.
+	Deleting time.Time `json:"deleting,omitzero"`
+	// Waits has what the pod and its containers wait for, as the machine says.
+	Waits      []lifecycle.Wait `json:"waits,omitzero"`
+	Containers []ContainerNow   `json:"containers,omitzero"`
+}
+
+// ContainerNow is how a container is.
+type ContainerNow struct {
+	Name     string    `json:"name"`
+	State    string    `json:"state"` // waiting, running or terminated
+	Reason   string    `json:"reason,omitzero"`
+	Message  string    `json:"message,omitzero"`
+	Since    time.Time `json:"since,omitzero"`
+	Ready    bool      `json:"ready,omitzero"`
+	Started  bool      `json:"started,omitzero"`
+	Restarts int32     `json:"restarts,omitzero"`
+	Exit     *Exit     `json:"exit,omitzero"` // of the last instance that has ended
+}
+
+// End is how an instance of a container ended, with what is kept of it.
+type End struct {
+	Container string `json:"container"`
+	Attempt   uint32 `json:"attempt"`
+	Exit      Exit   `json:"exit"`
+	// Entry is the ID of the entry of the exit; Chain has copies of what led to it, oldest
+	// first, and of what was decided: they outlive the entries.
+	Entry int64   `json:"entry"`
+	Chain []Entry `json:"chain,omitzero"`
+	Usage *Usage  `json:"usage,omitzero"`
+}
+
+// Usage is what the pod had used of the machine when a container of it ended.
+type Usage struct {
+	MemoryPeakBytes  int64         `json:"memoryPeakBytes,omitzero"`
+	MemoryLimitBytes int64         `json:"memoryLimitBytes,omitzero"`
+	CPU              time.Duration `json:"cpu,omitzero"`
+	Throttled        time.Duration `json:"throttled,omitzero"`
+	OOMKills         int64         `json:"oomKills,omitzero"`
+}
+
+// Record is what the journal has of one pod.
+type Record struct {
+	Pod     Pod
+	Now     *Now    // nil: nothing is known
+	Living  bool    // a lifepod leads the pod at this moment
+	Entries []Entry // oldest first
+	Ends    []End   // by container, oldest first
+	// Left is how many entries between the first and the newest were given up.
+	Left int64
+}
