@@ -72,7 +72,7 @@ func NewNode(c NodeConfig) (*worker.Engine, error) {
 		Cgroups:  podcgroup.Driver{Parent: c.CgroupParent, Systemd: c.Systemd},
 		DNS:      worker.DNS{Resolver: resolver, Cluster: netidentity.Cluster{Domain: clusterDomain, Absent: true}},
 		Config:   config,
-		Folders:  worker.Folders{Pods: PodsDir(c.Root), Claims: rootfolder.Claims.In(c.Root), IPAM: c.IPAMDir, Keep: c.KeepFiles},
+		Folders:  worker.Folders{Pods: PodsDir(c.Root), Claims: rootfolder.Claims.In(c.Root), IPAM: c.IPAMDir, Journal: rootfolder.Journal.In(c.Root), Keep: c.KeepFiles},
 		API:      worker.API{Objects: func(*v1.Pod) worker.Objects { return c.Objects }, RuntimeClasses: c.RuntimeClasses},
 
 		Admission:   worker.Admission{Host: &admits},

@@ -82,13 +82,12 @@ type Exit struct {
 
 // Pod is which pod a journal is of.
 type Pod struct {
-	UID         string            `json:"uid"`
-	Namespace   string            `json:"namespace"`
-	Name        string            `json:"name"`
-	Node        string            `json:"node,omitzero"`
-	Labels      map[string]string `json:"labels,omitzero"`
-	Annotations map[string]string `json:"annotations,omitzero"` // a W3C trace context at most
-	Owner       string            `json:"owner,omitzero"`       // "Job/trainer"; empty: none
+	UID       string            `json:"uid"`
+	Namespace string            `json:"namespace"`
+	Name      string            `json:"name"`
+	Node      string            `json:"node,omitzero"`
+	Labels    map[string]string `json:"labels,omitzero"`
+	Owner     string            `json:"owner,omitzero"` // "Job/trainer"; empty: none
 	// Created, Scheduled are the API server's; zero: without one, or not known.
 	Created    time.Time   `json:"created,omitzero"`
 	Scheduled  time.Time   `json:"scheduled,omitzero"`

@@ -68,7 +68,7 @@ func (s *setup) newMachine() (m machine, err error) {
 		return m, fmt.Errorf("containerLogMaxSize %q: %w", k.ContainerLogMaxSize, err)
 	}
 	m.logs = logrotate.Policy{MaxBytes: size.Value(), MaxFiles: int(*k.ContainerLogMaxFiles)}
-	m.folders = worker.Folders{Pods: host.PodsDir(root), Claims: rootfolder.Claims.In(root), IPAM: s.runtime.IPAMDir}
+	m.folders = worker.Folders{Pods: host.PodsDir(root), Claims: rootfolder.Claims.In(root), IPAM: s.runtime.IPAMDir, Journal: rootfolder.Journal.In(root)}
 	if err := os.MkdirAll(m.config.LogRoot, 0o755); err != nil {
 		return m, fmt.Errorf("log folder: %w", err)
 	}

@@ -197,7 +197,7 @@ func (r runOf) newLife(node *worker.Engine, pod *v1.Pod, to worker.Sink, own *re
 func lead(ctx context.Context, node *worker.Engine, life *pods.Life, beside ...func(context.Context)) error {
 	events, running := node.Events(nil), sync.WaitGroup{}
 	besideCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	for _, run := range append(beside, events.Run, node.Logs.Run) {
+	for _, run := range append(beside, events.Run, node.Logs.Run, node.KeepJournal) {
 		running.Go(func() { run(besideCtx) })
 	}
 	err := life.Run(ctx, events)

@@ -51,7 +51,8 @@ type Worker struct {
 	calls     sync.WaitGroup
 	snapshots snapshots
 	memory    memory
-	stretch   stretch       // for traces
+	stretch   stretch // for traces
+	chronicle chronicle
 	rests     bool          // the sink knows that the pod rests
 	end       lifecycle.End // final when Run has returned without an error
 
@@ -97,6 +98,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer w.calls.Wait()
 	defer cancel()
 	defer w.stretch.end()
+	w.openJournal()
+	defer w.closeJournal()
 	w.timer = time.NewTimer(time.Hour)
 	w.timer.Stop()
 	defer w.timer.Stop()
@@ -195,11 +198,13 @@ func (w *Worker) feed(ctx context.Context, at time.Time, fact lifecycle.Fact) {
 		w.executor = w.executor.of(w.machine.Pod())
 	}
 	w.save(at)
+	w.note(at, fact, effects)
 	w.stretch.learned(fact, w.machine.Stage())
 	for _, effect := range effects {
 		w.snapshots.wanted(effect)
 		w.carryOut(ctx, at, effect)
 	}
+	w.noteNow(at)
 	w.stretch.rests()
 	if rests := w.machine.Resting(); rests != w.rests {
 		if w.rests = rests; rests {

@@ -37,6 +37,7 @@ var (
 	AgentKeys    = entry("pki")
 	Checkpoints  = entry("checkpoints")
 	PodsAPI      = entry("pods-api")
+	Journal      = entry("journal")
 	ImageManager = entry("image_manager")
 )
 

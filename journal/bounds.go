@@ -1,0 +1,116 @@
+package journal
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Bounds are how much stays of pods that no lifepod leads.
+type Bounds struct {
+	Age   time.Duration // since something was written about the pod
+	Bytes int64         // of all of them together, on disk
+}
+
+// Usual are the bounds of lifepod's commands: a week, and 256 MiB.
+var Usual = Bounds{Age: 7 * 24 * time.Hour, Bytes: 256 << 20}
+
+// sweepPeriod is the time between two looks for what is to go.
+const sweepPeriod = time.Hour
+
+// Keep removes what is beyond the bounds, at once and every hour, until ctx ends. failed is
+// told of errors.
+func (f Folder) Keep(ctx context.Context, bounds Bounds, failed func(error)) {
+	ticker := time.NewTicker(sweepPeriod)
+	defer ticker.Stop()
+	for {
+		if err := f.Sweep(time.Now(), bounds); err != nil {
+			failed(err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// Sweep removes the folders of pods that no lifepod leads: of those that are too old, and
+// the oldest until all that stay are small enough.
+func (f Folder) Sweep(now time.Time, bounds Bounds) error {
+	entries, err := os.ReadDir(f.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	var left []folder
+	var all error
+	for _, e := range entries {
+		one, err := measure(filepath.Join(f.Dir, e.Name()))
+		if !errors.Is(err, fs.ErrNotExist) { // another lifepod may sweep, too
+			all = errors.Join(all, err)
+		}
+		left = append(left, one)
+	}
+	slices.SortFunc(left, func(a, b folder) int { return cmp.Or(b.written.Compare(a.written), cmp.Compare(a.dir, b.dir)) })
+	var sum int64
+	for _, one := range left {
+		if sum += one.bytes; sum > bounds.Bytes || now.Sub(one.written) > bounds.Age {
+			all = errors.Join(all, one.remove())
+		}
+	}
+	return all
+}
+
+// folder is a pod's.
+type folder struct {
+	dir     string
+	written time.Time // the newest file
+	bytes   int64
+}
+
+func measure(dir string) (folder, error) {
+	one := folder{dir: dir}
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if !d.IsDir() && info.ModTime().After(one.written) {
+			one.written = info.ModTime()
+		}
+		one.bytes += info.Sys().(*syscall.Stat_t).Blocks * 512
+		return nil
+	})
+	return one, err
+}
+
+// remove removes the folder unless a lifepod leads the pod. One that begins meanwhile has
+// a file that is not there any more, and no journal of this pod.
+func (one folder) remove() error {
+	file, err := os.Open(filepath.Join(one.dir, podFile))
+	if err == nil {
+		defer func() { _ = file.Close() }() // which unlocks
+		if unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+			return nil
+		}
+	}
+	if err := os.RemoveAll(one.dir); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package journal
+
+import (
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// NowOf is how the pod of a machine is, and what it waits for.
+func NowOf(at time.Time, m *lifecycle.Machine) Now {
+	status := m.Status()
+	n := Now{At: at, Phase: string(status.Phase), Stage: m.Stage().String()}
+	if deleted := m.Pod().DeletionTimestamp; deleted != nil {
+		n.Deleting = deleted.Time
+	}
+	for _, c := range status.Conditions {
+		n.Ready = n.Ready || c.Type == v1.PodReady && c.Status == v1.ConditionTrue
+	}
+	for _, c := range slices.Concat(status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses) {
+		n.Containers = append(n.Containers, nowOf(&c))
+	}
+	return n
+}
+
+// nowOf is how a container is.
+func nowOf(c *v1.ContainerStatus) ContainerNow {
+	n := ContainerNow{Name: c.Name, State: "waiting", Ready: c.Ready, Started: c.Started != nil && *c.Started, Restarts: c.RestartCount}
+	switch {
+	case c.State.Waiting != nil:
+		n.Reason, n.Message = c.State.Waiting.Reason, c.State.Waiting.Message
+	case c.State.Running != nil:
+		n.State, n.Since = "running", c.State.Running.StartedAt.Time
+	case c.State.Terminated != nil:
+		n.State, n.Since, n.Exit = "terminated", c.State.Terminated.FinishedAt.Time, exitOf(c.State.Terminated)
+		n.Reason = n.Exit.Reason
+	}
+	if last := c.LastTerminationState.Terminated; last != nil && n.Exit == nil {
+		n.Exit = exitOf(last)
+	}
+	return n
+}
+
+func exitOf(t *v1.ContainerStateTerminated) *Exit {
+	return &Exit{Code: t.ExitCode, Reason: t.Reason, Message: t.Message, StartedAt: t.StartedAt.Time, FinishedAt: t.FinishedAt.Time}
+}
+
+// PodOf is which pod a journal is of.
+func PodOf(pod *v1.Pod) Pod {
+	p := Pod{
+		UID: string(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Node: pod.Spec.NodeName, Labels: pod.Labels, Created: pod.CreationTimestamp.Time,
+	}
+	if owner := metav1.GetControllerOf(pod); owner != nil {
+		p.Owner = owner.Kind + "/" + owner.Name
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == v1.PodScheduled && c.Status == v1.ConditionTrue {
+			p.Scheduled = c.LastTransitionTime.Time
+		}
+	}
+	for _, c := range pod.Spec.InitContainers {
+		kind := "init"
+		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+			kind = "sidecar"
+		}
+		p.Containers = append(p.Containers, Container{Name: c.Name, Kind: kind, Image: c.Image})
+	}
+	for _, c := range pod.Spec.Containers {
+		p.Containers = append(p.Containers, Container{Name: c.Name, Kind: "container", Image: c.Image})
+	}
+	for _, c := range pod.Spec.EphemeralContainers {
+		p.Containers = append(p.Containers, Container{Name: c.Name, Kind: "ephemeral", Image: c.Image})
+	}
+	return p
+}

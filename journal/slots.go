@@ -1,0 +1,83 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// slots is a file with two places that are written in turn, so that one of them is always
+// complete. A file that is renamed over another costs more, and comes for every step.
+type slots struct {
+	file     *os.File
+	sequence uint64
+	last     []byte // what was written last, but for its time
+}
+
+const (
+	slotSize   = 256 << 10
+	headerSize = 48
+)
+
+func (s *slots) open(path string) (err error) {
+	if _, sequence, readErr := readSlots(path); readErr == nil {
+		s.sequence = sequence
+	}
+	s.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	return err
+}
+
+func (s *slots) write(content []byte) error {
+	if len(content) > slotSize-headerSize {
+		return fmt.Errorf("%d bytes of what the pod waits for are too many", len(content))
+	}
+	next := s.sequence + 1
+	header := fmt.Sprintf("%d %d %08x", next, len(content), crc32.ChecksumIEEE(content))
+	block := append(fmt.Appendf(make([]byte, 0, headerSize+len(content)), "%-*s\n", headerSize-1, header), content...)
+	if _, err := s.file.WriteAt(block, int64(next%2)*slotSize); err != nil { //nolint:gosec // 0 or 1
+		return err
+	}
+	s.sequence = next
+	return nil
+}
+
+// readSlots returns what was written last; nil without an error: nothing was.
+func readSlots(path string) (content []byte, sequence uint64, err error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	for slot := range int64(2) {
+		if c, n, err := readSlot(io.NewSectionReader(file, slot*slotSize, slotSize)); err == nil && n > sequence {
+			content, sequence = c, n
+		}
+	}
+	return content, sequence, nil
+}
+
+var errTorn = errors.New("it was not written whole")
+
+func readSlot(r io.Reader) (content []byte, sequence uint64, err error) {
+	block, err := io.ReadAll(r)
+	if err != nil || len(block) < headerSize {
+		return nil, 0, errors.Join(err, errTorn)
+	}
+	var length int
+	var sum uint32
+	if _, err := fmt.Fscanf(bytes.NewReader(block[:headerSize]), "%d %d %x", &sequence, &length, &sum); err != nil {
+		return nil, 0, err
+	}
+	content = block[headerSize:]
+	if length < 0 || length > len(content) || crc32.ChecksumIEEE(content[:length]) != sum {
+		return nil, 0, errTorn
+	}
+	return content[:length], sequence, nil
+}

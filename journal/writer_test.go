@@ -1,0 +1,220 @@
+package journal
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+func create(t *testing.T, dir, uid string) *Writer {
+	t.Helper()
+	w, err := Folder{Dir: dir}.Create(Pod{UID: uid, Namespace: "default", Name: "web"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() }) // may be closed already
+	return w
+}
+
+// told is a step that gives one entry, with a text of that length.
+func told(w *Writer, length int) error {
+	_, err := w.Step(time.Unix(1, 0), lifecycle.Woke{}, []lifecycle.Effect{
+		lifecycle.Tell{Report: lifecycle.Report{Subject: "pod", What: strings.Repeat("x", length), Rule: "A-RST-1"}},
+	})
+	return err
+}
+
+func read(t *testing.T, dir, uid string) *Record {
+	t.Helper()
+	r, err := Folder{Dir: dir}.Read(uid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestBounds: however much happens to a pod, its first entries and the newest stay, and the
+// record says how many are missing between them.
+func TestBounds(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, "u")
+	const entries = 3000
+	for range entries {
+		if err := told(w, 1000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := read(t, dir, "u")
+	first, last := r.Entries[0].ID, r.Entries[len(r.Entries)-1].ID
+	if first != 1 || last != entries || r.Left == 0 || int64(len(r.Entries))+r.Left != entries {
+		t.Errorf("%d to %d, %d left out of %d", first, last, r.Left, len(r.Entries))
+	}
+	one, err := measure(filepath.Join(dir, "u"))
+	if most := int64(firstSize + 2*newestSize + 16<<10); err != nil || one.bytes > most {
+		t.Errorf("%d bytes on disk, at most %d are expected; %v", one.bytes, most, err)
+	}
+}
+
+// TestGoesOn: another lifepod goes on where the last one was, and only one at a time.
+func TestGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, "u")
+	if err := told(w, 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (Folder{Dir: dir}).Create(Pod{UID: "u"}); !errors.Is(err, unix.EWOULDBLOCK) {
+		t.Errorf("a second writer: %v", err)
+	}
+	if r := read(t, dir, "u"); !r.Living {
+		t.Error("the pod has a lifepod")
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r := read(t, dir, "u"); r.Living {
+		t.Error("the pod has no lifepod any more")
+	}
+	if err := told(create(t, dir, "u"), 1); err != nil {
+		t.Fatal(err)
+	}
+	if r := read(t, dir, "u"); len(r.Entries) != 2 || r.Entries[1].ID != 2 {
+		t.Errorf("entries %+v", r.Entries)
+	}
+}
+
+// TestFullDisk: on a full disk entries are lost and nothing else is; when there is room again
+// the journal goes on, and says how many are missing.
+func TestFullDisk(t *testing.T) {
+	disk := t.TempDir()
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=64k"); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Unmount(disk, unix.MNT_DETACH) }()
+	w := create(t, disk, "u")
+	var err error
+	written := 0
+	for ; err == nil && written < 1000; written++ {
+		err = told(w, 1000)
+	}
+	if !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	if err := told(w, 1000); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("the disk is still full: %v", err)
+	}
+	if err := unix.Mount("", disk, "", unix.MS_REMOUNT, "size=1m"); err != nil {
+		t.Fatal(err)
+	}
+	if err := told(w, 1000); err != nil {
+		t.Fatal(err)
+	}
+	r := read(t, disk, "u")
+	if last := r.Entries[len(r.Entries)-1]; r.Left != 2 || last.ID != int64(written)+2 {
+		t.Errorf("%d left out, the last is %d of %d", r.Left, last.ID, written+2)
+	}
+}
+
+// TestSweep: pods without a lifepod go when they are too old or too many, the oldest first.
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	now := time.Now()
+	for i := range 4 {
+		uid := strconv.Itoa(i)
+		w := create(t, dir, uid)
+		if err := told(w, 10_000); err != nil {
+			t.Fatal(err)
+		}
+		if uid != "3" { // whose lifepod lives
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		age := now.Add(-time.Duration(i) * time.Hour)
+		for _, name := range []string{podFile, nowFile, firstFile} {
+			if err := os.Chtimes(filepath.Join(dir, uid, name), age, age); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	stay := func(bounds Bounds, want ...string) {
+		t.Helper()
+		if err := (Folder{Dir: dir}).Sweep(now, bounds); err != nil {
+			t.Fatal(err)
+		}
+		pods, err := Folder{Dir: dir}.Pods()
+		var got []string
+		for _, p := range pods {
+			got = append(got, p.UID)
+		}
+		if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%v stay, want %v; %v", got, want, err)
+		}
+	}
+	stay(Bounds{Age: 24 * time.Hour, Bytes: 1 << 20}, "0", "1", "2", "3")
+	stay(Bounds{Age: 90 * time.Minute, Bytes: 1 << 20}, "0", "1", "3")
+	stay(Bounds{Age: 24 * time.Hour, Bytes: 40_000}, "0", "3")
+}
+
+// TestKilled: what was written before a kill -9, at whatever moment, is read after it.
+func TestKilled(t *testing.T) {
+	if dir := os.Getenv("LIFEPOD_JOURNAL"); dir != "" {
+		writeUntilKilled(dir)
+	}
+	dir := t.TempDir()
+	var known int64
+	for range 10 {
+		command := exec.Command(os.Args[0], "-test.run=^TestKilled$")
+		command.Env = append(os.Environ(), "LIFEPOD_JOURNAL="+dir)
+		out, err := command.StdoutPipe()
+		if err == nil {
+			err = command.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(out)
+		for range rand.IntN(2000) + 1 {
+			if !lines.Scan() {
+				t.Fatal("it has ended by itself")
+			}
+			known, _ = strconv.ParseInt(lines.Text(), 10, 64)
+		}
+		_ = command.Process.Kill()
+		for lines.Scan() { // what it has said before its end
+			known, _ = strconv.ParseInt(lines.Text(), 10, 64)
+		}
+		_ = command.Wait() // killed
+		r := read(t, dir, "u")
+		if last := r.Entries[len(r.Entries)-1].ID; last < known {
+			t.Fatalf("entry %d was written, the last one is %d", known, last)
+		}
+		if r.Living {
+			t.Error("its lifepod was killed")
+		}
+	}
+}
+
+// writeUntilKilled prints the ID of each entry that is written.
+func writeUntilKilled(dir string) {
+	w, err := Folder{Dir: dir}.Create(Pod{UID: "u"})
+	for err == nil {
+		if err = told(w, 50+rand.IntN(500)); err == nil {
+			_, err = io.WriteString(os.Stdout, strconv.FormatInt(w.recorder.last, 10)+"\n")
+		}
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}

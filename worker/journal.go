@@ -1,0 +1,70 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// chronicle keeps what happens to the pod. It never holds the pod up: what can't be written
+// is lost. The worker's goroutine owns it.
+type chronicle struct {
+	writer *journal.Writer // nil: nothing is kept
+	since  time.Time       // a failure was last logged
+}
+
+// openJournal goes on with the pod's journal, or begins it.
+func (w *Worker) openJournal() {
+	dir := w.executor.engine.Folders.Journal
+	if dir == "" {
+		return
+	}
+	writer, err := journal.Folder{Dir: dir}.Create(journal.PodOf(w.pod))
+	w.journalFailed(err)
+	w.chronicle.writer = writer
+}
+
+// closeJournal ends the writing.
+func (w *Worker) closeJournal() {
+	if w.chronicle.writer != nil {
+		w.journalFailed(w.chronicle.writer.Close())
+	}
+}
+
+// note writes a step to the journal, before its effects are carried out: what lifepod has
+// done, the journal knows.
+func (w *Worker) note(at time.Time, fact lifecycle.Fact, effects []lifecycle.Effect) {
+	writer := w.chronicle.writer
+	if writer == nil {
+		return
+	}
+	if w.machine.PodChanged() {
+		w.journalFailed(writer.Is(journal.PodOf(w.machine.Pod())))
+	}
+	_, err := writer.Step(at, fact, effects)
+	w.journalFailed(err)
+}
+
+// noteNow writes how the pod is after a step, when its effects are under way.
+func (w *Worker) noteNow(at time.Time) {
+	if w.chronicle.writer != nil {
+		w.journalFailed(w.chronicle.writer.Now(journal.NowOf(at, w.machine)))
+	}
+}
+
+func (w *Worker) journalFailed(err error) {
+	if now := time.Now(); err != nil && now.Sub(w.chronicle.since) > tellAgain {
+		w.chronicle.since = now
+		w.log.Warn("the pod's journal can't be written: lifepod why and lifepod timeline will not know everything", "err", err)
+	}
+}
+
+// KeepJournal removes what is too old or too large of pods that are gone, until ctx ends.
+func (n *Engine) KeepJournal(ctx context.Context) {
+	if n.Folders.Journal == "" {
+		return
+	}
+	journal.Folder{Dir: n.Folders.Journal}.Keep(ctx, journal.Usual, func(err error) { n.Log.Warn("the journal of pods that are gone stays", "err", err) })
+}

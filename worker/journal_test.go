@@ -1,0 +1,112 @@
+package worker
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/journal"
+)
+
+var update = flag.Bool("update", false, "write the golden files of journals anew")
+
+// withJournal keeps the journal of the story's pods.
+func (s *story) withJournal() journal.Folder {
+	s.node.Folders.Journal = filepath.Join(s.TempDir(), "journal")
+	return journal.Folder{Dir: s.node.Folders.Journal}
+}
+
+// containerIDs are the runtime's, which differ from run to run.
+var containerIDs = regexp.MustCompile(`containerID="[^"]*"`)
+
+// compareJournal compares what the journal has of a pod with a golden file.
+func (s *story) compareJournal(in journal.Folder, pod *v1.Pod, name string) *journal.Record {
+	s.Helper()
+	record, err := in.Read(string(pod.UID))
+	if err != nil {
+		s.Fatal(err)
+	}
+	var lines strings.Builder
+	for _, e := range record.Entries {
+		lines.WriteString(containerIDs.ReplaceAllString(e.Line(s.start), "containerID=…") + "\n")
+	}
+	path := filepath.Join("testdata", "journal", name+".txt")
+	if *update {
+		if err := os.WriteFile(path, []byte(lines.String()), 0o600); err != nil {
+			s.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), lines.String()); diff != "" {
+		s.Errorf("journal of %s (-want +got):\n%s", name, diff)
+	}
+	return record
+}
+
+// TestJournalOfARestart: every entry of a restart after a failed liveness probe says what
+// led to it, back to the first failure.
+func TestJournalOfARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t)
+		in := s.withJournal()
+		s.Command("main", "out=fine", "exit=1 out=sick", "exit=1 out=sick", "exit=1 out=sick", "out=fine")
+		pod := podOf("web", v1.RestartPolicyAlways, "main")
+		pod.Spec.Containers[0].LivenessProbe = execProbe(10, "alive")
+		web := s.run(pod)
+		web.await("restarted", restarts(1))
+		web.stop(30)
+		web.gone()
+		record := s.compareJournal(in, pod, "liveness")
+		if record.Living || record.Left != 0 {
+			t.Errorf("living %v, %d entries left out", record.Living, record.Left)
+		}
+		if got := record.Now; got == nil || got.Stage != "gone" {
+			t.Errorf("now %+v", got)
+		}
+	})
+}
+
+// TestJournalOfBackOff: what a timer begins follows from the decision that set it.
+func TestJournalOfBackOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t)
+		in := s.withJournal()
+		s.Program("main", "exit=1 after=1s", "exit=3 after=1s", "run")
+		pod := podOf("web", v1.RestartPolicyAlways, "main")
+		web := s.run(pod)
+		web.await("restarted twice", restarts(2))
+		s.compareJournal(in, pod, "backoff")
+		if record, err := in.Read(string(pod.UID)); err != nil || !record.Living {
+			t.Errorf("the pod has no lifepod: %+v, %v", record, err)
+		}
+	})
+}
+
+// TestJournalGoesOn: the journal of a pod whose lifepod was killed goes on with the next one,
+// whose entries know what the first one began.
+func TestJournalGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t)
+		in := s.withJournal()
+		s.Program("main", "exit=1 after=1s", "exit=1 after=1s", "run")
+		pod := podOf("web", v1.RestartPolicyAlways, "main")
+		web := s.runMortal(pod)
+		web.await("in back-off", waitingFor("CrashLoopBackOff"))
+		web.kill()
+		time.Sleep(3 * time.Second)
+		web.resume()
+		web.await("restarted twice", restarts(2))
+		s.compareJournal(in, pod, "killed")
+	})
+}
