@@ -70,8 +70,7 @@ func (n network) pods() netip.Prefix {
 func (n network) unmasquerade(ctx context.Context, table string) error {
 	switch n.Filter {
 	case nftables:
-		script := fmt.Sprintf("add table ip %[1]s\ndelete table ip %[1]s\n", table)
-		return errors.Join(call(ctx, script, "nft", "-f", "-"), removeHostPortTable(ctx))
+		return errors.Join(deleteTable(ctx, "ip", table), removeHostPortTable(ctx))
 	case iptables:
 		err := call(ctx, "", "iptables", append([]string{"-w", "-t", "nat", "-D"}, n.iptablesRule(table)...)...)
 		return errors.Join(err, removeHostPortChains(ctx))
@@ -87,11 +86,16 @@ func removeHostPortTable(ctx context.Context) error {
 		if err != nil || strings.Contains(string(listing), "dnat") {
 			continue
 		}
-		if err := call(ctx, "", "nft", "delete", "table", family, "cni_hostport"); err != nil {
+		if err := deleteTable(ctx, family, "cni_hostport"); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// deleteTable deletes a table, which may be gone: those who share one may end at the same time.
+func deleteTable(ctx context.Context, family, name string) error {
+	return call(ctx, fmt.Sprintf("add table %[1]s %[2]s\ndelete table %[1]s %[2]s\n", family, name), "nft", "-f", "-")
 }
 
 // removeHostPortChains does the same where the plugin used iptables.

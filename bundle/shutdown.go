@@ -39,14 +39,14 @@ func (d *daemon) shutDown(ctx context.Context) error {
 	group.Go(func() { stopped = d.stop(ctx) })
 	group.Go(func() { unplugged = d.paths.removeNetwork(ctx) })
 	group.Wait()
-	if err := errors.Join(stopped, unplugged); err != nil {
-		return err
+	if stopped != nil {
+		return errors.Join(stopped, unplugged)
 	}
 	remove := d.paths.removeCgroup
 	if d.paths.usesSystemd() {
 		remove = func() error { return d.paths.removeSlice(ctx) }
 	}
-	return errors.Join(d.paths.removeRunDir(), remove())
+	return errors.Join(unplugged, d.paths.removeRunDir(), remove())
 }
 
 // stop ends the containerd of the root, if it runs.
