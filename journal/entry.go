@@ -152,11 +152,11 @@ type Usage struct {
 
 // Record is what the journal has of one pod.
 type Record struct {
-	Pod     Pod
-	Now     *Now    // nil: nothing is known
-	Living  bool    // a lifepod leads the pod at this moment
-	Entries []Entry // oldest first
-	Ends    []End   // by container, oldest first
+	Pod     Pod     `json:"pod"`
+	Now     *Now    `json:"now,omitzero"`    // nil: nothing is known
+	Living  bool    `json:"living,omitzero"` // a lifepod leads the pod at this moment
+	Entries []Entry `json:"entries"`         // oldest first
+	Ends    []End   `json:"ends,omitzero"`   // by container, oldest first
 	// Left is how many entries between the first and the newest were given up.
-	Left int64
+	Left int64 `json:"left,omitzero"`
 }

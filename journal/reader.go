@@ -16,10 +16,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Source is where a journal is read: a Folder, or another machine's (package journal/remote).
+type Source interface {
+	// Pods lists the pods that the journal has.
+	Pods() ([]Pod, error)
+	// Read returns what it has of one; for one that it doesn't have errors.Is(err,
+	// fs.ErrNotExist) holds.
+	Read(uid string) (*Record, error)
+}
+
 // Folder is a journal: a folder with one of each pod.
 type Folder struct{ Dir string }
 
-func (f Folder) of(uid string) string { return filepath.Join(f.Dir, filepath.Base(uid)) }
+// of is a pod's folder, whatever its UID looks like.
+func (f Folder) of(uid string) string {
+	return filepath.Join(f.Dir, filepath.Base(filepath.Clean("/"+uid)))
+}
 
 // Pods lists the pods that the journal has, those of a name by the time of their first
 // entry. With an error, which names what can't be read, it lists the others.

@@ -65,11 +65,11 @@ func (s *Server) writeCheckpoint(ctx context.Context, pod *v1.Pod, container str
 		return "", errors.New("CheckpointContainer requires the timeout value to be > 0")
 	}
 	timeout := max(s.Kubelet.RuntimeRequestTimeout.Duration, time.Duration(seconds)*time.Second)
-	if err := os.MkdirAll(s.Checkpoints, 0o700); err != nil {
+	if err := os.MkdirAll(s.Folders.Checkpoints, 0o700); err != nil {
 		return "", err
 	}
 	name := fmt.Sprintf("checkpoint-%s-%s-%s.tar", fullName(pod), container, time.Now().Format(time.RFC3339))
-	request := &runtimeapi.CheckpointContainerRequest{ContainerId: id, Location: filepath.Join(s.Checkpoints, name), Timeout: int64(timeout / time.Second)}
+	request := &runtimeapi.CheckpointContainerRequest{ContainerId: id, Location: filepath.Join(s.Folders.Checkpoints, name), Timeout: int64(timeout / time.Second)}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	_, err := s.Runtime.CheckpointContainer(ctx, request)

@@ -26,14 +26,14 @@ func TestCheckpoint(t *testing.T) {
 	node := &fakeNode{}
 	node.set(testPod(runningStatus(0)))
 	c := testConfig(t, node)
-	c.Runtime, c.Checkpoints, c.Kubelet.RuntimeRequestTimeout = runtime, filepath.Join(t.TempDir(), "checkpoints"), metav1.Duration{Duration: 2 * time.Minute}
+	c.Runtime, c.Folders.Checkpoints, c.Kubelet.RuntimeRequestTimeout = runtime, filepath.Join(t.TempDir(), "checkpoints"), metav1.Duration{Duration: 2 * time.Minute}
 	const file = `checkpoint-web_default-main-[0-9T:Z+-]*\.tar`
 	ask := func(query string) string { return request1(t, c, "POST", "/checkpoint/default/web/"+query) }
 	for query, want := range map[string]string{
 		"main": "120 s (120)", "main?timeout=60": "120 s (120)", "main?timeout=1&timeout=300": "300 s (300)",
 	} {
 		answer := ask(query)
-		if !regexp.MustCompile(`^200 \{"items":\["` + regexp.QuoteMeta(c.Checkpoints) + "/" + file + `"\]\}$`).MatchString(answer) {
+		if !regexp.MustCompile(`^200 \{"items":\["` + regexp.QuoteMeta(c.Folders.Checkpoints) + "/" + file + `"\]\}$`).MatchString(answer) {
 			t.Errorf("A-NODE-7 %s: answer %s", query, answer)
 		}
 		if got := fmt.Sprint(runtime.asked); !regexp.MustCompile(`^\[checkpoint c1 in ` + regexp.QuoteMeta(want) + " to " + file + `\]$`).MatchString(got) {

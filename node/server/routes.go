@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/journal/remote"
 	"github.com/lifepod/lifepod/node/systemlog"
 )
 
@@ -38,6 +40,9 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /flagz", s.flagz)
 	mux.HandleFunc("GET /statusz", s.statusz)
 	s.addCheckpoint(mux)
+	told := remote.Handler(journal.Folder{Dir: s.Folders.Journal})
+	mux.Handle("GET "+remote.Path, told)
+	mux.Handle("GET "+remote.Path+"/", told)
 	if on(s.Kubelet.EnableSystemLogHandler) {
 		query := s.Kubelet.EnableSystemLogQuery
 		mux.Handle("GET /logs/", systemlog.Handler(systemlog.Folder, query != nil && *query))

@@ -67,6 +67,12 @@ type About struct {
 	begun   time.Time         // set by New
 }
 
+// Folders are what the server has on disk, or reads there.
+type Folders struct {
+	Checkpoints string // files with the state of containers
+	Journal     string // what happened to pods (package journal)
+}
+
 // Config is what a server needs. It isn't changed once the server is made.
 type Config struct {
 	NodeName string
@@ -77,8 +83,7 @@ type Config struct {
 	Changes  *Changes
 	Runtime  runtimeapi.RuntimeServiceClient
 	Figures  Figures
-	// Checkpoints is the folder of files with the state of containers.
-	Checkpoints string
+	Folders  Folders
 	// Controller serves the calls of a CSI driver's controller, by the names of their gRPC
 	// services; nil: there is none here.
 	Controller map[string]http.Handler

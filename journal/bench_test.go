@@ -1,0 +1,29 @@
+package journal
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// BenchmarkStep is what a milestone costs the worker: its entries in the file. The budget is
+// 1 ms.
+func BenchmarkStep(b *testing.B) {
+	w, err := Folder{Dir: b.TempDir()}.Create(Pod{UID: "u", Namespace: "default", Name: "web"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = w.Close() }() // the folder goes
+	report := lifecycle.Report{Subject: "main", What: "exited 1", Outcome: "restart in 10s", Because: "restartPolicy Always, 2nd failure", Rule: "A-RST-2"}
+	effects := []lifecycle.Effect{
+		lifecycle.Tell{Report: report},
+		lifecycle.RecordEvent{Type: "Warning", Reason: "BackOff", Message: "Back-off restarting failed container main in pod web_default(uid-web)"},
+	}
+	for b.Loop() {
+		fact := lifecycle.ContainerExited{ContainerID: "c", ExitCode: 1, Reason: "Error", FinishedAt: time.Unix(1, 0)}
+		if _, err := w.Step(time.Unix(1, 0), fact, effects); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
