@@ -1,0 +1,200 @@
+package timeline
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Axis is the time that charts are drawn over, from left to right. Where for long nothing happens
+// once the pods are Ready, a piece is cut out: what is left of it is short and has a mark.
+type Axis struct {
+	Begin, End time.Time
+	pieces     []piece
+}
+
+// piece is a part of an axis.
+type piece struct {
+	from, to time.Time
+	x, end   float64
+	cut      bool
+}
+
+const (
+	// cutAbove is from which share of the time on that is left, a gap is cut.
+	cutAbove = 0.6
+	// cutWidth is what is left of it, as a share of the axis.
+	cutWidth = 0.1
+)
+
+// Together is one axis for charts; there has to be one.
+func Together(charts []*Chart) *Axis {
+	a := &Axis{Begin: charts[0].Begin, End: charts[0].End}
+	var settled time.Time
+	for _, c := range charts {
+		a.Begin, a.End = earlier(a.Begin, c.Begin), later(a.End, c.End)
+		settled = later(settled, c.Path.At)
+	}
+	times := []time.Time{settled, a.End}
+	for _, c := range charts {
+		times = append(times, c.times()...)
+	}
+	times = slices.DeleteFunc(times, func(t time.Time) bool { return t.Before(settled) })
+	slices.SortFunc(times, time.Time.Compare)
+	a.divide(gaps(times, a.End.Sub(a.Begin)))
+	return a
+}
+
+// times are all at which something began, happened or ended.
+func (c *Chart) times() (list []time.Time) {
+	for _, r := range c.Rows {
+		for _, b := range r.Bars {
+			list = append(list, b.Begin, b.End)
+		}
+		for _, m := range r.Marks {
+			list = append(list, m.At)
+		}
+	}
+	return list
+}
+
+// gaps are those between times that are so long that little else could be seen.
+func gaps(times []time.Time, whole time.Duration) (cut []piece) {
+	var all []piece
+	for i := 1; i < len(times); i++ {
+		all = append(all, piece{from: times[i-1], to: times[i], cut: true})
+	}
+	slices.SortStableFunc(all, func(x, y piece) int { return int(y.to.Sub(y.from) - x.to.Sub(x.from)) })
+	for _, g := range all {
+		long := g.to.Sub(g.from)
+		if float64(long) <= cutAbove*float64(whole) || whole == long {
+			break
+		}
+		cut, whole = append(cut, g), whole-long
+	}
+	slices.SortFunc(cut, func(x, y piece) int { return x.from.Compare(y.from) })
+	return cut
+}
+
+// divide makes the pieces of an axis.
+func (a *Axis) divide(cut []piece) {
+	left := a.End.Sub(a.Begin)
+	for _, c := range cut {
+		left -= c.to.Sub(c.from)
+	}
+	room, x, since := 1-cutWidth*float64(len(cut)), 0.0, a.Begin
+	add := func(p piece, width float64) {
+		p.x, p.end = x, x+width
+		a.pieces, x = append(a.pieces, p), p.end
+	}
+	linear := func(to time.Time) {
+		if to.After(since) && left > 0 {
+			add(piece{from: since, to: to}, room*float64(to.Sub(since))/float64(left))
+		}
+	}
+	for _, c := range cut {
+		linear(c.from)
+		add(c, cutWidth)
+		since = c.to
+	}
+	linear(a.End)
+}
+
+// Position is where a time is, from 0 to 1.
+func (a *Axis) Position(t time.Time) float64 {
+	for _, p := range a.pieces {
+		if !t.After(p.to) {
+			if t.Before(p.from) {
+				return p.x
+			}
+			return p.x + (p.end-p.x)*float64(t.Sub(p.from))/float64(p.to.Sub(p.from))
+		}
+	}
+	if len(a.pieces) == 0 {
+		return 0
+	}
+	return 1
+}
+
+// Cuts are where time was cut out: the beginnings and the ends of what is left, from 0 to 1.
+func (a *Axis) Cuts() (list [][2]float64) {
+	for _, p := range a.pieces {
+		if p.cut {
+			list = append(list, [2]float64{p.x, p.end})
+		}
+	}
+	return list
+}
+
+// Tick is a time that is written at the axis.
+type Tick struct {
+	Position float64
+	Label    string // since the axis' begin
+}
+
+// steps are what ticks may be apart.
+func steps() (list []time.Duration) {
+	add := func(unit time.Duration, counts ...int) {
+		for _, n := range counts {
+			list = append(list, time.Duration(n)*unit)
+		}
+	}
+	add(time.Millisecond, 1, 2, 5, 10, 20, 50, 100, 200, 500)
+	add(time.Second, 1, 2, 5, 10, 15, 30)
+	add(time.Minute, 1, 2, 5, 10, 15, 30)
+	add(time.Hour, 1, 2, 3, 6, 12)
+	for days := 1; days < 1<<15; days *= 2 {
+		add(24*time.Hour, days)
+	}
+	return list
+}
+
+// Ticks are the times to write at an axis that has room for so many, evenly apart.
+func (a *Axis) Ticks(most int) (list []Tick) {
+	widest := piece{}
+	for _, p := range a.pieces {
+		if !p.cut && p.end-p.x > widest.end-widest.x {
+			widest = p
+		}
+	}
+	if widest.end == widest.x || most < 1 {
+		return []Tick{{0, "0s"}}
+	}
+	scale := (widest.end - widest.x) / float64(widest.to.Sub(widest.from))
+	var step time.Duration
+	for _, step = range steps() {
+		if scale*float64(step) >= 1/float64(most) {
+			break
+		}
+	}
+	last := -1.0
+	for _, p := range a.pieces {
+		if p.cut {
+			continue
+		}
+		first := p.from.Sub(a.Begin).Truncate(step)
+		for d := first; d <= p.to.Sub(a.Begin); d += step {
+			at := a.Begin.Add(d)
+			if x := a.Position(at); !at.Before(p.from) && (last < 0 || x-last >= 0.99/float64(most)) {
+				list, last = append(list, Tick{x, offset(d)}), x
+			}
+		}
+	}
+	return list
+}
+
+// offset is a round time since the begin: 0s, 200ms, 1.5s, 2m, 2m30s.
+func offset(d time.Duration) string {
+	switch {
+	case d > 0 && d < time.Second:
+		return Took(d)
+	case d < time.Minute:
+		return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s"
+	}
+	text := Took(d)
+	for _, zero := range []string{"m00s", "h00m", "d00h"} {
+		text = strings.Replace(text, zero, zero[:1], 1)
+	}
+	return text
+}

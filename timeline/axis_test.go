@@ -1,0 +1,70 @@
+package timeline_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/timeline"
+	"github.com/lifepod/lifepod/timeline/timelinetest"
+)
+
+// An axis never goes back, and reaches from 0 to 1.
+func TestPosition(t *testing.T) {
+	for name, c := range charts() {
+		a := timeline.Together([]*timeline.Chart{c})
+		last := a.Position(c.Begin)
+		if last != 0 || math.Abs(a.Position(c.End)-1) > 1e-9 {
+			t.Errorf("%s: from %v to %v", name, last, a.Position(c.End))
+		}
+		for i := range 1000 {
+			x := a.Position(c.Begin.Add(c.End.Sub(c.Begin) * time.Duration(i) / 1000))
+			if x < last || x > 1 {
+				t.Fatalf("%s: %v comes after %v", name, x, last)
+			}
+			last = x
+		}
+	}
+}
+
+// A pod that has run for hours shows how it began: the time since is cut.
+func TestCuts(t *testing.T) {
+	all := charts()
+	a := timeline.Together([]*timeline.Chart{all["resumed"]})
+	if cuts := a.Cuts(); len(cuts) != 1 || math.Abs(cuts[0][1]-1) > 1e-9 || math.Abs(cuts[0][0]-0.9) > 1e-9 {
+		t.Errorf("cuts %v", cuts)
+	}
+	if x := a.Position(timelinetest.At(2650 * time.Millisecond)); math.Abs(x-0.45) > 1e-9 {
+		t.Errorf("the middle of the begin is at %v", x)
+	}
+	for _, name := range []string{"web", "crashing", "unpullable"} {
+		if cuts := timeline.Together([]*timeline.Chart{all[name]}).Cuts(); len(cuts) > 0 {
+			t.Errorf("%s: cuts %v", name, cuts)
+		}
+	}
+}
+
+func TestTicks(t *testing.T) {
+	all := charts()
+	for _, test := range []struct {
+		chart string
+		most  int
+		want  []string
+	}{
+		{"web", 6, []string{"0s", "5s", "10s", "15s", "20s"}},
+		{"web", 1, []string{"0s"}},
+		{"web", 0, []string{"0s"}},
+		{"resumed", 4, []string{"0s", "2s", "4s"}},
+		{"malicious", 12, []string{"0s", "100ms", "200ms", "300ms", "400ms", "500ms", "600ms", "700ms", "800ms", "900ms", "1s"}},
+	} {
+		var got []string
+		for _, tick := range timeline.Together([]*timeline.Chart{all[test.chart]}).Ticks(test.most) {
+			got = append(got, tick.Label)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s, %d (-want +got):\n%s", test.chart, test.most, diff)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/lifepod/lifepod/journal"
+)
+
+// board has the rows that are being made, and which entries their bars are of.
+type board struct {
+	record       *journal.Record
+	at           time.Time // of the entry that is filed; it never goes back
+	entries      map[int64]*journal.Entry
+	rows         map[rowKey]*row
+	begun, ended map[int64]*Bar // by entry
+}
+
+// rowKey is which row: of a container's images there is one for each, of the pod's by volume.
+type rowKey struct {
+	kind      RowKind
+	container string
+	name      string
+}
+
+// row is a row that is being made.
+type row struct {
+	Row
+	bars []*Bar
+}
+
+// row is the row of a key, made at its first use.
+func (b *board) row(key rowKey) *row {
+	if r := b.rows[key]; r != nil {
+		return r
+	}
+	r := &row{Row: Row{Kind: key.kind, Container: key.container, Name: key.name}}
+	if key.container != "" {
+		r.Of = b.kindOf(key.container)
+	}
+	b.rows[key] = r
+	return r
+}
+
+func (b *board) kindOf(container string) string {
+	for _, c := range b.record.Pod.Containers {
+		if c.Name == container {
+			return c.Kind
+		}
+	}
+	return "container"
+}
+
+// begin begins a bar with an entry.
+func (b *board) begin(key rowKey, step Step, e *journal.Entry) *Bar {
+	r := b.row(key)
+	bar := &Bar{ID: e.ID, Step: step, Label: label(step, &r.Row), Begin: b.at, Open: true, Attempt: e.Attempt}
+	b.explain(bar, e)
+	r.bars = append(r.bars, bar)
+	b.begun[e.ID] = bar
+	return bar
+}
+
+// explain notes at a bar the decision that an entry follows from.
+func (b *board) explain(bar *Bar, e *journal.Entry) {
+	d := b.entries[e.Cause]
+	if d != nil && d.Kind == journal.Decided && (d.Container == e.Container || bar.Step.Class() == Stop) {
+		bar.note(d)
+	}
+}
+
+// end ends a bar with an entry.
+func (b *board) end(bar *Bar, e *journal.Entry) {
+	bar.End, bar.Open = b.at, false
+	b.ended[e.ID] = bar
+}
+
+// note adds a line of the story to a bar, once.
+func (b *Bar) note(d *journal.Entry) {
+	n := Note{Text: story(d), Rule: d.Rule}
+	if !slices.Contains(b.Notes, n) {
+		b.Notes = append(b.Notes, n)
+	}
+}
+
+// order is where the rows of a kind stand, among those of a container, or of the pod.
+var order = map[RowKind]int{PodRow: 0, CgroupRow: 1, ClaimsRow: 2, VolumesRow: 3, SandboxRow: 4, ImageRow: 5, ContainerRow: 6, ProbeRow: 7}
+
+// inOrder are the rows as they are shown: those of the pod, then container by container, in the order
+// of the spec.
+func (b *board) inOrder() []*row {
+	place := func(container string) int {
+		if container == "" {
+			return -1
+		}
+		for i, c := range b.record.Pod.Containers {
+			if c.Name == container {
+				return i
+			}
+		}
+		return len(b.record.Pod.Containers)
+	}
+	var list []*row
+	for _, r := range b.rows {
+		list = append(list, r)
+	}
+	slices.SortFunc(list, func(x, y *row) int {
+		return cmp.Or(
+			cmp.Compare(place(x.Container), place(y.Container)), cmp.Compare(x.Container, y.Container),
+			cmp.Compare(order[x.Kind], order[y.Kind]), cmp.Compare(x.Name, y.Name),
+		)
+	})
+	return list
+}
+
+// mark puts a mark into a row.
+func (b *board) mark(key rowKey, m Mark) {
+	r := b.row(key)
+	r.Marks = append(r.Marks, m)
+}

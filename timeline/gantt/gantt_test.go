@@ -1,0 +1,66 @@
+package gantt
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/lifepod/lifepod/timeline"
+	"github.com/lifepod/lifepod/timeline/timelinetest"
+)
+
+func lives() map[string][]*timeline.Chart {
+	one := func(c *timeline.Chart) []*timeline.Chart { return []*timeline.Chart{c} }
+	var workers []*timeline.Chart
+	for i, pull := range []time.Duration{1200 * time.Millisecond, 1500 * time.Millisecond, 11 * time.Second, 1300 * time.Millisecond} {
+		workers = append(workers, timeline.Of(timelinetest.Worker(fmt.Sprintf("train-%d", i), pull), timelinetest.At(15*time.Second)))
+	}
+	return map[string][]*timeline.Chart{
+		"web": one(timeline.Of(timelinetest.Web(), time.Time{})), "crashing": one(timeline.Of(timelinetest.Crashing())),
+		"unpullable": one(timeline.Of(timelinetest.Unpullable())), "resumed": one(timeline.Of(timelinetest.Resumed())),
+		"malicious": one(timeline.Of(timelinetest.Malicious())), "workers": workers,
+	}
+}
+
+func TestGolden(t *testing.T) {
+	for name, charts := range lives() {
+		for _, width := range []int{60, 80, 120} {
+			var text bytes.Buffer
+			if err := Write(&text, charts, Options{Width: width}); err != nil {
+				t.Fatal(err)
+			}
+			timelinetest.Golden(t, fmt.Sprintf("%s-%d.txt", name, width), text.Bytes())
+		}
+	}
+}
+
+var escapes = regexp.MustCompile("\x1b\\[[0-9]+m")
+
+// Every line fits at any width, nothing is left that a terminal obeys, and colours only add escapes.
+func TestEveryWidth(t *testing.T) {
+	for name, charts := range lives() {
+		for width := range 220 {
+			var text, coloured bytes.Buffer
+			for _, err := range []error{Write(&text, charts, Options{Width: width}), Write(&coloured, charts, Options{Width: width, Colour: true})} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			for line := range strings.Lines(text.String()) {
+				if columns := len([]rune(line)) - 1; columns > max(width, MinWidth) {
+					t.Errorf("%s at %d: %d columns: %s", name, width, columns, line)
+				}
+			}
+			if strings.ContainsFunc(text.String(), func(r rune) bool { return r != '\n' && unicode.IsControl(r) }) {
+				t.Errorf("%s at %d has control characters: %q", name, width, text.String())
+			}
+			if without := escapes.ReplaceAllString(coloured.String(), ""); without != text.String() {
+				t.Errorf("%s at %d in colours says:\n%s", name, width, without)
+			}
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package timeline
+
+import (
+	"slices"
+	"time"
+
+	"github.com/lifepod/lifepod/journal"
+)
+
+// podLife is how the pod is.
+type podLife struct {
+	phase        string
+	phaseID      int64 // the milestone of the terminal phase; 0: not yet
+	readyID      int64 // the milestone of the first Ready; 0: not yet
+	readyAt      time.Time
+	bar          *Bar
+	ending, gone bool
+}
+
+var podKey = rowKey{kind: PodRow, name: "pod"}
+
+// fileFact files what happened.
+func (b *builder) fileFact(e *journal.Entry) {
+	switch e.Name {
+	case "Accepted":
+		b.pod.turn(b.board, Begins, e)
+	case "Resumed":
+		b.resumed(e)
+	case "StopRequested":
+		b.endPod(e, "deleted", e.Detail[journal.DetailBecause])
+	case "EvictionRequested":
+		b.endPod(e, "evicted", e.What)
+	case "Rejected":
+		b.endPod(e, "rejected", e.Because+": "+e.What)
+	case "SandboxExited":
+		b.sandboxExited()
+	case "ContainerRunning":
+		b.runs(e)
+	case "ContainerExited":
+		if e.Exit != nil {
+			b.exited(e)
+		}
+	case "Probed":
+		b.probed(e)
+	}
+}
+
+// sandboxExited marks the loss of a sandbox that nobody stops.
+func (b *builder) sandboxExited() {
+	for _, c := range b.calls {
+		if c.of.kind == SandboxRow {
+			return
+		}
+	}
+	b.mark(rowKey{kind: SandboxRow, name: string(SandboxRow)}, Mark{At: b.at, Name: "sandbox lost", Failed: true})
+}
+
+// resumed: another lifepod goes on with the pod, and nobody heard the answers to what was under way.
+// When the one before ended is not known: not before its last entry.
+func (b *builder) resumed(e *journal.Entry) {
+	b.mark(podKey, Mark{At: b.at, Name: "resumed", Text: "by another lifepod"})
+	for _, c := range b.calls {
+		c.bar.End, c.bar.Open = b.last, false
+		c.bar.Failure = &journal.Failure{Class: "uncertain", Message: "lifepod ended before the answer"}
+	}
+	clear(b.calls)
+	if b.pod.bar == nil {
+		b.pod.turn(b.board, Begins, e)
+	}
+}
+
+// endPod begins the pod's end.
+func (b *builder) endPod(e *journal.Entry, name, text string) {
+	b.mark(podKey, Mark{At: b.at, Name: name, Text: text, Failed: name != "deleted"})
+	b.pod.turn(b.board, Ending, e)
+	b.pod.ending = true
+}
+
+// turn goes on to how the pod is now.
+func (p *podLife) turn(b *board, step Step, e *journal.Entry) {
+	if p.ending || p.bar != nil && p.bar.Step == step {
+		return
+	}
+	if p.bar != nil {
+		b.end(p.bar, e)
+	}
+	p.bar = b.begin(podKey, step, e)
+}
+
+// decided: a pod ends also because its containers have ended.
+func (p *podLife) decided(b *board, e *journal.Entry) {
+	if e.Container == "" && (e.What == "ends" || e.What == "fails") {
+		p.turn(b, Ending, e)
+		p.ending = true
+	}
+}
+
+// fileMilestone files a change of the status.
+func (b *builder) fileMilestone(e *journal.Entry) {
+	switch {
+	case e.Container != "":
+		b.shown(e)
+	case e.Name == "phase":
+		b.pod.phase = e.Value
+		if (e.Value == "Succeeded" || e.Value == "Failed") && b.pod.phaseID == 0 {
+			b.pod.phaseID = e.ID
+		}
+	case e.Name == "Ready" && e.Value == "True":
+		if b.pod.readyID == 0 {
+			b.pod.readyID, b.pod.readyAt = e.ID, b.at
+			b.mark(podKey, Mark{At: b.at, Name: "Ready"})
+		}
+		b.pod.turn(b.board, Ready, e)
+	case e.Name == "Ready" && b.pod.readyID != 0:
+		b.pod.turn(b.board, NotReady, e)
+	}
+}
+
+// markPod ends the pod's row, and puts before it what was before the journal began.
+func (b *builder) markPod(c *Chart) {
+	r := b.row(podKey)
+	first := c.Begin
+	if len(b.record.Entries) > 0 {
+		first = b.record.Entries[0].At
+	}
+	var before []*Bar
+	add := func(step Step, begin, end time.Time) {
+		if end.After(begin) {
+			before = append(before, &Bar{Step: step, Label: label(step, &r.Row), Begin: begin, End: end})
+		}
+	}
+	since := c.Begin
+	if scheduled := b.record.Pod.Scheduled; since.Before(first) && scheduled.After(since) && !scheduled.After(first) {
+		add(Scheduling, since, scheduled)
+		since = scheduled
+	}
+	add(Admission, since, first)
+	r.bars = slices.Concat(before, r.bars)
+	if !c.Gone {
+		return
+	}
+	if b.pod.bar != nil {
+		b.pod.bar.End, b.pod.bar.Open = c.End, false
+	}
+	r.Marks = append(r.Marks, Mark{At: c.End, Name: "gone"})
+}
+
+// created is when the pod was created. The API server's times are whole seconds: they say something
+// only of pods that have waited longer than that.
+func (b *builder) created() time.Time {
+	at := b.now
+	if len(b.record.Entries) > 0 {
+		at = b.record.Entries[0].At
+	}
+	if known := b.record.Pod.Created; !known.IsZero() && at.Sub(known) >= time.Second {
+		return known
+	}
+	return at
+}

@@ -1,0 +1,261 @@
+package timeline_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/timeline"
+	"github.com/lifepod/lifepod/timeline/timelinetest"
+)
+
+// charts are those of all lives that the tests know.
+func charts() map[string]*timeline.Chart {
+	list := map[string]*timeline.Chart{"web": timeline.Of(timelinetest.Web(), timelinetest.At(time.Hour))}
+	for name, life := range map[string]func() (*journal.Record, time.Time){
+		"crashing": timelinetest.Crashing, "unpullable": timelinetest.Unpullable, "resumed": timelinetest.Resumed, "malicious": timelinetest.Malicious,
+	} {
+		record, now := life()
+		list[name] = timeline.Of(record, now)
+	}
+	return list
+}
+
+// lines are a chart as short text: a row's bars and marks, and the critical path.
+func lines(c *timeline.Chart) (list []string) {
+	at := func(t time.Time) string { return timeline.Took(t.Sub(c.Begin)) }
+	for _, r := range c.Rows {
+		for _, b := range r.Bars {
+			line := fmt.Sprintf("%s: %s %s to %s", r.Name, b.Name(), at(b.Begin), at(b.End))
+			for _, is := range []struct {
+				so   bool
+				word string
+			}{{b.Open, "open"}, {b.Failed(), "failed"}, {b.Critical, "critical"}} {
+				if is.so {
+					line += ", " + is.word
+				}
+			}
+			list = append(list, line)
+		}
+		for _, m := range r.Marks {
+			list = append(list, fmt.Sprintf("%s: %s at %s", r.Name, m.Name, at(m.At)))
+		}
+	}
+	for _, p := range c.Path.Pieces {
+		list = append(list, fmt.Sprintf("%s %s to %s", p.Label, at(p.Begin), at(p.End)))
+	}
+	return list
+}
+
+func TestOf(t *testing.T) {
+	all := charts()
+	for name, want := range map[string][]string{
+		"web": {
+			"pod: scheduling 0s to 1.00s, critical",
+			"pod: admission 1.00s to 3.00s, critical",
+			"pod: begins 3.00s to 10.3s",
+			"pod: ready 10.3s to 23.0s",
+			"pod: ending 23.0s to 24.8s",
+			"pod: Ready at 10.3s",
+			"pod: deleted at 23.0s",
+			"pod: gone at 24.8s",
+			"cgroup: cgroup 3.00s to 3.00s",
+			"cgroup: remove 24.8s to 24.8s",
+			"volumes: volumes 3.00s to 3.04s",
+			"volumes: remove 24.7s to 24.7s",
+			"sandbox: sandbox 3.04s to 3.19s",
+			"sandbox: stopping 24.7s to 24.8s",
+			"sandbox: remove 24.8s to 24.8s",
+			"setup: image check 3.00s to 3.00s",
+			"setup: create 3.19s to 3.22s",
+			"setup: start 3.22s to 3.27s",
+			"setup: runs 3.27s to 3.90s",
+			"image of main: image pull 3.00s to 7.21s, critical",
+			"main: image check 3.00s to 3.00s, critical",
+			"main: create 7.21s to 7.24s, critical",
+			"main: start 7.24s to 7.29s, critical",
+			"main: startup 7.29s to 9.30s, critical",
+			"main: not ready 9.30s to 10.3s, critical",
+			"main: ready 10.3s to 23.0s",
+			"main: preStop 23.0s to 24.0s",
+			"main: stopping 24.0s to 24.7s, failed",
+			"startup probe of main: failed, 1 in a row at 8.30s",
+			"scheduling 0s to 1.00s",
+			"admission 1.00s to 3.00s",
+			"image check of main 3.00s to 3.00s",
+			"image pull of main 3.00s to 7.21s",
+			"creation of main 7.21s to 7.24s",
+			"start of main 7.24s to 7.29s",
+			"startup of main 7.29s to 9.30s",
+			"readiness of main 9.30s to 10.3s",
+		},
+		"resumed": {
+			"pod: begins 0s to 5.30s",
+			"pod: ready 5.30s to 3h00m, open",
+			"pod: resumed at 5.00s",
+			"pod: Ready at 5.30s",
+			"volumes: volumes 0s to 20ms, critical",
+			"sandbox: sandbox 20ms to 20ms, failed",
+			"sandbox: sandbox 5.00s to 5.20s, critical",
+			"main: create 5.20s to 5.23s, critical",
+			"main: start 5.23s to 5.28s, critical",
+			"main: startup 5.28s to 5.30s, critical",
+			"main: ready 5.30s to 3h00m, open",
+			"volumes 0s to 20ms",
+			"lifepod away 20ms to 5.00s",
+			"sandbox, network 5.00s to 5.20s",
+			"creation of main 5.20s to 5.23s",
+			"start of main 5.23s to 5.28s",
+			"startup of main 5.28s to 5.30s",
+		},
+		"crashing": {
+			"pod: begins 0s to 330ms",
+			"pod: ready 330ms to 850ms",
+			"pod: not ready 850ms to 980ms",
+			"pod: ready 980ms to 1.50s",
+			"pod: not ready 1.50s to 12.1s",
+			"pod: ready 12.1s to 16.0s",
+			"pod: not ready 16.0s to 20.0s, open",
+			"pod: Ready at 330ms",
+			"cgroup: cgroup 0s to 2ms",
+			"volumes: volumes 0s to 30ms, critical",
+			"sandbox: sandbox 30ms to 250ms, critical",
+			"worker: image check 0s to 3ms",
+			"worker: create 250ms to 280ms, critical",
+			"worker: start 280ms to 330ms, critical",
+			"worker: ready 330ms to 850ms, failed",
+			"worker: image check, restart 1 900ms to 901ms",
+			"worker: create, restart 1 900ms to 930ms",
+			"worker: start, restart 1 930ms to 980ms",
+			"worker: ready, restart 1 980ms to 1.50s, failed",
+			"worker: back-off, restart 1 1.50s to 12.0s",
+			"worker: image check, restart 2 12.0s to 12.0s",
+			"worker: create, restart 2 12.0s to 12.0s",
+			"worker: start, restart 2 12.0s to 12.1s",
+			"worker: ready, restart 2 12.1s to 14.0s",
+			"worker: stopping, restart 2 14.0s to 16.0s, failed",
+			"worker: back-off, restart 2 16.0s to 20.0s, open",
+			"liveness probe of worker: failed, 1 in a row at 13.0s",
+			"liveness probe of worker: failed, 2 in a row at 14.0s",
+			"volumes 0s to 30ms",
+			"sandbox, network 30ms to 250ms",
+			"creation of worker 250ms to 280ms",
+			"start of worker 280ms to 330ms",
+		},
+	} {
+		if diff := cmp.Diff(want, lines(all[name])); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// What was decided about a bar is kept with it, with its rule.
+func TestNotes(t *testing.T) {
+	for _, r := range charts()["crashing"].Rows {
+		for _, b := range r.Bars {
+			if b.Step != timeline.Stopping {
+				continue
+			}
+			want := []timeline.Note{
+				{Text: "exit code 137, Error"},
+				{Text: "liveness probe failed 2 times → stop and restart", Rule: "B-PRB-1"},
+				{Text: "exited 137 → restart in 20s (restartPolicy OnFailure)", Rule: "A-RST-1"},
+			}
+			if diff := cmp.Diff(want, b.Detail()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			return
+		}
+	}
+	t.Error("no container is stopped")
+}
+
+// The critical path has no gaps, its shares add up, and every bar lies within its chart: of whole
+// records, of those of which only the first entries are there, and of those whose first are given up.
+func TestLaws(t *testing.T) {
+	web, crashing, malicious := timelinetest.Web(), first(timelinetest.Crashing()), first(timelinetest.Malicious())
+	for _, record := range []*journal.Record{web, crashing, malicious, first(timelinetest.Unpullable()), first(timelinetest.Resumed())} {
+		for i := range len(record.Entries) + 1 {
+			for _, part := range [][]journal.Entry{record.Entries[:i], record.Entries[i:]} {
+				some := *record
+				some.Entries = part
+				laws(t, timeline.Of(&some, timelinetest.At(time.Minute)))
+			}
+		}
+	}
+}
+
+func first(record *journal.Record, _ time.Time) *journal.Record { return record }
+
+func laws(t *testing.T, c *timeline.Chart) {
+	t.Helper()
+	at := c.Begin
+	for _, p := range c.Path.Pieces {
+		if !p.Begin.Equal(at) || !p.End.After(p.Begin) {
+			t.Errorf("%s: a piece of the path from %v to %v comes after %v", c.Pod.Name, p.Begin, p.End, at)
+		}
+		at = p.End
+	}
+	if len(c.Path.Pieces) > 0 && !at.Equal(c.Path.At) {
+		t.Errorf("%s: the path ends %v, want %v", c.Pod.Name, at, c.Path.At)
+	}
+	var sum time.Duration
+	for _, s := range c.Path.Shares {
+		sum += s.Took
+	}
+	if sum != c.Path.Duration() {
+		t.Errorf("%s: the shares are %v, the path %v", c.Pod.Name, sum, c.Path.Duration())
+	}
+	for _, r := range c.Rows {
+		for _, b := range r.Bars {
+			if b.Begin.Before(c.Begin) || b.End.After(c.End) || b.End.Before(b.Begin) {
+				t.Errorf("%s: %s of %s lasts from %v to %v, the chart from %v to %v", c.Pod.Name, b.Step, r.Name, b.Begin, b.End, c.Begin, c.End)
+			}
+		}
+		if r.Kind == timeline.ContainerRow && !slices.IsSortedFunc(r.Bars, func(x, y timeline.Bar) int { return x.Begin.Compare(y.Begin) }) {
+			t.Errorf("%s: the bars of %s are out of order", c.Pod.Name, r.Name)
+		}
+	}
+}
+
+// A pod that is not Ready waits for what goes on: the present is where its path leads to.
+func TestNow(t *testing.T) {
+	c := charts()["unpullable"]
+	if c.Path.To != "now" || !c.Path.At.Equal(timelinetest.At(40*time.Second)) {
+		t.Fatalf("the path leads to %s at %v", c.Path.To, c.Path.At)
+	}
+	got := c.Path.Shares[0]
+	if want := (timeline.Share{Label: "back-off of main", Took: 38800 * time.Millisecond, Percent: 97}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	text, err := json.MarshalIndent(charts()["web"], "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	timelinetest.Golden(t, "web.json", append(text, '\n'))
+}
+
+func TestWords(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 300 * time.Microsecond: "<1ms", 999499 * time.Microsecond: "999ms", 999500 * time.Microsecond: "1.00s", 9994 * time.Millisecond: "9.99s",
+		9995 * time.Millisecond: "10.0s", 59949 * time.Millisecond: "59.9s", 59950 * time.Millisecond: "1m00s", 184 * time.Second: "3m04s",
+		3599700 * time.Millisecond: "1h00m", 127 * time.Minute: "2h07m", 76 * time.Hour: "3d04h", -2 * time.Second: "-2.00s",
+	} {
+		if got := timeline.Took(d); got != want {
+			t.Errorf("%v is %q, want %q", d, got, want)
+		}
+	}
+	for bytes, want := range map[uint64]string{0: "0 B", 820: "820 B", 1000: "1.0 KiB", 4_500_000: "4.3 MiB", 187_000_000: "178 MiB", 2_400_000_000: "2.2 GiB"} {
+		if got := timeline.Size(bytes); got != want {
+			t.Errorf("%d is %q, want %q", bytes, got, want)
+		}
+	}
+}
