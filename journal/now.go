@@ -13,10 +13,16 @@ import (
 // NowOf is how the pod of a machine is, and what it waits for.
 func NowOf(at time.Time, m *lifecycle.Machine) Now {
 	status := m.Status()
-	n := Now{At: at, Phase: string(status.Phase), Stage: m.Stage().String()}
+	n := nowOfStatus(&status)
+	n.At, n.Stage = at, m.Stage().String()
 	if deleted := m.Pod().DeletionTimestamp; deleted != nil {
 		n.Deleting = deleted.Time
 	}
+	return n
+}
+
+func nowOfStatus(status *v1.PodStatus) Now {
+	n := Now{Phase: string(status.Phase)}
 	for _, c := range status.Conditions {
 		n.Ready = n.Ready || c.Type == v1.PodReady && c.Status == v1.ConditionTrue
 	}
@@ -24,6 +30,25 @@ func NowOf(at time.Time, m *lifecycle.Machine) Now {
 		n.Containers = append(n.Containers, nowOf(&c))
 	}
 	return n
+}
+
+// WaitScheduling is what a pod without a node waits for.
+const WaitScheduling lifecycle.WaitFor = "scheduling"
+
+// OfObject is what the API server's object says of a pod whose node tells nothing more, or
+// that has none yet.
+func OfObject(at time.Time, pod *v1.Pod) *Record {
+	now := nowOfStatus(&pod.Status)
+	now.At = at
+	if pod.DeletionTimestamp != nil {
+		now.Deleting = pod.DeletionTimestamp.Time
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse {
+			now.Waits = append(now.Waits, lifecycle.Wait{Subject: "pod", For: WaitScheduling, Since: c.LastTransitionTime.Time, Because: c.Message})
+		}
+	}
+	return &Record{Pod: PodOf(pod), Now: &now}
 }
 
 // nowOf is how a container is.
