@@ -90,7 +90,9 @@ func sizeOf(image *lifecycle.ImageInfo) uint64 {
 // describe fills in what a fact says; true: it is kept also if nothing follows from it.
 func (s *step) describe(e *Entry, fact lifecycle.Fact) bool {
 	switch f := fact.(type) {
-	case lifecycle.Accepted, lifecycle.Resumed, lifecycle.SandboxExited:
+	case lifecycle.Accepted, lifecycle.Resumed:
+	case lifecycle.SandboxExited:
+		e.Cause = s.sandbox
 	case lifecycle.Rejected:
 		e.Because, e.What = f.Reason, f.Message
 	case lifecycle.StopRequested:

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/journal"
@@ -94,6 +96,31 @@ func TestJournalOfBackOff(t *testing.T) {
 		s.compareJournal(in, pod, "backoff")
 		if record, err := in.Read(string(pod.UID)); err != nil || !record.Living {
 			t.Errorf("the pod has no lifepod: %+v, %v", record, err)
+		}
+	})
+}
+
+// TestJournalOnAFullDisk: a journal that can't be written costs the pod nothing.
+func TestJournalOnAFullDisk(t *testing.T) {
+	disk := t.TempDir()
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=8k"); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Unmount(disk, unix.MNT_DETACH) }()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t)
+		s.node.Folders.Journal = disk
+		s.Program("main", "exit=1 after=1s", "run")
+		pod := podOf("web", v1.RestartPolicyAlways, "main")
+		web := s.run(pod)
+		web.await("restarted", restarts(1))
+		if err := os.WriteFile(filepath.Join(disk, "ballast"), make([]byte, 64<<10), 0o600); !errors.Is(err, unix.ENOSPC) {
+			t.Errorf("the disk is not full: %v", err)
+		}
+		web.stop(30)
+		web.gone()
+		if left := s.Left(); len(left) > 0 {
+			t.Errorf("left behind: %q", left)
 		}
 	})
 }
