@@ -20,8 +20,17 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files of journals anew")
 
+// slowCgroups are made a moment after the volumes, which is else a matter of luck.
+type slowCgroups struct{ noCgroups }
+
+func (slowCgroups) Ensure(*v1.Pod) error {
+	time.Sleep(time.Microsecond)
+	return nil
+}
+
 // withJournal keeps the journal of the story's pods.
 func (s *story) withJournal() journal.Folder {
+	s.node.Cgroups = slowCgroups{}
 	s.node.Folders.Journal = filepath.Join(s.TempDir(), "journal")
 	return journal.Folder{Dir: s.node.Folders.Journal}
 }
