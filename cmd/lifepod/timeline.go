@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/internal/rootfolder"
+	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/timeline"
+	"github.com/lifepod/lifepod/timeline/choose"
+	"github.com/lifepod/lifepod/timeline/gantt"
+	"github.com/lifepod/lifepod/timeline/live"
+)
+
+// timelineFlags are those of lifepod timeline.
+type timelineFlags struct {
+	wanted choose.Wanted
+	output string
+	diff   bool
+	follow bool
+	colour bool
+}
+
+func newTimelineCommand(g *global) *cobra.Command {
+	t := &timelineFlags{}
+	command := &cobra.Command{
+		Use:   "timeline [flags] POD…",
+		Short: "Show where a pod's time went: a chart from its creation to its end",
+		Long: `Show where a pod's time went: its scheduling, volumes, sandbox, image pulls,
+containers, probes, restarts and its end, as bars over time. What its first Ready
+had to wait for, one after the other, is marked: the critical path.
+
+It is read from the journal in the state folder, also of pods that are gone.
+Several pods, or those with labels (-l), share one axis, a row each: the slowest is
+marked. --diff compares two, step by step.`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(command *cobra.Command, args []string) error {
+			t.wanted.Names = args
+			if err := t.check(command); err != nil {
+				return err
+			}
+			if os.Geteuid() != 0 {
+				return errors.New("only root may see pods: run it with sudo")
+			}
+			return interrupted(command.Context(), t.show(command, journal.Folder{Dir: rootfolder.Journal.In(g.root)}))
+		},
+	}
+	flags := command.Flags()
+	flags.StringVarP(&t.wanted.Namespace, "namespace", "n", "", "the pods' `namespace`, where a name is not enough")
+	flags.StringVarP(&t.wanted.Labels, "selector", "l", "", "the pods with these `labels`, such as app=web")
+	flags.StringVarP(&t.output, "output", "o", "", "`format`: json")
+	flags.BoolVar(&t.diff, "diff", false, "compare two pods, step by step")
+	flags.BoolVarP(&t.follow, "follow", "f", false, "go on until the pods are gone: draws again on a terminal, else a line for each thing that happens")
+	flags.BoolVar(&t.colour, "color", false, "in colours")
+	return command
+}
+
+// check refuses what does not go together.
+func (t *timelineFlags) check(command *cobra.Command) error {
+	if err := checkOutput(t.output, "json"); err != nil {
+		return err
+	}
+	switch n := len(t.wanted.Names); {
+	case n == 0 && t.wanted.Labels == "":
+		return fmt.Errorf("want a pod, or -l: %s", command.UseLine())
+	case n > 0 && t.wanted.Labels != "":
+		return errors.New("names of pods and -l exclude each other")
+	case t.diff && n != 2:
+		return errors.New("--diff wants two pods")
+	case t.diff && t.follow:
+		return errors.New("--diff and -f exclude each other")
+	case t.diff && t.output != "" && t.output != "json":
+		return fmt.Errorf("--diff and -o %s exclude each other: there is -o json", t.output)
+	case t.follow && t.output != "":
+		return errors.New("-f and -o exclude each other")
+	}
+	return nil
+}
+
+// show shows what the journal has.
+func (t *timelineFlags) show(command *cobra.Command, source journal.Source) error {
+	pods, err := t.wanted.From(source)
+	if err != nil {
+		return err
+	}
+	look := func() (charts []*timeline.Chart, more bool, err error) {
+		for _, p := range pods {
+			record, err := source.Read(p.UID)
+			if err != nil {
+				return nil, false, err
+			}
+			c := timeline.Of(record, time.Now())
+			charts, more = append(charts, c), more || record.Living && !c.Gone
+		}
+		return charts, more, nil
+	}
+	out := command.OutOrStdout()
+	if t.follow {
+		return t.live(command.Context(), out, look)
+	}
+	charts, _, err := look()
+	if err != nil {
+		return err
+	}
+	if t.diff {
+		return t.compare(out, charts)
+	}
+	return t.write(out, charts)
+}
+
+// write writes charts in the format that is wanted.
+func (t *timelineFlags) write(out io.Writer, charts []*timeline.Chart) error {
+	switch {
+	case t.output == "json" && len(charts) == 1 && t.wanted.Labels == "":
+		return writeJSON(out, charts[0])
+	case t.output == "json":
+		return writeJSON(out, charts)
+	}
+	return gantt.Write(out, charts, t.options(out))
+}
+
+func (t *timelineFlags) compare(out io.Writer, charts []*timeline.Chart) error {
+	if len(charts) != 2 {
+		return errors.New("--diff wants two pods: both names are of the same one")
+	}
+	c := timeline.Compare(charts[0], charts[1])
+	if t.output == "json" {
+		return writeJSON(out, c)
+	}
+	return gantt.WriteComparison(out, &c, t.options(out))
+}
+
+// options are how to draw for an output. What isn't a terminal gets the usual width.
+func (t *timelineFlags) options(out io.Writer) gantt.Options {
+	const usual = 80
+	o := gantt.Options{Width: usual, Colour: t.colour}
+	if s, is := screenOf(out); is {
+		o.Width, _ = s.Size()
+	}
+	return o
+}
+
+func (t *timelineFlags) live(ctx context.Context, out io.Writer, look func() ([]*timeline.Chart, bool, error)) error {
+	const every = 250 * time.Millisecond
+	f := live.Follower{Look: look, Out: out, Colour: t.colour, Every: every}
+	if s, is := screenOf(out); is {
+		f.Screen = s
+	}
+	return f.Run(ctx)
+}
+
+// screen is a terminal.
+type screen struct{ fd int }
+
+// screenOf is the terminal that an output is; false: it is none.
+func screenOf(out io.Writer) (screen, bool) {
+	file, ok := out.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return screen{}, false
+	}
+	return screen{int(file.Fd())}, true
+}
+
+// Size is how large the terminal is now.
+func (s screen) Size() (columns, rows int) {
+	columns, rows, err := term.GetSize(s.fd)
+	if err != nil || columns == 0 {
+		return gantt.MinWidth, 0
+	}
+	return columns, rows
+}
+
+func writeJSON(out io.Writer, value any) error {
+	text, err := json.MarshalIndent(value, "", "    ")
+	if err != nil {
+		return fmt.Errorf("write the timeline: %w", err)
+	}
+	_, err = out.Write(append(plain.JSON(text), '\n'))
+	return err
+}

@@ -1,0 +1,83 @@
+package timeline
+
+import "time"
+
+// Comparison is two pods' charts, step by step.
+type Comparison struct {
+	A     Pod        `json:"a"`
+	B     Pod        `json:"b"`
+	Steps []Compared `json:"steps"`
+}
+
+// Compared is what one step took in each of two pods, all its bars together.
+type Compared struct {
+	Label string `json:"label"`
+	// A and B are how long it took; nil: the pod has no such step.
+	A        *time.Duration `json:"aNanoseconds"`
+	B        *time.Duration `json:"bNanoseconds"`
+	Critical bool           `json:"critical,omitzero"` // on the critical path of either
+}
+
+// Difference is how much longer it took in the second.
+func (c *Compared) Difference() time.Duration {
+	var d time.Duration
+	if c.B != nil {
+		d = *c.B
+	}
+	if c.A != nil {
+		d -= *c.A
+	}
+	return d
+}
+
+// Compare compares two pods. Steps are the same if their labels are: pods of one template have the same
+// containers. Last comes how long the critical path is.
+func Compare(a, b *Chart) Comparison {
+	c := Comparison{A: a.Pod, B: b.Pod}
+	at := map[string]int{}
+	add := func(label string, took time.Duration, second, critical bool) {
+		i, known := at[label]
+		if !known {
+			i = len(c.Steps)
+			at[label], c.Steps = i, append(c.Steps, Compared{Label: label})
+		}
+		one := &c.Steps[i]
+		sum := &one.A
+		if second {
+			sum = &one.B
+		}
+		if *sum == nil {
+			*sum = new(time.Duration)
+		}
+		**sum += took
+		one.Critical = one.Critical || critical
+	}
+	for i, chart := range []*Chart{a, b} {
+		for _, r := range chart.Rows {
+			for _, bar := range r.Bars {
+				if s := bar.Step; s != Begins && s != Ending && (r.Kind != PodRow || s.Class() == Wait) {
+					add(compareLabel(&r, &bar), bar.Duration(), i == 1, bar.Critical)
+				}
+			}
+		}
+	}
+	for i, chart := range []*Chart{a, b} {
+		add(goalLabel(chart), chart.Path.Duration(), i == 1, false)
+	}
+	return c
+}
+
+// compareLabel tells work apart that gives something back from what made it.
+func compareLabel(r *Row, b *Bar) string {
+	if r.Container == "" && r.Kind != PodRow && b.Step.Class() == Stop {
+		return string(b.Step) + " of " + r.Name
+	}
+	return b.Label
+}
+
+func goalLabel(c *Chart) string {
+	if c.Path.To == "now" {
+		return "not Ready for"
+	}
+	return c.Path.To + " after"
+}
