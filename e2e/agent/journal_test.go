@@ -1,0 +1,98 @@
+package agent
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/journal/remote"
+)
+
+// TestJournal: a node tells through the API server what happened to a pod and what led to it,
+// over a kill -9 of its agent and after the pod is gone, to those who may use nodes/proxy only.
+func TestJournal(t *testing.T) {
+	t.Parallel()
+	node := newNode(t, member.Config{})
+	c := newCluster(t, node)
+	c.create(`
+metadata: {name: crash}
+spec:
+  terminationGracePeriodSeconds: 1
+  nodeName: ` + node.Name + `
+  containers:
+  - {name: main, image: TOOLBOX, command: [sh, -c, "sleep 0.5; exit 3"], resources: {limits: {memory: 64Mi}}}
+`)
+	restarted := func(n int32) {
+		c.await("crash", "to be restarted", func(pod *v1.Pod) bool { return statusOf(pod, "main").RestartCount == n })
+	}
+	restarted(1)
+	restart(t, node)
+	restarted(2)
+	record, err := remote.Cluster{Client: client}.Pod(t.Context(), c.namespace, "crash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkRestarts(t, record)
+
+	c.delete("crash")
+	uid := record.Pod.UID
+	of := remote.Node{Context: t.Context(), Client: client.CoreV1().RESTClient(), Name: node.Name}
+	var gone *journal.Record
+	err = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		gone, err = of.Read(uid)
+		return err == nil && gone.Now.Stage == "gone" && !gone.Living, err
+	})
+	if err != nil {
+		t.Errorf("of the pod that is gone: %+v, %v", gone, err)
+	}
+	somebody := rest.CopyConfig(plane.RESTConfig())
+	somebody.Impersonate.UserName = "somebody"
+	theirs, err := kubernetes.NewForConfig(somebody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of.Client = theirs.CoreV1().RESTClient()
+	if told, err := of.Read(uid); err == nil {
+		t.Errorf("somebody else is told %+v", told)
+	}
+}
+
+// checkRestarts checks that nothing is missing, and that every restart follows from an exit.
+func checkRestarts(t *testing.T, record *journal.Record) {
+	t.Helper()
+	by := map[int64]journal.Entry{}
+	var exits, resumed int
+	for i, e := range record.Entries {
+		by[e.ID] = e
+		if e.ID != int64(i)+1 || e.Cause >= e.ID {
+			t.Errorf("entry %d is %s", i+1, e.Line(record.Entries[0].At))
+		}
+		switch {
+		case e.Name == "Resumed":
+			resumed++
+		case e.Exit != nil:
+			exits++
+			if e.Container != "main" || e.Exit.Code != 3 || e.Cause != 0 {
+				t.Errorf("the exit is %s", e.Line(record.Entries[0].At))
+			}
+		case e.Kind == journal.Begun && e.Name == "CreateContainer" && e.Attempt > 0:
+			cause := e
+			for cause.Cause != 0 && cause.Exit == nil {
+				cause = by[cause.Cause]
+			}
+			if cause.Exit == nil || cause.Attempt != e.Attempt-1 {
+				t.Errorf("a restart follows from %s", cause.Line(record.Entries[0].At))
+			}
+		}
+	}
+	if exits < 2 || resumed != 1 || !record.Living || record.Left != 0 {
+		t.Errorf("%d exits, %d agents after the first, living %v, %d entries missing", exits, resumed, record.Living, record.Left)
+	}
+}
