@@ -32,23 +32,38 @@ func nowOfStatus(status *v1.PodStatus) Now {
 	return n
 }
 
-// WaitScheduling is what a pod without a node waits for.
-const WaitScheduling lifecycle.WaitFor = "scheduling"
+// What a pod waits for according to its object alone.
+const (
+	// WaitScheduling is for a node.
+	WaitScheduling lifecycle.WaitFor = "scheduling"
+	// WaitNode is for On, its node, which does not answer.
+	WaitNode lifecycle.WaitFor = "node"
+)
 
-// OfObject is what the API server's object says of a pod whose node tells nothing more, or
-// that has none yet.
-func OfObject(at time.Time, pod *v1.Pod) *Record {
+// OfObject is what the API server's object says of a pod whose node tells nothing more.
+// unanswered is why the node could not be asked; nil: it knows nothing, or there is none.
+func OfObject(pod *v1.Pod, unanswered error) *Record {
 	now := nowOfStatus(&pod.Status)
-	now.At = at
 	if pod.DeletionTimestamp != nil {
 		now.Deleting = pod.DeletionTimestamp.Time
 	}
+	if unanswered != nil {
+		now.Waits = append(now.Waits, lifecycle.Wait{Subject: "pod", For: WaitNode, On: pod.Spec.NodeName, Because: unanswered.Error()})
+	}
 	for _, c := range pod.Status.Conditions {
+		now.At = latest(now.At, c.LastTransitionTime.Time)
 		if c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse {
 			now.Waits = append(now.Waits, lifecycle.Wait{Subject: "pod", For: WaitScheduling, Since: c.LastTransitionTime.Time, Because: c.Message})
 		}
 	}
 	return &Record{Pod: PodOf(pod), Now: &now}
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // nowOf is how a container is.

@@ -35,7 +35,12 @@ spec:
 	restarted(1)
 	restart(t, node)
 	restarted(2)
-	record, err := remote.Cluster{Client: client}.Pod(t.Context(), c.namespace, "crash")
+	told := &remote.Cluster{Context: t.Context(), Client: client, Namespace: c.namespace}
+	pods, err := told.Pods()
+	if err != nil || len(pods) != 1 {
+		t.Fatalf("pods %+v, %v", pods, err)
+	}
+	record, err := told.Read(pods[0].UID)
 	if err != nil {
 		t.Fatal(err)
 	}

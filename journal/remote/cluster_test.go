@@ -2,13 +2,16 @@ package remote_test
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -27,20 +30,59 @@ func podOn(node, name string, conditions ...v1.PodCondition) v1.Pod {
 	}
 }
 
-// TestCluster: of each pod there is what its node knows; where the node knows nothing, can't be
-// asked or isn't chosen yet, what the object says; and what could not be asked is an error once.
+// TestCluster: of each pod there is what its node knows; where the node knows nothing, doesn't
+// answer or isn't chosen yet, what the object says; and nothing for those who may not ask.
 func TestCluster(t *testing.T) {
-	in := journal.Folder{Dir: t.TempDir()}
+	c := newCluster(t, journal.Folder{Dir: t.TempDir()})
+	pods, err := c.Pods()
+	if err != nil || len(pods) != 5 {
+		t.Fatalf("%d pods, %v", len(pods), err)
+	}
+	type told struct {
+		entries int
+		waits   string
+		because string
+		denied  bool
+	}
+	got := map[string]told{}
+	for _, p := range pods {
+		r, err := c.Read(p.UID)
+		if err != nil {
+			got[p.Name] = told{denied: apierrors.IsForbidden(err)}
+			continue
+		}
+		one := told{entries: len(r.Entries)}
+		if r.Now != nil && len(r.Now.Waits) > 0 {
+			one.waits, one.because = string(r.Now.Waits[0].For), r.Now.Waits[0].Because
+		}
+		got[p.Name] = one
+	}
+	want := map[string]told{
+		"told": {entries: 1}, "untold": {}, "hidden": {denied: true},
+		"lost":  {waits: "node", because: "journal of node broken: an error on the server (\"no route to it\") has prevented the request from succeeding (get nodes broken)"},
+		"waits": {waits: "scheduling", because: "0/1 nodes are available"},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(told{})); diff != "" {
+		t.Errorf("what is told (-want +got):\n%s", diff)
+	}
+	if _, err := c.Read("other"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("of a pod that there isn't: %v", err)
+	}
+}
+
+// newCluster has a node with a journal, one that doesn't answer and one that refuses.
+func newCluster(t *testing.T, in journal.Folder) *remote.Cluster {
+	t.Helper()
 	w, err := in.Create(journal.Pod{UID: "uid-told", Namespace: "default", Name: "told"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = w.Close() }() // only written to below
+	t.Cleanup(func() { _ = w.Close() }) // only written to below
 	if _, err := w.Step(time.Unix(2, 0), lifecycle.Accepted{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	list := v1.PodList{Items: []v1.Pod{
-		podOn("n1", "told"), podOn("n1", "untold"), podOn("broken", "a"), podOn("broken", "b"),
+		podOn("n1", "told"), podOn("n1", "untold"), podOn("broken", "lost"), podOn("refuses", "hidden"),
 		podOn("", "waits", v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionFalse, Message: "0/1 nodes are available"}),
 	}}
 	mux := http.NewServeMux()
@@ -49,32 +91,16 @@ func TestCluster(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(list) // the client says what it lacks
 	})
 	mux.Handle("/api/v1/nodes/n1/proxy/", http.StripPrefix("/api/v1/nodes/n1/proxy", remote.Handler(in)))
-	mux.HandleFunc("/api/v1/nodes/broken/proxy/", func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "no route to it", http.StatusForbidden)
-	})
+	fails := func(code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no route to it", code) }
+	}
+	mux.HandleFunc("/api/v1/nodes/broken/proxy/", fails(http.StatusBadGateway))
+	mux.HandleFunc("/api/v1/nodes/refuses/proxy/", fails(http.StatusForbidden))
 	server := httptest.NewServer(mux)
-	defer server.Close()
+	t.Cleanup(server.Close)
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	records, err := remote.Cluster{Client: client}.Pods(t.Context(), "default", "")
-	if err == nil || strings.Count(err.Error(), "journal of node broken") != 1 {
-		t.Errorf("error %v", err)
-	}
-	if len(records) != 5 {
-		t.Fatalf("%d records", len(records))
-	}
-	for i, r := range records {
-		if r.Pod.Name != list.Items[i].Name {
-			t.Errorf("pod %d is %s", i, r.Pod.Name)
-		}
-		if entries := len(r.Entries); entries != map[string]int{"told": 1}[r.Pod.Name] {
-			t.Errorf("%s has %d entries", r.Pod.Name, entries)
-		}
-	}
-	waits := records[4].Now.Waits
-	if len(waits) != 1 || waits[0].For != journal.WaitScheduling || waits[0].Because != "0/1 nodes are available" {
-		t.Errorf("waits %+v", waits)
-	}
+	return &remote.Cluster{Context: t.Context(), Client: client, Namespace: "default"}
 }
