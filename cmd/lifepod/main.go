@@ -21,6 +21,9 @@ func main() {
 func execute(ctx context.Context, began time.Time, args []string) int {
 	code := 0
 	root := newRootCommand(began, &code)
+	if isPlugin() {
+		root = newPluginCommand()
+	}
 	root.SetArgs(args)
 	err := commandline.Error(root, root.ExecuteContext(ctx))
 	return exitCode(os.Stderr, err, code)

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/lifepod/lifepod/internal/plain"
-	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/choose"
@@ -30,7 +29,7 @@ type timelineFlags struct {
 	colour bool
 }
 
-func newTimelineCommand(g *global) *cobra.Command {
+func newTimelineCommand(open journals) *cobra.Command {
 	t := &timelineFlags{}
 	command := &cobra.Command{
 		Use:   "timeline [flags] POD…",
@@ -39,7 +38,8 @@ func newTimelineCommand(g *global) *cobra.Command {
 containers, probes, restarts and its end, as bars over time. What its first Ready
 had to wait for, one after the other, is marked: the critical path.
 
-It is read from the journal in the state folder, also of pods that are gone.
+It is read from the journal in the state folder, also of pods that are gone;
+kubectl lifepod timeline reads those of a cluster's nodes.
 Several pods, or those with labels (-l), share one axis, a row each: the slowest is
 marked. --diff compares two, step by step.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -48,10 +48,11 @@ marked. --diff compares two, step by step.`,
 			if err := t.check(command); err != nil {
 				return err
 			}
-			if os.Geteuid() != 0 {
-				return errors.New("only root may see pods: run it with sudo")
+			source, err := open(command, t.wanted.Namespace)
+			if err != nil {
+				return err
 			}
-			return interrupted(command.Context(), t.show(command, journal.Folder{Dir: rootfolder.Journal.In(g.root)}))
+			return interrupted(command.Context(), t.show(command, source))
 		},
 	}
 	flags := command.Flags()

@@ -2,6 +2,9 @@ package agent
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,6 +49,11 @@ spec:
 	}
 	checkRestarts(t, record)
 
+	plugin := c.plugin("timeline", "crash", "--namespace", c.namespace)
+	if !strings.Contains(plugin, c.namespace+"/crash") || !strings.Contains(plugin, "critical path") {
+		t.Errorf("kubectl lifepod timeline shows\n%s", plugin)
+	}
+
 	c.delete("crash")
 	uid := record.Pod.UID
 	of := remote.Node{Context: t.Context(), Client: client.CoreV1().RESTClient(), Name: node.Name}
@@ -67,6 +75,22 @@ spec:
 	if told, err := of.Read(uid); err == nil {
 		t.Errorf("somebody else is told %+v", told)
 	}
+}
+
+// plugin runs kubectl lifepod.
+func (c *cluster) plugin(args ...string) string {
+	c.t.Helper()
+	dir := c.t.TempDir()
+	if err := os.Symlink(binary, filepath.Join(dir, "kubectl-lifepod")); err != nil {
+		c.t.Fatal(err)
+	}
+	command := plane.KubectlCommand(c.t.Context(), append([]string{"lifepod"}, args...)...)
+	command.Env = append(command.Env, "PATH="+dir+":"+os.Getenv("PATH"))
+	out, err := command.CombinedOutput()
+	if err != nil {
+		c.t.Fatalf("kubectl lifepod: %v\n%s", err, out)
+	}
+	return string(out)
 }
 
 // checkRestarts checks that nothing is missing, and that every restart follows from an exit.

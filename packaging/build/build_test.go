@@ -117,7 +117,7 @@ func TestContents(t *testing.T) {
 	}
 	listed := output(t, "dpkg-deb", "-c", path)
 	for _, want := range []string{
-		"-rwxr-xr-x root/root", "./usr/bin/lifepod\n", "./usr/lib/systemd/system/lifepod-agent.service\n", "./usr/lib/systemd/system/lifepod-up.service\n", "./etc/default/lifepod\n",
+		"-rwxr-xr-x root/root", "./usr/bin/lifepod\n", "./usr/bin/kubectl-lifepod -> lifepod\n", "./usr/lib/systemd/system/lifepod-agent.service\n", "./usr/lib/systemd/system/lifepod-up.service\n", "./etc/default/lifepod\n",
 		"./usr/share/doc/lifepod/examples/10-kubeadm.conf\n", "./usr/share/doc/lifepod/copyright\n", "./usr/share/man/man1/lifepod.1.gz\n",
 	} {
 		if !strings.Contains(listed, want) {

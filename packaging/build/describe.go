@@ -38,6 +38,7 @@ func describe(root, made, version string, binary binary, when time.Time) *nfpm.I
 	}
 	info.Contents = files.Contents{
 		at(binary.path, "/usr/bin/lifepod", 0o755),
+		{Source: "lifepod", Destination: "/usr/bin/kubectl-lifepod", Type: files.TypeSymlink, FileInfo: &files.ContentFileInfo{MTime: when}},
 		at(source("lifepod-agent.service"), "/usr/lib/systemd/system/lifepod-agent.service", 0o644),
 		at(source("lifepod-up.service"), "/usr/lib/systemd/system/lifepod-up.service", 0o644),
 		at(source("examples/10-kubeadm.conf"), "/usr/share/doc/lifepod/examples/10-kubeadm.conf", 0o644),

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/internal/rootfolder"
+	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/journal/remote"
+)
+
+// journals opens what a command tells from. The namespace is the one that its flags name;
+// empty: none.
+type journals func(command *cobra.Command, namespace string) (journal.Source, error)
+
+// journal is that of the state folder.
+func (g *global) journal(*cobra.Command, string) (journal.Source, error) {
+	if os.Geteuid() != 0 {
+		return nil, errors.New("only root may see pods: run it with sudo")
+	}
+	return journal.Folder{Dir: rootfolder.Journal.In(g.root)}, nil
+}
+
+// pluginName is the file that kubectl looks for: kubectl lifepod.
+const pluginName = "kubectl-lifepod"
+
+// isPlugin says whether the program was started by that name.
+func isPlugin() bool { return filepath.Base(os.Args[0]) == pluginName }
+
+// access is how the plugin reaches a cluster, as kubectl does.
+type access struct {
+	kubeconfig string
+	overrides  clientcmd.ConfigOverrides
+	all        bool
+}
+
+// newPluginCommand is lifepod as a plugin of kubectl: what nodes run by lifepod know of the
+// cluster's pods.
+func newPluginCommand() *cobra.Command {
+	a := &access{}
+	root := &cobra.Command{
+		Use:   "kubectl",
+		Short: "Ask nodes that lifepod runs what happened to their pods, and why",
+		Long: `Ask nodes that lifepod runs what happened to their pods, and why.
+
+It is asked through the API server, with your rights: get and list pods, get
+nodes/proxy. Of pods on other nodes it tells what their objects say.`,
+		SilenceUsage:     true,
+		SilenceErrors:    true,
+		Version:          version,
+		PersistentPreRun: cancelOnSignal,
+		Annotations:      map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl lifepod"},
+	}
+	root.SetFlagErrorFunc(commandline.FlagError)
+	root.SetVersionTemplate(versionText())
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "the `file` that says which cluster it is, and who asks")
+	flags.StringVar(&a.overrides.CurrentContext, "context", "", "the `name` of the kubeconfig's context")
+	flags.BoolVarP(&a.all, "all-namespaces", "A", false, "pods of all namespaces")
+	root.AddCommand(newTimelineCommand(a.journal))
+	return root
+}
+
+// journal is the cluster's, of one namespace unless all are wanted.
+func (a *access) journal(command *cobra.Command, namespace string) (journal.Source, error) {
+	if a.all && namespace != "" {
+		return nil, errors.New("--namespace and --all-namespaces exclude each other")
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = a.kubeconfig
+	a.overrides.Context.Namespace = namespace
+	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &a.overrides)
+	rest, err := config.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("which cluster? %w", err)
+	}
+	client, err := kubernetes.NewForConfig(rest)
+	if err != nil {
+		return nil, fmt.Errorf("reach the cluster: %w", err)
+	}
+	cluster := &remote.Cluster{Context: command.Context(), Client: client}
+	if !a.all {
+		if cluster.Namespace, _, err = config.Namespace(); err != nil {
+			return nil, fmt.Errorf("which namespace? %w", err)
+		}
+	}
+	return cluster, nil
+}
