@@ -3,6 +3,7 @@ package timeline
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lifepod/lifepod/journal"
@@ -15,6 +16,7 @@ type board struct {
 	entries      map[int64]*journal.Entry
 	rows         map[rowKey]*row
 	begun, ended map[int64]*Bar // by entry
+	noted        map[int64]bool // decisions that a bar has already
 }
 
 // rowKey is which row: of a container's images there is one for each, of the pod's by volume.
@@ -62,11 +64,13 @@ func (b *board) begin(key rowKey, step Step, e *journal.Entry) *Bar {
 	return bar
 }
 
-// explain notes at a bar the decision that an entry follows from.
+// explain notes at a bar the decision that an entry follows from, if no bar before has it: only the end
+// of a pod is that of many.
 func (b *board) explain(bar *Bar, e *journal.Entry) {
-	d := b.entries[e.Cause]
-	if d != nil && d.Kind == journal.Decided && (d.Container == e.Container || bar.Step.Class() == Stop) {
+	d, ends := b.entries[e.Cause], bar.Step.Class() == Stop
+	if d != nil && d.Kind == journal.Decided && (ends || d.Container == e.Container && !b.noted[d.ID]) {
 		bar.note(d)
+		b.noted[d.ID] = true
 	}
 }
 
@@ -86,6 +90,11 @@ func (b *Bar) note(d *journal.Entry) {
 
 // order is where the rows of a kind stand, among those of a container, or of the pod.
 var order = map[RowKind]int{PodRow: 0, CgroupRow: 1, ClaimsRow: 2, VolumesRow: 3, SandboxRow: 4, ImageRow: 5, ContainerRow: 6, ProbeRow: 7}
+
+// probeOrder is in which order a container comes to its probes.
+func probeOrder(name string) int {
+	return slices.IndexFunc([]string{"startup ", "readiness ", "liveness "}, func(kind string) bool { return strings.HasPrefix(name, kind) })
+}
 
 // inOrder are the rows as they are shown: those of the pod, then container by container, in the order
 // of the spec.
@@ -108,7 +117,7 @@ func (b *board) inOrder() []*row {
 	slices.SortFunc(list, func(x, y *row) int {
 		return cmp.Or(
 			cmp.Compare(place(x.Container), place(y.Container)), cmp.Compare(x.Container, y.Container),
-			cmp.Compare(order[x.Kind], order[y.Kind]), cmp.Compare(x.Name, y.Name),
+			cmp.Compare(order[x.Kind], order[y.Kind]), cmp.Compare(probeOrder(x.Name), probeOrder(y.Name)), cmp.Compare(x.Name, y.Name),
 		)
 	})
 	return list

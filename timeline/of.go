@@ -11,7 +11,7 @@ import (
 // Of is the chart of what the journal has of a pod, as of now.
 func Of(record *journal.Record, now time.Time) *Chart {
 	b := &builder{
-		board: &board{record: record, entries: map[int64]*journal.Entry{}, rows: map[rowKey]*row{}, begun: map[int64]*Bar{}, ended: map[int64]*Bar{}},
+		board: &board{record: record, entries: map[int64]*journal.Entry{}, rows: map[rowKey]*row{}, begun: map[int64]*Bar{}, ended: map[int64]*Bar{}, noted: map[int64]bool{}},
 		now:   now, calls: map[int64]*call{}, lives: map[string]*life{}, delays: delays{}, instances: map[instance]int64{},
 	}
 	for i := range record.Entries {
@@ -68,8 +68,10 @@ func (b *builder) file(e *journal.Entry) {
 // fileDecided adds a line of the story to what it was decided about: what ended with its cause, or
 // began with it.
 func (b *builder) fileDecided(e *journal.Entry) {
-	if bar := cmp.Or(b.ended[e.Cause], b.begun[e.Cause]); bar != nil {
+	bar, cause := cmp.Or(b.ended[e.Cause], b.begun[e.Cause]), b.entries[e.Cause]
+	if bar != nil && cause.Container == e.Container {
 		bar.note(e)
+		b.noted[e.ID] = true
 	}
 	b.pod.decided(b.board, e)
 	if again(e) {
