@@ -14,7 +14,8 @@ import (
 	"unicode/utf8"
 )
 
-// Text is a text without control characters other than newlines and tabs.
+// Text is a text without control characters other than newlines and tabs, and without those
+// that turn the direction of writing.
 func Text(text string) string {
 	if strings.IndexFunc(text, suspicious) < 0 {
 		return text
@@ -42,8 +43,12 @@ func Line(text string) string {
 
 // suspicious says whether a character may need to be replaced.
 func suspicious(r rune) bool {
-	return r != '\n' && r != '\t' && (unicode.IsControl(r) || r == utf8.RuneError)
+	return r != '\n' && r != '\t' && (unicode.IsControl(r) || turns(r) || r == utf8.RuneError)
 }
+
+// turns says whether a character has no look of its own and turns the direction of writing:
+// with it, a name can look like another one.
+func turns(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) }
 
 // escape is what stands for a control character.
 func escape(r rune) string {
@@ -57,7 +62,7 @@ func escape(r rune) string {
 }
 
 // JSON is the same JSON, in which the control characters that encoding/json leaves as they
-// are, those from U+007F on, are escaped.
+// are, those from U+007F on, and those that turn the direction of writing are escaped.
 func JSON(text []byte) []byte {
 	if bytes.IndexFunc(text, unescaped) < 0 {
 		return text
@@ -73,7 +78,7 @@ func JSON(text []byte) []byte {
 	return out.Bytes()
 }
 
-func unescaped(r rune) bool { return r >= 0x7f && unicode.IsControl(r) }
+func unescaped(r rune) bool { return r >= 0x7f && unicode.IsControl(r) || turns(r) }
 
 // Writer writes Text to w; a call has to have whole characters.
 func Writer(w io.Writer) io.Writer { return writer{w} }

@@ -19,6 +19,7 @@ func TestText(t *testing.T) {
 		"\u009b31m \u0085":          `\u009b31m \u0085`,
 		"\x9b31m":                   `\x9b31m`,
 		"\uFFFD is not an error":    "\uFFFD is not an error",
+		"web\u202egnp.\u2066\u200f": `web\u202egnp.\u2066\u200f`,
 	} {
 		if got := Text(text); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
@@ -34,13 +35,13 @@ func TestText(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
-	for _, text := range []string{"plain", "\x1b[2J \u009b31m \x7f « \U0001F600"} {
+	for _, text := range []string{"plain", "\x1b[2J \u009b31m \x7f « \U0001F600 \u202e"} {
 		encoded, err := json.Marshal(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		encoded = JSON(encoded)
-		if strings.ContainsFunc(string(encoded), unicode.IsControl) {
+		if strings.ContainsFunc(string(encoded), func(r rune) bool { return unicode.IsControl(r) || turns(r) }) {
 			t.Errorf("%q has control characters", encoded)
 		}
 		var got string
