@@ -69,6 +69,9 @@ func (b *builder) file(e *journal.Entry) {
 // began with it.
 func (b *builder) fileDecided(e *journal.Entry) {
 	bar, cause := cmp.Or(b.ended[e.Cause], b.begun[e.Cause]), b.entries[e.Cause]
+	if ending := b.begun[e.Cause]; ending != nil && ending.Step.Class() == Stop {
+		bar = ending
+	}
 	if bar != nil && cause.Container == e.Container {
 		bar.note(e)
 		b.noted[e.ID] = true

@@ -55,7 +55,7 @@ func TestEveryWidth(t *testing.T) {
 					t.Errorf("%s at %d: %d columns: %s", name, width, columns, line)
 				}
 			}
-			if strings.ContainsFunc(text.String(), func(r rune) bool { return r != '\n' && unicode.IsControl(r) }) {
+			if strings.ContainsFunc(text.String(), func(r rune) bool { return r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) }) {
 				t.Errorf("%s at %d has control characters: %q", name, width, text.String())
 			}
 			if without := escapes.ReplaceAllString(coloured.String(), ""); without != text.String() {

@@ -1,0 +1,141 @@
+package picture
+
+import (
+	"crypto/sha256"
+	_ "embed" // of the page's own style and script
+	"encoding/base64"
+	"html/template"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/lifepod/lifepod/timeline"
+)
+
+var (
+	//go:embed page.css
+	pageStyle string
+	//go:embed page.js
+	pageScript string
+)
+
+// page is what page.tmpl fills in.
+type page struct {
+	Policy   string
+	Style    template.CSS
+	Script   template.JS
+	Title    string
+	Sub      string
+	Overview *scene // of several pods; nil: there is one
+	Lines    []string
+	Pods     []podPart
+	Legend   []struct{ Class, Text string }
+}
+
+// podPart is a pod in full.
+type podPart struct {
+	ID    string // in the page
+	Name  string
+	Sub   string
+	Scene *scene
+	Path  string // "critical path to Ready, 10.3s"
+	Parts []sharePart
+	Steps []stepRow
+}
+
+// sharePart is a share of the critical path.
+type sharePart struct {
+	Text  string
+	X     string
+	Width string
+	Class timeline.Class
+}
+
+// stepRow is a row of the table: a bar, or a mark.
+type stepRow struct {
+	Row, Step, Begin, Took string
+	Critical, Failed       bool
+	Notes                  []timeline.Note
+}
+
+// WritePage writes a page about one pod or several.
+func WritePage(w io.Writer, charts []*timeline.Chart) error {
+	charts = timeline.InTime(charts)
+	style := chartStyle + pageStyle
+	p := page{
+		Policy: "default-src 'none'; style-src " + hash(style) + "; script-src " + hash(pageScript) + "; base-uri 'none'; form-action 'none'",
+		Style:  template.CSS(style), Script: template.JS(pageScript), //nolint:gosec // our own
+	}
+	for _, l := range legend {
+		p.Legend = append(p.Legend, struct{ Class, Text string }{l.class, l.text})
+	}
+	v := newView(charts)
+	p.Title, p.Sub, p.Lines = v.head, v.sub, v.lines
+	if len(charts) > 1 {
+		p.Overview = v.scene
+	}
+	for i, c := range charts {
+		p.Pods = append(p.Pods, partOf(i, c))
+	}
+	return templates.ExecuteTemplate(w, "page.tmpl", p)
+}
+
+// hash names style or script in a policy of content.
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+func partOf(i int, c *timeline.Chart) podPart {
+	part := podPart{
+		ID: "pod-" + strconv.Itoa(i), Name: timeline.Line(c.Pod.FullName()), Sub: about(c),
+		Scene: newScene("timeline of "+c.Pod.FullName(), c.Rows, timeline.Together([]*timeline.Chart{c}), c.Begin),
+	}
+	part.Path = pathText(c)
+	part.Parts = partsOf(c)
+	for _, r := range c.Rows {
+		part.Steps = append(part.Steps, stepsOf(&r, c.Begin)...)
+	}
+	return part
+}
+
+// partsOf are the shares of a path as one bar, one after the other.
+func partsOf(c *timeline.Chart) (list []sharePart) {
+	at, whole := 0.0, float64(c.Path.Duration())
+	for _, s := range c.Path.Shares {
+		if s.Percent == 0 {
+			break // nobody can see it, and the table has it
+		}
+		width := float64(s.Took) / whole
+		part := sharePart{Text: shareText(&s), X: share(at), Width: share(width), Class: timeline.Work}
+		for _, p := range c.Path.Pieces {
+			if p.Label == s.Label {
+				part.Class = p.Step.Class()
+			}
+		}
+		list = append(list, part)
+		at += width
+	}
+	return list
+}
+
+func stepsOf(r *timeline.Row, begin time.Time) (list []stepRow) {
+	for _, b := range r.Bars {
+		took := timeline.Took(b.Duration())
+		if b.Open {
+			took += ", goes on"
+		}
+		list = append(list, stepRow{
+			Row: timeline.Line(r.Name), Step: timeline.Line(b.Name()), Begin: "+" + timeline.Took(b.Begin.Sub(begin)), Took: took,
+			Critical: b.Critical, Failed: b.Failed(), Notes: b.Detail(),
+		})
+	}
+	for _, m := range r.Marks {
+		row := stepRow{Row: timeline.Line(r.Name), Step: timeline.Line(m.Name), Begin: "+" + timeline.Took(m.At.Sub(begin)), Failed: m.Failed}
+		if m.Text != "" {
+			row.Notes = []timeline.Note{{Text: timeline.Line(m.Text)}}
+		}
+		list = append(list, row)
+	}
+	return list
+}

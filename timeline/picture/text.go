@@ -1,0 +1,44 @@
+package picture
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/lifepod/lifepod/timeline"
+)
+
+// about is how a pod is, in a line.
+func about(c *timeline.Chart) string {
+	text := cmp.Or(c.Phase, "not begun")
+	if c.Gone {
+		text += ", gone"
+	}
+	took := timeline.Took(c.Path.At.Sub(c.Begin))
+	if c.Path.To == "now" {
+		text += ", not Ready for " + took
+	} else {
+		text += ", " + c.Path.To + " after " + took
+	}
+	if c.Pod.Node != "" {
+		text += ", on " + c.Pod.Node
+	}
+	return timeline.Line(text + ", created " + c.Begin.UTC().Format("2006-01-02 15:04:05") + " UTC")
+}
+
+// shareText is "62 % image pull of main, 2.12s (busybox:1.37, 4.3 MiB)".
+func shareText(s *timeline.Share) string {
+	text := fmt.Sprintf("%d %% %s, %s", s.Percent, s.Label, timeline.Took(s.Took))
+	if s.Bytes > 0 {
+		text += fmt.Sprintf(" (%s, %s)", s.Image, timeline.Size(s.Bytes))
+	}
+	return timeline.Line(text)
+}
+
+// pathText is "Critical path to Ready, 10.3s".
+func pathText(c *timeline.Chart) string {
+	to := c.Path.To
+	if to == "now" {
+		to = "the present"
+	}
+	return timeline.Line("Critical path to " + to + ", " + timeline.Took(c.Path.Duration()))
+}
