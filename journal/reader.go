@@ -87,6 +87,9 @@ func (f Folder) Read(uid string) (*Record, error) {
 	if r.Entries, _, err = readEntries(dir); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
+	if r.Ends, err = readEnds(dir); err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
 	for i := 1; i < len(r.Entries); i++ {
 		r.Left += r.Entries[i].ID - r.Entries[i-1].ID - 1
 	}

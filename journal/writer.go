@@ -35,6 +35,7 @@ type Writer struct {
 	lock     *os.File // of podFile; held while a lifepod leads the pod
 	pod      []byte   // what is in podFile
 	recorder *Recorder
+	recent   []Entry // the newest, for the chains of ends
 
 	file  *os.File // that is written to
 	size  int64    // of it
@@ -74,6 +75,7 @@ func (w *Writer) open() (err error) {
 		return err
 	}
 	w.recorder, w.torn = NewRecorder(entries), torn
+	w.remember(entries)
 	if err := w.now.open(filepath.Join(w.dir, nowFile)); err != nil {
 		return err
 	}
@@ -116,13 +118,13 @@ func (w *Writer) Is(pod Pod) error {
 }
 
 // Step writes the entries of one step of the machine, before its effects are carried out.
-// It returns how many there are. After an error the entries are lost, and the next ones are
-// written again.
-func (w *Writer) Step(at time.Time, fact lifecycle.Fact, effects []lifecycle.Effect) (int, error) {
+// It returns them. After an error they are lost, and the next ones are written again.
+func (w *Writer) Step(at time.Time, fact lifecycle.Fact, effects []lifecycle.Effect) ([]Entry, error) {
 	entries := w.recorder.Step(at, fact, effects)
 	if len(entries) == 0 {
-		return 0, nil
+		return nil, nil
 	}
+	w.remember(entries)
 	var lines bytes.Buffer
 	if w.torn {
 		lines.WriteByte('\n')
@@ -131,13 +133,13 @@ func (w *Writer) Step(at time.Time, fact lifecycle.Fact, effects []lifecycle.Eff
 	encoder.SetEscapeHTML(false)
 	for i := range entries {
 		if err := encoder.Encode(&entries[i]); err != nil {
-			return 0, fmt.Errorf("journal: %w", err)
+			return entries, fmt.Errorf("journal: %w", err)
 		}
 	}
 	if err := w.write(lines.Bytes(), entries[0].ID); err != nil {
-		return len(entries), fmt.Errorf("journal: %w", err)
+		return entries, fmt.Errorf("journal: %w", err)
 	}
-	return len(entries), nil
+	return entries, nil
 }
 
 // write appends to the newest file, or begins another one.

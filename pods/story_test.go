@@ -24,6 +24,7 @@ import (
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/images"
+	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
 const image = "example.org/app:1"
@@ -311,6 +312,8 @@ type cgroups struct {
 }
 
 func (c *cgroups) Path(pod *v1.Pod) string { return "/pods/" + string(pod.UID) }
+
+func (c *cgroups) Used(*v1.Pod) (podcgroup.Used, error) { return podcgroup.Used{}, nil }
 
 func (c *cgroups) Ensure(pod *v1.Pod) error {
 	c.mu.Lock()

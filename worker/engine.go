@@ -19,6 +19,7 @@ import (
 	"github.com/lifepod/lifepod/worker/images"
 	"github.com/lifepod/lifepod/worker/logrotate"
 	"github.com/lifepod/lifepod/worker/netidentity"
+	"github.com/lifepod/lifepod/worker/podcgroup"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -35,6 +36,7 @@ type Cgroups interface {
 	Ensure(pod *v1.Pod) error
 	Resize(states []*v1.Pod) error
 	Remove(ctx context.Context, uid types.UID) error
+	Used(pod *v1.Pod) (podcgroup.Used, error)
 }
 
 // Objects looks up ConfigMaps and Secrets; a missing one is an error for which

@@ -99,16 +99,22 @@ func readTail(path string, n int64) (string, error) {
 // prefixes, and with lines that the runtime divided joined again. They may begin in a
 // rotated file (B-LOG-2).
 func lastLines(path string) string {
-	tail, err := crilog.Tail(path, 16*fallbackBytes)
+	lines := written(path, 16*fallbackBytes)
+	text := strings.Join(lines[max(0, len(lines)-fallbackLines):], "")
+	return text[max(0, len(text)-fallbackBytes):]
+}
+
+// written is what the last bytes of a log say that the container wrote, in lines or parts of
+// them.
+func written(path string, bytes int64) (lines []string) {
+	tail, err := crilog.Tail(path, bytes)
 	if err != nil && tail == "" {
-		return ""
+		return nil
 	}
-	var lines []string
 	for line := range strings.Lines(tail) {
 		if record, ok := crilog.Parse(line); ok {
 			lines = append(lines, record.Text)
 		}
 	}
-	text := strings.Join(lines[max(0, len(lines)-fallbackLines):], "")
-	return text[max(0, len(text)-fallbackBytes):]
+	return lines
 }

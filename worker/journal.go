@@ -2,17 +2,23 @@ package worker
 
 import (
 	"context"
+	"path/filepath"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
 // chronicle keeps what happens to the pod. It never holds the pod up: what can't be written
 // is lost. The worker's goroutine owns it.
 type chronicle struct {
 	writer *journal.Writer // nil: nothing is kept
-	since  time.Time       // a failure was last logged
+
+	mu    sync.Mutex
+	since time.Time // a failure was last logged
 }
 
 // openJournal goes on with the pod's journal, or begins it.
@@ -43,8 +49,29 @@ func (w *Worker) note(at time.Time, fact lifecycle.Fact, effects []lifecycle.Eff
 	if w.machine.PodChanged() {
 		w.journalFailed(writer.Is(journal.PodOf(w.machine.Pod())))
 	}
-	_, err := writer.Step(at, fact, effects)
+	entries, err := writer.Step(at, fact, effects)
 	w.journalFailed(err)
+	for _, e := range entries {
+		if e.Exit != nil && e.Container != "" {
+			w.keepEnd(writer.Dir(), writer.End(e))
+		}
+	}
+}
+
+// keepEnd keeps how an instance ended: its log goes with it, and what the pod had used then
+// can't be measured later. It is done beside the worker, which has a restart to make.
+func (w *Worker) keepEnd(dir string, end journal.End) {
+	executor := w.executor
+	w.beside(func() {
+		log := filepath.Join(executor.engine.Config.PodLogDirectory(executor.pod), criconfig.ContainerLogPath(end.Container, int(end.Attempt)))
+		text := strings.Join(written(log, 4*journal.LogBytes), "") // with a time before each record
+		if used, err := executor.engine.Cgroups.Used(executor.pod); err == nil {
+			end.Usage = &journal.Usage{
+				MemoryPeakBytes: used.MemoryPeak, MemoryLimitBytes: used.MemoryLimit, CPU: used.CPU, Throttled: used.Throttled, OOMKills: used.OOMKills,
+			}
+		}
+		w.journalFailed(journal.KeepEnd(dir, end, []byte(text)))
+	})
 }
 
 // noteNow writes how the pod is after a step, when its effects are under way.
@@ -55,7 +82,12 @@ func (w *Worker) noteNow(at time.Time) {
 }
 
 func (w *Worker) journalFailed(err error) {
-	if now := time.Now(); err != nil && now.Sub(w.chronicle.since) > tellAgain {
+	if err == nil {
+		return
+	}
+	w.chronicle.mu.Lock()
+	defer w.chronicle.mu.Unlock()
+	if now := time.Now(); now.Sub(w.chronicle.since) > tellAgain {
 		w.chronicle.since = now
 		w.log.Warn("the pod's journal can't be written: lifepod why and lifepod timeline will not know everything", "err", err)
 	}

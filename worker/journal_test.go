@@ -84,6 +84,9 @@ func TestJournalOfARestart(t *testing.T) {
 		web.stop(30)
 		web.gone()
 		record := s.compareJournal(in, pod, "liveness")
+		if len(record.Ends) != 2 || record.Ends[0].Usage == nil || !strings.Contains(record.Ends[0].Chain[0].Line(s.start), "Probed main/0 failure failures=\"3\"") {
+			t.Errorf("ends %+v", record.Ends)
+		}
 		if record.Living || record.Left != 0 {
 			t.Errorf("living %v, %d entries left out", record.Living, record.Left)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/images"
+	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
 // story is a node with a pretended runtime, in a bubble of virtual time.
@@ -241,6 +242,9 @@ func (noCgroups) Path(pod *v1.Pod) string                 { return "/pods/" + st
 func (noCgroups) Ensure(*v1.Pod) error                    { return nil }
 func (noCgroups) Resize([]*v1.Pod) error                  { return nil }
 func (noCgroups) Remove(context.Context, types.UID) error { return nil }
+func (noCgroups) Used(*v1.Pod) (podcgroup.Used, error) {
+	return podcgroup.Used{MemoryPeak: 1 << 20}, nil
+}
 
 type noObjects struct{}
 

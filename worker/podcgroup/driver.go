@@ -33,7 +33,7 @@ type Driver struct {
 }
 
 // Root is the path of the cgroup of all pods, as of Path.
-func (d Driver) Root() string { return d.path(d.parents()) }
+func (d Driver) Root() string { return d.path(levels(d.Parent)) }
 
 // Path is the pod's cgroup in cgroupfs form, the cgroup_parent of its sandbox
 // (A-CRI-6).
@@ -85,12 +85,12 @@ func countsHugePages(m cgroups.Manager) bool {
 	return err == nil && slices.Contains(strings.Fields(controllers), "hugetlb")
 }
 
-// parents are the levels of Parent.
-func (d Driver) parents() []string { return strings.Split(strings.Trim(d.Parent, "/"), "/") }
+// levels are those of a Parent.
+func levels(parent string) []string { return strings.Split(strings.Trim(parent, "/"), "/") }
 
 // names are the levels of a pod's cgroup.
 func (d Driver) names(class v1.PodQOSClass, uid types.UID) []string {
-	names := d.parents()
+	names := levels(d.Parent)
 	if class != v1.PodQOSGuaranteed {
 		names = d.level(class)
 	}

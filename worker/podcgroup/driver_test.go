@@ -90,7 +90,7 @@ func testDriver(t testing.TB) Driver {
 
 // folders are those of a cgroup that exist in any hierarchy.
 func folders(d Driver, path string) []string {
-	m, err := d.manager(d.parents(), Resources{CPUShares: MinCPUShares})
+	m, err := d.manager(levels(d.Parent), Resources{CPUShares: MinCPUShares})
 	if err != nil {
 		return []string{err.Error()}
 	}

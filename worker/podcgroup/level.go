@@ -31,7 +31,7 @@ func (d Driver) EnsureLevels() error {
 
 // level is that of a class other than Guaranteed.
 func (d Driver) level(class v1.PodQOSClass) []string {
-	return append(d.parents(), strings.ToLower(string(class)))
+	return append(levels(d.Parent), strings.ToLower(string(class)))
 }
 
 // settle writes what was read until that is what is read afterwards, too. Pods come and go at

@@ -100,7 +100,7 @@ func (d Driver) coverProtected() error {
 	if !cgroups.IsCgroup2UnifiedMode() {
 		return nil
 	}
-	root, err := d.manager(d.parents(), Resources{CPUShares: MinCPUShares})
+	root, err := d.manager(levels(d.Parent), Resources{CPUShares: MinCPUShares})
 	if err != nil {
 		return err
 	}

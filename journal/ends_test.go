@@ -1,0 +1,123 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+func attemptsOf(t *testing.T, dir, uid, container string) (all []uint32) {
+	t.Helper()
+	for _, end := range read(t, dir, uid).Ends {
+		if end.Container == container {
+			all = append(all, end.Attempt)
+		}
+	}
+	return all
+}
+
+// TestEnds: of each container the first end and the last five stay, with the end of their logs.
+func TestEnds(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, "u")
+	for attempt := range uint32(9) {
+		log := append(bytes.Repeat([]byte{'x'}, LogBytes), byte('0'+attempt))
+		if err := KeepEnd(w.Dir(), End{Container: "main", Attempt: attempt, Exit: Exit{Code: 1}}, log); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := KeepEnd(w.Dir(), End{Container: "other"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]uint32{0, 4, 5, 6, 7, 8}, attemptsOf(t, dir, "u", "main")); diff != "" {
+		t.Errorf("ends (-want +got):\n%s", diff)
+	}
+	f := Folder{Dir: dir}
+	if log, err := f.Log("u", "main", 8); err != nil || len(log) != LogBytes || !strings.HasSuffix(string(log), "x8") {
+		t.Errorf("%d bytes of log, %v", len(log), err)
+	}
+	if _, err := f.Log("u", "main", 2); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("log of an end that was given up: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(w.Dir(), "ends", "main", "4.json"), []byte(`{"container":`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]uint32{0, 5, 6, 7, 8}, attemptsOf(t, dir, "u", "main")); diff != "" {
+		t.Errorf("with a damaged one (-want +got):\n%s", diff)
+	}
+}
+
+// TestEndOnAFullDisk: an end whose log finds no room is kept without it, and nothing is left of
+// the attempt.
+func TestEndOnAFullDisk(t *testing.T) {
+	disk := t.TempDir()
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=64k"); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Unmount(disk, unix.MNT_DETACH) }()
+	w := create(t, disk, "u")
+	if err := KeepEnd(w.Dir(), End{Container: "main"}, []byte("short")); err != nil {
+		t.Fatal(err)
+	}
+	if err := KeepEnd(w.Dir(), End{Container: "main", Attempt: 1}, make([]byte, LogBytes)); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("error %v", err)
+	}
+	if diff := cmp.Diff([]uint32{0, 1}, attemptsOf(t, disk, "u", "main")); diff != "" {
+		t.Errorf("ends (-want +got):\n%s", diff)
+	}
+	if _, err := (Folder{Dir: disk}).Log("u", "main", 1); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("its log: %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(w.Dir(), "ends", "main", "*.new")); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// TestChain: an end has what led to it and what was decided, also of entries of a lifepod before.
+func TestChain(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, "u")
+	at := time.Unix(1, 0)
+	step := func(fact lifecycle.Fact, effects ...lifecycle.Effect) []Entry {
+		t.Helper()
+		entries, err := w.Step(at, fact, effects)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return entries
+	}
+	step(lifecycle.Accepted{}, lifecycle.CreateContainer{ID: 1, Container: "main"})
+	step(lifecycle.ContainerCreated{Result: lifecycle.Result{ID: 1}, ContainerID: "c"})
+	step(lifecycle.RestartRequested{Container: "main", Because: "lifepod restart"},
+		lifecycle.Tell{Report: lifecycle.Report{Subject: "main", What: "restart requested"}},
+		lifecycle.StopContainer{ID: 2, Container: "main", ContainerID: "c", TimeoutSeconds: 30})
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w = create(t, dir, "u")
+	entries := step(lifecycle.ContainerExited{ContainerID: "c", ExitCode: 143},
+		lifecycle.Tell{Report: lifecycle.Report{Subject: "main", What: "exited 143", Outcome: "restart now"}},
+		lifecycle.Tell{Report: lifecycle.Report{Subject: "pod", What: "not Ready"}})
+	end := w.End(entries[0])
+	var chain []string
+	for _, e := range end.Chain {
+		chain = append(chain, string(e.Kind)+" "+e.Name+e.What)
+	}
+	want := []string{"fact RestartRequested", "decided restart requested", "begun StopContainer", "fact ContainerExited", "decided exited 143"}
+	if diff := cmp.Diff(want, chain); diff != "" {
+		t.Errorf("chain (-want +got):\n%s", diff)
+	}
+	if end.Container != "main" || end.Exit.Code != 143 {
+		t.Errorf("end %+v", end)
+	}
+}
