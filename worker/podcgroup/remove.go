@@ -102,7 +102,7 @@ func podUID(entry fs.DirEntry, slice bool) (types.UID, bool) {
 // RemoveParents removes the class levels and the parent where they are empty;
 // levels that another lifepod still uses stay.
 func (d Driver) RemoveParents() error {
-	for _, names := range [][]string{append(levels(d.Parent), "burstable"), append(d.parents(), "besteffort"), d.parents()} {
+	for _, names := range [][]string{append(levels(d.Parent), "burstable"), append(levels(d.Parent), "besteffort"), levels(d.Parent)} {
 		m, err := d.manager(names, Resources{CPUShares: MinCPUShares})
 		if err != nil {
 			return fmt.Errorf("remove cgroup %s: %w", d.path(names), err)
