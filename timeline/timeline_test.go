@@ -259,3 +259,51 @@ func TestWords(t *testing.T) {
 		}
 	}
 }
+
+// Two pods are compared step by step; what only one of them has is said.
+func TestCompare(t *testing.T) {
+	quick := timeline.Of(timelinetest.Worker("quick", time.Second), timelinetest.At(20*time.Second))
+	slow := timeline.Of(timelinetest.Worker("slow", 4*time.Second), timelinetest.At(20*time.Second))
+	slow.Rows = slices.DeleteFunc(slow.Rows, func(r timeline.Row) bool { return r.Kind == timeline.CgroupRow })
+	c := timeline.Compare(quick, slow)
+	var got []string
+	for _, s := range c.Steps {
+		line := s.Label
+		for _, d := range []*time.Duration{s.A, s.B} {
+			if d == nil {
+				line += ", none"
+			} else {
+				line += ", " + timeline.Took(*d)
+			}
+		}
+		got = append(got, fmt.Sprintf("%s, %s, critical %v", line, timeline.Took(s.Difference()), s.Critical))
+	}
+	want := []string{
+		"cgroup, 2ms, none, -2ms, critical false",
+		"volumes, 30ms, 30ms, 0s, critical true",
+		"sandbox, network, 220ms, 220ms, 0s, critical true",
+		"image pull of main, 1.00s, 4.00s, 3.00s, critical true",
+		"image check of main, 3ms, 3ms, 0s, critical false",
+		"creation of main, 30ms, 30ms, 0s, critical true",
+		"start of main, 50ms, 50ms, 0s, critical true",
+		"main ready, 18.7s, 15.7s, -3.00s, critical false",
+		"Ready after, 1.33s, 4.33s, 3.00s, critical false",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The slowest of several is the one that was Ready last.
+func TestSlowest(t *testing.T) {
+	var charts []*timeline.Chart
+	for i, pull := range []time.Duration{3, 9, 2} {
+		charts = append(charts, timeline.Of(timelinetest.Worker(fmt.Sprint(i), pull*time.Second), timelinetest.At(20*time.Second)))
+	}
+	if last, first := timeline.Slowest(charts); last != 1 || first != 2 {
+		t.Errorf("slowest %d, first %d", last, first)
+	}
+	if last, first := timeline.Slowest(charts[:1]); last != -1 || first != -1 {
+		t.Errorf("of one: slowest %d, first %d", last, first)
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/lifepod/lifepod/timeline/choose"
 	"github.com/lifepod/lifepod/timeline/gantt"
 	"github.com/lifepod/lifepod/timeline/live"
+	"github.com/lifepod/lifepod/timeline/perfetto"
 	"github.com/lifepod/lifepod/timeline/picture"
 )
 
@@ -59,7 +60,7 @@ marked. --diff compares two, step by step.`,
 	flags := command.Flags()
 	flags.StringVarP(&t.wanted.Namespace, "namespace", "n", "", "the pods' `namespace`, where a name is not enough")
 	flags.StringVarP(&t.wanted.Labels, "selector", "l", "", "the pods with these `labels`, such as app=web")
-	flags.StringVarP(&t.output, "output", "o", "", "`format`: json; svg, a picture; or html, a page that needs nothing else")
+	flags.StringVarP(&t.output, "output", "o", "", "`format`: json; svg, a picture; html, a page that needs nothing else; perfetto, a trace for ui.perfetto.dev")
 	flags.BoolVar(&t.diff, "diff", false, "compare two pods, step by step")
 	flags.BoolVarP(&t.follow, "follow", "f", false, "go on until the pods are gone: draws again on a terminal, else a line for each thing that happens")
 	flags.BoolVar(&t.colour, "color", false, "in colours")
@@ -68,7 +69,7 @@ marked. --diff compares two, step by step.`,
 
 // check refuses what does not go together.
 func (t *timelineFlags) check(command *cobra.Command) error {
-	if err := checkOutput(t.output, "json", "svg", "html"); err != nil {
+	if err := checkOutput(t.output, "json", "svg", "html", "perfetto"); err != nil {
 		return err
 	}
 	switch n := len(t.wanted.Names); {
@@ -130,6 +131,11 @@ func (t *timelineFlags) write(out io.Writer, charts []*timeline.Chart) error {
 		return picture.WriteSVG(out, charts)
 	case t.output == "html":
 		return picture.WritePage(out, charts)
+	case t.output == "perfetto":
+		if _, is := screenOf(out); is {
+			return errors.New("-o perfetto is not for a terminal: write it to a file, and open that with https://ui.perfetto.dev")
+		}
+		return perfetto.Write(out, charts)
 	}
 	return gantt.Write(out, charts, t.options(out))
 }

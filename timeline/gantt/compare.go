@@ -16,7 +16,10 @@ func WriteComparison(w io.Writer, c *timeline.Comparison, o Options) error {
 		labels = append(labels, stepLabel(&s))
 	}
 	const columns = 3
-	names := []string{timeline.Line(c.A.FullName()), timeline.Line(c.B.FullName())}
+	names := []string{timeline.Line(c.A.Name), timeline.Line(c.B.Name)}
+	if c.A.Namespace != c.B.Namespace || c.A.Name == c.B.Name {
+		names = []string{timeline.Line(c.A.FullName()), timeline.Line(c.B.FullName())}
+	}
 	column := 8 // a duration, and a space
 	for _, n := range names {
 		column = max(column, len([]rune(n))+2)

@@ -64,3 +64,30 @@ func TestEveryWidth(t *testing.T) {
 		}
 	}
 }
+
+func TestComparison(t *testing.T) {
+	all := lives()
+	for name, c := range map[string]timeline.Comparison{
+		"compare":           timeline.Compare(all["workers"][0], all["workers"][2]),
+		"compare-different": timeline.Compare(all["web"][0], all["crashing"][0]),
+		"compare-malicious": timeline.Compare(all["web"][0], all["malicious"][0]),
+	} {
+		for _, width := range []int{60, 120} {
+			var text, coloured bytes.Buffer
+			for _, err := range []error{WriteComparison(&text, &c, Options{Width: width}), WriteComparison(&coloured, &c, Options{Width: width, Colour: true})} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			for line := range strings.Lines(text.String()) {
+				if columns := len([]rune(line)) - 1; columns > width {
+					t.Errorf("%s at %d: %d columns: %s", name, width, columns, line)
+				}
+			}
+			if without := escapes.ReplaceAllString(coloured.String(), ""); without != text.String() {
+				t.Errorf("%s at %d in colours says:\n%s", name, width, without)
+			}
+			timelinetest.Golden(t, fmt.Sprintf("%s-%d.txt", name, width), text.Bytes())
+		}
+	}
+}

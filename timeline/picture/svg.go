@@ -93,11 +93,7 @@ func newView(charts []*timeline.Chart) view {
 	if len(charts) == 1 {
 		c := charts[0]
 		v := view{scene: newScene("timeline of "+c.Pod.FullName(), c.Rows, axis, c.Begin), head: timeline.Line(c.Pod.FullName()), sub: about(c), path: pathText(c)}
-		for i := range min(mostShares, len(c.Path.Shares)) {
-			if s := &c.Path.Shares[i]; s.Percent > 0 {
-				v.lines = append(v.lines, shareText(s))
-			}
-		}
+		v.lines = shareLines(c)
 		return v
 	}
 	charts = timeline.InTime(charts)
@@ -115,10 +111,18 @@ func newView(charts []*timeline.Chart) view {
 	v.sub = "slowest: " + timeline.Line(charts[last].Pod.FullName()) + ", " + timeline.Took(charts[last].Path.At.Sub(charts[first].Path.At)) +
 		" after " + timeline.Line(charts[first].Pod.FullName())
 	v.path = timeline.Line(charts[last].Pod.FullName()+": ") + pathText(charts[last])
-	for i := range min(mostShares, len(charts[last].Path.Shares)) {
-		v.lines = append(v.lines, shareText(&charts[last].Path.Shares[i]))
-	}
+	v.lines = shareLines(charts[last])
 	return v
+}
+
+// shareLines are the largest shares of a critical path, those that can be seen.
+func shareLines(c *timeline.Chart) (lines []string) {
+	for i := range min(mostShares, len(c.Path.Shares)) {
+		if s := &c.Path.Shares[i]; s.Percent > 0 {
+			lines = append(lines, shareText(s))
+		}
+	}
+	return lines
 }
 
 func countText(charts []*timeline.Chart) string {

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifepod/lifepod/timeline/choose"
+)
+
+func TestTimelineCheck(t *testing.T) {
+	command := &cobra.Command{Use: "timeline POD…"}
+	pods := func(names ...string) choose.Wanted { return choose.Wanted{Names: names} }
+	for _, test := range []struct {
+		flags timelineFlags
+		want  string
+	}{
+		{timelineFlags{wanted: pods("a")}, ""},
+		{timelineFlags{wanted: pods("a", "b"), output: "html"}, ""},
+		{timelineFlags{wanted: pods("a", "b"), diff: true, output: "json"}, ""},
+		{timelineFlags{wanted: choose.Wanted{Labels: "app=a"}, follow: true}, ""},
+		{timelineFlags{}, "want a pod, or -l: timeline POD…"},
+		{timelineFlags{wanted: choose.Wanted{Names: []string{"a"}, Labels: "app=a"}}, "names of pods and -l exclude each other"},
+		{timelineFlags{wanted: pods("a"), diff: true}, "--diff wants two pods"},
+		{timelineFlags{wanted: pods("a", "b"), diff: true, output: "svg"}, "--diff and -o svg exclude each other: there is -o json"},
+		{timelineFlags{wanted: pods("a", "b"), diff: true, follow: true}, "--diff and -f exclude each other"},
+		{timelineFlags{wanted: pods("a"), follow: true, output: "json"}, "-f and -o exclude each other"},
+		{timelineFlags{wanted: pods("a"), output: "png"}, `unknown output "png": want json, svg, html or perfetto`},
+	} {
+		got := ""
+		if err := test.flags.check(command); err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%+v: %q, want %q", test.flags, got, test.want)
+		}
+	}
+}
