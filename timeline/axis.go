@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Axis is the time that charts are drawn over, from left to right. Where for long nothing happens
-// once the pods are Ready, a piece is cut out: what is left of it is short and has a mark.
+// Axis is the time that charts are drawn over, from left to right. Where for long nothing happens but
+// that containers of pods that were Ready run, a piece is cut out: what is left of it is short and has
+// a mark.
 type Axis struct {
 	Begin, End time.Time
 	pieces     []piece
@@ -42,8 +43,22 @@ func Together(charts []*Chart) *Axis {
 	}
 	times = slices.DeleteFunc(times, func(t time.Time) bool { return t.Before(settled) })
 	slices.SortFunc(times, time.Time.Compare)
-	a.divide(gaps(times, a.End.Sub(a.Begin)))
+	cut := gaps(times, a.End.Sub(a.Begin))
+	a.divide(slices.DeleteFunc(cut, func(p piece) bool { return slices.ContainsFunc(charts, p.matters) }))
 	return a
+}
+
+// matters says whether a chart has more to say of a time than that containers run.
+func (p piece) matters(c *Chart) bool {
+	for _, r := range c.Rows {
+		for _, b := range r.Bars {
+			within := b.Begin.Before(p.to) && b.End.After(p.from)
+			if s := b.Step; r.Kind != PodRow && within && s != Ready && s != Runs && s != NotReady {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // times are all at which something began, happened or ended.

@@ -39,7 +39,9 @@ func TestCuts(t *testing.T) {
 	if x := a.Position(timelinetest.At(2650 * time.Millisecond)); math.Abs(x-0.45) > 1e-9 {
 		t.Errorf("the middle of the begin is at %v", x)
 	}
-	for _, name := range []string{"web", "crashing", "unpullable"} {
+	record, _ := timelinetest.Crashing()
+	all["crashed long ago"] = timeline.Of(record, timelinetest.At(10*time.Minute)) // the wait is what matters
+	for _, name := range []string{"web", "crashing", "unpullable", "crashed long ago"} {
 		if cuts := timeline.Together([]*timeline.Chart{all[name]}).Cuts(); len(cuts) > 0 {
 			t.Errorf("%s: cuts %v", name, cuts)
 		}

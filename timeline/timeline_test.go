@@ -297,8 +297,8 @@ func TestCompare(t *testing.T) {
 // The slowest of several is the one that was Ready last.
 func TestSlowest(t *testing.T) {
 	var charts []*timeline.Chart
-	for i, pull := range []time.Duration{3, 9, 2} {
-		charts = append(charts, timeline.Of(timelinetest.Worker(fmt.Sprint(i), pull*time.Second), timelinetest.At(20*time.Second)))
+	for i, pull := range []time.Duration{3 * time.Second, 9 * time.Second, 2 * time.Second} {
+		charts = append(charts, timeline.Of(timelinetest.Worker(fmt.Sprint(i), pull), timelinetest.At(20*time.Second)))
 	}
 	if last, first := timeline.Slowest(charts); last != 1 || first != 2 {
 		t.Errorf("slowest %d, first %d", last, first)

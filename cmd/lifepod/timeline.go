@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,7 +45,7 @@ It is read from the journal in the state folder, also of pods that are gone;
 kubectl lifepod timeline reads those of a cluster's nodes.
 Several pods, or those with labels (-l), share one axis, a row each: the slowest is
 marked. --diff compares two, step by step.`,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: t.complete(open),
 		RunE: func(command *cobra.Command, args []string) error {
 			t.wanted.Names = args
 			if err := t.check(command); err != nil {
@@ -65,6 +66,21 @@ marked. --diff compares two, step by step.`,
 	flags.BoolVarP(&t.follow, "follow", "f", false, "go on until the pods are gone: draws again on a terminal, else a line for each thing that happens")
 	flags.BoolVar(&t.colour, "color", false, "in colours")
 	return command
+}
+
+// complete completes the names of pods that the journal has.
+func (t *timelineFlags) complete(open journals) completer {
+	return func(command *cobra.Command, _ []string, _ string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+		source, err := open(command, t.wanted.Namespace)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		pods, _ := source.Pods() // those that can be read
+		for _, p := range pods {
+			list = append(list, p.Name)
+		}
+		return slices.Compact(slices.Sorted(slices.Values(list))), cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 // check refuses what does not go together.

@@ -71,6 +71,7 @@ func (p *page) one(c *timeline.Chart) {
 	}
 	p.fit(labels)
 	p.wrapped(headline(c), "  ")
+	p.wrapped(reached(c)+", created "+c.Begin.UTC().Format("2006-01-02 15:04:05")+" UTC", "  ")
 	p.line("")
 	p.ticks()
 	for i := range rows {
@@ -132,7 +133,7 @@ func shortest(c *timeline.Chart, among []*timeline.Chart) string {
 	return c.Pod.Name
 }
 
-// headline is what a pod is, and when it was created.
+// headline is which pod it is, and how.
 func headline(c *timeline.Chart) string {
 	text := c.Pod.FullName()
 	if c.Pod.Node != "" {
@@ -142,8 +143,7 @@ func headline(c *timeline.Chart) string {
 	if c.Gone {
 		state += ", gone"
 	}
-	text += "  " + state + ", " + reached(c)
-	return timeline.Line(text + ", created " + c.Begin.UTC().Format("2006-01-02 15:04:05") + " UTC")
+	return timeline.Line(text + ": " + state)
 }
 
 // reached is what a pod's critical path led to.
@@ -152,7 +152,7 @@ func reached(c *timeline.Chart) string {
 	if c.Path.To == "now" {
 		return "not Ready for " + took
 	}
-	return c.Path.To + " after " + took
+	return timeline.Line(c.Path.To + " after " + took)
 }
 
 // name is a row's label.
