@@ -143,12 +143,17 @@ func (p *publishing) remember(done string) error {
 		return err
 	}
 	r := p.newRecord()
+	if expands(p) { // which tells its size
+		r[keySize] = room(sizeDigits)
+	}
 	if done != "" {
 		r[keyDone] = done
 		if size := p.on.sizes.of(p.want, dir); !size.IsZero() {
 			r.setSize(size)
 		}
-	} else if p.want.device {
+		return complete(dir, r)
+	}
+	if p.want.device {
 		if err := p.rememberDevice(); err != nil {
 			return err
 		}
@@ -156,8 +161,10 @@ func (p *publishing) remember(done string) error {
 	return writeRecord(dir, r)
 }
 
+// newRecord has room for the boot.
 func (p *publishing) newRecord() record {
 	r := record{
+		keyDone: room(len(p.on.config.Boot)),
 		keyName: p.want.name, keyHandle: p.want.handle, keyDriver: p.want.driver, keyNode: p.on.config.Node, keyMode: string(p.want.lifecycleMode()),
 		keyAttachment: attachmentName(p.want.key(), p.on.config.Node),
 	}

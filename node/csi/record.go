@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -34,6 +35,9 @@ const (
 	keySize = "lifepod.dev/size"
 )
 
+// sizeDigits are those that any size has room in.
+const sizeDigits = 19
+
 func (r record) driver() string { return r[keyDriver] }
 func (r record) handle() string { return r[keyHandle] }
 
@@ -53,7 +57,21 @@ func readRecord(dir string) (record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("record of a volume %s: %w", filepath.Join(dir, recordName), err)
 	}
+	r.dropRoom()
 	return r, nil
+}
+
+// room is the value of a key that complete gives its value to.
+func room(length int) string { return strings.Repeat(" ", length) }
+
+// dropRoom leaves the values: a boot that does not fill its room was not written to the end.
+func (r record) dropRoom() {
+	if strings.Contains(r[keyDone], " ") {
+		delete(r, keyDone)
+	}
+	if r[keySize] = strings.TrimRight(r[keySize], " "); r[keySize] == "" {
+		delete(r, keySize)
+	}
 }
 
 // writeRecord makes the folder, too.
@@ -69,6 +87,46 @@ func writeRecord(dir string, r record) error {
 		return fmt.Errorf("record of a volume: %w", err)
 	}
 	return nil
+}
+
+// complete writes what was learned since writeRecord. Where that has left room, it is written in
+// place, which costs a pod no wait for the disk: a kill leaves it, and a power cut leaves a whole
+// record with this or without, of a mount that is gone. No other file is made, which a kubelet
+// would find in the folder.
+func complete(dir string, r record) error {
+	path := filepath.Join(dir, recordName)
+	before, err := os.ReadFile(path)
+	if err != nil {
+		return writeRecord(dir, r)
+	}
+	content, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("record of a volume: %w", err)
+	}
+	if len(content) != len(before) {
+		return writeRecord(dir, r)
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("record of a volume: %w", err)
+	}
+	from, to := changed(before, content)
+	_, err = file.WriteAt(content[from:to], int64(from))
+	if err = errors.Join(err, file.Close()); err != nil {
+		return fmt.Errorf("record of a volume: %w", err)
+	}
+	return nil
+}
+
+// changed is where two texts of one length differ.
+func changed(before, after []byte) (from, to int) {
+	for to = len(after); from < to && before[from] == after[from]; {
+		from++
+	}
+	for to > from && before[to-1] == after[to-1] {
+		to--
+	}
+	return from, to
 }
 
 // doubt notes, before the driver takes a volume back, that it may be gone.

@@ -2,6 +2,7 @@ package csi
 
 import (
 	"strconv"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -58,7 +59,8 @@ func (p *publishing) keepSize() error {
 
 // setSize says whether the record had another size.
 func (r record) setSize(size resource.Quantity) bool {
-	before := r[keySize]
-	r[keySize] = strconv.FormatInt(size.Value(), 10)
-	return r[keySize] != before
+	before := strings.TrimRight(r[keySize], " ")
+	now := strconv.FormatInt(size.Value(), 10)
+	r[keySize] = now + room(sizeDigits-len(now))
+	return now != before
 }

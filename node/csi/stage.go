@@ -75,7 +75,7 @@ func (p *publishing) stage(ctx context.Context) error {
 		return err
 	}
 	r[keyDone] = p.on.config.Boot
-	return writeRecord(dir, r)
+	return complete(dir, r)
 }
 
 // refused removes what was made to stage a volume that the driver refuses: it is not asked to

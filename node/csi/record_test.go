@@ -1,0 +1,134 @@
+package csi
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/powercut"
+)
+
+// TestCompletesInPlace: what is noted after the driver's answer is written into the file that was
+// there before the call, with no other beside it: nothing waits for the disk (A-CSI-4, A-CSI-12).
+func TestCompletesInPlace(t *testing.T) {
+	claim, bound := growing(v1.PersistentVolumeClaimNodeResizePending)
+	m := newMachine(t, newDriver(t, staging, expanding), nil, claim)
+	staged := m.volumes.layout.staged(driverName, "handle-pv")
+	published := m.volumes.layout.volume("uid-pod", "pv")
+	before := map[string]os.FileInfo{}
+	for call, dir := range map[string]string{"Stage": staged, "Publish": published} {
+		m.driver.once(call, func(_ context.Context, do func() error) error {
+			if r, err := readRecord(dir); err != nil || r[keyDone] != "" || r[keySize] != "" {
+				t.Errorf("before the answer to %s the record is %v, %v", call, r, err)
+			}
+			before[dir], _ = os.Stat(filepath.Join(dir, recordName))
+			return do()
+		})
+	}
+	pod := podOf("pod")
+	m.mustPublish(pod, bound)
+	for dir, was := range before {
+		if now, err := os.Stat(filepath.Join(dir, recordName)); err != nil || !os.SameFile(was, now) {
+			t.Errorf("another record was made in %s: %v", dir, err)
+		}
+		if r, err := readRecord(dir); err != nil || r[keyDone] != "boot" {
+			t.Errorf("record in %s: %v, %v", dir, r, err)
+		}
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+			t.Errorf("in %s: %v, %v; want the mount and its record", dir, entries, err)
+		}
+	}
+	if r, err := readRecord(published); err != nil || r[keySize] != "2097152" {
+		t.Errorf("the volume was expanded to 2 MiB, its record is %v, %v", r, err)
+	}
+	m.driver.forgetCalls()
+	m.begin()
+	m.mustPublish(pod, bound)
+	m.wantCalls()
+	if err := m.unpublish(pod); err != nil {
+		t.Fatal(err)
+	}
+	m.wantNothing()
+}
+
+// TestCompletedRecordSurvivesPowerCut: what is written in place may be lost, and never what was there before.
+func TestCompletedRecordSurvivesPowerCut(t *testing.T) {
+	disk := powercut.NewDisk(t)
+	dir := filepath.Join(disk.Dir, "folder")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	disk.Settle()
+	r := record{keyDriver: "d", keyHandle: "h", keyDone: room(len("boot"))}
+	if err := writeRecord(dir, r); err != nil {
+		t.Fatal(err)
+	}
+	r[keyDone] = "boot"
+	if err := complete(dir, r); err != nil {
+		t.Fatal(err)
+	}
+	disk.Cut()
+	got, err := readRecord(dir)
+	delete(got, keyDone)
+	if diff := cmp.Diff(record{keyDriver: "d", keyHandle: "h"}, got); err != nil || diff != "" {
+		t.Errorf("after a power cut (-want +got):\n%s%v", diff, err)
+	}
+}
+
+// TestComplete: what was on disk before counts for nothing but its length, and a record of an
+// agent that left no room is written anew.
+func TestComplete(t *testing.T) {
+	plain := record{keyDriver: "d", keyHandle: "h"}
+	with := func(values record) record {
+		r := maps.Clone(plain)
+		maps.Copy(r, values)
+		return r
+	}
+	sized := with(record{keyDone: "boot"})
+	for name, before := range map[string]record{
+		"with room":             with(record{keyDone: room(4), keySize: room(sizeDigits)}),
+		"without room":          plain,
+		"without room for size": with(record{keyDone: room(4)}),
+		"of another boot":       with(record{keyDone: "past", keySize: room(sizeDigits)}),
+		"without a record":      nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if before != nil {
+				if err := writeRecord(dir, before); err != nil {
+					t.Fatal(err)
+				}
+			}
+			after := with(record{keyDone: "boot", keySize: "7" + room(sizeDigits-1)})
+			if err := complete(dir, after); err != nil {
+				t.Fatal(err)
+			}
+			got, err := readRecord(dir)
+			want := with(sized)
+			want[keySize] = "7"
+			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+				t.Errorf("record (-want +got):\n%s%v", diff, err)
+			}
+		})
+	}
+}
+
+// TestRecordNotCompleted: a boot that was not written to the end is none, and neither is room for
+// one: the volume may be there, and the driver is called again (A-CSI-12).
+func TestRecordNotCompleted(t *testing.T) {
+	for _, done := range []string{"", "    ", "bo  ", "  ot"} {
+		dir := t.TempDir()
+		if err := writeRecord(dir, record{keyDriver: "d", keyHandle: "h", keyDone: done, keySize: room(sizeDigits)}); err != nil {
+			t.Fatal(err)
+		}
+		r, err := readRecord(dir)
+		if err != nil || r[keyDone] != "" || r[keySize] != "" {
+			t.Errorf("with %q: %v, %v", done, r, err)
+		}
+	}
+}
