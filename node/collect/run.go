@@ -13,10 +13,12 @@ const (
 	containerPeriod = time.Minute
 	// pullLook is between two looks at the disk while images are pulled.
 	pullLook = time.Second
-	// firstPause is after a collection that did not free enough, unless a pull finds the
-	// disk full; it doubles with each one that follows, up to longestPause.
+	// firstPause is after a collection that did not free enough, unless a pull has begun or
+	// ended, or fills the disk further; it doubles with each one that follows, up to longestPause.
 	firstPause   = time.Second
 	longestPause = time.Minute
+	// fullerBy is the part of the disk by which it is fuller than before.
+	fullerBy = 100
 )
 
 // Run collects until ctx ends: images every five minutes, and at once when pulls have
@@ -41,6 +43,7 @@ func (c *Collector) Run(ctx context.Context) {
 			continue
 		case <-images.C:
 		case <-c.config.Claims.changed:
+			c.endPause()
 		}
 		if c.config.Policy.Off() {
 			continue
@@ -77,11 +80,19 @@ func (c *Collector) mustCollect(ctx context.Context, now time.Time) bool {
 	if full > c.failing.full {
 		return true
 	}
-	if now.Before(c.failing.until) {
+	disk, err := c.measure(ctx)
+	if err != nil || c.config.Policy.Goal(disk) == 0 {
 		return false
 	}
-	disk, err := c.measure(ctx)
-	return err == nil && c.config.Policy.Goal(disk) > 0
+	return !now.Before(c.failing.until) || disk.Available < c.failing.available-disk.Capacity/fullerBy
+}
+
+// endPause has the disk looked at although the last collection has not freed enough: a pull has
+// begun, which needs space, or ended, and meanwhile pods may have ended that used images.
+func (c *Collector) endPause() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failing.until = time.Time{}
 }
 
 // failing is that collections do not free enough.
@@ -90,6 +101,8 @@ type failing struct {
 	pause time.Duration // after the last collection that did not free enough; 0: it did
 	until time.Time     // the end of that
 	full  int           // pulls in a row that found the disk full, as of the last collection
+	// available is what the last collection that did not free enough has left, in bytes.
+	available int64
 }
 
 // collectImages collects images once; next is when to do it again. What goes wrong is told
@@ -120,7 +133,7 @@ func (c *Collector) collectImages(ctx context.Context, periodic bool) (next time
 		return next
 	}
 	c.failing.pause = min(max(2*c.failing.pause, firstPause), longestPause)
-	c.failing.until = now.Add(c.failing.pause)
+	c.failing.until, c.failing.available = now.Add(c.failing.pause), r.after.Available
 	if !r.ripens.IsZero() && r.ripens.Before(next) {
 		next = later(r.ripens, c.failing.until)
 	}

@@ -228,25 +228,70 @@ func TestCollectsWhenAPullFindsTheDiskFull(t *testing.T) {
 	})
 }
 
-// While not enough can be freed, a pull that finds the disk full has images collected at
-// once: something may have come to be unused since (B-GC-7).
-func TestCollectsAgainWhileItFails(t *testing.T) {
-	tell(t, kubernetes, func(s *story) {
+// While not enough can be freed, images are collected again before pulls have filled the disk: as
+// each begins and ends, and as it takes space. Pods may have ended meanwhile (B-GC-7).
+func TestCollectsBeforeTheDiskIsFull(t *testing.T) {
+	fails := func(s *story) { // until the pause is the longest
 		s.pull(name(0), name(1), name(2), name(3), name(4), name(5), name(6), name(7))
 		s.uses(name(0), name(1), name(2), name(3), name(4), name(5), name(6), name(7))
-		s.passes(imagePeriod)
-		s.Fill(func(d *crifake.Disk) { d.Other = 20 })
+		s.Fill(func(d *crifake.Disk) { d.Other = 10 })
 		for range 10 {
-			s.passes(longestPause + time.Second)
 			s.claims.poke()
+			s.passes(longestPause + time.Second)
 		}
-		s.passes(time.Second) // of the pause
+		s.claims.poke()
+		s.passes(time.Second)
+		s.wantImages("0", "1", "2", "3", "4", "5", "6", "7")
+	}
+	slowPull := func(s *story, weight int64) (ended chan error) {
+		s.Fill(func(d *crifake.Disk) { d.Weights = map[string]int64{name(8): weight} })
+		s.Fault("slow PullImage by=10s")
+		ended = make(chan error, 1)
+		go func() {
+			_, err := s.claims.Pull(s.Context(), images.PullRequest{Image: name(8)})
+			ended <- err
+		}()
+		s.passes(3 * time.Second)
 		s.pods = nil
-		if _, err := s.claims.Pull(s.Context(), images.PullRequest{Image: name(8)}); err == nil {
-			t.Fatal("an image that has no room was pulled")
-		}
-		s.passes(100 * time.Millisecond)
-		s.pull(name(8))
+		return ended
+	}
+	t.Run("a pull begins", func(t *testing.T) {
+		tell(t, kubernetes, func(s *story) {
+			fails(s)
+			s.pods = nil
+			for _, image := range []string{name(8), name(9)} {
+				if _, err := s.claims.Pull(s.Context(), images.PullRequest{Image: image}); err != nil {
+					s.Fatal(err)
+				}
+				s.passes(100 * time.Millisecond)
+			}
+		})
+	})
+	t.Run("a pull ends", func(t *testing.T) {
+		tell(t, kubernetes, func(s *story) {
+			fails(s)
+			if err := <-slowPull(s, 0); err != nil {
+				s.Fatal(err)
+			}
+			s.passes(100 * time.Millisecond)
+			if len(s.has()) == 9 {
+				s.Error("no image was removed when the pull had ended")
+			}
+		})
+	})
+	t.Run("a pull takes space", func(t *testing.T) {
+		tell(t, kubernetes, func(s *story) {
+			fails(s)
+			ended := slowPull(s, 2)
+			s.Fill(func(d *crifake.Disk) { d.Other = 12 })
+			s.passes(2 * time.Second)
+			if len(s.has()) == 9 {
+				s.Error("no image was removed while the pull took the last of the disk")
+			}
+			if err := <-ended; err != nil {
+				s.Error(err)
+			}
+		})
 	})
 }
 
