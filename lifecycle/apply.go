@@ -108,6 +108,8 @@ func applyNodeFact(s *step, fact Fact) {
 		applyClaimsPrepared(s, f)
 	case ClaimsUnprepared:
 		applyClaimsUnprepared(s, f)
+	case VolumesFound:
+		s.setup.found = f.ID
 	case RoomFreed:
 		applyRoomFreed(s)
 	case SpaceNeeded:

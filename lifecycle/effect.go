@@ -23,7 +23,8 @@ type EnsureCgroup struct {
 	Room []Allocation // as in ResizeCgroup, during a resize; else empty
 }
 
-// MountVolumes makes the pod's folders and all its volumes (A-SYNC-8). Answer: VolumesMounted.
+// MountVolumes makes the pod's folders and all its volumes (A-SYNC-8). Answer: VolumesMounted, and
+// before it VolumesFound if SandboxNeedsVolumeGroups says so and all claims are bound.
 type MountVolumes struct{ ID EffectID }
 
 // PrepareClaims has the drivers prepare the devices of the pod's resource claims

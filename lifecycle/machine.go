@@ -132,6 +132,7 @@ type bookkeeping struct {
 type setup struct {
 	cgroup  work
 	volumes work
+	found   EffectID // the MountVolumes that has last found what the claims are bound to; 0: none
 }
 
 // release is what is given back once nothing runs.

@@ -22,7 +22,8 @@ var matrixPods = map[string]string{
 	"Never":  `{spec: {restartPolicy: Never, activeDeadlineSeconds: 50, initContainers: [{name: i}], containers: [{name: a}]}}`,
 	"rules": `{spec: {restartPolicy: OnFailure, hostNetwork: true, containers: [{name: a, restartPolicy: Never,
 		restartPolicyRules: [{action: Restart, exitCodes: {operator: In, values: [42]}}]}]}}`,
-	"claims": `{spec: {resourceClaims: [{name: c, resourceClaimName: c}], containers: [{name: a}]}}`,
+	"claims":  `{spec: {resourceClaims: [{name: c, resourceClaimName: c}], containers: [{name: a}]}}`,
+	"volumes": `{spec: {volumes: [{name: v, persistentVolumeClaim: {claimName: v}}], containers: [{name: a}]}}`,
 	"probes": `{spec: {readinessGates: [{conditionType: g}], initContainers: [{name: s, restartPolicy: Always, startupProbe: {failureThreshold: 1}}],
 		containers: [{name: a, startupProbe: {}, livenessProbe: {failureThreshold: 1}, readinessProbe: {}}]}}`,
 }
@@ -74,7 +75,7 @@ func (a at) Fatalf(format string, args ...any) {
 // position distinguishes the positions that are worth trying separately.
 func (tr *transcript) position() string {
 	m := tr.m
-	text := fmt.Sprint(m.kept.Stage, m.sandbox.State, m.setup.volumes.op != 0, m.claims.prepared.op != 0, m.claims.unprepared.op != 0, m.release.volumes.done, m.kept.StraySandbox, m.observing.op != 0)
+	text := fmt.Sprint(m.kept.Stage, m.sandbox.State, m.setup.volumes.op != 0, m.setup.groupsKnown(), m.claims.prepared.op != 0, m.claims.unprepared.op != 0, m.release.volumes.done, m.kept.StraySandbox, m.observing.op != 0)
 	for _, c := range m.containers {
 		text += fmt.Sprint(" ", c.spec.Name, c.Position, c.Exit != nil, c.Image.Present, c.Image.op != 0, c.Image.pull, c.stopping.op != 0, c.Failure != nil)
 		for _, p := range c.Probes {
@@ -210,7 +211,7 @@ func objectsOf(p *transcript) []Fact {
 func answers(id EffectID, f *Failure, began time.Time) []Fact {
 	r, image := Result{ID: id, Failure: f}, &ImageInfo{ID: "i"}
 	return []Fact{
-		CgroupEnsured{r}, ClaimsPrepared{r}, ClaimsUnprepared{r}, VolumesMounted{r}, VolumesRefreshed{r}, StorageMeasured{Result: r, Volumes: []StorageUsage{{Name: "v", Bytes: 2}}}, SandboxCreated{Result: r, SandboxID: "new"}, SandboxStopped{r}, SandboxRemoved{r},
+		CgroupEnsured{r}, ClaimsPrepared{r}, ClaimsUnprepared{r}, VolumesFound{id}, VolumesMounted{r}, VolumesRefreshed{r}, StorageMeasured{Result: r, Volumes: []StorageUsage{{Name: "v", Bytes: 2}}}, SandboxCreated{Result: r, SandboxID: "new"}, SandboxStopped{r}, SandboxRemoved{r},
 		ImageInspected{Result: r}, ImageInspected{Result: r, Image: image}, ImagePulled{Result: r, Image: image},
 		ContainerCreated{Result: r, ContainerID: "new"}, ContainerStarted{Result: r}, ContainerStopped{r}, ContainerRemoved{r},
 		VolumesUnmounted{r}, CgroupRemoved{r}, ResizeAdmitted{Result: r}, ResizeAdmitted{Result: r, Reason: "Deferred"},

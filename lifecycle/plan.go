@@ -32,8 +32,8 @@ func plan(s *step) {
 //     restarts all of it: nothing is begun for a pod that ends.
 //   - A pod with nothing left to do completes before a new sandbox is planned for it, and
 //     again after the loss of a sandbox has ended its containers.
-//   - Images, cgroup, volumes and claims need no sandbox and are begun at once; the sandbox
-//     needs the cgroup and the claims.
+//   - Images, cgroup, volumes and resource claims need no sandbox and are begun at once; the
+//     sandbox needs the cgroup, the resource claims, and the groups that volumes name.
 //   - A resize changes what the next instances get, and a changed image ends the instance
 //     of the old one: both before kills and starts.
 //   - Kills come before hooks and starts, so that nobody waits for what must end; a

@@ -63,6 +63,8 @@ func (w *walk) reach(was *Machine, f Fact) {
 	}
 	w.reachProbes(was, f)
 	w.note("adopted sandbox", was.sandbox.State == sandboxUncertain && w.m.sandbox.State == sandboxReady)
+	_, found := f.(VolumesFound)
+	w.note("sandbox beside a claim's volume", found && was.sandbox.State == sandboxNone && w.m.sandbox.State == sandboxCreating)
 	w.note("sandbox without an address", was.sandbox.State == sandboxReady && w.m.sandbox.State == sandboxLost && len(w.addresses(w.m.sandbox.ID)) == 0)
 	w.note("adopted broken sandbox", was.sandbox.State == sandboxUncertain && w.m.sandbox.ID != was.sandbox.ID && w.m.sandbox.State != sandboxReady)
 }

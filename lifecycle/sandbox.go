@@ -59,8 +59,8 @@ func (m *Machine) podIPs() []string {
 	return m.sandbox.IPs
 }
 
-// planSandbox creates the sandbox once the cgroup is there (A-SYNC-4) and the claims are
-// prepared (A-DRA-2), and replaces one that was lost.
+// planSandbox creates the sandbox once the cgroup is there (A-SYNC-4), the resource claims are
+// prepared (A-DRA-2) and the groups of volumes are known, and replaces one that was lost.
 func planSandbox(s *step) {
 	if s.sandbox.State == sandboxLost || s.sandbox.State == sandboxStopping {
 		replaceSandbox(s)
@@ -68,7 +68,7 @@ func planSandbox(s *step) {
 	if s.kept.Stage != Syncing || s.sandbox.State != sandboxNone || !s.setup.cgroup.done || !s.setup.volumesExpected() {
 		return
 	}
-	if !s.setup.volumes.done && SandboxNeedsVolumes(s.pod) || !s.claimsReady() {
+	if SandboxNeedsVolumeGroups(s.pod) && !s.setup.groupsKnown() || !s.claimsReady() {
 		return
 	}
 	if !s.due(s.sandbox.RetryAt) {
@@ -85,13 +85,18 @@ func (s *setup) volumesExpected() bool {
 	return s.volumes.done || s.volumes.op != 0 && s.volumes.failure == nil
 }
 
-// SandboxNeedsVolumes says whether the sandbox is created after the volumes instead of in
-// parallel: what a claim is bound to may name a group, which the sandbox gets like the
+// SandboxNeedsVolumeGroups says whether the sandbox is created only once it is known what the
+// pod's claims are bound to: that may name a group, which the sandbox gets like the
 // containers (A-SEC-3).
-func SandboxNeedsVolumes(pod *v1.Pod) bool {
+func SandboxNeedsVolumeGroups(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool {
 		return v.PersistentVolumeClaim != nil || v.Ephemeral != nil
 	})
+}
+
+// groupsKnown says whether the volumes are mounted, or those that are being mounted were found.
+func (s *setup) groupsKnown() bool {
+	return s.volumes.done || s.volumes.op != 0 && s.volumes.op == s.found
 }
 
 // startable says whether everything that containers need to start is there: sandbox,

@@ -65,6 +65,7 @@ type transcript struct {
 //	clock by=DURATION         somebody sets the wall clock; what is printed goes on as before
 //	storage …                 what the pod uses, see there
 //	objects-changed           ConfigMaps or Secrets have changed
+//	volumes-found             what the claims are bound to is known to the MountVolumes under way
 //	driver-registered         a driver of resource claims has registered
 //	ephemeral                 an ephemeral container as YAML is added
 //	status                    phase, conditions and containers
@@ -131,6 +132,8 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 		tr.feed(RoomFreed{})
 	case "space-needed":
 		tr.feed(SpaceNeeded{})
+	case "volumes-found":
+		tr.volumesFound(t, d)
 	case "driver-registered":
 		tr.feed(DriverRegistered{})
 	case "devices":

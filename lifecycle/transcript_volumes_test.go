@@ -40,6 +40,17 @@ func (tr *transcript) storage(t *testing.T, d *datadriven.TestData) {
 	tr.feed(answer)
 }
 
+// volumesFound is for the MountVolumes under way.
+func (tr *transcript) volumesFound(t *testing.T, d *datadriven.TestData) {
+	for _, e := range tr.pending {
+		if e, mounts := e.(MountVolumes); mounts {
+			tr.feed(VolumesFound(e))
+			return
+		}
+	}
+	t.Fatalf("%s: no pending MountVolumes", d.Pos)
+}
+
 // changesObjects edits a ConfigMap or the pod's labels.
 func (w *walk) changesObjects() {
 	w.feed(ObjectsChanged{Labels: map[string]string{"edited": "yes"}})

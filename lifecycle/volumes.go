@@ -4,6 +4,12 @@ import "strings"
 
 const failedMount = "FailedMount"
 
+// VolumesFound says that it is known what the pod's persistentVolumeClaims are bound to, and
+// thus which groups their volumes name, while the MountVolumes of that ID goes on.
+type VolumesFound struct{ ID EffectID }
+
+func (VolumesFound) isFact() {}
+
 // reasonOf is the reason of the event of a failure: a volume that is a device has one of its own
 // (A-SYNC-8).
 func reasonOf(usual, message string) string {

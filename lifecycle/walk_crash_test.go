@@ -22,7 +22,7 @@ func (w *walk) crash() {
 			w.comesLate(c.effect)
 		}
 	}
-	w.calls, w.snapshots, w.wakeAt = nil, nil, time.Time{}
+	w.calls, w.snapshots, w.wakeAt, w.found = nil, nil, time.Time{}, 0
 	w.meanwhile()
 	w.events = nil
 	w.object.shown = false

@@ -64,7 +64,7 @@ var sometimes = []string{
 	"A-VOL-5", "B-LST-1", "A-IMG-10",
 	"A-ACT-8", "overtaken object", "deleted in the API", "deletion moved nearer", "evicted", "resting", "adopted",
 	"Unhealthy", "A-CST-12", "A-CST-13", "A-COND-6", "attempt given up", "gated by a sidecar",
-	"sandbox without an address", "FailedPrepareDynamicResources", "A-DRA-9",
+	"sandbox without an address", "sandbox beside a claim's volume", "FailedPrepareDynamicResources", "A-DRA-9",
 }
 
 // long says whether this run is long enough to reach the rare branches.
@@ -261,6 +261,9 @@ func (w *walk) goOn() {
 	}
 	i := w.draw(min(3, len(w.calls)), "answered")
 	c := w.calls[i]
+	if w.findsVolumes(c) {
+		return
+	}
 	if p, ok := c.effect.(Probe); ok && c.answer == nil {
 		c.answer = w.answerOf(p)
 	}
@@ -272,6 +275,17 @@ func (w *walk) goOn() {
 		w.laws.confirmed = true
 	}
 	w.feed(c.answer)
+}
+
+// findsVolumes has what the pod's claims are bound to be found before it is mounted, for some calls.
+func (w *walk) findsVolumes(c *call) bool {
+	e, mounts := c.effect.(MountVolumes)
+	if !mounts || c.answer != nil || w.found == e.ID || !SandboxNeedsVolumeGroups(w.m.pod) || w.draw(4, "are found") == 0 {
+		return false
+	}
+	w.found = e.ID
+	w.feed(VolumesFound(e))
+	return true
 }
 
 func (w *walk) outcome() outcome {

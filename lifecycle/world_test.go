@@ -32,6 +32,7 @@ type world struct {
 	overdue     map[string]int                     // ids made by late calls, which nobody can know, and the adoptions before the call
 	written     int64                              // bytes in the volume that has a limit
 	prepared    bool                               // drivers have the devices of the pod's claims ready
+	found       EffectID                           // the MountVolumes that has found the pod's volumes last
 }
 
 // lateCall is an effect whose caller has long gone.

@@ -20,9 +20,17 @@ import (
 // mountVolumes makes the pod's folders and volumes; each volume that fails is a
 // message of its own (A-SYNC-7, A-SYNC-8).
 func (h *executor) mountVolumes(ctx context.Context, e lifecycle.MountVolumes) lifecycle.Fact {
-	mounted, err := volumes.Prepare(ctx, h.pod, h.engine.podDir(h.pod.UID), h.volumeSources())
+	sources := h.volumeSources()
+	if lifecycle.SandboxNeedsVolumeGroups(h.pod) {
+		sources.Found = func(groups []int64) {
+			h.groups.Store(&groups)
+			h.post(lifecycle.VolumesFound(e))
+		}
+	}
+	mounted, err := volumes.Prepare(ctx, h.pod, h.engine.podDir(h.pod.UID), sources)
 	if err == nil {
 		h.mounted = mounted
+		h.groups.Store(new(mounted.Groups()))
 	}
 	r := eachVolume(result(ctx, e.ID, err), err)
 	if limit, is := errors.AsType[*volumes.LimitError](err); is {
@@ -185,8 +193,8 @@ func (h *executor) sandboxConfig(attempt uint32, handler string) (*runtimeapi.Po
 		warnings = append(warnings, lifecycle.Warning(w))
 	}
 	var groups []int64
-	if lifecycle.SandboxNeedsVolumes(h.pod) { // or they are being made
-		groups = h.mounted.Groups()
+	if known := h.groups.Load(); known != nil {
+		groups = *known
 	}
 	return criconfig.Sandbox(criconfig.SandboxInput{
 		Node:         h.engine.Config,

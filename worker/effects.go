@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -23,11 +24,16 @@ type executor struct {
 	pod    *v1.Pod // as it was when the effect was asked for; never changed, only replaced
 	*results
 	commands *command.Runner
+	// post is for what is known before an effect is answered.
+	post func(lifecycle.Fact)
 }
 
 // results are what one effect leaves for another.
 type results struct {
 	mounted volumes.Mounted // by mountVolumes, for createContainer
+	// groups are those that the volumes name, by mountVolumes as soon as it has found them, for
+	// createSandbox; nil: not known.
+	groups atomic.Pointer[[]int64]
 	// unmounted: the volumes were taken away, and that was counted; for unmountVolumes only.
 	unmounted bool
 	sandbox   *runtimeapi.PodSandboxConfig // by createSandbox, for createContainer; nil if another lifepod created it
@@ -37,7 +43,7 @@ type results struct {
 
 // of is the same executor for a changed pod.
 func (h *executor) of(pod *v1.Pod) *executor {
-	return &executor{engine: h.engine, pod: pod, results: h.results, commands: h.commands}
+	return &executor{engine: h.engine, pod: pod, results: h.results, commands: h.commands, post: h.post}
 }
 
 // row says of one type of effect how it is carried out, and how long that may take.

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/worker/volumes"
@@ -33,14 +35,58 @@ func TestVolumeGroups(t *testing.T) {
 		}
 		l := s.run(pod)
 		l.await("running", func(status v1.PodStatus) bool { return status.Phase == v1.PodRunning })
-		seen.mu.Lock()
-		defer seen.mu.Unlock()
 		want := map[string][]int64{"sandbox": {5, 78, 77}, "main": {5, 78, 77}}
-		if diff := cmp.Diff(want, seen.groups); diff != "" {
+		if diff := cmp.Diff(want, seen.sofar()); diff != "" {
 			t.Errorf("supplemental groups (-want +got):\n%s", diff)
 		}
 	})
 }
+
+// The groups are known, and the sandbox is made with them, before a driver has published the volume
+// that names one: what it is bound to is enough (A-SEC-3, A-SYNC-8).
+func TestVolumeGroupsBesideDriver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t)
+		bound := hostPathVolume("", "77")
+		bound.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: "d", VolumeHandle: "h"}}
+		s.node.API.Volumes = boundTo{"data": bound}
+		driver := &slowDriver{dir: t.TempDir(), publish: make(chan struct{})}
+		s.node.API.CSI = driver
+		seen := &securityOf{RuntimeServiceClient: s.Runtime}
+		s.node.Runtime = seen
+		pod := podOf("a", v1.RestartPolicyAlways, "main")
+		claim := &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}
+		pod.Spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: claim}}}
+		pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "data", MountPath: "/data"}}
+		l := s.run(pod)
+		synctest.Wait()
+		if diff := cmp.Diff(map[string][]int64{"sandbox": {77}}, seen.sofar()); diff != "" {
+			t.Errorf("before the driver's answer, supplemental groups (-want +got):\n%s", diff)
+		}
+		close(driver.publish)
+		l.await("running", func(status v1.PodStatus) bool { return status.Phase == v1.PodRunning })
+		if diff := cmp.Diff(map[string][]int64{"sandbox": {77}, "main": {77}}, seen.sofar()); diff != "" {
+			t.Errorf("supplemental groups (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// slowDriver publishes a folder once it may.
+type slowDriver struct {
+	dir     string
+	publish chan struct{}
+}
+
+func (d *slowDriver) Publish(ctx context.Context, _ volumes.CSIRequest) (volumes.CSIVolume, error) {
+	select {
+	case <-d.publish:
+		return volumes.CSIVolume{Path: d.dir}, nil
+	case <-ctx.Done():
+		return volumes.CSIVolume{}, ctx.Err()
+	}
+}
+
+func (*slowDriver) Unpublish(context.Context, types.UID) error { return nil }
 
 // boundTo has the persistent volumes by the names of their volumes in the pod.
 type boundTo map[string]*v1.PersistentVolume
@@ -89,6 +135,12 @@ func (s *securityOf) RunPodSandbox(ctx context.Context, in *runtimeapi.RunPodSan
 func (s *securityOf) CreateContainer(ctx context.Context, in *runtimeapi.CreateContainerRequest, options ...grpc.CallOption) (*runtimeapi.CreateContainerResponse, error) {
 	s.add(in.Config.Metadata.Name, in.Config.Linux.SecurityContext.SupplementalGroups)
 	return s.RuntimeServiceClient.CreateContainer(ctx, in, options...)
+}
+
+func (s *securityOf) sofar() map[string][]int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.groups)
 }
 
 func (s *securityOf) add(what string, groups []int64) {

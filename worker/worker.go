@@ -67,14 +67,18 @@ type cancels struct {
 
 // NewWorker prepares the worker of a pod that was defaulted and validated.
 func (n *Engine) NewWorker(pod *v1.Pod, sink Sink) *Worker {
-	h := &executor{engine: n, pod: pod, results: &results{}, commands: command.NewRunner(n.Runtime)}
+	mail := mailbox.New[any]()
+	h := &executor{
+		engine: n, pod: pod, results: &results{}, commands: command.NewRunner(n.Runtime),
+		post: func(fact lifecycle.Fact) { mail.Post(fact) },
+	}
 	w := &Worker{
 		pod:      pod,
 		results:  h.results,
 		sink:     sink,
 		executor: h,
 		log:      n.Log.With("pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID),
-		mail:     mailbox.New[any](),
+		mail:     mail,
 		relist:   make(chan struct{}, 1),
 		machine:  lifecycle.New(pod, h.options()),
 		clock:    n.newClock(),

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +16,39 @@ import (
 
 	"github.com/lifepod/lifepod/internal/wholefile"
 )
+
+// find looks up what the claims are bound to, up to the first that is bound to nothing that this
+// node may use; its failure is told when it is its turn to be made.
+func (p preparer) find(ctx context.Context, list []*v1.Volume) map[string]*v1.PersistentVolume {
+	found := map[string]*v1.PersistentVolume{}
+	var groups []*int64
+	for _, volume := range list {
+		if p.sources.API == nil || volume.PersistentVolumeClaim == nil && volume.Ephemeral == nil {
+			continue
+		}
+		bound, err := p.bound(ctx, volume)
+		if err != nil {
+			return found
+		}
+		found[volume.Name] = bound
+		groups = append(groups, groupOf(bound))
+	}
+	if p.sources.Found != nil {
+		p.sources.Found(distinct(groups))
+	}
+	return found
+}
+
+// distinct leaves out what is nil, or there twice, in ascending order.
+func distinct(groups []*int64) (list []int64) {
+	for _, group := range groups {
+		if group != nil {
+			list = append(list, *group)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
 
 // bound is what the claim of a volume is bound to, which never changes, if this
 // node may use it. It is remembered in the pod's folder: a lifepod that comes after

@@ -16,9 +16,12 @@ func (p preparer) claim(ctx context.Context, volume *v1.Volume) (mounted, error)
 	if p.sources.API == nil {
 		return p.claimFolder(volume.PersistentVolumeClaim)
 	}
-	bound, err := p.bound(ctx, volume)
-	if err != nil {
-		return mounted{}, err
+	bound := p.found[volume.Name]
+	if bound == nil {
+		var err error
+		if bound, err = p.bound(ctx, volume); err != nil {
+			return mounted{}, err
+		}
 	}
 	if err := p.checkMode(volume.Name, bound); err != nil {
 		return mounted{}, &ClaimError{Volume: volume.Name, Err: err}

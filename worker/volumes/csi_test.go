@@ -3,10 +3,13 @@ package volumes
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,10 +19,14 @@ import (
 type drivers struct {
 	podDir string
 	asked  []CSIRequest
+	before func() // nil, or what comes before each answer
 }
 
 func (d *drivers) Publish(_ context.Context, r CSIRequest) (CSIVolume, error) {
 	d.asked = append(d.asked, r)
+	if d.before != nil {
+		d.before()
+	}
 	volume := r.Inline
 	if volume == nil {
 		volume = &v1.Volume{Name: r.Bound.Name}
@@ -74,6 +81,62 @@ func TestCSI(t *testing.T) {
 	_, err = Prepare(t.Context(), podWith(claimVolume("data", false)), testPodDir(t), sources)
 	if want := `MountVolume.MountDevice failed for volume "broken" : no disk`; err == nil || err.Error() != want {
 		t.Errorf("error = %v, want %s", err, want)
+	}
+}
+
+// TestFound: the groups that claims name are told before any driver has answered, once all claims are
+// bound to what this node may use, and to nobody before (A-SEC-3, A-SYNC-8).
+func TestFound(t *testing.T) {
+	bound := func(name, group string) *v1.PersistentVolume {
+		volume := ofCSI(name)
+		volume.Annotations = map[string]string{"pv.beta.kubernetes.io/gid": group}
+		return volume
+	}
+	all := map[string]*v1.PersistentVolume{"a": bound("pv-a", "78"), "b": bound("pv-b", "77"), "c": bound("pv-c", "78"), "odd": bound("pv-odd", "staff")}
+	for _, tc := range []struct {
+		name    string
+		sources Sources
+		want    string
+	}{
+		{"all are bound", Sources{API: api{volumes: all}}, "[77 78] when 0 are mounted"},
+		{"nothing is known of them", Sources{API: api{err: errors.New("persistentvolumeclaim \"a\" not found")}}, ""},
+		{"another node has them", Sources{API: api{volumes: all, elsewhere: errors.New("no matching NodeSelectorTerms")}}, ""},
+		{"without an API server", Sources{ClaimsDir: t.TempDir()}, "[] when 0 are mounted"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			podDir, mounted, got := testPodDir(t), 0, ""
+			tc.sources.CSI = &drivers{podDir: podDir, before: func() { mounted++ }}
+			tc.sources.Found = func(groups []int64) { got += fmt.Sprint(groups, " when ", mounted, " are mounted") }
+			pod := podWith(claimVolume("a", false), claimVolume("b", false), claimVolume("c", false), claimVolume("odd", false))
+			m, err := Prepare(t.Context(), pod, podDir, tc.sources)
+			if (err == nil) != (tc.want != "") || got != tc.want {
+				t.Errorf("told %q, error %v; want %q", got, err, tc.want)
+			}
+			if groups := m.Groups(); err == nil && !strings.HasPrefix(got, fmt.Sprint(groups)) {
+				t.Errorf("mounted with groups %v, told %q", groups, got)
+			}
+		})
+	}
+}
+
+// TestWaitsForNoDriver: while a driver publishes a volume, those after it that need none are made.
+func TestWaitsForNoDriver(t *testing.T) {
+	podDir := testPodDir(t)
+	made := filepath.Join(podDir, "volumes/kubernetes.io~configmap/conf/a")
+	d := &drivers{podDir: podDir, before: func() {
+		for range 1000 {
+			if _, err := os.Stat(made); err == nil {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Error("the configMap is not there when the driver answers")
+	}}
+	pod := podWith(claimVolume("data", false), configMapVolume("conf", v1.ConfigMapVolumeSource{}))
+	o := objects{configMaps: map[string]*v1.ConfigMap{"conf": {Data: map[string]string{"a": "1"}}}}
+	sources := Sources{Objects: o, CSI: d, API: api{volumes: map[string]*v1.PersistentVolume{"data": ofCSI("pv")}}}
+	if _, err := Prepare(t.Context(), pod, podDir, sources); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -29,6 +29,9 @@ type Sources struct {
 	CSI CSI
 	// Operation is told what was done for a volume; nil: nobody wants to know.
 	Operation func(Operation)
+	// Found is told the groups that the pod's persistent volumes name, once it is known what all of
+	// its claims are bound to, before any volume is made; nil: nobody wants to know.
+	Found func(groups []int64)
 }
 
 // Objects looks up the ConfigMaps and Secrets of volumes. A missing object is an
@@ -65,14 +68,11 @@ func (m Mounted) Path(volume string) (string, bool) {
 // Groups are those that the pod's persistent volumes name: their files belong to them
 // (A-SEC-3).
 func (m Mounted) Groups() []int64 {
-	var groups []int64
+	var groups []*int64
 	for _, v := range m.volumes {
-		if v.group != nil {
-			groups = append(groups, *v.group)
-		}
+		groups = append(groups, v.group)
 	}
-	slices.Sort(groups)
-	return slices.Compact(groups)
+	return distinct(groups)
 }
 
 // Prepare makes the pod's folder and the volumes that containers use; one that
@@ -86,26 +86,53 @@ func Prepare(ctx context.Context, pod *v1.Pod, podDir string, sources Sources) (
 			return Mounted{}, fmt.Errorf("error making pod data directories: %w", err)
 		}
 	}
-	used := usedVolumes(pod)
+	list := used(pod)
+	p.found = p.find(ctx, list)
+	made := make([]making, len(list))
+	var beside sync.WaitGroup
+	beside.Go(func() { p.prepareAll(ctx, list, made, waits) }) // a token of the API server waits for no driver
+	p.prepareAll(ctx, list, made, func(v *v1.Volume) bool { return !waits(v) })
+	beside.Wait()
 	var failures []error
-	for i := range pod.Spec.Volumes {
-		volume := &pod.Spec.Volumes[i]
-		if !used[volume.Name] {
-			continue
+	for i, m := range made {
+		switch {
+		case !m.tried:
+			return Mounted{}, fmt.Errorf("prepare volumes: %w", ctx.Err())
+		case m.err != nil:
+			failures = append(failures, ofVolume(list[i].Name, m.err))
+		default:
+			out.volumes[list[i].Name] = m.mounted
 		}
-		if err := ctx.Err(); err != nil {
-			return Mounted{}, fmt.Errorf("prepare volumes: %w", err)
-		}
-		began := time.Now()
-		done, err := p.prepare(ctx, volume)
-		done.plugin = p.mountEnded(volume, began, err)
-		if err != nil {
-			failures = append(failures, ofVolume(volume.Name, err))
-			continue
-		}
-		out.volumes[volume.Name] = done
 	}
 	return out, errors.Join(failures...)
+}
+
+// making is what has become of a volume.
+type making struct {
+	mounted
+	err   error
+	tried bool
+}
+
+// prepareAll makes some of the volumes, one after the other, until ctx ends.
+func (p preparer) prepareAll(ctx context.Context, list []*v1.Volume, made []making, which func(*v1.Volume) bool) {
+	for i, volume := range list {
+		if !which(volume) || ctx.Err() != nil {
+			continue
+		}
+		began := time.Now()
+		m := &made[i]
+		m.tried = true
+		m.mounted, m.err = p.prepare(ctx, volume)
+		m.plugin = p.mountEnded(volume, began, m.err)
+	}
+}
+
+// waits says whether a volume may be a driver's, for which a pod may wait long.
+func waits(v *v1.Volume) bool {
+	own := v.HostPath != nil || v.ConfigMap != nil || v.Secret != nil || v.DownwardAPI != nil || v.Projected != nil ||
+		v.Image != nil || v.EmptyDir != nil || v.VolumeSource == (v1.VolumeSource{})
+	return !own
 }
 
 // Refresh brings the files of configMap, secret, downwardAPI and projected volumes
@@ -114,12 +141,10 @@ func Prepare(ctx context.Context, pod *v1.Pod, podDir string, sources Sources) (
 // what it showed before.
 func Refresh(ctx context.Context, pod *v1.Pod, podDir string, sources Sources) error {
 	p := preparer{pod: pod, podDir: podDir, sources: sources, again: true}
-	used := usedVolumes(pod)
 	var failures []error
-	for i := range pod.Spec.Volumes {
-		v := &pod.Spec.Volumes[i]
+	for _, v := range used(pod) {
 		written := v.ConfigMap != nil || v.Secret != nil || v.DownwardAPI != nil || v.Projected != nil || v.CSI != nil || p.rememberedCSI(v) != nil
-		if !written || !used[v.Name] {
+		if !written {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -147,6 +172,17 @@ func ofVolume(name string, err error) error {
 		return err
 	}
 	return &MountError{Volume: name, Err: err}
+}
+
+// used are the volumes that containers use, in their order.
+func used(pod *v1.Pod) (list []*v1.Volume) {
+	names := usedVolumes(pod)
+	for i := range pod.Spec.Volumes {
+		if v := &pod.Spec.Volumes[i]; names[v.Name] {
+			list = append(list, v)
+		}
+	}
+	return list
 }
 
 // usedVolumes are those that a container mounts or reads variables from.
@@ -186,6 +222,8 @@ type preparer struct {
 	sources Sources
 	volume  string // that is made, by its name
 	again   bool   // the pod has its volumes
+	// found is what claims are bound to, by the names of their volumes, as far as Prepare knows.
+	found map[string]*v1.PersistentVolume
 }
 
 func (p preparer) prepare(ctx context.Context, volume *v1.Volume) (mounted, error) {
