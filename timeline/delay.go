@@ -59,6 +59,16 @@ func (d delays) end(b *board, e *journal.Entry) {
 	}
 }
 
+// stop makes bars of those that the pod's end has ended.
+func (d delays) stop(b *board) {
+	for _, key := range slices.Sorted(maps.Keys(d)) {
+		if bar := d[key].bar(b); bar != nil {
+			bar.End, bar.Open = b.at, false
+		}
+		delete(d, key)
+	}
+}
+
 // finish makes bars of those that nothing has ended.
 func (d delays) finish(b *board) {
 	for _, key := range slices.Sorted(maps.Keys(d)) {

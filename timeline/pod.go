@@ -74,6 +74,7 @@ func (b *builder) endPod(e *journal.Entry, name, text string) {
 	b.mark(podKey, Mark{At: b.at, Name: name, Text: text, Failed: name != "deleted"})
 	b.pod.turn(b.board, Ending, e)
 	b.pod.ending = true
+	b.delays.stop(b.board)
 }
 
 // turn goes on to how the pod is now.

@@ -307,3 +307,20 @@ func TestSlowest(t *testing.T) {
 		t.Errorf("of one: slowest %d, first %d", last, first)
 	}
 }
+
+// The wait of a container that is in back-off lasts until the pod's end is asked for.
+func TestWaitUntilDeletion(t *testing.T) {
+	record, _ := timelinetest.Crashing()
+	last := record.Entries[len(record.Entries)-1].ID
+	record.Entries = append(record.Entries, journal.Entry{ID: last + 1, At: timelinetest.At(25 * time.Second), Kind: journal.Fact, Name: "StopRequested"})
+	c := timeline.Of(record, timelinetest.At(30*time.Second))
+	for _, r := range c.Rows {
+		if r.Name != "worker" {
+			continue
+		}
+		b := r.Bars[len(r.Bars)-1]
+		if b.Step != timeline.BackOff || b.Open || !b.End.Equal(timelinetest.At(25*time.Second)) {
+			t.Errorf("the last bar is %+v", b)
+		}
+	}
+}

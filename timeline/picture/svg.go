@@ -2,6 +2,7 @@ package picture
 
 import (
 	"embed"
+	"fmt"
 	"html/template"
 	"io"
 	"strings"
@@ -125,7 +126,12 @@ func shareLines(c *timeline.Chart) (lines []string) {
 	return lines
 }
 
+// countText names pods, as long as they are few.
 func countText(charts []*timeline.Chart) string {
+	const few = 3
+	if len(charts) > few {
+		return fmt.Sprintf("%d pods", len(charts))
+	}
 	var names []string
 	for _, c := range charts {
 		names = append(names, timeline.Line(c.Pod.FullName()))
