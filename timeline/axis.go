@@ -8,8 +8,8 @@ import (
 )
 
 // Axis is the time that charts are drawn over, from left to right. Where for long nothing happens but
-// that containers of pods that were Ready run, a piece is cut out: what is left of it is short and has
-// a mark.
+// that containers of pods that were Ready run, that is cut out: what is left of it is short and has a
+// mark.
 type Axis struct {
 	Begin, End time.Time
 	pieces     []piece
@@ -23,7 +23,7 @@ type piece struct {
 }
 
 const (
-	// cutAbove is from which share of the time on that is left, a gap is cut.
+	// cutAbove is from which share of the whole on a gap is cut: there can be one.
 	cutAbove = 0.6
 	// cutWidth is what is left of it, as a share of the axis.
 	cutWidth = 0.1
@@ -43,7 +43,7 @@ func Together(charts []*Chart) *Axis {
 	}
 	times = slices.DeleteFunc(times, func(t time.Time) bool { return t.Before(settled) })
 	slices.SortFunc(times, time.Time.Compare)
-	cut := gaps(times, a.End.Sub(a.Begin))
+	cut := gap(times, a.End.Sub(a.Begin))
 	a.divide(slices.DeleteFunc(cut, func(p piece) bool { return slices.ContainsFunc(charts, p.matters) }))
 	return a
 }
@@ -74,22 +74,14 @@ func (c *Chart) times() (list []time.Time) {
 	return list
 }
 
-// gaps are those between times that are so long that little else could be seen.
-func gaps(times []time.Time, whole time.Duration) (cut []piece) {
-	var all []piece
+// gap is the one between times that is so long that little else could be seen; none if there is none.
+func gap(times []time.Time, whole time.Duration) (cut []piece) {
 	for i := 1; i < len(times); i++ {
-		all = append(all, piece{from: times[i-1], to: times[i], cut: true})
-	}
-	slices.SortStableFunc(all, func(x, y piece) int { return int(y.to.Sub(y.from) - x.to.Sub(x.from)) })
-	for _, g := range all {
-		long := g.to.Sub(g.from)
-		if float64(long) <= cutAbove*float64(whole) || whole == long {
-			break
+		if long := times[i].Sub(times[i-1]); long < whole && float64(long) > cutAbove*float64(whole) {
+			return []piece{{from: times[i-1], to: times[i], cut: true}}
 		}
-		cut, whole = append(cut, g), whole-long
 	}
-	slices.SortFunc(cut, func(x, y piece) int { return x.from.Compare(y.from) })
-	return cut
+	return nil
 }
 
 // divide makes the pieces of an axis.
