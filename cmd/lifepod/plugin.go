@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/journal"
@@ -20,12 +21,24 @@ import (
 // empty: none.
 type journals func(command *cobra.Command, namespace string) (journal.Source, error)
 
-// journal is that of the state folder.
+// kubeletRoot is where an agent in a cluster has its pods' files, and the journal.
+const kubeletRoot = "/var/lib/kubelet"
+
+// journal is that of the state folder: of lifepod run and of agents without a cluster, and of the node of
+// lifepod up and join; of the usual one also that of an agent in a cluster.
 func (g *global) journal(*cobra.Command, string) (journal.Source, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("only root may see pods: run it with sudo")
 	}
-	return journal.Folder{Dir: rootfolder.Journal.In(g.root)}, nil
+	roots := []string{g.root, rootfolder.Node.In(g.root)}
+	if g.root == bundle.DefaultRoot {
+		roots = append(roots, kubeletRoot)
+	}
+	var all journal.Several
+	for _, root := range roots {
+		all = append(all, journal.Folder{Dir: rootfolder.Journal.In(root)})
+	}
+	return all, nil
 }
 
 // pluginName is the file that kubectl looks for: kubectl lifepod.

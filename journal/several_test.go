@@ -1,0 +1,42 @@
+package journal_test
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// TestSeveral: the pods of several journals are those of one; one that isn't there has none.
+func TestSeveral(t *testing.T) {
+	first, second := journal.Folder{Dir: t.TempDir()}, journal.Folder{Dir: t.TempDir()}
+	for uid, in := range map[string]journal.Folder{"a": first, "b": second} {
+		w, err := in.Create(journal.Pod{UID: uid, Namespace: "default", Name: "pod-" + uid})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Step(time.Unix(2, 0), lifecycle.Accepted{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := journal.Several{first, journal.Folder{Dir: filepath.Join(t.TempDir(), "none")}, second}
+	pods, err := all.Pods()
+	if err != nil || len(pods) != 2 || pods[0].Name != "pod-a" || pods[1].Name != "pod-b" {
+		t.Errorf("pods %+v, %v", pods, err)
+	}
+	for _, uid := range []string{"a", "b"} {
+		if r, err := all.Read(uid); err != nil || r.Pod.UID != uid || len(r.Entries) != 1 {
+			t.Errorf("%s: %+v, %v", uid, r, err)
+		}
+	}
+	if _, err := all.Read("c"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a pod that none has: %v", err)
+	}
+}
