@@ -76,7 +76,7 @@ func (b *builder) fileDecided(e *journal.Entry) {
 		bar.note(e)
 		b.noted[e.ID] = true
 	}
-	b.pod.decided(b.board, e)
+	b.decidedEnd(e)
 	if again(e) {
 		b.delays.decided(e)
 	}

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lifepod/lifepod/journal"
@@ -88,11 +89,20 @@ func (p *podLife) turn(b *board, step Step, e *journal.Entry) {
 	p.bar = b.begin(podKey, step, e)
 }
 
-// decided: a pod ends also because its containers have ended.
-func (p *podLife) decided(b *board, e *journal.Entry) {
-	if e.Container == "" && (e.What == "ends" || e.What == "fails") {
-		p.turn(b, Ending, e)
-		p.ending = true
+// decidedEnd begins the pod's end by a line of its story: because the API server deletes it, its containers
+// have ended, or the node ends it.
+func (b *builder) decidedEnd(e *journal.Entry) {
+	if e.Container != "" || b.pod.ending {
+		return
+	}
+	switch {
+	case e.What == "stop requested":
+		b.endPod(e, "deleted", e.Because)
+	case e.What == "evicted", strings.HasPrefix(e.What, "exceeded activeDeadlineSeconds"):
+		b.endPod(e, e.What, e.Because)
+	case e.What == "ends", e.What == "has ended before":
+		b.pod.turn(b.board, Ending, e)
+		b.pod.ending = true
 	}
 }
 

@@ -324,3 +324,22 @@ func TestWaitUntilDeletion(t *testing.T) {
 		}
 	}
 }
+
+// A pod's end begins with whatever decides it: not every one is asked for by a fact of its own.
+func TestEnding(t *testing.T) {
+	for what, mark := range map[string]string{
+		"stop requested": "deleted", "evicted": "evicted", "exceeded activeDeadlineSeconds 1m0s": "exceeded activeDeadlineSeconds 1m0s", "ends": "",
+	} {
+		record := timelinetest.Worker("a", time.Second)
+		last := record.Entries[len(record.Entries)-1].ID
+		record.Entries = append(record.Entries, journal.Entry{ID: last + 1, At: timelinetest.At(5 * time.Second), Kind: journal.Decided, What: what})
+		row := timeline.Of(record, timelinetest.At(6*time.Second)).Rows[0]
+		b := row.Bars[len(row.Bars)-1]
+		if b.Step != timeline.Ending || !b.Begin.Equal(timelinetest.At(5*time.Second)) {
+			t.Errorf("%s: the last bar is %+v", what, b)
+		}
+		if last := row.Marks[len(row.Marks)-1]; mark != "" && last.Name != mark {
+			t.Errorf("%s: the last mark is %+v", what, last)
+		}
+	}
+}
