@@ -88,6 +88,9 @@ type Pod struct {
 	Node      string            `json:"node,omitzero"`
 	Labels    map[string]string `json:"labels,omitzero"`
 	Owner     string            `json:"owner,omitzero"` // "Job/trainer"; empty: none
+	// TraceParent is the trace that the pod's life is part of, as the annotation
+	// lifepod.dev/traceparent says in the form of W3C; empty: one of its own.
+	TraceParent string `json:"traceParent,omitzero"`
 	// Created, Scheduled are the API server's; zero: without one, or not known.
 	Created    time.Time   `json:"created,omitzero"`
 	Scheduled  time.Time   `json:"scheduled,omitzero"`

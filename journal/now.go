@@ -88,10 +88,14 @@ func exitOf(t *v1.ContainerStateTerminated) *Exit {
 	return &Exit{Code: t.ExitCode, Reason: t.Reason, Message: t.Message, StartedAt: t.StartedAt.Time, FinishedAt: t.FinishedAt.Time}
 }
 
+// traceParent is the annotation of the trace that a pod's life is part of.
+const traceParent = "lifepod.dev/traceparent"
+
 // PodOf is which pod a journal is of.
 func PodOf(pod *v1.Pod) Pod {
 	p := Pod{
 		UID: string(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Node: pod.Spec.NodeName, Labels: pod.Labels, Created: pod.CreationTimestamp.Time,
+		TraceParent: pod.Annotations[traceParent],
 	}
 	if owner := metav1.GetControllerOf(pod); owner != nil {
 		p.Owner = owner.Kind + "/" + owner.Name

@@ -28,6 +28,8 @@ type Pod struct {
 	Node      string            `json:"node,omitzero"`
 	Owner     string            `json:"owner,omitzero"`
 	Labels    map[string]string `json:"labels,omitzero"`
+	// TraceParent is the trace that the pod's life is part of, in the form of W3C; empty: one of its own.
+	TraceParent string `json:"traceParent,omitzero"`
 }
 
 // FullName is namespace/name.

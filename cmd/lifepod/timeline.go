@@ -21,6 +21,7 @@ import (
 	"github.com/lifepod/lifepod/timeline/live"
 	"github.com/lifepod/lifepod/timeline/perfetto"
 	"github.com/lifepod/lifepod/timeline/picture"
+	"github.com/lifepod/lifepod/timeline/spans"
 )
 
 // timelineFlags are those of lifepod timeline.
@@ -61,7 +62,7 @@ marked. --diff compares two, step by step.`,
 	flags := command.Flags()
 	flags.StringVarP(&t.wanted.Namespace, "namespace", "n", "", "the pods' `namespace`, where a name is not enough")
 	flags.StringVarP(&t.wanted.Labels, "selector", "l", "", "the pods with these `labels`, such as app=web")
-	flags.StringVarP(&t.output, "output", "o", "", "`format`: json; svg, a picture; html, a page that needs nothing else; perfetto, a trace for ui.perfetto.dev")
+	flags.StringVarP(&t.output, "output", "o", "", "`format`: json; svg, a picture; html, a page that needs nothing else; perfetto, a trace for ui.perfetto.dev; otlp sends traces to the collector of OTEL_EXPORTER_OTLP_ENDPOINT")
 	flags.BoolVar(&t.diff, "diff", false, "compare two pods, step by step")
 	flags.BoolVarP(&t.follow, "follow", "f", false, "go on until the pods are gone: draws again on a terminal, else a line for each thing that happens")
 	flags.BoolVar(&t.colour, "color", false, "in colours")
@@ -85,7 +86,7 @@ func (t *timelineFlags) complete(open journals) completer {
 
 // check refuses what does not go together.
 func (t *timelineFlags) check(command *cobra.Command) error {
-	if err := checkOutput(t.output, "json", "svg", "html", "perfetto"); err != nil {
+	if err := checkOutput(t.output, "json", "svg", "html", "perfetto", "otlp"); err != nil {
 		return err
 	}
 	switch n := len(t.wanted.Names); {
@@ -133,7 +134,21 @@ func (t *timelineFlags) show(command *cobra.Command, source journal.Source) erro
 	if t.diff {
 		return t.compare(out, charts)
 	}
+	if t.output == "otlp" {
+		return sendSpans(command.Context(), out, charts)
+	}
 	return t.write(out, charts)
+}
+
+// sendSpans sends charts as traces, and says which.
+func sendSpans(ctx context.Context, out io.Writer, charts []*timeline.Chart) error {
+	if err := spans.Send(ctx, charts); err != nil {
+		return err
+	}
+	for _, c := range charts {
+		fmt.Fprintf(out, "%s is trace %s\n", timeline.Line(c.Pod.FullName()), spans.Trace(c))
+	}
+	return nil
 }
 
 // write writes charts in the format that is wanted.

@@ -25,7 +25,7 @@ func TestTimelineCheck(t *testing.T) {
 		{timelineFlags{wanted: pods("a", "b"), diff: true, output: "svg"}, "--diff and -o svg exclude each other: there is -o json"},
 		{timelineFlags{wanted: pods("a", "b"), diff: true, follow: true}, "--diff and -f exclude each other"},
 		{timelineFlags{wanted: pods("a"), follow: true, output: "json"}, "-f and -o exclude each other"},
-		{timelineFlags{wanted: pods("a"), output: "png"}, `unknown output "png": want json, svg, html or perfetto`},
+		{timelineFlags{wanted: pods("a"), output: "png"}, `unknown output "png": want json, svg, html, perfetto or otlp`},
 	} {
 		got := ""
 		if err := test.flags.check(command); err != nil {
