@@ -103,6 +103,8 @@ type Container struct {
 	// Kind is init, sidecar, container or ephemeral.
 	Kind  string `json:"kind"`
 	Image string `json:"image"`
+	// MemoryLimitBytes is resources.limits.memory; 0: none.
+	MemoryLimitBytes int64 `json:"memoryLimitBytes,omitzero"`
 }
 
 // Now is what is known of a pod at the moment, and what it waits for.

@@ -14,7 +14,7 @@ import (
 func NowOf(at time.Time, m *lifecycle.Machine) Now {
 	status := m.Status()
 	n := nowOfStatus(&status)
-	n.At, n.Stage = at, m.Stage().String()
+	n.At, n.Stage, n.Waits = at, m.Stage().String(), m.Waits()
 	if deleted := m.Pod().DeletionTimestamp; deleted != nil {
 		n.Deleting = deleted.Time
 	}
@@ -110,13 +110,17 @@ func PodOf(pod *v1.Pod) Pod {
 		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
 			kind = "sidecar"
 		}
-		p.Containers = append(p.Containers, Container{Name: c.Name, Kind: kind, Image: c.Image})
+		p.Containers = append(p.Containers, containerIn(c.Name, kind, c.Image, &c.Resources))
 	}
 	for _, c := range pod.Spec.Containers {
-		p.Containers = append(p.Containers, Container{Name: c.Name, Kind: "container", Image: c.Image})
+		p.Containers = append(p.Containers, containerIn(c.Name, "container", c.Image, &c.Resources))
 	}
 	for _, c := range pod.Spec.EphemeralContainers {
-		p.Containers = append(p.Containers, Container{Name: c.Name, Kind: "ephemeral", Image: c.Image})
+		p.Containers = append(p.Containers, containerIn(c.Name, "ephemeral", c.Image, &c.Resources))
 	}
 	return p
+}
+
+func containerIn(name, kind, image string, has *v1.ResourceRequirements) Container {
+	return Container{Name: name, Kind: kind, Image: image, MemoryLimitBytes: has.Limits.Memory().Value()}
 }

@@ -6,7 +6,7 @@ import "github.com/lifepod/lifepod/lifecycle/backoff"
 // is created whose predecessor has exited, and not earlier, so that a failing pull does
 // not count as a crash (A-BO-6).
 func advanceCrash(s *step, c *container) {
-	policy := crashPolicy(s, c)
+	policy := s.crashPolicy(c)
 	delay := policy.CrashDelay(c.BackOff, c.EndedAt)
 	c.BackOff = backoff.Place{Delay: policy.Next(delay), From: s.now}
 }

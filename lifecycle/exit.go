@@ -92,7 +92,7 @@ func killText(s *step, c *container, t *v1.ContainerStateTerminated) string {
 	if killAt := c.stopping.killAt; !c.Asked || !byRuntime || s.round.Active || killAt.IsZero() || c.EndedAt.Before(killAt) {
 		return ""
 	}
-	if orderFor(s, c).force {
+	if s.orderFor(c).force {
 		return ", killed at once"
 	}
 	return ", killed when its grace ran out"
@@ -101,7 +101,7 @@ func killText(s *step, c *container, t *v1.ContainerStateTerminated) string {
 // backOffAfterExit puts the container in CrashLoopBackOff if its next start is not due
 // yet (A-BO-2, A-CST-7), and describes the outcome.
 func backOffAfterExit(s *step, c *container) (outcome, because string) {
-	wait := crashDue(s, c).Sub(s.now)
+	wait := s.crashDue(c).Sub(s.now)
 	because = c.Verdict.Because
 	switch {
 	case c.Verdict.All:
@@ -115,7 +115,7 @@ func backOffAfterExit(s *step, c *container) (outcome, because string) {
 	if wait <= 0 {
 		return "restart now", because
 	}
-	crashLoops(s, c, crashDelay(s, c))
+	crashLoops(s, c, s.crashDelay(c))
 	return "restart " + in(wait), because
 }
 
@@ -132,16 +132,16 @@ func crashLoops(s *step, c *container, delay time.Duration) {
 }
 
 // crashDelay is the pause between a container's exit and its restart (A-BO-3).
-func crashDelay(s *step, c *container) time.Duration {
+func (m *Machine) crashDelay(c *container) time.Duration {
 	if c.Requested || (c.tuning.afterSuccess && c.succeeded(c.Exit)) {
 		return 0
 	}
-	return crashPolicy(s, c).CrashDelay(c.BackOff, c.EndedAt)
+	return m.crashPolicy(c).CrashDelay(c.BackOff, c.EndedAt)
 }
 
 // crashDue is when an exited container may be started again (A-BO-2, A-SYNC-10: exactly then).
-func crashDue(s *step, c *container) time.Time {
-	return c.EndedAt.Add(crashDelay(s, c))
+func (m *Machine) crashDue(c *container) time.Time {
+	return c.EndedAt.Add(m.crashDelay(c))
 }
 
 func exitText(t *v1.ContainerStateTerminated) string {

@@ -38,10 +38,10 @@ func (v *imageVolume) fetch() fetch {
 
 // imageVolumesOf lists the image volumes that the container mounts, in the order of its
 // mounts.
-func (s *step) imageVolumesOf(c *container) []*imageVolume {
+func (m *Machine) imageVolumesOf(c *container) []*imageVolume {
 	var list []*imageVolume
 	for _, mount := range c.spec.VolumeMounts {
-		for _, v := range s.imageVolumes {
+		for _, v := range m.imageVolumes {
 			if v.name == mount.Name {
 				list = append(list, v)
 			}

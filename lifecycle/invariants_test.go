@@ -51,6 +51,7 @@ func (l *invariants) after(w *walk, effects []Effect) {
 		l.probes.nothingNew(w)
 	}
 	l.ephemeralOnce(w)
+	waitsToldLawful(l.t, w.m)
 	l.remember(w)
 }
 
@@ -133,7 +134,7 @@ func (l *invariants) withGroups(w *walk) {
 // addresses and cgroup are given back (B-FIN-6).
 func (l *invariants) nothingHeld(w *walk) {
 	r := w.m.release
-	if w.m.kept.Stage < Terminated || anyMayRun(&step{Machine: w.m}) || !r.volumes.done || !r.cgroup.done || w.m.kept.StraySandbox || w.m.keepsRecords() {
+	if w.m.kept.Stage < Terminated || anyMayRun(w.m) || !r.volumes.done || !r.cgroup.done || w.m.kept.StraySandbox || w.m.keepsRecords() {
 		l.t.Fatalf("the object can be deleted in stage %v with %+v", w.m.kept.Stage, r)
 	}
 }

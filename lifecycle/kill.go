@@ -73,7 +73,8 @@ type stopping struct {
 	deadline time.Time // the one that the call was made for
 	killAt   time.Time // when the runtime kills the container
 	retryAt  time.Time
-	untrue   int // how often the runtime reported it stopped although it still ran
+	failure  *Failure // of the call before; nil: it was answered
+	untrue   int      // how often the runtime reported it stopped although it still ran
 }
 
 // stopPosition is how far the call of StopContainer is.
@@ -99,8 +100,8 @@ type order struct {
 
 // orderFor combines the pod's end and the container's own kill: the nearer deadline
 // counts.
-func orderFor(s *step, c *container) order {
-	o := order{message: "Stopping container " + c.spec.Name, deadline: s.stop.Deadline, force: s.stop.Force}
+func (m *Machine) orderFor(c *container) order {
+	o := order{message: "Stopping container " + c.spec.Name, deadline: m.stop.Deadline, force: m.stop.Force}
 	if c.Kill == nil {
 		return o
 	}
@@ -119,7 +120,7 @@ func stopOne(s *step, c *container, itsTurn bool) {
 	if c.Position != running {
 		return
 	}
-	o := orderFor(s, c)
+	o := s.orderFor(c)
 	beginStop(s, c, o)
 	if waitsForPreStop(s, c, o) || (!itsTurn && !o.force && !s.due(o.deadline)) {
 		return
@@ -169,9 +170,9 @@ func applyContainerStopped(s *step, f ContainerStopped) {
 		return
 	}
 	c := s.containers[i]
-	c.stopping.position, c.stopping.op, c.touchedAt = stopToBeCalled, 0, s.now
+	c.stopping.position, c.stopping.op, c.stopping.failure, c.touchedAt = stopToBeCalled, 0, nil, s.now
 	if f.Failure != nil && f.Failure.Class != NotFound {
-		c.stopping.retryAt = s.now.Add(s.retryAfter(f.Failure))
+		c.stopping.failure, c.stopping.retryAt = f.Failure, s.now.Add(s.retryAfter(f.Failure))
 		killFailed(s, f.Failure, c.stopping.retryAt)
 		return
 	}

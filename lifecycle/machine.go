@@ -149,7 +149,8 @@ type release struct {
 type work struct {
 	done    bool
 	op      EffectID
-	failure *Failure
+	since   time.Time // when the attempt under way began, or the last one failed
+	failure *Failure  // of the last attempt that has ended
 	retryAt time.Time
 }
 
@@ -314,7 +315,7 @@ func (s *step) begin(w *work) (EffectID, bool) {
 	if w.done || w.op != 0 || !s.due(w.retryAt) {
 		return 0, false
 	}
-	w.op = s.nextID()
+	w.op, w.since = s.nextID(), s.now
 	return w.op, true
 }
 
@@ -324,7 +325,7 @@ func (s *step) finish(w *work, r Result) bool {
 	if w.op == 0 || w.op != r.ID {
 		return false
 	}
-	w.op, w.failure = 0, r.Failure
+	w.op, w.failure, w.since = 0, r.Failure, s.now
 	w.done = r.Failure == nil
 	if r.Failure != nil {
 		w.retryAt = s.retryOf(r.ID, r.Failure)

@@ -124,11 +124,11 @@ func observe(s *step) {
 
 // uncertainSince says whether anything waits for a snapshot, and since when the latest
 // has waited.
-func (s *step) uncertainSince() (since time.Time, any bool) {
-	if s.sandbox.State == sandboxUncertain {
-		since, any = s.sandbox.touchedAt, true
+func (m *Machine) uncertainSince() (since time.Time, any bool) {
+	if m.sandbox.State == sandboxUncertain {
+		since, any = m.sandbox.touchedAt, true
 	}
-	for _, c := range s.containers {
+	for _, c := range m.containers {
 		if c.Position == uncertain || c.stopping.waitsForSnapshot() {
 			since, any = later(since, c.touchedAt), true
 		}

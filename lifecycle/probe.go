@@ -26,6 +26,7 @@ type attempt struct {
 	op   EffectID
 	late time.Duration // how late it was sent
 	void int32         // attempts in a row that did not count
+	last string        // what the last attempt said that did not succeed, as one line; empty: the last one succeeded
 	told bool          // it was reported that attempts do not count; reset when one does
 }
 
@@ -66,7 +67,7 @@ func applyProbed(s *step, f Probed) {
 		return
 	}
 	p := &c.Probes[k]
-	p.op = 0
+	p.op, p.last = 0, said(f)
 	switch {
 	case f.Failure != nil:
 		discard(s, c, k, Report{What: "probe was not made: " + f.Failure.Message})
@@ -80,6 +81,17 @@ func applyProbed(s *step, f Probed) {
 	default:
 		countProbe(s, c, k, f)
 	}
+}
+
+// said is what an attempt that did not succeed says, as one line.
+func said(f Probed) string {
+	switch {
+	case f.Failure != nil:
+		return words(f.Failure.Message)
+	case f.Outcome == ProbeFailure || f.Outcome == ProbeError:
+		return words(f.Output)
+	}
+	return ""
 }
 
 // probed finds the probe whose attempt has that ID.

@@ -50,11 +50,11 @@ func (c *container) probeDue(k ProbeKind) time.Time {
 // the others and ends with its verdict (A-PROBE-4, A-PROBE-5). While the container or its
 // pod is being stopped, only readiness matters, until the exit (A-PROBE-15, B-PRB-1,
 // B-PRB-2, B-E2E-3).
-func (s *step) probes(c *container, k ProbeKind) bool {
+func (m *Machine) probes(c *container, k ProbeKind) bool {
 	if c.Position != running || c.postStartPending() || c.PostStart.Failed {
 		return false
 	}
-	ending := s.kept.Stage != Syncing || c.Kill != nil || c.Ending
+	ending := m.kept.Stage != Syncing || c.Kill != nil || c.Ending
 	switch k {
 	case StartupProbe:
 		return !ending && !c.started()

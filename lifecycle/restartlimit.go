@@ -39,11 +39,11 @@ func podTuningOf(pod *v1.Pod) podTuning {
 }
 
 // crashPolicy is the back-off that applies to the container.
-func crashPolicy(s *step, c *container) backoff.Policy {
+func (m *Machine) crashPolicy(c *container) backoff.Policy {
 	if c.tuning.backOff != nil {
 		return *c.tuning.backOff
 	}
-	return s.options.CrashBackOff
+	return m.options.CrashBackOff
 }
 
 // limitRestarts ends the pod instead of a restart that exceeds the limit.

@@ -18,6 +18,7 @@ type sandbox struct {
 	IPs     []string     `json:"ips,omitempty"`
 	RetryAt time.Time    `json:"retryAt,omitzero"`
 
+	failure *Failure // of the last call; what is still wrong shows again soon
 	underWay
 }
 
@@ -131,7 +132,7 @@ func applySandboxCreated(s *step, f SandboxCreated) {
 }
 
 func sandboxIsReady(s *step, id string, attempt uint32, ips []string) {
-	s.sandbox.State, s.sandbox.ID, s.sandbox.Attempt = sandboxReady, id, attempt
+	s.sandbox.State, s.sandbox.ID, s.sandbox.Attempt, s.sandbox.failure = sandboxReady, id, attempt, nil
 	s.sandbox.IPs = primaryFirst(ips, s.options.HostIPs)
 	if !s.addressed(s.sandbox.IPs) {
 		loseSandbox(s, "sandbox has no address")
@@ -152,7 +153,7 @@ func sandboxFailed(s *step, f *Failure) {
 		s.sandbox.State, s.kept.Doubt = sandboxUncertain, s.now.Add(sandboxDoubt)
 		return
 	}
-	s.sandbox.State = sandboxNone
+	s.sandbox.State, s.sandbox.failure = sandboxNone, f
 	s.sandbox.RetryAt = s.now.Add(s.retryAfter(f))
 	if f.Reason == NetworkNotReady {
 		s.sandbox.RetryAt = s.now.Add(networkRetry)
@@ -215,7 +216,7 @@ func stopSandbox(s *step) {
 // planUnknownSandbox goes on after the loss of a sandbox whose ID is unknown: there is
 // nothing to stop.
 func planUnknownSandbox(s *step) {
-	if s.kept.Stage == Syncing && s.sandbox.State == sandboxLost && s.sandbox.ID == "" && !anyMayRun(s) {
+	if s.kept.Stage == Syncing && s.sandbox.State == sandboxLost && s.sandbox.ID == "" && !anyMayRun(s.Machine) {
 		sandboxIsStopped(s)
 	}
 }
@@ -226,7 +227,7 @@ func applySandboxStopped(s *step, f SandboxStopped) {
 	}
 	s.sandbox.op, s.sandbox.touchedAt = 0, s.now
 	if f.Failure != nil && f.Failure.Class != NotFound {
-		s.sandbox.State = sandboxLost
+		s.sandbox.State, s.sandbox.failure = sandboxLost, f.Failure
 		s.sandbox.RetryAt = s.now.Add(s.retryAfter(f.Failure))
 		killFailed(s, f.Failure, s.sandbox.RetryAt)
 		return
@@ -262,7 +263,7 @@ func afterSandboxLoss(s *step) {
 	}
 	next := sandbox{Attempt: s.sandbox.Attempt + 1, ID: s.sandbox.ID, IPs: s.sandbox.IPs, underWay: underWay{touchedAt: s.now}}
 	if !s.addressed(s.sandbox.IPs) { // the next may get none either
-		next.RetryAt = s.now.Add(s.options.RetryAfter)
+		next.RetryAt, next.failure = s.now.Add(s.options.RetryAfter), &Failure{Message: "the sandbox before had no address"}
 	}
 	s.sandbox, s.claims.prepared = next, work{} // prepared for each sandbox (A-DRA-2)
 	s.kept.InitTurn = 0

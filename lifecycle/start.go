@@ -6,14 +6,14 @@ import "slices"
 // and started one at a time, in order (A-ACT-10); their images come in parallel
 // (A-ACT-11).
 func planStarts(s *step) {
-	if s.sandbox.State != sandboxReady || !s.setup.volumes.done || startUnderWay(s) || s.round.Active {
+	if s.sandbox.State != sandboxReady || !s.setup.volumes.done || s.startUnderWay() || s.round.Active {
 		return
 	}
 	if !s.due(s.round.NotBefore) {
 		return
 	}
 	advanceInit(s)
-	for _, c := range startOrder(s) {
+	for _, c := range s.startOrder() {
 		if tryStart(s, c) {
 			return
 		}
@@ -21,8 +21,8 @@ func planStarts(s *step) {
 }
 
 // startUnderWay says that some container is between its creation and its start.
-func startUnderWay(s *step) bool {
-	return slices.ContainsFunc(s.ordered(), (*container).startUnderWay)
+func (m *Machine) startUnderWay() bool {
+	return slices.ContainsFunc(m.ordered(), (*container).startUnderWay)
 }
 
 func (c *container) startUnderWay() bool {
@@ -32,18 +32,18 @@ func (c *container) startUnderWay() bool {
 // startOrder lists the containers that may run now, in the order of their
 // starts: sidecars whose turn has come, then the init container whose turn it
 // is; once all init containers are through, the regular ones (A-INIT-2..5).
-func startOrder(s *step) []*container {
-	inits := s.inits()
+func (m *Machine) startOrder() []*container {
+	inits := m.inits()
 	var order []*container
-	for i := range min(s.kept.InitTurn, len(inits)) {
+	for i := range min(m.kept.InitTurn, len(inits)) {
 		if inits[i].kind == sidecarContainer {
 			order = append(order, inits[i])
 		}
 	}
-	if s.kept.InitTurn < len(inits) {
-		return append(order, inits[s.kept.InitTurn])
+	if m.kept.InitTurn < len(inits) {
+		return append(order, inits[m.kept.InitTurn])
 	}
-	return append(order, s.regulars()...)
+	return append(order, m.regulars()...)
 }
 
 // tryStart takes the next step to start one container. It reports whether the containers
@@ -57,7 +57,7 @@ func tryStart(s *step, c *container) bool {
 	case c.Position == created:
 		startCreated(s, c)
 		return true
-	case c.Position == exited && !s.due(crashDue(s, c)):
+	case c.Position == exited && !s.due(s.crashDue(c)):
 		return false
 	}
 	if !ensureImages(s, c) {

@@ -106,11 +106,15 @@ func terminate(s *step, why stop, grace time.Duration, report Report) {
 // awaitSandbox waits for a sandbox that is being created, to stop it in good order. It
 // gives up only after the deadline, because a runtime goes on with a cancelled call.
 func awaitSandbox(s *step) {
-	giveUpAt := s.stop.Deadline.Add(minimumStopSeconds * time.Second)
-	if !s.stop.GaveUp && s.due(giveUpAt) {
+	if !s.stop.GaveUp && s.due(s.sandboxPatience()) {
 		s.stop.GaveUp = true
 		s.do(Cancel{ID: s.sandbox.op})
 	}
+}
+
+// sandboxPatience is how long the end of a pod waits for a sandbox that is being created.
+func (m *Machine) sandboxPatience() time.Time {
+	return m.stop.Deadline.Add(minimumStopSeconds * time.Second)
 }
 
 // planTermination stops the containers, then the sandbox (B-TRM-1), and then gives back
@@ -121,11 +125,12 @@ func planTermination(s *step) {
 	if settingUp || !stopContainers(s) && !onlySandboxStops(s) {
 		return
 	}
+	if s.sandbox.State == sandboxReady || s.sandbox.State == sandboxLost {
+		stopSandbox(s) // which is done at once if nobody knows its ID
+	}
 	switch s.sandbox.State {
 	case sandboxCreating:
 		awaitSandbox(s)
-	case sandboxReady, sandboxLost:
-		stopSandbox(s)
 	case sandboxNone, sandboxStopped:
 		if claimsReleased(s) {
 			s.kept.Stage = Terminated
@@ -181,11 +186,11 @@ func stopContainers(s *step) bool {
 		stopOne(s, c, !blocked)
 		blocked = blocked || c.mayRun()
 	}
-	return !anyMayRun(s)
+	return !anyMayRun(s.Machine)
 }
 
-func anyMayRun(s *step) bool {
-	for _, c := range s.containers {
+func anyMayRun(m *Machine) bool {
+	for _, c := range m.containers {
 		if c.mayRun() {
 			return true
 		}

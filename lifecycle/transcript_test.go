@@ -69,6 +69,7 @@ type transcript struct {
 //	driver-registered         a driver of resource claims has registered
 //	ephemeral                 an ephemeral container as YAML is added
 //	status                    phase, conditions and containers
+//	why                       what the pod and its containers wait for
 //	mounts                    the first container's mounts in the status
 //	pending                   the effects that wait for an answer
 //	crash [done=Effect,…]     lifepod is killed; of what is pending only done is carried out
@@ -144,6 +145,8 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 		tr.playResize(t, d)
 	case "status":
 		tr.printStatus()
+	case "why":
+		tr.printWaits()
 	case "mounts":
 		for _, m := range tr.m.Status().ContainerStatuses[0].VolumeMounts {
 			tr.printf("%s %s readOnly=%t", m.Name, m.MountPath, m.ReadOnly)

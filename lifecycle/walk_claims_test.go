@@ -34,7 +34,7 @@ func (l *invariants) withClaims(w *walk) {
 // the pod's end is shown (A-DRA-8).
 func (l *invariants) nothingUsesClaims(w *walk) {
 	m := w.m
-	if m.kept.Stage != Terminating || anyMayRun(&step{Machine: m}) || m.sandbox.State != sandboxNone && m.sandbox.State != sandboxStopped {
+	if m.kept.Stage != Terminating || anyMayRun(m) || m.sandbox.State != sandboxNone && m.sandbox.State != sandboxStopped {
 		l.t.Fatalf("claims are unprepared in stage %v, with the sandbox %v", m.kept.Stage, m.sandbox.State)
 	}
 }

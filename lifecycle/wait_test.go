@@ -1,0 +1,122 @@
+package lifecycle
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// printWaits prints what the pod and its containers wait for.
+func (tr *transcript) printWaits() {
+	for _, w := range tr.m.Waits() {
+		tr.printf("%s: %s", w.Subject, w.For)
+		if w.On != "" {
+			tr.printf(" %s", w.On)
+		}
+		if !w.Since.IsZero() {
+			tr.printf(" since %s", tr.clock(w.Since))
+		}
+		if !w.Until.IsZero() {
+			tr.printf(" until %s", tr.clock(w.Until))
+		}
+		if w.Because != "" {
+			tr.printf(" (%s)", w.Because)
+		}
+		tr.printf("  [%s]\n", w.Rule)
+	}
+}
+
+// waitsToldLawful: a pod that lives and is not Ready, or that is ending, waits for something;
+// and whatever the machine asks to be woken for, somebody waits for, with that time, but for
+// the steps of a restart of all containers.
+func waitsToldLawful(t fataler, m *Machine) {
+	waits := m.Waits()
+	for _, w := range waits {
+		if w.For == "" || w.Rule == "" || w.Subject != ofPod && m.containerNamed(w.Subject) == nil {
+			t.Fatalf("a wait says too little: %+v", w)
+		}
+	}
+	ready, over := isTrue(m.kept.Reported.Conditions, v1.PodReady), m.kept.Stage == Gone || m.Resting()
+	if len(waits) == 0 && !m.kept.StartTime.IsZero() && !over && (!ready || m.kept.Stage != Syncing) {
+		t.Fatalf("the pod waits for nothing in stage %v, and is not Ready: sandbox %v, setup %+v, claims %+v, stop %+v", m.kept.Stage, m.sandbox, m.setup, m.claims, m.stop)
+	}
+	if m.wakeAt.IsZero() || m.round.Active {
+		return // a restart of all containers is one wait, whatever it is woken for
+	}
+	until := func(w Wait) bool { return w.Until.Equal(m.onWall(m.wakeAt)) }
+	if !slices.ContainsFunc(waits, until) && !slices.ContainsFunc(unawaited(m), m.wakeAt.Equal) {
+		t.Fatalf("the machine wakes at %v, and nothing waits until then: %+v", m.onWall(m.wakeAt), waits)
+	}
+}
+
+// unawaited are the times, on the machine's own clock, at which something comes that nobody waits for.
+func unawaited(m *Machine) []time.Time {
+	times := []time.Time{m.storage.nextAt, m.stop.OverdueAt}
+	if limit := m.pod.Spec.ActiveDeadlineSeconds; limit != nil {
+		times = append(times, m.own(m.kept.StartTime.Add(time.Duration(*limit)*time.Second)))
+	}
+	if m.kept.Stage == Terminating {
+		times = append(times, m.stop.Deadline) // then the sandbox is stopped with what is left in it
+	}
+	for _, f := range (&step{Machine: m}).fetches() {
+		if f.Refused != nil {
+			times = append(times, f.RetryAt) // the image is looked for; its pull may come later
+		}
+	}
+	for _, c := range m.containers {
+		for k := range c.Probes {
+			if spec := c.probeSpec(ProbeKind(k)); spec != nil && m.probes(c, ProbeKind(k)) {
+				times = append(times, c.probeDue(ProbeKind(k)))
+			}
+		}
+	}
+	return times
+}
+
+// TestEveryKindOfWaitIsShown: each of them is in a transcript.
+func TestEveryKindOfWaitIsShown(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "wait.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths, err := filepath.Glob("testdata/waits_*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown strings.Builder
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown.Write(text)
+	}
+	kinds := 0
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || !strings.HasPrefix(spec.Names[0].Name, "Wait") {
+			return true
+		}
+		kind, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds++
+		if !strings.Contains(shown.String(), ": "+kind+" ") {
+			t.Errorf("no transcript shows that anything waits for %q", kind)
+		}
+		return true
+	})
+	if kinds < 30 {
+		t.Errorf("only %d kinds of waits were found", kinds)
+	}
+}
