@@ -77,7 +77,7 @@ nodes/proxy. Of pods on other nodes it tells what their objects say.`,
 	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "the `file` that says which cluster it is, and who asks")
 	flags.StringVar(&a.overrides.CurrentContext, "context", "", "the `name` of the kubeconfig's context")
 	flags.BoolVarP(&a.all, "all-namespaces", "A", false, "pods of all namespaces")
-	root.AddCommand(newTimelineCommand(a.journal))
+	root.AddCommand(newWhyCommand(a.journal), newTimelineCommand(a.journal))
 	return root
 }
 

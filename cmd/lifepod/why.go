@@ -1,0 +1,181 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/lifepod/lifepod/internal/contract"
+	"github.com/lifepod/lifepod/internal/nearest"
+	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/timeline/choose"
+	"github.com/lifepod/lifepod/why"
+)
+
+// whyFlags are those of lifepod why.
+type whyFlags struct {
+	wanted choose.Wanted
+	output string
+	rule   bool
+}
+
+func newWhyCommand(open journals) *cobra.Command {
+	f := &whyFlags{}
+	command := &cobra.Command{
+		Use:   "why [flags] [POD [CONTAINER]]",
+		Short: "Say why a pod is as it is: what it waits for, why it was restarted",
+		Long: `Say why a pod is as it is: what each container waits for and until when, what led to
+the last restart, what keeps the pod from being Ready, what holds its end up.
+
+Without a pod it tells of every pod that is not as it should be, the worst first;
+pods with one cause are told together.
+
+It is read from the journal in the state folder, also of pods that are gone;
+kubectl lifepod why reads those of a cluster's nodes.`,
+		Args:              cobra.MaximumNArgs(2),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(command *cobra.Command, args []string) error {
+			if err := checkOutput(f.output, "json"); err != nil {
+				return err
+			}
+			if len(args) > 0 && f.wanted.Labels != "" {
+				return errors.New("the name of a pod and -l exclude each other")
+			}
+			source, err := open(command, f.wanted.Namespace)
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return interrupted(command.Context(), f.all(command.OutOrStdout(), source))
+			}
+			return interrupted(command.Context(), f.one(command.OutOrStdout(), source, args))
+		},
+	}
+	flags := command.Flags()
+	flags.StringVarP(&f.wanted.Namespace, "namespace", "n", "", "the pods' `namespace`, where a name is not enough")
+	flags.StringVarP(&f.wanted.Labels, "selector", "l", "", "the pods with these `labels`, such as app=web")
+	flags.StringVarP(&f.output, "output", "o", "", "`format`: json")
+	flags.BoolVar(&f.rule, "rule", false, "quote the rules behind it, too")
+	return command
+}
+
+// one explains a pod, or one of its containers.
+func (f *whyFlags) one(out io.Writer, source journal.Source, args []string) error {
+	f.wanted.Names = args[:1]
+	pods, err := f.wanted.From(source)
+	if err != nil {
+		return err
+	}
+	record, err := source.Read(pods[0].UID)
+	if err != nil {
+		return err
+	}
+	e := why.Explain(record, time.Now())
+	if len(args) == 2 {
+		if err := hasContainer(&record.Pod, args[1]); err != nil {
+			return err
+		}
+		e = e.About(args[1])
+	}
+	if f.output == "json" {
+		return writeJSON(out, e)
+	}
+	layout, err := f.layout(out)
+	if err != nil {
+		return err
+	}
+	return layout.Write(out, e)
+}
+
+func hasContainer(pod *journal.Pod, name string) error {
+	var names []string
+	for _, c := range pod.Containers {
+		names = append(names, c.Name)
+	}
+	if slices.Contains(names, name) {
+		return nil
+	}
+	text := fmt.Sprintf("pod %s/%s has no container %q", pod.Namespace, pod.Name, plain.Line(name))
+	if near := nearest.Name(name, names); near != "" {
+		return fmt.Errorf("%s: did you mean %s?", text, plain.Line(near))
+	}
+	return fmt.Errorf("%s: it has %s", text, plain.Line(strings.Join(names, ", ")))
+}
+
+// all tells of the pods that are not as they should be.
+func (f *whyFlags) all(out io.Writer, source journal.Source) error {
+	records, err := f.records(source)
+	if err != nil {
+		return err
+	}
+	list := why.Overview(records, time.Now())
+	if f.output == "json" {
+		if list == nil {
+			list = []why.Trouble{}
+		}
+		return writeJSON(out, list)
+	}
+	layout, err := f.layout(out)
+	if err != nil {
+		return err
+	}
+	return layout.WriteAll(out, list, len(records))
+}
+
+// records are those of the pods that there are: of pods that are gone the journal may tell, but
+// nothing is wrong with them any more.
+func (f *whyFlags) records(source journal.Source) (list []*journal.Record, err error) {
+	pods, err := source.Pods()
+	if err != nil && len(pods) == 0 {
+		return nil, err
+	}
+	selector, err := labels.Parse(f.wanted.Labels)
+	if err != nil {
+		return nil, fmt.Errorf("-l %q: %w", f.wanted.Labels, err)
+	}
+	for _, p := range pods {
+		if f.wanted.Namespace != "" && p.Namespace != f.wanted.Namespace || !selector.Matches(labels.Set(p.Labels)) {
+			continue
+		}
+		record, err := source.Read(p.UID)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it has gone meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		if record.Now == nil || record.Now.Stage != "gone" {
+			list = append(list, record)
+		}
+	}
+	return list, nil
+}
+
+// layout is that of a terminal, or of 80 columns.
+func (f *whyFlags) layout(out io.Writer) (why.Layout, error) {
+	l := why.Layout{Width: widthOf(out)}
+	if !f.rule {
+		return l, nil
+	}
+	rules, err := contract.Rules()
+	if err != nil {
+		return l, err
+	}
+	l.Quote = func(number string, width int) string {
+		for _, rule := range rules {
+			if rule.Number == number {
+				return contract.Plain(rule.Text, width)
+			}
+		}
+		return ""
+	}
+	return l, nil
+}

@@ -1,0 +1,191 @@
+package why
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// Explanation says why a pod is as it is.
+type Explanation struct {
+	Pod journal.Pod `json:"pod"`
+	// At is the time that it was asked for; Of is the time that it is about: of the last change
+	// that the journal has, if nobody leads the pod.
+	At time.Time `json:"at"`
+	Of time.Time `json:"of,omitzero"`
+	// Standing is how the pod is, in one sentence.
+	Standing string `json:"standing"`
+	// Sentences are the causes: first what is waited for now, then what has happened, the
+	// newest first.
+	Sentences []Sentence `json:"sentences,omitzero"`
+}
+
+// Sentence is one cause.
+type Sentence struct {
+	Kind Kind `json:"kind"`
+	// Subject is the container that it is about, or "pod"; Others are those that wait for the
+	// same thing.
+	Subject string   `json:"subject"`
+	Others  []string `json:"others,omitzero"`
+	// At is when it began, or happened; zero: not known.
+	At    time.Time `json:"at,omitzero"`
+	Text  string    `json:"text"`
+	Rules []string  `json:"rules,omitzero"` // of the contract
+	// Wait is what is waited for; Chain are the entries that led to it, oldest first.
+	Wait  *lifecycle.Wait `json:"wait,omitzero"`
+	Chain []journal.Entry `json:"chain,omitzero"`
+}
+
+// Kind is what a sentence tells.
+type Kind string
+
+// The kinds of sentences.
+const (
+	KindUnled   Kind = "unled"   // nobody leads the pod
+	KindWait    Kind = "wait"    // what is waited for
+	KindEnd     Kind = "end"     // why the pod ends, or has ended
+	KindExit    Kind = "exit"    // how a container's instance ended, and what followed
+	KindOOM     Kind = "oom"     // what a kill for memory meant
+	KindRepeats Kind = "repeats" // a container that has ended several times
+)
+
+// ofPod is the subject of what is about the pod as a whole.
+const ofPod = "pod"
+
+// Explain says why the pod of a record is as it is at that time, which is shown in now's time
+// zone. The record is not changed.
+func Explain(record *journal.Record, now time.Time) Explanation {
+	t := newTeller(record, now)
+	t.unled()
+	t.waits()
+	past := t.past()
+	slices.SortStableFunc(past, func(a, b Sentence) int { return b.At.Compare(a.At) })
+	t.sentences = append(t.sentences, past...)
+	e := Explanation{Pod: record.Pod, At: now, Standing: plain.Line(t.standing()), Sentences: t.sentences}
+	if record.Now != nil {
+		e.Of = record.Now.At
+	}
+	for i := range e.Sentences {
+		e.Sentences[i].Text = plain.Line(e.Sentences[i].Text)
+	}
+	return e
+}
+
+// About leaves out the sentences that have nothing to do with a container of the pod.
+func (e Explanation) About(container string) Explanation {
+	e.Sentences = slices.DeleteFunc(slices.Clone(e.Sentences), func(s Sentence) bool {
+		return s.Subject != ofPod && s.Subject != container && !slices.Contains(s.Others, container)
+	})
+	return e
+}
+
+// teller makes the sentences of one record.
+type teller struct {
+	*journal.Record
+	now       time.Time
+	byID      map[int64]int // index in Entries
+	sentences []Sentence
+}
+
+func newTeller(record *journal.Record, now time.Time) *teller {
+	t := &teller{Record: record, now: now, byID: make(map[int64]int, len(record.Entries))}
+	for i, e := range record.Entries {
+		t.byID[e.ID] = i
+	}
+	return t
+}
+
+// over says whether nothing of the pod is left on its node.
+func (t *teller) over() bool { return t.Now != nil && t.Now.Stage == lifecycle.Gone.String() }
+
+// ending says whether the pod does not start anything any more.
+func (t *teller) ending() bool { return t.Now != nil && t.Now.Stage != lifecycle.Syncing.String() }
+
+// unled says that nobody leads the pod, so that nothing goes on.
+func (t *teller) unled() {
+	if t.Living || t.over() || t.Now == nil && len(t.Entries) == 0 {
+		return
+	}
+	last := t.lastKnown()
+	text := "Nobody leads this pod: its lifepod ended without it"
+	if !last.IsZero() {
+		text += ", at " + t.clock(last) + " at the earliest; what follows is as of then"
+	}
+	t.sentences = append(t.sentences, Sentence{Kind: KindUnled, Subject: ofPod, At: last, Text: text + "."})
+}
+
+// lastKnown is the time of the last thing that the journal has of the pod.
+func (t *teller) lastKnown() (last time.Time) {
+	if t.Now != nil {
+		last = t.Now.At
+	}
+	if n := len(t.Entries); n > 0 && t.Entries[n-1].At.After(last) {
+		last = t.Entries[n-1].At
+	}
+	return last
+}
+
+// standing is how the pod is.
+func (t *teller) standing() string {
+	name := t.Pod.Namespace + "/" + t.Pod.Name
+	if t.Now == nil {
+		return "Of " + name + " nothing is known yet."
+	}
+	since := func(name string) string {
+		if at := t.milestone(name).At; !at.IsZero() {
+			return " since " + t.clock(at)
+		}
+		return ""
+	}
+	phase := cmp.Or(t.Now.Phase, "not known")
+	switch {
+	case t.over():
+		return name + " is gone" + ifSome(" since ", t.clockOf(t.Now.At)) + "; its phase was " + phase + "."
+	case lifecycle.Terminal(phaseOf(phase)):
+		return name + " is " + phase + since("phase") + "."
+	case t.ending():
+		return name + " is being ended; its phase is " + phase + "."
+	case t.Now.Ready:
+		return name + " is " + phase + " and Ready" + since("Ready") + "."
+	case phase == "Pending":
+		return name + " is Pending" + since("phase") + "."
+	}
+	return name + " is " + phase + " and not Ready" + since("Ready") + "."
+}
+
+// milestone is the newest change of that name of the pod's status; zero: there is none.
+func (t *teller) milestone(name string) journal.Entry {
+	for _, e := range slices.Backward(t.Entries) {
+		if e.Kind == journal.Milestone && e.Name == name && e.Container == "" {
+			return e
+		}
+	}
+	return journal.Entry{}
+}
+
+// kindOf is init, sidecar, container or ephemeral.
+func (t *teller) kindOf(container string) string {
+	for _, c := range t.Pod.Containers {
+		if c.Name == container {
+			return c.Kind
+		}
+	}
+	return ""
+}
+
+// stateOf is how a container is; nil: that is not known.
+func (t *teller) stateOf(container string) *journal.ContainerNow {
+	if t.Now == nil {
+		return nil
+	}
+	for i := range t.Now.Containers {
+		if t.Now.Containers[i].Name == container {
+			return &t.Now.Containers[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,229 @@
+package why
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// What the story says of the end of a pod.
+const (
+	stopRequested    = "stop requested"
+	exceededDeadline = "exceeded activeDeadlineSeconds"
+)
+
+// endsPod says that a decision ends the pod.
+func endsPod(e journal.Entry) bool {
+	if e.Kind != journal.Decided || e.Container != "" {
+		return false
+	}
+	return slices.Contains([]string{stopRequested, "evicted", "ends", "rejected", "has ended before"}, e.What) || strings.HasPrefix(e.What, exceededDeadline)
+}
+
+// past tells what has happened: of each container the last end that was not as it should be,
+// and why the pod ends.
+func (t *teller) past() (told []Sentence) {
+	for _, c := range t.Pod.Containers {
+		told = append(told, t.exits(c)...)
+	}
+	if end, found := t.podEnd(); found {
+		told = append(told, end)
+	}
+	return told
+}
+
+// podEnd is what decided that the pod ends: the newest decision that does.
+func (t *teller) podEnd() (s Sentence, found bool) {
+	for _, e := range slices.Backward(t.Entries) {
+		if endsPod(e) {
+			chain := t.follow(e)
+			return Sentence{Kind: KindEnd, Subject: ofPod, At: e.At, Text: t.endText(e) + ".", Rules: rulesOf(chain), Chain: chain}, true
+		}
+	}
+	return s, false
+}
+
+// endText is why the pod ends, and whose decision that was.
+func (t *teller) endText(e journal.Entry) string {
+	at := " at " + t.clock(e.At)
+	switch {
+	case e.What == "rejected":
+		return "The node rejected the pod" + at + ifSome(": ", bare(e.Because)) + "; nothing of it was started"
+	case e.What == "evicted":
+		return "The node evicted the pod" + at + ifSome(": ", bare(e.Because))
+	case e.What == "has ended before":
+		return "The pod had ended already when this lifepod took it over" + at + inBrackets(bare(e.Because))
+	case strings.HasPrefix(e.What, exceededDeadline):
+		return "The pod " + e.What + at
+	case e.What == stopRequested:
+		return "The pod's end was asked for" + at + inBrackets(bare(e.Because)) + ifSome(", with a grace of ", strings.TrimPrefix(e.Outcome, "grace "))
+	}
+	return "The pod ended" + at + ifSome(": ", bare(e.Because))
+}
+
+// exits tells how a container's last instance ended, and how often others did. That an init
+// container completed is no news, nor that a container was stopped with its pod.
+func (t *teller) exits(c journal.Container) (told []Sentence) {
+	all := t.endings(c.Name)
+	if len(all) == 0 {
+		return nil
+	}
+	last := &all[len(all)-1]
+	withPod := strings.HasPrefix(last.decided.Because, "stopped") || last.decided.Because == "the pod is stopping"
+	if last.code() == 0 && last.decided.Outcome == "" || withPod && len(all) == 1 {
+		return nil
+	}
+	told = append(told, Sentence{
+		Kind: KindExit, Subject: c.Name, At: last.at(), Text: c.Name + " at " + t.clock(last.at()) + ": " + t.chainText(last) + ".",
+		Rules: rulesOf(last.chain), Chain: last.chain,
+	})
+	if last.reason() == "OOMKilled" {
+		told = append(told, Sentence{Kind: KindOOM, Subject: c.Name, At: last.at(), Text: oomText(c, last) + "."})
+	}
+	if restarts := t.restartsOf(c.Name); restarts > 1 {
+		told = append(told, Sentence{Kind: KindRepeats, Subject: c.Name, At: all[0].at(), Text: t.repeatsText(c.Name, restarts, all) + "."})
+	}
+	return told
+}
+
+func (t *teller) restartsOf(container string) int32 {
+	if state := t.stateOf(container); state != nil {
+		return state.Restarts
+	}
+	return 0
+}
+
+// oomText is what a kill for memory meant.
+func oomText(c journal.Container, e *ending) string {
+	text := "The kernel killed a process of " + c.Name + " because the container needed more memory than it may have"
+	if c.MemoryLimitBytes > 0 {
+		text += ": its limit is " + bytes(c.MemoryLimitBytes)
+	} else {
+		text += ": it has no limit of its own, so that of its pod or of the machine was reached"
+	}
+	if e.usage != nil && e.usage.MemoryPeakBytes > 0 {
+		text += "; at its peak the whole pod had " + bytes(e.usage.MemoryPeakBytes)
+	}
+	return text
+}
+
+// repeatsText says how often a container was restarted, and how its instances ended of which
+// something is known.
+func (t *teller) repeatsText(name string, restarts int32, all []ending) string {
+	text := fmt.Sprintf("%s has been restarted %d times", name, restarts)
+	how := map[string]int{}
+	var order []string
+	for i := range all {
+		exit := exitText(&all[i])
+		if how[exit] == 0 {
+			order = append(order, exit)
+		}
+		how[exit]++
+	}
+	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(how[b], how[a]) })
+	for i, exit := range order {
+		order[i] = fmt.Sprintf("%s %d×", exit, how[exit])
+	}
+	return text + "; its first end was at " + t.clock(all[0].at()) + inBrackets(strings.Join(order, ", "))
+}
+
+// rulesOf are those of the decisions in a chain, the newest first.
+func rulesOf(chain []journal.Entry) (list []string) {
+	for _, e := range slices.Backward(chain) {
+		if e.Rule != "" && !slices.Contains(list, e.Rule) {
+			list = append(list, e.Rule)
+		}
+	}
+	return list
+}
+
+// Trouble is what pods have in common that are not as they should be.
+type Trouble struct {
+	Pods []journal.Pod `json:"pods"`
+	// Standing is how the first of them is; Cause is what is behind it.
+	Standing string   `json:"standing"`
+	Cause    Sentence `json:"cause"`
+
+	badness int
+}
+
+// Overview says of all pods that are not as they should be what is behind it, the worst first:
+// pods with one cause are told together. Pods that are gone, that have succeeded, or that are
+// Ready and end nothing, are as they should be.
+func Overview(records []*journal.Record, now time.Time) []Trouble {
+	var list []Trouble
+	by := map[string]int{}
+	for _, record := range records {
+		one, bad := troubleOf(record, now)
+		if !bad {
+			continue
+		}
+		key := sharedCause(one.Cause.Wait)
+		if i, known := by[key]; known && key != "" {
+			list[i].Pods = append(list[i].Pods, one.Pods...)
+			continue
+		}
+		by[key] = len(list)
+		list = append(list, one)
+	}
+	slices.SortStableFunc(list, func(a, b Trouble) int {
+		return cmp.Or(cmp.Compare(a.badness, b.badness), cmp.Compare(len(b.Pods), len(a.Pods)), a.Cause.At.Compare(b.Cause.At))
+	})
+	return list
+}
+
+// How bad it is that a pod is as it is.
+const (
+	worstUnled = iota
+	worstFailing
+	worstFailed
+	worstEnding
+	worstWaiting
+)
+
+// troubleOf says what is wrong with a pod; false: nothing.
+func troubleOf(record *journal.Record, now time.Time) (Trouble, bool) {
+	t := newTeller(record, now)
+	if t.Now == nil || t.over() || t.Now.Phase == "Succeeded" {
+		return Trouble{}, false
+	}
+	e := Explain(record, now)
+	one := Trouble{Pods: []journal.Pod{record.Pod}, Standing: e.Standing, badness: worstWaiting}
+	if len(e.Sentences) > 0 {
+		one.Cause = e.Sentences[0]
+	}
+	failing := slices.IndexFunc(e.Sentences, func(s Sentence) bool { return s.Kind == KindWait && s.Wait.Because != "" })
+	switch {
+	case one.Cause.Kind == KindUnled:
+		one.badness = worstUnled
+	case t.Now.Phase == "Failed":
+		one.badness = worstFailed
+	case failing >= 0:
+		one.badness, one.Cause = worstFailing, e.Sentences[failing]
+	case t.ending() || !t.Now.Deleting.IsZero():
+		one.badness = worstEnding
+	}
+	return one, !t.Now.Ready || t.ending() || one.badness == worstUnled
+}
+
+// sharedCause is equal for waits of several pods that end together; empty: none does.
+func sharedCause(w *lifecycle.Wait) string {
+	if w == nil {
+		return ""
+	}
+	switch w.For {
+	case lifecycle.WaitImage, lifecycle.WaitImagePull, lifecycle.WaitImageRetry:
+		return "image\x00" + w.On
+	case journal.WaitNode:
+		return string(w.For) + "\x00" + w.On
+	case lifecycle.WaitNetwork, journal.WaitScheduling:
+		return string(w.For) + "\x00" + w.Because
+	default:
+	}
+	return ""
+}

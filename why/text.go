@@ -1,0 +1,112 @@
+package why
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/journal"
+)
+
+// Layout is how explanations are written for people.
+type Layout struct {
+	Width int // columns
+	// Quote is the text of a rule of the contract in lines of at most so many columns; nil: rules
+	// are left out.
+	Quote func(rule string, width int) string
+}
+
+// Write writes an explanation: how the pod is, and then a paragraph for each cause.
+func (l Layout) Write(out io.Writer, e Explanation) error {
+	var b strings.Builder
+	b.WriteString(fold(e.Standing, l.Width, ""))
+	for _, s := range e.Sentences {
+		b.WriteString(fold("- "+s.Text, l.Width, "  "))
+		l.quote(&b, s)
+	}
+	if len(e.Sentences) == 0 {
+		b.WriteString(fold("It is as it should be: it waits for nothing, and nothing of it was restarted.", l.Width, ""))
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+func (l Layout) quote(b *strings.Builder, s Sentence) {
+	if l.Quote == nil {
+		return
+	}
+	for _, rule := range s.Rules {
+		const indent = "    "
+		b.WriteString(indent + rule + "\n")
+		for line := range strings.Lines(l.Quote(rule, l.Width-len(indent))) {
+			b.WriteString(indent + strings.TrimRight(line, "\n") + "\n")
+		}
+	}
+}
+
+// WriteAll writes what is wrong with pods, a paragraph for each cause. asked is how many pods
+// there are.
+func (l Layout) WriteAll(out io.Writer, list []Trouble, asked int) error {
+	var b strings.Builder
+	bad := 0
+	for _, t := range list {
+		bad += len(t.Pods)
+		b.WriteString(fold(podNames(t.Pods), l.Width, "  "))
+		text := t.Cause.Text
+		if text == "" {
+			text = plain.Line(t.Standing)
+		}
+		b.WriteString(fold("  "+text, l.Width, "  "))
+		l.quote(&b, t.Cause)
+	}
+	if bad == 0 {
+		fmt.Fprintf(&b, "%d %s, all as they should be.\n", asked, pods(asked))
+	} else {
+		fmt.Fprintf(&b, "%d of %d %s not as they should be; lifepod why POD tells all of one.\n", bad, asked, pods(asked)+plural(make([]string, bad), " is", " are"))
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+func pods(n int) string {
+	if n == 1 {
+		return "pod"
+	}
+	return "pods"
+}
+
+func podNames(all []journal.Pod) string {
+	var names []string
+	for _, p := range all {
+		names = append(names, plain.Line(p.Namespace+"/"+p.Name))
+	}
+	return list(names)
+}
+
+// fold breaks a text into lines of at most that many columns; those after the first begin with
+// an indent. A word that is longer has a line of its own.
+func fold(text string, width int, indent string) string {
+	var b strings.Builder
+	column := 0
+	lead := text[:len(text)-len(strings.TrimLeft(text, " "))]
+	for word := range strings.FieldsSeq(text) {
+		length := utf8.RuneCountInString(word)
+		switch {
+		case column == 0:
+			b.WriteString(lead)
+			column = len(lead)
+		case column+1+length > width:
+			b.WriteString("\n" + indent)
+			column = len(indent)
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += length
+	}
+	b.WriteByte('\n')
+	return b.String()
+}

@@ -1,0 +1,78 @@
+package why
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// waiting is a pod whose containers wait for one thing.
+func waiting(name string, wait lifecycle.Wait) *journal.Record {
+	return &journal.Record{
+		Pod:    journal.Pod{UID: name, Namespace: "default", Name: name, Containers: []journal.Container{{Name: "main", Kind: "container"}}},
+		Living: true, Now: &journal.Now{Phase: "Pending", Stage: "syncing", Waits: []lifecycle.Wait{wait}},
+	}
+}
+
+// TestOverview: pods with one cause are told together, the worst first, and those that are as they
+// should be are not told.
+func TestOverview(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	image := lifecycle.Wait{Subject: "main", For: lifecycle.WaitImageRetry, On: "app:2", Until: now.Add(10 * time.Second), Because: "ErrImagePull: not found", Rule: "A-IMG-4"}
+	well := waiting("well", lifecycle.Wait{})
+	well.Now = &journal.Now{Phase: "Running", Stage: "syncing", Ready: true}
+	left := waiting("left", lifecycle.Wait{})
+	left.Living, left.Now = false, &journal.Now{At: now.Add(-time.Minute), Phase: "Running", Stage: "syncing", Ready: true}
+	gone := waiting("gone", image)
+	gone.Now.Stage = "gone"
+	records := []*journal.Record{
+		waiting("slow", lifecycle.Wait{Subject: "pod", For: lifecycle.WaitVolumes, Since: now.Add(-5 * time.Second)}),
+		well, gone, waiting("a", image), waiting("b", image), left,
+		waiting("lost", lifecycle.Wait{Subject: "pod", For: journal.WaitNode, On: "n1", Because: "no route"}),
+		waiting("new", lifecycle.Wait{Subject: "pod", For: journal.WaitScheduling, Because: "0/1 nodes are available"}),
+	}
+	var b strings.Builder
+	if err := (Layout{Width: 80}).WriteAll(&b, Overview(records, now), len(records)); err != nil {
+		t.Fatal(err)
+	}
+	want := `default/left
+  Nobody leads this pod: its lifepod ended without it, at 11:59:00 at the
+  earliest; what follows is as of then.
+default/a and default/b
+  The image app:2 of main can't be had: ErrImagePull: not found; next try
+  12:00:10, in 10 s.
+default/lost
+  The pod's node n1 does not answer, so that no more is known than its object
+  says (no route).
+default/new
+  The pod has no node yet: 0/1 nodes are available.
+default/slow
+  The pod's volumes are being mounted, for 5 s now.
+6 of 8 pods are not as they should be; lifepod why POD tells all of one.
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("overview (-want +got):\n%s", diff)
+	}
+}
+
+// TestHarmless: what others have written can't steer the terminal.
+func TestHarmless(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	r := waiting("p", lifecycle.Wait{Subject: "main", For: lifecycle.WaitRetry, Because: "CreateContainerError: \x1b[31mred\x07\u202e\nnext", Rule: "A-CST-7"})
+	r.Pod.Name = "p\x1b]0;title\x07"
+	var b strings.Builder
+	if err := (Layout{Width: 80}).Write(&b, Explain(r, now)); err != nil {
+		t.Fatal(err)
+	}
+	if err := (Layout{Width: 80}).WriteAll(&b, Overview([]*journal.Record{r}, now), 1); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(b.String(), "\x1b\x07\u202e") {
+		t.Errorf("it says %q", b.String())
+	}
+}

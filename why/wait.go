@@ -1,0 +1,258 @@
+package why
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// waits tells what is waited for: one sentence for each cause, with those that wait only for
+// it, failures first.
+func (t *teller) waits() {
+	if t.Now == nil {
+		return
+	}
+	var told []Sentence
+	for i := range t.Now.Waits {
+		w := &t.Now.Waits[i]
+		if follows(w) || t.toldBefore(told, w) {
+			continue
+		}
+		told = append(told, Sentence{Kind: KindWait, Subject: w.Subject, Others: t.sharing(w), At: w.Since, Rules: rules(w.Rule), Wait: w})
+	}
+	told = append(told, t.silentCauses()...)
+	for i := range told {
+		s := &told[i]
+		s.Text = t.waitText(s)
+		var waiting []string
+		for _, name := range t.followers(s.Wait) {
+			if !slices.Contains(s.Others, name) && name != s.Subject {
+				waiting = append(waiting, name)
+			}
+		}
+		if len(waiting) > 0 {
+			s.Text += "; " + list(waiting) + plural(waiting, " waits", " wait") + " for that"
+			s.Others = append(s.Others, waiting...)
+		}
+		s.Text += "."
+	}
+	slices.SortStableFunc(told, func(a, b Sentence) int {
+		return cmp.Or(cmp.Compare(rank(a.Wait), rank(b.Wait)), b.At.Compare(a.At))
+	})
+	t.sentences = append(t.sentences, told...)
+}
+
+func rules(rule string) []string {
+	if rule == "" {
+		return nil
+	}
+	return []string{rule}
+}
+
+// follows says that a wait only follows from another one, or from a container that runs.
+func follows(w *lifecycle.Wait) bool {
+	switch w.For {
+	case lifecycle.WaitTurn, lifecycle.WaitSetup, lifecycle.WaitTarget:
+		return true
+	case lifecycle.WaitRestartAll, lifecycle.WaitSnapshot:
+		return w.Subject != ofPod && w.Because == ""
+	default:
+	}
+	return false
+}
+
+// rank puts what has failed first.
+func rank(w *lifecycle.Wait) int {
+	if w.Because != "" {
+		return 0
+	}
+	return 1
+}
+
+// sharing are other containers that wait for the same: an image.
+func (t *teller) sharing(w *lifecycle.Wait) (names []string) {
+	for _, other := range t.Now.Waits {
+		if sameCause(w, &other) && other.Subject != w.Subject {
+			names = append(names, other.Subject)
+		}
+	}
+	return names
+}
+
+func sameCause(a, b *lifecycle.Wait) bool {
+	if a.For != b.For {
+		return false
+	}
+	switch a.For {
+	case lifecycle.WaitImage, lifecycle.WaitImagePull, lifecycle.WaitImageRetry:
+		return a.On == b.On
+	default:
+		return a.For == lifecycle.WaitRestartAll
+	}
+}
+
+func (t *teller) toldBefore(told []Sentence, w *lifecycle.Wait) bool {
+	return slices.ContainsFunc(told, func(s Sentence) bool { return sameCause(s.Wait, w) })
+}
+
+// followers are the containers that wait for nothing but the cause of w: until its subject
+// has started or completed, or until what the pod lacks is there.
+func (t *teller) followers(w *lifecycle.Wait) (names []string) {
+	for _, c := range t.Pod.Containers {
+		if subject, setup := t.causeOf(c.Name); subject == w.Subject && (subject != ofPod || setup == w.For) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// causeOf follows a container's waits for its turn to the container that all of them are for,
+// or to what the pod lacks; it returns nothing for a container that waits for neither.
+func (t *teller) causeOf(container string) (subject string, setup lifecycle.WaitFor) {
+	for range len(t.Pod.Containers) + 1 {
+		w := t.waitOf(container, lifecycle.WaitTurn, lifecycle.WaitTarget, lifecycle.WaitSetup)
+		switch {
+		case w == nil:
+			return subject, ""
+		case w.For == lifecycle.WaitSetup:
+			return ofPod, lifecycle.WaitFor(w.On)
+		}
+		subject, container = w.On, w.On
+	}
+	return "", ""
+}
+
+// waitOf is a container's first wait of those kinds; nil: it has none.
+func (t *teller) waitOf(container string, kinds ...lifecycle.WaitFor) *lifecycle.Wait {
+	for i, w := range t.Now.Waits {
+		if w.Subject == container && (len(kinds) == 0 || slices.Contains(kinds, w.For)) {
+			return &t.Now.Waits[i]
+		}
+	}
+	return nil
+}
+
+// silentCauses are those that wait for nothing themselves: an init container that runs, or a
+// setup of which no more is known.
+func (t *teller) silentCauses() (told []Sentence) {
+	seen := map[string]bool{}
+	for _, c := range t.Pod.Containers {
+		subject, setup := t.causeOf(c.Name)
+		key := subject + " " + string(setup)
+		if subject == "" || seen[key] || t.told(subject, setup) {
+			continue
+		}
+		seen[key] = true
+		w := *t.waitOf(c.Name, lifecycle.WaitTurn, lifecycle.WaitTarget, lifecycle.WaitSetup)
+		w.Subject, w.On, w.For = subject, "", setup
+		if state := t.stateOf(subject); state != nil {
+			w.Since = state.Since
+		}
+		told = append(told, Sentence{Kind: KindWait, Subject: subject, At: w.Since, Rules: rules(w.Rule), Wait: &w})
+	}
+	return told
+}
+
+// told says whether the cause has a wait of its own.
+func (t *teller) told(subject string, setup lifecycle.WaitFor) bool {
+	return slices.ContainsFunc(t.Now.Waits, func(w lifecycle.Wait) bool {
+		return w.Subject == subject && !follows(&w) && (subject != ofPod || w.For == setup)
+	})
+}
+
+// waitText is what one cause is, without the full stop.
+func (t *teller) waitText(s *Sentence) string {
+	if s.Subject == ofPod {
+		return t.podWait(s.Wait)
+	}
+	return t.containerWait(s)
+}
+
+// work is a step that is under way, or has failed and is tried again.
+type work struct{ doing, failing string }
+
+// stepsOfPod are what the pod as a whole goes through.
+var stepsOfPod = map[lifecycle.WaitFor]work{
+	lifecycle.WaitCgroup:         {"The pod's cgroup is being made", "The pod's cgroup can't be made"},
+	lifecycle.WaitVolumes:        {"The pod's volumes are being mounted", "The pod's volumes can't be mounted"},
+	lifecycle.WaitClaims:         {"Drivers are preparing the devices of the pod's resource claims", "The devices of the pod's resource claims can't be prepared"},
+	lifecycle.WaitNetwork:        {"The runtime has no network for the pod", "The runtime has no network for the pod"},
+	lifecycle.WaitSandbox:        {"The pod's sandbox is being made", "The pod's sandbox can't be made"},
+	lifecycle.WaitSandboxStop:    {"The pod's sandbox is being stopped", "The pod's sandbox can't be stopped"},
+	lifecycle.WaitClaimsRelease:  {"Drivers are taking back the devices of the pod's resource claims", "The devices of the pod's resource claims can't be taken back"},
+	lifecycle.WaitUnmount:        {"The pod's volumes are being unmounted", "The pod's volumes can't be unmounted"},
+	lifecycle.WaitSandboxRemove:  {"The pod's sandbox is being removed from the runtime", "The pod's sandbox can't be removed from the runtime"},
+	lifecycle.WaitCgroupRemove:   {"The pod's cgroup is being removed", "The pod's cgroup can't be removed"},
+	lifecycle.WaitVolumesRefresh: {"The files of the pod's volumes are being updated", "The files of the pod's volumes can't be updated"},
+	lifecycle.WaitSnapshot:       {"What the runtime has of the pod is being looked at", "What the runtime has of the pod can't be looked at"},
+}
+
+// podWait is what the pod as a whole waits for.
+func (t *teller) podWait(w *lifecycle.Wait) string {
+	if step, is := stepsOfPod[w.For]; is {
+		return t.working(step, w)
+	}
+	switch w.For {
+	case lifecycle.WaitRestartAll:
+		phases := map[string]string{"stop": "what runs is being stopped", "announce": "the status that tells of it is being written", "remove": "the old instances are being removed"}
+		return "All containers are being restarted in place" + inBrackets(w.Because) + ": " + phases[w.On] + t.nextTry(w)
+	case lifecycle.WaitReadinessGate:
+		return "The pod is not Ready: its readiness gate " + w.On + " is not open, " + gateState(w.Because)
+	case lifecycle.WaitCompletion:
+		return "The pod is not Ready because containers have ended for good (" + w.Because + "); it ends when " + w.On + plural(strings.Split(w.On, ", "), " does", " do")
+	case lifecycle.WaitResize:
+		return t.resizeWait(w)
+	case journal.WaitScheduling:
+		return "The pod has no node yet" + ifSome(": ", bare(w.Because))
+	case journal.WaitNode:
+		return "The pod's node " + w.On + " does not answer, so that no more is known than its object says (" + bare(w.Because) + ")"
+	case lifecycle.WaitFinalizers:
+		return "The pod's object is still there because it has the finalizer " + w.On + ", which others remove"
+	default:
+	}
+	return "The pod waits for " + string(w.For) + ifSome(" ", w.On) + ifSome(": ", bare(w.Because)) + t.nextTry(w)
+}
+
+// gateState says how the condition of a readiness gate is, from the message of Ready.
+func gateState(message string) string {
+	if _, status, found := strings.Cut(message, `, but `); found {
+		return "its condition is " + status
+	}
+	return "nobody has set its condition yet"
+}
+
+func (t *teller) resizeWait(w *lifecycle.Wait) string {
+	switch w.On {
+	case "Deferred":
+		return "The resize has no room on the node yet" + inBrackets(bare(w.Because)) + t.nextTry(w)
+	case "Infeasible":
+		return "The resize can't be done on this node: " + bare(w.Because)
+	case "InProgress":
+		return t.working(work{"The resize is being carried out", "The resize can't be carried out"}, w)
+	}
+	return "The node is being asked whether it has room for the resize"
+}
+
+// working is a step that is under way, or has failed and is tried again.
+func (t *teller) working(step work, w *lifecycle.Wait) string {
+	switch {
+	case w.Because == "" && w.Until.IsZero():
+		return step.doing + t.soFar(w.Since)
+	case w.Because == "":
+		return step.doing + t.soFar(w.Since) + "; that is given up at " + t.when(w.Until)
+	case w.Until.IsZero():
+		return step.doing + " again" + t.soFar(w.Since) + ", after: " + bare(w.Because)
+	}
+	return step.failing + ": " + bare(w.Because) + t.nextTry(w)
+}
+
+// nextTry says when it goes on; empty if nobody knows.
+func (t *teller) nextTry(w *lifecycle.Wait) string {
+	if w.Until.IsZero() {
+		return ""
+	}
+	return "; next try " + t.when(w.Until)
+}

@@ -1,0 +1,126 @@
+package why
+
+import (
+	"strings"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// containerWait is what one container waits for, or several for the same image.
+func (t *teller) containerWait(s *Sentence) string {
+	w := s.Wait
+	switch w.For {
+	case "": // others wait for it
+		return t.runsFirst(w)
+	case lifecycle.WaitImage, lifecycle.WaitImagePull, lifecycle.WaitImageRetry:
+		return t.imageWait(w, append([]string{w.Subject}, s.Others...))
+	case lifecycle.WaitBackOff:
+		return w.Subject + " waits for its next restart: back-off, next try " + t.when(w.Until) + inBrackets(w.Because)
+	case lifecycle.WaitRetry:
+		return t.working(work{w.Subject + " is to be started", w.Subject + " can't be started"}, w)
+	case lifecycle.WaitRemoval:
+		return t.working(work{"Old instances of " + w.Subject + " are being removed", "Old instances of " + w.Subject + " can't be removed"}, w)
+	case lifecycle.WaitCreate:
+		return t.working(work{"The runtime is creating " + w.Subject, ""}, w)
+	case lifecycle.WaitStart:
+		return t.working(work{"The runtime is starting " + w.Subject, ""}, w)
+	case lifecycle.WaitSnapshot:
+		return "What has become of " + w.Subject + " is not known: the runtime is being asked" + ifSome(", after: ", bare(w.Because))
+	case lifecycle.WaitHook:
+		return w.Subject + " has not started yet: its " + w.On + " hook has been running" + t.lasting(w.Since)
+	case lifecycle.WaitProbe:
+		return t.probeWait(w)
+	case lifecycle.WaitPreStop, lifecycle.WaitStopTurn, lifecycle.WaitGrace, lifecycle.WaitStopRetry:
+		return t.stopWait(w)
+	default:
+	}
+	return w.Subject + " waits for " + string(w.For) + ifSome(" ", w.On) + ifSome(": ", bare(w.Because)) + t.nextTry(w)
+}
+
+// runsFirst is about a container that others come after and that waits for nothing.
+func (t *teller) runsFirst(w *lifecycle.Wait) string {
+	what := map[string]string{"init": "The init container ", "sidecar": "The sidecar "}[t.kindOf(w.Subject)] + w.Subject
+	state := t.stateOf(w.Subject)
+	switch {
+	case state != nil && state.State == "running" && t.kindOf(w.Subject) == "init":
+		return what + " has been running" + t.lasting(state.Since) + " and has not completed"
+	case state != nil && state.State == "running":
+		return what + " has been running" + t.lasting(state.Since)
+	}
+	return what + " comes first"
+}
+
+// imageWait is about an image that containers need.
+func (t *teller) imageWait(w *lifecycle.Wait, containers []string) string {
+	what := "The image " + w.On + " of " + list(containers)
+	switch w.For {
+	case lifecycle.WaitImage:
+		return what + " is being looked for on this machine"
+	case lifecycle.WaitImagePull:
+		return t.working(work{doing: what + " is being pulled"}, &lifecycle.Wait{Since: w.Since, Because: pullFailure(w.Because)})
+	default:
+	}
+	return what + " can't be had: " + pullFailure(w.Because) + t.nextTry(w)
+}
+
+// pullFailure is the failure behind ImagePullBackOff.
+func pullFailure(because string) string {
+	because = bare(because)
+	if rest, found := strings.CutPrefix(because, "ImagePullBackOff: Back-off pulling image "); found {
+		if _, failure, found := strings.Cut(rest, `": `); found {
+			return failure
+		}
+	}
+	return because
+}
+
+// probeWait is about a probe that has not succeeded, or not any more.
+func (t *teller) probeWait(w *lifecycle.Wait) string {
+	lacks := " is not ready: its "
+	if w.On == "startup" {
+		lacks = " has not started up: its "
+	}
+	how, output, _ := strings.Cut(w.Because, ": ")
+	text := w.Subject + lacks + w.On + " probe "
+	switch {
+	case w.Because == "":
+		text += "has not succeeded yet"
+	case !strings.HasPrefix(how, "failed ") && !strings.HasPrefix(how, "succeeded "):
+		text += "could not be made (" + bare(w.Because) + ")"
+	default:
+		text += how + inBrackets(bare(output))
+	}
+	if w.Until.IsZero() {
+		return text + "; an attempt is under way"
+	}
+	return text + t.nextTry(w)
+}
+
+// stopWait is about a container that is being stopped.
+func (t *teller) stopWait(w *lifecycle.Wait) string {
+	overdue := !w.Until.IsZero() && w.Until.Before(t.now)
+	because := inBrackets(bare(w.Because))
+	switch w.For {
+	case lifecycle.WaitPreStop:
+		return w.Subject + " is being stopped" + because + ": its preStop hook has been running" + t.lasting(w.Since) + ifSome(" and may until ", t.whenOf(w))
+	case lifecycle.WaitStopTurn:
+		if w.On == "" {
+			return w.Subject + " is to be stopped" + because + " once what is being set up for the pod has ended"
+		}
+		return w.Subject + " is stopped after " + list(strings.Split(w.On, ", ")) + ifSome(", at the latest ", t.whenOf(w))
+	case lifecycle.WaitStopRetry:
+		return t.working(work{w.Subject + " is to be stopped", w.Subject + " can't be stopped"}, w)
+	default:
+	}
+	if overdue {
+		return w.Subject + " was to be killed at " + t.when(w.Until) + because + ": the runtime has not answered"
+	}
+	return w.Subject + " is being stopped" + because + ": it has had its stop signal" + t.lasting(w.Since) + " and is killed at " + t.when(w.Until)
+}
+
+func (t *teller) whenOf(w *lifecycle.Wait) string {
+	if w.Until.IsZero() {
+		return ""
+	}
+	return t.when(w.Until)
+}
