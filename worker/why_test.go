@@ -24,7 +24,9 @@ var causes = []struct {
 	until func(l *life) // and then it is asked
 }{
 	{"crash, first", func(s *story, _ *v1.Pod) { s.Program("main", "exit=1 after=1s", "run") }, func(l *life) { l.await("restarted", restarts(1)) }},
-	{"crash loop", func(s *story, _ *v1.Pod) { s.Program("main", "exit=1 after=1s", "exit=2 after=1s", "exit=2 after=1s", "run") }, func(l *life) {
+	{"crash loop", func(s *story, _ *v1.Pod) {
+		s.Program("main", "exit=1 after=1s", "exit=2 after=1s", "exit=2 after=1s", "run")
+	}, func(l *life) {
 		l.await("restarted twice", restarts(2))
 		time.Sleep(5 * time.Second)
 	}},
