@@ -76,7 +76,7 @@ func (f Folder) Sweep(now time.Time, bounds Bounds) error {
 // folder is a pod's.
 type folder struct {
 	dir     string
-	written time.Time // the newest file
+	written time.Time // the newest file, or the folder while it has none
 	bytes   int64
 }
 
@@ -90,7 +90,7 @@ func measure(dir string) (folder, error) {
 		if err != nil {
 			return err
 		}
-		if !d.IsDir() && info.ModTime().After(one.written) {
+		if info.ModTime().After(one.written) {
 			one.written = info.ModTime()
 		}
 		one.bytes += info.Sys().(*syscall.Stat_t).Blocks * 512

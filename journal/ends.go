@@ -47,6 +47,24 @@ func (w *Writer) End(exit Entry) End {
 	return end
 }
 
+// Unkept are the newest ends of containers that a lifepod before knew and did not come to keep:
+// it was killed meanwhile.
+func (w *Writer) Unkept() (ends []End) {
+	newest := map[string]Entry{}
+	for _, e := range w.recent {
+		if e.Exit != nil && e.Container != "" {
+			newest[e.Container] = e
+		}
+	}
+	for _, e := range newest {
+		path := filepath.Join(w.dir, endsFolder, filepath.Base(e.Container), strconv.FormatUint(uint64(e.Attempt), 10)+endSuffix)
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			ends = append(ends, w.End(e))
+		}
+	}
+	return ends
+}
+
 // remember keeps the newest entries for the chains of ends.
 func (w *Writer) remember(entries []Entry) {
 	w.recent = append(w.recent, entries...)

@@ -105,6 +105,9 @@ func TestChain(t *testing.T) {
 		t.Fatal(err)
 	}
 	w = create(t, dir, "u")
+	if unkept := w.Unkept(); len(unkept) > 0 {
+		t.Errorf("not kept before anything has ended: %+v", unkept)
+	}
 	entries := step(lifecycle.ContainerExited{ContainerID: "c", ExitCode: 143},
 		lifecycle.Tell{Report: lifecycle.Report{Subject: "main", What: "exited 143", Outcome: "restart now"}},
 		lifecycle.Tell{Report: lifecycle.Report{Subject: "pod", What: "not Ready"}})
@@ -119,5 +122,14 @@ func TestChain(t *testing.T) {
 	}
 	if end.Container != "main" || end.Exit.Code != 143 {
 		t.Errorf("end %+v", end)
+	}
+	if diff := cmp.Diff([]End{end}, w.Unkept()); diff != "" {
+		t.Errorf("what is not kept yet (-want +got):\n%s", diff)
+	}
+	if err := KeepEnd(w.Dir(), end, nil); err != nil {
+		t.Fatal(err)
+	}
+	if unkept := w.Unkept(); len(unkept) > 0 {
+		t.Errorf("not kept: %+v", unkept)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -48,12 +49,11 @@ type Writer struct {
 // Create goes on with the pod's journal, or begins it, and keeps it until Close. Another
 // process that leads the same pod is an error.
 func (f Folder) Create(pod Pod) (*Writer, error) {
-	dir := f.of(pod.UID)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("journal: %w", err)
+	w := &Writer{dir: f.of(pod.UID)}
+	err := w.take()
+	if err == nil {
+		err = w.open()
 	}
-	w := &Writer{dir: dir}
-	err := w.open()
 	if err == nil {
 		err = w.Is(pod)
 	}
@@ -63,13 +63,47 @@ func (f Folder) Create(pod Pod) (*Writer, error) {
 	return w, nil
 }
 
-func (w *Writer) open() (err error) {
-	if w.lock, err = os.OpenFile(filepath.Join(w.dir, podFile), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+// A reader has the lock for a moment, and whoever removes what is too old.
+const (
+	lockTries = 20
+	lockPause = 5 * time.Millisecond
+)
+
+// take makes the pod's folder and locks it.
+func (w *Writer) take() (err error) {
+	for range lockTries {
+		if err = w.tryLock(); err == nil {
+			return nil
+		}
+		time.Sleep(lockPause)
+	}
+	return fmt.Errorf("another lifepod writes to %s: %w", w.dir, err)
+}
+
+func (w *Writer) tryLock() error {
+	if err := os.MkdirAll(w.dir, 0o700); err != nil {
 		return err
 	}
-	if err := unix.Flock(int(w.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return fmt.Errorf("another lifepod writes to %s: %w", w.dir, err)
+	path := filepath.Join(w.dir, podFile)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
 	}
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	locked, err := file.Stat()
+	if there, missing := os.Stat(path); err == nil && (missing != nil || !os.SameFile(locked, there)) {
+		err = fs.ErrNotExist // it was removed before it was locked
+	}
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	w.lock = file
+	return nil
+}
+
+func (w *Writer) open() error {
 	entries, torn, err := readEntries(w.dir)
 	if err != nil {
 		return err

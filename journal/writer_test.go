@@ -143,7 +143,7 @@ func TestSweep(t *testing.T) {
 			}
 		}
 		age := now.Add(-time.Duration(i) * time.Hour)
-		for _, name := range []string{podFile, nowFile, firstFile} {
+		for _, name := range []string{podFile, nowFile, firstFile, ""} {
 			if err := os.Chtimes(filepath.Join(dir, uid, name), age, age); err != nil {
 				t.Fatal(err)
 			}
@@ -166,6 +166,38 @@ func TestSweep(t *testing.T) {
 	stay(Bounds{Age: 24 * time.Hour, Bytes: 1 << 20}, "0", "1", "2", "3")
 	stay(Bounds{Age: 90 * time.Minute, Bytes: 1 << 20}, "0", "1", "3")
 	stay(Bounds{Age: 24 * time.Hour, Bytes: 40_000}, "0", "3")
+}
+
+// TestSweepLeavesBeginnings: a folder that a lifepod has just made is no old one without files.
+func TestSweepLeavesBeginnings(t *testing.T) {
+	dir := t.TempDir()
+	begun := filepath.Join(dir, "u")
+	if err := os.Mkdir(begun, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := (Folder{Dir: dir}).Sweep(time.Now(), Usual); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(begun); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReaderDoesNotKeepWriterOut: a reader holds the lock for a moment only, for which a writer waits.
+func TestReaderDoesNotKeepWriterOut(t *testing.T) {
+	dir := t.TempDir()
+	if err := create(t, dir, "u").Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(filepath.Join(dir, "u", podFile))
+	if err == nil {
+		err = unix.Flock(int(file.Fd()), unix.LOCK_SH)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(2*lockPause, func() { _ = file.Close() }) // which unlocks
+	create(t, dir, "u")
 }
 
 // TestKilled: what was written before a kill -9, at whatever moment, is read after it.

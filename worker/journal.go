@@ -28,8 +28,14 @@ func (w *Worker) openJournal() {
 		return
 	}
 	writer, err := journal.Folder{Dir: dir}.Create(journal.PodOf(w.pod))
-	w.journalFailed(err)
+	if err != nil {
+		w.journalFailed(err)
+		return
+	}
 	w.chronicle.writer = writer
+	for _, end := range writer.Unkept() {
+		w.keepEnd(writer.Dir(), end)
+	}
 }
 
 // closeJournal ends the writing.

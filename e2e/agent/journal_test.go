@@ -54,6 +54,10 @@ spec:
 		t.Errorf("kubectl lifepod timeline shows\n%s", plugin)
 	}
 
+	if said := c.plugin("why", "crash", "--namespace", c.namespace); !strings.Contains(said, "main at ") || !strings.Contains(said, ": exit 3 → ") {
+		t.Errorf("kubectl lifepod why says\n%s", said)
+	}
+
 	c.delete("crash")
 	uid := record.Pod.UID
 	of := remote.Node{Context: t.Context(), Client: client.CoreV1().RESTClient(), Name: node.Name}
