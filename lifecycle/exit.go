@@ -98,6 +98,9 @@ func killText(s *step, c *container, t *v1.ContainerStateTerminated) string {
 	return ", killed when its grace ran out"
 }
 
+// crashLoopBackOff is the waiting reason of a container whose restart is not due (A-CST-7).
+const crashLoopBackOff = "CrashLoopBackOff"
+
 // backOffAfterExit puts the container in CrashLoopBackOff if its next start is not due
 // yet (A-BO-2, A-CST-7), and describes the outcome.
 func backOffAfterExit(s *step, c *container) (outcome, because string) {
@@ -122,7 +125,7 @@ func backOffAfterExit(s *step, c *container) (outcome, because string) {
 // crashLoops shows that the container waits for its back-off (A-BO-2, A-CST-7).
 func crashLoops(s *step, c *container, delay time.Duration) {
 	c.Failure = &Failure{
-		Reason:  "CrashLoopBackOff",
+		Reason:  crashLoopBackOff,
 		Message: fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", delay, c.spec.Name, podText(s.pod)),
 	}
 	s.do(RecordEvent{

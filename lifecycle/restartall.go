@@ -230,7 +230,7 @@ func resetForRound(s *step, c *container) {
 		c.Last, c.LastDone = exitForRound(s, c), c.Exit != nil && c.done()
 		c.RestartCount++
 	}
-	loops := c.triggersRound() && c.Failure != nil && c.Failure.Reason == "CrashLoopBackOff"
+	loops := c.triggersRound() && c.Failure != nil && c.Failure.Reason == crashLoopBackOff
 	if c.ID != "" && !loops {
 		c.Failure = &Failure{Reason: reasonRestartingAll, Message: messageRestartingAll}
 	}

@@ -165,7 +165,10 @@ func (w *waits) imageDue(f fetch) time.Time {
 
 // forCall is about a container that is being created or started.
 func (w *waits) forCall(c *container) {
-	wait := Wait{Subject: c.spec.Name, Since: w.m.onWall(c.touchedAt), Because: c.Failure.text(), Rule: "A-ACT-10"}
+	wait := Wait{Subject: c.spec.Name, Since: w.m.onWall(c.touchedAt), Rule: "A-ACT-10"}
+	if c.Failure != nil && c.Failure.Reason != crashLoopBackOff { // which is over
+		wait.Because = c.Failure.text()
+	}
 	switch c.Position {
 	case creating:
 		wait.For = WaitCreate

@@ -41,7 +41,7 @@ func (l Layout) quote(b *strings.Builder, s Sentence) {
 		const indent = "    "
 		b.WriteString(indent + rule + "\n")
 		for line := range strings.Lines(l.Quote(rule, l.Width-len(indent))) {
-			b.WriteString(indent + strings.TrimRight(line, "\n") + "\n")
+			b.WriteString(strings.TrimRight(indent+line, " \n") + "\n")
 		}
 	}
 }
