@@ -124,6 +124,76 @@ var causes = []struct {
 		pod.Spec.RestartPolicy = v1.RestartPolicyNever
 		s.Program("main", "exit=0 after=2s")
 	}, func(l *life) { l.gone() }},
+	{"volume that is not there", func(_ *story, pod *v1.Pod) {
+		directory := v1.HostPathDirectory
+		pod.Spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/no/such/folder", Type: &directory}}}}
+		pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "data", MountPath: "/data"}}
+	}, func(l *life) { time.Sleep(2 * time.Second) }},
+	{"secret that is not there", func(_ *story, pod *v1.Pod) {
+		pod.Spec.Containers[0].EnvFrom = []v1.EnvFromSource{{SecretRef: &v1.SecretEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: "password"}}}}
+	}, func(l *life) { time.Sleep(2 * time.Second) }},
+	{"image that may not be pulled", func(_ *story, pod *v1.Pod) {
+		pod.Spec.Containers[0].Image, pod.Spec.Containers[0].ImagePullPolicy = "example.org/absent:1", v1.PullNever
+	}, func(l *life) { time.Sleep(2 * time.Second) }},
+	{"image name that is none", func(_ *story, pod *v1.Pod) { pod.Spec.Containers[0].Image = "Example.org/UPPER" }, func(l *life) { time.Sleep(2 * time.Second) }},
+	{"postStart hook runs", func(s *story, pod *v1.Pod) {
+		s.Command("main", "hang")
+		pod.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"warm"}}}}
+	}, func(l *life) { time.Sleep(10 * time.Second) }},
+	{"postStart hook fails", func(s *story, pod *v1.Pod) {
+		s.Command("main", "exit=7 out=cold")
+		pod.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"warm"}}}}
+	}, func(l *life) { l.await("in back-off", waitingFor("PostStartHookError")) }},
+	{"preStop hook out of time", func(s *story, pod *v1.Pod) {
+		s.Command("main", "hang")
+		pod.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"drain"}}}}
+	}, func(l *life) {
+		l.await("running", running)
+		l.stop(5)
+		l.gone()
+	}},
+	{"rule for the exit code", func(s *story, pod *v1.Pod) {
+		s.Program("main", "exit=42 after=1s", "run")
+		never := v1.ContainerRestartPolicyNever
+		pod.Spec.Containers[0].RestartPolicy = &never
+		pod.Spec.Containers[0].RestartPolicyRules = []v1.ContainerRestartRule{{
+			Action: v1.ContainerRestartRuleActionRestart, ExitCodes: &v1.ContainerRestartRuleOnExitCodes{Operator: v1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{42}},
+		}}
+	}, func(l *life) { l.await("restarted", restarts(1)) }},
+	{"exit code that restarts all", func(s *story, pod *v1.Pod) {
+		s.Program("main", "exit=88 after=1s", "run")
+		never := v1.ContainerRestartPolicyNever
+		pod.Spec.Containers[0].RestartPolicy = &never
+		pod.Spec.Containers[0].RestartPolicyRules = []v1.ContainerRestartRule{{
+			Action: v1.ContainerRestartRuleActionRestartAllContainers, ExitCodes: &v1.ContainerRestartRuleOnExitCodes{Operator: v1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{88}},
+		}}
+	}, func(l *life) { l.await("restarted", restarts(1)) }},
+	{"one of two has ended", func(s *story, pod *v1.Pod) {
+		pod.Spec.RestartPolicy = v1.RestartPolicyNever
+		s.Program("main", "exit=0 after=1s")
+		other := pod.Spec.Containers[0]
+		other.Name = "other"
+		pod.Spec.Containers = append(pod.Spec.Containers, other)
+	}, func(l *life) { time.Sleep(5 * time.Second) }},
+	{"sidecar has not started up", func(s *story, pod *v1.Pod) {
+		s.Command("proxy", "exit=1 out=no_certificate", "exit=1 out=no_certificate")
+		always := v1.ContainerRestartPolicyAlways
+		proxy := pod.Spec.Containers[0]
+		proxy.Name, proxy.RestartPolicy, proxy.StartupProbe = "proxy", &always, execProbe(10, "started")
+		pod.Spec.InitContainers = []v1.Container{proxy}
+	}, func(l *life) { time.Sleep(12 * time.Second) }},
+	{"sandbox can't be stopped", func(s *story, _ *v1.Pod) { s.Fault("fail StopPodSandbox message=network_is_busy times=5") }, func(l *life) {
+		l.await("running", running)
+		l.stop(5)
+		time.Sleep(2 * time.Second)
+	}},
+	{"sandbox takes long to stop", func(s *story, _ *v1.Pod) { s.Fault("slow StopPodSandbox by=1m") }, func(l *life) {
+		l.await("running", running)
+		l.stop(5)
+		time.Sleep(10 * time.Second)
+	}},
+	{"killed without an order", func(s *story, _ *v1.Pod) { s.Program("main", "exit=139 after=1s", "run") }, func(l *life) { l.await("restarted", restarts(1)) }},
+	{"says why", func(s *story, _ *v1.Pod) { s.Program("main", "exit=1 after=1s message=no_such_table", "run") }, func(l *life) { l.await("restarted", restarts(1)) }},
 	{"all well", func(*story, *v1.Pod) {}, func(l *life) {
 		l.await("running", running)
 		time.Sleep(time.Minute)
