@@ -30,6 +30,7 @@ var causes = []struct {
 		l.await("restarted twice", restarts(2))
 		time.Sleep(5 * time.Second)
 	}},
+	{"crash loop of an hour", func(s *story, _ *v1.Pod) { s.Program("main", "exit=1 after=1s message=no_database") }, func(*life) { time.Sleep(time.Hour) }},
 	{"out of memory", func(s *story, pod *v1.Pod) {
 		pod.Spec.Containers[0].Resources.Limits = v1.ResourceList{v1.ResourceMemory: resource.MustParse("64Mi")}
 		s.Program("main", "exit=137 oom after=1s", "exit=137 oom after=1s", "run")
