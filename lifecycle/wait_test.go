@@ -6,11 +6,9 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -35,9 +33,7 @@ func (tr *transcript) printWaits() {
 	}
 }
 
-// waitsToldLawful: a pod that lives and is not Ready, or that is ending, waits for something;
-// and whatever the machine asks to be woken for, somebody waits for, with that time, but for
-// the steps of a restart of all containers.
+// waitsToldLawful: a pod that lives and is not Ready, or that is ending, waits for something.
 func waitsToldLawful(t fataler, m *Machine) {
 	waits := m.Waits()
 	for _, w := range waits {
@@ -49,37 +45,6 @@ func waitsToldLawful(t fataler, m *Machine) {
 	if len(waits) == 0 && !m.kept.StartTime.IsZero() && !over && (!ready || m.kept.Stage != Syncing) {
 		t.Fatalf("the pod waits for nothing in stage %v, and is not Ready: sandbox %v, setup %+v, claims %+v, stop %+v", m.kept.Stage, m.sandbox, m.setup, m.claims, m.stop)
 	}
-	if m.wakeAt.IsZero() || m.round.Active {
-		return // a restart of all containers is one wait, whatever it is woken for
-	}
-	until := func(w Wait) bool { return w.Until.Equal(m.onWall(m.wakeAt)) }
-	if !slices.ContainsFunc(waits, until) && !slices.ContainsFunc(unawaited(m), m.wakeAt.Equal) {
-		t.Fatalf("the machine wakes at %v, and nothing waits until then: %+v", m.onWall(m.wakeAt), waits)
-	}
-}
-
-// unawaited are the times, on the machine's own clock, at which something comes that nobody waits for.
-func unawaited(m *Machine) []time.Time {
-	times := []time.Time{m.storage.nextAt, m.stop.OverdueAt}
-	if limit := m.pod.Spec.ActiveDeadlineSeconds; limit != nil {
-		times = append(times, m.own(m.kept.StartTime.Add(time.Duration(*limit)*time.Second)))
-	}
-	if m.kept.Stage == Terminating {
-		times = append(times, m.stop.Deadline) // then the sandbox is stopped with what is left in it
-	}
-	for _, f := range (&step{Machine: m}).fetches() {
-		if f.Refused != nil {
-			times = append(times, f.RetryAt) // the image is looked for; its pull may come later
-		}
-	}
-	for _, c := range m.containers {
-		for k := range c.Probes {
-			if spec := c.probeSpec(ProbeKind(k)); spec != nil && m.probes(c, ProbeKind(k)) {
-				times = append(times, c.probeDue(ProbeKind(k)))
-			}
-		}
-	}
-	return times
 }
 
 // TestEveryKindOfWaitIsShown: each of them is in a transcript.
