@@ -119,6 +119,18 @@ type Now struct {
 	// Waits has what the pod and its containers wait for, as the machine says.
 	Waits      []lifecycle.Wait `json:"waits,omitzero"`
 	Containers []ContainerNow   `json:"containers,omitzero"`
+	// Pulls are the images that are being pulled, by name, about once a second.
+	Pulls []Pull `json:"pulls,omitzero"`
+}
+
+// Pull is how far the pull of an image is.
+type Pull struct {
+	Image   string        `json:"image"`
+	Elapsed time.Duration `json:"elapsed"` // since the pod asked for it
+	// DoneBytes and TotalBytes are those of the compressed layers; both 0 if the runtime doesn't
+	// tell. Once they are equal the layers are being unpacked.
+	DoneBytes  int64 `json:"doneBytes"`
+	TotalBytes int64 `json:"totalBytes"`
 }
 
 // ContainerNow is how a container is.

@@ -76,3 +76,29 @@ func TestHarmless(t *testing.T) {
 		t.Errorf("it says %q", b.String())
 	}
 }
+
+// TestPulls: a pull that is under way says how far it is, if that is known.
+func TestPulls(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	for _, tc := range []struct {
+		pull journal.Pull
+		want string
+	}{
+		{journal.Pull{Image: "app:2", Elapsed: 4 * time.Second}, "The image app:2 of main is being pulled, for 4 s now."},
+		{journal.Pull{Image: "other", DoneBytes: 1, TotalBytes: 2}, "The image app:2 of main is being pulled, for 4 s now."},
+		{
+			journal.Pull{Image: "app:2", Elapsed: 4 * time.Second, DoneBytes: 12 << 20, TotalBytes: 37 << 20},
+			"The image app:2 of main is being pulled: 12 MiB of 37 MiB are here, 3 MiB a second, for 4 s now.",
+		},
+		{
+			journal.Pull{Image: "app:2", Elapsed: 4 * time.Second, DoneBytes: 37 << 20, TotalBytes: 37 << 20},
+			"The image app:2 of main is being pulled: its 37 MiB are here and are being unpacked, for 4 s now.",
+		},
+	} {
+		r := waiting("p", lifecycle.Wait{Subject: "main", For: lifecycle.WaitImagePull, On: "app:2", Since: now.Add(-4 * time.Second)})
+		r.Now.Pulls = []journal.Pull{tc.pull}
+		if got := Explain(r, now).Sentences[0].Text; got != tc.want {
+			t.Errorf("%+v: %s\nwant %s", tc.pull, got, tc.want)
+		}
+	}
+}

@@ -57,10 +57,29 @@ func (t *teller) imageWait(w *lifecycle.Wait, containers []string) string {
 	case lifecycle.WaitImage:
 		return what + " is being looked for on this machine"
 	case lifecycle.WaitImagePull:
-		return t.working(work{doing: what + " is being pulled"}, &lifecycle.Wait{Since: w.Since, Because: pullFailure(w.Because)})
+		doing := what + " is being " + t.pulledSoFar(w.On)
+		return t.working(work{doing: doing}, &lifecycle.Wait{Since: w.Since, Because: pullFailure(w.Because)})
 	default:
 	}
 	return what + " can't be had: " + pullFailure(w.Because) + t.nextTry(w)
+}
+
+// pulledSoFar is how far the pull of an image is.
+func (t *teller) pulledSoFar(image string) string {
+	for _, p := range t.Now.Pulls {
+		switch {
+		case p.Image != image || p.TotalBytes == 0:
+		case p.DoneBytes >= p.TotalBytes:
+			return "pulled: its " + bytes(p.TotalBytes) + " are here and are being unpacked"
+		default:
+			text := "pulled: " + bytes(p.DoneBytes) + " of " + bytes(p.TotalBytes) + " are here"
+			if seconds := p.Elapsed.Seconds(); seconds >= 1 {
+				text += ", " + bytes(int64(float64(p.DoneBytes)/seconds)) + " a second"
+			}
+			return text
+		}
+	}
+	return "pulled"
 }
 
 // pullFailure is the failure behind ImagePullBackOff.

@@ -3,10 +3,14 @@ package worker
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/images"
 )
@@ -28,6 +32,7 @@ func (h *executor) pullRequest(image string) (images.PullRequest, []string) {
 
 func (h *executor) pullImage(ctx context.Context, e lifecycle.PullImage) lifecycle.Fact {
 	request, missing := h.pullRequest(e.Image)
+	defer h.pulls.forget(e.Image)
 	pulled, err := h.engine.Images.Pull(ctx, request)
 	fact := lifecycle.ImagePulled{Result: result(ctx, e.ID, err), MissingSecrets: missing}
 	if refused, ok := errors.AsType[*images.PullError](err); ok {
@@ -45,10 +50,48 @@ func (h *executor) pullImage(ctx context.Context, e lifecycle.PullImage) lifecyc
 }
 
 func (h *executor) progress(image string) func(images.Progress) {
-	if h.engine.PullProgress == nil {
-		return nil
+	return func(p images.Progress) {
+		h.pulls.moved(image, p)
+		h.post(pullMoved{})
+		if h.engine.PullProgress != nil {
+			h.engine.PullProgress(h.pod, image, p)
+		}
 	}
-	return func(p images.Progress) { h.engine.PullProgress(h.pod, image, p) }
+}
+
+// pullMoved says that a pull has come further.
+type pullMoved struct{}
+
+// pulls are those under way, by image.
+type pulls struct {
+	mu sync.Mutex
+	by map[string]images.Progress
+}
+
+func (p *pulls) moved(image string, progress images.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.by == nil {
+		p.by = map[string]images.Progress{}
+	}
+	p.by[image] = progress
+}
+
+func (p *pulls) forget(image string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.by, image)
+}
+
+// list is how far they are, for the journal.
+func (p *pulls) list() (list []journal.Pull) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, image := range slices.Sorted(maps.Keys(p.by)) {
+		at := p.by[image]
+		list = append(list, journal.Pull{Image: image, Elapsed: at.Elapsed, DoneBytes: at.DoneBytes, TotalBytes: at.TotalBytes})
+	}
+	return list
 }
 
 // pullSecrets are the pod's imagePullSecrets, and the names of those that can't

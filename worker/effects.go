@@ -24,8 +24,8 @@ type executor struct {
 	pod    *v1.Pod // as it was when the effect was asked for; never changed, only replaced
 	*results
 	commands *command.Runner
-	// post is for what is known before an effect is answered.
-	post func(lifecycle.Fact)
+	// post is for what is known before an effect is answered: a lifecycle.Fact, or pullMoved.
+	post func(any)
 }
 
 // results are what one effect leaves for another.
@@ -39,6 +39,7 @@ type results struct {
 	sandbox   *runtimeapi.PodSandboxConfig // by createSandbox, for createContainer; nil if another lifepod created it
 	attempt   uint32                       // of the sandbox that another lifepod created
 	created   runningReports               // by events, for startContainer
+	pulls     pulls                        // by pullImage, for the journal
 }
 
 // of is the same executor for a changed pod.

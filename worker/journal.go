@@ -82,9 +82,12 @@ func (w *Worker) keepEnd(dir string, end journal.End) {
 
 // noteNow writes how the pod is after a step, when its effects are under way.
 func (w *Worker) noteNow(at time.Time) {
-	if w.chronicle.writer != nil {
-		w.journalFailed(w.chronicle.writer.Now(journal.NowOf(at, w.machine)))
+	if w.chronicle.writer == nil {
+		return
 	}
+	now := journal.NowOf(at, w.machine)
+	now.Pulls = w.results.pulls.list()
+	w.journalFailed(w.chronicle.writer.Now(now))
 }
 
 func (w *Worker) journalFailed(err error) {

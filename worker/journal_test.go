@@ -112,6 +112,33 @@ func TestJournalOfBackOff(t *testing.T) {
 	})
 }
 
+// TestJournalOfPull: how far a pull is is known while it lasts, and no longer.
+func TestJournalOfPull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t, "slow PullImage by=10s")
+		in := s.withJournal()
+		pod := podOf("web", v1.RestartPolicyAlways, "main")
+		pod.Spec.Containers[0].ImagePullPolicy = v1.PullAlways
+		web := s.run(pod)
+		time.Sleep(5500 * time.Millisecond)
+		pulls := func() []journal.Pull {
+			synctest.Wait()
+			record, err := in.Read(string(pod.UID))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return record.Now.Pulls
+		}
+		if got := pulls(); len(got) != 1 || got[0].Image != image || got[0].Elapsed != 5*time.Second {
+			t.Errorf("pulls after 5.5 s: %+v", got)
+		}
+		web.await("running", running)
+		if got := pulls(); len(got) != 0 {
+			t.Errorf("pulls of a pod that runs: %+v", got)
+		}
+	})
+}
+
 // TestJournalOnAFullDisk: a journal that can't be written costs the pod nothing.
 func TestJournalOnAFullDisk(t *testing.T) {
 	disk := t.TempDir()

@@ -37,7 +37,7 @@ type Worker struct {
 	pod     *v1.Pod // as first given
 	sink    Sink
 	log     *slog.Logger
-	mail    *mailbox.Mailbox[any] // of lifecycle.Fact, or *runtimeapi.ContainerStatus of one that exited
+	mail    *mailbox.Mailbox[any] // of lifecycle.Fact, *runtimeapi.ContainerStatus of one that exited, pullMoved …
 	results *results              // of all executors
 
 	relist chan struct{} // holds a value to request a snapshot now
@@ -70,7 +70,7 @@ func (n *Engine) NewWorker(pod *v1.Pod, sink Sink) *Worker {
 	mail := mailbox.New[any]()
 	h := &executor{
 		engine: n, pod: pod, results: &results{}, commands: command.NewRunner(n.Runtime),
-		post: func(fact lifecycle.Fact) { mail.Post(fact) },
+		post: mail.Post,
 	}
 	w := &Worker{
 		pod:      pod,
@@ -171,6 +171,8 @@ func (w *Worker) receive(ctx context.Context, item any) {
 		w.compareDigest(ctx, item)
 	case lifecycle.Fact:
 		w.step(ctx, item)
+	case pullMoved:
+		w.noteNow(w.clock.ofNow(time.Now()))
 	case *runtimeapi.ContainerStatus:
 		executor := w.executor
 		w.beside(func() { w.mail.Post(executor.describeExit(item)) })
