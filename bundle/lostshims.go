@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"os"
@@ -219,18 +220,29 @@ func (p Paths) killLostShims(ctx context.Context) error {
 
 // shims are the shims of our containerd that live, and the sandbox of each.
 func (p Paths) shims() map[int]string {
-	cmdlines, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		panic(err) // the pattern is right
-	}
 	shims := map[int]string{}
-	for _, cmdline := range cmdlines {
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(cmdline)))
-		if sandbox := p.sandboxOfShim(cmdline); err == nil && sandbox != "" {
+	for pid, cmdline := range commandLines() {
+		if sandbox := p.sandboxOfShim(cmdline); sandbox != "" {
 			shims[pid] = sandbox
 		}
 	}
 	return shims
+}
+
+// commandLines are the files with the command lines of the machine's processes, by PID.
+func commandLines() iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		cmdlines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		if err != nil {
+			panic(err) // the pattern is right
+		}
+		for _, cmdline := range cmdlines {
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(cmdline)))
+			if err == nil && !yield(pid, cmdline) {
+				return
+			}
+		}
+	}
 }
 
 func knownSandboxes(ctx context.Context, client *cri.Client) (map[string]bool, error) {

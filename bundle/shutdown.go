@@ -62,6 +62,9 @@ func (d *daemon) stop(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if err := d.paths.awaitCleanups(ctx); err != nil {
+			return err
+		}
 	}
 	if err := os.Remove(d.paths.record()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
@@ -32,18 +33,56 @@ func (r *Runtime) KillStrayShims(ctx context.Context) error {
 // line is that of something else: a task that CRI has not made, or the same program
 // as it starts a shim or cleans up after one that died, which alone is told a bundle.
 func (p Paths) sandboxOfShim(cmdline string) string {
-	text, err := os.ReadFile(cmdline)
-	if err != nil {
-		return "" // it has ended
-	}
-	arguments := strings.Split(string(text), "\x00")
-	if filepath.Base(arguments[0]) != filepath.Base(p.Shim()) || valueOf(arguments, "-address") != p.Socket() {
-		return ""
-	}
+	arguments := p.shimArguments(cmdline)
 	if valueOf(arguments, "-namespace") != criNamespace || valueOf(arguments, "-bundle") != "" {
 		return ""
 	}
 	return valueOf(arguments, "-id")
+}
+
+// shimArguments is a command line of the shim's program that our containerd has made;
+// empty, if it is another's.
+func (p Paths) shimArguments(cmdline string) []string {
+	text, err := os.ReadFile(cmdline)
+	if err != nil {
+		return nil // it has ended
+	}
+	arguments := strings.Split(string(text), "\x00")
+	if filepath.Base(arguments[0]) != filepath.Base(p.Shim()) || valueOf(arguments, "-address") != p.Socket() {
+		return nil
+	}
+	return arguments
+}
+
+// cleanupPatience is how long what cleans up after a shim that died may take once
+// containerd has ended.
+const cleanupPatience = 5 * time.Second
+
+// awaitCleanups waits for what cleans up after shims that died: containerd, which starts
+// it, ends without it. What takes too long is killed.
+func (p Paths) awaitCleanups(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, cleanupPatience)
+	defer cancel()
+	var errs []error
+	for pid, cmdline := range commandLines() {
+		if valueOf(p.shimArguments(cmdline), "-bundle") == "" {
+			continue
+		}
+		cleanup, err := pidfd.OpenPID(pid)
+		if errors.Is(err, pidfd.ErrEnded) {
+			continue
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if valueOf(p.shimArguments(cmdline), "-bundle") != "" && cleanup.Wait(ctx) != nil {
+			cleanup.KillChildren()
+			errs = append(errs, cleanup.Stop(context.WithoutCancel(ctx), 0))
+		}
+		cleanup.Close()
+	}
+	return errors.Join(errs...)
 }
 
 // shimLives says whether any shim of our containerd lives.

@@ -1,10 +1,12 @@
 package bundle
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
@@ -37,6 +39,36 @@ func TestKillStrayShims(t *testing.T) {
 	for name, c := range map[string]*exec.Cmd{"of a sandbox": known, "of another root": foreign} {
 		if _, err := pidfd.Find(c.Process.Pid); err != nil {
 			t.Errorf("the shim %s: %v", name, err)
+		}
+	}
+}
+
+// TestAwaitCleanups: what cleans up after a shim of ours is waited for, and killed if it
+// never ends; nothing else is touched.
+func TestAwaitCleanups(t *testing.T) {
+	dir := t.TempDir()
+	p := Paths{Root: dir, RunDir: filepath.Join(dir, "run"), Bundle: filepath.Join(dir, "bundle")}
+	program := filepath.Join(dir, filepath.Base(p.Shim()))
+	shim := startShim(t, program, "-namespace", "k8s.io", "-id", "a", "-address", p.Socket())
+	foreign := startShim(t, program, "-bundle", "/b", "-address", "/elsewhere")
+	cleanup := startShim(t, program, "-namespace", "k8s.io", "-address", p.Socket(), "-bundle", "/a", "delete")
+	t.Cleanup(func() {
+		for _, c := range []*exec.Cmd{shim, foreign} {
+			_ = c.Process.Kill()
+			_ = c.Wait()
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := p.awaitCleanups(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := cleanup.Wait(); err == nil {
+		t.Error("the cleanup that never ends was not ended")
+	}
+	for name, c := range map[string]*exec.Cmd{"a shim": shim, "a cleanup of another root": foreign} {
+		if _, err := pidfd.Find(c.Process.Pid); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -58,7 +58,8 @@ var whyCases = []struct {
 	},
 	{
 		name: "asked", await: `pod Ready`, act: []string{"restart", "asked", "-c", "main"}, then: `1st restart`,
-		spec: "containers:\n" + shell("main", "trap 'exit 0' TERM; while true; do sleep 0.1; done"),
+		// Ready says that the trap is set.
+		spec: "containers:\n" + shell("main", "trap 'exit 0' TERM; touch /set; while true; do sleep 0.1; done", "readinessProbe: {exec: {command: [cat, /set]}, periodSeconds: 1}"),
 		want: []string{`main at TIME: a restart was asked for \(.*\) → stopped.* → exit 0 → 1st restart at once\.`},
 	},
 	{
