@@ -25,7 +25,7 @@ const (
 )
 
 // chainEntries is how many of the newest entries an end's chain can reach back to.
-const chainEntries = 512
+const chainEntries = 128
 
 // End is how an instance ended, of whose exit the entry is: with what led to it, and what was
 // decided.
