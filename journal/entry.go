@@ -176,4 +176,6 @@ type Record struct {
 	Ends    []End   `json:"ends,omitzero"`   // by container, oldest first
 	// Left is how many entries between the first and the newest were given up.
 	Left int64 `json:"left,omitzero"`
+	// Object says that there is no journal: it is what the API server's object says (OfObject).
+	Object bool `json:"object,omitzero"`
 }

@@ -44,8 +44,12 @@ const (
 // unanswered is why the node could not be asked; nil: it knows nothing, or there is none.
 func OfObject(pod *v1.Pod, unanswered error) *Record {
 	now := nowOfStatus(&pod.Status)
+	now.Stage = lifecycle.Syncing.String()
+	if lifecycle.Terminal(pod.Status.Phase) {
+		now.Stage = lifecycle.Terminated.String()
+	}
 	if pod.DeletionTimestamp != nil {
-		now.Deleting = pod.DeletionTimestamp.Time
+		now.Deleting, now.Stage = pod.DeletionTimestamp.Time, lifecycle.Terminating.String()
 	}
 	if unanswered != nil {
 		now.Waits = append(now.Waits, lifecycle.Wait{Subject: "pod", For: WaitNode, On: pod.Spec.NodeName, Because: unanswered.Error()})
@@ -56,7 +60,7 @@ func OfObject(pod *v1.Pod, unanswered error) *Record {
 			now.Waits = append(now.Waits, lifecycle.Wait{Subject: "pod", For: WaitScheduling, Since: c.LastTransitionTime.Time, Because: c.Message})
 		}
 	}
-	return &Record{Pod: PodOf(pod), Now: &now}
+	return &Record{Pod: PodOf(pod), Now: &now, Object: true}
 }
 
 func latest(a, b time.Time) time.Time {

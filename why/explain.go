@@ -51,6 +51,7 @@ const (
 	KindExit    Kind = "exit"    // how a container's instance ended, and what followed
 	KindOOM     Kind = "oom"     // what a kill for memory meant
 	KindRepeats Kind = "repeats" // a container that has ended several times
+	KindState   Kind = "state"   // how a container is, according to its pod's object alone
 )
 
 // ofPod is the subject of what is about the pod as a whole.
@@ -107,7 +108,7 @@ func (t *teller) ending() bool { return t.Now != nil && t.Now.Stage != lifecycle
 
 // unled says that nobody leads the pod, so that nothing goes on.
 func (t *teller) unled() {
-	if t.Living || t.over() || t.Now == nil && len(t.Entries) == 0 {
+	if t.Living || t.Object || t.over() || t.Now == nil && len(t.Entries) == 0 {
 		return
 	}
 	last := t.lastKnown()

@@ -1,11 +1,14 @@
 package why
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -99,6 +102,38 @@ func TestPulls(t *testing.T) {
 		r.Now.Pulls = []journal.Pull{tc.pull}
 		if got := Explain(r, now).Sentences[0].Text; got != tc.want {
 			t.Errorf("%+v: %s\nwant %s", tc.pull, got, tc.want)
+		}
+	}
+}
+
+// TestObject: of a pod without a journal it is told what its object says, and nothing is made up.
+func TestObject(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "elsewhere", UID: "u"},
+		Spec:       v1.PodSpec{NodeName: "n2", Containers: []v1.Container{{Name: "main"}, {Name: "side"}}},
+		Status: v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{
+			{Name: "main", RestartCount: 3, State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 40s"}}},
+			{Name: "side", Ready: true, State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}},
+		}},
+	}
+	for _, tc := range []struct {
+		unanswered error
+		want       []string
+	}{
+		{nil, []string{"main is waiting: CrashLoopBackOff: back-off 40s, restarted 3 times; its node's journal tells no more."}},
+		{errors.New("no route"), []string{
+			"main is waiting: CrashLoopBackOff: back-off 40s, restarted 3 times; its node's journal tells no more.",
+			"The pod's node n2 does not answer, so that no more is known than its object says (no route).",
+		}},
+	} {
+		e := Explain(journal.OfObject(pod, tc.unanswered), now)
+		var got []string
+		for _, s := range e.Sentences {
+			got = append(got, s.Text)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" || e.Standing != "default/elsewhere is Running and not Ready." {
+			t.Errorf("%s (-want +got):\n%s", e.Standing, diff)
 		}
 	}
 }

@@ -16,6 +16,9 @@ func (t *teller) waits() {
 		return
 	}
 	var told []Sentence
+	if t.Object {
+		t.sentences = append(t.sentences, t.states()...)
+	}
 	for i := range t.Now.Waits {
 		w := &t.Now.Waits[i]
 		if follows(w) || t.toldBefore(told, w) {

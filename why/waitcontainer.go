@@ -1,6 +1,7 @@
 package why
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/lifepod/lifepod/lifecycle"
@@ -142,4 +143,26 @@ func (t *teller) whenOf(w *lifecycle.Wait) string {
 		return ""
 	}
 	return t.when(w.Until)
+}
+
+// states are how containers are of which only the object tells: what keeps those that don't run.
+func (t *teller) states() (told []Sentence) {
+	for _, c := range t.Now.Containers {
+		text := c.Name + " is " + c.State
+		switch {
+		case c.State == "waiting" && c.Reason != "":
+			text += ": " + c.Reason + ifSome(": ", bare(c.Message))
+		case c.State == "terminated" && c.Exit != nil && c.Exit.Code != 0:
+			text += fmt.Sprintf(": exit %d %s", c.Exit.Code, c.Exit.Reason)
+		case c.State == "running" && !c.Ready && t.kindOf(c.Name) == "container":
+			text += " and not ready"
+		default:
+			continue
+		}
+		if c.Restarts > 0 {
+			text += fmt.Sprintf(", restarted %d times", c.Restarts)
+		}
+		told = append(told, Sentence{Kind: KindState, Subject: c.Name, At: c.Since, Text: text + "; its node's journal tells no more."})
+	}
+	return told
 }
