@@ -229,7 +229,7 @@ func TestKilledSandbox(t *testing.T) {
 	c := r.startRun(t, pod("sandbox", `
 restartPolicy: Always
 containers:
-`+shell("main", "echo up; trap 'exit 0' TERM; while true; do sleep 0.1; done")))
+`+shell("main", "trap 'exit 0' TERM; echo up; while true; do sleep 0.1; done")))
 	first := c.await(c.stderr, "sandbox ready, address [0-9.]+")
 	c.await(c.stderr, "pod Ready")
 	r.kill(t, "/pause")

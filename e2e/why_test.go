@@ -28,7 +28,7 @@ var whyCases = []struct {
 	},
 	{
 		name: "deaf", await: `1st restart`,
-		spec: "terminationGracePeriodSeconds: 2\ncontainers:\n" + shell("main", "trap '' TERM; while true; do sleep 0.1; done", "livenessProbe: {exec: {command: [cat, /none]}, periodSeconds: 1, failureThreshold: 1}"),
+		spec: "terminationGracePeriodSeconds: 2\ncontainers:\n" + shell("main", "trap '' TERM; touch /set; while true; do sleep 0.1; done", "livenessProbe: {exec: {command: [sh, -c, '[ ! -e /set ]']}, periodSeconds: 1, failureThreshold: 1}"),
 		want: []string{`main at TIME: liveness probe failed 1 of 1 .*→ killed after 2\S* s of grace → exit 137 → 1st restart at once\.`},
 	},
 	{
