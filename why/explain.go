@@ -2,6 +2,7 @@ package why
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -52,6 +53,7 @@ const (
 	KindOOM     Kind = "oom"     // what a kill for memory meant
 	KindRepeats Kind = "repeats" // a container that has ended several times
 	KindState   Kind = "state"   // how a container is, according to its pod's object alone
+	KindLeft    Kind = "left"    // what the journal has not kept
 )
 
 // ofPod is the subject of what is about the pod as a whole.
@@ -66,6 +68,7 @@ func Explain(record *journal.Record, now time.Time) Explanation {
 	past := t.past()
 	slices.SortStableFunc(past, func(a, b Sentence) int { return b.At.Compare(a.At) })
 	t.sentences = append(t.sentences, past...)
+	t.left()
 	e := Explanation{Pod: record.Pod, At: now, Standing: plain.Line(t.standing()), Sentences: t.sentences}
 	if record.Now != nil {
 		e.Of = record.Now.At
@@ -117,6 +120,24 @@ func (t *teller) unled() {
 		text += ", at " + t.clock(last) + " at the earliest; what follows is as of then"
 	}
 	t.sentences = append(t.sentences, Sentence{Kind: KindUnled, Subject: ofPod, At: last, Text: text + "."})
+}
+
+// left says that the journal has given up entries: what is told may lack something.
+func (t *teller) left() {
+	if t.Left == 0 {
+		return
+	}
+	var from, to time.Time
+	for i := 1; i < len(t.Entries); i++ {
+		if before := t.Entries[i-1]; t.Entries[i].ID > before.ID+1 {
+			to = t.Entries[i].At
+			if from.IsZero() {
+				from = before.At
+			}
+		}
+	}
+	text := fmt.Sprintf("The journal has not kept %d entries of what happened from %s to %s.", t.Left, t.clock(from), t.clock(to))
+	t.sentences = append(t.sentences, Sentence{Kind: KindLeft, Subject: ofPod, At: from, Text: text})
 }
 
 // lastKnown is the time of the last thing that the journal has of the pod.

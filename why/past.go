@@ -194,7 +194,7 @@ func troubleOf(record *journal.Record, now time.Time) (Trouble, bool) {
 	}
 	e := Explain(record, now)
 	one := Trouble{Pods: []journal.Pod{record.Pod}, Standing: e.Standing, badness: worstWaiting}
-	if len(e.Sentences) > 0 {
+	if len(e.Sentences) > 0 && e.Sentences[0].Kind != KindLeft {
 		one.Cause = e.Sentences[0]
 	}
 	failing := slices.IndexFunc(e.Sentences, func(s Sentence) bool { return s.Kind == KindWait && s.Wait.Because != "" })

@@ -137,3 +137,18 @@ func TestObject(t *testing.T) {
 		}
 	}
 }
+
+// TestLeft: of entries that were given up it is told that they are missing.
+func TestLeft(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	r := waiting("p", lifecycle.Wait{Subject: "pod", For: lifecycle.WaitVolumes})
+	r.Left = 7
+	for i, id := range []int64{1, 2, 9, 10, 11} {
+		r.Entries = append(r.Entries, journal.Entry{ID: id, At: now.Add(time.Duration(i) * time.Minute)})
+	}
+	told := Explain(r, now).Sentences
+	const want = "The journal has not kept 7 entries of what happened from 12:01:00 to 12:02:00."
+	if last := told[len(told)-1]; len(told) != 2 || last.Text != want {
+		t.Errorf("%+v, want %s", told, want)
+	}
+}

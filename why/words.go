@@ -26,7 +26,7 @@ func (t *teller) clockOf(at time.Time) string {
 	return t.clock(at)
 }
 
-// ago is how long ago a time is, as "for 12 s"; empty if it is zero or less than a second.
+// lasting is how long something has been so, as "for 12 s"; empty if it is zero or less than a second.
 func (t *teller) lasting(since time.Time) string {
 	if d := t.now.Sub(since); !since.IsZero() && d >= time.Second {
 		return " for " + span(d)
