@@ -35,7 +35,10 @@ spec:
 	restarted := func(n int32) {
 		c.await("crash", "to be restarted", func(pod *v1.Pod) bool { return statusOf(pod, "main").RestartCount == n })
 	}
-	restarted(1)
+	c.await("crash", "to be in its back-off", func(pod *v1.Pod) bool { // a kill elsewhere may cut off a start, which is an end as well
+		status := statusOf(pod, "main")
+		return status.RestartCount == 1 && status.State.Waiting != nil && status.State.Waiting.Reason == "CrashLoopBackOff"
+	})
 	restart(t, node)
 	restarted(2)
 	told := &remote.Cluster{Context: t.Context(), Client: client, Namespace: c.namespace}
