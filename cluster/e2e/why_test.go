@@ -15,7 +15,7 @@ import (
 func TestWhy(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t, nil)
-	s.create(podOf("crash", podSpec("exit 3")) + podOf("nowhere", "nodeSelector: {there: none}"+podSpec("exit 0")))
+	s.create(podOf("crash", podSpec("exit 3")) + podOf("nowhere", podSpec("exit 0", "nodeSelector: {there: none}")))
 	s.pod("crash", "be restarted", func(p *core.Pod) bool {
 		return len(p.Status.ContainerStatuses) == 1 && p.Status.ContainerStatuses[0].RestartCount > 0
 	})
