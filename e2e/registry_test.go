@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -30,6 +31,7 @@ type imageRegistry struct {
 	pulls []string      // manifests that were asked for, by name
 	hold  chan struct{} // not nil: layers are answered when it is closed
 	held  chan struct{} // a value for each layer that is held
+	half  chan struct{} // not nil: of large layers only the first half comes until it is closed
 }
 
 func newRegistry(t *testing.T, password string) *imageRegistry {
@@ -44,6 +46,7 @@ func newRegistry(t *testing.T, password string) *imageRegistry {
 		}
 		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/blobs/") {
 			reg.pause(r)
+			w = reg.slow(w, r)
 		}
 		reg.note(r)
 		inner.ServeHTTP(w, r)
@@ -103,6 +106,58 @@ func (reg *imageRegistry) pause(r *http.Request) {
 	case <-hold:
 	case <-r.Context().Done():
 	}
+}
+
+// stopHalfway lets only the first half of large layers through from now on; release lets
+// the rest follow.
+func (reg *imageRegistry) stopHalfway() (release func()) {
+	reg.mu.Lock()
+	defer reg.mu.Unlock()
+	reg.half = make(chan struct{})
+	return sync.OnceFunc(func() { close(reg.half) })
+}
+
+func (reg *imageRegistry) slow(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
+	reg.mu.Lock()
+	defer reg.mu.Unlock()
+	if reg.half == nil {
+		return w
+	}
+	return &halfWriter{ResponseWriter: w, gone: r.Context().Done(), goOn: reg.half}
+}
+
+// halfWriter waits after half of a large answer.
+type halfWriter struct {
+	http.ResponseWriter
+	gone    <-chan struct{}
+	goOn    <-chan struct{}
+	written int
+}
+
+// large is more than a manifest or a config has.
+const large = 64 << 10
+
+func (h *halfWriter) Write(p []byte) (n int, err error) {
+	length, _ := strconv.Atoi(h.Header().Get("Content-Length")) // 0: not known, and let through
+	first := p[:min(max(length/2-h.written, 0), len(p))]
+	if length < large || h.written >= length/2 {
+		first = p
+	}
+	for _, part := range [][]byte{first, p[len(first):]} {
+		if length >= large && h.written == length/2 {
+			h.ResponseWriter.(http.Flusher).Flush()
+			select {
+			case <-h.goOn:
+			case <-h.gone:
+			}
+		}
+		written, err := h.ResponseWriter.Write(part)
+		n, h.written = n+written, h.written+written
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
 }
 
 // push puts the toolbox image into the registry; label makes it another image.

@@ -6,8 +6,8 @@ import (
 	"runtime"
 	"strings"
 
-	content "github.com/containerd/containerd/api/services/content/v1"
 	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -27,8 +27,8 @@ import (
 // NodeConfig is what a node of one pod needs beside what is read off the machine.
 type NodeConfig struct {
 	Runtime      *cri.Client
-	RuntimeName  string // "containerd" if empty
-	Content      content.ContentClient
+	RuntimeName  string                   // "containerd" if empty
+	Containerd   grpc.ClientConnInterface // nil with another runtime
 	Root         string
 	CgroupParent string
 	Systemd      bool
@@ -68,7 +68,7 @@ func NewNode(c NodeConfig) (*worker.Engine, error) {
 	return &worker.Engine{
 		Runtime:  c.Runtime.Runtime,
 		Features: c.Features,
-		Images:   images.New(c.Runtime.Images, images.Options{NodeConfigs: images.DefaultNodeConfigs(), Content: c.Content}),
+		Images:   images.New(c.Runtime.Images, images.Options{NodeConfigs: images.DefaultNodeConfigs(), Containerd: c.Containerd}),
 		Cgroups:  podcgroup.Driver{Parent: c.CgroupParent, Systemd: c.Systemd},
 		DNS:      worker.DNS{Resolver: resolver, Cluster: netidentity.Cluster{Domain: clusterDomain, Absent: true}},
 		Config:   config,

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	contentapi "github.com/containerd/containerd/api/services/content/v1"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -179,13 +179,13 @@ func (r *Runtime) Network() (subnet, cluster netip.Prefix, err error) {
 	return r.bundled.Network()
 }
 
-// Content is containerd's content service, which knows how far a pull is; nil
+// ContainerdAPI is the connection to containerd's own API, which knows how far a pull is; nil
 // with another runtime.
-func (r *Runtime) Content() contentapi.ContentClient {
+func (r *Runtime) ContainerdAPI() grpc.ClientConnInterface {
 	if !r.Containerd {
 		return nil
 	}
-	return contentapi.NewContentClient(r.Conn)
+	return r.Conn
 }
 
 // Socket is the endpoint's path.

@@ -131,6 +131,22 @@ type Pull struct {
 	// tell. Once they are equal the layers are being unpacked.
 	DoneBytes  int64 `json:"doneBytes"`
 	TotalBytes int64 `json:"totalBytes"`
+	// BytesPerSecond came over the last seconds.
+	BytesPerSecond int64 `json:"bytesPerSecond"`
+	// Layers is how many the image has; 0: not known.
+	Layers int `json:"layers,omitempty"`
+	// Layer is the one that the pull waits for: the slowest of those that are downloaded, or the
+	// one that is unpacked when all are here; nil: none.
+	Layer *PullLayer `json:"layer,omitempty"`
+}
+
+// PullLayer is how far a layer of an image is.
+type PullLayer struct {
+	Number int    `json:"number"` // from 1
+	Digest string `json:"digest"` // its first 12 digits
+	// DoneBytes and TotalBytes of the compressed layer.
+	DoneBytes  int64 `json:"doneBytes"`
+	TotalBytes int64 `json:"totalBytes"`
 }
 
 // ContainerNow is how a container is.

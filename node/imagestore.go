@@ -17,13 +17,13 @@ func (s *setup) newImages(ctx context.Context, accounts pullsecret.ServiceAccoun
 	k, o := s.config.Kubelet, s.options
 	options := images.Options{
 		NodeConfigs: images.AgentNodeConfigs(o.rootDir()),
-		Content:     s.runtime.Content(), MaxParallel: maxParallelPulls(s.config),
+		Containerd:  s.runtime.ContainerdAPI(), MaxParallel: maxParallelPulls(s.config),
 	}
 	if s.config.Set("registryPullQPS") { // as with serializeImagePulls: fast unless a file says otherwise
 		options.PerSecond, options.Burst = int(*k.RegistryPullQPS), int(k.RegistryBurst)
 	}
 	if s.imagesElsewhere {
-		options.Content = nil // the images are not the runtime's containerd's
+		options.Containerd = nil // the images are not the runtime's containerd's
 	}
 	if o.CredentialProviderConfig != "" || o.CredentialProviderBinDir != "" {
 		list, err := pullsecret.Read(o.CredentialProviderConfig)

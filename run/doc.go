@@ -7,7 +7,8 @@
 //	                        same manifests resumes the pod of a killed lifepod
 //	                        (resume.go), or removes what is left of it (sweep.go)
 //	End (end.go)            the end of a pod whose lifepod was killed
-//	printer (print.go)      the lifecycle, as text or JSON
+//	printer (print.go)      the lifecycle, as text or JSON; pulls.go shows how far
+//	                        pulls are
 //	stream (stream.go)      stdout or stderr: a queue, so that no reader holds
 //	                        up the pod; layout.go keeps several sources apart
 //	follower (follow.go)    the containers' output, a logReader per instance

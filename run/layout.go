@@ -1,13 +1,16 @@
 package run
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // item is something to write: output of a container, a line of lifepod's own,
 // or the countdown.
 type item struct {
 	text   string
 	source *source // of a container's output
-	redraw bool    // text is a countdown, which the next item takes the place of
+	redraw bool    // text is a countdown, or pulls, a line each, which the next item takes the place of
 	mark   mark    // of a container's output: to be remembered as shown
 }
 
@@ -19,17 +22,21 @@ type layout struct {
 	// immutable
 	prefixed bool // output lines carry the container's name
 
-	open     *source // whose line that is
-	counting bool    // a countdown stands there
+	open  *source // whose line that is
+	drawn int     // lines of a countdown or of pulls that stand there
 }
 
-const eraseLine = "\r\x1b[K"
+const (
+	eraseLine = "\r\x1b[K"
+	// eraseAbove goes to the line before, and erases that.
+	eraseAbove = "\x1b[A\x1b[K"
+)
 
 // add appends to text what an item looks like after all that came before it.
 func (l *layout) add(text []byte, it item) []byte {
-	if l.counting {
-		text = append(text, eraseLine...)
-		l.counting = false
+	if l.drawn > 0 {
+		text = append(append(text, eraseLine...), strings.Repeat(eraseAbove, l.drawn-1)...)
+		l.drawn = 0
 	}
 	if it.text == "" {
 		return text
@@ -42,7 +49,9 @@ func (l *layout) add(text []byte, it item) []byte {
 		text = append(append(text, it.source.container...), " | "...)
 	}
 	text = append(text, it.text...)
-	l.counting = it.redraw
+	if it.redraw {
+		l.drawn = 1 + strings.Count(it.text, "\n")
+	}
 	l.open = nil
 	if it.source != nil && !bytes.HasSuffix(text, []byte("\n")) {
 		l.open = it.source

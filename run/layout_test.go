@@ -27,6 +27,8 @@ func TestLayout(t *testing.T) {
 		{"raw, next instance", raw, []item{{text: "1", source: a}, own("x\n"), {text: "2", source: &source{container: "a"}}, {text: "3", source: &source{container: "a"}}}, "1\nx\n2\n3"},
 		{"countdown", raw, []item{{text: "1", source: a}, count, count, {text: "2\n", source: a}},
 			"1\n5s left" + eraseLine + "5s left" + eraseLine + "2\n"},
+		{"two pulls, then one", raw, []item{{text: "a\nb", redraw: true}, {text: "b", redraw: true}, own("x\n")},
+			"a\nb" + eraseLine + eraseAbove + "b" + eraseLine + "x\n"},
 		{"end of the countdown", raw, []item{count, {}, own("x\n")}, "5s left" + eraseLine + "x\n"},
 		{"no countdown to end", raw, []item{{text: "1", source: a}, {}, {text: "2", source: a}}, "12"},
 	}

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	units "github.com/docker/go-units"
 	"golang.org/x/term"
 	v1 "k8s.io/api/core/v1"
 
@@ -38,8 +37,9 @@ type printer struct {
 	mu      sync.Mutex
 	last    v1.PodStatus
 	counter *countdown
-	broken  bool   // nobody reads stdout any more
-	tell    func() // is to know that
+	pulls   map[string]images.Progress // those that a terminal shows, by image
+	broken  bool                       // nobody reads stdout any more
+	tell    func()                     // is to know that
 }
 
 // newPrinter begins to show a pod's life; close ends it.
@@ -194,26 +194,6 @@ func (p *printer) warn(text string) {
 		return
 	}
 	p.say("warning: " + text)
-}
-
-// progressPeriod is the time between two lines about one pull.
-const progressPeriod = 5 * time.Second
-
-// pullProgress shows how far a long pull is.
-func (p *printer) pullProgress(_ *v1.Pod, image string, progress images.Progress) {
-	seconds := progress.Elapsed.Round(time.Second)
-	if seconds < progressPeriod || seconds%progressPeriod != 0 {
-		return
-	}
-	text := fmt.Sprintf("pulling %s for %v", image, seconds)
-	if progress.TotalBytes > 0 {
-		text += fmt.Sprintf(", %s of %s", units.BytesSize(float64(progress.DoneBytes)), units.BytesSize(float64(progress.TotalBytes)))
-	}
-	if p.json() {
-		p.object(time.Now(), line{Type: "lifecycle", Subject: "pod", What: text, Rule: "A-IMG-4"})
-		return
-	}
-	p.lifecycle(time.Now(), "pod "+text)
 }
 
 // kept tells where --keep has left the pod's folder and its logs.

@@ -168,7 +168,7 @@ func (r runOf) newSink(follow *follower) *sink {
 // newNode is this machine for the pods of the manifests.
 func (r runOf) newNode(set *manifest.Set, objects *objects, features cri.Features) (*worker.Engine, error) {
 	return host.NewNode(host.NodeConfig{
-		Runtime: r.runtime.Client, RuntimeName: r.runtime.Name, Content: r.runtime.Content(),
+		Runtime: r.runtime.Client, RuntimeName: r.runtime.Name, Containerd: r.runtime.ContainerdAPI(),
 		Root: r.runtime.Root, CgroupParent: r.runtime.CgroupParent, Systemd: r.runtime.Systemd, IPAMDir: r.runtime.IPAMDir,
 		Objects: objects, Features: features,
 		RuntimeClasses: runtimeClasses{classes: set.RuntimeClasses, handlers: features.Handlers},

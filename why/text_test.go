@@ -90,8 +90,24 @@ func TestPulls(t *testing.T) {
 		{journal.Pull{Image: "app:2", Elapsed: 4 * time.Second}, "The image app:2 of main is being pulled, for 4 s now."},
 		{journal.Pull{Image: "other", DoneBytes: 1, TotalBytes: 2}, "The image app:2 of main is being pulled, for 4 s now."},
 		{
-			journal.Pull{Image: "app:2", Elapsed: 4 * time.Second, DoneBytes: 12 << 20, TotalBytes: 37 << 20},
+			journal.Pull{Image: "app:2", Elapsed: 4 * time.Second, DoneBytes: 12 << 20, TotalBytes: 37 << 20, BytesPerSecond: 3 << 20, Layers: 1, Layer: &journal.PullLayer{Number: 1}},
 			"The image app:2 of main is being pulled: 12 MiB of 37 MiB are here, 3 MiB a second, for 4 s now.",
+		},
+		{
+			journal.Pull{Image: "app:2", Elapsed: 4 * time.Second, DoneBytes: 12 << 20, TotalBytes: 37 << 20},
+			"The image app:2 of main is being pulled: 12 MiB of 37 MiB are here and no more is coming, for 4 s now.",
+		},
+		{
+			journal.Pull{
+				Image: "app:2", DoneBytes: 12 << 20, TotalBytes: 37 << 20, BytesPerSecond: 3 << 20, Layers: 7,
+				Layer: &journal.PullLayer{Number: 3, Digest: "1a2b3c4d5e6f", DoneBytes: 1 << 20, TotalBytes: 26 << 20},
+			},
+			"The image app:2 of main is being pulled: 12 MiB of 37 MiB are here, 3 MiB a second, " +
+				"and layer 3 of 7 (1a2b3c4d5e6f) is the slowest with 1 MiB of 26 MiB, for 4 s now.",
+		},
+		{
+			journal.Pull{Image: "app:2", DoneBytes: 37 << 20, TotalBytes: 37 << 20, Layers: 7, Layer: &journal.PullLayer{Number: 5, Digest: "1a2b3c4d5e6f"}},
+			"The image app:2 of main is being pulled: its 37 MiB are here and layer 5 of 7 (1a2b3c4d5e6f) is being unpacked, for 4 s now.",
 		},
 		{
 			journal.Pull{Image: "app:2", Elapsed: 4 * time.Second, DoneBytes: 37 << 20, TotalBytes: 37 << 20},

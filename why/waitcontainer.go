@@ -65,17 +65,30 @@ func (t *teller) imageWait(w *lifecycle.Wait, containers []string) string {
 	return what + " can't be had: " + pullFailure(w.Because) + t.nextTry(w)
 }
 
-// pulledSoFar is how far the pull of an image is.
+// pulledSoFar is how far the pull of an image is, and which of its layers is the slowest.
 func (t *teller) pulledSoFar(image string) string {
 	for _, p := range t.Now.Pulls {
+		layer := ""
+		if p.Layer != nil && p.Layers > 1 {
+			layer = fmt.Sprintf("layer %d of %d (%s)", p.Layer.Number, p.Layers, p.Layer.Digest)
+		}
 		switch {
 		case p.Image != image || p.TotalBytes == 0:
 		case p.DoneBytes >= p.TotalBytes:
-			return "pulled: its " + bytes(p.TotalBytes) + " are here and are being unpacked"
+			unpacked := "are"
+			if layer != "" {
+				unpacked = layer + " is"
+			}
+			return "pulled: its " + bytes(p.TotalBytes) + " are here and " + unpacked + " being unpacked"
 		default:
 			text := "pulled: " + bytes(p.DoneBytes) + " of " + bytes(p.TotalBytes) + " are here"
-			if seconds := p.Elapsed.Seconds(); seconds >= 1 {
-				text += ", " + bytes(int64(float64(p.DoneBytes)/seconds)) + " a second"
+			if p.BytesPerSecond > 0 {
+				text += ", " + bytes(p.BytesPerSecond) + " a second"
+			} else {
+				text += " and no more is coming"
+			}
+			if layer != "" {
+				text += ", and " + layer + " is the slowest with " + bytes(p.Layer.DoneBytes) + " of " + bytes(p.Layer.TotalBytes)
 			}
 			return text
 		}

@@ -32,7 +32,7 @@ func (h *executor) pullRequest(image string) (images.PullRequest, []string) {
 
 func (h *executor) pullImage(ctx context.Context, e lifecycle.PullImage) lifecycle.Fact {
 	request, missing := h.pullRequest(e.Image)
-	defer h.pulls.forget(e.Image)
+	defer h.pullEnded(e.Image)
 	pulled, err := h.engine.Images.Pull(ctx, request)
 	fact := lifecycle.ImagePulled{Result: result(ctx, e.ID, err), MissingSecrets: missing}
 	if refused, ok := errors.AsType[*images.PullError](err); ok {
@@ -56,6 +56,13 @@ func (h *executor) progress(image string) func(images.Progress) {
 		if h.engine.PullProgress != nil {
 			h.engine.PullProgress(h.pod, image, p)
 		}
+	}
+}
+
+func (h *executor) pullEnded(image string) {
+	h.pulls.forget(image)
+	if h.engine.PullProgress != nil {
+		h.engine.PullProgress(h.pod, image, images.Progress{})
 	}
 }
 
@@ -88,10 +95,21 @@ func (p *pulls) list() (list []journal.Pull) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, image := range slices.Sorted(maps.Keys(p.by)) {
-		at := p.by[image]
-		list = append(list, journal.Pull{Image: image, Elapsed: at.Elapsed, DoneBytes: at.DoneBytes, TotalBytes: at.TotalBytes})
+		list = append(list, pullOf(image, p.by[image]))
 	}
 	return list
+}
+
+// pullOf is how far a pull is, in the journal's terms.
+func pullOf(image string, at images.Progress) journal.Pull {
+	pull := journal.Pull{
+		Image: image, Elapsed: at.Elapsed, DoneBytes: at.DoneBytes, TotalBytes: at.TotalBytes, BytesPerSecond: at.BytesPerSecond, Layers: len(at.Layers),
+	}
+	if i := at.Current(); i >= 0 {
+		l := at.Layers[i]
+		pull.Layer = &journal.PullLayer{Number: i + 1, Digest: l.ShortDigest(), DoneBytes: l.DoneBytes, TotalBytes: l.TotalBytes}
+	}
+	return pull
 }
 
 // pullSecrets are the pod's imagePullSecrets, and the names of those that can't

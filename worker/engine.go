@@ -103,8 +103,8 @@ type Engine struct {
 	Timeouts Timeouts
 	Clock    Clock
 
-	// PullProgress is told about once a second of every pull under way, from the
-	// pull's goroutine; nil if nobody wants to know.
+	// PullProgress is told about once a second of every pull under way, and at its end
+	// without an elapsed time, from the pull's goroutine; nil if nobody wants to know.
 	PullProgress func(pod *v1.Pod, image string, p images.Progress)
 	// Watch is nil if nobody wants to know.
 	Watch Watch

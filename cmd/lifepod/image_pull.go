@@ -3,13 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"time"
 
-	units "github.com/docker/go-units"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/cri"
@@ -19,7 +15,7 @@ import (
 )
 
 func newImagePullCommand(open openImages, complete completer) *cobra.Command {
-	var secretFile string
+	var secretFile, output string
 	command := &cobra.Command{
 		Use:   "pull IMAGE",
 		Short: "Pull an image from its registry",
@@ -27,16 +23,20 @@ func newImagePullCommand(open openImages, complete completer) *cobra.Command {
 
 		ValidArgsFunction: complete,
 		RunE: func(command *cobra.Command, args []string) error {
+			if err := checkOutput(output, "json"); err != nil {
+				return err
+			}
 			request, err := pullRequest(args[0], secretFile)
 			if err != nil {
 				return err
 			}
 			return withImages(command.Context(), open, func(session *imageSession) error {
-				return pullImage(command, session, request)
+				return pullImage(command, session, request, output)
 			})
 		},
 	}
 	command.Flags().StringVar(&secretFile, "secret-file", "", "registry credentials, tried before those of the node: a docker config.json `file`")
+	command.Flags().StringVarP(&output, "output", "o", "", "json: an object per line, on standard output")
 	return command
 }
 
@@ -59,73 +59,23 @@ func pullRequest(image, secretFile string) (images.PullRequest, error) {
 	return request, nil
 }
 
-func pullImage(command *cobra.Command, session *imageSession, request images.PullRequest) error {
-	line := newProgressLine(command.ErrOrStderr(), request.Image)
-	request.Progress = line.report
-	_, err := session.Store.Pull(command.Context(), request)
-	line.finish()
+func pullImage(command *cobra.Command, session *imageSession, request images.PullRequest, output string) error {
+	var show pullDisplay = newPullLines(command.ErrOrStderr(), request.Image)
+	if output == "json" {
+		show = &pullObjects{out: command.OutOrStdout(), image: request.Image}
+	}
+	request.Progress = show.report
+	pulled, err := session.Store.Pull(command.Context(), request)
+	show.finish()
 	if failed, ok := errors.AsType[*images.PullError](err); ok {
 		return fmt.Errorf("pull image %q: %s", request.Image, cri.Text(failed.Err))
 	}
 	if err != nil {
 		return err
 	}
+	if output == "json" {
+		return printPulled(command.OutOrStdout(), request.Image, pulled)
+	}
 	fmt.Fprintln(command.OutOrStdout(), images.FullName(request.Image))
 	return nil
-}
-
-// progressLine shows how far a pull is: on a terminal one line that is drawn
-// anew each time, elsewhere a line every few seconds.
-type progressLine struct {
-	out      io.Writer
-	image    string
-	terminal bool
-	// shown is the elapsed time of the last line, 0 before the first.
-	shown time.Duration
-}
-
-const (
-	quietStart   = time.Second
-	plainSpacing = 5 * time.Second
-)
-
-func newProgressLine(out io.Writer, image string) *progressLine {
-	file, isFile := out.(*os.File)
-	return &progressLine{out: out, image: image, terminal: isFile && term.IsTerminal(int(file.Fd()))}
-}
-
-func (l *progressLine) report(p images.Progress) {
-	if p.Elapsed < quietStart {
-		return
-	}
-	text := fmt.Sprintf("pulling %s: %s", l.image, describeProgress(p))
-	switch {
-	case l.terminal:
-		fmt.Fprintf(l.out, "\r\x1b[K%s", text)
-	case l.shown == 0 || p.Elapsed-l.shown >= plainSpacing:
-		fmt.Fprintln(l.out, text)
-	default:
-		return
-	}
-	l.shown = p.Elapsed
-}
-
-// finish takes the redrawn line away.
-func (l *progressLine) finish() {
-	if l.terminal && l.shown > 0 {
-		fmt.Fprint(l.out, "\r\x1b[K")
-	}
-}
-
-func describeProgress(p images.Progress) string {
-	elapsed := p.Elapsed.Round(time.Second).String()
-	switch {
-	case p.TotalBytes == 0:
-		return elapsed
-	case p.DoneBytes == p.TotalBytes:
-		return fmt.Sprintf("%s arrived, unpacking, %s", units.HumanSize(float64(p.TotalBytes)), elapsed)
-	default:
-		return fmt.Sprintf("%s of %s (%d%%), %s", units.HumanSize(float64(p.DoneBytes)),
-			units.HumanSize(float64(p.TotalBytes)), p.DoneBytes*100/p.TotalBytes, elapsed)
-	}
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
@@ -158,6 +157,7 @@ func TestImageErrors(t *testing.T) {
 		want string
 	}{
 		{nil, "ls -o yaml", `unknown output "yaml": want json or wide`},
+		{nil, "pull a -o yaml", `unknown output "yaml": want json`},
 		{nil, "pull Bad", `couldn't parse image name "Bad": invalid reference format: repository name (library/Bad) must be lowercase`},
 		{nil, "pull r.io/absent", `pull image "r.io/absent:latest": no such image`},
 		{nil, "pull a --secret-file /none", `read --secret-file: open /none: no such file or directory`},
@@ -175,40 +175,6 @@ func TestImageErrors(t *testing.T) {
 		_, err := runImage(t, &imageService{}, c.load, strings.Fields(c.args)...)
 		if err == nil || err.Error() != c.want {
 			t.Errorf("image %s:\nwant %s\ngot  %v", c.args, c.want, err)
-		}
-	}
-}
-
-func TestProgressLine(t *testing.T) {
-	reports := []images.Progress{
-		{Elapsed: 500 * time.Millisecond},
-		{Elapsed: time.Second},
-		{Elapsed: 2 * time.Second, DoneBytes: 25, TotalBytes: 100},
-		{Elapsed: 6 * time.Second, DoneBytes: 50_000_000, TotalBytes: 100_000_000},
-		{Elapsed: 11 * time.Second, DoneBytes: 100_000_000, TotalBytes: 100_000_000},
-	}
-	cases := []struct {
-		terminal bool
-		want     string
-	}{
-		{false, "pulling a:1: 1s\n" +
-			"pulling a:1: 50MB of 100MB (50%), 6s\n" +
-			"pulling a:1: 100MB arrived, unpacking, 11s\n"},
-		{true, "\r\x1b[Kpulling a:1: 1s" +
-			"\r\x1b[Kpulling a:1: 25B of 100B (25%), 2s" +
-			"\r\x1b[Kpulling a:1: 50MB of 100MB (50%), 6s" +
-			"\r\x1b[Kpulling a:1: 100MB arrived, unpacking, 11s\r\x1b[K"},
-	}
-	for _, c := range cases {
-		var out strings.Builder
-		line := newProgressLine(&out, "a:1")
-		line.terminal = c.terminal
-		for _, report := range reports {
-			line.report(report)
-		}
-		line.finish()
-		if diff := cmp.Diff(c.want, out.String()); diff != "" {
-			t.Errorf("terminal %v (-want +got):\n%s", c.terminal, diff)
 		}
 	}
 }

@@ -110,7 +110,7 @@ func (g *global) openImages(ctx context.Context) (*imageSession, error) {
 		return nil, err
 	}
 	session := &imageSession{
-		Store:    images.New(r.Images, images.Options{NodeConfigs: images.DefaultNodeConfigs(), Content: r.Content()}),
+		Store:    images.New(r.Images, images.Options{NodeConfigs: images.DefaultNodeConfigs(), Containerd: r.ContainerdAPI()}),
 		Endpoint: r.Endpoint,
 		Runtime:  r.Runtime,
 		Close:    func() error { return closeRuntime(ctx, r) },

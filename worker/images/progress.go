@@ -1,18 +1,9 @@
 package images
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"errors"
-	"io"
-	"regexp"
-	"slices"
+	"fmt"
 	"strings"
 	"time"
-
-	content "github.com/containerd/containerd/api/services/content/v1"
-	"google.golang.org/grpc/metadata"
 )
 
 // Progress of a pull under way.
@@ -23,146 +14,150 @@ type Progress struct {
 	// layers are being unpacked.
 	DoneBytes  int64
 	TotalBytes int64
+	// BytesPerSecond came over the last seconds.
+	BytesPerSecond int64
+	// Layers in the order of the manifest, in which they are unpacked; nil when TotalBytes is 0.
+	Layers []Layer
 }
 
+// Layer is how far one layer of an image is.
+type Layer struct {
+	Digest string
+	// DoneBytes and TotalBytes of the compressed layer.
+	DoneBytes, TotalBytes int64
+	// BytesPerSecond came over the last seconds.
+	BytesPerSecond int64
+	State          LayerState
+}
+
+// LayerState is what a layer is at, in the order in which it comes by them.
+type LayerState string
+
+// The states of a layer.
 const (
-	// criNamespace is containerd's namespace for everything that came by CRI.
-	criNamespace = "k8s.io"
-	// layerRef starts the name of an ingest of a layer; the digest follows.
-	layerRef = "layer-"
-	// maxManifestBytes is what containerd accepts as a manifest, too.
-	maxManifestBytes = 8 << 20
+	LayerWaiting     LayerState = "waiting"
+	LayerDownloading LayerState = "downloading"
+	// LayerDownloaded is here and waits for those before it to be unpacked.
+	LayerDownloaded LayerState = "downloaded"
+	LayerUnpacking  LayerState = "unpacking"
+	// LayerUnpacked is done, for this image or for another one that has it, too.
+	LayerUnpacked LayerState = "unpacked"
 )
 
-// tracker finds out how far one pull is, from what containerd's content store
-// is taking in. Ingests don't say which image they are for; the manifest does,
-// which containerd stores first and labels with the repository. So several
-// pulls at once are told apart.
-type tracker struct {
-	content    content.ContentClient
-	repository string
-	// layers of the manifest being pulled, nil until it is known.
-	layers []layer
+// Phase is what a pull is at.
+type Phase string
+
+// The phases of a pull.
+const (
+	// PhaseStarting lasts until the layers are known, to the end if the runtime doesn't tell them.
+	PhaseStarting    Phase = "starting"
+	PhaseDownloading Phase = "downloading"
+	PhaseUnpacking   Phase = "unpacking"
+)
+
+// Phase is what the pull is at. Layers are unpacked while later ones are downloaded; it is at
+// unpacking once all are here.
+func (p Progress) Phase() Phase {
+	switch {
+	case p.TotalBytes == 0:
+		return PhaseStarting
+	case p.DoneBytes < p.TotalBytes:
+		return PhaseDownloading
+	default:
+		return PhaseUnpacking
+	}
 }
 
-type layer struct {
-	Digest string `json:"digest"`
-	Size   int64  `json:"size"`
-	stored bool
-}
-
-// observe looks once. Everything that goes wrong means only that less is known.
-func (t *tracker) observe(ctx context.Context) Progress {
-	if t.content == nil {
-		return Progress{}
-	}
-	ctx = metadata.AppendToOutgoingContext(ctx, "containerd-namespace", criNamespace)
-	arriving, err := t.arriving(ctx)
-	if err != nil {
-		return Progress{}
-	}
-	if t.layers == nil && len(arriving) > 0 {
-		t.layers = t.findLayers(ctx, arriving)
-	}
-	return t.sum(ctx, arriving)
-}
-
-// arriving is how many bytes there are of each layer being taken in, by digest.
-func (t *tracker) arriving(ctx context.Context) (map[string]int64, error) {
-	response, err := t.content.ListStatuses(ctx, &content.ListStatusesRequest{})
-	if err != nil {
-		return nil, err
-	}
-	offsets := map[string]int64{}
-	for _, ingest := range response.Statuses {
-		if digest, found := strings.CutPrefix(ingest.Ref, layerRef); found {
-			offsets[digest] = ingest.Offset
-		}
-	}
-	return offsets, nil
-}
-
-// findLayers reads the layers of the manifest of this repository that has a
-// layer arriving.
-func (t *tracker) findLayers(ctx context.Context, arriving map[string]int64) []layer {
-	for _, digest := range t.manifests(ctx) {
-		layers := t.readLayers(ctx, digest)
-		if slices.ContainsFunc(layers, func(l layer) bool {
-			_, found := arriving[l.Digest]
-			return found
-		}) {
-			return layers
-		}
-	}
-	return nil
-}
-
-// manifests lists what is stored for the repository and refers to a config,
-// which is what a manifest does and an index or layer doesn't. The label names
-// the registry without its port.
-func (t *tracker) manifests(ctx context.Context) []string {
-	registry, path := splitLocation(t.repository)
-	host, _ := splitPort(registry)
-	list, err := t.content.List(ctx, &content.ListContentRequest{Filters: []string{
-		`labels."containerd.io/distribution.source.` + strings.Trim(host, "[]") + `"~="(^|,)` + regexp.QuoteMeta(path[1:]) + `(,|$)"`,
-	}})
-	if err != nil {
-		return nil
-	}
-	var digests []string
-	for {
-		response, err := list.Recv()
-		if err != nil {
-			return digests
-		}
-		for _, info := range response.Info {
-			if info.Labels["containerd.io/gc.ref.content.config"] != "" {
-				digests = append(digests, info.Digest)
+// Current is the place in Layers of the one that the pull waits for: of those that are being
+// downloaded the one that takes longest at its rate, and once all are here the one that is
+// being unpacked; -1 if there is none.
+func (p Progress) Current() int {
+	current := -1
+	for i, l := range p.Layers {
+		switch {
+		case p.Phase() == PhaseUnpacking:
+			if l.State == LayerUnpacking {
+				return i
 			}
+		case l.State == LayerDownloading && (current < 0 || l.slower(&p.Layers[current])):
+			current = i
 		}
+	}
+	return current
+}
+
+// slower says whether a layer is downloaded later than another. One that gets nothing never is.
+func (l *Layer) slower(than *Layer) bool {
+	left, other := l.TotalBytes-l.DoneBytes, than.TotalBytes-than.DoneBytes
+	if l.BytesPerSecond == 0 || than.BytesPerSecond == 0 {
+		return l.BytesPerSecond < than.BytesPerSecond || l.BytesPerSecond == than.BytesPerSecond && left > other
+	}
+	return float64(left)/float64(l.BytesPerSecond) > float64(other)/float64(than.BytesPerSecond)
+}
+
+// String is "45.2 of 120.5 MiB at 4.5 MiB/s, layer 3 of 7", with the layer that the pull waits
+// for; empty while nothing is known.
+func (p Progress) String() string {
+	layer := ""
+	if i := p.Current(); i >= 0 && len(p.Layers) > 1 {
+		layer = fmt.Sprintf("layer %d of %d", i+1, len(p.Layers))
+	}
+	switch p.Phase() {
+	case PhaseDownloading:
+		text := Share(p.DoneBytes, p.TotalBytes) + " at " + Size(p.BytesPerSecond) + "/s"
+		if layer != "" {
+			text += ", " + layer
+		}
+		return text
+	case PhaseUnpacking:
+		return strings.TrimSpace(Size(p.TotalBytes) + " downloaded, unpacking " + layer)
+	default:
+		return ""
 	}
 }
 
-func (t *tracker) readLayers(ctx context.Context, digest string) []layer {
-	read, err := t.content.Read(ctx, &content.ReadContentRequest{Digest: digest})
-	if err != nil {
-		return nil
+// Pulling is "pulling IMAGE for 10s, 45.2 of 120.5 MiB at 4.5 MiB/s, layer 3 of 7".
+func (p Progress) Pulling(image string) string {
+	text := fmt.Sprintf("pulling %s for %v", image, p.Elapsed.Round(time.Second))
+	if how := p.String(); how != "" {
+		text += ", " + how
 	}
-	var raw bytes.Buffer
-	for raw.Len() < maxManifestBytes {
-		response, err := read.Recv()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil
-		}
-		raw.Write(response.Data)
-	}
-	var manifest struct {
-		Layers []layer `json:"layers"`
-	}
-	if json.Unmarshal(raw.Bytes(), &manifest) != nil {
-		return nil
-	}
-	return manifest.Layers
+	return text
 }
 
-// sum counts a layer in full once it is stored, and what has arrived before.
-func (t *tracker) sum(ctx context.Context, arriving map[string]int64) Progress {
-	var progress Progress
-	for i := range t.layers {
-		l := &t.layers[i]
-		progress.TotalBytes += l.Size
-		offset, underWay := arriving[l.Digest]
-		if !underWay && !l.stored {
-			_, err := t.content.Info(ctx, &content.InfoRequest{Digest: l.Digest})
-			l.stored = err == nil
+// ShortDigest is as much of a layer's digest as tells it from others, as docker shows it.
+func (l *Layer) ShortDigest() string {
+	_, digest, _ := strings.Cut(l.Digest, ":")
+	return digest[:min(len(digest), 12)]
+}
+
+// Size is a number of bytes in the unit that suits it: "4.5 MiB".
+func Size(bytes int64) string {
+	unit, by := sizeUnit(bytes)
+	return number(bytes, by) + " " + unit
+}
+
+// Share is how many bytes there are of how many: "45.2 of 120.5 MiB".
+func Share(done, total int64) string {
+	unit, by := sizeUnit(total)
+	return number(done, by) + " of " + number(total, by) + " " + unit
+}
+
+func sizeUnit(bytes int64) (unit string, by int64) {
+	by = 1
+	for _, unit := range []string{"B", "KiB", "MiB", "GiB"} {
+		if bytes < by<<10 {
+			return unit, by
 		}
-		if l.stored {
-			offset = l.Size
-		}
-		progress.DoneBytes += min(offset, l.Size)
+		by <<= 10
 	}
-	return progress
+	return "TiB", by
+}
+
+// number has a decimal, but for bytes.
+func number(bytes, by int64) string {
+	if by == 1 {
+		return fmt.Sprint(bytes)
+	}
+	return fmt.Sprintf("%.1f", float64(bytes)/float64(by))
 }

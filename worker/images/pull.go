@@ -69,7 +69,7 @@ func (s *Store) await(ctx context.Context, pull *sharedPull, report func(Progres
 		report = func(Progress) {}
 	}
 	start := time.Now()
-	tracker := &tracker{content: s.options.Content, repository: pull.repository}
+	tracker := s.newTracker(pull.repository)
 	ticker := time.NewTicker(s.options.ProgressPeriod)
 	defer ticker.Stop()
 	for {
@@ -79,20 +79,18 @@ func (s *Store) await(ctx context.Context, pull *sharedPull, report func(Progres
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-ticker.C:
-			progress := s.observe(ctx, pull, tracker)
-			progress.Elapsed = time.Since(start)
-			report(progress)
+			report(s.observe(ctx, pull, tracker, time.Since(start)))
 		}
 	}
 }
 
 // observe asks the content service, but not longer than until the pull or the
 // caller is done or the next report is due.
-func (s *Store) observe(ctx context.Context, pull *sharedPull, tracker *tracker) Progress {
+func (s *Store) observe(ctx context.Context, pull *sharedPull, tracker *tracker, elapsed time.Duration) Progress {
 	bounded, cancel := context.WithTimeout(pull.ctx, s.options.ProgressPeriod)
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
-	return tracker.observe(bounded)
+	return tracker.observe(bounded, elapsed)
 }
 
 // credentials are those of the pod's secrets, then those of the node, then those

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	content "github.com/containerd/containerd/api/services/content/v1"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -162,7 +161,7 @@ func openStore(t *testing.T, period time.Duration) *images.Store {
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	return images.New(runtimeapi.NewImageServiceClient(conn), images.Options{
-		Content: content.NewContentClient(conn), ProgressPeriod: period,
+		Containerd: conn, ProgressPeriod: period,
 	})
 }
 

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	content "github.com/containerd/containerd/api/services/content/v1"
 	"golang.org/x/time/rate"
+	"google.golang.org/grpc"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -25,9 +25,9 @@ type Options struct {
 	MaxParallel int
 	// PerSecond caps the pulls that begin, in bursts of up to Burst; 0 is no cap (A-IMG-6).
 	PerSecond, Burst int
-	// Content is containerd's content service, which knows how many bytes have
+	// Containerd is the connection to containerd, which knows how many bytes have
 	// arrived; CRI doesn't. nil or unanswering: only elapsed time is reported.
-	Content content.ContentClient
+	Containerd grpc.ClientConnInterface
 	// ProgressPeriod between two reports, 0 is a second.
 	ProgressPeriod time.Duration
 }
