@@ -32,10 +32,17 @@ type result struct {
 // start starts a lifepod command line on this root; input is its standard input.
 func (r *root) start(t *testing.T, input string, args ...string) *command {
 	t.Helper()
+	return r.startWith(t, nil, input, args...)
+}
+
+// startWith starts a command line with further variables of its environment, NAME=value.
+func (r *root) startWith(t *testing.T, environment []string, input string, args ...string) *command {
+	t.Helper()
 	c := &command{
 		t: t, process: exec.Command(binary, append([]string{"--root", r.dir}, args...)...),
 		stdout: newStream(), stderr: newStream(), ended: make(chan struct{}),
 	}
+	c.process.Env = append(os.Environ(), environment...)
 	c.process.Stdin = strings.NewReader(input)
 	c.process.Stdout, c.process.Stderr = c.stdout, c.stderr
 	c.process.WaitDelay = 5 * time.Second // a process that lifepod left has its output

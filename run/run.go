@@ -19,6 +19,7 @@ import (
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/pods"
+	"github.com/lifepod/lifepod/telemetry"
 	"github.com/lifepod/lifepod/unattended"
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/admission"
@@ -46,6 +47,10 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 	for _, w := range set.Warnings {
 		p.warn(w)
 	}
+	traces, err := telemetry.OpenTraces(ctx)
+	if err != nil {
+		return ExitError, err
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s := newStopper(p, set.Pod, cancel)
@@ -65,7 +70,7 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 			code, err = ExitError, errors.Join(err, fmt.Errorf("stop the container runtime: %w", e))
 		}
 	}()
-	r := runOf{options: o, runtime: runtime, printer: p, stopper: s}
+	r := runOf{options: o, runtime: runtime, printer: p, stopper: s, traces: traces}
 	if err := r.meetUnattended(ctx, set); err != nil || ctx.Err() != nil {
 		return s.exitCode(ExitError), s.unlessInterrupted(errors.Join(err, context.Cause(ctx)))
 	}
@@ -102,7 +107,8 @@ type runOf struct {
 	runtime *host.Runtime
 	printer *printer
 	stopper *stopper
-	left    *takenOver // nil: the pod is new
+	left    *takenOver        // nil: the pod is new
+	traces  *telemetry.Traces // nil: the environment asks for none
 }
 
 // live is the pod's life, on a runtime that answers.
@@ -150,6 +156,7 @@ func (r runOf) live(ctx context.Context, set *manifest.Set) (int, error) {
 		return ExitError, err
 	}
 	own.remove()
+	r.sendTrace(ctx, set.Pod)
 	if err := errors.Join(r.endStrays(), r.stopper.failure(set.Pod)); err != nil {
 		return ExitError, err
 	}

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
@@ -18,6 +17,8 @@ import (
 	"google.golang.org/grpc"
 	"k8s.io/component-base/tracing"
 	"k8s.io/component-base/tracing/api/v1"
+
+	"github.com/lifepod/lifepod/telemetry"
 )
 
 const (
@@ -27,25 +28,22 @@ const (
 	scope = "github.com/lifepod/lifepod/node"
 	// lastSpans is how long the end of a node may wait for the collector to take the last spans.
 	lastSpans = 2 * time.Second
-	// sayAgain is how long after one failure of an export another one is logged.
-	sayAgain = time.Minute
 )
 
 // Traces are sent to a collector. Its methods may be called concurrently; of nil they
 // change nothing.
-type Traces struct {
-	provider tracing.TracerProvider
-	log      *slog.Logger
+type Traces struct{ provider tracing.TracerProvider }
 
-	mu   sync.Mutex
-	said time.Time // when a failure was logged last
-}
-
-// New prepares to send spans as a configuration wants it; nil without one. The collector
-// need not be there (A-TRC-1).
+// New prepares to send spans as a configuration wants it (A-TRC-1), without one as the environment does
+// (A-TRC-8); nil if neither does. The collector need not be there: that something can't be sent is logged,
+// also of metrics.
 func New(ctx context.Context, c *v1.TracingConfiguration, node string, log *slog.Logger) (*Traces, error) {
+	telemetry.OnFailure(func(err error) { log.Warn("traces or metrics can't be sent", "err", err) })
 	if c == nil {
-		return nil, nil
+		return fromEnvironment(ctx, node)
+	}
+	if telemetry.TracesAsked() {
+		log.Warn("traces are sent as the configuration says (tracing), not as the environment does (OTEL_…)")
 	}
 	provider, err := tracing.NewProvider(ctx, c, nil, []resource.Option{
 		resource.WithAttributes(semconv.ServiceName(service), semconv.HostName(node)),
@@ -53,20 +51,19 @@ func New(ctx context.Context, c *v1.TracingConfiguration, node string, log *slog
 	if err != nil {
 		return nil, fmt.Errorf("prepare to send traces: %w", err)
 	}
-	t := &Traces{provider: provider, log: log}
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(t.failed))
-	return t, nil
+	return &Traces{provider}, nil
 }
 
-// failed logs that spans were lost: with a collector that isn't there it is called every
-// few seconds.
-func (t *Traces) failed(err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if now := time.Now(); now.Sub(t.said) > sayAgain {
-		t.said = now
-		t.log.Warn("traces can't be sent", "err", err)
+func fromEnvironment(ctx context.Context, node string) (*Traces, error) {
+	to, err := telemetry.OpenTraces(ctx)
+	if to == nil || err != nil {
+		return nil, err
 	}
+	of, err := telemetry.Resource(ctx, service, semconv.HostName(node))
+	if err != nil {
+		return nil, err
+	}
+	return &Traces{to.Provider(of)}, nil
 }
 
 // Close sends the last spans, as far as the collector takes them soon.
@@ -77,7 +74,7 @@ func (t *Traces) Close(ctx context.Context) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), lastSpans)
 	defer done()
 	if err := t.provider.Shutdown(ctx); err != nil {
-		t.failed(err)
+		otel.Handle(err)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel"
 	"google.golang.org/grpc/health"
 	healthapi "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
@@ -53,6 +54,41 @@ func TestNoTraces(t *testing.T) {
 	if traces.Tracer() != nil || traces.Calls() != nil || traces.API(http.DefaultTransport) != http.DefaultTransport || traces.Served(false, handler) != http.Handler(handler) {
 		t.Error("something is traced")
 	}
+}
+
+// Without a configuration the environment says where traces go, of whom and which (A-TRC-8); with one it says
+// nothing of that, also where nobody understands it.
+func TestEnvironment(t *testing.T) {
+	collector, configured := otlptest.New(t), otlptest.New(t)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "rack=a3")
+	traces, err := New(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	call(t, traces)
+	traces.Close(t.Context())
+	if span := one(t, collector); span.Resource["service.name"] != "kubelet" || span.Resource["host.name"] != "worker-1" || span.Resource["rack"] != "a3" {
+		t.Errorf("A-TRC-8: the resource is %v", span.Resource)
+	}
+	t.Setenv("OTEL_TRACES_SAMPLER", "always_off")
+	traces, err = New(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	call(t, traces)
+	traces.Close(t.Context())
+	one(t, collector) // the one from before
+
+	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "pigeon")
+	if _, err := New(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler)); err == nil {
+		t.Error("A-TRC-8: a protocol that nobody knows is taken")
+	}
+	traces = newTraces(t, configured.Endpoint, 1_000_000)
+	call(t, traces)
+	traces.Close(t.Context())
+	one(t, collector)
+	one(t, configured)
 }
 
 // A call is a span, and the other side is told of it (A-TRC-2); whose spans they are is
@@ -154,8 +190,9 @@ func TestRate(t *testing.T) {
 // A collector that isn't there is told once, and holds up the end for a moment only (A-TRC-1).
 func TestNoCollector(t *testing.T) {
 	var log bytes.Buffer
+	logTo := slog.New(slog.NewTextHandler(&log, nil))
 	endpoint, rate := "127.0.0.1:1", int32(1_000_000)
-	traces, err := New(t.Context(), &v1.TracingConfiguration{Endpoint: &endpoint, SamplingRatePerMillion: &rate}, "worker-1", slog.New(slog.NewTextHandler(&log, nil)))
+	traces, err := New(t.Context(), &v1.TracingConfiguration{Endpoint: &endpoint, SamplingRatePerMillion: &rate}, "worker-1", logTo)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,8 +203,8 @@ func TestNoCollector(t *testing.T) {
 	if took := time.Since(began); took > 2*lastSpans {
 		t.Errorf("the end took %v", took)
 	}
-	traces.failed(fmt.Errorf("again"))
-	if text := log.String(); strings.Count(text, "traces can't be sent") != 1 {
+	otel.Handle(fmt.Errorf("again"))
+	if text := log.String(); strings.Count(text, "traces or metrics can't be sent") != 1 {
 		t.Errorf("the log is %q", text)
 	}
 }

@@ -2,32 +2,30 @@ package spans
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"time"
 
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/lifepod/lifepod/telemetry"
 	"github.com/lifepod/lifepod/timeline"
 )
 
 // lastWord is how long the end of a connection may take.
 const lastWord = 2 * time.Second
 
-// Send sends the spans of charts to the collector that OpenTelemetry's environment variables name, such as
-// OTEL_EXPORTER_OTLP_ENDPOINT, by OTLP over gRPC; without one to localhost:4317.
+// Send sends the spans of charts, all of them, to the collector that OpenTelemetry's environment variables
+// name, such as OTEL_EXPORTER_OTLP_ENDPOINT; without one to that of this machine.
 func Send(ctx context.Context, charts []*timeline.Chart) error {
-	client := otlptracegrpc.NewClient()
-	if err := client.Start(ctx); err != nil {
-		return fmt.Errorf("reach the collector of traces: %w", err)
+	to, err := telemetry.Collector(ctx)
+	if err != nil {
+		return err
 	}
-	err := client.UploadTraces(ctx, Of(charts))
+	list, err := Of(ctx, charts, sdk.WithSampler(sdk.AlwaysSample()))
+	if err == nil {
+		err = to.Send(ctx, list)
+	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), lastWord)
 	defer done()
-	if stopped := client.Stop(ctx); err == nil {
-		err = stopped
-	}
-	if err != nil {
-		return fmt.Errorf("send traces: %w", err)
-	}
-	return nil
+	return errors.Join(err, to.Close(ctx))
 }

@@ -4,33 +4,70 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
-	commonapi "go.opentelemetry.io/proto/otlp/common/v1"
-	resourceapi "go.opentelemetry.io/proto/otlp/resource/v1"
-	traceapi "go.opentelemetry.io/proto/otlp/trace/v1"
 
+	"github.com/lifepod/lifepod/telemetry"
 	"github.com/lifepod/lifepod/timeline"
 )
 
-// scope names the spans.
-const scope = "github.com/lifepod/lifepod/timeline"
+const (
+	// scope names the spans.
+	scope = "github.com/lifepod/lifepod/timeline"
+	// service is who the spans are of, unless the environment names another one.
+	service = "lifepod"
+)
 
-// Of are the spans of charts, a resource for each pod. A bar that goes on ends with its chart.
-func Of(charts []*timeline.Chart) (list []*traceapi.ResourceSpans) {
+// Of are the spans of charts, a resource for each pod. A bar that goes on ends with its chart. Of the traces
+// those are left out that the sampler does not choose: that of the options, else of OTEL_TRACES_SAMPLER.
+func Of(ctx context.Context, charts []*timeline.Chart, options ...sdk.TracerProviderOption) (list []sdk.ReadOnlySpan, err error) {
 	for _, c := range charts {
-		list = append(list, &traceapi.ResourceSpans{
-			Resource: &resourceapi.Resource{Attributes: resource(c)},
-			ScopeSpans: []*traceapi.ScopeSpans{{
-				Scope: &commonapi.InstrumentationScope{Name: scope},
-				Spans: spansOf(c),
-			}},
-		})
+		of, err := telemetry.Resource(ctx, service, texts(
+			"k8s.namespace.name", c.Pod.Namespace, "k8s.pod.name", c.Pod.Name, "k8s.pod.uid", c.Pod.UID, "k8s.node.name", c.Pod.Node,
+		)...)
+		if err != nil {
+			return nil, err
+		}
+		to := &life{chart: c}
+		provider := sdk.NewTracerProvider(append([]sdk.TracerProviderOption{sdk.WithResource(of), sdk.WithIDGenerator(to), sdk.WithSpanProcessor(to)}, options...)...)
+		to.record(provider.Tracer(scope))
+		list = append(list, to.ended...)
 	}
-	return list
+	return list, nil
 }
+
+// life makes the spans of one chart: it says their IDs, and keeps them.
+type life struct {
+	chart *timeline.Chart
+	next  trace.SpanID // the ID of the next span
+	ended []sdk.ReadOnlySpan
+}
+
+// NewIDs are those of the pod's span, if it has no parent.
+func (l *life) NewIDs(context.Context) (trace.TraceID, trace.SpanID) { return Trace(l.chart), l.next }
+
+// NewSpanID is that of a span below another one.
+func (l *life) NewSpanID(context.Context, trace.TraceID) trace.SpanID { return l.next }
+
+// OnStart is nothing here.
+func (l *life) OnStart(context.Context, sdk.ReadWriteSpan) {}
+
+// OnEnd keeps a span, if it is to be sent.
+func (l *life) OnEnd(s sdk.ReadOnlySpan) {
+	if s.SpanContext().IsSampled() {
+		l.ended = append(l.ended, s)
+	}
+}
+
+// Shutdown is nothing here.
+func (l *life) Shutdown(context.Context) error { return nil }
+
+// ForceFlush is nothing here.
+func (l *life) ForceFlush(context.Context) error { return nil }
 
 // Trace is the ID of the trace that a pod's life is, or is part of: that of its annotation
 // lifepod.dev/traceparent, else one made of its UID.
@@ -49,96 +86,69 @@ func parentOf(c *timeline.Chart) trace.SpanContext {
 
 func hash(uid, what string) [sha256.Size]byte { return sha256.Sum256([]byte(uid + "\x00" + what)) }
 
-func spanID(c *timeline.Chart, what string) []byte {
-	sum := hash(c.Pod.UID, what)
-	return sum[:8]
-}
-
-// resource is whose spans they are, by the names of OpenTelemetry's conventions.
-func resource(c *timeline.Chart) []*commonapi.KeyValue {
-	return texts(
-		"service.name", "lifepod", "k8s.namespace.name", c.Pod.Namespace, "k8s.pod.name", c.Pod.Name, "k8s.pod.uid", c.Pod.UID, "k8s.node.name", c.Pod.Node,
-	)
+func (l *life) name(what string) {
+	sum := hash(l.chart.Pod.UID, what)
+	l.next = trace.SpanID(sum[:8])
 }
 
 // texts are attributes: names and values in turn. One without a value is left out.
-func texts(pairs ...string) (list []*commonapi.KeyValue) {
+func texts(pairs ...string) (list []attribute.KeyValue) {
 	for i := 0; i < len(pairs); i += 2 {
 		if value := timeline.Line(pairs[i+1]); value != "" {
-			list = append(list, &commonapi.KeyValue{
-				Key: pairs[i], Value: &commonapi.AnyValue{Value: &commonapi.AnyValue_StringValue{StringValue: value}},
-			})
+			list = append(list, attribute.String(pairs[i], value))
 		}
 	}
 	return list
 }
 
-// spansOf are the pod's span and those of its bars.
-func spansOf(c *timeline.Chart) []*traceapi.Span {
-	id := Trace(c)
-	root := &traceapi.Span{
-		TraceId: id[:], SpanId: spanID(c, "pod"), Name: timeline.Line("pod " + c.Pod.FullName()), Kind: traceapi.Span_SPAN_KIND_INTERNAL,
-		StartTimeUnixNano: nanoseconds(c.Begin), EndTimeUnixNano: nanoseconds(c.End),
-		Attributes: texts("lifepod.phase", c.Phase, "lifepod.goes_on", yes(!c.Gone)),
-	}
-	if parent := parentOf(c); parent.IsValid() {
-		span := parent.SpanID()
-		root.ParentSpanId = span[:]
-	}
+// record makes the pod's span and those of its bars.
+func (l *life) record(tracer trace.Tracer) {
+	c := l.chart
+	l.name("pod")
+	within, root := tracer.Start(trace.ContextWithRemoteSpanContext(context.Background(), parentOf(c)), timeline.Line("pod "+c.Pod.FullName()),
+		trace.WithTimestamp(c.Begin), trace.WithAttributes(texts("lifepod.phase", c.Phase, "lifepod.goes_on", yes(!c.Gone))...))
 	if c.Phase == "Failed" {
-		root.Status = &traceapi.Status{Code: traceapi.Status_STATUS_CODE_ERROR, Message: c.Phase}
+		root.SetStatus(codes.Error, c.Phase)
 	}
-	list := []*traceapi.Span{root}
+	for _, r := range c.Rows {
+		for _, m := range r.Marks {
+			root.AddEvent(timeline.Line(r.Name+" "+m.Name), trace.WithTimestamp(m.At), trace.WithAttributes(texts("lifepod.text", m.Text, "lifepod.rule", m.Rule)...))
+		}
+	}
+	root.End(trace.WithTimestamp(c.End))
 	for _, r := range c.Rows {
 		for i := range r.Bars {
 			b := &r.Bars[i]
-			span := bar(&r, b)
-			span.TraceId, span.ParentSpanId = id[:], root.GetSpanId()
-			span.SpanId = spanID(c, fmt.Sprintf("%s\x00%s\x00%d\x00%d", r.Kind, r.Name, b.ID, b.Begin.UnixNano()))
-			list = append(list, span)
-		}
-		for _, m := range r.Marks {
-			root.Events = append(root.Events, &traceapi.Span_Event{
-				TimeUnixNano: nanoseconds(m.At), Name: timeline.Line(r.Name + " " + m.Name), Attributes: texts("lifepod.text", m.Text, "lifepod.rule", m.Rule),
-			})
+			l.name(fmt.Sprintf("%s\x00%s\x00%d\x00%d", r.Kind, r.Name, b.ID, b.Begin.UnixNano()))
+			bar(within, tracer, &r, b)
 		}
 	}
-	return list
 }
 
-// bar is the span of a bar, as yet without IDs.
-func bar(r *timeline.Row, b *timeline.Bar) *traceapi.Span {
-	span := &traceapi.Span{
-		Name: timeline.Line(b.Label), Kind: traceapi.Span_SPAN_KIND_INTERNAL,
-		StartTimeUnixNano: nanoseconds(b.Begin), EndTimeUnixNano: nanoseconds(b.End),
-		Attributes: texts(
-			"lifepod.step", string(b.Step), "lifepod.row", r.Name, "k8s.container.name", r.Container, "container.image.name", b.Image,
-			"lifepod.critical_path", yes(b.Critical), "lifepod.goes_on", yes(b.Open),
-		),
-	}
+// bar makes the span of a bar.
+func bar(ctx context.Context, tracer trace.Tracer, r *timeline.Row, b *timeline.Bar) {
+	attributes := texts(
+		"lifepod.step", string(b.Step), "lifepod.row", r.Name, "k8s.container.name", r.Container, "container.image.name", b.Image,
+		"lifepod.critical_path", yes(b.Critical), "lifepod.goes_on", yes(b.Open),
+	)
 	if b.Attempt > 0 {
-		span.Attributes = append(span.Attributes, number("k8s.container.restart_count", int64(b.Attempt)))
+		attributes = append(attributes, attribute.Int64("k8s.container.restart_count", int64(b.Attempt)))
 	}
 	if b.Bytes > 0 {
-		span.Attributes = append(span.Attributes, number("lifepod.image.bytes", int64(b.Bytes))) //nolint:gosec // an image's size
+		attributes = append(attributes, attribute.Int64("lifepod.image.bytes", int64(b.Bytes))) //nolint:gosec // an image's size
 	}
 	if b.Exit != nil {
-		span.Attributes = append(span.Attributes, number("process.exit.code", int64(b.Exit.Code)))
+		attributes = append(attributes, attribute.Int64("process.exit.code", int64(b.Exit.Code)))
 	}
+	_, span := tracer.Start(ctx, timeline.Line(b.Label), trace.WithTimestamp(b.Begin), trace.WithAttributes(attributes...))
 	detail := b.Detail()
 	for _, n := range b.Notes {
-		span.Events = append(span.Events, &traceapi.Span_Event{
-			TimeUnixNano: nanoseconds(b.End), Name: timeline.Line(n.Text), Attributes: texts("lifepod.rule", n.Rule),
-		})
+		span.AddEvent(timeline.Line(n.Text), trace.WithTimestamp(b.End), trace.WithAttributes(texts("lifepod.rule", n.Rule)...))
 	}
 	if b.Failed() {
-		span.Status = &traceapi.Status{Code: traceapi.Status_STATUS_CODE_ERROR, Message: detail[len(detail)-len(b.Notes)-1].Text}
+		span.SetStatus(codes.Error, detail[len(detail)-len(b.Notes)-1].Text)
 	}
-	return span
-}
-
-func number(name string, value int64) *commonapi.KeyValue {
-	return &commonapi.KeyValue{Key: name, Value: &commonapi.AnyValue{Value: &commonapi.AnyValue_IntValue{IntValue: value}}}
+	span.End(trace.WithTimestamp(b.End))
 }
 
 func yes(so bool) string {
@@ -146,8 +156,4 @@ func yes(so bool) string {
 		return "true"
 	}
 	return ""
-}
-
-func nanoseconds(at time.Time) uint64 {
-	return uint64(max(at.UnixNano(), 0)) //nolint:gosec // not negative
 }

@@ -1,15 +1,14 @@
 package spans
 
 import (
-	"bytes"
-	"encoding/hex"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
-	"google.golang.org/protobuf/encoding/protojson"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/lifepod/lifepod/node/tracing/otlptest"
 	"github.com/lifepod/lifepod/timeline"
@@ -21,8 +20,21 @@ const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 // A collector gets a span for the pod, below the one that its annotation names, and one for each bar
 // below that.
 func TestSend(t *testing.T) {
+	for _, protocol := range []string{"", "http/protobuf", "grpc"} {
+		t.Run(protocol, func(t *testing.T) { testSend(t, protocol) })
+	}
+}
+
+func testSend(t *testing.T, protocol string) {
 	collector := otlptest.New(t)
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+collector.Endpoint)
+	endpoint := collector.URL
+	if protocol == "grpc" {
+		endpoint = "http://" + collector.Endpoint
+	}
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
+	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=test,k8s.pod.name=other")
+	t.Setenv("OTEL_TRACES_SAMPLER", "always_off") // which is for what nobody has asked for
 	record := timelinetest.Web()
 	record.Pod.TraceParent = parent
 	web := timeline.Of(record, time.Time{})
@@ -38,7 +50,8 @@ func TestSend(t *testing.T) {
 		t.Fatalf("%d spans, want %d", len(sent), bars+1)
 	}
 	root, ids := sent[0], map[string]bool{}
-	if root.Name != "pod default/web" || root.Parent != "b7ad6b7169203331" || root.Resource["k8s.pod.name"] != "web" || root.Error != "Failed" {
+	if root.Name != "pod default/web" || root.Parent != "b7ad6b7169203331" || root.Resource["k8s.pod.name"] != "web" || root.Resource["service.name"] != "lifepod" ||
+		root.Resource["deployment.environment"] != "test" || root.Error != "Failed" {
 		t.Errorf("the pod's span is %+v", root)
 	}
 	for _, s := range sent {
@@ -61,30 +74,55 @@ func TestSend(t *testing.T) {
 	}
 }
 
+// of are the spans of one chart.
+func of(t *testing.T, c *timeline.Chart) []sdk.ReadOnlySpan {
+	t.Helper()
+	list, err := Of(t.Context(), []*timeline.Chart{c})
+	if err != nil || len(list) == 0 {
+		t.Fatalf("%d spans: %v", len(list), err)
+	}
+	return list
+}
+
 // Without an annotation, or with one that says nothing, a trace is made of the pod's UID: always the same.
 func TestTrace(t *testing.T) {
 	for _, said := range []string{"", "00-nonsense", strings.Replace(parent, "0af7651916cd43dd8448eb211c80319c", strings.Repeat("0", 32), 1)} {
 		c := timeline.Of(timelinetest.Web(), time.Time{})
 		c.Pod.TraceParent = said
-		first, second := Of([]*timeline.Chart{c}), Of([]*timeline.Chart{timeline.Of(timelinetest.Web(), time.Time{})})
-		for i, s := range first[0].GetScopeSpans()[0].GetSpans() {
-			other := second[0].GetScopeSpans()[0].GetSpans()[i]
-			if !bytes.Equal(s.GetSpanId(), other.GetSpanId()) || !bytes.Equal(s.GetTraceId(), other.GetTraceId()) || len(s.GetTraceId()) != 16 {
-				t.Errorf("%q: %s in %s", said, hex.EncodeToString(s.GetSpanId()), hex.EncodeToString(s.GetTraceId()))
+		second := of(t, timeline.Of(timelinetest.Web(), time.Time{}))
+		for i, s := range of(t, c) {
+			if is, other := s.SpanContext(), second[i].SpanContext(); is.SpanID() != other.SpanID() || is.TraceID() != other.TraceID() || is.TraceID() != Trace(c) {
+				t.Errorf("%q: %s in %s", said, is.SpanID(), is.TraceID())
 			}
-			if i == 0 && len(s.GetParentSpanId()) > 0 {
+			if i == 0 && s.Parent().IsValid() {
 				t.Errorf("%q: the first span has a parent", said)
 			}
 		}
 	}
 }
 
+// Which traces are sent says the sampler, which follows the parent unless OTEL_TRACES_SAMPLER says otherwise.
+func TestSampler(t *testing.T) {
+	unsampled := strings.TrimSuffix(parent, "1") + "0"
+	for _, tc := range []struct {
+		sampler, parent string
+		sent            bool
+	}{{"", "", true}, {"", parent, true}, {"", unsampled, false}, {"always_off", "", false}, {"always_on", unsampled, true}, {"parentbased_always_off", parent, true}} {
+		t.Setenv("OTEL_TRACES_SAMPLER", tc.sampler)
+		c := timeline.Of(timelinetest.Web(), time.Time{})
+		c.Pod.TraceParent = tc.parent
+		if list, err := Of(t.Context(), []*timeline.Chart{c}); err != nil || len(list) > 0 != tc.sent {
+			t.Errorf("%+v: %d spans, %v", tc, len(list), err)
+		}
+	}
+}
+
 // What pods say is plain text.
 func TestPlain(t *testing.T) {
-	for _, r := range Of([]*timeline.Chart{timeline.Of(timelinetest.Malicious())}) {
-		text := protojson.Format(r)
-		if strings.ContainsFunc(text, func(c rune) bool { return c != '\n' && unicode.IsControl(c) }) || strings.Contains(text, `\u001b`) {
-			t.Errorf("escapes in %s", text)
+	for _, s := range of(t, timeline.Of(timelinetest.Malicious())) {
+		text := fmt.Sprintf("%s %v %v %v %v", s.Name(), s.Attributes(), s.Events(), s.Resource(), s.Status())
+		if strings.ContainsFunc(text, unicode.IsControl) {
+			t.Errorf("escapes in %q", text)
 		}
 	}
 }

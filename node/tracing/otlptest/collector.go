@@ -4,7 +4,10 @@ package otlptest
 import (
 	"context"
 	"encoding/hex"
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"sync"
 	"testing"
@@ -14,16 +17,20 @@ import (
 	commonapi "go.opentelemetry.io/proto/otlp/common/v1"
 	traceapi "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 )
 
-// Collector takes spans by OTLP over gRPC.
+// Collector takes spans by OTLP over gRPC and over HTTP.
 type Collector struct {
 	collectorapi.UnimplementedTraceServiceServer
-	// Endpoint is its address, as in a KubeletConfiguration.
+	// Endpoint is its address for gRPC, as in a KubeletConfiguration.
 	Endpoint string
+	// URL is its address for HTTP, as in OTEL_EXPORTER_OTLP_ENDPOINT.
+	URL string
 
-	mu    sync.Mutex
-	spans []Span
+	mu      sync.Mutex
+	spans   []Span
+	headers http.Header // of the last request over HTTP
 }
 
 // Span is one that the collector was sent.
@@ -50,7 +57,36 @@ func New(t testing.TB) *Collector {
 	collectorapi.RegisterTraceServiceServer(server, c)
 	go func() { _ = server.Serve(l) }() // until Stop
 	t.Cleanup(server.Stop)
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/traces", c.serve)
+	web := httptest.NewServer(mux)
+	t.Cleanup(web.Close)
+	c.URL = web.URL
 	return c
+}
+
+// serve takes spans over HTTP.
+func (c *Collector) serve(w http.ResponseWriter, r *http.Request) {
+	content, err := io.ReadAll(r.Body)
+	request := &collectorapi.ExportTraceServiceRequest{}
+	if err == nil {
+		err = proto.Unmarshal(content, request)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	_, _ = c.Export(r.Context(), request) // which takes everything
+	c.mu.Lock()
+	c.headers = r.Header
+	c.mu.Unlock()
+}
+
+// Header is one of the last request over HTTP.
+func (c *Collector) Header(name string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.headers.Get(name)
 }
 
 // Export takes spans.
