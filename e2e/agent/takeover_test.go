@@ -265,8 +265,22 @@ func (c *takeover) works(turn int) {
 	if c.wholly {
 		c.restartsWhole()
 	}
-	if got := c.kubectl("logs", "crashing", "--previous"); got != "crash\n" {
-		c.t.Errorf("turn %d: the log of the crashed container is %q", turn, got)
+	c.crashLog(turn)
+}
+
+// crashLog asks for the log of the instance that crashed last. Between the end of one and the
+// status that tells of it the kubelet may have removed the log that it is asked for.
+func (c *takeover) crashLog(turn int) {
+	c.t.Helper()
+	for deadline := time.Now().Add(patience); ; {
+		got := c.kubectl("logs", "crashing", "--previous")
+		if got == "crash\n" {
+			return
+		}
+		if c.programs[len(c.programs)-1] == binary || time.Now().After(deadline) {
+			c.t.Errorf("turn %d: the log of the crashed container is %q", turn, got)
+			return
+		}
 	}
 }
 
