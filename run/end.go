@@ -10,6 +10,7 @@ import (
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/unattended"
@@ -44,7 +45,7 @@ func End(ctx context.Context, pod unattended.Pod, request lifecycle.StopRequeste
 	if err != nil {
 		return err
 	}
-	warn := func(text string) { fmt.Fprintln(stderr, "warning: "+text) }
+	warn := func(text string) { fmt.Fprintln(stderr, "warning: "+plain.Text(text)) }
 	return ending{runtime: runtime, record: left, log: log, warn: warn}.run(ctx, request)
 }
 

@@ -3,6 +3,8 @@ package run
 import (
 	"bytes"
 	"strings"
+
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 // item is something to write: output of a container, a line of lifepod's own,
@@ -15,7 +17,10 @@ type item struct {
 }
 
 // source is one stream of one instance of a container.
-type source struct{ container string }
+type source struct {
+	container string
+	shown     plain.Output // on a terminal
+}
 
 // layout keeps what comes from several sources apart in one stream.
 type layout struct {

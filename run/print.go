@@ -27,6 +27,7 @@ type printer struct {
 	// immutable
 	options        Options
 	raw            bool // one container, whose output is shown as it is
+	screen         bool // stdout is a terminal, which must not obey what containers write
 	terminal       bool // stderr is one, so a line may be redrawn
 	stdout, stderr *stream
 
@@ -45,7 +46,7 @@ type printer struct {
 // newPrinter begins to show a pod's life; close ends it.
 func newPrinter(o Options, pod *v1.Pod) *printer {
 	ignoreBrokenPipes()
-	p := &printer{options: o, last: pod.Status, terminal: isTerminal(o.Stderr), attempts: attempts{}, hinted: map[string]bool{}}
+	p := &printer{options: o, last: pod.Status, screen: isTerminal(o.Stdout), terminal: isTerminal(o.Stderr), attempts: attempts{}, hinted: map[string]bool{}}
 	p.raw = o.Output != "json" && len(pod.Spec.Containers)+len(pod.Spec.InitContainers) == 1
 	same := sameFile(o.Stdout, o.Stderr)
 	p.stdout = newStream(o.Stdout, layout{prefixed: !p.raw}, p.stdoutBroke)
@@ -152,7 +153,7 @@ func (p *printer) encodeLeftOut(lines int) string {
 	return p.encode(time.Now(), line{Type: "warning", Message: text})
 }
 
-// say writes a line of text to stderr. Only output of containers goes out as it is.
+// say writes a line of text to stderr.
 func (p *printer) say(text string) { p.stderr.put(item{text: plain.Text(text) + "\n"}) }
 
 // report tells a line of the pod's story. As text, a failure that attempts repeat is
@@ -210,7 +211,11 @@ func (p *printer) kept(podDir, logDir string) {
 func (p *printer) output(from *source, r crilog.Record, until crilog.Place) {
 	m := mark{stream: key(from.container, r.Stream), at: until}
 	if !p.json() {
-		p.stdout.putOutput(item{text: r.Text, source: from, mark: m})
+		text := r.Text
+		if p.screen {
+			text = from.shown.Text(text)
+		}
+		p.stdout.putOutput(item{text: text, source: from, mark: m})
 		return
 	}
 	l := line{Type: "output", Subject: from.container, Stream: r.Stream, Text: &r.Text}

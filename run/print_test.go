@@ -309,3 +309,22 @@ func TestOwnLinesArePlain(t *testing.T) {
 		t.Errorf("a container's output is %q, want %q", stdout.String(), evil)
 	}
 }
+
+// On a terminal output of containers has colours, and nothing else that a terminal obeys.
+func TestOutputOnATerminal(t *testing.T) {
+	var stdout bytes.Buffer
+	p := newPrinter(Options{Stdout: &stdout, Stderr: io.Discard}, podOf("a", "b"))
+	p.screen = true
+	a, b := &source{container: "a"}, &source{container: "b"}
+	for _, piece := range []struct {
+		from *source
+		text string
+	}{{a, "\x1b[2J\x1b[31mred\n"}, {a, "still\rred \x1b["}, {b, "plain\u202e\n"}, {a, "0mnot\n"}} {
+		p.output(piece.from, crilog.Record{Text: piece.text, Stream: "stdout"}, crilog.Place{})
+	}
+	p.close()
+	want := "a | ^[[2J\x1b[31mred\x1b[0m\na | \x1b[31mstill\\rred \x1b[0m\nb | plain\\u202e\na | not\n"
+	if diff := cmp.Diff(want, stdout.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

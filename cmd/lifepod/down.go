@@ -9,6 +9,7 @@ import (
 
 	"github.com/lifepod/lifepod/down"
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 )
 
@@ -44,7 +45,7 @@ of a cluster, volumes, images.`,
 			if err != nil {
 				return interrupted(command.Context(), err)
 			}
-			_, err = fmt.Fprintln(command.OutOrStdout(), did)
+			_, err = fmt.Fprintln(command.OutOrStdout(), plain.Text(did))
 			return err
 		},
 	}

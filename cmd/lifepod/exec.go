@@ -75,24 +75,31 @@ func (s *sessionFlags) choose(command *cobra.Command, pod *client.Pod) string {
 
 // tellDefault says in kubectl's words which container is meant.
 func tellDefault(command *cobra.Command, name string, of []string) {
-	command.PrintErrf("Defaulted container %q out of: %s\n", name, strings.Join(of, ", "))
+	command.PrintErrf("Defaulted container %q out of: %s\n", name, plain.Line(strings.Join(of, ", ")))
 }
 
-// streams are the command's own; the function gives the terminal back.
+// streams are the command's own; the function gives the terminal back. Who asks for a terminal
+// gives theirs to what runs there; else a terminal gets nothing but its output.
 func (s *sessionFlags) streams(command *cobra.Command, tty bool) (client.Streams, func()) {
 	streams := client.Streams{Stdout: command.OutOrStdout(), Stderr: command.ErrOrStderr(), TTY: tty}
 	if s.stdin {
 		streams.Stdin = command.InOrStdin()
 	}
-	if !tty || !s.stdin {
-		return streams, func() {}
+	end := func() {}
+	if tty && s.stdin {
+		t, err := openTerminal(command.InOrStdin())
+		if err == nil {
+			streams.Sizes, end = t, t.close
+		} else {
+			warn(command.ErrOrStderr(), "-t has no effect: %v", err)
+			streams.TTY = false
+		}
 	}
-	t, err := openTerminal(command.InOrStdin())
-	if err != nil {
-		warn(command.ErrOrStderr(), "-t has no effect: %v", err)
-		streams.TTY = false
-		return streams, func() {}
+	if streams.TTY {
+		return streams, end
 	}
-	streams.Sizes = t
-	return streams, t.close
+	stdout, endStdout := onTerminal(streams.Stdout)
+	stderr, endStderr := onTerminal(streams.Stderr)
+	streams.Stdout, streams.Stderr = stdout, stderr
+	return streams, func() { endStdout(); endStderr() }
 }

@@ -114,7 +114,10 @@ func printImages(out io.Writer, all []images.Image, output string) error {
 			if output == "wide" {
 				row = append(row, imageDigest(image), imageUser(image), fmt.Sprint(image.Pinned))
 			}
-			fmt.Fprintln(table, plain.Text(strings.Join(row, "\t")))
+			for i, cell := range row {
+				row[i] = plain.Line(cell)
+			}
+			fmt.Fprintln(table, strings.Join(row, "\t"))
 		}
 	}
 	return table.Flush()
@@ -222,7 +225,7 @@ func newImageLoadCommand(open openImages) *cobra.Command {
 					return fmt.Errorf("%s: %w", archiveName(args[0]), err)
 				}
 				for _, name := range names {
-					fmt.Fprintln(command.OutOrStdout(), name)
+					fmt.Fprintln(command.OutOrStdout(), plain.Line(name))
 				}
 				return nil
 			})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/images"
 )
@@ -39,7 +40,7 @@ they are restarted.`,
 						failures = append(failures, err)
 						continue
 					}
-					fmt.Fprintln(command.OutOrStdout(), removed)
+					fmt.Fprintln(command.OutOrStdout(), plain.Line(removed))
 				}
 				return errors.Join(failures...)
 			})

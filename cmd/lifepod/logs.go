@@ -14,6 +14,7 @@ import (
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 // podLogFlags are those of lifepod logs.
@@ -94,7 +95,19 @@ func copyLog(ctx context.Context, pod *client.Pod, o client.LogOptions, w io.Wri
 		return err
 	}
 	defer func() { _ = log.Close() }() // only read
-	return copyLines(w, log)
+	shown, end := onTerminal(w)
+	defer end()
+	return copyLines(shown, log)
+}
+
+// onTerminal is where a stream of a container's output goes to: if that is a terminal, nothing
+// but its colours gets there as it is. end is called when all is written.
+func onTerminal(out io.Writer) (shown io.Writer, end func()) {
+	if _, is := screenOf(out); !is {
+		return out, func() {}
+	}
+	w := plain.OutputWriter(out)
+	return w, func() { _ = w.Close() } // a terminal that has gone needs nothing
 }
 
 // copyLines copies a log. If it breaks off, the error does not run into its last line.
@@ -126,7 +139,7 @@ func (l *lastByte) Write(p []byte) (int, error) {
 
 // showAll shows all containers: one after the other, or, followed, as they write.
 func (l *podLogFlags) showAll(command *cobra.Command, pod *client.Pod) error {
-	out := &sharedLines{w: command.OutOrStdout()}
+	out := newSharedLines(command.OutOrStdout())
 	var showing sync.WaitGroup
 	for _, name := range control.ContainerNames(pod.Pod) {
 		o := l.options
@@ -148,8 +161,14 @@ func (l *podLogFlags) showAll(command *cobra.Command, pod *client.Pod) error {
 
 // sharedLines is an output that several logs are written to, line by line.
 type sharedLines struct {
-	mu sync.Mutex
-	w  io.Writer
+	mu     sync.Mutex
+	w      io.Writer
+	screen bool // w is a terminal, which must not obey what containers write
+}
+
+func newSharedLines(w io.Writer) *sharedLines {
+	_, screen := screenOf(w)
+	return &sharedLines{w: w, screen: screen}
 }
 
 func (s *sharedLines) copy(ctx context.Context, pod *client.Pod, o client.LogOptions) error {
@@ -176,6 +195,9 @@ func (s *sharedLines) copy(ctx context.Context, pod *client.Pod, o client.LogOpt
 func (s *sharedLines) put(container, line string) {
 	if line[len(line)-1] != '\n' {
 		line += "\n"
+	}
+	if s.screen {
+		line = (&plain.Output{}).Text(line)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,9 +23,11 @@ func (l *podLogFlags) showLeft(command *cobra.Command, pod unattended.Pod) error
 		if l.options.Container == "" && len(names) > 1 {
 			tellDefault(command, container, names)
 		}
-		return pod.Log(command.OutOrStdout(), container, l.options.Previous, o)
+		shown, end := onTerminal(command.OutOrStdout())
+		defer end()
+		return pod.Log(shown, container, l.options.Previous, o)
 	}
-	out := &sharedLines{w: command.OutOrStdout()}
+	out := newSharedLines(command.OutOrStdout())
 	for _, name := range names {
 		if err := pod.Log(prefixed{out, name}, name, l.options.Previous, o); err != nil {
 			warn(command.ErrOrStderr(), "%v", err)

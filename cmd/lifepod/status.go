@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/control/client"
@@ -117,7 +116,7 @@ func printObject(w io.Writer, object any, output string) error {
 	text, err := json.MarshalIndent(object, "", "    ")
 	text = append(plain.JSON(text), '\n')
 	if err == nil && output == "yaml" {
-		text, err = yaml.JSONToYAML(text)
+		text, err = harmlessYAML(text)
 	}
 	if err != nil {
 		return fmt.Errorf("write the pod: %w", err)

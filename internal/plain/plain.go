@@ -2,7 +2,8 @@
 // registry or a manifest says must not move the cursor, hide lines or answer in the
 // user's place. Escapes look as in kubectl: ESC is ^[, a carriage return \r.
 //
-// Output of containers is not passed through here: it is theirs, as with kubectl logs.
+// Output of containers is theirs and goes out as it is, as with kubectl logs, but on a terminal:
+// see Output.
 package plain
 
 import (

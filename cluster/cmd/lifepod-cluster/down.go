@@ -8,6 +8,7 @@ import (
 
 	"github.com/lifepod/lifepod/cluster"
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 func newDownCommand(g *global) *cobra.Command {
@@ -35,7 +36,7 @@ keys, volumes, images.`,
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(command.OutOrStdout(), did)
+			_, err = fmt.Fprintln(command.OutOrStdout(), plain.Text(did))
 			return err
 		},
 	}
