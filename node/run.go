@@ -58,6 +58,11 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 		options: o, name: name, config: c, runtime: runtime, stir: rest.Stir, log: o.Log,
 		counts: metrics.New(metrics.Config{NodeName: name, Version: o.Version, Log: o.Log}), traces: traces,
 	}
+	endMetrics, err := s.counts.Send(ctx)
+	if err != nil {
+		return err
+	}
+	defer endMetrics()
 	closeCalls, err := s.openCalls()
 	if err != nil {
 		return err

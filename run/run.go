@@ -47,8 +47,7 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 	for _, w := range set.Warnings {
 		p.warn(w)
 	}
-	traces, err := telemetry.OpenTraces(ctx)
-	if err != nil {
+	if err := telemetry.Check(ctx); err != nil {
 		return ExitError, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -70,7 +69,7 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 			code, err = ExitError, errors.Join(err, fmt.Errorf("stop the container runtime: %w", e))
 		}
 	}()
-	r := runOf{options: o, runtime: runtime, printer: p, stopper: s, traces: traces}
+	r := runOf{options: o, runtime: runtime, printer: p, stopper: s}
 	if err := r.meetUnattended(ctx, set); err != nil || ctx.Err() != nil {
 		return s.exitCode(ExitError), s.unlessInterrupted(errors.Join(err, context.Cause(ctx)))
 	}
@@ -107,8 +106,8 @@ type runOf struct {
 	runtime *host.Runtime
 	printer *printer
 	stopper *stopper
-	left    *takenOver        // nil: the pod is new
-	traces  *telemetry.Traces // nil: the environment asks for none
+	left    *takenOver // nil: the pod is new
+	sent    *sent      // nil: nothing is sent
 }
 
 // live is the pod's life, on a runtime that answers.
@@ -125,6 +124,11 @@ func (r runOf) live(ctx context.Context, set *manifest.Set) (int, error) {
 	if err != nil {
 		return ExitError, err
 	}
+	if r.sent, err = r.openTelemetry(ctx, node, set.Pod); err != nil {
+		return ExitError, err
+	}
+	gone := false
+	defer func() { r.sent.end(ctx, gone) }()
 	for _, text := range admission.Unenforced(set.Pod, *node.Admission.Host) {
 		r.printer.warn(text)
 	}
@@ -156,7 +160,7 @@ func (r runOf) live(ctx context.Context, set *manifest.Set) (int, error) {
 		return ExitError, err
 	}
 	own.remove()
-	r.sendTrace(ctx, set.Pod)
+	gone = true
 	if err := errors.Join(r.endStrays(), r.stopper.failure(set.Pod)); err != nil {
 		return ExitError, err
 	}
@@ -165,7 +169,7 @@ func (r runOf) live(ctx context.Context, set *manifest.Set) (int, error) {
 
 // newSink is where the worker tells what happens.
 func (r runOf) newSink(follow *follower) *sink {
-	to := &sink{printer: r.printer, follower: follow}
+	to := &sink{printer: r.printer, follower: follow, sent: r.sent}
 	if r.options.FailFast {
 		to.blocked = r.stopper.blocked
 	}

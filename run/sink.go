@@ -13,11 +13,13 @@ import (
 type sink struct {
 	printer  *printer
 	follower *follower        // nil: nobody reads the output
+	sent     *sent            // nil: no figures are sent
 	blocked  func(why string) // told of what keeps a container from starting; nil: nobody
 }
 
 // Status takes a new status of the pod.
 func (s *sink) Status(status v1.PodStatus, _ bool) {
+	s.sent.status(status)
 	s.printer.setStatus(status)
 	if s.follower == nil {
 		return

@@ -12,7 +12,6 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
-	semconv "go.opentelemetry.io/otel/semconv/v1.17.0"
 )
 
 // signal is what is sent, as the names of variables have it.
@@ -112,10 +111,54 @@ func checkSampler() error {
 	return nil
 }
 
+// Check refuses what nobody would understand of the environment.
+func Check(ctx context.Context) error {
+	list, err := traces.exporters(otlp, console)
+	if err == nil && len(list) > 0 {
+		err = checkTraces(ctx, list)
+	}
+	if err != nil {
+		return err
+	}
+	if list, err = metrics.exporters(otlp, console, prometheus); err != nil || len(list) == 0 {
+		return err
+	}
+	return checkMetrics(ctx, list)
+}
+
+func checkTraces(ctx context.Context, list []string) error {
+	if err := checkSampler(); err != nil {
+		return err
+	}
+	return traces.check(ctx, list)
+}
+
+func checkMetrics(ctx context.Context, list []string) error {
+	for _, name := range []string{"OTEL_METRIC_EXPORT_INTERVAL", "OTEL_METRIC_EXPORT_TIMEOUT"} {
+		if value := setting(name); value != "" {
+			if milliseconds, err := strconv.Atoi(value); err != nil || milliseconds <= 0 {
+				return fmt.Errorf("%s %q: want a number of milliseconds", name, value)
+			}
+		}
+	}
+	return metrics.check(ctx, list)
+}
+
+// check refuses what all exporters of a list have in common.
+func (s signal) check(ctx context.Context, list []string) error {
+	if slices.Contains(list, otlp) {
+		if _, err := s.protocol(); err != nil {
+			return err
+		}
+	}
+	_, err := Resource(ctx, "")
+	return err
+}
+
 // Resource is whose spans or metrics they are: the service, unless OTEL_SERVICE_NAME or
 // OTEL_RESOURCE_ATTRIBUTES name another one, what the latter has else, and the attributes.
 func Resource(ctx context.Context, service string, attributes ...attribute.KeyValue) (*resource.Resource, error) {
-	r, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName(service)), resource.WithFromEnv(), resource.WithAttributes(attributes...))
+	r, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", service)), resource.WithFromEnv(), resource.WithAttributes(attributes...))
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}

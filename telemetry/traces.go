@@ -36,10 +36,7 @@ func OpenTraces(ctx context.Context) (*Traces, error) {
 func Collector(ctx context.Context) (*Traces, error) { return openTraces(ctx, []string{otlp}) }
 
 func openTraces(ctx context.Context, list []string) (*Traces, error) {
-	if err := checkSampler(); err != nil {
-		return nil, err
-	}
-	if _, err := Resource(ctx, ""); err != nil {
+	if err := checkTraces(ctx, list); err != nil {
 		return nil, err
 	}
 	t := &Traces{}

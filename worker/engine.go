@@ -108,6 +108,9 @@ type Engine struct {
 	PullProgress func(pod *v1.Pod, image string, p images.Progress)
 	// Watch is nil if nobody wants to know.
 	Watch Watch
+	// JournalWrote is told of each write to a pod's journal, how many entries it was and how long it took, or why
+	// it failed; nil if nobody wants to know. It must not block.
+	JournalWrote func(entries int, took time.Duration, err error)
 	// Tracer makes spans of what pods go through (A-TRC-5); nil: nothing is traced.
 	Tracer trace.Tracer
 	// Logs rotates the logs of running containers; nil for none.

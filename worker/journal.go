@@ -55,7 +55,11 @@ func (w *Worker) note(at time.Time, fact lifecycle.Fact, effects []lifecycle.Eff
 	if w.machine.PodChanged() {
 		w.journalFailed(writer.Is(journal.PodOf(w.machine.Pod())))
 	}
+	began := time.Now()
 	entries, err := writer.Step(at, fact, effects)
+	if wrote := w.executor.engine.JournalWrote; wrote != nil && err == nil && len(entries) > 0 {
+		wrote(len(entries), time.Since(began), nil)
+	}
 	w.journalFailed(err)
 	for _, e := range entries {
 		if e.Exit != nil && e.Container != "" {
@@ -93,6 +97,9 @@ func (w *Worker) noteNow(at time.Time) {
 func (w *Worker) journalFailed(err error) {
 	if err == nil {
 		return
+	}
+	if wrote := w.executor.engine.JournalWrote; wrote != nil {
+		wrote(0, 0, err)
 	}
 	w.chronicle.mu.Lock()
 	defer w.chronicle.mu.Unlock()

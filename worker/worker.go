@@ -229,11 +229,10 @@ func (w *Worker) carryOut(ctx context.Context, at time.Time, effect lifecycle.Ef
 	case lifecycle.RecordEvent:
 		w.sink.Event(at, e)
 	case lifecycle.CountEviction:
-		if watch := w.executor.engine.Watch; watch != nil {
-			watch.Carried(w.executor.pod, e, nil, 0)
-		}
+		w.watched(e)
 	case lifecycle.Tell:
 		w.sink.Report(at, e.Report)
+		w.watched(e)
 	case lifecycle.WakeAt:
 		w.timer.Stop()
 		if !e.At.IsZero() {
@@ -249,6 +248,13 @@ func (w *Worker) carryOut(ctx context.Context, at time.Time, effect lifecycle.Ef
 	default:
 		w.log.Debug("effect", "effect", typeOf{e}, "values", plain{e})
 		w.begin(ctx, e)
+	}
+}
+
+// watched tells the watch of an effect without an answer.
+func (w *Worker) watched(e lifecycle.Effect) {
+	if watch := w.executor.engine.Watch; watch != nil {
+		watch.Carried(w.executor.pod, e, nil, 0)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/pods/counts"
 )
 
 // Pod is where a pod of the node stands.
@@ -43,6 +44,11 @@ func (m *Metrics) Census(pods func() []Pod) {
 			c.add(pod)
 		}
 		c.collect(out)
+	}), counts.Census(func() (list []*v1.PodStatus) {
+		for _, pod := range pods() {
+			list = append(list, pod.Status)
+		}
+		return list
 	}))
 }
 

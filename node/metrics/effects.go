@@ -11,6 +11,7 @@ import (
 
 // Carried counts an effect that was carried out (agent.Watch).
 func (m *Metrics) Carried(pod *v1.Pod, effect lifecycle.Effect, answer lifecycle.Fact, took time.Duration) {
+	m.pods.own.Carried(pod, effect, answer, took)
 	switch e := effect.(type) {
 	case lifecycle.Probe:
 		m.probes.probed(pod, e, answer.(lifecycle.Probed), took)

@@ -55,6 +55,7 @@ func New(c Config) *Metrics {
 	m.Register(m.pods.collectors()...)
 	m.Register(m.evictions.collectors()...)
 	m.Register(m.drivers.collectors()...)
+	m.Register(m.pods.own.Collectors()...)
 	m.constant("kubelet_node_name", "The node's name. The count is always 1.", 1, prometheus.Labels{"node": c.NodeName})
 	m.constant("lifepod_build_info", "The version of lifepod. The count is always 1.", 1,
 		prometheus.Labels{"version": c.Version, "go_version": runtime.Version()})

@@ -2,10 +2,13 @@ package metrics
 
 import (
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/lifepod/lifepod/pods/counts"
 )
 
 // podCounts count what happens to pods and their containers.
@@ -22,16 +25,12 @@ type podCounts struct {
 	rejections, resizes, restarted *prometheus.CounterVec
 	orphaned                       prometheus.Counter
 
-	restartTime prometheus.Histogram
-	rounds      prometheus.Counter
-	roundTime   prometheus.Histogram
+	own *counts.Counts // those that lifepod has besides the kubelet's
 }
 
 var (
 	startBuckets = []float64{0.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600}
 	pullBuckets  = []float64{1, 5, 10, 20, 30, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600}
-	// restartBuckets are finer: a restart in place takes a fraction of a second.
-	restartBuckets = []float64{.025, .05, .1, .2, .3, .5, 1, 2, 5, 10, 20, 40, 80, 160, 300}
 )
 
 func newPodCounts() podCounts {
@@ -42,6 +41,7 @@ func newPodCounts() podCounts {
 		return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
 	}
 	p := podCounts{
+		own:              counts.New(),
 		started:          one("kubelet_started_pods_total", "Cumulative number of pods started"),
 		startErrors:      one("kubelet_started_pods_errors_total", "Cumulative number of errors when starting pods"),
 		startedUsers:     one("kubelet_started_user_namespaced_pods_total", "Cumulative number of pods with user namespaces started. This metric will only be collected on Linux."),
@@ -59,9 +59,6 @@ func newPodCounts() podCounts {
 		resizes:          counter("kubelet_container_requested_resizes_total", "Number of requested resizes, counted at the container level. Different resources on the same container are counted separately. The 'requirement' label refers to 'memory' or 'limits'; the 'operation' label can be one of 'add', 'remove', 'increase' or 'decrease'.", "resource", "requirement", "operation"),
 		restarted:        counter("kubelet_restarted_pods_total", "Number of pods that have been restarted because they were deleted and recreated with the same UID while the kubelet was watching them (common for static pods, extremely uncommon for API pods)", "static"),
 		orphaned:         one("kubelet_orphaned_runtime_pods_total", "Number of pods that have been detected in the container runtime without being already known to the pod worker. This typically indicates the kubelet was restarted while a pod was force deleted in the API or in the local configuration, which is unusual."),
-		restartTime:      times("lifepod_container_restart_duration_seconds", "Duration in seconds from a container's exit to its running again, back-off included.", restartBuckets),
-		rounds:           one("lifepod_restart_all_containers_total", "Number of restarts of all containers of a pod in place."),
-		roundTime:        times("lifepod_restart_all_containers_duration_seconds", "Duration in seconds from the beginning of a restart of all containers to all of them running again.", restartBuckets),
 	}
 	for _, static := range []string{"", "true"} { // they are there from the start
 		p.restarted.WithLabelValues(static)
@@ -73,7 +70,6 @@ func (p podCounts) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		p.started, p.startErrors, p.startedUsers, p.startUsersErrors, p.startDuration, p.perPod, p.startSLI, p.startTotal,
 		p.containers, p.containerErrors, p.terminated, p.pulls, p.fallbacks, p.rejections, p.resizes, p.restarted, p.orphaned,
-		p.restartTime, p.rounds, p.roundTime,
 	}
 }
 
@@ -88,6 +84,11 @@ func (m *Metrics) Rejected(reason string) {
 
 // Restarted counts a pod that ends and comes again with the same UID (B-WRK-18).
 func (m *Metrics) Restarted(static bool) { m.pods.restarted.WithLabelValues(staticLabel(static)).Inc() }
+
+// Journal counts what was written to a pod's journal, or why not (worker.Engine).
+func (m *Metrics) Journal(entries int, took time.Duration, err error) {
+	m.pods.own.Journal(entries, took, err)
+}
 
 // Orphaned counts a pod that only the runtime knows (B-WRK-21).
 func (m *Metrics) Orphaned() { m.pods.orphaned.Inc() }

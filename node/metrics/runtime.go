@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"context"
-	"path"
 	"strings"
 	"time"
 	"unicode"
@@ -85,7 +84,7 @@ func (m *Metrics) sandboxRun(r *runtimeapi.RunPodSandboxRequest, took float64, e
 // operationType is the kubelet's name of a call: run_podsandbox for
 // /runtime.v1.RuntimeService/RunPodSandbox.
 func operationType(method string) string {
-	name := path.Base(method)
+	name := method[strings.LastIndex(method, "/")+1:]
 	if name == "UpdateContainerResources" {
 		return "update_container"
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -28,7 +27,7 @@ func (m *Metrics) sandboxCreated(pod *v1.Pod, answer lifecycle.SandboxCreated) {
 	if failure != nil && failure.Class != lifecycle.Cancelled && answer.SandboxID == "" {
 		m.pods.startErrors.Inc()
 	}
-	if ptr.Deref(pod.Spec.HostUsers, true) {
+	if usesHostUsers(pod) {
 		return
 	}
 	m.pods.startedUsers.Inc()
@@ -65,7 +64,7 @@ func beginners(pod *v1.Pod) []string {
 // usersWait takes from a new status which containers wait because of an error, such
 // as that their image can't be pulled, which may be known before there is a sandbox.
 func (m *Metrics) usersWait(pod *v1.Pod, status *v1.PodStatus) {
-	if ptr.Deref(pod.Spec.HostUsers, true) {
+	if usesHostUsers(pod) {
 		return
 	}
 	s := m.users[pod.UID]
@@ -116,3 +115,6 @@ func hasPostStart(pod *v1.Pod, name string) bool {
 		return c.Name == name && c.Lifecycle != nil && c.Lifecycle.PostStart != nil
 	})
 }
+
+// usesHostUsers says whether a pod has no user namespace of its own.
+func usesHostUsers(pod *v1.Pod) bool { return pod.Spec.HostUsers == nil || *pod.Spec.HostUsers }

@@ -11,20 +11,19 @@ import (
 // life is what is remembered of a pod for the next change of its status. Guarded by
 // Metrics.mu.
 type life struct {
-	seen    time.Time            // when it was seen first; zero once it has started, or was taken over
-	pulling time.Duration        // of its images
-	exits   map[string]time.Time // when containers were seen to have ended, by name
-	round   time.Time            // when the restart of all containers began that is under way
+	seen    time.Time     // when it was seen first; zero once it has started, or was taken over
+	pulling time.Duration // of its images
 }
 
 // Status takes a new status of a pod; before has no phase at first.
 func (m *Metrics) Status(pod *v1.Pod, before, after *v1.PodStatus) {
+	m.pods.own.Status(pod, before, after)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
 	l := m.lives[pod.UID]
 	if l == nil {
-		l = &life{exits: map[string]time.Time{}}
+		l = &life{}
 		m.lives[pod.UID] = l
 		if before.Phase == "" && after.Phase == v1.PodPending {
 			l.seen = now
@@ -32,10 +31,8 @@ func (m *Metrics) Status(pod *v1.Pod, before, after *v1.PodStatus) {
 		}
 	}
 	if before.Phase != "" {
-		m.containersEnded(pod, l, before, after)
+		m.containersEnded(pod, before, after)
 	}
-	m.restarts(l, after, now)
-	m.round(l, after, now)
 	m.start(pod, l, after, now)
 	m.usersWait(pod, after)
 }
@@ -47,6 +44,7 @@ func (m *Metrics) Gone(pod *v1.Pod) {
 	delete(m.users, pod.UID)
 	m.mu.Unlock()
 	m.probes.forget(pod)
+	m.pods.own.Gone(pod)
 }
 
 // start measures until all containers of a new pod run, once.
@@ -78,7 +76,7 @@ func initTime(status *v1.PodStatus) time.Duration {
 }
 
 // containersEnded counts the ends of instances that were not seen before.
-func (m *Metrics) containersEnded(pod *v1.Pod, l *life, before, after *v1.PodStatus) {
+func (m *Metrics) containersEnded(pod *v1.Pod, before, after *v1.PodStatus) {
 	known := map[string]bool{}
 	for _, s := range allStatuses(before) {
 		for _, t := range ends(s) {
@@ -90,34 +88,8 @@ func (m *Metrics) containersEnded(pod *v1.Pod, l *life, before, after *v1.PodSta
 			if t.ContainerID != "" && !known[t.ContainerID] {
 				known[t.ContainerID] = true
 				m.pods.terminated.WithLabelValues(kindOf(pod, s.Name), strconv.Itoa(int(t.ExitCode)), t.Reason).Inc()
-				l.exits[s.Name] = time.Now()
 			}
 		}
-	}
-}
-
-// restarts measures from an end to the next run.
-func (m *Metrics) restarts(l *life, status *v1.PodStatus, now time.Time) {
-	for _, s := range allStatuses(status) {
-		if exit, ended := l.exits[s.Name]; ended && s.State.Running != nil {
-			m.pods.restartTime.Observe(now.Sub(exit).Seconds())
-			delete(l.exits, s.Name)
-		}
-	}
-}
-
-// round counts restarts of all containers, and how long they take (B-RAC).
-func (m *Metrics) round(l *life, status *v1.PodStatus, now time.Time) {
-	restarting := slices.ContainsFunc(status.Conditions, func(c v1.PodCondition) bool {
-		return c.Type == v1.AllContainersRestarting && c.Status == v1.ConditionTrue
-	})
-	switch {
-	case restarting && l.round.IsZero():
-		m.pods.rounds.Inc()
-		l.round = now
-	case !restarting && !l.round.IsZero() && allRun(status):
-		m.pods.roundTime.Observe(now.Sub(l.round).Seconds())
-		l.round = time.Time{}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	metricsapi "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	collectorapi "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	commonapi "go.opentelemetry.io/proto/otlp/common/v1"
 	traceapi "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -20,7 +21,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Collector takes spans by OTLP over gRPC and over HTTP.
+// Collector takes spans and metrics by OTLP over gRPC and over HTTP.
 type Collector struct {
 	collectorapi.UnimplementedTraceServiceServer
 	// Endpoint is its address for gRPC, as in a KubeletConfiguration.
@@ -30,6 +31,7 @@ type Collector struct {
 
 	mu      sync.Mutex
 	spans   []Span
+	metrics map[string]Metric
 	headers http.Header // of the last request over HTTP
 }
 
@@ -53,22 +55,29 @@ func New(t testing.TB) *Collector {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, server := &Collector{Endpoint: l.Addr().String()}, grpc.NewServer()
+	c, server := &Collector{Endpoint: l.Addr().String(), metrics: map[string]Metric{}}, grpc.NewServer()
 	collectorapi.RegisterTraceServiceServer(server, c)
+	metricsapi.RegisterMetricsServiceServer(server, &metricsService{of: c})
 	go func() { _ = server.Serve(l) }() // until Stop
 	t.Cleanup(server.Stop)
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/traces", c.serve)
+	mux.HandleFunc("POST /v1/traces", func(w http.ResponseWriter, r *http.Request) {
+		request := &collectorapi.ExportTraceServiceRequest{}
+		c.serve(w, r, request, func() { _, _ = c.Export(r.Context(), request) }) // which takes everything
+	})
+	mux.HandleFunc("POST /v1/metrics", func(w http.ResponseWriter, r *http.Request) {
+		request := &metricsapi.ExportMetricsServiceRequest{}
+		c.serve(w, r, request, func() { c.takeMetrics(request) })
+	})
 	web := httptest.NewServer(mux)
 	t.Cleanup(web.Close)
 	c.URL = web.URL
 	return c
 }
 
-// serve takes spans over HTTP.
-func (c *Collector) serve(w http.ResponseWriter, r *http.Request) {
+// serve reads a request over HTTP.
+func (c *Collector) serve(w http.ResponseWriter, r *http.Request, request proto.Message, take func()) {
 	content, err := io.ReadAll(r.Body)
-	request := &collectorapi.ExportTraceServiceRequest{}
 	if err == nil {
 		err = proto.Unmarshal(content, request)
 	}
@@ -76,7 +85,7 @@ func (c *Collector) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	_, _ = c.Export(r.Context(), request) // which takes everything
+	take()
 	c.mu.Lock()
 	c.headers = r.Header
 	c.mu.Unlock()
