@@ -40,9 +40,9 @@ test-packages: ## install those that only tests use as well
 runtime: packages ## build what bin/lifepod carries: containerd, runc, CNI, images
 	@$(GO) run ./bundle/build -arch $(ARCH)
 
-# Real programs of Kubernetes that tests and measurements use, pinned in
+# Real programs that tests and measurements use, those of Kubernetes pinned in
 # cluster/go.mod.
-.PHONY: controlplane drivers kubelet metrics-server
+.PHONY: controlplane drivers kubelet metrics-server prometheus
 controlplane: ## build etcd, kube-apiserver & co. for the tests of lifepod agent
 	@$(GO) run ./e2e/controlplane/build
 
@@ -57,6 +57,10 @@ kubelet: ## build the kubelet that lifepod is compared with
 metrics-server: ## build the metrics-server that reads lifepod's figures in the tests
 	cd e2e/controlplane/metricsserver && $(GO) build -buildvcs=false -ldflags '-s -w' \
 		-o $(CURDIR)/.cache/controlplane/bin/metrics-server sigs.k8s.io/metrics-server/cmd/metrics-server
+
+prometheus: ## build the Prometheus that the tests ask docs/grafana.json of, without its discovery of targets
+	cd e2e/controlplane/prometheus && $(GO) build -buildvcs=false -tags remove_all_sd -ldflags '-s -w' \
+		-o $(CURDIR)/.cache/controlplane/bin/prometheus github.com/prometheus/prometheus/cmd/prometheus
 
 .PHONY: deb
 deb: build ## make a Debian package of it: bin/lifepod_VERSION_ARCH.deb
@@ -111,7 +115,7 @@ check-cluster: test-packages ## the same for the module cluster, which takes lon
 	cd cluster && $(GO) vet -tags $(CLUSTERTAGS),conformance ./... && $(LINT) --build-tags $(CLUSTERTAGS),conformance ./...
 	cd cluster && $(GO) test $$($(GO) list ./... | grep -v /e2e)
 
-test: test-packages build controlplane drivers kubelet metrics-server ## all tests, those on real containers included (as root)
+test: test-packages build controlplane drivers kubelet metrics-server prometheus ## all tests, those on real containers included (as root)
 	$(GO) test -tags realruntime -timeout 20m $$($(GO) list ./... | grep -v /e2e)
 	cd bundle/runtime && $(GO) test ./...
 	cd packaging/build && $(GO) test ./...
@@ -127,11 +131,11 @@ SKEWTESTS := ./e2e/agent/... ./e2e/join ./e2e/objects ./e2e/podstatus ./e2e/sour
 SKEWGATES := NodeDeclaredFeatures=true,RestartAllContainersOnContainerExits=true
 SKEWGATED := TestJoin|TestRestartAllContainers
 .PHONY: test-skew
-test-skew: test-packages build drivers kubelet metrics-server ## the tests of lifepod agent against control planes of the versions SKEW (as root)
+test-skew: test-packages build drivers kubelet metrics-server prometheus ## the tests of lifepod agent against control planes of the versions SKEW (as root)
 	@set -e; export LIFEPOD=$(CURDIR)/bin/lifepod; for version in $(SKEW); do \
 		$(GO) run ./e2e/controlplane/build -kubernetes $$version; \
 		export LIFEPOD_CONTROLPLANE=$(CURDIR)/.cache/controlplane/$$version/bin; \
-		ln -f .cache/controlplane/bin/kubelet .cache/controlplane/bin/metrics-server .cache/controlplane/bin/test-driver .cache/controlplane/bin/sample-device-plugin $$LIFEPOD_CONTROLPLANE/; \
+		ln -f .cache/controlplane/bin/kubelet .cache/controlplane/bin/metrics-server .cache/controlplane/bin/prometheus .cache/controlplane/bin/test-driver .cache/controlplane/bin/sample-device-plugin $$LIFEPOD_CONTROLPLANE/; \
 		echo "control plane of Kubernetes $$version"; \
 		$(GO) test -p 1 -timeout 20m -count=1 $(SKEWTESTS); \
 		echo "control plane of Kubernetes $$version with $(SKEWGATES)"; \
