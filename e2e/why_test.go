@@ -72,6 +72,37 @@ var whyCases = []struct {
 		spec: "volumes: [{name: v, hostPath: {path: /no/such/folder, type: Directory}}]\ncontainers:\n" + shell("main", "true", "volumeMounts: [{name: v, mountPath: /v}]"),
 		want: []string{`The pod's volumes can't be mounted: .*/no/such/folder.*; next try TIME`},
 	},
+	{
+		name: "startup", await: `main started`,
+		spec: "containers:\n" + shell("main", "sleep infinity", "startupProbe: {exec: {command: [sh, -c, 'echo warming up; exit 1']}, periodSeconds: 1, failureThreshold: 600}"),
+		want: []string{`main has not started up: its startup probe .*`},
+	},
+	{
+		name: "sidecar", await: `proxy started`,
+		spec: "initContainers:\n" + shell("proxy", "sleep infinity", "restartPolicy: Always", "startupProbe: {exec: {command: [sh, -c, 'exit 1']}, periodSeconds: 1, failureThreshold: 600}") +
+			"\ncontainers:\n" + shell("main", "true"),
+		want: []string{`proxy has not started up: its startup probe .*; main waits for that\.`},
+	},
+	{
+		name: "deadline", await: `pod Failed`,
+		spec: "activeDeadlineSeconds: 1\nterminationGracePeriodSeconds: 1\ncontainers:\n" + shell("main", "sleep infinity"),
+		want: []string{`The pod exceeded activeDeadlineSeconds 1s at TIME\.`},
+	},
+	{
+		name: "together", await: `worker started \(1st restart\)`,
+		spec: "volumes: [{name: v, emptyDir: {}}]\nrestartPolicy: Never\ncontainers:\n" +
+			shell("worker", "sleep infinity") + shell("watcher", "[ -e /v/once ] && sleep infinity; touch /v/once; exit 88", "volumeMounts: [{name: v, mountPath: /v}]",
+			"restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [88]}}]", "restartPolicy: Never"),
+		want: []string{`watcher at TIME: exit 88 → all containers are restarted in place \(restartPolicyRules\[0\]: exit code In \[88\] → RestartAllContainers\)\.`},
+	},
+	{
+		name: "drain", await: `pod Ready`, act: []string{"stop", "drain", "--no-wait"},
+		spec: "containers:\n" + shell("main", "sleep infinity", "lifecycle: {preStop: {exec: {command: [sleep, infinity]}}}"),
+		want: []string{
+			`main is being stopped: its preStop hook has been running for \S+ \S+ and may until TIME, in .*`,
+			`The pod's end was asked for at TIME \(lifepod stop\), with a grace of 30s\.`,
+		},
+	},
 }
 
 var clockTime = regexp.MustCompile(`\d\d:\d\d:\d\d`)
