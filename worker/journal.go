@@ -84,7 +84,7 @@ func (w *Worker) keepEnd(dir string, end journal.End) {
 	})
 }
 
-// noteNow writes how the pod is after a step, when its effects are under way.
+// noteNow writes how the pod is after a step, and how far its pulls are.
 func (w *Worker) noteNow(at time.Time) {
 	if w.chronicle.writer == nil {
 		return

@@ -205,12 +205,12 @@ func (w *Worker) feed(ctx context.Context, at time.Time, fact lifecycle.Fact) {
 	}
 	w.save(at)
 	w.note(at, fact, effects)
+	w.noteNow(at) // before anybody is told: what has been told is not lost by a kill -9
 	w.stretch.learned(fact, w.machine.Stage())
 	for _, effect := range effects {
 		w.snapshots.wanted(effect)
 		w.carryOut(ctx, at, effect)
 	}
-	w.noteNow(at)
 	w.stretch.rests()
 	if rests := w.machine.Resting(); rests != w.rests {
 		if w.rests = rests; rests {
