@@ -5,8 +5,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -41,7 +43,8 @@ func testAll(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	klog.SetLogger(logr.Discard()) // it would log connections that break to stderr
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // below nohup the programs under test would ignore it
+	klog.SetLogger(logr.Discard())                         // it would log connections that break to stderr
 	if binary, err = machine.Binary("..", work); err != nil {
 		return 0, err
 	}

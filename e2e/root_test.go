@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/lifepod/lifepod/e2e/machine"
@@ -20,8 +21,11 @@ func newRoot(t *testing.T) *root {
 	}
 	r := &root{dir: dir}
 	t.Cleanup(func() {
-		for _, left := range r.left() {
-			t.Errorf("left behind: %s", left)
+		if left := r.left(); len(left) > 0 {
+			t.Errorf("left behind:\n%s", strings.Join(left, "\n"))
+			// A test that broke off leaves its pods: later tests, and whoever uses the machine, should not find them.
+			down := r.lifepod(t, "", "down", "--purge")
+			t.Logf("lifepod down --purge: exit code %d\n%s%s", down.code, down.stdout, down.stderr)
 		}
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
