@@ -3,12 +3,13 @@ package member
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/e2e/machine"
 )
 
 // kubeletDir is the kubelet's own folder in the state folder. It is a mount: the
@@ -109,27 +110,8 @@ func (m *Member) sweepKubelet() error {
 	for _, hierarchy := range hierarchies {
 		errs = append(errs, removeCgroups(filepath.Join(hierarchy, m.kubeletCgroup())))
 	}
-	removeDeviceSocket()
+	machine.RemoveDeviceSocket()
 	return errors.Join(errs...)
-}
-
-// deviceSocket is where every kubelet listens for device plugins, whatever its folder is.
-const deviceSocket = "/var/lib/kubelet/device-plugins/kubelet.sock"
-
-// removeDeviceSocket removes it if the kubelet that made it has ended, and the folders that are
-// empty then.
-func removeDeviceSocket() {
-	connection, err := net.Dial("unix", deviceSocket)
-	if err == nil {
-		_ = connection.Close() // another kubelet of the machine, or of a test beside
-		return
-	}
-	if errors.Is(err, unix.ECONNREFUSED) {
-		_ = os.Remove(deviceSocket)
-	}
-	for dir := filepath.Dir(deviceSocket); dir != "/var/lib" && os.Remove(dir) == nil; {
-		dir = filepath.Dir(dir)
-	}
 }
 
 // removeCgroups removes a cgroup and those below it, all without processes.

@@ -190,6 +190,7 @@ func startKubelet(ctx context.Context, t *testing.T, n *neighbour.Neighbour, k k
 			t.Logf("the log of the kubelet:\n%s", process.Story())
 		}
 		process.End()
+		machine.RemoveDeviceSocket()
 		closing := context.WithoutCancel(ctx)
 		found, err := leftovers.Find(closing, leftovers.Place{Root: n.Root, CgroupParent: root.Cgroup()})
 		if err != nil {
