@@ -34,7 +34,7 @@ var whyCases = []struct {
 	{
 		name: "memory", await: `exited 137 OOMKilled`,
 		spec: "restartPolicy: Never\ncontainers:\n" + "- {name: main, image: TOOLBOX, command: [eat-memory, 256Mi], resources: {limits: {memory: 16Mi}}}",
-		want: []string{`main at TIME: exit 137 OOMKilled → not restarted \(restartPolicy Never\)\.`, `The kernel killed a process of main because the container needed more memory than it may have: its limit is 16 MiB; at its peak the whole pod had \S+ MiB\.`},
+		want: []string{`main at TIME: exit 137 OOMKilled → not restarted \(restartPolicy Never\)\.`, `The kernel killed the process eat-memory \(PID \d+\) of main because the container needed more memory than it may have: its limit is 16 MiB; at its peak the whole pod had \S+ MiB\.`},
 	},
 	{
 		name: "image", await: `try again in`,

@@ -172,6 +172,15 @@ type End struct {
 	Entry int64   `json:"entry"`
 	Chain []Entry `json:"chain,omitzero"`
 	Usage *Usage  `json:"usage,omitzero"`
+	// Killed is the process that the kernel killed because memory was used up; nil: none, or not
+	// known.
+	Killed *Killed `json:"killed,omitzero"`
+}
+
+// Killed is a process.
+type Killed struct {
+	Process string `json:"process"` // its name
+	PID     int    `json:"pid"`     // on the machine
 }
 
 // Usage is what the pod had used of the machine when a container of it ended.

@@ -16,6 +16,7 @@ type ending struct {
 	chain   []journal.Entry // what led to it, oldest first, with what was decided
 	exit    *journal.Exit   // nil: only its code is known
 	usage   *journal.Usage
+	killed  *journal.Killed
 }
 
 // code is the exit code.
@@ -94,7 +95,7 @@ func (t *teller) endingOf(decided journal.Entry) ending {
 	}
 	for _, end := range t.Ends {
 		if end.Container == decided.Container && end.Attempt == decided.Attempt {
-			e.exit, e.usage = cmp.Or(e.exit, &end.Exit), end.Usage
+			e.exit, e.usage, e.killed = cmp.Or(e.exit, &end.Exit), end.Usage, end.Killed
 		}
 	}
 	return e
@@ -102,7 +103,7 @@ func (t *teller) endingOf(decided journal.Entry) ending {
 
 // endingOf is an end of which only what was kept with it is left.
 func endingOf(end journal.End) ending {
-	e := ending{chain: end.Chain, exit: &end.Exit, usage: end.Usage}
+	e := ending{chain: end.Chain, exit: &end.Exit, usage: end.Usage, killed: end.Killed}
 	for _, c := range end.Chain {
 		if isExit(c) {
 			e.decided = c

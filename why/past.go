@@ -100,7 +100,11 @@ func (t *teller) restartsOf(container string) int32 {
 
 // oomText is what a kill for memory meant.
 func oomText(c journal.Container, e *ending) string {
-	text := "The kernel killed a process of " + c.Name + " because the container needed more memory than it may have"
+	process := "a process"
+	if e.killed != nil {
+		process = fmt.Sprintf("the process %s (PID %d)", e.killed.Process, e.killed.PID)
+	}
+	text := "The kernel killed " + process + " of " + c.Name + " because the container needed more memory than it may have"
 	if c.MemoryLimitBytes > 0 {
 		text += ": its limit is " + bytes(c.MemoryLimitBytes)
 	} else {

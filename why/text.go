@@ -64,7 +64,7 @@ func (l Layout) WriteAll(out io.Writer, list []Trouble, asked int) error {
 	if bad == 0 {
 		fmt.Fprintf(&b, "%d %s, all as they should be.\n", asked, pods(asked))
 	} else {
-		fmt.Fprintf(&b, "%d of %d %s not as they should be; lifepod why POD tells all of one.\n", bad, asked, pods(asked)+plural(make([]string, bad), " is", " are"))
+		fmt.Fprintf(&b, "%d of %d %s should be; lifepod why POD tells all of one.\n", bad, asked, pods(asked)+plural(make([]string, bad), " is not as it", " are not as they"))
 	}
 	_, err := io.WriteString(out, b.String())
 	return err

@@ -80,8 +80,28 @@ func (w *Worker) keepEnd(dir string, end journal.End) {
 				MemoryPeakBytes: used.MemoryPeak, MemoryLimitBytes: used.MemoryLimit, CPU: used.CPU, Throttled: used.Throttled, OOMKills: used.OOMKills,
 			}
 		}
+		end.Killed = executor.killedIn(end)
 		w.journalFailed(journal.KeepEnd(dir, end, []byte(text)))
 	})
+}
+
+// oomKilled is the runtime's reason of an exit.
+const oomKilled = "OOMKilled"
+
+// killedIn is the process that the kernel killed for its memory when an instance ended so.
+func (h *executor) killedIn(end journal.End) *journal.Killed {
+	if h.engine.Killed == nil || end.Exit.Reason != oomKilled {
+		return nil
+	}
+	for _, e := range end.Chain {
+		if e.ID != end.Entry {
+			continue
+		}
+		if killed, found := h.engine.Killed(e.Detail[journal.DetailContainerID]); found {
+			return &journal.Killed{Process: killed.Process, PID: killed.PID}
+		}
+	}
+	return nil
 }
 
 // noteNow writes how the pod is after a step, and how far its pulls are.

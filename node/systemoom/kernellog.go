@@ -6,24 +6,19 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/internal/kernellog"
 )
 
 // Log is the kernel's, from the time it is opened on.
 type Log struct{ records io.ReadCloser }
 
-// Device is where the kernel's log can be read, a record at a time.
-const Device = "/dev/kmsg"
-
-// longest is the size of the kernel's longest record.
-const longest = 8192
-
 // Open opens the kernel's log at its end: what was killed before is no news, and the
 // agent before has told of it.
 func Open() (*Log, error) {
-	file, err := os.Open(Device)
+	file, err := os.Open(kernellog.Device)
 	if err != nil {
 		return nil, fmt.Errorf("open the kernel's log: %w", err)
 	}
@@ -42,7 +37,7 @@ func (l *Log) Watch(ctx context.Context, tell func(Victim)) error {
 		}
 	}()
 	var p parser
-	record := make([]byte, longest)
+	record := make([]byte, kernellog.Longest)
 	for {
 		n, err := l.records.Read(record)
 		switch {
@@ -54,16 +49,8 @@ func (l *Log) Watch(ctx context.Context, tell func(Victim)) error {
 		case err != nil:
 			return fmt.Errorf("read the kernel's log: %w", err)
 		}
-		if victim, found := p.next(message(string(record[:n]))); found {
+		if victim, found := p.next(kernellog.Message(string(record[:n]))); found {
 			tell(victim)
 		}
 	}
-}
-
-// message is what a record says, without what the kernel knows of it: numbers up to a
-// semicolon, and lines of keys and values behind.
-func message(record string) string {
-	_, text, _ := strings.Cut(record, ";")
-	text, _, _ = strings.Cut(text, "\n")
-	return text
 }
