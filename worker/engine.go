@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/internal/kernellog"
+	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/admission"
 	"github.com/lifepod/lifepod/worker/criconfig"
@@ -109,6 +110,9 @@ type Engine struct {
 	PullProgress func(pod *v1.Pod, image string, p images.Progress)
 	// Watch is nil if nobody wants to know.
 	Watch Watch
+	// Now is told after each step how a pod is and what it waits for, from its worker's goroutine: it must
+	// not block. nil if nobody wants to know.
+	Now func(pod *v1.Pod, now journal.Now)
 	// JournalWrote is told of each write to a pod's journal, how many entries it was and how long it took, or why
 	// it failed; nil if nobody wants to know. It must not block.
 	JournalWrote func(entries int, took time.Duration, err error)
