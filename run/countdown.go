@@ -19,7 +19,7 @@ func (p *printer) countDown(deadline time.Time, done <-chan struct{}) {
 		p.counter = &countdown{}
 	}
 	p.mu.Unlock()
-	if begun || p.json() {
+	if begun || p.json() || p.view != nil { // a live view shows it
 		return
 	}
 	tick := time.NewTicker(time.Second)

@@ -9,6 +9,7 @@
 //	End (end.go)            the end of a pod whose lifepod was killed
 //	printer (print.go)      the lifecycle, as text or JSON; pulls.go shows how far
 //	                        pulls are
+//	live.go                 the live view on a terminal (run/live, run/view)
 //	stream (stream.go)      stdout or stderr: a queue, so that no reader holds
 //	                        up the pod; layout.go keeps several sources apart
 //	follower (follow.go)    the containers' output, a logReader per instance

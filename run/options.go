@@ -28,6 +28,7 @@ type Options struct {
 	FailFast bool          // end a pod when something that a container needs can't be had at the first attempt
 	Keep     bool          // leave logs and volumes on disk
 	New      bool          // don't go on with the pod of a lifepod that was killed
+	Plain    bool          // lines also where there is a terminal for the live view
 	Verbose  bool          // show rules and Kubernetes events as well
 
 	Logs logrotate.Policy // when logs are rotated and how many files are kept

@@ -16,6 +16,8 @@ import (
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/run/live"
+	"github.com/lifepod/lifepod/run/view"
 	"github.com/lifepod/lifepod/worker/crilog"
 	"github.com/lifepod/lifepod/worker/images"
 )
@@ -30,6 +32,7 @@ type printer struct {
 	screen         bool // stdout is a terminal, which must not obey what containers write
 	terminal       bool // stderr is one, so a line may be redrawn
 	stdout, stderr *stream
+	view           *liveView // nil: there is no terminal for one
 
 	// owned by the worker
 	attempts attempts
@@ -49,7 +52,12 @@ func newPrinter(o Options, pod *v1.Pod) *printer {
 	p := &printer{options: o, last: pod.Status, screen: isTerminal(o.Stdout), terminal: isTerminal(o.Stderr), attempts: attempts{}, hinted: map[string]bool{}}
 	p.raw = o.Output != "json" && len(pod.Spec.Containers)+len(pod.Spec.InitContainers) == 1
 	same := sameFile(o.Stdout, o.Stderr)
-	p.stdout = newStream(o.Stdout, layout{prefixed: !p.raw}, p.stdoutBroke)
+	out := o.Stdout
+	if same && o.liveView() {
+		p.view = &liveView{gate: live.NewGate(o.Stdout)}
+		out = p.view.gate
+	}
+	p.stdout = newStream(out, layout{prefixed: !p.raw}, p.stdoutBroke)
 	if p.json() {
 		p.stdout.leftOut = p.encodeLeftOut
 	}
@@ -154,7 +162,10 @@ func (p *printer) encodeLeftOut(lines int) string {
 }
 
 // say writes a line of text to stderr.
-func (p *printer) say(text string) { p.stderr.put(item{text: plain.Text(text) + "\n"}) }
+func (p *printer) say(text string) {
+	p.show(func(v *view.View) { v.Told(text) })
+	p.stderr.put(item{text: plain.Text(text) + "\n"})
+}
 
 // report tells a line of the pod's story. As text, a failure that attempts repeat is
 // told once.
@@ -212,6 +223,7 @@ func (p *printer) output(from *source, r crilog.Record, until crilog.Place) {
 	m := mark{stream: key(from.container, r.Stream), at: until}
 	if !p.json() {
 		text := r.Text
+		p.show(func(v *view.View) { v.Wrote(from.container, r.Stream, text) })
 		if p.screen {
 			text = from.shown.Text(text)
 		}
@@ -226,6 +238,7 @@ func (p *printer) setStatus(status v1.PodStatus) {
 	p.mu.Lock()
 	p.last = status
 	p.mu.Unlock()
+	p.show(func(v *view.View) { v.Address(status.PodIP) })
 	p.hint(&status)
 	if p.json() {
 		p.object(time.Now(), line{Type: "status", Status: &status})

@@ -29,6 +29,9 @@ const (
 // are redrawn together, elsewhere a line every five seconds. Without an elapsed time the pull
 // has ended.
 func (p *printer) pullProgress(_ *v1.Pod, image string, progress images.Progress) {
+	if p.view != nil { // a live view shows it
+		return
+	}
 	if p.terminal && !p.json() {
 		p.redrawPulls(image, progress)
 		return

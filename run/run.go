@@ -150,8 +150,11 @@ func (r runOf) live(ctx context.Context, set *manifest.Set) (int, error) {
 	until, giveUp := context.WithCancelCause(context.WithoutCancel(ctx)) // it ends when the pod is gone, not before
 	defer giveUp(nil)
 	r.stopper.attach(life, giveUp, r.options.Timeout)
+	r.openView(life)
+	defer r.printer.closeView()
 	err = lead(until, node, life, reload.run)
 	follow.wait()
+	r.printer.closeView()
 	r.printer.endCountDown()
 	if r.options.Keep {
 		r.printer.kept(filepath.Join(node.Folders.Pods, string(set.Pod.UID)), node.Config.PodLogDirectory(set.Pod))
@@ -178,7 +181,7 @@ func (r runOf) newSink(follow *follower) *sink {
 
 // newNode is this machine for the pods of the manifests.
 func (r runOf) newNode(set *manifest.Set, objects *objects, features cri.Features) (*worker.Engine, error) {
-	return host.NewNode(host.NodeConfig{
+	node, err := host.NewNode(host.NodeConfig{
 		Runtime: r.runtime.Client, RuntimeName: r.runtime.Name, Containerd: r.runtime.ContainerdAPI(),
 		Root: r.runtime.Root, CgroupParent: r.runtime.CgroupParent, Systemd: r.runtime.Systemd, IPAMDir: r.runtime.IPAMDir,
 		Objects: objects, Features: features,
@@ -186,6 +189,10 @@ func (r runOf) newNode(set *manifest.Set, objects *objects, features cri.Feature
 		UnsafeSysctls:  r.options.UnsafeSysctls, KeepFiles: r.options.Keep, Logs: r.options.Logs,
 		PullProgress: r.printer.pullProgress, Log: r.options.Log,
 	})
+	if err == nil && r.printer.view != nil {
+		node.Now = r.printer.now
+	}
+	return node, err
 }
 
 // newLife is the life of a new pod, or of the one that is taken over. The commands of other

@@ -129,7 +129,10 @@ func (s *stopper) showGrace() {
 
 // readerGone ends the pod gracefully: nobody reads its output any more. It is no
 // second signal: Ctrl-C ends the reader of a pipe, too.
-func (s *stopper) readerGone() {
+func (s *stopper) readerGone() { s.stop("standard output is closed") }
+
+// stop ends the pod gracefully, as a first signal does. One that is ending is left to that.
+func (s *stopper) stop(because string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ending() {
@@ -141,7 +144,7 @@ func (s *stopper) readerGone() {
 		s.cancel(errInterrupted)
 		return
 	}
-	s.worker.Stop(lifecycle.StopRequested{Because: "standard output is closed"})
+	s.worker.Stop(lifecycle.StopRequested{Because: because})
 	s.showGrace()
 }
 

@@ -32,6 +32,11 @@ uses, as YAML or JSON, in any number of documents. Container output goes to
 stdout, the pod's lifecycle to stderr. Ctrl-C ends the pod gracefully, a second
 one kills it.
 
+On a terminal a pod that has lived for a second is shown in a live view: states,
+countdowns, image pulls, the last lines of each container. Keys: l logs, w why,
+r restart, s stop, q quit, ? help. When it ends, its lines are on the terminal as
+without it. --plain shows lines, and so does anything else than a terminal.
+
 Exit code: 0 the pod Succeeded; the failing container's own if it Failed;
 124 --timeout passed; 125 an error of lifepod itself; 130 interrupted or stopped.`,
 		Args: someFiles,
@@ -68,6 +73,7 @@ Exit code: 0 the pod Succeeded; the failing container's own if it Failed;
 	flags.StringSliceVar(&o.UnsafeSysctls, "allowed-unsafe-sysctls", nil, "let the pod set these sysctls, too: `names`, or prefixes such as net.core.*")
 	logs.add(command)
 	flags.BoolVar(&o.New, "new", false, "start a new pod also where one of these manifests was left by a lifepod that was killed")
+	flags.BoolVar(&o.Plain, "plain", false, "lines also on a terminal, in place of the live view")
 	flags.StringVar(&o.Name, "name", "", "run the pod under another `name`")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "show Kubernetes events and the rules behind each line, too")
 	return command

@@ -69,6 +69,31 @@ func Resize(ours *os.File, rows, columns uint16) error {
 	return unix.IoctlSetWinsize(int(ours.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns})
 }
 
+// Resize gives it another size.
+func (u *Terminal) Resize(rows, columns uint16) {
+	u.t.Helper()
+	if err := Resize(u.keys, rows, columns); err != nil {
+		u.t.Fatal(err)
+	}
+}
+
+// Restored says whether a program that has drawn on the whole screen has left it: the alternate screen,
+// and with the cursor shown.
+func (u *Terminal) Restored() bool {
+	text := u.Text()
+	return strings.LastIndex(text, "\x1b[?1049l") > strings.LastIndex(text, "\x1b[?1049h") && strings.LastIndex(text, "\x1b[?25h") > strings.LastIndex(text, "\x1b[?25l")
+}
+
+// AwaitMore waits until a text is shown once more than so often.
+func (u *Terminal) AwaitMore(text string, times int) {
+	u.t.Helper()
+	for strings.Count(u.Text(), text) <= times {
+		if _, more := <-u.shown; !more && strings.Count(u.Text(), text) <= times {
+			u.t.Fatalf("the terminal never showed %q more than %d times, but %q", text, times, u.Text())
+		}
+	}
+}
+
 // watch keeps what is shown.
 func (u *Terminal) watch() {
 	defer close(u.shown)

@@ -1,0 +1,99 @@
+package run
+
+import (
+	"os"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/rootfolder"
+	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/pods"
+	"github.com/lifepod/lifepod/run/live"
+	"github.com/lifepod/lifepod/run/view"
+	"github.com/lifepod/lifepod/why"
+)
+
+// quietLife is how long a pod lives before its live view appears: of one that has ended by then its
+// lines tell all.
+const quietLife = time.Second
+
+// liveView is the live view of a pod.
+type liveView struct {
+	gate  *live.Gate                // before its terminal
+	shown atomic.Pointer[live.Live] // nil: the pod's life has not begun
+}
+
+// liveView says whether the pod is to be shown in a live view: on a terminal that is both input and
+// output, unless the user wants lines.
+func (o Options) liveView() bool {
+	in, isFile := o.Stdin.(*os.File)
+	out, alsoFile := o.Stdout.(*os.File)
+	return !o.Plain && o.Output == "" && isFile && alsoFile && live.Usable(in, out, os.Getenv("TERM"))
+}
+
+// openView shows a pod's life, if there is a terminal for it.
+func (r runOf) openView(life *pods.Life) {
+	p := r.printer
+	if p.view == nil {
+		return
+	}
+	pod := life.Worker.Pod()
+	c := live.Config{
+		In: r.options.Stdin.(*os.File), Out: r.options.Stdout.(*os.File), Gate: p.view.gate, After: quietLife, //nolint:errcheck // liveView has seen them
+		Do: func(a view.Action) { r.act(life, a) },
+		Explain: func() (why.Explanation, error) {
+			record, err := journal.Folder{Dir: rootfolder.Journal.In(r.runtime.Root)}.Read(string(pod.UID))
+			if err != nil {
+				return why.Explanation{}, err
+			}
+			return why.Explain(record, time.Now()), nil
+		},
+	}
+	if r.options.Stderr == os.Stderr {
+		c.Stderr = p.say
+	}
+	p.view.shown.Store(live.Open(view.New(pod, r.options.Began, os.Getenv("NO_COLOR") == ""), c))
+}
+
+// act does what a key of the view asks for.
+func (r runOf) act(life *pods.Life, a view.Action) {
+	switch a.Do {
+	case view.Restart:
+		life.Tell(lifecycle.RestartRequested{Container: a.Container, Because: "asked for in the live view"})
+	case view.Stop:
+		r.stopper.stop("asked for in the live view")
+	case view.Interrupt:
+		r.stopper.signal("SIGINT")
+	case view.Kill:
+		r.stopper.signal("SIGQUIT")
+	case view.Nothing, view.Suspend:
+	}
+}
+
+// show gives the live view a fact, if there is one.
+func (p *printer) show(fact func(v *view.View)) {
+	if p.view == nil {
+		return
+	}
+	if l := p.view.shown.Load(); l != nil {
+		l.Tell(fact)
+	}
+}
+
+// now takes how the pod is after a step.
+func (p *printer) now(pod *v1.Pod, now journal.Now) {
+	p.show(func(v *view.View) { v.Now(pod, now) })
+}
+
+// closeView ends the live view, if there is one: what comes is lines again.
+func (p *printer) closeView() {
+	if p.view == nil {
+		return
+	}
+	if l := p.view.shown.Load(); l != nil {
+		l.Close()
+	}
+}
