@@ -41,8 +41,8 @@ func (r runOf) openView(life *pods.Life) {
 		return
 	}
 	pod := life.Worker.Pod()
-	c := live.Config{
-		In: r.options.Stdin.(*os.File), Out: r.options.Stdout.(*os.File), Gate: p.view.gate, After: quietLife, //nolint:errcheck // liveView has seen them
+	c := live.Config{ // liveView has seen that these are files
+		In: r.options.Stdin.(*os.File), Out: r.options.Stdout.(*os.File), Gate: p.view.gate, After: quietLife,
 		Do: func(a view.Action) { r.act(life, a) },
 		Explain: func() (why.Explanation, error) {
 			record, err := journal.Folder{Dir: rootfolder.Journal.In(r.runtime.Root)}.Read(string(pod.UID))

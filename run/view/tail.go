@@ -62,13 +62,16 @@ func (w *writer) lines(piece string, colour bool) []string {
 
 // expand puts spaces for tabs.
 func expand(line string) string {
-	if !strings.Contains(line, "\t") {
-		return line
+	var out strings.Builder
+	column := 0
+	for i, part := range strings.Split(line, "\t") {
+		if i > 0 {
+			spaces := tabStop - column%tabStop
+			out.WriteString(strings.Repeat(" ", spaces))
+			column += spaces
+		}
+		out.WriteString(part)
+		column += ansi.StringWidthWc(part)
 	}
-	parts := strings.Split(line, "\t")
-	out := parts[0]
-	for _, part := range parts[1:] {
-		out += strings.Repeat(" ", tabStop-ansi.StringWidthWc(out)%tabStop) + part
-	}
-	return out
+	return out.String()
 }
