@@ -140,3 +140,21 @@ func TestNoLiveView(t *testing.T) {
 		t.Errorf("from standard input: %q", text)
 	}
 }
+
+// TestLiveViewOfPull: how far an image is is on the row of the container that waits for it; a pod that is
+// stopped then does not wait for it.
+func TestLiveViewOfPull(t *testing.T) {
+	t.Parallel()
+	reg := newRegistry(t, "")
+	image := reg.pushLayers(t, "live", 2)
+	release := reg.stopHalfway()
+	defer release()
+	l := runLive(t, pod("live-pull", "containers:\n- {name: main, image: '"+image+"', command: [echo, hi]}"))
+	for _, text := range []string{"\x1b[?1049h", "pulling", "MiB at", "layer "} {
+		l.Await(text)
+	}
+	l.Press("q")
+	l.Await("Stop the pod and leave?")
+	l.Press("q")
+	l.over(130, "pod stop requested")
+}
