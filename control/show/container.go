@@ -9,9 +9,9 @@ import (
 	"github.com/lifepod/lifepod/cri"
 )
 
-// containers has a row for each container in the order in which they start, and
+// Containers has a row for each container in the order in which they start, and
 // one more for what the instance before ended with.
-func containers(pod *v1.Pod, now time.Time) (list [][]string) {
+func Containers(pod *v1.Pod, now time.Time) (list [][]string) {
 	kinds := map[string]string{}
 	for _, c := range pod.Spec.InitContainers {
 		kinds[c.Name] = "init"

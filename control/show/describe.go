@@ -23,19 +23,19 @@ func Describe(w io.Writer, pod *v1.Pod, events []v1.Event, now time.Time) error 
 	if ips := addresses(pod); ips != "" {
 		about += ", address " + ips
 	}
-	for _, line := range []string{pod.Namespace + "/" + pod.Name + "  " + headline(pod), about} {
+	for _, line := range []string{pod.Namespace + "/" + pod.Name + "  " + Headline(pod), about} {
 		text.WriteString(plain.Line(line) + "\n")
 	}
 	if pod.DeletionTimestamp != nil {
 		fmt.Fprintf(&text, "stopping: its grace of %ds ends %s\n", *pod.DeletionGracePeriodSeconds, when(pod.DeletionTimestamp.Time, now))
 	}
 	text.WriteString("\nconditions\n")
-	rows(&text, conditions(pod, now))
+	rows(&text, Conditions(pod, now))
 	text.WriteString("\ncontainers\n")
-	rows(&text, containers(pod, now))
+	rows(&text, Containers(pod, now))
 	if len(events) > 0 {
 		text.WriteString("\nevents\n")
-		rows(&text, eventRows(events[max(0, len(events)-recentEvents):], now))
+		rows(&text, Events(events[max(0, len(events)-recentEvents):], now))
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
@@ -50,8 +50,8 @@ func rows(w *strings.Builder, list [][]string) {
 	}
 }
 
-// headline is the phase, and kubectl's word for the status if that says more.
-func headline(pod *v1.Pod) string {
+// Headline is the phase, and kubectl's word for the status if that says more.
+func Headline(pod *v1.Pod) string {
 	line := string(pod.Status.Phase)
 	if word := summarize(pod).status; word != line {
 		line += ", " + word
@@ -77,7 +77,8 @@ func when(at, now time.Time) string {
 	return age(at, now) + " ago"
 }
 
-func conditions(pod *v1.Pod, now time.Time) (list [][]string) {
+// Conditions has a row for each condition of a pod: type, status, since when, why.
+func Conditions(pod *v1.Pod, now time.Time) (list [][]string) {
 	for _, c := range pod.Status.Conditions {
 		list = append(list, []string{string(c.Type), string(c.Status), age(c.LastTransitionTime.Time, now), because(c.Reason, cri.Reason(c.Message))})
 	}
@@ -91,7 +92,8 @@ func because(reason, message string) string {
 	return reason + message
 }
 
-func eventRows(events []v1.Event, now time.Time) (list [][]string) {
+// Events has a row for each event: when, type, reason, of what, message.
+func Events(events []v1.Event, now time.Time) (list [][]string) {
 	for _, e := range events {
 		last := age(e.LastTimestamp.Time, now)
 		if e.Count > 1 {

@@ -26,36 +26,40 @@ type page struct {
 	Script   template.JS
 	Title    string
 	Sub      string
-	Overview *scene // of several pods; nil: there is one
+	Overview *Scene // of several pods; nil: there is one
 	Lines    []string
-	Pods     []podPart
+	Pods     []Drawing
 	Legend   []struct{ Class, Text string }
 }
 
-// podPart is a pod in full.
-type podPart struct {
-	ID    string // in the page
-	Name  string
-	Sub   string
-	Scene *scene
-	Path  string // "critical path to Ready, 10.3s"
-	Parts []sharePart
-	Steps []stepRow
+// Drawing is a pod in full: its chart, and all that it shows in words.
+type Drawing struct {
+	ID    string      `json:"-"` // in the page
+	Name  string      `json:"name"`
+	Sub   string      `json:"sub"`
+	Scene *Scene      `json:"scene"`
+	Path  string      `json:"path"` // "critical path to Ready, 10.3s"
+	Parts []SharePart `json:"parts,omitempty"`
+	Steps []StepRow   `json:"steps,omitempty"`
 }
 
-// sharePart is a share of the critical path.
-type sharePart struct {
-	Text  string
-	X     string
-	Width string
-	Class timeline.Class
+// SharePart is a share of the critical path.
+type SharePart struct {
+	Text  string         `json:"text"`
+	X     string         `json:"x"`
+	Width string         `json:"width"`
+	Class timeline.Class `json:"class"`
 }
 
-// stepRow is a row of the table: a bar, or a mark.
-type stepRow struct {
-	Row, Step, Begin, Took string
-	Critical, Failed       bool
-	Notes                  []timeline.Note
+// StepRow is a row of the table: a bar, or a mark.
+type StepRow struct {
+	Row      string          `json:"row"`
+	Step     string          `json:"step"`
+	Begin    string          `json:"begin"`
+	Took     string          `json:"took,omitempty"`
+	Critical bool            `json:"critical,omitempty"`
+	Failed   bool            `json:"failed,omitempty"`
+	Notes    []timeline.Note `json:"notes,omitempty"`
 }
 
 // WritePage writes a page about one pod or several.
@@ -86,8 +90,8 @@ func hash(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-func partOf(i int, c *timeline.Chart) podPart {
-	part := podPart{
+func partOf(i int, c *timeline.Chart) Drawing {
+	part := Drawing{
 		ID: "pod-" + strconv.Itoa(i), Name: timeline.Line(c.Pod.FullName()), Sub: about(c),
 		Scene: newScene("timeline of "+c.Pod.FullName(), c.Rows, timeline.Together([]*timeline.Chart{c}), c.Begin),
 	}
@@ -100,14 +104,14 @@ func partOf(i int, c *timeline.Chart) podPart {
 }
 
 // partsOf are the shares of a path as one bar, one after the other.
-func partsOf(c *timeline.Chart) (list []sharePart) {
+func partsOf(c *timeline.Chart) (list []SharePart) {
 	at, whole := 0.0, float64(c.Path.Duration())
 	for _, s := range c.Path.Shares {
 		if s.Percent == 0 {
 			break // nobody can see it, and the table has it
 		}
 		width := float64(s.Took) / whole
-		part := sharePart{Text: shareText(&s), X: share(at), Width: share(width), Class: timeline.Work}
+		part := SharePart{Text: shareText(&s), X: share(at), Width: share(width), Class: timeline.Work}
 		for _, p := range c.Path.Pieces {
 			if p.Label == s.Label {
 				part.Class = p.Step.Class()
@@ -119,19 +123,19 @@ func partsOf(c *timeline.Chart) (list []sharePart) {
 	return list
 }
 
-func stepsOf(r *timeline.Row, begin time.Time) (list []stepRow) {
+func stepsOf(r *timeline.Row, begin time.Time) (list []StepRow) {
 	for _, b := range r.Bars {
 		took := timeline.Took(b.Duration())
 		if b.Open {
 			took += ", goes on"
 		}
-		list = append(list, stepRow{
+		list = append(list, StepRow{
 			Row: timeline.Line(r.Name), Step: timeline.Line(b.Name()), Begin: "+" + timeline.Took(b.Begin.Sub(begin)), Took: took,
 			Critical: b.Critical, Failed: b.Failed(), Notes: b.Detail(),
 		})
 	}
 	for _, m := range r.Marks {
-		row := stepRow{Row: timeline.Line(r.Name), Step: timeline.Line(m.Name), Begin: "+" + timeline.Took(m.At.Sub(begin)), Failed: m.Failed}
+		row := StepRow{Row: timeline.Line(r.Name), Step: timeline.Line(m.Name), Begin: "+" + timeline.Took(m.At.Sub(begin)), Failed: m.Failed}
 		if m.Text != "" {
 			row.Notes = []timeline.Note{{Text: timeline.Line(m.Text)}}
 		}
@@ -139,3 +143,15 @@ func stepsOf(r *timeline.Row, begin time.Time) (list []stepRow) {
 	}
 	return list
 }
+
+// Draw is the drawing of one pod, for who shows it in a page of their own: with Style, and all of
+// its text is as package plain leaves it.
+func Draw(c *timeline.Chart) Drawing { return partOf(0, c) }
+
+// DrawRow is one pod in one lane: its critical path and what became of it.
+func DrawRow(c *timeline.Chart) *Scene {
+	return newScene("timeline of "+c.Pod.FullName(), []timeline.Row{c.Summary()}, timeline.Together([]*timeline.Chart{c}), c.Begin)
+}
+
+// Style is the style of drawings: their colours, light and dark.
+func Style() string { return chartStyle }

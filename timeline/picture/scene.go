@@ -11,15 +11,15 @@ import (
 	"github.com/lifepod/lifepod/timeline"
 )
 
-// scene is a drawing: lanes below an axis. Positions along the axis are shares of its length, so that it
+// Scene is a drawing: lanes below an axis. Positions along the axis are shares of its length, so that it
 // can be of any length; heights are pixels.
-type scene struct {
-	Name   string // for those who don't see it
-	Lanes  []lane
-	Ticks  []tick
-	Cuts   []span
-	Links  []link
-	Height int
+type Scene struct {
+	Name   string `json:"name"` // for those who don't see it
+	Lanes  []Lane `json:"lanes"`
+	Ticks  []Tick `json:"ticks"`
+	Cuts   []Span `json:"cuts,omitempty"`
+	Links  []Link `json:"links,omitempty"`
+	Height int    `json:"height"`
 }
 
 // The heights of what a scene is made of.
@@ -29,61 +29,75 @@ const (
 	barHeight  = 14
 )
 
-type lane struct {
-	Label, Of string
-	Y         int
-	Bars      []box
-	Dots      []dot
+// Lane is a row of a chart.
+type Lane struct {
+	Label string `json:"label"`
+	Of    string `json:"of,omitempty"` // the kind of a container, unless it is a regular one
+	Y     int    `json:"y"`
+	Bars  []Box  `json:"bars,omitempty"`
+	Dots  []Dot  `json:"dots,omitempty"`
 }
 
-type box struct {
-	span
-	Y, Height int
-	Class     timeline.Class
-	Critical  bool
-	Failed    bool
-	Open      bool
-	Title     string // what it is, in a line
-	Took      string
-	Detail    []timeline.Note
-	Inside    string // text in the bar; empty: there is no room for it
+// Box is a bar.
+type Box struct {
+	Span
+	Y        int             `json:"y"`
+	Height   int             `json:"height"`
+	Class    timeline.Class  `json:"class"`
+	Critical bool            `json:"critical,omitempty"`
+	Failed   bool            `json:"failed,omitempty"`
+	Open     bool            `json:"open,omitempty"`
+	Title    string          `json:"title"` // what it is, in a line
+	Took     string          `json:"took"`
+	Detail   []timeline.Note `json:"detail,omitempty"`
+	Inside   string          `json:"inside,omitempty"` // text in the bar; empty: there is no room for it
 }
 
-type dot struct {
-	X     string
-	Y     int
-	Title string
-	Bad   bool
+// Dot is a mark.
+type Dot struct {
+	X     string `json:"x"`
+	Y     int    `json:"y"`
+	Title string `json:"title"`
+	Bad   bool   `json:"bad,omitempty"`
 }
 
-type tick struct {
-	X, Label, Anchor string
+// Tick is a time at the axis.
+type Tick struct {
+	X      string `json:"x"`
+	Label  string `json:"label"`
+	Anchor string `json:"anchor"`
 }
 
-type span struct{ X, Width, End string }
+// Span is a piece of the axis.
+type Span struct {
+	X     string `json:"x"`
+	Width string `json:"width"`
+	End   string `json:"end"`
+}
 
-// link is where the critical path goes from one lane to another.
-type link struct {
-	X        string
-	From, To int
+// Link is where the critical path goes from one lane to another.
+type Link struct {
+	X    string `json:"x"`
+	From int    `json:"from"`
+	To   int    `json:"to"`
 }
 
 func share(position float64) string {
 	return strconv.FormatFloat(100*position, 'f', 3, 64) + "%"
 }
 
-func spanOf(from, to float64) span { return span{share(from), share(to - from), share(to)} }
+func spanOf(from, to float64) Span { return Span{share(from), share(to - from), share(to)} }
 
 // newScene draws rows over an axis; begin is what times are told from.
-func newScene(name string, rows []timeline.Row, axis *timeline.Axis, begin time.Time) *scene {
+func newScene(name string, rows []timeline.Row, axis *timeline.Axis, begin time.Time) *Scene {
 	const ticks, lastWithin = 8, 0.93
-	s := &scene{Name: timeline.Line(name), Height: axisHeight + laneHeight*len(rows)}
+	s := &Scene{Name: timeline.Line(name), Height: axisHeight + laneHeight*len(rows)}
 	for _, t := range axis.Ticks(ticks) {
 		anchor := "start"
 		if t.Position > lastWithin {
 			anchor = "end"
 		}
-		s.Ticks = append(s.Ticks, tick{share(t.Position), t.Label, anchor})
+		s.Ticks = append(s.Ticks, Tick{share(t.Position), t.Label, anchor})
 	}
 	for _, cut := range axis.Cuts() {
 		s.Cuts = append(s.Cuts, spanOf(cut[0], cut[1]))
@@ -95,8 +109,8 @@ func newScene(name string, rows []timeline.Row, axis *timeline.Axis, begin time.
 	return s
 }
 
-func laneOf(r *timeline.Row, axis *timeline.Axis, begin time.Time, y int) lane {
-	l := lane{Label: timeline.Line(r.Name), Y: y}
+func laneOf(r *timeline.Row, axis *timeline.Axis, begin time.Time, y int) Lane {
+	l := Lane{Label: timeline.Line(r.Name), Y: y}
 	if r.Kind == timeline.ContainerRow && r.Of != "container" {
 		l.Of = timeline.Line(r.Of)
 	}
@@ -104,16 +118,16 @@ func laneOf(r *timeline.Row, axis *timeline.Axis, begin time.Time, y int) lane {
 		l.Bars = append(l.Bars, boxOf(&r.Bars[i], axis, begin, y))
 	}
 	for _, m := range r.Marks {
-		l.Dots = append(l.Dots, dot{X: share(axis.Position(m.At)), Y: y + laneHeight/2, Title: markText(r, &m, begin), Bad: m.Failed})
+		l.Dots = append(l.Dots, Dot{X: share(axis.Position(m.At)), Y: y + laneHeight/2, Title: markText(r, &m, begin), Bad: m.Failed})
 	}
 	return l
 }
 
-func boxOf(b *timeline.Bar, axis *timeline.Axis, begin time.Time, y int) box {
+func boxOf(b *timeline.Bar, axis *timeline.Axis, begin time.Time, y int) Box {
 	const roomy = 0.12 // as a share of the axis
 	from, to := axis.Position(b.Begin), axis.Position(b.End)
-	box := box{
-		span: spanOf(from, to), Y: y + (laneHeight-barHeight)/2, Height: barHeight, Class: b.Step.Class(), Critical: b.Critical,
+	box := Box{
+		Span: spanOf(from, to), Y: y + (laneHeight-barHeight)/2, Height: barHeight, Class: b.Step.Class(), Critical: b.Critical,
 		Failed: b.Failed(), Open: b.Open, Took: timeline.Took(b.Duration()), Detail: b.Detail(),
 	}
 	box.Title = fmt.Sprintf("%s: %s, from +%s", timeline.Line(b.Label), box.Took, timeline.Took(b.Begin.Sub(begin)))
@@ -138,7 +152,7 @@ func markText(r *timeline.Row, m *timeline.Mark, begin time.Time) string {
 }
 
 // link joins the bars of the critical path, in the order of time.
-func (s *scene) link(rows []timeline.Row, axis *timeline.Axis) {
+func (s *Scene) link(rows []timeline.Row, axis *timeline.Axis) {
 	type step struct {
 		begin time.Time
 		lane  int
@@ -155,7 +169,7 @@ func (s *scene) link(rows []timeline.Row, axis *timeline.Axis) {
 	bottom := func(lane int) int { return axisHeight + laneHeight*lane + (laneHeight+barHeight)/2 + pathBelow }
 	for i := 1; i < len(steps); i++ {
 		if from, to := steps[i-1].lane, steps[i].lane; from != to {
-			s.Links = append(s.Links, link{share(axis.Position(steps[i].begin)), bottom(from), bottom(to)})
+			s.Links = append(s.Links, Link{share(axis.Position(steps[i].begin)), bottom(from), bottom(to)})
 		}
 	}
 }
@@ -164,13 +178,13 @@ func (s *scene) link(rows []timeline.Row, axis *timeline.Axis) {
 const pathBelow = 3
 
 // PathY is where the line of the critical path is.
-func (b box) PathY() int { return b.Y + b.Height + pathBelow }
+func (b Box) PathY() int { return b.Y + b.Height + pathBelow }
 
 // TextY is the base line of text in the bar.
-func (b box) TextY() int { return b.Y + b.Height - 3 }
+func (b Box) TextY() int { return b.Y + b.Height - 3 }
 
 // Lines is what there is to say about a bar, a line each.
-func (b box) Lines() string {
+func (b Box) Lines() string {
 	lines := []string{b.Title}
 	for _, d := range b.Detail {
 		lines = append(lines, noteText(d))
@@ -186,7 +200,7 @@ func noteText(n timeline.Note) string {
 }
 
 // TextY is the base line of a lane's label.
-func (l lane) TextY() int { return l.Y + laneHeight/2 + 4 }
+func (l Lane) TextY() int { return l.Y + laneHeight/2 + 4 }
 
 // Below is where a lane ends.
-func (l lane) Below() int { return l.Y + laneHeight }
+func (l Lane) Below() int { return l.Y + laneHeight }

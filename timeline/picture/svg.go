@@ -21,7 +21,7 @@ var chartStyle string
 // drawing is a picture of its own.
 type drawing struct {
 	Style       template.CSS
-	Scene       *scene
+	Scene       *Scene
 	Head, Sub   string
 	Width       int // of all
 	Left, Plot  int // of labels, and of the axis
@@ -83,7 +83,7 @@ var legend = []struct{ class, text string }{
 
 // view is what a picture shows of charts: of one all, of several a row each.
 type view struct {
-	scene     *scene
+	scene     *Scene
 	head, sub string
 	path      string   // which critical path is shown
 	lines     []string // what took most of it
