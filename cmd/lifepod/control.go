@@ -24,7 +24,7 @@ func newControlCommands(g *global, code *int) []*cobra.Command {
 	return []*cobra.Command{
 		newPsCommand(g), newStatusCommand(g), newLogsCommand(g), newWhyCommand(g.journal), newTimelineCommand(g.journal),
 		newExecCommand(g, code), newAttachCommand(g, code), newDebugCommand(g, code),
-		newStopCommand(g), newRestartCommand(g), newResizeCommand(g), newConditionCommand(g),
+		newStopCommand(g), newRestartCommand(g), newResizeCommand(g), newConditionCommand(g), newUICommand(g),
 	}
 }
 

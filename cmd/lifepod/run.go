@@ -22,6 +22,7 @@ func someFiles(_ *cobra.Command, files []string) error {
 func newRunCommand(g *global, began time.Time, code *int) *cobra.Command {
 	o := run.Options{Began: began}
 	var logs logFlags
+	var page bool
 	command := &cobra.Command{
 		Use:   "run [flags] FILE…|-",
 		Short: "Run the Pod of a manifest on this machine until it ends",
@@ -60,8 +61,10 @@ Exit code: 0 the pod Succeeded; the failing container's own if it Failed;
 			}
 			o.Files, o.Root, o.RuntimeEndpoint, o.Log = files, g.root, g.endpoint, log
 			o.Stdin, o.Stdout, o.Stderr = command.InOrStdin(), command.OutOrStdout(), command.ErrOrStderr()
-			*code, err = run.Run(command.Context(), o)
-			return err
+			return besidePage(g, command, page, func() error {
+				*code, err = run.Run(command.Context(), o)
+				return err
+			})
 		},
 	}
 	flags := command.Flags()
@@ -75,6 +78,7 @@ Exit code: 0 the pod Succeeded; the failing container's own if it Failed;
 	flags.BoolVar(&o.New, "new", false, "start a new pod also where one of these manifests was left by a lifepod that was killed")
 	flags.BoolVar(&o.Plain, "plain", false, "lines also on a terminal, in place of the live view")
 	flags.StringVar(&o.Name, "name", "", "run the pod under another `name`")
+	flags.BoolVar(&page, "ui", false, "show the pods of this machine in a browser as well, as lifepod ui does; the link is printed")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "show Kubernetes events and the rules behind each line, too")
 	return command
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -24,7 +25,7 @@ import (
 
 func newUpCommand(g *global) *cobra.Command {
 	c := cluster.Config{RuntimeConfig: map[string]string{}}
-	var detach bool
+	var detach, page bool
 	command := &cobra.Command{
 		Use:   "up [flags]",
 		Short: "Be a whole Kubernetes: API server, scheduler, controllers and this machine's node",
@@ -44,6 +45,9 @@ folder of --root; each has a cluster of its own, and several may run at once.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 
 		RunE: func(command *cobra.Command, _ []string) error {
+			if detach && page {
+				return errors.New("--ui and --detach exclude each other: lifepod ui shows the page of a cluster in the background")
+			}
 			if detach {
 				return upDetached(command.Context(), command.OutOrStdout(), g.root)
 			}
@@ -62,12 +66,16 @@ folder of --root; each has a cluster of its own, and several may run at once.`,
 					go c.Service.Watch(command.Context(), func() error { return nil }, log)
 				}
 				tellReady(command.OutOrStdout(), g.root, r)
+				if page {
+					servePage(command, c, r)
+				}
 			})
 		},
 	}
 	addUpFlags(command.Flags(), &c)
 	addCNIFlags(command, &c.CNI)
 	command.Flags().BoolVar(&detach, "detach", false, "run in the background; return when the cluster is ready")
+	command.Flags().BoolVar(&page, "ui", false, "show the cluster in a browser of this machine, as lifepod ui does; the link is printed")
 	_ = command.RegisterFlagCompletionFunc("disable", cobra.FixedCompletions(cluster.Parts(), cobra.ShellCompDirectiveNoFileComp)) // it is there
 	return command
 }

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/internal/rootfolder"
+	"github.com/lifepod/lifepod/ui"
+	"github.com/lifepod/lifepod/ui/tables"
+)
+
+func newUICommand(g *global) *cobra.Command {
+	var listen, kubeconfig string
+	command := &cobra.Command{
+		Use:   "ui [flags]",
+		Short: "Show the pods of this machine in a browser: why, timelines, logs, a console",
+		Long: `Show the pods of this machine in a browser: how they are and why, their timelines as
+they grow, logs, a console, buttons to restart and stop. With the cluster of lifepod
+up also its objects.
+
+It serves a page on this machine only, and prints the link to it. The link works once;
+who has it may do with pods what root may. To see it from another machine, forward
+its port: ssh -L 8080:127.0.0.1:PORT MACHINE, and open the link with port 8080.`,
+		Args:              commandline.Arguments(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+
+		RunE: func(command *cobra.Command, _ []string) error {
+			c, err := pageOf(g, kubeconfig)
+			if err != nil {
+				return err
+			}
+			server, err := ui.Listen(c, listen)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(command.OutOrStdout(), server.Link())
+			ctx := command.Context()
+			return interrupted(ctx, server.Serve(ctx))
+		},
+	}
+	command.Flags().StringVar(&listen, "listen", ui.AnyPort, "`address:port` of this machine alone; port 0 is a free one")
+	command.Flags().StringVar(&kubeconfig, "kubeconfig", "", "the `file` that says which cluster is shown, and with whose rights; that of the cluster of lifepod up in the state folder")
+	return command
+}
+
+// pageOf is what a page of this state folder shows.
+func pageOf(g *global, kubeconfig string) (c ui.Config, err error) {
+	if c.Pods, err = g.pods(); err != nil {
+		return c, err
+	}
+	if c.Journal, err = g.journal(nil, ""); err != nil {
+		return c, err
+	}
+	if c.Log, err = g.logger(); err != nil {
+		return c, err
+	}
+	if own := filepath.Join(rootfolder.Cluster.In(g.root), "kubeconfig"); kubeconfig == "" {
+		if _, err := os.Stat(own); err != nil {
+			return c, nil // there is no cluster
+		}
+		kubeconfig = own
+	}
+	c.Cluster, err = tables.Open(kubeconfig)
+	return c, err
+}
+
+// servePage serves the page beside a command, until stop is called, and says where.
+func servePage(g *global, command *cobra.Command) (stop func(), err error) {
+	c, err := pageOf(g, "")
+	if err != nil {
+		return nil, err
+	}
+	server, err := ui.Listen(c, ui.AnyPort)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintln(command.ErrOrStderr(), "page: "+server.Link())
+	go func() {
+		if err := server.Serve(command.Context()); err != nil {
+			c.Log.Warn("the page ended", "err", err)
+		}
+	}()
+	return server.Close, nil
+}
+
+// besidePage does something, with a page beside it if that is wanted.
+func besidePage(g *global, command *cobra.Command, wanted bool, do func() error) error {
+	if wanted {
+		stop, err := servePage(g, command)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	return do()
+}

@@ -1,0 +1,193 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/control/client"
+	"github.com/lifepod/lifepod/control/show"
+	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/timeline"
+	"github.com/lifepod/lifepod/timeline/picture"
+	"github.com/lifepod/lifepod/unattended"
+	"github.com/lifepod/lifepod/why"
+)
+
+// overview is what the list shows.
+type overview struct {
+	Cluster  string    `json:"cluster,omitempty"` // its API server; empty: there is none
+	Pods     []podRow  `json:"pods"`
+	Gone     []podRow  `json:"gone,omitempty"` // those that only the journal has, the newest first
+	Troubles []trouble `json:"troubles,omitempty"`
+	Warnings []string  `json:"warnings,omitempty"`
+}
+
+// podRow is a pod in the list, in kubectl's words.
+type podRow struct {
+	UID       string         `json:"uid"`
+	Namespace string         `json:"namespace"`
+	Name      string         `json:"name"`
+	Ready     string         `json:"ready"`
+	Status    string         `json:"status"`
+	Restarts  string         `json:"restarts"`
+	Age       string         `json:"age"`
+	IP        string         `json:"ip"`
+	Tone      string         `json:"tone"`            // good, wait, bad or done
+	Strip     *picture.Scene `json:"strip,omitempty"` // its life in one lane
+}
+
+// trouble is what pods have in common that are not as they should be.
+type trouble struct {
+	Pods []podName `json:"pods"`
+	Text string    `json:"text"`
+}
+
+type podName struct {
+	UID  string `json:"uid"`
+	Name string `json:"name"`
+}
+
+// Bounds of the list.
+const (
+	maxStrips = 60 // pods whose life is drawn
+	maxGone   = 30
+)
+
+// overview looks at all pods.
+func (s *Server) overview(ctx context.Context) any {
+	o := overview{Pods: []podRow{}}
+	if s.Cluster != nil {
+		o.Cluster = s.Cluster.Server
+	}
+	pods, silent, err := s.Config.Pods.Pods(ctx)
+	if err != nil {
+		o.warn("%v", err)
+	}
+	for _, p := range silent {
+		o.warn("the lifepod at %s does not answer: %v", p.Socket, p.Err)
+	}
+	now, known := time.Now(), map[string]bool{}
+	var records []*journal.Record
+	add := func(pod *v1.Pod) {
+		row := rowOf(pod, now)
+		known[row.UID] = true
+		if record, err := s.Journal.Read(row.UID); err == nil {
+			records = append(records, record)
+			if len(records) <= maxStrips {
+				row.Strip = picture.DrawRow(timeline.Of(record, now))
+			}
+		}
+		o.Pods = append(o.Pods, row)
+	}
+	for _, p := range pods {
+		add(p.Pod)
+	}
+	for _, p := range s.Config.Pods.Unattended(pods) {
+		add(p.Pod)
+		if !p.Ended() {
+			o.warn("pod %s is unattended: %s: %s", p.FullName(), p.Why(), p.Advice())
+		}
+	}
+	o.Gone = s.gone(known, now)
+	o.tell(records, now)
+	return o
+}
+
+func (o *overview) warn(format string, args ...any) {
+	o.Warnings = append(o.Warnings, plain.Line(fmt.Sprintf(format, args...)))
+}
+
+// tell says what is wrong with pods.
+func (o *overview) tell(records []*journal.Record, now time.Time) {
+	for _, t := range why.Overview(records, now) {
+		one := trouble{Text: t.Cause.Text}
+		if one.Text == "" {
+			one.Text = plain.Line(t.Standing)
+		}
+		for _, p := range t.Pods {
+			one.Pods = append(one.Pods, podName{p.UID, plain.Line(p.Namespace + "/" + p.Name)})
+			for i := range o.Pods {
+				if o.Pods[i].UID == p.UID && o.Pods[i].Tone == "good" {
+					o.Pods[i].Tone = "wait"
+				}
+			}
+		}
+		o.Troubles = append(o.Troubles, one)
+	}
+}
+
+// gone are pods that the journal has and that are no more.
+func (s *Server) gone(known map[string]bool, now time.Time) (list []podRow) {
+	pods, _ := s.Journal.Pods() // those that can be read
+	var charts []*timeline.Chart
+	for _, p := range pods {
+		if known[p.UID] {
+			continue
+		}
+		if record, err := s.Journal.Read(p.UID); err == nil && len(record.Entries) > 0 && !record.Living {
+			charts = append(charts, timeline.Of(record, now))
+		}
+	}
+	slices.SortStableFunc(charts, func(a, b *timeline.Chart) int { return b.End.Compare(a.End) })
+	for _, c := range charts[:min(len(charts), maxGone)] {
+		row := podRow{
+			UID: c.Pod.UID, Namespace: plain.Line(c.Pod.Namespace), Name: plain.Line(c.Pod.Name), Status: c.Phase, Tone: "done",
+			Age: timeline.Took(now.Sub(c.End).Truncate(time.Minute)), Strip: picture.DrawRow(c),
+		}
+		if c.Phase == string(v1.PodFailed) {
+			row.Tone = "bad"
+		}
+		list = append(list, row)
+	}
+	return list
+}
+
+// rowOf is a pod's row.
+func rowOf(pod *v1.Pod, now time.Time) podRow {
+	cells := show.Row(pod, now)
+	for i := range cells {
+		cells[i] = plain.Line(cells[i])
+	}
+	return podRow{
+		UID: string(pod.UID), Namespace: cells[0], Name: cells[1], Ready: cells[2], Status: cells[3], Restarts: cells[4],
+		Age: cells[5], IP: cells[6], Tone: toneOf(pod, cells[3]),
+	}
+}
+
+// toneOf is how good a pod is, in a word.
+func toneOf(pod *v1.Pod, status string) string {
+	ready := slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
+		return c.Type == v1.PodReady && c.Status == v1.ConditionTrue
+	})
+	switch {
+	case pod.Status.Phase == v1.PodSucceeded:
+		return "done"
+	case pod.Status.Phase == v1.PodFailed, pod.Status.Reason == unattended.Reason:
+		return "bad"
+	case ready && status == "Running":
+		return "good"
+	case status == "Pending", status == "ContainerCreating", status == "PodInitializing", status == "NotReady", status == "Running", status == "Terminating":
+		return "wait"
+	case len(status) > 6 && status[:6] == "Init:0" || status == "Completed":
+		return "wait"
+	}
+	return "bad"
+}
+
+// find is the pod of a UID that a lifepod leads. An error is one line for the user.
+func (s *Server) find(ctx context.Context, uid string) (*client.Pod, error) {
+	return s.Config.Pods.Find(ctx, uid, "")
+}
+
+// left is the pod behind an error of find, if nobody attends to it.
+func left(err error) *client.UnattendedError {
+	var l *client.UnattendedError
+	errors.As(err, &l)
+	return l
+}

@@ -1,0 +1,114 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/control"
+	"github.com/lifepod/lifepod/control/show"
+	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/timeline"
+	"github.com/lifepod/lifepod/timeline/picture"
+	"github.com/lifepod/lifepod/why"
+)
+
+// podPage is what the page of one pod shows.
+type podPage struct {
+	Row        podRow           `json:"row"`
+	Headline   string           `json:"headline,omitempty"` // empty: the pod is gone
+	Standing   string           `json:"standing,omitempty"`
+	Why        []sentence       `json:"why,omitempty"`
+	Timeline   *picture.Drawing `json:"timeline,omitempty"`
+	Containers [][]string       `json:"containers,omitempty"`
+	Conditions [][]string       `json:"conditions,omitempty"`
+	Events     [][]string       `json:"events,omitempty"`
+	Notice     string           `json:"notice,omitempty"` // why it can't be steered
+	Can        abilities        `json:"can"`
+}
+
+// sentence is one cause.
+type sentence struct {
+	Kind  why.Kind `json:"kind"`
+	Text  string   `json:"text"`
+	Rules []string `json:"rules,omitempty"`
+}
+
+// abilities are what can be done with a pod, by the names of its containers.
+type abilities struct {
+	Log     []string `json:"log,omitempty"`
+	Exec    []string `json:"exec,omitempty"`
+	Restart []string `json:"restart,omitempty"`
+	Stop    bool     `json:"stop,omitempty"`
+}
+
+// podPage looks at one pod. An error is that there is none, or not any more.
+func (s *Server) podPage(ctx context.Context, uid string) (*podPage, error) {
+	p, now := &podPage{}, time.Now()
+	pod, err := s.find(ctx, uid)
+	switch l := left(err); {
+	case l != nil:
+		p.describe(l.Pod.Pod, nil, now)
+		p.Notice = plain.Line(l.Error())
+		p.Can = abilities{Log: control.ContainerNames(l.Pod.Pod)}
+	case err == nil:
+		events, _ := pod.Events(ctx) // without them the rest is shown
+		p.describe(pod.Pod, events, now)
+		p.Can = abilities{Log: control.ContainerNames(pod.Pod), Exec: running(pod.Pod), Restart: control.Restartable(pod.Pod), Stop: true}
+	}
+	record, broken := s.Journal.Read(uid)
+	switch {
+	case err != nil && p.Headline == "" && broken != nil:
+		return nil, errors.New("this pod is gone, and the journal has nothing of it")
+	case errors.Is(broken, fs.ErrNotExist):
+		return p, nil
+	case broken != nil:
+		p.Notice = plain.Line(broken.Error())
+		return p, nil
+	}
+	chart := timeline.Of(record, now)
+	drawing := picture.Draw(chart)
+	p.Timeline = &drawing
+	if p.Headline == "" { // it is gone
+		p.Row.UID, p.Row.Namespace, p.Row.Name = record.Pod.UID, plain.Line(record.Pod.Namespace), plain.Line(record.Pod.Name)
+		p.Row.Status, p.Row.Tone, p.Notice = "Gone", "done", "This pod is gone. What the journal has of it stays for some days."
+	}
+	told := why.Explain(record, now)
+	p.Standing = told.Standing
+	for _, s := range told.Sentences {
+		p.Why = append(p.Why, sentence{s.Kind, s.Text, s.Rules})
+	}
+	return p, nil
+}
+
+// describe is what lifepod status shows.
+func (p *podPage) describe(pod *v1.Pod, events []v1.Event, now time.Time) {
+	const recent = 20
+	p.Row, p.Headline = rowOf(pod, now), plain.Line(show.Headline(pod))
+	p.Containers = harmless(show.Containers(pod, now))
+	p.Conditions = harmless(show.Conditions(pod, now))
+	p.Events = harmless(show.Events(events[max(0, len(events)-recent):], now))
+}
+
+// harmless are rows without what turns or hides text.
+func harmless(rows [][]string) [][]string {
+	for _, row := range rows {
+		for i := range row {
+			row[i] = plain.Line(row[i])
+		}
+	}
+	return rows
+}
+
+// running are the containers of a pod in which a command can run.
+func running(pod *v1.Pod) (names []string) {
+	for _, name := range control.ContainerNames(pod) {
+		if status := control.StatusOf(pod, name); status != nil && status.State.Running != nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
