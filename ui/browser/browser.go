@@ -204,3 +204,11 @@ func (p *Page) Shot(name string) {
 		p.t.Fatal(err)
 	}
 }
+
+// Click clicks what a selector finds with exactly this text, once it is there.
+func (p *Page) Click(selector, text string) {
+	p.t.Helper()
+	find := fmt.Sprintf("[...document.querySelectorAll(%q)].find((e) => e.textContent.trim() === %q)", selector, text)
+	p.Await(find)
+	p.Do(chromedp.Evaluate(find+".click()", nil))
+}
