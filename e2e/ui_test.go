@@ -113,13 +113,14 @@ func looks(p *browser.Page, list, pod string) {
 	p.Size(1280, 800, false)
 }
 
-// TestPageByKeyboard restarts a container with the keys alone.
+// TestPageByKeyboard restarts a container with the keys alone, on the page of run --ui.
 func TestPageByKeyboard(t *testing.T) {
 	t.Parallel()
 	r := newRoot(t)
-	run := r.startRun(t, pod("keys", "terminationGracePeriodSeconds: 1\ncontainers:\n"+shell("main", "sleep infinity")))
+	run := r.startRun(t, pod("keys", "terminationGracePeriodSeconds: 1\ncontainers:\n"+shell("main", "sleep infinity")), "--ui")
 	run.await(run.stderr, "pod Ready")
-	p := r.openUI(t)
+	link := run.await(run.stderr, `http://127\.0\.0\.1:\d+/\?token=\S+`)
+	p := browser.Open(t, link)
 	p.AwaitText(".pods .name", "default/keys")
 	p.TabTo(".pods .name")
 	p.Press("\r")

@@ -51,6 +51,10 @@ func TestPage(t *testing.T) {
 		}
 		p.Accessible(table.name)
 		p.Shot("cluster-" + table.name)
+		p.Size(390, 844, true)
+		p.Accessible(table.name + " on a phone")
+		p.Shot("cluster-phone-" + table.name)
+		p.Size(1280, 800, false)
 	}
 	p.Click("nav a", "Pods")
 	p.Click(".pods .name", s.name+"/shown")
