@@ -121,6 +121,7 @@ const go = () => {
   }
   state.moved = Boolean(before);
   render();
+  byID("nav").querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   before && scrollTo(0, 0);
 };
 

@@ -10,10 +10,12 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
@@ -34,7 +36,8 @@ type Page struct {
 	t   *testing.T
 	ctx context.Context
 
-	complaints []string // what the page has thrown or logged as an error; owned by the driver's goroutine until Close
+	mu         sync.Mutex
+	complaints []string // what the page has thrown, and what its policy has forbidden; guarded by mu
 }
 
 // Open starts a browser of its own and goes to an address. It ends with the test, with its profile.
@@ -60,13 +63,22 @@ func Open(t *testing.T, address string) *Page {
 		if err := os.RemoveAll(profile); err != nil {
 			t.Error(err)
 		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
 		for _, text := range p.complaints {
 			t.Errorf("the page complains: %s", text)
 		}
 	})
 	chromedp.ListenTarget(ctx, func(event any) {
-		if thrown, is := event.(*runtime.EventExceptionThrown); is {
-			p.complaints = append(p.complaints, thrown.ExceptionDetails.Error())
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		switch e := event.(type) {
+		case *runtime.EventExceptionThrown:
+			p.complaints = append(p.complaints, e.ExceptionDetails.Error())
+		case *log.EventEntryAdded:
+			if e.Entry.Source == log.SourceSecurity {
+				p.complaints = append(p.complaints, e.Entry.Text)
+			}
 		}
 	})
 	p.Do(chromedp.Navigate(address))
