@@ -94,7 +94,7 @@ func (s *Server) overview(ctx context.Context) any {
 			o.warn("pod %s is unattended: %s: %s", p.FullName(), p.Why(), p.Advice())
 		}
 	}
-	o.Gone = s.gone(known, now)
+	o.Gone = s.gone.rows(s.Journal, known, now)
 	o.tell(records, now)
 	return o
 }
@@ -120,32 +120,6 @@ func (o *overview) tell(records []*journal.Record, now time.Time) {
 		}
 		o.Troubles = append(o.Troubles, one)
 	}
-}
-
-// gone are pods that the journal has and that are no more.
-func (s *Server) gone(known map[string]bool, now time.Time) (list []podRow) {
-	pods, _ := s.Journal.Pods() // those that can be read
-	var charts []*timeline.Chart
-	for _, p := range pods {
-		if known[p.UID] {
-			continue
-		}
-		if record, err := s.Journal.Read(p.UID); err == nil && len(record.Entries) > 0 && !record.Living {
-			charts = append(charts, timeline.Of(record, now))
-		}
-	}
-	slices.SortStableFunc(charts, func(a, b *timeline.Chart) int { return b.End.Compare(a.End) })
-	for _, c := range charts[:min(len(charts), maxGone)] {
-		row := podRow{
-			UID: c.Pod.UID, Namespace: plain.Line(c.Pod.Namespace), Name: plain.Line(c.Pod.Name), Status: c.Phase, Tone: "done",
-			Age: timeline.Took(now.Sub(c.End).Truncate(time.Minute)), Strip: picture.DrawRow(c),
-		}
-		if c.Phase == string(v1.PodFailed) {
-			row.Tone = "bad"
-		}
-		list = append(list, row)
-	}
-	return list
 }
 
 // rowOf is a pod's row.

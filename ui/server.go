@@ -36,6 +36,7 @@ type Server struct {
 	listener net.Listener
 	door     *door
 	looker   *looker
+	gone     gone
 	http     *http.Server
 	places   chan struct{} // one for each connection that stays open
 	stop     context.CancelFunc

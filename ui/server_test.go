@@ -98,7 +98,7 @@ func TestLinkWorksOnce(t *testing.T) {
 // TestHeaders: every answer, refusals as well, forbids what the page does not need.
 func TestHeaders(t *testing.T) {
 	s, c := serve(t)
-	base := strings.Split(s.Link(), "?")[0]
+	base, _, _ := strings.Cut(s.Link(), "?")
 	for _, url := range []string{base, base + "elsewhere"} {
 		answer, _ := ask(t, c, http.MethodGet, url)
 		for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store", "X-Frame-Options": "DENY"} {

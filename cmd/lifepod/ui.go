@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -58,11 +60,11 @@ func pageOf(g *global, kubeconfig string) (c ui.Config, err error) {
 	if c.Log, err = g.logger(); err != nil {
 		return c, err
 	}
-	if own := filepath.Join(rootfolder.Cluster.In(g.root), "kubeconfig"); kubeconfig == "" {
-		if _, err := os.Stat(own); err != nil {
+	if kubeconfig == "" {
+		kubeconfig = filepath.Join(rootfolder.Cluster.In(g.root), "kubeconfig")
+		if _, missing := os.Stat(kubeconfig); errors.Is(missing, fs.ErrNotExist) {
 			return c, nil // there is no cluster
 		}
-		kubeconfig = own
 	}
 	c.Cluster, err = tables.Open(kubeconfig)
 	return c, err

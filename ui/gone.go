@@ -1,0 +1,64 @@
+package ui
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/timeline"
+	"github.com/lifepod/lifepod/timeline/picture"
+)
+
+// gone remembers the pods that are no more: nothing of them changes, and there may be many.
+type gone struct {
+	mu   sync.Mutex
+	seen map[string]goneRow // by UID
+}
+
+type goneRow struct {
+	podRow
+	end time.Time
+}
+
+// rows are the pods that the journal has beside those that are known, the newest first.
+func (g *gone) rows(from journal.Source, known map[string]bool, now time.Time) (list []podRow) {
+	pods, _ := from.Pods() // those that can be read
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	seen := map[string]goneRow{}
+	var all []goneRow
+	for _, p := range pods {
+		row, before := g.seen[p.UID]
+		if known[p.UID] || !before && !readGone(from, p.UID, now, &row) {
+			continue
+		}
+		seen[p.UID], all = row, append(all, row)
+	}
+	g.seen = seen
+	slices.SortStableFunc(all, func(a, b goneRow) int { return b.end.Compare(a.end) })
+	for _, row := range all[:min(len(all), maxGone)] {
+		row.Age = timeline.Took(now.Sub(row.end).Truncate(time.Minute))
+		list = append(list, row.podRow)
+	}
+	return list
+}
+
+// readGone reads a pod; false: nothing is known of it, or a lifepod leads it.
+func readGone(from journal.Source, uid string, now time.Time, row *goneRow) bool {
+	record, err := from.Read(uid)
+	if err != nil || len(record.Entries) == 0 || record.Living {
+		return false
+	}
+	c := timeline.Of(record, now)
+	*row = goneRow{end: c.End, podRow: podRow{
+		UID: c.Pod.UID, Namespace: plain.Line(c.Pod.Namespace), Name: plain.Line(c.Pod.Name), Status: c.Phase, Tone: "done", Strip: picture.DrawRow(c),
+	}}
+	if c.Phase == string(v1.PodFailed) {
+		row.Tone = "bad"
+	}
+	return true
+}
