@@ -66,7 +66,6 @@ func (b *Bare) Remove(ctx context.Context, pods []*v1.Pod) error {
 		if err := errors.Join(unpublish, unstage); err != nil {
 			return err
 		}
-		_, err := b.driver.local.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: handle})
-		return err
+		return b.driver.remove(ctx, handle)
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -111,7 +113,17 @@ func (d *Driver) Release(ctx context.Context, api kubernetes.Interface, pods []*
 		if err != nil {
 			return errors.Join(claim, err)
 		}
-		_, err = d.local.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: object.Spec.CSI.VolumeHandle})
-		return errors.Join(claim, err, api.CoreV1().PersistentVolumes().Delete(ctx, name, metav1.DeleteOptions{}))
+		return errors.Join(claim, d.remove(ctx, object.Spec.CSI.VolumeHandle), api.CoreV1().PersistentVolumes().Delete(ctx, name, metav1.DeleteOptions{}))
 	})
+}
+
+// remove deletes a volume, as soon as the kernel has let go of the mounts of containers that have
+// ended: until then it is in use.
+func (d *Driver) remove(ctx context.Context, handle string) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, testbed.Patience, true, func(ctx context.Context) (bool, error) {
+		_, last = d.local.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: handle})
+		return status.Code(last) != codes.FailedPrecondition, nil
+	})
+	return errors.Join(err, last)
 }
