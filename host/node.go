@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/lifepod/lifepod/cri"
-	"github.com/lifepod/lifepod/internal/kernellog"
 	"github.com/lifepod/lifepod/internal/rootfolder"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker"
@@ -67,7 +66,6 @@ func NewNode(c NodeConfig) (*worker.Engine, error) {
 		options.RuntimeName = c.RuntimeName
 	}
 	return &worker.Engine{
-		Killed:   Killed,
 		Runtime:  c.Runtime.Runtime,
 		Features: c.Features,
 		Images:   images.New(c.Runtime.Images, images.Options{NodeConfigs: images.DefaultNodeConfigs(), Containerd: c.Containerd}),
@@ -88,10 +86,6 @@ func NewNode(c NodeConfig) (*worker.Engine, error) {
 		Log:          c.Log,
 	}, nil
 }
-
-// Killed is the process of a container that the kernel of this machine has killed last because
-// memory was used up; false: that is not known.
-func Killed(containerID string) (kernellog.Killed, bool) { return kernellog.LastIn(containerID) }
 
 // PodConfig is this machine's part of the configs of pods, whose logs and seccomp
 // profiles are below root.

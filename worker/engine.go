@@ -12,7 +12,6 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
-	"github.com/lifepod/lifepod/internal/kernellog"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/admission"
@@ -116,9 +115,6 @@ type Engine struct {
 	// JournalWrote is told of each write to a pod's journal, how many entries it was and how long it took, or why
 	// it failed; nil if nobody wants to know. It must not block.
 	JournalWrote func(entries int, took time.Duration, err error)
-	// Killed is the process of a container that the kernel has killed last because memory was
-	// used up; false: that is not known. nil: nobody can say.
-	Killed func(containerID string) (kernellog.Killed, bool)
 	// Tracer makes spans of what pods go through (A-TRC-5); nil: nothing is traced.
 	Tracer trace.Tracer
 	// Logs rotates the logs of running containers; nil for none.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/kernellog"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/criconfig"
@@ -80,7 +81,7 @@ func (w *Worker) keepEnd(dir string, end journal.End) {
 				MemoryPeakBytes: used.MemoryPeak, MemoryLimitBytes: used.MemoryLimit, CPU: used.CPU, Throttled: used.Throttled, OOMKills: used.OOMKills,
 			}
 		}
-		end.Killed = executor.killedIn(end)
+		end.Killed = killedIn(end)
 		w.journalFailed(journal.KeepEnd(dir, end, []byte(text)))
 	})
 }
@@ -89,15 +90,15 @@ func (w *Worker) keepEnd(dir string, end journal.End) {
 const oomKilled = "OOMKilled"
 
 // killedIn is the process that the kernel killed for its memory when an instance ended so.
-func (h *executor) killedIn(end journal.End) *journal.Killed {
-	if h.engine.Killed == nil || end.Exit.Reason != oomKilled {
+func killedIn(end journal.End) *journal.Killed {
+	if end.Exit.Reason != oomKilled {
 		return nil
 	}
 	for _, e := range end.Chain {
 		if e.ID != end.Entry {
 			continue
 		}
-		if killed, found := h.engine.Killed(e.Detail[journal.DetailContainerID]); found {
+		if killed, found := kernellog.LastIn(e.Detail[journal.DetailContainerID]); found {
 			return &journal.Killed{Process: killed.Process, PID: killed.PID}
 		}
 	}

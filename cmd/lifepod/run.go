@@ -18,6 +18,14 @@ func someFiles(_ *cobra.Command, files []string) error {
 	return nil
 }
 
+// checkRun refuses values of flags that lifepod run has no use for.
+func checkRun(command *cobra.Command, o *run.Options) error {
+	if o.Timeout < 0 || o.Timeout == 0 && command.Flags().Changed("timeout") {
+		return fmt.Errorf("--timeout %v: want a duration above 0, such as 30s", o.Timeout)
+	}
+	return checkOutput(o.Output, "json")
+}
+
 // newRunCommand is "lifepod run"; the pod's exit code goes to code.
 func newRunCommand(g *global, began time.Time, code *int) *cobra.Command {
 	o := run.Options{Began: began}
@@ -46,11 +54,8 @@ Exit code: 0 the pod Succeeded; the failing container's own if it Failed;
 
 		Annotations: map[string]string{ownsSignals: "true"},
 		RunE: func(command *cobra.Command, files []string) error {
-			if err := checkOutput(o.Output, "json"); err != nil {
+			if err := checkRun(command, &o); err != nil {
 				return err
-			}
-			if o.Timeout < 0 || o.Timeout == 0 && command.Flags().Changed("timeout") {
-				return fmt.Errorf("--timeout %v: want a duration above 0, such as 30s", o.Timeout)
 			}
 			if err := logs.policy(&o.Logs); err != nil {
 				return err
