@@ -1,12 +1,15 @@
 package localdriver
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // attempts is how often a free loop device is looked for, if others take them first.
@@ -37,6 +40,22 @@ func findLoop(image string) (device string, err error) {
 		}
 	}
 	return "", nil
+}
+
+// letGo is how long a loop device may outlive its last mount: containers that begin have a copy of
+// all mounts for a moment, and whoever looks for a loop device opens each of them.
+const letGo = 2 * time.Second
+
+// findLoopInUse is the loop device of an image that somebody goes on using, "" if there is none.
+func findLoopInUse(ctx context.Context, image string) (device string, err error) {
+	err = wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, letGo, true, func(context.Context) (bool, error) {
+		device, err = findLoop(image)
+		return device == "", err
+	})
+	if device != "" && wait.Interrupted(err) {
+		err = nil
+	}
+	return device, err
 }
 
 func loopInfo(device string) (*unix.LoopInfo64, error) {

@@ -157,7 +157,7 @@ func (d *Driver) origin(v record) (from origin, err error) {
 }
 
 // DeleteVolume deletes a volume; there may be none.
-func (d *Driver) DeleteVolume(_ context.Context, req *csi.DeleteVolumeRequest) (*csi.DeleteVolumeResponse, error) {
+func (d *Driver) DeleteVolume(ctx context.Context, req *csi.DeleteVolumeRequest) (*csi.DeleteVolumeResponse, error) {
 	if err := wanted("volume_id", req.GetVolumeId()); err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func (d *Driver) DeleteVolume(_ context.Context, req *csi.DeleteVolumeRequest) (
 	if _, err := d.volumes.get("volume", id); status.Code(err) == codes.NotFound {
 		return &csi.DeleteVolumeResponse{}, nil
 	}
-	device, err := findLoop(d.volumes.image(id))
+	device, err := findLoopInUse(ctx, d.volumes.image(id))
 	switch {
 	case device != "":
 		return nil, status.Errorf(codes.FailedPrecondition, "volume %q is in use, as %s", id, device)
