@@ -37,7 +37,7 @@ func TestPage(t *testing.T) {
 	t.Parallel()
 	r := newRoot(t)
 	run := r.startRun(t, pod("shop", uiPod))
-	run.await(run.stderr, `broken exited 3.*restart in 10s`)
+	run.await(run.stderr, `broken exited 3.*restart in \d+s`)
 	p := r.openUI(t)
 	p.Size(1280, 800, false)
 
