@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// cookieName is that of the cookie; its path tells servers of one host apart.
+// cookieName is the cookie's name. Several servers of one host share it: each has a path of its own.
 const cookieName = "lifepod-ui"
 
 // door lets in who has a link. The page is below a path of its own, which nobody can guess, so that

@@ -66,7 +66,8 @@ func (g *Gate) Shut() {
 	g.shut = true
 }
 
-// Open writes what was kept, and what comes. An error is that of the next write.
+// Open writes what was kept; from then on everything is written as it comes. If that fails, the next
+// Write returns the error.
 func (g *Gate) Open() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
