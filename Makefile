@@ -62,6 +62,11 @@ prometheus: ## build the Prometheus that the tests ask docs/grafana.json of, wit
 	cd e2e/controlplane/prometheus && $(GO) build -buildvcs=false -tags remove_all_sd -ldflags '-s -w' \
 		-o $(CURDIR)/.cache/controlplane/bin/prometheus github.com/prometheus/prometheus/cmd/prometheus
 
+# lifepod is one file to copy, so it has a limit, with everything in it.
+.PHONY: size
+size: build ## print the size of bin/lifepod and what each part takes
+	@$(GO) run ./hack/size -limit 140 $(BINARY)
+
 .PHONY: deb
 deb: build ## make a Debian package of it: bin/lifepod_VERSION_ARCH.deb
 	cd packaging/build && $(GO) run . -root $(CURDIR) -binary $(BINARY) -version '$(VERSION)' -time "$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)}"
@@ -72,9 +77,14 @@ clean: ## remove everything that was built
 
 # --- using ------------------------------------------------------------------
 
+# A program of its own, without clusters, so that a newcomer need not wait for what the demo
+# does not use, and bin/lifepod is never half of what it is elsewhere.
 .PHONY: demo
-demo: build ## build everything and run examples/hello.yaml (as root)
-	bin/lifepod run examples/hello.yaml
+demo: packages ## build what lifepod run needs and run examples/hello.yaml (as root)
+	@$(GO) run ./bundle/build -demo
+	@echo "building bin/demo/lifepod: the command run alone; make build builds them all" >&2
+	@$(GO) build -overlay .cache/demo/overlay.json -ldflags '$(LDFLAGS)' -o bin/demo/lifepod ./cmd/lifepod-demo
+	bin/demo/lifepod run examples/hello.yaml
 
 # --- checking ---------------------------------------------------------------
 

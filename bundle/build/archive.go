@@ -28,9 +28,17 @@ type packing struct {
 func (t tree) runtimePacking() packing {
 	return packing{
 		from: t.work(), to: t.assets(), folders: []string{"bin", "cni", "images"},
-		archiveName: manifest.ArchiveName, manifestName: manifest.Name, level: zstd.SpeedBetterCompression,
+		archiveName: manifest.ArchiveName, manifestName: manifest.Name,
 	}
 }
+
+// How archives are compressed: the next level saves another tenth and takes minutes. Programs have
+// much in common with those before them, as far as the window reaches, in bytes; to unpack takes
+// as much memory.
+const (
+	level  = zstd.SpeedBetterCompression
+	window = 32 << 20
+)
 
 // archive writes the assets and returns the archive's size in bytes. The
 // manifest comes last: without it the assets count as missing.
@@ -116,7 +124,7 @@ func (p packing) writeArchive(target string, m manifest.Manifest) error {
 		return err
 	}
 	defer out.Close()
-	z, err := zstd.NewWriter(out, zstd.WithEncoderLevel(p.level), zstd.WithWindowSize(8<<20))
+	z, err := zstd.NewWriter(out, zstd.WithEncoderLevel(level), zstd.WithWindowSize(window))
 	if err != nil {
 		return err
 	}

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/lifepod/lifepod/bundle/manifest"
 )
 
@@ -34,11 +32,12 @@ func (t tree) buildCluster(ctx context.Context) error {
 	}
 	p := packing{
 		from: t.cluster(), to: t.assets(), folders: []string{"assets", "bin"},
-		archiveName: manifest.ClusterArchiveName, manifestName: manifest.ClusterName, level: zstd.SpeedDefault,
+		archiveName: manifest.ClusterArchiveName, manifestName: manifest.ClusterName,
 	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", clusterTags,
 		"-ldflags", kubernetesVersion(strings.TrimSpace(string(version))), "-o", filepath.Join(p.from, manifest.ClusterProgram), clusterPackage)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH="+string(t.arch))
+	say("the program of clusters, with Kubernetes' control plane: minutes when it is built for the first time")
 	if err := execute(cmd, module, "build "+clusterPackage); err != nil {
 		return err
 	}

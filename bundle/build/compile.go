@@ -1,12 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 )
@@ -60,7 +59,9 @@ func (t tree) compile(ctx context.Context) error {
 	if err := os.RemoveAll(t.work()); err != nil {
 		return fmt.Errorf("clear the work folder: %w", err)
 	}
-	for _, b := range binaries(strings.TrimSpace(string(version))) {
+	list := binaries(strings.TrimSpace(string(version)))
+	for i, b := range list {
+		say("%s (%d of %d)", path.Base(b.out), i+1, len(list))
 		if err := t.compileGo(ctx, b); err != nil {
 			return err
 		}
@@ -86,26 +87,4 @@ func (t tree) compilePause(ctx context.Context) error {
 	out := filepath.Join(t.work(), "pause")
 	cmd := exec.CommandContext(ctx, t.arch.compiler(), "@cflags", "-o", out, "pause.c")
 	return execute(cmd, filepath.Join(t.module(), "pause"), "build pause")
-}
-
-// execute runs cmd in dir; its output is part of the error.
-func execute(cmd *exec.Cmd, dir, what string) error {
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", what, err, bytes.TrimSpace(out))
-	}
-	return nil
-}
-
-func output(ctx context.Context, dir string, name string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = dir
-	out, err := cmd.Output()
-	if err != nil {
-		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-			return nil, fmt.Errorf("%s: %w\n%s", cmd, err, bytes.TrimSpace(exit.Stderr))
-		}
-		return nil, fmt.Errorf("%s: %w", cmd, err)
-	}
-	return out, nil
 }

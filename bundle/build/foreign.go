@@ -3,14 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-
-	"github.com/lifepod/lifepod/bundle/manifest"
 )
 
 // architecture is one as Go and Debian call it.
@@ -70,18 +66,4 @@ func (t tree) makeSysroot(ctx context.Context) error {
 		return err
 	}
 	return os.Rename(part, t.sysroot())
-}
-
-// writeOverlay writes what `go build` takes to embed the assets for another architecture
-// in place of this machine's.
-func (t tree) writeOverlay() error {
-	replace := map[string]string{}
-	for _, name := range []string{manifest.Name, manifest.ArchiveName, manifest.ClusterName, manifest.ClusterArchiveName} {
-		replace[filepath.Join(t.root, embedded, name)] = filepath.Join(t.assets(), name)
-	}
-	text, err := json.MarshalIndent(map[string]any{"Replace": replace}, "", "  ")
-	if err != nil {
-		return fmt.Errorf("write the overlay: %w", err)
-	}
-	return writeFile(filepath.Join(t.cache(), "overlay.json"), append(text, '\n'))
 }

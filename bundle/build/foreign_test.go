@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -23,7 +24,7 @@ func TestForeignTree(t *testing.T) {
 	foreign := map[string]architecture{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH]
 	tree := tree{root: t.TempDir(), arch: foreign}
 	cache := filepath.Join(tree.root, ".cache", string(foreign))
-	if err := tree.writeOverlay(); err != nil {
+	if err := tree.writeForeignOverlay(); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(cache, "overlay.json"))
@@ -46,5 +47,33 @@ func TestForeignTree(t *testing.T) {
 		if !strings.HasPrefix(path, cache+string(filepath.Separator)) {
 			t.Errorf("%s is not below %s", path, cache)
 		}
+	}
+}
+
+// TestDemoOverlay: `go build` for the demo embeds the runtime, and no program of clusters.
+func TestDemoOverlay(t *testing.T) {
+	tree := tree{root: t.TempDir(), arch: architecture(runtime.GOARCH)}
+	if err := tree.writeDemoOverlay(); err != nil {
+		t.Fatal(err)
+	}
+	assets := filepath.Join(tree.root, embedded)
+	for path, text := range map[string]string{
+		filepath.Join(tree.root, "go.mod"):       "module m\n",
+		filepath.Join(tree.root, "a.go"):         "package a\n\nimport \"embed\"\n\n//go:embed all:bundle/assets\nvar F embed.FS\n",
+		filepath.Join(assets, "manifest.json"):   "",
+		filepath.Join(assets, "runtime.tar.zst"): "",
+		filepath.Join(assets, "cluster.json"):    "",
+		filepath.Join(assets, "cluster.tar.zst"): "",
+	} {
+		if err := writeFile(path, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := exec.CommandContext(t.Context(), "go", "list", "-mod=mod", "-overlay", filepath.Join(tree.root, ".cache", "demo", "overlay.json"),
+		"-f", "{{.EmbedFiles}}", ".")
+	list.Dir = tree.root
+	out, err := list.CombinedOutput()
+	if err != nil || strings.TrimSpace(string(out)) != "[bundle/assets/manifest.json bundle/assets/runtime.tar.zst]" {
+		t.Errorf("embedded: %s, %v", out, err)
 	}
 }

@@ -8,6 +8,9 @@
 //
 // What it builds for another architecture (-arch) is below .cache, together with
 // overlay.json, for the flag -overlay of `go build`: it puts that in the assets' place.
+//
+// For the demo (-demo) it leaves the program of clusters out, and writes
+// .cache/demo/overlay.json, with which `go build` does not see one that was built before.
 package main
 
 import (
@@ -15,7 +18,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -26,10 +28,11 @@ import (
 func main() {
 	force := flag.Bool("force", false, "build even when nothing has changed")
 	arch := flag.String("arch", runtime.GOARCH, "the architecture: amd64 or arm64")
+	demo := flag.Bool("demo", false, "build the runtime alone, without the program of clusters")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *arch, *force); err != nil {
+	if err := run(ctx, *arch, *force, *demo); err != nil {
 		fmt.Fprintf(os.Stderr, "bundle/build: %v\n", err)
 		os.Exit(1)
 	}
@@ -37,7 +40,7 @@ func main() {
 
 // run builds the assets below the working directory, which must be the
 // repository's root.
-func run(ctx context.Context, arch string, force bool) error {
+func run(ctx context.Context, arch string, force, demo bool) error {
 	t, err := newTree(".", architecture(arch))
 	if err != nil {
 		return err
@@ -51,10 +54,13 @@ func run(ctx context.Context, arch string, force bool) error {
 			return err
 		}
 	}
+	if demo {
+		return t.writeDemoOverlay()
+	}
 	if err := t.buildCluster(ctx); err != nil || !t.arch.foreign() {
 		return err
 	}
-	return t.writeOverlay()
+	return t.writeForeignOverlay()
 }
 
 func (t tree) buildRuntime(ctx context.Context, stamp string) error {
@@ -72,7 +78,7 @@ func (t tree) buildRuntime(ctx context.Context, stamp string) error {
 	if err := os.WriteFile(t.stampFile(), []byte(stamp), 0o644); err != nil {
 		return fmt.Errorf("write stamp: %w", err)
 	}
-	slog.Info("built the bundled runtime", "bytes", size, "seconds", int(time.Since(started).Seconds()))
+	say("built the runtime in %d s: %.1f MiB packed", int(time.Since(started).Seconds()), float64(size)/(1<<20))
 	return nil
 }
 

@@ -163,11 +163,6 @@ func (g *global) completeImage(*cobra.Command, []string, string) (list []cobra.C
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeManifest completes the files of lifepod run.
-func completeManifest(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return []cobra.Completion{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
-}
-
 // completeByCluster has the program of clusters complete the line, if it was unpacked
 // before: this process becomes it.
 func completeByCluster(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {

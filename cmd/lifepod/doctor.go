@@ -54,7 +54,7 @@ func newDoctorCommand(on doctorHost) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := checkOutput(output, "json"); err != nil {
+			if err := commandline.CheckOutput(output, "json"); err != nil {
 				return err
 			}
 			if sweep {

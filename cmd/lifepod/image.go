@@ -82,7 +82,7 @@ func newImageListCommand(open openImages) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 		Args:              commandline.Arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := checkOutput(output, "json", "wide"); err != nil {
+			if err := commandline.CheckOutput(output, "json", "wide"); err != nil {
 				return err
 			}
 			return withImages(command.Context(), open, func(session *imageSession) error {

@@ -23,7 +23,7 @@ func newImagePullCommand(open openImages, complete completer) *cobra.Command {
 
 		ValidArgsFunction: complete,
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := checkOutput(output, "json"); err != nil {
+			if err := commandline.CheckOutput(output, "json"); err != nil {
 				return err
 			}
 			request, err := pullRequest(args[0], secretFile)

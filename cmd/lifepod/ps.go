@@ -25,7 +25,7 @@ func newPsCommand(g *global) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := checkOutput(output, "yaml", "json", "wide"); err != nil {
+			if err := commandline.CheckOutput(output, "yaml", "json", "wide"); err != nil {
 				return err
 			}
 			c, err := g.pods()

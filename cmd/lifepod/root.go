@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -87,13 +85,7 @@ images=did you mean lifepod image ls?
 rmi=did you mean lifepod image rm IMAGE?
 `
 
-func (g *global) logger() (*slog.Logger, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(strings.ToUpper(g.logLevel))); err != nil {
-		return nil, fmt.Errorf("--log-level %q: want debug, info, warn or error", g.logLevel)
-	}
-	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})), nil
-}
+func (g *global) logger() (*slog.Logger, error) { return commandline.Logger(g.logLevel) }
 
 // openRuntime opens the runtime for a command that isn't run.
 func (g *global) openRuntime(ctx context.Context) (*host.Runtime, error) {

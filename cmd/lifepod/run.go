@@ -1,89 +1,27 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/run"
+	runcommand "github.com/lifepod/lifepod/run/command"
 )
 
-func someFiles(_ *cobra.Command, files []string) error {
-	if len(files) == 0 {
-		return errors.New("no manifest: want lifepod run FILE…, or - for standard input")
-	}
-	return nil
-}
-
-// checkRun refuses values of flags that lifepod run has no use for.
-func checkRun(command *cobra.Command, o *run.Options) error {
-	if o.Timeout < 0 || o.Timeout == 0 && command.Flags().Changed("timeout") {
-		return fmt.Errorf("--timeout %v: want a duration above 0, such as 30s", o.Timeout)
-	}
-	return checkOutput(o.Output, "json")
-}
-
-// newRunCommand is "lifepod run"; the pod's exit code goes to code.
+// newRunCommand is "lifepod run", which can serve a page beside the pod; the pod's exit code
+// goes to code.
 func newRunCommand(g *global, began time.Time, code *int) *cobra.Command {
-	o := run.Options{Began: began}
-	var logs logFlags
+	command := runcommand.New(run.Options{Began: began}, func() (runcommand.Global, error) {
+		log, err := g.logger()
+		return runcommand.Global{Root: g.root, Endpoint: g.endpoint, Log: log}, err
+	}, code)
+	command.Annotations = map[string]string{ownsSignals: "true"}
 	var page bool
-	command := &cobra.Command{
-		Use:   "run [flags] FILE…|-",
-		Short: "Run the Pod of a manifest on this machine until it ends",
-		Long: `Run the Pod of a manifest on this machine until it ends.
-
-The files hold one Pod and the ConfigMaps, Secrets, PersistentVolumeClaims and RuntimeClass that it
-uses, as YAML or JSON, in any number of documents. Container output goes to
-stdout, the pod's lifecycle to stderr. Ctrl-C ends the pod gracefully, a second
-one kills it.
-
-On a terminal a pod that has lived for a second is shown in a live view: states,
-countdowns, image pulls, the last lines of each container. Keys: l logs, w why,
-r restart, s stop, q quit, ? help. When it ends, its lines are on the terminal as
-without it. --plain shows lines, and so does anything else than a terminal.
-
-Exit code: 0 the pod Succeeded; the failing container's own if it Failed;
-124 --timeout passed; 125 an error of lifepod itself; 130 interrupted or stopped.`,
-		Args: someFiles,
-
-		ValidArgsFunction: completeManifest,
-
-		Annotations: map[string]string{ownsSignals: "true"},
-		RunE: func(command *cobra.Command, files []string) error {
-			if err := checkRun(command, &o); err != nil {
-				return err
-			}
-			if err := logs.policy(&o.Logs); err != nil {
-				return err
-			}
-			log, err := g.logger()
-			if err != nil {
-				return err
-			}
-			o.Files, o.Root, o.RuntimeEndpoint, o.Log = files, g.root, g.endpoint, log
-			o.Stdin, o.Stdout, o.Stderr = command.InOrStdin(), command.OutOrStdout(), command.ErrOrStderr()
-			return besidePage(g, command, page, func() error {
-				*code, err = run.Run(command.Context(), o)
-				return err
-			})
-		},
+	command.Flags().BoolVar(&page, "ui", false, "show the pods of this machine in a browser as well, as lifepod ui does; the link is printed")
+	alone := command.RunE
+	command.RunE = func(command *cobra.Command, files []string) error {
+		return besidePage(g, command, page, func() error { return alone(command, files) })
 	}
-	flags := command.Flags()
-	flags.StringVarP(&o.Output, "output", "o", "", "json: everything on stdout, one JSON object per line")
-	commandline.DurationVar(flags, &o.Timeout, "timeout", 0, "end the pod gracefully after this `duration` and exit with 124")
-	flags.BoolVar(&o.FailFast, "fail-fast", false, "end the pod with exit code 125 when an image, a volume or a container's configuration fails, instead of trying again")
-	flags.BoolVar(&o.Keep, "keep", false, "leave the pod's logs and volumes on disk, and say where")
-	flags.StringArrayVarP(&o.Ports, "publish", "p", nil, "publish a pod's port on the host: `[hostIP:]host:pod[/protocol]`")
-	flags.StringSliceVar(&o.UnsafeSysctls, "allowed-unsafe-sysctls", nil, "let the pod set these sysctls, too: `names`, or prefixes such as net.core.*")
-	logs.add(command)
-	flags.BoolVar(&o.New, "new", false, "start a new pod also where one of these manifests was left by a lifepod that was killed")
-	flags.BoolVar(&o.Plain, "plain", false, "lines also on a terminal, in place of the live view")
-	flags.StringVar(&o.Name, "name", "", "run the pod under another `name`")
-	flags.BoolVar(&page, "ui", false, "show the pods of this machine in a browser as well, as lifepod ui does; the link is printed")
-	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "show Kubernetes events and the rules behind each line, too")
 	return command
 }

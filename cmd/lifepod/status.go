@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,7 +34,7 @@ Without a pod it shows the cluster that lifepod up runs, with -o json for progra
 or how many pods there are in a state folder without one.`,
 		Args: commandline.Arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := checkOutput(output, "yaml", "json"); err != nil {
+			if err := commandline.CheckOutput(output, "yaml", "json"); err != nil {
 				return err
 			}
 			ctx := command.Context()
@@ -101,14 +100,6 @@ func podOf(pod *client.Pod) *v1.Pod {
 		return nil
 	}
 	return pod.Pod
-}
-
-// checkOutput refuses an output that is none of those that a command knows.
-func checkOutput(output string, known ...string) error {
-	if output == "" || slices.Contains(known, output) {
-		return nil
-	}
-	return fmt.Errorf("unknown output %q: want %s", output, commandline.OneOf(known))
 }
 
 // printObject writes an API object as YAML or JSON.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/timeline"
@@ -86,7 +87,7 @@ func (t *timelineFlags) complete(open journals) completer {
 
 // check refuses what does not go together.
 func (t *timelineFlags) check(command *cobra.Command) error {
-	if err := checkOutput(t.output, "json", "svg", "html", "perfetto", "otlp"); err != nil {
+	if err := commandline.CheckOutput(t.output, "json", "svg", "html", "perfetto", "otlp"); err != nil {
 		return err
 	}
 	switch n := len(t.wanted.Names); {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/contract"
 	"github.com/lifepod/lifepod/internal/nearest"
 	"github.com/lifepod/lifepod/internal/plain"
@@ -43,7 +44,7 @@ kubectl lifepod why reads those of a cluster's nodes.`,
 		Args:              cobra.MaximumNArgs(2),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := checkOutput(f.output, "json"); err != nil {
+			if err := commandline.CheckOutput(f.output, "json"); err != nil {
 				return err
 			}
 			if len(args) > 0 && f.wanted.Labels != "" {

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -76,13 +75,7 @@ func newRootCommand() *cobra.Command {
 	return root
 }
 
-func (g *global) logger() (*slog.Logger, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(strings.ToUpper(g.logLevel))); err != nil {
-		return nil, fmt.Errorf("--log-level %q: want debug, info, warn or error", g.logLevel)
-	}
-	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})), nil
-}
+func (g *global) logger() (*slog.Logger, error) { return commandline.Logger(g.logLevel) }
 
 // version is that of the lifepod which has become this program.
 func version() string {
