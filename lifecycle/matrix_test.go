@@ -136,9 +136,9 @@ func prefixes(t testing.TB, text string) []*transcript {
 func troubled(t testing.TB, tr *transcript, e Effect, try int) []Fact {
 	switch try {
 	case 1:
-		return []Fact{failed(t, e, &Failure{Message: "refused"})}
+		return []Fact{AnswerTo(e, &Failure{Message: "refused"})}
 	case 2:
-		return []Fact{failed(t, e, &Failure{Class: Uncertain, Message: "deadline exceeded"})}
+		return []Fact{AnswerTo(e, &Failure{Class: Uncertain, Message: "deadline exceeded"})}
 	}
 	if _, ok := e.(Probe); ok && try%7 == 0 {
 		return []Fact{Probed{Result: Result{ID: e.EffectID()}, Outcome: ProbeFailure}}

@@ -175,7 +175,7 @@ func (tr *transcript) answer(t *testing.T, d *datadriven.TestData) {
 	case failure != nil:
 		e := tr.pending[i]
 		tr.pending = slices.Delete(tr.pending, i, i+1)
-		tr.feed(failed(t, e, failure))
+		tr.feed(AnswerTo(e, failure))
 	case d.HasArg("quiet"): // it works, but the events that go with it are lost
 		e := tr.pending[i]
 		tr.pending = slices.Delete(tr.pending, i, i+1)
@@ -198,65 +198,6 @@ func (tr *transcript) answer(t *testing.T, d *datadriven.TestData) {
 	default:
 		tr.succeed(t, i)
 	}
-}
-
-// failed is the answer that e has failed.
-func failed(t fataler, e Effect, f *Failure) Fact {
-	r := Result{ID: e.EffectID(), Failure: f}
-	switch e.(type) {
-	case EnsureCgroup:
-		return CgroupEnsured{r}
-	case MountVolumes:
-		return VolumesMounted{r}
-	case RefreshVolumes:
-		return VolumesRefreshed{r}
-	case MeasureStorage:
-		return StorageMeasured{Result: r}
-	case PrepareClaims:
-		return ClaimsPrepared{r}
-	case UnprepareClaims:
-		return ClaimsUnprepared{r}
-	case CreateSandbox:
-		return SandboxCreated{Result: r}
-	case StopSandbox:
-		return SandboxStopped{r}
-	case RemoveSandbox:
-		return SandboxRemoved{r}
-	case InspectImage:
-		return ImageInspected{Result: r}
-	case PullImage:
-		return ImagePulled{Result: r}
-	case CreateContainer:
-		return ContainerCreated{Result: r}
-	case StartContainer:
-		return ContainerStarted{Result: r}
-	case StopContainer:
-		return ContainerStopped{r}
-	case RemoveContainer:
-		return ContainerRemoved{r}
-	case UnmountVolumes:
-		return VolumesUnmounted{r}
-	case RemoveCgroup:
-		return CgroupRemoved{r}
-	case Observe:
-		return Observed{Result: r}
-	case Probe:
-		return Probed{Result: r}
-	case RunHook:
-		return HookEnded{Result: r}
-	case ResizeContainer:
-		return ContainerResized{Result: r}
-	case AdmitResize:
-		return ResizeAdmitted{Result: r}
-	case MeasureMemory:
-		return MemoryMeasured{Result: r}
-	case ResizeCgroup:
-		return CgroupResized{r}
-	case Publish:
-		return Published{r}
-	}
-	t.Fatalf("no failure known for %T", e)
-	return nil
 }
 
 func (tr *transcript) addresses(d *datadriven.TestData) {

@@ -99,7 +99,7 @@ func (w *world) performResize(e Effect, r Result) Fact {
 	case ResizeContainer:
 		c := w.container(e.ContainerID)
 		if c == nil || c.State != StateRunning {
-			return failed(w.t, e, &Failure{Class: NotFound, Message: "not found"})
+			return AnswerTo(e, &Failure{Class: NotFound, Message: "not found"})
 		}
 		w.resources[e.ContainerID] = e.Resources
 		return ContainerResized{Result: r, Actual: e.Resources.DeepCopy()}

@@ -181,7 +181,7 @@ func (w *walk) cancel(id EffectID) {
 	if w.draw(2, "carried out all the same") == 1 {
 		w.perform(c.effect)
 	}
-	c.answer = failed(w.t, c.effect, &Failure{Class: Cancelled, Message: "context canceled"})
+	c.answer = AnswerTo(c.effect, &Failure{Class: Cancelled, Message: "context canceled"})
 }
 
 // act lets one random thing happen.

@@ -67,17 +67,17 @@ func (w *world) execute(c *call, o outcome) {
 	case works:
 		c.answer = w.perform(c.effect)
 	case fails:
-		c.answer = failed(w.t, c.effect, &Failure{Message: "refused"})
+		c.answer = AnswerTo(c.effect, &Failure{Message: "refused"})
 	case unavailable:
-		c.answer = failed(w.t, c.effect, &Failure{Class: Unavailable, Message: "connection refused"})
+		c.answer = AnswerTo(c.effect, &Failure{Class: Unavailable, Message: "connection refused"})
 	case unansweredDone:
 		w.perform(c.effect)
-		c.answer = failed(w.t, c.effect, uncertain)
+		c.answer = AnswerTo(c.effect, uncertain)
 	case unansweredLate:
 		w.comesLate(c.effect)
-		c.answer = failed(w.t, c.effect, uncertain)
+		c.answer = AnswerTo(c.effect, uncertain)
 	case unansweredUndone:
-		c.answer = failed(w.t, c.effect, uncertain)
+		c.answer = AnswerTo(c.effect, uncertain)
 	}
 }
 
@@ -141,7 +141,7 @@ func (w *world) perform(e Effect) Fact {
 	case StopContainer:
 		c := w.container(e.ContainerID)
 		if c == nil {
-			return failed(w.t, e, &Failure{Class: NotFound, Message: "not found"})
+			return AnswerTo(e, &Failure{Class: NotFound, Message: "not found"})
 		}
 		w.end(c, 143, "Error")
 		return ContainerStopped{r}
@@ -161,7 +161,7 @@ func (w *world) perform(e Effect) Fact {
 func (w *world) createSandbox(e CreateSandbox, r Result) Fact {
 	for _, s := range w.sandboxes {
 		if s.Attempt == e.Attempt {
-			return failed(w.t, e, &Failure{Message: "name is reserved"})
+			return AnswerTo(e, &Failure{Message: "name is reserved"})
 		}
 	}
 	s := &ObservedSandbox{ID: w.newID(), Attempt: e.Attempt, Ready: true, IPs: []string{"10.0.0.2"}}
@@ -174,11 +174,11 @@ func (w *world) createSandbox(e CreateSandbox, r Result) Fact {
 
 func (w *world) createContainer(e CreateContainer, r Result) Fact {
 	if s := w.sandbox(e.SandboxID); s == nil || !s.Ready {
-		return failed(w.t, e, &Failure{Message: "sandbox is not running"})
+		return AnswerTo(e, &Failure{Message: "sandbox is not running"})
 	}
 	for _, c := range w.containers {
 		if c.Name == e.Container && c.Attempt == e.Attempt {
-			return failed(w.t, e, &Failure{Message: "name is reserved"})
+			return AnswerTo(e, &Failure{Message: "name is reserved"})
 		}
 	}
 	c := &ObservedContainer{ID: w.newID(), Name: e.Container, Attempt: e.Attempt, SandboxID: e.SandboxID}
@@ -189,10 +189,10 @@ func (w *world) createContainer(e CreateContainer, r Result) Fact {
 func (w *world) startContainer(e StartContainer, r Result) Fact {
 	c := w.container(e.ContainerID)
 	if c == nil {
-		return failed(w.t, e, &Failure{Class: NotFound, Message: "not found"})
+		return AnswerTo(e, &Failure{Class: NotFound, Message: "not found"})
 	}
 	if s := w.sandbox(c.SandboxID); !s.Ready || c.State != StateCreated {
-		return failed(w.t, e, &Failure{Message: "cannot be started"})
+		return AnswerTo(e, &Failure{Message: "cannot be started"})
 	}
 	for _, other := range w.containers {
 		if other != c && other.Name == c.Name && other.State == StateRunning {

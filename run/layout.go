@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/run/story"
 )
 
 // item is something to write: output of a container, a line of lifepod's own,
@@ -51,7 +52,7 @@ func (l *layout) add(text []byte, it item) []byte {
 		l.open = nil
 	}
 	if l.prefixed && it.source != nil && l.open == nil {
-		text = append(append(text, it.source.container...), " | "...)
+		text = append(append(text, it.source.container...), story.Separator...)
 	}
 	text = append(text, it.text...)
 	if it.redraw {

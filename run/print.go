@@ -1,8 +1,6 @@
 package run
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -13,10 +11,10 @@ import (
 	"golang.org/x/term"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/run/live"
+	"github.com/lifepod/lifepod/run/story"
 	"github.com/lifepod/lifepod/run/view"
 	"github.com/lifepod/lifepod/worker/crilog"
 	"github.com/lifepod/lifepod/worker/images"
@@ -35,8 +33,8 @@ type printer struct {
 	view           *liveView // nil: there is no terminal for one
 
 	// owned by the worker
-	attempts attempts
-	hinted   map[string]bool // by container
+	teller story.Teller
+	hinted map[string]bool // by container
 
 	mu      sync.Mutex
 	last    v1.PodStatus
@@ -49,8 +47,9 @@ type printer struct {
 // newPrinter begins to show a pod's life; close ends it.
 func newPrinter(o Options, pod *v1.Pod) *printer {
 	ignoreBrokenPipes()
-	p := &printer{options: o, last: pod.Status, screen: isTerminal(o.Stdout), terminal: isTerminal(o.Stderr), attempts: attempts{}, hinted: map[string]bool{}}
-	p.raw = o.Output != "json" && len(pod.Spec.Containers)+len(pod.Spec.InitContainers) == 1
+	p := &printer{options: o, last: pod.Status, screen: isTerminal(o.Stdout), terminal: isTerminal(o.Stderr), hinted: map[string]bool{}}
+	p.teller = story.Teller{Began: o.Began, JSON: p.json(), Verbose: o.Verbose}
+	p.raw = !p.json() && story.Unprefixed(pod)
 	same := sameFile(o.Stdout, o.Stderr)
 	out := o.Stdout
 	if same && o.liveView() {
@@ -125,36 +124,14 @@ func (p *printer) failure() error {
 	return nil
 }
 
-// line is one JSON object of -o json; fields that don't apply are left out.
-type line struct {
-	Time    time.Time     `json:"time"`
-	Elapsed float64       `json:"elapsedSeconds"`
-	Type    string        `json:"type"` // lifecycle, event, status, output, warning
-	Subject string        `json:"subject,omitempty"`
-	What    string        `json:"what,omitempty"`
-	Outcome string        `json:"outcome,omitempty"`
-	Because string        `json:"because,omitempty"`
-	Rule    string        `json:"rule,omitempty"`
-	Reason  string        `json:"reason,omitempty"`
-	Message string        `json:"message,omitempty"`
-	Stream  string        `json:"stream,omitempty"`
-	Text    *string       `json:"text,omitempty"`
-	Status  *v1.PodStatus `json:"status,omitempty"`
-}
+type line = story.Line
 
 func (p *printer) json() bool { return p.options.Output == "json" }
 
 // object writes one line of JSON.
 func (p *printer) object(at time.Time, l line) { p.stdout.put(item{text: p.encode(at, l)}) }
 
-func (p *printer) encode(at time.Time, l line) string {
-	l.Time, l.Elapsed = at, at.Sub(p.options.Began).Round(time.Millisecond).Seconds()
-	data, err := json.Marshal(l)
-	if err != nil {
-		panic(err) // every field is plain data
-	}
-	return string(plain.JSON(data)) + "\n"
-}
+func (p *printer) encode(at time.Time, l line) string { return p.teller.Encode(at, l) }
 
 func (p *printer) encodeLeftOut(lines int) string {
 	text := strings.TrimPrefix(strings.TrimSpace(saidLeftOut(lines)), "warning: ")
@@ -167,38 +144,24 @@ func (p *printer) say(text string) {
 	p.stderr.put(item{text: plain.Text(text) + "\n"})
 }
 
-// report tells a line of the pod's story. As text, a failure that attempts repeat is
-// told once.
-func (p *printer) report(at time.Time, r lifecycle.Report) {
-	if p.json() {
-		p.object(at, line{Type: "lifecycle", Subject: r.Subject, What: r.What, Outcome: r.Outcome, Because: r.Because, Rule: r.Rule})
-		return
+// told writes what the teller has worded, if anything.
+func (p *printer) told(text string) {
+	switch {
+	case text == "":
+	case p.json():
+		p.stdout.put(item{text: text})
+	default:
+		p.say(strings.TrimSuffix(text, "\n"))
 	}
-	text := cri.Reason(p.attempts.toTell(r))
-	if text == "" {
-		return
-	}
-	if p.options.Verbose {
-		text += "  [" + r.Rule + "]"
-	}
-	p.lifecycle(at, text)
 }
 
-// lifecycle is one line of text on stderr: elapsed time, what, why. A message may have
-// several, such as that of a probe, which has the output of its command.
-func (p *printer) lifecycle(at time.Time, text string) {
-	p.say(fmt.Sprintf("+%.3fs %s", at.Sub(p.options.Began).Seconds(), plain.Line(text)))
-}
+// report tells a line of the pod's story.
+func (p *printer) report(at time.Time, r lifecycle.Report) { p.told(p.teller.Report(at, r)) }
 
-func (p *printer) event(at time.Time, e lifecycle.RecordEvent) {
-	if p.json() {
-		p.object(at, line{Type: "event", Subject: e.FieldPath, What: e.Type, Reason: e.Reason, Message: e.Message})
-		return
-	}
-	if p.options.Verbose {
-		p.lifecycle(at, fmt.Sprintf("event %s %s %s: %s", e.Type, e.Reason, cmp.Or(e.FieldPath, "pod"), e.Message))
-	}
-}
+// lifecycle is one line of text on stderr.
+func (p *printer) lifecycle(at time.Time, text string) { p.told(p.teller.Milestone(at, text)) }
+
+func (p *printer) event(at time.Time, e lifecycle.RecordEvent) { p.told(p.teller.Event(at, e)) }
 
 func (p *printer) warn(text string) {
 	if p.json() {
