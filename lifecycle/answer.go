@@ -8,62 +8,69 @@ func AnswerTo(e Effect, f *Failure) Fact {
 	r := Result{ID: e.EffectID(), Failure: f}
 	switch e.(type) {
 	case EnsureCgroup:
-		return CgroupEnsured{r}
+		return CgroupEnsured{Result: r}
 	case MountVolumes:
-		return VolumesMounted{r}
+		return VolumesMounted{Result: r}
 	case RefreshVolumes:
-		return VolumesRefreshed{r}
+		return VolumesRefreshed{Result: r}
 	case MeasureStorage:
 		return StorageMeasured{Result: r}
-	case PrepareClaims:
-		return ClaimsPrepared{r}
-	case UnprepareClaims:
-		return ClaimsUnprepared{r}
 	case UnmountVolumes:
-		return VolumesUnmounted{r}
+		return VolumesUnmounted{Result: r}
 	case RemoveCgroup:
-		return CgroupRemoved{r}
-	case InspectImage:
-		return ImageInspected{Result: r}
-	case PullImage:
-		return ImagePulled{Result: r}
-	case Observe:
-		return Observed{Result: r}
-	case AdmitResize:
-		return ResizeAdmitted{Result: r}
-	case MeasureMemory:
-		return MemoryMeasured{Result: r}
-	case ResizeCgroup:
-		return CgroupResized{r}
+		return CgroupRemoved{Result: r}
+	case PrepareClaims:
+		return ClaimsPrepared{Result: r}
+	case UnprepareClaims:
+		return ClaimsUnprepared{Result: r}
 	case Publish:
-		return Published{r}
+		return Published{Result: r}
 	}
 	return answerOfRuntime(e, r)
 }
 
-// answerOfRuntime is AnswerTo for what is done to sandboxes and containers.
+// answerOfRuntime is AnswerTo for what the runtime has of the pod.
 func answerOfRuntime(e Effect, r Result) Fact {
 	switch e.(type) {
 	case CreateSandbox:
 		return SandboxCreated{Result: r}
 	case StopSandbox:
-		return SandboxStopped{r}
+		return SandboxStopped{Result: r}
 	case RemoveSandbox:
-		return SandboxRemoved{r}
+		return SandboxRemoved{Result: r}
+	case InspectImage:
+		return ImageInspected{Result: r}
+	case PullImage:
+		return ImagePulled{Result: r}
 	case CreateContainer:
 		return ContainerCreated{Result: r}
 	case StartContainer:
 		return ContainerStarted{Result: r}
 	case StopContainer:
-		return ContainerStopped{r}
+		return ContainerStopped{Result: r}
 	case RemoveContainer:
-		return ContainerRemoved{r}
-	case ResizeContainer:
-		return ContainerResized{Result: r}
+		return ContainerRemoved{Result: r}
+	case Observe:
+		return Observed{Result: r}
+	}
+	return answerOfContainer(e, r)
+}
+
+// answerOfContainer is AnswerTo for what is done to containers that run.
+func answerOfContainer(e Effect, r Result) Fact {
+	switch e.(type) {
 	case Probe:
 		return Probed{Result: r}
 	case RunHook:
 		return HookEnded{Result: r}
+	case AdmitResize:
+		return ResizeAdmitted{Result: r}
+	case MeasureMemory:
+		return MemoryMeasured{Result: r}
+	case ResizeCgroup:
+		return CgroupResized{Result: r}
+	case ResizeContainer:
+		return ContainerResized{Result: r}
 	}
 	panic(fmt.Sprintf("lifecycle: %T is not answered", e))
 }

@@ -213,6 +213,9 @@ var specialTypes = map[reflect.Type]string{
 	reflect.TypeFor[metav1.MicroTime]():   `a time, such as 2026-01-31T12:00:00.000000Z`,
 }
 
+// worded is a type of our own that reads its own JSON, and says what to write.
+type worded interface{ Want() string }
+
 func (d *decoder) special(path *field.Path, v any, into json.Unmarshaler) {
 	text, err := json.Marshal(v)
 	if err == nil {
@@ -222,6 +225,9 @@ func (d *decoder) special(path *field.Path, v any, into json.Unmarshaler) {
 		return
 	}
 	want := specialTypes[reflect.TypeOf(into).Elem()]
+	if own, is := into.(worded); is {
+		want = own.Want()
+	}
 	if text, ok := v.(string); ok {
 		d.errorf(path, cmp.Or(yamlsyntax.Unexpanded(text), "should be "+want), "%q cannot be read", text)
 		return

@@ -126,7 +126,7 @@ func TestEveryFlagIsCompleted(t *testing.T) {
 	code := 0
 	files := map[string]bool{
 		"kubeconfig": true, "bootstrap-kubeconfig": true, "config": true, "manifests": true,
-		"image-credential-provider-config": true, "secret-file": true,
+		"image-credential-provider-config": true, "secret-file": true, "scenario": true,
 	}
 	var visit func(*cobra.Command)
 	visit = func(command *cobra.Command) {

@@ -1,0 +1,199 @@
+package sim
+
+import (
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/sim/scenario"
+)
+
+// calls are those under way, and how the scenario changes them.
+type calls struct {
+	underWay []*call // in the order of their beginning
+	left     []fault
+}
+
+// call is an effect that is being carried out.
+type call struct {
+	effect lifecycle.Effect
+	over   bool // it was answered
+	undone bool // it was given up before it did anything
+}
+
+// fault is a change of calls that the scenario asks for.
+type fault struct {
+	*scenario.Call
+	from, until time.Duration
+	done        int
+}
+
+// Deadlines of calls, as those of the bundled worker.
+const (
+	callDeadline    = 2 * time.Minute
+	sandboxDeadline = 4 * time.Minute
+	pullDeadline    = 2 * time.Hour
+)
+
+func deadlineOf(e lifecycle.Effect) time.Duration {
+	switch e := e.(type) {
+	case lifecycle.CreateSandbox:
+		return sandboxDeadline
+	case lifecycle.PullImage:
+		return pullDeadline
+	case lifecycle.StopContainer:
+		return callDeadline + time.Duration(e.TimeoutSeconds)*time.Second
+	case lifecycle.Observe:
+		if e.ID == 0 {
+			return relist
+		}
+	case lifecycle.RunHook:
+		return never
+	}
+	return callDeadline
+}
+
+// usual is how long calls of the bundled runtime take.
+var usual = map[string]time.Duration{
+	"EnsureCgroup": time.Millisecond, "MountVolumes": 2 * time.Millisecond, "UnmountVolumes": 2 * time.Millisecond, "RemoveCgroup": time.Millisecond,
+	"CreateSandbox": 90 * time.Millisecond, "StopSandbox": 100 * time.Millisecond, "RemoveSandbox": 13 * time.Millisecond, "InspectImage": time.Millisecond,
+	"CreateContainer": 4 * time.Millisecond, "StartContainer": 40 * time.Millisecond, "RemoveContainer": 2 * time.Millisecond, "Observe": 2 * time.Millisecond,
+}
+
+// call begins to carry an effect out.
+func (w *world) call(e lifecycle.Effect) {
+	c := &call{effect: e}
+	w.calls.underWay = append(w.calls.underWay, c)
+	w.life.Calls++
+	name := reflect.TypeOf(e).Name()
+	if ofRuntime(w, e) && w.now < w.runtime.downUntil {
+		w.after(time.Millisecond, func() {
+			w.answer(c, failed(e, lifecycle.Unavailable, "connection to the container runtime refused"))
+		})
+		return
+	}
+	takes := usual[name]
+	if f := w.calls.fault(w.now, name, containerOf(e)); f != nil {
+		takes = f.Takes.Draw(w.dice, takes)
+		switch {
+		case f.Hang:
+			unanswered(w, c)
+			return
+		case f.Fail != "":
+			w.after(takes, func() { w.answer(c, failed(e, lifecycle.Failed, f.Fail)) })
+			return
+		}
+		if f.Takes == nil {
+			takes = usual[name]
+		}
+	} else if run := runOf(w, e); run != nil {
+		takes = run.Start.Draw(w.dice, takes)
+	}
+	if takes > deadlineOf(e) {
+		unanswered(w, c)
+	}
+	w.perform(c, takes)
+}
+
+// unanswered answers a call at its deadline.
+func unanswered(w *world, c *call) {
+	w.after(deadlineOf(c.effect), func() { w.answer(c, failed(c.effect, lifecycle.Uncertain, "context deadline exceeded")) })
+}
+
+// runOf is what the scenario says of an instance that is to be started.
+func runOf(w *world, e lifecycle.Effect) *scenario.Run {
+	start, is := e.(lifecycle.StartContainer)
+	if !is {
+		return nil
+	}
+	if c := w.runtime.container(start.ContainerID); c != nil {
+		return &c.run
+	}
+	return nil
+}
+
+func failed(e lifecycle.Effect, class lifecycle.FailureClass, message string) lifecycle.Fact {
+	f := &lifecycle.Failure{Class: class, Message: message}
+	if _, is := e.(lifecycle.CreateContainer); is {
+		f.Reason = "CreateContainerError"
+	}
+	return lifecycle.AnswerTo(e, f)
+}
+
+// answer ends a call, once.
+func (w *world) answer(c *call, fact lifecycle.Fact) {
+	if c.over {
+		return
+	}
+	c.over = true
+	i := slices.Index(w.calls.underWay, c)
+	if i < 0 {
+		return // its agent has crashed
+	}
+	w.calls.underWay = slices.Delete(w.calls.underWay, i, i+1)
+	w.feed(fact)
+}
+
+// cancel gives a call up if that is possible; the others are awaited.
+func (w *world) cancel(id lifecycle.EffectID) {
+	for _, c := range w.calls.underWay {
+		if c.effect.EffectID() != id {
+			continue
+		}
+		switch c.effect.(type) {
+		case lifecycle.PullImage, lifecycle.MountVolumes, lifecycle.RunHook, lifecycle.Probe:
+			c.undone = true
+			w.after(0, func() { w.answer(c, failed(c.effect, lifecycle.Cancelled, "context canceled")) })
+		default:
+		}
+	}
+}
+
+// breakOff leaves the calls of the runtime that are under way without an answer.
+func (w *world) breakOff() {
+	for _, c := range w.calls.underWay {
+		if ofRuntime(w, c.effect) {
+			w.after(0, func() { w.answer(c, failed(c.effect, lifecycle.Uncertain, "connection to the container runtime lost")) })
+		}
+	}
+}
+
+// ofRuntime says whether a call is one of the container runtime.
+func ofRuntime(w *world, e lifecycle.Effect) bool {
+	switch e.(type) {
+	case lifecycle.CreateSandbox, lifecycle.StopSandbox, lifecycle.RemoveSandbox, lifecycle.InspectImage, lifecycle.PullImage, lifecycle.CreateContainer,
+		lifecycle.StartContainer, lifecycle.StopContainer, lifecycle.RemoveContainer, lifecycle.Observe:
+		return true
+	}
+	return false
+}
+
+// fault is the first change that fits a call.
+func (c *calls) fault(now time.Duration, name, container string) *fault {
+	for i := range c.left {
+		f := &c.left[i]
+		if f.Call.Call != name || f.Container != "" && f.Container != container || now < f.from || now >= f.until || f.Times > 0 && f.done == f.Times {
+			continue
+		}
+		f.done++
+		return f
+	}
+	return nil
+}
+
+func containerOf(e lifecycle.Effect) string {
+	switch e := e.(type) {
+	case lifecycle.InspectImage:
+		return e.Container
+	case lifecycle.CreateContainer:
+		return e.Container
+	case lifecycle.StartContainer:
+		return e.Container
+	case lifecycle.StopContainer:
+		return e.Container
+	case lifecycle.RemoveContainer:
+		return e.Container
+	}
+	return ""
+}

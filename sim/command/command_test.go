@@ -1,0 +1,175 @@
+package command
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// simulate runs the command line.
+func simulate(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, errors bytes.Buffer
+	c := New(&code)
+	c.SilenceUsage, c.SilenceErrors = true, true
+	c.SetOut(&out)
+	c.SetErr(&errors)
+	c.SetArgs(args)
+	if err := c.Execute(); err != nil {
+		code = ExitError
+		errors.WriteString("lifepod: " + err.Error() + "\n")
+	}
+	return out.String(), errors.String(), code
+}
+
+const examples = "../../examples/"
+
+// byHand are the examples in whose life somebody has a part at another terminal.
+var byHand = map[string]string{
+	"config-reload.yaml": "somebody edits the file",
+	"debug.yaml":         "somebody adds a container",
+}
+
+var (
+	shown   = regexp.MustCompile(`(?m)^#   \+([0-9.]+)s (.*)$`)
+	told    = regexp.MustCompile(`(?m)^\+([0-9.]+)s (.*)$`)
+	address = regexp.MustCompile(`address \S+`)
+)
+
+// milestone is a line of a life.
+type milestone struct{ at, text string }
+
+func milestones(text string, line *regexp.Regexp) (list []milestone) {
+	for _, m := range line.FindAllStringSubmatch(text, -1) {
+		list = append(list, milestone{m[1], address.ReplaceAllString(m[2], "address A")})
+	}
+	return list
+}
+
+// inOrder are the texts of a life's milestones, in the order of another one where that had
+// several in the same millisecond: their order is chance there.
+func inOrder(got, of []milestone) (texts []string) {
+	for from := 0; from < len(got); {
+		to := from + 1
+		for to < min(len(of), len(got)) && of[to].at == of[from].at {
+			to++
+		}
+		group := got[from:to]
+		rank := func(m milestone) int {
+			return slices.IndexFunc(of[min(from, len(of)):min(to, len(of))], func(o milestone) bool { return o.text == m.text })
+		}
+		slices.SortStableFunc(group, func(a, b milestone) int { return rank(a) - rank(b) })
+		for _, m := range group {
+			texts = append(texts, m.text)
+		}
+		from = to
+	}
+	return texts
+}
+
+// Every example prints, simulated, what it printed on real containers, which stands on top of
+// it: the same milestones in the same order.
+func TestExamplesLiveAsOnRealContainers(t *testing.T) {
+	files, err := filepath.Glob(examples + "*.yaml")
+	if err != nil || len(files) < 12 {
+		t.Fatalf("%d examples, %v", len(files), err)
+	}
+	for _, file := range files {
+		name := filepath.Base(file)
+		if byHand[name] != "" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			real := milestones(string(text), shown)
+			want := inOrder(slices.Clone(real), real)
+			if len(want) < 5 {
+				t.Fatalf("%s shows %d milestones", file, len(want))
+			}
+			_, stderr, code := simulate(t, file, "--scenario", examples+"scenarios/"+name)
+			if diff := cmp.Diff(want, inOrder(milestones(stderr, told), real)); diff != "" || code != 0 {
+				t.Errorf("exit code %d; on real containers (-), simulated (+):\n%s", code, diff)
+			}
+		})
+	}
+}
+
+// The same seed gives the same output, byte for byte, and another one another.
+func TestSameSeedSameOutput(t *testing.T) {
+	scenario := write(t, `
+apiVersion: lifepod.dev/v1alpha1
+kind: Scenario
+containers:
+  worker:
+    runs:
+    - run: exp(30s)
+      exit: 1
+events:
+- {at: 10m, agentCrash: {}}
+- {at: 20m, reboot: {}}
+`)
+	run := func(seed, output string) string {
+		stdout, stderr, _ := simulate(t, examples+"crashloop.yaml", "--scenario", scenario, "--seed", seed, "-o", output)
+		return stdout + stderr
+	}
+	for _, output := range []string{"json", "html", "timeline", "perfetto", "svg"} {
+		first := run("7", output)
+		if again := run("7", output); first != again {
+			t.Errorf("-o %s: seed 7 gives another output the second time", output)
+		}
+		if first == run("8", output) {
+			t.Errorf("-o %s: seed 8 gives what seed 7 gives", output)
+		}
+	}
+}
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "scenario.yaml")
+	if err := os.WriteFile(path, []byte(strings.TrimPrefix(text, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestAssertionsDecideTheExitCode(t *testing.T) {
+	args := []string{examples + "crashloop.yaml", "--scenario", examples + "scenarios/crashloop.yaml"}
+	if _, stderr, code := simulate(t, append(args, "--assert", "Ready within 1s", "--assert", "never two of worker")...); code != 0 {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	_, stderr, code := simulate(t, append(args, "--seed", "4", "--assert", "restarts(worker) <= 1")...)
+	if want := `assertion "restarts(worker) <= 1" fails at +10.267s, seed 4: restarts are 2`; code != ExitAsserted || !strings.Contains(stderr, want) {
+		t.Errorf("exit code %d, want 1 and %q:\n%s", code, want, stderr)
+	}
+	if _, stderr, code := simulate(t, append(args, "--assert", "restarts(wroker) <= 1")...); code != ExitError || !strings.Contains(stderr, "no container wroker") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// What is wrong in a scenario is said with its line and what is meant.
+func TestScenarioErrorsNameTheLine(t *testing.T) {
+	for scenario, want := range map[string]string{
+		"containers:\n  wroker:\n    runs: [{run: 1s}]\n":                 "scenario.yaml:4: containers[wroker]: the pod has no container wroker; did you mean worker?",
+		"containers:\n  worker:\n    runs:\n    - exti: 1\n":              "scenario.yaml:6: containers[worker].runs[0].exti: unknown field; did you mean exit?",
+		"containers:\n  worker:\n    runs:\n    - run: exp(x)\n":          `scenario.yaml:6: containers[worker].runs[0].run: "exp(x)" cannot be read; should be a duration`,
+		"containers:\n  worker:\n    runs:\n    - {exit: 1, oom: true}\n": "scenario.yaml:6: containers[worker].runs[0]: exit, signal, oom and startError exclude each other",
+		"events:\n- at: 1s\n":                                       "scenario.yaml:4: events[0]: says 0 things that happen",
+		"calls:\n- {call: CreateContaner, fail: broken}\n":          "did you mean CreateContainer?",
+		"containers:\n  worker:\n    runs:\n    - signal: SIGSEV\n": "did you mean SIGSEGV?",
+	} {
+		path := write(t, "apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n"+scenario)
+		_, stderr, code := simulate(t, examples+"crashloop.yaml", "--scenario", path)
+		if code != ExitError || !strings.Contains(stderr, want) {
+			t.Errorf("%s\ngot  %d %s\nwant %s", scenario, code, stderr, want)
+		}
+	}
+}

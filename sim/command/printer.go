@@ -1,0 +1,118 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/contract"
+	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/run/story"
+)
+
+// printer shows a life as lifepod run does. Its writers are never slow: nothing waits for
+// them in virtual time.
+type printer struct {
+	teller         story.Teller
+	stdout, stderr io.Writer
+	unprefixed     bool
+	rules          map[string]string // titles by number, of those not explained yet; nil: nothing is explained
+	failed         error             // of the first write that failed
+}
+
+func newPrinter(o *options, pod *v1.Pod, began time.Time) (*printer, error) {
+	p := &printer{
+		teller: story.Teller{Began: began, JSON: o.output == "json", Verbose: o.verbose || o.explain},
+		stdout: o.stdout, stderr: o.stderr, unprefixed: story.Unprefixed(pod),
+	}
+	if !o.explain || p.teller.JSON {
+		return p, nil
+	}
+	rules, err := contract.Rules()
+	if err != nil {
+		return nil, err
+	}
+	p.rules = map[string]string{}
+	for _, r := range rules {
+		p.rules[r.Number] = r.Title
+	}
+	return p, nil
+}
+
+func (p *printer) write(w io.Writer, text string) {
+	if text == "" || p.failed != nil {
+		return
+	}
+	_, p.failed = io.WriteString(w, text)
+}
+
+// told writes what the teller has worded.
+func (p *printer) told(text string) {
+	if p.teller.JSON {
+		p.write(p.stdout, text)
+		return
+	}
+	p.write(p.stderr, text)
+}
+
+// Status shows a status.
+func (p *printer) Status(at time.Time, status v1.PodStatus) {
+	if p.teller.JSON {
+		p.told(p.teller.Encode(at, story.Line{Type: "status", Status: &status}))
+	}
+}
+
+// Event shows a Kubernetes Event.
+func (p *printer) Event(at time.Time, e lifecycle.RecordEvent) {
+	p.told(p.teller.Event(at, e))
+}
+
+// Report shows a line of the story, and what its rule says when it comes for the first time.
+func (p *printer) Report(at time.Time, r lifecycle.Report) {
+	text := p.teller.Report(at, r)
+	p.told(text)
+	if title := p.rules[r.Rule]; title != "" && text != "" {
+		delete(p.rules, r.Rule)
+		p.told(indent(contract.Plain(r.Rule+": "+title, explainWidth)))
+	}
+}
+
+const explainWidth = 76
+
+func indent(text string) string {
+	return "    " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ") + "\n"
+}
+
+// Output shows a line that a container writes.
+func (p *printer) Output(at time.Time, container, stream, text string) {
+	text += "\n"
+	switch {
+	case p.teller.JSON:
+		p.told(p.teller.Encode(at, story.Line{Type: "output", Subject: container, Stream: stream, Text: &text}))
+	case p.unprefixed:
+		p.write(p.stdout, text)
+	default:
+		p.write(p.stdout, container+story.Separator+text)
+	}
+}
+
+// last says how the simulation ends if the pod does not.
+func (p *printer) last(at time.Time, text string) {
+	if p.teller.JSON {
+		p.told(p.teller.Encode(at, story.Line{Type: "simulation", What: text}))
+		return
+	}
+	p.told(p.teller.Milestone(at, text))
+}
+
+func (p *printer) warn(text string) {
+	if p.teller.JSON {
+		p.told(p.teller.Encode(p.teller.Began, story.Line{Type: "warning", Message: text}))
+		return
+	}
+	p.told(fmt.Sprintf("warning: %s\n", plain.Text(text)))
+}

@@ -1,0 +1,209 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/manifest"
+	"github.com/lifepod/lifepod/sim"
+	"github.com/lifepod/lifepod/sim/scenario"
+	"github.com/lifepod/lifepod/sim/scenario/file"
+	"github.com/lifepod/lifepod/timeline"
+	"github.com/lifepod/lifepod/timeline/gantt"
+	"github.com/lifepod/lifepod/timeline/perfetto"
+	"github.com/lifepod/lifepod/timeline/picture"
+)
+
+// input is what a simulation needs, read.
+type input struct {
+	set      *manifest.Set
+	scenario *scenario.Scenario // nil: none
+	asserts  []sim.Assertion
+}
+
+// run simulates, and says the exit code.
+func (o *options) run() (int, error) {
+	in, err := o.read()
+	if err != nil {
+		return ExitError, err
+	}
+	if o.runs > 1 {
+		return o.many(in)
+	}
+	return o.one(in)
+}
+
+func (o *options) read() (in input, err error) {
+	if in.set, err = readManifests(o.files, o.stdin); err != nil {
+		return in, err
+	}
+	if o.scenario != "" {
+		name, data, err := readFile(o.scenario, o.stdin)
+		if err != nil {
+			return in, fmt.Errorf("read scenario: %w", err)
+		}
+		if in.scenario, err = file.Read(manifest.Source{Name: name, Data: data}, in.set.Pod); err != nil {
+			return in, err
+		}
+	}
+	asserts := o.asserts
+	if in.scenario != nil {
+		asserts = append(asserts, in.scenario.Assert...)
+	}
+	for _, text := range asserts {
+		a, err := sim.ParseAssertion(text, in.set.Pod)
+		if err != nil {
+			return in, err
+		}
+		in.asserts = append(in.asserts, a)
+	}
+	return in, nil
+}
+
+// uid is the pod's, always the same: it is part of what is printed.
+const uid types.UID = "00000000-0000-4000-8000-000000000000"
+
+// readManifests reads them as lifepod run does, but for what is drawn by chance there.
+func readManifests(files []string, stdin io.Reader) (*manifest.Set, error) {
+	var sources []manifest.Source
+	for _, name := range files {
+		name, data, err := readFile(name, stdin)
+		if err != nil {
+			return nil, fmt.Errorf("read manifest: %w", err)
+		}
+		sources = append(sources, manifest.Source{Name: name, Data: data})
+	}
+	set, err := manifest.Read(sources, manifest.Options{Now: sim.Began})
+	if err != nil {
+		return nil, err
+	}
+	set.Pod.UID, set.Pod.Spec.NodeName = uid, "sim"
+	if set.Pod.GenerateName != "" {
+		set.Pod.Name = set.Pod.GenerateName + "sim00"
+	}
+	return set, nil
+}
+
+// one simulates a life and shows it.
+func (o *options) one(in input) (int, error) {
+	p, err := newPrinter(o, in.set.Pod, sim.Began)
+	if err != nil {
+		return ExitError, err
+	}
+	for _, text := range in.set.Warnings {
+		p.warn(text)
+	}
+	chart := o.output != "" && o.output != "json"
+	settings := sim.Options{Scenario: in.scenario, Seed: o.seed, For: o.limit, Journal: chart}
+	if !chart {
+		settings.Sink = p
+	}
+	life := sim.Run(in.set.Pod, settings)
+	if chart {
+		if err := o.writeChart(timeline.Of(life.Record(), life.At)); err != nil {
+			return ExitError, err
+		}
+	} else if !life.Gone {
+		p.last(life.At, lastLine(life))
+	}
+	if p.failed != nil {
+		return ExitError, fmt.Errorf("write standard output: %w", p.failed)
+	}
+	return o.verdict(broken(in.asserts, life))
+}
+
+// lastLine says how a pod that has not ended is at the end of the simulation.
+func lastLine(l *sim.Life) string {
+	ready := "not Ready"
+	if l.Ready() {
+		ready = "Ready"
+	}
+	end := "simulation ends"
+	if l.Quiet {
+		end = "nothing more happens"
+	}
+	phase := l.Phase()
+	if phase == v1.PodSucceeded || phase == v1.PodFailed {
+		return fmt.Sprintf("%s: pod %s", end, phase)
+	}
+	return fmt.Sprintf("%s: pod is %s and %s", end, phase, ready)
+}
+
+func (o *options) writeChart(c *timeline.Chart) error {
+	charts := []*timeline.Chart{c}
+	switch o.output {
+	case "svg":
+		return picture.WriteSVG(o.stdout, charts)
+	case "html":
+		return picture.WritePage(o.stdout, charts)
+	case "perfetto":
+		return perfetto.Write(o.stdout, charts)
+	}
+	const width = 80
+	return gantt.Write(o.stdout, charts, gantt.Options{Width: width})
+}
+
+// many simulates lives and shows what they have in common. Of assertions that fail the first
+// ones are shown.
+func (o *options) many(in input) (int, error) {
+	const shown = 5
+	var s sim.Statistics
+	lives := 0 // that break assertions
+	var failures []string
+	for i := range o.runs {
+		life := sim.Run(in.set.Pod, sim.Options{Scenario: in.scenario, Seed: o.seed + uint64(i), For: o.limit}) //nolint:gosec // never negative
+		s.Add(life)
+		if these := broken(in.asserts, life); these != nil {
+			failures = append(failures, these...)
+			lives++
+		}
+	}
+	s.Finish()
+	if err := o.writeStatistics(&s); err != nil {
+		return ExitError, fmt.Errorf("write standard output: %w", err)
+	}
+	if failures != nil {
+		failures = append(failures[:min(shown, len(failures))], fmt.Sprintf("assertions fail in %d of %d lives", lives, o.runs))
+	}
+	return o.verdict(failures)
+}
+
+func (o *options) writeStatistics(s *sim.Statistics) error {
+	if o.output != "json" {
+		return s.Write(o.stdout)
+	}
+	text, err := json.MarshalIndent(s, "", "    ")
+	if err != nil {
+		return err
+	}
+	_, err = o.stdout.Write(append(plain.JSON(text), '\n'))
+	return err
+}
+
+// broken is how a life breaks assertions; nil: it breaks none.
+func broken(asserts []sim.Assertion, l *sim.Life) (all []string) {
+	for _, a := range asserts {
+		if text := a.Broken(l); text != "" {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// verdict tells how assertions are broken, if they are, and says the exit code.
+func (o *options) verdict(failures []string) (int, error) {
+	for _, text := range failures {
+		if _, err := fmt.Fprintln(o.stderr, "lifepod: "+plain.Text(text)); err != nil {
+			return ExitError, fmt.Errorf("write standard error: %w", err)
+		}
+	}
+	if failures != nil {
+		return ExitAsserted, nil
+	}
+	return 0, nil
+}

@@ -1,0 +1,72 @@
+package sim
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/sim/scenario"
+)
+
+// How long something is not there if the scenario doesn't say.
+const (
+	usualReboot     = 30 * time.Second
+	usualCrash      = 5 * time.Second
+	usualAgentCrash = time.Second
+	usualDeaf       = 5 * time.Second
+)
+
+// happens carries out what the scenario has happen.
+func happens(w *world, e *scenario.Event) {
+	const because = "the scenario"
+	switch {
+	case e.Delete != nil:
+		w.feed(lifecycle.StopRequested{GraceSeconds: e.Delete.GraceSeconds, Because: cmp.Or(e.Delete.Because, because)})
+	case e.Kill != nil:
+		w.feed(lifecycle.StopRequested{Force: true, Because: because})
+	case e.Restart != nil:
+		w.feed(lifecycle.RestartRequested{Container: e.Restart.Container, Graceful: e.Restart.Graceful, Because: because})
+	case e.Evict != nil:
+		message := cmp.Or(e.Evict.Message, "The node was low on resource: memory.")
+		w.feed(lifecycle.EvictionRequested{
+			Reason: cmp.Or(e.Evict.Reason, "Evicted"), Message: message, Disruption: message, GraceSeconds: e.Evict.GraceSeconds,
+		})
+	case e.Reboot != nil:
+		reboot(w, e.Reboot.For.Draw(w.dice, usualReboot))
+	case e.RuntimeCrash != nil:
+		runtimeCrashes(w, e.RuntimeCrash.For.Draw(w.dice, usualCrash))
+	case e.AgentCrash != nil:
+		w.crash()
+		w.after(e.AgentCrash.For.Draw(w.dice, usualAgentCrash), w.start)
+	case e.SetClock != nil:
+		w.drift += time.Duration(e.SetClock.By)
+	case e.LoseEvents != nil:
+		w.runtime.deafUntil = w.now + e.LoseEvents.For.Draw(w.dice, usualDeaf)
+	case e.SandboxExit != nil:
+		sandboxExits(w)
+	}
+}
+
+// runtimeCrashes has the runtime be away; containers go on without it. When it is back, the
+// pod is looked at.
+func runtimeCrashes(w *world, down time.Duration) {
+	w.runtime.times++
+	w.runtime.downUntil = w.now + down
+	w.breakOff()
+	w.after(down, w.look)
+	w.changed()
+}
+
+// reboot ends everything on the node. The runtime then has the records of what was there.
+func reboot(w *world, down time.Duration) {
+	w.crash()
+	w.runtime.times++
+	for _, s := range w.runtime.sandboxes {
+		s.Ready = false
+	}
+	for _, c := range w.runtime.containers {
+		exits(w, c, end{code: 255, reason: "Unknown"})
+	}
+	w.runtime.downUntil = w.now + down
+	w.after(down, w.start)
+}

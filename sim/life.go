@@ -1,0 +1,90 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/sim/scenario"
+)
+
+// Began is when every life begins, by its wall clock.
+var Began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// UsualFor is how long a life is looked at if nobody says so.
+const UsualFor = time.Hour
+
+// Sink is told what happens, in its order.
+type Sink interface {
+	Status(at time.Time, status v1.PodStatus)
+	Event(at time.Time, e lifecycle.RecordEvent)
+	Report(at time.Time, r lifecycle.Report)
+	Output(at time.Time, container, stream, text string)
+}
+
+// Options are how a life is simulated.
+type Options struct {
+	Scenario *scenario.Scenario // nil: everything goes the usual way
+	Seed     uint64
+	For      time.Duration // 0: as the scenario says
+	Sink     Sink          // nil: nobody is told
+	Journal  bool          // the life's entries are wanted
+}
+
+// Run is the life of a pod, which was defaulted and validated.
+func Run(pod *v1.Pod, o Options) *Life {
+	if o.Scenario == nil {
+		o.Scenario = &scenario.Scenario{}
+	}
+	w := newWorld(pod, o)
+	until := o.For
+	if until == 0 {
+		until = o.Scenario.For.Draw(w.dice, UsualFor)
+	}
+	w.begin()
+	for w.agent.machine == nil || w.agent.machine.Stage() != lifecycle.Gone {
+		next, more := w.queue.take(until)
+		if !more {
+			break
+		}
+		w.now = next.at
+		next.do()
+	}
+	w.life.Quiet = w.queue.Len() == 0
+	if !w.life.Gone && !w.life.Quiet {
+		w.now = until
+	}
+	w.life.finish(w.now, w.wall())
+	return w.life
+}
+
+// newWorld is the world before anything has happened.
+func newWorld(pod *v1.Pod, o Options) *world {
+	w := &world{
+		pod: pod, scenario: o.Scenario, sink: o.Sink,
+		dice: rand.New(rand.NewPCG(o.Seed, o.Seed^0x9e3779b97f4a7c15)), //nolint:gosec // lives are to be repeated
+		life: &Life{Pod: pod, Seed: o.Seed},
+	}
+	if o.Journal {
+		w.agent.recorder = journal.NewRecorder(nil)
+	}
+	for _, e := range o.Scenario.Events {
+		w.after(e.At.Draw(w.dice, 0), func() { happens(w, &e) })
+	}
+	w.calls.left = make([]fault, len(o.Scenario.Calls))
+	for i := range o.Scenario.Calls {
+		c := &o.Scenario.Calls[i]
+		w.calls.left[i] = fault{Call: c, from: c.From.Draw(w.dice, 0), until: never}
+		if c.Until != nil {
+			w.calls.left[i].until = c.Until.Draw(w.dice, 0)
+		}
+	}
+	w.images.tried = map[string]int{}
+	w.images.here = map[string]bool{}
+	return w
+}
+
+const never = 1<<63 - 1

@@ -1,0 +1,200 @@
+package sim
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/sim/scenario"
+)
+
+const (
+	usualInit   = 100 * time.Millisecond // an init container runs
+	usualRun    = time.Second            // other containers that end run
+	usualStop   = 10 * time.Millisecond  // from the stop signal to the exit
+	usualKill   = 5 * time.Millisecond   // from SIGKILL to the exit
+	stopAnswers = 2 * time.Millisecond   // from the exit to the answer of StopContainer
+)
+
+// startContainer starts an instance's process.
+func startContainer(w *world, e lifecycle.StartContainer) lifecycle.Fact {
+	c := w.runtime.container(e.ContainerID)
+	if c == nil {
+		return failed(e, lifecycle.NotFound, "container not found")
+	}
+	if s := w.runtime.sandbox(c.SandboxID); s == nil || !s.Ready || c.State != lifecycle.StateCreated {
+		return failed(e, lifecycle.Failed, "container can't be started")
+	}
+	w.changed()
+	if c.run.StartError != "" {
+		c.State = lifecycle.StateExited
+		c.Exit = &lifecycle.ContainerExited{ContainerID: c.ID, ExitCode: 128, Reason: "StartError", Message: c.run.StartError, FinishedAt: w.wall()}
+		return failed(e, lifecycle.Failed, c.run.StartError)
+	}
+	for _, other := range w.runtime.containers {
+		if other.Name == c.Name && other.State == lifecycle.StateRunning {
+			w.life.Doubles = append(w.life.Doubles, Double{c.Name, w.now})
+		}
+	}
+	c.State, c.StartedAt, c.began = lifecycle.StateRunning, w.wall(), w.now
+	lives(w, c)
+	tells(w, lifecycle.ContainerRunning{ContainerID: c.ID, StartedAt: c.StartedAt, Image: c.spec.Image})
+	return lifecycle.AnswerTo(e, nil)
+}
+
+// lives puts in what the instance does by itself.
+func lives(w *world, c *container) {
+	c.ready = c.run.Ready.Draw(w.dice, 0)
+	if p := c.run.Probes; p != nil {
+		for kind, list := range [3][]scenario.Answer{lifecycle.StartupProbe: p.Startup, lifecycle.LivenessProbe: p.Liveness, lifecycle.ReadinessProbe: p.Readiness} {
+			for i := range list {
+				c.answers[kind] = append(c.answers[kind], answer{list[i].From.Draw(w.dice, 0), &list[i]})
+			}
+		}
+	}
+	for _, o := range c.run.Output {
+		w.after(o.At.Draw(w.dice, 0), func() {
+			if c.State == lifecycle.StateRunning && w.sink != nil {
+				stream := o.Stream
+				if stream == "" {
+					stream = "stdout"
+				}
+				w.sink.Output(w.wall(), c.Name, stream, o.Text)
+			}
+		})
+	}
+	if run, ends := runTime(w, c); ends {
+		w.after(run, func() {
+			code, reason := c.run.End()
+			exits(w, c, end{code, reason, c.run.Message})
+		})
+	}
+}
+
+// runTime is how long an instance's process runs if nobody ends it; false: for ever.
+func runTime(w *world, c *container) (run time.Duration, ends bool) {
+	says := c.run.Exit != nil || c.run.Signal != "" || c.run.OOM
+	switch {
+	case c.run.Run.Forever():
+		return 0, false
+	case c.run.Run != nil:
+		return c.run.Run.Draw(w.dice, 0), true
+	case says:
+		return usualRun, true
+	case isInit(w, c.Name):
+		return usualInit, c.spec.RestartPolicy == nil || *c.spec.RestartPolicy != v1.ContainerRestartPolicyAlways
+	}
+	policy := string(w.pod.Spec.RestartPolicy)
+	if c.spec.RestartPolicy != nil {
+		policy = string(*c.spec.RestartPolicy)
+	}
+	return usualRun, policy != string(v1.RestartPolicyAlways)
+}
+
+func isInit(w *world, name string) bool {
+	for i := range w.pod.Spec.InitContainers {
+		if w.pod.Spec.InitContainers[i].Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// end is how a process ends.
+type end struct {
+	code            int32
+	reason, message string
+}
+
+var killed = end{code: 137, reason: "Error"}
+
+// exits ends an instance's process, if it still runs.
+func exits(w *world, c *container, as end) {
+	if c.State != lifecycle.StateRunning {
+		return
+	}
+	e := lifecycle.ContainerExited{ContainerID: c.ID, ExitCode: as.code, Reason: as.reason, Message: as.message, StartedAt: c.StartedAt, FinishedAt: w.wall()}
+	c.State, c.Exit = lifecycle.StateExited, &e
+	tells(w, e)
+	for _, stop := range c.waiting {
+		w.after(stopAnswers, func() { w.answer(stop, lifecycle.AnswerTo(stop.effect, nil)) })
+	}
+	c.waiting = nil
+	for _, other := range w.calls.underWay {
+		if hook, is := other.effect.(lifecycle.RunHook); is && hook.ContainerID == c.ID {
+			other.undone = true
+			w.after(0, func() { w.answer(other, failed(hook, lifecycle.Failed, "the container has exited")) })
+		}
+	}
+}
+
+// stopContainer sends the stop signal, and kills when the timeout is over. It is answered
+// after the exit.
+func stopContainer(w *world, call *call, e lifecycle.StopContainer, takes time.Duration) {
+	c := w.runtime.container(e.ContainerID)
+	switch {
+	case c == nil:
+		w.after(takes, func() { w.answer(call, failed(e, lifecycle.NotFound, "container not found")) })
+		return
+	case c.State != lifecycle.StateRunning:
+		w.after(takes+stopAnswers, func() { w.answer(call, lifecycle.AnswerTo(e, nil)) })
+		return
+	}
+	c.waiting = append(c.waiting, call)
+	of, timeout := w.runtime.times, time.Duration(e.TimeoutSeconds)*time.Second
+	kill := func() {
+		if of == w.runtime.times {
+			exits(w, c, killed)
+		}
+	}
+	if timeout == 0 {
+		w.after(takes+usualKill, kill)
+		return
+	}
+	w.after(takes, func() { sendSignal(w, c, of) })
+	w.after(takes+timeout, kill)
+}
+
+// sendSignal is the stop signal, of which only the first counts.
+func sendSignal(w *world, c *container, of int) {
+	if of != w.runtime.times || c.State != lifecycle.StateRunning || c.ending {
+		return
+	}
+	c.ending = true
+	code, after := int32(143), usualStop
+	if stop := c.run.Stop; stop != nil {
+		if stop.Ignore || stop.After.Forever() {
+			return
+		}
+		after = stop.After.Draw(w.dice, usualStop)
+		if stop.Exit != nil {
+			code = *stop.Exit
+		}
+	}
+	w.after(after, func() { exits(w, c, end{code: code, reason: scenario.ReasonOf(code)}) })
+}
+
+// probeOf is the spec of a probe, and what it is answered.
+func (c *container) probeOf(kind lifecycle.ProbeKind) (*v1.Probe, []answer) {
+	spec := [...]*v1.Probe{lifecycle.StartupProbe: c.spec.StartupProbe, lifecycle.LivenessProbe: c.spec.LivenessProbe, lifecycle.ReadinessProbe: c.spec.ReadinessProbe}[kind]
+	return spec, c.answers[kind]
+}
+
+// notReady is what a readiness probe gets too early.
+var notReady = &scenario.Answer{Answer: "failure"}
+
+// answerAt is what a probe gets now; nil: it succeeds.
+func (c *container) answerAt(now time.Duration, kind lifecycle.ProbeKind, list []answer) *scenario.Answer {
+	since := now - c.began
+	if kind == lifecycle.ReadinessProbe && since < c.ready {
+		return notReady
+	}
+	var says *scenario.Answer
+	for _, a := range list {
+		if a.from <= since {
+			says = a.says
+		}
+	}
+	return says
+}

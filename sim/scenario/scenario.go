@@ -1,0 +1,161 @@
+package scenario
+
+// Scenario is what happens to one pod. What it doesn't say goes the usual way: calls work and
+// take as long as those of the bundled runtime, images are pulled in a second, init containers
+// end well after 100 ms, sidecars run for ever, and so do the other containers of a pod that
+// restarts them always; those of other pods end well after a second.
+type Scenario struct {
+	APIVersion string               `json:"apiVersion"`
+	Kind       string               `json:"kind"`
+	For        *Span                `json:"for,omitempty"` // how long it is looked at
+	Containers map[string]Container `json:"containers,omitempty"`
+	Images     map[string]Image     `json:"images,omitempty"`
+	Calls      []Call               `json:"calls,omitempty"`
+	Events     []Event              `json:"events,omitempty"`
+	Assert     []string             `json:"assert,omitempty"`
+}
+
+// Container is what a container does.
+type Container struct {
+	// Runs has one for each instance; the last one is also that of all later ones.
+	Runs []Run `json:"runs"`
+}
+
+// Run is what one instance of a container does.
+type Run struct {
+	Start      *Span    `json:"start,omitempty"`      // how long its start takes
+	StartError string   `json:"startError,omitempty"` // why it can't be started
+	Run        *Span    `json:"run,omitempty"`        // until its process ends by itself
+	Exit       *int32   `json:"exit,omitempty"`
+	Signal     string   `json:"signal,omitempty"` // that ends it, such as SIGSEGV
+	OOM        bool     `json:"oom,omitempty"`    // the kernel ends it: too little memory
+	Message    string   `json:"message,omitempty"`
+	Ready      *Span    `json:"ready,omitempty"` // from when on its readiness probe succeeds
+	Probes     *Probes  `json:"probes,omitempty"`
+	Hooks      *Hooks   `json:"hooks,omitempty"`
+	Stop       *Stop    `json:"stop,omitempty"`
+	Output     []Output `json:"output,omitempty"`
+}
+
+// Probes are the answers of an instance's probes over time.
+type Probes struct {
+	Startup   []Answer `json:"startup,omitempty"`
+	Liveness  []Answer `json:"liveness,omitempty"`
+	Readiness []Answer `json:"readiness,omitempty"`
+}
+
+// Answer is what a probe gets from a time on.
+type Answer struct {
+	From   *Span  `json:"from,omitempty"` // since the instance was started
+	Answer string `json:"answer"`         // success, failure or error
+	Output string `json:"output,omitempty"`
+	Takes  *Span  `json:"takes,omitempty"`
+}
+
+// Hooks are those of an instance.
+type Hooks struct {
+	PostStart *Hook `json:"postStart,omitempty"`
+	PreStop   *Hook `json:"preStop,omitempty"`
+}
+
+// Hook is one run of a hook.
+type Hook struct {
+	Takes *Span  `json:"takes,omitempty"`
+	Fail  string `json:"fail,omitempty"`
+}
+
+// Stop is what an instance does when it gets its stop signal.
+type Stop struct {
+	After  *Span  `json:"after,omitempty"`
+	Exit   *int32 `json:"exit,omitempty"`
+	Ignore bool   `json:"ignore,omitempty"` // it goes on until it is killed
+}
+
+// Output is a line that an instance writes.
+type Output struct {
+	At     *Span  `json:"at,omitempty"` // since the instance was started
+	Text   string `json:"text"`
+	Stream string `json:"stream,omitempty"` // stdout or stderr
+}
+
+// Image is how an image can be had.
+type Image struct {
+	Present  *bool  `json:"present,omitempty"`
+	Pull     *Span  `json:"pull,omitempty"` // how long a pull takes, also one that fails
+	Bytes    *int64 `json:"bytes,omitempty"`
+	Failures int    `json:"failures,omitempty"` // so many pulls fail
+	Error    string `json:"error,omitempty"`    // what they fail with
+}
+
+// Call changes how calls of the runtime and other work go; the first that fits counts.
+type Call struct {
+	Call      string `json:"call"` // such as CreateContainer
+	Container string `json:"container,omitempty"`
+	From      *Span  `json:"from,omitempty"`
+	Until     *Span  `json:"until,omitempty"`
+	Times     int    `json:"times,omitempty"` // so many calls; 0: all
+	Takes     *Span  `json:"takes,omitempty"`
+	Fail      string `json:"fail,omitempty"` // it is refused, with these words
+	Hang      bool   `json:"hang,omitempty"` // it has no answer, and does nothing
+}
+
+// Event is something that happens at a time; it has one of the others.
+type Event struct {
+	At           *Span    `json:"at"`
+	Delete       *Delete  `json:"delete,omitempty"`
+	Kill         *Nothing `json:"kill,omitempty"` // as --force
+	Restart      *Restart `json:"restart,omitempty"`
+	Evict        *Evict   `json:"evict,omitempty"`
+	Reboot       *Down    `json:"reboot,omitempty"`
+	RuntimeCrash *Down    `json:"runtimeCrash,omitempty"`
+	AgentCrash   *Down    `json:"agentCrash,omitempty"`
+	SetClock     *Change  `json:"setClock,omitempty"`
+	LoseEvents   *Lose    `json:"loseEvents,omitempty"`
+	SandboxExit  *Nothing `json:"sandboxExit,omitempty"`
+}
+
+// Nothing is needed to know more: {}.
+type Nothing struct{}
+
+// Delete asks for the pod's end.
+type Delete struct {
+	GraceSeconds *int64 `json:"graceSeconds,omitempty"`
+	Because      string `json:"because,omitempty"`
+}
+
+// Restart asks for a restart of a container, or of all.
+type Restart struct {
+	Container string `json:"container,omitempty"`
+	Graceful  bool   `json:"graceful,omitempty"`
+}
+
+// Evict ends the pod because the node needs what it uses.
+type Evict struct {
+	Reason       string `json:"reason,omitempty"`
+	Message      string `json:"message,omitempty"`
+	GraceSeconds *int64 `json:"graceSeconds,omitempty"`
+}
+
+// Down is how long something is not there.
+type Down struct {
+	For *Span `json:"for,omitempty"`
+}
+
+// Change is by how much the wall clock is set forward, or back.
+type Change struct {
+	By Signed `json:"by"`
+}
+
+// Lose is for how long events of the runtime are lost.
+type Lose struct {
+	For *Span `json:"for,omitempty"`
+}
+
+// Of is the run of a container's instance; the zero one if nothing is said of it.
+func (s *Scenario) Of(container string, instance int) Run {
+	runs := s.Containers[container].Runs
+	if len(runs) == 0 {
+		return Run{}
+	}
+	return runs[min(instance, len(runs)-1)]
+}

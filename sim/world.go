@@ -1,0 +1,217 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/sim/scenario"
+)
+
+// world is a pod's machine with all that is around it on a node.
+type world struct {
+	// immutable
+	pod      *v1.Pod
+	scenario *scenario.Scenario
+	sink     Sink // nil: nobody is told
+
+	dice  *rand.Rand
+	queue queue
+	now   time.Duration // since the beginning, by a clock that runs evenly
+	drift time.Duration // by which the wall clock was changed
+	life  *Life
+
+	agent   agent
+	runtime runtime
+	calls   calls
+	images  images
+}
+
+// agent is the lifepod that leads the pod.
+type agent struct {
+	machine  *lifecycle.Machine // nil: it has crashed
+	recorder *journal.Recorder  // nil: nobody wants the journal
+	times    int                // how often it was started: answers are for the one that asked
+	saved    []byte             // the last checkpoint; nil: none yet
+	timer    int                // counts the timers: only the newest one fires
+	told     time.Duration      // the clock's changes that the machine knows of
+}
+
+// relist is the time between two snapshots of the pod, in the bundled worker.
+const relist = 10 * time.Second
+
+// unchangedEnough is after how many snapshots without a change there are no further ones.
+const unchangedEnough = 3
+
+func (w *world) wall() time.Time { return Began.Add(w.now + w.drift) }
+
+// after puts in what happens later.
+func (w *world) after(d time.Duration, do func()) { w.queue.put(w.now+d, do) }
+
+func optionsOf(w *world) lifecycle.Options {
+	o := lifecycle.DefaultOptions()
+	o.HostIPs = []string{"192.0.2.1"}
+	return o
+}
+
+// begin begins the life.
+func (w *world) begin() {
+	w.agent.machine = lifecycle.New(w.pod, optionsOf(w))
+	w.feed(lifecycle.Accepted{})
+}
+
+// feed gives the machine a fact and carries its effects out. Without an agent nobody learns of
+// it.
+func (w *world) feed(fact lifecycle.Fact) {
+	if w.agent.machine == nil {
+		return
+	}
+	if changed := w.drift - w.agent.told; changed != 0 {
+		w.agent.told = w.drift
+		w.step(lifecycle.ClockChanged{By: changed})
+	}
+	w.step(fact)
+}
+
+func (w *world) step(fact lifecycle.Fact) {
+	at := w.wall()
+	w.life.Steps++
+	effects := w.agent.machine.Step(lifecycle.Event{At: at, Fact: fact})
+	if w.agent.machine.ToSave() && needsCheckpoints(w) {
+		saved, err := json.Marshal(w.agent.machine.Checkpoint())
+		if err != nil {
+			panic(fmt.Sprintf("sim: checkpoint: %v", err)) // it is plain data
+		}
+		w.agent.saved = saved
+	}
+	if w.agent.recorder != nil {
+		w.life.Entries = append(w.life.Entries, w.agent.recorder.Step(at, fact, effects)...)
+	}
+	for _, effect := range effects {
+		w.carryOut(at, effect)
+	}
+}
+
+// needsCheckpoints says whether anybody will need a checkpoint.
+func needsCheckpoints(w *world) bool {
+	return slices.ContainsFunc(w.scenario.Events, func(e scenario.Event) bool { return e.Reboot != nil || e.AgentCrash != nil })
+}
+
+// carryOut does what the machine wants: at once, or as a call that is answered later.
+func (w *world) carryOut(at time.Time, effect lifecycle.Effect) {
+	switch e := effect.(type) {
+	case lifecycle.Publish:
+		w.life.status(w.now, &e.Status)
+		if w.sink != nil {
+			w.sink.Status(at, e.Status)
+		}
+		if e.ID != 0 {
+			w.after(0, w.answering(lifecycle.AnswerTo(e, nil)))
+		}
+	case lifecycle.RecordEvent:
+		if w.sink != nil {
+			w.sink.Event(at, e)
+		}
+	case lifecycle.Tell:
+		w.life.tell(w.now, e.Report)
+		if w.sink != nil {
+			w.sink.Report(at, e.Report)
+		}
+	case lifecycle.WakeAt:
+		w.setTimer(e.At)
+	case lifecycle.Cancel:
+		w.cancel(e.ID)
+	case lifecycle.CountEviction, lifecycle.DeleteObject:
+	case lifecycle.Finish:
+		w.life.Gone, w.life.End = true, e.End
+	default:
+		w.call(effect)
+	}
+}
+
+// setTimer replaces the one timer.
+func (w *world) setTimer(at time.Time) {
+	w.agent.timer++
+	if at.IsZero() {
+		return
+	}
+	mine := w.agent.timer
+	w.after(max(0, at.Sub(w.wall())), func() {
+		if w.agent.timer == mine {
+			w.feed(lifecycle.Woke{})
+		}
+	})
+}
+
+// answering feeds an answer to the agent that has asked, if that is still there.
+func (w *world) answering(answer lifecycle.Fact) func() {
+	asked := w.agent.times
+	return func() {
+		if w.agent.times == asked {
+			w.feed(answer)
+		}
+	}
+}
+
+// start lets another agent go on with the pod.
+func (w *world) start() {
+	if w.agent.machine != nil || w.life.Gone {
+		return
+	}
+	w.agent.times++
+	w.agent.told = w.drift
+	if w.agent.saved == nil {
+		w.begin()
+		return
+	}
+	var from lifecycle.Checkpoint
+	if err := json.Unmarshal(w.agent.saved, &from); err != nil {
+		panic(fmt.Sprintf("sim: checkpoint: %v", err)) // the line above wrote it
+	}
+	machine, err := lifecycle.Restore(w.pod, optionsOf(w), from)
+	if err != nil {
+		panic(fmt.Sprintf("sim: checkpoint: %v", err))
+	}
+	w.agent.machine = machine
+	w.feed(lifecycle.Resumed{})
+	w.look()
+}
+
+// crash ends the agent at once: what it had asked for goes on without it.
+func (w *world) crash() {
+	w.agent.machine = nil
+	w.agent.times++
+	w.agent.timer++
+	w.calls.underWay = nil
+}
+
+// changed has the pod looked at regularly until nothing has happened for some time.
+func (w *world) changed() {
+	w.runtime.quiet = 0
+	if w.runtime.looking {
+		return
+	}
+	w.runtime.looking = true
+	w.queue.put(w.now-w.now%relist+relist, w.relist)
+}
+
+func (w *world) relist() {
+	w.runtime.quiet++
+	w.look()
+	if w.runtime.looking = w.runtime.quiet < unchangedEnough; w.runtime.looking {
+		w.after(relist, w.relist)
+	}
+}
+
+// look takes a snapshot that the machine has not asked for.
+func (w *world) look() {
+	if w.agent.machine != nil && !w.agent.machine.Resting() {
+		w.call(lifecycle.Observe{})
+	}
+}
