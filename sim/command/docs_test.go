@@ -1,0 +1,70 @@
+package command
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what the commands in docs/sim.md print into it")
+
+const document = "docs/sim.md"
+
+// session is a command line in the documentation, and what it prints.
+var session = regexp.MustCompile("(?s)```\n\\$ lifepod sim ([^\n]*)\n(.*?)```\n")
+
+// What docs/sim.md shows is what the commands in it print.
+func TestDocumentationShowsWhatIsPrinted(t *testing.T) {
+	t.Chdir("../..")
+	text, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sessions := 0
+	now := session.ReplaceAllStringFunc(string(text), func(block string) string {
+		sessions++
+		parts := session.FindStringSubmatch(block)
+		printed := both(t, words(parts[1]))
+		if diff := cmp.Diff(parts[2], printed); diff != "" && !*rewrite {
+			t.Errorf("lifepod sim %s (-documentation +printed):\n%s", parts[1], diff)
+		}
+		return "```\n$ lifepod sim " + parts[1] + "\n" + printed + "```\n"
+	})
+	if sessions < 7 {
+		t.Fatalf("%s has %d sessions", document, sessions)
+	}
+	if *rewrite {
+		if err := os.WriteFile(document, []byte(now), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// words are those of a command line; those in quotes are one.
+func words(line string) (list []string) {
+	for _, w := range regexp.MustCompile(`'[^']*'|\S+`).FindAllString(line, -1) {
+		list = append(list, strings.Trim(w, "'"))
+	}
+	return list
+}
+
+// both is what a command prints on stdout and stderr, as a terminal shows it.
+func both(t *testing.T, args []string) string {
+	t.Helper()
+	var out bytes.Buffer
+	code := 0
+	c := New(&code)
+	c.SilenceUsage, c.SilenceErrors = true, true
+	c.SetOut(&out)
+	c.SetErr(&out)
+	c.SetArgs(args)
+	if err := c.Execute(); err != nil {
+		t.Errorf("%v: %v", args, err)
+	}
+	return out.String()
+}

@@ -1,0 +1,79 @@
+package scenario
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The schema has the fields of the Go types, each described, and no others.
+func TestSchemaHasTheFieldsOfTheTypes(t *testing.T) {
+	var schema struct {
+		node
+		Defs map[string]node `json:"$defs"`
+	}
+	if err := json.Unmarshal([]byte(Schema), &schema); err != nil {
+		t.Fatal(err)
+	}
+	types := map[string]reflect.Type{
+		"container": reflect.TypeFor[Container](), "run": reflect.TypeFor[Run](), "probes": reflect.TypeFor[Probes](), "answer": reflect.TypeFor[Answer](),
+		"hooks": reflect.TypeFor[Hooks](), "hook": reflect.TypeFor[Hook](), "stop": reflect.TypeFor[Stop](), "output": reflect.TypeFor[Output](),
+		"image": reflect.TypeFor[Image](), "call": reflect.TypeFor[Call](), "event": reflect.TypeFor[Event](), "nothing": reflect.TypeFor[Nothing](),
+		"delete": reflect.TypeFor[Delete](), "restart": reflect.TypeFor[Restart](), "evict": reflect.TypeFor[Evict](), "down": reflect.TypeFor[Down](),
+		"change": reflect.TypeFor[Change](), "lose": reflect.TypeFor[Lose](),
+	}
+	compare(t, "scenario", schema.node, reflect.TypeFor[Scenario]())
+	for name, def := range schema.Defs {
+		if name == "span" {
+			continue
+		}
+		of, known := types[name]
+		if !known {
+			t.Errorf("the schema has %s, which is no type", name)
+			continue
+		}
+		compare(t, name, def, of)
+		delete(types, name)
+	}
+	for name := range types {
+		t.Errorf("the schema does not have %s", name)
+	}
+	calls := schema.Defs["call"].Properties["call"].Enum
+	if diff := cmp.Diff(Calls, calls); diff != "" {
+		t.Errorf("calls (-known +schema):\n%s", diff)
+	}
+}
+
+// node is a part of a JSON schema.
+type node struct {
+	Properties map[string]node `json:"properties"`
+	Additional any             `json:"additionalProperties"`
+	Required   []string        `json:"required"`
+	Enum       []string        `json:"enum"`
+}
+
+func compare(t *testing.T, name string, schema node, of reflect.Type) {
+	t.Helper()
+	var fields, required []string
+	for i := range of.NumField() {
+		field, options, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+		fields = append(fields, field)
+		if options == "" {
+			required = append(required, field)
+		}
+	}
+	if diff := cmp.Diff(slices.Sorted(slices.Values(fields)), slices.Sorted(maps.Keys(schema.Properties))); diff != "" {
+		t.Errorf("%s: fields (-type +schema):\n%s", name, diff)
+	}
+	if diff := cmp.Diff(required, schema.Required); diff != "" {
+		t.Errorf("%s: required (-type +schema):\n%s", name, diff)
+	}
+	if schema.Additional != false {
+		t.Errorf("%s: the schema allows other fields", name)
+	}
+}
