@@ -62,8 +62,27 @@ func TestExamples(t *testing.T) {
 			if diff := cmp.Diff(order(wantErr), order(got.stderr)); diff != "" {
 				t.Errorf("stderr (-promised +got):\n%s", diff)
 			}
+			simulated := shared.lifepod(t, "", "sim", "../examples/"+name+".yaml", "--scenario", "../examples/scenarios/"+name+".yaml")
+			if diff := cmp.Diff(inOrder(got.stderr), inOrder(simulated.stderr)); diff != "" || simulated.code != 0 {
+				t.Errorf("lifepod sim: exit code %d, the milestones on real containers (-) and simulated (+):\n%s", simulated.code, diff)
+			}
 		})
 	}
+}
+
+// inOrder are the milestones of a life; containers that are stopped together end in any order.
+func inOrder(story string) (lines []string) {
+	stopped := func(line string) bool { return strings.Contains(line, " exited ") && strings.Contains(line, "(stopped") }
+	begin := 0 // of the exits before the next line that is none
+	for line := range strings.Lines(normal(story)) {
+		if !stopped(line) {
+			slices.Sort(lines[begin:])
+			begin = len(lines) + 1
+		}
+		lines = append(lines, line)
+	}
+	slices.Sort(lines[min(begin, len(lines)):])
+	return lines
 }
 
 // copyOf is a copy of the example that a test may edit.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/sim/scenario"
 )
@@ -44,6 +46,22 @@ func happens(w *world, e *scenario.Event) {
 		w.runtime.deafUntil = w.now + e.LoseEvents.For.Draw(w.dice, usualDeaf)
 	case e.SandboxExit != nil:
 		sandboxExits(w)
+	default:
+		changesPod(w, e)
+	}
+}
+
+// changesPod has somebody change what the pod is made of.
+func changesPod(w *world, e *scenario.Event) {
+	switch {
+	case e.ObjectsChanged != nil:
+		w.feed(lifecycle.ObjectsChanged{
+			Labels: w.pod.Labels, Annotations: w.pod.Annotations, Because: cmp.Or(e.ObjectsChanged.Because, "the scenario changes them"),
+		})
+	case e.AddContainer != nil:
+		added := v1.EphemeralContainer{TargetContainerName: e.AddContainer.Target}
+		added.Name, added.Image, added.ImagePullPolicy = e.AddContainer.Name, e.AddContainer.Image, v1.PullIfNotPresent
+		w.feed(lifecycle.EphemeralContainerAdded{Container: added})
 	}
 }
 

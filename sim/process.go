@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -84,6 +85,9 @@ func runTime(w *world, c *container) (run time.Duration, ends bool) {
 		return usualRun, true
 	case isInit(w, c.Name):
 		return usualInit, c.spec.RestartPolicy == nil || *c.spec.RestartPolicy != v1.ContainerRestartPolicyAlways
+	}
+	if slices.Contains(w.scenario.AddedNames(), c.Name) {
+		return 0, false // somebody looks around
 	}
 	policy := string(w.pod.Spec.RestartPolicy)
 	if c.spec.RestartPolicy != nil {

@@ -30,12 +30,6 @@ func simulate(t *testing.T, args ...string) (stdout, stderr string, code int) {
 
 const examples = "../../examples/"
 
-// byHand are the examples in whose life somebody has a part at another terminal.
-var byHand = map[string]string{
-	"config-reload.yaml": "somebody edits the file",
-	"debug.yaml":         "somebody adds a container",
-}
-
 var (
 	shown   = regexp.MustCompile(`(?m)^#   \+([0-9.]+)s (.*)$`)
 	told    = regexp.MustCompile(`(?m)^\+([0-9.]+)s (.*)$`)
@@ -82,9 +76,6 @@ func TestExamplesLiveAsOnRealContainers(t *testing.T) {
 	}
 	for _, file := range files {
 		name := filepath.Base(file)
-		if byHand[name] != "" {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile(file)
 			if err != nil {

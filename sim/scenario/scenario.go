@@ -112,6 +112,21 @@ type Event struct {
 	SetClock     *Change  `json:"setClock,omitempty"`
 	LoseEvents   *Lose    `json:"loseEvents,omitempty"`
 	SandboxExit  *Nothing `json:"sandboxExit,omitempty"`
+
+	ObjectsChanged *Objects `json:"objectsChanged,omitempty"`
+	AddContainer   *Added   `json:"addContainer,omitempty"`
+}
+
+// Objects are ConfigMaps and Secrets that the pod uses.
+type Objects struct {
+	Because string `json:"because,omitempty"` // what has changed
+}
+
+// Added is an ephemeral container, as of lifepod debug.
+type Added struct {
+	Name   string `json:"name"`
+	Image  string `json:"image"`
+	Target string `json:"target,omitempty"`
 }
 
 // Nothing is needed to know more: {}.
@@ -149,6 +164,16 @@ type Change struct {
 // Lose is for how long events of the runtime are lost.
 type Lose struct {
 	For *Span `json:"for,omitempty"`
+}
+
+// AddedNames are the ephemeral containers that the pod gets.
+func (s *Scenario) AddedNames() (names []string) {
+	for _, e := range s.Events {
+		if e.AddContainer != nil {
+			names = append(names, e.AddContainer.Name)
+		}
+	}
+	return names
 }
 
 // Of is the run of a container's instance; the zero one if nothing is said of it.

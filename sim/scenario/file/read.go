@@ -35,14 +35,16 @@ func Read(s manifest.Source, pod *v1.Pod) (*scenario.Scenario, error) {
 type checker struct {
 	report manifest.Report
 	pod    *v1.Pod
+	added  []string // ephemeral containers that the pod will get
 }
 
 func (c *checker) scenario(s *scenario.Scenario) {
+	c.added = s.AddedNames()
 	for _, name := range slices.Sorted(maps.Keys(s.Containers)) {
 		path := "containers[" + name + "]"
-		spec := specOf(c.pod, name)
+		spec := c.specOf(name)
 		if spec == nil {
-			c.unknown(path, "container", name, containersOf(c.pod))
+			c.unknown(path, "container", name, c.containers())
 			continue
 		}
 		if len(s.Containers[name].Runs) == 0 {
@@ -158,8 +160,8 @@ func (c *checker) answers(path string, list []scenario.Answer, probe *v1.Probe) 
 
 func (c *checker) call(path string, call *scenario.Call) {
 	c.oneOf(path+".call", call.Call, scenario.Calls...)
-	if call.Container != "" && specOf(c.pod, call.Container) == nil {
-		c.unknown(path+".container", "container", call.Container, containersOf(c.pod))
+	if call.Container != "" && c.specOf(call.Container) == nil {
+		c.unknown(path+".container", "container", call.Container, c.containers())
 	}
 	if call.Hang && (call.Fail != "" || call.Takes != nil) {
 		c.report(path+".hang", "should be alone", "a call that hangs takes as long as its deadline")
@@ -185,27 +187,31 @@ func (c *checker) event(path string, e *scenario.Event) {
 	if happens != 1 {
 		c.report(path, "should say one thing, such as delete: {}", "says %d things that happen", happens)
 	}
-	if e.Restart != nil && e.Restart.Container != "" && specOf(c.pod, e.Restart.Container) == nil {
-		c.unknown(path+".restart.container", "container", e.Restart.Container, containersOf(c.pod))
+	if e.Restart != nil && e.Restart.Container != "" && c.specOf(e.Restart.Container) == nil {
+		c.unknown(path+".restart.container", "container", e.Restart.Container, c.containers())
 	}
 }
 
-func specOf(pod *v1.Pod, name string) *v1.Container {
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+// specOf is a container of the pod, or one that it will get; nil: it has none of that name.
+func (c *checker) specOf(name string) *v1.Container {
+	for _, list := range [][]v1.Container{c.pod.Spec.InitContainers, c.pod.Spec.Containers} {
 		for i := range list {
 			if list[i].Name == name {
 				return &list[i]
 			}
 		}
 	}
+	if slices.Contains(c.added, name) {
+		return &v1.Container{Name: name}
+	}
 	return nil
 }
 
-func containersOf(pod *v1.Pod) (names []string) {
-	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		names = append(names, c.Name)
+func (c *checker) containers() (names []string) {
+	for _, spec := range slices.Concat(c.pod.Spec.InitContainers, c.pod.Spec.Containers) {
+		names = append(names, spec.Name)
 	}
-	return names
+	return append(names, c.added...)
 }
 
 func imagesOf(pod *v1.Pod) (names []string) {
