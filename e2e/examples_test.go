@@ -72,7 +72,9 @@ func TestExamples(t *testing.T) {
 
 // inOrder are the milestones of a life; containers that are stopped together end in any order.
 func inOrder(story string) (lines []string) {
-	stopped := func(line string) bool { return strings.Contains(line, " exited ") && strings.Contains(line, "(stopped") }
+	stopped := func(line string) bool {
+		return strings.Contains(line, " exited ") && strings.Contains(line, "(stopped")
+	}
 	begin := 0 // of the exits before the next line that is none
 	for line := range strings.Lines(normal(story)) {
 		if !stopped(line) {

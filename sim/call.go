@@ -67,7 +67,7 @@ func (w *world) call(e lifecycle.Effect) {
 	w.calls.underWay = append(w.calls.underWay, c)
 	w.life.Calls++
 	name := reflect.TypeOf(e).Name()
-	if ofRuntime(w, e) && w.now < w.runtime.downUntil {
+	if ofRuntime(e) && w.now < w.runtime.downUntil {
 		w.after(time.Millisecond, func() {
 			w.answer(c, failed(e, lifecycle.Unavailable, "connection to the container runtime refused"))
 		})
@@ -153,14 +153,14 @@ func (w *world) cancel(id lifecycle.EffectID) {
 // breakOff leaves the calls of the runtime that are under way without an answer.
 func (w *world) breakOff() {
 	for _, c := range w.calls.underWay {
-		if ofRuntime(w, c.effect) {
+		if ofRuntime(c.effect) {
 			w.after(0, func() { w.answer(c, failed(c.effect, lifecycle.Uncertain, "connection to the container runtime lost")) })
 		}
 	}
 }
 
 // ofRuntime says whether a call is one of the container runtime.
-func ofRuntime(w *world, e lifecycle.Effect) bool {
+func ofRuntime(e lifecycle.Effect) bool {
 	switch e.(type) {
 	case lifecycle.CreateSandbox, lifecycle.StopSandbox, lifecycle.RemoveSandbox, lifecycle.InspectImage, lifecycle.PullImage, lifecycle.CreateContainer,
 		lifecycle.StartContainer, lifecycle.StopContainer, lifecycle.RemoveContainer, lifecycle.Observe:

@@ -32,7 +32,12 @@ type Options struct {
 	For      time.Duration // 0: as the scenario says
 	Sink     Sink          // nil: nobody is told
 	Journal  bool          // the life's entries are wanted
+	// GivenUp is asked now and then whether anybody still wants the life; nil: somebody does.
+	GivenUp func() bool
 }
+
+// askEvery is after how much that has happened GivenUp is asked.
+const askEvery = 1000
 
 // Run is the life of a pod, which was defaulted and validated.
 func Run(pod *v1.Pod, o Options) *Life {
@@ -45,6 +50,7 @@ func Run(pod *v1.Pod, o Options) *Life {
 		until = o.Scenario.For.Draw(w.dice, UsualFor)
 	}
 	w.begin()
+	taken := 0
 	for w.agent.machine == nil || w.agent.machine.Stage() != lifecycle.Gone {
 		next, more := w.queue.take(until)
 		if !more {
@@ -52,6 +58,9 @@ func Run(pod *v1.Pod, o Options) *Life {
 		}
 		w.now = next.at
 		next.do()
+		if taken++; taken%askEvery == 0 && o.GivenUp != nil && o.GivenUp() {
+			break
+		}
 	}
 	w.life.Quiet = w.queue.Len() == 0
 	if !w.life.Gone && !w.life.Quiet {

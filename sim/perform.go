@@ -27,7 +27,7 @@ const (
 // perform has the effect of a call happen when it has taken its time, and answers it. The
 // runtime goes on with a call whose caller has given up or crashed, unless it ends itself.
 func (w *world) perform(c *call, takes time.Duration) {
-	of, ofRuntime := w.runtime.times, ofRuntime(w, c.effect)
+	of, ofRuntime := w.runtime.times, ofRuntime(c.effect)
 	done := func(d time.Duration, do func() lifecycle.Fact) {
 		w.after(d, func() {
 			if !c.undone && (!ofRuntime || of == w.runtime.times) {
@@ -38,7 +38,7 @@ func (w *world) perform(c *call, takes time.Duration) {
 	switch e := c.effect.(type) {
 	case lifecycle.MountVolumes:
 		if lifecycle.SandboxNeedsVolumeGroups(w.pod) {
-			w.after(0, w.answering(lifecycle.VolumesFound{ID: e.ID}))
+			w.after(0, w.answering(lifecycle.VolumesFound(e)))
 		}
 		done(takes, func() lifecycle.Fact { return lifecycle.AnswerTo(e, nil) })
 	case lifecycle.InspectImage:

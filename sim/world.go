@@ -54,7 +54,7 @@ func (w *world) wall() time.Time { return Began.Add(w.now + w.drift) }
 // after puts in what happens later.
 func (w *world) after(d time.Duration, do func()) { w.queue.put(w.now+d, do) }
 
-func optionsOf(w *world) lifecycle.Options {
+func optionsOf() lifecycle.Options {
 	o := lifecycle.DefaultOptions()
 	o.HostIPs = []string{"192.0.2.1"}
 	return o
@@ -62,7 +62,7 @@ func optionsOf(w *world) lifecycle.Options {
 
 // begin begins the life.
 func (w *world) begin() {
-	w.agent.machine = lifecycle.New(w.pod, optionsOf(w))
+	w.agent.machine = lifecycle.New(w.pod, optionsOf())
 	w.feed(lifecycle.Accepted{})
 }
 
@@ -174,7 +174,7 @@ func (w *world) start() {
 	if err := json.Unmarshal(w.agent.saved, &from); err != nil {
 		panic(fmt.Sprintf("sim: checkpoint: %v", err)) // the line above wrote it
 	}
-	machine, err := lifecycle.Restore(w.pod, optionsOf(w), from)
+	machine, err := lifecycle.Restore(w.pod, optionsOf(), from)
 	if err != nil {
 		panic(fmt.Sprintf("sim: checkpoint: %v", err))
 	}

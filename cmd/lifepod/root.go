@@ -13,7 +13,6 @@ import (
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/internal/commandline"
-	simulation "github.com/lifepod/lifepod/sim/command"
 	"github.com/lifepod/lifepod/worker/images"
 )
 
@@ -53,7 +52,7 @@ func newRootCommand(began time.Time, code *int) *cobra.Command {
 	flags.StringVar(&g.logLevel, "log-level", "warn", "debug, info, warn or error: what lifepod logs of itself to stderr")
 	root.AddCommand(
 		newRunCommand(g, began, code),
-		simulation.New(code),
+		newSimCommand(code),
 		newAgentCommand(g),
 		newImageCommand(g.openImages, g.completeImage),
 		newDoctorCommand(g.doctorHost()),

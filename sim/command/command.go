@@ -75,7 +75,7 @@ Exit code: 0 all assertions hold, whatever becomes of the pod; 1 one fails;
 				return err
 			}
 			var err error
-			*code, err = o.run()
+			*code, err = o.run(command.Context())
 			return err
 		},
 	}

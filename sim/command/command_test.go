@@ -21,7 +21,7 @@ func simulate(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	c.SetOut(&out)
 	c.SetErr(&errors)
 	c.SetArgs(args)
-	if err := c.Execute(); err != nil {
+	if err := c.ExecuteContext(t.Context()); err != nil {
 		code = ExitError
 		errors.WriteString("lifepod: " + err.Error() + "\n")
 	}

@@ -63,7 +63,7 @@ func both(t *testing.T, args []string) string {
 	c.SetOut(&out)
 	c.SetErr(&out)
 	c.SetArgs(args)
-	if err := c.Execute(); err != nil {
+	if err := c.ExecuteContext(t.Context()); err != nil {
 		t.Errorf("%v: %v", args, err)
 	}
 	return out.String()

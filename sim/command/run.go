@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -27,15 +28,15 @@ type input struct {
 }
 
 // run simulates, and says the exit code.
-func (o *options) run() (int, error) {
+func (o *options) run(ctx context.Context) (int, error) {
 	in, err := o.read()
 	if err != nil {
 		return ExitError, err
 	}
 	if o.runs > 1 {
-		return o.many(in)
+		return o.many(ctx, in)
 	}
-	return o.one(in)
+	return o.one(ctx, in)
 }
 
 func (o *options) read() (in input, err error) {
@@ -90,7 +91,7 @@ func readManifests(files []string, stdin io.Reader) (*manifest.Set, error) {
 }
 
 // one simulates a life and shows it.
-func (o *options) one(in input) (int, error) {
+func (o *options) one(ctx context.Context, in input) (int, error) {
 	p, err := newPrinter(o, in.set.Pod, sim.Began)
 	if err != nil {
 		return ExitError, err
@@ -99,11 +100,14 @@ func (o *options) one(in input) (int, error) {
 		p.warn(text)
 	}
 	chart := o.output != "" && o.output != "json"
-	settings := sim.Options{Scenario: in.scenario, Seed: o.seed, For: o.limit, Journal: chart}
+	settings := sim.Options{Scenario: in.scenario, Seed: o.seed, For: o.limit, Journal: chart, GivenUp: givenUp(ctx)}
 	if !chart {
 		settings.Sink = p
 	}
 	life := sim.Run(in.set.Pod, settings)
+	if ctx.Err() != nil {
+		return ExitError, context.Cause(ctx)
+	}
 	if chart {
 		if err := o.writeChart(timeline.Of(life.Record(), life.At)); err != nil {
 			return ExitError, err
@@ -116,6 +120,8 @@ func (o *options) one(in input) (int, error) {
 	}
 	return o.verdict(broken(in.asserts, life))
 }
+
+func givenUp(ctx context.Context) func() bool { return func() bool { return ctx.Err() != nil } }
 
 // lastLine says how a pod that has not ended is at the end of the simulation.
 func lastLine(l *sim.Life) string {
@@ -150,13 +156,16 @@ func (o *options) writeChart(c *timeline.Chart) error {
 
 // many simulates lives and shows what they have in common. Of assertions that fail the first
 // ones are shown.
-func (o *options) many(in input) (int, error) {
+func (o *options) many(ctx context.Context, in input) (int, error) {
 	const shown = 5
 	var s sim.Statistics
 	lives := 0 // that break assertions
 	var failures []string
 	for i := range o.runs {
-		life := sim.Run(in.set.Pod, sim.Options{Scenario: in.scenario, Seed: o.seed + uint64(i), For: o.limit}) //nolint:gosec // never negative
+		life := sim.Run(in.set.Pod, sim.Options{Scenario: in.scenario, Seed: o.seed + uint64(i), For: o.limit, GivenUp: givenUp(ctx)}) //nolint:gosec // never negative
+		if ctx.Err() != nil {
+			return ExitError, context.Cause(ctx)
+		}
 		s.Add(life)
 		if these := broken(in.asserts, life); these != nil {
 			failures = append(failures, these...)

@@ -60,8 +60,8 @@ type node struct {
 func compare(t *testing.T, name string, schema node, of reflect.Type) {
 	t.Helper()
 	var fields, required []string
-	for i := range of.NumField() {
-		field, options, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+	for f := range of.Fields() {
+		field, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		fields = append(fields, field)
 		if options == "" {
 			required = append(required, field)
