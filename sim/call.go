@@ -7,6 +7,7 @@ import (
 
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/sim/scenario"
+	"github.com/lifepod/lifepod/worker/deadline"
 )
 
 // calls are those under way, and how the scenario changes them.
@@ -29,30 +30,8 @@ type fault struct {
 	done        int
 }
 
-// Deadlines of calls, as those of the bundled worker.
-const (
-	callDeadline    = 2 * time.Minute
-	sandboxDeadline = 4 * time.Minute
-	pullDeadline    = 2 * time.Hour
-)
-
-func deadlineOf(e lifecycle.Effect) time.Duration {
-	switch e := e.(type) {
-	case lifecycle.CreateSandbox:
-		return sandboxDeadline
-	case lifecycle.PullImage:
-		return pullDeadline
-	case lifecycle.StopContainer:
-		return callDeadline + time.Duration(e.TimeoutSeconds)*time.Second
-	case lifecycle.Observe:
-		if e.ID == 0 {
-			return relist
-		}
-	case lifecycle.RunHook:
-		return never
-	}
-	return callDeadline
-}
+// deadlines are those of the bundled worker.
+var deadlines = deadline.Default()
 
 // usual is how long calls of the bundled runtime take.
 var usual = map[string]time.Duration{
@@ -66,51 +45,73 @@ func (w *world) call(e lifecycle.Effect) {
 	c := &call{effect: e}
 	w.calls.underWay = append(w.calls.underWay, c)
 	w.life.Calls++
-	name := reflect.TypeOf(e).Name()
 	if ofRuntime(e) && w.now < w.runtime.downUntil {
 		w.after(time.Millisecond, func() {
 			w.answer(c, failed(e, lifecycle.Unavailable, "connection to the container runtime refused"))
 		})
 		return
 	}
-	takes := usual[name]
-	if f := w.calls.fault(w.now, name, containerOf(e)); f != nil {
-		takes = f.Takes.Draw(w.dice, takes)
-		switch {
-		case f.Hang:
-			unanswered(w, c)
-			return
-		case f.Fail != "":
-			w.after(takes, func() { w.answer(c, failed(e, lifecycle.Failed, f.Fail)) })
-			return
-		}
-		if f.Takes == nil {
-			takes = usual[name]
-		}
-	} else if run := runOf(w, e); run != nil {
-		takes = run.Start.Draw(w.dice, takes)
+	name := reflect.TypeOf(e).Name()
+	f := w.calls.fault(w.now, name, containerOf(e))
+	if f == nil {
+		w.perform(c, timeOf(w, name, e))
+		return
 	}
-	if takes > deadlineOf(e) {
+	takes := f.Takes.Draw(w.dice, timeOf(w, name, e))
+	switch {
+	case f.Hang:
+		hangs(w, c)
+	case f.Fail != "":
+		w.after(takes, func() { w.answer(c, refused(e, f.Fail)) })
+	default:
+		w.perform(c, takes)
+	}
+}
+
+// timeOf is how long a call takes if nothing delays it.
+func timeOf(w *world, name string, e lifecycle.Effect) time.Duration {
+	switch e := e.(type) {
+	case lifecycle.PullImage:
+		return imageOf(w, e.Image).Pull.Draw(w.dice, usualPull)
+	case lifecycle.Probe:
+		return probeTime(w, e)
+	case lifecycle.RunHook:
+		return hookTime(w, e)
+	case lifecycle.StartContainer:
+		if c := w.runtime.container(e.ContainerID); c != nil {
+			return c.run.Start.Draw(w.dice, usual[name])
+		}
+	}
+	return usual[name]
+}
+
+// hangs is a call that does nothing, and is given up. Attempts of probes and hooks have
+// timeouts of their own.
+func hangs(w *world, c *call) {
+	switch e := c.effect.(type) {
+	case lifecycle.Probe:
+		attempt(w, c, e, forever)
+	case lifecycle.RunHook:
+		runHook(w, c, e, forever)
+	default:
 		unanswered(w, c)
 	}
-	w.perform(c, takes)
 }
 
 // unanswered answers a call at its deadline.
 func unanswered(w *world, c *call) {
-	w.after(deadlineOf(c.effect), func() { w.answer(c, failed(c.effect, lifecycle.Uncertain, "context deadline exceeded")) })
+	w.after(deadlines.Of(c.effect), func() { w.answer(c, failed(c.effect, lifecycle.Uncertain, "context deadline exceeded")) })
 }
 
-// runOf is what the scenario says of an instance that is to be started.
-func runOf(w *world, e lifecycle.Effect) *scenario.Run {
-	start, is := e.(lifecycle.StartContainer)
-	if !is {
-		return nil
+// refused is the answer to a call that the scenario has fail.
+func refused(e lifecycle.Effect, message string) lifecycle.Fact {
+	switch e := e.(type) {
+	case lifecycle.Probe: // the attempt could not be made
+		return lifecycle.Probed{Result: lifecycle.Result{ID: e.ID}, Outcome: lifecycle.ProbeError, Output: message}
+	case lifecycle.PullImage:
+		return lifecycle.AnswerTo(e, &lifecycle.Failure{Reason: "ErrImagePull", Message: message})
 	}
-	if c := w.runtime.container(start.ContainerID); c != nil {
-		return &c.run
-	}
-	return nil
+	return failed(e, lifecycle.Failed, message)
 }
 
 func failed(e lifecycle.Effect, class lifecycle.FailureClass, message string) lifecycle.Fact {
@@ -182,9 +183,12 @@ func (c *calls) fault(now time.Duration, name, container string) *fault {
 	return nil
 }
 
+// containerOf is the container that a call is about; empty: the pod.
 func containerOf(e lifecycle.Effect) string {
 	switch e := e.(type) {
 	case lifecycle.InspectImage:
+		return e.Container
+	case lifecycle.PullImage:
 		return e.Container
 	case lifecycle.CreateContainer:
 		return e.Container
@@ -193,6 +197,10 @@ func containerOf(e lifecycle.Effect) string {
 	case lifecycle.StopContainer:
 		return e.Container
 	case lifecycle.RemoveContainer:
+		return e.Container
+	case lifecycle.Probe:
+		return e.Container
+	case lifecycle.RunHook:
 		return e.Container
 	}
 	return ""

@@ -96,4 +96,7 @@ func newWorld(pod *v1.Pod, o Options) *world {
 	return w
 }
 
-const never = 1<<63 - 1
+const (
+	never   = 1<<63 - 1        // later than anything happens
+	forever = scenario.Forever // longer than anybody waits
+)

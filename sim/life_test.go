@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,6 +27,9 @@ spec:
     readinessProbe: {httpGet: {port: 80}, periodSeconds: 1}
     livenessProbe: {httpGet: {port: 80}, periodSeconds: 1, failureThreshold: 2}
 `
+
+// warmPod is webPod with a hook.
+var warmPod = webPod + "    lifecycle: {postStart: {exec: {command: [warm-up]}}}\n"
 
 // live simulates the pod with a scenario.
 func live(t *testing.T, pod, says string, seed uint64) *sim.Life {
@@ -54,6 +58,7 @@ const again = "main started → waits for its readiness probe (1st restart)"
 // What befalls a pod is told, and leaves it as Kubernetes says.
 func TestFaults(t *testing.T) {
 	for name, c := range map[string]struct {
+		pod   string // webPod if empty
 		says  string
 		phase v1.PodPhase
 		gone  bool
@@ -120,6 +125,28 @@ func TestFaults(t *testing.T) {
 			says:  "calls: [{call: CreateSandbox, times: 1, hang: true}]",
 			phase: v1.PodRunning, tells: []string{"pod sandbox ready", "main started"},
 		},
+		"pull is refused": {
+			says:  "calls: [{call: PullImage, times: 1, fail: the registry is down}]",
+			phase: v1.PodRunning, tells: []string{"ErrImagePull: the registry is down → try again in 10s", "main started"},
+		},
+		"pull has no answer": {
+			says:  "calls: [{call: PullImage, times: 1, hang: true}]\nfor: 3h",
+			phase: v1.PodRunning, tells: []string{"context deadline exceeded", "main started"},
+		},
+		"probe has no answer": {
+			says:  "calls: [{call: Probe, container: main, from: 10s, until: 14s, hang: true}]",
+			phase: v1.PodRunning, tells: []string{"liveness probe failed: no answer within 1s", "main exited 143 → restart now", again},
+		},
+		"hook is refused": {
+			pod:   warmPod,
+			says:  "calls: [{call: RunHook, times: 1, fail: no such file}]",
+			phase: v1.PodRunning, tells: []string{"postStart", "no such file", "main exited", "main started"},
+		},
+		"hook is slow": {
+			pod:   warmPod,
+			says:  "calls: [{call: RunHook, times: 1, takes: 20s}]\nevents: [{at: 10s, delete: {}}]",
+			phase: v1.PodFailed, gone: true, tells: []string{"grace 5s", "pod Failed"},
+		},
 		"restart": {
 			says:  "events: [{at: 10s, restart: {container: main}}]",
 			phase: v1.PodRunning, tells: []string{again},
@@ -130,7 +157,7 @@ func TestFaults(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := live(t, webPod, c.says, 1)
+			l := live(t, cmp.Or(c.pod, webPod), c.says, 1)
 			story := storyOf(l)
 			if l.Phase() != c.phase || l.Gone != c.gone {
 				t.Errorf("phase %s, gone %t; want %s, %t\n%s", l.Phase(), l.Gone, c.phase, c.gone, story)

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/sim/scenario"
+	"github.com/lifepod/lifepod/worker/deadline"
 )
 
 // images are those of the node.
@@ -27,36 +29,51 @@ const (
 // perform has the effect of a call happen when it has taken its time, and answers it. The
 // runtime goes on with a call whose caller has given up or crashed, unless it ends itself.
 func (w *world) perform(c *call, takes time.Duration) {
-	of, ofRuntime := w.runtime.times, ofRuntime(c.effect)
-	done := func(d time.Duration, do func() lifecycle.Fact) {
-		w.after(d, func() {
-			if !c.undone && (!ofRuntime || of == w.runtime.times) {
-				w.answer(c, do())
-			}
-		})
-	}
 	switch e := c.effect.(type) {
+	case lifecycle.StopContainer:
+		stopContainer(w, c, e, takes)
+		return
+	case lifecycle.Probe:
+		attempt(w, c, e, takes)
+		return
+	case lifecycle.RunHook:
+		runHook(w, c, e, takes)
+		return
 	case lifecycle.MountVolumes:
 		if lifecycle.SandboxNeedsVolumeGroups(w.pod) {
 			w.after(0, w.answering(lifecycle.VolumesFound(e)))
 		}
-		done(takes, func() lifecycle.Fact { return lifecycle.AnswerTo(e, nil) })
+	}
+	if takes > deadlines.Of(c.effect) {
+		unanswered(w, c)
+	}
+	w.done(c, takes, resultOf(w, c.effect, takes))
+}
+
+// done answers a call after some time with what it then does.
+func (w *world) done(c *call, takes time.Duration, do func() lifecycle.Fact) {
+	of, ofRuntime := w.runtime.times, ofRuntime(c.effect)
+	w.after(takes, func() {
+		if !c.undone && (!ofRuntime || of == w.runtime.times) {
+			w.answer(c, do())
+		}
+	})
+}
+
+// resultOf is what a call does when it has taken its time.
+func resultOf(w *world, effect lifecycle.Effect, takes time.Duration) func() lifecycle.Fact {
+	switch e := effect.(type) {
 	case lifecycle.InspectImage:
-		done(takes, func() lifecycle.Fact { return inspectImage(w, e) })
+		return func() lifecycle.Fact { return inspectImage(w, e) }
 	case lifecycle.PullImage:
-		pullImage(w, e, done)
-	case lifecycle.StopContainer:
-		stopContainer(w, c, e, takes)
+		w.images.tried[e.Image]++
+		try := w.images.tried[e.Image]
+		return func() lifecycle.Fact { return pullImage(w, e, try, takes) }
 	case lifecycle.Observe:
 		began := w.wall()
-		done(takes, func() lifecycle.Fact { return w.runtime.snapshot(e, began) })
-	case lifecycle.Probe:
-		attempt(w, e, done)
-	case lifecycle.RunHook:
-		runHook(w, e, done)
-	default:
-		done(takes, func() lifecycle.Fact { return change(w, e) })
+		return func() lifecycle.Fact { return w.runtime.snapshot(e, began) }
 	}
+	return func() lifecycle.Fact { return change(w, effect) }
 }
 
 // change does what an effect asks of the runtime; what changes nothing there works.
@@ -108,49 +125,46 @@ func infoOf(name string, i scenario.Image) *lifecycle.ImageInfo {
 	return &lifecycle.ImageInfo{ID: "sha256:" + name, Ref: name, SizeBytes: bytes, UID: &root}
 }
 
-func pullImage(w *world, e lifecycle.PullImage, done func(time.Duration, func() lifecycle.Fact)) {
+// pullImage ends the nth try to pull an image.
+func pullImage(w *world, e lifecycle.PullImage, try int, took time.Duration) lifecycle.Fact {
 	i := imageOf(w, e.Image)
-	w.images.tried[e.Image]++
-	fails := w.images.tried[e.Image] <= i.Failures
-	took := i.Pull.Draw(w.dice, usualPull)
-	done(took, func() lifecycle.Fact {
-		if fails {
-			message := i.Error
-			if message == "" {
-				message = fmt.Sprintf("failed to resolve image: %s: not found", e.Image)
-			}
-			return lifecycle.AnswerTo(e, &lifecycle.Failure{Reason: "ErrImagePull", Message: message})
-		}
-		w.images.here[e.Image] = true
-		return lifecycle.ImagePulled{Result: lifecycle.Result{ID: e.ID}, Image: infoOf(e.Image, i), Took: took}
-	})
+	if try <= i.Failures {
+		return refused(e, cmp.Or(i.Error, fmt.Sprintf("failed to resolve image: %s: not found", e.Image)))
+	}
+	w.images.here[e.Image] = true
+	return lifecycle.ImagePulled{Result: lifecycle.Result{ID: e.ID}, Image: infoOf(e.Image, i), Took: took}
 }
 
 // usualProbe is how long an attempt of a probe takes.
 const usualProbe = 2 * time.Millisecond
 
-// attempt makes one attempt. One that takes longer than its timeout has failed.
-func attempt(w *world, e lifecycle.Probe, done func(time.Duration, func() lifecycle.Fact)) {
+func probeTime(w *world, e lifecycle.Probe) time.Duration {
+	if says := answerTo(w, e); says != nil {
+		return says.Takes.Draw(w.dice, usualProbe)
+	}
+	return usualProbe
+}
+
+// attempt makes one attempt of a probe. One that takes longer than its timeout has failed.
+func attempt(w *world, call *call, e lifecycle.Probe, takes time.Duration) {
 	answer := lifecycle.Probed{Result: lifecycle.Result{ID: e.ID}}
 	c := w.runtime.container(e.ContainerID)
 	if c == nil || c.State != lifecycle.StateRunning {
 		answer.Outcome, answer.Output = lifecycle.ProbeError, "container is not running"
-		done(usualProbe, func() lifecycle.Fact { return answer })
+		w.done(call, usualProbe, func() lifecycle.Fact { return answer })
 		return
 	}
-	spec, list := c.probeOf(e.Kind)
-	takes := usualProbe
-	if says := c.answerAt(w.now, e.Kind, list); says != nil {
-		takes = says.Takes.Draw(w.dice, usualProbe)
+	spec := c.probeOf(e.Kind)
+	if says := answerTo(w, e); says != nil {
 		answer.Outcome, answer.Output = outcomes[says.Answer], says.Output
 		if answer.Output == "" && says.Answer != "success" {
 			answer.Output = usualOutput(spec)
 		}
 	}
-	if timeout := time.Duration(spec.TimeoutSeconds) * time.Second; takes > timeout {
+	if timeout := deadline.OfProbe(spec); takes > timeout {
 		takes, answer.Outcome, answer.Output = timeout, lifecycle.ProbeFailure, fmt.Sprintf("no answer within %v", timeout)
 	}
-	done(takes, func() lifecycle.Fact { return answer })
+	w.done(call, takes, func() lifecycle.Fact { return answer })
 }
 
 var outcomes = map[string]lifecycle.ProbeOutcome{
@@ -170,48 +184,50 @@ func usualOutput(p *v1.Probe) string {
 	return ""
 }
 
-// hookTime is how long a hook takes.
 const usualHook = 10 * time.Millisecond
 
 // hookTime is how long a hook takes: a sleep says that itself.
 func hookTime(w *world, e lifecycle.RunHook) time.Duration {
-	spec := specOf(w, e.Container).Lifecycle
-	if spec == nil {
-		return usualHook
+	takes := usualHook
+	if spec := specOf(w, e.Container).Lifecycle; spec != nil {
+		handler := spec.PostStart
+		if e.Hook == lifecycle.PreStop {
+			handler = spec.PreStop
+		}
+		if handler != nil && handler.Sleep != nil {
+			takes = time.Duration(handler.Sleep.Seconds) * time.Second
+		}
 	}
-	handler := spec.PostStart
-	if e.Hook == lifecycle.PreStop {
-		handler = spec.PreStop
+	if says := hookOf(w, e); says != nil {
+		return says.Takes.Draw(w.dice, takes)
 	}
-	if handler != nil && handler.Sleep != nil {
-		return time.Duration(handler.Sleep.Seconds) * time.Second
+	return takes
+}
+
+// hookOf is what the scenario says of a run of a hook; nil: nothing.
+func hookOf(w *world, e lifecycle.RunHook) *scenario.Hook {
+	c := w.runtime.container(e.ContainerID)
+	switch {
+	case c == nil || c.run.Hooks == nil:
+		return nil
+	case e.Hook == lifecycle.PreStop:
+		return c.run.Hooks.PreStop
 	}
-	return usualHook
+	return c.run.Hooks.PostStart
 }
 
 // runHook runs one to its end, but is not awaited beyond its deadline.
-func runHook(w *world, e lifecycle.RunHook, done func(time.Duration, func() lifecycle.Fact)) {
-	var says *scenario.Hook
-	if c := w.runtime.container(e.ContainerID); c != nil && c.run.Hooks != nil {
-		says = c.run.Hooks.PostStart
-		if e.Hook == lifecycle.PreStop {
-			says = c.run.Hooks.PreStop
-		}
-	}
-	takes, fail := hookTime(w, e), ""
-	if says != nil {
-		takes, fail = says.Takes.Draw(w.dice, takes), says.Fail
-	}
+func runHook(w *world, c *call, e lifecycle.RunHook, takes time.Duration) {
 	if left := e.Deadline.Sub(w.wall()); !e.Deadline.IsZero() && takes > left {
-		done(max(0, left), func() lifecycle.Fact { return failed(e, lifecycle.Uncertain, "context deadline exceeded") })
+		w.done(c, max(0, left), func() lifecycle.Fact { return failed(e, lifecycle.Uncertain, "context deadline exceeded") })
 		return
 	}
-	if says != nil && says.Takes.Forever() {
+	if takes == forever {
 		return // it ends with its container, or is cancelled
 	}
-	done(takes, func() lifecycle.Fact {
-		if fail != "" {
-			return failed(e, lifecycle.Failed, fail)
+	w.done(c, takes, func() lifecycle.Fact {
+		if says := hookOf(w, e); says != nil && says.Fail != "" {
+			return failed(e, lifecycle.Failed, says.Fail)
 		}
 		return lifecycle.AnswerTo(e, nil)
 	})

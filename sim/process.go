@@ -179,23 +179,25 @@ func sendSignal(w *world, c *container, of int) {
 	w.after(after, func() { exits(w, c, end{code: code, reason: scenario.ReasonOf(code)}) })
 }
 
-// probeOf is the spec of a probe, and what it is answered.
-func (c *container) probeOf(kind lifecycle.ProbeKind) (*v1.Probe, []answer) {
-	spec := [...]*v1.Probe{lifecycle.StartupProbe: c.spec.StartupProbe, lifecycle.LivenessProbe: c.spec.LivenessProbe, lifecycle.ReadinessProbe: c.spec.ReadinessProbe}[kind]
-	return spec, c.answers[kind]
+// probeOf is the spec of a probe.
+func (c *container) probeOf(kind lifecycle.ProbeKind) *v1.Probe {
+	return [...]*v1.Probe{lifecycle.StartupProbe: c.spec.StartupProbe, lifecycle.LivenessProbe: c.spec.LivenessProbe, lifecycle.ReadinessProbe: c.spec.ReadinessProbe}[kind]
 }
 
 // notReady is what a readiness probe gets too early.
 var notReady = &scenario.Answer{Answer: "failure"}
 
-// answerAt is what a probe gets now; nil: it succeeds.
-func (c *container) answerAt(now time.Duration, kind lifecycle.ProbeKind, list []answer) *scenario.Answer {
-	since := now - c.began
-	if kind == lifecycle.ReadinessProbe && since < c.ready {
+// answerTo is what a probe gets now; nil: it succeeds.
+func answerTo(w *world, e lifecycle.Probe) (says *scenario.Answer) {
+	c := w.runtime.container(e.ContainerID)
+	if c == nil {
+		return nil
+	}
+	since := w.now - c.began
+	if e.Kind == lifecycle.ReadinessProbe && since < c.ready {
 		return notReady
 	}
-	var says *scenario.Answer
-	for _, a := range list {
+	for _, a := range c.answers[e.Kind] {
 		if a.from <= since {
 			says = a.says
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/sim/scenario"
+	"github.com/lifepod/lifepod/worker/deadline"
 )
 
 // world is a pod's machine with all that is around it on a node.
@@ -42,12 +43,6 @@ type agent struct {
 	timer    int                // counts the timers: only the newest one fires
 	told     time.Duration      // the clock's changes that the machine knows of
 }
-
-// relist is the time between two snapshots of the pod, in the bundled worker.
-const relist = 10 * time.Second
-
-// unchangedEnough is after how many snapshots without a change there are no further ones.
-const unchangedEnough = 3
 
 func (w *world) wall() time.Time { return Began.Add(w.now + w.drift) }
 
@@ -198,14 +193,14 @@ func (w *world) changed() {
 		return
 	}
 	w.runtime.looking = true
-	w.queue.put(w.now-w.now%relist+relist, w.relist)
+	w.queue.put(w.now-w.now%deadlines.Relist+deadlines.Relist, w.relist)
 }
 
 func (w *world) relist() {
 	w.runtime.quiet++
 	w.look()
-	if w.runtime.looking = w.runtime.quiet < unchangedEnough; w.runtime.looking {
-		w.after(relist, w.relist)
+	if w.runtime.looking = w.runtime.quiet < deadline.UnchangedEnough; w.runtime.looking {
+		w.after(deadlines.Relist, w.relist)
 	}
 }
 

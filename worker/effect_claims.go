@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"errors"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,12 +15,6 @@ type Claims interface {
 	Prepare(ctx context.Context, pod *v1.Pod) error
 	Unprepare(ctx context.Context, pod types.UID) error
 }
-
-// claimsDeadline is for all drivers of a pod's claims, one after the other; each has a
-// deadline of its own.
-const claimsDeadline = 10 * time.Minute
-
-func untilDriversAnswer[E lifecycle.Effect](*executor, E) time.Duration { return claimsDeadline }
 
 // errNoClaims is for a pod that was accepted by an agent of a cluster.
 var errNoClaims = errors.New("resource claims need an API server")

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/deadline"
 	"github.com/lifepod/lifepod/worker/probe"
 )
 
@@ -22,14 +23,15 @@ func (h *executor) probe(ctx context.Context, e lifecycle.Probe) lifecycle.Fact 
 	}
 }
 
-func probeDeadline(h *executor, e lifecycle.Probe) time.Duration {
-	return h.engine.Timeouts.Call + probe.Timeout(probeSpec(containerSpec(h.pod, e.Container), e.Kind))
+// probeDeadline is that of an attempt, with the calls that it may make.
+func (h *executor) probeDeadline(e lifecycle.Probe) time.Duration {
+	return h.engine.Timeouts.Of(e) + deadline.OfProbe(probeSpec(containerSpec(h.pod, e.Container), e.Kind))
 }
 
 // begunLate is how long ago the worker began the effect, which it gave its time.
 func (h *executor) begunLate(ctx context.Context, e lifecycle.Probe) time.Duration {
 	ends, _ := ctx.Deadline() // every effect has one
-	return max(0, time.Since(ends.Add(-probeDeadline(h, e))))
+	return max(0, time.Since(ends.Add(-h.probeDeadline(e))))
 }
 
 func probeSpec(c *v1.Container, kind lifecycle.ProbeKind) *v1.Probe {

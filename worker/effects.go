@@ -47,60 +47,48 @@ func (h *executor) of(pod *v1.Pod) *executor {
 	return &executor{engine: h.engine, pod: pod, results: h.results, commands: h.commands, post: h.post}
 }
 
-// row says of one type of effect how it is carried out, and how long that may take.
+// row says of one type of effect how it is carried out.
 type row struct {
 	effect   reflect.Type
 	carryOut func(*executor, context.Context, lifecycle.Effect) lifecycle.Fact
-	deadline func(*executor, lifecycle.Effect) time.Duration
 }
 
 // rows has a row for each effect that is answered.
 var rows = byEffect(
-	on((*executor).ensureCgroup, call),
-	on((*executor).mountVolumes, call),
-	on((*executor).refreshVolumes, call),
-	on((*executor).measureStorage, call),
-	on((*executor).unmountVolumes, call),
-	on((*executor).removeCgroup, call),
-	on((*executor).prepareClaims, untilDriversAnswer),
-	on((*executor).unprepareClaims, untilDriversAnswer),
-	on((*executor).createSandbox, func(h *executor, _ lifecycle.CreateSandbox) time.Duration { return h.engine.Timeouts.Sandbox }),
-	on((*executor).stopSandbox, call),
-	on((*executor).removeSandbox, call),
-	on((*executor).inspectImage, call),
-	on((*executor).pullImage, func(h *executor, _ lifecycle.PullImage) time.Duration { return h.engine.Timeouts.Pull }),
-	on((*executor).createContainer, call),
-	on((*executor).startContainer, call),
-	on((*executor).stopContainer, func(h *executor, e lifecycle.StopContainer) time.Duration {
-		return h.engine.Timeouts.Call + time.Duration(e.TimeoutSeconds)*time.Second
-	}),
-	on((*executor).removeContainer, call),
-	on((*executor).probe, probeDeadline),
-	on((*executor).runHook, func(*executor, lifecycle.RunHook) time.Duration { return 365 * 24 * time.Hour }), // it keeps its own
-	on((*executor).admitResize, call),
-	on((*executor).measureMemory, call),
-	on((*executor).resizeCgroup, call),
-	on((*executor).resizeContainer, call),
-	on((*executor).observe, func(h *executor, e lifecycle.Observe) time.Duration {
-		if e.ID == 0 { // the next one would be due
-			return h.engine.Timeouts.Relist
-		}
-		return h.engine.Timeouts.Call
-	}),
+	on((*executor).ensureCgroup),
+	on((*executor).mountVolumes),
+	on((*executor).refreshVolumes),
+	on((*executor).measureStorage),
+	on((*executor).unmountVolumes),
+	on((*executor).removeCgroup),
+	on((*executor).prepareClaims),
+	on((*executor).unprepareClaims),
+	on((*executor).createSandbox),
+	on((*executor).stopSandbox),
+	on((*executor).removeSandbox),
+	on((*executor).inspectImage),
+	on((*executor).pullImage),
+	on((*executor).createContainer),
+	on((*executor).startContainer),
+	on((*executor).stopContainer),
+	on((*executor).removeContainer),
+	on((*executor).probe),
+	on((*executor).runHook),
+	on((*executor).admitResize),
+	on((*executor).measureMemory),
+	on((*executor).resizeCgroup),
+	on((*executor).resizeContainer),
+	on((*executor).observe),
 )
 
-func on[E lifecycle.Effect](carryOut func(*executor, context.Context, E) lifecycle.Fact, deadline func(*executor, E) time.Duration) row {
+func on[E lifecycle.Effect](carryOut func(*executor, context.Context, E) lifecycle.Fact) row {
 	return row{
 		effect: reflect.TypeFor[E](),
 		carryOut: func(h *executor, ctx context.Context, e lifecycle.Effect) lifecycle.Fact {
 			return carryOut(h, ctx, e.(E))
 		},
-		deadline: func(h *executor, e lifecycle.Effect) time.Duration { return deadline(h, e.(E)) },
 	}
 }
-
-// call is the deadline of an effect that is one call of the runtime, or as short.
-func call[E lifecycle.Effect](h *executor, _ E) time.Duration { return h.engine.Timeouts.Call }
 
 func byEffect(list ...row) map[reflect.Type]row {
 	by := map[reflect.Type]row{}
@@ -125,7 +113,10 @@ func (h *executor) do(ctx context.Context, effect lifecycle.Effect) lifecycle.Fa
 
 // deadline is how long an effect may take.
 func (h *executor) deadline(effect lifecycle.Effect) time.Duration {
-	return rowOf(effect).deadline(h, effect)
+	if e, is := effect.(lifecycle.Probe); is {
+		return h.probeDeadline(e)
+	}
+	return h.engine.Timeouts.Of(effect)
 }
 
 func (h *executor) startContainer(ctx context.Context, e lifecycle.StartContainer) lifecycle.Fact {

@@ -16,6 +16,7 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/admission"
 	"github.com/lifepod/lifepod/worker/criconfig"
+	"github.com/lifepod/lifepod/worker/deadline"
 	"github.com/lifepod/lifepod/worker/environment"
 	"github.com/lifepod/lifepod/worker/images"
 	"github.com/lifepod/lifepod/worker/logrotate"
@@ -181,18 +182,10 @@ type Clock struct {
 	Machine func() lifecycle.Clock
 }
 
-// Timeouts bound the calls of the runtime. What a call that ran out of time left
-// behind is looked for and adopted.
-type Timeouts struct {
-	Sandbox time.Duration // RunPodSandbox, which may pull the pause image and set up networks
-	Call    time.Duration // every other call, on top of a stop's grace (B-SIG-5)
-	Pull    time.Duration // one image
-	Relist  time.Duration // between two snapshots of a pod
-}
+// Timeouts bound the calls of the runtime.
+type Timeouts = deadline.Timeouts
 
-// DefaultTimeouts are the kubelet's, with a relist that is only a safety net.
-func DefaultTimeouts() Timeouts {
-	return Timeouts{Sandbox: 4 * time.Minute, Call: 2 * time.Minute, Pull: 2 * time.Hour, Relist: 10 * time.Second}
-}
+// DefaultTimeouts are the kubelet's.
+func DefaultTimeouts() Timeouts { return deadline.Default() }
 
 func (n *Engine) podDir(uid types.UID) string { return filepath.Join(n.Folders.Pods, string(uid)) }

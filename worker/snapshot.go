@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/deadline"
 )
 
 // snapshots are those that the machine did not ask for: one at a time, so that
@@ -14,11 +15,6 @@ type snapshots struct {
 	digest   uint64 // of what the runtime had of the pod when it was last looked at
 	quiet    int    // how many there were since anything has happened
 }
-
-// unchangedEnough is after how many snapshots without a change further ones are skipped
-// until the digest changes. It is more than two, because the machine draws some
-// conclusions from two snapshots in a row.
-const unchangedEnough = 3
 
 // podDigest is what the runtime has of a pod, in one number (cri.Overview).
 type podDigest struct {
@@ -31,7 +27,7 @@ func (w *Worker) compareDigest(ctx context.Context, g podDigest) {
 	if !g.failed && g.digest != w.snapshots.digest {
 		w.snapshots.digest, w.snapshots.quiet = g.digest, 0
 	}
-	if w.snapshots.quiet < unchangedEnough {
+	if w.snapshots.quiet < deadline.UnchangedEnough {
 		w.takeSnapshot(ctx)
 	}
 }

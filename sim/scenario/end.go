@@ -2,8 +2,9 @@ package scenario
 
 // Calls are the calls of the runtime, and other work, that a scenario may change.
 var Calls = []string{
-	"CreateContainer", "CreateSandbox", "EnsureCgroup", "InspectImage", "MountVolumes", "Observe", "RemoveCgroup", "RemoveContainer", "RemoveSandbox",
-	"StartContainer", "StopContainer", "StopSandbox", "UnmountVolumes",
+	"CreateContainer", "CreateSandbox", "EnsureCgroup", "InspectImage", "MeasureStorage", "MountVolumes", "Observe", "PrepareClaims", "Probe", "PullImage",
+	"RefreshVolumes", "RemoveCgroup", "RemoveContainer", "RemoveSandbox", "RunHook", "StartContainer", "StopContainer", "StopSandbox", "UnmountVolumes",
+	"UnprepareClaims",
 }
 
 // Signals that may end a process, as exit codes say them.

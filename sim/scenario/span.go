@@ -21,8 +21,8 @@ type Span struct {
 	a, b  time.Duration
 }
 
-// maxSpan bounds durations and what is drawn: sums of them don't overflow.
-const maxSpan = 10 * 365 * 24 * time.Hour
+// Forever is what is drawn from forever. It bounds all durations: sums of them don't overflow.
+const Forever = 10 * 365 * 24 * time.Hour
 
 // Fixed is always the same duration.
 func Fixed(d time.Duration) *Span { return &Span{text: d.String(), kind: "fixed", a: d} }
@@ -66,7 +66,7 @@ func ParseSpan(text string) (Span, error) {
 
 func parseInto(d *time.Duration, text string) (err error) {
 	*d, err = time.ParseDuration(text)
-	if err == nil && (*d < 0 || *d > maxSpan) {
+	if err == nil && (*d < 0 || *d > Forever) {
 		err = errSpan
 	}
 	return err
@@ -104,7 +104,7 @@ func (s *Span) Draw(dice *rand.Rand, usual time.Duration) time.Duration {
 	drawn := float64(s.a)
 	switch s.kind {
 	case "forever":
-		return maxSpan
+		return Forever
 	case "exp":
 		drawn *= -math.Log(1 - dice.Float64())
 	case "uniform":
@@ -112,7 +112,7 @@ func (s *Span) Draw(dice *rand.Rand, usual time.Duration) time.Duration {
 	case "weibull":
 		drawn *= math.Pow(-math.Log(1-dice.Float64()), 1/s.shape)
 	}
-	return time.Duration(min(drawn, float64(maxSpan))).Round(time.Microsecond)
+	return time.Duration(min(drawn, float64(Forever))).Round(time.Microsecond)
 }
 
 // Signed is a duration that may be negative.
@@ -125,7 +125,7 @@ func (s *Signed) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	d, err := time.ParseDuration(text)
-	if err == nil && d.Abs() > maxSpan {
+	if err == nil && d.Abs() > Forever {
 		err = fmt.Errorf("%v is too long", d)
 	}
 	*s = Signed(d)

@@ -9,11 +9,11 @@ import (
 func TestSpansAreDistributedAsTheySay(t *testing.T) {
 	for text, want := range map[string]struct{ min, mean, max time.Duration }{
 		"30s":              {30 * time.Second, 30 * time.Second, 30 * time.Second},
-		"exp(30s)":         {0, 30 * time.Second, maxSpan},
+		"exp(30s)":         {0, 30 * time.Second, Forever},
 		"uniform(1s, 5s)":  {time.Second, 3 * time.Second, 5 * time.Second},
-		"weibull(1, 10s)":  {0, 10 * time.Second, maxSpan}, // of shape 1 it is exponential
-		"weibull(2,10s)":   {0, 8862 * time.Millisecond, maxSpan},
-		"weibull(0.5,10s)": {0, 20 * time.Second, maxSpan},
+		"weibull(1, 10s)":  {0, 10 * time.Second, Forever}, // of shape 1 it is exponential
+		"weibull(2,10s)":   {0, 8862 * time.Millisecond, Forever},
+		"weibull(0.5,10s)": {0, 20 * time.Second, Forever},
 	} {
 		s, err := ParseSpan(text)
 		if err != nil {

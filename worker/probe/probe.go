@@ -9,6 +9,7 @@ import (
 
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/command"
+	"github.com/lifepod/lifepod/worker/deadline"
 )
 
 // Attempt is what one attempt depends on.
@@ -53,12 +54,8 @@ func (a Attempt) make(ctx context.Context) Result {
 	return errored(fmt.Errorf("missing probe handler for %s", a.Container.Name))
 }
 
-// Timeout is how long an attempt of the probe may take (A-PROBE-1).
-func Timeout(p *v1.Probe) time.Duration {
-	return time.Duration(max(p.TimeoutSeconds, 1)) * time.Second
-}
-
-func (a Attempt) timeout() time.Duration { return Timeout(a.Probe) }
+// timeout is how long the attempt may take (A-PROBE-1).
+func (a Attempt) timeout() time.Duration { return deadline.OfProbe(a.Probe) }
 
 func success(output string) Result {
 	return Result{Outcome: lifecycle.ProbeSuccess, Output: output}
