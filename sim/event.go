@@ -16,6 +16,7 @@ const (
 	usualCrash      = 5 * time.Second
 	usualAgentCrash = time.Second
 	usualDeaf       = 5 * time.Second
+	usualDelay      = time.Second // at most
 )
 
 // happens carries out what the scenario has happen.
@@ -44,6 +45,10 @@ func happens(w *world, e *scenario.Event) {
 		w.drift += time.Duration(e.SetClock.By)
 	case e.LoseEvents != nil:
 		w.runtime.deafUntil = w.now + e.LoseEvents.For.Draw(w.dice, usualDeaf)
+	case e.DoubleEvents != nil:
+		w.runtime.doubledUntil = w.now + e.DoubleEvents.For.Draw(w.dice, usualDeaf)
+	case e.DelayEvents != nil:
+		w.runtime.delayedUntil, w.runtime.delay = w.now+e.DelayEvents.For.Draw(w.dice, usualDeaf), e.DelayEvents.By
 	case e.SandboxExit != nil:
 		sandboxExits(w)
 	default:

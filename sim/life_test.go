@@ -147,6 +147,18 @@ func TestFaults(t *testing.T) {
 			says:  "calls: [{call: RunHook, times: 1, takes: 20s}]\nevents: [{at: 10s, delete: {}}]",
 			phase: v1.PodFailed, gone: true, tells: []string{"grace 5s", "pod Failed"},
 		},
+		"events that come twice": {
+			says:  "events: [{at: 0s, doubleEvents: {for: 1h}}]\ncontainers: {main: {runs: [{run: 8s, exit: 1}, {}]}}",
+			phase: v1.PodRunning, tells: []string{"main exited 1 → restart now", again},
+		},
+		"events in another order": {
+			says:  "events: [{at: 0s, delayEvents: {for: 1h, by: 'uniform(0s,9s)'}}, {at: 0s, doubleEvents: {for: 1h}}]\ncontainers: {main: {runs: [{run: 3s, exit: 1}, {run: 3s, exit: 1}, {}]}}",
+			phase: v1.PodRunning, tells: []string{"main exited 1 → restart now", again, "main exited 1 → restart in 10s", "(2nd restart)"},
+		},
+		"refused by the node": {
+			says:  "refuse: {reason: OutOfcpu, message: no CPU is left}",
+			phase: v1.PodFailed, gone: true, tells: []string{"no CPU is left", "pod Failed (OutOfcpu)"},
+		},
 		"restart": {
 			says:  "events: [{at: 10s, restart: {container: main}}]",
 			phase: v1.PodRunning, tells: []string{again},

@@ -20,8 +20,11 @@ type runtime struct {
 	times     int           // how often it was started: a call ends with the one that it was made to
 	downUntil time.Duration // until then it can't be reached
 	deafUntil time.Duration // until then its events are lost
-	quiet     int           // snapshots since something has changed
-	looking   bool          // the next snapshot is due
+	// doubledUntil and delayedUntil are until when its events come twice, and later by delay.
+	doubledUntil, delayedUntil time.Duration
+	delay                      *scenario.Span
+	quiet                      int  // snapshots since something has changed
+	looking                    bool // the next snapshot is due
 }
 
 // container is one instance.
@@ -165,11 +168,23 @@ func specOf(w *world, name string) *v1.Container {
 	return &v1.Container{Name: name}
 }
 
-// tells sends an event of the runtime, which may be lost.
+// tells sends an event of the runtime, which may be lost, come twice or late.
 func tells(w *world, fact lifecycle.Fact) {
 	w.changed()
 	if w.now < w.runtime.downUntil || w.now < w.runtime.deafUntil {
 		return
 	}
-	w.after(0, w.answering(fact))
+	w.after(eventDelay(w), w.answering(fact))
+	if w.now < w.runtime.doubledUntil {
+		w.after(eventDelay(w), w.answering(fact))
+	}
+}
+
+// eventDelay is how much later than usual an event of the runtime comes. It is another one for
+// each, so that they come in another order.
+func eventDelay(w *world) time.Duration {
+	if w.now < w.runtime.delayedUntil {
+		return w.runtime.delay.Draw(w.dice, time.Duration(w.dice.Int64N(int64(usualDelay))))
+	}
+	return 0
 }

@@ -58,6 +58,10 @@ func optionsOf() lifecycle.Options {
 // begin begins the life.
 func (w *world) begin() {
 	w.agent.machine = lifecycle.New(w.pod, optionsOf())
+	if refuse := w.scenario.Refuse; refuse != nil {
+		w.feed(lifecycle.Rejected{Reason: refuse.Reason, Message: refuse.Message})
+		return
+	}
 	w.feed(lifecycle.Accepted{})
 }
 

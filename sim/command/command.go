@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/sim/scenario"
@@ -97,18 +98,37 @@ func (o *options) check(limited bool) error {
 		return fmt.Errorf("-o %s: want %s", o.output, strings.Join(formats, ", "))
 	}
 	switch {
-	case o.runs < 1:
-		return fmt.Errorf("--runs %d: want 1 or more", o.runs)
 	case o.limit < 0 || limited && o.limit == 0:
 		return fmt.Errorf("--for %v: want a duration above 0, such as 1h", o.limit)
+	case o.explain && o.output != "":
+		return fmt.Errorf("--explain and -o %s exclude each other", o.output)
+	case o.picture() && isTerminal(o.stdout):
+		return fmt.Errorf("-o %s is not for a terminal: write it to a file, and open that with %s", o.output, viewers[o.output])
+	}
+	return o.checkRuns()
+}
+
+func (o *options) checkRuns() error {
+	switch {
+	case o.runs < 1:
+		return fmt.Errorf("--runs %d: want 1 or more", o.runs)
 	case o.runs > 1 && o.output != "" && o.output != "json":
 		return fmt.Errorf("--runs and -o %s exclude each other: there is -o json", o.output)
 	case o.runs > 1 && (o.verbose || o.explain):
 		return errors.New("--runs shows statistics, and excludes -v and --explain")
-	case o.explain && o.output != "":
-		return fmt.Errorf("--explain and -o %s exclude each other", o.output)
 	}
 	return nil
+}
+
+// viewers are what charts are opened with.
+var viewers = map[string]string{"svg": "a browser", "html": "a browser", "perfetto": "https://ui.perfetto.dev"}
+
+// picture says that the output is for a viewer, and nothing to read.
+func (o *options) picture() bool { return viewers[o.output] != "" }
+
+func isTerminal(out io.Writer) bool {
+	file, is := out.(*os.File)
+	return is && term.IsTerminal(int(file.Fd()))
 }
 
 func newSchemaCommand() *cobra.Command {
@@ -124,13 +144,4 @@ func newSchemaCommand() *cobra.Command {
 			return err
 		},
 	}
-}
-
-func readFile(name string, stdin io.Reader) (string, []byte, error) {
-	if name == "-" {
-		data, err := io.ReadAll(stdin)
-		return "<stdin>", data, err
-	}
-	data, err := os.ReadFile(name)
-	return name, data, err
 }

@@ -146,6 +146,31 @@ func TestAssertionsDecideTheExitCode(t *testing.T) {
 	}
 }
 
+// What containers write can't make a terminal obey.
+func TestOutputIsHarmless(t *testing.T) {
+	scenario := write(t, `
+apiVersion: lifepod.dev/v1alpha1
+kind: Scenario
+containers:
+  worker:
+    runs:
+    - {run: 10s, output: [{text: "\x1b[2Jgone\nand\r more"}]}
+`)
+	stdout, stderr, code := simulate(t, examples+"crashloop.yaml", "--scenario", scenario)
+	if want := "^[[2Jgone\nand\\r more\n"; stdout != want || code != 0 {
+		t.Errorf("exit code %d, %q, want %q\n%s", code, stdout, want, stderr)
+	}
+}
+
+// Standard input can't be two files.
+func TestStandardInputIsReadOnce(t *testing.T) {
+	for _, args := range [][]string{{"-", "-"}, {"-", "--scenario", "-"}, {examples + "hello.yaml", "-", "--scenario", "-"}} {
+		if _, stderr, code := simulate(t, args...); code != ExitError || !strings.Contains(stderr, "standard input can be read once only") {
+			t.Errorf("%q: exit code %d: %s", args, code, stderr)
+		}
+	}
+}
+
 // What is wrong in a scenario is said with its line and what is meant.
 func TestScenarioErrorsNameTheLine(t *testing.T) {
 	for scenario, want := range map[string]string{

@@ -87,16 +87,19 @@ func indent(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ") + "\n"
 }
 
-// Output shows a line that a container writes.
+// Output shows what a container writes at once: a line, or several.
 func (p *printer) Output(at time.Time, container, stream, text string) {
 	text += "\n"
-	switch {
-	case p.teller.JSON:
+	if p.teller.JSON {
 		p.told(p.teller.Encode(at, story.Line{Type: "output", Subject: container, Stream: stream, Text: &text}))
-	case p.unprefixed:
-		p.write(p.stdout, text)
-	default:
-		p.write(p.stdout, container+story.Separator+text)
+		return
+	}
+	prefix := container + story.Separator
+	if p.unprefixed {
+		prefix = ""
+	}
+	for line := range strings.Lines(plain.Text(text)) {
+		p.write(p.stdout, prefix+line)
 	}
 }
 

@@ -4,32 +4,21 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/internal/plain"
-	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim"
-	"github.com/lifepod/lifepod/sim/scenario"
-	"github.com/lifepod/lifepod/sim/scenario/file"
+	"github.com/lifepod/lifepod/sim/command/input"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/gantt"
 	"github.com/lifepod/lifepod/timeline/perfetto"
 	"github.com/lifepod/lifepod/timeline/picture"
 )
 
-// input is what a simulation needs, read.
-type input struct {
-	set      *manifest.Set
-	scenario *scenario.Scenario // nil: none
-	asserts  []sim.Assertion
-}
-
 // run simulates, and says the exit code.
 func (o *options) run(ctx context.Context) (int, error) {
-	in, err := o.read()
+	in, err := o.input().Read()
 	if err != nil {
 		return ExitError, err
 	}
@@ -39,72 +28,25 @@ func (o *options) run(ctx context.Context) (int, error) {
 	return o.one(ctx, in)
 }
 
-func (o *options) read() (in input, err error) {
-	if in.set, err = readManifests(o.files, o.stdin); err != nil {
-		return in, err
-	}
-	if o.scenario != "" {
-		name, data, err := readFile(o.scenario, o.stdin)
-		if err != nil {
-			return in, fmt.Errorf("read scenario: %w", err)
-		}
-		if in.scenario, err = file.Read(manifest.Source{Name: name, Data: data}, in.set.Pod); err != nil {
-			return in, err
-		}
-	}
-	asserts := o.asserts
-	if in.scenario != nil {
-		asserts = append(asserts, in.scenario.Assert...)
-	}
-	for _, text := range asserts {
-		a, err := sim.ParseAssertion(text, in.set.Pod)
-		if err != nil {
-			return in, err
-		}
-		in.asserts = append(in.asserts, a)
-	}
-	return in, nil
-}
-
-// uid is the pod's, always the same: it is part of what is printed.
-const uid types.UID = "00000000-0000-4000-8000-000000000000"
-
-// readManifests reads them as lifepod run does, but for what is drawn by chance there.
-func readManifests(files []string, stdin io.Reader) (*manifest.Set, error) {
-	var sources []manifest.Source
-	for _, name := range files {
-		name, data, err := readFile(name, stdin)
-		if err != nil {
-			return nil, fmt.Errorf("read manifest: %w", err)
-		}
-		sources = append(sources, manifest.Source{Name: name, Data: data})
-	}
-	set, err := manifest.Read(sources, manifest.Options{Now: sim.Began})
-	if err != nil {
-		return nil, err
-	}
-	set.Pod.UID, set.Pod.Spec.NodeName = uid, "sim"
-	if set.Pod.GenerateName != "" {
-		set.Pod.Name = set.Pod.GenerateName + "sim00"
-	}
-	return set, nil
+func (o *options) input() input.Files {
+	return input.Files{Manifests: o.files, Scenario: o.scenario, Asserts: o.asserts, Stdin: o.stdin}
 }
 
 // one simulates a life and shows it.
-func (o *options) one(ctx context.Context, in input) (int, error) {
-	p, err := newPrinter(o, in.set.Pod, sim.Began)
+func (o *options) one(ctx context.Context, in input.Input) (int, error) {
+	p, err := newPrinter(o, in.Set.Pod, sim.Began)
 	if err != nil {
 		return ExitError, err
 	}
-	for _, text := range in.set.Warnings {
+	for _, text := range in.Set.Warnings {
 		p.warn(text)
 	}
 	chart := o.output != "" && o.output != "json"
-	settings := sim.Options{Scenario: in.scenario, Seed: o.seed, For: o.limit, Journal: chart, GivenUp: givenUp(ctx)}
+	settings := sim.Options{Scenario: in.Scenario, Seed: o.seed, For: o.limit, Journal: chart, GivenUp: givenUp(ctx)}
 	if !chart {
 		settings.Sink = p
 	}
-	life := sim.Run(in.set.Pod, settings)
+	life := sim.Run(in.Set.Pod, settings)
 	if ctx.Err() != nil {
 		return ExitError, context.Cause(ctx)
 	}
@@ -118,7 +60,7 @@ func (o *options) one(ctx context.Context, in input) (int, error) {
 	if p.failed != nil {
 		return ExitError, fmt.Errorf("write standard output: %w", p.failed)
 	}
-	return o.verdict(broken(in.asserts, life))
+	return o.verdict(broken(in.Asserts, life))
 }
 
 func givenUp(ctx context.Context) func() bool { return func() bool { return ctx.Err() != nil } }
@@ -156,18 +98,18 @@ func (o *options) writeChart(c *timeline.Chart) error {
 
 // many simulates lives and shows what they have in common. Of assertions that fail the first
 // ones are shown.
-func (o *options) many(ctx context.Context, in input) (int, error) {
+func (o *options) many(ctx context.Context, in input.Input) (int, error) {
 	const shown = 5
 	var s sim.Statistics
 	lives := 0 // that break assertions
 	var failures []string
 	for i := range o.runs {
-		life := sim.Run(in.set.Pod, sim.Options{Scenario: in.scenario, Seed: o.seed + uint64(i), For: o.limit, GivenUp: givenUp(ctx)}) //nolint:gosec // never negative
+		life := sim.Run(in.Set.Pod, sim.Options{Scenario: in.Scenario, Seed: o.seed + uint64(i), For: o.limit, GivenUp: givenUp(ctx)}) //nolint:gosec // never negative
 		if ctx.Err() != nil {
 			return ExitError, context.Cause(ctx)
 		}
 		s.Add(life)
-		if these := broken(in.asserts, life); these != nil {
+		if these := broken(in.Asserts, life); these != nil {
 			failures = append(failures, these...)
 			lives++
 		}

@@ -7,12 +7,19 @@ package scenario
 type Scenario struct {
 	APIVersion string               `json:"apiVersion"`
 	Kind       string               `json:"kind"`
-	For        *Span                `json:"for,omitempty"` // how long it is looked at
+	For        *Span                `json:"for,omitempty"`    // how long it is looked at
+	Refuse     *Refusal             `json:"refuse,omitempty"` // the node does not take the pod
 	Containers map[string]Container `json:"containers,omitempty"`
 	Images     map[string]Image     `json:"images,omitempty"`
 	Calls      []Call               `json:"calls,omitempty"`
 	Events     []Event              `json:"events,omitempty"`
 	Assert     []string             `json:"assert,omitempty"`
+}
+
+// Refusal is why the node does not admit the pod.
+type Refusal struct {
+	Reason  string `json:"reason"` // such as OutOfcpu
+	Message string `json:"message,omitempty"`
 }
 
 // Container is what a container does.
@@ -111,6 +118,8 @@ type Event struct {
 	AgentCrash   *Down    `json:"agentCrash,omitempty"`
 	SetClock     *Change  `json:"setClock,omitempty"`
 	LoseEvents   *Lose    `json:"loseEvents,omitempty"`
+	DoubleEvents *Lose    `json:"doubleEvents,omitempty"` // they come twice
+	DelayEvents  *Delay   `json:"delayEvents,omitempty"`  // they come late, and in another order
 	SandboxExit  *Nothing `json:"sandboxExit,omitempty"`
 
 	ObjectsChanged *Objects `json:"objectsChanged,omitempty"`
@@ -161,9 +170,15 @@ type Change struct {
 	By Signed `json:"by"`
 }
 
-// Lose is for how long events of the runtime are lost.
+// Lose is for how long events of the runtime are lost, or come twice.
 type Lose struct {
 	For *Span `json:"for,omitempty"`
+}
+
+// Delay is for how long events of the runtime come late, and by how much each.
+type Delay struct {
+	For *Span `json:"for,omitempty"`
+	By  *Span `json:"by,omitempty"`
 }
 
 // AddedNames are the ephemeral containers that the pod gets.

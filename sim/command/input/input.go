@@ -1,0 +1,101 @@
+// Package input reads what a simulation needs: manifests, the scenario and assertions.
+package input
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/manifest"
+	"github.com/lifepod/lifepod/sim"
+	"github.com/lifepod/lifepod/sim/scenario"
+	"github.com/lifepod/lifepod/sim/scenario/file"
+)
+
+// Files are what is to be read; - is standard input, for one of them.
+type Files struct {
+	Manifests []string
+	Scenario  string // empty: none
+	Asserts   []string
+	Stdin     io.Reader
+}
+
+// Input is what a simulation needs.
+type Input struct {
+	Set      *manifest.Set
+	Scenario *scenario.Scenario // nil: none
+	Asserts  []sim.Assertion
+}
+
+// UID is that of simulated pods, always the same: it is part of what is printed.
+const UID types.UID = "00000000-0000-4000-8000-000000000000"
+
+// Read reads all of it.
+func (f Files) Read() (in Input, err error) {
+	if f.stdinTwice() {
+		return in, errors.New("-: standard input can be read once only: the others are to be files")
+	}
+	if in.Set, err = f.manifests(); err != nil {
+		return in, err
+	}
+	asserts := f.Asserts
+	if f.Scenario != "" {
+		name, data, err := f.read(f.Scenario)
+		if err != nil {
+			return in, fmt.Errorf("read scenario: %w", err)
+		}
+		if in.Scenario, err = file.Read(manifest.Source{Name: name, Data: data}, in.Set.Pod); err != nil {
+			return in, err
+		}
+		asserts = append(asserts, in.Scenario.Assert...)
+	}
+	for _, text := range asserts {
+		a, err := sim.ParseAssertion(text, in.Set.Pod)
+		if err != nil {
+			return in, err
+		}
+		in.Asserts = append(in.Asserts, a)
+	}
+	return in, nil
+}
+
+// stdinTwice says whether more than one of the files is standard input.
+func (f Files) stdinTwice() bool {
+	all := append(slices.Clone(f.Manifests), f.Scenario)
+	first := slices.Index(all, "-")
+	return first >= 0 && slices.Contains(all[first+1:], "-")
+}
+
+// manifests reads them as lifepod run does, but for what is drawn by chance there.
+func (f Files) manifests() (*manifest.Set, error) {
+	var sources []manifest.Source
+	for _, name := range f.Manifests {
+		name, data, err := f.read(name)
+		if err != nil {
+			return nil, fmt.Errorf("read manifest: %w", err)
+		}
+		sources = append(sources, manifest.Source{Name: name, Data: data})
+	}
+	set, err := manifest.Read(sources, manifest.Options{Now: sim.Began})
+	if err != nil {
+		return nil, err
+	}
+	set.Pod.UID, set.Pod.Spec.NodeName = UID, "sim"
+	if set.Pod.GenerateName != "" {
+		set.Pod.Name = set.Pod.GenerateName + "sim00"
+	}
+	return set, nil
+}
+
+func (f Files) read(name string) (string, []byte, error) {
+	if name == "-" {
+		data, err := io.ReadAll(f.Stdin)
+		return "<stdin>", data, err
+	}
+	data, err := os.ReadFile(name)
+	return name, data, err
+}

@@ -1,0 +1,29 @@
+package command
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/lifepod/lifepod/e2e/terminal"
+)
+
+// What a viewer opens is not written to a terminal.
+func TestPicturesAreNotForATerminal(t *testing.T) {
+	ours, theirs, err := terminal.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Close()
+	defer theirs.Close()
+	for _, format := range []string{"svg", "html", "perfetto"} {
+		code := 0
+		c := New(&code)
+		c.SilenceUsage, c.SilenceErrors = true, true
+		c.SetOut(theirs)
+		c.SetArgs([]string{examples + "hello.yaml", "-o", format})
+		err := c.ExecuteContext(t.Context())
+		if want := "-o " + format + " is not for a terminal"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
