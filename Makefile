@@ -42,7 +42,7 @@ runtime: packages ## build what bin/lifepod carries: containerd, runc, CNI, imag
 
 # Real programs that tests and measurements use, those of Kubernetes pinned in
 # cluster/go.mod.
-.PHONY: controlplane drivers kubelet metrics-server prometheus
+.PHONY: controlplane drivers kubelet metrics-server prometheus stock-runtime
 controlplane: ## build etcd, kube-apiserver & co. for the tests of lifepod agent
 	@$(GO) run ./e2e/controlplane/build
 
@@ -53,6 +53,15 @@ drivers: ## build the drivers of devices that the tests of lifepod agent use
 
 kubelet: ## build the kubelet that lifepod is compared with
 	@$(GO) run ./e2e/controlplane/build -kubelet
+
+# Upstream's, in the versions that lifepod carries; runc is built alike by both.
+stock-runtime: runtime ## build the container runtime as upstream ships it, which ours is compared with
+	mkdir -p .cache/stock/bin .cache/stock/cni
+	cp .cache/bundle/bin/runc .cache/stock/bin/
+	cd bundle/runtime && $(GO) build -buildvcs=false -tags 'osusergo netgo no_btrfs' -ldflags '-s -w' -o $(CURDIR)/.cache/stock/bin/ \
+		github.com/containerd/containerd/v2/cmd/containerd github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2
+	cd bundle/runtime && $(GO) build -buildvcs=false -ldflags '-s -w' -o $(CURDIR)/.cache/stock/cni/ \
+		$(addprefix github.com/containernetworking/plugins/plugins/,main/bridge main/loopback meta/portmap ipam/host-local)
 
 metrics-server: ## build the metrics-server that reads lifepod's figures in the tests
 	cd e2e/controlplane/metricsserver && $(GO) build -buildvcs=false -ldflags '-s -w' \
@@ -242,7 +251,7 @@ $(CONFORMANCE)/debian.tar: cluster/e2e/conformance/packages.txt
 # --- measuring --------------------------------------------------------------
 
 .PHONY: bench bench-agent bench-devices bench-volumes bench-pressure bench-up
-bench: build ## lifepod against the bare runtime calls, on one containerd (as root)
+bench: build stock-runtime ## lifepod against the bare runtime calls, on one containerd and on upstream's (as root)
 	$(GO) run ./bench -lifepod bin/lifepod
 
 BENCHUP ?= -n 3

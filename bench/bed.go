@@ -19,18 +19,20 @@ import (
 	"github.com/lifepod/lifepod/worker/checkpoint"
 )
 
-// bed is what both sides measure on: one runtime, one node, one event stream each.
+// bed is what all sides measure on: one runtime and one node, an event stream each, and the stock
+// runtime beside them.
 type bed struct {
 	client *cri.Client
 	node   *worker.Engine
 	events *worker.Events
 	floor  *bare.Runtime
+	stock  *bare.Runtime // the same calls on the runtime as upstream ships it; nil: nobody compares
 
 	stop    context.CancelFunc
 	streams sync.WaitGroup
 }
 
-func newBed(ctx context.Context, client *cri.Client, runtime *bundle.Runtime, log *slog.Logger) (*bed, error) {
+func newBed(ctx context.Context, client *cri.Client, runtime *bundle.Runtime, stock *cri.Client, log *slog.Logger) (*bed, error) {
 	node, err := host.NewNode(host.NodeConfig{Runtime: client, Root: runtime.Paths().Root,
 		CgroupParent: strings.TrimPrefix(runtime.CgroupParent(), "/"), IPAMDir: runtime.Paths().IPAM(), Log: log})
 	if err != nil {
@@ -41,6 +43,10 @@ func newBed(ctx context.Context, client *cri.Client, runtime *bundle.Runtime, lo
 	b.floor = &bare.Runtime{Client: client, Node: node.Config, CgroupOf: node.Cgroups.Path, Log: log}
 	b.streams.Go(func() { b.events.Run(ctx) })
 	b.streams.Go(func() { b.floor.Run(ctx) })
+	if stock != nil {
+		b.stock = &bare.Runtime{Client: stock, Node: node.Config, CgroupOf: node.Cgroups.Path, Log: log}
+		b.streams.Go(func() { b.stock.Run(ctx) })
+	}
 	return b, nil
 }
 

@@ -3,15 +3,32 @@ package main
 import (
 	"context"
 
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/bench/bare"
 	"github.com/lifepod/lifepod/bench/times"
 )
 
-// floorOne makes the bare calls that the pod of lifepod needs.
-func (b *bed) floorOne(ctx context.Context, record times.Record) error {
-	return b.floor.One(ctx, b.pod(), record.Prefixed("floor "))
+// bareSide makes the bare calls that the pods of lifepod need, on one of the runtimes.
+type bareSide struct {
+	name    string
+	bed     *bed
+	runtime *bare.Runtime
 }
 
-// floorRestartAll makes those that the restart of all containers needs.
-func (b *bed) floorRestartAll(ctx context.Context, record times.Record) error {
-	return b.floor.RestartAll(ctx, b.workerPod(), record.Prefixed("floor "))
+func (s bareSide) one(ctx context.Context, record times.Record) error {
+	return s.runtime.One(ctx, s.bed.pod(), record.Prefixed(s.name+" "))
+}
+
+func (s bareSide) restartAll(ctx context.Context, record times.Record) error {
+	return s.runtime.RestartAll(ctx, s.bed.workerPod(), record.Prefixed(s.name+" "))
+}
+
+// many makes the pods of many.
+func (s bareSide) many(ctx context.Context, record times.Record) error {
+	pods := make([]*v1.Pod, atOnce)
+	for i := range pods {
+		pods[i] = s.bed.numbered(i)
+	}
+	return s.runtime.AtOnce(ctx, pods, record.Prefixed(s.name+" "))
 }

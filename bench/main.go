@@ -6,10 +6,12 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/lifepod/lifepod/bench/stock"
 	"github.com/lifepod/lifepod/bench/times"
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cri"
@@ -18,6 +20,7 @@ import (
 func main() {
 	rounds := flag.Int("n", 30, "rounds; each measures the floor and lifepod once")
 	binary := flag.String("lifepod", "bin/lifepod", "the binary for the whole runs")
+	programs := flag.String("stock", ".cache/stock", "the `folder` of the runtime as upstream ships it (make stock-runtime)")
 	pods := flag.Int("idle", 0, "only run so many pods that do nothing and say what that costs")
 	root := flag.String("idle-root", "", "the state folder for -idle")
 	flag.Parse()
@@ -28,21 +31,21 @@ func main() {
 		}
 		return
 	}
-	if err := bench(context.Background(), *rounds, *binary); err != nil {
+	if err := bench(context.Background(), *rounds, *binary, *programs); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
 // bench measures on a state folder of its own, which is removed afterwards.
-func bench(ctx context.Context, rounds int, binary string) (err error) {
+func bench(ctx context.Context, rounds int, binary, programs string) (err error) {
 	root, err := os.MkdirTemp("", "lifepod-bench-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
 	var all times.Samples
-	if err := inProcess(ctx, root, rounds, &all); err != nil {
+	if err := inProcess(ctx, root, programs, rounds, &all); err != nil {
 		return err
 	}
 	if err := wholeRuns(ctx, root, rounds, binary, &all); err != nil {
@@ -53,7 +56,7 @@ func bench(ctx context.Context, rounds int, binary string) (err error) {
 }
 
 // inProcess measures what the agent does on one containerd, in turns with the floor.
-func inProcess(ctx context.Context, root string, rounds int, all *times.Samples) (err error) {
+func inProcess(ctx context.Context, root, programs string, rounds int, all *times.Samples) (err error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	runtime, err := bundle.Open(ctx, bundle.Config{Root: root, Log: log})
 	if err != nil {
@@ -72,16 +75,36 @@ func inProcess(ctx context.Context, root string, rounds int, all *times.Samples)
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	b, err := newBed(ctx, client, runtime, log)
+	upstream, err := stock.Open(ctx, stock.Config{
+		Programs: programs, Root: filepath.Join(root, "stock"), Images: filepath.Join(runtime.Paths().Images(), "carried.tar"),
+		Subnet: netip.MustParsePrefix(stockSubnet), Bridge: stockBridge,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, upstream.Close()) }()
+	b, err := newBed(ctx, client, runtime, upstream.Client, log)
 	if err != nil {
 		return err
 	}
 	defer b.close()
+	return b.turns(ctx, rounds, all)
+}
+
+// The network of the pods on the stock runtime.
+const (
+	stockSubnet = "10.255.0.0/16"
+	stockBridge = "lpstock0"
+)
+
+// turns has all sides do the same in turns.
+func (b *bed) turns(ctx context.Context, rounds int, all *times.Samples) error {
+	floor, stock := bareSide{"floor", b, b.floor}, bareSide{"stock", b, b.stock}
 	for i := range rounds + warmups {
 		record := all.When(i >= warmups)
 		for _, part := range []part{
-			{"floor", b.floorOne}, {"lifepod", b.lifepod},
-			{"floor, restart all", b.floorRestartAll}, {"lifepod, restart all", b.restartAll},
+			{"stock floor", stock.one}, {"floor", floor.one}, {"lifepod", b.lifepod},
+			{"stock floor, restart all", stock.restartAll}, {"floor, restart all", floor.restartAll}, {"lifepod, restart all", b.restartAll},
 			{"readiness", b.readiness},
 		} {
 			if err := part.measure(ctx, record); err != nil {
@@ -89,9 +112,9 @@ func inProcess(ctx context.Context, root string, rounds int, all *times.Samples)
 			}
 		}
 	}
-	for i := range max(rounds/6, 1) + 1 { // each is thirty pods
+	for i := range max(rounds/6, 1) + 1 { // each is fifty pods
 		record := all.When(i > 0)
-		if err := errors.Join(b.floorMany(ctx, record), b.many(ctx, record)); err != nil {
+		if err := errors.Join(stock.many(ctx, record), floor.many(ctx, record), b.many(ctx, record)); err != nil {
 			return fmt.Errorf("%d at once, round %d: %w", atOnce, i, err)
 		}
 	}

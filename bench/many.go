@@ -14,7 +14,7 @@ import (
 )
 
 // atOnce is how many pods are created, and deleted, at the same time.
-const atOnce = 30
+const atOnce = 50
 
 // many creates pods at once and deletes them at once.
 func (b *bed) many(ctx context.Context, record times.Record) error {
@@ -23,13 +23,13 @@ func (b *bed) many(ctx context.Context, record times.Record) error {
 	if err := bare.Together(atOnce, func(i int) (err error) { lives[i], err = b.begin(ctx, b.numbered(i)); return err }); err != nil {
 		return err
 	}
-	record("lifepod 30 created at once", time.Since(began))
+	record(fmt.Sprintf("lifepod %d created at once", atOnce), time.Since(began))
 	settle()
 	began = time.Now()
 	if err := bare.Together(atOnce, func(i int) error { return lives[i].end(lifecycle.StopRequested{}) }); err != nil {
 		return err
 	}
-	record("lifepod 30 deleted at once", time.Since(began))
+	record(fmt.Sprintf("lifepod %d deleted at once", atOnce), time.Since(began))
 	return nil
 }
 
@@ -61,13 +61,4 @@ func (l *life) end(request lifecycle.StopRequested) error {
 	defer l.bed.events.Remove(l.worker)
 	l.worker.Stop(request)
 	return <-l.ended
-}
-
-// floorMany makes the same pods of bare calls.
-func (b *bed) floorMany(ctx context.Context, record times.Record) error {
-	pods := make([]*v1.Pod, atOnce)
-	for i := range pods {
-		pods[i] = b.numbered(i)
-	}
-	return b.floor.AtOnce(ctx, pods, record.Prefixed("floor "))
 }
