@@ -32,7 +32,7 @@ type boards struct {
 }
 
 func open(ctx context.Context, p plan, log *slog.Logger) (*bench, error) {
-	bed, err := testbed.Open(ctx, testbed.Config{Lifepod: p.Lifepod, Keep: p.Keep, Log: log})
+	bed, err := testbed.Open(ctx, testbed.Config{Lifepod: p.Lifepod, Keep: p.Keep, Log: log, Audit: true})
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (b *bench) Parts(block int) []testbed.Part {
 	parts := []testbed.Part{{Name: floor, Measure: func(ctx context.Context) error { return b.measureFloor(ctx, &b.all) }}}
 	for _, node := range b.Turns(block) {
 		s := &side{Side: node, plan: b.plan, boards: b.boards}
-		parts = append(parts, testbed.Part{Name: node.Name, Measure: func(ctx context.Context) error { return s.measure(ctx, &b.all) }})
+		parts = append(parts, testbed.Part{Name: node.Name, Measure: func(ctx context.Context) error { return s.measure(ctx, block, &b.all) }})
 	}
 	return parts
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -17,11 +18,15 @@ func (s *side) crowd(ctx context.Context, r *results) error {
 		pods[i] = testbed.NewPod(s.Member.Name)
 	}
 	testbed.Progress("  %d at once", len(pods))
-	took, err := s.CreateAll(ctx, pods)
+	var took time.Duration
+	err := s.profileDuring(ctx, "created", func() (err error) {
+		took, err = s.createCrowd(ctx, r, pods)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	record(fmt.Sprintf("%d created at once", len(pods)), took)
+	record(atOnce(len(pods)), took)
 	testbed.Progress("  %d that do nothing", len(pods))
 	l, err := s.Idle(ctx, s.plan.idle)
 	if err != nil {
@@ -38,3 +43,28 @@ func (s *side) crowd(ctx context.Context, r *results) error {
 	record(fmt.Sprintf("%d deleted at once", len(pods)), took)
 	return nil
 }
+
+// createCrowd creates pods at once, and files what the node writes and uses of a CPU until it has told
+// of all of them.
+func (s *side) createCrowd(ctx context.Context, r *results, pods []*v1.Pod) (took time.Duration, err error) {
+	before, err := s.CPUTime()
+	if err != nil {
+		return 0, err
+	}
+	writes, err := s.CountWrites(ctx, func() error {
+		took, err = s.CreateAll(ctx, pods)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	after, err := s.CPUTime()
+	if err != nil {
+		return 0, err
+	}
+	r.count(s.Name, atOnce(len(pods)), counted{writes, len(pods)})
+	r.used(s.Name, (after-before)/time.Duration(len(pods)))
+	return took, nil
+}
+
+func atOnce(pods int) string { return fmt.Sprintf("%d created at once", pods) }

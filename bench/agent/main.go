@@ -16,6 +16,7 @@ type plan struct {
 	n        int // measurements of each kind in a block
 	pods     int // at once
 	volumes  int // pods with a volume at once
+	writes   int // pods whose writes are counted
 	idle     time.Duration
 	profiles string // folder of lifepod's profiles, empty: none are taken
 }
@@ -26,6 +27,7 @@ func main() {
 	flag.IntVar(&p.n, "n", 5, "measurements of each kind in a turn")
 	flag.IntVar(&p.pods, "pods", 100, "pods at once; 0 leaves this and the idle part out")
 	flag.IntVar(&p.volumes, "volumes", 50, "pods with a volume of a CSI driver at once; 0 leaves this out")
+	flag.IntVar(&p.writes, "writes", 4, "pods whose writes to the API server are counted, in the first turn; 0 leaves this out")
 	flag.DurationVar(&p.idle, "idle", 20*time.Second, "for how long pods that do nothing are watched")
 	flag.StringVar(&p.profiles, "profiles", "", "`folder` for pprof profiles of lifepod at work and with the idle pods")
 	flag.Parse()
@@ -36,4 +38,8 @@ func main() {
 type results struct {
 	times times.Samples
 	loads testbed.Loads
+	// writes by side, then by what happened to the pods.
+	writes map[string]map[string]counted
+	// created is what a side has used of a CPU for each pod that was created at once.
+	created map[string][]time.Duration
 }

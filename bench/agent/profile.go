@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,9 +29,12 @@ func (s *side) profileIdle(ctx context.Context) error {
 	return nil
 }
 
-// profileWork keeps where lifepod's CPU goes from now on.
-func (s *side) profileWork(ctx context.Context) error {
-	return s.profile(ctx, "work", fmt.Sprintf("profile?seconds=%d", profileSeconds))
+// profileDuring keeps where lifepod's CPU goes from the beginning of something. It takes as long as the
+// profile.
+func (s *side) profileDuring(ctx context.Context, file string, do func() error) error {
+	profiled := make(chan error, 1)
+	go func() { profiled <- s.profile(ctx, file, fmt.Sprintf("profile?seconds=%d", profileSeconds)) }()
+	return errors.Join(do(), <-profiled)
 }
 
 func (s *side) profile(ctx context.Context, file, query string) error {

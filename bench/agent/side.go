@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/lifepod/lifepod/bench/testbed"
@@ -17,18 +16,24 @@ type side struct {
 }
 
 // measure is one turn.
-func (s *side) measure(ctx context.Context, r *results) error {
+func (s *side) measure(ctx context.Context, block int, r *results) error {
 	return s.Turn(ctx, func(ctx context.Context) error {
 		if err := s.comebacks(ctx, r.times.When(true).Prefixed(s.Name+" ")); err != nil {
 			return err
 		}
-		profiled := make(chan error, 1)
-		go func() { profiled <- s.profileWork(ctx) }()
-		return errors.Join(s.measureAll(ctx, r), <-profiled)
+		err := s.profileDuring(ctx, "work", func() error { return s.measureSingles(ctx, r) })
+		if err == nil {
+			err = s.measureMany(ctx, r)
+		}
+		if err == nil && block == 0 { // counts need no repetition
+			err = s.countWrites(ctx, r)
+		}
+		return err
 	})
 }
 
-func (s *side) measureAll(ctx context.Context, r *results) error {
+// measureSingles measures what happens to one pod at a time.
+func (s *side) measureSingles(ctx context.Context, r *results) error {
 	for i := range s.plan.n + 1 {
 		record := r.times.When(i > 0).Prefixed(s.Name + " ")
 		for _, measure := range []func(context.Context, times.Record) error{s.one, s.restartAll} {
@@ -37,9 +42,11 @@ func (s *side) measureAll(ctx context.Context, r *results) error {
 			}
 		}
 	}
-	if err := s.readiness(ctx, r.times.When(true).Prefixed(s.Name+" ")); err != nil {
-		return err
-	}
+	return s.readiness(ctx, r.times.When(true).Prefixed(s.Name+" "))
+}
+
+// measureMany measures pods that are created at once.
+func (s *side) measureMany(ctx context.Context, r *results) error {
 	if s.plan.volumes > 0 {
 		if err := s.volumes(ctx, r.times.When(true).Prefixed(s.Name+" ")); err != nil {
 			return err

@@ -28,6 +28,9 @@ func (s *side) measure(ctx context.Context, r *results) error {
 	}
 	if s.bench.plan.idle > 0 {
 		testbed.Progress("  watching")
+		if err := s.Rest(ctx); err != nil {
+			return err
+		}
 		l, err := s.Idle(ctx, s.bench.plan.idle)
 		if err != nil {
 			return err

@@ -97,12 +97,15 @@ func (s *Side) Turn(ctx context.Context, measure func(context.Context) error) er
 // restTime is how long many pods that have just started may still stir things.
 const restTime = 10 * time.Second
 
-// Idle watches the process for a while in which its pods do nothing.
+// Rest waits until pods that have just started stir nothing any more.
+func (s *Side) Rest(ctx context.Context) error { return Sleep(ctx, restTime) }
+
+// CPUTime is what the process has used since its start.
+func (s *Side) CPUTime() (time.Duration, error) { return process.CPUTime(s.Member.Process().PID()) }
+
+// Idle watches the process for a while in which its pods do nothing; they must have had their Rest.
 func (s *Side) Idle(ctx context.Context, watched time.Duration) (l Load, err error) {
 	pid := s.Member.Process().PID()
-	if err := Sleep(ctx, restTime); err != nil {
-		return l, err
-	}
 	before, err := process.CPUTime(pid)
 	if err != nil {
 		return l, err

@@ -30,6 +30,7 @@ type Config struct {
 	Lifepod string   // the binary
 	Keep    string   // folder of the nodes' logs; empty: they are removed
 	Env     []string // of the nodes, beside this process's
+	Audit   bool     // the API server logs what nodes write (Side.CountWrites)
 	// Relay gets each call to the runtime, also those of the floor, and carries it out. If it is nil,
 	// the runtime gets the calls itself.
 	Relay func(context.Context, relay.Call) error
@@ -158,7 +159,7 @@ func (s *Testbed) Beside(run func(context.Context)) {
 }
 
 func (s *Testbed) openPlane(ctx context.Context) (err error) {
-	if s.Plane, err = controlplane.Start(ctx, controlplane.Config{}); err != nil {
+	if s.Plane, err = controlplane.Start(ctx, controlplane.Config{Audit: s.config.Audit}); err != nil {
 		return err
 	}
 	s.onClose(s.Plane.Close)

@@ -24,6 +24,8 @@ type Config struct {
 	// FeatureGates are set at every part that has gates, beside those that
 	// lifepod needs and those of $LIFEPOD_CONTROLPLANE_GATES.
 	FeatureGates map[string]bool
+	// Audit has the API server log what nodes write, see AuditLog.
+	Audit bool
 }
 
 // ControlPlane is a running control plane. Its methods may be called

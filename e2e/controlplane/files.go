@@ -33,7 +33,7 @@ const mastersGroup = "system:masters"
 // start with.
 func (c *ControlPlane) writeFiles() error {
 	for _, write := range []func() error{
-		c.writeAuthorities, c.writeServing, c.writeServiceAccountKey, c.writeKubeconfigs,
+		c.writeAuthorities, c.writeServing, c.writeServiceAccountKey, c.writeKubeconfigs, c.writeAuditPolicy,
 	} {
 		if err := write(); err != nil {
 			return fmt.Errorf("write the control plane's files: %w", err)

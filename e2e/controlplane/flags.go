@@ -58,7 +58,7 @@ func (c *ControlPlane) apiServerFlags() []string {
 	if !isOther() {
 		flags = append(flags, "--runtime-config="+runtimeConfig)
 	}
-	return flags
+	return append(flags, c.auditFlags()...)
 }
 
 func (c *ControlPlane) schedulerFlags() []string {

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/lifepod/lifepod/bench/testbed"
+	"github.com/lifepod/lifepod/bench/times"
+)
+
+// count files what a side has written when something happened to its pods.
+func (r *results) count(side, what string, c counted) {
+	if r.writes == nil {
+		r.writes = map[string]map[string]counted{}
+	}
+	if r.writes[side] == nil {
+		r.writes[side] = map[string]counted{}
+	}
+	sum := r.writes[side][what]
+	r.writes[side][what] = counted{sum.Writes.Plus(c.Writes), sum.pods + c.pods}
+}
+
+// used files what a side has used of a CPU for each pod that was created at once.
+func (r *results) used(side string, perPod time.Duration) {
+	if r.created == nil {
+		r.created = map[string][]time.Duration{}
+	}
+	r.created[side] = append(r.created[side], perPod)
+}
+
+// cpuPerPod is what lifepod is to use at most of a CPU for a pod that is created.
+const cpuPerPod = 8 * time.Millisecond
+
+// printUsed writes the table of CPU time.
+func (r *results) printUsed(out io.Writer, pods int) {
+	theirs, ours := times.Quantile(r.created[testbed.Kubelet], 0.5), times.Quantile(r.created[testbed.Lifepod], 0.5)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	_, _ = fmt.Fprintf(w, "\n%s\tn\tkubelet\tlifepod\tless\tto reach\t\t\n", atOnce(pods))
+	_, _ = fmt.Fprintf(w, "CPU for each\t%d\t%s\t%s\t%s\t≤ %v\t%s\t\n", len(r.created[testbed.Lifepod]),
+		times.Milliseconds(theirs), times.Milliseconds(ours), times.Ratio(float64(theirs), float64(ours)), cpuPerPod, times.Verdict(ours > 0, ours <= cpuPerPod))
+	_ = w.Flush() // to the terminal
+}
+
+// printWrites writes the table of writes to the API server, each divided by the number of pods.
+func (r *results) printWrites(out io.Writer) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	_, _ = fmt.Fprintln(w, "\nwrites for each pod\tpods\tkubelet:\tstatus\tevents\tcounted\tdelete\tall\tlifepod:\tstatus\tevents\tcounted\tdelete\tall\tless\t")
+	for _, what := range r.counted() {
+		theirs, ours := r.writes[testbed.Kubelet][what], r.writes[testbed.Lifepod][what]
+		_, _ = fmt.Fprintf(w, "%s\t%d\t\t%s\t\t%s\t%s\t\n", what, max(theirs.pods, ours.pods), theirs, ours,
+			times.Ratio(theirs.each(theirs.PerPod()), ours.each(ours.PerPod())))
+	}
+	_ = w.Flush() // to the terminal
+	for _, side := range []string{testbed.Kubelet, testbed.Lifepod} {
+		var sum testbed.Writes
+		for _, c := range r.writes[side] {
+			sum = sum.Plus(c.Writes)
+		}
+		_, _ = fmt.Fprintf(out, "%s wrote besides: %d leases, %d of its Node, %d tokens, %d others\n", side, sum.Leases, sum.Nodes, sum.Tokens, sum.Others)
+	}
+}
+
+// counted are the rows of which there is something, in the order of a pod's life.
+func (r *results) counted() (rows []string) {
+	order := []string{created, restarted, deleted, workerCreated, allRestarted}
+	for _, side := range r.writes {
+		for what := range side {
+			if !slices.Contains(order, what) { // so many at once
+				order = append(order, what)
+			}
+		}
+	}
+	return slices.DeleteFunc(order, func(what string) bool {
+		return r.writes[testbed.Kubelet][what].pods+r.writes[testbed.Lifepod][what].pods == 0
+	})
+}
+
+// each is a number of writes for each pod; 0 if nothing was counted.
+func (c counted) each(writes int) float64 { return float64(writes) / float64(max(c.pods, 1)) }
+
+// String are the columns of one side.
+func (c counted) String() string {
+	if c.pods == 0 {
+		return "-\t-\t-\t-\t-"
+	}
+	return fmt.Sprintf("%.2f\t%.2f\t%.2f\t%.2f\t%.2f", c.each(c.Status), c.each(c.EventsCreated), c.each(c.EventsCounted), c.each(c.Deletes), c.each(c.PerPod()))
+}
