@@ -41,6 +41,8 @@ type transcript struct {
 	out     strings.Builder
 
 	endpoints map[string]Probed // "container kind" → what each attempt of that probe is answered with
+
+	written *v1.PodStatus // "pod statuses": what the API has been told
 }
 
 // play carries out one verb:
@@ -69,6 +71,7 @@ type transcript struct {
 //	driver-registered         a driver of resource claims has registered
 //	ephemeral                 an ephemeral container as YAML is added
 //	status                    phase, conditions and containers
+//	tell                      a status that may wait has waited for long enough
 //	why                       what the pod and its containers wait for
 //	mounts                    the first container's mounts in the status
 //	pending                   the effects that wait for an answer
@@ -76,7 +79,8 @@ type transcript struct {
 //	reboot                    so is the machine: the runtime has nothing of the pod any more
 //	resume                    another lifepod goes on with the checkpoint
 //
-// and those of playProbe, playResize and playUpdate. "pod keep" keeps records.
+// and those of playProbe, playResize and playUpdate. "pod keep" keeps records, "pod statuses" shows which statuses
+// are told at once.
 func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 	switch d.Cmd {
 	case "pod":
@@ -145,6 +149,8 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 		tr.playResize(t, d)
 	case "status":
 		tr.printStatus()
+	case "tell":
+		tr.written = new(tr.m.Status())
 	case "why":
 		tr.printWaits()
 	case "mounts":
@@ -183,6 +189,9 @@ func (tr *transcript) newPod(t *testing.T, d *datadriven.TestData) {
 	options.KeepRecords = d.HasArg("keep")
 	*tr = transcript{start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), m: New(pod, options), endpoints: map[string]Probed{}}
 	tr.now = tr.start
+	if d.HasArg("statuses") {
+		tr.written = &v1.PodStatus{Phase: v1.PodPending}
+	}
 	if reason := stringArg(d, "rejected"); reason != "" {
 		tr.feed(Rejected{Reason: reason, Message: stringArg(d, "message")})
 		return
@@ -224,6 +233,7 @@ func (tr *transcript) feed(f Fact) {
 			}
 			continue
 		case Publish:
+			tr.write(&e.Status)
 			if e.ID == 0 {
 				continue
 			}
@@ -243,6 +253,18 @@ func (tr *transcript) feed(f Fact) {
 	}
 	for _, answer := range answers {
 		tr.feed(answer)
+	}
+}
+
+// write tells the API a status, if that is to be shown and it may not wait.
+func (tr *transcript) write(status *v1.PodStatus) {
+	switch {
+	case tr.written == nil:
+	case OnlyProgress(tr.written, status, tr.m.kept.Deleted):
+		tr.line("status may wait")
+	default:
+		tr.written = status
+		tr.line("status at once")
 	}
 }
 
