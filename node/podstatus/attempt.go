@@ -62,6 +62,7 @@ func (w *Writer) begin(e *entry) *try {
 		e.flight = e.queue[0]
 		t.wanted = e.flight.status
 	}
+	e.told.sent = t.wanted
 	if e.kept == nil {
 		e.kept = keepTransitions(base.Status.Conditions, t.wanted.Conditions)
 	}

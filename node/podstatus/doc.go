@@ -4,8 +4,10 @@
 // Each pod has a queue of its own with one request under way at a time, so that
 // its statuses arrive in order; several pods are written at the same time, and
 // one slow request delays nobody else (A-STAT-2). A status is sent as soon as it
-// is set. While one waits, newer ones take its place, except transitions that
-// watchers must see, which are each written by themselves (B-RAC-23).
+// is set, unless it only tells of progress: that waits a moment for what follows
+// (pace.go, A-STAT-12). While one waits, newer ones take its place, except transitions
+// that watchers must see, which are each written by themselves (B-RAC-23). Events wait
+// for the statuses that they explain (AfterStatuses).
 //
 //	Set ──▶ queue of the pod ──▶ merge with what the API has ──▶ PATCH status
 //	               ▲                      ▲                          │

@@ -9,6 +9,7 @@ import (
 // update is one status on its way.
 type update struct {
 	status *v1.PodStatus
+	until  time.Time   // it waits so long for what follows; zero: it is due
 	seen   func(error) // of a transition that waits to be seen
 	late   *time.Timer // tells it that it was not seen in time
 }
@@ -18,15 +19,15 @@ type entry struct {
 	ref    Ref
 	queue  []*update     // not written yet, oldest first
 	wanted *v1.PodStatus // the newest, written or not
-	kept   transitions   // times that the API had first
-	last   bool          // nothing is left of the pod: delete it when it is written
-	over   bool          // nothing more will be written
-	listed bool          // on the work list
-	busy   bool          // an attempt is under way
-	flight *update       // what it writes
+	told   told
+	kept   transitions // times that the API had first
+	last   bool        // nothing is left of the pod: delete it when it is written
+	over   bool        // nothing more will be written
+	listed bool        // on the work list
+	busy   bool        // an attempt is under way
+	flight *update     // what it writes
 
 	answer  *v1.Pod // the answer to the last write, until the watch shows it
-	agreed  string  // the resourceVersion that was found to say what is wanted
 	untaken []byte  // a patch that the API server answered without taking it over
 	doubt   bool    // an answer was lost: ask what the API has before the next write
 
@@ -34,8 +35,11 @@ type entry struct {
 	repairAfter time.Time // before it nothing is written that nobody has set anew
 }
 
-// push adds an update.
+// push adds an update. It waits no longer than the one whose place it takes.
 func (e *entry) push(u *update) {
+	if newest := len(e.queue) - 1; newest >= 0 && e.queue[newest] != e.flight {
+		u.until = earlier(u.until, e.queue[newest].until)
+	}
 	e.wanted = u.status
 	e.queue = append(e.queue, u)
 	e.compact()
@@ -58,9 +62,19 @@ func (e *entry) compact() {
 // due is when the next attempt may be made.
 func (e *entry) due() time.Time {
 	if len(e.queue) > 0 {
-		return e.failures.notBefore
+		return later(e.failures.notBefore, e.queue[0].until)
 	}
 	return later(e.failures.notBefore, e.repairAfter)
+}
+
+// isStep says whether what is written next waited for what follows.
+func (e *entry) isStep() bool { return len(e.queue) > 0 && !e.queue[0].until.IsZero() }
+
+// hurry lets nothing wait for what follows.
+func (e *entry) hurry() {
+	for _, u := range e.queue {
+		u.until = time.Time{}
+	}
 }
 
 // drop gives up what is queued and returns those who wait for it.

@@ -51,7 +51,7 @@ func (w *Writer) written(e *entry, t *try) (waiting []func(error)) {
 		e.failures, e.doubt = failures{}, false
 	}
 	w.learn(e, t)
-	e.agreed, e.untaken = t.pod.ResourceVersion, t.untaken
+	e.told.agreed, e.untaken = t.pod.ResourceVersion, t.untaken
 	if len(e.queue) > 0 && e.queue[0].status == t.wanted {
 		if seen := e.queue[0].settle(); seen != nil {
 			waiting = append(waiting, seen)
@@ -59,6 +59,9 @@ func (w *Writer) written(e *entry, t *try) (waiting []func(error)) {
 		e.queue = e.queue[1:]
 	} else if t.asked { // a repair: its echo may start the next one
 		e.repairAfter = time.Now().Add(repairPause)
+	}
+	if len(e.queue) == 0 {
+		e.told.goOn()
 	}
 	if e.last && len(e.queue) == 0 && e.ref.Static != "" {
 		w.close(e)
@@ -73,6 +76,8 @@ const repairPause = time.Second
 // failed files an error. Called with mu held.
 func (w *Writer) failed(e *entry, t *try) {
 	now := time.Now()
+	e.hurry() // what was sent may not have arrived
+	e.told.goOn()
 	if errors.Is(t.err, errOutdated) {
 		w.learn(e, t)
 	} else {

@@ -46,7 +46,8 @@ func (r Ref) isShownBy(object *v1.Pod) bool {
 
 // Set says what the status of a pod is now, and owns it from then on. It is
 // written as soon as possible after Live has shown the pod's object; until then
-// it waits. Only the newest of the waiting ones is written.
+// it waits. Only the newest of the waiting ones is written. One that only tells of
+// progress waits a moment for what follows (A-STAT-12).
 //
 // With seen the status is a transition that watchers must see: it is written by
 // itself, in order, and seen is called once, with nil when the API server has it,
@@ -69,6 +70,7 @@ func (w *Writer) Delete(pod Ref, status v1.PodStatus) {
 		delete(w.entries, pod.UID) // it is gone from the API already
 	} else {
 		e.last = true
+		e.hurry()
 	}
 }
 
@@ -86,6 +88,9 @@ func (w *Writer) set(pod Ref, status v1.PodStatus, seen func(error)) *entry {
 	}
 	normalize(&status)
 	u := &update{status: &status, seen: seen}
+	if w.mayWait(e, u) {
+		u.until = time.Now().Add(w.pace.window)
+	}
 	if seen != nil {
 		u.late = time.AfterFunc(w.patience, func() { w.unseen(u) })
 	}
@@ -121,9 +126,10 @@ func (w *Writer) Forget(uid types.UID) {
 
 // close says that nothing more of the pod will be written. Called with mu held.
 func (w *Writer) close(e *entry) (waiting []func(error)) {
-	e.over, e.answer, e.wanted = true, nil, nil
+	e.over, e.answer, e.wanted, e.told.sent = true, nil, nil, nil
 	if e.last {
 		delete(w.entries, e.ref.UID)
 	}
+	e.told.goOn()
 	return e.drop()
 }

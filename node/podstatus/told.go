@@ -14,6 +14,7 @@ func (w *Writer) AwaitTold(ctx context.Context) {
 		w.idle = make(chan struct{})
 	}
 	idle := w.idle
+	w.poke() // what waits for what follows is due
 	w.mu.Unlock()
 	select {
 	case <-ctx.Done():

@@ -24,6 +24,8 @@ type Config struct {
 	// Patience is how long a transition may wait to be seen before its caller is
 	// told ErrUnseen; 3 s if zero.
 	Patience time.Duration
+	// Window is how long a status that only tells of progress waits for what follows; 1 s if zero.
+	Window time.Duration
 }
 
 // Writer writes statuses of pods to the API server. Its methods may be called
@@ -42,7 +44,9 @@ type Writer struct {
 	objects objects
 	work    []*entry // those with something to do and no attempt under way, in order
 	busy    int      // attempts under way
+	ended   bool     // nothing is written any more
 	reach   reach
+	pace    pace
 	idle    chan struct{} // closed when nothing is to be written; nil: nobody waits
 }
 
@@ -54,6 +58,7 @@ func New(c Config) *Writer {
 		wake:    make(chan struct{}, 1),
 		entries: map[types.UID]*entry{},
 		objects: objects{},
+		pace:    newPace(c.Window),
 	}
 	if w.inFlight == 0 {
 		w.inFlight = 32
@@ -77,6 +82,7 @@ func (w *Writer) Run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
+			w.letGo()
 			return
 		case <-w.wake:
 		case <-timer.C:
@@ -92,6 +98,16 @@ func (w *Writer) Run(ctx context.Context) {
 	}
 }
 
+// letGo calls what waits for statuses that are not written any more.
+func (w *Writer) letGo() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	for _, e := range w.entries {
+		e.told.goOn()
+	}
+}
+
 // due takes what can be begun now off the work list; next is when something of
 // the rest can be, zero if that takes a wake.
 func (w *Writer) due(now time.Time) (due []*entry, next time.Time) {
@@ -103,7 +119,7 @@ func (w *Writer) due(now time.Time) (due []*entry, next time.Time) {
 			later = append(later, e) // the end of an attempt wakes
 			continue
 		}
-		if at := w.reach.notBefore(e.due()); at.After(now) {
+		if at := w.dueAt(e, now); at.After(now) {
 			later = append(later, e)
 			if next.IsZero() || at.Before(next) {
 				next = at
@@ -136,7 +152,7 @@ func (w *Writer) list(e *entry) {
 func (w *Writer) hasWork(e *entry) bool {
 	base := w.base(e)
 	return base != nil && !e.over && e.wanted != nil &&
-		(len(e.queue) > 0 || e.agreed != base.ResourceVersion)
+		(len(e.queue) > 0 || e.told.agreed != base.ResourceVersion)
 }
 
 // base is the newest that is known of the pod's API object, nil if it is not

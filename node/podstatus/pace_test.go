@@ -1,0 +1,189 @@
+package podstatus
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// progress is a status that only tells of progress: its pod has an address.
+func progress(ip string) v1.PodStatus {
+	return v1.PodStatus{Phase: v1.PodPending, PodIP: ip, PodIPs: []v1.PodIP{{IP: ip}}}
+}
+
+func ready(ip string) v1.PodStatus {
+	status := progress(ip)
+	status.Conditions = []v1.PodCondition{cond(v1.PodReady, v1.ConditionTrue, 1)}
+	return status
+}
+
+// addresses are what was written for a pod, in order; "+" says that it was Ready.
+func (s *setup) addresses(name string) (list []string) {
+	for _, status := range s.api.history(name) {
+		text := status.PodIP
+		if c := condition(status.Conditions, v1.PodReady); c != nil && c.Status == v1.ConditionTrue {
+			text += "+"
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+func (s *setup) want(name string, want ...string) {
+	s.t.Helper()
+	if got := s.addresses(name); !cmp.Equal(got, want) {
+		s.t.Errorf("written for %s: %q, want %q", name, got, want)
+	}
+}
+
+// TestProgressWaits: steps of a start wait a second for what follows, which takes their place and goes at once; a
+// step that nothing follows is written after that second (A-STAT-12).
+func TestProgressWaits(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *setup) {
+		web := s.pod("web")
+		s.Set(web, progress("10.0.0.1"), nil)
+		after(600 * time.Millisecond)
+		s.Set(web, progress("10.0.0.2"), nil)
+		after(300 * time.Millisecond)
+		s.want("web")
+		s.Set(web, ready("10.0.0.2"), nil)
+		synctest.Wait()
+		s.want("web", "10.0.0.2+")
+
+		other := s.pod("other")
+		s.Set(other, progress("10.0.0.3"), nil)
+		after(600 * time.Millisecond)
+		s.Set(other, progress("10.0.0.4"), nil) // does not make it wait anew
+		after(400 * time.Millisecond)
+		s.want("other", "10.0.0.4")
+	})
+}
+
+// TestProgressAfterFailure: what was not told at once because the API server did not take it does not wait
+// again because progress came after it.
+func TestProgressAfterFailure(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *setup) {
+		web := s.pod("web")
+		s.api.fail(fault{delay: 30 * time.Millisecond, err: errRefusedConnection, times: 1})
+		s.Set(web, ready("10.0.0.1"), nil)
+		time.Sleep(10 * time.Millisecond) // it is on its way
+		s.Set(web, ready("10.0.0.2"), nil)
+		after(500 * time.Millisecond)
+		s.want("web", "10.0.0.2+")
+	})
+}
+
+// TestProgressOfMany: when many pods start at once, ten steps a second are written, and whatever is no step goes
+// at once.
+func TestProgressOfMany(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *setup) {
+		var pods []Ref
+		for i := range 100 {
+			pods = append(pods, s.pod(fmt.Sprint("web-", i)))
+			s.Set(pods[i], progress("10.0.0.1"), nil)
+		}
+		after(3 * time.Second)
+		if n := s.api.count("PATCH"); n < 20 || n > 40 {
+			t.Errorf("%d statuses after 3 s", n)
+		}
+		for _, pod := range pods {
+			s.Set(pod, ready("10.0.0.1"), nil)
+		}
+		synctest.Wait()
+		for _, pod := range pods {
+			if got := s.addresses(pod.Name); !slices.Contains(got, "10.0.0.1+") {
+				t.Fatalf("written for %s: %q", pod, got)
+			}
+		}
+		if n := s.api.count("PATCH"); n > 140 {
+			t.Errorf("%d statuses in all", n)
+		}
+	})
+}
+
+// TestLastStatusWaitsForNothing: the last status of a pod, and all statuses when somebody waits for them to be
+// written, as at the machine's shutdown.
+func TestLastStatusWaitsForNothing(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *setup) {
+		web, other := s.pod("web"), s.pod("other")
+		began := time.Now()
+		s.Delete(web, progress("10.0.0.1"))
+		synctest.Wait()
+		s.want("web", "10.0.0.1")
+		s.Set(other, progress("10.0.0.2"), nil)
+		s.AwaitTold(t.Context())
+		s.want("other", "10.0.0.2")
+		if time.Now() != began {
+			t.Errorf("it took %v", time.Since(began))
+		}
+	})
+}
+
+// TestAfterStatuses: what waits for a pod's statuses is called after the API server has them, whatever
+// they wait for, and at once if none waits or it would wait for long.
+func TestAfterStatuses(t *testing.T) {
+	type what struct {
+		fault *fault
+		set   bool
+		now   bool
+		gone  bool
+		uid   types.UID
+		want  time.Duration
+	}
+	for name, c := range map[string]what{
+		"none waits":            {},
+		"another pod's":         {set: true, uid: "other"},
+		"a step":                {set: true, want: time.Second},
+		"a step, without delay": {set: true, now: true},
+		"slow":                  {set: true, now: true, fault: &fault{delay: 700 * time.Millisecond, times: 1}, want: 700 * time.Millisecond},
+		"refused":               {set: true, fault: &fault{err: invalid(), times: -1}, want: time.Second},
+		"away":                  {set: true, fault: &fault{err: errRefusedConnection, times: -1}, want: time.Second},
+		"the pod goes":          {set: true, gone: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, Config{}, func(t *testing.T, s *setup) {
+				web := s.pod("web")
+				if c.fault != nil {
+					s.api.fail(*c.fault)
+				}
+				if c.set {
+					s.Set(web, progress("10.0.0.1"), nil)
+				}
+				if c.uid == "" {
+					c.uid = web.UID
+				}
+				began, took := time.Now(), time.Duration(-1)
+				s.AfterStatuses(c.uid, c.now, func() { took = time.Since(began) })
+				if c.gone {
+					s.Gone(s.api.get("web"))
+				}
+				after(time.Minute)
+				if took != c.want {
+					t.Errorf("called after %v, want %v", took, c.want)
+				}
+			})
+		})
+	}
+}
+
+// TestAfterStatusesAtTheEnd: with the Writer nothing is lost that waits for it.
+func TestAfterStatusesAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, Config{})
+		web := s.pod("web")
+		s.Set(web, progress("10.0.0.1"), nil)
+		called := 0
+		s.AfterStatuses(web.UID, false, func() { called++ })
+		s.stop()
+		s.AfterStatuses(web.UID, false, func() { called++ })
+		if called != 2 {
+			t.Errorf("called %d times", called)
+		}
+	})
+}
