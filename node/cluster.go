@@ -49,6 +49,9 @@ type cluster struct {
 // long as a pod takes to start.
 const eventDelay = 300 * time.Millisecond
 
+// eventAgain is how long an event that was told before waits for equal ones, such as those of the next restart.
+const eventAgain = 10 * time.Second
+
 // userAgent names lifepod in the API server's audit log.
 const userAgent = "lifepod-agent"
 
@@ -73,7 +76,7 @@ func (s *setup) newCluster(inbox *pods.Inbox, csiChanged func()) (*cluster, erro
 		return nil, fmt.Errorf("clients of the API server: %w", err)
 	}
 	events := record.New(record.Config{
-		Client: client, Log: s.log, Node: s.name, QPS: int(*k.EventRecordQPS), Burst: int(k.EventBurst), Delay: eventDelay,
+		Client: client, Log: s.log, Node: s.name, QPS: int(*k.EventRecordQPS), Burst: int(k.EventBurst), Delay: eventDelay, Again: eventAgain,
 	})
 	services, err := services.New(client, s.log)
 	if err != nil {
@@ -125,11 +128,12 @@ func (c *cluster) nodeEvent(kind, reason, message string) {
 	c.events.Record(record.Event{Object: record.Node(c.name), Type: kind, Reason: reason, Message: message, At: time.Now()})
 }
 
-// Pod records an event about a pod.
+// Pod records an event about a pod, after the status that it explains (A-EVT-7).
 func (c *cluster) Pod(pod *v1.Pod, at time.Time, e lifecycle.RecordEvent) {
-	c.events.Record(record.Event{
+	event := record.Event{
 		Object: record.Pod(pod, e.FieldPath), Type: e.Type, Reason: e.Reason, Message: e.Message, At: at, Annotations: e.Blame.Annotations(),
-	})
+	}
+	c.statuses.AfterStatuses(pod.UID, e.Type == v1.EventTypeWarning, func() { c.events.Record(event) })
 }
 
 // warn records a warning about a pod.

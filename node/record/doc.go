@@ -7,7 +7,9 @@
 // numbers of the kubelet, which, however, throws away what comes too fast.
 //
 // Normal events wait a moment, so that what makes a pod ready has the machine and the
-// API server to itself; warnings don't.
+// API server to itself; warnings don't. An event that the API has already waits for
+// longer, and is told once with all equal ones of that time: restarts that follow each
+// other cost no more requests than one.
 //
 // While the API server is away, events wait, counted together, up to a bound;
 // then those go first of which the API has an occurrence already, then the oldest

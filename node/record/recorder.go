@@ -37,6 +37,8 @@ type Config struct {
 	// Delay is how long a normal event waits before it is told: what makes a pod
 	// ready, and its status, need the same cores and the same API server.
 	Delay time.Duration
+	// Again is how long an event that the API has already waits for equal ones, which are then counted with it.
+	Again time.Duration
 }
 
 // Recorder writes events. Record may be called from any goroutine and does not
@@ -48,6 +50,7 @@ type Recorder struct {
 	node   string
 	rate   *rate.Limiter
 	delay  time.Duration
+	again  time.Duration
 	wake   chan struct{} // holds a value when there may be something to send
 
 	mu      sync.Mutex
@@ -79,6 +82,7 @@ func New(c Config) *Recorder {
 		client: c.Client, log: c.Log, node: c.Node,
 		rate:    rate.NewLimiter(limit, max(c.Burst, 1)),
 		delay:   c.Delay,
+		again:   c.Again,
 		wake:    make(chan struct{}, 1),
 		similar: clientrecord.NewEventAggregator(remembered, similar, combined, similarMost, similarWithN, clock.RealClock{}),
 		series:  lru.New(remembered),
@@ -121,8 +125,15 @@ func (r *Recorder) queue(s *series) {
 // soonest is when a series may be told, whatever else there is.
 func (r *Recorder) soonest(s *series, now time.Time) time.Time {
 	at := s.due(now)
-	if first := now.Add(r.delay); s.event.Type == v1.EventTypeNormal && at.Before(first) {
-		return first
+	wait := time.Duration(0)
+	switch {
+	case s.created:
+		wait = r.again
+	case s.event.Type == v1.EventTypeNormal:
+		wait = r.delay
+	}
+	if at.Before(now.Add(wait)) {
+		return now.Add(wait)
 	}
 	return at
 }

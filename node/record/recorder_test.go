@@ -267,6 +267,41 @@ func TestDelay(t *testing.T) {
 	})
 }
 
+// TestAgain: an event that the API has already waits for equal ones, and is told once with them, be it normal or a
+// warning; the first one of a kind does not, and at the node's end none waits (A-EVT-7).
+func TestAgain(t *testing.T) {
+	bubble(t, Config{Again: 10 * time.Second}, func(t *testing.T, s *setup) {
+		restart := func() {
+			s.happen("Normal", "Started", "Container started")
+			s.happen("Warning", "BackOff", "Back-off")
+		}
+		tell := func(count int32, requests int) {
+			t.Helper()
+			want := map[string]int32{"Started Container started": count, "BackOff Back-off": count}
+			if d := cmp.Diff(want, s.api.all()); d != "" {
+				t.Errorf("events (-want +got):\n%s", d)
+			}
+			if n := s.api.count(); n != requests {
+				t.Errorf("%d requests, want %d", n, requests)
+			}
+		}
+		restart()
+		synctest.Wait()
+		tell(1, 2)
+		for range 5 {
+			after(time.Second)
+			restart()
+		}
+		tell(1, 2)
+		after(6 * time.Second)
+		tell(6, 4)
+		restart()
+		s.end()
+		synctest.Wait()
+		tell(7, 6)
+	})
+}
+
 // TestRate: no more than eventBurst at once and eventRecordQPS a second; none of a
 // burst of pods is lost.
 func TestRate(t *testing.T) {

@@ -1,0 +1,64 @@
+package worker
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// toldLife notes statuses and events in their order.
+type toldLife struct {
+	*life
+	told []string
+}
+
+func (l *toldLife) Status(status v1.PodStatus, step bool) {
+	if c := status.ContainerStatuses[0]; c.State.Running != nil {
+		l.told = append(l.told, fmt.Sprintf("running, restarts %d", c.RestartCount))
+	} else if c.State.Waiting != nil && c.State.Waiting.Reason == "CrashLoopBackOff" {
+		l.told = append(l.told, "waiting")
+	}
+	l.life.Status(status, step)
+}
+
+func (l *toldLife) Event(at time.Time, e lifecycle.RecordEvent) {
+	if e.Reason == "Started" || e.Reason == "BackOff" {
+		l.told = append(l.told, e.Reason)
+	}
+	l.life.Event(at, e)
+}
+
+// An event comes after the status that it explains (A-EVT-7).
+func TestEventsAfterStatuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t)
+		s.Program("main", "exit=1 after=1s", "exit=1 after=1s", "run")
+		l := &toldLife{life: &life{story: s, done: make(chan error, 1), news: make(chan struct{}, 1)}}
+		l.worker = s.node.NewWorker(podOf("web", v1.RestartPolicyAlways, "main"), l)
+		s.events.Add(l.worker)
+		s.wait.Go(func() {
+			defer s.events.Remove(l.worker)
+			l.done <- l.worker.Run(s.ctx)
+		})
+		l.await("restarted twice", restarts(2))
+		l.stop(0)
+		l.gone()
+		seen := map[string]bool{}
+		first := slices.DeleteFunc(l.told, func(what string) bool { // a status may come again
+			again := seen[what] && what != "Started"
+			seen[what] = true
+			return again
+		})
+		want := []string{"running, restarts 0", "Started", "running, restarts 1", "Started", "waiting", "BackOff", "running, restarts 2", "Started"}
+		if diff := cmp.Diff(want, first); diff != "" {
+			t.Errorf("told (-want +got):\n%s", diff)
+		}
+	})
+}
