@@ -78,7 +78,7 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 		return err
 	}
 	if !o.Embedded {
-		footprint.LimitGarbage()
+		defer footprint.NewPace().Stop()
 	}
 	return s.run(ctx, ready)
 }

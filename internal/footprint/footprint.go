@@ -15,13 +15,10 @@ import (
 // collector takes hardly any more time for it.
 const garbage = 40
 
-// LimitGarbage has the heap collected earlier, unless the user has said when.
-func LimitGarbage() { collectAt(garbage) }
-
 // starting is for a program that makes at its start what it then keeps.
 const starting = 150
 
-// AllowGarbage has the heap collected hardly ever, until LimitGarbage is called.
+// AllowGarbage has the heap collected hardly ever, until a Pace begins, unless the user has said when.
 func AllowGarbage() { collectAt(starting) }
 
 func collectAt(percent int) {
