@@ -282,6 +282,11 @@ soak: ## SOAK random lives of the core, and times of a node, others at each call
 	$(GO) test ./lifecycle -run 'ProbeWalks|AdoptQuiet' -rapid.checks=$$(($(SOAK) / 4)) -rapid.seed=$(SOAKSEED) -timeout 30m
 	$(GO) test ./roster -run RandomWalks -rapid.checks=$(SOAK) -rapid.seed=$(SOAKSEED) -timeout 30m
 
+MUTATIONS ?= -n 120 -seed 1
+.PHONY: mutations
+mutations: ## make one-line mistakes in lifecycle and roster, and print which test or law catches each
+	$(GO) run ./hack/mutate $(MUTATIONS)
+
 CHAOSKILLS ?= 150
 CHAOSSEED  ?= 1
 chaos: build ## kill lifepod CHAOSKILLS times, and what it runs with it (as root)

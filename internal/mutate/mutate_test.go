@@ -1,0 +1,156 @@
+package mutate
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const source = `package p
+
+func plan(n int) {
+	if n > 3 && ready() {
+		first()
+		second() // comes last
+	}
+	switch n {
+	case 0:
+		count++
+	}
+}
+
+func ready() bool { return true }
+`
+
+func written(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range map[string]string{"p/p.go": source, "p/p_test.go": "package p\n\nfunc helper() { first() }\n"} {
+		path := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func TestMistakesOfAFile(t *testing.T) {
+	mutants, err := Of(written(t), "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range mutants {
+		got = append(got, m.Operator+": "+m.Change())
+		mutated := string(m.Apply([]byte(source)))
+		if mutated == source || strings.Count(mutated, "\n") < strings.Count(source, "\n") {
+			t.Errorf("%s gives\n%s", m.Change(), mutated)
+		}
+	}
+	want := []string{
+		"early return: + return;",
+		"condition negated: n > 3 && ready() → !(n > 3 && ready())",
+		"&& and || exchanged: && → ||",
+		"comparison changed: > → >=",
+		"constant changed: 3 → 0",
+		"call skipped: − first()",
+		"order swapped: first() second() → second() first()",
+		"call skipped: − second()",
+		"constant changed: 0 → 1",
+		"assignment dropped: − count++",
+		"case emptied: − count++",
+		"early return: + return false;",
+		"early return: + return true;",
+		"constant changed: true → false",
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("mistakes (-want +got):\n%s", diff)
+	}
+}
+
+func TestSameSeedSameOrder(t *testing.T) {
+	mutants, err := Of(written(t), "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := func(seed uint64) (changes []string) {
+		for _, m := range Shuffle(mutants, seed) {
+			changes = append(changes, m.Change())
+		}
+		return changes
+	}
+	if diff := cmp.Diff(order(1), order(1)); diff != "" {
+		t.Errorf("two orders of one seed:\n%s", diff)
+	}
+	if slices.Equal(order(1), order(2)) {
+		t.Error("two seeds give the same order")
+	}
+	if len(order(1)) != len(mutants) {
+		t.Errorf("%d of %d mutants are left", len(order(1)), len(mutants))
+	}
+}
+
+func TestReplacingIsUnambiguous(t *testing.T) {
+	root := written(t)
+	m, err := Replacing(root, "p/p.go", "second()", "third()")
+	if err != nil || m.Line != 6 || !strings.Contains(string(m.Apply([]byte(source))), "third() // comes last") {
+		t.Errorf("got %+v, %v", m, err)
+	}
+	for _, old := range []string{"absent", "ready()"} {
+		if _, err := Replacing(root, "p/p.go", old, "x"); err == nil {
+			t.Errorf("%q was replaced", old)
+		}
+	}
+}
+
+func TestTry(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":      "module p\n",
+		"p/p.go":      "package p\n\nfunc yes() bool { return true }\n\nfunc unused() bool { return true }\n\nfunc loops() bool { return false }\n",
+		"p/p_test.go": "package p\n\nimport \"testing\"\n\nfunc TestYes(t *testing.T) {\n\tfor loops() {\n\t}\n\tif !yes() {\n\t\tt.Fatal(\"no\")\n\t}\n}\n",
+	} {
+		path := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		old, now string
+		caught   string
+		refused  bool
+	}{
+		{old: "yes() bool { return true", now: "yes() bool { return false", caught: "TestYes"},
+		{old: "unused() bool { return true", now: "unused() bool { return false"},
+		{old: "unused() bool { return true", now: "unused() bool { return 1", refused: true},
+	} {
+		m, err := Replacing(root, "p/p.go", test.old, test.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Package{root, "p"}.Try(t.Context(), []Mutant{m}, []Round{{Run: "."}})
+		if err != nil || got.CaughtBy != test.caught || got.Uncompiled != test.refused {
+			t.Errorf("%s: got %+v, %v", m.Change(), got, err)
+		}
+	}
+}
+
+func TestFailureInOneLine(t *testing.T) {
+	for _, test := range []struct{ out, want string }{
+		{"--- FAIL: TestTranscripts (0.1s)\n    --- FAIL: TestTranscripts/a (0s)\n    --- FAIL: TestTranscripts/b (0s)\n", "TestTranscripts/a and 1 more"},
+		{"=== RUN   TestWalks\n    w.go:3: [rapid] failed after 7 tests: two instances run\n--- FAIL: TestWalks (1s)\n", "TestWalks: two instances run"},
+		{"=== RUN   TestA\npanic: index out of range\n", "TestA: index out of range"},
+		{"=== RUN   TestA\n", "TestA: signal: killed"},
+	} {
+		if got := failure(test.out, errors.New("signal: killed")); got != test.want {
+			t.Errorf("got %q, want %q", got, test.want)
+		}
+	}
+}
