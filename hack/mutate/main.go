@@ -112,39 +112,63 @@ func (o options) rounds() ([]mutate.Round, error) {
 
 // try makes mistakes until n of them have compiled.
 func (o options) try(ctx context.Context, chosen []mutate.Mutant, rounds []mutate.Round) ([]mutate.Trial, error) {
-	var (
-		mu     sync.Mutex
-		trials []mutate.Trial
-		valid  int
-		failed error
-		group  sync.WaitGroup
-	)
-	next := make(chan mutate.Mutant)
-	for range o.jobs {
-		group.Go(func() {
-			for m := range next {
-				trial, err := mutate.Package{Root: ".", Folder: filepath.Dir(m.File)}.Try(ctx, []mutate.Mutant{m}, rounds)
-				mu.Lock()
-				if err != nil {
-					failed = errors.Join(failed, err)
-				} else if trials = append(trials, trial); !trial.Uncompiled {
-					valid++
-					fmt.Fprintf(os.Stderr, "%d/%d %s:%d %s: %s\n", valid, o.n, m.File, m.Line, m.Change(), trial.CaughtBy)
-				}
-				mu.Unlock()
-			}
-		})
+	const more = 3 // of ten do not compile, and are made up for
+	chosen = chosen[:min(len(chosen), o.n+o.n*more/10)]
+	batches := map[string][]mutate.Mutant{}
+	for _, m := range chosen {
+		p := packageOf(m)
+		if p.Batchable(m) {
+			batches[p.Folder] = append(batches[p.Folder], m)
+		}
+	}
+	var trials []mutate.Trial
+	for folder, list := range batches {
+		done, err := o.batch(ctx, mutate.Package{Root: ".", Folder: folder}, list, rounds)
+		if trials = append(trials, done...); err != nil {
+			return trials, err
+		}
 	}
 	for _, m := range chosen {
-		mu.Lock()
-		done := valid >= o.n || failed != nil
-		mu.Unlock()
-		if done {
-			break
+		if p := packageOf(m); !p.Batchable(m) {
+			trial, err := p.Try(ctx, []mutate.Mutant{m}, rounds)
+			if err != nil {
+				return trials, err
+			}
+			trials = append(trials, trial)
 		}
-		next <- m
 	}
-	close(next)
+	return trials, nil
+}
+
+func packageOf(m mutate.Mutant) mutate.Package {
+	return mutate.Package{Root: ".", Folder: filepath.Dir(m.File)}
+}
+
+// batch makes the mistakes of one package, some at a time.
+func (o options) batch(ctx context.Context, p mutate.Package, list []mutate.Mutant, rounds []mutate.Round) ([]mutate.Trial, error) {
+	b, err := p.Build(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	if caughtBy, err := b.Try(ctx, -1, rounds); err != nil || caughtBy != "" {
+		return nil, errors.Join(fmt.Errorf("%s fails without a mistake: %s", p.Folder, caughtBy), err)
+	}
+	trials, errs := make([]mutate.Trial, len(list)), make([]error, len(list))
+	var group sync.WaitGroup
+	places := make(chan struct{}, o.jobs)
+	for i, m := range list {
+		trials[i] = mutate.Trial{Mutant: m, Uncompiled: b.Refused(i)}
+		if b.Refused(i) {
+			continue
+		}
+		places <- struct{}{}
+		group.Go(func() {
+			defer func() { <-places }()
+			trials[i].CaughtBy, errs[i] = b.Try(ctx, i, rounds)
+			fmt.Fprintf(os.Stderr, "%s:%d %s: %s\n", m.File, m.Line, m.Change(), trials[i].CaughtBy)
+		})
+	}
 	group.Wait()
-	return trials, failed
+	return trials, errors.Join(errs...)
 }

@@ -30,12 +30,7 @@ func ready() bool { return true }
 func written(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	for name, text := range map[string]string{"p/p.go": source, "p/p_test.go": "package p\n\nfunc helper() { first() }\n"} {
-		path := filepath.Join(root, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write(t, root, map[string]string{"p/p.go": source, "p/p_test.go": "package p\n\nfunc helper() { first() }\n"})
 	return root
 }
 
@@ -112,16 +107,11 @@ func TestReplacingIsUnambiguous(t *testing.T) {
 
 func TestTry(t *testing.T) {
 	root := t.TempDir()
-	for name, text := range map[string]string{
-		"go.mod":      "module p\n",
+	write(t, root, map[string]string{
+		"go.mod":      "module p\n\ngo 1.26\n",
 		"p/p.go":      "package p\n\nfunc yes() bool { return true }\n\nfunc unused() bool { return true }\n\nfunc loops() bool { return false }\n",
 		"p/p_test.go": "package p\n\nimport \"testing\"\n\nfunc TestYes(t *testing.T) {\n\tfor loops() {\n\t}\n\tif !yes() {\n\t\tt.Fatal(\"no\")\n\t}\n}\n",
-	} {
-		path := filepath.Join(root, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	for _, test := range []struct {
 		old, now string
 		caught   string
@@ -138,6 +128,86 @@ func TestTry(t *testing.T) {
 		got, err := Package{root, "p"}.Try(t.Context(), []Mutant{m}, []Round{{Run: "."}})
 		if err != nil || got.CaughtBy != test.caught || got.Uncompiled != test.refused {
 			t.Errorf("%s: got %+v, %v", m.Change(), got, err)
+		}
+		if (Package{root, "p"}).Batchable(m) {
+			t.Errorf("%s is not in one function's body, and counts as if", m.Change())
+		}
+	}
+}
+
+// TestBatch: each mistake of a batch is made when it is chosen, and none when none is.
+func TestBatch(t *testing.T) {
+	root := t.TempDir()
+	const source = `package p
+
+import "strings"
+
+type counter struct{ n int }
+
+func (c *counter) add(by ...int) {
+	for _, n := range by {
+		c.n += n
+	}
+}
+
+func shout(text string) (loud string) { return strings.ToUpper(text) }
+
+func generic[T any](v T) T { return v }
+`
+	write(t, root, map[string]string{
+		"go.mod": "module p\n\ngo 1.26\n",
+		"p/p.go": source,
+		"p/p_test.go": `package p
+
+import "testing"
+
+func TestAdd(t *testing.T) {
+	c := &counter{}
+	if c.add(1, 2); c.n != 3 {
+		t.Fatal(c.n)
+	}
+}
+
+func TestShout(t *testing.T) {
+	if shout("a") != "A" {
+		t.Fatal("quiet")
+	}
+}
+`,
+	})
+	p := Package{root, "p"}
+	var mistakes []Mutant
+	for _, change := range [][2]string{{"c.n += n", "c.n -= n"}, {"ToUpper(text)", "ToLower(text)"}, {"ToUpper(text)", "ToUpper(1)"}, {"ToUpper(text)", "ToTitle(text)"}} {
+		m, err := Replacing(root, "p/p.go", change[0], change[1])
+		if err != nil || !p.Batchable(m) {
+			t.Fatalf("%v: batchable: %t, %v", change, p.Batchable(m), err)
+		}
+		mistakes = append(mistakes, m)
+	}
+	if m, err := Replacing(root, "p/p.go", "return v", "panic(v)"); err != nil || p.Batchable(m) {
+		t.Errorf("a function with type parameters can be copied: %v", err)
+	}
+	b, err := p.Build(t.Context(), mistakes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	for i, want := range map[int]string{-1: "", 0: "TestAdd", 1: "TestShout", 3: ""} {
+		if got, err := b.Try(t.Context(), i, []Round{{Run: "."}}); err != nil || got != want {
+			t.Errorf("mistake %d is caught by %q, want %q (%v)", i, got, want, err)
+		}
+	}
+	if !b.Refused(2) || b.Refused(1) {
+		t.Error("the mistake that does not compile counts, or another does not")
+	}
+}
+
+func write(t *testing.T, root string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

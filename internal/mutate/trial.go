@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -62,7 +63,7 @@ func (p Package) Try(ctx context.Context, mistakes []Mutant, rounds []Round) (Tr
 		return t, nil
 	}
 	for _, r := range rounds {
-		if t.CaughtBy, err = r.run(ctx, binary, filepath.Join(p.Root, p.Folder)); err != nil || t.CaughtBy != "" {
+		if t.CaughtBy, err = r.run(ctx, binary, filepath.Join(p.Root, p.Folder), -1); err != nil || t.CaughtBy != "" {
 			return t, err
 		}
 	}
@@ -105,14 +106,16 @@ const (
 	addressSpace = 8 << 30
 )
 
-// run says which tests have failed, or what else ended them.
-func (r Round) run(ctx context.Context, binary, folder string) (string, error) {
+// run says which tests have failed, or what else ended them. The mistake is one of a batch,
+// by its index.
+func (r Round) run(ctx context.Context, binary, folder string, mistake int) (string, error) {
 	args := append([]string{"-test.run", r.Run, "-test.v", "-test.timeout", "0"}, r.Flags...)
 	if r.Skip != "" {
 		args = append(args, "-test.skip", r.Skip)
 	}
 	command := exec.CommandContext(ctx, binary, args...)
 	command.Dir = folder
+	command.Env = append(os.Environ(), variable+"="+strconv.Itoa(mistake))
 	var out bytes.Buffer
 	command.Stdout, command.Stderr = &out, &out
 	if err := command.Start(); err != nil {
