@@ -287,6 +287,13 @@ MUTATIONS ?= -n 120 -seed 1
 mutations: ## make one-line mistakes in lifecycle and roster, and print which test or law catches each
 	$(GO) run ./hack/mutate $(MUTATIONS)
 
+.PHONY: prove-issue prove-issues
+prove-issue: ## put the kubelet's rule into lifepod that led to its bug N=138514: a test fails, which passes without (docs/proof.md)
+	$(GO) run ./hack/prove -issue $(N)
+
+prove-issues: ## the same with every bug of docs/proof.md
+	$(GO) run ./hack/prove
+
 CHAOSKILLS ?= 150
 CHAOSSEED  ?= 1
 chaos: build ## kill lifepod CHAOSKILLS times, and what it runs with it (as root)

@@ -16,7 +16,7 @@ import (
 //	overtaken                  an object of generation 1 without labels comes
 //	again-deleted              the same deletion comes once more, with another change of the object
 //	evict reason=R message=M [disruption=D] [grace=N]
-//	adopt                      another agent's pod: there is no checkpoint, only status and runtime
+//	adopt [unshown]            another agent's pod: there is no checkpoint, only status, if that is shown anywhere, and runtime
 //	resting                    whether the pod rests
 func (tr *transcript) playUpdate(t *testing.T, d *datadriven.TestData) {
 	switch d.Cmd {
@@ -38,7 +38,9 @@ func (tr *transcript) playUpdate(t *testing.T, d *datadriven.TestData) {
 		tr.feed(f)
 	case "adopt":
 		pod := tr.m.RequestedPod()
-		pod.Status = tr.m.Status()
+		if pod.Status = tr.m.Status(); d.HasArg("unshown") {
+			pod.Status = v1.PodStatus{}
+		}
 		tr.m = Adopt(pod, tr.m.options, tr.runtime.snapshot(Result{}, tr.now))
 		tr.pending, tr.wakeAt = nil, time.Time{}
 	case "resting":

@@ -1,0 +1,125 @@
+// Prove puts a rule of the kubelet's into a machine, as a mistake, and shows that a test
+// notices: it fails with the mistake, and passes without. See docs/proof.md.
+//
+//	go run ./hack/prove [-issue N]
+//	go run ./hack/prove -table      writes the table of docs/proof.md
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/lifepod/lifepod/internal/mutate"
+	"github.com/lifepod/lifepod/internal/prove"
+)
+
+const document = "docs/proof.md"
+
+func main() {
+	issue := flag.Int("issue", 0, "only this one")
+	table := flag.Bool("table", false, "write the table of "+document)
+	jobs := flag.Int("jobs", runtime.NumCPU(), "how many at once")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	bugs, err := prove.Bugs()
+	switch {
+	case err != nil:
+	case *table:
+		err = writeTable(bugs)
+	default:
+		err = proveAll(ctx, bugs, *issue, *jobs)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "prove:", err)
+		os.Exit(1)
+	}
+}
+
+func writeTable(bugs []prove.Bug) error {
+	text, err := os.ReadFile(document)
+	if err != nil {
+		return err
+	}
+	written, err := prove.WithTable(string(text), bugs)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(document, []byte(written), 0o644)
+}
+
+// proveAll proves the bug of that number, 0 for all that can be reproduced.
+func proveAll(ctx context.Context, bugs []prove.Bug, issue, jobs int) error {
+	chosen := slices.DeleteFunc(slices.Clone(bugs), func(b prove.Bug) bool { return issue == 0 && !b.Reproducible() || issue != 0 && b.Number != issue })
+	if len(chosen) == 0 {
+		return fmt.Errorf("there is no bug %d in internal/prove/bugs.yaml", issue)
+	}
+	if !chosen[0].Reproducible() {
+		return fmt.Errorf("%d is not reproduced: %s", issue, chosen[0].Why)
+	}
+	byPackage := map[string][]prove.Bug{}
+	for _, bug := range chosen {
+		byPackage[bug.Package()] = append(byPackage[bug.Package()], bug)
+	}
+	for folder, list := range byPackage {
+		if err := provePackage(ctx, mutate.Package{Root: ".", Folder: folder}, list, jobs); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("\n%d of %d: the test fails with the kubelet's rule, and passes with lifepod's\n", len(chosen), len(chosen))
+	return nil
+}
+
+// provePackage makes the mistakes of one package, and demands that each bug's own test
+// fails with its mistake and passes without.
+func provePackage(ctx context.Context, p mutate.Package, bugs []prove.Bug, jobs int) error {
+	var mistakes []mutate.Mutant
+	for _, bug := range bugs {
+		m, err := bug.Mutant(p.Root)
+		if err != nil {
+			return err
+		}
+		mistakes = append(mistakes, m)
+	}
+	batch, err := p.Build(ctx, mistakes)
+	if err != nil {
+		return err
+	}
+	defer batch.Close()
+	lines, errs := make([]string, len(bugs)), make([]error, len(bugs))
+	var group sync.WaitGroup
+	places := make(chan struct{}, jobs)
+	for i, bug := range bugs {
+		places <- struct{}{}
+		group.Go(func() {
+			defer func() { <-places }()
+			lines[i], errs[i] = proveOne(ctx, batch, i, bug)
+		})
+	}
+	group.Wait()
+	fmt.Println(strings.Join(lines, "\n"))
+	return errors.Join(errs...)
+}
+
+func proveOne(ctx context.Context, batch *mutate.Batch, i int, bug prove.Bug) (string, error) {
+	if batch.Refused(i) {
+		return "", fmt.Errorf("bug %d: the mistake in %s does not compile", bug.Number, bug.File)
+	}
+	rounds := []mutate.Round{bug.Round()}
+	if caughtBy, err := batch.Try(ctx, -1, rounds); err != nil || caughtBy != "" {
+		return "", errors.Join(fmt.Errorf("bug %d: %s fails without the mistake", bug.Number, bug.Test), err)
+	}
+	caughtBy, err := batch.Try(ctx, i, rounds)
+	if err == nil && caughtBy == "" {
+		err = fmt.Errorf("bug %d: %s passes although %s", bug.Number, bug.Test, bug.Mistake)
+	}
+	return fmt.Sprintf("%-7d %s\n        mistake  %s: %s\n        caught   %s", bug.Number, bug.What, bug.File, bug.Mistake, caughtBy), err
+}

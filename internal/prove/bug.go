@@ -1,0 +1,74 @@
+package prove
+
+import (
+	_ "embed"
+	"fmt"
+	"path"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/internal/mutate"
+)
+
+// Bug is a bug of the kubelet or of a runtime, or what users complain of.
+type Bug struct {
+	Number     int    `json:"number"`
+	Repository string `json:"repository,omitempty"` // empty: kubernetes/kubernetes
+	What       string `json:"what"`
+
+	// Why it can't be reproduced; empty: it can, by what follows.
+	Why string `json:"why,omitempty"`
+
+	Fault   string   `json:"fault,omitempty"` // by which it comes about
+	Rules   []string `json:"rules,omitempty"` // of the contract
+	Ours    string   `json:"ours,omitempty"`  // lifepod's rule in words
+	Mistake string   `json:"mistake,omitempty"`
+	File    string   `json:"file,omitempty"` // in which New stands in place of Old
+	Old     string   `json:"old,omitempty"`
+	New     string   `json:"new,omitempty"`
+	Test    string   `json:"test,omitempty"` // of the file's package, which then fails
+}
+
+//go:embed bugs.yaml
+var text []byte
+
+// Bugs lists all, as docs/proof.md has them.
+func Bugs() ([]Bug, error) {
+	var bugs []Bug
+	if err := yaml.UnmarshalStrict(text, &bugs); err != nil {
+		return nil, fmt.Errorf("read bugs.yaml: %w", err)
+	}
+	return bugs, nil
+}
+
+// Reproducible says whether there is a mistake that has the same effect.
+func (b Bug) Reproducible() bool { return b.Why == "" }
+
+// Package is where the mistake is made, and its test.
+func (b Bug) Package() string { return path.Dir(b.File) }
+
+func (b Bug) repository() string {
+	if b.Repository == "" {
+		return "kubernetes/kubernetes"
+	}
+	return b.Repository
+}
+
+// Mutant is the mistake, in the module at that root.
+func (b Bug) Mutant(root string) (mutate.Mutant, error) {
+	m, err := mutate.Replacing(root, b.File, b.Old, b.New)
+	if err != nil {
+		return m, fmt.Errorf("bug %d: %w", b.Number, err)
+	}
+	return m, nil
+}
+
+// Round runs the test, and nothing else of its package.
+func (b Bug) Round() mutate.Round {
+	parts := strings.Split(b.Test, "/")
+	for i, part := range parts {
+		parts[i] = "^" + part + "$"
+	}
+	return mutate.Round{Run: strings.Join(parts, "/")}
+}
