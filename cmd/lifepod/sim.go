@@ -9,9 +9,11 @@ import (
 // newSimCommand is "lifepod sim".
 func newSimCommand(code *int) *cobra.Command {
 	command := simulation.New(code)
-	simulate := command.RunE
-	command.RunE = func(command *cobra.Command, files []string) error {
-		return interrupted(command.Context(), simulate(command, files))
+	for _, c := range append(command.Commands(), command) {
+		simulate := c.RunE
+		c.RunE = func(c *cobra.Command, args []string) error {
+			return interrupted(c.Context(), simulate(c, args))
+		}
 	}
 	return command
 }

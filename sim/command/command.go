@@ -6,15 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
+	"github.com/spf13/pflag"
 
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/sim/command/chart"
 	"github.com/lifepod/lifepod/sim/scenario"
 )
 
@@ -40,7 +40,7 @@ type options struct {
 	stdout, stderr io.Writer
 }
 
-var formats = []string{"json", "timeline", "svg", "html", "perfetto"}
+var formats = append([]string{"json"}, chart.Formats...)
 
 // New is the command; its exit code goes to code.
 func New(code *int) *cobra.Command {
@@ -65,9 +65,7 @@ Exit code: 0 all assertions hold, whatever becomes of the pod; 1 one fails;
 			return nil
 		},
 
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return []cobra.Completion{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
-		},
+		ValidArgsFunction: completeFiles,
 
 		RunE: func(command *cobra.Command, files []string) error {
 			o.files = files
@@ -81,16 +79,25 @@ Exit code: 0 all assertions hold, whatever becomes of the pod; 1 one fails;
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&o.scenario, "scenario", "", "the `file` that says what happens; its JSON schema is printed by lifepod sim schema")
-	flags.Uint64Var(&o.seed, "seed", 1, "begin of everything that is drawn by chance: a `number`")
+	o.lifeFlags(flags)
 	flags.IntVar(&o.runs, "runs", 1, "simulate so many lives, with this seed and those that follow, and show statistics: a `number`")
-	commandline.DurationVar(flags, &o.limit, "for", 0, "how long a life is looked at: a `duration` (as the scenario says, else 1h)")
 	flags.StringArrayVar(&o.asserts, "assert", nil, "what must hold, else the exit code is 1: a `text` such as 'Ready within 30s', 'restarts(main) <= 3', 'never two of main'")
 	flags.StringVarP(&o.output, "output", "o", "", "`format`: json, one object per line; timeline, a chart; svg, html, perfetto: the chart as a picture, a page, a trace")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "show Kubernetes events and the rules behind each line, too")
 	flags.BoolVar(&o.explain, "explain", false, "show what each rule says when it comes for the first time; implies -v")
-	command.AddCommand(newSchemaCommand())
+	command.AddCommand(newSchemaCommand(), newDiffCommand(code))
 	return command
+}
+
+// lifeFlags are those of a life.
+func (o *options) lifeFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.scenario, "scenario", "", "the `file` that says what happens; its JSON schema is printed by lifepod sim schema")
+	flags.Uint64Var(&o.seed, "seed", 1, "begin of everything that is drawn by chance: a `number`")
+	commandline.DurationVar(flags, &o.limit, "for", 0, "how long a life is looked at: a `duration` (as the scenario says, else 1h)")
+}
+
+func completeFiles(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return []cobra.Completion{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
 func (o *options) check(limited bool) error {
@@ -102,8 +109,9 @@ func (o *options) check(limited bool) error {
 		return fmt.Errorf("--for %v: want a duration above 0, such as 1h", o.limit)
 	case o.explain && o.output != "":
 		return fmt.Errorf("--explain and -o %s exclude each other", o.output)
-	case o.picture() && isTerminal(o.stdout):
-		return fmt.Errorf("-o %s is not for a terminal: write it to a file, and open that with %s", o.output, viewers[o.output])
+	}
+	if err := chart.Check(o.output, o.stdout); err != nil {
+		return err
 	}
 	return o.checkRuns()
 }
@@ -118,17 +126,6 @@ func (o *options) checkRuns() error {
 		return errors.New("--runs shows statistics, and excludes -v and --explain")
 	}
 	return nil
-}
-
-// viewers are what charts are opened with.
-var viewers = map[string]string{"svg": "a browser", "html": "a browser", "perfetto": "https://ui.perfetto.dev"}
-
-// picture says that the output is for a viewer, and nothing to read.
-func (o *options) picture() bool { return viewers[o.output] != "" }
-
-func isTerminal(out io.Writer) bool {
-	file, is := out.(*os.File)
-	return is && term.IsTerminal(int(file.Fd()))
 }
 
 func newSchemaCommand() *cobra.Command {

@@ -162,6 +162,38 @@ containers:
 	}
 }
 
+// What a change changes is shown, and decides the exit code, as with diff.
+func TestDiff(t *testing.T) {
+	text, err := os.ReadFile(examples + "crashloop.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	never := write(t, strings.Replace(string(text), "restartPolicy: OnFailure", "restartPolicy: Never", 1))
+	scenario := examples + "scenarios/crashloop.yaml"
+	stdout, stderr, code := simulate(t, "diff", examples+"crashloop.yaml", never, "--scenario", scenario)
+	if code != ExitDiffer || stderr != "" {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	for _, want := range []string{
+		"  +0.135s pod Ready\n- +0.175s worker exited 1 → restart now (restartPolicy OnFailure, 1st failure)\n",
+		"+ +0.175s worker exited 1 → not restarted (restartPolicy Never)\n",
+		"Succeeded after 10.458s → Failed after 0.288s", "restarts of worker   2 → 0\n",
+	} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("%q is missing:\n%s", want, stdout)
+		}
+	}
+	if stdout, stderr, code := simulate(t, "diff", never, never); code != 0 || !strings.Contains(stdout, "live alike") {
+		t.Errorf("exit code %d of the same manifest twice: %s%s", code, stdout, stderr)
+	}
+	if _, stderr, code := simulate(t, "diff", never, examples+"hello.yaml", "--scenario", scenario); code != ExitError || !strings.Contains(stderr, "hello.yaml: scenario: ") {
+		t.Errorf("exit code %d of a scenario for the first pod only: %s", code, stderr)
+	}
+	if _, stderr, code := simulate(t, "diff", "-", never, "--scenario", "-"); code != ExitError || !strings.Contains(stderr, "standard input can be read once only") {
+		t.Errorf("exit code %d of standard input twice: %s", code, stderr)
+	}
+}
+
 // Standard input can't be two files.
 func TestStandardInputIsReadOnce(t *testing.T) {
 	for _, args := range [][]string{{"-", "-"}, {"-", "--scenario", "-"}, {examples + "hello.yaml", "-", "--scenario", "-"}} {

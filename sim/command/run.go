@@ -2,18 +2,14 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/sim"
+	"github.com/lifepod/lifepod/sim/command/chart"
 	"github.com/lifepod/lifepod/sim/command/input"
-	"github.com/lifepod/lifepod/timeline"
-	"github.com/lifepod/lifepod/timeline/gantt"
-	"github.com/lifepod/lifepod/timeline/perfetto"
-	"github.com/lifepod/lifepod/timeline/picture"
 )
 
 // run simulates, and says the exit code.
@@ -41,17 +37,17 @@ func (o *options) one(ctx context.Context, in input.Input) (int, error) {
 	for _, text := range in.Set.Warnings {
 		p.warn(text)
 	}
-	chart := o.output != "" && o.output != "json"
-	settings := sim.Options{Scenario: in.Scenario, Seed: o.seed, For: o.limit, Journal: chart, GivenUp: givenUp(ctx)}
-	if !chart {
+	drawn := o.output != "" && o.output != "json"
+	settings := sim.Options{Scenario: in.Scenario, Seed: o.seed, For: o.limit, Journal: drawn, GivenUp: givenUp(ctx)}
+	if !drawn {
 		settings.Sink = p
 	}
 	life := sim.Run(in.Set.Pod, settings)
 	if ctx.Err() != nil {
 		return ExitError, context.Cause(ctx)
 	}
-	if chart {
-		if err := o.writeChart(timeline.Of(life.Record(), life.At)); err != nil {
+	if drawn {
+		if err := chart.Write(o.stdout, o.output, life); err != nil {
 			return ExitError, err
 		}
 	} else if !life.Gone {
@@ -80,20 +76,6 @@ func lastLine(l *sim.Life) string {
 		return fmt.Sprintf("%s: pod %s", end, phase)
 	}
 	return fmt.Sprintf("%s: pod is %s and %s", end, phase, ready)
-}
-
-func (o *options) writeChart(c *timeline.Chart) error {
-	charts := []*timeline.Chart{c}
-	switch o.output {
-	case "svg":
-		return picture.WriteSVG(o.stdout, charts)
-	case "html":
-		return picture.WritePage(o.stdout, charts)
-	case "perfetto":
-		return perfetto.Write(o.stdout, charts)
-	}
-	const width = 80
-	return gantt.Write(o.stdout, charts, gantt.Options{Width: width})
 }
 
 // many simulates lives and shows what they have in common. Of assertions that fail the first
@@ -128,12 +110,7 @@ func (o *options) writeStatistics(s *sim.Statistics) error {
 	if o.output != "json" {
 		return s.Write(o.stdout)
 	}
-	text, err := json.MarshalIndent(s, "", "    ")
-	if err != nil {
-		return err
-	}
-	_, err = o.stdout.Write(append(plain.JSON(text), '\n'))
-	return err
+	return o.writeJSON(s)
 }
 
 // broken is how a life breaks assertions; nil: it breaks none.

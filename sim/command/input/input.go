@@ -2,6 +2,7 @@
 package input
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -34,10 +35,12 @@ type Input struct {
 // UID is that of simulated pods, always the same: it is part of what is printed.
 const UID types.UID = "00000000-0000-4000-8000-000000000000"
 
+var errStdinTwice = errors.New("-: standard input can be read once only: the others are to be files")
+
 // Read reads all of it.
 func (f Files) Read() (in Input, err error) {
 	if f.stdinTwice() {
-		return in, errors.New("-: standard input can be read once only: the others are to be files")
+		return in, errStdinTwice
 	}
 	if in.Set, err = f.manifests(); err != nil {
 		return in, err
@@ -61,6 +64,34 @@ func (f Files) Read() (in Input, err error) {
 		in.Asserts = append(in.Asserts, a)
 	}
 	return in, nil
+}
+
+// ReadEach reads each manifest as one of its own, with the same scenario and assertions.
+func (f Files) ReadEach() (list []Input, err error) {
+	if f.stdinTwice() {
+		return nil, errStdinTwice
+	}
+	if f.Scenario == "-" {
+		data, err := io.ReadAll(f.Stdin)
+		if err != nil {
+			return nil, fmt.Errorf("read scenario: %w", err)
+		}
+		return f.each(func() io.Reader { return bytes.NewReader(data) })
+	}
+	return f.each(func() io.Reader { return f.Stdin })
+}
+
+func (f Files) each(stdin func() io.Reader) (list []Input, err error) {
+	for _, name := range f.Manifests {
+		one := f
+		one.Manifests, one.Stdin = []string{name}, stdin()
+		in, err := one.Read()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		list = append(list, in)
+	}
+	return list, nil
 }
 
 // stdinTwice says whether more than one of the files is standard input.

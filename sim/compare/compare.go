@@ -1,0 +1,127 @@
+// Package compare says what differs between two simulated lives, as of a manifest before and
+// after a change. It is pure.
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/pmezard/go-difflib/difflib"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/sim"
+)
+
+// Comparison is what two lives have in common, and what not.
+type Comparison struct {
+	A       string   `json:"a"` // the names of the manifests
+	B       string   `json:"b"`
+	Lines   []Line   `json:"lines"`
+	Figures []Figure `json:"figures"`
+}
+
+// Line is a milestone, and when it comes; nil: it doesn't.
+type Line struct {
+	Text string   `json:"text"`
+	A    *float64 `json:"aSeconds"`
+	B    *float64 `json:"bSeconds"`
+}
+
+// Same says that the line comes in both lives, at the same time.
+func (l *Line) Same() bool { return l.A != nil && l.B != nil && *l.A == *l.B }
+
+// Figure is something of a life as a whole.
+type Figure struct {
+	Name string `json:"name"`
+	A    string `json:"a"`
+	B    string `json:"b"`
+}
+
+// Same says that nothing differs.
+func (c *Comparison) Same() bool {
+	return !slices.ContainsFunc(c.Lines, func(l Line) bool { return !l.Same() }) && !slices.ContainsFunc(c.Figures, func(f Figure) bool { return f.A != f.B })
+}
+
+// Lives compares two lives.
+func Lives(a, b *sim.Life) Comparison {
+	var c Comparison
+	textsA, textsB := texts(a), texts(b)
+	at := func(l *sim.Life, i int) *float64 { return new(l.Story[i].At.Round(time.Millisecond).Seconds()) }
+	for _, code := range difflib.NewMatcherWithJunk(textsA, textsB, false, nil).GetOpCodes() {
+		if code.Tag == 'e' {
+			for i := range code.I2 - code.I1 {
+				c.Lines = append(c.Lines, Line{textsA[code.I1+i], at(a, code.I1+i), at(b, code.J1+i)})
+			}
+			continue
+		}
+		for i := code.I1; i < code.I2; i++ {
+			c.Lines = append(c.Lines, Line{Text: textsA[i], A: at(a, i)})
+		}
+		for i := code.J1; i < code.J2; i++ {
+			c.Lines = append(c.Lines, Line{Text: textsB[i], B: at(b, i)})
+		}
+	}
+	c.Figures = figures(a, b)
+	return c
+}
+
+func texts(l *sim.Life) (list []string) {
+	for _, line := range l.Story {
+		list = append(list, plain.Line(line.Report.String()))
+	}
+	return list
+}
+
+func figures(a, b *sim.Life) (list []Figure) {
+	add := func(name string, of func(*sim.Life) string) { list = append(list, Figure{name, of(a), of(b)}) }
+	add("end", endOf)
+	add("time to Ready", func(l *sim.Life) string {
+		if at, ever := l.ReadyAt(); ever {
+			return seconds(at)
+		}
+		return "never"
+	})
+	add("downtime", func(l *sim.Life) string { return seconds(l.Downtime()) })
+	for _, name := range containers(a, b) {
+		add("restarts of "+name, func(l *sim.Life) string { return restarts(l, name) })
+	}
+	return list
+}
+
+// endOf is how the pod is when the simulation ends.
+func endOf(l *sim.Life) string {
+	switch phase := l.Phase(); {
+	case l.Gone:
+		return fmt.Sprintf("%s after %s", phase, seconds(l.Until))
+	case phase == v1.PodRunning && l.Ready():
+		return "Running and Ready"
+	case phase == v1.PodRunning:
+		return "Running and not Ready"
+	default:
+		return string(phase)
+	}
+}
+
+// containers are those of both, in their order.
+func containers(lives ...*sim.Life) (names []string) {
+	for _, l := range lives {
+		for _, c := range slices.Concat(l.Pod.Spec.InitContainers, l.Pod.Spec.Containers) {
+			if !slices.Contains(names, c.Name) {
+				names = append(names, c.Name)
+			}
+		}
+	}
+	return names
+}
+
+func restarts(l *sim.Life, container string) string {
+	if n := len(l.Moments); n > 0 && slices.Contains(containers(l), container) {
+		return strconv.Itoa(int(l.Moments[n-1].RestartsOf(container)))
+	}
+	return "-"
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.3fs", d.Seconds()) }
