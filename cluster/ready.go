@@ -16,11 +16,6 @@ import (
 // other way to tell.
 const readyPoll = 5 * time.Millisecond
 
-// slowHooks are what the API server does a second after it has begun to serve:
-// making the roles and priority classes that every cluster has. Nothing that this
-// process does waits for them.
-var slowHooks = []string{"poststarthook/rbac/bootstrap-roles", "poststarthook/scheduling/bootstrap-system-priority-classes"}
-
 // awaitAPI returns when the API server is ready, but for some of its checks.
 func awaitAPI(ctx context.Context, client kubernetes.Interface, but ...string) error {
 	ticker := time.NewTicker(readyPoll)

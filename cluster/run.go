@@ -130,7 +130,8 @@ func (r *run) run(ctx context.Context) error {
 	g.essential("API server", r.serve)
 	g.restarted("address", r.watchAddress)
 	g.restarted("certificates", func(ctx context.Context) error { return r.keys.Run(ctx, r.Log) })
-	if err := awaitAPI(g.ctx, r.client, slowHooks...); err != nil {
+	// Nothing that this process does needs the roles and priority classes of every cluster.
+	if err := awaitAPI(g.ctx, r.client, apiserver.HookChecks()...); err != nil {
 		return errors.Join(err, g.end())
 	}
 	r.step("API server serves")

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/rest"
-	aggregator "k8s.io/kube-aggregator/pkg/apiserver"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 
@@ -33,9 +33,11 @@ type Config struct {
 
 // Server is an API server that is made and does not serve yet.
 type Server struct {
-	prepared interface{ Run(context.Context) error }
+	prepared prepared
 	loopback *rest.Config
 }
+
+type prepared interface{ Run(context.Context) error }
 
 // How long an API server that shuts down waits for its clients. It tells watches that it
 // ends, so that their clients watch the next server. Without a time for watches it waits
@@ -64,15 +66,38 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	var chain *aggregator.APIAggregator
-	if chain, err = app.CreateServerChain(whole); err != nil {
-		return nil, fmt.Errorf("make the API server: %w", err)
-	}
-	chain.GenericAPIServer.ShutdownTimeout = endConnections
-	if s.prepared, err = chain.PrepareRun(); err != nil {
-		return nil, fmt.Errorf("prepare the API server: %w", err)
+	if s.prepared, err = prepare(whole); err != nil {
+		return nil, err
 	}
 	return s, nil
+}
+
+// prepare makes the chain of servers. Some things are made at other times than upstream
+// makes them, see promptHooks and serveOpenAPIv2.
+func prepare(config app.CompletedConfig) (prepared, error) {
+	generic := &config.KubeAPIs.ControlPlane.Generic
+	openAPIv2 := generic.OpenAPIConfig
+	generic.OpenAPIConfig = nil // v3 stays
+	upstreams := takeHooks(generic)
+	chain, err := app.CreateServerChain(config)
+	if err != nil {
+		return nil, fmt.Errorf("make the API server: %w", err)
+	}
+	front := chain.GenericAPIServer
+	kube, ok := front.NextDelegate().(*genericapiserver.GenericAPIServer)
+	if !ok {
+		return nil, errors.New("make the API server: the chain of servers is not the one that is known")
+	}
+	if err := upstreams.replace(front, kube); err != nil {
+		return nil, fmt.Errorf("make the API server: %w", err)
+	}
+	serveOpenAPIv2(kube, openAPIv2)
+	front.ShutdownTimeout = endConnections
+	made, err := chain.PrepareRun()
+	if err != nil {
+		return nil, fmt.Errorf("prepare the API server: %w", err)
+	}
+	return made, nil
 }
 
 // Loopback is how this process calls the server: as system:masters, without a

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -106,6 +107,21 @@ func TestAutoscaling(t *testing.T) {
 	for _, args := range [][]string{{"top", "pods", "--no-headers"}, {"top", "node", instance.Node, "--no-headers"}} {
 		if fields := strings.Fields(s.kubectl(args...)); len(fields) < 3 {
 			t.Errorf("kubectl %v: %v, want figures", args, fields)
+		}
+	}
+	// Its API is described together with Kubernetes' own and those of CustomResourceDefinitions.
+	s.until("the description of the APIs", func() error {
+		description := s.kubectl("get", "--raw", "/openapi/v2")
+		for _, path := range []string{"/api/v1/pods", "/apis/metrics.k8s.io/v1beta1/nodes", "/apis/snapshot.storage.k8s.io/v1/volumesnapshots"} {
+			if !strings.Contains(description, `"`+path+`"`) {
+				return fmt.Errorf("it has no %s", path)
+			}
+		}
+		return nil
+	})
+	for _, resource := range []string{"pods.spec.containers", "volumesnapshots.spec", "nodes.v1beta1.metrics.k8s.io"} {
+		if text := s.kubectl("explain", resource); !strings.Contains(text, "DESCRIPTION:") {
+			t.Errorf("kubectl explain %s:\n%s", resource, text)
 		}
 	}
 }
