@@ -6,25 +6,30 @@ import (
 )
 
 // Collect drops the attachments of a network that the runtime doesn't know any
-// more: CNI GC. The addresses of their pods stay reserved, see the package
-// comment; those of containers without a pod are free.
-func (s *Store) Collect(network string, valid []Attachment) error {
+// more, and tells which: CNI GC. The addresses of their pods stay reserved, see the
+// package comment; those of containers without a pod are free.
+func (s *Store) Collect(network string, valid []Attachment) (dropped []Attachment, err error) {
 	known := map[Attachment]bool{}
 	for _, a := range valid {
 		known[Attachment{Container: a.Container, Interface: a.Interface}] = true
 	}
-	return s.each(func(r *record) error {
-		dropped := false
+	err = s.each(func(r *record) error {
+		before := len(dropped)
 		for _, old := range append([]attachment(nil), r.Attachments...) {
-			if old.Network == network && !known[Attachment{Container: old.Container, Interface: old.Interface}] {
-				dropped = r.detach(Attachment{Network: network, Container: old.Container, Interface: old.Interface}) || dropped
+			if old.Network != network || known[Attachment{Container: old.Container, Interface: old.Interface}] {
+				continue
+			}
+			a := Attachment{Network: network, Container: old.Container, Interface: old.Interface}
+			if r.detach(a) {
+				dropped = append(dropped, a)
 			}
 		}
-		if !dropped {
+		if len(dropped) == before {
 			return nil
 		}
 		return s.settle(r)
 	})
+	return dropped, err
 }
 
 // Ready says whether the next ADD of a new pod can succeed: the store can be

@@ -153,7 +153,7 @@ func (s *Store) owners() ([]string, error) {
 	}
 	owners := make([]string, 0, len(entries))
 	for _, entry := range entries {
-		if ownerName.MatchString(entry.Name()) {
+		if isOwnerName(entry.Name()) {
 			owners = append(owners, entry.Name())
 		}
 	}

@@ -132,7 +132,7 @@ func (m *model) removeRecord(t *rapid.T) {
 }
 
 func (m *model) collect(t *rapid.T) {
-	if err := m.store.Collect("lifepod", []Attachment{{Container: "c1", Interface: "eth0"}}); err != nil {
+	if _, err := m.store.Collect("lifepod", []Attachment{{Container: "c1", Interface: "eth0"}}); err != nil {
 		t.Fatalf("collect: %v", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.pods)) {

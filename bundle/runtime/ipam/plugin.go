@@ -27,8 +27,10 @@ type plugin struct {
 	open func(dir string) (*Store, error)
 }
 
-// call is one CNI call: its configuration, the open store, and who it is about.
-type call struct {
+// Call is one CNI call: its configuration, the open store, and who it is about. A
+// plugin that has addresses among other things makes it with [Begin] in the place of
+// an exec of this one; the errors of its methods are those that CNI wants.
+type Call struct {
 	*Store
 	network    *network
 	config     *Config
@@ -45,9 +47,14 @@ type kubernetesArgs struct {
 	K8S_POD_UID                types.UnmarshallableString //nolint:revive // the name is the protocol
 }
 
-// begin reads the call and opens the store; unusable is the error code for a
-// store that can't be opened.
-func (p plugin) begin(args *skel.CmdArgs, unusable uint) (*call, error) {
+// Begin reads the call, whose configuration has an ipam section for this plugin, and
+// opens the store; unusable is the error code for one that can't be opened. The caller
+// closes it.
+func Begin(args *skel.CmdArgs, unusable uint) (*Call, error) {
+	return plugin{open: Open}.begin(args, unusable)
+}
+
+func (p plugin) begin(args *skel.CmdArgs, unusable uint) (*Call, error) {
 	n, config, ranges, err := parseConfig(args.StdinData)
 	if err != nil {
 		return nil, types.NewError(types.ErrInvalidNetworkConfig, err.Error(), "")
@@ -62,54 +69,99 @@ func (p plugin) begin(args *skel.CmdArgs, unusable uint) (*call, error) {
 	if err != nil {
 		return nil, types.NewError(unusable, err.Error(), "")
 	}
-	return &call{Store: store, network: n, config: config, ranges: ranges, attachment: Attachment{
+	return &Call{Store: store, network: n, config: config, ranges: ranges, attachment: Attachment{
 		Network: n.Name, Container: args.ContainerID, Interface: args.IfName, Pod: string(k8s.K8S_POD_UID),
 	}}, nil
 }
 
-func (p plugin) add(args *skel.CmdArgs) error {
+// during begins a call, and closes its store after do.
+func (p plugin) during(args *skel.CmdArgs, do func(*Call) error) error {
 	c, err := p.begin(args, types.ErrIOFailure)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
+	return do(c)
+}
+
+func (p plugin) add(args *skel.CmdArgs) error {
+	return p.during(args, func(c *Call) error {
+		result, err := c.Add()
+		if err != nil {
+			return err
+		}
+		return types.PrintResult(result, c.network.CNIVersion)
+	})
+}
+
+func (p plugin) del(args *skel.CmdArgs) error   { return p.during(args, (*Call).Del) }
+func (p plugin) check(args *skel.CmdArgs) error { return p.during(args, (*Call).Check) }
+
+func (p plugin) gc(args *skel.CmdArgs) error {
+	return p.during(args, func(c *Call) error {
+		_, err := c.GC()
+		return err
+	})
+}
+
+// status fails with code 50 when a new pod can't have an address. Running pods
+// keep theirs, so 51 is never right.
+func (p plugin) status(args *skel.CmdArgs) error {
+	c, err := p.begin(args, types.ErrPluginNotAvailable)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return c.Status()
+}
+
+// Add gives the attachment its addresses. The result has them, the gateways and the
+// configured routes; it names no interface.
+func (c *Call) Add() (*current.Result, error) {
 	addresses, err := c.Attach(c.attachment, c.ranges)
 	if err != nil {
-		return coded(err)
+		return nil, coded(err)
 	}
-	return types.PrintResult(c.result(addresses), c.network.CNIVersion)
+	return c.result(addresses), nil
 }
 
-func (p plugin) del(args *skel.CmdArgs) error {
-	c, err := p.begin(args, types.ErrIOFailure)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	return coded(c.Detach(c.attachment))
-}
+// Del ends the attachment.
+func (c *Call) Del() error { return coded(c.Detach(c.attachment)) }
 
-// check fails when the store doesn't know the attachment, or when the previous
+// Check fails when the store doesn't know the attachment, or when the previous
 // result has other addresses in these ranges than the store.
-func (p plugin) check(args *skel.CmdArgs) error {
-	c, err := p.begin(args, types.ErrIOFailure)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
+func (c *Call) Check() error {
 	held, err := c.Held(c.attachment, c.ranges)
 	if err != nil {
 		return coded(err)
 	}
 	if len(held) != len(c.ranges) {
 		return types.NewError(types.ErrUnknownContainer,
-			fmt.Sprintf("container %s has no address on %s", args.ContainerID, args.IfName), "")
+			fmt.Sprintf("container %s has no address on %s", c.attachment.Container, c.attachment.Interface), "")
 	}
 	return c.agrees(held)
 }
 
+// GC drops the attachments that the runtime does not know any more, and tells which.
+func (c *Call) GC() ([]Attachment, error) {
+	valid := make([]Attachment, 0, len(c.network.ValidAttachments))
+	for _, a := range c.network.ValidAttachments {
+		valid = append(valid, Attachment{Container: a.ContainerID, Interface: a.IfName})
+	}
+	dropped, err := c.Collect(c.network.Name, valid)
+	return dropped, coded(err)
+}
+
+// Status fails when a new pod can't have an address.
+func (c *Call) Status() error {
+	if err := c.Ready(c.ranges); err != nil {
+		return types.NewError(types.ErrPluginNotAvailable, err.Error(), "")
+	}
+	return nil
+}
+
 // agrees compares the addresses with those of the previous result.
-func (c *call) agrees(held []netip.Addr) error {
+func (c *Call) agrees(held []netip.Addr) error {
 	if err := version.ParsePrevResult(&c.network.PluginConf); err != nil {
 		return types.NewError(types.ErrDecodingFailure, err.Error(), "")
 	}
@@ -133,33 +185,6 @@ func (c *call) agrees(held []netip.Addr) error {
 	return nil
 }
 
-func (p plugin) gc(args *skel.CmdArgs) error {
-	c, err := p.begin(args, types.ErrIOFailure)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	valid := make([]Attachment, 0, len(c.network.ValidAttachments))
-	for _, a := range c.network.ValidAttachments {
-		valid = append(valid, Attachment{Container: a.ContainerID, Interface: a.IfName})
-	}
-	return coded(c.Collect(c.network.Name, valid))
-}
-
-// status fails with code 50 when a new pod can't have an address. Running pods
-// keep theirs, so 51 is never right.
-func (p plugin) status(args *skel.CmdArgs) error {
-	c, err := p.begin(args, types.ErrPluginNotAvailable)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	if err := c.Ready(c.ranges); err != nil {
-		return types.NewError(types.ErrPluginNotAvailable, err.Error(), "")
-	}
-	return nil
-}
-
 // coded gives an error its CNI code: no address is free now, or else a failure of the store.
 func coded(err error) error {
 	switch {
@@ -171,7 +196,7 @@ func coded(err error) error {
 	return types.NewError(types.ErrIOFailure, err.Error(), "")
 }
 
-func (c *call) result(addresses []netip.Addr) *current.Result {
+func (c *Call) result(addresses []netip.Addr) *current.Result {
 	result := &current.Result{CNIVersion: current.ImplementedSpecVersion, Routes: c.config.Routes}
 	if c.config.DNS != nil {
 		result.DNS = *c.config.DNS

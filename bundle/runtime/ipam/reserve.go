@@ -91,7 +91,7 @@ func (s *Store) free(address netip.Addr) (bool, error) {
 		return false, err
 	}
 	owner := s.linked(address)
-	if !ownerName.MatchString(owner) {
+	if !isOwnerName(owner) {
 		return false, nil
 	}
 	r, err := s.read(owner)

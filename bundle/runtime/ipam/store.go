@@ -69,7 +69,7 @@ func (s *Store) Close() error { return s.lock.Close() }
 // Called again for the same attachment it gives the same addresses. The error
 // wraps [ErrExhausted] when every address is in use.
 func (s *Store) Attach(a Attachment, ranges []Range) ([]netip.Addr, error) {
-	if owner := a.owner(); !ownerName.MatchString(owner) {
+	if owner := a.owner(); !isOwnerName(owner) {
 		return nil, fmt.Errorf("pod UID or container ID %q can't be a file name", owner)
 	}
 	r, err := s.readOrRebuild(a)
@@ -125,7 +125,7 @@ func (s *Store) Held(a Attachment, ranges []Range) ([]netip.Addr, error) {
 // Release says that a pod is gone. Its addresses are free at once, or with the
 // DEL of the last sandbox that still uses them. An unknown pod is no error.
 func (s *Store) Release(pod string) error {
-	if !ownerName.MatchString(pod) {
+	if !isOwnerName(pod) {
 		return fmt.Errorf("release %q: not a pod UID", pod)
 	}
 	r, err := s.read(pod)
@@ -156,7 +156,7 @@ func (s *Store) settle(r *record) error {
 // runtime tells no pod at DEL, whichever names the container. A damaged record
 // is left for the next ADD or release.
 func (s *Store) find(a Attachment) (*record, error) {
-	if !ownerName.MatchString(a.owner()) {
+	if !isOwnerName(a.owner()) {
 		return nil, nil
 	}
 	r, err := s.read(a.owner())

@@ -234,8 +234,13 @@ func TestCollect(t *testing.T) {
 	elsewhere := sandbox("elsewhere", "c4")
 	elsewhere.Network = "other"
 	attach(t, s, elsewhere, within)
-	if err := s.Collect("lifepod", []Attachment{{Container: "c1", Interface: "eth0"}}); err != nil {
+	dropped, err := s.Collect("lifepod", []Attachment{{Container: "c1", Interface: "eth0"}})
+	if err != nil {
 		t.Fatal(err)
+	}
+	want := []Attachment{{Network: "lifepod", Container: "c3", Interface: "eth0"}, {Network: "lifepod", Container: "c2", Interface: "eth0"}}
+	if diff := cmp.Diff(want, dropped); diff != "" {
+		t.Errorf("dropped (-want +got):\n%s", diff)
 	}
 	live := map[string]bool{}
 	if err := s.each(func(r *record) error { live[r.Owner] = r.live(s.boot); return nil }); err != nil {

@@ -1,0 +1,158 @@
+package bridge
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	current "github.com/containernetworking/cni/pkg/types/100"
+	"github.com/google/go-cmp/cmp"
+	"github.com/vishvananda/netlink"
+)
+
+// everyMapping has each protocol, and host IPs of both families.
+var everyMapping = []portMapping{
+	{HostPort: 8080, ContainerPort: 80, Protocol: "tcp"},
+	{HostPort: 8081, ContainerPort: 81, Protocol: "tcp", HostIP: "198.18.7.1"},
+	{HostPort: 8082, ContainerPort: 82, Protocol: "udp", HostIP: "0.0.0.0"},
+	{HostPort: 8083, ContainerPort: 83, Protocol: "sctp", HostIP: "127.0.0.1"},
+	{HostPort: 8084, ContainerPort: 84, Protocol: "tcp", HostIP: "fd99::1"},
+	{HostPort: 8085, ContainerPort: 85, Protocol: "udp", HostIP: "::"},
+}
+
+// TestSameAsChain compares all that can be seen of a pod with what the chain of plugins
+// makes whose place this one has taken.
+func TestSameAsChain(t *testing.T) {
+	plugins := chainPlugins(t)
+	for _, subnet6 := range []string{"", "fd99::/64"} {
+		for _, mappings := range [][]portMapping{nil, everyMapping} {
+			t.Run(fmt.Sprintf("subnet6 %q and %d host ports", subnet6, len(mappings)), func(t *testing.T) {
+				var seen []string
+				for _, add := range []func(*machine, *sandbox) *current.Result{(*machine).chainAdd, (*machine).add} {
+					t.Run("one", func(t *testing.T) { // on a thread, and so a machine, of its own
+						m := newMachine(t)
+						m.plugins, m.subnet6 = plugins, subnet6
+						s := m.sandbox("c1", mappings...)
+						result := add(m, s)
+						seen = append(seen, describe(m, s, result))
+						if _, err := m.run(call{command: "CHECK", pod: s}); err != nil {
+							t.Error(err)
+						}
+						m.del(s)
+						m.wantNothing("after DEL")
+					})
+				}
+				if len(seen) != 2 || strings.Count(seen[0], "\n") < 20 {
+					t.Fatalf("not two descriptions: %q", seen)
+				}
+				if diff := cmp.Diff(seen[0], seen[1]); diff != "" {
+					t.Errorf("(-chain +lifepod-bridge):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// describe is a text of everything that a pod's ADD has made, without what is random.
+func describe(m *machine, s *sandbox, result *current.Result) string {
+	t := m.t
+	t.Helper()
+	w := &strings.Builder{}
+	for i, link := range result.Interfaces {
+		fmt.Fprintf(w, "interface %d: %s, MAC of %d bytes, sandbox %t\n", i, regexp.MustCompile(`veth[0-9a-f]{8}`).ReplaceAllString(link.Name, "VETH"),
+			len(link.Mac), link.Sandbox == s.path())
+	}
+	for _, ip := range result.IPs {
+		fmt.Fprintf(w, "IP %s by %s of interface %d\n", &ip.Address, ip.Gateway, *ip.Interface)
+	}
+	fmt.Fprintf(w, "routes %v, DNS %+v\n", result.Routes, result.DNS)
+	for _, name := range []string{bridgeName, result.Interfaces[1].Name} {
+		describeLink(t, w, name, strings.Replace(name, result.Interfaces[1].Name, "VETH", 1), result)
+	}
+	protinfo, err := netlink.LinkGetProtinfo(link(t, result.Interfaces[1].Name))
+	must(t, err)
+	fmt.Fprintf(w, "port %v\n", &protinfo)
+	for _, name := range []string{"ipv4/ip_forward", "ipv6/conf/all/forwarding", "ipv4/conf/" + bridgeName + "/route_localnet"} {
+		describeSysctl(t, w, name)
+	}
+	at(t, s, func() error {
+		describeLink(t, w, "eth0", "eth0", result)
+		for _, name := range []string{"ipv6/conf/eth0/accept_dad", "ipv4/conf/eth0/arp_notify", "ipv6/conf/eth0/keep_addr_on_down", "ipv6/conf/eth0/disable_ipv6"} {
+			describeSysctl(t, w, name)
+		}
+		routes, err := netlink.RouteList(nil, netlink.FAMILY_ALL)
+		must(t, err)
+		for _, route := range routes {
+			if !route.Dst.IP.IsLinkLocalUnicast() && !route.Dst.IP.IsMulticast() {
+				fmt.Fprintf(w, "pod's route to %s by %s from %s, scope %s, priority %d, table %d\n",
+					route.Dst, route.Gw, route.Src, route.Scope, route.Priority, route.Table)
+			}
+		}
+		return nil
+	})
+	for line := range strings.Lines(output(t, "nft", "list", "ruleset")) {
+		if !strings.Contains(line, `comment "CNI portmap plugin"`) {
+			w.WriteString(line)
+		}
+	}
+	return w.String()
+}
+
+func link(t testing.TB, name string) netlink.Link {
+	t.Helper()
+	l, err := netlink.LinkByName(name)
+	must(t, err)
+	return l
+}
+
+func describeLink(t testing.TB, w *strings.Builder, name, as string, result *current.Result) {
+	t.Helper()
+	l := link(t, name)
+	a := l.Attrs()
+	same := slices.ContainsFunc(result.Interfaces, func(i *current.Interface) bool { return i.Name == name && i.Mac == a.HardwareAddr.String() })
+	fmt.Fprintf(w, "%s %s: MTU %d, %s, flags %s, queue %d, plugged in %t, the result's MAC %t\n",
+		l.Type(), as, a.MTU, a.OperState, a.Flags, a.TxQLen, a.MasterIndex != 0, same)
+	addresses, err := netlink.AddrList(l, netlink.FAMILY_ALL)
+	must(t, err)
+	for _, address := range addresses {
+		if !address.IP.IsLinkLocalUnicast() {
+			fmt.Fprintf(w, "%s has %s, broadcast %s, scope %d\n", as, address.IPNet, address.Broadcast, address.Scope)
+		}
+	}
+	describeSysctl(t, w, "ipv6/conf/"+name+"/accept_ra")
+}
+
+func describeSysctl(t testing.TB, w *strings.Builder, name string) {
+	t.Helper()
+	text, err := os.ReadFile("/proc/sys/net/" + name)
+	must(t, err)
+	fmt.Fprintf(w, "%s = %s", regexp.MustCompile(`veth[0-9a-f]{8}`).ReplaceAllString(name, "VETH"), text)
+}
+
+// TestPodOfChain: a pod that the chain has made is checked and deleted after an upgrade.
+func TestPodOfChain(t *testing.T) {
+	m := newMachine(t)
+	m.plugins, m.subnet6 = chainPlugins(t), "fd99::/64"
+	s := m.sandbox("old", everyMapping...)
+	m.chainAdd(s)
+	if _, err := m.run(call{command: "CHECK", pod: s}); err != nil {
+		t.Error(err)
+	}
+	beside := m.sandbox("new")
+	m.add(beside)
+	m.del(s)
+	if got := m.attached(); got != "new" {
+		t.Errorf("attachments of %q, want those of new", got)
+	}
+	if got := m.rules(); got != "" {
+		t.Errorf("rules are left: %s", got)
+	}
+	if got := m.ports(); len(got) != 1 {
+		t.Errorf("ports of the bridge: %q, want one", got)
+	}
+	m.del(beside)
+	m.wantNothing("after the other DEL")
+}

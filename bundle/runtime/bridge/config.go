@@ -1,0 +1,91 @@
+package bridge
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/containernetworking/cni/pkg/types"
+	current "github.com/containernetworking/cni/pkg/types/100"
+	"github.com/containernetworking/cni/pkg/version"
+)
+
+// config is the network configuration on standard input.
+type config struct {
+	types.PluginConf
+	Bridge string `json:"bridge"`
+	// HostPorts is nftables, or the backend that the plugin portmap is to use; it finds
+	// one if it is empty.
+	HostPorts     string `json:"hostPorts"`
+	RuntimeConfig struct {
+		PortMappings []portMapping `json:"portMappings"`
+	} `json:"runtimeConfig"`
+}
+
+// portMapping is a host port, as the capability portMappings has it.
+type portMapping struct {
+	HostPort      int    `json:"hostPort"`
+	ContainerPort int    `json:"containerPort"`
+	Protocol      string `json:"protocol"`
+	HostIP        string `json:"hostIP"`
+}
+
+const nftables = "nftables"
+
+// parseConfig reads a configuration, with errors as CNI wants them.
+func parseConfig(stdin []byte) (*config, error) {
+	c := &config{}
+	if err := json.Unmarshal(stdin, c); err != nil {
+		return nil, types.NewError(types.ErrDecodingFailure, fmt.Sprintf("network configuration: %v", err), "")
+	}
+	if err := c.validate(); err != nil {
+		return nil, types.NewError(types.ErrInvalidNetworkConfig, "network configuration: "+err.Error(), "")
+	}
+	return c, nil
+}
+
+func (c *config) validate() error {
+	if c.Bridge == "" {
+		return errors.New("bridge is missing")
+	}
+	for _, m := range c.RuntimeConfig.PortMappings {
+		if err := m.validate(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m portMapping) validate() error {
+	for _, port := range []int{m.HostPort, m.ContainerPort} {
+		if port < 1 || port > 65535 {
+			return fmt.Errorf("port mapping %d to %d: want ports from 1 to 65535", m.HostPort, m.ContainerPort)
+		}
+	}
+	if _, known := protocols[m.Protocol]; !known {
+		return fmt.Errorf("port mapping %d: unknown protocol %q", m.HostPort, m.Protocol)
+	}
+	if m.HostIP == "" {
+		return nil
+	}
+	if _, err := netip.ParseAddr(m.HostIP); err != nil {
+		return fmt.Errorf("port mapping %d: host IP: %w", m.HostPort, err)
+	}
+	return nil
+}
+
+// previous is the result of the pod's ADD; nil if the runtime gives none.
+func (c *config) previous() (*current.Result, error) {
+	if c.RawPrevResult == nil {
+		return nil, nil
+	}
+	if err := version.ParsePrevResult(&c.PluginConf); err != nil {
+		return nil, types.NewError(types.ErrDecodingFailure, err.Error(), "")
+	}
+	result, err := current.NewResultFromResult(c.PrevResult)
+	if err != nil {
+		return nil, types.NewError(types.ErrDecodingFailure, err.Error(), "")
+	}
+	return result, nil
+}

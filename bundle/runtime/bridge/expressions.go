@@ -1,0 +1,99 @@
+package bridge
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+)
+
+// protocols are those that have ports to lead to a pod.
+var protocols = map[string]byte{"tcp": unix.IPPROTO_TCP, "udp": unix.IPPROTO_UDP, "sctp": unix.IPPROTO_SCTP}
+
+// podRules are the rules of a pod's address, by chain. They are those of the plugin
+// portmap, as nft would compile them.
+func podRules(pod netip.Addr, mappings []portMapping) map[string][][]expr.Any {
+	rules := map[string][][]expr.Any{masqChain: {
+		// The pod's own ports, used by itself.
+		join(is(source(pod), pod), is(destination(pod), pod), []expr.Any{&expr.Masq{}}),
+	}}
+	for _, m := range mappings {
+		host, err := netip.ParseAddr(m.HostIP)
+		if err == nil && host.Unmap().Is4() != pod.Is4() {
+			continue
+		}
+		rule := join(port(m), destinationNAT(pod, m.ContainerPort))
+		if host = host.Unmap(); err == nil && !host.IsUnspecified() {
+			rule = join(is(destination(host), host), rule)
+		}
+		rules[portChain] = append(rules[portChain], rule)
+	}
+	if pod.Is4() {
+		localhost := netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		rules[masqChain] = append(rules[masqChain],
+			join(is(source(localhost), localhost), is(destination(pod), pod), []expr.Any{&expr.Masq{}}))
+	}
+	return rules
+}
+
+func join(parts ...[]expr.Any) (all []expr.Any) {
+	for _, part := range parts {
+		all = append(all, part...)
+	}
+	return all
+}
+
+// source and destination load that address of a packet of the address's family.
+func source(of netip.Addr) *expr.Payload {
+	if of.Is4() {
+		return &expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: 12, Len: 4}
+	}
+	return &expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: 8, Len: 16}
+}
+
+func destination(of netip.Addr) *expr.Payload {
+	load := source(of)
+	load.Offset += load.Len
+	return load
+}
+
+func is(loaded *expr.Payload, address netip.Addr) []expr.Any {
+	return []expr.Any{loaded, &expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: address.AsSlice()}}
+}
+
+// port matches the host port of a mapping, at the same place in all protocols.
+func port(m portMapping) []expr.Any {
+	return []expr.Any{
+		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{protocols[m.Protocol]}},
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 2, Len: 2},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: portNumber(m.HostPort)},
+	}
+}
+
+func destinationNAT(pod netip.Addr, port int) []expr.Any {
+	family := uint32(unix.NFPROTO_IPV4)
+	if pod.Is6() {
+		family = unix.NFPROTO_IPV6
+	}
+	return []expr.Any{
+		&expr.Immediate{Register: 1, Data: pod.AsSlice()},
+		&expr.Immediate{Register: 2, Data: portNumber(port)},
+		&expr.NAT{Type: expr.NATTypeDestNAT, Family: family, RegAddrMin: 1, RegProtoMin: 2, Specified: true},
+	}
+}
+
+func portNumber(port int) []byte { return binary.BigEndian.AppendUint16(nil, uint16(port)) }
+
+// toThisMachine matches what comes for an address of this machine.
+func toThisMachine() []expr.Any {
+	return []expr.Any{
+		&expr.Fib{Register: 1, FlagDADDR: true, ResultADDRTYPE: true},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binary.NativeEndian.AppendUint32(nil, unix.RTN_LOCAL)},
+	}
+}
+
+func jump(chain string) []expr.Any {
+	return []expr.Any{&expr.Verdict{Kind: expr.VerdictJump, Chain: chain}}
+}

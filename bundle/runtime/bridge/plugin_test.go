@@ -1,0 +1,453 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	current "github.com/containernetworking/cni/pkg/types/100"
+	"github.com/containernetworking/plugins/pkg/ns"
+	"github.com/google/go-cmp/cmp"
+	"github.com/vishvananda/netlink"
+)
+
+// patience is for what happens at once unless it never does.
+const patience = 10 * time.Second
+
+// serve answers with the name of the pod on a TCP port of it.
+func serve(t testing.TB, s *sandbox, network, address string) {
+	t.Helper()
+	at(t, s, func() error {
+		listener, err := net.Listen(network, address)
+		if err != nil {
+			return err
+		}
+		t.Cleanup(func() { _ = listener.Close() })
+		go func() {
+			for {
+				c, err := listener.Accept()
+				if err != nil {
+					return // closed
+				}
+				_, _ = io.WriteString(c, s.id)
+				_ = c.Close()
+			}
+		}()
+		return nil
+	})
+}
+
+// ask is what a server says when it is called from a network namespace.
+func ask(t testing.TB, from ns.NetNS, network, address string) string {
+	t.Helper()
+	var answer string
+	at(t, from, func() error {
+		answer = call1(network, address)
+		return nil
+	})
+	return answer
+}
+
+func call1(network, address string) string {
+	c, err := net.DialTimeout(network, address, patience)
+	if err != nil {
+		return "no answer"
+	}
+	defer c.Close()
+	text, err := io.ReadAll(c)
+	if err != nil {
+		return "no answer"
+	}
+	return string(text)
+}
+
+// TestReach: pods reach each other and themselves, and host ports are reached from
+// wherever they can be called, until DEL has answered.
+func TestReach(t *testing.T) {
+	m := newMachine(t)
+	m.subnet6 = "fd99::/64"
+	web := m.sandbox("web", portMapping{HostPort: 8080, ContainerPort: 80, Protocol: "tcp"},
+		portMapping{HostPort: 8081, ContainerPort: 80, Protocol: "tcp", HostIP: "127.0.0.1"})
+	other := m.sandbox("other")
+	m.add(web)
+	m.add(other)
+	for _, s := range []*sandbox{web, other} {
+		at(t, s, func() error { return netlink.LinkSetUp(link(t, "lo")) })
+	}
+	serve(t, web, "tcp", ":80")
+	for _, tt := range []struct {
+		from             ns.NetNS
+		network, address string
+	}{
+		{m.home, "tcp4", "198.18.7.2:80"}, {other, "tcp4", "198.18.7.2:80"}, {other, "tcp6", "[fd99::2]:80"},
+		{m.home, "tcp4", "127.0.0.1:8080"}, {m.home, "tcp4", "127.0.0.1:8081"}, {m.home, "tcp4", "198.18.7.1:8080"},
+		{other, "tcp4", "198.18.7.1:8080"}, {web, "tcp4", "198.18.7.1:8080"},
+		{other, "tcp6", "[fd99::1]:8080"}, {web, "tcp6", "[fd99::1]:8080"},
+	} {
+		if got := ask(t, tt.from, tt.network, tt.address); got != "web" {
+			t.Errorf("%s from %s: %s", tt.address, tt.from.Path(), got)
+		}
+	}
+	if got := ask(t, other, "tcp4", "198.18.7.1:8081"); got != "no answer" {
+		t.Errorf("the port of 127.0.0.1 by another address: %s", got)
+	}
+	m.del(web)
+	if got := ask(t, m.home, "tcp4", "127.0.0.1:8080"); got != "no answer" {
+		t.Errorf("the host port after DEL: %s", got)
+	}
+	// The next sandbox of the pod has its address, although the one before has it, too.
+	next := m.sandbox("next")
+	next.uid = web.uid
+	if got := m.add(next).IPs[0].Address.IP.String(); got != "198.18.7.2" {
+		t.Errorf("the pod has %s now", got)
+	}
+	serve(t, next, "tcp", ":80")
+	if got := ask(t, m.home, "tcp4", "198.18.7.2:80"); got != "next" {
+		t.Errorf("the address after DEL and ADD: %s", got)
+	}
+}
+
+// TestCableGoes with the namespace of its pod: DEL does not wait for that.
+func TestCableGoes(t *testing.T) {
+	m := newMachine(t)
+	s := m.sandbox("c1")
+	name := m.add(s).Interfaces[1].Name
+	m.del(s)
+	m.wantNothing("after DEL")
+	must(t, s.Close())
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		if _, err := netlink.LinkByName(name); isGone(err) {
+			return
+		} else if time.Now().After(end) {
+			t.Fatalf("%s is still there: %v", name, err)
+		}
+	}
+}
+
+// TestDeleteAgain: DEL is content with what has gone, also with the namespace.
+func TestDeleteAgain(t *testing.T) {
+	m := newMachine(t)
+	s := m.sandbox("c1", everyMapping...)
+	m.add(s)
+	file := t.TempDir() + "/file"
+	must(t, os.WriteFile(file, nil, 0o600))
+	for _, netns := range []string{s.path(), s.path(), "", "/nonexistent", file} {
+		if _, err := m.run(call{command: "DEL", pod: s, netns: &netns}); err != nil {
+			t.Errorf("in %q: %v", netns, err)
+		}
+		m.wantNothing("after DEL in " + netns)
+	}
+	// The namespace has gone before the first DEL, as after a kill -9 of the runtime.
+	s = m.sandbox("c2", everyMapping...)
+	m.add(s)
+	must(t, s.Close())
+	netns := ""
+	_, err := m.run(call{command: "DEL", pod: s, netns: &netns})
+	must(t, err)
+	if got := m.rules() + m.attached(); got != "" {
+		t.Errorf("left: %s", got)
+	}
+}
+
+// TestMany: the bridge and the tables come to be once, whoever is first.
+func TestMany(t *testing.T) {
+	m := newMachine(t)
+	m.subnet6 = "fd99::/64"
+	var pods []*sandbox
+	for i := range 12 {
+		pods = append(pods, m.sandbox(fmt.Sprint("c", i), portMapping{HostPort: 9000 + i, ContainerPort: 80, Protocol: "tcp"}))
+	}
+	for _, command := range []string{"ADD", "CHECK", "DEL"} {
+		// They are started here, because a process is in the namespaces of the thread.
+		var started []*exec.Cmd
+		var outputs []*strings.Builder
+		for _, s := range pods {
+			cmd := m.prepare(call{command: command, pod: s})
+			out := &strings.Builder{}
+			cmd.Stdout, cmd.Stderr = out, out
+			must(t, cmd.Start())
+			started, outputs = append(started, cmd), append(outputs, out)
+		}
+		for i, cmd := range started {
+			if err := cmd.Wait(); err != nil {
+				t.Fatalf("%s: %v: %s", command, err, outputs[i])
+			}
+			if command == "ADD" {
+				pods[i].keep(t, []byte(outputs[i].String()))
+			}
+		}
+	}
+	m.wantNothing("after DEL")
+	for _, chain := range []string{"hostports_all", "prerouting", "output"} {
+		if got := strings.Count(output(t, "nft", "list", "chain", "ip", hostPortTable, chain), "jump"); got != 1 && (chain != "hostports_all" || got != 2) {
+			t.Errorf("chain %s has %d jumps", chain, got)
+		}
+	}
+}
+
+// TestKilled at any moment, the plugin leaves nothing that DEL does not find.
+func TestKilled(t *testing.T) {
+	for _, command := range []string{"ADD", "DEL"} {
+		t.Run(command, func(t *testing.T) {
+			m := newMachine(t)
+			kills := 0
+			for after := time.Duration(0); ; after += after/4 + 200*time.Microsecond {
+				s := m.sandbox(fmt.Sprint("c", after.Microseconds()), everyMapping...)
+				if command == "DEL" {
+					m.add(s)
+				}
+				cmd := m.prepare(call{command: command, pod: s})
+				must(t, cmd.Start())
+				time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
+				err := cmd.Wait()
+				m.del(s)
+				m.wantNothing(fmt.Sprintf("%s was killed after %v", command, after))
+				if again := m.sandbox(s.id + "-again"); true {
+					again.uid = s.uid
+					m.add(again)
+					m.del(again)
+				}
+				if err == nil {
+					break // it was done before
+				}
+				var exit *exec.ExitError
+				if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+					t.Fatal(err)
+				}
+				kills++
+			}
+			if kills < 3 {
+				t.Errorf("only %d were killed", kills)
+			}
+		})
+	}
+}
+
+// TestFailedAdd leaves nothing.
+func TestFailedAdd(t *testing.T) {
+	m := newMachine(t)
+	s := m.sandbox("c1", everyMapping...)
+	at(t, s, func() error { // so that the cable can't be made
+		return netlink.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "eth0"}})
+	})
+	out, err := m.run(call{command: "ADD", pod: s})
+	if err == nil || !strings.Contains(err.Error(), "make a veth pair: file exists") {
+		t.Errorf("error %v of an interface that is there, output %s", err, out)
+	}
+	m.wantNothing("after a failed ADD")
+	m.del(s) // which leaves the interface that it has not made
+	at(t, s, func() error { _, err := netlink.LinkByName("eth0"); return err })
+}
+
+// TestRefused: each misuse has one clear error.
+func TestRefused(t *testing.T) {
+	m := newMachine(t)
+	must(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "lpcable"}, PeerName: "lpcable1"}))
+	must(t, netlink.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "lpused"}}))
+	must(t, netlink.AddrAdd(link(t, "lpused"), &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(198, 18, 8, 1), Mask: net.CIDRMask(24, 32)}}))
+	none := "/nonexistent"
+	for _, tt := range []struct {
+		config map[string]any
+		netns  *string
+		want   string
+	}{
+		{config: map[string]any{"bridge": ""}, want: `7 network configuration: bridge is missing`},
+		{config: map[string]any{"bridge": "lpcable"}, want: `999 bridge lpcable: there is an interface of that name, which is no bridge but veth`},
+		{config: map[string]any{"bridge": "lpused"}, want: `999 bridge lpused: it has the address 198.18.8.1/24, and not 198.18.7.1/24`},
+		{config: map[string]any{"bridge": []int{}}, want: `6 network configuration: json: cannot unmarshal array into Go struct field config.bridge of type string`},
+		{config: map[string]any{"ipam": map[string]any{}}, want: `7 ipam section: dataDir "" is not an absolute path`},
+		{config: mapping(0, 80, "tcp", ""), want: "7 network configuration: port mapping 0 to 80: want ports from 1 to 65535"},
+		{config: mapping(80, 65536, "tcp", ""), want: "7 network configuration: port mapping 80 to 65536: want ports from 1 to 65535"},
+		{config: mapping(80, 80, "icmp", ""), want: `7 network configuration: port mapping 80: unknown protocol "icmp"`},
+		{config: mapping(80, 80, "tcp", "here"), want: `7 network configuration: port mapping 80: host IP: ParseAddr("here"): unable to parse IP`},
+		{netns: &none, want: `8 open the network namespace: failed to Statfs "/nonexistent": no such file or directory`},
+	} {
+		s := m.sandbox("c1")
+		out, err := m.run(call{command: "ADD", pod: s, config: tt.config, netns: tt.netns})
+		if got := failure(t, out); err == nil || got != tt.want {
+			t.Errorf("%v: %s, want %s", tt.config, got, tt.want)
+		}
+		m.wantNothing(tt.want)
+	}
+}
+
+func mapping(host, container int, protocol, hostIP string) map[string]any {
+	return map[string]any{"runtimeConfig": map[string]any{"portMappings": []portMapping{{host, container, protocol, hostIP}}}}
+}
+
+// failure is the error that a plugin has printed.
+func failure(t testing.TB, out []byte) string {
+	t.Helper()
+	var said struct {
+		Code uint
+		Msg  string
+	}
+	if err := json.Unmarshal(out, &said); err != nil {
+		t.Fatalf("output %q: %v", out, err)
+	}
+	return fmt.Sprint(said.Code, " ", said.Msg)
+}
+
+// TestCheck notices each thing that is not as ADD has left it.
+func TestCheck(t *testing.T) {
+	m := newMachine(t)
+	for _, tt := range []struct {
+		want string
+		undo func(s *sandbox, result *current.Result)
+	}{
+		{"", func(*sandbox, *current.Result) {}},
+		{"eth0 does not have the address 198.18.7.2/24", func(s *sandbox, r *current.Result) {
+			at(t, s, func() error { return netlink.AddrDel(link(t, "eth0"), &netlink.Addr{IPNet: &r.IPs[0].Address}) })
+		}},
+		{"there is no route to 0.0.0.0/0 by eth0", func(s *sandbox, r *current.Result) {
+			at(t, s, func() error { return netlink.RouteDel(&netlink.Route{Gw: r.IPs[0].Gateway}) })
+		}},
+		{"is not connected to the bridge", func(_ *sandbox, r *current.Result) {
+			must(t, netlink.LinkSetNoMaster(link(t, r.Interfaces[1].Name)))
+		}},
+		{"eth0 has the MAC 02:00:00:00:00:07", func(s *sandbox, _ *current.Result) {
+			at(t, s, func() error {
+				return netlink.LinkSetHardwareAddr(link(t, "eth0"), net.HardwareAddr{2, 0, 0, 0, 0, 7})
+			})
+		}},
+		{"2 of 2 rules of the chain masquerading are missing", func(*sandbox, *current.Result) {
+			output(t, "nft", "flush", "chain", "ip", hostPortTable, masqChain)
+		}},
+		{"has no address on eth0", func(s *sandbox, _ *current.Result) {
+			must(t, os.Remove(m.dataDir+"/pods/"+s.uid))
+		}},
+		{"CHECK needs the previous result", func(s *sandbox, _ *current.Result) { s.result = nil }},
+	} {
+		s := m.sandbox("c1", portMapping{HostPort: 8080, ContainerPort: 80, Protocol: "tcp"})
+		tt.undo(s, m.add(s))
+		_, err := m.run(call{command: "CHECK", pod: s})
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("error %v, want %q", err, tt.want)
+		}
+		m.del(s)
+		must(t, os.RemoveAll(m.dataDir))
+	}
+}
+
+// TestCollect drops what the runtime has forgotten, and nobody else's.
+func TestCollect(t *testing.T) {
+	m := newMachine(t)
+	kept, lost := m.sandbox("kept", everyMapping...), m.sandbox("lost", everyMapping...)
+	m.add(kept)
+	m.add(lost)
+	output(t, "nft", "add rule ip cni_hostport hostports tcp dport 7 dnat to 10.0.0.1:7 comment foreign")
+	_, err := m.run(call{command: "GC", pod: kept, config: map[string]any{
+		"cni.dev/valid-attachments": []map[string]string{{"containerID": "kept", "ifname": "eth0"}},
+	}})
+	must(t, err)
+	if got := m.attached(); got != "kept" {
+		t.Errorf("attachments of %q", got)
+	}
+	if got := m.rules(); !strings.Contains(got, "foreign") || !strings.Contains(got, "kept") || strings.Contains(got, "lost") {
+		t.Errorf("rules:\n%s", got)
+	}
+}
+
+func TestStatus(t *testing.T) {
+	m := newMachine(t)
+	s := m.sandbox("c1")
+	_, err := m.run(call{command: "STATUS", pod: s})
+	must(t, err)
+	m.dataDir = "/dev/null"
+	out, err := m.run(call{command: "STATUS", pod: s})
+	if got := failure(t, out); err == nil || !strings.HasPrefix(got, "50 ") {
+		t.Errorf("without a store: %s", got)
+	}
+}
+
+// TestVersions: the result is of the version that the configuration has.
+func TestVersions(t *testing.T) {
+	m := newMachine(t)
+	got := map[string]string{}
+	for _, m.version = range []string{"0.3.1", "0.4.0", "1.0.0", "1.1.0"} {
+		s := m.sandbox("c" + m.version)
+		out, err := m.run(call{command: "ADD", pod: s})
+		must(t, err)
+		s.result = out
+		var result struct{ CNIVersion string }
+		must(t, json.Unmarshal(out, &result))
+		got[m.version] = result.CNIVersion
+		m.del(s)
+	}
+	if diff := cmp.Diff(map[string]string{"0.3.1": "0.3.1", "0.4.0": "0.4.0", "1.0.0": "1.0.0", "1.1.0": "1.1.0"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestPortmap: where nftables does not work, host ports are those of the plugin portmap.
+func TestPortmap(t *testing.T) {
+	m := newMachine(t)
+	m.plugins, m.backend = chainPlugins(t), "iptables"
+	plain := m.sandbox("plain")
+	m.add(plain)
+	s := m.sandbox("c1", portMapping{HostPort: 8080, ContainerPort: 80, Protocol: "tcp"})
+	m.add(s)
+	serve(t, s, "tcp", ":80")
+	if got := ask(t, m.home, "tcp4", "127.0.0.1:8080"); got != "c1" {
+		t.Errorf("the host port: %s", got)
+	}
+	_, err := m.run(call{command: "CHECK", pod: s})
+	must(t, err)
+	m.del(s)
+	if got := output(t, "iptables", "-w", "-t", "nat", "-S"); strings.Contains(got, "8080") {
+		t.Errorf("rules are left:\n%s", got)
+	}
+	m.plugins = "/nonexistent"
+	_, err = m.run(call{command: "ADD", pod: m.sandbox("c2", s.mappings...)})
+	if err == nil || !strings.Contains(err.Error(), "the plugin portmap is in none of the folders /nonexistent/") {
+		t.Errorf("without the plugin: %v", err)
+	}
+	m.del(plain)
+	m.wantNothing("after DEL")
+}
+
+// TestForgottenUDP: what came for a UDP port before it led to the pod leads there now.
+func TestForgottenUDP(t *testing.T) {
+	m := newMachine(t)
+	first := m.sandbox("first")
+	m.add(first) // so that the kernel follows connections
+	m.del(first)
+	client, err := net.Dial("udp4", "198.18.7.1:8053")
+	must(t, err)
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	s := m.sandbox("c1", portMapping{HostPort: 8053, ContainerPort: 53, Protocol: "udp"})
+	warm := m.sandbox("warm", portMapping{HostPort: 8054, ContainerPort: 53, Protocol: "udp"})
+	m.add(warm) // the tables are there, and connections are followed
+	_, err = client.Write([]byte("lost"))
+	must(t, err)
+	m.add(s)
+	var server net.PacketConn
+	at(t, s, func() (err error) {
+		server, err = net.ListenPacket("udp4", ":53")
+		return err
+	})
+	defer server.Close()
+	var once sync.Once
+	stop := context.AfterFunc(ctx, func() { once.Do(func() { _ = server.Close() }) })
+	defer stop()
+	_, _ = client.Write([]byte("found")) // it may tell that the one before was refused
+	_, err = client.Write([]byte("found"))
+	must(t, err)
+	buffer := make([]byte, 10)
+	n, _, err := server.ReadFrom(buffer)
+	if err != nil || string(buffer[:n]) != "found" {
+		t.Errorf("received %q: %v", buffer[:n], err)
+	}
+}

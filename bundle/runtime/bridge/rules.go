@@ -1,0 +1,240 @@
+package bridge
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"syscall"
+
+	nft "github.com/google/nftables"
+	"github.com/google/nftables/userdata"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
+)
+
+// hostPorts are the rules of one IP family, in the table and the chains of the CNI
+// project's plugin portmap.
+type hostPorts struct {
+	*nft.Conn
+	table *nft.Table
+}
+
+// The chains, in which the rules of pods are: olderChain is empty but for those that
+// earlier versions of portmap made.
+const (
+	hostPortTable = "cni_hostport"
+	allChain      = "hostports_all"
+	olderChain    = "hostip_hostports"
+	portChain     = "hostports"
+	masqChain     = "masquerading"
+)
+
+// ruleChains are those with rules of pods.
+var ruleChains = []string{portChain, olderChain, masqChain}
+
+// entries lead to allChain what comes for this machine, from outside and from itself.
+var entries = []struct {
+	chain string
+	hook  *nft.ChainHook
+}{
+	{"prerouting", nft.ChainHookPrerouting},
+	{"output", nft.ChainHookOutput},
+}
+
+// openHostPorts is used on one socket until it is closed.
+func openHostPorts(family nft.TableFamily) (*hostPorts, error) {
+	conn, err := nft.New(nft.AsLasting())
+	if err != nil {
+		return nil, fmt.Errorf("open nftables: %w", err)
+	}
+	return &hostPorts{Conn: conn, table: &nft.Table{Name: hostPortTable, Family: family}}, nil
+}
+
+func familyOf(address netip.Addr) nft.TableFamily {
+	if address.Is4() {
+		return nft.TableFamilyIPv4
+	}
+	return nft.TableFamilyIPv6
+}
+
+// addHostPorts adds a pod's rules, all or none.
+func addHostPorts(container string, pod netip.Addr, mappings []portMapping) error {
+	h, err := openHostPorts(familyOf(pod))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = h.CloseLasting() }()
+	ready := h.ready()
+	if err = h.add(container, pod, mappings, ready); ready && errors.Is(err, unix.ENOENT) {
+		err = h.add(container, pod, mappings, false) // somebody has just removed the table
+	}
+	if err != nil {
+		return fmt.Errorf("add rules: %w", err)
+	}
+	forgetUDP(familyOf(pod), mappings)
+	return nil
+}
+
+func (h *hostPorts) add(container string, pod netip.Addr, mappings []portMapping, ready bool) error {
+	if !ready {
+		h.makeChains()
+	}
+	comment := userdata.AppendString(nil, userdata.TypeComment, container)
+	for chain, rules := range podRules(pod, mappings) {
+		for _, exprs := range rules {
+			h.AddRule(&nft.Rule{Table: h.table, Chain: h.chain(chain), Exprs: exprs, UserData: comment})
+		}
+	}
+	return h.Flush()
+}
+
+func (h *hostPorts) chain(name string) *nft.Chain { return &nft.Chain{Name: name, Table: h.table} }
+
+// ready says that all chains are there and lead to where pods' rules are.
+func (h *hostPorts) ready() bool {
+	for _, name := range []string{"prerouting", "output", allChain} {
+		if rules, err := h.GetRules(h.table, h.chain(name)); err != nil || len(rules) == 0 {
+			return false
+		}
+	}
+	for _, name := range ruleChains {
+		if _, err := h.ListChain(h.table, name); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// makeChains makes what is missing, in the next transaction, and is not done without
+// need: what it flushes makes the transaction wait for the kernel.
+func (h *hostPorts) makeChains() {
+	h.AddTable(h.table)
+	h.AddChain(h.chain(portChain))
+	h.AddChain(h.chain(olderChain))
+	h.AddChain(h.chain(allChain))
+	h.FlushChain(h.chain(allChain))
+	for _, to := range []string{olderChain, portChain} {
+		h.AddRule(&nft.Rule{Table: h.table, Chain: h.chain(allChain), Exprs: jump(to)})
+	}
+	for _, entry := range entries {
+		chain := &nft.Chain{Name: entry.chain, Table: h.table, Type: nft.ChainTypeNAT, Hooknum: entry.hook, Priority: nft.ChainPriorityNATDest}
+		h.AddChain(chain)
+		h.FlushChain(chain)
+		h.AddRule(&nft.Rule{Table: h.table, Chain: chain, Exprs: append(toThisMachine(), jump(allChain)...)})
+	}
+	h.AddChain(&nft.Chain{Name: masqChain, Table: h.table, Type: nft.ChainTypeNAT,
+		Hooknum: nft.ChainHookPostrouting, Priority: nft.ChainPriorityNATSource})
+}
+
+// deleteHostPorts deletes the rules of a container, of both families.
+func deleteHostPorts(container string) error {
+	var errs []error
+	for _, family := range []nft.TableFamily{nft.TableFamilyIPv4, nft.TableFamilyIPv6} {
+		h, err := openHostPorts(family)
+		if err != nil {
+			return err
+		}
+		if err := h.delete(container); err != nil {
+			errs = append(errs, fmt.Errorf("delete rules: %w", err))
+		}
+		_ = h.CloseLasting()
+	}
+	return errors.Join(errs...)
+}
+
+func (h *hostPorts) delete(container string) error {
+	found := 0
+	for _, chain := range ruleChains {
+		rules, err := h.of(container, chain)
+		if err != nil {
+			return err
+		}
+		for _, rule := range rules {
+			if err := h.DelRule(rule); err != nil {
+				return err
+			}
+		}
+		found += len(rules)
+	}
+	if found == 0 {
+		return nil
+	}
+	err := h.Flush()
+	if errors.Is(err, unix.ENOENT) {
+		return h.deleteRest(container)
+	}
+	return err
+}
+
+// deleteRest looks again after somebody else has deleted one of the rules, or all.
+func (h *hostPorts) deleteRest(container string) error {
+	for _, chain := range ruleChains {
+		rules, err := h.of(container, chain)
+		if err != nil {
+			return err
+		}
+		for _, rule := range rules {
+			if err := h.DelRule(rule); err != nil {
+				return err
+			}
+			if err := h.Flush(); err != nil && !errors.Is(err, unix.ENOENT) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// of are the rules of a container in a chain; none if there is no such chain.
+func (h *hostPorts) of(container, chain string) ([]*nft.Rule, error) {
+	rules, err := h.GetRules(h.table, h.chain(chain))
+	if err != nil {
+		return nil, err
+	}
+	var own []*nft.Rule
+	for _, rule := range rules {
+		if comment, _ := userdata.GetString(rule.UserData, userdata.TypeComment); comment == container {
+			own = append(own, rule)
+		}
+	}
+	return own, nil
+}
+
+// checkHostPorts fails if a rule is missing that addHostPorts has added.
+func checkHostPorts(container string, pod netip.Addr, mappings []portMapping) error {
+	h, err := openHostPorts(familyOf(pod))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = h.CloseLasting() }()
+	for chain, want := range podRules(pod, mappings) {
+		rules, err := h.of(container, chain)
+		if err != nil {
+			return fmt.Errorf("host ports: look for rules: %w", err)
+		}
+		if len(rules) < len(want) {
+			return fmt.Errorf("host ports: %d of %d rules of the chain %s are missing", len(want)-len(rules), len(want), chain)
+		}
+	}
+	return nil
+}
+
+// forgetUDP makes the kernel forget the connections to UDP ports: they would go on to
+// where they went before. It is not known to matter if it fails.
+func forgetUDP(family nft.TableFamily, mappings []portMapping) {
+	inet := netlink.InetFamily(syscall.AF_INET)
+	if family == nft.TableFamilyIPv6 {
+		inet = syscall.AF_INET6
+	}
+	for _, m := range mappings {
+		if m.Protocol != "udp" {
+			continue
+		}
+		filter := &netlink.ConntrackFilter{}
+		if filter.AddProtocol(unix.IPPROTO_UDP) == nil && filter.AddPort(netlink.ConntrackOrigDstPort, uint16(m.HostPort)) == nil {
+			_, _ = netlinksafe.ConntrackDeleteFilters(netlink.ConntrackTable, inet, filter)
+		}
+	}
+}
