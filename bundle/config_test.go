@@ -89,16 +89,14 @@ func TestCNIConfig(t *testing.T) {
 	if err := json.Unmarshal(text, &got); err != nil {
 		t.Fatal(err)
 	}
-	want := []map[string]any{
-		{
-			"type": "bridge", "bridge": p.Bridge(), "isGateway": true, "hairpinMode": true,
-			"ipam": map[string]any{
-				"type": "lifepod-ipam", "dataDir": "/srv/lifepod/ipam", "subnet": "10.5.0.0/16",
-				"routes": []any{map[string]any{"dst": "0.0.0.0/0"}},
-			},
+	want := []map[string]any{{
+		"type": "lifepod-bridge", "bridge": p.Bridge(), "hostPorts": "iptables",
+		"capabilities": map[string]any{"portMappings": true},
+		"ipam": map[string]any{
+			"type": "lifepod-ipam", "dataDir": "/srv/lifepod/ipam", "subnet": "10.5.0.0/16",
+			"routes": []any{map[string]any{"dst": "0.0.0.0/0"}},
 		},
-		{"type": "portmap", "capabilities": map[string]any{"portMappings": true}, "backend": "iptables"},
-	}
+	}}
 	if diff := cmp.Diff(want, got.Plugins); diff != "" {
 		t.Errorf("plugins (-want +got):\n%s", diff)
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// The two programs that can change the packet filter. The CNI plugins call
-// them as well, with the same names as backends.
+// The two programs that can change the packet filter, and the network plugin's names
+// for what it makes host ports with.
 const (
 	nftables = "nftables"
 	iptables = "iptables"
@@ -21,9 +21,8 @@ const (
 var errNoFilter = errors.New("neither nft nor iptables works: pods reach nothing beyond this machine, and host ports do not work; install nftables or iptables")
 
 // masquerade gives the pods this machine's address when they talk to the
-// world. One rule for the subnet, for as long as the root is in use, takes the
-// place of the bridge plugin's rules per pod, which double the time that it
-// takes to stop a sandbox. It returns the backend that worked.
+// world, by one rule for the subnet, for as long as the root is in use: a rule per pod
+// would be one more thing to delete with each. It returns the backend that worked.
 func (n network) masquerade(ctx context.Context, table string) (string, error) {
 	rules := fmt.Sprintf(`table ip %s {
 	chain postrouting {
@@ -65,8 +64,8 @@ func (n network) pods() netip.Prefix {
 	return n.Subnet
 }
 
-// unmasquerade removes the rule, and what the portmap plugin leaves of its
-// own when nobody else uses it.
+// unmasquerade removes the rule, and what the network plugin leaves of host ports
+// when nobody else uses it.
 func (n network) unmasquerade(ctx context.Context, table string) error {
 	switch n.Filter {
 	case nftables:
@@ -78,7 +77,7 @@ func (n network) unmasquerade(ctx context.Context, table string) error {
 	return nil
 }
 
-// removeHostPortTable removes the table that the portmap plugin made for the
+// removeHostPortTable removes the table that the network plugin made for the
 // first host port, unless it holds a host port of some other runtime.
 func removeHostPortTable(ctx context.Context) error {
 	for _, family := range []string{"ip", "ip6"} {
@@ -98,7 +97,7 @@ func deleteTable(ctx context.Context, family, name string) error {
 	return call(ctx, fmt.Sprintf("add table %[1]s %[2]s\ndelete table %[1]s %[2]s\n", family, name), "nft", "-f", "-")
 }
 
-// removeHostPortChains does the same where the plugin used iptables.
+// removeHostPortChains does the same where the plugin portmap used iptables.
 func removeHostPortChains(ctx context.Context) error {
 	listing, err := exec.CommandContext(ctx, "iptables", "-w", "-t", "nat", "-S").Output()
 	if err != nil || !bytes.Contains(listing, []byte("-N CNI-HOSTPORT-DNAT")) ||

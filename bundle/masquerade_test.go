@@ -10,7 +10,7 @@ import (
 )
 
 // TestHostPortTableOfMany: lifepods of several roots that end at the same time all find the
-// portmap plugin's table, and none of them fails because another one has removed it.
+// network plugin's table, and none of them fails because another one has removed it.
 func TestHostPortTableOfMany(t *testing.T) {
 	runtime.LockOSThread() // for good: the thread, and its network, end with the test
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {

@@ -103,32 +103,28 @@ func recordedNetwork(p Paths) (network, error) {
 	return n, nil
 }
 
-// cniConfig is the network configuration for the CNI plugins. There is no
-// ipMasq: see masquerade.
+// cniConfig is the network configuration: one plugin, and so one program to execute for
+// a sandbox. Its masquerading is in masquerade.
 func cniConfig(p Paths, n network) ([]byte, error) {
 	type object = map[string]any
-	portmap := object{"type": "portmap", "capabilities": object{"portMappings": true}}
+	plugin := object{
+		"type":         "lifepod-bridge",
+		"bridge":       p.Bridge(),
+		"capabilities": object{"portMappings": true},
+		"ipam": object{
+			"type":    "lifepod-ipam",
+			"dataDir": p.IPAM(),
+			"subnet":  n.Subnet.String(),
+			"routes":  []object{{"dst": "0.0.0.0/0"}},
+		},
+	}
 	if n.Filter != "" {
-		portmap["backend"] = n.Filter
+		plugin["hostPorts"] = n.Filter
 	}
 	text, err := json.MarshalIndent(object{
 		"cniVersion": "1.0.0",
-		"name":       "lifepod" + p.suffix(),
-		"plugins": []object{
-			{
-				"type":        "bridge",
-				"bridge":      p.Bridge(),
-				"isGateway":   true,
-				"hairpinMode": true,
-				"ipam": object{
-					"type":    "lifepod-ipam",
-					"dataDir": p.IPAM(),
-					"subnet":  n.Subnet.String(),
-					"routes":  []object{{"dst": "0.0.0.0/0"}},
-				},
-			},
-			portmap,
-		},
+		"name":       "lifepod" + p.suffix(), // as in earlier versions: results of their pods are kept by it
+		"plugins":    []object{plugin},
 	}, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("generate the CNI configuration: %w", err)

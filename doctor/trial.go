@@ -53,7 +53,7 @@ func (linux) TryBridge() error {
 	})
 }
 
-// natRules are what the CNI plugins bridge (masquerade) and portmap use.
+// natRules are like those of the pod network (masquerade) and of host ports.
 var natRules = map[string][][]string{
 	"iptables": {
 		{"-w", "-t", "nat", "-A", "POSTROUTING", "-m", "comment", "--comment", "trial", "-j", "MASQUERADE"},

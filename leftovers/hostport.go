@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// The CNI plugin portmap has one table for the host ports of every runtime of
-// the machine, and one set of chains where it uses iptables. Its rules name
-// their pod's sandbox.
+// The CNI plugin portmap, and lifepod's own in its place, have one table for the host
+// ports of every runtime of the machine, and one set of chains where iptables is used.
+// Their rules name their pod's sandbox.
 const (
 	hostPortTable = "cni_hostport"
 	hostPortChain = "CNI-HOSTPORT-DNAT"

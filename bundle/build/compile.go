@@ -40,6 +40,7 @@ func binaries(containerdVersion string) []binary {
 		{pkg: plugins + "/main/bridge", out: "cni/bridge"},
 		{pkg: plugins + "/main/loopback", out: "cni/loopback"},
 		{pkg: plugins + "/meta/portmap", out: "cni/portmap"},
+		{pkg: ownModule + "/cmd/lifepod-bridge", out: "cni/lifepod-bridge"},
 		{pkg: ownModule + "/cmd/lifepod-ipam", out: "cni/lifepod-ipam"},
 		{pkg: ownModule + "/cmd/toolbox", out: "toolbox"},
 		{pkg: ownModule + "/cmd/toolbox-net", out: "toolbox-net"},
