@@ -28,7 +28,7 @@ func plug(bridge *netlink.Bridge, pod ns.NetNS, ifName string, result *current.R
 		return fmt.Errorf("connect %s: %w", ifName, err)
 	}
 	for _, ip := range result.IPs {
-		ip.Interface = current.Int(2)
+		ip.Interface = new(2)
 	}
 	var host netlink.Link
 	end := &current.Interface{Name: ifName, Sandbox: pod.Path()}
@@ -240,9 +240,9 @@ func hostEnd(netns, ifName string) (netlink.Link, error) {
 		pod, err = netlinksafe.LinkByName(ifName)
 		return err
 	})
-	var noPath ns.NSPathNotExistErr
-	var noNamespace ns.NSPathNotNSErr
-	if errors.As(err, &noPath) || errors.As(err, &noNamespace) || isGone(err) {
+	_, noPath := errors.AsType[ns.NSPathNotExistErr](err)
+	_, noNamespace := errors.AsType[ns.NSPathNotNSErr](err)
+	if noPath || noNamespace || isGone(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -263,6 +263,6 @@ func hostEnd(netns, ifName string) (netlink.Link, error) {
 
 // isGone says that an interface does not exist, or does not any more.
 func isGone(err error) bool {
-	var none netlink.LinkNotFoundError
-	return errors.As(err, &none) || errors.Is(err, syscall.ENODEV)
+	_, none := errors.AsType[netlink.LinkNotFoundError](err)
+	return none || errors.Is(err, syscall.ENODEV)
 }

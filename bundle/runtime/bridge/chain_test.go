@@ -11,10 +11,12 @@ import (
 	current "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
+
+	"github.com/lifepod/lifepod/bundle/runtime/hostports"
 )
 
 // everyMapping has each protocol, and host IPs of both families.
-var everyMapping = []portMapping{
+var everyMapping = []hostports.Mapping{
 	{HostPort: 8080, ContainerPort: 80, Protocol: "tcp"},
 	{HostPort: 8081, ContainerPort: 81, Protocol: "tcp", HostIP: "198.18.7.1"},
 	{HostPort: 8082, ContainerPort: 82, Protocol: "udp", HostIP: "0.0.0.0"},
@@ -28,7 +30,7 @@ var everyMapping = []portMapping{
 func TestSameAsChain(t *testing.T) {
 	plugins := chainPlugins(t)
 	for _, subnet6 := range []string{"", "fd99::/64"} {
-		for _, mappings := range [][]portMapping{nil, everyMapping} {
+		for _, mappings := range [][]hostports.Mapping{nil, everyMapping} {
 			t.Run(fmt.Sprintf("subnet6 %q and %d host ports", subnet6, len(mappings)), func(t *testing.T) {
 				var seen []string
 				for _, add := range []func(*machine, *sandbox) *current.Result{(*machine).chainAdd, (*machine).add} {

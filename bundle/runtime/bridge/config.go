@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/netip"
 
 	"github.com/containernetworking/cni/pkg/types"
 	current "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/containernetworking/cni/pkg/version"
+
+	"github.com/lifepod/lifepod/bundle/runtime/hostports"
 )
 
 // config is the network configuration on standard input.
@@ -19,16 +20,8 @@ type config struct {
 	// one if it is empty.
 	HostPorts     string `json:"hostPorts"`
 	RuntimeConfig struct {
-		PortMappings []portMapping `json:"portMappings"`
+		PortMappings []hostports.Mapping `json:"portMappings"`
 	} `json:"runtimeConfig"`
-}
-
-// portMapping is a host port, as the capability portMappings has it.
-type portMapping struct {
-	HostPort      int    `json:"hostPort"`
-	ContainerPort int    `json:"containerPort"`
-	Protocol      string `json:"protocol"`
-	HostIP        string `json:"hostIP"`
 }
 
 const nftables = "nftables"
@@ -50,27 +43,9 @@ func (c *config) validate() error {
 		return errors.New("bridge is missing")
 	}
 	for _, m := range c.RuntimeConfig.PortMappings {
-		if err := m.validate(); err != nil {
+		if err := m.Validate(); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func (m portMapping) validate() error {
-	for _, port := range []int{m.HostPort, m.ContainerPort} {
-		if port < 1 || port > 65535 {
-			return fmt.Errorf("port mapping %d to %d: want ports from 1 to 65535", m.HostPort, m.ContainerPort)
-		}
-	}
-	if _, known := protocols[m.Protocol]; !known {
-		return fmt.Errorf("port mapping %d: unknown protocol %q", m.HostPort, m.Protocol)
-	}
-	if m.HostIP == "" {
-		return nil
-	}
-	if _, err := netip.ParseAddr(m.HostIP); err != nil {
-		return fmt.Errorf("port mapping %d: host IP: %w", m.HostPort, err)
 	}
 	return nil
 }

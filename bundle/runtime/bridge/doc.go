@@ -29,12 +29,7 @@
 //
 // A veth pair takes the kernel 15 to 30 ms to remove, and the namespace of a pod, which
 // its runtime removes right after DEL, takes it along. So DEL does not remove it. It
-// deletes the rules of the host ports, unplugs the cable from the bridge, and gives the
+// deletes the rules of the host ports (package hostports), unplugs the cable from the bridge, and gives the
 // address back last: what the address is then used for, the old pod can't reach or
 // disturb. Each step can be done again, so a DEL that was killed is simply called again.
-//
-// # Host ports
-//
-// They are rules in the table cni_hostport, in the chains of the plugin portmap, with
-// the container ID as their comment: other runtimes of the machine use it as well.
 package bridge

@@ -7,6 +7,8 @@ import (
 
 	"github.com/containernetworking/cni/pkg/skel"
 	current "github.com/containernetworking/cni/pkg/types/100"
+
+	"github.com/lifepod/lifepod/bundle/runtime/hostports"
 )
 
 // forward lets the host ports lead to the pod.
@@ -23,7 +25,7 @@ func (c *config) forward(args *skel.CmdArgs, result *current.Result) error {
 	}
 	for _, ip := range result.IPs {
 		address, _ := netip.AddrFromSlice(ip.Address.IP)
-		if err := addHostPorts(args.ContainerID, address.Unmap(), c.RuntimeConfig.PortMappings); err != nil {
+		if err := hostports.Add(args.ContainerID, address.Unmap(), c.RuntimeConfig.PortMappings); err != nil {
 			return fmt.Errorf("host ports: %w", err)
 		}
 		if address.Unmap().Is4() {
@@ -42,7 +44,7 @@ func (c *config) unforward(args *skel.CmdArgs) error {
 		return nil
 	}
 	if c.HostPorts == nftables {
-		if err := deleteHostPorts(args.ContainerID); err != nil {
+		if err := hostports.Delete(args.ContainerID); err != nil {
 			return fmt.Errorf("host ports: %w", err)
 		}
 		return nil
@@ -69,7 +71,9 @@ func (c *config) forwards(args *skel.CmdArgs, result *current.Result) error {
 	var errs []error
 	for _, ip := range result.IPs {
 		address, _ := netip.AddrFromSlice(ip.Address.IP)
-		errs = append(errs, checkHostPorts(args.ContainerID, address.Unmap(), c.RuntimeConfig.PortMappings))
+		if err := hostports.Check(args.ContainerID, address.Unmap(), c.RuntimeConfig.PortMappings); err != nil {
+			errs = append(errs, fmt.Errorf("host ports: %w", err))
+		}
 	}
 	return errors.Join(errs...)
 }

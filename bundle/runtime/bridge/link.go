@@ -16,8 +16,7 @@ import (
 // if it is not there. Other calls may be doing the same.
 func ensureBridge(name string, ips []*current.IPConfig) (*netlink.Bridge, error) {
 	bridge, err := bridgeByName(name)
-	var none netlink.LinkNotFoundError
-	if errors.As(err, &none) {
+	if isGone(err) {
 		bridge, err = makeBridge(name)
 	}
 	if err != nil {

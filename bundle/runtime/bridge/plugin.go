@@ -10,6 +10,7 @@ import (
 	"github.com/containernetworking/cni/pkg/version"
 	"github.com/containernetworking/plugins/pkg/ns"
 
+	"github.com/lifepod/lifepod/bundle/runtime/hostports"
 	"github.com/lifepod/lifepod/bundle/runtime/ipam"
 )
 
@@ -30,7 +31,7 @@ func add(args *skel.CmdArgs) error {
 	if err != nil {
 		return types.NewError(types.ErrInvalidNetNS, fmt.Sprintf("open the network namespace: %v", err), "")
 	}
-	defer pod.Close()
+	defer func() { _ = pod.Close() }() // it was only used
 	result, err := reserve(args)
 	if err != nil {
 		return err
@@ -113,7 +114,7 @@ func collect(args *skel.CmdArgs) error {
 	errs := []error{err}
 	if c.HostPorts == nftables {
 		for _, attachment := range dropped {
-			errs = append(errs, deleteHostPorts(attachment.Container))
+			errs = append(errs, hostports.Delete(attachment.Container))
 		}
 	}
 	return errors.Join(errs...)

@@ -19,6 +19,8 @@ import (
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
+
+	"github.com/lifepod/lifepod/bundle/runtime/hostports"
 )
 
 // patience is for what happens at once unless it never does.
@@ -76,8 +78,8 @@ func call1(network, address string) string {
 func TestReach(t *testing.T) {
 	m := newMachine(t)
 	m.subnet6 = "fd99::/64"
-	web := m.sandbox("web", portMapping{HostPort: 8080, ContainerPort: 80, Protocol: "tcp"},
-		portMapping{HostPort: 8081, ContainerPort: 80, Protocol: "tcp", HostIP: "127.0.0.1"})
+	web := m.sandbox("web", hostports.Mapping{HostPort: 8080, ContainerPort: 80, Protocol: "tcp"},
+		hostports.Mapping{HostPort: 8081, ContainerPort: 80, Protocol: "tcp", HostIP: "127.0.0.1"})
 	other := m.sandbox("other")
 	m.add(web)
 	m.add(other)
@@ -165,7 +167,7 @@ func TestMany(t *testing.T) {
 	m.subnet6 = "fd99::/64"
 	var pods []*sandbox
 	for i := range 12 {
-		pods = append(pods, m.sandbox(fmt.Sprint("c", i), portMapping{HostPort: 9000 + i, ContainerPort: 80, Protocol: "tcp"}))
+		pods = append(pods, m.sandbox(fmt.Sprint("c", i), hostports.Mapping{HostPort: 9000 + i, ContainerPort: 80, Protocol: "tcp"}))
 	}
 	for _, command := range []string{"ADD", "CHECK", "DEL"} {
 		// They are started here, because a process is in the namespaces of the thread.
@@ -189,7 +191,7 @@ func TestMany(t *testing.T) {
 	}
 	m.wantNothing("after DEL")
 	for _, chain := range []string{"hostports_all", "prerouting", "output"} {
-		if got := strings.Count(output(t, "nft", "list", "chain", "ip", hostPortTable, chain), "jump"); got != 1 && (chain != "hostports_all" || got != 2) {
+		if got := strings.Count(output(t, "nft", "list", "chain", "ip", "cni_hostport", chain), "jump"); got != 1 && (chain != "hostports_all" || got != 2) {
 			t.Errorf("chain %s has %d jumps", chain, got)
 		}
 	}
@@ -282,7 +284,7 @@ func TestRefused(t *testing.T) {
 }
 
 func mapping(host, container int, protocol, hostIP string) map[string]any {
-	return map[string]any{"runtimeConfig": map[string]any{"portMappings": []portMapping{{host, container, protocol, hostIP}}}}
+	return map[string]any{"runtimeConfig": map[string]any{"portMappings": []hostports.Mapping{{HostPort: host, ContainerPort: container, Protocol: protocol, HostIP: hostIP}}}}
 }
 
 // failure is the error that a plugin has printed.
@@ -321,14 +323,14 @@ func TestCheck(t *testing.T) {
 			})
 		}},
 		{"2 of 2 rules of the chain masquerading are missing", func(*sandbox, *current.Result) {
-			output(t, "nft", "flush", "chain", "ip", hostPortTable, masqChain)
+			output(t, "nft", "flush", "chain", "ip", "cni_hostport", "masquerading")
 		}},
 		{"has no address on eth0", func(s *sandbox, _ *current.Result) {
 			must(t, os.Remove(m.dataDir+"/pods/"+s.uid))
 		}},
 		{"CHECK needs the previous result", func(s *sandbox, _ *current.Result) { s.result = nil }},
 	} {
-		s := m.sandbox("c1", portMapping{HostPort: 8080, ContainerPort: 80, Protocol: "tcp"})
+		s := m.sandbox("c1", hostports.Mapping{HostPort: 8080, ContainerPort: 80, Protocol: "tcp"})
 		tt.undo(s, m.add(s))
 		_, err := m.run(call{command: "CHECK", pod: s})
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
@@ -395,7 +397,7 @@ func TestPortmap(t *testing.T) {
 	m.plugins, m.backend = chainPlugins(t), "iptables"
 	plain := m.sandbox("plain")
 	m.add(plain)
-	s := m.sandbox("c1", portMapping{HostPort: 8080, ContainerPort: 80, Protocol: "tcp"})
+	s := m.sandbox("c1", hostports.Mapping{HostPort: 8080, ContainerPort: 80, Protocol: "tcp"})
 	m.add(s)
 	serve(t, s, "tcp", ":80")
 	if got := ask(t, m.home, "tcp4", "127.0.0.1:8080"); got != "c1" {
@@ -427,8 +429,8 @@ func TestForgottenUDP(t *testing.T) {
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	s := m.sandbox("c1", portMapping{HostPort: 8053, ContainerPort: 53, Protocol: "udp"})
-	warm := m.sandbox("warm", portMapping{HostPort: 8054, ContainerPort: 53, Protocol: "udp"})
+	s := m.sandbox("c1", hostports.Mapping{HostPort: 8053, ContainerPort: 53, Protocol: "udp"})
+	warm := m.sandbox("warm", hostports.Mapping{HostPort: 8054, ContainerPort: 53, Protocol: "udp"})
 	m.add(warm) // the tables are there, and connections are followed
 	_, err = client.Write([]byte("lost"))
 	must(t, err)
@@ -438,7 +440,7 @@ func TestForgottenUDP(t *testing.T) {
 		server, err = net.ListenPacket("udp4", ":53")
 		return err
 	})
-	defer server.Close()
+	defer func() { _ = server.Close() }()
 	var once sync.Once
 	stop := context.AfterFunc(ctx, func() { once.Do(func() { _ = server.Close() }) })
 	defer stop()

@@ -18,6 +18,8 @@ import (
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/bundle/runtime/hostports"
 )
 
 // The test binary is the plugin itself when asPlugin is set.
@@ -83,11 +85,11 @@ func must(t testing.TB, err error) {
 type sandbox struct {
 	ns.NetNS
 	id, uid  string
-	mappings []portMapping
+	mappings []hostports.Mapping
 	result   json.RawMessage // of its ADD
 }
 
-func (m *machine) sandbox(id string, mappings ...portMapping) *sandbox {
+func (m *machine) sandbox(id string, mappings ...hostports.Mapping) *sandbox {
 	m.t.Helper()
 	n, err := ns.TempNetNS()
 	must(m.t, err)

@@ -56,7 +56,7 @@ const longestName = 201
 // long as the whole call.
 func isOwnerName(name string) bool {
 	name = strings.TrimPrefix(name, containerOwner)
-	if len(name) == 0 || len(name) > longestName || strings.Contains("_.-", name[:1]) {
+	if name == "" || len(name) > longestName || strings.ContainsRune("_.-", rune(name[0])) {
 		return false
 	}
 	return !strings.ContainsFunc(name, func(r rune) bool {

@@ -1,4 +1,4 @@
-package bridge
+package hostports
 
 import (
 	"encoding/binary"
@@ -8,12 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// protocols are those that have ports to lead to a pod.
-var protocols = map[string]byte{"tcp": unix.IPPROTO_TCP, "udp": unix.IPPROTO_UDP, "sctp": unix.IPPROTO_SCTP}
-
 // podRules are the rules of a pod's address, by chain. They are those of the plugin
 // portmap, as nft would compile them.
-func podRules(pod netip.Addr, mappings []portMapping) map[string][][]expr.Any {
+func podRules(pod netip.Addr, mappings []Mapping) map[string][][]expr.Any {
 	rules := map[string][][]expr.Any{masqChain: {
 		// The pod's own ports, used by itself.
 		join(is(source(pod), pod), is(destination(pod), pod), []expr.Any{&expr.Masq{}}),
@@ -63,7 +60,7 @@ func is(loaded *expr.Payload, address netip.Addr) []expr.Any {
 }
 
 // port matches the host port of a mapping, at the same place in all protocols.
-func port(m portMapping) []expr.Any {
+func port(m Mapping) []expr.Any {
 	return []expr.Any{
 		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
 		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{protocols[m.Protocol]}},

@@ -1,4 +1,4 @@
-package bridge
+package hostports
 
 import (
 	"errors"
@@ -14,9 +14,9 @@ import (
 	"github.com/containernetworking/plugins/pkg/netlinksafe"
 )
 
-// hostPorts are the rules of one IP family, in the table and the chains of the CNI
+// ruleset is that of one IP family, in the table and the chains of the CNI
 // project's plugin portmap.
-type hostPorts struct {
+type ruleset struct {
 	*nft.Conn
 	table *nft.Table
 }
@@ -24,11 +24,11 @@ type hostPorts struct {
 // The chains, in which the rules of pods are: olderChain is empty but for those that
 // earlier versions of portmap made.
 const (
-	hostPortTable = "cni_hostport"
-	allChain      = "hostports_all"
-	olderChain    = "hostip_hostports"
-	portChain     = "hostports"
-	masqChain     = "masquerading"
+	tableName  = "cni_hostport"
+	allChain   = "hostports_all"
+	olderChain = "hostip_hostports"
+	portChain  = "hostports"
+	masqChain  = "masquerading"
 )
 
 // ruleChains are those with rules of pods.
@@ -43,13 +43,13 @@ var entries = []struct {
 	{"output", nft.ChainHookOutput},
 }
 
-// openHostPorts is used on one socket until it is closed.
-func openHostPorts(family nft.TableFamily) (*hostPorts, error) {
+// open is used on one socket until it is closed.
+func open(family nft.TableFamily) (*ruleset, error) {
 	conn, err := nft.New(nft.AsLasting())
 	if err != nil {
 		return nil, fmt.Errorf("open nftables: %w", err)
 	}
-	return &hostPorts{Conn: conn, table: &nft.Table{Name: hostPortTable, Family: family}}, nil
+	return &ruleset{Conn: conn, table: &nft.Table{Name: tableName, Family: family}}, nil
 }
 
 func familyOf(address netip.Addr) nft.TableFamily {
@@ -59,9 +59,9 @@ func familyOf(address netip.Addr) nft.TableFamily {
 	return nft.TableFamilyIPv6
 }
 
-// addHostPorts adds a pod's rules, all or none.
-func addHostPorts(container string, pod netip.Addr, mappings []portMapping) error {
-	h, err := openHostPorts(familyOf(pod))
+// Add lets the host ports of a container lead to an address of its pod: all or none.
+func Add(container string, pod netip.Addr, mappings []Mapping) error {
+	h, err := open(familyOf(pod))
 	if err != nil {
 		return err
 	}
@@ -77,30 +77,30 @@ func addHostPorts(container string, pod netip.Addr, mappings []portMapping) erro
 	return nil
 }
 
-func (h *hostPorts) add(container string, pod netip.Addr, mappings []portMapping, ready bool) error {
+func (r *ruleset) add(container string, pod netip.Addr, mappings []Mapping, ready bool) error {
 	if !ready {
-		h.makeChains()
+		r.makeChains()
 	}
 	comment := userdata.AppendString(nil, userdata.TypeComment, container)
 	for chain, rules := range podRules(pod, mappings) {
 		for _, exprs := range rules {
-			h.AddRule(&nft.Rule{Table: h.table, Chain: h.chain(chain), Exprs: exprs, UserData: comment})
+			r.AddRule(&nft.Rule{Table: r.table, Chain: r.chain(chain), Exprs: exprs, UserData: comment})
 		}
 	}
-	return h.Flush()
+	return r.Flush()
 }
 
-func (h *hostPorts) chain(name string) *nft.Chain { return &nft.Chain{Name: name, Table: h.table} }
+func (r *ruleset) chain(name string) *nft.Chain { return &nft.Chain{Name: name, Table: r.table} }
 
 // ready says that all chains are there and lead to where pods' rules are.
-func (h *hostPorts) ready() bool {
+func (r *ruleset) ready() bool {
 	for _, name := range []string{"prerouting", "output", allChain} {
-		if rules, err := h.GetRules(h.table, h.chain(name)); err != nil || len(rules) == 0 {
+		if rules, err := r.GetRules(r.table, r.chain(name)); err != nil || len(rules) == 0 {
 			return false
 		}
 	}
 	for _, name := range ruleChains {
-		if _, err := h.ListChain(h.table, name); err != nil {
+		if _, err := r.ListChain(r.table, name); err != nil {
 			return false
 		}
 	}
@@ -109,30 +109,30 @@ func (h *hostPorts) ready() bool {
 
 // makeChains makes what is missing, in the next transaction, and is not done without
 // need: what it flushes makes the transaction wait for the kernel.
-func (h *hostPorts) makeChains() {
-	h.AddTable(h.table)
-	h.AddChain(h.chain(portChain))
-	h.AddChain(h.chain(olderChain))
-	h.AddChain(h.chain(allChain))
-	h.FlushChain(h.chain(allChain))
+func (r *ruleset) makeChains() {
+	r.AddTable(r.table)
+	r.AddChain(r.chain(portChain))
+	r.AddChain(r.chain(olderChain))
+	r.AddChain(r.chain(allChain))
+	r.FlushChain(r.chain(allChain))
 	for _, to := range []string{olderChain, portChain} {
-		h.AddRule(&nft.Rule{Table: h.table, Chain: h.chain(allChain), Exprs: jump(to)})
+		r.AddRule(&nft.Rule{Table: r.table, Chain: r.chain(allChain), Exprs: jump(to)})
 	}
 	for _, entry := range entries {
-		chain := &nft.Chain{Name: entry.chain, Table: h.table, Type: nft.ChainTypeNAT, Hooknum: entry.hook, Priority: nft.ChainPriorityNATDest}
-		h.AddChain(chain)
-		h.FlushChain(chain)
-		h.AddRule(&nft.Rule{Table: h.table, Chain: chain, Exprs: append(toThisMachine(), jump(allChain)...)})
+		chain := &nft.Chain{Name: entry.chain, Table: r.table, Type: nft.ChainTypeNAT, Hooknum: entry.hook, Priority: nft.ChainPriorityNATDest}
+		r.AddChain(chain)
+		r.FlushChain(chain)
+		r.AddRule(&nft.Rule{Table: r.table, Chain: chain, Exprs: append(toThisMachine(), jump(allChain)...)})
 	}
-	h.AddChain(&nft.Chain{Name: masqChain, Table: h.table, Type: nft.ChainTypeNAT,
+	r.AddChain(&nft.Chain{Name: masqChain, Table: r.table, Type: nft.ChainTypeNAT,
 		Hooknum: nft.ChainHookPostrouting, Priority: nft.ChainPriorityNATSource})
 }
 
-// deleteHostPorts deletes the rules of a container, of both families.
-func deleteHostPorts(container string) error {
+// Delete gives the host ports of a container free, of both families.
+func Delete(container string) error {
 	var errs []error
 	for _, family := range []nft.TableFamily{nft.TableFamilyIPv4, nft.TableFamilyIPv6} {
-		h, err := openHostPorts(family)
+		h, err := open(family)
 		if err != nil {
 			return err
 		}
@@ -144,15 +144,15 @@ func deleteHostPorts(container string) error {
 	return errors.Join(errs...)
 }
 
-func (h *hostPorts) delete(container string) error {
+func (r *ruleset) delete(container string) error {
 	found := 0
 	for _, chain := range ruleChains {
-		rules, err := h.of(container, chain)
+		rules, err := r.of(container, chain)
 		if err != nil {
 			return err
 		}
 		for _, rule := range rules {
-			if err := h.DelRule(rule); err != nil {
+			if err := r.DelRule(rule); err != nil {
 				return err
 			}
 		}
@@ -161,25 +161,25 @@ func (h *hostPorts) delete(container string) error {
 	if found == 0 {
 		return nil
 	}
-	err := h.Flush()
+	err := r.Flush()
 	if errors.Is(err, unix.ENOENT) {
-		return h.deleteRest(container)
+		return r.deleteRest(container)
 	}
 	return err
 }
 
 // deleteRest looks again after somebody else has deleted one of the rules, or all.
-func (h *hostPorts) deleteRest(container string) error {
+func (r *ruleset) deleteRest(container string) error {
 	for _, chain := range ruleChains {
-		rules, err := h.of(container, chain)
+		rules, err := r.of(container, chain)
 		if err != nil {
 			return err
 		}
 		for _, rule := range rules {
-			if err := h.DelRule(rule); err != nil {
+			if err := r.DelRule(rule); err != nil {
 				return err
 			}
-			if err := h.Flush(); err != nil && !errors.Is(err, unix.ENOENT) {
+			if err := r.Flush(); err != nil && !errors.Is(err, unix.ENOENT) {
 				return err
 			}
 		}
@@ -188,8 +188,8 @@ func (h *hostPorts) deleteRest(container string) error {
 }
 
 // of are the rules of a container in a chain; none if there is no such chain.
-func (h *hostPorts) of(container, chain string) ([]*nft.Rule, error) {
-	rules, err := h.GetRules(h.table, h.chain(chain))
+func (r *ruleset) of(container, chain string) ([]*nft.Rule, error) {
+	rules, err := r.GetRules(r.table, r.chain(chain))
 	if err != nil {
 		return nil, err
 	}
@@ -202,9 +202,9 @@ func (h *hostPorts) of(container, chain string) ([]*nft.Rule, error) {
 	return own, nil
 }
 
-// checkHostPorts fails if a rule is missing that addHostPorts has added.
-func checkHostPorts(container string, pod netip.Addr, mappings []portMapping) error {
-	h, err := openHostPorts(familyOf(pod))
+// Check fails if a rule is missing that Add has added.
+func Check(container string, pod netip.Addr, mappings []Mapping) error {
+	h, err := open(familyOf(pod))
 	if err != nil {
 		return err
 	}
@@ -212,10 +212,10 @@ func checkHostPorts(container string, pod netip.Addr, mappings []portMapping) er
 	for chain, want := range podRules(pod, mappings) {
 		rules, err := h.of(container, chain)
 		if err != nil {
-			return fmt.Errorf("host ports: look for rules: %w", err)
+			return fmt.Errorf("look for rules: %w", err)
 		}
 		if len(rules) < len(want) {
-			return fmt.Errorf("host ports: %d of %d rules of the chain %s are missing", len(want)-len(rules), len(want), chain)
+			return fmt.Errorf("%d of %d rules of the chain %s are missing", len(want)-len(rules), len(want), chain)
 		}
 	}
 	return nil
@@ -223,7 +223,7 @@ func checkHostPorts(container string, pod netip.Addr, mappings []portMapping) er
 
 // forgetUDP makes the kernel forget the connections to UDP ports: they would go on to
 // where they went before. It is not known to matter if it fails.
-func forgetUDP(family nft.TableFamily, mappings []portMapping) {
+func forgetUDP(family nft.TableFamily, mappings []Mapping) {
 	inet := netlink.InetFamily(syscall.AF_INET)
 	if family == nft.TableFamilyIPv6 {
 		inet = syscall.AF_INET6
