@@ -9,7 +9,7 @@ import (
 // update is one status on its way.
 type update struct {
 	status *v1.PodStatus
-	until  time.Time   // it waits so long for what follows; zero: it is due
+	since  time.Time   // it only tells of progress, and waits since then for what follows; zero: it is due
 	seen   func(error) // of a transition that waits to be seen
 	late   *time.Timer // tells it that it was not seen in time
 }
@@ -35,10 +35,10 @@ type entry struct {
 	repairAfter time.Time // before it nothing is written that nobody has set anew
 }
 
-// push adds an update. It waits no longer than the one whose place it takes.
+// push adds an update. It waits as long as the one whose place it takes.
 func (e *entry) push(u *update) {
 	if newest := len(e.queue) - 1; newest >= 0 && e.queue[newest] != e.flight {
-		u.until = earlier(u.until, e.queue[newest].until)
+		u.since = earlier(u.since, e.queue[newest].since)
 	}
 	e.wanted = u.status
 	e.queue = append(e.queue, u)
@@ -59,21 +59,21 @@ func (e *entry) compact() {
 	e.queue = kept
 }
 
-// due is when the next attempt may be made.
-func (e *entry) due() time.Time {
-	if len(e.queue) > 0 {
-		return later(e.failures.notBefore, e.queue[0].until)
+// due is when the next attempt may be made. Progress waits for so long for what follows.
+func (e *entry) due(window time.Duration) time.Time {
+	switch {
+	case len(e.queue) == 0:
+		return later(e.failures.notBefore, e.repairAfter)
+	case !e.queue[0].since.IsZero():
+		return later(e.failures.notBefore, e.queue[0].since.Add(window))
 	}
-	return later(e.failures.notBefore, e.repairAfter)
+	return e.failures.notBefore
 }
-
-// isStep says whether what is written next waited for what follows.
-func (e *entry) isStep() bool { return len(e.queue) > 0 && !e.queue[0].until.IsZero() }
 
 // hurry lets nothing wait for what follows.
 func (e *entry) hurry() {
 	for _, u := range e.queue {
-		u.until = time.Time{}
+		u.since = time.Time{}
 	}
 }
 

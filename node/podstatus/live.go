@@ -18,6 +18,7 @@ func (w *Writer) Live(pod *v1.Pod) {
 		waiting = w.gone(w.entryOf(old))
 	}
 	if e := w.entryOf(pod); e != nil {
+		w.recheck(e)
 		w.list(e)
 	}
 	w.mu.Unlock()

@@ -3,32 +3,29 @@ package podstatus
 import (
 	"time"
 
-	"golang.org/x/time/rate"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// Progress waits for what follows for as long as the window, and then for its turn: when many pods start at once,
-// most are ready by then, and one status has told all.
+// Progress waits for what follows: a second, and a little longer for each other pod that starts, which makes all of
+// them slower. Most of many pods are ready by then, and one status has told all.
 const (
-	defaultWindow = time.Second
-	stepsRate     = 10 // a second, of all pods
-	stepsBurst    = 10
+	window     = time.Second
+	windowEach = window / 10
+	windowMost = 10 * time.Second
 )
 
-// pace is when statuses are written that only tell of progress.
-type pace struct {
-	window time.Duration
-	steps  *rate.Limiter
-}
-
-func newPace(window time.Duration) pace {
-	if window == 0 {
-		window = defaultWindow
+// progressWindow is how long progress waits now. Called with mu held.
+func (w *Writer) progressWindow() time.Duration {
+	long := window
+	for _, e := range w.entries {
+		if e.wanted != nil && e.wanted.Phase == v1.PodPending {
+			long += windowEach
+		}
 	}
-	return pace{window: window, steps: rate.NewLimiter(stepsRate, stepsBurst)}
+	return min(long, windowMost)
 }
 
 // told is what the API server has been told of a pod, and who waits for it.
@@ -59,17 +56,13 @@ func (w *Writer) mayWait(e *entry, u *update) bool {
 	return lifecycle.OnlyProgress(before, u.status, base.DeletionTimestamp != nil)
 }
 
-// dueAt is when an entry may be written, and whether that is its turn among those that waited for what
-// follows. Called with mu held.
-func (w *Writer) dueAt(e *entry, now time.Time) time.Time {
-	if w.idle != nil { // somebody waits for everything to be written
+// recheck has what waits written if the API has something else than was told: somebody else has changed it
+// (A-STAT-4). Called with mu held.
+func (w *Writer) recheck(e *entry) {
+	base := w.base(e)
+	if base != nil && e.wanted != nil && e.told.sent != nil && !lifecycle.OnlyProgress(&base.Status, e.wanted, base.DeletionTimestamp != nil) {
 		e.hurry()
 	}
-	at := w.reach.notBefore(e.due())
-	if at.After(now) || !e.isStep() || w.pace.steps.AllowN(now, 1) {
-		return at
-	}
-	return now.Add(time.Second / stepsRate)
 }
 
 // AfterStatuses calls do once the API server has the statuses of a pod that were set before, or has refused

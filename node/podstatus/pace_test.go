@@ -2,7 +2,6 @@ package podstatus
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,7 +41,7 @@ func (s *setup) want(name string, want ...string) {
 	}
 }
 
-// TestProgressWaits: steps of a start wait a second for what follows, which takes their place and goes at once; a
+// TestProgressWaits: steps of a start wait about a second for what follows, which takes their place and goes at once; a
 // step that nothing follows is written after that second (A-STAT-12).
 func TestProgressWaits(t *testing.T) {
 	bubble(t, Config{}, func(t *testing.T, s *setup) {
@@ -60,7 +59,7 @@ func TestProgressWaits(t *testing.T) {
 		s.Set(other, progress("10.0.0.3"), nil)
 		after(600 * time.Millisecond)
 		s.Set(other, progress("10.0.0.4"), nil) // does not make it wait anew
-		after(400 * time.Millisecond)
+		after(700 * time.Millisecond)
 		s.want("other", "10.0.0.4")
 	})
 }
@@ -79,31 +78,44 @@ func TestProgressAfterFailure(t *testing.T) {
 	})
 }
 
-// TestProgressOfMany: when many pods start at once, ten steps a second are written, and whatever is no step goes
-// at once.
+// TestProgressOfMany: when many pods start at once, progress waits longer, though not for ever, and whatever is no
+// progress goes at once.
 func TestProgressOfMany(t *testing.T) {
 	bubble(t, Config{}, func(t *testing.T, s *setup) {
 		var pods []Ref
-		for i := range 100 {
+		for i := range 200 {
 			pods = append(pods, s.pod(fmt.Sprint("web-", i)))
 			s.Set(pods[i], progress("10.0.0.1"), nil)
 		}
-		after(3 * time.Second)
-		if n := s.api.count("PATCH"); n < 20 || n > 40 {
-			t.Errorf("%d statuses after 3 s", n)
-		}
-		for _, pod := range pods {
+		after(9 * time.Second)
+		for _, pod := range pods[:100] {
 			s.Set(pod, ready("10.0.0.1"), nil)
+			synctest.Wait()
+			s.want(pod.Name, "10.0.0.1+")
 		}
+		if n := s.api.count("PATCH"); n != 100 {
+			t.Errorf("%d statuses", n)
+		}
+		after(time.Second)
+		for _, pod := range pods[100:] {
+			s.want(pod.Name, "10.0.0.1")
+		}
+	})
+}
+
+// TestProgressAndOthers: what others have changed of the node's part is repaired, although progress waits (A-STAT-4).
+func TestProgressAndOthers(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *setup) {
+		web := s.pod("web")
+		s.Set(web, ready("10.0.0.1"), nil)
 		synctest.Wait()
-		for _, pod := range pods {
-			if got := s.addresses(pod.Name); !slices.Contains(got, "10.0.0.1+") {
-				t.Fatalf("written for %s: %q", pod, got)
-			}
-		}
-		if n := s.api.count("PATCH"); n > 140 {
-			t.Errorf("%d statuses in all", n)
-		}
+		s.Set(web, ready("10.0.0.2"), nil)
+		s.change("web", func(*v1.Pod) {}) // not its status
+		synctest.Wait()
+		s.want("web", "10.0.0.1+")
+		s.change("web", func(p *v1.Pod) { p.Status.Conditions = nil })
+		synctest.Wait()
+		s.want("web", "10.0.0.1+", "10.0.0.2+")
 	})
 }
 
@@ -139,11 +151,11 @@ func TestAfterStatuses(t *testing.T) {
 	for name, c := range map[string]what{
 		"none waits":            {},
 		"another pod's":         {set: true, uid: "other"},
-		"a step":                {set: true, want: time.Second},
+		"a step":                {set: true, want: window + windowEach},
 		"a step, without delay": {set: true, now: true},
 		"slow":                  {set: true, now: true, fault: &fault{delay: 700 * time.Millisecond, times: 1}, want: 700 * time.Millisecond},
-		"refused":               {set: true, fault: &fault{err: invalid(), times: -1}, want: time.Second},
-		"away":                  {set: true, fault: &fault{err: errRefusedConnection, times: -1}, want: time.Second},
+		"refused":               {set: true, fault: &fault{err: invalid(), times: -1}, want: window + windowEach},
+		"away":                  {set: true, fault: &fault{err: errRefusedConnection, times: -1}, want: window + windowEach},
 		"the pod goes":          {set: true, gone: true},
 	} {
 		t.Run(name, func(t *testing.T) {

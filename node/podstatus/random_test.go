@@ -54,7 +54,7 @@ func sortedKeys(m map[string]fault) []string {
 
 func drawStep(t *rapid.T) step {
 	s := step{
-		do:    rapid.SampledFrom([]string{"set", "set", "set", "transition", "transition", "fault", "outage", "back", "foreign", "theirs"}).Draw(t, "do"),
+		do:    rapid.SampledFrom([]string{"set", "set", "set", "progress", "progress", "transition", "transition", "fault", "outage", "back", "foreign", "theirs"}).Draw(t, "do"),
 		pod:   rapid.SampledFrom(somePods).Draw(t, "pod"),
 		pause: time.Duration(rapid.SampledFrom([]int{0, 0, 1, 30, 400, 1500, 20000}).Draw(t, "pause")) * time.Millisecond,
 	}
@@ -81,7 +81,7 @@ func TestRandom(t *testing.T) {
 			if calm {
 				config.Patience = time.Minute
 			}
-			l := &life{setup: start(t, config), calm: calm, last: map[string]int{}, foreign: map[string]string{}, told: map[string][]error{}}
+			l := &life{setup: start(t, config), calm: calm, last: map[string]int{}, address: map[string]string{}, foreign: map[string]string{}, told: map[string][]error{}}
 			defer l.stop()
 			l.api.latency = latency
 			l.watch(lag)
@@ -108,6 +108,7 @@ type life struct {
 	shown    chan *v1.Pod // by the watch
 	number   int          // of the newest status of all
 	last     map[string]int
+	address  map[string]string // of the last status
 	foreign  map[string]string // what others have written last, by pod
 	problems []string
 
@@ -138,7 +139,7 @@ func (l *life) step(s step) {
 	switch s.do {
 	case "set", "transition":
 		l.number++
-		l.last[s.pod] = l.number
+		l.last[s.pod], l.address[s.pod] = l.number, ""
 		name := strconv.Itoa(l.number)
 		var seen func(error)
 		if s.do == "transition" {
@@ -150,6 +151,14 @@ func (l *life) step(s step) {
 			}
 		}
 		l.Set(ref, running(name), seen)
+	case "progress": // a step of a start may wait, and does not change what has been said
+		if l.last[s.pod] > 0 {
+			status := running(strconv.Itoa(l.last[s.pod]))
+			l.number++
+			l.address[s.pod] = fmt.Sprintf("10.0.%d.%d", l.number/256, l.number%256)
+			status.PodIP, status.PodIPs = l.address[s.pod], []v1.PodIP{{IP: l.address[s.pod]}}
+			l.Set(ref, status, nil)
+		}
 	case "fault", "outage", "back":
 		if l.calm {
 			return
@@ -193,9 +202,15 @@ func (l *life) settle() {
 		if got := l.api.get(name).Status.Message; got != strconv.Itoa(number) {
 			l.wrong("%s has %q in the end, want %d", name, got, number)
 		}
+		if got := l.api.get(name).Status.PodIP; got != l.address[name] {
+			l.wrong("%s has the address %q in the end, want %q", name, got, l.address[name])
+		}
 		before := 0
 		for _, message := range l.messages(name) {
 			n, err := strconv.Atoi(message)
+			if message == "0" { // others' own, of which the watch had not told yet when something else was written
+				continue
+			}
 			if err != nil || n < before {
 				l.wrong("%s: %q is written after %d", name, message, before)
 			}

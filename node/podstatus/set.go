@@ -89,7 +89,7 @@ func (w *Writer) set(pod Ref, status v1.PodStatus, seen func(error)) *entry {
 	normalize(&status)
 	u := &update{status: &status, seen: seen}
 	if w.mayWait(e, u) {
-		u.until = time.Now().Add(w.pace.window)
+		u.since = time.Now()
 	}
 	if seen != nil {
 		u.late = time.AfterFunc(w.patience, func() { w.unseen(u) })

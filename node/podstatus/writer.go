@@ -24,8 +24,6 @@ type Config struct {
 	// Patience is how long a transition may wait to be seen before its caller is
 	// told ErrUnseen; 3 s if zero.
 	Patience time.Duration
-	// Window is how long a status that only tells of progress waits for what follows; 1 s if zero.
-	Window time.Duration
 }
 
 // Writer writes statuses of pods to the API server. Its methods may be called
@@ -46,7 +44,6 @@ type Writer struct {
 	busy    int      // attempts under way
 	ended   bool     // nothing is written any more
 	reach   reach
-	pace    pace
 	idle    chan struct{} // closed when nothing is to be written; nil: nobody waits
 }
 
@@ -58,7 +55,6 @@ func New(c Config) *Writer {
 		wake:    make(chan struct{}, 1),
 		entries: map[types.UID]*entry{},
 		objects: objects{},
-		pace:    newPace(c.Window),
 	}
 	if w.inFlight == 0 {
 		w.inFlight = 32
@@ -113,13 +109,18 @@ func (w *Writer) letGo() {
 func (w *Writer) due(now time.Time) (due []*entry, next time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	later := w.work[:0]
+	if w.idle != nil { // somebody waits for everything to be written
+		for _, e := range w.work {
+			e.hurry()
+		}
+	}
+	later, window := w.work[:0], w.progressWindow()
 	for _, e := range w.work {
 		if w.busy >= w.inFlight || w.reach.testing {
 			later = append(later, e) // the end of an attempt wakes
 			continue
 		}
-		if at := w.dueAt(e, now); at.After(now) {
+		if at := w.reach.notBefore(e.due(window)); at.After(now) {
 			later = append(later, e)
 			if next.IsZero() || at.Before(next) {
 				next = at
