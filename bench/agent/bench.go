@@ -32,7 +32,7 @@ type boards struct {
 }
 
 func open(ctx context.Context, p plan, log *slog.Logger) (*bench, error) {
-	bed, err := testbed.Open(ctx, testbed.Config{Lifepod: p.Lifepod, Keep: p.Keep, Log: log, Audit: true})
+	bed, err := testbed.Open(ctx, testbed.Config{Lifepod: p.Lifepod, Keep: p.Keep, Log: log, Audit: true, Gates: p.gates})
 	if err != nil {
 		return nil, err
 	}

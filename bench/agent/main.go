@@ -18,6 +18,7 @@ type plan struct {
 	volumes  int // pods with a volume at once
 	writes   int // pods whose writes are counted
 	idle     time.Duration
+	gates    string // of the kubelet
 	profiles string // folder of lifepod's profiles, empty: none are taken
 }
 
@@ -29,6 +30,7 @@ func main() {
 	flag.IntVar(&p.volumes, "volumes", 50, "pods with a volume of a CSI driver at once; 0 leaves this out")
 	flag.IntVar(&p.writes, "writes", 4, "pods whose writes to the API server are counted, in the first turn; 0 leaves this out")
 	flag.DurationVar(&p.idle, "idle", 20*time.Second, "for how long pods that do nothing are watched")
+	flag.StringVar(&p.gates, "kubelet-gates", "", "feature `gates` of the kubelet, such as EventedPLEG=true")
 	flag.StringVar(&p.profiles, "profiles", "", "`folder` for pprof profiles of lifepod at work and with the idle pods")
 	flag.Parse()
 	testbed.Main("bench/agent", p.Settings, func(ctx context.Context, log *slog.Logger) (*bench, error) { return open(ctx, p, log) })

@@ -7,11 +7,14 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lifepod/lifepod/bench/process"
+	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/e2e/member"
 )
 
@@ -35,11 +38,20 @@ func (s *Testbed) AddNodes(ctx context.Context, fields map[string]any) error {
 	if err != nil {
 		return err
 	}
+	gates, err := controlplane.ParseGates(s.config.Gates)
+	if err != nil {
+		return err
+	}
+	if s.KubeletTitle, err = s.titleOfKubelet(ctx); err != nil {
+		return err
+	}
 	for _, program := range []string{s.Plane.Binary(Kubelet), ours} {
 		name := filepath.Base(program)
 		configuration := map[string]any{"containerRuntimeEndpoint": s.runtime.Endpoint()}
 		if name == Lifepod {
 			configuration["cgroupRoot"] = "/" + filepath.Base(s.root)
+		} else if len(gates) > 0 {
+			configuration["featureGates"] = gates
 		}
 		maps.Copy(configuration, fields)
 		m, err := member.Start(ctx, member.Config{Plane: s.Plane, Program: program, Name: name, Kubelet: configuration, Env: s.config.Env})
@@ -54,6 +66,16 @@ func (s *Testbed) AddNodes(ctx context.Context, fields map[string]any) error {
 		s.Sides = append(s.Sides, side)
 	}
 	return nil
+}
+
+// titleOfKubelet asks the kubelet for its version: "kubelet 1.36.3 EventedPLEG=true".
+func (s *Testbed) titleOfKubelet(ctx context.Context) (string, error) {
+	text, err := exec.CommandContext(ctx, s.Plane.Binary(Kubelet), "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("version of %s: %w", s.Plane.Binary(Kubelet), err)
+	}
+	_, version, _ := strings.Cut(strings.TrimSpace(string(text)), " v") // Kubernetes v1.36.3
+	return strings.TrimSpace(Kubelet + " " + version + " " + s.config.Gates), nil
 }
 
 // Turns returns both sides in the order of a block: the first side alternates.

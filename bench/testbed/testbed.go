@@ -31,6 +31,7 @@ type Config struct {
 	Keep    string   // folder of the nodes' logs; empty: they are removed
 	Env     []string // of the nodes, beside this process's
 	Audit   bool     // the API server logs what nodes write (Side.CountWrites)
+	Gates   string   // feature gates of the kubelet: NAME=true,NAME=false
 	// Relay gets each call to the runtime, also those of the floor, and carries it out. If it is nil,
 	// the runtime gets the calls itself.
 	Relay func(context.Context, relay.Call) error
@@ -48,6 +49,8 @@ type Testbed struct {
 	Pods  *Board[*v1.Pod]
 	// Sides are the nodes, of which none runs between two turns.
 	Sides []*Side
+	// KubeletTitle says which kubelet it is: its version, and its gates.
+	KubeletTitle string
 
 	root    string
 	runtime containerd
