@@ -128,22 +128,30 @@ func (l *layout) accept(r *state.Record) error {
 	return nil
 }
 
-// openState is where the API server finds its state: an etcd in this process, or
-// another one, on which this cluster is recorded.
-func (r *run) openState(g *group) (p state.Place, closeEtcd func(), err error) {
+// openedState is where the API server has its objects.
+type openedState struct {
+	place state.Place
+	ready func() error // returns when it serves; clients may connect before, and wait
+	close func()
+}
+
+// openState is an etcd in this process, or another one, on which this cluster is recorded.
+func (r *run) openState(g *group) (openedState, error) {
 	if r.Etcd.Given() {
-		return r.Etcd, func() {}, r.found(g.ctx)
+		return openedState{place: r.Etcd, ready: func() error { return nil }, close: func() {}}, r.found(g.ctx)
 	}
 	store, err := etcd.Start(g.ctx, etcd.Config{Dir: r.file("etcd"), RunDir: r.paths.RunDir, Log: r.Log})
 	if err != nil {
-		return p, nil, err
+		return openedState{}, err
 	}
-	if err := store.AwaitReady(g.ctx); err != nil {
-		store.Close()
-		return p, nil, err
+	ready := func() error {
+		err := store.AwaitReady(g.ctx)
+		if err == nil {
+			g.essential("etcd", store.Run)
+		}
+		return err
 	}
-	g.essential("etcd", store.Run)
-	return state.Place{Endpoints: []string{store.Endpoint()}}, store.Close, nil
+	return openedState{place: state.Place{Endpoints: []string{store.Endpoint()}}, ready: ready, close: store.Close}, nil
 }
 
 // found records this cluster, or takes the one that somebody else has begun

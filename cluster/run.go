@@ -114,13 +114,17 @@ func (r *run) run(ctx context.Context) error {
 	if r.keys, err = r.openKeys(); err != nil {
 		return err
 	}
-	place, closeEtcd, err := r.openState(g)
+	store, err := r.openState(g)
 	if err != nil {
 		return err
 	}
-	defer closeEtcd()
+	defer store.close()
+	serverMade := r.beginServer(g.ctx, store.place)
+	if err := store.ready(); err != nil {
+		return err
+	}
 	r.step("etcd ready")
-	if err := r.makeServer(g.ctx, place); err != nil {
+	if err := serverMade(); err != nil {
 		return err
 	}
 	r.step("API server made")

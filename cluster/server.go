@@ -7,24 +7,27 @@ import (
 	"github.com/lifepod/lifepod/cluster/state"
 )
 
-// makeServer makes the API server. Making it takes a second and heeds no context, or
-// half a minute when etcd goes away meanwhile: who has to end does not wait for it.
-func (r *run) makeServer(ctx context.Context, place state.Place) error {
-	failed := make(chan error, 1)
-	var made *apiserver.Server
+// beginServer begins to make the API server, which goes on while etcd gets ready. made
+// returns when it is there. Making it heeds no context, and takes half a minute when etcd
+// goes away meanwhile: who has to end does not wait for it.
+func (r *run) beginServer(ctx context.Context, place state.Place) (made func() error) {
+	answer := make(chan error, 1)
+	var server *apiserver.Server
 	go func() {
 		var err error
-		made, err = apiserver.New(ctx, apiserver.Config{
+		server, err = apiserver.New(ctx, apiserver.Config{
 			Keys: r.keys, Etcd: place, Listen: r.address, Port: r.ports.API, Advertise: r.advertise, ServiceRange: r.services.String(),
 			RuntimeConfig: r.RuntimeConfig,
 		})
-		failed <- err
+		answer <- err
 	}()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case err := <-failed:
-		r.server = made
-		return err
+	return func() error {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case err := <-answer:
+			r.server = server
+			return err
+		}
 	}
 }

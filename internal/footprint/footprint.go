@@ -15,10 +15,13 @@ import (
 // collector takes hardly any more time for it.
 const garbage = 40
 
-// starting is for a program that makes at its start what it then keeps.
-const starting = 150
+// starting is for a program that makes at its start what it then keeps. Against 150, a
+// start of lifepod up takes a fifth less CPU and no more memory; without any collection
+// it would take 130 MiB more, and hardly less time.
+const starting = 400
 
-// AllowGarbage has the heap collected hardly ever, until a Pace begins, unless the user has said when.
+// AllowGarbage has the heap collected hardly ever, until a Pace begins. The user's own limits,
+// GOGC and GOMEMLIMIT, hold nevertheless.
 func AllowGarbage() { collectAt(starting) }
 
 func collectAt(percent int) {
