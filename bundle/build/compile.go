@@ -35,7 +35,7 @@ func binaries(containerdVersion string) []binary {
 	version := "-X " + containerd + "/version.Version=" + containerdVersion
 	return []binary{
 		{pkg: containerd + "/cmd/containerd", out: "bin/containerd", tags: containerdTags, ldflags: version},
-		{pkg: containerd + "/cmd/containerd-shim-runc-v2", out: "bin/containerd-shim-runc-v2", tags: containerdTags, ldflags: version},
+		{pkg: ownModule + "/cmd/pod-shim", out: "bin/containerd-shim-runc-v2", tags: containerdTags, ldflags: version},
 		{pkg: "github.com/opencontainers/runc", out: "bin/runc", tags: "seccomp osusergo netgo", cgo: true},
 		{pkg: plugins + "/main/bridge", out: "cni/bridge"},
 		{pkg: plugins + "/main/loopback", out: "cni/loopback"},
@@ -67,7 +67,7 @@ func (t tree) compile(ctx context.Context) error {
 			return err
 		}
 	}
-	return t.compilePause(ctx)
+	return t.compileHolders(ctx)
 }
 
 func (t tree) compileGo(ctx context.Context, b binary) error {
@@ -82,10 +82,15 @@ func (t tree) compileGo(ctx context.Context, b binary) error {
 	return execute(cmd, t.module(), "build "+b.pkg)
 }
 
-// compilePause builds the first process of each sandbox. Many run at once, so
-// it is C without a library; pause.c says why, cflags how.
-func (t tree) compilePause(ctx context.Context) error {
-	out := filepath.Join(t.work(), "pause")
-	cmd := exec.CommandContext(ctx, t.arch.compiler(), "@cflags", "-o", out, "pause.c")
-	return execute(cmd, filepath.Join(t.module(), "pause"), "build pause")
+// compileHolders builds what holds the namespaces of a pod: the first process of each
+// sandbox, and the program of the image for sandboxes that are containers. Many run at
+// once, so they are C without a library; their files say why, cflags how.
+func (t tree) compileHolders(ctx context.Context) error {
+	for source, out := range map[string]string{"sandbox.c": "bin/pod-sandbox", "pause.c": "pause"} {
+		cmd := exec.CommandContext(ctx, t.arch.compiler(), "@cflags", "-o", filepath.Join(t.work(), out), source)
+		if err := execute(cmd, filepath.Join(t.module(), "pause"), "build "+source); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,5 +1,5 @@
-// Command build makes the runtime that lifepod carries: containerd, its runc
-// shim, runc, the CNI plugins and the two images, compressed into
+// Command build makes the runtime that lifepod carries: containerd, its shim, the
+// program of sandboxes, runc, the CNI plugins and the two images, compressed into
 // bundle/assets/runtime.tar.zst with bundle/assets/manifest.json beside it, and the
 // program of clusters in cluster.tar.zst.
 //

@@ -9,9 +9,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/bundle"
@@ -28,23 +30,7 @@ func TestLostShimIsEndedSoon(t *testing.T) {
 	if _, err := r.ImportImages(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	calling, giveUp := context.WithCancel(t.Context())
-	defer giveUp()
-	client, answered := dial(t, r), make(chan error, 1)
-	go func() {
-		_, err := client.RunPodSandbox(calling, &cri.RunPodSandboxRequest{Config: &cri.PodSandboxConfig{
-			Metadata:     &cri.PodSandboxMetadata{Name: "lost", Namespace: "default", Uid: "0b7cf1b0-lost"},
-			LogDirectory: filepath.Join(root, "logs"),
-			Linux:        &cri.LinuxPodSandboxConfig{CgroupParent: r.CgroupParent() + "/lost"},
-		}})
-		answered <- err
-	}()
-	pid, id := awaitShim(t, r.Paths())
-	suspend(t, pid)
-	giveUp()
-	if err := <-answered; err == nil {
-		t.Fatal("the sandbox was made by a shim that is stopped")
-	}
+	pid, id := loseShim(t, r, root)
 	forgotten := awaitGone(t, filepath.Join(root, "containerd/io.containerd.grpc.v1.cri/sandboxes", id))
 	ended := awaitGone(t, fmt.Sprintf("/proc/%d/fd/0", pid))
 	took := ended.Sub(forgotten)
@@ -52,6 +38,43 @@ func TestLostShimIsEndedSoon(t *testing.T) {
 	if took > 10*time.Second {
 		t.Errorf("the shim lived %v longer than its sandbox", took)
 	}
+}
+
+// loseShim stops a shim before it has made its sandbox, and gives that up. Should the
+// sandbox be made by then, it is removed, and another one is begun.
+func loseShim(t *testing.T, r *bundle.Runtime, root string) (pid int, id string) {
+	t.Helper()
+	client := dial(t, r)
+	for limit := time.Now().Add(2 * time.Minute); time.Now().Before(limit); {
+		calling, giveUp := context.WithCancel(t.Context())
+		answered := make(chan error, 1)
+		go func() {
+			_, err := client.RunPodSandbox(calling, &cri.RunPodSandboxRequest{Config: &cri.PodSandboxConfig{
+				Metadata:     &cri.PodSandboxMetadata{Name: "lost", Namespace: "default", Uid: "0b7cf1b0-lost"},
+				LogDirectory: filepath.Join(root, "logs"),
+				Linux:        &cri.LinuxPodSandboxConfig{CgroupParent: r.CgroupParent() + "/lost"},
+			}})
+			answered <- err
+		}()
+		pid, id = awaitShim(t, r.Paths())
+		suspend(t, pid)
+		giveUp()
+		if err := <-answered; err != nil {
+			return pid, id
+		}
+		if err := syscall.Kill(pid, unix.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.StopPodSandbox(t.Context(), &cri.StopPodSandboxRequest{PodSandboxId: id}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.RemovePodSandbox(t.Context(), &cri.RemovePodSandboxRequest{PodSandboxId: id}); err != nil {
+			t.Fatal(err)
+		}
+		awaitGone(t, fmt.Sprintf("/proc/%d/fd/0", pid))
+	}
+	t.Fatal("all sandboxes were made before their shims were stopped")
+	return 0, ""
 }
 
 // awaitShim returns the first shim of a root, as soon as it is there.

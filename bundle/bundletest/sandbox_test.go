@@ -1,0 +1,131 @@
+//go:build realruntime
+
+package bundletest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// sandboxPID is the process of the pod's sandbox, as CRI tells it (crictl inspectp).
+func (p *pod) sandboxPID(t *testing.T) int {
+	t.Helper()
+	answer, err := p.client.PodSandboxStatus(t.Context(), &cri.PodSandboxStatusRequest{PodSandboxId: p.sandbox, Verbose: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var info struct{ PID int }
+	if err := json.Unmarshal([]byte(answer.Info["info"]), &info); err != nil || info.PID == 0 {
+		t.Fatalf("%v: %s", err, answer.Info["info"])
+	}
+	return info.PID
+}
+
+func (p *pod) state(t *testing.T) cri.PodSandboxState {
+	t.Helper()
+	answer, err := p.client.PodSandboxStatus(t.Context(), &cri.PodSandboxStatusRequest{PodSandboxId: p.sandbox})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.GetStatus().GetState()
+}
+
+func (p *pod) awaitNotReady(t *testing.T) {
+	t.Helper()
+	for limit := time.Now().Add(time.Minute); p.state(t) == cri.PodSandboxState_SANDBOX_READY; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatal("the sandbox is still ready")
+		}
+	}
+}
+
+// awaitExit returns when CRI knows that the container has ended.
+func (p *pod) awaitExit(t *testing.T) {
+	t.Helper()
+	for limit := time.Now().Add(time.Minute); p.status(t).GetState() == cri.ContainerState_CONTAINER_RUNNING; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatal("the container still runs")
+		}
+	}
+}
+
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A sandbox is one process, which runc knows nothing of; its end, seen by the shim or
+// by who cleans up after it, is the sandbox's end.
+func TestSandboxIsNoContainer(t *testing.T) {
+	root := newRoot(t)
+	r := open(t, root)
+	p := runPod(t, r)
+	containers, err := filepath.Glob(filepath.Join(r.Paths().RunDir, "runc/k8s.io/*"))
+	if err != nil || len(containers) != 1 || filepath.Base(containers[0]) != p.container {
+		t.Errorf("runc has %q, %v; want only container %s", containers, err, p.container)
+	}
+	holder := p.sandboxPID(t)
+	for _, kind := range []string{"net", "ipc", "uts"} {
+		if sandbox, container := namespaceOf(t, holder, kind), namespaceOf(t, p.containerPID(t), kind); sandbox != container {
+			t.Errorf("namespace %s: the sandbox's is %s, the container's %s", kind, sandbox, container)
+		}
+	}
+	cgroups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", holder))
+	if want := r.CgroupParent() + "/pod/" + p.sandbox; err != nil || !strings.Contains(string(cgroups), want) {
+		t.Errorf("it is not in cgroup %s: %v\n%s", want, err, cgroups)
+	}
+	killContainerd(t, root)
+	<-r.Restarts()
+	if state := p.state(t); state != cri.PodSandboxState_SANDBOX_READY || p.sandboxPID(t) != holder {
+		t.Errorf("after containerd was started again: %s, process %d, was %d", state, p.sandboxPID(t), holder)
+	}
+	kill(t, holder)
+	p.awaitNotReady(t)
+	p.remove(t)
+
+	p = runPod(t, r)
+	holder = p.sandboxPID(t)
+	shim, id := awaitShim(t, r.Paths())
+	if id != p.sandbox {
+		t.Fatalf("the shim is of sandbox %s", id)
+	}
+	kill(t, shim)
+	p.awaitNotReady(t)
+	p.awaitExit(t)
+	awaitGone(t, fmt.Sprintf("/proc/%d/ns/net", holder))
+	p.remove(t)
+	closeRuntime(t, r)
+}
+
+func namespaceOf(t *testing.T, pid int, kind string) string {
+	t.Helper()
+	link, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, kind))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return link
+}
+
+// containerPID is the process of the pod's container.
+func (p *pod) containerPID(t *testing.T) int {
+	t.Helper()
+	answer, err := p.client.ContainerStatus(t.Context(), &cri.ContainerStatusRequest{ContainerId: p.container, Verbose: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var info struct{ PID int }
+	if err := json.Unmarshal([]byte(answer.Info["info"]), &info); err != nil || info.PID == 0 {
+		t.Fatalf("%v: %s", err, answer.Info["info"])
+	}
+	return info.PID
+}

@@ -1,0 +1,182 @@
+package holder
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+)
+
+// Plan is what the process of a sandbox is to do.
+type Plan struct {
+	// namespaces are made, as clone(2) takes them.
+	namespaces uint32
+	// network and user are namespaces that are joined, by their files; empty for those
+	// of the machine.
+	network, user string
+	hostname      string
+	uid, gid      uint32
+	// sysctls are the paths below /proc/sys and what is written there.
+	sysctls  map[string]string
+	oomScore *int
+	// CgroupPath is where the process belongs, in the words of the cgroup driver, and
+	// CPUShares its share of the CPU; 0 says nothing about that.
+	CgroupPath string
+	CPUShares  uint64
+}
+
+// cloneFlags are the namespaces that the process makes.
+var cloneFlags = map[specs.LinuxNamespaceType]uint32{
+	specs.PIDNamespace:    unix.CLONE_NEWPID,
+	specs.IPCNamespace:    unix.CLONE_NEWIPC,
+	specs.UTSNamespace:    unix.CLONE_NEWUTS,
+	specs.MountNamespace:  unix.CLONE_NEWNS,
+	specs.CgroupNamespace: unix.CLONE_NEWCGROUP,
+}
+
+// The annotation that tells a sandbox from a container, and its value.
+const (
+	typeAnnotation = "io.kubernetes.cri.container-type"
+	sandboxType    = "sandbox"
+)
+
+// ReadPlan is NewPlan for the spec in a bundle.
+func ReadPlan(bundle string) (Plan, bool, error) {
+	text, err := os.ReadFile(filepath.Join(bundle, "config.json"))
+	if err != nil {
+		return Plan{}, false, fmt.Errorf("read the spec: %w", err)
+	}
+	var spec specs.Spec
+	if err := json.Unmarshal(text, &spec); err != nil {
+		return Plan{}, false, fmt.Errorf("read the spec: %w", err)
+	}
+	p, fits := NewPlan(&spec)
+	return p, fits, nil
+}
+
+// NewPlan says what a sandbox's spec asks for; false, if it is none, or asks for what
+// takes a runtime. The process needs no capability, seccomp profile, device, mount or
+// limit of the spec: it has none of the first, may make next to no calls, and sees no file.
+func NewPlan(spec *specs.Spec) (Plan, bool) {
+	p := Plan{hostname: spec.Hostname, sysctls: map[string]string{}}
+	if spec.Annotations[typeAnnotation] != sandboxType || !plain(spec) {
+		return p, false
+	}
+	if !p.addNamespaces(spec.Linux.Namespaces) || !p.addSysctls(spec.Linux.Sysctl) {
+		return p, false
+	}
+	p.uid, p.gid = spec.Process.User.UID, spec.Process.User.GID
+	p.oomScore = spec.Process.OOMScoreAdj
+	p.CgroupPath = spec.Linux.CgroupsPath
+	if r := spec.Linux.Resources; r != nil && r.CPU != nil && r.CPU.Shares != nil {
+		p.CPUShares = *r.CPU.Shares
+	}
+	return p, true
+}
+
+// addNamespaces says whether the process can make and join them.
+func (p *Plan) addNamespaces(namespaces []specs.LinuxNamespace) bool {
+	for _, n := range namespaces {
+		flag, made := cloneFlags[n.Type]
+		switch {
+		case made && n.Path == "":
+			p.namespaces |= flag
+		case n.Type == specs.NetworkNamespace && n.Path != "":
+			p.network = n.Path
+		case n.Type == specs.UserNamespace && n.Path != "":
+			p.user = n.Path
+		default:
+			return false
+		}
+	}
+	return p.namespaces&unix.CLONE_NEWNS != 0 && (p.hostname == "" || p.namespaces&unix.CLONE_NEWUTS != 0)
+}
+
+// addSysctls says whether all of them are of the pod's own namespaces.
+func (p *Plan) addSysctls(sysctls map[string]string) bool {
+	for key, value := range sysctls {
+		if !p.owns(key) {
+			return false
+		}
+		p.sysctls[filepath.Join("/proc/sys", strings.ReplaceAll(key, ".", "/"))] = value
+	}
+	return true
+}
+
+// plain says whether a spec has nothing but what every sandbox has.
+func plain(spec *specs.Spec) bool {
+	process, linux := spec.Process, spec.Linux
+	if process == nil || linux == nil || spec.Hooks != nil || spec.Domainname != "" {
+		return false
+	}
+	for annotation := range spec.Annotations {
+		if strings.HasPrefix(annotation, "org.systemd.property.") {
+			return false
+		}
+	}
+	return plainProcess(process) && plainLinux(linux)
+}
+
+func plainProcess(process *specs.Process) bool {
+	return process.SelinuxLabel == "" && process.ApparmorProfile == "" && process.Scheduler == nil && process.IOPriority == nil
+}
+
+func plainLinux(linux *specs.Linux) bool {
+	if len(linux.Devices) > 0 || linux.IntelRdt != nil || linux.Personality != nil || linux.TimeOffsets != nil {
+		return false
+	}
+	return linux.CgroupsPath != "" && plainResources(linux.Resources)
+}
+
+// plainResources says whether there is no limit but shares of the CPU. The process opens
+// no device, whichever it may.
+func plainResources(r *specs.LinuxResources) bool {
+	if r == nil {
+		return true
+	}
+	rest := *r
+	rest.Devices, rest.CPU = nil, nil
+	if r.CPU != nil {
+		cpu := *r.CPU
+		cpu.Shares = nil
+		if !reflect.ValueOf(cpu).IsZero() {
+			return false
+		}
+	}
+	return reflect.ValueOf(rest).IsZero()
+}
+
+// ipcSysctls belong to the IPC namespace.
+var ipcSysctls = []string{
+	"kernel.msgmax", "kernel.msgmnb", "kernel.msgmni", "kernel.sem", "kernel.shmall",
+	"kernel.shmmax", "kernel.shmmni", "kernel.shm_rmid_forced",
+}
+
+// owns says whether a sysctl is one of the pod's own namespaces. Others are left to
+// runc, which refuses them.
+func (p Plan) owns(key string) bool {
+	if strings.Contains(key, "/") || strings.Contains(key, "..") {
+		return false
+	}
+	if strings.HasPrefix(key, "net.") {
+		return p.network != ""
+	}
+	ipc := strings.HasPrefix(key, "fs.mqueue.") || slices.Contains(ipcSysctls, key)
+	return ipc && p.namespaces&unix.CLONE_NEWIPC != 0
+}
+
+// texts are those of the orders, in the order of sandbox.c.
+func (p Plan) texts() []string {
+	texts := []string{p.network, p.user, p.hostname}
+	for _, path := range slices.Sorted(maps.Keys(p.sysctls)) {
+		texts = append(texts, path, p.sysctls[path])
+	}
+	return texts
+}

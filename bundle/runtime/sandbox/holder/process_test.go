@@ -1,0 +1,215 @@
+package holder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// alone is a plan with all namespaces that need none that is there already.
+func alone() Plan {
+	return Plan{
+		namespaces: unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWPID,
+		uid:        65535, gid: 65535, hostname: "a-pod", sysctls: map[string]string{"/proc/sys/kernel/shm_rmid_forced": "1"},
+	}
+}
+
+func noCgroup(int) error { return nil }
+
+// launch runs a sandbox's process until the test ends.
+func launch(t *testing.T, p Plan) (pid int) {
+	t.Helper()
+	h, err := Begin(program, p, noCgroup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		h.Close()
+		_ = unix.Kill(h.PID, unix.SIGKILL)
+		h.Exited()
+	})
+	if err := h.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	return h.PID
+}
+
+func namespace(t *testing.T, pid any, kind string) string {
+	t.Helper()
+	link, err := os.Readlink(fmt.Sprintf("/proc/%v/ns/%s", pid, kind))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return link
+}
+
+// status is one line of a process's status.
+func status(t *testing.T, pid int, key string) string {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, is := strings.CutPrefix(line, key+":"); is {
+			return strings.Join(strings.Fields(value), " ")
+		}
+	}
+	t.Fatalf("no %s in the status of %d", key, pid)
+	return ""
+}
+
+func TestProcessHoldsItsNamespaces(t *testing.T) {
+	pid := launch(t, alone())
+	for _, kind := range []string{"mnt", "ipc", "uts", "pid"} {
+		if namespace(t, pid, kind) == namespace(t, "self", kind) {
+			t.Errorf("%s: that of the machine", kind)
+		}
+	}
+	for _, kind := range []string{"net", "user"} {
+		if namespace(t, pid, kind) != namespace(t, "self", kind) {
+			t.Errorf("%s: not that of the machine", kind)
+		}
+	}
+	if got := status(t, pid, "NSpid"); !strings.HasSuffix(got, " 1") {
+		t.Errorf("it is not process 1 of its PID namespace: %q", got)
+	}
+	if got := inside(t, pid, "uts", hostname); got != "a-pod" {
+		t.Errorf("hostname %q", got)
+	}
+	if got := inside(t, pid, "ipc", sharedMemoryGoes); got != "1" {
+		t.Errorf("sysctl kernel.shm_rmid_forced = %q", got)
+	}
+}
+
+func hostname() (string, error) { return os.Hostname() }
+
+func sharedMemoryGoes() (string, error) {
+	text, err := os.ReadFile("/proc/sys/kernel/shm_rmid_forced")
+	return strings.TrimSpace(string(text)), err
+}
+
+// inside asks in one of the namespaces of a process.
+func inside(t *testing.T, pid int, kind string, ask func() (string, error)) string {
+	t.Helper()
+	type result struct {
+		text string
+		err  error
+	}
+	answer := make(chan result)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		file, err := os.Open(fmt.Sprintf("/proc/%d/ns/%s", pid, kind))
+		if err == nil {
+			err = errors.Join(unix.Setns(int(file.Fd()), 0), file.Close())
+		}
+		if err != nil {
+			answer <- result{err: err}
+			return
+		}
+		text, err := ask()
+		answer <- result{text, err}
+	}()
+	got := <-answer
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	return got.text
+}
+
+// A container that shares the PID namespace sees this process, and is not to come by
+// the machine through it.
+func TestProcessHasNothingOfTheMachine(t *testing.T) {
+	pid := launch(t, alone())
+	for key, want := range map[string]string{
+		"Uid": "65535 65535 65535 65535", "Gid": "65535 65535 65535 65535", "Groups": "",
+		"CapEff": "0000000000000000", "CapPrm": "0000000000000000", "CapBnd": "0000000000000000", "CapAmb": "0000000000000000",
+		"NoNewPrivs": "1", "Seccomp": "2", "Name": "pause",
+	} {
+		if got := status(t, pid, key); got != want {
+			t.Errorf("%s: %q, want %q", key, got, want)
+		}
+	}
+	root, err := os.ReadDir(fmt.Sprintf("/proc/%d/root", pid))
+	if err != nil || len(root) > 0 {
+		t.Errorf("it sees files: %v, %v", root, err)
+	}
+	mounts, err := os.ReadFile(fmt.Sprintf("/proc/%d/mounts", pid))
+	if err != nil || strings.Count(string(mounts), "\n") != 1 || !strings.Contains(string(mounts), " ro,") {
+		t.Errorf("it has mounts but for one that is read-only: %v\n%s", err, mounts)
+	}
+	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil || len(files) > 0 {
+		t.Errorf("it has open files: %v, %v", files, err)
+	}
+	executable := fmt.Sprintf("/proc/%d/exe", pid)
+	file, err := os.OpenFile(executable, os.O_WRONLY, 0)
+	if err == nil {
+		_ = file.Close()
+		t.Error("its program can be written to")
+	}
+	if link, err := os.Readlink(executable); err != nil || !strings.HasPrefix(link, "/memfd:") {
+		t.Errorf("its program is a file of the machine: %q, %v", link, err)
+	}
+}
+
+func TestProcessEndsOnSignals(t *testing.T) {
+	for signal, code := range map[unix.Signal]int{unix.SIGTERM: 0, unix.SIGINT: 0, unix.SIGKILL: 137} {
+		h, err := Begin(program, alone(), noCgroup)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		if err := h.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Kill(h.PID, signal); err != nil {
+			t.Fatal(err)
+		}
+		if exit := h.Exited(); exit.Status != code {
+			t.Errorf("%v: it ended with %d, want %d", signal, exit.Status, code)
+		}
+	}
+}
+
+// A shim that dies before it has written down which process it has made leaves none.
+func TestProcessEndsWithAShimThatHasNotNotedIt(t *testing.T) {
+	h, err := Begin(program, alone(), noCgroup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Close() // as the end of the shim does
+	if exit := h.Exited(); exit.Status != 1 {
+		t.Errorf("it ended with %d, want 1", exit.Status)
+	}
+}
+
+func TestAStepThatFailsIsNamed(t *testing.T) {
+	wrong := alone()
+	wrong.network = filepath.Join(t.TempDir(), "none")
+	if _, err := Begin(program, wrong, noCgroup); err == nil || !errors.Is(err, fs.ErrNotExist) ||
+		!strings.Contains(err.Error(), "join the network namespace") {
+		t.Errorf("%v", err)
+	}
+	wrong = alone()
+	wrong.sysctls = map[string]string{"/proc/sys/kernel/shm_rmid_forced": "nothing"}
+	h, err := Begin(program, wrong, noCgroup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if err := h.Finish(); !errors.Is(err, unix.EINVAL) || !strings.Contains(err.Error(), "/proc/sys/kernel/shm_rmid_forced") {
+		t.Errorf("%v", err)
+	}
+	h.Exited()
+	if _, err := Begin(program, alone(), func(int) error { return fs.ErrPermission }); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("%v", err)
+	}
+}

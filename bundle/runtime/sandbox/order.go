@@ -1,0 +1,58 @@
+package sandbox
+
+import (
+	"os"
+
+	taskapi "github.com/containerd/containerd/api/runtime/task/v3"
+	"github.com/containerd/containerd/api/types/runc/options"
+	"github.com/containerd/typeurl/v2"
+
+	"github.com/lifepod/lifepod/bundle/runtime/sandbox/holder"
+	"github.com/lifepod/lifepod/bundle/runtime/sandbox/record"
+)
+
+// newOrder reads what is to be made; nil, if a runtime is to make it.
+func newOrder(r *taskapi.CreateTaskRequest) (*order, error) {
+	opts, err := carriedRunc(r)
+	if err != nil || opts == nil {
+		return nil, err
+	}
+	plan, fits, err := holder.ReadPlan(r.Bundle)
+	if err != nil || !fits {
+		return nil, err
+	}
+	cgroup, err := record.NewCgroup(plan, opts.SystemdCgroup)
+	if err != nil {
+		return nil, err
+	}
+	return &order{id: r.ID, bundle: r.Bundle, plan: plan, cgroup: cgroup}, nil
+}
+
+// carriedRunc returns the options of a request whose runtime is the runc beside the shim;
+// nil, if it is another.
+func carriedRunc(r *taskapi.CreateTaskRequest) (*options.Options, error) {
+	if r.Options == nil || r.Checkpoint != "" {
+		return nil, nil
+	}
+	decoded, err := typeurl.UnmarshalAny(r.Options)
+	if err != nil {
+		return nil, err
+	}
+	opts, ok := decoded.(*options.Options)
+	if !ok || opts.BinaryName == "" {
+		return nil, nil
+	}
+	path, err := beside("runc")
+	if err != nil || !sameFile(path, opts.BinaryName) {
+		return nil, err
+	}
+	return opts, nil
+}
+
+// sameFile says whether both paths lead to one file. Should there be none, the runtime
+// says what is wrong.
+func sameFile(one, other string) bool {
+	a, errA := os.Stat(one)
+	b, errB := os.Stat(other)
+	return errA == nil && errB == nil && os.SameFile(a, b)
+}
