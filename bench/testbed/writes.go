@@ -99,7 +99,7 @@ func (s *Side) writesSince(begin int64) (w Writes, err error) {
 	if err != nil {
 		return w, err
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close()
 	if _, err := file.Seek(begin, io.SeekStart); err != nil {
 		return w, err
 	}
