@@ -110,15 +110,25 @@ func (s *Service) Start(ctx context.Context, r *taskapi.StartRequest) (*taskapi.
 	return &taskapi.StartResponse{Pid: pid}, nil
 }
 
-// Delete removes what is left of the sandbox, whose process has ended.
+// runs says whether the sandbox has been started and not ended.
+func (s *Service) runs(b *sandbox) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return b.started && !b.hasEnded()
+}
+
+// Delete removes what is left of the sandbox, whose process has ended. One that was never
+// started, because its caller has given up, is ended: so does runc.
 func (s *Service) Delete(ctx context.Context, r *taskapi.DeleteRequest) (*taskapi.DeleteResponse, error) {
 	b := s.find(r.ID)
 	if b == nil || r.ExecID != "" {
 		return s.TTRPCTaskService.Delete(ctx, r)
 	}
-	if !b.hasEnded() {
+	if s.runs(b) {
 		return nil, errgrpc.ToGRPCf(errdefs.ErrFailedPrecondition, "sandbox %s has not ended", r.ID)
 	}
+	b.kill(unix.SIGKILL)
+	<-b.ended
 	if err := b.cgroup.Remove(); err != nil {
 		return nil, errgrpc.ToGRPC(err)
 	}
@@ -165,18 +175,13 @@ func (s *Service) State(ctx context.Context, r *taskapi.StateRequest) (*taskapi.
 	if b == nil || r.ExecID != "" {
 		return s.TTRPCTaskService.State(ctx, r)
 	}
-	answer := &taskapi.StateResponse{ID: r.ID, Bundle: b.bundle, Pid: uint32(b.record.PID)}
-	s.mu.Lock()
-	started := b.started
-	s.mu.Unlock()
-	switch {
-	case b.hasEnded():
+	answer := &taskapi.StateResponse{ID: r.ID, Bundle: b.bundle, Pid: uint32(b.record.PID), Status: tasktypes.Status_CREATED}
+	if s.runs(b) {
+		answer.Status = tasktypes.Status_RUNNING
+	}
+	if b.hasEnded() {
 		answer.Status = tasktypes.Status_STOPPED
 		answer.ExitStatus, answer.ExitedAt = uint32(b.exit.Status), protobuf.ToTimestamp(b.exit.Timestamp)
-	case started:
-		answer.Status = tasktypes.Status_RUNNING
-	default:
-		answer.Status = tasktypes.Status_CREATED
 	}
 	return answer, nil
 }

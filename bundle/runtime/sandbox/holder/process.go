@@ -140,6 +140,9 @@ func (h *Holder) clone(cmd *exec.Cmd, p Plan, join func(pid int) error) (int, er
 		return 0, err
 	}
 	a, err := h.receive()
+	if err != nil {
+		_ = cmd.Process.Kill() // should it hang
+	}
 	_, _ = reaper.Default.Wait(cmd, ended) // it ends when it has answered
 	if err != nil {
 		return 0, err
