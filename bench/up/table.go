@@ -65,23 +65,49 @@ func (t *table) median(side, what string) (float64, int) {
 	return values[len(values)/2], len(values)
 }
 
-// row is a figure; what is to be reached is the most that it may be, 0 if nothing is.
+// row is a figure, and what is to be reached.
 type row struct {
 	what, format string
-	most         float64
+	goal         goal
+}
+
+// goal is the most that a figure may be, or the least if more is better.
+type goal struct {
+	limit    float64 // 0: there is none
+	least    bool
+	relative bool // limit is a multiple of the separate programs' figure
 }
 
 func rows(p plan) []row {
 	many := fmt.Sprintf("%d pods", p.pods)
 	return []row{
-		{apiReady + cold, "%.2f s", 0}, {apiReady + warm, "%.2f s", 2},
-		{firstPod + cold, "%.2f s", 0}, {firstPod + warm, "%.2f s", 3.5},
-		{resident + "1 pod", "%.0f MiB", 300}, {anonymous + "1 pod", "%.0f MiB", 0},
-		{resident + many, "%.0f MiB", 0}, {anonymous + many, "%.0f MiB", 0},
-		{idleCPU, "%.1f %%", 3},
-		{configMaps, "%.0f /s", 0}, {scheduled, "%.0f /s", 0},
-		{binarySize, "%.0f MiB", 0},
+		{apiReady + cold, "%.2f s", goal{limit: 2}}, {apiReady + warm, "%.2f s", goal{limit: 0.35, relative: true}},
+		{firstPod + cold, "%.2f s", goal{}}, {firstPod + warm, "%.2f s", goal{limit: 1.2}},
+		{resident + "1 pod", "%.0f MiB", goal{limit: 250}}, {anonymous + "1 pod", "%.0f MiB", goal{}},
+		{resident + many, "%.0f MiB", goal{}}, {anonymous + many, "%.0f MiB", goal{}},
+		{idleCPU, "%.1f %%", goal{limit: 1.5}},
+		{configMaps, "%.0f /s", goal{limit: 1, least: true, relative: true}}, {scheduled, "%.0f /s", goal{limit: 300, least: true}},
+		{binarySize, "%.0f MiB", goal{}},
 	}
+}
+
+// verdict says what the goal is and whether it is met; neither if that can't be said.
+func (g goal) verdict(format string, ours, theirs float64) (wanted, verdict string) {
+	limit, wanted := g.limit, fmt.Sprintf(format, g.limit)
+	if g.relative {
+		limit, wanted = g.limit*theirs, fmt.Sprintf("%.2f ×", g.limit)
+	}
+	if limit == 0 || ours == 0 {
+		return "", ""
+	}
+	sign, met := "≤ ", ours <= limit
+	if g.least {
+		sign, met = "≥ ", ours >= limit
+	}
+	if !met {
+		return sign + wanted, "NOT met"
+	}
+	return sign + wanted, "met"
 }
 
 func (t *table) print(out io.Writer, p plan) {
@@ -90,14 +116,8 @@ func (t *table) print(out io.Writer, p plan) {
 	for _, r := range rows(p) {
 		theirs, many := t.median(separateSide, r.what)
 		ours, n := t.median(lifepodSide, r.what)
-		goal, verdict := "", ""
-		if r.most > 0 && n > 0 {
-			goal, verdict = "≤ "+fmt.Sprintf(r.format, r.most), "met"
-			if ours > r.most {
-				verdict = "NOT met"
-			}
-		}
-		_, _ = fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t\n", r.what, n, text(r.format, theirs, many), text(r.format, ours, n), goal, verdict)
+		wanted, verdict := r.goal.verdict(r.format, ours, theirs)
+		_, _ = fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t\n", r.what, n, text(r.format, theirs, many), text(r.format, ours, n), wanted, verdict)
 	}
 	_ = w.Flush() // to the terminal
 }

@@ -119,9 +119,9 @@ func TestAutoscaling(t *testing.T) {
 		}
 		return nil
 	})
-	for _, resource := range []string{"pods.spec.containers", "volumesnapshots.spec", "nodes.v1beta1.metrics.k8s.io"} {
-		if text := s.kubectl("explain", resource); !strings.Contains(text, "DESCRIPTION:") {
-			t.Errorf("kubectl explain %s:\n%s", resource, text)
+	for _, of := range []string{"pods.spec.containers", "volumesnapshots.spec", "nodes --api-version=metrics.k8s.io/v1beta1"} {
+		if text := s.kubectl(append([]string{"explain"}, strings.Fields(of)...)...); !strings.Contains(text, "DESCRIPTION:") {
+			t.Errorf("kubectl explain %s:\n%s", of, text)
 		}
 	}
 }
