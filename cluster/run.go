@@ -135,7 +135,7 @@ func (r *run) run(ctx context.Context) error {
 	g.restarted("address", r.watchAddress)
 	g.restarted("certificates", func(ctx context.Context) error { return r.keys.Run(ctx, r.Log) })
 	// Nothing that this process does needs the roles and priority classes of every cluster.
-	if err := awaitAPI(g.ctx, r.client, apiserver.HookChecks()...); err != nil {
+	if err := awaitAPI(g.ctx, r.client, apiserver.DefaultsChecks()...); err != nil {
 		return errors.Join(err, g.end())
 	}
 	r.step("API server serves")

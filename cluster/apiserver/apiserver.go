@@ -15,6 +15,8 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 
+	"github.com/lifepod/lifepod/cluster/apiserver/defaults"
+	"github.com/lifepod/lifepod/cluster/apiserver/openapi"
 	"github.com/lifepod/lifepod/cluster/pki"
 	"github.com/lifepod/lifepod/cluster/state"
 )
@@ -73,12 +75,12 @@ func New(ctx context.Context, c Config) (*Server, error) {
 }
 
 // prepare makes the chain of servers. Some things are made at other times than upstream
-// makes them, see promptHooks and serveOpenAPIv2.
+// makes them, see the packages below this one.
 func prepare(config app.CompletedConfig) (prepared, error) {
 	generic := &config.KubeAPIs.ControlPlane.Generic
 	openAPIv2 := generic.OpenAPIConfig
 	generic.OpenAPIConfig = nil // v3 stays
-	upstreams := takeHooks(generic)
+	upstreams := defaults.Take(generic)
 	chain, err := app.CreateServerChain(config)
 	if err != nil {
 		return nil, fmt.Errorf("make the API server: %w", err)
@@ -88,10 +90,10 @@ func prepare(config app.CompletedConfig) (prepared, error) {
 	if !ok {
 		return nil, errors.New("make the API server: the chain of servers is not the one that is known")
 	}
-	if err := upstreams.replace(front, kube); err != nil {
+	if err := upstreams.Replace(front, kube); err != nil {
 		return nil, fmt.Errorf("make the API server: %w", err)
 	}
-	serveOpenAPIv2(kube, openAPIv2)
+	openapi.ServeV2(kube, openAPIv2)
 	front.ShutdownTimeout = endConnections
 	made, err := chain.PrepareRun()
 	if err != nil {
@@ -99,6 +101,10 @@ func prepare(config app.CompletedConfig) (prepared, error) {
 	}
 	return made, nil
 }
+
+// DefaultsChecks are the checks of /readyz that wait until the objects that every cluster
+// has are there.
+func DefaultsChecks() []string { return defaults.Checks() }
 
 // Loopback is how this process calls the server: as system:masters, without a
 // limit. Each call makes a new one.

@@ -19,9 +19,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 
+	"github.com/lifepod/lifepod/cluster/apiserver/defaults"
 	"github.com/lifepod/lifepod/cluster/etcd"
 	"github.com/lifepod/lifepod/cluster/pki"
 	"github.com/lifepod/lifepod/cluster/state"
@@ -92,10 +92,7 @@ func upstream(ctx context.Context, c Config) (*Server, error) {
 }
 
 // serving is a server that serves until the end of the test.
-type serving struct {
-	kubernetes.Interface
-	config *rest.Config
-}
+type serving struct{ kubernetes.Interface }
 
 // serve returns when it is ready.
 func serve(t *testing.T, c Config, create func(context.Context, Config) (*Server, error)) serving {
@@ -121,11 +118,11 @@ func begin(t *testing.T, c Config, create func(context.Context, Config) (*Server
 			t.Error(err)
 		}
 	})
-	s := serving{config: server.Loopback()}
-	if s.Interface, err = kubernetes.NewForConfig(s.config); err != nil {
+	client, err := kubernetes.NewForConfig(server.Loopback())
+	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return serving{client}
 }
 
 func (s serving) await(t *testing.T, what string, works func() error) {
@@ -254,12 +251,29 @@ func TestAsUpstream(t *testing.T) {
 	}
 }
 
+// TestHooksOff: the hook of an API that is off would never succeed, and there is
+// none. (With this one off no server gets ready, upstream's neither.)
+func TestHooksOff(t *testing.T) {
+	c := testConfig(t, startEtcd(t), "/registry")
+	c.RuntimeConfig = map[string]string{"scheduling.k8s.io/v1": "false"}
+	s := begin(t, c, New)
+	s.await(t, "the other hook", func() error {
+		checks, _ := s.ask(t, "/readyz?verbose", "")
+		if strings.Contains(checks, defaults.Checks()[1]) {
+			t.Fatalf("checks of readiness:\n%s", checks)
+		}
+		if !strings.Contains(checks, "[+]"+defaults.Checks()[0]) {
+			return errors.New(checks)
+		}
+		return nil
+	})
+}
+
 // TestRolesAreReconciled: roles and bindings that users have changed get what they lack,
 // and keep what they have; those that they protect stay.
 func TestRolesAreReconciled(t *testing.T) {
 	place := startEtcd(t)
-	c := testConfig(t, place, "/registry")
-	s := serve(t, c, New)
+	s := serve(t, testConfig(t, place, "/registry"), New)
 	roles := s.RbacV1().ClusterRoles()
 	change := func(name string, change func(*rbacv1.ClusterRole)) {
 		role, err := roles.Get(t.Context(), name, metav1.GetOptions{})
@@ -280,13 +294,7 @@ func TestRolesAreReconciled(t *testing.T) {
 	if err := s.RbacV1().ClusterRoleBindings().Delete(t.Context(), "cluster-admin", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	client, err := kubernetes.NewForConfig(s.config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := makeRoles(t.Context(), client); err != nil {
-		t.Fatal(err)
-	}
+	serve(t, testConfig(t, place, "/registry"), New) // another server, of the same cluster
 	role, err := roles.Get(t.Context(), "system:discovery", metav1.GetOptions{})
 	if err != nil || len(role.Rules) < 2 || !slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return cmp.Equal(r, extra) }) {
 		t.Errorf("a role that lacked its rules: %v, %v", role.Rules, err)
@@ -297,22 +305,4 @@ func TestRolesAreReconciled(t *testing.T) {
 	if _, err := s.RbacV1().ClusterRoleBindings().Get(t.Context(), "cluster-admin", metav1.GetOptions{}); err != nil {
 		t.Errorf("a binding that was deleted: %v", err)
 	}
-}
-
-// TestPromptHooksOff: the hook of an API that is off would never succeed, and there is
-// none. (With this one off no server gets ready, upstream's neither.)
-func TestPromptHooksOff(t *testing.T) {
-	c := testConfig(t, startEtcd(t), "/registry")
-	c.RuntimeConfig = map[string]string{"scheduling.k8s.io/v1": "false"}
-	s := begin(t, c, New)
-	s.await(t, "the other hook", func() error {
-		checks, _ := s.ask(t, "/readyz?verbose", "")
-		if strings.Contains(checks, promptHooks[1].name) {
-			t.Fatalf("checks of readiness:\n%s", checks)
-		}
-		if !strings.Contains(checks, "[+]poststarthook/"+promptHooks[0].name) {
-			return errors.New(checks)
-		}
-		return nil
-	})
 }

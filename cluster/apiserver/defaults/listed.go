@@ -1,4 +1,4 @@
-package apiserver
+package defaults
 
 import (
 	rbacv1 "k8s.io/api/rbac/v1"

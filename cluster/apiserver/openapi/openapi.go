@@ -1,4 +1,5 @@
-package apiserver
+// Package openapi describes the APIs of a server when somebody wants to know.
+package openapi
 
 import (
 	"github.com/google/uuid"
@@ -12,12 +13,12 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// serveOpenAPIv2 serves the description of a server's APIs in OpenAPI v2. Upstream makes
+// ServeV2 serves the description of a server's APIs in OpenAPI v2. Upstream makes
 // it at the start, of which it is a quarter; here the first request makes it. kubectl and
 // the other parts of a cluster ask for v3 only. The front server makes what it serves at
 // this path, with the APIs of CustomResourceDefinitions and other API servers, of this
 // one when it is asked.
-func serveOpenAPIv2(server *genericapiserver.GenericAPIServer, config *common.Config) {
+func ServeV2(server *genericapiserver.GenericAPIServer, config *common.Config) {
 	services := server.Handler.GoRestfulContainer.RegisteredWebServices()
 	made := cached.Once(cached.Func[*spec.Swagger](func() (*spec.Swagger, string, error) {
 		swagger, err := builder.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices(services), config)

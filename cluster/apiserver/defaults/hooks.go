@@ -1,4 +1,4 @@
-package apiserver
+package defaults
 
 import (
 	"context"
@@ -36,8 +36,8 @@ const (
 	hookTimeout  = 30 * time.Second
 )
 
-// HookChecks are the checks of /readyz that wait for what every cluster has to be there.
-func HookChecks() (names []string) {
+// Checks are the checks of /readyz that wait for what every cluster has to be there.
+func Checks() (names []string) {
 	for _, h := range promptHooks {
 		names = append(names, "poststarthook/"+h.name)
 	}
@@ -63,15 +63,15 @@ func (h promptHook) run(ctx genericapiserver.PostStartHookContext) error {
 	return fmt.Errorf("hook %s: %w", h.name, failure)
 }
 
-// takenHooks are those of upstream's hooks that a chain of servers is made without.
-type takenHooks struct {
+// Hooks are those of upstream's that a chain of servers is made without.
+type Hooks struct {
 	config *genericapiserver.CompletedConfig // whose set of disabled hooks all servers of the chain share
 	hooks  []promptHook
 }
 
-// takeHooks is called before the chain is made.
-func takeHooks(config *genericapiserver.CompletedConfig) takenHooks {
-	taken := takenHooks{config: config}
+// Take is called before the chain is made.
+func Take(config *genericapiserver.CompletedConfig) Hooks {
+	taken := Hooks{config: config}
 	for _, h := range promptHooks {
 		if disabled := config.DisabledPostStartHooks; !disabled.Has(h.name) {
 			disabled.Insert(h.name)
@@ -81,9 +81,9 @@ func takeHooks(config *genericapiserver.CompletedConfig) takenHooks {
 	return taken
 }
 
-// replace gives ours to the server that has the chain's hooks and checks of health. kube
+// Replace gives ours to the server that has the chain's hooks and checks of health. kube
 // serves Kubernetes' own APIs.
-func (t takenHooks) replace(front, kube *genericapiserver.GenericAPIServer) error {
+func (t Hooks) Replace(front, kube *genericapiserver.GenericAPIServer) error {
 	served := kube.ListedPaths()
 	for _, h := range t.hooks {
 		t.config.DisabledPostStartHooks.Delete(h.name)
