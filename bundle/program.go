@@ -26,13 +26,22 @@ func ClusterProgram(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if os.Geteuid() == 0 { // nobody else can run it
-		if _, err := Unpack(root); err != nil {
-			return "", err
+	runtime := make(chan error, 1)
+	go func() { // both take a while the first time
+		var err error
+		if os.Geteuid() == 0 { // nobody else can run it
+			_, err = Unpack(root)
 		}
-	}
+		runtime <- err
+	}()
 	p.folder = rootfolder.Program
 	held, err := p.unpack(context.Background(), a)
+	if failed := <-runtime; failed != nil {
+		if err == nil {
+			_ = held.Close() // only a lock
+		}
+		return "", failed
+	}
 	if err != nil {
 		return "", fmt.Errorf("program of clusters: %w", err)
 	}
