@@ -66,6 +66,11 @@ func TestExamples(t *testing.T) {
 			if diff := cmp.Diff(inOrder(got.stderr), inOrder(simulated.stderr)); diff != "" || simulated.code != 0 {
 				t.Errorf("lifepod sim: exit code %d, the milestones on real containers (-) and simulated (+):\n%s", simulated.code, diff)
 			}
+			recorded := shared.lifepod(t, "", "sim", "record", podIn(t, string(text)))
+			again := shared.lifepod(t, recorded.stdout, "sim", "../examples/"+name+".yaml", "--scenario", "-")
+			if diff := cmp.Diff(inOrder(got.stderr), inOrder(again.stderr)); diff != "" || again.code != 0 {
+				t.Errorf("lifepod sim: exit code %d, the milestones on real containers (-) and of what was recorded of them (+):\n%s\n%s%s", again.code, diff, recorded.stdout, recorded.stderr)
+			}
 		})
 	}
 }
@@ -85,6 +90,18 @@ func inOrder(story string) (lines []string) {
 	}
 	slices.Sort(lines[min(begin, len(lines)):])
 	return lines
+}
+
+var podName = regexp.MustCompile(`(?m)^kind: Pod\nmetadata:\n  name: (\S+)$`)
+
+// podIn is the name of an example's pod.
+func podIn(t *testing.T, example string) string {
+	t.Helper()
+	name := podName.FindStringSubmatch(example)
+	if name == nil {
+		t.Fatal("the example has no pod")
+	}
+	return name[1]
 }
 
 // copyOf is a copy of the example that a test may edit.

@@ -26,9 +26,9 @@ func happens(w *world, e *scenario.Event) {
 	case e.Delete != nil:
 		w.feed(lifecycle.StopRequested{GraceSeconds: e.Delete.GraceSeconds, Because: cmp.Or(e.Delete.Because, because)})
 	case e.Kill != nil:
-		w.feed(lifecycle.StopRequested{Force: true, Because: because})
+		w.feed(lifecycle.StopRequested{Force: true, Because: cmp.Or(e.Kill.Because, because)})
 	case e.Restart != nil:
-		w.feed(lifecycle.RestartRequested{Container: e.Restart.Container, Graceful: e.Restart.Graceful, Because: because})
+		w.feed(lifecycle.RestartRequested{Container: e.Restart.Container, Graceful: e.Restart.Graceful, Because: cmp.Or(e.Restart.Because, because)})
 	case e.Evict != nil:
 		message := cmp.Or(e.Evict.Message, "The node was low on resource: memory.")
 		w.feed(lifecycle.EvictionRequested{

@@ -3,17 +3,61 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/lifepod/lifepod/internal/commandline"
 	simulation "github.com/lifepod/lifepod/sim/command"
+	"github.com/lifepod/lifepod/sim/record"
+	"github.com/lifepod/lifepod/timeline/choose"
 )
 
-// newSimCommand is "lifepod sim".
-func newSimCommand(code *int) *cobra.Command {
+// newSimCommand is "lifepod sim". What it has of the journal is not in lifepod-sim, for systems
+// that have none.
+func newSimCommand(open journals, code *int) *cobra.Command {
 	command := simulation.New(code)
+	command.AddCommand(newSimRecordCommand(open))
 	for _, c := range append(command.Commands(), command) {
 		simulate := c.RunE
 		c.RunE = func(c *cobra.Command, args []string) error {
 			return interrupted(c.Context(), simulate(c, args))
 		}
 	}
+	return command
+}
+
+func newSimRecordCommand(open journals) *cobra.Command {
+	var wanted choose.Wanted
+	command := &cobra.Command{
+		Use:   "record [flags] POD",
+		Short: "Write the scenario of a life that really happened",
+		Long: `Write the scenario of a pod's life as it really happened, from the journal in the
+state folder: simulated with the pod's manifest, it has the same milestones. So
+an incident is replayed, and varied. Of a pod that still lives it is the life so far.
+
+  lifepod sim record web > incident.yaml
+  lifepod sim web.yaml --scenario incident.yaml`,
+		Args:              commandline.Arguments(1, 1),
+		ValidArgsFunction: (&timelineFlags{}).complete(open),
+		RunE: func(command *cobra.Command, args []string) error {
+			wanted.Names = args
+			source, err := open(command, wanted.Namespace)
+			if err != nil {
+				return err
+			}
+			pods, err := wanted.From(source)
+			if err != nil {
+				return err
+			}
+			of, err := source.Read(pods[0].UID)
+			if err != nil {
+				return err
+			}
+			text, err := record.YAML(of)
+			if err != nil {
+				return err
+			}
+			_, err = command.OutOrStdout().Write(text)
+			return err
+		},
+	}
+	command.Flags().StringVarP(&wanted.Namespace, "namespace", "n", "", "the pod's `namespace`, where a name is not enough")
 	return command
 }

@@ -110,7 +110,7 @@ type Call struct {
 type Event struct {
 	At           *Span    `json:"at"`
 	Delete       *Delete  `json:"delete,omitempty"`
-	Kill         *Nothing `json:"kill,omitempty"` // as --force
+	Kill         *Kill    `json:"kill,omitempty"` // as --force
 	Restart      *Restart `json:"restart,omitempty"`
 	Evict        *Evict   `json:"evict,omitempty"`
 	Reboot       *Down    `json:"reboot,omitempty"`
@@ -147,10 +147,16 @@ type Delete struct {
 	Because      string `json:"because,omitempty"`
 }
 
+// Kill asks for the pod's end at once.
+type Kill struct {
+	Because string `json:"because,omitempty"`
+}
+
 // Restart asks for a restart of a container, or of all.
 type Restart struct {
 	Container string `json:"container,omitempty"`
 	Graceful  bool   `json:"graceful,omitempty"`
+	Because   string `json:"because,omitempty"`
 }
 
 // Evict ends the pod because the node needs what it uses.

@@ -24,7 +24,7 @@ func TestSchemaHasTheFieldsOfTheTypes(t *testing.T) {
 		"container": reflect.TypeFor[Container](), "run": reflect.TypeFor[Run](), "probes": reflect.TypeFor[Probes](), "answer": reflect.TypeFor[Answer](),
 		"hooks": reflect.TypeFor[Hooks](), "hook": reflect.TypeFor[Hook](), "stop": reflect.TypeFor[Stop](), "output": reflect.TypeFor[Output](),
 		"image": reflect.TypeFor[Image](), "call": reflect.TypeFor[Call](), "event": reflect.TypeFor[Event](), "nothing": reflect.TypeFor[Nothing](),
-		"delete": reflect.TypeFor[Delete](), "restart": reflect.TypeFor[Restart](), "evict": reflect.TypeFor[Evict](), "down": reflect.TypeFor[Down](),
+		"delete": reflect.TypeFor[Delete](), "restart": reflect.TypeFor[Restart](), "kill": reflect.TypeFor[Kill](), "evict": reflect.TypeFor[Evict](), "down": reflect.TypeFor[Down](),
 		"change": reflect.TypeFor[Change](), "lose": reflect.TypeFor[Lose](), "delay": reflect.TypeFor[Delay](), "refusal": reflect.TypeFor[Refusal](), "objects": reflect.TypeFor[Objects](), "added": reflect.TypeFor[Added](),
 	}
 	compare(t, "scenario", schema.node, reflect.TypeFor[Scenario]())

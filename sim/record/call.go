@@ -1,0 +1,105 @@
+package record
+
+import (
+	"slices"
+	"time"
+
+	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/sim/scenario"
+)
+
+// elsewhere are calls that are part of a container's runs, or of an image.
+var elsewhere = []string{"StartContainer", "StopContainer", "RunHook", "Probe", "PullImage"}
+
+// calls are how long calls took, and which failed.
+func (l *life) calls() (list []scenario.Call) {
+	for _, name := range scenario.Calls {
+		if !slices.Contains(elsewhere, name) {
+			list = append(list, l.callsOf(name)...)
+		}
+	}
+	return list
+}
+
+// callsOf are those of one kind. Those that fail are between as many others as there were.
+func (l *life) callsOf(name string) (list []scenario.Call) {
+	var took []time.Duration
+	for _, b := range l.begun {
+		if a := l.answers[b.ID]; b.Name == name && a != nil && a.Failure == nil {
+			took = append(took, a.At.Sub(b.At))
+		}
+	}
+	if took == nil {
+		took = []time.Duration{0}
+	}
+	usual := scenario.Call{Call: name, Takes: span(median(took))}
+	well := usual
+	for _, b := range l.begun {
+		a := l.answers[b.ID]
+		switch {
+		case b.Name != name || a == nil:
+		case a.Failure == nil:
+			well.Times++
+		default:
+			if well.Times > 0 {
+				list = append(list, well)
+			}
+			well.Times = 0
+			list = append(list, failing(name, a.At.Sub(b.At), a.Failure))
+		}
+	}
+	if list == nil && well.Times == 0 {
+		return nil
+	}
+	return append(list, usual)
+}
+
+// failing is one call that failed.
+func failing(name string, took time.Duration, f *journal.Failure) scenario.Call {
+	c := scenario.Call{Call: name, Times: 1}
+	if f.Class == "uncertain" {
+		c.Hang = true
+		return c
+	}
+	c.Fail, c.Takes = f.Message, span(took)
+	return c
+}
+
+// images are how they were had.
+func (l *life) images() map[string]scenario.Image {
+	all := map[string]scenario.Image{}
+	for _, b := range l.begun {
+		a := l.answers[b.ID]
+		if a == nil || b.Name != "InspectImage" && b.Name != "PullImage" {
+			continue
+		}
+		name := l.imageName(b)
+		i, known := all[name]
+		switch {
+		case b.Name == "InspectImage":
+			if !known {
+				i.Present = new(a.Bytes > 0)
+			}
+		case a.Failure != nil:
+			i.Failures++
+			i.Error, i.Pull = a.Failure.Message, span(a.At.Sub(b.At))
+		default:
+			i.Pull = span(a.At.Sub(b.At))
+		}
+		if a.Bytes > 0 {
+			i.Bytes = new(int64(a.Bytes)) //nolint:gosec // no image is that large
+		}
+		all[name] = i
+	}
+	return all
+}
+
+// imageName is as the pod says it: the machine adds a tag.
+func (l *life) imageName(e *journal.Entry) string {
+	for _, c := range l.record.Pod.Containers {
+		if c.Name == e.Container {
+			return c.Image
+		}
+	}
+	return e.Image
+}
