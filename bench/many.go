@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,7 +22,7 @@ func (b *bed) many(ctx context.Context, record times.Record) error {
 	lives := make([]*life, atOnce)
 	began := time.Now()
 	if err := bare.Together(atOnce, func(i int) (err error) { lives[i], err = b.begin(ctx, b.numbered(i)); return err }); err != nil {
-		return err
+		return errors.Join(err, bare.Together(atOnce, func(i int) error { return lives[i].end(lifecycle.StopRequested{Force: true}) }))
 	}
 	record(fmt.Sprintf("lifepod %d created at once", atOnce), time.Since(began))
 	settle()

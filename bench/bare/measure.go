@@ -92,7 +92,12 @@ func (r *Runtime) AtOnce(ctx context.Context, of []*v1.Pod, record times.Record)
 		defer p.removeLogs()
 	}
 	if err != nil {
-		return err
+		return errors.Join(err, Together(len(of), func(i int) error {
+			if pods[i].sandbox == "" {
+				return nil
+			}
+			return pods[i].remove(ctx)
+		}))
 	}
 	record(fmt.Sprintf("%d created at once", len(of)), time.Since(began))
 	settle()
