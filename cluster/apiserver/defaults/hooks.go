@@ -57,10 +57,10 @@ func (h promptHook) run(ctx genericapiserver.PostStartHookContext) error {
 		}
 		return failure == nil, nil
 	})
-	if err == nil || ctx.Err() != nil { // or the server ends
-		return nil
+	if err != nil && ctx.Err() == nil { // else the server ends
+		return fmt.Errorf("hook %s: %w", h.name, failure)
 	}
-	return fmt.Errorf("hook %s: %w", h.name, failure)
+	return nil
 }
 
 // Hooks are those of upstream's that a chain of servers is made without.
