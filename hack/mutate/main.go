@@ -166,7 +166,9 @@ func (o options) batch(ctx context.Context, p mutate.Package, list []mutate.Muta
 		group.Go(func() {
 			defer func() { <-places }()
 			trials[i].CaughtBy, errs[i] = b.Try(ctx, i, rounds)
-			fmt.Fprintf(os.Stderr, "%s:%d %s: %s\n", m.File, m.Line, m.Change(), trials[i].CaughtBy)
+			if errs[i] == nil {
+				fmt.Fprintf(os.Stderr, "%s:%d %s: %s\n", m.File, m.Line, m.Change(), trials[i].CaughtBy)
+			}
 		})
 	}
 	group.Wait()
