@@ -287,7 +287,16 @@ MUTATIONS ?= -n 120 -seed 1
 mutations: ## make one-line mistakes in lifecycle and roster, and print which test or law catches each
 	$(GO) run ./hack/mutate $(MUTATIONS)
 
-.PHONY: prove-issue prove-issues
+PROVE     ?= 10m
+PROVESEED ?= 0
+.PHONY: prove prove-lives prove-issue prove-issues
+prove: ## random lives of pods and nodes for the time PROVE=10m: how many, which faults, where they came; PROVESEED repeats them
+	$(GO) run ./hack/prove -for $(PROVE) -seed $(PROVESEED)
+
+LIVES ?= 200000
+prove-lives: ## LIVES random lives, the same for each PROVESEED
+	$(GO) run ./hack/prove -lives $(LIVES) -seed $(PROVESEED)
+
 prove-issue: ## put the kubelet's rule into lifepod that led to its bug N=138514: a test fails, which passes without (docs/proof.md)
 	$(GO) run ./hack/prove -issue $(N)
 

@@ -1,11 +1,18 @@
 package lifecycle
 
-import "flag"
+import (
+	"flag"
+	"strconv"
+)
 
-// 500 walks take two seconds and come by every rare branch several times. A failing walk prints its seed, which is all that is needed to walk it again
+// usualChecks is how many walks a run of the tests takes: they take two seconds and come by
+// every rare branch several times.
+const usualChecks = 500
+
+// A failing walk prints its seed, which is all that is needed to walk it again
 // (-rapid.seed); files of failures would be taken for transcripts.
 func init() {
-	for name, value := range map[string]string{"rapid.checks": "500", "rapid.nofailfile": "true", "rapid.shrinktime": "5s"} {
+	for name, value := range map[string]string{"rapid.checks": strconv.Itoa(usualChecks), "rapid.nofailfile": "true", "rapid.shrinktime": "5s"} {
 		if err := flag.Set(name, value); err != nil {
 			panic(err)
 		}

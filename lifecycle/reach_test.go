@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/prove/counts"
 )
 
 // runs is the newest instance of a regular container, for the back-off.
@@ -67,6 +69,17 @@ func (w *walk) reach(was *Machine, f Fact) {
 	w.note("sandbox beside a claim's volume", found && was.sandbox.State == sandboxNone && w.m.sandbox.State == sandboxCreating)
 	w.note("sandbox without an address", was.sandbox.State == sandboxReady && w.m.sandbox.State == sandboxLost && len(w.addresses(w.m.sandbox.ID)) == 0)
 	w.note("adopted broken sandbox", was.sandbox.State == sandboxUncertain && w.m.sandbox.ID != was.sandbox.ID && w.m.sandbox.State != sandboxReady)
+}
+
+// counts notes what the machine has come to: its stage, and the states of its sandbox and
+// of its containers.
+func (w *walk) counts() {
+	w.seen[counts.Steps]++
+	w.seen[counts.State+w.m.kept.Stage.String()]++
+	w.seen[counts.State+"sandbox "+w.m.sandbox.State.String()]++
+	for _, c := range w.m.containers {
+		w.seen[counts.State+[...]string{"init ", "sidecar ", "regular ", "ephemeral "}[c.kind]+c.Position.String()]++
+	}
 }
 
 func (w *walk) note(what string, reached bool) {

@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
+
+	"github.com/lifepod/lifepod/internal/prove/counts"
 )
 
 // adopted makes the next lifepod's machine from the API server and the runtime, as for a
@@ -98,9 +100,9 @@ func containersOf(status v1.PodStatus) []v1.ContainerStatus {
 // B-RST-8).
 func TestAdoptQuiet(t *testing.T) {
 	t.Parallel()
-	adopted := 0
+	adopted, seen := 0, map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newWalk(rt, randomPod(rt), map[string]int{})
+		w := newWalk(rt, randomPod(rt), seen)
 		w.faultRate = []int{0, 1}[w.draw(2, "trouble")]
 		w.feed(Accepted{})
 		for range w.draw(50, "steps") {
@@ -125,6 +127,7 @@ func TestAdoptQuiet(t *testing.T) {
 			rt.Fatalf("status (-before +after):\n%s", diff)
 		}
 	})
+	counts.Log(t, seen, nil)
 	if adopted == 0 {
 		t.Error("no pod was adopted")
 	}

@@ -3,6 +3,8 @@ package lifecycle
 import (
 	"slices"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/prove/counts"
 )
 
 // crash kills lifepod after its last step. Each effect of that step, and each one under
@@ -10,6 +12,7 @@ import (
 // the next lifepod comes; it makes its machine from the checkpoint (B-RST-1..14), or has
 // none and adopts the pod.
 func (w *walk) crash() {
+	w.note(counts.Fault+"lifepod killed", true)
 	for _, c := range w.calls {
 		w.note("resumed with a call under way", c.answer == nil)
 		if c.answer != nil {
@@ -103,7 +106,9 @@ func (w *walk) meanwhile() {
 	case 0:
 		w.sandboxes, w.containers, w.late = nil, nil, nil
 		w.note("rebooted", true)
+		w.note(counts.Fault+"reboot", true)
 	case 1:
+		w.note(counts.Fault+"runtime restarted", true)
 		for _, s := range w.sandboxes {
 			w.sandboxDies(s)
 		}

@@ -9,6 +9,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
+
+	"github.com/lifepod/lifepod/internal/prove/counts"
 )
 
 // TestRandomWalks takes random pods through random lives against a runtime in which
@@ -41,8 +43,8 @@ func randomWalks(t *testing.T) {
 		w.comesToRest()
 		w.stops()
 	})
+	counts.Log(t, seen, sometimes)
 	for _, what := range sometimes {
-		t.Logf("%6d times %s", seen[what], what)
 		if seen[what] == 0 && long() {
 			t.Errorf("no walk ever came by %q: the walks do not prove what they should", what)
 		}
@@ -68,9 +70,15 @@ var sometimes = []string{
 }
 
 // long says whether this run is long enough to reach the rare branches.
-func long() bool {
-	checks, err := strconv.Atoi(flag.Lookup("rapid.checks").Value.String())
-	return err == nil && checks >= 5000
+func long() bool { return checks() >= 5000 }
+
+// checks is how many lives this run takes.
+func checks() int {
+	n, err := strconv.Atoi(flag.Lookup("rapid.checks").Value.String())
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // walk is one random life.
@@ -94,6 +102,7 @@ type walk struct {
 
 func newWalk(rt *rapid.T, pod *v1.Pod, seen map[string]int) *walk {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	seen[counts.Lives]++
 	options := DefaultOptions()
 	options.KeepRecords = rapid.Bool().Draw(rt, "keeps records")
 	m := New(pod, options)
@@ -129,6 +138,7 @@ func (w *walk) feed(f Fact) {
 		w.saved = w.m.Clone()
 	}
 	w.reach(was, f)
+	w.counts()
 	w.rt.Logf("%s %T%+v → %s", w.now.Format("04:05.000"), f, f, effectNames(effects))
 	for _, e := range effects {
 		w.take(e)
@@ -138,10 +148,10 @@ func (w *walk) feed(f Fact) {
 }
 
 // looksTwice says whether the whole state is compared after this step: after each step of
-// a short run, after every fourth of a long one, which has many more.
+// the usual run, after every fourth of one that is for many lives.
 func (w *walk) looksTwice() bool {
 	w.steps++
-	return w.steps%4 == 0 || !long()
+	return w.steps%4 == 0 || checks() == usualChecks
 }
 
 func (w *walk) take(e Effect) {
@@ -197,6 +207,7 @@ func (w *walk) act() {
 	case action < 27 && len(w.events) > 0 && w.faultRate > 0:
 		i := w.draw(len(w.events), "lost event")
 		w.events = slices.Delete(w.events, i, i+1)
+		w.note(counts.Fault+"event lost", true)
 	case action < 31 && len(w.running()) > 0:
 		w.exits(w.running()[w.draw(len(w.running()), "exits")])
 	case action < 32 && len(w.sandboxes) > 0 && w.faultRate > 0:
@@ -228,6 +239,7 @@ func (w *walk) act() {
 
 // sandboxBreaks ends a sandbox, or takes its address, or that of the next one.
 func (w *walk) sandboxBreaks(s *ObservedSandbox) {
+	w.note(counts.Fault+"sandbox breaks", true)
 	switch w.draw(4, "how it breaks") {
 	case 0:
 		s.IPs = nil
@@ -292,11 +304,15 @@ func (w *walk) outcome() outcome {
 	if w.draw(10, "goes wrong") >= w.faultRate {
 		return works
 	}
-	return outcome(w.draw(int(unansweredLate)+1, "outcome"))
+	o := outcome(w.draw(int(unansweredLate)+1, "outcome"))
+	w.note(counts.Fault+"call "+o.String(), o != works)
+	return o
 }
 
 func (w *walk) deliver(i int, again bool) {
 	f := w.events[i]
+	w.note(counts.Fault+"event out of order", i > 0)
+	w.note(counts.Fault+"event doubled", again)
 	if !again {
 		w.events = slices.Delete(w.events, i, i+1)
 	}
@@ -315,6 +331,7 @@ func (w *walk) exits(c *ObservedContainer) {
 // loses lets a container vanish, its record and its exit with it, or the
 // runtime forget whether it runs.
 func (w *walk) loses(c *ObservedContainer) {
+	w.note(counts.Fault+"container lost or unknown", true)
 	if w.draw(2, "unknown") == 1 {
 		c.State = StateUnknown
 		return

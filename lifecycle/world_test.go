@@ -59,6 +59,10 @@ const (
 	unansweredLate           // no answer, carried out later
 )
 
+func (o outcome) String() string {
+	return [...]string{"works", "fails", "reaches nobody", "has no answer", "has no answer and works", "has no answer and works later"}[o]
+}
+
 // execute lets the runtime deal with a call; the answer is fed later.
 func (w *world) execute(c *call, o outcome) {
 	w.now = w.now.Add(time.Microsecond)

@@ -3,13 +3,17 @@ package roster
 import (
 	"flag"
 	"os"
+	"strconv"
 	"testing"
 )
 
-// 300 walks take less than two seconds. A failing walk prints its seed, which is all that
+// usualChecks is how many walks a run of the tests takes: less than two seconds.
+const usualChecks = 300
+
+// A failing walk prints its seed, which is all that
 // is needed to walk it again (-rapid.seed).
 func init() {
-	for name, value := range map[string]string{"rapid.checks": "300", "rapid.nofailfile": "true", "rapid.shrinktime": "5s"} {
+	for name, value := range map[string]string{"rapid.checks": strconv.Itoa(usualChecks), "rapid.nofailfile": "true", "rapid.shrinktime": "5s"} {
 		if err := flag.Set(name, value); err != nil {
 			panic(err)
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/prove/counts"
 )
 
 // reach notes the rare branches that a step went through.
@@ -11,6 +13,8 @@ func (w *walk) reach(was *Machine, fact Fact, effects []Effect) {
 	for _, e := range effects {
 		w.note(fmt.Sprintf("%T", e), true)
 		switch e := e.(type) {
+		case Begin, Adopt:
+			w.note(counts.Lives, true)
 		case Report:
 			w.note(e.Rule, true)
 			w.note("overtaken", e.Because == "another agent has run it meanwhile")
@@ -35,6 +39,18 @@ func (w *walk) reach(was *Machine, fact Fact, effects []Effect) {
 	case Ended:
 		if p := was.pods[f.UID]; p != nil {
 			w.note("static pods of one name", p.source.Static() && w.namesakeWaits(p))
+		}
+	}
+}
+
+// counts notes where each pod stands.
+func (w *walk) counts() {
+	w.seen[counts.Steps]++
+	for _, p := range w.m.pods {
+		if p.position == Waiting {
+			w.seen[counts.State+"waiting for "+p.reason.rule()]++
+		} else {
+			w.seen[counts.State+p.position.String()]++
 		}
 	}
 }

@@ -5,10 +5,13 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/prove/counts"
 )
 
 // killed ends the agent, lets things happen without one, and begins the next.
 func (w *walk) killed() {
+	w.note(counts.Fault+"agent killed", true)
 	w.note("killed before all were heard", !w.m.allHeard())
 	w.restart()
 	for _, uid := range slices.Sorted(maps.Keys(w.memory)) {

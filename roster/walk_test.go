@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"github.com/lifepod/lifepod/internal/prove/counts"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster/pressure"
 	"github.com/lifepod/lifepod/worker/admission"
@@ -32,8 +33,8 @@ func TestRandomWalks(t *testing.T) {
 		}
 		w.comesToRest()
 	})
+	counts.Log(t, seen, sometimes)
 	for _, what := range sometimes {
-		t.Logf("%6d times %s", seen[what], what)
 		if seen[what] == 0 && long() {
 			t.Errorf("no walk ever came by %q: the walks do not prove what they should", what)
 		}
@@ -52,9 +53,15 @@ var sometimes = []string{
 }
 
 // long says whether this is a run long enough to come by the rare branches.
-func long() bool {
-	checks, err := strconv.Atoi(flag.Lookup("rapid.checks").Value.String())
-	return err == nil && checks >= 2000
+func long() bool { return checks() >= 2000 }
+
+// checks is how many times of nodes this run takes.
+func checks() int {
+	n, err := strconv.Atoi(flag.Lookup("rapid.checks").Value.String())
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // walk is one random time of a node.
@@ -65,6 +72,7 @@ type walk struct {
 	laws   *laws
 	wakeAt time.Time
 	calm   bool // nothing goes wrong any more
+	steps  int
 	seen   map[string]int
 }
 
@@ -98,7 +106,11 @@ func (w *walk) draw(n int, what string) int {
 }
 
 // rarely is true once in so many times, and never when nothing goes wrong any more.
-func (w *walk) rarely(once int, what string) bool { return !w.calm && w.draw(once, what) == 0 }
+func (w *walk) rarely(once int, what string) bool {
+	happens := !w.calm && w.draw(once, what) == 0
+	w.note(counts.Fault+what, happens)
+	return happens
+}
 
 // feed gives the machine, and a clone of it, one fact.
 func (w *walk) feed(f Fact) {
@@ -110,11 +122,11 @@ func (w *walk) feed(f Fact) {
 	for _, e := range effects {
 		w.rt.Logf("    %s", effectText(e))
 	}
-	again := was.Clone()
-	if answer := again.Step(ev); !reflect.DeepEqual(effects, answer) || !reflect.DeepEqual(again.pods, w.m.pods) || !reflect.DeepEqual(again.short, w.m.short) {
-		w.rt.Fatalf("a clone answers %T with\n%v\nthe machine with\n%v", f, answer, effects)
+	if w.steps++; w.steps%4 == 0 || checks() == usualChecks {
+		w.sameAgain(was.Clone(), ev, effects)
 	}
 	w.reach(was, f, effects)
+	w.counts()
 	w.laws.fact(f)
 	for _, e := range effects {
 		w.laws.effect(e)
@@ -124,6 +136,14 @@ func (w *walk) feed(f Fact) {
 	w.laws.after(f)
 	if _, woke := f.(Woke); woke {
 		wokenInTime(w.rt, w.m, w.now)
+	}
+}
+
+// sameAgain checks that a clone answers a fact as the machine did: after each step of the
+// usual run, after every fourth of one that is for many lives.
+func (w *walk) sameAgain(clone *Machine, ev Event, effects []Effect) {
+	if answer := clone.Step(ev); !reflect.DeepEqual(effects, answer) || !reflect.DeepEqual(clone.pods, w.m.pods) || !reflect.DeepEqual(clone.short, w.m.short) {
+		w.rt.Fatalf("a clone answers %T with\n%v\nthe machine with\n%v", ev.Fact, answer, effects)
 	}
 }
 

@@ -3,6 +3,12 @@
 //
 //	go run ./hack/prove [-issue N]
 //	go run ./hack/prove -table      writes the table of docs/proof.md
+//
+// It also leads pods and nodes through random lives, for a time or until that many pods
+// have lived:
+//
+//	go run ./hack/prove -for 10m [-seed S]
+//	go run ./hack/prove -lives N [-seed S] [-checks N]
 package main
 
 import (
@@ -10,15 +16,18 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/signal"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/lifepod/lifepod/internal/mutate"
 	"github.com/lifepod/lifepod/internal/prove"
+	"github.com/lifepod/lifepod/internal/prove/counts"
 )
 
 const document = "docs/proof.md"
@@ -27,6 +36,11 @@ func main() {
 	issue := flag.Int("issue", 0, "only this one")
 	table := flag.Bool("table", false, "write the table of "+document)
 	jobs := flag.Int("jobs", runtime.NumCPU(), "how many at once")
+	var limit prove.Limit
+	flag.DurationVar(&limit.For, "for", 0, "lead random lives for so long")
+	flag.IntVar(&limit.Lives, "lives", 0, "lead so many random lives")
+	flag.IntVar(&limit.Checks, "checks", 0, "walks of a round, of each kind; 0: as many as usual")
+	seed := flag.Int("seed", 0, "of the first round of lives; 0: any")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -35,6 +49,8 @@ func main() {
 	case err != nil:
 	case *table:
 		err = writeTable(bugs)
+	case limit != (prove.Limit{}):
+		err = lead(ctx, *seed, limit)
 	default:
 		err = proveAll(ctx, bugs, *issue, *jobs)
 	}
@@ -122,4 +138,22 @@ func proveOne(ctx context.Context, batch *mutate.Batch, i int, bug prove.Bug) (s
 		err = fmt.Errorf("bug %d: %s passes although %s", bug.Number, bug.Test, bug.Mistake)
 	}
 	return fmt.Sprintf("%-7d %s\n        mistake  %s: %s\n        caught   %s", bug.Number, bug.What, bug.File, bug.Mistake, caughtBy), err
+}
+
+// lead leads random lives, and prints what they came by.
+func lead(ctx context.Context, seed int, limit prove.Limit) error {
+	if seed == 0 {
+		seed = 1 + rand.IntN(1_000_000_000)
+	}
+	fmt.Println("seed", seed)
+	began := time.Now()
+	sums, err := prove.Lead(ctx, ".", seed, limit)
+	total := 0
+	for _, folder := range prove.Folders(sums) {
+		counts.Print(os.Stdout, folder, sums[folder])
+		total += sums[folder][counts.Lives]
+	}
+	took := time.Since(began)
+	fmt.Printf("%d lives in %s, %.0f a second, seed %d\n", total, took.Round(time.Second), float64(total)/took.Seconds(), seed)
+	return err
 }
