@@ -250,9 +250,13 @@ $(CONFORMANCE)/debian.tar: cluster/e2e/conformance/packages.txt
 
 # --- measuring --------------------------------------------------------------
 
-.PHONY: bench bench-agent bench-devices bench-volumes bench-pressure bench-up
+.PHONY: bench bench-sim bench-agent bench-devices bench-volumes bench-pressure bench-up
 bench: build stock-runtime ## lifepod against the bare runtime calls, on one containerd and on upstream's (as root)
 	$(GO) run ./bench -lifepod bin/lifepod
+
+BENCHSIM ?= 20000x
+bench-sim: ## simulated lives per second of one core, and whether memory grows; BENCHSIM=10m for a time
+	GOMAXPROCS=1 $(GO) test ./sim -run '^$$' -bench 'Life$$' -benchtime $(BENCHSIM)
 
 BENCHUP ?= -n 3
 bench-up: build controlplane kubelet ## lifepod up against the separate programs of a cluster (as root)

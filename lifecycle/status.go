@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -16,7 +17,7 @@ func publish(s *step) {
 		return // its status is not known before the first snapshot (B-RST-6)
 	}
 	status := statusOf(s)
-	if s.round.announce || !equality.Semantic.DeepEqual(status, s.kept.Reported) {
+	if s.round.announce || !sameStatus(&status, &s.kept.Reported) {
 		tellProgress(s, status)
 		s.kept.Reported = status
 		s.do(Publish{ID: announceRound(s), Status: *status.DeepCopy()})
@@ -24,6 +25,14 @@ func publish(s *step) {
 	if s.kept.Stage == Gone {
 		s.do(Finish{End: endOf(s.Machine)})
 	}
+}
+
+// sameStatus says whether two statuses are the same to the API. Their encodings tell nearly
+// always, and are quicker to compare than each field by reflection.
+func sameStatus(a, b *v1.PodStatus) bool {
+	one, errOne := a.Marshal()
+	other, errOther := b.Marshal()
+	return errOne == nil && errOther == nil && bytes.Equal(one, other) || equality.Semantic.DeepEqual(a, b)
 }
 
 // nothingNew says whether a step cannot have changed the status: a probe was sent, or its
