@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
@@ -32,7 +31,7 @@ func publish(s *step) {
 func sameStatus(a, b *v1.PodStatus) bool {
 	one, errOne := a.Marshal()
 	other, errOther := b.Marshal()
-	return errOne == nil && errOther == nil && bytes.Equal(one, other) || equality.Semantic.DeepEqual(a, b)
+	return errOne == nil && errOther == nil && slices.Equal(one, other) || equality.Semantic.DeepEqual(a, b)
 }
 
 // nothingNew says whether a step cannot have changed the status: a probe was sent, or its
