@@ -59,7 +59,7 @@ func within(what string, limit time.Duration) target {
 // Print writes the tables: medians, the worst, ratios.
 func (b *bench) Print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(w, "\tn\tfloor\t"+b.KubeletTitle+"\tp99\tlifepod\tp99\tto floor\tfaster\tto reach\t\t")
+	_, _ = fmt.Fprintln(w, "\tn\tfloor\t"+b.KubeletTitle()+"\tp99\tlifepod\tp99\tto floor\tfaster\tto reach\t\t")
 	for _, t := range b.plan.targets() {
 		kubelets, lifepods := b.all.times.Of(testbed.Kubelet+" "+t.what), b.all.times.Of(testbed.Lifepod+" "+t.what)
 		bare, theirs, ours := times.Quantile(b.all.times.Of(floor+" "+t.what), 0.5), times.Quantile(kubelets, 0.5), times.Quantile(lifepods, 0.5)

@@ -39,7 +39,7 @@ func (b *bench) printUsed(out io.Writer) {
 	r := &b.all
 	theirs, ours := times.Quantile(r.created[testbed.Kubelet], 0.5), times.Quantile(r.created[testbed.Lifepod], 0.5)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintf(w, "\n%s\tn\t%s\tlifepod\tless\tto reach\t\t\n", atOnce(b.plan.pods), b.KubeletTitle)
+	_, _ = fmt.Fprintf(w, "\n%s\tn\t%s\tlifepod\tless\tto reach\t\t\n", atOnce(b.plan.pods), b.KubeletTitle())
 	_, _ = fmt.Fprintf(w, "CPU for each\t%d\t%s\t%s\t%s\t≤ %v\t%s\t\n", len(r.created[testbed.Lifepod]),
 		times.Milliseconds(theirs), times.Milliseconds(ours), times.Ratio(float64(theirs), float64(ours)), cpuPerPod, times.Verdict(ours > 0, ours <= cpuPerPod))
 	_ = w.Flush() // to the terminal
@@ -52,7 +52,7 @@ func (b *bench) printWrites(out io.Writer) {
 		return
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(w, "\nwrites for each pod\tpods\t"+b.KubeletTitle+":\tstatus\tevents\tcounted\tdelete\tall\tlifepod:\tstatus\tevents\tcounted\tdelete\tall\tless\t")
+	_, _ = fmt.Fprintln(w, "\nwrites for each pod\tpods\t"+b.KubeletTitle()+":\tstatus\tevents\tcounted\tdelete\tall\tlifepod:\tstatus\tevents\tcounted\tdelete\tall\tless\t")
 	for _, what := range r.counted() {
 		theirs, ours := r.writes[testbed.Kubelet][what], r.writes[testbed.Lifepod][what]
 		_, _ = fmt.Fprintf(w, "%s\t%d\t\t%s\t\t%s\t%s\t\n", what, max(theirs.pods, ours.pods), theirs, ours,

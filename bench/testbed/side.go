@@ -42,7 +42,7 @@ func (s *Testbed) AddNodes(ctx context.Context, fields map[string]any) error {
 	if err != nil {
 		return err
 	}
-	if s.KubeletTitle, err = s.titleOfKubelet(ctx); err != nil {
+	if s.config.kubelet, err = s.titleOfKubelet(ctx); err != nil {
 		return err
 	}
 	for _, program := range []string{s.Plane.Binary(Kubelet), ours} {

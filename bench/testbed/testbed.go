@@ -36,7 +36,12 @@ type Config struct {
 	// the runtime gets the calls itself.
 	Relay func(context.Context, relay.Call) error
 	Log   *slog.Logger
+
+	kubelet string // its title, once its node was added
 }
+
+// KubeletTitle says which kubelet it is: its version, and its gates.
+func (s *Testbed) KubeletTitle() string { return s.config.kubelet }
 
 // Testbed is a containerd, a control plane and watches that see what its users would
 // see.
@@ -49,8 +54,6 @@ type Testbed struct {
 	Pods  *Board[*v1.Pod]
 	// Sides are the nodes, of which none runs between two turns.
 	Sides []*Side
-	// KubeletTitle says which kubelet it is: its version, and its gates.
-	KubeletTitle string
 
 	root    string
 	runtime containerd

@@ -49,8 +49,7 @@ type Recorder struct {
 	log    *slog.Logger
 	node   string
 	rate   *rate.Limiter
-	delay  time.Duration
-	again  time.Duration
+	pauses pauses
 	wake   chan struct{} // holds a value when there may be something to send
 
 	mu      sync.Mutex
@@ -63,6 +62,9 @@ type Recorder struct {
 	nano    int64      // in the name of the newest event
 	outage
 }
+
+// pauses are how long events wait: a normal one before the API has it, each one after that.
+type pauses struct{ first, again time.Duration }
 
 // outage is that the API server does not answer: one request at a time tries. It is not podstatus' reach,
 // which asks more often, since pods wait for it, and tells requests that hang from a server that is away.
@@ -81,8 +83,7 @@ func New(c Config) *Recorder {
 	return &Recorder{
 		client: c.Client, log: c.Log, node: c.Node,
 		rate:    rate.NewLimiter(limit, max(c.Burst, 1)),
-		delay:   c.Delay,
-		again:   c.Again,
+		pauses:  pauses{first: c.Delay, again: c.Again},
 		wake:    make(chan struct{}, 1),
 		similar: clientrecord.NewEventAggregator(remembered, similar, combined, similarMost, similarWithN, clock.RealClock{}),
 		series:  lru.New(remembered),
@@ -128,9 +129,9 @@ func (r *Recorder) soonest(s *series, now time.Time) time.Time {
 	wait := time.Duration(0)
 	switch {
 	case s.created:
-		wait = r.again
+		wait = r.pauses.again
 	case s.event.Type == v1.EventTypeNormal:
-		wait = r.delay
+		wait = r.pauses.first
 	}
 	if at.Before(now.Add(wait)) {
 		return now.Add(wait)
