@@ -32,19 +32,26 @@ type bed struct {
 	streams sync.WaitGroup
 }
 
-func newBed(ctx context.Context, client *cri.Client, runtime *bundle.Runtime, stock *cri.Client, log *slog.Logger) (*bed, error) {
-	node, err := host.NewNode(host.NodeConfig{Runtime: client, Root: runtime.Paths().Root,
-		CgroupParent: strings.TrimPrefix(runtime.CgroupParent(), "/"), IPAMDir: runtime.Paths().IPAM(), Log: log})
+// runtimes are those that are measured.
+type runtimes struct {
+	carried *bundle.Runtime
+	client  *cri.Client // of the carried one
+	stock   *cri.Client // of the one as upstream ships it; nil: nobody compares
+}
+
+func newBed(ctx context.Context, r runtimes, log *slog.Logger) (*bed, error) {
+	node, err := host.NewNode(host.NodeConfig{Runtime: r.client, Root: r.carried.Paths().Root,
+		CgroupParent: strings.TrimPrefix(r.carried.CgroupParent(), "/"), IPAMDir: r.carried.Paths().IPAM(), Log: log})
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	b := &bed{client: client, node: node, events: node.Events(nil), stop: cancel}
-	b.floor = &bare.Runtime{Client: client, Node: node.Config, CgroupOf: node.Cgroups.Path, Log: log}
+	b := &bed{client: r.client, node: node, events: node.Events(nil), stop: cancel}
+	b.floor = &bare.Runtime{Client: r.client, Node: node.Config, CgroupOf: node.Cgroups.Path, Log: log}
 	b.streams.Go(func() { b.events.Run(ctx) })
 	b.streams.Go(func() { b.floor.Run(ctx) })
-	if stock != nil {
-		b.stock = &bare.Runtime{Client: stock, Node: node.Config, CgroupOf: node.Cgroups.Path, Log: log}
+	if r.stock != nil {
+		b.stock = &bare.Runtime{Client: r.stock, Node: node.Config, CgroupOf: node.Cgroups.Path, Log: log}
 		b.streams.Go(func() { b.stock.Run(ctx) })
 	}
 	return b, nil

@@ -53,7 +53,7 @@ func beIdle(ctx context.Context, root string, pods int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	b, err := newBed(ctx, client, runtime, nil, log)
+	b, err := newBed(ctx, runtimes{carried: runtime, client: client}, log)
 	if err != nil {
 		return err
 	}

@@ -115,13 +115,14 @@ func (s *statuses) await(want func(v1.PodStatus) bool) (v1.PodStatus, error) {
 
 // wholeRuns measures the command as a process: with its containerd to be
 // started and stopped, and with one that another command keeps open.
-func wholeRuns(ctx context.Context, root string, rounds int, binary string, all *times.Samples) (err error) {
+func wholeRuns(ctx context.Context, root string, o options, all *times.Samples) (err error) {
 	file, err := manifestFile(root)
 	if err != nil {
 		return err
 	}
-	for i := range rounds + warmups {
-		if err := wholeRun(ctx, root, binary, file, "lifepod run", all.When(i >= warmups)); err != nil {
+	command := []string{o.binary, "run", "--root", root, file}
+	for i := range o.rounds + warmups {
+		if err := wholeRun(ctx, command, "lifepod run", all.When(i >= warmups)); err != nil {
 			return err
 		}
 	}
@@ -130,16 +131,16 @@ func wholeRuns(ctx context.Context, root string, rounds int, binary string, all 
 		return err
 	}
 	defer func() { err = errors.Join(err, runtime.Close(context.WithoutCancel(ctx))) }()
-	for i := range rounds + warmups {
-		if err := wholeRun(ctx, root, binary, file, "lifepod run, shared runtime", all.When(i >= warmups)); err != nil {
+	for i := range o.rounds + warmups {
+		if err := wholeRun(ctx, command, "lifepod run, shared runtime", all.When(i >= warmups)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func wholeRun(ctx context.Context, root, binary, file, what string, record times.Record) error {
-	command := exec.CommandContext(ctx, binary, "run", "--root", root, file)
+func wholeRun(ctx context.Context, line []string, what string, record times.Record) error {
+	command := exec.CommandContext(ctx, line[0], line[1:]...)
 	command.Stdout = io.Discard
 	var said strings.Builder
 	command.Stderr = &said

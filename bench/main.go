@@ -17,10 +17,18 @@ import (
 	"github.com/lifepod/lifepod/cri"
 )
 
+// options are the flags.
+type options struct {
+	rounds int
+	binary string
+	stock  string
+}
+
 func main() {
-	rounds := flag.Int("n", 30, "rounds; each measures the floor and lifepod once")
-	binary := flag.String("lifepod", "bin/lifepod", "the binary for the whole runs")
-	programs := flag.String("stock", ".cache/stock", "the `folder` of the runtime as upstream ships it (make stock-runtime)")
+	var o options
+	flag.IntVar(&o.rounds, "n", 30, "rounds; each measures the floor and lifepod once")
+	flag.StringVar(&o.binary, "lifepod", "bin/lifepod", "the binary for the whole runs")
+	flag.StringVar(&o.stock, "stock", ".cache/stock", "the `folder` of the runtime as upstream ships it (make stock-runtime)")
 	pods := flag.Int("idle", 0, "only run so many pods that do nothing and say what that costs")
 	root := flag.String("idle-root", "", "the state folder for -idle")
 	flag.Parse()
@@ -31,24 +39,24 @@ func main() {
 		}
 		return
 	}
-	if err := bench(context.Background(), *rounds, *binary, *programs); err != nil {
+	if err := bench(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
 // bench measures on a state folder of its own, which is removed afterwards.
-func bench(ctx context.Context, rounds int, binary, programs string) (err error) {
+func bench(ctx context.Context, o options) (err error) {
 	root, err := os.MkdirTemp("", "lifepod-bench-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
 	var all times.Samples
-	if err := inProcess(ctx, root, programs, rounds, &all); err != nil {
+	if err := inProcess(ctx, root, o, &all); err != nil {
 		return err
 	}
-	if err := wholeRuns(ctx, root, rounds, binary, &all); err != nil {
+	if err := wholeRuns(ctx, root, o, &all); err != nil {
 		return err
 	}
 	print(os.Stdout, &all)
@@ -56,7 +64,7 @@ func bench(ctx context.Context, rounds int, binary, programs string) (err error)
 }
 
 // inProcess measures what the agent does on one containerd, in turns with the floor.
-func inProcess(ctx context.Context, root, programs string, rounds int, all *times.Samples) (err error) {
+func inProcess(ctx context.Context, root string, o options, all *times.Samples) (err error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	runtime, err := bundle.Open(ctx, bundle.Config{Root: root, Log: log})
 	if err != nil {
@@ -76,19 +84,19 @@ func inProcess(ctx context.Context, root, programs string, rounds int, all *time
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	upstream, err := stock.Open(ctx, stock.Config{
-		Programs: programs, Root: filepath.Join(root, "stock"), Images: filepath.Join(runtime.Paths().Images(), "carried.tar"),
+		Programs: o.stock, Root: filepath.Join(root, "stock"), Images: filepath.Join(runtime.Paths().Images(), "carried.tar"),
 		Subnet: netip.MustParsePrefix(stockSubnet), Bridge: stockBridge,
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, upstream.Close()) }()
-	b, err := newBed(ctx, client, runtime, upstream.Client, log)
+	b, err := newBed(ctx, runtimes{carried: runtime, client: client, stock: upstream.Client}, log)
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	return b.turns(ctx, rounds, all)
+	return b.turns(ctx, o.rounds, all)
 }
 
 // The network of the pods on the stock runtime.
