@@ -1,22 +1,24 @@
 package worker
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// eventsLast puts a step's Kubernetes Events behind its status, which the step derives after them: an event does not
-// come before the status that it explains (A-EVT-7).
-func eventsLast(effects []lifecycle.Effect) []lifecycle.Effect {
-	slices.SortStableFunc(effects, func(a, b lifecycle.Effect) int { return cmp.Compare(eventsRank(a), eventsRank(b)) })
-	return effects
+// statusFirst puts a step's status, which the step derives last, before its Kubernetes Events: an event does not come
+// before the status that it explains (A-EVT-7).
+func statusFirst(effects []lifecycle.Effect) []lifecycle.Effect {
+	event := slices.IndexFunc(effects, is[lifecycle.RecordEvent])
+	status := slices.IndexFunc(effects, is[lifecycle.Publish])
+	if event < 0 || status < event {
+		return effects
+	}
+	publish := effects[status]
+	return slices.Insert(slices.Delete(effects, status, status+1), event, publish)
 }
 
-func eventsRank(e lifecycle.Effect) int {
-	if _, isEvent := e.(lifecycle.RecordEvent); isEvent {
-		return 1
-	}
-	return 0
+func is[T lifecycle.Effect](e lifecycle.Effect) bool {
+	_, is := e.(T)
+	return is
 }

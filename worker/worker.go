@@ -207,7 +207,7 @@ func (w *Worker) feed(ctx context.Context, at time.Time, fact lifecycle.Fact) {
 	w.note(at, fact, effects)
 	w.noteNow(at) // before anybody is told: what has been told is not lost by a kill -9
 	w.stretch.learned(fact, w.machine.Stage())
-	for _, effect := range eventsLast(effects) {
+	for _, effect := range statusFirst(effects) {
 		w.snapshots.wanted(effect)
 		w.carryOut(ctx, at, effect)
 	}
