@@ -55,7 +55,7 @@ func Open(ctx context.Context, c Config) (_ *Runtime, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("stock runtime: %w", err)
 	}
-	defer log.Close() //nolint:errcheck // containerd has it
+	defer log.Close()
 	r := &Runtime{config: c, ended: make(chan error, 1)}
 	r.command = exec.Command(filepath.Join(c.Programs, "bin", "containerd"), "--config", c.file()) //nolint:noctx // Close ends it
 	r.command.Stdout, r.command.Stderr = log, log
@@ -90,7 +90,7 @@ func (r *Runtime) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer images.Close() //nolint:errcheck // it was read
+	defer images.Close()
 	if _, err := imageload.LoadImages(ctx, socket, images); err != nil {
 		return err
 	}
@@ -108,7 +108,10 @@ func (r *Runtime) Close() error {
 		errs = append(errs, err)
 	}
 	select {
-	case <-r.ended: // a signal is how it ends
+	case err := <-r.ended:
+		if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited { // a signal is how it ends
+			errs = append(errs, err)
+		}
 	case <-time.After(startPatience):
 		errs = append(errs, errors.New("containerd does not end"), r.command.Process.Kill())
 	}

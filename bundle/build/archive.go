@@ -21,7 +21,6 @@ type packing struct {
 	from, to                  string
 	folders                   []string // of from, that go into the archive
 	archiveName, manifestName string
-	level                     zstd.EncoderLevel
 }
 
 // runtimePacking leaves out what lies beside the folders: it went into an image.

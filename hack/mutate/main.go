@@ -145,16 +145,17 @@ func packageOf(m mutate.Mutant) mutate.Package {
 }
 
 // batch makes the mistakes of one package, some at a time.
-func (o options) batch(ctx context.Context, p mutate.Package, list []mutate.Mutant, rounds []mutate.Round) ([]mutate.Trial, error) {
+func (o options) batch(ctx context.Context, p mutate.Package, list []mutate.Mutant, rounds []mutate.Round) (trials []mutate.Trial, err error) {
 	b, err := p.Build(ctx, list)
 	if err != nil {
 		return nil, err
 	}
-	defer b.Close()
+	defer func() { err = errors.Join(err, b.Close()) }()
 	if caughtBy, err := b.Try(ctx, -1, rounds); err != nil || caughtBy != "" {
 		return nil, errors.Join(fmt.Errorf("%s fails without a mistake: %s", p.Folder, caughtBy), err)
 	}
-	trials, errs := make([]mutate.Trial, len(list)), make([]error, len(list))
+	trials = make([]mutate.Trial, len(list))
+	errs := make([]error, len(list))
 	var group sync.WaitGroup
 	places := make(chan struct{}, o.jobs)
 	for i, m := range list {

@@ -96,7 +96,7 @@ func proveAll(ctx context.Context, bugs []prove.Bug, issue, jobs int) error {
 
 // provePackage makes the mistakes of one package, and demands that each bug's own test
 // fails with its mistake and passes without.
-func provePackage(ctx context.Context, p mutate.Package, bugs []prove.Bug, jobs int) error {
+func provePackage(ctx context.Context, p mutate.Package, bugs []prove.Bug, jobs int) (err error) {
 	var mistakes []mutate.Mutant
 	for _, bug := range bugs {
 		m, err := bug.Mutant(p.Root)
@@ -109,7 +109,7 @@ func provePackage(ctx context.Context, p mutate.Package, bugs []prove.Bug, jobs 
 	if err != nil {
 		return err
 	}
-	defer batch.Close()
+	defer func() { err = errors.Join(err, batch.Close()) }()
 	lines, errs := make([]string, len(bugs)), make([]error, len(bugs))
 	var group sync.WaitGroup
 	places := make(chan struct{}, jobs)

@@ -191,7 +191,11 @@ func TestShout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.Close()
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	for i, want := range map[int]string{-1: "", 0: "TestAdd", 1: "TestShout", 3: ""} {
 		if got, err := b.Try(t.Context(), i, []Round{{Run: "."}}); err != nil || got != want {
 			t.Errorf("mistake %d is caught by %q, want %q (%v)", i, got, want, err)

@@ -38,8 +38,7 @@ type Package struct {
 
 // Try builds the package's tests with the mistakes in it, and runs rounds until one fails.
 // Without any mistake it says whether the tests pass as they are.
-func (p Package) Try(ctx context.Context, mistakes []Mutant, rounds []Round) (Trial, error) {
-	var t Trial
+func (p Package) Try(ctx context.Context, mistakes []Mutant, rounds []Round) (t Trial, err error) {
 	if len(mistakes) > 0 {
 		t.Mutant = mistakes[0]
 	}
@@ -47,7 +46,7 @@ func (p Package) Try(ctx context.Context, mistakes []Mutant, rounds []Round) (Tr
 	if err != nil {
 		return t, err
 	}
-	defer os.RemoveAll(work)
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
 	overlay, err := writeOverlay(p.Root, work, mistakes)
 	if err != nil {
 		return t, err

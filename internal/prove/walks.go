@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -62,13 +63,13 @@ func Lead(ctx context.Context, root string, seed int, limit Limit) (map[string]m
 	return byFolder, nil
 }
 
-func (w Walks) lead(ctx context.Context, root string, seed int, limit Limit) (map[string]int, error) {
-	sum := map[string]int{}
+func (w Walks) lead(ctx context.Context, root string, seed int, limit Limit) (sum map[string]int, err error) {
+	sum = map[string]int{}
 	work, err := os.MkdirTemp("", "walks")
 	if err != nil {
 		return sum, err
 	}
-	defer os.RemoveAll(work)
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
 	binary := filepath.Join(work, "package.test")
 	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-o", binary, "./"+w.Folder)
 	build.Dir = root
