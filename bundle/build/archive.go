@@ -21,23 +21,20 @@ type packing struct {
 	from, to                  string
 	folders                   []string // of from, that go into the archive
 	archiveName, manifestName string
+	level                     zstd.EncoderLevel
 }
 
 // runtimePacking leaves out what lies beside the folders: it went into an image.
 func (t tree) runtimePacking() packing {
 	return packing{
 		from: t.work(), to: t.assets(), folders: []string{"bin", "cni", "images"},
-		archiveName: manifest.ArchiveName, manifestName: manifest.Name,
+		archiveName: manifest.ArchiveName, manifestName: manifest.Name, level: zstd.SpeedBestCompression,
 	}
 }
 
-// How archives are compressed: the next level saves another tenth and takes minutes. Programs have
-// much in common with those before them, as far as the window reaches, in bytes; to unpack takes
-// as much memory.
-const (
-	level  = zstd.SpeedBetterCompression
-	window = 32 << 20
-)
+// window is how far back an archive refers, in bytes: programs have much in common with those
+// before them. To unpack takes as much memory.
+const window = 32 << 20
 
 // archive writes the assets and returns the archive's size in bytes. The
 // manifest comes last: without it the assets count as missing.
@@ -123,7 +120,7 @@ func (p packing) writeArchive(target string, m manifest.Manifest) error {
 		return err
 	}
 	defer out.Close()
-	z, err := zstd.NewWriter(out, zstd.WithEncoderLevel(level), zstd.WithWindowSize(window))
+	z, err := zstd.NewWriter(out, zstd.WithEncoderLevel(p.level), zstd.WithWindowSize(window))
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/lifepod/lifepod/bundle/manifest"
 )
 
@@ -32,7 +33,7 @@ func (t tree) buildCluster(ctx context.Context) error {
 	}
 	p := packing{
 		from: t.cluster(), to: t.assets(), folders: []string{"assets", "bin"},
-		archiveName: manifest.ClusterArchiveName, manifestName: manifest.ClusterName,
+		archiveName: manifest.ClusterArchiveName, manifestName: manifest.ClusterName, level: zstd.SpeedBetterCompression,
 	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", clusterTags,
 		"-ldflags", kubernetesVersion(strings.TrimSpace(string(version))), "-o", filepath.Join(p.from, manifest.ClusterProgram), clusterPackage)
