@@ -9,6 +9,9 @@ import (
 // every rare branch several times.
 const usualChecks = 500
 
+// manyChecks is how many walks compare everything after each of their steps; those of CI do.
+const manyChecks = 5000
+
 // A failing walk prints its seed, which is all that is needed to walk it again
 // (-rapid.seed); files of failures would be taken for transcripts.
 func init() {

@@ -147,11 +147,11 @@ func (w *walk) feed(f Fact) {
 	w.laws.roundKeeps(w, was, effects)
 }
 
-// looksTwice says whether the whole state is compared after this step: after each step of
-// the usual run, after every fourth of one that is for many lives.
+// looksTwice says whether the whole state is compared after this step: after each one, but
+// after every fourth of a run of very many lives.
 func (w *walk) looksTwice() bool {
 	w.steps++
-	return w.steps%4 == 0 || checks() == usualChecks
+	return w.steps%4 == 0 || checks() <= manyChecks
 }
 
 func (w *walk) take(e Effect) {

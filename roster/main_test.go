@@ -10,6 +10,9 @@ import (
 // usualChecks is how many walks a run of the tests takes: less than two seconds.
 const usualChecks = 300
 
+// manyChecks is how many walks compare everything after each of their steps; those of CI do.
+const manyChecks = 5000
+
 // A failing walk prints its seed, which is all that
 // is needed to walk it again (-rapid.seed).
 func init() {

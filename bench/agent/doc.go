@@ -14,7 +14,7 @@
 //	N at once      the first request → all are Ready, and → all are gone
 //	N with volumes the first request → the median of N pods with a volume of a CSI driver
 //	               each is Ready, and the last one is
-//	CPU for each   what the node uses until N pods created at once are Ready, and all is told of them
+//	CPU for each   the CPU that the node uses for each of N pods, created at once, until all their statuses and events are written
 //	idle           memory and CPU while those N pods do nothing
 //	writes         to the API server, by kind, for each pod: what the API server's audit log has of
 //	               the node until 15 s after a step in the pods' lives, in the first turn

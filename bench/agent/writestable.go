@@ -68,7 +68,7 @@ func (b *bench) printWrites(out io.Writer) {
 	}
 }
 
-// counted are the rows of which there is something, in the order of a pod's life.
+// counted are the rows that have writes, in the order of a pod's life.
 func (r *results) counted() (rows []string) {
 	order := []string{created, restarted, deleted, workerCreated, allRestarted}
 	for _, side := range r.writes {

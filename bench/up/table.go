@@ -91,7 +91,7 @@ func rows(p plan) []row {
 	}
 }
 
-// verdict says what the goal is and whether it is met; neither if that can't be said.
+// verdict returns the goal in words and whether it is met. Both are empty if nothing was measured.
 func (g goal) verdict(format string, ours, theirs float64) (wanted, verdict string) {
 	limit, wanted := g.limit, fmt.Sprintf(format, g.limit)
 	if g.relative {

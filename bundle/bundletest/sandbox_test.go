@@ -22,9 +22,15 @@ func (p *pod) sandboxPID(t *testing.T) int {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return pidOf(t, answer.Info)
+}
+
+// pidOf is the process that CRI tells of verbosely.
+func pidOf(t *testing.T, verbose map[string]string) int {
+	t.Helper()
 	var info struct{ PID int }
-	if err := json.Unmarshal([]byte(answer.Info["info"]), &info); err != nil || info.PID == 0 {
-		t.Fatalf("%v: %s", err, answer.Info["info"])
+	if err := json.Unmarshal([]byte(verbose["info"]), &info); err != nil || info.PID == 0 {
+		t.Fatalf("%v: %s", err, verbose["info"])
 	}
 	return info.PID
 }
@@ -139,9 +145,5 @@ func (p *pod) containerPID(t *testing.T) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var info struct{ PID int }
-	if err := json.Unmarshal([]byte(answer.Info["info"]), &info); err != nil || info.PID == 0 {
-		t.Fatalf("%v: %s", err, answer.Info["info"])
-	}
-	return info.PID
+	return pidOf(t, answer.Info)
 }
