@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"regexp"
@@ -120,9 +121,10 @@ func (c *command) await(s *stream, pattern string) string {
 	}
 }
 
+// signal sends the command a signal, unless it has ended.
 func (c *command) signal(s os.Signal) {
 	c.t.Helper()
-	if err := c.process.Process.Signal(s); err != nil {
+	if err := c.process.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		c.t.Fatal(err)
 	}
 }

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,7 +41,20 @@ func (s *step) decision(r lifecycle.Report) {
 	if r.Subject != "pod" {
 		e.Container, e.Attempt = r.Subject, s.attemptOf(r.Subject)
 	}
+	if s.snapshot && strings.HasPrefix(e.What, "exited ") {
+		e.Cause = cmp.Or(s.ender(s.idOf(e.Container, e.Attempt)), e.Cause)
+	}
 	s.add(e)
+}
+
+// idOf is the container ID of an instance; empty: it is not known.
+func (r *Recorder) idOf(container string, attempt uint32) string {
+	for id, i := range r.instances {
+		if i.container == container && i.attempt == attempt {
+			return id
+		}
+	}
+	return ""
 }
 
 // begun files work that will be answered.

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"reflect"
 	"strconv"
 	"strings"
@@ -37,6 +38,7 @@ func (s *step) fact(fact lifecycle.Fact, effects []lifecycle.Effect) bool {
 	case lifecycle.Probed:
 		return s.probed(f, effects)
 	case lifecycle.Observed:
+		s.snapshot = true
 		for _, c := range f.Containers {
 			s.knows(c.ID, instance{c.Name, c.Attempt})
 		}
@@ -130,13 +132,13 @@ func (s *step) describe(e *Entry, fact lifecycle.Fact) bool {
 // exited describes the end of an instance, which follows from what was begun to end it.
 func (s *step) exited(e *Entry, f lifecycle.ContainerExited) {
 	i := s.instances[f.ContainerID]
-	e.Container, e.Attempt, e.Cause = i.container, i.attempt, s.stops[f.ContainerID]
-	if e.Cause == 0 {
-		e.Cause = s.sandbox
-	}
+	e.Container, e.Attempt, e.Cause = i.container, i.attempt, s.ender(f.ContainerID)
 	e.Detail[DetailContainerID] = f.ContainerID
 	e.Exit = &Exit{Code: f.ExitCode, Reason: f.Reason, Message: f.Message, StartedAt: f.StartedAt, FinishedAt: f.FinishedAt}
 }
+
+// ender is what was begun to end an instance; 0: nothing was.
+func (r *Recorder) ender(id string) int64 { return cmp.Or(r.stops[id], r.sandbox) }
 
 // probed counts the failures of a probe, as the machine does; true: it is one.
 func (s *step) probed(f lifecycle.Probed, effects []lifecycle.Effect) bool {

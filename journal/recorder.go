@@ -72,10 +72,11 @@ func (r *Recorder) Step(at time.Time, fact lifecycle.Fact, effects []lifecycle.E
 // step is one step of the machine as it becomes entries.
 type step struct {
 	*Recorder
-	at      time.Time
-	entries []Entry
-	root    int64 // the entry of the fact; 0: none
-	timer   bool  // the fact is that time has passed
+	at       time.Time
+	entries  []Entry
+	root     int64 // the entry of the fact; 0: none
+	timer    bool  // the fact is that time has passed
+	snapshot bool  // the fact is what the runtime has, which may be told before what happened
 }
 
 // add files an entry.

@@ -21,37 +21,50 @@ func (l *life) calls() (list []scenario.Call) {
 	return list
 }
 
-// callsOf are those of one kind. Those that fail are between as many others as there were.
+// exactly is how many calls of a kind are told one by one: what somebody did to the pod, by the clock, came between
+// two of them. Later ones take as long as was usual.
+const exactly = 24
+
+// callsOf are those of one kind, in their order.
 func (l *life) callsOf(name string) (list []scenario.Call) {
-	var took []time.Duration
+	var answered []*journal.Entry // what was begun
+	var took []time.Duration      // by those that did not fail
 	for _, b := range l.begun {
-		if a := l.answers[b.ID]; b.Name == name && a != nil && a.Failure == nil {
-			took = append(took, a.At.Sub(b.At))
+		if a := l.answers[b.ID]; b.Name == name && a != nil {
+			answered = append(answered, b)
+			if a.Failure == nil {
+				took = append(took, a.At.Sub(b.At))
+			}
 		}
+	}
+	if answered == nil {
+		return nil
 	}
 	if took == nil {
 		took = []time.Duration{0}
 	}
-	usual := scenario.Call{Call: name, Takes: span(median(took))}
-	well := usual
-	for _, b := range l.begun {
+	usual := span(median(took))
+	for i, b := range answered {
 		a := l.answers[b.ID]
 		switch {
-		case b.Name != name || a == nil:
-		case a.Failure == nil:
-			well.Times++
-		default:
-			if well.Times > 0 {
-				list = append(list, well)
-			}
-			well.Times = 0
+		case a.Failure != nil:
 			list = append(list, failing(name, a.At.Sub(b.At), a.Failure))
+		case i < exactly:
+			list = further(list, scenario.Call{Call: name, Times: 1, Takes: span(a.At.Sub(b.At))})
+		default:
+			list = further(list, scenario.Call{Call: name, Times: 1, Takes: usual})
 		}
 	}
-	if list == nil && well.Times == 0 {
-		return nil
+	return append(list, scenario.Call{Call: name, Takes: usual})
+}
+
+// further adds one that worked, which may have been as long as the one before it.
+func further(list []scenario.Call, c scenario.Call) []scenario.Call {
+	if n := len(list) - 1; n >= 0 && list[n].Fail == "" && !list[n].Hang && list[n].Takes.String() == c.Takes.String() {
+		list[n].Times++
+		return list
 	}
-	return append(list, usual)
+	return append(list, c)
 }
 
 // failing is one call that failed.

@@ -17,8 +17,7 @@ import (
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
-// The life of a scenario that was recorded has the same milestones at the same times, but for
-// what calls take: all of one kind take as long as was usual.
+// The life of a scenario that was recorded has the same milestones at the same times.
 func TestRecordedLifeIsTheSame(t *testing.T) {
 	scenarios, err := filepath.Glob("../../examples/scenarios/*.yaml")
 	if err != nil || len(scenarios) < 12 {
@@ -96,7 +95,7 @@ func recorded(t *testing.T, set *manifest.Set, r *journal.Record) *scenario.Scen
 
 func storyOf(l *sim.Life) (list []string) {
 	for _, line := range l.Story {
-		list = append(list, fmt.Sprintf("+%.2f %s", line.At.Seconds(), line.Report))
+		list = append(list, fmt.Sprintf("+%.3f %s", line.At.Seconds(), line.Report))
 	}
 	return list
 }
