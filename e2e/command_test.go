@@ -13,7 +13,7 @@ import (
 )
 
 // patience is how long anything may take before a test gives up.
-const patience = 90 * time.Second
+const patience = 3 * time.Minute
 
 // command is a lifepod that runs.
 type command struct {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -17,7 +18,7 @@ import (
 )
 
 // patience is how long anything may take before a test gives up.
-const patience = 90 * time.Second
+const patience = 3 * time.Minute
 
 // cluster is a namespace of a test, whose pods go to one node.
 type cluster struct {
@@ -72,6 +73,10 @@ func (c *cluster) show(ctx context.Context) {
 	pods, _ := plane.Kubectl(ctx, "", "--namespace", c.namespace, "get", "pods", "--output=wide") // what cannot be had is not shown
 	events, _ := plane.Kubectl(ctx, "", "--namespace", c.namespace, "events")
 	c.t.Logf("the namespace:\n%s\n%s", pods, events)
+	for _, of := range []string{"cpu", "io"} { // a machine that stands still fails tests, too
+		pressure, _ := os.ReadFile("/proc/pressure/" + of)
+		c.t.Logf("the machine's pressure, %s: %s", of, pressure)
+	}
 	if c.node == shared { // other nodes show it when they end
 		c.t.Logf("the end of the log of %s:\n%s", c.node.Name, c.node.Process().LastLines(40))
 	}

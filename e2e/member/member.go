@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long anything may take on a machine that is very busy.
-const patience = 90 * time.Second
+const patience = 3 * time.Minute
 
 // Config is what a member is like.
 type Config struct {
