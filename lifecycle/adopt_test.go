@@ -113,3 +113,32 @@ func TestAdoptedPodKnowsAnEndThatNobodyTold(t *testing.T) {
 		})
 	}
 }
+
+// The newest instance is in a sandbox that is not the pod's any more. One that was only created
+// is created again, and counts (A-ACT-3, A-CST-11); one whose state the runtime does not know
+// is stopped before another is created (A-ACT-7).
+func TestAdoptedInstanceOfAnOldSandbox(t *testing.T) {
+	for name, test := range map[string]struct {
+		state ContainerState
+		want  string
+	}{
+		"only created": {StateCreated, "CreateContainer a attempt=1"},
+		"unknown":      {StateUnknown, "StopContainer a a-0 timeout=30s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
+			tr.runtime.sandboxes = []ObservedSandbox{{ID: "old"}, {ID: "new", Attempt: 1, Ready: true, IPs: []string{"10.0.0.2"}}}
+			tr.runtime.containers = []ObservedContainer{{ID: "a-0", Name: "a", SandboxID: "old", State: test.state}}
+			tr.m, tr.pending = Adopt(tr.m.RequestedPod(), tr.m.options, tr.runtime.snapshot(Result{}, tr.now)), nil
+			tr.feed(Resumed{})
+			tr.settle(t, []string{"CreateContainer", "StopContainer"})
+			var got []string
+			for _, e := range tr.pending {
+				got = append(got, effectText(e))
+			}
+			if diff := cmp.Diff([]string{test.want}, got); diff != "" {
+				t.Errorf("asked for (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

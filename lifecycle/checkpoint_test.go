@@ -20,7 +20,7 @@ import (
 // volatile are the parts of the state that do not outlive lifepod, by type or by
 // type.field; their comments say why none of them needs to.
 var volatile = []string{
-	"given", "bookkeeping",
+	"given", "bookkeeping", "derived",
 	"state.setup", "state.claims", "state.release", "state.imageVolumes", "state.storage", "state.refresh", "state.devices",
 	"role", "underWay", "fetching", "attempt", "resizing", "stopping", "removal",
 	"hookRun.op", "kill.report", "round.announcing", "round.announce", "sandbox.failure",

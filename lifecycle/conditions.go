@@ -1,47 +1,60 @@
 package lifecycle
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 )
 
 // conditions returns the conditions that the node owns (A-COND-1), for the calculated
-// phase (the API may still show the previous one: B-FIN-3), and all others unchanged.
-func conditions(s *step, status *v1.PodStatus, phase v1.PodPhase) []v1.PodCondition {
-	others := othersConditions(s.pod.Status.Conditions)
+// phase (the API may still show the previous one: B-FIN-3), and all others unchanged. It
+// is the list before if they are the same.
+func conditions(s *step, phase v1.PodPhase) []v1.PodCondition {
+	var room [12]v1.PodCondition // so that the usual number of them needs no memory
+	list := resizeConditions(s, phase, room[:0])
+	list = ownConditions(s, phase, list)
+	disruption := disruptionCondition(s, phase)
+	list = append(list, disruption...)
+	for i := range s.pod.Status.Conditions {
+		if c := &s.pod.Status.Conditions[i]; !OwnsCondition(c.Type) && (disruption == nil || c.Type != v1.DisruptionTarget) {
+			list = append(list, *c)
+		}
+	}
+	if sameConditions(s.kept.Reported.Conditions, list) {
+		return s.kept.Reported.Conditions
+	}
+	return slices.Clone(list)
+}
+
+// ownConditions adds those that are always there, and that of restarts of all containers.
+func ownConditions(s *step, phase v1.PodPhase, list []v1.PodCondition) []v1.PodCondition {
 	readyToStart := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: boolStatus(s.startable())}
-	initialized := initializedCondition(s, status, phase)
+	initialized := initializedCondition(s, phase)
 	containersReady := containersReadyCondition(s, phase)
-	closed := closedGates(s.pod.Spec.ReadinessGates, append(slices.Clone(others), readyToStart, initialized))
-	list := []v1.PodCondition{
+	var closed []string
+	if gates := s.pod.Spec.ReadinessGates; len(gates) > 0 {
+		closed = closedGates(gates, append(othersConditions(s.pod.Status.Conditions), readyToStart, initialized))
+	}
+	first := len(list)
+	list = append(list,
 		readyToStart,
 		initialized,
 		readyCondition(containersReady, closed),
 		containersReady,
-		{Type: v1.PodScheduled, Status: v1.ConditionTrue},
-	}
+		v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue},
+	)
 	if s.round.Ever || s.restartAllRule {
 		list = append(list, restartingCondition(s, phase))
 	}
-	for i := range list {
-		list[i].ObservedGeneration = s.observedGeneration() // A-COND-11
-		list[i].LastTransitionTime = *seconds(s.wall)
+	generation, now := s.observedGeneration(), *seconds(s.wall)
+	for i := first; i < len(list); i++ {
+		list[i].ObservedGeneration = generation // A-COND-11
+		list[i].LastTransitionTime = now
 		if old := condition(s.kept.Reported.Conditions, list[i].Type); old != nil && old.Status == list[i].Status {
 			list[i].LastTransitionTime = old.LastTransitionTime // A-COND-2
 		}
 	}
-	if own := disruptionCondition(s, phase); own != nil {
-		own[0].ObservedGeneration, own[0].LastTransitionTime = s.observedGeneration(), *seconds(s.wall)
-		if old := condition(s.kept.Reported.Conditions, v1.DisruptionTarget); old != nil && Terminal(s.kept.Reported.Phase) {
-			own[0].LastTransitionTime = old.LastTransitionTime
-		}
-		others = slices.DeleteFunc(others, func(c v1.PodCondition) bool { return c.Type == v1.DisruptionTarget })
-		list = append(list, own...)
-	}
-	return slices.Concat(resizeConditions(s, phase), list, others)
+	return list
 }
 
 func boolStatus(b bool) v1.ConditionStatus {
@@ -52,29 +65,30 @@ func boolStatus(b bool) v1.ConditionStatus {
 }
 
 // initializedCondition follows A-COND-4; once True it stays True.
-func initializedCondition(s *step, status *v1.PodStatus, phase v1.PodPhase) v1.PodCondition {
+func initializedCondition(s *step, phase v1.PodPhase) v1.PodCondition {
 	c := v1.PodCondition{Type: v1.PodInitialized, Status: v1.ConditionTrue}
 	if phase == v1.PodSucceeded {
 		c.Reason = "PodCompleted"
 		return c
 	}
-	var incomplete []string
+	var room [8]string
+	incomplete := room[:0]
 	for _, init := range s.inits() {
 		if !init.through() {
 			incomplete = append(incomplete, init.spec.Name)
 		}
 	}
-	if len(incomplete) == 0 || isTrue(s.kept.Reported.Conditions, v1.PodInitialized) || anyRegularRan(status) {
+	if len(incomplete) == 0 || isTrue(s.kept.Reported.Conditions, v1.PodInitialized) || anyRegularRan(s) {
 		return c
 	}
 	c.Status, c.Reason = v1.ConditionFalse, "ContainersNotInitialized"
-	c.Message = fmt.Sprintf("containers with incomplete status: %v", incomplete)
+	c.Message = s.derived.incomplete.after("containers with incomplete status: ", incomplete)
 	return c
 }
 
-func anyRegularRan(status *v1.PodStatus) bool {
-	for _, c := range status.ContainerStatuses {
-		if c.State.Running != nil || (c.State.Terminated != nil && c.ContainerID != "") {
+func anyRegularRan(s *step) bool {
+	for i := range s.regulars() {
+		if s.viewed(len(s.inits()) + i).ran() {
 			return true
 		}
 	}
@@ -92,7 +106,8 @@ func containersReadyCondition(s *step, phase v1.PodPhase) v1.PodCondition {
 		c.Reason = "PodFailed"
 		return c
 	}
-	var unready []string
+	var room [8]string
+	unready := room[:0]
 	for _, init := range s.inits() {
 		if init.kind == sidecarContainer && !init.ready() {
 			unready = append(unready, init.spec.Name)
@@ -108,7 +123,7 @@ func containersReadyCondition(s *step, phase v1.PodPhase) v1.PodCondition {
 		return c
 	}
 	c.Reason = "ContainersNotReady"
-	c.Message = fmt.Sprintf("containers with unready status: [%s]", strings.Join(unready, " "))
+	c.Message = s.derived.unready.after("containers with unready status: ", unready)
 	return c
 }
 

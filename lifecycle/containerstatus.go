@@ -8,69 +8,100 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func containerStatuses(s *step, list []*container) []v1.ContainerStatus {
-	var statuses []v1.ContainerStatus
-	for _, c := range list {
-		statuses = append(statuses, containerStatus(s, c))
+// containerStatuses are the entries of one list of the status: those of the containers
+// with these indexes. It is the list before if they are the same.
+func containerStatuses(s *step, shown []int, before []v1.ContainerStatus) []v1.ContainerStatus {
+	same := len(shown) == len(before)
+	for i := 0; same && i < len(shown); i++ {
+		same = sameContainer(&before[i], &s.derived.containers[shown[i]].status)
+	}
+	if same {
+		return before
+	}
+	if len(shown) == 0 {
+		return nil
+	}
+	statuses := make([]v1.ContainerStatus, len(shown))
+	for i, of := range shown {
+		statuses[i] = s.derived.containers[of].status
 	}
 	return statuses
 }
 
-// containerStatus is one entry of the status lists (A-CST-1..16).
-func containerStatus(s *step, c *container) v1.ContainerStatus {
-	again := runsAgain(s, c)
-	started := c.started() && !again
+// containerStatus is one entry of the status lists, but for its mounts (A-CST-1..15).
+func containerStatus(options *Options, of role, v *containerView) v1.ContainerStatus {
+	started := v.started
 	status := v1.ContainerStatus{
-		Name:         c.spec.Name,
-		Image:        c.spec.Image,
-		RestartCount: c.RestartCount,
-		Ready:        c.ready() || again,
+		Name:         of.spec.Name,
+		Image:        of.spec.Image,
+		RestartCount: v.restarts,
+		Ready:        v.ready,
 		Started:      &started,
-		VolumeMounts: volumeMountStatuses(s, c.spec.VolumeMounts),
+		User:         v.user,
 	}
-	if c.kind == ephemeralContainer {
+	if of.kind == ephemeralContainer {
 		status.Started = nil // A-CST-12
 	}
-	if c.ID != "" {
-		status.ContainerID = containerID(s, c.ID)
-		status.ImageID = c.ImageRef
-		if c.ImageName != "" {
-			status.Image = c.ImageName
+	if v.id != "" {
+		status.ContainerID = containerID(options, v.id)
+		status.ImageID = v.imageRef
+		if v.imageName != "" {
+			status.Image = v.imageName
 		}
-		status.AllocatedResources = c.spec.Resources.Requests.DeepCopy()
-		status.Resources = containerResources(c)
+		status.AllocatedResources = of.spec.Resources.Requests.DeepCopy()
+		status.Resources = containerResources(of.spec.Resources, v)
 	}
-	if c.ID != "" && c.spec.Lifecycle != nil {
-		status.StopSignal = c.spec.Lifecycle.DeepCopy().StopSignal // B-SIG-1
+	if v.id != "" && of.spec.Lifecycle != nil {
+		status.StopSignal = cloneOf(of.spec.Lifecycle.StopSignal) // B-SIG-1
 	}
-	status.AllocatedResourcesStatus = devicesStatus(s, c)
-	if c.User != nil {
-		status.User = c.User.DeepCopy()
+	for i := range v.devices {
+		status.AllocatedResourcesStatus = append(status.AllocatedResourcesStatus, *v.devices[i].DeepCopy())
 	}
-	status.State, status.LastTerminationState = containerStates(s, c)
+	status.State, status.LastTerminationState = v.state.states()
 	return status
 }
 
-// containerStates returns state and lastState (A-CST-3, A-CST-5, A-CST-6).
-func containerStates(s *step, c *container) (state, last v1.ContainerState) {
-	last = terminatedState(c.Last)
+// stateOf says what state and lastState show (A-CST-3, A-CST-5, A-CST-6).
+func stateOf(s *step, c *container, again bool) stateView {
+	v := stateView{last: c.Last}
 	switch {
-	case runsAgain(s, c):
-		return last, v1.ContainerState{}
+	case again:
+		v.shows, v.end, v.last = shownEnd, c.Last, nil
 	case c.Position == running:
-		state.Running = &v1.ContainerStateRunning{StartedAt: *seconds(c.StartedAt)}
+		v.shows, v.startedAt = shownRunning, c.StartedAt
 	case c.Exit == nil:
-		state.Waiting = waiting(s, c)
+		v.waiting = waiting(s, c)
 	case waitsForRestart(s, c), restartsUnasked(s, c):
-		state.Waiting = waiting(s, c)
-		last = terminatedState(c.Exit)
+		v.waiting, v.last = waiting(s, c), c.Exit
 	default:
-		state = terminatedState(c.Exit)
+		v.shows, v.end = shownEnd, c.Exit
 	}
-	if state.Terminated == nil && s.kept.Stage >= Terminated && everReached(s, c) {
-		state = terminatedState(unaccounted())
+	if v.shows != shownEnd && s.kept.Stage >= Terminated && everReached(s, c) {
+		v.shows = shownUnaccounted
 	}
-	return state, last
+	return v
+}
+
+// states are state and lastState.
+func (v *stateView) states() (state, last v1.ContainerState) {
+	switch v.shows {
+	case shownWaiting:
+		why := v.waiting
+		state.Waiting = &why
+	case shownRunning:
+		state.Running = &v1.ContainerStateRunning{StartedAt: *seconds(v.startedAt)}
+	case shownEnd, shownUnaccounted:
+		state = terminatedState(v.terminated())
+	}
+	return state, terminatedState(v.last)
+}
+
+// terminated is the end that the state shows.
+func (v *stateView) terminated() *v1.ContainerStateTerminated {
+	if v.shows == shownUnaccounted {
+		return unaccounted()
+	}
+	return v.end
 }
 
 // runsAgain says whether a completed init container runs again in a new sandbox and the
@@ -99,17 +130,17 @@ func restartsUnasked(s *step, c *container) bool {
 }
 
 // waiting shows the reason of the last failed start, or the default (A-CST-2).
-func waiting(s *step, c *container) *v1.ContainerStateWaiting {
+func waiting(s *step, c *container) v1.ContainerStateWaiting {
 	if c.Failure != nil {
-		return &v1.ContainerStateWaiting{Reason: c.Failure.Reason, Message: c.Failure.Message}
+		return v1.ContainerStateWaiting{Reason: c.Failure.Reason, Message: c.Failure.Message}
 	}
 	if s.round.Active && c.Exit != nil {
-		return &v1.ContainerStateWaiting{Reason: reasonRestartingAll, Message: messageRestartingAll}
+		return v1.ContainerStateWaiting{Reason: reasonRestartingAll, Message: messageRestartingAll}
 	}
 	if len(s.inits()) > 0 {
-		return &v1.ContainerStateWaiting{Reason: "PodInitializing"}
+		return v1.ContainerStateWaiting{Reason: "PodInitializing"}
 	}
-	return &v1.ContainerStateWaiting{Reason: "ContainerCreating"}
+	return v1.ContainerStateWaiting{Reason: "ContainerCreating"}
 }
 
 // unaccounted is the end of a container that shows no exit in a finished pod (B-FIN-7).
@@ -165,16 +196,16 @@ func atSecond(t metav1.Time) metav1.Time {
 	return *seconds(t)
 }
 
-func containerID(s *step, id string) string { return s.options.RuntimeName + "://" + id }
+func containerID(options *Options, id string) string { return options.RuntimeName + "://" + id }
 
 // volumeMountStatuses lists the mounts, and for read-only ones whether mounts below them
 // are read-only too (A-CST-16, A-VOL-2).
-func volumeMountStatuses(s *step, mounts []v1.VolumeMount) []v1.VolumeMountStatus {
+func volumeMountStatuses(options *Options, mounts []v1.VolumeMount) []v1.VolumeMountStatus {
 	var statuses []v1.VolumeMountStatus
 	for _, m := range mounts {
 		status := v1.VolumeMountStatus{Name: m.Name, MountPath: m.MountPath, ReadOnly: m.ReadOnly}
 		if m.ReadOnly {
-			status.RecursiveReadOnly = recursiveReadOnly(s, m)
+			status.RecursiveReadOnly = recursiveReadOnly(options, m)
 		}
 		statuses = append(statuses, status)
 	}
@@ -183,10 +214,10 @@ func volumeMountStatuses(s *step, mounts []v1.VolumeMount) []v1.VolumeMountStatu
 
 // recursiveReadOnly is the mode that a read-only mount gets. A mount that can't have the
 // mode it asks for is never made (CreateContainerConfigError).
-func recursiveReadOnly(s *step, m v1.VolumeMount) *v1.RecursiveReadOnlyMode {
+func recursiveReadOnly(options *Options, m v1.VolumeMount) *v1.RecursiveReadOnlyMode {
 	asked := m.RecursiveReadOnly != nil && *m.RecursiveReadOnly != v1.RecursiveReadOnlyDisabled
 	propagated := m.MountPropagation != nil && *m.MountPropagation != v1.MountPropagationNone
-	if asked && s.options.RecursiveReadOnly && !propagated {
+	if asked && options.RecursiveReadOnly && !propagated {
 		return new(v1.RecursiveReadOnlyEnabled)
 	}
 	return new(v1.RecursiveReadOnlyDisabled)

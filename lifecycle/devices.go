@@ -27,13 +27,10 @@ func (m *Machine) keepDevices() {
 	}
 }
 
-// devicesStatus is how a container's devices are, as its status shows them.
-func devicesStatus(s *step, c *container) (list []v1.ResourceStatus) {
+// shownDevices are the devices that a container's status shows.
+func shownDevices(s *step, c *container) []v1.ResourceStatus {
 	if c.kind != regularContainer {
 		return nil
 	}
-	for _, status := range s.devices[c.Name] {
-		list = append(list, *status.DeepCopy())
-	}
-	return list
+	return s.devices[c.Name]
 }

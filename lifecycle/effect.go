@@ -218,9 +218,10 @@ type Cancel struct{ ID EffectID }
 // means that no timer is needed.
 type WakeAt struct{ At time.Time }
 
-// Publish hands out the pod's new status, a copy (A-STAT-1). If it has an ID, the machine
-// waits until every watcher can see the status and it is safe on disk; the answer is then
-// Published.
+// Publish hands out the pod's new status (A-STAT-1). It shares memory with the machine, which
+// never changes what it has handed out: whoever wants another status makes a copy. If it
+// has an ID, the machine waits until every watcher can see the status and it is safe on
+// disk; the answer is then Published.
 type Publish struct {
 	ID     EffectID
 	Status v1.PodStatus

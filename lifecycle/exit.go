@@ -29,7 +29,7 @@ func terminatedBy(s *step, f ContainerExited) *v1.ContainerStateTerminated {
 		Message:     f.Message,
 		StartedAt:   metav1.NewTime(f.StartedAt),
 		FinishedAt:  metav1.NewTime(f.FinishedAt),
-		ContainerID: containerID(s, f.ContainerID),
+		ContainerID: containerID(&s.options, f.ContainerID),
 	}
 }
 

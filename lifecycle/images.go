@@ -78,7 +78,7 @@ func askImageAnew(c *container) {
 // (A-IMG-2). Each restart asks again.
 func ensureImage(s *step, f fetch) bool {
 	if !f.Present && f.op == 0 && s.due(f.RetryAt) {
-		name, err := WithDefaultTag(f.reference)
+		name, err := s.withDefaultTag(f.reference)
 		switch {
 		case err != nil:
 			invalidImageName(s, f, err)
@@ -123,9 +123,17 @@ func imageRefused(s *step, f fetch, eventReason string, why Failure) {
 
 // fetchOf finds the fetch that waits for that effect.
 func (s *step) fetchOf(op EffectID, pull bool) (fetch, bool) {
-	for _, f := range s.fetches() {
-		if op != 0 && f.op == op && f.pull == pull {
-			return f, true
+	if op == 0 {
+		return fetch{}, false
+	}
+	for _, c := range s.containers {
+		if c.Image.op == op && c.Image.pull == pull {
+			return c.fetch(), true
+		}
+	}
+	for _, v := range s.imageVolumes {
+		if v.Image.op == op && v.Image.pull == pull {
+			return v.fetch(), true
 		}
 	}
 	return fetch{}, false
@@ -149,7 +157,7 @@ func applyImageInspected(s *step, answer ImageInspected) {
 		return
 	}
 	f.op = 0
-	name, _ := WithDefaultTag(f.reference)
+	name, _ := s.withDefaultTag(f.reference)
 	switch {
 	case answer.Failure != nil:
 		imageRefused(s, f, "InspectFailed", Failure{

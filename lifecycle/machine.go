@@ -64,6 +64,7 @@ type Machine struct {
 	given
 	state
 	bookkeeping
+	derived derived
 }
 
 // given is what a machine is made from. Only the pod changes, by updates, resizes and
@@ -194,6 +195,9 @@ func (m *Machine) Step(ev Event) []Effect {
 	}
 	m.podIsNew = false
 	apply(s, ev.Fact)
+	if m.podIsNew { // only facts change it
+		m.derived.podChanged()
+	}
 	plan(s)
 	routine := s.nothingNew(ev.Fact) && !s.unsaid && !s.round.announce
 	if !routine {
@@ -239,6 +243,7 @@ func (m *Machine) Clone() *Machine {
 		c.containers[i] = new(*old)
 		c.containers[i].spec = specOf(c.pod, i)
 	}
+	c.derived = m.derived.clone()
 	c.imageVolumes = make([]*imageVolume, len(m.imageVolumes))
 	for i, old := range m.imageVolumes {
 		c.imageVolumes[i] = new(*old)

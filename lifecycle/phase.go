@@ -16,14 +16,14 @@ type tally struct {
 
 // decidePhase derives the phase from the containers (A-PHASE-5). reportPhase then decides
 // whether it is shown.
-func decidePhase(s *step, status *v1.PodStatus) v1.PodPhase {
+func decidePhase(s *step) v1.PodPhase {
 	switch s.stop.Cause {
 	case DeadlineExceeded, RuleDemanded: // A-PHASE-8
 		return v1.PodFailed
 	case Unattachable: // A-SYNC-8
 		return v1.PodFailed
 	}
-	phase := count(s, status).phase(s)
+	phase := count(s).phase(s)
 	if s.stop.Cause == Evicted && !(phase == v1.PodSucceeded && succeededAnyway(s)) {
 		return v1.PodFailed // B-WRK-12
 	}
@@ -68,7 +68,7 @@ func succeededAnyway(s *step) bool {
 	return s.kept.Stage >= Terminated && (!Static(s.pod) || s.pod.Spec.RestartPolicy != v1.RestartPolicyAlways)
 }
 
-func count(s *step, status *v1.PodStatus) tally {
+func count(s *step) tally {
 	var t tally
 	for _, c := range s.inits() {
 		if c.kind == sidecarContainer {
@@ -77,8 +77,8 @@ func count(s *step, status *v1.PodStatus) tally {
 			t.addInit(c, initsBegan(s))
 		}
 	}
-	for i := range status.ContainerStatuses {
-		t.addRegular(s.containerNamed(status.ContainerStatuses[i].Name), &status.ContainerStatuses[i])
+	for i, c := range s.regulars() {
+		t.addRegular(c, &s.viewed(len(s.inits())+i).state)
 	}
 	return t
 }
@@ -117,19 +117,19 @@ func (t *tally) addSidecar(c *container, again bool) {
 }
 
 // addRegular counts a regular container by its reported state (A-PHASE-3).
-func (t *tally) addRegular(c *container, status *v1.ContainerStatus) {
+func (t *tally) addRegular(c *container, shown *stateView) {
 	switch {
-	case status.State.Running != nil:
+	case shown.shows == shownRunning:
 		t.running++
-	case status.State.Terminated != nil:
+	case shown.shows >= shownEnd:
 		t.stopped++
-		if c.succeeded(status.State.Terminated) {
+		if c.succeeded(shown.terminated()) {
 			t.succeeded++
 		}
 		if !c.Verdict.Restart {
 			t.finalExits++
 		}
-	case status.LastTerminationState.Terminated != nil:
+	case shown.last != nil:
 		t.stopped++
 	default:
 		t.waiting++

@@ -92,7 +92,7 @@ func closedGates(gates []v1.PodReadinessGate, conditions []v1.PodCondition) []st
 }
 
 // tellGates reports what keeps a pod from being Ready although its containers are.
-func tellGates(s *step, status v1.PodStatus) {
+func tellGates(s *step, status *v1.PodStatus) {
 	ready, was := condition(status.Conditions, v1.PodReady), condition(s.kept.Reported.Conditions, v1.PodReady)
 	if ready == nil || ready.Reason != reasonGates || (was != nil && was.Message == ready.Message) {
 		return

@@ -8,16 +8,15 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// resizeConditions lists the conditions that are True; an absent one means False
+// resizeConditions adds the conditions that are True to a list; an absent one means False
 // (A-COND-10).
-func resizeConditions(s *step, phase v1.PodPhase) []v1.PodCondition {
-	var list []v1.PodCondition
+func resizeConditions(s *step, phase v1.PodPhase, list []v1.PodCondition) []v1.PodCondition {
 	if Terminal(phase) {
-		return nil
+		return list
 	}
 	for _, c := range []*v1.PodCondition{s.resize.Pending, s.resize.Progress} {
 		if c != nil {
-			list = append(list, *c.DeepCopy())
+			list = append(list, *c)
 		}
 	}
 	return list
@@ -68,14 +67,14 @@ const (
 
 // containerResources is a container's status resources: what is allocated and, while it
 // runs, what it really has (A-CST-15).
-func containerResources(c *container) *v1.ResourceRequirements {
-	out := c.spec.Resources.DeepCopy()
-	if c.Position != running {
+func containerResources(allocated v1.ResourceRequirements, v *containerView) *v1.ResourceRequirements {
+	out := allocated.DeepCopy()
+	if !v.runs {
 		return out
 	}
-	has := c.Actuated
-	if c.Reported != nil {
-		has = *c.Reported
+	has := v.actuated
+	if v.reported != nil {
+		has = *v.reported
 	}
 	if out.Limits != nil {
 		takeCPU(out.Limits, has.Limits, leastMilliCPULimit)
@@ -83,7 +82,7 @@ func containerResources(c *container) *v1.ResourceRequirements {
 	}
 	if out.Requests != nil {
 		takeCPU(out.Requests, has.Requests, leastMilliCPURequest)
-		take(out.Requests, c.Actuated.Requests, v1.ResourceMemory)
+		take(out.Requests, v.actuated.Requests, v1.ResourceMemory)
 	}
 	return out
 }
@@ -100,10 +99,13 @@ func take(into, from v1.ResourceList, name v1.ResourceName) {
 	}
 }
 
+// betweenAllocations says whether the pod's cgroup has other resources than its spec.
+func (m *Machine) betweenAllocations() bool { return len(m.resize.Held) > 1 && !m.resize.room }
+
 // cgroupPod is the pod with the resources that its cgroup has.
 func (m *Machine) cgroupPod() *v1.Pod {
-	if r := m.resize; len(r.Held) > 1 && !r.room {
-		return r.Held[0].On(m.pod)
+	if m.betweenAllocations() {
+		return m.resize.Held[0].On(m.pod)
 	}
 	return m.pod
 }

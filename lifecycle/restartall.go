@@ -246,7 +246,7 @@ func exitForRound(s *step, c *container) *v1.ContainerStateTerminated {
 		return c.Exit
 	}
 	t := &v1.ContainerStateTerminated{
-		ExitCode: 137, Reason: reasonRestartingAll, Message: messageRestartingAll, ContainerID: containerID(s, c.ID),
+		ExitCode: 137, Reason: reasonRestartingAll, Message: messageRestartingAll, ContainerID: containerID(&s.options, c.ID),
 	}
 	if c.Exit != nil {
 		t.StartedAt, t.FinishedAt = c.Exit.StartedAt, c.Exit.FinishedAt

@@ -15,6 +15,9 @@ import (
 // ones; here they count as absent.
 func tuningOf(pod *v1.Pod, container string) tuning {
 	t := tuning{maxRestarts: -1}
+	if len(pod.Annotations) == 0 {
+		return t
+	}
 	annotation := func(kind string) string {
 		if v, ok := pod.Annotations[AnnotationPrefix+kind+"."+container]; ok {
 			return v
@@ -32,8 +35,10 @@ func tuningOf(pod *v1.Pod, container string) tuning {
 }
 
 func podTuningOf(pod *v1.Pod) podTuning {
-	if p, err := backoff.Parse(pod.Annotations[AnnotationPrefix+restartAllKey]); err == nil {
-		return podTuning{restartAll: &p}
+	if text, asked := pod.Annotations[AnnotationPrefix+restartAllKey]; asked {
+		if p, err := backoff.Parse(text); err == nil {
+			return podTuning{restartAll: &p}
+		}
 	}
 	return podTuning{}
 }

@@ -14,7 +14,7 @@ func applyResumed(s *step) {
 	}
 	tell(s, Report{Subject: "pod", What: s.pod.Namespace + "/" + s.pod.Name + " resumes where it was", Because: because, Rule: "B-RST-1"})
 	if s.pod.Status.Phase != "" || !s.adopted { // else nothing is known of it before the first snapshot
-		s.do(Publish{Status: *s.kept.Reported.DeepCopy()})
+		s.do(Publish{Status: s.kept.Reported})
 	}
 	endIfTerminal(s)
 	for _, c := range s.containers {

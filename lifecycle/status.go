@@ -2,10 +2,9 @@ package lifecycle
 
 import (
 	"slices"
-	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -17,21 +16,13 @@ func publish(s *step) {
 	}
 	status := statusOf(s)
 	if s.round.announce || !sameStatus(&status, &s.kept.Reported) {
-		tellProgress(s, status)
+		tellProgress(s, &status)
 		s.kept.Reported = status
-		s.do(Publish{ID: announceRound(s), Status: *status.DeepCopy()})
+		s.do(Publish{ID: announceRound(s), Status: status})
 	}
 	if s.kept.Stage == Gone {
 		s.do(Finish{End: endOf(s.Machine)})
 	}
-}
-
-// sameStatus says whether two statuses are the same to the API. Their encodings tell nearly
-// always, and are quicker to compare than each field by reflection.
-func sameStatus(a, b *v1.PodStatus) bool {
-	one, errOne := a.Marshal()
-	other, errOther := b.Marshal()
-	return errOne == nil && errOther == nil && slices.Equal(one, other) || equality.Semantic.DeepEqual(a, b)
 }
 
 // nothingNew says whether a step cannot have changed the status: a probe was sent, or its
@@ -72,37 +63,50 @@ func (s *step) inPassing(fact Fact) bool {
 }
 
 // statusOf derives the whole status from the state. The previous status only supplies
-// what is kept nowhere else: transition times, the sticky phase and Initialized.
+// what is kept nowhere else: transition times, the sticky phase and Initialized. Parts
+// that are the same as there are taken from there.
 func statusOf(s *step) v1.PodStatus {
 	if s.stop.Cause == NotAdmitted {
 		return rejectedStatus(s)
 	}
+	view(s)
+	pod, old := s.ofSpec(), &s.kept.Reported
+	inits, ordered := len(s.inits()), len(s.ordered())
 	status := v1.PodStatus{
-		ObservedGeneration: s.observedGeneration(),
-		QOSClass:           s.pod.Status.QOSClass,
-		StartTime:          seconds(s.kept.StartTime),
+		ObservedGeneration:         s.observedGeneration(),
+		QOSClass:                   s.pod.Status.QOSClass,
+		StartTime:                  secondsAs(s.kept.StartTime, old.StartTime),
+		InitContainerStatuses:      containerStatuses(s, pod.shown[:inits], old.InitContainerStatuses),
+		ContainerStatuses:          containerStatuses(s, pod.shown[inits:ordered], old.ContainerStatuses),
+		EphemeralContainerStatuses: containerStatuses(s, pod.shown[ordered:], old.EphemeralContainerStatuses),
+		Resources:                  pod.resources,
+		AllocatedResources:         pod.requests,
 	}
-	status.InitContainerStatuses = containerStatuses(s, s.inits())
-	status.ContainerStatuses = containerStatuses(s, s.regulars())
-	status.EphemeralContainerStatuses = containerStatuses(s, s.ephemerals())
-	for _, list := range [][]v1.ContainerStatus{status.ContainerStatuses, status.EphemeralContainerStatuses} {
-		slices.SortFunc(list, func(a, b v1.ContainerStatus) int { return strings.Compare(a.Name, b.Name) })
+	if s.betweenAllocations() {
+		status.Resources = podResources(s.cgroupPod())
 	}
-	status.Resources, status.AllocatedResources = podResources(s.cgroupPod()), podRequests(s.pod)
 	addresses(s, &status)
-	phase := decidePhase(s, &status)
-	status.Conditions = conditions(s, &status, phase)
+	phase := decidePhase(s)
+	status.Conditions = conditions(s, phase)
 	reportPhase(s, &status, phase)
 	return status
 }
 
 // addresses fills the pod's and the host's addresses (A-CST-17).
 func addresses(s *step, status *v1.PodStatus) {
-	for _, ip := range s.shownIPs() {
-		status.PodIPs = append(status.PodIPs, v1.PodIP{IP: ip})
+	old, ips := &s.kept.Reported, s.shownIPs()
+	status.PodIPs, status.HostIPs = old.PodIPs, old.HostIPs
+	if !slices.EqualFunc(status.PodIPs, ips, func(shown v1.PodIP, ip string) bool { return shown.IP == ip }) {
+		status.PodIPs = nil
+		for _, ip := range ips {
+			status.PodIPs = append(status.PodIPs, v1.PodIP{IP: ip})
+		}
 	}
-	for _, ip := range s.options.HostIPs {
-		status.HostIPs = append(status.HostIPs, v1.HostIP{IP: ip})
+	if !slices.EqualFunc(status.HostIPs, s.options.HostIPs, func(shown v1.HostIP, ip string) bool { return shown.IP == ip }) {
+		status.HostIPs = nil
+		for _, ip := range s.options.HostIPs {
+			status.HostIPs = append(status.HostIPs, v1.HostIP{IP: ip})
+		}
 	}
 	if len(status.PodIPs) > 0 {
 		status.PodIP = status.PodIPs[0].IP
@@ -115,7 +119,7 @@ func addresses(s *step, status *v1.PodStatus) {
 // reportPhase sets phase, reason and message. A terminal phase is withheld
 // while anything may still run (B-FIN-3), and never changes again (B-FIN-2).
 func reportPhase(s *step, status *v1.PodStatus, phase v1.PodPhase) {
-	old := s.kept.Reported
+	old := &s.kept.Reported
 	switch {
 	case Terminal(old.Phase):
 		status.Phase, status.Reason, status.Message = old.Phase, old.Reason, old.Message
@@ -138,8 +142,16 @@ func seconds[T interface{ Unix() int64 }](t T) *metav1.Time {
 	return &u
 }
 
+// secondsAs is a time as the API keeps it: the one that it has, if it is the same.
+func secondsAs(t time.Time, known *metav1.Time) *metav1.Time {
+	if known != nil && known.Unix() == t.Unix() {
+		return known
+	}
+	return seconds(t)
+}
+
 // tellProgress reports the milestones of the pod as a whole.
-func tellProgress(s *step, status v1.PodStatus) {
+func tellProgress(s *step, status *v1.PodStatus) {
 	if status.Phase != s.kept.Reported.Phase {
 		r := Report{Subject: "pod", What: string(status.Phase), Because: status.Reason, Rule: "A-PHASE-5"}
 		tell(s, r)

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -36,5 +37,118 @@ func TestSameStatus(t *testing.T) {
 		if got := sameStatus(status(func(*v1.PodStatus) {}), status(c.change)); got != c.same {
 			t.Errorf("%s: same %t, want %t", name, got, c.same)
 		}
+	}
+}
+
+// TestSameStatusHasAllFields changes one thing after the other in a status that has
+// everything: each change makes another status of it. So a field that the API gets later
+// is not forgotten.
+func TestSameStatusHasAllFields(t *testing.T) {
+	full := &v1.PodStatus{}
+	populate(reflect.ValueOf(full).Elem())
+	if !sameStatus(full, full.DeepCopy()) {
+		t.Fatal("a copy is another status")
+	}
+	changed, n := full.DeepCopy(), 0
+	eachChange(reflect.ValueOf(changed).Elem(), "status", func(path string) {
+		n++
+		if sameStatus(full, changed) || sameStatus(changed, full) {
+			t.Errorf("%s: the same after a change", path)
+		}
+	})
+	if n < 200 {
+		t.Errorf("%d changes are too few", n)
+	}
+}
+
+// populate gives everything below a value something.
+func populate(v reflect.Value) {
+	switch v.Interface().(type) {
+	case metav1.Time:
+		v.Set(reflect.ValueOf(metav1.Unix(1000, 0)))
+		return
+	case resource.Quantity:
+		v.Set(reflect.ValueOf(resource.MustParse("3")))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			populate(v.Field(i))
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		populate(v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		populate(v.Index(0))
+	case reflect.Map:
+		value := reflect.New(v.Type().Elem()).Elem()
+		populate(value)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.ValueOf("cpu").Convert(v.Type().Key()), value)
+	default:
+		alter(v)
+	}
+}
+
+// alter gives a plain value another one.
+func alter(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(v.String() + "x")
+	case reflect.Bool:
+		v.SetBool(!v.Bool())
+	case reflect.Int32, reflect.Int64:
+		v.SetInt(v.Int() + 1)
+	default:
+		panic("no other value of " + v.Type().String())
+	}
+}
+
+// eachChange makes one change after the other below a value, and takes each back.
+func eachChange(v reflect.Value, path string, changed func(path string)) {
+	with := func(other reflect.Value, path string) {
+		was := reflect.ValueOf(v.Interface())
+		v.Set(other)
+		changed(path)
+		v.Set(was)
+	}
+	switch was := v.Interface().(type) {
+	case metav1.Time:
+		with(reflect.ValueOf(metav1.Time{Time: was.Add(time.Second)}), path)
+		return
+	case resource.Quantity:
+		with(reflect.ValueOf(resource.MustParse("4")), path)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			eachChange(v.Field(i), path+"."+v.Type().Field(i).Name, changed)
+		}
+	case reflect.Pointer:
+		with(reflect.Zero(v.Type()), path+" is nil")
+		eachChange(v.Elem(), path, changed)
+	case reflect.Slice:
+		with(reflect.Append(v, reflect.Zero(v.Type().Elem())), path+" is longer")
+		with(reflect.Zero(v.Type()), path+" is empty")
+		eachChange(v.Index(0), path+"[0]", changed)
+	case reflect.Map:
+		with(reflect.Zero(v.Type()), path+" is empty")
+		for _, key := range v.MapKeys() {
+			other := reflect.MakeMap(v.Type())
+			other.SetMapIndex(key, reflect.Zero(v.Type().Elem()))
+			with(other, path+" has another amount")
+			renamed := reflect.MakeMap(v.Type())
+			renamed.SetMapIndex(reflect.ValueOf("memory").Convert(key.Type()), v.MapIndex(key))
+			with(renamed, path+" has another name")
+		}
+	default:
+		was := reflect.New(v.Type()).Elem()
+		was.Set(v)
+		alter(v)
+		changed(path)
+		v.Set(was)
 	}
 }

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -24,31 +25,39 @@ const (
 	storagePauseFactor   = 20 // measuring takes at most a twentieth of the time
 )
 
+// watched is what is measured of a pod that has a limit.
+type watched struct {
+	volumes    []string
+	containers bool
+}
+
 // planStorage measures again when it is time, for pods that have a limit.
 func planStorage(s *step) {
-	volumes, containers := storageWatched(s.pod)
-	watched := len(volumes) > 0 || containers
-	if s.kept.Stage != Syncing || !watched || !s.setup.volumes.done || s.storage.op != 0 || !s.due(s.storage.nextAt) {
+	if s.kept.Stage != Syncing || !s.setup.volumes.done || s.storage.op != 0 {
+		return
+	}
+	w := s.ofSpec().storage
+	if len(w.volumes) == 0 && !w.containers || !s.due(s.storage.nextAt) {
 		return
 	}
 	s.storage.op = s.nextID()
-	s.do(MeasureStorage{ID: s.storage.op, Volumes: volumes, Containers: containers})
+	s.do(MeasureStorage{ID: s.storage.op, Volumes: slices.Clone(w.volumes), Containers: w.containers})
 }
 
 // storageWatched says what to measure: volumes with a limit of their own, and everything
 // local if containers have limits. Critical pods are exempt (B-LST-1).
-func storageWatched(pod *v1.Pod) (volumes []string, containers bool) {
+func storageWatched(pod *v1.Pod) (w watched) {
 	if Critical(pod) {
-		return nil, false
+		return w
 	}
-	_, containers = podStorageLimit(pod)
+	_, w.containers = podStorageLimit(pod)
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
-		if sizeLimit(v) != nil || containers && isLocalStorage(v) {
-			volumes = append(volumes, v.Name)
+		if sizeLimit(v) != nil || w.containers && isLocalStorage(v) {
+			w.volumes = append(w.volumes, v.Name)
 		}
 	}
-	return volumes, containers
+	return w
 }
 
 // isLocalStorage says whether a volume's content counts for the pod's limit.

@@ -174,9 +174,14 @@ func disruptionCondition(s *step, phase v1.PodPhase) []v1.PodCondition {
 	if s.stop.Disruption == "" || s.kept.Stage < Terminated || !Terminal(phase) {
 		return nil
 	}
-	return []v1.PodCondition{{
+	own := v1.PodCondition{
 		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonTerminationByKubelet, Message: s.stop.Disruption,
-	}}
+		ObservedGeneration: s.observedGeneration(), LastTransitionTime: *seconds(s.wall),
+	}
+	if old := condition(s.kept.Reported.Conditions, v1.DisruptionTarget); old != nil && Terminal(s.kept.Reported.Phase) {
+		own.LastTransitionTime = old.LastTransitionTime
+	}
+	return []v1.PodCondition{own}
 }
 
 // scheduledCondition is the object's own: the node did not schedule the pod.

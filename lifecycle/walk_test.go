@@ -101,10 +101,14 @@ type walk struct {
 }
 
 func newWalk(rt *rapid.T, pod *v1.Pod, seen map[string]int) *walk {
-	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	seen[counts.Lives]++
 	options := DefaultOptions()
 	options.KeepRecords = rapid.Bool().Draw(rt, "keeps records")
+	return newWalkOf(rt, pod, options, seen)
+}
+
+func newWalkOf(rt *rapid.T, pod *v1.Pod, options Options, seen map[string]int) *walk {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	seen[counts.Lives]++
 	m := New(pod, options)
 	return &walk{
 		world: &world{t: rt, now: start, overdue: map[string]int{}, resources: map[string]v1.ResourceRequirements{}},

@@ -32,3 +32,44 @@ func TestShrunk(t *testing.T) {
 		}
 	}
 }
+
+// TestTells: what was granted is kept until the status tells of all of it, the containers' and
+// the pod's as a whole (A-ACT-15, A-ADM-8).
+func TestTells(t *testing.T) {
+	container, whole := podOf(API, "a", "a"), podOf(API, "b", "b")
+	container.Spec.Containers[0].Resources.Requests = cpus("2")
+	whole.Spec.Containers[0].Resources.Requests = cpus("1")
+	whole.Spec.Resources = &v1.ResourceRequirements{Requests: cpus("4")}
+	over := whole.DeepCopy()
+	over.Spec.Overhead = cpus("500m")
+	asWhole := func(own, ofContainer string) v1.PodStatus {
+		status := statusOf(v1.PodRunning, ofContainer)
+		if own != "" {
+			status.AllocatedResources = cpus(own)
+		}
+		return status
+	}
+	for _, test := range []struct {
+		name   string
+		pod    *v1.Pod
+		status v1.PodStatus
+		want   bool
+	}{
+		{"a container has it", container, statusOf(v1.PodRunning, "2000m"), true},
+		{"a container has less", container, statusOf(v1.PodRunning, "1"), false},
+		{"a container has more", container, statusOf(v1.PodRunning, "3"), false},
+		{"nothing of a container is told", container, statusOf(v1.PodRunning, ""), true},
+		{"the pod has it", whole, asWhole("4", "1"), true},
+		{"the pod has less", whole, asWhole("3", "1"), false},
+		{"the pod has more", whole, asWhole("5", "1"), false},
+		{"nothing of the pod is told", whole, asWhole("", "1"), true},
+		{"a container of the pod has less", whole, asWhole("4", "500m"), false},
+		{"the pod has its overhead as well", over, asWhole("4500m", "1"), true},
+		{"the overhead is not in it", over, asWhole("4", "1"), false},
+		{"a pod without resources of its own", container, asWhole("2", "2"), true},
+	} {
+		if got := tells(test.pod, &test.status); got != test.want {
+			t.Errorf("%s: tells %t, want %t", test.name, got, test.want)
+		}
+	}
+}

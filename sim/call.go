@@ -21,6 +21,12 @@ type call struct {
 	effect lifecycle.Effect
 	over   bool // it was answered
 	undone bool // it was given up before it did anything
+
+	of    int       // the runtime that it was made to, by how often that was started
+	began time.Time // of a snapshot
+	try   int       // of a pull, how often its image was tried
+	takes time.Duration
+	do    func() lifecycle.Fact // nil: what the effect asks for
 }
 
 // fault is a change of calls that the scenario asks for.
@@ -33,11 +39,25 @@ type fault struct {
 // deadlines are those of the bundled worker.
 var deadlines = deadline.Default()
 
-// usual is how long calls of the bundled runtime take.
-var usual = map[string]time.Duration{
-	"EnsureCgroup": time.Millisecond, "MountVolumes": 2 * time.Millisecond, "UnmountVolumes": 2 * time.Millisecond, "RemoveCgroup": time.Millisecond,
-	"CreateSandbox": 90 * time.Millisecond, "StopSandbox": 100 * time.Millisecond, "RemoveSandbox": 13 * time.Millisecond, "InspectImage": time.Millisecond,
-	"CreateContainer": 4 * time.Millisecond, "StartContainer": 40 * time.Millisecond, "RemoveContainer": 2 * time.Millisecond, "Observe": 2 * time.Millisecond,
+// usualTime is how long calls of the bundled runtime take.
+func usualTime(e lifecycle.Effect) time.Duration {
+	switch e.(type) {
+	case lifecycle.EnsureCgroup, lifecycle.RemoveCgroup, lifecycle.InspectImage:
+		return time.Millisecond
+	case lifecycle.MountVolumes, lifecycle.UnmountVolumes, lifecycle.RemoveContainer, lifecycle.Observe:
+		return 2 * time.Millisecond
+	case lifecycle.CreateSandbox:
+		return 90 * time.Millisecond
+	case lifecycle.StopSandbox:
+		return 100 * time.Millisecond
+	case lifecycle.RemoveSandbox:
+		return 13 * time.Millisecond
+	case lifecycle.CreateContainer:
+		return 4 * time.Millisecond
+	case lifecycle.StartContainer:
+		return 40 * time.Millisecond
+	}
+	return 0
 }
 
 // call begins to carry an effect out.
@@ -51,13 +71,12 @@ func (w *world) call(e lifecycle.Effect) {
 		})
 		return
 	}
-	name := reflect.TypeOf(e).Name()
-	f := w.calls.fault(w.now, name, containerOf(e))
+	f := w.calls.fault(w.now, e)
 	if f == nil {
-		w.perform(c, timeOf(w, name, e))
+		w.perform(c, timeOf(w, e))
 		return
 	}
-	takes := f.Takes.Draw(w.dice, timeOf(w, name, e))
+	takes := f.Takes.Draw(w.dice, timeOf(w, e))
 	switch {
 	case f.Hang:
 		hangs(w, c)
@@ -69,7 +88,7 @@ func (w *world) call(e lifecycle.Effect) {
 }
 
 // timeOf is how long a call takes if nothing delays it.
-func timeOf(w *world, name string, e lifecycle.Effect) time.Duration {
+func timeOf(w *world, e lifecycle.Effect) time.Duration {
 	switch e := e.(type) {
 	case lifecycle.PullImage:
 		return imageOf(w, e.Image).Pull.Draw(w.dice, usualPull)
@@ -79,10 +98,10 @@ func timeOf(w *world, name string, e lifecycle.Effect) time.Duration {
 		return hookTime(w, e)
 	case lifecycle.StartContainer:
 		if c := w.runtime.container(e.ContainerID); c != nil {
-			return c.run.Start.Draw(w.dice, usual[name])
+			return c.run.Start.Draw(w.dice, usualTime(e))
 		}
 	}
-	return usual[name]
+	return usualTime(e)
 }
 
 // hangs is a call that does nothing, and is given up. Attempts of probes and hooks have
@@ -171,7 +190,11 @@ func ofRuntime(e lifecycle.Effect) bool {
 }
 
 // fault is the first change that fits a call.
-func (c *calls) fault(now time.Duration, name, container string) *fault {
+func (c *calls) fault(now time.Duration, e lifecycle.Effect) *fault {
+	if len(c.left) == 0 {
+		return nil
+	}
+	name, container := reflect.TypeOf(e).Name(), containerOf(e)
 	for i := range c.left {
 		f := &c.left[i]
 		if f.Call.Call != name || f.Container != "" && f.Container != container || now < f.from || now >= f.until || f.Times > 0 && f.done == f.Times {

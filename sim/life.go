@@ -57,12 +57,12 @@ func Run(pod *v1.Pod, o Options) *Life {
 			break
 		}
 		w.now = next.at
-		next.do()
+		w.due(&next)
 		if taken++; taken%askEvery == 0 && o.GivenUp != nil && o.GivenUp() {
 			break
 		}
 	}
-	w.life.Quiet = w.queue.Len() == 0
+	w.life.Quiet = w.queue.empty()
 	if !w.life.Gone && !w.life.Quiet {
 		w.now = until
 	}
@@ -82,6 +82,7 @@ func newWorld(pod *v1.Pod, o Options) *world {
 	}
 	for _, e := range o.Scenario.Events {
 		w.after(e.At.Draw(w.dice, 0), func() { happens(w, &e) })
+		w.needsCheckpoints = w.needsCheckpoints || e.Reboot != nil || e.AgentCrash != nil
 	}
 	w.calls.left = make([]fault, len(o.Scenario.Calls))
 	for i := range o.Scenario.Calls {
@@ -91,8 +92,6 @@ func newWorld(pod *v1.Pod, o Options) *world {
 			w.calls.left[i].until = c.Until.Draw(w.dice, 0)
 		}
 	}
-	w.images.tried = map[string]int{}
-	w.images.here = map[string]bool{}
 	return w
 }
 

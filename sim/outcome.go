@@ -59,21 +59,38 @@ func (l *Life) tell(at time.Duration, r lifecycle.Report) { l.Story = append(l.S
 // status files how the pod is, if that has changed.
 func (l *Life) status(at time.Duration, s *v1.PodStatus) {
 	m := Moment{At: at, Phase: s.Phase}
-	for _, c := range s.Conditions {
+	for i := range s.Conditions {
+		c := &s.Conditions[i]
 		m.Ready = m.Ready || c.Type == v1.PodReady && c.Status == v1.ConditionTrue
 	}
-	for _, list := range [][]v1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses} {
+	if n := len(l.Moments); n > 0 {
+		last := &l.Moments[n-1]
+		if last.Phase == m.Phase && last.Ready == m.Ready && last.restartsAre(s) {
+			return
+		}
+	}
+	m.Restarts = slices.Grow(m.Restarts, len(s.InitContainerStatuses)+len(s.ContainerStatuses))
+	for _, list := range [2][]v1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses} {
 		for i := range list {
 			m.Restarts = append(m.Restarts, Restarts{list[i].Name, list[i].RestartCount})
 		}
 	}
-	if n := len(l.Moments); n > 0 {
-		last := l.Moments[n-1]
-		if last.Phase == m.Phase && last.Ready == m.Ready && slices.Equal(last.Restarts, m.Restarts) {
-			return
+	l.Moments = append(l.Moments, m)
+}
+
+// restartsAre says whether the restarts are those of a status, which always has the same
+// containers in the same order.
+func (m *Moment) restartsAre(s *v1.PodStatus) bool {
+	n := 0
+	for _, list := range [2][]v1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses} {
+		for i := range list {
+			if n >= len(m.Restarts) || m.Restarts[n] != (Restarts{list[i].Name, list[i].RestartCount}) {
+				return false
+			}
+			n++
 		}
 	}
-	l.Moments = append(l.Moments, m)
+	return n == len(m.Restarts)
 }
 
 func (l *Life) finish(at time.Duration, wall time.Time) { l.Until, l.At = at, wall }

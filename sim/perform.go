@@ -41,39 +41,53 @@ func (w *world) perform(c *call, takes time.Duration) {
 		return
 	case lifecycle.MountVolumes:
 		if lifecycle.SandboxNeedsVolumeGroups(w.pod) {
-			w.after(0, w.answering(lifecycle.VolumesFound(e)))
+			w.learns(0, lifecycle.VolumesFound(e))
 		}
 	}
 	if takes > deadlines.Of(c.effect) {
 		unanswered(w, c)
 	}
-	w.done(c, takes, resultOf(w, c.effect, takes))
-}
-
-// done answers a call after some time with what it then does.
-func (w *world) done(c *call, takes time.Duration, do func() lifecycle.Fact) {
-	of, ofRuntime := w.runtime.times, ofRuntime(c.effect)
-	w.after(takes, func() {
-		if !c.undone && (!ofRuntime || of == w.runtime.times) {
-			w.answer(c, do())
-		}
-	})
-}
-
-// resultOf is what a call does when it has taken its time.
-func resultOf(w *world, effect lifecycle.Effect, takes time.Duration) func() lifecycle.Fact {
-	switch e := effect.(type) {
-	case lifecycle.InspectImage:
-		return func() lifecycle.Fact { return inspectImage(w, e) }
+	switch e := c.effect.(type) {
 	case lifecycle.PullImage:
+		if w.images.tried == nil {
+			w.images.tried = map[string]int{}
+		}
 		w.images.tried[e.Image]++
-		try := w.images.tried[e.Image]
-		return func() lifecycle.Fact { return pullImage(w, e, try, takes) }
+		c.try = w.images.tried[e.Image]
 	case lifecycle.Observe:
-		began := w.wall()
-		return func() lifecycle.Fact { return w.runtime.snapshot(e, began) }
+		c.began = w.wall()
 	}
-	return func() lifecycle.Fact { return change(w, effect) }
+	w.done(c, takes, nil)
+}
+
+// done answers a call after some time with what it then does; nil: what its effect asks for.
+func (w *world) done(c *call, takes time.Duration, do func() lifecycle.Fact) {
+	c.of, c.takes, c.do = w.runtime.times, takes, do
+	w.queue.put(item{at: w.now + takes, call: c})
+}
+
+// tookItsTime ends a call, unless it was given up, or its runtime has crashed.
+func (w *world) tookItsTime(c *call) {
+	switch {
+	case c.undone || c.of != w.runtime.times && ofRuntime(c.effect):
+	case c.do != nil:
+		w.answer(c, c.do())
+	default:
+		w.answer(c, result(w, c))
+	}
+}
+
+// result does what a call's effect asks for.
+func result(w *world, c *call) lifecycle.Fact {
+	switch e := c.effect.(type) {
+	case lifecycle.InspectImage:
+		return inspectImage(w, e)
+	case lifecycle.PullImage:
+		return pullImage(w, e, c.try, c.takes)
+	case lifecycle.Observe:
+		return w.runtime.snapshot(e, c.began)
+	}
+	return change(w, c.effect)
 }
 
 // change does what an effect asks of the runtime; what changes nothing there works.
@@ -130,6 +144,9 @@ func pullImage(w *world, e lifecycle.PullImage, try int, took time.Duration) lif
 	i := imageOf(w, e.Image)
 	if try <= i.Failures {
 		return refused(e, cmp.Or(i.Error, fmt.Sprintf("failed to resolve image: %s: not found", e.Image)))
+	}
+	if w.images.here == nil {
+		w.images.here = map[string]bool{}
 	}
 	w.images.here[e.Image] = true
 	return lifecycle.ImagePulled{Result: lifecycle.Result{ID: e.ID}, Image: infoOf(e.Image, i), Took: took}

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -48,7 +49,7 @@ type answer struct {
 
 func (r *runtime) newID(what string) string {
 	r.last++
-	return fmt.Sprintf("%s-%d", what, r.last)
+	return what + "-" + strconv.Itoa(r.last)
 }
 
 func (r *runtime) container(id string) *container {
@@ -88,7 +89,7 @@ func createSandbox(w *world, e lifecycle.CreateSandbox) lifecycle.Fact {
 	}
 	s := &lifecycle.ObservedSandbox{ID: w.runtime.newID("sandbox"), Attempt: e.Attempt, Ready: true}
 	if !w.pod.Spec.HostNetwork {
-		s.IPs = []string{fmt.Sprintf("10.88.%d.%d", (w.runtime.last/250)%250, 1+w.runtime.last%250)}
+		s.IPs = []string{"10.88." + strconv.Itoa((w.runtime.last/250)%250) + "." + strconv.Itoa(1+w.runtime.last%250)}
 	}
 	w.runtime.sandboxes = append(w.runtime.sandboxes, s)
 	w.changed()
@@ -174,9 +175,9 @@ func tells(w *world, fact lifecycle.Fact) {
 	if w.now < w.runtime.downUntil || w.now < w.runtime.deafUntil {
 		return
 	}
-	w.after(eventDelay(w), w.answering(fact))
+	w.learns(eventDelay(w), fact)
 	if w.now < w.runtime.doubledUntil {
-		w.after(eventDelay(w), w.answering(fact))
+		w.learns(eventDelay(w), fact)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -22,11 +21,12 @@ type world struct {
 	scenario *scenario.Scenario
 	sink     Sink // nil: nobody is told
 
-	dice  *rand.Rand
-	queue queue
-	now   time.Duration // since the beginning, by a clock that runs evenly
-	drift time.Duration // by which the wall clock was changed
-	life  *Life
+	dice             *rand.Rand
+	queue            queue
+	now              time.Duration // since the beginning, by a clock that runs evenly
+	drift            time.Duration // by which the wall clock was changed
+	life             *Life
+	needsCheckpoints bool // an agent will end before its pod
 
 	agent   agent
 	runtime runtime
@@ -47,7 +47,24 @@ type agent struct {
 func (w *world) wall() time.Time { return Began.Add(w.now + w.drift) }
 
 // after puts in what happens later.
-func (w *world) after(d time.Duration, do func()) { w.queue.put(w.now+d, do) }
+func (w *world) after(d time.Duration, do func()) { w.queue.put(item{at: w.now + d, do: do}) }
+
+// learns has the agent that is there now learn a fact later, if it is still there then.
+func (w *world) learns(d time.Duration, fact lifecycle.Fact) {
+	w.queue.put(item{at: w.now + d, fact: fact, of: w.agent.times})
+}
+
+// due does what is due.
+func (w *world) due(next *item) {
+	switch {
+	case next.call != nil:
+		w.tookItsTime(next.call)
+	case next.fact == nil:
+		next.do()
+	case next.of == w.agent.times:
+		w.feed(next.fact)
+	}
+}
 
 func optionsOf() lifecycle.Options {
 	o := lifecycle.DefaultOptions()
@@ -82,7 +99,7 @@ func (w *world) step(fact lifecycle.Fact) {
 	at := w.wall()
 	w.life.Steps++
 	effects := w.agent.machine.Step(lifecycle.Event{At: at, Fact: fact})
-	if w.agent.machine.ToSave() && needsCheckpoints(w) {
+	if w.needsCheckpoints && w.agent.machine.ToSave() {
 		saved, err := json.Marshal(w.agent.machine.Checkpoint())
 		if err != nil {
 			panic(fmt.Sprintf("sim: checkpoint: %v", err)) // it is plain data
@@ -97,11 +114,6 @@ func (w *world) step(fact lifecycle.Fact) {
 	}
 }
 
-// needsCheckpoints says whether anybody will need a checkpoint.
-func needsCheckpoints(w *world) bool {
-	return slices.ContainsFunc(w.scenario.Events, func(e scenario.Event) bool { return e.Reboot != nil || e.AgentCrash != nil })
-}
-
 // carryOut does what the machine wants: at once, or as a call that is answered later.
 func (w *world) carryOut(at time.Time, effect lifecycle.Effect) {
 	switch e := effect.(type) {
@@ -111,7 +123,7 @@ func (w *world) carryOut(at time.Time, effect lifecycle.Effect) {
 			w.sink.Status(at, e.Status)
 		}
 		if e.ID != 0 {
-			w.after(0, w.answering(lifecycle.AnswerTo(e, nil)))
+			w.learns(0, lifecycle.AnswerTo(e, nil))
 		}
 	case lifecycle.RecordEvent:
 		if w.sink != nil {
@@ -146,16 +158,6 @@ func (w *world) setTimer(at time.Time) {
 			w.feed(lifecycle.Woke{})
 		}
 	})
-}
-
-// answering feeds an answer to the agent that has asked, if that is still there.
-func (w *world) answering(answer lifecycle.Fact) func() {
-	asked := w.agent.times
-	return func() {
-		if w.agent.times == asked {
-			w.feed(answer)
-		}
-	}
 }
 
 // start lets another agent go on with the pod.
@@ -197,7 +199,7 @@ func (w *world) changed() {
 		return
 	}
 	w.runtime.looking = true
-	w.queue.put(w.now-w.now%deadlines.Relist+deadlines.Relist, w.relist)
+	w.queue.put(item{at: w.now - w.now%deadlines.Relist + deadlines.Relist, do: w.relist})
 }
 
 func (w *world) relist() {

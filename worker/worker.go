@@ -223,7 +223,7 @@ func (w *Worker) carryOut(ctx context.Context, at time.Time, effect lifecycle.Ef
 	switch e := effect.(type) {
 	case lifecycle.Publish:
 		w.executor.watchLogs(&e.Status)
-		w.sink.Status(e.Status, e.ID != 0)
+		w.sink.Status(*e.Status.DeepCopy(), e.ID != 0) // the machine has the original
 		w.stretch.waits(ctx, w.executor.pod, e.ID)
 		w.confirm(e.ID)
 	case lifecycle.RecordEvent:
