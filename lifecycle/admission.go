@@ -23,9 +23,9 @@ func rejectedStatus(s *step) v1.PodStatus {
 		Reason:             s.stop.Reason,
 		Message:            s.stop.Message,
 		QOSClass:           s.pod.Status.QOSClass,
-		StartTime:          seconds(s.kept.StartTime),
+		StartTime:          secondsAs(s.kept.StartTime, nil),
 		Conditions: []v1.PodCondition{{
-			Type: v1.PodScheduled, Status: v1.ConditionTrue, ObservedGeneration: s.pod.Generation, LastTransitionTime: *seconds(s.wall),
+			Type: v1.PodScheduled, Status: v1.ConditionTrue, ObservedGeneration: s.pod.Generation, LastTransitionTime: seconds(s.wall),
 		}},
 	}
 }

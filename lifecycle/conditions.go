@@ -46,7 +46,7 @@ func ownConditions(s *step, phase v1.PodPhase, list []v1.PodCondition) []v1.PodC
 	if s.round.Ever || s.restartAllRule {
 		list = append(list, restartingCondition(s, phase))
 	}
-	generation, now := s.observedGeneration(), *seconds(s.wall)
+	generation, now := s.observedGeneration(), seconds(s.wall)
 	for i := first; i < len(list); i++ {
 		list[i].ObservedGeneration = generation // A-COND-11
 		list[i].LastTransitionTime = now

@@ -28,8 +28,9 @@ func containerStatuses(s *step, shown []int, before []v1.ContainerStatus) []v1.C
 	return statuses
 }
 
-// containerStatus is one entry of the status lists, but for its mounts (A-CST-1..15).
-func containerStatus(options *Options, of role, v *containerView) v1.ContainerStatus {
+// containerStatus is one entry of the status lists, but for the container's ID and its
+// mounts (A-CST-1..15).
+func containerStatus(of role, v *containerView) v1.ContainerStatus {
 	started := v.started
 	status := v1.ContainerStatus{
 		Name:         of.spec.Name,
@@ -43,7 +44,6 @@ func containerStatus(options *Options, of role, v *containerView) v1.ContainerSt
 		status.Started = nil // A-CST-12
 	}
 	if v.id != "" {
-		status.ContainerID = containerID(options, v.id)
 		status.ImageID = v.imageRef
 		if v.imageName != "" {
 			status.Image = v.imageName
@@ -89,7 +89,7 @@ func (v *stateView) states() (state, last v1.ContainerState) {
 		why := v.waiting
 		state.Waiting = &why
 	case shownRunning:
-		state.Running = &v1.ContainerStateRunning{StartedAt: *seconds(v.startedAt)}
+		state.Running = &v1.ContainerStateRunning{StartedAt: seconds(v.startedAt)}
 	case shownEnd, shownUnaccounted:
 		state = terminatedState(v.terminated())
 	}
@@ -193,7 +193,7 @@ func atSecond(t metav1.Time) metav1.Time {
 	if t.IsZero() {
 		return t
 	}
-	return *seconds(t)
+	return seconds(t)
 }
 
 func containerID(options *Options, id string) string { return options.RuntimeName + "://" + id }

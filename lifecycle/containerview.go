@@ -90,12 +90,18 @@ func view(s *step) {
 		if shown.known && shown.view.same(&v) {
 			continue
 		}
-		mounts := shown.status.VolumeMounts
-		if !shown.known {
-			mounts = volumeMountStatuses(&s.options, c.spec.VolumeMounts)
+		before := shown.status
+		shown.status = containerStatus(c.role, &v)
+		switch {
+		case v.id == "":
+		case v.id == shown.view.id:
+			shown.status.ContainerID = before.ContainerID
+		default:
+			shown.status.ContainerID = containerID(&s.options, v.id)
 		}
-		shown.status = containerStatus(&s.options, c.role, &v)
-		shown.status.VolumeMounts = mounts
+		if shown.status.VolumeMounts = before.VolumeMounts; !shown.known {
+			shown.status.VolumeMounts = volumeMountStatuses(&s.options, c.spec.VolumeMounts)
+		}
 		shown.view, shown.known = v, true
 	}
 }

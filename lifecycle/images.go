@@ -42,7 +42,7 @@ type fetch struct {
 func (c *container) fetch() fetch {
 	return fetch{
 		image: &c.Image, reference: c.spec.Image, policy: c.spec.ImagePullPolicy,
-		container: c.spec.Name, fieldPath: c.fieldPath(),
+		container: c.spec.Name, fieldPath: c.path,
 	}
 }
 

@@ -296,7 +296,12 @@ type step struct {
 	overdue time.Duration // how late the timer is: a sign that lifepod gets too little CPU time
 }
 
-func (s *step) do(e Effect) { s.effects = append(s.effects, e) }
+func (s *step) do(e Effect) {
+	if s.effects == nil {
+		s.effects = make([]Effect, 0, 4) // as many as most steps have
+	}
+	s.effects = append(s.effects, e)
+}
 
 func (s *step) nextID() EffectID {
 	s.kept.LastID++

@@ -26,7 +26,7 @@ func resizeConditions(s *step, phase v1.PodPhase, list []v1.PodCondition) []v1.P
 // reason changed (A-COND-2).
 func resizeCondition(s *step, t v1.PodConditionType, old *v1.PodCondition, c v1.PodCondition) *v1.PodCondition {
 	c.Type, c.Status = t, v1.ConditionTrue
-	c.LastProbeTime, c.LastTransitionTime = *seconds(s.wall), *seconds(s.wall)
+	c.LastProbeTime, c.LastTransitionTime = seconds(s.wall), seconds(s.wall)
 	if old != nil && old.Reason == c.Reason {
 		c.LastTransitionTime = old.LastTransitionTime
 	}

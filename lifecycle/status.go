@@ -137,17 +137,15 @@ func reportPhase(s *step, status *v1.PodStatus, phase v1.PodPhase) {
 func Terminal(phase v1.PodPhase) bool { return phase == v1.PodSucceeded || phase == v1.PodFailed }
 
 // seconds is a time as the API keeps it (A-STAT-9).
-func seconds[T interface{ Unix() int64 }](t T) *metav1.Time {
-	u := metav1.Unix(t.Unix(), 0)
-	return &u
-}
+func seconds[T interface{ Unix() int64 }](t T) metav1.Time { return metav1.Unix(t.Unix(), 0) }
 
 // secondsAs is a time as the API keeps it: the one that it has, if it is the same.
 func secondsAs(t time.Time, known *metav1.Time) *metav1.Time {
 	if known != nil && known.Unix() == t.Unix() {
 		return known
 	}
-	return seconds(t)
+	u := seconds(t)
+	return &u
 }
 
 // tellProgress reports the milestones of the pod as a whole.

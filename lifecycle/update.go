@@ -176,7 +176,7 @@ func disruptionCondition(s *step, phase v1.PodPhase) []v1.PodCondition {
 	}
 	own := v1.PodCondition{
 		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonTerminationByKubelet, Message: s.stop.Disruption,
-		ObservedGeneration: s.observedGeneration(), LastTransitionTime: *seconds(s.wall),
+		ObservedGeneration: s.observedGeneration(), LastTransitionTime: seconds(s.wall),
 	}
 	if old := condition(s.kept.Reported.Conditions, v1.DisruptionTarget); old != nil && Terminal(s.kept.Reported.Phase) {
 		own.LastTransitionTime = old.LastTransitionTime

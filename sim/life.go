@@ -75,8 +75,9 @@ func newWorld(pod *v1.Pod, o Options) *world {
 	w := &world{
 		pod: pod, scenario: o.Scenario, sink: o.Sink,
 		dice: rand.New(rand.NewPCG(o.Seed, o.Seed^0x9e3779b97f4a7c15)), //nolint:gosec // lives are to be repeated
-		life: &Life{Pod: pod, Seed: o.Seed},
+		life: &Life{Pod: pod, Seed: o.Seed, Story: make([]Line, 0, usualLines)},
 	}
+	w.queue.items = make([]item, 0, usualItems)
 	if o.Journal {
 		w.agent.recorder = journal.NewRecorder(nil)
 	}
@@ -94,6 +95,12 @@ func newWorld(pod *v1.Pod, o Options) *world {
 	}
 	return w
 }
+
+// What a short life has, so that what has it need not grow.
+const (
+	usualLines = 16
+	usualItems = 16
+)
 
 const (
 	never   = 1<<63 - 1        // later than anything happens
