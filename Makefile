@@ -256,7 +256,7 @@ bench: build stock-runtime ## lifepod against the bare runtime calls, on one con
 
 BENCHSIM ?= 20000x
 bench-sim: ## simulated lives per second of one core, and whether memory grows; BENCHSIM=10m for a time
-	GOMAXPROCS=1 $(GO) test ./sim -run '^$$' -bench 'Life$$' -benchtime $(BENCHSIM)
+	GOMAXPROCS=1 GOGC=400 $(GO) test ./sim -run '^$$' -bench 'Life$$' -benchtime $(BENCHSIM) # GOGC as in lifepod sim --runs
 
 BENCHUP ?= -n 3
 bench-up: build controlplane kubelet ## lifepod up against the separate programs of a cluster (as root)

@@ -40,7 +40,7 @@ func main() {
 	flag.IntVar(&o.jobs, "jobs", runtime.NumCPU(), "how many at once")
 	flag.IntVar(&o.checks, "checks", 200, "random lives for each mistake and walk")
 	flag.Uint64Var(&o.seed, "seed", 1, "which mistakes")
-	flag.StringVar(&o.only, "only", "", "only in files whose names match")
+	flag.StringVar(&o.only, "only", "", "only where FILE:LINE matches")
 	flag.StringVar(&o.by, "by", "all", "what is to catch them: all, transcripts (with other tests), or walks")
 	flag.BoolVar(&o.matrix, "matrix", false, "try TestMatrix, too, which takes a minute for each survivor")
 	flag.Parse()
@@ -74,7 +74,7 @@ func (o options) run(ctx context.Context) error {
 	}
 	var chosen []mutate.Mutant
 	for _, m := range mutate.Shuffle(all, o.seed) {
-		if only.MatchString(m.File) {
+		if only.MatchString(fmt.Sprintf("%s:%d", m.File, m.Line)) {
 			chosen = append(chosen, m)
 		}
 	}
