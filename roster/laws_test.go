@@ -26,6 +26,7 @@ type laws struct {
 	done    map[types.UID]bool      // refused, or with a status that tells of its end
 	overdue map[types.UID]time.Time // when pods that were preempted have to have ended
 	latest  time.Time               // of those
+	reads   map[types.UID]bool      // who waits for the Node
 	orphans map[types.UID]bool      // of the API, remembered and not wanted when all were heard
 
 	shutdown shutdownLaws
@@ -35,7 +36,7 @@ type laws struct {
 func newLaws(w *walk) *laws {
 	return &laws{
 		w: w, known: map[types.UID]bool{}, wanted: map[types.UID]*v1.Pod{}, orphans: map[types.UID]bool{}, heard: map[Source]bool{}, paused: map[types.UID]*v1.Pod{},
-		place: place{}, blocked: map[types.UID]bool{}, lost: map[types.UID]bool{}, removed: map[types.UID]bool{}, overdue: map[types.UID]time.Time{}, done: map[types.UID]bool{}, asked: map[int]*v1.Pod{},
+		place: place{}, reads: map[types.UID]bool{}, blocked: map[types.UID]bool{}, lost: map[types.UID]bool{}, removed: map[types.UID]bool{}, overdue: map[types.UID]time.Time{}, done: map[types.UID]bool{}, asked: map[int]*v1.Pod{},
 		pressure: newPressureLaws(),
 	}
 }
@@ -71,7 +72,10 @@ func (l *laws) fact(fact Fact) {
 		delete(l.place, f.UID) // it is taken anew
 		delete(l.paused, f.UID)
 	case NodeRead:
-		delete(l.place, f.UID)
+		if l.reads[f.UID] {
+			delete(l.place, f.UID)
+		}
+		delete(l.reads, f.UID)
 	case Allocated:
 		delete(l.place, f.UID)
 	case Resumed:
@@ -115,6 +119,7 @@ func (l *laws) effect(effect Effect) {
 		}
 	case ReadNode:
 		l.isKnown(e.UID, e)
+		l.reads[e.UID] = true
 		l.place.keep(l.wanted[e.UID])
 	case Allocate:
 		l.isKnown(e.Pod.UID, e)

@@ -46,6 +46,7 @@ func (w *walk) reach(was *Machine, fact Fact, effects []Effect) {
 // counts notes where each pod stands.
 func (w *walk) counts() {
 	w.seen[counts.Steps]++
+	w.reachAPI()
 	for _, p := range w.m.pods {
 		if p.position == Waiting {
 			w.seen[counts.State+"waiting for "+p.reason.rule()]++

@@ -12,6 +12,7 @@ import (
 // then lives or is over, and that nothing is left of the others.
 func (w *walk) comesToRest() {
 	w.calm, w.left = true, nil
+	w.heals()
 	w.feed(w.measures())
 	for range 5000 {
 		if !w.worksOnAll() {

@@ -2,6 +2,7 @@ package roster
 
 import (
 	"flag"
+	"maps"
 	"reflect"
 	"strconv"
 	"testing"
@@ -49,6 +50,7 @@ var sometimes = []string{
 	"overtaken", "panicked while it left", "killed before all were heard", "rebooted", "wanted again while it left", "gone when it was looked at",
 	"looked at, nobody wanted it", "static pods of one name", "resize deferred", "resize granted", "unheard after a reboot", "at rest over",
 	"evicted for memory.available", "evicted for nodefs.available", "evicted for pid.available", "evicted by a soft threshold", "evicted before others",
+	"told of an older version", "told of a pod that has gone", "deleted while the API was cut off",
 	"reclaiming was enough", "told to end by a shutdown", "refused by a shutdown", "released in time", "roster.TakeInhibitor",
 }
 
@@ -80,7 +82,7 @@ func newWalk(rt *rapid.T, seen map[string]int) *walk {
 	return &walk{rt: rt, seen: seen, world: &world{
 		now: start, cpu: 4000, sources: []Source{API, File},
 		wants: map[types.UID]*want{}, runtime: map[types.UID]*thing{}, memory: map[types.UID]*kept{}, mirrors: map[types.UID]v1.PodStatus{},
-		endedBySource: map[types.UID]bool{}, byName: map[types.UID]bool{}, left: map[pressure.Signal]int64{},
+		endedBySource: map[types.UID]bool{}, byName: map[types.UID]bool{}, left: map[pressure.Signal]int64{}, versions: map[types.UID][]*v1.Pod{},
 	}}
 }
 
@@ -156,6 +158,9 @@ func (w *walk) take(e Effect) {
 		w.answers = append(w.answers, func() Fact { return w.looks(e.Pod.UID) })
 	case ReadNode:
 		w.answers = append(w.answers, func() Fact {
+			if w.cut {
+				return NodeRead{UID: e.UID}
+			}
 			return NodeRead{UID: e.UID, Node: []*v1.Node{nil, nodeOf("4", nil), nodeOf("4", map[string]string{"disk": ""})}[w.draw(3, "node")]}
 		})
 	case Allocate:
@@ -174,6 +179,11 @@ func (w *walk) take(e Effect) {
 				return Recalled{UID: e.UID, Remembered: &k.Remembered}
 			}
 			return Recalled{UID: e.UID}
+		})
+	case AllHeard: // what an agent that was killed had given, and could not begin
+		maps.DeleteFunc(w.byName, func(uid types.UID, _ bool) bool {
+			p := w.m.pods[uid]
+			return p == nil || !p.wanted && w.workers[uid] == nil
 		})
 	default:
 		w.carryOut(e, !w.rarely(6, "of no use"))
@@ -202,7 +212,7 @@ func (w *walk) looks(uid types.UID) Fact {
 
 // act lets one random thing happen.
 func (w *walk) act() {
-	switch action := w.draw(43, "action"); {
+	switch action := w.draw(46, "action"); {
 	case action < 14 && len(w.mail) > 0:
 		w.deliver()
 	case action < 17 && len(w.answers) > 0:
@@ -221,9 +231,11 @@ func (w *walk) act() {
 		w.killed()
 	case action == 39 && w.draw(3, "shutdown") == 0:
 		w.shutsDown()
+	case action >= 43:
+		w.troublesAPI()
 	case action >= 40:
 		w.presses()
-	case len(w.removes) > 0:
+	case len(w.removes) > 0 && !w.cut:
 		w.removesObject()
 	}
 }
@@ -237,7 +249,11 @@ func (w *walk) deliver() {
 func (w *walk) answer(i int) {
 	ask := w.answers[i]
 	w.answers = append(w.answers[:i:i], w.answers[i+1:]...)
-	w.feed(ask())
+	answer := ask()
+	w.feed(answer)
+	if read, is := answer.(NodeRead); is && w.rarely(3, "API answers twice") {
+		w.feed(read)
+	}
 }
 
 // works lets a worker do something, end by itself or panic.

@@ -30,12 +30,15 @@ type world struct {
 	left          map[pressure.Signal]int64  // of what is short, or was
 	endedBySource map[types.UID]bool         // pods that have ended because their source had them no longer
 	byName        map[types.UID]bool         // pods that have devices
+	cut           bool                       // the API server is cut off
+	versions      map[types.UID][]*v1.Pod    // each that it has had, in order
 
 	// what doesn't
 	workers map[types.UID]*worker
 	mail    []Fact        // to the machine, in order
 	answers []func() Fact // under way, in any order
 	told    map[types.UID]bool
+	held    []Fact // what the API server tells while it is cut off
 	heard   map[Source]bool
 	removes []types.UID // objects that the API server was told to delete
 }
@@ -78,9 +81,24 @@ type worker struct {
 
 func (w *world) post(f Fact) { w.mail = append(w.mail, f) }
 
+// says has a source tell something: the API server, once it is no longer cut off.
+func (w *world) says(source Source, f Fact) {
+	if source == API && w.cut {
+		w.held = append(w.held, f)
+		return
+	}
+	w.post(f)
+}
+
+// heals ends a cut: what the API server had to tell arrives in order.
+func (w *world) heals() {
+	w.mail = append(w.mail, w.held...)
+	w.cut, w.held = false, nil
+}
+
 // restart begins another agent; what the one before had not done is lost.
 func (w *world) restart() {
-	w.workers, w.mail, w.answers, w.removes = map[types.UID]*worker{}, nil, nil, nil
+	w.workers, w.mail, w.held, w.answers, w.removes = map[types.UID]*worker{}, nil, nil, nil, nil
 	w.told, w.heard = map[types.UID]bool{}, map[Source]bool{}
 }
 
@@ -101,19 +119,22 @@ func (w *world) opened() Opened {
 func (w *world) wanted(source Source, pod *v1.Pod) {
 	w.wants[pod.UID] = &want{source, pod}
 	w.told[pod.UID] = true
-	w.post(Wanted{Source: source, Pod: pod})
+	if source == API {
+		w.versions[pod.UID] = append(w.versions[pod.UID], pod)
+	}
+	w.says(source, Wanted{Source: source, Pod: pod})
 }
 
 func (w *world) unwanted(uid types.UID) {
 	if w.wants[uid] == nil {
 		return
 	}
-	told := w.told[uid]
+	told, source := w.told[uid], w.wants[uid].source
 	delete(w.wants, uid)
 	delete(w.told, uid)
 	delete(w.mirrors, uid)
 	if told {
-		w.post(Unwanted{UID: uid})
+		w.says(source, Unwanted{UID: uid})
 	}
 }
 
@@ -130,7 +151,7 @@ func (w *world) tells(source Source) bool {
 		}
 	}
 	w.heard[source] = true
-	w.post(SourceHeard{Source: source})
+	w.says(source, SourceHeard{Source: source})
 	return true
 }
 
@@ -167,8 +188,6 @@ func (w *world) carryOut(e Effect, resumable bool) {
 		}
 	case Release:
 		delete(w.byName, e.UID)
-	case AllHeard: // what an agent that was killed had given, and could not begin
-		maps.DeleteFunc(w.byName, func(uid types.UID, _ bool) bool { return w.wants[uid] == nil && w.workers[uid] == nil })
 	case Forget:
 		delete(w.memory, e.UID)
 	case DeleteObject:

@@ -71,6 +71,9 @@ func (w *world) takes(worker *worker, fact lifecycle.Fact) {
 	case lifecycle.EvictionRequested:
 		worker.evicted = true
 	case lifecycle.PodUpdated:
+		if f.Pod.Generation < worker.newest.Generation {
+			return // overtaken by a newer one
+		}
 		if worker.newest.Generation != f.Pod.Generation {
 			worker.defers = false
 		}
