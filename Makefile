@@ -81,7 +81,7 @@ deb: build ## make a Debian package of it: bin/lifepod_VERSION_ARCH.deb
 	cd packaging/build && $(GO) run . -root $(CURDIR) -binary $(BINARY) -version '$(VERSION)' -time "$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)}"
 
 clean: ## remove everything that was built
-	rm -rf bin .cache/bundle .cache/bundle.stamp .cache/controlplane .cache/amd64 .cache/arm64
+	rm -rf bin .cache/bundle .cache/bundle.stamp .cache/demo .cache/controlplane .cache/amd64 .cache/arm64
 	find bundle/assets -mindepth 1 ! -name README.md -delete
 
 # --- using ------------------------------------------------------------------
@@ -91,7 +91,7 @@ clean: ## remove everything that was built
 .PHONY: demo
 demo: packages ## build what lifepod run needs and run examples/hello.yaml (as root)
 	@$(GO) run ./bundle/build -demo
-	@echo "building bin/demo/lifepod: the command run alone; make build builds them all" >&2
+	@echo "linking bin/demo/lifepod: the command run alone; make build builds them all" >&2
 	@$(GO) build -overlay .cache/demo/overlay.json -ldflags '$(LDFLAGS)' -o bin/demo/lifepod ./cmd/lifepod-demo
 	bin/demo/lifepod run examples/hello.yaml
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -30,6 +31,37 @@ func (t tree) runtimePacking() packing {
 		from: t.work(), to: t.assets(), folders: []string{"bin", "cni", "images"},
 		archiveName: manifest.ArchiveName, manifestName: manifest.Name, level: zstd.SpeedBestCompression,
 	}
+}
+
+// pack writes the archive, unless it has just what is there to be packed.
+func (p packing) pack() error {
+	if same, err := p.isPacked(); same || err != nil {
+		return err
+	}
+	started := time.Now()
+	size, err := p.archive()
+	if err != nil {
+		return err
+	}
+	say("packed %s in %d s: %.1f MiB", p.archiveName, int(time.Since(started).Seconds()), float64(size)/(1<<20))
+	return nil
+}
+
+// isPacked says whether the archive has just what is there to be packed.
+func (p packing) isPacked() (bool, error) {
+	text, err := os.ReadFile(filepath.Join(p.to, p.manifestName))
+	if err != nil {
+		return false, nil //nolint:nilerr // what can't be read is packed anew
+	}
+	if _, err := os.Stat(filepath.Join(p.to, p.archiveName)); err != nil {
+		return false, nil //nolint:nilerr // the same
+	}
+	var have manifest.Manifest
+	if json.Unmarshal(text, &have) != nil {
+		return false, nil //nolint:nilerr // the same
+	}
+	want, err := p.describe()
+	return err == nil && have.Digest() == want.Digest(), err
 }
 
 // window is how far back an archive refers, in bytes: programs have much in common with those

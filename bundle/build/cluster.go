@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -24,7 +23,7 @@ const (
 )
 
 // buildCluster builds the program of clusters and packs it with the runtime's
-// manifest, if it is another than the one that is packed.
+// manifest.
 func (t tree) buildCluster(ctx context.Context) error {
 	module := filepath.Join(t.root, "cluster")
 	version, err := output(ctx, module, "go", "list", "-m", "-f", "{{.Version}}", kubernetes)
@@ -49,28 +48,7 @@ func (t tree) buildCluster(ctx context.Context) error {
 	if err := writeFile(filepath.Join(p.from, manifest.ClusterRuntime), text); err != nil {
 		return err
 	}
-	if same, err := p.isPacked(); same || err != nil {
-		return err
-	}
-	_, err = p.archive()
-	return err
-}
-
-// isPacked says whether the archive has just what is there to be packed.
-func (p packing) isPacked() (bool, error) {
-	text, err := os.ReadFile(filepath.Join(p.to, p.manifestName))
-	if err != nil {
-		return false, nil //nolint:nilerr // what can't be read is packed anew
-	}
-	if _, err := os.Stat(filepath.Join(p.to, p.archiveName)); err != nil {
-		return false, nil //nolint:nilerr // the same
-	}
-	var have manifest.Manifest
-	if json.Unmarshal(text, &have) != nil {
-		return false, nil //nolint:nilerr // the same
-	}
-	want, err := p.describe()
-	return err == nil && have.Digest() == want.Digest(), err
+	return p.pack()
 }
 
 // kubernetesVersion makes the API server say its version, as Kubernetes' build does.

@@ -7,7 +7,10 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // ownModule is the module of bundle/runtime.
@@ -60,32 +63,100 @@ func (t tree) compile(ctx context.Context) error {
 	if err := os.RemoveAll(t.work()); err != nil {
 		return fmt.Errorf("clear the work folder: %w", err)
 	}
-	list := binaries(strings.TrimSpace(string(version)))
-	for i, b := range list {
-		say("%s (%d of %d)", path.Base(b.out), i+1, len(list))
-		if err := t.compileGo(ctx, b); err != nil {
+	all, ctx := errgroup.WithContext(ctx)
+	all.Go(func() error { return t.compileHolders(ctx) })
+	for _, b := range batches(binaries(strings.TrimSpace(string(version)))) {
+		all.Go(func() error { return b.compile(ctx, t) })
+	}
+	return all.Wait()
+}
+
+// batch are programs that one `go build` makes: what they share is compiled once, and
+// while one is linked the packages of the next are compiled.
+type batch struct {
+	cgo      bool
+	programs []binary
+}
+
+// batches are those without and those with cgo.
+func batches(list []binary) []batch {
+	without, with := batch{}, batch{cgo: true}
+	for _, b := range list {
+		if b.cgo {
+			with.programs = append(with.programs, b)
+		} else {
+			without.programs = append(without.programs, b)
+		}
+	}
+	return []batch{without, with}
+}
+
+// tags are those of any of the programs: none means anything to another program.
+func (b batch) tags() string {
+	var list []string
+	for _, p := range b.programs {
+		list = append(list, strings.Fields(p.tags)...)
+	}
+	slices.Sort(list)
+	return strings.Join(slices.Compact(list), ",")
+}
+
+func (b batch) String() string {
+	var names []string
+	for _, p := range b.programs {
+		names = append(names, path.Base(p.out))
+	}
+	return strings.Join(names, ", ")
+}
+
+// arguments are those of `go build`, which writes the programs into the folder to, each
+// with the last part of its package's path as its name.
+func (b batch) arguments(to string) []string {
+	args := []string{"build", "-v", "-trimpath", "-buildvcs=false", "-tags", b.tags(), "-o", to + string(filepath.Separator)}
+	for _, p := range b.programs {
+		flags := "-s -w " + p.ldflags
+		if p.cgo {
+			flags += " -extldflags -static"
+		}
+		args = append(args, "-ldflags="+p.pkg+"="+flags)
+	}
+	for _, p := range b.programs {
+		args = append(args, p.pkg)
+	}
+	return args
+}
+
+// compile builds the programs into the work folder of a tree.
+func (b batch) compile(ctx context.Context, t tree) error {
+	to, cgo := filepath.Join(t.work(), "programs"), "CGO_ENABLED=0"
+	if b.cgo {
+		to, cgo = filepath.Join(t.work(), "programs-cgo"), "CGO_ENABLED=1"
+	}
+	say("compiling %s", b)
+	cmd := exec.CommandContext(ctx, "go", b.arguments(to)...)
+	cmd.Env = append(append(os.Environ(), t.arch.environment(t.sysroot())...), cgo)
+	if err := execute(cmd, t.module(), "build "+b.String()); err != nil {
+		return err
+	}
+	for _, p := range b.programs {
+		out := filepath.Join(t.work(), p.out)
+		if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+			return err
+		}
+		if err := os.Rename(filepath.Join(to, path.Base(p.pkg)), out); err != nil {
 			return err
 		}
 	}
-	return t.compileHolders(ctx)
-}
-
-func (t tree) compileGo(ctx context.Context, b binary) error {
-	ldflags, cgo := "-s -w "+b.ldflags, "CGO_ENABLED=0"
-	if b.cgo {
-		ldflags, cgo = ldflags+" -extldflags -static", "CGO_ENABLED=1"
-	}
-	out := filepath.Join(t.work(), b.out)
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
-		"-tags", b.tags, "-ldflags", ldflags, "-o", out, b.pkg)
-	cmd.Env = append(append(os.Environ(), t.arch.environment(t.sysroot())...), cgo)
-	return execute(cmd, t.module(), "build "+b.pkg)
+	return os.Remove(to)
 }
 
 // compileHolders builds what holds the namespaces of a pod: the first process of each
 // sandbox, and the program of the image for sandboxes that are containers. Many run at
 // once, so they are C without a library; their files say why, cflags how.
 func (t tree) compileHolders(ctx context.Context) error {
+	if err := os.MkdirAll(filepath.Join(t.work(), "bin"), 0o755); err != nil {
+		return err
+	}
 	for source, out := range map[string]string{"sandbox.c": "bin/pod-sandbox", "pause.c": "pause"} {
 		cmd := exec.CommandContext(ctx, t.arch.compiler(), "@cflags", "-o", filepath.Join(t.work(), out), source)
 		if err := execute(cmd, filepath.Join(t.module(), "pause"), "build "+source); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os/exec"
 	"strings"
 	"testing"
@@ -18,6 +19,22 @@ func TestDownloadsAreShown(t *testing.T) {
 	}
 	if want := "go: downloading example.com/a v1.0.0\ngo: downloading example.com/b v2.0.0\n"; shown.String() != want {
 		t.Errorf("shown: %q, want %q", shown.String(), want)
+	}
+}
+
+// The packages that Go compiles are counted; the rest of what it prints is kept for the error.
+func TestPackagesAreCounted(t *testing.T) {
+	d := &transcript{downloads: io.Discard, packages: true}
+	for _, text := range []string{"internal/goarch\ngithub.com/opencontainers", "/runc\n# example.com/a\na/x.go:1:2: bad\n", "sync\nld: no memory\n", "exit"} {
+		if n, err := d.Write([]byte(text)); n != len(text) || err != nil {
+			t.Fatalf("Write(%q): %d, %v", text, n, err)
+		}
+	}
+	if n := d.compiled.Load(); n != 3 {
+		t.Errorf("%d packages counted, want 3", n)
+	}
+	if want := "# example.com/a\na/x.go:1:2: bad\nld: no memory\nexit"; d.all.String() != want {
+		t.Errorf("kept: %q, want %q", d.all.String(), want)
 	}
 }
 

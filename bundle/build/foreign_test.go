@@ -50,30 +50,37 @@ func TestForeignTree(t *testing.T) {
 	}
 }
 
-// TestDemoOverlay: `go build` for the demo embeds the runtime, and no program of clusters.
+// TestDemoOverlay: `go build` for the demo embeds the runtime that is packed for it, and no
+// program of clusters; while that is not packed yet, nothing.
 func TestDemoOverlay(t *testing.T) {
-	tree := tree{root: t.TempDir(), arch: architecture(runtime.GOARCH)}
-	if err := tree.writeDemoOverlay(); err != nil {
-		t.Fatal(err)
-	}
-	assets := filepath.Join(tree.root, embedded)
+	tree := demo{tree{root: t.TempDir(), arch: architecture(runtime.GOARCH)}}
+	assets, packed := filepath.Join(tree.root, embedded), tree.packing().to
 	for path, text := range map[string]string{
 		filepath.Join(tree.root, "go.mod"):       "module m\n",
 		filepath.Join(tree.root, "a.go"):         "package a\n\nimport \"embed\"\n\n//go:embed all:bundle/assets\nvar F embed.FS\n",
-		filepath.Join(assets, "manifest.json"):   "",
-		filepath.Join(assets, "runtime.tar.zst"): "",
+		filepath.Join(assets, "README.md"):       "",
 		filepath.Join(assets, "cluster.json"):    "",
 		filepath.Join(assets, "cluster.tar.zst"): "",
+		filepath.Join(packed, "manifest.json"):   "",
+		filepath.Join(packed, "runtime.tar.zst"): "",
 	} {
 		if err := writeFile(path, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	list := exec.CommandContext(t.Context(), "go", "list", "-mod=mod", "-overlay", filepath.Join(tree.root, ".cache", "demo", "overlay.json"),
-		"-f", "{{.EmbedFiles}}", ".")
-	list.Dir = tree.root
-	out, err := list.CombinedOutput()
-	if err != nil || strings.TrimSpace(string(out)) != "[bundle/assets/manifest.json bundle/assets/runtime.tar.zst]" {
-		t.Errorf("embedded: %s, %v", out, err)
+	for from, want := range map[string]string{
+		"":     "[bundle/assets/README.md]",
+		packed: "[bundle/assets/README.md bundle/assets/manifest.json bundle/assets/runtime.tar.zst]",
+	} {
+		if err := tree.writeOverlay(from); err != nil {
+			t.Fatal(err)
+		}
+		list := exec.CommandContext(t.Context(), "go", "list", "-mod=mod", "-overlay", filepath.Join(tree.root, ".cache", "demo", "overlay.json"),
+			"-f", "{{.EmbedFiles}}", ".")
+		list.Dir = tree.root
+		out, err := list.CombinedOutput()
+		if err != nil || strings.TrimSpace(string(out)) != want {
+			t.Errorf("with what is packed in %q, embedded: %s, want %s, %v", from, out, want, err)
+		}
 	}
 }

@@ -9,8 +9,9 @@
 // What it builds for another architecture (-arch) is below .cache, together with
 // overlay.json, for the flag -overlay of `go build`: it puts that in the assets' place.
 //
-// For the demo (-demo) it leaves the program of clusters out, and writes
-// .cache/demo/overlay.json, with which `go build` does not see one that was built before.
+// For the demo (-demo) it leaves the program of clusters out, compiles the packages of
+// cmd/lifepod-demo beside the runtime, packs that below .cache/demo in a second, and writes
+// .cache/demo/overlay.json, with which `go build` embeds this archive alone.
 package main
 
 import (
@@ -28,11 +29,11 @@ import (
 func main() {
 	force := flag.Bool("force", false, "build even when nothing has changed")
 	arch := flag.String("arch", runtime.GOARCH, "the architecture: amd64 or arm64")
-	demo := flag.Bool("demo", false, "build the runtime alone, without the program of clusters")
+	forDemo := flag.Bool("demo", false, "build the runtime alone, without the program of clusters")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *arch, *force, *demo); err != nil {
+	if err := run(ctx, *arch, *force, *forDemo); err != nil {
 		fmt.Fprintf(os.Stderr, "bundle/build: %v\n", err)
 		os.Exit(1)
 	}
@@ -40,7 +41,7 @@ func main() {
 
 // run builds the assets below the working directory, which must be the
 // repository's root.
-func run(ctx context.Context, arch string, force, demo bool) error {
+func run(ctx context.Context, arch string, force, forDemo bool) error {
 	t, err := newTree(".", architecture(arch))
 	if err != nil {
 		return err
@@ -49,13 +50,14 @@ func run(ctx context.Context, arch string, force, demo bool) error {
 	if err != nil {
 		return err
 	}
-	if force || !t.upToDate(stamp) {
-		if err := t.buildRuntime(ctx, stamp); err != nil {
-			return err
-		}
+	if forDemo {
+		return demo{t}.build(ctx, stamp, force)
 	}
-	if demo {
-		return t.writeDemoOverlay()
+	if err := t.buildRuntime(ctx, stamp, force); err != nil {
+		return err
+	}
+	if err := t.runtimePacking().pack(); err != nil {
+		return err
 	}
 	if err := t.buildCluster(ctx); err != nil || !t.arch.foreign() {
 		return err
@@ -63,7 +65,11 @@ func run(ctx context.Context, arch string, force, demo bool) error {
 	return t.writeForeignOverlay()
 }
 
-func (t tree) buildRuntime(ctx context.Context, stamp string) error {
+// buildRuntime makes the contents of the runtime's archive, unless that was done before.
+func (t tree) buildRuntime(ctx context.Context, stamp string, force bool) error {
+	if !force && t.upToDate(stamp) {
+		return nil
+	}
 	started := time.Now()
 	if err := t.compile(ctx); err != nil {
 		return err
@@ -71,14 +77,10 @@ func (t tree) buildRuntime(ctx context.Context, stamp string) error {
 	if err := t.writeImages(ctx); err != nil {
 		return err
 	}
-	size, err := t.runtimePacking().archive()
-	if err != nil {
-		return err
-	}
 	if err := os.WriteFile(t.stampFile(), []byte(stamp), 0o644); err != nil {
 		return fmt.Errorf("write stamp: %w", err)
 	}
-	say("built the runtime in %d s: %.1f MiB packed", int(time.Since(started).Seconds()), float64(size)/(1<<20))
+	say("built the runtime in %d s", int(time.Since(started).Seconds()))
 	return nil
 }
 

@@ -18,16 +18,6 @@ func (t tree) writeForeignOverlay() error {
 	return writeOverlay(filepath.Join(t.cache(), "overlay.json"), replace)
 }
 
-// writeDemoOverlay writes what `go build` takes to see no program of clusters: one that
-// was built before may be older than the runtime beside it.
-func (t tree) writeDemoOverlay() error {
-	replace := map[string]string{}
-	for _, name := range []string{manifest.ClusterName, manifest.ClusterArchiveName} {
-		replace[filepath.Join(t.assets(), name)] = "" // there is no such file
-	}
-	return writeOverlay(filepath.Join(t.cache(), "demo", "overlay.json"), replace)
-}
-
 // writeOverlay writes a file for the flag -overlay of `go build`.
 func writeOverlay(path string, replace map[string]string) error {
 	text, err := json.MarshalIndent(map[string]any{"Replace": replace}, "", "  ")

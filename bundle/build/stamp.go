@@ -4,15 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-
-	"github.com/lifepod/lifepod/bundle/manifest"
 )
 
 // stamp is a digest of all that decides what the assets contain: the module
@@ -34,7 +31,7 @@ func (t tree) stamp(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%x\n", h.Sum(nil)), nil
 }
 
-func hashTree(h hash.Hash, root, dir string) error {
+func hashTree(h io.Writer, root, dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || strings.HasSuffix(path, "_test.go") {
 			return err
@@ -54,16 +51,12 @@ func hashTree(h hash.Hash, root, dir string) error {
 	})
 }
 
-// upToDate says whether the assets were made from what stamp describes.
+// upToDate says whether the work folder has what was made from what stamp describes.
 func (t tree) upToDate(stamp string) bool {
 	have, err := os.ReadFile(t.stampFile())
 	if err != nil || string(have) != stamp {
 		return false
 	}
-	for _, name := range []string{manifest.ArchiveName, manifest.Name} {
-		if _, err := os.Stat(filepath.Join(t.assets(), name)); err != nil {
-			return false
-		}
-	}
-	return true
+	_, err = os.Stat(t.carriedImages()) // the last that is made
+	return err == nil
 }
