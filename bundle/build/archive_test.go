@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// TestPack: what is packed already is not packed again, and what has changed is.
+func TestPack(t *testing.T) {
+	dir := t.TempDir()
+	p := packing{
+		from: filepath.Join(dir, "from"), to: filepath.Join(dir, "to"), folders: []string{"bin"},
+		archiveName: "a.tar.zst", manifestName: "a.json", level: zstd.SpeedFastest,
+	}
+	archive := filepath.Join(p.to, p.archiveName)
+	pack := func(content string) (changed bool) {
+		t.Helper()
+		if err := writeFile(filepath.Join(p.from, "bin", "program"), []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+		before, _ := os.Stat(archive) // the first time there is none
+		if err := p.pack(); err != nil {
+			t.Fatal(err)
+		}
+		after, err := os.Stat(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return before == nil || !before.ModTime().Equal(after.ModTime())
+	}
+	for i, want := range []struct {
+		content string
+		packed  bool
+	}{{"one", true}, {"one", false}, {"two", true}, {"two", false}} {
+		if got := pack(want.content); got != want.packed {
+			t.Errorf("%d: %q: packed: %t, want %t", i, want.content, got, want.packed)
+		}
+	}
+	if err := os.Remove(archive); err != nil {
+		t.Fatal(err)
+	}
+	if !pack("two") {
+		t.Error("without an archive nothing is packed")
+	}
+}
