@@ -1,6 +1,6 @@
 // Package bundle carries lifepod's container runtime and keeps it running:
-// containerd 2.4, a shim that has its runc shim inside and makes sandboxes itself, runc,
-// the CNI plugins, and the pause and toolbox images, built by bundle/build and embedded as
+// containerd 2.4, a shim that has its runc shim and runc's library inside and makes sandboxes
+// itself, runc, the CNI plugins, and the pause and toolbox images, built by bundle/build and embedded as
 // one archive.
 //
 // [Unpack] puts the programs below the state folder, once per version.

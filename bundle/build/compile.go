@@ -32,14 +32,20 @@ type binary struct {
 // native snapshotters stay.
 const containerdTags = "no_btrfs no_devmapper no_zfs no_tracing osusergo netgo"
 
+// runcTags are for runc; in the shim its library goes without checkpoints, which are runc's.
+const (
+	runcTags = "seccomp osusergo netgo"
+	shimTags = containerdTags + " seccomp runc_nocriu"
+)
+
 func binaries(containerdVersion string) []binary {
 	const containerd = "github.com/containerd/containerd/v2"
 	const plugins = "github.com/containernetworking/plugins/plugins"
 	version := "-X " + containerd + "/version.Version=" + containerdVersion
 	return []binary{
 		{pkg: containerd + "/cmd/containerd", out: "bin/containerd", tags: containerdTags, ldflags: version},
-		{pkg: ownModule + "/cmd/pod-shim", out: "bin/containerd-shim-runc-v2", tags: containerdTags, ldflags: version},
-		{pkg: "github.com/opencontainers/runc", out: "bin/runc", tags: "seccomp osusergo netgo", cgo: true},
+		{pkg: ownModule + "/cmd/pod-shim", out: "bin/containerd-shim-runc-v2", tags: shimTags, ldflags: version, cgo: true},
+		{pkg: "github.com/opencontainers/runc", out: "bin/runc", tags: runcTags, cgo: true},
 		{pkg: plugins + "/main/bridge", out: "cni/bridge"},
 		{pkg: plugins + "/main/loopback", out: "cni/loopback"},
 		{pkg: plugins + "/meta/portmap", out: "cni/portmap"},

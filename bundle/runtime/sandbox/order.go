@@ -42,12 +42,15 @@ func carriedRunc(r *taskapi.CreateTaskRequest) (*options.Options, error) {
 	if !ok || opts.BinaryName == "" {
 		return nil, nil
 	}
-	path, err := beside("runc")
+	path, err := CarriedRunc()
 	if err != nil || !sameFile(path, opts.BinaryName) {
 		return nil, err
 	}
 	return opts, nil
 }
+
+// CarriedRunc is the path of the runc beside the shim.
+func CarriedRunc() (string, error) { return beside("runc") }
 
 // sameFile says whether both paths lead to one file. Should there be none, the runtime
 // says what is wrong.

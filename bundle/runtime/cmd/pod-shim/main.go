@@ -1,19 +1,29 @@
 // Command pod-shim is the shim that containerd starts for each pod: its own for runc,
-// with package sandbox in front of it.
+// with package sandbox in front of it and package container in runc's place.
 package main
 
 import (
 	"context"
+	"runtime"
 
 	"github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2/task"
 	"github.com/containerd/containerd/v2/pkg/shim"
 	"github.com/containerd/containerd/v2/pkg/shutdown"
+	"github.com/containerd/containerd/v2/pkg/sys/reaper"
 	"github.com/containerd/containerd/v2/plugins"
+	"github.com/containerd/go-runc"
 	"github.com/containerd/plugin"
 	"github.com/containerd/plugin/registry"
+	_ "github.com/opencontainers/cgroups/devices" // has cgroups allow and refuse devices
 
+	"github.com/lifepod/lifepod/bundle/runtime/container"
+	"github.com/lifepod/lifepod/bundle/runtime/container/children"
 	"github.com/lifepod/lifepod/bundle/runtime/sandbox"
 )
+
+// The library of runc has threads join a container's namespace and end. The first thread can't
+// end: it would hold the namespace.
+func init() { runtime.LockOSThread() }
 
 func main() {
 	registry.Register(&plugin.Registration{
@@ -22,7 +32,13 @@ func main() {
 		Requires: []plugin.Type{plugins.EventPlugin, plugins.InternalPlugin},
 		InitFn:   newService,
 	})
-	shim.RunShim(context.Background(), sandbox.NewShim())
+	if carried, err := sandbox.CarriedRunc(); err == nil {
+		// For who cleans up after a container. A shim that serves one has children to reap: newService.
+		runc.Monitor = &container.Monitor{Programs: runc.Monitor, Runc: carried, Children: &children.Reaper{}}
+	}
+	shim.RunShim(context.Background(), sandbox.NewShim(), func(c *shim.Config) {
+		c.NoReaper = true // package container reaps children
+	})
 }
 
 func newService(ic *plugin.InitContext) (any, error) {
@@ -34,9 +50,16 @@ func newService(ic *plugin.InitContext) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	carried, err := sandbox.CarriedRunc()
+	if err != nil {
+		return nil, err
+	}
+	reaping := &children.Reaper{}
+	reaping.Start(ic.Context)
 	tasks, err := task.NewTaskService(ic.Context, publisher.(shim.Publisher), end.(shutdown.Service))
 	if err != nil {
 		return nil, err
 	}
+	runc.Monitor = &container.Monitor{Programs: reaper.Default, Runc: carried, Children: reaping}
 	return sandbox.NewService(tasks, publisher.(shim.Publisher)), nil
 }
