@@ -167,14 +167,15 @@ test-skew: test-packages build drivers kubelet metrics-server prometheus ## the 
 		LIFEPOD_CONTROLPLANE_GATES=$(SKEWGATES) $(GO) test -p 1 -timeout 20m -count=1 -run '$(SKEWGATED)' ./e2e/agent ./e2e/agent/register; \
 	done
 
-# CHECKS is a regular expression of their names; CGROUP=v1 boots with cgroup v1.
+# CHECKS is a regular expression of their names; CGROUP=v1 boots with cgroup v1, SUITE=trixie another Debian.
 CHECKS ?=
 CGROUP ?= v2
+SUITE  ?= bookworm
 .PHONY: test-machine test-machine-smoke
 test-machine: deb ## boot a Debian with systemd, cgroup v2 and AppArmor in QEMU and test the package there: all CHECKS or some, ARCH=arm64 (as root)
 	@hack/install-packages machine $(ARCH)
 	$(GO) test -tags testmachine -timeout 120m -count=1 -v ./e2e/testmachine/checks \
-		-testmachine.architecture=$(ARCH) -testmachine.package=$$(ls -t $(CURDIR)/bin/lifepod_*_$(ARCH).deb | head -1) -testmachine.checks='$(CHECKS)' \
+		-testmachine.architecture=$(ARCH) -testmachine.package=$$(ls -t $(CURDIR)/bin/lifepod_*_$(ARCH).deb | head -1) -testmachine.checks='$(CHECKS)' -testmachine.suite=$(SUITE) \
 		-testmachine.cgroupv1=$(if $(filter v1,$(CGROUP)),true,false)
 
 test-machine-smoke: CHECKS = hello|ml-worker|oom|up|poweroff

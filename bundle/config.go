@@ -25,6 +25,8 @@ type host struct {
 	restrictOOMScore bool
 	// systemd makes the cgroups.
 	systemd bool
+	// crun is the program of the handler crun; empty without one.
+	crun string
 	// cni is the network instead of the bundled one; nil if there is none.
 	cni *CNI
 }
@@ -126,7 +128,7 @@ func runtimeConfig(p Paths, h host) table {
 		"cni":                          cniTable(p, h.cni),
 		"containerd": table{
 			"default_runtime_name": "runc",
-			"runtimes":             table{"runc": runcHandler(p, h.systemd)},
+			"runtimes":             ociHandlers(p, h),
 		},
 	}
 }

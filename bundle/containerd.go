@@ -27,6 +27,7 @@ type daemon struct {
 	paths  Paths
 	subnet string
 	cni    *CNI
+	crun   string // the program that is wanted instead of runc; empty for runc
 	log    *slog.Logger
 	// version is a digest of the program and all that is generated for it.
 	version string
@@ -57,6 +58,9 @@ func (d *daemon) configure() (network, error) {
 		return network{}, err
 	}
 	h.cni = n.CNI
+	if h.crun, err = d.chooseCrun(); err != nil {
+		return network{}, err
+	}
 	config, err := containerdConfig(d.paths, h)
 	if err != nil {
 		return network{}, err

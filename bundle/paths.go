@@ -122,6 +122,10 @@ func (p Paths) tasks() string {
 func (p Paths) containers() string {
 	return filepath.Join(p.content(), "io.containerd.grpc.v1.cri/containers")
 }
+func (p Paths) sandboxes() string {
+	return filepath.Join(p.content(), "io.containerd.grpc.v1.cri/sandboxes")
+}
+func (p Paths) crunRecord() string     { return rootfolder.CrunRecord.In(p.Root) }
 func (p Paths) shimSockets() string    { return filepath.Join(p.RunDir, "s") }
 func (p Paths) record() string         { return filepath.Join(p.RunDir, "containerd.json") }
 func (p Paths) supervision() string    { return filepath.Join(p.RunDir, "supervisor.sock") }

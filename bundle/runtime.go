@@ -28,6 +28,8 @@ type Config struct {
 	CNI *CNI
 	// CgroupDriver is who is to make cgroups; an error if there are pods that have another.
 	CgroupDriver CgroupDriver
+	// OCIRuntime makes the containers of pods that name no RuntimeClass; see [Runtime.Handler].
+	OCIRuntime OCIRuntime
 	// Log receives restarts and other things worth knowing; nil discards.
 	Log *slog.Logger
 }
@@ -83,11 +85,16 @@ func open(ctx context.Context, c Config, a archive) (*Runtime, error) {
 	if err := os.MkdirAll(p.RunDir, 0o711); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the runtime: %w", err), r.users.Close(), r.bundle.Close())
 	}
-	if err := r.settleDriver(c.CgroupDriver); err != nil {
+	err = r.settleDriver(c.CgroupDriver)
+	var program string
+	if err == nil {
+		program, err = r.paths.settleCrun(ctx, c.OCIRuntime)
+	}
+	if err != nil {
 		return nil, errors.Join(err, r.users.Close(), r.bundle.Close())
 	}
 	r.supervisor = &supervisor{
-		daemon:   &daemon{paths: r.paths, subnet: c.Subnet, cni: c.CNI, log: c.Log},
+		daemon:   &daemon{paths: r.paths, subnet: c.Subnet, cni: c.CNI, crun: program, log: c.Log},
 		log:      c.Log,
 		up:       make(chan error, 1),
 		restarts: make(chan time.Time, 1),
@@ -110,6 +117,9 @@ func (r *Runtime) supervise(ctx context.Context) error {
 	case err = <-r.supervisor.up:
 	case <-ctx.Done():
 		err = fmt.Errorf("open the runtime: %w", context.Cause(ctx))
+	}
+	if err == nil {
+		err = r.expectCrun(ctx)
 	}
 	if err != nil {
 		return errors.Join(err, r.Close(context.WithoutCancel(ctx)))

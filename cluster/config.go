@@ -53,7 +53,8 @@ type Config struct {
 	// Lease is how long the leader of several servers may be silent; 0 is 15 s.
 	Lease time.Duration
 
-	CNI bundle.CNI // a pod network instead of the bundled one
+	CNI        bundle.CNI // a pod network instead of the bundled one
+	OCIRuntime bundle.OCIRuntime
 
 	Service notify.Service // where systemd hears that the node is alive
 

@@ -102,6 +102,7 @@ func (r *run) runNode(ctx context.Context, ready, registered func()) error {
 		Bundled:          true,
 		PodRange:         r.podRange(),
 		CNI:              r.CNI,
+		OCIRuntime:       r.OCIRuntime,
 		Embedded:         true,
 		Command:          unattended.Up,
 		Service:          r.Service,

@@ -162,7 +162,7 @@ func (r *run) openRuntime(ctx context.Context) (closeRuntime func()) {
 	}
 	opened := make(chan *bundle.Runtime, 1)
 	go func() {
-		runtime, err := bundle.Open(ctx, bundle.Config{Root: r.Root, CNI: &r.CNI, Log: r.Log})
+		runtime, err := bundle.Open(ctx, bundle.Config{Root: r.Root, CNI: &r.CNI, OCIRuntime: r.OCIRuntime, Log: r.Log})
 		if err != nil {
 			runtime = nil
 		}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/lifepod/lifepod/bundle/crun"
 	"github.com/lifepod/lifepod/leftovers"
 	"github.com/lifepod/lifepod/unattended"
 )
@@ -41,6 +42,8 @@ type Options struct {
 	// Runtime returns the version of a runtime that is up, "" if none is meant
 	// to be; nil leaves the check out.
 	Runtime func(ctx context.Context) (version string, err error)
+	// Crun finds this machine's crun, and tries it; nil leaves the check out.
+	Crun func(ctx context.Context) (crun.Crun, error)
 	// InUse tells whether a lifepod uses the root now: what it runs is no
 	// leftover then. nil means that none does.
 	InUse func() (bool, error)
@@ -74,6 +77,9 @@ func Run(ctx context.Context, options Options) []Result {
 	results = append(results, checkStateFolder(host, options.Root), checkDisk(host, options.Root))
 	if options.Runtime != nil {
 		results = append(results, checkRuntime(ctx, options))
+	}
+	if options.Crun != nil {
+		results = append(results, checkCrun(ctx, host, options))
 	}
 	if options.Unattended != nil {
 		results = append(results, checkUnattended(host, options))

@@ -37,6 +37,7 @@ type Runtime struct {
 	Systemd      bool   // its cgroup driver is systemd's
 	IPAMDir      string // of the bundled network, empty with another runtime
 	Containerd   bool   // it serves containerd's own API, too
+	Handler      string // of pods that name no RuntimeClass, empty for the runtime's default
 
 	bundled *bundle.Runtime // nil with another runtime
 }
@@ -65,6 +66,9 @@ func OpenWith(ctx context.Context, endpoint string, c bundle.Config) (*Runtime, 
 		if c.CNI != nil && c.CNI.ConfDir != "" {
 			return nil, fmt.Errorf("--cni-conf-dir is for the bundled runtime: the one at %s has a configuration of its own", endpoint)
 		}
+		if c.OCIRuntime != "" {
+			return nil, fmt.Errorf("--runtime is for the bundled runtime: the one at %s has handlers of its own, which a RuntimeClass names", endpoint)
+		}
 		return connect(ctx, c.Root, endpoint)
 	}
 	bundled, err := bundle.Open(ctx, c)
@@ -75,7 +79,7 @@ func OpenWith(ctx context.Context, endpoint string, c bundle.Config) (*Runtime, 
 		Endpoint: bundled.Endpoint(), Name: "containerd", Root: bundled.Paths().Root,
 		CgroupParent: strings.TrimPrefix(bundled.CgroupParent(), "/"),
 		Systemd:      bundled.UsesSystemd(),
-		Containerd:   true, bundled: bundled,
+		Containerd:   true, Handler: bundled.Handler(), bundled: bundled,
 	}
 	if !bundled.Paths().OtherNetwork() {
 		r.IPAMDir = bundled.Paths().IPAM()

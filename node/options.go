@@ -38,7 +38,8 @@ type Options struct {
 	Root            string     // state folder of lifepod, with the bundled runtime
 	RuntimeEndpoint string     // another CRI runtime than the bundled one
 	CNI             bundle.CNI // a pod network instead of the bundled one
-	Bundled         bool       // the bundled runtime, whatever else this machine has
+	OCIRuntime      bundle.OCIRuntime
+	Bundled         bool // the bundled runtime, whatever else this machine has
 	// Embedded says that the node is part of a process which is more: it leaves the
 	// process's memory and the logs of libraries alone.
 	Embedded bool

@@ -103,7 +103,7 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 // newEngine is what the pods' workers share of the machine and its runtime.
 func (s *setup) newEngine(m machine, node *register.Node, given *byname.Resources) *worker.Engine {
 	return &worker.Engine{
-		Runtime: s.calls.Runtime, Features: s.features, Cgroups: m.cgroups, DNS: m.dns, Config: m.config, Folders: m.folders,
+		Runtime: s.calls.Runtime, Features: s.features, Handler: s.runtime.Handler, Cgroups: m.cgroups, DNS: m.dns, Config: m.config, Folders: m.folders,
 		Allocatable: node.Node().Status.Allocatable, Timeouts: timeouts(s.config), Clock: worker.Clock{Machine: host.Clock},
 		Watch: watches{s.counts, given}, JournalWrote: s.counts.Journal, Tracer: s.traces.Tracer(), Logs: worker.NewLogs(m.logs, s.calls.Runtime, s.log), Log: s.log,
 	}

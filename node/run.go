@@ -42,7 +42,9 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 		return err
 	}
 	defer release()
-	runtime, err := host.OpenWith(ctx, o.runtimeEndpoint(c), bundle.Config{Root: o.Root, CNI: &o.CNI, CgroupDriver: cgroupDriver(c), Log: o.Log})
+	runtime, err := host.OpenWith(ctx, o.runtimeEndpoint(c), bundle.Config{
+		Root: o.Root, CNI: &o.CNI, CgroupDriver: cgroupDriver(c), OCIRuntime: o.OCIRuntime, Log: o.Log,
+	})
 	if err != nil {
 		return err
 	}

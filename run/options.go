@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/worker/logrotate"
 )
 
@@ -35,6 +36,7 @@ type Options struct {
 
 	Root            string // state folder, "" for the default
 	RuntimeEndpoint string // another CRI runtime, "" for the bundled one
+	OCIRuntime      bundle.OCIRuntime
 
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer

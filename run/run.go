@@ -58,7 +58,7 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 	if err := host.CheckStart(o.RuntimeEndpoint); err != nil {
 		return ExitError, err
 	}
-	runtime, err := host.Open(ctx, o.Root, o.RuntimeEndpoint, o.Log)
+	runtime, err := host.OpenWith(ctx, o.RuntimeEndpoint, bundle.Config{Root: o.Root, OCIRuntime: o.OCIRuntime, Log: o.Log})
 	if err != nil {
 		return s.exitCode(ExitError), s.unlessInterrupted(err)
 	}
@@ -189,10 +189,14 @@ func (r runOf) newNode(set *manifest.Set, objects *objects, features cri.Feature
 		UnsafeSysctls:  r.options.UnsafeSysctls, KeepFiles: r.options.Keep, Logs: r.options.Logs,
 		PullProgress: r.printer.pullProgress, Log: r.options.Log,
 	})
-	if err == nil && r.printer.view != nil {
+	if err != nil {
+		return nil, err
+	}
+	node.Handler = r.runtime.Handler
+	if r.printer.view != nil {
 		node.Now = r.printer.now
 	}
-	return node, err
+	return node, nil
 }
 
 // newLife is the life of a new pod, or of the one that is taken over. The commands of other

@@ -30,11 +30,14 @@ func (n *Engine) refusal(pod *v1.Pod) *admission.Refusal {
 	return admission.Check(pod, *n.Admission.Host)
 }
 
-// runtimeHandler is that of the pod's RuntimeClass, empty for the default one
-// (A-CRI-13).
+// runtimeHandler is that of the pod's RuntimeClass, else the engine's; empty for the runtime's
+// default one (A-CRI-13).
 func (h *executor) runtimeHandler() (string, error) {
 	class := ptr.Deref(h.pod.Spec.RuntimeClassName, "")
-	if class == "" || h.engine.API.RuntimeClasses == nil {
+	if class == "" {
+		return h.engine.Handler, nil
+	}
+	if h.engine.API.RuntimeClasses == nil {
 		return class, nil
 	}
 	return h.engine.API.RuntimeClasses.Handler(class)

@@ -57,10 +57,13 @@ func (c classes) Handler(name string) (string, error) {
 func TestHandlersAndUsers(t *testing.T) {
 	for _, tc := range []struct {
 		name, class string
+		handler     string // of pods without a class
 		hostUsers   *bool
 		call, event string
 	}{
 		{name: "no class", call: "RunPodSandbox web attempt=0"},
+		{name: "another default", handler: "crun", call: "RunPodSandbox web attempt=0 handler=crun"},
+		{name: "a class where there is another default", handler: "crun", class: "safe", call: "RunPodSandbox web attempt=0 handler=vm"},
 		{name: "a class", class: "safe", call: "RunPodSandbox web attempt=0 handler=vm"},
 		{name: "users", hostUsers: new(false), call: "RunPodSandbox web attempt=0 own-users"},
 		{name: "the host's users", hostUsers: new(true), call: "RunPodSandbox web attempt=0"},
@@ -77,6 +80,7 @@ func TestHandlersAndUsers(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newStory(t)
+				s.node.Handler = tc.handler
 				s.node.API.RuntimeClasses = classes{"safe": "vm", "plain": ""}
 				s.node.Features = cri.Features{Handlers: map[string]cri.HandlerFeatures{"": {UserNamespaces: tc.class == ""}, "vm": {}}}
 				pod := podOf("web", v1.RestartPolicyAlways, "main")

@@ -85,6 +85,7 @@ type Watch interface {
 type Engine struct {
 	Runtime  runtimeapi.RuntimeServiceClient
 	Features cri.Features // the runtime's
+	Handler  string       // of pods that name no RuntimeClass; empty for the runtime's default (A-CRI-13)
 	Images   Images
 	Cgroups  Cgroups
 	// Network says whether pods can have one; nil leaves it to the runtime.

@@ -63,6 +63,7 @@ with them, also after kill -9 or a reboot.`,
 	flags.StringVar(&o.RegisterWithTaints, "register-with-taints", "", "taints that the Node is registered with: `k=v:effect,…`")
 	flags.StringVar(&o.CredentialProviderConfig, "image-credential-provider-config", "", "CredentialProviderConfig `file` or folder")
 	flags.StringVar(&o.CredentialProviderBinDir, "image-credential-provider-bin-dir", "", "`folder` of credential provider plugins")
+	flags.Var(&o.OCIRuntime, "runtime", bundle.RuntimeUsage)
 	addCNIFlags(command, &o)
 	addKubeletFlags(command, g)
 	return command

@@ -13,6 +13,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/bundle/crun"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/doctor"
 	"github.com/lifepod/lifepod/down"
@@ -127,6 +128,7 @@ func doctorOptions(root, endpoint string) (doctor.Options, error) {
 			}
 			return askBundled(ctx, paths)
 		},
+		Crun:  func(ctx context.Context) (crun.Crun, error) { return crun.Usable(ctx, "", false) },
 		InUse: func() (bool, error) { return rootInUse(paths) },
 		Leftovers: func(ctx context.Context) ([]leftovers.Leftover, error) {
 			return leftovers.Find(ctx, host.LeftoverPlace(paths))

@@ -3,6 +3,7 @@ package execprocess
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/opencontainers/cgroups"
 	"github.com/prometheus/procfs"
@@ -74,5 +75,14 @@ func (c Container) processes() (map[int]procfs.ProcStat, error) {
 // into the command.
 func preparing(pid int) bool {
 	arguments := pidfd.Arguments(pid)
-	return len(arguments) == 0 || len(arguments) == 2 && filepath.Base(arguments[0]) == "runc" && arguments[1] == "init"
+	if len(arguments) == 0 {
+		return true
+	}
+	switch filepath.Base(arguments[0]) {
+	case "runc":
+		return len(arguments) == 2 && arguments[1] == "init"
+	case "crun":
+		return slices.Contains(arguments, "exec")
+	}
+	return false
 }

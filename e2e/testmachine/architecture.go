@@ -12,6 +12,7 @@ type architecture struct {
 	machine   string // QEMU's name of a machine that has it
 	processor string // QEMU's name of the one that is emulated
 	console   string // the kernel's name of the serial console
+	suite     string // Debian's release
 }
 
 // Five-level page tables, which max has, make emulation slower; so do the pointers that

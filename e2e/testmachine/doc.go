@@ -1,4 +1,4 @@
-// Package testmachine boots a real machine for tests: Debian 12 with its own kernel,
+// Package testmachine boots a real machine for tests: Debian 12, or another release, with its own kernel,
 // systemd, cgroup v2 and AppArmor, and lifepod installed from its Debian package, in QEMU.
 //
 // The root file system is made by mmdebstrap once and kept in .cache/testmachine, under

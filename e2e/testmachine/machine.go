@@ -2,6 +2,7 @@ package testmachine
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,6 +29,7 @@ type Config struct {
 	Work         string    // an empty folder for the disk
 	Network      string    // a folder for the sockets of the network that both have
 	CgroupV1     bool      // cgroup v1, which is not Debian's default
+	Suite        string    // Debian's release; empty for Debian 12, bookworm
 	Log          io.Writer // what is going on; scripts' output goes there, too
 }
 
@@ -63,6 +65,7 @@ func Start(ctx context.Context, c Config) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
+	arch.suite = cmp.Or(c.Suite, bookworm)
 	archive, err := rootArchive(filepath.Join(c.Repository, ".cache", "testmachine"), arch, c.Log)
 	if err != nil {
 		return nil, err

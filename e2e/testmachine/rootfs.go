@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// suite is Debian 12.
-const suite = "bookworm"
+// bookworm is Debian 12.
+const bookworm = "bookworm"
 
 // packages are installed besides the essential ones, without what they recommend.
 func (a architecture) packages() string {
 	return strings.Join([]string{
-		"apparmor", "bash", "dbus", "e2fsprogs", "iproute2", "kmod", "linux-image-" + a.debian,
+		"apparmor", "bash", "crun", "dbus", "e2fsprogs", "iproute2", "kmod", "linux-image-" + a.debian,
 		"nftables", "procps", "python3-minimal", "systemd-sysv", "udev", "util-linux",
 	}, ",")
 }
@@ -35,13 +35,13 @@ func (a architecture) bootstrap() []string {
 		"mmdebstrap", "--mode=root", "--architectures=" + a.debian, "--variant=minbase", "--include=" + a.packages(),
 		`--aptopt=Acquire::Languages "none"`,
 		`--aptopt=APT::Install-Recommends "false"`,
-		"--essential-hook=" + ramDisk, suite,
+		"--essential-hook=" + ramDisk, a.suite,
 	}
 }
 
 // rootArchive is the archive of the root file system, made if it is not there yet.
 func rootArchive(cache string, a architecture, log io.Writer) (string, error) {
-	path := filepath.Join(cache, "root-"+a.debian+"-"+a.archiveKey()+".tar")
+	path := filepath.Join(cache, a.archivePrefix()+a.archiveKey()+".tar")
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -65,12 +65,20 @@ func (a architecture) archiveKey() string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// removeOthers removes the architecture's archives of other contents: each has half a gigabyte.
+// archivePrefix begins the names of archives of that release and architecture.
+func (a architecture) archivePrefix() string {
+	if a.suite == bookworm {
+		return "root-" + a.debian + "-"
+	}
+	return "root-" + a.suite + "-" + a.debian + "-"
+}
+
+// removeOthers removes such archives of other contents: each has half a gigabyte.
 func (a architecture) removeOthers(cache string) error {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return err
 	}
-	old, err := filepath.Glob(filepath.Join(cache, "root-"+a.debian+"-*.tar"))
+	old, err := filepath.Glob(filepath.Join(cache, a.archivePrefix()+"*.tar"))
 	for _, path := range old {
 		err = errors.Join(err, os.Remove(path))
 	}

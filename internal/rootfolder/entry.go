@@ -19,6 +19,7 @@ var (
 	IPAM           = entry("ipam")
 	ImagesImported = entry("images.imported")
 	NetworkRecord  = entry("network.json")
+	CrunRecord     = entry("crun.path")
 	Registries     = entry("certs.d")
 	SupervisorLock = entry("supervisor.lock")
 	UsersLock      = entry("users.lock")

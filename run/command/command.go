@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/run"
 )
@@ -77,6 +78,7 @@ func addFlags(command *cobra.Command, o *run.Options) {
 	flags.StringSliceVar(&o.UnsafeSysctls, "allowed-unsafe-sysctls", nil, "let the pod set these sysctls, too: `names`, or prefixes such as net.core.*")
 	flags.BoolVar(&o.New, "new", false, "start a new pod also where one of these manifests was left by a lifepod that was killed")
 	flags.BoolVar(&o.Plain, "plain", false, "lines also on a terminal, in place of the live view")
+	flags.Var(&o.OCIRuntime, "runtime", bundle.RuntimeUsage)
 	flags.StringVar(&o.Name, "name", "", "run the pod under another `name`")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "show Kubernetes events and the rules behind each line, too")
 }

@@ -9,7 +9,7 @@
 // runs them with runc.
 //
 // A sandbox is made this way if the handler runs the carried runc, which lies beside the
-// shim, and if its spec asks for nothing else than the process can do (package holder).
+// shim, or crun, and if its spec asks for nothing else than the process can do (package holder).
 // Otherwise, as with an SELinux label or in a handler of the user's with another runtime,
 // the runtime makes a container.
 //

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"os"
+	"path/filepath"
 
 	taskapi "github.com/containerd/containerd/api/runtime/task/v3"
 	"github.com/containerd/containerd/api/types/runc/options"
@@ -13,7 +14,7 @@ import (
 
 // newOrder reads what is to be made; nil, if a runtime is to make it.
 func newOrder(r *taskapi.CreateTaskRequest) (*order, error) {
-	opts, err := carriedRunc(r)
+	opts, err := joining(r)
 	if err != nil || opts == nil {
 		return nil, err
 	}
@@ -28,9 +29,9 @@ func newOrder(r *taskapi.CreateTaskRequest) (*order, error) {
 	return &order{id: r.ID, bundle: r.Bundle, plan: plan, cgroup: cgroup}, nil
 }
 
-// carriedRunc returns the options of a request whose runtime is the runc beside the shim;
-// nil, if it is another.
-func carriedRunc(r *taskapi.CreateTaskRequest) (*options.Options, error) {
+// joining returns the options of a request whose runtime is known to make containers that join
+// the namespaces of others: the runc beside the shim, or crun. Nil, if it is another.
+func joining(r *taskapi.CreateTaskRequest) (*options.Options, error) {
 	if r.Options == nil || r.Checkpoint != "" {
 		return nil, nil
 	}
@@ -41,6 +42,9 @@ func carriedRunc(r *taskapi.CreateTaskRequest) (*options.Options, error) {
 	opts, ok := decoded.(*options.Options)
 	if !ok || opts.BinaryName == "" {
 		return nil, nil
+	}
+	if filepath.Base(opts.BinaryName) == "crun" { // by another name it may make virtual machines
+		return opts, nil
 	}
 	path, err := CarriedRunc()
 	if err != nil || !sameFile(path, opts.BinaryName) {

@@ -35,7 +35,7 @@ func TestOthersMakeTheirSandboxes(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bundle, "config.json"), []byte(spec), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	other := filepath.Join(bundle, "crun")
+	other := filepath.Join(bundle, "krun")
 	if err := os.WriteFile(other, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -89,6 +89,7 @@ processes. It is needed once: from then on "lifepod join" goes on as the same no
 	flags.Int32Var(&j.node.Port, "port", 0, "`port` of the node's API, instead of the configuration's")
 	flags.StringVar(&j.node.ConfigDir, "config-dir", "", "`folder` of drop-ins for the cluster's configuration of nodes, *.conf")
 	addCNIFlags(command, &j.node.CNI)
+	flags.Var(&j.node.OCIRuntime, "runtime", bundle.RuntimeUsage)
 	return command
 }
 

@@ -74,6 +74,7 @@ folder of --root; each has a cluster of its own, and several may run at once.`,
 	}
 	addUpFlags(command.Flags(), &c)
 	addCNIFlags(command, &c.CNI)
+	command.Flags().Var(&c.OCIRuntime, "runtime", bundle.RuntimeUsage)
 	command.Flags().BoolVar(&detach, "detach", false, "run in the background; return when the cluster is ready")
 	command.Flags().BoolVar(&page, "ui", false, "show the cluster in a browser of this machine, as lifepod ui does; the link is printed")
 	_ = command.RegisterFlagCompletionFunc("disable", cobra.FixedCompletions(cluster.Parts(), cobra.ShellCompDirectiveNoFileComp)) // it is there

@@ -22,6 +22,7 @@ var (
 	architecture  = flag.String("testmachine.architecture", runtime.GOARCH, "the machine's: amd64 or arm64")
 	debianPackage = flag.String("testmachine.package", "", "path of lifepod's Debian package")
 	selected      = flag.String("testmachine.checks", "", "regular expression of the checks to run; all of them without")
+	suite         = flag.String("testmachine.suite", "", "Debian's release: bookworm without, or trixie")
 	cgroupV1      = flag.Bool("testmachine.cgroupv1", false, "boot with cgroup v1, and leave out the checks of what only v2 has")
 )
 
@@ -36,6 +37,7 @@ var checks = []struct {
 	{"oom", oom, v2},
 	{"resources", resources, v2},
 	{"apparmor", appArmor, both},
+	{"crun", crun, v2},
 	{"agent", agent, both},
 	{"fork-bomb", forkBomb, both},
 	{"memory-qos", memoryQoS, v2},
@@ -98,7 +100,7 @@ func start(t *testing.T, number testmachine.Number, network string) check {
 	t.Cleanup(func() { _ = os.RemoveAll(work) })
 	m, err := testmachine.Start(t.Context(), testmachine.Config{
 		Number: number, Repository: repository, Architecture: *architecture, Package: *debianPackage, Work: work, Network: network,
-		CgroupV1: *cgroupV1, Log: t.Output(),
+		CgroupV1: *cgroupV1, Suite: *suite, Log: t.Output(),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,89 @@
+package bundle
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pelletier/go-toml/v2"
+)
+
+// The handler crun is beside that of runc, which stays the default one.
+func TestCrunHandler(t *testing.T) {
+	p := locate(t, t.TempDir())
+	p.Bundle = "/b"
+	text, err := containerdConfig(p, host{snapshotter: overlayfs, systemd: true, crun: "/usr/bin/crun"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := toml.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	handlers := at(t, got, "plugins", runtimePlugin, "containerd")
+	want := map[string]any{"default_runtime_name": "runc", "runtimes": map[string]any{
+		"runc": map[string]any{
+			"runtime_type": runcShim, "runtime_path": "/b/bin/containerd-shim-runc-v2", "sandboxer": "podsandbox",
+			"options": map[string]any{"BinaryName": "/b/bin/runc", "Root": p.RunDir + "/runc", "SystemdCgroup": true},
+		},
+		"crun": map[string]any{
+			"runtime_type": runcShim, "runtime_path": "/b/bin/containerd-shim-runc-v2", "sandboxer": "podsandbox",
+			"options": map[string]any{"BinaryName": "/usr/bin/crun", "Root": p.RunDir + "/crun", "SystemdCgroup": true},
+		},
+	}}
+	if diff := cmp.Diff(want, handlers); diff != "" {
+		t.Errorf("handlers (-want +got):\n%s", diff)
+	}
+}
+
+// A root keeps the handler of crun for pods that have it, also when nobody wants it for new
+// ones, and no longer.
+func TestCrunStaysForItsPods(t *testing.T) {
+	p := locate(t, t.TempDir())
+	choose := func(wanted, want string) {
+		t.Helper()
+		if got, err := (&daemon{paths: p, crun: wanted}).chooseCrun(); err != nil || got != want {
+			t.Errorf("wanted %q: %q, %v, want %q", wanted, got, err, want)
+		}
+	}
+	choose("", "")
+	choose("/usr/bin/crun", "/usr/bin/crun")
+	pod := filepath.Join(p.sandboxes(), "a")
+	if err := os.MkdirAll(pod, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	choose("", "/usr/bin/crun")
+	choose("/usr/local/bin/crun", "/usr/local/bin/crun")
+	if err := os.Remove(pod); err != nil {
+		t.Fatal(err)
+	}
+	choose("", "")
+	if err := os.Mkdir(pod, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	choose("", "")
+}
+
+func TestOCIRuntimeFlag(t *testing.T) {
+	var o OCIRuntime
+	for text, valid := range map[string]bool{"runc": true, "crun": true, "": false, "kata": false} {
+		if err := o.Set(text); (err == nil) != valid || valid && o.String() != text {
+			t.Errorf("%q: %q, %v", text, o, err)
+		}
+	}
+}
+
+// Nothing is started if crun was asked for and can't be had; runc needs none.
+func TestCrunIsNotThere(t *testing.T) {
+	p := locate(t, t.TempDir())
+	t.Setenv("PATH", t.TempDir())
+	if program, err := p.settleCrun(t.Context(), Runc); err != nil || program != "" {
+		t.Errorf("runc: %q, %v", program, err)
+	}
+	_, err := p.settleCrun(t.Context(), Crun)
+	if err == nil || !strings.HasPrefix(err.Error(), "--runtime crun: crun is not installed; without that flag") {
+		t.Errorf("error %v", err)
+	}
+}
