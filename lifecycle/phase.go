@@ -139,9 +139,10 @@ func (t *tally) addRegular(c *container, shown *stateView) {
 // initsBegan says that the newest instance of some init container runs or has run.
 func initsBegan(s *step) bool { return slices.ContainsFunc(s.inits(), (*container).began) }
 
-// began says that the newest instance runs or has run; one that is only created may never start.
+// began says that an instance runs or has run since the containers were last reset. One that
+// is only created may never start, but the one that it follows has begun.
 func (c *container) began() bool {
-	return c.Position == running || c.Exit != nil && c.Position == exited
+	return c.Position == running || c.Exit != nil || c.ID != "" && c.Failures > 0
 }
 
 // initializesAgain says that regular init containers have begun to run again

@@ -73,3 +73,27 @@ func TestTells(t *testing.T) {
 		}
 	}
 }
+
+// TestGaveBack: others are asked again when a pod has ended, or has become smaller, and not
+// whenever its status changes (A-ACT-15).
+func TestGaveBack(t *testing.T) {
+	resizing := statusOf(v1.PodRunning, "1")
+	resizing.Conditions = []v1.PodCondition{{Type: v1.PodResizeInProgress, Status: v1.ConditionTrue}}
+	for _, test := range []struct {
+		name        string
+		before, now v1.PodStatus
+		want        bool
+	}{
+		{"it runs", statusOf(v1.PodPending, "1"), statusOf(v1.PodRunning, "1"), false},
+		{"it has ended", statusOf(v1.PodRunning, "1"), statusOf(v1.PodFailed, "1"), true},
+		{"it had ended", statusOf(v1.PodFailed, "1"), statusOf(v1.PodFailed, "1"), false},
+		{"a resize begins", statusOf(v1.PodRunning, "1"), resizing, false},
+		{"a resize goes on", resizing, resizing, false},
+		{"a resize is over", resizing, statusOf(v1.PodRunning, "1"), true},
+		{"it has less", statusOf(v1.PodRunning, "2"), statusOf(v1.PodRunning, "1"), true},
+	} {
+		if got := gaveBack(&test.before, &test.now); got != test.want {
+			t.Errorf("%s: gave back %t, want %t", test.name, got, test.want)
+		}
+	}
+}
