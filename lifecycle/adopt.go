@@ -36,6 +36,7 @@ func Adopt(pod *v1.Pod, options Options, seen Observed) *Machine {
 	if isTrue(pod.Status.Conditions, v1.AllContainersRestarting) {                     // that restart is completed (B-RAC-23)
 		m.round.Active, m.round.Announced = true, true
 	}
+	m.adoptGroup(pod)
 	return m
 }
 

@@ -118,12 +118,20 @@ func applyNodeFact(s *step, fact Fact) {
 		retryDrivers(s)
 	case DevicesChanged:
 		applyDevicesChanged(s, f)
+	case GroupSeen:
+		applyGroupSeen(s, f)
 	default:
 		panic(fmt.Sprintf("lifecycle: no way to file %T", fact))
 	}
 }
 
+// applyAccepted begins the pod's life, unless its annotations ask for a group that there is
+// none of (B-GRP-11).
 func applyAccepted(s *step) {
+	if s.asks.wrong != "" {
+		applyRejected(s, Rejected{Reason: reasonInvalidGroup, Message: s.asks.wrong})
+		return
+	}
 	if s.kept.StartTime.IsZero() {
 		s.kept.StartTime = s.wall
 	}

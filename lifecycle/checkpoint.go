@@ -35,6 +35,7 @@ type Checkpoint struct {
 	Containers []container `json:"containers"`
 	Stop       stop        `json:"stop,omitzero"`
 	Round      round       `json:"round,omitzero"`
+	Group      membership  `json:"group,omitzero"`
 	Resize     resize      `json:"resize,omitzero"`
 
 	// Clock is set by the caller. It tells the next lifepod whether the wall clock was
@@ -59,7 +60,7 @@ func (m *Machine) ToSave() bool { return m.toSave }
 func (m *Machine) Checkpoint() Checkpoint {
 	c := Checkpoint{
 		Version: CheckpointVersion, UID: string(m.pod.UID), Generation: m.pod.Generation, Spec: m.changedSpec(),
-		kept: m.kept, Sandbox: m.sandbox, Stop: m.stop, Round: m.round, Resize: m.resize,
+		kept: m.kept, Sandbox: m.sandbox, Stop: m.stop, Round: m.round, Group: m.group, Resize: m.resize,
 	}
 	c.ImageBack, c.Resize.Held = maps.Clone(m.kept.ImageBack), m.resize.unsettled()
 	for _, container := range m.containers {

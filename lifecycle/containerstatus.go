@@ -131,6 +131,9 @@ func restartsUnasked(s *step, c *container) bool {
 
 // waiting shows the reason of the last failed start, or the default (A-CST-2).
 func waiting(s *step, c *container) v1.ContainerStateWaiting {
+	if s.atBarrier(c) {
+		return groupWaiting(s)
+	}
 	if c.Failure != nil {
 		return v1.ContainerStateWaiting{Reason: c.Failure.Reason, Message: c.Failure.Message}
 	}

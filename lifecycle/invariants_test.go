@@ -25,6 +25,7 @@ type invariants struct {
 	probes    *probeLaws
 
 	allocated  map[string]string // resources of each container
+	attempts   map[string]int32  // of the group, in which instances were started
 	generation int64
 
 	evicted  EvictionRequested // that counts
@@ -33,7 +34,7 @@ type invariants struct {
 }
 
 func newInvariants(t fataler, m *Machine) *invariants {
-	return &invariants{t: t, probes: newProbeLaws(t), counts: map[string]int32{}, runs: map[string]*runs{}, instances: map[string]*instances{}, hooks: map[string]bool{}, signalled: map[string]bool{}, ranOnce: map[string]string{}, allocated: map[string]string{}, status: m.Status()}
+	return &invariants{t: t, probes: newProbeLaws(t), counts: map[string]int32{}, runs: map[string]*runs{}, instances: map[string]*instances{}, hooks: map[string]bool{}, signalled: map[string]bool{}, ranOnce: map[string]string{}, allocated: map[string]string{}, attempts: map[string]int32{}, status: m.Status()}
 }
 
 // after checks the state, the effects and the runtime against the laws.

@@ -75,6 +75,7 @@ type given struct {
 	options        Options
 	tuning         podTuning
 	restartAllRule bool // some container has a rule that restarts all (B-RAC-3)
+	asks           groupAsked
 }
 
 // specIsAnother is the generation of a machine whose spec differs from the accepted pod's
@@ -89,6 +90,7 @@ type state struct {
 	containers []*container // init containers in spec order, the regular ones, then the ephemeral ones
 	stop       stop
 	round      round
+	group      membership
 	resize     resize
 
 	setup        setup          // idempotent, and the shell must know the volumes: done again
@@ -161,7 +163,7 @@ func New(pod *v1.Pod, options Options) *Machine {
 	options.HostIPs = slices.Clone(options.HostIPs)
 	m := &Machine{given: given{
 		pod: pod.DeepCopy(), options: options, generation: pod.Generation,
-		tuning: podTuningOf(pod), restartAllRule: hasRestartAllRule(pod),
+		tuning: podTuningOf(pod), restartAllRule: hasRestartAllRule(pod), asks: groupAskedOf(pod),
 	}}
 	m.kept.ImageBack = map[string]backoff.Place{}
 	for i := range m.pod.Spec.InitContainers {

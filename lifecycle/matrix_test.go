@@ -14,6 +14,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/lifecycle/group"
 )
 
 // matrixPods are pods whose lives pass through every stage and position.
@@ -23,6 +25,7 @@ var matrixPods = map[string]string{
 	"rules": `{spec: {restartPolicy: OnFailure, hostNetwork: true, containers: [{name: a, restartPolicy: Never,
 		restartPolicyRules: [{action: Restart, exitCodes: {operator: In, values: [42]}}]}]}}`,
 	"claims":  `{spec: {resourceClaims: [{name: c, resourceClaimName: c}], containers: [{name: a}]}}`,
+	"group":   `{metadata: {annotations: {lifepod.dev/group: jobset}, labels: {jobset.sigs.k8s.io/jobset-name: j}}, spec: {initContainers: [{name: i}], containers: [{name: a}]}}`,
 	"volumes": `{spec: {volumes: [{name: v, persistentVolumeClaim: {claimName: v}}], containers: [{name: a}]}}`,
 	"probes": `{spec: {readinessGates: [{conditionType: g}], initContainers: [{name: s, restartPolicy: Always, startupProbe: {failureThreshold: 1}}],
 		containers: [{name: a, startupProbe: {}, livenessProbe: {failureThreshold: 1}, readinessProbe: {}}]}}`,
@@ -115,6 +118,8 @@ func prefixes(t testing.TB, text string) []*transcript {
 			for _, f := range troubled(t, tr, e, tried[effectName(e)]) {
 				keep(f)
 			}
+		case tr.m.inGroup() && !tr.m.group.Open && tr.m.Stage() == Syncing:
+			keep(GroupSeen{Attempts: group.Attempts{Current: tr.m.GroupAttempt()}})
 		case i%3 == 0 && len(tr.runtime.sandboxes) > 0 && i > 120 && i < 125:
 			keep(SandboxExited{SandboxID: tr.runtime.sandboxes[len(tr.runtime.sandboxes)-1].ID})
 		case i < 200 && endNext(t, tr, keep):
@@ -187,6 +192,10 @@ func everyFact(p *transcript) []Fact {
 	for _, id := range known {
 		facts = append(facts, ContainerRunning{ContainerID: id}, ContainerExited{ContainerID: id, ExitCode: 1, Reason: "Error"}, ContainerExited{ContainerID: id, Reason: "StartError", ExitCode: 128})
 	}
+	for _, n := range []*int32{nil, new(int32(0)), new(p.m.group.Attempt), new(p.m.group.Attempt + 1)} {
+		facts = append(facts, GroupSeen{Attempts: group.Attempts{Current: n}}, GroupSeen{Attempts: group.Attempts{Previous: n}})
+	}
+	facts = append(facts, GroupSeen{Alone: "another strategy"}, GroupSeen{Unknown: "not found"})
 	return append(facts, SandboxExited{}, SandboxExited{SandboxID: "unknown"}, SandboxExited{SandboxID: p.m.sandbox.ID})
 }
 

@@ -29,7 +29,7 @@ func plan(s *step) {
 // hence the order:
 //
 //   - What ends the pod comes first (its deadline, a rule that terminates it), then what
-//     restarts all of it: nothing is begun for a pod that ends.
+//     restarts all of it, its group before its own exits: nothing is begun for a pod that ends.
 //   - A pod with nothing left to do completes before a new sandbox is planned for it, and
 //     again after the loss of a sandbox has ended its containers.
 //   - Images, cgroup, volumes and resource claims need no sandbox and are begun at once; the
@@ -43,6 +43,7 @@ func plan(s *step) {
 func planSync(s *step) {
 	planDeadline(s)
 	planTerminatePod(s)
+	planGroup(s)
 	planRestartAll(s)
 	planCompletion(s)
 	planUnknownSandbox(s)

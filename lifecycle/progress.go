@@ -102,7 +102,7 @@ func showsEnd(status *v1.ContainerStatus, end *v1.ContainerStateTerminated) bool
 // waitIsProgress: what containers wait for at every start is.
 func waitIsProgress(before, now *v1.ContainerStateWaiting) bool {
 	switch now.Reason {
-	case "ContainerCreating", "PodInitializing", reasonRestartingAll:
+	case "ContainerCreating", "PodInitializing", reasonRestartingAll, reasonWaitingForGroup:
 		return true
 	}
 	return before != nil && *before == *now

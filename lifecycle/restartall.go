@@ -52,6 +52,7 @@ func beginRound(s *step, because string, graceful bool) {
 	}
 	s.round.Active, s.round.Graceful, s.round.Because, s.round.Ever = true, graceful, because, true
 	s.round.Announced, s.round.announcing = false, work{}
+	nextAttempt(s, because)
 	for _, c := range s.containers {
 		if c.takesPartInRound() {
 			askImageAnew(c)

@@ -251,6 +251,8 @@ func afterSandboxLoss(s *step) {
 	inRound := s.round.Active
 	if inRound {
 		finishRound(s) // all records go with the old sandbox (B-RAC-24)
+	} else {
+		nextAttempt(s, "the sandbox was lost")
 	}
 	if !inRound && !slices.ContainsFunc(s.regulars(), func(c *container) bool { return runsInNewSandbox(s, c) }) {
 		terminate(s, stop{Cause: Completed}, s.specGrace(),

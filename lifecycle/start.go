@@ -57,6 +57,8 @@ func tryStart(s *step, c *container) bool {
 		return c.PreviousID == "" // only the first start keeps the others waiting for its hook (A-ACT-10, A-ACT-11)
 	case c.Position == running || c.final() || !s.due(c.RetryAt):
 		return false
+	case s.atBarrier(c):
+		return false
 	case c.Position == created:
 		startCreated(s, c)
 		return true

@@ -14,8 +14,8 @@ func publish(s *step) {
 	if s.kept.StartTime.IsZero() || s.adopted && s.unseen {
 		return // its status is not known before the first snapshot (B-RST-6)
 	}
-	status := statusOf(s)
-	if s.round.announce || !sameStatus(&status, &s.kept.Reported) {
+	status, attempt := statusOf(s), s.tellsAttempt()
+	if attempt || s.round.announce || !sameStatus(&status, &s.kept.Reported) {
 		tellProgress(s, &status)
 		s.kept.Reported = status
 		s.do(Publish{ID: announceRound(s), Status: status})

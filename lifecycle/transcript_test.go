@@ -43,6 +43,7 @@ type transcript struct {
 	endpoints map[string]Probed // "container kind" → what each attempt of that probe is answered with
 
 	written *v1.PodStatus // "pod statuses": what the API has been told
+	attempt *int32        // the pod's annotation
 }
 
 // play carries out one verb:
@@ -68,6 +69,7 @@ type transcript struct {
 //	storage …                 what the pod uses, see there
 //	objects-changed           ConfigMaps or Secrets have changed
 //	volumes-found             what the claims are bound to is known to the MountVolumes under way
+//	group [current=N] [previous=N] [alone=why] [unknown=why]   how far the pod's group is
 //	driver-registered         a driver of resource claims has registered
 //	ephemeral                 an ephemeral container as YAML is added
 //	status                    phase, conditions and containers
@@ -147,6 +149,8 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 		tr.ephemeral(t, d.Input)
 	case "resize", "refuse", "used", "actual", "running-with", "resources":
 		tr.playResize(t, d)
+	case "group":
+		tr.group(t, d)
 	case "status":
 		tr.printStatus()
 	case "tell":
@@ -234,6 +238,7 @@ func (tr *transcript) feed(f Fact) {
 			continue
 		case Publish:
 			tr.write(&e.Status)
+			tr.tellsAttempt()
 			if e.ID == 0 {
 				continue
 			}

@@ -41,6 +41,7 @@ func (tr *transcript) playUpdate(t *testing.T, d *datadriven.TestData) {
 		if pod.Status = tr.m.Status(); d.HasArg("unshown") {
 			pod.Status = v1.PodStatus{}
 		}
+		withAttempt(pod, tr.m)
 		tr.m = Adopt(pod, tr.m.options, tr.runtime.snapshot(Result{}, tr.now))
 		tr.pending, tr.wakeAt = nil, time.Time{}
 	case "resting":

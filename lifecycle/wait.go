@@ -50,6 +50,7 @@ const (
 	// "announce", "stop" or "remove".
 	WaitRestartAll WaitFor = "restart-all"
 	WaitRemoval    WaitFor = "removal" // the removal of its old instances, in a restart of all
+	WaitGroup      WaitFor = "group"   // the other members of its group, before it starts
 )
 
 // What a pod or a container that runs waits for.

@@ -19,6 +19,9 @@ func (w *waits) forStart(c *container) {
 		w.forImages(c)
 		return
 	}
+	if w.m.atBarrier(c) {
+		w.add(Wait{Subject: c.spec.Name, For: WaitGroup, Since: w.m.onWall(w.m.group.Since), Because: w.m.group.unknown, Rule: "B-GRP-5"})
+	}
 	w.forBackOff(c)
 	if until := w.ahead(c.RetryAt); !until.IsZero() {
 		w.add(Wait{Subject: c.spec.Name, For: WaitRetry, Since: w.m.onWall(c.touchedAt), Until: until, Because: c.Failure.text(), Rule: "A-SYNC-9"})
@@ -123,7 +126,7 @@ func (w *waits) holdsOthers(c *container) bool {
 	case c.Position == running || c.final() || !w.ahead(c.RetryAt).IsZero():
 		return false
 	case c.Position == created:
-		return true
+		return !w.m.atBarrier(c)
 	}
 	return c.Exit == nil && c.Failure == nil && slices.ContainsFunc(w.fetchesOf(c), func(f fetch) bool { return !f.Present })
 }

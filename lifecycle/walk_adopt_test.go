@@ -22,6 +22,8 @@ func (w *walk) adopted() {
 	pod := w.newestObject()
 	pod.Status = writtenStatus(w.rt, w.laws.status)
 	w.rt.Logf("adopted: %s", statesOf(pod.Status))
+	keepsGroup(pod, w.pod)
+	withAttempt(pod, w.m)
 	w.m = Adopt(pod, w.m.options, w.snapshot(Result{}))
 	w.pod, w.saved = pod, nil
 	w.adoptions++

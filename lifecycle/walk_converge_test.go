@@ -167,10 +167,11 @@ func (w *scripted) toRest() {
 		switch {
 		case w.m.Stage() == Gone || w.m.Resting():
 			return
-		case w.quiet() && w.ending() == nil && w.m.Stage() == Syncing && w.allRun() && w.sidecarsRun() && !w.missesAnEnd():
+		case w.quiet() && w.ending() == nil && w.m.Stage() == Syncing && !w.m.unseen && w.allRun() && w.sidecarsRun() && !w.missesAnEnd():
 			return
 		case len(w.late)+len(w.calls)+len(w.events) > 0:
 			w.workOn()
+		case w.groupGoesOn():
 		case !w.endOne():
 			w.pause()
 		}

@@ -68,6 +68,7 @@ func (w *walk) workOn() {
 		w.goOn()
 	case len(w.events) > 0:
 		w.deliver(0, false)
+	case w.groupGoesOn():
 	case w.endOne():
 	default:
 		w.pause()
@@ -156,6 +157,7 @@ func randomPod(rt *rapid.T) *v1.Pod {
 		pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: "data", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: claim}})
 	}
 	pod.Spec.ResourceClaims = randomClaims(rt)
+	randomGroup(rt, pod)
 	defaults(pod)
 	return pod
 }

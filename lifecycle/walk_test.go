@@ -66,6 +66,7 @@ var sometimes = []string{
 	"A-VOL-5", "B-LST-1", "A-IMG-10",
 	"A-ACT-8", "overtaken object", "deleted in the API", "deletion moved nearer", "evicted", "resting", "adopted",
 	"Unhealthy", "A-CST-12", "A-CST-13", "A-COND-6", "attempt given up", "gated by a sidecar",
+	"B-GRP-2", "B-GRP-4", "B-GRP-5", "B-GRP-6", "B-GRP-9", "B-GRP-10",
 	"sandbox without an address", "sandbox beside a claim's volume", "FailedPrepareDynamicResources", "A-DRA-9",
 }
 
@@ -149,6 +150,7 @@ func (w *walk) feed(f Fact) {
 	}
 	w.laws.after(w, effects)
 	w.laws.roundKeeps(w, was, effects)
+	w.laws.inGroup(w, was, effects)
 }
 
 // looksTwice says whether the whole state is compared after this step: after each one, but
@@ -232,6 +234,8 @@ func (w *walk) act() {
 		if w.lateCreates() && w.m.Stage() != Gone {
 			w.killedAgain()
 		}
+	case w.m.asks.leader != "" && w.draw(2, "group") == 0:
+		w.hearsOfGroup()
 	case w.draw(4, "restart") == 0:
 		w.asksForRestart()
 	case w.draw(6, "stop") == 0:

@@ -25,9 +25,11 @@ var pure = map[string][]string{
 		"k8s.io/apimachinery/pkg/apis/meta/v1",
 		"k8s.io/component-helpers/resource", // sums of containers
 		module + "/lifecycle/backoff",
+		module + "/lifecycle/group",
 		module + "/lifecycle/resources",
 	},
 	"lifecycle/backoff":   {"cmp", "errors", "fmt", "strconv", "strings", "time"},
+	"lifecycle/group":     {"fmt"},
 	"lifecycle/resources": {"k8s.io/api/core/v1"},
 	"roster": {
 		"cmp", "fmt", "maps", "slices", "strconv", "time",

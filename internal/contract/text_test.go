@@ -100,7 +100,7 @@ func TestLinks(t *testing.T) {
 
 var codeSpan = regexp.MustCompile("`([^`]+)`")
 
-// TestSources: the files that rules name as their source are Kubernetes', and the
+// TestSources: the files that rules name as their source are Kubernetes', or JobSet's, and the
 // functions, variables and types are in them.
 func TestSources(t *testing.T) {
 	rules, err := Rules()
@@ -128,7 +128,13 @@ func TestSources(t *testing.T) {
 // moduleFolders are the folders of modules, as far as somebody has asked.
 type moduleFolders map[string]string
 
-// read reads a file by its path in Kubernetes' repository. One of a module of which
+// jobSet is the one module that is not among those of lifepod: a module for tests builds it.
+const (
+	jobSet       = "sigs.k8s.io/jobset"
+	jobSetFolder = repository + "/e2e/controlplane/jobset"
+)
+
+// read reads a file by its path in Kubernetes' repository, or in JobSet's module. One of a module of which
 // nothing is compiled here has no folder: it is not checked.
 func (m moduleFolders) read(file string) (content string, checked bool, err error) {
 	module, name := "k8s.io/kubernetes", file
@@ -136,8 +142,14 @@ func (m moduleFolders) read(file string) (content string, checked bool, err erro
 		parts := strings.SplitN(staged, "/", 3)
 		module, name = parts[0]+"/"+parts[1], parts[2]
 	}
+	folder := "."
+	if inJobSet, found := strings.CutPrefix(file, jobSet+"/"); found {
+		module, name, folder = jobSet, inJobSet, jobSetFolder
+	}
 	if _, known := m[module]; !known {
-		out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+		list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
+		list.Dir = folder
+		out, err := list.Output()
 		if err != nil {
 			return "", false, fmt.Errorf("find module %s: %w", module, err)
 		}

@@ -19,8 +19,9 @@ type try struct {
 	pods    typedv1.PodInterface
 	wanted  *v1.PodStatus
 	kept    transitions
-	last    bool // the pod can be deleted afterwards; never a mirror pod (B-STA-5)
-	ask     bool // what the API has is in doubt
+	notes   map[string]string // the node's annotations
+	last    bool              // the pod can be deleted afterwards; never a mirror pod (B-STA-5)
+	ask     bool              // what the API has is in doubt
 	began   time.Time
 	outcome // what is known so far
 }
@@ -54,7 +55,7 @@ func (w *Writer) begin(e *entry) *try {
 	}
 	base := w.base(e)
 	t := &try{
-		pods: w.client.CoreV1().Pods(base.Namespace), wanted: e.wanted,
+		pods: w.client.CoreV1().Pods(base.Namespace), wanted: e.wanted, notes: e.notes.all,
 		last: e.last && len(e.queue) <= 1 && e.ref.Static == "", ask: e.doubt, began: time.Now(),
 		outcome: outcome{pod: base, untaken: e.untaken},
 	}
@@ -132,7 +133,7 @@ func (t *try) verify(sent []byte) error {
 
 // patch is what has to be sent so that the object says what is wanted.
 func (t *try) patch() ([]byte, error) {
-	return patchStatus(t.pod, merge(t.pod, t.wanted, t.kept, time.Now()))
+	return patchStatus(t.pod, merge(t.pod, t.wanted, t.kept, time.Now()), t.notes)
 }
 
 // remove deletes the object for good (B-DEL-9).

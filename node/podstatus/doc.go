@@ -19,6 +19,8 @@
 // final (A-STAT-7). A pod is known by its UID, which is a precondition of every
 // write: a successor of the same name is never touched.
 //
+// Annotations that are the node's go with the statuses (Annotate).
+//
 // A change that somebody else makes to the node's part of a status is repaired
 // when the watch shows it (A-STAT-4). When the API server is away, one request
 // at a time tries whether it is back; then everything that waits is sent.

@@ -214,12 +214,12 @@ func TestPatch(t *testing.T) {
 	}}
 	want := pod.Status.DeepCopy()
 	want.Conditions[0], want.Conditions[1] = want.Conditions[1], want.Conditions[0]
-	if patch, err := patchStatus(pod, want); err != nil || patch != nil {
+	if patch, err := patchStatus(pod, want, nil); err != nil || patch != nil {
 		t.Errorf("%s, %v for another order", patch, err)
 	}
 	want.Phase = v1.PodRunning
 	want.Conditions[1].Status = v1.ConditionTrue
-	patch, err := patchStatus(pod, want)
+	patch, err := patchStatus(pod, want, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

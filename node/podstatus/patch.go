@@ -11,17 +11,18 @@ import (
 )
 
 // patchStatus is the strategic merge patch that turns the object's status into
-// another one, with the object's UID as a precondition (B-FIN-10); nil if it says
-// that already. The order of conditions means nothing.
-func patchStatus(pod *v1.Pod, want *v1.PodStatus) ([]byte, error) {
-	if sameStatus(&pod.Status, want) {
+// another one and gives it annotations, with the object's UID as a precondition
+// (B-FIN-10); nil if it says all that already. The order of conditions means nothing.
+func patchStatus(pod *v1.Pod, want *v1.PodStatus, notes map[string]string) ([]byte, error) {
+	notes = missing(pod.Annotations, notes)
+	if sameStatus(&pod.Status, want) && len(notes) == 0 {
 		return nil, nil
 	}
 	before, err := json.Marshal(v1.Pod{Status: pod.Status})
 	if err != nil {
 		return nil, fmt.Errorf("encode the status that pod %s/%s has: %w", pod.Namespace, pod.Name, err)
 	}
-	after, err := json.Marshal(v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: pod.UID}, Status: *want})
+	after, err := json.Marshal(v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: pod.UID, Annotations: notes}, Status: *want})
 	if err != nil {
 		return nil, fmt.Errorf("encode the status of pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}

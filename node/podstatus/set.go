@@ -75,11 +75,7 @@ func (w *Writer) Delete(pod Ref, status v1.PodStatus) {
 }
 
 func (w *Writer) set(pod Ref, status v1.PodStatus, seen func(error)) *entry {
-	e := w.entries[pod.UID]
-	if e == nil {
-		e = &entry{ref: pod}
-		w.entries[pod.UID] = e
-	}
+	e := w.entry(pod)
 	if e.over {
 		if seen != nil {
 			go seen(ErrGone)
@@ -88,15 +84,26 @@ func (w *Writer) set(pod Ref, status v1.PodStatus, seen func(error)) *entry {
 	}
 	normalize(&status)
 	u := &update{status: &status, seen: seen}
-	if w.mayWait(e, u) {
+	if !e.notes.untold && w.mayWait(e, u) {
 		u.since = time.Now()
 	}
+	e.notes.untold = false
 	if seen != nil {
 		u.late = time.AfterFunc(w.patience, func() { w.unseen(u) })
 	}
 	e.push(u)
 	e.failures.renewed()
 	w.list(e)
+	return e
+}
+
+// entry is what is kept of a pod, from now on. Called with mu held.
+func (w *Writer) entry(pod Ref) *entry {
+	e := w.entries[pod.UID]
+	if e == nil {
+		e = &entry{ref: pod}
+		w.entries[pod.UID] = e
+	}
 	return e
 }
 

@@ -1,0 +1,37 @@
+package podstatus_test
+
+import (
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/node/podstatus"
+)
+
+// TestAnnotate: the API server lets a node write annotations of its pods with their status, and
+// not without (B-GRP-14).
+func TestAnnotate(t *testing.T) {
+	const key = "jobset.sigs.k8s.io/in-place-restart-attempt"
+	n := join(t, podstatus.Config{})
+	web := n.pod("web", func(p *v1.Pod) { p.Annotations = map[string]string{"kept": "yes"} })
+	n.Annotate(web, map[string]string{key: "3"})
+	n.Set(web, v1.PodStatus{Phase: v1.PodRunning}, nil)
+	n.until("the status", func(p *v1.Pod) bool { return p.Status.Phase == v1.PodRunning })
+	if got := n.read(web.Name).Annotations; got[key] != "3" || got["kept"] != "yes" {
+		t.Errorf("B-GRP-14: the object has %v", got)
+	}
+	if got := n.writes.Load(); got != 1 {
+		t.Errorf("B-GRP-3: %d writes for a status and an annotation", got)
+	}
+	patch := []byte(`{"metadata":{"annotations":{"` + key + `":"4"}}}`)
+	_, err := n.client.CoreV1().Pods(web.Namespace).Patch(t.Context(), web.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	if !apierrors.IsForbidden(err) {
+		t.Errorf("B-GRP-14: without the status: %v, want forbidden", err)
+	}
+	if n.log.String() != "" {
+		t.Errorf("log:\n%s", n.log)
+	}
+}

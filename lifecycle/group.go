@@ -1,0 +1,175 @@
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle/group"
+)
+
+// membership is the pod's part in a group that restarts as one (B-GRP). Decisions are
+// package group's; here they are carried out:
+//
+//   - Regular containers are created and not started until the barrier is lifted.
+//   - Each restart of all containers is for another attempt, unless the pod was at the
+//     barrier already, and one begins when the attempt is outdated.
+//   - The attempt is told, as the pod's annotation, once nothing of an earlier one runs
+//     (B-GRP-3).
+type membership struct {
+	Joined  bool           `json:"joined,omitzero"`
+	Attempt int32          `json:"attempt,omitzero"` // that the pod takes part in
+	Open    bool           `json:"open,omitzero"`    // the barrier is lifted
+	Since   time.Time      `json:"since,omitzero"`   // when it took part in Attempt first
+	Told    *int32         `json:"told,omitempty"`   // the attempt that the annotation has
+	Seen    group.Attempts `json:"seen,omitzero"`    // all that was ever heard of the group
+	Alone   string         `json:"alone,omitzero"`   // why the pod takes part in no group; empty: it does
+
+	heard   bool   // something was, since this process began: until then a new pod joins nothing
+	unknown string // why the group could not be read last; told again by the next process
+}
+
+// GroupSeen says how far the pod's group is, or why that is not known. It may come again at
+// any time, late, or overtaken by a newer one.
+type GroupSeen struct {
+	Attempts group.Attempts
+	// Alone says why the pod takes part in no group although it asks for it, such as another
+	// strategy of its JobSet (B-GRP-9); empty: it does.
+	Alone string
+	// Unknown says why the group can't be read (B-GRP-10); empty: it was.
+	Unknown string
+}
+
+func (GroupSeen) isFact() {}
+
+// GroupAttempt is the attempt of its group that the pod's annotation has to say as of the last
+// status; nil: none.
+func (m *Machine) GroupAttempt() *int32 { return m.group.Told }
+
+// inGroup says whether the pod takes part in a group.
+func (m *Machine) inGroup() bool { return m.asks.leader != "" && m.group.Alone == "" }
+
+func applyGroupSeen(s *step, f GroupSeen) {
+	g := &s.group
+	switch {
+	case s.kept.Stage != Syncing:
+		return
+	case s.asks.leader == "":
+		if s.asks.wrong != g.unknown { // a pod that another agent has begun
+			s.do(RecordEvent{Type: warning, Reason: reasonInvalidGroup, Message: s.asks.wrong + "; the pod restarts by itself"})
+		}
+		g.unknown = s.asks.wrong
+		return
+	case f.Unknown != "":
+		if f.Unknown != g.unknown {
+			s.do(RecordEvent{Type: warning, Reason: "GroupUnknown", Message: f.Unknown + "; containers that are to wait for the group do not start"})
+			tell(s, Report{Subject: "pod", What: "does not know its group", Because: f.Unknown, Rule: "B-GRP-10"})
+		}
+		g.unknown = f.Unknown
+		return
+	case f.Alone != "" && f.Alone != g.Alone:
+		s.do(RecordEvent{Type: warning, Reason: "NotInGroup", Message: f.Alone + "; the pod restarts by itself"})
+		tell(s, Report{Subject: "pod", What: "takes part in no group", Outcome: "restarts by itself", Because: f.Alone, Rule: "B-GRP-9"})
+	}
+	g.heard, g.unknown, g.Alone = true, "", f.Alone
+	g.Seen = g.Seen.Merge(f.Attempts)
+}
+
+// planGroup takes the pod from one attempt of its group to the next.
+func planGroup(s *step) {
+	if s.kept.Stage != Syncing || !s.inGroup() || !s.group.heard && !s.group.Joined {
+		return
+	}
+	switch d := group.Decide(s.member(), s.group.Seen); d.Do {
+	case group.Join:
+		takesPart(s, d.Attempt, d.Because, d.Rule)
+	case group.Leave:
+		takesPart(s, d.Attempt, d.Because, d.Rule)
+		beginRound(s, "the group restarts: "+d.Because, false)
+	case group.Start:
+		s.group.Open = true
+		tell(s, Report{Subject: "pod", What: "starts with its group", Because: d.Because, Rule: d.Rule})
+	case group.Wait, group.Run:
+	}
+}
+
+// nextAttempt has the pod, all of whose containers restart, take part in the attempt that
+// follows from it (B-GRP-6).
+func nextAttempt(s *step, because string) {
+	if !s.inGroup() || !s.group.Joined {
+		return
+	}
+	if next := group.Failed(s.member(), s.group.Seen); next != s.group.Attempt {
+		takesPart(s, next, because, "B-GRP-6")
+	}
+}
+
+// takesPart begins another attempt, at its barrier.
+func takesPart(s *step, attempt int32, because, rule string) {
+	s.group.Joined, s.group.Attempt, s.group.Open, s.group.Since = true, attempt, false, s.now
+	tell(s, Report{Subject: "pod", What: fmt.Sprintf("takes part in attempt %d of its group", attempt), Because: because, Rule: rule})
+}
+
+// member is how the pod stands in its group. One that is new in it has only left something
+// behind if a regular container runs: the others need not wait at the barrier.
+func (s *step) member() group.Member {
+	g := &s.group
+	ran := slices.ContainsFunc(s.containers, func(c *container) bool {
+		return c.takesPartInRound() && (g.Joined || c.kind == regularContainer) && c.Position != absent && c.Position != creating && c.Position != created
+	})
+	return group.Member{Joined: g.Joined, Attempt: g.Attempt, Open: g.Open, Ran: ran && !s.round.Active}
+}
+
+// atBarrier says whether a container may not start before its group does: a regular one that
+// is created (B-GRP-5).
+func (m *Machine) atBarrier(c *container) bool {
+	return m.inGroup() && !m.group.Open && c.kind == regularContainer && c.Position == created
+}
+
+// tellsAttempt takes over what the annotation has to say, and says whether that is another
+// attempt than before: none is told while something of an earlier one may run (B-GRP-3).
+func (s *step) tellsAttempt() bool {
+	g := &s.group
+	if !g.Joined || g.Told != nil && *g.Told == g.Attempt || s.round.Active && slices.ContainsFunc(s.containers, func(c *container) bool {
+		return c.takesPartInRound() && c.mayRun()
+	}) {
+		return false
+	}
+	g.Told = new(g.Attempt)
+	return true
+}
+
+// groupWaiting is what a container shows that waits for its group.
+func groupWaiting(s *step) v1.ContainerStateWaiting {
+	message := "nothing is known of its group yet"
+	if s.group.Joined {
+		message = fmt.Sprintf("attempt %d begins when all members of the group take part in it", s.group.Attempt)
+	}
+	return v1.ContainerStateWaiting{Reason: reasonWaitingForGroup, Message: message}
+}
+
+const (
+	reasonWaitingForGroup = "WaitingForGroup"
+	reasonInvalidGroup    = "InvalidGroup"
+)
+
+// adoptGroup takes over what the pod's annotation says of its group. If the restart of all
+// containers was under way, it may be for an attempt that was not told yet.
+func (m *Machine) adoptGroup(pod *v1.Pod) {
+	if m.asks.leader == "" {
+		return
+	}
+	attempt, err := strconv.ParseInt(pod.Annotations[AttemptAnnotation], 10, 32)
+	if err != nil || attempt < 0 {
+		return
+	}
+	g := &m.group
+	g.Joined, g.Attempt, g.Told = true, int32(attempt), new(int32(attempt))
+	g.Open = slices.ContainsFunc(m.regulars(), func(c *container) bool { return c.mayRun() || c.Exit != nil })
+	if g.Open && m.round.Active {
+		g.Attempt, g.Open = g.Attempt+1, false
+	}
+}

@@ -1,0 +1,79 @@
+package group
+
+import "testing"
+
+// at is an attempt that the leader tells.
+func at(n int32) *int32 { return &n }
+
+func TestDecide(t *testing.T) {
+	waits := Member{Joined: true, Attempt: 3}
+	prepared := Member{Joined: true, Attempt: 3, Ran: true}
+	runs := Member{Joined: true, Attempt: 3, Open: true, Ran: true}
+	for _, c := range []struct {
+		name    string
+		member  Member
+		now     Attempts
+		do      Do
+		attempt int32
+		rule    string
+	}{
+		{"B-GRP-2: the first attempt of a group is 0", Member{}, Attempts{}, Join, 0, "B-GRP-2"},
+		{"B-GRP-2: a replacement takes part in the next one", Member{}, Attempts{Current: at(3)}, Join, 4, "B-GRP-2"},
+		{"B-GRP-2: and in none that is outdated", Member{}, Attempts{Current: at(3), Previous: at(4)}, Join, 5, "B-GRP-2"},
+		{"a pod that runs and has taken part in nothing", Member{Ran: true}, Attempts{Current: at(3)}, Leave, 4, "B-GRP-2"},
+		{"B-GRP-4: outdated", runs, Attempts{Current: at(3), Previous: at(3)}, Leave, 4, "B-GRP-4"},
+		{"B-GRP-4: the newest attempt is two later", runs, Attempts{Current: at(3), Previous: at(4)}, Leave, 5, "B-GRP-4"},
+		{"B-GRP-4: outdated at the barrier", waits, Attempts{Current: at(2), Previous: at(3)}, Join, 4, "B-GRP-4"},
+		{"B-GRP-4: outdated at the barrier, after init containers", prepared, Attempts{Current: at(2), Previous: at(3)}, Leave, 4, "B-GRP-4"},
+		{"B-GRP-4: the group has gone on", waits, Attempts{Current: at(5), Previous: at(2)}, Join, 6, "B-GRP-4"},
+		{"B-GRP-5: not all are there", waits, Attempts{Current: at(2), Previous: at(2)}, Wait, 0, "B-GRP-5"},
+		{"B-GRP-5: all are there", waits, Attempts{Current: at(3), Previous: at(2)}, Start, 0, "B-GRP-5"},
+		{"the first time", Member{Joined: true}, Attempts{}, Wait, 0, "B-GRP-5"},
+		{"it runs", runs, Attempts{Current: at(3), Previous: at(2)}, Run, 0, ""},
+		{"it runs and hears something old", runs, Attempts{Current: at(2), Previous: at(1)}, Run, 0, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := Decide(c.member, c.now)
+			if d.Do != c.do || d.Attempt != c.attempt || d.Rule != c.rule {
+				t.Errorf("%s attempt %d %s, want %s attempt %d %s", d.Do, d.Attempt, d.Rule, c.do, c.attempt, c.rule)
+			}
+			if d.Do != Run && d.Because == "" {
+				t.Error("it does not say why")
+			}
+		})
+	}
+}
+
+// TestFailed: a member that ran restarts the group, one that did not stays (B-GRP-6).
+func TestFailed(t *testing.T) {
+	runs, waits := Member{Joined: true, Attempt: 3, Open: true, Ran: true}, Member{Joined: true, Attempt: 3}
+	for _, c := range []struct {
+		name   string
+		member Member
+		now    Attempts
+		want   int32
+	}{
+		{"B-GRP-6: it ran", runs, Attempts{Current: at(3), Previous: at(2)}, 4},
+		{"another one had failed before", runs, Attempts{Current: at(3), Previous: at(3)}, 4},
+		{"the group has gone on twice", runs, Attempts{Current: at(3), Previous: at(4)}, 5},
+		{"B-GRP-6: it was at the barrier", waits, Attempts{Current: at(2), Previous: at(2)}, 3},
+		{"it was at the barrier of one that is outdated", waits, Attempts{Current: at(2), Previous: at(3)}, 4},
+	} {
+		if got := Failed(c.member, c.now); got != c.want {
+			t.Errorf("%s: attempt %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// TestMerge: what comes late changes nothing (B-GRP-8).
+func TestMerge(t *testing.T) {
+	old, newer := Attempts{Previous: at(1)}, Attempts{Current: at(2), Previous: at(1)}
+	for _, got := range []Attempts{old.Merge(newer), newer.Merge(old), newer.Merge(newer)} {
+		if got.Current == nil || *got.Current != 2 || got.Previous == nil || *got.Previous != 1 {
+			t.Errorf("B-GRP-8: %v", got)
+		}
+	}
+	if got := (Attempts{}).Merge(Attempts{}); got.Current != nil || got.Previous != nil {
+		t.Errorf("nothing and nothing is %v", got)
+	}
+}

@@ -1,0 +1,43 @@
+package group
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestRandomWalks takes groups through random lives, in which members fail, nodes and agents
+// are lost, and everybody learns of everything late, more than once, or after what came later.
+// Never do two attempts run at once (B-GRP-12), no attempt falls, and as soon as nothing else
+// happens all run.
+func TestRandomWalks(t *testing.T) {
+	t.Parallel()
+	seen := map[string]int{}
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWorld(rt, rapid.IntRange(1, 6).Draw(rt, "size"), seen)
+		if rapid.Bool().Draw(rt, "has run") {
+			w.comesToRun()
+		}
+		for range rapid.IntRange(0, 300).Draw(rt, "steps") {
+			w.act()
+		}
+		w.comesToRun()
+	})
+	t.Log(seen)
+	for _, what := range []string{"wait", "run", "start", "join", "leave", "failed", "sandbox lost", "pod replaced", "agent restarted without a checkpoint"} {
+		if seen[what] == 0 {
+			t.Errorf("no walk came by %q", what)
+		}
+	}
+}
+
+// comesToRun: a round always ends once what it needs happens.
+func (w *world) comesToRun() {
+	for range 20 {
+		w.goesOn()
+		if w.allRun() {
+			return
+		}
+	}
+	w.rt.Fatalf("the group does not come to run: %s", w)
+}

@@ -1,0 +1,60 @@
+package podstatus
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// TestAnnotate: annotations go with the status that is set after them, in one patch and at
+// once, are not sent again, and are put right when somebody else changes them (B-GRP-3).
+func TestAnnotate(t *testing.T) {
+	const key = "example.com/attempt"
+	bubble(t, Config{}, func(t *testing.T, s *setup) {
+		web := s.pod("web", func(p *v1.Pod) { p.Annotations = map[string]string{"kept": "yes"} })
+		s.Annotate(web, map[string]string{key: "1"})
+		after(time.Minute)
+		if n := s.api.count("PATCH"); n > 0 {
+			t.Errorf("%d patches for annotations alone", n)
+		}
+		s.Set(web, phased(v1.PodPending, ""), nil) // only progress: without annotations it would wait
+		synctest.Wait()
+		if got := s.api.get("web").Annotations; got[key] != "1" || got["kept"] != "yes" {
+			t.Errorf("B-GRP-3: the object has %v", got)
+		}
+		s.Set(web, running("up"), nil)
+		synctest.Wait()
+		if n := s.api.count("PATCH"); n != 2 {
+			t.Errorf("%d patches for two statuses, one of which had the annotation:\n%s", n, strings.Join(s.api.patches, "\n"))
+		}
+		if last := s.api.patches[1]; strings.Contains(last, key) {
+			t.Errorf("told again: %s", last)
+		}
+		s.change("web", func(p *v1.Pod) { delete(p.Annotations, key) })
+		after(time.Minute)
+		if got := s.api.get("web").Annotations[key]; got != "1" {
+			t.Errorf("after somebody has removed it: %q", got)
+		}
+	})
+}
+
+// TestAnnotateWithTransition: the annotation is in the patch of the status that everybody
+// must see.
+func TestAnnotateWithTransition(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *setup) {
+		var told seen
+		web := s.pod("web")
+		s.Annotate(web, map[string]string{"example.com/attempt": "2"})
+		s.Set(web, running("restarts"), told.by("restarts"))
+		synctest.Wait()
+		if n := s.api.count("PATCH"); n != 1 || !strings.Contains(s.api.patches[0], `"example.com/attempt":"2"`) {
+			t.Errorf("%d patches: %v", n, s.api.patches)
+		}
+		if got := told.all(); len(got) != 1 || got[0] != "restarts: <nil>" {
+			t.Errorf("told %q", got)
+		}
+	})
+}
