@@ -16,6 +16,7 @@ import (
 	"github.com/lifepod/lifepod/node/claims"
 	"github.com/lifepod/lifepod/node/csi"
 	"github.com/lifepod/lifepod/node/csidriver"
+	"github.com/lifepod/lifepod/node/groups"
 	"github.com/lifepod/lifepod/node/join"
 	"github.com/lifepod/lifepod/node/objects"
 	"github.com/lifepod/lifepod/node/podstatus"
@@ -42,6 +43,7 @@ type cluster struct {
 	claims   *claims.Claims
 	csi      *csidriver.Registry
 	volumes  *csi.Volumes
+	groups   *groups.Groups
 	serving  *join.Serving // nil: the node's API is not served
 }
 
@@ -102,12 +104,16 @@ func (s *setup) newCluster(inbox *pods.Inbox, csiChanged func()) (*cluster, erro
 	if err != nil {
 		return nil, err
 	}
+	groups, err := groups.New(connection.Config, s.log)
+	if err != nil {
+		return nil, err
+	}
 	return &cluster{
 		name: s.name, log: s.log, connection: connection, client: client,
 		statuses: podstatus.New(podstatus.Config{Client: client, Log: s.log}), events: events,
 		mirrors:  &source.Mirrors{Client: client, NodeName: s.name, Refused: mirrorRefusals{events}.tell, Log: s.log},
 		services: services, classes: classes, claims: claims, serving: serving,
-		csi: drivers, volumes: volumes,
+		csi: drivers, volumes: volumes, groups: groups,
 	}, nil
 }
 
@@ -147,7 +153,7 @@ func (c *cluster) forPods(objects *objects.Objects, changes *server.Changes) pod
 		return pods.Cluster{Changed: changes.Changed}
 	}
 	return pods.Cluster{
-		Statuses: statuses{c.statuses}, Events: c, Objects: objects, Mirrors: c.mirrors, FreshNode: c.freshNode, Changed: changes.Changed,
+		Statuses: statuses{c.statuses}, Events: c, Objects: objects, Mirrors: c.mirrors, Groups: c.groups, FreshNode: c.freshNode, Changed: changes.Changed,
 	}
 }
 
@@ -164,6 +170,11 @@ func (s statuses) Set(pod *v1.Pod, hash string, status v1.PodStatus, seen func(e
 	ref := refOf(pod)
 	ref.Static = hash
 	s.Writer.Set(ref, status, seen)
+}
+
+// Annotate says which annotations of a pod's object are the node's.
+func (s statuses) Annotate(pod *v1.Pod, annotations map[string]string) {
+	s.Writer.Annotate(refOf(pod), annotations)
 }
 
 // Delete says that nothing is left of a pod that is being deleted in the API.

@@ -63,6 +63,7 @@ func (s *Shell) begin(ctx context.Context, effect roster.Effect) {
 	s.lives[l.uid()] = l
 	s.mu.Unlock()
 	s.beginsWithDevices(l)
+	s.beginsInGroup(l)
 	turn := s.files.turn(l.uid())
 	s.beside.Go(func() {
 		turn(l.remember)
@@ -115,6 +116,7 @@ func (l *living) returned(err error) {
 	s.mu.Unlock()
 	_ = l.memory.Close() // all that was to be kept has been
 	s.beside.Go(l.Close) // answers under way are given a moment
+	s.leavesGroup(l)
 	switch {
 	case errors.Is(err, errPanicked):
 		s.mail.Post(roster.Panicked{UID: l.uid(), Err: err})
@@ -141,6 +143,7 @@ func (l *living) Status(status v1.PodStatus, step bool) {
 		if step {
 			seen = func(error) {}
 		}
+		l.tellAttempt(now)
 		s.Cluster.Statuses.Set(now.pod, now.source.Hash(now.pod), *status.DeepCopy(), seen)
 	}
 	s.mail.Post(roster.Published{UID: l.uid(), Status: status})

@@ -54,6 +54,7 @@ type Cluster struct {
 	Events   Events
 	Objects  Objects
 	Mirrors  Mirrors
+	Groups   Groups
 	// FreshNode reads the Node from the API server; may be nil.
 	FreshNode func(ctx context.Context) (*v1.Node, error)
 	// Changed is told after each change of a pod and its status, and at its end.
@@ -92,6 +93,8 @@ type ByName interface {
 
 // Statuses tell the API server (package node/podstatus).
 type Statuses interface {
+	// Annotate says which annotations the object of a pod of the API has to have from the next Set on.
+	Annotate(pod *v1.Pod, annotations map[string]string)
 	// Set takes the hash of a static pod's manifest, whose mirror pod has the status.
 	Set(pod *v1.Pod, hash string, status v1.PodStatus, seen func(error))
 	Delete(pod *v1.Pod, status v1.PodStatus)

@@ -49,6 +49,7 @@ type story struct {
 	counts   counted
 	byName   ByName
 	health   Health
+	groups   Groups
 }
 
 // tell runs a story with its first agent, whose sources are those named.
@@ -84,7 +85,7 @@ func (s *story) agent() {
 	engine.Options.HostIPs, engine.Options.KeepRecords = []string{"192.0.2.1"}, true
 	pods := New(Config{
 		Inbox: inbox, Engine: engine, Sources: s.sources, Node: func() *v1.Node { return s.node }, Memory: s.memory(), Log: engine.Log,
-		Cluster: Cluster{Statuses: s.api, Events: s.api, Mirrors: s.api, Objects: s.api, FreshNode: s.freshly},
+		Cluster: Cluster{Statuses: s.api, Events: s.api, Mirrors: s.api, Objects: s.api, Groups: s.groups, FreshNode: s.freshly},
 		Local:   Local{Foreign: s.foreign, LogLinks: filepath.Join(s.dir, "links")}, Shutdowns: &s.inhibits, Periods: s.periods, Counts: &s.counts, ByName: s.byName, Health: s.health,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -203,6 +204,7 @@ type api struct {
 	mu       sync.Mutex
 	statuses map[types.UID]v1.PodStatus
 	hashes   map[types.UID]string // of static pods, with which their statuses come
+	notes    []string             // annotations that came with statuses, each once
 	deleted  []string
 	told     []string // events: pod reason
 	mirrors  []string
@@ -218,6 +220,17 @@ func (a *api) hang(pod string, release chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.hangs = map[string]chan struct{}{pod: release}
+}
+
+// Annotate notes what is to be written with the next status.
+func (a *api) Annotate(pod *v1.Pod, annotations map[string]string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for key, value := range annotations {
+		if note := pod.Name + " " + key + "=" + value; !slices.Contains(a.notes, note) {
+			a.notes = append(a.notes, note)
+		}
+	}
 }
 
 func (a *api) Set(pod *v1.Pod, hash string, status v1.PodStatus, seen func(error)) {

@@ -20,10 +20,10 @@ func (w *Writer) Annotate(pod Ref, annotations map[string]string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	e := w.entry(pod)
-	if maps.Equal(e.notes.all, annotations) {
+	if maps.Equal(e.told.notes.all, annotations) {
 		return
 	}
-	e.notes = notes{all: maps.Clone(annotations), untold: true}
+	e.told.notes = notes{all: maps.Clone(annotations), untold: true}
 	e.untaken = nil // the API server has not been told of these
 }
 

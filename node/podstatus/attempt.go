@@ -55,7 +55,7 @@ func (w *Writer) begin(e *entry) *try {
 	}
 	base := w.base(e)
 	t := &try{
-		pods: w.client.CoreV1().Pods(base.Namespace), wanted: e.wanted, notes: e.notes.all,
+		pods: w.client.CoreV1().Pods(base.Namespace), wanted: e.wanted, notes: e.told.notes.all,
 		last: e.last && len(e.queue) <= 1 && e.ref.Static == "", ask: e.doubt, began: time.Now(),
 		outcome: outcome{pod: base, untaken: e.untaken},
 	}

@@ -21,12 +21,11 @@ type entry struct {
 	wanted *v1.PodStatus // the newest, written or not
 	told   told
 	kept   transitions // times that the API had first
-	notes  notes
-	last   bool    // nothing is left of the pod: delete it when it is written
-	over   bool    // nothing more will be written
-	listed bool    // on the work list
-	busy   bool    // an attempt is under way
-	flight *update // what it writes
+	last   bool        // nothing is left of the pod: delete it when it is written
+	over   bool        // nothing more will be written
+	listed bool        // on the work list
+	busy   bool        // an attempt is under way
+	flight *update     // what it writes
 
 	answer  *v1.Pod // the answer to the last write, until the watch shows it
 	untaken []byte  // a patch that the API server answered without taking it over

@@ -32,7 +32,8 @@ func (w *Writer) progressWindow() time.Duration {
 type told struct {
 	sent   *v1.PodStatus // the last that was on its way; nil: none was to this object
 	agreed string        // the resourceVersion that was found to say what is wanted
-	after  []func()      // goOn calls it, once nothing waits to be written
+	notes  notes
+	after  []func() // goOn calls it, once nothing waits to be written
 }
 
 // goOn calls what waits for statuses. What it calls must not block.

@@ -84,10 +84,10 @@ func (w *Writer) set(pod Ref, status v1.PodStatus, seen func(error)) *entry {
 	}
 	normalize(&status)
 	u := &update{status: &status, seen: seen}
-	if !e.notes.untold && w.mayWait(e, u) {
+	if !e.told.notes.untold && w.mayWait(e, u) {
 		u.since = time.Now()
 	}
-	e.notes.untold = false
+	e.told.notes.untold = false
 	if seen != nil {
 		u.late = time.AfterFunc(w.patience, func() { w.unseen(u) })
 	}

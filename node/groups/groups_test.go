@@ -1,0 +1,268 @@
+package groups
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic/fake"
+	kubetesting "k8s.io/client-go/testing"
+
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/lifecycle/group"
+	"github.com/lifepod/lifepod/pods"
+)
+
+var _ pods.Groups = (*Groups)(nil)
+
+// world is Groups that run, and an API server with JobSets.
+type world struct {
+	*Groups
+	client *fake.FakeDynamicClient
+
+	mu   sync.Mutex
+	told []lifecycle.GroupSeen
+}
+
+func newWorld(t *testing.T) *world {
+	kinds := map[schema.GroupVersionResource]string{jobSets: "JobSetList"}
+	w := &world{client: fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds)}
+	groups, err := newGroups(w.client, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Groups = groups
+	return w
+}
+
+// bubble runs a test in virtual time.
+func bubble(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		var run sync.WaitGroup
+		run.Go(func() { w.Run(ctx) })
+		defer run.Wait()
+		defer cancel()
+		test(t, w)
+	})
+}
+
+func (w *world) join(name string) {
+	w.Join(podOf(name), func(f lifecycle.GroupSeen) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.told = append(w.told, f)
+	})
+	w.settle()
+}
+
+func podOf(name string) *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: name, UID: types.UID(name), Labels: map[string]string{lifecycle.JobSetLabel: "train"},
+	}}
+}
+
+func (w *world) settle() {
+	time.Sleep(time.Second)
+	synctest.Wait()
+}
+
+// tells are what was told since the last call.
+func (w *world) tells() []lifecycle.GroupSeen {
+	w.settle()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	told := w.told
+	w.told = nil
+	return told
+}
+
+// put has the API server have a JobSet in that version.
+func (w *world) put(t *testing.T, version string, change func(*unstructured.Unstructured)) {
+	t.Helper()
+	jobSet := &unstructured.Unstructured{Object: map[string]any{
+		"spec": map[string]any{"failurePolicy": map[string]any{"restartStrategy": inPlaceRestart}, "network": map[string]any{"subdomain": "x"}},
+	}}
+	jobSet.SetAPIVersion("jobset.x-k8s.io/v1alpha2")
+	jobSet.SetKind("JobSet")
+	jobSet.SetNamespace("default")
+	jobSet.SetName("train")
+	jobSet.SetResourceVersion(version)
+	if change != nil {
+		change(jobSet)
+	}
+	tracker := w.client.Tracker()
+	if err := tracker.Update(jobSets, jobSet, "default"); err != nil {
+		if err := tracker.Create(jobSets, jobSet, "default"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func attempts(current, previous int64) func(*unstructured.Unstructured) {
+	return func(o *unstructured.Unstructured) {
+		o.Object["status"] = map[string]any{"currentInPlaceRestartAttempt": current, "previousInPlaceRestartAttempt": previous}
+	}
+}
+
+func seen(current, previous int32) lifecycle.GroupSeen {
+	return lifecycle.GroupSeen{Attempts: group.Attempts{Current: &current, Previous: &previous}}
+}
+
+// TestMember: a pod is told how far its JobSet is, at first and after each change, until it
+// leaves; nothing is asked of the API server before there is one.
+func TestMember(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.put(t, "1", nil)
+		w.settle()
+		if n := len(w.client.Actions()); n > 0 {
+			t.Errorf("%d requests without a member", n)
+		}
+		w.join("a")
+		if diff := cmp.Diff([]lifecycle.GroupSeen{{}}, unique(w.tells())); diff != "" {
+			t.Errorf("at first (-want +got):\n%s", diff)
+		}
+		w.put(t, "2", attempts(4, 3))
+		if diff := cmp.Diff([]lifecycle.GroupSeen{seen(4, 3)}, w.tells()); diff != "" {
+			t.Errorf("B-GRP-4, after a change (-want +got):\n%s", diff)
+		}
+		w.Leave("a")
+		w.put(t, "3", attempts(5, 4))
+		if got := w.tells(); len(got) > 0 {
+			t.Errorf("told although it has left: %v", got)
+		}
+		if n := count(w.client.Actions(), "watch"); n != 1 {
+			t.Errorf("%d watches", n)
+		}
+	})
+}
+
+// TestReadsFirst: a pod that is new is told what the API server has now, never what the watch
+// had before (B-GRP-2).
+func TestReadsFirst(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.put(t, "8", attempts(4, 3))
+		w.join("a")
+		w.tells()
+		old := w.client.Tracker()
+		w.client.PrependReactor("get", "jobsets", func(kubetesting.Action) (bool, runtime.Object, error) {
+			object, err := old.Get(jobSets, "default", "train")
+			if err != nil {
+				return true, nil, err
+			}
+			newest := object.(*unstructured.Unstructured).DeepCopy()
+			newest.SetResourceVersion("9")
+			attempts(5, 4)(newest)
+			return true, newest, nil
+		})
+		w.join("b")
+		for _, got := range w.tells() {
+			if diff := cmp.Diff(seen(5, 4), got); diff != "" {
+				t.Errorf("B-GRP-2: (-want +got):\n%s", diff)
+			}
+		}
+		w.put(t, "8", attempts(4, 3)) // the watch comes late
+		if got := w.tells(); len(got) > 0 {
+			t.Errorf("B-GRP-8: something old is told: %v", got)
+		}
+	})
+}
+
+// TestAlone: a JobSet with another strategy, or with the annotation that disables it, has no
+// group (B-GRP-9).
+func TestAlone(t *testing.T) {
+	for want, change := range map[string]func(*unstructured.Unstructured){
+		`JobSet default/train has failurePolicy.restartStrategy "Recreate", not InPlaceRestart`: func(o *unstructured.Unstructured) {
+			o.Object["spec"].(map[string]any)["failurePolicy"] = map[string]any{"restartStrategy": "Recreate"}
+		},
+		`JobSet default/train has failurePolicy.restartStrategy "", not InPlaceRestart`: func(o *unstructured.Unstructured) {
+			delete(o.Object, "spec")
+		},
+		"JobSet default/train has the annotation jobset.sigs.k8s.io/disable-in-place-restart": func(o *unstructured.Unstructured) {
+			o.SetAnnotations(map[string]string{disableAnnotation: ""})
+		},
+	} {
+		bubble(t, func(t *testing.T, w *world) {
+			w.put(t, "1", change)
+			w.join("a")
+			if diff := cmp.Diff([]lifecycle.GroupSeen{{Alone: want}}, unique(w.tells())); diff != "" {
+				t.Errorf("B-GRP-9 (-want +got):\n%s", diff)
+			}
+			w.put(t, "2", func(o *unstructured.Unstructured) { // as the watch shows it
+				change(o)
+				o.SetLabels(map[string]string{"edited": "yes"})
+			})
+			if diff := cmp.Diff([]lifecycle.GroupSeen{{Alone: want}}, unique(w.tells())); diff != "" {
+				t.Errorf("B-GRP-9, from the watch (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestUnknown: a pod is told why its JobSet can't be read, and how far that is as soon as it can
+// (B-GRP-10).
+func TestUnknown(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		refused := errors.New("jobsets.jobset.x-k8s.io is forbidden")
+		var mu sync.Mutex
+		w.client.PrependReactor("*", "jobsets", func(kubetesting.Action) (bool, runtime.Object, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return refused != nil, nil, refused
+		})
+		w.join("a")
+		told := w.tells()
+		if len(told) == 0 || !strings.HasPrefix(told[0].Unknown, "JobSet default/train can't be read: ") || !strings.Contains(told[0].Unknown, "forbidden") {
+			t.Errorf("B-GRP-10: told %+v", told)
+		}
+		mu.Lock()
+		refused = nil
+		mu.Unlock()
+		w.put(t, "1", attempts(2, 1))
+		time.Sleep(2 * readRetryMost)
+		told = w.tells()
+		if len(told) == 0 || !cmp.Equal(told[len(told)-1], seen(2, 1)) {
+			t.Errorf("when it can be read: told %+v", told)
+		}
+		w.Leave("a")
+		w.settle()
+		w.client.ClearActions()
+		time.Sleep(time.Minute)
+		if n := count(w.client.Actions(), "get"); n > 0 {
+			t.Errorf("it is read %d times although no pod takes part in it", n)
+		}
+	})
+}
+
+// unique leaves out what was told again: by the watch, what was read.
+func unique(told []lifecycle.GroupSeen) (list []lifecycle.GroupSeen) {
+	for i, f := range told {
+		if i == 0 || !cmp.Equal(f, told[i-1]) {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+func count(actions []kubetesting.Action, verb string) (n int) {
+	for _, a := range actions {
+		if a.GetVerb() == verb {
+			n++
+		}
+	}
+	return n
+}

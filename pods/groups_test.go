@@ -1,0 +1,121 @@
+package pods
+
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/lifecycle/group"
+	"github.com/lifepod/lifepod/roster"
+)
+
+// groups are who is told of their groups.
+type groups struct {
+	mu  sync.Mutex
+	all map[types.UID]func(lifecycle.GroupSeen)
+}
+
+func (g *groups) Join(pod *v1.Pod, tell func(lifecycle.GroupSeen)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.all[pod.UID] = tell
+}
+
+func (g *groups) Leave(uid types.UID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.all, uid)
+}
+
+func (g *groups) members() (list []types.UID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for uid := range g.all {
+		list = append(list, uid)
+	}
+	slices.Sort(list)
+	return list
+}
+
+func (g *groups) tell(s *story, seen lifecycle.GroupSeen) {
+	for _, uid := range g.members() {
+		g.all[uid](seen)
+	}
+	s.settle()
+}
+
+func grouped(pod *v1.Pod) {
+	pod.Labels = map[string]string{lifecycle.JobSetLabel: "train"}
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	pod.Annotations[lifecycle.GroupAnnotation] = lifecycle.LedByJobSet
+}
+
+// TestGroup: a pod that asks for it takes part in its group without a container of its own
+// (B-GRP-1); its attempt goes with its status (B-GRP-3), and both outlive the agent (B-GRP-13).
+func TestGroup(t *testing.T) {
+	tell(t, func(s *story) {
+		told := &groups{all: map[types.UID]func(lifecycle.GroupSeen){}}
+		s.stop()
+		s.groups = told
+		s.agent()
+		s.apply(podOf("member", grouped), podOf("other"))
+		s.heard()
+		s.wantPhase("other", v1.PodRunning)
+		if got := told.members(); !slices.Equal(got, []types.UID{"uid-member"}) {
+			t.Errorf("B-GRP-1: %v are told of their groups; %q %v", got, s.events(), s.status("uid-member"))
+		}
+		s.wantPhase("member", v1.PodPending)
+		told.tell(s, lifecycle.GroupSeen{})
+		told.tell(s, lifecycle.GroupSeen{Attempts: group.Attempts{Current: new(int32(0))}})
+		s.wantPhase("member", v1.PodRunning)
+
+		told.tell(s, lifecycle.GroupSeen{Attempts: group.Attempts{Current: new(int32(0)), Previous: new(int32(0))}})
+		s.stop()
+		s.agent()
+		s.settle()
+		want := []string{"member " + lifecycle.AttemptAnnotation + "=0", "member " + lifecycle.AttemptAnnotation + "=1"}
+		if diff := cmp.Diff(want, s.notes); diff != "" {
+			t.Errorf("B-GRP-3: annotations (-want +got):\n%s", diff)
+		}
+		waits := func() bool {
+			pod, _ := s.pods.Pod("default", "member")
+			return pod.Status.ContainerStatuses[0].State.Waiting != nil
+		}
+		if !waits() {
+			t.Error("B-GRP-13: the restarted agent lets the pod start before its group")
+		}
+		told.tell(s, lifecycle.GroupSeen{Attempts: group.Attempts{Current: new(int32(1)), Previous: new(int32(0))}})
+		if waits() {
+			t.Error("the pod still waits for its group")
+		}
+		s.deletes(podOf("member", grouped), 1)
+		s.settle()
+		if got := told.members(); len(got) > 0 {
+			t.Errorf("%v are told of their groups although they are gone", got)
+		}
+	})
+}
+
+// TestNoGroup: on a node without a cluster, and of a static pod, nobody says how far a group is
+// (B-GRP-10).
+func TestNoGroup(t *testing.T) {
+	tell(t, func(s *story) {
+		s.pods.Wanted(roster.File, staticPod("static", "1"))
+		asks := staticPod("asks", "1")
+		grouped(asks)
+		s.pods.Wanted(roster.File, asks)
+		s.heard()
+		s.wantPhase("static", v1.PodRunning)
+		s.wantPhase("asks", v1.PodPending)
+		if !slices.Contains(s.events(), "asks GroupUnknown") {
+			t.Errorf("B-GRP-10: no event says why: %q", s.events())
+		}
+	}, roster.File)
+}
