@@ -110,6 +110,7 @@ var words = map[lifecycle.WaitFor]look{
 	lifecycle.WaitCreate:        {tone: busy, word: "creating"},
 	lifecycle.WaitStart:         {tone: busy, word: "starting"},
 	lifecycle.WaitRestartAll:    {tone: busy, word: "restarts with all"},
+	lifecycle.WaitGroup:         {tone: quiet, word: "waits for its group"},
 	lifecycle.WaitRemoval:       {tone: busy, word: "is being removed"},
 	lifecycle.WaitStopRetry:     {tone: bad, word: "can't be stopped"},
 	lifecycle.WaitSnapshot:      {tone: quiet, word: "the runtime is asked"},
