@@ -51,6 +51,15 @@ func nameOwnActions(errs field.ErrorList) field.ErrorList {
 	return errs
 }
 
+// checkGroupAnnotations refuses what only the node of a cluster can do (B-GRP-10).
+func checkGroupAnnotations(pod *v1.Pod) (errs field.ErrorList) {
+	if _, asks := pod.Annotations[lifecycle.GroupAnnotation]; asks {
+		path := field.NewPath("metadata", "annotations").Key(lifecycle.GroupAnnotation)
+		errs = append(errs, field.Forbidden(path, "a pod takes part in a group only on a node of a cluster (lifepod agent)"))
+	}
+	return errs
+}
+
 // checkRestartAnnotations refuses annotations of restart tuning that say nothing
 // lifepod could follow.
 func checkRestartAnnotations(pod *v1.Pod) (errs field.ErrorList) {

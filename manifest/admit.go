@@ -47,6 +47,7 @@ func admitInternal(pod *v1.Pod, internal *core.Pod) (field.ErrorList, []string) 
 	options.ResourceIsPod = true
 	showOwnActions := hideOwnActions(&internal.Spec)
 	errs := append(nameOwnActions(validation.ValidatePodCreate(internal, options)), checkRestartAnnotations(pod)...)
+	errs = append(errs, checkGroupAnnotations(pod)...)
 	var warnings []string
 	if len(errs) == 0 {
 		warnings = admissionWarnings(internal)
