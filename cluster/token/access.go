@@ -13,10 +13,16 @@ const Group = "system:bootstrappers:kubeadm:default-node-token"
 
 const nodesGroup = "system:nodes"
 
+// groupsRole lets nodes see how far the groups are that their pods take part in (B-GRP-14).
+const groupsRole = "lifepod:groups"
+
 func clusterRoles() []*rbacv1.ClusterRole {
 	return []*rbacv1.ClusterRole{{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubeadm:get-nodes"}, // whether the name is in use
 		Rules:      []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"nodes"}}},
+	}, {
+		ObjectMeta: metav1.ObjectMeta{Name: groupsRole},
+		Rules:      []rbacv1.PolicyRule{{Verbs: []string{"get", "list", "watch"}, APIGroups: []string{"jobset.x-k8s.io"}, Resources: []string{"jobsets"}}},
 	}}
 }
 
@@ -27,6 +33,7 @@ func clusterRoleBindings() []*rbacv1.ClusterRoleBinding {
 		{"kubeadm:get-nodes", "kubeadm:get-nodes", Group},
 		{"kubeadm:kubelet-bootstrap", "system:node-bootstrapper", Group},
 		{"lifepod:node-proxier", "system:node-proxier", nodesGroup}, // lifepod join is the proxy, too
+		{groupsRole, groupsRole, nodesGroup},
 		{"kubeadm:node-autoapprove-bootstrap", approval + "nodeclient", Group},
 		{"kubeadm:node-autoapprove-certificate-rotation", approval + "selfnodeclient", nodesGroup},
 	} {
