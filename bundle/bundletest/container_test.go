@@ -44,9 +44,11 @@ func TestRuncIsNotExecuted(t *testing.T) {
 	r := open(t, root)
 	runc, calls := watchRunc(t, r.Paths().Runc())
 	p := runPod(t, r)
-	exec1, err := p.client.ExecSync(t.Context(), &cri.ExecSyncRequest{ContainerId: p.container, Cmd: []string{"/bin/sh", "-c", "echo out; exit 7"}, Timeout: 60})
-	if err != nil || exec1.GetExitCode() != 7 || string(exec1.GetStdout()) != "out\n" {
-		t.Errorf("exec: %v, %v", exec1, err)
+	answer, err := p.client.ExecSync(t.Context(), &cri.ExecSyncRequest{
+		ContainerId: p.container, Cmd: []string{"/bin/sh", "-c", "echo out; exit 7"}, Timeout: 60,
+	})
+	if err != nil || answer.GetExitCode() != 7 || string(answer.GetStdout()) != "out\n" {
+		t.Errorf("exec: %v, %v", answer, err)
 	}
 	states := filepath.Join(r.Paths().RunDir, "runc/k8s.io")
 	if state := runcState(t, runc, states, p.container); state.Status != "running" || state.Pid != p.containerPID(t) || state.Bundle == "" {
@@ -90,7 +92,8 @@ func TestProgramIsMissing(t *testing.T) {
 	r := open(t, newRoot(t))
 	p := runPod(t, r)
 	_, err := p.client.ExecSync(t.Context(), &cri.ExecSyncRequest{ContainerId: p.container, Cmd: []string{"/bin/none"}, Timeout: 60})
-	if err == nil || !strings.Contains(err.Error(), `exec failed: unable to start container process: exec: "/bin/none": stat /bin/none: no such file or directory`) {
+	const want = `exec failed: unable to start container process: exec: "/bin/none": stat /bin/none: no such file or directory`
+	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("exec: %v", err)
 	}
 	p.remove(t)

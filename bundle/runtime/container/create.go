@@ -78,7 +78,7 @@ func readSpec(bundle string) (*specs.Spec, error) {
 
 // fits says whether a container with that spec is made here. Hooks are run by a process that
 // nobody else reaps children of, in the bundle's folder; paths that start there are read there.
-// Without a namespace of users of its own, root is root.
+// Rootless containers are runc's, too.
 func fits(spec *specs.Spec) bool {
 	if os.Geteuid() != 0 || userns.RunningInUserNS() {
 		return false
