@@ -308,6 +308,15 @@ prove-issue: ## put the kubelet's rule into lifepod that led to its bug N=138514
 prove-issues: ## the same with every bug of docs/proof.md
 	$(GO) run ./hack/prove
 
+# Quint is the npm package's own simulator: random runs, and no download of a model checker.
+MODELRUNS ?= 2000
+MODEL     := .cache/model
+.PHONY: model
+model: ## check the model of a pod's life in MODELRUNS random runs (docs/model.md); needs node and npm
+	mkdir -p $(MODEL) && cp lifecycle/model/package.json $(MODEL) && npm install --prefix $(MODEL) --ignore-scripts --no-audit --no-fund --silent
+	$(MODEL)/node_modules/.bin/quint run --backend typescript --verbosity 1 --invariant laws --witnesses=isGone --witnesses=restartedAll --witnesses=cameLate \
+		--max-samples $(MODELRUNS) --max-steps 60 --seed 1 lifecycle/model/life.qnt
+
 CHAOSKILLS ?= 150
 CHAOSSEED  ?= 1
 chaos: build ## kill lifepod CHAOSKILLS times, and what it runs with it (as root)

@@ -26,10 +26,7 @@ func newInitContainer(spec *v1.Container) *container {
 	return newContainer(role{spec: spec, kind: k})
 }
 
-func newContainer(of role) *container {
-	of.path = fieldPath(of.kind, of.spec.Name)
-	return &container{role: of, Name: of.spec.Name}
-}
+func newContainer(of role) *container { return &container{role: of, Name: of.spec.Name} }
 
 // position is the state of a container's newest instance. It is kept explicitly, never
 // guessed from what the runtime happens to have.
@@ -70,7 +67,6 @@ type container struct {
 type role struct {
 	spec   *v1.Container
 	kind   kind
-	path   string // fieldPath
 	target string // ephemeral containers: the container whose processes it sees; may be empty
 	tuning tuning
 }
@@ -134,14 +130,14 @@ func cloneOf[T any](p *T) *T {
 }
 
 // fieldPath is how Kubernetes Events refer to a container (A-EVT-1).
-func fieldPath(of kind, name string) string {
-	switch of {
+func (c *container) fieldPath() string {
+	switch c.kind {
 	case regularContainer:
-		return "spec.containers{" + name + "}"
+		return "spec.containers{" + c.spec.Name + "}"
 	case ephemeralContainer:
-		return "spec.ephemeralContainers{" + name + "}"
+		return "spec.ephemeralContainers{" + c.spec.Name + "}"
 	}
-	return "spec.initContainers{" + name + "}"
+	return "spec.initContainers{" + c.spec.Name + "}"
 }
 
 // mayRun says whether a process of the container may exist.

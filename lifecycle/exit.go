@@ -129,7 +129,7 @@ func crashLoops(s *step, c *container, delay time.Duration) {
 		Message: fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", delay, c.spec.Name, podText(s.pod)),
 	}
 	s.do(RecordEvent{
-		Type: warning, Reason: "BackOff", FieldPath: c.path,
+		Type: warning, Reason: "BackOff", FieldPath: c.fieldPath(),
 		Message: fmt.Sprintf("Back-off restarting failed container %s in pod %s", c.spec.Name, podText(s.pod)),
 	})
 }

@@ -116,14 +116,14 @@ func applyHookEnded(s *step, f HookEnded) {
 
 func hookWarnings(s *step, c *container, warnings []Warning) {
 	for _, w := range warnings {
-		s.do(RecordEvent{Type: warning, Reason: w.Reason, Message: w.Message, FieldPath: c.path})
+		s.do(RecordEvent{Type: warning, Reason: w.Reason, Message: w.Message, FieldPath: c.fieldPath()})
 	}
 }
 
 // postStartFailed stops the container; its restart policy then decides on the exit. The
 // event leaves out the details, the waiting reason has them (A-HOOK-1).
 func postStartFailed(s *step, c *container, f *Failure) {
-	s.do(RecordEvent{Type: warning, Reason: "FailedPostStartHook", Message: "PostStartHook failed", FieldPath: c.path})
+	s.do(RecordEvent{Type: warning, Reason: "FailedPostStartHook", Message: "PostStartHook failed", FieldPath: c.fieldPath()})
 	killContainer(s, c, kill{
 		Message:  "FailedPostStartHook",
 		Deadline: s.now.Add(s.specGrace()),
@@ -141,6 +141,6 @@ func preStopFailed(s *step, c *container, f *Failure) {
 	if f.Class == Cancelled || f.Class == Uncertain {
 		return
 	}
-	s.do(RecordEvent{Type: warning, Reason: "FailedPreStopHook", Message: "PreStopHook failed", FieldPath: c.path})
+	s.do(RecordEvent{Type: warning, Reason: "FailedPreStopHook", Message: "PreStopHook failed", FieldPath: c.fieldPath()})
 	tell(s, Report{Subject: c.spec.Name, What: "preStop hook failed: " + f.Message, Outcome: "stop the container", Rule: "B-HOOK-4"})
 }

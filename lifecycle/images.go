@@ -36,14 +36,22 @@ type fetch struct {
 	policy    v1.PullPolicy
 	container string // the container that needs it; empty for a volume's
 	volume    string
-	fieldPath string // what events point at
+	of        *container // the same; nil for a volume's
 }
 
 func (c *container) fetch() fetch {
 	return fetch{
 		image: &c.Image, reference: c.spec.Image, policy: c.spec.ImagePullPolicy,
-		container: c.spec.Name, fieldPath: c.path,
+		container: c.spec.Name, of: c,
 	}
+}
+
+// fieldPath is what its events point at: those of a volume at the pod.
+func (f fetch) fieldPath() string {
+	if f.of == nil {
+		return ""
+	}
+	return f.of.fieldPath()
 }
 
 // subject is its name in the pod's story.
@@ -116,8 +124,8 @@ func invalidImageName(s *step, f fetch, err error) {
 // imageRefused files why there is no image and records the event of that reason.
 func imageRefused(s *step, f fetch, eventReason string, why Failure) {
 	f.Refused = &why
-	s.do(RecordEvent{Type: warning, Reason: eventReason, Message: why.Message, FieldPath: f.fieldPath})
-	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + why.Reason, FieldPath: f.fieldPath})
+	s.do(RecordEvent{Type: warning, Reason: eventReason, Message: why.Message, FieldPath: f.fieldPath()})
+	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + why.Reason, FieldPath: f.fieldPath()})
 	tell(s, Report{Subject: f.subject(), What: why.Reason + ": " + why.Message, Rule: "A-IMG-2", Again: true, Blocks: why.blocks()})
 }
 
@@ -180,7 +188,7 @@ func applyImageInspected(s *step, answer ImageInspected) {
 
 func present(s *step, f fetch, info ImageInfo, text string) {
 	*f.image = image{Present: true, Info: info}
-	s.do(RecordEvent{Type: normal, Reason: "Pulled", Message: text, FieldPath: f.fieldPath})
+	s.do(RecordEvent{Type: normal, Reason: "Pulled", Message: text, FieldPath: f.fieldPath()})
 }
 
 // pull begins a pull, unless the image is in back-off (A-IMG-5): then the previous
@@ -192,15 +200,15 @@ func pull(s *step, f fetch, name string) {
 		return
 	}
 	f.fetching = fetching{op: s.nextID(), pull: true, since: s.now}
-	s.do(RecordEvent{Type: normal, Reason: "Pulling", Message: fmt.Sprintf("Pulling image %q", f.reference), FieldPath: f.fieldPath})
+	s.do(RecordEvent{Type: normal, Reason: "Pulling", Message: fmt.Sprintf("Pulling image %q", f.reference), FieldPath: f.fieldPath()})
 	s.do(PullImage{ID: f.op, Container: f.container, Volume: f.volume, Image: name})
 	tell(s, Report{Subject: f.subject(), What: "pulling image " + f.reference, Rule: "A-IMG-4", Again: true})
 }
 
 func imageBackOff(s *step, f fetch, until time.Time) {
 	text := fmt.Sprintf("Back-off pulling image %q", f.reference)
-	s.do(RecordEvent{Type: normal, Reason: "BackOff", Message: text, FieldPath: f.fieldPath})
-	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: ImagePullBackOff", FieldPath: f.fieldPath})
+	s.do(RecordEvent{Type: normal, Reason: "BackOff", Message: text, FieldPath: f.fieldPath()})
+	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: ImagePullBackOff", FieldPath: f.fieldPath()})
 	if r := f.Refused; r != nil && r.Reason != "ImagePullBackOff" {
 		text += ": " + r.Reason + ": " + r.Message
 	}
@@ -258,8 +266,8 @@ func pullFailed(s *step, f fetch, why *Failure) {
 		reason = "ErrImagePull"
 	}
 	text := fmt.Sprintf("Failed to pull image %q: %s", f.reference, cmp.Or(why.Detail, why.Message))
-	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: text, FieldPath: f.fieldPath})
-	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + reason, FieldPath: f.fieldPath})
+	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: text, FieldPath: f.fieldPath()})
+	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + reason, FieldPath: f.fieldPath()})
 	f.Refused = &Failure{Class: why.Class, Reason: reason, Message: why.Message}
 	f.RetryAt = s.now.Add(min(b.Delay, s.options.RetryAfter))
 	s.due(f.RetryAt)

@@ -31,7 +31,7 @@ func newImageVolumes(pod *v1.Pod) []*imageVolume {
 	return list
 }
 
-// fetch has no fieldPath: its events are the pod's.
+// fetch is of no container: its events are the pod's.
 func (v *imageVolume) fetch() fetch {
 	return fetch{image: &v.Image, reference: v.reference, policy: v.policy, volume: v.name}
 }
@@ -70,7 +70,7 @@ func refusedImage(s *step, c *container) *Failure {
 			continue
 		}
 		if c.Failure == nil || c.Failure.Reason != refused.Reason || c.Failure.Message != refused.Message {
-			s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + refused.Reason, FieldPath: c.path})
+			s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + refused.Reason, FieldPath: c.fieldPath()})
 			tell(s, Report{Subject: c.spec.Name, What: "waits for the image of volume " + v.name, Because: refused.Reason, Rule: "A-IMG-10", Again: true})
 		}
 		return refused

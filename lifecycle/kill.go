@@ -146,7 +146,7 @@ func beginStop(s *step, c *container, o order) {
 		return
 	}
 	c.Ending = true
-	s.do(RecordEvent{Type: normal, Reason: "Killing", Message: o.message, FieldPath: c.path})
+	s.do(RecordEvent{Type: normal, Reason: "Killing", Message: o.message, FieldPath: c.fieldPath()})
 	giveUpPostStart(s, c)
 	beginPreStop(s, c, o)
 }

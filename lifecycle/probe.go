@@ -188,7 +188,7 @@ func decided(s *step, c *container, k ProbeKind, output string) {
 }
 
 func recordProbe(s *step, c *container, reason, message string) {
-	s.do(RecordEvent{Type: warning, Reason: reason, Message: message, FieldPath: c.path})
+	s.do(RecordEvent{Type: warning, Reason: reason, Message: message, FieldPath: c.fieldPath()})
 }
 
 // word is the kind as a sentence has it.

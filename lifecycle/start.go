@@ -121,7 +121,7 @@ func applyContainerCreated(s *step, f ContainerCreated) {
 	}
 	newInstance(s, c, f.ContainerID)
 	c.Position = created
-	s.do(RecordEvent{Type: normal, Reason: "Created", Message: "Container created", FieldPath: c.path})
+	s.do(RecordEvent{Type: normal, Reason: "Created", Message: "Container created", FieldPath: c.fieldPath()})
 }
 
 // newInstance makes the instance that now exists the container's newest. The previous one
@@ -169,7 +169,7 @@ func startRefused(s *step, c *container, f *Failure, reason string) {
 		reason = f.Reason
 	}
 	c.Failure = &Failure{Class: f.Class, Reason: reason, Message: f.Message}
-	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + f.Message, FieldPath: c.path})
+	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + f.Message, FieldPath: c.fieldPath()})
 }
 
 // dropInstance sets a container back to before an instance that does not exist, or no
@@ -212,7 +212,7 @@ func nowRunning(s *step, c *container) {
 	c.Position, c.touchedAt = running, s.now
 	c.begins(s, s.wall)
 	c.Failure = nil
-	s.do(RecordEvent{Type: normal, Reason: "Started", Message: "Container started", FieldPath: c.path})
+	s.do(RecordEvent{Type: normal, Reason: "Started", Message: "Container started", FieldPath: c.fieldPath()})
 	report := Report{Subject: c.spec.Name, What: "started", Outcome: c.awaits(), Rule: "A-ACT-10"}
 	if c.RestartCount > 0 {
 		report.Because = ordinal(c.RestartCount) + " restart"

@@ -67,7 +67,7 @@ func (w *world) done(c *call, takes time.Duration, do func() lifecycle.Fact) {
 }
 
 // tookItsTime ends a call, unless it was given up, or its runtime has crashed.
-func (w *world) tookItsTime(c *call) {
+func tookItsTime(w *world, c *call) {
 	switch {
 	case c.undone || c.of != w.runtime.times && ofRuntime(c.effect):
 	case c.do != nil:

@@ -58,7 +58,7 @@ func (w *world) learns(d time.Duration, fact lifecycle.Fact) {
 func (w *world) due(next *item) {
 	switch {
 	case next.call != nil:
-		w.tookItsTime(next.call)
+		tookItsTime(w, next.call)
 	case next.fact == nil:
 		next.do()
 	case next.of == w.agent.times:
