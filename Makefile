@@ -251,7 +251,7 @@ $(CONFORMANCE)/debian.tar: cluster/e2e/conformance/packages.txt
 
 # --- measuring --------------------------------------------------------------
 
-.PHONY: bench bench-sim bench-agent bench-devices bench-volumes bench-pressure bench-up
+.PHONY: bench bench-steps bench-sim bench-agent bench-devices bench-volumes bench-pressure bench-up
 bench: build stock-runtime ## lifepod against the bare runtime calls, on one containerd and on upstream's (as root)
 	$(GO) run ./bench -lifepod bin/lifepod
 
@@ -273,6 +273,9 @@ bench-devices: build controlplane drivers kubelet ## restarts in place of a work
 
 BENCHVOLUMES ?= -blocks 1 -n 10
 bench-volumes: test-packages build controlplane kubelet ## what follows a CSI driver's answer, lifepod agent against the kubelet (as root)
+bench-steps: runtime stock-runtime ## where the time of one create goes, step by step, on upstream's runtime and on ours (as root)
+	$(GO) run ./bench/steps
+
 	$(GO) run ./bench/volumes -lifepod bin/lifepod $(BENCHVOLUMES)
 
 BENCHPRESSURE ?= -blocks 1 -n 5

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/lifepod/lifepod/bench/steps/trace"
+	"github.com/lifepod/lifepod/bench/stock"
+	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/host"
+)
+
+// options are the flags.
+type options struct {
+	rounds int
+	stock  string
+	dropIn string
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.rounds, "n", 20, "pods on each runtime")
+	flag.StringVar(&o.stock, "stock", ".cache/stock", "the `folder` of the runtime as upstream ships it (make stock-runtime)")
+	flag.StringVar(&o.dropIn, "drop-in", "", "`file` of settings of the carried containerd, to see what they change")
+	flag.Parse()
+	if err := bench(context.Background(), o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench/steps:", err)
+		os.Exit(1)
+	}
+}
+
+// warmups are rounds that are not counted.
+const warmups = 2
+
+// The network of the pods on the stock runtime.
+const (
+	stockSubnet = "10.255.4.0/22"
+	stockBridge = "lpsteps0"
+)
+
+// bench has both runtimes make pods in turns, below a state folder that is removed afterwards.
+func bench(ctx context.Context, o options) (err error) {
+	root, err := os.MkdirTemp("", "lifepod-steps-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
+	if err := o.settle(root); err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	runtime, err := bundle.Open(ctx, bundle.Config{Root: root, Log: log})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		err = errors.Join(err, runtime.Close(closing))
+	}()
+	if _, err := runtime.ImportImages(ctx); err != nil {
+		return err
+	}
+	client, err := cri.Dial(runtime.Endpoint())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	upstream, err := stock.Open(ctx, stock.Config{
+		Programs: o.stock, Root: filepath.Join(root, "stock"), Images: filepath.Join(runtime.Paths().Images(), "carried.tar"),
+		Subnet: netip.MustParsePrefix(stockSubnet), Bridge: stockBridge,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, upstream.Close()) }()
+	node := host.NodeConfig{Root: root, CgroupParent: runtime.CgroupParent()[1:], Log: log}
+	carried, before := node, node
+	carried.Runtime, carried.IPAMDir, before.Runtime = client, runtime.Paths().IPAM(), upstream.Client
+	return turns(ctx, o.rounds, before, carried)
+}
+
+// settle puts the drop-in where the carried containerd reads it.
+func (o options) settle(root string) error {
+	if o.dropIn == "" {
+		return nil
+	}
+	text, err := os.ReadFile(o.dropIn)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(root, "containerd.d")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "bench.toml"), text, 0o600)
+}
+
+// turns makes a pod on each of the runtimes, round by round, and prints what that came to.
+func turns(ctx context.Context, rounds int, configs ...host.NodeConfig) error {
+	var sides []*side
+	for _, c := range configs {
+		s, err := newSide(ctx, c)
+		if err != nil {
+			return err
+		}
+		defer s.close()
+		sides = append(sides, s)
+	}
+	for i := range rounds + warmups {
+		for _, s := range sides {
+			steps, err := s.create(ctx)
+			if err != nil {
+				return fmt.Errorf("round %d: %w", i, err)
+			}
+			if i >= warmups {
+				s.rounds = append(s.rounds, steps)
+			}
+		}
+	}
+	trace.Print(os.Stdout, sides[0].rounds, sides[1].rounds)
+	return nil
+}

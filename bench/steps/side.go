@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+	"time"
+
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/lifepod/lifepod/bench/steps/moments"
+	"github.com/lifepod/lifepod/bench/steps/trace"
+	"github.com/lifepod/lifepod/host"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker"
+	"github.com/lifepod/lifepod/worker/checkpoint"
+)
+
+// side makes pods on one runtime.
+type side struct {
+	node   *worker.Engine
+	events *worker.Events
+	spans  *tracetest.SpanRecorder
+	moment *moments.Moments
+	rounds [][]trace.Step
+
+	stop    context.CancelFunc
+	streams sync.WaitGroup
+}
+
+func newSide(ctx context.Context, c host.NodeConfig) (*side, error) {
+	node, err := host.NewNode(c)
+	if err != nil {
+		return nil, err
+	}
+	s := &side{node: node, events: node.Events(nil), spans: tracetest.NewSpanRecorder()}
+	node.Tracer = sdk.NewTracerProvider(sdk.WithSpanProcessor(s.spans)).Tracer("bench/steps")
+	ctx, s.stop = context.WithCancel(ctx)
+	if s.moment, err = moments.Listen(ctx, c.Runtime.Conn); err != nil {
+		s.stop()
+		return nil, err
+	}
+	s.streams.Go(func() { s.events.Run(ctx) })
+	s.streams.Go(s.moment.Run)
+	return s, nil
+}
+
+func (s *side) close() {
+	s.stop()
+	s.streams.Wait()
+}
+
+// create takes a pod through its life, and returns the steps until it was ready.
+func (s *side) create(ctx context.Context) ([]trace.Step, error) {
+	s.spans.Reset()
+	s.moment.Reset()
+	shown := &statuses{ready: make(chan time.Time, 1)}
+	began := time.Now()
+	pod := newPod()
+	w := s.node.NewWorker(pod, shown)
+	w.Remember(checkpoint.New(filepath.Join(filepath.Dir(s.node.Folders.Pods), string(pod.UID)+".checkpoint")))
+	s.events.Add(w)
+	defer s.events.Remove(w)
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	var ready time.Time
+	select {
+	case ready = <-shown.ready:
+	case err := <-ended:
+		return nil, errors.Join(errors.New("the pod has ended"), err)
+	case <-time.After(time.Minute):
+		return nil, errors.New("the pod is not ready within a minute")
+	}
+	steps := trace.Of(began, ready, s.spans.Ended(), s.moment.All())
+	w.Stop(lifecycle.StopRequested{Because: "bench"})
+	return steps, <-ended
+}
+
+// newPod is what is measured: one container that ends at once on its stop signal.
+func newPod() *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "steps", Namespace: "default", UID: uuid.NewUUID(), Generation: 1},
+		Spec: v1.PodSpec{
+			RestartPolicy:                 v1.RestartPolicyAlways,
+			TerminationGracePeriodSeconds: new(int64(30)),
+			DNSPolicy:                     v1.DNSDefault,
+			EnableServiceLinks:            new(true),
+			SecurityContext:               &v1.PodSecurityContext{},
+			Containers: []v1.Container{{
+				Name: "main", Image: "lifepod.dev/toolbox:1", Command: []string{"sleep", "infinity"},
+				ImagePullPolicy: v1.PullIfNotPresent, TerminationMessagePath: "/dev/termination-log",
+				TerminationMessagePolicy: v1.TerminationMessageReadFile,
+			}},
+		},
+		Status: v1.PodStatus{QOSClass: v1.PodQOSBestEffort},
+	}
+}
+
+// statuses is a sink that waits for the pod to be ready.
+type statuses struct{ ready chan time.Time }
+
+// Status tells once when it is.
+func (s *statuses) Status(status v1.PodStatus, _ bool) {
+	for _, c := range status.Conditions {
+		if c.Type == v1.PodReady && c.Status == v1.ConditionTrue {
+			select {
+			case s.ready <- time.Now():
+			default:
+			}
+		}
+	}
+}
+
+// Event is not looked at.
+func (s *statuses) Event(time.Time, lifecycle.RecordEvent) {}
+
+// Report is not looked at.
+func (s *statuses) Report(time.Time, lifecycle.Report) {}
+
+// Delete is of no interest.
+func (s *statuses) Delete() {}
+
+// Rests is nothing here: nobody waits for it.
+func (s *statuses) Rests() {}

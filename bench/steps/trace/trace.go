@@ -1,0 +1,126 @@
+// Package trace makes the steps of a create of its spans, and a table of them.
+package trace
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/lifepod/lifepod/bench/steps/moments"
+	"github.com/lifepod/lifepod/bench/times"
+)
+
+// Step is a part of a create. Those of a call of the runtime follow it.
+type Step struct {
+	name  string
+	part  bool          // of the step before
+	began time.Duration // since the pod was given to lifepod
+	took  time.Duration
+}
+
+// calls are the effects that are calls of the runtime, which containerd tells about.
+var calls = map[string]string{
+	"CreateSandbox": "RunPodSandbox", "CreateContainer": "CreateContainer", "StartContainer": "StartContainer",
+}
+
+// Of are the steps of a pod that began and was ready, in the order in which they began.
+func Of(began, ready time.Time, spans []sdk.ReadOnlySpan, all []moments.Moment) []Step {
+	spans = slices.Clone(spans)
+	slices.SortStableFunc(spans, func(a, b sdk.ReadOnlySpan) int { return a.StartTime().Compare(b.StartTime()) })
+	list := []Step{{name: "until Ready", took: ready.Sub(began)}}
+	for _, span := range spans {
+		if !span.Parent().IsValid() || span.StartTime().After(ready) {
+			continue // a stretch, which its effects add up to; what follows from being ready
+		}
+		call, is := calls[span.Name()]
+		list = append(list, Step{name: cmp.Or(call, span.Name()), began: span.StartTime().Sub(began), took: span.EndTime().Sub(span.StartTime())})
+		if is {
+			list = append(list, parts(began, span, call, all)...)
+		}
+	}
+	return list
+}
+
+// parts are those of a call: from one event to the next.
+func parts(began time.Time, span sdk.ReadOnlySpan, call string, all []moments.Moment) (list []Step) {
+	from, until := span.StartTime(), "begin"
+	add := func(what string, at time.Time) {
+		list = append(list, Step{name: call + " " + until + " → " + what, part: true, began: from.Sub(began), took: at.Sub(from)})
+		from, until = at, what
+	}
+	for _, m := range all {
+		if m.At.After(span.StartTime()) && m.At.Before(span.EndTime()) {
+			add(m.What, m.At)
+		}
+	}
+	if until != "begin" {
+		add("answer", span.EndTime())
+	}
+	return list
+}
+
+// Print prints the medians of the rounds of both sides.
+func Print(out io.Writer, before, carried [][]Step) {
+	was, is := medians(before), medians(carried)
+	names := slices.Sorted(maps.Keys(is))
+	for name := range was {
+		if _, both := is[name]; !both {
+			names = append(names, name)
+		}
+	}
+	at := func(name string) Step {
+		if s, found := is[name]; found {
+			return s
+		}
+		return was[name]
+	}
+	slices.SortStableFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(at(a).began, at(b).began), cmp.Compare(at(b).took, at(a).took))
+	})
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "step\tstock begins\ttakes\tcarried begins\ttakes")
+	for _, name := range names {
+		indent := ""
+		if at(name).part {
+			indent = "  "
+		}
+		_, _ = fmt.Fprintf(w, "%s%s\t%s\t%s\n", indent, name, columns(was, name), columns(is, name))
+	}
+	_ = w.Flush() // to the terminal
+	_, _ = fmt.Fprintf(out, "medians of %d pods on each runtime, in turns\n", len(carried))
+}
+
+func columns(of map[string]Step, name string) string {
+	s, found := of[name]
+	if !found {
+		return "-\t-"
+	}
+	return fmt.Sprintf("%.1fms\t%.1fms", milliseconds(s.began), milliseconds(s.took))
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// medians are the steps that most rounds have.
+func medians(rounds [][]Step) map[string]Step {
+	began, took, one := map[string][]time.Duration{}, map[string][]time.Duration{}, map[string]Step{}
+	for _, steps := range rounds {
+		for _, s := range steps {
+			began[s.name], took[s.name], one[s.name] = append(began[s.name], s.began), append(took[s.name], s.took), s
+		}
+	}
+	for name, s := range one {
+		if 2*len(took[name]) <= len(rounds) {
+			delete(one, name)
+			continue
+		}
+		s.began, s.took = times.Quantile(began[name], 0.5), times.Quantile(took[name], 0.5)
+		one[name] = s
+	}
+	return one
+}
