@@ -263,8 +263,14 @@ BENCHUP ?= -n 3
 bench-up: build controlplane kubelet ## lifepod up against the separate programs of a cluster (as root)
 	$(GO) run ./bench/up -lifepod bin/lifepod $(BENCHUP)
 
-BENCHAGENT ?= -blocks 3 -n 5
-bench-agent: test-packages build controlplane kubelet ## lifepod agent against the kubelet, on a real control plane (as root)
+# The kubelet of 1.37 hears of its containers by events, as lifepod does. No kubelet may be newer than
+# its API server, so that it has a control plane of its own version.
+BENCHAGENT   ?= -blocks 3 -n 5
+BENCHNEWER   ?= v1.37.2
+NEWERKUBELET := .cache/controlplane/$(BENCHNEWER)/bin
+bench-agent: test-packages build controlplane kubelet ## lifepod agent against two kubelets, each on a real control plane (as root)
+	$(GO) run ./e2e/controlplane/build -kubernetes $(BENCHNEWER)
+	$(GO) run ./e2e/controlplane/build -kubernetes $(BENCHNEWER) -kubelet
 	$(GO) run ./bench/agent -lifepod bin/lifepod $(BENCHAGENT)
 
 BENCHDEVICES ?= -blocks 2 -n 10
@@ -287,6 +293,7 @@ SOAKSEED ?= 0
 .PHONY: soak soak-agent fuzz chaos
 soak: ## SOAK random lives of the core, and times of a node, others at each call; CI runs 4,000 of one SOAKSEED
 	$(GO) test ./lifecycle -run RandomWalks -rapid.checks=$$(($(SOAK) / 2)) -rapid.seed=$(SOAKSEED) -timeout 30m
+	LIFEPOD_CONTROLPLANE=$(CURDIR)/$(NEWERKUBELET) $(GO) run ./bench/agent -lifepod bin/lifepod -kubelet-gates EventedPLEG=true $(BENCHAGENT)
 	$(GO) test ./lifecycle -run 'ProbeWalks|AdoptQuiet' -rapid.checks=$$(($(SOAK) / 4)) -rapid.seed=$(SOAKSEED) -timeout 30m
 	$(GO) test ./roster -run RandomWalks -rapid.checks=$(SOAK) -rapid.seed=$(SOAKSEED) -timeout 30m
 

@@ -5,7 +5,7 @@
 // made of is compiled once for both.
 //
 // With -kubernetes v1.35.4 it builds the parts of a control plane of another version of
-// Kubernetes, into .cache/controlplane/v1.35.4/bin.
+// Kubernetes, or its kubelet, into .cache/controlplane/v1.35.4/bin.
 //
 // Run it from the repository's root as `go run ./e2e/controlplane/build`. When
 // nothing it reads has changed since the last run it does nothing. The first
@@ -38,7 +38,7 @@ const (
 func main() {
 	kubelet := flag.Bool("kubelet", false, "build the kubelet instead of the control plane")
 	drivers := flag.Bool("drivers", false, "build drivers of devices instead of the control plane")
-	version := flag.String("kubernetes", "", "build a control plane of this version of Kubernetes, such as v1.35.4 (default: that of cluster/go.mod)")
+	version := flag.String("kubernetes", "", "build what is of this version of Kubernetes, such as v1.35.4 (default: that of cluster/go.mod)")
 	force := flag.Bool("force", false, "build even when nothing has changed")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -55,12 +55,15 @@ type alone struct{ kubelet, drivers bool }
 func build(ctx context.Context, version string, instead alone, force bool) error {
 	target := controlPlane
 	switch {
-	case version != "" && instead != (alone{}), instead.kubelet && instead.drivers:
-		return errors.New("-kubernetes builds a control plane, the kubelet and drivers have the version of cluster/go.mod: leave out all but one of -kubernetes, -kubelet and -drivers")
+	case instead.drivers && (version != "" || instead.kubelet):
+		return errors.New("drivers have the version of cluster/go.mod, and are built alone: leave out -kubernetes and -kubelet, or -drivers")
 	case version != "":
 		var err error
 		if target, err = ofVersion(version); err != nil {
 			return err
+		}
+		if instead.kubelet {
+			target.name, target.packages = kubeletAlone.name, kubelet
 		}
 	case instead.kubelet:
 		target = kubeletAlone
