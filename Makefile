@@ -249,11 +249,32 @@ $(CONFORMANCE)/debian.tar: cluster/e2e/conformance/packages.txt
 	mkdir -p $(CONFORMANCE)
 	mmdebstrap --variant=extract --include="$$(paste -sd, $<)" bookworm $@
 
+# --- upstream's validation of container runtimes ---------------------------
+
+CRITEST     := .cache/critest
+CRITESTARGS ?=
+
+.PHONY: critest
+critest: runtime $(CRITEST)/critest $(CRITEST)/nginx.tar $(CONFORMANCE)/bin/busybox ## upstream's critest against the carried runtime; docs/critest.md says what is skipped (as root)
+	$(GO) run ./e2e/critest $(CRITESTARGS)
+
+$(CRITEST)/critest: e2e/critest/upstream/go.mod
+	mkdir -p $(CRITEST)
+	cd e2e/critest/upstream && $(GO) test -c -buildvcs=false -ldflags '-s -w' -o $(CURDIR)/$@ sigs.k8s.io/cri-tools/cmd/critest
+
+$(CRITEST)/nginx.tar:
+	@hack/install-packages conformance
+	mkdir -p $(CRITEST)
+	mmdebstrap --variant=extract --include=base-files,coreutils,dash,grep,libc-bin,nginx-light bookworm $@
+
 # --- measuring --------------------------------------------------------------
 
 .PHONY: bench bench-steps bench-sim bench-agent bench-devices bench-volumes bench-pressure bench-up
 bench: build stock-runtime ## lifepod against the bare runtime calls, on one containerd and on upstream's (as root)
 	$(GO) run ./bench -lifepod bin/lifepod
+
+bench-steps: runtime stock-runtime ## where the time of one create goes, step by step, on upstream's runtime and on ours (as root)
+	$(GO) run ./bench/steps
 
 BENCHSIM ?= 20000x
 bench-sim: ## simulated lives per second of one core, and whether memory grows; BENCHSIM=10m for a time
@@ -272,6 +293,7 @@ bench-agent: test-packages build controlplane kubelet ## lifepod agent against t
 	$(GO) run ./e2e/controlplane/build -kubernetes $(BENCHNEWER)
 	$(GO) run ./e2e/controlplane/build -kubernetes $(BENCHNEWER) -kubelet
 	$(GO) run ./bench/agent -lifepod bin/lifepod $(BENCHAGENT)
+	LIFEPOD_CONTROLPLANE=$(CURDIR)/$(NEWERKUBELET) $(GO) run ./bench/agent -lifepod bin/lifepod -kubelet-gates EventedPLEG=true $(BENCHAGENT)
 
 BENCHDEVICES ?= -blocks 2 -n 10
 bench-devices: build controlplane drivers kubelet ## restarts in place of a worker with two devices against the runtime's calls alone (as root)
@@ -279,9 +301,6 @@ bench-devices: build controlplane drivers kubelet ## restarts in place of a work
 
 BENCHVOLUMES ?= -blocks 1 -n 10
 bench-volumes: test-packages build controlplane kubelet ## what follows a CSI driver's answer, lifepod agent against the kubelet (as root)
-bench-steps: runtime stock-runtime ## where the time of one create goes, step by step, on upstream's runtime and on ours (as root)
-	$(GO) run ./bench/steps
-
 	$(GO) run ./bench/volumes -lifepod bin/lifepod $(BENCHVOLUMES)
 
 BENCHPRESSURE ?= -blocks 1 -n 5
@@ -293,7 +312,6 @@ SOAKSEED ?= 0
 .PHONY: soak soak-agent fuzz chaos
 soak: ## SOAK random lives of the core, and times of a node, others at each call; CI runs 4,000 of one SOAKSEED
 	$(GO) test ./lifecycle -run RandomWalks -rapid.checks=$$(($(SOAK) / 2)) -rapid.seed=$(SOAKSEED) -timeout 30m
-	LIFEPOD_CONTROLPLANE=$(CURDIR)/$(NEWERKUBELET) $(GO) run ./bench/agent -lifepod bin/lifepod -kubelet-gates EventedPLEG=true $(BENCHAGENT)
 	$(GO) test ./lifecycle -run 'ProbeWalks|AdoptQuiet' -rapid.checks=$$(($(SOAK) / 4)) -rapid.seed=$(SOAKSEED) -timeout 30m
 	$(GO) test ./roster -run RandomWalks -rapid.checks=$(SOAK) -rapid.seed=$(SOAKSEED) -timeout 30m
 
