@@ -41,23 +41,7 @@ var deadlines = deadline.Default()
 
 // usualTime is how long calls of the bundled runtime take.
 func usualTime(e lifecycle.Effect) time.Duration {
-	switch e.(type) {
-	case lifecycle.EnsureCgroup, lifecycle.RemoveCgroup, lifecycle.InspectImage:
-		return time.Millisecond
-	case lifecycle.MountVolumes, lifecycle.UnmountVolumes, lifecycle.RemoveContainer, lifecycle.Observe:
-		return 2 * time.Millisecond
-	case lifecycle.CreateSandbox:
-		return 90 * time.Millisecond
-	case lifecycle.StopSandbox:
-		return 100 * time.Millisecond
-	case lifecycle.RemoveSandbox:
-		return 13 * time.Millisecond
-	case lifecycle.CreateContainer:
-		return 4 * time.Millisecond
-	case lifecycle.StartContainer:
-		return 40 * time.Millisecond
-	}
-	return 0
+	return scenario.UsualCalls[reflect.TypeOf(e).Name()]
 }
 
 // call begins to carry an effect out.
@@ -91,7 +75,7 @@ func (w *world) call(e lifecycle.Effect) {
 func timeOf(w *world, e lifecycle.Effect) time.Duration {
 	switch e := e.(type) {
 	case lifecycle.PullImage:
-		return imageOf(w, e.Image).Pull.Draw(w.dice, usualPull)
+		return imageOf(w, e.Image).Pull.Draw(w.dice, scenario.UsualPull)
 	case lifecycle.Probe:
 		return probeTime(w, e)
 	case lifecycle.RunHook:

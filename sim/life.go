@@ -73,7 +73,7 @@ func Run(pod *v1.Pod, o Options) *Life {
 // newWorld is the world before anything has happened.
 func newWorld(pod *v1.Pod, o Options) *world {
 	w := &world{
-		pod: pod, scenario: o.Scenario, sink: o.Sink,
+		pod: pod, scenario: o.Scenario, sink: o.Sink, began: Began,
 		dice: rand.New(rand.NewPCG(o.Seed, o.Seed^0x9e3779b97f4a7c15)), //nolint:gosec // lives are to be repeated
 		life: &Life{Pod: pod, Seed: o.Seed, Story: make([]Line, 0, usualLines)},
 	}

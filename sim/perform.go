@@ -19,13 +19,6 @@ type images struct {
 	tried map[string]int // pulls, by image
 }
 
-const (
-	usualPull  = time.Second
-	usualBytes = 10 << 20
-	// carried begins the names of the images that lifepod has with it.
-	carried = "lifepod.dev/"
-)
-
 // perform has the effect of a call happen when it has taken its time, and answers it. The
 // runtime goes on with a call whose caller has given up or crashed, unless it ends itself.
 func (w *world) perform(c *call, takes time.Duration) {
@@ -119,7 +112,7 @@ func imageOf(w *world, name string) scenario.Image {
 
 func inspectImage(w *world, e lifecycle.InspectImage) lifecycle.Fact {
 	i := imageOf(w, e.Image)
-	present := strings.HasPrefix(e.Image, carried)
+	present := strings.HasPrefix(e.Image, scenario.Carried)
 	if i.Present != nil {
 		present = *i.Present
 	}
@@ -131,7 +124,7 @@ func inspectImage(w *world, e lifecycle.InspectImage) lifecycle.Fact {
 }
 
 func infoOf(name string, i scenario.Image) *lifecycle.ImageInfo {
-	bytes := uint64(usualBytes)
+	bytes := uint64(scenario.UsualBytes)
 	if i.Bytes != nil {
 		bytes = uint64(max(0, *i.Bytes))
 	}
@@ -152,14 +145,11 @@ func pullImage(w *world, e lifecycle.PullImage, try int, took time.Duration) lif
 	return lifecycle.ImagePulled{Result: lifecycle.Result{ID: e.ID}, Image: infoOf(e.Image, i), Took: took}
 }
 
-// usualProbe is how long an attempt of a probe takes.
-const usualProbe = 2 * time.Millisecond
-
 func probeTime(w *world, e lifecycle.Probe) time.Duration {
 	if says := answerTo(w, e); says != nil {
-		return says.Takes.Draw(w.dice, usualProbe)
+		return says.Takes.Draw(w.dice, scenario.UsualProbe)
 	}
-	return usualProbe
+	return scenario.UsualProbe
 }
 
 // attempt makes one attempt of a probe. One that takes longer than its timeout has failed.
@@ -168,7 +158,7 @@ func attempt(w *world, call *call, e lifecycle.Probe, takes time.Duration) {
 	c := w.runtime.container(e.ContainerID)
 	if c == nil || c.State != lifecycle.StateRunning {
 		answer.Outcome, answer.Output = lifecycle.ProbeError, "container is not running"
-		w.done(call, usualProbe, func() lifecycle.Fact { return answer })
+		w.done(call, scenario.UsualProbe, func() lifecycle.Fact { return answer })
 		return
 	}
 	spec := c.probeOf(e.Kind)

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -11,11 +12,8 @@ import (
 )
 
 const (
-	usualInit   = 100 * time.Millisecond // an init container runs
-	usualRun    = time.Second            // other containers that end run
-	usualStop   = 10 * time.Millisecond  // from the stop signal to the exit
-	usualKill   = 5 * time.Millisecond   // from SIGKILL to the exit
-	stopAnswers = 2 * time.Millisecond   // from the exit to the answer of StopContainer
+	usualKill   = 5 * time.Millisecond // from SIGKILL to the exit
+	stopAnswers = 2 * time.Millisecond // from the exit to the answer of StopContainer
 )
 
 // startContainer starts an instance's process.
@@ -56,12 +54,8 @@ func lives(w *world, c *container) {
 	}
 	for _, o := range c.run.Output {
 		w.after(o.At.Draw(w.dice, 0), func() {
-			if c.State == lifecycle.StateRunning && w.sink != nil {
-				stream := o.Stream
-				if stream == "" {
-					stream = "stdout"
-				}
-				w.sink.Output(w.wall(), c.Name, stream, o.Text)
+			if c.State == lifecycle.StateRunning {
+				says(w, c.Name, cmp.Or(o.Stream, "stdout"), o.Text)
 			}
 		})
 	}
@@ -73,18 +67,28 @@ func lives(w *world, c *container) {
 	}
 }
 
+// says passes a line on that a container writes.
+func says(w *world, container, stream, text string) {
+	if w.sink != nil {
+		w.sink.Output(w.wall(), container, stream, text)
+	}
+	if w.output != nil {
+		w.output(container, stream, text)
+	}
+}
+
 // runTime is how long an instance's process runs if nobody ends it; false: for ever.
 func runTime(w *world, c *container) (run time.Duration, ends bool) {
-	says := c.run.Exit != nil || c.run.Signal != "" || c.run.OOM
+	ends = c.run.Exit != nil || c.run.Signal != "" || c.run.OOM
 	switch {
 	case c.run.Run.Forever():
 		return 0, false
 	case c.run.Run != nil:
 		return c.run.Run.Draw(w.dice, 0), true
-	case says:
-		return usualRun, true
+	case ends:
+		return scenario.UsualRun, true
 	case isInit(w, c.Name):
-		return usualInit, c.spec.RestartPolicy == nil || *c.spec.RestartPolicy != v1.ContainerRestartPolicyAlways
+		return scenario.UsualInit, c.spec.RestartPolicy == nil || *c.spec.RestartPolicy != v1.ContainerRestartPolicyAlways
 	}
 	if slices.Contains(w.scenario.AddedNames(), c.Name) {
 		return 0, false // somebody looks around
@@ -93,7 +97,7 @@ func runTime(w *world, c *container) (run time.Duration, ends bool) {
 	if c.spec.RestartPolicy != nil {
 		policy = string(*c.spec.RestartPolicy)
 	}
-	return usualRun, policy != string(v1.RestartPolicyAlways)
+	return scenario.UsualRun, policy != string(v1.RestartPolicyAlways)
 }
 
 func isInit(w *world, name string) bool {
@@ -166,12 +170,12 @@ func sendSignal(w *world, c *container, of int) {
 		return
 	}
 	c.ending = true
-	code, after := int32(143), usualStop
+	code, after := int32(143), scenario.UsualStop
 	if stop := c.run.Stop; stop != nil {
 		if stop.Ignore || stop.After.Forever() {
 			return
 		}
-		after = stop.After.Draw(w.dice, usualStop)
+		after = stop.After.Draw(w.dice, scenario.UsualStop)
 		if stop.Exit != nil {
 			code = *stop.Exit
 		}

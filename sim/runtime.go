@@ -17,6 +17,8 @@ type runtime struct {
 	sandboxes  []*lifecycle.ObservedSandbox
 	containers []*container
 
+	address func() string // of a new sandbox; nil: see createSandbox
+
 	last      int           // for IDs
 	times     int           // how often it was started: a call ends with the one that it was made to
 	downUntil time.Duration // until then it can't be reached
@@ -88,7 +90,11 @@ func createSandbox(w *world, e lifecycle.CreateSandbox) lifecycle.Fact {
 		}
 	}
 	s := &lifecycle.ObservedSandbox{ID: w.runtime.newID("sandbox"), Attempt: e.Attempt, Ready: true}
-	if !w.pod.Spec.HostNetwork {
+	switch {
+	case w.pod.Spec.HostNetwork:
+	case w.runtime.address != nil:
+		s.IPs = []string{w.runtime.address()}
+	default:
 		s.IPs = []string{"10.88." + strconv.Itoa((w.runtime.last/250)%250) + "." + strconv.Itoa(1+w.runtime.last%250)}
 	}
 	w.runtime.sandboxes = append(w.runtime.sandboxes, s)

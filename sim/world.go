@@ -20,6 +20,9 @@ type world struct {
 	pod      *v1.Pod
 	scenario *scenario.Scenario
 	sink     Sink // nil: nobody is told
+	began    time.Time
+	outside  func(lifecycle.Fact)                 // has the machine; nil: it is the agent's
+	output   func(container, stream, text string) // beside the sink; nil: nobody reads it
 
 	dice             *rand.Rand
 	queue            queue
@@ -44,7 +47,7 @@ type agent struct {
 	told     time.Duration      // the clock's changes that the machine knows of
 }
 
-func (w *world) wall() time.Time { return Began.Add(w.now + w.drift) }
+func (w *world) wall() time.Time { return w.began.Add(w.now + w.drift) }
 
 // after puts in what happens later.
 func (w *world) after(d time.Duration, do func()) { w.queue.put(item{at: w.now + d, do: do}) }
@@ -85,6 +88,10 @@ func (w *world) begin() {
 // feed gives the machine a fact and carries its effects out. Without an agent nobody learns of
 // it.
 func (w *world) feed(fact lifecycle.Fact) {
+	if w.outside != nil {
+		w.outside(fact)
+		return
+	}
 	if w.agent.machine == nil {
 		return
 	}
@@ -212,7 +219,7 @@ func (w *world) relist() {
 
 // look takes a snapshot that the machine has not asked for.
 func (w *world) look() {
-	if w.agent.machine != nil && !w.agent.machine.Resting() {
+	if w.outside != nil || w.agent.machine != nil && !w.agent.machine.Resting() {
 		w.call(lifecycle.Observe{})
 	}
 }

@@ -13,10 +13,13 @@ type callOption = grpc.CallOption
 
 // call is one call that is being made.
 type call struct {
-	rpc, subject, detail string
+	rpc, detail string
+	subject     subject
 	// name is what the call wants to have for itself, as sandboxes and
 	// containers are named; empty if it makes nothing.
 	name string
+	// takes is how long it takes, if nothing goes wrong.
+	takes time.Duration
 	// effect is what the call does, without a lock held.
 	effect func(ctx context.Context) error
 }
@@ -27,8 +30,14 @@ func (r *Runtime) do(ctx context.Context, c call) error {
 	began := time.Now()
 	r.mu.Lock()
 	index := len(r.calls)
-	r.calls = append(r.calls, Call{At: began, RPC: c.rpc, Subject: c.subject, Detail: c.detail})
-	f := r.faultOf(c.rpc, c.subject)
+	if r.play == nil { // a story is told afterwards
+		r.calls = append(r.calls, Call{At: began, RPC: c.rpc, Subject: c.subject.text, Detail: c.detail})
+	}
+	f := r.faultOf(c.rpc, c.subject.text)
+	c.takes = Took(c.rpc)
+	if r.play != nil {
+		f = r.played(&c)
+	}
 	refused := r.isDown()
 	r.change()
 	r.mu.Unlock()
@@ -38,7 +47,9 @@ func (r *Runtime) do(ctx context.Context, c call) error {
 		err = r.reserve(ctx, c, f)
 	}
 	r.mu.Lock()
-	r.calls[index].Took, r.calls[index].Err = time.Since(began), err
+	if r.play == nil {
+		r.calls[index].Took, r.calls[index].Err = time.Since(began), err
+	}
 	r.change()
 	r.mu.Unlock()
 	return err
@@ -73,7 +84,7 @@ func (r *Runtime) reserve(ctx context.Context, c call, f *fault) error {
 
 // answer is what becomes of the call under a fault, which may be nil.
 func (r *Runtime) answer(ctx context.Context, c call, f *fault) error {
-	half := Took(c.rpc) / 2
+	half := c.takes / 2
 	switch {
 	case f.is(hang):
 		return r.sleep(ctx, forever)
@@ -119,6 +130,9 @@ const forever = 1000 * time.Hour
 // sleep waits; it ends early, with the error of the call, when the call is given
 // up or the runtime goes down.
 func (r *Runtime) sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
 	r.mu.Lock()
 	down := r.down
 	r.mu.Unlock()

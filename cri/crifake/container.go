@@ -25,10 +25,20 @@ type container struct {
 	exitCode                         int32
 	reason, message                  string
 	exited                           chan struct{}
+
+	turn int // of its creation
 }
 
-func (c *container) subject() string {
-	return c.sandbox.config.Metadata.Name + "/" + c.config.Metadata.Name
+// subject is what a call or an event is about.
+type subject struct {
+	text      string                       // pod, pod/container or image
+	pod       *runtimeapi.PodSandboxConfig // nil: of no pod that is known
+	container *runtimeapi.ContainerConfig  // nil: of none
+	image     string
+}
+
+func (c *container) subject() subject {
+	return subject{text: c.sandbox.config.Metadata.Name + "/" + c.config.Metadata.Name, pod: c.sandbox.config, container: c.config}
 }
 
 func (c *container) name() string {
@@ -67,7 +77,7 @@ func (r *Runtime) CreateContainer(ctx context.Context, in *runtimeapi.CreateCont
 func (r *Runtime) createDetail(config *runtimeapi.ContainerConfig) string {
 	detail := fmt.Sprintf("attempt=%d", config.Metadata.Attempt)
 	if namespaces := config.GetLinux().GetSecurityContext().GetNamespaceOptions(); namespaces.GetPid() == runtimeapi.NamespaceMode_TARGET {
-		detail += " target=" + r.subjectOf(namespaces.TargetId)
+		detail += " target=" + r.subjectOf(namespaces.TargetId).text
 	}
 	if config.Tty {
 		detail += " tty"
@@ -83,7 +93,9 @@ func (r *Runtime) create(c *container) (err error) {
 		return err
 	}
 	c.id, c.createdAt = r.newID(c.config.Metadata.Name), time.Now()
-	r.containers = append(r.containers, c)
+	c.turn = r.lastID
+	r.containers[c.id] = c
+	c.sandbox.containers = append(c.sandbox.containers, c)
 	r.reserved[c.name()] = c.id
 	r.emit(c.sandbox, c, created)
 	return nil
@@ -111,38 +123,30 @@ func (r *Runtime) RemoveContainer(ctx context.Context, in *runtimeapi.RemoveCont
 }
 
 func (r *Runtime) remove(c *container) {
-	r.containers = slices.DeleteFunc(r.containers, func(o *container) bool { return o == c })
+	delete(r.containers, c.id)
+	c.sandbox.containers = slices.DeleteFunc(c.sandbox.containers, func(o *container) bool { return o == c })
 	delete(r.reserved, c.name())
 	r.emit(c.sandbox, c, deleted)
 }
 
-func (r *Runtime) container(id string) *container {
-	for _, c := range r.containers {
-		if c.id == id {
-			return c
-		}
+func (r *Runtime) container(id string) *container { return r.containers[id] }
+
+// containersIn are those of a sandbox, in the order of their creation.
+func (r *Runtime) containersIn(sandboxID string) []*container {
+	if s := r.sandboxes[sandboxID]; s != nil {
+		return slices.Clone(s.containers)
 	}
 	return nil
 }
 
-func (r *Runtime) containersIn(sandboxID string) []*container {
-	var list []*container
-	for _, c := range r.containers {
-		if c.sandbox.id == sandboxID {
-			list = append(list, c)
-		}
-	}
-	return list
-}
-
-// subjectOf is pod/container of a container's id, or the id.
-func (r *Runtime) subjectOf(id string) string {
+// subjectOf is the container of an id, or the id.
+func (r *Runtime) subjectOf(id string) subject {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c := r.container(id); c != nil {
 		return c.subject()
 	}
-	return id
+	return subject{text: id}
 }
 
 func notFound(id string) error {

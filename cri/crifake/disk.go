@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -35,6 +36,13 @@ func (d *Disk) available(images map[string]*runtimeapi.Image) int64 {
 
 // DiskPath is where the images are.
 const DiskPath = "/fake/images"
+
+// ImagesAt sets the folder that the images are said to be in; empty: DiskPath.
+func (r *Runtime) ImagesAt(folder string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.imagesAt = folder
+}
 
 // Fill changes the images' file system.
 func (r *Runtime) Fill(change func(*Disk)) {
@@ -86,7 +94,7 @@ func (r *Runtime) ListImages(ctx context.Context, _ *runtimeapi.ListImagesReques
 
 // RemoveImage removes an image with all its names.
 func (r *Runtime) RemoveImage(ctx context.Context, in *runtimeapi.RemoveImageRequest, _ ...callOption) (*runtimeapi.RemoveImageResponse, error) {
-	return &runtimeapi.RemoveImageResponse{}, r.do(ctx, call{rpc: "RemoveImage", subject: in.Image.Image, effect: func(context.Context) error {
+	return &runtimeapi.RemoveImageResponse{}, r.do(ctx, call{rpc: "RemoveImage", subject: subject{text: in.Image.Image, image: in.Image.Image}, effect: func(context.Context) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		removed := r.images[in.Image.Image]
@@ -101,6 +109,17 @@ func (r *Runtime) RemoveImage(ctx context.Context, in *runtimeapi.RemoveImageReq
 
 // ImageFsInfo says where the images are.
 func (r *Runtime) ImageFsInfo(ctx context.Context, _ *runtimeapi.ImageFsInfoRequest, _ ...callOption) (*runtimeapi.ImageFsInfoResponse, error) {
-	fs := []*runtimeapi.FilesystemUsage{{FsId: &runtimeapi.FilesystemIdentifier{Mountpoint: DiskPath}}}
-	return &runtimeapi.ImageFsInfoResponse{ImageFilesystems: fs}, r.do(ctx, call{rpc: "ImageFsInfo", effect: func(context.Context) error { return nil }})
+	r.mu.Lock()
+	at, used := cmp.Or(r.imagesAt, DiskPath), uint64(0)
+	for name, image := range r.images {
+		if name == image.Id {
+			used += image.Size
+		}
+	}
+	r.mu.Unlock()
+	fs := []*runtimeapi.FilesystemUsage{{
+		Timestamp: time.Now().UnixNano(), FsId: &runtimeapi.FilesystemIdentifier{Mountpoint: at},
+		UsedBytes: &runtimeapi.UInt64Value{Value: used}, InodesUsed: &runtimeapi.UInt64Value{},
+	}}
+	return &runtimeapi.ImageFsInfoResponse{ImageFilesystems: fs, ContainerFilesystems: fs}, r.do(ctx, call{rpc: "ImageFsInfo", effect: func(context.Context) error { return nil }})
 }

@@ -1,4 +1,4 @@
-// Package crifake is a container runtime in memory for tests: a client of the
+// Package crifake is a container runtime in memory, for tests and simulations: a client of the
 // runtime and image services that keeps sandboxes, containers and their events
 // without a process behind them. Its calls take as long as those of a real
 // runtime, so it belongs into a bubble of testing/synctest, where that costs
@@ -6,6 +6,9 @@
 //
 // What containers do is said by programs (ParseProgram), what goes wrong by
 // faults (Runtime.Fault); both are short texts, so that a test reads as a story.
+// Or a Play says all of it, as package sim/endpoint has one, of scenarios: then the
+// runtime also serves in real time, with thousands of pods. A container that runs
+// has a timer at most, and no goroutine.
 //
 // As with a real runtime, what a call does happens in its middle: events arrive
 // before the answer of the call that caused them, and a call that is given up

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
@@ -44,7 +45,9 @@ func (r *Runtime) GetContainerEvents(ctx context.Context, _ *runtimeapi.GetEvent
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := &stream{ctx: ctx, events: make(chan *runtimeapi.ContainerEventResponse, 10000), ended: make(chan struct{})}
-	r.calls = append(r.calls, Call{At: time.Now(), RPC: "GetContainerEvents"})
+	if r.play == nil {
+		r.calls = append(r.calls, Call{At: time.Now(), RPC: "GetContainerEvents"})
+	}
 	f := r.faultOf("GetContainerEvents", "")
 	switch {
 	case r.isDown():
@@ -101,7 +104,7 @@ func (s *stream) Recv() (*runtimeapi.ContainerEventResponse, error) {
 // emit sends an event of a container, or of the sandbox if c is nil; needs mu.
 func (r *Runtime) emit(s *sandbox, c *container, kind string) {
 	r.change()
-	subject, id := s.config.Metadata.Name, s.id
+	subject, id := s.subject(), s.id
 	if c != nil {
 		subject, id = c.subject(), c.id
 	}
@@ -109,10 +112,10 @@ func (r *Runtime) emit(s *sandbox, c *container, kind string) {
 		ContainerId: id, ContainerEventType: eventTypes[kind], CreatedAt: time.Now().UnixNano(),
 		PodSandboxStatus: s.status(),
 	}
-	for _, other := range r.containersIn(s.id) {
+	for _, other := range s.containers {
 		event.ContainersStatuses = append(event.ContainersStatuses, other.status())
 	}
-	f := r.faultOf(kind, subject)
+	f := r.faultOf(kind, subject.text)
 	switch {
 	case f.is(lose):
 	case f.is(drop):
@@ -136,6 +139,13 @@ func (r *Runtime) send(event *runtimeapi.ContainerEventResponse) {
 		return
 	}
 	for s := range r.streams {
-		s.events <- event
+		select {
+		case s.events <- event:
+			continue
+		case <-s.ctx.Done():
+		default: // it does not keep up, and looks for itself what it has missed
+			s.end(status.Error(codes.ResourceExhausted, "events are not received fast enough"))
+		}
+		delete(r.streams, s)
 	}
 }

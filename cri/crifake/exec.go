@@ -130,7 +130,10 @@ func (c *container) run(ctx context.Context, runs command, timeoutSeconds int64,
 // or as its arguments say, for which the words of a text stand after "command";
 // needs mu.
 func (r *Runtime) nextCommand(c *container, args []string) command {
-	for _, key := range []string{c.subject(), c.config.Metadata.Name} {
+	if r.play != nil {
+		return r.play.Executed(c.sandbox.config, c.config, time.Since(c.startedAt)).command()
+	}
+	for _, key := range []string{c.subject().text, c.config.Metadata.Name} {
 		list := r.commands[key]
 		if len(list) == 0 {
 			continue

@@ -11,7 +11,10 @@ func (r *Runtime) addImage(name string) *runtimeapi.Image {
 		Id: "sha256:" + name, RepoTags: []string{name}, RepoDigests: []string{name + "@sha256:9"}, Size: 1000,
 		Uid: &runtimeapi.Int64Value{Value: 0},
 	}
-	if r.disk != nil {
+	switch {
+	case r.play != nil:
+		_, image.Size = r.play.Image(name)
+	case r.disk != nil:
 		image.Size = uint64(r.disk.weight(name))
 	}
 	r.images[name], r.images[image.Id] = image, image
@@ -21,10 +24,16 @@ func (r *Runtime) addImage(name string) *runtimeapi.Image {
 // ImageStatus is one image, nil in the answer if it is not there.
 func (r *Runtime) ImageStatus(ctx context.Context, in *runtimeapi.ImageStatusRequest, _ ...callOption) (*runtimeapi.ImageStatusResponse, error) {
 	out := &runtimeapi.ImageStatusResponse{}
-	err := r.do(ctx, call{rpc: "ImageStatus", subject: in.Image.Image, effect: func(context.Context) error {
+	err := r.do(ctx, call{rpc: "ImageStatus", subject: subject{text: in.Image.Image, image: in.Image.Image}, effect: func(context.Context) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		out.Image = r.images[in.Image.Image]
+		name := in.Image.Image
+		if r.images[name] == nil && r.play != nil {
+			if present, _ := r.play.Image(name); present {
+				r.addImage(name)
+			}
+		}
+		out.Image = r.images[name]
 		return nil
 	}})
 	if err != nil {
@@ -36,7 +45,7 @@ func (r *Runtime) ImageStatus(ctx context.Context, in *runtimeapi.ImageStatusReq
 // PullImage makes an image present.
 func (r *Runtime) PullImage(ctx context.Context, in *runtimeapi.PullImageRequest, _ ...callOption) (*runtimeapi.PullImageResponse, error) {
 	out := &runtimeapi.PullImageResponse{}
-	err := r.do(ctx, call{rpc: "PullImage", subject: in.Image.Image, effect: func(context.Context) error {
+	err := r.do(ctx, call{rpc: "PullImage", subject: subject{text: in.Image.Image, image: in.Image.Image, pod: in.SandboxConfig}, effect: func(context.Context) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.disk != nil && r.images[in.Image.Image] == nil && r.disk.available(r.images) < r.disk.weight(in.Image.Image) {

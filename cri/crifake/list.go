@@ -1,7 +1,10 @@
 package crifake
 
 import (
+	"cmp"
 	"context"
+	"path/filepath"
+	"slices"
 	"time"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -13,11 +16,11 @@ func (r *Runtime) ListContainers(ctx context.Context, in *runtimeapi.ListContain
 	err := r.do(ctx, call{rpc: "ListContainers", effect: func(context.Context) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		for _, c := range r.containers {
-			if has(c.config.Labels, in.GetFilter().GetLabelSelector()) && c.isIn(in.GetFilter().GetState()) {
+		for _, c := range r.containersFor(in.GetFilter().GetLabelSelector()) {
+			if c.fits(in.GetFilter()) {
 				out.Containers = append(out.Containers, &runtimeapi.Container{
-					Id: c.id, PodSandboxId: c.sandbox.id, Metadata: c.config.Metadata, State: c.state, Labels: c.config.Labels,
-					Image: c.config.Image, ImageRef: c.config.GetImage().GetImage(),
+					Id: c.id, PodSandboxId: c.sandbox.id, Metadata: c.config.Metadata, State: c.state, CreatedAt: nanoseconds(c.createdAt),
+					Labels: c.config.Labels, Annotations: c.config.Annotations, Image: c.config.Image, ImageRef: c.config.GetImage().GetImage(),
 				})
 			}
 		}
@@ -29,9 +32,19 @@ func (r *Runtime) ListContainers(ctx context.Context, in *runtimeapi.ListContain
 	return out, nil
 }
 
-// isIn says whether the container is in a state; nil is any.
-func (c *container) isIn(state *runtimeapi.ContainerStateValue) bool {
-	return state == nil || state.State == c.state
+// fits says whether a filter asks for the container.
+func (c *container) fits(f *runtimeapi.ContainerFilter) bool {
+	return (f.GetId() == "" || f.GetId() == c.id) && (f.GetPodSandboxId() == "" || f.PodSandboxId == c.sandbox.id) &&
+		(f.GetState() == nil || f.State.State == c.state) && has(c.config.Labels, f.GetLabelSelector())
+}
+
+// containersFor are those that a selector of labels may mean, in the order of their creation; needs mu.
+func (r *Runtime) containersFor(selector map[string]string) (list []*container) {
+	for _, s := range r.sandboxesFor(selector) {
+		list = append(list, s.containers...)
+	}
+	slices.SortFunc(list, func(a, b *container) int { return cmp.Compare(a.turn, b.turn) })
+	return list
 }
 
 // ContainerStatus is one container.
@@ -58,8 +71,13 @@ func (c *container) status() *runtimeapi.ContainerStatus {
 	if c.resources != nil {
 		resources = c.resources
 	}
+	path := ""
+	if c.config.LogPath != "" {
+		path = filepath.Join(c.sandbox.config.LogDirectory, c.config.LogPath)
+	}
 	return &runtimeapi.ContainerStatus{
-		Id: c.id, Metadata: c.config.Metadata, State: c.state,
+		LogPath: path, // with an empty one a kubelet that cleans up removes the files of its working directory
+		Id:      c.id, Metadata: c.config.Metadata, State: c.state,
 		CreatedAt: nanoseconds(c.createdAt), StartedAt: nanoseconds(c.startedAt), FinishedAt: nanoseconds(c.finishedAt),
 		ExitCode: c.exitCode, Reason: c.reason, Message: c.message,
 		Image: c.config.Image, ImageRef: c.config.GetImage().GetImage(),

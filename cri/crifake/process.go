@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -41,7 +42,16 @@ func (r *Runtime) start(c *container) error {
 	r.noteDouble(c)
 	c.state, c.startedAt = runtimeapi.ContainerState_CONTAINER_RUNNING, time.Now()
 	if c.program.Says != "" {
-		c.say(c.program.Says)
+		c.say("stdout", c.program.Says)
+	}
+	for _, o := range c.program.Output {
+		time.AfterFunc(o.At, func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if c.state == runtimeapi.ContainerState_CONTAINER_RUNNING {
+				c.say(o.Stream, o.Text)
+			}
+		})
 	}
 	r.emit(c.sandbox, c, started)
 	switch {
@@ -60,9 +70,8 @@ func (r *Runtime) start(c *container) error {
 
 // noteDouble notes when a container is started of which an instance runs.
 func (r *Runtime) noteDouble(c *container) {
-	for _, o := range r.containers {
-		if o.state == runtimeapi.ContainerState_CONTAINER_RUNNING && o.config.Metadata.Name == c.config.Metadata.Name &&
-			o.sandbox.config.Metadata.Uid == c.sandbox.config.Metadata.Uid {
+	for _, o := range r.containersFor(map[string]string{podUIDLabel: c.sandbox.config.Metadata.Uid}) {
+		if o.state == runtimeapi.ContainerState_CONTAINER_RUNNING && o.config.Metadata.Name == c.config.Metadata.Name {
 			r.doubled = append(r.doubled, o.id+" runs when "+c.id+" starts")
 		}
 	}
@@ -87,8 +96,8 @@ func reasonOf(code int32) string {
 func (r *Runtime) Exit(subject string, code int32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, c := range r.containers {
-		if c.subject() == subject {
+	for _, c := range r.containersFor(nil) {
+		if c.subject().text == subject {
 			r.exit(c, code, reasonOf(code))
 		}
 	}
@@ -110,14 +119,17 @@ func (c *container) ended(code int32, reason string) {
 	close(c.exited)
 }
 
-// say writes a line to the container's log.
-func (c *container) say(line string) {
+// say writes a line to the container's log. The folder of a pod that ends may be gone.
+func (c *container) say(stream, line string) {
 	path := filepath.Join(c.sandbox.config.LogDirectory, c.config.LogPath)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
 	if err != nil {
 		panic(err)
 	}
-	_, err = fmt.Fprintf(f, "%s stdout F %s\n", time.Now().Format(time.RFC3339Nano), line)
+	_, err = fmt.Fprintf(f, "%s %s F %s\n", time.Now().Format(time.RFC3339Nano), stream, line)
 	if err := errors.Join(err, f.Close()); err != nil {
 		panic(err)
 	}
@@ -162,7 +174,7 @@ func (r *Runtime) signal(c *container) {
 	switch {
 	case c.program.IgnoreTERM:
 		if c.program.Says != "" {
-			c.say("told")
+			c.say("stdout", "told")
 		}
 	case c.program.TermTakes == 0:
 		r.exit(c, c.program.TermCode, reasonOf(c.program.TermCode))

@@ -18,7 +18,14 @@ type Program struct {
 	OOM        bool   // its own exit is a kill for memory
 	StartError string // it can't be started
 	Message    string // what it leaves as its termination message
+	Output     []Line // what it writes, since its start
 	Says       string // a line that it writes when it begins; it then answers an ignored stop signal with "told"
+}
+
+// Line is a line of a log.
+type Line struct {
+	At           time.Duration
+	Stream, Text string
 }
 
 // ParseProgram reads a program: words of
@@ -98,7 +105,10 @@ func (r *Runtime) Program(container string, texts ...string) {
 // nextProgram is what a new instance does: as Program said, or as its command
 // says, for which the words of a program stand after "program"; needs mu.
 func (r *Runtime) nextProgram(c *container) (Program, error) {
-	for _, key := range []string{c.subject(), c.config.Metadata.Name} {
+	if r.play != nil {
+		return r.play.Program(c.sandbox.config, c.config)
+	}
+	for _, key := range []string{c.subject().text, c.config.Metadata.Name} {
 		list := r.programs[key]
 		if len(list) == 0 {
 			continue

@@ -48,19 +48,10 @@ func (r *Runtime) PodSandboxStats(ctx context.Context, in *runtimeapi.PodSandbox
 	err := r.do(ctx, call{rpc: "PodSandboxStats", subject: r.podOf(in.PodSandboxId), effect: func(context.Context) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		linux := &runtimeapi.LinuxPodSandboxStats{}
-		sum := uint64(0)
-		for _, c := range r.containersIn(in.PodSandboxId) {
-			if c.state != runtimeapi.ContainerState_CONTAINER_RUNNING {
-				continue
-			}
-			sum += r.memory
-			linux.Containers = append(linux.Containers, &runtimeapi.ContainerStats{
-				Attributes: &runtimeapi.ContainerAttributes{Id: c.id, Metadata: c.config.Metadata}, Memory: usage(r.memory),
-			})
+		out.Stats = &runtimeapi.PodSandboxStats{}
+		if s := r.sandbox(in.PodSandboxId); s != nil {
+			out.Stats = r.statsOf(s)
 		}
-		linux.Memory = usage(sum)
-		out.Stats = &runtimeapi.PodSandboxStats{Linux: linux}
 		return nil
 	}})
 	if err != nil {
@@ -74,8 +65,4 @@ func (r *Runtime) Uses(bytes uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.memory = bytes
-}
-
-func usage(bytes uint64) *runtimeapi.MemoryUsage {
-	return &runtimeapi.MemoryUsage{UsageBytes: &runtimeapi.UInt64Value{Value: bytes}}
 }

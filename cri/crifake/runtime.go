@@ -21,13 +21,16 @@ type Runtime struct {
 
 	mu         sync.Mutex // guards all that follows
 	faults     []*fault
-	programs   map[string][]Program // by container, or pod/container
-	commands   map[string][]command // likewise
-	sandboxes  []*sandbox
-	containers []*container
+	play       Play                         // nil: faults, programs and commands say what happens
+	programs   map[string][]Program         // by container, or pod/container
+	commands   map[string][]command         // likewise
+	sandboxes  map[string]*sandbox          // by ID
+	ofPod      map[string][]*sandbox        // by the pod's UID, in the order of their creation
+	containers map[string]*container        // by ID
 	reserved   map[string]string            // the id that has a sandbox's or container's name
 	images     map[string]*runtimeapi.Image // by name and by ID
 	disk       *Disk                        // nil: without end
+	imagesAt   string                       // empty: DiskPath
 	streams    map[*stream]bool
 	calls      []Call
 	downUntil  time.Time
@@ -41,6 +44,8 @@ type Runtime struct {
 // New is a runtime that has the named images.
 func New(images ...string) *Runtime {
 	r := &Runtime{
+		ofPod:     map[string][]*sandbox{},
+		sandboxes: map[string]*sandbox{}, containers: map[string]*container{},
 		programs: map[string][]Program{},
 		commands: map[string][]command{},
 		reserved: map[string]string{},
@@ -120,11 +125,11 @@ func (r *Runtime) Left() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var list []string
-	for _, s := range r.sandboxes {
+	for _, s := range r.sandboxesFor(nil) {
 		list = append(list, fmt.Sprintf("sandbox %s attempt=%d %s", s.config.Metadata.Name, s.config.Metadata.Attempt, s.stateText()))
 	}
-	for _, c := range r.containers {
-		list = append(list, fmt.Sprintf("%s attempt=%d %s", c.subject(), c.config.Metadata.Attempt, c.stateText()))
+	for _, c := range r.containersFor(nil) {
+		list = append(list, fmt.Sprintf("%s attempt=%d %s", c.subject().text, c.config.Metadata.Attempt, c.stateText()))
 	}
 	return list
 }
@@ -166,5 +171,5 @@ func (r *Runtime) change() {
 
 // Version answers who this is.
 func (r *Runtime) Version(context.Context, *runtimeapi.VersionRequest, ...callOption) (*runtimeapi.VersionResponse, error) {
-	return &runtimeapi.VersionResponse{Version: "0.1.0", RuntimeName: "crifake", RuntimeApiVersion: "v1"}, nil
+	return &runtimeapi.VersionResponse{Version: "0.1.0", RuntimeName: "crifake", RuntimeVersion: "1.0.0", RuntimeApiVersion: "v1"}, nil
 }

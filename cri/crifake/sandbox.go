@@ -1,8 +1,10 @@
 package crifake
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -17,7 +19,12 @@ type sandbox struct {
 	ip        string
 	ready     bool
 	createdAt time.Time
+
+	turn       int // of its creation
+	containers []*container
 }
+
+func (s *sandbox) subject() subject { return subject{text: s.config.Metadata.Name, pod: s.config} }
 
 func (s *sandbox) name() string {
 	m := s.config.Metadata
@@ -47,14 +54,16 @@ func (s *sandbox) status() *runtimeapi.PodSandboxStatus {
 func (r *Runtime) RunPodSandbox(ctx context.Context, in *runtimeapi.RunPodSandboxRequest, _ ...callOption) (*runtimeapi.RunPodSandboxResponse, error) {
 	s := &sandbox{config: in.Config, ready: true}
 	err := r.do(ctx, call{
-		rpc: "RunPodSandbox", subject: in.Config.Metadata.Name, detail: sandboxDetail(in),
+		rpc: "RunPodSandbox", subject: s.subject(), detail: sandboxDetail(in),
 		name: s.name(),
 		effect: func(context.Context) error {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			s.id, s.createdAt = r.newID(s.config.Metadata.Name), time.Now()
-			s.ip = fmt.Sprintf("10.0.0.%d", r.lastID)
-			r.sandboxes = append(r.sandboxes, s)
+			s.ip, s.turn = r.address(), r.lastID
+			r.sandboxes[s.id] = s
+			r.ofPod[s.config.Metadata.Uid] = append(r.ofPod[s.config.Metadata.Uid], s)
+			r.endsLater(s)
 			r.reserved[s.name()] = s.id
 			r.emit(s, nil, created)
 			r.emit(s, nil, started)
@@ -109,12 +118,38 @@ func (r *Runtime) stopSandbox(s *sandbox) {
 func (r *Runtime) EndSandbox(pod string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, s := range r.sandboxes {
-		if s.config.Metadata.Name == pod && s.ready {
-			s.ready = false
-			r.emit(s, nil, stopped)
+	for _, s := range r.sandboxesFor(nil) {
+		if s.config.Metadata.Name == pod {
+			r.endSandbox(s)
 		}
 	}
+}
+
+func (r *Runtime) endSandbox(s *sandbox) {
+	if s.ready {
+		s.ready = false
+		r.emit(s, nil, stopped)
+	}
+}
+
+// address is that of the newest sandbox.
+func (r *Runtime) address() string {
+	if r.play == nil {
+		return fmt.Sprintf("10.0.0.%d", r.lastID)
+	}
+	n := r.lastID % (250 * 250 * 250) // unique among those that live at the same time
+	return fmt.Sprintf("10.%d.%d.%d", 1+n/250/250, n/250%250, 1+n%250)
+}
+
+// podUIDLabel is on every sandbox and container of a pod.
+const podUIDLabel = "io.kubernetes.pod.uid"
+
+// sandboxesFor are those that a selector of labels may mean, in the order of their creation; needs mu.
+func (r *Runtime) sandboxesFor(selector map[string]string) []*sandbox {
+	if uid := selector[podUIDLabel]; uid != "" {
+		return r.ofPod[uid]
+	}
+	return slices.SortedFunc(maps.Values(r.sandboxes), func(a, b *sandbox) int { return cmp.Compare(a.turn, b.turn) })
 }
 
 // RemovePodSandbox removes a sandbox with all its containers; one that is not
@@ -138,9 +173,14 @@ func (r *Runtime) removeSandbox(s *sandbox) {
 	for _, c := range r.containersIn(s.id) {
 		r.remove(c)
 	}
-	r.sandboxes = slices.DeleteFunc(r.sandboxes, func(o *sandbox) bool { return o == s })
+	delete(r.sandboxes, s.id)
+	uid := s.config.Metadata.Uid
+	if r.ofPod[uid] = slices.DeleteFunc(r.ofPod[uid], func(o *sandbox) bool { return o == s }); len(r.ofPod[uid]) == 0 {
+		delete(r.ofPod, uid)
+	}
 	delete(r.reserved, s.name())
 	r.emit(s, nil, deleted)
+	r.gone(s)
 }
 
 // PodSandboxStatus is one sandbox.
@@ -171,10 +211,11 @@ func (r *Runtime) ListPodSandbox(ctx context.Context, in *runtimeapi.ListPodSand
 	err := r.do(ctx, call{rpc: "ListPodSandbox", effect: func(context.Context) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		for _, s := range r.sandboxes {
-			if has(s.config.Labels, in.GetFilter().GetLabelSelector()) {
+		for _, s := range r.sandboxesFor(in.GetFilter().GetLabelSelector()) {
+			if s.fits(in.GetFilter()) {
 				out.Items = append(out.Items, &runtimeapi.PodSandbox{
-					Id: s.id, Metadata: s.config.Metadata, State: s.status().State, Labels: s.config.Labels,
+					Id: s.id, Metadata: s.config.Metadata, State: s.status().State, CreatedAt: s.createdAt.UnixNano(),
+					Labels: s.config.Labels, Annotations: s.config.Annotations,
 				})
 			}
 		}
@@ -186,6 +227,12 @@ func (r *Runtime) ListPodSandbox(ctx context.Context, in *runtimeapi.ListPodSand
 	return out, nil
 }
 
+// fits says whether a filter asks for the sandbox.
+func (s *sandbox) fits(f *runtimeapi.PodSandboxFilter) bool {
+	return (f.GetId() == "" || f.GetId() == s.id) && (f.GetState() == nil || f.State.State == s.status().State) &&
+		has(s.config.Labels, f.GetLabelSelector())
+}
+
 func has(labels, selector map[string]string) bool {
 	for key, value := range selector {
 		if labels[key] != value {
@@ -195,21 +242,14 @@ func has(labels, selector map[string]string) bool {
 	return true
 }
 
-func (r *Runtime) sandbox(id string) *sandbox {
-	for _, s := range r.sandboxes {
-		if s.id == id {
-			return s
-		}
-	}
-	return nil
-}
+func (r *Runtime) sandbox(id string) *sandbox { return r.sandboxes[id] }
 
 // podOf is the pod of a sandbox's id, or the id.
-func (r *Runtime) podOf(id string) string {
+func (r *Runtime) podOf(id string) subject {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s := r.sandbox(id); s != nil {
-		return s.config.Metadata.Name
+		return s.subject()
 	}
-	return id
+	return subject{text: id}
 }

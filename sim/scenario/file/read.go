@@ -18,6 +18,9 @@ import (
 // kind is that of scenarios.
 var kind = manifest.Kind{APIVersion: "lifepod.dev/v1alpha1", Name: "Scenario"}
 
+// ReadForAny reads a scenario for pods that are not known: it may name what some of them don't have.
+func ReadForAny(s manifest.Source) (*scenario.Scenario, error) { return Read(s, nil) }
+
 // Read reads the scenario of a pod. Errors say the file, the line and what would be right.
 func Read(s manifest.Source, pod *v1.Pod) (*scenario.Scenario, error) {
 	into := &scenario.Scenario{}
@@ -34,7 +37,7 @@ func Read(s manifest.Source, pod *v1.Pod) (*scenario.Scenario, error) {
 // checker finds what a scenario says wrong.
 type checker struct {
 	report manifest.Report
-	pod    *v1.Pod
+	pod    *v1.Pod  // nil: any
 	added  []string // ephemeral containers that the pod will get
 }
 
@@ -55,7 +58,7 @@ func (c *checker) scenario(s *scenario.Scenario) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Images)) {
-		if !slices.Contains(imagesOf(c.pod), name) {
+		if c.pod != nil && !slices.Contains(imagesOf(c.pod), name) {
 			c.unknown("images["+name+"]", "image", name, imagesOf(c.pod))
 		}
 		if s.Images[name].Failures < 0 {
@@ -106,7 +109,9 @@ func (c *checker) run(path string, r *scenario.Run, spec *v1.Container) {
 		c.exitCode(path+".exit", *r.Exit)
 	}
 	c.probes(path, r, spec)
-	c.hooks(path+".hooks", r.Hooks, spec.Lifecycle)
+	if c.pod != nil {
+		c.hooks(path+".hooks", r.Hooks, spec.Lifecycle)
+	}
 	if r.Stop != nil && r.Stop.Exit != nil {
 		c.exitCode(path+".stop.exit", *r.Stop.Exit)
 	}
@@ -118,7 +123,7 @@ func (c *checker) run(path string, r *scenario.Run, spec *v1.Container) {
 }
 
 func (c *checker) probes(path string, r *scenario.Run, spec *v1.Container) {
-	if r.Ready != nil && spec.ReadinessProbe == nil {
+	if r.Ready != nil && spec.ReadinessProbe == nil && c.pod != nil {
 		c.report(path+".ready", "without one a container is ready as soon as it runs", "container %s has no readinessProbe", spec.Name)
 	}
 	if r.Ready != nil && r.Probes != nil && r.Probes.Readiness != nil {
@@ -150,7 +155,7 @@ func (c *checker) exitCode(path string, code int32) {
 }
 
 func (c *checker) answers(path string, list []scenario.Answer, probe *v1.Probe) {
-	if list != nil && probe == nil {
+	if list != nil && probe == nil && c.pod != nil {
 		c.report(path, "", "the container has no such probe")
 	}
 	for i, a := range list {
@@ -194,6 +199,9 @@ func (c *checker) event(path string, e *scenario.Event) {
 
 // specOf is a container of the pod, or one that it will get; nil: it has none of that name.
 func (c *checker) specOf(name string) *v1.Container {
+	if c.pod == nil {
+		return &v1.Container{Name: name}
+	}
 	for _, list := range [][]v1.Container{c.pod.Spec.InitContainers, c.pod.Spec.Containers} {
 		for i := range list {
 			if list[i].Name == name {

@@ -1,0 +1,80 @@
+package sim
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/sim/scenario"
+)
+
+// Pod is what a pretended node has of a pod whose machine somebody else leads, such as a worker
+// in real time. It is pure: each call says what time it is, which never goes back, and lets
+// happen what is due by then. It is not safe for use by several goroutines at once.
+type Pod struct {
+	w     *world
+	began time.Time
+}
+
+// PodOptions are what a Pod is like.
+type PodOptions struct {
+	Scenario *scenario.Scenario // nil: everything goes the usual way
+	Seed     uint64
+	Began    time.Time
+	// Tell takes answers to effects, and what happens to the pod besides; it must not call the Pod.
+	Tell func(lifecycle.Fact)
+	// Output takes a line that a container writes; nil: nobody reads it.
+	Output func(container, stream, text string)
+	// Address is that of a new sandbox; nil: they have those of lives that Run simulates.
+	Address func() string
+}
+
+// NewPod is a pod of which the node has nothing yet.
+func NewPod(pod *v1.Pod, o PodOptions) *Pod {
+	if o.Scenario == nil {
+		o.Scenario = &scenario.Scenario{}
+	}
+	w := newWorld(pod, Options{Scenario: o.Scenario, Seed: o.Seed})
+	w.began, w.outside, w.output = o.Began, o.Tell, o.Output
+	if o.Address != nil {
+		w.runtime.address = o.Address
+	}
+	return &Pod{w: w, began: o.Began}
+}
+
+// Begin begins to carry an effect out, whose answer is told.
+func (p *Pod) Begin(now time.Time, e lifecycle.Effect) {
+	p.Happen(now)
+	p.w.call(e)
+	p.Happen(now)
+}
+
+// Cancel gives an effect up if that is possible; it is answered all the same.
+func (p *Pod) Cancel(now time.Time, id lifecycle.EffectID) {
+	p.Happen(now)
+	p.w.cancel(id)
+	p.Happen(now)
+}
+
+// Happen lets happen what is due.
+func (p *Pod) Happen(now time.Time) {
+	until := now.Sub(p.began)
+	for {
+		next, more := p.w.queue.take(until)
+		if !more {
+			break
+		}
+		p.w.now = next.at
+		p.w.due(&next)
+	}
+	p.w.now = max(p.w.now, until)
+}
+
+// Next is when something will happen by itself, if it does.
+func (p *Pod) Next() (at time.Time, will bool) {
+	if p.w.queue.empty() {
+		return time.Time{}, false
+	}
+	return p.began.Add(p.w.queue.items[0].at), true
+}
