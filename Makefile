@@ -269,7 +269,7 @@ $(CRITEST)/nginx.tar:
 
 # --- measuring --------------------------------------------------------------
 
-.PHONY: bench bench-steps bench-sim bench-agent bench-devices bench-volumes bench-pressure bench-up
+.PHONY: bench bench-steps bench-sim bench-serve bench-agent bench-devices bench-volumes bench-pressure bench-up
 bench: build stock-runtime ## lifepod against the bare runtime calls, on one containerd and on upstream's (as root)
 	$(GO) run ./bench -lifepod bin/lifepod
 
@@ -279,6 +279,9 @@ bench-steps: runtime stock-runtime ## where the time of one create goes, step by
 BENCHSIM ?= 20000x
 bench-sim: ## simulated lives per second of one core, and whether memory grows; BENCHSIM=10m for a time
 	GOMAXPROCS=1 GOGC=400 $(GO) test ./sim -run '^$$' -bench 'Life$$' -benchtime $(BENCHSIM) # GOGC as in lifepod sim --runs
+
+bench-serve: ## what each of 10,000 pods takes of the runtime of lifepod sim serve
+	$(GO) test ./sim/endpoint -run '^$$' -bench Pods -benchtime 10000x
 
 BENCHUP ?= -n 3
 bench-up: build controlplane kubelet ## lifepod up against the separate programs of a cluster (as root)

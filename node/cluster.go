@@ -19,12 +19,12 @@ import (
 	"github.com/lifepod/lifepod/node/groups"
 	"github.com/lifepod/lifepod/node/join"
 	"github.com/lifepod/lifepod/node/objects"
-	"github.com/lifepod/lifepod/node/podstatus"
 	"github.com/lifepod/lifepod/node/record"
 	"github.com/lifepod/lifepod/node/runtimeclass"
 	"github.com/lifepod/lifepod/node/server"
 	"github.com/lifepod/lifepod/node/services"
 	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/node/telling"
 	"github.com/lifepod/lifepod/pods"
 )
 
@@ -35,7 +35,7 @@ type cluster struct {
 	connection *join.Connection
 	client     kubernetes.Interface
 
-	statuses *podstatus.Writer
+	statuses telling.Statuses
 	events   *record.Recorder
 	mirrors  *source.Mirrors
 	services *services.Services
@@ -46,13 +46,6 @@ type cluster struct {
 	groups   *groups.Groups
 	serving  *join.Serving // nil: the node's API is not served
 }
-
-// eventDelay is how long a normal event waits for what makes its pod ready: about as
-// long as a pod takes to start.
-const eventDelay = 300 * time.Millisecond
-
-// eventAgain is how long an event that was told before waits for equal ones, such as those of the next restart.
-const eventAgain = 10 * time.Second
 
 // userAgent names lifepod in the API server's audit log.
 const userAgent = "lifepod-agent"
@@ -78,7 +71,7 @@ func (s *setup) newCluster(inbox *pods.Inbox, csiChanged func()) (*cluster, erro
 		return nil, fmt.Errorf("clients of the API server: %w", err)
 	}
 	events := record.New(record.Config{
-		Client: client, Log: s.log, Node: s.name, QPS: int(*k.EventRecordQPS), Burst: int(k.EventBurst), Delay: eventDelay, Again: eventAgain,
+		Client: client, Log: s.log, Node: s.name, QPS: int(*k.EventRecordQPS), Burst: int(k.EventBurst), Delay: telling.EventDelay, Again: telling.EventAgain,
 	})
 	services, err := services.New(client, s.log)
 	if err != nil {
@@ -110,7 +103,7 @@ func (s *setup) newCluster(inbox *pods.Inbox, csiChanged func()) (*cluster, erro
 	}
 	return &cluster{
 		name: s.name, log: s.log, connection: connection, client: client,
-		statuses: podstatus.New(podstatus.Config{Client: client, Log: s.log}), events: events,
+		statuses: telling.NewStatuses(client, 0, s.log), events: events,
 		mirrors:  &source.Mirrors{Client: client, NodeName: s.name, Refused: mirrorRefusals{events}.tell, Log: s.log},
 		services: services, classes: classes, claims: claims, serving: serving,
 		csi: drivers, volumes: volumes, groups: groups,
@@ -136,10 +129,7 @@ func (c *cluster) nodeEvent(kind, reason, message string) {
 
 // Pod records an event about a pod, after the status that it explains (A-EVT-7).
 func (c *cluster) Pod(pod *v1.Pod, at time.Time, e lifecycle.RecordEvent) {
-	event := record.Event{
-		Object: record.Pod(pod, e.FieldPath), Type: e.Type, Reason: e.Reason, Message: e.Message, At: at, Annotations: e.Blame.Annotations(),
-	}
-	c.statuses.AfterStatuses(pod.UID, e.Type == v1.EventTypeWarning, func() { c.events.Record(event) })
+	telling.Events{Statuses: c.statuses, Recorder: c.events}.Pod(pod, at, e)
 }
 
 // warn records a warning about a pod.
@@ -153,35 +143,13 @@ func (c *cluster) forPods(objects *objects.Objects, changes *server.Changes) pod
 		return pods.Cluster{Changed: changes.Changed}
 	}
 	return pods.Cluster{
-		Statuses: statuses{c.statuses}, Events: c, Objects: objects, Mirrors: c.mirrors, Groups: c.groups, FreshNode: c.freshNode, Changed: changes.Changed,
+		Statuses: c.statuses, Events: c, Objects: objects, Mirrors: c.mirrors, Groups: c.groups, FreshNode: c.freshNode, Changed: changes.Changed,
 	}
 }
 
 // freshNode is the Node as the API server has it now.
 func (c *cluster) freshNode(ctx context.Context) (*v1.Node, error) {
 	return c.client.CoreV1().Nodes().Get(ctx, c.name, metav1.GetOptions{})
-}
-
-// statuses writes those of pods by what the node knows of them.
-type statuses struct{ *podstatus.Writer }
-
-// Set says what the status of a pod is now.
-func (s statuses) Set(pod *v1.Pod, hash string, status v1.PodStatus, seen func(error)) {
-	ref := refOf(pod)
-	ref.Static = hash
-	s.Writer.Set(ref, status, seen)
-}
-
-// Annotate says which annotations of a pod's object are the node's.
-func (s statuses) Annotate(pod *v1.Pod, annotations map[string]string) {
-	s.Writer.Annotate(refOf(pod), annotations)
-}
-
-// Delete says that nothing is left of a pod that is being deleted in the API.
-func (s statuses) Delete(pod *v1.Pod, status v1.PodStatus) { s.Writer.Delete(refOf(pod), status) }
-
-func refOf(pod *v1.Pod) podstatus.Ref {
-	return podstatus.Ref{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 }
 
 // onceJoined runs what would only fail before the node has credentials, and then

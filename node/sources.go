@@ -4,11 +4,8 @@ import (
 	"fmt"
 	"net/http"
 
-	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/lifepod/lifepod/node/podstatus"
 	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/node/telling"
 	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/roster"
 )
@@ -39,8 +36,8 @@ func (s *setup) newSources(shell *pods.Shell, c *cluster, files *source.Objects)
 	}
 	if c != nil {
 		all.api = &source.API{
-			Client: c.client, NodeName: s.name, Feed: apiFeed{pods: shell, statuses: c.statuses},
-			Mirrors: mirrorFeed{mirrors: c.mirrors, statuses: c.statuses}, Log: s.log,
+			Client: c.client, NodeName: s.name, Feed: telling.Feed{Pods: shell, Statuses: c.statuses},
+			Mirrors: telling.MirrorFeed{Mirrors: c.mirrors, Statuses: c.statuses}, Log: s.log,
 		}
 	}
 	return all
@@ -71,46 +68,4 @@ func (f fileObjects) changed(namespace string, names []string) {
 			f.pods.ObjectsChanged(pod.UID, fmt.Sprintf("%v changed", names))
 		}
 	}
-}
-
-// apiFeed lets the status writer know what the API has, before anything is done
-// with it.
-type apiFeed struct {
-	pods     *pods.Shell
-	statuses *podstatus.Writer
-}
-
-// Wanted is a pod of the API.
-func (f apiFeed) Wanted(origin roster.Source, pod *v1.Pod) {
-	f.statuses.Live(pod)
-	f.pods.Wanted(origin, pod)
-}
-
-// Unwanted is a pod that the API has no longer.
-func (f apiFeed) Unwanted(origin roster.Source, uid types.UID) {
-	if pod, found := f.pods.PodByUID(uid); found {
-		f.statuses.Gone(pod)
-	}
-	f.pods.Unwanted(origin, uid)
-}
-
-// Heard says that all pods of the API were told.
-func (f apiFeed) Heard(origin roster.Source) { f.pods.Heard(origin) }
-
-// mirrorFeed is the same for mirror pods.
-type mirrorFeed struct {
-	mirrors  *source.Mirrors
-	statuses *podstatus.Writer
-}
-
-// MirrorSeen is a mirror pod as the API has it.
-func (f mirrorFeed) MirrorSeen(pod *v1.Pod) {
-	f.statuses.Live(pod)
-	f.mirrors.MirrorSeen(pod)
-}
-
-// MirrorGone is a mirror pod that the API has no longer.
-func (f mirrorFeed) MirrorGone(pod *v1.Pod) {
-	f.statuses.Gone(pod)
-	f.mirrors.MirrorGone(pod)
 }

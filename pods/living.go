@@ -27,7 +27,7 @@ type living struct {
 	now    atomic.Pointer[wanted]
 	status v1.PodStatus // as told last; the worker's goroutine's once it runs
 
-	memory *memory.Pod
+	memory *memory.Pod // nil: it is not remembered
 }
 
 // wanted is a pod as its source has it.
@@ -88,6 +88,9 @@ func (s *Shell) life(uid types.UID) *living {
 
 // remember has the next agent go on with the pod, as soon as that can be.
 func (l *living) remember() {
+	if l.shell.Memory.Dir == "" {
+		return
+	}
 	l.memory = l.shell.Memory.Pod(roster.Remembered{Source: l.now.Load().source, Pod: l.Worker.Pod()})
 	l.Worker.Remember(l.memory)
 	if err := l.memory.Keep(); err != nil {
@@ -114,7 +117,9 @@ func (l *living) returned(err error) {
 	s.mu.Lock()
 	delete(s.lives, l.uid())
 	s.mu.Unlock()
-	_ = l.memory.Close() // all that was to be kept has been
+	if l.memory != nil {
+		_ = l.memory.Close() // all that was to be kept has been
+	}
 	s.beside.Go(l.Close) // answers under way are given a moment
 	s.leavesGroup(l)
 	switch {

@@ -26,7 +26,7 @@ type Config struct {
 	Host    admission.Host
 	Sources []roster.Source // nothing is ended before each of them was heard (B-RST-3)
 	Node    func() *v1.Node // the newest that is known
-	Memory  memory.Folder
+	Memory  memory.Folder   // without a folder nothing is remembered
 	Cluster Cluster
 	// Pressure is how the node answers when it runs short of something, Relief who
 	// measures it and gives back what pods don't need.

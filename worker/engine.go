@@ -81,8 +81,23 @@ type Watch interface {
 	Carried(pod *v1.Pod, effect lifecycle.Effect, answer lifecycle.Fact, took time.Duration)
 }
 
+// Simulated carries out the effects of one pod where there are no containers. Its methods do not block.
+type Simulated interface {
+	// Begin begins an effect, whose answer is posted.
+	Begin(effect lifecycle.Effect)
+	// Cancel gives one up if that is possible; it is answered all the same.
+	Cancel(id lifecycle.EffectID)
+	// End is called when the worker ends: nothing is posted any more.
+	End()
+}
+
 // Engine is what the workers of one machine share. It is immutable once workers run.
 type Engine struct {
+	// Simulated makes what carries a pod's effects out in the place of this machine and its
+	// runtime, of which the workers then need nothing: Runtime, Images and what follows them may
+	// be nil. post takes answers, and what happens to the pod besides. Nil: pods have containers.
+	Simulated func(pod *v1.Pod, post func(lifecycle.Fact)) Simulated
+
 	Runtime  runtimeapi.RuntimeServiceClient
 	Features cri.Features // the runtime's
 	Handler  string       // of pods that name no RuntimeClass; empty for the runtime's default (A-CRI-13)

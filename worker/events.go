@@ -54,6 +54,9 @@ func (e *Events) Remove(w *Worker) {
 
 // Run receives events until ctx ends.
 func (e *Events) Run(ctx context.Context) {
+	if e.engine.Simulated != nil { // what happens is posted
+		return
+	}
 	stream := &cri.Stream{
 		Runtime: e.engine.Runtime,
 		Log:     e.engine.Log,

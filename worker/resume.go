@@ -71,6 +71,9 @@ func (n *Engine) AdoptWorker(pod *v1.Pod, sink Sink, seen lifecycle.Observed) *W
 
 // Observe reads all that the runtime has of a pod.
 func (n *Engine) Observe(ctx context.Context, pod *v1.Pod) (lifecycle.Observed, error) {
+	if n.Simulated != nil { // nothing outlives the process
+		return lifecycle.Observed{Began: time.Now()}, nil
+	}
 	h := &executor{engine: n, pod: pod, results: &results{}}
 	return cri.Observe(ctx, n.Runtime, string(pod.UID), h.describe())
 }
@@ -78,6 +81,9 @@ func (n *Engine) Observe(ctx context.Context, pod *v1.Pod) (lifecycle.Observed, 
 // Discard removes what is on disk of a pod that has ended without its worker:
 // volumes, never through a mount, its folder, and its cgroup.
 func (n *Engine) Discard(ctx context.Context, uid types.UID) error {
+	if n.Simulated != nil {
+		return nil
+	}
 	if err := n.takeBack(ctx, uid); err != nil {
 		return err
 	}

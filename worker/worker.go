@@ -56,7 +56,8 @@ type Worker struct {
 	rests     bool          // the sink knows that the pod rests
 	end       lifecycle.End // final when Run has returned without an error
 
-	underWay cancels
+	underWay  cancels
+	simulated Simulated // nil: the pod has containers
 }
 
 // cancels are the effects under way, by ID; Cancel ends one.
@@ -85,6 +86,9 @@ func (n *Engine) NewWorker(pod *v1.Pod, sink Sink) *Worker {
 		stretch:  stretch{tracer: n.Tracer},
 		underWay: cancels{by: map[lifecycle.EffectID]context.CancelFunc{}},
 	}
+	if n.Simulated != nil {
+		w.simulated = n.Simulated(pod, func(fact lifecycle.Fact) { mail.Post(fact) })
+	}
 	return w
 }
 
@@ -102,6 +106,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer w.calls.Wait()
 	defer cancel()
 	defer w.stretch.end()
+	if w.simulated != nil {
+		defer w.simulated.End()
+	}
 	w.openJournal()
 	defer w.closeJournal()
 	w.timer = time.NewTimer(time.Hour)
@@ -239,7 +246,7 @@ func (w *Worker) carryOut(ctx context.Context, at time.Time, effect lifecycle.Ef
 			w.timer.Reset(w.clock.until(e.At))
 		}
 	case lifecycle.Cancel:
-		w.underWay.cancel(e.ID)
+		w.cancel(e.ID)
 	case lifecycle.DeleteObject:
 		w.sink.Delete()
 	case lifecycle.Finish:
@@ -275,6 +282,10 @@ func (p plain) LogValue() slog.Value { return slog.StringValue(fmt.Sprintf("%+v"
 
 // begin carries an effect out beside the worker; its answer comes by mail.
 func (w *Worker) begin(ctx context.Context, e lifecycle.Effect) {
+	if w.simulated != nil {
+		w.simulated.Begin(e)
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, w.executor.deadline(e))
 	id := e.EffectID()
 	w.underWay.add(id, cancel)
@@ -291,6 +302,14 @@ func (w *Worker) begin(ctx context.Context, e lifecycle.Effect) {
 		w.underWay.forget(id)
 		w.mail.Post(fact)
 	})
+}
+
+func (w *Worker) cancel(id lifecycle.EffectID) {
+	if w.simulated != nil {
+		w.simulated.Cancel(id)
+		return
+	}
+	w.underWay.cancel(id)
 }
 
 func (c *cancels) add(id lifecycle.EffectID, cancel context.CancelFunc) {

@@ -52,7 +52,7 @@ func newRootCommand(began time.Time, code *int) *cobra.Command {
 	flags.StringVar(&g.logLevel, "log-level", "warn", "debug, info, warn or error: what lifepod logs of itself to stderr")
 	root.AddCommand(
 		newRunCommand(g, began, code),
-		newSimCommand(g.journal, code),
+		newSimCommand(g, g.journal, code),
 		newAgentCommand(g),
 		newImageCommand(g.openImages, g.completeImage),
 		newDoctorCommand(g.doctorHost()),

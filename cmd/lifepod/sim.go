@@ -5,13 +5,14 @@ import (
 
 	"github.com/lifepod/lifepod/internal/commandline"
 	simulation "github.com/lifepod/lifepod/sim/command"
+	"github.com/lifepod/lifepod/sim/command/realtime"
 	"github.com/lifepod/lifepod/sim/record"
 	"github.com/lifepod/lifepod/timeline/choose"
 )
 
 // newSimCommand is "lifepod sim". What it has of the journal is not in lifepod-sim, for systems
 // that have none.
-func newSimCommand(open journals, code *int) *cobra.Command {
+func newSimCommand(g *global, open journals, code *int) *cobra.Command {
 	command := simulation.New(code)
 	command.AddCommand(newSimRecordCommand(open))
 	for _, c := range append(command.Commands(), command) {
@@ -20,6 +21,7 @@ func newSimCommand(open journals, code *int) *cobra.Command {
 			return interrupted(c.Context(), simulate(c, args))
 		}
 	}
+	command.AddCommand(realtime.NewServe(), realtime.NewNodes(g.logger)) // a signal is how they end
 	return command
 }
 

@@ -73,6 +73,9 @@ type API struct {
 	// Heartbeats renews the Lease and writes the status. With connections of its
 	// own nothing else can delay what keeps the node alive; nil takes Client.
 	Heartbeats kubernetes.Interface
+	// Shared follows the Node together with others of this process; nil: it is followed by
+	// itself.
+	Shared *Shared
 	// Broken is called when two calls in a row, to register or about the Lease, had
 	// no answer: to close connections that may lead nowhere. May be nil.
 	Broken func()

@@ -39,6 +39,15 @@ func New(config Config) (*Node, error) {
 	return newNode(config, machine)
 }
 
+// NewSimulated is New for a machine that there is not, with addresses that this one need not have.
+func NewSimulated(config Config, machine Machine, addresses []v1.NodeAddress) (*Node, error) {
+	n, err := newNode(config, machine)
+	if err == nil {
+		n.addresses.given = addresses
+	}
+	return n, err
+}
+
 func newNode(config Config, machine Machine) (*Node, error) {
 	config.Timing = config.Timing.withDefaults()
 	config.API = config.API.withDefaults()
@@ -124,6 +133,10 @@ func (n *Node) Run(ctx context.Context) {
 	reporter := n.newReporter()
 	follower := follower{name: c.Name, client: c.API.Client, object: n.object, calls: n.calls, link: link, log: c.Log}
 	lease := leaseKeeper{name: c.Name, api: c.API, seconds: c.Timing.LeaseSeconds, object: n.object, link: link, log: c.Log}
+	if c.API.Shared != nil { // before the registration: what it makes is heard of
+		c.API.Shared.add(&follower)
+		defer c.API.Shared.remove(&follower)
+	}
 	c.Senses.tell(event{v1.EventTypeNormal, "Starting", "Starting kubelet."})
 	// Not after the registration, which asks the runtime first: a Lease that an agent before
 	// has left may be about to expire (B-LOST-1).
@@ -131,7 +144,9 @@ func (n *Node) Run(ctx context.Context) {
 	if !c.Unregistered && !reporter.register(ctx) {
 		return
 	}
-	goroutines.Go(func() { follower.run(ctx) })
+	if c.API.Shared == nil {
+		goroutines.Go(func() { follower.run(ctx) })
+	}
 	reporter.run(ctx)
 }
 

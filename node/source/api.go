@@ -50,9 +50,14 @@ var retries = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 
 // Run tells the Feed until ctx ends. Pods that were deleted while the API server was away, and those that
 // were replaced by others of the same name, are Unwanted.
 func (a *API) Run(ctx context.Context) {
+	a.reflect(ctx, fields.OneTermEqualSelector("spec.nodeName", a.NodeName).String(), newPodStore(a))
+}
+
+// reflect keeps a store like the API server's pods that a field selects, until ctx ends.
+func (a *API) reflect(ctx context.Context, selector string, store cache.ReflectorStore) {
 	backoff := retries
 	quiet := klog.Logger{} // the reflector tells each try, outage tells what matters
-	reflector := cache.NewReflectorWithOptions(a.listWatch(), &v1.Pod{}, &podStore{api: a, pods: map[types.NamespacedName]*v1.Pod{}}, cache.ReflectorOptions{
+	reflector := cache.NewReflectorWithOptions(a.listWatch(selector), &v1.Pod{}, store, cache.ReflectorOptions{
 		Logger: &quiet, Name: "pods of the node", Backoff: &backoff,
 	})
 	again := backoff.DelayWithReset(clock.RealClock{}, 2*time.Minute)
@@ -64,8 +69,7 @@ func (a *API) Run(ctx context.Context) {
 	}) // ends with ctx
 }
 
-func (a *API) listWatch() cache.ListerWatcher {
-	selector := fields.OneTermEqualSelector("spec.nodeName", a.NodeName).String()
+func (a *API) listWatch(selector string) cache.ListerWatcher {
 	o := &outage{log: a.Log, what: "listing and watching pods"}
 	pods := a.Client.CoreV1().Pods(metav1.NamespaceAll)
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
@@ -91,6 +95,14 @@ type podStore struct {
 	heard bool
 }
 
+func newPodStore(a *API) *podStore {
+	return &podStore{api: a, pods: map[types.NamespacedName]*v1.Pod{}}
+}
+
+func notAPod(object any) error {
+	return fmt.Errorf("take a pod from the API server: it is a %T", object)
+}
+
 func nameOf(pod *v1.Pod) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
@@ -102,7 +114,7 @@ func (s *podStore) Add(object any) error { return s.Update(object) }
 func (s *podStore) Update(object any) error {
 	pod, ok := object.(*v1.Pod)
 	if !ok {
-		return fmt.Errorf("take a pod from the API server: it is a %T", object)
+		return notAPod(object)
 	}
 	s.put(pod)
 	return nil
@@ -112,7 +124,7 @@ func (s *podStore) Update(object any) error {
 func (s *podStore) Delete(object any) error {
 	pod, ok := object.(*v1.Pod)
 	if !ok {
-		return fmt.Errorf("take a deleted pod from the API server: it is a %T", object)
+		return notAPod(object)
 	}
 	s.remove(nameOf(pod))
 	return nil
@@ -152,13 +164,13 @@ func (s *podStore) Replace(objects []any, _ string) error {
 func (s *podStore) Resync() error { return nil }
 
 // Transformer trims pods while a list of them is gathered.
-func (s *podStore) Transformer() cache.TransformFunc {
-	return func(object any) (any, error) {
-		if pod, ok := object.(*v1.Pod); ok {
-			pod.ManagedFields = nil
-		}
-		return object, nil
+func (s *podStore) Transformer() cache.TransformFunc { return trim }
+
+func trim(object any) (any, error) {
+	if pod, ok := object.(*v1.Pod); ok {
+		pod.ManagedFields = nil
 	}
+	return object, nil
 }
 
 func (s *podStore) put(pod *v1.Pod) {

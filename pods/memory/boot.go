@@ -18,6 +18,9 @@ const BootFile = "boot-id"
 // Rebooted says whether the machine was started anew since the last RecordBoot. Without a
 // record it counts as started anew: nobody can tell.
 func (m Folder) Rebooted() (bool, error) {
+	if m.Dir == "" {
+		return true, nil
+	}
 	now, err := host.BootID()
 	if err != nil {
 		return false, err
@@ -32,6 +35,9 @@ func (m Folder) Rebooted() (bool, error) {
 // RecordBoot records that every remembered pod is one of this boot of the machine: the
 // next agent goes on with them without waiting for the API (B-RST-21).
 func (m Folder) RecordBoot() error {
+	if m.Dir == "" {
+		return nil
+	}
 	now, err := host.BootID()
 	if err == nil {
 		err = os.MkdirAll(m.Dir, 0o700)

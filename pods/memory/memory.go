@@ -18,7 +18,8 @@ import (
 )
 
 // Folder is the folder in which an agent leaves what the next one needs to go on
-// with its pods: of each the object as it was accepted, and its checkpoint.
+// with its pods: of each the object as it was accepted, and its checkpoint. Without a name
+// nothing is left there: no pod can be kept.
 type Folder struct{ Dir string }
 
 const (
@@ -83,11 +84,17 @@ func (m Folder) keep(r roster.Remembered) error {
 // Forget removes what is kept of a pod: the checkpoint first, so that there never
 // is one without its pod.
 func (m Folder) Forget(uid types.UID) error {
+	if m.Dir == "" {
+		return nil
+	}
 	return errors.Join(checkpoint.New(m.path(uid, checkpointSuffix)).Remove(), os.RemoveAll(m.path(uid, podSuffix)))
 }
 
 // Load reads what is kept of a pod. fs.ErrNotExist holds for a pod that had not begun.
 func (m Folder) Load(uid types.UID) (*roster.Remembered, error) {
+	if m.Dir == "" {
+		return nil, fs.ErrNotExist
+	}
 	r, err := m.loadPod(uid)
 	if err != nil {
 		return nil, err
@@ -118,6 +125,9 @@ func (m Folder) loadPod(uid types.UID) (*roster.Remembered, error) {
 // All are the pods that are kept, and those of which what is kept is of no use. Call
 // it before anything is kept: what an agent before has not finished is removed.
 func (m Folder) All() (list []roster.Remembered, useless map[types.UID]error, err error) {
+	if m.Dir == "" {
+		return nil, nil, nil
+	}
 	if err := wholefile.RemoveUnfinished(m.Dir); err != nil {
 		return nil, nil, fmt.Errorf("look for pods of an agent before: %w", err)
 	}

@@ -1,0 +1,83 @@
+package simulated
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/sim/choice"
+	"github.com/lifepod/lifepod/sim/endpoint"
+)
+
+// Upstream's kubelet runs 200 pods on the runtime without containers: they become Ready when the
+// scenario says so, and when they are deleted nothing is left of them.
+func TestKubeletRuns200Pods(t *testing.T) {
+	const pods = 200
+	scenarios, err := choice.Of(choice.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{ready: 1s}]}}")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime, err := endpoint.Runtime(endpoint.Options{Scenarios: scenarios, Images: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket := "unix://" + filepath.Join(t.TempDir(), "cri.sock")
+	listener, err := endpoint.Listen(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := endpoint.Serve(ctx, listener, runtime); err != nil {
+			t.Error(err)
+		}
+	})
+	defer serving.Wait()
+	defer cancel()
+
+	node, err := member.Start(t.Context(), member.Config{
+		Plane: plane, Program: plane.Binary("kubelet"),
+		Kubelet: map[string]any{"containerRuntimeEndpoint": socket, "maxPods": pods + 10, "kubeAPIQPS": 500, "kubeAPIBurst": 1000, "registryPullQPS": 0},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := admin(t)
+	defer func() {
+		if err := node.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := client.CoreV1().Nodes().Delete(context.Background(), node.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := node.AwaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ns := namespace(t, client)
+	began := time.Now()
+	for i := range pods {
+		if _, err := client.CoreV1().Pods(ns).Create(t.Context(), podOf(fmt.Sprintf("p%d", i), node.Name), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitAll(t, client, ns, "Ready", pods, isReady)
+	t.Logf("%d pods are Ready %v after the first was created", pods, time.Since(began).Round(100*time.Millisecond))
+	began = time.Now()
+	if err := client.CoreV1().Pods(ns).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	awaitAll(t, client, ns, "left", 0, func(*v1.Pod) bool { return true })
+	t.Logf("all are gone %v after they were deleted", time.Since(began).Round(100*time.Millisecond))
+	if left := runtime.Running(); left != 0 {
+		t.Errorf("the runtime has %d containers that run", left)
+	}
+}

@@ -1,0 +1,23 @@
+// Package lifepodtest adds nodes to the API server of a test, on which pods really live: their
+// containers start, become ready, crash, are restarted with back-off, and end, by the rules of
+// lifepod, without a machine and without containers. It is for tests of operators with
+// controller-runtime's envtest, whose pods otherwise stay Pending for ever, or with any other
+// API server:
+//
+//	env := &envtest.Environment{}
+//	config, err := env.Start()
+//	…
+//	lifepodtest.Start(t, config, lifepodtest.Options{Nodes: 3})
+//	// from here on every pod that is created becomes Ready
+//
+// What the containers of a pod do may be said by a scenario of lifepod sim (docs/sim.md): here
+// the first instance of main crashes after a second, and the second one runs on.
+//
+//	const crash = `
+//	apiVersion: lifepod.dev/v1alpha1
+//	kind: Scenario
+//	containers:
+//	  main:
+//	    runs: [{run: 1s, exit: 1}, {run: forever}]`
+//	lifepodtest.Start(t, config, lifepodtest.Options{Scenarios: map[string]string{"": crash}})
+package lifepodtest

@@ -1,0 +1,122 @@
+package register
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// Shared follows the Nodes of many that run in one process, by one list and watch of all Nodes.
+// Its nodes may come while it runs.
+type Shared struct {
+	Client kubernetes.Interface
+	Log    *slog.Logger
+
+	mu    sync.Mutex
+	nodes map[string]*follower // those that have come
+	lists int                  // how many there were: each but the first ends an outage
+}
+
+// Run follows them until ctx ends.
+func (s *Shared) Run(ctx context.Context) {
+	nodes, quiet := s.Client.CoreV1().Nodes(), klog.Logger{}
+	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return nodes.List(ctx, o) },
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return nodes.Watch(ctx, o)
+		},
+	}, s.Client), &v1.Node{}, sharedNodes{s}, cache.ReflectorOptions{Logger: &quiet, Name: "nodes"})
+	ctx = klog.NewContext(ctx, quiet)
+	listing := backoff{log: s.Log, what: "listing and watching nodes"}
+	for ctx.Err() == nil {
+		if err := reflector.ListAndWatchWithContext(ctx); err != nil && ctx.Err() == nil {
+			sleep(ctx, listing.failed(err))
+			continue
+		}
+		listing.succeeded()
+	}
+}
+
+func (s *Shared) add(f *follower) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.nodes == nil {
+		s.nodes = map[string]*follower{}
+	}
+	s.nodes[f.name] = f
+}
+
+func (s *Shared) remove(f *follower) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.nodes, f.name)
+}
+
+// of is the follower of a Node; nil: it is none of them.
+func (s *Shared) of(object any) (*follower, *v1.Node) {
+	node, ok := object.(*v1.Node)
+	if !ok {
+		return nil, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.nodes[node.Name], node
+}
+
+// sharedNodes is a Shared as the reflector's store.
+type sharedNodes struct{ *Shared }
+
+// Add takes a Node as the API server has it.
+func (s sharedNodes) Add(object any) error { return s.Update(object) }
+
+// Update does the same.
+func (s sharedNodes) Update(object any) error {
+	if f, node := s.of(object); f != nil {
+		f.heard(node, false)
+	}
+	return nil
+}
+
+// Delete takes that a Node is gone.
+func (s sharedNodes) Delete(object any) error {
+	if f, _ := s.of(object); f != nil {
+		f.gone()
+	}
+	return nil
+}
+
+// Replace takes all Nodes. The followers of those that are gone are told, and of an outage's end.
+func (s sharedNodes) Replace(objects []any, _ string) error {
+	there := map[string]*v1.Node{}
+	for _, object := range objects {
+		if node, ok := object.(*v1.Node); ok {
+			there[node.Name] = node
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lists++
+	for name, f := range s.nodes {
+		if node := there[name]; node != nil {
+			f.heard(node, true)
+		} else if f.object.newest.Load() != nil {
+			f.gone()
+		}
+		if s.lists > 1 {
+			f.calls.note(func(a *asked) { a.back = true })
+			poke(f.link.over)
+		}
+	}
+	return nil
+}
+
+// Resync does nothing: nobody wants to hear of what hasn't changed.
+func (s sharedNodes) Resync() error { return nil }

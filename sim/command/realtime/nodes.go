@@ -1,0 +1,133 @@
+package realtime
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/node/register"
+	"github.com/lifepod/lifepod/sim/choice"
+	"github.com/lifepod/lifepod/sim/live"
+	"github.com/lifepod/lifepod/sim/nodes"
+)
+
+// simulatedNodes are the flags of lifepod sim nodes.
+type simulatedNodes struct {
+	played
+	kubeconfig, labels, taints, memory string
+	o                                  nodes.Options
+}
+
+// NewNodes is lifepod sim nodes; log makes the log that the user asks for.
+func NewNodes(log func() (*slog.Logger, error)) *cobra.Command {
+	var n simulatedNodes
+	command := &cobra.Command{
+		Use:   "nodes --count N --kubeconfig FILE [flags]",
+		Short: "Add nodes to a cluster on which pods live without containers",
+		Long: `Add nodes to a cluster, as many as one likes in one process, until it is ended. Each is
+a full member: it registers its Node, renews its Lease, admits pods, takes them
+through their lives by the rules of lifepod agent, and tells the API server of them.
+Only containers are pretended; what they do is a scenario, as of lifepod sim.
+
+The Nodes are sim-0, sim-1 … and have the label lifepod.dev/simulated=true. When it is
+ended they stay as they are: kubectl delete nodes -l lifepod.dev/simulated removes them.
+Docs: docs/sim.md.`,
+		Args:              commandline.Arguments(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+
+		RunE: func(command *cobra.Command, _ []string) (err error) {
+			if n.o.Log, err = log(); err != nil {
+				return err
+			}
+			if err := n.check(); err != nil {
+				return err
+			}
+			return n.run(command.Context(), command.OutOrStdout())
+		},
+	}
+	flags := command.Flags()
+	n.flags(flags)
+	flags.IntVar(&n.o.Count, "count", 1, "how many nodes: a `number`")
+	flags.StringVar(&n.kubeconfig, "kubeconfig", "", "`file` with the credentials of an administrator of the cluster")
+	flags.StringVar(&n.o.Prefix, "prefix", "sim-", "begin of the nodes' `names`, after which they are numbered")
+	flags.StringVar(&n.labels, "node-labels", "", "labels that the Nodes are registered with: `k=v,…`")
+	flags.StringVar(&n.taints, "register-with-taints", "", "taints that the Nodes are registered with: `k=v:effect,…`")
+	flags.IntVar(&n.o.Size.CPUs, "cpus", 32, "what each node has: a `number` of CPUs")
+	flags.StringVar(&n.memory, "memory", "256Gi", "what each node has of memory: a `quantity`")
+	flags.Int32Var(&n.o.Size.Pods, "max-pods", 110, "what each node has room for: a `number` of pods")
+	_ = command.MarkFlagRequired("kubeconfig")
+	return command
+}
+
+// check reads the flags.
+func (n *simulatedNodes) check() (err error) {
+	switch {
+	case n.o.Count < 1:
+		return fmt.Errorf("--count %d: want 1 or more", n.o.Count)
+	case n.o.Size.CPUs < 1:
+		return fmt.Errorf("--cpus %d: want 1 or more", n.o.Size.CPUs)
+	case n.o.Size.Pods < 1:
+		return fmt.Errorf("--max-pods %d: want 1 or more", n.o.Size.Pods)
+	case n.o.Prefix == "":
+		return fmt.Errorf("--prefix: want the begin of a name, such as sim-")
+	}
+	memory, err := resource.ParseQuantity(n.memory)
+	if err != nil || memory.Sign() <= 0 {
+		return fmt.Errorf("--memory %s: want a quantity such as 256Gi", n.memory)
+	}
+	n.o.Size.MemoryBytes = memory.Value()
+	if n.o.Labels, err = register.ParseLabels(n.labels); err != nil {
+		return err
+	}
+	if n.o.Taints, err = register.ParseTaints(n.taints); err != nil {
+		return err
+	}
+	scenarios, err := choice.Read(n.scenarios)
+	if err != nil {
+		return err
+	}
+	n.o.Pods = &live.Pods{Scenarios: scenarios, Seed: n.seed}
+	if n.o.API, err = clientcmd.BuildConfigFromFlags("", n.kubeconfig); err != nil {
+		return fmt.Errorf("--kubeconfig %s: %w", n.kubeconfig, err)
+	}
+	return nil
+}
+
+// run is the nodes until ctx ends.
+func (n *simulatedNodes) run(ctx context.Context, out io.Writer) error {
+	began, before := time.Now(), held()
+	n.o.Pods.Output = printer(out)
+	return nodes.Run(ctx, n.o, func() {
+		each := (max(before, held()) - before) / uint64(n.o.Count) //nolint:gosec // it is 1 or more
+		fmt.Fprintf(out, "%d nodes are members of the cluster after %v, with %d KiB each\n", n.o.Count, time.Since(began).Round(10*time.Millisecond), each>>10)
+	})
+}
+
+// held is what the process holds of memory, without what the collector would free.
+func held() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc + m.StackInuse
+}
+
+// printer prints what containers write, a line at a time.
+func printer(out io.Writer) func(pod *v1.Pod, container, stream, text string) {
+	var mu sync.Mutex
+	return func(pod *v1.Pod, container, _, text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintf(out, "%s/%s %s: %s\n", pod.Namespace, pod.Name, container, plain.Text(text))
+	}
+}

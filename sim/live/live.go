@@ -1,0 +1,103 @@
+// Package live carries out the effects of pods' machines in real time on the pretended node of
+// package sim. A pod has one timer, and no goroutine.
+package live
+
+import (
+	"fmt"
+	"hash/fnv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/sim"
+	"github.com/lifepod/lifepod/sim/choice"
+	"github.com/lifepod/lifepod/sim/scenario"
+	"github.com/lifepod/lifepod/worker"
+)
+
+// Pods are those of all nodes of a process.
+type Pods struct {
+	Scenarios *choice.Scenarios
+	Seed      uint64 // of everything that is drawn by chance
+	// Output takes a line that a container writes; nil: it is dropped. It may be called from many
+	// goroutines.
+	Output func(pod *v1.Pod, container, stream, text string)
+
+	addresses atomic.Uint32 // given to pods
+}
+
+// Check refuses scenarios that say what no pod of a simulated node has a part in.
+func (s *Pods) Check() error {
+	for _, named := range s.Scenarios.All() {
+		if err := sim.CheckPod(named.Scenario); err != nil {
+			return fmt.Errorf("%s: %w", named.From, err)
+		}
+	}
+	return nil
+}
+
+// address is the next pod's, of 10.0.0.0/8.
+func (s *Pods) address() string {
+	n := s.addresses.Add(1) % (1 << 24)
+	return fmt.Sprintf("10.%d.%d.%d", n>>16, n>>8&0xff, n&0xff)
+}
+
+// simulated is one pod: its timer says when something happens next.
+type simulated struct {
+	mu    sync.Mutex
+	pod   *sim.Pod
+	timer *time.Timer
+	ended bool
+}
+
+// Simulate makes what carries a pod's effects out; it is for worker.Engine.
+func (s *Pods) Simulate(pod *v1.Pod, post func(lifecycle.Fact)) worker.Simulated {
+	says, err := s.Scenarios.Of(pod.Namespace, pod.Name, pod.Annotations)
+	if err != nil { // the pod says so, and waits
+		says = &scenario.Scenario{Calls: []scenario.Call{{Call: "CreateSandbox", Fail: err.Error()}}}
+	}
+	name := fnv.New64a()
+	_, _ = name.Write([]byte(pod.Namespace + "/" + pod.Name)) // it never fails
+	o := sim.PodOptions{Scenario: says, Seed: s.Seed ^ name.Sum64(), Began: time.Now(), Tell: post, Address: s.address}
+	if s.Output != nil {
+		o.Output = func(container, stream, text string) { s.Output(pod, container, stream, text) }
+	}
+	p := &simulated{pod: sim.NewPod(pod, o)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.timer = time.AfterFunc(0, func() { p.do(p.pod.Happen) }) // events may be due
+	return p
+}
+
+// Begin begins to carry an effect out.
+func (p *simulated) Begin(e lifecycle.Effect) { p.do(func(now time.Time) { p.pod.Begin(now, e) }) }
+
+// Cancel gives an effect up if that is possible.
+func (p *simulated) Cancel(id lifecycle.EffectID) {
+	p.do(func(now time.Time) { p.pod.Cancel(now, id) })
+}
+
+// End ends it: nothing happens any more.
+func (p *simulated) End() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	p.timer.Stop()
+}
+
+// do does something now, and has the timer come when the next thing happens.
+func (p *simulated) do(what func(now time.Time)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		return
+	}
+	now := time.Now()
+	what(now)
+	if next, will := p.pod.Next(); will {
+		p.timer.Reset(next.Sub(now))
+	}
+}

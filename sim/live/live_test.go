@@ -1,0 +1,94 @@
+package live
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/sim/choice"
+	"github.com/lifepod/lifepod/sim/scenario"
+	"github.com/lifepod/lifepod/worker"
+)
+
+// newest keeps the last status.
+type newest struct {
+	mu     sync.Mutex
+	status v1.PodStatus
+}
+
+func (n *newest) Status(status v1.PodStatus, _ bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.status = *status.DeepCopy()
+}
+func (*newest) Event(time.Time, lifecycle.RecordEvent) {}
+func (*newest) Report(time.Time, lifecycle.Report)     {}
+func (*newest) Delete()                                {}
+func (*newest) Rests()                                 {}
+
+func (n *newest) main() (phase v1.PodPhase, restarts int32) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.status.ContainerStatuses) > 0 {
+		restarts = n.status.ContainerStatuses[0].RestartCount
+	}
+	return n.status.Phase, restarts
+}
+
+// A worker leads a pod through what its scenario says, in time: it crashes, is restarted after
+// its back-off, and when it is stopped it ends within its grace period. It leaves no timer.
+func TestWorkerLeadsASimulatedPod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		code := int32(3)
+		scenarios, err := choice.Of(choice.Named{Scenario: &scenario.Scenario{Containers: map[string]scenario.Container{"main": {Runs: []scenario.Run{
+			{Run: scenario.Fixed(time.Second), Exit: &code, Output: []scenario.Output{{Text: "hello"}}},
+			{Run: scenario.Fixed(time.Second), Exit: &code},
+			{Stop: &scenario.Stop{Ignore: true}},
+		}}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := ""
+		pods := &Pods{Scenarios: scenarios, Output: func(pod *v1.Pod, container, stream, text string) {
+			said += pod.Name + " " + container + " " + stream + " " + text
+		}}
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "1"}}
+		pod.Spec = v1.PodSpec{
+			RestartPolicy: v1.RestartPolicyAlways, TerminationGracePeriodSeconds: new(int64(7)), DNSPolicy: v1.DNSDefault, SecurityContext: &v1.PodSecurityContext{},
+			Containers: []v1.Container{{Name: "main", Image: "lifepod.dev/toolbox:1", ImagePullPolicy: v1.PullIfNotPresent}},
+		}
+		engine := &worker.Engine{Simulated: pods.Simulate, Options: lifecycle.DefaultOptions(), Timeouts: worker.DefaultTimeouts(), Log: slog.New(slog.DiscardHandler)}
+		sink := &newest{}
+		w := engine.NewWorker(pod, sink)
+		ended := make(chan error, 1)
+		go func() { ended <- w.Run(context.Background()) }()
+		for _, want := range []struct {
+			after    time.Duration
+			restarts int32
+		}{{900 * time.Millisecond, 0}, {1100 * time.Millisecond, 1}, {3 * time.Second, 1}, {10 * time.Second, 2}} {
+			time.Sleep(want.after)
+			synctest.Wait()
+			if phase, restarts := sink.main(); phase != v1.PodRunning || restarts != want.restarts {
+				t.Errorf("%v later the pod is %s with %d restarts, want %d", want.after, phase, restarts, want.restarts)
+			}
+		}
+		if said != "web main stdout hello" {
+			t.Errorf("it wrote %q", said)
+		}
+		began := time.Now()
+		w.Stop(lifecycle.StopRequested{Because: "the test"})
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took < 7*time.Second || took > 8*time.Second {
+			t.Errorf("what ignores its stop signal has ended after %v, want its grace period of 7s", took)
+		}
+	})
+}

@@ -1,0 +1,149 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/lifepod/lifepod/node/register"
+	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/sim/live"
+)
+
+// SimulatedLabel is on the Node of each simulated node.
+const SimulatedLabel = "lifepod.dev/simulated"
+
+// Options are what the nodes are like.
+type Options struct {
+	API   *rest.Config // of somebody who may do what nodes may do, of all of them
+	Count int
+	// Prefix begins the names of the nodes, which then are numbered; empty: sim-.
+	Prefix string
+	Labels map[string]string // beside those that each Node has
+	Taints []v1.Taint
+	Size   Size
+
+	Pods *live.Pods
+	Log  *slog.Logger
+}
+
+// Size is what each node has.
+type Size struct {
+	CPUs        int   // 0: 32
+	MemoryBytes int64 // 0: 256 GiB
+	Pods        int32 // 0: 110
+}
+
+func (s Size) withDefaults() Size {
+	if s.CPUs == 0 {
+		s.CPUs = 32
+	}
+	if s.MemoryBytes == 0 {
+		s.MemoryBytes = 256 << 30
+	}
+	if s.Pods == 0 {
+		s.Pods = 110
+	}
+	return s
+}
+
+// perSecond is how many nodes begin in a second, so that their Leases are not renewed all at once.
+const perSecond = 250
+
+// set is all nodes, and what they share.
+type set struct {
+	Options
+	client  kubernetes.Interface
+	sources *source.Shared
+	objects *register.Shared
+}
+
+// Run is the nodes until ctx ends; then the Nodes stay as they are, and the cluster misses their
+// Leases. ready is called once, when the cluster knows all of them.
+func Run(ctx context.Context, o Options, ready func()) error {
+	s, err := newSet(o)
+	if err != nil {
+		return err
+	}
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { s.sources.Run(ctx) })
+	running.Go(func() { s.objects.Run(ctx) })
+
+	var known sync.WaitGroup
+	pace := time.NewTicker(time.Second / perSecond)
+	defer pace.Stop()
+	for i := range o.Count {
+		n, err := s.newNode(i)
+		if err != nil {
+			fail(err)
+			return err
+		}
+		known.Add(1)
+		running.Go(func() { n.run(ctx, known.Done) })
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-pace.C:
+		}
+	}
+	all := make(chan struct{})
+	running.Go(func() { known.Wait(); close(all) })
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-all:
+		ready()
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func newSet(o Options) (*set, error) {
+	if o.Prefix == "" {
+		o.Prefix = "sim-"
+	}
+	o.Size = o.Size.withDefaults()
+	if err := o.Pods.Check(); err != nil {
+		return nil, err
+	}
+	config := rest.CopyConfig(o.API)
+	config.QPS = -1 // the nodes pace themselves
+	config.UserAgent = "lifepod-sim-nodes"
+	config.AcceptContentTypes, config.ContentType = runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON, runtime.ContentTypeProtobuf
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("client of the API server: %w", err)
+	}
+	s := &set{Options: o, client: client}
+	names := make(map[string]bool, o.Count)
+	for i := range o.Count {
+		names[s.nameOf(i)] = true
+	}
+	s.sources = &source.Shared{Client: client, Mine: func(name string) bool { return names[name] }, Log: o.Log}
+	s.objects = &register.Shared{Client: client, Log: o.Log}
+	return s, nil
+}
+
+// nameOf is the name of a node.
+func (s *set) nameOf(i int) string { return fmt.Sprintf("%s%d", s.Prefix, i) }
+
+// nodeAddress is a node's, of 100.64.0.0/10, which is for addresses that nobody else reaches.
+func nodeAddress(i int) string {
+	n := uint32(i+1) % (1 << 22) //nolint:gosec // never negative
+	return fmt.Sprintf("100.%d.%d.%d", 64+n>>16, n>>8&0xff, n&0xff)
+}
+
+// uuid is that of a machine.
+func uuid(seed uint64, i int) string {
+	return fmt.Sprintf("%08x-%04x-4000-8000-%012x", seed>>32, seed>>16&0xffff, uint64(i)|seed<<48>>16) //nolint:gosec // never negative
+}
