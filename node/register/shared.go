@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -94,7 +95,7 @@ func (s sharedNodes) Delete(object any) error {
 }
 
 // Replace takes all Nodes. The followers of those that are gone are told, and of an outage's end.
-func (s sharedNodes) Replace(objects []any, _ string) error {
+func (s sharedNodes) Replace(objects []any, version string) error {
 	there := map[string]*v1.Node{}
 	for _, object := range objects {
 		if node, ok := object.(*v1.Node); ok {
@@ -107,7 +108,7 @@ func (s sharedNodes) Replace(objects []any, _ string) error {
 	for name, f := range s.nodes {
 		if node := there[name]; node != nil {
 			f.heard(node, true)
-		} else if f.object.newest.Load() != nil {
+		} else if known := f.object.newest.Load(); known != nil && !newer(known, version) {
 			f.gone()
 		}
 		if s.lists > 1 {
@@ -116,6 +117,12 @@ func (s sharedNodes) Replace(objects []any, _ string) error {
 		}
 	}
 	return nil
+}
+
+// newer says whether a Node is one of after a list, which then says nothing of it.
+func newer(node *v1.Node, list string) bool {
+	order, err := resourceversion.CompareResourceVersion(node.ResourceVersion, list)
+	return err == nil && order > 0
 }
 
 // Resync does nothing: nobody wants to hear of what hasn't changed.
