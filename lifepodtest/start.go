@@ -68,7 +68,8 @@ func Start(t testing.TB, config *rest.Config, o Options) {
 	}
 	ready, failed := make(chan struct{}), make(chan error, 1)
 	running.Go(func() {
-		failed <- nodes.Run(ctx, nodes.Options{API: config, Count: count, Prefix: prefix, Pods: &live.Pods{Scenarios: scenarios, Seed: 1, Output: o.Output}, Log: log}, func() { close(ready) })
+		pods := &live.Pods{Scenarios: scenarios, Seed: 1, Output: o.Output}
+		failed <- nodes.Run(ctx, nodes.Options{API: config, Count: count, Prefix: prefix, Pods: pods, Log: log}, func() { close(ready) })
 	})
 	select {
 	case <-ready:

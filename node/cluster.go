@@ -71,7 +71,8 @@ func (s *setup) newCluster(inbox *pods.Inbox, csiChanged func()) (*cluster, erro
 		return nil, fmt.Errorf("clients of the API server: %w", err)
 	}
 	events := record.New(record.Config{
-		Client: client, Log: s.log, Node: s.name, QPS: int(*k.EventRecordQPS), Burst: int(k.EventBurst), Delay: telling.EventDelay, Again: telling.EventAgain,
+		Client: client, Log: s.log, Node: s.name, QPS: int(*k.EventRecordQPS), Burst: int(k.EventBurst),
+		Delay: telling.EventDelay, Again: telling.EventAgain,
 	})
 	services, err := services.New(client, s.log)
 	if err != nil {

@@ -15,7 +15,8 @@ func TestSharedFollowsEachNode(t *testing.T) {
 		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "u", ResourceVersion: version}}
 	}
 	follow := func(name string) *follower {
-		return &follower{name: name, object: newObject(node(name, ""), func(*v1.Node) {}), calls: newCalls(), link: newLink(), log: slog.New(slog.DiscardHandler)}
+		object := newObject(node(name, ""), func(*v1.Node) {})
+		return &follower{name: name, object: object, calls: newCalls(), link: newLink(), log: slog.New(slog.DiscardHandler)}
 	}
 	s := &Shared{}
 	store, a, b := sharedNodes{s}, follow("a"), follow("b")

@@ -18,7 +18,9 @@ func TestWhichScenario(t *testing.T) {
 		}
 		return path
 	}
-	s, err := Read([]string{write("all", "1s"), "crash=" + write("crash", "2s"), "training/worker-*=" + write("worker", "3s"), "training/*=" + write("training", "4s")})
+	s, err := Read([]string{
+		write("all", "1s"), "crash=" + write("crash", "2s"), "training/worker-*=" + write("worker", "3s"), "training/*=" + write("training", "4s"),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +51,8 @@ func TestWhichScenario(t *testing.T) {
 	if says, err := none.Of("default", "web", nil); says == nil || err != nil {
 		t.Errorf("without scenarios: %v, %v", says, err)
 	}
-	for _, wrong := range [][]string{{"a/b/c=" + filepath.Join(dir, "all")}, {"[=" + filepath.Join(dir, "all")}, {filepath.Join(dir, "all"), filepath.Join(dir, "crash")}, {"absent"}} {
+	all, crash := filepath.Join(dir, "all"), filepath.Join(dir, "crash")
+	for _, wrong := range [][]string{{"a/b/c=" + all}, {"[=" + all}, {all, crash}, {"absent"}} {
 		if _, err := Read(wrong); err == nil {
 			t.Errorf("%q is read", strings.Join(wrong, " "))
 		}

@@ -110,7 +110,8 @@ func (n *simulatedNodes) run(ctx context.Context, out io.Writer) error {
 	n.o.Pods.Output = printer(out)
 	return nodes.Run(ctx, n.o, func() {
 		each := (max(before, held()) - before) / uint64(n.o.Count) //nolint:gosec // it is 1 or more
-		fmt.Fprintf(out, "%d nodes are members of the cluster after %v, with %d KiB each\n", n.o.Count, time.Since(began).Round(10*time.Millisecond), each>>10)
+		took := time.Since(began).Round(10 * time.Millisecond)
+		fmt.Fprintf(out, "%d nodes are members of the cluster after %v, with %d KiB each\n", n.o.Count, took, each>>10)
 	})
 }
 

@@ -21,7 +21,8 @@ type played struct {
 }
 
 func (p *played) flags(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&p.scenarios, "scenario", nil, "`FILE` that says what happens to pods; NAME=FILE to those whose annotation lifepod.dev/scenario is NAME, "+
+	flags.StringArrayVar(&p.scenarios, "scenario", nil, "`FILE` that says what happens to pods; NAME=FILE to those whose annotation "+
+		"lifepod.dev/scenario is NAME, "+
 		"NAMESPACE/NAME=FILE to those of that name, which may have * in it")
 	flags.Uint64Var(&p.seed, "seed", 1, "begin of everything that is drawn by chance: a `number`")
 }
