@@ -36,7 +36,7 @@ func NewPod(pod *v1.Pod, o PodOptions) *Pod {
 		o.Scenario = &scenario.Scenario{}
 	}
 	w := newWorld(pod, Options{Scenario: o.Scenario, Seed: o.Seed})
-	w.began, w.outside, w.output = o.Began, o.Tell, o.Output
+	w.began, w.outside = o.Began, outside{learns: o.Tell, output: o.Output}
 	if o.Address != nil {
 		w.runtime.address = o.Address
 	}

@@ -72,8 +72,8 @@ func says(w *world, container, stream, text string) {
 	if w.sink != nil {
 		w.sink.Output(w.wall(), container, stream, text)
 	}
-	if w.output != nil {
-		w.output(container, stream, text)
+	if w.outside.output != nil {
+		w.outside.output(container, stream, text)
 	}
 }
 

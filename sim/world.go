@@ -21,8 +21,7 @@ type world struct {
 	scenario *scenario.Scenario
 	sink     Sink // nil: nobody is told
 	began    time.Time
-	outside  func(lifecycle.Fact)                 // has the machine; nil: it is the agent's
-	output   func(container, stream, text string) // beside the sink; nil: nobody reads it
+	outside  outside
 
 	dice             *rand.Rand
 	queue            queue
@@ -35,6 +34,12 @@ type world struct {
 	runtime runtime
 	calls   calls
 	images  images
+}
+
+// outside is who leads the pod's machine in place of an agent, and reads what containers write.
+type outside struct {
+	learns func(lifecycle.Fact)                 // nil: there is an agent
+	output func(container, stream, text string) // beside the sink; nil: nobody reads it
 }
 
 // agent is the lifepod that leads the pod.
@@ -88,8 +93,8 @@ func (w *world) begin() {
 // feed gives the machine a fact and carries its effects out. Without an agent nobody learns of
 // it.
 func (w *world) feed(fact lifecycle.Fact) {
-	if w.outside != nil {
-		w.outside(fact)
+	if w.outside.learns != nil {
+		w.outside.learns(fact)
 		return
 	}
 	if w.agent.machine == nil {
@@ -219,7 +224,7 @@ func (w *world) relist() {
 
 // look takes a snapshot that the machine has not asked for.
 func (w *world) look() {
-	if w.outside != nil || w.agent.machine != nil && !w.agent.machine.Resting() {
+	if w.outside.learns != nil || w.agent.machine != nil && !w.agent.machine.Resting() {
 		w.call(lifecycle.Observe{})
 	}
 }
