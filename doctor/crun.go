@@ -21,5 +21,5 @@ func checkCrun(ctx context.Context, h Host, options Options) Result {
 	case err != nil:
 		return ok(name, "not for --runtime crun: "+err.Error()+"; lifepod makes containers with the runc that it carries")
 	}
-	return ok(name, "version "+found.Version+" can make containers here, for about a third of the CPU that runc takes: --runtime crun")
+	return ok(name, "version "+found.Version+" can make containers here, for less CPU than runc takes: --runtime crun")
 }

@@ -21,7 +21,7 @@ func TestCrun(t *testing.T) {
 		"crun: ok: not for --runtime crun: crun 1.8.1 is too old; lifepod makes containers with the runc that it carries": {
 			options: answer(crun.Crun{}, errors.New("crun 1.8.1 is too old")),
 		},
-		"crun: ok: version 1.21 can make containers here, for about a third of the CPU that runc takes: --runtime crun": {
+		"crun: ok: version 1.21 can make containers here, for less CPU than runc takes: --runtime crun": {
 			options: answer(crun.Crun{Path: "/usr/bin/crun", Version: "1.21"}, nil),
 		},
 		"crun: not checked: only root can try": {system: fakeSystem{user: true}, options: answer(crun.Crun{}, nil)},
