@@ -92,9 +92,9 @@ func view(s *step) {
 		}
 		before := shown.status
 		shown.status = containerStatus(c.role, &v)
-		switch {
-		case v.id == "":
-		case v.id == shown.view.id:
+		switch v.id {
+		case "":
+		case shown.view.id:
 			shown.status.ContainerID = before.ContainerID
 		default:
 			shown.status.ContainerID = containerID(&s.options, v.id)

@@ -73,8 +73,8 @@ func populate(v reflect.Value) {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			populate(v.Field(i))
+		for _, field := range v.Fields() {
+			populate(field)
 		}
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))

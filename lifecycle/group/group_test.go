@@ -2,9 +2,6 @@ package group
 
 import "testing"
 
-// at is an attempt that the leader tells.
-func at(n int32) *int32 { return &n }
-
 func TestDecide(t *testing.T) {
 	waits := Member{Joined: true, Attempt: 3}
 	prepared := Member{Joined: true, Attempt: 3, Ran: true}
@@ -18,19 +15,19 @@ func TestDecide(t *testing.T) {
 		rule    string
 	}{
 		{"B-GRP-2: the first attempt of a group is 0", Member{}, Attempts{}, Join, 0, "B-GRP-2"},
-		{"B-GRP-2: a replacement takes part in the next one", Member{}, Attempts{Current: at(3)}, Join, 4, "B-GRP-2"},
-		{"B-GRP-2: and in none that is outdated", Member{}, Attempts{Current: at(3), Previous: at(4)}, Join, 5, "B-GRP-2"},
-		{"a pod that runs and has taken part in nothing", Member{Ran: true}, Attempts{Current: at(3)}, Leave, 4, "B-GRP-2"},
-		{"B-GRP-4: outdated", runs, Attempts{Current: at(3), Previous: at(3)}, Leave, 4, "B-GRP-4"},
-		{"B-GRP-4: the newest attempt is two later", runs, Attempts{Current: at(3), Previous: at(4)}, Leave, 5, "B-GRP-4"},
-		{"B-GRP-4: outdated at the barrier", waits, Attempts{Current: at(2), Previous: at(3)}, Join, 4, "B-GRP-4"},
-		{"B-GRP-4: outdated at the barrier, after init containers", prepared, Attempts{Current: at(2), Previous: at(3)}, Leave, 4, "B-GRP-4"},
-		{"B-GRP-4: the group has gone on", waits, Attempts{Current: at(5), Previous: at(2)}, Join, 6, "B-GRP-4"},
-		{"B-GRP-5: not all are there", waits, Attempts{Current: at(2), Previous: at(2)}, Wait, 0, "B-GRP-5"},
-		{"B-GRP-5: all are there", waits, Attempts{Current: at(3), Previous: at(2)}, Start, 0, "B-GRP-5"},
+		{"B-GRP-2: a replacement takes part in the next one", Member{}, Attempts{Current: new(int32(3))}, Join, 4, "B-GRP-2"},
+		{"B-GRP-2: and in none that is outdated", Member{}, Attempts{Current: new(int32(3)), Previous: new(int32(4))}, Join, 5, "B-GRP-2"},
+		{"a pod that runs and has taken part in nothing", Member{Ran: true}, Attempts{Current: new(int32(3))}, Leave, 4, "B-GRP-2"},
+		{"B-GRP-4: outdated", runs, Attempts{Current: new(int32(3)), Previous: new(int32(3))}, Leave, 4, "B-GRP-4"},
+		{"B-GRP-4: the newest attempt is two later", runs, Attempts{Current: new(int32(3)), Previous: new(int32(4))}, Leave, 5, "B-GRP-4"},
+		{"B-GRP-4: outdated at the barrier", waits, Attempts{Current: new(int32(2)), Previous: new(int32(3))}, Join, 4, "B-GRP-4"},
+		{"B-GRP-4: outdated at the barrier, initialized", prepared, Attempts{Current: new(int32(2)), Previous: new(int32(3))}, Leave, 4, "B-GRP-4"},
+		{"B-GRP-4: the group has gone on", waits, Attempts{Current: new(int32(5)), Previous: new(int32(2))}, Join, 6, "B-GRP-4"},
+		{"B-GRP-5: not all are there", waits, Attempts{Current: new(int32(2)), Previous: new(int32(2))}, Wait, 0, "B-GRP-5"},
+		{"B-GRP-5: all are there", waits, Attempts{Current: new(int32(3)), Previous: new(int32(2))}, Start, 0, "B-GRP-5"},
 		{"the first time", Member{Joined: true}, Attempts{}, Wait, 0, "B-GRP-5"},
-		{"it runs", runs, Attempts{Current: at(3), Previous: at(2)}, Run, 0, ""},
-		{"it runs and hears something old", runs, Attempts{Current: at(2), Previous: at(1)}, Run, 0, ""},
+		{"it runs", runs, Attempts{Current: new(int32(3)), Previous: new(int32(2))}, Run, 0, ""},
+		{"it runs and hears something old", runs, Attempts{Current: new(int32(2)), Previous: new(int32(1))}, Run, 0, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := Decide(c.member, c.now)
@@ -53,11 +50,11 @@ func TestFailed(t *testing.T) {
 		now    Attempts
 		want   int32
 	}{
-		{"B-GRP-6: it ran", runs, Attempts{Current: at(3), Previous: at(2)}, 4},
-		{"another one had failed before", runs, Attempts{Current: at(3), Previous: at(3)}, 4},
-		{"the group has gone on twice", runs, Attempts{Current: at(3), Previous: at(4)}, 5},
-		{"B-GRP-6: it was at the barrier", waits, Attempts{Current: at(2), Previous: at(2)}, 3},
-		{"it was at the barrier of one that is outdated", waits, Attempts{Current: at(2), Previous: at(3)}, 4},
+		{"B-GRP-6: it ran", runs, Attempts{Current: new(int32(3)), Previous: new(int32(2))}, 4},
+		{"another one had failed before", runs, Attempts{Current: new(int32(3)), Previous: new(int32(3))}, 4},
+		{"the group has gone on twice", runs, Attempts{Current: new(int32(3)), Previous: new(int32(4))}, 5},
+		{"B-GRP-6: it was at the barrier", waits, Attempts{Current: new(int32(2)), Previous: new(int32(2))}, 3},
+		{"it was at the barrier of one that is outdated", waits, Attempts{Current: new(int32(2)), Previous: new(int32(3))}, 4},
 	} {
 		if got := Failed(c.member, c.now); got != c.want {
 			t.Errorf("%s: attempt %d, want %d", c.name, got, c.want)
@@ -67,7 +64,7 @@ func TestFailed(t *testing.T) {
 
 // TestMerge: what comes late changes nothing (B-GRP-8).
 func TestMerge(t *testing.T) {
-	old, newer := Attempts{Previous: at(1)}, Attempts{Current: at(2), Previous: at(1)}
+	old, newer := Attempts{Previous: new(int32(1))}, Attempts{Current: new(int32(2)), Previous: new(int32(1))}
 	for _, got := range []Attempts{old.Merge(newer), newer.Merge(old), newer.Merge(newer)} {
 		if got.Current == nil || *got.Current != 2 || got.Previous == nil || *got.Previous != 1 {
 			t.Errorf("B-GRP-8: %v", got)

@@ -50,7 +50,7 @@ func sandboxOf(name, dir string, annotations map[string]string) *runtimeapi.PodS
 }
 
 // begin runs a sandbox with the container main of some attempt.
-func begin(t *testing.T, r runtimeapi.RuntimeServiceClient, config *runtimeapi.PodSandboxConfig, attempt uint32) (sandbox, container string) {
+func begin(t *testing.T, r runtimeapi.RuntimeServiceClient, config *runtimeapi.PodSandboxConfig, attempt uint32) (container string) {
 	t.Helper()
 	config.Metadata.Attempt = attempt
 	s, err := r.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: config})
@@ -66,7 +66,7 @@ func begin(t *testing.T, r runtimeapi.RuntimeServiceClient, config *runtimeapi.P
 	if _, err := r.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: c.ContainerId}); err != nil {
 		t.Fatal(err)
 	}
-	return s.PodSandboxId, c.ContainerId
+	return c.ContainerId
 }
 
 func statusOf(t *testing.T, r runtimeapi.RuntimeServiceClient, id string) *runtimeapi.ContainerStatus {
@@ -95,7 +95,7 @@ containers:
 			code   int32
 			reason string
 		}{{5 * time.Second, 3, "Error"}, {2 * time.Second, 137, "OOMKilled"}} {
-			_, id := begin(t, r, sandboxOf("web-1", dir, nil), uint32(attempt)) //nolint:gosec // two
+			id := begin(t, r, sandboxOf("web-1", dir, nil), uint32(attempt)) //nolint:gosec // two
 			time.Sleep(want.after - 100*time.Millisecond)
 			if s := statusOf(t, r, id); s.State != runtimeapi.ContainerState_CONTAINER_RUNNING {
 				t.Errorf("attempt %d is %v before its end", attempt, s.State)
@@ -109,7 +109,7 @@ containers:
 		if err != nil || !strings.HasSuffix(string(log), " stdout F hello\n") || strings.Contains(string(log), "never") {
 			t.Errorf("the log is %q, %v", log, err)
 		}
-		_, id := begin(t, r, sandboxOf("web-1", dir, nil), 2)
+		id := begin(t, r, sandboxOf("web-1", dir, nil), 2)
 		began := time.Now()
 		if _, err := r.StopContainer(t.Context(), &runtimeapi.StopContainerRequest{ContainerId: id, Timeout: 7}); err != nil {
 			t.Fatal(err)
@@ -117,7 +117,7 @@ containers:
 		if took := time.Since(began); took < 7*time.Second || statusOf(t, r, id).ExitCode != 137 {
 			t.Errorf("what ignores its stop signal ended after %v with %d", took, statusOf(t, r, id).ExitCode)
 		}
-		_, other := begin(t, r, sandboxOf("other", dir, nil), 0)
+		other := begin(t, r, sandboxOf("other", dir, nil), 0)
 		time.Sleep(time.Hour)
 		if s := statusOf(t, r, other); s.State != runtimeapi.ContainerState_CONTAINER_RUNNING {
 			t.Errorf("a container of which nothing is said is %v after an hour", s.State)
@@ -137,7 +137,7 @@ calls: [{call: CreateSandbox, times: 1, fail: no room}]
 		if _, err := r.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: config}); err == nil || !strings.Contains(err.Error(), "no room") {
 			t.Errorf("the first sandbox: %v, want no room", err)
 		}
-		_, id := begin(t, r, config, 0)
+		id := begin(t, r, config, 0)
 		run := func() (*runtimeapi.ExecSyncResponse, error) {
 			return r.ExecSync(t.Context(), &runtimeapi.ExecSyncRequest{ContainerId: id, Cmd: []string{"check"}, Timeout: 1})
 		}
