@@ -56,6 +56,7 @@ func (m *Monitor) execAs(c command, process *libcontainer.Process) error {
 	switch status {
 	case libcontainer.Stopped:
 		return errors.New("cannot exec in a stopped container")
+	case libcontainer.Created, libcontainer.Running:
 	case libcontainer.Paused:
 		return errors.New("cannot exec in a paused container (use --ignore-paused to override)")
 	}
@@ -119,7 +120,7 @@ func validate(spec *specs.Process, console string) error {
 	case spec.Terminal != (console != ""):
 		return errors.New("there is to be a terminal if, and only if, there is a socket for its console")
 	case !filepath.IsAbs(spec.Cwd):
-		return errors.New("Cwd must be an absolute path")
+		return errors.New("Cwd must be an absolute path") //nolint:staticcheck // in runc's words
 	case len(spec.Args) == 0:
 		return errors.New("args must not be empty")
 	case spec.SelinuxLabel != "" && !selinux.GetEnabled():
