@@ -23,7 +23,7 @@ var whyCases = []struct {
 	},
 	{
 		name: "liveness", await: `1st restart`,
-		spec: "containers:\n" + shell("main", "sleep infinity", "livenessProbe: {exec: {command: [sh, -c, 'echo sick; exit 1']}, periodSeconds: 1, failureThreshold: 2}"),
+		spec: "containers:\n" + shell("main", "sleep infinity", "livenessProbe: {exec: {command: [sh, -c, 'echo sick; exit 1']}, timeoutSeconds: 30, periodSeconds: 1, failureThreshold: 2}"),
 		want: []string{`main at TIME: liveness probe failed 2 of 2 \(sick\) → stopped.* → exit \d+.* → 1st restart at once\.`},
 	},
 	{
