@@ -60,7 +60,7 @@ func TestPrepare(t *testing.T) {
 	if err := Prepare(ctx, config(client)); err != nil {
 		t.Fatal(err)
 	}
-	if got := len(writes(client)); got != 15 {
+	if got := len(writes(client)); got != 17 {
 		t.Errorf("%d writes", got)
 	}
 	if err := Prepare(ctx, config(client)); err != nil {
