@@ -84,20 +84,22 @@ type batch struct {
 	programs []binary
 }
 
-// batches are those without and those with cgo.
+// batches are the programs without cgo together, and each of the others alone: the shim and runc
+// have the same library, with other tags.
 func batches(list []binary) []batch {
-	without, with := batch{}, batch{cgo: true}
+	together := batch{}
+	var all []batch
 	for _, b := range list {
 		if b.cgo {
-			with.programs = append(with.programs, b)
+			all = append(all, batch{cgo: true, programs: []binary{b}})
 		} else {
-			without.programs = append(without.programs, b)
+			together.programs = append(together.programs, b)
 		}
 	}
-	return []batch{without, with}
+	return append(all, together)
 }
 
-// tags are those of any of the programs: none means anything to another program.
+// tags returns the tags of all programs of the batch. No tag of one program means anything to another one.
 func (b batch) tags() string {
 	var list []string
 	for _, p := range b.programs {
@@ -115,8 +117,8 @@ func (b batch) String() string {
 	return strings.Join(names, ", ")
 }
 
-// arguments are those of `go build`, which writes the programs into the folder to, each
-// with the last part of its package's path as its name.
+// arguments returns the arguments of `go build`. It writes the programs into the folder to: a
+// program's name is the last part of its package's path.
 func (b batch) arguments(to string) []string {
 	args := []string{"build", "-v", "-trimpath", "-buildvcs=false", "-tags", b.tags(), "-o", to + string(filepath.Separator)}
 	for _, p := range b.programs {
@@ -134,9 +136,9 @@ func (b batch) arguments(to string) []string {
 
 // compile builds the programs into the work folder of a tree.
 func (b batch) compile(ctx context.Context, t tree) error {
-	to, cgo := filepath.Join(t.work(), "programs"), "CGO_ENABLED=0"
+	to, cgo := filepath.Join(t.work(), "of-"+path.Base(b.programs[0].out)), "CGO_ENABLED=0"
 	if b.cgo {
-		to, cgo = filepath.Join(t.work(), "programs-cgo"), "CGO_ENABLED=1"
+		cgo = "CGO_ENABLED=1"
 	}
 	say("compiling %s", b)
 	cmd := exec.CommandContext(ctx, "go", b.arguments(to)...)

@@ -22,6 +22,9 @@ func TestBatches(t *testing.T) {
 				t.Errorf("%s is written over another program", p.pkg)
 			}
 			names[path.Base(p.pkg)] = true
+			if p.cgo && b.tags() != strings.Join(slices.Sorted(strings.FieldsSeq(p.tags)), ",") {
+				t.Errorf("%s is built with the tags %s, want its own: %s", p.pkg, b.tags(), p.tags)
+			}
 			made = append(made, p.pkg)
 		}
 	}

@@ -18,8 +18,8 @@ func say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "bundle/build: "+format+"\n", args...)
 }
 
-// told is how often who waits is told how far a compilation has come.
-const told = 15 * time.Second
+// progressInterval is the time between two reports of how many packages have been compiled.
+const progressInterval = 15 * time.Second
 
 // execute runs cmd in dir; its output is part of the error. What Go downloads for it is
 // shown at once, and now and then how many packages it has compiled: on a new machine that
@@ -27,7 +27,7 @@ const told = 15 * time.Second
 func execute(cmd *exec.Cmd, dir, what string) error {
 	out := &transcript{downloads: os.Stderr, packages: slices.Contains(cmd.Args, "-v")}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
-	ticker, ended := time.NewTicker(told), make(chan struct{})
+	ticker, ended := time.NewTicker(progressInterval), make(chan struct{})
 	defer ticker.Stop()
 	defer close(ended)
 	go func() {
