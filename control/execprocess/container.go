@@ -79,7 +79,7 @@ func preparing(pid int) bool {
 		return true
 	}
 	switch filepath.Base(arguments[0]) {
-	case "runc":
+	case "runc", "containerd-shim-runc-v2": // the carried shim begins the command itself
 		return len(arguments) == 2 && arguments[1] == "init"
 	case "crun":
 		return slices.Contains(arguments, "exec")
