@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
@@ -12,12 +13,12 @@ import (
 
 // listenHealthz takes the port where the kubelet says that it lives, which kubeadm
 // waits for; nil if there is none. It needs no certificate and no API server.
-func (s *setup) listenHealthz() (*server.HealthPort, error) {
+func (s *setup) listenHealthz() (net.Listener, error) {
 	k := s.config.Kubelet
 	if *k.HealthzPort == 0 || !s.options.inCluster() && !s.config.Set("healthzPort") {
 		return nil, nil
 	}
-	l, err := server.ListenHealth(k.HealthzBindAddress, *k.HealthzPort)
+	l, err := net.Listen("tcp", net.JoinHostPort(k.HealthzBindAddress, fmt.Sprint(*k.HealthzPort)))
 	if err != nil {
 		return nil, fmt.Errorf("healthz: %w: is a kubelet running? Stop it, or set healthzPort: 0", err)
 	}
@@ -26,7 +27,7 @@ func (s *setup) listenHealthz() (*server.HealthPort, error) {
 
 // serveHealthz answers until ctx ends. The kubelet has only ping there; here /healthz is as
 // true as that of the node's API.
-func serveHealthz(ctx context.Context, l *server.HealthPort, healthy func() error, log *slog.Logger) error {
+func serveHealthz(ctx context.Context, l net.Listener, healthy func() error, log *slog.Logger) error {
 	mux := http.NewServeMux()
 	server.AddHealth(mux, healthy, log)
 	serves := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}

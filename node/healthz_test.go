@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/http"
 	"testing"
-
-	"github.com/lifepod/lifepod/node/server"
 )
 
 // The port for health has the paths of the node's API, which are as true (A-SYNC-11).
@@ -21,7 +19,7 @@ func TestHealthz(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		ended <- serveHealthz(ctx, &server.HealthPort{Listener: l}, func() error { return errors.New("the disk is full") }, slog.New(slog.DiscardHandler))
+		ended <- serveHealthz(ctx, l, func() error { return errors.New("the disk is full") }, slog.New(slog.DiscardHandler))
 	}()
 	for path, want := range map[string]string{
 		"/healthz":                  "500 [+]ping ok\n[+]log ok\n[-]syncloop failed: reason withheld\nhealthz check failed\n",

@@ -3,7 +3,6 @@ package node
 import (
 	"fmt"
 	"os"
-	"strconv"
 
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/node/config"
@@ -20,7 +19,7 @@ func settleProcess(c *config.Config) error {
 	if !c.Set("oomScoreAdj") {
 		return nil // it is that of the service
 	}
-	score := strconv.Itoa(int(*c.Kubelet.OOMScoreAdj))
+	score := fmt.Sprint(*c.Kubelet.OOMScoreAdj)
 	if err := os.WriteFile("/proc/self/oom_score_adj", []byte(score), 0); err != nil {
 		return fmt.Errorf("oomScoreAdj %s: %w", score, err)
 	}
