@@ -10,7 +10,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// The handler crun is beside that of runc, which stays the default one.
+// TestCrunHandler: containerd has a handler for crun and one for runc. The one for runc stays the default.
 func TestCrunHandler(t *testing.T) {
 	p := locate(t, t.TempDir())
 	p.Bundle = "/b"

@@ -5,11 +5,13 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/retry"
 )
 
 // binder gives each pod the node with the fewest pods.
@@ -28,6 +30,9 @@ func bind(ctx context.Context, client kubernetes.Interface, nodes int) {
 		AddFunc:    func(object any) { b.see(ctx, object.(*v1.Pod)) },
 		UpdateFunc: func(_, object any) { b.see(ctx, object.(*v1.Pod)) },
 		DeleteFunc: func(object any) {
+			if missed, is := object.(cache.DeletedFinalStateUnknown); is {
+				object = missed.Obj
+			}
 			if pod, is := object.(*v1.Pod); is {
 				b.forget(pod.UID)
 			}
@@ -51,16 +56,22 @@ func (b *binder) see(ctx context.Context, pod *v1.Pod) {
 			best = i
 		}
 	}
-	err := b.client.CoreV1().Pods(pod.Namespace).Bind(ctx, &v1.Binding{
+	binding := &v1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 		Target:     v1.ObjectReference{Kind: "Node", Name: fmt.Sprintf("%s%d", prefix, best)},
-	}, metav1.CreateOptions{})
+	}
+	err := retry.OnError(retry.DefaultBackoff, func(err error) bool { return !isOver(err) && ctx.Err() == nil }, func() error {
+		return b.client.CoreV1().Pods(pod.Namespace).Bind(ctx, binding, metav1.CreateOptions{})
+	})
 	if err != nil {
-		return // it is gone, or somebody else has bound it
+		return // it is gone, or somebody else has bound it; else its next change is another try
 	}
 	b.of[pod.UID] = best
 	b.on[best]++
 }
+
+// isOver says that there is nothing to bind any more.
+func isOver(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
 
 func (b *binder) forget(uid types.UID) {
 	if i, known := b.of[uid]; known {

@@ -17,9 +17,9 @@ const tryPatience = 20 * time.Second
 
 // Try has crun make a container, as a pod has them: with namespaces, limits and a seccomp
 // filter. Its process is never started. Some machines crun refuses, such as those whose
-// cgroups are partly of v1 and partly of v2. The cgroup driver is systemd's, or cgroupfs. All
-// that it makes is gone when it returns; its files are in a folder below dir, which may be empty
-// for that of temporary files.
+// cgroups are partly of v1 and partly of v2. With systemd crun has systemd make the cgroup. Try
+// removes all that crun makes. It keeps its files in a folder below dir; if dir is empty, in the
+// default folder for temporary files.
 func (c Crun) Try(ctx context.Context, dir string, systemd bool) error {
 	if err := c.try(ctx, dir, systemd); err != nil {
 		return fmt.Errorf("crun %s (%s) can't make a container on this machine: %w", c.Version, c.Path, err)

@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/cri"
 )
 
 // StartContainer runs a created container's program.
@@ -70,7 +72,7 @@ func (r *Runtime) start(c *container) error {
 
 // noteDouble notes when a container is started of which an instance runs.
 func (r *Runtime) noteDouble(c *container) {
-	for _, o := range r.containersFor(map[string]string{podUIDLabel: c.sandbox.config.Metadata.Uid}) {
+	for _, o := range r.containersFor(map[string]string{cri.PodUIDLabel: c.sandbox.config.Metadata.Uid}) {
 		if o.state == runtimeapi.ContainerState_CONTAINER_RUNNING && o.config.Metadata.Name == c.config.Metadata.Name {
 			r.doubled = append(r.doubled, o.id+" runs when "+c.id+" starts")
 		}

@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/cri"
 )
 
 type sandbox struct {
@@ -141,12 +143,9 @@ func (r *Runtime) address() string {
 	return fmt.Sprintf("10.%d.%d.%d", 1+n/250/250, n/250%250, 1+n%250)
 }
 
-// podUIDLabel is on every sandbox and container of a pod.
-const podUIDLabel = "io.kubernetes.pod.uid"
-
 // sandboxesFor are those that a selector of labels may mean, in the order of their creation; needs mu.
 func (r *Runtime) sandboxesFor(selector map[string]string) []*sandbox {
-	if uid := selector[podUIDLabel]; uid != "" {
+	if uid := selector[cri.PodUIDLabel]; uid != "" {
 		return r.ofPod[uid]
 	}
 	return slices.SortedFunc(maps.Values(r.sandboxes), func(a, b *sandbox) int { return cmp.Compare(a.turn, b.turn) })

@@ -8,7 +8,8 @@ import (
 	"github.com/lifepod/lifepod/cri/crifake"
 )
 
-// runtimeService serves the calls that the runtime has; others are not implemented.
+// runtimeService passes calls on to the runtime. A call that the runtime lacks, such as Exec or
+// PortForward, is answered with the code Unimplemented.
 type runtimeService struct {
 	containerCalls
 

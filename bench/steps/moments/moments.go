@@ -18,7 +18,7 @@ type Moment struct {
 	At   time.Time
 }
 
-// Moments are those of one containerd.
+// Moments collects what one containerd and its shims have done.
 type Moments struct {
 	stream eventsapi.Events_SubscribeClient
 

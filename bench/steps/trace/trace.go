@@ -47,7 +47,7 @@ func Of(began, ready time.Time, spans []sdk.ReadOnlySpan, all []moments.Moment) 
 	return list
 }
 
-// parts are those of a call: from one event to the next.
+// parts returns the parts of a call. Each lasts from one event of containerd to the next.
 func parts(began time.Time, span sdk.ReadOnlySpan, call string, all []moments.Moment) (list []Step) {
 	from, until := span.StartTime(), "begin"
 	add := func(what string, at time.Time) {

@@ -23,8 +23,9 @@ type Reaper struct {
 	reaping chan struct{} // closed when others may begin again; nil if they may
 }
 
-// A child that has ended waits this long until no further process is begun, and in all this long:
-// then a process that is still being made fails, if it is in its very first steps.
+// A child that has ended is reaped when no process is being made. After politePatience no further
+// process may begin until it is; after reapPatience it is reaped all the same, and a process that
+// is still in its very first steps then fails.
 const (
 	politePatience = 50 * time.Millisecond
 	reapPatience   = 10 * time.Second
