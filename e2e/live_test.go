@@ -93,6 +93,9 @@ func TestLiveView(t *testing.T) {
 	l.Press("w")
 	l.Press("r")
 	l.Await("main started (1st restart)")
+	awaitTrue(t, "a shell that has set its trap", func() bool {
+		return strings.Contains(shared.lifepod(t, "", "logs", "live", "-c", "main").stdout, "begun")
+	})
 	l.Press("q")
 	l.Await("Stop the pod and leave?")
 	l.Press("x")
