@@ -42,8 +42,12 @@ func (p Paths) removeLostNamespaces(ctx context.Context, older []string, log *sl
 			errs = append(errs, fmt.Errorf("unmount %s: %w", path, err))
 			continue
 		}
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		switch err := os.Remove(path); {
+		case errors.Is(err, fs.ErrNotExist):
+			continue // its sandbox was removed since
+		case err != nil:
 			errs = append(errs, err)
+			continue
 		}
 		log.Warn("a network namespace that containerd has lost is removed", "path", path)
 	}
