@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"reflect"
 	"slices"
 	"time"
 
@@ -24,6 +25,8 @@ type invariants struct {
 	ranOnce   map[string]string // the instance of each ephemeral container that ran
 	probes    *probeLaws
 
+	pod, podAsItWas *v1.Pod // the machine's, and a copy of it
+
 	allocated  map[string]string // resources of each container
 	attempts   map[string]int32  // of the group, in which instances were started
 	generation int64
@@ -40,6 +43,7 @@ func newInvariants(t fataler, m *Machine) *invariants {
 // after checks the state, the effects and the runtime against the laws.
 func (l *invariants) after(w *walk, effects []Effect) {
 	l.position(w.m)
+	l.podIsReplaced(w.m)
 	l.freshBackOff(w.m)
 	for _, e := range effects {
 		l.effect(w, e)
@@ -54,6 +58,18 @@ func (l *invariants) after(w *walk, effects []Effect) {
 	l.ephemeralOnce(w)
 	waitsToldLawful(l.t, w.m)
 	l.remember(w)
+}
+
+// podIsReplaced: the machine's pod is never changed in place, because clones have the same one.
+// The life's last pod is compared when nothing is left of it.
+func (l *invariants) podIsReplaced(m *Machine) {
+	if m.pod == l.pod && m.kept.Stage != Gone {
+		return
+	}
+	if !reflect.DeepEqual(l.pod, l.podAsItWas) {
+		l.t.Fatalf("the machine's pod was changed in place")
+	}
+	l.pod, l.podAsItWas = m.pod, m.pod.DeepCopy()
 }
 
 // position: nothing goes back.
