@@ -25,6 +25,14 @@ func (d derived) clone() derived {
 	return d
 }
 
+// derivePod derives what follows from the pod at once, so that clones of a new machine have it.
+func (m *Machine) derivePod() {
+	m.ofSpec()
+	for _, c := range m.containers {
+		_, _ = m.withDefaultTag(c.spec.Image) // whoever needs it is told of an error
+	}
+}
+
 // podChanged forgets what follows from the pod's spec, labels and annotations.
 func (d *derived) podChanged() { d.spec, d.containers = nil, nil }
 

@@ -181,6 +181,7 @@ func New(pod *v1.Pod, options Options) *Machine {
 	m.imageVolumes = newImageVolumes(m.pod)
 	m.resize = newResize(m.pod)
 	m.kept.Reported = v1.PodStatus{Phase: v1.PodPending, Conditions: scheduledCondition(pod)}
+	m.derivePod()
 	return m
 }
 
