@@ -19,9 +19,9 @@ type derived struct {
 	incomplete nameList         // in that of Initialized
 }
 
-// clone is a copy that shares nothing which is changed in place.
+// clone is a copy without what is changed in place, which is derived anew.
 func (d derived) clone() derived {
-	d.containers = slices.Clone(d.containers)
+	d.containers = nil
 	return d
 }
 

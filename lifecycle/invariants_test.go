@@ -27,8 +27,8 @@ type invariants struct {
 
 	pod, podAsItWas *v1.Pod // the machine's, and a copy of it
 
-	allocated  map[string]string // resources of each container
-	attempts   map[string]int32  // of the group, in which instances were started
+	allocated  map[string]v1.ResourceRequirements // of each container
+	attempts   map[string]int32                   // of the group, in which instances were started
 	generation int64
 
 	evicted  EvictionRequested // that counts
@@ -37,11 +37,11 @@ type invariants struct {
 }
 
 func newInvariants(t fataler, m *Machine) *invariants {
-	return &invariants{t: t, probes: newProbeLaws(t), counts: map[string]int32{}, runs: map[string]*runs{}, instances: map[string]*instances{}, hooks: map[string]bool{}, signalled: map[string]bool{}, ranOnce: map[string]string{}, allocated: map[string]string{}, attempts: map[string]int32{}, status: m.Status()}
+	return &invariants{t: t, probes: newProbeLaws(t), counts: map[string]int32{}, runs: map[string]*runs{}, instances: map[string]*instances{}, hooks: map[string]bool{}, signalled: map[string]bool{}, ranOnce: map[string]string{}, allocated: map[string]v1.ResourceRequirements{}, attempts: map[string]int32{}, status: m.Status()}
 }
 
 // after checks the state, the effects and the runtime against the laws.
-func (l *invariants) after(w *walk, effects []Effect) {
+func (l *invariants) after(w *walk, fact Fact, effects []Effect) {
 	l.position(w.m)
 	l.podIsReplaced(w.m)
 	l.freshBackOff(w.m)
@@ -52,8 +52,8 @@ func (l *invariants) after(w *walk, effects []Effect) {
 	}
 	l.nothingTwice(w)
 	l.countsInstances(w.m)
-	if w.steps%4 == 0 || checks() <= manyChecks {
-		l.probes.nothingNew(w)
+	if w.comparesNow() {
+		l.probes.nothingNew(w, fact)
 	}
 	l.ephemeralOnce(w)
 	waitsToldLawful(l.t, w.m)
