@@ -24,12 +24,12 @@ type ContainerResources struct {
 	Resources v1.ResourceRequirements `json:"resources"`
 }
 
-// allocation lists the resources that the pod's spec has.
+// allocation lists the resources that the pod's spec has, and shares them with it.
 func allocation(pod *v1.Pod) Allocation {
-	a := Allocation{Pod: pod.Spec.Resources.DeepCopy()}
-	for i := range len(pod.Spec.InitContainers) + len(pod.Spec.Containers) {
+	a := Allocation{Pod: pod.Spec.Resources, Containers: make([]ContainerResources, len(pod.Spec.InitContainers)+len(pod.Spec.Containers))}
+	for i := range a.Containers {
 		c := specOf(pod, i)
-		a.Containers = append(a.Containers, ContainerResources{Name: c.Name, Resources: *c.Resources.DeepCopy()})
+		a.Containers[i] = ContainerResources{Name: c.Name, Resources: c.Resources}
 	}
 	return a
 }

@@ -88,12 +88,12 @@ func applyClaimsUnprepared(s *step, f ClaimsUnprepared) {
 // updateClaims takes over which claims were made for the pod: one of a template may be
 // made after the node has got the pod (A-DRA-3).
 func updateClaims(s *step, newer *v1.PodStatus) {
-	own := &s.pod.Status
-	if len(newer.ResourceClaimStatuses) == 0 || equality.Semantic.DeepEqual(own.ResourceClaimStatuses, newer.ResourceClaimStatuses) {
+	if len(newer.ResourceClaimStatuses) == 0 || equality.Semantic.DeepEqual(s.pod.Status.ResourceClaimStatuses, newer.ResourceClaimStatuses) {
 		return
 	}
 	s.podIsNew = true
-	own.ResourceClaimStatuses = slices.Clone(newer.ResourceClaimStatuses)
+	s.changePod()
+	s.pod.Status.ResourceClaimStatuses = slices.Clone(newer.ResourceClaimStatuses)
 	retryClaims(s)
 }
 

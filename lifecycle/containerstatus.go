@@ -48,7 +48,7 @@ func containerStatus(of role, v *containerView) v1.ContainerStatus {
 		if v.imageName != "" {
 			status.Image = v.imageName
 		}
-		status.AllocatedResources = of.spec.Resources.Requests.DeepCopy()
+		status.AllocatedResources = of.spec.Resources.Requests
 		status.Resources = containerResources(of.spec.Resources, v)
 	}
 	if v.id != "" && of.spec.Lifecycle != nil {

@@ -19,10 +19,18 @@ type derived struct {
 	incomplete nameList         // in that of Initialized
 }
 
-// clone is a copy that shares nothing which is changed in place.
+// clone is a copy without what is changed in place, which is derived anew.
 func (d derived) clone() derived {
-	d.containers = slices.Clone(d.containers)
+	d.containers = nil
 	return d
+}
+
+// derivePod derives what follows from the pod at once, so that clones of a new machine have it.
+func (m *Machine) derivePod() {
+	m.ofSpec()
+	for _, c := range m.containers {
+		_, _ = m.withDefaultTag(c.spec.Image) // whoever needs it is told of an error
+	}
 }
 
 // podChanged forgets what follows from the pod's spec, labels and annotations.

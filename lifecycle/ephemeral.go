@@ -39,6 +39,7 @@ func applyEphemeralContainerAdded(s *step, f EphemeralContainerAdded) {
 	if s.containerNamed(name) != nil {
 		return
 	}
+	s.changePod()
 	list := &s.pod.Spec.EphemeralContainers
 	*list = append(*list, *f.Container.DeepCopy())
 	for i, c := range s.ephemerals() {

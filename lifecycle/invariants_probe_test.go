@@ -169,12 +169,18 @@ func (l *probeLaws) published(w *walk, s v1.PodStatus) {
 }
 
 // nothingNew: if a step publishes no status, the status has not changed, except for an
-// instance whose start is under way (A-STAT-11).
-func (l *probeLaws) nothingNew(w *walk) {
+// instance whose start is under way (A-STAT-11). Only after a Woke or a Probed a machine may
+// not derive it; after all other facts its clone has derived it without memory (sameAgain).
+func (l *probeLaws) nothingNew(w *walk, fact Fact) {
 	if w.m.passing {
 		if !slices.ContainsFunc(w.m.containers, func(c *container) bool { return c.Position == starting }) {
 			l.t.Fatalf("the status waits for a start, and nothing is being started")
 		}
+		return
+	}
+	switch fact.(type) {
+	case Woke, Probed:
+	default:
 		return
 	}
 	if w.m.kept.StartTime.IsZero() || w.m.adopted && w.m.unseen {

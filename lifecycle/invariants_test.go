@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"reflect"
 	"slices"
 	"time"
 
@@ -24,8 +25,10 @@ type invariants struct {
 	ranOnce   map[string]string // the instance of each ephemeral container that ran
 	probes    *probeLaws
 
-	allocated  map[string]string // resources of each container
-	attempts   map[string]int32  // of the group, in which instances were started
+	pod, podAsItWas *v1.Pod // the machine's, and a copy of it
+
+	allocated  map[string]v1.ResourceRequirements // of each container
+	attempts   map[string]int32                   // of the group, in which instances were started
 	generation int64
 
 	evicted  EvictionRequested // that counts
@@ -34,12 +37,13 @@ type invariants struct {
 }
 
 func newInvariants(t fataler, m *Machine) *invariants {
-	return &invariants{t: t, probes: newProbeLaws(t), counts: map[string]int32{}, runs: map[string]*runs{}, instances: map[string]*instances{}, hooks: map[string]bool{}, signalled: map[string]bool{}, ranOnce: map[string]string{}, allocated: map[string]string{}, attempts: map[string]int32{}, status: m.Status()}
+	return &invariants{t: t, probes: newProbeLaws(t), counts: map[string]int32{}, runs: map[string]*runs{}, instances: map[string]*instances{}, hooks: map[string]bool{}, signalled: map[string]bool{}, ranOnce: map[string]string{}, allocated: map[string]v1.ResourceRequirements{}, attempts: map[string]int32{}, status: m.Status()}
 }
 
 // after checks the state, the effects and the runtime against the laws.
-func (l *invariants) after(w *walk, effects []Effect) {
+func (l *invariants) after(w *walk, fact Fact, effects []Effect) {
 	l.position(w.m)
+	l.podIsReplaced(w.m)
 	l.freshBackOff(w.m)
 	for _, e := range effects {
 		l.effect(w, e)
@@ -48,12 +52,24 @@ func (l *invariants) after(w *walk, effects []Effect) {
 	}
 	l.nothingTwice(w)
 	l.countsInstances(w.m)
-	if w.steps%4 == 0 || checks() <= manyChecks {
-		l.probes.nothingNew(w)
+	if w.comparesNow() {
+		l.probes.nothingNew(w, fact)
 	}
 	l.ephemeralOnce(w)
 	waitsToldLawful(l.t, w.m)
 	l.remember(w)
+}
+
+// podIsReplaced: the machine's pod is never changed in place, because clones have the same one.
+// The life's last pod is compared when nothing is left of it.
+func (l *invariants) podIsReplaced(m *Machine) {
+	if m.pod == l.pod && m.kept.Stage != Gone {
+		return
+	}
+	if !reflect.DeepEqual(l.pod, l.podAsItWas) {
+		l.t.Fatalf("the machine's pod was changed in place")
+	}
+	l.pod, l.podAsItWas = m.pod, m.pod.DeepCopy()
 }
 
 // position: nothing goes back.

@@ -181,6 +181,7 @@ func New(pod *v1.Pod, options Options) *Machine {
 	m.imageVolumes = newImageVolumes(m.pod)
 	m.resize = newResize(m.pod)
 	m.kept.Reported = v1.PodStatus{Phase: v1.PodPending, Conditions: scheduledCondition(pod)}
+	m.derivePod()
 	return m
 }
 
@@ -234,16 +235,14 @@ func (m *Machine) StopDeadline() time.Time {
 }
 
 // Clone returns an independent copy, for a simulator that tries several futures. It
-// copies the pod and the back-offs of images; what other pointers, slices and maps of the
-// state lead to is replaced, never changed.
+// copies the back-offs of images; what other pointers, slices and maps of the state lead
+// to, such as the pod, is replaced, never changed.
 func (m *Machine) Clone() *Machine {
 	c := *m
-	c.pod = m.pod.DeepCopy()
 	c.kept.ImageBack = maps.Clone(m.kept.ImageBack)
 	c.containers = make([]*container, len(m.containers))
 	for i, old := range m.containers {
 		c.containers[i] = new(*old)
-		c.containers[i].spec = specOf(c.pod, i)
 	}
 	c.derived = m.derived.clone()
 	c.imageVolumes = make([]*imageVolume, len(m.imageVolumes))
@@ -251,6 +250,18 @@ func (m *Machine) Clone() *Machine {
 		c.imageVolumes[i] = new(*old)
 	}
 	return &c
+}
+
+// changePod replaces the machine's pod by a copy, once in a step, which the step may change.
+func (s *step) changePod() {
+	if s.podCopied {
+		return
+	}
+	s.podCopied = true
+	s.pod = s.pod.DeepCopy()
+	for i, c := range s.containers {
+		c.spec = specOf(s.pod, i)
+	}
 }
 
 // specOf is the spec of the pod's i-th container, in the order of Machine.containers.
@@ -289,13 +300,14 @@ func (m *Machine) containerWithID(id string) *container {
 // step is one call of Step: the machine, the event's time, and the effects so far.
 type step struct {
 	*Machine
-	wall    time.Time // of the event
-	now     time.Time // the same on the machine's own clock, which decides (clock.go)
-	effects []Effect
-	wake    time.Time     // the earliest time at which something is due
-	unsaid  bool          // the status has changed although no effect shows it
-	counted bool          // a probe's result has changed its count
-	overdue time.Duration // how late the timer is: a sign that lifepod gets too little CPU time
+	wall      time.Time // of the event
+	now       time.Time // the same on the machine's own clock, which decides (clock.go)
+	effects   []Effect
+	wake      time.Time     // the earliest time at which something is due
+	unsaid    bool          // the status has changed although no effect shows it
+	counted   bool          // a probe's result has changed its count
+	podCopied bool          // the pod is this step's own
+	overdue   time.Duration // how late the timer is: a sign that lifepod gets too little CPU time
 }
 
 func (s *step) do(e Effect) {

@@ -9,8 +9,8 @@ import (
 // every rare branch several times.
 const usualChecks = 500
 
-// manyChecks is how many walks compare everything after each of their steps; those of CI do.
-const manyChecks = 5000
+// compareEvery is after how many steps of a walk everything is compared with a clone.
+var compareEvery = flag.Int("compare", 1, "compare a machine with its clone after every so many steps of a walk")
 
 // A failing walk prints its seed, which is all that is needed to walk it again
 // (-rapid.seed); files of failures would be taken for transcripts.

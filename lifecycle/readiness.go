@@ -50,6 +50,7 @@ func applyConditionSet(s *step, f ConditionSet) {
 	if OwnsCondition(f.Condition.Type) {
 		return
 	}
+	s.changePod()
 	list := &s.pod.Status.Conditions
 	i := slices.IndexFunc(*list, func(c v1.PodCondition) bool { return c.Type == f.Condition.Type })
 	switch {

@@ -13,6 +13,7 @@ func applyObjectsChanged(s *step, f ObjectsChanged) {
 		return // nothing is updated in a pod that ends
 	}
 	s.podIsNew = true
+	s.changePod()
 	s.pod.Labels, s.pod.Annotations = maps.Clone(f.Labels), maps.Clone(f.Annotations)
 	retryNow(s)
 	if hasWrittenVolumes(s.pod) || f.Because == "" && UsesDrivers(s.pod) {

@@ -93,6 +93,7 @@ func applyResizeRequested(s *step, f ResizeRequested) {
 	if s.observedGeneration() == s.pod.Generation {
 		s.resize.Before = s.pod.Generation
 	}
+	s.changePod()
 	s.pod.Generation++
 	s.resize.admit = work{}
 	s.resize.Desired = &wanted
@@ -171,6 +172,7 @@ func resizePending(s *step, f ResizeAdmitted) {
 func allocate(s *step) {
 	r := &s.resize
 	before := allocation(s.pod)
+	s.changePod()
 	s.pod.Spec.Resources = r.Desired.Pod.DeepCopy()
 	for i, c := range s.ordered() {
 		c.spec.Resources = *r.Desired.Containers[i].Resources.DeepCopy()

@@ -238,6 +238,9 @@ func resetForRound(s *step, c *container) {
 	c.instance, c.PreviousID = instance{underWay: underWay{touchedAt: s.now}}, ""
 	c.removal = removal{}
 	c.stopping, c.RetryAt, c.Failures = stopping{}, time.Time{}, 0
+	if c.Image.Refused == nil { // else it waits for the image
+		c.Image.RetryAt = time.Time{}
+	}
 }
 
 // exitForRound is the end of an instance as lastState shows it: its own if it ended by

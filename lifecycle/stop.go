@@ -55,6 +55,7 @@ func planOverdue(s *step) {
 func applyStopRequested(s *step, f StopRequested) {
 	if !s.kept.Deleted {
 		s.kept.Deleted = true
+		s.changePod()
 		s.pod.Generation++ // as an API server counts a deletion (A-COND-11)
 	}
 	grace := f.Grace(s.pod)

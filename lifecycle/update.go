@@ -18,6 +18,7 @@ func applyPodUpdated(s *step, f PodUpdated) {
 	if newer.Generation < s.pod.Generation && newer.Generation != 0 {
 		return // overtaken by a newer one
 	}
+	s.changePod()
 	s.pod.Finalizers = slices.Clone(newer.Finalizers) // they are told as what its deletion waits for
 	if others := othersConditions(newer.Status.Conditions); !equality.Semantic.DeepEqual(others, othersConditions(s.pod.Status.Conditions)) {
 		s.pod.Status.Conditions = slices.Clone(others) // readiness gates among them (A-COND-7)

@@ -201,6 +201,9 @@ func (w *scripted) reached() string {
 	s := w.m.Status()
 	fmt.Fprintf(&b, "  %s %s\n", s.Phase, s.Reason)
 	for _, c := range s.Conditions {
+		if c.Type == v1.AllContainersRestarting && c.Status == v1.ConditionFalse {
+			continue // there was a restart of all, which its group needs if a fault has lost what it knew of that (B-RAC-3)
+		}
 		fmt.Fprintf(&b, "  %s=%s %s\n", c.Type, c.Status, c.Reason)
 	}
 	for _, list := range [][]v1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses} {

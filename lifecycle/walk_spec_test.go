@@ -125,11 +125,11 @@ func (l *invariants) resized(w *walk) {
 func (l *invariants) freshBackOff(m *Machine) {
 	for _, c := range m.ordered() {
 		given := m.allocatedTo(c)
-		text := given.String()
-		if r := l.runs[c.spec.Name]; r != nil && l.allocated[c.spec.Name] != text {
+		before := l.allocated[c.spec.Name]
+		if r := l.runs[c.spec.Name]; r != nil && !sameRequirements(&before, &given) {
 			r.delay = 0
 		}
-		l.allocated[c.spec.Name] = text
+		l.allocated[c.spec.Name] = given
 	}
 	if m.pod.Generation < l.generation {
 		l.t.Fatalf("generation goes back to %d", m.pod.Generation)

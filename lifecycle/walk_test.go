@@ -136,7 +136,7 @@ func (w *walk) feed(f Fact) {
 	was := w.m.Clone()
 	w.laws.probes.before(w, f)
 	effects := w.m.Step(ev)
-	if w.looksTwice() {
+	if w.steps++; w.comparesNow() {
 		w.sameAgain(was.Clone(), ev, effects)
 	}
 	if w.m.ToSave() {
@@ -148,17 +148,13 @@ func (w *walk) feed(f Fact) {
 	for _, e := range effects {
 		w.take(e)
 	}
-	w.laws.after(w, effects)
+	w.laws.after(w, f, effects)
 	w.laws.roundKeeps(w, was, effects)
 	w.laws.inGroup(w, was, effects)
 }
 
-// looksTwice says whether the whole state is compared after this step: after each one, but
-// after every fourth of a run of very many lives.
-func (w *walk) looksTwice() bool {
-	w.steps++
-	return w.steps%4 == 0 || checks() <= manyChecks
-}
+// comparesNow says whether everything is compared with a clone after this step.
+func (w *walk) comparesNow() bool { return w.steps%*compareEvery == 0 }
 
 func (w *walk) take(e Effect) {
 	switch e := e.(type) {

@@ -97,7 +97,7 @@ func (l *Life) Stop(request lifecycle.StopRequested) { l.Tell(request) }
 
 // Status takes a new status.
 func (l *Life) Status(status v1.PodStatus, step bool) {
-	l.object.Status(*status.DeepCopy())
+	l.object.Status(status)
 	l.to.Status(status, step)
 }
 

@@ -149,7 +149,7 @@ func (l *living) Status(status v1.PodStatus, step bool) {
 			seen = func(error) {}
 		}
 		l.tellAttempt(now)
-		s.Cluster.Statuses.Set(now.pod, now.source.Hash(now.pod), *status.DeepCopy(), seen)
+		s.Cluster.Statuses.Set(now.pod, now.source.Hash(now.pod), *status.DeepCopy(), seen) // it is written in another form
 	}
 	s.mail.Post(roster.Published{UID: l.uid(), Status: status})
 }

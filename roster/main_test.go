@@ -10,8 +10,8 @@ import (
 // usualChecks is how many walks a run of the tests takes: less than two seconds.
 const usualChecks = 300
 
-// manyChecks is how many walks compare everything after each of their steps; those of CI do.
-const manyChecks = 5000
+// compareEvery is after how many steps of a walk everything is compared with a clone.
+var compareEvery = flag.Int("compare", 1, "compare a machine with its clone after every so many steps of a walk")
 
 // A failing walk prints its seed, which is all that
 // is needed to walk it again (-rapid.seed).

@@ -120,11 +120,11 @@ func (w *walk) feed(f Fact) {
 	ev := Event{At: w.now, Fact: f}
 	was := w.m.Clone()
 	effects := w.m.Step(ev)
-	w.rt.Logf("%s %T%s", clockText(w.now), f, shortFact(f))
+	w.rt.Logf("%s %T%s", clockText(w.now), f, worded(func() string { return shortFact(f) }))
 	for _, e := range effects {
-		w.rt.Logf("    %s", effectText(e))
+		w.rt.Logf("    %s", worded(func() string { return effectText(e) }))
 	}
-	if w.steps++; w.steps%4 == 0 || checks() <= manyChecks {
+	if w.steps++; w.steps%*compareEvery == 0 {
 		w.sameAgain(was.Clone(), ev, effects)
 	}
 	w.reach(was, f, effects)
@@ -141,8 +141,12 @@ func (w *walk) feed(f Fact) {
 	}
 }
 
-// sameAgain checks that a clone answers a fact as the machine did: after each step, but
-// after every fourth of a run of very many lives.
+// worded is what a log shows, worded only if it is shown.
+type worded func() string
+
+func (text worded) String() string { return text() }
+
+// sameAgain checks that a clone answers a fact as the machine did.
 func (w *walk) sameAgain(clone *Machine, ev Event, effects []Effect) {
 	if answer := clone.Step(ev); !reflect.DeepEqual(effects, answer) || !reflect.DeepEqual(clone.pods, w.m.pods) || !reflect.DeepEqual(clone.short, w.m.short) {
 		w.rt.Fatalf("a clone answers %T with\n%v\nthe machine with\n%v", ev.Fact, answer, effects)

@@ -36,10 +36,11 @@ func BenchmarkLife(b *testing.B) {
 	}
 	b.ReportAllocs()
 	lives, steps := 0, 0
-	sim.Run(set.Pod, sim.Options{}) // what is made once
+	pod := sim.Of(set.Pod)
+	pod.Run(sim.Options{}) // what is made once
 	heap, used := heapInUse(), processorTime(b)
 	for b.Loop() {
-		l := sim.Run(set.Pod, sim.Options{})
+		l := pod.Run(sim.Options{})
 		if !l.Gone {
 			b.Fatal("the pod is not gone")
 		}

@@ -40,11 +40,24 @@ type Options struct {
 const askEvery = 1000
 
 // Run is the life of a pod, which was defaulted and validated.
-func Run(pod *v1.Pod, o Options) *Life {
+func Run(pod *v1.Pod, o Options) *Life { return Of(pod).Run(o) }
+
+// Lives are those of one pod, which was defaulted and validated. They may be run at the same time.
+type Lives struct {
+	pod     *v1.Pod
+	machine *lifecycle.Machine // before its first fact: each life takes a clone
+}
+
+// Of is for several lives of a pod: its machine is made once.
+func Of(pod *v1.Pod) *Lives { return &Lives{pod: pod, machine: lifecycle.New(pod, optionsOf())} }
+
+// Run is one life.
+func (l *Lives) Run(o Options) *Life {
 	if o.Scenario == nil {
 		o.Scenario = &scenario.Scenario{}
 	}
-	w := newWorld(pod, o)
+	w := newWorld(l.pod, o)
+	w.accepted = l.machine
 	until := o.For
 	if until == 0 {
 		until = o.Scenario.For.Draw(w.dice, UsualFor)

@@ -21,6 +21,7 @@ type world struct {
 	scenario *scenario.Scenario
 	sink     Sink // nil: nobody is told
 	began    time.Time
+	accepted *lifecycle.Machine // before its first fact: never stepped, but cloned
 	outside  outside
 
 	dice             *rand.Rand
@@ -82,7 +83,7 @@ func optionsOf() lifecycle.Options {
 
 // begin begins the life.
 func (w *world) begin() {
-	w.agent.machine = lifecycle.New(w.pod, optionsOf())
+	w.agent.machine = w.accepted.Clone()
 	if refuse := w.scenario.Refuse; refuse != nil {
 		w.feed(lifecycle.Rejected{Reason: refuse.Reason, Message: refuse.Message})
 		return

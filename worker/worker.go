@@ -19,7 +19,8 @@ import (
 // Sink receives what others need to know about a pod, in order. The worker's goroutine
 // calls it, so it must not block.
 type Sink interface {
-	// Status is the newest status. If it is a step, every watcher must see it, whatever
+	// Status is the newest status, which shares memory with the machine and must not be
+	// changed (lifecycle.Publish). If it is a step, every watcher must see it, whatever
 	// comes after it (B-RAC-23).
 	Status(status v1.PodStatus, step bool)
 	Event(at time.Time, event lifecycle.RecordEvent)
@@ -230,7 +231,7 @@ func (w *Worker) carryOut(ctx context.Context, at time.Time, effect lifecycle.Ef
 	switch e := effect.(type) {
 	case lifecycle.Publish:
 		w.executor.watchLogs(&e.Status)
-		w.sink.Status(*e.Status.DeepCopy(), e.ID != 0) // the machine has the original
+		w.sink.Status(e.Status, e.ID != 0)
 		w.stretch.waits(ctx, w.executor.pod, e.ID)
 		w.confirm(e.ID)
 	case lifecycle.RecordEvent:

@@ -8,7 +8,7 @@
 // have lived:
 //
 //	go run ./hack/prove -for 10m [-seed S]
-//	go run ./hack/prove -lives N [-seed S] [-checks N]
+//	go run ./hack/prove -lives N [-seed S] [-checks N] [-compare N]
 package main
 
 import (
@@ -40,6 +40,7 @@ func main() {
 	flag.DurationVar(&limit.For, "for", 0, "lead random lives for so long")
 	flag.IntVar(&limit.Lives, "lives", 0, "lead so many random lives")
 	flag.IntVar(&limit.Checks, "checks", 0, "walks of a round, of each kind; 0: as many as usual")
+	flag.IntVar(&limit.Compare, "compare", 1, "compare a machine with its clone after every so many steps")
 	seed := flag.Int("seed", 0, "of the first round of lives; 0: any")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -49,7 +50,7 @@ func main() {
 	case err != nil:
 	case *table:
 		err = writeTable(bugs)
-	case limit != (prove.Limit{}):
+	case limit.For > 0 || limit.Lives > 0:
 		err = lead(ctx, *seed, limit)
 	default:
 		err = proveAll(ctx, bugs, *issue, *jobs)

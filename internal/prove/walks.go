@@ -42,6 +42,8 @@ type Limit struct {
 	For    time.Duration
 	Lives  int
 	Checks int // of a round, if not the usual ones
+	// Compare is after how many steps a machine is compared with its clone; 0: after each.
+	Compare int
 }
 
 // Lead leads all walks side by side until the limit, and sums up what they came by. The
@@ -82,8 +84,9 @@ func (w Walks) lead(ctx context.Context, root string, seed int, limit Limit) (su
 		if limit.For > 0 && time.Since(began) >= limit.For || limit.Lives > 0 && sum[counts.Lives] >= limit.Lives*w.Share/10 {
 			break
 		}
-		if err := round(ctx, w.command(ctx, binary, root, seed), sum); err != nil {
-			return sum, fmt.Errorf("%w; again: go test ./%s -run '%s' -rapid.seed=%d -rapid.checks=%d", err, w.Folder, w.Tests, seed, w.Checks)
+		if err := round(ctx, w.command(ctx, binary, root, seed, max(1, limit.Compare)), sum); err != nil {
+			return sum, fmt.Errorf("%w; again: go test ./%s -run '%s' -rapid.seed=%d -rapid.checks=%d -compare=%d",
+				err, w.Folder, w.Tests, seed, w.Checks, max(1, limit.Compare))
 		}
 	}
 	if unreached := counts.Unreached(sum); sum[counts.Lives] >= enough && len(unreached) > 0 {
@@ -93,9 +96,9 @@ func (w Walks) lead(ctx context.Context, root string, seed int, limit Limit) (su
 }
 
 // command leads the walks of one seed.
-func (w Walks) command(ctx context.Context, binary, root string, seed int) *exec.Cmd {
+func (w Walks) command(ctx context.Context, binary, root string, seed, compare int) *exec.Cmd {
 	command := exec.CommandContext(ctx, binary, "-test.run", w.Tests, "-test.v", "-test.timeout=0",
-		fmt.Sprintf("-rapid.seed=%d", seed), fmt.Sprintf("-rapid.checks=%d", w.Checks), "-rapid.shrinktime=1m")
+		fmt.Sprintf("-rapid.seed=%d", seed), fmt.Sprintf("-rapid.checks=%d", w.Checks), fmt.Sprintf("-compare=%d", compare), "-rapid.shrinktime=1m")
 	command.Dir = filepath.Join(root, w.Folder)
 	// Of a walk nothing is kept: collecting the heap seldom saves a quarter of the time.
 	command.Env = append(os.Environ(), "GOGC=400", fmt.Sprintf("GOMAXPROCS=%d", max(1, runtime.NumCPU()/len(AllWalks))))

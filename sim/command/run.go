@@ -86,17 +86,18 @@ func (o *options) many(ctx context.Context, in input.Input) (int, error) {
 	const shown = 5
 	allowGarbage()
 	var s sim.Statistics
-	lives := 0 // that break assertions
+	lives := sim.Of(in.Set.Pod)
+	breaking := 0
 	var failures []string
 	for i := range o.runs {
-		life := sim.Run(in.Set.Pod, sim.Options{Scenario: in.Scenario, Seed: o.seed + uint64(i), For: o.limit, GivenUp: givenUp(ctx)}) //nolint:gosec // never negative
+		life := lives.Run(sim.Options{Scenario: in.Scenario, Seed: o.seed + uint64(i), For: o.limit, GivenUp: givenUp(ctx)}) //nolint:gosec // never negative
 		if ctx.Err() != nil {
 			return ExitError, context.Cause(ctx)
 		}
 		s.Add(life)
 		if these := broken(in.Asserts, life); these != nil {
 			failures = append(failures, these...)
-			lives++
+			breaking++
 		}
 	}
 	s.Finish()
@@ -104,7 +105,7 @@ func (o *options) many(ctx context.Context, in input.Input) (int, error) {
 		return ExitError, fmt.Errorf("write standard output: %w", err)
 	}
 	if failures != nil {
-		failures = append(failures[:min(shown, len(failures))], fmt.Sprintf("assertions fail in %d of %d lives", lives, o.runs))
+		failures = append(failures[:min(shown, len(failures))], fmt.Sprintf("assertions fail in %d of %d lives", breaking, o.runs))
 	}
 	return o.verdict(failures)
 }
