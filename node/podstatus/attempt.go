@@ -61,7 +61,7 @@ func (w *Writer) begin(e *entry) *try {
 	}
 	if len(e.queue) > 0 {
 		e.flight = e.queue[0]
-		t.wanted = e.flight.status
+		t.wanted, t.notes = e.flight.status, e.flight.notes
 	}
 	e.told.sent = t.wanted
 	if e.kept == nil {
