@@ -66,7 +66,7 @@ func (s *set) newNode(i int) (n *node, err error) {
 		Inbox: inbox, Engine: engine, Host: admission.Host{Allocatable: allocatable, SupplementalGroupsPolicy: true, Claims: true, AppArmor: true},
 		Sources: []roster.Source{roster.API}, Node: n.object.Node, Log: n.log,
 		Cluster: pods.Cluster{
-			Statuses: n.statuses, Events: telling.Events{Statuses: n.statuses, Recorder: n.events}, FreshNode: n.fresh,
+			Statuses: n.statuses, Events: telling.Events{Statuses: n.statuses, Recorder: n.events}, Groups: s.groups, FreshNode: n.fresh,
 		},
 	})
 	return n, nil
