@@ -1,6 +1,7 @@
 package simulated
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -119,20 +120,25 @@ type history struct {
 // follow watches the pods of a namespace until the test ends.
 func follow(t *testing.T, client kubernetes.Interface, ns string) *history {
 	t.Helper()
-	watch, err := client.CoreV1().Pods(ns).Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	h := &history{now: map[string]*v1.Pod{}, writes: map[string]int{}}
+	ctx, cancel := context.WithCancel(t.Context())
 	var following sync.WaitGroup
 	following.Go(func() {
-		for e := range watch.ResultChan() {
-			if pod, is := e.Object.(*v1.Pod); is {
-				h.shows(pod)
+		var options metav1.ListOptions
+		for ctx.Err() == nil { // the API server ends a watch that can't follow
+			watch, err := client.CoreV1().Pods(ns).Watch(ctx, options)
+			if err != nil {
+				continue
+			}
+			for e := range watch.ResultChan() {
+				if pod, is := e.Object.(*v1.Pod); is {
+					options.ResourceVersion = pod.ResourceVersion
+					h.shows(pod)
+				}
 			}
 		}
 	})
-	t.Cleanup(func() { watch.Stop(); following.Wait() })
+	t.Cleanup(func() { cancel(); following.Wait() })
 	return h
 }
 
