@@ -199,3 +199,26 @@ func TestAfterStatusesAtTheEnd(t *testing.T) {
 		}
 	})
 }
+
+// TestProgressWaitsForSlowServer: progress waits longer when the API server takes long to answer (A-STAT-12).
+func TestProgressWaitsForSlowServer(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *setup) {
+		web := s.pod("web")
+		s.api.fail(fault{times: 1, delay: 2 * time.Second})
+		s.Set(web, ready("10.0.0.1"), nil)
+		after(2 * time.Second)
+		s.Set(web, func() v1.PodStatus {
+			status := ready("10.0.0.1")
+			status.ContainerStatuses = []v1.ContainerStatus{{Name: "main", State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "ContainerCreating"}}}}
+			return status
+		}(), nil)
+		after(5 * time.Second)
+		if n := s.api.count("PATCH"); n != 1 {
+			t.Errorf("%d patches before three times as long as the last one took", n)
+		}
+		after(2 * time.Second)
+		if n := s.api.count("PATCH"); n != 2 {
+			t.Errorf("%d patches in the end, want 2", n)
+		}
+	})
+}

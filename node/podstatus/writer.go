@@ -40,9 +40,10 @@ type Writer struct {
 	mu      sync.Mutex
 	entries map[types.UID]*entry // by the UID that the node knows the pod by
 	objects objects
-	work    []*entry // those with something to do and no attempt under way, in order
-	busy    int      // attempts under way
-	ended   bool     // nothing is written any more
+	work    []*entry      // those with something to do and no attempt under way, in order
+	busy    int           // attempts under way
+	took    time.Duration // how long the last one took that was answered
+	ended   bool          // nothing is written any more
 	reach   reach
 	idle    chan struct{} // closed when nothing is to be written; nil: nobody waits
 }
