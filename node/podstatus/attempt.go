@@ -37,6 +37,15 @@ type outcome struct {
 
 // attempt makes one attempt for an entry that was taken off the work list.
 func (w *Writer) attempt(ctx context.Context, e *entry) {
+	if w.slots != nil { // what is set meanwhile is written, and not what was
+		select {
+		case w.slots <- struct{}{}:
+			defer func() { <-w.slots }()
+		case <-ctx.Done():
+			w.end(ctx, e, nil)
+			return
+		}
+	}
 	t := w.begin(e)
 	if t != nil {
 		limited, cancel := context.WithTimeout(ctx, w.timeout)

@@ -222,3 +222,23 @@ func TestProgressWaitsForSlowServer(t *testing.T) {
 		}
 	})
 }
+
+// TestSlots: a Writer that has to wait for its turn among others writes what is newest then.
+func TestSlots(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *setup) {
+		slots := make(chan struct{}, 1)
+		s.slots = slots
+		slots <- struct{}{} // somebody else's request
+		web := s.pod("web")
+		s.Set(web, ready("10.0.0.1"), nil)
+		after(20 * time.Second)
+		s.Set(web, ready("10.0.0.2"), nil)
+		s.want("web")
+		<-slots
+		synctest.Wait()
+		s.want("web", "10.0.0.2+")
+		if len(slots) > 0 {
+			t.Error("the place is not given back")
+		}
+	})
+}

@@ -65,6 +65,8 @@ type set struct {
 	sources *source.Shared
 	objects *register.Shared
 	groups  *groups.Groups
+
+	statuses, events chan struct{} // have room for requests that are under way
 }
 
 // Run is the nodes until ctx ends; then the Nodes stay as they are, and the cluster misses their
@@ -127,7 +129,7 @@ func newSet(o Options) (*set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client of the API server: %w", err)
 	}
-	s := &set{Options: o, client: client}
+	s := &set{Options: o, client: client, statuses: make(chan struct{}, statusesInFlight), events: make(chan struct{}, eventsInFlight)}
 	names := make(map[string]bool, o.Count)
 	for i := range o.Count {
 		names[s.nameOf(i)] = true
