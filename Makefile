@@ -42,7 +42,7 @@ runtime: packages ## build what bin/lifepod carries: containerd, runc, CNI, imag
 
 # Real programs that tests and measurements use, those of Kubernetes pinned in
 # cluster/go.mod.
-.PHONY: controlplane drivers kubelet metrics-server prometheus stock-runtime
+.PHONY: controlplane drivers jobset kubelet metrics-server prometheus stock-runtime
 controlplane: ## build etcd, kube-apiserver & co. for the tests of lifepod agent
 	@$(GO) run ./e2e/controlplane/build
 
@@ -50,6 +50,9 @@ drivers: ## build the drivers of devices that the tests of lifepod agent use
 	@$(GO) run ./e2e/controlplane/build -drivers
 	cd e2e/controlplane/exampledriver && $(GO) build -buildvcs=false -ldflags '-s -w' \
 		-o $(CURDIR)/.cache/controlplane/bin/dra-example-kubeletplugin sigs.k8s.io/dra-example-driver/cmd/dra-example-kubeletplugin
+
+jobset: ## build the JobSet controller that the tests of groups use
+	cd e2e/controlplane/jobset && $(GO) build -buildvcs=false -ldflags '-s -w' -o $(CURDIR)/.cache/controlplane/bin/jobset sigs.k8s.io/jobset
 
 kubelet: ## build the kubelet that lifepod is compared with
 	@$(GO) run ./e2e/controlplane/build -kubelet
@@ -142,7 +145,7 @@ check-cluster: test-packages ## the same for the module cluster, which takes lon
 	cd cluster && $(GO) vet -tags $(CLUSTERTAGS),conformance ./... && $(LINT) --build-tags $(CLUSTERTAGS),conformance ./...
 	cd cluster && $(GO) test $$($(GO) list ./... | grep -v /e2e)
 
-test: test-packages build controlplane drivers kubelet metrics-server prometheus ## all tests, those on real containers included (as root)
+test: test-packages build controlplane drivers jobset kubelet metrics-server prometheus ## all tests, those on real containers included (as root)
 	@echo "tests of the packages, some on real containers"
 	$(GO) test -tags realruntime -timeout 20m $$($(GO) list ./... | grep -v /e2e)
 	cd bundle/runtime && $(GO) test ./...
@@ -275,7 +278,7 @@ $(CRITEST)/nginx.tar:
 
 # --- measuring --------------------------------------------------------------
 
-.PHONY: bench bench-steps bench-sim bench-serve bench-agent bench-devices bench-volumes bench-pressure bench-up
+.PHONY: bench bench-steps bench-sim bench-serve bench-agent bench-devices bench-groups-sim bench-volumes bench-pressure bench-up
 bench: build stock-runtime ## lifepod against the bare runtime calls, on one containerd and on upstream's (as root)
 	$(GO) run ./bench -lifepod bin/lifepod
 
@@ -307,6 +310,10 @@ bench-agent: test-packages build controlplane kubelet ## lifepod agent against t
 BENCHDEVICES ?= -blocks 2 -n 10
 bench-devices: build controlplane drivers kubelet ## restarts in place of a worker with two devices against the runtime's calls alone (as root)
 	$(GO) run ./bench/devices -lifepod bin/lifepod $(BENCHDEVICES)
+
+BENCHGROUPS ?= -pods 1000 -rounds 10
+bench-groups-sim: controlplane jobset ## how fast a JobSet restarts as one on 1,000 simulated nodes, beside the bare writes
+	$(GO) run ./bench/groups $(BENCHGROUPS)
 
 BENCHVOLUMES ?= -blocks 1 -n 10
 bench-volumes: test-packages build controlplane kubelet ## what follows a CSI driver's answer, lifepod agent against the kubelet (as root)

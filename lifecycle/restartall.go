@@ -83,7 +83,7 @@ func planRestartAll(s *step) {
 	if !s.round.Active {
 		return
 	}
-	if !s.round.Announced && s.round.announcing.op == 0 && s.due(s.round.announcing.retryAt) {
+	if !s.round.Announced && s.round.announcing.op == 0 && s.due(s.round.announcing.retryAt) && !endsFirst(s) {
 		s.round.announce = true
 	}
 	endForRound(s)
@@ -91,6 +91,18 @@ func planRestartAll(s *step) {
 		finishRound(s)
 	}
 }
+
+// endsFirst says whether a round is not to be announced yet: a member of a group first ends what runs, if that
+// takes but a moment, so that one status tells of the restart, the ends and its attempt (B-GRP-3). The whole
+// group waits for it, and all its members write at the same time.
+func endsFirst(s *step) bool {
+	return s.inGroup() && s.group.Joined && s.round.Active && !s.round.Announced && !s.round.Graceful &&
+		slices.ContainsFunc(s.containers, func(c *container) bool { return c.takesPartInRound() && c.mayRun() }) &&
+		!s.due(s.group.Since.Add(endsFirstMost))
+}
+
+// endsFirstMost is for how long: longer than a kill takes that works.
+const endsFirstMost = 500 * time.Millisecond
 
 // roundTrigger is a container whose exit asks for a restart of all.
 func roundTrigger(s *step) *container {
@@ -281,7 +293,7 @@ func restartingCondition(s *step, phase v1.PodPhase) v1.PodCondition {
 		c.Reason = "PodCompleted"
 	case phase == v1.PodFailed:
 		c.Reason = "PodFailed"
-	case s.round.Active && s.kept.Stage == Syncing:
+	case s.round.Active && s.kept.Stage == Syncing && !endsFirst(s):
 		c.Status, c.Reason = v1.ConditionTrue, "RestartAllContainersStarted"
 		c.Message = "container exited with restart policy rule"
 		if roundTrigger(s) == nil {

@@ -104,7 +104,7 @@ func (s *setup) newCluster(inbox *pods.Inbox, csiChanged func()) (*cluster, erro
 	}
 	return &cluster{
 		name: s.name, log: s.log, connection: connection, client: client,
-		statuses: telling.NewStatuses(client, 0, s.log), events: events,
+		statuses: telling.NewStatuses(client, nil, s.log), events: events,
 		mirrors:  &source.Mirrors{Client: client, NodeName: s.name, Refused: mirrorRefusals{events}.tell, Log: s.log},
 		services: services, classes: classes, claims: claims, serving: serving,
 		csi: drivers, volumes: volumes, groups: groups,

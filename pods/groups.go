@@ -24,10 +24,8 @@ func (s *Shell) beginsInGroup(l *living) {
 	pod := l.Worker.Pod()
 	switch {
 	case !lifecycle.AsksForGroup(pod):
-	case l.now.Load().source != roster.API:
+	case s.Cluster.Groups == nil || l.now.Load().source != roster.API:
 		l.Tell(lifecycle.GroupSeen{Unknown: "only a pod of the API can take part in a group"})
-	case s.Cluster.Groups == nil: // as on a simulated node
-		l.Tell(lifecycle.GroupSeen{Unknown: "this node reads no JobSets"})
 	default:
 		s.Cluster.Groups.Join(pod, func(seen lifecycle.GroupSeen) { l.Tell(seen) })
 	}

@@ -62,15 +62,23 @@ func (c *ControlPlane) apiServerFlags() []string {
 }
 
 func (c *ControlPlane) schedulerFlags() []string {
-	return []string{
+	return append([]string{
 		"--kubeconfig=" + schedulerConfig,
 		"--leader-elect=false", "--secure-port=0", "--profiling=false",
 		c.featureGates(),
+	}, c.rateFlags()...)
+}
+
+// rateFlags are those for the rate of requests to the API server.
+func (c *ControlPlane) rateFlags() []string {
+	if c.config.QPS == 0 {
+		return nil
 	}
+	return []string{"--kube-api-qps=" + strconv.Itoa(c.config.QPS), "--kube-api-burst=" + strconv.Itoa(c.config.QPS)}
 }
 
 func (c *ControlPlane) controllerFlags() []string {
-	return []string{
+	return append([]string{
 		"--kubeconfig=" + controllersConfig,
 		"--controllers=*,bootstrapsigner,tokencleaner",
 		"--cluster-signing-cert-file=" + caName + ".crt", "--cluster-signing-key-file=" + caName + ".key",
@@ -78,5 +86,5 @@ func (c *ControlPlane) controllerFlags() []string {
 		"--service-account-private-key-file=" + serviceAccountName + ".key",
 		"--leader-elect=false", "--secure-port=0", "--profiling=false",
 		c.featureGates(),
-	}
+	}, c.rateFlags()...)
 }

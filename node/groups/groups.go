@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/rest"
@@ -26,7 +25,7 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// Groups are the JobSets that pods of this node take part in.
+// Groups are the JobSets that pods take part in, of this node or of all nodes of the process.
 type Groups struct {
 	client   dynamic.NamespaceableResourceInterface
 	informer cache.SharedIndexInformer
@@ -39,15 +38,8 @@ type Groups struct {
 	asked workqueue.TypedRateLimitingInterface[types.NamespacedName]
 
 	mu      sync.Mutex
-	members map[types.UID]member
-	newest  map[types.NamespacedName]string // the resourceVersion that was told last
-}
-
-// member is a pod, and who is told.
-type member struct {
-	jobSet types.NamespacedName
-	tell   func(lifecycle.GroupSeen)
-	read   bool // its JobSet was read since it has joined: what the watch has may be older than the pod (B-GRP-2)
+	jobSets map[types.NamespacedName]*membership // of which there are members
+	of      map[types.UID]types.NamespacedName   // the members, and their JobSets
 }
 
 // New makes Groups; the API server is asked nothing before a pod joins.
@@ -64,7 +56,7 @@ func newGroups(client dynamic.Interface, log *slog.Logger) (*Groups, error) {
 		client: client.Resource(jobSets), log: log, wanted: make(chan struct{}),
 		informer: dynamicinformer.NewFilteredDynamicInformer(client, jobSets, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer(),
 		asked:    workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](readRetry, readRetryMost)),
-		members:  map[types.UID]member{}, newest: map[types.NamespacedName]string{},
+		jobSets:  map[types.NamespacedName]*membership{}, of: map[types.UID]types.NamespacedName{},
 	}
 	if err := g.informer.SetTransform(trim); err != nil {
 		return nil, fmt.Errorf("watch JobSets: %w", err)
@@ -73,8 +65,8 @@ func newGroups(client dynamic.Interface, log *slog.Logger) (*Groups, error) {
 		return nil, fmt.Errorf("watch JobSets: %w", err)
 	}
 	handler := cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { g.seen(object) },
-		UpdateFunc: func(_, object any) { g.seen(object) },
+		AddFunc:    g.watched,
+		UpdateFunc: func(_, object any) { g.watched(object) },
 	}
 	if _, err := g.informer.AddEventHandler(handler); err != nil {
 		return nil, fmt.Errorf("watch JobSets: %w", err)
@@ -91,26 +83,34 @@ const (
 
 // Join has a pod told how far its JobSet is, soon and after each change (pods.Groups).
 func (g *Groups) Join(pod *v1.Pod, tell func(lifecycle.GroupSeen)) {
-	m := member{jobSet: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[lifecycle.JobSetLabel]}, tell: tell}
+	name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[lifecycle.JobSetLabel]}
 	g.mu.Lock()
-	g.members[pod.UID] = m
+	m := g.jobSets[name]
+	if m == nil {
+		m = &membership{members: map[types.UID]*member{}}
+		g.jobSets[name] = m
+	}
+	m.members[pod.UID] = &member{tell: tell}
+	g.of[pod.UID] = name
 	g.mu.Unlock()
 	g.want.Do(func() { close(g.wanted) })
-	g.asked.Add(m.jobSet)
+	g.asked.Add(name)
 }
 
 // Leave ends that.
 func (g *Groups) Leave(uid types.UID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	left := g.members[uid].jobSet
-	delete(g.members, uid)
-	for _, m := range g.members {
-		if m.jobSet == left {
-			return
-		}
+	name, joined := g.of[uid]
+	if !joined {
+		return
 	}
-	delete(g.newest, left)
+	delete(g.of, uid)
+	m := g.jobSets[name]
+	delete(m.members, uid)
+	if len(m.members) == 0 {
+		delete(g.jobSets, name)
+	}
 }
 
 // Run waits for the first pod and then reads and watches, until the context ends; call it
@@ -138,82 +138,69 @@ func (g *Groups) Run(ctx context.Context) {
 
 // read reads a JobSet from the API server itself.
 func (g *Groups) read(ctx context.Context, jobSet types.NamespacedName) {
-	waiting := g.membersOf(jobSet)
+	reading := g.begin(jobSet)
+	if reading == nil { // all have left, or know already
+		g.asked.Forget(jobSet)
+		return
+	}
 	limited, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	object, err := g.client.Namespace(jobSet.Namespace).Get(limited, jobSet.Name, metav1.GetOptions{})
 	if err == nil {
 		g.asked.Forget(jobSet)
-		g.joined(waiting)
-		g.seen(object)
+		g.seen(object, reading)
 		return
 	}
-	if ctx.Err() != nil || len(waiting) == 0 {
+	if ctx.Err() != nil {
 		return
 	}
 	if !apierrors.IsTimeout(err) && g.asked.NumRequeues(jobSet) == 0 {
 		g.log.Warn("a JobSet can't be read; tried again until it is", "jobset", jobSet, "err", err)
 	}
-	for _, m := range waiting {
-		m.tell(lifecycle.GroupSeen{Unknown: fmt.Sprintf("JobSet %s can't be read: %v", jobSet, err)})
-	}
+	g.unread(reading, lifecycle.GroupSeen{Unknown: fmt.Sprintf("JobSet %s can't be read: %v", jobSet, err)})
 	g.asked.AddRateLimited(jobSet)
 }
 
-// seen takes a JobSet as it is, or was a moment ago.
-func (g *Groups) seen(object any) {
-	jobSet, is := object.(*unstructured.Unstructured)
-	if !is {
+// seen takes a JobSet as it is, or was a moment ago. reading are members for whom it was read.
+func (g *Groups) seen(jobSet *unstructured.Unstructured, reading []*member) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	m := g.jobSets[types.NamespacedName{Namespace: jobSet.GetNamespace(), Name: jobSet.GetName()}]
+	if m == nil {
 		return
 	}
-	name := types.NamespacedName{Namespace: jobSet.GetNamespace(), Name: jobSet.GetName()}
-	if len(g.membersOf(name)) == 0 || !g.isNews(name, jobSet.GetResourceVersion()) {
-		return
-	}
-	seen := standing(jobSet)
-	for _, m := range g.membersOf(name) {
-		if m.read {
-			m.tell(seen)
-		}
+	m.takes(jobSet)
+	m.tells(reading)
+}
+
+// watched takes a JobSet of the watch.
+func (g *Groups) watched(object any) {
+	if jobSet, is := object.(*unstructured.Unstructured); is {
+		g.seen(jobSet, nil)
 	}
 }
 
-// joined notes whose JobSet was read.
-func (g *Groups) joined(members map[types.UID]member) {
+// begin are the members that are to be told what is read from now on; nil: there are none.
+func (g *Groups) begin(jobSet types.NamespacedName) (reading []*member) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for uid := range members {
-		if m, still := g.members[uid]; still {
-			m.read = true
-			g.members[uid] = m
+	if m := g.jobSets[jobSet]; m != nil {
+		for _, member := range m.members {
+			if !member.read {
+				reading = append(reading, member)
+			}
 		}
 	}
+	return reading
 }
 
-// isNews says whether a version of a JobSet is not older than the one that was told last.
-// A pod that has joined since has not been told that one, so that it counts again.
-func (g *Groups) isNews(name types.NamespacedName, version string) bool {
+// unread tells members why their JobSet can't be read.
+func (g *Groups) unread(reading []*member, why lifecycle.GroupSeen) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if last, any := g.newest[name]; any {
-		if order, err := resourceversion.CompareResourceVersion(version, last); err == nil && order < 0 {
-			return false
-		}
+	for _, member := range reading {
+		member.tell(why)
 	}
-	g.newest[name] = version
-	return true
-}
-
-func (g *Groups) membersOf(jobSet types.NamespacedName) map[types.UID]member {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	all := map[types.UID]member{}
-	for uid, m := range g.members {
-		if m.jobSet == jobSet {
-			all[uid] = m
-		}
-	}
-	return all
 }
 
 // failed tells of a watch that can't be had. Who is to be told of a group reads it too, and

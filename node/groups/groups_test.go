@@ -182,6 +182,49 @@ func TestReadsFirst(t *testing.T) {
 	})
 }
 
+// TestSays: members are told what concerns them, and nothing again: neither a change of the JobSet that
+// does not, nor what one was told that joined before.
+func TestSays(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.put(t, "1", attempts(4, 3))
+		w.join("a")
+		w.tells()
+		w.put(t, "2", func(o *unstructured.Unstructured) {
+			attempts(4, 3)(o)
+			o.SetLabels(map[string]string{"edited": "yes"})
+		})
+		if got := w.tells(); len(got) > 0 {
+			t.Errorf("told %v although nothing has changed", got)
+		}
+		w.join("b")
+		if diff := cmp.Diff([]lifecycle.GroupSeen{seen(4, 3)}, w.tells()); diff != "" {
+			t.Errorf("one is new (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestOvertaken: who joins while the watch brings something newer than what is read for it is told the
+// newer (B-GRP-8), and not nothing.
+func TestOvertaken(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.put(t, "1", attempts(4, 3))
+		w.join("a")
+		w.tells()
+		old := w.client.Tracker()
+		w.client.PrependReactor("get", "jobsets", func(kubetesting.Action) (bool, runtime.Object, error) {
+			object, err := old.Get(jobSets, "default", "train")
+			w.put(t, "2", attempts(5, 4))
+			time.Sleep(time.Second) // the watch comes before the answer
+			return true, object, err
+		})
+		w.join("b")
+		w.settle()
+		if diff := cmp.Diff([]lifecycle.GroupSeen{seen(5, 4), seen(5, 4)}, w.tells()); diff != "" {
+			t.Errorf("a from the watch, b when its JobSet was read (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // TestAlone: a JobSet with another strategy, or with the annotation that disables it, has no
 // group (B-GRP-9).
 func TestAlone(t *testing.T) {
@@ -202,10 +245,9 @@ func TestAlone(t *testing.T) {
 			if diff := cmp.Diff([]lifecycle.GroupSeen{{Alone: want}}, unique(w.tells())); diff != "" {
 				t.Errorf("B-GRP-9 (-want +got):\n%s", diff)
 			}
-			w.put(t, "2", func(o *unstructured.Unstructured) { // as the watch shows it
-				change(o)
-				o.SetLabels(map[string]string{"edited": "yes"})
-			})
+			w.put(t, "2", nil)
+			w.tells()
+			w.put(t, "3", change) // as the watch shows it
 			if diff := cmp.Diff([]lifecycle.GroupSeen{{Alone: want}}, unique(w.tells())); diff != "" {
 				t.Errorf("B-GRP-9, from the watch (-want +got):\n%s", diff)
 			}

@@ -58,3 +58,25 @@ func TestAnnotateWithTransition(t *testing.T) {
 		}
 	})
 }
+
+// TestAnnotateLater: a status that was set before is not written with annotations that were not yet the
+// node's, although they are when it is sent (B-GRP-3).
+func TestAnnotateLater(t *testing.T) {
+	const key = "example.com/attempt"
+	bubble(t, Config{}, func(t *testing.T, s *setup) {
+		var told seen
+		web := s.pod("web")
+		s.api.fail(fault{times: 1, delay: time.Second})
+		s.Set(web, running("0"), nil)
+		synctest.Wait()
+		s.Set(web, running("to be seen"), told.by("to be seen"))
+		s.Annotate(web, map[string]string{key: "1"})
+		s.Set(web, running("1"), nil)
+		after(time.Second)
+		for i, want := range []bool{false, false, true} {
+			if has := strings.Contains(s.api.patches[i], key); has != want {
+				t.Errorf("B-GRP-3: patch %d: annotation %t, want %t: %s", i, has, want, s.api.patches[i])
+			}
+		}
+	})
+}

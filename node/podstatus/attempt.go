@@ -37,6 +37,15 @@ type outcome struct {
 
 // attempt makes one attempt for an entry that was taken off the work list.
 func (w *Writer) attempt(ctx context.Context, e *entry) {
+	if w.slots != nil { // what is set meanwhile is written, and not what was
+		select {
+		case w.slots <- struct{}{}:
+			defer func() { <-w.slots }()
+		case <-ctx.Done():
+			w.end(ctx, e, nil)
+			return
+		}
+	}
 	t := w.begin(e)
 	if t != nil {
 		limited, cancel := context.WithTimeout(ctx, w.timeout)
@@ -61,7 +70,7 @@ func (w *Writer) begin(e *entry) *try {
 	}
 	if len(e.queue) > 0 {
 		e.flight = e.queue[0]
-		t.wanted = e.flight.status
+		t.wanted, t.notes = e.flight.status, e.flight.notes
 	}
 	e.told.sent = t.wanted
 	if e.kept == nil {

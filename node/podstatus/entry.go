@@ -9,9 +9,10 @@ import (
 // update is one status on its way.
 type update struct {
 	status *v1.PodStatus
-	since  time.Time   // it only tells of progress, and waits since then for what follows; zero: it is due
-	seen   func(error) // of a transition that waits to be seen
-	late   *time.Timer // tells it that it was not seen in time
+	notes  map[string]string // the annotations that go with it: those of a newer status would come too early
+	since  time.Time         // it only tells of progress, and waits since then for what follows; zero: it is due
+	seen   func(error)       // of a transition that waits to be seen
+	late   *time.Timer       // tells it that it was not seen in time
 }
 
 // entry is what a Writer keeps of one pod, guarded by its mu.

@@ -10,10 +10,12 @@ import (
 )
 
 // Progress waits for what follows: a second, and a little longer for each other pod that starts, which makes all of
-// them slower. Most of many pods are ready by then, and one status has told all.
+// them slower. Most of many pods are ready by then, and one status has told all. It waits longer while the API server is slow:
+// what makes it slow are many writes, such as those of a group of thousands that restarts as one.
 const (
 	window     = time.Second
 	windowEach = window / 10
+	windowTook = 3 // times as long as the last write took
 	windowMost = 10 * time.Second
 )
 
@@ -25,7 +27,7 @@ func (w *Writer) progressWindow() time.Duration {
 			long += windowEach
 		}
 	}
-	return min(long, windowMost)
+	return min(max(long, windowTook*w.took), windowMost)
 }
 
 // told is what the API server has been told of a pod, and who waits for it.

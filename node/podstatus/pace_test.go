@@ -199,3 +199,46 @@ func TestAfterStatusesAtTheEnd(t *testing.T) {
 		}
 	})
 }
+
+// TestProgressWaitsForSlowServer: progress waits longer when the API server takes long to answer (A-STAT-12).
+func TestProgressWaitsForSlowServer(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *setup) {
+		web := s.pod("web")
+		s.api.fail(fault{times: 1, delay: 2 * time.Second})
+		s.Set(web, ready("10.0.0.1"), nil)
+		after(2 * time.Second)
+		s.Set(web, func() v1.PodStatus {
+			status := ready("10.0.0.1")
+			status.ContainerStatuses = []v1.ContainerStatus{{Name: "main", State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "ContainerCreating"}}}}
+			return status
+		}(), nil)
+		after(5 * time.Second)
+		if n := s.api.count("PATCH"); n != 1 {
+			t.Errorf("%d patches before three times as long as the last one took", n)
+		}
+		after(2 * time.Second)
+		if n := s.api.count("PATCH"); n != 2 {
+			t.Errorf("%d patches in the end, want 2", n)
+		}
+	})
+}
+
+// TestSlots: a Writer that has to wait for its turn among others writes what is newest then.
+func TestSlots(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *setup) {
+		slots := make(chan struct{}, 1)
+		s.slots = slots
+		slots <- struct{}{} // somebody else's request
+		web := s.pod("web")
+		s.Set(web, ready("10.0.0.1"), nil)
+		after(20 * time.Second)
+		s.Set(web, ready("10.0.0.2"), nil)
+		s.want("web")
+		<-slots
+		synctest.Wait()
+		s.want("web", "10.0.0.2+")
+		if len(slots) > 0 {
+			t.Error("the place is not given back")
+		}
+	})
+}

@@ -83,7 +83,7 @@ func (w *Writer) set(pod Ref, status v1.PodStatus, seen func(error)) *entry {
 		return e
 	}
 	normalize(&status)
-	u := &update{status: &status, seen: seen}
+	u := &update{status: &status, notes: e.told.notes.all, seen: seen}
 	if !e.told.notes.untold && w.mayWait(e, u) {
 		u.since = time.Now()
 	}

@@ -19,6 +19,9 @@ type Config struct {
 
 	// InFlight bounds how many pods are written at the same time; 32 if zero.
 	InFlight int
+	// Slots has room for so many requests at the same time of all Writers that share it, as of many nodes in one process:
+	// an API server that is asked more than it can answer answers too late, and is asked again. nil: there is no such bound.
+	Slots chan struct{}
 	// Timeout bounds one request; 10 s if zero.
 	Timeout time.Duration
 	// Patience is how long a transition may wait to be seen before its caller is
@@ -33,6 +36,7 @@ type Writer struct {
 	client   kubernetes.Interface
 	log      *slog.Logger
 	inFlight int
+	slots    chan struct{}
 	timeout  time.Duration
 	patience time.Duration
 	wake     chan struct{} // holds a value when there may be something to begin
@@ -40,9 +44,10 @@ type Writer struct {
 	mu      sync.Mutex
 	entries map[types.UID]*entry // by the UID that the node knows the pod by
 	objects objects
-	work    []*entry // those with something to do and no attempt under way, in order
-	busy    int      // attempts under way
-	ended   bool     // nothing is written any more
+	work    []*entry      // those with something to do and no attempt under way, in order
+	busy    int           // attempts under way
+	took    time.Duration // how long the last one took that was answered
+	ended   bool          // nothing is written any more
 	reach   reach
 	idle    chan struct{} // closed when nothing is to be written; nil: nobody waits
 }
@@ -51,7 +56,7 @@ type Writer struct {
 func New(c Config) *Writer {
 	w := &Writer{
 		client: c.Client, log: c.Log,
-		inFlight: c.InFlight, timeout: c.Timeout, patience: c.Patience,
+		inFlight: c.InFlight, slots: c.Slots, timeout: c.Timeout, patience: c.Patience,
 		wake:    make(chan struct{}, 1),
 		entries: map[types.UID]*entry{},
 		objects: objects{},

@@ -39,6 +39,9 @@ type Config struct {
 	Delay time.Duration
 	// Again is how long an event that the API has already waits for equal ones, which are then counted with it.
 	Again time.Duration
+	// Slots has room for so many requests at the same time of all Recorders that share it, as of many nodes in one
+	// process; nil: there is no such bound.
+	Slots chan struct{}
 }
 
 // Recorder writes events. Record may be called from any goroutine and does not
@@ -50,6 +53,7 @@ type Recorder struct {
 	node   string
 	rate   *rate.Limiter
 	pauses pauses
+	slots  chan struct{}
 	wake   chan struct{} // holds a value when there may be something to send
 
 	mu      sync.Mutex
@@ -84,6 +88,7 @@ func New(c Config) *Recorder {
 		client: c.Client, log: c.Log, node: c.Node,
 		rate:    rate.NewLimiter(limit, max(c.Burst, 1)),
 		pauses:  pauses{first: c.Delay, again: c.Again},
+		slots:   c.Slots,
 		wake:    make(chan struct{}, 1),
 		similar: clientrecord.NewEventAggregator(remembered, similar, combined, similarMost, similarWithN, clock.RealClock{}),
 		series:  lru.New(remembered),

@@ -29,6 +29,14 @@ type telling struct {
 
 // send tells the API server and files what came of it.
 func (r *Recorder) send(ctx context.Context, t telling) {
+	if r.slots != nil {
+		select {
+		case r.slots <- struct{}{}:
+			defer func() { <-r.slots }()
+		case <-ctx.Done():
+			return
+		}
+	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := r.tell(limited, &t)

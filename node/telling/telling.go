@@ -27,10 +27,10 @@ const EventAgain = 10 * time.Second
 // Statuses writes those of pods by what the node knows of them.
 type Statuses struct{ *podstatus.Writer }
 
-// NewStatuses prepares a writer of statuses, with at most so many requests at the same time; 0: the
-// usual number.
-func NewStatuses(client kubernetes.Interface, inFlight int, log *slog.Logger) Statuses {
-	return Statuses{podstatus.New(podstatus.Config{Client: client, InFlight: inFlight, Log: log})}
+// NewStatuses prepares a writer of statuses. slots has room for so many requests at the same time of all
+// writers that share it; nil: this one is alone, and has its usual number.
+func NewStatuses(client kubernetes.Interface, slots chan struct{}, log *slog.Logger) Statuses {
+	return Statuses{podstatus.New(podstatus.Config{Client: client, Slots: slots, Log: log})}
 }
 
 // Set says what the status of a pod is now.

@@ -2,6 +2,7 @@
 // registers its Node, renews its Lease, decides which pods live on it (package roster), takes
 // them through their lives (packages worker and lifecycle), and tells the API server of them, as
 // a node of lifepod agent does, by the same parts; what their containers do is a scenario of
-// lifepod sim. All of them share one client, one watch of pods and one of Nodes. Nothing is
-// written to disk: a pod begins anew in the next process.
+// lifepod sim. All of them share one client, one watch of pods, one of Nodes, and one of
+// JobSets once a pod takes part in one. Nothing is written to disk: a pod begins anew in the next
+// process.
 package nodes

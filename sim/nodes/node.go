@@ -34,8 +34,9 @@ type node struct {
 }
 
 const (
-	// inFlight is how many statuses a node writes at the same time: the API server serves many nodes.
-	inFlight = 4
+	// So many statuses, and so many events, all nodes write at the same time. More would not be written sooner:
+	// the API server would answer each later, until nobody waits for the answer any more.
+	statusesInFlight, eventsInFlight = 64, 8
 	// The kubelet's eventRecordQPS and eventBurst.
 	eventsPerSecond, eventBurst = 50, 100
 	// runtimeName begins the IDs of containers.
@@ -46,9 +47,10 @@ const (
 func (s *set) newNode(i int) (n *node, err error) {
 	n = &node{set: s, name: s.nameOf(i)}
 	n.log = s.Log.With("node", n.name)
-	n.statuses = telling.NewStatuses(s.client, inFlight, n.log)
+	n.statuses = telling.NewStatuses(s.client, s.statuses, n.log)
 	n.events = record.New(record.Config{
 		Client: s.client, Log: n.log, Node: n.name, QPS: eventsPerSecond, Burst: eventBurst, Delay: telling.EventDelay, Again: telling.EventAgain,
+		Slots: s.events,
 	})
 	address := nodeAddress(i)
 	if n.object, err = n.newObject(i, address); err != nil {
@@ -66,7 +68,7 @@ func (s *set) newNode(i int) (n *node, err error) {
 		Inbox: inbox, Engine: engine, Host: admission.Host{Allocatable: allocatable, SupplementalGroupsPolicy: true, Claims: true, AppArmor: true},
 		Sources: []roster.Source{roster.API}, Node: n.object.Node, Log: n.log,
 		Cluster: pods.Cluster{
-			Statuses: n.statuses, Events: telling.Events{Statuses: n.statuses, Recorder: n.events}, FreshNode: n.fresh,
+			Statuses: n.statuses, Events: telling.Events{Statuses: n.statuses, Recorder: n.events}, Groups: s.groups, FreshNode: n.fresh,
 		},
 	})
 	return n, nil

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/lifepod/lifepod/node/groups"
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/sim/live"
@@ -63,6 +64,9 @@ type set struct {
 	client  kubernetes.Interface
 	sources *source.Shared
 	objects *register.Shared
+	groups  *groups.Groups
+
+	statuses, events chan struct{} // have room for requests that are under way
 }
 
 // Run is the nodes until ctx ends; then the Nodes stay as they are, and the cluster misses their
@@ -78,6 +82,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	defer running.Wait()
 	running.Go(func() { s.sources.Run(ctx) })
 	running.Go(func() { s.objects.Run(ctx) })
+	running.Go(func() { s.groups.Run(ctx) })
 
 	var known sync.WaitGroup
 	pace := time.NewTicker(time.Second / perSecond)
@@ -124,13 +129,16 @@ func newSet(o Options) (*set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client of the API server: %w", err)
 	}
-	s := &set{Options: o, client: client}
+	s := &set{Options: o, client: client, statuses: make(chan struct{}, statusesInFlight), events: make(chan struct{}, eventsInFlight)}
 	names := make(map[string]bool, o.Count)
 	for i := range o.Count {
 		names[s.nameOf(i)] = true
 	}
 	s.sources = &source.Shared{Client: client, Mine: func(name string) bool { return names[name] }, Log: o.Log}
 	s.objects = &register.Shared{Client: client, Log: o.Log}
+	if s.groups, err = groups.New(config, o.Log); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/lifepod/lifepod/bench/process"
+	"github.com/lifepod/lifepod/e2e/controlplane"
+	"github.com/lifepod/lifepod/e2e/jobset"
+)
+
+// manyRequests is a rate of requests that limits nobody.
+const manyRequests = 10000
+
+// exits is what the worker writes that exits.
+const exits = "exits"
+
+const jobSetManifest = `
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: train}
+spec:
+  failurePolicy: {maxRestarts: 1000000, restartStrategy: InPlaceRestart}
+  network: {enableDNSHostnames: NAMES}
+  replicatedJobs:
+  - name: workers
+    replicas: 1
+    template:
+      spec:
+        backoffLimit: 2147483647
+        podReplacementPolicy: Failed
+        completions: PODS
+        parallelism: PODS
+        template:
+          metadata: {annotations: {lifepod.dev/group: jobset}}
+          spec:
+            restartPolicy: Never
+            automountServiceAccountToken: false
+            nodeSelector: {lifepod.dev/simulated: "true"}
+            containers:
+            - name: worker
+              image: lifepod.dev/toolbox:1
+              restartPolicy: Never
+              restartPolicyRules:
+              - action: RestartAllContainers
+                exitCodes: {operator: NotIn, values: [0]}
+`
+
+// bench is a control plane with the JobSet controller and simulated nodes.
+type bench struct {
+	plan    plan
+	plane   *controlplane.ControlPlane
+	client  kubernetes.Interface
+	jobset  *jobset.Controller
+	seen    *observer
+	exited  chan time.Time // when a worker has exited
+	nodes   *exec.Cmd
+	pids    map[string]int
+	all     results
+	closers []func() error
+}
+
+// open starts everything, up to a JobSet that runs. After an error nothing is left.
+func open(ctx context.Context, p plan) (b *bench, err error) {
+	b = &bench{plan: p, exited: make(chan time.Time, 1)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.close())
+		}
+	}()
+	dir := p.logs
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "lifepod-bench-groups-"); err != nil {
+			return b, err
+		}
+		b.onClose(func() error { return os.RemoveAll(dir) })
+	}
+	progress("control plane")
+	if b.plane, err = controlplane.Start(ctx, controlplane.Config{QPS: manyRequests}); err != nil {
+		return b, err
+	}
+	b.onClose(b.plane.Close)
+	if b.client, err = newClient(b.plane.RESTConfig()); err != nil {
+		return b, err
+	}
+	if b.jobset, err = jobset.Start(ctx, jobset.Config{Plane: b.plane, Dir: dir, QPS: manyRequests}); err != nil {
+		return b, err
+	}
+	b.onClose(b.jobset.Close)
+	if err := b.startNodes(ctx, dir); err != nil {
+		return b, err
+	}
+	of := b.plane.PIDs()
+	b.pids = map[string]int{"etcd": of[0], "API server": of[1], "scheduler": of[2], "controllers": of[3],
+		"JobSet controller": b.jobset.PID(), "nodes": b.nodes.Process.Pid, "this program": os.Getpid()}
+	return b, b.createJobSet(ctx)
+}
+
+func newClient(config *rest.Config) (kubernetes.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	config.AcceptContentTypes, config.ContentType = runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON, runtime.ContentTypeProtobuf
+	return kubernetes.NewForConfig(config)
+}
+
+func (b *bench) onClose(f func() error) { b.closers = append(b.closers, f) }
+
+func (b *bench) close() error {
+	var errs []error
+	for _, closer := range slices.Backward(b.closers) {
+		errs = append(errs, closer())
+	}
+	b.closers = nil
+	return errors.Join(errs...)
+}
+
+// startNodes starts the process of the nodes and waits until the cluster knows them.
+func (b *bench) startNodes(ctx context.Context, dir string) error {
+	progress("%d nodes", b.plan.pods)
+	scenarios := map[string]string{
+		"runs.yaml": "containers: {worker: {runs: [{run: forever}]}}\n",
+		"exits.yaml": fmt.Sprintf("containers: {worker: {runs: [{run: %[1]s, exit: 3, output: [{at: %[1]s, text: %[2]s}]}]}}\n",
+			b.plan.every, exits),
+	}
+	for name, text := range scenarios {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n"+text), 0o600); err != nil {
+			return err
+		}
+	}
+	own, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	log, err := os.Create(filepath.Join(dir, "nodes.log"))
+	if err != nil {
+		return err
+	}
+	b.onClose(log.Close)
+	b.nodes = exec.Command(own, nodesCommand, "--count", fmt.Sprint(b.plan.pods), "--kubeconfig", b.plane.Kubeconfig(), "--max-pods", "1",
+		"--scenario", filepath.Join(dir, "runs.yaml"), "--scenario", "default/train-workers-0-0-*="+filepath.Join(dir, "exits.yaml"))
+	b.nodes.Stderr, b.nodes.Env = log, os.Environ()
+	b.nodes.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if b.plan.logs != "" {
+		b.nodes.Env = append(b.nodes.Env, profileVariable+"="+filepath.Join(dir, "nodes.prof"))
+	}
+	out, err := b.nodes.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := b.nodes.Start(); err != nil {
+		return err
+	}
+	ready := make(chan struct{})
+	var reading sync.WaitGroup
+	reading.Go(func() { b.read(out, ready) })
+	b.onClose(func() error {
+		err := b.nodes.Process.Signal(syscall.SIGTERM)
+		reading.Wait()
+		_ = b.nodes.Wait() // ended by the signal
+		return err
+	})
+	select {
+	case <-ready:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// read reads what the nodes print: that the cluster knows them, and when a worker exits.
+func (b *bench) read(out io.Reader, ready chan<- struct{}) {
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		now := time.Now()
+		switch line := lines.Bytes(); {
+		case bytes.Contains(line, []byte("members of the cluster")):
+			progress("%s", line)
+			close(ready)
+		case bytes.HasSuffix(line, []byte(": "+exits)):
+			select {
+			case b.exited <- now:
+			default: // nobody waits any more
+			}
+		}
+	}
+}
+
+// createJobSet creates it and waits until all pods run.
+func (b *bench) createJobSet(ctx context.Context) error {
+	progress("a JobSet with %d pods", b.plan.pods)
+	watching, cancel := context.WithCancel(ctx)
+	var err error
+	if b.seen, err = observe(watching, b.plane.RESTConfig(), b.plan.pods); err != nil {
+		cancel()
+		return err
+	}
+	b.onClose(func() error { cancel(); b.seen.running.Wait(); return nil })
+	text := strings.NewReplacer("PODS", fmt.Sprint(b.plan.pods), "NAMES", fmt.Sprint(b.plan.names)).Replace(jobSetManifest)
+	began := time.Now()
+	if _, err := b.plane.Kubectl(ctx, text, "apply", "--namespace", metav1.NamespaceDefault, "--filename=-"); err != nil {
+		return err
+	}
+	r, err := b.seen.await(ctx, 0)
+	progress("all run for the first time after %v", r.all.Sub(began).Round(time.Millisecond))
+	return err
+}
+
+// cpu is what each process has used.
+func (b *bench) cpu() (map[string]time.Duration, error) {
+	used := map[string]time.Duration{}
+	for name, pid := range b.pids {
+		t, err := process.CPUTime(pid)
+		if err != nil {
+			return nil, err
+		}
+		used[name] = t
+	}
+	return used, nil
+}

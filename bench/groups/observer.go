@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/lifepod/lifepod/bench/testbed"
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// jobSetLabel selects what the JobSet's pods have in common.
+const jobSetLabel = lifecycle.JobSetLabel + "=train"
+
+// observer sees by watches, as any client would, how far the pods and their JobSet are.
+type observer struct {
+	size    int
+	running sync.WaitGroup // the watches
+
+	mu     sync.Mutex
+	in     map[string]state // by pod
+	told   map[string]int   // how many pods have told an attempt
+	runs   map[string]int   // how many run in an attempt
+	rounds map[string]*round
+	writes writes
+	stir   chan struct{} // closed at the next change
+}
+
+// state is what counts of a pod.
+type state struct {
+	attempt string
+	runs    bool
+}
+
+// round is when an attempt came how far.
+type round struct {
+	first    time.Time // one pod has told it
+	previous time.Time // the JobSet says that the one before is outdated
+	told     time.Time // all pods have told it
+	current  time.Time // the JobSet says that it may begin
+	all      time.Time // all pods run in it
+}
+
+// writes are counted as the watches show them.
+type writes struct{ statuses, events, jobSets int }
+
+func (w writes) minus(o writes) writes {
+	return writes{w.statuses - o.statuses, w.events - o.events, w.jobSets - o.jobSets}
+}
+
+// observe begins to watch, until ctx ends.
+func observe(ctx context.Context, config *rest.Config, size int) (*observer, error) {
+	o := &observer{size: size, in: map[string]state{}, told: map[string]int{}, runs: map[string]int{}, rounds: map[string]*round{}, stir: make(chan struct{})}
+	client, err := newClient(config)
+	if err != nil {
+		return nil, err
+	}
+	any, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	jobSets := any.Resource(schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"})
+	o.follow(ctx, jobSetLabel, client.CoreV1().Pods(metav1.NamespaceDefault).Watch)
+	o.follow(ctx, "", client.CoreV1().Events(metav1.NamespaceDefault).Watch)
+	o.follow(ctx, "", jobSets.Namespace(metav1.NamespaceDefault).Watch)
+	return o, nil
+}
+
+// follow watches until ctx ends. A watch that the API server ends, as it does with one that can't follow,
+// resumes where it was.
+func (o *observer) follow(ctx context.Context, selector string, open func(context.Context, metav1.ListOptions) (watch.Interface, error)) {
+	o.running.Go(func() {
+		options := metav1.ListOptions{LabelSelector: selector}
+		for ctx.Err() == nil {
+			w, err := open(ctx, options)
+			if err != nil {
+				_ = testbed.Sleep(ctx, 100*time.Millisecond) // the loop sees that ctx has ended
+				continue
+			}
+			for e := range w.ResultChan() {
+				if object, is := e.Object.(metav1.Object); is {
+					options.ResourceVersion = object.GetResourceVersion()
+					o.shows(e)
+				}
+			}
+			w.Stop()
+		}
+	})
+}
+
+// shows files what a watch shows.
+func (o *observer) shows(e watch.Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch object := e.Object.(type) {
+	case *v1.Pod:
+		if e.Type == watch.Modified {
+			o.writes.statuses++
+		}
+		o.pod(object)
+	case *v1.Event:
+		o.writes.events++
+	case *unstructured.Unstructured:
+		o.writes.jobSets++
+		o.jobSet(object)
+	}
+	close(o.stir)
+	o.stir = make(chan struct{})
+}
+
+func (o *observer) pod(pod *v1.Pod) {
+	before, now := o.in[pod.Name], state{attempt: pod.Annotations[lifecycle.AttemptAnnotation]}
+	if s := pod.Status.ContainerStatuses; now.attempt != "" && len(s) > 0 && s[0].State.Running != nil {
+		now.runs = true
+	}
+	o.in[pod.Name] = now
+	if now.attempt == "" {
+		return
+	}
+	r := o.of(now.attempt)
+	if before.attempt != now.attempt {
+		note(&r.first)
+		o.told[before.attempt]--
+		if o.told[now.attempt]++; o.told[now.attempt] == o.size {
+			note(&r.told)
+		}
+	}
+	if before.runs {
+		o.runs[before.attempt]--
+	}
+	if now.runs {
+		if o.runs[now.attempt]++; o.runs[now.attempt] == o.size {
+			note(&r.all)
+		}
+	}
+}
+
+func (o *observer) jobSet(object *unstructured.Unstructured) {
+	if current, has, err := unstructured.NestedInt64(object.Object, "status", "currentInPlaceRestartAttempt"); has && err == nil {
+		note(&o.of(fmt.Sprint(current)).current)
+	}
+	if previous, has, err := unstructured.NestedInt64(object.Object, "status", "previousInPlaceRestartAttempt"); has && err == nil {
+		note(&o.of(fmt.Sprint(previous + 1)).previous)
+	}
+}
+
+func (o *observer) of(attempt string) *round {
+	r := o.rounds[attempt]
+	if r == nil {
+		r = &round{}
+		o.rounds[attempt] = r
+	}
+	return r
+}
+
+func note(t *time.Time) {
+	if t.IsZero() {
+		*t = time.Now()
+	}
+}
+
+// count is what was written until now.
+func (o *observer) count() writes {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.writes
+}
+
+// await waits until all pods run in an attempt.
+func (o *observer) await(ctx context.Context, attempt int) (round, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
+	defer cancel()
+	for {
+		o.mu.Lock()
+		r, stir := *o.of(fmt.Sprint(attempt)), o.stir
+		told, run := o.told[fmt.Sprint(attempt)], o.runs[fmt.Sprint(attempt)]
+		o.mu.Unlock()
+		if !r.all.IsZero() {
+			return r, nil
+		}
+		select {
+		case <-stir:
+		case <-ctx.Done():
+			return r, fmt.Errorf("wait for attempt %d: %w: %d of %d pods have told it, %d run in it", attempt, context.Cause(ctx), told, o.size, run)
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package simulated
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/lifepod/lifepod/e2e/jobset"
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/sim/choice"
+	"github.com/lifepod/lifepod/sim/live"
+	"github.com/lifepod/lifepod/sim/nodes"
+)
+
+// members is how many pods the JobSet of the test has.
+const members = 24
+
+const trainManifest = `
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: train}
+spec:
+  failurePolicy: {maxRestarts: 10, restartStrategy: InPlaceRestart}
+  replicatedJobs:
+  - name: workers
+    replicas: 2
+    template:
+      spec:
+        backoffLimit: 2147483647
+        podReplacementPolicy: Failed
+        completions: 12
+        parallelism: 12
+        template:
+          metadata: {annotations: {lifepod.dev/group: jobset}}
+          spec:
+            restartPolicy: Never
+            terminationGracePeriodSeconds: 1
+            nodeSelector: {lifepod.dev/simulated: "true"}
+            containers:
+            - name: worker
+              image: lifepod.dev/toolbox:1
+              restartPolicy: Never
+              restartPolicyRules:
+              - action: RestartAllContainers
+                exitCodes: {operator: NotIn, values: [0]}
+`
+
+// A JobSet on simulated nodes restarts in place as one, with the real controller: all nodes of the
+// process take part in groups by one watch.
+func TestSimulatedGroup(t *testing.T) {
+	controller, err := jobset.Start(t.Context(), jobset.Config{Plane: plane, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the JobSet controller:\n%s", controller.LastLines(20))
+		}
+		if err := controller.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	client := admin(t)
+	ns := namespace(t, client)
+	scenarios, err := choice.Of(
+		choice.Named{Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: forever}]}}")},
+		choice.Named{Name: ns + "/train-workers-0-3-*", Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: 2s, exit: 3}, {run: forever}]}}")},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	join(t, client, nodes.Options{Count: 6, Prefix: "group-", Pods: &live.Pods{Scenarios: scenarios}})
+	seen := follow(t, client, ns)
+	if _, err := plane.Kubectl(t.Context(), trainManifest, "--namespace", ns, "apply", "--filename=-"); err != nil {
+		t.Fatal(err)
+	}
+	awaitAll(t, client, ns, "running in attempt 1", members, func(pod *v1.Pod) bool {
+		return runsIn(pod, "1") && pod.Status.ContainerStatuses[0].RestartCount == 1
+	})
+	for deadline := time.Now().Add(time.Minute); !seen.all("1"); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the watch has not shown it")
+		}
+	}
+	seen.check(t)
+	status, err := plane.Kubectl(t.Context(), "", "--namespace", ns, "get", "jobset", "train",
+		"--output=jsonpath={.status.currentInPlaceRestartAttempt} {.status.previousInPlaceRestartAttempt}")
+	if err != nil || status != "1 0" {
+		t.Errorf("the JobSet has %q, %v", status, err)
+	}
+	for _, what := range [][]string{{"jobset", "train", "--cascade=orphan"}, {"jobs", "--all"}} { // the collector of garbage hears of JobSets late
+		if _, err := plane.Kubectl(t.Context(), "", append([]string{"--namespace", ns, "delete"}, what...)...); err != nil {
+			t.Error(err)
+		}
+	}
+	deleteAll(t, client, ns)
+}
+
+// runsIn says whether a pod's container runs in an attempt.
+func runsIn(pod *v1.Pod, attempt string) bool {
+	s := pod.Status.ContainerStatuses
+	return pod.Annotations[lifecycle.AttemptAnnotation] == attempt && len(s) == 1 && s[0].State.Running != nil && isReady(pod)
+}
+
+// history is what a watch shows of pods.
+type history struct {
+	mu     sync.Mutex
+	now    map[string]*v1.Pod
+	writes map[string]int // by pod: since it has run in attempt 0
+	broken []string
+}
+
+// follow watches the pods of a namespace until the test ends.
+func follow(t *testing.T, client kubernetes.Interface, ns string) *history {
+	t.Helper()
+	h := &history{now: map[string]*v1.Pod{}, writes: map[string]int{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	var following sync.WaitGroup
+	following.Go(func() {
+		var options metav1.ListOptions
+		for ctx.Err() == nil { // the API server ends a watch that can't follow
+			watch, err := client.CoreV1().Pods(ns).Watch(ctx, options)
+			if err != nil {
+				continue
+			}
+			for e := range watch.ResultChan() {
+				if pod, is := e.Object.(*v1.Pod); is {
+					options.ResourceVersion = pod.ResourceVersion
+					h.shows(pod)
+				}
+			}
+		}
+	})
+	t.Cleanup(func() { cancel(); following.Wait() })
+	return h
+}
+
+func (h *history) shows(pod *v1.Pod) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before := h.now[pod.Name]
+	h.now[pod.Name] = pod
+	if before == nil || pod.DeletionTimestamp != nil {
+		return
+	}
+	if runsIn(before, "0") || h.writes[pod.Name] > 0 {
+		h.writes[pod.Name]++
+	}
+	attempt := pod.Annotations[lifecycle.AttemptAnnotation]
+	if attempt != before.Annotations[lifecycle.AttemptAnnotation] {
+		if s := pod.Status.ContainerStatuses; len(s) > 0 && s[0].State.Running != nil {
+			h.broken = append(h.broken, fmt.Sprintf("B-GRP-3: %s tells attempt %s and still runs", pod.Name, attempt))
+		}
+		if attempt != "0" && before.UID == pod.UID && before.Status.PodIP != pod.Status.PodIP {
+			h.broken = append(h.broken, fmt.Sprintf("%s had the address %s and has %s", pod.Name, before.Status.PodIP, pod.Status.PodIP))
+		}
+	}
+	if !runsIn(pod, attempt) {
+		return
+	}
+	for _, other := range h.now {
+		if in := other.Annotations[lifecycle.AttemptAnnotation]; in != attempt && runsIn(other, in) {
+			h.broken = append(h.broken, fmt.Sprintf("B-GRP-12: %s runs in attempt %s and %s in %s", pod.Name, attempt, other.Name, in))
+		}
+	}
+}
+
+// all says whether all pods run in an attempt.
+func (h *history) all(attempt string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, pod := range h.now {
+		if !runsIn(pod, attempt) {
+			return false
+		}
+	}
+	return len(h.now) == members
+}
+
+// check holds what was seen against what has to be.
+func (h *history) check(t *testing.T) {
+	t.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.broken) > 0 {
+		t.Error(strings.Join(h.broken, "\n"))
+	}
+	if len(h.writes) != members {
+		t.Errorf("%d pods have restarted, want %d", len(h.writes), members)
+	}
+	for name, n := range h.writes {
+		if n > mostWrites {
+			t.Errorf("the status of %s was written %d times for one restart", name, n)
+		}
+	}
+}
+
+// mostWrites are of one pod in one restart: it begins, nothing of the last attempt runs, it waits for its
+// group for longer than progress waits to be told, it runs.
+const mostWrites = 4
