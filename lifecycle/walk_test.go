@@ -52,7 +52,7 @@ func randomWalks(t *testing.T) {
 }
 
 // sometimes are the rare branches that a long run must have reached (make soak; a short run
-// may miss some, and make prove-lives, which CI runs, sums up its rounds): Kubernetes
+// may miss some, and make prove-lives sums up its rounds): Kubernetes
 // Events, rules that were reported, and what reach notices.
 var sometimes = []string{
 	"BackOff", "Killing", "FailedKillPod", "SandboxChanged", "FailedCreatePodSandBox", "FailedMount",
