@@ -51,9 +51,9 @@ func randomWalks(t *testing.T) {
 	}
 }
 
-// sometimes are the rare branches that a long run must have reached (make soak, which CI
-// runs; a short run may miss some): Kubernetes Events, rules that were reported, and what
-// reach notices.
+// sometimes are the rare branches that a long run must have reached (make soak; a short run
+// may miss some, and make prove-lives sums up its rounds): Kubernetes
+// Events, rules that were reported, and what reach notices.
 var sometimes = []string{
 	"BackOff", "Killing", "FailedKillPod", "SandboxChanged", "FailedCreatePodSandBox", "FailedMount",
 	"FailedCreatePodContainer", "Pulling", "DeadlineExceeded",

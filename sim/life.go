@@ -57,7 +57,7 @@ func (l *Lives) Run(o Options) *Life {
 		o.Scenario = &scenario.Scenario{}
 	}
 	w := newWorld(l.pod, o)
-	w.accepted = l.machine
+	w.agent.fresh = l.machine
 	until := o.For
 	if until == 0 {
 		until = o.Scenario.For.Draw(w.dice, UsualFor)

@@ -21,7 +21,6 @@ type world struct {
 	scenario *scenario.Scenario
 	sink     Sink // nil: nobody is told
 	began    time.Time
-	accepted *lifecycle.Machine // before its first fact: never stepped, but cloned
 	outside  outside
 
 	dice             *rand.Rand
@@ -45,6 +44,7 @@ type outside struct {
 
 // agent is the lifepod that leads the pod.
 type agent struct {
+	fresh    *lifecycle.Machine // before its first fact: it takes none, but its clones do
 	machine  *lifecycle.Machine // nil: it has crashed
 	recorder *journal.Recorder  // nil: nobody wants the journal
 	times    int                // how often it was started: answers are for the one that asked
@@ -83,7 +83,7 @@ func optionsOf() lifecycle.Options {
 
 // begin begins the life.
 func (w *world) begin() {
-	w.agent.machine = w.accepted.Clone()
+	w.agent.machine = w.agent.fresh.Clone()
 	if refuse := w.scenario.Refuse; refuse != nil {
 		w.feed(lifecycle.Rejected{Reason: refuse.Reason, Message: refuse.Message})
 		return

@@ -25,6 +25,8 @@ type Walks struct {
 	Tests  string // which, as `go test -run` takes them
 	Checks int    // of a round, for each test; too few for a round alone to come by every rare branch
 	Share  int    // of ten lives, where a number is asked for
+
+	compare int // Limit.Compare
 }
 
 // AllWalks are those of both machines. A life of a pod in a roster is much cheaper than one
@@ -79,14 +81,14 @@ func (w Walks) lead(ctx context.Context, root string, seed int, limit Limit) (su
 		return sum, fmt.Errorf("%s: %w\n%s", build, err, out)
 	}
 	began := time.Now()
-	w.Checks = cmp.Or(limit.Checks, w.Checks)
+	w.Checks, w.compare = cmp.Or(limit.Checks, w.Checks), max(1, limit.Compare)
 	for ; ; seed++ {
 		if limit.For > 0 && time.Since(began) >= limit.For || limit.Lives > 0 && sum[counts.Lives] >= limit.Lives*w.Share/10 {
 			break
 		}
-		if err := round(ctx, w.command(ctx, binary, root, seed, max(1, limit.Compare)), sum); err != nil {
+		if err := round(ctx, w.command(ctx, binary, root, seed), sum); err != nil {
 			return sum, fmt.Errorf("%w; again: go test ./%s -run '%s' -rapid.seed=%d -rapid.checks=%d -compare=%d",
-				err, w.Folder, w.Tests, seed, w.Checks, max(1, limit.Compare))
+				err, w.Folder, w.Tests, seed, w.Checks, w.compare)
 		}
 	}
 	if unreached := counts.Unreached(sum); sum[counts.Lives] >= enough && len(unreached) > 0 {
@@ -96,9 +98,9 @@ func (w Walks) lead(ctx context.Context, root string, seed int, limit Limit) (su
 }
 
 // command leads the walks of one seed.
-func (w Walks) command(ctx context.Context, binary, root string, seed, compare int) *exec.Cmd {
+func (w Walks) command(ctx context.Context, binary, root string, seed int) *exec.Cmd {
 	command := exec.CommandContext(ctx, binary, "-test.run", w.Tests, "-test.v", "-test.timeout=0",
-		fmt.Sprintf("-rapid.seed=%d", seed), fmt.Sprintf("-rapid.checks=%d", w.Checks), fmt.Sprintf("-compare=%d", compare), "-rapid.shrinktime=1m")
+		fmt.Sprintf("-rapid.seed=%d", seed), fmt.Sprintf("-rapid.checks=%d", w.Checks), fmt.Sprintf("-compare=%d", w.compare), "-rapid.shrinktime=1m")
 	command.Dir = filepath.Join(root, w.Folder)
 	// Of a walk nothing is kept: collecting the heap seldom saves a quarter of the time.
 	command.Env = append(os.Environ(), "GOGC=400", fmt.Sprintf("GOMAXPROCS=%d", max(1, runtime.NumCPU()/len(AllWalks))))
