@@ -227,7 +227,7 @@ func TestProgressWaitsForSlowServer(t *testing.T) {
 func TestSlots(t *testing.T) {
 	bubble(t, Config{}, func(t *testing.T, s *setup) {
 		slots := make(chan struct{}, 1)
-		s.slots = slots
+		s.room.slots = slots
 		slots <- struct{}{} // somebody else's request
 		web := s.pod("web")
 		s.Set(web, ready("10.0.0.1"), nil)
