@@ -52,7 +52,8 @@ func (f *floor) write(ctx context.Context, attempt int) (time.Duration, error) {
 			if err != nil {
 				return err
 			}
-			_, err = f.client.CoreV1().Pods(metav1.NamespaceDefault).Patch(ctx, nameOf(i), types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+			pods := f.client.CoreV1().Pods(metav1.NamespaceDefault)
+			_, err = pods.Patch(ctx, nameOf(i), types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 			return err
 		})
 		if err != nil {
@@ -68,7 +69,8 @@ func endedStatus(attempt int) v1.PodStatus {
 		s.Conditions[i].Status = v1.ConditionFalse
 	}
 	s.ContainerStatuses[0].Ready, s.ContainerStatuses[0].Started = false, new(false)
-	s.ContainerStatuses[0].State = v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "WaitingForGroup", Message: fmt.Sprintf("attempt %d", attempt)}}
+	waiting := v1.ContainerStateWaiting{Reason: "WaitingForGroup", Message: fmt.Sprintf("attempt %d", attempt)}
+	s.ContainerStatuses[0].State = v1.ContainerState{Waiting: &waiting}
 	return s
 }
 
@@ -78,10 +80,13 @@ func runningStatus(attempt int) v1.PodStatus {
 		Phase: v1.PodRunning, HostIP: "100.64.0.1", PodIP: "10.0.0.1", PodIPs: []v1.PodIP{{IP: "10.0.0.1"}}, StartTime: &now,
 		ContainerStatuses: []v1.ContainerStatus{{
 			Name: "worker", Image: "lifepod.dev/toolbox:1", ImageID: "sha256:1", ContainerID: fmt.Sprintf("lifepod-sim://worker-%d", attempt),
-			Ready: true, Started: new(true), RestartCount: int32(attempt), State: v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: now}}, //nolint:gosec // small
+			Ready: true, Started: new(true), RestartCount: int32(attempt), //nolint:gosec // small
+			State: v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: now}},
 		}},
 	}
-	for _, t := range []v1.PodConditionType{v1.PodReadyToStartContainers, v1.PodInitialized, v1.PodReady, v1.ContainersReady, v1.AllContainersRestarting} {
+	for _, t := range []v1.PodConditionType{
+		v1.PodReadyToStartContainers, v1.PodInitialized, v1.PodReady, v1.ContainersReady, v1.AllContainersRestarting,
+	} {
 		s.Conditions = append(s.Conditions, v1.PodCondition{Type: t, Status: v1.ConditionTrue, LastTransitionTime: now})
 	}
 	return s

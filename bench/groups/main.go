@@ -49,7 +49,7 @@ func run(ctx context.Context) error {
 	flag.IntVar(&p.pods, "pods", 1000, "members of the JobSet, each on a node of its own")
 	flag.IntVar(&p.rounds, "rounds", 10, "restarts that are measured, after a first one")
 	flag.DurationVar(&p.every, "every", 20*time.Second, "for how long all run before a worker exits; it has to leave time for the bare writes")
-	flag.BoolVar(&p.names, "dns", true, "the JobSet has a Service, whose EndpointSlices follow its pods (network.enableDNSHostnames)")
+	flag.BoolVar(&p.names, "dns", true, "the JobSet has a Service, whose EndpointSlices follow its pods")
 	flag.StringVar(&p.logs, "logs", "", "`folder` for the logs of the nodes and the JobSet controller, and for a profile of the nodes; empty: they are removed")
 	flag.Parse()
 	klog.SetLogger(logr.Discard()) // it would tell of connections that end with a server

@@ -42,7 +42,8 @@ func (b *bench) measure(ctx context.Context) error {
 		if i > 0 {
 			b.all.rounds = append(b.all.rounds, r)
 		}
-		progress("round %d: all run again after %v (told %v, outdated %v, all told %v, may begin %v)", i, ms(r.took), ms(r.first), ms(r.out), ms(r.told), ms(r.may))
+		progress("round %d: all run again after %v (told %v, outdated %v, all told %v, may begin %v)",
+			i, ms(r.took), ms(r.first), ms(r.out), ms(r.told), ms(r.may))
 		floor, err := bare.write(ctx, attempt)
 		if err != nil {
 			return err

@@ -59,7 +59,10 @@ func (w writes) minus(o writes) writes {
 
 // observe begins to watch, until ctx ends.
 func observe(ctx context.Context, config *rest.Config, size int) (*observer, error) {
-	o := &observer{size: size, in: map[string]state{}, told: map[string]int{}, runs: map[string]int{}, rounds: map[string]*round{}, stir: make(chan struct{})}
+	o := &observer{
+		size: size, in: map[string]state{}, told: map[string]int{}, runs: map[string]int{}, rounds: map[string]*round{},
+		stir: make(chan struct{}),
+	}
 	client, err := newClient(config)
 	if err != nil {
 		return nil, err

@@ -41,7 +41,8 @@ func (r *results) print(out io.Writer, p plan) {
 	for _, one := range r.rounds {
 		during, whole = during.plus(one.writes), whole.plus(one.later)
 	}
-	fmt.Fprintf(out, "writes for each pod and round: %.2f statuses, %.2f events until all run; %.2f events with those told later; of the JobSet %.1f for each round\n",
+	fmt.Fprintf(out, "writes for each pod and round: %.2f statuses, %.2f events until all run; "+
+		"%.2f events with those told later; of the JobSet %.1f for each round\n",
 		float64(during.statuses)/rounds/pods, float64(during.events)/rounds/pods, float64(whole.events)/rounds/pods, float64(whole.jobSets)/rounds)
 	fmt.Fprintf(out, "CPU time for each round until all run, mean:")
 	cpu := map[string]time.Duration{}

@@ -124,7 +124,9 @@ health: {healthProbeBindAddress: "0"}
 		return err
 	}
 	text := string(webhooks)
-	for path := range strings.SplitSeq("/mutate-jobset-x-k8s-io-v1alpha2-jobset /mutate--v1-pod /validate-jobset-x-k8s-io-v1alpha2-jobset /validate--v1-pod", " ") {
+	for _, path := range []string{
+		"/mutate-jobset-x-k8s-io-v1alpha2-jobset", "/mutate--v1-pod", "/validate-jobset-x-k8s-io-v1alpha2-jobset", "/validate--v1-pod",
+	} {
 		service := "    service:\n      name: webhook-service\n      namespace: system\n      path: " + path + "\n"
 		url := fmt.Sprintf("    url: https://127.0.0.1:%d%s\n    caBundle: %s\n", c.port, path, base64.StdEncoding.EncodeToString(authority))
 		if !strings.Contains(text, service) {

@@ -37,10 +37,10 @@ type outcome struct {
 
 // attempt makes one attempt for an entry that was taken off the work list.
 func (w *Writer) attempt(ctx context.Context, e *entry) {
-	if w.slots != nil { // what is set meanwhile is written, and not what was
+	if w.room.slots != nil { // what is set meanwhile is written, and not what was
 		select {
-		case w.slots <- struct{}{}:
-			defer func() { <-w.slots }()
+		case w.room.slots <- struct{}{}:
+			defer func() { <-w.room.slots }()
 		case <-ctx.Done():
 			w.end(ctx, e, nil)
 			return

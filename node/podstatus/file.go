@@ -48,7 +48,7 @@ func (w *Writer) written(e *entry, t *try) (waiting []func(error)) {
 		if e.failures.told != "" {
 			w.log.Info("the pod's status could be written again", "pod", e.ref)
 		}
-		e.failures, e.doubt, w.took = failures{}, false, time.Since(t.began)
+		e.failures, e.doubt, w.reach.took = failures{}, false, time.Since(t.began)
 	}
 	w.learn(e, t)
 	e.told.agreed, e.untaken = t.pod.ResourceVersion, t.untaken

@@ -27,7 +27,7 @@ func (w *Writer) progressWindow() time.Duration {
 			long += windowEach
 		}
 	}
-	return min(max(long, windowTook*w.took), windowMost)
+	return min(max(long, windowTook*w.reach.took), windowMost)
 }
 
 // told is what the API server has been told of a pod, and who waits for it.

@@ -209,7 +209,8 @@ func TestProgressWaitsForSlowServer(t *testing.T) {
 		after(2 * time.Second)
 		s.Set(web, func() v1.PodStatus {
 			status := ready("10.0.0.1")
-			status.ContainerStatuses = []v1.ContainerStatus{{Name: "main", State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "ContainerCreating"}}}}
+			waiting := v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "ContainerCreating"}}
+			status.ContainerStatuses = []v1.ContainerStatus{{Name: "main", State: waiting}}
 			return status
 		}(), nil)
 		after(5 * time.Second)
@@ -227,7 +228,7 @@ func TestProgressWaitsForSlowServer(t *testing.T) {
 func TestSlots(t *testing.T) {
 	bubble(t, Config{}, func(t *testing.T, s *setup) {
 		slots := make(chan struct{}, 1)
-		s.slots = slots
+		s.room.slots = slots
 		slots <- struct{}{} // somebody else's request
 		web := s.pod("web")
 		s.Set(web, ready("10.0.0.1"), nil)

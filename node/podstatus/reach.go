@@ -15,8 +15,9 @@ type reach struct {
 	testing bool // a request is under way that shows whether it is back
 	testAt  time.Time
 	pause   wait.Backoff
-	heardAt time.Time // the last sign of it
-	backAt  time.Time // the first after it had been silent
+	heardAt time.Time     // the last sign of it
+	backAt  time.Time     // the first after it had been silent
+	took    time.Duration // how long the last write took that was answered
 }
 
 // failed notes a request, begun at a time, that got no answer. It says whether

@@ -35,8 +35,7 @@ type Writer struct {
 	// Immutable.
 	client   kubernetes.Interface
 	log      *slog.Logger
-	inFlight int
-	slots    chan struct{}
+	room     room
 	timeout  time.Duration
 	patience time.Duration
 	wake     chan struct{} // holds a value when there may be something to begin
@@ -44,25 +43,30 @@ type Writer struct {
 	mu      sync.Mutex
 	entries map[types.UID]*entry // by the UID that the node knows the pod by
 	objects objects
-	work    []*entry      // those with something to do and no attempt under way, in order
-	busy    int           // attempts under way
-	took    time.Duration // how long the last one took that was answered
-	ended   bool          // nothing is written any more
+	work    []*entry // those with something to do and no attempt under way, in order
+	busy    int      // attempts under way
+	ended   bool     // nothing is written any more
 	reach   reach
 	idle    chan struct{} // closed when nothing is to be written; nil: nobody waits
+}
+
+// room is for attempts at the same time.
+type room struct {
+	inFlight int
+	slots    chan struct{} // shared with other Writers; nil: with none
 }
 
 // New prepares a Writer; statuses are written while Run runs.
 func New(c Config) *Writer {
 	w := &Writer{
 		client: c.Client, log: c.Log,
-		inFlight: c.InFlight, slots: c.Slots, timeout: c.Timeout, patience: c.Patience,
+		room: room{inFlight: c.InFlight, slots: c.Slots}, timeout: c.Timeout, patience: c.Patience,
 		wake:    make(chan struct{}, 1),
 		entries: map[types.UID]*entry{},
 		objects: objects{},
 	}
-	if w.inFlight == 0 {
-		w.inFlight = 32
+	if w.room.inFlight == 0 {
+		w.room.inFlight = 32
 	}
 	if w.timeout == 0 {
 		w.timeout = 10 * time.Second
@@ -121,7 +125,7 @@ func (w *Writer) due(now time.Time) (due []*entry, next time.Time) {
 	}
 	later, window := w.work[:0], w.progressWindow()
 	for _, e := range w.work {
-		if w.busy >= w.inFlight || w.reach.testing {
+		if w.busy >= w.room.inFlight || w.reach.testing {
 			later = append(later, e) // the end of an attempt wakes
 			continue
 		}

@@ -53,7 +53,6 @@ type Recorder struct {
 	node   string
 	rate   *rate.Limiter
 	pauses pauses
-	slots  chan struct{}
 	wake   chan struct{} // holds a value when there may be something to send
 
 	mu      sync.Mutex
@@ -67,8 +66,12 @@ type Recorder struct {
 	outage
 }
 
-// pauses are how long events wait: a normal one before the API has it, each one after that.
-type pauses struct{ first, again time.Duration }
+// pauses are how long events wait: a normal one before the API has it, each one after that; and each until
+// there is room for its request, which other Recorders share. nil: none does.
+type pauses struct {
+	first, again time.Duration
+	slots        chan struct{}
+}
 
 // outage is that the API server does not answer: one request at a time tries. It is not podstatus' reach,
 // which asks more often, since pods wait for it, and tells requests that hang from a server that is away.
@@ -87,8 +90,7 @@ func New(c Config) *Recorder {
 	return &Recorder{
 		client: c.Client, log: c.Log, node: c.Node,
 		rate:    rate.NewLimiter(limit, max(c.Burst, 1)),
-		pauses:  pauses{first: c.Delay, again: c.Again},
-		slots:   c.Slots,
+		pauses:  pauses{first: c.Delay, again: c.Again, slots: c.Slots},
 		wake:    make(chan struct{}, 1),
 		similar: clientrecord.NewEventAggregator(remembered, similar, combined, similarMost, similarWithN, clock.RealClock{}),
 		series:  lru.New(remembered),

@@ -29,10 +29,10 @@ type telling struct {
 
 // send tells the API server and files what came of it.
 func (r *Recorder) send(ctx context.Context, t telling) {
-	if r.slots != nil {
+	if r.pauses.slots != nil {
 		select {
-		case r.slots <- struct{}{}:
-			defer func() { <-r.slots }()
+		case r.pauses.slots <- struct{}{}:
+			defer func() { <-r.pauses.slots }()
 		case <-ctx.Done():
 			return
 		}
