@@ -82,6 +82,9 @@ func (l *invariants) inGroup(w *walk, was *Machine, effects []Effect) {
 		return
 	}
 	for _, c := range m.regulars() {
+		if c.Position == creating {
+			continue // the ID is that of the one before, which has ended
+		}
 		if before, started := l.attempts[c.ID]; started && before < *m.group.Told && c.mayRun() {
 			l.t.Fatalf("attempt %d is told while %s of attempt %d may run (B-GRP-3)", *m.group.Told, c.spec.Name, before)
 		}
