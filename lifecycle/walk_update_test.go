@@ -156,10 +156,10 @@ func (l *invariants) ended(w *walk, s v1.PodStatus) {
 		return
 	}
 	want := l.evicted
-	if s.Phase == v1.PodSucceeded && allSucceeded(s) {
+	if s.Phase == v1.PodSucceeded && w.allSucceeded(s) {
 		want.Reason, want.Message = "", ""
 	} else if s.Phase != v1.PodFailed {
-		l.t.Fatalf("evicted with %+v, and ends as %s", l.evicted, s.Phase)
+		l.t.Fatalf("evicted with %+v, and ends as %s: %+v", l.evicted, s.Phase, s.ContainerStatuses)
 	}
 	if s.Reason != want.Reason || s.Message != want.Message || disrupted != (l.evicted.Disruption != "") {
 		l.t.Fatalf("evicted with %+v, and ends as %s %s %q, disrupted: %t", l.evicted, s.Phase, s.Reason, s.Message, disrupted)
@@ -167,13 +167,11 @@ func (l *invariants) ended(w *walk, s v1.PodStatus) {
 	w.note("evicted", true)
 }
 
-func allSucceeded(s v1.PodStatus) bool {
-	for _, c := range s.ContainerStatuses {
-		if c.State.Terminated == nil || c.State.Terminated.ExitCode != 0 {
-			return false
-		}
-	}
-	return true
+// allSucceeded: all have ended with 0, or with a code that counts as success by a rule of theirs.
+func (w *walk) allSucceeded(s v1.PodStatus) bool {
+	return !slices.ContainsFunc(s.ContainerStatuses, func(c v1.ContainerStatus) bool {
+		return c.State.Terminated == nil || c.State.Terminated.ExitCode != 0 && !w.m.containerNamed(c.Name).Verdict.Complete
+	})
 }
 
 // rests checks a pod that has ended and keeps its records: whatever wakes it or looks at
