@@ -42,7 +42,7 @@ runtime: packages ## build what bin/lifepod carries: containerd, runc, CNI, imag
 
 # Real programs that tests and measurements use, those of Kubernetes pinned in
 # cluster/go.mod.
-.PHONY: controlplane drivers kubelet metrics-server prometheus stock-runtime
+.PHONY: controlplane drivers jobset kubelet metrics-server prometheus stock-runtime
 controlplane: ## build etcd, kube-apiserver & co. for the tests of lifepod agent
 	@$(GO) run ./e2e/controlplane/build
 
@@ -50,6 +50,9 @@ drivers: ## build the drivers of devices that the tests of lifepod agent use
 	@$(GO) run ./e2e/controlplane/build -drivers
 	cd e2e/controlplane/exampledriver && $(GO) build -buildvcs=false -ldflags '-s -w' \
 		-o $(CURDIR)/.cache/controlplane/bin/dra-example-kubeletplugin sigs.k8s.io/dra-example-driver/cmd/dra-example-kubeletplugin
+
+jobset: ## build the JobSet controller that the tests of groups use
+	cd e2e/controlplane/jobset && $(GO) build -buildvcs=false -ldflags '-s -w' -o $(CURDIR)/.cache/controlplane/bin/jobset sigs.k8s.io/jobset
 
 kubelet: ## build the kubelet that lifepod is compared with
 	@$(GO) run ./e2e/controlplane/build -kubelet
@@ -140,7 +143,7 @@ check-cluster: test-packages ## the same for the module cluster, which takes lon
 	cd cluster && $(GO) vet -tags $(CLUSTERTAGS),conformance ./... && $(LINT) --build-tags $(CLUSTERTAGS),conformance ./...
 	cd cluster && $(GO) test $$($(GO) list ./... | grep -v /e2e)
 
-test: test-packages build controlplane drivers kubelet metrics-server prometheus ## all tests, those on real containers included (as root)
+test: test-packages build controlplane drivers jobset kubelet metrics-server prometheus ## all tests, those on real containers included (as root)
 	@echo "tests of the packages, some on real containers"
 	$(GO) test -tags realruntime -timeout 20m $$($(GO) list ./... | grep -v /e2e)
 	cd bundle/runtime && $(GO) test ./...

@@ -1,0 +1,87 @@
+package groups
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/lifepod/lifepod/e2e/controlplane"
+	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/e2e/verdict"
+)
+
+// patience is how long anything may take before a test gives up.
+const patience = 90 * time.Second
+
+var (
+	plane      *controlplane.ControlPlane
+	client     kubernetes.Interface // an administrator
+	controller *jobSet
+	nodes      []*member.Member
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code, err := testAll(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e/groups:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func testAll(m *testing.M) (code int, err error) {
+	if os.Geteuid() != 0 {
+		return 0, errors.New("these tests run containers: run them as root")
+	}
+	work, err := os.MkdirTemp("", "lp-e2e-groups-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	binary, err := machine.Binary("../..", work)
+	if err != nil {
+		return 0, err
+	}
+	ctx := context.Background()
+	if plane, err = controlplane.Start(ctx, controlplane.Config{}); err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, plane.Close()) }()
+	if client, err = kubernetes.NewForConfig(plane.RESTConfig()); err != nil {
+		return 0, err
+	}
+	dir := filepath.Join(work, "jobset")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return 0, err
+	}
+	controller, err = startJobSet(ctx, plane, dir)
+	if controller != nil {
+		defer func() { err = errors.Join(err, controller.Close()) }()
+	}
+	if err != nil {
+		return 0, err
+	}
+	for range 2 {
+		node, err := member.Start(ctx, member.Config{Plane: plane, Program: binary})
+		if err != nil {
+			return 0, err
+		}
+		defer func() { err = errors.Join(err, node.Close()) }()
+		nodes = append(nodes, node)
+	}
+	for _, node := range nodes {
+		if err := node.AwaitReady(ctx); err != nil {
+			return 0, err
+		}
+	}
+	return verdict.Run(m, plane.ShowComplaints), nil
+}
