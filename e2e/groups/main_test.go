@@ -29,6 +29,9 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "4"); err != nil { // they wait more than they work
+		panic(err)
+	}
 	flag.Parse()
 	code, err := testAll(m)
 	if err != nil {
