@@ -51,8 +51,9 @@ drivers: ## build the drivers of devices that the tests of lifepod agent use
 	cd e2e/controlplane/exampledriver && $(GO) build -buildvcs=false -ldflags '-s -w' \
 		-o $(CURDIR)/.cache/controlplane/bin/dra-example-kubeletplugin sigs.k8s.io/dra-example-driver/cmd/dra-example-kubeletplugin
 
-jobset: ## build the JobSet controller that the tests of groups use
-	cd e2e/controlplane/jobset && $(GO) build -buildvcs=false -ldflags '-s -w' -o $(CURDIR)/.cache/controlplane/bin/jobset sigs.k8s.io/jobset
+jobset: ## build the JobSet controller that the tests of groups use, and its agent
+	cd e2e/controlplane/jobset && $(GO) build -buildvcs=false -ldflags '-s -w' -o $(CURDIR)/.cache/controlplane/bin/ \
+		sigs.k8s.io/jobset sigs.k8s.io/jobset/cmd/in-place-restart-agent
 
 kubelet: ## build the kubelet that lifepod is compared with
 	@$(GO) run ./e2e/controlplane/build -kubelet
@@ -275,7 +276,7 @@ $(CRITEST)/nginx.tar:
 
 # --- measuring --------------------------------------------------------------
 
-.PHONY: bench bench-steps bench-sim bench-serve bench-agent bench-devices bench-volumes bench-pressure bench-up
+.PHONY: bench bench-steps bench-sim bench-serve bench-agent bench-devices bench-volumes bench-pressure bench-groups bench-up
 bench: build stock-runtime ## lifepod against the bare runtime calls, on one containerd and on upstream's (as root)
 	$(GO) run ./bench -lifepod bin/lifepod
 
@@ -315,6 +316,10 @@ bench-volumes: test-packages build controlplane kubelet ## what follows a CSI dr
 BENCHPRESSURE ?= -blocks 1 -n 5
 bench-pressure: test-packages build controlplane kubelet ## evictions, shutdown and watching, lifepod agent against the kubelet (as root)
 	$(GO) run ./bench/pressure -lifepod bin/lifepod $(BENCHPRESSURE)
+
+BENCHGROUPS ?= -n 10
+bench-groups: build controlplane jobset ## a JobSet restarts as one: lifepod agent's groups against JobSet's own agents, on the same nodes (as root)
+	$(GO) run ./bench/groups -lifepod bin/lifepod $(BENCHGROUPS)
 
 SOAK     ?= 20000
 SOAKSEED ?= 0

@@ -100,7 +100,7 @@ func (j *groupOf) end() {
 	if j.Failed() {
 		pods, _ := plane.Kubectl(ctx, "", "--namespace", j.namespace, "get", "pods,jobs,jobsets", "--output=yaml") // what can't be had is not shown
 		events, _ := plane.Kubectl(ctx, "", "--namespace", j.namespace, "events")
-		j.Logf("%s\n%s\nthe controller:\n%s", events, pods, controller.process.LastLines(30))
+		j.Logf("%s\n%s\nthe controller:\n%s", events, pods, controller.LastLines(30))
 		for _, node := range nodes {
 			j.Logf("the end of the log of %s:\n%s", node.Name, node.Process().LastLines(40))
 		}
@@ -132,20 +132,12 @@ func (j *groupOf) apply(strategy string) {
 	j.kubectlWith(strings.NewReplacer("STRATEGY", strategy, "DIR", j.dir).Replace(manifest), "apply", "--filename=-")
 }
 
-// grant applies the manifest of docs/groups.md that lets nodes read JobSets.
+// grant lets nodes read JobSets.
 func (j *groupOf) grant() {
 	j.Helper()
-	docs, err := os.ReadFile("../../docs/groups.md")
-	if err != nil {
+	if err := controller.Grant(j.Context()); err != nil {
 		j.Fatal(err)
 	}
-	for block := range strings.SplitSeq(string(docs), "```yaml\n") {
-		if text, _, _ := strings.Cut(block, "```"); strings.Contains(text, "kind: ClusterRoleBinding") {
-			j.kubectlWith(text, "apply", "--filename=-")
-			return
-		}
-	}
-	j.Fatal("docs/groups.md has no ClusterRoleBinding")
 }
 
 // fail has the workers of pods exit that run now.

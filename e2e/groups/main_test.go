@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/e2e/controlplane"
+	"github.com/lifepod/lifepod/e2e/jobset"
 	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/e2e/verdict"
@@ -24,7 +25,7 @@ const patience = 90 * time.Second
 var (
 	plane      *controlplane.ControlPlane
 	client     kubernetes.Interface // an administrator
-	controller *jobSet
+	controller *jobset.Controller
 	nodes      []*member.Member
 )
 
@@ -66,10 +67,8 @@ func testAll(m *testing.M) (code int, err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return 0, err
 	}
-	controller, err = startJobSet(ctx, plane, dir)
-	if controller != nil {
-		defer func() { err = errors.Join(err, controller.Close()) }()
-	}
+	controller, err = jobset.Start(ctx, plane, dir)
+	defer func() { err = errors.Join(err, controller.Close()) }()
 	if err != nil {
 		return 0, err
 	}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+)
+
+// plan is what is measured, and how much.
+type plan struct {
+	lifepod string
+	nodes   int
+	workers int // of each node
+	n       int // rounds
+	agents  bool
+}
+
+func main() {
+	var p plan
+	flag.StringVar(&p.lifepod, "lifepod", "bin/lifepod", "the program to measure")
+	flag.IntVar(&p.nodes, "nodes", 3, "nodes, all on this machine")
+	flag.IntVar(&p.workers, "workers", 2, "pods of a JobSet on each node")
+	flag.IntVar(&p.n, "n", 10, "rounds of each JobSet, after one that is not counted")
+	flag.BoolVar(&p.agents, "agents", true, "measure JobSet's own agents, too")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	klog.SetLogger(logr.Discard()) // it would tell of connections that end with a node
+	if err := run(ctx, p); err != nil {
+		fmt.Fprintln(os.Stderr, "bench/groups:", err)
+		os.Exit(1) //nolint:gocritic // nothing is left but the signals
+	}
+}
+
+func run(ctx context.Context, p plan) (err error) {
+	if p.lifepod, err = filepath.Abs(p.lifepod); err != nil {
+		return err
+	}
+	b, err := open(ctx, p)
+	if err == nil {
+		err = b.measure(ctx)
+	}
+	return b.close(err)
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/lifepod/lifepod/bench/times"
+)
+
+// auditEvent is what counts of a line of the audit log.
+type auditEvent struct {
+	Verb      string
+	ObjectRef struct{ Resource, Subresource, Name string }
+}
+
+// What is written in a round.
+const (
+	statuses   = "statuses"
+	attempts   = "attempts" // by agents
+	newEvents  = "new events"
+	moreEvents = "events counted"
+)
+
+func (b *bench) auditSize() (int64, error) {
+	info, err := os.Stat(b.plane.AuditLog())
+	if err != nil {
+		return 0, fmt.Errorf("audit log: %w", err)
+	}
+	return info.Size(), nil
+}
+
+// writesSince are what nodes and agents have written of a JobSet's pods.
+func (b *bench) writesSince(begin int64, k kind) (map[string]int, error) {
+	file, err := os.Open(b.plane.AuditLog())
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if _, err := file.Seek(begin, io.SeekStart); err != nil {
+		return nil, err
+	}
+	writes := map[string]int{}
+	for lines := bufio.NewReader(file); ; {
+		line, err := lines.ReadBytes('\n')
+		if err != nil { // what comes after the last newline is half a line
+			return writes, nil
+		}
+		var e auditEvent
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, fmt.Errorf("audit log: %w", err)
+		}
+		if !k.ofKind(e.ObjectRef.Name) {
+			continue
+		}
+		switch e.ObjectRef.Resource + "/" + e.ObjectRef.Subresource + " " + e.Verb {
+		case "pods/status patch", "pods/status update":
+			writes[statuses]++
+		case "pods/ patch":
+			writes[attempts]++
+		case "events/ create":
+			writes[newEvents]++
+		case "events/ patch", "events/ update":
+			writes[moreEvents]++
+		default:
+		}
+	}
+}
+
+// results are those of all rounds.
+type results struct {
+	times  times.Samples
+	writes map[string]map[string]int
+	order  []string
+}
+
+func (r *results) add(name string, took time.Duration, writes map[string]int) {
+	r.times.When(true)(name, took)
+	if r.writes == nil {
+		r.writes = map[string]map[string]int{}
+	}
+	if r.writes[name] == nil {
+		r.writes[name] = map[string]int{}
+		r.order = append(r.order, name)
+	}
+	for what, count := range writes {
+		r.writes[name][what] += count
+	}
+}
+
+// print writes the table.
+func (r *results) print(to io.Writer, p plan) {
+	pods := p.nodes * p.workers
+	fmt.Fprintf(to, "%d rounds of %d pods on %d nodes; load average %s\n\n", p.n, pods, p.nodes, loadAverage())
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "\tmedian\tmax\tstatuses\tattempts\tnew events\tevents counted\twrites per pod and round")
+	for _, name := range r.order {
+		took := r.times.Of(name)
+		each := func(what string) float64 { return float64(r.writes[name][what]) / float64(p.n*pods) }
+		sum := each(statuses) + each(attempts) + each(newEvents) + each(moreEvents)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\n", name, times.Milliseconds(times.Quantile(took, 0.5)), times.Milliseconds(times.Quantile(took, 1)),
+			each(statuses), each(attempts), each(newEvents), each(moreEvents), sum)
+	}
+	_ = table.Flush() // to standard output
+}
+
+// loadAverage is the machine's of the last minute.
+func loadAverage() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	load, _, _ := strings.Cut(string(text), " ")
+	return load
+}

@@ -1,0 +1,191 @@
+package jobset
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/lifepod/lifepod/e2e/controlplane"
+	"github.com/lifepod/lifepod/e2e/machine"
+)
+
+// patience is how long it may take to serve.
+const patience = 90 * time.Second
+
+// Controller is the JobSet controller with its webhooks, as its own manifests set it up but for
+// its address: it runs as a process beside the control plane.
+type Controller struct {
+	plane      *controlplane.ControlPlane
+	dir        string // of its files
+	repository string // of lifepod
+	module     string // of its sources
+	port       int    // of its webhooks
+	process    *machine.Process
+}
+
+// Start starts it and waits until it serves. Its files are in a folder that the caller removes. What it
+// returns is to be closed even after an error.
+func Start(ctx context.Context, plane *controlplane.ControlPlane, dir string) (*Controller, error) {
+	c := &Controller{plane: plane, dir: dir}
+	if _, err := os.Stat(plane.Binary("jobset")); err != nil {
+		return c, fmt.Errorf("%w: run `make jobset` first", err)
+	}
+	if err := c.find(ctx); err != nil {
+		return c, err
+	}
+	var err error
+	if c.port, err = machine.FreePort(); err != nil {
+		return c, err
+	}
+	if err := c.install(ctx); err != nil {
+		return c, err
+	}
+	command := exec.Command(plane.Binary("jobset"), "--config", c.file("config.yaml"))
+	command.Env = []string{"KUBECONFIG=" + plane.Kubeconfig(), "HOME=" + dir, "PATH=" + os.Getenv("PATH")}
+	if c.process, err = machine.StartProcess(command, c.file("jobset.log")); err != nil {
+		return c, err
+	}
+	return c, c.await(ctx)
+}
+
+// find finds the sources of lifepod and of JobSet.
+func (c *Controller) find(ctx context.Context) error {
+	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	if err != nil {
+		return fmt.Errorf("find lifepod's module: %w", err)
+	}
+	c.repository = filepath.Dir(strings.TrimSpace(string(out)))
+	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/jobset")
+	list.Dir = filepath.Join(c.repository, "e2e/controlplane/jobset")
+	if out, err = list.Output(); err != nil {
+		return fmt.Errorf("find the module of JobSet: %w", err)
+	}
+	c.module = strings.TrimSpace(string(out))
+	return nil
+}
+
+// Grant applies the manifest of docs/groups.md that lets nodes read JobSets.
+func (c *Controller) Grant(ctx context.Context) error {
+	docs, err := os.ReadFile(filepath.Join(c.repository, "docs/groups.md"))
+	if err != nil {
+		return err
+	}
+	for block := range strings.SplitSeq(string(docs), "```yaml\n") {
+		if text, _, _ := strings.Cut(block, "```"); strings.Contains(text, "kind: ClusterRoleBinding") {
+			_, err := c.plane.Kubectl(ctx, text, "apply", "--filename=-")
+			return err
+		}
+	}
+	return errors.New("docs/groups.md has no ClusterRoleBinding")
+}
+
+// LastLines are the end of its log.
+func (c *Controller) LastLines(count int) []byte { return c.process.LastLines(count) }
+
+func (c *Controller) file(name string) string { return filepath.Join(c.dir, name) }
+
+// install gives the cluster JobSet's resource and its webhooks.
+func (c *Controller) install(ctx context.Context) error {
+	authority, err := c.writeCertificate()
+	if err != nil {
+		return err
+	}
+	config := fmt.Sprintf(`
+apiVersion: config.jobset.x-k8s.io/v1alpha1
+kind: Configuration
+featureGates: {InPlaceRestart: true}
+leaderElection: {leaderElect: false}
+internalCertManagement: {enable: false}
+webhook: {host: 127.0.0.1, port: %d, certDir: %s}
+metrics: {bindAddress: "0"}
+health: {healthProbeBindAddress: "0"}
+`, c.port, c.dir)
+	if err := os.WriteFile(c.file("config.yaml"), []byte(config), 0o600); err != nil {
+		return err
+	}
+	crd := filepath.Join(c.module, "config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml")
+	if _, err := c.plane.Kubectl(ctx, "", "apply", "--server-side", "--filename", crd); err != nil {
+		return err
+	}
+	webhooks, err := os.ReadFile(filepath.Join(c.module, "config/components/webhook/manifests.yaml"))
+	if err != nil {
+		return err
+	}
+	text := string(webhooks)
+	for path := range strings.SplitSeq("/mutate-jobset-x-k8s-io-v1alpha2-jobset /mutate--v1-pod /validate-jobset-x-k8s-io-v1alpha2-jobset /validate--v1-pod", " ") {
+		service := "    service:\n      name: webhook-service\n      namespace: system\n      path: " + path + "\n"
+		url := fmt.Sprintf("    url: https://127.0.0.1:%d%s\n    caBundle: %s\n", c.port, path, base64.StdEncoding.EncodeToString(authority))
+		if !strings.Contains(text, service) {
+			return fmt.Errorf("JobSet's webhooks have no service with the path %s", path)
+		}
+		text = strings.ReplaceAll(text, service, url)
+	}
+	if _, err := c.plane.Kubectl(ctx, text, "apply", "--filename=-"); err != nil {
+		return err
+	}
+	_, err = c.plane.Kubectl(ctx, "", "wait", "--for=condition=Established", "crd/jobsets.jobset.x-k8s.io", "--timeout=60s")
+	return err
+}
+
+// writeCertificate makes the certificate of the webhooks, which is its own authority.
+func (c *Controller) writeCertificate() (authority []byte, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	authority = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
+	return authority, errors.Join(os.WriteFile(c.file("tls.crt"), authority, 0o600), os.WriteFile(c.file("tls.key"), keyPEM, 0o600))
+}
+
+// await waits until the webhooks answer: nothing can be created before.
+func (c *Controller) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		connection, err := new(net.Dialer).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", c.port))
+		if err == nil {
+			return connection.Close()
+		}
+		select {
+		case <-c.process.Ended():
+			return fmt.Errorf("the JobSet controller has ended:\n%s", c.process.LastLines(20))
+		case <-ctx.Done():
+			return fmt.Errorf("the JobSet controller does not serve: %w\n%s", err, c.process.LastLines(20))
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// Close ends it.
+func (c *Controller) Close() error {
+	if c.process == nil {
+		return nil
+	}
+	return c.process.Kill()
+}
