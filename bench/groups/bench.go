@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lifepod/lifepod/bench/groups/gate"
 	"github.com/lifepod/lifepod/bench/testbed"
 	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/e2e/jobset"
@@ -28,10 +27,10 @@ type bench struct {
 	api        kubernetes.Interface
 	controller *jobset.Controller
 	nodes      []*member.Member
-	gate       *gate // nil until it is open
+	gate       *gate.Gate // nil until it is open
 	pods       *testbed.Board[*v1.Pod]
 	stop       context.CancelFunc
-	watching   sync.WaitGroup
+	watched    chan struct{} // closed when pods are not watched any more
 }
 
 // open starts it. What it returns is to be closed even after an error.
@@ -62,14 +61,14 @@ func open(ctx context.Context, p plan) (b *bench, err error) {
 	if err := b.startNodes(ctx); err != nil {
 		return b, err
 	}
-	if b.gate, err = openGate(b.plane.RESTConfig().Host); err != nil {
+	if b.gate, err = gate.Open(b.plane.RESTConfig().Host); err != nil {
 		return b, err
 	}
-	b.watching.Go(func() {
-		b.pods.Run(ctx, func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return b.api.CoreV1().Pods(testbed.Namespace).Watch(ctx, o)
-		})
-	})
+	b.watched = make(chan struct{})
+	go func() {
+		defer close(b.watched)
+		b.pods.Run(ctx, b.api.CoreV1().Pods(testbed.Namespace).Watch)
+	}()
 	return b, nil
 }
 
@@ -128,7 +127,7 @@ func (b *bench) measure(ctx context.Context) error {
 			}
 		}
 	}
-	all.print(os.Stdout, b.plan)
+	all.print(b.plan)
 	return nil
 }
 
@@ -167,12 +166,14 @@ func (b *bench) close(failed error) error {
 		errs = append(errs, b.deleteAll())
 	}
 	b.stop()
-	b.watching.Wait()
+	if b.watched != nil {
+		<-b.watched
+	}
 	for _, node := range b.nodes {
 		errs = append(errs, node.Close())
 	}
 	if b.gate != nil {
-		errs = append(errs, b.gate.close())
+		errs = append(errs, b.gate.Close())
 	}
 	if b.controller != nil {
 		errs = append(errs, b.controller.Close())

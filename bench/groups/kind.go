@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -107,7 +106,7 @@ spec:
 
 func (k kind) manifest(b *bench, address string) string {
 	programs := strings.TrimSuffix(b.plane.Binary("jobset"), "/jobset")
-	return strings.NewReplacer("AGENT", strings.ReplaceAll(k.agent, "PORT", fmt.Sprint(b.gate.port())), "NAME", k.name,
+	return strings.NewReplacer("AGENT", strings.ReplaceAll(k.agent, "PORT", fmt.Sprint(b.gate.Port())), "NAME", k.name,
 		"WORKERS", fmt.Sprint(b.size()), "ANNOTATIONS", k.annotations, "ADDRESS", address,
 		"SHARED", b.work+"/shared", "PROGRAMS", programs).Replace(jobSet)
 }
@@ -135,7 +134,12 @@ func (b *bench) awaitAttempt(ctx context.Context, k kind, attempt int) (time.Tim
 func (b *bench) names(k kind) []string {
 	var names []string
 	_, err := b.pods.Await(context.Background(), "", func(pods map[string]*v1.Pod) bool {
-		names = slices.DeleteFunc(slices.Sorted(maps.Keys(pods)), func(name string) bool { return !k.ofKind(name) })
+		for name := range pods {
+			if k.ofKind(name) {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
 		return true
 	})
 	if err != nil { // the watch is broken, which the next wait says

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 )
 
@@ -32,7 +31,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	klog.SetLogger(logr.Discard()) // it would tell of connections that end with a node
+	klog.SetLogger(klog.Logger{}) // it would tell of connections that end with a node
 	if err := run(ctx, p); err != nil {
 		fmt.Fprintln(os.Stderr, "bench/groups:", err)
 		os.Exit(1) //nolint:gocritic // nothing is left but the signals

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -42,7 +41,7 @@ func (b *bench) writesSince(begin int64, k kind) (map[string]int, error) {
 		return nil, err
 	}
 	defer file.Close()
-	if _, err := file.Seek(begin, io.SeekStart); err != nil {
+	if _, err := file.Seek(begin, 0); err != nil {
 		return nil, err
 	}
 	writes := map[string]int{}
@@ -94,10 +93,10 @@ func (r *results) add(name string, took time.Duration, writes map[string]int) {
 }
 
 // print writes the table.
-func (r *results) print(to io.Writer, p plan) {
+func (r *results) print(p plan) {
 	pods := p.nodes * p.workers
-	fmt.Fprintf(to, "%d rounds of %d pods on %d nodes; load average %s\n\n", p.n, pods, p.nodes, loadAverage())
-	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(os.Stdout, "%d rounds of %d pods on %d nodes; load average %s\n\n", p.n, pods, p.nodes, loadAverage())
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "\tmedian\tmax\tstatuses\tattempts\tnew events\tevents counted\twrites per pod and round")
 	for _, name := range r.order {
 		took := r.times.Of(name)

@@ -1,4 +1,5 @@
-package main
+// Package gate lets pods reach an API server that listens on loopback.
+package gate
 
 import (
 	"io"
@@ -7,8 +8,8 @@ import (
 	"sync"
 )
 
-// gate lets pods reach the API server, which listens on loopback.
-type gate struct {
+// Gate carries connections to the server.
+type Gate struct {
 	listener net.Listener
 	server   string // host:port
 
@@ -17,19 +18,21 @@ type gate struct {
 	group sync.WaitGroup
 }
 
-func openGate(server string) (*gate, error) {
+// Open opens it, on all addresses of the machine.
+func Open(server string) (*Gate, error) {
 	listener, err := net.Listen("tcp4", "0.0.0.0:0") //nolint:noctx // it lives as long as the bench
 	if err != nil {
 		return nil, err
 	}
-	g := &gate{listener: listener, server: strings.TrimPrefix(server, "https://"), open: map[net.Conn]bool{}}
+	g := &Gate{listener: listener, server: strings.TrimPrefix(server, "https://"), open: map[net.Conn]bool{}}
 	g.group.Go(g.serve)
 	return g, nil
 }
 
-func (g *gate) port() int { return g.listener.Addr().(*net.TCPAddr).Port }
+// Port is where it listens.
+func (g *Gate) Port() int { return g.listener.Addr().(*net.TCPAddr).Port }
 
-func (g *gate) serve() {
+func (g *Gate) serve() {
 	for {
 		from, err := g.listener.Accept()
 		if err != nil {
@@ -46,7 +49,7 @@ func (g *gate) serve() {
 	}
 }
 
-func (g *gate) keep(connections ...net.Conn) {
+func (g *Gate) keep(connections ...net.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, c := range connections {
@@ -55,7 +58,7 @@ func (g *gate) keep(connections ...net.Conn) {
 }
 
 // carry copies what one side says until it ends, which ends both.
-func (g *gate) carry(to, from net.Conn) {
+func (g *Gate) carry(to, from net.Conn) {
 	_, _ = io.Copy(to, from) // either side ends it
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -67,8 +70,8 @@ func (g *gate) carry(to, from net.Conn) {
 	}
 }
 
-// close ends it and all connections.
-func (g *gate) close() error {
+// Close ends it and all connections.
+func (g *Gate) Close() error {
 	err := g.listener.Close()
 	g.mu.Lock()
 	for c := range g.open {
