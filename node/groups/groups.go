@@ -40,7 +40,13 @@ type Groups struct {
 
 	mu      sync.Mutex
 	members map[types.UID]member
-	newest  map[types.NamespacedName]string // the resourceVersion that was told last
+	newest  map[types.NamespacedName]version
+}
+
+// version is a JobSet as it was last.
+type version struct {
+	resource string // its resourceVersion
+	seen     lifecycle.GroupSeen
 }
 
 // member is a pod, and who is told.
@@ -64,7 +70,7 @@ func newGroups(client dynamic.Interface, log *slog.Logger) (*Groups, error) {
 		client: client.Resource(jobSets), log: log, wanted: make(chan struct{}),
 		informer: dynamicinformer.NewFilteredDynamicInformer(client, jobSets, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer(),
 		asked:    workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](readRetry, readRetryMost)),
-		members:  map[types.UID]member{}, newest: map[types.NamespacedName]string{},
+		members:  map[types.UID]member{}, newest: map[types.NamespacedName]version{},
 	}
 	if err := g.informer.SetTransform(trim); err != nil {
 		return nil, fmt.Errorf("watch JobSets: %w", err)
@@ -144,8 +150,9 @@ func (g *Groups) read(ctx context.Context, jobSet types.NamespacedName) {
 	object, err := g.client.Namespace(jobSet.Namespace).Get(limited, jobSet.Name, metav1.GetOptions{})
 	if err == nil {
 		g.asked.Forget(jobSet)
+		g.note(object)
 		g.joined(waiting)
-		g.seen(object)
+		g.tellAll(jobSet) // also what the watch has had since: who had not joined was not told of it
 		return
 	}
 	if ctx.Err() != nil || len(waiting) == 0 {
@@ -166,14 +173,23 @@ func (g *Groups) seen(object any) {
 	if !is {
 		return
 	}
-	name := types.NamespacedName{Namespace: jobSet.GetNamespace(), Name: jobSet.GetName()}
-	if len(g.membersOf(name)) == 0 || !g.isNews(name, jobSet.GetResourceVersion()) {
-		return
+	if g.note(jobSet) {
+		g.tellAll(nameOfSet(jobSet))
 	}
-	seen := standing(jobSet)
-	for _, m := range g.membersOf(name) {
-		if m.read {
-			m.tell(seen)
+}
+
+func nameOfSet(jobSet *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: jobSet.GetNamespace(), Name: jobSet.GetName()}
+}
+
+// tellAll tells who has joined a JobSet how far that is.
+func (g *Groups) tellAll(jobSet types.NamespacedName) {
+	g.mu.Lock()
+	newest, known := g.newest[jobSet]
+	g.mu.Unlock()
+	for _, m := range g.membersOf(jobSet) {
+		if m.read && known {
+			m.tell(newest.seen)
 		}
 	}
 }
@@ -190,17 +206,22 @@ func (g *Groups) joined(members map[types.UID]member) {
 	}
 }
 
-// isNews says whether a version of a JobSet is not older than the one that was told last.
-// A pod that has joined since has not been told that one, so that it counts again.
-func (g *Groups) isNews(name types.NamespacedName, version string) bool {
+// note keeps a JobSet that pods have joined, and says whether it is not older than what was kept before. A pod that has joined
+// since has not been told that, so that it counts again.
+func (g *Groups) note(jobSet *unstructured.Unstructured) bool {
+	name := nameOfSet(jobSet)
+	if len(g.membersOf(name)) == 0 {
+		return false
+	}
+	now := version{resource: jobSet.GetResourceVersion(), seen: standing(jobSet)}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if last, any := g.newest[name]; any {
-		if order, err := resourceversion.CompareResourceVersion(version, last); err == nil && order < 0 {
+		if order, err := resourceversion.CompareResourceVersion(now.resource, last.resource); err == nil && order < 0 {
 			return false
 		}
 	}
-	g.newest[name] = version
+	g.newest[name] = now
 	return true
 }
 

@@ -182,6 +182,39 @@ func TestReadsFirst(t *testing.T) {
 	})
 }
 
+// TestOvertaken: what the watch has while a pod's JobSet is read is told to that pod, too, although what was read is
+// older.
+func TestOvertaken(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.put(t, "8", attempts(4, 3))
+		w.join("a")
+		w.tells()
+		w.client.PrependReactor("get", "jobsets", func(kubetesting.Action) (bool, runtime.Object, error) {
+			object, err := w.client.Tracker().Get(jobSets, "default", "train")
+			if err != nil {
+				return true, nil, err
+			}
+			read := object.(*unstructured.Unstructured).DeepCopy()
+			w.put(t, "9", attempts(5, 4))
+			time.Sleep(time.Millisecond) // the watch is quicker
+			return true, read, nil
+		})
+		var mu sync.Mutex
+		var told []lifecycle.GroupSeen
+		w.Join(podOf("b"), func(f lifecycle.GroupSeen) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, f)
+		})
+		w.settle()
+		mu.Lock()
+		defer mu.Unlock()
+		if len(told) == 0 || !cmp.Equal(told[len(told)-1], seen(5, 4)) {
+			t.Errorf("B-GRP-4: the pod was told %v", told)
+		}
+	})
+}
+
 // TestAlone: a JobSet with another strategy, or with the annotation that disables it, has no
 // group (B-GRP-9).
 func TestAlone(t *testing.T) {
