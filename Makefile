@@ -278,7 +278,7 @@ $(CRITEST)/nginx.tar:
 
 # --- measuring --------------------------------------------------------------
 
-.PHONY: bench bench-steps bench-sim bench-serve bench-agent bench-devices bench-groups-sim bench-volumes bench-pressure bench-up
+.PHONY: bench bench-steps bench-sim bench-serve bench-agent bench-devices bench-groups bench-groups-sim bench-volumes bench-pressure bench-up
 bench: build stock-runtime ## lifepod against the bare runtime calls, on one containerd and on upstream's (as root)
 	$(GO) run ./bench -lifepod bin/lifepod
 
@@ -311,9 +311,13 @@ BENCHDEVICES ?= -blocks 2 -n 10
 bench-devices: build controlplane drivers kubelet ## restarts in place of a worker with two devices against the runtime's calls alone (as root)
 	$(GO) run ./bench/devices -lifepod bin/lifepod $(BENCHDEVICES)
 
-BENCHGROUPS ?= -pods 1000 -rounds 10
-bench-groups-sim: controlplane jobset ## how fast a JobSet restarts as one on 1,000 simulated nodes, beside the bare writes
-	$(GO) run ./bench/groups $(BENCHGROUPS)
+BENCHGROUPS ?= -n 10
+bench-groups: build controlplane jobset ## how fast a JobSet restarts as one on three nodes with containers (as root)
+	$(GO) run ./bench/groups -lifepod bin/lifepod $(BENCHGROUPS)
+
+BENCHGROUPSSIM ?= -pods 200 -rounds 10
+bench-groups-sim: controlplane jobset ## the same on simulated nodes, 200 if nothing else is said, beside the bare writes
+	$(GO) run ./bench/groups/simulated $(BENCHGROUPSSIM)
 
 BENCHVOLUMES ?= -blocks 1 -n 10
 bench-volumes: test-packages build controlplane kubelet ## what follows a CSI driver's answer, lifepod agent against the kubelet (as root)

@@ -27,9 +27,14 @@ type membership struct {
 	Told    *int32         `json:"told,omitempty"`   // the attempt that the annotation has
 	Seen    group.Attempts `json:"seen,omitzero"`    // all that was ever heard of the group
 	Alone   string         `json:"alone,omitzero"`   // why the pod takes part in no group; empty: it does
+	Members int32          `json:"members,omitzero"` // how many the group has; 0: not known
+	// Reminders is how often the pod has said in Attempt that its group is incomplete (B-GRP-16), Lacks what it said last.
+	Reminders int    `json:"reminders,omitzero"`
+	Lacks     string `json:"lacks,omitzero"`
 
-	heard   bool   // something was, since this process began: until then a new pod joins nothing
-	unknown string // why the group could not be read last; told again by the next process
+	heard   bool       // something was, since this process began: until then a new pod joins nothing
+	unknown string     // why the group could not be read last; told again by the next process
+	size    group.Size // what was heard last; told again to the next process
 }
 
 // GroupSeen says how far the pod's group is, or why that is not known. It may come again at
@@ -41,6 +46,8 @@ type GroupSeen struct {
 	Alone string
 	// Unknown says why the group can't be read (B-GRP-10); empty: it was.
 	Unknown string
+	// Size is what is known of the group's members.
+	Size group.Size
 }
 
 func (GroupSeen) isFact() {}
@@ -76,6 +83,7 @@ func applyGroupSeen(s *step, f GroupSeen) {
 	}
 	g.heard, g.unknown, g.Alone = true, "", f.Alone
 	g.Seen = g.Seen.Merge(f.Attempts)
+	g.size, g.Members = f.Size, f.Size.Members
 }
 
 // planGroup takes the pod from one attempt of its group to the next.
@@ -94,6 +102,27 @@ func planGroup(s *step) {
 		tell(s, Report{Subject: "pod", What: "starts with its group", Because: d.Because, Rule: d.Rule})
 	case group.Wait, group.Run:
 	}
+	remindOfGroup(s)
+}
+
+// remindOfGroup says, rarely, that the pod waits for a group that is incomplete, if it is not the pod itself that the group
+// waits for (B-GRP-16).
+func remindOfGroup(s *step) {
+	g := &s.group
+	if !g.Joined || !slices.ContainsFunc(s.containers, s.atBarrier) {
+		return
+	}
+	if g.Since.IsZero() { // of an adopted pod nobody knows it
+		g.Since = s.now
+	}
+	said, next := group.Reminders(s.now.Sub(g.Since))
+	s.due(g.Since.Add(next))
+	if said <= g.Reminders {
+		return
+	}
+	g.Reminders, g.Lacks = said, g.size.Incomplete(g.Attempt)
+	s.do(RecordEvent{Type: warning, Reason: "GroupIncomplete", Message: g.Lacks + "; the annotation " + AttemptAnnotation + " of its pods says who takes part"})
+	tell(s, Report{Subject: "pod", What: "waits for its group", Because: g.Lacks, Rule: "B-GRP-16"})
 }
 
 // nextAttempt has the pod, all of whose containers restart, take part in the attempt that
@@ -110,6 +139,7 @@ func nextAttempt(s *step, because string) {
 // takesPart begins another attempt, at its barrier.
 func takesPart(s *step, attempt int32, because, rule string) {
 	s.group.Joined, s.group.Attempt, s.group.Open, s.group.Since = true, attempt, false, s.now
+	s.group.Reminders, s.group.Lacks = 0, ""
 	tell(s, Report{Subject: "pod", What: fmt.Sprintf("takes part in attempt %d of its group", attempt), Because: because, Rule: rule})
 }
 
@@ -144,11 +174,33 @@ func (s *step) tellsAttempt() bool {
 
 // groupWaiting is what a container shows that waits for its group.
 func groupWaiting(s *step) v1.ContainerStateWaiting {
-	message := "nothing is known of its group yet"
-	if s.group.Joined {
-		message = fmt.Sprintf("attempt %d begins when all members of the group take part in it", s.group.Attempt)
+	return v1.ContainerStateWaiting{Reason: reasonWaitingForGroup, Message: s.group.waiting()}
+}
+
+// waiting says what the pod waits for at the barrier.
+func (g *membership) waiting() string {
+	switch {
+	case !g.Joined:
+		return "nothing is known of its group yet"
+	case g.Lacks != "":
+		return g.Lacks
+	case g.Members > 0:
+		return fmt.Sprintf("attempt %d begins when all %d members of the group take part in it", g.Attempt, g.Members)
 	}
-	return v1.ContainerStateWaiting{Reason: reasonWaitingForGroup, Message: message}
+	return fmt.Sprintf("attempt %d begins when all members of the group take part in it", g.Attempt)
+}
+
+// forGroup is about the barrier.
+func (w *waits) forGroup(c *container) {
+	g := &w.m.group
+	wait := Wait{Subject: c.spec.Name, For: WaitGroup, Since: w.m.onWall(g.Since), Because: g.waiting(), Rule: "B-GRP-5"}
+	switch {
+	case g.unknown != "":
+		wait.Because, wait.Rule = "the group is not known: "+g.unknown, "B-GRP-10"
+	case g.Lacks != "":
+		wait.Rule = "B-GRP-16"
+	}
+	w.add(wait)
 }
 
 const (

@@ -20,9 +20,16 @@ func (tr *transcript) group(t *testing.T, d *datadriven.TestData) {
 		}
 		return new(int32(intArg(t, d, key)))
 	}
+	count := func(key string) int32 {
+		if n := number(key); n != nil {
+			return *n
+		}
+		return 0
+	}
 	tr.feed(GroupSeen{
 		Attempts: group.Attempts{Current: number("current"), Previous: number("previous")},
 		Alone:    stringArg(d, "alone"), Unknown: stringArg(d, "unknown"),
+		Size: group.Size{Members: count("members"), Podless: count("podless"), Where: stringArg(d, "where")},
 	})
 }
 

@@ -20,7 +20,7 @@ func (w *waits) forStart(c *container) {
 		return
 	}
 	if w.m.atBarrier(c) {
-		w.add(Wait{Subject: c.spec.Name, For: WaitGroup, Since: w.m.onWall(w.m.group.Since), Because: w.m.group.unknown, Rule: "B-GRP-5"})
+		w.forGroup(c)
 	}
 	w.forBackOff(c)
 	if until := w.ahead(c.RetryAt); !until.IsZero() {

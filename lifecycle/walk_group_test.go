@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"maps"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
@@ -45,6 +46,8 @@ func (w *walk) hearsOfGroup() {
 		w.feed(GroupSeen{Attempts: group.Attempts{Current: new(max(0, attempt-1)), Previous: new(max(0, attempt-2))}})
 	case 3, 4:
 		w.feed(GroupSeen{Attempts: group.Attempts{Previous: new(attempt)}})
+	case 5: // it goes on waiting
+		w.feed(GroupSeen{Size: group.Size{Members: 4, Podless: 1, Where: "1 of 4 Jobs of workers"}})
 	default:
 		w.feed(GroupSeen{Attempts: group.Attempts{Current: w.m.GroupAttempt()}})
 	}
@@ -60,8 +63,9 @@ func (w *walk) groupGoesOn() bool {
 	return true
 }
 
-// inGroup: a regular container starts only when the barrier is lifted (B-GRP-5), and no attempt
-// is told while something of an earlier one runs (B-GRP-3).
+// inGroup: a regular container starts only when the barrier is lifted (B-GRP-5), no attempt
+// is told while something of an earlier one runs (B-GRP-3), and none is waited for in silence, nor with more words than are
+// due (B-GRP-16).
 func (l *invariants) inGroup(w *walk, was *Machine, effects []Effect) {
 	m := w.m
 	if m.asks.leader == "" {
@@ -77,6 +81,11 @@ func (l *invariants) inGroup(w *walk, was *Machine, effects []Effect) {
 	}
 	if m.group.Attempt < was.group.Attempt {
 		l.t.Fatalf("the attempt falls from %d to %d (B-GRP-8)", was.group.Attempt, m.group.Attempt)
+	}
+	if waits := m.kept.Stage == Syncing && !m.unseen && m.group.Joined && slices.ContainsFunc(m.containers, m.atBarrier); waits {
+		if said, _ := group.Reminders(m.own(w.now).Sub(m.group.Since)); m.group.Reminders != said {
+			l.t.Fatalf("%d reminders of an incomplete group, %d are due (B-GRP-16)", m.group.Reminders, said)
+		}
 	}
 	if m.group.Told == was.group.Told || m.kept.Stage != Syncing {
 		return

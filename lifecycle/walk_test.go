@@ -66,7 +66,7 @@ var sometimes = []string{
 	"A-VOL-5", "B-LST-1", "A-IMG-10",
 	"A-ACT-8", "overtaken object", "deleted in the API", "deletion moved nearer", "evicted", "resting", "adopted",
 	"Unhealthy", "A-CST-12", "A-CST-13", "A-COND-6", "attempt given up", "gated by a sidecar",
-	"B-GRP-2", "B-GRP-4", "B-GRP-5", "B-GRP-6", "B-GRP-9", "B-GRP-10",
+	"B-GRP-2", "B-GRP-4", "B-GRP-5", "B-GRP-6", "B-GRP-9", "B-GRP-10", "B-GRP-16",
 	"sandbox without an address", "sandbox beside a claim's volume", "FailedPrepareDynamicResources", "A-DRA-9",
 }
 

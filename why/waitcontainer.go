@@ -28,7 +28,7 @@ func (t *teller) containerWait(s *Sentence) string {
 	case lifecycle.WaitSnapshot:
 		return "What has become of " + w.Subject + " is not known: the runtime is being asked" + ifSome(", after: ", bare(w.Because))
 	case lifecycle.WaitGroup:
-		return w.Subject + " is created and starts when all members of its group are there" + t.soFar(w.Since) + ifSome("; the group is not known: ", bare(w.Because))
+		return w.Subject + " is created and waits for its group" + t.soFar(w.Since) + ifSome(": ", bare(w.Because))
 	case lifecycle.WaitHook:
 		return w.Subject + " has not started yet: its " + w.On + " hook has been running" + t.lasting(w.Since)
 	case lifecycle.WaitProbe:

@@ -1,7 +1,7 @@
-// Command groups measures how fast a JobSet restarts as one on simulated nodes: a worker exits, and all
-// members run again. The API server, its etcd, the controllers and the JobSet controller are the real ones,
-// as processes on this machine; only containers are pretended, one pod on each node. In the same run the bare
-// writes are measured that this takes at least: two statuses of each pod, by one client, all at once.
+// Command groups measures how long a JobSet's pods take to restart as one, on nodes of lifepod agent with a real control
+// plane and the real JobSet controller (docs/groups.md).
 //
-//	make bench-groups-sim BENCHGROUPS='-pods 1000 -rounds 10'
+// Time begins when one worker is told to exit, which it looks for every 10 ms, and ends when the API server has told a
+// watch that all pods of the JobSet run in the next attempt. The writes of a round are what nodes have written of the
+// JobSet's pods, by the API server's audit log.
 package main

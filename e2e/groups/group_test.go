@@ -6,19 +6,22 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	policy "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// manifest is a JobSet with four workers, half of them on each node. A worker fails when it
-// finds a file, which the next one has not.
+// manifest is a JobSet with four workers, half of them on each node. In a folder that they share with the
+// test each says every moment that it runs (law_test.go), and looks for what it is to do.
 const manifest = `
 apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet
@@ -38,17 +41,31 @@ spec:
           metadata: {annotations: {lifepod.dev/group: jobset}}
           spec:
             restartPolicy: Never
-            terminationGracePeriodSeconds: 1
+            terminationGracePeriodSeconds: 60
             topologySpreadConstraints:
             - maxSkew: 1
               topologyKey: kubernetes.io/hostname
               whenUnsatisfiable: DoNotSchedule
               labelSelector: {matchLabels: {jobset.sigs.k8s.io/jobset-name: train}}
+            volumes:
+            - {name: shared, hostPath: {path: DIR, type: Directory}}
             containers:
             - name: worker
               image: lifepod.dev/toolbox:1
-              command: [sh, -c, "until [ -e /fail ]; do sleep 0.05; done; exit 3"]
+              env:
+              - {name: POD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
+              command:
+              - sh
+              - -c
+              - |
+                read run < /proc/sys/kernel/random/uuid
+                runs() { echo "$POD $run" >> /shared/log; sleep 0.05; }
+                trap 'while [ -e /shared/slow-$POD ]; do runs; done; exit 143' TERM
+                until [ -e /shared/fail-$run -o -e /shared/next-$POD ]; do runs; done
+                rm -f /shared/next-$POD
+                exit 3
               resources: {limits: {memory: 64Mi}}
+              volumeMounts: [{name: shared, mountPath: /shared}]
               restartPolicy: Never
               restartPolicyRules:
               - action: RestartAllContainers
@@ -57,72 +74,11 @@ spec:
 
 const workers = 4
 
-// TestJobSet: the pods of a JobSet restart as one, without a container of their own for that.
-func TestJobSet(t *testing.T) {
-	j := newGroup(t)
-	j.apply(manifest, "InPlaceRestart")
-
-	t.Log("without permission the pods wait, and say why (B-GRP-10)")
-	j.await("to say that the JobSet can't be read", func([]v1.Pod) bool { return j.hasEvent("GroupUnknown") })
-	if pods := j.pods(); running(pods) > 0 {
-		t.Errorf("B-GRP-10: %d pods run although they do not know their group", running(pods))
-	}
-	j.grant()
-	pods := j.awaitAttempt(0)
-	before := places(pods)
-
-	t.Log("one fails: all restart in place, and none before all have ended (B-GRP-12)")
-	began := time.Now()
-	j.fail(pods[0].Name)
-	after := j.awaitAttempt(1)
-	t.Logf("all run again %v after the command to fail", time.Since(began).Round(time.Millisecond))
-	for name, place := range places(after) {
-		if before[name] != place {
-			t.Errorf("pod %s was %v and is %v", name, before[name], place)
-		}
-	}
-	for i := range after {
-		if got := after[i].Status.ContainerStatuses[0].RestartCount; got != 1 {
-			t.Errorf("%s: restartCount %d", after[i].Name, got)
-		}
-	}
-	j.wantStatus("1 0")
-
-	t.Log("one is replaced: the others restart in place and wait for it (B-GRP-2, B-GRP-4)")
-	j.kubectl("delete", "pod", after[1].Name, "--wait=false")
-	replaced := j.awaitAttempt(2)
-	kept := 0
-	for name, place := range places(replaced) {
-		if before[name] == place {
-			kept++
-		}
-	}
-	if kept != workers-1 {
-		t.Errorf("%d of %d pods are where they were", kept, workers-1)
-	}
-	j.wantStatus("2 1")
-}
-
-// TestAlone: a JobSet with another strategy starts at once, with an event (B-GRP-9).
-func TestAlone(t *testing.T) {
-	j := newGroup(t)
-	j.grant()
-	j.apply(manifest, "Recreate")
-	j.await("to run", func(pods []v1.Pod) bool { return running(pods) == workers })
-	if !j.hasEvent("NotInGroup") {
-		t.Error("B-GRP-9: there is no event")
-	}
-	for _, pod := range j.pods() {
-		if attempt, has := pod.Annotations[lifecycle.AttemptAnnotation]; has {
-			t.Errorf("B-GRP-9: %s takes part in attempt %s", pod.Name, attempt)
-		}
-	}
-}
-
 // groupOf is a JobSet in a namespace of its own.
 type groupOf struct {
 	*testing.T
 	namespace string
+	dir       string // that all workers share with the test
 }
 
 func newGroup(t *testing.T) *groupOf {
@@ -132,7 +88,7 @@ func newGroup(t *testing.T) *groupOf {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &groupOf{T: t, namespace: made.Name}
+	j := &groupOf{T: t, namespace: made.Name, dir: t.TempDir()}
 	t.Cleanup(j.end)
 	return j
 }
@@ -144,12 +100,12 @@ func (j *groupOf) end() {
 	if j.Failed() {
 		pods, _ := plane.Kubectl(ctx, "", "--namespace", j.namespace, "get", "pods,jobs,jobsets", "--output=yaml") // what can't be had is not shown
 		events, _ := plane.Kubectl(ctx, "", "--namespace", j.namespace, "events")
-		j.Logf("%s\n%s\nthe controller:\n%s", events, pods, controller.process.LastLines(30))
+		j.Logf("%s\n%s\nthe controller:\n%s", events, pods, controller.LastLines(30))
 		for _, node := range nodes {
 			j.Logf("the end of the log of %s:\n%s", node.Name, node.Process().LastLines(40))
 		}
 	}
-	_, err := plane.Kubectl(ctx, "", "--namespace", j.namespace, "delete", "jobset", "train", "--cascade=foreground", "--timeout=80s")
+	_, err := plane.Kubectl(ctx, "", "--namespace", j.namespace, "delete", "jobset", "train", "--ignore-not-found", "--cascade=foreground", "--timeout=80s")
 	if err = errors.Join(err, client.CoreV1().Namespaces().Delete(ctx, j.namespace, metav1.DeleteOptions{})); err != nil {
 		j.Error(err)
 	}
@@ -171,53 +127,95 @@ func (j *groupOf) kubectlWith(stdin string, args ...string) string {
 	return out
 }
 
-func (j *groupOf) apply(text, strategy string) {
+func (j *groupOf) apply(strategy string) {
 	j.Helper()
-	j.kubectlWith(strings.ReplaceAll(text, "STRATEGY", strategy), "apply", "--filename=-")
+	j.kubectlWith(strings.NewReplacer("STRATEGY", strategy, "DIR", j.dir).Replace(manifest), "apply", "--filename=-")
 }
 
-// grant applies the manifest of docs/groups.md that lets nodes read JobSets.
+// grant lets nodes read JobSets.
 func (j *groupOf) grant() {
 	j.Helper()
-	docs, err := os.ReadFile("../../docs/groups.md")
-	if err != nil {
+	if err := controller.Grant(j.Context()); err != nil {
 		j.Fatal(err)
 	}
-	for block := range strings.SplitSeq(string(docs), "```yaml\n") {
-		if text, _, _ := strings.Cut(block, "```"); strings.Contains(text, "kind: ClusterRoleBinding") {
-			j.kubectlWith(text, "apply", "--filename=-")
-			return
+}
+
+// fail has the workers of pods exit that run now.
+func (j *groupOf) fail(pods ...v1.Pod) {
+	j.Helper()
+	for _, r := range j.runs() {
+		if !r.over && slices.ContainsFunc(pods, func(p v1.Pod) bool { return p.Name == r.pod }) {
+			j.mark("fail-" + r.id)
 		}
 	}
-	j.Fatal("docs/groups.md has no ClusterRoleBinding")
 }
 
-// fail has a worker exit.
-func (j *groupOf) fail(pod string) {
+// failNext has the next worker of a pod exit as soon as it runs.
+func (j *groupOf) failNext(pod v1.Pod) { j.mark("next-" + pod.Name) }
+
+// slow has the worker of a pod take until quick to end after its stop signal, which it gets when the pod is deleted:
+// a restart in place kills it (B-RAC-6).
+func (j *groupOf) slow(pod string) { j.mark("slow-" + pod) }
+
+func (j *groupOf) quick(pod string) {
 	j.Helper()
-	j.kubectl("exec", pod, "--", "touch", "/fail")
+	if err := os.Remove(filepath.Join(j.dir, "slow-"+pod)); err != nil {
+		j.Fatal(err)
+	}
 }
 
-// pods are those that live.
-func (j *groupOf) pods() (list []v1.Pod) {
+func (j *groupOf) evict(pod string) {
+	j.Helper()
+	eviction := &policy.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: j.namespace, Name: pod}}
+	if err := client.PolicyV1().Evictions(j.namespace).Evict(j.Context(), eviction); err != nil {
+		j.Fatal(err)
+	}
+}
+
+func (j *groupOf) mark(name string) {
+	j.Helper()
+	if err := os.WriteFile(filepath.Join(j.dir, name), nil, 0o600); err != nil {
+		j.Fatal(err)
+	}
+}
+
+func (j *groupOf) all() []v1.Pod {
 	j.Helper()
 	all, err := client.CoreV1().Pods(j.namespace).List(j.Context(), metav1.ListOptions{})
 	if err != nil {
 		j.Fatal(err)
 	}
-	for i := range all.Items {
-		if pod := &all.Items[i]; pod.DeletionTimestamp == nil && !lifecycle.Terminal(pod.Status.Phase) {
+	return all.Items
+}
+
+// pods are those that live.
+func (j *groupOf) pods() (list []v1.Pod) {
+	j.Helper()
+	all := j.all()
+	for i := range all {
+		if pod := &all[i]; pod.DeletionTimestamp == nil && !lifecycle.Terminal(pod.Status.Phase) {
 			list = append(list, *pod)
 		}
 	}
 	return list
 }
 
-// await waits until the pods are as wanted.
+// await waits until the pods that live are as wanted.
 func (j *groupOf) await(what string, wanted func([]v1.Pod) bool) []v1.Pod {
 	j.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if pods := j.pods(); wanted(pods) {
+	return j.awaitOf(j.pods, what, wanted)
+}
+
+// awaitAll waits until all pods are as wanted.
+func (j *groupOf) awaitAll(what string, wanted func([]v1.Pod) bool) []v1.Pod {
+	j.Helper()
+	return j.awaitOf(j.all, what, wanted)
+}
+
+func (j *groupOf) awaitOf(list func() []v1.Pod, what string, wanted func([]v1.Pod) bool) []v1.Pod {
+	j.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if pods := list(); wanted(pods) {
 			return pods
 		}
 	}
@@ -225,7 +223,39 @@ func (j *groupOf) await(what string, wanted func([]v1.Pod) bool) []v1.Pod {
 	return nil
 }
 
-// awaitAttempt waits until all pods run in an attempt. Until then no two attempts run.
+// awaitAtBarrier waits until so many members wait at the barrier of an attempt.
+func (j *groupOf) awaitAtBarrier(count, attempt int) []v1.Pod {
+	j.Helper()
+	return j.await(fmt.Sprintf("to wait for attempt %d, %d of them", attempt, count), func(pods []v1.Pod) bool {
+		return atBarrier(pods, attempt) == count
+	})
+}
+
+func atBarrier(pods []v1.Pod, attempt int) (n int) {
+	for i := range pods {
+		if pods[i].Annotations[lifecycle.AttemptAnnotation] == fmt.Sprint(attempt) && waitsForGroup(&pods[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// attemptOf is the attempt that the pod has told.
+func attemptOf(pods []v1.Pod, uid types.UID) string {
+	for i := range pods {
+		if pods[i].UID == uid {
+			return pods[i].Annotations[lifecycle.AttemptAnnotation]
+		}
+	}
+	return ""
+}
+
+func waitsForGroup(pod *v1.Pod) bool {
+	s := pod.Status.ContainerStatuses
+	return len(s) > 0 && s[0].State.Waiting != nil && s[0].State.Waiting.Reason == "WaitingForGroup"
+}
+
+// awaitAttempt waits until all pods run in an attempt.
 func (j *groupOf) awaitAttempt(n int) []v1.Pod {
 	j.Helper()
 	return j.await(fmt.Sprintf("to run in attempt %d", n), func(pods []v1.Pod) bool {

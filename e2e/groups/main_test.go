@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/e2e/controlplane"
+	"github.com/lifepod/lifepod/e2e/jobset"
 	"github.com/lifepod/lifepod/e2e/machine"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/e2e/verdict"
@@ -24,11 +25,14 @@ const patience = 90 * time.Second
 var (
 	plane      *controlplane.ControlPlane
 	client     kubernetes.Interface // an administrator
-	controller *jobSet
+	controller *jobset.Controller
 	nodes      []*member.Member
 )
 
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "4"); err != nil { // they wait more than they work
+		panic(err)
+	}
 	flag.Parse()
 	code, err := testAll(m)
 	if err != nil {
@@ -63,13 +67,10 @@ func testAll(m *testing.M) (code int, err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return 0, err
 	}
-	controller, err = startJobSet(ctx, plane, dir)
-	if controller != nil {
-		defer func() { err = errors.Join(err, controller.Close()) }()
-	}
-	if err != nil {
+	if controller, err = jobset.Start(ctx, jobset.Config{Plane: plane, Dir: dir}); err != nil {
 		return 0, err
 	}
+	defer func() { err = errors.Join(err, controller.Close()) }()
 	for range 2 {
 		node, err := member.Start(ctx, member.Config{Plane: plane, Program: binary})
 		if err != nil {

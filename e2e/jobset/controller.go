@@ -34,11 +34,12 @@ type Config struct {
 // Controller is the JobSet controller with its webhooks, as its own manifests set it up but for
 // its address: it runs as a process beside the control plane.
 type Controller struct {
-	config   Config
-	module   string // folder of its sources
-	port     int    // of its webhooks
-	webhooks string // their manifest, once they may be there
-	process  *machine.Process
+	config     Config
+	repository string // folder of lifepod's sources
+	module     string // folder of its own
+	port       int    // of its webhooks
+	webhooks   string // their manifest, once they may be there
+	process    *machine.Process
 }
 
 // usualQPS is the controller's own.
@@ -61,7 +62,7 @@ func (c *Controller) start(ctx context.Context) (err error) {
 	if _, err := os.Stat(program); err != nil {
 		return fmt.Errorf("%w: run `make jobset` first", err)
 	}
-	if c.module, err = findModule(ctx); err != nil {
+	if err := c.find(ctx); err != nil {
 		return err
 	}
 	if c.port, err = machine.FreePort(); err != nil {
@@ -78,19 +79,35 @@ func (c *Controller) start(ctx context.Context) (err error) {
 	return c.await(ctx)
 }
 
-// findModule is the folder of JobSet's module, whose version e2e/controlplane/jobset pins.
-func findModule(ctx context.Context) (string, error) {
-	ours, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+// find finds the sources of lifepod, and those of JobSet in the version that e2e/controlplane/jobset pins.
+func (c *Controller) find(ctx context.Context) error {
+	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
 	if err != nil {
-		return "", fmt.Errorf("find lifepod's module: %w", err)
+		return fmt.Errorf("find lifepod's module: %w", err)
 	}
+	c.repository = filepath.Dir(strings.TrimSpace(string(out)))
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/jobset")
-	list.Dir = filepath.Join(filepath.Dir(strings.TrimSpace(string(ours))), "e2e", "controlplane", "jobset")
-	out, err := list.Output()
-	if err != nil {
-		return "", fmt.Errorf("find the module of JobSet: %w", err)
+	list.Dir = filepath.Join(c.repository, "e2e", "controlplane", "jobset")
+	if out, err = list.Output(); err != nil {
+		return fmt.Errorf("find the module of JobSet: %w", err)
 	}
-	return strings.TrimSpace(string(out)), nil
+	c.module = strings.TrimSpace(string(out))
+	return nil
+}
+
+// Grant applies the manifest of docs/groups.md that lets nodes read JobSets.
+func (c *Controller) Grant(ctx context.Context) error {
+	docs, err := os.ReadFile(filepath.Join(c.repository, "docs/groups.md"))
+	if err != nil {
+		return err
+	}
+	for block := range strings.SplitSeq(string(docs), "```yaml\n") {
+		if text, _, _ := strings.Cut(block, "```"); strings.Contains(text, "kind: ClusterRoleBinding") {
+			_, err := c.config.Plane.Kubectl(ctx, text, "apply", "--filename=-")
+			return err
+		}
+	}
+	return errors.New("docs/groups.md has no ClusterRoleBinding")
 }
 
 func (c *Controller) file(name string) string { return filepath.Join(c.config.Dir, name) }
@@ -124,9 +141,7 @@ health: {healthProbeBindAddress: "0"}
 		return err
 	}
 	text := string(webhooks)
-	for _, path := range []string{
-		"/mutate-jobset-x-k8s-io-v1alpha2-jobset", "/mutate--v1-pod", "/validate-jobset-x-k8s-io-v1alpha2-jobset", "/validate--v1-pod",
-	} {
+	for path := range strings.SplitSeq("/mutate-jobset-x-k8s-io-v1alpha2-jobset /mutate--v1-pod /validate-jobset-x-k8s-io-v1alpha2-jobset /validate--v1-pod", " ") {
 		service := "    service:\n      name: webhook-service\n      namespace: system\n      path: " + path + "\n"
 		url := fmt.Sprintf("    url: https://127.0.0.1:%d%s\n    caBundle: %s\n", c.port, path, base64.StdEncoding.EncodeToString(authority))
 		if !strings.Contains(text, service) {

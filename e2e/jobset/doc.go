@@ -1,3 +1,3 @@
-// Package jobset starts the real JobSet controller beside a control plane, for tests and
-// measurements of groups (docs/groups.md). `make jobset` builds it.
+// Package jobset runs the JobSet controller that `make jobset` has built, for tests and measurements of groups
+// that restart as one (docs/groups.md).
 package jobset

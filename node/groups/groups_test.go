@@ -290,6 +290,56 @@ func TestUnknown(t *testing.T) {
 	})
 }
 
+// TestSize: a pod is told how many members its group has, and how many have no pod, by what is read and by what the
+// watch has (B-GRP-16).
+func TestSize(t *testing.T) {
+	job := func(name string, replicas, parallelism int64) any {
+		return map[string]any{"name": name, "replicas": replicas, "template": map[string]any{
+			"metadata": map[string]any{}, "spec": map[string]any{"parallelism": parallelism, "completions": parallelism},
+		}}
+	}
+	stands := func(name string, active, succeeded int64) any {
+		return map[string]any{"name": name, "ready": int64(0), "active": active, "succeeded": succeeded, "failed": int64(0)}
+	}
+	jobs := []any{job("driver", 1, 1), job("workers", 4, 8), job("a", 1, 1), job("b", 2, 1), job("c", 1, 2)}
+	for _, c := range []struct {
+		name     string
+		standing []any
+		want     group.Size
+	}{
+		{"B-GRP-16: no status yet", nil, group.Size{Members: 38}},
+		{"B-GRP-16: all are there", []any{stands("driver", 1, 0), stands("workers", 3, 1)}, group.Size{Members: 38}},
+		{
+			"B-GRP-16: some have no pod",
+			[]any{stands("driver", 0, 0), stands("workers", 2, 1), stands("a", 1, 0)},
+			group.Size{Members: 38, Podless: 9, Where: "1 of 1 Jobs of driver, 1 of 4 Jobs of workers"},
+		},
+		{
+			"B-GRP-16: not all are named",
+			[]any{stands("driver", 0, 0), stands("workers", 0, 0), stands("a", 0, 0), stands("b", 1, 0), stands("c", 0, 0)},
+			group.Size{Members: 38, Podless: 37, Where: "1 of 1 Jobs of driver, 4 of 4 Jobs of workers, 1 of 1 Jobs of a, Jobs of 2 others"},
+		},
+	} {
+		bubble(t, func(t *testing.T, w *world) {
+			change := func(o *unstructured.Unstructured) {
+				o.Object["spec"].(map[string]any)["replicatedJobs"] = jobs
+				if c.standing != nil {
+					o.Object["status"] = map[string]any{"replicatedJobsStatus": c.standing}
+				}
+			}
+			w.put(t, "1", change)
+			w.join("a")
+			if diff := cmp.Diff([]lifecycle.GroupSeen{{Size: c.want}}, unique(w.tells())); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.name, diff)
+			}
+			w.put(t, "2", change)
+			if diff := cmp.Diff([]lifecycle.GroupSeen{{Size: c.want}}, unique(w.tells())); diff != "" {
+				t.Errorf("%s, from the watch (-want +got):\n%s", c.name, diff)
+			}
+		})
+	}
+}
+
 // unique leaves out what was told again: by the watch, what was read.
 func unique(told []lifecycle.GroupSeen) (list []lifecycle.GroupSeen) {
 	for i, f := range told {

@@ -33,7 +33,10 @@ func standing(jobSet *unstructured.Unstructured) lifecycle.GroupSeen {
 	if strategy, _, err := unstructured.NestedString(jobSet.Object, strategyPath()...); err != nil || strategy != inPlaceRestart {
 		return lifecycle.GroupSeen{Alone: fmt.Sprintf("JobSet %s has failurePolicy.restartStrategy %q, not %s", name, strategy, inPlaceRestart)}
 	}
-	return lifecycle.GroupSeen{Attempts: group.Attempts{Current: attempt(jobSet, currentPath()), Previous: attempt(jobSet, previousPath())}}
+	return lifecycle.GroupSeen{
+		Attempts: group.Attempts{Current: attempt(jobSet, currentPath()), Previous: attempt(jobSet, previousPath())},
+		Size:     sizeOf(jobSet),
+	}
 }
 
 // attempt is one of the status; the JobSet's schema lets it be a number of 32 bits, or missing.
@@ -69,5 +72,5 @@ func trim(object any) (any, error) {
 			return nil, fmt.Errorf("trim JobSet %s/%s: %w", jobSet.GetNamespace(), jobSet.GetName(), err)
 		}
 	}
-	return kept, nil
+	return kept, trimJobs(jobSet, kept)
 }

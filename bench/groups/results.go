@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/lifepod/lifepod/bench/times"
+)
+
+// auditEvent is what counts of a line of the audit log.
+type auditEvent struct {
+	Verb      string
+	ObjectRef struct{ Resource, Subresource, Name string }
+}
+
+// What is written in a round.
+const (
+	statuses   = "statuses"
+	newEvents  = "new events"
+	moreEvents = "events counted"
+)
+
+func (b *bench) auditSize() (int64, error) {
+	info, err := os.Stat(b.plane.AuditLog())
+	if err != nil {
+		return 0, fmt.Errorf("audit log: %w", err)
+	}
+	return info.Size(), nil
+}
+
+// writesSince are what nodes have written of the pods.
+func (b *bench) writesSince(begin int64) (map[string]int, error) {
+	file, err := os.Open(b.plane.AuditLog())
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if _, err := file.Seek(begin, 0); err != nil {
+		return nil, err
+	}
+	writes := map[string]int{}
+	for lines := bufio.NewReader(file); ; {
+		line, err := lines.ReadBytes('\n')
+		if err != nil { // what comes after the last newline is half a line
+			return writes, nil
+		}
+		var e auditEvent
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, fmt.Errorf("audit log: %w", err)
+		}
+		if !isMember(e.ObjectRef.Name) {
+			continue
+		}
+		switch e.ObjectRef.Resource + "/" + e.ObjectRef.Subresource + " " + e.Verb {
+		case "pods/status patch", "pods/status update":
+			writes[statuses]++
+		case "events/ create":
+			writes[newEvents]++
+		case "events/ patch", "events/ update":
+			writes[moreEvents]++
+		default:
+		}
+	}
+}
+
+// results are those of all rounds.
+type results struct {
+	times  []time.Duration
+	writes map[string]int
+}
+
+func (r *results) add(took time.Duration, writes map[string]int) {
+	r.times = append(r.times, took)
+	for what, count := range writes {
+		r.writes[what] += count
+	}
+}
+
+// print writes the table.
+func (r *results) print(p plan) {
+	pods := p.nodes * p.workers
+	fmt.Fprintf(os.Stdout, "%d rounds of %d pods on %d nodes; load average %s\n\n", p.n, pods, p.nodes, loadAverage())
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "exit until all run, median\tmax\tstatuses\tnew events\tevents counted\twrites per pod and round")
+	each := func(what string) float64 { return float64(r.writes[what]) / float64(p.n*pods) }
+	fmt.Fprintf(table, "%s\t%s\t%.2f\t%.2f\t%.2f\t%.2f\n", times.Milliseconds(times.Quantile(r.times, 0.5)), times.Milliseconds(times.Quantile(r.times, 1)),
+		each(statuses), each(newEvents), each(moreEvents), each(statuses)+each(newEvents)+each(moreEvents))
+	_ = table.Flush() // to standard output
+}
+
+// loadAverage is the machine's of the last minute.
+func loadAverage() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	load, _, _ := strings.Cut(string(text), " ")
+	return load
+}
