@@ -53,6 +53,9 @@ func (m *Machine) looked(p *pod, f Looked) {
 		m.drop(p)
 	case lifecycle.Terminal(p.known().Status.Phase):
 		m.endedBefore(p)
+		if p.left && !p.wanted { // its source wants it anew, if at all (B-WRK-18)
+			m.drop(p)
+		}
 	case p.wanted:
 		p.ran = lifecycle.RanBefore(p.known(), lifecycle.Observed{})
 		if m.heard[p.source] { // else they come in the order of their creation
