@@ -59,7 +59,7 @@ spec:
               - -c
               - |
                 read run < /proc/sys/kernel/random/uuid
-                runs() { echo "$POD $run" >> /shared/log; sleep 0.05; }
+                runs() { printf "%s %s\n" "$POD" "$run" >> /shared/log; sleep 0.05; } # echo writes a line in parts
                 trap 'while [ -e /shared/slow-$POD ]; do runs; done; exit 143' TERM
                 until [ -e /shared/fail-$run -o -e /shared/next-$POD ]; do runs; done
                 rm -f /shared/next-$POD
