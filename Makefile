@@ -332,7 +332,7 @@ SOAKSEED ?= 0
 # A machine is compared with a clone that has derived nothing after every COMPARE steps of a walk; laws hold after each.
 COMPARE  ?= 1
 .PHONY: soak soak-agent fuzz chaos
-soak: ## SOAK random lives of the core, and times of a node, others at each call; CI runs 4,000 of one SOAKSEED
+soak: ## SOAK random lives of the core, and times of a node, others at each call, or those of a SOAKSEED
 	$(GO) test ./lifecycle -run RandomWalks -rapid.checks=$$(($(SOAK) / 2)) -rapid.seed=$(SOAKSEED) -compare=$(COMPARE) -timeout 30m
 	$(GO) test ./lifecycle -run 'ProbeWalks|AdoptQuiet' -rapid.checks=$$(($(SOAK) / 4)) -rapid.seed=$(SOAKSEED) -compare=$(COMPARE) -timeout 30m
 	$(GO) test ./roster -run RandomWalks -rapid.checks=$(SOAK) -rapid.seed=$(SOAKSEED) -compare=$(COMPARE) -timeout 30m
@@ -349,7 +349,7 @@ prove: ## random lives of pods and nodes for the time PROVE=10m: how many, which
 	$(GO) run ./hack/prove -for $(PROVE) -seed $(PROVESEED) -compare $(COMPARE)
 
 LIVES ?= 200000
-prove-lives: ## LIVES random lives, the same for each PROVESEED
+prove-lives: ## LIVES random lives, the same for each PROVESEED; CI leads 200,000
 	$(GO) run ./hack/prove -lives $(LIVES) -seed $(PROVESEED) -compare $(COMPARE)
 
 prove-issue: ## put the kubelet's rule into lifepod that led to its bug N=138514: a test fails, which passes without (docs/proof.md)

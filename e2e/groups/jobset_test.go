@@ -12,6 +12,7 @@ import (
 // TestJobSet: the pods of a JobSet restart as one, without a container of their own for that.
 func TestJobSet(t *testing.T) {
 	j := newGroup(t)
+	j.kubectl("delete", "clusterrolebinding", "lifepod-groups", "--ignore-not-found") // of a run before
 	j.apply("InPlaceRestart")
 
 	t.Log("without permission the pods wait, and say why (B-GRP-10)")
