@@ -32,7 +32,7 @@ func main() {
 	klog.SetLogger(klog.Logger{}) // it would tell of connections that end with a node
 	if err := run(ctx, p); err != nil {
 		fmt.Fprintln(os.Stderr, "bench/groups:", err)
-		os.Exit(1) //nolint:gocritic // nothing is left but the signals
+		os.Exit(1)
 	}
 }
 

@@ -224,9 +224,9 @@ func (j *groupOf) awaitOf(list func() []v1.Pod, what string, wanted func([]v1.Po
 }
 
 // awaitAtBarrier waits until so many members wait at the barrier of an attempt.
-func (j *groupOf) awaitAtBarrier(count, attempt int) []v1.Pod {
+func (j *groupOf) awaitAtBarrier(count, attempt int) {
 	j.Helper()
-	return j.await(fmt.Sprintf("to wait for attempt %d, %d of them", attempt, count), func(pods []v1.Pod) bool {
+	j.await(fmt.Sprintf("to wait for attempt %d, %d of them", attempt, count), func(pods []v1.Pod) bool {
 		return atBarrier(pods, attempt) == count
 	})
 }

@@ -1,6 +1,9 @@
 package groups
 
 import (
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +43,29 @@ func TestJobSet(t *testing.T) {
 	j.wantInPlace(before, j.awaitAttempt(2), workers-1)
 	j.wantStatus("2 1")
 	j.awaitRuns(3 * workers)
+
+	t.Log("who takes part, as docs/groups.md has it")
+	list := j.kubectl(j.documented("kubectl get pods ")...)
+	t.Log(list)
+	if n := len(regexp.MustCompile(`(?m)^train-workers-\S+ +node-\S+ +Running +2$`).FindAllString(list, -1)); n != workers {
+		t.Errorf("%d members take part in attempt 2, want %d:\n%s", n, workers, list)
+	}
+}
+
+// documented are the arguments of a command of docs/groups.md.
+func (j *groupOf) documented(begins string) []string {
+	j.Helper()
+	docs, err := os.ReadFile("../../docs/groups.md")
+	if err != nil {
+		j.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(docs), "\n"+begins)
+	if !found {
+		j.Fatalf("docs/groups.md has no command %q", begins)
+	}
+	command, _, _ := strings.Cut(begins+after, "\n```")
+	command = strings.NewReplacer("\\\n", " ", "'", "").Replace(command)
+	return strings.Fields(command)[1:]
 }
 
 // TestFailsAgain: failures at a time are of one round, and one that comes as soon as the group runs begins another.

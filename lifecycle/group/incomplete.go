@@ -32,8 +32,8 @@ func Reminders(waited time.Duration) (said int, next time.Duration) {
 	if next > waited {
 		return said, next
 	}
-	more := (waited-next)/reminderMost + 1 // these follow each other evenly
-	return said + int(more), next + more*reminderMost
+	more := int((waited-next)/reminderMost) + 1 // these follow each other evenly
+	return said + more, next + time.Duration(more)*reminderMost
 }
 
 // Incomplete says what is known of the members that an attempt waits for.

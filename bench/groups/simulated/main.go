@@ -37,7 +37,7 @@ func main() {
 	if err := run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "bench/groups/simulated:", err)
 		stop()
-		os.Exit(1) //nolint:gocritic // nothing else is deferred
+		os.Exit(1)
 	}
 }
 
