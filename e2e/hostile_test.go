@@ -32,7 +32,7 @@ func TestHostilePod(t *testing.T) {
 	t.Parallel()
 	manifest := strings.Replace(pod("hostile", "containers:\n"+
 		shell("main", "printf '"+hostileText+"\\n'; printf '"+hostileText+"' > /dev/termination-log; [ -e /m/again ] || { touch /m/again; exit 3; }; "+waiter,
-			"volumeMounts: [{name: m, mountPath: /m}]\nreadinessProbe: {exec: {command: [sh, -c, \"printf '"+strings.ReplaceAll(hostileText, `\`, `\\`)+"'; exit 1\"]}, periodSeconds: 1}")+
+			"volumeMounts: [{name: m, mountPath: /m}]\nreadinessProbe: {exec: {command: [sh, -c, \"printf '"+strings.ReplaceAll(hostileText, `\`, `\\`)+"'; exit 1\"]}, periodSeconds: 1, timeoutSeconds: 30}")+
 		"volumes: [{name: m, emptyDir: {}}]"), "  name: hostile\n", "  name: hostile\n  annotations: {note: \"\\e[2Jowned\\u202e\"}\n", 1)
 	c := shared.startRun(t, manifest)
 	c.await(c.stderr, `main started.*\n(.*\n)*.*main started`)

@@ -53,13 +53,13 @@ var whyCases = []struct {
 	},
 	{
 		name: "readiness", await: `main started`,
-		spec: "containers:\n" + shell("main", "sleep infinity", "readinessProbe: {exec: {command: [sh, -c, 'echo no database; exit 1']}, periodSeconds: 1}"),
+		spec: "containers:\n" + shell("main", "sleep infinity", "readinessProbe: {exec: {command: [sh, -c, 'echo no database; exit 1']}, periodSeconds: 1, timeoutSeconds: 30}"),
 		want: []string{`main is not ready: its readiness probe .*`},
 	},
 	{
 		name: "asked", await: `pod Ready`, act: []string{"restart", "asked", "-c", "main"}, then: `1st restart`,
 		// Ready says that the trap is set.
-		spec: "containers:\n" + shell("main", "trap 'exit 0' TERM; touch /set; while true; do sleep 0.1; done", "readinessProbe: {exec: {command: [cat, /set]}, periodSeconds: 1}"),
+		spec: "containers:\n" + shell("main", "trap 'exit 0' TERM; touch /set; while true; do sleep 0.1; done", "readinessProbe: {exec: {command: [cat, /set]}, periodSeconds: 1, timeoutSeconds: 30}"),
 		want: []string{`main at TIME: a restart was asked for \(.*\) → stopped.* → exit 0 → 1st restart at once\.`},
 	},
 	{
@@ -74,7 +74,7 @@ var whyCases = []struct {
 	},
 	{
 		name: "startup", await: `main started`,
-		spec: "containers:\n" + shell("main", "sleep infinity", "startupProbe: {exec: {command: [sh, -c, 'echo warming up; exit 1']}, periodSeconds: 1, failureThreshold: 600}"),
+		spec: "containers:\n" + shell("main", "sleep infinity", "startupProbe: {exec: {command: [sh, -c, 'echo warming up; exit 1']}, periodSeconds: 1, timeoutSeconds: 30, failureThreshold: 600}"),
 		want: []string{`main has not started up: its startup probe .*`},
 	},
 	{

@@ -28,15 +28,15 @@ func Instances(pod *v1.Pod, container string, previous bool) ([]int, error) {
 	if status == nil {
 		return nil, fmt.Errorf("container %q in pod %q is not available", container, pod.Name)
 	}
-	waiting, newest := status.State.Waiting, int(status.RestartCount)
+	waiting, last, newest := status.State.Waiting, status.LastTerminationState.Terminated, int(status.RestartCount)
 	switch {
-	case previous && status.LastTerminationState.Terminated == nil:
+	case previous && last == nil:
 		return nil, fmt.Errorf("previous terminated container %q in pod %q not found", container, pod.Name)
-	case waiting == nil && previous:
-		return []int{newest - 1}, nil
-	case status.LastTerminationState.Terminated != nil && waiting != nil && newest > 0:
+	case previous && (waiting == nil || status.ContainerID != "" && status.ContainerID != last.ContainerID):
+		return []int{newest - 1}, nil // the newest runs, or has been created and is about to start: its log may be there, and is empty
+	case last != nil && waiting != nil && newest > 0:
 		return []int{newest, newest - 1}, nil
-	case status.LastTerminationState.Terminated == nil && waiting != nil:
+	case last == nil && waiting != nil:
 		return nil, fmt.Errorf("container %q in pod %q is waiting to start: %s", container, pod.Name, waitsFor(waiting))
 	}
 	return []int{newest}, nil

@@ -22,7 +22,7 @@ spec:
     image: TOOLBOX
     restartPolicy: Always
     command: [sh, -c, "echo sidecar >> /v/order; touch /v/up; exec sleep --on-term 0 3600"]
-    startupProbe: {exec: {command: [stat, /v/up]}, periodSeconds: 1}
+    startupProbe: {exec: {command: [stat, /v/up]}, periodSeconds: 1, timeoutSeconds: 30}
     volumeMounts: [{name: v, mountPath: /v}]
     resources: {limits: {memory: 64Mi}}
   - {name: last, image: TOOLBOX, command: [sh, -c, "echo last >> /v/order"], volumeMounts: [{name: v, mountPath: /v}], resources: {limits: {memory: 64Mi}}}
@@ -51,8 +51,8 @@ spec:
   - name: main
     image: TOOLBOX
     command: [sleep, --on-term, "0", "3600"]
-    readinessProbe: {exec: {command: [stat, /v/ready]}, periodSeconds: 1, failureThreshold: 1}
-    livenessProbe: {exec: {command: [sh, -c, "test ! -e /v/sick"]}, periodSeconds: 1, failureThreshold: 1}
+    readinessProbe: {exec: {command: [stat, /v/ready]}, periodSeconds: 1, timeoutSeconds: 30, failureThreshold: 1}
+    livenessProbe: {exec: {command: [sh, -c, "test ! -e /v/sick"]}, periodSeconds: 1, timeoutSeconds: 30, failureThreshold: 1}
     volumeMounts: [{name: v, mountPath: /v}]
     resources: {limits: {memory: 64Mi}}
   volumes: [{name: v, emptyDir: {}}]
