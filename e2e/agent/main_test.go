@@ -84,5 +84,5 @@ func parallelByDefault() error {
 	if set {
 		return nil
 	}
-	return flag.Set("test.parallel", "5")
+	return flag.Set("test.parallel", "4")
 }
