@@ -13,7 +13,7 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// name is the JobSet's, with which those of its pods begin.
+// name is the name of the JobSet. The names of its pods begin with it.
 const name = "train"
 
 const jobSet = `

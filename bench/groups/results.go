@@ -68,7 +68,7 @@ func (b *bench) writesSince(begin int64) (map[string]int, error) {
 	}
 }
 
-// results are those of all rounds.
+// results has the times of all rounds, and the sum of their writes.
 type results struct {
 	times  []time.Duration
 	writes map[string]int

@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// TestInstances: of which instance a log is, while a container that has ended twice runs, waits, or is about to start.
+// TestInstances: a container has ended twice. It runs, waits, or is about to start: each time another instance's log is meant.
 func TestInstances(t *testing.T) {
 	ended := v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: 1, ContainerID: "containerd://second"}}
 	waiting := v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}

@@ -31,7 +31,7 @@ func TestJobSet(t *testing.T) {
 	began := time.Now()
 	j.fail(before[0])
 	after := j.awaitAttempt(1)
-	t.Logf("all run again %v after one was told to fail", time.Since(began).Round(time.Millisecond))
+	t.Logf("one was told to fail: all run again after %v", time.Since(began).Round(time.Millisecond))
 	j.wantInPlace(before, after, workers)
 	j.wantRestarts(after, 1)
 	j.wantStatus("1 0")
