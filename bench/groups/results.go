@@ -88,7 +88,8 @@ func (r *results) print(p plan) {
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "exit until all run, median\tmax\tstatuses\tnew events\tevents counted\twrites per pod and round")
 	each := func(what string) float64 { return float64(r.writes[what]) / float64(p.n*pods) }
-	fmt.Fprintf(table, "%s\t%s\t%.2f\t%.2f\t%.2f\t%.2f\n", times.Milliseconds(times.Quantile(r.times, 0.5)), times.Milliseconds(times.Quantile(r.times, 1)),
+	fmt.Fprintf(table, "%s\t%s\t%.2f\t%.2f\t%.2f\t%.2f\n",
+		times.Milliseconds(times.Quantile(r.times, 0.5)), times.Milliseconds(times.Quantile(r.times, 1)),
 		each(statuses), each(newEvents), each(moreEvents), each(statuses)+each(newEvents)+each(moreEvents))
 	_ = table.Flush() // to standard output
 }

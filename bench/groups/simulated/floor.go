@@ -41,7 +41,7 @@ func (b *bench) newFloor(ctx context.Context) (*floor, error) {
 
 func nameOf(i int) string { return fmt.Sprintf("bare-%d", i) }
 
-// write writes two statuses of each pod, like those of a restart: all pods have the first before one gets the second.
+// write writes two statuses of each pod, as a restart does. All pods get the first one before any gets the second.
 func (f *floor) write(ctx context.Context, attempt int) (time.Duration, error) {
 	began := time.Now()
 	for _, status := range []v1.PodStatus{endedStatus(attempt), runningStatus(attempt)} {

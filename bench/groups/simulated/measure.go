@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// results are those of all rounds.
+// results has what was measured in all rounds.
 type results struct {
 	rounds []result
 	floors []time.Duration
@@ -20,7 +20,7 @@ type result struct {
 	may    time.Duration // until the JobSet says that it may begin
 	cpu    map[string]time.Duration
 	writes writes // until all run
-	later  writes // of the whole round, with what was told later
+	later  writes // of the whole round; some are written after all run again
 }
 
 // measure takes the JobSet through its rounds. The first one counts for nothing.
