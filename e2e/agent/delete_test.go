@@ -115,9 +115,9 @@ func TestDeleteWhatNeverStarted(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ spec, reason string }{
 		"image":  {`containers: [{name: main, image: lifepod.dev/no-such:1, imagePullPolicy: Never}]`, "ErrImageNeverPull"},
-		"volume": {`{containers: [{name: main, image: TOOLBOX}], volumes: [{name: v, secret: {secretName: no-such}}]}`, "ContainerCreating"},
+		"volume": {`{containers: [{name: main, image: TOOLBOX, volumeMounts: [{name: v, mountPath: /v}]}], volumes: [{name: v, secret: {secretName: no-such}}]}`, "ContainerCreating"},
 		"env":    {`containers: [{name: main, image: TOOLBOX, envFrom: [{configMapRef: {name: no-such}}]}]`, "CreateContainerConfigError"},
-		"folder": {`{containers: [{name: main, image: TOOLBOX}], volumes: [{name: v, hostPath: {path: /no/such, type: Directory}}]}`, "ContainerCreating"},
+		"folder": {`{containers: [{name: main, image: TOOLBOX, volumeMounts: [{name: v, mountPath: /v}]}], volumes: [{name: v, hostPath: {path: /no/such, type: Directory}}]}`, "ContainerCreating"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
