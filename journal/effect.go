@@ -38,6 +38,9 @@ func (s *step) effect(effect lifecycle.Effect) {
 // decision files a line of the pod's story. Time alone is no cause of one.
 func (s *step) decision(r lifecycle.Report) {
 	e := Entry{Cause: s.root, Kind: Decided, What: r.What, Outcome: r.Outcome, Because: r.Because, Rule: r.Rule}
+	if r.GroupAttempt != nil {
+		e.Detail = map[string]string{DetailAttempt: strconv.FormatInt(int64(*r.GroupAttempt), 10)}
+	}
 	if r.Subject != "pod" {
 		e.Container, e.Attempt = r.Subject, s.attemptOf(r.Subject)
 	}

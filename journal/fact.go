@@ -23,6 +23,7 @@ const (
 	DetailAddresses   = "addresses" // of the pod, separated by commas
 	DetailTook        = "took"      // of a pull, without the wait for its turn
 	DetailForce       = "force"     // true: at once
+	DetailAttempt     = "attempt"   // of the pod's group that a decision is about
 )
 
 func isTimer(fact lifecycle.Fact) bool {

@@ -99,7 +99,7 @@ func planGroup(s *step) {
 		beginRound(s, "the group restarts: "+d.Because, false)
 	case group.Start:
 		s.group.Open = true
-		tell(s, Report{Subject: "pod", What: "starts with its group", Because: d.Because, Rule: d.Rule})
+		tell(s, Report{Subject: "pod", What: "starts with its group", Because: d.Because, Rule: d.Rule, GroupAttempt: new(s.group.Attempt)})
 	case group.Wait, group.Run:
 	}
 	remindOfGroup(s)
@@ -140,7 +140,8 @@ func nextAttempt(s *step, because string) {
 func takesPart(s *step, attempt int32, because, rule string) {
 	s.group.Joined, s.group.Attempt, s.group.Open, s.group.Since = true, attempt, false, s.now
 	s.group.Reminders, s.group.Lacks = 0, ""
-	tell(s, Report{Subject: "pod", What: fmt.Sprintf("takes part in attempt %d of its group", attempt), Because: because, Rule: rule})
+	what := fmt.Sprintf("takes part in attempt %d of its group", attempt)
+	tell(s, Report{Subject: "pod", What: what, Because: because, Rule: rule, GroupAttempt: new(attempt)})
 }
 
 // member is how the pod stands in its group. One that is new in it has only left something

@@ -13,6 +13,9 @@ type Report struct {
 	Because string // the fact that decided: "restartPolicy OnFailure, 1st failure"; may be empty
 	Rule    string // the contract's rule: "A-RST-1"
 
+	// GroupAttempt is the attempt of the pod's group that it is about (B-GRP); nil: it is about none.
+	GroupAttempt *int32
+
 	Again  bool // part of an attempt: each further attempt reports it again until one works
 	Blocks bool // containers can't start before another attempt works
 }

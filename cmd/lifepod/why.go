@@ -17,6 +17,7 @@ import (
 	"github.com/lifepod/lifepod/internal/nearest"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/timeline/choose"
 	"github.com/lifepod/lifepod/why"
 )
@@ -26,6 +27,7 @@ type whyFlags struct {
 	wanted choose.Wanted
 	output string
 	rule   bool
+	group  string
 }
 
 func newWhyCommand(open journals) *cobra.Command {
@@ -37,24 +39,26 @@ func newWhyCommand(open journals) *cobra.Command {
 the last restart, what keeps the pod from being Ready, what holds its end up.
 
 Without a pod it tells of every pod that is not as it should be, the worst first;
-pods with one cause are told together.
+pods with one cause are told together. With --group it tells of a group whose pods
+restart as one: which member began its last restart, where the time went, and which
+members the others wait for.
 
 It is read from the journal in the state folder, also of pods that are gone;
 kubectl lifepod why reads those of a cluster's nodes.`,
 		Args:              cobra.MaximumNArgs(2),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := commandline.CheckOutput(f.output, "json"); err != nil {
+			if err := f.check(args); err != nil {
 				return err
-			}
-			if len(args) > 0 && f.wanted.Labels != "" {
-				return errors.New("the name of a pod and -l exclude each other")
 			}
 			source, err := open(command, f.wanted.Namespace)
 			if err != nil {
 				return err
 			}
-			if len(args) == 0 {
+			switch {
+			case f.group != "":
+				return interrupted(command.Context(), f.ofGroup(command.OutOrStdout(), source))
+			case len(args) == 0:
 				return interrupted(command.Context(), f.all(command.OutOrStdout(), source))
 			}
 			return interrupted(command.Context(), f.one(command.OutOrStdout(), source, args))
@@ -65,7 +69,79 @@ kubectl lifepod why reads those of a cluster's nodes.`,
 	flags.StringVarP(&f.wanted.Labels, "selector", "l", "", "the pods with these `labels`, such as app=web")
 	flags.StringVarP(&f.output, "output", "o", "", "`format`: json")
 	flags.BoolVar(&f.rule, "rule", false, "quote the rules behind it, too")
+	flags.StringVar(&f.group, "group", "", "the group of this `name`: a JobSet whose pods have lifepod.dev/group")
 	return command
+}
+
+// check refuses what does not go together.
+func (f *whyFlags) check(args []string) error {
+	if err := commandline.CheckOutput(f.output, "json"); err != nil {
+		return err
+	}
+	switch {
+	case len(args) > 0 && f.wanted.Labels != "":
+		return errors.New("the name of a pod and -l exclude each other")
+	case f.group != "" && (len(args) > 0 || f.wanted.Labels != ""):
+		return errors.New("--group excludes the name of a pod and -l")
+	case f.group != "" && f.rule:
+		return errors.New("--rule is about pods: of a group there is none to quote")
+	}
+	namespace, name, found := strings.Cut(f.group, "/")
+	if !found {
+		return nil
+	}
+	if f.wanted.Namespace != "" && f.wanted.Namespace != namespace {
+		return fmt.Errorf("group %s is not in namespace %q: leave -n out", plain.Line(f.group), f.wanted.Namespace)
+	}
+	f.wanted.Namespace, f.group = namespace, name
+	return nil
+}
+
+// ofGroup tells of a group.
+func (f *whyFlags) ofGroup(out io.Writer, source journal.Source) error {
+	records, err := f.records(source, func(p *journal.Pod) bool { return p.Labels[lifecycle.JobSetLabel] == f.group })
+	if err != nil {
+		return err
+	}
+	var namespaces []string
+	for _, r := range records {
+		if !slices.Contains(namespaces, r.Pod.Namespace) {
+			namespaces = append(namespaces, r.Pod.Namespace)
+		}
+	}
+	switch {
+	case len(namespaces) == 0:
+		return f.noGroup(source)
+	case len(namespaces) > 1:
+		return fmt.Errorf("group %q is ambiguous: there is one in the namespaces %s; say which with -n", plain.Line(f.group), plain.Line(strings.Join(namespaces, ", ")))
+	}
+	g := why.ExplainGroup(namespaces[0]+"/"+f.group, records, time.Now())
+	if f.output == "json" {
+		return writeJSON(out, g)
+	}
+	return why.Layout{Width: widthOf(out)}.WriteGroup(out, g)
+}
+
+// noGroup says that no pod is of a group, and which one may be meant.
+func (f *whyFlags) noGroup(source journal.Source) error {
+	text := fmt.Sprintf("no pod is of a group %q", plain.Line(f.group))
+	if f.wanted.Namespace != "" {
+		text += fmt.Sprintf(" in namespace %q", f.wanted.Namespace)
+	}
+	pods, err := source.Pods()
+	if err != nil && len(pods) == 0 {
+		return err
+	}
+	var names []string
+	for _, p := range pods {
+		if of := p.Labels[lifecycle.JobSetLabel]; of != "" {
+			names = append(names, of)
+		}
+	}
+	if near := nearest.Name(f.group, names); near != "" {
+		text += ": did you mean " + plain.Line(near) + "?"
+	}
+	return errors.New(text)
 }
 
 // one explains a pod, or one of its containers.
@@ -113,7 +189,11 @@ func hasContainer(pod *journal.Pod, name string) error {
 
 // all tells of the pods that are not as they should be.
 func (f *whyFlags) all(out io.Writer, source journal.Source) error {
-	records, err := f.records(source)
+	selector, err := labels.Parse(f.wanted.Labels)
+	if err != nil {
+		return fmt.Errorf("-l %q: %w", f.wanted.Labels, err)
+	}
+	records, err := f.records(source, func(p *journal.Pod) bool { return selector.Matches(labels.Set(p.Labels)) })
 	if err != nil {
 		return err
 	}
@@ -131,19 +211,15 @@ func (f *whyFlags) all(out io.Writer, source journal.Source) error {
 	return layout.WriteAll(out, list, len(records))
 }
 
-// records are those of the pods that there are: of pods that are gone the journal may tell, but
+// records are those of the pods that there are and that are meant: of pods that are gone the journal may tell, but
 // nothing is wrong with them any more.
-func (f *whyFlags) records(source journal.Source) (list []*journal.Record, err error) {
+func (f *whyFlags) records(source journal.Source, meant func(*journal.Pod) bool) (list []*journal.Record, err error) {
 	pods, err := source.Pods()
 	if err != nil && len(pods) == 0 {
 		return nil, err
 	}
-	selector, err := labels.Parse(f.wanted.Labels)
-	if err != nil {
-		return nil, fmt.Errorf("-l %q: %w", f.wanted.Labels, err)
-	}
 	for _, p := range pods {
-		if f.wanted.Namespace != "" && p.Namespace != f.wanted.Namespace || !selector.Matches(labels.Set(p.Labels)) {
+		if f.wanted.Namespace != "" && p.Namespace != f.wanted.Namespace || !meant(&p) {
 			continue
 		}
 		record, err := source.Read(p.UID)

@@ -2,6 +2,7 @@ package groups
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -38,6 +39,19 @@ func TestJobSet(t *testing.T) {
 	j.awaitRuns(2 * workers)
 	j.wantEvents("Scheduled", "Pulled", "Created", "Started", "Killing", "GroupUnknown")
 
+	t.Log("who began it, and where the time went")
+	told := j.plugin("why", "--group", "train", "--namespace", j.namespace)
+	t.Log(told)
+	for _, want := range []string{
+		"has 4 members; attempt 1 began at ", ", and all ran after ",
+		"- It began with " + before[0].Name + " on " + before[0].Spec.NodeName + ": worker exited 3.",
+		" until all took part in it;", " until nothing of the attempt before ran any more;", " until the barrier was lifted:", " until all ran;",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(told), " "), want) {
+			t.Errorf("kubectl lifepod why --group does not say %q", want)
+		}
+	}
+
 	t.Log("one is replaced: the others restart in place and wait for it (B-GRP-2, B-GRP-4)")
 	j.kubectl("delete", "pod", after[1].Name, "--wait=false")
 	j.wantInPlace(before, j.awaitAttempt(2), workers-1)
@@ -50,6 +64,22 @@ func TestJobSet(t *testing.T) {
 	if n := len(regexp.MustCompile(`(?m)^train-workers-\S+ +node-\S+ +Running +2$`).FindAllString(list, -1)); n != workers {
 		t.Errorf("%d members take part in attempt 2, want %d:\n%s", n, workers, list)
 	}
+}
+
+// plugin runs kubectl lifepod.
+func (j *groupOf) plugin(args ...string) string {
+	j.Helper()
+	dir := j.TempDir()
+	if err := os.Symlink(binary, filepath.Join(dir, "kubectl-lifepod")); err != nil {
+		j.Fatal(err)
+	}
+	command := plane.KubectlCommand(j.Context(), append([]string{"lifepod"}, args...)...)
+	command.Env = append(command.Env, "PATH="+dir+":"+os.Getenv("PATH"))
+	out, err := command.CombinedOutput()
+	if err != nil {
+		j.Fatalf("kubectl lifepod: %v\n%s", err, out)
+	}
+	return string(out)
 }
 
 // documented are the arguments of a command of docs/groups.md.

@@ -23,6 +23,7 @@ import (
 const patience = 90 * time.Second
 
 var (
+	binary     string // of lifepod
 	plane      *controlplane.ControlPlane
 	client     kubernetes.Interface // an administrator
 	controller *jobset.Controller
@@ -51,8 +52,7 @@ func testAll(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	binary, err := machine.Binary("../..", work)
-	if err != nil {
+	if binary, err = machine.Binary("../..", work); err != nil {
 		return 0, err
 	}
 	ctx := context.Background()
