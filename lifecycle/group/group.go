@@ -34,6 +34,14 @@ func (a Attempts) Merge(b Attempts) Attempts {
 	return Attempts{Current: newest(a.Current, b.Current), Previous: newest(a.Previous, b.Previous), Company: company}
 }
 
+// CompanyIn are the members that an attempt begins, or has begun, with; empty: that is not known.
+func (a Attempts) CompanyIn(attempt int32) string {
+	if a.Current == nil || *a.Current != attempt {
+		return ""
+	}
+	return a.Company
+}
+
 // Next is the attempt that a member takes part in which begins anew: the first one after
 // all that have begun or are outdated (B-GRP-2).
 func (a Attempts) Next() int32 {

@@ -15,8 +15,6 @@ type Size struct {
 	// Behind names members that have not told the newest attempt, and Differ two that do not agree on the size; of a
 	// group without a leader (B-GRP-16, B-GRP-21).
 	Behind, Differ string
-
-	complete bool // all members have told the newest attempt; of a group without a leader
 }
 
 // A member that waits says that its group is incomplete after reminderFirst, and again after twice as long

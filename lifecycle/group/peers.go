@@ -40,15 +40,15 @@ func PeersOf(all []Peer) Peers {
 			p.begun = newest(p.begun, &b.Attempt)
 		}
 	}
-	p.Size = sizeOf(all, p.highest)
-	if p.highest == nil {
+	complete := false
+	if p.Size, complete = sizeOf(all, p.highest); p.highest == nil {
 		return p
 	}
 	here := ""
-	if p.Size.complete {
+	if complete {
 		here = companyOf(all, *p.highest)
 	}
-	p.company, p.broken = here, false
+	p.company = here
 	began := false
 	for i := range all {
 		b := all[i].Began

@@ -7,10 +7,9 @@ import (
 )
 
 // sizeOf is how many members an attempt needs, who is missing in the highest one (B-GRP-16), and whether it is complete.
-func sizeOf(all []Peer, highest *int32) Size {
-	s := Size{Differ: differ(all)}
-	if s.Differ != "" {
-		return s
+func sizeOf(all []Peer, highest *int32) (s Size, complete bool) {
+	if s.Differ = differ(all); s.Differ != "" {
+		return s, false
 	}
 	there, blocked := int32(0), false
 	var behind []string
@@ -30,12 +29,12 @@ func sizeOf(all []Peer, highest *int32) Size {
 			behind = append(behind, p.Name+" ("+p.standing()+")")
 		}
 	}
-	s.complete = highest != nil && s.Members > 0 && !blocked && there >= s.Members
-	if !s.complete {
-		s.Behind = named(behind)
-		s.Podless = max(0, s.Members-there-living(all, highest))
+	if highest != nil && s.Members > 0 && !blocked && there >= s.Members {
+		return s, true
 	}
-	return s
+	s.Behind = named(behind)
+	s.Podless = max(0, s.Members-there-living(all, highest))
+	return s, false
 }
 
 // living are the members that are behind and may still come.

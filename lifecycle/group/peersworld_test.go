@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -188,7 +189,9 @@ func (w *crowd) decides(p *crowdPod) {
 		p.ending = p.runs != none
 	case Start:
 		p.member.Open, p.company = true, p.seen.Company
-	case Wait, Run:
+	case Run:
+		p.company = cmp.Or(p.company, p.seen.CompanyIn(p.member.Attempt))
+	case Wait:
 	}
 }
 
