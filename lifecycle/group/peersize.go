@@ -15,32 +15,59 @@ func sizeOf(all []Peer, highest *int32) (s Size, complete bool) {
 	var behind []string
 	for i := range all {
 		p := &all[i]
-		if !p.Done && !p.Leaving {
+		if p.lives() {
 			s.Members = p.Size // of all the same
 		}
-		switch {
-		case p.Done || highest != nil && p.takesPart(*highest):
+		switch p.at(highest) {
+		case isThere:
 			there++
-		case p.Attempt != nil && *p.Attempt == *highest: // it leaves, and has not been started in an earlier one since
-		case p.Attempt != nil:
+		case isBefore:
 			blocked = true
 			behind = append(behind, p.Name+" ("+p.standing()+")")
-		case !p.Leaving:
+		case isNew:
 			behind = append(behind, p.Name+" ("+p.standing()+")")
+		case isGoing:
 		}
 	}
 	if highest != nil && s.Members > 0 && !blocked && there >= s.Members {
 		return s, true
 	}
 	s.Behind = named(behind)
-	s.Podless = max(0, s.Members-there-living(all, highest))
+	s.Podless = max(0, s.Members-there-coming(all, highest))
 	return s, false
 }
 
-// living are the members that are behind and may still come.
-func living(all []Peer, highest *int32) (n int32) {
+// place is where a member stands to the newest attempt.
+type place int
+
+const (
+	isThere  place = iota // it has told that, or has succeeded
+	isBefore              // it has told an earlier one, and what it runs has to end
+	isNew                 // it has told none
+	isGoing               // it is being deleted, and nothing of an earlier attempt runs
+)
+
+func (p *Peer) at(highest *int32) place {
+	switch {
+	case p.Done:
+		return isThere
+	case p.Attempt != nil && *p.Attempt != *highest:
+		return isBefore
+	case p.Leaving:
+		return isGoing
+	case p.Attempt == nil:
+		return isNew
+	}
+	return isThere
+}
+
+// lives says whether the member may take part in attempts to come.
+func (p *Peer) lives() bool { return !p.Done && !p.Leaving }
+
+// coming are the members that are behind and may still come.
+func coming(all []Peer, highest *int32) (n int32) {
 	for i := range all {
-		if p := &all[i]; !p.Done && !p.Leaving && (p.Attempt == nil || *p.Attempt != *highest) {
+		if p := &all[i]; p.lives() && p.at(highest) != isThere {
 			n++
 		}
 	}
@@ -62,12 +89,12 @@ func (p *Peer) standing() string {
 func differ(all []Peer) string {
 	var first, other *Peer
 	for i := range all {
-		if p := &all[i]; !p.Done && !p.Leaving && (first == nil || p.Name < first.Name) {
+		if p := &all[i]; p.lives() && (first == nil || p.Name < first.Name) {
 			first = p
 		}
 	}
 	for i := range all {
-		if p := &all[i]; !p.Done && !p.Leaving && p.Size != first.Size && (other == nil || p.Name < other.Name) {
+		if p := &all[i]; p.lives() && p.Size != first.Size && (other == nil || p.Name < other.Name) {
 			other = p
 		}
 	}

@@ -9,8 +9,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -125,8 +123,7 @@ func (p *peers) follow(ctx context.Context, g *peerGroup) {
 func (p *peers) pods(name types.NamespacedName) cache.ListerWatcher {
 	client := p.client.Resource(v1.SchemeGroupVersion.WithResource("pods")).Namespace(name.Namespace)
 	only := func(o metav1.ListOptions) metav1.ListOptions {
-		o.LabelSelector = labels.SelectorFromSet(labels.Set{lifecycle.GroupNameLabel: name.Name}).String()
-		o.FieldSelector = fields.OneTermNotEqualSelector("status.phase", string(v1.PodFailed)).String()
+		o.LabelSelector, o.FieldSelector = lifecycle.GroupNameLabel+"="+name.Name, "status.phase!="+string(v1.PodFailed)
 		return o
 	}
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
