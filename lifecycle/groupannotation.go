@@ -65,7 +65,8 @@ func groupAskedOf(pod *v1.Pod) groupAsked {
 	case leader == LedByMembers:
 		return askedByMember(pod)
 	case leader != LedByJobSet:
-		return groupAsked{wrong: fmt.Sprintf("the annotation %s: %q is not a leader of groups; there are %s and %s", GroupAnnotation, leader, LedByJobSet, LedByMembers)}
+		return groupAsked{wrong: fmt.Sprintf("the annotation %s: %q is not a leader of groups; there are %s and %s",
+			GroupAnnotation, leader, LedByJobSet, LedByMembers)}
 	case pod.Labels[JobSetLabel] == "":
 		return groupAsked{wrong: fmt.Sprintf("the annotation %s: %s needs the label %s, which pods of a JobSet have", GroupAnnotation, LedByJobSet, JobSetLabel)}
 	}

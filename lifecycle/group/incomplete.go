@@ -45,7 +45,8 @@ func (s Size) Incomplete(attempt int32) string {
 	case s.Differ != "":
 		return fmt.Sprintf("attempt %d does not begin: %s", attempt, s.Differ)
 	case s.Behind != "" && s.Podless > 0:
-		return fmt.Sprintf("attempt %d does not begin: of %d members of the group %d have no pod, and these are not there: %s", attempt, s.Members, s.Podless, s.Behind)
+		return fmt.Sprintf("attempt %d does not begin: of %d members of the group %d have no pod, and these are not there: %s",
+			attempt, s.Members, s.Podless, s.Behind)
 	case s.Behind != "":
 		return fmt.Sprintf("attempt %d does not begin: of %d members of the group these are not there: %s", attempt, s.Members, s.Behind)
 	case s.Members == 0:

@@ -309,7 +309,8 @@ func (w *crowd) String() string {
 	text := fmt.Sprintf("size %d", w.size)
 	for _, p := range w.all() {
 		peer := w.api()[p.uid]
-		text += fmt.Sprintf("\n%s: %+v runs %d ending %t finished %t view %d of %d", p.uid, p.member, p.runs, p.ending, p.finished, p.view, len(w.history)-1)
+		text += fmt.Sprintf("\n%s: %+v runs %d ending %t finished %t view %d of %d",
+			p.uid, p.member, p.runs, p.ending, p.finished, p.view, len(w.history)-1)
 		if peer.Attempt != nil {
 			text += fmt.Sprintf(" told %d", *peer.Attempt)
 		}

@@ -96,7 +96,8 @@ func (p *peers) run(ctx context.Context) {
 
 // follow keeps what is known of a group's members as the API server has them.
 func (p *peers) follow(ctx context.Context, g *peerGroup) {
-	reflector := cache.NewReflectorWithOptions(p.pods(g.name), &metav1.PartialObjectMetadata{}, g, cache.ReflectorOptions{Name: "group " + g.name.String()})
+	options := cache.ReflectorOptions{Name: "group " + g.name.String()}
+	reflector := cache.NewReflectorWithOptions(p.pods(g.name), &metav1.PartialObjectMetadata{}, g, options)
 	pause := readRetry
 	for {
 		began := time.Now()

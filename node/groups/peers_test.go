@@ -150,13 +150,16 @@ func TestPeersUnknown(t *testing.T) {
 		w.joinPeer("a")
 		time.Sleep(time.Minute)
 		told := w.tells()
-		if len(told) != 1 || !strings.HasPrefix(told[0].Unknown, "the pods of group default/train can't be read: ") || !strings.Contains(told[0].Unknown, "forbidden") {
+		const why = "the pods of group default/train can't be read: "
+		if len(told) != 1 || !strings.HasPrefix(told[0].Unknown, why) || !strings.Contains(told[0].Unknown, "forbidden") {
 			t.Errorf("B-GRP-10: told %+v", told)
 		}
 		mu.Lock()
 		refused = nil
 		mu.Unlock()
 		time.Sleep(2 * readRetryMost)
-		wantTold(t, "B-GRP-22: when they can be read", w.tells(), lifecycle.GroupSeen{Size: group.Size{Members: 2, Podless: 1, Behind: "a (no attempt yet)"}})
+		wantTold(t, "B-GRP-22: when they can be read", w.tells(), lifecycle.GroupSeen{
+			Size: group.Size{Members: 2, Podless: 1, Behind: "a (no attempt yet)"},
+		})
 	})
 }
