@@ -1,9 +1,9 @@
 package lifecycle
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -23,6 +23,7 @@ type membership struct {
 	Joined  bool           `json:"joined,omitzero"`
 	Attempt int32          `json:"attempt,omitzero"` // that the pod takes part in
 	Open    bool           `json:"open,omitzero"`    // the barrier is lifted
+	Company string         `json:"company,omitzero"` // the members that Attempt has begun with, if the group has no leader (B-GRP-20)
 	Since   time.Time      `json:"since,omitzero"`   // when it took part in Attempt first
 	Told    *int32         `json:"told,omitempty"`   // the attempt that the annotation has
 	Seen    group.Attempts `json:"seen,omitzero"`    // all that was ever heard of the group
@@ -98,9 +99,11 @@ func planGroup(s *step) {
 		takesPart(s, d.Attempt, d.Because, d.Rule)
 		beginRound(s, "the group restarts: "+d.Because, false)
 	case group.Start:
-		s.group.Open = true
+		s.group.Open, s.group.Company = true, s.group.Seen.CompanyIn(s.group.Attempt)
 		tell(s, Report{Subject: "pod", What: "starts with its group", Because: d.Because, Rule: d.Rule, GroupAttempt: new(s.group.Attempt)})
-	case group.Wait, group.Run:
+	case group.Run: // an adopted pod does not know with whom it has begun
+		s.group.Company = cmp.Or(s.group.Company, s.group.Seen.CompanyIn(s.group.Attempt))
+	case group.Wait:
 	}
 	remindOfGroup(s)
 }
@@ -121,7 +124,7 @@ func remindOfGroup(s *step) {
 		return
 	}
 	g.Reminders, g.Lacks = said, g.size.Incomplete(g.Attempt)
-	s.do(RecordEvent{Type: warning, Reason: "GroupIncomplete", Message: g.Lacks + "; the annotation " + AttemptAnnotation + " of its pods says who takes part"})
+	s.do(RecordEvent{Type: warning, Reason: "GroupIncomplete", Message: g.Lacks + "; the annotation " + s.asks.attemptKey() + " of its pods says who takes part"})
 	tell(s, Report{Subject: "pod", What: "waits for its group", Because: g.Lacks, Rule: "B-GRP-16"})
 }
 
@@ -139,6 +142,7 @@ func nextAttempt(s *step, because string) {
 // takesPart begins another attempt, at its barrier.
 func takesPart(s *step, attempt int32, because, rule string) {
 	s.group.Joined, s.group.Attempt, s.group.Open, s.group.Since = true, attempt, false, s.now
+	s.group.Company = ""
 	s.group.Reminders, s.group.Lacks = 0, ""
 	what := fmt.Sprintf("takes part in attempt %d of its group", attempt)
 	tell(s, Report{Subject: "pod", What: what, Because: because, Rule: rule, GroupAttempt: new(attempt)})
@@ -183,6 +187,8 @@ func (g *membership) waiting() string {
 	switch {
 	case !g.Joined:
 		return "nothing is known of its group yet"
+	case g.size.Differ != "":
+		return g.size.Incomplete(g.Attempt)
 	case g.Lacks != "":
 		return g.Lacks
 	case g.Members > 0:
@@ -198,6 +204,8 @@ func (w *waits) forGroup(c *container) {
 	switch {
 	case g.unknown != "":
 		wait.Because, wait.Rule = "the group is not known: "+g.unknown, "B-GRP-10"
+	case g.size.Differ != "":
+		wait.Rule = "B-GRP-21"
 	case g.Lacks != "":
 		wait.Rule = "B-GRP-16"
 	}
@@ -212,15 +220,12 @@ const (
 // adoptGroup takes over what the pod's annotation says of its group. If the restart of all
 // containers was under way, it may be for an attempt that was not told yet.
 func (m *Machine) adoptGroup(pod *v1.Pod) {
-	if m.asks.leader == "" {
-		return
-	}
-	attempt, err := strconv.ParseInt(pod.Annotations[AttemptAnnotation], 10, 32)
-	if err != nil || attempt < 0 {
+	attempt := groupAttempt(pod.Annotations[m.asks.attemptKey()])
+	if m.asks.leader == "" || attempt == nil {
 		return
 	}
 	g := &m.group
-	g.Joined, g.Attempt, g.Told = true, int32(attempt), new(int32(attempt))
+	g.Joined, g.Attempt, g.Told = true, *attempt, new(*attempt)
 	g.Open = slices.ContainsFunc(m.regulars(), func(c *container) bool { return c.mayRun() || c.Exit != nil })
 	if g.Open && m.round.Active {
 		g.Attempt, g.Open = g.Attempt+1, false

@@ -3,7 +3,8 @@ package lifecycle
 import (
 	"fmt"
 	"maps"
-	"strconv"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
@@ -27,30 +28,33 @@ func (tr *transcript) group(t *testing.T, d *datadriven.TestData) {
 		return 0
 	}
 	tr.feed(GroupSeen{
-		Attempts: group.Attempts{Current: number("current"), Previous: number("previous")},
+		Attempts: group.Attempts{Current: number("current"), Previous: number("previous"), Company: stringArg(d, "company")},
 		Alone:    stringArg(d, "alone"), Unknown: stringArg(d, "unknown"),
-		Size: group.Size{Members: count("members"), Podless: count("podless"), Where: stringArg(d, "where")},
+		Size: group.Size{
+			Members: count("members"), Podless: count("podless"), Where: stringArg(d, "where"), Behind: stringArg(d, "behind"), Differ: stringArg(d, "differ"),
+		},
 	})
 }
 
-// tellsAttempt shows the annotation that goes with a status, if it is another one.
+// tellsAttempt shows the annotations that go with a status, if they are others.
 func (tr *transcript) tellsAttempt() {
-	now := tr.m.GroupAttempt()
-	if now == nil || tr.attempt != nil && *tr.attempt == *now {
-		return
+	now := tr.m.GroupAnnotations()
+	for _, key := range slices.Sorted(maps.Keys(now)) {
+		if tr.notes[key] != now[key] {
+			tr.line(fmt.Sprintf("annotation %s=%s", key[strings.LastIndex(key, "-")+1:], now[key]))
+		}
 	}
-	tr.attempt = now
-	tr.line(fmt.Sprintf("annotation attempt=%d", *now))
+	tr.notes = now
 }
 
-// withAttempt gives an object the annotation that its node has told.
+// withAttempt gives an object the annotations that its node has told.
 func withAttempt(pod *v1.Pod, m *Machine) {
-	attempt := m.GroupAttempt()
-	if attempt == nil {
+	now := m.GroupAnnotations()
+	if now == nil {
 		return
 	}
 	if pod.Annotations = maps.Clone(pod.Annotations); pod.Annotations == nil {
 		pod.Annotations = map[string]string{}
 	}
-	pod.Annotations[AttemptAnnotation] = strconv.Itoa(int(*attempt))
+	maps.Copy(pod.Annotations, now)
 }

@@ -42,8 +42,8 @@ type transcript struct {
 
 	endpoints map[string]Probed // "container kind" → what each attempt of that probe is answered with
 
-	written *v1.PodStatus // "pod statuses": what the API has been told
-	attempt *int32        // the pod's annotation
+	written *v1.PodStatus     // "pod statuses": what the API has been told
+	notes   map[string]string // the pod's annotations that are the node's
 }
 
 // play carries out one verb:

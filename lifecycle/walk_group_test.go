@@ -15,6 +15,10 @@ func randomGroup(rt *rapid.T, pod *v1.Pod) {
 	if rapid.IntRange(0, 3).Draw(rt, "is in a group") == 3 {
 		pod.Labels = map[string]string{JobSetLabel: "train"}
 		pod.Annotations = map[string]string{GroupAnnotation: LedByJobSet}
+		if rapid.Bool().Draw(rt, "has no leader") {
+			pod.Labels = map[string]string{GroupNameLabel: "train"}
+			pod.Annotations = map[string]string{GroupAnnotation: LedByMembers, GroupSizeAnnotation: "4"}
+		}
 	}
 }
 
@@ -31,13 +35,24 @@ func keepsGroup(pod, first *v1.Pod) {
 	if pod.Annotations == nil {
 		pod.Annotations = map[string]string{}
 	}
-	pod.Labels[JobSetLabel], pod.Annotations[GroupAnnotation] = first.Labels[JobSetLabel], first.Annotations[GroupAnnotation]
+	for _, key := range []string{JobSetLabel, GroupNameLabel} {
+		copyKey(pod.Labels, first.Labels, key)
+	}
+	for _, key := range []string{GroupAnnotation, GroupSizeAnnotation} {
+		copyKey(pod.Annotations, first.Annotations, key)
+	}
+}
+
+func copyKey(to, from map[string]string, key string) {
+	if value, has := from[key]; has {
+		to[key] = value
+	}
 }
 
 // hearsOfGroup tells the pod something of its group: most often something that can be true.
 func (w *walk) hearsOfGroup() {
 	attempt := w.m.group.Attempt
-	switch w.draw(8, "of the group") {
+	switch w.draw(9, "of the group") {
 	case 0:
 		w.feed(GroupSeen{Unknown: "JobSet default/train is forbidden"})
 	case 1:
@@ -48,6 +63,8 @@ func (w *walk) hearsOfGroup() {
 		w.feed(GroupSeen{Attempts: group.Attempts{Previous: new(attempt)}})
 	case 5: // it goes on waiting
 		w.feed(GroupSeen{Size: group.Size{Members: 4, Podless: 1, Where: "1 of 4 Jobs of workers"}})
+	case 6: // it has no leader
+		w.feed(GroupSeen{Size: group.Size{Members: 4, Behind: "train-3 (attempt 2)"}, Attempts: group.Attempts{Current: w.m.GroupAttempt(), Company: "e55"}})
 	default:
 		w.feed(GroupSeen{Attempts: group.Attempts{Current: w.m.GroupAttempt()}})
 	}

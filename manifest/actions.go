@@ -53,8 +53,11 @@ func nameOwnActions(errs field.ErrorList) field.ErrorList {
 
 // checkGroupAnnotations refuses what only the node of a cluster can do (B-GRP-10).
 func checkGroupAnnotations(pod *v1.Pod) (errs field.ErrorList) {
-	if _, asks := pod.Annotations[lifecycle.GroupAnnotation]; asks {
+	if lifecycle.AsksForGroup(pod) {
 		path := field.NewPath("metadata", "annotations").Key(lifecycle.GroupAnnotation)
+		if _, named := pod.Annotations[lifecycle.GroupAnnotation]; !named {
+			path = field.NewPath("metadata")
+		}
 		errs = append(errs, field.Forbidden(path, "a pod takes part in a group only on a node of a cluster (lifepod agent)"))
 	}
 	return errs

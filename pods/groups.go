@@ -1,8 +1,6 @@
 package pods
 
 import (
-	"fmt"
-
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -38,9 +36,9 @@ func (s *Shell) leavesGroup(l *living) {
 }
 
 // tellAttempt has the next status say which attempt of its group the pod takes part in
-// (B-GRP-3). The worker's goroutine calls it.
+// (B-GRP-3, B-GRP-18). The worker's goroutine calls it.
 func (l *living) tellAttempt(now *wanted) {
-	if attempt := l.Worker.Machine().GroupAttempt(); attempt != nil && now.source == roster.API {
-		l.shell.Cluster.Statuses.Annotate(now.pod, map[string]string{lifecycle.AttemptAnnotation: fmt.Sprint(*attempt)})
+	if all := l.Worker.Machine().GroupAnnotations(); all != nil && now.source == roster.API {
+		l.shell.Cluster.Statuses.Annotate(now.pod, all)
 	}
 }

@@ -1,6 +1,7 @@
 package groups
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -233,18 +234,23 @@ func (j *groupOf) awaitAtBarrier(count, attempt int) {
 
 func atBarrier(pods []v1.Pod, attempt int) (n int) {
 	for i := range pods {
-		if pods[i].Annotations[lifecycle.AttemptAnnotation] == fmt.Sprint(attempt) && waitsForGroup(&pods[i]) {
+		if toldBy(&pods[i]) == fmt.Sprint(attempt) && waitsForGroup(&pods[i]) {
 			n++
 		}
 	}
 	return n
 }
 
+// toldBy is the attempt that a pod has told, of a JobSet or not.
+func toldBy(pod *v1.Pod) string {
+	return cmp.Or(pod.Annotations[lifecycle.AttemptAnnotation], pod.Annotations[lifecycle.MemberAttemptAnnotation])
+}
+
 // attemptOf is the attempt that the pod has told.
 func attemptOf(pods []v1.Pod, uid types.UID) string {
 	for i := range pods {
 		if pods[i].UID == uid {
-			return pods[i].Annotations[lifecycle.AttemptAnnotation]
+			return toldBy(&pods[i])
 		}
 	}
 	return ""
@@ -261,7 +267,7 @@ func (j *groupOf) awaitAttempt(n int) []v1.Pod {
 	return j.await(fmt.Sprintf("to run in attempt %d", n), func(pods []v1.Pod) bool {
 		in := 0
 		for i := range pods {
-			if pods[i].Annotations[lifecycle.AttemptAnnotation] == fmt.Sprint(n) {
+			if toldBy(&pods[i]) == fmt.Sprint(n) {
 				in++
 			}
 		}

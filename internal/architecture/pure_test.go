@@ -29,7 +29,7 @@ var pure = map[string][]string{
 		module + "/lifecycle/resources",
 	},
 	"lifecycle/backoff":   {"cmp", "errors", "fmt", "strconv", "strings", "time"},
-	"lifecycle/group":     {"fmt", "time"},
+	"lifecycle/group":     {"fmt", "slices", "strings", "time"},
 	"lifecycle/resources": {"k8s.io/api/core/v1"},
 	"roster": {
 		"cmp", "fmt", "maps", "slices", "strconv", "time",

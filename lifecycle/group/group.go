@@ -2,7 +2,8 @@
 // (B-GRP): it takes part in attempts, one after the other, and waits in each at the
 // barrier until all members are there. The group's leader, such as the JobSet
 // controller, counts the members and tells how far the group is; the members meet
-// nowhere but there.
+// nowhere but there. Where there is no leader, each node works that out from the pods
+// of the members (Peers).
 //
 //	        Join                    Start
 //	(new) ────────▶ at the barrier ────────▶ runs
@@ -19,12 +20,26 @@ type Attempts struct {
 	Current *int32 `json:"current,omitempty"`
 	// Previous is the newest attempt that is outdated, with all before it; nil: none is.
 	Previous *int32 `json:"previous,omitempty"`
+	// Company are the members that Current begins with; empty: it has a leader (B-GRP-20).
+	Company string `json:"company,omitempty"`
 }
 
 // Merge is what is known from two observations of a group, in whichever order they were
 // made: attempts only rise (B-GRP-8).
 func (a Attempts) Merge(b Attempts) Attempts {
-	return Attempts{Current: newest(a.Current, b.Current), Previous: newest(a.Previous, b.Previous)}
+	company := a.Company
+	if company == "" || b.Current != nil && (a.Current == nil || *b.Current > *a.Current) {
+		company = b.Company
+	}
+	return Attempts{Current: newest(a.Current, b.Current), Previous: newest(a.Previous, b.Previous), Company: company}
+}
+
+// CompanyIn are the members that an attempt begins, or has begun, with; empty: that is not known.
+func (a Attempts) CompanyIn(attempt int32) string {
+	if a.Current == nil || *a.Current != attempt {
+		return ""
+	}
+	return a.Company
 }
 
 // Next is the attempt that a member takes part in which begins anew: the first one after

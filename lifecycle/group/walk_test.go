@@ -41,3 +41,41 @@ func (w *world) comesToRun() {
 	}
 	w.rt.Fatalf("the group does not come to run: %s", w)
 }
+
+// TestRandomWalksWithoutLeader does the same with groups whose members only see each other's pods, each as they were at
+// some time (B-GRP-19): pods join and leave, are too many and too few. In the end all run in one attempt that has begun with
+// these members and no others, so that nobody came into one that had begun (B-GRP-20).
+func TestRandomWalksWithoutLeader(t *testing.T) {
+	t.Parallel()
+	seen := map[string]int{}
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newCrowd(rt, int32(rapid.IntRange(1, 5).Draw(rt, "size")), seen)
+		if rapid.Bool().Draw(rt, "has run") {
+			w.comesToRun()
+		}
+		for range rapid.IntRange(0, 300).Draw(rt, "steps") {
+			w.act()
+		}
+		w.comesToRun()
+	})
+	t.Log(seen)
+	for _, what := range []string{
+		"wait", "run", "start", "join", "leave", "failed", "sandbox lost", "pod replaced", "pod deleted", "one too many", "succeeded", "another size",
+		"agent restarted without a checkpoint",
+	} {
+		if seen[what] == 0 {
+			t.Errorf("no walk came by %q", what)
+		}
+	}
+}
+
+// comesToRun: a round always ends once what it needs happens.
+func (w *crowd) comesToRun() {
+	for range 20 {
+		w.goesOn()
+		if w.runsAsOne() {
+			return
+		}
+	}
+	w.rt.Fatalf("the group does not come to run: %s", w)
+}

@@ -1,7 +1,8 @@
 // Package groups tells pods how far their groups are that restart as one (B-GRP). A pod
 // asks for its JobSet to be its group; all JobSets of the cluster are watched by one
-// watch, from the moment a pod asks: most nodes never see any. What follows is decided
-// elsewhere (lifecycle/group).
+// watch, from the moment a pod asks: most nodes never see any. Or it asks to be a member of
+// a group without a leader: then the pods of that group are watched. What follows is
+// decided elsewhere (lifecycle/group).
 package groups
 
 import (
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -25,8 +27,9 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// Groups are the JobSets that pods take part in, of this node or of all nodes of the process.
+// Groups are the JobSets and other groups that pods take part in, of this node or of all nodes of the process.
 type Groups struct {
+	peers    *peers
 	client   dynamic.NamespaceableResourceInterface
 	informer cache.SharedIndexInformer
 	log      *slog.Logger
@@ -48,11 +51,16 @@ func New(config *rest.Config, log *slog.Logger) (*Groups, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client for JobSets: %w", err)
 	}
-	return newGroups(client, log)
+	pods, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("client for metadata of pods: %w", err)
+	}
+	return newGroups(client, pods, log)
 }
 
-func newGroups(client dynamic.Interface, log *slog.Logger) (*Groups, error) {
+func newGroups(client dynamic.Interface, pods metadata.Interface, log *slog.Logger) (*Groups, error) {
 	g := &Groups{
+		peers:  newPeers(pods, log),
 		client: client.Resource(jobSets), log: log, wanted: make(chan struct{}),
 		informer: dynamicinformer.NewFilteredDynamicInformer(client, jobSets, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer(),
 		asked:    workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](readRetry, readRetryMost)),
@@ -81,8 +89,12 @@ const (
 	readTimeout   = 10 * time.Second
 )
 
-// Join has a pod told how far its JobSet is, soon and after each change (pods.Groups).
+// Join has a pod told how far its group is, soon and after each change (pods.Groups).
 func (g *Groups) Join(pod *v1.Pod, tell func(lifecycle.GroupSeen)) {
+	if pod.Annotations[lifecycle.GroupAnnotation] == lifecycle.LedByMembers {
+		g.peers.join(pod, tell)
+		return
+	}
 	name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[lifecycle.JobSetLabel]}
 	g.mu.Lock()
 	m := g.jobSets[name]
@@ -99,6 +111,7 @@ func (g *Groups) Join(pod *v1.Pod, tell func(lifecycle.GroupSeen)) {
 
 // Leave ends that.
 func (g *Groups) Leave(uid types.UID) {
+	g.peers.leave(uid)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	name, joined := g.of[uid]
@@ -113,9 +126,14 @@ func (g *Groups) Leave(uid types.UID) {
 	}
 }
 
-// Run waits for the first pod and then reads and watches, until the context ends; call it
+// Run waits for pods and then reads and watches their groups, until the context ends; call it
 // once.
 func (g *Groups) Run(ctx context.Context) {
+	var peers sync.WaitGroup
+	defer peers.Wait()
+	peers.Go(func() { g.peers.run(ctx) })
+	stop := context.AfterFunc(ctx, g.asked.ShutDown)
+	defer stop()
 	select {
 	case <-g.wanted:
 	case <-ctx.Done():
@@ -124,8 +142,6 @@ func (g *Groups) Run(ctx context.Context) {
 	var watch sync.WaitGroup
 	defer watch.Wait()
 	watch.Go(func() { g.informer.RunWithContext(ctx) })
-	stop := context.AfterFunc(ctx, g.asked.ShutDown)
-	defer stop()
 	for {
 		jobSet, closed := g.asked.Get()
 		if closed {

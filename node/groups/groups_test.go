@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic/fake"
+	metadatafake "k8s.io/client-go/metadata/fake"
 	kubetesting "k8s.io/client-go/testing"
 
 	"github.com/lifepod/lifepod/lifecycle"
@@ -31,6 +32,7 @@ var _ pods.Groups = (*Groups)(nil)
 type world struct {
 	*Groups
 	client *fake.FakeDynamicClient
+	pods   *metadatafake.FakeMetadataClient
 
 	mu   sync.Mutex
 	told []lifecycle.GroupSeen
@@ -38,8 +40,12 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	kinds := map[schema.GroupVersionResource]string{jobSets: "JobSetList"}
-	w := &world{client: fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds)}
-	groups, err := newGroups(w.client, slog.New(slog.DiscardHandler))
+	scheme := metadatafake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{client: fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds), pods: metadatafake.NewSimpleMetadataClient(scheme)}
+	groups, err := newGroups(w.client, w.pods, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

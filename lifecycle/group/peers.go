@@ -1,0 +1,112 @@
+package group
+
+import "fmt"
+
+// Peer is a member of a group without a leader, as its pod shows it to all others (B-GRP-17, B-GRP-18).
+type Peer struct {
+	Name, UID string
+	Size      int32  // that an attempt needs at least, as this one says; 0: it says none
+	Attempt   *int32 // that it has told; nil: none
+	Began     *Began // the last attempt that it was started in; nil: none
+	Done      bool   // it has succeeded
+	Leaving   bool   // it is being deleted, and may still run
+}
+
+// Began is an attempt that a member was started in.
+type Began struct {
+	Attempt int32
+	Company string // of the members that it began with
+}
+
+// Peers is what follows from the members of a group, as one node sees them (B-GRP-19).
+type Peers struct {
+	Size Size
+
+	highest  *int32 // that any has told
+	begun    *int32 // the newest that a member was started in
+	company  string // of highest, if that has begun, or may begin now; empty: neither
+	broken   bool   // highest has begun, and not with those that take part in it now (B-GRP-20)
+	attempts map[string]int32
+}
+
+// PeersOf looks at all members of a group, in any order.
+func PeersOf(all []Peer) Peers {
+	p := Peers{attempts: map[string]int32{}}
+	for i := range all {
+		if a := all[i].Attempt; a != nil {
+			p.highest, p.attempts[all[i].UID] = newest(p.highest, a), *a
+		}
+		if b := all[i].Began; b != nil {
+			p.begun = newest(p.begun, &b.Attempt)
+		}
+	}
+	complete := false
+	if p.Size, complete = sizeOf(all, p.highest); p.highest == nil {
+		return p
+	}
+	here := ""
+	if complete {
+		here = companyOf(all, *p.highest)
+	}
+	p.company = here
+	began := false
+	for i := range all {
+		b := all[i].Began
+		switch {
+		case b == nil || b.Attempt != *p.highest:
+		case !began:
+			p.broken = here != "" && here != b.Company
+			p.company, began = b.Company, true
+		case b.Company != p.company:
+			p.broken = true
+			p.company = min(p.company, b.Company) // whichever comes first in the list
+		}
+	}
+	return p
+}
+
+// Attempts is how far the group is for one of its members. What has begun, or may begin, without that
+// member is outdated for it (B-GRP-20).
+func (p Peers) Attempts(uid string) Attempts {
+	if p.highest == nil {
+		return Attempts{}
+	}
+	now := Attempts{Current: newest(p.begun, nil)}
+	if *p.highest > 0 {
+		now.Previous = new(*p.highest - 1)
+	}
+	if p.company == "" {
+		return now
+	}
+	now.Current, now.Company = new(*p.highest), p.company
+	if attempt, told := p.attempts[uid]; p.broken || !told || attempt != *p.highest {
+		now.Previous = new(*p.highest)
+	}
+	return now
+}
+
+// companyOf names the members that have told an attempt, or have succeeded: the same ones have the same
+// company in any order, and others have another one.
+func companyOf(all []Peer, attempt int32) string {
+	sum := uint64(0)
+	for i := range all {
+		if p := &all[i]; p.Done || p.takesPart(attempt) {
+			sum ^= hash(p.UID)
+		}
+	}
+	return fmt.Sprintf("%016x", sum)
+}
+
+// takesPart says whether the member has told an attempt, and may be started in it.
+func (p *Peer) takesPart(attempt int32) bool {
+	return !p.Done && !p.Leaving && p.Attempt != nil && *p.Attempt == attempt
+}
+
+// hash is FNV-1a, of 64 bits.
+func hash(text string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * 1099511628211
+	}
+	return h
+}

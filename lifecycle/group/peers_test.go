@@ -1,0 +1,120 @@
+package group
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// peersOf are members of a group of three, one a word: its name, the attempt that it has told, the one that it began, and
+// whom with, as in a:3 or a:3:2-x. A minus after it says that it is being deleted, a plus that it has succeeded, a number of
+// stars another size.
+func peersOf(t *testing.T, text string) (all []Peer) {
+	t.Helper()
+	number := func(s string) *int32 {
+		n, err := strconv.ParseInt(s, 10, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return new(int32(n))
+	}
+	for word := range strings.FieldsSeq(text) {
+		p := Peer{Size: 3, Leaving: strings.HasSuffix(word, "-"), Done: strings.HasSuffix(word, "+")}
+		if stars := strings.Count(word, "*"); stars > 0 {
+			p.Size = int32(stars)
+		}
+		parts := strings.Split(strings.TrimRight(word, "-+*"), ":")
+		p.Name, p.UID = parts[0], parts[0]
+		if len(parts) > 1 {
+			p.Attempt = number(parts[1])
+		}
+		if len(parts) > 2 {
+			attempt, company, _ := strings.Cut(parts[2], "-")
+			p.Began = &Began{Attempt: *number(attempt), Company: company}
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+func attemptText(a *int32) string {
+	if a == nil {
+		return "-"
+	}
+	return strconv.Itoa(int(*a))
+}
+
+// TestPeers: how far the group is for its member a, from what all members show.
+func TestPeers(t *testing.T) {
+	for _, c := range []struct {
+		name, peers       string
+		current, previous string
+	}{
+		{"nobody has told anything", "a b c", "-", "-"},
+		{"B-GRP-19: not all have told the first attempt", "a:0 b:0 c", "-", "-"},
+		{"B-GRP-19: too few are there", "a:0 b:0", "-", "-"},
+		{"B-GRP-19: all have told it", "a:0 b:0 c:0", "0", "-"},
+		{"B-GRP-19: one more, who has told nothing, is not waited for", "a:0 b:0 c:0 d", "0", "-"},
+		{"B-GRP-19: one more, who has, is", "a:1 b:1 c:1 d:0", "-", "0"},
+		{"B-GRP-19: the highest outdates the others", "a:3:3-x b:3:3-x c:4:3-x", "3", "3"},
+		{"B-GRP-19: all have told the next", "a:4:3-x b:4:3-x c:4:3-x", "4", "3"},
+		{"B-GRP-19: one that is being deleted is not there", "a:4 b:4 c:4-", "-", "3"},
+		{"B-GRP-19: it is waited for until it has ended", "a:4:3-x b:4:3-x c:3:3-x- d:4", "3", "3"},
+		{"B-GRP-19: unless it waits in the same attempt", "a:4:3-x b:4:3-x c:4- d:4", "4", "3"},
+		{"B-GRP-19: one that has told nothing has nothing to end", "a:4:3-x b:4:3-x c- d:4", "4", "3"},
+		{"B-GRP-19: one that has succeeded is there in each attempt", "a:4:3-x b:4:3-x c:3:3-x+", "4", "3"},
+		{"B-GRP-19: one is gone, and the others run", "a:4:4-x b:4:4-x", "4", "3"},
+		{"B-GRP-20: its successor has to come into the next", "a b:4:4-x c:4:4-x", "4", "4"},
+		{"B-GRP-20: and so has one that has told an earlier one", "a:3 b:4:4-x c:4:4-x", "4", "4"},
+		{"B-GRP-20: may begin without it", "a b:4 c:4 d:4", "4", "4"},
+		{"B-GRP-20: one came into it too late", "a:4:4-x b:4:4-x c:4", "4", "4"},
+		{"B-GRP-20: two began with others", "a:4:4-x b:4:4-y c", "4", "4"},
+		{"B-GRP-21: one says another size", "a:0 b:0 c:0**", "-", "-"},
+		{"B-GRP-21: which changes nothing for those that run", "a:4:4-x b:4:4-x** c:4:4-x", "4", "3"},
+		{"B-GRP-21: a larger group than is needed", "a:0** b:0** c:0**", "0", "-"},
+	} {
+		peers := peersOf(t, c.peers)
+		for range peers { // in any order
+			peers = append(peers[1:], peers[0])
+			now := PeersOf(peers).Attempts("a")
+			if got, want := attemptText(now.Current)+" "+attemptText(now.Previous), c.current+" "+c.previous; got != want {
+				t.Errorf("%s: current and previous of %q are %s, want %s", c.name, c.peers, got, want)
+			}
+		}
+	}
+}
+
+// TestCompany: the same members have the same company, and others have another one (B-GRP-20).
+func TestCompany(t *testing.T) {
+	company := func(text string) string { return PeersOf(peersOf(t, text)).Attempts("a").Company }
+	first := company("a:2 b:2 c:2")
+	for _, same := range []string{"c:2 a:2 b:2", "a:2 b:2 c:1+", "a:2 b:2 c:2 d", "a:2 b:2 c:2 d:2-"} {
+		if got := company(same); got != first {
+			t.Errorf("B-GRP-20: %q is the company %s, want %s", same, got, first)
+		}
+	}
+	for _, other := range []string{"a:2 b:2 d:2", "a:2 b:2 c:2 d:2"} {
+		if got := company(other); got == first || len(got) != 16 {
+			t.Errorf("B-GRP-20: %q is the company %q", other, got)
+		}
+	}
+}
+
+// TestPeersIncomplete: who is missing is named (B-GRP-16).
+func TestPeersIncomplete(t *testing.T) {
+	for text, want := range map[string]string{
+		"a:4 b:3 c": "attempt 4 does not begin: of 3 members of the group these are not there: b (attempt 3), c (no attempt yet)",
+		"a:4 c:3-":  "attempt 4 does not begin: of 3 members of the group 2 have no pod, and these are not there: c (attempt 3, being deleted)",
+		"a:4 b:4":   "attempt 4 does not begin: of 3 members of the group 1 have no pod",
+		"a:4***** b:3***** e***** d***** c*****": "attempt 4 does not begin: of 5 members of the group these are not there: " +
+			"b (attempt 3), c (no attempt yet), d (no attempt yet), 1 others",
+		"b:4** a:4 c:4**": "attempt 4 does not begin: members differ in the size of the group: a says 3 and b says 2",
+	} {
+		peers := peersOf(t, text)
+		slices.Reverse(peers)
+		if got := PeersOf(peers).Size.Incomplete(4); got != want {
+			t.Errorf("B-GRP-16, B-GRP-21: %q:\n%s\nwant\n%s", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package group
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// sizeOf is how many members an attempt needs, who is missing in the highest one (B-GRP-16), and whether it is complete.
+func sizeOf(all []Peer, highest *int32) (s Size, complete bool) {
+	if s.Differ = differ(all); s.Differ != "" {
+		return s, false
+	}
+	there, blocked := int32(0), false
+	var behind []string
+	for i := range all {
+		p := &all[i]
+		if p.lives() {
+			s.Members = p.Size // of all the same
+		}
+		switch p.at(highest) {
+		case isThere:
+			there++
+		case isBefore:
+			blocked = true
+			behind = append(behind, p.Name+" ("+p.standing()+")")
+		case isNew:
+			behind = append(behind, p.Name+" ("+p.standing()+")")
+		case isGoing:
+		}
+	}
+	if highest != nil && s.Members > 0 && !blocked && there >= s.Members {
+		return s, true
+	}
+	s.Behind = named(behind)
+	s.Podless = max(0, s.Members-there-coming(all, highest))
+	return s, false
+}
+
+// place is where a member stands to the newest attempt.
+type place int
+
+const (
+	isThere  place = iota // it has told that, or has succeeded
+	isBefore              // it has told an earlier one, and what it runs has to end
+	isNew                 // it has told none
+	isGoing               // it is being deleted, and nothing of an earlier attempt runs
+)
+
+func (p *Peer) at(highest *int32) place {
+	switch {
+	case p.Done:
+		return isThere
+	case p.Attempt != nil && *p.Attempt != *highest:
+		return isBefore
+	case p.Leaving:
+		return isGoing
+	case p.Attempt == nil:
+		return isNew
+	}
+	return isThere
+}
+
+// lives says whether the member may take part in attempts to come.
+func (p *Peer) lives() bool { return !p.Done && !p.Leaving }
+
+// coming are the members that are behind and may still come.
+func coming(all []Peer, highest *int32) (n int32) {
+	for i := range all {
+		if p := &all[i]; p.lives() && p.at(highest) != isThere {
+			n++
+		}
+	}
+	return n
+}
+
+func (p *Peer) standing() string {
+	text := "no attempt yet"
+	if p.Attempt != nil {
+		text = fmt.Sprintf("attempt %d", *p.Attempt)
+	}
+	if p.Leaving {
+		text += ", being deleted"
+	}
+	return text
+}
+
+// differ names two members that say another size; empty: there are none (B-GRP-21).
+func differ(all []Peer) string {
+	var first, other *Peer
+	for i := range all {
+		if p := &all[i]; p.lives() && (first == nil || p.Name < first.Name) {
+			first = p
+		}
+	}
+	for i := range all {
+		if p := &all[i]; p.lives() && p.Size != first.Size && (other == nil || p.Name < other.Name) {
+			other = p
+		}
+	}
+	if other == nil {
+		return ""
+	}
+	return fmt.Sprintf("members differ in the size of the group: %s says %d and %s says %d", first.Name, first.Size, other.Name, other.Size)
+}
+
+// behindMost is how many members are named at most.
+const behindMost = 3
+
+func named(names []string) string {
+	slices.Sort(names)
+	if more := len(names) - behindMost; more > 0 {
+		names = append(names[:behindMost], fmt.Sprintf("%d others", more))
+	}
+	return strings.Join(names, ", ")
+}

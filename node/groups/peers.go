@@ -1,0 +1,143 @@
+package groups
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
+
+// peers are the groups without a leader that pods take part in (B-GRP-17): each is watched by one watch of its pods'
+// metadata, as long as it has members here (B-GRP-22).
+type peers struct {
+	client metadata.Interface
+	log    *slog.Logger
+
+	mu     sync.Mutex
+	groups map[types.NamespacedName]*peerGroup
+	of     map[types.UID]*peerGroup // the members, and their groups
+	begin  func(*peerGroup)         // has a group followed; nil: not yet, or no more
+}
+
+func newPeers(client metadata.Interface, log *slog.Logger) *peers {
+	return &peers{
+		client: client, log: log,
+		groups: map[types.NamespacedName]*peerGroup{}, of: map[types.UID]*peerGroup{},
+	}
+}
+
+func (p *peers) join(pod *v1.Pod, tell func(lifecycle.GroupSeen)) {
+	name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[lifecycle.GroupNameLabel]}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	g := p.groups[name]
+	if g == nil {
+		g = newPeerGroup(name)
+		p.groups[name] = g
+		if p.begin != nil {
+			p.begin(g)
+		}
+	}
+	p.of[pod.UID] = g
+	g.join(pod.UID, tell)
+}
+
+func (p *peers) leave(uid types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	g := p.of[uid]
+	if g == nil {
+		return
+	}
+	delete(p.of, uid)
+	if g.leave(uid) == 0 {
+		delete(p.groups, g.name)
+		close(g.left)
+	}
+}
+
+// run follows the groups until the context ends.
+func (p *peers) run(ctx context.Context) {
+	var following sync.WaitGroup
+	defer following.Wait()
+	p.mu.Lock()
+	p.begin = func(g *peerGroup) {
+		ctx, end := context.WithCancel(ctx)
+		following.Go(func() {
+			defer end()
+			select {
+			case <-ctx.Done():
+			case <-g.left:
+			}
+		})
+		following.Go(func() { p.follow(ctx, g) })
+		following.Go(func() { g.tells(ctx) })
+	}
+	for _, g := range p.groups {
+		p.begin(g)
+	}
+	p.mu.Unlock()
+	<-ctx.Done()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.begin = nil
+}
+
+// follow keeps what is known of a group's members as the API server has them.
+func (p *peers) follow(ctx context.Context, g *peerGroup) {
+	options := cache.ReflectorOptions{Name: "group " + g.name.String()}
+	reflector := cache.NewReflectorWithOptions(p.pods(g.name), &metav1.PartialObjectMetadata{}, g, options)
+	pause := readRetry
+	for {
+		began := time.Now()
+		err := reflector.ListAndWatchWithContext(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil && g.failed(err) {
+			p.log.Warn("the pods of a group can't be read; tried again until they are", "group", g.name, "err", err)
+		}
+		if time.Since(began) > readRetryMost {
+			pause = readRetry
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+			pause = min(2*pause, readRetryMost)
+		}
+	}
+}
+
+// pods lists and watches the pods of a group that have not failed.
+func (p *peers) pods(name types.NamespacedName) cache.ListerWatcher {
+	client := p.client.Resource(v1.SchemeGroupVersion.WithResource("pods")).Namespace(name.Namespace)
+	only := func(o metav1.ListOptions) metav1.ListOptions {
+		o.LabelSelector, o.FieldSelector = lifecycle.GroupNameLabel+"="+name.Name, "status.phase!="+string(v1.PodFailed)
+		return o
+	}
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return client.List(ctx, only(o))
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return client.Watch(ctx, only(o))
+		},
+	}, p.client)
+}
+
+// unreadable is why the members of a group are not known.
+func unreadable(name types.NamespacedName, err error) lifecycle.GroupSeen {
+	return lifecycle.GroupSeen{Unknown: fmt.Sprintf("the pods of group %s can't be read: %v", name, err)}
+}
