@@ -81,7 +81,7 @@ func (p *Paths) unpackAlone(ctx context.Context, a archive) (*os.File, error) {
 	if err := p.extract(a); err != nil {
 		return nil, p.explainSpace(err, a.manifest)
 	}
-	footprint.ForgetFile()
+	footprint.ForgetFiles()
 	return p.claim(a.manifest)
 }
 

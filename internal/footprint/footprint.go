@@ -51,9 +51,9 @@ func (r *Rest) Stir() { r.timer.Reset(r.after) }
 func (r *Rest) Stop() { r.timer.Stop() }
 
 // GiveBack returns to the kernel what the heap doesn't need now, and all pages of
-// the program's file. What is needed of them comes back by itself, from the page
+// files that are mapped. What is needed of them comes back by itself, from the page
 // cache.
 func GiveBack() {
 	debug.FreeOSMemory()
-	ForgetFile()
+	ForgetFiles()
 }

@@ -2,12 +2,15 @@ package footprint
 
 import (
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 func TestMappings(t *testing.T) {
@@ -20,6 +23,8 @@ Anonymous:             4 kB
 Anonymous:             0 kB
 00404000-00405000 r--s 00003000 fe:00 7                                  /opt/shared
 Anonymous:             0 kB
+00405000-00406000 rw-s 00003000 fe:00 7                                  /opt/shared
+Anonymous:             0 kB
 ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]
 Anonymous:             0 kB
 VmFlags: rd ex
@@ -29,7 +34,8 @@ VmFlags: rd ex
 		{from: 0x400000, to: 0x402000, file: self},
 		{from: 0x402000, to: 0x403000, file: self, differs: true},
 		{from: 0x403000, to: 0x404000, file: self, differs: true},
-		{from: 0x404000, to: 0x405000, file: "/opt/shared", differs: true},
+		{from: 0x404000, to: 0x405000, file: "/opt/shared"},
+		{from: 0x405000, to: 0x406000, file: "/opt/shared", differs: true},
 		{from: 0xffffffffff600000, to: 0xffffffffff601000},
 	}
 	got := mappings(strings.NewReader(smaps))
@@ -38,25 +44,51 @@ VmFlags: rd ex
 	}
 }
 
-// TestForgetFile: the pages of this program's file are let go, and it goes on.
-func TestForgetFile(t *testing.T) {
+// TestForgetFiles: the pages of this program's file, and of one that it maps as etcd does its
+// database, are let go, and come back.
+func TestForgetFiles(t *testing.T) {
+	const size = 16 << 20
+	file, err := os.Create(filepath.Join(t.TempDir(), "db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteAt([]byte("end"), size-3); err != nil {
+		t.Fatal(err)
+	}
+	mapped, err := unix.Mmap(int(file.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := unix.Munmap(mapped); err != nil {
+			t.Error(err)
+		}
+	}()
 	before := ofFile(t)
 	GiveBack()
-	if after := ofFile(t); after >= before {
-		t.Errorf("%d KiB of the program's file are resident, before %d", after, before)
+	if after := ofFile(t); before-after < size>>10 {
+		t.Errorf("%d KiB of files are resident, before %d: want %d less at least", after, before, size>>10)
+	}
+	if end := string(mapped[size-3:]); end != "end" {
+		t.Errorf("the mapped file ends with %q", end)
 	}
 }
 
-// ofFile is how much of files is resident, in KiB.
+// ofFile is how much of files is resident, in KiB, those of a tmpfs included.
 func ofFile(t *testing.T) (kib int) {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(status), "RssFile:")
-	for _, digit := range strings.Fields(rest)[0] {
-		kib = 10*kib + int(digit-'0')
+	for _, kind := range []string{"RssFile:", "RssShmem:"} {
+		_, rest, _ := strings.Cut(string(status), kind)
+		n, err := strconv.Atoi(strings.Fields(rest)[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		kib += n
 	}
 	return kib
 }
