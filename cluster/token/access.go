@@ -22,10 +22,7 @@ func clusterRoles() []*rbacv1.ClusterRole {
 		Rules:      []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"nodes"}}},
 	}, {
 		ObjectMeta: metav1.ObjectMeta{Name: groupsRole},
-		Rules: []rbacv1.PolicyRule{
-			{Verbs: []string{"get", "list", "watch"}, APIGroups: []string{"jobset.x-k8s.io"}, Resources: []string{"jobsets"}},
-			{Verbs: []string{"list", "watch"}, APIGroups: []string{""}, Resources: []string{"pods"}}, // of other nodes (B-GRP-22)
-		},
+		Rules:      []rbacv1.PolicyRule{{Verbs: []string{"get", "list", "watch"}, APIGroups: []string{"jobset.x-k8s.io"}, Resources: []string{"jobsets"}}},
 	}}
 }
 

@@ -69,7 +69,7 @@ kubectl lifepod why reads those of a cluster's nodes.`,
 	flags.StringVarP(&f.wanted.Labels, "selector", "l", "", "the pods with these `labels`, such as app=web")
 	flags.StringVarP(&f.output, "output", "o", "", "`format`: json")
 	flags.BoolVar(&f.rule, "rule", false, "quote the rules behind it, too")
-	flags.StringVar(&f.group, "group", "", "the group of this `name`: a JobSet whose pods have lifepod.dev/group")
+	flags.StringVar(&f.group, "group", "", "the group of this `name`: of the JobSet, or of the label lifepod.dev/group-name")
 	return command
 }
 
@@ -99,7 +99,7 @@ func (f *whyFlags) check(args []string) error {
 
 // ofGroup tells of a group.
 func (f *whyFlags) ofGroup(out io.Writer, source journal.Source) error {
-	records, err := f.records(source, func(p *journal.Pod) bool { return p.Labels[lifecycle.JobSetLabel] == f.group })
+	records, err := f.records(source, func(p *journal.Pod) bool { return slices.Contains(groupsOf(p), f.group) })
 	if err != nil {
 		return err
 	}
@@ -122,6 +122,16 @@ func (f *whyFlags) ofGroup(out io.Writer, source journal.Source) error {
 	return why.Layout{Width: widthOf(out)}.WriteGroup(out, g)
 }
 
+// groupsOf are the names of the groups that a pod may be of: its JobSet's, and its own label's.
+func groupsOf(p *journal.Pod) (names []string) {
+	for _, label := range []string{lifecycle.JobSetLabel, lifecycle.GroupNameLabel} {
+		if name := p.Labels[label]; name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // noGroup says that no pod is of a group, and which one may be meant.
 func (f *whyFlags) noGroup(source journal.Source) error {
 	text := fmt.Sprintf("no pod is of a group %q", plain.Line(f.group))
@@ -133,10 +143,8 @@ func (f *whyFlags) noGroup(source journal.Source) error {
 		return err
 	}
 	var names []string
-	for _, p := range pods {
-		if of := p.Labels[lifecycle.JobSetLabel]; of != "" {
-			names = append(names, of)
-		}
+	for i := range pods {
+		names = append(names, groupsOf(&pods[i])...)
 	}
 	if near := nearest.Name(f.group, names); near != "" {
 		text += ": did you mean " + plain.Line(near) + "?"

@@ -95,19 +95,23 @@ func (c *Controller) find(ctx context.Context) error {
 	return nil
 }
 
-// Grant applies the manifest of docs/groups.md that lets nodes read JobSets.
+// Grant applies the manifests of docs/groups.md that let nodes read what they have to know of groups.
 func (c *Controller) Grant(ctx context.Context) error {
 	docs, err := os.ReadFile(filepath.Join(c.repository, "docs/groups.md"))
 	if err != nil {
 		return err
 	}
+	var roles []string
 	for block := range strings.SplitSeq(string(docs), "```yaml\n") {
 		if text, _, _ := strings.Cut(block, "```"); strings.Contains(text, "kind: ClusterRoleBinding") {
-			_, err := c.config.Plane.Kubectl(ctx, text, "apply", "--filename=-")
-			return err
+			roles = append(roles, text)
 		}
 	}
-	return errors.New("docs/groups.md has no ClusterRoleBinding")
+	if len(roles) == 0 {
+		return errors.New("docs/groups.md has no ClusterRoleBinding")
+	}
+	_, err = c.config.Plane.Kubectl(ctx, strings.Join(roles, "---\n"), "apply", "--filename=-")
+	return err
 }
 
 func (c *Controller) file(name string) string { return filepath.Join(c.config.Dir, name) }
