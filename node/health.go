@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
@@ -129,6 +130,7 @@ func (h *health) err() error {
 // shown are the pods as others see them.
 type shown interface {
 	server.Node
+	LogDir(pod *v1.Pod) string // of a pod's logs
 	Views() []roster.View
 }
 

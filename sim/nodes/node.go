@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/cpuset"
 
 	"github.com/lifepod/lifepod/lifecycle"
@@ -18,6 +19,7 @@ import (
 	"github.com/lifepod/lifepod/node/telling"
 	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/roster"
+	"github.com/lifepod/lifepod/sim/logs"
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/admission"
 )
@@ -52,13 +54,12 @@ func (s *set) newNode(i int) (n *node, err error) {
 		Client: s.client, Log: n.log, Node: n.name, QPS: eventsPerSecond, Burst: eventBurst, Delay: telling.EventDelay, Again: telling.EventAgain,
 		Slots: s.events,
 	})
-	address := nodeAddress(i)
-	if n.object, err = n.newObject(i, address); err != nil {
+	if n.object, err = n.newObject(i); err != nil {
 		return nil, err
 	}
 	inbox := pods.NewInbox()
 	options := lifecycle.DefaultOptions()
-	options.RuntimeName, options.KeepRecords, options.HostIPs = runtimeName, true, []string{address}
+	options.RuntimeName, options.KeepRecords, options.HostIPs = runtimeName, true, []string{s.api.serve.IP.String()}
 	allocatable := n.object.Node().Status.Allocatable
 	engine := &worker.Engine{
 		Simulated: s.Pods.Simulate, Allocatable: allocatable, Options: options, Timeouts: worker.DefaultTimeouts(), Log: n.log,
@@ -69,13 +70,23 @@ func (s *set) newNode(i int) (n *node, err error) {
 		Sources: []roster.Source{roster.API}, Node: n.object.Node, Log: n.log,
 		Cluster: pods.Cluster{
 			Statuses: n.statuses, Events: telling.Events{Statuses: n.statuses, Recorder: n.events}, Groups: s.groups, FreshNode: n.fresh,
+			Objects: kept{s.Pods.Logs}, Changed: s.changes.Changed,
 		},
 	})
 	return n, nil
 }
 
+// kept is what the process keeps of a pod beside its worker.
+type kept struct{ logs *logs.Logs }
+
+// Register does nothing: a pod's logs are kept from the first line on.
+func (kept) Register(*v1.Pod) {}
+
+// Unregister forgets what is kept of a pod that is gone.
+func (k kept) Unregister(uid types.UID) { k.logs.Forget(uid) }
+
 // newObject describes the node.
-func (n *node) newObject(i int, address string) (*register.Node, error) {
+func (n *node) newObject(i int) (*register.Node, error) {
 	s := n.set
 	labels := map[string]string{SimulatedLabel: "true"}
 	maps.Copy(labels, s.Labels)
@@ -85,7 +96,7 @@ func (n *node) newObject(i int, address string) (*register.Node, error) {
 	}
 	id := uuid(s.Pods.Seed, i)
 	return register.NewSimulated(register.Config{
-		Name: n.name, Labels: labels, Taints: s.Taints, FeatureGates: register.FeaturesOn(),
+		Name: n.name, Labels: labels, Taints: s.Taints, Port: s.api.port, FeatureGates: register.FeaturesOn(),
 		Resources: register.Resources{MaxPods: s.Size.Pods},
 		API:       register.API{Client: s.client, Shared: s.objects},
 		Runtime:   register.Runtime{Service: still{}, Images: still{}},
@@ -96,7 +107,7 @@ func (n *node) newObject(i int, address string) (*register.Node, error) {
 	}, register.Machine{
 		CPUs: cpuset.New(cpus...), MemoryBytes: s.Size.MemoryBytes, StorageBytes: storageBytes,
 		MachineID: id, SystemUUID: id, BootID: uuid(uint64(time.Now().UnixNano()), i), Kernel: "simulated", OSImage: "lifepod sim",
-	}, []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: address}, {Type: v1.NodeHostName, Address: n.name}})
+	}, s.api.addresses())
 }
 
 // storageBytes is the node's ephemeral storage.

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -14,8 +15,10 @@ import (
 
 	"github.com/lifepod/lifepod/node/groups"
 	"github.com/lifepod/lifepod/node/register"
+	"github.com/lifepod/lifepod/node/server"
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/sim/live"
+	"github.com/lifepod/lifepod/sim/logs"
 )
 
 // SimulatedLabel is on the Node of each simulated node.
@@ -30,6 +33,7 @@ type Options struct {
 	Labels map[string]string // beside those that each Node has
 	Taints []v1.Taint
 	Size   Size
+	Serve  Serve
 
 	Pods *live.Pods
 	Log  *slog.Logger
@@ -65,8 +69,14 @@ type set struct {
 	sources *source.Shared
 	objects *register.Shared
 	groups  *groups.Groups
+	api     *api
+	changes *server.Changes
 
 	statuses, events chan struct{} // have room for requests that are under way
+
+	mu    sync.Mutex
+	nodes []*node          // those that were made
+	homes map[string]*node // of pods that were asked for by name or UID
 }
 
 // Run is the nodes until ctx ends; then the Nodes stay as they are, and the cluster misses their
@@ -80,6 +90,12 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	defer fail(nil)
 	var running sync.WaitGroup
 	defer running.Wait()
+	running.Go(func() {
+		if err := s.api.server.Serve(ctx); err != nil {
+			fail(err)
+		}
+	})
+	running.Go(func() { s.api.pair.run(ctx) })
 	running.Go(func() { s.sources.Run(ctx) })
 	running.Go(func() { s.objects.Run(ctx) })
 	running.Go(func() { s.groups.Run(ctx) })
@@ -93,11 +109,12 @@ func Run(ctx context.Context, o Options, ready func()) error {
 			fail(err)
 			return err
 		}
+		s.add(n)
 		known.Add(1)
 		running.Go(func() { n.run(ctx, known.Done) })
 		select {
 		case <-ctx.Done():
-			return nil
+			return over(ctx)
 		case <-pace.C:
 		}
 	}
@@ -105,12 +122,26 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	running.Go(func() { known.Wait(); close(all) })
 	select {
 	case <-ctx.Done():
-		return nil
+		return over(ctx)
 	case <-all:
 		ready()
 	}
 	<-ctx.Done()
+	return over(ctx)
+}
+
+// over is why the nodes end: nil if somebody has asked for it.
+func over(ctx context.Context) error {
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
 	return nil
+}
+
+func (s *set) add(n *node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.nodes = append(s.nodes, n)
 }
 
 func newSet(o Options) (*set, error) {
@@ -139,17 +170,16 @@ func newSet(o Options) (*set, error) {
 	if s.groups, err = groups.New(config, o.Log); err != nil {
 		return nil, err
 	}
-	return s, nil
+	if s.Pods.Logs == nil {
+		s.Pods.Logs = &logs.Logs{}
+	}
+	s.changes, s.homes = &server.Changes{}, map[string]*node{}
+	s.api, err = s.newAPI()
+	return s, err
 }
 
 // nameOf is the name of a node.
 func (s *set) nameOf(i int) string { return fmt.Sprintf("%s%d", s.Prefix, i) }
-
-// nodeAddress is a node's, of 100.64.0.0/10, which is for addresses that nobody else reaches.
-func nodeAddress(i int) string {
-	n := uint32(i+1) % (1 << 22) //nolint:gosec // never negative
-	return fmt.Sprintf("100.%d.%d.%d", 64+n>>16, n>>8&0xff, n&0xff)
-}
 
 // uuid is that of a machine.
 func uuid(seed uint64, i int) string {
