@@ -11,9 +11,10 @@ import (
 // without answers what the API asks of a runtime's containers: there are none.
 type without struct{}
 
+// The texts have no colon: client-go would take one for YAML, decode it, and lose it.
 var (
-	errNoProcesses = errors.New("pods on simulated nodes have no processes: exec and attach are not possible")
-	errNoPorts     = errors.New("pods on simulated nodes have no network: port-forward is not possible")
+	errNoProcesses = errors.New("pods on simulated nodes have no processes, so that exec and attach are not possible")
+	errNoPorts     = errors.New("pods on simulated nodes have no network, so that port-forward is not possible")
 	errNoRuntime   = errors.New("simulated nodes have no container runtime")
 )
 
