@@ -20,6 +20,7 @@ import (
 	"github.com/lifepod/lifepod/sim/choice"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
+	"github.com/lifepod/lifepod/sim/nodes/api"
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
@@ -68,7 +69,7 @@ func Start(t testing.TB, config *rest.Config, o Options) {
 		running.Go(func() { bind(ctx, client, count) })
 	}
 	loopback := net.IPv4(127, 0, 0, 1) // the API server of a test is on this machine, and has no certificate to show
-	serve := nodes.Serve{IP: loopback, Bind: loopback.String(), SelfSigned: true, Open: true}
+	serve := api.Serve{IP: loopback, Bind: loopback.String(), SelfSigned: true, Open: true}
 	ready, failed := make(chan struct{}), make(chan error, 1)
 	running.Go(func() {
 		pods := &live.Pods{Scenarios: scenarios, Seed: 1, Output: o.Output}

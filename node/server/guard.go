@@ -27,7 +27,7 @@ func newGuard(c *Config) (*guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &guard{who: who, nodeOf: c.nodeAsked, log: c.Log}
+	g := &guard{who: who, nodeOf: c.Access.nodeAsked, log: c.Log}
 	switch mode := c.Kubelet.Authorization.Mode; mode {
 	case kubeletconfig.KubeletAuthorizationModeAlwaysAllow:
 	case kubeletconfig.KubeletAuthorizationModeWebhook:
@@ -82,7 +82,7 @@ func (g *guard) authorised(w http.ResponseWriter, r *http.Request, who user.Info
 }
 
 // nodeAsked is the node that a request is about; empty: all that the server is for.
-func (c *Config) nodeAsked(r *http.Request) string {
+func (c *Access) nodeAsked(r *http.Request) string {
 	if c.NodeOf == nil {
 		return c.NodeName
 	}

@@ -217,7 +217,7 @@ func TestSubresources(t *testing.T) {
 func TestGuardOfSeveralNodes(t *testing.T) {
 	t.Parallel()
 	s, ca, api, _ := securedWith(t, func(c *Config) {
-		c.NodeOf = func(namespace, pod string) string {
+		c.Access.NodeOf = func(namespace, pod string) string {
 			if namespace == "default" {
 				return "node-of-" + pod
 			}

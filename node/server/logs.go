@@ -55,7 +55,7 @@ func (s *Server) openLog(pod *v1.Pod, container string, previous bool) (instance
 		return 0, nil, err
 	}
 	for _, instance := range instances {
-		log := s.Logs.Open(pod, container, instance, func() {
+		log := s.Node.Open(pod, container, instance, func() {
 			s.Log.Warn("output may be missing for a client: part of the log could not be read, or was removed before it was", "pod", pod.Name, "namespace", pod.Namespace, "container", container)
 		})
 		if log != nil {

@@ -42,6 +42,7 @@ type Node interface {
 	PodByUID(uid types.UID) (*v1.Pod, bool)
 	// Healthy is why the node does not go on with its pods, nil if it does.
 	Healthy() error
+	Logs
 }
 
 // Runtime is what the server asks of the container runtime.
@@ -86,27 +87,31 @@ type Folders struct {
 
 // Config is what a server needs. It isn't changed once the server is made.
 type Config struct {
-	NodeName string
-	// NodeOf is the node that a pod is on, if the server is that of several nodes: who asks about a pod
-	// has to be allowed that on its node, and who asks for anything else on all nodes. Empty: there is
-	// no such pod. nil: the server is that of NodeName.
-	NodeOf  func(namespace, pod string) string
+	Access  Access
 	Kubelet *kubeletconfig.KubeletConfiguration // with its defaults
 	Client  kubernetes.Interface                // reviews tokens and access; nil without an API server
 	TLS     *tls.Config                         // with the serving certificate
-	// ClientCA has the authorities whose client certificates count; nil: those of authentication.x509.clientCAFile.
-	ClientCA func() (x509.VerifyOptions, bool)
-	Node     Node
-	Logs     Logs
-	Changes  *Changes
-	Runtime  Runtime
-	Figures  Figures
-	Folders  Folders
+	Node    Node
+	Changes *Changes
+	Runtime Runtime
+	Figures Figures
+	Folders Folders
 	// Controller serves the calls of a CSI driver's controller, by the names of their gRPC
 	// services; nil: there is none here.
 	Controller map[string]http.Handler
 	About      About // the program
 	Log        *slog.Logger
+}
+
+// Access is who may ask for what, beside what the configuration says of that.
+type Access struct {
+	NodeName string
+	// NodeOf is the node that a pod is on, if the server is that of several nodes: who asks about a pod
+	// has to be allowed that on its node, and who asks for anything else on all nodes. Empty: there is
+	// no such pod. nil: the server is that of NodeName.
+	NodeOf func(namespace, pod string) string
+	// ClientCA has the authorities whose client certificates count; nil: those of authentication.x509.clientCAFile.
+	ClientCA func() (x509.VerifyOptions, bool)
 }
 
 // Server serves the node's API.

@@ -27,8 +27,8 @@ type Pods struct {
 	// goroutines.
 	Output func(pod *v1.Pod, container, stream, text string)
 
-	// Logs keeps what containers write; nil: nobody can ask for it.
-	Logs *logs.Logs
+	// Logs keeps what containers write, for who asks for it.
+	Logs logs.Logs
 
 	addresses atomic.Uint32 // given to pods
 }
@@ -67,9 +67,7 @@ func (s *Pods) Simulate(pod *v1.Pod, post func(lifecycle.Fact)) worker.Simulated
 	_, _ = name.Write([]byte(pod.Namespace + "/" + pod.Name)) // it never fails
 	o := sim.PodOptions{Scenario: says, Seed: s.Seed ^ name.Sum64(), Began: time.Now(), Tell: post, Address: s.address}
 	o.Output = func(container string, instance int, stream, text string) {
-		if s.Logs != nil {
-			s.Logs.Write(pod.UID, container, instance, stream, text, time.Now())
-		}
+		s.Logs.Write(pod.UID, logs.Written{Container: container, Instance: instance, Stream: stream, Text: text, At: time.Now()})
 		if s.Output != nil {
 			s.Output(pod, container, stream, text)
 		}

@@ -26,14 +26,23 @@ type Logs struct {
 	pods map[types.UID][]*instance // the oldest first
 }
 
-// Write takes a line, or several, without the last newline. It does not block.
-func (l *Logs) Write(pod types.UID, container string, number int, stream, text string, at time.Time) {
-	i := l.of(pod, container, number)
+// Written is what an instance of a container has written.
+type Written struct {
+	Container string
+	Instance  int
+	Stream    string // stdout or stderr
+	Text      string // a line, or several, without the last newline
+	At        time.Time
+}
+
+// Write takes what a pod has written. It does not block.
+func (l *Logs) Write(pod types.UID, w Written) {
+	i := l.of(pod, w.Container, w.Instance)
 	if i == nil {
 		return
 	}
-	for one := range strings.SplitSeq(text, "\n") {
-		i.write(line{at: at.UnixNano(), text: one, stderr: stream == "stderr"})
+	for one := range strings.SplitSeq(w.Text, "\n") {
+		i.write(line{at: w.At.UnixNano(), text: one, stderr: w.Stream == "stderr"})
 	}
 }
 
@@ -46,8 +55,11 @@ func (l *Logs) Open(pod *v1.Pod, container string, number int, dropped func()) s
 	return &log{instance: i, dropped: dropped}
 }
 
-// Forget drops those of a pod that is gone.
-func (l *Logs) Forget(pod types.UID) {
+// Register takes that a pod lives here. It is kept from its first line on.
+func (*Logs) Register(*v1.Pod) {}
+
+// Unregister drops the logs of a pod that is gone.
+func (l *Logs) Unregister(pod types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.pods, pod)

@@ -33,11 +33,11 @@ func TestInstances(t *testing.T) {
 	var l Logs
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for number := range 3 {
-		l.Write("u1", "main", number, "stdout", "one\ntwo", at)
+		l.Write("u1", Written{"main", number, "stdout", "one\ntwo", at})
 	}
-	l.Write("u1", "main", 2, "stderr", "three", at.Add(time.Second))
-	l.Write("u1", "other", 0, "", "hello", at)
-	l.Write("u1", "main", 0, "stdout", "too late", at)
+	l.Write("u1", Written{"main", 2, "stderr", "three", at.Add(time.Second)})
+	l.Write("u1", Written{"other", 0, "", "hello", at})
+	l.Write("u1", Written{"main", 0, "stdout", "too late", at})
 	all := podlog.Options{Tail: -1}
 	for _, tc := range []struct {
 		container string
@@ -58,7 +58,7 @@ func TestInstances(t *testing.T) {
 			t.Errorf("%s %d %+v (-want +got):\n%s", tc.container, tc.number, tc.options, diff)
 		}
 	}
-	l.Forget("u1")
+	l.Unregister("u1")
 	if got := read(t, &l, "main", 2, all); got != "" {
 		t.Errorf("of a pod that is gone: %q", got)
 	}
@@ -68,7 +68,7 @@ func TestInstances(t *testing.T) {
 func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Logs
-		l.Write("u1", "main", 0, "stdout", "before", time.Now())
+		l.Write("u1", Written{"main", 0, "stdout", "before", time.Now()})
 		log := l.Open(pod, "main", 0, func() { t.Error("something was dropped") })
 		var out strings.Builder
 		over, followed := make(chan struct{}), make(chan struct{})
@@ -80,13 +80,13 @@ func TestFollow(t *testing.T) {
 		for _, text := range []string{"", "one", "two"} {
 			if text != "" {
 				want += text + "\n"
-				l.Write("u1", "main", 0, "stdout", text, time.Now())
+				l.Write("u1", Written{"main", 0, "stdout", text, time.Now()})
 			}
 			if synctest.Wait(); out.String() != want {
 				t.Errorf("got %q, want %q", out.String(), want)
 			}
 		}
-		l.Write("u1", "main", 0, "stdout", "end", time.Now())
+		l.Write("u1", Written{"main", 0, "stdout", "end", time.Now()})
 		close(over)
 		if <-followed; out.String() != want+"end\n" {
 			t.Errorf("got %q, want the end", out.String())
@@ -98,12 +98,12 @@ func TestFollow(t *testing.T) {
 func TestBound(t *testing.T) {
 	var l Logs
 	text := strings.Repeat("x", 1<<20)
-	l.Write("u1", "main", 0, "stdout", "first", time.Now())
+	l.Write("u1", Written{"main", 0, "stdout", "first", time.Now()})
 	dropped := 0
 	follows := l.Open(pod, "main", 0, func() { dropped++ }).(*log)
 	follows.give(podlog.New(&strings.Builder{}, podlog.Options{Tail: 0}))
 	for range 100 {
-		l.Write("u1", "main", 0, "stdout", text, time.Now())
+		l.Write("u1", Written{"main", 0, "stdout", text, time.Now()})
 	}
 	follows.give(podlog.New(&strings.Builder{}, podlog.Options{Tail: 0}))
 	if got := len(read(t, &l, "main", 0, podlog.Options{Tail: -1})); got > MaxBytes || got < MaxBytes*9/10 || dropped != 1 {

@@ -9,7 +9,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/cpuset"
 
 	"github.com/lifepod/lifepod/lifecycle"
@@ -19,7 +18,6 @@ import (
 	"github.com/lifepod/lifepod/node/telling"
 	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/roster"
-	"github.com/lifepod/lifepod/sim/logs"
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/admission"
 )
@@ -59,7 +57,7 @@ func (s *set) newNode(i int) (n *node, err error) {
 	}
 	inbox := pods.NewInbox()
 	options := lifecycle.DefaultOptions()
-	options.RuntimeName, options.KeepRecords, options.HostIPs = runtimeName, true, []string{s.api.serve.IP.String()}
+	options.RuntimeName, options.KeepRecords, options.HostIPs = runtimeName, true, []string{s.api.HostIP()}
 	allocatable := n.object.Node().Status.Allocatable
 	engine := &worker.Engine{
 		Simulated: s.Pods.Simulate, Allocatable: allocatable, Options: options, Timeouts: worker.DefaultTimeouts(), Log: n.log,
@@ -69,21 +67,12 @@ func (s *set) newNode(i int) (n *node, err error) {
 		Inbox: inbox, Engine: engine, Host: admission.Host{Allocatable: allocatable, SupplementalGroupsPolicy: true, Claims: true, AppArmor: true},
 		Sources: []roster.Source{roster.API}, Node: n.object.Node, Log: n.log,
 		Cluster: pods.Cluster{
-			Statuses: n.statuses, Events: telling.Events{Statuses: n.statuses, Recorder: n.events}, Groups: s.groups, FreshNode: n.fresh,
-			Objects: kept{s.Pods.Logs}, Changed: s.changes.Changed,
+			Statuses: n.statuses, Events: telling.Events{Statuses: n.statuses, Recorder: n.events}, Groups: s.shared.groups, FreshNode: n.fresh,
+			Objects: &s.Pods.Logs, Changed: s.api.Changed,
 		},
 	})
 	return n, nil
 }
-
-// kept is what the process keeps of a pod beside its worker.
-type kept struct{ logs *logs.Logs }
-
-// Register does nothing: a pod's logs are kept from the first line on.
-func (kept) Register(*v1.Pod) {}
-
-// Unregister forgets what is kept of a pod that is gone.
-func (k kept) Unregister(uid types.UID) { k.logs.Forget(uid) }
 
 // newObject describes the node.
 func (n *node) newObject(i int) (*register.Node, error) {
@@ -96,9 +85,9 @@ func (n *node) newObject(i int) (*register.Node, error) {
 	}
 	id := uuid(s.Pods.Seed, i)
 	return register.NewSimulated(register.Config{
-		Name: n.name, Labels: labels, Taints: s.Taints, Port: s.api.port, FeatureGates: register.FeaturesOn(),
+		Name: n.name, Labels: labels, Taints: s.Taints, Port: s.api.Port(), FeatureGates: register.FeaturesOn(),
 		Resources: register.Resources{MaxPods: s.Size.Pods},
-		API:       register.API{Client: s.client, Shared: s.objects},
+		API:       register.API{Client: s.client, Shared: s.shared.objects},
 		Runtime:   register.Runtime{Service: still{}, Images: still{}},
 		Senses: register.Senses{Event: func(kind, reason, message string) {
 			n.events.Record(record.Event{Object: record.Node(n.name), Type: kind, Reason: reason, Message: message, At: time.Now()})
@@ -107,7 +96,7 @@ func (n *node) newObject(i int) (*register.Node, error) {
 	}, register.Machine{
 		CPUs: cpuset.New(cpus...), MemoryBytes: s.Size.MemoryBytes, StorageBytes: storageBytes,
 		MachineID: id, SystemUUID: id, BootID: uuid(uint64(time.Now().UnixNano()), i), Kernel: "simulated", OSImage: "lifepod sim",
-	}, s.api.addresses())
+	}, s.api.Addresses())
 }
 
 // storageBytes is the node's ephemeral storage.
@@ -135,8 +124,8 @@ func (n *node) run(ctx context.Context, known func()) {
 		known()
 	case <-n.object.Known():
 		known()
-		n.set.sources.Add(&source.API{NodeName: n.name, Feed: telling.Feed{Pods: n.pods, Statuses: n.statuses}, Log: n.log})
-		defer n.set.sources.Remove(n.name)
+		n.set.shared.sources.Add(&source.API{NodeName: n.name, Feed: telling.Feed{Pods: n.pods, Statuses: n.statuses}, Log: n.log})
+		defer n.set.shared.sources.Remove(n.name)
 		<-ctx.Done()
 	}
 	n.pods.Wait()

@@ -15,10 +15,9 @@ import (
 
 	"github.com/lifepod/lifepod/node/groups"
 	"github.com/lifepod/lifepod/node/register"
-	"github.com/lifepod/lifepod/node/server"
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/sim/live"
-	"github.com/lifepod/lifepod/sim/logs"
+	"github.com/lifepod/lifepod/sim/nodes/api"
 )
 
 // SimulatedLabel is on the Node of each simulated node.
@@ -33,7 +32,7 @@ type Options struct {
 	Labels map[string]string // beside those that each Node has
 	Taints []v1.Taint
 	Size   Size
-	Serve  Serve
+	Serve  api.Serve
 
 	Pods *live.Pods
 	Log  *slog.Logger
@@ -65,18 +64,18 @@ const perSecond = 250
 // set is all nodes, and what they share.
 type set struct {
 	Options
-	client  kubernetes.Interface
+	client kubernetes.Interface
+	shared shared
+	api    *api.API
+
+	statuses, events chan struct{} // have room for requests that are under way
+}
+
+// shared are the watches.
+type shared struct {
 	sources *source.Shared
 	objects *register.Shared
 	groups  *groups.Groups
-	api     *api
-	changes *server.Changes
-
-	statuses, events chan struct{} // have room for requests that are under way
-
-	mu    sync.Mutex
-	nodes []*node          // those that were made
-	homes map[string]*node // of pods that were asked for by name or UID
 }
 
 // Run is the nodes until ctx ends; then the Nodes stay as they are, and the cluster misses their
@@ -91,14 +90,13 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() {
-		if err := s.api.server.Serve(ctx); err != nil {
+		if err := s.api.Run(ctx); err != nil {
 			fail(err)
 		}
 	})
-	running.Go(func() { s.api.pair.run(ctx) })
-	running.Go(func() { s.sources.Run(ctx) })
-	running.Go(func() { s.objects.Run(ctx) })
-	running.Go(func() { s.groups.Run(ctx) })
+	running.Go(func() { s.shared.sources.Run(ctx) })
+	running.Go(func() { s.shared.objects.Run(ctx) })
+	running.Go(func() { s.shared.groups.Run(ctx) })
 
 	var known sync.WaitGroup
 	pace := time.NewTicker(time.Second / perSecond)
@@ -109,7 +107,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 			fail(err)
 			return err
 		}
-		s.add(n)
+		s.api.Add(n.name, n.pods)
 		known.Add(1)
 		running.Go(func() { n.run(ctx, known.Done) })
 		select {
@@ -138,12 +136,6 @@ func over(ctx context.Context) error {
 	return nil
 }
 
-func (s *set) add(n *node) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.nodes = append(s.nodes, n)
-}
-
 func newSet(o Options) (*set, error) {
 	if o.Prefix == "" {
 		o.Prefix = "sim-"
@@ -165,16 +157,12 @@ func newSet(o Options) (*set, error) {
 	for i := range o.Count {
 		names[s.nameOf(i)] = true
 	}
-	s.sources = &source.Shared{Client: client, Mine: func(name string) bool { return names[name] }, Log: o.Log}
-	s.objects = &register.Shared{Client: client, Log: o.Log}
-	if s.groups, err = groups.New(config, o.Log); err != nil {
+	s.shared.sources = &source.Shared{Client: client, Mine: func(name string) bool { return names[name] }, Log: o.Log}
+	s.shared.objects = &register.Shared{Client: client, Log: o.Log}
+	if s.shared.groups, err = groups.New(config, o.Log); err != nil {
 		return nil, err
 	}
-	if s.Pods.Logs == nil {
-		s.Pods.Logs = &logs.Logs{}
-	}
-	s.changes, s.homes = &server.Changes{}, map[string]*node{}
-	s.api, err = s.newAPI()
+	s.api, err = api.Listen(api.Config{Serve: s.Serve, Cluster: s.API, Client: client, Node: s.nameOf(0), Logs: &s.Pods.Logs, Log: s.Log})
 	return s, err
 }
 

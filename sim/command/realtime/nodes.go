@@ -21,6 +21,7 @@ import (
 	"github.com/lifepod/lifepod/sim/choice"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
+	"github.com/lifepod/lifepod/sim/nodes/api"
 )
 
 // simulatedNodes are the flags of lifepod sim nodes.
@@ -86,14 +87,11 @@ func (n *simulatedNodes) check() (err error) {
 		return fmt.Errorf("--cpus %d: want 1 or more", n.o.Size.CPUs)
 	case n.o.Size.Pods < 1:
 		return fmt.Errorf("--max-pods %d: want 1 or more", n.o.Size.Pods)
-	case n.o.Serve.Port < 0 || n.o.Serve.Port > 65535:
-		return fmt.Errorf("--port %d: want a port from 1 to 65535, or 0", n.o.Serve.Port)
-	case n.o.Serve.Bind != "" && net.ParseIP(n.o.Serve.Bind) == nil:
-		return fmt.Errorf("--address %s: want an IP address", n.o.Serve.Bind)
-	case n.o.Serve.IP != nil && n.o.Serve.IP.IsUnspecified():
-		return fmt.Errorf("--node-ip %s: want the address at which the API server reaches this machine", n.o.Serve.IP)
 	case n.o.Prefix == "":
 		return fmt.Errorf("--prefix: want the begin of a name, such as sim-")
+	}
+	if err := checkServe(n.o.Serve); err != nil {
+		return err
 	}
 	memory, err := resource.ParseQuantity(n.memory)
 	if err != nil || memory.Sign() <= 0 {
@@ -113,6 +111,19 @@ func (n *simulatedNodes) check() (err error) {
 	n.o.Pods = &live.Pods{Scenarios: scenarios, Seed: n.seed}
 	if n.o.API, err = clientcmd.BuildConfigFromFlags("", n.kubeconfig); err != nil {
 		return fmt.Errorf("--kubeconfig %s: %w", n.kubeconfig, err)
+	}
+	return nil
+}
+
+// checkServe checks the flags of the nodes' API.
+func checkServe(s api.Serve) error {
+	switch {
+	case s.Port < 0 || s.Port > 65535:
+		return fmt.Errorf("--port %d: want a port from 1 to 65535, or 0", s.Port)
+	case s.Bind != "" && net.ParseIP(s.Bind) == nil:
+		return fmt.Errorf("--address %s: want an IP address", s.Bind)
+	case s.IP != nil && s.IP.IsUnspecified():
+		return fmt.Errorf("--node-ip %s: want the address at which the API server reaches this machine", s.IP)
 	}
 	return nil
 }

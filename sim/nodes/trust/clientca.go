@@ -1,4 +1,4 @@
-package nodes
+package trust
 
 import (
 	"context"
@@ -24,24 +24,24 @@ const (
 	authoritiesWait = 5 * time.Second // for the API server to answer
 )
 
-// clusterCA has the cluster's authorities of client certificates, such as that with which an API server shows who it is. They
+// ClientCA has the cluster's authorities of client certificates, such as that with which an API server shows who it is. They
 // are read when a certificate is to be verified.
-type clusterCA struct {
-	client kubernetes.Interface
-	log    *slog.Logger
+type ClientCA struct {
+	Client kubernetes.Interface
+	Log    *slog.Logger
 
 	mu   sync.Mutex
 	read time.Time
 	pool *x509.CertPool // nil: they could not be read yet
 }
 
-// options are for the verification of a certificate; false: there is nothing to verify it with.
-func (c *clusterCA) options() (x509.VerifyOptions, bool) {
+// Options are for the verification of a certificate; false: there is nothing to verify it with.
+func (c *ClientCA) Options() (x509.VerifyOptions, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := time.Now(); now.Sub(c.read) > authoritiesGood {
 		if pool, err := c.fetch(); err != nil {
-			c.log.Warn("can't read the cluster's authorities of client certificates", "err", err)
+			c.Log.Warn("can't read the cluster's authorities of client certificates", "err", err)
 		} else {
 			c.pool, c.read = pool, now
 		}
@@ -51,10 +51,10 @@ func (c *clusterCA) options() (x509.VerifyOptions, bool) {
 	return options, c.pool != nil
 }
 
-func (c *clusterCA) fetch() (*x509.CertPool, error) {
+func (c *ClientCA) fetch() (*x509.CertPool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), authoritiesWait)
 	defer cancel()
-	found, err := c.client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, authorityMap, metav1.GetOptions{})
+	found, err := c.Client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, authorityMap, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package nodes
+package trust
 
 import (
 	"context"
@@ -25,17 +25,25 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// certificate is what the nodes' API is served with. Without files it is self-signed at first, as that of a kubelet
+// Certificate is what the nodes' API is served with. Without files it is self-signed at first, as that of a kubelet
 // without rotation. Because some API servers take only what their cluster has signed, the cluster is asked for one
 // (signer kubernetes.io/kubelet-serving), and asked again before it expires. The nodes have one address, for which no
 // approver of nodes' requests would approve it, and are an administrator's: they approve it themselves.
-type certificate struct {
+type Certificate struct {
 	current atomic.Pointer[tls.Certificate]
-	ip      net.IP
-	node    string // in whose name the cluster is asked
-	client  kubernetes.Interface
-	log     *slog.Logger
 	asks    bool // the cluster
+	Options
+}
+
+// Options say what a certificate is for.
+type Options struct {
+	IP   net.IP // where the API is
+	Node string // in whose name the cluster is asked
+	// CertFile and KeyFile have it; empty: it is made.
+	CertFile, KeyFile string
+	SelfSigned        bool // the cluster is not asked
+	Client            kubernetes.Interface
+	Log               *slog.Logger
 }
 
 const (
@@ -44,26 +52,26 @@ const (
 	firstAgain, lastAgain = time.Second, 10 * time.Minute
 )
 
-// newCertificate reads the files, or makes a self-signed certificate.
-func (s *set) newCertificate(serve Serve) (*certificate, error) {
-	c := &certificate{ip: serve.IP, node: s.nameOf(0), client: s.client, log: s.Log}
-	if serve.CertFile != "" {
-		pair, err := tls.LoadX509KeyPair(serve.CertFile, serve.KeyFile)
+// NewCertificate reads the files, or makes a self-signed certificate.
+func NewCertificate(o Options) (*Certificate, error) {
+	c := &Certificate{Options: o}
+	if o.CertFile != "" {
+		pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
 		if err != nil {
-			return nil, fmt.Errorf("read serving certificate %s and key %s: %w", serve.CertFile, serve.KeyFile, err)
+			return nil, fmt.Errorf("read serving certificate %s and key %s: %w", o.CertFile, o.KeyFile, err)
 		}
 		c.current.Store(&pair)
 		return c, nil
 	}
-	cert, key, err := certutil.GenerateSelfSignedCertKey(c.node, []net.IP{serve.IP}, nil)
+	cert, key, err := certutil.GenerateSelfSignedCertKey(c.Node, []net.IP{o.IP}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("make self-signed certificate of the nodes' API: %w", err)
 	}
-	c.asks = !serve.SelfSigned
+	c.asks = !o.SelfSigned
 	return c, c.take(cert, key)
 }
 
-func (c *certificate) take(cert, key []byte) error {
+func (c *Certificate) take(cert, key []byte) error {
 	pair, err := tls.X509KeyPair(cert, key)
 	if err == nil {
 		c.current.Store(&pair)
@@ -71,12 +79,13 @@ func (c *certificate) take(cert, key []byte) error {
 	return err
 }
 
-func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+// Get is for a tls.Config.
+func (c *Certificate) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.current.Load(), nil
 }
 
-// run has the cluster sign it, and renews it after two thirds of its life, until ctx ends.
-func (c *certificate) run(ctx context.Context) {
+// Run has the cluster sign it, and renews it after two thirds of its life, until ctx ends.
+func (c *Certificate) Run(ctx context.Context) {
 	if !c.asks {
 		return
 	}
@@ -86,7 +95,7 @@ func (c *certificate) run(ctx context.Context) {
 			leaf := c.current.Load().Leaf
 			failed, again = firstAgain, time.Until(leaf.NotBefore.Add(leaf.NotAfter.Sub(leaf.NotBefore)*2/3))
 		} else if ctx.Err() == nil {
-			c.log.Warn("the cluster has not signed the certificate of the nodes' API: an API server that verifies certificates "+
+			c.Log.Warn("the cluster has not signed the certificate of the nodes' API: an API server that verifies certificates "+
 				"(--kubelet-certificate-authority) refuses kubectl logs", "err", err)
 		}
 		select {
@@ -98,7 +107,7 @@ func (c *certificate) run(ctx context.Context) {
 }
 
 // sign gets a certificate that the cluster has signed.
-func (c *certificate) sign(ctx context.Context) error {
+func (c *Certificate) sign(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(klog.NewContext(ctx, klog.Logger{}), signingWait)
 	defer cancel()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -106,20 +115,20 @@ func (c *certificate) sign(ctx context.Context) error {
 		return err
 	}
 	request, err := certutil.MakeCSRFromTemplate(key, &x509.CertificateRequest{
-		Subject: pkix.Name{CommonName: "system:node:" + c.node, Organization: []string{"system:nodes"}}, IPAddresses: []net.IP{c.ip},
+		Subject: pkix.Name{CommonName: "system:node:" + c.Node, Organization: []string{"system:nodes"}}, IPAddresses: []net.IP{c.IP},
 	})
 	if err != nil {
 		return err
 	}
 	usages := []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth}
-	name, uid, err := csr.RequestCertificateWithContext(ctx, c.client, request, "", certificatesv1.KubeletServingSignerName, nil, usages, key)
+	name, uid, err := csr.RequestCertificateWithContext(ctx, c.Client, request, "", certificatesv1.KubeletServingSignerName, nil, usages, key)
 	if err != nil {
 		return err
 	}
 	if err := c.approve(ctx, name); err != nil {
 		return err
 	}
-	signed, err := csr.WaitForCertificate(ctx, c.client, name, uid)
+	signed, err := csr.WaitForCertificate(ctx, c.Client, name, uid)
 	if err != nil {
 		return fmt.Errorf("wait for the certificate of request %s: %w", name, err)
 	}
@@ -131,8 +140,8 @@ func (c *certificate) sign(ctx context.Context) error {
 }
 
 // approve approves the request.
-func (c *certificate) approve(ctx context.Context, name string) error {
-	requests := c.client.CertificatesV1().CertificateSigningRequests()
+func (c *Certificate) approve(ctx context.Context, name string) error {
+	requests := c.Client.CertificatesV1().CertificateSigningRequests()
 	request, err := requests.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
