@@ -3,7 +3,6 @@ package nodes
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"sync"
 	"time"
 
@@ -77,8 +76,7 @@ func (s *set) newNode(i int) (n *node, err error) {
 // newObject describes the node.
 func (n *node) newObject(i int) (*register.Node, error) {
 	s := n.set
-	labels := map[string]string{SimulatedLabel: "true"}
-	maps.Copy(labels, s.Labels)
+	labels := s.labels()
 	cpus := make([]int, s.Size.CPUs)
 	for i := range cpus {
 		cpus[i] = i

@@ -2,7 +2,6 @@ package nodes
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -80,12 +79,12 @@ type shared struct {
 
 // Run is the nodes until ctx ends; then the Nodes stay as they are, and the cluster misses their
 // Leases. ready is called once, when the cluster knows all of them.
-func Run(ctx context.Context, o Options, ready func()) error {
+func Run(parent context.Context, o Options, ready func()) error {
 	s, err := newSet(o)
 	if err != nil {
 		return err
 	}
-	ctx, fail := context.WithCancelCause(ctx)
+	ctx, fail := context.WithCancelCause(parent)
 	defer fail(nil)
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -112,7 +111,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 		running.Go(func() { n.run(ctx, known.Done) })
 		select {
 		case <-ctx.Done():
-			return over(ctx)
+			return over(parent, ctx)
 		case <-pace.C:
 		}
 	}
@@ -120,20 +119,20 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	running.Go(func() { known.Wait(); close(all) })
 	select {
 	case <-ctx.Done():
-		return over(ctx)
+		return over(parent, ctx)
 	case <-all:
 		ready()
 	}
 	<-ctx.Done()
-	return over(ctx)
+	return over(parent, ctx)
 }
 
 // over is why the nodes end: nil if somebody has asked for it.
-func over(ctx context.Context) error {
-	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
-		return err
+func over(parent, ctx context.Context) error {
+	if parent.Err() != nil {
+		return nil
 	}
-	return nil
+	return context.Cause(ctx)
 }
 
 func newSet(o Options) (*set, error) {
@@ -164,6 +163,15 @@ func newSet(o Options) (*set, error) {
 	}
 	s.api, err = api.Listen(api.Config{Serve: s.Serve, Cluster: s.API, Client: client, Node: s.nameOf(0), Logs: &s.Pods.Logs, Log: s.Log})
 	return s, err
+}
+
+// labels are those of each Node.
+func (s *set) labels() map[string]string {
+	labels := map[string]string{SimulatedLabel: "true"}
+	for key, value := range s.Labels {
+		labels[key] = value
+	}
+	return labels
 }
 
 // nameOf is the name of a node.
