@@ -1,10 +1,12 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
 	"github.com/lifepod/lifepod/cluster/apiserver"
+	"github.com/lifepod/lifepod/cluster/simulated"
 )
 
 // check says what is wrong with what is wanted, before anything is started.
@@ -36,5 +38,15 @@ func (c Config) check() error {
 	if info, err := os.Stat(c.Manifests); c.Manifests != "" && (err != nil || !info.IsDir()) {
 		return fmt.Errorf("--manifests %q: want a folder that is there", c.Manifests)
 	}
-	return nil
+	return c.checkSimulated()
+}
+
+func (c Config) checkSimulated() error {
+	switch n := c.Simulated.Count; {
+	case n > 0 && c.Etcd.Given():
+		return errors.New("--simulated-nodes: the cluster may have several servers, and each would be the same nodes: want lifepod sim nodes")
+	case n > 0 && !c.runs(simulated.Part):
+		return fmt.Errorf("--simulated-nodes %d: --disable %s says otherwise", n, simulated.Part)
+	}
+	return c.Simulated.Check()
 }

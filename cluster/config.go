@@ -10,6 +10,7 @@ import (
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cluster/backup"
+	"github.com/lifepod/lifepod/cluster/simulated"
 	"github.com/lifepod/lifepod/cluster/state"
 	"github.com/lifepod/lifepod/internal/notify"
 	"github.com/lifepod/lifepod/internal/rootfolder"
@@ -36,6 +37,9 @@ type Config struct {
 	Manifests string
 	// Backup says when backups are made of it; none if Every is 0.
 	Backup backup.Schedule
+
+	// Simulated are nodes beside this machine's.
+	Simulated simulated.Nodes
 
 	// Context is the name under which the cluster is put into the user's kubeconfig;
 	// it is not if empty.

@@ -14,6 +14,7 @@ import (
 	"github.com/lifepod/lifepod/cluster/localvolume"
 	"github.com/lifepod/lifepod/cluster/proxy"
 	"github.com/lifepod/lifepod/cluster/scheduler"
+	"github.com/lifepod/lifepod/cluster/simulated"
 	"github.com/lifepod/lifepod/cluster/snapshots"
 )
 
@@ -48,6 +49,7 @@ var parts = []part{
 	{name: "invitations", once: true, run: alone((*run).runInvitations)},
 	{name: "serving-certificates", once: true, run: (*run).runServingCertificates},
 	{name: "add-ons", once: true, run: alone((*run).runAddons)},
+	{name: simulated.Part, run: alone((*run).runSimulated)},
 	{name: "backups", run: alone((*run).runBackups)},
 }
 
@@ -73,6 +75,10 @@ func (r *run) runVolumes(ctx context.Context, shared informers.SharedInformerFac
 
 func (r *run) runFolderVolumes(ctx context.Context, shared informers.SharedInformerFactory) error {
 	return foldervolume.Run(ctx, foldervolume.Config{Dir: r.volumes(), Node: r.Node, Client: r.client, Informers: shared, Log: r.Log})
+}
+
+func (r *run) runSimulated(ctx context.Context) error {
+	return simulated.Run(ctx, simulated.Config{Nodes: r.Simulated, Loopback: r.server.Loopback(), Client: r.client, IP: r.advertise, Log: r.Log})
 }
 
 func (r *run) runSnapshots(ctx context.Context, shared informers.SharedInformerFactory) error {

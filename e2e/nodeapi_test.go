@@ -69,7 +69,11 @@ func (p podsOf) PodByUID(uid types.UID) (*v1.Pod, bool) {
 	return p.find(func(pod *v1.Pod) bool { return pod.UID == uid })
 }
 
-func (p podsOf) LogDir(pod *v1.Pod) string {
+func (p podsOf) Open(pod *v1.Pod, container string, instance int, dropped func()) server.Log {
+	return server.LogFiles(p.logDir).Open(pod, container, instance, dropped)
+}
+
+func (p podsOf) logDir(pod *v1.Pod) string {
 	return filepath.Join(p.root.dir, "logs", fmt.Sprintf("%s_%s_%s", pod.Namespace, pod.Name, pod.UID))
 }
 

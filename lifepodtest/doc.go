@@ -20,4 +20,8 @@
 //	  main:
 //	    runs: [{run: 1s, exit: 1}, {run: forever}]`
 //	lifepodtest.Start(t, config, lifepodtest.Options{Scenarios: map[string]string{"": crash}})
+//
+// What containers have written can be asked of the API server, as of any cluster (GetLogs, kubectl
+// logs); there are no processes for exec, attach and port-forward, which are refused. The nodes' API
+// is at 127.0.0.1, and answers everybody.
 package lifepodtest

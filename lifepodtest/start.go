@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"slices"
 	"sync"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"github.com/lifepod/lifepod/sim/choice"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
+	"github.com/lifepod/lifepod/sim/nodes/api"
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
@@ -66,10 +68,12 @@ func Start(t testing.TB, config *rest.Config, o Options) {
 		}
 		running.Go(func() { bind(ctx, client, count) })
 	}
+	loopback := net.IPv4(127, 0, 0, 1) // the API server of a test is on this machine, and has no certificate to show
+	serve := api.Serve{IP: loopback, Bind: loopback.String(), SelfSigned: true, Open: true}
 	ready, failed := make(chan struct{}), make(chan error, 1)
 	running.Go(func() {
 		pods := &live.Pods{Scenarios: scenarios, Seed: 1, Output: o.Output}
-		failed <- nodes.Run(ctx, nodes.Options{API: config, Count: count, Prefix: prefix, Pods: pods, Log: log}, func() { close(ready) })
+		failed <- nodes.Run(ctx, nodes.Options{API: config, Count: count, Prefix: prefix, Serve: serve, Pods: pods, Log: log}, func() { close(ready) })
 	})
 	select {
 	case <-ready:

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
@@ -128,7 +130,11 @@ func (h *health) err() error {
 
 // shown are the pods as others see them.
 type shown interface {
-	server.Node
+	Pods() []*v1.Pod
+	Pod(namespace, name string) (*v1.Pod, bool)
+	PodByUID(uid types.UID) (*v1.Pod, bool)
+	LogDir(pod *v1.Pod) string // of a pod's logs
+	Healthy() error
 	Views() []roster.View
 }
 
@@ -142,3 +148,8 @@ type view struct {
 
 // Healthy is why the node does not go on with its pods, nil if it does.
 func (v view) Healthy() error { return errors.Join(v.shown.Healthy(), v.health.err()) }
+
+// Open opens the log of a container's instance.
+func (v view) Open(pod *v1.Pod, container string, instance int, dropped func()) server.Log {
+	return server.LogFiles(v.LogDir).Open(pod, container, instance, dropped)
+}

@@ -25,10 +25,13 @@ type PodOptions struct {
 	// Tell takes answers to effects, and what happens to the pod besides; it must not call the Pod.
 	Tell func(lifecycle.Fact)
 	// Output takes a line that a container writes; nil: nobody reads it.
-	Output func(container, stream, text string)
+	Output Output
 	// Address is that of a new sandbox; nil: they have those of lives that Run simulates.
 	Address func() string
 }
+
+// Output takes a line that an instance of a container writes, which is numbered from 0.
+type Output func(container string, instance int, stream, text string)
 
 // NewPod is a pod of which the node has nothing yet.
 func NewPod(pod *v1.Pod, o PodOptions) *Pod {

@@ -55,7 +55,7 @@ func lives(w *world, c *container) {
 	for _, o := range c.run.Output {
 		w.after(o.At.Draw(w.dice, 0), func() {
 			if c.State == lifecycle.StateRunning {
-				says(w, c.Name, cmp.Or(o.Stream, "stdout"), o.Text)
+				says(w, c, cmp.Or(o.Stream, "stdout"), o.Text)
 			}
 		})
 	}
@@ -68,12 +68,12 @@ func lives(w *world, c *container) {
 }
 
 // says passes a line on that a container writes.
-func says(w *world, container, stream, text string) {
+func says(w *world, c *container, stream, text string) {
 	if w.sink != nil {
-		w.sink.Output(w.wall(), container, stream, text)
+		w.sink.Output(w.wall(), c.Name, stream, text)
 	}
 	if w.outside.output != nil {
-		w.outside.output(container, stream, text)
+		w.outside.output(c.Name, int(c.Attempt), stream, text)
 	}
 }
 

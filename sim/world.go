@@ -38,8 +38,8 @@ type world struct {
 
 // outside is who leads the pod's machine in place of an agent, and reads what containers write.
 type outside struct {
-	learns func(lifecycle.Fact)                 // nil: there is an agent
-	output func(container, stream, text string) // beside the sink; nil: nobody reads it
+	learns func(lifecycle.Fact) // nil: there is an agent
+	output Output               // beside the sink; nil: nobody reads it
 }
 
 // agent is the lifepod that leads the pod.

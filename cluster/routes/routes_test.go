@@ -14,6 +14,8 @@ import (
 	"github.com/vishvananda/netns"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	simulated "github.com/lifepod/lifepod/sim/nodes"
 )
 
 var pods = netip.MustParsePrefix("10.42.0.0/16")
@@ -26,6 +28,13 @@ func node(name, podCIDR string, addresses ...string) *v1.Node {
 	for _, a := range addresses {
 		n.Status.Addresses = append(n.Status.Addresses, v1.NodeAddress{Type: v1.NodeInternalIP, Address: a})
 	}
+	return n
+}
+
+// simulatedNode is a Node without a machine.
+func simulatedNode(n *v1.Node) *v1.Node {
+	n = n.DeepCopy()
+	n.Labels = map[string]string{simulated.SimulatedLabel: "true"}
 	return n
 }
 
@@ -48,6 +57,7 @@ func TestWanted(t *testing.T) {
 		"another node":          {[]*v1.Node{victim}, toVictim, ""},
 		"its IPv4 address":      {[]*v1.Node{node("n2", "10.42.1.0/24", "2001:db8::2", "192.0.2.2")}, toVictim, ""},
 		"this node":             {[]*v1.Node{node("n1", "10.42.0.0/24", "192.0.2.1")}, nil, ""},
+		"a simulated node":      {[]*v1.Node{simulatedNode(victim)}, nil, ""},
 		"no podCIDR yet":        {[]*v1.Node{node("n2", "", "192.0.2.2")}, nil, ""},
 		"no address yet":        {[]*v1.Node{node("n2", "10.42.1.0/24")}, nil, ""},
 		"not addresses of pods": {[]*v1.Node{node("n2", "192.0.2.0/24", "192.0.2.2")}, nil, "n2"},

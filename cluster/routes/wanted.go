@@ -6,6 +6,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	simulated "github.com/lifepod/lifepod/sim/nodes"
 )
 
 // BlockBits is the size of the podCIDR that the cluster's controllers give a Node.
@@ -56,6 +58,9 @@ func (p *plan) decide(nodes []*v1.Node) {
 	p.routes, p.refused = map[netip.Prefix]hop{}, map[string]string{}
 	claims := map[netip.Prefix][]claim{}
 	for _, n := range nodes {
+		if _, without := n.Labels[simulated.SimulatedLabel]; without {
+			continue // nothing is at its pods' addresses, and its own is that of a machine
+		}
 		said := claimOf(n)
 		block, valid := said.block(p.Pods)
 		switch {

@@ -18,6 +18,8 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/lifepod/lifepod/sim/nodes"
 )
 
 // Config is what an approver needs to know.
@@ -165,7 +167,8 @@ func (a *approver) decide(r *certificatesv1.CertificateSigningRequest, reserved 
 	}
 	others := make([]*v1.Node, 0, len(all))
 	for _, other := range all {
-		if other.Name != name {
+		// Simulated nodes have the address of the machine that they are on, and serve no other's pods.
+		if _, simulated := other.Labels[nodes.SimulatedLabel]; !simulated && other.Name != name {
 			others = append(others, other)
 		}
 	}

@@ -22,6 +22,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/lifepod/lifepod/sim/nodes"
 )
 
 func node(name string, addresses ...string) *v1.Node {
@@ -119,7 +121,9 @@ func TestDecide(t *testing.T) {
 		node("n1", "192.0.2.1"), node("n3", "192.0.2.3", "192.0.2.99"),
 		node("n2", "192.0.2.2", "2001:db8::2", "10.43.0.1", "10.42.0.7", "192.0.2.1", "192.0.2.99", "127.0.0.1", "fe80::1", "::ffff:10.43.0.1", "x.corp.example", "n1"),
 	}
-	for _, n := range all {
+	simulated := node("sim-0", "192.0.2.2") // on the machine of n2
+	simulated.Labels = map[string]string{nodes.SimulatedLabel: "true"}
+	for _, n := range append(all, simulated) {
 		if err := shared.Informer().GetStore().Add(n); err != nil {
 			t.Fatal(err)
 		}

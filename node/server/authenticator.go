@@ -27,7 +27,9 @@ import (
 // that package itself would double the agent's memory by what it imports.
 func newAuthenticator(c *Config) (authenticator.Request, error) {
 	var ways []authenticator.Request
-	if file := c.Kubelet.Authentication.X509.ClientCAFile; file != "" {
+	if c.Access.ClientCA != nil {
+		ways = append(ways, x509.NewDynamic(c.Access.ClientCA, x509.CommonNameUserConversion))
+	} else if file := c.Kubelet.Authentication.X509.ClientCAFile; file != "" {
 		ca, err := newClientCA(file, c.Log)
 		if err != nil {
 			return nil, err

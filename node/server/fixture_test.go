@@ -63,7 +63,9 @@ func (n *fakeNode) PodByUID(uid types.UID) (*v1.Pod, bool) {
 	return n.find(func(p *v1.Pod) bool { return p.UID == uid })
 }
 
-func (n *fakeNode) LogDir(*v1.Pod) string { return n.logs }
+func (n *fakeNode) Open(pod *v1.Pod, container string, instance int, dropped func()) Log {
+	return LogFiles(func(*v1.Pod) string { return n.logs }).Open(pod, container, instance, dropped)
+}
 
 func (n *fakeNode) Healthy() error {
 	n.mu.Lock()
@@ -103,7 +105,7 @@ func testConfig(t *testing.T, node *fakeNode) Config {
 	k := &kubeletconfig.KubeletConfiguration{Address: "127.0.0.1"}
 	k.Authentication.Anonymous.Enabled, k.Authentication.Webhook.Enabled = &yes, &no
 	k.Authorization.Mode = kubeletconfig.KubeletAuthorizationModeAlwaysAllow
-	return Config{NodeName: "n1", Kubelet: k, Node: node, Changes: &Changes{}, Log: slog.New(slog.DiscardHandler)}
+	return Config{Access: Access{NodeName: "n1"}, Kubelet: k, Node: node, Changes: &Changes{}, Log: slog.New(slog.DiscardHandler)}
 }
 
 // serve runs a server until the test ends.

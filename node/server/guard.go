@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"slices"
+	"strings"
 
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -13,10 +16,10 @@ import (
 
 // guard lets requests pass whose users may do what they ask.
 type guard struct {
-	who      authenticator.Request
-	access   *access // nil: everybody may do everything
-	nodeName string
-	log      *slog.Logger
+	who    authenticator.Request
+	access *access                      // nil: everybody may do everything
+	nodeOf func(r *http.Request) string // the node that is asked about; empty: all nodes
+	log    *slog.Logger
 }
 
 func newGuard(c *Config) (*guard, error) {
@@ -24,7 +27,7 @@ func newGuard(c *Config) (*guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &guard{who: who, nodeName: c.NodeName, log: c.Log}
+	g := &guard{who: who, nodeOf: c.Access.nodeAsked, log: c.Log}
 	switch mode := c.Kubelet.Authorization.Mode; mode {
 	case kubeletconfig.KubeletAuthorizationModeAlwaysAllow:
 	case kubeletconfig.KubeletAuthorizationModeWebhook:
@@ -60,9 +63,9 @@ func (g *guard) protect(next http.Handler) http.Handler {
 // authorised asks for the subresources one after the other; if none is allowed
 // it has answered.
 func (g *guard) authorised(w http.ResponseWriter, r *http.Request, who user.Info) bool {
-	verb, subresources := verbOf(r.Method), subresourcesOf(r.URL.Path)
+	node, verb, subresources := g.nodeOf(r), verbOf(r.Method), subresourcesOf(r.URL.Path)
 	for _, subresource := range subresources {
-		allowed, err := g.access.allowed(r.Context(), who, request{node: g.nodeName, verb: verb, subresource: subresource})
+		allowed, err := g.access.allowed(r.Context(), who, request{node: node, verb: verb, subresource: subresource})
 		if err != nil {
 			g.log.Warn("can't authorize a request to the node's API", "user", who.GetName(), "verb", verb, "subresource", subresource, "err", err)
 			refuse(w, http.StatusInternalServerError, fmt.Sprintf(
@@ -77,6 +80,26 @@ func (g *guard) authorised(w http.ResponseWriter, r *http.Request, who user.Info
 		"Forbidden (user=%s, verb=%s, resource=nodes, subresource(s)=%v)\n", who.GetName(), verb, subresources))
 	return false
 }
+
+// nodeAsked is the node that a request is about; empty: all that the server is for.
+func (c *Access) nodeAsked(r *http.Request) string {
+	if c.NodeOf == nil {
+		return c.NodeName
+	}
+	parts := strings.Split(r.URL.EscapedPath(), "/") // as the routes take it apart
+	if len(parts) < 4 || !slices.Contains(ofPods, parts[1]) {
+		return ""
+	}
+	namespace, err := url.PathUnescape(parts[2])
+	pod, err2 := url.PathUnescape(parts[3])
+	if err != nil || err2 != nil {
+		return ""
+	}
+	return c.NodeOf(namespace, pod)
+}
+
+// ofPods begin the paths in which a namespace and the name of a pod follow.
+var ofPods = []string{"containerLogs", "exec", "attach", "portForward", "run"}
 
 // verbOf is the verb of the API for a method; empty for methods that it lacks.
 func verbOf(method string) string {

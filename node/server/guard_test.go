@@ -212,3 +212,34 @@ func TestSubresources(t *testing.T) {
 		}
 	}
 }
+
+// A server of several nodes asks about the node of the pod that is meant, and for anything else about all nodes.
+func TestGuardOfSeveralNodes(t *testing.T) {
+	t.Parallel()
+	s, ca, api, _ := securedWith(t, func(c *Config) {
+		c.Access.NodeOf = func(namespace, pod string) string {
+			if namespace == "default" {
+				return "node-of-" + pod
+			}
+			return ""
+		}
+	})
+	api.tokens["good"] = "bob"
+	api.allowed["bob get proxy"], api.allowed["bob get pods"] = true, true
+	for path, want := range map[string]string{
+		"/containerLogs/default/web/main":     "bob get proxy of nodes node-of-web system:authenticated",
+		"/containerLogs/default/we%62/main":   "bob get proxy of nodes node-of-web system:authenticated",
+		"/containerLogs/default%2Fweb/x/main": "bob get proxy of nodes  system:authenticated",
+		"/portForward/other/web":              "bob get proxy of nodes  system:authenticated",
+		"/pods":                               "bob get pods of nodes  system:authenticated",
+	} {
+		get(t, ca.client(t), s, path, "good")
+		asked := api.questions()
+		if len(asked) == 0 { // it was answered before
+			continue
+		}
+		if diff := cmp.Diff(want, asked[len(asked)-1]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/control/podlog"
-	"github.com/lifepod/lifepod/worker/crilog"
 )
 
 // slowest is how long a client may take to read a piece of a log.
@@ -50,13 +49,13 @@ func (s *Server) containerLogs(w http.ResponseWriter, r *http.Request) {
 }
 
 // openLog opens the log of the instance that is meant; the caller closes it.
-func (s *Server) openLog(pod *v1.Pod, container string, previous bool) (instance int, log *crilog.Log, err error) {
+func (s *Server) openLog(pod *v1.Pod, container string, previous bool) (instance int, log Log, err error) {
 	instances, err := podlog.Instances(pod, container, previous)
 	if err != nil {
 		return 0, nil, err
 	}
 	for _, instance := range instances {
-		log := podlog.Open(s.Node.LogDir(pod), container, instance, func() {
+		log := s.Node.Open(pod, container, instance, func() {
 			s.Log.Warn("output may be missing for a client: part of the log could not be read, or was removed before it was", "pod", pod.Name, "namespace", pod.Namespace, "container", container)
 		})
 		if log != nil {
@@ -80,18 +79,18 @@ type logOf struct {
 	pod       *v1.Pod
 	container string
 	instance  int
-	log       *crilog.Log
+	log       Log
 }
 
 func (s *Server) writeLog(w http.ResponseWriter, r *http.Request, options logOptions, of logOf) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	lines := podlog.New(&patientWriter{ResponseWriter: w, control: http.NewResponseController(w)}, options.Options)
 	if !options.follow {
-		lines.All(of.log)
+		of.log.All(lines)
 		return
 	}
 	ended := func(ctx context.Context) <-chan struct{} { return s.ended(ctx, of) }
-	lines.Follow(r.Context(), of.log, ended, func() { _ = http.NewResponseController(w).Flush() })
+	of.log.Follow(r.Context(), lines, ended, func() { _ = http.NewResponseController(w).Flush() })
 }
 
 // ended is closed when the pod's status says that an instance has ended, or ctx

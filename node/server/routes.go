@@ -40,7 +40,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /flagz", s.flagz)
 	mux.HandleFunc("GET /statusz", s.statusz)
 	s.addCheckpoint(mux)
-	told := remote.Handler(journal.Folder{Dir: s.Folders.Journal})
+	told := s.journal()
 	mux.Handle("GET "+remote.Path, told)
 	mux.Handle("GET "+remote.Path+"/", told)
 	if on(s.Kubelet.EnableSystemLogHandler) {
@@ -52,6 +52,16 @@ func (s *Server) routes() http.Handler {
 	s.addProfiling(mux)
 	mux.HandleFunc("/debug/flags/v", disabled("flags endpoint is disabled."))
 	return s.otherwise(mux)
+}
+
+// journal answers what happened to pods.
+func (s *Server) journal() http.Handler {
+	if s.Folders.Journal == "" {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			refuse(w, http.StatusNotImplemented, "this node keeps no journal of its pods")
+		})
+	}
+	return remote.Handler(journal.Folder{Dir: s.Folders.Journal})
 }
 
 // readOnlyRoutes are the paths of readOnlyPort, which asks nobody who he is.

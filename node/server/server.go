@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -38,10 +40,20 @@ type Node interface {
 	Pod(namespace, name string) (*v1.Pod, bool)
 	// PodByUID finds one of them; a mirror pod's UID finds its static pod.
 	PodByUID(uid types.UID) (*v1.Pod, bool)
-	// LogDir is the folder of a pod's logs.
-	LogDir(pod *v1.Pod) string
 	// Healthy is why the node does not go on with its pods, nil if it does.
 	Healthy() error
+	Logs
+}
+
+// Runtime is what the server asks of the container runtime.
+type Runtime interface {
+	Exec(ctx context.Context, in *runtimeapi.ExecRequest, opts ...grpc.CallOption) (*runtimeapi.ExecResponse, error)
+	ExecSync(ctx context.Context, in *runtimeapi.ExecSyncRequest, opts ...grpc.CallOption) (*runtimeapi.ExecSyncResponse, error)
+	Attach(ctx context.Context, in *runtimeapi.AttachRequest, opts ...grpc.CallOption) (*runtimeapi.AttachResponse, error)
+	PortForward(ctx context.Context, in *runtimeapi.PortForwardRequest, opts ...grpc.CallOption) (*runtimeapi.PortForwardResponse, error)
+	ListPodSandbox(ctx context.Context, in *runtimeapi.ListPodSandboxRequest, opts ...grpc.CallOption) (*runtimeapi.ListPodSandboxResponse, error)
+	ListContainers(ctx context.Context, in *runtimeapi.ListContainersRequest, opts ...grpc.CallOption) (*runtimeapi.ListContainersResponse, error)
+	CheckpointContainer(ctx context.Context, in *runtimeapi.CheckpointContainerRequest, opts ...grpc.CallOption) (*runtimeapi.CheckpointContainerResponse, error)
 }
 
 // Figures answer what is measured; one that is nil is refused by name.
@@ -70,25 +82,36 @@ type About struct {
 // Folders are what the server has on disk, or reads there.
 type Folders struct {
 	Checkpoints string // files with the state of containers
-	Journal     string // what happened to pods (package journal)
+	Journal     string // what happened to pods (package journal); empty: there is none
 }
 
 // Config is what a server needs. It isn't changed once the server is made.
 type Config struct {
-	NodeName string
-	Kubelet  *kubeletconfig.KubeletConfiguration // with its defaults
-	Client   kubernetes.Interface                // reviews tokens and access; nil without an API server
-	TLS      *tls.Config                         // with the serving certificate
-	Node     Node
-	Changes  *Changes
-	Runtime  runtimeapi.RuntimeServiceClient
-	Figures  Figures
-	Folders  Folders
+	Access  Access
+	Kubelet *kubeletconfig.KubeletConfiguration // with its defaults
+	Client  kubernetes.Interface                // reviews tokens and access; nil without an API server
+	TLS     *tls.Config                         // with the serving certificate
+	Node    Node
+	Changes *Changes
+	Runtime Runtime
+	Figures Figures
+	Folders Folders
 	// Controller serves the calls of a CSI driver's controller, by the names of their gRPC
 	// services; nil: there is none here.
 	Controller map[string]http.Handler
 	About      About // the program
 	Log        *slog.Logger
+}
+
+// Access is who may ask for what, beside what the configuration says of that.
+type Access struct {
+	NodeName string
+	// NodeOf is the node that a pod is on, if the server is that of several nodes: who asks about a pod
+	// has to be allowed that on its node, and who asks for anything else on all nodes. Empty: there is
+	// no such pod. nil: the server is that of NodeName.
+	NodeOf func(namespace, pod string) string
+	// ClientCA has the authorities whose client certificates count; nil: those of authentication.x509.clientCAFile.
+	ClientCA func() (x509.VerifyOptions, bool)
 }
 
 // Server serves the node's API.

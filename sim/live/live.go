@@ -14,6 +14,7 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/sim"
 	"github.com/lifepod/lifepod/sim/choice"
+	"github.com/lifepod/lifepod/sim/logs"
 	"github.com/lifepod/lifepod/sim/scenario"
 	"github.com/lifepod/lifepod/worker"
 )
@@ -25,6 +26,9 @@ type Pods struct {
 	// Output takes a line that a container writes; nil: it is dropped. It may be called from many
 	// goroutines.
 	Output func(pod *v1.Pod, container, stream, text string)
+
+	// Logs keeps what containers write, for who asks for it.
+	Logs logs.Logs
 
 	addresses atomic.Uint32 // given to pods
 }
@@ -62,8 +66,11 @@ func (s *Pods) Simulate(pod *v1.Pod, post func(lifecycle.Fact)) worker.Simulated
 	name := fnv.New64a()
 	_, _ = name.Write([]byte(pod.Namespace + "/" + pod.Name)) // it never fails
 	o := sim.PodOptions{Scenario: says, Seed: s.Seed ^ name.Sum64(), Began: time.Now(), Tell: post, Address: s.address}
-	if s.Output != nil {
-		o.Output = func(container, stream, text string) { s.Output(pod, container, stream, text) }
+	o.Output = func(container string, instance int, stream, text string) {
+		s.Logs.Write(pod.UID, logs.Written{Container: container, Instance: instance, Stream: stream, Text: text, At: time.Now()})
+		if s.Output != nil {
+			s.Output(pod, container, stream, text)
+		}
 	}
 	p := &simulated{pod: sim.NewPod(pod, o)}
 	p.mu.Lock()

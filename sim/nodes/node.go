@@ -3,7 +3,6 @@ package nodes
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"sync"
 	"time"
 
@@ -52,13 +51,12 @@ func (s *set) newNode(i int) (n *node, err error) {
 		Client: s.client, Log: n.log, Node: n.name, QPS: eventsPerSecond, Burst: eventBurst, Delay: telling.EventDelay, Again: telling.EventAgain,
 		Slots: s.events,
 	})
-	address := nodeAddress(i)
-	if n.object, err = n.newObject(i, address); err != nil {
+	if n.object, err = n.newObject(i); err != nil {
 		return nil, err
 	}
 	inbox := pods.NewInbox()
 	options := lifecycle.DefaultOptions()
-	options.RuntimeName, options.KeepRecords, options.HostIPs = runtimeName, true, []string{address}
+	options.RuntimeName, options.KeepRecords, options.HostIPs = runtimeName, true, []string{s.api.HostIP()}
 	allocatable := n.object.Node().Status.Allocatable
 	engine := &worker.Engine{
 		Simulated: s.Pods.Simulate, Allocatable: allocatable, Options: options, Timeouts: worker.DefaultTimeouts(), Log: n.log,
@@ -68,26 +66,26 @@ func (s *set) newNode(i int) (n *node, err error) {
 		Inbox: inbox, Engine: engine, Host: admission.Host{Allocatable: allocatable, SupplementalGroupsPolicy: true, Claims: true, AppArmor: true},
 		Sources: []roster.Source{roster.API}, Node: n.object.Node, Log: n.log,
 		Cluster: pods.Cluster{
-			Statuses: n.statuses, Events: telling.Events{Statuses: n.statuses, Recorder: n.events}, Groups: s.groups, FreshNode: n.fresh,
+			Statuses: n.statuses, Events: telling.Events{Statuses: n.statuses, Recorder: n.events}, Groups: s.shared.groups, FreshNode: n.fresh,
+			Objects: &s.Pods.Logs, Changed: s.api.Changed,
 		},
 	})
 	return n, nil
 }
 
 // newObject describes the node.
-func (n *node) newObject(i int, address string) (*register.Node, error) {
+func (n *node) newObject(i int) (*register.Node, error) {
 	s := n.set
-	labels := map[string]string{SimulatedLabel: "true"}
-	maps.Copy(labels, s.Labels)
+	labels := s.labels()
 	cpus := make([]int, s.Size.CPUs)
 	for i := range cpus {
 		cpus[i] = i
 	}
 	id := uuid(s.Pods.Seed, i)
 	return register.NewSimulated(register.Config{
-		Name: n.name, Labels: labels, Taints: s.Taints, FeatureGates: register.FeaturesOn(),
+		Name: n.name, Labels: labels, Taints: s.Taints, Port: s.api.Port(), FeatureGates: register.FeaturesOn(),
 		Resources: register.Resources{MaxPods: s.Size.Pods},
-		API:       register.API{Client: s.client, Shared: s.objects},
+		API:       register.API{Client: s.client, Shared: s.shared.objects},
 		Runtime:   register.Runtime{Service: still{}, Images: still{}},
 		Senses: register.Senses{Event: func(kind, reason, message string) {
 			n.events.Record(record.Event{Object: record.Node(n.name), Type: kind, Reason: reason, Message: message, At: time.Now()})
@@ -96,7 +94,7 @@ func (n *node) newObject(i int, address string) (*register.Node, error) {
 	}, register.Machine{
 		CPUs: cpuset.New(cpus...), MemoryBytes: s.Size.MemoryBytes, StorageBytes: storageBytes,
 		MachineID: id, SystemUUID: id, BootID: uuid(uint64(time.Now().UnixNano()), i), Kernel: "simulated", OSImage: "lifepod sim",
-	}, []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: address}, {Type: v1.NodeHostName, Address: n.name}})
+	}, s.api.Addresses())
 }
 
 // storageBytes is the node's ephemeral storage.
@@ -124,8 +122,8 @@ func (n *node) run(ctx context.Context, known func()) {
 		known()
 	case <-n.object.Known():
 		known()
-		n.set.sources.Add(&source.API{NodeName: n.name, Feed: telling.Feed{Pods: n.pods, Statuses: n.statuses}, Log: n.log})
-		defer n.set.sources.Remove(n.name)
+		n.set.shared.sources.Add(&source.API{NodeName: n.name, Feed: telling.Feed{Pods: n.pods, Statuses: n.statuses}, Log: n.log})
+		defer n.set.shared.sources.Remove(n.name)
 		<-ctx.Done()
 	}
 	n.pods.Wait()

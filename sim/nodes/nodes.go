@@ -16,6 +16,7 @@ import (
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/sim/live"
+	"github.com/lifepod/lifepod/sim/nodes/api"
 )
 
 // SimulatedLabel is on the Node of each simulated node.
@@ -30,6 +31,7 @@ type Options struct {
 	Labels map[string]string // beside those that each Node has
 	Taints []v1.Taint
 	Size   Size
+	Serve  api.Serve
 
 	Pods *live.Pods
 	Log  *slog.Logger
@@ -61,28 +63,39 @@ const perSecond = 250
 // set is all nodes, and what they share.
 type set struct {
 	Options
-	client  kubernetes.Interface
-	sources *source.Shared
-	objects *register.Shared
-	groups  *groups.Groups
+	client kubernetes.Interface
+	shared shared
+	api    *api.API
 
 	statuses, events chan struct{} // have room for requests that are under way
 }
 
+// shared are the watches.
+type shared struct {
+	sources *source.Shared
+	objects *register.Shared
+	groups  *groups.Groups
+}
+
 // Run is the nodes until ctx ends; then the Nodes stay as they are, and the cluster misses their
 // Leases. ready is called once, when the cluster knows all of them.
-func Run(ctx context.Context, o Options, ready func()) error {
+func Run(parent context.Context, o Options, ready func()) error {
 	s, err := newSet(o)
 	if err != nil {
 		return err
 	}
-	ctx, fail := context.WithCancelCause(ctx)
+	ctx, fail := context.WithCancelCause(parent)
 	defer fail(nil)
 	var running sync.WaitGroup
 	defer running.Wait()
-	running.Go(func() { s.sources.Run(ctx) })
-	running.Go(func() { s.objects.Run(ctx) })
-	running.Go(func() { s.groups.Run(ctx) })
+	running.Go(func() {
+		if err := s.api.Run(ctx); err != nil {
+			fail(err)
+		}
+	})
+	running.Go(func() { s.shared.sources.Run(ctx) })
+	running.Go(func() { s.shared.objects.Run(ctx) })
+	running.Go(func() { s.shared.groups.Run(ctx) })
 
 	var known sync.WaitGroup
 	pace := time.NewTicker(time.Second / perSecond)
@@ -93,11 +106,12 @@ func Run(ctx context.Context, o Options, ready func()) error {
 			fail(err)
 			return err
 		}
+		s.api.Add(n.name, n.pods)
 		known.Add(1)
 		running.Go(func() { n.run(ctx, known.Done) })
 		select {
 		case <-ctx.Done():
-			return nil
+			return over(parent, ctx)
 		case <-pace.C:
 		}
 	}
@@ -105,12 +119,20 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	running.Go(func() { known.Wait(); close(all) })
 	select {
 	case <-ctx.Done():
-		return nil
+		return over(parent, ctx)
 	case <-all:
 		ready()
 	}
 	<-ctx.Done()
-	return nil
+	return over(parent, ctx)
+}
+
+// over is why the nodes end: nil if somebody has asked for it.
+func over(parent, ctx context.Context) error {
+	if parent.Err() != nil {
+		return nil
+	}
+	return context.Cause(ctx)
 }
 
 func newSet(o Options) (*set, error) {
@@ -134,22 +156,26 @@ func newSet(o Options) (*set, error) {
 	for i := range o.Count {
 		names[s.nameOf(i)] = true
 	}
-	s.sources = &source.Shared{Client: client, Mine: func(name string) bool { return names[name] }, Log: o.Log}
-	s.objects = &register.Shared{Client: client, Log: o.Log}
-	if s.groups, err = groups.New(config, o.Log); err != nil {
+	s.shared.sources = &source.Shared{Client: client, Mine: func(name string) bool { return names[name] }, Log: o.Log}
+	s.shared.objects = &register.Shared{Client: client, Log: o.Log}
+	if s.shared.groups, err = groups.New(config, o.Log); err != nil {
 		return nil, err
 	}
-	return s, nil
+	s.api, err = api.Listen(api.Config{Serve: s.Serve, Cluster: s.API, Client: client, Node: s.nameOf(0), Logs: &s.Pods.Logs, Log: s.Log})
+	return s, err
+}
+
+// labels are those of each Node.
+func (s *set) labels() map[string]string {
+	labels := map[string]string{SimulatedLabel: "true"}
+	for key, value := range s.Labels {
+		labels[key] = value
+	}
+	return labels
 }
 
 // nameOf is the name of a node.
 func (s *set) nameOf(i int) string { return fmt.Sprintf("%s%d", s.Prefix, i) }
-
-// nodeAddress is a node's, of 100.64.0.0/10, which is for addresses that nobody else reaches.
-func nodeAddress(i int) string {
-	n := uint32(i+1) % (1 << 22) //nolint:gosec // never negative
-	return fmt.Sprintf("100.%d.%d.%d", 64+n>>16, n>>8&0xff, n&0xff)
-}
 
 // uuid is that of a machine.
 func uuid(seed uint64, i int) string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"runtime"
 	"sync"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/lifepod/lifepod/sim/choice"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
+	"github.com/lifepod/lifepod/sim/nodes/api"
 )
 
 // simulatedNodes are the flags of lifepod sim nodes.
@@ -66,6 +68,12 @@ Docs: docs/sim.md.`,
 	flags.IntVar(&n.o.Size.CPUs, "cpus", 32, "what each node has: a `number` of CPUs")
 	flags.StringVar(&n.memory, "memory", "256Gi", "what each node has of memory: a `quantity`")
 	flags.Int32Var(&n.o.Size.Pods, "max-pods", 110, "what each node has room for: a `number` of pods")
+	flags.IPVar(&n.o.Serve.IP, "node-ip", nil, "`address` of the Nodes, at which the API server reaches this machine for kubectl logs; that of the route to it")
+	flags.StringVar(&n.o.Serve.Bind, "address", "", "`address` at which the nodes' API listens; all of this machine")
+	flags.Int32Var(&n.o.Serve.Port, "port", 0, "`port` of the nodes' API, one for all nodes; any that is free")
+	flags.StringVar(&n.o.Serve.CertFile, "tls-cert-file", "", "`file` with the serving certificate of the nodes' API; without one the cluster signs it")
+	flags.StringVar(&n.o.Serve.KeyFile, "tls-private-key-file", "", "`file` with the key of --tls-cert-file")
+	command.MarkFlagsRequiredTogether("tls-cert-file", "tls-private-key-file")
 	_ = command.MarkFlagRequired("kubeconfig")
 	return command
 }
@@ -81,6 +89,9 @@ func (n *simulatedNodes) check() (err error) {
 		return fmt.Errorf("--max-pods %d: want 1 or more", n.o.Size.Pods)
 	case n.o.Prefix == "":
 		return fmt.Errorf("--prefix: want the begin of a name, such as sim-")
+	}
+	if err := checkServe(n.o.Serve); err != nil {
+		return err
 	}
 	memory, err := resource.ParseQuantity(n.memory)
 	if err != nil || memory.Sign() <= 0 {
@@ -100,6 +111,19 @@ func (n *simulatedNodes) check() (err error) {
 	n.o.Pods = &live.Pods{Scenarios: scenarios, Seed: n.seed}
 	if n.o.API, err = clientcmd.BuildConfigFromFlags("", n.kubeconfig); err != nil {
 		return fmt.Errorf("--kubeconfig %s: %w", n.kubeconfig, err)
+	}
+	return nil
+}
+
+// checkServe checks the flags of the nodes' API.
+func checkServe(s api.Serve) error {
+	switch {
+	case s.Port < 0 || s.Port > 65535:
+		return fmt.Errorf("--port %d: want a port from 1 to 65535, or 0", s.Port)
+	case s.Bind != "" && net.ParseIP(s.Bind) == nil:
+		return fmt.Errorf("--address %s: want an IP address", s.Bind)
+	case s.IP != nil && s.IP.IsUnspecified():
+		return fmt.Errorf("--node-ip %s: want the address at which the API server reaches this machine", s.IP)
 	}
 	return nil
 }

@@ -1,0 +1,55 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lifepod/lifepod/cluster/e2e/instance"
+)
+
+const hello = `
+apiVersion: lifepod.dev/v1alpha1
+kind: Scenario
+containers: {main: {runs: [{run: forever, output: [{text: hello}]}]}}
+`
+
+// Nodes of the cluster without machines are in the process of lifepod up, and their pods' logs can be asked for. The next
+// start has as many as it is told; those that are too many are gone.
+func TestSimulatedNodes(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "hello.yaml")
+	if err := os.WriteFile(file, []byte(hello), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	without := []string{"--disable", "node,services,routes,dns,volumes,folder-volumes,snapshots"}
+	i := ownInstance(t, instance.Config{Args: append(without, "--simulated-nodes", "2", "--simulated-scenario", file)})
+	do(t, i, "", "wait", "node/simulated-0", "node/simulated-1", "--for=create", "--timeout="+patience.String())
+	do(t, i, "", "wait", "node", "--all", "--for=condition=Ready", "--timeout="+patience.String())
+	do(t, i, podOf("pod", podSpec("exec sleep 1h", "nodeName: simulated-0")), "apply", "-f", "-")
+	do(t, i, "", "wait", "pod/pod", "--for=condition=Ready", "--timeout="+patience.String())
+	if got := do(t, i, "", "logs", "pod"); got != "hello" {
+		t.Errorf("the log is %q", got)
+	}
+	if out, err := i.Kubectl(t.Context(), "", "exec", "pod", "--", "true"); err == nil || !strings.Contains(err.Error(), "pods on simulated nodes have no processes") {
+		t.Errorf("exec: %q, %v", out, err)
+	}
+	i.Stop()
+	i.Args = append(without, "--simulated-nodes", "1", "--listen", i.Args[len(i.Args)-1])
+	if err := i.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	do(t, i, "", "wait", "node/simulated-1", "--for=delete", "--timeout="+patience.String())
+	do(t, i, "", "wait", "node/simulated-0", "pod/pod", "--for=condition=Ready", "--timeout="+patience.String())
+	if nodes := do(t, i, "", "get", "nodes", "-o", "name"); nodes != "node/simulated-0" {
+		t.Errorf("the nodes are %s, want the first only", nodes)
+	}
+	for flags, want := range map[string]string{
+		"--simulated-nodes -1": "--simulated-nodes -1: want 0 to 5000", "--simulated-scenario " + file: "want --simulated-nodes, too",
+	} {
+		if out := refusedUp(t, ownRoot(t), strings.Fields(flags)...); !strings.Contains(out, want) {
+			t.Errorf("%s: %s", flags, out)
+		}
+	}
+}

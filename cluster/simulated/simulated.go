@@ -1,0 +1,114 @@
+// Package simulated is the nodes without machines in the process of lifepod up (docs/sim.md).
+package simulated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/lifepod/lifepod/sim/choice"
+	"github.com/lifepod/lifepod/sim/live"
+	"github.com/lifepod/lifepod/sim/nodes"
+	"github.com/lifepod/lifepod/sim/nodes/api"
+)
+
+// Part is what runs them, as --disable names it.
+const Part = "simulated-nodes"
+
+// Nodes are how many there are, and what happens to pods on them.
+type Nodes struct {
+	Count     int
+	Scenarios []string // as --scenario of lifepod sim nodes
+}
+
+const (
+	// most is as many nodes as Kubernetes is made for.
+	most = 5000
+	// prefix begins their names; those of lifepod sim nodes begin with sim-.
+	prefix = "simulated-"
+	// madeBy tells their Nodes from those of lifepod sim nodes.
+	madeBy, up = "lifepod.dev/simulated-by", "up"
+)
+
+// Check says what is wrong with them.
+func (n Nodes) Check() error {
+	switch {
+	case n.Count < 0 || n.Count > most:
+		return fmt.Errorf("--simulated-nodes %d: want 0 to %d", n.Count, most)
+	case n.Count == 0 && len(n.Scenarios) > 0:
+		return errors.New("--simulated-scenario: want --simulated-nodes, too: other nodes have real containers")
+	}
+	_, err := n.pods()
+	return err
+}
+
+// pods are those of the nodes, which live by the scenarios.
+func (n Nodes) pods() (*live.Pods, error) {
+	scenarios, err := choice.Read(n.Scenarios)
+	if err != nil {
+		return nil, fmt.Errorf("--simulated-scenario: %w", err)
+	}
+	pods := &live.Pods{Scenarios: scenarios, Seed: 1}
+	if err := pods.Check(); err != nil {
+		return nil, fmt.Errorf("--simulated-scenario: %w", err)
+	}
+	return pods, nil
+}
+
+// Config is what they need.
+type Config struct {
+	Nodes    Nodes
+	Loopback *rest.Config // may do everything
+	Client   kubernetes.Interface
+	IP       net.IP // this machine's
+	Log      *slog.Logger
+}
+
+// Run is the nodes until ctx ends. Their Nodes stay then: where the API server is not, nobody sees them. The next start
+// removes those that it does not have.
+func Run(ctx context.Context, c Config) error {
+	if err := c.removeOthers(ctx); err != nil {
+		return err
+	}
+	if c.Nodes.Count == 0 {
+		<-ctx.Done()
+		return nil
+	}
+	pods, err := c.Nodes.pods()
+	if err != nil {
+		return err
+	}
+	return nodes.Run(ctx, nodes.Options{
+		API: c.Loopback, Count: c.Nodes.Count, Prefix: prefix, Labels: map[string]string{madeBy: up}, Serve: api.Serve{IP: c.IP}, Pods: pods, Log: c.Log,
+	}, func() { c.Log.Info("simulated nodes registered", "nodes", c.Nodes.Count) })
+}
+
+// removeOthers removes the Nodes of an earlier start that this one does not have.
+func (c Config) removeOthers(ctx context.Context) error {
+	all := c.Client.CoreV1().Nodes()
+	there, err := all.List(ctx, metav1.ListOptions{LabelSelector: madeBy + "=" + up})
+	if err != nil {
+		return fmt.Errorf("list simulated nodes: %w", err)
+	}
+	wanted := map[string]bool{}
+	for i := range c.Nodes.Count {
+		wanted[fmt.Sprintf("%s%d", prefix, i)] = true
+	}
+	for i := range there.Items {
+		name := there.Items[i].Name
+		if wanted[name] {
+			continue
+		}
+		if err := all.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("delete simulated node %s: %w", name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+package simulated
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/tools/remotecommand"
+
+	"github.com/lifepod/lifepod/sim/choice"
+	"github.com/lifepod/lifepod/sim/live"
+	"github.com/lifepod/lifepod/sim/nodes"
+)
+
+// talks is a pod whose first instance crashes. What the second one writes never ends within the test.
+const talks = `
+containers:
+  main:
+    runs:
+    - run: 1s
+      exit: 3
+      output: [{text: "first"}, {text: "about to crash", stream: stderr, at: 500ms}]
+    - run: forever
+      output: [{text: "second"}, {text: "later", at: 4s}]`
+
+// logOf is what the API server gives out.
+func logOf(t *testing.T, client kubernetes.Interface, ns, pod string, o v1.PodLogOptions) string {
+	t.Helper()
+	text, err := client.CoreV1().Pods(ns).GetLogs(pod, &o).DoRaw(t.Context())
+	if err != nil {
+		t.Errorf("logs %+v: %v", o, err)
+	}
+	return string(text)
+}
+
+// What containers of simulated pods write the API server gives out, as of any node; exec, attach and port-forward are
+// refused at once with the reason.
+func TestNodesAPI(t *testing.T) {
+	scenarios, err := choice.Of(choice.Named{Scenario: scenarioOf(t, talks)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := admin(t)
+	join(t, client, nodes.Options{Count: 3, Prefix: "api-", Pods: &live.Pods{Scenarios: scenarios}})
+	ns := namespace(t, client)
+	for _, node := range []string{"api-0", "api-2"} {
+		if _, err := client.CoreV1().Pods(ns).Create(t.Context(), podOf("on-"+node, node), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitAll(t, client, ns, "restarted and Ready", 2, func(pod *v1.Pod) bool { return isReady(pod) && crashed(pod) })
+
+	const pod = "on-api-2"
+	testFollow(t, client, ns, pod)
+	for _, tc := range []struct {
+		options v1.PodLogOptions
+		want    string
+	}{
+		{v1.PodLogOptions{}, "second\nlater\n"},
+		{v1.PodLogOptions{Container: "main", TailLines: new(int64(1))}, "later\n"},
+		{v1.PodLogOptions{Previous: true}, "first\nabout to crash\n"},
+		{v1.PodLogOptions{SinceSeconds: new(int64(3600))}, "second\nlater\n"},
+		{v1.PodLogOptions{SinceTime: &metav1.Time{Time: time.Now().Add(time.Hour)}}, ""},
+	} {
+		if diff := cmp.Diff(tc.want, logOf(t, client, ns, pod, tc.options)); diff != "" {
+			t.Errorf("logs %+v (-want +got):\n%s", tc.options, diff)
+		}
+	}
+	line := logOf(t, client, ns, pod, v1.PodLogOptions{Timestamps: true, TailLines: new(int64(1))})
+	at, text, _ := strings.Cut(line, " ")
+	if _, err := time.Parse(time.RFC3339Nano, at); err != nil || text != "later\n" {
+		t.Errorf("with its time: %q (%v)", line, err)
+	}
+	if _, err := client.CoreV1().Pods(ns).GetLogs(pod, &v1.PodLogOptions{Container: "absent"}).DoRaw(t.Context()); err == nil {
+		t.Error("a container that is not there has a log")
+	}
+	testRefused(t, client, ns, pod)
+	testCertificate(t, client)
+	deleteAll(t, client, ns)
+}
+
+// testFollow follows a log until what comes later comes.
+func testFollow(t *testing.T, client kubernetes.Interface, ns, pod string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	stream, err := client.CoreV1().Pods(ns).GetLogs(pod, &v1.PodLogOptions{Follow: true}).Stream(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stream.Close() }() // it has no end
+	lines := bufio.NewReader(stream)
+	for _, want := range []string{"second\n", "later\n"} {
+		if line, err := lines.ReadString('\n'); err != nil || line != want {
+			t.Fatalf("followed: %q, want %q (%v)", line, want, err)
+		}
+	}
+}
+
+// testRefused asks for what needs processes.
+func testRefused(t *testing.T, client kubernetes.Interface, ns, pod string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	config := plane.RESTConfig()
+	for _, what := range []string{"exec", "attach"} {
+		to := client.CoreV1().RESTClient().Post().Namespace(ns).Resource("pods").Name(pod).SubResource(what).
+			Param("container", "main").Param("command", "true").Param("stdout", "true").URL()
+		executor, err := remotecommand.NewWebSocketExecutor(config, http.MethodGet, to.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: io.Discard})
+		if err == nil || !strings.Contains(err.Error(), "pods on simulated nodes have no processes") {
+			t.Errorf("%s: %v", what, err)
+		}
+		t.Logf("%s is refused after %v: %v", what, time.Since(began).Round(time.Millisecond), err)
+	}
+	to := client.CoreV1().RESTClient().Post().Namespace(ns).Resource("pods").Name(pod).SubResource("portforward").URL()
+	dialer, err := portforward.NewSPDYOverWebsocketDialerForStreaming(to, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forwarder, err := portforward.NewForStreaming(dialer, []string{"0:80"}, make(chan struct{}), make(chan struct{}), io.Discard, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := forwarder.ForwardPorts(); err == nil || !strings.Contains(err.Error(), "pods on simulated nodes have no network") {
+		t.Errorf("port-forward: %v", err)
+	}
+}
+
+// testCertificate: the cluster has signed the certificate, so that API servers that verify it take it, and nobody else may ask.
+func testCertificate(t *testing.T, client kubernetes.Interface) {
+	t.Helper()
+	requests, err := client.CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{
+		FieldSelector: "spec.signerName=" + certificatesv1.KubeletServingSignerName,
+	})
+	if err != nil || len(requests.Items) == 0 {
+		t.Fatalf("requests of certificates: %+v, %v", requests, err)
+	}
+	for _, r := range requests.Items {
+		if len(r.Status.Certificate) == 0 {
+			t.Errorf("request %s: %+v", r.Name, r.Status)
+		}
+	}
+	node, err := client.CoreV1().Nodes().Get(t.Context(), "api-1", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods, err := client.CoreV1().RESTClient().Get().Resource("nodes").Name("api-1").SubResource("proxy").Suffix("pods").DoRaw(t.Context())
+	if err != nil || !strings.Contains(string(pods), "on-api-2") {
+		t.Errorf("the pods of all nodes, at %+v: %.200s, %v", node.Status.Addresses, pods, err)
+	}
+}
