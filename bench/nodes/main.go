@@ -100,8 +100,10 @@ func beNodes(ctx context.Context, args []string) (err error) {
 	go func() {
 		for i := 0; ; i++ {
 			<-heap
-			if err := writeProfile(filepath.Join(dir, fmt.Sprintf("heap-%d.prof", i)), "heap"); err != nil {
-				slog.Error("write a profile", "err", err)
+			for _, name := range []string{"heap", "goroutine"} {
+				if err := writeProfile(filepath.Join(dir, fmt.Sprintf("%s-%d.prof", name, i)), name); err != nil {
+					slog.Error("write a profile", "err", err)
+				}
 			}
 		}
 	}()

@@ -18,8 +18,9 @@ const (
 	// quietTime is how long nothing is written of pods at the end of a round: longer than lifepod waits before it counts an event
 	// that it has told before.
 	quietTime = 12 * time.Second
-	// restTime is how long nodes do nothing before their memory is measured.
-	restTime = 3 * time.Second
+	// restTime is how long nodes do nothing before their memory is measured: longer than lifepod waits before it gives back
+	// what it needs no longer.
+	restTime = 12 * time.Second
 	// patience is how long anything may take.
 	patience = 15 * time.Minute
 )
@@ -52,7 +53,7 @@ func (b *bench) round(ctx context.Context, name string, pods int) (r result, err
 		}
 		err = errors.Join(err, of.Close(), b.deleteNodes(context.WithoutCancel(ctx), seen))
 	}()
-	if err := seen.nodes.await(ctx, "the Nodes to be Ready", func(t *tally) bool { return len(t.ready) == b.plan.nodes }); err != nil {
+	if err := seen.nodes.await(ctx, of, "the Nodes to be Ready", func(t *tally) bool { return len(t.ready) == b.plan.nodes }); err != nil {
 		return r, err
 	}
 	r.nodesReady = seen.nodes.latest().Sub(began)
@@ -65,7 +66,7 @@ func (b *bench) round(ctx context.Context, name string, pods int) (r result, err
 	if err := b.live(ctx, s, pods, of, seen, &r); err != nil {
 		return r, err
 	}
-	return r, b.deletePods(ctx, pods, seen, &r)
+	return r, b.deletePods(ctx, pods, of, seen, &r)
 }
 
 // live creates the pods and waits until all are Ready and nothing is written any more.
@@ -93,7 +94,7 @@ func (b *bench) live(ctx context.Context, s side, pods int, of nodes, seen *seen
 		return err
 	}
 	r.created = time.Since(began)
-	if err := seen.pods.await(ctx, "the pods to be Ready", func(t *tally) bool { return len(t.ready) == pods }); err != nil {
+	if err := seen.pods.await(ctx, of, "the pods to be Ready", func(t *tally) bool { return len(t.ready) == pods }); err != nil {
 		return err
 	}
 	r.took = seen.pods.latest().Sub(began)
@@ -152,7 +153,7 @@ func (b *bench) events(ctx context.Context) (int64, error) {
 }
 
 // deletePods deletes the pods as users do, and waits until all are gone.
-func (b *bench) deletePods(ctx context.Context, pods int, seen *seen, r *result) error {
+func (b *bench) deletePods(ctx context.Context, pods int, of nodes, seen *seen, r *result) error {
 	began := time.Now()
 	err := together(b.plan.creators, pods, func(i int) error {
 		return b.client.CoreV1().Pods(testbed.Namespace).Delete(ctx, fmt.Sprint("pod-", i), metav1.DeleteOptions{})
@@ -160,7 +161,7 @@ func (b *bench) deletePods(ctx context.Context, pods int, seen *seen, r *result)
 	if err != nil {
 		return err
 	}
-	if err := seen.pods.await(ctx, "the pods to be gone", func(t *tally) bool { return len(t.there) == 0 }); err != nil {
+	if err := seen.pods.await(ctx, of, "the pods to be gone", func(t *tally) bool { return len(t.there) == 0 }); err != nil {
 		return err
 	}
 	r.gone = time.Since(began)
@@ -177,7 +178,7 @@ func (b *bench) deleteNodes(ctx context.Context, seen *seen) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, testbed.Patience)
 	defer cancel()
-	return seen.nodes.await(ctx, "the Nodes to be gone", func(t *tally) bool { return len(t.there) == 0 })
+	return seen.nodes.await(ctx, nil, "the Nodes to be gone", func(t *tally) bool { return len(t.there) == 0 })
 }
 
 // together does something n times, so many at the same time; the first error is returned, and ends it.

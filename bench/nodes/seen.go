@@ -110,8 +110,12 @@ func (t *tally) latest() (at time.Time) {
 	return at
 }
 
-// await waits until the objects are as wanted.
-func (t *tally) await(ctx context.Context, what string, wanted func(*tally) bool) error {
+// await waits until the objects are as wanted, which they won't be once the process of the nodes has ended; nil: it doesn't matter.
+func (t *tally) await(ctx context.Context, of nodes, what string, wanted func(*tally) bool) error {
+	var ended <-chan struct{}
+	if of != nil {
+		ended = of.Ended()
+	}
 	for {
 		t.mu.Lock()
 		is, there, ready := wanted(t), len(t.there), len(t.ready)
@@ -119,7 +123,11 @@ func (t *tally) await(ctx context.Context, what string, wanted func(*tally) bool
 		if is {
 			return nil
 		}
-		if testbed.Sleep(ctx, 10*time.Millisecond) != nil {
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ended:
+			return fmt.Errorf("wait for %s: the process of the nodes has ended: %d were ready, %d are there", what, ready, there)
+		case <-ctx.Done():
 			return fmt.Errorf("wait for %s: %w: %d were ready, %d are there", what, context.Cause(ctx), ready, there)
 		}
 	}

@@ -40,6 +40,7 @@ type side struct {
 // nodes are all nodes of a side, in one process.
 type nodes interface {
 	PID() int
+	Ended() <-chan struct{}
 	LastLines(count int) []byte
 	Close() error
 }
@@ -50,7 +51,7 @@ var sides = map[string]side{
 	lifeSide:    {prefix: lifepodPrefix, start: startLifepod, adapt: giveLife, ready: hasLived},
 }
 
-// scenario lets the pretended runtime answer at once. The main container of a pod with a life crashes once.
+// scenario has the pretended runtime answer at once. The main container of a pod with a life crashes once.
 const scenario = `apiVersion: lifepod.dev/v1alpha1
 kind: Scenario
 calls:
@@ -61,6 +62,12 @@ calls:
 - {call: CreateContainer, takes: 0s}
 - {call: StartContainer, takes: 0s}
 - {call: Observe, takes: 0s}
+- {call: StopContainer, takes: 0s}
+- {call: RemoveContainer, takes: 0s}
+- {call: StopSandbox, takes: 0s}
+- {call: RemoveSandbox, takes: 0s}
+- {call: UnmountVolumes, takes: 0s}
+- {call: RemoveCgroup, takes: 0s}
 containers:
   once:
     runs: [{run: 1s, exit: 1}, {run: forever}]

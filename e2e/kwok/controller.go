@@ -133,6 +133,9 @@ func (c *Controller) Version() string { return c.version }
 // PID is its process.
 func (c *Controller) PID() int { return c.process.PID() }
 
+// Ended is closed when it has ended, however that came.
+func (c *Controller) Ended() <-chan struct{} { return c.process.Ended() }
+
 // LastLines are the last ones of its log.
 func (c *Controller) LastLines(count int) []byte { return c.process.LastLines(count) }
 
