@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"runtime/pprof"
 	"syscall"
 	"time"
@@ -100,6 +101,9 @@ func beNodes(ctx context.Context, args []string) (err error) {
 	go func() {
 		for i := 0; ; i++ {
 			<-heap
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			slog.Info("memory", "heap", m.HeapAlloc, "stacks", m.StackInuse, "goroutines", runtime.NumGoroutine())
 			for _, name := range []string{"heap", "goroutine"} {
 				if err := writeProfile(filepath.Join(dir, fmt.Sprintf("%s-%d.prof", name, i)), name); err != nil {
 					slog.Error("write a profile", "err", err)
