@@ -110,6 +110,11 @@ func (b *bench) usage(of nodes) (u usage, err error) {
 
 // headline says what was measured, and how.
 func (b *bench) headline() string {
-	return fmt.Sprintf("%d rounds of %d pods on %d nodes, %d created at the same time; KWOK %s with its stages \"fast\" and a parallelism of %d; load average %s",
-		b.plan.n, b.plan.pods, b.plan.nodes, b.plan.creators, b.version, b.plan.parallelism, process.LoadAverage())
+	rounds := 0
+	for _, of := range b.all.of {
+		rounds = max(rounds, len(of))
+	}
+	return fmt.Sprintf("%d rounds of %d pods on %d nodes, %d created at the same time; load average %s\n"+
+		"KWOK %s with its stages \"fast\", a parallelism of %d and Leases", rounds, b.plan.pods, b.plan.nodes, b.plan.creators,
+		process.LoadAverage(), b.version, b.plan.parallelism)
 }

@@ -56,7 +56,8 @@ func run(ctx context.Context) error {
 	flag.IntVar(&p.pods, "pods", 10000, "pods, which are spread over the nodes")
 	flag.IntVar(&p.creators, "creators", 32, "how many pods are created at the same time")
 	flag.IntVar(&p.n, "n", 3, "rounds, after a small one that is not counted; figures are medians")
-	flag.IntVar(&p.parallelism, "kwok-parallelism", kwok.UsualParallelism, "how much KWOK does at the same time: its podPlayStageParallelism, nodePlayStageParallelism and nodeLeaseParallelism")
+	flag.IntVar(&p.parallelism, "kwok-parallelism", kwok.UsualParallelism,
+		"how much KWOK does at the same time: its podPlayStageParallelism, nodePlayStageParallelism and nodeLeaseParallelism")
 	flag.StringVar(&p.only, "only", "", "measure one side alone: lifepod, KWOK or life")
 	flag.StringVar(&p.profiles, "profiles", "", "`folder` for profiles of the process of lifepod's nodes, which then is this program")
 	flag.Parse()

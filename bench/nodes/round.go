@@ -25,114 +25,136 @@ const (
 	patience = 15 * time.Minute
 )
 
+// turn is one round of a side.
+type turn struct {
+	b      *bench
+	side   side
+	pods   int
+	nodes  nodes
+	seen   *seen
+	result result
+}
+
 // round measures a side once. Afterwards nothing of it is left.
-func (b *bench) round(ctx context.Context, name string, pods int) (r result, err error) {
+func (b *bench) round(ctx context.Context, name string, pods int) (result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not within %v", patience))
 	defer cancel()
-	s := sides[name]
-	dir, err := b.newDir()
-	if err != nil {
-		return r, err
-	}
+	t := &turn{b: b, side: sides[name], pods: pods, seen: newSeen(sides[name].ready)}
 	watching, end := context.WithCancel(ctx)
-	seen := newSeen(s.ready)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer end()
-	running.Go(func() { seen.nodes.follow(watching, b.client.CoreV1().Nodes().Watch) })
-	running.Go(func() { seen.pods.follow(watching, b.client.CoreV1().Pods(testbed.Namespace).Watch) })
+	running.Go(func() { t.seen.nodes.follow(watching, b.client.CoreV1().Nodes().Watch) })
+	running.Go(func() { t.seen.pods.follow(watching, b.client.CoreV1().Pods(testbed.Namespace).Watch) })
+	err := t.run(ctx)
+	return t.result, err
+}
 
-	began := time.Now()
-	of, err := s.start(ctx, b, dir)
+func (t *turn) run(ctx context.Context) (err error) {
+	dir, err := t.b.newDir()
 	if err != nil {
-		return r, err
+		return err
+	}
+	began := time.Now()
+	if t.nodes, err = t.side.start(ctx, t.b, dir); err != nil {
+		return err
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("%w\n%s", err, of.LastLines(20))
+			err = fmt.Errorf("%w\n%s", err, t.nodes.LastLines(20))
 		}
-		err = errors.Join(err, of.Close(), b.deleteNodes(context.WithoutCancel(ctx), seen))
+		err = errors.Join(err, t.nodes.Close(), t.deleteNodes(context.WithoutCancel(ctx)))
 	}()
-	if err := seen.nodes.await(ctx, of, "the Nodes to be Ready", func(t *tally) bool { return len(t.ready) == b.plan.nodes }); err != nil {
-		return r, err
+	err = t.seen.nodes.await(ctx, t.nodes, "the Nodes to be Ready", func(all *tally) bool { return len(all.ready) == t.b.plan.nodes })
+	if err != nil {
+		return err
 	}
-	r.nodesReady = seen.nodes.latest().Sub(began)
+	t.result.nodesReady = t.seen.nodes.latest().Sub(began)
 	if err := testbed.Sleep(ctx, restTime); err != nil {
-		return r, err
+		return err
 	}
-	if _, r.memory.idle, err = process.Memory(of.PID()); err != nil {
-		return r, err
+	if _, t.result.memory.idle, err = process.Memory(t.nodes.PID()); err != nil {
+		return err
 	}
-	if err := b.live(ctx, s, pods, of, seen, &r); err != nil {
-		return r, err
+	if err := t.live(ctx); err != nil {
+		return err
 	}
-	return r, b.deletePods(ctx, pods, of, seen, &r)
+	return t.deletePods(ctx)
 }
 
-// live creates the pods and waits until all are Ready and nothing is written any more.
-func (b *bench) live(ctx context.Context, s side, pods int, of nodes, seen *seen, r *result) error {
-	before, err := b.requests(ctx)
+// live creates the pods, and waits until all are Ready and nothing is written any more.
+func (t *turn) live(ctx context.Context) error {
+	before, err := t.b.requests(ctx)
 	if err != nil {
 		return err
 	}
-	used, err := b.usage(of)
+	events, err := t.b.events(ctx)
 	if err != nil {
 		return err
 	}
-	events, err := b.events(ctx)
+	used, err := t.b.usage(t.nodes)
 	if err != nil {
 		return err
 	}
-	asked := make([]time.Time, pods)
+	if err := t.create(ctx); err != nil {
+		return err
+	}
+	now, err := t.b.usage(t.nodes)
+	if err != nil {
+		return err
+	}
+	t.result.untilReady = now.minus(used)
+	if err := t.awaitQuiet(ctx, events); err != nil {
+		return err
+	}
+	if now, err = t.b.usage(t.nodes); err != nil {
+		return err
+	}
+	t.result.whole = now.minus(used)
+	if _, t.result.memory.busy, err = process.Memory(t.nodes.PID()); err != nil {
+		return err
+	}
+	after, err := t.b.requests(ctx)
+	t.result.writes = after.minus(before)
+	return err
+}
+
+// create creates the pods and waits until all are Ready.
+func (t *turn) create(ctx context.Context) error {
+	asked := make([]time.Time, t.pods)
 	began := time.Now()
-	err = together(b.plan.creators, pods, func(i int) error {
+	err := together(t.b.plan.creators, t.pods, func(i int) error {
 		asked[i] = time.Now()
-		_, err := b.client.CoreV1().Pods(testbed.Namespace).Create(ctx, s.podOf(i, b.plan.nodes), metav1.CreateOptions{})
+		_, err := t.b.client.CoreV1().Pods(testbed.Namespace).Create(ctx, t.side.podOf(i, t.b.plan.nodes), metav1.CreateOptions{})
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	r.created = time.Since(began)
-	if err := seen.pods.await(ctx, of, "the pods to be Ready", func(t *tally) bool { return len(t.ready) == pods }); err != nil {
-		return err
-	}
-	r.took = seen.pods.latest().Sub(began)
-	for i, at := range asked {
-		r.latencies = append(r.latencies, seen.pods.readyAt(fmt.Sprint("pod-", i)).Sub(at))
-	}
-	now, err := b.usage(of)
+	t.result.created = time.Since(began)
+	err = t.seen.pods.await(ctx, t.nodes, "the pods to be Ready", func(all *tally) bool { return len(all.ready) == t.pods })
 	if err != nil {
 		return err
 	}
-	r.untilReady = now.minus(used)
-	if err := b.awaitQuiet(ctx, seen, events); err != nil {
-		return err
+	t.result.took = t.seen.pods.latest().Sub(began)
+	for i, at := range asked {
+		t.result.latencies = append(t.result.latencies, t.seen.pods.readyAt(podName(i)).Sub(at))
 	}
-	if now, err = b.usage(of); err != nil {
-		return err
-	}
-	r.whole = now.minus(used)
-	if _, r.memory.busy, err = process.Memory(of.PID()); err != nil {
-		return err
-	}
-	after, err := b.requests(ctx)
-	r.writes = after.minus(before)
-	return err
+	return nil
 }
 
 // awaitQuiet waits until no pod has changed and there was no new event for quietTime.
-func (b *bench) awaitQuiet(ctx context.Context, seen *seen, events int64) error {
-	last, changes := time.Now(), seen.pods.count()
+func (t *turn) awaitQuiet(ctx context.Context, events int64) error {
+	last, changes := time.Now(), t.seen.pods.count()
 	for time.Since(last) < quietTime {
 		if err := testbed.Sleep(ctx, time.Second); err != nil {
 			return err
 		}
-		now, err := b.events(ctx)
+		now, err := t.b.events(ctx)
 		if err != nil {
 			return err
 		}
-		if count := seen.pods.count(); now != events || count != changes {
+		if count := t.seen.pods.count(); now != events || count != changes {
 			events, changes, last = now, count, time.Now()
 		}
 	}
@@ -153,32 +175,32 @@ func (b *bench) events(ctx context.Context) (int64, error) {
 }
 
 // deletePods deletes the pods as users do, and waits until all are gone.
-func (b *bench) deletePods(ctx context.Context, pods int, of nodes, seen *seen, r *result) error {
+func (t *turn) deletePods(ctx context.Context) error {
 	began := time.Now()
-	err := together(b.plan.creators, pods, func(i int) error {
-		return b.client.CoreV1().Pods(testbed.Namespace).Delete(ctx, fmt.Sprint("pod-", i), metav1.DeleteOptions{})
+	err := together(t.b.plan.creators, t.pods, func(i int) error {
+		return t.b.client.CoreV1().Pods(testbed.Namespace).Delete(ctx, podName(i), metav1.DeleteOptions{})
 	})
 	if err != nil {
 		return err
 	}
-	if err := seen.pods.await(ctx, of, "the pods to be gone", func(t *tally) bool { return len(t.there) == 0 }); err != nil {
-		return err
-	}
-	r.gone = time.Since(began)
-	return nil
+	err = t.seen.pods.await(ctx, t.nodes, "the pods to be gone", func(all *tally) bool { return len(all.there) == 0 })
+	t.result.gone = time.Since(began)
+	return err
 }
 
 // deleteNodes deletes the Nodes, whose process has ended, and pods that are left of a round that has failed.
-func (b *bench) deleteNodes(ctx context.Context, seen *seen) error {
-	at := int64(0)
-	err := b.client.CoreV1().Pods(testbed.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &at}, metav1.ListOptions{})
-	err = errors.Join(err, b.client.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
-	if err != nil || ctx.Err() != nil {
-		return err
-	}
+func (t *turn) deleteNodes(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, testbed.Patience)
 	defer cancel()
-	return seen.nodes.await(ctx, nil, "the Nodes to be gone", func(t *tally) bool { return len(t.there) == 0 })
+	core := t.b.client.CoreV1()
+	err := errors.Join(
+		core.Pods(testbed.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}, metav1.ListOptions{}),
+		core.Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}),
+	)
+	if err != nil {
+		return err
+	}
+	return t.seen.nodes.await(ctx, nil, "the Nodes to be gone", func(all *tally) bool { return len(all.there) == 0 })
 }
 
 // together does something n times, so many at the same time; the first error is returned, and ends it.

@@ -126,7 +126,9 @@ func startKwok(ctx context.Context, b *bench, dir string) (nodes, error) {
 
 // kwokNode is a Node as KWOK's benchmark has it.
 func kwokNode(i int) *v1.Node {
-	has := v1.ResourceList{v1.ResourceCPU: resource.MustParse("32"), v1.ResourceMemory: resource.MustParse("256Gi"), v1.ResourcePods: resource.MustParse("110")}
+	has := v1.ResourceList{
+		v1.ResourceCPU: resource.MustParse("32"), v1.ResourceMemory: resource.MustParse("256Gi"), v1.ResourcePods: resource.MustParse("110"),
+	}
 	return &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        fmt.Sprint(kwokPrefix, i),
@@ -139,9 +141,11 @@ func kwokNode(i int) *v1.Node {
 	}
 }
 
+func podName(i int) string { return fmt.Sprint("pod-", i) }
+
 // podOf is the ith pod of a side.
 func (s side) podOf(i, nodes int) *v1.Pod {
-	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("pod-", i)}}
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: podName(i)}}
 	pod.Spec.NodeName, pod.Spec.AutomountServiceAccountToken = fmt.Sprint(s.prefix, i%nodes), new(false)
 	pod.Spec.Containers = []v1.Container{{Name: "main", Image: testbed.Image}}
 	s.adapt(pod)

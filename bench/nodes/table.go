@@ -49,15 +49,20 @@ var rows = []row{
 	{"create → Ready, median", "%.0f ms", false, func(r result, _, _ float64) float64 { return milliseconds(times.Quantile(r.latencies, 0.5)) }},
 	{"create → Ready, p99", "%.0f ms", false, func(r result, _, _ float64) float64 { return milliseconds(times.Quantile(r.latencies, 0.99)) }},
 	{"pods gone after their deletes", "%.0f /s", true, func(r result, pods, _ float64) float64 { return pods / r.gone.Seconds() }},
-	{"CPU of the nodes per pod, until Ready", "%.2f ms", false, func(r result, pods, _ float64) float64 { return milliseconds(r.untilReady.nodes) / pods }},
-	{"CPU of the nodes per pod, in all", "%.2f ms", false, func(r result, pods, _ float64) float64 { return milliseconds(r.whole.nodes) / pods }},
-	{"CPU of the API server per pod, until Ready", "%.2f ms", false, func(r result, pods, _ float64) float64 { return milliseconds(r.untilReady.api) / pods }},
-	{"CPU of the API server per pod, in all", "%.2f ms", false, func(r result, pods, _ float64) float64 { return milliseconds(r.whole.api) / pods }},
+	{"CPU of the nodes per pod, until Ready", "%.2f ms", false, perPod(func(r result) time.Duration { return r.untilReady.nodes })},
+	{"CPU of the nodes per pod, in all", "%.2f ms", false, perPod(func(r result) time.Duration { return r.whole.nodes })},
+	{"CPU of the API server per pod, until Ready", "%.2f ms", false, perPod(func(r result) time.Duration { return r.untilReady.api })},
+	{"CPU of the API server per pod, in all", "%.2f ms", false, perPod(func(r result) time.Duration { return r.whole.api })},
 	{"memory of the process without pods", "%.1f MiB", false, func(r result, _, _ float64) float64 { return r.memory.idle }},
 	{"the same per node", "%.0f KiB", false, func(r result, _, nodes float64) float64 { return r.memory.idle * kib / nodes }},
 	{"memory that each pod adds", "%.0f KiB", false, func(r result, pods, _ float64) float64 { return (r.memory.busy - r.memory.idle) * kib / pods }},
 	{"statuses written per pod", "%.2f", false, func(r result, pods, _ float64) float64 { return r.writes.statuses / pods }},
 	{"events written per pod", "%.2f", false, func(r result, pods, _ float64) float64 { return r.writes.events / pods }},
+}
+
+// perPod is a time in milliseconds, divided by the pods.
+func perPod(of func(result) time.Duration) func(r result, pods, _ float64) float64 {
+	return func(r result, pods, _ float64) float64 { return milliseconds(of(r)) / pods }
 }
 
 const kib = 1024 // in a MiB

@@ -7,7 +7,8 @@ import (
 )
 
 func roundOf(pods int, took time.Duration, idle float64) result {
-	r := result{took: took, created: took / 2, gone: took, latencies: []time.Duration{10 * time.Millisecond, 30 * time.Millisecond, 20 * time.Millisecond}}
+	r := result{took: took, created: took / 2, gone: took}
+	r.latencies = []time.Duration{10 * time.Millisecond, 30 * time.Millisecond, 20 * time.Millisecond}
 	r.memory.idle, r.memory.busy = idle, idle+1
 	r.untilReady.nodes = time.Duration(pods) * time.Millisecond
 	r.writes = requests{statuses: float64(pods), events: 3 * float64(pods)}
