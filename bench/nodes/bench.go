@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/lifepod/lifepod/bench/nodes/side"
 	"github.com/lifepod/lifepod/bench/process"
 	"github.com/lifepod/lifepod/e2e/controlplane"
 )
@@ -68,7 +69,7 @@ func (b *bench) close() (err error) {
 
 // measure lets the sides take turns, each round in the other order.
 func (b *bench) measure(ctx context.Context) error {
-	order := []string{lifepodSide, kwokSide, lifeSide}
+	order := []string{side.Lifepod, side.KWOK, side.Life}
 	if b.plan.only != "" {
 		order = []string{b.plan.only}
 	}
@@ -100,7 +101,7 @@ func (b *bench) newDir() (string, error) {
 }
 
 // usage is what processes have used of the CPU.
-func (b *bench) usage(of nodes) (u usage, err error) {
+func (b *bench) usage(of side.Nodes) (u usage, err error) {
 	if u.nodes, err = process.CPUTime(of.PID()); err != nil {
 		return u, err
 	}

@@ -1,15 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/bench/nodes/seen"
+	"github.com/lifepod/lifepod/bench/nodes/side"
 	"github.com/lifepod/lifepod/bench/process"
 	"github.com/lifepod/lifepod/bench/testbed"
 )
@@ -28,10 +30,10 @@ const (
 // turn is one round of a side.
 type turn struct {
 	b      *bench
-	side   side
+	side   side.Side
 	pods   int
-	nodes  nodes
-	seen   *seen
+	nodes  side.Nodes
+	seen   struct{ nodes, pods *seen.Tally }
 	result result
 }
 
@@ -39,13 +41,14 @@ type turn struct {
 func (b *bench) round(ctx context.Context, name string, pods int) (result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not within %v", patience))
 	defer cancel()
-	t := &turn{b: b, side: sides[name], pods: pods, seen: newSeen(sides[name].ready)}
+	t := &turn{b: b, side: side.All[name], pods: pods}
+	t.seen.nodes, t.seen.pods = seen.Nodes(), seen.Pods(t.side.Ready)
 	watching, end := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer end()
-	running.Go(func() { t.seen.nodes.follow(watching, b.client.CoreV1().Nodes().Watch) })
-	running.Go(func() { t.seen.pods.follow(watching, b.client.CoreV1().Pods(testbed.Namespace).Watch) })
+	running.Go(func() { t.seen.nodes.Follow(watching, b.client.CoreV1().Nodes().Watch) })
+	running.Go(func() { t.seen.pods.Follow(watching, b.client.CoreV1().Pods(testbed.Namespace).Watch) })
 	err := t.run(ctx)
 	return t.result, err
 }
@@ -56,20 +59,25 @@ func (t *turn) run(ctx context.Context) (err error) {
 		return err
 	}
 	began := time.Now()
-	if t.nodes, err = t.side.start(ctx, t.b, dir); err != nil {
+	plan := t.b.plan
+	t.nodes, err = t.side.Start(ctx, side.Config{
+		Program: plan.lifepod, Profiles: plan.profiles, Count: plan.nodes, Creators: plan.creators, Parallelism: plan.parallelism,
+		Plane: t.b.plane, Client: t.b.client, Dir: dir,
+	})
+	if err != nil {
 		return err
 	}
+	t.b.version = cmp.Or(t.nodes.Version(), t.b.version)
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("%w\n%s", err, t.nodes.LastLines(20))
 		}
 		err = errors.Join(err, t.nodes.Close(), t.deleteNodes(context.WithoutCancel(ctx)))
 	}()
-	err = t.seen.nodes.await(ctx, t.nodes, "the Nodes to be Ready", func(all *tally) bool { return len(all.ready) == t.b.plan.nodes })
-	if err != nil {
+	if err := t.seen.nodes.AwaitReady(ctx, t.nodes.Ended(), "the Nodes", t.b.plan.nodes); err != nil {
 		return err
 	}
-	t.result.nodesReady = t.seen.nodes.latest().Sub(began)
+	t.result.nodesReady = t.seen.nodes.Latest().Sub(began)
 	if err := testbed.Sleep(ctx, restTime); err != nil {
 		return err
 	}
@@ -84,7 +92,7 @@ func (t *turn) run(ctx context.Context) (err error) {
 
 // live creates the pods, and waits until all are Ready and nothing is written any more.
 func (t *turn) live(ctx context.Context) error {
-	before, err := t.b.requests(ctx)
+	before, err := seen.Answered(ctx, t.b.client)
 	if err != nil {
 		return err
 	}
@@ -114,8 +122,8 @@ func (t *turn) live(ctx context.Context) error {
 	if _, t.result.memory.busy, err = process.Memory(t.nodes.PID()); err != nil {
 		return err
 	}
-	after, err := t.b.requests(ctx)
-	t.result.writes = after.minus(before)
+	after, err := seen.Answered(ctx, t.b.client)
+	t.result.writes = after.Minus(before)
 	return err
 }
 
@@ -123,29 +131,28 @@ func (t *turn) live(ctx context.Context) error {
 func (t *turn) create(ctx context.Context) error {
 	asked := make([]time.Time, t.pods)
 	began := time.Now()
-	err := together(t.b.plan.creators, t.pods, func(i int) error {
+	err := side.Together(t.b.plan.creators, t.pods, func(i int) error {
 		asked[i] = time.Now()
-		_, err := t.b.client.CoreV1().Pods(testbed.Namespace).Create(ctx, t.side.podOf(i, t.b.plan.nodes), metav1.CreateOptions{})
+		_, err := t.b.client.CoreV1().Pods(testbed.Namespace).Create(ctx, t.side.Pod(i, t.b.plan.nodes), metav1.CreateOptions{})
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	t.result.created = time.Since(began)
-	err = t.seen.pods.await(ctx, t.nodes, "the pods to be Ready", func(all *tally) bool { return len(all.ready) == t.pods })
-	if err != nil {
+	if err := t.seen.pods.AwaitReady(ctx, t.nodes.Ended(), "the pods", t.pods); err != nil {
 		return err
 	}
-	t.result.took = t.seen.pods.latest().Sub(began)
+	t.result.took = t.seen.pods.Latest().Sub(began)
 	for i, at := range asked {
-		t.result.latencies = append(t.result.latencies, t.seen.pods.readyAt(podName(i)).Sub(at))
+		t.result.latencies = append(t.result.latencies, t.seen.pods.ReadyAt(side.PodName(i)).Sub(at))
 	}
 	return nil
 }
 
 // awaitQuiet waits until no pod has changed and there was no new event for quietTime.
 func (t *turn) awaitQuiet(ctx context.Context, events int64) error {
-	last, changes := time.Now(), t.seen.pods.count()
+	last, changes := time.Now(), t.seen.pods.Count()
 	for time.Since(last) < quietTime {
 		if err := testbed.Sleep(ctx, time.Second); err != nil {
 			return err
@@ -154,7 +161,7 @@ func (t *turn) awaitQuiet(ctx context.Context, events int64) error {
 		if err != nil {
 			return err
 		}
-		if count := t.seen.pods.count(); now != events || count != changes {
+		if count := t.seen.pods.Count(); now != events || count != changes {
 			events, changes, last = now, count, time.Now()
 		}
 	}
@@ -177,13 +184,13 @@ func (b *bench) events(ctx context.Context) (int64, error) {
 // deletePods deletes the pods as users do, and waits until all are gone.
 func (t *turn) deletePods(ctx context.Context) error {
 	began := time.Now()
-	err := together(t.b.plan.creators, t.pods, func(i int) error {
-		return t.b.client.CoreV1().Pods(testbed.Namespace).Delete(ctx, podName(i), metav1.DeleteOptions{})
+	err := side.Together(t.b.plan.creators, t.pods, func(i int) error {
+		return t.b.client.CoreV1().Pods(testbed.Namespace).Delete(ctx, side.PodName(i), metav1.DeleteOptions{})
 	})
 	if err != nil {
 		return err
 	}
-	err = t.seen.pods.await(ctx, t.nodes, "the pods to be gone", func(all *tally) bool { return len(all.there) == 0 })
+	err = t.seen.pods.AwaitGone(ctx, t.nodes.Ended(), "the pods")
 	t.result.gone = time.Since(began)
 	return err
 }
@@ -200,26 +207,5 @@ func (t *turn) deleteNodes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return t.seen.nodes.await(ctx, nil, "the Nodes to be gone", func(all *tally) bool { return len(all.there) == 0 })
-}
-
-// together does something n times, so many at the same time; the first error is returned, and ends it.
-func together(workers, n int, do func(i int) error) error {
-	var next atomic.Int64
-	var all sync.WaitGroup
-	errs := make([]error, workers)
-	for w := range workers {
-		all.Go(func() {
-			for errs[w] == nil {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				errs[w] = do(i)
-			}
-			next.Store(int64(n))
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
+	return t.seen.nodes.AwaitGone(ctx, nil, "the Nodes")
 }

@@ -7,6 +7,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/lifepod/lifepod/bench/nodes/seen"
+	"github.com/lifepod/lifepod/bench/nodes/side"
 	"github.com/lifepod/lifepod/bench/times"
 )
 
@@ -24,7 +26,7 @@ type result struct {
 	gone       time.Duration   // from the first delete until all pods are gone
 
 	untilReady, whole usage
-	writes            requests
+	writes            seen.Requests
 	memory            struct{ idle, busy float64 } // anonymous memory of the process in MiB: without pods, and with them
 }
 
@@ -56,8 +58,8 @@ var rows = []row{
 	{"memory of the process without pods", "%.1f MiB", false, func(r result, _, _ float64) float64 { return r.memory.idle }},
 	{"the same per node", "%.0f KiB", false, func(r result, _, nodes float64) float64 { return r.memory.idle * kib / nodes }},
 	{"memory that each pod adds", "%.0f KiB", false, func(r result, pods, _ float64) float64 { return (r.memory.busy - r.memory.idle) * kib / pods }},
-	{"statuses written per pod", "%.2f", false, func(r result, pods, _ float64) float64 { return r.writes.statuses / pods }},
-	{"events written per pod", "%.2f", false, func(r result, pods, _ float64) float64 { return r.writes.events / pods }},
+	{"statuses written per pod", "%.2f", false, func(r result, pods, _ float64) float64 { return r.writes.Statuses / pods }},
+	{"events written per pod", "%.2f", false, func(r result, pods, _ float64) float64 { return r.writes.Events / pods }},
 }
 
 // perPod is a time in milliseconds, divided by the pods.
@@ -74,18 +76,18 @@ func (r *results) print(out io.Writer, headline string) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "\tlifepod\tKWOK\tlifepod is better\ta whole life\t")
 	for _, row := range rows {
-		ours, has := r.median(row, lifepodSide)
-		theirs, have := r.median(row, kwokSide)
-		life, lives := r.median(row, lifeSide)
+		ours, has := r.median(row, side.Lifepod)
+		theirs, have := r.median(row, side.KWOK)
+		life, lives := r.median(row, side.Life)
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t\n", row.what, row.show(ours, has), row.show(theirs, have), row.ratio(ours, theirs), row.show(life, lives))
 	}
 	_ = table.Flush() // whoever reads it sees that it ends
 }
 
 // median is that of a side's rounds; ok is whether there was one.
-func (r *results) median(row row, side string) (value float64, ok bool) {
+func (r *results) median(row row, of string) (value float64, ok bool) {
 	var all []float64
-	for _, one := range r.of[side] {
+	for _, one := range r.of[of] {
 		all = append(all, row.of(one, float64(r.pods), float64(r.nodes)))
 	}
 	if len(all) == 0 {

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lifepod/lifepod/bench/nodes/seen"
+	"github.com/lifepod/lifepod/bench/nodes/side"
 )
 
 func roundOf(pods int, took time.Duration, idle float64) result {
@@ -11,15 +14,15 @@ func roundOf(pods int, took time.Duration, idle float64) result {
 	r.latencies = []time.Duration{10 * time.Millisecond, 30 * time.Millisecond, 20 * time.Millisecond}
 	r.memory.idle, r.memory.busy = idle, idle+1
 	r.untilReady.nodes = time.Duration(pods) * time.Millisecond
-	r.writes = requests{statuses: float64(pods), events: 3 * float64(pods)}
+	r.writes = seen.Requests{Statuses: float64(pods), Events: 3 * float64(pods)}
 	return r
 }
 
 // The table has the median of the rounds, and how many times better lifepod is: more pods in a second, or less memory.
 func TestTable(t *testing.T) {
 	all := results{pods: 1000, nodes: 100, of: map[string][]result{
-		lifepodSide: {roundOf(1000, 2*time.Second, 10), roundOf(1000, 50*time.Second, 11), roundOf(1000, time.Second, 12)},
-		kwokSide:    {roundOf(1000, 4*time.Second, 22)},
+		side.Lifepod: {roundOf(1000, 2*time.Second, 10), roundOf(1000, 50*time.Second, 11), roundOf(1000, time.Second, 12)},
+		side.KWOK:    {roundOf(1000, 4*time.Second, 22)},
 	}}
 	var out strings.Builder
 	all.print(&out, "headline")

@@ -1,4 +1,4 @@
-package main
+package seen
 
 import (
 	"testing"
@@ -13,7 +13,7 @@ import (
 
 // An object is ready when it was seen so for the first time; the changes of those that were there are counted.
 func TestTally(t *testing.T) {
-	all := newSeen(testbed.IsReady).pods
+	all := Pods(testbed.IsReady)
 	pod := func(name string, ready v1.ConditionStatus) *v1.Pod {
 		return &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -31,10 +31,10 @@ func TestTally(t *testing.T) {
 	} {
 		all.note(began.Add(time.Duration(i)*time.Second), event.Type, event.Object.(metav1.Object))
 	}
-	if at := all.latest(); !at.Equal(began.Add(2 * time.Second)) {
+	if at := all.Latest(); !at.Equal(began.Add(2 * time.Second)) {
 		t.Errorf("a is ready after %v", at.Sub(began))
 	}
-	if n := all.count(); n != 3 {
+	if n := all.Count(); n != 3 {
 		t.Errorf("%d changes, want 3", n)
 	}
 	if len(all.there) != 1 || !all.there["a"] {

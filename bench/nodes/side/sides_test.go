@@ -1,4 +1,4 @@
-package main
+package side
 
 import (
 	"errors"
@@ -30,16 +30,16 @@ func TestScenario(t *testing.T) {
 
 // Pods are spread over the nodes of their side, and one with a life is awaited until it is Ready for the second time.
 func TestPods(t *testing.T) {
-	for name, want := range map[string]string{lifepodSide: "sim-2", kwokSide: "kwok-2", lifeSide: "sim-2"} {
-		if got := sides[name].podOf(12, 10).Spec.NodeName; got != want {
+	for name, want := range map[string]string{Lifepod: "sim-2", KWOK: "kwok-2", Life: "sim-2"} {
+		if got := All[name].Pod(12, 10).Spec.NodeName; got != want {
 			t.Errorf("%s: pod 12 is on %s, want %s", name, got, want)
 		}
 	}
-	pod := sides[lifeSide].podOf(0, 1)
+	pod := All[Life].Pod(0, 1)
 	pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}
 	for restarts, want := range []bool{false, true} {
 		pod.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "once", RestartCount: int32(restarts)}} //nolint:gosec // 0 or 1
-		if got := sides[lifeSide].ready(pod); got != want {
+		if got := All[Life].Ready(pod); got != want {
 			t.Errorf("after %d restarts: %t, want %t", restarts, got, want)
 		}
 	}
@@ -48,7 +48,7 @@ func TestPods(t *testing.T) {
 // All is done once, and nothing more after an error.
 func TestTogether(t *testing.T) {
 	var done [100]atomic.Int32
-	if err := together(8, len(done), func(i int) error { done[i].Add(1); return nil }); err != nil {
+	if err := Together(8, len(done), func(i int) error { done[i].Add(1); return nil }); err != nil {
 		t.Error(err)
 	}
 	for i := range done {
@@ -57,7 +57,7 @@ func TestTogether(t *testing.T) {
 		}
 	}
 	want, calls := errors.New("broken"), 0
-	err := together(1, 100, func(i int) error {
+	err := Together(1, 100, func(i int) error {
 		if calls++; i == 3 {
 			return want
 		}

@@ -1,4 +1,4 @@
-package main
+package seen
 
 import (
 	"strings"
@@ -17,7 +17,7 @@ apiserver_request_total{code="200",resource="events",subresource="",verb="PATCH"
 apiserver_request_total{code="200",resource="leases",subresource="",verb="PUT"} 11
 `
 	got, err := countRequests(strings.NewReader(metrics))
-	if want := (requests{statuses: 8, events: 22, leases: 11}); err != nil || got != want {
+	if want := (Requests{Statuses: 8, Events: 22, Leases: 11}); err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 }

@@ -1,4 +1,5 @@
-package main
+// Package side has the sides of the benchmark of simulated nodes: lifepod and KWOK, each with its process and its pods.
+package side
 
 import (
 	"context"
@@ -13,42 +14,63 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/bench/testbed"
+	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/e2e/kwok"
 	"github.com/lifepod/lifepod/e2e/machine"
 )
 
 // The sides, by their names in the table.
 const (
-	lifepodSide = "lifepod"
-	kwokSide    = "KWOK"
-	lifeSide    = "life" // lifepod with pods that have more of a life
+	Lifepod = "lifepod"
+	KWOK    = "KWOK"
+	Life    = "life" // lifepod with pods that have more of a life
 )
 
 // The begins of the names of their Nodes.
 const lifepodPrefix, kwokPrefix = "sim-", "kwok-"
 
-// side is whose nodes are measured.
-type side struct {
-	prefix string // of its Nodes
-	start  func(ctx context.Context, b *bench, dir string) (nodes, error)
-	adapt  func(*v1.Pod)      // what its pods have beside one container
-	ready  func(*v1.Pod) bool // what a pod is awaited to be
+// UsualParallelism is KWOK's own.
+const UsualParallelism = kwok.UsualParallelism
+
+// Side is whose nodes are measured.
+type Side struct {
+	prefix string        // of its Nodes
+	adapt  func(*v1.Pod) // what its pods have beside one container
+
+	Start func(context.Context, Config) (Nodes, error)
+	Ready func(*v1.Pod) bool // what a pod is awaited to be
 }
 
-// nodes are all nodes of a side, in one process.
-type nodes interface {
+// Config is how nodes are started.
+type Config struct {
+	Program     string // lifepod
+	Profiles    string // folder; if it is set lifepod's nodes are this program, which calls Be
+	Count       int
+	Creators    int // requests that create KWOK's Nodes at the same time
+	Parallelism int // of KWOK
+
+	Plane  *controlplane.ControlPlane
+	Client kubernetes.Interface
+	Dir    string // an empty folder for files
+}
+
+// Nodes are all nodes of a side, in one process.
+type Nodes interface {
+	Version() string // of KWOK; empty: lifepod's
 	PID() int
 	Ended() <-chan struct{}
 	LastLines(count int) []byte
 	Close() error
 }
 
-var sides = map[string]side{
-	lifepodSide: {prefix: lifepodPrefix, start: startLifepod, adapt: func(*v1.Pod) {}, ready: testbed.IsReady},
-	kwokSide:    {prefix: kwokPrefix, start: startKwok, adapt: func(*v1.Pod) {}, ready: testbed.IsReady},
-	lifeSide:    {prefix: lifepodPrefix, start: startLifepod, adapt: giveLife, ready: hasLived},
+// All are the sides by their names.
+var All = map[string]Side{
+	Lifepod: {prefix: lifepodPrefix, Start: startLifepod, adapt: func(*v1.Pod) {}, Ready: testbed.IsReady},
+	KWOK:    {prefix: kwokPrefix, Start: startKwok, adapt: func(*v1.Pod) {}, Ready: testbed.IsReady},
+	Life:    {prefix: lifepodPrefix, Start: startLifepod, adapt: giveLife, Ready: hasLived},
 }
 
 // scenario has the pretended runtime answer at once. The main container of a pod with a life crashes once.
@@ -73,22 +95,22 @@ containers:
     runs: [{run: 1s, exit: 1}, {run: forever}]
 `
 
-func startLifepod(_ context.Context, b *bench, dir string) (nodes, error) {
-	file := filepath.Join(dir, "scenario.yaml")
+func startLifepod(_ context.Context, c Config) (Nodes, error) {
+	file := filepath.Join(c.Dir, "scenario.yaml")
 	if err := os.WriteFile(file, []byte(scenario), 0o600); err != nil {
 		return nil, err
 	}
-	args := []string{"--count", fmt.Sprint(b.plan.nodes), "--kubeconfig", b.plane.Kubeconfig(), "--scenario", file}
-	command := exec.Command(b.plan.lifepod, append([]string{"sim", nodesCommand}, args...)...)
-	if b.plan.profiles != "" {
+	args := []string{"--count", fmt.Sprint(c.Count), "--kubeconfig", c.Plane.Kubeconfig(), "--scenario", file}
+	command := exec.Command(c.Program, append([]string{"sim", Command}, args...)...)
+	if c.Profiles != "" {
 		own, err := os.Executable()
 		if err != nil {
 			return nil, err
 		}
-		command = exec.Command(own, append([]string{nodesCommand}, args...)...)
-		command.Env = append(os.Environ(), profilesVariable+"="+b.plan.profiles)
+		command = exec.Command(own, append([]string{Command}, args...)...)
+		command.Env = append(os.Environ(), profilesVariable+"="+c.Profiles)
 	}
-	p, err := machine.StartProcess(command, filepath.Join(dir, "nodes.log"))
+	p, err := machine.StartProcess(command, filepath.Join(c.Dir, "nodes.log"))
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +119,9 @@ func startLifepod(_ context.Context, b *bench, dir string) (nodes, error) {
 
 // simulated is the process of lifepod's nodes.
 type simulated struct{ *machine.Process }
+
+// Version is nothing that the table has.
+func (simulated) Version() string { return "" }
 
 // Close lets it end by itself: it may have a profile to write.
 func (s simulated) Close() error {
@@ -108,14 +133,13 @@ func (s simulated) Close() error {
 }
 
 // startKwok starts KWOK, and creates the Nodes for it as its benchmark does.
-func startKwok(ctx context.Context, b *bench, dir string) (nodes, error) {
-	controller, err := kwok.Start(ctx, kwok.Config{Plane: b.plane, Dir: dir, Parallelism: b.plan.parallelism})
+func startKwok(ctx context.Context, c Config) (Nodes, error) {
+	controller, err := kwok.Start(ctx, kwok.Config{Plane: c.Plane, Dir: c.Dir, Parallelism: c.Parallelism})
 	if err != nil {
 		return nil, err
 	}
-	b.version = controller.Version()
-	err = together(b.plan.creators, b.plan.nodes, func(i int) error {
-		_, err := b.client.CoreV1().Nodes().Create(ctx, kwokNode(i), metav1.CreateOptions{})
+	err = Together(c.Creators, c.Count, func(i int) error {
+		_, err := c.Client.CoreV1().Nodes().Create(ctx, kwokNode(i), metav1.CreateOptions{})
 		return err
 	})
 	if err != nil {
@@ -141,11 +165,12 @@ func kwokNode(i int) *v1.Node {
 	}
 }
 
-func podName(i int) string { return fmt.Sprint("pod-", i) }
+// PodName is the name of the ith pod.
+func PodName(i int) string { return fmt.Sprint("pod-", i) }
 
-// podOf is the ith pod of a side.
-func (s side) podOf(i, nodes int) *v1.Pod {
-	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: podName(i)}}
+// Pod is the ith pod of a side with so many nodes.
+func (s Side) Pod(i, nodes int) *v1.Pod {
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: PodName(i)}}
 	pod.Spec.NodeName, pod.Spec.AutomountServiceAccountToken = fmt.Sprint(s.prefix, i%nodes), new(false)
 	pod.Spec.Containers = []v1.Container{{Name: "main", Image: testbed.Image}}
 	s.adapt(pod)

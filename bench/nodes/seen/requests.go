@@ -1,4 +1,4 @@
-package main
+package seen
 
 import (
 	"bytes"
@@ -8,27 +8,29 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	"k8s.io/client-go/kubernetes"
 )
 
-// requests are the writes that the API server has answered, by what was written. Only nodes write statuses of pods and their
+// Requests are the writes that the API server has answered, by what was written. Only nodes write statuses of pods and their
 // Leases; of events, those of the control plane about Nodes are among them.
-type requests struct{ statuses, events, leases float64 }
+type Requests struct{ Statuses, Events, Leases float64 }
 
-func (r requests) minus(o requests) requests {
-	return requests{r.statuses - o.statuses, r.events - o.events, r.leases - o.leases}
+// Minus is what was answered since o.
+func (r Requests) Minus(o Requests) Requests {
+	return Requests{r.Statuses - o.Statuses, r.Events - o.Events, r.Leases - o.Leases}
 }
 
-// requests asks the API server how many it has answered.
-func (b *bench) requests(ctx context.Context) (requests, error) {
-	text, err := b.client.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+// Answered asks the API server how many it has answered.
+func Answered(ctx context.Context, client kubernetes.Interface) (Requests, error) {
+	text, err := client.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {
-		return requests{}, fmt.Errorf("metrics of the API server: %w", err)
+		return Requests{}, fmt.Errorf("metrics of the API server: %w", err)
 	}
 	return countRequests(bytes.NewReader(text))
 }
 
 // countRequests reads them from what the API server tells Prometheus.
-func countRequests(metrics io.Reader) (r requests, err error) {
+func countRequests(metrics io.Reader) (r Requests, err error) {
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(metrics)
 	if err != nil {
@@ -47,11 +49,11 @@ func countRequests(metrics io.Reader) (r requests, err error) {
 		count := m.GetCounter().GetValue()
 		switch {
 		case labels["resource"] == "pods" && labels["subresource"] == "status":
-			r.statuses += count
+			r.Statuses += count
 		case labels["resource"] == "events":
-			r.events += count
+			r.Events += count
 		case labels["resource"] == "leases":
-			r.leases += count
+			r.Leases += count
 		}
 	}
 	return r, nil
