@@ -8,9 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/lifepod/lifepod/bench/nodes/side"
 	"github.com/lifepod/lifepod/bench/process"
@@ -46,15 +44,8 @@ func open(ctx context.Context, p plan) (b *bench, err error) {
 	if b.plane, err = controlplane.Start(ctx, controlplane.Config{QPS: manyRequests}); err != nil {
 		return b, err
 	}
-	b.client, err = newClient(b.plane.RESTConfig())
+	b.client, err = side.NewClient(b.plane.RESTConfig())
 	return b, err
-}
-
-func newClient(config *rest.Config) (kubernetes.Interface, error) {
-	config = rest.CopyConfig(config)
-	config.QPS = -1
-	config.AcceptContentTypes, config.ContentType = runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON, runtime.ContentTypeProtobuf
-	return kubernetes.NewForConfig(config)
 }
 
 func (b *bench) close() (err error) {
