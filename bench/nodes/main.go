@@ -14,6 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 
+	"github.com/lifepod/lifepod/bench/nodes/profiled"
 	"github.com/lifepod/lifepod/bench/nodes/side"
 )
 
@@ -39,8 +40,8 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	if len(os.Args) > 1 && os.Args[1] == side.Command {
-		return side.Be(ctx, os.Args[2:])
+	if len(os.Args) > 1 && os.Args[1] == profiled.Command {
+		return profiled.Run(ctx, os.Args[2:])
 	}
 	var p plan
 	flag.StringVar(&p.lifepod, "lifepod", "bin/lifepod", "the program to measure")

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lifepod/lifepod/bench/nodes/profiled"
 	"github.com/lifepod/lifepod/bench/testbed"
 	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/e2e/kwok"
@@ -47,7 +48,7 @@ type Side struct {
 // Config is how nodes are started.
 type Config struct {
 	Program     string // lifepod
-	Profiles    string // folder; if it is set lifepod's nodes are this program, which calls Be
+	Profiles    string // folder; if it is set lifepod's nodes are this program, which calls profiled.Run
 	Count       int
 	Creators    int // requests that create KWOK's Nodes at the same time
 	Parallelism int // of KWOK
@@ -101,14 +102,14 @@ func startLifepod(_ context.Context, c Config) (Nodes, error) {
 		return nil, err
 	}
 	args := []string{"--count", fmt.Sprint(c.Count), "--kubeconfig", c.Plane.Kubeconfig(), "--scenario", file}
-	command := exec.Command(c.Program, append([]string{"sim", Command}, args...)...)
+	command := exec.Command(c.Program, append([]string{"sim", profiled.Command}, args...)...)
 	if c.Profiles != "" {
 		own, err := os.Executable()
 		if err != nil {
 			return nil, err
 		}
-		command = exec.Command(own, append([]string{Command}, args...)...)
-		command.Env = append(os.Environ(), profilesVariable+"="+c.Profiles)
+		command = exec.Command(own, append([]string{profiled.Command}, args...)...)
+		command.Env = append(os.Environ(), profiled.Variable+"="+c.Profiles)
 	}
 	p, err := machine.StartProcess(command, filepath.Join(c.Dir, "nodes.log"))
 	if err != nil {

@@ -1,4 +1,5 @@
-package side
+// Package profiled is the process of lifepod sim nodes with profiles, for the benchmark of simulated nodes.
+package profiled
 
 import (
 	"context"
@@ -20,9 +21,9 @@ import (
 // Command is the first argument of the process that is the nodes when it writes profiles.
 const Command = "nodes"
 
-// Be is the process of lifepod's nodes, with profiles: of the CPU for all its time, of memory and goroutines at each SIGUSR1.
-func Be(ctx context.Context, args []string) (err error) {
-	dir := os.Getenv(profilesVariable)
+// Run is the process of lifepod's nodes, with profiles: of the CPU for all its time, of memory and goroutines at each SIGUSR1.
+func Run(ctx context.Context, args []string) (err error) {
+	dir := os.Getenv(Variable)
 	cpu, err := os.Create(filepath.Join(dir, "cpu.prof"))
 	if err != nil {
 		return err
@@ -61,5 +62,5 @@ func writeProfile(file, name string) error {
 	return errors.Join(pprof.Lookup(name).WriteTo(f, 0), f.Close())
 }
 
-// profilesVariable names the folder of the profiles of the nodes' process.
-const profilesVariable = "LIFEPOD_BENCH_PROFILES"
+// Variable names the folder of the profiles of the nodes' process.
+const Variable = "LIFEPOD_BENCH_PROFILES"
