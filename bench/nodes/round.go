@@ -72,7 +72,7 @@ func (t *turn) run(ctx context.Context) (err error) {
 		if err != nil {
 			err = fmt.Errorf("%w\n%s", err, t.nodes.LastLines(20))
 		}
-		err = errors.Join(err, t.nodes.Close(), t.deleteNodes(context.WithoutCancel(ctx)))
+		err = errors.Join(err, t.nodes.Close(), t.deleteNodes(ctx))
 	}()
 	if err := t.seen.nodes.AwaitReady(ctx, t.nodes.Ended(), "the Nodes", t.b.plan.nodes); err != nil {
 		return err
@@ -195,8 +195,12 @@ func (t *turn) deletePods(ctx context.Context) error {
 	return err
 }
 
-// deleteNodes deletes the Nodes, whose process has ended, and pods that are left of a round that has failed.
+// deleteNodes deletes the Nodes, whose process has ended, and pods that are left of a round that has failed. When ctx has ended
+// the control plane ends, too, with all that is in it.
 func (t *turn) deleteNodes(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, testbed.Patience)
 	defer cancel()
 	core := t.b.client.CoreV1()
