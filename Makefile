@@ -42,7 +42,7 @@ runtime: packages ## build what bin/lifepod carries: containerd, runc, CNI, imag
 
 # Real programs that tests and measurements use, those of Kubernetes pinned in
 # cluster/go.mod.
-.PHONY: controlplane drivers jobset kubelet metrics-server prometheus stock-runtime
+.PHONY: controlplane drivers jobset kubelet kwok metrics-server prometheus stock-runtime
 controlplane: ## build etcd, kube-apiserver & co. for the tests of lifepod agent
 	@$(GO) run ./e2e/controlplane/build
 
@@ -56,6 +56,9 @@ jobset: ## build the JobSet controller that the tests of groups use
 
 kubelet: ## build the kubelet that lifepod is compared with
 	@$(GO) run ./e2e/controlplane/build -kubelet
+
+kwok: ## build KWOK, whose simulated nodes lifepod's are compared with
+	cd e2e/controlplane/kwok && $(GO) build -buildvcs=false -ldflags '-s -w' -o $(CURDIR)/.cache/controlplane/bin/kwok sigs.k8s.io/kwok/cmd/kwok
 
 # Upstream's, in the versions that lifepod carries; runc is built alike by both.
 stock-runtime: runtime ## build the container runtime as upstream ships it, which ours is compared with
@@ -278,7 +281,7 @@ $(CRITEST)/nginx.tar:
 
 # --- measuring --------------------------------------------------------------
 
-.PHONY: bench bench-steps bench-sim bench-serve bench-agent bench-devices bench-groups bench-groups-sim bench-volumes bench-pressure bench-up
+.PHONY: bench bench-steps bench-sim bench-serve bench-agent bench-devices bench-groups bench-groups-sim bench-nodes bench-volumes bench-pressure bench-up
 bench: build stock-runtime ## lifepod against the bare runtime calls, on one containerd and on upstream's (as root)
 	$(GO) run ./bench -lifepod bin/lifepod
 
@@ -318,6 +321,10 @@ bench-groups: build controlplane jobset ## how fast a JobSet restarts as one on 
 BENCHGROUPSSIM ?= -pods 200 -rounds 10
 bench-groups-sim: controlplane jobset ## the same on simulated nodes, 200 if nothing else is said, beside the bare writes
 	$(GO) run ./bench/groups/simulated $(BENCHGROUPSSIM)
+
+BENCHNODES ?= -n 3
+bench-nodes: build controlplane kwok ## simulated nodes of lifepod against those of KWOK: pods in a second, CPU and memory of each
+	$(GO) run ./bench/nodes -lifepod bin/lifepod $(BENCHNODES)
 
 BENCHVOLUMES ?= -blocks 1 -n 10
 bench-volumes: test-packages build controlplane kubelet ## what follows a CSI driver's answer, lifepod agent against the kubelet (as root)

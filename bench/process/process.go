@@ -67,3 +67,13 @@ func Exiting(pid int) (bool, error) {
 	value, err := strconv.ParseUint(fields[flags], 10, 64)
 	return value&exiting != 0, err
 }
+
+// LoadAverage is the machine's of the last minute, as the kernel writes it.
+func LoadAverage() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	load, _, _ := strings.Cut(string(text), " ")
+	return load
+}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/internal/footprint"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/sim/choice"
@@ -130,6 +131,7 @@ func checkServe(s api.Serve) error {
 
 // run is the nodes until ctx ends.
 func (n *simulatedNodes) run(ctx context.Context, out io.Writer) error {
+	defer footprint.NewPace().Stop()
 	began, before := time.Now(), held()
 	n.o.Pods.Output = printer(out)
 	return nodes.Run(ctx, n.o, func() {

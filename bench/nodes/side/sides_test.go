@@ -1,0 +1,69 @@
+package side
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/sim/choice"
+	"github.com/lifepod/lifepod/sim/live"
+)
+
+// What the benchmark says of containers is what lifepod sim nodes takes.
+func TestScenario(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "scenario.yaml")
+	if err := os.WriteFile(file, []byte(scenario), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	scenarios, err := choice.Read([]string{file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (&live.Pods{Scenarios: scenarios}).Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Pods are spread over the nodes of their side, and one with a life is awaited until it is Ready for the second time.
+func TestPods(t *testing.T) {
+	for name, want := range map[string]string{Lifepod: "sim-2", KWOK: "kwok-2", Life: "sim-2"} {
+		if got := All[name].Pod(12, 10).Spec.NodeName; got != want {
+			t.Errorf("%s: pod 12 is on %s, want %s", name, got, want)
+		}
+	}
+	pod := All[Life].Pod(0, 1)
+	pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}
+	for restarts, want := range []bool{false, true} {
+		pod.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "once", RestartCount: int32(restarts)}} //nolint:gosec // 0 or 1
+		if got := All[Life].Ready(pod); got != want {
+			t.Errorf("after %d restarts: %t, want %t", restarts, got, want)
+		}
+	}
+}
+
+// All is done once, and nothing more after an error.
+func TestTogether(t *testing.T) {
+	var done [100]atomic.Int32
+	if err := Together(8, len(done), func(i int) error { done[i].Add(1); return nil }); err != nil {
+		t.Error(err)
+	}
+	for i := range done {
+		if n := done[i].Load(); n != 1 {
+			t.Errorf("%d was done %d times", i, n)
+		}
+	}
+	want, calls := errors.New("broken"), 0
+	err := Together(1, 100, func(i int) error {
+		if calls++; i == 3 {
+			return want
+		}
+		return nil
+	})
+	if !errors.Is(err, want) || calls != 4 {
+		t.Errorf("%v after %d calls, want %v after 4", err, calls, want)
+	}
+}

@@ -1,0 +1,3 @@
+// Package kwok runs KWOK's controller, which `make kwok` has built, beside a control plane: `make bench-nodes` compares
+// simulated nodes of lifepod with those of KWOK.
+package kwok
