@@ -28,10 +28,10 @@ func (c *leaseClient) CoordinationV1() coordinationclient.CoordinationV1Interfac
 }
 
 // call makes a call.
-func (c *leaseClient) call(ctx context.Context, do func(context.Context) (*coordinationv1.Lease, error)) (lease *coordinationv1.Lease, err error) {
+func (c *leaseClient) call(ctx context.Context, do func(context.Context) (*coordinationv1.Lease, error)) (*coordinationv1.Lease, error) {
 	ctx, done := context.WithTimeout(ctx, c.timeout)
 	defer done()
-	apart(func() { lease, err = do(ctx) })
+	lease, err := do(ctx)
 	if err == nil || isAnswer(err) {
 		c.unanswered = 0
 		return lease, err

@@ -141,25 +141,13 @@ func (n *Node) Run(ctx context.Context) {
 	// Not after the registration, which asks the runtime first: a Lease that an agent before
 	// has left may be about to expire (B-LOST-1).
 	goroutines.Go(func() { lease.run(ctx) })
-	if !c.Unregistered {
-		registered := false
-		apart(func() { registered = reporter.register(ctx) })
-		if !registered {
-			return
-		}
+	if !c.Unregistered && !reporter.register(ctx) {
+		return
 	}
 	if c.API.Shared == nil {
 		goroutines.Go(func() { follower.run(ctx) })
 	}
 	reporter.run(ctx)
-}
-
-// apart does something in a goroutine of its own, and waits for it. A request takes 16 KiB of stack or more, which a
-// goroutine that lives as long as the node would keep: of thousands of nodes in one process that is most of its memory.
-func apart(do func()) {
-	done := make(chan struct{})
-	go func() { defer close(done); do() }()
-	<-done
 }
 
 // poke fills a channel of size 1.

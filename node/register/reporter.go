@@ -88,7 +88,8 @@ func (r *reporter) run(ctx context.Context) {
 		case <-r.calls.wake:
 		case <-timer.C:
 		}
-		apart(func() { r.look(ctx); r.write(ctx) })
+		r.look(ctx)
+		r.write(ctx)
 		timer.Reset(time.Until(r.next()))
 	}
 }
@@ -212,7 +213,6 @@ func (r *reporter) isNews(before, after *v1.Node) bool {
 	if before == r.patches.left {
 		return differs(r.patches.sent, after)
 	}
-	r.patches.left, r.patches.sent = nil, nil // the API has a newer one, which says all that counts
 	return differs(before, after)
 }
 
