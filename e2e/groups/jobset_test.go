@@ -1,6 +1,7 @@
 package groups
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -40,17 +41,7 @@ func TestJobSet(t *testing.T) {
 	j.wantEvents("Scheduled", "Pulled", "Created", "Started", "Killing", "GroupUnknown")
 
 	t.Log("who began it, and where the time went")
-	told := j.plugin("why", "--group", "train", "--namespace", j.namespace)
-	t.Log(told)
-	for _, want := range []string{
-		"has 4 members; attempt 1 began at ", ", and all ran after ",
-		"- It began with " + before[0].Name + " on " + before[0].Spec.NodeName + ": worker exited 3.",
-		" until all took part in it;", " until nothing of the attempt before ran any more;", " until the barrier was lifted:", " until all ran;",
-	} {
-		if !strings.Contains(strings.Join(strings.Fields(told), " "), want) {
-			t.Errorf("kubectl lifepod why --group does not say %q", want)
-		}
-	}
+	j.wantToldOf(&before[0], 1)
 
 	t.Log("one is replaced: the others restart in place and wait for it (B-GRP-2, B-GRP-4)")
 	j.kubectl("delete", "pod", after[1].Name, "--wait=false")
@@ -63,6 +54,22 @@ func TestJobSet(t *testing.T) {
 	t.Log(list)
 	if n := len(regexp.MustCompile(`(?m)^train-workers-\S+ +node-\S+ +Running +2$`).FindAllString(list, -1)); n != workers {
 		t.Errorf("%d members take part in attempt 2, want %d:\n%s", n, workers, list)
+	}
+}
+
+// wantToldOf wants a restart told that began with a pod.
+func (j *groupOf) wantToldOf(pod *v1.Pod, attempt int) {
+	j.Helper()
+	told := j.plugin("why", "--group", "train", "--namespace", j.namespace)
+	j.Log(told)
+	for _, want := range []string{
+		fmt.Sprintf("has %d members; attempt %d began at ", workers, attempt), ", and all ran after ",
+		"- It began with " + pod.Name + " on " + pod.Spec.NodeName + ": worker exited 3.",
+		" until all took part in it;", " until nothing of the attempt before ran any more;", " until the barrier was lifted:", " until all ran;",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(told), " "), want) {
+			j.Errorf("kubectl lifepod why --group does not say %q", want)
+		}
 	}
 }
 
