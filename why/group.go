@@ -144,39 +144,63 @@ func (t *teller) newestAttempt() (attempt int32, found bool) {
 
 // throughAttempt files when a member came to each step of its newest attempt.
 func (t *teller) throughAttempt(m *GroupMember) {
-	since := map[StepOfGroup]time.Time{}
-	ending, waiting := false, map[string]bool{} // containers that are still to start
+	p := passage{teller: t, member: m, since: map[StepOfGroup]time.Time{}, waiting: map[string]bool{}}
 	for i := range t.Entries {
 		e := &t.Entries[i]
-		attempt, about := attemptOf(e)
-		switch {
-		case about && attempt == *m.Attempt && lifts(e):
-			since[StepLifted], ending = e.At, false
-			for _, c := range t.Pod.Containers {
-				if c.Kind == "container" {
-					waiting[c.Name] = true
-				}
-			}
-		case about && attempt == *m.Attempt:
-			clear(since)
-			at, because := t.outset(e)
-			since[StepHeard], since[StepEnded] = e.At, e.At
-			m.failed, m.because, m.lastToEnd, ending = e.Rule == "B-GRP-6", because, "", true
-			if m.failed {
-				since[StepHeard] = at
-			}
-		case ending && e.Kind == journal.Fact && e.Exit != nil:
-			since[StepEnded], m.lastToEnd = e.At, e.Container
-		case ending && e.Kind == journal.Begun && e.Name == "CreateContainer":
-			ending = false
-		case waiting[e.Container] && e.Kind == journal.Answered && e.Name == "StartContainer" && e.Failure == nil:
-			delete(waiting, e.Container)
-			if len(waiting) == 0 {
-				since[StepRuns] = e.At
-			}
+		switch attempt, about := attemptOf(e); {
+		case !about:
+			p.goesOn(e)
+		case attempt == *m.Attempt && lifts(e):
+			p.isLifted(e)
+		case attempt == *m.Attempt:
+			p.begins(e)
 		}
 	}
-	m.Since = since
+	m.Since = p.since
+}
+
+// passage is a member's way through an attempt, entry by entry.
+type passage struct {
+	*teller
+	member  *GroupMember
+	since   map[StepOfGroup]time.Time
+	ending  bool            // what ran in the attempt before
+	waiting map[string]bool // containers that are still to start
+}
+
+func (p *passage) begins(e *journal.Entry) {
+	at, because := p.outset(e)
+	clear(p.since)
+	p.since[StepHeard], p.since[StepEnded] = e.At, e.At
+	m := p.member
+	m.failed, m.because, m.lastToEnd, p.ending = e.Rule == "B-GRP-6", because, "", true
+	if m.failed {
+		p.since[StepHeard] = at
+	}
+}
+
+func (p *passage) isLifted(e *journal.Entry) {
+	p.since[StepLifted], p.ending = e.At, false
+	for _, c := range p.Pod.Containers {
+		if c.Kind == "container" {
+			p.waiting[c.Name] = true
+		}
+	}
+}
+
+// goesOn is about an end of what ran before, or a start in the attempt.
+func (p *passage) goesOn(e *journal.Entry) {
+	switch {
+	case p.ending && e.Kind == journal.Fact && e.Exit != nil:
+		p.since[StepEnded], p.member.lastToEnd = e.At, e.Container
+	case p.ending && e.Kind == journal.Begun && e.Name == "CreateContainer":
+		p.ending = false
+	case p.waiting[e.Container] && e.Kind == journal.Answered && e.Name == "StartContainer" && e.Failure == nil:
+		delete(p.waiting, e.Container)
+		if len(p.waiting) == 0 {
+			p.since[StepRuns] = e.At
+		}
+	}
 }
 
 // outset is when and why a member takes part in an attempt: at the exit that led to it, if one did.

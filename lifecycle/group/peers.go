@@ -40,7 +40,7 @@ func PeersOf(all []Peer) Peers {
 			p.begun = newest(p.begun, &b.Attempt)
 		}
 	}
-	complete := false
+	var complete bool
 	if p.Size, complete = sizeOf(all, p.highest); p.highest == nil {
 		return p
 	}

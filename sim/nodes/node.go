@@ -76,14 +76,13 @@ func (s *set) newNode(i int) (n *node, err error) {
 // newObject describes the node.
 func (n *node) newObject(i int) (*register.Node, error) {
 	s := n.set
-	labels := s.labels()
 	cpus := make([]int, s.Size.CPUs)
 	for i := range cpus {
 		cpus[i] = i
 	}
 	id := uuid(s.Pods.Seed, i)
 	return register.NewSimulated(register.Config{
-		Name: n.name, Labels: labels, Taints: s.Taints, Port: s.api.Port(), FeatureGates: register.FeaturesOn(),
+		Name: n.name, Labels: s.Labels, Taints: s.Taints, Port: s.api.Port(), FeatureGates: register.FeaturesOn(),
 		Resources: register.Resources{MaxPods: s.Size.Pods},
 		API:       register.API{Client: s.client, Shared: s.shared.objects},
 		Runtime:   register.Runtime{Service: still{}, Images: still{}},

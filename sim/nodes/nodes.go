@@ -28,7 +28,7 @@ type Options struct {
 	Count int
 	// Prefix begins the names of the nodes, which then are numbered; empty: sim-.
 	Prefix string
-	Labels map[string]string // beside those that each Node has
+	Labels map[string]string // beside those that each Node has; SimulatedLabel is added
 	Taints []v1.Taint
 	Size   Size
 	Serve  api.Serve
@@ -130,7 +130,7 @@ func Run(parent context.Context, o Options, ready func()) error {
 // over is why the nodes end: nil if somebody has asked for it.
 func over(parent, ctx context.Context) error {
 	if parent.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // that is no failure
 	}
 	return context.Cause(ctx)
 }
@@ -139,6 +139,10 @@ func newSet(o Options) (*set, error) {
 	if o.Prefix == "" {
 		o.Prefix = "sim-"
 	}
+	if o.Labels == nil {
+		o.Labels = map[string]string{}
+	}
+	o.Labels[SimulatedLabel] = "true"
 	o.Size = o.Size.withDefaults()
 	if err := o.Pods.Check(); err != nil {
 		return nil, err
@@ -163,15 +167,6 @@ func newSet(o Options) (*set, error) {
 	}
 	s.api, err = api.Listen(api.Config{Serve: s.Serve, Cluster: s.API, Client: client, Node: s.nameOf(0), Logs: &s.Pods.Logs, Log: s.Log})
 	return s, err
-}
-
-// labels are those of each Node.
-func (s *set) labels() map[string]string {
-	labels := map[string]string{SimulatedLabel: "true"}
-	for key, value := range s.Labels {
-		labels[key] = value
-	}
-	return labels
 }
 
 // nameOf is the name of a node.
