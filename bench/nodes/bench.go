@@ -106,7 +106,11 @@ func (b *bench) headline() string {
 	for _, of := range b.all.of {
 		rounds = max(rounds, len(of))
 	}
-	return fmt.Sprintf("%d rounds of %d pods on %d nodes, %d created at the same time; load average %s\n"+
-		"KWOK %s with its stages \"fast\", a parallelism of %d and Leases", rounds, b.plan.pods, b.plan.nodes, b.plan.creators,
+	what := "rounds"
+	if rounds == 1 {
+		what = "round"
+	}
+	return fmt.Sprintf("%d %s of %d pods on %d nodes, %d created at the same time; load average %s\n"+
+		"KWOK %s with its stages \"fast\", a parallelism of %d and Leases", rounds, what, b.plan.pods, b.plan.nodes, b.plan.creators,
 		process.LoadAverage(), b.version, b.plan.parallelism)
 }
