@@ -20,8 +20,9 @@ const (
 )
 
 const (
-	authoritiesGood = time.Minute     // how long they are not asked for again
-	authoritiesWait = 5 * time.Second // for the API server to answer
+	authoritiesGood  = time.Minute     // how long they are not asked for again
+	authoritiesAgain = 5 * time.Second // the same after they could not be read: nobody's requests are to make more
+	authoritiesWait  = 5 * time.Second // for the API server to answer
 )
 
 // ClientCA has the cluster's authorities of client certificates, such as that with which an API server shows who it is. They
@@ -31,7 +32,7 @@ type ClientCA struct {
 	Log    *slog.Logger
 
 	mu   sync.Mutex
-	read time.Time
+	next time.Time      // they are not read again before
 	pool *x509.CertPool // nil: they could not be read yet
 }
 
@@ -39,11 +40,13 @@ type ClientCA struct {
 func (c *ClientCA) Options() (x509.VerifyOptions, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now := time.Now(); now.Sub(c.read) > authoritiesGood {
-		if pool, err := c.fetch(); err != nil {
+	if time.Now().After(c.next) {
+		pool, err := c.fetch()
+		if err != nil {
 			c.Log.Warn("can't read the cluster's authorities of client certificates", "err", err)
+			c.next = time.Now().Add(authoritiesAgain)
 		} else {
-			c.pool, c.read = pool, now
+			c.pool, c.next = pool, time.Now().Add(authoritiesGood)
 		}
 	}
 	options := requestx509.DefaultVerifyOptions()
