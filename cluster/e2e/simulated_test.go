@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,7 +25,7 @@ func TestSimulatedNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	without := []string{"--disable", "node,services,routes,dns,volumes,folder-volumes,snapshots"}
-	i := ownInstance(t, instance.Config{Args: append(without, "--simulated-nodes", "2", "--simulated-scenario", file)})
+	i := ownInstance(t, instance.Config{Args: slices.Concat(without, []string{"--simulated-nodes", "2", "--simulated-scenario", file})})
 	do(t, i, "", "wait", "node/simulated-0", "node/simulated-1", "--for=create", "--timeout="+patience.String())
 	do(t, i, "", "wait", "node", "--all", "--for=condition=Ready", "--timeout="+patience.String())
 	do(t, i, podOf("pod", podSpec("exec sleep 1h", "nodeName: simulated-0")), "apply", "-f", "-")
@@ -36,7 +37,7 @@ func TestSimulatedNodes(t *testing.T) {
 		t.Errorf("exec: %q, %v", out, err)
 	}
 	i.Stop()
-	i.Args = append(without, "--simulated-nodes", "1", "--listen", i.Args[len(i.Args)-1])
+	i.Args = slices.Concat(without, []string{"--simulated-nodes", "1", "--listen", i.Args[len(i.Args)-1]})
 	if err := i.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
