@@ -70,6 +70,7 @@ func adoptSandbox(s *step, f Observed) {
 		}
 		if o.Ready && s.addressed(o.IPs) {
 			sandboxIsReady(s, o.ID, o.Attempt, o.IPs)
+			s.sandbox.touchedAt = s.now // an older snapshot that comes later does not know it yet
 			return
 		}
 		s.sandbox.State, s.sandbox.ID = sandboxLost, o.ID
