@@ -84,3 +84,23 @@ func TestLateCreateIsNotAnothers(t *testing.T) {
 		t.Errorf("restarts %d, %s is %v; want 1, a-1 running", got.RestartCount, got.ContainerID, got.State)
 	}
 }
+
+// A relist that began before a snapshot, and ends after it, says nothing of the sandbox that was
+// adopted by the snapshot: the pod keeps it.
+func TestOlderSnapshotTakesNothingAway(t *testing.T) {
+	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
+	tr.settle(t, []string{"CreateSandbox"})
+	create := tr.pending[0]
+	tr.pending = nil
+	tr.feed(AnswerTo(create, &Failure{Class: Uncertain, Message: "deadline exceeded"}))
+	tr.now = tr.now.Add(time.Second)
+	relist := tr.runtime.snapshot(Result{}, tr.now)
+	tr.now = tr.now.Add(time.Second)
+	tr.runtime.carryOut(t, create, tr.now)
+	tr.settle(t, []string{"CreateContainer"})
+	tr.feed(relist)
+	tr.settle(t, nil)
+	if got := tr.m.Status().ContainerStatuses[0]; got.State.Running == nil || got.RestartCount != 0 {
+		t.Errorf("restarts %d, it is %v; want 0, running", got.RestartCount, got.State)
+	}
+}
