@@ -30,7 +30,7 @@ type result struct {
 	memory            struct{ idle, busy float64 } // anonymous memory of the process in MiB: without pods, and with them
 }
 
-// results are those of all rounds.
+// results has what each round measured.
 type results struct {
 	pods, nodes int
 	of          map[string][]result // by side
@@ -84,7 +84,7 @@ func (r *results) print(out io.Writer, headline string) {
 	_ = table.Flush() // whoever reads it sees that it ends
 }
 
-// median is that of a side's rounds; ok is whether there was one.
+// median returns the median over a side's rounds; ok is false if the side had none.
 func (r *results) median(row row, of string) (value float64, ok bool) {
 	var all []float64
 	for _, one := range r.of[of] {

@@ -17,7 +17,7 @@ containers: {main: {runs: [{run: forever, output: [{text: hello}]}]}}
 `
 
 // Nodes of the cluster without machines are in the process of lifepod up, and their pods' logs can be asked for. The next
-// start has as many as it is told; those that are too many are gone.
+// start has the number that its flag says, and deletes the others.
 func TestSimulatedNodes(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "hello.yaml")

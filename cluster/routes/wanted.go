@@ -59,7 +59,7 @@ func (p *plan) decide(nodes []*v1.Node) {
 	claims := map[netip.Prefix][]claim{}
 	for _, n := range nodes {
 		if _, without := n.Labels[simulated.SimulatedLabel]; without {
-			continue // nothing is at its pods' addresses, and its own is that of a machine
+			continue // its pods have no network, and its address belongs to a machine
 		}
 		said := claimOf(n)
 		block, valid := said.block(p.Pods)

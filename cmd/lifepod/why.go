@@ -90,6 +90,9 @@ func (f *whyFlags) check(args []string) error {
 	if !found {
 		return nil
 	}
+	if namespace == "" || name == "" {
+		return fmt.Errorf("--group %s: want NAME or NAMESPACE/NAME", plain.Line(f.group))
+	}
 	if f.wanted.Namespace != "" && f.wanted.Namespace != namespace {
 		return fmt.Errorf("group %s is not in namespace %q: leave -n out", plain.Line(f.group), f.wanted.Namespace)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Requests are the writes that the API server has answered, by what was written. Only nodes write statuses of pods and their
-// Leases; of events, those of the control plane about Nodes are among them.
+// Leases. The events also include those that the control plane writes about Nodes.
 type Requests struct{ Statuses, Events, Leases float64 }
 
 // Minus is what was answered since o.
