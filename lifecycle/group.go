@@ -153,7 +153,8 @@ func takesPart(s *step, attempt int32, because, rule string) {
 func (s *step) member() group.Member {
 	g := &s.group
 	ran := slices.ContainsFunc(s.containers, func(c *container) bool {
-		return c.takesPartInRound() && (g.Joined || c.kind == regularContainer) && c.Position != absent && c.Position != creating && c.Position != created
+		return c.takesPartInRound() && (g.Joined || c.kind == regularContainer) && c.Position != absent && c.Position != creating && c.Position != created &&
+			(c.Position != uncertain || c.ID != "") // its create had no answer: it was not started
 	})
 	return group.Member{Joined: g.Joined, Attempt: g.Attempt, Open: g.Open, Ran: ran && !s.round.Active}
 }

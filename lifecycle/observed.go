@@ -144,7 +144,7 @@ func stillRuns(s *step, c *container) {
 func adoptContainer(s *step, c *container, f Observed) {
 	attempt := c.nextAttempt()
 	i := slices.IndexFunc(f.Containers, func(o ObservedContainer) bool {
-		return o.Name == c.spec.Name && (o.ID == c.ID || o.Attempt == attempt) && o.ID != c.exitedID()
+		return o.Name == c.spec.Name && (o.ID == c.ID || o.Attempt == attempt) && o.ID != c.exitedID() && !slices.Contains(c.Strays, o.ID)
 	})
 	if i < 0 {
 		dropInstance(s, c)
@@ -197,12 +197,19 @@ func stopUnknown(s *step, c *container) {
 
 // removeStrays removes what the runtime has of this pod and the pod does not need:
 // records of older instances, and what an abandoned call made after all. Nothing ever
-// exists twice.
+// exists twice. The next lifepod must know of a removal: if it is carried out late, what was
+// adopted would go.
 func removeStrays(s *step, f Observed) {
+	for _, c := range s.containers {
+		c.forgetStrays(f)
+	}
 	for _, o := range f.Containers {
 		c := s.containerNamed(o.Name)
 		if c == nil || c.op != 0 || !c.touchedAt.Before(f.Began) || o.ID == c.ID || o.ID == c.PreviousID {
 			continue
+		}
+		if !slices.Contains(c.Strays, o.ID) {
+			c.Strays = append(slices.Clone(c.Strays), o.ID)
 		}
 		s.do(RemoveContainer{ID: s.nextID(), Container: o.Name, ContainerID: o.ID, Attempt: o.Attempt})
 	}
@@ -213,6 +220,13 @@ func removeStrays(s *step, f Observed) {
 		if o.ID != s.sandbox.ID || s.release.sandbox.done {
 			removeForgotten(s, o.ID)
 		}
+	}
+}
+
+// forgetStrays forgets those that the runtime no longer has.
+func (c *container) forgetStrays(f Observed) {
+	if len(c.Strays) > 0 {
+		c.Strays = slices.DeleteFunc(slices.Clone(c.Strays), func(id string) bool { return findByID(f, id) == nil })
 	}
 }
 

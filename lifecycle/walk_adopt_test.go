@@ -164,8 +164,8 @@ func (w *walk) idles() {
 
 // healthy says whether only time and probes would change the pod.
 func (w *walk) healthy() bool {
-	if w.m.sandbox.State == sandboxReady && len(w.addresses(w.m.sandbox.ID)) == 0 {
-		return false // nobody has looked yet
+	if w.m.sandbox.State != sandboxReady || len(w.addresses(w.m.sandbox.ID)) == 0 {
+		return false // it is being stopped, or nobody has looked yet
 	}
 	for _, c := range w.m.containers { // events may have been lost
 		if o := w.container(c.ID); c.Position == running && (o == nil || o.State != StateRunning) {

@@ -1,6 +1,8 @@
 package lifecycle
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 )
@@ -17,6 +19,7 @@ func randomClaims(rt *rapid.T) []v1.PodResourceClaim {
 func (w *world) performClaims(e Effect) {
 	switch e.(type) {
 	case PrepareClaims:
+		w.late = slices.DeleteFunc(w.late, func(l lateCall) bool { _, unprepare := l.effect.(UnprepareClaims); return unprepare })
 		w.prepared = true
 	case UnprepareClaims:
 		w.prepared = false

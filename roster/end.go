@@ -60,7 +60,7 @@ func (m *Machine) over(p *pod) {
 	m.giveBack(p)
 	m.deleteObject(p)
 	if p.again && p.newest.DeletionTimestamp == nil {
-		m.pods[p.uid] = &pod{uid: p.uid, source: p.source, newest: p.newest, wanted: true}
+		m.add(&pod{uid: p.uid, source: p.source, newest: p.newest, wanted: true})
 		m.do(Know{Source: p.source, Pod: p.newest, Again: true})
 	}
 }
@@ -68,7 +68,7 @@ func (m *Machine) over(p *pod) {
 // drop forgets a pod of which the node has nothing.
 func (m *Machine) drop(p *pod) {
 	m.giveBack(p)
-	delete(m.pods, p.uid)
+	m.remove(p)
 	m.do(Drop{Source: p.source, UID: p.uid})
 }
 

@@ -1,6 +1,9 @@
 package roster
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // fataler is what tests and rapid checks have in common.
 type fataler interface {
@@ -11,6 +14,9 @@ type fataler interface {
 // stepLaws holds a machine against what is true of it after every step.
 func stepLaws(t fataler, m *Machine) {
 	t.Helper()
+	if len(m.order) != len(m.pods) || !slices.IsSortedFunc(m.order, earlier) {
+		t.Fatalf("%d pods are in order, sorted: %t, of %d (A-SYNC-1)", len(m.order), slices.IsSortedFunc(m.order, earlier), len(m.pods))
+	}
 	for uid, p := range m.pods {
 		if p.uid != uid || p.newest.UID != uid {
 			t.Fatalf("pod %s is filed as %s", p.newest.UID, uid)

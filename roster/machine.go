@@ -1,10 +1,8 @@
 package roster
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -50,6 +48,7 @@ type Machine struct {
 	heard  map[Source]bool
 	node   *v1.Node // nil: not known yet
 	pods   map[types.UID]*pod
+	order  []*pod              // the same, in the order of their creation
 	found  map[types.UID]Found // in the runtime at the start, and not taken over by a pod yet
 
 	// awaitsAPI is when running static pods stop waiting for the API; zero: they don't
@@ -176,17 +175,11 @@ func (m *Machine) warn(p *pod, r lifecycle.Report) {
 // they begin (A-SYNC-1).
 func (m *Machine) inOrder(want func(*pod) bool) []*pod {
 	var list []*pod
-	for _, p := range m.pods {
+	for _, p := range m.order {
 		if want(p) {
 			list = append(list, p)
 		}
 	}
-	slices.SortFunc(list, func(a, b *pod) int {
-		return cmp.Or(
-			a.newest.CreationTimestamp.Compare(b.newest.CreationTimestamp.Time),
-			cmp.Compare(a.newest.Name, b.newest.Name), cmp.Compare(a.uid, b.uid),
-		)
-	})
 	return list
 }
 
@@ -204,7 +197,7 @@ func (m *Machine) wake() {
 	if m.relief.stage != reliefIdle {
 		sooner(m.relief.until)
 	}
-	for _, p := range m.pods {
+	for _, p := range m.order {
 		sooner(p.until)
 	}
 	if !at.Equal(m.wakeAt) {
@@ -233,10 +226,10 @@ func (m *Machine) woke() {
 func (m *Machine) Clone() *Machine {
 	c := *m
 	c.heard, c.found, c.effects = maps.Clone(m.heard), maps.Clone(m.found), nil
-	c.pods = make(map[types.UID]*pod, len(m.pods))
-	for uid, p := range m.pods {
+	c.pods, c.order = make(map[types.UID]*pod, len(m.pods)), make([]*pod, len(m.order))
+	for i, p := range m.order {
 		copied := *p
-		c.pods[uid] = &copied
+		c.pods[p.uid], c.order[i] = &copied, &copied
 	}
 	return &c
 }

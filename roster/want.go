@@ -36,7 +36,7 @@ func (m *Machine) open(f Opened) {
 			continue
 		}
 		p := &pod{uid: r.Pod.UID, source: r.Source, newest: r.Pod, remembered: &r}
-		m.pods[p.uid] = p
+		m.add(p)
 		m.do(Know{Source: p.source, Pod: p.newest})
 		if !m.rebooted || p.source != API {
 			m.begin(p)
@@ -53,8 +53,8 @@ func (m *Machine) open(f Opened) {
 func (m *Machine) wanted(f Wanted) {
 	p, before := m.pods[f.Pod.UID], (*v1.Pod)(nil)
 	if p == nil {
-		p = &pod{uid: f.Pod.UID}
-		m.pods[p.uid] = p
+		p = &pod{uid: f.Pod.UID, newest: f.Pod}
+		m.add(p)
 	} else {
 		before = p.newest
 	}
@@ -63,7 +63,8 @@ func (m *Machine) wanted(f Wanted) {
 	}
 	stays := !p.wanted && p.holds() // others may wait for its place
 	p.again = p.again || !p.wanted && p.left
-	p.source, p.newest, p.wanted = f.Source, f.Pod, true
+	p.source, p.wanted = f.Source, true
+	m.renew(p, f.Pod)
 	m.do(Know{Source: p.source, Before: before, Pod: p.newest})
 	switch {
 	case p.position == Living:
@@ -112,7 +113,7 @@ func (m *Machine) recordBoot() {
 	if !m.rebooted || !m.allHeard() {
 		return
 	}
-	for _, p := range m.pods {
+	for _, p := range m.order {
 		if p.orphan && !p.wanted {
 			return
 		}
@@ -138,7 +139,7 @@ func (m *Machine) endUnwanted() {
 			continue
 		}
 		p := &pod{uid: uid, source: Runtime, newest: found.pod()}
-		m.pods[uid] = p
+		m.add(p)
 		m.do(Know{Source: p.source, Pod: p.newest})
 		m.report(p, lifecycle.Report{What: "is ended", Because: "nobody wants it", Rule: "B-WRK-21"})
 		m.look(p)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lifepod/lifepod/bench/nodes/side"
 	"github.com/lifepod/lifepod/bench/process"
+	"github.com/lifepod/lifepod/bench/testbed"
 	"github.com/lifepod/lifepod/e2e/controlplane"
 )
 
@@ -44,7 +45,7 @@ func open(ctx context.Context, p plan) (b *bench, err error) {
 	if b.plane, err = controlplane.Start(ctx, controlplane.Config{QPS: manyRequests}); err != nil {
 		return b, err
 	}
-	b.client, err = side.NewClient(b.plane.RESTConfig())
+	b.client, err = testbed.NewClient(b.plane.RESTConfig())
 	return b, err
 }
 

@@ -10,7 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifepod/lifepod/bench/nodes/seen"
+	"github.com/lifepod/lifepod/bench/seen"
 	"github.com/lifepod/lifepod/bench/nodes/side"
 	"github.com/lifepod/lifepod/bench/process"
 	"github.com/lifepod/lifepod/bench/testbed"
@@ -131,7 +131,7 @@ func (t *turn) live(ctx context.Context) error {
 func (t *turn) create(ctx context.Context) error {
 	asked := make([]time.Time, t.pods)
 	began := time.Now()
-	err := side.Together(t.b.plan.creators, t.pods, func(i int) error {
+	err := testbed.Together(t.b.plan.creators, t.pods, func(i int) error {
 		asked[i] = time.Now()
 		_, err := t.b.client.CoreV1().Pods(testbed.Namespace).Create(ctx, t.side.Pod(i, t.b.plan.nodes), metav1.CreateOptions{})
 		return err
@@ -184,7 +184,7 @@ func (b *bench) events(ctx context.Context) (int64, error) {
 // deletePods deletes the pods as users do, and waits until all are gone.
 func (t *turn) deletePods(ctx context.Context) error {
 	began := time.Now()
-	err := side.Together(t.b.plan.creators, t.pods, func(i int) error {
+	err := testbed.Together(t.b.plan.creators, t.pods, func(i int) error {
 		return t.b.client.CoreV1().Pods(testbed.Namespace).Delete(ctx, side.PodName(i), metav1.DeleteOptions{})
 	})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/lifepod/lifepod/bench/nodes/seen"
+	"github.com/lifepod/lifepod/bench/seen"
 	"github.com/lifepod/lifepod/bench/nodes/side"
 	"github.com/lifepod/lifepod/bench/times"
 )

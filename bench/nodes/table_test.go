@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lifepod/lifepod/bench/nodes/seen"
+	"github.com/lifepod/lifepod/bench/seen"
 	"github.com/lifepod/lifepod/bench/nodes/side"
 )
 

@@ -60,7 +60,7 @@ func TestDoctorWhoCouldNotLook(t *testing.T) {
 	}})
 	command.SetOut(io.Discard)
 	command.SilenceErrors, command.SilenceUsage = true, true
-	command.SetArgs(nil)
+	command.SetArgs([]string{}) // with nil it takes the arguments of the test
 	if code := exitCode(io.Discard, command.ExecuteContext(t.Context()), 0); code != 2 {
 		t.Errorf("exit code %d, want 2", code)
 	}

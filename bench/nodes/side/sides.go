@@ -139,7 +139,7 @@ func startKwok(ctx context.Context, c Config) (Nodes, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = Together(c.Creators, c.Count, func(i int) error {
+	err = testbed.Together(c.Creators, c.Count, func(i int) error {
 		_, err := c.Client.CoreV1().Nodes().Create(ctx, kwokNode(i), metav1.CreateOptions{})
 		return err
 	})

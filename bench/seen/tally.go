@@ -1,4 +1,4 @@
-// Package seen is what the benchmark of simulated nodes sees of a cluster: when Nodes and pods are Ready, and how many writes the
+// Package seen is what a benchmark of many pods sees of a cluster: when Nodes and pods are Ready, and how many writes the
 // API server has answered.
 package seen
 

@@ -1,4 +1,4 @@
-package side
+package testbed
 
 import (
 	"k8s.io/apimachinery/pkg/runtime"

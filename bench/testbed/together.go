@@ -1,4 +1,4 @@
-package side
+package testbed
 
 import (
 	"errors"
