@@ -7,8 +7,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/lifepod/lifepod/bench/seen"
 	"github.com/lifepod/lifepod/bench/nodes/side"
+	"github.com/lifepod/lifepod/bench/seen"
 	"github.com/lifepod/lifepod/bench/times"
 )
 

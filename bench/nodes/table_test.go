@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lifepod/lifepod/bench/seen"
 	"github.com/lifepod/lifepod/bench/nodes/side"
+	"github.com/lifepod/lifepod/bench/seen"
 )
 
 func roundOf(pods int, took time.Duration, idle float64) result {
