@@ -292,8 +292,10 @@ BENCHSIM ?= 20000x
 bench-sim: ## simulated lives per second of one core, and whether memory grows; BENCHSIM=10m for a time
 	GOMAXPROCS=1 GOGC=400 $(GO) test ./sim -run '^$$' -bench 'Life$$' -benchtime $(BENCHSIM) # GOGC as in lifepod sim --runs
 
-bench-serve: ## what each of 10,000 pods takes of the runtime of lifepod sim serve
+BENCHSERVE ?= -pods 10000
+bench-serve: build controlplane kubelet ## lifepod agent with 10,000 pods on lifepod sim serve, and what each takes of that runtime alone (as root)
 	$(GO) test ./sim/endpoint -run '^$$' -bench Pods -benchtime 10000x
+	$(GO) run ./bench/serve -lifepod bin/lifepod $(BENCHSERVE)
 
 BENCHUP ?= -n 3
 bench-up: build controlplane kubelet ## lifepod up against the separate programs of a cluster (as root)

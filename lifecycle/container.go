@@ -81,7 +81,6 @@ type history struct {
 	BackOff      backoff.Place                `json:"backOff,omitzero"`
 	RoundBackOff backoff.Place                `json:"roundBackOff,omitzero"` // of the restarts of all containers that this one caused
 	RestartedAt  []time.Time                  `json:"restartedAt,omitempty"` // restarts that count towards its limit
-	Strays       []string                     `json:"strays,omitempty"`      // IDs that were asked to be removed, and may be at any time
 }
 
 // instance is one run of a container.

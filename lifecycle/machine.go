@@ -109,6 +109,7 @@ type kept struct {
 	InitTurn     int                      `json:"initTurn,omitzero"`      // index of the init container whose turn it is; len(init containers): all are through
 	Deleted      bool                     `json:"deleted,omitzero"`       // somebody asked for its end
 	StraySandbox bool                     `json:"untidy,omitzero"`        // the runtime may have a sandbox of this pod that the machine does not know
+	Strays       []string                 `json:"strays,omitempty"`       // containers that were asked to be removed, and may be at any time
 	Doubt        time.Time                `json:"doubt,omitzero"`         // until then an empty snapshot proves nothing: a call may still be at work
 	ImageBack    map[string]backoff.Place `json:"imageBackOff,omitempty"` // by image as written (A-IMG-5)
 	Reported     v1.PodStatus             `json:"reported"`               // the status as last published

@@ -144,7 +144,7 @@ func stillRuns(s *step, c *container) {
 func adoptContainer(s *step, c *container, f Observed) {
 	attempt := c.nextAttempt()
 	i := slices.IndexFunc(f.Containers, func(o ObservedContainer) bool {
-		return o.Name == c.spec.Name && (o.ID == c.ID || o.Attempt == attempt) && o.ID != c.exitedID() && !slices.Contains(c.Strays, o.ID)
+		return o.Name == c.spec.Name && (o.ID == c.ID || o.Attempt == attempt) && o.ID != c.exitedID() && !slices.Contains(s.kept.Strays, o.ID)
 	})
 	if i < 0 {
 		dropInstance(s, c)
@@ -200,16 +200,16 @@ func stopUnknown(s *step, c *container) {
 // exists twice. The next lifepod must know of a removal: if it is carried out late, what was
 // adopted would go.
 func removeStrays(s *step, f Observed) {
-	for _, c := range s.containers {
-		c.forgetStrays(f)
+	if len(s.kept.Strays) > 0 { // those that the runtime no longer has are forgotten
+		s.kept.Strays = slices.DeleteFunc(slices.Clone(s.kept.Strays), func(id string) bool { return findByID(f, id) == nil })
 	}
 	for _, o := range f.Containers {
 		c := s.containerNamed(o.Name)
 		if c == nil || c.op != 0 || !c.touchedAt.Before(f.Began) || o.ID == c.ID || o.ID == c.PreviousID {
 			continue
 		}
-		if !slices.Contains(c.Strays, o.ID) {
-			c.Strays = append(slices.Clone(c.Strays), o.ID)
+		if !slices.Contains(s.kept.Strays, o.ID) {
+			s.kept.Strays = append(slices.Clone(s.kept.Strays), o.ID)
 		}
 		s.do(RemoveContainer{ID: s.nextID(), Container: o.Name, ContainerID: o.ID, Attempt: o.Attempt})
 	}
@@ -220,13 +220,6 @@ func removeStrays(s *step, f Observed) {
 		if o.ID != s.sandbox.ID || s.release.sandbox.done {
 			removeForgotten(s, o.ID)
 		}
-	}
-}
-
-// forgetStrays forgets those that the runtime no longer has.
-func (c *container) forgetStrays(f Observed) {
-	if len(c.Strays) > 0 {
-		c.Strays = slices.DeleteFunc(slices.Clone(c.Strays), func(id string) bool { return findByID(f, id) == nil })
 	}
 }
 

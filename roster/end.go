@@ -60,7 +60,10 @@ func (m *Machine) over(p *pod) {
 	m.giveBack(p)
 	m.deleteObject(p)
 	if p.again && p.newest.DeletionTimestamp == nil {
-		m.add(&pod{uid: p.uid, source: p.source, newest: p.newest, wanted: true})
+		next := &pod{uid: p.uid, source: p.source, newest: p.newest, wanted: true}
+		m.order.remove(p)
+		m.pods[p.uid] = next
+		m.order.add(next)
 		m.do(Know{Source: p.source, Pod: p.newest, Again: true})
 	}
 }
@@ -68,7 +71,8 @@ func (m *Machine) over(p *pod) {
 // drop forgets a pod of which the node has nothing.
 func (m *Machine) drop(p *pod) {
 	m.giveBack(p)
-	m.remove(p)
+	delete(m.pods, p.uid)
+	m.order.remove(p)
 	m.do(Drop{Source: p.source, UID: p.uid})
 }
 

@@ -195,6 +195,7 @@ func (l *laws) drops(e Drop) {
 	delete(l.known, e.UID)
 	delete(l.place, e.UID)
 	delete(l.done, e.UID)
+	delete(l.orphans, e.UID) // if it comes again it is another pod, of this boot
 	if _, found := l.w.m.found[e.UID]; l.wanted[e.UID] != nil && !found {
 		l.w.rt.Fatalf("%s is dropped, and its source has it", e.UID)
 	}

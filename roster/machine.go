@@ -48,7 +48,7 @@ type Machine struct {
 	heard  map[Source]bool
 	node   *v1.Node // nil: not known yet
 	pods   map[types.UID]*pod
-	order  []*pod              // the same, in the order of their creation
+	order  order               // the same
 	found  map[types.UID]Found // in the runtime at the start, and not taken over by a pod yet
 
 	// awaitsAPI is when running static pods stop waiting for the API; zero: they don't
@@ -226,7 +226,7 @@ func (m *Machine) woke() {
 func (m *Machine) Clone() *Machine {
 	c := *m
 	c.heard, c.found, c.effects = maps.Clone(m.heard), maps.Clone(m.found), nil
-	c.pods, c.order = make(map[types.UID]*pod, len(m.pods)), make([]*pod, len(m.order))
+	c.pods, c.order = make(map[types.UID]*pod, len(m.pods)), make(order, len(m.order))
 	for i, p := range m.order {
 		copied := *p
 		c.pods[p.uid], c.order[i] = &copied, &copied

@@ -3,9 +3,10 @@ package roster
 import (
 	"cmp"
 	"slices"
-
-	v1 "k8s.io/api/core/v1"
 )
+
+// order are pods in the order of their creation, in which they begin (A-SYNC-1).
+type order []*pod
 
 // earlier compares pods by their creation. No two pods are equal.
 func earlier(a, b *pod) int {
@@ -15,30 +16,14 @@ func earlier(a, b *pod) int {
 	)
 }
 
-// add takes up a pod, in the place of one with its UID if there is one.
-func (m *Machine) add(p *pod) {
-	if before := m.pods[p.uid]; before != nil {
-		m.remove(before)
-	}
-	m.pods[p.uid] = p
-	at, _ := slices.BinarySearchFunc(m.order, p, earlier)
-	m.order = slices.Insert(m.order, at, p)
+func (o *order) add(p *pod) {
+	at, _ := slices.BinarySearchFunc(*o, p, earlier)
+	*o = slices.Insert(*o, at, p)
 }
 
-func (m *Machine) remove(p *pod) {
-	delete(m.pods, p.uid)
-	if at, there := slices.BinarySearchFunc(m.order, p, earlier); there {
-		m.order = slices.Delete(m.order, at, at+1)
+// remove takes a pod out. What it is sorted by must be as it was when it was added.
+func (o *order) remove(p *pod) {
+	if at, there := slices.BinarySearchFunc(*o, p, earlier); there {
+		*o = slices.Delete(*o, at, at+1)
 	}
-}
-
-// renew gives a pod its source's current object: a static pod's may say that it was created at another time.
-func (m *Machine) renew(p *pod, newest *v1.Pod) {
-	if p.newest.CreationTimestamp.Equal(&newest.CreationTimestamp) && p.newest.Name == newest.Name {
-		p.newest = newest
-		return
-	}
-	m.remove(p)
-	p.newest = newest
-	m.add(p)
 }

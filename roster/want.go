@@ -36,7 +36,8 @@ func (m *Machine) open(f Opened) {
 			continue
 		}
 		p := &pod{uid: r.Pod.UID, source: r.Source, newest: r.Pod, remembered: &r}
-		m.add(p)
+		m.pods[p.uid] = p
+		m.order.add(p)
 		m.do(Know{Source: p.source, Pod: p.newest})
 		if !m.rebooted || p.source != API {
 			m.begin(p)
@@ -53,18 +54,19 @@ func (m *Machine) open(f Opened) {
 func (m *Machine) wanted(f Wanted) {
 	p, before := m.pods[f.Pod.UID], (*v1.Pod)(nil)
 	if p == nil {
-		p = &pod{uid: f.Pod.UID, newest: f.Pod}
-		m.add(p)
+		p = &pod{uid: f.Pod.UID}
+		m.pods[p.uid] = p
 	} else {
 		before = p.newest
+		m.order.remove(p) // a static pod may say that it was created at another time
 	}
 	if message := admit.UndeclaredForUpdate(before, f.Pod, m.node); p.wanted && message != "" { // A-EVT-6
 		m.do(PodEvent{Pod: f.Pod, Event: lifecycle.RecordEvent{Type: v1.EventTypeWarning, Reason: "FailedNodeDeclaredFeaturesCheck", Message: message}})
 	}
 	stays := !p.wanted && p.holds() // others may wait for its place
 	p.again = p.again || !p.wanted && p.left
-	p.source, p.wanted = f.Source, true
-	m.renew(p, f.Pod)
+	p.source, p.newest, p.wanted = f.Source, f.Pod, true
+	m.order.add(p)
 	m.do(Know{Source: p.source, Before: before, Pod: p.newest})
 	switch {
 	case p.position == Living:
@@ -139,7 +141,8 @@ func (m *Machine) endUnwanted() {
 			continue
 		}
 		p := &pod{uid: uid, source: Runtime, newest: found.pod()}
-		m.add(p)
+		m.pods[uid] = p
+		m.order.add(p)
 		m.do(Know{Source: p.source, Pod: p.newest})
 		m.report(p, lifecycle.Report{What: "is ended", Because: "nobody wants it", Rule: "B-WRK-21"})
 		m.look(p)
