@@ -104,3 +104,46 @@ func TestOlderSnapshotTakesNothingAway(t *testing.T) {
 		t.Errorf("restarts %d, it is %v; want 0, running", got.RestartCount, got.State)
 	}
 }
+
+// A container whose removal was asked for is not adopted by the next lifepod: the removal may
+// still come (B-RST-22).
+func TestRemovedStrayIsNotAdopted(t *testing.T) {
+	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
+	tr.settle(t, []string{"CreateContainer"})
+	lost := tr.pending[0]
+	tr.pending = nil
+	tr.feed(AnswerTo(lost, &Failure{Class: Uncertain, Message: "deadline exceeded"}))
+	tr.settle(t, nil) // nothing is there
+	tr.runtime.carryOut(t, lost, tr.now)
+	tr.runtime.containers[0].ID = "late"
+	tr.now = tr.now.Add(time.Millisecond)
+	tr.feed(tr.runtime.snapshot(Result{}, tr.now))
+	i := slices.IndexFunc(tr.pending, func(e Effect) bool { _, is := e.(RemoveContainer); return is })
+	if i < 0 {
+		t.Fatalf("%v, want that what came late is removed", tr.pending)
+	}
+	remove := tr.pending[i].(RemoveContainer)
+	tr.pending = slices.Delete(tr.pending, i, i+1)
+	tr.now, tr.pending = later(tr.now, tr.wakeAt), nil
+	tr.feed(Woke{})
+	tr.settle(t, []string{"CreateContainer"})
+	if len(tr.pending) != 1 {
+		t.Fatalf("%v, want the second create", tr.pending)
+	}
+
+	next, err := Restore(tr.m.pod, tr.m.options, throughJSON(t, tr.m.Checkpoint()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr.m, tr.pending = next, nil
+	tr.feed(Resumed{})
+	tr.settle(t, []string{"RemoveContainer"})
+	tr.advance(t, "1s")
+	tr.settle(t, []string{"RemoveContainer"})
+	tr.runtime.carryOut(t, remove, tr.now)
+	tr.now = tr.now.Add(time.Millisecond)
+	tr.feed(tr.runtime.snapshot(Result{}, tr.now))
+	if got := tr.m.Status().ContainerStatuses[0]; got.State.Running == nil || got.RestartCount != 0 {
+		t.Errorf("restarts %d, it is %v; want 0, running", got.RestartCount, got.State)
+	}
+}
