@@ -14,7 +14,7 @@ func (l *life) container(c part, h *history, at int) int {
 	if c.sidecar {
 		h.keepSidecar(l, c.Name)
 	}
-	l.image(c, h, at)
+	l.image(c, h)
 	if h.create != nil {
 		l.refuseCreation(c, h)
 	}
@@ -141,15 +141,15 @@ func readyWord(ready bool) string {
 	return "unready"
 }
 
-// image is there without a pull, unless the Stages say that it can't be had.
-func (l *life) image(c part, h *history, at int) {
+// image is there without a pull, unless the Stages say that it can't be had. lifepod pulls as soon as it has the pod.
+func (l *life) image(c part, h *history) {
 	present := h.pull == nil
 	image := scenario.Image{Present: &present, Pull: scenario.Fixed(0)}
 	if before, known := l.scenario.Images[c.Image]; known && before.Failures > 0 {
 		return
 	}
 	if f := h.pull; f != nil {
-		image.Pull, image.Error, image.Failures = l.between(at, f.at).Span(), f.message, forGood
+		image.Pull, image.Error, image.Failures = l.between(0, f.at).Span(), f.message, forGood
 		if h.instances != nil {
 			image.Failures = 1
 		}

@@ -108,7 +108,7 @@ func (l *life) play(set *stages.Set) (err error) {
 	if l.ending, err = set.Play(deleted, at, l.notes); err != nil {
 		return err
 	}
-	if !l.ending.Deleted() {
+	if !l.ending.Deleted() && len(l.way.Taken) > 0 {
 		l.notes.Say("no Stage deletes the pod when somebody deletes it: with KWOK it would stay; here its containers get their stop signal, and it goes")
 	}
 	return nil

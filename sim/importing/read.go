@@ -61,32 +61,35 @@ func (l *life) containers() (list []part) {
 }
 
 // sandbox is after how many Stages the pod has begun: it has an address, or a container that has got further than that.
-// That is how long its sandbox takes. 0: it never begins.
+// That is how long its sandbox takes; none if only an image is waited for, which is pulled beside it. 0: it never begins.
 func (l *life) sandbox() int {
 	for i := range l.way.Taken {
-		if !l.hasBegun(l.way.Taken[i].Pod) {
+		begun, pulls := l.hasBegun(l.way.Taken[i].Pod)
+		if !begun && !pulls {
 			continue
 		}
-		l.scenario.Calls = append(l.scenario.Calls, scenario.Call{Call: "CreateSandbox", Takes: l.between(0, i+1).Span()})
+		takes := scenario.Fixed(0)
+		if begun {
+			takes = l.between(0, i+1).Span()
+		}
+		l.scenario.Calls = append(l.scenario.Calls, scenario.Call{Call: "CreateSandbox", Takes: takes})
 		return i + 1
 	}
 	return 0
 }
 
-func (l *life) hasBegun(pod *v1.Pod) bool {
-	if pod.Status.PodIP != "" {
-		return true
-	}
+// hasBegun says whether there is a sandbox, and whether there must have been a pull.
+func (l *life) hasBegun(pod *v1.Pod) (begun, pulls bool) {
+	begun = pod.Status.PodIP != ""
 	for _, c := range l.containers() {
 		h := history{}
 		if status := statusOf(pod, c.Name); status != nil {
 			h.see(1, status)
 		}
-		if h.instances != nil || h.pull != nil || h.create != nil {
-			return true
-		}
+		begun = begun || h.instances != nil || h.create != nil
+		pulls = pulls || h.pull != nil
 	}
-	return false
+	return begun, pulls
 }
 
 // unbegun is a pod that has no sandbox: it ends before, or waits for ever.
@@ -106,7 +109,7 @@ func (l *life) unbegun() {
 func (l *life) evict(at int) {
 	status := l.way.Taken[at-1].Pod.Status
 	l.scenario.Events = append(l.scenario.Events, scenario.Event{At: l.between(0, at).Span(), Evict: &scenario.Evict{Reason: status.Reason, Message: status.Message}})
-	l.notes.OfStatus(l.stage(at), "phase Failed (%s), of which no container is the reason, is an eviction", status.Reason)
+	l.notes.OfStatus(l.stage(at), "the phase is Failed without a container that has failed: here the pod is evicted")
 }
 
 // phaseEnds ends containers that run when the pod's phase is final.
@@ -130,7 +133,9 @@ func (l *life) phaseEnds(histories map[string]*history) {
 			l.evict(i + 1)
 			return
 		}
-		l.endAll(histories, running, i+1, status.Phase == v1.PodFailed && !failed)
+		if l.pod.Spec.RestartPolicy != v1.RestartPolicyAlways { // otherwise they would only be started again
+			l.endAll(histories, running, i+1, status.Phase == v1.PodFailed && !failed)
+		}
 		return
 	}
 }
@@ -148,14 +153,11 @@ func (l *life) endAll(histories map[string]*history, running []string, at int, f
 		in := histories[name].running()
 		histories[name].ends(at, in.restarts, end)
 	}
-	l.notes.OfStatus(l.stage(at), "the phase is final while %s: it ends then, with exit code %d", are(running), end.ExitCode)
-}
-
-func are(running []string) string {
-	if len(running) == 1 {
-		return running[0] + " runs"
+	verbs := [2]string{"runs", "it ends"}
+	if len(running) > 1 {
+		verbs = [2]string{"run", "they end"}
 	}
-	return strings.Join(running, ", ") + " run"
+	l.notes.OfStatus(l.stage(at), "the phase is final while %s %s: %s then, with exit code %d", strings.Join(running, " and "), verbs[0], verbs[1], end.ExitCode)
 }
 
 // together notes that containers whose end is drawn end at the same time only with KWOK.
@@ -170,7 +172,7 @@ func (l *life) together(histories map[string]*history) {
 	}
 	for at := range l.way.Taken {
 		if names := ends[at+1]; len(names) > 1 {
-			l.notes.OfStatus(l.stage(at+1), "%s end at the same time with KWOK: here each has a time of its own, drawn from the same range", strings.Join(names, ", "))
+			l.notes.OfStatus(l.stage(at+1), "%s end at the same time with KWOK: here each has a time of its own, drawn from the same range", strings.Join(names, " and "))
 		}
 	}
 }

@@ -39,7 +39,7 @@ func (s *Stage) apply(pod *v1.Pod, now time.Time, notes *Notes) (Taken, error) {
 			continue
 		}
 		if err := s.patch(t.Pod, pod, step, now, notes); err != nil {
-			return t, fmt.Errorf("%s:%d: %s: %w", s.file, s.line(step.at...), s.Name, err)
+			return t, fmt.Errorf("%s:%d: %s: %s: %w", s.file, s.line(step.at...), s.Name, pathOf(step.at), err)
 		}
 	}
 	if s.spec.ImmediateNextStage != nil && *s.spec.ImmediateNextStage {

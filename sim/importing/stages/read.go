@@ -71,7 +71,7 @@ func (s *Set) read(f File, notes *Notes) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", f.Name, yamlsyntax.Find(f.Data, 1, err))
+			return syntaxError(f, err)
 		}
 		if len(node.Content) == 0 {
 			continue
@@ -80,6 +80,16 @@ func (s *Set) read(f File, notes *Notes) error {
 			return err
 		}
 	}
+}
+
+func syntaxError(f File, err error) error {
+	problem := yamlsyntax.Find(f.Data, 1, err)
+	if problem.Line == 0 {
+		return fmt.Errorf("%s: %w", f.Name, problem)
+	}
+	line := problem.Line
+	problem.Line = 0 // it stands before
+	return fmt.Errorf("%s:%d: %w", f.Name, line, problem)
 }
 
 // document reads a document, or an item of a list.
