@@ -1,6 +1,7 @@
 package kwok
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -55,6 +56,7 @@ func read(t *testing.T, name string, into any) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	text = bytes.ReplaceAll(text, []byte("<Now>"), []byte(`"2006-01-02T15:04:05Z"`)) // KWOK's word for any time
 	if err := yaml.Unmarshal(text, into); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
