@@ -99,14 +99,14 @@ func (o *importFlags) run() (int, error) {
 		return ExitError, err
 	}
 	result, err := importing.Stages(files, in.Set.Pod, importing.Options{Owner: o.owner, Without: o.without})
-	if err != nil && !errors.Is(err, importing.ErrNothing) {
+	if err != nil {
 		return ExitError, err
 	}
 	for _, n := range result.Notes {
 		o.say(n.String())
 	}
-	if err != nil {
-		o.say("lifepod: " + err.Error())
+	if result.Scenario == nil {
+		o.say("lifepod: no Stage applies to the pod: there is nothing to import")
 		return ExitNothing, nil
 	}
 	text, err := result.YAML(strings.Join(o.files, ", ") + " for pod " + in.Set.Pod.Namespace + "/" + in.Set.Pod.Name)

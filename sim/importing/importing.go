@@ -1,7 +1,6 @@
 package importing
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -23,13 +22,10 @@ type Options struct {
 
 // Result is a scenario, and what it does not have.
 type Result struct {
-	Scenario *scenario.Scenario
+	Scenario *scenario.Scenario // nil: no Stage applies to the pod; the notes say why
 	Summary  []Summary
 	Notes    []stages.Note
 }
-
-// ErrNothing is that no Stage applies to the pod. The notes say why; there is no scenario.
-var ErrNothing = errors.New("no Stage applies to the pod: there is nothing to import")
 
 // life is the pod as the Stages have it.
 type life struct {
@@ -41,8 +37,8 @@ type life struct {
 	notes    *stages.Notes
 }
 
-// Stages makes the scenario of a pod, which was defaulted and validated. With an error that is no ErrNothing there are no
-// notes.
+// Stages makes the scenario of a pod, which was defaulted and validated. An error is about files that can't be read, or
+// Stages that KWOK could not carry out either.
 func Stages(files []stages.File, pod *v1.Pod, o Options) (*Result, error) {
 	notes := &stages.Notes{}
 	set, err := stages.Read(files, notes)
@@ -58,7 +54,7 @@ func Stages(files []stages.File, pod *v1.Pod, o Options) (*Result, error) {
 	}
 	set.Unused(notes)
 	if len(l.way.Taken)+len(l.ending.Taken) == 0 {
-		return &Result{Notes: notes.All()}, ErrNothing
+		return &Result{Notes: notes.All()}, nil
 	}
 	l.read()
 	l.check(pod)

@@ -47,6 +47,7 @@ func (h *history) running() *instance {
 	return nil
 }
 
+// begin files that an instance begins.
 func (h *history) begin(at int, restarts int32) *instance {
 	i := &instance{from: at, restarts: restarts}
 	h.instances = append(h.instances, i)
@@ -55,11 +56,11 @@ func (h *history) begin(at int, restarts int32) *instance {
 
 // ends files that the running instance ends, or that one has begun and ended at the same time. One that has ended before
 // does so once only.
-func (h *history) ends(at int, restarts int32, as *v1.ContainerStateTerminated) *instance {
+func (h *history) ends(at int, restarts int32, as *v1.ContainerStateTerminated) {
 	i := h.running()
 	if i == nil {
 		if n := len(h.instances); n > 0 && h.instances[n-1].restarts >= restarts {
-			return h.instances[n-1]
+			return
 		}
 		i = h.begin(at, restarts)
 	}
@@ -68,7 +69,6 @@ func (h *history) ends(at int, restarts int32, as *v1.ContainerStateTerminated) 
 	if as != nil {
 		i.end = *as
 	}
-	return i
 }
 
 // historyOf is what the Stages do to a container.

@@ -168,8 +168,7 @@ func (s *Set) stage(file string, node *yaml.Node, fields map[string]any, notes *
 		return nil
 	}
 	if err := stage.prepare(); err != nil {
-		var left *unsupported
-		if errors.As(err, &left) {
+		if left, is := errors.AsType[*unsupported](err); is {
 			notes.Of(stage, left.field, "the Stage is left out: %s", left.why)
 			return nil
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"text/template"
@@ -21,13 +22,11 @@ func functions(now time.Time) template.FuncMap {
 	all := sprig.HermeticTxtFuncMap()
 	one := func(...any) string { return address }
 	list := func(...any) []string { return []string{address} }
-	for name, f := range map[string]any{
+	maps.Copy(all, template.FuncMap{
 		"Quote": quote, "Now": func() string { return now.Format(time.RFC3339Nano) }, "StartTime": func() string { return now.Format(time.RFC3339Nano) },
 		"YAML": toYAML, "Version": func() string { return "v0.8.0" },
 		"NodeIP": one, "NodeIPWith": one, "NodeIPsWith": list, "PodIP": one, "PodIPWith": one, "PodIPsWith": list,
-	} {
-		all[name] = f
-	}
+	})
 	return all
 }
 
