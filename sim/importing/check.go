@@ -15,7 +15,7 @@ func (l *life) check(pod *v1.Pod) {
 	if n == 0 || l.way.Deleted() {
 		return
 	}
-	lived := sim.Run(pod, sim.Options{Scenario: l.scenario, Seed: 1, For: max(time.Hour, 2*l.longest())})
+	lived := sim.Run(pod, sim.Options{Scenario: l.scenario, Seed: 1, For: max(time.Hour, 2*total(l.way.Taken).Most)})
 	wasReady := false
 	for i := range l.way.Taken {
 		wasReady = wasReady || conditionOf(l.way.Taken[i].Pod, v1.PodReady) == v1.ConditionTrue

@@ -9,20 +9,28 @@ import (
 	"github.com/lifepod/lifepod/sim/scenario"
 )
 
-// container files what a container does, which can begin after so many Stages, and says after how many the next one can.
-func (l *life) container(c part, h *history, at int) int {
+// container is one of the pod's, and what the Stages do to it.
+type container struct {
+	*life
+	part
+	*history
+}
+
+// file files what the container does, which can begin after so many Stages, and says after how many the next one can.
+func (c *container) file(at int) int {
+	l, h := c.life, c.history
 	if c.sidecar {
-		h.keepSidecar(l, c.Name)
+		c.keepSidecar()
 	}
-	l.image(c, h)
+	c.filePull()
 	if h.create != nil {
-		l.refuseCreation(c, h)
+		c.refuseCreation()
 	}
 	if l.way.Repeats && len(h.instances) > 1 && h.running() != nil {
 		h.instances = h.instances[:len(h.instances)-1] // it goes on as the one before it
 	}
 	if h.instances == nil {
-		l.neverRuns(c, h)
+		c.neverRuns()
 		return at
 	}
 	var runs []scenario.Run
@@ -30,10 +38,10 @@ func (l *life) container(c part, h *history, at int) int {
 		begins := max(at, in.from)
 		start := l.between(at, begins)
 		if i > 0 || h.pull != nil || h.create != nil {
-			l.ownBackOff(c.Name, h, i)
+			c.ownBackOff(i)
 			begins, start = in.from, stages.Delay{}
 		}
-		runs = append(runs, l.run(c, in, begins, start))
+		runs = append(runs, c.run(in, begins, start))
 		if i == 0 {
 			at = begins
 		}
@@ -46,23 +54,24 @@ func (l *life) container(c part, h *history, at int) int {
 }
 
 // keepSidecar has a sidecar run on that the Stages end well: it would be started again.
-func (h *history) keepSidecar(l *life, name string) {
-	if len(h.instances) != 1 || !h.instances[0].ended || h.instances[0].end.ExitCode != 0 || h.instances[0].startError != "" {
+func (c *container) keepSidecar() {
+	if len(c.instances) != 1 || !c.instances[0].ended || c.instances[0].end.ExitCode != 0 || c.instances[0].startError != "" {
 		return
 	}
-	in := h.instances[0]
-	l.notes.OfStatus(l.stage(in.to), "ends the sidecar %s, which would be started again: it runs on", name)
+	in := c.instances[0]
+	c.notes.OfStatus(c.stage(in.to), "ends the sidecar %s, which would be started again: it runs on", c.Name)
 	in.ended = false
 }
 
 // run is what an instance does, which begins after so many Stages.
-func (l *life) run(c part, in *instance, begins int, start stages.Delay) (r scenario.Run) {
+func (c *container) run(in *instance, begins int, start stages.Delay) (r scenario.Run) {
+	l := c.life
 	r.Start = start.Span()
 	if in.startError != "" {
 		r.StartError = in.startError
 		return r
 	}
-	l.readiness(c, in, begins, &r)
+	c.readiness(in, begins, &r)
 	if !in.ended {
 		forever, _ := scenario.ParseSpan("forever") // it is one
 		r.Run = &forever
@@ -99,7 +108,7 @@ func (l *life) exitCode(stage *stages.Stage, name string, end *v1.ContainerState
 }
 
 // readiness is from when on an instance is ready.
-func (l *life) readiness(c part, in *instance, begins int, r *scenario.Run) {
+func (c *container) readiness(in *instance, begins int, r *scenario.Run) {
 	changes := in.ready
 	if in.ended && len(changes) > 0 && changes[len(changes)-1].at >= in.to {
 		changes = changes[:len(changes)-1]
@@ -108,12 +117,7 @@ func (l *life) readiness(c part, in *instance, begins int, r *scenario.Run) {
 		return
 	}
 	if c.ReadinessProbe == nil {
-		for _, change := range changes[1:] {
-			l.notes.OfStatus(l.stage(change.at), "%s becomes %s: it has no readinessProbe, and so is ready as long as it runs", c.Name, readyWord(change.ready))
-		}
-		if len(changes) == 1 && !c.init {
-			l.notes.OfStatus(l.stage(changes[0].at), "%s is never ready: it has no readinessProbe, and so is ready as long as it runs", c.Name)
-		}
+		c.withoutProbe(changes)
 		return
 	}
 	forever, _ := scenario.ParseSpan("forever") // it is one
@@ -121,16 +125,26 @@ func (l *life) readiness(c part, in *instance, begins int, r *scenario.Run) {
 	case len(changes) == 1:
 		r.Ready = &forever
 	case len(changes) == 2 && changes[1].ready:
-		r.Ready = l.between(begins, changes[1].at).Span()
+		r.Ready = c.between(begins, changes[1].at).Span()
 	default:
 		r.Probes = &scenario.Probes{}
 		for _, change := range changes {
-			a := scenario.Answer{From: l.between(begins, change.at).Span(), Answer: "failure"}
+			a := scenario.Answer{From: c.between(begins, change.at).Span(), Answer: "failure"}
 			if change.ready {
 				a.Answer = "success"
 			}
 			r.Probes.Readiness = append(r.Probes.Readiness, a)
 		}
+	}
+}
+
+// withoutProbe notes that nothing but running makes the container ready.
+func (c *container) withoutProbe(changes []readiness) {
+	for _, change := range changes[1:] {
+		c.notes.OfStatus(c.stage(change.at), "%s becomes %s: it has no readinessProbe, and so is ready as long as it runs", c.Name, readyWord(change.ready))
+	}
+	if len(changes) == 1 && !c.init {
+		c.notes.OfStatus(c.stage(changes[0].at), "%s is never ready: it has no readinessProbe, and so is ready as long as it runs", c.Name)
 	}
 }
 
@@ -141,8 +155,9 @@ func readyWord(ready bool) string {
 	return "unready"
 }
 
-// image is there without a pull, unless the Stages say that it can't be had. lifepod pulls as soon as it has the pod.
-func (l *life) image(c part, h *history) {
+// filePull has the image be there without a pull, unless the Stages say that it can't be had. lifepod pulls as soon as it has the pod.
+func (c *container) filePull() {
+	l, h := c.life, c.history
 	present := h.pull == nil
 	image := scenario.Image{Present: &present, Pull: scenario.Fixed(0)}
 	if before, known := l.scenario.Images[c.Image]; known && before.Failures > 0 {
@@ -158,7 +173,8 @@ func (l *life) image(c part, h *history) {
 }
 
 // refuseCreation has the runtime refuse to create the container: for good unless it runs later.
-func (l *life) refuseCreation(c part, h *history) {
+func (c *container) refuseCreation() {
+	l, h := c.life, c.history
 	call := scenario.Call{Call: "CreateContainer", Container: c.Name, Fail: h.create.message}
 	if h.instances != nil {
 		call.Times = 1
@@ -170,7 +186,8 @@ func (l *life) refuseCreation(c part, h *history) {
 }
 
 // ownBackOff notes that lifepod waits as long as its rules say before it tries again.
-func (l *life) ownBackOff(name string, h *history, i int) {
+func (c *container) ownBackOff(i int) {
+	l, h, name := c.life, c.history, c.Name
 	from := h.instances[i].from
 	switch {
 	case i > 0:
@@ -183,7 +200,8 @@ func (l *life) ownBackOff(name string, h *history, i int) {
 }
 
 // neverRuns notes that the Stages leave a container waiting for no reason that a scenario has.
-func (l *life) neverRuns(c part, h *history) {
+func (c *container) neverRuns() {
+	l, h := c.life, c.history
 	phase := l.way.Pod().Status.Phase
 	if h.pull != nil || h.create != nil || phase == v1.PodFailed || phase == v1.PodSucceeded || l.way.Deleted() {
 		return

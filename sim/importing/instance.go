@@ -2,6 +2,7 @@ package importing
 
 import (
 	"cmp"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -45,6 +46,18 @@ func (h *history) running() *instance {
 		return h.instances[n-1]
 	}
 	return nil
+}
+
+// begunBy says whether an instance has begun after so many Stages.
+func (h *history) begunBy(at int) bool {
+	return slices.ContainsFunc(h.instances, func(i *instance) bool { return i.from <= at })
+}
+
+// failedBy says whether an instance has failed after so many Stages.
+func (h *history) failedBy(at int) bool {
+	return slices.ContainsFunc(h.instances, func(i *instance) bool {
+		return i.ended && i.to <= at && (i.end.ExitCode != 0 || i.startError != "")
+	})
 }
 
 // begin files that an instance begins.

@@ -1,11 +1,12 @@
 package importing
 
 import (
+	"slices"
 	"strings"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/sim/importing/stages"
 	"github.com/lifepod/lifepod/sim/scenario"
 )
 
@@ -30,7 +31,7 @@ func (l *life) read() {
 	}
 	l.phaseEnds(histories)
 	for _, c := range l.containers() {
-		at = l.container(c, histories[c.Name], at)
+		at = (&container{l, c, histories[c.Name]}).file(at)
 	}
 	l.together(histories)
 	l.stops(histories)
@@ -114,29 +115,29 @@ func (l *life) evict(at int) {
 
 // phaseEnds ends containers that run when the pod's phase is final.
 func (l *life) phaseEnds(histories map[string]*history) {
-	for i := range l.way.Taken {
-		status := l.way.Taken[i].Pod.Status
-		if status.Phase != v1.PodFailed && status.Phase != v1.PodSucceeded {
-			continue
-		}
-		failed, begun, running := false, false, []string{}
-		for _, c := range l.containers() {
-			for _, in := range histories[c.Name].instances {
-				begun = begun || in.from <= i+1
-				failed = failed || in.ended && in.to <= i+1 && (in.end.ExitCode != 0 || in.startError != "")
-			}
-			if in := histories[c.Name].running(); in != nil && !c.sidecar && in.from <= i+1 {
-				running = append(running, c.Name)
-			}
-		}
-		if status.Phase == v1.PodFailed && !failed && (status.Reason != "" || !begun) {
-			l.evict(i + 1)
-			return
-		}
-		if l.pod.Spec.RestartPolicy != v1.RestartPolicyAlways { // otherwise they would only be started again
-			l.endAll(histories, running, i+1, status.Phase == v1.PodFailed && !failed)
-		}
+	at := 1 + slices.IndexFunc(l.way.Taken, func(t stages.Taken) bool {
+		return t.Pod.Status.Phase == v1.PodFailed || t.Pod.Status.Phase == v1.PodSucceeded
+	})
+	if at == 0 {
 		return
+	}
+	var running []string
+	failed, begun := false, false
+	for _, c := range l.containers() {
+		h := histories[c.Name]
+		begun = begun || h.begunBy(at)
+		failed = failed || h.failedBy(at)
+		if in := h.running(); in != nil && !c.sidecar && in.from <= at {
+			running = append(running, c.Name)
+		}
+	}
+	status := l.way.Taken[at-1].Pod.Status
+	fails := status.Phase == v1.PodFailed && !failed
+	switch {
+	case fails && (status.Reason != "" || !begun):
+		l.evict(at)
+	case l.pod.Spec.RestartPolicy != v1.RestartPolicyAlways: // otherwise they would only be started again
+		l.endAll(histories, running, at, fails)
 	}
 }
 
@@ -220,6 +221,3 @@ func (l *life) conditions() {
 		}
 	}
 }
-
-// longest is for how long the Stages go on at most.
-func (l *life) longest() time.Duration { return total(l.way.Taken).Most }

@@ -38,7 +38,7 @@ func (s *Stage) apply(pod *v1.Pod, now time.Time, notes *Notes) (Taken, error) {
 		if step.Patch == nil {
 			continue
 		}
-		if err := s.patch(t.Pod, pod, step, now, notes); err != nil {
+		if err := s.patch(t.Pod, step, sight{pod, now}, notes); err != nil {
 			return t, fmt.Errorf("%s:%d: %s: %s: %w", s.file, s.line(step.at...), s.Name, pathOf(step.at), err)
 		}
 	}
@@ -63,13 +63,19 @@ func (f *finalizers) change(now []string) []string {
 	return now
 }
 
+// sight is what a template sees.
+type sight struct {
+	pod *v1.Pod
+	now time.Time
+}
+
 // patch changes the pod as the API server would: its status by the subresource, else its metadata.
-func (s *Stage) patch(pod, before *v1.Pod, step *step, now time.Time, notes *Notes) error {
+func (s *Stage) patch(pod *v1.Pod, step *step, of sight, notes *Notes) error {
 	p := step.Patch
 	if p.Impersonation != nil {
 		notes.Of(s, step.at, "nobody is impersonated")
 	}
-	data, err := render(p.Template, before, now)
+	data, err := render(p.Template, of.pod, of.now)
 	if err != nil {
 		return err
 	}
