@@ -9,6 +9,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/lifepod/lifepod/sim"
+	"github.com/lifepod/lifepod/sim/choice"
 	"github.com/lifepod/lifepod/sim/command"
 )
 
@@ -59,7 +61,21 @@ func imported(t *testing.T, d *datadriven.TestData) string {
 			t.Errorf("the scenario does not say %q", line)
 		}
 	}
+	liveOnNodes(t, stderr)
 	return stderr + withoutNotes(string(text))
+}
+
+// liveOnNodes holds that simulated nodes take the scenario, but for what is said that they refuse.
+func liveOnNodes(t *testing.T, said string) {
+	t.Helper()
+	read, err := choice.Read([]string{"default/web-*=scenario.yaml"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := sim.CheckPod(read.All()[0].Scenario)
+	if (refused != nil) != strings.Contains(said, "lifepod sim nodes refuses") {
+		t.Errorf("simulated nodes say %v; said is\n%s", refused, said)
+	}
 }
 
 // withoutNotes is a scenario without the comments that stderr has as well.

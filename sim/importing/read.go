@@ -18,6 +18,7 @@ const forGood = 1_000_000
 func (l *life) read() {
 	l.scenario.Containers, l.scenario.Images = map[string]scenario.Container{}, map[string]scenario.Image{}
 	if len(l.way.Taken) == 0 {
+		l.onlyEnds()
 		return
 	}
 	begun := l.sandbox()
@@ -34,7 +35,7 @@ func (l *life) read() {
 		at = (&container{l, c, histories[c.Name]}).file(at)
 	}
 	l.together(histories)
-	l.stops(histories)
+	l.stops()
 	l.conditions()
 	if l.way.Deleted() {
 		n := len(l.way.Taken)
@@ -179,8 +180,8 @@ func (l *life) together(histories map[string]*history) {
 }
 
 // stops is how the pod ends when somebody deletes it: the first container that runs takes that long, the others no time.
-func (l *life) stops(histories map[string]*history) {
-	if l.endsFrom == nil || !l.ending.Deleted() || !runs(l.endsFrom) {
+func (l *life) stops() {
+	if !l.ending.Deleted() || len(l.way.Taken) > 0 && !runs(l.endsFrom) {
 		return
 	}
 	after := total(l.ending.Taken)
@@ -193,7 +194,7 @@ func (l *life) stops(histories map[string]*history) {
 			continue
 		}
 		stop := &scenario.Stop{After: scenario.Fixed(0)}
-		if !c.sidecar && histories[c.Name].instances != nil {
+		if !c.sidecar {
 			stop.After = after.Span()
 			after.Least, after.Most = 0, 0
 		}
@@ -206,6 +207,17 @@ func (l *life) stops(histories map[string]*history) {
 			}
 		}
 	}
+}
+
+// onlyEnds is a pod of which the Stages say how it ends, and nothing before.
+func (l *life) onlyEnds() {
+	l.notes.Say("no Stage applies before somebody deletes the pod: here it runs as usual")
+	for _, c := range l.containers() {
+		if !c.init {
+			l.scenario.Containers[c.Name] = scenario.Container{Runs: []scenario.Run{{}}}
+		}
+	}
+	l.stops()
 }
 
 // conditions are said if nobody sets them here.

@@ -111,12 +111,15 @@ func compileQuery(text string) (*gojq.Code, error) {
 	return code, nil
 }
 
+// mostResults is how many are looked at: no pod has more of anything, and an expression may find some for ever.
+const mostResults = 10_000
+
 // results are what a query finds; nothing after an error, as in KWOK.
 func results(query *gojq.Code, pod map[string]any) (found []any) {
 	iter := query.Run(pod)
 	for {
 		v, more := iter.Next()
-		if !more {
+		if !more || len(found) == mostResults {
 			return found
 		}
 		if _, failed := v.(error); failed {
