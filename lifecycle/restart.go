@@ -140,7 +140,7 @@ func verdictAtExit(s *step, c *container, t *v1.ContainerStateTerminated) verdic
 		return limitRestarts(s, c, byExit)
 	}
 	c.Failure, c.Requested = c.Kill.Failure, c.Kill.Requested
-	inRound := s.round.Active && c.Asked
+	inRound := s.round.Active && c.Asked && c.takesPartInRound()
 	switch {
 	case inRound:
 		return verdict{Restart: true, Because: "all containers restart", Rule: "B-RAC-6"}
