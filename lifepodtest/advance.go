@@ -30,9 +30,9 @@ func (o Options) time() nodes.Time {
 }
 
 // Advance moves the time of pods on by d, with Options.Manual; in real time it takes a moment. First the nodes hear of all
-// pods that have been created, changed or deleted. Then all that is due happens in its order: whatever a pod does at one
-// time is done, and the API server has been told, before the next time comes. When Advance returns it has the statuses of
-// all pods. Kubernetes' Events follow within seconds.
+// pods that were created or deleted, or whose spec was changed. Then all that is due happens in its order: whatever a pod does at
+// one time is done, and the API server has been told, before the next time comes. When Advance returns that has the statuses of all
+// pods; their Events come a little later, as always.
 //
 // It does not wait for what others do in answer, such as an operator that replaces a pod that has failed: that pod
 // lives from when its node hears of it. Wait for it, then advance again. Call it from the goroutine of the test.

@@ -71,9 +71,9 @@ const (
 	listPause = 10 * time.Millisecond
 )
 
-// Advance moves the time on by d. First the nodes hear of all pods that the API server has for them. Then comes everything in its
-// order: at each time at which something is due, all pods go as far as they can, and the API server has what it would have been told at once in
-// real time, before the next one comes. At the end it has all their statuses. Their events follow within seconds.
+// Advance moves the time on by d. First the nodes hear of all pods that the API server has for them, which it knows by their
+// generations. Then comes everything in its order: at each time at which something is due, all pods go as far as they can, and the
+// API server gets what it would be told at once in real time, before the next time comes. At the end it has all statuses.
 func (m *Manual) Advance(ctx context.Context, d time.Duration) error {
 	if err := m.hear(ctx); err != nil {
 		return err
