@@ -53,7 +53,8 @@ func TestSpeed(t *testing.T) {
 		if waiting := c.State.Waiting; waiting != nil && waiting.Reason == "CrashLoopBackOff" {
 			backOffs = append(backOffs, strings.Fields(waiting.Message)[1])
 		}
-		if ended := c.LastTerminationState.Terminated; ended != nil && (ended.Reason != "Error" || ended.ExitCode != 3 || ended.FinishedAt.Before(&ended.StartedAt)) {
+		ended := c.LastTerminationState.Terminated
+		if ended != nil && (ended.Reason != "Error" || ended.ExitCode != 3 || ended.FinishedAt.Before(&ended.StartedAt)) {
 			t.Errorf("it has ended as %+v", ended)
 		}
 		if restarts = c.RestartCount; restarts >= 5 {

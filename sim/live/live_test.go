@@ -114,8 +114,9 @@ func TestManualTime(t *testing.T) {
 	for i := range sinks {
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i), Namespace: "default", UID: types.UID(fmt.Sprint(i))}}
 		pod.Spec = v1.PodSpec{
-			RestartPolicy: v1.RestartPolicyAlways, TerminationGracePeriodSeconds: new(int64(7)), DNSPolicy: v1.DNSDefault, SecurityContext: &v1.PodSecurityContext{},
-			Containers: []v1.Container{{Name: "main", Image: "lifepod.dev/toolbox:1", ImagePullPolicy: v1.PullIfNotPresent}},
+			RestartPolicy: v1.RestartPolicyAlways, TerminationGracePeriodSeconds: new(int64(7)), DNSPolicy: v1.DNSDefault,
+			SecurityContext: &v1.PodSecurityContext{},
+			Containers:      []v1.Container{{Name: "main", Image: "lifepod.dev/toolbox:1", ImagePullPolicy: v1.PullIfNotPresent}},
 		}
 		workers[i] = engine.NewWorker(pod, &sinks[i])
 		running.Go(func() {
