@@ -48,6 +48,7 @@ func startCluster(t *testing.T, c Config) *testCluster {
 		}
 		c.Listen = fmt.Sprintf("0.0.0.0:%d", port)
 	}
+	c.Simulated.Speed = 1
 	if c.Node == "" {
 		c.Node = "n1"
 	}

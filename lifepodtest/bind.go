@@ -47,7 +47,7 @@ func bind(ctx context.Context, client kubernetes.Interface, nodes int) {
 }
 
 func (b *binder) see(ctx context.Context, pod *v1.Pod) {
-	if _, known := b.of[pod.UID]; known || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || len(pod.Spec.SchedulingGates) > 0 {
+	if _, known := b.of[pod.UID]; known || !isUnbound(pod) {
 		return
 	}
 	best := 0
@@ -68,6 +68,11 @@ func (b *binder) see(ctx context.Context, pod *v1.Pod) {
 	}
 	b.of[pod.UID] = best
 	b.on[best]++
+}
+
+// isUnbound says that a pod is to be bound to a node.
+func isUnbound(pod *v1.Pod) bool {
+	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && len(pod.Spec.SchedulingGates) == 0
 }
 
 // isOver says that there is nothing to bind any more.

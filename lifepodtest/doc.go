@@ -21,6 +21,13 @@
 //	    runs: [{run: 1s, exit: 1}, {run: forever}]`
 //	lifepodtest.Start(t, config, lifepodtest.Options{Scenarios: map[string]string{"": crash}})
 //
+// Pods live in real time, which may go faster for them (Options.Speed), or stand still until the test moves it on: that a
+// job of an hour ends after an hour then takes a test no time, and no sleep.
+//
+//	nodes := lifepodtest.Start(t, config, lifepodtest.Options{Manual: true})
+//	…
+//	nodes.Advance(time.Hour)
+//
 // What containers have written can be asked of the API server, as of any cluster (GetLogs, kubectl
 // logs); there are no processes for exec, attach and port-forward, which are refused. The nodes' API
 // is at 127.0.0.1, and answers everybody.

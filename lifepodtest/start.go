@@ -36,14 +36,22 @@ type Options struct {
 	Scheduler bool
 	// Output takes what containers write; nil: the test's log does.
 	Output func(pod *v1.Pod, container, stream, text string)
+	// Speed is how many times as fast as others pods live, such as 60; 0: 1.
+	Speed float64
+	// Manual has the time of pods stand still, until Nodes.Advance moves it on.
+	Manual bool
 }
 
 // patience is how long the API server may take to know the nodes.
 const patience = time.Minute
 
 // Start adds nodes, until the test ends. When it returns they are Ready.
-func Start(t testing.TB, config *rest.Config, o Options) {
+func Start(t testing.TB, config *rest.Config, o Options) *Nodes {
 	t.Helper()
+	lives := o.time()
+	if err := lives.Check(); err != nil {
+		t.Fatalf("lifepodtest: %v", err)
+	}
 	scenarios, err := read(o.Scenarios)
 	if err != nil {
 		t.Fatalf("lifepodtest: %v", err)
@@ -61,19 +69,21 @@ func Start(t testing.TB, config *rest.Config, o Options) {
 	})
 	log := slog.New(slog.DiscardHandler)
 	count := cmp.Or(o.Nodes, 1)
+	started := &Nodes{t: t, binds: !o.Scheduler, manual: lives.Manual}
+	if started.client, err = kubernetes.NewForConfig(config); err != nil {
+		t.Fatalf("lifepodtest: client of the API server: %v", err)
+	}
 	if !o.Scheduler {
-		client, err := kubernetes.NewForConfig(config)
-		if err != nil {
-			t.Fatalf("lifepodtest: client of the API server: %v", err)
-		}
-		running.Go(func() { bind(ctx, client, count) })
+		running.Go(func() { bind(ctx, started.client, count) })
 	}
 	loopback := net.IPv4(127, 0, 0, 1) // the API server of a test is on this machine, and has no certificate to show
 	serve := api.Serve{IP: loopback, Bind: loopback.String(), SelfSigned: true, Open: true}
 	ready, failed := make(chan struct{}), make(chan error, 1)
 	running.Go(func() {
 		pods := &live.Pods{Scenarios: scenarios, Seed: 1, Output: o.Output}
-		failed <- nodes.Run(ctx, nodes.Options{API: config, Count: count, Prefix: prefix, Serve: serve, Pods: pods, Log: log}, func() { close(ready) })
+		failed <- nodes.Run(ctx, nodes.Options{
+			API: config, Count: count, Prefix: prefix, Serve: serve, Time: lives, Pods: pods, Log: log,
+		}, func() { close(ready) })
 	})
 	select {
 	case <-ready:
@@ -82,6 +92,7 @@ func Start(t testing.TB, config *rest.Config, o Options) {
 	case <-time.After(patience):
 		t.Fatalf("lifepodtest: the API server has not got to know %d nodes within %v", count, patience)
 	}
+	return started
 }
 
 // prefix begins the names of the nodes.

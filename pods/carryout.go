@@ -26,7 +26,7 @@ func (s *Shell) carryOut(ctx context.Context, effects []roster.Effect) {
 		case roster.WakeAt:
 			s.timer.Stop()
 			if !e.At.IsZero() {
-				s.timer.Reset(time.Until(e.At))
+				s.timer.Reset(e.At.Sub(s.now()))
 			}
 		case roster.Release: // before another pod is allocated something
 			s.ByName.Release(e.UID)
@@ -50,11 +50,11 @@ func (s *Shell) carryOut(ctx context.Context, effects []roster.Effect) {
 func (s *Shell) doBeside(ctx context.Context, effect roster.Effect) {
 	switch e := effect.(type) {
 	case roster.Look:
-		s.beside.Go(func() { s.look(ctx, e.Pod) })
+		s.aside(func() { s.look(ctx, e.Pod) })
 	case roster.ReadNode:
-		s.beside.Go(func() { s.mail.Post(roster.NodeRead{UID: e.UID, Node: s.readNode(ctx)}) })
+		s.aside(func() { s.mail.Post(roster.NodeRead{UID: e.UID, Node: s.readNode(ctx)}) })
 	case roster.Allocate:
-		s.beside.Go(func() { s.mail.Post(s.ByName.Allocate(ctx, e.Pod)) })
+		s.aside(func() { s.mail.Post(s.ByName.Allocate(ctx, e.Pod)) })
 	case roster.Recall:
 		s.withFiles(e.UID, func() {
 			remembered, _ := s.Memory.Load(e.UID) // nil if it is of no use
@@ -71,7 +71,7 @@ func (s *Shell) doBeside(ctx context.Context, effect roster.Effect) {
 	case roster.AllHeard:
 		s.allHeard(ctx)
 	case roster.RecordBoot:
-		s.beside.Go(s.recordBoot)
+		s.aside(s.recordBoot)
 	default:
 		s.relieve(ctx, effect)
 	}
@@ -80,7 +80,7 @@ func (s *Shell) doBeside(ctx context.Context, effect roster.Effect) {
 // withFiles does something with a pod's files, in its turn.
 func (s *Shell) withFiles(uid types.UID, do func()) {
 	turn := s.files.turn(uid)
-	s.beside.Go(func() { turn(do) })
+	s.aside(func() { turn(do) })
 }
 
 // forget removes what is kept of a pod. One that is gone is gone again if it is found.
@@ -132,7 +132,7 @@ func (s *Shell) drop(e roster.Drop) {
 // record tells the API server of a pod.
 func (s *Shell) record(e roster.PodEvent) {
 	if s.Cluster.Events != nil {
-		s.Cluster.Events.Pod(e.Pod, time.Now(), e.Event)
+		s.Cluster.Events.Pod(e.Pod, s.now(), e.Event)
 	}
 }
 
@@ -207,7 +207,7 @@ func (s *Shell) allHeard(ctx context.Context) {
 		s.Cluster.Mirrors.AllHeard()
 	}
 	s.heard.Store(true)
-	s.beside.Go(func() {
+	s.aside(func() {
 		s.releaseUnknown()
 		if err := (Remains{s}).ClearDisk(ctx); err != nil {
 			s.Log.Warn("can't remove what is left of pods that are gone", "err", err)

@@ -39,7 +39,7 @@ func ResumeLife(node *worker.Engine, pod *v1.Pod, to worker.Sink, from lifecycle
 	if l.Worker, err = node.ResumeWorker(pod, l, from); err != nil {
 		return nil, err
 	}
-	l.object.Resume(l.Worker.Machine(), time.Now())
+	l.object.Resume(l.Worker.Machine(), node.Clock.Time().Now())
 	return l, nil
 }
 
@@ -48,7 +48,7 @@ func adoptLife(node *worker.Engine, pod *v1.Pod, to worker.Sink, has lifecycle.O
 	l := lifeOf(node, pod, to)
 	l.Worker = node.AdoptWorker(pod, l, has)
 	if pod.Status.Phase != "" {
-		l.object.Resume(l.Worker.Machine(), time.Now())
+		l.object.Resume(l.Worker.Machine(), node.Clock.Time().Now())
 	}
 	return l
 }
@@ -87,7 +87,7 @@ func (l *Life) Tell(fact lifecycle.Fact) {
 	case lifecycle.PodUpdated:
 		l.object.Updated(f.Pod)
 	case lifecycle.StopRequested:
-		l.object.StopRequested(time.Now(), f)
+		l.object.StopRequested(l.node.Clock.Time().Now(), f)
 	}
 	l.Worker.Post(fact)
 }

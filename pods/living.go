@@ -114,6 +114,7 @@ func (l *living) live(ctx context.Context) (err error) {
 // something is wrong with the worker.
 func (l *living) returned(err error) {
 	s, now := l.shell, l.now.Load()
+	defer l.Worker.Close()
 	s.mu.Lock()
 	delete(s.lives, l.uid())
 	s.mu.Unlock()

@@ -38,9 +38,9 @@ func (s *Shell) relieve(ctx context.Context, effect roster.Effect) {
 	case roster.Preempted:
 		s.Counts.Preempted(e.Missing)
 	case roster.Reclaim:
-		s.beside.Go(func() { s.mail.Post(roster.Reclaimed{Seen: s.Relief.Reclaim(ctx, e.Reclaims)}) })
+		s.aside(func() { s.mail.Post(roster.Reclaimed{Seen: s.Relief.Reclaim(ctx, e.Reclaims)}) })
 	case roster.MeasurePods:
-		s.beside.Go(func() {
+		s.aside(func() {
 			used, err := s.Relief.Usage(ctx, e.Signal)
 			if err != nil && ctx.Err() == nil {
 				s.Log.Warn("can't measure what pods use", "err", err)

@@ -144,7 +144,7 @@ type Shell struct {
 
 	machine *roster.Machine // run's alone; whoever asks after it has ended may read it
 	node    *v1.Node        // as the machine knows it; run's alone
-	timer   *time.Timer     // run's alone
+	timer   worker.Timer    // run's alone; posts roster.Woke
 
 	beside sync.WaitGroup // workers, and what is done for the roster
 
@@ -173,6 +173,7 @@ func New(c Config) *Shell {
 		options.ByName, options.Fixed = c.ByName.Asks, c.ByName.Fixed()
 	}
 	options.Fixed.Swap = c.Engine.Config.Swaps()
+	c.mail.Count(c.Engine.Clock.Time().Busy)
 	return &Shell{
 		Config: c, events: c.Engine.Events(c.RuntimeChanged), machine: roster.New(options),
 		lives: map[types.UID]*living{},
@@ -200,7 +201,8 @@ func (s *Shell) Wait() {
 // run feeds the roster until ctx ends.
 func (s *Shell) run(ctx context.Context, opened roster.Opened) {
 	defer close(s.closed)
-	s.timer = time.NewTimer(time.Hour)
+	defer s.mail.Close()
+	s.timer = s.Engine.Clock.Time().AfterFunc(time.Hour, func() { s.mail.Post(roster.Woke{}) })
 	defer s.timer.Stop()
 	s.timer.Stop()
 	s.step(ctx, opened)
@@ -216,8 +218,6 @@ func (s *Shell) run(ctx context.Context, opened roster.Opened) {
 				s.receive(ctx, item)
 			}
 			s.mail.Handled()
-		case <-s.timer.C:
-			s.step(ctx, roster.Woke{})
 		}
 	}
 }
@@ -248,12 +248,25 @@ func (s *Shell) receive(ctx context.Context, item any) {
 
 // step feeds one fact and carries out what follows.
 func (s *Shell) step(ctx context.Context, fact roster.Fact) {
-	now := time.Now()
+	now := s.now()
 	if node := s.Node(); node != s.node {
 		s.node = node
 		s.carryOut(ctx, s.machine.Step(roster.Event{At: now, Fact: roster.NodeKnown{Node: node}}))
 	}
 	s.carryOut(ctx, s.machine.Step(roster.Event{At: now, Fact: fact}))
+}
+
+// now is what time it is for the pods.
+func (s *Shell) now() time.Time { return s.Engine.Clock.Time().Now() }
+
+// aside does something beside the roster, which is answered by mail.
+func (s *Shell) aside(do func()) {
+	busy := s.Engine.Clock.Time().Busy
+	busy(1)
+	s.beside.Go(func() {
+		defer busy(-1)
+		do()
+	})
 }
 
 // ask has the roster read, in turn with the facts.

@@ -23,7 +23,7 @@ func (s *Shell) holdUp(ctx context.Context, effect roster.Effect) {
 	case roster.AnnounceShutdown:
 		s.Shutdowns.Announce(e.Cancelled)
 	case roster.TellStatuses:
-		s.beside.Go(func() { s.tellStatuses(ctx, e.Until) })
+		s.aside(func() { s.tellStatuses(ctx, e.Until) })
 	case roster.ReleaseInhibitor:
 		s.Shutdowns.Release()
 	case roster.TakeInhibitor:
@@ -36,7 +36,7 @@ func (s *Shell) holdUp(ctx context.Context, effect roster.Effect) {
 // tellStatuses waits until the API server has the pods' statuses, but not beyond a time.
 func (s *Shell) tellStatuses(ctx context.Context, until time.Time) {
 	if s.Cluster.Statuses != nil {
-		ctx, cancel := context.WithDeadline(ctx, until)
+		ctx, cancel := context.WithTimeout(ctx, until.Sub(s.now()))
 		defer cancel()
 		s.Cluster.Statuses.AwaitTold(ctx)
 	}

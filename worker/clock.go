@@ -12,8 +12,9 @@ const clockTolerance = time.Second
 
 // clock reads the wall clock for a machine, and notices when somebody has set it.
 type clock struct {
-	wall    func() time.Time
-	machine lifecycle.Clock // what a checkpoint says of the clock
+	even    func() time.Time // runs evenly, whatever is done to the wall clock
+	wall    func() time.Time // nil: even tells its time, too
+	machine lifecycle.Clock  // what a checkpoint says of the clock
 	last    reading
 }
 
@@ -21,10 +22,7 @@ type clock struct {
 type reading struct{ wall, even time.Time }
 
 func (n *Engine) newClock() clock {
-	c := clock{wall: time.Now}
-	if n.Clock.Now != nil {
-		c.wall = n.Clock.Now
-	}
+	c := clock{even: n.Clock.Time().Now, wall: n.Clock.Now}
 	if n.Clock.Machine != nil {
 		c.machine = n.Clock.Machine()
 	}
@@ -34,7 +32,10 @@ func (n *Engine) newClock() clock {
 // now is the time by the wall clock, and by how much that was changed since the last
 // call.
 func (c *clock) now() (now time.Time, changed time.Duration) {
-	read := reading{wall: c.wall().Round(0), even: time.Now()}
+	read := reading{even: c.even()}
+	if read.wall = read.even.Round(0); c.wall != nil {
+		read.wall = c.wall().Round(0)
+	}
 	if !c.last.even.IsZero() {
 		changed = read.wall.Sub(c.last.wall) - read.even.Sub(c.last.even)
 	}
@@ -51,8 +52,11 @@ func (c *clock) now() (now time.Time, changed time.Duration) {
 // until is how long it is to a time of the wall clock as it stood at the last call of
 // now.
 func (c *clock) until(at time.Time) time.Duration {
-	return at.Sub(c.last.wall) - time.Since(c.last.even)
+	return at.Sub(c.last.wall) - c.even().Sub(c.last.even)
 }
+
+// soon is about what now would be.
+func (c *clock) soon() time.Time { return c.ofNow(c.even()) }
 
 // ofNow is a time that was read from the wall clock in this process, as that stands now.
 func (c *clock) ofNow(earlier time.Time) time.Time {

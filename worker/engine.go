@@ -196,7 +196,42 @@ type Clock struct {
 	// Machine says how that stands, for the lifepod that goes on with a pod; without it
 	// nobody notices that the clock was set while there was no lifepod.
 	Machine func() lifecycle.Clock
+	// Virtual is the time in which simulated pods live, in the place of the two before; nil: they live in real time.
+	Virtual Virtual
 }
+
+// Virtual is a time of its own, which all parts that lead pods go by (package sim/virtual). Its methods do not block, and may be
+// called from any goroutine.
+type Virtual interface {
+	// Now is what time it is. It never goes back.
+	Now() time.Time
+	// AfterFunc calls f after d, as time.AfterFunc does.
+	AfterFunc(d time.Duration, f func()) Timer
+	// Busy says that there is more to do at this moment, or less if change is negative: each fact that nobody has taken in,
+	// and each thing that is done beside its worker. A time that somebody moves on by hand waits until nothing is left.
+	Busy(change int)
+}
+
+// Timer is one of AfterFunc, such as *time.Timer.
+type Timer = interface {
+	Stop() bool
+	Reset(d time.Duration) bool
+}
+
+// Time is what pods live by.
+func (c Clock) Time() Virtual {
+	if c.Virtual != nil {
+		return c.Virtual
+	}
+	return realTime{}
+}
+
+// realTime is everybody's.
+type realTime struct{}
+
+func (realTime) Now() time.Time                            { return time.Now() }
+func (realTime) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
+func (realTime) Busy(int)                                  {}
 
 // Timeouts bound the calls of the runtime.
 type Timeouts = deadline.Timeouts

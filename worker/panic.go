@@ -17,7 +17,10 @@ func (p panicked) String() string { return fmt.Sprintf("%v\n%s", p.value, p.stac
 // beside does something beside the worker, which waits for it at its end. If it
 // panics, Run does: whoever runs several workers can keep that to the one.
 func (w *Worker) beside(do func()) {
+	busy := w.executor.engine.Clock.Time().Busy
+	busy(1)
 	w.calls.Go(func() {
+		defer busy(-1)
 		defer func() {
 			if r := recover(); r != nil {
 				w.mail.Post(panicked{r, debug.Stack()})

@@ -50,6 +50,7 @@ func (n *Engine) ResumeWorker(pod *v1.Pod, sink Sink, from lifecycle.Checkpoint)
 	w := n.NewWorker(pod, sink)
 	machine, err := lifecycle.Restore(pod, w.executor.options(), from)
 	if err != nil {
+		w.Close()
 		return nil, err
 	}
 	w.machine, w.memory.resumed = machine, true
@@ -72,7 +73,7 @@ func (n *Engine) AdoptWorker(pod *v1.Pod, sink Sink, seen lifecycle.Observed) *W
 // Observe reads all that the runtime has of a pod.
 func (n *Engine) Observe(ctx context.Context, pod *v1.Pod) (lifecycle.Observed, error) {
 	if n.Simulated != nil { // nothing outlives the process
-		return lifecycle.Observed{Began: time.Now()}, nil
+		return lifecycle.Observed{Began: n.Clock.Time().Now()}, nil
 	}
 	h := &executor{engine: n, pod: pod, results: &results{}}
 	return cri.Observe(ctx, n.Runtime, string(pod.UID), h.describe())
@@ -145,7 +146,7 @@ func (w *Worker) save(at time.Time) {
 // long, and the disk may have room by now.
 func (w *Worker) saveAgain() {
 	if w.memory.failed {
-		w.save(w.clock.ofNow(time.Now()))
+		w.save(w.clock.soon())
 	}
 }
 

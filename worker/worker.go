@@ -48,13 +48,14 @@ type Worker struct {
 	machine   *lifecycle.Machine
 	clock     clock
 	executor  *executor // replaced when the pod changes
-	timer     *time.Timer
+	timer     Timer     // posts Woke, which may come when the time was set anew: it is not too often (lifecycle)
 	calls     sync.WaitGroup
 	snapshots snapshots
 	memory    memory
 	stretch   stretch // for traces
 	chronicle chronicle
 	rests     bool          // the sink knows that the pod rests
+	hasBegun  bool          // its first step is done
 	end       lifecycle.End // final when Run has returned without an error
 
 	underWay  cancels
@@ -70,6 +71,8 @@ type cancels struct {
 // NewWorker prepares the worker of a pod that was defaulted and validated.
 func (n *Engine) NewWorker(pod *v1.Pod, sink Sink) *Worker {
 	mail := mailbox.New[any]()
+	mail.Count(n.Clock.Time().Busy)
+	n.Clock.Time().Busy(1) // until it has begun
 	h := &executor{
 		engine: n, pod: pod, results: &results{}, commands: command.NewRunner(n.Runtime),
 		post: mail.Post,
@@ -112,11 +115,14 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	w.openJournal()
 	defer w.closeJournal()
-	w.timer = time.NewTimer(time.Hour)
+	w.timer = w.executor.engine.Clock.Time().AfterFunc(time.Hour, func() { w.mail.Post(lifecycle.Woke{}) })
 	w.timer.Stop()
 	defer w.timer.Stop()
 
 	w.step(ctx, w.firstFact())
+	if w.machine.Stage() != lifecycle.Gone {
+		w.begun()
+	}
 	for w.machine.Stage() != lifecycle.Gone {
 		select {
 		case <-ctx.Done():
@@ -125,14 +131,28 @@ func (w *Worker) Run(ctx context.Context) error {
 			for _, item := range w.mail.Take() {
 				w.receive(ctx, item)
 			}
-			w.mail.Handled()
-		case <-w.timer.C:
-			w.step(ctx, lifecycle.Woke{})
+			if w.machine.Stage() != lifecycle.Gone { // else Close says that all is handled
+				w.mail.Handled()
+			}
 		case <-w.relist:
 			w.takeSnapshot(ctx)
 		}
 	}
 	return nil
+}
+
+// begun says that the worker has begun, or never will.
+func (w *Worker) begun() {
+	if !w.hasBegun {
+		w.hasBegun = true
+		w.executor.engine.Clock.Time().Busy(-1)
+	}
+}
+
+// Close says that Run has returned, and that what follows from the pod's end has been told.
+func (w *Worker) Close() {
+	w.begun()
+	w.mail.Close()
 }
 
 // Pod returns the pod that was passed to NewWorker or ResumeWorker.
@@ -180,7 +200,7 @@ func (w *Worker) receive(ctx context.Context, item any) {
 	case lifecycle.Fact:
 		w.step(ctx, item)
 	case pullMoved:
-		w.noteNow(w.clock.ofNow(time.Now()))
+		w.noteNow(w.clock.soon())
 	case *runtimeapi.ContainerStatus:
 		executor := w.executor
 		w.beside(func() { w.mail.Post(executor.describeExit(item)) })

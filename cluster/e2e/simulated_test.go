@@ -48,6 +48,8 @@ func TestSimulatedNodes(t *testing.T) {
 	}
 	for flags, want := range map[string]string{
 		"--simulated-nodes -1": "--simulated-nodes -1: want 0 to 5000", "--simulated-scenario " + file: "want --simulated-nodes, too",
+		"--simulated-nodes 1 --simulated-speed 0": "--simulated-speed 0: want a number above 0, at most 1000",
+		"--simulated-speed 60":                    "--simulated-speed: want --simulated-nodes, too",
 	} {
 		if out := refusedUp(t, ownRoot(t), strings.Fields(flags)...); !strings.Contains(out, want) {
 			t.Errorf("%s: %s", flags, out)

@@ -17,6 +17,7 @@ import (
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
 	"github.com/lifepod/lifepod/sim/nodes/api"
+	"github.com/lifepod/lifepod/sim/virtual"
 )
 
 // Part is what runs them, as --disable names it.
@@ -26,6 +27,7 @@ const Part = "simulated-nodes"
 type Nodes struct {
 	Count     int
 	Scenarios []string // as --scenario of lifepod sim nodes
+	Speed     float64  // as --speed of lifepod sim nodes
 }
 
 const (
@@ -44,6 +46,12 @@ func (n Nodes) Check() error {
 		return fmt.Errorf("--simulated-nodes %d: want 0 to %d", n.Count, most)
 	case n.Count == 0 && len(n.Scenarios) > 0:
 		return errors.New("--simulated-scenario: want --simulated-nodes, too: other nodes have real containers")
+	}
+	if err := virtual.CheckSpeed(n.Speed); err != nil {
+		return fmt.Errorf("--simulated-speed %w", err)
+	}
+	if n.Count == 0 && n.Speed != 1 {
+		return errors.New("--simulated-speed: want --simulated-nodes, too: other nodes have real containers")
 	}
 	_, err := n.pods()
 	return err
@@ -86,7 +94,8 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	return nodes.Run(ctx, nodes.Options{
-		API: c.Loopback, Count: c.Nodes.Count, Prefix: prefix, Labels: map[string]string{madeBy: up}, Serve: api.Serve{IP: c.IP}, Pods: pods, Log: c.Log,
+		API: c.Loopback, Count: c.Nodes.Count, Time: nodes.Time{Speed: c.Nodes.Speed}, Prefix: prefix, Labels: map[string]string{madeBy: up},
+		Serve: api.Serve{IP: c.IP}, Pods: pods, Log: c.Log,
 	}, func() { c.Log.Info("simulated nodes registered", "nodes", c.Nodes.Count) })
 }
 

@@ -51,6 +51,8 @@ func wantValue(invalid *pflag.InvalidValueError) string {
 	switch invalid.GetFlag().Value.Type() {
 	case "int", "int32", "int64":
 		return "a whole number"
+	case "float64":
+		return "a number"
 	case "bool":
 		return "true or false"
 	case "duration":

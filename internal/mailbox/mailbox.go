@@ -10,16 +10,40 @@ import (
 // Mailbox is a queue without a limit. Posting never blocks, so that whoever knows
 // something can go on; how much there can be its users have to know. Use New.
 type Mailbox[T any] struct {
-	ready chan struct{} // holds a value while there may be items
+	ready chan struct{}    // holds a value while there may be items
+	count func(change int) // see Count; nil: nobody counts
 
 	mu     sync.Mutex
 	items  []T
+	open   int       // items that count was told of and that are not handled; those that were taken are among them
+	closed bool      // count is told nothing more
 	oldest time.Time // when the oldest item came that nobody has taken; zero: there is none
 	taken  time.Time // the same of those that were taken and are not handled yet
 }
 
 // New is an empty mailbox.
 func New[T any]() *Mailbox[T] { return &Mailbox[T]{ready: make(chan struct{}, 1)} }
+
+// Count has by told how many more items there are that are not handled, fewer if it is negative. by must not call the
+// Mailbox. Call it before the first Post.
+func (m *Mailbox[T]) Count(by func(change int)) { m.count = by }
+
+// Close has nobody count items any more: nothing will handle those that are left, and those that come.
+func (m *Mailbox[T]) Close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.counts(-m.open)
+	m.closed = true
+}
+
+// counts tells who counts. Called with mu held.
+func (m *Mailbox[T]) counts(change int) {
+	if m.count == nil || m.closed || change == 0 {
+		return
+	}
+	m.open += change
+	m.count(change)
+}
 
 // Post adds an item.
 func (m *Mailbox[T]) Post(item T) {
@@ -28,6 +52,7 @@ func (m *Mailbox[T]) Post(item T) {
 		m.oldest = time.Now()
 	}
 	m.items = append(m.items, item)
+	m.counts(1)
 	m.mu.Unlock()
 	select {
 	case m.ready <- struct{}{}:
@@ -54,6 +79,7 @@ func (m *Mailbox[T]) Handled() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.taken = time.Time{}
+	m.counts(len(m.items) - m.open)
 }
 
 // Behind is for how long the oldest item has waited to be handled; 0: there is none.

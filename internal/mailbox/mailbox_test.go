@@ -55,3 +55,30 @@ func TestBehind(t *testing.T) {
 		want("two handled", time.Second)
 	})
 }
+
+// Who counts is told of all items that are not handled, and of none any more after Close.
+func TestCount(t *testing.T) {
+	m, open := New[int](), 0
+	m.Count(func(change int) { open += change })
+	want := func(what string, want int) {
+		t.Helper()
+		if open != want {
+			t.Errorf("%s: %d items, want %d", what, open, want)
+		}
+	}
+	m.Post(1)
+	m.Post(2)
+	want("two posted", 2)
+	m.Take()
+	m.Post(3)
+	want("two taken, one posted", 3)
+	m.Handled()
+	want("two handled", 1)
+	m.Take()
+	m.Post(4)
+	m.Close()
+	want("closed", 0)
+	m.Post(5)
+	m.Handled()
+	want("posted after that", 0)
+}

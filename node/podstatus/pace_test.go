@@ -137,6 +137,26 @@ func TestLastStatusWaitsForNothing(t *testing.T) {
 	})
 }
 
+// TestAwaitDue: who waits for what is due goes on while progress waits (A-STAT-12), and not before the API server has what is due.
+func TestAwaitDue(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *setup) {
+		web, other := s.pod("web"), s.pod("other")
+		s.api.fail(fault{delay: 2 * time.Second, times: 1})
+		began := time.Now()
+		s.Set(web, running("up"), nil)
+		s.AwaitDue(t.Context())
+		if took := time.Since(began); took < 2*time.Second || len(s.messages("web")) != 1 {
+			t.Errorf("after %v the API server has %q", took, s.messages("web"))
+		}
+		began = time.Now()
+		s.Set(other, progress("10.0.0.2"), nil)
+		s.AwaitDue(t.Context())
+		if took := time.Since(began); took != 0 || len(s.messages("other")) != 0 {
+			t.Errorf("after %v the API server has %q", took, s.messages("other"))
+		}
+	})
+}
+
 // TestAfterStatuses: what waits for a pod's statuses is called after the API server has them, whatever
 // they wait for, and at once if none waits or it would wait for long.
 func TestAfterStatuses(t *testing.T) {

@@ -47,7 +47,7 @@ type Writer struct {
 	busy    int      // attempts under way
 	ended   bool     // nothing is written any more
 	reach   reach
-	idle    chan struct{} // closed when nothing is to be written; nil: nobody waits
+	awaited awaited
 }
 
 // room is for attempts at the same time.
@@ -118,7 +118,7 @@ func (w *Writer) letGo() {
 func (w *Writer) due(now time.Time) (due []*entry, next time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.idle != nil { // somebody waits for everything to be written
+	if w.awaited.idle.open != nil { // somebody waits for everything to be written
 		for _, e := range w.work {
 			e.hurry()
 		}

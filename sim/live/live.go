@@ -1,5 +1,6 @@
-// Package live carries out the effects of pods' machines in real time on the pretended node of
-// package sim. A pod has one timer, and no goroutine.
+// Package live carries out the effects of pods' machines on the pretended node of package sim, in
+// real time, or in the virtual one that the machines' workers live in, too. A pod has one timer, and
+// no goroutine.
 package live
 
 import (
@@ -16,6 +17,7 @@ import (
 	"github.com/lifepod/lifepod/sim/choice"
 	"github.com/lifepod/lifepod/sim/logs"
 	"github.com/lifepod/lifepod/sim/scenario"
+	"github.com/lifepod/lifepod/sim/virtual"
 	"github.com/lifepod/lifepod/worker"
 )
 
@@ -26,6 +28,8 @@ type Pods struct {
 	// Output takes a line that a container writes; nil: it is dropped. It may be called from many
 	// goroutines.
 	Output func(pod *v1.Pod, container, stream, text string)
+	// Time is what the pods live by; nil: real time.
+	Time virtual.Time
 
 	// Logs keeps what containers write, for who asks for it.
 	Logs logs.Logs
@@ -51,11 +55,16 @@ func (s *Pods) address() string {
 
 // simulated is one pod: its timer says when something happens next.
 type simulated struct {
+	now func() time.Time
+
 	mu    sync.Mutex
 	pod   *sim.Pod
-	timer *time.Timer
+	timer worker.Timer
 	ended bool
 }
+
+// time is what the pods live by.
+func (s *Pods) time() worker.Virtual { return worker.Clock{Virtual: s.Time}.Time() }
 
 // Simulate makes what carries a pod's effects out; it is for worker.Engine.
 func (s *Pods) Simulate(pod *v1.Pod, post func(lifecycle.Fact)) worker.Simulated {
@@ -65,17 +74,17 @@ func (s *Pods) Simulate(pod *v1.Pod, post func(lifecycle.Fact)) worker.Simulated
 	}
 	name := fnv.New64a()
 	_, _ = name.Write([]byte(pod.Namespace + "/" + pod.Name)) // it never fails
-	o := sim.PodOptions{Scenario: says, Seed: s.Seed ^ name.Sum64(), Began: time.Now(), Tell: post, Address: s.address}
+	o := sim.PodOptions{Scenario: says, Seed: s.Seed ^ name.Sum64(), Began: s.time().Now(), Tell: post, Address: s.address}
 	o.Output = func(container string, instance int, stream, text string) {
 		s.Logs.Write(pod.UID, logs.Written{Container: container, Instance: instance, Stream: stream, Text: text, At: time.Now()})
 		if s.Output != nil {
 			s.Output(pod, container, stream, text)
 		}
 	}
-	p := &simulated{pod: sim.NewPod(pod, o)}
+	p := &simulated{now: s.time().Now, pod: sim.NewPod(pod, o)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.timer = time.AfterFunc(0, func() { p.do(p.pod.Happen) }) // events may be due
+	p.timer = s.time().AfterFunc(0, func() { p.do(p.pod.Happen) }) // events may be due
 	return p
 }
 
@@ -102,7 +111,7 @@ func (p *simulated) do(what func(now time.Time)) {
 	if p.ended {
 		return
 	}
-	now := time.Now()
+	now := p.now()
 	what(now)
 	if next, will := p.pod.Next(); will {
 		p.timer.Reset(next.Sub(now))

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"testing"
@@ -10,10 +11,12 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/sim/choice"
 	"github.com/lifepod/lifepod/sim/scenario"
+	"github.com/lifepod/lifepod/sim/virtual"
 	"github.com/lifepod/lifepod/worker"
 )
 
@@ -91,4 +94,61 @@ func TestWorkerLeadsASimulatedPod(t *testing.T) {
 			t.Errorf("what ignores its stop signal has ended after %v, want its grace period of 7s", took)
 		}
 	})
+}
+
+// Pods whose time is moved on by hand have done all that is due when Advance returns, and nothing more: all of them, each time.
+func TestManualTime(t *testing.T) {
+	code, manual := int32(3), virtual.NewManual()
+	scenarios, err := choice.Of(choice.Named{Scenario: &scenario.Scenario{Containers: map[string]scenario.Container{"main": {Runs: []scenario.Run{
+		{Run: scenario.Fixed(time.Second), Exit: &code},
+	}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := &Pods{Scenarios: scenarios, Time: manual}
+	engine := &worker.Engine{
+		Simulated: pods.Simulate, Options: lifecycle.DefaultOptions(), Timeouts: worker.DefaultTimeouts(), Log: slog.New(slog.DiscardHandler),
+		Clock: worker.Clock{Virtual: manual},
+	}
+	sinks, workers, running := [20]newest{}, [20]*worker.Worker{}, sync.WaitGroup{}
+	for i := range sinks {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i), Namespace: "default", UID: types.UID(fmt.Sprint(i))}}
+		pod.Spec = v1.PodSpec{
+			RestartPolicy: v1.RestartPolicyAlways, TerminationGracePeriodSeconds: new(int64(7)), DNSPolicy: v1.DNSDefault,
+			SecurityContext: &v1.PodSecurityContext{},
+			Containers:      []v1.Container{{Name: "main", Image: "lifepod.dev/toolbox:1", ImagePullPolicy: v1.PullIfNotPresent}},
+		}
+		workers[i] = engine.NewWorker(pod, &sinks[i])
+		running.Go(func() {
+			if err := workers[i].Run(context.Background()); err != nil {
+				t.Error(err)
+			}
+			workers[i].Close()
+		})
+	}
+	advance := func(d time.Duration) {
+		t.Helper()
+		if err := manual.Advance(d, func() error { return manual.AwaitQuiet(t.Context()) }); err != nil {
+			t.Fatal(err)
+		}
+		if err := manual.AwaitQuiet(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		by       time.Duration
+		restarts int32
+	}{{time.Second, 0}, {time.Second, 1}, {10 * time.Second, 1}, {time.Second, 2}, {20 * time.Second, 2}, {time.Second, 3}, {time.Hour, 17}} {
+		advance(step.by)
+		for i := range sinks {
+			if phase, restarts := sinks[i].main(); phase != v1.PodRunning || restarts != step.restarts {
+				t.Errorf("%v later pod %d is %s with %d restarts, want %d", step.by, i, phase, restarts, step.restarts)
+			}
+		}
+	}
+	for _, w := range workers {
+		w.Stop(lifecycle.StopRequested{Because: "the test"})
+	}
+	advance(time.Minute)
+	running.Wait()
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/lifepod/lifepod/node/telling"
 	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/roster"
+	"github.com/lifepod/lifepod/sim/nodes/still"
+	"github.com/lifepod/lifepod/sim/nodes/times"
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/admission"
 )
@@ -29,6 +31,7 @@ type node struct {
 	pods     *pods.Shell
 	statuses telling.Statuses
 	events   *record.Recorder
+	times    *times.Conversion
 	log      *slog.Logger
 }
 
@@ -38,13 +41,11 @@ const (
 	statusesInFlight, eventsInFlight = 64, 8
 	// The kubelet's eventRecordQPS and eventBurst.
 	eventsPerSecond, eventBurst = 50, 100
-	// runtimeName begins the IDs of containers.
-	runtimeName = "lifepod-sim"
 )
 
 // newNode makes the parts of a node, as package node does for one with a machine.
 func (s *set) newNode(i int) (n *node, err error) {
-	n = &node{set: s, name: s.nameOf(i)}
+	n = &node{set: s, name: s.nameOf(i), times: times.New(s.Pods.Time)}
 	n.log = s.Log.With("node", n.name)
 	n.statuses = telling.NewStatuses(s.client, s.statuses, n.log)
 	n.events = record.New(record.Config{
@@ -56,20 +57,22 @@ func (s *set) newNode(i int) (n *node, err error) {
 	}
 	inbox := pods.NewInbox()
 	options := lifecycle.DefaultOptions()
-	options.RuntimeName, options.KeepRecords, options.HostIPs = runtimeName, true, []string{s.api.HostIP()}
+	options.RuntimeName, options.KeepRecords, options.HostIPs = still.Name, true, []string{s.api.HostIP()}
 	allocatable := n.object.Node().Status.Allocatable
 	engine := &worker.Engine{
 		Simulated: s.Pods.Simulate, Allocatable: allocatable, Options: options, Timeouts: worker.DefaultTimeouts(), Log: n.log,
-		Admission: worker.Admission{Room: inbox.Room},
+		Admission: worker.Admission{Room: inbox.Room}, Clock: worker.Clock{Virtual: s.Pods.Time},
 	}
 	n.pods = pods.New(pods.Config{
 		Inbox: inbox, Engine: engine, Host: admission.Host{Allocatable: allocatable, SupplementalGroupsPolicy: true, Claims: true, AppArmor: true},
 		Sources: []roster.Source{roster.API}, Node: n.object.Node, Log: n.log,
 		Cluster: pods.Cluster{
-			Statuses: n.statuses, Events: telling.Events{Statuses: n.statuses, Recorder: n.events}, Groups: s.shared.groups, FreshNode: n.fresh,
+			Statuses: n.times.StatusesOf(n.statuses), Events: n.times.EventsOf(telling.Events{Statuses: n.statuses, Recorder: n.events}),
+			Groups: s.shared.groups, FreshNode: n.fresh,
 			Objects: &s.Pods.Logs, Changed: s.api.Changed,
 		},
 	})
+	s.Time.Manual.Add(n.name, n.pods, n.statuses)
 	return n, nil
 }
 
@@ -85,7 +88,7 @@ func (n *node) newObject(i int) (*register.Node, error) {
 		Name: n.name, Labels: s.Labels, Taints: s.Taints, Port: s.api.Port(), FeatureGates: register.FeaturesOn(),
 		Resources: register.Resources{MaxPods: s.Size.Pods},
 		API:       register.API{Client: s.client, Shared: s.shared.objects},
-		Runtime:   register.Runtime{Service: still{}, Images: still{}},
+		Runtime:   register.Runtime{Service: still.Runtime{}, Images: still.Runtime{}},
 		Senses: register.Senses{Event: func(kind, reason, message string) {
 			n.events.Record(record.Event{Object: record.Node(n.name), Type: kind, Reason: reason, Message: message, At: time.Now()})
 		}},
@@ -121,7 +124,7 @@ func (n *node) run(ctx context.Context, known func()) {
 		known()
 	case <-n.object.Known():
 		known()
-		n.set.shared.sources.Add(&source.API{NodeName: n.name, Feed: telling.Feed{Pods: n.pods, Statuses: n.statuses}, Log: n.log})
+		n.set.shared.sources.Add(&source.API{NodeName: n.name, Feed: n.times.FeedOf(telling.Feed{Pods: n.pods, Statuses: n.statuses}), Log: n.log})
 		defer n.set.shared.sources.Remove(n.name)
 		<-ctx.Done()
 	}

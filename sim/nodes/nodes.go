@@ -17,6 +17,7 @@ import (
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes/api"
+	"github.com/lifepod/lifepod/sim/nodes/times"
 )
 
 // SimulatedLabel is on the Node of each simulated node.
@@ -32,10 +33,20 @@ type Options struct {
 	Taints []v1.Taint
 	Size   Size
 	Serve  api.Serve
+	Time   Time
 
-	Pods *live.Pods
+	Pods *live.Pods // which live in that time
 	Log  *slog.Logger
 }
+
+// Time is what pods live by, and Manual moves it on.
+type (
+	Time   = times.Options
+	Manual = times.Manual
+)
+
+// NewManual is for the nodes of one Run.
+func NewManual() *Manual { return times.NewManual() }
 
 // Size is what each node has.
 type Size struct {
@@ -106,7 +117,7 @@ func Run(parent context.Context, o Options, ready func()) error {
 			fail(err)
 			return err
 		}
-		s.api.Add(n.name, n.pods)
+		s.api.Add(n.name, n.pods, n.times.Shown)
 		known.Add(1)
 		running.Go(func() { n.run(ctx, known.Done) })
 		select {
@@ -156,6 +167,9 @@ func newSet(o Options) (*set, error) {
 		return nil, fmt.Errorf("client of the API server: %w", err)
 	}
 	s := &set{Options: o, client: client, statuses: make(chan struct{}, statusesInFlight), events: make(chan struct{}, eventsInFlight)}
+	if o.Pods.Time, err = o.Time.Begin(client); err != nil {
+		return nil, err
+	}
 	names := make(map[string]bool, o.Count)
 	for i := range o.Count {
 		names[s.nameOf(i)] = true

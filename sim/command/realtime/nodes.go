@@ -23,6 +23,7 @@ import (
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
 	"github.com/lifepod/lifepod/sim/nodes/api"
+	"github.com/lifepod/lifepod/sim/virtual"
 )
 
 // simulatedNodes are the flags of lifepod sim nodes.
@@ -41,7 +42,9 @@ func NewNodes(log func() (*slog.Logger, error)) *cobra.Command {
 		Long: `Add nodes to a cluster, as many as one likes in one process, until it is ended. Each is
 a full member: it registers its Node, renews its Lease, admits pods, takes them
 through their lives by the rules of lifepod agent, and tells the API server of them.
-Only containers are pretended; what they do is a scenario, as of lifepod sim.
+Only containers are pretended; what they do is a scenario, as of lifepod sim. With
+--speed 60 a minute of a pod's life takes a second: what its containers do, probes,
+back-off, deadlines and grace periods.
 
 The Nodes are sim-0, sim-1 … and have the label lifepod.dev/simulated=true. When it is
 ended they stay as they are: kubectl delete nodes -l lifepod.dev/simulated removes them.
@@ -66,6 +69,7 @@ Docs: docs/sim.md.`,
 	flags.StringVar(&n.o.Prefix, "prefix", "sim-", "begin of the nodes' `names`, after which they are numbered")
 	flags.StringVar(&n.labels, "node-labels", "", "labels that the Nodes are registered with: `k=v,…`")
 	flags.StringVar(&n.taints, "register-with-taints", "", "taints that the Nodes are registered with: `k=v:effect,…`")
+	flags.Float64Var(&n.o.Time.Speed, "speed", 1, "how many times as fast as in real time pods live: a `number` above 0")
 	flags.IntVar(&n.o.Size.CPUs, "cpus", 32, "what each node has: a `number` of CPUs")
 	flags.StringVar(&n.memory, "memory", "256Gi", "what each node has of memory: a `quantity`")
 	flags.Int32Var(&n.o.Size.Pods, "max-pods", 110, "what each node has room for: a `number` of pods")
@@ -90,6 +94,9 @@ func (n *simulatedNodes) check() (err error) {
 		return fmt.Errorf("--max-pods %d: want 1 or more", n.o.Size.Pods)
 	case n.o.Prefix == "":
 		return fmt.Errorf("--prefix: want the begin of a name, such as sim-")
+	}
+	if err := virtual.CheckSpeed(n.o.Time.Speed); err != nil {
+		return fmt.Errorf("--speed %w", err)
 	}
 	if err := checkServe(n.o.Serve); err != nil {
 		return err

@@ -63,8 +63,9 @@ type API struct {
 
 // member is one of the nodes.
 type member struct {
-	name string
-	pods *pods.Shell
+	name  string
+	pods  *pods.Shell
+	shown func(*v1.Pod) *v1.Pod // a pod as the API server has it
 }
 
 // Listen begins to listen, so that the Nodes can say where. Run serves.
@@ -107,11 +108,11 @@ func (a *API) Run(ctx context.Context) error {
 	return a.server.Serve(ctx)
 }
 
-// Add adds a node.
-func (a *API) Add(name string, pods *pods.Shell) {
+// Add adds a node, of which pods are listed as shown has them.
+func (a *API) Add(name string, pods *pods.Shell, shown func(*v1.Pod) *v1.Pod) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.nodes = append(a.nodes, &member{name, pods})
+	a.nodes = append(a.nodes, &member{name, pods, shown})
 }
 
 // Changed tells that a pod has changed. It does not block.
@@ -179,7 +180,9 @@ type everyNode struct {
 // Pods are those of all nodes.
 func (e everyNode) Pods() (list []*v1.Pod) {
 	for _, n := range e.api.known() {
-		list = append(list, n.pods.Pods()...)
+		for _, pod := range n.pods.Pods() {
+			list = append(list, n.shown(pod))
+		}
 	}
 	return list
 }

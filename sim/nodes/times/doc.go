@@ -1,0 +1,48 @@
+// Package times is what the pods of simulated nodes live by. They may live in virtual time; the API has real times only. What a
+// node tells the API server of its pods, and what that tells the node of them, is converted here, and nowhere else.
+package times
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/lifepod/lifepod/sim/virtual"
+)
+
+// Options say what it is. The zero value is real time.
+type Options struct {
+	// Speed is how many times as fast as others pods live (docs/sim.md); 0: 1.
+	Speed float64
+	// Manual moves the time on, which else stands still; nil: it goes by itself.
+	Manual *Manual
+}
+
+// Check says what is wrong with them.
+func (o Options) Check() error {
+	if o.Speed == 0 {
+		return nil
+	}
+	if o.Manual != nil {
+		return errors.New("pods can't have a speed, and a time that is moved on by hand")
+	}
+	if err := virtual.CheckSpeed(o.Speed); err != nil {
+		return fmt.Errorf("speed %w", err)
+	}
+	return nil
+}
+
+// Begin begins it, for nodes whose pods client has; nil: it is real time.
+func (o Options) Begin(client kubernetes.Interface) (virtual.Time, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	switch {
+	case o.Manual != nil:
+		return o.Manual.begin(client)
+	case o.Speed != 0 && o.Speed != 1:
+		return virtual.NewScaled(o.Speed), nil
+	}
+	return nil, nil
+}
