@@ -63,6 +63,9 @@ func TestEndsWhileWatched(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if first := <-w.ResultChan(); first.Type != watch.Added { // it is open: each cluster has ConfigMaps
+			t.Fatalf("the watch begins with %v", first)
+		}
 		watches = append(watches, w)
 	}
 	began := time.Now()
