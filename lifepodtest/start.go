@@ -21,6 +21,7 @@ import (
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
 	"github.com/lifepod/lifepod/sim/nodes/api"
+	"github.com/lifepod/lifepod/sim/nodes/fate"
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
@@ -31,6 +32,9 @@ type Options struct {
 	// annotation lifepod.dev/scenario names, or a pattern of namespace and name such as
 	// default/worker-*; that of all other pods is empty.
 	Scenarios map[string]string
+	// NodeScenario says what happens to the nodes, which are sim-0, sim-1, …: kind NodeScenario, in YAML
+	// (docs/sim.md); empty: nothing.
+	NodeScenario string
 	// Scheduler says that the cluster has one; else each pod is bound to the node with the fewest
 	// pods, whatever it asks for.
 	Scheduler bool
@@ -48,6 +52,13 @@ func Start(t testing.TB, config *rest.Config, o Options) {
 	if err != nil {
 		t.Fatalf("lifepodtest: %v", err)
 	}
+	count := cmp.Or(o.Nodes, 1)
+	var happens *fate.Scenario
+	if o.NodeScenario != "" {
+		if happens, err = fate.Read(manifest.Source{Name: "NodeScenario", Data: []byte(o.NodeScenario)}, nodes.Names(prefix, count)); err != nil {
+			t.Fatalf("lifepodtest: %v", err)
+		}
+	}
 	if o.Output == nil {
 		o.Output = func(pod *v1.Pod, container, _, text string) {
 			t.Logf("%s/%s %s: %s", pod.Namespace, pod.Name, container, text)
@@ -60,7 +71,6 @@ func Start(t testing.TB, config *rest.Config, o Options) {
 		running.Wait()
 	})
 	log := slog.New(slog.DiscardHandler)
-	count := cmp.Or(o.Nodes, 1)
 	if !o.Scheduler {
 		client, err := kubernetes.NewForConfig(config)
 		if err != nil {
@@ -73,7 +83,10 @@ func Start(t testing.TB, config *rest.Config, o Options) {
 	ready, failed := make(chan struct{}), make(chan error, 1)
 	running.Go(func() {
 		pods := &live.Pods{Scenarios: scenarios, Seed: 1, Output: o.Output}
-		failed <- nodes.Run(ctx, nodes.Options{API: config, Count: count, Prefix: prefix, Serve: serve, Pods: pods, Log: log}, func() { close(ready) })
+		tell := func(node, what string) { t.Logf("%s %s", node, what) }
+		failed <- nodes.Run(ctx, nodes.Options{
+			API: config, Count: count, Prefix: prefix, Serve: serve, Pods: pods, Fate: happens, Tell: tell, Log: log,
+		}, func() { close(ready) })
 	})
 	select {
 	case <-ready:

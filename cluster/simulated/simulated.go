@@ -17,6 +17,7 @@ import (
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
 	"github.com/lifepod/lifepod/sim/nodes/api"
+	"github.com/lifepod/lifepod/sim/nodes/fate"
 )
 
 // Part is what runs them, as --disable names it.
@@ -26,6 +27,7 @@ const Part = "simulated-nodes"
 type Nodes struct {
 	Count     int
 	Scenarios []string // as --scenario of lifepod sim nodes
+	Fate      string   // as --node-scenario; empty: nothing happens to them
 }
 
 const (
@@ -45,8 +47,26 @@ func (n Nodes) Check() error {
 	case n.Count == 0 && len(n.Scenarios) > 0:
 		return errors.New("--simulated-scenario: want --simulated-nodes, too: other nodes have real containers")
 	}
-	_, err := n.pods()
+	if n.Count == 0 && n.Fate != "" {
+		return errors.New("--simulated-node-scenario: want --simulated-nodes, too: it is about them")
+	}
+	if _, err := n.pods(); err != nil {
+		return err
+	}
+	_, err := n.fate()
 	return err
+}
+
+// fate is what happens to the nodes; nil: nothing.
+func (n Nodes) fate() (*fate.Scenario, error) {
+	if n.Fate == "" {
+		return nil, nil
+	}
+	says, err := fate.ReadFile(n.Fate, nodes.Names(prefix, n.Count))
+	if err != nil {
+		return nil, fmt.Errorf("--simulated-node-scenario: %w", err)
+	}
+	return says, nil
 }
 
 // pods are those of the nodes, which live by the scenarios.
@@ -85,8 +105,13 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
+	says, err := c.Nodes.fate()
+	if err != nil {
+		return err
+	}
 	return nodes.Run(ctx, nodes.Options{
-		API: c.Loopback, Count: c.Nodes.Count, Prefix: prefix, Labels: map[string]string{madeBy: up}, Serve: api.Serve{IP: c.IP}, Pods: pods, Log: c.Log,
+		API: c.Loopback, Count: c.Nodes.Count, Prefix: prefix, Labels: map[string]string{madeBy: up}, Serve: api.Serve{IP: c.IP},
+		Pods: pods, Fate: says, Log: c.Log,
 	}, func() { c.Log.Info("simulated nodes registered", "nodes", c.Nodes.Count) })
 }
 

@@ -21,14 +21,14 @@ import (
 	"github.com/lifepod/lifepod/worker/admission"
 )
 
-// node is one of the nodes.
+// node is one of the nodes, from a start of its machine to the next one.
 type node struct {
-	set      *set
-	name     string
+	*machine
 	object   *register.Node
 	pods     *pods.Shell
 	statuses telling.Statuses
 	events   *record.Recorder
+	joined   chan struct{} // closed when it is told of its pods
 	log      *slog.Logger
 }
 
@@ -43,15 +43,15 @@ const (
 )
 
 // newNode makes the parts of a node, as package node does for one with a machine.
-func (s *set) newNode(i int) (n *node, err error) {
-	n = &node{set: s, name: s.nameOf(i)}
-	n.log = s.Log.With("node", n.name)
-	n.statuses = telling.NewStatuses(s.client, s.statuses, n.log)
+func (m *machine) newNode() (n *node, err error) {
+	s := m.set
+	n = &node{machine: m, joined: make(chan struct{}), log: s.Log.With("node", m.name)}
+	n.statuses = telling.NewStatuses(n.client, s.statuses, n.log)
 	n.events = record.New(record.Config{
-		Client: s.client, Log: n.log, Node: n.name, QPS: eventsPerSecond, Burst: eventBurst, Delay: telling.EventDelay, Again: telling.EventAgain,
+		Client: n.client, Log: n.log, Node: n.name, QPS: eventsPerSecond, Burst: eventBurst, Delay: telling.EventDelay, Again: telling.EventAgain,
 		Slots: s.events,
 	})
-	if n.object, err = n.newObject(i); err != nil {
+	if n.object, err = n.newObject(); err != nil {
 		return nil, err
 	}
 	inbox := pods.NewInbox()
@@ -59,14 +59,14 @@ func (s *set) newNode(i int) (n *node, err error) {
 	options.RuntimeName, options.KeepRecords, options.HostIPs = runtimeName, true, []string{s.api.HostIP()}
 	allocatable := n.object.Node().Status.Allocatable
 	engine := &worker.Engine{
-		Simulated: s.Pods.Simulate, Allocatable: allocatable, Options: options, Timeouts: worker.DefaultTimeouts(), Log: n.log,
+		Simulated: n.simulate, Allocatable: allocatable, Options: options, Timeouts: worker.DefaultTimeouts(), Log: n.log,
 		Admission: worker.Admission{Room: inbox.Room},
 	}
 	n.pods = pods.New(pods.Config{
 		Inbox: inbox, Engine: engine, Host: admission.Host{Allocatable: allocatable, SupplementalGroupsPolicy: true, Claims: true, AppArmor: true},
-		Sources: []roster.Source{roster.API}, Node: n.object.Node, Log: n.log,
+		Sources: []roster.Source{roster.API}, Node: n.object.Node, Memory: n.memory, Log: n.log,
 		Cluster: pods.Cluster{
-			Statuses: n.statuses, Events: telling.Events{Statuses: n.statuses, Recorder: n.events}, Groups: s.shared.groups, FreshNode: n.fresh,
+			Statuses: n.statuses, Events: telling.Events{Statuses: n.statuses, Recorder: n.events}, Groups: n.groups, FreshNode: n.fresh,
 			Objects: &s.Pods.Logs, Changed: s.api.Changed,
 		},
 	})
@@ -74,17 +74,17 @@ func (s *set) newNode(i int) (n *node, err error) {
 }
 
 // newObject describes the node.
-func (n *node) newObject(i int) (*register.Node, error) {
+func (n *node) newObject() (*register.Node, error) {
 	s := n.set
 	cpus := make([]int, s.Size.CPUs)
 	for i := range cpus {
 		cpus[i] = i
 	}
-	id := uuid(s.Pods.Seed, i)
+	id := uuid(s.Pods.Seed, n.number)
 	return register.NewSimulated(register.Config{
 		Name: n.name, Labels: s.Labels, Taints: s.Taints, Port: s.api.Port(), FeatureGates: register.FeaturesOn(),
 		Resources: register.Resources{MaxPods: s.Size.Pods},
-		API:       register.API{Client: s.client, Shared: s.shared.objects},
+		API:       register.API{Client: n.client, Shared: s.shared.objects},
 		Runtime:   register.Runtime{Service: still{}, Images: still{}},
 		Senses: register.Senses{Event: func(kind, reason, message string) {
 			n.events.Record(record.Event{Object: record.Node(n.name), Type: kind, Reason: reason, Message: message, At: time.Now()})
@@ -92,7 +92,7 @@ func (n *node) newObject(i int) (*register.Node, error) {
 		Log: n.log,
 	}, register.Machine{
 		CPUs: cpuset.New(cpus...), MemoryBytes: s.Size.MemoryBytes, StorageBytes: storageBytes,
-		MachineID: id, SystemUUID: id, BootID: uuid(uint64(time.Now().UnixNano()), i), Kernel: "simulated", OSImage: "lifepod sim",
+		MachineID: id, SystemUUID: id, BootID: uuid(uint64(time.Now().UnixNano()), n.number), Kernel: "simulated", OSImage: "lifepod sim",
 	}, s.api.Addresses())
 }
 
@@ -101,7 +101,7 @@ const storageBytes = 1 << 40
 
 // fresh is the Node as the API server has it now.
 func (n *node) fresh(ctx context.Context) (*v1.Node, error) {
-	return n.set.client.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
+	return n.client.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
 }
 
 // run is the node until ctx ends. known is called once, when the cluster knows it or ctx has ended.
@@ -123,6 +123,7 @@ func (n *node) run(ctx context.Context, known func()) {
 		known()
 		n.set.shared.sources.Add(&source.API{NodeName: n.name, Feed: telling.Feed{Pods: n.pods, Statuses: n.statuses}, Log: n.log})
 		defer n.set.shared.sources.Remove(n.name)
+		close(n.joined)
 		<-ctx.Done()
 	}
 	n.pods.Wait()

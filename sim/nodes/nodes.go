@@ -17,6 +17,7 @@ import (
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes/api"
+	"github.com/lifepod/lifepod/sim/nodes/fate"
 )
 
 // SimulatedLabel is on the Node of each simulated node.
@@ -34,7 +35,20 @@ type Options struct {
 	Serve  api.Serve
 
 	Pods *live.Pods
+	// Fate is what happens to the nodes, which are chosen by the seed of Pods; nil: nothing.
+	Fate *fate.Scenario
+	// Tell takes what happens to a node, in words; nil: nobody wants to know. It may be called from many goroutines.
+	Tell func(node, what string)
 	Log  *slog.Logger
+}
+
+// Names are those of count nodes whose names begin with a prefix.
+func Names(prefix string, count int) []string {
+	names := make([]string, count)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s%d", prefix, i)
+	}
+	return names
 }
 
 // Size is what each node has.
@@ -63,6 +77,9 @@ const perSecond = 250
 // set is all nodes, and what they share.
 type set struct {
 	Options
+	names  []string
+	fates  []fate.Fate
+	config *rest.Config // of client
 	client kubernetes.Interface
 	shared shared
 	api    *api.API
@@ -101,14 +118,18 @@ func Run(parent context.Context, o Options, ready func()) error {
 	pace := time.NewTicker(time.Second / perSecond)
 	defer pace.Stop()
 	for i := range o.Count {
-		n, err := s.newNode(i)
+		m, err := s.newMachine(i)
 		if err != nil {
 			fail(err)
 			return err
 		}
-		s.api.Add(n.name, n.pods)
+		n, err := m.newNode()
+		if err != nil {
+			fail(err)
+			return err
+		}
 		known.Add(1)
-		running.Go(func() { n.run(ctx, known.Done) })
+		running.Go(func() { n.live(ctx, known.Done) })
 		select {
 		case <-ctx.Done():
 			return over(parent, ctx)
@@ -155,22 +176,23 @@ func newSet(o Options) (*set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client of the API server: %w", err)
 	}
-	s := &set{Options: o, client: client, statuses: make(chan struct{}, statusesInFlight), events: make(chan struct{}, eventsInFlight)}
+	all := Names(o.Prefix, o.Count)
+	s := &set{
+		Options: o, names: all, fates: o.Fate.Of(all, o.Pods.Seed), config: config, client: client, statuses: make(chan struct{}, statusesInFlight),
+		events: make(chan struct{}, eventsInFlight),
+	}
 	names := make(map[string]bool, o.Count)
-	for i := range o.Count {
-		names[s.nameOf(i)] = true
+	for _, name := range all {
+		names[name] = true
 	}
 	s.shared.sources = &source.Shared{Client: client, Mine: func(name string) bool { return names[name] }, Log: o.Log}
 	s.shared.objects = &register.Shared{Client: client, Log: o.Log}
 	if s.shared.groups, err = groups.New(config, o.Log); err != nil {
 		return nil, err
 	}
-	s.api, err = api.Listen(api.Config{Serve: s.Serve, Cluster: s.API, Client: client, Node: s.nameOf(0), Logs: &s.Pods.Logs, Log: s.Log})
+	s.api, err = api.Listen(api.Config{Serve: s.Serve, Cluster: s.API, Client: client, Node: all[0], Logs: &s.Pods.Logs, Log: s.Log})
 	return s, err
 }
-
-// nameOf is the name of a node.
-func (s *set) nameOf(i int) string { return fmt.Sprintf("%s%d", s.Prefix, i) }
 
 // uuid is that of a machine.
 func uuid(seed uint64, i int) string {

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/url"
+	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -114,6 +116,15 @@ func (a *API) Add(name string, pods *pods.Shell) {
 	a.nodes = append(a.nodes, &member{name, pods})
 }
 
+// Remove ends what Add began: the node can't be asked.
+func (a *API) Remove(name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	gone := func(n *member) bool { return n.name == name }
+	a.nodes = slices.DeleteFunc(slices.Clone(a.nodes), gone) // known has given it out
+	maps.DeleteFunc(a.homes, func(_ string, n *member) bool { return gone(n) })
+}
+
 // Changed tells that a pod has changed. It does not block.
 func (a *API) Changed(uid types.UID) { a.changes.Changed(uid) }
 
@@ -213,11 +224,11 @@ func (a *API) nodeOf(namespace, pod string) string {
 	return ""
 }
 
-// known are the nodes that were made so far.
+// known are the nodes that can be asked.
 func (a *API) known() []*member {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.nodes // which only grows
+	return a.nodes // what is in it does not change
 }
 
 // rememberedHomes is how many pods are remembered that were asked for, with their nodes.
