@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net"
 	"slices"
 	"sync"
 	"testing"
@@ -78,14 +77,13 @@ func Start(t testing.TB, config *rest.Config, o Options) {
 		}
 		running.Go(func() { bind(ctx, client, count) })
 	}
-	loopback := net.IPv4(127, 0, 0, 1) // the API server of a test is on this machine, and has no certificate to show
-	serve := api.Serve{IP: loopback, Bind: loopback.String(), SelfSigned: true, Open: true}
+	serve := api.Loopback()
 	ready, failed := make(chan struct{}), make(chan error, 1)
 	running.Go(func() {
 		pods := &live.Pods{Scenarios: scenarios, Seed: 1, Output: o.Output}
 		tell := func(node, what string) { t.Logf("%s %s", node, what) }
 		failed <- nodes.Run(ctx, nodes.Options{
-			API: config, Count: count, Prefix: prefix, Serve: serve, Pods: pods, Fate: happens, Tell: tell, Log: log,
+			API: config, Count: count, Prefix: prefix, Serve: serve, Pods: pods, Fate: nodes.Fate{Scenario: happens, Tell: tell}, Log: log,
 		}, func() { close(ready) })
 	})
 	select {

@@ -58,10 +58,10 @@ func (w *world) call(e lifecycle.Effect) {
 	takes := timeOf(w, e)
 	f := w.calls.fault(w.now, e)
 	if f == nil {
-		w.perform(c, w.slowed(e, takes))
+		w.perform(c, slowed(w, e, takes))
 		return
 	}
-	takes = w.slowed(e, f.Takes.Draw(w.dice, takes))
+	takes = slowed(w, e, f.Takes.Draw(w.dice, takes))
 	switch {
 	case f.Hang:
 		hangs(w, c)

@@ -82,7 +82,7 @@ func runtimeCrashes(w *world, down time.Duration) {
 
 // reboot ends everything on the node. The runtime then has the records of what was there.
 func reboot(w *world, down time.Duration) {
-	w.powerOff()
+	powerOff(w)
 	w.runtime.downUntil = w.now + down
 	w.after(down, w.start)
 }

@@ -11,7 +11,7 @@ import (
 func (p *Pod) PowerOff(now time.Time) {
 	p.Happen(now)
 	p.w.outside.learns = func(lifecycle.Fact) {}
-	p.w.powerOff()
+	powerOff(p.w)
 }
 
 // PowerOn has the machine be there again, after PowerOff. tell takes what happens from now on, in the place of
@@ -26,7 +26,7 @@ func (p *Pod) PowerOn(now time.Time, tell func(lifecycle.Fact)) {
 }
 
 // powerOff ends the agent and everything that runs.
-func (w *world) powerOff() {
+func powerOff(w *world) {
 	w.crash()
 	w.runtime.times++
 	for _, s := range w.runtime.sandboxes {
@@ -38,7 +38,7 @@ func (w *world) powerOff() {
 }
 
 // slowed is how long a call takes on a node whose runtime is slow.
-func (w *world) slowed(e lifecycle.Effect, takes time.Duration) time.Duration {
+func slowed(w *world, e lifecycle.Effect, takes time.Duration) time.Duration {
 	if w.outside.slow <= 1 || !ofRuntime(e) {
 		return takes
 	}

@@ -58,12 +58,11 @@ func (n Nodes) Check() error {
 }
 
 // fate is what happens to the nodes; nil: nothing.
-func (n Nodes) fate() (*fate.Scenario, error) {
+func (n Nodes) fate() (says *fate.Scenario, err error) {
 	if n.Fate == "" {
-		return nil, nil
+		return says, nil
 	}
-	says, err := fate.ReadFile(n.Fate, nodes.Names(prefix, n.Count))
-	if err != nil {
+	if says, err = fate.ReadFile(n.Fate, nodes.Names(prefix, n.Count)); err != nil {
 		return nil, fmt.Errorf("--simulated-node-scenario: %w", err)
 	}
 	return says, nil
@@ -111,7 +110,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	return nodes.Run(ctx, nodes.Options{
 		API: c.Loopback, Count: c.Nodes.Count, Prefix: prefix, Labels: map[string]string{madeBy: up}, Serve: api.Serve{IP: c.IP},
-		Pods: pods, Fate: says, Log: c.Log,
+		Pods: pods, Fate: nodes.Fate{Scenario: says}, Log: c.Log,
 	}, func() { c.Log.Info("simulated nodes registered", "nodes", c.Nodes.Count) })
 }
 

@@ -54,7 +54,8 @@ func TestFates(t *testing.T) {
 	}
 	told := make(chan string, 20)
 	join(t, client, nodes.Options{
-		Count: 5, Prefix: "fate-", Pods: &live.Pods{Scenarios: scenarios}, Fate: says, Tell: func(node, what string) { told <- node + " " + what },
+		Count: 5, Prefix: "fate-", Pods: &live.Pods{Scenarios: scenarios},
+		Fate: nodes.Fate{Scenario: says, Tell: func(node, what string) { told <- node + " " + what }},
 	})
 	f := &fated{T: t, client: client, ns: ns, before: map[string]*v1.Pod{}}
 	boot := f.node("fate-1").Status.NodeInfo.BootID
@@ -205,7 +206,7 @@ func (f *fated) rebooted(boot string) {
 		f.Errorf("again has still the address %s", pod.Status.PodIP)
 	}
 	f.event(f.ns, "again", v1.EventTypeNormal, "SandboxChanged", "") // B-RST-12
-	f.await("never", "Failed", func(p *v1.Pod) bool {               // B-RST-13
+	f.await("never", "Failed", func(p *v1.Pod) bool {                // B-RST-13
 		s := p.Status.ContainerStatuses
 		return p.Status.Phase == v1.PodFailed && s[0].RestartCount == 0 && s[0].State.Terminated != nil && s[0].State.Terminated.ExitCode == 255
 	})

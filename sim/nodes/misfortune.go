@@ -11,13 +11,13 @@ import (
 // node or ctx has ended.
 func (n *node) live(ctx context.Context, known func()) {
 	on := n.begin(ctx, known)
-	if n.parts == nil {
+	if n.Events == nil {
 		<-on.over
 		return
 	}
 	n.awaitJoined(ctx)
 	since := time.Now()
-	for _, h := range n.parts.events {
+	for _, h := range n.Events {
 		if !sleep(ctx, time.Until(since.Add(h.At))) {
 			break
 		}
@@ -44,7 +44,7 @@ func (n *node) live(ctx context.Context, known func()) {
 
 // running is a node that runs.
 type running struct {
-	*node
+	node *node
 	end  context.CancelFunc
 	over chan struct{} // closed when nothing of it runs any more
 }
@@ -53,7 +53,7 @@ type running struct {
 func (n *node) begin(ctx context.Context, known func()) *running {
 	ctx, end := context.WithCancel(ctx)
 	on := &running{n, end, make(chan struct{})}
-	n.set.api.Add(n.name, n.pods)
+	n.set.api.Add(n.Name, n.pods)
 	go func() {
 		defer close(on.over)
 		defer end()
@@ -64,21 +64,16 @@ func (n *node) begin(ctx context.Context, known func()) *running {
 
 // powerOff ends the node as the loss of its power does: nobody is told, and nothing is tidied up.
 func (r *running) powerOff() {
-	p := r.parts
-	p.link.Cut()
-	r.set.api.Remove(r.name)
-	p.runtime.PowerOff()
+	r.node.set.api.Remove(r.node.Name)
+	r.node.PowerOff()
 	r.end()
 	<-r.over
 }
 
 // reboot starts the node's machine anew; nil: it does not start.
 func (n *node) reboot(ctx context.Context) (*node, *running) {
-	p := n.parts
-	p.link.Mend()
-	p.runtime.PowerOn()
-	p.disk.Reboot()
-	again, err := n.newNode()
+	n.PowerOn()
+	again, err := n.set.newNode(n.number, n.Machine)
 	if err != nil {
 		n.log.Error("the node does not begin again", "err", err)
 		return n, nil
@@ -89,25 +84,24 @@ func (n *node) reboot(ctx context.Context) (*node, *running) {
 
 // partition cuts the node off from the API server for some time, or until ctx ends.
 func (n *node) partition(ctx context.Context, long time.Duration) {
-	p, shared := n.parts, &n.set.shared
 	if !n.awaitJoined(ctx) {
 		return
 	}
 	n.tell("is cut off from the API server for " + long.String())
-	p.link.Cut()
-	n.set.api.Remove(n.name)
-	shared.sources.Cut(n.name)
-	shared.objects.Cut(n.name)
-	p.gate.Shut()
+	shared := &n.set.shared
+	n.Cut()
+	n.set.api.Remove(n.Name)
+	shared.sources.Cut(n.Name)
+	shared.objects.Cut(n.Name)
 	if !sleep(ctx, long) {
 		return
 	}
-	p.link.Mend()
+	n.Mend()
 	n.tell("reaches the API server again")
-	shared.objects.Join(ctx, n.name)
-	shared.sources.Join(n.name)
-	p.gate.Open()
-	n.set.api.Add(n.name, n.pods)
+	shared.objects.Join(ctx, n.Name)
+	shared.sources.Join(n.Name)
+	n.Hear()
+	n.set.api.Add(n.Name, n.pods)
 }
 
 // awaitJoined waits until the node is a member of the cluster, unless ctx ends before: then it is false.
@@ -123,8 +117,8 @@ func (n *node) awaitJoined(ctx context.Context) bool {
 // tell tells what happens to the node.
 func (n *node) tell(what string) {
 	n.log.Info("the node " + what)
-	if n.set.Tell != nil {
-		n.set.Tell(n.name, what)
+	if n.set.Fate.Tell != nil {
+		n.set.Fate.Tell(n.Name, what)
 	}
 }
 

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/cpuset"
 
 	"github.com/lifepod/lifepod/lifecycle"
@@ -17,13 +15,16 @@ import (
 	"github.com/lifepod/lifepod/node/telling"
 	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/roster"
+	"github.com/lifepod/lifepod/sim/nodes/machine"
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/admission"
 )
 
 // node is one of the nodes, from a start of its machine to the next one.
 type node struct {
-	*machine
+	*machine.Machine
+	set      *set
+	number   int
 	object   *register.Node
 	pods     *pods.Shell
 	statuses telling.Statuses
@@ -38,35 +39,32 @@ const (
 	statusesInFlight, eventsInFlight = 64, 8
 	// The kubelet's eventRecordQPS and eventBurst.
 	eventsPerSecond, eventBurst = 50, 100
-	// runtimeName begins the IDs of containers.
-	runtimeName = "lifepod-sim"
 )
 
 // newNode makes the parts of a node, as package node does for one with a machine.
-func (m *machine) newNode() (n *node, err error) {
-	s := m.set
-	n = &node{machine: m, joined: make(chan struct{}), log: s.Log.With("node", m.name)}
-	n.statuses = telling.NewStatuses(n.client, s.statuses, n.log)
+func (s *set) newNode(i int, m *machine.Machine) (n *node, err error) {
+	n = &node{Machine: m, set: s, number: i, joined: make(chan struct{}), log: s.Log.With("node", m.Name)}
+	n.statuses = telling.NewStatuses(n.Client, s.slots.statuses, n.log)
 	n.events = record.New(record.Config{
-		Client: n.client, Log: n.log, Node: n.name, QPS: eventsPerSecond, Burst: eventBurst, Delay: telling.EventDelay, Again: telling.EventAgain,
-		Slots: s.events,
+		Client: n.Client, Log: n.log, Node: n.Name, QPS: eventsPerSecond, Burst: eventBurst, Delay: telling.EventDelay, Again: telling.EventAgain,
+		Slots: s.slots.events,
 	})
 	if n.object, err = n.newObject(); err != nil {
 		return nil, err
 	}
 	inbox := pods.NewInbox()
 	options := lifecycle.DefaultOptions()
-	options.RuntimeName, options.KeepRecords, options.HostIPs = runtimeName, true, []string{s.api.HostIP()}
+	options.RuntimeName, options.KeepRecords, options.HostIPs = machine.RuntimeName, true, []string{s.api.HostIP()}
 	allocatable := n.object.Node().Status.Allocatable
 	engine := &worker.Engine{
-		Simulated: n.simulate, Allocatable: allocatable, Options: options, Timeouts: worker.DefaultTimeouts(), Log: n.log,
+		Simulated: n.Simulate, Allocatable: allocatable, Options: options, Timeouts: worker.DefaultTimeouts(), Log: n.log,
 		Admission: worker.Admission{Room: inbox.Room},
 	}
 	n.pods = pods.New(pods.Config{
 		Inbox: inbox, Engine: engine, Host: admission.Host{Allocatable: allocatable, SupplementalGroupsPolicy: true, Claims: true, AppArmor: true},
-		Sources: []roster.Source{roster.API}, Node: n.object.Node, Memory: n.memory, Log: n.log,
+		Sources: []roster.Source{roster.API}, Node: n.object.Node, Memory: n.Memory, Log: n.log,
 		Cluster: pods.Cluster{
-			Statuses: n.statuses, Events: telling.Events{Statuses: n.statuses, Recorder: n.events}, Groups: n.groups, FreshNode: n.fresh,
+			Statuses: n.statuses, Events: telling.Events{Statuses: n.statuses, Recorder: n.events}, Groups: n.Groups, FreshNode: n.FreshNode,
 			Objects: &s.Pods.Logs, Changed: s.api.Changed,
 		},
 	})
@@ -82,12 +80,12 @@ func (n *node) newObject() (*register.Node, error) {
 	}
 	id := uuid(s.Pods.Seed, n.number)
 	return register.NewSimulated(register.Config{
-		Name: n.name, Labels: s.Labels, Taints: s.Taints, Port: s.api.Port(), FeatureGates: register.FeaturesOn(),
+		Name: n.Name, Labels: s.Labels, Taints: s.Taints, Port: s.api.Port(), FeatureGates: register.FeaturesOn(),
 		Resources: register.Resources{MaxPods: s.Size.Pods},
-		API:       register.API{Client: n.client, Shared: s.shared.objects},
-		Runtime:   register.Runtime{Service: still{}, Images: still{}},
+		API:       register.API{Client: n.Client, Shared: s.shared.objects},
+		Runtime:   register.Runtime{Service: machine.Still{}, Images: machine.Still{}},
 		Senses: register.Senses{Event: func(kind, reason, message string) {
-			n.events.Record(record.Event{Object: record.Node(n.name), Type: kind, Reason: reason, Message: message, At: time.Now()})
+			n.events.Record(record.Event{Object: record.Node(n.Name), Type: kind, Reason: reason, Message: message, At: time.Now()})
 		}},
 		Log: n.log,
 	}, register.Machine{
@@ -98,11 +96,6 @@ func (n *node) newObject() (*register.Node, error) {
 
 // storageBytes is the node's ephemeral storage.
 const storageBytes = 1 << 40
-
-// fresh is the Node as the API server has it now.
-func (n *node) fresh(ctx context.Context) (*v1.Node, error) {
-	return n.client.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
-}
 
 // run is the node until ctx ends. known is called once, when the cluster knows it or ctx has ended.
 func (n *node) run(ctx context.Context, known func()) {
@@ -121,8 +114,8 @@ func (n *node) run(ctx context.Context, known func()) {
 		known()
 	case <-n.object.Known():
 		known()
-		n.set.shared.sources.Add(&source.API{NodeName: n.name, Feed: telling.Feed{Pods: n.pods, Statuses: n.statuses}, Log: n.log})
-		defer n.set.shared.sources.Remove(n.name)
+		n.set.shared.sources.Add(&source.API{NodeName: n.Name, Feed: telling.Feed{Pods: n.pods, Statuses: n.statuses}, Log: n.log})
+		defer n.set.shared.sources.Remove(n.Name)
 		close(n.joined)
 		<-ctx.Done()
 	}

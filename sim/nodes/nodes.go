@@ -18,6 +18,7 @@ import (
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes/api"
 	"github.com/lifepod/lifepod/sim/nodes/fate"
+	"github.com/lifepod/lifepod/sim/nodes/machine"
 )
 
 // SimulatedLabel is on the Node of each simulated node.
@@ -35,11 +36,15 @@ type Options struct {
 	Serve  api.Serve
 
 	Pods *live.Pods
-	// Fate is what happens to the nodes, which are chosen by the seed of Pods; nil: nothing.
-	Fate *fate.Scenario
+	Fate Fate
+	Log  *slog.Logger
+}
+
+// Fate is what happens to the nodes.
+type Fate struct {
+	Scenario *fate.Scenario // its nodes are chosen by the seed of Options.Pods; nil: nothing happens
 	// Tell takes what happens to a node, in words; nil: nobody wants to know. It may be called from many goroutines.
 	Tell func(node, what string)
-	Log  *slog.Logger
 }
 
 // Names are those of count nodes whose names begin with a prefix.
@@ -77,15 +82,15 @@ const perSecond = 250
 // set is all nodes, and what they share.
 type set struct {
 	Options
-	names  []string
-	fates  []fate.Fate
-	config *rest.Config // of client
-	client kubernetes.Interface
-	shared shared
-	api    *api.API
-
-	statuses, events chan struct{} // have room for requests that are under way
+	fates    []fate.Fate
+	machines machine.Shared
+	shared   shared
+	api      *api.API
+	slots    slots
 }
+
+// slots have room for requests that are under way.
+type slots struct{ statuses, events chan struct{} }
 
 // shared are the watches.
 type shared struct {
@@ -118,12 +123,7 @@ func Run(parent context.Context, o Options, ready func()) error {
 	pace := time.NewTicker(time.Second / perSecond)
 	defer pace.Stop()
 	for i := range o.Count {
-		m, err := s.newMachine(i)
-		if err != nil {
-			fail(err)
-			return err
-		}
-		n, err := m.newNode()
+		n, err := s.firstNode(i)
 		if err != nil {
 			fail(err)
 			return err
@@ -178,8 +178,8 @@ func newSet(o Options) (*set, error) {
 	}
 	all := Names(o.Prefix, o.Count)
 	s := &set{
-		Options: o, names: all, fates: o.Fate.Of(all, o.Pods.Seed), config: config, client: client, statuses: make(chan struct{}, statusesInFlight),
-		events: make(chan struct{}, eventsInFlight),
+		Options: o, fates: o.Fate.Scenario.Of(all, o.Pods.Seed), machines: machine.Shared{Config: config, Client: client, Pods: o.Pods},
+		slots: slots{make(chan struct{}, statusesInFlight), make(chan struct{}, eventsInFlight)},
 	}
 	names := make(map[string]bool, o.Count)
 	for _, name := range all {
@@ -190,8 +190,18 @@ func newSet(o Options) (*set, error) {
 	if s.shared.groups, err = groups.New(config, o.Log); err != nil {
 		return nil, err
 	}
+	s.machines.Groups = s.shared.groups
 	s.api, err = api.Listen(api.Config{Serve: s.Serve, Cluster: s.API, Client: client, Node: all[0], Logs: &s.Pods.Logs, Log: s.Log})
 	return s, err
+}
+
+// firstNode is a node when its machine starts for the first time.
+func (s *set) firstNode(i int) (*node, error) {
+	m, err := s.machines.New(fmt.Sprintf("%s%d", s.Prefix, i), s.fates[i])
+	if err != nil {
+		return nil, err
+	}
+	return s.newNode(i, m)
 }
 
 // uuid is that of a machine.

@@ -116,7 +116,7 @@ func (n *simulatedNodes) check() (err error) {
 	}
 	n.o.Pods = &live.Pods{Scenarios: scenarios, Seed: n.seed}
 	if n.fate != "" {
-		if n.o.Fate, err = fate.ReadFile(n.fate, nodes.Names(n.o.Prefix, n.o.Count)); err != nil {
+		if n.o.Fate.Scenario, err = fate.ReadFile(n.fate, nodes.Names(n.o.Prefix, n.o.Count)); err != nil {
 			return err
 		}
 	}
@@ -145,7 +145,7 @@ func (n *simulatedNodes) run(ctx context.Context, out io.Writer) error {
 	began, before := time.Now(), held()
 	lines := &lines{out: out}
 	n.o.Pods.Output = lines.written
-	n.o.Tell = func(node, what string) { lines.print("%s %s", node, what) }
+	n.o.Fate.Tell = func(node, what string) { lines.print("%s %s", node, what) }
 	return nodes.Run(ctx, n.o, func() {
 		each := (max(before, held()) - before) / uint64(n.o.Count) //nolint:gosec // it is 1 or more
 		took := time.Since(began).Round(10 * time.Millisecond)

@@ -41,6 +41,12 @@ type Serve struct {
 	Open bool
 }
 
+// Loopback is for the API server of a test, which is on this machine, and has no certificate to show.
+func Loopback() Serve {
+	ip := net.IPv4(127, 0, 0, 1)
+	return Serve{IP: ip, Bind: ip.String(), SelfSigned: true, Open: true}
+}
+
 // Config is what the API needs.
 type Config struct {
 	Serve   Serve

@@ -1,4 +1,4 @@
-package memory
+package machine
 
 import (
 	"encoding/json"
@@ -9,40 +9,41 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/pods/memory"
 	"github.com/lifepod/lifepod/roster"
 )
 
-// Volatile keeps what a Folder keeps in memory, for a machine that is simulated: it outlives
-// that machine's reboots, not this process. The zero value has nothing.
-type Volatile struct {
+// disk keeps what lifepod agent keeps in a memory.Folder, in memory: it outlives the reboots of the
+// machine that is simulated, not this process. The zero value has nothing.
+type disk struct {
 	mu     sync.Mutex
-	pods   map[types.UID]*volatile
+	pods   map[types.UID]*kept
 	booted bool // RecordBoot was called since the last Reboot
 }
 
-// volatile is what is kept of one pod.
-type volatile struct {
-	in         *Volatile
+// kept is what is kept of one pod.
+type kept struct {
+	in         *disk
 	as         roster.Remembered
 	checkpoint []byte // nil: there is none
 }
 
 // Reboot takes that the machine is started anew.
-func (v *Volatile) Reboot() {
+func (v *disk) Reboot() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.booted = false
 }
 
 // Rebooted says whether the machine was started anew since the last RecordBoot.
-func (v *Volatile) Rebooted() (bool, error) {
+func (v *disk) Rebooted() (bool, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return !v.booted, nil
 }
 
 // RecordBoot records that every remembered pod is one of this boot of the machine (B-RST-21).
-func (v *Volatile) RecordBoot() error {
+func (v *disk) RecordBoot() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.booted = true
@@ -50,15 +51,15 @@ func (v *Volatile) RecordBoot() error {
 }
 
 // Pod returns where a pod is kept; nothing is there yet.
-func (v *Volatile) Pod(as roster.Remembered) Kept { return &volatile{in: v, as: as} }
+func (v *disk) Pod(as roster.Remembered) memory.Kept { return &kept{in: v, as: as} }
 
 // Keep remembers the pod from now on.
-func (p *volatile) Keep() error {
+func (p *kept) Keep() error {
 	v, uid := p.in, p.as.Pod.UID
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.pods == nil {
-		v.pods = map[types.UID]*volatile{}
+		v.pods = map[types.UID]*kept{}
 	}
 	if before := v.pods[uid]; before != nil && before != p {
 		p.as, p.checkpoint = before.as, before.checkpoint
@@ -68,7 +69,7 @@ func (p *volatile) Keep() error {
 }
 
 // Save saves the pod's checkpoint. It is kept in its written form: what the machine has goes on to change.
-func (p *volatile) Save(c lifecycle.Checkpoint) error {
+func (p *kept) Save(c lifecycle.Checkpoint) error {
 	data, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("save checkpoint: %w", err)
@@ -80,13 +81,13 @@ func (p *volatile) Save(c lifecycle.Checkpoint) error {
 }
 
 // Sync does nothing: what is saved survives the simulated machine's power.
-func (*volatile) Sync() error { return nil }
+func (*kept) Sync() error { return nil }
 
 // Close does nothing.
-func (*volatile) Close() error { return nil }
+func (*kept) Close() error { return nil }
 
 // All are the pods that are kept, and those of which what is kept is of no use.
-func (v *Volatile) All() (list []roster.Remembered, useless map[types.UID]error, err error) {
+func (v *disk) All() (list []roster.Remembered, useless map[types.UID]error, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	useless = map[types.UID]error{}
@@ -102,7 +103,7 @@ func (v *Volatile) All() (list []roster.Remembered, useless map[types.UID]error,
 }
 
 // Load reads what is kept of a pod.
-func (v *Volatile) Load(uid types.UID) (*roster.Remembered, error) {
+func (v *disk) Load(uid types.UID) (*roster.Remembered, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if p := v.pods[uid]; p != nil {
@@ -112,7 +113,7 @@ func (v *Volatile) Load(uid types.UID) (*roster.Remembered, error) {
 }
 
 // load is called with mu held.
-func (p *volatile) load() (*roster.Remembered, error) {
+func (p *kept) load() (*roster.Remembered, error) {
 	if p.checkpoint == nil {
 		return nil, fs.ErrNotExist
 	}
@@ -124,7 +125,7 @@ func (p *volatile) load() (*roster.Remembered, error) {
 }
 
 // Forget removes what is kept of a pod.
-func (v *Volatile) Forget(uid types.UID) error {
+func (v *disk) Forget(uid types.UID) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.pods, uid)

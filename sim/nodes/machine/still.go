@@ -1,4 +1,4 @@
-package nodes
+package machine
 
 import (
 	"context"
@@ -9,11 +9,14 @@ import (
 	"github.com/lifepod/lifepod/node/register"
 )
 
-// still is what a Node tells of its runtime: it is ready, and never changes.
-type still struct{}
+// RuntimeName begins the IDs of containers.
+const RuntimeName = "lifepod-sim"
+
+// Still is what a Node tells of its runtime: it is ready, and never changes.
+type Still struct{}
 
 // Status says that the runtime and its network are ready.
-func (still) Status(context.Context, *runtimeapi.StatusRequest, ...grpc.CallOption) (*runtimeapi.StatusResponse, error) {
+func (Still) Status(context.Context, *runtimeapi.StatusRequest, ...grpc.CallOption) (*runtimeapi.StatusResponse, error) {
 	return &runtimeapi.StatusResponse{
 		Status: &runtimeapi.RuntimeStatus{Conditions: []*runtimeapi.RuntimeCondition{
 			{Type: runtimeapi.RuntimeReady, Status: true}, {Type: runtimeapi.NetworkReady, Status: true},
@@ -24,11 +27,11 @@ func (still) Status(context.Context, *runtimeapi.StatusRequest, ...grpc.CallOpti
 }
 
 // Version says which runtime it is.
-func (still) Version(context.Context, *runtimeapi.VersionRequest, ...grpc.CallOption) (*runtimeapi.VersionResponse, error) {
-	return &runtimeapi.VersionResponse{Version: "0.1.0", RuntimeName: runtimeName, RuntimeVersion: register.Version, RuntimeApiVersion: "v1"}, nil
+func (Still) Version(context.Context, *runtimeapi.VersionRequest, ...grpc.CallOption) (*runtimeapi.VersionResponse, error) {
+	return &runtimeapi.VersionResponse{Version: "0.1.0", RuntimeName: RuntimeName, RuntimeVersion: register.Version, RuntimeApiVersion: "v1"}, nil
 }
 
 // ListImages says that there are none: which images a node has is a scenario's affair, and one of each pod's.
-func (still) ListImages(context.Context, *runtimeapi.ListImagesRequest, ...grpc.CallOption) (*runtimeapi.ListImagesResponse, error) {
+func (Still) ListImages(context.Context, *runtimeapi.ListImagesRequest, ...grpc.CallOption) (*runtimeapi.ListImagesResponse, error) {
 	return &runtimeapi.ListImagesResponse{}, nil
 }
