@@ -55,7 +55,7 @@ func TestSlow(t *testing.T) {
 	usual, slow := newFacts(0), newFacts(3)
 	for _, e := range []struct {
 		effect lifecycle.Effect
-		times  time.Duration
+		times  int64
 	}{
 		{lifecycle.EnsureCgroup{ID: 1}, 1},
 		{lifecycle.CreateSandbox{ID: 2}, 3},
@@ -63,7 +63,7 @@ func TestSlow(t *testing.T) {
 		{lifecycle.Observe{ID: 4}, 3},
 	} {
 		as, than := slow.took(t, e.effect), usual.took(t, e.effect)
-		if than == 0 || as != e.times*than {
+		if than == 0 || as.Nanoseconds() != e.times*than.Nanoseconds() {
 			t.Errorf("%T takes %v, and %v on a slow node, want %d times as long", e.effect, than, as, e.times)
 		}
 	}

@@ -50,7 +50,7 @@ func TestLink(t *testing.T) {
 	}
 	ended := make(chan error, 2)
 	go func() {
-		_, err := client.Get(server.URL + "/hangs") //nolint:bodyclose // there is none
+		_, err := client.Get(server.URL + "/hangs")
 		ended <- err
 	}()
 	go func() {
