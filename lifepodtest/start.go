@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net"
 	"slices"
 	"sync"
 	"testing"
@@ -21,6 +20,7 @@ import (
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
 	"github.com/lifepod/lifepod/sim/nodes/api"
+	"github.com/lifepod/lifepod/sim/nodes/fate"
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
@@ -31,6 +31,9 @@ type Options struct {
 	// annotation lifepod.dev/scenario names, or a pattern of namespace and name such as
 	// default/worker-*; that of all other pods is empty.
 	Scenarios map[string]string
+	// NodeScenario says what happens to the nodes, which are sim-0, sim-1, …: kind NodeScenario, in YAML
+	// (docs/sim.md); empty: nothing.
+	NodeScenario string
 	// Scheduler says that the cluster has one; else each pod is bound to the node with the fewest
 	// pods, whatever it asks for.
 	Scheduler bool
@@ -56,6 +59,13 @@ func Start(t testing.TB, config *rest.Config, o Options) *Nodes {
 	if err != nil {
 		t.Fatalf("lifepodtest: %v", err)
 	}
+	count := cmp.Or(o.Nodes, 1)
+	var happens *fate.Scenario
+	if o.NodeScenario != "" {
+		if happens, err = fate.Read(manifest.Source{Name: "NodeScenario", Data: []byte(o.NodeScenario)}, nodes.Names(prefix, count)); err != nil {
+			t.Fatalf("lifepodtest: %v", err)
+		}
+	}
 	if o.Output == nil {
 		o.Output = func(pod *v1.Pod, container, _, text string) {
 			t.Logf("%s/%s %s: %s", pod.Namespace, pod.Name, container, text)
@@ -68,7 +78,6 @@ func Start(t testing.TB, config *rest.Config, o Options) *Nodes {
 		running.Wait()
 	})
 	log := slog.New(slog.DiscardHandler)
-	count := cmp.Or(o.Nodes, 1)
 	started := &Nodes{t: t, binds: !o.Scheduler, manual: lives.Manual}
 	if started.client, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatalf("lifepodtest: client of the API server: %v", err)
@@ -76,13 +85,13 @@ func Start(t testing.TB, config *rest.Config, o Options) *Nodes {
 	if !o.Scheduler {
 		running.Go(func() { bind(ctx, started.client, count) })
 	}
-	loopback := net.IPv4(127, 0, 0, 1) // the API server of a test is on this machine, and has no certificate to show
-	serve := api.Serve{IP: loopback, Bind: loopback.String(), SelfSigned: true, Open: true}
+	serve := api.Loopback()
 	ready, failed := make(chan struct{}), make(chan error, 1)
 	running.Go(func() {
 		pods := &live.Pods{Scenarios: scenarios, Seed: 1, Output: o.Output}
+		tell := func(node, what string) { t.Logf("%s %s", node, what) }
 		failed <- nodes.Run(ctx, nodes.Options{
-			API: config, Count: count, Prefix: prefix, Serve: serve, Time: lives, Pods: pods, Log: log,
+			API: config, Count: count, Prefix: prefix, Serve: serve, Time: lives, Pods: pods, Fate: nodes.Fate{Scenario: happens, Tell: tell}, Log: log,
 		}, func() { close(ready) })
 	})
 	select {

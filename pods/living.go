@@ -27,7 +27,7 @@ type living struct {
 	now    atomic.Pointer[wanted]
 	status v1.PodStatus // as told last; the worker's goroutine's once it runs
 
-	memory *memory.Pod // nil: it is not remembered
+	memory memory.Kept // nil: it is not remembered
 }
 
 // wanted is a pod as its source has it.
@@ -88,10 +88,10 @@ func (s *Shell) life(uid types.UID) *living {
 
 // remember has the next agent go on with the pod, as soon as that can be.
 func (l *living) remember() {
-	if l.shell.Memory.Dir == "" {
+	l.memory = l.shell.Memory.Pod(roster.Remembered{Source: l.now.Load().source, Pod: l.Worker.Pod()})
+	if l.memory == nil {
 		return
 	}
-	l.memory = l.shell.Memory.Pod(roster.Remembered{Source: l.now.Load().source, Pod: l.Worker.Pod()})
 	l.Worker.Remember(l.memory)
 	if err := l.memory.Keep(); err != nil {
 		l.Worker.NotRemembered(err)

@@ -26,7 +26,7 @@ type Config struct {
 	Host    admission.Host
 	Sources []roster.Source // nothing is ended before each of them was heard (B-RST-3)
 	Node    func() *v1.Node // the newest that is known
-	Memory  memory.Folder   // without a folder nothing is remembered
+	Memory  Memory          // nil: nothing is remembered
 	Cluster Cluster
 	// Pressure is how the node answers when it runs short of something, Relief who
 	// measures it and gives back what pods don't need.
@@ -46,6 +46,20 @@ type Config struct {
 	Stir func()
 	// RuntimeChanged is told when the runtime may have been lost, or is back; may be nil.
 	RuntimeChanged func()
+}
+
+// Memory keeps what the next agent needs to go on (package pods/memory).
+type Memory interface {
+	// All are the pods that are kept, and those of which what is kept is of no use. It is called before anything is kept.
+	All() (list []roster.Remembered, useless map[types.UID]error, err error)
+	// Rebooted says whether the machine was started anew since the last RecordBoot.
+	Rebooted() (bool, error)
+	RecordBoot() error
+	// Pod returns where a pod is kept; nil: it can't be kept.
+	Pod(as roster.Remembered) memory.Kept
+	// Load reads what is kept of a pod. fs.ErrNotExist holds for a pod that had not begun.
+	Load(uid types.UID) (*roster.Remembered, error)
+	Forget(uid types.UID) error
 }
 
 // Cluster are the parts that tell the API server of pods, or ask it for them.
@@ -165,6 +179,9 @@ type question struct {
 func New(c Config) *Shell {
 	if c.Counts == nil {
 		c.Counts = noCounts{}
+	}
+	if c.Memory == nil {
+		c.Memory = memory.Folder{}
 	}
 	options := roster.Options{
 		Sources: c.Sources, Host: c.Host, API: c.Cluster.Mirrors != nil, Shutdown: c.Periods, Pressure: c.Pressure,

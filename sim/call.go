@@ -55,12 +55,13 @@ func (w *world) call(e lifecycle.Effect) {
 		})
 		return
 	}
+	takes := timeOf(w, e)
 	f := w.calls.fault(w.now, e)
 	if f == nil {
-		w.perform(c, timeOf(w, e))
+		w.perform(c, slowed(w, e, takes))
 		return
 	}
-	takes := f.Takes.Draw(w.dice, timeOf(w, e))
+	takes = slowed(w, e, f.Takes.Draw(w.dice, takes))
 	switch {
 	case f.Hang:
 		hangs(w, c)

@@ -82,14 +82,7 @@ func runtimeCrashes(w *world, down time.Duration) {
 
 // reboot ends everything on the node. The runtime then has the records of what was there.
 func reboot(w *world, down time.Duration) {
-	w.crash()
-	w.runtime.times++
-	for _, s := range w.runtime.sandboxes {
-		s.Ready = false
-	}
-	for _, c := range w.runtime.containers {
-		exits(w, c, end{code: 255, reason: "Unknown"})
-	}
+	powerOff(w)
 	w.runtime.downUntil = w.now + down
 	w.after(down, w.start)
 }

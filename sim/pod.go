@@ -28,6 +28,8 @@ type PodOptions struct {
 	Output Output
 	// Address is that of a new sandbox; nil: they have those of lives that Run simulates.
 	Address func() string
+	// Slow is how many times as long calls of the runtime take; 0: as long as usual.
+	Slow float64
 }
 
 // Output takes a line that an instance of a container writes, which is numbered from 0.
@@ -39,7 +41,7 @@ func NewPod(pod *v1.Pod, o PodOptions) *Pod {
 		o.Scenario = &scenario.Scenario{}
 	}
 	w := newWorld(pod, Options{Scenario: o.Scenario, Seed: o.Seed})
-	w.began, w.outside = o.Began, outside{learns: o.Tell, output: o.Output}
+	w.began, w.outside = o.Began, outside{learns: o.Tell, output: o.Output, slow: o.Slow}
 	if o.Address != nil {
 		w.runtime.address = o.Address
 	}

@@ -40,6 +40,7 @@ type world struct {
 type outside struct {
 	learns func(lifecycle.Fact) // nil: there is an agent
 	output Output               // beside the sink; nil: nobody reads it
+	slow   float64              // calls of the runtime take so many times as long; 0: as long as usual
 }
 
 // agent is the lifepod that leads the pod.

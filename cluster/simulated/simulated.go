@@ -17,6 +17,7 @@ import (
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
 	"github.com/lifepod/lifepod/sim/nodes/api"
+	"github.com/lifepod/lifepod/sim/nodes/fate"
 	"github.com/lifepod/lifepod/sim/virtual"
 )
 
@@ -28,6 +29,7 @@ type Nodes struct {
 	Count     int
 	Scenarios []string // as --scenario of lifepod sim nodes
 	Speed     float64  // as --speed of lifepod sim nodes
+	Fate      string   // as --node-scenario; empty: nothing happens to them
 }
 
 const (
@@ -53,8 +55,25 @@ func (n Nodes) Check() error {
 	if n.Count == 0 && n.Speed != 1 {
 		return errors.New("--simulated-speed: want --simulated-nodes, too: other nodes have real containers")
 	}
-	_, err := n.pods()
+	if n.Count == 0 && n.Fate != "" {
+		return errors.New("--simulated-node-scenario: want --simulated-nodes, too: it is about them")
+	}
+	if _, err := n.pods(); err != nil {
+		return err
+	}
+	_, err := n.fate()
 	return err
+}
+
+// fate is what happens to the nodes; nil: nothing.
+func (n Nodes) fate() (says *fate.Scenario, err error) {
+	if n.Fate == "" {
+		return says, nil
+	}
+	if says, err = fate.ReadFile(n.Fate, nodes.Names(prefix, n.Count)); err != nil {
+		return nil, fmt.Errorf("--simulated-node-scenario: %w", err)
+	}
+	return says, nil
 }
 
 // pods are those of the nodes, which live by the scenarios.
@@ -93,9 +112,13 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
+	says, err := c.Nodes.fate()
+	if err != nil {
+		return err
+	}
 	return nodes.Run(ctx, nodes.Options{
 		API: c.Loopback, Count: c.Nodes.Count, Time: nodes.Time{Speed: c.Nodes.Speed}, Prefix: prefix, Labels: map[string]string{madeBy: up},
-		Serve: api.Serve{IP: c.IP}, Pods: pods, Log: c.Log,
+		Serve: api.Serve{IP: c.IP}, Pods: pods, Fate: nodes.Fate{Scenario: says}, Log: c.Log,
 	}, func() { c.Log.Info("simulated nodes registered", "nodes", c.Nodes.Count) })
 }
 

@@ -126,7 +126,7 @@ func TestEveryFlagIsCompleted(t *testing.T) {
 	code := 0
 	files := map[string]bool{
 		"kubeconfig": true, "bootstrap-kubeconfig": true, "config": true, "manifests": true,
-		"image-credential-provider-config": true, "secret-file": true, "scenario": true,
+		"image-credential-provider-config": true, "secret-file": true, "scenario": true, "node-scenario": true,
 		"tls-cert-file": true, "tls-private-key-file": true,
 	}
 	var visit func(*cobra.Command)

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -23,6 +24,7 @@ type Shared struct {
 
 	mu    sync.Mutex
 	nodes map[string]*follower // those that have come
+	away  map[string]*follower // those that are cut off
 	lists int                  // how many there were: each but the first ends an outage
 }
 
@@ -59,6 +61,66 @@ func (s *Shared) remove(f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.nodes, f.name)
+	delete(s.away, f.name)
+}
+
+// Cut tells a node nothing more of its Node until Join, as if the API server were away.
+func (s *Shared) Cut(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.nodes[name]
+	if f == nil {
+		return
+	}
+	if s.away == nil {
+		s.away = map[string]*follower{}
+	}
+	s.away[name] = f
+	delete(s.nodes, name)
+}
+
+// Join tells a node how its Node is now, and that the outage is over. It asks the API server until that answers, or ctx ends.
+func (s *Shared) Join(ctx context.Context, name string) {
+	s.mu.Lock()
+	f := s.away[name]
+	if f != nil {
+		delete(s.away, name)
+		s.nodes[name] = f
+	}
+	s.mu.Unlock()
+	if f == nil {
+		return
+	}
+	asking := backoff{log: f.log, what: "asking the API server for the node"}
+	for err := f.ask(ctx); err != nil; err = f.ask(ctx) {
+		if !sleep(ctx, asking.failed(err)) {
+			return
+		}
+	}
+	asking.succeeded()
+	f.back()
+}
+
+// ask publishes the Node as it is now, unless a newer one is known.
+func (f follower) ask(ctx context.Context) error {
+	ctx, done := context.WithTimeout(ctx, listTimeout)
+	defer done()
+	node, err := f.client.CoreV1().Nodes().Get(ctx, f.name, metav1.GetOptions{})
+	switch {
+	case err == nil:
+		f.heard(node, false)
+	case apierrors.IsNotFound(err):
+		f.gone()
+	default:
+		return err
+	}
+	return nil
+}
+
+// back tells that an outage is over.
+func (f follower) back() {
+	f.calls.note(func(a *asked) { a.back = true })
+	poke(f.link.over)
 }
 
 // of is the follower of a Node; nil: it is none of them.
@@ -112,8 +174,7 @@ func (s sharedNodes) Replace(objects []any, version string) error {
 			f.gone()
 		}
 		if s.lists > 1 {
-			f.calls.note(func(a *asked) { a.back = true })
-			poke(f.link.over)
+			f.back()
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 )
 
 // Nodes that are followed together each hear of their own; one that was registered after a list
@@ -62,5 +63,41 @@ func TestSharedFollowsEachNode(t *testing.T) {
 	try(store.Delete(node("b", "12")))
 	if b.calls.absent() {
 		t.Error("b hears although it has gone")
+	}
+}
+
+// A node that is cut off does not hear of its Node; afterwards it hears how that is now, and that an outage is over (B-LOST-2).
+func TestSharedCutsANodeOff(t *testing.T) {
+	node := func(version string) *v1.Node {
+		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", ResourceVersion: version}}
+	}
+	client := fake.NewClientset(node("7"))
+	f := &follower{
+		name: "a", client: client, object: newObject(node(""), func(*v1.Node) {}), calls: newCalls(), link: newLink(), log: slog.New(slog.DiscardHandler),
+	}
+	s := &Shared{}
+	store := sharedNodes{s}
+	s.add(f)
+	version := func() string { return f.object.newest.Load().ResourceVersion }
+	if err := store.Replace([]any{node("3")}, "3"); err != nil || version() != "3" {
+		t.Fatalf("the list: %s, %v", version(), err)
+	}
+	s.Cut("a")
+	if err := store.Update(node("5")); err != nil || version() != "3" {
+		t.Errorf("cut off it hears of %s, %v", version(), err)
+	}
+	s.Join(t.Context(), "a")
+	if version() != "7" || !f.calls.take().back || len(f.link.over) != 1 {
+		t.Errorf("it is back with version %s, want that which the API server has now, and the end of an outage", version())
+	}
+	if err := store.Update(node("8")); err != nil || version() != "8" {
+		t.Errorf("after it is back it hears of %s, %v", version(), err)
+	}
+	s.Cut("a")
+	if err := client.CoreV1().Nodes().Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if s.Join(t.Context(), "a"); !f.calls.absent() {
+		t.Error("the Node was deleted meanwhile, and it has not heard")
 	}
 }

@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -22,7 +23,8 @@ type Shared struct {
 
 	mu    sync.Mutex
 	nodes map[string]*podStore                        // those that have come
-	early map[string]map[types.NamespacedName]*v1.Pod // pods of nodes that have not
+	away  map[string]*podStore                        // those that are cut off: what they were told
+	early map[string]map[types.NamespacedName]*v1.Pod // pods of nodes that have not come, or are cut off
 	heard bool                                        // all pods were told once
 }
 
@@ -47,11 +49,63 @@ func (s *Shared) Add(a *API) {
 	delete(s.early, a.NodeName)
 }
 
-// Remove ends what Add began; what is known of the node's pods is forgotten.
+// Remove ends what Add began. The node may come again.
 func (s *Shared) Remove(node string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if store := s.nodes[node]; store != nil {
+		pods := make(map[types.NamespacedName]*v1.Pod, len(store.pods))
+		for name, pod := range store.pods {
+			kept := *pod // the next Add gives it other annotations, and somebody may still read it
+			pods[name] = &kept
+		}
+		s.setAside(node, pods)
+	}
 	delete(s.nodes, node)
+	delete(s.away, node)
+}
+
+// setAside keeps the pods of a node that is told nothing. Called with mu held.
+func (s *Shared) setAside(node string, pods map[types.NamespacedName]*v1.Pod) {
+	if !s.Mine(node) {
+		return
+	}
+	if s.early == nil {
+		s.early = map[string]map[types.NamespacedName]*v1.Pod{}
+	}
+	s.early[node] = pods
+}
+
+// Cut tells the feed of a node nothing more until Join, as if the API server were away.
+func (s *Shared) Cut(node string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	store := s.nodes[node]
+	if store == nil {
+		return
+	}
+	if s.away == nil {
+		s.away = map[string]*podStore{}
+	}
+	s.away[node] = store
+	delete(s.nodes, node)
+	s.setAside(node, maps.Clone(store.pods))
+}
+
+// Join tells the feed of a node what is other than at Cut, as the first list after an outage does.
+func (s *Shared) Join(node string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	store := s.away[node]
+	if store == nil {
+		return
+	}
+	delete(s.away, node)
+	s.nodes[node] = store
+	if s.heard {
+		_ = store.Replace(asObjects(s.early[node]), "") // they are pods
+	}
+	delete(s.early, node)
 }
 
 // shared is a Shared as the reflector's store.

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -67,7 +68,68 @@ func TestSharedTellsEachNodeOfItsPods(t *testing.T) {
 	s.Remove("b")
 	try(store.Update(pod("6", "b", "8")))
 	want("a node that has gone", &b)
+	s.Remove("a")
+	try(store.Update(pod("7", "a", "9")))
+	var again told
+	s.Add(&API{NodeName: "a", Feed: &again})
+	want("a node that comes again", &again, "wanted 1 7", "wanted 7 9", "heard")
 	if err := store.Add(&v1.Node{}); err == nil {
 		t.Error("a Node is taken for a pod")
+	}
+}
+
+// A node that is cut off is told nothing. When it is back it is told what is other than before, also what
+// is gone, and of nothing else.
+func TestSharedCutsANodeOff(t *testing.T) {
+	pod := func(name, node, uid, version string) *v1.Pod {
+		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(uid), ResourceVersion: version}}
+		p.Spec.NodeName = node
+		return p
+	}
+	var a, b told
+	s := &Shared{Mine: func(string) bool { return true }}
+	store := shared{s}
+	s.Add(&API{NodeName: "a", Feed: &a})
+	s.Add(&API{NodeName: "b", Feed: &b})
+	list := func(pods ...any) {
+		t.Helper()
+		if err := store.Replace(pods, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list(pod("same", "a", "u1", "1"), pod("goes", "a", "u2", "1"), pod("changes", "a", "u3", "1"), pod("again", "a", "u4", "1"), pod("other", "b", "u5", "1"))
+	for _, missed := range []struct {
+		what   string
+		happen func() error
+	}{
+		{"events of the watch", func() error {
+			return errors.Join(store.Delete(pod("goes", "a", "u2", "2")), store.Update(pod("changes", "a", "u3", "3")),
+				store.Delete(pod("again", "a", "u4", "4")), store.Add(pod("again", "a", "u6", "5")), store.Add(pod("new", "a", "u7", "6")),
+				store.Update(pod("other", "b", "u5", "7")))
+		}},
+		{"another list", func() error {
+			return store.Replace([]any{pod("same", "a", "u1", "1"), pod("changes", "a", "u3", "8"), pod("again", "a", "u6", "5")}, "")
+		}},
+	} {
+		a.list, b.list = nil, nil
+		s.Cut("a")
+		if err := missed.happen(); err != nil {
+			t.Fatal(err)
+		}
+		if len(a.list) > 0 || len(b.list) == 0 {
+			t.Errorf("%s: a, which is cut off, is told %q, and b %q", missed.what, a.list, b.list)
+		}
+		s.Join("a")
+		slices.Sort(a.list)
+		want := []string{"unwanted u2", "unwanted u4", "wanted again 5", "wanted changes 3", "wanted new 6"}
+		if missed.what == "another list" {
+			want = []string{"unwanted u7", "wanted changes 8"}
+		}
+		if !slices.Equal(a.list, want) {
+			t.Errorf("%s: told %q, want %q", missed.what, a.list, want)
+		}
+	}
+	if a.list = nil; store.Update(pod("same", "a", "u1", "9")) != nil || len(a.list) != 1 || len(s.early["a"]) > 0 {
+		t.Errorf("after it is back it is told %q, and %v is kept", a.list, s.early)
 	}
 }

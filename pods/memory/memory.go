@@ -31,22 +31,38 @@ func (m Folder) path(uid types.UID, suffix string) string {
 	return filepath.Join(m.Dir, string(uid)+suffix)
 }
 
-// Pod is what is kept of one pod. Use it from one goroutine, but for Sync.
-type Pod struct {
+// Kept is what is kept of one pod. Use it from one goroutine, but for Sync.
+type Kept interface {
+	// Keep remembers the pod from now on. One that is remembered already stays as it was
+	// accepted: its checkpoint builds on that.
+	Keep() error
+	// Save saves the pod's checkpoint, after the pod itself if that could not be kept before:
+	// a checkpoint without it is of no use.
+	Save(c lifecycle.Checkpoint) error
+	// Sync returns once the last save also survives a power failure.
+	Sync() error
+	// Close is called when nothing more is saved.
+	Close() error
+}
+
+// pod is what a Folder keeps of one pod.
+type pod struct {
 	*checkpoint.File
 	folder Folder
 	as     roster.Remembered
 	kept   bool
 }
 
-// Pod returns where a pod is kept; nothing is written yet.
-func (m Folder) Pod(as roster.Remembered) *Pod {
-	return &Pod{File: checkpoint.New(m.path(as.Pod.UID, checkpointSuffix)), folder: m, as: as}
+// Pod returns where a pod is kept; nothing is written yet. nil: it can't be kept.
+func (m Folder) Pod(as roster.Remembered) Kept {
+	if m.Dir == "" {
+		return nil
+	}
+	return &pod{File: checkpoint.New(m.path(as.Pod.UID, checkpointSuffix)), folder: m, as: as}
 }
 
-// Keep remembers the pod from now on. One that is remembered already stays as it was
-// accepted: its checkpoint builds on that.
-func (p *Pod) Keep() error {
+// Keep remembers the pod from now on.
+func (p *pod) Keep() error {
 	if p.kept {
 		return nil
 	}
@@ -57,9 +73,8 @@ func (p *Pod) Keep() error {
 	return nil
 }
 
-// Save saves the pod's checkpoint, after the pod itself if that could not be kept before:
-// a checkpoint without it is of no use.
-func (p *Pod) Save(c lifecycle.Checkpoint) error {
+// Save saves the pod's checkpoint, and before it the pod if that could not be kept yet.
+func (p *pod) Save(c lifecycle.Checkpoint) error {
 	if err := p.Keep(); err != nil {
 		return err
 	}

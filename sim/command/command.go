@@ -15,6 +15,7 @@ import (
 
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/sim/command/chart"
+	"github.com/lifepod/lifepod/sim/nodes/fate"
 	"github.com/lifepod/lifepod/sim/scenario"
 )
 
@@ -129,16 +130,23 @@ func (o *options) checkRuns() error {
 }
 
 func newSchemaCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "schema",
+	var nodes bool
+	command := &cobra.Command{
+		Use:   "schema [--nodes]",
 		Short: "Print the JSON schema of scenarios",
 		Args:  commandline.Arguments(0, 0),
 
 		ValidArgsFunction: cobra.NoFileCompletions,
 
 		RunE: func(command *cobra.Command, _ []string) error {
-			_, err := io.WriteString(command.OutOrStdout(), scenario.Schema)
+			schema := scenario.Schema
+			if nodes {
+				schema = fate.Schema
+			}
+			_, err := io.WriteString(command.OutOrStdout(), schema)
 			return err
 		},
 	}
+	command.Flags().BoolVar(&nodes, "nodes", false, "that of scenarios of nodes, for --node-scenario of lifepod sim nodes")
+	return command
 }

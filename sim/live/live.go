@@ -68,20 +68,29 @@ func (s *Pods) time() worker.Virtual { return worker.Clock{Virtual: s.Time}.Time
 
 // Simulate makes what carries a pod's effects out; it is for worker.Engine.
 func (s *Pods) Simulate(pod *v1.Pod, post func(lifecycle.Fact)) worker.Simulated {
+	return s.begin(pod, post, 0)
+}
+
+// begin is Simulate on a node whose runtime takes so many times as long; 0: as long as usual.
+func (s *Pods) begin(pod *v1.Pod, post func(lifecycle.Fact), slow float64) *simulated {
 	says, err := s.Scenarios.Of(pod.Namespace, pod.Name, pod.Annotations)
 	if err != nil { // the pod says so, and waits
 		says = &scenario.Scenario{Calls: []scenario.Call{{Call: "CreateSandbox", Fail: err.Error()}}}
 	}
 	name := fnv.New64a()
 	_, _ = name.Write([]byte(pod.Namespace + "/" + pod.Name)) // it never fails
-	o := sim.PodOptions{Scenario: says, Seed: s.Seed ^ name.Sum64(), Began: s.time().Now(), Tell: post, Address: s.address}
+	o := sim.PodOptions{Scenario: says, Seed: s.Seed ^ name.Sum64(), Began: s.time().Now(), Tell: post, Address: s.address, Slow: slow}
 	o.Output = func(container string, instance int, stream, text string) {
 		s.Logs.Write(pod.UID, logs.Written{Container: container, Instance: instance, Stream: stream, Text: text, At: time.Now()})
 		if s.Output != nil {
 			s.Output(pod, container, stream, text)
 		}
 	}
-	p := &simulated{now: s.time().Now, pod: sim.NewPod(pod, o)}
+	return s.begun(sim.NewPod(pod, o))
+}
+
+func (s *Pods) begun(pod *sim.Pod) *simulated {
+	p := &simulated{now: s.time().Now, pod: pod}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.timer = s.time().AfterFunc(0, func() { p.do(p.pod.Happen) }) // events may be due

@@ -7,4 +7,8 @@
 // address and port: kubectl logs gives out what containers have written, which is kept in memory
 // (package sim/logs); what needs processes is refused. Nothing is written to disk: a pod begins
 // anew in the next process.
+//
+// Something can happen to nodes, too (package sim/nodes/fate): then a node has a way to the API
+// server of its own, and what its disk would keep (package sim/nodes/machine), and misfortune.go
+// has it happen.
 package nodes

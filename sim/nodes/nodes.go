@@ -2,8 +2,10 @@ package nodes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +19,8 @@ import (
 	"github.com/lifepod/lifepod/node/source"
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes/api"
+	"github.com/lifepod/lifepod/sim/nodes/fate"
+	"github.com/lifepod/lifepod/sim/nodes/machine"
 	"github.com/lifepod/lifepod/sim/nodes/times"
 )
 
@@ -36,6 +40,7 @@ type Options struct {
 	Time   Time
 
 	Pods *live.Pods // which live in that time
+	Fate Fate
 	Log  *slog.Logger
 }
 
@@ -47,6 +52,22 @@ type (
 
 // NewManual is for the nodes of one Run.
 func NewManual() *Manual { return times.NewManual() }
+
+// Fate is what happens to the nodes, in real time.
+type Fate struct {
+	Scenario *fate.Scenario // its nodes are chosen by the seed of Options.Pods; nil: nothing happens
+	// Tell takes what happens to a node, in words; nil: nobody wants to know. It may be called from many goroutines.
+	Tell func(node, what string)
+}
+
+// Names are those of count nodes whose names begin with a prefix.
+func Names(prefix string, count int) []string {
+	names := make([]string, count)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s%d", prefix, i)
+	}
+	return names
+}
 
 // Size is what each node has.
 type Size struct {
@@ -74,12 +95,15 @@ const perSecond = 250
 // set is all nodes, and what they share.
 type set struct {
 	Options
-	client kubernetes.Interface
-	shared shared
-	api    *api.API
-
-	statuses, events chan struct{} // have room for requests that are under way
+	fates    []fate.Fate
+	machines machine.Shared
+	shared   shared
+	api      *api.API
+	slots    slots
 }
+
+// slots have room for requests that are under way.
+type slots struct{ statuses, events chan struct{} }
 
 // shared are the watches.
 type shared struct {
@@ -112,14 +136,13 @@ func Run(parent context.Context, o Options, ready func()) error {
 	pace := time.NewTicker(time.Second / perSecond)
 	defer pace.Stop()
 	for i := range o.Count {
-		n, err := s.newNode(i)
+		n, err := s.firstNode(i)
 		if err != nil {
 			fail(err)
 			return err
 		}
-		s.api.Add(n.name, n.pods, n.times.Shown)
 		known.Add(1)
-		running.Go(func() { n.run(ctx, known.Done) })
+		running.Go(func() { n.live(ctx, known.Done) })
 		select {
 		case <-ctx.Done():
 			return over(parent, ctx)
@@ -166,25 +189,39 @@ func newSet(o Options) (*set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client of the API server: %w", err)
 	}
-	s := &set{Options: o, client: client, statuses: make(chan struct{}, statusesInFlight), events: make(chan struct{}, eventsInFlight)}
+	all := Names(o.Prefix, o.Count)
+	s := &set{
+		Options: o, fates: o.Fate.Scenario.Of(all, o.Pods.Seed), machines: machine.Shared{Config: config, Client: client, Pods: o.Pods},
+		slots: slots{make(chan struct{}, statusesInFlight), make(chan struct{}, eventsInFlight)},
+	}
 	if o.Pods.Time, err = o.Time.Begin(client); err != nil {
 		return nil, err
 	}
+	if o.Time.Manual != nil && slices.ContainsFunc(s.fates, func(f fate.Fate) bool { return f.Events != nil }) {
+		return nil, errors.New("events of a node scenario happen in real time, which a test can't move on by hand")
+	}
 	names := make(map[string]bool, o.Count)
-	for i := range o.Count {
-		names[s.nameOf(i)] = true
+	for _, name := range all {
+		names[name] = true
 	}
 	s.shared.sources = &source.Shared{Client: client, Mine: func(name string) bool { return names[name] }, Log: o.Log}
 	s.shared.objects = &register.Shared{Client: client, Log: o.Log}
 	if s.shared.groups, err = groups.New(config, o.Log); err != nil {
 		return nil, err
 	}
-	s.api, err = api.Listen(api.Config{Serve: s.Serve, Cluster: s.API, Client: client, Node: s.nameOf(0), Logs: &s.Pods.Logs, Log: s.Log})
+	s.machines.Groups = s.shared.groups
+	s.api, err = api.Listen(api.Config{Serve: s.Serve, Cluster: s.API, Client: client, Node: all[0], Logs: &s.Pods.Logs, Log: s.Log})
 	return s, err
 }
 
-// nameOf is the name of a node.
-func (s *set) nameOf(i int) string { return fmt.Sprintf("%s%d", s.Prefix, i) }
+// firstNode is a node when its machine starts for the first time.
+func (s *set) firstNode(i int) (*node, error) {
+	m, err := s.machines.New(fmt.Sprintf("%s%d", s.Prefix, i), s.fates[i])
+	if err != nil {
+		return nil, err
+	}
+	return s.newNode(i, m, times.New(s.Pods.Time))
+}
 
 // uuid is that of a machine.
 func uuid(seed uint64, i int) string {

@@ -23,6 +23,7 @@ import (
 	"github.com/lifepod/lifepod/sim/live"
 	"github.com/lifepod/lifepod/sim/nodes"
 	"github.com/lifepod/lifepod/sim/nodes/api"
+	"github.com/lifepod/lifepod/sim/nodes/fate"
 	"github.com/lifepod/lifepod/sim/virtual"
 )
 
@@ -30,6 +31,7 @@ import (
 type simulatedNodes struct {
 	played
 	kubeconfig, labels, taints, memory string
+	fate                               string // a file
 	o                                  nodes.Options
 }
 
@@ -44,7 +46,8 @@ a full member: it registers its Node, renews its Lease, admits pods, takes them
 through their lives by the rules of lifepod agent, and tells the API server of them.
 Only containers are pretended; what they do is a scenario, as of lifepod sim. With
 --speed 60 a minute of a pod's life takes a second: what its containers do, probes,
-back-off, deadlines and grace periods.
+back-off, deadlines and grace periods. What happens to the nodes is another scenario
+(--node-scenario): which are slow, lose the API server, are rebooted, or are lost.
 
 The Nodes are sim-0, sim-1 … and have the label lifepod.dev/simulated=true. When it is
 ended they stay as they are: kubectl delete nodes -l lifepod.dev/simulated removes them.
@@ -66,6 +69,7 @@ Docs: docs/sim.md.`,
 	n.flags(flags)
 	flags.IntVar(&n.o.Count, "count", 1, "how many nodes: a `number`")
 	flags.StringVar(&n.kubeconfig, "kubeconfig", "", "`file` with the credentials of an administrator of the cluster")
+	flags.StringVar(&n.fate, "node-scenario", "", "`file` that says what happens to nodes; its JSON schema is printed by lifepod sim schema --nodes")
 	flags.StringVar(&n.o.Prefix, "prefix", "sim-", "begin of the nodes' `names`, after which they are numbered")
 	flags.StringVar(&n.labels, "node-labels", "", "labels that the Nodes are registered with: `k=v,…`")
 	flags.StringVar(&n.taints, "register-with-taints", "", "taints that the Nodes are registered with: `k=v:effect,…`")
@@ -117,6 +121,11 @@ func (n *simulatedNodes) check() (err error) {
 		return err
 	}
 	n.o.Pods = &live.Pods{Scenarios: scenarios, Seed: n.seed}
+	if n.fate != "" {
+		if n.o.Fate.Scenario, err = fate.ReadFile(n.fate, nodes.Names(n.o.Prefix, n.o.Count)); err != nil {
+			return err
+		}
+	}
 	if n.o.API, err = clientcmd.BuildConfigFromFlags("", n.kubeconfig); err != nil {
 		return fmt.Errorf("--kubeconfig %s: %w", n.kubeconfig, err)
 	}
@@ -140,11 +149,13 @@ func checkServe(s api.Serve) error {
 func (n *simulatedNodes) run(ctx context.Context, out io.Writer) error {
 	defer footprint.NewPace().Stop()
 	began, before := time.Now(), held()
-	n.o.Pods.Output = printer(out)
+	lines := &lines{out: out}
+	n.o.Pods.Output = lines.written
+	n.o.Fate.Tell = func(node, what string) { lines.print("%s %s", node, what) }
 	return nodes.Run(ctx, n.o, func() {
 		each := (max(before, held()) - before) / uint64(n.o.Count) //nolint:gosec // it is 1 or more
 		took := time.Since(began).Round(10 * time.Millisecond)
-		fmt.Fprintf(out, "%d nodes are members of the cluster after %v, with %d KiB each\n", n.o.Count, took, each>>10)
+		lines.print("%d nodes are members of the cluster after %v, with %d KiB each", n.o.Count, took, each>>10)
 	})
 }
 
@@ -156,12 +167,19 @@ func held() uint64 {
 	return m.HeapAlloc + m.StackInuse
 }
 
-// printer prints what containers write, a line at a time.
-func printer(out io.Writer) func(pod *v1.Pod, container, stream, text string) {
-	var mu sync.Mutex
-	return func(pod *v1.Pod, container, _, text string) {
-		mu.Lock()
-		defer mu.Unlock()
-		fmt.Fprintf(out, "%s/%s %s: %s\n", pod.Namespace, pod.Name, container, plain.Text(text))
-	}
+// lines prints a line at a time.
+type lines struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (l *lines) print(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fmt.Fprintf(l.out, format+"\n", args...)
+}
+
+// written prints what a container writes.
+func (l *lines) written(pod *v1.Pod, container, _, text string) {
+	l.print("%s/%s %s: %s", pod.Namespace, pod.Name, container, plain.Text(text))
 }

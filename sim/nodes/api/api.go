@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/url"
+	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -37,6 +39,12 @@ type Serve struct {
 	SelfSigned bool
 	// Open lets everybody do everything that the API can do, which is no more than reading.
 	Open bool
+}
+
+// Loopback is for the API server of a test, which is on this machine, and has no certificate to show.
+func Loopback() Serve {
+	ip := net.IPv4(127, 0, 0, 1)
+	return Serve{IP: ip, Bind: ip.String(), SelfSigned: true, Open: true}
 }
 
 // Config is what the API needs.
@@ -113,6 +121,15 @@ func (a *API) Add(name string, pods *pods.Shell, shown func(*v1.Pod) *v1.Pod) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.nodes = append(a.nodes, &member{name, pods, shown})
+}
+
+// Remove ends what Add began: the node can't be asked.
+func (a *API) Remove(name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	gone := func(n *member) bool { return n.name == name }
+	a.nodes = slices.DeleteFunc(slices.Clone(a.nodes), gone) // known has given it out
+	maps.DeleteFunc(a.homes, func(_ string, n *member) bool { return gone(n) })
 }
 
 // Changed tells that a pod has changed. It does not block.
@@ -216,11 +233,11 @@ func (a *API) nodeOf(namespace, pod string) string {
 	return ""
 }
 
-// known are the nodes that were made so far.
+// known are the nodes that can be asked.
 func (a *API) known() []*member {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.nodes // which only grows
+	return a.nodes // what is in it does not change
 }
 
 // rememberedHomes is how many pods are remembered that were asked for, with their nodes.

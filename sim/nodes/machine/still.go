@@ -1,5 +1,4 @@
-// Package still is a container runtime of which a Node tells that it is ready, and nothing else.
-package still
+package machine
 
 import (
 	"context"
@@ -10,14 +9,14 @@ import (
 	"github.com/lifepod/lifepod/node/register"
 )
 
-// Name begins the IDs of its containers.
-const Name = "lifepod-sim"
+// RuntimeName begins the IDs of containers.
+const RuntimeName = "lifepod-sim"
 
-// Runtime is what a Node tells of its runtime: it is ready, and never changes.
-type Runtime struct{}
+// Still is what a Node tells of its runtime: it is ready, and never changes.
+type Still struct{}
 
 // Status says that the runtime and its network are ready.
-func (Runtime) Status(context.Context, *runtimeapi.StatusRequest, ...grpc.CallOption) (*runtimeapi.StatusResponse, error) {
+func (Still) Status(context.Context, *runtimeapi.StatusRequest, ...grpc.CallOption) (*runtimeapi.StatusResponse, error) {
 	return &runtimeapi.StatusResponse{
 		Status: &runtimeapi.RuntimeStatus{Conditions: []*runtimeapi.RuntimeCondition{
 			{Type: runtimeapi.RuntimeReady, Status: true}, {Type: runtimeapi.NetworkReady, Status: true},
@@ -28,11 +27,11 @@ func (Runtime) Status(context.Context, *runtimeapi.StatusRequest, ...grpc.CallOp
 }
 
 // Version says which runtime it is.
-func (Runtime) Version(context.Context, *runtimeapi.VersionRequest, ...grpc.CallOption) (*runtimeapi.VersionResponse, error) {
-	return &runtimeapi.VersionResponse{Version: "0.1.0", RuntimeName: Name, RuntimeVersion: register.Version, RuntimeApiVersion: "v1"}, nil
+func (Still) Version(context.Context, *runtimeapi.VersionRequest, ...grpc.CallOption) (*runtimeapi.VersionResponse, error) {
+	return &runtimeapi.VersionResponse{Version: "0.1.0", RuntimeName: RuntimeName, RuntimeVersion: register.Version, RuntimeApiVersion: "v1"}, nil
 }
 
 // ListImages says that there are none: which images a node has is a scenario's affair, and one of each pod's.
-func (Runtime) ListImages(context.Context, *runtimeapi.ListImagesRequest, ...grpc.CallOption) (*runtimeapi.ListImagesResponse, error) {
+func (Still) ListImages(context.Context, *runtimeapi.ListImagesRequest, ...grpc.CallOption) (*runtimeapi.ListImagesResponse, error) {
 	return &runtimeapi.ListImagesResponse{}, nil
 }
