@@ -80,7 +80,8 @@ func (l *invariants) forget(w *walk) {
 	l.ranOnce = map[string]string{}
 	for _, c := range containersOf(l.status) {
 		l.counts[c.Name] = c.RestartCount
-		if id := idWithoutScheme(c.ContainerID); id != "" && ranOnce[c.Name] == id {
+		shown := c.State.Running != nil || c.State.Terminated != nil // that it ran
+		if id := idWithoutScheme(c.ContainerID); id != "" && ranOnce[c.Name] == id && shown {
 			l.ranOnce[c.Name] = id
 		}
 		if c.Started != nil && *c.Started {
