@@ -95,7 +95,7 @@ func TestNoPods(t *testing.T) {
 // A lifepod that doesn't answer is told of, and does not hide the others.
 func TestSilentLifepod(t *testing.T) {
 	c := lifepods(t, map[string]string{"1": "default/web"})
-	c.patience = 2 * time.Second // the other one answers within it, on a busy machine, too
+	c.patience = 2 * time.Second                                       // the other one answers within it, on a busy machine, too
 	hung, err := net.Listen("unix", filepath.Join(c.folder, "2.sock")) // nobody accepts
 	if err != nil {
 		t.Fatal(err)
