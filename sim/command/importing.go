@@ -13,7 +13,6 @@ import (
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/sim/command/input"
 	"github.com/lifepod/lifepod/sim/importing"
-	"github.com/lifepod/lifepod/sim/importing/stages"
 	"github.com/lifepod/lifepod/sim/importing/traces"
 )
 
@@ -100,7 +99,7 @@ func (o *importFlags) run() (int, error) {
 	if err != nil {
 		return ExitError, err
 	}
-	if slices.ContainsFunc(files, func(f stages.File) bool { return traces.Is(f.Data) }) {
+	if slices.ContainsFunc(files, func(f importing.File) bool { return traces.Is(f.Data) }) {
 		return o.importTrace(files)
 	}
 	if o.pod == "" {
@@ -139,9 +138,9 @@ func lastIndex(list []string, of string) int {
 
 func (o *importFlags) say(line string) { fmt.Fprintln(o.stderr, plain.Line(line)) }
 
-func (o *importFlags) read() (list []stages.File, err error) {
+func (o *importFlags) read() (list []importing.File, err error) {
 	for _, name := range o.files {
-		f := stages.File{Name: name}
+		f := importing.File{Name: name}
 		if name == "-" {
 			f.Name = "<stdin>"
 			f.Data, err = limited(o.stdin)

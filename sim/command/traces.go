@@ -4,15 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
-	"github.com/lifepod/lifepod/sim/importing/stages"
+	"github.com/lifepod/lifepod/sim/importing"
 	"github.com/lifepod/lifepod/sim/importing/traces"
 )
 
 // importTrace imports a trace of SimKube into a new folder, and says the exit code.
-func (o *importFlags) importTrace(files []stages.File) (int, error) {
+func (o *importFlags) importTrace(files []importing.File) (int, error) {
 	switch {
 	case len(files) > 1:
 		return ExitError, errors.New("want one trace of SimKube, and no other file with it")
@@ -37,7 +36,7 @@ func (o *importFlags) importTrace(files []stages.File) (int, error) {
 	}
 	var flags []string
 	for _, s := range result.Scenarios {
-		flags = append(flags, "--scenario "+quoted(s.Pods+"="+filepath.Join(o.out, s.File)))
+		flags = append(flags, "--scenario "+quoted(s.Pods+"="+strings.TrimSuffix(o.out, "/")+"/"+s.File))
 	}
 	if len(flags) == 0 {
 		return 0, nil
@@ -57,12 +56,19 @@ func (o *importFlags) writeAll(files []traces.File) error {
 	if len(has) > 0 {
 		return fmt.Errorf("write trace: the folder %s is not empty", o.out)
 	}
+	if err := os.MkdirAll(o.out, 0o755); err != nil { //nolint:gosec // as a shell would
+		return fmt.Errorf("write trace: %w", err)
+	}
+	folder, err := os.OpenRoot(o.out)
+	if err != nil {
+		return fmt.Errorf("write trace: %w", err)
+	}
+	defer folder.Close()
+	if err := folder.MkdirAll(traces.Folder, 0o755); err != nil {
+		return fmt.Errorf("write trace: %w", err)
+	}
 	for _, f := range files {
-		name := filepath.Join(o.out, filepath.FromSlash(f.Name))
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // as a shell would
-			return fmt.Errorf("write trace: %w", err)
-		}
-		if err := os.WriteFile(name, f.Data, 0o644); err != nil { //nolint:gosec // as a shell would
+		if err := folder.WriteFile(f.Name, f.Data, 0o644); err != nil {
 			return fmt.Errorf("write trace: %w", err)
 		}
 	}

@@ -129,6 +129,7 @@ func (d *decoder) value(depth int) (any, error) {
 			rest, err := msgp.ReadNilBytes(b)
 			return nil, rest, err
 		})
+	default:
+		return nil, wrong("what JSON has", d.rest)
 	}
-	return nil, wrong("what JSON has", d.rest)
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/lifepod/lifepod/sim/importing/stages"
 )
 
+// longestPrefix is as much of a name as the API server leaves before what it makes up for generateName.
+const longestPrefix = 58
+
 // File is one to write, by its path below the folder of the import.
 type File struct {
 	Name string
@@ -83,7 +86,9 @@ func (r *Result) workload(name string, t *trace, o owner, notes *stages.Notes) e
 	if result.Scenario == nil {
 		return nil
 	}
-	s := Scenario{Pods: o.namespace + "/" + o.name + "-*", File: o.namespace + "-" + o.name + ".yaml"}
+	prefix := o.name + "-"
+	prefix = prefix[:min(len(prefix), longestPrefix)]
+	s := Scenario{Pods: o.namespace + "/" + prefix + "*", File: o.namespace + "-" + o.name + ".yaml"}
 	if o.gvk == "v1.Pod" {
 		s.Pods = o.namespace + "/" + o.name
 	}
