@@ -63,13 +63,19 @@ func (o *importFlags) writeAll(files []traces.File) error {
 	if err != nil {
 		return fmt.Errorf("write trace: %w", err)
 	}
-	defer folder.Close()
-	if err := folder.MkdirAll(traces.Folder, 0o755); err != nil {
+	if err := errors.Join(writeBelow(folder, files), folder.Close()); err != nil {
 		return fmt.Errorf("write trace: %w", err)
+	}
+	return nil
+}
+
+func writeBelow(folder *os.Root, files []traces.File) error {
+	if err := folder.MkdirAll(traces.Folder, 0o755); err != nil {
+		return err
 	}
 	for _, f := range files {
 		if err := folder.WriteFile(f.Name, f.Data, 0o644); err != nil {
-			return fmt.Errorf("write trace: %w", err)
+			return err
 		}
 	}
 	return nil
