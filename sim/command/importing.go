@@ -13,7 +13,7 @@ import (
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/sim/command/input"
 	"github.com/lifepod/lifepod/sim/importing"
-	"github.com/lifepod/lifepod/sim/importing/stages"
+	"github.com/lifepod/lifepod/sim/importing/traces"
 )
 
 // ExitNothing is the exit code of lifepod sim import when there is nothing to import.
@@ -34,8 +34,8 @@ type importFlags struct {
 func newImportCommand(code *int) *cobra.Command {
 	o := &importFlags{}
 	command := &cobra.Command{
-		Use:   "import [flags] --pod POD.yaml FILE…|-",
-		Short: "Write the scenario of what Stages of KWOK do to a pod",
+		Use:   "import [flags] (--pod POD.yaml FILE…|- | --out FOLDER TRACE)",
+		Short: "Write scenarios of Stages of KWOK, or of a trace of SimKube",
 		Long: `Write the scenario of what Stages of KWOK (kwok.x-k8s.io/v1alpha1) do to a pod:
 they are played on it as KWOK does, and what its containers must have done for
 the statuses that come of it is the scenario. Of Stages that KWOK would draw from,
@@ -47,11 +47,19 @@ for each, and stands on top of the scenario. Docs: docs/sim.md.
   lifepod sim import --pod web.yaml stages.yaml > scenario.yaml
   lifepod sim web.yaml --scenario scenario.yaml
 
-Exit code: 0 there is a scenario; 1 no Stage applies to the pod; 125 an error of
-lifepod itself.`,
+Of a trace of SimKube (version 2, MessagePack) it writes into the new folder --out a
+scenario for the pods of each workload, which take as long as those in the trace,
+and below objects/ the manifests of what was applied and deleted, with times.txt:
+the seconds since the trace begins, apply or delete, and the file. The flags for
+lifepod sim nodes that give the pods their scenarios are printed.
+
+  lifepod sim import --out recorded cluster.sktrace
+
+Exit code: 0 there is a scenario; 1 no Stage applies to the pod, or the trace is
+empty; 125 an error of lifepod itself.`,
 		Args: func(_ *cobra.Command, files []string) error {
 			if len(files) == 0 {
-				return errors.New("no Stages: want lifepod sim import --pod POD.yaml FILE…, or - for standard input")
+				return errors.New("no Stages: want lifepod sim import --pod POD.yaml FILE…, or - for standard input; or --out FOLDER TRACE, with a trace of SimKube")
 			}
 			return nil
 		},
@@ -70,7 +78,7 @@ lifepod itself.`,
 	flags.StringVar(&o.pod, "pod", "", "the `file` with the manifest of the pod: scenarios are about containers, and have their names")
 	flags.StringVar(&o.owner, "owner", "", "the `kind` of the pod's owner, for Stages that ask for it, such as Job")
 	flags.StringArrayVar(&o.without, "without", nil, "leave out the Stage of this `name`; may be given more than once")
-	flags.StringVarP(&o.out, "out", "o", "", "the `file` to write (standard output)")
+	flags.StringVarP(&o.out, "out", "o", "", "the `file` to write (standard output); of a trace the folder, which is to be new or empty")
 	for name, completes := range map[string]cobra.CompletionFunc{
 		"pod": completeFiles, "out": completeFiles, "without": cobra.NoFileCompletions,
 		"owner": cobra.FixedCompletions([]cobra.Completion{"Job", "ReplicaSet", "StatefulSet", "DaemonSet"}, cobra.ShellCompDirectiveNoFileComp),
@@ -84,17 +92,20 @@ lifepod itself.`,
 
 // run imports, and says the exit code.
 func (o *importFlags) run() (int, error) {
-	if o.pod == "" {
-		return ExitError, errors.New("a scenario is about the containers of a pod: want --pod with its manifest")
-	}
 	if all := append(slices.Clone(o.files), o.pod); slices.Index(all, "-") != lastIndex(all, "-") {
 		return ExitError, errors.New("-: standard input can be read once only: the others are to be files")
 	}
-	in, err := input.Files{Manifests: []string{o.pod}, Stdin: o.stdin}.Read()
+	files, err := o.read()
 	if err != nil {
 		return ExitError, err
 	}
-	files, err := o.read()
+	if slices.ContainsFunc(files, func(f importing.File) bool { return traces.Is(f.Data) }) {
+		return o.importTrace(files)
+	}
+	if o.pod == "" {
+		return ExitError, errors.New("a scenario is about the containers of a pod: want --pod with its manifest")
+	}
+	in, err := input.Files{Manifests: []string{o.pod}, Stdin: o.stdin}.Read()
 	if err != nil {
 		return ExitError, err
 	}
@@ -127,21 +138,39 @@ func lastIndex(list []string, of string) int {
 
 func (o *importFlags) say(line string) { fmt.Fprintln(o.stderr, plain.Line(line)) }
 
-func (o *importFlags) read() (list []stages.File, err error) {
+func (o *importFlags) read() (list []importing.File, err error) {
 	for _, name := range o.files {
-		f := stages.File{Name: name}
+		f := importing.File{Name: name}
 		if name == "-" {
 			f.Name = "<stdin>"
-			f.Data, err = io.ReadAll(o.stdin)
+			f.Data, err = limited(o.stdin)
 		} else {
-			f.Data, err = os.ReadFile(name)
+			f.Data, err = readFile(name)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read Stages: %w", err)
+			return nil, fmt.Errorf("read what is to be imported: %w", err)
 		}
 		list = append(list, f)
 	}
 	return list, nil
+}
+
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return limited(f)
+}
+
+// limited reads what may be imported, up to a size that no file of it has.
+func limited(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, traces.MaxBytes+1))
+	if err == nil && len(data) > traces.MaxBytes {
+		err = fmt.Errorf("more than %d MiB", traces.MaxBytes>>20)
+	}
+	return data, err
 }
 
 func (o *importFlags) write(text []byte) error {

@@ -25,8 +25,8 @@ func TestImportRefuses(t *testing.T) {
 		text, says string
 		code       int
 	}{
-		{"\x95\xc4\x01", "the file is not text; want Stages of KWOK in YAML: traces of SimKube, which are MessagePack, can't be imported", ExitError},
-		{`{"version": 2, "events": [], "pod_lifecycles": {}}`, "this looks like a trace of SimKube: only Stages of KWOK can be imported", ExitError},
+		{"\x95\xc4\x01", "the file is not text; want Stages of KWOK in YAML, or a trace of SimKube 2, which is a map in MessagePack", ExitError},
+		{`{"version": 2, "events": [], "pod_lifecycles": {}}`, "this looks like a trace of SimKube in JSON: want it in MessagePack, as SimKube writes it", ExitError},
 		{"a: [", ":1: YAML syntax: did not find expected node content", ExitError},
 		{"just text", ":1: want Stages of KWOK (apiVersion: kwok.x-k8s.io/v1alpha1, kind: Stage)", ExitError},
 		{"a: b", ":1: a document without kind", ExitError},
@@ -49,7 +49,7 @@ func TestImportRefuses(t *testing.T) {
 		"no Stages: want lifepod sim import":              {"import", "--pod", pod},
 		"standard input can be read once only":            {"import", "--pod", "-", "-"},
 		"there is no Stage itt of pods; did you mean it?": {"import", "--pod", pod, "--without", "itt", file(stage(all))},
-		"read Stages: open none.yaml":                     {"import", "--pod", pod, "none.yaml"},
+		"read what is to be imported: open none.yaml":     {"import", "--pod", pod, "none.yaml"},
 	} {
 		if stdout, stderr, code := simulate(t, args...); !strings.Contains(stderr, says) || code != ExitError || stdout != "" {
 			t.Errorf("%v: exit code %d, want %d, and %q, says %q", args, code, ExitError, says, stderr)

@@ -14,6 +14,9 @@ import (
 	"github.com/lifepod/lifepod/sim/scenario"
 )
 
+// File is one with Stages.
+type File = stages.File
+
 // Options are how Stages are imported.
 type Options struct {
 	Owner   string   // the kind of the pod's owner, such as Job; empty: it has none
@@ -39,7 +42,7 @@ type life struct {
 
 // Stages makes the scenario of a pod, which was defaulted and validated. An error is about files that can't be read, or
 // Stages that KWOK could not carry out either.
-func Stages(files []stages.File, pod *v1.Pod, o Options) (*Result, error) {
+func Stages(files []File, pod *v1.Pod, o Options) (*Result, error) {
 	notes := &stages.Notes{}
 	set, err := stages.Read(files, notes)
 	if err != nil {

@@ -61,7 +61,7 @@ func (s *Set) Leave(name string) bool {
 
 func (s *Set) read(f File, notes *Notes) error {
 	if !utf8.Valid(f.Data) {
-		return fmt.Errorf("%s: the file is not text; want Stages of KWOK in YAML: traces of SimKube, which are MessagePack, can't be imported", f.Name)
+		return fmt.Errorf("%s: the file is not text; want Stages of KWOK in YAML, or a trace of SimKube 2, which is a map in MessagePack", f.Name)
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(f.Data))
 	for {
@@ -106,7 +106,7 @@ func (s *Set) document(file string, node *yaml.Node, notes *Notes) error {
 		return fmt.Errorf("%s:%d: want Stages of KWOK (apiVersion: %s, kind: Stage)", file, node.Line, version)
 	}
 	if _, trace := fields["pod_lifecycles"]; trace {
-		return fmt.Errorf("%s:%d: this looks like a trace of SimKube: only Stages of KWOK can be imported", file, node.Line)
+		return fmt.Errorf("%s:%d: this looks like a trace of SimKube in JSON: want it in MessagePack, as SimKube writes it", file, node.Line)
 	}
 	kind, _ := fields["kind"].(string)
 	of, _ := fields["apiVersion"].(string)
