@@ -48,8 +48,8 @@ var rows = []row{
 	{"Nodes Ready after", "%.1f s", false, func(r result, _, _ float64) float64 { return r.nodesReady.Seconds() }},
 	{"pods created", "%.0f /s", true, func(r result, pods, _ float64) float64 { return pods / r.created.Seconds() }},
 	{"pods Ready", "%.0f /s", true, func(r result, pods, _ float64) float64 { return pods / r.took.Seconds() }},
-	{"create → Ready, median", "%.0f ms", false, func(r result, _, _ float64) float64 { return milliseconds(times.Quantile(r.latencies, 0.5)) }},
-	{"create → Ready, p99", "%.0f ms", false, func(r result, _, _ float64) float64 { return milliseconds(times.Quantile(r.latencies, 0.99)) }},
+	{"create → Ready, median", "%.0f ms", false, func(r result, _, _ float64) float64 { return times.InMilliseconds(times.Quantile(r.latencies, 0.5)) }},
+	{"create → Ready, p99", "%.0f ms", false, func(r result, _, _ float64) float64 { return times.InMilliseconds(times.Quantile(r.latencies, 0.99)) }},
 	{"pods gone after their deletes", "%.0f /s", true, func(r result, pods, _ float64) float64 { return pods / r.gone.Seconds() }},
 	{"CPU of the nodes per pod, until Ready", "%.2f ms", false, perPod(func(r result) time.Duration { return r.untilReady.nodes })},
 	{"CPU of the nodes per pod, in all", "%.2f ms", false, perPod(func(r result) time.Duration { return r.whole.nodes })},
@@ -64,7 +64,7 @@ var rows = []row{
 
 // perPod is a time in milliseconds, divided by the pods.
 func perPod(of func(result) time.Duration) func(r result, pods, _ float64) float64 {
-	return func(r result, pods, _ float64) float64 { return milliseconds(of(r)) / pods }
+	return func(r result, pods, _ float64) float64 { return times.InMilliseconds(of(r)) / pods }
 }
 
 const kib = 1024 // in a MiB
@@ -115,7 +115,5 @@ func (row row) ratio(ours, theirs float64) string {
 	}
 	return fmt.Sprintf("%.2f×", theirs/ours)
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 func ms(d time.Duration) time.Duration { return d.Round(time.Millisecond) }

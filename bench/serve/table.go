@@ -40,12 +40,12 @@ var rows = []struct {
 	{"pods created", "%.0f /s", func(r result, pods float64) float64 { return pods / r.created.Seconds() }},
 	{"pods Ready", "%.0f /s", func(r result, pods float64) float64 { return pods / r.took.Seconds() }},
 	{"all Ready after", "%.1f s", func(r result, _ float64) float64 { return r.took.Seconds() }},
-	{"create → Ready, median", "%.0f ms", func(r result, _ float64) float64 { return milliseconds(times.Quantile(r.latencies, 0.5)) }},
-	{"create → Ready, p99", "%.0f ms", func(r result, _ float64) float64 { return milliseconds(times.Quantile(r.latencies, 0.99)) }},
+	{"create → Ready, median", "%.0f ms", func(r result, _ float64) float64 { return times.InMilliseconds(times.Quantile(r.latencies, 0.5)) }},
+	{"create → Ready, p99", "%.0f ms", func(r result, _ float64) float64 { return times.InMilliseconds(times.Quantile(r.latencies, 0.99)) }},
 	{"pods gone after their deletes", "%.0f /s", func(r result, pods float64) float64 { return pods / r.gone.Seconds() }},
-	{"CPU of the node per pod", "%.2f ms", func(r result, pods float64) float64 { return milliseconds(r.used.node) / pods }},
-	{"CPU of the runtime per pod", "%.2f ms", func(r result, pods float64) float64 { return milliseconds(r.used.runtime) / pods }},
-	{"CPU of the API server per pod", "%.2f ms", func(r result, pods float64) float64 { return milliseconds(r.used.api) / pods }},
+	{"CPU of the node per pod", "%.2f ms", func(r result, pods float64) float64 { return times.InMilliseconds(r.used.node) / pods }},
+	{"CPU of the runtime per pod", "%.2f ms", func(r result, pods float64) float64 { return times.InMilliseconds(r.used.runtime) / pods }},
+	{"CPU of the API server per pod", "%.2f ms", func(r result, pods float64) float64 { return times.InMilliseconds(r.used.api) / pods }},
 	{"CPU of the node at rest, of one core", "%.1f %%", func(r result, _ float64) float64 { return 100 * r.rest.node.Seconds() / restTime.Seconds() }},
 	{"memory of the node without pods", "%.0f MiB", func(r result, _ float64) float64 { return r.idle.node }},
 	{"memory of the node that each pod adds", "%.0f KiB", func(r result, pods float64) float64 { return (r.busy.node - r.idle.node) * kib / pods }},
@@ -53,8 +53,6 @@ var rows = []struct {
 }
 
 const kib = 1024 // in a MiB
-
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // print prints the table.
 func print(out io.Writer, p plan, results []result) {

@@ -79,3 +79,6 @@ func Ratio(theirs, ours float64) string {
 	}
 	return fmt.Sprintf("%.1f×", theirs/ours)
 }
+
+// InMilliseconds is a time in milliseconds, to the microsecond.
+func InMilliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -101,10 +101,8 @@ func columns(of map[string]Step, name string) string {
 	if !found {
 		return "-\t-"
 	}
-	return fmt.Sprintf("%.1fms\t%.1fms", milliseconds(s.began), milliseconds(s.took))
+	return fmt.Sprintf("%.1fms\t%.1fms", times.InMilliseconds(s.began), times.InMilliseconds(s.took))
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // medians are the steps that most rounds have.
 func medians(rounds [][]Step) map[string]Step {
