@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"sync"
 
 	eventsapi "github.com/containerd/containerd/api/events"
@@ -17,6 +18,8 @@ import (
 	"github.com/containerd/ttrpc"
 	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/lifepod/lifepod/bundle/runtime/deleted"
 )
 
 // Service answers for the sandbox itself, and has containerd's task service answer for
@@ -117,9 +120,28 @@ func (s *Service) runs(b *sandbox) bool {
 	return b.started && !b.hasEnded()
 }
 
-// Delete removes what is left of the sandbox, whose process has ended. One that was never
-// started, because its caller has given up, is ended: so does runc.
+// Delete removes what is left of the sandbox, whose process has ended, or of a container. A sandbox
+// that was never started, because its caller has given up, is ended: so does runc.
 func (s *Service) Delete(ctx context.Context, r *taskapi.DeleteRequest) (*taskapi.DeleteResponse, error) {
+	answer, err := s.delete(ctx, r)
+	if err == nil && r.ExecID == "" {
+		if err := s.leave(r.ID, answer); err != nil {
+			log.G(ctx).WithError(err).Warn("containerd will clean up once more")
+		}
+	}
+	return answer, err
+}
+
+// leave spares containerd the clean-up after what was deleted.
+func (s *Service) leave(id string, answer *taskapi.DeleteResponse) error {
+	own, err := os.Getwd() // the bundle of the shim's first one
+	if err != nil {
+		return err
+	}
+	return deleted.Leave(filepath.Join(filepath.Dir(own), id), answer)
+}
+
+func (s *Service) delete(ctx context.Context, r *taskapi.DeleteRequest) (*taskapi.DeleteResponse, error) {
 	b := s.find(r.ID)
 	if b == nil || r.ExecID != "" {
 		return s.TTRPCTaskService.Delete(ctx, r)

@@ -1,0 +1,5 @@
+//go:build cgo
+
+package deleted
+
+import "C" // repeat.c is part of the program

@@ -1,0 +1,3 @@
+#include <stdio.h>
+
+int main(void) { return printf("began") < 0; }
