@@ -1,9 +1,12 @@
 // Command pod-shim is the shim that containerd starts for each pod: its own for runc,
-// with package sandbox in front of it and package container in runc's place.
+// with package sandbox in front of it and package container in runc's place. Packages detach
+// and deleted spare starts of it.
 package main
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"runtime"
 
 	"github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2/task"
@@ -18,6 +21,7 @@ import (
 
 	"github.com/lifepod/lifepod/bundle/runtime/container"
 	"github.com/lifepod/lifepod/bundle/runtime/container/children"
+	"github.com/lifepod/lifepod/bundle/runtime/detach"
 	"github.com/lifepod/lifepod/bundle/runtime/sandbox"
 )
 
@@ -35,6 +39,10 @@ func main() {
 	if carried, err := sandbox.CarriedRunc(); err == nil {
 		// For who cleans up after a container. A shim that serves one has children to reap: newService.
 		runc.Monitor = &container.Monitor{Programs: runc.Monitor, Runc: carried, Children: &children.Reaper{}}
+	}
+	if err := detach.Start(context.Background()); err != nil {
+		fmt.Fprintf(os.Stderr, "start a shim: %v\n", err)
+		os.Exit(1)
 	}
 	shim.RunShim(context.Background(), sandbox.NewShim(), func(c *shim.Config) {
 		c.NoReaper = true // package container reaps children
