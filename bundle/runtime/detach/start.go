@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -133,10 +134,9 @@ func (s start) open(ctx context.Context) (answer []byte, err error) {
 
 // keep has the socket where the shim looks for it.
 func (s start) keep(socket *net.UnixListener) error {
-	socket.SetUnlinkOnClose(false)
-	defer socket.Close()
 	file, err := socket.File()
-	if err != nil {
+	socket.SetUnlinkOnClose(false)
+	if err = errors.Join(err, socket.Close()); err != nil {
 		return err
 	}
 	defer file.Close()
