@@ -237,6 +237,7 @@ containers:
 `+shell("main", "trap 'exit 0' TERM; echo up; while true; do sleep 0.1; done")))
 	first := c.await(c.stderr, "sandbox ready, address [0-9.]+")
 	c.await(c.stderr, "pod Ready")
+	c.await(c.stdout, "up") // else it may end before
 	r.kill(t, "/pause")
 	awaitTrue(t, "a second instance", func() bool { return strings.Count(c.stdout.text(), "up\n") == 2 })
 	if n := strings.Count(c.stderr.text(), first); n != 2 {
