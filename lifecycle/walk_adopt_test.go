@@ -73,6 +73,7 @@ func (l *invariants) forget(w *walk) {
 	clear(l.hooks)
 	clear(l.signalled)
 	clear(l.allocated)
+	l.allocatedOf = nil
 	clear(l.counts)
 	l.evicted, l.logsKept, l.finished = EvictionRequested{}, false, false
 	l.confirmed = w.m.round.Announced
