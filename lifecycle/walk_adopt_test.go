@@ -169,8 +169,8 @@ func (w *walk) healthy() bool {
 	if w.m.sandbox.State != sandboxReady || len(w.addresses(w.m.sandbox.ID)) == 0 {
 		return false // it is being stopped, or nobody has looked yet
 	}
-	for _, c := range w.m.containers { // events may have been lost
-		if o := w.container(c.ID); c.Position == running && (o == nil || o.State != StateRunning) {
+	for _, c := range w.m.containers { // events may have been lost: of an end, or of the time of a start
+		if o := w.container(c.ID); c.Position == running && (o == nil || o.State != StateRunning || !o.StartedAt.Equal(c.StartedAt)) {
 			return false
 		}
 	}
