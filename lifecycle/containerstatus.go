@@ -121,14 +121,14 @@ func waitsForRestart(s *step, c *container) bool {
 	return c.Failure != nil && c.Verdict.Restart && s.stop.Cause != Deleted
 }
 
-// restartsUnasked says whether a killed container runs again although its exit alone
-// would not restart it, such as exit code 0 under OnFailure. The API refuses to take such
-// an end back (A-API-4), so it is never shown as the state while a next instance may come:
+// restartsUnasked says whether a container that was killed, or whose start was cut off, runs
+// again although its exit alone would not restart it, such as exit code 0 under OnFailure. The
+// API refuses to take such an end back (A-API-4), so it is never shown as the state while a next instance may come:
 // in a pod that ends, if its create is under way. In a pod with a rule that restarts all
 // containers the API does not refuse.
 func restartsUnasked(s *step, c *container) bool {
 	comes := s.kept.Stage == Syncing || s.kept.Stage < Terminated && (c.Position == creating || c.Position == uncertain)
-	return !s.restartAllRule && comes && c.Kill != nil && c.Verdict.Restart && !decideRestart(s, c, c.Exit).Restart
+	return !s.restartAllRule && comes && (c.Kill != nil || c.neverRan()) && c.Verdict.Restart && !decideRestart(s, c, c.Exit).Restart
 }
 
 // waiting shows the reason of the last failed start, or the default (A-CST-2).

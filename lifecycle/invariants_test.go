@@ -25,11 +25,12 @@ type invariants struct {
 	ranOnce   map[string]string // the instance of each ephemeral container that ran
 	probes    *probeLaws
 
-	pod, podAsItWas *v1.Pod // the machine's, and a copy of it
+	pod, podAsItWas *v1.Pod // the machine's, and a copy of it; nil: it is compared from the next comparison on
 
-	allocated  map[string]v1.ResourceRequirements // of each container
-	attempts   map[string]int32                   // of the group, in which instances were started
-	generation int64
+	allocated   map[string]v1.ResourceRequirements // of each container
+	allocatedOf *v1.Pod                            // the machine's pod that they were read from
+	attempts    map[string]int32                   // of the group, in which instances were started
+	generation  int64
 
 	evicted  EvictionRequested // that counts
 	logsKept bool              // when volumes were given back last
@@ -43,7 +44,7 @@ func newInvariants(t fataler, m *Machine) *invariants {
 // after checks the state, the effects and the runtime against the laws.
 func (l *invariants) after(w *walk, fact Fact, effects []Effect) {
 	l.position(w.m)
-	l.podIsReplaced(w.m)
+	l.podIsReplaced(w)
 	l.freshBackOff(w.m)
 	for _, e := range effects {
 		l.effect(w, e)
@@ -62,14 +63,17 @@ func (l *invariants) after(w *walk, fact Fact, effects []Effect) {
 
 // podIsReplaced: the machine's pod is never changed in place, because clones have the same one.
 // The life's last pod is compared when nothing is left of it.
-func (l *invariants) podIsReplaced(m *Machine) {
-	if m.pod == l.pod && m.kept.Stage != Gone {
-		return
+func (l *invariants) podIsReplaced(w *walk) {
+	m := w.m
+	if l.pod != nil && (m.pod != l.pod || m.kept.Stage == Gone) {
+		if !reflect.DeepEqual(l.pod, l.podAsItWas) {
+			l.t.Fatalf("the machine's pod was changed in place")
+		}
+		l.pod = nil
 	}
-	if !reflect.DeepEqual(l.pod, l.podAsItWas) {
-		l.t.Fatalf("the machine's pod was changed in place")
+	if l.pod == nil && w.comparesNow() {
+		l.pod, l.podAsItWas = m.pod, m.pod.DeepCopy()
 	}
-	l.pod, l.podAsItWas = m.pod, m.pod.DeepCopy()
 }
 
 // position: nothing goes back.

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -233,24 +232,6 @@ func (m *Machine) StopDeadline() time.Time {
 		return time.Time{} // only the containers of a lost sandbox may be stopping
 	}
 	return m.onWall(m.stop.Deadline)
-}
-
-// Clone returns an independent copy, for a simulator that tries several futures. It
-// copies the back-offs of images; what other pointers, slices and maps of the state lead
-// to, such as the pod, is replaced, never changed.
-func (m *Machine) Clone() *Machine {
-	c := *m
-	c.kept.ImageBack = maps.Clone(m.kept.ImageBack)
-	c.containers = make([]*container, len(m.containers))
-	for i, old := range m.containers {
-		c.containers[i] = new(*old)
-	}
-	c.derived = m.derived.clone()
-	c.imageVolumes = make([]*imageVolume, len(m.imageVolumes))
-	for i, old := range m.imageVolumes {
-		c.imageVolumes[i] = new(*old)
-	}
-	return &c
 }
 
 // changePod replaces the machine's pod by a copy, once in a step, which the step may change.

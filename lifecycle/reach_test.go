@@ -75,11 +75,30 @@ func (w *walk) reach(was *Machine, f Fact) {
 // of its containers.
 func (w *walk) counts() {
 	w.seen[counts.Steps]++
-	w.seen[counts.State+w.m.kept.Stage.String()]++
-	w.seen[counts.State+"sandbox "+w.m.sandbox.State.String()]++
+	w.seen[countedStages[w.m.kept.Stage]]++
+	w.seen[countedSandboxes[w.m.sandbox.State]]++
 	for _, c := range w.m.containers {
-		w.seen[counts.State+[...]string{"init ", "sidecar ", "regular ", "ephemeral "}[c.kind]+c.Position.String()]++
+		w.seen[countedContainers[c.kind][c.Position]]++
 	}
+}
+
+// What a state is counted as, worded once.
+var (
+	countedStages     = countedAs("", Gone)
+	countedSandboxes  = countedAs("sandbox ", sandboxUncertain)
+	countedContainers = [...][]string{
+		countedAs("init ", uncertain), countedAs("sidecar ", uncertain), countedAs("regular ", uncertain), countedAs("ephemeral ", uncertain),
+	}
+)
+
+func countedAs[T interface {
+	~int
+	String() string
+}](of string, last T) (texts []string) {
+	for state := T(0); state <= last; state++ {
+		texts = append(texts, counts.State+of+state.String())
+	}
+	return texts
 }
 
 func (w *walk) note(what string, reached bool) {
@@ -100,6 +119,12 @@ func (w *walk) sameAgain(clone *Machine, ev Event, effects []Effect) {
 		w.rt.Fatalf("a clone differs from its machine after %T", ev.Fact)
 	}
 }
+
+// clockTime is a time as a log shows it, worded only if it is shown.
+type clockTime time.Time
+
+// String has minutes, seconds and milliseconds.
+func (t clockTime) String() string { return time.Time(t).Format("04:05.000") }
 
 // effectNames are effects as a log shows them, worded only if it is shown.
 type effectNames []Effect

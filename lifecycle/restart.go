@@ -131,7 +131,7 @@ func policyVerdict(policy v1.ContainerRestartPolicy, succeeded bool, because str
 // came about (B-RAC-1), with two exceptions: an exit that a round caused is part of that
 // round (B-RAC-19), and what somebody asked for is what happens.
 func verdictAtExit(s *step, c *container, t *v1.ContainerStateTerminated) verdict {
-	if c.CutOff && t.Reason == reasonStartError && s.kept.Stage == Syncing {
+	if c.neverRan() && s.kept.Stage == Syncing {
 		c.Requested = true // it never ran: at once, and not counted
 		return verdict{Restart: true, Because: "its start was cut off when lifepod was killed", Rule: "B-RST-1"}
 	}
@@ -152,6 +152,12 @@ func verdictAtExit(s *step, c *container, t *v1.ContainerStateTerminated) verdic
 		return limitRestarts(s, c, byExit)
 	}
 	return limitRestarts(s, c, *c.Kill.Verdict)
+}
+
+// neverRan says whether the container's instance was never started, because lifepod was killed
+// meanwhile. Ephemeral containers are not restarted for that either (A-RST-2).
+func (c *container) neverRan() bool {
+	return c.CutOff && c.Exit != nil && c.Exit.Reason == reasonStartError && c.kind != ephemeralContainer
 }
 
 // cameTooLate says whether the container had ended by itself before the kill was decided:

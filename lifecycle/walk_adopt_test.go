@@ -73,6 +73,7 @@ func (l *invariants) forget(w *walk) {
 	clear(l.hooks)
 	clear(l.signalled)
 	clear(l.allocated)
+	l.allocatedOf = nil
 	clear(l.counts)
 	l.evicted, l.logsKept, l.finished = EvictionRequested{}, false, false
 	l.confirmed = w.m.round.Announced
@@ -168,8 +169,8 @@ func (w *walk) healthy() bool {
 	if w.m.sandbox.State != sandboxReady || len(w.addresses(w.m.sandbox.ID)) == 0 {
 		return false // it is being stopped, or nobody has looked yet
 	}
-	for _, c := range w.m.containers { // events may have been lost
-		if o := w.container(c.ID); c.Position == running && (o == nil || o.State != StateRunning) {
+	for _, c := range w.m.containers { // events may have been lost: of an end, or of the time of a start
+		if o := w.container(c.ID); c.Position == running && (o == nil || o.State != StateRunning || !o.StartedAt.Equal(c.StartedAt)) {
 			return false
 		}
 	}

@@ -51,7 +51,9 @@ type scripted struct {
 }
 
 func newScripted(rt *rapid.T, pod *v1.Pod, ends map[string][]int32, seen map[string]int) *scripted {
-	return &scripted{walk: newWalkOf(rt, pod, DefaultOptions(), seen), ends: ends, runs: map[string]int{}, run: map[string]int{}}
+	w := newWalkOf(rt, pod, DefaultOptions(), seen)
+	w.outcomes = int(cannotStart) // an instance that could not be started has an exit that is not in the script
+	return &scripted{walk: w, ends: ends, runs: map[string]int{}, run: map[string]int{}}
 }
 
 // scriptedPod draws a pod in which nothing depends on how long calls take: no container ends

@@ -10,7 +10,7 @@ import (
 // crash kills lifepod after its last step. Each effect of that step, and each one under
 // way before, was carried out, was not, or still will be. Nobody sees what happens until
 // the next lifepod comes; it makes its machine from the checkpoint (B-RST-1..14), or has
-// none and adopts the pod.
+// none and adopts the pod. The runtime may give a start up with its caller.
 func (w *walk) crash() {
 	w.note(counts.Fault+"lifepod killed", true)
 	for _, c := range w.calls {
@@ -18,11 +18,13 @@ func (w *walk) crash() {
 		if c.answer != nil {
 			continue // it was carried out; nobody hears the answer
 		}
-		switch w.draw(3, "a call at the crash") {
+		switch w.draw(4, "a call at the crash") {
 		case 1:
 			w.perform(c.effect)
 		case 2:
 			w.comesLate(c.effect)
+		case 3:
+			w.keepsUnstarted(c.effect)
 		}
 	}
 	w.calls, w.snapshots, w.wakeAt, w.found = nil, nil, time.Time{}, 0
@@ -41,7 +43,7 @@ func (w *walk) crash() {
 }
 
 func (w *walk) restored() {
-	from := throughJSON(w.t, w.saved.Checkpoint())
+	from := w.saved.Checkpoint() // which Restore reads as its file has it
 	w.ownOnly(from)
 	restored, err := Restore(w.pod, w.m.options, from)
 	if err != nil {

@@ -123,6 +123,10 @@ func (l *invariants) resized(w *walk) {
 // freshBackOff: new resources start the back-off over, also another limit of the pod
 // (A-BO-1, A-ACT-17).
 func (l *invariants) freshBackOff(m *Machine) {
+	if m.pod == l.allocatedOf { // which is replaced by each change
+		return
+	}
+	l.allocatedOf = m.pod
 	for _, c := range m.ordered() {
 		given := m.allocatedTo(c)
 		before := l.allocated[c.spec.Name]

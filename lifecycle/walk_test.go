@@ -88,9 +88,13 @@ type walk struct {
 	rt        *rapid.T
 	m         *Machine
 	saved     *Machine // what the next lifepod knows if this one is killed
+	cloned    *Machine // a copy of clonedOf since its last step; nil: none
+	clonedOf  *Machine
+	unused    *Machine // whose memory the next copy takes
 	pod       *v1.Pod
 	faultRate int // how often things go wrong: of 10
 	unhealthy int // how often probes do
+	outcomes  int // how many outcomes a call has that goes wrong
 	wakeAt    time.Time
 	relistAt  time.Time
 	snapshots []Observed // periodic ones, taken and not yet fed
@@ -113,16 +117,19 @@ func newWalkOf(rt *rapid.T, pod *v1.Pod, options Options, seen map[string]int) *
 	m := New(pod, options)
 	return &walk{
 		world: &world{t: rt, now: start, overdue: map[string]int{}, resources: map[string]v1.ResourceRequirements{}},
-		rt:    rt, m: m, pod: pod, seen: seen, asked: map[string]bool{}, laws: newInvariants(rt, m),
+		rt:    rt, m: m, pod: pod, outcomes: int(cannotStart) + 1, unused: &Machine{}, seen: seen, asked: map[string]bool{}, laws: newInvariants(rt, m),
 	}
 }
+
+// coin is made once: a life tosses it thousands of times.
+var coin = rapid.Bool()
 
 // draw is one of n, each as likely as the other (rapid's ranges prefer small numbers).
 func (w *walk) draw(n int, what string) int {
 	drawn := 0
 	for range 8 {
 		drawn *= 2
-		if rapid.Bool().Draw(w.rt, what) {
+		if coin.Draw(w.rt, what) {
 			drawn++
 		}
 	}
@@ -133,24 +140,46 @@ func (w *walk) draw(n int, what string) int {
 func (w *walk) feed(f Fact) {
 	w.now = w.now.Add(time.Millisecond)
 	ev := Event{At: w.now, Fact: f}
-	was := w.m.Clone()
+	was := w.clone()
 	w.laws.probes.before(w, f)
 	effects := w.m.Step(ev)
 	if w.steps++; w.comparesNow() {
 		w.sameAgain(was.Clone(), ev, effects)
 	}
+	w.cloned = nil
 	if w.m.ToSave() {
-		w.saved = w.m.Clone()
+		before := w.saved
+		if w.saved = w.clone(); before != was {
+			w.outlived(before)
+		}
 	}
 	w.reach(was, f)
 	w.counts()
-	w.rt.Logf("%s %T%+v → %s", w.now.Format("04:05.000"), f, f, effectNames(effects))
+	w.rt.Logf("%s %T%+v → %s", clockTime(w.now), f, f, effectNames(effects))
 	for _, e := range effects {
 		w.take(e)
 	}
 	w.laws.after(w, f, effects)
 	w.laws.roundKeeps(w, was, effects)
 	w.laws.inGroup(w, was, effects)
+	w.outlived(was)
+}
+
+// clone is a copy of the machine as it is, made once between two steps.
+func (w *walk) clone() *Machine {
+	if w.cloned != nil && w.clonedOf == w.m {
+		return w.cloned
+	}
+	w.cloned, w.clonedOf = w.m.cloneInto(w.unused), w.m
+	w.unused = &Machine{}
+	return w.cloned
+}
+
+// outlived says that a clone is not needed any more: its memory is for the next one.
+func (w *walk) outlived(clone *Machine) {
+	if clone != nil && clone != w.saved && clone != w.cloned {
+		w.unused = clone
+	}
 }
 
 // comparesNow says whether everything is compared with a clone after this step.
@@ -308,7 +337,7 @@ func (w *walk) outcome() outcome {
 	if w.draw(10, "goes wrong") >= w.faultRate {
 		return works
 	}
-	o := outcome(w.draw(int(unansweredLate)+1, "outcome"))
+	o := outcome(w.draw(w.outcomes, "outcome"))
 	w.note(counts.Fault+"call "+o.String(), o != works)
 	return o
 }

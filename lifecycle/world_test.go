@@ -57,10 +57,11 @@ const (
 	unansweredUndone         // no answer, nothing done
 	unansweredDone           // no answer, but carried out
 	unansweredLate           // no answer, carried out later
+	cannotStart              // refused; the instance that a start was for is kept as exited (A-CST-9)
 )
 
 func (o outcome) String() string {
-	return [...]string{"works", "fails", "reaches nobody", "has no answer", "has no answer and works", "has no answer and works later"}[o]
+	return [...]string{"works", "fails", "reaches nobody", "has no answer", "has no answer and works", "has no answer and works later", "cannot start"}[o]
 }
 
 // execute lets the runtime deal with a call; the answer is fed later.
@@ -82,6 +83,22 @@ func (w *world) execute(c *call, o outcome) {
 		c.answer = AnswerTo(c.effect, uncertain)
 	case unansweredUndone:
 		c.answer = AnswerTo(c.effect, uncertain)
+	case cannotStart:
+		w.keepsUnstarted(c.effect)
+		c.answer = AnswerTo(c.effect, &Failure{Message: "no such file"})
+	}
+}
+
+// keepsUnstarted ends the instance that could not be started.
+func (w *world) keepsUnstarted(e Effect) {
+	start, is := e.(StartContainer)
+	if !is {
+		return
+	}
+	if c := w.container(start.ContainerID); c != nil && c.State == StateCreated {
+		exit := ContainerExited{ContainerID: c.ID, ExitCode: 128, Reason: reasonStartError, FinishedAt: w.now}
+		c.State, c.Exit = StateExited, &exit
+		w.events = append(w.events, exit)
 	}
 }
 
