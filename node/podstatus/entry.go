@@ -53,9 +53,11 @@ func (e *entry) compact() {
 	newest := e.queue[len(e.queue)-1]
 	kept := e.queue[:0]
 	for _, u := range e.queue {
-		if u == newest || e.keeps(u) {
+		switch {
+		case u == newest || e.keeps(u):
 			kept = append(kept, u)
-		} else {
+		case u.group && !newest.group && !newest.since.IsZero(): // the group is complete: what follows comes soon
+		default:
 			newest.since = earlier(newest.since, u.since)
 		}
 	}

@@ -265,7 +265,7 @@ func TestSlots(t *testing.T) {
 }
 
 // Where a member of a group is.
-const restarting, barrier, started = "restarting", "barrier", "started"
+const restarting, barrier, starting, started = "restarting", "barrier", "starting", "started"
 
 // member is the status of a member of a group.
 func member(is, message string) v1.PodStatus {
@@ -278,6 +278,8 @@ func member(is, message string) v1.PodStatus {
 		c.State.Terminated = &v1.ContainerStateTerminated{ExitCode: 137}
 	case barrier:
 		c.State.Waiting = &v1.ContainerStateWaiting{Reason: "WaitingForGroup", Message: message}
+	case starting:
+		c.State.Waiting = &v1.ContainerStateWaiting{Reason: "ContainerCreating"}
 	case started:
 		c.State.Running = &v1.ContainerStateRunning{}
 	}
@@ -324,6 +326,9 @@ func TestBarrierWaitsForGroup(t *testing.T) {
 		told(started, restarting)
 		s.Set(pod, member(barrier, ""), nil)
 		after(29 * time.Second)
+		told(started, restarting)
+		s.Set(pod, member(starting, ""), nil) // waits anew, and not for the group
+		after(900 * time.Millisecond)
 		told(started, restarting)
 		s.Set(pod, member(started, ""), nil)
 		synctest.Wait()
