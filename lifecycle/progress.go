@@ -23,6 +23,18 @@ func OnlyProgress(before, status *v1.PodStatus, deleted bool) bool {
 		containersAreProgress(before.EphemeralContainerStatuses, status.EphemeralContainerStatuses, told{endsFollow: deleted})
 }
 
+// AwaitsGroup says whether the member whose status it is has come to the barrier of its group since the one that was told
+// before. What follows comes when all members are there, and says all this and more (A-STAT-12).
+func AwaitsGroup(before, status *v1.PodStatus) bool {
+	return !showsBarrier(before) && showsBarrier(status)
+}
+
+func showsBarrier(status *v1.PodStatus) bool {
+	return slices.ContainsFunc(status.ContainerStatuses, func(c v1.ContainerStatus) bool {
+		return c.State.Waiting != nil && c.State.Waiting.Reason == reasonWaitingForGroup
+	})
+}
+
 // phaseIsProgress: a pod whose containers all restart is Pending for a moment (B-RAC-14).
 func phaseIsProgress(before, now v1.PodPhase) bool { return now == v1.PodPending || now == before }
 

@@ -265,6 +265,8 @@ func (tr *transcript) feed(f Fact) {
 func (tr *transcript) write(status *v1.PodStatus) {
 	switch {
 	case tr.written == nil:
+	case OnlyProgress(tr.written, status, tr.m.kept.Deleted) && AwaitsGroup(tr.written, status):
+		tr.line("status may wait for the group")
 	case OnlyProgress(tr.written, status, tr.m.kept.Deleted):
 		tr.line("status may wait")
 	default:

@@ -26,6 +26,8 @@ type Config struct {
 	FeatureGates map[string]bool
 	// Audit has the API server log what nodes write, see AuditLog.
 	Audit bool
+	// Profile lets the API server be asked for profiles of itself, at /debug/pprof.
+	Profile bool
 	// QPS is how many requests in a second the scheduler and the controllers make at most; 0: as
 	// many as they do by themselves.
 	QPS int

@@ -157,8 +157,24 @@ health: {healthProbeBindAddress: "0"}
 	if _, err := c.config.Plane.Kubectl(ctx, text, "apply", "--filename=-"); err != nil {
 		return err
 	}
-	_, err = c.config.Plane.Kubectl(ctx, "", "wait", "--for=condition=Established", "crd/jobsets.jobset.x-k8s.io", "--timeout=60s")
-	return err
+	return c.awaitEstablished(ctx)
+}
+
+// awaitEstablished waits until the API server serves JobSets. kubectl wait fails at once as long as nothing is known of that.
+func (c *Controller) awaitEstablished(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		_, err := c.config.Plane.Kubectl(ctx, "", "wait", "--for=condition=Established", "crd/jobsets.jobset.x-k8s.io", "--timeout=60s")
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // writeCertificate makes the certificate of the webhooks, which is its own authority.

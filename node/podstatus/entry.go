@@ -1,6 +1,7 @@
 package podstatus
 
 import (
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -11,6 +12,7 @@ type update struct {
 	status *v1.PodStatus
 	notes  map[string]string // the annotations that go with it: those of a newer status would come too early
 	since  time.Time         // it only tells of progress, and waits since then for what follows; zero: it is due
+	group  bool              // what follows comes when the group is complete
 	seen   func(error)       // of a transition that waits to be seen
 	late   *time.Timer       // tells it that it was not seen in time
 }
@@ -36,36 +38,55 @@ type entry struct {
 	repairAfter time.Time // before it nothing is written that nobody has set anew
 }
 
-// push adds an update. It waits as long as the one whose place it takes.
+// push adds an update. It waits as long as those whose place it takes.
 func (e *entry) push(u *update) {
-	if newest := len(e.queue) - 1; newest >= 0 && e.queue[newest] != e.flight {
-		u.since = earlier(u.since, e.queue[newest].since)
-	}
 	e.wanted = u.status
 	e.queue = append(e.queue, u)
 	e.compact()
 }
 
-// compact drops what something newer supersedes: all but the newest, those that
-// somebody waits for, and the one under way.
+// compact drops what the newest update supersedes.
 func (e *entry) compact() {
-	newest := len(e.queue) - 1
+	if len(e.queue) == 0 {
+		return
+	}
+	newest := e.queue[len(e.queue)-1]
 	kept := e.queue[:0]
-	for i, u := range e.queue {
-		if i == newest || u.seen != nil || u == e.flight {
+	for _, u := range e.queue {
+		switch {
+		case u == newest || e.keeps(u):
 			kept = append(kept, u)
+		case u.group && !newest.group && !newest.since.IsZero(): // the group is complete: what follows comes soon
+		default:
+			newest.since = earlier(newest.since, u.since)
 		}
 	}
 	clear(e.queue[len(kept):])
 	e.queue = kept
 }
 
-// due is when the next attempt may be made. Progress waits for so long for what follows.
+// keeps says whether an update is written although there is a newer one: somebody waits for it, or it is under way.
+func (e *entry) keeps(u *update) bool { return u.seen != nil || u == e.flight }
+
+// before is the last status that is written before the next one that is set; nil: none of those that are known is.
+func (e *entry) before() *v1.PodStatus {
+	for _, u := range slices.Backward(e.queue) {
+		if e.keeps(u) {
+			return u.status
+		}
+	}
+	return e.told.sent
+}
+
+// due is when the next attempt may be made. Progress waits for so long for what follows, or for the group.
 func (e *entry) due(window time.Duration) time.Time {
 	switch {
 	case len(e.queue) == 0:
 		return later(e.failures.notBefore, e.repairAfter)
 	case !e.queue[0].since.IsZero():
+		if e.queue[0].group {
+			window = windowGroup
+		}
 		return later(e.failures.notBefore, e.queue[0].since.Add(window))
 	}
 	return e.failures.notBefore

@@ -17,6 +17,9 @@ const (
 	windowEach = window / 10
 	windowTook = 3 // times as long as the last write took
 	windowMost = 10 * time.Second
+	// What is told at the barrier of a group is overtaken when all members are there. A group of thousands takes longer for
+	// that than anything else waits for, and a status of each member meanwhile would make it take longer still.
+	windowGroup = 30 * time.Second
 )
 
 // progressWindow is how long progress waits now. Called with mu held.
@@ -46,22 +49,26 @@ func (t *told) goOn() {
 	t.after = nil
 }
 
-// mayWait says whether an update says nothing that is not to be late. Called with mu held.
+// mayWait says whether an update says nothing that is not to be late, and notes for what it then waits. Called with mu held.
 func (w *Writer) mayWait(e *entry, u *update) bool {
 	base := w.base(e)
 	if u.seen != nil || base == nil {
 		return false
 	}
-	before := e.told.sent
+	before := e.before()
 	if before == nil {
 		before = &base.Status
 	}
+	u.group = lifecycle.AwaitsGroup(before, u.status)
 	return lifecycle.OnlyProgress(before, u.status, base.DeletionTimestamp != nil)
 }
 
 // recheck has what waits written if the API has something else than was told: somebody else has changed it
-// (A-STAT-4). Called with mu held.
+// (A-STAT-4). What is due repairs that as well. Called with mu held.
 func (w *Writer) recheck(e *entry) {
+	if len(e.queue) > 0 && e.queue[0].since.IsZero() {
+		return
+	}
 	base := w.base(e)
 	if base != nil && e.wanted != nil && e.told.sent != nil && !lifecycle.OnlyProgress(&base.Status, e.wanted, base.DeletionTimestamp != nil) {
 		e.hurry()

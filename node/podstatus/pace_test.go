@@ -263,3 +263,119 @@ func TestSlots(t *testing.T) {
 		}
 	})
 }
+
+// Where a member of a group is.
+const restarting, barrier, starting, started = "restarting", "barrier", "starting", "started"
+
+// member is the status of a member of a group.
+func member(is, message string) v1.PodStatus {
+	status := v1.PodStatus{Phase: v1.PodRunning, PodIP: "10.0.0.1", PodIPs: []v1.PodIP{{IP: "10.0.0.1"}}}
+	yes := map[bool]v1.ConditionStatus{true: v1.ConditionTrue, false: v1.ConditionFalse}
+	status.Conditions = []v1.PodCondition{cond(v1.PodReady, yes[is == started], 1), cond(v1.AllContainersRestarting, yes[is == restarting], 1)}
+	c := v1.ContainerStatus{Name: "worker", Ready: is == started}
+	switch is {
+	case restarting:
+		c.State.Terminated = &v1.ContainerStateTerminated{ExitCode: 137}
+	case barrier:
+		c.State.Waiting = &v1.ContainerStateWaiting{Reason: "WaitingForGroup", Message: message}
+	case starting:
+		c.State.Waiting = &v1.ContainerStateWaiting{Reason: "ContainerCreating"}
+	case started:
+		c.State.Running = &v1.ContainerStateRunning{}
+	}
+	status.ContainerStatuses = []v1.ContainerStatus{c}
+	return status
+}
+
+// restartable lets the worker of a member restart.
+func restartable(pod *v1.Pod) {
+	pod.Spec.RestartPolicy, pod.Spec.Containers = v1.RestartPolicyAlways, []v1.Container{{Name: "worker"}}
+}
+
+// members is what was written of a member, in order.
+func (s *setup) members(name string) (list []string) {
+	for _, status := range s.api.history(name) {
+		switch state := status.ContainerStatuses[0].State; {
+		case state.Terminated != nil:
+			list = append(list, restarting)
+		case state.Waiting != nil:
+			list = append(list, barrier+state.Waiting.Message)
+		default:
+			list = append(list, started)
+		}
+	}
+	return list
+}
+
+// TestBarrierWaitsForGroup: that a member has come to the barrier of its group is not told if the group starts within
+// thirty seconds, and told then if it does not; the restart before it and the start after it go at once, and nobody waits that
+// long for another word of it (A-STAT-12, B-GRP-5).
+func TestBarrierWaitsForGroup(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *setup) {
+		told := func(want ...string) {
+			t.Helper()
+			if got := s.members("train-0"); !cmp.Equal(got, want) {
+				t.Errorf("written %q, want %q", got, want)
+			}
+		}
+		pod := s.pod("train-0", restartable)
+		s.Set(pod, member(started, ""), nil)
+		synctest.Wait()
+		s.Set(pod, member(restarting, ""), func(error) {})
+		synctest.Wait()
+		told(started, restarting)
+		s.Set(pod, member(barrier, ""), nil)
+		after(29 * time.Second)
+		told(started, restarting)
+		s.Set(pod, member(starting, ""), nil) // waits anew, and not for the group
+		after(900 * time.Millisecond)
+		told(started, restarting)
+		s.Set(pod, member(started, ""), nil)
+		synctest.Wait()
+		told(started, restarting, started)
+
+		s.Set(pod, member(restarting, ""), func(error) {})
+		synctest.Wait()
+		s.Set(pod, member(barrier, ""), nil)
+		after(30 * time.Second)
+		told(started, restarting, started, restarting, barrier)
+		s.Set(pod, member(barrier, " of others"), nil)
+		after(time.Second)
+		told(started, restarting, started, restarting, barrier, barrier+" of others")
+	})
+}
+
+// TestBarrierBehindTransition: what waits for the group still does when it is set before the restart, which watchers must see, is
+// on its way; and a restart that could not be told in time does not wait with what has taken its place (A-STAT-12, B-RAC-23).
+func TestBarrierBehindTransition(t *testing.T) {
+	for name, c := range map[string]struct {
+		busy time.Duration
+		want []string
+	}{
+		"soon":     {busy: time.Second, want: []string{started, restarting, started}},
+		"too late": {busy: 10 * time.Second, want: []string{started, barrier, started}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, Config{}, func(t *testing.T, s *setup) {
+				slots := make(chan struct{}, 1)
+				s.room.slots = slots
+				pod := s.pod("train-0", restartable)
+				s.Set(pod, member(started, ""), nil)
+				synctest.Wait()
+				slots <- struct{}{} // somebody else's request
+				s.Set(pod, member(restarting, ""), func(error) {})
+				s.Set(pod, member(barrier, ""), nil)
+				s.change("train-0", func(*v1.Pod) {}) // somebody else's annotation
+				after(c.busy)
+				s.Set(pod, member(barrier, ""), nil)
+				<-slots
+				after(5 * time.Second)
+				s.Set(pod, member(started, ""), nil)
+				synctest.Wait()
+				if got := s.members("train-0"); !cmp.Equal(got, c.want) {
+					t.Errorf("written %q, want %q", got, c.want)
+				}
+			})
+		})
+	}
+}

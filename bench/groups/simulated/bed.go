@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -35,7 +36,7 @@ const exits = "exits"
 const jobSetManifest = `
 apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet
-metadata: {name: train}
+metadata: {name: NAME}
 spec:
   failurePolicy: {maxRestarts: 1000000, restartStrategy: InPlaceRestart}
   network: {enableDNSHostnames: NAMES}
@@ -51,6 +52,7 @@ spec:
         template:
           metadata: {annotations: {lifepod.dev/group: jobset}}
           spec:
+            schedulerName: SCHEDULER
             restartPolicy: Never
             automountServiceAccountToken: false
             nodeSelector: {lifepod.dev/simulated: "true"}
@@ -73,13 +75,14 @@ type bench struct {
 	exited  chan time.Time // when a worker has exited
 	nodes   *exec.Cmd
 	pids    map[string]int
+	last    map[string]time.Duration // how long what is measured took the last time
 	all     results
 	closers []func() error
 }
 
 // open starts everything, up to a JobSet that runs. After an error nothing is left.
 func open(ctx context.Context, p plan) (b *bench, err error) {
-	b = &bench{plan: p, exited: make(chan time.Time, 1)}
+	b = &bench{plan: p, exited: make(chan time.Time, 1), last: map[string]time.Duration{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close())
@@ -93,7 +96,7 @@ func open(ctx context.Context, p plan) (b *bench, err error) {
 		b.onClose(func() error { return os.RemoveAll(dir) })
 	}
 	progress("control plane")
-	if b.plane, err = controlplane.Start(ctx, controlplane.Config{QPS: manyRequests}); err != nil {
+	if b.plane, err = controlplane.Start(ctx, controlplane.Config{QPS: manyRequests, Profile: p.logs != ""}); err != nil {
 		return b, err
 	}
 	b.onClose(b.plane.Close)
@@ -110,7 +113,7 @@ func open(ctx context.Context, p plan) (b *bench, err error) {
 	of := b.plane.PIDs()
 	b.pids = map[string]int{"etcd": of[0], "API server": of[1], "scheduler": of[2], "controllers": of[3],
 		"JobSet controller": b.jobset.PID(), "nodes": b.nodes.Process.Pid, "this program": os.Getpid()}
-	return b, b.createJobSet(ctx)
+	return b, b.startJobSet(ctx)
 }
 
 func newClient(config *rest.Config) (kubernetes.Interface, error) {
@@ -134,15 +137,9 @@ func (b *bench) close() error {
 // startNodes starts the process of the nodes and waits until the cluster knows them.
 func (b *bench) startNodes(ctx context.Context, dir string) error {
 	progress("%d nodes", b.plan.pods)
-	scenarios := map[string]string{
-		"runs.yaml": "containers: {worker: {runs: [{run: forever}]}}\n",
-		"exits.yaml": fmt.Sprintf("containers: {worker: {runs: [{run: %[1]s, exit: 3, output: [{at: %[1]s, text: %[2]s}]}]}}\n",
-			b.plan.every, exits),
-	}
-	for name, text := range scenarios {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n"+text), 0o600); err != nil {
-			return err
-		}
+	scenarios, err := b.writeScenarios(dir)
+	if err != nil {
+		return err
 	}
 	own, err := os.Executable()
 	if err != nil {
@@ -153,8 +150,8 @@ func (b *bench) startNodes(ctx context.Context, dir string) error {
 		return err
 	}
 	b.onClose(log.Close)
-	b.nodes = exec.Command(own, nodesCommand, "--count", fmt.Sprint(b.plan.pods), "--kubeconfig", b.plane.Kubeconfig(), "--max-pods", "1",
-		"--scenario", filepath.Join(dir, "runs.yaml"), "--scenario", "default/train-workers-0-0-*="+filepath.Join(dir, "exits.yaml"))
+	args := []string{nodesCommand, "--count", fmt.Sprint(b.plan.pods), "--kubeconfig", b.plane.Kubeconfig(), "--max-pods", "1"}
+	b.nodes = exec.Command(own, append(args, scenarios...)...)
 	b.nodes.Stderr, b.nodes.Env = log, os.Environ()
 	b.nodes.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if b.plan.logs != "" {
@@ -184,6 +181,23 @@ func (b *bench) startNodes(ctx context.Context, dir string) error {
 	}
 }
 
+// writeScenarios writes what happens to containers and nodes, and returns the flags that say so.
+func (b *bench) writeScenarios(dir string) (flags []string, err error) {
+	write := func(name, kind, text string, flag, what string) {
+		file := filepath.Join(dir, name)
+		text = "apiVersion: lifepod.dev/v1alpha1\nkind: " + kind + "\n" + text + "\n"
+		err = errors.Join(err, os.WriteFile(file, []byte(text), 0o600))
+		flags = append(flags, flag, what+file)
+	}
+	write("runs.yaml", "Scenario", "containers: {worker: {runs: [{run: forever}]}}", "--scenario", "")
+	exit := fmt.Sprintf("containers: {worker: {runs: [{run: %[1]s, exit: 3, output: [{at: %[1]s, text: %[2]s}]}]}}", b.plan.every, exits)
+	write("exits.yaml", "Scenario", exit, "--scenario", "default/train-workers-0-0-*=")
+	if b.plan.slow > 0 {
+		write("nodes.yaml", "NodeScenario", fmt.Sprintf("nodes: [{share: %v%%, slow: 10}]", b.plan.slow), "--node-scenario", "")
+	}
+	return flags, err
+}
+
 // read reads what the nodes print: that the cluster knows them, and when a worker exits.
 func (b *bench) read(out io.Reader, ready chan<- struct{}) {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -201,24 +215,34 @@ func (b *bench) read(out io.Reader, ready chan<- struct{}) {
 	}
 }
 
-// createJobSet creates it and waits until all pods run.
-func (b *bench) createJobSet(ctx context.Context) error {
+// startJobSet creates the one that is measured, and waits until all pods run.
+func (b *bench) startJobSet(ctx context.Context) (err error) {
 	progress("a JobSet with %d pods", b.plan.pods)
-	watching, cancel := context.WithCancel(ctx)
-	var err error
-	if b.seen, err = observe(watching, b.plane.RESTConfig(), b.plan.pods); err != nil {
-		cancel()
-		return err
-	}
-	b.onClose(func() error { cancel(); b.seen.running.Wait(); return nil })
-	text := strings.NewReplacer("PODS", fmt.Sprint(b.plan.pods), "NAMES", fmt.Sprint(b.plan.names)).Replace(jobSetManifest)
 	began := time.Now()
-	if _, err := b.plane.Kubectl(ctx, text, "apply", "--namespace", metav1.NamespaceDefault, "--filename=-"); err != nil {
+	if b.seen, err = b.createJobSet(ctx, jobSet{namespace: metav1.NamespaceDefault, name: "train", scheduler: v1.DefaultSchedulerName}); err != nil {
 		return err
 	}
-	r, err := b.seen.await(ctx, 0)
+	r, err := b.seen.await(ctx, 0, allRun)
 	progress("all run for the first time after %v", r.all.Sub(began).Round(time.Millisecond))
 	return err
+}
+
+// jobSet is a JobSet of which each pod is a member of its group.
+type jobSet struct{ namespace, name, scheduler string }
+
+// createJobSet creates it; what becomes of it is seen until the end.
+func (b *bench) createJobSet(ctx context.Context, j jobSet) (*observer, error) {
+	watching, cancel := context.WithCancel(ctx)
+	seen, err := observe(watching, b.plane.RESTConfig(), j, b.plan.pods)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	b.onClose(func() error { cancel(); seen.running.Wait(); return nil })
+	text := strings.NewReplacer("NAMES", fmt.Sprint(b.plan.names), "NAME", j.name, "PODS", fmt.Sprint(b.plan.pods), "SCHEDULER", j.scheduler).
+		Replace(jobSetManifest)
+	_, err = b.plane.Kubectl(ctx, text, "apply", "--namespace", j.namespace, "--filename=-")
+	return seen, err
 }
 
 // cpu is what each process has used.

@@ -12,59 +12,141 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/bench/bare"
+	"github.com/lifepod/lifepod/bench/testbed"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// floor is the bare writes that a restart takes: the statuses of as many other pods, which nobody looks
-// after, by one client, as the nodes have one.
+// nobody is a scheduler that there is not: pods that it is to place stay without a node, so that nobody but this program writes
+// their statuses.
+const nobody = "none"
+
+// The namespaces of the pods of floors, and the name of their JobSet.
+const (
+	bareNamespace  = "bare"
+	ownedNamespace = "owned"
+	ownedJobSet    = "owned"
+)
+
+// floor is the writes that a restart takes: the statuses of as many other pods, which nobody looks after, by one client, as the
+// nodes have one.
 type floor struct {
-	client kubernetes.Interface
-	pods   int
+	client    kubernetes.Interface
+	namespace string
+	pods      []string  // their names
+	seen      *observer // of the JobSet that the pods are of; nil: they are nobody's
 }
 
-// newFloor makes the pods.
-func (b *bench) newFloor(ctx context.Context) (*floor, error) {
-	progress("%d pods for the bare writes", b.plan.pods)
+// floors are the pods that are nobody's, and those of a JobSet: its controller, that of Jobs, and that of EndpointSlices follow
+// them, as they follow the pods that restart.
+type floors struct{ bare, owned *floor }
+
+// newFloors makes the pods.
+func (b *bench) newFloors(ctx context.Context) (fs floors, err error) {
+	if fs.bare, err = b.newBare(ctx); err != nil {
+		return fs, err
+	}
+	fs.owned, err = b.newOwned(ctx)
+	return fs, err
+}
+
+func (b *bench) newFloor(ctx context.Context, namespace string) (*floor, error) {
 	client, err := newClient(b.plane.RESTConfig())
 	if err != nil {
 		return nil, err
 	}
-	f := &floor{client: client, pods: b.plan.pods}
-	return f, bare.Together(f.pods, func(i int) error {
-		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: nameOf(i)}}
-		pod.Spec.SchedulerName, pod.Spec.AutomountServiceAccountToken = "none", new(false)
+	object := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	if _, err := client.CoreV1().Namespaces().Create(ctx, object, metav1.CreateOptions{}); err != nil {
+		return nil, err
+	}
+	for {
+		_, err := client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
+		if err == nil {
+			return &floor{client: client, namespace: namespace}, nil
+		}
+		if asleep := testbed.Sleep(ctx, 100*time.Millisecond); asleep != nil {
+			return nil, fmt.Errorf("wait for the service account of namespace %s: %w", namespace, err)
+		}
+	}
+}
+
+// newBare makes pods that nobody owns.
+func (b *bench) newBare(ctx context.Context) (*floor, error) {
+	progress("%d pods for the bare writes", b.plan.pods)
+	f, err := b.newFloor(ctx, bareNamespace)
+	if err != nil {
+		return nil, err
+	}
+	for i := range b.plan.pods {
+		f.pods = append(f.pods, fmt.Sprintf("bare-%d", i))
+	}
+	return f, f.each(func(_ int, name string) error {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		pod.Spec.SchedulerName, pod.Spec.AutomountServiceAccountToken = nobody, new(false)
 		pod.Spec.Containers = []v1.Container{{Name: "worker", Image: "lifepod.dev/toolbox:1"}}
-		_, err := client.CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, pod, metav1.CreateOptions{})
+		_, err := f.client.CoreV1().Pods(f.namespace).Create(ctx, pod, metav1.CreateOptions{})
 		return err
 	})
 }
 
-func nameOf(i int) string { return fmt.Sprintf("bare-%d", i) }
+// newOwned has a JobSet make pods, and lets them run.
+func (b *bench) newOwned(ctx context.Context) (*floor, error) {
+	progress("a JobSet with %d pods for the same writes", b.plan.pods)
+	f, err := b.newFloor(ctx, ownedNamespace)
+	if err != nil {
+		return nil, err
+	}
+	if f.seen, err = b.createJobSet(ctx, jobSet{namespace: f.namespace, name: ownedJobSet, scheduler: nobody}); err != nil {
+		return nil, err
+	}
+	if f.pods, err = f.seen.names(ctx); err != nil {
+		return nil, err
+	}
+	_, err = f.write(ctx, 0)
+	return f, err
+}
 
-// write writes two statuses of each pod, as a restart does. All pods get the first one before any gets the second.
+func (f *floor) each(do func(i int, name string) error) error {
+	return bare.Together(len(f.pods), func(i int) error { return do(i, f.pods[i]) })
+}
+
+// write writes two statuses of each pod, as a restart does. All pods get the first one before any gets the second, for which those
+// of a JobSet wait until it says that the attempt may begin.
 func (f *floor) write(ctx context.Context, attempt int) (time.Duration, error) {
 	began := time.Now()
-	for _, status := range []v1.PodStatus{endedStatus(attempt), runningStatus(attempt)} {
-		err := bare.Together(f.pods, func(i int) error {
-			patch, err := json.Marshal(v1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{lifecycle.AttemptAnnotation: fmt.Sprint(attempt)}}, Status: status,
-			})
-			if err != nil {
-				return err
-			}
-			pods := f.client.CoreV1().Pods(metav1.NamespaceDefault)
-			_, err = pods.Patch(ctx, nameOf(i), types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
-			return err
-		})
-		if err != nil {
+	if err := f.writeAll(ctx, attempt, endedStatus); err != nil {
+		return 0, err
+	}
+	if f.seen != nil {
+		if _, err := f.seen.await(ctx, attempt, mayBegin); err != nil {
+			return 0, err
+		}
+	}
+	if err := f.writeAll(ctx, attempt, runningStatus); err != nil {
+		return 0, err
+	}
+	if f.seen != nil {
+		if _, err := f.seen.await(ctx, attempt, allRun); err != nil {
 			return 0, err
 		}
 	}
 	return time.Since(began), nil
 }
 
-func endedStatus(attempt int) v1.PodStatus {
-	s := runningStatus(attempt)
+func (f *floor) writeAll(ctx context.Context, attempt int, status func(i, attempt int) v1.PodStatus) error {
+	return f.each(func(i int, name string) error {
+		patch, err := json.Marshal(v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{lifecycle.AttemptAnnotation: fmt.Sprint(attempt)}}, Status: status(i, attempt),
+		})
+		if err != nil {
+			return err
+		}
+		_, err = f.client.CoreV1().Pods(f.namespace).Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+		return err
+	})
+}
+
+func endedStatus(i, attempt int) v1.PodStatus {
+	s := runningStatus(i, attempt)
 	for i := range s.Conditions {
 		s.Conditions[i].Status = v1.ConditionFalse
 	}
@@ -74,10 +156,10 @@ func endedStatus(attempt int) v1.PodStatus {
 	return s
 }
 
-func runningStatus(attempt int) v1.PodStatus {
-	now := metav1.Now()
+func runningStatus(i, attempt int) v1.PodStatus {
+	now, address := metav1.Now(), fmt.Sprintf("10.0.%d.%d", i/250, i%250+1)
 	s := v1.PodStatus{
-		Phase: v1.PodRunning, HostIP: "100.64.0.1", PodIP: "10.0.0.1", PodIPs: []v1.PodIP{{IP: "10.0.0.1"}}, StartTime: &now,
+		Phase: v1.PodRunning, HostIP: "100.64.0.1", PodIP: address, PodIPs: []v1.PodIP{{IP: address}}, StartTime: &now,
 		ContainerStatuses: []v1.ContainerStatus{{
 			Name: "worker", Image: "lifepod.dev/toolbox:1", ImageID: "sha256:1", ContainerID: fmt.Sprintf("lifepod-sim://worker-%d", attempt),
 			Ready: true, Started: new(true), RestartCount: int32(attempt), //nolint:gosec // small

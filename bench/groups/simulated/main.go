@@ -25,6 +25,7 @@ type plan struct {
 	rounds int
 	every  time.Duration
 	names  bool
+	slow   float64
 	logs   string
 }
 
@@ -50,7 +51,8 @@ func run(ctx context.Context) error {
 	flag.IntVar(&p.rounds, "rounds", 10, "restarts that are measured, after a first one")
 	flag.DurationVar(&p.every, "every", 20*time.Second, "for how long all run before a worker exits; it has to leave time for the bare writes")
 	flag.BoolVar(&p.names, "dns", true, "the JobSet has a Service, whose EndpointSlices follow its pods")
-	flag.StringVar(&p.logs, "logs", "", "`folder` for the logs of the nodes and the JobSet controller, and for a profile of the nodes; empty: they are removed")
+	flag.Float64Var(&p.slow, "slow", 0, "per cent of the nodes on which calls of the container runtime take ten times as long")
+	flag.StringVar(&p.logs, "logs", "", "`folder` for logs of the nodes and the JobSet controller, and profiles of nodes and API server; empty: none")
 	flag.Parse()
 	klog.SetLogger(logr.Discard()) // it would tell of connections that end with a server
 	b, err := open(ctx, p)

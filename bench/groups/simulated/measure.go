@@ -2,56 +2,66 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/lifepod/lifepod/bench/testbed"
 )
 
 // results has what was measured in all rounds.
 type results struct {
-	rounds []result
-	floors []time.Duration
+	rounds      []result
+	bare, owned []taken // of the floors
+	says        map[string]int
+}
+
+// taken is what something took.
+type taken struct {
+	time time.Duration
+	cpu  map[string]time.Duration // of each process
 }
 
 // result is one round.
 type result struct {
-	took   time.Duration // from the exit until all run
+	taken                // from the exit until all run
 	first  time.Duration // from the exit until the pod has told the next attempt, and so on
 	out    time.Duration // until the JobSet says that the attempt before is outdated
 	told   time.Duration // until all have told the next one
 	may    time.Duration // until the JobSet says that it may begin
-	cpu    map[string]time.Duration
-	writes writes // until all run
-	later  writes // of the whole round; some are written after all run again
+	writes writes        // until all run
+	later  writes        // of the whole round; some are written after all run again
 }
 
 // measure takes the JobSet through its rounds. The first one counts for nothing.
 func (b *bench) measure(ctx context.Context) error {
-	bare, err := b.newFloor(ctx)
+	floors, err := b.newFloors(ctx)
 	if err != nil {
 		return err
 	}
-	attempt, began := 0, b.seen.count()
+	b.all.says = map[string]int{}
+	began := b.seen.count()
 	for i := range b.plan.rounds + 1 {
-		attempt++
-		r, err := b.round(ctx, attempt)
+		r, err := b.round(ctx, i+1)
 		if err != nil {
 			return err
 		}
 		now := b.seen.count()
 		r.later = now.minus(began) // with the events of the round before, which come late
 		began = now
-		if i > 0 {
-			b.all.rounds = append(b.all.rounds, r)
-		}
 		progress("round %d: all run again after %v (told %v, outdated %v, all told %v, may begin %v)",
-			i, ms(r.took), ms(r.first), ms(r.out), ms(r.told), ms(r.may))
-		floor, err := bare.write(ctx, attempt)
+			i, ms(r.time), ms(r.first), ms(r.out), ms(r.told), ms(r.may))
+		bare, err := b.write(ctx, "bare", floors.bare, i+1)
 		if err != nil {
 			return err
 		}
-		if i > 0 {
-			b.all.floors = append(b.all.floors, floor)
+		owned, err := b.write(ctx, "owned", floors.owned, i+1)
+		if err != nil {
+			return err
 		}
-		progress("  the bare writes took %v", ms(floor))
+		progress("  the bare writes took %v, those of another JobSet's pods %v", ms(bare.time), ms(owned.time))
+		if i > 0 {
+			b.all.rounds, b.all.bare, b.all.owned = append(b.all.rounds, r), append(b.all.bare, bare), append(b.all.owned, owned)
+		}
 	}
 	return nil
 }
@@ -63,25 +73,49 @@ func (b *bench) round(ctx context.Context, attempt int) (r result, err error) {
 	case <-ctx.Done():
 		return r, context.Cause(ctx)
 	}
-	used, err := b.cpu()
-	if err != nil {
-		return r, err
-	}
-	before := b.seen.count()
-	seen, err := b.seen.await(ctx, attempt)
-	if err != nil {
-		return r, err
-	}
-	r = result{
-		took: seen.all.Sub(began), first: seen.first.Sub(began), out: seen.previous.Sub(began), told: seen.told.Sub(began), may: seen.current.Sub(began),
-		writes: b.seen.count().minus(before),
-	}
-	after, err := b.cpu()
-	r.cpu = map[string]time.Duration{}
-	for name := range after {
-		r.cpu[name] = after[name] - used[name]
+	before, said := b.seen.count(), b.seen.kinds()
+	r.taken, err = b.taking(ctx, "round", func() (time.Duration, error) {
+		seen, err := b.seen.await(ctx, attempt, allRun)
+		r.first, r.out, r.told, r.may = seen.first.Sub(began), seen.previous.Sub(began), seen.told.Sub(began), seen.current.Sub(began)
+		return seen.all.Sub(began), err
+	})
+	r.writes = b.seen.count().minus(before)
+	if attempt > 1 {
+		for kind, n := range b.seen.kinds() {
+			b.all.says[kind] += n - said[kind]
+		}
 	}
 	return r, err
+}
+
+// write writes what a restart takes at least, when what was done before has come to rest.
+func (b *bench) write(ctx context.Context, what string, f *floor, attempt int) (t taken, err error) {
+	if err := testbed.Sleep(ctx, untilRest); err != nil {
+		return t, err
+	}
+	return b.taking(ctx, what, func() (time.Duration, error) { return f.write(ctx, attempt) })
+}
+
+// untilRest is how long controllers may still have something to do.
+const untilRest = 2 * time.Second
+
+// taking measures what something takes.
+func (b *bench) taking(ctx context.Context, what string, do func() (time.Duration, error)) (t taken, err error) {
+	used, err := b.cpu()
+	if err != nil {
+		return t, err
+	}
+	profiled := b.profile(ctx, what)
+	if t.time, err = do(); err != nil {
+		return t, err
+	}
+	after, err := b.cpu()
+	t.cpu = map[string]time.Duration{}
+	for name := range after {
+		t.cpu[name] = after[name] - used[name]
+	}
+	b.last[what] = t.time
+	return t, errors.Join(err, profiled())
 }
 
 func ms(d time.Duration) time.Duration { return d.Round(time.Millisecond) }

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,9 +20,6 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// jobSetLabel selects what the JobSet's pods have in common.
-const jobSetLabel = lifecycle.JobSetLabel + "=train"
-
 // observer sees by watches, as any client would, how far the pods and their JobSet are.
 type observer struct {
 	size    int
@@ -32,7 +31,8 @@ type observer struct {
 	runs   map[string]int   // how many run in an attempt
 	rounds map[string]*round
 	writes writes
-	stir   chan struct{} // closed at the next change
+	says   map[string]int // statuses by what they say, see kindOf
+	stir   chan struct{}  // closed at the next change
 }
 
 // state is what counts of a pod.
@@ -58,10 +58,10 @@ func (w writes) minus(o writes) writes {
 }
 
 // observe begins to watch, until ctx ends.
-func observe(ctx context.Context, config *rest.Config, size int) (*observer, error) {
+func observe(ctx context.Context, config *rest.Config, j jobSet, size int) (*observer, error) {
 	o := &observer{
 		size: size, in: map[string]state{}, told: map[string]int{}, runs: map[string]int{}, rounds: map[string]*round{},
-		stir: make(chan struct{}),
+		says: map[string]int{}, stir: make(chan struct{}),
 	}
 	client, err := newClient(config)
 	if err != nil {
@@ -72,9 +72,9 @@ func observe(ctx context.Context, config *rest.Config, size int) (*observer, err
 		return nil, err
 	}
 	jobSets := any.Resource(schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"})
-	o.follow(ctx, jobSetLabel, client.CoreV1().Pods(metav1.NamespaceDefault).Watch)
-	o.follow(ctx, "", client.CoreV1().Events(metav1.NamespaceDefault).Watch)
-	o.follow(ctx, "", jobSets.Namespace(metav1.NamespaceDefault).Watch)
+	o.follow(ctx, lifecycle.JobSetLabel+"="+j.name, client.CoreV1().Pods(j.namespace).Watch)
+	o.follow(ctx, "", client.CoreV1().Events(j.namespace).Watch)
+	o.follow(ctx, "", jobSets.Namespace(j.namespace).Watch)
 	return o, nil
 }
 
@@ -108,6 +108,7 @@ func (o *observer) shows(e watch.Event) {
 	case *v1.Pod:
 		if e.Type == watch.Modified {
 			o.writes.statuses++
+			o.says[kindOf(object)]++
 		}
 		o.pod(object)
 	case *v1.Event:
@@ -178,22 +179,74 @@ func (o *observer) count() writes {
 	return o.writes
 }
 
-// await waits until all pods run in an attempt.
-func (o *observer) await(ctx context.Context, attempt int) (round, error) {
+// What may be waited for in an attempt.
+func mayBegin(r round) bool { return !r.current.IsZero() }
+func allRun(r round) bool   { return !r.all.IsZero() }
+
+// await waits until an attempt has come so far.
+func (o *observer) await(ctx context.Context, attempt int, far func(round) bool) (r round, err error) {
+	told, run := 0, 0
+	err = o.until(ctx, func() bool {
+		r, told, run = *o.of(fmt.Sprint(attempt)), o.told[fmt.Sprint(attempt)], o.runs[fmt.Sprint(attempt)]
+		return far(r)
+	})
+	if err != nil {
+		err = fmt.Errorf("wait for attempt %d: %w: %d of %d pods have told it, %d run in it", attempt, err, told, o.size, run)
+	}
+	return r, err
+}
+
+// kinds are how many statuses until now said what.
+func (o *observer) kinds() map[string]int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return maps.Clone(o.says)
+}
+
+// kindOf is what a status says of the first container.
+func kindOf(pod *v1.Pod) string {
+	if s := pod.Status.ContainerStatuses; len(s) > 0 {
+		switch state := s[0].State; {
+		case state.Terminated != nil:
+			return "ended"
+		case state.Waiting != nil:
+			return state.Waiting.Reason
+		case state.Running != nil && s[0].Ready:
+			return "ready"
+		case state.Running != nil:
+			return "running"
+		}
+	}
+	return "nothing"
+}
+
+// names are those of the pods, once all are there.
+func (o *observer) names(ctx context.Context) (all []string, err error) {
+	err = o.until(ctx, func() bool {
+		all = slices.Sorted(maps.Keys(o.in))
+		return len(all) == o.size
+	})
+	if err != nil {
+		err = fmt.Errorf("wait for %d pods: %w: there are %d", o.size, err, len(all))
+	}
+	return all, err
+}
+
+// until waits until something is so. It is looked at again after each change, with mu held.
+func (o *observer) until(ctx context.Context, is func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
 	defer cancel()
 	for {
 		o.mu.Lock()
-		r, stir := *o.of(fmt.Sprint(attempt)), o.stir
-		told, run := o.told[fmt.Sprint(attempt)], o.runs[fmt.Sprint(attempt)]
+		done, stir := is(), o.stir
 		o.mu.Unlock()
-		if !r.all.IsZero() {
-			return r, nil
+		if done {
+			return nil
 		}
 		select {
 		case <-stir:
 		case <-ctx.Done():
-			return r, fmt.Errorf("wait for attempt %d: %w: %d of %d pods have told it, %d run in it", attempt, context.Cause(ctx), told, o.size, run)
+			return context.Cause(ctx)
 		}
 	}
 }

@@ -26,33 +26,60 @@ func (r *results) print(out io.Writer, p plan) {
 		{"the JobSet says that the last one is outdated", func(r result) time.Duration { return r.out }},
 		{"all pods have told the next one", func(r result) time.Duration { return r.told }},
 		{"the JobSet says that it may begin", func(r result) time.Duration { return r.may }},
-		{"all run again", func(r result) time.Duration { return r.took }},
+		{"all run again", func(r result) time.Duration { return r.time }},
 	} {
-		all := each(r.rounds, row.of)
-		fmt.Fprintf(out, "%-48s %10s %10s\n", row.what, ms(times.Quantile(all, 0.5)), ms(slices.Max(all)))
+		line(out, row.what, each(r.rounds, row.of))
 	}
-	if len(r.floors) > 0 {
-		fmt.Fprintf(out, "%-48s %10s %10s\n", "bare writes: two statuses of as many pods", ms(times.Quantile(r.floors, 0.5)), ms(slices.Max(r.floors)))
-		took := times.Quantile(each(r.rounds, func(r result) time.Duration { return r.took }), 0.5)
-		fmt.Fprintf(out, "all run again : bare writes = %s\n", times.Ratio(took.Seconds(), times.Quantile(r.floors, 0.5).Seconds()))
-	}
-	rounds, pods := float64(len(r.rounds)), float64(p.pods)
+	bare, owned := each(r.bare, taken.took), each(r.owned, taken.took)
+	line(out, "bare writes: two statuses of as many pods", bare)
+	line(out, "the same writes for the pods of another JobSet", owned)
+	all := median(each(r.rounds, func(r result) time.Duration { return r.time })).Seconds()
+	fmt.Fprintf(out, "all run again : bare writes = %s; : those of a JobSet's pods = %s\n",
+		times.Ratio(all, median(bare).Seconds()), times.Ratio(all, median(owned).Seconds()))
+	r.printWrites(out, p)
+	fmt.Fprintln(out, "CPU time, mean:")
+	printCPU(out, "each round, until all run", each(r.rounds, func(r result) map[string]time.Duration { return r.cpu }))
+	printCPU(out, "the bare writes", each(r.bare, func(t taken) map[string]time.Duration { return t.cpu }))
+	printCPU(out, "the writes of a JobSet's pods", each(r.owned, func(t taken) map[string]time.Duration { return t.cpu }))
+}
+
+func line(out io.Writer, what string, took []time.Duration) {
+	fmt.Fprintf(out, "%-48s %10s %10s\n", what, ms(median(took)), ms(slices.Max(took)))
+}
+
+func median(of []time.Duration) time.Duration { return times.Quantile(of, 0.5) }
+
+func (t taken) took() time.Duration { return t.time }
+
+// printWrites prints how much was written.
+func (r *results) printWrites(out io.Writer, p plan) {
+	rounds := float64(len(r.rounds))
+	pods := rounds * float64(p.pods)
 	var during, whole writes
 	for _, one := range r.rounds {
 		during, whole = during.plus(one.writes), whole.plus(one.later)
 	}
 	fmt.Fprintf(out, "writes for each pod and round: %.2f statuses, %.2f events until all run; "+
 		"%.2f events with those told later; of the JobSet %.1f for each round\n",
-		float64(during.statuses)/rounds/pods, float64(during.events)/rounds/pods, float64(whole.events)/rounds/pods, float64(whole.jobSets)/rounds)
-	fmt.Fprintf(out, "CPU time for each round until all run, mean:")
-	cpu := map[string]time.Duration{}
-	for _, one := range r.rounds {
-		for name, used := range one.cpu {
-			cpu[name] += used / time.Duration(len(r.rounds))
+		float64(during.statuses)/pods, float64(during.events)/pods, float64(whole.events)/pods, float64(whole.jobSets)/rounds)
+	fmt.Fprint(out, "the worker in these statuses:")
+	for _, kind := range slices.SortedFunc(maps.Keys(r.says), func(a, b string) int { return cmp.Compare(r.says[b], r.says[a]) }) {
+		fmt.Fprintf(out, " %s %.2f,", kind, float64(r.says[kind])/pods)
+	}
+	fmt.Fprintln(out)
+}
+
+func printCPU(out io.Writer, what string, used []map[string]time.Duration) {
+	mean, sum := map[string]time.Duration{}, time.Duration(0)
+	for _, one := range used {
+		for name, t := range one {
+			mean[name] += t / time.Duration(len(used))
+			sum += t / time.Duration(len(used))
 		}
 	}
-	for _, name := range slices.SortedFunc(maps.Keys(cpu), func(a, b string) int { return cmp.Compare(cpu[b], cpu[a]) }) {
-		fmt.Fprintf(out, " %s %v,", name, ms(cpu[name]))
+	fmt.Fprintf(out, "  %s: %v;", what, ms(sum))
+	for _, name := range slices.SortedFunc(maps.Keys(mean), func(a, b string) int { return cmp.Compare(mean[b], mean[a]) }) {
+		fmt.Fprintf(out, " %s %v,", name, ms(mean[name]))
 	}
 	fmt.Fprintln(out)
 }
@@ -61,9 +88,9 @@ func (w writes) plus(o writes) writes {
 	return writes{w.statuses + o.statuses, w.events + o.events, w.jobSets + o.jobSets}
 }
 
-func each(rounds []result, of func(result) time.Duration) (all []time.Duration) {
-	for _, r := range rounds {
-		all = append(all, of(r))
+func each[Of, What any](all []Of, of func(Of) What) (list []What) {
+	for _, one := range all {
+		list = append(list, of(one))
 	}
-	return all
+	return list
 }
