@@ -11,9 +11,14 @@ import (
 
 // allocated returns the pod with its status and its allocated resources. While a resize
 // is pending they differ from the spec's (A-ADM-7). Until a status lists them, they are
-// those the pod was accepted with.
+// those the pod was accepted with. A pod that no worker has yet is admitted with those of its
+// spec, whatever it had before.
 func (p *pod) allocated() *v1.Pod {
 	allocated := p.newest.DeepCopy()
+	if p.accepted == nil && p.resize.granted == nil {
+		allocated.Status = v1.PodStatus{}
+		return allocated
+	}
 	if p.resize.granted != nil {
 		allocated.Spec = *p.resize.granted.Spec.DeepCopy()
 	} else {

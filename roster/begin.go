@@ -38,12 +38,19 @@ func (m *Machine) begin(p *pod) {
 }
 
 // nameLives says whether another static pod of the same name has not ended yet (B-WRK-19).
+// One that the runtime had at the start is first, whether it is taken over already or not.
 func (m *Machine) nameLives(p *pod) bool {
 	if p.source == API {
 		return false
 	}
 	for _, other := range m.pods {
-		if other != p && other.begun() && other.source != API && other.name() == p.name() {
+		runs := other.begun() || m.wasFound(other) && !m.wasFound(p)
+		if other != p && runs && other.source != API && other.name() == p.name() {
+			return true
+		}
+	}
+	for uid, found := range m.found { // also one of which neither a source nor an agent before has told yet
+		if m.pods[uid] == nil && !m.wasFound(p) && found.Namespace+"/"+found.Name == p.name() {
 			return true
 		}
 	}
@@ -95,14 +102,10 @@ func (m *Machine) nodeRead(p *pod, node *v1.Node) {
 	if node == nil {
 		node = m.node
 	}
-	switch {
-	case !p.wanted:
-		m.leave(p)
-	case m.nameLives(p): // the runtime had it, as was found meanwhile
-		p.reread = false
-		m.waits(p, ForName, never())
-	default:
+	if p.wanted {
 		m.admit(p, node)
+	} else {
+		m.leave(p)
 	}
 	if !p.holds() { // its place was kept
 		m.roomFreed()
@@ -133,7 +136,7 @@ func (m *Machine) lives(p *pod, accepted *v1.Pod) {
 	p.position, p.reason, p.until, p.told, p.again = Living, "", never(), "", false
 	p.accepted, p.refused, p.left = accepted, false, false
 	p.evicted, p.pressed = time.Time{}, false // a worker before may not have taken that in: whoever needs the pod's place asks again
-	p.terminated, p.rested = false, false
+	p.terminated, p.rested, p.reread = false, false, false
 	switch {
 	case p.wanted && (p.newest != accepted || p.newest.DeletionTimestamp != nil):
 		m.do(Tell{UID: p.uid, Fact: lifecycle.PodUpdated{Pod: p.newest}})
@@ -151,12 +154,25 @@ func (m *Machine) resume(p *pod) {
 		return
 	}
 	delete(m.found, p.uid)
+	p.knowsFrom(&remembered)
 	m.do(Resume{Remembered: remembered})
 	m.lives(p, remembered.Pod)
 	if p.source != API && remembered.Checkpoint.Deleted { // its source had it no longer: it ends, whatever that says now (B-STA-7)
 		p.position, p.left, p.again = Leaving, true, p.wanted
 	}
 	m.terminate(p)
+}
+
+// knowsFrom files the status that a pod of the API had told: for those that begin before Resumed
+// comes (A-ADM-7, B-RST-19), and if the pod can't be resumed (B-RST-9). A static pod that failed
+// is tried again then (B-STA-8).
+func (p *pod) knowsFrom(r *Remembered) {
+	switch told := r.Checkpoint.Reported; {
+	case lifecycle.Terminal(p.newest.Status.Phase):
+		p.status = p.newest.Status
+	case told.Phase != "" && p.source == API:
+		p.status = told
+	}
 }
 
 // resumed files how far a pod had come. Of a resize that was granted since a worker before

@@ -4,9 +4,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// asksByName says whether a pod asks for something that is given by name.
+// asksByName says whether a pod asks for something that is given by name. One that only the
+// runtime has may have asked for it.
 func (m *Machine) asksByName(p *pod) bool {
-	return m.options.ByName != nil && m.options.ByName(p.newest)
+	return m.options.ByName != nil && (p.source == Runtime || m.options.ByName(p.newest))
 }
 
 // allocationAnswered admits a pod that has what it asks for by name (A-DEV-5). One for which
@@ -20,8 +21,6 @@ func (m *Machine) allocationAnswered(p *pod, f Allocated) {
 	switch {
 	case !p.wanted:
 		m.leave(p)
-	case m.nameLives(p): // the runtime had it, as was found meanwhile
-		m.waits(p, ForName, never())
 	case p.newest.DeletionTimestamp != nil:
 		m.start(p)
 	case f.Refusal != nil && m.freeing(p, f.Lacks) > 0:

@@ -68,9 +68,12 @@ func (m *Machine) over(p *pod) {
 	}
 }
 
-// drop forgets a pod of which the node has nothing.
+// drop forgets a pod of which the node has nothing, or which is taken over from the runtime
+// later: then it keeps what it was given by name, as it may run (A-DEV-9).
 func (m *Machine) drop(p *pod) {
-	m.giveBack(p)
+	if !m.wasFound(p) {
+		m.giveBack(p)
+	}
 	delete(m.pods, p.uid)
 	m.order.remove(p)
 	m.do(Drop{Source: p.source, UID: p.uid})

@@ -114,6 +114,7 @@ func (l *laws) effect(effect Effect) {
 		l.lives(e)
 	case Look:
 		l.isKnown(e.Pod.UID, e)
+		l.done[e.Pod.UID] = l.hasEnded(e.Pod.UID)
 		if h, holds := l.place[e.Pod.UID]; !l.done[e.Pod.UID] && (!holds || h.asks) {
 			l.place.keep(e.Pod)
 		}
@@ -179,13 +180,29 @@ func (l *laws) lives(effect Effect) {
 		if l.w.rebooted && e.Source == API && !l.heard[API] {
 			l.w.rt.Fatalf("%s goes on after a reboot before the API was heard (B-RST-21)", e.Pod.UID)
 		}
-		if _, holds := l.place[e.Pod.UID]; !holds && !l.done[e.Pod.UID] {
-			l.place[e.Pod.UID] = holding{cpu: cpuOf(e.Pod).MilliValue()}
-		}
+		l.resumes(e)
 		if e.Source != API && e.Checkpoint.Deleted {
 			l.lost[e.Pod.UID] = true // before this agent began, or before its worker panicked
 		}
 	}
+}
+
+// resumes files what a pod holds as its checkpoint tells (A-ADM-7, B-RST-19).
+func (l *laws) resumes(e Resume) {
+	uid, told := e.Pod.UID, &e.Checkpoint.Reported
+	l.done[uid] = e.Source == API && lifecycle.Terminal(told.Phase) || l.hasEnded(uid)
+	if _, holds := l.place[uid]; !holds && !l.hasEnded(uid) {
+		l.place[uid] = holding{cpu: cpuOf(e.Pod).MilliValue()}
+	}
+	if e.Source == API {
+		l.place.published(uid, told)
+	}
+}
+
+// hasEnded says that a pod holds nothing, by what its worker or the API server has told (B-RST-19).
+func (l *laws) hasEnded(uid types.UID) bool {
+	wanted := l.wanted[uid]
+	return l.done[uid] || wanted != nil && lifecycle.Terminal(wanted.Status.Phase)
 }
 
 // drops: what a source has is not forgotten, but for what is to be adopted when its source
@@ -245,6 +262,11 @@ func (l *laws) nameLives(pod *v1.Pod) {
 	for other, worker := range l.w.workers {
 		if other != pod.UID && worker.source.Static() && worker.pod.Name == pod.Name {
 			l.w.rt.Fatalf("%s begins while %s lives (B-WRK-19)", pod.UID, other)
+		}
+	}
+	for other, thing := range l.w.runtime {
+		if other != pod.UID && thing.source.Static() && thing.pod.Name == pod.Name {
+			l.w.rt.Fatalf("%s begins while the runtime has %s (B-WRK-19)", pod.UID, other)
 		}
 	}
 	for other, paused := range l.paused {

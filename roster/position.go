@@ -136,7 +136,16 @@ func (p *pod) begun() bool {
 }
 
 // holds reports whether the pod may hold resources of the node.
-func (p *pod) holds() bool { return p.begun() && !p.refused && !lifecycle.Terminal(p.status.Phase) }
+func (p *pod) holds() bool { return p.begun() && !p.refused && !p.ended() }
+
+// ended reports whether the pod's phase is terminal. While the runtime is asked for one of which
+// nothing is remembered, that of its object counts (B-RST-19).
+func (p *pod) ended() bool {
+	if p.position == Looking && p.status.Phase == "" {
+		return lifecycle.Terminal(p.newest.Status.Phase)
+	}
+	return lifecycle.Terminal(p.status.Phase)
+}
 
 // waits records what a pod waits for and for how long at most; each reason is reported once.
 func (m *Machine) waits(p *pod, reason Reason, until time.Time) {

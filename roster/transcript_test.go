@@ -64,7 +64,8 @@ type described struct {
 //	roster [sources=(api,file,…)] [cpu=N] [alone] [shutdown=(P:S,…)]  a new machine; alone: there is no API server; shutdown: seconds from each priority on
 //	       [hard=(SIGNAL=N,…)] [soft=(…)] [soft-grace=(…)] [reclaim=(…)]  thresholds of pressure
 //	node [cpu=N] [labels=(a=b,…)] [unknown]   the Node is known so
-//	remembered P … [attempt=N] [ends] [terminated]  an agent before has left a checkpoint; ends: its end was asked for; terminated: by a shutdown
+//	remembered P … [attempt=N] [ends] [terminated] [told=PHASE]  an agent before has left a checkpoint; ends: its end was asked for; terminated: by a shutdown;
+//	                                told: its status as published last
 //	found P … [attempt=N]           the runtime has it
 //	opened [rebooted]
 //	wanted P [source=S] [from=S] [name=N] [cpu=N] [critical] [priority=N] [age=D] [grace=N] [generation=N] [needs=LABEL] [never]
@@ -104,6 +105,9 @@ func (tr *transcript) play() {
 		checkpoint := checkpointOf(d.pod, attempt, tr.has("ends"))
 		if tr.has("terminated") {
 			checkpoint.Stop.Reason = terminatedReason
+		}
+		if tr.has("told") {
+			checkpoint.Reported = statusOf(v1.PodPhase(tr.text("told", "")), "")
 		}
 		tr.opened.Remembered = append(tr.opened.Remembered, Remembered{Source: d.source, Pod: d.pod, Checkpoint: checkpoint})
 	case "found":

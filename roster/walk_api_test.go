@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/internal/prove/counts"
 )
@@ -12,7 +13,7 @@ import (
 // troublesAPI cuts the API server off or ends that, has it tell things twice, or go back in
 // time: a list of one of its replicas may be older than what another has told before.
 func (w *walk) troublesAPI() {
-	uids := slices.Sorted(maps.Keys(w.versions))
+	uids := slices.DeleteFunc(slices.Sorted(maps.Keys(w.versions)), func(uid types.UID) bool { return !w.mayGoBack(uid) })
 	switch w.draw(4, "the API") {
 	case 0:
 		if w.cut {

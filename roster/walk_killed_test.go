@@ -11,11 +11,23 @@ import (
 
 // killed ends the agent, lets things happen without one, and begins the next.
 func (w *walk) killed() {
+	w.dies()
+	for range w.draw(4, "changes of sources") {
+		w.goes()
+	}
+	if w.rarely(3, "another agent has begun a pod") {
+		w.another()
+	}
+	w.beginsAgain()
+}
+
+// dies ends the agent. What it remembers and what runs may be lost with it.
+func (w *walk) dies() {
 	w.note(counts.Fault+"agent killed", true)
 	w.note("killed before all were heard", !w.m.allHeard())
 	w.restart()
 	for _, uid := range slices.Sorted(maps.Keys(w.memory)) {
-		if w.rarely(6, "checkpoint is lost") {
+		if !w.keepsCheckpoint(uid) && w.rarely(6, "checkpoint is lost") {
 			delete(w.memory, uid)
 		}
 	}
@@ -25,20 +37,17 @@ func (w *walk) killed() {
 	}
 	for _, uid := range slices.Sorted(maps.Keys(w.runtime)) {
 		switch {
-		case w.rarely(5, "another agent leads it on"):
+		case !w.keepsCheckpoint(uid) && w.rarely(5, "another agent leads it on"):
 			w.runtime[uid].attempt++
 		case w.rarely(8, "it goes by itself"):
 			delete(w.runtime, uid)
 		}
 	}
-	for range w.draw(4, "changes of sources") {
-		w.goes()
-	}
-	if w.rarely(3, "another agent has begun a pod") {
-		w.another()
-	}
-	w.mail = nil
-	w.told = map[types.UID]bool{} // the next agent is told anew
+}
+
+// beginsAgain begins the next agent, which is told anew.
+func (w *walk) beginsAgain() {
+	w.mail, w.told = nil, map[types.UID]bool{}
 	w.begins()
 }
 

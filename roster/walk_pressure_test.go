@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
@@ -88,13 +89,21 @@ func (w *walk) measuresPods() Fact {
 		if w.rarely(8, "nothing is known of a pod") {
 			continue
 		}
-		amount := uint64(w.draw(4, "usage"))
+		amount := w.uses(uid)
 		used[uid] = &statsapi.PodStats{
 			Memory: &statsapi.MemoryStats{WorkingSetBytes: &amount}, ProcessStats: &statsapi.ProcessStats{ProcessCount: &amount},
 			Containers: []statsapi.ContainerStats{{Name: "main", Memory: &statsapi.MemoryStats{WorkingSetBytes: &amount}, Rootfs: &statsapi.FsStats{UsedBytes: &amount}}},
 		}
 	}
 	return PodsMeasured{Used: used}
+}
+
+// uses is how much a pod uses.
+func (w *walk) uses(uid types.UID) uint64 {
+	if w.script != nil {
+		return w.script.uses[uid]
+	}
+	return uint64(w.draw(4, "usage"))
 }
 
 // criticalPriority is that of critical pods, the highest one.

@@ -76,6 +76,7 @@ type walk struct {
 	calm   bool // nothing goes wrong any more
 	steps  int
 	seen   map[string]int
+	script *script // of converging walks: what else would be chance
 }
 
 func newWalk(rt *rapid.T, seen map[string]int) *walk {
@@ -109,7 +110,7 @@ func (w *walk) draw(n int, what string) int {
 
 // rarely is true once in so many times, and never when nothing goes wrong any more.
 func (w *walk) rarely(once int, what string) bool {
-	happens := !w.calm && w.draw(once, what) == 0
+	happens := !w.calm && !w.script.leavesOut(what) && w.draw(once, what) == 0
 	w.note(counts.Fault+what, happens)
 	return happens
 }
@@ -161,12 +162,7 @@ func (w *walk) take(e Effect) {
 	case Look:
 		w.answers = append(w.answers, func() Fact { return w.looks(e.Pod.UID) })
 	case ReadNode:
-		w.answers = append(w.answers, func() Fact {
-			if w.cut {
-				return NodeRead{UID: e.UID}
-			}
-			return NodeRead{UID: e.UID, Node: []*v1.Node{nil, nodeOf("4", nil), nodeOf("4", map[string]string{"disk": ""})}[w.draw(3, "node")]}
-		})
+		w.answers = append(w.answers, func() Fact { return w.readsNode(e.UID) })
 	case Allocate:
 		w.answers = append(w.answers, func() Fact { return w.allocates(e.Pod) })
 	case TellStatuses:
@@ -179,23 +175,42 @@ func (w *walk) take(e Effect) {
 		w.answers = append(w.answers, w.measuresPods)
 	case Recall:
 		w.answers = append(w.answers, func() Fact {
-			if k := w.memory[e.UID]; k != nil && !w.rarely(4, "not recalled") {
+			if k := w.memory[e.UID]; k != nil && (w.keepsCheckpoint(e.UID) || !w.rarely(4, "not recalled")) {
 				return Recalled{UID: e.UID, Remembered: &k.Remembered}
 			}
 			return Recalled{UID: e.UID}
 		})
 	case AllHeard: // what an agent that was killed had given, and could not begin
 		maps.DeleteFunc(w.byName, func(uid types.UID, _ bool) bool {
-			p := w.m.pods[uid]
-			return p == nil || !p.wanted && w.workers[uid] == nil
+			return w.m.pods[uid] == nil
 		})
+		maps.DeleteFunc(w.mirrors, func(uid types.UID, _ v1.PodStatus) bool { return w.wants[uid] == nil })
+	case Resume:
+		w.resume(e, w.keepsCheckpoint(e.Pod.UID) || !w.rarely(6, "of no use"))
 	default:
-		w.carryOut(e, !w.rarely(6, "of no use"))
+		w.carryOut(e)
 	}
+}
+
+// readsNode is the Node as the API server has it, if that can be asked; nil: it is asked
+// until it can.
+func (w *walk) readsNode(uid types.UID) Fact {
+	switch {
+	case w.script != nil && w.cut:
+		return nil
+	case w.script != nil:
+		return NodeRead{UID: uid, Node: nodeOf("4", w.script.labels)}
+	case w.cut:
+		return NodeRead{UID: uid}
+	}
+	return NodeRead{UID: uid, Node: []*v1.Node{nil, nodeOf("4", nil), nodeOf("4", map[string]string{"disk": ""})}[w.draw(3, "node")]}
 }
 
 // allocates gives a pod devices, unless there are none left.
 func (w *walk) allocates(pod *v1.Pod) Fact {
+	if w.script != nil && w.script.lacks[pod.UID] {
+		return Allocated{UID: pod.UID, Refusal: &admission.Refusal{Reason: "UnexpectedAdmissionError"}}
+	}
 	if w.rarely(3, "no devices") {
 		return Allocated{UID: pod.UID, Refusal: &admission.Refusal{Reason: "UnexpectedAdmissionError"}, Lacks: []v1.ResourceName{"", gpu}[w.draw(2, "lacks")]}
 	}
@@ -254,6 +269,10 @@ func (w *walk) answer(i int) {
 	ask := w.answers[i]
 	w.answers = append(w.answers[:i:i], w.answers[i+1:]...)
 	answer := ask()
+	if answer == nil { // not yet
+		w.answers = append(w.answers, ask)
+		return
+	}
 	w.feed(answer)
 	if read, is := answer.(NodeRead); is && w.rarely(3, "API answers twice") {
 		w.feed(read)

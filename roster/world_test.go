@@ -28,10 +28,12 @@ type world struct {
 	rebooted      bool                       // since all sources were heard last
 	made          int                        // for unique UIDs
 	left          map[pressure.Signal]int64  // of what is short, or was
+	relieved      bool                       // what is short is enough again as soon as one pod was evicted for it
 	endedBySource map[types.UID]bool         // pods that have ended because their source had them no longer
 	byName        map[types.UID]bool         // pods that have devices
 	cut           bool                       // the API server is cut off
 	versions      map[types.UID][]*v1.Pod    // each that it has had, in order
+	finishes      map[types.UID]bool         // pods whose processes end by themselves with success, as soon as they run
 
 	// what doesn't
 	workers map[types.UID]*worker
@@ -59,6 +61,7 @@ type thing struct {
 // kept is what is remembered of a pod.
 type kept struct {
 	Remembered
+	newest *v1.Pod // with the spec as its worker was told last
 	status v1.PodStatus
 }
 
@@ -70,8 +73,9 @@ type worker struct {
 	inbox    []lifecycle.Fact
 	refused  bool
 	evicted  bool
-	rests    bool // its end was reported
-	ends     bool // its end was asked for, which is kept
+	because  string // it was refused or evicted
+	rests    bool   // its end was reported
+	ends     bool   // its end was asked for, which is kept
 	status   v1.PodStatus
 	asked    *v1.Pod // a resize whose answer is awaited
 	question int     // its number
@@ -132,7 +136,6 @@ func (w *world) unwanted(uid types.UID) {
 	told, source := w.told[uid], w.wants[uid].source
 	delete(w.wants, uid)
 	delete(w.told, uid)
-	delete(w.mirrors, uid)
 	if told {
 		w.says(source, Unwanted{UID: uid})
 	}
@@ -168,23 +171,25 @@ func (w *world) deletes(uid types.UID, seconds int64) {
 	w.wanted(API, pod)
 }
 
-// carryOut does what the machine asks for. resumable says whether a checkpoint can be
-// read, found whether a mirror pod is known.
-func (w *world) carryOut(e Effect, resumable bool) {
+// carryOut does what the machine asks for, but for Resume.
+func (w *world) carryOut(e Effect) {
 	switch e := e.(type) {
 	case Begin:
 		delete(w.endedBySource, e.Pod.UID)
 		w.workers[e.Pod.UID] = &worker{source: e.Source, pod: e.Pod, newest: e.Pod}
 	case Refuse:
-		w.workers[e.Pod.UID] = &worker{source: e.Source, pod: e.Pod, newest: e.Pod, refused: true}
+		delete(w.endedBySource, e.Pod.UID)
+		w.workers[e.Pod.UID] = &worker{source: e.Source, pod: e.Pod, newest: e.Pod, refused: true, because: e.Why.Reason}
 	case Adopt:
 		delete(w.endedBySource, e.Pod.UID)
 		w.workers[e.Pod.UID] = &worker{source: e.Source, pod: e.Pod, newest: e.Pod, status: e.Pod.Status}
-	case Resume:
-		w.resume(e, resumable)
 	case Tell:
 		if to := w.workers[e.UID]; to != nil {
 			to.inbox = append(to.inbox, e.Fact)
+		}
+	case Drop: // its mirror pod stays until then (B-STA-5)
+		if w.wants[e.UID] == nil {
+			delete(w.mirrors, e.UID)
 		}
 	case Release:
 		delete(w.byName, e.UID)
@@ -199,6 +204,7 @@ func (w *world) carryOut(e Effect, resumable bool) {
 	}
 }
 
+// resume goes on with a pod, if its checkpoint can be read.
 func (w *world) resume(e Resume, resumable bool) {
 	uid := e.Pod.UID
 	k := w.memory[uid]
@@ -207,7 +213,7 @@ func (w *world) resume(e Resume, resumable bool) {
 		w.post(NotResumed{UID: uid, Err: errUnreadable})
 		return
 	}
-	w.workers[uid] = &worker{source: e.Source, pod: e.Pod, newest: e.Pod, ends: e.Checkpoint.Deleted, status: k.status}
+	w.workers[uid] = &worker{source: e.Source, pod: e.Pod, newest: k.newest, ends: e.Checkpoint.Deleted, status: k.status}
 	w.post(Resumed{UID: uid, Status: k.status})
 }
 
@@ -228,10 +234,11 @@ func (w *world) answerResize(e AnswerResize) {
 // publishes has a worker tell its status, which the API server has then, too.
 func (w *world) publishes(worker *worker, status v1.PodStatus) {
 	uid := worker.pod.UID
+	status.ObservedGeneration = worker.newest.Generation
 	worker.status = status
 	w.post(Published{UID: uid, Status: status})
 	if k := w.memory[uid]; k != nil {
-		k.status = status
+		k.status, k.Checkpoint.Reported = status, status
 	}
 	want := w.wants[uid]
 	switch {
@@ -251,10 +258,12 @@ func (w *world) keeps(worker *worker) {
 	if t := w.runtime[uid]; t != nil {
 		attempt = t.attempt
 	}
-	w.memory[uid] = &kept{
+	k := &kept{
 		Remembered: Remembered{Source: worker.source, Pod: worker.pod, Checkpoint: checkpointOf(worker.pod, attempt, worker.ends)},
-		status:     worker.status,
+		newest:     worker.newest, status: worker.status,
 	}
+	k.Checkpoint.Reported = worker.status
+	w.memory[uid] = k
 }
 
 // ended has a worker return: nothing is left of its pod.

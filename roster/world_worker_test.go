@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/roster/pressure"
 )
 
 // cpuOf is what a pod asks for: as a whole, or for its container.
@@ -34,7 +35,7 @@ func allocatedIn(status *v1.PodStatus) (thousandths int64, told bool) {
 func (w *world) worksOn(worker *worker) bool {
 	switch {
 	case worker.refused && worker.status.Phase == "":
-		w.publishes(worker, v1.PodStatus{Phase: v1.PodFailed})
+		w.publishes(worker, v1.PodStatus{Phase: v1.PodFailed, Reason: worker.because})
 		w.keeps(worker)
 	case len(worker.inbox) > 0:
 		f := worker.inbox[0]
@@ -43,7 +44,10 @@ func (w *world) worksOn(worker *worker) bool {
 	case worker.ends:
 		w.ends(worker)
 	case worker.evicted && !lifecycle.Terminal(worker.status.Phase):
-		w.publishes(worker, v1.PodStatus{Phase: v1.PodFailed})
+		w.publishes(worker, v1.PodStatus{Phase: v1.PodFailed, Reason: worker.because})
+		if w.relieved && worker.because == pressure.Reason {
+			clear(w.left)
+		}
 	case worker.evicted && !worker.rests:
 		worker.rests = true
 		w.post(Rested{UID: worker.pod.UID})
@@ -54,6 +58,8 @@ func (w *world) worksOn(worker *worker) bool {
 		w.keeps(worker)
 	case w.memory[worker.pod.UID] == nil:
 		w.keeps(worker)
+	case w.finishes[worker.pod.UID] && !lifecycle.Terminal(worker.status.Phase):
+		w.publishes(worker, statusOf(v1.PodSucceeded, ""))
 	case worker.asked == nil && !worker.defers && w.wantsResize(worker):
 		w.asks(worker)
 	default:
@@ -69,7 +75,7 @@ func (w *world) takes(worker *worker, fact lifecycle.Fact) {
 		worker.ends = true
 		w.keeps(worker)
 	case lifecycle.EvictionRequested:
-		worker.evicted = true
+		worker.evicted, worker.because = true, f.Reason
 	case lifecycle.PodUpdated:
 		if f.Pod.Generation < worker.newest.Generation {
 			return // overtaken by a newer one
@@ -78,6 +84,12 @@ func (w *world) takes(worker *worker, fact lifecycle.Fact) {
 			worker.defers = false
 		}
 		worker.newest = f.Pod
+		if k := w.memory[f.Pod.UID]; k != nil {
+			k.newest = f.Pod
+		}
+		if worker.status.Phase != "" && worker.status.ObservedGeneration < f.Pod.Generation {
+			w.publishes(worker, worker.status)
+		}
 		if f.Pod.DeletionTimestamp != nil {
 			worker.ends = true
 			w.keeps(worker)
