@@ -1,6 +1,7 @@
 package roster
 
 import (
+	"maps"
 	"strconv"
 	"time"
 
@@ -14,8 +15,11 @@ import (
 // beginAll begins every pod that may begin now. It is called at the start, and whenever
 // something changes that pods wait for.
 func (m *Machine) beginAll() {
-	for _, p := range m.inOrder(func(p *pod) bool { return p.wanted && m.heard[p.source] }) {
-		m.begin(p)
+	m.settle()
+	for _, p := range m.of(maps.Keys(m.books.idle)) {
+		if p.wanted && m.heard[p.source] {
+			m.with(p, m.begin)
+		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package roster
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -92,7 +94,7 @@ func (p *pod) without(node *v1.Node) *v1.Node {
 // releaseDone has pods give back what they were given by name, as soon as nothing of them can
 // use it any more (A-DEV-9).
 func (m *Machine) releaseDone() {
-	for _, p := range m.order {
+	for _, p := range m.of(slices.Values(m.books.changed)) {
 		if !p.gaveBack && !p.mayNeedByName(m.wasFound(p)) {
 			m.giveBack(p)
 		}

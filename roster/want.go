@@ -36,11 +36,10 @@ func (m *Machine) open(f Opened) {
 			continue
 		}
 		p := &pod{uid: r.Pod.UID, source: r.Source, newest: r.Pod, remembered: &r}
-		m.pods[p.uid] = p
-		m.order.add(p)
+		m.add(p)
 		m.do(Know{Source: p.source, Pod: p.newest})
 		if !m.rebooted || p.source != API {
-			m.begin(p)
+			m.with(p, m.begin)
 		}
 	}
 	if n := len(f.Remembered); n > 0 {
@@ -50,16 +49,29 @@ func (m *Machine) open(f Opened) {
 	}
 }
 
+// add adds a pod that is new.
+func (m *Machine) add(p *pod) {
+	m.pods[p.uid] = p
+	m.order.add(p)
+	m.with(p, func(*pod) {})
+}
+
 // wanted records a source's current object of a pod.
 func (m *Machine) wanted(f Wanted) {
-	p, before := m.pods[f.Pod.UID], (*v1.Pod)(nil)
+	p := m.pods[f.Pod.UID]
 	if p == nil {
-		p = &pod{uid: f.Pod.UID}
-		m.pods[p.uid] = p
-	} else {
-		before = p.newest
-		m.order.remove(p) // a static pod may say that it was created at another time
+		p = &pod{uid: f.Pod.UID, newest: f.Pod}
+		m.add(p)
+		m.with(p, func(p *pod) { m.wants(p, nil, f) })
+		return
 	}
+	m.with(p, func(p *pod) { m.wants(p, p.newest, f) })
+}
+
+// wants records what a source now has of a pod; before is nil for one that is new.
+func (m *Machine) wants(p *pod, before *v1.Pod, f Wanted) {
+	m.order.remove(p) // a static pod may say that it was created at another time
+
 	if message := admit.UndeclaredForUpdate(before, f.Pod, m.node); p.wanted && message != "" { // A-EVT-6
 		m.do(PodEvent{Pod: f.Pod, Event: lifecycle.RecordEvent{Type: v1.EventTypeWarning, Reason: "FailedNodeDeclaredFeaturesCheck", Message: message}})
 	}
@@ -84,14 +96,12 @@ func (m *Machine) wanted(f Wanted) {
 // unwanted records that a source no longer has a pod (B-WRK-2). Its mirror pod stays
 // until the pod has ended (B-STA-5).
 func (m *Machine) unwanted(uid types.UID) {
-	p := m.pods[uid]
-	if p == nil {
-		return
-	}
-	p.wanted, p.again = false, false
-	if m.allHeard() {
-		m.leave(p)
-	}
+	m.ofPod(uid, func(p *pod) {
+		p.wanted, p.again = false, false
+		if m.allHeard() {
+			m.leave(p)
+		}
+	})
 }
 
 // sourceHeard records that a source has listed all its pods. They begin in the order of
@@ -133,7 +143,7 @@ func (m *Machine) allHeard() bool {
 func (m *Machine) endUnwanted() {
 	for _, p := range m.inOrder(func(p *pod) bool { return !p.wanted }) {
 		p.orphan = p.source == API
-		m.leave(p)
+		m.with(p, m.leave)
 	}
 	for _, uid := range slices.Sorted(maps.Keys(m.found)) {
 		found := m.found[uid]
@@ -141,11 +151,10 @@ func (m *Machine) endUnwanted() {
 			continue
 		}
 		p := &pod{uid: uid, source: Runtime, newest: found.pod()}
-		m.pods[uid] = p
-		m.order.add(p)
+		m.add(p)
 		m.do(Know{Source: p.source, Pod: p.newest})
 		m.report(p, lifecycle.Report{What: "is ended", Because: "nobody wants it", Rule: "B-WRK-21"})
-		m.look(p)
+		m.with(p, m.look)
 	}
 }
 
