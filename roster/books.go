@@ -18,14 +18,16 @@ import (
 // that a step looks at the pods that it concerns, however many others there are.
 type books struct {
 	entries map[types.UID]entry
-	held    admit.Amounts           // what all pods hold together
+	held    admit.Amounts           // what all pods hold together, but for uncounted ones
 	idle    map[types.UID]bool      // pods that have not begun
 	asking  map[types.UID]bool      // pods whose resize waits for room
 	until   map[types.UID]time.Time // when waits end at the latest
 
 	open    []types.UID // pods that are being changed
-	stale   []types.UID // pods whose entries are not made anew yet; those of open are among them
+	stale   []types.UID // pods that may have changed since the books were brought up to date; those of open are among them
 	changed []types.UID // pods that may have changed in this step
+	// uncounted are pods that may hold something else by now: that is looked at when a pod is to be admitted.
+	uncounted map[types.UID]bool
 }
 
 // entry is what the books have of a pod.
@@ -43,7 +45,7 @@ type account struct {
 func newBooks() books {
 	return books{
 		entries: map[types.UID]entry{}, held: admit.Amounts{}, idle: map[types.UID]bool{}, asking: map[types.UID]bool{},
-		until: map[types.UID]time.Time{},
+		until: map[types.UID]time.Time{}, uncounted: map[types.UID]bool{},
 	}
 }
 
@@ -56,7 +58,7 @@ func (m *Machine) with(p *pod, do func(*pod)) {
 	b.open = b.open[:len(b.open)-1]
 }
 
-// settle brings the books up to date.
+// settle brings the books up to date, but for what pods hold.
 func (m *Machine) settle() {
 	b := &m.books
 	for _, uid := range b.stale {
@@ -66,24 +68,36 @@ func (m *Machine) settle() {
 }
 
 func (m *Machine) settlePod(uid types.UID) {
-	b, p, before := &m.books, m.pods[uid], m.books.entries[uid]
+	b, p := &m.books, m.pods[uid]
+	b.uncounted[uid] = true
 	if p == nil {
-		b.held.Sub(before.held)
-		delete(b.entries, uid)
 		delete(b.idle, uid)
 		delete(b.asking, uid)
 		delete(b.until, uid)
 		return
 	}
-	now := p.entry(before)
-	b.held.Sub(before.held)
-	b.held.Add(now.held)
-	b.entries[uid] = now
 	put(b.idle, uid, !p.begun() && p.position != Over)
 	put(b.asking, uid, p.resize.deferred != nil)
 	if delete(b.until, uid); !p.until.IsZero() {
 		b.until[uid] = p.until
 	}
+}
+
+// count counts what pods hold that have changed.
+func (m *Machine) count() {
+	m.settle()
+	b := &m.books
+	for uid := range b.uncounted {
+		before := b.entries[uid]
+		b.held.Sub(before.held)
+		delete(b.entries, uid)
+		if p := m.pods[uid]; p != nil {
+			now := p.entry(before)
+			b.held.Add(now.held)
+			b.entries[uid] = now
+		}
+	}
+	b.uncounted = map[types.UID]bool{}
 }
 
 func put(set map[types.UID]bool, uid types.UID, in bool) {
@@ -142,6 +156,6 @@ func (m *Machine) of(uids iter.Seq[types.UID]) []*pod {
 func (b *books) clone() books {
 	return books{
 		entries: maps.Clone(b.entries), held: maps.Clone(b.held), idle: maps.Clone(b.idle), asking: maps.Clone(b.asking), until: maps.Clone(b.until),
-		open: slices.Clone(b.open), stale: slices.Clone(b.stale), changed: slices.Clone(b.changed),
+		open: slices.Clone(b.open), stale: slices.Clone(b.stale), changed: slices.Clone(b.changed), uncounted: maps.Clone(b.uncounted),
 	}
 }

@@ -44,6 +44,7 @@ func stepLaws(t fataler, m *Machine) {
 // booksLaws: the books say what a look at all pods says.
 func booksLaws(t fataler, m *Machine) {
 	t.Helper()
+	m.count()
 	held, b := admit.Amounts{}, &m.books
 	for uid, p := range m.pods {
 		if p.holds() {

@@ -14,7 +14,7 @@ import (
 // holders are the other pods that may hold resources of the node, with what they were
 // allocated. A pod gives its resources back when nothing of it can run any more.
 func (m *Machine) holders(but *pod) admit.Others {
-	m.settle()
+	m.count()
 	held := maps.Clone(m.books.held)
 	held.Sub(m.books.entries[but.uid].held)
 	return admit.Others{Held: held, Pods: func() []*v1.Pod { return m.allocated(func(p *pod) bool { return p != but }) }}
