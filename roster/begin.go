@@ -2,6 +2,7 @@ package roster
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -15,10 +16,10 @@ import (
 // beginAll begins every pod that may begin now. It is called at the start, and whenever
 // something changes that pods wait for.
 func (m *Machine) beginAll() {
-	m.settle()
-	for _, p := range m.of(maps.Keys(m.books.idle)) {
+	settle(m)
+	for _, p := range podsOf(m, slices.Collect(maps.Keys(m.books.idle))) {
 		if p.wanted && m.heard[p.source] {
-			m.with(p, m.begin)
+			with(m, p, m.begin)
 		}
 	}
 }

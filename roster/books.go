@@ -1,22 +1,20 @@
 package roster
 
 import (
-	"iter"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/lifepod/lifepod/roster/admit"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
-
-	"github.com/lifepod/lifepod/roster/admit"
 )
 
 // books are what follows from all pods together. Each pod has an entry, which is made anew when the pod may have changed, so
 // that a step looks at the pods that it concerns, however many others there are.
 type books struct {
+	order   order // all pods
 	entries map[types.UID]entry
 	held    admit.Amounts           // what all pods hold together, but for uncounted ones
 	idle    map[types.UID]bool      // pods that have not begun
@@ -50,7 +48,7 @@ func newBooks() books {
 }
 
 // with does something with a pod. Whatever changes a pod's position, its waits, its objects or its status is done so.
-func (m *Machine) with(p *pod, do func(*pod)) {
+func with(m *Machine, p *pod, do func(*pod)) {
 	b := &m.books
 	b.open = append(b.open, p.uid)
 	b.stale, b.changed = append(b.stale, p.uid), append(b.changed, p.uid)
@@ -59,15 +57,15 @@ func (m *Machine) with(p *pod, do func(*pod)) {
 }
 
 // settle brings the books up to date, but for what pods hold.
-func (m *Machine) settle() {
+func settle(m *Machine) {
 	b := &m.books
 	for _, uid := range b.stale {
-		m.settlePod(uid)
+		settlePod(m, uid)
 	}
 	b.stale = append(b.stale[:0], b.open...)
 }
 
-func (m *Machine) settlePod(uid types.UID) {
+func settlePod(m *Machine, uid types.UID) {
 	b, p := &m.books, m.pods[uid]
 	b.uncounted[uid] = true
 	if p == nil {
@@ -84,8 +82,8 @@ func (m *Machine) settlePod(uid types.UID) {
 }
 
 // count counts what pods hold that have changed.
-func (m *Machine) count() {
-	m.settle()
+func count(m *Machine) {
+	settle(m)
 	b := &m.books
 	for uid := range b.uncounted {
 		before := b.entries[uid]
@@ -131,7 +129,7 @@ func (a *account) same(b *account) bool {
 // sameRequests says whether two versions of a pod ask for the same.
 func sameRequests(a, b *v1.Pod) bool {
 	same := func(a, b v1.Container) bool {
-		return a.Name == b.Name && ptr.Equal(a.RestartPolicy, b.RestartPolicy) && equality.Semantic.DeepEqual(a.Resources.Requests, b.Resources.Requests)
+		return a.Name == b.Name && equality.Semantic.DeepEqual(a.RestartPolicy, b.RestartPolicy) && equality.Semantic.DeepEqual(a.Resources.Requests, b.Resources.Requests)
 	}
 	return a == b || slices.EqualFunc(a.Spec.InitContainers, b.Spec.InitContainers, same) && slices.EqualFunc(a.Spec.Containers, b.Spec.Containers, same) &&
 		equality.Semantic.DeepEqual(a.Spec.Overhead, b.Spec.Overhead) && equality.Semantic.DeepEqual(a.Spec.Resources, b.Spec.Resources)
@@ -141,10 +139,10 @@ func sameResources(a, b v1.ContainerStatus) bool {
 	return a.Name == b.Name && equality.Semantic.DeepEqual(a.AllocatedResources, b.AllocatedResources) && equality.Semantic.DeepEqual(a.Resources, b.Resources)
 }
 
-// of lists pods, each once, in the order of their creation, in which they begin (A-SYNC-1).
-func (m *Machine) of(uids iter.Seq[types.UID]) []*pod {
+// podsOf lists pods, each once, in the order of their creation, in which they begin (A-SYNC-1).
+func podsOf(m *Machine, uids []types.UID) []*pod {
 	var list []*pod
-	for uid := range uids {
+	for _, uid := range uids {
 		if p := m.pods[uid]; p != nil {
 			list = append(list, p)
 		}

@@ -1,8 +1,6 @@
 package roster
 
 import (
-	"slices"
-
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -94,7 +92,7 @@ func (p *pod) without(node *v1.Node) *v1.Node {
 // releaseDone has pods give back what they were given by name, as soon as nothing of them can
 // use it any more (A-DEV-9).
 func (m *Machine) releaseDone() {
-	for _, p := range m.of(slices.Values(m.books.changed)) {
+	for _, p := range podsOf(m, m.books.changed) {
 		if !p.gaveBack && !p.mayNeedByName(m.wasFound(p)) {
 			m.giveBack(p)
 		}

@@ -18,8 +18,8 @@ type fataler interface {
 // stepLaws holds a machine against what is true of it after every step.
 func stepLaws(t fataler, m *Machine) {
 	t.Helper()
-	if len(m.order) != len(m.pods) || !slices.IsSortedFunc(m.order, earlier) {
-		t.Fatalf("%d pods are in order, sorted: %t, of %d (A-SYNC-1)", len(m.order), slices.IsSortedFunc(m.order, earlier), len(m.pods))
+	if len(m.books.order) != len(m.pods) || !slices.IsSortedFunc(m.books.order, earlier) {
+		t.Fatalf("%d pods are in order, sorted: %t, of %d (A-SYNC-1)", len(m.books.order), slices.IsSortedFunc(m.books.order, earlier), len(m.pods))
 	}
 	booksLaws(t, m)
 	for uid, p := range m.pods {
@@ -44,7 +44,7 @@ func stepLaws(t fataler, m *Machine) {
 // booksLaws: the books say what a look at all pods says.
 func booksLaws(t fataler, m *Machine) {
 	t.Helper()
-	m.count()
+	count(m)
 	held, b := admit.Amounts{}, &m.books
 	for uid, p := range m.pods {
 		if p.holds() {

@@ -48,7 +48,6 @@ type Machine struct {
 	heard  map[Source]bool
 	node   *v1.Node // nil: not known yet
 	pods   map[types.UID]*pod
-	order  order               // the same
 	books  books               // what follows from all of them
 	found  map[types.UID]Found // in the runtime at the start, and not taken over by a pod yet
 
@@ -157,7 +156,7 @@ func (m *Machine) applyToPod(fact Fact) {
 
 func (m *Machine) ofPod(uid types.UID, file func(*pod)) {
 	if p := m.pods[uid]; p != nil {
-		m.with(p, file)
+		with(m, p, file)
 	}
 }
 
@@ -179,7 +178,7 @@ func (m *Machine) warn(p *pod, r lifecycle.Report) {
 // they begin (A-SYNC-1). It looks at all of them.
 func (m *Machine) inOrder(want func(*pod) bool) []*pod {
 	var list []*pod
-	for _, p := range m.order {
+	for _, p := range m.books.order {
 		if want(p) {
 			list = append(list, p)
 		}
@@ -201,7 +200,7 @@ func (m *Machine) wake() {
 	if m.relief.stage != reliefIdle {
 		sooner(m.relief.until)
 	}
-	m.settle()
+	settle(m)
 	for _, until := range m.books.until {
 		sooner(until)
 	}
@@ -219,7 +218,7 @@ func (m *Machine) woke() {
 	}
 	m.pressureWoke(over)
 	for _, p := range m.inOrder(func(p *pod) bool { return over(p.until) }) {
-		m.with(p, func(p *pod) { p.until = time.Time{} })
+		with(m, p, func(p *pod) { p.until = time.Time{} })
 		if p.position == Paused {
 			m.do(Recall{UID: p.uid})
 		}
@@ -232,10 +231,10 @@ func (m *Machine) Clone() *Machine {
 	c := *m
 	c.books = m.books.clone()
 	c.heard, c.found, c.effects = maps.Clone(m.heard), maps.Clone(m.found), nil
-	c.pods, c.order = make(map[types.UID]*pod, len(m.pods)), make(order, len(m.order))
-	for i, p := range m.order {
+	c.pods, c.books.order = make(map[types.UID]*pod, len(m.pods)), make(order, len(m.books.order))
+	for i, p := range m.books.order {
 		copied := *p
-		c.pods[p.uid], c.order[i] = &copied, &copied
+		c.pods[p.uid], c.books.order[i] = &copied, &copied
 	}
 	return &c
 }

@@ -2,6 +2,7 @@ package roster
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -14,7 +15,7 @@ import (
 // holders are the other pods that may hold resources of the node, with what they were
 // allocated. A pod gives its resources back when nothing of it can run any more.
 func (m *Machine) holders(but *pod) admit.Others {
-	m.count()
+	count(m)
 	held := maps.Clone(m.books.held)
 	held.Sub(m.books.entries[but.uid].held)
 	return admit.Others{Held: held, Pods: func() []*v1.Pod { return m.allocated(func(p *pod) bool { return p != but }) }}
@@ -75,11 +76,11 @@ func (m *Machine) room(resized *v1.Pod) *admission.Refusal {
 		return nil
 	}
 	var refusal *admission.Refusal
-	m.with(p, func(p *pod) { refusal = m.roomOf(p, resized) })
+	with(m, p, func(p *pod) { refusal = roomOf(m, p, resized) })
 	return refusal
 }
 
-func (m *Machine) roomOf(p *pod, resized *v1.Pod) *admission.Refusal {
+func roomOf(m *Machine, p *pod, resized *v1.Pod) *admission.Refusal {
 	p.resize = resize{}
 	answer := m.fits(p, resized)
 	if len(answer.Victims) > 0 {
@@ -113,7 +114,7 @@ func (m *Machine) roomFreed() {
 			continue
 		}
 		if len(answer.Victims) == 0 {
-			m.with(p, func(p *pod) { p.resize.granted = r.Requested }) // until it has asked, nobody else gets it
+			with(m, p, func(p *pod) { p.resize.granted = r.Requested }) // until it has asked, nobody else gets it
 		}
 		m.do(Tell{UID: p.uid, Fact: lifecycle.RoomFreed{}})
 	}
@@ -123,8 +124,8 @@ func (m *Machine) roomFreed() {
 // deferred lists the resizes that wait for room, in the order of their retry.
 func (m *Machine) deferred() []admit.Resize {
 	var list []admit.Resize
-	m.settle()
-	for _, p := range m.of(maps.Keys(m.books.asking)) {
+	settle(m)
+	for _, p := range podsOf(m, slices.Collect(maps.Keys(m.books.asking))) {
 		if !p.alive() || p.resize.granted != nil {
 			continue
 		}

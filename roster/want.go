@@ -36,10 +36,10 @@ func (m *Machine) open(f Opened) {
 			continue
 		}
 		p := &pod{uid: r.Pod.UID, source: r.Source, newest: r.Pod, remembered: &r}
-		m.add(p)
+		add(m, p)
 		m.do(Know{Source: p.source, Pod: p.newest})
 		if !m.rebooted || p.source != API {
-			m.with(p, m.begin)
+			with(m, p, m.begin)
 		}
 	}
 	if n := len(f.Remembered); n > 0 {
@@ -50,10 +50,10 @@ func (m *Machine) open(f Opened) {
 }
 
 // add adds a pod that is new.
-func (m *Machine) add(p *pod) {
+func add(m *Machine, p *pod) {
 	m.pods[p.uid] = p
-	m.order.add(p)
-	m.with(p, func(*pod) {})
+	m.books.order.add(p)
+	with(m, p, func(*pod) {})
 }
 
 // wanted records a source's current object of a pod.
@@ -61,16 +61,16 @@ func (m *Machine) wanted(f Wanted) {
 	p := m.pods[f.Pod.UID]
 	if p == nil {
 		p = &pod{uid: f.Pod.UID, newest: f.Pod}
-		m.add(p)
-		m.with(p, func(p *pod) { m.wants(p, nil, f) })
+		add(m, p)
+		with(m, p, func(p *pod) { wants(m, p, nil, f) })
 		return
 	}
-	m.with(p, func(p *pod) { m.wants(p, p.newest, f) })
+	with(m, p, func(p *pod) { wants(m, p, p.newest, f) })
 }
 
 // wants records what a source now has of a pod; before is nil for one that is new.
-func (m *Machine) wants(p *pod, before *v1.Pod, f Wanted) {
-	m.order.remove(p) // a static pod may say that it was created at another time
+func wants(m *Machine, p *pod, before *v1.Pod, f Wanted) {
+	m.books.order.remove(p) // a static pod may say that it was created at another time
 
 	if message := admit.UndeclaredForUpdate(before, f.Pod, m.node); p.wanted && message != "" { // A-EVT-6
 		m.do(PodEvent{Pod: f.Pod, Event: lifecycle.RecordEvent{Type: v1.EventTypeWarning, Reason: "FailedNodeDeclaredFeaturesCheck", Message: message}})
@@ -78,7 +78,7 @@ func (m *Machine) wants(p *pod, before *v1.Pod, f Wanted) {
 	stays := !p.wanted && p.holds() // others may wait for its place
 	p.again = p.again || !p.wanted && p.left
 	p.source, p.newest, p.wanted = f.Source, f.Pod, true
-	m.order.add(p)
+	m.books.order.add(p)
 	m.do(Know{Source: p.source, Before: before, Pod: p.newest})
 	switch {
 	case p.position == Living:
@@ -125,7 +125,7 @@ func (m *Machine) recordBoot() {
 	if !m.rebooted || !m.allHeard() {
 		return
 	}
-	for _, p := range m.order {
+	for _, p := range m.books.order {
 		if p.orphan && !p.wanted {
 			return
 		}
@@ -143,7 +143,7 @@ func (m *Machine) allHeard() bool {
 func (m *Machine) endUnwanted() {
 	for _, p := range m.inOrder(func(p *pod) bool { return !p.wanted }) {
 		p.orphan = p.source == API
-		m.with(p, m.leave)
+		with(m, p, m.leave)
 	}
 	for _, uid := range slices.Sorted(maps.Keys(m.found)) {
 		found := m.found[uid]
@@ -151,10 +151,10 @@ func (m *Machine) endUnwanted() {
 			continue
 		}
 		p := &pod{uid: uid, source: Runtime, newest: found.pod()}
-		m.add(p)
+		add(m, p)
 		m.do(Know{Source: p.source, Pod: p.newest})
 		m.report(p, lifecycle.Report{What: "is ended", Because: "nobody wants it", Rule: "B-WRK-21"})
-		m.with(p, m.look)
+		with(m, p, m.look)
 	}
 }
 
