@@ -13,9 +13,10 @@ import (
 )
 
 // slots is a file with two places that are written in turn, so that one of them is always
-// complete. A file that is renamed over another costs more, and comes for every step.
+// complete. A file that is renamed over another costs more, and comes for every step. It is
+// open while it is written only.
 type slots struct {
-	file     *os.File
+	path     string
 	sequence uint64
 	last     []byte // what was written last, but for its time
 }
@@ -25,12 +26,11 @@ const (
 	headerSize = 48
 )
 
-func (s *slots) open(path string) (err error) {
-	if _, sequence, readErr := readSlots(path); readErr == nil {
+func (s *slots) open(path string) {
+	s.path = path
+	if _, sequence, err := readSlots(path); err == nil {
 		s.sequence = sequence
 	}
-	s.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	return err
 }
 
 func (s *slots) write(content []byte) error {
@@ -40,7 +40,12 @@ func (s *slots) write(content []byte) error {
 	next := s.sequence + 1
 	header := fmt.Sprintf("%d %d %08x", next, len(content), crc32.ChecksumIEEE(content))
 	block := append(fmt.Appendf(make([]byte, 0, headerSize+len(content)), "%-*s\n", headerSize-1, header), content...)
-	if _, err := s.file.WriteAt(block, int64(next%2)*slotSize); err != nil { //nolint:gosec // 0 or 1
+	file, err := os.OpenFile(s.path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteAt(block, int64(next%2)*slotSize) //nolint:gosec // 0 or 1
+	if err := errors.Join(err, file.Close()); err != nil {
 		return err
 	}
 	s.sequence = next

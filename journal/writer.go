@@ -40,8 +40,8 @@ type Writer struct {
 	recorder *Recorder
 	recent   []Entry // the newest, for the chains of ends
 
-	file  *os.File // that is written to
-	size  int64    // of it
+	file  string // that is written to: it is open for each write only
+	size  int64  // of it
 	limit int64
 	torn  bool // the last write was cut off
 
@@ -112,30 +112,34 @@ func (w *Writer) open() error {
 	}
 	w.recorder, w.torn = NewRecorder(entries), torn
 	w.remember(entries)
-	if err := w.now.open(filepath.Join(w.dir, nowFile)); err != nil {
-		return err
-	}
-	return w.append(newestFile(w.dir))
+	w.now.open(filepath.Join(w.dir, nowFile))
+	return w.goOn(newestFile(w.dir))
 }
 
-// append opens the file that is written to.
-func (w *Writer) append(path string) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
+// goOn has a file be the one that is written to, which need not be there.
+func (w *Writer) goOn(path string) error {
+	info, err := os.Stat(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	info, err := file.Stat()
-	if err != nil {
-		return errors.Join(err, file.Close())
+	w.file, w.size, w.limit = path, 0, newestSize
+	if err == nil {
+		w.size = info.Size()
 	}
-	if w.file != nil {
-		_ = w.file.Close() // nothing is buffered
-	}
-	w.file, w.size, w.limit = file, info.Size(), newestSize
 	if filepath.Base(path) == firstFile {
 		w.limit = firstSize
 	}
 	return nil
+}
+
+// append appends to the file that is written to.
+func (w *Writer) append(lines []byte) (n int, err error) {
+	file, err := os.OpenFile(w.file, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	n, err = file.Write(lines)
+	return n, errors.Join(err, file.Close())
 }
 
 // Is says which pod it is now; its labels may have changed.
@@ -185,7 +189,7 @@ func (w *Writer) write(lines []byte, id int64) error {
 			return err
 		}
 	}
-	n, err := w.file.Write(lines)
+	n, err := w.append(lines)
 	w.size += int64(n)
 	w.torn = n > 0 && n < len(lines) || n == 0 && w.torn
 	return err
@@ -193,12 +197,9 @@ func (w *Writer) write(lines []byte, id int64) error {
 
 // rotate begins a file, named by its first entry, and removes all but the two newest.
 func (w *Writer) rotate(id int64) error {
-	if err := w.append(filepath.Join(w.dir, strconv.FormatInt(id, 10)+suffix)); err != nil {
-		return err
-	}
+	err := w.goOn(filepath.Join(w.dir, strconv.FormatInt(id, 10)+suffix))
 	newest := newestFiles(w.dir)
-	var err error
-	for len(newest) > 2 {
+	for len(newest) > 1 { // and the one that is begun
 		err = errors.Join(err, os.Remove(newest[0]))
 		newest = newest[1:]
 	}
@@ -230,11 +231,8 @@ func (w *Writer) Dir() string { return w.dir }
 
 // Close ends the writing; the pod has no lifepod then, as far as readers know.
 func (w *Writer) Close() error {
-	var err error
-	for _, file := range []*os.File{w.file, w.now.file, w.lock} {
-		if file != nil {
-			err = errors.Join(err, file.Close())
-		}
+	if w.lock == nil {
+		return nil
 	}
-	return err
+	return w.lock.Close()
 }

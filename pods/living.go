@@ -13,7 +13,6 @@ import (
 
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/pods/loglinks"
-	"github.com/lifepod/lifepod/pods/memory"
 	"github.com/lifepod/lifepod/roster"
 )
 
@@ -26,8 +25,6 @@ type living struct {
 
 	now    atomic.Pointer[wanted]
 	status v1.PodStatus // as told last; the worker's goroutine's once it runs
-
-	memory memory.Kept // nil: it is not remembered
 }
 
 // wanted is a pod as its source has it.
@@ -88,12 +85,12 @@ func (s *Shell) life(uid types.UID) *living {
 
 // remember has the next agent go on with the pod, as soon as that can be.
 func (l *living) remember() {
-	l.memory = l.shell.Memory.Pod(roster.Remembered{Source: l.now.Load().source, Pod: l.Worker.Pod()})
-	if l.memory == nil {
+	kept := l.shell.Memory.Pod(roster.Remembered{Source: l.now.Load().source, Pod: l.Worker.Pod()})
+	if kept == nil {
 		return
 	}
-	l.Worker.Remember(l.memory)
-	if err := l.memory.Keep(); err != nil {
+	l.Worker.Remember(kept)
+	if err := kept.Keep(); err != nil {
 		l.Worker.NotRemembered(err)
 	}
 }
@@ -118,9 +115,6 @@ func (l *living) returned(err error) {
 	s.mu.Lock()
 	delete(s.lives, l.uid())
 	s.mu.Unlock()
-	if l.memory != nil {
-		_ = l.memory.Close() // all that was to be kept has been
-	}
 	s.beside.Go(l.Close) // answers under way are given a moment
 	s.leavesGroup(l)
 	switch {

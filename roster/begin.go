@@ -1,6 +1,8 @@
 package roster
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,8 +16,11 @@ import (
 // beginAll begins every pod that may begin now. It is called at the start, and whenever
 // something changes that pods wait for.
 func (m *Machine) beginAll() {
-	for _, p := range m.inOrder(func(p *pod) bool { return p.wanted && m.heard[p.source] }) {
-		m.begin(p)
+	settle(m)
+	for _, p := range podsOf(m, slices.Collect(maps.Keys(m.books.idle))) {
+		if p.wanted && m.heard[p.source] {
+			with(m, p, m.begin)
+		}
 	}
 }
 

@@ -91,7 +91,7 @@ func (p *pod) without(node *v1.Node) *v1.Node {
 // releaseDone has pods give back what they were given by name, as soon as nothing of them can
 // use it any more (A-DEV-9).
 func (m *Machine) releaseDone() {
-	for _, p := range m.order {
+	for _, p := range podsOf(m, m.books.changed) {
 		if !p.gaveBack && !p.mayNeedByName(m.wasFound(p)) {
 			m.giveBack(p)
 		}

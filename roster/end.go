@@ -61,9 +61,9 @@ func (m *Machine) over(p *pod) {
 	m.deleteObject(p)
 	if p.again && p.newest.DeletionTimestamp == nil {
 		next := &pod{uid: p.uid, source: p.source, newest: p.newest, wanted: true}
-		m.order.remove(p)
+		m.books.order.remove(p)
 		m.pods[p.uid] = next
-		m.order.add(next)
+		m.books.order.add(next)
 		m.do(Know{Source: p.source, Pod: p.newest, Again: true})
 	}
 }
@@ -75,7 +75,7 @@ func (m *Machine) drop(p *pod) {
 		m.giveBack(p)
 	}
 	delete(m.pods, p.uid)
-	m.order.remove(p)
+	m.books.order.remove(p)
 	m.do(Drop{Source: p.source, UID: p.uid})
 }
 

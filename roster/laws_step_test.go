@@ -3,6 +3,10 @@ package roster
 import (
 	"slices"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/roster/admit"
 )
 
 // fataler is what tests and rapid checks have in common.
@@ -14,9 +18,10 @@ type fataler interface {
 // stepLaws holds a machine against what is true of it after every step.
 func stepLaws(t fataler, m *Machine) {
 	t.Helper()
-	if len(m.order) != len(m.pods) || !slices.IsSortedFunc(m.order, earlier) {
-		t.Fatalf("%d pods are in order, sorted: %t, of %d (A-SYNC-1)", len(m.order), slices.IsSortedFunc(m.order, earlier), len(m.pods))
+	if len(m.books.order) != len(m.pods) || !slices.IsSortedFunc(m.books.order, earlier) {
+		t.Fatalf("%d pods are in order, sorted: %t, of %d (A-SYNC-1)", len(m.books.order), slices.IsSortedFunc(m.books.order, earlier), len(m.pods))
 	}
+	booksLaws(t, m)
 	for uid, p := range m.pods {
 		if p.uid != uid || p.newest.UID != uid {
 			t.Fatalf("pod %s is filed as %s", p.newest.UID, uid)
@@ -33,6 +38,36 @@ func stepLaws(t fataler, m *Machine) {
 		if p.position == Over && !p.wanted && m.allHeard() {
 			t.Fatalf("%s is over, nobody wants it, and it is not dropped (B-WRK-16)", uid)
 		}
+	}
+}
+
+// booksLaws: the books say what a look at all pods says.
+func booksLaws(t fataler, m *Machine) {
+	t.Helper()
+	count(m)
+	held, b := admit.Amounts{}, &m.books
+	for uid, p := range m.pods {
+		if p.holds() {
+			held.Add(admit.Held(p.allocated()))
+		}
+		if idle := !p.begun() && p.position != Over; b.idle[uid] != idle {
+			t.Fatalf("%s is %s, and has not begun: %t", uid, p.position, b.idle[uid])
+		}
+		if b.asking[uid] != (p.resize.deferred != nil) {
+			t.Fatalf("a resize of %s waits: %t", uid, b.asking[uid])
+		}
+		if !b.until[uid].Equal(p.until) {
+			t.Fatalf("%s waits until %s, not %s", uid, clockText(b.until[uid]), clockText(p.until))
+		}
+		if !p.gaveBack && !p.mayNeedByName(m.wasFound(p)) && m.asksByName(p) {
+			t.Fatalf("%s does not give back what it was given by name (A-DEV-9)", uid)
+		}
+	}
+	if diff := cmp.Diff(held, b.held); diff != "" {
+		t.Fatalf("held by all pods (-want +got):\n%s", diff)
+	}
+	if len(b.entries) != len(m.pods) || len(b.open) > 0 || len(b.stale) > 0 {
+		t.Fatalf("%d entries of %d pods; %d open, %d stale", len(b.entries), len(m.pods), len(b.open), len(b.stale))
 	}
 }
 

@@ -48,7 +48,7 @@ type Machine struct {
 	heard  map[Source]bool
 	node   *v1.Node // nil: not known yet
 	pods   map[types.UID]*pod
-	order  order               // the same
+	books  books               // what follows from all of them
 	found  map[types.UID]Found // in the runtime at the start, and not taken over by a pod yet
 
 	// awaitsAPI is when running static pods stop waiting for the API; zero: they don't
@@ -68,13 +68,16 @@ type Machine struct {
 
 // New returns the roster of a node before its first fact.
 func New(options Options) *Machine {
-	return &Machine{options: options, heard: map[Source]bool{}, pods: map[types.UID]*pod{}, found: map[types.UID]Found{}}
+	return &Machine{
+		options: options, heard: map[Source]bool{}, pods: map[types.UID]*pod{}, books: newBooks(), found: map[types.UID]Found{},
+	}
 }
 
 // Step takes one fact and returns the effects that follow from it, in order. Time never
 // goes back.
 func (m *Machine) Step(e Event) []Effect {
 	m.now, m.effects = e.At, nil
+	m.books.changed = m.books.changed[:0]
 	m.apply(e.Fact)
 	m.releaseDone()
 	m.advanceShutdown()
@@ -153,7 +156,7 @@ func (m *Machine) applyToPod(fact Fact) {
 
 func (m *Machine) ofPod(uid types.UID, file func(*pod)) {
 	if p := m.pods[uid]; p != nil {
-		file(p)
+		with(m, p, file)
 	}
 }
 
@@ -172,10 +175,10 @@ func (m *Machine) warn(p *pod, r lifecycle.Report) {
 }
 
 // inOrder returns the pods for which want holds, in the order of their creation, in which
-// they begin (A-SYNC-1).
+// they begin (A-SYNC-1). It looks at all of them.
 func (m *Machine) inOrder(want func(*pod) bool) []*pod {
 	var list []*pod
-	for _, p := range m.order {
+	for _, p := range m.books.order {
 		if want(p) {
 			list = append(list, p)
 		}
@@ -197,8 +200,9 @@ func (m *Machine) wake() {
 	if m.relief.stage != reliefIdle {
 		sooner(m.relief.until)
 	}
-	for _, p := range m.order {
-		sooner(p.until)
+	settle(m)
+	for _, until := range m.books.until {
+		sooner(until)
 	}
 	if !at.Equal(m.wakeAt) {
 		m.wakeAt = at
@@ -214,7 +218,7 @@ func (m *Machine) woke() {
 	}
 	m.pressureWoke(over)
 	for _, p := range m.inOrder(func(p *pod) bool { return over(p.until) }) {
-		p.until = time.Time{}
+		with(m, p, func(p *pod) { p.until = time.Time{} })
 		if p.position == Paused {
 			m.do(Recall{UID: p.uid})
 		}
@@ -225,11 +229,12 @@ func (m *Machine) woke() {
 // Clone returns an independent copy.
 func (m *Machine) Clone() *Machine {
 	c := *m
+	c.books = m.books.clone()
 	c.heard, c.found, c.effects = maps.Clone(m.heard), maps.Clone(m.found), nil
-	c.pods, c.order = make(map[types.UID]*pod, len(m.pods)), make(order, len(m.order))
-	for i, p := range m.order {
+	c.pods, c.books.order = make(map[types.UID]*pod, len(m.pods)), make(order, len(m.books.order))
+	for i, p := range m.books.order {
 		copied := *p
-		c.pods[p.uid], c.order[i] = &copied, &copied
+		c.pods[p.uid], c.books.order[i] = &copied, &copied
 	}
 	return &c
 }

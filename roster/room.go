@@ -1,6 +1,8 @@
 package roster
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -10,17 +12,20 @@ import (
 	"github.com/lifepod/lifepod/worker/admission"
 )
 
-// holders lists the other pods that may hold resources of the node, with what they were
+// holders are the other pods that may hold resources of the node, with what they were
 // allocated. A pod gives its resources back when nothing of it can run any more.
-func (m *Machine) holders(but *pod) []*v1.Pod {
-	return m.allocated(func(p *pod) bool { return p != but })
+func (m *Machine) holders(but *pod) admit.Others {
+	count(m)
+	held := maps.Clone(m.books.held)
+	held.Sub(m.books.entries[but.uid].held)
+	return admit.Others{Held: held, Pods: func() []*v1.Pod { return m.allocated(func(p *pod) bool { return p != but }) }}
 }
 
 // hasRoomSoon reports whether the pod fits once the pods that no source wants have ended.
 // The scheduler no longer counts those and may have put this pod in their place.
 func (m *Machine) hasRoomSoon(p *pod, node *v1.Node) bool {
 	stay := m.allocated(func(other *pod) bool { return other != p && other.wanted })
-	return admit.Decide(p.newest, stay, p.without(node), m.options.Host).Refusal == nil
+	return admit.Decide(p.newest, admit.Beside(p.newest, stay), p.without(node), m.options.Host).Refusal == nil
 }
 
 func (m *Machine) allocated(counts func(*pod) bool) []*v1.Pod {
@@ -70,6 +75,12 @@ func (m *Machine) room(resized *v1.Pod) *admission.Refusal {
 	if p == nil {
 		return nil
 	}
+	var refusal *admission.Refusal
+	with(m, p, func(p *pod) { refusal = roomOf(m, p, resized) })
+	return refusal
+}
+
+func roomOf(m *Machine, p *pod, resized *v1.Pod) *admission.Refusal {
 	p.resize = resize{}
 	answer := m.fits(p, resized)
 	if len(answer.Victims) > 0 {
@@ -103,7 +114,7 @@ func (m *Machine) roomFreed() {
 			continue
 		}
 		if len(answer.Victims) == 0 {
-			p.resize.granted = r.Requested // until it has asked, nobody else gets it
+			with(m, p, func(p *pod) { p.resize.granted = r.Requested }) // until it has asked, nobody else gets it
 		}
 		m.do(Tell{UID: p.uid, Fact: lifecycle.RoomFreed{}})
 	}
@@ -113,7 +124,11 @@ func (m *Machine) roomFreed() {
 // deferred lists the resizes that wait for room, in the order of their retry.
 func (m *Machine) deferred() []admit.Resize {
 	var list []admit.Resize
-	for _, p := range m.inOrder(func(p *pod) bool { return p.alive() && p.resize.deferred != nil && p.resize.granted == nil }) {
+	settle(m)
+	for _, p := range podsOf(m, slices.Collect(maps.Keys(m.books.asking))) {
+		if !p.alive() || p.resize.granted != nil {
+			continue
+		}
 		r := admit.Resize{Requested: p.resize.deferred, Allocated: p.allocated()}
 		if pending := conditionOf(&p.status, v1.PodResizePending); pending != nil {
 			r.PendingSince = pending.LastTransitionTime.Time

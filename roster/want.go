@@ -36,11 +36,10 @@ func (m *Machine) open(f Opened) {
 			continue
 		}
 		p := &pod{uid: r.Pod.UID, source: r.Source, newest: r.Pod, remembered: &r}
-		m.pods[p.uid] = p
-		m.order.add(p)
+		add(m, p)
 		m.do(Know{Source: p.source, Pod: p.newest})
 		if !m.rebooted || p.source != API {
-			m.begin(p)
+			with(m, p, m.begin)
 		}
 	}
 	if n := len(f.Remembered); n > 0 {
@@ -50,23 +49,36 @@ func (m *Machine) open(f Opened) {
 	}
 }
 
+// add adds a pod that is new.
+func add(m *Machine, p *pod) {
+	m.pods[p.uid] = p
+	m.books.order.add(p)
+	with(m, p, func(*pod) {})
+}
+
 // wanted records a source's current object of a pod.
 func (m *Machine) wanted(f Wanted) {
-	p, before := m.pods[f.Pod.UID], (*v1.Pod)(nil)
+	p := m.pods[f.Pod.UID]
 	if p == nil {
-		p = &pod{uid: f.Pod.UID}
-		m.pods[p.uid] = p
-	} else {
-		before = p.newest
-		m.order.remove(p) // a static pod may say that it was created at another time
+		p = &pod{uid: f.Pod.UID, newest: f.Pod}
+		add(m, p)
+		with(m, p, func(p *pod) { wants(m, p, nil, f) })
+		return
 	}
+	with(m, p, func(p *pod) { wants(m, p, p.newest, f) })
+}
+
+// wants records what a source now has of a pod; before is nil for one that is new.
+func wants(m *Machine, p *pod, before *v1.Pod, f Wanted) {
+	m.books.order.remove(p) // a static pod may say that it was created at another time
+
 	if message := admit.UndeclaredForUpdate(before, f.Pod, m.node); p.wanted && message != "" { // A-EVT-6
 		m.do(PodEvent{Pod: f.Pod, Event: lifecycle.RecordEvent{Type: v1.EventTypeWarning, Reason: "FailedNodeDeclaredFeaturesCheck", Message: message}})
 	}
 	stays := !p.wanted && p.holds() // others may wait for its place
 	p.again = p.again || !p.wanted && p.left
 	p.source, p.newest, p.wanted = f.Source, f.Pod, true
-	m.order.add(p)
+	m.books.order.add(p)
 	m.do(Know{Source: p.source, Before: before, Pod: p.newest})
 	switch {
 	case p.position == Living:
@@ -84,14 +96,12 @@ func (m *Machine) wanted(f Wanted) {
 // unwanted records that a source no longer has a pod (B-WRK-2). Its mirror pod stays
 // until the pod has ended (B-STA-5).
 func (m *Machine) unwanted(uid types.UID) {
-	p := m.pods[uid]
-	if p == nil {
-		return
-	}
-	p.wanted, p.again = false, false
-	if m.allHeard() {
-		m.leave(p)
-	}
+	m.ofPod(uid, func(p *pod) {
+		p.wanted, p.again = false, false
+		if m.allHeard() {
+			m.leave(p)
+		}
+	})
 }
 
 // sourceHeard records that a source has listed all its pods. They begin in the order of
@@ -115,7 +125,7 @@ func (m *Machine) recordBoot() {
 	if !m.rebooted || !m.allHeard() {
 		return
 	}
-	for _, p := range m.order {
+	for _, p := range m.books.order {
 		if p.orphan && !p.wanted {
 			return
 		}
@@ -133,7 +143,7 @@ func (m *Machine) allHeard() bool {
 func (m *Machine) endUnwanted() {
 	for _, p := range m.inOrder(func(p *pod) bool { return !p.wanted }) {
 		p.orphan = p.source == API
-		m.leave(p)
+		with(m, p, m.leave)
 	}
 	for _, uid := range slices.Sorted(maps.Keys(m.found)) {
 		found := m.found[uid]
@@ -141,11 +151,10 @@ func (m *Machine) endUnwanted() {
 			continue
 		}
 		p := &pod{uid: uid, source: Runtime, newest: found.pod()}
-		m.pods[uid] = p
-		m.order.add(p)
+		add(m, p)
 		m.do(Know{Source: p.source, Pod: p.newest})
 		m.report(p, lifecycle.Report{What: "is ended", Because: "nobody wants it", Rule: "B-WRK-21"})
-		m.look(p)
+		with(m, p, m.look)
 	}
 }
 

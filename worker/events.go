@@ -140,7 +140,9 @@ func (e *Events) look(ctx context.Context) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for uid, w := range e.workers {
-		w.mail.Post(podDigest{digest: all[uid], failed: err != nil})
+		if g := (podDigest{digest: all[uid], failed: err != nil}); w.hasUseFor(g) {
+			w.mail.Post(g)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/deadline"
@@ -14,6 +15,13 @@ type snapshots struct {
 	again    bool   // another is wanted: the one under way may have begun too early
 	digest   uint64 // of what the runtime had of the pod when it was last looked at
 	quiet    int    // how many there were since anything has happened
+	told     calm
+}
+
+// calm is what others may know: whether the worker has no use for a digest like the last one.
+type calm struct {
+	is     atomic.Bool
+	digest atomic.Uint64
 }
 
 // podDigest is what the runtime has of a pod, in one number (cri.Overview).
@@ -30,6 +38,18 @@ func (w *Worker) compareDigest(ctx context.Context, g podDigest) {
 	if w.snapshots.quiet < deadline.UnchangedEnough {
 		w.takeSnapshot(ctx)
 	}
+}
+
+// tellCalm tells who looks at all pods what the worker has no use for.
+func (w *Worker) tellCalm() {
+	w.snapshots.told.digest.Store(w.snapshots.digest)
+	w.snapshots.told.is.Store(w.snapshots.quiet >= deadline.UnchangedEnough && !w.memory.failed)
+}
+
+// hasUseFor says whether a look at all pods may tell the worker anything.
+func (w *Worker) hasUseFor(g podDigest) bool {
+	told := &w.snapshots.told
+	return !told.is.Load() || !g.failed && g.digest != told.digest.Load()
 }
 
 // learned notes that the machine has learned something. What it learns again and

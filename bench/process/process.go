@@ -46,6 +46,12 @@ func Memory(pid int) (resident, anonymous float64, err error) {
 	return resident, anonymous, nil
 }
 
+// OpenFiles is how many files a process has open.
+func OpenFiles(pid int) (int, error) {
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	return len(entries), err
+}
+
 // Exiting says whether the kernel is about to end a process, or has.
 func Exiting(pid int) (bool, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

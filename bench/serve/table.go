@@ -30,6 +30,7 @@ type result struct {
 
 	used, rest usage // until all are Ready, and while nothing happens for restTime
 	idle, busy memory
+	files      struct{ idle, busy int } // that the node has open
 }
 
 // rows are the table's.
@@ -47,6 +48,7 @@ var rows = []struct {
 	{"CPU of the runtime per pod", "%.2f ms", func(r result, pods float64) float64 { return times.InMilliseconds(r.used.runtime) / pods }},
 	{"CPU of the API server per pod", "%.2f ms", func(r result, pods float64) float64 { return times.InMilliseconds(r.used.api) / pods }},
 	{"CPU of the node at rest, of one core", "%.1f %%", func(r result, _ float64) float64 { return 100 * r.rest.node.Seconds() / restTime.Seconds() }},
+	{"open files of the node that each pod adds", "%.1f", func(r result, pods float64) float64 { return float64(r.files.busy-r.files.idle) / pods }},
 	{"memory of the node without pods", "%.0f MiB", func(r result, _ float64) float64 { return r.idle.node }},
 	{"memory of the node that each pod adds", "%.0f KiB", func(r result, pods float64) float64 { return (r.busy.node - r.idle.node) * kib / pods }},
 	{"memory of the runtime that each pod adds", "%.1f KiB", func(r result, pods float64) float64 { return (r.busy.runtime - r.idle.runtime) * kib / pods }},

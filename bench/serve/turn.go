@@ -110,10 +110,14 @@ func (t *turn) live(ctx context.Context) (err error) {
 	if t.result.idle, err = t.memory(); err != nil {
 		return err
 	}
+	if t.result.files.idle, err = process.OpenFiles(t.node.Process().PID()); err != nil {
+		return err
+	}
 	before, err := t.usage()
 	if err != nil {
 		return err
 	}
+	profiled := t.beginProfile(ctx)
 	asked := make([]time.Time, t.plan.pods)
 	began := time.Now()
 	core := t.client.CoreV1().Pods(testbed.Namespace)
@@ -137,6 +141,9 @@ func (t *turn) live(ctx context.Context) (err error) {
 		return err
 	}
 	t.result.used = now.minus(before)
+	if err := <-profiled; err != nil {
+		return err
+	}
 	for i, at := range asked {
 		t.result.latencies = append(t.result.latencies, t.pods.ReadyAt(podName(i)).Sub(at))
 	}
@@ -170,8 +177,13 @@ func (t *turn) rest(ctx context.Context) (err error) {
 		return err
 	}
 	t.result.rest = after.minus(before)
-	t.result.busy, err = t.memory()
-	return err
+	if t.result.files.busy, err = process.OpenFiles(t.node.Process().PID()); err != nil {
+		return err
+	}
+	if t.result.busy, err = t.memory(); err != nil {
+		return err
+	}
+	return t.profileRest(ctx)
 }
 
 // memory is the anonymous memory of the node and of the runtime in MiB.

@@ -2,11 +2,8 @@ package crifake
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -43,6 +40,7 @@ func (r *Runtime) start(c *container) error {
 	}
 	r.noteDouble(c)
 	c.state, c.startedAt = runtimeapi.ContainerState_CONTAINER_RUNNING, time.Now()
+	c.openLog()
 	if c.program.Says != "" {
 		c.say("stdout", c.program.Says)
 	}
@@ -119,22 +117,6 @@ func (c *container) ended(code int32, reason string) {
 	c.state, c.finishedAt = runtimeapi.ContainerState_CONTAINER_EXITED, time.Now()
 	c.exitCode, c.reason = code, reason
 	close(c.exited)
-}
-
-// say writes a line to the container's log. The folder of a pod that ends may be gone.
-func (c *container) say(stream, line string) {
-	path := filepath.Join(c.sandbox.config.LogDirectory, c.config.LogPath)
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if errors.Is(err, fs.ErrNotExist) {
-		return
-	}
-	if err != nil {
-		panic(err)
-	}
-	_, err = fmt.Fprintf(f, "%s %s F %s\n", time.Now().Format(time.RFC3339Nano), stream, line)
-	if err := errors.Join(err, f.Close()); err != nil {
-		panic(err)
-	}
 }
 
 // leaveMessage writes the termination message through the container's mount.

@@ -16,10 +16,12 @@ const (
 )
 
 // How much garbage there may be while a program works: workGarbage percent of what is in
-// use, but not more than workBytes, or what is allowed at rest.
+// use, but not more than workBytes, or usualGarbage, Go's own limit: the more is in use
+// the longer each collection takes.
 const (
-	workGarbage = 200
-	workBytes   = 256 << 20
+	workGarbage  = 200
+	usualGarbage = 100
+	workBytes    = 256 << 20
 )
 
 // Pace has the heap collected less often while much is allocated, and gives memory back
@@ -89,7 +91,7 @@ func (p *Pace) collected() bool {
 
 // percent is what is allowed while it works.
 func (p *Pace) percent() int {
-	return int(min(workGarbage, max(garbage, 100*workBytes/max(1, p.inUse()))))
+	return int(min(workGarbage, max(usualGarbage, 100*workBytes/max(1, p.inUse()))))
 }
 
 // rests is called when nothing was collected for a while.

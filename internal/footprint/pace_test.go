@@ -30,7 +30,7 @@ func TestPace(t *testing.T) {
 		collect(time.Minute) // at rest
 		collect(5 * time.Second)
 		collect(time.Second) // 1m6s: it works
-		inUse = 512 << 20
+		inUse = 192 << 20
 		collect(8 * time.Second) // 1m14s
 		inUse = 4 << 30
 		collect(8 * time.Second) // 1m22s
@@ -43,8 +43,8 @@ func TestPace(t *testing.T) {
 			t.Error("it goes on after its end")
 		}
 		want := []change{
-			{0, garbage}, {66 * time.Second, workGarbage}, {74 * time.Second, 50}, {82 * time.Second, garbage},
-			{92 * time.Second, garbage}, {92 * time.Second, 0}, {144 * time.Second, garbage},
+			{0, garbage}, {66 * time.Second, workGarbage}, {74 * time.Second, 133}, {82 * time.Second, usualGarbage},
+			{92 * time.Second, garbage}, {92 * time.Second, 0}, {144 * time.Second, usualGarbage},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("limits, -want +got:\n%s", diff)

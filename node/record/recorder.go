@@ -42,6 +42,9 @@ type Config struct {
 	// Slots has room for so many requests at the same time of all Recorders that share it, as of many nodes in one
 	// process; nil: there is no such bound.
 	Slots chan struct{}
+	// Busy says that the API server is asked for what is more urgent, such as statuses of the pods of many nodes in one
+	// process: then normal events wait, half a minute at most. nil: nothing is.
+	Busy func() bool
 }
 
 // Recorder writes events. Record may be called from any goroutine and does not
@@ -66,11 +69,13 @@ type Recorder struct {
 	outage
 }
 
-// pauses are how long events wait: a normal one before the API has it, each one after that; and each until
-// there is room for its request, which other Recorders share. nil: none does.
+// pauses are how long events wait: a normal one before the API has it, each one after that; each until
+// there is room for its request, which other Recorders share, nil: none does; and a normal one while
+// others are busy with what is more urgent, nil: nobody is.
 type pauses struct {
 	first, again time.Duration
 	slots        chan struct{}
+	busy         func() bool
 }
 
 // outage is that the API server does not answer: one request at a time tries. It is not podstatus' reach,
@@ -90,7 +95,7 @@ func New(c Config) *Recorder {
 	return &Recorder{
 		client: c.Client, log: c.Log, node: c.Node,
 		rate:    rate.NewLimiter(limit, max(c.Burst, 1)),
-		pauses:  pauses{first: c.Delay, again: c.Again, slots: c.Slots},
+		pauses:  pauses{first: c.Delay, again: c.Again, slots: c.Slots, busy: c.Busy},
 		wake:    make(chan struct{}, 1),
 		similar: clientrecord.NewEventAggregator(remembered, similar, combined, similarMost, similarWithN, clock.RealClock{}),
 		series:  lru.New(remembered),

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -264,6 +265,31 @@ func TestDelay(t *testing.T) {
 		s.end()
 		synctest.Wait()
 		tell(map[string]int32{"BackOff ": 1, "Started ": 2, "Killing ": 1})
+	})
+}
+
+// TestGivesWay: normal events wait while somebody is busy with what is more urgent, and half a minute at most; warnings don't.
+func TestGivesWay(t *testing.T) {
+	var busy atomic.Bool
+	busy.Store(true)
+	bubble(t, Config{Busy: busy.Load}, func(t *testing.T, s *setup) {
+		s.happen("Normal", "Started", "first")
+		s.happen("Warning", "Failed", "it has")
+		after(29 * time.Second)
+		if d := cmp.Diff(map[string]int32{"Failed it has": 1}, s.api.all()); d != "" {
+			t.Errorf("events while somebody is busy (-want +got):\n%s", d)
+		}
+		after(2 * time.Second)
+		if s.api.all()["Started first"] != 1 {
+			t.Error("an event waits for more than half a minute")
+		}
+		s.happen("Normal", "Started", "second")
+		after(time.Second)
+		busy.Store(false)
+		after(time.Second)
+		if s.api.all()["Started second"] != 1 {
+			t.Error("an event waits for nobody")
+		}
 	})
 }
 

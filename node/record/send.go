@@ -16,8 +16,10 @@ import (
 )
 
 const (
-	timeout   = 10 * time.Second
-	triesMost = 12
+	timeout     = 10 * time.Second
+	triesMost   = 12
+	busyPause   = time.Second
+	busyLongest = 30 * time.Second
 )
 
 // telling is one request's worth of a series.
@@ -171,8 +173,16 @@ func (r *Recorder) notBefore(s *series, now time.Time) time.Time {
 	if s.notBefore.After(now) {
 		return s.notBefore
 	}
+	if r.givesWay(s, now) {
+		return now.Add(busyPause)
+	}
 	if r.rate.AllowN(now, 1) {
 		return now
 	}
 	return now.Add(time.Duration(float64(time.Second) / float64(r.rate.Limit())))
+}
+
+// givesWay says whether a series, whose own time has come, waits for what is more urgent.
+func (r *Recorder) givesWay(s *series, now time.Time) bool {
+	return r.pauses.busy != nil && s.event.Type == v1.EventTypeNormal && now.Sub(s.notBefore) < busyLongest && r.pauses.busy()
 }

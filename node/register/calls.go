@@ -49,9 +49,45 @@ func (c *calls) absent() bool {
 type link struct {
 	relist chan struct{} // the keeper asks whether the API server is there
 	back   chan struct{} // it is, the follower has found
-	over   chan struct{} // an outage has ended
+	over   *notice       // an outage has ended
 }
 
 func newLink() link {
-	return link{relist: make(chan struct{}, 1), back: make(chan struct{}, 1), over: make(chan struct{}, 1)}
+	return link{relist: make(chan struct{}, 1), back: make(chan struct{}, 1), over: &notice{}}
+}
+
+// notice calls somebody when something happens, or when he begins to wait for it if it has happened before: no
+// goroutine waits.
+type notice struct {
+	mu    sync.Mutex
+	given bool
+	call  func() // nil: nobody waits
+}
+
+// give says that it has happened.
+func (n *notice) give() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.given = n.call == nil; n.call != nil {
+		n.call()
+		n.call = nil
+	}
+}
+
+// await has call called once; nil ends the wait.
+func (n *notice) await(call func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.call = call
+	if n.given && call != nil {
+		call()
+		n.given, n.call = false, nil
+	}
+}
+
+// isGiven says that it has happened, and nobody has waited for it.
+func (n *notice) isGiven() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.given
 }

@@ -55,7 +55,7 @@ func (f follower) run(ctx context.Context) {
 		}
 		if listing.succeeded() || outage {
 			f.calls.note(func(a *asked) { a.back = true })
-			poke(f.link.over)
+			f.link.over.give()
 		}
 		poke(f.link.back)
 		began := time.Now()

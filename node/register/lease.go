@@ -3,6 +3,7 @@ package register
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -67,16 +68,11 @@ func (k leaseKeeper) renewLease(ctx context.Context) (failed bool) {
 	client := &leaseClient{Interface: k.api.Heartbeats, timeout: min(writeTimeout, k.renewEvery()), broken: broken}
 	controller := lease.NewController(clock.RealClock{}, client, k.name, k.seconds, nil,
 		k.renewEvery(), k.name, v1.NamespaceNodeLease, func(l *coordinationv1.Lease) error { return k.own(ctx, l) })
-	ended := make(chan struct{})
-	go func() { defer close(ended); controller.Run(ctx) }()
-	select {
-	case <-ended:
-		return true
-	case <-k.link.over:
-		stop()
-		<-ended
-		return false
-	}
+	var over atomic.Bool
+	k.link.over.await(func() { over.Store(true); stop() })
+	defer k.link.over.await(nil)
+	controller.Run(ctx)
+	return !over.Load()
 }
 
 // awaitBack has the follower ask for the API server, and waits for its answer. A follower of

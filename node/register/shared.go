@@ -120,7 +120,7 @@ func (f follower) ask(ctx context.Context) error {
 // back tells that an outage is over.
 func (f follower) back() {
 	f.calls.note(func(a *asked) { a.back = true })
-	poke(f.link.over)
+	f.link.over.give()
 }
 
 // of is the follower of a Node; nil: it is none of them.

@@ -37,7 +37,7 @@ func TestSharedFollowsEachNode(t *testing.T) {
 	if b.calls.absent() {
 		t.Error("b is gone, which is newer than the list")
 	}
-	if a.calls.take().back || len(a.link.over) != 0 {
+	if a.calls.take().back || a.link.over.isGiven() {
 		t.Error("the first list ends an outage")
 	}
 	try(store.Update(node("a", "8")))
@@ -56,7 +56,7 @@ func TestSharedFollowsEachNode(t *testing.T) {
 	if !a.calls.absent() || b.calls.absent() {
 		t.Errorf("the second list has no a: gone are a %t, b %t", a.calls.absent(), b.calls.absent())
 	}
-	if !b.calls.take().back || len(b.link.over) != 1 {
+	if !b.calls.take().back || !b.link.over.isGiven() {
 		t.Error("the second list ends no outage")
 	}
 	s.remove(b)
@@ -87,7 +87,7 @@ func TestSharedCutsANodeOff(t *testing.T) {
 		t.Errorf("cut off it hears of %s, %v", version(), err)
 	}
 	s.Join(t.Context(), "a")
-	if version() != "7" || !f.calls.take().back || len(f.link.over) != 1 {
+	if version() != "7" || !f.calls.take().back || !f.link.over.isGiven() {
 		t.Errorf("it is back with version %s, want that which the API server has now, and the end of an outage", version())
 	}
 	if err := store.Update(node("8")); err != nil || version() != "8" {

@@ -41,8 +41,6 @@ type Kept interface {
 	Save(c lifecycle.Checkpoint) error
 	// Sync returns once the last save also survives a power failure.
 	Sync() error
-	// Close is called when nothing more is saved.
-	Close() error
 }
 
 // pod is what a Folder keeps of one pod.

@@ -37,9 +37,6 @@ func TestKeptSurvivesPowerCut(t *testing.T) {
 	if err := file.Sync(); err != nil {
 		t.Fatal(err)
 	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
 	disk.Cut()
 	if kept, err := m.Load(pod.UID); err != nil || kept.Pod.Name != "a" {
 		t.Errorf("after a power cut: %v, %v", kept, err)

@@ -78,7 +78,7 @@ func TestAdmit(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			node := testNode()
 			tc.node(node)
-			if diff := cmp.Diff(tc.want, Admit(tc.pod, tc.others, node)); diff != "" {
+			if diff := cmp.Diff(tc.want, Admit(tc.pod, Beside(tc.pod, tc.others), node)); diff != "" {
 				t.Errorf("rejection (-want +got):\n%s", diff)
 			}
 		})
@@ -99,7 +99,7 @@ func TestFailuresAreAllTold(t *testing.T) {
 		{Resource: "hugepages-2Mi", Requested: 8 << 20, Capacity: 4 << 20},
 		noAffinity, noName, noToleration,
 	}
-	if diff := cmp.Diff(want, Failures(pod, []*v1.Pod{testPod("o", "cpu=500m")}, node)); diff != "" {
+	if diff := cmp.Diff(want, Failures(pod, Beside(pod, []*v1.Pod{testPod("o", "cpu=500m")}), node)); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
 }

@@ -31,7 +31,7 @@ type Answer struct {
 // (A-ADM-1). Of the Node it uses name, labels, taints, allocatable, declared
 // features; nil is a node that is not known. Nobody is preempted for a pod that
 // is rejected all the same.
-func Decide(candidate *v1.Pod, others []*v1.Pod, node *v1.Node, host admission.Host) Answer {
+func Decide(candidate *v1.Pod, others Others, node *v1.Node, host admission.Host) Answer {
 	if refusal := admission.CheckBeforeFit(candidate, host); refusal != nil {
 		return rejected(refusal.Reason, refusal.Message)
 	}
@@ -53,7 +53,7 @@ func Decide(candidate *v1.Pod, others []*v1.Pod, node *v1.Node, host admission.H
 
 // decideFit preempts for a critical pod if resources are all that is missing; if
 // more is, no resource is given for the reason (A-ADM-5, B-PRE-1).
-func decideFit(candidate *v1.Pod, others []*v1.Pod, node *v1.Node) Answer {
+func decideFit(candidate *v1.Pod, others Others, node *v1.Node) Answer {
 	failures := Failures(candidate, others, node)
 	if len(failures) == 0 {
 		return Answer{}
@@ -68,8 +68,8 @@ func decideFit(candidate *v1.Pod, others []*v1.Pod, node *v1.Node) Answer {
 	return Answer{Refusal: failures[0].Refusal(), Relabel: relabel}
 }
 
-func preempt(candidate *v1.Pod, others []*v1.Pod, failures []Failure) Answer {
-	victims, err := Victims(candidate, others, failures)
+func preempt(candidate *v1.Pod, others Others, failures []Failure) Answer {
+	victims, err := Victims(candidate, others.Pods(), failures)
 	if err != nil {
 		return rejected("UnexpectedAdmissionError",
 			fmt.Sprintf("Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: %v", err))

@@ -60,7 +60,7 @@ func TestDecide(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			got := Decide(tc.pod, tc.others, tc.node, admission.Host{})
+			got := Decide(tc.pod, Beside(tc.pod, tc.others), tc.node, admission.Host{})
 			if diff := cmp.Diff(tc.want, answer{got.Refusal, names(got.Victims), got.Missing, got.Relabel}); diff != "" {
 				t.Errorf("answer (-want +got):\n%s", diff)
 			}

@@ -22,12 +22,12 @@ func (p hostPort) conflicts(other hostPort) bool {
 	return sameIP && p.protocol == other.protocol && p.port == other.port
 }
 
-func portsConflict(candidate *v1.Pod, others []*v1.Pod) bool {
+func portsConflict(candidate *v1.Pod, others Others) bool {
 	wanted := hostPorts(candidate)
 	if len(wanted) == 0 {
 		return false
 	}
-	return slices.ContainsFunc(others, func(other *v1.Pod) bool {
+	return slices.ContainsFunc(others.Pods(), func(other *v1.Pod) bool {
 		return slices.ContainsFunc(hostPorts(other), func(used hostPort) bool {
 			return slices.ContainsFunc(wanted, used.conflicts)
 		})

@@ -19,8 +19,7 @@ var (
 
 // Failures is all that the node lacks for the pod beside the others, in the order
 // of Kubernetes; none if it fits.
-func Failures(candidate *v1.Pod, others []*v1.Pod, node *v1.Node) []Failure {
-	others = without(others, candidate)
+func Failures(candidate *v1.Pod, others Others, node *v1.Node) []Failure {
 	failures := insufficient(candidate, others, node)
 	if matches, err := nodeaffinity.GetRequiredNodeAffinity(candidate).Match(node); err != nil || !matches {
 		failures = append(failures, noAffinity)
@@ -39,7 +38,7 @@ func Failures(candidate *v1.Pod, others []*v1.Pod, node *v1.Node) []Failure {
 
 // Admit is nil for a pod that the node has room for without preemption, else the
 // first failure.
-func Admit(candidate *v1.Pod, others []*v1.Pod, node *v1.Node) *admission.Refusal {
+func Admit(candidate *v1.Pod, others Others, node *v1.Node) *admission.Refusal {
 	failures := Failures(candidate, others, node)
 	if len(failures) == 0 {
 		return nil
@@ -52,14 +51,4 @@ func tolerates(candidate *v1.Pod, node *v1.Node) bool {
 	ends := func(taint *v1.Taint) bool { return taint.Effect == v1.TaintEffectNoExecute }
 	_, untolerated := corev1.FindMatchingUntoleratedTaint(klog.Logger{}, node.Spec.Taints, candidate.Spec.Tolerations, ends, false)
 	return !untolerated
-}
-
-func without(others []*v1.Pod, candidate *v1.Pod) []*v1.Pod {
-	var rest []*v1.Pod
-	for _, pod := range others {
-		if pod.UID != candidate.UID {
-			rest = append(rest, pod)
-		}
-	}
-	return rest
 }

@@ -43,7 +43,7 @@ func Victims(candidate *v1.Pod, others []*v1.Pod, missing []Failure) ([]*v1.Pod,
 // preemptee is a pod that may have to go, with what that would give.
 type preemptee struct {
 	pod   *v1.Pod
-	gives map[v1.ResourceName]int64
+	gives Amounts
 }
 
 func preemptees(candidate *v1.Pod, others []*v1.Pod) map[v1.PodQOSClass][]preemptee {
@@ -51,7 +51,7 @@ func preemptees(candidate *v1.Pod, others []*v1.Pod) map[v1.PodQOSClass][]preemp
 	for _, pod := range others {
 		if pod.UID != candidate.UID && preemptable(candidate, pod) {
 			class := podcgroup.QOSClass(pod)
-			classes[class] = append(classes[class], preemptee{pod: pod, gives: held(pod)})
+			classes[class] = append(classes[class], preemptee{pod: pod, gives: Held(pod)})
 		}
 	}
 	return classes

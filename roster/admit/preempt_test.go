@@ -99,7 +99,7 @@ func TestVictimsSuffice(t *testing.T) {
 			return !slices.ContainsFunc(missing, func(f Failure) bool {
 				sum := int64(0)
 				for _, p := range pods {
-					sum += held(p)[f.Resource]
+					sum += Held(p)[f.Resource]
 				}
 				return sum < f.Requested
 			})

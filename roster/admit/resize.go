@@ -30,7 +30,7 @@ type Resize struct {
 // FitsResize answers for a resize (A-ACT-15). A rejection has the reason
 // Infeasible, and is never asked for again, or Deferred: ask again when resources
 // become free. As for a new pod, others may have to make room for a critical one.
-func FitsResize(r Resize, others []*v1.Pod, node *v1.Node, fixed Fixed) Answer {
+func FitsResize(r Resize, others Others, node *v1.Node, fixed Fixed) Answer {
 	if message := infeasible(r, fixed); message != "" {
 		return rejected(v1.PodReasonInfeasible, message)
 	}

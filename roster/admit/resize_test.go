@@ -30,7 +30,7 @@ func TestFitsResize(t *testing.T) {
 		"with swap, but it is restarted": {restarts, testPod("p", "memory=1Mi"), Fixed{Swap: true}, nil},
 		"with swap, Guaranteed":          {was, testPod("p", "cpu=1 memory=2Mi", guaranteed), Fixed{Swap: true}, nil},
 	} {
-		if diff := cmp.Diff(tc.want, FitsResize(Resize{Requested: tc.is, Allocated: tc.was}, others, testNode(), tc.exclusive).Refusal); diff != "" {
+		if diff := cmp.Diff(tc.want, FitsResize(Resize{Requested: tc.is, Allocated: tc.was}, Beside(tc.is, others), testNode(), tc.exclusive).Refusal); diff != "" {
 			t.Errorf("%s: rejection (-want +got):\n%s", name, diff)
 		}
 	}
@@ -51,7 +51,7 @@ func TestFitsResize(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			got := FitsResize(Resize{Requested: tc.requested, Allocated: was}, others, tc.node, tc.exclusive)
+			got := FitsResize(Resize{Requested: tc.requested, Allocated: was}, Beside(tc.requested, others), tc.node, tc.exclusive)
 			if diff := cmp.Diff(tc.want, got.Refusal); diff != "" {
 				t.Errorf("rejection (-want +got):\n%s", diff)
 			}

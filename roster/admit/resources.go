@@ -13,14 +13,8 @@ import (
 // insufficient compares what the pod requests, overhead included, with what the
 // others leave of the node's allocatable: pods first, then cpu, memory,
 // ephemeral storage, and the rest by name.
-func insufficient(candidate *v1.Pod, others []*v1.Pod, node *v1.Node) []Failure {
-	allocatable, used := amounts(node.Status.Allocatable), map[v1.ResourceName]int64{}
-	for _, pod := range others {
-		for name, amount := range held(pod) {
-			used[name] += amount
-		}
-	}
-	used[v1.ResourcePods] = int64(len(others))
+func insufficient(candidate *v1.Pod, others Others, node *v1.Node) []Failure {
+	allocatable, used := amounts(node.Status.Allocatable), others.Held
 	requested := requests(candidate, node)
 	requested[v1.ResourcePods] = 1
 	var failures []Failure
@@ -32,9 +26,9 @@ func insufficient(candidate *v1.Pod, others []*v1.Pod, node *v1.Node) []Failure 
 	return failures
 }
 
-// held is what a pod that was admitted takes of the node: the greater of what is
+// Held is what a pod that was admitted takes of the node: the greater of what is
 // allocated to it and what it still has of before.
-func held(pod *v1.Pod) map[v1.ResourceName]int64 {
+func Held(pod *v1.Pod) Amounts {
 	list := amounts(resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{
 		UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true,
 	}))
@@ -45,7 +39,7 @@ func held(pod *v1.Pod) map[v1.ResourceName]int64 {
 // requests is what a pod that is not admitted yet asks for. Devices that the node
 // does not know are somebody else's to give (A-ADM-5): of resources of the
 // cluster, or of DRA.
-func requests(pod *v1.Pod, node *v1.Node) map[v1.ResourceName]int64 {
+func requests(pod *v1.Pod, node *v1.Node) Amounts {
 	list := amounts(resourcehelper.PodRequests(withoutClaimed(pod), resourcehelper.PodResourcesOptions{}))
 	maps.DeleteFunc(list, func(name v1.ResourceName, _ int64) bool {
 		_, known := node.Status.Allocatable[name]
@@ -73,9 +67,8 @@ func withoutClaimed(pod *v1.Pod) *v1.Pod {
 	return pod
 }
 
-// amounts are in thousandths of a CPU, and else in bytes or pieces.
-func amounts(list v1.ResourceList) map[v1.ResourceName]int64 {
-	out := make(map[v1.ResourceName]int64, len(list))
+func amounts(list v1.ResourceList) Amounts {
+	out := make(Amounts, len(list))
 	for name, quantity := range list {
 		switch {
 		case name == v1.ResourceCPU:
@@ -90,7 +83,7 @@ func amounts(list v1.ResourceList) map[v1.ResourceName]int64 {
 // counted are the resources that come first, in their order.
 var counted = []v1.ResourceName{v1.ResourcePods, v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage}
 
-func ordered(list map[v1.ResourceName]int64) []v1.ResourceName {
+func ordered(list Amounts) []v1.ResourceName {
 	var rest []v1.ResourceName
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		if !slices.Contains(counted, name) {

@@ -124,9 +124,8 @@ func (s runtimeService) GetContainerEvents(in *runtimeapi.GetEventsRequest, to r
 	}
 }
 
-// ReopenContainerLog does nothing: a line is appended to the file that has the log's name then.
-func (s containerCalls) ReopenContainerLog(context.Context, *runtimeapi.ReopenContainerLogRequest) (*runtimeapi.ReopenContainerLogResponse, error) {
-	return &runtimeapi.ReopenContainerLogResponse{}, nil
+func (s containerCalls) ReopenContainerLog(ctx context.Context, in *runtimeapi.ReopenContainerLogRequest) (*runtimeapi.ReopenContainerLogResponse, error) {
+	return s.of.ReopenContainerLog(ctx, in)
 }
 
 // imageService serves those of images.

@@ -10,11 +10,12 @@ import (
 // live is the node, through all that happens to it, until ctx ends. known is called once, when the cluster knows the
 // node or ctx has ended.
 func (n *node) live(ctx context.Context, known func()) {
-	on := n.begin(ctx, known)
 	if n.Events == nil {
-		<-on.over
+		n.set.api.Add(n.Name, n.pods, n.times.Shown)
+		n.run(ctx, known)
 		return
 	}
+	on := n.begin(ctx, known)
 	n.awaitJoined(ctx)
 	since := time.Now()
 	for _, h := range n.Events {

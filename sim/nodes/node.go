@@ -49,7 +49,7 @@ func (s *set) newNode(i int, m *machine.Machine, t *times.Conversion) (n *node, 
 	n.statuses = telling.NewStatuses(n.Client, s.slots.statuses, n.log)
 	n.events = record.New(record.Config{
 		Client: n.Client, Log: n.log, Node: n.Name, QPS: eventsPerSecond, Burst: eventBurst, Delay: telling.EventDelay, Again: telling.EventAgain,
-		Slots: s.slots.events,
+		Slots: s.slots.events, Busy: s.slots.writingStatuses,
 	})
 	if n.object, err = n.newObject(); err != nil {
 		return nil, err
@@ -109,19 +109,24 @@ func (n *node) run(ctx context.Context, known func()) {
 	defer recorded() // after the pods: their last events are told
 	beside.Go(func() { n.events.Run(recording) })
 	beside.Go(func() { n.statuses.Run(ctx) })
-	beside.Go(func() { n.object.Run(ctx) })
 	if err := n.pods.Open(ctx); err != nil { // it looks for nothing on disk, and nothing in a runtime
 		n.log.Error("the node does not begin", "err", err)
 	}
+	var joining sync.WaitGroup
+	joining.Go(func() { n.join(ctx, known) })
+	n.object.Run(ctx)
+	joining.Wait()
+	n.pods.Wait()
+	n.set.shared.sources.Remove(n.Name)
+}
+
+// join has the node told of its pods once the cluster knows it.
+func (n *node) join(ctx context.Context, known func()) {
+	defer known()
 	select {
 	case <-ctx.Done():
-		known()
 	case <-n.object.Known():
-		known()
 		n.set.shared.sources.Add(&source.API{NodeName: n.Name, Feed: n.times.FeedOf(telling.Feed{Pods: n.pods, Statuses: n.statuses}), Log: n.log})
-		defer n.set.shared.sources.Remove(n.Name)
 		close(n.joined)
-		<-ctx.Done()
 	}
-	n.pods.Wait()
 }

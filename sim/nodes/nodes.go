@@ -105,6 +105,9 @@ type set struct {
 // slots have room for requests that are under way.
 type slots struct{ statuses, events chan struct{} }
 
+// writingStatuses says that statuses of pods are being written: events would delay them.
+func (s slots) writingStatuses() bool { return len(s.statuses) > 0 }
+
 // shared are the watches.
 type shared struct {
 	sources *source.Shared

@@ -15,14 +15,14 @@ import (
 )
 
 // File is where one pod's checkpoint is kept. Save belongs to one goroutine;
-// Sync may run beside it.
+// Sync may run beside it. The file is open while it is written only: a node has
+// many pods, and a process may have few files open.
 type File struct {
 	path string
 
 	mu       sync.Mutex
-	file     *os.File // nil until something is saved
-	sequence uint64   // of what was saved last
-	saved    []byte   // the same; nil if the file is not there
+	sequence uint64 // of what was saved last
+	saved    []byte // the same; nil if the file is not there
 
 	slots [2]sync.Mutex // held while a slot is written or synced
 }
@@ -65,18 +65,15 @@ func (f *File) write(e entry) error {
 	if len(e.data) > maxData {
 		return fmt.Errorf("%d bytes are more than %d", len(e.data), maxData)
 	}
-	if f.file == nil {
-		file, err := os.OpenFile(f.path, os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			return err
-		}
-		f.file = file
+	file, err := os.OpenFile(f.path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
 	}
 	slot := e.slot()
 	f.slots[slot].Lock()
 	defer f.slots[slot].Unlock()
-	_, err := f.file.WriteAt(e.encode(), int64(slot)*slotSize)
-	return err
+	_, err = file.WriteAt(e.encode(), int64(slot)*slotSize)
+	return errors.Join(err, file.Close())
 }
 
 // Sync returns when what was saved last, or something newer, survives a power
@@ -87,11 +84,11 @@ func (f *File) Sync() error {
 		f.mu.Unlock()
 		return errors.New("sync checkpoint: it could not be saved")
 	}
-	file, slot := f.file, &f.slots[entry{sequence: f.sequence}.slot()]
+	slot := &f.slots[entry{sequence: f.sequence}.slot()]
 	slot.Lock()
 	defer slot.Unlock()
 	f.mu.Unlock()
-	if err := file.Sync(); err != nil {
+	if err := syncFile(f.path); err != nil {
 		return fmt.Errorf("sync checkpoint: %w", err)
 	}
 	if err := wholefile.SyncFolder(filepath.Dir(f.path)); err != nil {
@@ -100,16 +97,14 @@ func (f *File) Sync() error {
 	return nil
 }
 
-// Close ends the use of the file, which stays.
-func (f *File) Close() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.file == nil {
-		return nil
+// syncFile has the kernel write what it has of a file, whoever wrote it. An error of before that
+// nobody was told is told to who opens the file next.
+func syncFile(path string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
 	}
-	err := f.file.Close()
-	f.file = nil
-	return err
+	return errors.Join(file.Sync(), file.Close())
 }
 
 // Remove deletes the file: nothing of the pod is left. Nothing may be saved then.
@@ -121,14 +116,10 @@ func (f *File) Remove() error {
 
 func (f *File) discard() error {
 	f.saved = nil
-	var closed error
-	if f.file != nil {
-		closed, f.file = f.file.Close(), nil
-	}
 	if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(closed, err)
+		return err
 	}
-	return closed
+	return nil
 }
 
 // Load reads the newest checkpoint at path. The error satisfies errors.Is with

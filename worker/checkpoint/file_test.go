@@ -111,7 +111,14 @@ func TestTornWrite(t *testing.T) {
 	save(t, file, newCheckpoint(1))
 	save(t, file, newCheckpoint(2))
 	torn := entry{sequence: 3, data: []byte(`{"version":1}`)}
-	if _, err := file.file.WriteAt(torn.encode()[:headerSize+5], int64(torn.slot())*slotSize); err != nil {
+	written, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := written.WriteAt(torn.encode()[:headerSize+5], int64(torn.slot())*slotSize); err != nil {
+		t.Fatal(err)
+	}
+	if err := written.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if got := loaded(t, path); got != 2 {

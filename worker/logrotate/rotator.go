@@ -2,13 +2,11 @@ package logrotate
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"os"
 	"sync"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -23,9 +21,10 @@ type Rotator struct {
 	news        chan struct{} // holds a value when the logs to watch have changed
 	compressing chan struct{} // one file at a time is compressed
 
-	mu    sync.Mutex
-	pods  map[types.UID]*podLogs
-	ended []string // logs of containers that don't run any more, for Run to forget
+	mu   sync.Mutex
+	pods map[types.UID]*podLogs
+	// For Run: logs to look at from now on, and logs of containers that don't run any more.
+	began, ended []*watched
 }
 
 // podLogs are the logs of one pod's running containers. What is at work on them
@@ -45,8 +44,9 @@ type watched struct {
 
 	// owned by Run
 	position position
-	quiet    bool // the kernel tells of the next write
+	quiet    os.FileInfo // the file of which the kernel tells of the next write; nil: it does not
 	due      time.Time
+	place    int // in the schedule
 
 	// guarded by the Rotator's mutex
 	looks, rotation, compression job
@@ -87,6 +87,7 @@ func (r *Rotator) Watch(pod types.UID, logs []Log) {
 		w := p.logs[l.ContainerID]
 		if w == nil {
 			w = &watched{Log: l, pod: p}
+			r.began = append(r.began, w)
 			r.tell()
 		}
 		running[l.ContainerID] = w
@@ -99,7 +100,7 @@ func (r *Rotator) Watch(pod types.UID, logs []Log) {
 // end has Run forget the logs that a pod has left.
 func (r *Rotator) end(p *podLogs) {
 	for _, w := range p.logs {
-		r.ended = append(r.ended, w.Path)
+		r.ended = append(r.ended, w)
 		r.tell()
 	}
 }
@@ -125,130 +126,4 @@ func (r *Rotator) tell() {
 	case r.news <- struct{}{}:
 	default:
 	}
-}
-
-// Run rotates until ctx ends.
-func (r *Rotator) Run(ctx context.Context) {
-	writes := newWrites()
-	defer writes.close()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-r.news:
-			r.forget(writes)
-		case <-timer.C:
-		case event := <-writes.events:
-			if event.Has(fsnotify.Write) {
-				r.wake(event.Name, writes)
-			}
-		case err := <-writes.errors: // events were lost: the next check is not far
-			r.log.Debug("watch logs for writes", "err", err)
-		}
-		timer.Reset(time.Until(r.checkAll(writes)))
-	}
-}
-
-// wake is told of a write to a quiet log.
-func (r *Rotator) wake(path string, writes *writes) {
-	now := time.Now()
-	for _, w := range r.all() {
-		if w.Path == path && w.quiet {
-			writes.forget(path)
-			w.quiet = false
-			w.due = now.Add(shortest)
-		}
-	}
-}
-
-// forget ends the kernel's notices of logs that are not written any more.
-func (r *Rotator) forget(writes *writes) {
-	r.mu.Lock()
-	ended := r.ended
-	r.ended = nil
-	r.mu.Unlock()
-	for _, path := range ended {
-		writes.forget(path)
-	}
-}
-
-func (r *Rotator) all() []*watched {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var all []*watched
-	for _, p := range r.pods {
-		for _, w := range p.logs {
-			all = append(all, w)
-		}
-	}
-	return all
-}
-
-// checkAll looks at the logs that are due and returns when the next one is.
-func (r *Rotator) checkAll(writes *writes) time.Time {
-	now := time.Now()
-	next := now.Add(longest)
-	for _, w := range r.all() {
-		if !w.due.After(now) {
-			r.check(w, now, writes)
-		}
-		if w.due.Before(next) {
-			next = w.due
-		}
-	}
-	return next
-}
-
-// check looks at one log: it is rotated if it is too large, and opened anew if
-// it is missing. A failed attempt is made again at a later check.
-func (r *Rotator) check(w *watched, now time.Time, writes *writes) {
-	if w.position.at.IsZero() {
-		r.tidy(w)
-	}
-	if w.quiet { // its file may be another one by now
-		writes.forget(w.Path)
-		w.quiet = false
-	}
-	size, err := sizeOf(w.Path)
-	missing := errors.Is(err, os.ErrNotExist)
-	if err != nil && !missing {
-		r.note(w, &w.looks, err)
-	}
-	grew := w.position.move(size, now)
-	switch {
-	case missing || size > r.policy.MaxBytes:
-		w.due = now.Add(r.rotate(w))
-	case grew:
-		w.due = now.Add(w.position.wait(r.policy.MaxBytes))
-	default:
-		w.due = now.Add(r.rest(w, size, writes))
-	}
-}
-
-// rest has the kernel tell of the next write to a log that did not grow, and
-// returns when it is looked at if nothing is told.
-func (r *Rotator) rest(w *watched, size int64, writes *writes) time.Duration {
-	w.quiet = writes.watch(w.Path)
-	after, err := sizeOf(w.Path)
-	if !w.quiet || err != nil || after != size {
-		return active
-	}
-	return longest
-}
-
-// tidy removes what a crash left.
-func (r *Rotator) tidy(w *watched) {
-	if err := removeUnfinished(w.Path); err != nil {
-		r.note(w, &w.looks, err)
-	}
-}
-
-func sizeOf(path string) (int64, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
 }

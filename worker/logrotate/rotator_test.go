@@ -45,7 +45,7 @@ func TestMove(t *testing.T) {
 		size, bytes int64
 		grew        bool
 	}{{5, 5, true}, {5, 0, false}, {25, 20, true}, {3, 3, true}} { // the last is a new file
-		if grew := p.move(step.size, at.Add(time.Duration(i)*time.Second)); grew != step.grew || p.bytes != step.bytes {
+		if grew := p.move(step.size, false, at.Add(time.Duration(i)*time.Second)); grew != step.grew || p.bytes != step.bytes {
 			t.Errorf("look %d: grew %v by %d, want %v by %d", i, grew, p.bytes, step.grew, step.bytes)
 		}
 	}
@@ -58,6 +58,16 @@ func rotatorOf(t *testing.T, path string, reopen Reopen) (*Rotator, *bytes.Buffe
 	r.Watch("uid", []Log{{ContainerID: "c", Path: path}})
 	t.Cleanup(func() { r.Leave("uid") })
 	return r, &told
+}
+
+// all are the logs that are watched.
+func (r *Rotator) all() (all []*watched) {
+	for _, p := range r.pods {
+		for _, w := range p.logs {
+			all = append(all, w)
+		}
+	}
+	return all
 }
 
 // look is one look at the log, and the wait for what follows from it.
@@ -99,6 +109,19 @@ func TestRotatedMeanwhile(t *testing.T) {
 	}
 }
 
+// A runtime that makes no log is asked ever less often to open it anew (B-LOG-1).
+func TestStaysMissing(t *testing.T) {
+	r, _ := rotatorOf(t, logWith(t), func(context.Context, string) error { return nil })
+	var waits []time.Duration
+	for range 10 {
+		waits = append(waits, r.look(time.Now()))
+	}
+	want := []time.Duration{shortest, 2 * shortest, 4 * shortest, 8 * shortest, 16 * shortest, 32 * shortest, 64 * shortest, 128 * shortest, longest, longest}
+	if diff := cmp.Diff(want, waits); diff != "" {
+		t.Errorf("waits (-want +got):\n%s", diff)
+	}
+}
+
 func TestFailureToldAndRetried(t *testing.T) {
 	log := logWith(t, "0.log")
 	var fails error = errors.New("no runtime")
@@ -136,25 +159,57 @@ func TestQuietLogIsWoken(t *testing.T) {
 	})
 	writes := newWrites()
 	defer writes.close()
-	next := time.Until(r.checkAll(writes))
-	if !r.all()[0].quiet || next < longest-time.Minute || next > longest {
-		t.Errorf("next look in %v, want %v", next, longest)
+	logs, now := newSchedule(), time.Now()
+	r.takeNews(logs, writes)
+	w := r.all()[0]
+	for range 3 {
+		next := r.checkDue(logs, now, writes).Sub(now)
+		if w.quiet == nil || next < longest-time.Second || next > longest {
+			t.Errorf("quiet: %v; next look in %v, want %v", w.quiet != nil, next, longest)
+		}
+		now = now.Add(next)
 	}
 	if err := os.WriteFile(log, []byte("more than 3"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	event := <-writes.events
-	r.wake(event.Name, writes)
-	w := r.all()[0]
-	if w.quiet {
+	logs.wake(event.Name, now, writes)
+	if w.quiet != nil {
 		t.Error("a log that is written is watched for its next write")
 	}
-	r.check(w, w.due, writes)
+	r.checkDue(logs, w.due, writes)
 	<-reopened
 	r.Watch("uid", nil)
-	r.forget(writes)
-	if all := r.all(); len(all) != 0 || len(writes.watcher.WatchList()) != 0 {
-		t.Errorf("left: %v, watched %v", all, writes.watcher.WatchList())
+	r.takeNews(logs, writes)
+	if all := r.all(); len(all) != 0 || logs.first() != nil || len(logs.byPath) != 0 || len(writes.watcher.WatchList()) != 0 {
+		t.Errorf("left: %v, scheduled %v, watched %v", all, logs, writes.watcher.WatchList())
+	}
+}
+
+// A quiet log whose file becomes another one, as by another rotation, is looked at soon.
+func TestQuietLogIsReplaced(t *testing.T) {
+	log := logWith(t)
+	for _, path := range []string{log, log + ".new"} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, _ := rotatorOf(t, log, reopenAs(log, nil))
+	writes := newWrites()
+	defer writes.close()
+	logs, now := newSchedule(), time.Now()
+	r.takeNews(logs, writes)
+	r.checkDue(logs, now, writes)
+	w := r.all()[0]
+	before := w.quiet
+	if err := os.Rename(log+".new", log); err != nil {
+		t.Fatal(err)
+	}
+	event := <-writes.events
+	logs.wake(event.Name, now, writes)
+	r.checkDue(logs, w.due, writes)
+	if before == nil || w.quiet == nil || os.SameFile(before, w.quiet) {
+		t.Errorf("watched before: %v, now: %v", before, w.quiet)
 	}
 }
 

@@ -44,6 +44,9 @@ func (r *Rotator) compress(w *watched) {
 			return nil
 		}
 		defer func() { <-r.compressing }()
+		if err := removeUnfinished(w.Path); err != nil { // what a crash left
+			return err
+		}
 		if err := compressOlder(ctx, w.Path); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -49,30 +50,30 @@ func (d Driver) Ensure(pod *v1.Pod) error {
 	resources := ResourcesOf(pod, d.CPULimits)
 	resources.PidsLimit, resources.Unified = d.PidsLimit, d.MemoryQoS.OfPod(pod)
 	names := d.names(class, pod.UID)
-	err := d.create(names, resources)
+	m, err := d.create(names, resources)
 	if errors.Is(err, fs.ErrNotExist) {
 		// Another lifepod has just removed an empty parent.
-		err = d.create(names, resources)
+		m, err = d.create(names, resources)
 	}
 	if err != nil {
 		return fmt.Errorf("create cgroup %s: %w", d.path(names), err)
 	}
-	return errors.Join(d.setLevelShares(class), d.setLevelMemory())
+	return errors.Join(d.setLevelShares(class, weightFolder(m, filepath.Dir)), d.setLevelMemory())
 }
 
-func (d Driver) create(names []string, resources Resources) error {
+func (d Driver) create(names []string, resources Resources) (cgroups.Manager, error) {
 	m, err := d.manager(names, resources)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := m.Apply(-1); err != nil {
-		return err
+		return nil, err
 	}
 	set := resources.cgroup()
 	if !countsHugePages(m) {
 		set.HugetlbLimit = nil
 	}
-	return m.Set(set)
+	return m, m.Set(set)
 }
 
 // countsHugePages says whether the machine limits huge pages by cgroup; where

@@ -12,7 +12,7 @@ func (d Driver) Enforce(limit v1.ResourceList) error {
 	resources := ofList(limit, false)
 	resources.CPUShares = max(resources.CPUShares, MinCPUShares)
 	resources.HugePages = HugePages(limit)
-	if err := d.create(levels(d.Parent), resources); err != nil {
+	if _, err := d.create(levels(d.Parent), resources); err != nil {
 		return fmt.Errorf("limit cgroup %s: %w", d.path(levels(d.Parent)), err)
 	}
 	return nil

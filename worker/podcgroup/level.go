@@ -19,10 +19,11 @@ import (
 func (d Driver) EnsureLevels() error {
 	for _, class := range []v1.PodQOSClass{v1.PodQOSBurstable, v1.PodQOSBestEffort} {
 		level := d.level(class)
-		if err := d.create(level, Resources{CPUShares: MinCPUShares}); err != nil {
+		m, err := d.create(level, Resources{CPUShares: MinCPUShares})
+		if err != nil {
 			return fmt.Errorf("create cgroup %s: %w", d.path(level), err)
 		}
-		if err := d.setLevelShares(class); err != nil {
+		if err := d.setLevelShares(class, weightFolder(m, func(dir string) string { return dir })); err != nil {
 			return err
 		}
 	}
@@ -54,31 +55,28 @@ func settle[T comparable](read func() T, write func(T) error) error {
 // Kubernetes does: besteffort as a whole has the least there is, however many
 // pods it has, and burstable what its pods ask for together. The sum is read
 // from the kernel, so that several lifepods agree; a pod that goes lowers it when
-// the next one comes.
-func (d Driver) setLevelShares(class v1.PodQOSClass) error {
-	if class == v1.PodQOSGuaranteed {
+// the next one comes. dir is the level's folder that has its weight.
+func (d Driver) setLevelShares(class v1.PodQOSClass, dir string) error {
+	if class == v1.PodQOSGuaranteed || dir == "" {
 		return nil
+	}
+	file, lowest, highest := "cpu.shares", MinCPUShares, maxCPUShares
+	if cgroups.IsCgroup2UnifiedMode() {
+		file, lowest, highest = "cpu.weight", 1, maxCPUWeight
 	}
 	level := d.level(class)
-	m, err := d.manager(level, Resources{CPUShares: MinCPUShares})
-	if err != nil {
-		return err
-	}
-	dir, file, lowest, highest := m.Path("cpu"), "cpu.shares", MinCPUShares, maxCPUShares
-	if cgroups.IsCgroup2UnifiedMode() {
-		dir, file, lowest, highest = m.Path(""), "cpu.weight", 1, maxCPUWeight
-	}
-	if dir == "" {
-		return nil
-	}
 	weight := func() int {
 		if class != v1.PodQOSBurstable {
 			return lowest
 		}
 		return min(max(sumOfPods(dir, file), lowest), highest)
 	}
-	err = settle(weight, func(weight int) error {
+	err := settle(weight, func(weight int) error {
 		if d.Systemd {
+			m, err := d.manager(level, Resources{CPUShares: MinCPUShares})
+			if err != nil {
+				return err
+			}
 			return m.Set(levelResources(uint64(weight))) // systemd would write its own value over one in the file
 		}
 		return cgroups.WriteFile(dir, file, strconv.Itoa(weight))
@@ -87,6 +85,18 @@ func (d Driver) setLevelShares(class v1.PodQOSClass) error {
 		return fmt.Errorf("set %s of cgroup %s: %w", file, d.path(level), err)
 	}
 	return nil
+}
+
+// weightFolder is a folder that has a weight: that of a cgroup, or one that follows from it. Empty: nothing weighs here.
+func weightFolder(m cgroups.Manager, of func(string) string) string {
+	dir := m.Path("cpu")
+	if cgroups.IsCgroup2UnifiedMode() {
+		dir = m.Path("")
+	}
+	if dir == "" {
+		return ""
+	}
+	return of(dir)
 }
 
 // levelResources are those of a level of the given weight, which is one of shares on

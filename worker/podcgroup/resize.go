@@ -3,6 +3,7 @@ package podcgroup
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -15,10 +16,11 @@ func (d Driver) Resize(states []*v1.Pod) error {
 	resources := EnoughFor(states, d.CPULimits)
 	resources.PidsLimit, resources.Unified = d.PidsLimit, d.MemoryQoS.OfPod(states[len(states)-1])
 	names := d.names(QOSClass(pod), pod.UID)
-	if err := d.create(names, resources); err != nil {
+	m, err := d.create(names, resources)
+	if err != nil {
 		return fmt.Errorf("resize cgroup %s: %w", d.path(names), err)
 	}
-	return errors.Join(d.setLevelShares(QOSClass(pod)), d.setLevelMemory())
+	return errors.Join(d.setLevelShares(QOSClass(pod), weightFolder(m, filepath.Dir)), d.setLevelMemory())
 }
 
 // EnoughFor is the least that is enough for a pod in each of some states, of

@@ -161,7 +161,7 @@ func (n *simulatedNodes) run(ctx context.Context, out io.Writer) error {
 
 // held is what the process holds of memory, without what the collector would free.
 func held() uint64 {
-	runtime.GC()
+	footprint.GiveBack() // collects
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc + m.StackInuse

@@ -83,9 +83,6 @@ func (p *kept) Save(c lifecycle.Checkpoint) error {
 // Sync does nothing: what is saved survives the simulated machine's power.
 func (*kept) Sync() error { return nil }
 
-// Close does nothing.
-func (*kept) Close() error { return nil }
-
 // All are the pods that are kept, and those of which what is kept is of no use.
 func (v *disk) All() (list []roster.Remembered, useless map[types.UID]error, err error) {
 	v.mu.Lock()

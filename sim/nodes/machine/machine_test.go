@@ -26,7 +26,7 @@ func TestDisk(t *testing.T) {
 	kept := d.Pod(roster.Remembered{Source: roster.API, Pod: podOf("a")})
 	saved := lifecycle.Checkpoint{}
 	saved.Sandbox.Attempt = 3
-	if err := errors.Join(kept.Keep(), kept.Save(saved), kept.Sync(), kept.Close(), d.RecordBoot()); err != nil {
+	if err := errors.Join(kept.Keep(), kept.Save(saved), kept.Sync(), d.RecordBoot()); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Pod(roster.Remembered{Source: roster.API, Pod: podOf("b")}).Keep(); err != nil {
