@@ -68,7 +68,8 @@ as one: who began each restart, what all waited for, and for whom.`,
 	flags.StringVarP(&t.wanted.Labels, "selector", "l", "", "the pods with these `labels`, such as app=web")
 	flags.StringVarP(&t.output, "output", "o", "", "`format`: json; svg, a picture; html, a page that needs nothing else; perfetto, a trace for ui.perfetto.dev; otlp sends traces to the collector of OTEL_EXPORTER_OTLP_ENDPOINT")
 	flags.StringVar(&t.group.Name, "group", "", "the group of this `name`: of the JobSet, or of the label lifepod.dev/group-name")
-	flags.IntVar(&t.rounds, "rounds", usualRounds, "of a group, this `number` of the newest attempts; 0: all, as -o json, perfetto and otlp have, and -f without a terminal")
+	flags.IntVar(&t.rounds, "rounds", usualRounds,
+		"of a group, this `number` of the newest attempts; 0: all, as -o json, perfetto and otlp have, and -f without a terminal")
 	flags.BoolVar(&t.diff, "diff", false, "compare two pods, step by step")
 	flags.BoolVarP(&t.follow, "follow", "f", false, "go on until the pods are gone: draws again on a terminal, else a line for each thing that happens")
 	flags.BoolVar(&t.colour, "color", false, "in colours")

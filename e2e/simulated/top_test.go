@@ -42,7 +42,9 @@ func TestTop(t *testing.T) {
 		if node == "top-1" {
 			pod.Annotations[choice.Annotation] = "more"
 		}
-		pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("300m"), v1.ResourceMemory: resource.MustParse("128Mi")}
+		pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{
+			v1.ResourceCPU: resource.MustParse("300m"), v1.ResourceMemory: resource.MustParse("128Mi"),
+		}
 		if _, err := client.CoreV1().Pods(ns).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +95,8 @@ func shows(out string, want []string) bool {
 		}
 		cpu, err := resource.ParseQuantity(got[1])
 		expected := resource.MustParse(wanted[1])
-		if err != nil || (cpu.MilliValue()-expected.MilliValue())*50 > expected.MilliValue()+50 || (expected.MilliValue()-cpu.MilliValue())*50 > expected.MilliValue()+50 {
+		differs := max(cpu.MilliValue()-expected.MilliValue(), expected.MilliValue()-cpu.MilliValue())
+		if err != nil || differs*50 > expected.MilliValue()+50 {
 			return false
 		}
 	}
