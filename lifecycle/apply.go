@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -126,10 +127,10 @@ func applyNodeFact(s *step, fact Fact) {
 }
 
 // applyAccepted begins the pod's life, unless its annotations ask for a group that there is
-// none of (B-GRP-11).
+// none of (B-GRP-11), or say what no node has told (B-GRP-23).
 func applyAccepted(s *step) {
-	if s.asks.wrong != "" {
-		applyRejected(s, Rejected{Reason: reasonInvalidGroup, Message: s.asks.wrong})
+	if wrong := cmp.Or(s.asks.wrong, toldByNobody(s.pod)); wrong != "" {
+		applyRejected(s, Rejected{Reason: reasonInvalidGroup, Message: wrong})
 		return
 	}
 	if s.kept.StartTime.IsZero() {

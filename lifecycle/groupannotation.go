@@ -73,6 +73,23 @@ func groupAskedOf(pod *v1.Pod) groupAsked {
 	return groupAsked{leader: leader}
 }
 
+// toldByNobody says that a pod has what only the node that begins with it tells of it (B-GRP-23); empty: it has not.
+func toldByNobody(pod *v1.Pod) string {
+	if pod.Status.StartTime != nil { // a node had begun with it, and has told that
+		return ""
+	}
+	told := []string{MemberAttemptAnnotation, MemberBeganAnnotation, MemberDoneAnnotation}
+	if pod.Annotations[GroupAnnotation] == LedByJobSet {
+		told = append(told, AttemptAnnotation)
+	}
+	for _, key := range told {
+		if value, has := pod.Annotations[key]; has {
+			return fmt.Sprintf("metadata.annotations[%s]: %q was told by no node: leave it out of the pod's template, the node writes it", key, value)
+		}
+	}
+	return ""
+}
+
 // ofMembers is what the pod has that only members of groups without a leader have, and what it has that nobody has.
 func ofMembers(pod *v1.Pod) (own, wrong string) {
 	for _, key := range slices.Sorted(maps.Keys(pod.Labels)) {

@@ -14,6 +14,7 @@ import (
 type calls struct {
 	underWay []*call // in the order of their beginning
 	left     []fault
+	room     room // for resizes
 }
 
 // call is an effect that is being carried out.

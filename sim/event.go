@@ -63,6 +63,8 @@ func changesPod(w *world, e *scenario.Event) {
 		w.feed(lifecycle.ObjectsChanged{
 			Labels: w.pod.Labels, Annotations: w.pod.Annotations, Because: cmp.Or(e.ObjectsChanged.Because, "the scenario changes them"),
 		})
+	case e.Resize != nil:
+		resizes(w, e.Resize)
 	case e.AddContainer != nil:
 		added := v1.EphemeralContainer{TargetContainerName: e.AddContainer.Target}
 		added.Name, added.Image, added.ImagePullPolicy = e.AddContainer.Name, e.AddContainer.Image, v1.PullIfNotPresent

@@ -31,6 +31,19 @@ spec:
 // warmPod is webPod with a hook.
 var warmPod = webPod + "    lifecycle: {postStart: {exec: {command: [warm-up]}}}\n"
 
+// resizable is a pod with resources.
+const resizable = `
+apiVersion: v1
+kind: Pod
+metadata: {name: batch}
+spec:
+  containers:
+  - name: main
+    image: example.com/web:1
+    resources: {requests: {cpu: 1, memory: 1Gi}, limits: {cpu: 1, memory: 1Gi}}
+    resizePolicy: [{resourceName: cpu, restartPolicy: NotRequired}, {resourceName: memory, restartPolicy: RestartContainer}]
+`
+
 // live simulates the pod with a scenario.
 func live(t *testing.T, pod, says string, seed uint64) *sim.Life {
 	t.Helper()
@@ -104,6 +117,26 @@ func TestFaults(t *testing.T) {
 		"agent crash": {
 			says:  "events: [{at: 10s, agentCrash: {for: 5s}}]",
 			phase: v1.PodRunning, tells: []string{"main started", "resumes where it was"},
+		},
+		"resize": {
+			pod:   resizable,
+			says:  "events: [{at: 10s, resize: {container: main, limits: {cpu: 2}, requests: {cpu: 2}}}]",
+			phase: v1.PodRunning, tells: []string{"pod resize requested", "pod resize accepted", "pod resized"}, // A-ACT-15
+		},
+		"resize, deferred": {
+			pod:   resizable,
+			says:  "events: [{at: 10s, resize: {container: main, limits: {cpu: 2}, requests: {cpu: 2}, deferred: 10s}}]",
+			phase: v1.PodRunning, tells: []string{"+10.000 pod resize requested", "pod resize deferred: Node didn't have enough resource", "+20.000 pod resize accepted", "pod resized"},
+		},
+		"resize, infeasible": {
+			pod:   resizable,
+			says:  "events: [{at: 10s, resize: {container: main, limits: {cpu: 2}, requests: {cpu: 2}, infeasible: too small}}]",
+			phase: v1.PodRunning, tells: []string{"pod resize requested", "pod resize infeasible: too small"},
+		},
+		"resize by a restart": {
+			pod:   resizable,
+			says:  "events: [{at: 10s, resize: {container: main, limits: {memory: 2Gi}, requests: {memory: 2Gi}}}]",
+			phase: v1.PodRunning, tells: []string{"pod resize requested", "main is restarted with its new resources", "main exited 143", "pod resized", "main started"},
 		},
 		"reboot": {
 			says:  "events: [{at: 10s, reboot: {for: 20s}}]",

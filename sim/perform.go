@@ -98,6 +98,10 @@ func change(w *world, effect lifecycle.Effect) lifecycle.Fact {
 		return startContainer(w, e)
 	case lifecycle.RemoveContainer:
 		return removeContainer(w, e)
+	case lifecycle.AdmitResize:
+		return admitResize(w, e)
+	case lifecycle.ResizeContainer:
+		return resizeContainer(w, e)
 	}
 	return lifecycle.AnswerTo(effect, nil)
 }

@@ -38,6 +38,8 @@ func CheckPod(s *scenario.Scenario) error {
 			refuse(path+"setClock", "its clock is this machine's")
 		case e.ObjectsChanged != nil:
 			refuse(path+"objectsChanged", "it does not look at ConfigMaps and Secrets")
+		case e.Resize != nil:
+			refuse(path+"resize", "resize the pod in the API, as kubectl patch --subresource resize does")
 		case e.AddContainer != nil:
 			refuse(path+"addContainer", "add it in the API, as kubectl debug does")
 		}

@@ -48,9 +48,13 @@ func lives(w *world, c *container) {
 	if p := c.run.Probes; p != nil {
 		for kind, list := range [3][]scenario.Answer{lifecycle.StartupProbe: p.Startup, lifecycle.LivenessProbe: p.Liveness, lifecycle.ReadinessProbe: p.Readiness} {
 			for i := range list {
-				c.answers[kind] = append(c.answers[kind], answer{list[i].From.Draw(w.dice, 0), &list[i]})
+				c.drawn.answers[kind] = append(c.drawn.answers[kind], answer{list[i].From.Draw(w.dice, 0), &list[i]})
 			}
 		}
+	}
+	for i := range c.run.Usage {
+		u := &c.run.Usage[i]
+		c.drawn.uses = append(c.drawn.uses, level{u.From.Draw(w.dice, 0), u})
 	}
 	for _, o := range c.run.Output {
 		w.after(o.At.Draw(w.dice, 0), func() {
@@ -201,7 +205,7 @@ func answerTo(w *world, e lifecycle.Probe) (says *scenario.Answer) {
 	if e.Kind == lifecycle.ReadinessProbe && since < c.ready {
 		return notReady
 	}
-	for _, a := range c.answers[e.Kind] {
+	for _, a := range c.drawn.answers[e.Kind] {
 		if a.from <= since {
 			says = a.says
 		}

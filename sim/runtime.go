@@ -38,9 +38,15 @@ type container struct {
 	began time.Duration // when its process was started
 
 	ready   time.Duration // since began
-	answers [3][]answer   // by kind of probe
-	waiting []*call       // StopContainers that wait for its end
-	ending  bool          // it has got its stop signal, and ends by itself
+	drawn   drawn
+	waiting []*call // StopContainers that wait for its end
+	ending  bool    // it has got its stop signal, and ends by itself
+}
+
+// drawn is what an instance does over time, since it began.
+type drawn struct {
+	answers [3][]answer // by kind of probe
+	uses    []level     // of CPU and memory
 }
 
 // answer is what a probe gets from a time on, since the instance began.

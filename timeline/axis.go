@@ -25,8 +25,8 @@ type piece struct {
 const (
 	// cutAbove is from which share of the whole on a gap is cut: there can be one.
 	cutAbove = 0.6
-	// cutWidth is what is left of it, as a share of the axis.
-	cutWidth = 0.1
+	// cutWidth is what is left of it, as a share of the axis, and cutsWidth of all together.
+	cutWidth, cutsWidth = 0.1, 0.3
 )
 
 // Together is one axis for charts; there has to be one.
@@ -36,6 +36,10 @@ func Together(charts []*Chart) *Axis {
 	for _, c := range charts {
 		a.Begin, a.End = earlier(a.Begin, c.Begin), later(a.End, c.End)
 		settled = later(settled, c.Path.At)
+	}
+	if len(charts) == 1 && charts[0].Group != nil {
+		a.divide(charts[0].betweenRounds())
+		return a
 	}
 	times := []time.Time{settled, a.End}
 	for _, c := range charts {
@@ -84,13 +88,28 @@ func gap(times []time.Time, whole time.Duration) (cut []piece) {
 	return nil
 }
 
+// betweenRounds are the times in which all members of a group run, where they are so long that the rounds could hardly be
+// seen: longer than half of all other time.
+func (c *Chart) betweenRounds() (cut []piece) {
+	busy := c.End.Sub(c.Begin)
+	for _, r := range c.Rows {
+		for _, b := range r.Bars {
+			if b.Step == AllRun {
+				cut, busy = append(cut, piece{from: b.Begin, to: b.End, cut: true}), busy-b.Duration()
+			}
+		}
+	}
+	return slices.DeleteFunc(cut, func(p piece) bool { return p.to.Sub(p.from) <= busy/2 || p.to.Sub(p.from) == c.End.Sub(c.Begin) })
+}
+
 // divide makes the pieces of an axis.
 func (a *Axis) divide(cut []piece) {
 	left := a.End.Sub(a.Begin)
 	for _, c := range cut {
 		left -= c.to.Sub(c.from)
 	}
-	room, x, since := 1-cutWidth*float64(len(cut)), 0.0, a.Begin
+	width := min(cutWidth, cutsWidth/max(1, float64(len(cut))))
+	room, x, since := 1-width*float64(len(cut)), 0.0, a.Begin
 	add := func(p piece, width float64) {
 		p.x, p.end = x, x+width
 		a.pieces, x = append(a.pieces, p), p.end
@@ -102,7 +121,7 @@ func (a *Axis) divide(cut []piece) {
 	}
 	for _, c := range cut {
 		linear(c.from)
-		add(c, cutWidth)
+		add(c, width)
 		since = c.to
 	}
 	linear(a.End)

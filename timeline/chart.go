@@ -6,11 +6,12 @@ import (
 	"github.com/lifepod/lifepod/journal"
 )
 
-// Chart is what happened to one pod, over time.
+// Chart is what happened to one pod, or to a group whose pods restart as one, over time.
 type Chart struct {
-	Pod     Pod       `json:"pod"`
-	Begin   time.Time `json:"begin"` // when the pod was created, or what else is known first
-	End     time.Time `json:"end"`   // when the pod was gone; now, if it is not
+	Pod     Pod       `json:"pod"`            // of a group its name, without the rest
+	Group   *Group    `json:"group,omitzero"` // nil: it is of a pod
+	Begin   time.Time `json:"begin"`          // when the pod was created, or what else is known first
+	End     time.Time `json:"end"`            // when the pod was gone; now, if it is not
 	Gone    bool      `json:"gone"`
 	Phase   string    `json:"phase,omitzero"`
 	ReadyAt time.Time `json:"readyAt,omitzero"` // of the first time; zero: not yet, or never
@@ -48,6 +49,8 @@ const (
 	ImageRow     RowKind = "image"
 	ContainerRow RowKind = "container" // of any kind: Of says which
 	ProbeRow     RowKind = "probe"
+	RoundsRow    RowKind = "rounds" // of a group: what it waits for
+	MemberRow    RowKind = "member" // of a group: one of its pods
 )
 
 // Row is one line of a chart. Its bars don't overlap, but for calls that were begun twice.
@@ -102,9 +105,9 @@ type Mark struct {
 }
 
 // Path is what the pod's first Ready had to wait for; of a pod that never was Ready, its end or
-// the present.
+// the present. Of a group it is that of its newest attempt, until all run.
 type Path struct {
-	To     string    `json:"to"` // Ready, a phase, or "now"
+	To     string    `json:"to"` // Ready, a phase, "all run", or "now"
 	At     time.Time `json:"at"`
 	Pieces []Piece   `json:"pieces,omitzero"` // without gaps, from the chart's begin to At
 	Shares []Share   `json:"shares,omitzero"` // the same by label, the largest first

@@ -32,6 +32,18 @@ const (
 	RefreshVolumes Step = "refresh volumes"
 )
 
+// The steps of a group, in which it waits for the last member, and those of its members.
+const (
+	AllHear   Step = "all take part" // in the attempt
+	AllEnd    Step = "all have ended"
+	Lift      Step = "barrier is lifted" // statuses are written, counted and told
+	AllTold   Step = "all are told"
+	AllStart  Step = "all start"
+	AllRun    Step = "all run"
+	AtBarrier Step = "at the barrier"
+	InAttempt Step = "runs in the attempt"
+)
+
 // Class is how steps are told apart in a picture.
 type Class string
 
@@ -52,11 +64,11 @@ func (s Step) Class() Class {
 		return Pull
 	case Begins, PostStart, Startup, NotReady, Runs:
 		return Run
-	case Ready:
+	case Ready, AllRun, InAttempt:
 		return Up
-	case Scheduling, Admission, BackOff, Waiting, Away:
+	case Scheduling, Admission, BackOff, Waiting, Away, AllHear, Lift, AllTold, AtBarrier:
 		return Wait
-	case PreStop, Stopping, Ending, Remove:
+	case PreStop, Stopping, Ending, Remove, AllEnd:
 		return Stop
 	default:
 		return Work

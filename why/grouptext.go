@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/journal/rounds"
 )
 
 // WriteGroup writes how a group is: who began its newest attempt, where the time went, and which members do
@@ -25,7 +26,7 @@ func (l Layout) WriteGroup(out io.Writer, g *Group) error {
 		line("No member that is still there failed for it.")
 	}
 	for _, s := range g.Steps {
-		line(s.text())
+		line(stepText(&s))
 	}
 	told := map[string][]string{}
 	var order []string
@@ -49,22 +50,22 @@ func (l Layout) WriteGroup(out io.Writer, g *Group) error {
 	return err
 }
 
-// text is a step in words.
-func (s *GroupStep) text() string {
+// stepText is a step of a group in words.
+func stepText(s *rounds.Step) string {
 	last := onNode(s.Last, s.Node)
 	switch s.What {
-	case StepHeard:
+	case rounds.Heard:
 		return fmt.Sprintf("%s until all took part in it; the last was %s.", short(s.Took), last)
-	case StepEnded:
+	case rounds.Ended:
 		if s.Container == "" {
 			return short(s.Took) + " until nothing of the attempt before ran any more."
 		}
 		return fmt.Sprintf("%s until nothing of the attempt before ran any more; the last was %s of %s.", short(s.Took), s.Container, last)
-	case StepLifted:
+	case rounds.Lifted:
 		return fmt.Sprintf("%s until the barrier was lifted: statuses written, counted, and told; the first to hear was %s.", short(s.Took), last)
-	case StepTold:
+	case rounds.Told:
 		return fmt.Sprintf("%s until all had heard of it; the last was %s.", short(s.Took), last)
-	case StepRuns:
+	case rounds.Runs:
 	}
 	return fmt.Sprintf("%s until all ran; the last was %s.", short(s.Took), last)
 }

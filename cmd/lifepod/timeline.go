@@ -32,6 +32,8 @@ type timelineFlags struct {
 	diff   bool
 	follow bool
 	colour bool
+	group  choose.Group
+	rounds int
 }
 
 func newTimelineCommand(open journals) *cobra.Command {
@@ -46,7 +48,8 @@ had to wait for, one after the other, is marked: the critical path.
 It is read from the journal in the state folder, also of pods that are gone;
 kubectl lifepod timeline reads those of a cluster's nodes.
 Several pods, or those with labels (-l), share one axis, a row each: the slowest is
-marked. --diff compares two, step by step.`,
+marked. --diff compares two, step by step. --group shows a group whose pods restart
+as one: who began each restart, what all waited for, and for whom.`,
 		ValidArgsFunction: t.complete(open),
 		RunE: func(command *cobra.Command, args []string) error {
 			t.wanted.Names = args
@@ -64,11 +67,17 @@ marked. --diff compares two, step by step.`,
 	flags.StringVarP(&t.wanted.Namespace, "namespace", "n", "", "the pods' `namespace`, where a name is not enough")
 	flags.StringVarP(&t.wanted.Labels, "selector", "l", "", "the pods with these `labels`, such as app=web")
 	flags.StringVarP(&t.output, "output", "o", "", "`format`: json; svg, a picture; html, a page that needs nothing else; perfetto, a trace for ui.perfetto.dev; otlp sends traces to the collector of OTEL_EXPORTER_OTLP_ENDPOINT")
+	flags.StringVar(&t.group.Name, "group", "", "the group of this `name`: of the JobSet, or of the label lifepod.dev/group-name")
+	flags.IntVar(&t.rounds, "rounds", usualRounds,
+		"of a group, this `number` of the newest attempts; 0: all, as -o json, perfetto and otlp have, and -f without a terminal")
 	flags.BoolVar(&t.diff, "diff", false, "compare two pods, step by step")
 	flags.BoolVarP(&t.follow, "follow", "f", false, "go on until the pods are gone: draws again on a terminal, else a line for each thing that happens")
 	flags.BoolVar(&t.colour, "color", false, "in colours")
 	return command
 }
+
+// usualRounds is how many attempts of a group a chart has.
+const usualRounds = 5
 
 // complete completes the names of pods that the journal has.
 func (t *timelineFlags) complete(open journals) completer {
@@ -91,11 +100,22 @@ func (t *timelineFlags) check(command *cobra.Command) error {
 		return err
 	}
 	switch n := len(t.wanted.Names); {
+	case t.group.Name != "":
+		return t.checkGroup(command)
 	case n == 0 && t.wanted.Labels == "":
-		return fmt.Errorf("want a pod, or -l: %s", command.UseLine())
+		return fmt.Errorf("want a pod, -l or --group: %s", command.UseLine())
 	case n > 0 && t.wanted.Labels != "":
 		return errors.New("names of pods and -l exclude each other")
-	case t.diff && n != 2:
+	case command.Flags().Changed("rounds"):
+		return errors.New("--rounds is about groups: say which with --group")
+	}
+	return t.checkHow()
+}
+
+// checkHow is check for how pods are shown.
+func (t *timelineFlags) checkHow() error {
+	switch {
+	case t.diff && len(t.wanted.Names) != 2:
 		return errors.New("--diff wants two pods")
 	case t.diff && t.follow:
 		return errors.New("--diff and -f exclude each other")
@@ -107,22 +127,34 @@ func (t *timelineFlags) check(command *cobra.Command) error {
 	return nil
 }
 
+// checkGroup is check for a group.
+func (t *timelineFlags) checkGroup(command *cobra.Command) error {
+	switch {
+	case len(t.wanted.Names) > 0 || t.wanted.Labels != "":
+		return errors.New("--group excludes names of pods and -l")
+	case t.diff:
+		return errors.New("--group and --diff exclude each other")
+	case t.follow && t.output != "":
+		return errors.New("-f and -o exclude each other")
+	case t.rounds < 0:
+		return fmt.Errorf("--rounds %d: want 0 or more", t.rounds)
+	}
+	_, terminal := screenOf(command.OutOrStdout())
+	forPrograms := t.output == "json" || t.output == "perfetto" || t.output == "otlp" || t.follow && !terminal
+	if forPrograms && !command.Flags().Changed("rounds") {
+		t.rounds = 0
+	}
+	t.group.Namespace = t.wanted.Namespace
+	err := t.group.Check()
+	t.wanted.Namespace = t.group.Namespace
+	return err
+}
+
 // show shows what the journal has.
 func (t *timelineFlags) show(command *cobra.Command, source journal.Source) error {
-	pods, err := t.wanted.From(source)
+	look, err := t.looks(source)
 	if err != nil {
 		return err
-	}
-	look := func() (charts []*timeline.Chart, more bool, err error) {
-		for _, p := range pods {
-			record, err := source.Read(p.UID)
-			if err != nil {
-				return nil, false, err
-			}
-			c := timeline.Of(record, time.Now())
-			charts, more = append(charts, c), more || record.Living && !c.Gone
-		}
-		return charts, more, nil
 	}
 	out := command.OutOrStdout()
 	if t.follow {
@@ -141,13 +173,46 @@ func (t *timelineFlags) show(command *cobra.Command, source journal.Source) erro
 	return t.write(out, charts)
 }
 
+// looks is what reads the charts anew, and says whether any of the pods still changes.
+func (t *timelineFlags) looks(source journal.Source) (look func() (charts []*timeline.Chart, more bool, err error), err error) {
+	if t.group.Name != "" {
+		return func() ([]*timeline.Chart, bool, error) { return t.lookAtGroup(source) }, nil
+	}
+	pods, err := t.wanted.From(source)
+	if err != nil {
+		return nil, err
+	}
+	return func() (charts []*timeline.Chart, more bool, err error) {
+		for _, p := range pods {
+			record, err := source.Read(p.UID)
+			if err != nil {
+				return nil, false, err
+			}
+			c := timeline.Of(record, time.Now())
+			charts, more = append(charts, c), more || record.Living && !c.Gone
+		}
+		return charts, more, nil
+	}, nil
+}
+
+// lookAtGroup reads the chart of a group.
+func (t *timelineFlags) lookAtGroup(source journal.Source) (charts []*timeline.Chart, more bool, err error) {
+	namespace, records, err := t.group.From(source)
+	if err != nil {
+		return nil, false, err
+	}
+	c := timeline.OfGroup(timeline.NameOf(namespace, t.group.Name), records, time.Now(), t.rounds)
+	more = !c.Gone && slices.ContainsFunc(records, func(r *journal.Record) bool { return r.Living })
+	return []*timeline.Chart{c}, more, nil
+}
+
 // sendSpans sends charts as traces, and says which.
 func sendSpans(ctx context.Context, out io.Writer, charts []*timeline.Chart) error {
 	if err := spans.Send(ctx, charts); err != nil {
 		return err
 	}
 	for _, c := range charts {
-		fmt.Fprintf(out, "%s is trace %s\n", timeline.Line(c.Pod.FullName()), spans.Trace(c))
+		fmt.Fprintf(out, "%s is trace %s\n", timeline.Line(c.Title()), spans.Trace(c))
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"github.com/lifepod/lifepod/internal/nearest"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/journal"
-	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/timeline/choose"
 	"github.com/lifepod/lifepod/why"
 )
@@ -27,7 +25,7 @@ type whyFlags struct {
 	wanted choose.Wanted
 	output string
 	rule   bool
-	group  string
+	group  choose.Group
 }
 
 func newWhyCommand(open journals) *cobra.Command {
@@ -56,7 +54,7 @@ kubectl lifepod why reads those of a cluster's nodes.`,
 				return err
 			}
 			switch {
-			case f.group != "":
+			case f.group.Name != "":
 				return interrupted(command.Context(), f.ofGroup(command.OutOrStdout(), source))
 			case len(args) == 0:
 				return interrupted(command.Context(), f.all(command.OutOrStdout(), source))
@@ -69,7 +67,7 @@ kubectl lifepod why reads those of a cluster's nodes.`,
 	flags.StringVarP(&f.wanted.Labels, "selector", "l", "", "the pods with these `labels`, such as app=web")
 	flags.StringVarP(&f.output, "output", "o", "", "`format`: json")
 	flags.BoolVar(&f.rule, "rule", false, "quote the rules behind it, too")
-	flags.StringVar(&f.group, "group", "", "the group of this `name`: of the JobSet, or of the label lifepod.dev/group-name")
+	flags.StringVar(&f.group.Name, "group", "", "the group of this `name`: of the JobSet, or of the label lifepod.dev/group-name")
 	return command
 }
 
@@ -81,78 +79,32 @@ func (f *whyFlags) check(args []string) error {
 	switch {
 	case len(args) > 0 && f.wanted.Labels != "":
 		return errors.New("the name of a pod and -l exclude each other")
-	case f.group != "" && (len(args) > 0 || f.wanted.Labels != ""):
+	case f.group.Name != "" && (len(args) > 0 || f.wanted.Labels != ""):
 		return errors.New("--group excludes the name of a pod and -l")
-	case f.group != "" && f.rule:
+	case f.group.Name != "" && f.rule:
 		return errors.New("--rule is about pods: of a group there is none to quote")
 	}
-	namespace, name, found := strings.Cut(f.group, "/")
-	if !found {
-		return nil
-	}
-	if namespace == "" || name == "" {
-		return fmt.Errorf("--group %s: want NAME or NAMESPACE/NAME", plain.Line(f.group))
-	}
-	if f.wanted.Namespace != "" && f.wanted.Namespace != namespace {
-		return fmt.Errorf("group %s is not in namespace %q: leave -n out", plain.Line(f.group), f.wanted.Namespace)
-	}
-	f.wanted.Namespace, f.group = namespace, name
-	return nil
+	f.group.Namespace = f.wanted.Namespace
+	err := f.group.Check()
+	f.wanted.Namespace = f.group.Namespace
+	return err
 }
 
 // ofGroup tells of a group.
 func (f *whyFlags) ofGroup(out io.Writer, source journal.Source) error {
-	records, err := f.records(source, func(p *journal.Pod) bool { return slices.Contains(groupsOf(p), f.group) })
+	namespace, records, err := f.group.From(source)
 	if err != nil {
 		return err
 	}
-	var namespaces []string
-	for _, r := range records {
-		if !slices.Contains(namespaces, r.Pod.Namespace) {
-			namespaces = append(namespaces, r.Pod.Namespace)
-		}
-	}
+	name := namespace + "/" + f.group.Name
+	g := why.ExplainGroup(name, records, time.Now())
 	switch {
-	case len(namespaces) == 0:
-		return f.noGroup(source)
-	case len(namespaces) > 1:
-		return fmt.Errorf("group %q is ambiguous: there is one in the namespaces %s; say which with -n", plain.Line(f.group), plain.Line(strings.Join(namespaces, ", ")))
-	}
-	g := why.ExplainGroup(namespaces[0]+"/"+f.group, records, time.Now())
-	if f.output == "json" {
+	case g == nil:
+		return fmt.Errorf("all pods of the group %s are gone: lifepod timeline --group shows how its attempts went", plain.Line(name))
+	case f.output == "json":
 		return writeJSON(out, g)
 	}
 	return why.Layout{Width: widthOf(out)}.WriteGroup(out, g)
-}
-
-// groupsOf are the names of the groups that a pod may be of: its JobSet's, and its own label's.
-func groupsOf(p *journal.Pod) (names []string) {
-	for _, label := range []string{lifecycle.JobSetLabel, lifecycle.GroupNameLabel} {
-		if name := p.Labels[label]; name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// noGroup says that no pod is of a group, and which one may be meant.
-func (f *whyFlags) noGroup(source journal.Source) error {
-	text := fmt.Sprintf("no pod is of a group %q", plain.Line(f.group))
-	if f.wanted.Namespace != "" {
-		text += fmt.Sprintf(" in namespace %q", f.wanted.Namespace)
-	}
-	pods, err := source.Pods()
-	if err != nil && len(pods) == 0 {
-		return err
-	}
-	var names []string
-	for i := range pods {
-		names = append(names, groupsOf(&pods[i])...)
-	}
-	if near := nearest.Name(f.group, names); near != "" {
-		text += ": did you mean " + plain.Line(near) + "?"
-	}
-	return errors.New(text)
 }
 
 // one explains a pod, or one of its containers.
@@ -204,7 +156,7 @@ func (f *whyFlags) all(out io.Writer, source journal.Source) error {
 	if err != nil {
 		return fmt.Errorf("-l %q: %w", f.wanted.Labels, err)
 	}
-	records, err := f.records(source, func(p *journal.Pod) bool { return selector.Matches(labels.Set(p.Labels)) })
+	records, err := f.records(source, selector)
 	if err != nil {
 		return err
 	}
@@ -224,27 +176,11 @@ func (f *whyFlags) all(out io.Writer, source journal.Source) error {
 
 // records are those of the pods that there are and that are meant: of pods that are gone the journal may tell, but
 // nothing is wrong with them any more.
-func (f *whyFlags) records(source journal.Source, meant func(*journal.Pod) bool) (list []*journal.Record, err error) {
-	pods, err := source.Pods()
-	if err != nil && len(pods) == 0 {
-		return nil, err
-	}
-	for _, p := range pods {
-		if f.wanted.Namespace != "" && p.Namespace != f.wanted.Namespace || !meant(&p) {
-			continue
-		}
-		record, err := source.Read(p.UID)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // it has gone meanwhile
-		}
-		if err != nil {
-			return nil, err
-		}
-		if record.Now == nil || record.Now.Stage != "gone" {
-			list = append(list, record)
-		}
-	}
-	return list, nil
+func (f *whyFlags) records(source journal.Source, selector labels.Selector) ([]*journal.Record, error) {
+	list, err := choose.Records(source, func(p *journal.Pod) bool {
+		return (f.wanted.Namespace == "" || p.Namespace == f.wanted.Namespace) && selector.Matches(labels.Set(p.Labels))
+	})
+	return slices.DeleteFunc(list, func(r *journal.Record) bool { return r.Now != nil && r.Now.Stage == "gone" }), err
 }
 
 // layout is that of a terminal, or of 80 columns.

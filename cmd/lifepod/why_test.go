@@ -13,19 +13,19 @@ func TestWhyGroupFlags(t *testing.T) {
 		args  []string
 		want  string // the error, or the namespace and the name
 	}{
-		{whyFlags{group: "train"}, nil, " train"},
-		{whyFlags{group: "ml/train"}, nil, "ml train"},
-		{whyFlags{group: "ml/train", wanted: choose.Wanted{Namespace: "ml"}}, nil, "ml train"},
-		{whyFlags{group: "ml/train", wanted: choose.Wanted{Namespace: "web"}}, nil, `group ml/train is not in namespace "web": leave -n out`},
-		{whyFlags{group: "ml/"}, nil, "--group ml/: want NAME or NAMESPACE/NAME"},
-		{whyFlags{group: "/train"}, nil, "--group /train: want NAME or NAMESPACE/NAME"},
-		{whyFlags{group: "train"}, []string{"pod"}, "--group excludes the name of a pod and -l"},
-		{whyFlags{group: "train", wanted: choose.Wanted{Labels: "a=b"}}, nil, "--group excludes the name of a pod and -l"},
-		{whyFlags{group: "train", rule: true}, nil, "--rule is about pods: of a group there is none to quote"},
+		{whyFlags{group: choose.Group{Name: "train"}}, nil, " train"},
+		{whyFlags{group: choose.Group{Name: "ml/train"}}, nil, "ml train"},
+		{whyFlags{group: choose.Group{Name: "ml/train"}, wanted: choose.Wanted{Namespace: "ml"}}, nil, "ml train"},
+		{whyFlags{group: choose.Group{Name: "ml/train"}, wanted: choose.Wanted{Namespace: "web"}}, nil, `group ml/train is not in namespace "web": leave -n out`},
+		{whyFlags{group: choose.Group{Name: "ml/"}}, nil, "--group ml/: want NAME or NAMESPACE/NAME"},
+		{whyFlags{group: choose.Group{Name: "/train"}}, nil, "--group /train: want NAME or NAMESPACE/NAME"},
+		{whyFlags{group: choose.Group{Name: "train"}}, []string{"pod"}, "--group excludes the name of a pod and -l"},
+		{whyFlags{group: choose.Group{Name: "train"}, wanted: choose.Wanted{Labels: "a=b"}}, nil, "--group excludes the name of a pod and -l"},
+		{whyFlags{group: choose.Group{Name: "train"}, rule: true}, nil, "--rule is about pods: of a group there is none to quote"},
 	} {
 		f := test.flags
 		err := f.check(test.args)
-		got := f.wanted.Namespace + " " + f.group
+		got := f.wanted.Namespace + " " + f.group.Name
 		if err != nil {
 			got = err.Error()
 		}

@@ -71,6 +71,16 @@ func (j *groupOf) wantToldOf(pod *v1.Pod, attempt int) {
 			j.Errorf("kubectl lifepod why --group does not say %q", want)
 		}
 	}
+	chart := j.plugin("timeline", "--group", "train", "--namespace", j.namespace)
+	j.Log(chart)
+	for _, want := range []string{
+		fmt.Sprintf("group %s/train: %d members, attempt %d ", j.namespace, workers, attempt), "attempt 0 at +0s: all run after ",
+		fmt.Sprintf(", begun by %s on %s (worker exited 3): all run after ", pod.Name, pod.Spec.NodeName),
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(chart), " "), want) {
+			j.Errorf("kubectl lifepod timeline --group does not say %q", want)
+		}
+	}
 }
 
 // plugin runs kubectl lifepod.

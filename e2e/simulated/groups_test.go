@@ -1,8 +1,10 @@
 package simulated
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -103,10 +105,89 @@ func TestSimulatedGroup(t *testing.T) {
 	deleteAll(t, client, ns)
 }
 
+// TestSimulatedMembers: plain pods on simulated nodes are a group by their label and annotations, and restart as one, without
+// a JobSet and anybody that leads them (B-GRP-17, B-GRP-19).
+func TestSimulatedMembers(t *testing.T) {
+	const size = 6
+	client := admin(t)
+	ns := namespace(t, client)
+	scenarios, err := choice.Of(
+		choice.Named{Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: forever}]}}")},
+		choice.Named{Name: ns + "/p4", Scenario: scenarioOf(t, "containers: {worker: {runs: [{run: 3s, exit: 3}, {run: forever}]}}")},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	join(t, client, nodes.Options{Count: 3, Prefix: "members-", Pods: &live.Pods{Scenarios: scenarios}})
+	seen := follow(t, client, ns)
+	create := func(i int) {
+		t.Helper()
+		if _, err := client.CoreV1().Pods(ns).Create(t.Context(), memberPod(i, size), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range size - 1 {
+		create(i)
+	}
+	awaitAll(t, client, ns, "waiting for the last one", size-1, func(pod *v1.Pod) bool {
+		s := pod.Status.ContainerStatuses
+		return len(s) == 1 && s[0].State.Waiting != nil && s[0].State.Waiting.Reason == "WaitingForGroup"
+	})
+	create(size - 1)
+	inAttempt := func(attempt string, restarts int32) func(*v1.Pod) bool {
+		return func(pod *v1.Pod) bool {
+			return runsIn(pod, attempt) && pod.Status.ContainerStatuses[0].RestartCount == restarts
+		}
+	}
+	awaitAll(t, client, ns, "running in attempt 1, which p4 began", size, inAttempt("1", 1))
+	seen.mu.Lock()
+	broken := seen.broken
+	seen.mu.Unlock()
+	for _, what := range broken {
+		t.Error(what)
+	}
+
+	t.Log("one is created again: the whole group begins the next attempt (B-GRP-20)")
+	if err := client.CoreV1().Pods(ns).Delete(t.Context(), "p0", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	awaitAll(t, client, ns, "left", size-1, func(*v1.Pod) bool { return true })
+	create(0)
+	awaitAll(t, client, ns, "running in attempt 2", size, func(pod *v1.Pod) bool {
+		if pod.Name == "p0" {
+			return inAttempt("2", 0)(pod)
+		}
+		return inAttempt("2", 2)(pod)
+	})
+	deleteAll(t, client, ns)
+}
+
+// memberPod is the pod of a group without a JobSet.
+func memberPod(i, size int) *v1.Pod {
+	never := v1.ContainerRestartPolicyNever
+	pod := podOf(fmt.Sprintf("p%d", i), fmt.Sprintf("members-%d", i%3))
+	pod.Labels = map[string]string{lifecycle.GroupNameLabel: "train"}
+	pod.Annotations = map[string]string{lifecycle.GroupAnnotation: lifecycle.LedByMembers, lifecycle.GroupSizeAnnotation: strconv.Itoa(size)}
+	pod.Spec.RestartPolicy = v1.RestartPolicyNever
+	pod.Spec.Containers = []v1.Container{{
+		Name: "worker", Image: "lifepod.dev/toolbox:1", RestartPolicy: &never,
+		RestartPolicyRules: []v1.ContainerRestartRule{{
+			Action:    v1.ContainerRestartRuleActionRestartAllContainers,
+			ExitCodes: &v1.ContainerRestartRuleOnExitCodes{Operator: v1.ContainerRestartRuleOnExitCodesOpNotIn, Values: []int32{0}},
+		}},
+	}}
+	return pod
+}
+
 // runsIn says whether a pod's container runs in an attempt.
 func runsIn(pod *v1.Pod, attempt string) bool {
 	s := pod.Status.ContainerStatuses
-	return pod.Annotations[lifecycle.AttemptAnnotation] == attempt && len(s) == 1 && s[0].State.Running != nil && isReady(pod)
+	return attemptOf(pod) == attempt && len(s) == 1 && s[0].State.Running != nil && isReady(pod)
+}
+
+// attemptOf is the attempt that a pod of a JobSet, or of a group without one, has told.
+func attemptOf(pod *v1.Pod) string {
+	return cmp.Or(pod.Annotations[lifecycle.AttemptAnnotation], pod.Annotations[lifecycle.MemberAttemptAnnotation])
 }
 
 // history is what a watch shows of pods.
@@ -153,8 +234,8 @@ func (h *history) shows(pod *v1.Pod) {
 	if runsIn(before, "0") || h.writes[pod.Name] > 0 {
 		h.writes[pod.Name]++
 	}
-	attempt := pod.Annotations[lifecycle.AttemptAnnotation]
-	if attempt != before.Annotations[lifecycle.AttemptAnnotation] {
+	attempt := attemptOf(pod)
+	if attempt != attemptOf(before) {
 		if s := pod.Status.ContainerStatuses; len(s) > 0 && s[0].State.Running != nil {
 			h.broken = append(h.broken, fmt.Sprintf("B-GRP-3: %s tells attempt %s and still runs", pod.Name, attempt))
 		}
@@ -166,7 +247,7 @@ func (h *history) shows(pod *v1.Pod) {
 		return
 	}
 	for _, other := range h.now {
-		if in := other.Annotations[lifecycle.AttemptAnnotation]; in != attempt && runsIn(other, in) {
+		if in := attemptOf(other); in != attempt && runsIn(other, in) {
 			h.broken = append(h.broken, fmt.Sprintf("B-GRP-12: %s runs in attempt %s and %s in %s", pod.Name, attempt, other.Name, in))
 		}
 	}

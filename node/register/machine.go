@@ -25,6 +25,9 @@ type Machine struct {
 
 	MachineID, SystemUUID, BootID string
 	Kernel, OSImage               string
+
+	// Annotations are those of its Node, beside those that each has.
+	Annotations map[string]string
 }
 
 // HugePages are those of one size.

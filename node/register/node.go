@@ -71,6 +71,12 @@ func newNode(config Config, machine Machine) (*Node, error) {
 	return n, err
 }
 
+func annotationsOf(own map[string]string) map[string]string {
+	all := map[string]string{attachDetach: "true"}
+	maps.Copy(all, own)
+	return all
+}
+
 // newNodeObject is the Node to register, with everything but its addresses and what the
 // runtime says.
 func newNodeObject(c *Config, f *facts) *v1.Node {
@@ -78,7 +84,7 @@ func newNodeObject(c *Config, f *facts) *v1.Node {
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        c.Name,
 			Labels:      labelsOf(c.Name, c.Labels),
-			Annotations: map[string]string{attachDetach: "true"},
+			Annotations: annotationsOf(f.machine.Annotations),
 		},
 		Spec: v1.NodeSpec{ProviderID: c.ProviderID, Taints: slices.Clone(c.Taints)},
 	}

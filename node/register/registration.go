@@ -79,12 +79,14 @@ func (r *reporter) createOrTakeOver(ctx context.Context, node *v1.Node) (registe
 // registered now, and says whether that changed it. Taints and other labels
 // are the cluster's by now and stay.
 func takeOver(existing, initial *v1.Node, keepExtended bool) (changed bool) {
-	if existing.Annotations[attachDetach] != initial.Annotations[attachDetach] {
+	for key, value := range initial.Annotations {
+		if existing.Annotations[key] == value {
+			continue
+		}
 		if existing.Annotations == nil {
 			existing.Annotations = map[string]string{}
 		}
-		existing.Annotations[attachDetach] = initial.Annotations[attachDetach]
-		changed = true
+		existing.Annotations[key], changed = value, true
 	}
 	changed = takeOverLabels(existing, initial) || changed
 	changed = takeOverResources(&existing.Status, &initial.Status) || changed

@@ -87,6 +87,9 @@ func (c *Access) nodeAsked(r *http.Request) string {
 		return c.NodeName
 	}
 	parts := strings.Split(r.URL.EscapedPath(), "/") // as the routes take it apart
+	if len(parts) == 4 && parts[1] == "metrics" && parts[2] == "resource" {
+		return parts[3] // the name of a Node has nothing that is escaped
+	}
 	if len(parts) < 4 || !slices.Contains(ofPods, parts[1]) {
 		return ""
 	}

@@ -232,6 +232,8 @@ func TestGuardOfSeveralNodes(t *testing.T) {
 		"/containerLogs/default%2Fweb/x/main": "bob get proxy of nodes  system:authenticated",
 		"/portForward/other/web":              "bob get proxy of nodes  system:authenticated",
 		"/pods":                               "bob get pods of nodes  system:authenticated",
+		"/metrics/resource/sim-7":             "bob get metrics of nodes sim-7 system:authenticated",
+		"/metrics/resource/":                  "bob get metrics of nodes  system:authenticated",
 	} {
 		get(t, ca.client(t), s, path, "good")
 		asked := api.questions()

@@ -88,6 +88,9 @@ func (s *Server) addFigures(mux *http.ServeMux) {
 		}
 		mux.Handle(path, handler)
 	}
+	if s.Figures.ResourceOf != nil {
+		mux.Handle("GET /metrics/resource/{node}", s.Figures.ResourceOf)
+	}
 }
 
 func addDisabled(mux *http.ServeMux) {

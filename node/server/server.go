@@ -61,9 +61,11 @@ type Figures struct {
 	Metrics  http.Handler // /metrics
 	CAdvisor http.Handler // /metrics/cadvisor
 	Resource http.Handler // /metrics/resource
-	Probes   http.Handler // /metrics/probes
-	SLIs     http.Handler // /metrics/slis
-	Summary  http.Handler // /stats/summary
+	// ResourceOf is /metrics/resource/{node}, if the server is that of several nodes.
+	ResourceOf http.Handler
+	Probes     http.Handler // /metrics/probes
+	SLIs       http.Handler // /metrics/slis
+	Summary    http.Handler // /stats/summary
 	// Count counts the requests of a handler; serverType is readwrite or readonly,
 	// as in the kubelet's metrics. nil: nobody counts.
 	Count func(serverType string, next http.Handler) http.Handler

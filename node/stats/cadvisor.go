@@ -19,7 +19,7 @@ import (
 // CAdvisorHandler answers /metrics/cadvisor: the metrics of the kubelet's cAdvisor
 // that there are figures for, with its labels.
 func (s *Stats) CAdvisorHandler() http.Handler {
-	return s.scraped(func(ctx context.Context, out chan<- prometheus.Metric) {
+	return scraped(s.Log, func(ctx context.Context, out chan<- prometheus.Metric) {
 		w := writer{out}
 		w.machine()
 		failed := 0.0

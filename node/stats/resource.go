@@ -2,6 +2,7 @@ package stats
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -11,13 +12,16 @@ import (
 )
 
 // ResourceHandler answers /metrics/resource (KEP-727), which metrics-server reads.
-func (s *Stats) ResourceHandler() http.Handler {
-	return s.scraped(func(ctx context.Context, out chan<- prometheus.Metric) {
+func (s *Stats) ResourceHandler() http.Handler { return ResourceHandler(s.CPUAndMemory, s.Log) }
+
+// ResourceHandler answers with what measure says of the CPU and memory of a node and its pods.
+func ResourceHandler(measure func(context.Context) (*statsapi.Summary, error), log *slog.Logger) http.Handler {
+	return scraped(log, func(ctx context.Context, out chan<- prometheus.Metric) {
 		failed := 0.0
-		summary, err := s.CPUAndMemory(ctx)
+		summary, err := measure(ctx)
 		if err != nil {
 			failed = 1
-			s.Log.Warn("can't measure the resource usage of pods", "err", err)
+			log.Warn("can't measure the resource usage of pods", "err", err)
 		} else {
 			resources{out}.summary(summary)
 		}

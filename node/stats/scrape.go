@@ -11,10 +11,10 @@ import (
 
 // scraped is a handler of what collect reads for each request: nothing is kept of
 // containers that have gone.
-func (s *Stats) scraped(collect func(ctx context.Context, out chan<- prometheus.Metric)) http.Handler {
+func scraped(log *slog.Logger, collect func(ctx context.Context, out chan<- prometheus.Metric)) http.Handler {
 	options := promhttp.HandlerOpts{
 		ErrorHandling: promhttp.ContinueOnError,
-		ErrorLog:      slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
+		ErrorLog:      slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		once := prometheus.NewRegistry()

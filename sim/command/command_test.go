@@ -210,9 +210,13 @@ func TestScenarioErrorsNameTheLine(t *testing.T) {
 		"containers:\n  worker:\n    runs:\n    - exti: 1\n":              "scenario.yaml:6: containers[worker].runs[0].exti: unknown field; did you mean exit?",
 		"containers:\n  worker:\n    runs:\n    - run: exp(x)\n":          `scenario.yaml:6: containers[worker].runs[0].run: "exp(x)" cannot be read; should be a duration`,
 		"containers:\n  worker:\n    runs:\n    - {exit: 1, oom: true}\n": "scenario.yaml:6: containers[worker].runs[0]: exit, signal, oom and startError exclude each other",
-		"events:\n- at: 1s\n":                                       "scenario.yaml:4: events[0]: says 0 things that happen",
-		"calls:\n- {call: CreateContaner, fail: broken}\n":          "did you mean CreateContainer?",
-		"containers:\n  worker:\n    runs:\n    - signal: SIGSEV\n": "did you mean SIGSEGV?",
+		"events:\n- at: 1s\n":                                                  "scenario.yaml:4: events[0]: says 0 things that happen",
+		"events:\n- at: 1s\n  resize: {container: worker}\n":                   "scenario.yaml:5: events[0].resize: asks for nothing; should say requests, limits or both",
+		"events:\n- at: 1s\n  resize: {container: work, limits: {cpu: 1}}\n":   "scenario.yaml:5: events[0].resize.container: the pod has no container work; did you mean worker?",
+		"events:\n- at: 1s\n  resize: {container: worker, limits: {cpu: 1}}\n": "scenario.yaml:5: events[0].resize: ",
+		"containers:\n  worker:\n    runs:\n    - usage: [{cpu: 1}]\n":         "scenario.yaml:6: containers[worker].runs[0].usage: nobody asks what a pod of this simulation uses; it is for pods of lifepod sim nodes",
+		"calls:\n- {call: CreateContaner, fail: broken}\n":                     "did you mean CreateContainer?",
+		"containers:\n  worker:\n    runs:\n    - signal: SIGSEV\n":            "did you mean SIGSEGV?",
 	} {
 		path := write(t, "apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n"+scenario)
 		_, stderr, code := simulate(t, examples+"crashloop.yaml", "--scenario", path)

@@ -48,6 +48,9 @@ func checkRun(path string, r *scenario.Run, refuse func(path, format string, arg
 	if r.Hooks != nil {
 		refuse(path+".hooks", "it is not told which commands are hooks")
 	}
+	if r.Usage != nil {
+		refuse(path+".usage", "it does not tell what containers use")
+	}
 	kinds := 0
 	if p := r.Probes; p != nil {
 		for _, list := range [][]scenario.Answer{p.Startup, p.Liveness, p.Readiness} {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/sim"
@@ -35,6 +36,15 @@ type Pods struct {
 	Logs logs.Logs
 
 	addresses atomic.Uint32 // given to pods
+	running   sync.Map      // *simulated by types.UID, of those that have not ended
+}
+
+// Usage is what the containers of a pod use; nothing if no node has begun with it.
+func (s *Pods) Usage(uid types.UID) (list []sim.Used) {
+	if p, is := s.running.Load(uid); is {
+		p.(*simulated).do(func(now time.Time) { list = p.(*simulated).pod.Usage(now) })
+	}
+	return list
 }
 
 // Check refuses scenarios that say what no pod of a simulated node has a part in.
@@ -55,6 +65,8 @@ func (s *Pods) address() string {
 
 // simulated is one pod: its timer says when something happens next.
 type simulated struct {
+	of  *Pods
+	uid types.UID
 	now func() time.Time
 
 	mu    sync.Mutex
@@ -86,14 +98,15 @@ func (s *Pods) begin(pod *v1.Pod, post func(lifecycle.Fact), slow float64) *simu
 			s.Output(pod, container, stream, text)
 		}
 	}
-	return s.begun(sim.NewPod(pod, o))
+	return s.begun(pod.UID, sim.NewPod(pod, o))
 }
 
-func (s *Pods) begun(pod *sim.Pod) *simulated {
-	p := &simulated{now: s.time().Now, pod: pod}
+func (s *Pods) begun(uid types.UID, pod *sim.Pod) *simulated {
+	p := &simulated{of: s, uid: uid, now: s.time().Now, pod: pod}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.timer = s.time().AfterFunc(0, func() { p.do(p.pod.Happen) }) // events may be due
+	s.running.Store(uid, p)
 	return p
 }
 
@@ -109,8 +122,14 @@ func (p *simulated) Cancel(id lifecycle.EffectID) {
 func (p *simulated) End() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.over()
+}
+
+// over ends it, with mu held.
+func (p *simulated) over() {
 	p.ended = true
 	p.timer.Stop()
+	p.of.running.CompareAndDelete(p.uid, p)
 }
 
 // do does something now, and has the timer come when the next thing happens.

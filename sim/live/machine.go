@@ -85,8 +85,7 @@ func (p *simulated) powerOff() {
 	if p.ended {
 		return
 	}
-	p.ended = true
-	p.timer.Stop()
+	p.over()
 	p.pod.PowerOff(p.now())
 }
 
@@ -98,7 +97,7 @@ func (s *Pods) after(p *simulated, post func(lifecycle.Fact)) (*simulated, bool)
 		return nil, false
 	}
 	p.pod.PowerOn(p.now(), post)
-	return s.begun(p.pod), true
+	return s.begun(p.uid, p.pod), true
 }
 
 // dead is a pod of a machine without power.

@@ -17,6 +17,7 @@ import (
 	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/sim/nodes/machine"
 	"github.com/lifepod/lifepod/sim/nodes/times"
+	"github.com/lifepod/lifepod/sim/nodes/usage"
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/admission"
 )
@@ -95,6 +96,7 @@ func (n *node) newObject() (*register.Node, error) {
 	}, register.Machine{
 		CPUs: cpuset.New(cpus...), MemoryBytes: s.Size.MemoryBytes, StorageBytes: storageBytes,
 		MachineID: id, SystemUUID: id, BootID: uuid(uint64(time.Now().UnixNano()), n.number), Kernel: "simulated", OSImage: "lifepod sim",
+		Annotations: map[string]string{usage.PathAnnotation: usage.Path(n.Name)},
 	}, s.api.Addresses())
 }
 

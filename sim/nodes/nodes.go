@@ -22,6 +22,7 @@ import (
 	"github.com/lifepod/lifepod/sim/nodes/fate"
 	"github.com/lifepod/lifepod/sim/nodes/machine"
 	"github.com/lifepod/lifepod/sim/nodes/times"
+	"github.com/lifepod/lifepod/sim/nodes/usage"
 )
 
 // SimulatedLabel is on the Node of each simulated node.
@@ -213,7 +214,10 @@ func newSet(o Options) (*set, error) {
 		return nil, err
 	}
 	s.machines.Groups = s.shared.groups
-	s.api, err = api.Listen(api.Config{Serve: s.Serve, Cluster: s.API, Client: client, Node: all[0], Logs: &s.Pods.Logs, Log: s.Log})
+	s.api, err = api.Listen(api.Config{
+		Serve: s.Serve, Cluster: s.API, Client: client, Node: all[0], Logs: &s.Pods.Logs, Log: s.Log,
+		Usage: &usage.Meter{Pods: s.Pods, Speed: s.Time.Speed, Log: s.Log},
+	})
 	return s, err
 }
 

@@ -1,5 +1,10 @@
 package scenario
 
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
 // Scenario is what happens to one pod. What it doesn't say goes the usual way: calls work and
 // take as long as those of the bundled runtime, images are pulled in a second, init containers
 // end well after 100 ms, sidecars run for ever, and so do the other containers of a pod that
@@ -42,6 +47,15 @@ type Run struct {
 	Hooks      *Hooks   `json:"hooks,omitempty"`
 	Stop       *Stop    `json:"stop,omitempty"`
 	Output     []Output `json:"output,omitempty"`
+	Usage      []Usage  `json:"usage,omitempty"`
+}
+
+// Usage is what an instance uses from a time on. What it doesn't say stays as it was; at first that is what the
+// container requests.
+type Usage struct {
+	From   *Span              `json:"from,omitempty"` // since the instance was started
+	CPU    *resource.Quantity `json:"cpu,omitempty"`
+	Memory *resource.Quantity `json:"memory,omitempty"`
 }
 
 // Probes are the answers of an instance's probes over time.
@@ -124,6 +138,17 @@ type Event struct {
 
 	ObjectsChanged *Objects `json:"objectsChanged,omitempty"`
 	AddContainer   *Added   `json:"addContainer,omitempty"`
+	Resize         *Resize  `json:"resize,omitempty"`
+}
+
+// Resize asks for other CPU and memory for a container, or for the pod as a whole.
+type Resize struct {
+	Container string          `json:"container,omitempty"` // empty: the pod
+	Requests  v1.ResourceList `json:"requests,omitempty"`  // what isn't given stays as it is
+	Limits    v1.ResourceList `json:"limits,omitempty"`
+	// Deferred is until when the node has no room for it; Infeasible is why it never has.
+	Deferred   *Span  `json:"deferred,omitempty"`
+	Infeasible string `json:"infeasible,omitempty"`
 }
 
 // Objects are ConfigMaps and Secrets that the pod uses.

@@ -22,14 +22,14 @@ func TestSchemaHasTheFieldsOfTheTypes(t *testing.T) {
 	}
 	types := map[string]reflect.Type{
 		"container": reflect.TypeFor[Container](), "run": reflect.TypeFor[Run](), "probes": reflect.TypeFor[Probes](), "answer": reflect.TypeFor[Answer](),
-		"hooks": reflect.TypeFor[Hooks](), "hook": reflect.TypeFor[Hook](), "stop": reflect.TypeFor[Stop](), "output": reflect.TypeFor[Output](),
+		"hooks": reflect.TypeFor[Hooks](), "hook": reflect.TypeFor[Hook](), "stop": reflect.TypeFor[Stop](), "output": reflect.TypeFor[Output](), "usage": reflect.TypeFor[Usage](),
 		"image": reflect.TypeFor[Image](), "call": reflect.TypeFor[Call](), "event": reflect.TypeFor[Event](), "nothing": reflect.TypeFor[Nothing](),
 		"delete": reflect.TypeFor[Delete](), "restart": reflect.TypeFor[Restart](), "kill": reflect.TypeFor[Kill](), "evict": reflect.TypeFor[Evict](), "down": reflect.TypeFor[Down](),
-		"change": reflect.TypeFor[Change](), "lose": reflect.TypeFor[Lose](), "delay": reflect.TypeFor[Delay](), "refusal": reflect.TypeFor[Refusal](), "objects": reflect.TypeFor[Objects](), "added": reflect.TypeFor[Added](),
+		"change": reflect.TypeFor[Change](), "lose": reflect.TypeFor[Lose](), "delay": reflect.TypeFor[Delay](), "refusal": reflect.TypeFor[Refusal](), "objects": reflect.TypeFor[Objects](), "added": reflect.TypeFor[Added](), "resize": reflect.TypeFor[Resize](),
 	}
 	compare(t, "scenario", schema.node, reflect.TypeFor[Scenario]())
 	for name, def := range schema.Defs {
-		if name == "span" {
+		if name == "span" || name == "quantity" {
 			continue
 		}
 		of, known := types[name]

@@ -10,6 +10,10 @@ const (
 	UsualProbe = 2 * time.Millisecond   // an attempt of a probe takes
 	UsualPull  = time.Second
 	UsualBytes = 10 << 20 // of an image
+	// What an instance of a container without requests uses.
+	UsualMilliCPU, UsualMemory = 1, 10 << 20
+	// UsualStart is the CPU time that its start takes.
+	UsualStart = time.Millisecond
 	// Carried begins the names of the images that are there without a pull.
 	Carried = "lifepod.dev/"
 )

@@ -18,16 +18,19 @@ type Options struct {
 	Colour bool // by the terminal's escapes
 }
 
-// Write draws one pod in full, several with a row for each.
+// Write draws one pod in full, several with a row for each, or a group.
 func Write(w io.Writer, charts []*timeline.Chart, o Options) error {
 	if len(charts) == 0 {
 		return nil
 	}
 	p := newPage(charts, o)
-	if len(charts) == 1 {
-		p.one(charts[0])
-	} else {
+	switch {
+	case len(charts) > 1:
 		p.several(timeline.InTime(charts))
+	case charts[0].Group != nil:
+		p.group(charts[0])
+	default:
+		p.one(charts[0])
 	}
 	_, err := io.WriteString(w, p.text.String())
 	return err

@@ -22,8 +22,14 @@ func lives() map[string][]*timeline.Chart {
 	return map[string][]*timeline.Chart{
 		"web": one(timeline.Of(timelinetest.Web(), time.Time{})), "crashing": one(timeline.Of(timelinetest.Crashing())),
 		"unpullable": one(timeline.Of(timelinetest.Unpullable())), "resumed": one(timeline.Of(timelinetest.Resumed())),
-		"malicious": one(timeline.Of(timelinetest.Malicious())), "workers": workers,
+		"malicious": one(timeline.Of(timelinetest.Malicious())), "workers": workers, "group": one(group()),
 	}
+}
+
+// group is the chart of a group.
+func group() *timeline.Chart {
+	records, now := timelinetest.Train()
+	return timeline.OfGroup(timeline.NameOf("default", "train"), records, now, 0)
 }
 
 func TestGolden(t *testing.T) {

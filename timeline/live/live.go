@@ -134,7 +134,7 @@ func of(c *timeline.Chart) (list []line) {
 				continue
 			}
 			text := b.Label
-			if r.Container == "" && b.Step.Class() == timeline.Stop {
+			if c.Group == nil && r.Container == "" && b.Step.Class() == timeline.Stop {
 				text = r.Name + " " + string(b.Step)
 			}
 			var more strings.Builder

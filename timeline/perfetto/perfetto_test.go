@@ -170,9 +170,10 @@ func TestWrite(t *testing.T) {
 // groups; nothing is said that somebody's terminal obeys.
 func TestAll(t *testing.T) {
 	var charts []*timeline.Chart
+	records, now := timelinetest.Train()
 	for _, c := range []*timeline.Chart{
 		timeline.Of(timelinetest.Web(), time.Time{}), timeline.Of(timelinetest.Crashing()), timeline.Of(timelinetest.Unpullable()),
-		timeline.Of(timelinetest.Resumed()), timeline.Of(timelinetest.Malicious()),
+		timeline.Of(timelinetest.Resumed()), timeline.Of(timelinetest.Malicious()), timeline.OfGroup(timeline.NameOf("default", "train"), records, now, 0),
 	} {
 		charts = append(charts, c)
 		if len(charts) == 1 { // what was begun twice overlaps

@@ -75,7 +75,7 @@ func (t *trace) pod(c *timeline.Chart, number int) {
 			m.number(trackUUID, pod)
 			m.message(trackProcess, func(process *message) {
 				process.number(processPID, uint64(number)) //nolint:gosec // counts pods
-				process.text(processName, timeline.Line(c.Pod.FullName()))
+				process.text(processName, timeline.Line(c.Title()))
 			})
 			m.number(trackOrdering, orderExplicit)
 		})

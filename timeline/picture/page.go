@@ -70,7 +70,7 @@ func WritePage(w io.Writer, charts []*timeline.Chart) error {
 		Policy: "default-src 'none'; style-src " + hash(style) + "; script-src " + hash(pageScript) + "; base-uri 'none'; form-action 'none'",
 		Style:  template.CSS(style), Script: template.JS(pageScript), //nolint:gosec // our own
 	}
-	for _, l := range legend {
+	for _, l := range legendOf(charts) {
 		p.Legend = append(p.Legend, struct{ Class, Text string }{l.class, l.text})
 	}
 	v := newView(charts)
@@ -92,8 +92,8 @@ func hash(text string) string {
 
 func partOf(i int, c *timeline.Chart) Drawing {
 	part := Drawing{
-		ID: "pod-" + strconv.Itoa(i), Name: timeline.Line(c.Pod.FullName()), Sub: about(c),
-		Scene: newScene("timeline of "+c.Pod.FullName(), c.Rows, timeline.Together([]*timeline.Chart{c}), c.Begin),
+		ID: "pod-" + strconv.Itoa(i), Name: timeline.Line(c.Title()), Sub: about(c),
+		Scene: newScene("timeline of "+c.Title(), c.Rows, timeline.Together([]*timeline.Chart{c}), c.Begin),
 	}
 	part.Path = pathText(c)
 	part.Parts = partsOf(c)

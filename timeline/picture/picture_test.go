@@ -28,7 +28,14 @@ func lives() map[string][]*timeline.Chart {
 	return map[string][]*timeline.Chart{
 		"web": one(timeline.Of(timelinetest.Web(), time.Time{})), "crashing": one(timeline.Of(timelinetest.Crashing())),
 		"resumed": one(timeline.Of(timelinetest.Resumed())), "malicious": one(timeline.Of(timelinetest.Malicious())), "workers": workers,
+		"group": one(group()),
 	}
+}
+
+// group is the chart of a group.
+func group() *timeline.Chart {
+	records, now := timelinetest.Train()
+	return timeline.OfGroup(timeline.NameOf("default", "train"), records, now, 0)
 }
 
 // drawn are all pictures and pages of all lives.
@@ -49,7 +56,7 @@ func drawn(t *testing.T) (svgs, pages map[string]string) {
 
 func TestGolden(t *testing.T) {
 	svgs, pages := drawn(t)
-	for _, name := range []string{"web", "workers"} {
+	for _, name := range []string{"web", "workers", "group"} {
 		timelinetest.Golden(t, name+".svg", []byte(svgs[name]))
 		timelinetest.Golden(t, name+".html", []byte(pages[name]))
 	}

@@ -68,17 +68,29 @@ func WriteSVG(w io.Writer, charts []*timeline.Chart) error {
 	}
 	y += svgLine / 2
 	const legendStep = 130
-	for i, l := range legend {
+	for i, l := range legendOf(charts) {
 		d.Legend = append(d.Legend, legendItem{svgMargin + i*legendStep, y, l.class, l.text})
 	}
 	d.Height = y + svgLine
 	return templates.ExecuteTemplate(w, "svg.tmpl", d)
 }
 
-var legend = []struct{ class, text string }{
-	{"critical", "critical path"},
-	{string(timeline.Work), "work"}, {string(timeline.Pull), "image pull"}, {string(timeline.Run), "runs, not ready"},
-	{string(timeline.Up), "ready"}, {string(timeline.Wait), "waits"}, {string(timeline.Stop), "ends"},
+// item is a word of the legend.
+type item struct{ class, text string }
+
+// legendOf is the legend of charts. Of a group nobody looks at whether its members are ready.
+func legendOf(charts []*timeline.Chart) []item {
+	if len(charts) == 1 && charts[0].Group != nil {
+		return []item{
+			{"critical", "what all wait for"}, {string(timeline.Work), "starts"}, {string(timeline.Up), "runs"},
+			{string(timeline.Wait), "waits"}, {string(timeline.Stop), "ends"},
+		}
+	}
+	return []item{
+		{"critical", "critical path"},
+		{string(timeline.Work), "work"}, {string(timeline.Pull), "image pull"}, {string(timeline.Run), "runs, not ready"},
+		{string(timeline.Up), "ready"}, {string(timeline.Wait), "waits"}, {string(timeline.Stop), "ends"},
+	}
 }
 
 // view is what a picture shows of charts: of one all, of several a row each.
@@ -93,7 +105,7 @@ func newView(charts []*timeline.Chart) view {
 	axis := timeline.Together(charts)
 	if len(charts) == 1 {
 		c := charts[0]
-		v := view{scene: newScene("timeline of "+c.Pod.FullName(), c.Rows, axis, c.Begin), head: timeline.Line(c.Pod.FullName()), sub: about(c), path: pathText(c)}
+		v := view{scene: newScene("timeline of "+c.Title(), c.Rows, axis, c.Begin), head: timeline.Line(c.Title()), sub: about(c), path: pathText(c)}
 		v.lines = shareLines(c)
 		return v
 	}

@@ -7,8 +7,15 @@ import (
 	"github.com/lifepod/lifepod/timeline"
 )
 
-// about is how a pod is, in a line.
+// about is how a pod is, or how the newest attempt of a group went, in a line.
 func about(c *timeline.Chart) string {
+	if c.Group != nil {
+		text := c.Headline()
+		if n := len(c.Group.Rounds); n > 0 {
+			text = c.RoundText(&c.Group.Rounds[n-1])
+		}
+		return text + ", since " + c.Begin.UTC().Format("2006-01-02 15:04:05") + " UTC"
+	}
 	text := cmp.Or(c.Phase, "not begun")
 	if c.Gone {
 		text += ", gone"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -26,9 +27,7 @@ const (
 // those are left out that the sampler does not choose: that of the options, else of OTEL_TRACES_SAMPLER.
 func Of(ctx context.Context, charts []*timeline.Chart, options ...sdk.TracerProviderOption) (list []sdk.ReadOnlySpan, err error) {
 	for _, c := range charts {
-		of, err := telemetry.Resource(ctx, service, texts(
-			"k8s.namespace.name", c.Pod.Namespace, "k8s.pod.name", c.Pod.Name, "k8s.pod.uid", c.Pod.UID, "k8s.node.name", c.Pod.Node,
-		)...)
+		of, err := telemetry.Resource(ctx, service, about(c)...)
 		if err != nil {
 			return nil, err
 		}
@@ -75,8 +74,16 @@ func Trace(c *timeline.Chart) trace.TraceID {
 	if parent := parentOf(c); parent.IsValid() {
 		return parent.TraceID()
 	}
-	sum := hash(c.Pod.UID, "trace")
+	sum := hash(key(c), "trace")
 	return trace.TraceID(sum[:16])
+}
+
+// key is what IDs are made of: a pod's UID, or the name of a group and when its first attempt began.
+func key(c *timeline.Chart) string {
+	if c.Group != nil {
+		return c.Title() + "\x00" + c.Begin.UTC().Format(time.RFC3339Nano)
+	}
+	return c.Pod.UID
 }
 
 func parentOf(c *timeline.Chart) trace.SpanContext {
@@ -84,10 +91,18 @@ func parentOf(c *timeline.Chart) trace.SpanContext {
 	return trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier))
 }
 
+// about says whose spans they are.
+func about(c *timeline.Chart) []attribute.KeyValue {
+	if c.Group != nil {
+		return texts("k8s.namespace.name", c.Pod.Namespace, "lifepod.group", c.Pod.Name)
+	}
+	return texts("k8s.namespace.name", c.Pod.Namespace, "k8s.pod.name", c.Pod.Name, "k8s.pod.uid", c.Pod.UID, "k8s.node.name", c.Pod.Node)
+}
+
 func hash(uid, what string) [sha256.Size]byte { return sha256.Sum256([]byte(uid + "\x00" + what)) }
 
 func (l *life) name(what string) {
-	sum := hash(l.chart.Pod.UID, what)
+	sum := hash(key(l.chart), what)
 	l.next = trace.SpanID(sum[:8])
 }
 
@@ -105,7 +120,11 @@ func texts(pairs ...string) (list []attribute.KeyValue) {
 func (l *life) record(tracer trace.Tracer) {
 	c := l.chart
 	l.name("pod")
-	within, root := tracer.Start(trace.ContextWithRemoteSpanContext(context.Background(), parentOf(c)), timeline.Line("pod "+c.Pod.FullName()),
+	name := "pod " + c.Title()
+	if c.Group != nil {
+		name = c.Title()
+	}
+	within, root := tracer.Start(trace.ContextWithRemoteSpanContext(context.Background(), parentOf(c)), timeline.Line(name),
 		trace.WithTimestamp(c.Begin), trace.WithAttributes(texts("lifepod.phase", c.Phase, "lifepod.goes_on", yes(!c.Gone))...))
 	if c.Phase == "Failed" {
 		root.SetStatus(codes.Error, c.Phase)

@@ -126,3 +126,26 @@ func TestPlain(t *testing.T) {
 		}
 	}
 }
+
+// A group is a trace of its own, which is always the same, with a span for each bar.
+func TestGroup(t *testing.T) {
+	chart := func() *timeline.Chart {
+		records, now := timelinetest.Train()
+		return timeline.OfGroup(timeline.NameOf("default", "train"), records, now, 0)
+	}
+	bars := 0
+	for _, r := range chart().Rows {
+		bars += len(r.Bars)
+	}
+	list, again := of(t, chart()), of(t, chart())
+	if len(list) != bars+1 || list[0].Name() != "group default/train" || list[0].Parent().IsValid() {
+		t.Errorf("%d spans of %d bars, the first is %s", len(list), bars, list[0].Name())
+	}
+	ids := map[string]bool{}
+	for i, s := range list {
+		if id := s.SpanContext().SpanID(); id != again[i].SpanContext().SpanID() || ids[id.String()] || s.SpanContext().TraceID() != Trace(chart()) {
+			t.Errorf("%s is %s in %s", s.Name(), id, s.SpanContext().TraceID())
+		}
+		ids[s.SpanContext().SpanID().String()] = true
+	}
+}

@@ -24,6 +24,7 @@ import (
 	"github.com/lifepod/lifepod/pods"
 	"github.com/lifepod/lifepod/sim/logs"
 	"github.com/lifepod/lifepod/sim/nodes/trust"
+	"github.com/lifepod/lifepod/sim/nodes/usage"
 )
 
 // Serve is how the API of the nodes is served. All of them have one, at one address and port.
@@ -54,6 +55,7 @@ type Config struct {
 	Client  kubernetes.Interface // of it
 	Node    string               // one of the nodes, in whose name a certificate is asked for
 	Logs    *logs.Logs
+	Usage   *usage.Meter
 	Log     *slog.Logger
 }
 
@@ -99,6 +101,7 @@ func Listen(c Config) (*API, error) {
 		Access: server.Access{NodeOf: a.nodeOf, ClientCA: authorities.Options}, Kubelet: serve.configuration(), Client: c.Client,
 		TLS:  &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: a.pair.Get, NextProtos: []string{"h2", "http/1.1"}},
 		Node: everyNode{a, c.Logs}, Changes: &a.changes, Runtime: without{}, Log: c.Log,
+		Figures: server.Figures{Resource: c.Usage.WhichNode(), ResourceOf: c.Usage.OfNode()},
 	})
 	if err != nil {
 		return nil, err
@@ -118,13 +121,16 @@ func (a *API) Run(ctx context.Context) error {
 
 // Add adds a node, of which pods are listed as shown has them.
 func (a *API) Add(name string, pods *pods.Shell, shown func(*v1.Pod) *v1.Pod) {
+	n := &member{name, pods, shown}
+	a.config.Usage.Add(name, n.list)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.nodes = append(a.nodes, &member{name, pods, shown})
+	a.nodes = append(a.nodes, n)
 }
 
 // Remove ends what Add began: the node can't be asked.
 func (a *API) Remove(name string) {
+	a.config.Usage.Remove(name)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	gone := func(n *member) bool { return n.name == name }
@@ -197,9 +203,15 @@ type everyNode struct {
 // Pods are those of all nodes.
 func (e everyNode) Pods() (list []*v1.Pod) {
 	for _, n := range e.api.known() {
-		for _, pod := range n.pods.Pods() {
-			list = append(list, n.shown(pod))
-		}
+		list = append(list, n.list()...)
+	}
+	return list
+}
+
+// list are the pods of a node as the API server has them.
+func (n *member) list() (list []*v1.Pod) {
+	for _, pod := range n.pods.Pods() {
+		list = append(list, n.shown(pod))
 	}
 	return list
 }

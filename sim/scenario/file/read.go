@@ -38,6 +38,7 @@ func Read(s manifest.Source, pod *v1.Pod) (*scenario.Scenario, error) {
 type checker struct {
 	report manifest.Report
 	pod    *v1.Pod  // nil: any
+	now    *v1.Pod  // after the resizes that were checked; nil: there was none
 	added  []string // ephemeral containers that the pod will get
 }
 
@@ -115,12 +116,34 @@ func (c *checker) run(path string, r *scenario.Run, spec *v1.Container) {
 	if r.Stop != nil && r.Stop.Exit != nil {
 		c.exitCode(path+".stop.exit", *r.Stop.Exit)
 	}
+	c.usage(path+".usage", r.Usage)
 	for i, o := range r.Output {
 		if o.Stream != "" {
 			c.oneOf(fmt.Sprintf("%s.output[%d].stream", path, i), o.Stream, "stdout", "stderr")
 		}
 	}
 }
+
+func (c *checker) usage(path string, list []scenario.Usage) {
+	if list != nil && c.pod != nil {
+		c.report(path, "it is for pods of lifepod sim nodes and lifepod up --simulated-nodes", "nobody asks what a pod of this simulation uses")
+	}
+	for i, u := range list {
+		path := fmt.Sprintf("%s[%d]", path, i)
+		if u.CPU == nil && u.Memory == nil {
+			c.report(path, "should say cpu, memory or both", "says nothing")
+		}
+		if u.CPU != nil && (u.CPU.Sign() < 0 || u.CPU.CmpInt64(mostCPUs) > 0) {
+			c.report(path+".cpu", fmt.Sprintf("should be 0 to %d", mostCPUs), "is %s", u.CPU)
+		}
+		if u.Memory != nil && (u.Memory.Sign() <= 0 || u.Memory.CmpInt64(mostBytes) > 0) {
+			c.report(path+".memory", "should be more than 0, and at most 1Pi", "is %s", u.Memory)
+		}
+	}
+}
+
+// So much a container can use at most.
+const mostCPUs, mostBytes = 10_000, 1 << 50
 
 func (c *checker) probes(path string, r *scenario.Run, spec *v1.Container) {
 	if r.Ready != nil && spec.ReadinessProbe == nil && c.pod != nil {
@@ -191,6 +214,9 @@ func (c *checker) event(path string, e *scenario.Event) {
 	}
 	if happens != 1 {
 		c.report(path, "should say one thing, such as delete: {}", "says %d things that happen", happens)
+	}
+	if e.Resize != nil {
+		c.resize(path+".resize", e.Resize)
 	}
 	if e.Restart != nil && e.Restart.Container != "" && c.specOf(e.Restart.Container) == nil {
 		c.unknown(path+".restart.container", "container", e.Restart.Container, c.containers())

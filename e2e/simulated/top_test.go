@@ -1,0 +1,199 @@
+package simulated
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/sim/choice"
+	"github.com/lifepod/lifepod/sim/live"
+	"github.com/lifepod/lifepod/sim/nodes"
+)
+
+// usesMore says what containers use.
+const usesMore = "containers: {main: {runs: [{usage: [{cpu: 250m, memory: 64Mi}, {from: 1s, cpu: 1500m, memory: 3Gi}]}]}}"
+
+// TestTop: a real metrics-server reads each simulated node, although all have one address and port, and kubectl top shows
+// what the scenario says, or what pods request.
+func TestTop(t *testing.T) {
+	scenarios, err := choice.Of(choice.Named{Name: "more", Scenario: scenarioOf(t, usesMore)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := admin(t)
+	join(t, client, nodes.Options{Count: 3, Prefix: "top-", Pods: &live.Pods{Scenarios: scenarios}})
+	ns := namespace(t, client)
+	for name, node := range map[string]string{"usual": "top-0", "more": "top-1", "again": "top-1"} {
+		pod := podOf(name, node)
+		pod.Annotations = map[string]string{}
+		if node == "top-1" {
+			pod.Annotations[choice.Annotation] = "more"
+		}
+		pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{
+			v1.ResourceCPU: resource.MustParse("300m"), v1.ResourceMemory: resource.MustParse("128Mi"),
+		}
+		if _, err := client.CoreV1().Pods(ns).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitAll(t, client, ns, "Ready", 3, isReady)
+	startMetricsServer(t)
+
+	top := awaitTop(t, ns, "pod", "again 1500m 3072Mi", "more 1500m 3072Mi", "usual 300m 128Mi")
+	t.Logf("kubectl top pod:\n%s", top)
+	// Each node uses 10m and 64Mi beside its pods.
+	top = awaitTop(t, ns, "node", "top-0 310m 192Mi", "top-1 3010m 6208Mi", "top-2 10m 64Mi")
+	t.Logf("kubectl top node:\n%s", top)
+
+	raw, err := client.CoreV1().RESTClient().Get().Resource("nodes").Name("top-2").SubResource("proxy").Suffix("metrics/resource").DoRaw(t.Context())
+	if err == nil || !strings.Contains(string(raw), "ask for /metrics/resource/NODE") {
+		t.Errorf("the path of a server of one node: %s, %v", raw, err)
+	}
+	deleteAll(t, client, ns)
+}
+
+// awaitTop waits until kubectl top shows what is wanted: the name, CPU and memory of each. CPU may differ by 2 %.
+func awaitTop(t *testing.T, ns, what string, want ...string) (out string) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(500 * time.Millisecond) {
+		var err error
+		args := []string{"top", what, "--no-headers", "--sort-by=", "--namespace=" + ns}
+		if out, err = plane.Kubectl(t.Context(), "", args...); err == nil && shows(out, want) {
+			return out
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("kubectl top %s: %q, %v; want %q", what, out, err, want)
+		}
+	}
+}
+
+func shows(out string, want []string) bool {
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if len(lines) != len(want) {
+		return false
+	}
+	for i, line := range lines {
+		got, wanted := strings.Fields(line), strings.Fields(want[i])
+		if len(got) == 5 { // of a node there are percentages, too
+			got = []string{got[0], got[1], got[3]}
+		}
+		if len(got) != 3 || got[0] != wanted[0] || got[2] != wanted[2] {
+			return false
+		}
+		cpu, err := resource.ParseQuantity(got[1])
+		expected := resource.MustParse(wanted[1])
+		differs := max(cpu.MilliValue()-expected.MilliValue(), expected.MilliValue()-cpu.MilliValue())
+		if err != nil || differs*50 > expected.MilliValue()+50 {
+			return false
+		}
+	}
+	return true
+}
+
+// metricsServer is its Service, without a selector, and its place in the API.
+const metricsServer = `
+apiVersion: v1
+kind: Service
+metadata: {name: metrics-server, namespace: kube-system}
+spec:
+  ports: [{port: 443, targetPort: PORT}]
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: metrics-server, namespace: kube-system, labels: {kubernetes.io/service-name: metrics-server}}
+addressType: IPv4
+endpoints: [{addresses: [ADDRESS]}]
+ports: [{port: PORT}]
+---
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1beta1.metrics.k8s.io}
+spec:
+  service: {name: metrics-server, namespace: kube-system, port: 443}
+  group: metrics.k8s.io
+  version: v1beta1
+  insecureSkipTLSVerify: true
+  groupPriorityMinimum: 100
+  versionPriority: 100
+`
+
+// startMetricsServer runs one for as long as the test. It is in the API only while it answers: namespaces can't be deleted
+// while a part of the API is missing.
+func startMetricsServer(t *testing.T) {
+	t.Helper()
+	program := plane.Binary("metrics-server")
+	if _, err := os.Stat(program); err != nil {
+		t.Fatalf("%v: run `make metrics-server` first", err)
+	}
+	port, err := machine.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	process, err := machine.StartProcess(exec.Command(program,
+		"--kubeconfig="+plane.Kubeconfig(), "--authentication-kubeconfig="+plane.Kubeconfig(), "--authorization-kubeconfig="+plane.Kubeconfig(),
+		"--secure-port="+strconv.Itoa(port), "--cert-dir="+dir, "--kubelet-insecure-tls", "--kubelet-use-node-status-port",
+		"--kubelet-preferred-address-types=InternalIP", "--metric-resolution=10s", "--kubelet-request-timeout=9s",
+		"--node-selector="+nodes.SimulatedLabel+"=true",
+	), filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the end of metrics-server's log:\n%s", process.LastLines(30))
+		}
+		if err := process.Kill(); err != nil {
+			t.Error(err)
+		}
+	})
+	awaitLive(t, process, port)
+	node, err := admin(t).CoreV1().Nodes().Get(t.Context(), "top-0", metav1.GetOptions{}) // the simulated nodes are on this machine
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest := strings.NewReplacer("PORT", strconv.Itoa(port), "ADDRESS", node.Status.Addresses[0].Address).Replace(metricsServer)
+	t.Cleanup(func() {
+		if _, err := plane.Kubectl(context.Background(), manifest, "delete", "--filename=-"); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := plane.Kubectl(t.Context(), manifest, "apply", "--filename=-"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitLive waits until metrics-server answers.
+func awaitLive(t *testing.T, process *machine.Process, port int) {
+	t.Helper()
+	browser := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // a test's own server
+	for ctx := t.Context(); ; {
+		response, err := browser.Get(fmt.Sprintf("https://127.0.0.1:%d/livez", port))
+		if err == nil {
+			_ = response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		select {
+		case <-process.Ended():
+			t.Fatal("metrics-server has ended")
+		case <-ctx.Done():
+			t.Fatal(ctx.Err())
+		case <-time.After(50 * time.Millisecond): // it tells nobody
+		}
+	}
+}

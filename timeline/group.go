@@ -1,0 +1,281 @@
+package timeline
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lifepod/lifepod/journal"
+	"github.com/lifepod/lifepod/journal/rounds"
+)
+
+// Group is what a chart has of a group whose pods restart as one (B-GRP): one row says what it waits for, and each
+// member has one.
+type Group struct {
+	Members int `json:"members"`
+	// Rounds are its newest attempts, oldest first; Earlier is how many before them are left out.
+	Rounds  []rounds.Round `json:"rounds"`
+	Earlier int            `json:"earlierAttempts,omitzero"`
+}
+
+// NameOf is a group's name as charts have it: the one that its chart has for the name of a pod.
+func NameOf(namespace, name string) Pod { return Pod{Namespace: namespace, Name: name} }
+
+// OfGroup is the chart of the newest attempts of a group, so many; 0: of all. Of pods of former groups of the same name
+// nothing is shown. Without a member that takes part in an attempt there is no row of rounds.
+func OfGroup(name Pod, records []*journal.Record, now time.Time, most int) *Chart {
+	g := &groupBuilder{chart: &Chart{Pod: name, Group: &Group{}, Gone: true}}
+	var members []rounds.Member
+	for _, r := range rounds.Newest(records, now) {
+		m := rounds.MemberOf(r)
+		if m.Over && len(m.Passages) == 0 {
+			continue // such as one that was rejected
+		}
+		members, g.lives = append(members, m), append(g.lives, Of(r, now))
+	}
+	all := rounds.Of(members)
+	shown := all
+	if most > 0 && len(all) > most {
+		shown = all[len(all)-most:]
+	}
+	g.chart.Group.Members, g.chart.Group.Rounds, g.chart.Group.Earlier = len(members), shown, len(all)-len(shown)
+	g.extent(now)
+	g.rounds()
+	g.members(members)
+	g.path()
+	return g.chart
+}
+
+// groupBuilder makes the chart of a group.
+type groupBuilder struct {
+	chart *Chart
+	lives []*Chart // of the members
+}
+
+// extent says from when to when the chart reaches: from the first round that is shown until the last member was gone.
+func (g *groupBuilder) extent(now time.Time) {
+	c, first := g.chart, g.chart.Group.Rounds
+	c.Begin = now
+	for _, life := range g.lives {
+		c.Begin, c.End, c.Gone = earlier(c.Begin, life.Begin), later(c.End, life.End), c.Gone && life.Gone
+	}
+	if len(first) > 0 {
+		c.Begin = first[0].At
+	}
+	c.End = later(c.Begin, c.End)
+}
+
+// stepOf is what a group's time is spent on until all members have come to a step.
+func stepOf(what rounds.What) Step {
+	switch what {
+	case rounds.Heard:
+		return AllHear
+	case rounds.Ended:
+		return AllEnd
+	case rounds.Lifted:
+		return Lift
+	case rounds.Told:
+		return AllTold
+	case rounds.Runs:
+	}
+	return AllStart
+}
+
+// rounds adds the row of what the group waits for. What it waited for in vain lasts until the next attempt.
+func (g *groupBuilder) rounds() {
+	c := g.chart
+	row := Row{Kind: RoundsRow, Name: string(RoundsRow)}
+	for i := range c.Group.Rounds {
+		r := &c.Group.Rounds[i]
+		end, open := c.End, !c.Gone
+		if i+1 < len(c.Group.Rounds) {
+			end, open = later(r.At, c.Group.Rounds[i+1].At), false
+		}
+		at := r.At
+		for _, s := range r.Steps {
+			b := bar(r.Attempt, stepOf(s.What), at, s.At)
+			b.Notes = []Note{{Text: lastText(&s)}}
+			row.add(b)
+			at = s.At
+		}
+		step := AllRun
+		if r.Done().IsZero() {
+			steps := []rounds.What{rounds.Heard, rounds.Ended, rounds.Lifted, rounds.Told, rounds.Runs}
+			step = stepOf(steps[len(r.Steps)])
+		} else if first := g.firstEnd(at); first.Before(end) {
+			end, open = first, false
+		}
+		b := bar(r.Attempt, step, at, end)
+		b.Open = open
+		row.add(b)
+		for _, m := range r.Began {
+			row.Marks = append(row.Marks, Mark{At: m.At, Name: m.Pod + " began attempt " + fmt.Sprint(r.Attempt), Text: m.Because, Rule: "B-GRP-6"})
+		}
+	}
+	if len(c.Group.Rounds) > 0 {
+		c.Rows = append(c.Rows, row)
+	}
+}
+
+// firstEnd is when the first member ends after a time; the chart's end, if none does.
+func (g *groupBuilder) firstEnd(after time.Time) time.Time {
+	first := g.chart.End
+	for _, life := range g.lives {
+		if ending, _ := endingOf(life); ending.After(after) {
+			first = earlier(first, ending)
+		}
+	}
+	return first
+}
+
+// bar is one of an attempt.
+func bar(attempt int32, step Step, begin, end time.Time) Bar {
+	return Bar{Step: step, Label: fmt.Sprintf("attempt %d: %s", attempt, step), Begin: begin, End: end}
+}
+
+// add adds a bar, if it has a length, or goes on.
+func (r *Row) add(b Bar) {
+	if b.End.After(b.Begin) || b.Open {
+		r.Bars = append(r.Bars, b)
+	}
+}
+
+// lastText is who was the last to come to a step.
+func lastText(s *rounds.Step) string {
+	last := s.Last
+	if s.Node != "" {
+		last += " on " + s.Node
+	}
+	switch {
+	case s.What == rounds.Lifted:
+		return "the first to hear: " + last
+	case s.Container != "":
+		return "the last: " + s.Container + " of " + last
+	}
+	return "the last: " + last
+}
+
+// members adds a row for each member.
+func (g *groupBuilder) members(members []rounds.Member) {
+	var list []Row
+	for i := range members {
+		list = append(list, g.member(&members[i], g.lives[i]))
+	}
+	slices.SortStableFunc(list, func(a, b Row) int { return cmp.Compare(a.Name, b.Name) })
+	g.chart.Rows = append(g.chart.Rows, list...)
+}
+
+func (g *groupBuilder) member(m *rounds.Member, life *Chart) Row {
+	row := Row{Kind: MemberRow, Name: m.Pod}
+	ending, gone := endingOf(life)
+	for i := range m.Passages {
+		p := &m.Passages[i]
+		end, open := ending, ending.Equal(life.End) && !life.Gone
+		if i+1 < len(m.Passages) {
+			end, open = m.Passages[i+1].Since[rounds.Heard], false
+		}
+		at := p.Since[rounds.Heard]
+		until := func(step Step, what rounds.What) {
+			next := p.Since[what]
+			if next.IsZero() || next.After(end) || next.Before(at) {
+				return
+			}
+			row.within(g.chart, bar(p.Attempt, step, at, next))
+			at = next
+		}
+		until(Stopping, rounds.Ended)
+		until(AtBarrier, rounds.Lifted)
+		until(Start, rounds.Runs)
+		last := bar(p.Attempt, InAttempt, at, end)
+		switch {
+		case p.Since[rounds.Lifted].IsZero():
+			last = bar(p.Attempt, AtBarrier, at, end)
+		case p.Since[rounds.Runs].IsZero():
+			last = bar(p.Attempt, Start, at, end)
+		}
+		last.Open = open
+		row.within(g.chart, last)
+		if p.Failed && !p.Since[rounds.Heard].Before(g.chart.Begin) {
+			row.Marks = append(row.Marks, Mark{
+				At: p.Since[rounds.Heard], Name: fmt.Sprintf("began attempt %d", p.Attempt), Text: p.Because, Rule: "B-GRP-6", Failed: true,
+			})
+		}
+	}
+	row.within(g.chart, Bar{Step: Ending, Label: string(Ending), Begin: ending, End: gone, Open: gone.Equal(life.End) && !life.Gone && gone.After(ending)})
+	return row
+}
+
+// within adds what of a bar lies in the chart.
+func (r *Row) within(c *Chart, b Bar) {
+	b.Label = r.Name + ", " + b.Label
+	b.Begin, b.End = later(c.Begin, b.Begin), earlier(c.End, b.End)
+	r.add(b)
+}
+
+// endingOf is when a pod's end began, and when the pod was gone; both are the end of its chart if nothing ends it.
+func endingOf(life *Chart) (ending, gone time.Time) {
+	for _, r := range life.Rows {
+		for _, b := range r.Bars {
+			if r.Kind == PodRow && b.Step == Ending {
+				return b.Begin, b.End
+			}
+		}
+	}
+	return life.End, life.End
+}
+
+// path is that of the newest attempt: what all had to wait for, and whose bar it is.
+func (g *groupBuilder) path() {
+	c := g.chart
+	c.Path = Path{To: "now", At: c.End}
+	if c.Gone {
+		c.Path.To = "its end"
+	}
+	n := len(c.Group.Rounds)
+	if n == 0 {
+		return
+	}
+	r := &c.Group.Rounds[n-1]
+	if done := r.Done(); !done.IsZero() {
+		c.Path.To, c.Path.At = string(AllRun), done
+	}
+	row := &c.Rows[0]
+	for i := range row.Bars {
+		b := &row.Bars[i]
+		if b.Begin.Before(r.At) || !b.End.After(b.Begin) || b.End.After(c.Path.At) {
+			continue
+		}
+		label := string(b.Step)
+		if len(b.Notes) > 0 {
+			label += " (" + b.Notes[0].Text + ")"
+		}
+		c.Path.Pieces = append(c.Path.Pieces, Piece{Step: b.Step, Label: label, Begin: b.Begin, End: b.End})
+		c.Path.Shares = append(c.Path.Shares, Share{Label: label, Took: b.Duration()})
+		g.critical(r, b)
+	}
+	for i := range c.Path.Shares {
+		c.Path.Shares[i].Percent = percent(c.Path.Shares[i].Took, c.Path.Duration())
+	}
+	slices.SortStableFunc(c.Path.Shares, func(x, y Share) int { return cmp.Compare(y.Took, x.Took) })
+}
+
+// critical marks the bar that a step is spent on: that of the member that ends or starts last, else that of all.
+func (g *groupBuilder) critical(r *rounds.Round, of *Bar) {
+	want := map[Step]Step{AllEnd: Stopping, AllStart: Start}[of.Step]
+	for _, s := range r.Steps {
+		if stepOf(s.What) != of.Step || want == "" {
+			continue
+		}
+		for i := range g.chart.Rows {
+			row := &g.chart.Rows[i]
+			for j := range row.Bars {
+				if b := &row.Bars[j]; row.Kind == MemberRow && row.Name == s.Last && b.Step == want && b.End.Equal(s.At) {
+					b.Critical = true
+					return
+				}
+			}
+		}
+	}
+	of.Critical = true
+}
