@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -39,7 +38,7 @@ type Config struct {
 type Server struct {
 	prepared prepared
 	loopback *rest.Config
-	handler  http.Handler
+	direct   inprocess.Transport
 }
 
 type prepared interface{ Run(context.Context) error }
@@ -75,7 +74,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.handler, s.prepared = front.Handler, made
+	s.direct, s.prepared = inprocess.Transport{Handler: front.Handler}, made
 	return s, nil
 }
 
@@ -117,7 +116,7 @@ func DefaultsChecks() []string { return defaults.Checks() }
 // a connection. Each call makes a new one.
 func (s *Server) InProcess() *rest.Config {
 	config := s.Loopback()
-	config.Transport, config.TLSClientConfig = inprocess.Transport{Handler: s.handler}, rest.TLSClientConfig{}
+	config.Transport, config.TLSClientConfig = s.direct, rest.TLSClientConfig{}
 	return config
 }
 
