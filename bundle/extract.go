@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/bundle/manifest"
@@ -59,7 +60,8 @@ func extractTo(dir string, a archive) error {
 	for _, f := range a.manifest.Files {
 		want[f.Path] = f
 	}
-	r := tar.NewReader(z)
+	r, syncs := tar.NewReader(z), &errgroup.Group{}
+	defer func() { _ = syncs.Wait() }() // no file is written to any more; an error was returned below
 	for {
 		header, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -72,39 +74,70 @@ func extractTo(dir string, a archive) error {
 		if !ok {
 			return fmt.Errorf("the archive has %q, which its manifest does not list", header.Name)
 		}
-		if err := extractFile(dir, f, r); err != nil {
+		out, err := extractFile(dir, f, r)
+		if err != nil {
 			return err
 		}
+		syncs.Go(func() error { return finish(out, f.Path) }) // while the next one is unpacked
 		delete(want, f.Path)
 	}
 	for missing := range want {
 		return fmt.Errorf("the archive lacks %q", missing)
 	}
-	return nil
+	return syncs.Wait()
 }
 
-// extractFile writes one file through to the disk and verifies its digest.
-func extractFile(dir string, f manifest.File, content io.Reader) error {
+// extractFile writes one file and verifies its digest.
+func extractFile(dir string, f manifest.File, content io.Reader) (*os.File, error) {
 	path := filepath.Join(dir, f.Path)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
+		return nil, err
 	}
 	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, os.FileMode(f.Mode))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer out.Close()
 	h := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(out, h), content); err != nil {
-		return fmt.Errorf("write %s: %w", f.Path, err)
+	if _, err := io.CopyBuffer(io.MultiWriter(&flowing{file: out}, h), content, make([]byte, copyBuffer)); err != nil {
+		_ = out.Close() // the first error says more
+		return nil, fmt.Errorf("write %s: %w", f.Path, err)
 	}
 	if got := fmt.Sprintf("%x", h.Sum(nil)); got != f.SHA256 {
-		return fmt.Errorf("%s is damaged: its sha256 is %s, the manifest says %s", f.Path, got, f.SHA256)
+		_ = out.Close() // only a damaged file
+		return nil, fmt.Errorf("%s is damaged: its sha256 is %s, the manifest says %s", f.Path, got, f.SHA256)
 	}
-	if err := out.Sync(); err != nil {
-		return fmt.Errorf("write %s: %w", f.Path, err)
+	return out, nil
+}
+
+// finish returns when a file is on the disk.
+func finish(out *os.File, path string) error {
+	if err := errors.Join(out.Sync(), out.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
 	}
-	return out.Close()
+	return nil
+}
+
+// How much of a file is copied at once, and how much of it is written to the disk at once
+// while the rest is still unpacked. In bytes.
+const (
+	copyBuffer = 256 << 10
+	flowAt     = 8 << 20
+)
+
+// flowing is a file that is written to the disk while the rest of it is unpacked.
+type flowing struct {
+	file         *os.File
+	sent, behind int64 // what the disk was asked to write, and what is written behind it
+}
+
+func (f *flowing) Write(p []byte) (int, error) {
+	n, err := f.file.Write(p)
+	if f.behind += int64(n); f.behind >= flowAt {
+		// It only begins; Sync waits for it and has its errors. Not every file system can do it.
+		_ = unix.SyncFileRange(int(f.file.Fd()), f.sent, f.behind, unix.SYNC_FILE_RANGE_WRITE)
+		f.sent, f.behind = f.sent+f.behind, 0
+	}
+	return n, err
 }
 
 func writeMark(dir string, m manifest.Manifest) error {

@@ -21,7 +21,7 @@ func (r *run) runAddons(ctx context.Context) error {
 	if r.Manifests != "" {
 		folders = append(folders, r.Manifests)
 	}
-	objects, err := dynamic.NewForConfig(r.server.Loopback())
+	objects, err := dynamic.NewForConfig(r.server.InProcess())
 	if err != nil {
 		return err
 	}

@@ -90,6 +90,9 @@ func (r *run) runNode(ctx context.Context, ready, registered func()) error {
 	if err := wholefile.Write(file, configuration); err != nil {
 		return err
 	}
+	if err := r.awaitRuntime(ctx); err != nil {
+		return err
+	}
 	o := node.Options{
 		Kubeconfig:       r.file("node.kubeconfig"),
 		ConfigBelow:      file,

@@ -135,9 +135,13 @@ type openedState struct {
 	close func()
 }
 
-// openState is an etcd in this process, or another one, on which this cluster is recorded.
-func (r *run) openState(g *group) (openedState, error) {
+// openState is an etcd in this process, or another one, on which this cluster is recorded by
+// its keys.
+func (r *run) openState(g *group, keys func() error) (openedState, error) {
 	if r.Etcd.Given() {
+		if err := keys(); err != nil {
+			return openedState{}, err
+		}
 		return openedState{place: r.Etcd, ready: func() error { return nil }, close: func() {}}, r.found(g.ctx)
 	}
 	store, err := etcd.Start(g.ctx, etcd.Config{Dir: r.file("etcd"), RunDir: r.paths.RunDir, Log: r.Log})

@@ -60,13 +60,13 @@ func alone(part func(*run, context.Context) error) func(*run, context.Context, i
 
 func (r *run) runControllers(ctx context.Context, shared informers.SharedInformerFactory) error {
 	return controllers.Run(ctx, controllers.Config{
-		Loopback: r.server.Loopback(), Client: r.client, Informers: shared, Keys: r.keys, NodeGrace: r.NodeGrace,
+		Loopback: r.server.InProcess(), Client: r.client, Informers: shared, Keys: r.keys, NodeGrace: r.NodeGrace,
 		Pods: r.pods, Services: r.services,
 	})
 }
 
 func (r *run) runVolumes(ctx context.Context, shared informers.SharedInformerFactory) error {
-	objects, err := dynamic.NewForConfig(r.server.Loopback())
+	objects, err := dynamic.NewForConfig(r.server.InProcess())
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (r *run) runSimulated(ctx context.Context) error {
 }
 
 func (r *run) runSnapshots(ctx context.Context, shared informers.SharedInformerFactory) error {
-	return snapshots.Run(ctx, snapshots.Config{Loopback: r.server.Loopback(), Client: r.client, Informers: shared, Keys: r.keys, Local: r.runs("volumes")})
+	return snapshots.Run(ctx, snapshots.Config{Loopback: r.server.InProcess(), Client: r.client, Informers: shared, Keys: r.keys, Local: r.runs("volumes")})
 }
 
 // Parts are those that --disable can name.
@@ -126,7 +126,6 @@ func (c Config) checkParts() error {
 
 // runParts runs what works on the API server.
 func (r *run) runParts(g *group) {
-	r.traffic = r.newTraffic(g.ctx)
 	r.runOn(g, r.informers(), r.wanted(func(p part) bool { return !p.once || !r.Etcd.Given() }))
 	if r.Etcd.Given() {
 		g.restarted("servers", func(ctx context.Context) error { return r.tellServer(ctx, r.client) })

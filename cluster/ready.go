@@ -117,7 +117,7 @@ func (r *run) await(ctx context.Context, needs []need) error {
 }
 
 // restTime is how long after the start the memory that only the start needs is given
-// back.
+// back. Until then the collector leaves the processors to the first pods.
 const restTime = 5 * time.Second
 
 // tellReady waits until the cluster can be used, and its node is registered, and says
@@ -132,8 +132,14 @@ func (r *run) tellReady(ctx context.Context, registered <-chan struct{}) {
 	case <-registered:
 	}
 	r.step("ready")
-	context.AfterFunc(ctx, footprint.NewPace().Stop)
-	time.AfterFunc(restTime, footprint.GiveBack)
+	time.AfterFunc(restTime, func() {
+		context.AfterFunc(ctx, footprint.NewPace().Stop)
+		footprint.GiveBack()
+	})
 	r.told.Store(true)
-	r.ready(Ready{Kubeconfig: r.file("kubeconfig"), Server: r.url(), Node: r.Node, Took: time.Since(r.began)})
+	there := Ready{Kubeconfig: r.file("kubeconfig"), Server: r.url(), Took: time.Since(r.began)}
+	if r.runs(nodePart) {
+		there.Node = r.Node
+	}
+	r.ready(there)
 }

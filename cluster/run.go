@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,7 +16,6 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cluster/apiserver"
 	"github.com/lifepod/lifepod/cluster/kubeconfig"
 	"github.com/lifepod/lifepod/cluster/pki"
@@ -25,10 +25,10 @@ import (
 
 // Ready is what people need to know of a cluster that runs.
 type Ready struct {
-	Kubeconfig string        `json:"kubeconfig"` // file of the administrator
-	Server     string        `json:"server"`     // URL
-	Node       string        `json:"node"`
-	Took       time.Duration `json:"took"` // from the start
+	Kubeconfig string        `json:"kubeconfig"`     // file of the administrator
+	Server     string        `json:"server"`         // URL
+	Node       string        `json:"node,omitempty"` // empty: this machine's does not run
+	Took       time.Duration `json:"took"`           // from the start
 }
 
 // Run is a cluster until ctx ends. The pods of its node run on then, and the next
@@ -103,6 +103,8 @@ type run struct {
 	client  kubernetes.Interface
 	traffic *traffic
 	led     chan struct{} // closed when what only a leader does has ended
+
+	runtimeTried chan struct{} // closed when the container runtime runs, or can't
 }
 
 func (r *run) run(ctx context.Context) error {
@@ -110,15 +112,21 @@ func (r *run) run(ctx context.Context) error {
 	surviveFatal(g.ctx, r.Log)
 	closeRuntime := r.openRuntime(g.ctx)
 	defer closeRuntime()
-	var err error
-	if r.keys, err = r.openKeys(); err != nil {
+	r.traffic = r.newTraffic(g.ctx)
+	keys := sync.OnceValue(func() (err error) {
+		r.keys, err = r.openKeys()
 		return err
-	}
-	store, err := r.openState(g)
+	})
+	go func() { _ = keys() }() // beside etcd, which needs none of this machine's; an error is told below
+	store, err := r.openState(g, keys)
 	if err != nil {
 		return err
 	}
 	defer store.close()
+	if err := keys(); err != nil {
+		return err
+	}
+	r.step("keys there")
 	serverMade := r.beginServer(g.ctx, store.place)
 	if err := store.ready(); err != nil {
 		return err
@@ -128,7 +136,7 @@ func (r *run) run(ctx context.Context) error {
 		return err
 	}
 	r.step("API server made")
-	if r.client, err = kubernetes.NewForConfig(r.server.Loopback()); err != nil {
+	if r.client, err = kubernetes.NewForConfig(r.server.InProcess()); err != nil {
 		return err
 	}
 	g.essential("API server", r.serve)
@@ -152,31 +160,6 @@ func (r *run) run(ctx context.Context) error {
 // step logs how far the start has come.
 func (r *run) step(what string) {
 	r.Log.Info(what, "after", time.Since(r.began).Round(time.Millisecond))
-}
-
-// openRuntime starts the container runtime beside everything else, so that the node
-// finds it running. An error is the node's to tell.
-func (r *run) openRuntime(ctx context.Context) (closeRuntime func()) {
-	if !r.runs(nodePart) {
-		return func() {}
-	}
-	opened := make(chan *bundle.Runtime, 1)
-	go func() {
-		runtime, err := bundle.Open(ctx, bundle.Config{Root: r.Root, CNI: &r.CNI, OCIRuntime: r.OCIRuntime, Log: r.Log})
-		if err != nil {
-			runtime = nil
-		}
-		opened <- runtime
-	}()
-	return func() {
-		if runtime := <-opened; runtime != nil {
-			closing, done := context.WithTimeout(context.WithoutCancel(ctx), node.CloseTimeout)
-			defer done()
-			if err := runtime.Close(closing); err != nil {
-				r.Log.Error("stop the container runtime", "err", err)
-			}
-		}
-	}
 }
 
 // url is where people on this machine find the API server.

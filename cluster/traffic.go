@@ -18,14 +18,16 @@ type traffic struct {
 	serves func()
 }
 
-// newTraffic finds out whether they do with the rules of before, which stay while pods
-// run on.
+// newTraffic finds out, beside everything else, whether they do with the rules of before, which
+// stay while pods run on.
 func (l *layout) newTraffic(ctx context.Context) *traffic {
 	t := &traffic{ready: make(chan struct{})}
 	t.serves = sync.OnceFunc(func() { close(t.ready) })
-	if proxy.Serves(ctx, proxy.Table(l.paths), l.serviceIP(apiService)) {
-		t.serves()
-	}
+	go func() {
+		if proxy.Serves(ctx, proxy.Table(l.paths), l.serviceIP(apiService)) {
+			t.serves()
+		}
+	}()
 	return t
 }
 

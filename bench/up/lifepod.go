@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -20,6 +21,7 @@ import (
 type lifepodUp struct {
 	program, root string
 	listen        string
+	logTo         io.Writer // nil: nobody asked for it
 	command       *exec.Cmd
 	log           bytes.Buffer
 }
@@ -40,6 +42,10 @@ func (l *lifepodUp) start(ctx context.Context) (*rest.Config, error) {
 	l.log.Reset()
 	l.command = exec.Command(l.program, "up", "--root", l.root, "--node-name", "bench", "--listen", l.listen)
 	l.command.Stdout, l.command.Stderr = &l.log, &l.log
+	if l.logTo != nil {
+		l.command.Args = append(l.command.Args, "--log-level", "info")
+		l.command.Stderr = l.logTo
+	}
 	if err := l.command.Start(); err != nil {
 		return nil, err
 	}

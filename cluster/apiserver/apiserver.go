@@ -16,6 +16,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 
 	"github.com/lifepod/lifepod/cluster/apiserver/defaults"
+	"github.com/lifepod/lifepod/cluster/apiserver/inprocess"
 	"github.com/lifepod/lifepod/cluster/apiserver/openapi"
 	"github.com/lifepod/lifepod/cluster/pki"
 	"github.com/lifepod/lifepod/cluster/state"
@@ -37,6 +38,7 @@ type Config struct {
 type Server struct {
 	prepared prepared
 	loopback *rest.Config
+	direct   inprocess.Transport
 }
 
 type prepared interface{ Run(context.Context) error }
@@ -68,46 +70,57 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.prepared, err = prepare(whole); err != nil {
+	front, made, err := prepare(whole)
+	if err != nil {
 		return nil, err
 	}
+	s.direct, s.prepared = inprocess.Transport{Handler: front.Handler}, made
 	return s, nil
 }
 
 // prepare makes the chain of servers. Some things are made at other times than upstream
-// makes them, see the packages below this one.
-func prepare(config app.CompletedConfig) (prepared, error) {
+// makes them, see the packages below this one. Requests come in at front.
+func prepare(config app.CompletedConfig) (front *genericapiserver.GenericAPIServer, made prepared, err error) {
 	generic := &config.KubeAPIs.ControlPlane.Generic
 	openAPIv2 := generic.OpenAPIConfig
-	generic.OpenAPIConfig = nil // v3 stays
+	generic.OpenAPIConfig, generic.SkipOpenAPIInstallation = nil, true // v3's stays, for server-side apply
 	upstreams := defaults.Take(generic)
 	chain, err := app.CreateServerChain(config)
 	if err != nil {
-		return nil, fmt.Errorf("make the API server: %w", err)
+		return nil, nil, fmt.Errorf("make the API server: %w", err)
 	}
-	front := chain.GenericAPIServer
+	front = chain.GenericAPIServer
 	kube, ok := front.NextDelegate().(*genericapiserver.GenericAPIServer)
 	if !ok {
-		return nil, errors.New("make the API server: the chain of servers is not the one that is known")
+		return nil, nil, errors.New("make the API server: the chain of servers is not the one that is known")
 	}
 	if err := upstreams.Replace(front, kube); err != nil {
-		return nil, fmt.Errorf("make the API server: %w", err)
+		return nil, nil, fmt.Errorf("make the API server: %w", err)
 	}
 	openapi.ServeV2(kube, openAPIv2)
-	front.ShutdownTimeout = endConnections
-	made, err := chain.PrepareRun()
-	if err != nil {
-		return nil, fmt.Errorf("prepare the API server: %w", err)
+	if err := openapi.ServeV3(kube, generic.OpenAPIV3Config); err != nil {
+		return nil, nil, err
 	}
-	return made, nil
+	front.ShutdownTimeout = endConnections
+	if made, err = chain.PrepareRun(); err != nil {
+		return nil, nil, fmt.Errorf("prepare the API server: %w", err)
+	}
+	return front, made, nil
 }
 
 // DefaultsChecks are the checks of /readyz that wait until the objects that every cluster
 // has are there.
 func DefaultsChecks() []string { return defaults.Checks() }
 
-// Loopback is how this process calls the server: as system:masters, without a
-// limit. Each call makes a new one.
+// InProcess is how this process calls the server: as system:masters, without a limit and without
+// a connection. Each call makes a new one.
+func (s *Server) InProcess() *rest.Config {
+	config := s.Loopback()
+	config.Transport, config.TLSClientConfig = s.direct, rest.TLSClientConfig{}
+	return config
+}
+
+// Loopback is the same by a connection, for who does something with it.
 func (s *Server) Loopback() *rest.Config {
 	config := rest.CopyConfig(s.loopback)
 	config.QPS = -1

@@ -1,7 +1,11 @@
 package controllers
 
 import (
+	"sync"
+	"time"
+
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
@@ -10,7 +14,10 @@ import (
 )
 
 // oneClient gives every controller the same client.
-type oneClient struct{ c Config }
+type oneClient struct {
+	c      Config
+	shared *sharedDiscovery
+}
 
 func (o oneClient) Config(string) (*rest.Config, error) { return rest.CopyConfig(o.c.Loopback), nil }
 
@@ -20,8 +27,48 @@ func (o oneClient) Client(string) (kubernetes.Interface, error) { return o.c.Cli
 
 func (o oneClient) ClientOrDie(string) kubernetes.Interface { return o.c.Client }
 
-func (o oneClient) DiscoveryClient(string) (discovery.DiscoveryInterface, error) {
+func (o oneClient) DiscoveryClient(name string) (discovery.DiscoveryInterface, error) {
+	if name == collectorClient || name == quotaClient {
+		return o.shared, nil
+	}
 	return o.c.Client.Discovery(), nil
+}
+
+// Controllers that ask for all resources at the start, and again every 30 s, at the same time.
+const (
+	collectorClient = "generic-garbage-collector"
+	quotaClient     = "resourcequota-controller"
+)
+
+// discoveryAge is how old may be what one of them has asked for when another one asks.
+const discoveryAge = 2 * time.Second
+
+// sharedDiscovery asks the API server for all resources once for all who want them within
+// discoveryAge.
+type sharedDiscovery struct {
+	discovery.CachedDiscoveryInterface
+
+	mu    sync.Mutex
+	asked time.Time
+}
+
+func (s *sharedDiscovery) ServerPreferredResources() ([]*metav1.APIResourceList, error) {
+	s.refresh()
+	return s.CachedDiscoveryInterface.ServerPreferredResources()
+}
+
+func (s *sharedDiscovery) ServerPreferredNamespacedResources() ([]*metav1.APIResourceList, error) {
+	s.refresh()
+	return s.CachedDiscoveryInterface.ServerPreferredNamespacedResources()
+}
+
+func (s *sharedDiscovery) refresh() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := time.Now(); now.Sub(s.asked) > discoveryAge {
+		s.asked = now
+		s.Invalidate()
+	}
 }
 
 func (o oneClient) DiscoveryClientOrDie(string) discovery.DiscoveryInterface {

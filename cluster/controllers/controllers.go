@@ -109,10 +109,11 @@ func (c Config) context(ctx context.Context) (app.ControllerContext, error) {
 		return app.ControllerContext{}, err
 	}
 	metadataInformers := metadatainformer.NewSharedInformerFactoryWithOptions(metadataClient, 0, metadatainformer.WithTransform(Trim))
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.Client.Discovery()))
+	discovered := memory.NewMemCacheClient(c.Client.Discovery())
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(discovered)
 	go resetMapper(ctx, mapper)
 	all := app.ControllerContext{
-		ClientBuilder:                   oneClient{c: c},
+		ClientBuilder:                   oneClient{c: c, shared: &sharedDiscovery{CachedDiscoveryInterface: discovered}},
 		InformerFactory:                 c.Informers,
 		ObjectOrMetadataInformerFactory: informerfactory.NewInformerFactory(c.Informers, metadataInformers),
 		ComponentConfig:                 settings,

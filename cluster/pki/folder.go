@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Names of the pairs NAME.crt and NAME.key.
@@ -67,14 +69,18 @@ func Open(c Config) (*Folder, error) {
 	if err := os.Chmod(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("folder of keys: %w", err)
 	}
-	var err error
-	if f.ca, err = f.authority(caName, "lifepod-ca"); err != nil {
-		return nil, err
-	}
-	if f.proxyCA, err = f.authority(frontProxyCA, "lifepod-front-proxy-ca"); err != nil {
-		return nil, err
-	}
-	if err := f.tokenKey(); err != nil {
+	// The first time, most of it is waiting for the disk: what is written side by side shares that.
+	var all errgroup.Group
+	all.Go(func() (err error) {
+		f.ca, err = f.authority(caName, "lifepod-ca")
+		return err
+	})
+	all.Go(func() (err error) {
+		f.proxyCA, err = f.authority(frontProxyCA, "lifepod-front-proxy-ca")
+		return err
+	})
+	all.Go(f.tokenKey)
+	if err := all.Wait(); err != nil {
 		return nil, err
 	}
 	return f, f.Refresh()
@@ -105,10 +111,17 @@ func (f *Folder) signed() []signed {
 // is not for the configured names any more: certificates, and the kubeconfig files
 // that were asked for before.
 func (f *Folder) Refresh() error {
+	var all errgroup.Group
 	for _, s := range f.signed() {
-		if err := f.refresh(s); err != nil {
-			return fmt.Errorf("renew %s: %w", f.path(s.file+".crt"), err)
-		}
+		all.Go(func() error {
+			if err := f.refresh(s); err != nil {
+				return fmt.Errorf("renew %s: %w", f.path(s.file+".crt"), err)
+			}
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return err
 	}
 	for _, k := range f.kubeconfigs {
 		if err := f.refreshKubeconfig(k); err != nil {

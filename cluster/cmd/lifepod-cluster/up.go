@@ -127,12 +127,16 @@ func printReady(out io.Writer, root string, r cluster.Ready) {
 	if os.Getenv("SUDO_USER") != "" {
 		lifepod = "sudo " + lifepod
 	}
-	fmt.Fprintf(out, `Kubernetes is ready after %.1f s: %s, node %s
+	node := "no node on this machine"
+	if r.Node != "" {
+		node = "node " + r.Node
+	}
+	fmt.Fprintf(out, `Kubernetes is ready after %.1f s: %s, %s
 
   export KUBECONFIG=%s
   %skubectl get pods -A     # needs no installed kubectl
   %sdown                    # ends it, with its pods
-`, r.Took.Round(100*time.Millisecond).Seconds(), r.Server, r.Node, r.Kubeconfig, lifepod, lifepod)
+`, r.Took.Round(100*time.Millisecond).Seconds(), r.Server, node, r.Kubeconfig, lifepod, lifepod)
 }
 
 // rootFlag is what further commands have to be given to mean the same cluster.
