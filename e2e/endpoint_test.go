@@ -10,6 +10,7 @@ import (
 // TestRuntimeEndpoint runs a pod on a runtime that somebody else runs: here the
 // containerd of another root, which is up because a pod runs there.
 func TestRuntimeEndpoint(t *testing.T) {
+	t.Parallel()
 	host, guest := newRoot(t), newRoot(t)
 	keeper := host.startRun(t, pod("keeper", `
 containers:
@@ -27,6 +28,7 @@ containers:
 
 // TestRuntimeEndpointRefused: an endpoint without a runtime is one clear error.
 func TestRuntimeEndpointRefused(t *testing.T) {
+	t.Parallel()
 	for endpoint, want := range map[string]string{
 		"unix:///nowhere.sock": "no container runtime answers there",
 		"/nowhere.sock":        "want unix:///path/to/socket",

@@ -34,6 +34,7 @@ spec:
 // An agent holds up the machine's shutdown until its pods have ended, the lowest priority
 // first, and takes its lock again when the shutdown is cancelled (B-SHD-2, B-SHD-4).
 func TestAgentAtShutdown(t *testing.T) {
+	t.Parallel()
 	bus := logindtest.NewBus(t)
 	logind := logindtest.NewLogind(t, bus, time.Hour)
 	root, files := machine.Root{Dir: t.TempDir()}, t.TempDir()

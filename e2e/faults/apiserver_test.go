@@ -66,12 +66,12 @@ func (n *node) withoutAPIServer(t *testing.T, restarting *v1.Pod, meanwhile func
 	back := time.Now()
 	n.awaitLease(t, back)
 	lease := time.Since(back)
-	n.awaitRight(t, restarting) // as the tests' watch shows, which pauses up to a minute before it tries again
+	n.awaitRight(t, restarting)
 	right := time.Since(back)
 	if err := n.AwaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("without API server for %v: the Lease was renewed %v after it was back; the tests' watch showed right statuses after %v",
+	t.Logf("without API server for %v: the Lease was renewed %v after it was back; statuses were right after %v",
 		*outage, lease.Round(time.Millisecond), right.Round(time.Millisecond))
 }
 

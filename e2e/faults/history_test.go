@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,8 +11,12 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -45,7 +50,7 @@ func watch(ctx context.Context, node string) *history {
 	h := &history{pods: map[types.UID]*chronicle{}, changed: make(chan struct{})}
 	pods := cache.NewListWatchFromClient(admin.CoreV1().RESTClient(), "pods", "", fields.OneTermEqualSelector("spec.nodeName", node))
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: pods, ObjectType: &v1.Pod{},
+		ListerWatcher: throughOutages(pods), ObjectType: &v1.Pod{},
 		Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(o any) { h.told(o.(*v1.Pod), false) },
 			UpdateFunc: func(_, o any) { h.told(o.(*v1.Pod), false) },
@@ -59,6 +64,34 @@ func watch(ctx context.Context, node string) *history {
 	})
 	go informer.Run(ctx.Done())
 	return h
+}
+
+// throughOutages asks again every 50 ms while nobody answers. A reflector would pause for longer and longer, up to a
+// minute, and show only then what is there since the API server is back.
+func throughOutages(from *cache.ListWatch) *cache.ListWatch {
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return untilAnswered(ctx, func() (runtime.Object, error) { return from.ListWithContext(ctx, o) })
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			return untilAnswered(ctx, func() (apiwatch.Interface, error) { return from.WatchWithContext(ctx, o) })
+		},
+	}
+}
+
+// untilAnswered asks until there is an answer, which may be an error of the API server.
+func untilAnswered[T any](ctx context.Context, ask func() (T, error)) (T, error) {
+	for {
+		got, err := ask()
+		if err == nil || errors.As(err, new(apierrors.APIStatus)) {
+			return got, err
+		}
+		select {
+		case <-ctx.Done():
+			return got, err
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 func (h *history) told(pod *v1.Pod, gone bool) {

@@ -2,7 +2,9 @@ package simulated
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,7 +20,24 @@ import (
 
 var plane *controlplane.ControlPlane
 
-func TestMain(m *testing.M) { controlplane.Main(m, &plane) }
+// TestMain lets all tests run at a time that may: they mostly wait.
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	controlplane.Main(m, &plane)
+}
+
+// work is of the tests that have much to do.
+var work sync.Mutex
+
+// takeTurns lets a test run beside others, but not beside one that has much to do as well.
+func takeTurns(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	work.Lock()
+	t.Cleanup(work.Unlock)
+}
 
 func admin(t *testing.T) kubernetes.Interface {
 	t.Helper()
