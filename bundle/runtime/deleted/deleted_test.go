@@ -1,6 +1,8 @@
 package deleted
 
 import (
+	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,5 +64,35 @@ func TestAnswerIsRepeated(t *testing.T) {
 	}
 	if out := clean(t, program, bundle, "delete"); out != began {
 		t.Errorf("with an empty answer it says %q", out)
+	}
+}
+
+// tasks is a task service that deletes what is not called "running".
+type tasks struct{ taskapi.TTRPCTaskService }
+
+func (tasks) Delete(_ context.Context, r *taskapi.DeleteRequest) (*taskapi.DeleteResponse, error) {
+	if r.ID == "running" {
+		return nil, errors.New("it runs")
+	}
+	return &taskapi.DeleteResponse{Pid: 1}, nil
+}
+
+// Only of what is deleted, nothing is left to clean up.
+func TestAnswersOfDeletions(t *testing.T) {
+	bundles := t.TempDir()
+	for _, id := range []string{"sandbox", "deleted", "running", "executed"} {
+		if err := os.Mkdir(filepath.Join(bundles, id), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(filepath.Join(bundles, "sandbox"))
+	for _, r := range []*taskapi.DeleteRequest{{ID: "deleted"}, {ID: "running"}, {ID: "executed", ExecID: "probe"}} {
+		_, err := Service{tasks{}}.Delete(t.Context(), r)
+		if (err != nil) != (r.ID == "running") {
+			t.Errorf("%s: %v", r.ID, err)
+		}
+		if _, err := os.Stat(filepath.Join(bundles, r.ID, fileName)); (err == nil) != (r.ID == "deleted") {
+			t.Errorf("%s: %v", r.ID, err)
+		}
 	}
 }

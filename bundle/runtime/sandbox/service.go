@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"sync"
 
 	eventsapi "github.com/containerd/containerd/api/events"
@@ -15,11 +14,8 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/containerd/errdefs/pkg/errgrpc"
 	"github.com/containerd/log"
-	"github.com/containerd/ttrpc"
 	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/types/known/emptypb"
-
-	"github.com/lifepod/lifepod/bundle/runtime/deleted"
 )
 
 // Service answers for the sandbox itself, and has containerd's task service answer for
@@ -36,12 +32,6 @@ type Service struct {
 // NewService puts the sandbox before tasks.
 func NewService(tasks taskapi.TTRPCTaskService, publisher shim.Publisher) *Service {
 	return &Service{TTRPCTaskService: tasks, publisher: publisher}
-}
-
-// RegisterTTRPC is for the shim's server.
-func (s *Service) RegisterTTRPC(server *ttrpc.Server) error {
-	taskapi.RegisterTTRPCTaskService(server, s)
-	return nil
 }
 
 // find returns the sandbox of that ID; nil, if it is that of a container.
@@ -120,28 +110,9 @@ func (s *Service) runs(b *sandbox) bool {
 	return b.started && !b.hasEnded()
 }
 
-// Delete removes what is left of the sandbox, whose process has ended, or of a container. A sandbox
-// that was never started, because its caller has given up, is ended: so does runc.
+// Delete removes what is left of the sandbox, whose process has ended. One that was never
+// started, because its caller has given up, is ended: so does runc.
 func (s *Service) Delete(ctx context.Context, r *taskapi.DeleteRequest) (*taskapi.DeleteResponse, error) {
-	answer, err := s.delete(ctx, r)
-	if err == nil && r.ExecID == "" {
-		if err := s.leave(r.ID, answer); err != nil {
-			log.G(ctx).WithError(err).Warn("containerd will clean up once more")
-		}
-	}
-	return answer, err
-}
-
-// leave spares containerd the clean-up after what was deleted.
-func (s *Service) leave(id string, answer *taskapi.DeleteResponse) error {
-	own, err := os.Getwd() // the bundle of the shim's first one
-	if err != nil {
-		return err
-	}
-	return deleted.Leave(filepath.Join(filepath.Dir(own), id), answer)
-}
-
-func (s *Service) delete(ctx context.Context, r *taskapi.DeleteRequest) (*taskapi.DeleteResponse, error) {
 	b := s.find(r.ID)
 	if b == nil || r.ExecID != "" {
 		return s.TTRPCTaskService.Delete(ctx, r)

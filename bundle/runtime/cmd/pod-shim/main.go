@@ -21,6 +21,7 @@ import (
 
 	"github.com/lifepod/lifepod/bundle/runtime/container"
 	"github.com/lifepod/lifepod/bundle/runtime/container/children"
+	"github.com/lifepod/lifepod/bundle/runtime/deleted"
 	"github.com/lifepod/lifepod/bundle/runtime/detach"
 	"github.com/lifepod/lifepod/bundle/runtime/sandbox"
 )
@@ -69,5 +70,5 @@ func newService(ic *plugin.InitContext) (any, error) {
 		return nil, err
 	}
 	runc.Monitor = &container.Monitor{Programs: reaper.Default, Runc: carried, Children: reaping}
-	return sandbox.NewService(tasks, publisher.(shim.Publisher)), nil
+	return deleted.Service{TTRPCTaskService: sandbox.NewService(tasks, publisher.(shim.Publisher))}, nil
 }

@@ -1,0 +1,41 @@
+package deleted
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	taskapi "github.com/containerd/containerd/api/runtime/task/v3"
+	"github.com/containerd/log"
+	"github.com/containerd/ttrpc"
+)
+
+// Service leaves the answers of a task service in the bundles.
+type Service struct{ taskapi.TTRPCTaskService }
+
+// RegisterTTRPC is for the shim's server.
+func (s Service) RegisterTTRPC(server *ttrpc.Server) error {
+	taskapi.RegisterTTRPCTaskService(server, s)
+	return nil
+}
+
+// Delete deletes a container, a sandbox, or another process of a container, of which nothing is left to clean up.
+func (s Service) Delete(ctx context.Context, r *taskapi.DeleteRequest) (*taskapi.DeleteResponse, error) {
+	answer, err := s.TTRPCTaskService.Delete(ctx, r)
+	if err != nil || r.ExecID != "" {
+		return answer, err
+	}
+	if err := leave(r.ID, answer); err != nil {
+		log.G(ctx).WithError(err).Warn("containerd will clean up once more")
+	}
+	return answer, nil
+}
+
+// leave notes the answer in the bundle of that ID.
+func leave(id string, answer *taskapi.DeleteResponse) error {
+	folder, err := os.Getwd() // the bundle that the shim was started with, beside which the others are
+	if err != nil {
+		return err
+	}
+	return Leave(filepath.Join(filepath.Dir(folder), id), answer)
+}
