@@ -104,11 +104,16 @@ func (v *stateView) terminated() *v1.ContainerStateTerminated {
 	return v.end
 }
 
-// runsAgain says whether a completed init container runs again in a new sandbox and the
-// API would refuse to take its end back. The previous end is then shown until there is a
-// new one (A-STAT-6).
+// runsAgain says whether an init container that had completed runs again in a new sandbox, and the
+// previous end is shown until there is one of its own (A-STAT-6).
 func runsAgain(s *step, c *container) bool {
-	if c.kind != initContainer || c.Exit != nil || c.Last == nil || !c.LastDone || s.round.Ever || s.restartAllRule {
+	return keepsEnd(s, c) && (c.Exit == nil || restartsUnasked(s, c))
+}
+
+// keepsEnd says whether the previous instance of an init container had completed and the API
+// would refuse to take that end back.
+func keepsEnd(s *step, c *container) bool {
+	if c.kind != initContainer || c.Last == nil || !c.LastDone || s.round.Ever || s.restartAllRule {
 		return false
 	}
 	return s.pod.Spec.RestartPolicy != v1.RestartPolicyAlways || c.spec.RestartPolicy != nil
@@ -116,9 +121,9 @@ func runsAgain(s *step, c *container) bool {
 
 // waitsForRestart says whether an exited container shows why it does not run instead of
 // its exit (A-CST-6). In a deleted pod it shows the exit, because nothing starts any
-// more.
+// more; so does an init container that shows an end already, of which only another end is told (A-STAT-6).
 func waitsForRestart(s *step, c *container) bool {
-	return c.Failure != nil && c.Verdict.Restart && s.stop.Cause != Deleted
+	return c.Failure != nil && c.Verdict.Restart && s.stop.Cause != Deleted && !keepsEnd(s, c)
 }
 
 // restartsUnasked says whether a container that was killed, or whose start was cut off, runs

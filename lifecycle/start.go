@@ -132,7 +132,7 @@ func newInstance(s *step, c *container, id string) {
 			advanceCrash(s, c)
 		}
 		c.RestartCount++
-		c.Last, c.LastDone = c.Exit, c.done()
+		c.Last, c.LastDone = c.Exit, c.done() || c.LastDone && c.neverRan()
 	}
 	if c.PreviousID != "" && c.ID != "" && !c.removal.previous.done {
 		attempt := uint32(c.RestartCount - 2) // the new one is restartCount, the one that has just ended is kept
