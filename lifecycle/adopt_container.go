@@ -99,7 +99,7 @@ func adoptFromOldSandbox(s *step, c *container, newest ObservedContainer) {
 	case newest.State == StateCreated:
 		c.Position = created
 	}
-	forgetRecord(c)
+	forgetRecord(s, c)
 }
 
 // adoptVerdicts keeps started and ready as they were (B-RST-6, B-RST-8). A postStart hook

@@ -270,7 +270,7 @@ func afterSandboxLoss(s *step) {
 	s.sandbox, s.claims.prepared = next, work{} // prepared for each sandbox (A-DRA-2)
 	s.kept.InitTurn = 0
 	for _, c := range s.containers {
-		forgetRecord(c)
+		forgetRecord(s, c)
 	}
 	outcome := "new sandbox"
 	if len(s.inits()) > 0 {
@@ -295,14 +295,14 @@ func runsInNewSandbox(s *step, c *container) bool {
 // an instance that was created but never started is created again, and init containers
 // run again from the first (A-ACT-3). Every instance counts, whether it ran or not
 // (A-CST-11).
-func forgetRecord(c *container) {
+func forgetRecord(s *step, c *container) {
 	c.PreviousID, c.removal.previous = "", work{}
 	ranInit := (c.kind == initContainer || c.kind == sidecarContainer) && c.Exit != nil
 	if !ranInit && c.Position != created {
 		return
 	}
 	if ranInit {
-		c.Last, c.LastDone = c.Exit, c.done()
+		exitIsLast(s, c)
 		c.Failure, c.BackOff = nil, backoff.Place{}
 	}
 	c.instance, c.removal.newest = instance{}, work{}

@@ -132,7 +132,7 @@ func newInstance(s *step, c *container, id string) {
 			advanceCrash(s, c)
 		}
 		c.RestartCount++
-		c.Last, c.LastDone = c.Exit, c.done() || c.LastDone && c.neverRan()
+		exitIsLast(s, c)
 	}
 	if c.PreviousID != "" && c.ID != "" && !c.removal.previous.done {
 		attempt := uint32(c.RestartCount - 2) // the new one is restartCount, the one that has just ended is kept
@@ -143,6 +143,14 @@ func newInstance(s *step, c *container, id string) {
 	}
 	c.instance = instance{ID: id, underWay: underWay{touchedAt: s.now}, reportedState: reportedState{ImageRef: c.Image.Info.Ref}}
 	c.Image = image{Info: c.Image.Info} // the next start asks anew (A-IMG-2)
+}
+
+// exitIsLast makes the newest instance's exit lastState. One that never ran takes nothing from what is
+// shown until the next one has ended.
+func exitIsLast(s *step, c *container) {
+	if !c.neverRan() || !keepsEnd(s, c) {
+		c.Last, c.LastDone = c.Exit, c.done()
+	}
 }
 
 // createFailed files a failed create: it is shown as the waiting reason (A-CST-6) and
