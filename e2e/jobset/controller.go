@@ -116,9 +116,6 @@ func (c *Controller) Grant(ctx context.Context) error {
 
 func (c *Controller) file(name string) string { return filepath.Join(c.config.Dir, name) }
 
-// podsOfJobSets is what JobSet's patches give the webhooks of pods: other pods can be created while the controller is away.
-const podsOfJobSets = "  objectSelector: {matchExpressions: [{key: jobset.sigs.k8s.io/jobset-name, operator: Exists}]}\n"
-
 // install gives the cluster JobSet's resource and its webhooks.
 func (c *Controller) install(ctx context.Context) error {
 	authority, err := c.writeCertificate()
@@ -155,12 +152,6 @@ health: {healthProbeBindAddress: "0"}
 			return fmt.Errorf("JobSet's webhooks have no service with the path %s", path)
 		}
 		text = strings.ReplaceAll(text, service, url)
-	}
-	for _, name := range []string{"  name: mpod.kb.io\n", "  name: vpod.kb.io\n"} {
-		if !strings.Contains(text, name) {
-			return fmt.Errorf("JobSet's webhooks have none with %s", strings.TrimSpace(name))
-		}
-		text = strings.ReplaceAll(text, name, name+podsOfJobSets)
 	}
 	c.webhooks = text
 	if _, err := c.config.Plane.Kubectl(ctx, text, "apply", "--filename=-"); err != nil {
@@ -209,7 +200,7 @@ func (c *Controller) writeCertificate() (authority []byte, err error) {
 	return authority, errors.Join(os.WriteFile(c.file("tls.crt"), authority, 0o600), os.WriteFile(c.file("tls.key"), keyPEM, 0o600))
 }
 
-// await waits until the webhooks answer: no JobSet can be created before, and no pod of one.
+// await waits until the webhooks answer: nothing can be created before.
 func (c *Controller) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -234,7 +225,7 @@ func (c *Controller) PID() int { return c.process.PID() }
 // LastLines are the last ones of its log.
 func (c *Controller) LastLines(count int) []byte { return c.process.LastLines(count) }
 
-// Close ends it. JobSets stay, and nobody looks after them; nobody checks their pods either.
+// Close ends it. JobSets stay, and nobody looks after them; nobody checks pods either.
 func (c *Controller) Close() (err error) {
 	if c.process != nil {
 		err = c.process.Kill()

@@ -44,7 +44,7 @@ spec:
           spec:
             restartPolicy: Never
             terminationGracePeriodSeconds: 1
-            nodeSelector: {lifepod.dev/simulated: "true", nodes: group}
+            nodeSelector: {lifepod.dev/simulated: "true"}
             containers:
             - name: worker
               image: lifepod.dev/toolbox:1
@@ -57,7 +57,6 @@ spec:
 // A JobSet on simulated nodes restarts in place as one, with the real controller: all nodes of the
 // process take part in groups by one watch.
 func TestSimulatedGroup(t *testing.T) {
-	takeTurns(t)
 	controller, err := jobset.Start(t.Context(), jobset.Config{Plane: plane, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +78,7 @@ func TestSimulatedGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	join(t, client, nodes.Options{Count: 6, Prefix: "group-", Labels: map[string]string{"nodes": "group"}, Pods: &live.Pods{Scenarios: scenarios}})
+	join(t, client, nodes.Options{Count: 6, Prefix: "group-", Pods: &live.Pods{Scenarios: scenarios}})
 	seen := follow(t, client, ns)
 	if _, err := plane.Kubectl(t.Context(), trainManifest, "--namespace", ns, "apply", "--filename=-"); err != nil {
 		t.Fatal(err)

@@ -19,7 +19,6 @@ import (
 // Upstream's kubelet runs 200 pods on the runtime without containers: they become Ready when the
 // scenario says so, and when they are deleted nothing is left of them.
 func TestKubeletRuns200Pods(t *testing.T) {
-	takeTurns(t)
 	const pods = 200
 	scenarios, err := choice.Of(choice.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{ready: 1s}]}}")})
 	if err != nil {

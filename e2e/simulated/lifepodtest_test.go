@@ -1,16 +1,18 @@
 package simulated
 
 import (
+	"context"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/lifepodtest"
+	"github.com/lifepod/lifepod/sim/nodes"
 )
 
 // In a cluster without a scheduler of theirs, pods become Ready on the nodes of a test, and one
-// crashes as its scenario says. It is not run beside tests whose pods the scheduler binds: these nodes would take them.
+// crashes as its scenario says.
 func TestNodesOfATest(t *testing.T) {
 	const crash = `
 apiVersion: lifepod.dev/v1alpha1
@@ -19,7 +21,12 @@ containers:
   main:
     runs: [{run: 1s, exit: 3}, {run: forever}]`
 	client := admin(t)
-	t.Cleanup(func() { deleteNodes(t, client, "sim-", 3) })
+	t.Cleanup(func() {
+		selector := metav1.ListOptions{LabelSelector: nodes.SimulatedLabel}
+		if err := client.CoreV1().Nodes().DeleteCollection(context.Background(), metav1.DeleteOptions{}, selector); err != nil {
+			t.Error(err)
+		}
+	})
 	ns := namespace(t, client)
 	lifepodtest.Start(t, plane.RESTConfig(), lifepodtest.Options{Nodes: 3, Scenarios: map[string]string{ns + "/crash-*": crash}})
 	for _, name := range []string{"web", "crash-1", "db"} {

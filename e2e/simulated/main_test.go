@@ -2,9 +2,7 @@ package simulated
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,24 +18,7 @@ import (
 
 var plane *controlplane.ControlPlane
 
-// TestMain lets all tests run at a time that may: they mostly wait.
-func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", "8"); err != nil {
-		panic(err)
-	}
-	controlplane.Main(m, &plane)
-}
-
-// work is of the tests that have much to do.
-var work sync.Mutex
-
-// takeTurns lets a test run beside others, but not beside one that has much to do as well.
-func takeTurns(t *testing.T) {
-	t.Helper()
-	t.Parallel()
-	work.Lock()
-	t.Cleanup(work.Unlock)
-}
+func TestMain(m *testing.M) { controlplane.Main(m, &plane) }
 
 func admin(t *testing.T) kubernetes.Interface {
 	t.Helper()

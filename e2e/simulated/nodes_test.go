@@ -10,7 +10,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -34,7 +33,10 @@ func join(t *testing.T, client kubernetes.Interface, o nodes.Options) {
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()
-		deleteNodes(t, client, o.Prefix, o.Count)
+		selector := metav1.ListOptions{LabelSelector: nodes.SimulatedLabel}
+		if err := client.CoreV1().Nodes().DeleteCollection(context.Background(), metav1.DeleteOptions{}, selector); err != nil {
+			t.Error(err)
+		}
 	})
 	select {
 	case <-ready:
@@ -43,21 +45,10 @@ func join(t *testing.T, client kubernetes.Interface, o nodes.Options) {
 	}
 }
 
-// deleteNodes deletes those of a test that are still there; other tests have nodes at the same time.
-func deleteNodes(t *testing.T, client kubernetes.Interface, prefix string, count int) {
-	t.Helper()
-	for _, name := range nodes.Names(prefix, count) {
-		if err := client.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			t.Error(err)
-		}
-	}
-}
-
 // Simulated nodes are members of the cluster, in one process: the scheduler finds them, pods
 // become Ready on them, crash and are restarted as the scenario says, and go when they are
 // deleted.
 func TestSimulatedNodes(t *testing.T) {
-	takeTurns(t)
 	const count, pods = 20, 200
 	scenarios, err := choice.Of(
 		choice.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{ready: 500ms}]}}")},
@@ -67,17 +58,17 @@ func TestSimulatedNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := admin(t)
-	join(t, client, nodes.Options{Count: count, Prefix: "many-", Labels: map[string]string{"nodes": "many"}, Pods: &live.Pods{Scenarios: scenarios}})
-	lease, err := client.CoordinationV1().Leases(v1.NamespaceNodeLease).Get(t.Context(), "many-0", metav1.GetOptions{})
-	if err != nil || len(lease.OwnerReferences) != 1 || lease.OwnerReferences[0].Name != "many-0" {
-		t.Errorf("the Lease of many-0: %+v, %v", lease, err)
+	join(t, client, nodes.Options{Count: count, Pods: &live.Pods{Scenarios: scenarios}})
+	lease, err := client.CoordinationV1().Leases(v1.NamespaceNodeLease).Get(t.Context(), "sim-0", metav1.GetOptions{})
+	if err != nil || len(lease.OwnerReferences) != 1 || lease.OwnerReferences[0].Name != "sim-0" {
+		t.Errorf("the Lease of sim-0: %+v, %v", lease, err)
 	}
 
 	ns := namespace(t, client)
 	began := time.Now()
 	for i := range pods {
 		pod := podOf(fmt.Sprintf("p%d", i), "") // the scheduler says where
-		pod.Spec.NodeSelector = map[string]string{nodes.SimulatedLabel: "true", "nodes": "many"}
+		pod.Spec.NodeSelector = map[string]string{nodes.SimulatedLabel: "true"}
 		if i == 0 {
 			pod.Annotations = map[string]string{choice.Annotation: "crash"}
 		}
@@ -119,7 +110,6 @@ func deleteAll(t *testing.T, client kubernetes.Interface, ns string) {
 
 // A pod that names a scenario that there is none of says so.
 func TestUnknownScenario(t *testing.T) {
-	t.Parallel()
 	client := admin(t)
 	join(t, client, nodes.Options{Count: 1, Prefix: "other-", Pods: &live.Pods{}})
 	ns := namespace(t, client)

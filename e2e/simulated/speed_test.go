@@ -20,8 +20,7 @@ import (
 )
 
 // Pods live sixty times as fast: five restarts of a crashing container, whose back-offs are 150s, take seconds. What the API
-// server is told is what it is told in real time, and when it was. It runs alone: the last back-off is over in little more than a second,
-// within which it has to be told.
+// server is told is what it is told in real time, and when it was.
 func TestSpeed(t *testing.T) {
 	scenarios, err := choice.Of(choice.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{run: 1s, exit: 3}]}}")})
 	if err != nil {
@@ -129,11 +128,15 @@ func timesOf(pod *v1.Pod) (list []time.Time) {
 }
 
 // A test moves the time of pods on: what is to happen in an hour has happened when Advance returns, and not before.
-// It is not run beside tests whose pods the scheduler binds: these nodes would take them.
 func TestManualTime(t *testing.T) {
 	const kind = "apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n"
 	client := admin(t)
-	t.Cleanup(func() { deleteNodes(t, client, "sim-", 2) })
+	t.Cleanup(func() {
+		selector := metav1.ListOptions{LabelSelector: nodes.SimulatedLabel}
+		if err := client.CoreV1().Nodes().DeleteCollection(context.Background(), metav1.DeleteOptions{}, selector); err != nil {
+			t.Error(err)
+		}
+	})
 	ns := namespace(t, client)
 	simulated := lifepodtest.Start(t, plane.RESTConfig(), lifepodtest.Options{Nodes: 2, Manual: true, Scenarios: map[string]string{
 		ns + "/job":   kind + "containers: {main: {runs: [{run: 1h, exit: 0}]}}",
