@@ -16,6 +16,7 @@ type laws struct {
 	w       *walk
 	known   map[types.UID]bool
 	wanted  map[types.UID]*v1.Pod // by what the machine was told
+	last    map[types.UID]*v1.Pod // of the pods that are known, as the machine was told of each last
 	heard   map[Source]bool
 	paused  map[types.UID]*v1.Pod // static pods whose worker has panicked
 	place   place
@@ -35,7 +36,7 @@ type laws struct {
 
 func newLaws(w *walk) *laws {
 	return &laws{
-		w: w, known: map[types.UID]bool{}, wanted: map[types.UID]*v1.Pod{}, orphans: map[types.UID]bool{}, heard: map[Source]bool{}, paused: map[types.UID]*v1.Pod{},
+		w: w, known: map[types.UID]bool{}, wanted: map[types.UID]*v1.Pod{}, last: map[types.UID]*v1.Pod{}, orphans: map[types.UID]bool{}, heard: map[Source]bool{}, paused: map[types.UID]*v1.Pod{},
 		place: place{}, reads: map[types.UID]bool{}, blocked: map[types.UID]bool{}, lost: map[types.UID]bool{}, removed: map[types.UID]bool{}, overdue: map[types.UID]time.Time{}, done: map[types.UID]bool{}, asked: map[int]*v1.Pod{},
 		pressure: newPressureLaws(),
 	}
@@ -58,7 +59,7 @@ func (l *laws) fact(fact Fact) {
 	case SourceHeard:
 		l.heard[f.Source] = true
 	case Wanted:
-		l.wanted[f.Pod.UID] = f.Pod
+		l.wanted[f.Pod.UID], l.last[f.Pod.UID] = f.Pod, f.Pod
 		if l.place[f.Pod.UID].asks {
 			l.place.keep(f.Pod)
 		}
@@ -195,14 +196,15 @@ func (l *laws) resumes(e Resume) {
 		l.place[uid] = holding{cpu: cpuOf(e.Pod).MilliValue()}
 	}
 	if e.Source == API {
-		l.place.published(uid, told)
+		l.place.told(uid, told)
 	}
 }
 
-// hasEnded says that a pod holds nothing, by what its worker or the API server has told (B-RST-19).
+// hasEnded says that a pod holds nothing, by what its worker or the API server has told, which may
+// have it no longer (B-RST-19).
 func (l *laws) hasEnded(uid types.UID) bool {
-	wanted := l.wanted[uid]
-	return l.done[uid] || wanted != nil && lifecycle.Terminal(wanted.Status.Phase)
+	last := l.last[uid]
+	return l.done[uid] || last != nil && lifecycle.Terminal(last.Status.Phase)
 }
 
 // drops: what a source has is not forgotten, but for what is to be adopted when its source
@@ -210,6 +212,7 @@ func (l *laws) hasEnded(uid types.UID) bool {
 func (l *laws) drops(e Drop) {
 	l.isKnown(e.UID, e)
 	delete(l.known, e.UID)
+	delete(l.last, e.UID)
 	delete(l.place, e.UID)
 	delete(l.done, e.UID)
 	delete(l.orphans, e.UID) // if it comes again it is another pod, of this boot
