@@ -28,6 +28,7 @@ type laws struct {
 	overdue map[types.UID]time.Time // when pods that were preempted have to have ended
 	latest  time.Time               // of those
 	reads   map[types.UID]bool      // who waits for the Node
+	looks   map[types.UID]bool      // for whom the runtime is asked, and of whom no worker has told a status
 	orphans map[types.UID]bool      // of the API, remembered and not wanted when all were heard
 
 	shutdown shutdownLaws
@@ -37,7 +38,7 @@ type laws struct {
 func newLaws(w *walk) *laws {
 	return &laws{
 		w: w, known: map[types.UID]bool{}, wanted: map[types.UID]*v1.Pod{}, last: map[types.UID]*v1.Pod{}, orphans: map[types.UID]bool{}, heard: map[Source]bool{}, paused: map[types.UID]*v1.Pod{},
-		place: place{}, reads: map[types.UID]bool{}, blocked: map[types.UID]bool{}, lost: map[types.UID]bool{}, removed: map[types.UID]bool{}, overdue: map[types.UID]time.Time{}, done: map[types.UID]bool{}, asked: map[int]*v1.Pod{},
+		place: place{}, reads: map[types.UID]bool{}, looks: map[types.UID]bool{}, blocked: map[types.UID]bool{}, lost: map[types.UID]bool{}, removed: map[types.UID]bool{}, overdue: map[types.UID]time.Time{}, done: map[types.UID]bool{}, asked: map[int]*v1.Pod{},
 		pressure: newPressureLaws(),
 	}
 }
@@ -60,7 +61,10 @@ func (l *laws) fact(fact Fact) {
 		l.heard[f.Source] = true
 	case Wanted:
 		l.wanted[f.Pod.UID], l.last[f.Pod.UID] = f.Pod, f.Pod
-		if l.place[f.Pod.UID].asks {
+		switch {
+		case l.looks[f.Pod.UID]:
+			l.looksAt(f.Pod)
+		case l.place[f.Pod.UID].asks:
 			l.place.keep(f.Pod)
 		}
 	case Unwanted:
@@ -71,6 +75,7 @@ func (l *laws) fact(fact Fact) {
 		l.asked[f.ID] = f.Pod
 	case Looked:
 		delete(l.place, f.UID) // it is taken anew
+		delete(l.looks, f.UID)
 		delete(l.paused, f.UID)
 	case NodeRead:
 		if l.reads[f.UID] {
@@ -115,9 +120,11 @@ func (l *laws) effect(effect Effect) {
 		l.lives(e)
 	case Look:
 		l.isKnown(e.Pod.UID, e)
+		h, holds := l.place[e.Pod.UID]
+		l.looks[e.Pod.UID] = !l.done[e.Pod.UID] && (!holds || h.asks)
 		l.done[e.Pod.UID] = l.hasEnded(e.Pod.UID)
-		if h, holds := l.place[e.Pod.UID]; !l.done[e.Pod.UID] && (!holds || h.asks) {
-			l.place.keep(e.Pod)
+		if l.looks[e.Pod.UID] {
+			l.looksAt(e.Pod)
 		}
 	case ReadNode:
 		l.isKnown(e.UID, e)
@@ -200,6 +207,15 @@ func (l *laws) resumes(e Resume) {
 	}
 }
 
+// looksAt files a pod of which only its object is known while the runtime is asked for it (B-RST-19).
+func (l *laws) looksAt(pod *v1.Pod) {
+	if l.done[pod.UID] = lifecycle.Terminal(pod.Status.Phase); l.done[pod.UID] {
+		delete(l.place, pod.UID)
+		return
+	}
+	l.place.keep(pod)
+}
+
 // hasEnded says that a pod holds nothing, by what its worker or the API server has told, which may
 // have it no longer (B-RST-19).
 func (l *laws) hasEnded(uid types.UID) bool {
@@ -213,6 +229,7 @@ func (l *laws) drops(e Drop) {
 	l.isKnown(e.UID, e)
 	delete(l.known, e.UID)
 	delete(l.last, e.UID)
+	delete(l.looks, e.UID)
 	delete(l.place, e.UID)
 	delete(l.done, e.UID)
 	delete(l.orphans, e.UID) // if it comes again it is another pod, of this boot
