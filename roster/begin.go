@@ -81,13 +81,14 @@ func (m *Machine) admit(p *pod, node *v1.Node) {
 		return
 	}
 	switch answer := admit.Decide(p.newest, m.holders(p), p.without(node), m.options.Host); {
-	case answer.Relabel && m.options.API && !p.reread:
+	case p.rereads(answer, &m.options):
 		p.reread = true
 		m.waits(p, ForNode, never())
 		m.do(ReadNode{UID: p.uid})
 	case len(answer.Victims) > 0:
 		m.preempt(p, answer)
 	case answer.Refusal != nil && m.hasRoomSoon(p, node):
+		p.reread = false // what was read may have changed by then
 		m.waits(p, ForRoom, never())
 	case answer.Refusal != nil:
 		m.refuse(p, *answer.Refusal)

@@ -12,14 +12,26 @@ type place map[types.UID]holding
 
 // holding is an amount of CPU, in thousandths.
 type holding struct {
-	cpu  int64
-	kept int64 // for a resize that is to be asked for again
+	cpu int64
+	// granted is for a resize that was granted: it counts, too, until a worker's status tells what the
+	// pod was allocated (A-ADM-7). What is remembered of the pod may be older.
+	granted int64
+	kept    int64 // for a resize that is to be asked for again
 	// asks says that the pod is not admitted yet: its place is kept.
 	asks bool
 }
 
-// published files what a status says of a pod that lives: one that has ended holds nothing.
+// published files what a worker's status says of a pod that lives.
 func (p place) published(uid types.UID, status *v1.PodStatus) {
+	p.told(uid, status)
+	if h, holds := p[uid]; holds {
+		h.granted = 0
+		p[uid] = h
+	}
+}
+
+// told files what a status says of a pod that lives: one that has ended holds nothing.
+func (p place) told(uid types.UID, status *v1.PodStatus) {
 	h, holds := p[uid]
 	if !holds {
 		return
@@ -65,7 +77,8 @@ func (p place) reserved(uid types.UID, resized *v1.Pod) {
 func (p place) others(uid types.UID) (least, most int64) {
 	for other, h := range p {
 		if other != uid {
-			least, most = least+h.cpu, most+max(h.cpu, h.kept)
+			has := max(h.cpu, h.granted)
+			least, most = least+has, most+max(has, h.kept)
 		}
 	}
 	return least, most
@@ -108,12 +121,12 @@ func (l *laws) answers(e AnswerResize) {
 	if !holds {
 		return
 	}
-	h.kept = 0
+	h.kept, h.granted = 0, 0
 	if e.Refusal == nil {
 		if used+asks > l.w.cpu {
 			l.w.rt.Fatalf("%s gets %d, the others hold %d of %d (A-ACT-15)", uid, asks, used, l.w.cpu)
 		}
-		h.cpu = max(h.cpu, asks)
+		h.granted = asks
 	}
 	l.place[uid] = h
 }

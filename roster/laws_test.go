@@ -16,6 +16,7 @@ type laws struct {
 	w       *walk
 	known   map[types.UID]bool
 	wanted  map[types.UID]*v1.Pod // by what the machine was told
+	last    map[types.UID]*v1.Pod // of the pods that are known, as the machine was told of each last
 	heard   map[Source]bool
 	paused  map[types.UID]*v1.Pod // static pods whose worker has panicked
 	place   place
@@ -27,6 +28,7 @@ type laws struct {
 	overdue map[types.UID]time.Time // when pods that were preempted have to have ended
 	latest  time.Time               // of those
 	reads   map[types.UID]bool      // who waits for the Node
+	looks   map[types.UID]bool      // for whom the runtime is asked, and of whom no worker has told a status
 	orphans map[types.UID]bool      // of the API, remembered and not wanted when all were heard
 
 	shutdown shutdownLaws
@@ -35,8 +37,8 @@ type laws struct {
 
 func newLaws(w *walk) *laws {
 	return &laws{
-		w: w, known: map[types.UID]bool{}, wanted: map[types.UID]*v1.Pod{}, orphans: map[types.UID]bool{}, heard: map[Source]bool{}, paused: map[types.UID]*v1.Pod{},
-		place: place{}, reads: map[types.UID]bool{}, blocked: map[types.UID]bool{}, lost: map[types.UID]bool{}, removed: map[types.UID]bool{}, overdue: map[types.UID]time.Time{}, done: map[types.UID]bool{}, asked: map[int]*v1.Pod{},
+		w: w, known: map[types.UID]bool{}, wanted: map[types.UID]*v1.Pod{}, last: map[types.UID]*v1.Pod{}, orphans: map[types.UID]bool{}, heard: map[Source]bool{}, paused: map[types.UID]*v1.Pod{},
+		place: place{}, reads: map[types.UID]bool{}, looks: map[types.UID]bool{}, blocked: map[types.UID]bool{}, lost: map[types.UID]bool{}, removed: map[types.UID]bool{}, overdue: map[types.UID]time.Time{}, done: map[types.UID]bool{}, asked: map[int]*v1.Pod{},
 		pressure: newPressureLaws(),
 	}
 }
@@ -58,8 +60,11 @@ func (l *laws) fact(fact Fact) {
 	case SourceHeard:
 		l.heard[f.Source] = true
 	case Wanted:
-		l.wanted[f.Pod.UID] = f.Pod
-		if l.place[f.Pod.UID].asks {
+		l.wanted[f.Pod.UID], l.last[f.Pod.UID] = f.Pod, f.Pod
+		switch {
+		case l.looks[f.Pod.UID]:
+			l.looksAt(f.Pod)
+		case l.place[f.Pod.UID].asks:
 			l.place.keep(f.Pod)
 		}
 	case Unwanted:
@@ -70,6 +75,7 @@ func (l *laws) fact(fact Fact) {
 		l.asked[f.ID] = f.Pod
 	case Looked:
 		delete(l.place, f.UID) // it is taken anew
+		delete(l.looks, f.UID)
 		delete(l.paused, f.UID)
 	case NodeRead:
 		if l.reads[f.UID] {
@@ -114,9 +120,11 @@ func (l *laws) effect(effect Effect) {
 		l.lives(e)
 	case Look:
 		l.isKnown(e.Pod.UID, e)
+		h, holds := l.place[e.Pod.UID]
+		l.looks[e.Pod.UID] = !l.done[e.Pod.UID] && (!holds || h.asks)
 		l.done[e.Pod.UID] = l.hasEnded(e.Pod.UID)
-		if h, holds := l.place[e.Pod.UID]; !l.done[e.Pod.UID] && (!holds || h.asks) {
-			l.place.keep(e.Pod)
+		if l.looks[e.Pod.UID] {
+			l.looksAt(e.Pod)
 		}
 	case ReadNode:
 		l.isKnown(e.UID, e)
@@ -195,14 +203,24 @@ func (l *laws) resumes(e Resume) {
 		l.place[uid] = holding{cpu: cpuOf(e.Pod).MilliValue()}
 	}
 	if e.Source == API {
-		l.place.published(uid, told)
+		l.place.told(uid, told)
 	}
 }
 
-// hasEnded says that a pod holds nothing, by what its worker or the API server has told (B-RST-19).
+// looksAt files a pod of which only its object is known while the runtime is asked for it (B-RST-19).
+func (l *laws) looksAt(pod *v1.Pod) {
+	if l.done[pod.UID] = lifecycle.Terminal(pod.Status.Phase); l.done[pod.UID] {
+		delete(l.place, pod.UID)
+		return
+	}
+	l.place.keep(pod)
+}
+
+// hasEnded says that a pod holds nothing, by what its worker or the API server has told, which may
+// have it no longer (B-RST-19).
 func (l *laws) hasEnded(uid types.UID) bool {
-	wanted := l.wanted[uid]
-	return l.done[uid] || wanted != nil && lifecycle.Terminal(wanted.Status.Phase)
+	last := l.last[uid]
+	return l.done[uid] || last != nil && lifecycle.Terminal(last.Status.Phase)
 }
 
 // drops: what a source has is not forgotten, but for what is to be adopted when its source
@@ -210,6 +228,8 @@ func (l *laws) hasEnded(uid types.UID) bool {
 func (l *laws) drops(e Drop) {
 	l.isKnown(e.UID, e)
 	delete(l.known, e.UID)
+	delete(l.last, e.UID)
+	delete(l.looks, e.UID)
 	delete(l.place, e.UID)
 	delete(l.done, e.UID)
 	delete(l.orphans, e.UID) // if it comes again it is another pod, of this boot

@@ -22,10 +22,17 @@ func (m *Machine) holders(but *pod) admit.Others {
 }
 
 // hasRoomSoon reports whether the pod fits once the pods that no source wants have ended.
-// The scheduler no longer counts those and may have put this pod in their place.
+// The scheduler no longer counts those and may have put this pod in their place. If only labels
+// refuse it then, the Node is read again then (A-ADM-4).
 func (m *Machine) hasRoomSoon(p *pod, node *v1.Node) bool {
 	stay := m.allocated(func(other *pod) bool { return other != p && other.wanted })
-	return admit.Decide(p.newest, admit.Beside(p.newest, stay), p.without(node), m.options.Host).Refusal == nil
+	answer := admit.Decide(p.newest, admit.Beside(p.newest, stay), p.without(node), m.options.Host)
+	return answer.Refusal == nil || p.rereads(answer, &m.options)
+}
+
+// rereads says whether the Node is to be read again because only its labels refuse the pod.
+func (p *pod) rereads(answer admit.Answer, options *Options) bool {
+	return answer.Relabel && options.API && !p.reread
 }
 
 func (m *Machine) allocated(counts func(*pod) bool) []*v1.Pod {

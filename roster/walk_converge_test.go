@@ -176,15 +176,32 @@ func (w *walk) keepsCheckpoint(uid types.UID) bool {
 // mayGoBack says whether the API server may tell an older version of a pod. A converging walk
 // has it do so of a pod that lives, whose status the agent knows, and that was never resized, as
 // an older size may be granted; and of one that has gone only if nobody else needs the place
-// that this one takes meanwhile.
+// that this one takes meanwhile: a pod that the runtime has lost is admitted again (B-RST-2), and
+// refused while this one holds it (A-ADM-4).
 func (w *walk) mayGoBack(uid types.UID) bool {
 	switch {
 	case w.script == nil:
 		return true
 	case w.wants[uid] == nil:
-		return w.script.chapter.ghosts && !lifecycle.Critical(w.versions[uid][0])
+		return w.script.chapter.ghosts && !lifecycle.Critical(w.versions[uid][0]) && w.fitsBesideAll(uid)
 	}
 	return w.m.positionOf(uid) == Living && w.workers[uid] != nil && !w.wasResized(uid)
+}
+
+// fitsBesideAll says whether a pod that has gone fits beside all that are wanted and have not ended,
+// in each of its versions, whether they hold their place or are still to be admitted.
+func (w *world) fitsBesideAll(uid types.UID) bool {
+	var most, others int64
+	for _, version := range w.versions[uid] {
+		most = max(most, cpuOf(version).MilliValue())
+	}
+	for other, want := range w.wants {
+		shown := w.shown(other)
+		if allocated, _ := allocatedIn(&shown); !lifecycle.Terminal(shown.Phase) {
+			others += max(cpuOf(want.pod).MilliValue(), allocated)
+		}
+	}
+	return most+others <= w.cpu
 }
 
 // wasResized says whether a pod of the API has ever asked for another size.
