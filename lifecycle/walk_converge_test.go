@@ -121,7 +121,7 @@ func (w *scripted) troubled() {
 		w.goOn()
 	case action < 13 && len(w.calls) > 0:
 		if c := w.calls[w.draw(len(w.calls), "call")]; c.answer == nil {
-			w.execute(c, w.outcome())
+			w.execute(c, w.outcome(c.effect))
 		}
 	case action < 17 && len(w.events) > 0:
 		w.deliver(w.draw(len(w.events), "event"), w.draw(5, "doubled") == 0)

@@ -18,7 +18,11 @@ func (w *walk) crash() {
 		if c.answer != nil {
 			continue // it was carried out; nobody hears the answer
 		}
-		switch w.draw(4, "a call at the crash") {
+		what := w.draw(4, "a call at the crash")
+		if _, creates := c.effect.(CreateContainer); creates && w.draw(2, "a create at the crash") == 0 {
+			what = 2 // few lives have one that comes between two kills
+		}
+		switch what {
 		case 1:
 			w.perform(c.effect)
 		case 2:
@@ -93,7 +97,7 @@ func (w *walk) killedAgain() {
 // meanwhile is what happens while lifepod is dead.
 func (w *walk) meanwhile() {
 	for i := range slices.Backward(w.late) {
-		if w.draw(4, "comes late") == 0 {
+		if w.draw(2, "comes late") == 0 {
 			w.performLate(i)
 		}
 	}

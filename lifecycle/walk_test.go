@@ -288,7 +288,7 @@ func (w *walk) unanswered(c *call) {
 	if c.answer != nil {
 		return
 	}
-	w.execute(c, w.outcome())
+	w.execute(c, w.outcome(c.effect))
 	e, start := c.effect.(StartContainer)
 	if !start || w.draw(2, "ends at once") == 0 {
 		return
@@ -313,7 +313,7 @@ func (w *walk) goOn() {
 		c.answer = w.answerOf(p)
 	}
 	if c.answer == nil {
-		w.execute(c, w.outcome())
+		w.execute(c, w.outcome(c.effect))
 	}
 	w.calls = slices.Delete(w.calls, i, i+1)
 	if p, ok := c.answer.(Published); ok && p.Failure == nil {
@@ -333,8 +333,13 @@ func (w *walk) findsVolumes(c *call) bool {
 	return true
 }
 
-func (w *walk) outcome() outcome {
-	if w.draw(10, "goes wrong") >= w.faultRate {
+// outcome is that of a call. Few lives come to a hook: more of those go wrong.
+func (w *walk) outcome(e Effect) outcome {
+	rate := w.faultRate
+	if _, hook := e.(RunHook); hook && rate > 0 {
+		rate = 5
+	}
+	if w.draw(10, "goes wrong") >= rate {
 		return works
 	}
 	o := outcome(w.draw(w.outcomes, "outcome"))

