@@ -2,6 +2,7 @@ package rounds
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -89,11 +90,7 @@ func Of(members []Member) (list []Round) {
 			attempts[p.Attempt] = true
 		}
 	}
-	var order []int32
-	for attempt := range attempts {
-		order = append(order, attempt)
-	}
-	slices.Sort(order)
+	order := slices.Sorted(maps.Keys(attempts))
 	for i, attempt := range order {
 		list = append(list, roundOf(attempt, members, i == len(order)-1))
 	}

@@ -227,7 +227,7 @@ func (b *bench) startJobSet(ctx context.Context) (err error) {
 	return err
 }
 
-// jobSet is a JobSet of which each pod is a member of its group.
+// jobSet is a JobSet. Each of its pods is a member of its group.
 type jobSet struct{ namespace, name, scheduler string }
 
 // createJobSet creates it; what becomes of it is seen until the end.

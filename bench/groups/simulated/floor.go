@@ -16,8 +16,7 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// nobody is a scheduler that there is not: pods that it is to place stay without a node, so that nobody but this program writes
-// their statuses.
+// nobody is the name of a scheduler that does not exist. Its pods stay without a node, and only this program writes their statuses.
 const nobody = "none"
 
 // The namespaces of the pods of floors, and the name of their JobSet.
@@ -27,17 +26,16 @@ const (
 	ownedJobSet    = "owned"
 )
 
-// floor is the writes that a restart takes: the statuses of as many other pods, which nobody looks after, by one client, as the
-// nodes have one.
+// floor writes what a restart writes: two statuses of as many other pods, which no node runs. It has one client, as the nodes have.
 type floor struct {
 	client    kubernetes.Interface
 	namespace string
 	pods      []string  // their names
-	seen      *observer // of the JobSet that the pods are of; nil: they are nobody's
+	seen      *observer // watches the JobSet of the pods; nil: no controller owns them
 }
 
-// floors are the pods that are nobody's, and those of a JobSet: its controller, that of Jobs, and that of EndpointSlices follow
-// them, as they follow the pods that restart.
+// floors are two sets of pods. No controller owns those of bare. Those of owned belong to a JobSet: the controllers of JobSets, Jobs
+// and EndpointSlices watch them, as they watch the pods that restart.
 type floors struct{ bare, owned *floor }
 
 // newFloors makes the pods.

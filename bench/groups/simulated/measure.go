@@ -58,7 +58,7 @@ func (b *bench) measure(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		progress("  the bare writes took %v, those of another JobSet's pods %v", ms(bare.time), ms(owned.time))
+		progress("  the bare writes took %v, the same writes for the pods of another JobSet %v", ms(bare.time), ms(owned.time))
 		if i > 0 {
 			b.all.rounds, b.all.bare, b.all.owned = append(b.all.rounds, r), append(b.all.bare, bare), append(b.all.owned, owned)
 		}

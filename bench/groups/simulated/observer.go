@@ -220,7 +220,7 @@ func kindOf(pod *v1.Pod) string {
 	return "nothing"
 }
 
-// names are those of the pods, once all are there.
+// names returns the names of the pods when all of them exist.
 func (o *observer) names(ctx context.Context) (all []string, err error) {
 	err = o.until(ctx, func() bool {
 		all = slices.Sorted(maps.Keys(o.in))

@@ -16,7 +16,7 @@ func (r *results) print(out io.Writer, p plan) {
 	if len(r.rounds) == 0 {
 		return
 	}
-	fmt.Fprintf(out, "A worker of a JobSet with %d members exits, on as many simulated nodes: %d rounds\n", p.pods, len(r.rounds))
+	fmt.Fprintf(out, "A worker of a JobSet with %d members exits, on as many simulated nodes. Rounds: %d\n", p.pods, len(r.rounds))
 	fmt.Fprintf(out, "%-48s %10s %10s\n", "from the exit until", "median", "max")
 	for _, row := range []struct {
 		what string
@@ -34,8 +34,8 @@ func (r *results) print(out io.Writer, p plan) {
 	line(out, "bare writes: two statuses of as many pods", bare)
 	line(out, "the same writes for the pods of another JobSet", owned)
 	all := median(each(r.rounds, func(r result) time.Duration { return r.time })).Seconds()
-	fmt.Fprintf(out, "all run again : bare writes = %s; : those of a JobSet's pods = %s\n",
-		times.Ratio(all, median(bare).Seconds()), times.Ratio(all, median(owned).Seconds()))
+	fmt.Fprintf(out, "%-48s %10s\n", "all run again, by the bare writes", times.Ratio(all, median(bare).Seconds()))
+	fmt.Fprintf(out, "%-48s %10s\n", "all run again, by the writes for another JobSet", times.Ratio(all, median(owned).Seconds()))
 	r.printWrites(out, p)
 	fmt.Fprintln(out, "CPU time, mean:")
 	printCPU(out, "each round, until all run", each(r.rounds, func(r result) map[string]time.Duration { return r.cpu }))

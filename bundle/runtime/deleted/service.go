@@ -19,7 +19,8 @@ func (s Service) RegisterTTRPC(server *ttrpc.Server) error {
 	return nil
 }
 
-// Delete deletes a container, a sandbox, or another process of a container, of which nothing is left to clean up.
+// Delete deletes a container or a sandbox, and leaves the answer in its bundle. It also deletes a process that was executed in a
+// container: containerd does not clean up after those.
 func (s Service) Delete(ctx context.Context, r *taskapi.DeleteRequest) (*taskapi.DeleteResponse, error) {
 	answer, err := s.TTRPCTaskService.Delete(ctx, r)
 	if err != nil || r.ExecID != "" {

@@ -30,9 +30,9 @@ const (
 // maxInput is as much as upstream reads, in bytes.
 const maxInput = 10 << 20
 
-// Start answers containerd, if it has asked for a shim that this process can be: from then on its
-// arguments are those of the shim, whose socket is open. Otherwise all is left to [shim.RunShim], which is to
-// be called next in any case. It is to be called on the first thread.
+// Start answers containerd if it asks for a shim that this process can be. The process then has the
+// shim's arguments, and the shim's socket is open. Otherwise Start changes nothing. Call it on the first thread,
+// and [shim.RunShim] after it in any case.
 func Start(ctx context.Context) error {
 	if !waits() {
 		return nil
