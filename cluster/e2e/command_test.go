@@ -150,7 +150,7 @@ func TestDetached(t *testing.T) {
 	if info, err := os.Stat(kubeconfig); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%s: %v, %v, want it private", kubeconfig, info.Mode(), err)
 	}
-	if a := lifepod(t, root, "kubectl", "get", "--raw", "/readyz"); a.out != "ok" {
+	if a := lifepod(t, root, "kubectl", "get", "namespace", "default", "-o", "name"); a.out != "namespace/default\n" {
 		t.Errorf("kubectl: %+v", a)
 	}
 	a = lifepod(t, root, "down")
