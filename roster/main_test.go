@@ -10,7 +10,7 @@ import (
 // usualChecks is how many walks a run of the tests takes: less than two seconds.
 const usualChecks = 300
 
-// compareEvery is after how many steps of a walk everything is compared with a clone.
+// compareEvery is after how many steps of a walk everything is compared: the machine with a clone, and its books with its pods.
 var compareEvery = flag.Int("compare", 1, "compare a machine with its clone after every so many steps of a walk")
 
 // A failing walk prints its seed, which is all that

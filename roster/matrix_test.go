@@ -123,8 +123,10 @@ func (tr *transcript) tries(f namedFact, pod *v1.Pod) (lines []string) {
 		lines = append(lines, "  "+effectText(e))
 	}
 	stepLaws(tr.t, m)
+	booksLaws(tr.t, m)
 	m.Step(Event{At: now.Add(time.Millisecond), Fact: f.fact})
 	stepLaws(tr.t, m)
+	booksLaws(tr.t, m)
 	return lines
 }
 

@@ -8,8 +8,29 @@ import (
 	"github.com/lifepod/lifepod/internal/prove/counts"
 )
 
-// reach notes the rare branches that a step went through.
-func (w *walk) reach(was *Machine, fact Fact, effects []Effect) {
+// before is the pod that a fact is about, as it is before the machine hears of it; nil for one that is not known.
+func (w *walk) before(fact Fact) *pod {
+	var uid types.UID
+	switch f := fact.(type) {
+	case Panicked:
+		uid = f.UID
+	case Wanted:
+		uid = f.Pod.UID
+	case Looked:
+		uid = f.UID
+	case Ended:
+		uid = f.UID
+	}
+	p := w.m.pods[uid]
+	if p == nil {
+		return nil
+	}
+	was := *p
+	return &was
+}
+
+// reach notes the rare branches that a step went through. The pod that the fact is about is as it was before.
+func (w *walk) reach(was *pod, fact Fact, effects []Effect) {
 	for _, e := range effects {
 		w.note(fmt.Sprintf("%T", e), true)
 		switch e := e.(type) {
@@ -24,22 +45,22 @@ func (w *walk) reach(was *Machine, fact Fact, effects []Effect) {
 			w.note("again", e.Again)
 		}
 	}
+	if opened, is := fact.(Opened); is {
+		w.note("unheard after a reboot", opened.Rebooted && len(opened.Remembered) > 0)
+	}
+	if was == nil {
+		return
+	}
 	switch f := fact.(type) {
-	case Opened:
-		w.note("unheard after a reboot", f.Rebooted && len(f.Remembered) > 0)
 	case Panicked:
-		w.note("panicked while it left", was.positionOf(f.UID) == Leaving)
+		w.note("panicked while it left", was.position == Leaving)
 	case Wanted:
-		w.note("wanted again while it left", was.positionOf(f.Pod.UID) == Leaving)
+		w.note("wanted again while it left", was.position == Leaving)
 	case Looked:
-		if p := was.pods[f.UID]; p != nil {
-			w.note("gone when it was looked at", len(f.Has.Sandboxes) == 0)
-			w.note("looked at, nobody wanted it", !p.wanted)
-		}
+		w.note("gone when it was looked at", len(f.Has.Sandboxes) == 0)
+		w.note("looked at, nobody wanted it", !was.wanted)
 	case Ended:
-		if p := was.pods[f.UID]; p != nil {
-			w.note("static pods of one name", p.source.Static() && w.namesakeWaits(p))
-		}
+		w.note("static pods of one name", was.source.Static() && w.namesakeWaits(was))
 	}
 }
 

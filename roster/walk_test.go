@@ -119,14 +119,18 @@ func (w *walk) rarely(once int, what string) bool {
 func (w *walk) feed(f Fact) {
 	w.now = w.now.Add(time.Millisecond)
 	ev := Event{At: w.now, Fact: f}
-	was := w.m.Clone()
+	was := w.before(f)
+	var clone *Machine
+	if w.steps++; w.steps%*compareEvery == 0 {
+		clone = w.m.Clone()
+	}
 	effects := w.m.Step(ev)
-	w.rt.Logf("%s %T%s", clockText(w.now), f, worded(func() string { return shortFact(f) }))
+	w.rt.Logf("%s %T%s", worded(func() string { return clockText(ev.At) }), f, worded(func() string { return shortFact(f) }))
 	for _, e := range effects {
 		w.rt.Logf("    %s", worded(func() string { return effectText(e) }))
 	}
-	if w.steps++; w.steps%*compareEvery == 0 {
-		w.sameAgain(was.Clone(), ev, effects)
+	if clone != nil {
+		w.sameAgain(clone, ev, effects)
 	}
 	w.reach(was, f, effects)
 	w.counts()
@@ -136,6 +140,9 @@ func (w *walk) feed(f Fact) {
 		w.take(e)
 	}
 	stepLaws(w.rt, w.m)
+	if clone != nil {
+		booksLaws(w.rt, w.m)
+	}
 	w.laws.after(f)
 	if _, woke := f.(Woke); woke {
 		wokenInTime(w.rt, w.m, w.now)
