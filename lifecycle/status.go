@@ -26,9 +26,13 @@ func publish(s *step) {
 }
 
 // nothingNew says whether a step cannot have changed the status: a probe was sent, or its
-// result equals the previous ones. Whatever changes the status also has an effect. So a
-// pod that is only being probed costs nothing.
+// result equals the previous ones. Whatever changes the status also has an effect, but for
+// the time after which a restart of all containers is shown (endsFirst). So a pod that is only
+// being probed costs nothing.
 func (s *step) nothingNew(fact Fact) bool {
+	if s.round.Active {
+		return false
+	}
 	switch fact.(type) {
 	case Woke, Probed:
 	default:
