@@ -83,9 +83,11 @@ func (m *Machine) reportedIPs() []string {
 
 // adoptTurn finds the init container whose turn it is: if a container has run in this
 // sandbox, all init containers before it are through (A-INIT-3). A run that only the
-// status shows counts for this sandbox if it is the pod's first, or if it is not ready.
+// status shows counts for this sandbox if it is the pod's first, or if it is not ready and the
+// runtime knows nothing that ran in it.
 func adoptTurn(s *step, seen Observed) {
-	told := s.sandbox.State != sandboxReady || s.sandbox.Attempt == 0
+	anyRan := slices.ContainsFunc(s.ordered(), func(c *container) bool { return ranIn(s.sandbox.ID, c, seen) })
+	told := s.sandbox.Attempt == 0 || s.sandbox.State != sandboxReady && !anyRan
 	for i, c := range s.ordered() {
 		if ranIn(s.sandbox.ID, c, seen) || told && (c.Exit != nil || c.Position == running) {
 			s.kept.InitTurn = min(i, len(s.inits()))
