@@ -84,6 +84,9 @@ func (w *world) takes(worker *worker, fact lifecycle.Fact) {
 			worker.defers = false
 		}
 		worker.newest = f.Pod
+		if worker.asked != nil && cpuOf(worker.asked).Cmp(*cpuOf(f.Pod)) != 0 {
+			worker.asked = nil // as lifecycle does, which heeds no answer to what was asked for before
+		}
 		if k := w.memory[f.Pod.UID]; k != nil {
 			k.newest = f.Pod
 		}
