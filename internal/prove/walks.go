@@ -1,7 +1,6 @@
 package prove
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -14,8 +13,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/lifepod/lifepod/internal/prove/counts"
 )
 
 // Walks are the random walks of one package, led in rounds: each a process with the next
@@ -33,7 +30,7 @@ type Walks struct {
 // in a machine of its own.
 var AllWalks = []Walks{
 	{Folder: "lifecycle", Tests: "Walks$|^TestAdoptQuiet$", Checks: 400, Share: 1},
-	{Folder: "roster", Tests: "RandomWalks$", Checks: 1000, Share: 9}, // TestConvergingWalks is yet to be led for as long
+	{Folder: "roster", Tests: "Walks$", Checks: 1000, Share: 9},
 }
 
 // enough is how many lives must have come by every rare branch.
@@ -48,53 +45,52 @@ type Limit struct {
 	Compare int
 }
 
-// Lead leads all walks side by side until the limit, and sums up what they came by. The
-// error has the log of the round that failed, with what leads to it.
-func Lead(ctx context.Context, root string, seed int, limit Limit) (map[string]map[string]int, error) {
-	sums, errs := make([]map[string]int, len(AllWalks)), make([]error, len(AllWalks))
-	var group sync.WaitGroup
-	for i, w := range AllWalks {
-		group.Go(func() { sums[i], errs[i] = w.lead(ctx, root, seed, limit) })
-	}
-	group.Wait()
-	byFolder := map[string]map[string]int{}
-	for i, w := range AllWalks {
-		byFolder[w.Folder] = sums[i]
-		if errs[i] != nil {
-			return byFolder, errs[i]
-		}
-	}
-	return byFolder, nil
-}
-
-func (w Walks) lead(ctx context.Context, root string, seed int, limit Limit) (sum map[string]int, err error) {
-	sum = map[string]int{}
+// Lead leads all walks side by side until the limit, one round on each processor, and sums up
+// what they came by. The error has the log of the round that failed, with what leads to it.
+func Lead(ctx context.Context, root string, seed int, limit Limit) (sums map[string]map[string]int, err error) {
+	sums = map[string]map[string]int{}
 	work, err := os.MkdirTemp("", "walks")
 	if err != nil {
-		return sum, err
+		return sums, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	binary := filepath.Join(work, "package.test")
+	l := &leader{limit: limit}
+	for _, w := range AllWalks {
+		w.Checks, w.compare = cmp.Or(limit.Checks, w.Checks), max(1, limit.Compare)
+		binary := filepath.Join(work, w.Folder+".test")
+		if err := w.build(ctx, root, binary); err != nil {
+			return sums, err
+		}
+		c := newCourse(ctx, w, func(ctx context.Context, i int) *exec.Cmd { return w.command(ctx, binary, root, seed+i) })
+		defer c.end()
+		l.courses = append(l.courses, c)
+		sums[w.Folder] = c.sum
+	}
+	l.began = time.Now()
+	var group sync.WaitGroup
+	for range runtime.NumCPU() {
+		group.Go(l.lead)
+	}
+	group.Wait()
+	if ctx.Err() != nil {
+		return sums, ctx.Err()
+	}
+	for _, c := range l.courses {
+		if err := c.verdict(seed); err != nil {
+			return sums, err
+		}
+	}
+	return sums, nil
+}
+
+// build compiles the tests of the walks.
+func (w Walks) build(ctx context.Context, root, binary string) error {
 	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-o", binary, "./"+w.Folder)
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
-		return sum, fmt.Errorf("%s: %w\n%s", build, err, out)
+		return fmt.Errorf("%s: %w\n%s", build, err, out)
 	}
-	began := time.Now()
-	w.Checks, w.compare = cmp.Or(limit.Checks, w.Checks), max(1, limit.Compare)
-	for ; ; seed++ {
-		if limit.For > 0 && time.Since(began) >= limit.For || limit.Lives > 0 && sum[counts.Lives] >= limit.Lives*w.Share/10 {
-			break
-		}
-		if err := round(ctx, w.command(ctx, binary, root, seed), sum); err != nil {
-			return sum, fmt.Errorf("%w; again: go test ./%s -run '%s' -rapid.seed=%d -rapid.checks=%d -compare=%d",
-				err, w.Folder, w.Tests, seed, w.Checks, w.compare)
-		}
-	}
-	if unreached := counts.Unreached(sum); sum[counts.Lives] >= enough && len(unreached) > 0 {
-		return sum, fmt.Errorf("no walk of %s came by %q: the walks do not prove what they should", w.Folder, unreached)
-	}
-	return sum, nil
+	return nil
 }
 
 // command leads the walks of one seed.
@@ -103,19 +99,8 @@ func (w Walks) command(ctx context.Context, binary, root string, seed int) *exec
 		fmt.Sprintf("-rapid.seed=%d", seed), fmt.Sprintf("-rapid.checks=%d", w.Checks), fmt.Sprintf("-compare=%d", w.compare), "-rapid.shrinktime=1m")
 	command.Dir = filepath.Join(root, w.Folder)
 	// Of a walk nothing is kept: collecting the heap seldom saves a quarter of the time.
-	command.Env = append(os.Environ(), "GOGC=400", fmt.Sprintf("GOMAXPROCS=%d", max(1, runtime.NumCPU()/len(AllWalks))))
+	command.Env = append(os.Environ(), "GOGC=400", "GOMAXPROCS=1")
 	return command
-}
-
-func round(ctx context.Context, command *exec.Cmd, sum map[string]int) error {
-	out, err := command.CombinedOutput()
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err != nil {
-		return fmt.Errorf("%s\n%w", out, err)
-	}
-	return counts.Add(sum, bytes.NewReader(out))
 }
 
 // Folders lists the packages of a sum in order.

@@ -1,0 +1,128 @@
+package prove
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/lifepod/lifepod/internal/prove/counts"
+)
+
+// leader has each processor lead the next round of the course that has come least far.
+type leader struct {
+	limit Limit
+	began time.Time
+
+	mu      sync.Mutex
+	courses []*course
+}
+
+// course is all rounds of one package's walks. They end in any order and are summed up in that
+// of their seeds, so that a number of lives is always the same lives.
+type course struct {
+	Walks
+	command func(ctx context.Context, i int) *exec.Cmd // of round i
+	ctx     context.Context                            // ends with the course
+	end     context.CancelFunc
+
+	next    int           // the round that begins next
+	running int           // rounds
+	ended   map[int]round // that wait for an earlier one
+	summed  int           // rounds
+	sum     map[string]int
+	over    bool
+	err     error // of round summed
+}
+
+// round is what a round came by.
+type round struct {
+	log []byte
+	err error
+}
+
+func newCourse(ctx context.Context, w Walks, command func(context.Context, int) *exec.Cmd) *course {
+	c := &course{Walks: w, command: command, ended: map[int]round{}, sum: map[string]int{}}
+	c.ctx, c.end = context.WithCancel(ctx)
+	return c
+}
+
+// lead leads one round after the other, until none is left to begin.
+func (l *leader) lead() {
+	for {
+		c, i := l.begin()
+		if c == nil {
+			return
+		}
+		log, err := c.command(c.ctx, i).CombinedOutput()
+		l.file(c, i, round{log, err})
+	}
+}
+
+// begin is a round to lead; nil: there is none.
+func (l *leader) begin() (least *course, i int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.courses {
+		if l.limit.For > 0 && time.Since(l.began) >= l.limit.For || c.ctx.Err() != nil {
+			c.over = true
+		}
+		if !c.over && (least == nil || c.behind(least)) {
+			least = c
+		}
+	}
+	if least == nil {
+		return nil, 0
+	}
+	i = least.next
+	least.next++
+	least.running++
+	return least, i
+}
+
+// behind says whether fewer processors lead c than other or, if as many do, whether it has come less far.
+func (c *course) behind(other *course) bool {
+	if c.running != other.running {
+		return c.running < other.running
+	}
+	return c.sum[counts.Lives]*other.Share < other.sum[counts.Lives]*c.Share
+}
+
+// file files a round that has ended, and sums up those that were waiting for it.
+func (l *leader) file(c *course, i int, r round) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c.running--
+	c.ended[i] = r
+	for {
+		r, is := c.ended[c.summed]
+		if !is {
+			return
+		}
+		delete(c.ended, c.summed)
+		if r.err != nil {
+			c.err = fmt.Errorf("%s\n%w", r.log, r.err)
+		} else {
+			c.err = counts.Add(c.sum, bytes.NewReader(r.log))
+		}
+		if c.err != nil || l.limit.Lives > 0 && c.sum[counts.Lives] >= l.limit.Lives*c.Share/10 {
+			c.over = true
+			c.end() // rounds beyond it
+			return
+		}
+		c.summed++
+	}
+}
+
+// verdict is what went wrong in the course whose first round has that seed.
+func (c *course) verdict(seed int) error {
+	if c.err != nil {
+		return fmt.Errorf("%w; again: go test ./%s -run '%s' -rapid.seed=%d -rapid.checks=%d -compare=%d", c.err, c.Folder, c.Tests, seed+c.summed, c.Checks, c.compare)
+	}
+	if unreached := counts.Unreached(c.sum); c.sum[counts.Lives] >= enough && len(unreached) > 0 {
+		return fmt.Errorf("no walk of %s came by %q: the walks do not prove what they should", c.Folder, unreached)
+	}
+	return nil
+}
