@@ -26,18 +26,20 @@ type shutdownLaws struct {
 	began    time.Time // zero: the machine is not shutting down
 	released bool
 	told     map[types.UID]bool
+	ends     map[types.UID]bool // pods that began to be ended; the API server may tell an older version afterwards
 }
 
 func (l *shutdownLaws) fact(w *walk, fact Fact) {
 	switch f := fact.(type) {
 	case ShutdownBegan:
 		if l.began.IsZero() {
-			*l = shutdownLaws{began: w.now, told: map[types.UID]bool{}}
+			*l = shutdownLaws{began: w.now, told: map[types.UID]bool{}, ends: map[types.UID]bool{}}
 		}
 	case ShutdownCancelled:
 		*l = shutdownLaws{}
 	case Ended:
 		delete(l.told, f.UID)
+		delete(l.ends, f.UID)
 	case Panicked:
 		delete(l.told, f.UID)
 	case NotResumed:
@@ -51,6 +53,9 @@ func (l *shutdownLaws) effect(all *laws, effect Effect) {
 	case Begin:
 		if !l.began.IsZero() && e.Pod.DeletionTimestamp == nil {
 			w.rt.Fatalf("%s begins while the machine shuts down (B-SHD-2)", e.Pod.UID)
+		}
+		if !l.began.IsZero() {
+			l.ends[e.Pod.UID] = true
 		}
 	case Refuse:
 		w.note("refused by a shutdown", e.Why.Reason == shutdownReason)
@@ -101,7 +106,7 @@ func (l *shutdownLaws) othersWereTold(w *walk) {
 		if p == nil || !p.alive() || p.refused || lifecycle.Terminal(p.status.Phase) || inLastGroup(p.newest) {
 			continue
 		}
-		if !l.told[uid] && p.newest.DeletionTimestamp == nil {
+		if !l.told[uid] && !l.ends[uid] && p.newest.DeletionTimestamp == nil {
 			w.rt.Fatalf("a critical pod is to end before %s, of phase %q (B-SHD-4)", uid, p.status.Phase)
 		}
 	}
