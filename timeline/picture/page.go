@@ -81,7 +81,7 @@ func WritePage(w io.Writer, charts []*timeline.Chart) error {
 	for i, c := range charts {
 		p.Pods = append(p.Pods, partOf(i, c))
 	}
-	return templates.ExecuteTemplate(w, "page.tmpl", p)
+	return templates().ExecuteTemplate(w, "page.tmpl", p)
 }
 
 // hash names style or script in a policy of content.

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/lifepod/lifepod/timeline"
 )
@@ -13,7 +14,8 @@ import (
 //go:embed *.tmpl
 var files embed.FS
 
-var templates = template.Must(template.New("").ParseFS(files, "*.tmpl"))
+// templates are parsed for the first picture, not whenever the program starts.
+var templates = sync.OnceValue(func() *template.Template { return template.Must(template.New("").ParseFS(files, "*.tmpl")) })
 
 //go:embed chart.css
 var chartStyle string
@@ -72,7 +74,7 @@ func WriteSVG(w io.Writer, charts []*timeline.Chart) error {
 		d.Legend = append(d.Legend, legendItem{svgMargin + i*legendStep, y, l.class, l.text})
 	}
 	d.Height = y + svgLine
-	return templates.ExecuteTemplate(w, "svg.tmpl", d)
+	return templates().ExecuteTemplate(w, "svg.tmpl", d)
 }
 
 // item is a word of the legend.
