@@ -228,3 +228,18 @@ func TestFailureInOneLine(t *testing.T) {
 		}
 	}
 }
+
+// TestExcusesAreOfMistakes: each mistake that the project excuses can still be made; else make mutations fails before it begins.
+func TestExcusesAreOfMistakes(t *testing.T) {
+	all, err := Of("../..", "lifecycle", "roster")
+	if err != nil {
+		t.Fatal(err)
+	}
+	excuses, err := ReadExcuses("../../hack/mutate/equivalent.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stale := excuses.Stale(all); len(stale) > 0 {
+		t.Errorf("hack/mutate/equivalent.tsv lists mistakes that can't be made: %q", stale)
+	}
+}
