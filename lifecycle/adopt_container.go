@@ -41,9 +41,13 @@ func adoptFromStatus(s *step, c *container, seen Observed) {
 // instancesOf returns the runtime's instances of a container, the newest first. It
 // returns none if the newest has exited and is older than the status's restart count:
 // that instance ended with its sandbox or in a restart of all containers, and only its
-// record is left.
+// record is left. An ephemeral container has one instance: any other was made too late, by a call
+// of an agent before.
 func instancesOf(c *container, status v1.ContainerStatus, seen Observed) []ObservedContainer {
-	instances := slices.DeleteFunc(slices.Clone(seen.Containers), func(o ObservedContainer) bool { return o.Name != c.spec.Name })
+	once := c.kind == ephemeralContainer && status.ContainerID != ""
+	instances := slices.DeleteFunc(slices.Clone(seen.Containers), func(o ObservedContainer) bool {
+		return o.Name != c.spec.Name || once && o.ID != idWithoutScheme(status.ContainerID)
+	})
 	slices.SortFunc(instances, func(a, b ObservedContainer) int { return int(b.Attempt) - int(a.Attempt) })
 	if len(instances) > 0 && instances[0].State != StateRunning && int32(instances[0].Attempt) < status.RestartCount && instances[0].ID != idWithoutScheme(status.ContainerID) {
 		return nil

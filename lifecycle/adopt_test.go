@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -138,6 +139,38 @@ func TestAdoptedInstanceOfAnOldSandbox(t *testing.T) {
 			}
 			if diff := cmp.Diff([]string{test.want}, got); diff != "" {
 				t.Errorf("asked for (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// An ephemeral container runs once, also if a create without an answer, which an agent before had asked for, is carried out
+// after it has run: what that made is removed (A-RST-2, A-CST-11).
+func TestAdoptedEphemeralRanOnce(t *testing.T) {
+	for name, state := range map[string]v1.ContainerState{
+		"ended": {Terminated: &v1.ContainerStateTerminated{Reason: "Completed", ContainerID: "containerd://ran"}},
+		"lost":  {Running: &v1.ContainerStateRunning{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := playing(t, v1.PodSpec{
+				Containers:          []v1.Container{{Name: "a"}},
+				EphemeralContainers: []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{Name: "debug", Image: "img:1"}}},
+			})
+			tr.runtime.sandboxes = []ObservedSandbox{{ID: "sandbox0", Ready: true, IPs: []string{"10.0.0.2"}}}
+			tr.runtime.containers = []ObservedContainer{
+				{ID: "a-0", Name: "a", SandboxID: "sandbox0", State: StateRunning},
+				{ID: "late", Name: "debug", SandboxID: "sandbox0", State: StateCreated},
+			}
+			pod := tr.m.RequestedPod()
+			pod.Status.EphemeralContainerStatuses = []v1.ContainerStatus{{Name: "debug", ContainerID: "containerd://ran", State: state}}
+			tr.m, tr.pending = Adopt(pod, tr.m.options, tr.runtime.snapshot(Result{}, tr.now)), nil
+			tr.feed(Resumed{})
+			tr.settle(t, nil)
+			if c := tr.m.containerNamed("debug"); c.Position != exited || c.ID != "ran" {
+				t.Errorf("the container is %v as %q", c.Position, c.ID)
+			}
+			if slices.ContainsFunc(tr.runtime.containers, func(c ObservedContainer) bool { return c.ID == "late" }) {
+				t.Errorf("the runtime has %+v", tr.runtime.containers)
 			}
 		})
 	}
