@@ -16,6 +16,7 @@ import (
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/internal/rootfolder"
+	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/pods"
@@ -69,7 +70,10 @@ func (s *setup) newMachine() (m machine, err error) {
 		return m, fmt.Errorf("containerLogMaxSize %q: %w", k.ContainerLogMaxSize, err)
 	}
 	m.logs = logrotate.Policy{MaxBytes: size.Value(), MaxFiles: int(*k.ContainerLogMaxFiles)}
-	m.folders = worker.Folders{Pods: host.PodsDir(root), Claims: rootfolder.Claims.In(root), IPAM: s.runtime.IPAMDir, Journal: rootfolder.Journal.In(root)}
+	m.folders = worker.Folders{
+		Pods: host.PodsDir(root), Claims: rootfolder.Claims.In(root), IPAM: s.runtime.IPAMDir,
+		Journal: journal.Folder{Dir: rootfolder.Journal.In(root)}.Writers(),
+	}
 	if err := os.MkdirAll(m.config.LogRoot, 0o755); err != nil {
 		return m, fmt.Errorf("log folder: %w", err)
 	}

@@ -155,8 +155,8 @@ type Folders struct {
 	// IPAM is the store of lifepod's IPAM plugin, whose address of a pod is given back
 	// when the pod is gone; empty with another network.
 	IPAM string
-	// Journal has what happened to each pod (package journal); empty: that is not kept.
-	Journal string
+	// Journal takes what happens to each pod; nil: that is not kept.
+	Journal *journal.Writers
 	// Keep leaves a pod's folder and logs when the pod is gone.
 	Keep bool
 }
