@@ -20,6 +20,7 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/pods"
+	"github.com/lifepod/lifepod/pods/loglinks"
 	"github.com/lifepod/lifepod/roster/pressure"
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/admission"
@@ -163,7 +164,8 @@ func (s *setup) local(c *cluster) (pods.Local, error) {
 	}
 	local := pods.Local{Sockets: control.Folder(paths.RunDir), Foreign: s.options.Foreign}
 	if c != nil {
-		local.LogLinks, local.StaticOf = filepath.Join(filepath.Dir(s.logRoot()), "containers"), c.mirrors.StaticOf
+		local.LogLinks = &loglinks.Folder{Dir: filepath.Join(filepath.Dir(s.logRoot()), "containers")}
+		local.StaticOf = c.mirrors.StaticOf
 	}
 	return local, nil
 }
