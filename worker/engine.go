@@ -119,6 +119,7 @@ type Engine struct {
 	// Options are those of every pod's machine.
 	Options  lifecycle.Options
 	Timeouts Timeouts
+	Looks    Looks
 	Clock    Clock
 
 	// PullProgress is told about once a second of every pull under way, and at its end
