@@ -75,7 +75,7 @@ func NewNode(c NodeConfig) (*worker.Engine, error) {
 		Config:   config,
 		Folders: worker.Folders{
 			Pods: PodsDir(c.Root), Claims: rootfolder.Claims.In(c.Root), IPAM: c.IPAMDir, Keep: c.KeepFiles,
-			Journal: journal.Folder{Dir: rootfolder.Journal.In(c.Root)}.Writers(),
+			Journal: Journal(c.Root),
 		},
 		API: worker.API{Objects: func(*v1.Pod) worker.Objects { return c.Objects }, RuntimeClasses: c.RuntimeClasses},
 
@@ -137,4 +137,9 @@ func allocatable(root string, memory int64, hugePages map[v1.ResourceName]int64)
 		list[name] = *resource.NewQuantity(bytes, resource.BinarySI)
 	}
 	return list
+}
+
+// Journal takes what happens to the pods of a state folder. A process has one.
+func Journal(root string) *journal.Writers {
+	return journal.Folder{Dir: rootfolder.Journal.In(root)}.Writers()
 }

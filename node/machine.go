@@ -16,7 +16,6 @@ import (
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/internal/rootfolder"
-	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/pods"
@@ -73,7 +72,7 @@ func (s *setup) newMachine() (m machine, err error) {
 	m.logs = logrotate.Policy{MaxBytes: size.Value(), MaxFiles: int(*k.ContainerLogMaxFiles)}
 	m.folders = worker.Folders{
 		Pods: host.PodsDir(root), Claims: rootfolder.Claims.In(root), IPAM: s.runtime.IPAMDir,
-		Journal: journal.Folder{Dir: rootfolder.Journal.In(root)}.Writers(),
+		Journal: host.Journal(root),
 	}
 	if err := os.MkdirAll(m.config.LogRoot, 0o755); err != nil {
 		return m, fmt.Errorf("log folder: %w", err)
