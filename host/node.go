@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/internal/rootfolder"
+	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/admission"
@@ -72,8 +73,11 @@ func NewNode(c NodeConfig) (*worker.Engine, error) {
 		Cgroups:  podcgroup.Driver{Parent: c.CgroupParent, Systemd: c.Systemd},
 		DNS:      worker.DNS{Resolver: resolver, Cluster: netidentity.Cluster{Domain: clusterDomain, Absent: true}},
 		Config:   config,
-		Folders:  worker.Folders{Pods: PodsDir(c.Root), Claims: rootfolder.Claims.In(c.Root), IPAM: c.IPAMDir, Journal: rootfolder.Journal.In(c.Root), Keep: c.KeepFiles},
-		API:      worker.API{Objects: func(*v1.Pod) worker.Objects { return c.Objects }, RuntimeClasses: c.RuntimeClasses},
+		Folders: worker.Folders{
+			Pods: PodsDir(c.Root), Claims: rootfolder.Claims.In(c.Root), IPAM: c.IPAMDir, Keep: c.KeepFiles,
+			Journal: Journal(c.Root),
+		},
+		API: worker.API{Objects: func(*v1.Pod) worker.Objects { return c.Objects }, RuntimeClasses: c.RuntimeClasses},
 
 		Admission:   worker.Admission{Host: &admits},
 		Allocatable: admits.Allocatable,
@@ -133,4 +137,9 @@ func allocatable(root string, memory int64, hugePages map[v1.ResourceName]int64)
 		list[name] = *resource.NewQuantity(bytes, resource.BinarySI)
 	}
 	return list
+}
+
+// Journal takes what happens to the pods of a state folder. A process has one.
+func Journal(root string) *journal.Writers {
+	return journal.Folder{Dir: rootfolder.Journal.In(root)}.Writers()
 }

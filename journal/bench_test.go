@@ -10,7 +10,7 @@ import (
 // BenchmarkStep is what a milestone costs the worker: its entries in the file. The budget is
 // 1 ms.
 func BenchmarkStep(b *testing.B) {
-	w, err := Folder{Dir: b.TempDir()}.Create(Pod{UID: "u", Namespace: "default", Name: "web"})
+	w, err := Folder{Dir: b.TempDir()}.Writers().Create(Pod{UID: "u", Namespace: "default", Name: "web"})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux
 
 package journal
 
@@ -67,9 +67,10 @@ func (f Folder) Sweep(now time.Time, bounds Bounds) error {
 	}
 	slices.SortFunc(left, func(a, b folder) int { return cmp.Or(b.written.Compare(a.written), cmp.Compare(a.dir, b.dir)) })
 	var sum int64
+	locks := f.newLocks()
 	for _, one := range left {
 		if sum += one.bytes; sum > bounds.Bytes || now.Sub(one.written) > bounds.Age {
-			all = errors.Join(all, one.remove())
+			all = errors.Join(all, one.remove(locks))
 		}
 	}
 	return all
@@ -101,15 +102,22 @@ func measure(dir string) (folder, error) {
 	return one, err
 }
 
-// remove removes the folder unless a lifepod leads the pod. One that begins meanwhile has
-// a file that is not there any more, and no journal of this pod.
-func (one folder) remove() error {
-	file, err := os.Open(filepath.Join(one.dir, podFile))
-	if err == nil {
-		defer func() { _ = file.Close() }() // which unlocks
-		if unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
-			return nil
-		}
+// remove removes the folder unless a lifepod leads the pod. One that begins meanwhile waits for a moment.
+func (one folder) remove(locks *locks) (err error) {
+	err = locks.take(one.dir)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	defer func() { err = errors.Join(err, locks.release(one.dir)) }()
+	release, err := earlierLock(one.dir, unix.LOCK_EX)
+	switch {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return nil
+	case err == nil:
+		defer release()
 	}
 	if err := os.RemoveAll(one.dir); err != nil {
 		return fmt.Errorf("journal: %w", err)

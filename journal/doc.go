@@ -3,7 +3,7 @@
 //
 // The journal is a folder with a folder per pod, named by its UID:
 //
-//	pod.json                 which pod it is (Pod); locked by the lifepod that leads it
+//	pod.json                 which pod it is (Pod)
 //	now.json                 what it waits for (Now), as of the last step that changed that
 //	first.jsonl              the first entries, which are kept as long as the pod's folder
 //	<n>.jsonl                the newest entries; the oldest file goes when a third one is begun
@@ -13,6 +13,9 @@
 // nothing is done of which the journal does not know, and a kill -9 loses nothing. A line that
 // a full disk has cut is passed over by readers. Folders of pods that are gone stay for some
 // days, or until all of them together are too large.
+//
+// The lifepod that leads a pod holds its lock, a byte of the file <journal>.lock (locks.go). Lifepods of before locked pod.json
+// in its place: readers and writers heed that, too.
 //
 // Only its owner can read the journal: it has the ends of logs.
 package journal

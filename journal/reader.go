@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux
 
 package journal
 
@@ -14,8 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // Source is where a journal is read: a Folder, or another machine's (package journal/remote).
@@ -85,7 +83,10 @@ func (f Folder) Read(uid string) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Record{Pod: pod, Living: locked(dir)}
+	r := &Record{Pod: pod}
+	if r.Living, err = f.locked(dir); err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
 	if r.Entries, _, err = readEntries(dir); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
@@ -106,16 +107,6 @@ func (f Folder) Read(uid string) (*Record, error) {
 		}
 	}
 	return r, nil
-}
-
-// locked says whether a lifepod leads the pod.
-func locked(dir string) bool {
-	file, err := os.Open(filepath.Join(dir, podFile))
-	if err != nil {
-		return false
-	}
-	defer func() { _ = file.Close() }() // which unlocks
-	return unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil
 }
 
 // readEntries reads all entries of a pod's folder, oldest first; torn: the last line was not

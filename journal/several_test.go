@@ -15,7 +15,7 @@ import (
 func TestSeveral(t *testing.T) {
 	first, second := journal.Folder{Dir: t.TempDir()}, journal.Folder{Dir: t.TempDir()}
 	for uid, in := range map[string]journal.Folder{"a": first, "b": second} {
-		w, err := in.Create(journal.Pod{UID: uid, Namespace: "default", Name: "pod-" + uid})
+		w, err := in.Writers().Create(journal.Pod{UID: uid, Namespace: "default", Name: "pod-" + uid})
 		if err != nil {
 			t.Fatal(err)
 		}

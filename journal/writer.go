@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux
 
 package journal
 
@@ -32,11 +32,21 @@ const (
 	suffix    = ".jsonl"
 )
 
+// Writers are those of one process, which have one file open for all of their pods.
+type Writers struct {
+	Folder
+	locks *locks
+}
+
+// Writers prepares to write to the journal. Keep them as long as there may be pods: they need nothing while there is none.
+func (f Folder) Writers() *Writers { return &Writers{Folder: f, locks: f.newLocks()} }
+
 // Writer writes the journal of one pod. One goroutine uses it.
 type Writer struct {
 	dir      string
-	lock     *os.File // of podFile; held while a lifepod leads the pod
-	pod      []byte   // what is in podFile
+	locks    *locks
+	locked   bool   // the pod is: so it is while a lifepod leads it
+	pod      []byte // what is in podFile
 	recorder *Recorder
 	recent   []Entry // the newest, for the chains of ends
 
@@ -48,10 +58,10 @@ type Writer struct {
 	now slots
 }
 
-// Create goes on with the pod's journal, or begins it, and keeps it until Close. Another
-// process that leads the same pod is an error.
-func (f Folder) Create(pod Pod) (*Writer, error) {
-	w := &Writer{dir: f.of(pod.UID)}
+// Create goes on with the pod's journal, or begins it, and keeps it until Close. If another
+// leads the same pod, errors.Is(err, unix.EWOULDBLOCK) holds.
+func (all *Writers) Create(pod Pod) (*Writer, error) {
+	w := &Writer{dir: all.of(pod.UID), locks: all.locks}
 	err := w.take()
 	if err == nil {
 		err = w.open()
@@ -65,7 +75,7 @@ func (f Folder) Create(pod Pod) (*Writer, error) {
 	return w, nil
 }
 
-// A reader has the lock for a moment, and whoever removes what is too old.
+// Whoever removes what is too old has the lock for a moment, and a reader that of lifepods of before.
 const (
 	lockTries = 20
 	lockPause = 5 * time.Millisecond
@@ -86,23 +96,30 @@ func (w *Writer) tryLock() error {
 	if err := os.MkdirAll(w.dir, 0o700); err != nil {
 		return err
 	}
-	path := filepath.Join(w.dir, podFile)
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err := w.locks.take(w.dir); err != nil {
+		return err
+	}
+	w.locked = true
+	if err := w.begin(); err != nil {
+		return errors.Join(err, w.Close())
+	}
+	return nil
+}
+
+// begin makes the podFile, unless a lifepod of before leads the pod.
+func (w *Writer) begin() error {
+	file, err := os.OpenFile(filepath.Join(w.dir, podFile), os.O_WRONLY|os.O_CREATE, 0o600) // or the folder was removed before it was locked
+	if err == nil {
+		err = file.Close()
+	}
 	if err != nil {
 		return err
 	}
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return errors.Join(err, file.Close())
+	release, err := earlierLock(w.dir, unix.LOCK_EX)
+	if err == nil {
+		release()
 	}
-	locked, err := file.Stat()
-	if there, missing := os.Stat(path); err == nil && (missing != nil || !os.SameFile(locked, there)) {
-		err = fs.ErrNotExist // it was removed before it was locked
-	}
-	if err != nil {
-		return errors.Join(err, file.Close())
-	}
-	w.lock = file
-	return nil
+	return err
 }
 
 func (w *Writer) open() error {
@@ -148,10 +165,14 @@ func (w *Writer) Is(pod Pod) error {
 	if err != nil || bytes.Equal(content, w.pod) {
 		return err
 	}
-	if _, err = w.lock.WriteAt(content, 0); err == nil {
-		err = w.lock.Truncate(int64(len(content)))
+	file, err := os.OpenFile(filepath.Join(w.dir, podFile), os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
 	}
-	if err == nil {
+	if _, err = file.WriteAt(content, 0); err == nil {
+		err = file.Truncate(int64(len(content)))
+	}
+	if err = errors.Join(err, file.Close()); err == nil {
 		w.pod = content
 	}
 	return err
@@ -231,8 +252,9 @@ func (w *Writer) Dir() string { return w.dir }
 
 // Close ends the writing; the pod has no lifepod then, as far as readers know.
 func (w *Writer) Close() error {
-	if w.lock == nil {
+	if !w.locked {
 		return nil
 	}
-	return w.lock.Close()
+	w.locked = false
+	return w.locks.release(w.dir)
 }

@@ -21,7 +21,7 @@ import (
 
 func create(t *testing.T, dir, uid string) *Writer {
 	t.Helper()
-	w, err := Folder{Dir: dir}.Create(Pod{UID: uid, Namespace: "default", Name: "web"})
+	w, err := Folder{Dir: dir}.Writers().Create(Pod{UID: uid, Namespace: "default", Name: "web"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestGoesOn(t *testing.T) {
 	if err := told(w, 1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (Folder{Dir: dir}).Create(Pod{UID: "u"}); !errors.Is(err, unix.EWOULDBLOCK) {
+	if _, err := (Folder{Dir: dir}).Writers().Create(Pod{UID: "u"}); !errors.Is(err, unix.EWOULDBLOCK) {
 		t.Errorf("a second writer: %v", err)
 	}
 	if r := read(t, dir, "u"); !r.Living {
@@ -224,6 +224,12 @@ func TestKilled(t *testing.T) {
 			}
 			known, _ = strconv.ParseInt(lines.Text(), 10, 64)
 		}
+		if r := read(t, dir, "u"); !r.Living {
+			t.Error("its lifepod lives")
+		}
+		if _, err := (Folder{Dir: dir}).Writers().Create(Pod{UID: "u"}); !errors.Is(err, unix.EWOULDBLOCK) {
+			t.Errorf("a writer beside that of another process: %v", err)
+		}
 		_ = command.Process.Kill()
 		for lines.Scan() { // what it has said before its end
 			known, _ = strconv.ParseInt(lines.Text(), 10, 64)
@@ -241,7 +247,7 @@ func TestKilled(t *testing.T) {
 
 // writeUntilKilled prints the ID of each entry that is written.
 func writeUntilKilled(dir string) {
-	w, err := Folder{Dir: dir}.Create(Pod{UID: "u"})
+	w, err := Folder{Dir: dir}.Writers().Create(Pod{UID: "u"})
 	for err == nil {
 		if err = told(w, 50+rand.IntN(500)); err == nil {
 			_, err = io.WriteString(os.Stdout, strconv.FormatInt(w.recorder.last, 10)+"\n")

@@ -19,6 +19,7 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/pods"
+	"github.com/lifepod/lifepod/pods/loglinks"
 	"github.com/lifepod/lifepod/roster/pressure"
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/admission"
@@ -58,6 +59,7 @@ func (s *setup) newMachine() (m machine, err error) {
 	m.cgroups = podcgroup.Driver{
 		Parent: cgroupParent(s.runtime, k.CgroupRoot), Systemd: s.runtime.Systemd,
 		PidsLimit: max(0, *k.PodPidsLimit), CPULimits: m.config.CPULimits, MemoryQoS: m.config.MemoryQoS,
+		Rounds: &podcgroup.Rounds{},
 	}
 	m.dns.Cluster = netidentity.Cluster{DNS: k.ClusterDNS, Domain: k.ClusterDomain, Absent: !s.options.inCluster()}
 	if m.dns.Resolver, err = netidentity.ResolverOf(*k.ResolverConfig); err != nil {
@@ -68,7 +70,10 @@ func (s *setup) newMachine() (m machine, err error) {
 		return m, fmt.Errorf("containerLogMaxSize %q: %w", k.ContainerLogMaxSize, err)
 	}
 	m.logs = logrotate.Policy{MaxBytes: size.Value(), MaxFiles: int(*k.ContainerLogMaxFiles)}
-	m.folders = worker.Folders{Pods: host.PodsDir(root), Claims: rootfolder.Claims.In(root), IPAM: s.runtime.IPAMDir, Journal: rootfolder.Journal.In(root)}
+	m.folders = worker.Folders{
+		Pods: host.PodsDir(root), Claims: rootfolder.Claims.In(root), IPAM: s.runtime.IPAMDir,
+		Journal: host.Journal(root),
+	}
 	if err := os.MkdirAll(m.config.LogRoot, 0o755); err != nil {
 		return m, fmt.Errorf("log folder: %w", err)
 	}
@@ -158,7 +163,8 @@ func (s *setup) local(c *cluster) (pods.Local, error) {
 	}
 	local := pods.Local{Sockets: control.Folder(paths.RunDir), Foreign: s.options.Foreign}
 	if c != nil {
-		local.LogLinks, local.StaticOf = filepath.Join(filepath.Dir(s.logRoot()), "containers"), c.mirrors.StaticOf
+		local.LogLinks = &loglinks.Folder{Dir: filepath.Join(filepath.Dir(s.logRoot()), "containers")}
+		local.StaticOf = c.mirrors.StaticOf
 	}
 	return local, nil
 }

@@ -100,11 +100,14 @@ func (s *setup) newParts(ctx context.Context) (*parts, error) {
 	}, nil
 }
 
+// looksAtOnce is how many pods are looked at at the same time for what events have not told: enough to keep a runtime busy.
+const looksAtOnce = 32
+
 // newEngine is what the pods' workers share of the machine and its runtime.
 func (s *setup) newEngine(m machine, node *register.Node, given *byname.Resources) *worker.Engine {
 	return &worker.Engine{
 		Runtime: s.calls.Runtime, Features: s.features, Handler: s.runtime.Handler, Cgroups: m.cgroups, DNS: m.dns, Config: m.config, Folders: m.folders,
-		Allocatable: node.Node().Status.Allocatable, Timeouts: timeouts(s.config), Clock: worker.Clock{Machine: host.Clock},
-		Watch: watches{s.counts, given}, JournalWrote: s.counts.Journal, Tracer: s.traces.Tracer(), Logs: worker.NewLogs(m.logs, s.calls.Runtime, s.log), Log: s.log,
+		Allocatable: node.Node().Status.Allocatable, Timeouts: timeouts(s.config), Looks: make(worker.Looks, looksAtOnce),
+		Clock: worker.Clock{Machine: host.Clock}, Watch: watches{s.counts, given}, JournalWrote: s.counts.Journal, Tracer: s.traces.Tracer(), Logs: worker.NewLogs(m.logs, s.calls.Runtime, s.log), Log: s.log,
 	}
 }

@@ -35,7 +35,7 @@ type wanted struct {
 
 // begin lets a worker live a pod's life, or go on with it.
 func (s *Shell) begin(ctx context.Context, effect roster.Effect) {
-	l := &living{shell: s, links: &loglinks.Links{Dir: s.Local.LogLinks}}
+	l := &living{shell: s, links: &loglinks.Links{Folder: s.Local.LogLinks}}
 	switch e := effect.(type) {
 	case roster.Begin:
 		l.is(e.Source, NewLife(s.Engine, e.Pod, l))

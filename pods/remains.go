@@ -15,7 +15,6 @@ import (
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/pods/loglinks"
 	"github.com/lifepod/lifepod/roster"
 )
 
@@ -124,7 +123,7 @@ func (r Remains) runs(ctx context.Context, uid types.UID) (bool, error) {
 // clearLinks removes links to logs that are gone. While a log is rotated its file is
 // missing for a moment: the link of a container that has not exited stays.
 func (r Remains) clearLinks(ctx context.Context) error {
-	return loglinks.RemoveDangling(r.Shell.Local.LogLinks, func(containerID string) (bool, error) {
+	return r.Shell.Local.LogLinks.RemoveDangling(func(containerID string) (bool, error) {
 		answer, err := r.Shell.Engine.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: containerID})
 		if cri.IsNotFound(err) {
 			return true, nil

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/pods/loglinks"
 	"github.com/lifepod/lifepod/pods/memory"
 	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/roster/pressure"
@@ -80,8 +81,8 @@ type Local struct {
 	// Sockets is the folder of the control sockets; empty: none.
 	Sockets string
 	// LogLinks is the folder of links to the containers' logs that log collectors
-	// read, such as /var/log/containers; empty: none.
-	LogLinks string
+	// read, such as /var/log/containers; nil: none.
+	LogLinks *loglinks.Folder
 	// StaticOf is the static pod of a mirror pod's UID; nil without a cluster.
 	StaticOf func(mirror types.UID) (static types.UID, found bool)
 	// Foreign says that a pod of the same runtime is another lifepod's, which is

@@ -19,6 +19,7 @@ import (
 	"github.com/lifepod/lifepod/cri/crifake"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/source"
+	"github.com/lifepod/lifepod/pods/loglinks"
 	"github.com/lifepod/lifepod/pods/memory"
 	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/worker"
@@ -86,7 +87,7 @@ func (s *story) agent() {
 	pods := New(Config{
 		Inbox: inbox, Engine: engine, Sources: s.sources, Node: func() *v1.Node { return s.node }, Memory: s.memory(), Log: engine.Log,
 		Cluster: Cluster{Statuses: s.api, Events: s.api, Mirrors: s.api, Objects: s.api, Groups: s.groups, FreshNode: s.freshly},
-		Local:   Local{Foreign: s.foreign, LogLinks: filepath.Join(s.dir, "links")}, Shutdowns: &s.inhibits, Periods: s.periods, Counts: &s.counts, ByName: s.byName, Health: s.health,
+		Local:   Local{Foreign: s.foreign, LogLinks: &loglinks.Folder{Dir: filepath.Join(s.dir, "links")}}, Shutdowns: &s.inhibits, Periods: s.periods, Counts: &s.counts, ByName: s.byName, Health: s.health,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	if err := pods.Open(ctx); err != nil {

@@ -119,6 +119,7 @@ type Engine struct {
 	// Options are those of every pod's machine.
 	Options  lifecycle.Options
 	Timeouts Timeouts
+	Looks    Looks
 	Clock    Clock
 
 	// PullProgress is told about once a second of every pull under way, and at its end
@@ -155,8 +156,8 @@ type Folders struct {
 	// IPAM is the store of lifepod's IPAM plugin, whose address of a pod is given back
 	// when the pod is gone; empty with another network.
 	IPAM string
-	// Journal has what happened to each pod (package journal); empty: that is not kept.
-	Journal string
+	// Journal takes what happens to each pod; nil: that is not kept.
+	Journal *journal.Writers
 	// Keep leaves a pod's folder and logs when the pod is gone.
 	Keep bool
 }

@@ -24,11 +24,11 @@ type chronicle struct {
 
 // openJournal goes on with the pod's journal, or begins it.
 func (w *Worker) openJournal() {
-	dir := w.executor.engine.Folders.Journal
-	if dir == "" {
+	writers := w.executor.engine.Folders.Journal
+	if writers == nil {
 		return
 	}
-	writer, err := journal.Folder{Dir: dir}.Create(journal.PodOf(w.pod))
+	writer, err := writers.Create(journal.PodOf(w.pod))
 	if err != nil {
 		w.journalFailed(err)
 		return
@@ -139,8 +139,8 @@ func (w *Worker) journalFailed(err error) {
 
 // KeepJournal removes what is too old or too large of pods that are gone, until ctx ends.
 func (n *Engine) KeepJournal(ctx context.Context) {
-	if n.Folders.Journal == "" {
+	if n.Folders.Journal == nil {
 		return
 	}
-	journal.Folder{Dir: n.Folders.Journal}.Keep(ctx, journal.Usual, func(err error) { n.Log.Warn("the journal of pods that are gone stays", "err", err) })
+	n.Folders.Journal.Keep(ctx, journal.Usual, func(err error) { n.Log.Warn("the journal of pods that are gone stays", "err", err) })
 }

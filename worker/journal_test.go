@@ -31,8 +31,9 @@ func (slowCgroups) Ensure(*v1.Pod) error {
 // withJournal keeps the journal of the story's pods.
 func (s *story) withJournal() journal.Folder {
 	s.node.Cgroups = slowCgroups{}
-	s.node.Folders.Journal = filepath.Join(s.TempDir(), "journal")
-	return journal.Folder{Dir: s.node.Folders.Journal}
+	folder := journal.Folder{Dir: filepath.Join(s.TempDir(), "journal")}
+	s.node.Folders.Journal = folder.Writers()
+	return folder
 }
 
 // What golden files don't have: the runtime's IDs, which differ from run to run, and the rules,
@@ -148,7 +149,7 @@ func TestJournalOnAFullDisk(t *testing.T) {
 	defer func() { _ = unix.Unmount(disk, unix.MNT_DETACH) }()
 	synctest.Test(t, func(t *testing.T) {
 		s := newStory(t)
-		s.node.Folders.Journal = disk
+		s.node.Folders.Journal = journal.Folder{Dir: disk}.Writers()
 		s.Program("main", "exit=1 after=1s", "run")
 		pod := podOf("web", v1.RestartPolicyAlways, "main")
 		web := s.run(pod)

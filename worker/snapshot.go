@@ -24,6 +24,24 @@ type calm struct {
 	digest atomic.Uint64
 }
 
+// Looks has room for so many snapshots at the same time that no machine has asked for; nil: for any number. After a look at all pods
+// thousands of workers may want one: without a bound most of them would run out of time, want another, and fill the runtime's
+// connection with calls that nobody waits for.
+type Looks chan struct{}
+
+// enter waits until there is room for an effect, if it is such a snapshot, or until ctx ends.
+func (l Looks) enter(ctx context.Context, e lifecycle.Effect) (leave func()) {
+	if o, is := e.(lifecycle.Observe); l == nil || !is || o.ID != 0 {
+		return func() {}
+	}
+	select {
+	case l <- struct{}{}:
+		return func() { <-l }
+	case <-ctx.Done():
+		return func() {}
+	}
+}
+
 // podDigest is what the runtime has of a pod, in one number (cri.Overview).
 type podDigest struct {
 	digest uint64

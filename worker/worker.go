@@ -308,13 +308,17 @@ func (w *Worker) begin(ctx context.Context, e lifecycle.Effect) {
 		w.simulated.Begin(e)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, w.executor.deadline(e))
+	deadline := w.executor.deadline(e)
+	ctx, cancel := context.WithCancel(ctx)
 	id := e.EffectID()
 	w.underWay.add(id, cancel)
 	executor := w.executor
 	ctx, span := w.stretch.within(ctx, executor.pod, e)
 	w.beside(func() {
 		defer cancel()
+		defer executor.engine.Looks.enter(ctx, e)()
+		ctx, end := context.WithTimeout(ctx, deadline)
+		defer end()
 		began := time.Now()
 		fact := executor.do(ctx, e)
 		endSpan(span, fact)

@@ -48,7 +48,7 @@ func run(ctx context.Context) (err error) {
 	flag.IntVar(&p.pods, "pods", 10000, "pods of the node")
 	flag.IntVar(&p.creators, "creators", 32, "how many pods are created at the same time")
 	flag.BoolVar(&p.kubelet, "kubelet", false, "measure the kubelet, too, with as many pods")
-	flag.StringVar(&p.profiles, "profiles", "", "`folder` for pprof profiles of lifepod agent, from the first create on and with all pods at rest")
+	flag.StringVar(&p.profiles, "profiles", "", "`folder` for pprof profiles of lifepod agent, from the first create until all pods are Ready, and with all of them at rest")
 	flag.Parse()
 	klog.SetLogger(logr.Discard()) // it would tell of connections that end with a server
 	if p.pods < 1 || p.creators < 1 {

@@ -7,14 +7,38 @@ import (
 	"path/filepath"
 )
 
-// profileSeconds is how long the CPU is watched.
+// profileSeconds is how long the CPU is watched for one file.
 const profileSeconds = 10
 
-// beginProfile begins to keep where lifepod's CPU goes, if somebody wants to know. The channel has a value when that is kept.
-func (t *turn) beginProfile(ctx context.Context) <-chan error {
-	done := make(chan error, 1)
-	go func() { done <- t.profile(ctx, "cpu", fmt.Sprintf("profile?seconds=%d", profileSeconds)) }()
-	return done
+// beginProfile begins to keep where lifepod's CPU goes, if somebody wants to know, a file after the other until end is called.
+func (t *turn) beginProfile(ctx context.Context) (end func() error) {
+	if !t.profiled() {
+		return func() error { return nil }
+	}
+	stop, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for i := 0; ; i++ {
+			err := t.profile(ctx, fmt.Sprintf("cpu-%03d", i), fmt.Sprintf("profile?seconds=%d", profileSeconds))
+			select {
+			case <-stop:
+			default:
+				if err == nil {
+					continue
+				}
+			}
+			done <- err
+			return
+		}
+	}()
+	return func() error {
+		close(stop)
+		return <-done
+	}
+}
+
+// profiled says whether somebody wants to know where the CPU and the memory of this program go.
+func (t *turn) profiled() bool {
+	return t.plan.profiles != "" && t.result.program == filepath.Base(t.plan.lifepod)
 }
 
 // profileRest keeps what lifepod has in memory, and does, while nothing happens.
@@ -30,7 +54,7 @@ func (t *turn) profileRest(ctx context.Context) error {
 }
 
 func (t *turn) profile(ctx context.Context, file, query string) error {
-	if t.plan.profiles == "" || t.result.program != filepath.Base(t.plan.lifepod) {
+	if !t.profiled() {
 		return nil
 	}
 	if err := os.MkdirAll(t.plan.profiles, 0o755); err != nil {

@@ -117,7 +117,7 @@ func (t *turn) live(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	profiled := t.beginProfile(ctx)
+	endProfile := t.beginProfile(ctx)
 	asked := make([]time.Time, t.plan.pods)
 	began := time.Now()
 	core := t.client.CoreV1().Pods(testbed.Namespace)
@@ -141,7 +141,7 @@ func (t *turn) live(ctx context.Context) (err error) {
 		return err
 	}
 	t.result.used = now.minus(before)
-	if err := <-profiled; err != nil {
+	if err := endProfile(); err != nil {
 		return err
 	}
 	for i, at := range asked {

@@ -23,6 +23,10 @@ import (
 // suspended does not.
 const answerTimeout = 5 * time.Second
 
+// socketsAtOnce is how many sockets are asked at the same time. One agent may be behind all of them, to whom each connection is an
+// open file more: without room for another it can't write its pods' journals.
+const socketsAtOnce = 1000
+
 // Client knows the pods of one root.
 type Client struct {
 	folder string
@@ -30,11 +34,12 @@ type Client struct {
 	// Left are the pods whose lifepod has ended without them; may be nil.
 	Left     func() []unattended.Pod
 	patience time.Duration
+	atOnce   int // sockets that are asked at the same time
 }
 
 // New makes a client for the sockets in a folder, which belong to a state folder.
 func New(folder, root string) *Client {
-	return &Client{folder: folder, root: root, patience: answerTimeout}
+	return &Client{folder: folder, root: root, patience: answerTimeout, atOnce: socketsAtOnce}
 }
 
 // Pod is one pod and the connection to its lifepod.
@@ -62,8 +67,11 @@ func (c *Client) Pods(ctx context.Context) (pods []*Pod, silent []Silent, err er
 	}
 	var mu sync.Mutex
 	var asking sync.WaitGroup
+	room := make(chan struct{}, c.atOnce)
 	for _, path := range paths {
+		room <- struct{}{}
 		asking.Go(func() {
+			defer func() { <-room }()
 			found, err := c.ask(ctx, path)
 			mu.Lock()
 			defer mu.Unlock()

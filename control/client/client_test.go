@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -175,4 +177,34 @@ func TestExecGivenUpWithoutAnswer(t *testing.T) {
 		t.Errorf("the error is %v, want %v", err, given)
 	}
 	<-gone
+}
+
+// TestAskedAtOnce: of many sockets no more are asked at the same time than an agent has room for.
+func TestAskedAtOnce(t *testing.T) {
+	const pods, atOnce = 20, 3
+	folder := t.TempDir()
+	var now, most atomic.Int32
+	for i := range pods {
+		name := fmt.Sprint("web-", i)
+		list := v1.PodList{Items: []v1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)}}}}
+		serve(t, filepath.Join(folder, name+".sock"), func(w http.ResponseWriter, _ *http.Request) {
+			for n := now.Add(1); n > most.Load(); {
+				most.Store(n)
+			}
+			time.Sleep(5 * time.Millisecond)
+			now.Add(-1)
+			if err := json.NewEncoder(w).Encode(list); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	c := New(folder, "/root")
+	c.atOnce = atOnce
+	list, silent, err := c.Pods(t.Context())
+	if err != nil || len(list) != pods || len(silent) > 0 {
+		t.Errorf("%d pods, silent %v, %v", len(list), silent, err)
+	}
+	if most.Load() > atOnce {
+		t.Errorf("%d were asked at the same time, want %d at most", most.Load(), atOnce)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/cri/crifake"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/sim/choice"
 	"github.com/lifepod/lifepod/sim/endpoint"
@@ -20,29 +21,7 @@ import (
 // scenario says so, and when they are deleted nothing is left of them.
 func TestKubeletRuns200Pods(t *testing.T) {
 	const pods = 200
-	scenarios, err := choice.Of(choice.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{ready: 1s}]}}")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	runtime, err := endpoint.Runtime(endpoint.Options{Scenarios: scenarios, Images: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	socket := "unix://" + filepath.Join(t.TempDir(), "cri.sock")
-	listener, err := endpoint.Listen(socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		if err := endpoint.Serve(ctx, listener, runtime); err != nil {
-			t.Error(err)
-		}
-	})
-	defer serving.Wait()
-	defer cancel()
-
+	socket, runtime := serveRuntime(t)
 	node, err := member.Start(t.Context(), member.Config{
 		Plane: plane, Program: plane.Binary("kubelet"),
 		Kubelet: map[string]any{"containerRuntimeEndpoint": socket, "maxPods": pods + 10, "kubeAPIQPS": 500, "kubeAPIBurst": 1000, "registryPullQPS": 0},
@@ -80,4 +59,34 @@ func TestKubeletRuns200Pods(t *testing.T) {
 	if left := runtime.Running(); left != 0 {
 		t.Errorf("the runtime has %d containers that run", left)
 	}
+}
+
+// serveRuntime serves a runtime without containers until the test ends, on which pods become Ready after a second.
+func serveRuntime(t *testing.T) (socket string, runtime *crifake.Runtime) {
+	t.Helper()
+	scenarios, err := choice.Of(choice.Named{Scenario: scenarioOf(t, "containers: {main: {runs: [{ready: 1s}]}}")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime, err = endpoint.Runtime(endpoint.Options{Scenarios: scenarios, Images: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket = "unix://" + filepath.Join(t.TempDir(), "cri.sock")
+	listener, err := endpoint.Listen(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := endpoint.Serve(ctx, listener, runtime); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		serving.Wait()
+	})
+	return socket, runtime
 }

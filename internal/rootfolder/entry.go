@@ -39,6 +39,7 @@ var (
 	Checkpoints  = entry("checkpoints")
 	PodsAPI      = entry("pods-api")
 	Journal      = entry("journal")
+	_            = entry("journal.lock") // the locks of its pods, see package journal
 	ImageManager = entry("image_manager")
 )
 

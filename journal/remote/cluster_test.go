@@ -73,7 +73,7 @@ func TestCluster(t *testing.T) {
 // newCluster has a node with a journal, one that doesn't answer and one that refuses.
 func newCluster(t *testing.T, in journal.Folder) *remote.Cluster {
 	t.Helper()
-	w, err := in.Create(journal.Pod{UID: "uid-told", Namespace: "default", Name: "told"})
+	w, err := in.Writers().Create(journal.Pod{UID: "uid-told", Namespace: "default", Name: "told"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ import (
 // node; a pod that it doesn't have is none, as in a folder.
 func TestRemote(t *testing.T) {
 	in := journal.Folder{Dir: t.TempDir()}
-	w, err := in.Create(journal.Pod{UID: "u", Namespace: "default", Name: "web", Created: time.Unix(1, 0).UTC()})
+	w, err := in.Writers().Create(journal.Pod{UID: "u", Namespace: "default", Name: "web", Created: time.Unix(1, 0).UTC()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ type update struct {
 type entry struct {
 	ref    Ref
 	queue  []*update     // not written yet, oldest first
-	wanted *v1.PodStatus // the newest, written or not
+	wanted *v1.PodStatus // the newest, written or not; changed by Writer.want only
 	told   told
 	kept   transitions // times that the API had first
 	last   bool        // nothing is left of the pod: delete it when it is written
@@ -40,7 +40,6 @@ type entry struct {
 
 // push adds an update. It waits as long as those whose place it takes.
 func (e *entry) push(u *update) {
-	e.wanted = u.status
 	e.queue = append(e.queue, u)
 	e.compact()
 }

@@ -24,14 +24,21 @@ const (
 
 // progressWindow is how long progress waits now. Called with mu held.
 func (w *Writer) progressWindow() time.Duration {
-	long := window
-	for _, e := range w.entries {
-		if e.wanted != nil && e.wanted.Phase == v1.PodPending {
-			long += windowEach
-		}
-	}
+	long := window + time.Duration(w.starting)*windowEach
 	return min(max(long, windowTook*w.reach.took), windowMost)
 }
+
+// want says what the status of an entry is to be; nil: nothing is wanted any more. Called with mu held.
+func (w *Writer) want(e *entry, status *v1.PodStatus) {
+	if starts(e.wanted) {
+		w.starting--
+	}
+	if e.wanted = status; starts(status) {
+		w.starting++
+	}
+}
+
+func starts(status *v1.PodStatus) bool { return status != nil && status.Phase == v1.PodPending }
 
 // told is what the API server has been told of a pod, and who waits for it.
 type told struct {

@@ -91,6 +91,7 @@ func (w *Writer) set(pod Ref, status v1.PodStatus, seen func(error)) *entry {
 	if seen != nil {
 		u.late = time.AfterFunc(w.patience, func() { w.unseen(u) })
 	}
+	w.want(e, u.status)
 	e.push(u)
 	e.failures.renewed()
 	w.list(e)
@@ -133,7 +134,8 @@ func (w *Writer) Forget(uid types.UID) {
 
 // close says that nothing more of the pod will be written. Called with mu held.
 func (w *Writer) close(e *entry) (waiting []func(error)) {
-	e.over, e.answer, e.wanted, e.told.sent = true, nil, nil, nil
+	w.want(e, nil)
+	e.over, e.answer, e.told.sent = true, nil, nil
 	if e.last {
 		delete(w.entries, e.ref.UID)
 	}

@@ -46,7 +46,23 @@ func bubble(t *testing.T, config Config, test func(t *testing.T, s *setup)) {
 		s := start(t, config)
 		defer s.stop()
 		test(t, s)
+		s.checkStarting()
 	})
+}
+
+// checkStarting: the pods that start are counted.
+func (s *setup) checkStarting() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	starting := 0
+	for _, e := range s.entries {
+		if starts(e.wanted) {
+			starting++
+		}
+	}
+	if s.starting != starting {
+		s.t.Errorf("%d pods are counted that start, want %d", s.starting, starting)
+	}
 }
 
 // pod puts a pod into the API, and shows it to the Writer.

@@ -40,14 +40,15 @@ type Writer struct {
 	patience time.Duration
 	wake     chan struct{} // holds a value when there may be something to begin
 
-	mu      sync.Mutex
-	entries map[types.UID]*entry // by the UID that the node knows the pod by
-	objects objects
-	work    []*entry // those with something to do and no attempt under way, in order
-	busy    int      // attempts under way
-	ended   bool     // nothing is written any more
-	reach   reach
-	awaited awaited
+	mu       sync.Mutex
+	entries  map[types.UID]*entry // by the UID that the node knows the pod by
+	objects  objects
+	work     []*entry // those with something to do and no attempt under way, in order
+	busy     int      // attempts under way
+	starting int      // entries whose pods start
+	ended    bool     // nothing is written any more
+	reach    reach
+	awaited  awaited
 }
 
 // room is for attempts at the same time.

@@ -23,6 +23,7 @@ const (
 	waitMost     = 1000 // series that wait to be told
 	waitLongest  = time.Hour
 	inFlight     = 4
+	lostEvery    = time.Minute // is logged how many were lost
 )
 
 // Config is what a Recorder needs. Client must not limit the rate of requests by
@@ -65,7 +66,9 @@ type Recorder struct {
 	busy    int        // requests under way
 	ending  bool       // what waits is told at once
 	lost    int        // dropped and not logged yet
-	nano    int64      // in the name of the newest event
+	// tellLost is when it may be logged again: of thousands of pods that begin events are lost all the time.
+	tellLost time.Time
+	nano     int64 // in the name of the newest event
 	outage
 }
 

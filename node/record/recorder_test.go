@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -348,6 +349,32 @@ func TestRate(t *testing.T) {
 		after(3 * time.Second)
 		if got, want := s.api.all(), (map[string]int32{"Pulled ": 100, "Created ": 100, "Started ": 100}); !cmp.Equal(got, want) {
 			t.Errorf("events %v, want %v", got, want)
+		}
+	})
+}
+
+// TestLostOfMany: when many pods begin more events wait than there is room for; that is logged now and then, with the count of all.
+func TestLostOfMany(t *testing.T) {
+	bubble(t, Config{QPS: 10, Burst: 10}, func(t *testing.T, s *setup) {
+		const pods = 3000
+		for i := range pods {
+			s.Record(Event{Object: Pod(testPod(fmt.Sprint("web-", i)), ""), Type: "Normal", Reason: "Pulled", At: time.Now()})
+			if i%10 == 0 {
+				after(100 * time.Millisecond)
+			}
+		}
+		after(5 * time.Minute)
+		lines, lost := 0, 0
+		for line := range strings.Lines(s.log.String()) {
+			_, count, found := strings.Cut(strings.TrimSpace(line), "lost=")
+			n, err := strconv.Atoi(count)
+			if !found || err != nil {
+				t.Fatalf("logged: %s", line)
+			}
+			lines, lost = lines+1, lost+n
+		}
+		if told := int(s.api.all()["Pulled "]); lines == 0 || lines > 3 || lost == 0 || lost+told != pods {
+			t.Errorf("%d lines of %d lost events, %d told of %d", lines, lost, told, pods)
 		}
 	})
 }

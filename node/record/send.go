@@ -149,10 +149,11 @@ func (r *Recorder) fail(err error) {
 
 // back notes an answer. Called with mu held.
 func (r *Recorder) back() {
-	if r.lost > 0 {
-		r.log.Warn("events were lost while the API server was away", "lost", r.lost)
+	if now := time.Now(); r.lost > 0 && !now.Before(r.tellLost) {
+		r.log.Warn("events were lost: the API server was away for too long, or more waited than there is room for", "lost", r.lost)
+		r.lost, r.tellLost = 0, now.Add(lostEvery)
 	}
-	r.away, r.lost = false, 0
+	r.away = false
 }
 
 // pauseOf is how long to wait after an answer that asks to try again.

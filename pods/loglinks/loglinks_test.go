@@ -38,15 +38,40 @@ func TestLinksOfAnotherAgent(t *testing.T) {
 	}
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "1"}}
 	status := &v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{Name: "main", ContainerID: "containerd://new", RestartCount: 1}}}
-	l := &Links{Dir: dir}
+	folder := &Folder{Dir: dir}
+	l := &Links{Folder: folder}
 	l.Follow(pod, "/logs/default_web_1", status)
 	want := []string{"db_default_main-own.log", "web_default_main-new.log", "web_default_main-own.log"}
 	if diff := cmp.Diff(want, linksIn(t, dir)); diff != "" {
 		t.Errorf("links after a status (-want +got):\n%s", diff)
 	}
-	(&Links{Dir: dir}).Remove(pod, "/logs/default_web_1") // of an agent that was told no status
+	(&Links{Folder: &Folder{Dir: dir}}).Remove(pod, "/logs/default_web_1") // of an agent that was told no status
 	want = []string{"db_default_main-own.log", "web_default_main-own.log"}
 	if diff := cmp.Diff(want, linksIn(t, dir)); diff != "" {
 		t.Errorf("links after the end (-want +got):\n%s", diff)
+	}
+}
+
+// TestLinksOfALifeBefore: what a life of the pod has linked that ended without removing it goes with the next life's first status, and
+// an agent that knows its folder does not read it again.
+func TestLinksOfALifeBefore(t *testing.T) {
+	folder := &Folder{Dir: filepath.Join(t.TempDir(), "containers")}
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "1"}}
+	shows := func(l *Links, id string) {
+		l.Follow(pod, "/logs/default_web_1", &v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{Name: "main", ContainerID: "containerd://" + id}}})
+	}
+	shows(&Links{Folder: folder}, "a")
+	l := &Links{Folder: folder}
+	shows(l, "b")
+	if diff := cmp.Diff([]string{"web_default_main-b.log"}, linksIn(t, folder.Dir)); diff != "" {
+		t.Errorf("links of the next life (-want +got):\n%s", diff)
+	}
+	shows(l, "c")
+	if diff := cmp.Diff([]string{"web_default_main-c.log"}, linksIn(t, folder.Dir)); diff != "" {
+		t.Errorf("links after a restart (-want +got):\n%s", diff)
+	}
+	l.Remove(pod, "/logs/default_web_1")
+	if left := linksIn(t, folder.Dir); len(left) > 0 || len(folder.names) > 0 {
+		t.Errorf("left: %q, %q", left, folder.names)
 	}
 }

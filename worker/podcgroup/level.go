@@ -71,7 +71,7 @@ func (d Driver) setLevelShares(class v1.PodQOSClass, dir string) error {
 		}
 		return min(max(sumOfPods(dir, file), lowest), highest)
 	}
-	err := settle(weight, func(weight int) error {
+	write := func(weight int) error {
 		if d.Systemd {
 			m, err := d.manager(level, Resources{CPUShares: MinCPUShares})
 			if err != nil {
@@ -80,7 +80,8 @@ func (d Driver) setLevelShares(class v1.PodQOSClass, dir string) error {
 			return m.Set(levelResources(uint64(weight))) // systemd would write its own value over one in the file
 		}
 		return cgroups.WriteFile(dir, file, strconv.Itoa(weight))
-	})
+	}
+	err := d.Rounds.shares(class).together(func() error { return settle(weight, write) })
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("set %s of cgroup %s: %w", file, d.path(level), err)
 	}
@@ -114,13 +115,16 @@ func levelResources(weight uint64) *cgroups.Resources {
 // sumOfPods adds up a file of the cgroups below a folder. One that vanishes
 // meanwhile counts nothing.
 func sumOfPods(dir, file string) int {
-	paths, err := filepath.Glob(filepath.Join(dir, "*", file))
+	pods, err := os.ReadDir(dir)
 	if err != nil {
 		return 0
 	}
 	sum := 0
-	for _, path := range paths {
-		content, err := os.ReadFile(path)
+	for _, pod := range pods {
+		if !pod.IsDir() {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(dir, pod.Name(), file))
 		if err != nil {
 			continue
 		}

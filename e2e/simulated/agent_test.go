@@ -1,0 +1,116 @@
+package simulated
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/lifepod/lifepod/e2e/machine"
+	"github.com/lifepod/lifepod/e2e/member"
+	"github.com/lifepod/lifepod/internal/rootfolder"
+	"github.com/lifepod/lifepod/journal"
+)
+
+// TestAgentsFiles: an agent has one file open for each pod at rest, its control socket. The journal knows whether the pods have a lifepod,
+// also after a kill -9 of the agent, and the next one goes on with it.
+func TestAgentsFiles(t *testing.T) {
+	const pods = 60
+	binary, err := machine.Binary("../..", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket, _ := serveRuntime(t)
+	node, err := member.Start(t.Context(), member.Config{
+		Plane: plane, Program: binary, Kubelet: map[string]any{"containerRuntimeEndpoint": socket, "registryPullQPS": 0},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := admin(t)
+	defer func() {
+		if err := node.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := client.CoreV1().Nodes().Delete(context.Background(), node.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := node.AwaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	before := openFiles(t, node)
+	ns := namespace(t, client)
+	for i := range pods {
+		if _, err := client.CoreV1().Pods(ns).Create(t.Context(), podOf(fmt.Sprintf("p%d", i), node.Name), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitAll(t, client, ns, "Ready", pods, isReady)
+	const others = pods / 3 // what probes and looks at the runtime have open for a moment
+	if added := openFiles(t, node) - before; added > pods+others {
+		t.Errorf("%d pods have added %d open files", pods, added)
+	}
+	kept := journal.Folder{Dir: rootfolder.Journal.In(node.RootDir())}
+	living := func() (n, entries int, err error) {
+		list, err := kept.Pods()
+		if err != nil {
+			return 0, 0, err
+		}
+		for _, pod := range list {
+			r, err := kept.Read(pod.UID)
+			if err != nil {
+				return 0, 0, err
+			}
+			entries += len(r.Entries)
+			if r.Living {
+				n++
+			}
+		}
+		return n, entries, nil
+	}
+	n, entries, err := living()
+	if n != pods || err != nil {
+		t.Errorf("%d pods have a lifepod, %v", n, err)
+	}
+	if err := node.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if n, _, err := living(); n != 0 || err != nil {
+		t.Errorf("after a kill -9 %d pods have a lifepod, %v", n, err)
+	}
+	if err := node.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if err := node.AwaitHealthy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		again, more, err := living()
+		return again == pods && more > entries, err
+	})
+	if err != nil {
+		t.Errorf("the next agent does not go on with all pods: %v", err)
+	}
+	if err := client.CoreV1().Pods(ns).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	awaitAll(t, client, ns, "left", 0, func(*v1.Pod) bool { return true })
+	if n, _, err := living(); n != 0 || err != nil {
+		t.Errorf("%d pods that are gone have a lifepod, %v", n, err)
+	}
+}
+
+func openFiles(t *testing.T, node *member.Member) int {
+	t.Helper()
+	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", node.Process().PID()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(files)
+}

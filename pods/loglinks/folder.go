@@ -1,0 +1,100 @@
+package loglinks
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Folder is the one that log collectors read. It is for all pods of an agent, and is read once: a pod that looked for its links
+// there would look at those of all others.
+type Folder struct {
+	Dir string
+
+	mu    sync.Mutex
+	names map[string][]string // of links, whoever made them, by the prefix of their pods; nil: it is not read yet
+}
+
+// of are the names of links to logs of pods with a prefix.
+func (f *Folder) of(prefix string) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.read()
+	return slices.Clone(f.names[prefix])
+}
+
+// read reads what is there from agents before. Called with mu held.
+func (f *Folder) read() {
+	if f.names != nil {
+		return
+	}
+	f.names = map[string][]string{}
+	entries, _ := os.ReadDir(f.Dir) // no folder, no links
+	for _, entry := range entries {
+		prefix := prefixOf(entry.Name())
+		f.names[prefix] = append(f.names[prefix], entry.Name())
+	}
+}
+
+// prefixOf is the prefix of a link's pod. Names of pods and namespaces have no underscore.
+func prefixOf(name string) string {
+	parts := strings.SplitAfterN(name, "_", 3)
+	return strings.Join(parts[:min(len(parts), 2)], "")
+}
+
+// make makes a link, in the place of another of that name. What can't be linked is only not seen by collectors.
+func (f *Folder) make(name, target string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.read()
+	_ = os.MkdirAll(f.Dir, 0o755)
+	path := filepath.Join(f.Dir, name)
+	_ = os.Remove(path)
+	_ = os.Symlink(target, path)
+	if prefix := prefixOf(name); !slices.Contains(f.names[prefix], name) {
+		f.names[prefix] = append(f.names[prefix], name)
+	}
+}
+
+// remove removes a link.
+func (f *Folder) remove(name string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.read()
+	err := os.Remove(filepath.Join(f.Dir, name))
+	prefix := prefixOf(name)
+	f.names[prefix] = slices.DeleteFunc(f.names[prefix], func(n string) bool { return n == name })
+	if len(f.names[prefix]) == 0 {
+		delete(f.names, prefix)
+	}
+	return err
+}
+
+// RemoveDangling removes links to logs that are not there, if the container has ended;
+// whoever made them. A nil folder has none.
+func (f *Folder) RemoveDangling(ended func(containerID string) (bool, error)) error {
+	if f == nil {
+		return nil
+	}
+	links, _ := filepath.Glob(filepath.Join(f.Dir, "*.log")) // the pattern is good
+	var failures []error
+	for _, link := range links {
+		if _, err := os.Stat(link); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		name := strings.TrimSuffix(filepath.Base(link), ".log")
+		over, err := ended(name[strings.LastIndexByte(name, '-')+1:])
+		if err == nil && over {
+			err = f.remove(filepath.Base(link))
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failures = append(failures, fmt.Errorf("remove a link to a log that is gone: %w", err))
+		}
+	}
+	return errors.Join(failures...)
+}
