@@ -151,7 +151,6 @@ func adoptWithoutInstance(s *step, c *container, status v1.ContainerStatus, seen
 
 func adoptExit(s *step, c *container, id string, t *v1.ContainerStateTerminated) {
 	c.Position, c.ID, c.Exit = exited, idWithoutScheme(id), t
-	c.begins(s, t.StartedAt.Time)
 	c.EndedAt = s.own(t.FinishedAt.Time)
 	c.Verdict = decideRestart(s, c, t)
 }

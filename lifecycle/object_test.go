@@ -40,3 +40,17 @@ func TestObjectOfDamagedCheckpoint(t *testing.T) {
 		t.Errorf("%d containers", len(got.Spec.Containers))
 	}
 }
+
+// The claims that are made for a pod later are those of a new object: the one that the machine had is never changed, as others have it,
+// too (A-DRA-3).
+func TestLaterClaimsAreOfANewObject(t *testing.T) {
+	pod := checkpointPod()
+	m := New(pod, DefaultOptions())
+	m.Step(Event{At: time.Unix(1, 0), Fact: Accepted{}})
+	newer, had := pod.DeepCopy(), m.pod
+	newer.Status.ResourceClaimStatuses = []v1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: new("made")}}
+	m.Step(Event{At: time.Unix(2, 0), Fact: PodUpdated{Pod: newer}})
+	if before, now := len(had.Status.ResourceClaimStatuses), len(m.pod.Status.ResourceClaimStatuses); before != 0 || now != 1 {
+		t.Errorf("the object before has %d claims, that of now %d", before, now)
+	}
+}

@@ -146,4 +146,7 @@ func TestRemovedStrayIsNotAdopted(t *testing.T) {
 	if got := tr.m.Status().ContainerStatuses[0]; got.State.Running == nil || got.RestartCount != 0 {
 		t.Errorf("restarts %d, it is %v; want 0, running", got.RestartCount, got.State)
 	}
+	if len(tr.m.kept.Strays) > 0 {
+		t.Errorf("%v are gone from the runtime, and remembered", tr.m.kept.Strays)
+	}
 }

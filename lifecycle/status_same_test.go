@@ -152,3 +152,23 @@ func eachChange(v reflect.Value, path string, changed func(path string)) {
 		v.Set(was)
 	}
 }
+
+// Each part of a container's status that may change while it runs makes news of it (A-STAT-11).
+func TestSameInstance(t *testing.T) {
+	one := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
+	for name, change := range map[string]func(*v1.ContainerStatus){
+		"ready":              func(c *v1.ContainerStatus) { c.Ready = true },
+		"restarts":           func(c *v1.ContainerStatus) { c.RestartCount++ },
+		"resources":          func(c *v1.ContainerStatus) { c.Resources = &v1.ResourceRequirements{Requests: one} },
+		"allocated":          func(c *v1.ContainerStatus) { c.AllocatedResources = one },
+		"state of resources": func(c *v1.ContainerStatus) { c.AllocatedResourcesStatus = []v1.ResourceStatus{{Name: "gpu"}} },
+	} {
+		before, now := v1.ContainerStatus{}, v1.ContainerStatus{}
+		if !sameInstance(&before, &now) {
+			t.Fatal("nothing has changed")
+		}
+		if change(&now); sameInstance(&before, &now) {
+			t.Errorf("%s: no news", name)
+		}
+	}
+}

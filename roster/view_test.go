@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // A pod that lives has the status of its worker, and the claims that others have made for it: who asks
@@ -16,5 +17,28 @@ func TestViewHasClaims(t *testing.T) {
 	got := p.view().Pod.Status
 	if got.Phase != v1.PodRunning || len(got.ResourceClaimStatuses) != 1 || got.ExtendedResourceClaimStatus == nil {
 		t.Errorf("A-DEV-13: status %+v", got)
+	}
+}
+
+// Of two pods with one name the wanted one is found, and none of another name or namespace.
+func TestPodByName(t *testing.T) {
+	at := func(uid, namespace, name string, wanted bool) *pod {
+		p := &pod{uid: types.UID(uid), newest: &v1.Pod{}, wanted: wanted}
+		p.newest.UID, p.newest.Namespace, p.newest.Name = p.uid, namespace, name
+		return p
+	}
+	m := &Machine{pods: map[types.UID]*pod{}}
+	for _, p := range []*pod{
+		at("leaves", "default", "web", false), at("stays", "default", "web", true), at("other name", "default", "db", true), at("elsewhere", "kube-system", "web", true),
+	} {
+		m.pods[p.uid] = p
+	}
+	for range 20 { // maps have no order
+		if found, is := m.Pod("default", "web"); !is || found.Pod.UID != "stays" {
+			t.Fatalf("default/web is %q", found.Pod.UID)
+		}
+	}
+	if found, is := m.Pod("kube-system", "db"); is {
+		t.Errorf("kube-system/db is %q", found.Pod.UID)
 	}
 }

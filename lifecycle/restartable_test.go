@@ -1,0 +1,32 @@
+package lifecycle
+
+import (
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// A rule of one container may restart any of them; without rules each is judged by its policy (A-RST-1, A-RST-2).
+func TestMayRestart(t *testing.T) {
+	always := v1.ContainerRestartPolicyAlways
+	pod := &v1.Pod{Spec: v1.PodSpec{
+		RestartPolicy:  v1.RestartPolicyOnFailure,
+		InitContainers: []v1.Container{{Name: "init"}, {Name: "sidecar", RestartPolicy: &always}},
+		Containers:     []v1.Container{{Name: "main"}, {Name: "other"}},
+	}}
+	may := func(name string, code int32, want bool) {
+		t.Helper()
+		if got := MayRestart(pod, name, code); got != want {
+			t.Errorf("%s after exit code %d: %t", name, code, got)
+		}
+	}
+	may("init", 0, false)
+	may("init", 1, true)
+	may("sidecar", 0, true)
+	may("main", 0, false)
+	may("main", 1, true)
+	may("debug", 1, false)
+	pod.Spec.Containers[1].RestartPolicyRules = []v1.ContainerRestartRule{{Action: v1.ContainerRestartRuleActionRestart}}
+	may("main", 0, true)
+	may("init", 0, true)
+}
