@@ -92,7 +92,6 @@ func updateClaims(s *step, newer *v1.PodStatus) {
 		return
 	}
 	s.podIsNew = true
-	s.changePod()
 	s.pod.Status.ResourceClaimStatuses = slices.Clone(newer.ResourceClaimStatuses)
 	retryClaims(s)
 }

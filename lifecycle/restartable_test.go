@@ -30,3 +30,15 @@ func TestMayRestart(t *testing.T) {
 	may("main", 0, true)
 	may("init", 0, true)
 }
+
+// The API server lets any container of a pod with a rule that restarts all run again, and others by their policy (A-API-4).
+func TestAPIAllowsRestart(t *testing.T) {
+	pod := &v1.Pod{Spec: v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Name: "main"}, {Name: "other"}}}}
+	if APIAllowsRestart(pod, "main", 1) {
+		t.Error("Never")
+	}
+	pod.Spec.Containers[1].RestartPolicyRules = []v1.ContainerRestartRule{{Action: v1.ContainerRestartRuleActionRestartAllContainers}}
+	if !APIAllowsRestart(pod, "main", 1) {
+		t.Error("a rule restarts all containers")
+	}
+}

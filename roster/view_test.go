@@ -30,6 +30,7 @@ func TestPodByName(t *testing.T) {
 	m := &Machine{pods: map[types.UID]*pod{}}
 	for _, p := range []*pod{
 		at("leaves", "default", "web", false), at("stays", "default", "web", true), at("other name", "default", "db", true), at("elsewhere", "kube-system", "web", true),
+		at("alone", "default", "old", false),
 	} {
 		m.pods[p.uid] = p
 	}
@@ -37,6 +38,9 @@ func TestPodByName(t *testing.T) {
 		if found, is := m.Pod("default", "web"); !is || found.Pod.UID != "stays" {
 			t.Fatalf("default/web is %q", found.Pod.UID)
 		}
+	}
+	if found, is := m.Pod("default", "old"); !is || found.Pod.UID != "alone" {
+		t.Errorf("default/old is %q", found.Pod.UID)
 	}
 	if found, is := m.Pod("kube-system", "db"); is {
 		t.Errorf("kube-system/db is %q", found.Pod.UID)

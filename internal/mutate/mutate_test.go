@@ -92,6 +92,39 @@ func TestSameSeedSameOrder(t *testing.T) {
 	}
 }
 
+// TestOrderOutlivesChanges: other mistakes, and lines before a mistake, change nothing of the order in which those of one kind come.
+func TestOrderOutlivesChanges(t *testing.T) {
+	mutants, err := Of(written(t), "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := func(list []Mutant) map[string][]string {
+		kinds := map[string][]string{}
+		for _, m := range Shuffle(list, 1) {
+			kinds[m.Operator] = append(kinds[m.Operator], m.Change())
+		}
+		return kinds
+	}
+	want := order(mutants)
+	for i := range mutants {
+		gone := mutants[i]
+		less := slices.Delete(slices.Clone(mutants), i, i+1)
+		for j := range less {
+			less[j].Line, less[j].offset = less[j].Line+10, less[j].offset+100
+		}
+		got := order(less)
+		for kind, all := range want {
+			if kind == gone.Operator {
+				at := slices.Index(all, gone.Change())
+				all = slices.Delete(slices.Clone(all), at, at+1)
+			}
+			if !slices.Equal(all, got[kind]) {
+				t.Errorf("%s, without %q: %q, want %q", kind, gone.Change(), got[kind], all)
+			}
+		}
+	}
+}
+
 func TestReplacingIsUnambiguous(t *testing.T) {
 	root := written(t)
 	m, err := Replacing(root, "p/p.go", "second()", "third()")

@@ -2,26 +2,23 @@ package mutate
 
 import (
 	"cmp"
-	"math/rand/v2"
+	"fmt"
+	"hash/fnv"
+	"maps"
 	"slices"
 )
 
-// Shuffle orders mutants by chance: the same seed gives the same order. Kinds of mistakes
-// take turns, so that a sample has about as many of each.
+// Shuffle orders mutants by chance: the same seed gives the same order, also when other code has changed, so that a
+// sample remains that of before but for what was changed. Kinds of mistakes take turns, so that a sample has about as many of
+// each.
 func Shuffle(all []Mutant, seed uint64) []Mutant {
-	dice := rand.New(rand.NewPCG(seed, 0))
 	byKind := map[string][]Mutant{}
-	var kinds []string
 	for _, m := range all {
-		if byKind[m.Operator] == nil {
-			kinds = append(kinds, m.Operator)
-		}
 		byKind[m.Operator] = append(byKind[m.Operator], m)
 	}
-	slices.Sort(kinds)
+	kinds := slices.Sorted(maps.Keys(byKind))
 	for _, kind := range kinds {
-		list := byKind[kind]
-		dice.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+		slices.SortStableFunc(byKind[kind], func(a, b Mutant) int { return cmp.Compare(a.lot(seed), b.lot(seed)) })
 	}
 	var shuffled []Mutant
 	for turn := 0; len(shuffled) < len(all); turn++ {
@@ -32,6 +29,13 @@ func Shuffle(all []Mutant, seed uint64) []Mutant {
 		}
 	}
 	return shuffled
+}
+
+// lot is the place in the order of a seed, by what the mistake is and not by where it stands.
+func (m Mutant) lot(seed uint64) uint64 {
+	hash := fnv.New64a()
+	fmt.Fprintf(hash, "%d\t%s\t%s\t%s", seed, m.File, m.Text, m.Change())
+	return hash.Sum64()
 }
 
 // Sort orders mutants as they stand in their files.
