@@ -47,8 +47,8 @@ func (b *bench) round(ctx context.Context, name string, pods int) (result, error
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer end()
-	running.Go(func() { t.seen.nodes.Follow(watching, b.client.CoreV1().Nodes().Watch) })
-	running.Go(func() { t.seen.pods.Follow(watching, b.client.CoreV1().Pods(testbed.Namespace).Watch) })
+	running.Go(func() { t.seen.nodes.Follow(watching, b.client, metav1.NamespaceAll) })
+	running.Go(func() { t.seen.pods.Follow(watching, b.client, testbed.Namespace) })
 	err := t.run(ctx)
 	return t.result, err
 }

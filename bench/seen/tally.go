@@ -10,19 +10,21 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-
-	"github.com/lifepod/lifepod/bench/testbed"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
 )
 
 // Nodes are a tally of Nodes.
 func Nodes() *Tally {
-	return newTally(func(o metav1.Object) bool { node, is := o.(*v1.Node); return is && nodeIsReady(node) })
+	return newTally("nodes", &v1.Node{}, func(o metav1.Object) bool { node, is := o.(*v1.Node); return is && nodeIsReady(node) })
 }
 
 // Pods are a tally of pods.
 func Pods(ready func(*v1.Pod) bool) *Tally {
-	return newTally(func(o metav1.Object) bool { pod, is := o.(*v1.Pod); return is && ready(pod) })
+	return newTally("pods", &v1.Pod{}, func(o metav1.Object) bool { pod, is := o.(*v1.Pod); return is && ready(pod) })
 }
 
 // nodeIsReady says whether a Node is Ready, and the control plane has noticed.
@@ -37,7 +39,9 @@ func nodeIsReady(node *v1.Node) bool {
 
 // Tally counts objects as a watch shows them.
 type Tally struct {
-	isReady func(metav1.Object) bool
+	resource string
+	kind     runtime.Object
+	isReady  func(metav1.Object) bool
 
 	mu      sync.Mutex
 	there   map[string]bool
@@ -45,31 +49,32 @@ type Tally struct {
 	changes int                  // of objects that were there
 }
 
-func newTally(isReady func(metav1.Object) bool) *Tally {
-	return &Tally{isReady: isReady, there: map[string]bool{}, ready: map[string]time.Time{}}
+func newTally(resource string, kind runtime.Object, isReady func(metav1.Object) bool) *Tally {
+	return &Tally{resource: resource, kind: kind, isReady: isReady, there: map[string]bool{}, ready: map[string]time.Time{}}
 }
 
-// Follow watches until ctx ends. A watch that the API server ends, as it does with one that can't follow,
-// resumes where it was.
-func (t *Tally) Follow(ctx context.Context, open testbed.Opener) {
-	var options metav1.ListOptions
-	for ctx.Err() == nil {
-		w, err := open(ctx, options)
-		if err != nil {
-			_ = testbed.Sleep(ctx, 100*time.Millisecond) // the loop sees that ctx has ended
-			continue
-		}
-		for e := range w.ResultChan() {
-			if object, is := e.Object.(metav1.Object); is {
-				options.ResourceVersion = object.GetResourceVersion()
-				t.note(time.Now(), e.Type, object)
-			}
-		}
-		w.Stop()
+// Follow watches until ctx ends. A client that can't follow is told what there is anew, also what has gone meanwhile.
+func (t *Tally) Follow(ctx context.Context, client kubernetes.Interface, namespace string) {
+	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: cache.NewListWatchFromClient(client.CoreV1().RESTClient(), t.resource, namespace, fields.Everything()),
+		ObjectType:    t.kind,
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(object any) { t.note(time.Now(), watch.Added, object) },
+			UpdateFunc: func(_, object any) { t.note(time.Now(), watch.Modified, object) },
+			DeleteFunc: func(object any) { t.note(time.Now(), watch.Deleted, object) },
+		},
+	})
+	informer.RunWithContext(ctx)
+}
+
+func (t *Tally) note(at time.Time, kind watch.EventType, told any) {
+	if missed, is := told.(cache.DeletedFinalStateUnknown); is {
+		told = missed.Obj
 	}
-}
-
-func (t *Tally) note(at time.Time, kind watch.EventType, object metav1.Object) {
+	object, is := told.(metav1.Object)
+	if !is {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	name := object.GetName()

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/lifepod/lifepod/bench/testbed"
 )
@@ -27,10 +28,10 @@ func TestTally(t *testing.T) {
 		{Type: watch.Modified, Object: pod("a", v1.ConditionTrue)},
 		{Type: watch.Modified, Object: pod("a", v1.ConditionFalse)},
 		{Type: watch.Modified, Object: pod("a", v1.ConditionTrue)},
-		{Type: watch.Deleted, Object: pod("b", v1.ConditionFalse)},
 	} {
-		all.note(began.Add(time.Duration(i)*time.Second), event.Type, event.Object.(metav1.Object))
+		all.note(began.Add(time.Duration(i)*time.Second), event.Type, event.Object)
 	}
+	all.note(began, watch.Deleted, cache.DeletedFinalStateUnknown{Obj: pod("b", v1.ConditionFalse)}) // of which the watch has missed the end
 	if at := all.Latest(); !at.Equal(began.Add(2 * time.Second)) {
 		t.Errorf("a is ready after %v", at.Sub(began))
 	}

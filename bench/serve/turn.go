@@ -58,7 +58,7 @@ func measure(parent context.Context, p plan, plane *controlplane.ControlPlane, p
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer end()
-	running.Go(func() { t.pods.Follow(watching, t.client.CoreV1().Pods(testbed.Namespace).Watch) })
+	running.Go(func() { t.pods.Follow(watching, t.client, testbed.Namespace) })
 	err = t.start(ctx, dir, program)
 	if err == nil {
 		err = t.live(ctx)
