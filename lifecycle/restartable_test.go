@@ -37,6 +37,11 @@ func TestAPIAllowsRestart(t *testing.T) {
 	if APIAllowsRestart(pod, "main", 1) {
 		t.Error("Never")
 	}
+	pod.Spec.RestartPolicy = v1.RestartPolicyOnFailure
+	if !APIAllowsRestart(pod, "main", 1) || APIAllowsRestart(pod, "main", 0) {
+		t.Error("OnFailure")
+	}
+	pod.Spec.RestartPolicy = v1.RestartPolicyNever
 	pod.Spec.Containers[1].RestartPolicyRules = []v1.ContainerRestartRule{{Action: v1.ContainerRestartRuleActionRestartAllContainers}}
 	if !APIAllowsRestart(pod, "main", 1) {
 		t.Error("a rule restarts all containers")

@@ -14,8 +14,9 @@ func TestViewHasClaims(t *testing.T) {
 	p.newest.Status.Phase = v1.PodPending
 	p.newest.Status.ResourceClaimStatuses = []v1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: new("made")}}
 	p.newest.Status.ExtendedResourceClaimStatus = &v1.PodExtendedResourceClaimStatus{ResourceClaimName: "extended"}
+	p.newest.Status.NodeAllocatableResourceClaimStatuses = []v1.NodeAllocatableResourceClaimStatus{{}}
 	got := p.view().Pod.Status
-	if got.Phase != v1.PodRunning || len(got.ResourceClaimStatuses) != 1 || got.ExtendedResourceClaimStatus == nil {
+	if got.Phase != v1.PodRunning || len(got.ResourceClaimStatuses) != 1 || got.ExtendedResourceClaimStatus == nil || len(got.NodeAllocatableResourceClaimStatuses) != 1 {
 		t.Errorf("A-DEV-13: status %+v", got)
 	}
 }

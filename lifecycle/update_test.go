@@ -1,0 +1,87 @@
+package lifecycle
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// An update of the object that asks for other resources is a resize, and a negative grace may be replaced (A-API-4, A-ACT-15).
+func TestUpdatedSpec(t *testing.T) {
+	tr := playing(t, v1.PodSpec{TerminationGracePeriodSeconds: new(int64(-1)), Containers: []v1.Container{{Name: "a"}}})
+	tr.settle(t, nil)
+	newer := tr.m.RequestedPod()
+	newer.Generation++
+	newer.Spec.TerminationGracePeriodSeconds = new(int64(1))
+	newer.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}
+	tr.feed(PodUpdated{Pod: newer})
+	if !slices.ContainsFunc(tr.pending, func(e Effect) bool { _, is := e.(AdmitResize); return is }) {
+		t.Errorf("nobody is asked whether there is room: %v", tr.pending)
+	}
+	if grace := tr.m.pod.Spec.TerminationGracePeriodSeconds; *grace != 1 {
+		t.Errorf("grace %d", *grace)
+	}
+}
+
+// A deletion that moves nearer in the API moves the deadline by as much, whenever the node hears of it (B-DEL-4).
+func TestDeletionMovesNearer(t *testing.T) {
+	tr := playing(t, v1.PodSpec{TerminationGracePeriodSeconds: new(int64(30)), Containers: []v1.Container{{Name: "a"}}})
+	tr.settle(t, nil)
+	began, newer := tr.now, tr.m.RequestedPod()
+	deletedBy := func(after, grace int64) {
+		newer = newer.DeepCopy()
+		newer.DeletionTimestamp = &metav1.Time{Time: began.Add(time.Duration(after) * time.Second)}
+		newer.DeletionGracePeriodSeconds = &grace
+		tr.feed(PodUpdated{Pod: newer})
+	}
+	deletedBy(30, 30)
+	tr.advance(t, "9s")
+	deletedBy(15, 10) // asked for after 5 s
+	if left := tr.m.stop.Deadline.Sub(began); left != 15*time.Second {
+		t.Errorf("the deadline is %v after the deletion, want 15s", left)
+	}
+}
+
+// An adopted pod that asks for no group that there is says so once.
+func TestAdoptedInvalidGroup(t *testing.T) {
+	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
+	pod := tr.m.RequestedPod()
+	pod.Annotations = map[string]string{GroupAnnotation: "nobody"}
+	pod.Status.StartTime = &metav1.Time{Time: tr.now}
+	tr.runtime.sandboxes = []ObservedSandbox{{ID: "sandbox0", Ready: true, IPs: []string{"10.0.0.2"}}}
+	tr.m, tr.pending = Adopt(pod, tr.m.options, tr.runtime.snapshot(Result{}, tr.now)), nil
+	tr.feed(Resumed{})
+	tr.settle(t, nil)
+	told := 0
+	for range 2 {
+		for _, e := range tr.m.Step(Event{At: tr.now, Fact: GroupSeen{}}) {
+			if event, is := e.(RecordEvent); is && event.Reason == reasonInvalidGroup {
+				told++
+			}
+		}
+	}
+	if told != 1 {
+		t.Errorf("told %d times", told)
+	}
+}
+
+// The next agent may run on a machine with another address: that is the one shown (A-CST-17).
+func TestHostAddressChanges(t *testing.T) {
+	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
+	tr.settle(t, nil)
+	options := tr.m.options
+	options.HostIPs = []string{"192.0.2.9"}
+	next, err := Restore(tr.m.pod, options, throughJSON(t, tr.m.Checkpoint()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr.m = next
+	tr.feed(Resumed{})
+	if status := tr.m.Status(); status.HostIP != "192.0.2.9" || len(status.HostIPs) != 1 {
+		t.Errorf("the host has %v", status.HostIPs)
+	}
+}
