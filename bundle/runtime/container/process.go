@@ -49,7 +49,7 @@ func (m *Monitor) execAs(c command, process *libcontainer.Process) error {
 	if err != nil {
 		return err
 	}
-	status, err := container.Status()
+	status, err := statusOf(container)
 	if err != nil {
 		return err
 	}
