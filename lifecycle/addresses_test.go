@@ -73,3 +73,20 @@ func TestDualStackStatus(t *testing.T) {
 		t.Errorf("A-NET-1 the container's addresses (-want +got):\n%s", diff)
 	}
 }
+
+// The next agent may run on a machine with another address: that is the one shown (A-CST-17).
+func TestHostAddressChanges(t *testing.T) {
+	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
+	tr.settle(t, nil)
+	options := tr.m.options
+	options.HostIPs = []string{"192.0.2.9"}
+	next, err := Restore(tr.m.pod, options, throughJSON(t, tr.m.Checkpoint()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr.m = next
+	tr.feed(Resumed{})
+	if status := tr.m.Status(); status.HostIP != "192.0.2.9" || len(status.HostIPs) != 1 {
+		t.Errorf("the host has %v", status.HostIPs)
+	}
+}

@@ -86,8 +86,8 @@ func (m *Machine) reportedIPs() []string {
 // status shows counts for this sandbox if it is the pod's first, or if it is not ready and the
 // runtime knows nothing that ran in it.
 func adoptTurn(s *step, seen Observed) {
-	anyRan := slices.ContainsFunc(s.ordered(), func(c *container) bool { return ranIn(s.sandbox.ID, c, seen) })
-	told := s.sandbox.Attempt == 0 || s.sandbox.State != sandboxReady && !anyRan
+	known := slices.ContainsFunc(s.ordered(), func(c *container) bool { return ranIn(s.sandbox.ID, c, seen) })
+	told := s.sandbox.Attempt == 0 || s.sandbox.State != sandboxReady && !known
 	for i, c := range s.ordered() {
 		if ranIn(s.sandbox.ID, c, seen) || told && (c.Exit != nil || c.Position == running) {
 			s.kept.InitTurn = min(i, len(s.inits()))

@@ -145,7 +145,7 @@ func adoptWithoutInstance(s *step, c *container, status v1.ContainerStatus, seen
 	case status.State.Running != nil:
 		c.Position, c.ID = running, idWithoutScheme(status.ContainerID)
 		c.begins(s, status.State.Running.StartedAt.Time)
-		c.PostStart = hookRun{Ended: true}
+		c.PostStart = hookRun{Ended: true} // it is lost
 	}
 }
 

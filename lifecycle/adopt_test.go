@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // An adopted container has what its status and the runtime say about it: the published
@@ -173,5 +174,28 @@ func TestAdoptedEphemeralRanOnce(t *testing.T) {
 				t.Errorf("the runtime has %+v", tr.runtime.containers)
 			}
 		})
+	}
+}
+
+// An adopted pod that asks for no group that there is says so once.
+func TestAdoptedInvalidGroup(t *testing.T) {
+	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
+	pod := tr.m.RequestedPod()
+	pod.Annotations = map[string]string{GroupAnnotation: "nobody"}
+	pod.Status.StartTime = &metav1.Time{Time: tr.now}
+	tr.runtime.sandboxes = []ObservedSandbox{{ID: "sandbox0", Ready: true, IPs: []string{"10.0.0.2"}}}
+	tr.m, tr.pending = Adopt(pod, tr.m.options, tr.runtime.snapshot(Result{}, tr.now)), nil
+	tr.feed(Resumed{})
+	tr.settle(t, nil)
+	for i, want := range []int{1, 0} {
+		told := 0
+		for _, e := range tr.m.Step(Event{At: tr.now, Fact: GroupSeen{}}) {
+			if event, is := e.(RecordEvent); is && event.Reason == reasonInvalidGroup {
+				told++
+			}
+		}
+		if told != want {
+			t.Errorf("answer %d: told %d times, want %d", i, told, want)
+		}
 	}
 }

@@ -92,10 +92,11 @@ func endHooks(s *step, c *container) {
 }
 
 func applyHookEnded(s *step, f HookEnded) {
+	if f.ID == 0 {
+		return
+	}
 	for _, c := range s.containers {
 		switch {
-		case f.ID == 0:
-			return
 		case c.PostStart.op == f.ID:
 			c.PostStart = hookRun{Ended: true, Failed: f.Failure != nil}
 			hookWarnings(s, c, f.Warnings)
