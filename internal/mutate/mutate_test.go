@@ -92,7 +92,7 @@ func TestSameSeedSameOrder(t *testing.T) {
 	}
 }
 
-// TestOrderOutlivesChanges: other mistakes, and lines before a mistake, change nothing of the order in which those of one kind come.
+// TestOrderOutlivesChanges: the order of the mistakes of one kind does not depend on other mistakes, or on the lines before them.
 func TestOrderOutlivesChanges(t *testing.T) {
 	mutants, err := Of(written(t), "p")
 	if err != nil {
@@ -262,7 +262,8 @@ func TestFailureInOneLine(t *testing.T) {
 	}
 }
 
-// TestExcusesAreOfMistakes: each mistake that the project excuses can still be made; else make mutations fails before it begins.
+// TestExcusesAreOfMistakes: each mistake that the project excuses can still be made; else make mutations fails before it begins. And
+// an excuse is of one line, so that it excuses nobody else.
 func TestExcusesAreOfMistakes(t *testing.T) {
 	all, err := Of("../..", "lifecycle", "roster")
 	if err != nil {
@@ -274,5 +275,16 @@ func TestExcusesAreOfMistakes(t *testing.T) {
 	}
 	if stale := excuses.Stale(all); len(stale) > 0 {
 		t.Errorf("hack/mutate/equivalent.tsv lists mistakes that can't be made: %q", stale)
+	}
+	lines := map[string]int{}
+	for _, m := range all {
+		key := excuses.key(m)
+		if excuses[key] == "" {
+			continue
+		}
+		if line, is := lines[key]; is && line != m.Line {
+			t.Errorf("%s: lines %d and %d have the same excuse", key, line, m.Line)
+		}
+		lines[key] = m.Line
 	}
 }

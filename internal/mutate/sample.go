@@ -8,9 +8,8 @@ import (
 	"slices"
 )
 
-// Shuffle orders mutants by chance: the same seed gives the same order, also when other code has changed, so that a
-// sample remains that of before but for what was changed. Kinds of mistakes take turns, so that a sample has about as many of
-// each.
+// Shuffle orders mutants by chance. The same seed gives the same order, also when other code has changed: the mistakes in
+// unchanged lines keep their places in a sample. Kinds of mistakes take turns, so that a sample has about as many of each.
 func Shuffle(all []Mutant, seed uint64) []Mutant {
 	byKind := map[string][]Mutant{}
 	for _, m := range all {
