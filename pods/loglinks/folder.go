@@ -28,13 +28,16 @@ func (f *Folder) of(prefix string) []string {
 	return slices.Clone(f.names[prefix])
 }
 
-// read reads what is there from agents before. Called with mu held.
+// read reads what is there from agents before. A folder that can't be read now is read the next time. Called with mu held.
 func (f *Folder) read() {
 	if f.names != nil {
 		return
 	}
+	entries, err := os.ReadDir(f.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
 	f.names = map[string][]string{}
-	entries, _ := os.ReadDir(f.Dir) // no folder, no links
 	for _, entry := range entries {
 		prefix := prefixOf(entry.Name())
 		f.names[prefix] = append(f.names[prefix], entry.Name())
@@ -56,7 +59,7 @@ func (f *Folder) make(name, target string) {
 	path := filepath.Join(f.Dir, name)
 	_ = os.Remove(path)
 	_ = os.Symlink(target, path)
-	if prefix := prefixOf(name); !slices.Contains(f.names[prefix], name) {
+	if prefix := prefixOf(name); f.names != nil && !slices.Contains(f.names[prefix], name) {
 		f.names[prefix] = append(f.names[prefix], name)
 	}
 }
@@ -68,8 +71,10 @@ func (f *Folder) remove(name string) error {
 	f.read()
 	err := os.Remove(filepath.Join(f.Dir, name))
 	prefix := prefixOf(name)
-	f.names[prefix] = slices.DeleteFunc(f.names[prefix], func(n string) bool { return n == name })
-	if len(f.names[prefix]) == 0 {
+	left := slices.DeleteFunc(f.names[prefix], func(n string) bool { return n == name })
+	if len(left) > 0 {
+		f.names[prefix] = left
+	} else {
 		delete(f.names, prefix)
 	}
 	return err

@@ -1,6 +1,7 @@
 package loglinks
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -73,5 +74,25 @@ func TestLinksOfALifeBefore(t *testing.T) {
 	l.Remove(pod, "/logs/default_web_1")
 	if left := linksIn(t, folder.Dir); len(left) > 0 || len(folder.names) > 0 {
 		t.Errorf("left: %q, %q", left, folder.names)
+	}
+}
+
+// TestFolderIsReadLater: a folder that can't be read is read the next time, and what an agent before has linked there goes.
+func TestFolderIsReadLater(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "containers")
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	folder := &Folder{Dir: dir}
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "1"}}
+	l := &Links{Folder: folder}
+	l.Follow(pod, "/logs/default_web_1", &v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{Name: "main", ContainerID: "containerd://a"}}})
+	link := filepath.Join(dir, "web_default_main-old.log")
+	if err := errors.Join(os.Remove(dir), os.Mkdir(dir, 0o755), os.Symlink("/logs/default_web_1/main/0.log", link)); err != nil {
+		t.Fatal(err)
+	}
+	l.Remove(pod, "/logs/default_web_1")
+	if left := linksIn(t, dir); len(left) > 0 {
+		t.Errorf("left: %q", left)
 	}
 }
