@@ -17,8 +17,8 @@ import (
 	"github.com/lifepod/lifepod/journal"
 )
 
-// TestAgentsFiles: an agent has one file open for each pod at rest, its control socket. The journal knows whether the pods have a lifepod,
-// also after a kill -9 of the agent, and the next one goes on with it.
+// TestAgentsFiles: an agent has one file open for each pod at rest, its control socket. The journal says whether a lifepod leads the
+// pods. It says so after a kill -9 of the agent, too, and the next agent goes on with the journal.
 func TestAgentsFiles(t *testing.T) {
 	const pods = 60
 	binary, err := machine.Binary("../..", t.TempDir())
@@ -26,24 +26,10 @@ func TestAgentsFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	socket, _ := serveRuntime(t)
-	node, err := member.Start(t.Context(), member.Config{
+	client := admin(t)
+	node := startMember(t, client, member.Config{
 		Plane: plane, Program: binary, Kubelet: map[string]any{"containerRuntimeEndpoint": socket, "registryPullQPS": 0},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := admin(t)
-	defer func() {
-		if err := node.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := client.CoreV1().Nodes().Delete(context.Background(), node.Name, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	}()
-	if err := node.AwaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	before := openFiles(t, node)
 	ns := namespace(t, client)
 	for i := range pods {

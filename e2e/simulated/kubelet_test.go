@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/cri/crifake"
 	"github.com/lifepod/lifepod/e2e/member"
@@ -22,25 +23,11 @@ import (
 func TestKubeletRuns200Pods(t *testing.T) {
 	const pods = 200
 	socket, runtime := serveRuntime(t)
-	node, err := member.Start(t.Context(), member.Config{
+	client := admin(t)
+	node := startMember(t, client, member.Config{
 		Plane: plane, Program: plane.Binary("kubelet"),
 		Kubelet: map[string]any{"containerRuntimeEndpoint": socket, "maxPods": pods + 10, "kubeAPIQPS": 500, "kubeAPIBurst": 1000, "registryPullQPS": 0},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := admin(t)
-	defer func() {
-		if err := node.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := client.CoreV1().Nodes().Delete(context.Background(), node.Name, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	}()
-	if err := node.AwaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	ns := namespace(t, client)
 	began := time.Now()
 	for i := range pods {
@@ -59,6 +46,27 @@ func TestKubeletRuns200Pods(t *testing.T) {
 	if left := runtime.Running(); left != 0 {
 		t.Errorf("the runtime has %d containers that run", left)
 	}
+}
+
+// startMember starts a node whose Node is Ready. The test's end ends it, and deletes the Node.
+func startMember(t *testing.T, client kubernetes.Interface, config member.Config) *member.Member {
+	t.Helper()
+	node, err := member.Start(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := node.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := client.CoreV1().Nodes().Delete(context.Background(), node.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := node.AwaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return node
 }
 
 // serveRuntime serves a runtime without containers until the test ends, on which pods become Ready after a second.
