@@ -39,7 +39,7 @@ func init() {
 // killed does not, and neither does another of the same number.
 func TestLiveThread(t *testing.T) {
 	command := exec.Command("/proc/self/exe")
-	command.Env = append(os.Environ(), executions+"=300")
+	command.Env = append(os.Environ(), executions+"=5000")
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
