@@ -53,7 +53,7 @@ func newTally(resource string, kind runtime.Object, isReady func(metav1.Object) 
 	return &Tally{resource: resource, kind: kind, isReady: isReady, there: map[string]bool{}, ready: map[string]time.Time{}}
 }
 
-// Follow watches until ctx ends. A client that can't follow is told what there is anew, also what has gone meanwhile.
+// Follow watches until ctx ends. If the watch breaks off, the objects are listed anew: none that was deleted meanwhile is missed.
 func (t *Tally) Follow(ctx context.Context, client kubernetes.Interface, namespace string) {
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: cache.NewListWatchFromClient(client.CoreV1().RESTClient(), t.resource, namespace, fields.Everything()),

@@ -31,7 +31,7 @@ func TestTally(t *testing.T) {
 	} {
 		all.note(began.Add(time.Duration(i)*time.Second), event.Type, event.Object)
 	}
-	all.note(began, watch.Deleted, cache.DeletedFinalStateUnknown{Obj: pod("b", v1.ConditionFalse)}) // of which the watch has missed the end
+	all.note(began, watch.Deleted, cache.DeletedFinalStateUnknown{Obj: pod("b", v1.ConditionFalse)}) // the watch has missed its deletion
 	if at := all.Latest(); !at.Equal(began.Add(2 * time.Second)) {
 		t.Errorf("a is ready after %v", at.Sub(began))
 	}

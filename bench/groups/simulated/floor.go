@@ -34,8 +34,8 @@ type floor struct {
 	seen      *observer // watches the JobSet of the pods; nil: no controller owns them
 }
 
-// floors are two sets of pods. No controller owns those of bare. Those of owned belong to a JobSet: the controllers of JobSets, Jobs
-// and EndpointSlices watch them, as they watch the pods that restart.
+// floors are two sets of pods. No controller owns the bare ones. A JobSet owns the others: the controllers of JobSets, Jobs and
+// EndpointSlices watch them, as they watch the pods that restart.
 type floors struct{ bare, owned *floor }
 
 // newFloors makes the pods.
