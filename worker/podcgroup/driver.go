@@ -31,8 +31,7 @@ type Driver struct {
 	PidsLimit int64
 	CPULimits CPULimits
 	MemoryQoS MemoryQoS
-	// Rounds are for a process with many pods; nil: it has few.
-	Rounds *Rounds
+	Rounds    Rounds
 }
 
 // Root is the path of the cgroup of all pods, as of Path.

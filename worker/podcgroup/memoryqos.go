@@ -90,7 +90,7 @@ func (d Driver) setLevelMemory() error {
 	if !d.MemoryQoS.On {
 		return nil
 	}
-	return d.Rounds.protection().together(d.coverProtected)
+	return d.Rounds.protected.together(d.coverProtected)
 }
 
 // coverProtected gives the levels above the pods what is protected in them, without which

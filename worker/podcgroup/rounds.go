@@ -8,24 +8,17 @@ import (
 )
 
 // Rounds has the levels of one process settled in rounds: once for all pods that have come or changed before the round began. A look
-// at all pods of a level for each of thousands that begin would take longer than all else. The zero value is ready for use.
-type Rounds struct{ burstable, besteffort, protected round }
+// at all pods of a level for each of thousands that begin would take longer than all else. The zero value looks for each.
+type Rounds struct{ burstable, besteffort, protected *round }
 
-func (r *Rounds) shares(class v1.PodQOSClass) *round {
-	switch {
-	case r == nil:
-		return nil
-	case class == v1.PodQOSBurstable:
-		return &r.burstable
-	}
-	return &r.besteffort
-}
+// NewRounds are for a process with many pods.
+func NewRounds() Rounds { return Rounds{&round{}, &round{}, &round{}} }
 
-func (r *Rounds) protection() *round {
-	if r == nil {
-		return nil
+func (r Rounds) shares(class v1.PodQOSClass) *round {
+	if class == v1.PodQOSBurstable {
+		return r.burstable
 	}
-	return &r.protected
+	return r.besteffort
 }
 
 // round is what is done once for all who ask for it before it begins. A nil one does it for each.

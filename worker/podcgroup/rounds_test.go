@@ -51,10 +51,10 @@ func TestTogether(t *testing.T) {
 
 // TestTogetherAlone: without rounds it is done for each.
 func TestTogetherAlone(t *testing.T) {
-	var none *Rounds
+	var none Rounds
 	times := 0
 	for range 2 {
-		if err := none.protection().together(func() error { times++; return nil }); err != nil {
+		if err := none.protected.together(func() error { times++; return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
