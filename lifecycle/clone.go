@@ -5,15 +5,15 @@ import "maps"
 // Clone returns an independent copy, for a simulator that tries several futures. It
 // copies the back-offs of images; what other pointers, slices and maps of the state lead
 // to, such as the pod, is replaced, never changed.
-func (m *Machine) Clone() *Machine { return m.cloneInto(&Machine{}) }
+func (m *Machine) Clone() *Machine { return m.CloneInto(&Machine{}) }
 
-// cloneInto makes c a copy of m, in the memory of c, which nobody uses any more.
-func (m *Machine) cloneInto(c *Machine) *Machine {
-	containers, volumes := c.containers, c.imageVolumes
+// CloneInto is Clone in the memory of c, which nobody uses any more.
+func (m *Machine) CloneInto(c *Machine) *Machine {
+	containers, volumes, shown := c.containers, c.imageVolumes, c.derived.containers
 	*c = *m
 	c.kept.ImageBack = maps.Clone(m.kept.ImageBack)
 	c.containers, c.imageVolumes = copied(m.containers, containers), copied(m.imageVolumes, volumes)
-	c.derived = m.derived.clone()
+	c.derived.containers = shown[:0] // they are changed in place, and derived anew
 	return c
 }
 

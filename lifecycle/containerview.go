@@ -67,12 +67,7 @@ func viewOf(s *step, c *container) containerView {
 }
 
 func (v *containerView) same(other *containerView) bool {
-	return v.instanceView == other.instanceView && sameRequirements(&v.actuated, &other.actuated) && sameDevices(v.devices, other.devices)
-}
-
-// sameDevices says whether they were told at the same time.
-func sameDevices(a, b []v1.ResourceStatus) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+	return v.instanceView == other.instanceView && sameRequirements(&v.actuated, &other.actuated) && sameMemory(v.devices, other.devices)
 }
 
 // ran says whether the status shows that an instance runs or has run.
@@ -82,8 +77,8 @@ func (v *containerView) ran() bool {
 
 // view brings what the status shows of each container up to date.
 func view(s *step) {
-	if len(s.derived.containers) != len(s.containers) {
-		s.derived.containers = make([]shownContainer, len(s.containers))
+	if n := len(s.containers); len(s.derived.containers) != n {
+		s.derived.containers = append(s.derived.containers[:0], make([]shownContainer, n)...)
 	}
 	for i, c := range s.containers {
 		shown, v := &s.derived.containers[i], viewOf(s, c)

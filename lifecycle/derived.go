@@ -19,12 +19,6 @@ type derived struct {
 	incomplete nameList         // in that of Initialized
 }
 
-// clone is a copy without what is changed in place, which is derived anew.
-func (d derived) clone() derived {
-	d.containers = nil
-	return d
-}
-
 // derivePod derives what follows from the pod at once, so that clones of a new machine have it.
 func (m *Machine) derivePod() {
 	m.ofSpec()

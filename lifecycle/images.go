@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -131,32 +132,26 @@ func imageRefused(s *step, f fetch, eventReason string, why Failure) {
 
 // fetchOf finds the fetch that waits for that effect.
 func (s *step) fetchOf(op EffectID, pull bool) (fetch, bool) {
-	if op == 0 {
-		return fetch{}, false
-	}
-	for _, c := range s.containers {
-		if c.Image.op == op && c.Image.pull == pull {
-			return c.fetch(), true
-		}
-	}
-	for _, v := range s.imageVolumes {
-		if v.Image.op == op && v.Image.pull == pull {
-			return v.fetch(), true
+	for f := range s.fetches {
+		if op != 0 && f.op == op && f.pull == pull {
+			return f, true
 		}
 	}
 	return fetch{}, false
 }
 
-// fetches lists those of all containers and image volumes.
-func (s *step) fetches() []fetch {
-	var all []fetch
+// fetches are those of all containers and image volumes.
+func (s *step) fetches(yield func(fetch) bool) {
 	for _, c := range s.containers {
-		all = append(all, c.fetch())
+		if !yield(c.fetch()) {
+			return
+		}
 	}
 	for _, v := range s.imageVolumes {
-		all = append(all, v.fetch())
+		if !yield(v.fetch()) {
+			return
+		}
 	}
-	return all
 }
 
 func applyImageInspected(s *step, answer ImageInspected) {
@@ -174,7 +169,7 @@ func applyImageInspected(s *step, answer ImageInspected) {
 		})
 		f.RetryAt = s.now.Add(s.retryAfter(answer.Failure))
 	case answer.Image != nil:
-		present(s, f, *answer.Image, fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", f.reference))
+		present(s, f, *answer.Image, "Container image "+strconv.Quote(f.reference)+" already present on machine and can be accessed by the pod")
 	case f.policy == v1.PullNever:
 		imageRefused(s, f, "ErrImageNeverPull", Failure{
 			Reason:  "ErrImageNeverPull",

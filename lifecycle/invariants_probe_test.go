@@ -169,7 +169,7 @@ func (l *probeLaws) published(w *walk, s v1.PodStatus) {
 }
 
 // nothingNew: if a step publishes no status, the status has not changed, except for an
-// instance whose start is under way (A-STAT-11). Only after a Woke or a Probed a machine may
+// instance whose start is under way (A-STAT-11). Only after these facts a machine may
 // not derive it; after all other facts its clone has derived it without memory (sameAgain).
 func (l *probeLaws) nothingNew(w *walk, fact Fact) {
 	if w.m.passing {
@@ -179,7 +179,7 @@ func (l *probeLaws) nothingNew(w *walk, fact Fact) {
 		return
 	}
 	switch fact.(type) {
-	case Woke, Probed:
+	case Woke, Probed, ContainerRunning, VolumesMounted, ImageInspected, CgroupEnsured, VolumesUnmounted, CgroupRemoved, SandboxRemoved:
 	default:
 		return
 	}

@@ -192,7 +192,7 @@ func (m *Machine) Step(ev Event) []Effect {
 		return nil
 	}
 	clockChanged := m.hearOfClock(ev.Fact)
-	s := &step{Machine: m, wall: ev.At, now: m.own(ev.At)}
+	s := &step{Machine: m, wall: ev.At, now: m.own(ev.At), stageBefore: m.kept.Stage}
 	if !m.wakeAt.IsZero() {
 		s.overdue = max(0, s.now.Sub(m.wakeAt))
 	}
@@ -202,13 +202,16 @@ func (m *Machine) Step(ev Event) []Effect {
 		m.derived.podChanged()
 	}
 	plan(s)
-	routine := s.nothingNew(ev.Fact) && !s.unsaid && !s.round.announce
-	if !routine {
+	asBefore := routine(s, ev.Fact)
+	if !asBefore && !unshown(s, ev.Fact) {
 		if m.passing = s.inPassing(ev.Fact); !m.passing {
 			publish(s)
 		}
 	}
-	m.toSave = (!routine || s.counted) && !(m.adopted && m.unseen) // until the first snapshot, the next lifepod can adopt it again
+	if m.kept.Stage == Gone {
+		s.do(Finish{End: endOf(m)})
+	}
+	m.toSave = (!asBefore || s.counted) && !(m.adopted && m.unseen) // until the first snapshot, the next lifepod can adopt it again
 	setTimer(s, clockChanged)
 	return s.effects
 }
@@ -282,14 +285,16 @@ func (m *Machine) containerWithID(id string) *container {
 // step is one call of Step: the machine, the event's time, and the effects so far.
 type step struct {
 	*Machine
-	wall      time.Time // of the event
-	now       time.Time // the same on the machine's own clock, which decides (clock.go)
-	effects   []Effect
-	wake      time.Time     // the earliest time at which something is due
-	unsaid    bool          // the status has changed although no effect shows it
-	counted   bool          // a probe's result has changed its count
-	podCopied bool          // the pod is this step's own
-	overdue   time.Duration // how late the timer is: a sign that lifepod gets too little CPU time
+	wall        time.Time // of the event
+	now         time.Time // the same on the machine's own clock, which decides (clock.go)
+	effects     []Effect
+	wake        time.Time // the earliest time at which something is due
+	stageBefore Stage
+	known       bool          // the runtime has told nothing new of an instance
+	unsaid      bool          // the status has changed although no effect shows it
+	counted     bool          // a probe's result has changed its count
+	podCopied   bool          // the pod is this step's own
+	overdue     time.Duration // how late the timer is: a sign that lifepod gets too little CPU time
 }
 
 func (s *step) do(e Effect) {

@@ -234,6 +234,7 @@ func applyContainerRunning(s *step, f ContainerRunning) {
 	if c == nil || c.Exit != nil || (c.Position != running && c.Position != starting && c.Position != uncertain) {
 		return
 	}
+	startedAt, reported := c.StartedAt, c.reportedState
 	if c.Position != running {
 		c.op = 0
 		nowRunning(s, c)
@@ -242,6 +243,7 @@ func applyContainerRunning(s *step, f ContainerRunning) {
 		c.begins(s, f.StartedAt)
 	}
 	c.hear(&f)
+	s.known = c.StartedAt.Equal(startedAt) && c.reportedState == reported
 }
 
 // hear takes over what the runtime reports about an instance besides its state (A-CST-4);
@@ -259,7 +261,7 @@ func (i *reportedState) hear(f *ContainerRunning) {
 	if i.Reported == nil {
 		i.Reported = f.Resources.DeepCopy()
 	}
-	if f.User != nil {
+	if f.User != nil && !sameBehind(f.User, i.User) {
 		i.User = f.User.DeepCopy()
 	}
 }

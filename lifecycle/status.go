@@ -20,28 +20,46 @@ func publish(s *step) {
 		s.kept.Reported = status
 		s.do(Publish{ID: announceRound(s), Status: status})
 	}
-	if s.kept.Stage == Gone {
-		s.do(Finish{End: endOf(s.Machine)})
-	}
 }
 
-// nothingNew says whether a step cannot have changed the status: a probe was sent, or its
-// result equals the previous ones. Whatever changes the status also has an effect, but for
-// the time after which a restart of all containers is shown (endsFirst). So a pod that is only
-// being probed costs nothing.
-func (s *step) nothingNew(fact Fact) bool {
-	if s.round.Active {
-		return false
-	}
+// routine says whether a probe was sent, or its result equals the previous ones. Whatever
+// changes the status then also has an effect, but for the time after which a restart of all
+// containers is shown (endsFirst). So a pod that is only being probed costs nothing.
+func routine(s *step, fact Fact) bool {
 	switch fact.(type) {
 	case Woke, Probed:
-	default:
-		return false
+		return !mayShow(s) && !slices.ContainsFunc(s.effects, func(e Effect) bool { _, probes := e.(Probe); return !probes })
 	}
-	for _, e := range s.effects {
-		if _, sent := e.(Probe); !sent {
-			return false
-		}
+	return false
+}
+
+// unshown says whether no status tells of the only news: work was done for a pod that has
+// started nothing yet or of which nothing runs any more, or the runtime tells again what is known.
+func unshown(s *step, fact Fact) bool {
+	switch fact.(type) {
+	case ContainerRunning:
+		return s.known && len(s.effects) == 0 && !mayShow(s)
+	case VolumesMounted:
+		return s.sandbox.ID == "" && len(s.effects) == 0 && !mayShow(s)
+	case ImageInspected, CgroupEnsured, VolumesUnmounted, CgroupRemoved, SandboxRemoved:
+		return !slices.ContainsFunc(s.effects, shows) && !mayShow(s)
+	}
+	return false
+}
+
+// mayShow says whether the status may be another one although no effect shows it.
+func mayShow(s *step) bool {
+	ends := s.kept.Stage != s.stageBefore && s.stageBefore < Terminated
+	return ends || s.round.Active || s.round.announce || s.unsaid
+}
+
+// shows says whether the status may be another one after an effect.
+func shows(e Effect) bool {
+	switch e := e.(type) {
+	case PullImage, CreateSandbox, UnmountVolumes, RemoveSandbox, RemoveCgroup, DeleteObject:
+		return false
+	case RecordEvent:
+		return e.Type != normal
 	}
 	return true
 }

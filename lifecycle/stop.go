@@ -91,7 +91,7 @@ func terminate(s *step, why stop, grace time.Duration, report Report) {
 	tell(s, report)
 	s.stop = why
 	s.round.Active, s.round.announce = false, false // deletion wins (B-RAC-25)
-	for _, f := range s.fetches() {
+	for f := range s.fetches {
 		if f.op != 0 {
 			s.do(Cancel{ID: f.op})
 			f.op = 0

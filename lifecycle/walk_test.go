@@ -170,7 +170,7 @@ func (w *walk) clone() *Machine {
 	if w.cloned != nil && w.clonedOf == w.m {
 		return w.cloned
 	}
-	w.cloned, w.clonedOf = w.m.cloneInto(w.unused), w.m
+	w.cloned, w.clonedOf = w.m.CloneInto(w.unused), w.m
 	w.unused = &Machine{}
 	return w.cloned
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -46,6 +47,7 @@ func Run(pod *v1.Pod, o Options) *Life { return Of(pod).Run(o) }
 type Lives struct {
 	pod     *v1.Pod
 	machine *lifecycle.Machine // before its first fact: each life takes a clone
+	unused  sync.Pool          // of machines whose lives have ended: memory for others
 }
 
 // Of is for several lives of a pod: its machine is made once.
@@ -58,6 +60,10 @@ func (l *Lives) Run(o Options) *Life {
 	}
 	w := newWorld(l.pod, o)
 	w.agent.fresh = l.machine
+	if w.agent.unused, _ = l.unused.Get().(*lifecycle.Machine); w.agent.unused == nil {
+		w.agent.unused = &lifecycle.Machine{}
+	}
+	defer l.unused.Put(w.agent.unused)
 	until := o.For
 	if until == 0 {
 		until = o.Scenario.For.Draw(w.dice, UsualFor)

@@ -46,6 +46,7 @@ type outside struct {
 // agent is the lifepod that leads the pod.
 type agent struct {
 	fresh    *lifecycle.Machine // before its first fact: it takes none, but its clones do
+	unused   *lifecycle.Machine // memory for the clone
 	machine  *lifecycle.Machine // nil: it has crashed
 	recorder *journal.Recorder  // nil: nobody wants the journal
 	times    int                // how often it was started: answers are for the one that asked
@@ -84,7 +85,7 @@ func optionsOf() lifecycle.Options {
 
 // begin begins the life.
 func (w *world) begin() {
-	w.agent.machine = w.agent.fresh.Clone()
+	w.agent.machine = w.agent.fresh.CloneInto(w.agent.unused)
 	if refuse := w.scenario.Refuse; refuse != nil {
 		w.feed(lifecycle.Rejected{Reason: refuse.Reason, Message: refuse.Message})
 		return
