@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// restTime is how long nothing is done before memory is measured: longer than lifepod waits before it gives back what it needs no
-	// longer.
-	restTime = 12 * time.Second
+	// restTime is how long nothing is done before a node counts as one at rest: longer than lifepod waits before it gives back what it
+	// needs no longer, and than it looks at a pod of which nothing changes (worker/deadline.UnchangedEnough).
+	restTime = 45 * time.Second
 	// patience is how long anything may take.
 	patience = 30 * time.Minute
 )

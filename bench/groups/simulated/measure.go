@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/lifepod/lifepod/bench/testbed"
@@ -68,10 +69,14 @@ func (b *bench) measure(ctx context.Context) error {
 
 func (b *bench) round(ctx context.Context, attempt int) (r result, err error) {
 	var began time.Time
+	waits := time.Now()
 	select {
 	case began = <-b.exited:
 	case <-ctx.Done():
 		return r, context.Cause(ctx)
+	}
+	if began.Before(waits) {
+		return r, fmt.Errorf("the worker exited %v before what was measured before had ended: -every %v is too short", ms(waits.Sub(began)), b.plan.every)
 	}
 	before, said := b.seen.count(), b.seen.kinds()
 	r.taken, err = b.taking(ctx, "round", func() (time.Duration, error) {
