@@ -136,7 +136,7 @@ func (b *bench) close() error {
 
 // startNodes starts the process of the nodes and waits until the cluster knows them.
 func (b *bench) startNodes(ctx context.Context, dir string) error {
-	progress("%d nodes", b.plan.pods)
+	progress("%d nodes", b.plan.pods+b.plan.spare())
 	scenarios, err := b.writeScenarios(dir)
 	if err != nil {
 		return err
@@ -150,7 +150,7 @@ func (b *bench) startNodes(ctx context.Context, dir string) error {
 		return err
 	}
 	b.onClose(log.Close)
-	args := []string{nodesCommand, "--count", fmt.Sprint(b.plan.pods), "--kubeconfig", b.plane.Kubeconfig(), "--max-pods", "1"}
+	args := []string{nodesCommand, "--count", fmt.Sprint(b.plan.pods + b.plan.spare()), "--kubeconfig", b.plane.Kubeconfig(), "--max-pods", "1"}
 	b.nodes = exec.Command(own, append(args, scenarios...)...)
 	b.nodes.Stderr, b.nodes.Env = log, os.Environ()
 	b.nodes.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

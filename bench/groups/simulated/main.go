@@ -26,6 +26,7 @@ type plan struct {
 	every  time.Duration
 	names  bool
 	slow   float64
+	lost   float64
 	logs   string
 }
 
@@ -52,6 +53,7 @@ func run(ctx context.Context) error {
 	flag.DurationVar(&p.every, "every", 20*time.Second, "for how long all run before a worker exits; it has to leave time for the bare writes")
 	flag.BoolVar(&p.names, "dns", true, "the JobSet has a Service, whose EndpointSlices follow its pods")
 	flag.Float64Var(&p.slow, "slow", 0, "per cent of the nodes on which calls of the container runtime take ten times as long")
+	flag.Float64Var(&p.lost, "lost", 0, "per cent of the nodes that are lost as the worker exits: their pods are deleted by force, and made again on spare nodes")
 	flag.StringVar(&p.logs, "logs", "", "`folder` for logs of the nodes and the JobSet controller, and profiles of nodes and API server; empty: none")
 	flag.Parse()
 	klog.SetLogger(logr.Discard()) // it would tell of connections that end with a server

@@ -68,6 +68,10 @@ func (b *bench) measure(ctx context.Context) error {
 }
 
 func (b *bench) round(ctx context.Context, attempt int) (r result, err error) {
+	lost, err := b.condemn(ctx)
+	if err != nil {
+		return r, err
+	}
 	var began time.Time
 	waits := time.Now()
 	select {
@@ -80,6 +84,9 @@ func (b *bench) round(ctx context.Context, attempt int) (r result, err error) {
 	}
 	before, said := b.seen.count(), b.seen.kinds()
 	r.taken, err = b.taking(ctx, "round", func() (time.Duration, error) {
+		if err := b.lose(ctx, lost); err != nil {
+			return 0, err
+		}
 		seen, err := b.seen.await(ctx, attempt, allRun)
 		r.first, r.out, r.told, r.may = seen.first.Sub(began), seen.previous.Sub(began), seen.told.Sub(began), seen.current.Sub(began)
 		return seen.all.Sub(began), err

@@ -39,6 +39,7 @@ type observer struct {
 type state struct {
 	attempt string
 	runs    bool
+	node    string
 }
 
 // round is when an attempt came how far.
@@ -110,7 +111,11 @@ func (o *observer) shows(e watch.Event) {
 			o.writes.statuses++
 			o.says[kindOf(object)]++
 		}
-		o.pod(object)
+		if e.Type == watch.Deleted {
+			o.leaves(object.Name)
+		} else {
+			o.pod(object)
+		}
 	case *v1.Event:
 		o.writes.events++
 	case *unstructured.Unstructured:
@@ -122,7 +127,7 @@ func (o *observer) shows(e watch.Event) {
 }
 
 func (o *observer) pod(pod *v1.Pod) {
-	before, now := o.in[pod.Name], state{attempt: pod.Annotations[lifecycle.AttemptAnnotation]}
+	before, now := o.in[pod.Name], state{attempt: pod.Annotations[lifecycle.AttemptAnnotation], node: pod.Spec.NodeName}
 	if s := pod.Status.ContainerStatuses; now.attempt != "" && len(s) > 0 && s[0].State.Running != nil {
 		now.runs = true
 	}
@@ -146,6 +151,27 @@ func (o *observer) pod(pod *v1.Pod) {
 			note(&r.all)
 		}
 	}
+}
+
+// leaves forgets a pod.
+func (o *observer) leaves(pod string) {
+	before := o.in[pod]
+	delete(o.in, pod)
+	o.told[before.attempt]--
+	if before.runs {
+		o.runs[before.attempt]--
+	}
+}
+
+// nodes are those of the pods.
+func (o *observer) nodes() map[string]string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	nodes := map[string]string{}
+	for pod, in := range o.in {
+		nodes[pod] = in.node
+	}
+	return nodes
 }
 
 func (o *observer) jobSet(object *unstructured.Unstructured) {
