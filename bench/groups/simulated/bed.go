@@ -46,6 +46,7 @@ spec:
     template:
       spec:
         backoffLimit: 2147483647
+        backoffLimitPerIndex: 2147483647
         podReplacementPolicy: Failed
         completions: PODS
         parallelism: PODS
