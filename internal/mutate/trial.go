@@ -101,7 +101,7 @@ func writeOverlay(root, work string, mistakes []Mutant) (string, error) {
 // What a run of tests may use: a mistake can make a loop endless. Its CPU time counts, not
 // how long it takes, so that other work on the machine does not matter.
 const (
-	cpuSeconds   = 600
+	cpuSeconds   = 200
 	addressSpace = 8 << 30
 )
 
