@@ -12,8 +12,7 @@ import (
 	"github.com/lifepod/lifepod/roster/pressure"
 )
 
-// thresholds are those of a roster verb, with a minute of transition and at most 20 s of
-// grace after a soft one.
+// thresholds are those of a roster verb, with a minute of transition.
 func (tr *transcript) thresholds() pressure.Config {
 	values := func(key string) map[string]string {
 		out := map[string]string{}
@@ -31,7 +30,11 @@ func (tr *transcript) thresholds() pressure.Config {
 	if err != nil {
 		tr.t.Fatalf("%s: %v", tr.d.Pos, err)
 	}
-	return pressure.Config{Thresholds: list, Transition: time.Minute, MaxPodGrace: 20}
+	config := pressure.Config{Thresholds: list, Transition: time.Minute, MaxPodGrace: 20}
+	if tr.has("max-grace") {
+		config.MaxPodGrace = tr.number("max-grace")
+	}
+	return config
 }
 
 func (tr *transcript) factOfNode() Fact {

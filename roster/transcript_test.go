@@ -63,6 +63,7 @@ type described struct {
 //
 //	roster [sources=(api,file,…)] [cpu=N] [alone] [shutdown=(P:S,…)]  a new machine; alone: there is no API server; shutdown: seconds from each priority on
 //	       [hard=(SIGNAL=N,…)] [soft=(…)] [soft-grace=(…)] [reclaim=(…)]  thresholds of pressure
+//	       [max-grace=N]  the most that a pod gets after a soft one, in seconds; 20 if nothing is said
 //	node [cpu=N] [labels=(a=b,…)] [unknown]   the Node is known so
 //	remembered P … [attempt=N] [ends] [terminated] [told=PHASE]  an agent before has left a checkpoint; ends: its end was asked for; terminated: by a shutdown;
 //	                                told: its status as published last
