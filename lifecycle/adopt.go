@@ -86,10 +86,10 @@ func (m *Machine) reportedIPs() []string {
 // status shows counts for this sandbox if it is the pod's first, or if it is not ready and the
 // runtime knows nothing that ran in it.
 func adoptTurn(s *step, seen Observed) {
-	known := slices.ContainsFunc(s.ordered(), func(c *container) bool { return ranIn(s.sandbox.ID, c, seen) })
+	known := slices.ContainsFunc(s.ordered(), func(c *container) bool { return ranIn(s, c, seen) })
 	told := s.sandbox.Attempt == 0 || s.sandbox.State != sandboxReady && !known
 	for i, c := range s.ordered() {
-		if ranIn(s.sandbox.ID, c, seen) || told && (c.Exit != nil || c.Position == running) {
+		if ranIn(s, c, seen) || told && (c.Exit != nil || c.Position == running) {
 			s.kept.InitTurn = min(i, len(s.inits()))
 		}
 	}
@@ -99,11 +99,28 @@ func adoptTurn(s *step, seen Observed) {
 // ranAfter says whether a container that starts after c has run in this sandbox.
 func ranAfter(s *step, c *container, seen Observed) bool {
 	after := s.ordered()[slices.Index(s.ordered(), c)+1:]
-	return slices.ContainsFunc(after, func(c *container) bool { return ranIn(s.sandbox.ID, c, seen) })
+	return slices.ContainsFunc(after, func(c *container) bool { return ranIn(s, c, seen) })
 }
 
-func ranIn(sandboxID string, c *container, seen Observed) bool {
-	return slices.ContainsFunc(seen.Containers, func(o ObservedContainer) bool { return o.Name == c.spec.Name && o.SandboxID == sandboxID })
+// ranIn says whether c has run in the pod's sandbox, or is about to: an instance is created when its turn has come. One that
+// is only created while an init container before it is not through was made late, by a call from before a restart of all.
+func ranIn(s *step, c *container, seen Observed) bool {
+	newest := newestIn(s.sandbox.ID, c, seen)
+	return newest != nil && (newest.State != StateCreated || !slices.ContainsFunc(s.inits(), func(init *container) bool {
+		o := newestIn(s.sandbox.ID, init, seen)
+		through := o == nil || init.kind == sidecarContainer || o.State == StateExited && init.completes(s, terminatedBy(s, *o.Exit))
+		return !through && slices.Index(s.ordered(), init) < slices.Index(s.ordered(), c)
+	}))
+}
+
+// newestIn is the newest instance in a sandbox; nil: there is none.
+func newestIn(sandboxID string, c *container, seen Observed) (newest *ObservedContainer) {
+	for i := range seen.Containers {
+		if o := &seen.Containers[i]; o.Name == c.spec.Name && o.SandboxID == sandboxID && (newest == nil || o.Attempt > newest.Attempt) {
+			newest = o
+		}
+	}
+	return newest
 }
 
 // containerStatusOf returns the container's entry in the status; empty if there is none.

@@ -80,7 +80,12 @@ func (c *container) mayHaveLast(id string) bool {
 
 func (c *container) setLast(s *step, t *v1.ContainerStateTerminated) {
 	c.Last = t.DeepCopy()
-	c.LastDone = c.succeeded(t) || decideRestart(s, c, t).Complete
+	c.LastDone = c.completes(s, t)
+}
+
+// completes says whether an instance of c that ends so has done what it was for.
+func (c *container) completes(s *step, t *v1.ContainerStateTerminated) bool {
+	return c.succeeded(t) || decideRestart(s, c, t).Complete
 }
 
 // endedID is the ID of the instance whose end the status shows. While an init container

@@ -199,3 +199,38 @@ func TestAdoptedInvalidGroup(t *testing.T) {
 		}
 	}
 }
+
+// A container that was only created has had its turn, unless an init container before it is not through: then it was made
+// late, by a call from before a restart of all containers (A-INIT-3, B-RST-5).
+func TestAdoptedTurn(t *testing.T) {
+	const here, ended, failed = "sandbox", int32(0), int32(1)
+	instance := func(name string, state ContainerState, code int32) ObservedContainer {
+		o := ObservedContainer{ID: name + "-0", Name: name, SandboxID: here, State: state}
+		if state == StateExited {
+			o.Exit = &ContainerExited{ContainerID: o.ID, ExitCode: code}
+		}
+		return o
+	}
+	for name, test := range map[string]struct {
+		seen  []ObservedContainer
+		turns int // init containers that are through
+	}{
+		"after a success":                   {[]ObservedContainer{instance("one", StateExited, ended), instance("main", StateCreated, 0)}, 2},
+		"without a record":                  {[]ObservedContainer{instance("main", StateCreated, 0)}, 2},
+		"while the one before runs":         {[]ObservedContainer{instance("one", StateRunning, 0), instance("main", StateCreated, 0)}, 0},
+		"while the one before is created":   {[]ObservedContainer{instance("one", StateCreated, 0), instance("main", StateCreated, 0)}, 0},
+		"after a failure":                   {[]ObservedContainer{instance("one", StateExited, failed), instance("main", StateCreated, 0)}, 0},
+		"it runs after a failure":           {[]ObservedContainer{instance("one", StateExited, failed), instance("main", StateRunning, 0)}, 2},
+		"an init container after a failure": {[]ObservedContainer{instance("one", StateExited, failed), instance("two", StateCreated, 0)}, 0},
+		"an init container before another":  {[]ObservedContainer{instance("one", StateCreated, 0), instance("two", StateRunning, 0)}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := &v1.Pod{Spec: v1.PodSpec{InitContainers: []v1.Container{{Name: "one"}, {Name: "two"}}, Containers: []v1.Container{{Name: "main"}}}}
+			defaults(pod)
+			m := Adopt(pod, DefaultOptions(), Observed{Sandboxes: []ObservedSandbox{{ID: here, Ready: true, IPs: []string{"10.0.0.2"}}}, Containers: test.seen})
+			if m.kept.InitTurn != test.turns {
+				t.Errorf("%d init containers are through, want %d", m.kept.InitTurn, test.turns)
+			}
+		})
+	}
+}
