@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -66,33 +68,35 @@ func (b *bench) size() int { return b.plan.nodes * b.plan.workers }
 // isMember says whether a pod is of the JobSet.
 func isMember(pod string) bool { return strings.HasPrefix(pod, name+"-") }
 
-// awaitAttempt waits until all pods run in an attempt.
-func (b *bench) awaitAttempt(ctx context.Context, attempt int) (time.Time, error) {
-	return b.pods.Await(ctx, fmt.Sprintf("all to run in attempt %d", attempt), func(pods map[string]*v1.Pod) bool {
-		running := 0
-		for name, pod := range pods {
-			if isMember(name) && pod.Annotations[lifecycle.AttemptAnnotation] == fmt.Sprint(attempt) && testbed.IsReady(pod) {
-				running++
-			}
-		}
-		return running == b.size()
-	})
+// standing is how far the pods of the JobSet are: the attempt that all have told, and the worker that runs in each.
+type standing struct {
+	attempt int
+	workers map[string]string // ID of the container, by pod
 }
 
 // names are the pods of the JobSet.
-func (b *bench) names() []string {
-	var names []string
-	_, err := b.pods.Await(context.Background(), "", func(pods map[string]*v1.Pod) bool {
-		for name := range pods {
-			if isMember(name) {
-				names = append(names, name)
+func (s standing) names() []string { return slices.Sorted(maps.Keys(s.workers)) }
+
+// awaitAttempt waits until all pods run in a later attempt, each with another worker than before: an agent tells the
+// attempt by itself, maybe before its node has told anything.
+func (b *bench) awaitAttempt(ctx context.Context, before standing) (now standing, at time.Time, err error) {
+	at, err = b.pods.Await(ctx, fmt.Sprintf("all to run in an attempt after %d", before.attempt), func(pods map[string]*v1.Pod) bool {
+		now = standing{attempt: -1, workers: map[string]string{}}
+		for name, pod := range pods {
+			if !isMember(name) {
+				continue
 			}
+			attempt, err := strconv.Atoi(pod.Annotations[lifecycle.AttemptAnnotation])
+			if err != nil || attempt <= before.attempt || now.attempt >= 0 && attempt != now.attempt || !testbed.IsReady(pod) || pod.DeletionTimestamp != nil {
+				return false
+			}
+			id := pod.Status.ContainerStatuses[0].ContainerID
+			if id == before.workers[name] {
+				return false
+			}
+			now.attempt, now.workers[name] = attempt, id
 		}
-		slices.Sort(names)
-		return true
+		return len(now.workers) == b.size()
 	})
-	if err != nil { // the watch is broken, which the next wait says
-		return nil
-	}
-	return names
+	return now, at, err
 }
