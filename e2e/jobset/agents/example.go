@@ -32,7 +32,7 @@ initContainers:
   - {name: JOBSET_NAME, valueFrom: {fieldRef: {fieldPath: "metadata.annotations['jobset.sigs.k8s.io/jobset-name']"}}}
   - {name: IN_PLACE_RESTART_EXIT_CODE, value: "113"}
   - {name: KUBERNETES_SERVICE_HOST, value: kubernetes.default.svc}
-  - {name: KUBERNETES_SERVICE_PORT, value: "PORT"}
+  - {name: KUBERNETES_SERVICE_PORT, value: "NUMBER"}
 hostAliases:
 - {ip: ADDRESS, hostnames: [kubernetes.default.svc]}
 `
@@ -71,7 +71,7 @@ func (a *Agents) change(job any, nodes []string) error {
 	template := []string{"template", "spec", "template"}
 	unstructured.RemoveNestedField(fields, slices.Concat(template, []string{"metadata", "annotations", groupAnnotation})...)
 	var added map[string]any
-	text := strings.NewReplacer("IMAGE", a.image, "PORT", fmt.Sprint(a.config.Plane.Port()), "ADDRESS", a.config.Address).Replace(example)
+	text := strings.NewReplacer("IMAGE", a.image, "NUMBER", fmt.Sprint(a.config.Plane.Port()), "ADDRESS", a.config.Address).Replace(example)
 	if err := yaml.Unmarshal([]byte(text), &added); err != nil {
 		return err
 	}
