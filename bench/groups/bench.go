@@ -90,9 +90,9 @@ func (b *bench) round(ctx context.Context, round int, at *standing) (took time.D
 	if err != nil {
 		return 0, nil, err
 	}
-	names := at.names()
+	exits := at.names[round%len(at.names)]
 	began := time.Now()
-	if err := os.WriteFile(filepath.Join(b.work, "shared", "fail-"+names[round%len(names)]), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(b.work, "shared", "fail-"+exits), nil, 0o600); err != nil {
 		return 0, nil, err
 	}
 	next, ended, err := b.awaitAttempt(ctx, *at)

@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -70,33 +68,32 @@ func isMember(pod string) bool { return strings.HasPrefix(pod, name+"-") }
 
 // standing is how far the pods of the JobSet are: the attempt that all have told, and the worker that runs in each.
 type standing struct {
-	attempt int
+	attempt string
+	names   []string          // of the pods
 	workers map[string]string // ID of the container, by pod
 }
 
-// names are the pods of the JobSet.
-func (s standing) names() []string { return slices.Sorted(maps.Keys(s.workers)) }
-
-// awaitAttempt waits until all pods run in a later attempt, each with another worker than before: an agent tells the
+// awaitAttempt waits until all pods run in another attempt, each with another worker than before: an agent tells the
 // attempt by itself, maybe before its node has told anything.
 func (b *bench) awaitAttempt(ctx context.Context, before standing) (now standing, at time.Time, err error) {
-	at, err = b.pods.Await(ctx, fmt.Sprintf("all to run in an attempt after %d", before.attempt), func(pods map[string]*v1.Pod) bool {
-		now = standing{attempt: -1, workers: map[string]string{}}
+	at, err = b.pods.Await(ctx, fmt.Sprintf("all to run in the attempt after %q", before.attempt), func(pods map[string]*v1.Pod) bool {
+		now = standing{workers: map[string]string{}}
 		for name, pod := range pods {
 			if !isMember(name) {
 				continue
 			}
-			attempt, err := strconv.Atoi(pod.Annotations[lifecycle.AttemptAnnotation])
-			if err != nil || attempt <= before.attempt || now.attempt >= 0 && attempt != now.attempt || !testbed.IsReady(pod) || pod.DeletionTimestamp != nil {
+			attempt := pod.Annotations[lifecycle.AttemptAnnotation]
+			if attempt == before.attempt || now.attempt != "" && attempt != now.attempt || pod.DeletionTimestamp != nil || !testbed.IsReady(pod) {
 				return false
 			}
-			id := pod.Status.ContainerStatuses[0].ContainerID
-			if id == before.workers[name] {
+			now.attempt, now.workers[name] = attempt, pod.Status.ContainerStatuses[0].ContainerID
+			if now.workers[name] == before.workers[name] {
 				return false
 			}
-			now.attempt, now.workers[name] = attempt, id
+			now.names = append(now.names, name)
 		}
-		return len(now.workers) == b.size()
+		return len(now.names) == b.size()
 	})
+	slices.Sort(now.names)
 	return now, at, err
 }

@@ -23,7 +23,7 @@ const (
 	statuses   = "statuses"
 	newEvents  = "new events"
 	moreEvents = "events counted"
-	ofAgents   = "attempts of agents"
+	ofAgents   = "of agents" // their attempts
 )
 
 func (b *bench) auditSize() (int64, error) {
@@ -91,8 +91,7 @@ func print(p plan, all []results) {
 	pods := p.nodes * p.workers
 	fmt.Fprintf(os.Stdout, "%d rounds of %d pods\n\n", p.n, pods)
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\t\texit until all run\t\twrites per pod and round")
-	fmt.Fprintln(table, "\tnodes\tmedian\tmax\tstatuses\tnew events\tevents counted\tattempts of agents\tall\tload average")
+	fmt.Fprintln(table, "\tnodes\texit until all run, median\tmax\tstatuses\tnew events\tevents counted\tof agents\twrites per pod and round\tload average")
 	for _, r := range all {
 		each := func(what string) float64 { return float64(r.writes[what]) / float64(p.n*pods) }
 		sum := each(statuses) + each(newEvents) + each(moreEvents) + each(ofAgents)

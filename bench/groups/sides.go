@@ -111,7 +111,7 @@ func (b *bench) measureRounds(ctx context.Context, s side) (r results, err error
 	if _, err := b.plane.Kubectl(ctx, manifest, "apply", "--filename=-"); err != nil {
 		return r, err
 	}
-	at, _, err := b.awaitAttempt(ctx, standing{attempt: -1})
+	at, _, err := b.awaitAttempt(ctx, standing{})
 	if err != nil {
 		return r, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/lifepod/lifepod/e2e/controlplane"
+	"github.com/lifepod/lifepod/e2e/imageregistry"
 )
 
 // Config is where agents run.
@@ -21,35 +22,39 @@ type Config struct {
 	Module string
 }
 
+// programName is the agent's, and that of its image.
+const programName = "in-place-restart-agent"
+
 // Agents are JobSet's agents, as containers of an image that a registry on loopback has.
 type Agents struct {
 	config   Config
-	registry *imageRegistry
+	registry *imageregistry.Registry
 	image    string
 }
 
-// Serve makes the image of the agent that `make jobset` has built, and serves it until Close.
+// Serve serves an image of the agent that `make jobset` has built, until Close. It is what the agent's own Dockerfile
+// makes, but for a base that has nothing which the program needs.
 func Serve(config Config) (*Agents, error) {
 	program, err := os.ReadFile(config.Plane.Binary(programName))
 	if err != nil {
 		return nil, fmt.Errorf("%w: run `make jobset` first", err)
 	}
-	content, err := imageOf(program)
+	content, err := imageregistry.Program(programName, program)
 	if err != nil {
-		return nil, fmt.Errorf("make the image of JobSet's agent: %w", err)
-	}
-	a := &Agents{config: config}
-	if a.registry, err = serveRegistry(); err != nil {
 		return nil, err
 	}
-	if a.image, err = a.registry.push(programName, content); err != nil {
+	a := &Agents{config: config}
+	if a.registry, err = imageregistry.Serve(); err != nil {
+		return nil, err
+	}
+	if a.image, err = a.registry.Push(programName, content); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
 }
 
 // Close ends the registry. Nodes that have pulled the image keep it.
-func (a *Agents) Close() error { return a.registry.close() }
+func (a *Agents) Close() error { return a.registry.Close() }
 
 // Allow applies the manifests of KEP-467 in a namespace: the agents' service account, which may patch pods and read
 // JobSets, and the policy that it may write nothing of a pod but its attempt. That is of one namespace at a time.
@@ -63,7 +68,7 @@ func (a *Agents) Allow(ctx context.Context, namespace string) error {
 	if !found || !ended {
 		return errors.New("KEP-467 has no manifest of a service account for agents")
 	}
-	manifests = strings.NewReplacer("namespace: default", "namespace: "+namespace, ":serviceaccount:default:", ":serviceaccount:"+namespace+":").Replace(manifests)
-	_, err = a.config.Plane.Kubectl(ctx, manifests, "apply", "--filename=-")
+	inNamespace := strings.NewReplacer("namespace: default", "namespace: "+namespace, ":serviceaccount:default:", ":serviceaccount:"+namespace+":")
+	_, err = a.config.Plane.Kubectl(ctx, inNamespace.Replace(manifests), "apply", "--filename=-")
 	return err
 }
