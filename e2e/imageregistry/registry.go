@@ -1,6 +1,7 @@
 package imageregistry
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -47,6 +48,8 @@ func (r *Registry) Push(repository string, content v1.Image) (string, error) {
 // Close ends the registry. Runtimes that have pulled an image keep it.
 func (r *Registry) Close() error {
 	err := r.server.Close()
-	<-r.ended // it says that it was closed
+	if served := <-r.ended; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
 	return err
 }
