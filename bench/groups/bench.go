@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -92,7 +93,7 @@ func (b *bench) round(ctx context.Context, round int, at *standing) (took time.D
 	}
 	exits := at.names[round%len(at.names)]
 	began := time.Now()
-	if err := os.WriteFile(filepath.Join(b.work, "shared", "fail-"+exits), nil, 0o600); err != nil {
+	if err := b.tellToExit(exits); err != nil {
 		return 0, nil, err
 	}
 	next, ended, err := b.awaitAttempt(ctx, *at)
@@ -105,6 +106,28 @@ func (b *bench) round(ctx context.Context, round int, at *standing) (took time.D
 	}
 	writes, err = b.writesSince(mark)
 	return ended.Sub(began), writes, err
+}
+
+// pipe is what the worker of a pod reads from until it exits.
+func (b *bench) pipe(pod string) string { return filepath.Join(b.work, "shared", "exit-"+pod) }
+
+func (b *bench) makePipes(pods []string) error {
+	for _, pod := range pods {
+		if err := syscall.Mkfifo(b.pipe(pod), 0o600); err != nil {
+			return fmt.Errorf("make the pipe of %s: %w", pod, err)
+		}
+	}
+	return nil
+}
+
+// tellToExit fails if no worker reads.
+func (b *bench) tellToExit(pod string) error {
+	pipe, err := os.OpenFile(b.pipe(pod), os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return fmt.Errorf("have the worker of %s exit: %w", pod, err)
+	}
+	_, err = pipe.WriteString("exit\n")
+	return errors.Join(err, pipe.Close())
 }
 
 func (b *bench) onClose(f func() error) { b.closers = append(b.closers, f) }

@@ -48,7 +48,7 @@ spec:
               image: lifepod.dev/toolbox:1
               env:
               - {name: POD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
-              command: [sh, -c, "until [ -e /shared/fail-$POD ]; do sleep 0.01; done; rm /shared/fail-$POD; exit 3"]
+              command: [sh, -c, "until [ -e /shared/exit-$POD ]; do sleep 1; done; read line < /shared/exit-$POD; exit 3"]
               volumeMounts: [{name: shared, mountPath: /shared}]
               restartPolicy: Never
               restartPolicyRules:

@@ -115,6 +115,12 @@ func (b *bench) measureRounds(ctx context.Context, s side) (r results, err error
 	if err != nil {
 		return r, err
 	}
+	if err := b.makePipes(at.names); err != nil {
+		return r, err
+	}
+	if err := testbed.Sleep(ctx, settleTime); err != nil {
+		return r, err
+	}
 	for round := range b.plan.n + 1 {
 		testbed.Progress("%s: round %d of %d", s.title, round, b.plan.n)
 		took, writes, err := b.round(ctx, round, &at)
