@@ -91,7 +91,8 @@ func print(p plan, all []results) {
 	pods := p.nodes * p.workers
 	fmt.Fprintf(os.Stdout, "%d rounds of %d pods\n\n", p.n, pods)
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\tnodes\texit until all run, median\tmax\tstatuses\tnew events\tevents counted\tof agents\twrites per pod and round\tload average")
+	fmt.Fprintln(table, "\tnodes\texit until all run, median\tmax\tstatuses\tnew events\tevents counted\tof agents\t"+
+		"writes per pod and round\tload average")
 	for _, r := range all {
 		each := func(what string) float64 { return float64(r.writes[what]) / float64(p.n*pods) }
 		sum := each(statuses) + each(newEvents) + each(moreEvents) + each(ofAgents)
