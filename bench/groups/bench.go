@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -29,6 +28,7 @@ type bench struct {
 	controller *jobset.Controller
 	agents     *agents.Agents
 	sides      []side
+	pipes      pipes
 	pods       *testbed.Board[*v1.Pod]
 	closers    []func() error // in the order of their need, the last first
 }
@@ -40,6 +40,7 @@ func open(ctx context.Context, p plan) (b *bench, err error) {
 		return b, err
 	}
 	b.onClose(func() error { return os.RemoveAll(b.work) })
+	b.pipes = pipes(filepath.Join(b.work, "shared"))
 	testbed.Progress("starting a control plane, the JobSet controller and %d nodes", p.nodes)
 	if err := b.startControlPlane(ctx); err != nil {
 		return b, err
@@ -93,7 +94,7 @@ func (b *bench) round(ctx context.Context, round int, at *standing) (took time.D
 	}
 	exits := at.names[round%len(at.names)]
 	began := time.Now()
-	if err := b.tellToExit(exits); err != nil {
+	if err := b.pipes.tellToExit(exits); err != nil {
 		return 0, nil, err
 	}
 	next, ended, err := b.awaitAttempt(ctx, *at)
@@ -106,28 +107,6 @@ func (b *bench) round(ctx context.Context, round int, at *standing) (took time.D
 	}
 	writes, err = b.writesSince(mark)
 	return ended.Sub(began), writes, err
-}
-
-// pipe is what the worker of a pod reads from until it exits.
-func (b *bench) pipe(pod string) string { return filepath.Join(b.work, "shared", "exit-"+pod) }
-
-func (b *bench) makePipes(pods []string) error {
-	for _, pod := range pods {
-		if err := syscall.Mkfifo(b.pipe(pod), 0o600); err != nil {
-			return fmt.Errorf("make the pipe of %s: %w", pod, err)
-		}
-	}
-	return nil
-}
-
-// tellToExit fails if no worker reads.
-func (b *bench) tellToExit(pod string) error {
-	pipe, err := os.OpenFile(b.pipe(pod), os.O_WRONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return fmt.Errorf("have the worker of %s exit: %w", pod, err)
-	}
-	_, err = pipe.WriteString("exit\n")
-	return errors.Join(err, pipe.Close())
 }
 
 func (b *bench) onClose(f func() error) { b.closers = append(b.closers, f) }

@@ -115,7 +115,7 @@ func (b *bench) measureRounds(ctx context.Context, s side) (r results, err error
 	if err != nil {
 		return r, err
 	}
-	if err := b.makePipes(at.names); err != nil {
+	if err := b.pipes.make(at.names); err != nil {
 		return r, err
 	}
 	if err := testbed.Sleep(ctx, settleTime); err != nil {
