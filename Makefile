@@ -51,8 +51,8 @@ drivers: ## build the drivers of devices that the tests of lifepod agent use
 	cd e2e/controlplane/exampledriver && $(GO) build -buildvcs=false -ldflags '-s -w' \
 		-o $(CURDIR)/.cache/controlplane/bin/dra-example-kubeletplugin sigs.k8s.io/dra-example-driver/cmd/dra-example-kubeletplugin
 
-jobset: ## build the JobSet controller that the tests of groups use
-	cd e2e/controlplane/jobset && $(GO) build -buildvcs=false -ldflags '-s -w' -o $(CURDIR)/.cache/controlplane/bin/jobset sigs.k8s.io/jobset
+jobset: ## build the JobSet controller that the tests of groups use, and its agent
+	cd e2e/controlplane/jobset && $(GO) build -buildvcs=false -ldflags '-s -w' -o $(CURDIR)/.cache/controlplane/bin/ tool
 
 kubelet: ## build the kubelet that lifepod is compared with
 	@$(GO) run ./e2e/controlplane/build -kubelet
@@ -316,8 +316,8 @@ BENCHDEVICES ?= -blocks 2 -n 10
 bench-devices: build controlplane drivers kubelet ## restarts in place of a worker with two devices against the runtime's calls alone (as root)
 	$(GO) run ./bench/devices -lifepod bin/lifepod $(BENCHDEVICES)
 
-BENCHGROUPS ?= -n 10
-bench-groups: build controlplane jobset ## how fast a JobSet restarts as one on three nodes with containers (as root)
+BENCHGROUPS ?= -n 10 -kubelet
+bench-groups: build controlplane jobset kubelet ## how fast a JobSet restarts as one on three nodes with containers, beside JobSet's agents and the kubelet (as root)
 	$(GO) run ./bench/groups -lifepod bin/lifepod $(BENCHGROUPS)
 
 BENCHGROUPSSIM ?= -pods 200 -rounds 10

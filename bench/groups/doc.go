@@ -1,6 +1,8 @@
-// Command groups measures how long a JobSet's pods take to restart as one, on nodes of lifepod agent with a real control
-// plane and the real JobSet controller (docs/groups.md).
+// Command groups measures how long a JobSet's pods take to restart as one, with a real control plane and the real JobSet
+// controller (docs/groups.md): on nodes of lifepod agent, on the same nodes with JobSet's own agent in each pod, and with
+// -kubelet on a node of the kubelet with such agents, which has as many pods as the others together.
 //
-// A worker looks every 10 ms whether it is to exit. The time begins when one is told to. It ends when a watch shows that all
-// pods of the JobSet run in the next attempt. The API server's audit log says what the nodes write in a round.
+// A worker reads from a pipe until it is to exit, which takes nothing of the machine. The time begins when one is told to. It
+// ends when a watch shows that all pods of the JobSet run in the next attempt. The API server's audit log says what nodes and
+// agents write in a round.
 package main

@@ -48,7 +48,7 @@ spec:
               image: lifepod.dev/toolbox:1
               env:
               - {name: POD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
-              command: [sh, -c, "until [ -e /shared/fail-$POD ]; do sleep 0.01; done; rm /shared/fail-$POD; exit 3"]
+              command: [sh, -c, "until [ -e /shared/exit-$POD ]; do sleep 1; done; read line < /shared/exit-$POD; exit 3"]
               volumeMounts: [{name: shared, mountPath: /shared}]
               restartPolicy: Never
               restartPolicyRules:
@@ -66,33 +66,34 @@ func (b *bench) size() int { return b.plan.nodes * b.plan.workers }
 // isMember says whether a pod is of the JobSet.
 func isMember(pod string) bool { return strings.HasPrefix(pod, name+"-") }
 
-// awaitAttempt waits until all pods run in an attempt.
-func (b *bench) awaitAttempt(ctx context.Context, attempt int) (time.Time, error) {
-	return b.pods.Await(ctx, fmt.Sprintf("all to run in attempt %d", attempt), func(pods map[string]*v1.Pod) bool {
-		running := 0
-		for name, pod := range pods {
-			if isMember(name) && pod.Annotations[lifecycle.AttemptAnnotation] == fmt.Sprint(attempt) && testbed.IsReady(pod) {
-				running++
-			}
-		}
-		return running == b.size()
-	})
+// standing is how far the pods of the JobSet are: the attempt that all have told, and the worker that runs in each.
+type standing struct {
+	attempt string
+	names   []string          // of the pods
+	workers map[string]string // ID of the container, by pod
 }
 
-// names are the pods of the JobSet.
-func (b *bench) names() []string {
-	var names []string
-	_, err := b.pods.Await(context.Background(), "", func(pods map[string]*v1.Pod) bool {
-		for name := range pods {
-			if isMember(name) {
-				names = append(names, name)
+// awaitAttempt waits until all pods run in another attempt, each with another worker than before: an agent tells the
+// attempt by itself, maybe before its node has told anything.
+func (b *bench) awaitAttempt(ctx context.Context, before standing) (now standing, at time.Time, err error) {
+	at, err = b.pods.Await(ctx, fmt.Sprintf("all to run in the attempt after %q", before.attempt), func(pods map[string]*v1.Pod) bool {
+		now = standing{workers: map[string]string{}}
+		for name, pod := range pods {
+			if !isMember(name) {
+				continue
 			}
+			attempt := pod.Annotations[lifecycle.AttemptAnnotation]
+			if attempt == before.attempt || now.attempt != "" && attempt != now.attempt || pod.DeletionTimestamp != nil || !testbed.IsReady(pod) {
+				return false
+			}
+			now.attempt, now.workers[name] = attempt, pod.Status.ContainerStatuses[0].ContainerID
+			if now.workers[name] == before.workers[name] {
+				return false
+			}
+			now.names = append(now.names, name)
 		}
-		slices.Sort(names)
-		return true
+		return len(now.names) == b.size()
 	})
-	if err != nil { // the watch is broken, which the next wait says
-		return nil
-	}
-	return names
+	slices.Sort(now.names)
+	return now, at, err
 }

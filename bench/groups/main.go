@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -18,6 +19,7 @@ type plan struct {
 	nodes   int
 	workers int // of each node
 	n       int // rounds
+	kubelet bool
 }
 
 func main() {
@@ -26,6 +28,7 @@ func main() {
 	flag.IntVar(&p.nodes, "nodes", 3, "nodes, all on this machine")
 	flag.IntVar(&p.workers, "workers", 2, "pods of a JobSet on each node")
 	flag.IntVar(&p.n, "n", 10, "rounds, after one that is not counted")
+	flag.BoolVar(&p.kubelet, "kubelet", false, "measure a node of the kubelet with JobSet's agents, too")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -42,7 +45,7 @@ func run(ctx context.Context, p plan) (err error) {
 	}
 	b, err := open(ctx, p)
 	if err == nil {
-		err = b.measure(ctx)
+		err = b.measureAll(ctx)
 	}
-	return b.close(err)
+	return errors.Join(err, b.close())
 }

@@ -23,6 +23,7 @@ const (
 	statuses   = "statuses"
 	newEvents  = "new events"
 	moreEvents = "events counted"
+	ofAgents   = "of agents" // their attempts
 )
 
 func (b *bench) auditSize() (int64, error) {
@@ -33,7 +34,7 @@ func (b *bench) auditSize() (int64, error) {
 	return info.Size(), nil
 }
 
-// writesSince are what nodes have written of the pods.
+// writesSince are what nodes and agents have written of the pods.
 func (b *bench) writesSince(begin int64) (map[string]int, error) {
 	file, err := os.Open(b.plane.AuditLog())
 	if err != nil {
@@ -59,6 +60,8 @@ func (b *bench) writesSince(begin int64) (map[string]int, error) {
 		switch e.ObjectRef.Resource + "/" + e.ObjectRef.Subresource + " " + e.Verb {
 		case "pods/status patch", "pods/status update":
 			writes[statuses]++
+		case "pods/ patch":
+			writes[ofAgents]++
 		case "events/ create":
 			writes[newEvents]++
 		case "events/ patch", "events/ update":
@@ -68,10 +71,12 @@ func (b *bench) writesSince(begin int64) (map[string]int, error) {
 	}
 }
 
-// results has the times of all rounds, and the sum of their writes.
+// results has the times of all rounds of a side, and the sum of their writes.
 type results struct {
+	side   side
 	times  []time.Duration
 	writes map[string]int
+	load   string // average of the machine at the end
 }
 
 func (r *results) add(took time.Duration, writes map[string]int) {
@@ -82,15 +87,19 @@ func (r *results) add(took time.Duration, writes map[string]int) {
 }
 
 // print writes the table.
-func (r *results) print(p plan) {
+func print(p plan, all []results) {
 	pods := p.nodes * p.workers
-	fmt.Fprintf(os.Stdout, "%d rounds of %d pods on %d nodes; load average %s\n\n", p.n, pods, p.nodes, loadAverage())
+	fmt.Fprintf(os.Stdout, "%d rounds of %d pods\n\n", p.n, pods)
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "exit until all run, median\tmax\tstatuses\tnew events\tevents counted\twrites per pod and round")
-	each := func(what string) float64 { return float64(r.writes[what]) / float64(p.n*pods) }
-	fmt.Fprintf(table, "%s\t%s\t%.2f\t%.2f\t%.2f\t%.2f\n",
-		times.Milliseconds(times.Quantile(r.times, 0.5)), times.Milliseconds(times.Quantile(r.times, 1)),
-		each(statuses), each(newEvents), each(moreEvents), each(statuses)+each(newEvents)+each(moreEvents))
+	fmt.Fprintln(table, "\tnodes\texit until all run, median\tmax\tstatuses\tnew events\tevents counted\tof agents\t"+
+		"writes per pod and round\tload average")
+	for _, r := range all {
+		each := func(what string) float64 { return float64(r.writes[what]) / float64(p.n*pods) }
+		sum := each(statuses) + each(newEvents) + each(moreEvents) + each(ofAgents)
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%s\n", r.side.title, len(r.side.nodes),
+			times.Milliseconds(times.Quantile(r.times, 0.5)), times.Milliseconds(times.Quantile(r.times, 1)),
+			each(statuses), each(newEvents), each(moreEvents), each(ofAgents), sum, r.load)
+	}
 	_ = table.Flush() // to standard output
 }
 

@@ -8,20 +8,20 @@ const (
 	auditLogFile    = "audit.log"
 )
 
-// auditPolicy has the API server log which objects nodes write, once it has answered,
-// without their contents.
+// auditPolicy has the API server log which objects nodes write, and pods in the namespace of tests, once it has
+// answered, without their contents.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
 omitManagedFields: true
 rules:
 - level: Metadata
-  userGroups: [system:nodes]
+  userGroups: [system:nodes, "system:serviceaccounts:default"]
   verbs: [create, update, patch, delete]
 - level: None
 `
 
-// AuditLog is the file in which the API server logs what nodes write, if Config.Audit is set:
+// AuditLog is the file in which the API server logs what nodes and pods write, if Config.Audit is set:
 // an audit.k8s.io Event in JSON a line.
 func (c *ControlPlane) AuditLog() string { return c.file(auditLogFile) }
 

@@ -24,10 +24,13 @@ type Config struct {
 	// FeatureGates are set at every part that has gates, beside those that
 	// lifepod needs and those of $LIFEPOD_CONTROLPLANE_GATES.
 	FeatureGates map[string]bool
-	// Audit has the API server log what nodes write, see AuditLog.
+	// Audit has the API server log what nodes and pods write, see AuditLog.
 	Audit bool
 	// Profile lets the API server be asked for profiles of itself, at /debug/pprof.
 	Profile bool
+	// ForPods has the API server listen at all addresses of the machine, where pods reach it. Its certificate has the
+	// names of the service "kubernetes", and no address that pods can reach.
+	ForPods bool
 	// QPS is how many requests in a second the scheduler and the controllers make at most; 0: as
 	// many as they do by themselves.
 	QPS int
@@ -40,7 +43,7 @@ type ControlPlane struct {
 	dir      string
 	binaries string
 	gates    map[string]bool
-	port     int // of the API server, on loopback
+	port     int // of the API server
 	ca       *authority
 	admin    *rest.Config
 	client   kubernetes.Interface

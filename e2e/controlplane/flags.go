@@ -27,7 +27,7 @@ func etcdFlags() []string {
 func (c *ControlPlane) apiServerFlags() []string {
 	flags := []string{
 		"--etcd-servers=unix://" + etcdSocket,
-		"--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(c.port),
+		"--bind-address=" + c.bindAddress(), "--secure-port=" + strconv.Itoa(c.port),
 		// The endpoints of the service "kubernetes" may not be on loopback.
 		"--advertise-address=192.0.2.1", "--endpoint-reconciler-type=none",
 		"--tls-cert-file=" + servingName + ".crt", "--tls-private-key-file=" + servingName + ".key",
@@ -59,6 +59,13 @@ func (c *ControlPlane) apiServerFlags() []string {
 		flags = append(flags, "--runtime-config="+runtimeConfig)
 	}
 	return append(flags, c.auditFlags()...)
+}
+
+func (c *ControlPlane) bindAddress() string {
+	if c.config.ForPods {
+		return "0.0.0.0"
+	}
+	return "127.0.0.1"
 }
 
 func (c *ControlPlane) schedulerFlags() []string {

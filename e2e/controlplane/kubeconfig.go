@@ -24,7 +24,10 @@ func (c *ControlPlane) Kubeconfig() string { return c.file(adminKubeconfig) }
 // authentication.x509.clientCAFile names.
 func (c *ControlPlane) CAFile() string { return c.file(caName + ".crt") }
 
-// URL is where the API server listens.
+// Port is where the API server listens.
+func (c *ControlPlane) Port() int { return c.port }
+
+// URL is that of the API server for whoever is on this machine, but not for pods.
 func (c *ControlPlane) URL() string { return "https://127.0.0.1:" + strconv.Itoa(c.port) }
 
 // RESTConfig is an administrator's client configuration, without a rate limit

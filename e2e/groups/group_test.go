@@ -264,15 +264,18 @@ func waitsForGroup(pod *v1.Pod) bool {
 // awaitAttempt waits until all pods run in an attempt.
 func (j *groupOf) awaitAttempt(n int) []v1.Pod {
 	j.Helper()
-	return j.await(fmt.Sprintf("to run in attempt %d", n), func(pods []v1.Pod) bool {
-		in := 0
-		for i := range pods {
-			if toldBy(&pods[i]) == fmt.Sprint(n) {
-				in++
-			}
+	return j.await(fmt.Sprintf("to run in attempt %d", n), func(pods []v1.Pod) bool { return inAttempt(pods, n) })
+}
+
+// inAttempt says whether all pods run, and have told an attempt.
+func inAttempt(pods []v1.Pod, n int) bool {
+	in := 0
+	for i := range pods {
+		if toldBy(&pods[i]) == fmt.Sprint(n) {
+			in++
 		}
-		return len(pods) == workers && in == workers && running(pods) == workers
-	})
+	}
+	return len(pods) == workers && in == workers && running(pods) == workers
 }
 
 func (j *groupOf) hasEvent(reason string) bool {

@@ -219,6 +219,9 @@ func (c *Controller) await(ctx context.Context) error {
 	}
 }
 
+// Module is the folder of JobSet's sources.
+func (c *Controller) Module() string { return c.module }
+
 // PID is its process.
 func (c *Controller) PID() int { return c.process.PID() }
 

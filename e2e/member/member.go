@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/e2e/controlplane"
@@ -144,6 +146,20 @@ func (m *Member) flags() []string {
 		flags = append(flags, "--bootstrap-kubeconfig="+m.bootstrap)
 	}
 	return append(flags, m.config.Flags...)
+}
+
+// Address is the node's own, at which its pods reach the machine. The node has to be ready.
+func (m *Member) Address(ctx context.Context) (string, error) {
+	node, err := m.client.CoreV1().Nodes().Get(ctx, m.Name, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	for _, address := range node.Status.Addresses {
+		if address.Type == v1.NodeInternalIP {
+			return address.Address, nil
+		}
+	}
+	return "", fmt.Errorf("node %s has no address", m.Name)
 }
 
 // Become makes program the one that Run starts next, after Stop or Kill: the same

@@ -1,0 +1,55 @@
+package imageregistry
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+// Registry is a registry on loopback, which containerd reaches without TLS.
+type Registry struct {
+	host   string
+	server *http.Server
+	ended  chan error // what serving has ended with
+}
+
+// Serve begins to serve, until Close.
+func Serve() (*Registry, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("serve images: %w", err)
+	}
+	r := &Registry{
+		host: listener.Addr().String(), ended: make(chan error, 1),
+		server: &http.Server{Handler: registry.New(registry.Logger(log.New(io.Discard, "", 0)))},
+	}
+	go func() { r.ended <- r.server.Serve(listener) }()
+	return r, nil
+}
+
+// Push puts an image into the registry, and returns its reference.
+func (r *Registry) Push(repository string, content v1.Image) (string, error) {
+	image := r.host + "/" + repository + ":1"
+	reference, err := name.ParseReference(image, name.Insecure)
+	if err != nil {
+		return "", err
+	}
+	return image, remote.Write(reference, content)
+}
+
+// Close ends the registry. Runtimes that have pulled an image keep it.
+func (r *Registry) Close() error {
+	err := r.server.Close()
+	if served := <-r.ended; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}
