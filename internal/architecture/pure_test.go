@@ -24,6 +24,7 @@ var pure = map[string][]string{
 		"k8s.io/apimachinery/pkg/api/resource",
 		"k8s.io/apimachinery/pkg/apis/meta/v1",
 		"k8s.io/component-helpers/resource", // sums of containers
+		"k8s.io/utils/ptr",                  // values behind pointers
 		module + "/lifecycle/backoff",
 		module + "/lifecycle/group",
 		module + "/lifecycle/resources",
