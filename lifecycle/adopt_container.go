@@ -68,14 +68,16 @@ func adoptLast(s *step, c *container, status v1.ContainerStatus, instances []Obs
 	}
 	before := instances[1]
 	c.PreviousID = before.ID
-	if before.Exit != nil && !c.mayHaveLast(before.ID) {
+	if before.Exit != nil && !c.mayHaveLast(s, before) {
 		c.setLast(s, terminatedBy(s, *before.Exit))
 	}
 }
 
-// mayHaveLast says whether lastState belongs to that instance or names none.
-func (c *container) mayHaveLast(id string) bool {
-	return c.Last != nil && (c.Last.ContainerID == "" || idWithoutScheme(c.Last.ContainerID) == id)
+// mayHaveLast says whether lastState belongs to that instance or names none, or stays that of one before it, because the
+// start of this one was cut off (exitIsLast).
+func (c *container) mayHaveLast(s *step, before ObservedContainer) bool {
+	return c.Last != nil && (c.Last.ContainerID == "" || idWithoutScheme(c.Last.ContainerID) == before.ID ||
+		c.kind == initContainer && before.Exit.Reason == reasonStartError && c.completes(s, c.Last))
 }
 
 func (c *container) setLast(s *step, t *v1.ContainerStateTerminated) {

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -232,5 +233,34 @@ func TestAdoptedTurn(t *testing.T) {
 				t.Errorf("%d init containers are through, want %d", m.kept.InitTurn, test.turns)
 			}
 		})
+	}
+}
+
+// What the API shows as an init container's previous end stays when the start of the instance after it was cut off, of which
+// the runtime has a record (A-CST-5, A-STAT-6); any other record is newer than what the API shows (B-RST-4).
+func TestAdoptedLastOfACutOffStart(t *testing.T) {
+	for reason, want := range map[string]string{reasonStartError: "one-0", "Error": "one-1"} {
+		instance := func(attempt uint32, code int32, reason string) ObservedContainer {
+			id := fmt.Sprint("one-", attempt)
+			return ObservedContainer{
+				ID: id, Name: "one", Attempt: attempt, SandboxID: "sandbox", State: StateExited,
+				Exit: &ContainerExited{ContainerID: id, ExitCode: code, Reason: reason},
+			}
+		}
+		ended := func(id string) v1.ContainerState {
+			return v1.ContainerState{Terminated: &v1.ContainerStateTerminated{Reason: "Completed", ContainerID: "containerd://" + id}}
+		}
+		pod := &v1.Pod{Spec: v1.PodSpec{InitContainers: []v1.Container{{Name: "one"}}, Containers: []v1.Container{{Name: "main"}}}}
+		defaults(pod)
+		pod.Status.InitContainerStatuses = []v1.ContainerStatus{
+			{Name: "one", RestartCount: 2, ContainerID: "containerd://one-2", State: ended("one-2"), LastTerminationState: ended("one-0")},
+		}
+		m := Adopt(pod, DefaultOptions(), Observed{
+			Sandboxes:  []ObservedSandbox{{ID: "sandbox", Ready: true, IPs: []string{"10.0.0.2"}}},
+			Containers: []ObservedContainer{instance(1, 128, reason), instance(2, 0, "Completed")},
+		})
+		if got := m.containers[0].Last.ContainerID; got != "containerd://"+want {
+			t.Errorf("%s: the previous end is that of %s, want %s", reason, got, want)
+		}
 	}
 }

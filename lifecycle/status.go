@@ -49,8 +49,7 @@ func unshown(s *step, fact Fact) bool {
 
 // mayShow says whether the status may be another one although no effect shows it.
 func mayShow(s *step) bool {
-	ends := s.kept.Stage != s.stageBefore && s.stageBefore < Terminated
-	return ends || s.round.Active || s.round.announce || s.unsaid
+	return s.kept.Stage != s.stageBefore && s.stageBefore < Terminated || s.round.Active || s.round.announce || s.unsaid
 }
 
 // shows says whether the status may be another one after an effect.

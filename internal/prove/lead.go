@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os/exec"
 	"sync"
 	"time"
@@ -13,8 +14,9 @@ import (
 
 // leader has each processor lead the next round of the course that has come least far.
 type leader struct {
-	limit Limit
-	began time.Time
+	limit    Limit
+	progress io.Writer // is told at once which course has failed; nil: nobody is
+	began    time.Time
 
 	mu      sync.Mutex
 	courses []*course
@@ -110,6 +112,9 @@ func (l *leader) file(c *course, i int, r round) {
 		if c.err != nil || l.limit.Lives > 0 && c.sum[counts.Lives] >= l.limit.Lives*c.Share/10 {
 			c.over = true
 			c.end() // rounds beyond it
+			if c.err != nil && l.progress != nil {
+				fmt.Fprintf(l.progress, "%s: a walk failed after %d lives, which is told when the other walks have ended\n", c.Folder, c.sum[counts.Lives])
+			}
 			return
 		}
 		c.summed++

@@ -54,7 +54,7 @@ func Lead(ctx context.Context, root string, seed int, limit Limit) (sums map[str
 		return sums, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	l := &leader{limit: limit}
+	l := &leader{limit: limit, progress: os.Stderr}
 	for _, w := range AllWalks {
 		w.Checks, w.compare = cmp.Or(limit.Checks, w.Checks), max(1, limit.Compare)
 		binary := filepath.Join(work, w.Folder+".test")
