@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -76,4 +77,51 @@ func answered(t testing.TB, m *Machine, now time.Time, p Probe) {
 			t.Fatalf("a probe that goes as before leads to %T", e)
 		}
 	}
+}
+
+// TestUnshownCostsNothing: no status is derived after facts that none tells of. One that was would have the mark.
+func TestUnshownCostsNothing(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	step := func(m *Machine, fact Fact) []Effect { return m.Step(Event{At: now, Fact: fact}) }
+	unshown := func(m *Machine, fact Fact) []Effect {
+		t.Helper()
+		for i := range m.derived.containers {
+			m.derived.containers[i].status.ImageID = "mark"
+		}
+		effects := step(m, fact)
+		if slices.ContainsFunc(effects, func(e Effect) bool { _, is := e.(Publish); return is }) {
+			t.Errorf("a status is derived after %T", fact)
+		}
+		return effects
+	}
+	fresh := func() (*Machine, []Effect) {
+		pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "a", Image: "img:1"}}}}
+		defaults(pod)
+		m := New(pod, DefaultOptions())
+		return m, step(m, Accepted{})
+	}
+	m, effects := fresh()
+	for _, e := range effects {
+		switch e := e.(type) {
+		case InspectImage:
+			unshown(m, ImageInspected{Result: Result{ID: e.ID}, Image: &ImageInfo{}})
+		case EnsureCgroup, MountVolumes:
+			unshown(m, AnswerTo(e, nil))
+		}
+	}
+	m, effects = fresh()
+	for effects = append(effects, step(m, StopRequested{})...); len(effects) > 0; effects = effects[1:] {
+		switch e := effects[0].(type) {
+		case EnsureCgroup, MountVolumes:
+			effects = append(effects, step(m, AnswerTo(e, nil))...)
+		case UnmountVolumes, RemoveCgroup:
+			effects = append(effects, unshown(m, AnswerTo(e, nil))...)
+		}
+	}
+	if m.Stage() != Gone {
+		t.Errorf("the pod is %v, and not gone", m.Stage())
+	}
+	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
+	tr.settle(t, nil)
+	unshown(tr.m, ContainerRunning{ContainerID: "a-0"})
 }

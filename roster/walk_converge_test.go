@@ -118,10 +118,10 @@ func (w *scripted) toRest() {
 	w.rt.Fatalf("the node never comes to rest: %d facts, %d answers under way", len(w.mail), len(w.answers))
 }
 
-// preemptedMoreThan says whether a pod had to make room that lives on in the other life.
+// preemptedMoreThan says whether a pod had to make room, while one that no source wants held some, that lives on in the other life.
 func (w *scripted) preemptedMoreThan(other *scripted) bool {
 	for uid, p := range w.m.pods {
-		if o := other.m.pods[uid]; p.status.Reason == admit.PreemptedReason && o != nil && o.status.Reason != admit.PreemptedReason {
+		if o := other.m.pods[uid]; w.crowded && p.status.Reason == admit.PreemptedReason && o != nil && o.status.Reason != admit.PreemptedReason {
 			w.note("ended: a pod had to make room that had its place without faults", true)
 			return true
 		}

@@ -69,14 +69,15 @@ func checks() int {
 // walk is one random time of a node.
 type walk struct {
 	*world
-	rt     *rapid.T
-	m      *Machine
-	laws   *laws
-	wakeAt time.Time
-	calm   bool // nothing goes wrong any more
-	steps  int
-	seen   map[string]int
-	script *script // of converging walks: what else would be chance
+	rt      *rapid.T
+	m       *Machine
+	laws    *laws
+	wakeAt  time.Time
+	calm    bool // nothing goes wrong any more
+	steps   int
+	seen    map[string]int
+	crowded bool    // a pod was preempted while one that no source wants had room
+	script  *script // of converging walks: what else would be chance
 }
 
 func newWalk(rt *rapid.T, seen map[string]int) *walk {
@@ -166,6 +167,10 @@ func (w *walk) take(e Effect) {
 	switch e := e.(type) {
 	case WakeAt:
 		w.wakeAt = e.At
+	case Preempted:
+		for _, p := range w.m.pods {
+			w.crowded = w.crowded || !p.wanted && p.holds()
+		}
 	case Look:
 		w.answers = append(w.answers, func() Fact { return w.looks(e.Pod.UID) })
 	case ReadNode:

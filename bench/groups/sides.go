@@ -18,7 +18,7 @@ type side struct {
 	nodes  []*member.Member
 }
 
-// startNodes starts those of lifepod.
+// startNodes starts the nodes of lifepod.
 func (b *bench) startNodes(ctx context.Context) error {
 	var nodes []*member.Member
 	for range b.plan.nodes {

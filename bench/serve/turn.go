@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// restTime is how long nothing is done before a node counts as one at rest: longer than lifepod waits before it gives back what it
-	// needs no longer, and than it looks at a pod of which nothing changes (worker/deadline.UnchangedEnough).
+	// restTime is how long the benchmark waits until a node counts as one at rest. By then lifepod has given back memory that it needs
+	// no longer, and looks no more at pods of which nothing changes (worker/deadline.UnchangedEnough).
 	restTime = 45 * time.Second
 	// patience is how long anything may take.
 	patience = 30 * time.Minute

@@ -27,7 +27,7 @@ func (c *ControlPlane) CAFile() string { return c.file(caName + ".crt") }
 // Port is where the API server listens.
 func (c *ControlPlane) Port() int { return c.port }
 
-// URL is that of the API server for whoever is on this machine, but not for pods.
+// URL is the API server's address for processes of this machine. Pods can't reach it.
 func (c *ControlPlane) URL() string { return "https://127.0.0.1:" + strconv.Itoa(c.port) }
 
 // RESTConfig is an administrator's client configuration, without a rate limit

@@ -2,11 +2,11 @@ package imageregistry
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
@@ -21,18 +21,14 @@ type Registry struct {
 	ended  chan error // what serving has ended with
 }
 
-// Serve begins to serve, until Close.
-func Serve() (*Registry, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("serve images: %w", err)
-	}
+// Serve serves images at the listener, until Close.
+func Serve(listener net.Listener) *Registry {
 	r := &Registry{
 		host: listener.Addr().String(), ended: make(chan error, 1),
-		server: &http.Server{Handler: registry.New(registry.Logger(log.New(io.Discard, "", 0)))},
+		server: &http.Server{Handler: registry.New(registry.Logger(log.New(io.Discard, "", 0))), ReadHeaderTimeout: time.Minute},
 	}
 	go func() { r.ended <- r.server.Serve(listener) }()
-	return r, nil
+	return r
 }
 
 // Push puts an image into the registry, and returns its reference.

@@ -33,7 +33,7 @@ func (b *bench) condemn(ctx context.Context) (pods []string, err error) {
 	})
 }
 
-// lose deletes the pods by force, as is done with those of a Node that has the taint node.kubernetes.io/out-of-service.
+// lose deletes the pods by force. Kubernetes does so with the pods of a Node that has the taint node.kubernetes.io/out-of-service.
 func (b *bench) lose(ctx context.Context, pods []string) error {
 	err := testbed.Together(len(pods), len(pods), func(i int) error {
 		return b.client.CoreV1().Pods(metav1.NamespaceDefault).Delete(ctx, pods[i], *metav1.NewDeleteOptions(0))

@@ -163,7 +163,7 @@ func (o *observer) leaves(pod string) {
 	}
 }
 
-// nodes are those of the pods.
+// nodes are the names of the nodes, by pod.
 func (o *observer) nodes() map[string]string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

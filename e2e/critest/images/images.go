@@ -8,24 +8,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/lifepod/lifepod/e2e/imageregistry"
 )
 
 // image is one that tests pull, by its names without their registry.
@@ -44,16 +42,7 @@ type Parts struct {
 // Serve serves the tests' images at the listener, and has the runtime of root take them from
 // there, whatever registry their names have.
 func Serve(listener net.Listener, root string, p Parts) (closeAll func() error, err error) {
-	server := &http.Server{Handler: registry.New(registry.Logger(log.New(io.Discard, "", 0))), ReadHeaderTimeout: time.Minute}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	closeAll = func() error {
-		err := server.Close()
-		if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
-			err = errors.Join(err, ended)
-		}
-		return err
-	}
+	served := imageregistry.Serve(listener)
 	all, err := p.images()
 	if err == nil {
 		err = push(listener.Addr().String(), all)
@@ -62,9 +51,9 @@ func Serve(listener net.Listener, root string, p Parts) (closeAll func() error, 
 		err = useRegistry(root, listener.Addr().String())
 	}
 	if err != nil {
-		return nil, errors.Join(err, closeAll())
+		return nil, errors.Join(err, served.Close())
 	}
-	return closeAll, nil
+	return served.Close, nil
 }
 
 // useRegistry configures containerd, which asks at _default for what no other folder is for.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,10 +44,11 @@ func Serve(config Config) (*Agents, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Agents{config: config}
-	if a.registry, err = imageregistry.Serve(); err != nil {
-		return nil, err
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("serve the image of agents: %w", err)
 	}
+	a := &Agents{config: config, registry: imageregistry.Serve(listener)}
 	if a.image, err = a.registry.Push(programName, content); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
