@@ -169,12 +169,15 @@ func (m *Machine) published(p *pod, status v1.PodStatus) {
 
 // overtaken forgets what is no longer asked for: the status is of a newer generation, or
 // tells of what was granted. What its source has of a pod says nothing about that: a source
-// that is not heard yet has not told of the request, and a file never does.
+// that is not heard yet has not told of the request, and a file never does. A status of a newer
+// generation that waits for room as well still asks for it: another field was changed.
 func (r *resize) overtaken(status *v1.PodStatus) {
-	if r.deferred != nil && status.ObservedGeneration > r.deferred.Generation {
+	pending := conditionOf(status, v1.PodResizePending)
+	waits := pending != nil && pending.Reason == v1.PodReasonDeferred
+	if r.deferred != nil && status.ObservedGeneration > r.deferred.Generation && !waits {
 		r.deferred = nil
 	}
-	if r.granted != nil && (status.ObservedGeneration > r.granted.Generation || tells(r.granted, status)) {
+	if r.granted != nil && (status.ObservedGeneration > r.granted.Generation && !waits || tells(r.granted, status)) {
 		r.granted = nil
 	}
 }

@@ -146,7 +146,10 @@ func (tr *transcript) status() v1.PodStatus {
 		status.ObservedGeneration = tr.number("generation")
 	}
 	if tr.has("resizing") {
-		status.Conditions = []v1.PodCondition{{Type: v1.PodResizeInProgress, Status: v1.ConditionTrue}}
+		status.Conditions = append(status.Conditions, v1.PodCondition{Type: v1.PodResizeInProgress, Status: v1.ConditionTrue})
+	}
+	if tr.has("pending") {
+		status.Conditions = append(status.Conditions, v1.PodCondition{Type: v1.PodResizePending, Status: v1.ConditionTrue, Reason: tr.text("pending", "")})
 	}
 	return status
 }

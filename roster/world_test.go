@@ -79,7 +79,8 @@ type worker struct {
 	status   v1.PodStatus
 	asked    *v1.Pod // a resize whose answer is awaited
 	question int     // its number
-	defers   bool    // its resize was deferred
+	judged   bool    // the node has answered to the newest resize, which the status tells
+	defers   bool    // its resize waits for room
 	told     bool    // its object was reported to stand for nothing
 }
 
@@ -213,7 +214,7 @@ func (w *world) resume(e Resume, resumable bool) {
 		w.post(NotResumed{UID: uid, Err: errUnreadable})
 		return
 	}
-	w.workers[uid] = &worker{source: e.Source, pod: e.Pod, newest: k.newest, ends: e.Checkpoint.Deleted, status: k.status}
+	w.workers[uid] = &worker{source: e.Source, pod: e.Pod, newest: k.newest, ends: e.Checkpoint.Deleted, status: k.status, judged: conditionOf(&k.status, v1.PodResizePending) != nil}
 	w.post(Resumed{UID: uid, Status: k.status})
 }
 
@@ -223,10 +224,15 @@ func (w *world) answerResize(e AnswerResize) {
 		if worker.asked == nil || worker.question != e.ID {
 			continue
 		}
-		asked := worker.asked
-		worker.asked, worker.defers = nil, e.Refusal != nil
-		if e.Refusal == nil && !lifecycle.Terminal(worker.status.Phase) {
+		asked, status := worker.asked, worker.status
+		worker.asked, worker.judged, worker.defers = nil, true, e.Refusal != nil
+		switch {
+		case lifecycle.Terminal(status.Phase):
+		case e.Refusal == nil:
 			w.publishes(worker, statusOfPod(asked, cpuOf(asked).String()))
+		default:
+			status.Conditions = []v1.PodCondition{{Type: v1.PodResizePending, Status: v1.ConditionTrue, Reason: e.Refusal.Reason}}
+			w.publishes(worker, status)
 		}
 	}
 }
@@ -235,6 +241,9 @@ func (w *world) answerResize(e AnswerResize) {
 func (w *world) publishes(worker *worker, status v1.PodStatus) {
 	uid := worker.pod.UID
 	status.ObservedGeneration = worker.newest.Generation
+	if worker.status.ObservedGeneration > 0 && !worker.judged && w.wantsResize(worker) {
+		status.ObservedGeneration = worker.status.ObservedGeneration // as lifecycle does until the node has judged a resize
+	}
 	worker.status = status
 	w.post(Published{UID: uid, Status: status})
 	if k := w.memory[uid]; k != nil {

@@ -80,12 +80,12 @@ func (w *world) takes(worker *worker, fact lifecycle.Fact) {
 		if f.Pod.Generation < worker.newest.Generation {
 			return // overtaken by a newer one
 		}
-		if worker.newest.Generation != f.Pod.Generation {
-			worker.defers = false
+		if cpuOf(worker.newest).Cmp(*cpuOf(f.Pod)) != 0 {
+			worker.asked, worker.judged, worker.defers = nil, false, false // as lifecycle does, which heeds no answer to what was asked for before
 		}
 		worker.newest = f.Pod
-		if worker.asked != nil && cpuOf(worker.asked).Cmp(*cpuOf(f.Pod)) != 0 {
-			worker.asked = nil // as lifecycle does, which heeds no answer to what was asked for before
+		if !w.wantsResize(worker) { // any more
+			worker.status.Conditions = nil
 		}
 		if k := w.memory[f.Pod.UID]; k != nil {
 			k.newest = f.Pod
