@@ -132,10 +132,10 @@ func (c *client) removePods(ctx context.Context) error {
 	}
 }
 
-func (c *client) createConfigMaps(ctx context.Context, n int) error {
+func (c *client) createConfigMaps(ctx context.Context, prefix string, n int) error {
 	return each(n, func(i int) error {
 		_, err := c.CoreV1().ConfigMaps(namespace).Create(ctx, &v1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("map-%d", i)}, Data: map[string]string{"key": "value"},
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", prefix, i)}, Data: map[string]string{"key": "value"},
 		}, metav1.CreateOptions{})
 		return err
 	})

@@ -2,8 +2,5 @@
 // separate programs that it is made of (etcd, kube-apiserver, kube-scheduler,
 // kube-controller-manager and the kubelet), in turns on one machine: how soon it is
 // there, what it takes of the machine, and how much it does. The container runtime
-// is the same for both and is not counted.
-//
-// What the separate programs do with etcd is not synced to the disk, as in the tests
-// that they are started for; lifepod's is.
+// is the same for both and is not counted. Both have the disk synced before they answer.
 package main

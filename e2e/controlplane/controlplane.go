@@ -31,6 +31,8 @@ type Config struct {
 	// ForPods has the API server listen at all addresses of the machine, where pods reach it. Its certificate has the
 	// names of the service "kubernetes", and no address that pods can reach.
 	ForPods bool
+	// Sync has etcd wait until the disk has what it writes, as it does for its users; tests have no use for that.
+	Sync bool
 	// QPS is how many requests in a second the scheduler and the controllers make at most; 0: as
 	// many as they do by themselves.
 	QPS int

@@ -10,14 +10,14 @@ const (
 	apiServiceIP = "10.96.0.1"
 )
 
-func etcdFlags() []string {
+func (c *ControlPlane) etcdFlags() []string {
 	return []string{
 		"--data-dir=etcd",
 		"--listen-client-urls=unix://" + etcdSocket,
 		// Nobody uses these two, but they may not be empty.
 		"--advertise-client-urls=http://127.0.0.111:0",
 		"--listen-peer-urls=http://127.0.0.1:0",
-		"--unsafe-no-fsync",
+		"--unsafe-no-fsync=" + strconv.FormatBool(!c.config.Sync),
 		// The only member need not wait long for others to stand for election.
 		"--heartbeat-interval=20", "--election-timeout=200",
 		"--log-level=warn",

@@ -23,7 +23,7 @@ func (c *ControlPlane) startAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var err error
-	if c.etcd, err = c.startPart("etcd", etcdFlags()); err != nil {
+	if c.etcd, err = c.startPart("etcd", c.etcdFlags()); err != nil {
 		return err
 	}
 	if err := c.startAPIServer(); err != nil {
