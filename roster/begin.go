@@ -171,10 +171,10 @@ func (m *Machine) resume(p *pod) {
 
 // knowsFrom files the status that a pod of the API had told: for those that begin before Resumed
 // comes (A-ADM-7, B-RST-19), and if the pod can't be resumed (B-RST-9). A static pod that failed
-// is tried again then (B-STA-8).
+// is tried again then (B-STA-8). What the object tells of is older than a worker of this agent.
 func (p *pod) knowsFrom(r *Remembered) {
 	switch told := r.Checkpoint.Reported; {
-	case lifecycle.Terminal(p.newest.Status.Phase):
+	case p.accepted == nil && lifecycle.Terminal(p.newest.Status.Phase):
 		p.status = p.newest.Status
 	case told.Phase != "" && p.source == API:
 		p.status = told

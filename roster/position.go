@@ -139,9 +139,9 @@ func (p *pod) begun() bool {
 func (p *pod) holds() bool { return p.begun() && !p.refused && !p.ended() }
 
 // ended reports whether the pod's phase is terminal. While the runtime is asked for one of which
-// nothing is remembered, that of its object counts (B-RST-19).
+// nothing is remembered, that of its object counts (B-RST-19), unless a worker of this agent had it.
 func (p *pod) ended() bool {
-	if p.position == Looking && p.status.Phase == "" {
+	if p.position == Looking && p.status.Phase == "" && p.accepted == nil {
 		return lifecycle.Terminal(p.newest.Status.Phase)
 	}
 	return lifecycle.Terminal(p.status.Phase)
