@@ -3,6 +3,7 @@ package prove
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -55,7 +56,7 @@ func FailureIn(log []byte) (f Failure, found bool) {
 
 // Report is what a developer needs of the failure: the life, the law that it breaks, and the command that leads it again.
 func (f Failure) Report(compare int) string {
-	again := fmt.Sprintf("go test ./%s -run '^%s$' -rapid.seed=%s -rapid.checks=1 -rapid.shrinktime=1m", f.Folder, f.Test, f.Seed)
+	again := fmt.Sprintf("go test ./%s -run '^%s$' -rapid.seed=%s -rapid.checks=1 -rapid.shrinktime=1m", cmp.Or(f.Folder, "..."), f.Test, f.Seed)
 	if compare > 1 {
 		again += fmt.Sprintf(" -compare=%d", compare)
 	}
