@@ -120,12 +120,6 @@ func (w *walk) sameAgain(clone *Machine, ev Event, effects []Effect) {
 	}
 }
 
-// clockTime is a time as a log shows it, worded only if it is shown.
-type clockTime time.Time
-
-// String has minutes, seconds and milliseconds.
-func (t clockTime) String() string { return time.Time(t).Format("04:05.000") }
-
 // effectNames are effects as a log shows them, worded only if it is shown.
 type effectNames []Effect
 

@@ -25,7 +25,7 @@ func (tr *transcript) crash(t *testing.T, d *datadriven.TestData) {
 		}
 		tr.printf("%s: %s\n", what, effectText(e))
 	}
-	restored, err := Restore(tr.m.pod, tr.m.options, throughJSON(t, tr.m.Checkpoint()))
+	restored, err := Restore(tr.accepted, tr.m.options, throughJSON(t, tr.saved.Checkpoint()))
 	if err != nil {
 		t.Fatalf("%s: %v", d.Pos, err)
 	}

@@ -18,27 +18,32 @@ import (
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		tr := &transcript{}
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			tr.out.Reset()
-			tr.play(t, d)
-			if tr.out.Len() == 0 {
-				return "(nothing)\n"
-			}
-			return tr.out.String()
-		})
+		datadriven.RunTest(t, path, tr.said)
 	})
+}
+
+// said is what a verb leads to.
+func (tr *transcript) said(t *testing.T, d *datadriven.TestData) string {
+	tr.out.Reset()
+	tr.play(t, d)
+	if tr.out.Len() == 0 {
+		return "(nothing)\n"
+	}
+	return tr.out.String()
 }
 
 // transcript is a machine and a pretended runtime around it. The runtime does
 // nothing by itself: effects wait in pending until a verb answers them.
 type transcript struct {
-	m       *Machine
-	start   time.Time
-	now     time.Time
-	wakeAt  time.Time
-	pending []Effect
-	runtime pretendedRuntime
-	out     strings.Builder
+	m        *Machine
+	accepted *v1.Pod  // what m began with
+	saved    *Machine // as it was when its checkpoint was written last
+	start    time.Time
+	now      time.Time
+	wakeAt   time.Time
+	pending  []Effect
+	runtime  pretendedRuntime
+	out      strings.Builder
 
 	endpoints map[string]Probed // "container kind" → what each attempt of that probe is answered with
 
@@ -81,7 +86,7 @@ type transcript struct {
 //	reboot                    so is the machine: the runtime has nothing of the pod any more
 //	resume                    another lifepod goes on with the checkpoint
 //
-// and those of playProbe, playResize and playUpdate. "pod keep" keeps records, "pod statuses" shows which statuses
+// and those of playProbe, playResize, playUpdate and playFact. "pod keep" keeps records, "pod statuses" shows which statuses
 // are told at once.
 func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 	switch d.Cmd {
@@ -188,10 +193,7 @@ func (tr *transcript) newPod(t *testing.T, d *datadriven.TestData) {
 		t.Fatal(err)
 	}
 	defaults(pod)
-	options := DefaultOptions()
-	options.HostIPs = []string{"192.0.2.1"}
-	options.KeepRecords = d.HasArg("keep")
-	*tr = transcript{start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), m: New(pod, options), endpoints: map[string]Probed{}}
+	*tr = transcript{start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), m: New(pod, optionsOf(d.HasArg("keep"))), accepted: pod, endpoints: map[string]Probed{}}
 	tr.now = tr.start
 	if d.HasArg("statuses") {
 		tr.written = &v1.PodStatus{Phase: v1.PodPending}
@@ -201,6 +203,13 @@ func (tr *transcript) newPod(t *testing.T, d *datadriven.TestData) {
 		return
 	}
 	tr.feed(Accepted{})
+}
+
+// optionsOf are those of the machines of transcripts and walks.
+func optionsOf(keepRecords bool) Options {
+	options := DefaultOptions()
+	options.HostIPs, options.KeepRecords = []string{"192.0.2.1"}, keepRecords
+	return options
 }
 
 // defaults sets what manifests in transcripts rely on.
@@ -227,8 +236,18 @@ func defaults(pod *v1.Pod) {
 
 // feed gives the machine a fact and prints what it answers.
 func (tr *transcript) feed(f Fact) {
-	var answers []Fact
-	for _, e := range tr.m.Step(Event{At: tr.now, Fact: f}) {
+	effects := tr.m.Step(Event{At: tr.now, Fact: f})
+	if tr.m.ToSave() {
+		tr.saved = tr.m.Clone()
+	}
+	for _, answer := range tr.shows(effects) {
+		tr.feed(answer)
+	}
+}
+
+// shows prints effects, and keeps those that are to be answered. It returns the answers that are given at once.
+func (tr *transcript) shows(effects []Effect) (answers []Fact) {
+	for _, e := range effects {
 		switch e := e.(type) {
 		case WakeAt:
 			tr.wakeAt = e.At
@@ -256,9 +275,7 @@ func (tr *transcript) feed(f Fact) {
 		}
 		tr.line(effectText(e))
 	}
-	for _, answer := range answers {
-		tr.feed(answer)
-	}
+	return answers
 }
 
 // write tells the API a status, if that is to be shown and it may not wait.

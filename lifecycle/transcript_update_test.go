@@ -42,13 +42,20 @@ func (tr *transcript) playUpdate(t *testing.T, d *datadriven.TestData) {
 			pod.Status = v1.PodStatus{}
 		}
 		withAttempt(pod, tr.m)
-		tr.m = Adopt(pod, tr.m.options, tr.runtime.snapshot(Result{}, tr.now))
-		tr.pending, tr.wakeAt = nil, time.Time{}
+		tr.adopts(pod, tr.runtime.snapshot(Result{}, tr.now))
 	case "resting":
 		tr.printf("%t\n", tr.m.Resting())
+	case "fact", "adopt-seen":
+		tr.playFact(t, d)
 	default:
 		t.Fatalf("%s: unknown verb %q", d.Pos, d.Cmd)
 	}
+}
+
+// adopts has the next lifepod go on without a checkpoint.
+func (tr *transcript) adopts(pod *v1.Pod, seen Observed) {
+	tr.m, tr.accepted, tr.saved = Adopt(pod, tr.m.options, seen), pod, nil
+	tr.pending, tr.wakeAt = nil, time.Time{}
 }
 
 func (tr *transcript) update(t *testing.T, d *datadriven.TestData) {

@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -21,34 +20,15 @@ func (w *walk) adopted() {
 	w.note("adopted", true)
 	pod := w.newestObject()
 	pod.Status = writtenStatus(w.rt, w.laws.status)
-	w.rt.Logf("adopted: %s", statesOf(pod.Status))
 	keepsGroup(pod, w.pod)
 	withAttempt(pod, w.m)
-	w.m = Adopt(pod, w.m.options, w.snapshot(Result{}))
+	seen := w.snapshot(Result{})
+	w.logs(func(tr *transcript) { tr.tellsAdoption(w.rt, adoption{pod, seen}) })
+	w.m = Adopt(pod, w.m.options, seen)
 	w.pod, w.saved = pod, nil
 	w.adoptions++
 	w.laws.forget(w)
 	w.feed(Resumed{})
-}
-
-// statesOf summarizes the containers' states in a status, for the log of a walk.
-func statesOf(status v1.PodStatus) string {
-	text := string(status.Phase)
-	for _, c := range containersOf(status) {
-		text += fmt.Sprintf("; %s %s %d", c.Name, c.ContainerID, c.RestartCount)
-		switch s := c.State; {
-		case s.Running != nil:
-			text += " running"
-		case s.Terminated != nil:
-			text += fmt.Sprintf(" terminated %d %s", s.Terminated.ExitCode, s.Terminated.Reason)
-		case s.Waiting != nil:
-			text += " waiting " + s.Waiting.Reason
-		}
-		if last := c.LastTerminationState.Terminated; last != nil {
-			text += fmt.Sprintf(" after %d %s", last.ExitCode, last.Reason)
-		}
-	}
-	return text
 }
 
 // writtenStatus is a status as an API server keeps it.

@@ -51,7 +51,7 @@ type scripted struct {
 }
 
 func newScripted(rt *rapid.T, pod *v1.Pod, ends map[string][]int32, seen map[string]int) *scripted {
-	w := newWalkOf(rt, pod, DefaultOptions(), seen)
+	w := newWalkOf(rt, pod, optionsOf(false), seen)
 	w.outcomes = int(cannotStart) // an instance that could not be started has an exit that is not in the script
 	return &scripted{walk: w, ends: ends, runs: map[string]int{}, run: map[string]int{}}
 }

@@ -47,6 +47,7 @@ func (w *walk) crash() {
 }
 
 func (w *walk) restored() {
+	w.logs((*transcript).tellsKill)
 	from := w.saved.Checkpoint() // which Restore reads as its file has it
 	w.ownOnly(from)
 	restored, err := Restore(w.pod, w.m.options, from)

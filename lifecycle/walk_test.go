@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"flag"
+	"io"
 	"slices"
 	"strconv"
 	"testing"
@@ -102,17 +103,17 @@ type walk struct {
 	steps     int
 	asked     map[string]bool // containers whose restart was asked for
 	object    object
+	told      transcript // of the life, if it is shown
+	log       io.Writer  // nil: that of the test
 	seen      map[string]int
 }
 
 func newWalk(rt *rapid.T, pod *v1.Pod, seen map[string]int) *walk {
-	options := DefaultOptions()
-	options.KeepRecords = rapid.Bool().Draw(rt, "keeps records")
-	return newWalkOf(rt, pod, options, seen)
+	return newWalkOf(rt, pod, optionsOf(rapid.Bool().Draw(rt, "keeps records")), seen)
 }
 
 func newWalkOf(rt *rapid.T, pod *v1.Pod, options Options, seen map[string]int) *walk {
-	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(-time.Millisecond) // the first fact comes when it does in transcripts
 	seen[counts.Lives]++
 	m := New(pod, options)
 	return &walk{
@@ -142,7 +143,7 @@ func (w *walk) feed(f Fact) {
 	ev := Event{At: w.now, Fact: f}
 	was := w.clone()
 	w.laws.probes.before(w, f)
-	effects := w.m.Step(ev)
+	effects := w.step(ev)
 	if w.steps++; w.comparesNow() {
 		w.sameAgain(was.Clone(), ev, effects)
 	}
@@ -155,7 +156,6 @@ func (w *walk) feed(f Fact) {
 	}
 	w.reach(was, f)
 	w.counts()
-	w.rt.Logf("%s %T%+v → %s", clockTime(w.now), f, f, effectNames(effects))
 	for _, e := range effects {
 		w.take(e)
 	}

@@ -112,7 +112,7 @@ func read(texts map[string]string) (*choice.Scenarios, error) {
 	var list []choice.Named
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		from := fmt.Sprintf("Scenarios[%q]", name)
-		says, err := file.ReadForAny(manifest.Source{Name: from, Data: []byte(texts[name])})
+		says, err := file.ReadForAny(manifest.Source{Name: from, Data: []byte(texts[name])}, live.Check)
 		if err != nil {
 			return nil, err
 		}

@@ -20,8 +20,8 @@ var lists = map[string]string{"List": "", "PodList": "Pod", "ConfigMapList": "Co
 
 const claimKind = "PersistentVolumeClaim"
 
-// wantObjects is what lifepod run takes.
-const wantObjects = "lifepod run takes one Pod and the ConfigMaps, Secrets, PersistentVolumeClaims and RuntimeClass that it uses"
+// wantObjects is what is read.
+const wantObjects = "there should be one Pod and the ConfigMaps, Secrets, PersistentVolumeClaims and RuntimeClass that it uses"
 
 // wantCluster is what runs all other kinds.
 const wantCluster = "for other kinds start a cluster with `lifepod up` and use `lifepod kubectl apply -f FILE`"

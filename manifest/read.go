@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -20,6 +21,8 @@ type Source struct {
 
 // Options change what Read makes of its input.
 type Options struct {
+	// Command is what reads the input, for errors; lifepod run if nothing is said.
+	Command string
 	// Name takes the place of the Pod's metadata.name (and generateName), before validation.
 	Name string
 	// Now becomes the creationTimestamp of every object, in whole seconds. Zero means the current time.
@@ -48,6 +51,7 @@ func Read(sources []Source, o Options) (*Set, error) {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
+	o.Command = cmp.Or(o.Command, "lifepod run")
 	in := &input{options: o, sources: sources, index: map[dataKey]*dataInput{}}
 	in.readAll(in.readObject)
 	if in.errs != nil {
@@ -129,7 +133,7 @@ func (in *input) readObject(o *object) []*Error {
 		return in.readData(o)
 	}
 	if in.pod != nil {
-		want := "lifepod run takes one, give each Pod a command of its own"
+		want := in.options.Command + " takes one, give each Pod a command of its own"
 		return []*Error{o.errorf("kind", want, "this is a second Pod, the first is in %s", in.pod.object.place())}
 	}
 	in.warnings = append(in.warnings, o.readOnExit()...)

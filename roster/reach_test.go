@@ -119,6 +119,13 @@ func shortFact(fact Fact) string {
 			text += fmt.Sprintf(" found=%s", found.UID)
 		}
 		return text
+	case Allocated:
+		if f.Refusal != nil {
+			return fmt.Sprintf(" %s refused: %s", f.UID, f.Refusal.Reason)
+		}
+		return fmt.Sprintf(" %s given=%v", f.UID, f.Given)
+	case Resumed:
+		return fmt.Sprintf(" %s %s", f.UID, f.Status.Phase)
 	case NodeKnown, Woke:
 		return ""
 	case NotResumed:

@@ -17,21 +17,34 @@ import (
 //	never Failed                nor Ready, Succeeded
 //	ends Succeeded              or Failed, Running, Pending, Ready
 //	restarts(main) <= 3         of a container; restarts <= 3: of all together
-//	downtime <= 10s             not Ready after the first Ready
+//	downtime <= 10s             not Ready after the first Ready, which must come
 //	never two of main           instances at the same time
 type Assertion struct {
-	Text string
-	// holds says when the life broke it; false: it holds.
-	broken func(l *Life) (at time.Duration, why string, broken bool)
+	Text   string
+	broken breach
 }
 
-// Broken says when and how a life broke the assertion; empty: it holds.
-func (a Assertion) Broken(l *Life) string {
-	at, why, broken := a.broken(l)
-	if !broken {
-		return ""
+// Breach is how a life broke an assertion.
+type Breach struct {
+	Assertion string  `json:"assertion"`
+	At        float64 `json:"atSeconds"`
+	Seed      uint64  `json:"seed"` // of the life
+	Why       string  `json:"why"`
+}
+
+// String is the breach in words.
+func (b Breach) String() string {
+	return fmt.Sprintf("assertion %q fails at +%.3fs, seed %d: %s", b.Assertion, b.At, b.Seed, b.Why)
+}
+
+// Broken lists how a life broke assertions, at most once each; empty: all hold.
+func Broken(asserts []Assertion, l *Life) (list []Breach) {
+	for _, a := range asserts {
+		if at, why, broken := a.broken(l); broken {
+			list = append(list, Breach{Assertion: a.Text, At: at.Round(time.Millisecond).Seconds(), Seed: l.Seed, Why: why})
+		}
 	}
-	return fmt.Sprintf("assertion %q fails at +%.3fs, seed %d: %s", a.Text, at.Seconds(), l.Seed, why)
+	return list
 }
 
 var (
@@ -46,16 +59,15 @@ var (
 // AssertionForms says what assertions look like.
 const AssertionForms = "Ready within 30s, never Failed, ends Succeeded, restarts(main) <= 3, restarts <= 3, downtime <= 10s, never two of main"
 
-// ParseAssertion reads one about a pod.
+// ParseAssertion reads one about a pod. An error says what would be right.
 func ParseAssertion(text string, pod *v1.Pod) (a Assertion, err error) {
 	a.Text = strings.Join(strings.Fields(text), " ")
-	var container, duration string
+	var container string
+	var limit time.Duration
 	switch {
 	case within.MatchString(a.Text):
 		parts := within.FindStringSubmatch(a.Text)
-		var limit time.Duration
-		duration = parts[2]
-		limit, err = time.ParseDuration(duration)
+		limit, err = time.ParseDuration(parts[2])
 		a.broken = isWithin(parts[1], limit)
 	case neverIs.MatchString(a.Text):
 		a.broken = neverBecomes(neverIs.FindStringSubmatch(a.Text)[1])
@@ -68,21 +80,19 @@ func ParseAssertion(text string, pod *v1.Pod) (a Assertion, err error) {
 		most, err = strconv.ParseInt(parts[2], 10, 32)
 		a.broken = restartsAtMost(container, int32(most))
 	case downtime.MatchString(a.Text):
-		duration = downtime.FindStringSubmatch(a.Text)[1]
-		var limit time.Duration
-		limit, err = time.ParseDuration(duration)
+		limit, err = time.ParseDuration(downtime.FindStringSubmatch(a.Text)[1])
 		a.broken = downAtMost(limit)
 	case neverTwo.MatchString(a.Text):
 		container = neverTwo.FindStringSubmatch(a.Text)[1]
 		a.broken = neverTwice(container)
 	default:
-		return a, fmt.Errorf("assertion %q: want one such as %s", text, AssertionForms)
+		return a, fmt.Errorf("%q is no assertion: want one such as %s", text, AssertionForms)
 	}
-	if err != nil {
-		return a, fmt.Errorf("assertion %q: want a duration such as 30s, or a whole number", text)
+	if err != nil || limit < 0 {
+		return a, fmt.Errorf("%q: want a duration such as 30s, or a whole number", text)
 	}
 	if container != "" && !slices.Contains(namesOf(pod), container) {
-		return a, fmt.Errorf("assertion %q: the pod has no container %s: there are %s", text, container, strings.Join(namesOf(pod), ", "))
+		return a, fmt.Errorf("%q: the pod has no container %s: there are %s", text, container, strings.Join(namesOf(pod), ", "))
 	}
 	return a, nil
 }
@@ -94,7 +104,8 @@ func namesOf(pod *v1.Pod) (names []string) {
 	return names
 }
 
-type breach = func(*Life) (time.Duration, string, bool)
+// breach says when and why a life broke an assertion; false: it holds.
+type breach = func(*Life) (at time.Duration, why string, broken bool)
 
 // is says whether the pod is so at a moment.
 func (m *Moment) is(what string) bool {
@@ -156,7 +167,10 @@ func restartsAtMost(container string, most int32) breach {
 
 func downAtMost(limit time.Duration) breach {
 	return func(l *Life) (time.Duration, string, bool) {
-		down := l.Downtime()
+		down, ever := l.Downtime()
+		if !ever {
+			return l.Until, "the pod never was Ready", true
+		}
 		return l.Until, fmt.Sprintf("downtime is %v", down.Round(time.Millisecond)), down > limit
 	}
 }

@@ -293,12 +293,12 @@ func TestAssertions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := a.Broken(l)
-		if (got == "") != (want == "") || !strings.Contains(got, want) {
+		got := fmt.Sprint(sim.Broken([]sim.Assertion{a}, l))
+		if (got == "[]") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
-	for _, text := range []string{"Ready in 30s", "restarts(other) <= 1", "downtime <= x", "never two of other"} {
+	for _, text := range []string{"Ready in 30s", "restarts(other) <= 1", "downtime <= x", "downtime <= -1s", "never two of other"} {
 		if _, err := sim.ParseAssertion(text, l.Pod); err == nil {
 			t.Errorf("%q is an assertion", text)
 		}

@@ -121,10 +121,11 @@ func (l *Life) ReadyAt() (time.Duration, bool) {
 
 // Downtime is how long the pod was not Ready between its first Ready and its end, or the end
 // of the simulation. What comes after its last Ready counts only while it is still to run.
-func (l *Life) Downtime() (down time.Duration) {
+// False: it never was Ready, and so has no downtime.
+func (l *Life) Downtime() (down time.Duration, ever bool) {
 	first, ever := l.ReadyAt()
 	if !ever {
-		return 0
+		return 0, false
 	}
 	for i, m := range l.Moments {
 		if m.At < first || m.Ready || m.Phase == v1.PodSucceeded || m.Phase == v1.PodFailed {
@@ -136,7 +137,7 @@ func (l *Life) Downtime() (down time.Duration) {
 			down += l.Until - m.At
 		}
 	}
-	return down
+	return down, true
 }
 
 // RestartsOf are a container's; of all together if the name is empty.

@@ -99,13 +99,13 @@ func line(at time.Duration, s v1.PodStatus) string {
 
 // What a pod has no part in is refused, each with its place.
 func TestCheckPod(t *testing.T) {
-	err := CheckPod(&scenario.Scenario{
+	err := scenario.Errors(&scenario.Scenario{
 		For: scenario.Fixed(time.Hour), Refuse: &scenario.Refusal{Reason: "OutOfcpu"}, Assert: []string{"never Failed"},
 		Events: []scenario.Event{
 			{Evict: &scenario.Evict{}}, {Delete: &scenario.Delete{}}, {Kill: &scenario.Kill{}}, {Reboot: &scenario.Down{}}, {AgentCrash: &scenario.Down{}},
 			{SetClock: &scenario.Change{}}, {ObjectsChanged: &scenario.Objects{}}, {AddContainer: &scenario.Added{}}, {SandboxExit: &scenario.Nothing{}},
 		},
-	})
+	}, CheckPod)
 	if err == nil {
 		t.Fatal("nothing is refused")
 	}

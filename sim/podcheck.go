@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/lifepod/lifepod/sim/scenario"
@@ -9,11 +8,8 @@ import (
 
 // CheckPod refuses what a scenario says that a Pod has no part in: it is done where the pod is
 // managed, and a scenario that is obeyed in part would mislead.
-func CheckPod(s *scenario.Scenario) error {
-	var wrong []error
-	refuse := func(path, why string) {
-		wrong = append(wrong, fmt.Errorf("%s: a simulated node can't do that: %s", path, why))
-	}
+func CheckPod(s *scenario.Scenario, report scenario.Report) {
+	refuse := func(path, why string) { report(path, "", "a simulated node can't do that: %s", why) }
 	if s.Refuse != nil {
 		refuse("refuse", "it admits pods by its own room")
 	}
@@ -44,5 +40,4 @@ func CheckPod(s *scenario.Scenario) error {
 			refuse(path+"addContainer", "add it in the API, as kubectl debug does")
 		}
 	}
-	return errors.Join(wrong...)
 }

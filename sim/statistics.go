@@ -1,84 +1,57 @@
 package sim
 
 import (
-	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/timeline"
 )
 
 // Statistics are what many lives have in common.
 type Statistics struct {
-	Runs     int             `json:"runs"`
-	Seed     uint64          `json:"seed"` // of the first
-	Phases   map[string]int  `json:"phases"`
-	NotReady int             `json:"neverReady"`
-	Ready    []time.Duration `json:"-"`
-	Down     []time.Duration `json:"-"`
-	Restarts []int32         `json:"-"`
+	Runs     int            `json:"runs"`
+	Seed     uint64         `json:"seed"` // of the first
+	Phases   map[string]int `json:"phases"`
+	NotReady int            `json:"neverReady"` // lives
 
-	TimeToReady  Distribution `json:"timeToReadySeconds"`
-	Downtime     Distribution `json:"downtimeSeconds"`
-	RestartCount Distribution `json:"restarts"`
+	// Of the lives that were Ready at all; nil: none was.
+	TimeToReady *Distribution `json:"timeToReadySeconds"`
+	Downtime    *Distribution `json:"downtimeSeconds"`
+
+	RestartCount *Distribution `json:"restarts"`
+	Breaches     []Breach      `json:"failedAssertions"`
+
+	ready, down, restarts []float64 // of each life
 }
 
-// Distribution is how a figure is distributed.
-type Distribution struct {
-	Min  float64 `json:"min"`
-	P50  float64 `json:"p50"`
-	P90  float64 `json:"p90"`
-	P99  float64 `json:"p99"`
-	Max  float64 `json:"max"`
-	Mean float64 `json:"mean"`
-}
-
-// Add counts a life.
-func (s *Statistics) Add(l *Life) {
+// Add counts a life, and how it broke assertions.
+func (s *Statistics) Add(l *Life, breaches []Breach) {
 	if s.Runs == 0 {
-		s.Seed, s.Phases = l.Seed, map[string]int{}
+		s.Seed, s.Phases, s.Breaches = l.Seed, map[string]int{}, []Breach{}
 	}
 	s.Runs++
 	s.Phases[string(l.Phase())]++
 	if at, ever := l.ReadyAt(); ever {
-		s.Ready = append(s.Ready, at)
-		s.Down = append(s.Down, l.Downtime())
+		down, _ := l.Downtime()
+		s.ready, s.down = append(s.ready, at.Seconds()), append(s.down, down.Seconds())
 	} else {
 		s.NotReady++
 	}
-	s.Restarts = append(s.Restarts, l.Restarts())
+	s.restarts = append(s.restarts, float64(l.Restarts()))
+	s.Breaches = append(s.Breaches, breaches...)
 }
 
 // Finish calculates the distributions, once all lives are counted.
 func (s *Statistics) Finish() {
-	seconds := func(list []time.Duration) (all []float64) {
-		for _, d := range list {
-			all = append(all, d.Seconds())
-		}
-		return all
-	}
-	var restarts []float64
-	for _, n := range s.Restarts {
-		restarts = append(restarts, float64(n))
-	}
-	s.TimeToReady, s.Downtime, s.RestartCount = distributionOf(seconds(s.Ready)), distributionOf(seconds(s.Down)), distributionOf(restarts)
-}
-
-func distributionOf(list []float64) (d Distribution) {
-	if len(list) == 0 {
-		return d
-	}
-	slices.Sort(list)
-	at := func(percent int) float64 { return list[min(len(list)-1, len(list)*percent/100)] }
-	for _, v := range list {
-		d.Mean += v / float64(len(list))
-	}
-	d.Min, d.P50, d.P90, d.P99, d.Max = list[0], at(50), at(90), at(99), list[len(list)-1]
-	return d
+	s.TimeToReady, s.Downtime, s.RestartCount = distributionOf(s.ready, false), distributionOf(s.down, false), distributionOf(s.restarts, true)
 }
 
 // Write writes the table and the histograms.
@@ -93,49 +66,81 @@ func (s *Statistics) Write(out io.Writer) error {
 	if s.NotReady > 0 {
 		fmt.Fprintf(b, "never Ready    %5.1f %%  (%d)\n", 100*float64(s.NotReady)/float64(s.Runs), s.NotReady)
 	}
+	rows := []row{{"time to Ready", s.TimeToReady, took}, {"downtime", s.Downtime, took}, {"restarts", s.RestartCount, number}}
 	table := tabwriter.NewWriter(b, 0, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "\n\tmin\tp50\tp90\tp99\tmax\tmean\t")
-	row := func(name, unit string, d Distribution) {
-		fmt.Fprintf(table, "%s\t", name)
-		for _, v := range []float64{d.Min, d.P50, d.P90, d.P99, d.Max, d.Mean} {
-			fmt.Fprintf(table, "%.4g%s\t", v, unit)
-		}
-		fmt.Fprintln(table)
+	for _, r := range rows {
+		r.write(table)
 	}
-	row("time to Ready", "s", s.TimeToReady)
-	row("downtime", "s", s.Downtime)
-	row("restarts", "", s.RestartCount)
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	histogram(b, "time to Ready", s.Ready)
-	histogram(b, "downtime", s.Down)
+	for _, r := range rows {
+		r.writeHistogram(b)
+	}
 	_, err := io.WriteString(out, b.String())
 	return err
 }
 
-const (
-	histogramRows  = 10
-	histogramWidth = 50
-)
+// row is a figure, and how it is written.
+type row struct {
+	name string
+	of   *Distribution // nil: no life has the figure
+	text func(float64) string
+}
 
-// histogram draws how many lives have a figure of each size.
-func histogram(b *strings.Builder, name string, list []time.Duration) {
-	if len(list) == 0 {
+// took is a duration of seconds.
+func took(seconds float64) string { return timeline.Took(durationOf(seconds)) }
+
+// exactly is one to the millisecond.
+func exactly(seconds float64) string { return durationOf(seconds).Round(time.Millisecond).String() }
+
+func durationOf(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
+
+// number has two decimals at most.
+func number(v float64) string { return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64) }
+
+func (r row) write(table io.Writer) {
+	fmt.Fprintf(table, "%s\t", r.name)
+	if r.of == nil {
+		fmt.Fprintln(table, strings.Repeat("—\t", 6))
 		return
 	}
-	least, most := slices.Min(list), slices.Max(list)
-	if least == most {
+	for _, v := range []float64{r.of.Min, r.of.P50, r.of.P90, r.of.P99, r.of.Max, r.of.Mean} {
+		fmt.Fprintf(table, "%s\t", r.text(v))
+	}
+	fmt.Fprintln(table)
+}
+
+// histogramWidth is the length of the longest bar.
+const histogramWidth = 50
+
+// writeHistogram draws how many lives have a figure of each size, unless all have the same.
+func (r row) writeHistogram(b *strings.Builder) {
+	if r.of == nil || len(r.of.Histogram) == 1 {
 		return
 	}
-	width := cmp.Or((most-least)/histogramRows, 1)
-	var counts [histogramRows]int
-	for _, d := range list {
-		counts[min(histogramRows-1, int((d-least)/width))]++
+	most := 0
+	for _, bin := range r.of.Histogram {
+		most = max(most, bin.Lives)
 	}
-	fmt.Fprintf(b, "\n%s\n", name)
-	for i, n := range counts {
-		bar := strings.Repeat("█", n*histogramWidth/slices.Max(counts[:]))
-		fmt.Fprintf(b, "%11.3fs %s %d\n", (least + time.Duration(i)*width).Seconds(), bar, n)
+	fmt.Fprintf(b, "\n%s\n", r.name)
+	for i, from := range r.froms() {
+		n := r.of.Histogram[i].Lives
+		fmt.Fprintf(b, "%12s %s %d\n", from, strings.Repeat("█", n*histogramWidth/most), n)
 	}
+}
+
+// froms are the begins of the bins, each in other words than the others.
+func (r row) froms() []string {
+	list := make([]string, len(r.of.Histogram))
+	for _, text := range []func(float64) string{r.text, exactly} {
+		for i, bin := range r.of.Histogram {
+			list[i] = text(bin.From)
+		}
+		if len(slices.Compact(slices.Clone(list))) == len(list) {
+			break
+		}
+	}
+	return list
 }

@@ -78,15 +78,11 @@ func (n Nodes) fate() (says *fate.Scenario, err error) {
 
 // pods are those of the nodes, which live by the scenarios.
 func (n Nodes) pods() (*live.Pods, error) {
-	scenarios, err := choice.Read(n.Scenarios)
+	scenarios, err := choice.Read(n.Scenarios, live.Check)
 	if err != nil {
 		return nil, fmt.Errorf("--simulated-scenario: %w", err)
 	}
-	pods := &live.Pods{Scenarios: scenarios, Seed: 1}
-	if err := pods.Check(); err != nil {
-		return nil, fmt.Errorf("--simulated-scenario: %w", err)
-	}
-	return pods, nil
+	return &live.Pods{Scenarios: scenarios, Seed: 1}, nil
 }
 
 // Config is what they need.

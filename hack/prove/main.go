@@ -9,6 +9,10 @@
 //
 //	go run ./hack/prove -for 10m [-seed S]
 //	go run ./hack/prove -lives N [-seed S] [-checks N] [-compare N]
+//
+// And of a log of walks it shows the one that failed:
+//
+//	go test ./roster -run '^TestRandomWalks$' -rapid.seed=S -rapid.checks=1 | go run ./hack/prove -report
 package main
 
 import (
@@ -16,6 +20,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/signal"
@@ -42,7 +47,14 @@ func main() {
 	flag.IntVar(&limit.Checks, "checks", 0, "walks of a round, of each kind; 0: as many as usual")
 	flag.IntVar(&limit.Compare, "compare", 1, "compare a machine with its clone after every so many steps")
 	seed := flag.Int("seed", 0, "of the first round of lives; 0: any")
+	report := flag.Bool("report", false, "read the log of walks on standard input, and show the one that failed")
 	flag.Parse()
+	given := map[string]bool{}
+	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	if err := (flags{given, *issue, *jobs, limit}).check(flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "prove:", err)
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	bugs, err := prove.Bugs()
@@ -50,6 +62,8 @@ func main() {
 	case err != nil:
 	case *table:
 		err = writeTable(bugs)
+	case *report:
+		err = show(os.Stdin, limit.Compare)
 	case limit.For > 0 || limit.Lives > 0:
 		err = lead(ctx, *seed, limit)
 	default:
@@ -59,6 +73,46 @@ func main() {
 		fmt.Fprintln(os.Stderr, "prove:", err)
 		os.Exit(1)
 	}
+}
+
+// flags are those that have numbers.
+type flags struct {
+	given       map[string]bool
+	issue, jobs int
+	limit       prove.Limit
+}
+
+// check refuses flags that would have something else done than they say.
+func (f flags) check(args []string) error {
+	switch {
+	case len(args) > 0:
+		return fmt.Errorf("unexpected argument %q: want flags only", args[0])
+	case f.given["issue"] && f.issue < 1:
+		return fmt.Errorf("-issue %d: want the number of a bug of %s, such as 138514; without -issue all are proved", f.issue, document)
+	case f.given["for"] && f.limit.For <= 0:
+		return fmt.Errorf("-for %v: want a time above 0, such as 10m", f.limit.For)
+	case f.given["lives"] && f.limit.Lives < 1:
+		return fmt.Errorf("-lives %d: want 1 or more", f.limit.Lives)
+	case f.limit.Checks < 0:
+		return fmt.Errorf("-checks %d: want 1 or more, or 0 for as many as usual", f.limit.Checks)
+	case f.jobs < 1:
+		return fmt.Errorf("-jobs %d: want 1 or more", f.jobs)
+	}
+	return nil
+}
+
+// show prints the walk that failed.
+func show(log io.Reader, compare int) error {
+	text, err := io.ReadAll(log)
+	if err != nil {
+		return err
+	}
+	f, found := prove.FailureIn(text)
+	if !found {
+		return errors.New("no walk failed, as the log on standard input has it")
+	}
+	fmt.Println(f.Report(compare))
+	return nil
 }
 
 func writeTable(bugs []prove.Bug) error {

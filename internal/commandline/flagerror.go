@@ -3,6 +3,7 @@ package commandline
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -51,6 +52,10 @@ func wantValue(invalid *pflag.InvalidValueError) string {
 	switch invalid.GetFlag().Value.Type() {
 	case "int", "int32", "int64":
 		return "a whole number"
+	case "uint64":
+		return fmt.Sprintf("a whole number from 0 to %d", uint64(math.MaxUint64))
+	case "ip":
+		return "an IP address"
 	case "float64":
 		return "a number"
 	case "bool":

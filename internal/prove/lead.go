@@ -36,7 +36,7 @@ type course struct {
 	summed  int           // rounds
 	sum     map[string]int
 	over    bool
-	err     error // of round summed
+	failed  round // round summed, if its walks failed, or its counts can't be read
 }
 
 // round is what a round came by.
@@ -104,15 +104,16 @@ func (l *leader) file(c *course, i int, r round) {
 			return
 		}
 		delete(c.ended, c.summed)
-		if r.err != nil {
-			c.err = fmt.Errorf("%s\n%w", r.log, r.err)
-		} else {
-			c.err = counts.Add(c.sum, bytes.NewReader(r.log))
+		if r.err == nil {
+			r.err = counts.Add(c.sum, bytes.NewReader(r.log))
 		}
-		if c.err != nil || l.limit.Lives > 0 && c.sum[counts.Lives] >= l.limit.Lives*c.Share/10 {
+		if r.err != nil {
+			c.failed = r
+		}
+		if r.err != nil || l.limit.Lives > 0 && c.sum[counts.Lives] >= l.limit.Lives*c.Share/10 {
 			c.over = true
 			c.end() // rounds beyond it
-			if c.err != nil && l.progress != nil {
+			if r.err != nil && l.progress != nil {
 				fmt.Fprintf(l.progress, "%s: a walk failed after %d lives, which is told when the other walks have ended\n", c.Folder, c.sum[counts.Lives])
 			}
 			return
@@ -123,8 +124,12 @@ func (l *leader) file(c *course, i int, r round) {
 
 // verdict is what went wrong in the course whose first round has that seed.
 func (c *course) verdict(seed int) error {
-	if c.err != nil {
-		return fmt.Errorf("%w; again: go test ./%s -run '%s' -rapid.seed=%d -rapid.checks=%d -compare=%d", c.err, c.Folder, c.Tests, seed+c.summed, c.Checks, c.compare)
+	if f, found := FailureIn(c.failed.log); found {
+		f.Folder = c.Folder
+		return fmt.Errorf("%s: a walk fails, after %s others of seed %d\n\n%s", c.Folder, f.After, seed+c.summed, f.Report(c.compare))
+	}
+	if err := c.failed.err; err != nil {
+		return fmt.Errorf("%s%w; again: go test ./%s -run '%s' -rapid.seed=%d -rapid.checks=%d -compare=%d", withoutNoise(c.failed.log), err, c.Folder, c.Tests, seed+c.summed, c.Checks, c.compare)
 	}
 	if unreached := counts.Unreached(c.sum); c.sum[counts.Lives] >= enough && len(unreached) > 0 {
 		return fmt.Errorf("no walk of %s came by %q: the walks do not prove what they should", c.Folder, unreached)

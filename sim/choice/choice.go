@@ -44,7 +44,7 @@ func Of(list ...Named) (*Scenarios, error) {
 }
 
 // Read reads scenarios, each as FILE, as NAME=FILE, or as NAMESPACE/NAME=FILE.
-func Read(flags []string) (*Scenarios, error) {
+func Read(flags []string, checks ...scenario.Check) (*Scenarios, error) {
 	s := &Scenarios{}
 	for _, flag := range flags {
 		name, from, named := strings.Cut(flag, "=")
@@ -55,7 +55,7 @@ func Read(flags []string) (*Scenarios, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read scenario: %w", err)
 		}
-		says, err := file.ReadForAny(manifest.Source{Name: from, Data: data})
+		says, err := file.ReadForAny(manifest.Source{Name: from, Data: data}, checks...)
 		if err != nil {
 			return nil, err
 		}

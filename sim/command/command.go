@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +28,7 @@ const (
 
 // options are the flags.
 type options struct {
+	command  string // as it was called
 	files    []string
 	scenario string
 	seed     uint64
@@ -69,7 +71,7 @@ Exit code: 0 all assertions hold, whatever becomes of the pod; 1 one fails;
 		ValidArgsFunction: completeFiles,
 
 		RunE: func(command *cobra.Command, files []string) error {
-			o.files = files
+			o.command, o.files = command.CommandPath(), files
 			o.stdin, o.stdout, o.stderr = command.InOrStdin(), command.OutOrStdout(), command.ErrOrStderr()
 			if err := o.check(command.Flags().Changed("for")); err != nil {
 				return err
@@ -121,6 +123,8 @@ func (o *options) checkRuns() error {
 	switch {
 	case o.runs < 1:
 		return fmt.Errorf("--runs %d: want 1 or more", o.runs)
+	case uint64(o.runs-1) > math.MaxUint64-o.seed:
+		return fmt.Errorf("--seed %d: want %d or less, for --runs %d: each life has the next seed", o.seed, math.MaxUint64-uint64(o.runs-1), o.runs)
 	case o.runs > 1 && o.output != "" && o.output != "json":
 		return fmt.Errorf("--runs and -o %s exclude each other: there is -o json", o.output)
 	case o.runs > 1 && (o.verbose || o.explain):

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/sim"
-	"github.com/lifepod/lifepod/sim/command/input"
 	"github.com/lifepod/lifepod/sim/compare"
 )
 
@@ -24,7 +24,8 @@ func newDiffCommand(code *int) *cobra.Command {
 		Short: "Show what a change of a manifest changes in its pod's life",
 		Long: `Simulate the pods of two manifests with the same scenario and seed, and show
 what differs: milestones of the first only (-), of the second only (+), of both
-at another time (~), how they end, the time to Ready, downtime and restarts.
+at another time (~), how they end, the time to Ready, downtime and restarts, and
+which assertions of the scenario hold.
 
 Exit code: 0 they live alike; 1 they differ; 125 an error of lifepod itself.`,
 		Args: commandline.Arguments(2, 2),
@@ -32,7 +33,7 @@ Exit code: 0 they live alike; 1 they differ; 125 an error of lifepod itself.`,
 		ValidArgsFunction: completeFiles,
 
 		RunE: func(command *cobra.Command, files []string) error {
-			o.files = files
+			o.command, o.files = command.CommandPath(), files
 			o.stdin, o.stdout, o.stderr = command.InOrStdin(), command.OutOrStdout(), command.ErrOrStderr()
 			if o.output != "" && o.output != "json" {
 				return fmt.Errorf("-o %s: want json", o.output)
@@ -52,7 +53,7 @@ Exit code: 0 they live alike; 1 they differ; 125 an error of lifepod itself.`,
 
 // diff simulates both, and says the exit code.
 func (o *options) diff(ctx context.Context) (int, error) {
-	both, err := input.Files{Manifests: o.files, Scenario: o.scenario, Stdin: o.stdin}.ReadEach()
+	both, err := o.input().ReadEach()
 	if err != nil {
 		return ExitError, err
 	}
@@ -65,6 +66,7 @@ func (o *options) diff(ctx context.Context) (int, error) {
 	}
 	c := compare.Lives(lives[0], lives[1])
 	c.A, c.B = o.files[0], o.files[1]
+	c.Assertions(lives[0], lives[1], both[0].Asserts, both[1].Asserts)
 	if err := o.writeComparison(&c); err != nil {
 		return ExitError, fmt.Errorf("write standard output: %w", err)
 	}
@@ -82,10 +84,20 @@ func (o *options) writeComparison(c *compare.Comparison) error {
 }
 
 func (o *options) writeJSON(value any) error {
-	text, err := json.MarshalIndent(value, "", "    ")
+	text, err := encode(value, "    ")
 	if err != nil {
 		return err
 	}
-	_, err = o.stdout.Write(append(plain.JSON(text), '\n'))
+	_, err = o.stdout.Write(text)
 	return err
+}
+
+// encode is a value as JSON and a newline; of what is in it, <= stays legible.
+func encode(value any, indent string) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	err := e.Encode(value)
+	return plain.JSON(b.Bytes()), err
 }

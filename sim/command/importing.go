@@ -21,6 +21,7 @@ const ExitNothing = 1
 
 // importFlags are the flags of lifepod sim import.
 type importFlags struct {
+	command string // as it was called
 	files   []string
 	pod     string
 	owner   string
@@ -67,7 +68,7 @@ empty; 125 an error of lifepod itself.`,
 		ValidArgsFunction: completeFiles,
 
 		RunE: func(command *cobra.Command, files []string) error {
-			o.files = files
+			o.command, o.files = command.CommandPath(), files
 			o.stdin, o.stdout, o.stderr = command.InOrStdin(), command.OutOrStdout(), command.ErrOrStderr()
 			var err error
 			*code, err = o.run()
@@ -105,7 +106,7 @@ func (o *importFlags) run() (int, error) {
 	if o.pod == "" {
 		return ExitError, errors.New("a scenario is about the containers of a pod: want --pod with its manifest")
 	}
-	in, err := input.Files{Manifests: []string{o.pod}, Stdin: o.stdin}.Read()
+	in, err := input.Files{Command: o.command, Manifests: []string{o.pod}, Stdin: o.stdin}.Read()
 	if err != nil {
 		return ExitError, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/run/story"
+	"github.com/lifepod/lifepod/sim"
 )
 
 // printer shows a life as lifepod run does. Its writers are never slow: nothing waits for
@@ -110,6 +111,24 @@ func (p *printer) last(at time.Time, text string) {
 		return
 	}
 	p.told(p.teller.Milestone(at, text))
+}
+
+// breach writes an object for an assertion that fails.
+func (p *printer) breach(b sim.Breach) {
+	at := p.teller.Began.Add(time.Duration(b.At * float64(time.Second))).Round(time.Millisecond)
+	text, err := encode(breachLine{Time: at, Elapsed: b.At, Type: "assertion", Breach: b}, "")
+	if err != nil {
+		panic(err) // every field is plain data
+	}
+	p.told(string(text))
+}
+
+// breachLine is the object, with what all of them begin with.
+type breachLine struct {
+	Time    time.Time `json:"time"`
+	Elapsed float64   `json:"elapsedSeconds"`
+	Type    string    `json:"type"`
+	sim.Breach
 }
 
 func (p *printer) warn(text string) {

@@ -27,7 +27,7 @@ func (o *options) run(ctx context.Context) (int, error) {
 }
 
 func (o *options) input() input.Files {
-	return input.Files{Manifests: o.files, Scenario: o.scenario, Asserts: o.asserts, Stdin: o.stdin}
+	return input.Files{Command: o.command, Manifests: o.files, Scenario: o.scenario, Asserts: o.asserts, Stdin: o.stdin}
 }
 
 // one simulates a life and shows it.
@@ -55,10 +55,16 @@ func (o *options) one(ctx context.Context, in input.Input) (int, error) {
 	} else if !life.Gone {
 		p.last(life.At, lastLine(life))
 	}
+	breaches := sim.Broken(in.Asserts, life)
+	if o.output == "json" {
+		for _, b := range breaches {
+			p.breach(b)
+		}
+	}
 	if p.failed != nil {
 		return ExitError, fmt.Errorf("write standard output: %w", p.failed)
 	}
-	return o.verdict(broken(in.Asserts, life))
+	return o.verdict(breaches)
 }
 
 func givenUp(ctx context.Context) func() bool { return func() bool { return ctx.Err() != nil } }
@@ -80,23 +86,19 @@ func lastLine(l *sim.Life) string {
 	return fmt.Sprintf("%s: pod is %s and %s", end, phase, ready)
 }
 
-// many simulates lives and shows what they have in common. Of assertions that fail the first
-// ones are shown.
+// many simulates lives and shows what they have in common.
 func (o *options) many(ctx context.Context, in input.Input) (int, error) {
-	const shown = 5
 	allowGarbage()
 	var s sim.Statistics
 	lives := sim.Of(in.Set.Pod)
 	breaking := 0
-	var failures []string
 	for i := range o.runs {
 		life := lives.Run(sim.Options{Scenario: in.Scenario, Seed: o.seed + uint64(i), For: o.limit, GivenUp: givenUp(ctx)}) //nolint:gosec // never negative
 		if ctx.Err() != nil {
 			return ExitError, context.Cause(ctx)
 		}
-		s.Add(life)
-		if these := broken(in.Asserts, life); these != nil {
-			failures = append(failures, these...)
+		breaches := sim.Broken(in.Asserts, life)
+		if s.Add(life, breaches); breaches != nil {
 			breaking++
 		}
 	}
@@ -104,10 +106,10 @@ func (o *options) many(ctx context.Context, in input.Input) (int, error) {
 	if err := o.writeStatistics(&s); err != nil {
 		return ExitError, fmt.Errorf("write standard output: %w", err)
 	}
-	if failures != nil {
-		failures = append(failures[:min(shown, len(failures))], fmt.Sprintf("assertions fail in %d of %d lives", breaking, o.runs))
+	if breaking == 0 {
+		return 0, nil
 	}
-	return o.verdict(failures)
+	return o.verdictOnAll(s.Breaches, breaking)
 }
 
 // allowGarbage has the heap collected seldom, unless the user has said when: of a life hardly
@@ -126,25 +128,35 @@ func (o *options) writeStatistics(s *sim.Statistics) error {
 	return o.writeJSON(s)
 }
 
-// broken is how a life breaks assertions; nil: it breaks none.
-func broken(asserts []sim.Assertion, l *sim.Life) (all []string) {
-	for _, a := range asserts {
-		if text := a.Broken(l); text != "" {
-			all = append(all, text)
+// verdict tells how assertions are broken, if they are, and says the exit code.
+func (o *options) verdict(breaches []sim.Breach) (int, error) {
+	if breaches == nil {
+		return 0, nil
+	}
+	for _, b := range breaches {
+		if err := o.say(b.String()); err != nil {
+			return ExitError, err
 		}
 	}
-	return all
+	return ExitAsserted, nil
 }
 
-// verdict tells how assertions are broken, if they are, and says the exit code.
-func (o *options) verdict(failures []string) (int, error) {
-	for _, text := range failures {
-		if _, err := fmt.Fprintln(o.stderr, "lifepod: "+plain.Text(text)); err != nil {
-			return ExitError, fmt.Errorf("write standard error: %w", err)
-		}
+// verdictOnAll tells how so many of the lives break assertions: the first of what fails, and how to learn the rest.
+func (o *options) verdictOnAll(breaches []sim.Breach, lives int) (int, error) {
+	const shown = 5
+	code, err := o.verdict(breaches[:min(shown, len(breaches))])
+	if more := len(breaches) - shown; more > 0 && err == nil {
+		err = o.say(fmt.Sprintf("%d more failures: -o json lists all of them with their seeds", more))
 	}
-	if failures != nil {
-		return ExitAsserted, nil
+	if err == nil {
+		err = o.say(fmt.Sprintf("assertions fail in %d of %d lives; --seed N shows one of them", lives, o.runs))
 	}
-	return 0, nil
+	return code, err
+}
+
+func (o *options) say(text string) error {
+	if _, err := fmt.Fprintln(o.stderr, "lifepod: "+plain.Text(text)); err != nil {
+		return fmt.Errorf("write standard error: %w", err)
+	}
+	return nil
 }

@@ -68,6 +68,20 @@ func Lives(a, b *sim.Life) Comparison {
 	return c
 }
 
+// Assertions compares which of the same assertions, parsed for the pod of each life, hold in them.
+func (c *Comparison) Assertions(a, b *sim.Life, ofA, ofB []sim.Assertion) {
+	for i := range ofA {
+		c.Figures = append(c.Figures, Figure{fmt.Sprintf("%q", ofA[i].Text), verdict(ofA[i], a), verdict(ofB[i], b)})
+	}
+}
+
+func verdict(of sim.Assertion, l *sim.Life) string {
+	for _, b := range sim.Broken([]sim.Assertion{of}, l) {
+		return fmt.Sprintf("fails at +%.3fs: %s", b.At, b.Why)
+	}
+	return "holds"
+}
+
 func texts(l *sim.Life) (list []string) {
 	for _, line := range l.Story {
 		list = append(list, plain.Line(line.Report.String()))
@@ -84,7 +98,12 @@ func figures(a, b *sim.Life) (list []Figure) {
 		}
 		return "never"
 	})
-	add("downtime", func(l *sim.Life) string { return seconds(l.Downtime()) })
+	add("downtime", func(l *sim.Life) string {
+		if down, ever := l.Downtime(); ever {
+			return seconds(down)
+		}
+		return "-"
+	})
 	for _, name := range containers(a, b) {
 		add("restarts of "+name, func(l *sim.Life) string { return restarts(l, name) })
 	}

@@ -1,7 +1,6 @@
 package endpoint
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,12 +8,11 @@ import (
 	"github.com/lifepod/lifepod/sim/scenario"
 )
 
-// check refuses what a scenario says that a runtime has no part in: that is done to the pod
+// Check refuses what a scenario says that a runtime has no part in: that is done to the pod
 // where it is managed, and a scenario that is obeyed in part would mislead.
-func check(s *scenario.Scenario) error {
-	var wrong []error
+func Check(s *scenario.Scenario, report scenario.Report) {
 	refuse := func(path, format string, args ...any) {
-		wrong = append(wrong, fmt.Errorf("%s: a CRI runtime can't do that: %s", path, fmt.Sprintf(format, args...)))
+		report(path, "", "a CRI runtime can't do that: "+format, args...)
 	}
 	if s.Refuse != nil {
 		refuse("refuse", "pods are admitted by the kubelet")
@@ -41,7 +39,6 @@ func check(s *scenario.Scenario) error {
 			checkRun(fmt.Sprintf("containers[%s].runs[%d]", name, i), &s.Containers[name].Runs[i], refuse)
 		}
 	}
-	return errors.Join(wrong...)
 }
 
 func checkRun(path string, r *scenario.Run, refuse func(path, format string, args ...any)) {

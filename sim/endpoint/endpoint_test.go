@@ -18,6 +18,7 @@ import (
 	"github.com/lifepod/lifepod/cri/crifake"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim/choice"
+	"github.com/lifepod/lifepod/sim/scenario"
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
@@ -199,7 +200,7 @@ containers: {main: {runs: [{ready: 1s, probes: {liveness: [{answer: failure}]}, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = check(says)
+	err = scenario.Errors(says, Check)
 	for _, want := range []string{"for: ", "refuse: ", "assert: ", "calls[0]: ", "events[0]: ", "containers[main].runs[0]: ", "containers[main].runs[0].hooks: "} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not refused: %v", want, err)

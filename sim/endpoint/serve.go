@@ -17,6 +17,7 @@ import (
 
 	"github.com/lifepod/lifepod/cri/crifake"
 	"github.com/lifepod/lifepod/sim/choice"
+	"github.com/lifepod/lifepod/sim/scenario"
 )
 
 // Options are what a runtime is like.
@@ -34,7 +35,7 @@ const mostBytes = 16 << 20
 // Runtime is a new runtime. Scenarios that say what no runtime can know are an error.
 func Runtime(o Options) (*crifake.Runtime, error) {
 	for _, named := range o.Scenarios.All() {
-		if err := check(named.Scenario); err != nil {
+		if err := scenario.Errors(named.Scenario, Check); err != nil {
 			return nil, fmt.Errorf("%s: %w", named.From, err)
 		}
 	}

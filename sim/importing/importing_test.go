@@ -12,6 +12,7 @@ import (
 	"github.com/lifepod/lifepod/sim"
 	"github.com/lifepod/lifepod/sim/choice"
 	"github.com/lifepod/lifepod/sim/command"
+	"github.com/lifepod/lifepod/sim/scenario"
 )
 
 // Each file of testdata is Stages and a pod, the scenario that comes of them with what is said to be missing, and
@@ -72,7 +73,7 @@ func liveOnNodes(t *testing.T, said string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused := sim.CheckPod(read.All()[0].Scenario)
+	refused := scenario.Errors(read.All()[0].Scenario, sim.CheckPod)
 	if (refused != nil) != strings.Contains(said, "lifepod sim nodes refuses") {
 		t.Errorf("simulated nodes say %v; said is\n%s", refused, said)
 	}

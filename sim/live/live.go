@@ -47,10 +47,13 @@ func (s *Pods) Usage(uid types.UID) (list []sim.Used) {
 	return list
 }
 
-// Check refuses scenarios that say what no pod of a simulated node has a part in.
+// Check finds what a scenario says that no pod of a simulated node has a part in.
+func Check(s *scenario.Scenario, report scenario.Report) { sim.CheckPod(s, report) }
+
+// Check refuses such scenarios, for those that were not read from a file.
 func (s *Pods) Check() error {
 	for _, named := range s.Scenarios.All() {
-		if err := sim.CheckPod(named.Scenario); err != nil {
+		if err := scenario.Errors(named.Scenario, Check); err != nil {
 			return fmt.Errorf("%s: %w", named.From, err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 
 // Files are what is to be read; - is standard input, for one of them.
 type Files struct {
+	Command   string // that reads them, for errors
 	Manifests []string
 	Scenario  string // empty: none
 	Asserts   []string
@@ -45,25 +46,35 @@ func (f Files) Read() (in Input, err error) {
 	if in.Set, err = f.manifests(); err != nil {
 		return in, err
 	}
-	asserts := f.Asserts
+	for _, text := range f.Asserts {
+		a, err := sim.ParseAssertion(text, in.Set.Pod)
+		if err != nil {
+			return in, fmt.Errorf("--assert: %w", err)
+		}
+		in.Asserts = append(in.Asserts, a)
+	}
 	if f.Scenario != "" {
 		name, data, err := f.read(f.Scenario)
 		if err != nil {
 			return in, fmt.Errorf("read scenario: %w", err)
 		}
-		if in.Scenario, err = file.Read(manifest.Source{Name: name, Data: data}, in.Set.Pod); err != nil {
-			return in, err
-		}
-		asserts = append(asserts, in.Scenario.Assert...)
-	}
-	for _, text := range asserts {
-		a, err := sim.ParseAssertion(text, in.Set.Pod)
+		in.Scenario, err = file.Read(manifest.Source{Name: name, Data: data}, in.Set.Pod, in.readAsserts)
 		if err != nil {
 			return in, err
 		}
-		in.Asserts = append(in.Asserts, a)
 	}
 	return in, nil
+}
+
+// readAsserts reads the assertions of the scenario.
+func (in *Input) readAsserts(s *scenario.Scenario, report scenario.Report) {
+	for i, text := range s.Assert {
+		a, err := sim.ParseAssertion(text, in.Set.Pod)
+		if err != nil {
+			report(fmt.Sprintf("assert[%d]", i), "", "%v", err)
+		}
+		in.Asserts = append(in.Asserts, a)
+	}
 }
 
 // ReadEach reads each manifest as one of its own, with the same scenario and assertions.
@@ -111,7 +122,7 @@ func (f Files) manifests() (*manifest.Set, error) {
 		}
 		sources = append(sources, manifest.Source{Name: name, Data: data})
 	}
-	set, err := manifest.Read(sources, manifest.Options{Now: sim.Began})
+	set, err := manifest.Read(sources, manifest.Options{Command: f.Command, Now: sim.Began})
 	if err != nil {
 		return nil, err
 	}

@@ -116,7 +116,7 @@ func (n *simulatedNodes) check() (err error) {
 	if n.o.Taints, err = register.ParseTaints(n.taints); err != nil {
 		return err
 	}
-	scenarios, err := choice.Read(n.scenarios)
+	scenarios, err := choice.Read(n.scenarios, live.Check)
 	if err != nil {
 		return err
 	}

@@ -2,8 +2,12 @@ package realtime
 
 import (
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
 
 // A speed at which nothing can live is refused before anything else is done.
@@ -15,6 +19,28 @@ func TestBadSpeed(t *testing.T) {
 		want := "--speed " + speed + ": want a number above 0, at most 1000"
 		if err := command.Execute(); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("--speed %s: %v, want %s", speed, err, want)
+		}
+	}
+}
+
+// What a scenario says that pods of a node, or a runtime, have no part in is refused with its line.
+func TestRefusalsNameTheLine(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "s.yaml")
+	text := "apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\nevents:\n- {at: 1s, sandboxExit: {}}\n- at: 1s\n  delete: {}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	nodes := NewNodes(func() (*slog.Logger, error) { return slog.New(slog.DiscardHandler), nil })
+	nodes.SetArgs([]string{"--kubeconfig", "/absent", "--scenario", file})
+	serve := NewServe()
+	serve.SetArgs([]string{"--listen", "unix:///absent/s", "--scenario", file})
+	for command, want := range map[*cobra.Command]string{
+		nodes: "scenario: " + file + ":6: events[1].delete: a simulated node can't do that: delete the pod in the API",
+		serve: "scenario: " + file + ":5: events[1]: a CRI runtime can't do that: ",
+	} {
+		command.SilenceErrors, command.SilenceUsage = true, true
+		if err := command.ExecuteContext(t.Context()); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", command.Name(), err, want)
 		}
 	}
 }

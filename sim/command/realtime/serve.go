@@ -44,7 +44,7 @@ addresses. Docs: docs/sim.md.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 
 		RunE: func(command *cobra.Command, _ []string) error {
-			scenarios, err := choice.Read(p.scenarios)
+			scenarios, err := choice.Read(p.scenarios, endpoint.Check)
 			if err != nil {
 				return err
 			}

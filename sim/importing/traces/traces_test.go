@@ -18,6 +18,7 @@ import (
 	"github.com/lifepod/lifepod/sim"
 	"github.com/lifepod/lifepod/sim/choice"
 	"github.com/lifepod/lifepod/sim/importing/traces"
+	"github.com/lifepod/lifepod/sim/scenario"
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
@@ -92,7 +93,7 @@ func liveOnNodes(t *testing.T, r *traces.Result) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := sim.CheckPod(says); err != nil {
+		if err := scenario.Errors(says, sim.CheckPod); err != nil {
 			t.Error(err)
 		}
 		all = append(all, choice.Named{Name: s.Pods, From: s.File, Scenario: says})

@@ -19,14 +19,19 @@ import (
 var kind = manifest.Kind{APIVersion: "lifepod.dev/v1alpha1", Name: "Scenario"}
 
 // ReadForAny reads a scenario for pods that are not known: it may name what some of them don't have.
-func ReadForAny(s manifest.Source) (*scenario.Scenario, error) { return Read(s, nil) }
+func ReadForAny(s manifest.Source, checks ...scenario.Check) (*scenario.Scenario, error) {
+	return Read(s, nil, checks...)
+}
 
-// Read reads the scenario of a pod. Errors say the file, the line and what would be right.
-func Read(s manifest.Source, pod *v1.Pod) (*scenario.Scenario, error) {
+// Read reads the scenario of a pod. Errors say the file, the line and what would be right, also those that the checks find.
+func Read(s manifest.Source, pod *v1.Pod, checks ...scenario.Check) (*scenario.Scenario, error) {
 	into := &scenario.Scenario{}
 	err := manifest.ReadKind(s, kind, into, func(report manifest.Report) {
 		c := checker{report: report, pod: pod}
 		c.scenario(into)
+		for _, check := range checks {
+			check(into, report)
+		}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("scenario: %w", err)
