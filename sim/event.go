@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/sim/scenario"
 )
@@ -66,9 +64,7 @@ func changesPod(w *world, e *scenario.Event) {
 	case e.Resize != nil:
 		resizes(w, e.Resize)
 	case e.AddContainer != nil:
-		added := v1.EphemeralContainer{TargetContainerName: e.AddContainer.Target}
-		added.Name, added.Image, added.ImagePullPolicy = e.AddContainer.Name, e.AddContainer.Image, v1.PullIfNotPresent
-		w.feed(lifecycle.EphemeralContainerAdded{Container: added})
+		w.feed(lifecycle.EphemeralContainerAdded{Container: e.AddContainer.Container()})
 	}
 }
 

@@ -85,7 +85,7 @@ func TestInstances(t *testing.T) {
 containers:
   main:
     runs:
-    - {run: 5s, exit: 3, output: [{at: 1s, text: hello}, {at: 6s, text: never}]}
+    - {run: 5s, exit: 3, output: [{at: 1s, text: hello}, {at: 'uniform(5s,9s)', text: never}]}
     - {run: 2s, oom: true}
     - {stop: {ignore: true}}
 `})
@@ -189,7 +189,6 @@ func TestUnknownScenario(t *testing.T) {
 func TestRefused(t *testing.T) {
 	const text = `
 for: 1h
-refuse: {reason: OutOfcpu}
 assert: [never Failed]
 calls: [{call: MountVolumes, fail: broken}]
 events: [{at: 1s, delete: {}}]
@@ -200,7 +199,7 @@ containers: {main: {runs: [{ready: 1s, probes: {liveness: [{answer: failure}]}, 
 		t.Fatal(err)
 	}
 	err = check(says)
-	for _, want := range []string{"for: ", "refuse: ", "assert: ", "calls[0]: ", "events[0]: ", "containers[main].runs[0]: ", "containers[main].runs[0].hooks: "} {
+	for _, want := range []string{"for: ", "assert: ", "calls[0]: ", "events[0]: ", "containers[main].runs[0]: ", "containers[main].runs[0].hooks: "} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not refused: %v", want, err)
 		}
