@@ -112,7 +112,7 @@ func TestSigned(t *testing.T) {
 		"30": "30 has no unit, as 30s and 30m have", "-200000h": "200000h is longer than 87600h, the longest", "--1h": "-1h is negative",
 	} {
 		var s Signed
-		got := ""
+		var got string
 		if err := json.Unmarshal([]byte(`"`+text+`"`), &s); err != nil {
 			got = err.Error()
 		} else {

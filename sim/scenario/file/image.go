@@ -43,7 +43,7 @@ func (c *checker) used(path, name string, i *scenario.Image, by []use) {
 			pulled = pulled || u.policy == v1.PullAlways || u.policy == v1.PullIfNotPresent && !i.IsPresent(name)
 		}
 	}
-	field := ""
+	var field string
 	switch {
 	case !known:
 		c.unknown(path, "image", name, slices.Compact(names))
