@@ -37,7 +37,7 @@ func (c *checker) call(path string, call *scenario.Call) {
 	}
 }
 
-// made says if no container that is meant has what the calls are for.
+// made refuses a change of calls that nothing of the pod asks for.
 func (c *checker) made(path string, call *scenario.Call) {
 	specs := slices.Concat(c.pod.Spec.InitContainers, c.pod.Spec.Containers)
 	if call.Container != "" {
@@ -52,6 +52,8 @@ func (c *checker) made(path string, call *scenario.Call) {
 		return s.Lifecycle != nil && (s.Lifecycle.PostStart != nil || s.Lifecycle.PreStop != nil)
 	}):
 		c.report(path, "", "there is no hook")
+	case (call.Call == "PrepareClaims" || call.Call == "UnprepareClaims") && len(c.pod.Spec.ResourceClaims) == 0:
+		c.report(path, "", "the pod has no resource claims")
 	}
 }
 

@@ -162,6 +162,7 @@ var mistakes = []mistake{
 	},
 	{says: "calls: [{call: Probe, container: plain, hang: true}]", want: "calls[0].call: there is no probe", beyond: true},
 	{says: "calls: [{call: RunHook, container: plain, hang: true}]", want: "calls[0].call: there is no hook", beyond: true},
+	{says: "calls: [{call: PrepareClaims, takes: 1s}]", want: "calls[0].call: the pod has no resource claims", beyond: true},
 	{says: "calls: [{call: CreateSandbox, takes: 1s, from: 10s, until: 5s}]", want: "calls[0].until: no call is in between; should be later than 10s", beyond: true},
 	{says: "calls: [{call: CreateSandbox, takes: 1s, from: forever}]", want: "calls[0].from: never comes; should be a time that comes"},
 	{
