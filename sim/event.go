@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/sim/scenario"
 )
@@ -64,7 +66,9 @@ func changesPod(w *world, e *scenario.Event) {
 	case e.Resize != nil:
 		resizes(w, e.Resize)
 	case e.AddContainer != nil:
-		w.feed(lifecycle.EphemeralContainerAdded{Container: e.AddContainer.Container()})
+		added := v1.EphemeralContainer{TargetContainerName: e.AddContainer.Target}
+		added.Name, added.Image, added.ImagePullPolicy = e.AddContainer.Name, e.AddContainer.Image, v1.PullIfNotPresent
+		w.feed(lifecycle.EphemeralContainerAdded{Container: added})
 	}
 }
 

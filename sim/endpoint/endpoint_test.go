@@ -189,6 +189,7 @@ func TestUnknownScenario(t *testing.T) {
 func TestRefused(t *testing.T) {
 	const text = `
 for: 1h
+refuse: {reason: OutOfcpu}
 assert: [never Failed]
 calls: [{call: MountVolumes, fail: broken}]
 events: [{at: 1s, delete: {}}]
@@ -199,7 +200,7 @@ containers: {main: {runs: [{ready: 1s, probes: {liveness: [{answer: failure}]}, 
 		t.Fatal(err)
 	}
 	err = check(says)
-	for _, want := range []string{"for: ", "assert: ", "calls[0]: ", "events[0]: ", "containers[main].runs[0]: ", "containers[main].runs[0].hooks: "} {
+	for _, want := range []string{"for: ", "refuse: ", "assert: ", "calls[0]: ", "events[0]: ", "containers[main].runs[0]: ", "containers[main].runs[0].hooks: "} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not refused: %v", want, err)
 		}
