@@ -71,14 +71,13 @@ func targetFound(s *step, c *container) bool {
 		return true
 	}
 	target := s.containerNamed(c.target)
-	if s.round.Active {
+	switch {
+	case s.round.Active:
 		return false // its instance is about to go
-	}
-	switch target.Position {
-	case running, exited: // an exited one is refused by the runtime, in its own words
+	case target == nil: // an API server refuses such a pod; it has no instance either
+	case target.Position == running, target.Position == exited: // an exited one is refused by the runtime, in its own words
 		return true
-	}
-	if target.ID != "" {
+	case target.ID != "":
 		return false // it is about to run
 	}
 	if c.Failure == nil || c.Failure.Reason != configError {

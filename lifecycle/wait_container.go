@@ -71,8 +71,8 @@ func (w *waits) hasTarget(c *container) bool {
 	if c.target == "" {
 		return true
 	}
-	at := w.m.containerNamed(c.target).Position
-	return !w.m.round.Active && (at == running || at == exited)
+	target := w.m.containerNamed(c.target)
+	return target != nil && !w.m.round.Active && (target.Position == running || target.Position == exited)
 }
 
 // setupLeft is the first thing that the pod lacks before any of its containers can start,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -24,13 +25,20 @@ import (
 // start with, which takes those a few milliseconds. FuzzRead proves that what it accepts comes out the same.
 type decoder struct {
 	object *object
-	known  map[reflect.Type]map[string]structField
-	errs   []*Error
+	// complete says that fields whose tags have no options, such as omitempty, must be there.
+	complete bool
+	known    map[reflect.Type]map[string]structField
+	errs     []*Error
 }
 
 // decode reads the object into its Go type. It finds all unknown fields and wrong types.
-func (o *object) decode(into any) []*Error {
-	d := decoder{object: o, known: map[reflect.Type]map[string]structField{}}
+func (o *object) decode(into any) []*Error { return o.decodeWith(decoder{}, into) }
+
+// decodeOwn does so for a kind of our own, of which it finds all missing fields as well.
+func (o *object) decodeOwn(into any) []*Error { return o.decodeWith(decoder{complete: true}, into) }
+
+func (o *object) decodeWith(d decoder, into any) []*Error {
+	d.object, d.known = o, map[reflect.Type]map[string]structField{}
 	d.value(nil, o.value, reflect.ValueOf(into).Elem())
 	slices.SortStableFunc(d.errs, func(a, b *Error) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Field, b.Field))
@@ -106,6 +114,29 @@ func (d *decoder) structure(path *field.Path, v any, into reflect.Value) {
 		}
 		d.errorf(childPath(path, key), want, unknownField)
 	}
+	if d.complete {
+		d.missing(path, m, known)
+	}
+}
+
+// missing finds the fields that a mapping does not have and must have.
+func (d *decoder) missing(path *field.Path, m map[string]any, known map[string]structField) {
+	for _, key := range sortedKeys(known) {
+		if f := known[key]; m[key] == nil && !strings.Contains(f.Tag.Get("json"), ",") {
+			d.errorf(childPath(path, key), wantOf(f.Type), "missing")
+		}
+	}
+}
+
+// wantOf says what to write for a type, if it is one of our own that says so.
+func wantOf(t reflect.Type) string {
+	if t.Kind() != reflect.Pointer {
+		t = reflect.PointerTo(t)
+	}
+	if own, is := reflect.TypeAssert[worded](reflect.Zero(t)); is {
+		return "should be " + own.Want()
+	}
+	return ""
 }
 
 func (d *decoder) mapping(path *field.Path, v any, into reflect.Value) {
@@ -213,8 +244,14 @@ var specialTypes = map[reflect.Type]string{
 	reflect.TypeFor[metav1.MicroTime]():   `a time, such as 2026-01-31T12:00:00.000000Z`,
 }
 
-// worded is a type of our own that reads its own JSON, and says what to write.
+// worded is a type of our own that reads its own JSON, and says what to write. Want may be asked of nil.
 type worded interface{ Want() string }
+
+// reasoned is an error of such a type that says what is wrong with a text; empty: nothing more than that it can't be read.
+type reasoned interface {
+	error
+	Reason() string
+}
 
 func (d *decoder) special(path *field.Path, v any, into json.Unmarshaler) {
 	text, err := json.Marshal(v)
@@ -229,7 +266,11 @@ func (d *decoder) special(path *field.Path, v any, into json.Unmarshaler) {
 		want = own.Want()
 	}
 	if text, ok := v.(string); ok {
-		d.errorf(path, cmp.Or(yamlsyntax.Unexpanded(text), "should be "+want), "%q cannot be read", text)
+		problem := fmt.Sprintf("%q cannot be read", text)
+		if why, is := errors.AsType[reasoned](err); is && why.Reason() != "" {
+			problem += ": " + why.Reason()
+		}
+		d.errorf(path, cmp.Or(yamlsyntax.Unexpanded(text), "should be "+want), "%s", problem)
 		return
 	}
 	d.wrongType(path, v, want)

@@ -16,7 +16,8 @@ type Kind struct {
 type Report func(field, want, format string, args ...any)
 
 // ReadKind reads a file with one document of a kind into a value, as strictly as manifests,
-// and with the same errors. check says what else is wrong; it may be nil.
+// and with the same errors. Fields whose JSON tags have no options are required. check says what
+// else is wrong; it may be nil.
 func ReadKind(s Source, kind Kind, into any, check func(Report)) error {
 	in := &input{sources: []Source{s}}
 	documents, problem := split(s)
@@ -38,7 +39,7 @@ func ReadKind(s Source, kind Kind, into any, check func(Report)) error {
 	if err := o.is(kind); err != nil {
 		return err
 	}
-	in.errs = o.decode(into)
+	in.errs = o.decodeOwn(into)
 	if in.errs == nil && check != nil {
 		check(func(field, want, format string, args ...any) {
 			in.errs = append(in.errs, o.errorf(field, want, format, args...))

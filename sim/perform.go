@@ -116,12 +116,8 @@ func imageOf(w *world, name string) scenario.Image {
 
 func inspectImage(w *world, e lifecycle.InspectImage) lifecycle.Fact {
 	i := imageOf(w, e.Image)
-	present := strings.HasPrefix(e.Image, scenario.Carried)
-	if i.Present != nil {
-		present = *i.Present
-	}
 	answer := lifecycle.ImageInspected{Result: lifecycle.Result{ID: e.ID}}
-	if present || w.images.here[e.Image] {
+	if i.IsPresent(e.Image) || w.images.here[e.Image] {
 		answer.Image = infoOf(e.Image, i)
 	}
 	return answer

@@ -91,3 +91,37 @@ func TestFind(t *testing.T) {
 		}
 	}
 }
+
+// TestOpening: a title that is no whole sentence is shown with its paragraph, one that introduces a list or table with that.
+func TestOpening(t *testing.T) {
+	const source = "\n\n*Source:* `a.go`."
+	for name, tc := range map[string]struct{ text, want string }{
+		"a sentence":       {"**A pod ends.** It is killed.\n\n**lifepod:** At once.", "A pod ends."},
+		"half a sentence":  {"**A pod ends,** and is\nkilled.\n\nThen it is gone.", "**A pod ends,** and is\nkilled."},
+		"a colon":          {"**Some pods end:** those that are deleted.", "**Some pods end:** those that are deleted."},
+		"a table":          {"**The first match decides.**\n\n| | phase |\n| --- | --- |\n| all | see below |\n\nBelow.\n\n**lifepod:** Above.", "**The first match decides.**\n\n| | phase |\n| --- | --- |\n| all | see below |\n\nBelow."},
+		"a list":           {"**A restart has steps.** These are two:\n\n1. stop\n2. start", "**A restart has steps.** These are two:\n\n1. stop\n2. start"},
+		"a table far away": {"**A pod ends.** It is killed.\n\nIn this way:\n\n| | |", "A pod ends."},
+	} {
+		rule, err := parseRule(Rule{Number: "A-RST-1"}, tc.text+source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, rule.Opening); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestOpeningsSayAllThatTheyAnnounce: none ends before what it introduces.
+func TestOpeningsSayAllThatTheyAnnounce(t *testing.T) {
+	rules, err := Rules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range rules {
+		if end := strings.TrimSpace(rule.Opening); end == "" || strings.HasSuffix(end, ":") || strings.HasSuffix(end, ",") {
+			t.Errorf("%s: its opening %q is not all", rule.Number, rule.Opening)
+		}
+	}
+}

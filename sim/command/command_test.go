@@ -209,7 +209,7 @@ func TestScenarioErrorsNameTheLine(t *testing.T) {
 		"containers:\n  wroker:\n    runs: [{run: 1s}]\n":                 "scenario.yaml:4: containers[wroker]: the pod has no container wroker; did you mean worker?",
 		"containers:\n  worker:\n    runs:\n    - exti: 1\n":              "scenario.yaml:6: containers[worker].runs[0].exti: unknown field; did you mean exit?",
 		"containers:\n  worker:\n    runs:\n    - run: exp(x)\n":          `scenario.yaml:6: containers[worker].runs[0].run: "exp(x)" cannot be read; should be a duration`,
-		"containers:\n  worker:\n    runs:\n    - {exit: 1, oom: true}\n": "scenario.yaml:6: containers[worker].runs[0]: exit, signal, oom and startError exclude each other",
+		"containers:\n  worker:\n    runs:\n    - {exit: 1, oom: true}\n": "scenario.yaml:6: containers[worker].runs[0]: exit, signal and oom exclude each other",
 		"events:\n- at: 1s\n":                                                  "scenario.yaml:4: events[0]: says 0 things that happen",
 		"events:\n- at: 1s\n  resize: {container: worker}\n":                   "scenario.yaml:5: events[0].resize: asks for nothing; should say requests, limits or both",
 		"events:\n- at: 1s\n  resize: {container: work, limits: {cpu: 1}}\n":   "scenario.yaml:5: events[0].resize.container: the pod has no container work; did you mean worker?",

@@ -21,7 +21,7 @@ type printer struct {
 	teller         story.Teller
 	stdout, stderr io.Writer
 	unprefixed     bool
-	rules          map[string]string // titles by number, of those not explained yet; nil: nothing is explained
+	rules          map[string]string // openings by number, of those not explained yet; nil: nothing is explained
 	failed         error             // of the first write that failed
 }
 
@@ -39,7 +39,7 @@ func newPrinter(o *options, pod *v1.Pod, began time.Time) (*printer, error) {
 	}
 	p.rules = map[string]string{}
 	for _, r := range rules {
-		p.rules[r.Number] = r.Title
+		p.rules[r.Number] = r.Opening
 	}
 	return p, nil
 }
@@ -76,16 +76,17 @@ func (p *printer) Event(at time.Time, e lifecycle.RecordEvent) {
 func (p *printer) Report(at time.Time, r lifecycle.Report) {
 	text := p.teller.Report(at, r)
 	p.told(text)
-	if title := p.rules[r.Rule]; title != "" && text != "" {
+	if opening := p.rules[r.Rule]; opening != "" && text != "" {
 		delete(p.rules, r.Rule)
-		p.told(indent(contract.Plain(r.Rule+": "+title, explainWidth)))
+		p.told(quoteRule(r.Rule + "\n" + contract.Plain(opening, explainWidth)))
 	}
 }
 
 const explainWidth = 76
 
-func indent(text string) string {
-	return "    " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ") + "\n"
+// quoteRule indents a rule as lifepod why --rule quotes it.
+func quoteRule(text string) string {
+	return "    " + strings.ReplaceAll(strings.ReplaceAll(text, "\n", "\n    "), "\n    \n", "\n\n") + "\n"
 }
 
 // Output shows what a container writes at once: a line, or several.

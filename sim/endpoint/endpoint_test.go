@@ -86,7 +86,7 @@ func TestInstances(t *testing.T) {
 containers:
   main:
     runs:
-    - {run: 5s, exit: 3, output: [{at: 1s, text: hello}, {at: 6s, text: never}]}
+    - {run: 5s, exit: 3, output: [{at: 1s, text: hello}, {at: 'uniform(5s,9s)', text: never}]}
     - {run: 2s, oom: true}
     - {stop: {ignore: true}}
 `})

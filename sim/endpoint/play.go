@@ -207,10 +207,7 @@ func (p *play) pull(name string) crifake.Conduct {
 // Image is whether an image needs no pull, and its size.
 func (p *play) Image(name string) (present bool, bytes uint64) {
 	says := p.image(name)
-	present, bytes = strings.HasPrefix(name, scenario.Carried), scenario.UsualBytes
-	if says.Present != nil {
-		present = *says.Present
-	}
+	present, bytes = says.IsPresent(name), scenario.UsualBytes
 	if says.Bytes != nil {
 		bytes = uint64(max(1, *says.Bytes)) // one without a size is taken for damaged
 	}

@@ -133,6 +133,9 @@ func (c *container) readiness(in *instance, begins int, r *scenario.Run) {
 			if change.ready {
 				a.Answer = "success"
 			}
+			if n := len(r.Probes.Readiness); n > 0 && r.Probes.Readiness[n-1].From.String() == a.From.String() {
+				r.Probes.Readiness = r.Probes.Readiness[:n-1] // it was never given
+			}
 			r.Probes.Readiness = append(r.Probes.Readiness, a)
 		}
 	}
@@ -159,11 +162,15 @@ func readyWord(ready bool) string {
 func (c *container) filePull() {
 	l, h := c.life, c.history
 	present := h.pull == nil
-	image := scenario.Image{Present: &present, Pull: scenario.Fixed(0)}
-	if before, known := l.scenario.Images[c.Image]; known && before.Failures > 0 {
+	before := l.scenario.Images[c.Image]
+	if before.Failures > 0 {
 		return
 	}
-	if f := h.pull; f != nil {
+	image := scenario.Image{Present: &present, Pull: before.Pull}
+	if c.ImagePullPolicy == v1.PullAlways {
+		image.Pull = scenario.Fixed(0)
+	}
+	if f := h.pull; f != nil && c.ImagePullPolicy != v1.PullNever {
 		image.Pull, image.Error, image.Failures = l.between(0, f.at).Span(), f.message, forGood
 		if h.instances != nil {
 			image.Failures = 1

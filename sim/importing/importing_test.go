@@ -63,6 +63,9 @@ func imported(t *testing.T, d *datadriven.TestData) string {
 		}
 	}
 	liveOnNodes(t, stderr)
+	if _, refused, code := simulate(t, "pod.yaml", "--scenario", "scenario.yaml", "--for", "1ms"); code != 0 {
+		t.Errorf("exit code %d of a life with the scenario: %s", code, refused)
+	}
 	return stderr + withoutNotes(string(text))
 }
 

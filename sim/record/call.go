@@ -81,6 +81,7 @@ func failing(name string, took time.Duration, f *journal.Failure) scenario.Call 
 // images are how they were had.
 func (l *life) images() map[string]scenario.Image {
 	all := map[string]scenario.Image{}
+	looked := map[string]bool{} // containers for which it was looked whether their image is there
 	for _, b := range l.begun {
 		a := l.answers[b.ID]
 		if a == nil || b.Name != "InspectImage" && b.Name != "PullImage" {
@@ -90,6 +91,7 @@ func (l *life) images() map[string]scenario.Image {
 		i, known := all[name]
 		switch {
 		case b.Name == "InspectImage":
+			looked[b.Container] = true
 			if !known {
 				i.Present = new(a.Bytes > 0)
 			}
@@ -98,6 +100,9 @@ func (l *life) images() map[string]scenario.Image {
 			i.Error, i.Pull = a.Failure.Message, span(a.At.Sub(b.At))
 		default:
 			i.Pull = span(a.At.Sub(b.At))
+		}
+		if b.Name == "PullImage" && looked[b.Container] {
+			i.Present = new(false) // or the pod might not use it (A-IMG-8)
 		}
 		if a.Bytes > 0 {
 			i.Bytes = new(int64(a.Bytes)) //nolint:gosec // no image is that large

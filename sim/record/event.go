@@ -2,6 +2,7 @@ package record
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -38,6 +39,9 @@ func (l *life) happened(i int) {
 	case "ObjectsChanged":
 		h.ObjectsChanged = &scenario.Objects{Because: asked}
 	case "EphemeralContainerAdded":
+		if slices.ContainsFunc(l.events, func(o scenario.Event) bool { return o.AddContainer != nil && o.AddContainer.Name == e.Container }) {
+			return // asked for twice
+		}
 		h.AddContainer = &scenario.Added{Name: e.Container, Image: l.addedImage(e.Container)}
 	default:
 		return

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -9,20 +10,25 @@ import (
 	"github.com/lifepod/lifepod/sim/scenario"
 )
 
-// beside is how long before the answer of an attempt, and how long after it, no other attempt
-// of that probe is made: its period is a second at least.
+// beside is how long before an attempt's answer the scenario has that answer begin, and how long after it the scenario has
+// it end: half of the shortest period of a probe. It is less between answers that came closer together.
 const beside = 500 * time.Millisecond
 
 // answers are those of an instance's probes that were not always successful.
 func (i *instance) answers(running time.Time) *scenario.Probes {
 	p := scenario.Probes{}
 	for kind, into := range map[string]*[]scenario.Answer{"startup": &p.Startup, "liveness": &p.Liveness, "readiness": &p.Readiness} {
-		*into = answersOf(i.probes[kind], running)
+		*into = answersOf(i.untilEnd(i.probes[kind]), running)
 	}
 	if p.Startup == nil && p.Liveness == nil && p.Readiness == nil {
 		return nil
 	}
 	return &p
+}
+
+// untilEnd leaves out what was answered after the instance's end.
+func (i *instance) untilEnd(attempts []*journal.Entry) []*journal.Entry {
+	return slices.DeleteFunc(attempts, func(e *journal.Entry) bool { return i.ended != nil && e.At.After(i.ended.At) })
 }
 
 // answersOf are those over time. The journal has the attempts that something followed from;
@@ -44,10 +50,14 @@ func answersOf(attempts []*journal.Entry, running time.Time) (list []scenario.An
 		if answer == "warning" {
 			answer = "success"
 		}
-		if before != nil && now == "failure" && answer == "failure" && failures(e) <= failures(before) {
-			add(before.At.Add(beside), "success", "")
+		gap := beside
+		if before != nil {
+			gap = min(gap, e.At.Sub(before.At)/3)
 		}
-		add(e.At.Add(-beside), answer, strings.TrimSpace(e.Detail[journal.DetailOutput]))
+		if before != nil && now == "failure" && answer == "failure" && failures(e) <= failures(before) {
+			add(before.At.Add(gap), "success", "")
+		}
+		add(e.At.Add(-gap), answer, strings.TrimSpace(e.Detail[journal.DetailOutput]))
 		before = e
 	}
 	return list

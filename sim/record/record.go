@@ -19,9 +19,9 @@ func Scenario(r *journal.Record) (*scenario.Scenario, error) {
 		l.file(i)
 	}
 	last := r.Entries[len(r.Entries)-1]
-	s := &scenario.Scenario{
-		APIVersion: "lifepod.dev/v1alpha1", Kind: "Scenario",
-		Refuse: l.refusal, Containers: l.runs(), Images: l.images(), Calls: l.calls(), Events: l.events,
+	s := &scenario.Scenario{APIVersion: "lifepod.dev/v1alpha1", Kind: "Scenario", Refuse: l.refusal}
+	if l.refusal == nil { // else nothing happens to the pod
+		s.Containers, s.Images, s.Calls, s.Events = l.runs(), l.images(), l.calls(), l.events
 	}
 	if last.Name != "Finish" {
 		s.For = l.at(last.At.Add(time.Millisecond))

@@ -7,6 +7,9 @@ var Calls = []string{
 	"UnprepareClaims",
 }
 
+// CallsOfContainers are those of them that are about one container each.
+var CallsOfContainers = []string{"CreateContainer", "InspectImage", "Probe", "PullImage", "RemoveContainer", "RunHook", "StartContainer", "StopContainer"}
+
 // Signals that may end a process, as exit codes say them.
 var Signals = map[string]int32{
 	"SIGHUP": 1, "SIGINT": 2, "SIGQUIT": 3, "SIGILL": 4, "SIGTRAP": 5, "SIGABRT": 6, "SIGBUS": 7, "SIGFPE": 8, "SIGKILL": 9, "SIGUSR1": 10, "SIGSEGV": 11,

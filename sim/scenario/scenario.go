@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -108,6 +110,14 @@ type Image struct {
 	Error    string `json:"error,omitempty"`    // what they fail with
 }
 
+// IsPresent says whether the image of that name is on the node from the beginning.
+func (i *Image) IsPresent(name string) bool {
+	if i.Present != nil {
+		return *i.Present
+	}
+	return strings.HasPrefix(name, Carried)
+}
+
 // Call changes how calls of the runtime and other work go; the first that fits counts.
 type Call struct {
 	Call      string `json:"call"` // such as CreateContainer
@@ -161,6 +171,12 @@ type Added struct {
 	Name   string `json:"name"`
 	Image  string `json:"image"`
 	Target string `json:"target,omitempty"`
+}
+
+// Container is it as a pod has it.
+func (a *Added) Container() (c v1.EphemeralContainer) {
+	c.Name, c.Image, c.ImagePullPolicy, c.TargetContainerName = a.Name, a.Image, v1.PullIfNotPresent, a.Target
+	return c
 }
 
 // Nothing is needed to know more: {}.

@@ -1,8 +1,8 @@
 package scenario
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -27,49 +27,89 @@ const Forever = 10 * 365 * 24 * time.Hour
 // Fixed is always the same duration.
 func Fixed(d time.Duration) *Span { return &Span{text: d.String(), kind: "fixed", a: d} }
 
-var distribution = regexp.MustCompile(`^(exp|uniform|weibull)\(([^(),]+)(?:,([^(),]+))?\)$`)
+var (
+	distribution = regexp.MustCompile(`^(exp|uniform|weibull)\((.*)\)$`)
+	number       = regexp.MustCompile(`^[0-9]*\.?[0-9]+$`)
+	digits       = regexp.MustCompile(`[0-9]`)
+)
 
-var errSpan = errors.New("no duration")
+// unreadable is why a text is no duration, in words for whoever wrote it; empty: it looks like none.
+type unreadable string
+
+func (u unreadable) Error() string { return cmp.Or(string(u), "no duration") }
+
+// Reason is what is wrong with the text; empty if there is nothing to say but that it can't be read.
+func (u unreadable) Reason() string { return string(u) }
+
+const errSpan = unreadable("")
 
 // ParseSpan reads one.
-func ParseSpan(text string) (Span, error) {
-	s := Span{text: text, kind: "fixed"}
+func ParseSpan(text string) (s Span, err error) {
+	s = Span{text: text, kind: "fixed"}
 	plain := strings.ReplaceAll(text, " ", "")
-	if plain == "forever" {
-		s.kind = plain
-		return s, nil
-	}
 	parts := distribution.FindStringSubmatch(plain)
-	if parts == nil {
-		return s, parseInto(&s.a, plain)
-	}
-	s.kind = parts[1]
 	switch {
-	case s.kind == "exp" && parts[3] == "":
-		return s, parseInto(&s.a, parts[2])
-	case s.kind == "uniform":
-		err := errors.Join(parseInto(&s.a, parts[2]), parseInto(&s.b, parts[3]))
-		if err == nil && s.b < s.a {
-			err = errSpan
-		}
-		return s, err
-	case s.kind == "weibull":
-		shape, err := strconv.ParseFloat(parts[2], 64)
-		if err == nil && !(shape > 0 && shape <= 1000) {
-			err = errSpan
-		}
-		s.shape = shape
-		return s, errors.Join(err, parseInto(&s.a, parts[3]))
+	case plain == "forever":
+		s.kind = plain
+	case parts == nil:
+		s.a, err = parseDuration(plain)
+	default:
+		s.kind = parts[1]
+		err = s.read(strings.Split(parts[2], ","))
 	}
-	return s, errSpan
+	return s, err
 }
 
-func parseInto(d *time.Duration, text string) (err error) {
-	*d, err = time.ParseDuration(text)
-	if err == nil && (*d < 0 || *d > Forever) {
-		err = errSpan
+// parameters are what the distributions have in brackets.
+var parameters = map[string]struct {
+	count int
+	are   string
+}{
+	"exp":     {1, "exp has one duration, the mean"},
+	"uniform": {2, "uniform has two durations, the shortest and the longest"},
+	"weibull": {2, "weibull has a shape, which is a number, and a scale, which is a duration"},
+}
+
+// read reads the parameters of a distribution.
+func (s *Span) read(list []string) (err error) {
+	if want := parameters[s.kind]; len(list) != want.count {
+		return unreadable(want.are)
+	}
+	if s.kind == "weibull" {
+		if s.shape, err = strconv.ParseFloat(list[0], 64); err != nil || !(s.shape > 0 && s.shape <= 1000) {
+			return unreadable("the shape " + list[0] + " is no number above 0 and up to 1000")
+		}
+		list = list[1:]
+	}
+	if s.a, err = parseDuration(list[0]); err != nil || s.kind != "uniform" {
+		return err
+	}
+	if s.b, err = parseDuration(list[1]); err == nil && s.b < s.a {
+		err = unreadable("the bounds are reversed: " + list[0] + " is longer than " + list[1])
 	}
 	return err
+}
+
+// parseDuration reads one that is not negative, nor longer than Forever.
+func parseDuration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	switch {
+	case err == nil && d < 0:
+		return 0, unreadable(text + " is negative")
+	case err != nil && number.MatchString(text):
+		return 0, unreadable(fmt.Sprintf("%s has no unit, as %[1]ss and %[1]sm have", text))
+	case err == nil && d > Forever || err != nil && overflows(text):
+		return 0, unreadable(fmt.Sprintf("%s is longer than %dh, the longest", text, Forever/time.Hour))
+	case err != nil || strings.HasPrefix(text, "+"):
+		return 0, errSpan
+	}
+	return d, nil
+}
+
+// overflows says whether a text that can't be read is a duration all the same, of too large numbers.
+func overflows(text string) bool {
+	_, err := time.ParseDuration(digits.ReplaceAllString(text, "0"))
+	return err == nil
 }
 
 // UnmarshalJSON reads a Span.
@@ -92,6 +132,22 @@ func (*Span) Want() string {
 
 // String is the Span as it was written.
 func (s *Span) String() string { return s.text }
+
+// Bounds are the shortest and the longest duration that can be drawn; usual if there is no Span.
+func (s *Span) Bounds(usual time.Duration) (least, most time.Duration) {
+	if s == nil {
+		return usual, usual
+	}
+	switch s.kind {
+	case "forever":
+		return Forever, Forever
+	case "exp", "weibull":
+		return 0, Forever
+	case "uniform":
+		return s.a, s.b
+	}
+	return s.a, s.a
+}
 
 // Forever says that it never passes.
 func (s *Span) Forever() bool { return s != nil && s.kind == "forever" }
@@ -124,9 +180,13 @@ func (s *Signed) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &text); err != nil {
 		return err
 	}
-	d, err := time.ParseDuration(text)
-	if err == nil && d.Abs() > Forever {
-		err = fmt.Errorf("%v is too long", d)
+	amount, back := strings.CutPrefix(text, "-")
+	if !back {
+		amount = strings.TrimPrefix(text, "+")
+	}
+	d, err := parseDuration(amount)
+	if back {
+		d = -d
 	}
 	*s = Signed(d)
 	return err

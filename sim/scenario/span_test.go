@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -36,10 +38,88 @@ func TestSpansAreDistributedAsTheySay(t *testing.T) {
 	}
 }
 
+// What is no Span has a reason, where there is more to say than that it can't be read.
 func TestWhatIsNoSpan(t *testing.T) {
-	for _, text := range []string{"", "30", "-1s", "exp()", "exp(1s,2s)", "uniform(5s,1s)", "uniform(1s)", "weibull(0,1s)", "weibull(-1,1s)", "weibull(NaN,1s)", "gauss(1s,2s)", "exp(-1s)", "100000h1000000h", "200000h"} {
-		if s, err := ParseSpan(text); err == nil {
+	const tooLong = " is longer than 87600h, the longest"
+	for text, want := range map[string]string{
+		"":                       "",
+		"soon":                   "",
+		"30":                     "30 has no unit, as 30s and 30m have",
+		"+1s":                    "",
+		"-1s":                    "-1s is negative",
+		"200000h":                "200000h" + tooLong,
+		"100000h1000000h":        "100000h1000000h" + tooLong,
+		"100000000000000000000s": "100000000000000000000s" + tooLong,
+		"exp()":                  "",
+		"exp(3)":                 "3 has no unit, as 3s and 3m have",
+		"exp(-1s)":               "-1s is negative",
+		"exp(1000000h)":          "1000000h" + tooLong,
+		"exp(1s,2s)":             "exp has one duration, the mean",
+		"uniform(5s, 1s)":        "the bounds are reversed: 5s is longer than 1s",
+		"uniform(1s)":            "uniform has two durations, the shortest and the longest",
+		"uniform(1s,5)":          "5 has no unit, as 5s and 5m have",
+		"weibull(1s)":            "weibull has a shape, which is a number, and a scale, which is a duration",
+		"weibull(0,1s)":          "the shape 0 is no number above 0 and up to 1000",
+		"weibull(-1,1s)":         "the shape -1 is no number above 0 and up to 1000",
+		"weibull(NaN,1s)":        "the shape NaN is no number above 0 and up to 1000",
+		"weibull(2,10)":          "10 has no unit, as 10s and 10m have",
+		"gauss(1s,2s)":           "",
+	} {
+		s, err := ParseSpan(text)
+		if err == nil {
 			t.Errorf("%q is %+v", text, s)
+			continue
+		}
+		if why, is := errors.AsType[unreadable](err); !is || why.Reason() != want {
+			t.Errorf("%q: %q, want %q", text, err, want)
+		}
+	}
+}
+
+// Nothing that is drawn is out of the bounds.
+func TestBounds(t *testing.T) {
+	for text, want := range map[string][2]time.Duration{
+		"30s":            {30 * time.Second, 30 * time.Second},
+		"uniform(1s,5s)": {time.Second, 5 * time.Second},
+		"exp(30s)":       {0, Forever},
+		"weibull(2,1s)":  {0, Forever},
+		"forever":        {Forever, Forever},
+	} {
+		s, err := ParseSpan(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		least, most := s.Bounds(0)
+		if got := [2]time.Duration{least, most}; got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+		dice := rand.New(rand.NewPCG(1, 2))
+		for range 1000 {
+			if d := s.Draw(dice, 0); d < least || d > most {
+				t.Fatalf("%s gives %v", text, d)
+			}
+		}
+	}
+	if least, most := (*Span)(nil).Bounds(time.Second); least != time.Second || most != time.Second {
+		t.Errorf("no Span: %v to %v, want the usual second", least, most)
+	}
+}
+
+// A Signed is as long as a Span can be, in both directions.
+func TestSigned(t *testing.T) {
+	for text, want := range map[string]string{
+		"1h": "1h0m0s", "+1h": "1h0m0s", "-90s": "-1m30s",
+		"30": "30 has no unit, as 30s and 30m have", "-200000h": "200000h is longer than 87600h, the longest", "--1h": "-1h is negative",
+	} {
+		var s Signed
+		var got string
+		if err := json.Unmarshal([]byte(`"`+text+`"`), &s); err != nil {
+			got = err.Error()
+		} else {
+			got = time.Duration(s).String()
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
 }

@@ -95,8 +95,8 @@ func span(names []string) string {
 }
 
 func (c *checker) event(path string, e *Event) {
-	if e.At == nil {
-		c.report(path, "should say at", "has no time")
+	if e.At.Forever() {
+		c.report(path+".at", "should be a time that comes", "never comes")
 	}
 	happens := 0
 	for _, says := range []bool{e.Partition != nil, e.Reboot != nil, e.Loss != nil} {

@@ -1,6 +1,8 @@
 package file
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/manifest"
@@ -21,18 +23,18 @@ func (c *checker) resize(path string, r *scenario.Resize) {
 	}
 	asked := v1.Container{Name: r.Container, Resources: v1.ResourceRequirements{Requests: r.Requests, Limits: r.Limits}}
 	requested := &v1.Pod{}
-	switch is := func(list []v1.Container) bool { return has(list, r.Container) }; {
+	switch is := func(s v1.Container) bool { return s.Name == r.Container }; {
 	case r.Container == "":
 		requested.Spec.Resources = &asked.Resources
-	case is(c.resized().Spec.InitContainers):
+	case slices.ContainsFunc(c.pod.Spec.InitContainers, is):
 		requested.Spec.InitContainers = []v1.Container{asked}
-	case is(c.resized().Spec.Containers):
+	case slices.ContainsFunc(c.pod.Spec.Containers, is):
 		requested.Spec.Containers = []v1.Container{asked}
 	default:
 		c.unknown(path+".container", "container", r.Container, c.containers())
 		return
 	}
-	next, err := manifest.WithResources(c.resized(), requested)
+	next, err := manifest.WithResources(c.changed(), requested)
 	if err != nil {
 		c.report(path, "", "%v", err)
 		return
@@ -40,19 +42,10 @@ func (c *checker) resize(path string, r *scenario.Resize) {
 	c.now = next
 }
 
-// resized is the pod as the resizes before have left it.
-func (c *checker) resized() *v1.Pod {
+// changed is the pod as the resizes before, and containers that were added, have left it.
+func (c *checker) changed() *v1.Pod {
 	if c.now == nil {
 		c.now = c.pod
 	}
 	return c.now
-}
-
-func has(list []v1.Container, name string) bool {
-	for i := range list {
-		if list[i].Name == name {
-			return true
-		}
-	}
-	return false
 }
