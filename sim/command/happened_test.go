@@ -89,3 +89,19 @@ func TestTimeThatHasPassed(t *testing.T) {
 		t.Errorf("the chart as usual (-), with the clock set (+):\n%s", diff)
 	}
 }
+
+// A pod that was looked at for too short a time is not said to have missed what it had more time for.
+func TestWithinTheTimeThatWasLookedAt(t *testing.T) {
+	job := write(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: job}\nspec: {restartPolicy: Never, containers: [{name: main, image: 'nginx:1'}]}\n")
+	for says, want := range map[string]string{
+		"for: 1m":                         "fails at +60.000s, seed 1: the pod was not Succeeded by then, and was not looked at any longer (for, or --for)\n",
+		"for: 10m":                        "",
+		"events: [{at: 10s, delete: {}}]": "fails at +3600.000s, seed 1: the pod never was Succeeded\n",
+	} {
+		scenario := scenarioOf(t, "containers: {main: {runs: [{run: 5m, exit: 0}]}}\n"+says+"\n")
+		_, stderr, code := simulate(t, job, "--scenario", scenario, "--assert", "Succeeded within 1h")
+		if failed := code == ExitAsserted; failed != (want != "") || !strings.HasSuffix(stderr, want) {
+			t.Errorf("%s: exit code %d, want the end %q:\n%s", says, code, want, stderr)
+		}
+	}
+}
