@@ -15,8 +15,11 @@ func applyContainerExited(s *step, f ContainerExited) {
 	if c == nil || c.Exit != nil {
 		return // also while the next instance is being created: the ID is still the old one's
 	}
-	if c.Position == starting {
+	switch {
+	case c.Position == starting:
 		startedBeforeAnswer(s, c, f)
+	case c.Failure != nil && c.Failure.Class == Uncertain && !neverBegan(f):
+		c.Failure = nil // the start without an answer worked
 	}
 	settleExit(s, c, terminatedBy(s, f))
 }
@@ -37,11 +40,16 @@ func terminatedBy(s *step, f ContainerExited) *v1.ContainerStateTerminated {
 // answered. It did start, unless the runtime says that it could not (A-CST-7, A-CST-9,
 // A-EVT-2).
 func startedBeforeAnswer(s *step, c *container, f ContainerExited) {
-	if f.Reason == reasonStartError || f.Reason == "ContainerCannotRun" {
+	if neverBegan(f) {
 		startRefused(s, c, &Failure{Message: f.Message}, "RunContainerError")
 		return
 	}
 	nowRunning(s, c)
+}
+
+// neverBegan says whether the runtime could not start the process (A-CST-9).
+func neverBegan(f ContainerExited) bool {
+	return f.Reason == reasonStartError || f.Reason == "ContainerCannotRun"
 }
 
 // settleExit moves a container to exited and decides, once, what follows.

@@ -45,6 +45,11 @@ func tellBlocked(s *step, subject string, f *Failure, what string, at time.Time,
 	tell(s, r)
 }
 
+// tellUnanswered reports a call that ended without an answer.
+func tellUnanswered(s *step, subject, what, rule string) {
+	tell(s, Report{Subject: subject, What: what, Outcome: "see whether it worked", Rule: rule, Again: true})
+}
+
 // blocks says whether something was refused. If the runtime is down or does not answer,
 // the machine waits for it.
 func (f *Failure) blocks() bool { return f.Class == Failed || f.Class == NotFound }

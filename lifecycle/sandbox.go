@@ -149,8 +149,14 @@ func sandboxIsReady(s *step, id string, attempt uint32, ips []string) {
 // machine first looks for what the call left behind.
 func sandboxFailed(s *step, f *Failure) {
 	s.kept.StraySandbox = true // even a refusal may have left something: looked for at the pod's end
+	text := "Failed to create pod sandbox: " + f.Message
 	if f.Class == Uncertain || f.Class == Cancelled {
 		s.sandbox.State, s.kept.Doubt = sandboxUncertain, s.now.Add(sandboxDoubt)
+		if f.Class == Uncertain && s.kept.Stage == Syncing {
+			s.sandbox.failure = f
+			s.do(RecordEvent{Type: warning, Reason: "FailedCreatePodSandBox", Message: text})
+			tellUnanswered(s, "pod", text, "A-SBX-3")
+		}
 		return
 	}
 	s.sandbox.State, s.sandbox.failure = sandboxNone, f
@@ -166,7 +172,6 @@ func sandboxFailed(s *step, f *Failure) {
 		tellRetry(s, "pod", f.Message, s.sandbox.RetryAt, "A-SYNC-6")
 		return
 	}
-	text := "Failed to create pod sandbox: " + f.Message
 	s.do(RecordEvent{Type: warning, Reason: "FailedCreatePodSandBox", Message: text})
 	tellBlocked(s, "pod", f, text, s.sandbox.RetryAt, "A-SBX-3")
 }

@@ -159,6 +159,7 @@ func createFailed(s *step, c *container, r Result) {
 	f := r.Failure
 	if f.Class == Uncertain {
 		c.Position = uncertain
+		startUnanswered(s, c, f, "CreateContainerError")
 		return
 	}
 	dropInstance(s, c)
@@ -178,6 +179,16 @@ func startRefused(s *step, c *container, f *Failure, reason string) {
 	}
 	c.Failure = &Failure{Class: f.Class, Reason: reason, Message: f.Message}
 	s.do(RecordEvent{Type: warning, Reason: "Failed", Message: "Error: " + f.Message, FieldPath: c.fieldPath()})
+}
+
+// startUnanswered records that a create or start ended without an answer, as any that failed. If it worked after all, its
+// container runs soon and nothing of it is shown any more.
+func startUnanswered(s *step, c *container, f *Failure, reason string) {
+	if s.kept.Stage != Syncing {
+		return
+	}
+	startRefused(s, c, f, reason)
+	tellUnanswered(s, c.spec.Name, c.Failure.Reason+": "+f.Message, "A-CST-7")
 }
 
 // dropInstance sets a container back to before an instance that does not exist, or no
@@ -210,7 +221,10 @@ func applyContainerStarted(s *step, f ContainerStarted) {
 	// if it is still only created, it is started again later (A-SYNC-9)
 	c.Position = uncertain
 	c.RetryAt = s.now.Add(s.retryAfter(f.Failure))
-	if f.Failure.Class == Failed && s.kept.Stage == Syncing {
+	switch {
+	case f.Failure.Class == Uncertain:
+		startUnanswered(s, c, f.Failure, "RunContainerError")
+	case f.Failure.Class == Failed && s.kept.Stage == Syncing:
 		startRefused(s, c, f.Failure, "RunContainerError")
 		tell(s, Report{Subject: c.spec.Name, What: c.Failure.Reason + ": " + f.Failure.Message, Rule: "A-CST-7", Again: true})
 	}

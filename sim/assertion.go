@@ -128,6 +128,8 @@ func isWithin(what string, limit time.Duration) breach {
 	return func(l *Life) (time.Duration, string, bool) {
 		at, ever := l.first(what)
 		switch {
+		case !ever && !l.Gone && !l.Quiet && l.Until < limit:
+			return l.Until, fmt.Sprintf("the pod was not %s by then, and was not looked at any longer (for, or --for)", what), true
 		case !ever:
 			return limit, "the pod never was " + what, true
 		case at > limit:

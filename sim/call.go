@@ -23,9 +23,9 @@ type call struct {
 	over   bool // it was answered
 	undone bool // it was given up before it did anything
 
-	of    int       // the runtime that it was made to, by how often that was started
-	began time.Time // of a snapshot
-	try   int       // of a pull, how often its image was tried
+	of    int           // the runtime that it was made to, by how often that was started
+	began time.Duration // of a snapshot
+	try   int           // of a pull, how often its image was tried
 	takes time.Duration
 	do    func() lifecycle.Fact // nil: what the effect asks for
 }

@@ -24,6 +24,10 @@ type Sink interface {
 	Event(at time.Time, e lifecycle.RecordEvent)
 	Report(at time.Time, r lifecycle.Report)
 	Output(at time.Time, container, stream, text string)
+	// Happened tells of what the scenario has happen around the pod, such as a reboot.
+	Happened(at time.Time, r lifecycle.Report)
+	// ClockSet says that the wall clock was set forward, or back if by is negative: times that follow are by the new one.
+	ClockSet(by time.Duration)
 }
 
 // Options are how a life is simulated.

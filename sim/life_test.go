@@ -12,6 +12,7 @@ import (
 
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/sim"
+	"github.com/lifepod/lifepod/sim/scenario"
 	"github.com/lifepod/lifepod/sim/scenario/file"
 )
 
@@ -51,11 +52,16 @@ func live(t *testing.T, pod, says string, seed uint64) *sim.Life {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := file.Read(manifest.Source{Name: "s.yaml", Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n" + says)}, set.Pod)
+	return sim.Run(set.Pod, sim.Options{Scenario: scenarioOf(t, set.Pod, says), Seed: seed})
+}
+
+func scenarioOf(t *testing.T, pod *v1.Pod, says string) *scenario.Scenario {
+	t.Helper()
+	s, err := file.Read(manifest.Source{Name: "s.yaml", Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n" + says)}, pod)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sim.Run(set.Pod, sim.Options{Scenario: s, Seed: seed})
+	return s
 }
 
 func storyOf(l *sim.Life) string {
@@ -154,9 +160,17 @@ func TestFaults(t *testing.T) {
 			says:  "calls: [{call: CreateContainer, times: 1, fail: no space left on device}]",
 			phase: v1.PodRunning, tells: []string{"no space left on device", "main started"},
 		},
-		"create hangs": {
+		"create of a sandbox hangs": {
 			says:  "calls: [{call: CreateSandbox, times: 1, hang: true}]",
-			phase: v1.PodRunning, tells: []string{"pod sandbox ready", "main started"},
+			phase: v1.PodRunning, tells: []string{"+240.001 pod Failed to create pod sandbox: context deadline exceeded → see whether it worked", "pod sandbox ready", "main started"}, // A-SBX-3
+		},
+		"create of a container hangs": {
+			says:  "calls: [{call: CreateContainer, times: 1, hang: true}]",
+			phase: v1.PodRunning, tells: []string{"+121.001 main CreateContainerError: context deadline exceeded → see whether it worked", "main started"}, // A-CST-7
+		},
+		"start hangs": {
+			says:  "calls: [{call: StartContainer, times: 1, hang: true}]",
+			phase: v1.PodRunning, tells: []string{"+121.005 main RunContainerError: context deadline exceeded → see whether it worked", "main started"}, // A-CST-7
 		},
 		"pull is refused": {
 			says:  "calls: [{call: PullImage, times: 1, fail: the registry is down}]",

@@ -17,7 +17,7 @@ type Life struct {
 	Moments []Moment // whenever phase, readiness or restarts changed
 	Doubles []Double // two instances of a container ran at the same time, which never happens
 	Story   []Line
-	Entries []journal.Entry // if they are wanted
+	Entries []journal.Entry // if they are wanted; their times go on evenly when the scenario sets the wall clock
 
 	Gone  bool          // nothing of the pod is left
 	Quiet bool          // nothing more would happen

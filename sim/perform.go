@@ -48,7 +48,7 @@ func (w *world) perform(c *call, takes time.Duration) {
 		w.images.tried[e.Image]++
 		c.try = w.images.tried[e.Image]
 	case lifecycle.Observe:
-		c.began = w.wall()
+		c.began = w.now
 	}
 	w.done(c, takes, nil)
 }
@@ -78,7 +78,7 @@ func result(w *world, c *call) lifecycle.Fact {
 	case lifecycle.PullImage:
 		return pullImage(w, e, c.try, c.takes)
 	case lifecycle.Observe:
-		return w.runtime.snapshot(e, c.began)
+		return w.runtime.snapshot(e, w.began.Add(c.began+w.drift))
 	}
 	return change(w, c.effect)
 }

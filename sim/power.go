@@ -28,6 +28,7 @@ func (p *Pod) PowerOn(now time.Time, tell func(lifecycle.Fact)) {
 // powerOff ends the agent and everything that runs.
 func powerOff(w *world) {
 	w.crash()
+	w.agent.saved.boot = true
 	w.runtime.times++
 	for _, s := range w.runtime.sandboxes {
 		s.Ready = false

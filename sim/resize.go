@@ -20,15 +20,12 @@ type room struct {
 
 // resizes has somebody ask for other resources (A-ACT-15). The node's answer is the scenario's, until the next resize.
 func resizes(w *world, r *scenario.Resize) {
-	if w.agent.machine == nil {
-		return // nobody hears it: the pod's lifepod is away
-	}
 	w.calls.room = room{never: r.Infeasible}
 	if wait := r.Deferred.Draw(w.dice, 0); wait > 0 {
 		w.calls.room.from = w.now + wait
-		w.after(wait, func() { w.feed(lifecycle.RoomFreed{}) })
+		w.after(wait, func() { w.feed(lifecycle.RoomFreed{}) }) // an agent that comes back later asks for room by itself
 	}
-	w.feed(requestOf(w.agent.machine.RequestedPod(), r))
+	asked(w, "resize requested", theScenario, func() { w.feed(requestOf(w.agent.machine.RequestedPod(), r)) })
 }
 
 // requestOf is what a resize asks for: what it doesn't say stays as it is.

@@ -21,6 +21,7 @@ type runtime struct {
 
 	last      int           // for IDs
 	times     int           // how often it was started: a call ends with the one that it was made to
+	offUntil  time.Duration // until then the node is off
 	downUntil time.Duration // until then it can't be reached
 	deafUntil time.Duration // until then its events are lost
 	// doubledUntil and delayedUntil are until when its events come twice, and later by delay.
@@ -78,6 +79,7 @@ func (r *runtime) sandbox(id string) *lifecycle.ObservedSandbox {
 	return nil
 }
 
+// snapshot is all that the runtime has. began is when the listing began, by the wall clock as it is set now.
 func (r *runtime) snapshot(e lifecycle.Observe, began time.Time) lifecycle.Fact {
 	o := lifecycle.Observed{Result: lifecycle.Result{ID: e.ID}, Began: began}
 	for _, s := range r.sandboxes {
@@ -130,11 +132,13 @@ func sandboxExits(w *world) {
 	for _, s := range slices.Backward(w.runtime.sandboxes) {
 		if s.Ready {
 			s.Ready = false
+			announce(w, lifecycle.Report{Subject: "pod", What: "sandbox exits"})
 			killAll(w, s.ID)
 			tells(w, lifecycle.SandboxExited{SandboxID: s.ID})
 			return
 		}
 	}
+	announce(w, lifecycle.Report{Subject: "pod", What: "sandbox exits", Outcome: "nothing happens: none is ready"})
 }
 
 func killAll(w *world, sandbox string) {

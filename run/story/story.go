@@ -20,7 +20,7 @@ import (
 type Line struct {
 	Time    time.Time     `json:"time"`
 	Elapsed float64       `json:"elapsedSeconds"`
-	Type    string        `json:"type"` // lifecycle, event, status, output, warning
+	Type    string        `json:"type"` // lifecycle, event, status, output, warning; simulation and scenario of lifepod sim
 	Subject string        `json:"subject,omitempty"`
 	What    string        `json:"what,omitempty"`
 	Outcome string        `json:"outcome,omitempty"`
@@ -35,7 +35,7 @@ type Line struct {
 
 // Teller words a pod's life, from its first line to its last.
 type Teller struct {
-	Began   time.Time // +0s of what is shown
+	Began   time.Time // +0s of what is shown, by the wall clock as it is set now
 	JSON    bool
 	Verbose bool // rules and Kubernetes Events as well
 

@@ -82,6 +82,18 @@ func (p *printer) Report(at time.Time, r lifecycle.Report) {
 	}
 }
 
+// Happened shows what the scenario has happen around the pod.
+func (p *printer) Happened(at time.Time, r lifecycle.Report) {
+	if p.teller.JSON {
+		p.told(p.teller.Encode(at, story.Line{Type: "scenario", Subject: r.Subject, What: r.What, Outcome: r.Outcome, Because: r.Because}))
+		return
+	}
+	p.told(p.teller.Milestone(at, r.String()))
+}
+
+// ClockSet moves the beginning with the wall clock: what is shown is the time that has passed since.
+func (p *printer) ClockSet(by time.Duration) { p.teller.Began = p.teller.Began.Add(by) }
+
 const explainWidth = 76
 
 // quoteRule indents a rule as lifepod why --rule quotes it.

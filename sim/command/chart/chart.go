@@ -36,7 +36,7 @@ func isTerminal(out io.Writer) bool {
 
 // Write writes a life in a format.
 func Write(out io.Writer, format string, life *sim.Life) error {
-	charts := []*timeline.Chart{timeline.Of(life.Record(), life.At)}
+	charts := []*timeline.Chart{timeline.Of(life.Record(), sim.Began.Add(life.Until))}
 	switch format {
 	case "svg":
 		return picture.WriteSVG(out, charts)
