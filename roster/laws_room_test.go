@@ -13,10 +13,11 @@ type place map[types.UID]holding
 // holding is an amount of CPU, in thousandths.
 type holding struct {
 	cpu int64
-	// granted is for a resize that was granted: it counts, too, until a worker's status tells what the
-	// pod was allocated (A-ADM-7). What is remembered of the pod may be older.
-	granted int64
-	kept    int64 // for a resize that is to be asked for again
+	// granted is for a resize that was granted: it counts, too, until a worker's status tells of it, or is of a newer
+	// generation than it (A-ADM-7). What is remembered of the pod may be older.
+	granted    int64
+	generation int64
+	kept       int64 // for a resize that is to be asked for again
 	// asks says that the pod is not admitted yet: its place is kept.
 	asks bool
 }
@@ -24,10 +25,25 @@ type holding struct {
 // published files what a worker's status says of a pod that lives.
 func (p place) published(uid types.UID, status *v1.PodStatus) {
 	p.told(uid, status)
-	if h, holds := p[uid]; holds {
+	if h, holds := p[uid]; holds && (h.cpu == h.granted || status.ObservedGeneration > h.generation && !defers(status)) {
 		h.granted = 0
 		p[uid] = h
 	}
+}
+
+// resumed files what the status of a pod says that goes on: its worker asks again for what it was granted.
+func (p place) resumed(uid types.UID, status *v1.PodStatus) {
+	if h, holds := p[uid]; holds {
+		h.granted, h.kept = 0, 0
+		p[uid] = h
+	}
+	p.told(uid, status)
+}
+
+// defers says that a status tells of a resize that waits for room.
+func defers(status *v1.PodStatus) bool {
+	pending := conditionOf(status, v1.PodResizePending)
+	return pending != nil && pending.Reason == v1.PodReasonDeferred
 }
 
 // told files what a status says of a pod that lives: one that has ended holds nothing.
@@ -126,7 +142,7 @@ func (l *laws) answers(e AnswerResize) {
 		if used+asks > l.w.cpu {
 			l.w.rt.Fatalf("%s gets %d, the others hold %d of %d (A-ACT-15)", uid, asks, used, l.w.cpu)
 		}
-		h.granted = asks
+		h.granted, h.generation = asks, resized.Generation
 	}
 	l.place[uid] = h
 }

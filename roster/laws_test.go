@@ -86,8 +86,7 @@ func (l *laws) fact(fact Fact) {
 		delete(l.place, f.UID)
 	case Resumed:
 		l.done[f.UID] = lifecycle.Terminal(f.Status.Phase)
-		l.place.published(f.UID, &f.Status)
-		l.place.reserved(f.UID, nil)
+		l.place.resumed(f.UID, &f.Status)
 	case Published:
 		l.done[f.UID] = lifecycle.Terminal(f.Status.Phase)
 		l.place.published(f.UID, &f.Status)
