@@ -37,9 +37,9 @@ func (w *walk) dies() {
 	}
 	for _, uid := range slices.Sorted(maps.Keys(w.runtime)) {
 		switch {
-		case !w.keepsCheckpoint(uid) && w.rarely(5, "another agent leads it on"):
+		case !w.keepsCheckpoint(uid) && w.rarely(5, "another agent goes on with a pod"):
 			w.runtime[uid].attempt++
-		case w.rarely(8, "it goes by itself"):
+		case w.rarely(8, "runtime loses a pod while no agent runs"):
 			delete(w.runtime, uid)
 		}
 	}

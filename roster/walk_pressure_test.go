@@ -86,7 +86,7 @@ func (w *walk) measuresPods() Fact {
 	}
 	used := pressure.Usage{}
 	for _, uid := range slices.Sorted(maps.Keys(w.workers)) {
-		if w.rarely(8, "nothing is known of a pod") {
+		if w.rarely(8, "one pod is not measured") {
 			continue
 		}
 		amount := w.uses(uid)

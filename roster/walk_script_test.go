@@ -62,7 +62,7 @@ func (s *script) leavesOut(fault string) bool {
 		return false
 	}
 	switch fault {
-	case "no devices", "nothing is known of a pod", "ends by itself", "returns":
+	case "devices are refused", "one pod is not measured", "containers have ended", "worker ends":
 		return true
 	}
 	return slices.Contains(s.chapter.not, fault)
@@ -233,7 +233,7 @@ func (s *script) memoryIsShort(w *scripted) chapter {
 	}
 	level := levels[pressure.Memory][w.draw(2, "level")]
 	return chapter{
-		name: "memory is short", kept: true, not: []string{"panics", "reboot", "it goes by itself"},
+		name: "memory is short", kept: true, not: []string{"worker panics", "reboot", "runtime loses a pod while no agent runs"},
 		inputs: []input{func(w *walk) {
 			w.left[pressure.Memory] = level
 			w.post(w.measures())

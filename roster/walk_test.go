@@ -187,7 +187,7 @@ func (w *walk) take(e Effect) {
 		w.answers = append(w.answers, w.measuresPods)
 	case Recall:
 		w.answers = append(w.answers, func() Fact {
-			if k := w.memory[e.UID]; k != nil && (w.keepsCheckpoint(e.UID) || !w.rarely(4, "not recalled")) {
+			if k := w.memory[e.UID]; k != nil && (w.keepsCheckpoint(e.UID) || !w.rarely(4, "checkpoint is gone after a panic")) {
 				return Recalled{UID: e.UID, Remembered: &k.Remembered}
 			}
 			return Recalled{UID: e.UID}
@@ -198,7 +198,7 @@ func (w *walk) take(e Effect) {
 		})
 		maps.DeleteFunc(w.mirrors, func(uid types.UID, _ v1.PodStatus) bool { return w.wants[uid] == nil })
 	case Resume:
-		w.resume(e, w.keepsCheckpoint(e.Pod.UID) || !w.rarely(6, "of no use"))
+		w.resume(e, w.keepsCheckpoint(e.Pod.UID) || !w.rarely(6, "checkpoint can't be used"))
 	default:
 		w.carryOut(e)
 	}
@@ -223,7 +223,7 @@ func (w *walk) allocates(pod *v1.Pod) Fact {
 	if w.script != nil && w.script.lacks[pod.UID] {
 		return Allocated{UID: pod.UID, Refusal: &admission.Refusal{Reason: "UnexpectedAdmissionError"}}
 	}
-	if w.rarely(3, "no devices") {
+	if w.rarely(3, "devices are refused") {
 		return Allocated{UID: pod.UID, Refusal: &admission.Refusal{Reason: "UnexpectedAdmissionError"}, Lacks: []v1.ResourceName{"", gpu}[w.draw(2, "lacks")]}
 	}
 	w.byName[pod.UID] = true
@@ -294,11 +294,11 @@ func (w *walk) answer(i int) {
 // works lets a worker do something, end by itself or panic.
 func (w *walk) works(worker *worker) {
 	switch {
-	case w.rarely(10, "panics"):
+	case w.rarely(10, "worker panics"):
 		w.panics(worker)
-	case w.rarely(8, "ends by itself") && w.runtime[worker.pod.UID] != nil && !lifecycle.Terminal(worker.status.Phase):
+	case w.rarely(8, "containers have ended") && w.runtime[worker.pod.UID] != nil && !lifecycle.Terminal(worker.status.Phase):
 		w.publishes(worker, statusOf(v1.PodSucceeded, ""))
-	case w.rarely(8, "returns") && lifecycle.Terminal(worker.status.Phase) && len(worker.inbox) == 0 && !worker.refused:
+	case w.rarely(8, "worker ends") && lifecycle.Terminal(worker.status.Phase) && len(worker.inbox) == 0 && !worker.refused:
 		w.ended(worker)
 	default:
 		w.worksOn(worker)
