@@ -197,8 +197,9 @@ func (l *laws) lives(effect Effect) {
 // resumes files what a pod holds as its checkpoint tells (A-ADM-7, B-RST-19).
 func (l *laws) resumes(e Resume) {
 	uid, told := e.Pod.UID, &e.Checkpoint.Reported
-	l.done[uid] = e.Source == API && lifecycle.Terminal(told.Phase) || l.hasEnded(uid)
-	if _, holds := l.place[uid]; !holds && !l.hasEnded(uid) {
+	ended := l.hasEnded(uid) || l.last[uid] == nil && lifecycle.Terminal(e.Pod.Status.Phase) // its source is not heard yet
+	l.done[uid] = e.Source == API && lifecycle.Terminal(told.Phase) || ended
+	if _, holds := l.place[uid]; !holds && !ended {
 		l.place[uid] = holding{cpu: cpuOf(e.Pod).MilliValue()}
 	}
 	if e.Source == API {
