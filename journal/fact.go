@@ -5,6 +5,9 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -99,13 +102,10 @@ func (s *step) describe(e *Entry, fact lifecycle.Fact) bool {
 	case lifecycle.Rejected:
 		e.Because, e.What = f.Reason, f.Message
 	case lifecycle.StopRequested:
-		set(e.Detail, DetailBecause, f.Because)
-		if f.GraceSeconds != nil {
-			e.Detail[DetailGrace] = strconv.FormatInt(*f.GraceSeconds, 10)
-		}
-		if f.Force {
-			e.Detail[DetailForce] = "true"
-		}
+		stopRequested(e, f)
+	case lifecycle.PodUpdated:
+		set(e.Detail, DetailGrace, graceLeft(f.Pod, s.at))
+		return false
 	case lifecycle.RestartRequested:
 		e.Container = f.Container
 		set(e.Detail, DetailBecause, f.Because)
@@ -128,6 +128,24 @@ func (s *step) describe(e *Entry, fact lifecycle.Fact) bool {
 		return false
 	}
 	return true
+}
+
+func stopRequested(e *Entry, f lifecycle.StopRequested) {
+	set(e.Detail, DetailBecause, f.Because)
+	if f.GraceSeconds != nil {
+		e.Detail[DetailGrace] = strconv.FormatInt(*f.GraceSeconds, 10)
+	}
+	if f.Force {
+		e.Detail[DetailForce] = "true"
+	}
+}
+
+// graceLeft is how many seconds a pod has left that was deleted in the API, at least one; empty: it was not.
+func graceLeft(pod *v1.Pod, now time.Time) string {
+	if pod.DeletionTimestamp == nil {
+		return ""
+	}
+	return strconv.FormatInt(int64(max(time.Second, pod.DeletionTimestamp.Sub(now)+time.Second-1)/time.Second), 10)
 }
 
 // exited describes the end of an instance, which follows from what was begun to end it.

@@ -4,8 +4,26 @@ import (
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/lifepod/lifepod/lifecycle"
 )
+
+// TestDeletedInTheAPI: that a pod was deleted is known by its object, with what is left of its grace period.
+func TestDeletedInTheAPI(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	then := []lifecycle.Effect{lifecycle.StopSandbox{ID: 1}}
+	for _, test := range []struct {
+		until *metav1.Time
+		want  string
+	}{{nil, ""}, {&metav1.Time{Time: at.Add(6500 * time.Millisecond)}, "7"}, {&metav1.Time{Time: at.Add(-time.Minute)}, "1"}} {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: test.until}}
+		if got := NewRecorder(nil).Step(at, lifecycle.PodUpdated{Pod: pod}, then)[0]; got.Detail[DetailGrace] != test.want {
+			t.Errorf("deleted until %v: %q seconds are left, want %q", test.until, got.Detail[DetailGrace], test.want)
+		}
+	}
+}
 
 // TestExitInASnapshot: the runtime's list may show an exit before its event comes. It follows from what was begun to
 // end the instance all the same.

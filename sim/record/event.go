@@ -20,11 +20,12 @@ func (l *life) happened(i int) {
 		l.refusal = &scenario.Refusal{Reason: e.Because, Message: e.What}
 		return
 	case "StopRequested":
-		if e.Detail[journal.DetailForce] != "" {
-			h.Kill = &scenario.Kill{Because: asked}
-		} else {
-			h.Delete = &scenario.Delete{GraceSeconds: graceOf(e), Because: asked}
+		stopRequested(&h, e)
+	case "PodUpdated":
+		if !l.deletes(e) {
+			return
 		}
+		h.Delete = &scenario.Delete{GraceSeconds: graceOf(e)}
 	case "RestartRequested":
 		h.Restart = &scenario.Restart{Container: e.Container, Because: asked}
 	case "EvictionRequested":
@@ -39,7 +40,7 @@ func (l *life) happened(i int) {
 	case "ObjectsChanged":
 		h.ObjectsChanged = &scenario.Objects{Because: asked}
 	case "EphemeralContainerAdded":
-		if slices.ContainsFunc(l.events, func(o scenario.Event) bool { return o.AddContainer != nil && o.AddContainer.Name == e.Container }) {
+		if l.has(func(o scenario.Event) bool { return o.AddContainer != nil && o.AddContainer.Name == e.Container }) {
 			return // asked for twice
 		}
 		h.AddContainer = &scenario.Added{Name: e.Container, Image: l.addedImage(e.Container)}
@@ -48,6 +49,22 @@ func (l *life) happened(i int) {
 	}
 	l.events = append(l.events, h)
 }
+
+func stopRequested(h *scenario.Event, e *journal.Entry) {
+	asked := e.Detail[journal.DetailBecause]
+	if e.Detail[journal.DetailForce] != "" {
+		h.Kill = &scenario.Kill{Because: asked}
+		return
+	}
+	h.Delete = &scenario.Delete{GraceSeconds: graceOf(e), Because: asked}
+}
+
+// deletes says whether the pod's object tells for the first time that somebody has deleted it.
+func (l *life) deletes(e *journal.Entry) bool {
+	return e.Detail[journal.DetailGrace] != "" && !l.has(func(o scenario.Event) bool { return o.Delete != nil || o.Kill != nil })
+}
+
+func (l *life) has(what func(scenario.Event) bool) bool { return slices.ContainsFunc(l.events, what) }
 
 func graceOf(e *journal.Entry) *int64 {
 	n, err := strconv.ParseInt(e.Detail[journal.DetailGrace], 10, 64)

@@ -99,3 +99,24 @@ func storyOf(l *sim.Life) (list []string) {
 	}
 	return list
 }
+
+// An agent learns of a delete by the pod's object, which it may be told of more than once.
+func TestDeletedInTheAPI(t *testing.T) {
+	at := func(seconds int) time.Time { return sim.Began.Add(time.Duration(seconds) * time.Second) }
+	updated := func(id int64, seconds int, detail map[string]string) journal.Entry {
+		return journal.Entry{ID: id, At: at(seconds), Kind: journal.Fact, Name: "PodUpdated", Detail: detail}
+	}
+	s, err := record.Scenario(&journal.Record{Entries: []journal.Entry{
+		{ID: 1, At: at(0), Kind: journal.Fact, Name: "Accepted"},
+		updated(2, 3, nil),
+		updated(3, 5, map[string]string{journal.DetailGrace: "7"}),
+		updated(4, 6, map[string]string{journal.DetailGrace: "6"}),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []scenario.Event{{At: scenario.Fixed(5 * time.Second), Delete: &scenario.Delete{GraceSeconds: new(int64(7))}}}
+	if diff := cmp.Diff(want, s.Events, cmp.Comparer(func(a, b *scenario.Span) bool { return a == b || a != nil && b != nil && a.String() == b.String() })); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
