@@ -5,30 +5,19 @@
 package footprint
 
 import (
-	"os"
 	"runtime/debug"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/garbage"
 )
 
-// garbage is how much of it there may be, in percent of what is in use. Go's own
+// atRest is how much garbage there may be, in percent of what is in use. Go's own
 // limit is 100. A node has little in use and makes little garbage, so that the
 // collector takes hardly any more time for it.
-const garbage = 40
+const atRest = 40
 
-// starting is for a program that makes at its start what it then keeps. Against 150, a
-// start of lifepod up takes a fifth less CPU and no more memory; without any collection
-// it would take 130 MiB more, and hardly less time.
-const starting = 400
-
-// AllowGarbage has the heap collected hardly ever, until a Pace begins. The user's own limits,
-// GOGC and GOMEMLIMIT, hold nevertheless.
-func AllowGarbage() { collectAt(starting) }
-
-func collectAt(percent int) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(percent)
-	}
-}
+// AllowGarbage has the heap collected hardly ever, until a Pace begins.
+func AllowGarbage() { garbage.Allow(garbage.Seldom) }
 
 // Rest gives memory back each time that nothing has happened for a while.
 type Rest struct {

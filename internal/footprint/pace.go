@@ -6,6 +6,8 @@ import (
 	"runtime/metrics"
 	"sync"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/garbage"
 )
 
 // A program works when collections follow each other this closely, and rests when there
@@ -16,12 +18,11 @@ const (
 )
 
 // How much garbage there may be while a program works: workGarbage percent of what is in
-// use, but not more than workBytes, or usualGarbage, Go's own limit: the more is in use
+// use, but not more than workBytes, or Go's own limit: the more is in use
 // the longer each collection takes.
 const (
-	workGarbage  = 200
-	usualGarbage = 100
-	workBytes    = 256 << 20
+	workGarbage = 200
+	workBytes   = 256 << 20
 )
 
 // Pace has the heap collected less often while much is allocated, and gives memory back
@@ -43,7 +44,7 @@ type Pace struct {
 // NewPace begins at rest. Stop it. Where the user has said when the heap is collected it
 // does nothing.
 func NewPace() *Pace {
-	p := newPace(collectAt, GiveBack, heapInUse)
+	p := newPace(garbage.Allow, GiveBack, heapInUse)
 	if os.Getenv("GOGC") == "" {
 		p.awaitCollection()
 	}
@@ -52,7 +53,7 @@ func NewPace() *Pace {
 
 func newPace(limit func(int), giveBack func(), inUse func() uint64) *Pace {
 	p := &Pace{limit: limit, giveBack: giveBack, inUse: inUse, last: time.Now()}
-	p.limit(garbage)
+	p.limit(atRest)
 	return p
 }
 
@@ -91,7 +92,7 @@ func (p *Pace) collected() bool {
 
 // percent is what is allowed while it works.
 func (p *Pace) percent() int {
-	return int(min(workGarbage, max(usualGarbage, 100*workBytes/max(1, p.inUse()))))
+	return int(min(workGarbage, max(garbage.Usual, 100*workBytes/max(1, p.inUse()))))
 }
 
 // rests is called when nothing was collected for a while.
@@ -102,7 +103,7 @@ func (p *Pace) rests() {
 		return
 	}
 	p.working = false
-	p.limit(garbage)
+	p.limit(atRest)
 	p.mu.Unlock()
 	p.giveBack() // collects
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/internal/garbage"
 )
 
 // TestPace: collections that follow closely have more garbage allowed; it is taken back,
@@ -43,8 +45,8 @@ func TestPace(t *testing.T) {
 			t.Error("it goes on after its end")
 		}
 		want := []change{
-			{0, garbage}, {66 * time.Second, workGarbage}, {74 * time.Second, 133}, {82 * time.Second, usualGarbage},
-			{92 * time.Second, garbage}, {92 * time.Second, 0}, {144 * time.Second, usualGarbage},
+			{0, atRest}, {66 * time.Second, workGarbage}, {74 * time.Second, 133}, {82 * time.Second, garbage.Usual},
+			{92 * time.Second, atRest}, {92 * time.Second, 0}, {144 * time.Second, garbage.Usual},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("limits, -want +got:\n%s", diff)

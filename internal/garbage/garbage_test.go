@@ -1,0 +1,66 @@
+package garbage
+
+import (
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// limit is what holds now.
+func limit() int {
+	percent := debug.SetGCPercent(Usual)
+	debug.SetGCPercent(percent)
+	return percent
+}
+
+// A command that takes long gets Go's usual limit, and one that has allowed another keeps it.
+func TestBegin(t *testing.T) {
+	defer set(Usual)
+	for _, test := range []struct {
+		allows bool
+		want   int
+	}{{false, Usual}, {true, Seldom}} {
+		synctest.Test(t, func(t *testing.T) {
+			allowed.Store(false)
+			set(Seldom)
+			Begin()
+			if test.allows {
+				Allow(Seldom)
+			}
+			time.Sleep(beginTime - time.Second)
+			if got := limit(); got != Seldom {
+				t.Errorf("at first %d %% are allowed, want %d", got, Seldom)
+			}
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			if got := limit(); got != test.want {
+				t.Errorf("later %d %% are allowed, want %d (allowed by the command: %v)", got, test.want, test.allows)
+			}
+		})
+	}
+}
+
+// As a process begins much garbage is allowed, unless the user says otherwise.
+func TestFirst(t *testing.T) {
+	const variable, fine = "LIFEPOD_TEST_GARBAGE", 7
+	if os.Getenv(variable) != "" {
+		if limit() != Seldom {
+			os.Exit(fine)
+		}
+		os.Exit(0)
+	}
+	for _, test := range []struct {
+		gogc string
+		want int
+	}{{"", 0}, {"50", fine}} {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFirst$")
+		cmd.Env = append(os.Environ(), variable+"=yes", "GOGC="+test.gogc)
+		_ = cmd.Run()
+		if got := cmd.ProcessState.ExitCode(); got != test.want {
+			t.Errorf("with GOGC=%q the exit code is %d, want %d", test.gogc, got, test.want)
+		}
+	}
+}
