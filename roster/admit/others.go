@@ -8,16 +8,15 @@ import (
 type Amounts map[v1.ResourceName]int64
 
 // Add adds others to them.
-func (a Amounts) Add(others Amounts) {
-	for name, amount := range others {
-		a[name] += amount
-	}
-}
+func (a Amounts) Add(others Amounts) { a.add(others, 1) }
 
-// Sub takes others from them. What is nothing then is not there any more.
-func (a Amounts) Sub(others Amounts) {
+// Sub takes others from them.
+func (a Amounts) Sub(others Amounts) { a.add(others, -1) }
+
+// add keeps no amount that is 0, so that equal amounts are equal.
+func (a Amounts) add(others Amounts, times int64) {
 	for name, amount := range others {
-		if a[name] -= amount; a[name] == 0 {
+		if a[name] += times * amount; a[name] == 0 {
 			delete(a, name)
 		}
 	}
