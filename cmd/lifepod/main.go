@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/internal/commandline"
-	"github.com/lifepod/lifepod/internal/garbage"
+	"github.com/lifepod/lifepod/internal/garbage/atstart"
 	"github.com/lifepod/lifepod/internal/plain"
 )
 
 func main() {
 	began := time.Now()
-	garbage.Begin()
+	atstart.Over()
 	log.SetOutput(plain.Writer(os.Stderr)) // of packages that log by themselves
 	os.Exit(execute(context.Background(), began, os.Args[1:]))
 }

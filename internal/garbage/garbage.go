@@ -5,7 +5,6 @@ import (
 	"os"
 	"runtime/debug"
 	"sync/atomic"
-	"time"
 )
 
 // How much garbage there may be, in percent of what is in use.
@@ -18,28 +17,19 @@ const (
 	Usual = 100
 )
 
-// beginTime is for how long a command that does not say otherwise is one that ends soon.
-const beginTime = 5 * time.Second
-
 var allowed atomic.Bool
-
-// What packages make before main is kept, and is not worth two collections: a command is there a fifth sooner without them.
-// This package is initialized before those that make much, by its path.
-func init() { set(Seldom) }
-
-// Begin is called once, by main. A command that takes long gets Go's usual limit, unless it allows another one.
-func Begin() {
-	time.AfterFunc(beginTime, func() {
-		if !allowed.Load() {
-			set(Usual)
-		}
-	})
-}
 
 // Allow has the heap collected when there is so much garbage, in percent of what is in use.
 func Allow(percent int) {
 	allowed.Store(true)
 	set(percent)
+}
+
+// Suppose is Allow for who does not know what the program does: it gives way to what was allowed.
+func Suppose(percent int) {
+	if !allowed.Load() {
+		set(percent)
+	}
 }
 
 func set(percent int) {

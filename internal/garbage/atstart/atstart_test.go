@@ -1,4 +1,4 @@
-package garbage
+package atstart
 
 import (
 	"os"
@@ -7,32 +7,33 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/garbage"
 )
 
 // limit is what holds now.
 func limit() int {
-	percent := debug.SetGCPercent(Usual)
+	percent := debug.SetGCPercent(garbage.Usual)
 	debug.SetGCPercent(percent)
 	return percent
 }
 
 // A command that takes long gets Go's usual limit, and one that has allowed another keeps it.
-func TestBegin(t *testing.T) {
-	defer set(Usual)
+func TestOver(t *testing.T) {
+	defer garbage.Allow(garbage.Usual)
 	for _, test := range []struct {
 		allows bool
 		want   int
-	}{{false, Usual}, {true, Seldom}} {
+	}{{false, garbage.Usual}, {true, garbage.Seldom}} {
 		synctest.Test(t, func(t *testing.T) {
-			allowed.Store(false)
-			set(Seldom)
-			Begin()
+			garbage.Suppose(garbage.Seldom)
+			Over()
 			if test.allows {
-				Allow(Seldom)
+				garbage.Allow(garbage.Seldom)
 			}
-			time.Sleep(beginTime - time.Second)
-			if got := limit(); got != Seldom {
-				t.Errorf("at first %d %% are allowed, want %d", got, Seldom)
+			time.Sleep(long - time.Second)
+			if got := limit(); got != garbage.Seldom {
+				t.Errorf("at first %d %% are allowed, want %d", got, garbage.Seldom)
 			}
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
@@ -43,11 +44,11 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// As a process begins much garbage is allowed, unless the user says otherwise.
+// As the process begins much garbage is allowed, unless the user says otherwise.
 func TestFirst(t *testing.T) {
 	const variable, fine = "LIFEPOD_TEST_GARBAGE", 7
 	if os.Getenv(variable) != "" {
-		if limit() != Seldom {
+		if limit() != garbage.Seldom {
 			os.Exit(fine)
 		}
 		os.Exit(0)
