@@ -37,8 +37,8 @@ func newRoot(code *int) *cobra.Command {
 	return root
 }
 
-// elsewhere is a command of lifepod sim that this program does not have: without it the name
-// would be taken for that of a manifest.
+// elsewhere is a command of lifepod sim that this program does not have. It is there so that its
+// name is not read as that of a manifest.
 func elsewhere(name, because string) *cobra.Command {
 	return &cobra.Command{
 		Use: name, Hidden: true, DisableFlagParsing: true,

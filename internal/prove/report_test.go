@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What tests with -v print, of which the first passes while the second walks.
+// The output of two tests with -v: the first passes while the second walks.
 const verboseLog = `=== RUN   TestAdoptQuiet
 === PAUSE TestAdoptQuiet
 === RUN   TestRandomWalks
