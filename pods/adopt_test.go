@@ -172,3 +172,60 @@ func TestWhatRunsIsNotAdmittedAgain(t *testing.T) {
 		s.wantActed("RunPodSandbox web attempt=0", 1)
 	})
 }
+
+// What a call of an agent that was killed makes when its pod has gone, another agent finds and ends (B-WRK-21).
+func TestSandboxThatComesLate(t *testing.T) {
+	tell(t, func(s *story) {
+		s.heard()
+		s.Fault("carry-out-late RunPodSandbox web by=60s")
+		pod := podOf("web")
+		s.apply(pod)
+		time.Sleep(time.Second)
+		s.stop()
+		s.agent()
+		s.apply(pod)
+		s.heard()
+		s.deletes(pod, 1)
+		s.settle()
+		s.pods.Unwanted(roster.API, pod.UID)
+		s.settle()
+		if left := s.Left(); len(left) > 0 || len(s.pods.Views()) > 0 {
+			t.Fatalf("before the sandbox came: %q, %d pods", left, len(s.pods.Views()))
+		}
+		for range 60 {
+			if len(s.Left()) > 0 {
+				break
+			}
+			time.Sleep(time.Second)
+		}
+		if len(s.Left()) == 0 {
+			t.Error("no sandbox came")
+		}
+		time.Sleep(30 * time.Second)
+		if left := s.Left(); len(left) > 0 || len(s.pods.Views()) > 0 {
+			t.Errorf("after two looks: %q, %d pods", left, len(s.pods.Views()))
+		}
+	})
+}
+
+// A pod is looked at again if a call of the runtime for that has no answer (B-RST-2).
+func TestLookWithoutAnAnswer(t *testing.T) {
+	tell(t, func(s *story) {
+		s.apply(podOf("web"))
+		s.heard()
+		status := s.status("uid-web")
+		s.stop()
+		if err := os.RemoveAll(s.memory().Dir); err != nil { // nothing is remembered
+			t.Fatal(err)
+		}
+		s.Fault("hang PodSandboxStatus web times=2")
+		s.agent()
+		s.apply(podOf("web", func(pod *v1.Pod) { pod.Status = status }))
+		s.heard()
+		s.deletes(podOf("web"), 1)
+		time.Sleep(time.Minute)
+		if diff := cmp.Diff([]string{"web Failed"}, s.deletions()); diff != "" {
+			t.Errorf("deletions (-want +got):\n%s", diff)
+		}
+	})
+}

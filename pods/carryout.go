@@ -50,37 +50,37 @@ func (s *Shell) carryOut(ctx context.Context, effects []roster.Effect) {
 func (s *Shell) doBeside(ctx context.Context, effect roster.Effect) {
 	switch e := effect.(type) {
 	case roster.Look:
-		s.aside(func() { s.look(ctx, e.Pod) })
+		s.aside(e, func() { s.look(ctx, e.Pod) })
 	case roster.ReadNode:
-		s.aside(func() { s.mail.Post(roster.NodeRead{UID: e.UID, Node: s.readNode(ctx)}) })
+		s.aside(e, func() { s.mail.Post(roster.NodeRead{UID: e.UID, Node: s.readNode(ctx)}) })
 	case roster.Allocate:
-		s.aside(func() { s.mail.Post(s.ByName.Allocate(ctx, e.Pod)) })
+		s.aside(e, func() { s.mail.Post(s.ByName.Allocate(ctx, e.Pod)) })
 	case roster.Recall:
-		s.withFiles(e.UID, func() {
+		s.withFiles(e, e.UID, func() {
 			remembered, _ := s.Memory.Load(e.UID) // nil if it is of no use
 			s.mail.Post(roster.Recalled{UID: e.UID, Remembered: remembered})
 		})
 	case roster.Forget:
-		s.withFiles(e.UID, func() { s.forget(e.UID) })
+		s.withFiles(e, e.UID, func() { s.forget(e.UID) })
 	case roster.Discard:
-		s.withFiles(e.Pod.UID, func() {
+		s.withFiles(e, e.Pod.UID, func() {
 			if err := s.Engine.Discard(ctx, e.Pod.UID); err != nil {
 				s.Log.Warn("can't remove what is left of a pod that has ended", "pod", name(e.Pod), "err", err)
 			}
 		})
 	case roster.AllHeard:
-		s.allHeard(ctx)
+		s.allHeard(ctx, e)
 	case roster.RecordBoot:
-		s.aside(s.recordBoot)
+		s.aside(e, s.recordBoot)
 	default:
 		s.relieve(ctx, effect)
 	}
 }
 
-// withFiles does something with a pod's files, in its turn.
-func (s *Shell) withFiles(uid types.UID, do func()) {
+// withFiles does what was asked for with a pod's files, in its turn.
+func (s *Shell) withFiles(what roster.Effect, uid types.UID, do func()) {
 	turn := s.files.turn(uid)
-	s.aside(func() { turn(do) })
+	s.aside(what, func() { turn(do) })
 }
 
 // forget removes what is kept of a pod. One that is gone is gone again if it is found.
@@ -201,13 +201,13 @@ func (s *Shell) recordBoot() {
 }
 
 // allHeard removes what is left on disk of pods that nobody wants.
-func (s *Shell) allHeard(ctx context.Context) {
+func (s *Shell) allHeard(ctx context.Context, what roster.AllHeard) {
 	s.Log.Info("all sources were heard")
 	if s.Cluster.Mirrors != nil {
 		s.Cluster.Mirrors.AllHeard()
 	}
 	s.heard.Store(true)
-	s.aside(func() {
+	s.aside(what, func() {
 		s.releaseUnknown()
 		if err := (Remains{s}).ClearDisk(ctx); err != nil {
 			s.Log.Warn("can't remove what is left of pods that are gone", "err", err)

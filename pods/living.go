@@ -61,8 +61,9 @@ func (s *Shell) begin(ctx context.Context, effect roster.Effect) {
 	s.mu.Unlock()
 	s.beginsWithDevices(l)
 	s.beginsInGroup(l)
-	turn := s.files.turn(l.uid())
+	turn, wait := s.files.turn(l.uid()), s.Engine.Clock.Await("", effect)
 	s.beside.Go(func() {
+		wait()
 		turn(l.remember)
 		s.serve(l)
 		l.returned(l.live(ctx))

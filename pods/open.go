@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -77,6 +78,19 @@ func (s *Shell) foundPods(ctx context.Context) ([]roster.Found, error) {
 		list = append(list, *f)
 	}
 	return list, nil
+}
+
+// strangers tells the roster what the runtime has of pods without a worker: something may have come since the start.
+func (s *Shell) strangers(ctx context.Context, uids []types.UID) {
+	found, err := s.foundPods(ctx)
+	if err != nil {
+		return // the next look finds them as well
+	}
+	for _, f := range found {
+		if slices.Contains(uids, f.UID) {
+			s.mail.Post(roster.FoundLater{Found: f})
+		}
+	}
 }
 
 // known says that a pod has a place here, or is another lifepod's.

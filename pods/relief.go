@@ -38,9 +38,9 @@ func (s *Shell) relieve(ctx context.Context, effect roster.Effect) {
 	case roster.Preempted:
 		s.Counts.Preempted(e.Missing)
 	case roster.Reclaim:
-		s.aside(func() { s.mail.Post(roster.Reclaimed{Seen: s.Relief.Reclaim(ctx, e.Reclaims)}) })
+		s.aside(e, func() { s.mail.Post(roster.Reclaimed{Seen: s.Relief.Reclaim(ctx, e.Reclaims)}) })
 	case roster.MeasurePods:
-		s.aside(func() {
+		s.aside(e, func() {
 			used, err := s.Relief.Usage(ctx, e.Signal)
 			if err != nil && ctx.Err() == nil {
 				s.Log.Warn("can't measure what pods use", "err", err)

@@ -191,11 +191,10 @@ func New(c Config) *Shell {
 		options.ByName, options.Fixed = c.ByName.Asks, c.ByName.Fixed()
 	}
 	options.Fixed.Swap = c.Engine.Config.Swaps()
-	c.mail.Count(c.Engine.Clock.Time().Busy)
-	return &Shell{
-		Config: c, events: c.Engine.Events(c.RuntimeChanged), machine: roster.New(options),
-		lives: map[types.UID]*living{},
-	}
+	c.Engine.Clock.Lead("", c.mail)
+	s := &Shell{Config: c, events: c.Engine.Events(c.RuntimeChanged), machine: roster.New(options), lives: map[types.UID]*living{}}
+	s.events.Strangers = s.strangers
+	return s
 }
 
 // Open looks for what was left by an agent before this one, and goes on with its pods.
@@ -277,12 +276,13 @@ func (s *Shell) step(ctx context.Context, fact roster.Fact) {
 // now is what time it is for the pods.
 func (s *Shell) now() time.Time { return s.Engine.Clock.Time().Now() }
 
-// aside does something beside the roster, which is answered by mail.
-func (s *Shell) aside(do func()) {
-	busy := s.Engine.Clock.Time().Busy
+// aside does what was asked for beside the roster, which is answered by mail.
+func (s *Shell) aside(what any, do func()) {
+	busy, wait := s.Engine.Clock.Time().Busy, s.Engine.Clock.Await("", what)
 	busy(1)
 	s.beside.Go(func() {
 		defer busy(-1)
+		wait()
 		do()
 	})
 }

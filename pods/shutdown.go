@@ -23,7 +23,7 @@ func (s *Shell) holdUp(ctx context.Context, effect roster.Effect) {
 	case roster.AnnounceShutdown:
 		s.Shutdowns.Announce(e.Cancelled)
 	case roster.TellStatuses:
-		s.aside(func() { s.tellStatuses(ctx, e.Until) })
+		s.aside(e, func() { s.tellStatuses(ctx, e.Until) })
 	case roster.ReleaseInhibitor:
 		s.Shutdowns.Release()
 	case roster.TakeInhibitor:

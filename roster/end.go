@@ -40,14 +40,15 @@ func (m *Machine) restedNow(p *pod) {
 }
 
 // ended records that nothing is left of a pod (B-WRK-16). The pod blocks its UID for as
-// long as its source wants it, unless it was wanted again since.
+// long as its source wants it, unless it was wanted again since. Before the API server was heard it may want
+// one, and is then told how that has ended (B-RST-3).
 func (m *Machine) ended(p *pod) {
 	if !p.alive() {
 		return
 	}
 	m.relieved(p)
 	m.over(p)
-	if !p.wanted {
+	if !p.wanted && (p.source != API || m.allHeard()) {
 		m.drop(p)
 	}
 	m.roomFreed()

@@ -38,6 +38,10 @@ type Remembered struct {
 	Checkpoint lifecycle.Checkpoint `json:"-"` // has a file of its own
 }
 
+// FoundLater is a pod that the runtime has and no worker, after the start: a call of an agent before may be carried out late
+// (B-WRK-21).
+type FoundLater struct{ Found }
+
 // Found is a pod that the runtime has. Of what was seen, names, IDs and attempts count.
 type Found struct {
 	UID             types.UID
@@ -191,6 +195,7 @@ func (Published) fact()         {}
 func (Rested) fact()            {}
 func (NothingLeft) fact()       {}
 func (Ended) fact()             {}
+func (FoundLater) fact()        {}
 func (Panicked) fact()          {}
 func (ResizeAsked) fact()       {}
 func (SpaceNeeded) fact()       {}

@@ -254,7 +254,7 @@ func (l *laws) begins(pod *v1.Pod, fresh bool) {
 	if l.w.workers[uid] != nil {
 		l.w.rt.Fatalf("%s begins a second time", uid)
 	}
-	if l.blocked[uid] {
+	if l.blocked[uid] && fresh { // else the runtime has something of it again
 		l.w.rt.Fatalf("%s begins, and was over (B-WRK-16)", uid)
 	}
 	delete(l.lost, uid)
@@ -266,7 +266,7 @@ func (l *laws) begins(pod *v1.Pod, fresh bool) {
 	if asksForDevices(pod) && pod.DeletionTimestamp == nil && !l.w.byName[uid] {
 		l.w.rt.Fatalf("%s begins without its devices (A-DEV-5)", uid)
 	}
-	if l.w.runtime[uid] != nil {
+	if thing := l.w.runtime[uid]; thing != nil && !thing.late {
 		l.w.rt.Fatalf("%s begins anew, and the runtime has it (B-RST-2)", uid)
 	}
 	if !l.w.m.heard[l.w.m.pods[uid].source] {

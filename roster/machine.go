@@ -125,6 +125,8 @@ func (m *Machine) apply(fact Fact) {
 // ignored.
 func (m *Machine) applyToPod(fact Fact) {
 	switch f := fact.(type) {
+	case FoundLater:
+		foundLater(m, f.Found)
 	case NodeRead:
 		m.ofPod(f.UID, func(p *pod) { m.nodeRead(p, f.Node) })
 	case Allocated:

@@ -152,6 +152,7 @@ func factsOf(d *described, tr *transcript) []namedFact {
 		{"Wanted, resized whole", Wanted{d.source, whole}},
 		{"SourceHeard api", SourceHeard{API}}, {"SourceHeard file", SourceHeard{File}},
 		{"NodeKnown", NodeKnown{tr.node}}, {"NodeRead", NodeRead{uid, nodeOf("4", map[string]string{"disk": ""})}}, {"NodeRead, unreadable", NodeRead{UID: uid}},
+		{"FoundLater", FoundLater{Found{UID: uid, Namespace: d.pod.Namespace, Name: d.pod.Name, Seen: seenOf(0)}}},
 		{"Allocated", Allocated{UID: uid}}, {"Allocated, short", Allocated{UID: uid, Refusal: &admission.Refusal{Reason: "UnexpectedAdmissionError"}, Lacks: gpu}},
 		{"Looked, nothing there", Looked{UID: uid}}, {"Looked, there", Looked{UID: uid, Has: seenOf(0)}}, {"Looked, with a mirror", Looked{UID: uid, Mirror: mirror}},
 		{"Resumed", Resumed{uid, statusOf(v1.PodRunning, "1")}}, {"NotResumed", NotResumed{uid, errUnreadable}},

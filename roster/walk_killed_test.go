@@ -51,6 +51,23 @@ func (w *walk) beginsAgain() {
 	w.begins()
 }
 
+// createsLate has a call of an agent that was killed be carried out when its pod has ended since, which the looks of this one find.
+func (w *walk) createsLate() {
+	uids := slices.DeleteFunc(slices.Sorted(maps.Keys(w.versions)), func(uid types.UID) bool {
+		p := w.m.pods[uid]
+		return p != nil && p.position != Over || w.runtime[uid] != nil || w.memory[uid] != nil
+	})
+	if len(uids) == 0 || !w.rarely(2, "call of an agent before comes late") {
+		return
+	}
+	uid := uids[w.draw(len(uids), "comes late")]
+	w.note("found again when it was over", w.m.pods[uid] != nil)
+	w.note("found when it had gone", w.m.pods[uid] == nil)
+	pod := w.versions[uid][0]
+	w.runtime[uid] = &thing{pod: pod, source: API, late: true}
+	w.post(FoundLater{Found{UID: uid, Namespace: pod.Namespace, Name: pod.Name, Seen: seenOf(0)}})
+}
+
 // another agent, such as a kubelet, has begun a pod, which may have gone since.
 func (w *walk) another() {
 	w.comes()

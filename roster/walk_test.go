@@ -50,7 +50,7 @@ var sometimes = []string{
 	"overtaken", "panicked while it left", "killed before all were heard", "rebooted", "wanted again while it left", "gone when it was looked at",
 	"looked at, nobody wanted it", "static pods of one name", "resize deferred", "resize granted", "unheard after a reboot", "at rest over",
 	"evicted for memory.available", "evicted for nodefs.available", "evicted for pid.available", "evicted by a soft threshold", "evicted before others",
-	"told of an older version", "told of a pod that has gone", "deleted while the API was cut off",
+	"told of an older version", "told of a pod that has gone", "found again when it was over", "found when it had gone", "deleted while the API was cut off",
 	"reclaiming was enough", "told to end by a shutdown", "refused by a shutdown", "released in time", "roster.TakeInhibitor",
 }
 
@@ -262,6 +262,8 @@ func (w *walk) act() {
 		w.killed()
 	case action == 39 && w.draw(3, "shutdown") == 0:
 		w.shutsDown()
+	case action == 39:
+		w.createsLate()
 	case action >= 43:
 		w.troublesAPI()
 	case action >= 40:

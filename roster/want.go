@@ -146,14 +146,30 @@ func (m *Machine) endUnwanted() {
 		with(m, p, m.leave)
 	}
 	for _, uid := range slices.Sorted(maps.Keys(m.found)) {
-		found := m.found[uid]
-		if m.pods[uid] != nil { // which takes it over when it begins
-			continue
+		if m.pods[uid] == nil { // else it takes it over when it begins
+			endStranger(m, m.found[uid])
 		}
-		p := &pod{uid: uid, source: Runtime, newest: found.pod()}
-		add(m, p)
-		m.do(Know{Source: p.source, Pod: p.newest})
-		m.report(p, lifecycle.Report{What: "is ended", Because: "nobody wants it", Rule: "B-WRK-21"})
+	}
+}
+
+// endStranger ends a pod that only the runtime has.
+func endStranger(m *Machine, found Found) {
+	p := &pod{uid: found.UID, source: Runtime, newest: found.pod()}
+	add(m, p)
+	m.do(Know{Source: p.source, Pod: p.newest})
+	m.report(p, lifecycle.Report{What: "is ended", Because: "nobody wants it", Rule: "B-WRK-21"})
+	with(m, p, m.look)
+}
+
+// foundLater ends what the runtime has of a pod of which nothing should be left. One that has not begun takes it over.
+func foundLater(m *Machine, found Found) {
+	switch p := m.pods[found.UID]; {
+	case p == nil && m.allHeard():
+		endStranger(m, found)
+	case p == nil, p.position == Unheard, p.position == Waiting:
+		m.found[found.UID] = found
+	case p.position == Over:
+		m.report(p, lifecycle.Report{What: "is ended", Because: "it has ended, and the runtime has something of it again", Rule: "B-WRK-21"})
 		with(m, p, m.look)
 	}
 }

@@ -56,6 +56,7 @@ type thing struct {
 	pod     *v1.Pod
 	source  Source
 	attempt uint32
+	late    bool // made by a call of an agent before, of which this one has not heard
 }
 
 // kept is what is remembered of a pod.

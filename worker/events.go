@@ -14,6 +14,10 @@ import (
 
 // Events hands the runtime's container events to the workers of their pods.
 type Events struct {
+	// Strangers is told of pods that the runtime has, and of which there was no worker at two looks, one after the other. The
+	// next look waits for it. Set it before Run; nil: nobody wants to know.
+	Strangers func(ctx context.Context, uids []types.UID)
+
 	engine  *Engine
 	changed func() // told whenever the stream breaks or gives its first event; may be nil
 
@@ -21,7 +25,8 @@ type Events struct {
 
 	mu      sync.Mutex
 	workers map[types.UID]*Worker
-	proven  bool // the stream of now has given an event
+	proven  bool               // the stream of now has given an event
+	strange map[types.UID]bool // pods without a worker, at the last look
 }
 
 // unprovenRelist is the first pause between snapshots while the event stream has
@@ -131,12 +136,25 @@ func (e *Events) doubts() bool {
 // look tells each worker what there is of its pod, in so few words that it only
 // says whether it is worth a snapshot.
 func (e *Events) look(ctx context.Context) {
-	if e.idle() {
+	if e.Strangers == nil && e.idle() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.engine.Timeouts.Relist)
+	looking, cancel := context.WithTimeout(ctx, e.engine.Timeouts.Relist)
 	defer cancel()
-	all, err := cri.Overlook(ctx, e.engine.Runtime)
+	all, err := cri.Overlook(looking, e.engine.Runtime)
+	e.tell(all, err)
+	if stay := e.strangersOf(all); err == nil && len(stay) > 0 && e.Strangers != nil {
+		e.Strangers(ctx, stay)
+	}
+}
+
+func (e *Events) idle() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.workers) == 0
+}
+
+func (e *Events) tell(all cri.Overview, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for uid, w := range e.workers {
@@ -146,10 +164,22 @@ func (e *Events) look(ctx context.Context) {
 	}
 }
 
-func (e *Events) idle() bool {
+// strangersOf are the pods that have no worker, and had none at the look before: one that has just begun or ended is none.
+func (e *Events) strangersOf(all cri.Overview) (stay []types.UID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return len(e.workers) == 0
+	now := map[types.UID]bool{}
+	for uid := range all {
+		if uid == "" || e.workers[uid] != nil {
+			continue
+		}
+		now[uid] = true
+		if e.strange[uid] {
+			stay = append(stay, uid)
+		}
+	}
+	e.strange = now
+	return stay
 }
 
 func (e *Events) deliver(event *runtimeapi.ContainerEventResponse) {

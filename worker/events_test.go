@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/cri"
 )
 
 // What goes wrong with events costs time at most: the pod's life is the same (A-PLEG-4, A-PLEG-7, A-PLEG-8).
@@ -214,4 +220,38 @@ func (s *story) calls(names ...string) int {
 		}
 	}
 	return n
+}
+
+// Who asks is told of pods that the runtime has and no worker, once two looks have seen them so; a look that failed is none (B-WRK-21).
+func TestStrangers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t)
+		s.end() // its events have no Strangers
+		ctx, cancel := context.WithCancel(context.Background())
+		events := s.node.Events(nil)
+		told := map[types.UID]time.Duration{}
+		events.Strangers = func(_ context.Context, uids []types.UID) {
+			for _, uid := range uids {
+				told[uid] = time.Since(s.start)
+			}
+		}
+		s.wait.Go(func() { events.Run(ctx) })
+		defer func() {
+			cancel()
+			s.wait.Wait()
+		}()
+		for _, name := range []string{"stranger", "known"} {
+			if _, err := s.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{Config: &runtimeapi.PodSandboxConfig{
+				Metadata: &runtimeapi.PodSandboxMetadata{Name: name, Uid: name}, Labels: map[string]string{cri.PodUIDLabel: name},
+			}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		events.Add(s.node.NewWorker(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "known"}}, nil))
+		s.Fault("fail ListContainers times=3")
+		time.Sleep(time.Minute)
+		if len(told) != 1 || told["stranger"] == 0 {
+			t.Errorf("told of %v, want the stranger alone", told)
+		}
+	})
 }

@@ -73,7 +73,7 @@ func (w *Worker) note(at time.Time, fact lifecycle.Fact, effects []lifecycle.Eff
 // can't be measured later. It is done beside the worker, which has a restart to make.
 func (w *Worker) keepEnd(dir string, end journal.End) {
 	executor := w.executor
-	w.beside(func() {
+	w.beside(end, func() {
 		log := filepath.Join(executor.engine.Config.PodLogDirectory(executor.pod), criconfig.ContainerLogPath(end.Container, int(end.Attempt)))
 		text := strings.Join(written(log, 4*journal.LogBytes), "") // with a time before each record
 		if used, err := executor.engine.Cgroups.Used(executor.pod); err == nil {

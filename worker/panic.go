@@ -14,12 +14,14 @@ type panicked struct {
 // String is what a panic of it says, with where it was.
 func (p panicked) String() string { return fmt.Sprintf("%v\n%s", p.value, p.stack) }
 
-// beside does something beside the worker, which waits for it at its end. If it
+// beside does something that what asks for beside the worker, which waits for it at its end. If it
 // panics, Run does: whoever runs several workers can keep that to the one.
-func (w *Worker) beside(do func()) {
-	busy := w.executor.engine.Clock.Time().Busy
+func (w *Worker) beside(what any, do func()) {
+	clock := w.executor.engine.Clock
+	busy, wait := clock.Time().Busy, clock.Await(w.pod.UID, what)
 	busy(1)
 	w.calls.Go(func() {
+		wait()
 		defer busy(-1)
 		defer func() {
 			if r := recover(); r != nil {

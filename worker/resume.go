@@ -70,11 +70,13 @@ func (n *Engine) AdoptWorker(pod *v1.Pod, sink Sink, seen lifecycle.Observed) *W
 	return w
 }
 
-// Observe reads all that the runtime has of a pod.
+// Observe reads all that the runtime has of a pod, in no more time than a worker has for it.
 func (n *Engine) Observe(ctx context.Context, pod *v1.Pod) (lifecycle.Observed, error) {
 	if n.Simulated != nil { // nothing outlives the process
 		return lifecycle.Observed{Began: n.Clock.Time().Now()}, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, n.Timeouts.Of(lifecycle.Observe{}))
+	defer cancel()
 	h := &executor{engine: n, pod: pod, results: &results{}}
 	return cri.Observe(ctx, n.Runtime, string(pod.UID), h.describe())
 }
@@ -157,7 +159,7 @@ func (w *Worker) confirm(id lifecycle.EffectID) {
 		return
 	}
 	in := w.memory.in
-	w.beside(func() {
+	w.beside(id, func() {
 		fact := lifecycle.Published{Result: lifecycle.Result{ID: id}}
 		if in != nil {
 			if err := in.Sync(); err != nil {

@@ -71,7 +71,7 @@ type cancels struct {
 // NewWorker prepares the worker of a pod that was defaulted and validated.
 func (n *Engine) NewWorker(pod *v1.Pod, sink Sink) *Worker {
 	mail := mailbox.New[any]()
-	mail.Count(n.Clock.Time().Busy)
+	n.Clock.Lead(pod.UID, mail)
 	n.Clock.Time().Busy(1) // until it has begun
 	h := &executor{
 		engine: n, pod: pod, results: &results{}, commands: command.NewRunner(n.Runtime),
@@ -204,7 +204,7 @@ func (w *Worker) receive(ctx context.Context, item any) {
 		w.noteNow(w.clock.soon())
 	case *runtimeapi.ContainerStatus:
 		executor := w.executor
-		w.beside(func() { w.mail.Post(executor.describeExit(item)) })
+		w.beside(item, func() { w.mail.Post(executor.describeExit(item)) })
 	case panicked:
 		panic(item.String())
 	}
@@ -314,7 +314,7 @@ func (w *Worker) begin(ctx context.Context, e lifecycle.Effect) {
 	w.underWay.add(id, cancel)
 	executor := w.executor
 	ctx, span := w.stretch.within(ctx, executor.pod, e)
-	w.beside(func() {
+	w.beside(e, func() {
 		defer cancel()
 		defer executor.engine.Looks.enter(ctx, e)()
 		ctx, end := context.WithTimeout(ctx, deadline)

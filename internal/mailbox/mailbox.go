@@ -10,8 +10,9 @@ import (
 // Mailbox is a queue without a limit. Posting never blocks, so that whoever knows
 // something can go on; how much there can be its users have to know. Use New.
 type Mailbox[T any] struct {
-	ready chan struct{}    // holds a value while there may be items
-	count func(change int) // see Count; nil: nobody counts
+	ready chan struct{}            // holds a value while there may be items
+	count func(change int)         // see Count; nil: nobody counts
+	turn  func(item T, add func()) // see InTurn; nil: items are added at once
 
 	mu     sync.Mutex
 	items  []T
@@ -27,6 +28,10 @@ func New[T any]() *Mailbox[T] { return &Mailbox[T]{ready: make(chan struct{}, 1)
 // Count has by told how many more items there are that are not handled, fewer if it is negative. by must not call the
 // Mailbox. Call it before the first Post.
 func (m *Mailbox[T]) Count(by func(change int)) { m.count = by }
+
+// InTurn has items added by turn, which calls add when their turn has come: at once, or later in the order of their
+// posts. Call it before the first Post.
+func (m *Mailbox[T]) InTurn(turn func(item T, add func())) { m.turn = turn }
 
 // Close has nobody count items any more: nothing will handle those that are left, and those that come.
 func (m *Mailbox[T]) Close() {
@@ -47,6 +52,14 @@ func (m *Mailbox[T]) counts(change int) {
 
 // Post adds an item.
 func (m *Mailbox[T]) Post(item T) {
+	if m.turn != nil {
+		m.turn(item, func() { m.add(item) })
+		return
+	}
+	m.add(item)
+}
+
+func (m *Mailbox[T]) add(item T) {
 	m.mu.Lock()
 	if len(m.items) == 0 {
 		m.oldest = time.Now()
