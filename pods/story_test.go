@@ -334,7 +334,7 @@ func (c *cgroups) Ensure(pod *v1.Pod) error {
 	defer c.mu.Unlock()
 	if c.panics[pod.UID] > 0 {
 		c.panics[pod.UID]--
-		panic("the cgroup of " + pod.Name)
+		panic(panicOfCgroup + pod.Name)
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ func (l *leader) file(c *course, i int, r round) {
 		if r.err != nil {
 			c.failed = r
 		}
-		if r.err != nil || l.limit.Lives > 0 && c.sum[counts.Lives] >= l.limit.Lives*c.Share/10 {
+		if r.err != nil || l.limit.Lives > 0 && c.sum[counts.Lives] >= l.limit.Lives*c.Share/1000 {
 			c.over = true
 			c.end() // rounds beyond it
 			if r.err != nil && l.progress != nil {
@@ -126,10 +126,10 @@ func (l *leader) file(c *course, i int, r round) {
 func (c *course) verdict(seed int) error {
 	if f, found := FailureIn(c.failed.log); found {
 		f.Folder = c.Folder
-		return fmt.Errorf("%s: a walk fails, after %s others of seed %d\n\n%s", c.Folder, f.After, seed+c.summed, f.Report(c.compare))
+		return fmt.Errorf("%s: a walk fails, after %s others of seed %d\n\n%s", c.Folder, f.After, seed+c.summed, f.Report(c.Compare))
 	}
 	if err := c.failed.err; err != nil {
-		return fmt.Errorf("%s%w; again: go test ./%s -run '%s' -rapid.seed=%d -rapid.checks=%d -compare=%d", withoutNoise(c.failed.log), err, c.Folder, c.Tests, seed+c.summed, c.Checks, c.compare)
+		return fmt.Errorf("%s%w; again: go test ./%s -run '%s' -rapid.seed=%d -rapid.checks=%d -compare=%d", withoutNoise(c.failed.log), err, c.Folder, c.Tests, seed+c.summed, c.Checks, c.Compare)
 	}
 	if unreached := counts.Unreached(c.sum); c.sum[counts.Lives] >= enough && len(unreached) > 0 {
 		return fmt.Errorf("no walk of %s came by %q: the walks do not prove what they should", c.Folder, unreached)

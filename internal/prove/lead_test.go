@@ -36,7 +36,7 @@ func (l *leader) leadBy(processors int) {
 // TestSameLives: a number of lives is that of the first rounds, however many are led at the same time and whichever ends first; one beyond
 // them counts for nothing, even if it fails.
 func TestSameLives(t *testing.T) {
-	few, many := coursed(t.Context(), 1, 2), coursed(t.Context(), 9, -1)
+	few, many := coursed(t.Context(), 100, 2), coursed(t.Context(), 900, -1)
 	l := &leader{limit: Limit{Lives: 150}, courses: []*course{few, many}}
 	l.leadBy(4)
 	for c, want := range map[*course]int{few: 20, many: 140} {
@@ -48,7 +48,7 @@ func TestSameLives(t *testing.T) {
 
 // TestFirstFailure: the round that fails is named by its seed, and ends its own course alone.
 func TestFirstFailure(t *testing.T) {
-	fails, other := coursed(t.Context(), 5, 3), coursed(t.Context(), 5, -1)
+	fails, other := coursed(t.Context(), 500, 3), coursed(t.Context(), 500, -1)
 	l := &leader{limit: Limit{Lives: 200}, courses: []*course{fails, other}}
 	l.leadBy(4)
 	if err := fails.verdict(7); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("-rapid.seed=%d ", 7+3)) {

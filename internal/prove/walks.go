@@ -21,16 +21,17 @@ type Walks struct {
 	Folder string
 	Tests  string // which, as `go test -run` takes them
 	Checks int    // of a round, for each test; too few for a round alone to come by every rare branch
-	Share  int    // of ten lives, where a number is asked for
-
-	compare int // Limit.Compare
+	Share  int    // of a thousand lives, where a number is asked for
+	// Compare is after how many steps a machine is compared with its clone; 0: they compare none.
+	Compare int
 }
 
-// AllWalks are those of both machines. A life of a pod in a roster is much cheaper than one
-// in a machine of its own.
+// AllWalks are those of both machines, and of the shell around them. A life of a pod in a roster is much cheaper than one
+// in a machine of its own, and one with its worker takes the longest.
 var AllWalks = []Walks{
-	{Folder: "lifecycle", Tests: "Walks$|^TestAdoptQuiet$", Checks: 400, Share: 1},
-	{Folder: "roster", Tests: "Walks$", Checks: 1000, Share: 9},
+	{Folder: "lifecycle", Tests: "Walks$|^TestAdoptQuiet$", Checks: 400, Share: 100, Compare: 1},
+	{Folder: "roster", Tests: "Walks$", Checks: 1000, Share: 890, Compare: 1},
+	{Folder: "pods", Tests: "Walks$", Checks: 200, Share: 10},
 }
 
 // enough is how many lives must have come by every rare branch.
@@ -41,7 +42,7 @@ type Limit struct {
 	For    time.Duration
 	Lives  int
 	Checks int // of a round, if not the usual ones
-	// Compare is after how many steps a machine is compared with its clone; 0: after each.
+	// Compare is after how many steps a machine is compared with its clone; 0: as usual.
 	Compare int
 }
 
@@ -56,7 +57,10 @@ func Lead(ctx context.Context, root string, seed int, limit Limit) (sums map[str
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
 	l := &leader{limit: limit, progress: os.Stderr}
 	for _, w := range AllWalks {
-		w.Checks, w.compare = cmp.Or(limit.Checks, w.Checks), max(1, limit.Compare)
+		w.Checks = cmp.Or(limit.Checks, w.Checks)
+		if w.Compare > 0 {
+			w.Compare = cmp.Or(limit.Compare, w.Compare)
+		}
 		binary := filepath.Join(work, w.Folder+".test")
 		if err := w.build(ctx, root, binary); err != nil {
 			return sums, err
@@ -96,7 +100,10 @@ func (w Walks) build(ctx context.Context, root, binary string) error {
 // command leads the walks of one seed.
 func (w Walks) command(ctx context.Context, binary, root string, seed int) *exec.Cmd {
 	command := exec.CommandContext(ctx, binary, "-test.run", w.Tests, "-test.v", "-test.timeout=0",
-		fmt.Sprintf("-rapid.seed=%d", seed), fmt.Sprintf("-rapid.checks=%d", w.Checks), fmt.Sprintf("-compare=%d", w.compare), "-rapid.shrinktime=1m")
+		fmt.Sprintf("-rapid.seed=%d", seed), fmt.Sprintf("-rapid.checks=%d", w.Checks), "-rapid.shrinktime=1m")
+	if w.Compare > 0 {
+		command.Args = append(command.Args, fmt.Sprintf("-compare=%d", w.Compare))
+	}
 	command.Dir = filepath.Join(root, w.Folder)
 	// Of a walk nothing is kept: collecting the heap seldom saves a quarter of the time.
 	command.Env = append(os.Environ(), "GOGC=400", "GOMAXPROCS=1")
