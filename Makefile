@@ -345,6 +345,7 @@ soak: ## SOAK random lives of the core, and times of a node, others at each call
 	$(GO) test ./lifecycle -run RandomWalks -rapid.checks=$$(($(SOAK) / 2)) -rapid.seed=$(SOAKSEED) -compare=$(COMPARE) -timeout 30m
 	$(GO) test ./lifecycle -run 'ProbeWalks|AdoptQuiet' -rapid.checks=$$(($(SOAK) / 4)) -rapid.seed=$(SOAKSEED) -compare=$(COMPARE) -timeout 30m
 	$(GO) test ./roster -run RandomWalks -rapid.checks=$(SOAK) -rapid.seed=$(SOAKSEED) -compare=$(COMPARE) -timeout 30m
+	$(GO) test ./pods -run NodeWalks -rapid.checks=$$(($(SOAK) / 20)) -rapid.seed=$(SOAKSEED) -timeout 30m
 
 MUTATIONS ?= -n 120 -seed 1
 .PHONY: mutations

@@ -2,6 +2,7 @@ package pods
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -179,10 +180,22 @@ func (l *life) lived() error {
 		l.file(l.files[uid], false)
 	}
 	l.lives(5 * time.Minute)
+	l.collects()
 	if left := l.left(); len(left) > 0 || len(l.server.objects) > 0 {
 		return fmt.Errorf("all pods were deleted, and there are %q, and %d objects (B-FIN-6)", left, len(l.server.objects))
 	}
 	return l.laws.hold()
+}
+
+// collects removes logs of pods that have ended without a worker, as an agent does each minute (B-GC-5).
+func (l *life) collects() {
+	shell := l.server.node.shell
+	go func() {
+		if err := (Remains{shell}).ClearDisk(context.Background()); err != nil {
+			l.laws.breaks("clear the disk: %v", err)
+		}
+	}()
+	l.lives(time.Minute)
 }
 
 // starts has an agent, after the runtime has come back if need be.
