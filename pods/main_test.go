@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// usualChecks is how many walks a run of the tests takes: about two seconds.
-const usualChecks = 50
+// usualChecks is how many walks a run of the tests takes: about a second each.
+const usualChecks = 30
 
 // A failing walk prints its seed, which is all that is needed to walk it again (-rapid.seed).
 func init() {
