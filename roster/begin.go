@@ -35,11 +35,16 @@ func (m *Machine) begin(p *pod) {
 		m.waits(p, ForName, never())
 	case m.wasFound(p) && m.awaitsMirror(p): // it runs already
 		m.waits(p, ForMirror, never())
-	case m.wasFound(p) || !p.ran && lifecycle.RanBefore(p.newest, lifecycle.Observed{}):
+	case m.wasFound(p) || p.ranBefore():
 		m.look(p)
 	default:
 		m.admit(p, m.node)
 	}
+}
+
+// ranBefore says whether the status of its object tells that it has begun on this node, which has not been looked into.
+func (p *pod) ranBefore() bool {
+	return !p.ran && lifecycle.RanBefore(p.newest, lifecycle.Observed{})
 }
 
 // nameLives says whether another static pod of the same name has not ended yet (B-WRK-19).
@@ -108,10 +113,13 @@ func (m *Machine) nodeRead(p *pod, node *v1.Node) {
 	if node == nil {
 		node = m.node
 	}
-	if p.wanted {
-		m.admit(p, node)
-	} else {
+	switch {
+	case !p.wanted:
 		m.leave(p)
+	case p.ranBefore(): // as the API server tells meanwhile
+		m.look(p)
+	default:
+		m.admit(p, node)
 	}
 	if !p.holds() { // its place was kept
 		m.roomFreed()

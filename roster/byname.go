@@ -21,6 +21,8 @@ func (m *Machine) allocationAnswered(p *pod, f Allocated) {
 	switch {
 	case !p.wanted:
 		m.leave(p)
+	case p.ranBefore(): // as the API server tells meanwhile
+		m.look(p)
 	case p.newest.DeletionTimestamp != nil:
 		m.start(p)
 	case f.Refusal != nil && m.freeing(p, f.Lacks) > 0:
