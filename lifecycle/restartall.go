@@ -101,8 +101,7 @@ func endsFirst(s *step) bool {
 		!s.due(s.group.Since.Add(endsFirstMost))
 }
 
-// endsFirstMost is for how long: as long as a runtime has at least for a kill (B-SIG-4). Where a thousand members share a machine,
-// a kill takes longer than elsewhere, and a status more of each of them would make it take longer still.
+// endsFirstMost is for how long: what a kill is given at least (B-SIG-4), and takes where a thousand members share a machine.
 const endsFirstMost = 2 * time.Second
 
 // roundTrigger is a container whose exit asks for a restart of all.

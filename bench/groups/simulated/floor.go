@@ -94,9 +94,11 @@ func (b *bench) newOwned(ctx context.Context) (*floor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.startFloorNode(ctx); err != nil {
+	end, err := startFloorNode(ctx, f.client)
+	if err != nil {
 		return nil, err
 	}
+	b.onClose(end)
 	if f.seen, err = b.createJobSet(ctx, jobSet{namespace: f.namespace, name: ownedJobSet, scheduler: nobody, node: floorNode}); err != nil {
 		return nil, err
 	}

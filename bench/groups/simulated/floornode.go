@@ -7,6 +7,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/bench/testbed"
 	"github.com/lifepod/lifepod/sim/nodes"
@@ -21,21 +22,20 @@ const (
 	leaseDuration = 40               // seconds
 )
 
-// startFloorNode has the cluster know the node, and keeps it alive until the bench is closed.
-func (b *bench) startFloorNode(ctx context.Context) error {
+// startFloorNode has the cluster know the node, and keeps it alive until end is called.
+func startFloorNode(ctx context.Context, client kubernetes.Interface) (end func() error, err error) {
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: floorNode, Labels: map[string]string{nodes.SimulatedLabel: "true"}}}
 	node.Spec.Unschedulable = true
 	node.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue, LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now()}}
-	if _, err := b.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
-		return err
+	if _, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+		return nil, err
 	}
-	leases := b.client.CoordinationV1().Leases(v1.NamespaceNodeLease)
+	leases := client.CoordinationV1().Leases(v1.NamespaceNodeLease)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: floorNode}}
 	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = new(floorNode), new(int32(leaseDuration))
 	lease.Spec.RenewTime = new(metav1.NowMicro())
-	lease, err := leases.Create(ctx, lease, metav1.CreateOptions{})
-	if err != nil {
-		return err
+	if lease, err = leases.Create(ctx, lease, metav1.CreateOptions{}); err != nil {
+		return nil, err
 	}
 	renewing, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -48,6 +48,5 @@ func (b *bench) startFloorNode(ctx context.Context) error {
 			}
 		}
 	}()
-	b.onClose(func() error { cancel(); <-done; return nil })
-	return nil
+	return func() error { cancel(); <-done; return nil }, nil
 }

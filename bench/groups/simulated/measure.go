@@ -78,7 +78,7 @@ func (b *bench) round(ctx context.Context, attempt int) (r result, err error) {
 	var asked requests
 	waits := time.Now()
 	for began.IsZero() {
-		if asked, err = b.requests(ctx); err != nil { // before the exit: it takes time
+		if asked, err = writesAsked(ctx, b.client); err != nil { // before the exit: it takes time
 			return r, err
 		}
 		select {
@@ -119,7 +119,7 @@ func (b *bench) write(ctx context.Context, what string, f *floor, attempt int) (
 	if err := testbed.Sleep(ctx, untilRest); err != nil {
 		return t, err
 	}
-	asked, err := b.requests(ctx)
+	asked, err := writesAsked(ctx, b.client)
 	if err != nil {
 		return t, err
 	}
@@ -144,7 +144,7 @@ func (b *bench) taking(ctx context.Context, what string, asked requests, do func
 	for name := range after {
 		t.cpu[name] = after[name] - used[name]
 	}
-	if t.requests, err = b.requests(ctx); err != nil {
+	if t.requests, err = writesAsked(ctx, b.client); err != nil {
 		return t, err
 	}
 	t.requests = t.requests.minus(asked)

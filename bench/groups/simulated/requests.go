@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+
+	"k8s.io/client-go/kubernetes"
 )
 
 // requests are how often the API server was asked to write what, as its metrics count them: by resource and subresource.
@@ -20,9 +22,9 @@ func label(of []byte, name string) string {
 	return string(value)
 }
 
-// requests asks the API server.
-func (b *bench) requests(ctx context.Context) (requests, error) {
-	text, err := b.client.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+// writesAsked asks the API server.
+func writesAsked(ctx context.Context, client kubernetes.Interface) (requests, error) {
+	text, err := client.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("ask the API server for its metrics: %w", err)
 	}
