@@ -140,6 +140,9 @@ func (b *bench) taking(ctx context.Context, what string, asked requests, do func
 		return t, err
 	}
 	after, err := b.cpu()
+	if err != nil {
+		return t, err
+	}
 	t.cpu = map[string]time.Duration{}
 	for name := range after {
 		t.cpu[name] = after[name] - used[name]
@@ -149,7 +152,7 @@ func (b *bench) taking(ctx context.Context, what string, asked requests, do func
 	}
 	t.requests = t.requests.minus(asked)
 	b.last[what] = t.time
-	return t, errors.Join(err, profiled())
+	return t, profiled()
 }
 
 func ms(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
