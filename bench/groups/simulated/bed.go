@@ -30,8 +30,8 @@ import (
 // manyRequests is a rate of requests that limits nobody.
 const manyRequests = 10000
 
-// exits is what the worker writes that exits.
-const exits = "exits"
+// What workers write: one as it exits, all when they start.
+const exits, starts = "exits", "starts"
 
 const jobSetManifest = `
 apiVersion: jobset.x-k8s.io/v1alpha2
@@ -54,6 +54,7 @@ spec:
           metadata: {annotations: {lifepod.dev/group: jobset}}
           spec:
             schedulerName: SCHEDULER
+            nodeName: NODE
             restartPolicy: Never
             automountServiceAccountToken: false
             nodeSelector: {lifepod.dev/simulated: "true"}
@@ -74,6 +75,7 @@ type bench struct {
 	jobset  *jobset.Controller
 	seen    *observer
 	exited  chan time.Time // when a worker has exited
+	started started
 	nodes   *exec.Cmd
 	pids    map[string]int
 	last    map[string]time.Duration // how long what is measured took the last time
@@ -190,8 +192,9 @@ func (b *bench) writeScenarios(dir string) (flags []string, err error) {
 		err = errors.Join(err, os.WriteFile(file, []byte(text), 0o600))
 		flags = append(flags, flag, what+file)
 	}
-	write("runs.yaml", "Scenario", "containers: {worker: {runs: [{run: forever}]}}", "--scenario", "")
-	exit := fmt.Sprintf("containers: {worker: {runs: [{run: %[1]s, exit: 3, output: [{at: %[1]s, text: %[2]s}]}]}}", b.plan.every, exits)
+	write("runs.yaml", "Scenario", fmt.Sprintf("containers: {worker: {runs: [{run: forever, output: [{text: %s}]}]}}", starts), "--scenario", "")
+	exit := fmt.Sprintf("containers: {worker: {runs: [{run: %[1]s, exit: 3, output: [{text: %[3]s}, {at: %[1]s, text: %[2]s}]}]}}",
+		b.plan.every, exits, starts)
 	write("exits.yaml", "Scenario", exit, "--scenario", "default/train-workers-0-0-*=")
 	if b.plan.slow > 0 {
 		write("nodes.yaml", "NodeScenario", fmt.Sprintf("nodes: [{share: %v%%, slow: 10}]", b.plan.slow), "--node-scenario", "")
@@ -199,7 +202,34 @@ func (b *bench) writeScenarios(dir string) (flags []string, err error) {
 	return flags, err
 }
 
-// read reads what the nodes print: that the cluster knows them, and when a worker exits.
+// started is when all workers have started since one has exited.
+type started struct {
+	mu    sync.Mutex
+	count int
+	last  time.Time
+}
+
+// begin forgets those of the round before.
+func (s *started) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count = 0
+}
+
+func (s *started) one(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count, s.last = s.count+1, at
+}
+
+// all is when the last of so many has started; false: not all have.
+func (s *started) all(count int) (time.Time, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last, s.count >= count
+}
+
+// read reads what the nodes print: that the cluster knows them, and when workers exit and start.
 func (b *bench) read(out io.Reader, ready chan<- struct{}) {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		now := time.Now()
@@ -207,7 +237,10 @@ func (b *bench) read(out io.Reader, ready chan<- struct{}) {
 		case bytes.Contains(line, []byte("members of the cluster")):
 			progress("%s", line)
 			close(ready)
+		case bytes.HasSuffix(line, []byte(": "+starts)):
+			b.started.one(now)
 		case bytes.HasSuffix(line, []byte(": "+exits)):
+			b.started.begin()
 			select {
 			case b.exited <- now:
 			default: // nobody waits any more
@@ -229,7 +262,10 @@ func (b *bench) startJobSet(ctx context.Context) (err error) {
 }
 
 // jobSet is a JobSet. Each of its pods is a member of its group.
-type jobSet struct{ namespace, name, scheduler string }
+type jobSet struct {
+	namespace, name, scheduler string
+	node                       string // of all pods; empty: the scheduler chooses
+}
 
 // createJobSet creates it; what becomes of it is seen until the end.
 func (b *bench) createJobSet(ctx context.Context, j jobSet) (*observer, error) {
@@ -240,7 +276,7 @@ func (b *bench) createJobSet(ctx context.Context, j jobSet) (*observer, error) {
 		return nil, err
 	}
 	b.onClose(func() error { cancel(); seen.running.Wait(); return nil })
-	text := strings.NewReplacer("NAMES", fmt.Sprint(b.plan.names), "NAME", j.name, "PODS", fmt.Sprint(b.plan.pods), "SCHEDULER", j.scheduler).
+	text := strings.NewReplacer("NAMES", fmt.Sprint(b.plan.names), "NAME", j.name, "PODS", fmt.Sprint(b.plan.pods), "SCHEDULER", j.scheduler, "NODE", j.node).
 		Replace(jobSetManifest)
 	_, err = b.plane.Kubectl(ctx, text, "apply", "--namespace", j.namespace, "--filename=-")
 	return seen, err

@@ -16,7 +16,8 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// nobody is the name of a scheduler that does not exist. Its pods stay without a node, and only this program writes their statuses.
+// nobody is the name of a scheduler that does not exist. Its pods have no node but the one of their template, and only this program
+// writes their statuses.
 const nobody = "none"
 
 // The namespaces of the pods of floors, and the name of their JobSet.
@@ -93,7 +94,12 @@ func (b *bench) newOwned(ctx context.Context) (*floor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.seen, err = b.createJobSet(ctx, jobSet{namespace: f.namespace, name: ownedJobSet, scheduler: nobody}); err != nil {
+	end, err := startFloorNode(ctx, f.client)
+	if err != nil {
+		return nil, err
+	}
+	b.onClose(end)
+	if f.seen, err = b.createJobSet(ctx, jobSet{namespace: f.namespace, name: ownedJobSet, scheduler: nobody, node: floorNode}); err != nil {
 		return nil, err
 	}
 	if f.pods, err = f.seen.names(ctx); err != nil {

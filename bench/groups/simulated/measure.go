@@ -18,8 +18,9 @@ type results struct {
 
 // taken is what something took.
 type taken struct {
-	time time.Duration
-	cpu  map[string]time.Duration // of each process
+	time     time.Duration
+	cpu      map[string]time.Duration // of each process
+	requests requests
 }
 
 // result is one round.
@@ -29,6 +30,7 @@ type result struct {
 	out    time.Duration // until the JobSet says that the attempt before is outdated
 	told   time.Duration // until all have told the next one
 	may    time.Duration // until the JobSet says that it may begin
+	starts time.Duration // until all workers have started; their statuses come later
 	writes writes        // until all run
 	later  writes        // of the whole round; some are written after all run again
 }
@@ -49,8 +51,8 @@ func (b *bench) measure(ctx context.Context) error {
 		now := b.seen.count()
 		r.later = now.minus(began) // with the events of the round before, which come late
 		began = now
-		progress("round %d: all run again after %v (told %v, outdated %v, all told %v, may begin %v)",
-			i, ms(r.time), ms(r.first), ms(r.out), ms(r.told), ms(r.may))
+		progress("round %d: all run again after %v (told %v, outdated %v, all told %v, may begin %v, all started %v)",
+			i, ms(r.time), ms(r.first), ms(r.out), ms(r.told), ms(r.may), ms(r.starts))
 		bare, err := b.write(ctx, "bare", floors.bare, i+1)
 		if err != nil {
 			return err
@@ -73,22 +75,34 @@ func (b *bench) round(ctx context.Context, attempt int) (r result, err error) {
 		return r, err
 	}
 	var began time.Time
+	var asked requests
 	waits := time.Now()
-	select {
-	case began = <-b.exited:
-	case <-ctx.Done():
-		return r, context.Cause(ctx)
+	for began.IsZero() {
+		if asked, err = writesAsked(ctx, b.client); err != nil { // before the exit: it takes time
+			return r, err
+		}
+		select {
+		case began = <-b.exited:
+		case <-time.After(2 * time.Second):
+		case <-ctx.Done():
+			return r, context.Cause(ctx)
+		}
 	}
 	if began.Before(waits) {
 		return r, fmt.Errorf("the worker exited %v before what was measured before had ended: -every %v is too short", ms(waits.Sub(began)), b.plan.every)
 	}
 	before, said := b.seen.count(), b.seen.kinds()
-	r.taken, err = b.taking(ctx, "round", func() (time.Duration, error) {
+	r.taken, err = b.taking(ctx, "round", asked, func() (time.Duration, error) {
 		if err := b.lose(ctx, lost); err != nil {
 			return 0, err
 		}
 		seen, err := b.seen.await(ctx, attempt, allRun)
 		r.first, r.out, r.told, r.may = seen.first.Sub(began), seen.previous.Sub(began), seen.told.Sub(began), seen.current.Sub(began)
+		if last, all := b.started.all(b.plan.pods); all {
+			r.starts = last.Sub(began)
+		} else if err == nil {
+			err = errors.New("all run, and not all workers have written that they start")
+		}
 		return seen.all.Sub(began), err
 	})
 	r.writes = b.seen.count().minus(before)
@@ -105,14 +119,18 @@ func (b *bench) write(ctx context.Context, what string, f *floor, attempt int) (
 	if err := testbed.Sleep(ctx, untilRest); err != nil {
 		return t, err
 	}
-	return b.taking(ctx, what, func() (time.Duration, error) { return f.write(ctx, attempt) })
+	asked, err := writesAsked(ctx, b.client)
+	if err != nil {
+		return t, err
+	}
+	return b.taking(ctx, what, asked, func() (time.Duration, error) { return f.write(ctx, attempt) })
 }
 
 // untilRest is how long controllers may still have something to do.
 const untilRest = 2 * time.Second
 
 // taking measures what something takes.
-func (b *bench) taking(ctx context.Context, what string, do func() (time.Duration, error)) (t taken, err error) {
+func (b *bench) taking(ctx context.Context, what string, asked requests, do func() (time.Duration, error)) (t taken, err error) {
 	used, err := b.cpu()
 	if err != nil {
 		return t, err
@@ -122,12 +140,19 @@ func (b *bench) taking(ctx context.Context, what string, do func() (time.Duratio
 		return t, err
 	}
 	after, err := b.cpu()
+	if err != nil {
+		return t, err
+	}
 	t.cpu = map[string]time.Duration{}
 	for name := range after {
 		t.cpu[name] = after[name] - used[name]
 	}
+	if t.requests, err = writesAsked(ctx, b.client); err != nil {
+		return t, err
+	}
+	t.requests = t.requests.minus(asked)
 	b.last[what] = t.time
-	return t, errors.Join(err, profiled())
+	return t, profiled()
 }
 
 func ms(d time.Duration) time.Duration { return d.Round(time.Millisecond) }

@@ -26,7 +26,8 @@ func (r *results) print(out io.Writer, p plan) {
 		{"the JobSet says that the last one is outdated", func(r result) time.Duration { return r.out }},
 		{"all pods have told the next one", func(r result) time.Duration { return r.told }},
 		{"the JobSet says that it may begin", func(r result) time.Duration { return r.may }},
-		{"all run again", func(r result) time.Duration { return r.time }},
+		{"all workers have started", func(r result) time.Duration { return r.starts }},
+		{"all run again, by their statuses", func(r result) time.Duration { return r.time }},
 	} {
 		line(out, row.what, each(r.rounds, row.of))
 	}
@@ -37,6 +38,10 @@ func (r *results) print(out io.Writer, p plan) {
 	fmt.Fprintf(out, "%-48s %10s\n", "all run again, by the bare writes", times.Ratio(all, median(bare).Seconds()))
 	fmt.Fprintf(out, "%-48s %10s\n", "all run again, by the writes for another JobSet", times.Ratio(all, median(owned).Seconds()))
 	r.printWrites(out, p)
+	fmt.Fprintln(out, "writes that the API server was asked for, mean:")
+	printRequests(out, "each round, until all run", each(r.rounds, func(r result) requests { return r.requests }))
+	printRequests(out, "the bare writes", each(r.bare, func(t taken) requests { return t.requests }))
+	printRequests(out, "the writes of a JobSet's pods", each(r.owned, func(t taken) requests { return t.requests }))
 	fmt.Fprintln(out, "CPU time, mean:")
 	printCPU(out, "each round, until all run", each(r.rounds, func(r result) map[string]time.Duration { return r.cpu }))
 	printCPU(out, "the bare writes", each(r.bare, func(t taken) map[string]time.Duration { return t.cpu }))
@@ -65,6 +70,20 @@ func (r *results) printWrites(out io.Writer, p plan) {
 	fmt.Fprint(out, "the worker in these statuses:")
 	for _, kind := range slices.SortedFunc(maps.Keys(r.says), func(a, b string) int { return cmp.Compare(r.says[b], r.says[a]) }) {
 		fmt.Fprintf(out, " %s %.2f,", kind, float64(r.says[kind])/pods)
+	}
+	fmt.Fprintln(out)
+}
+
+func printRequests(out io.Writer, what string, all []requests) {
+	sum := requests{}
+	for _, one := range all {
+		for of, n := range one {
+			sum[of] += n
+		}
+	}
+	fmt.Fprintf(out, "  %s:", what)
+	for _, of := range slices.SortedFunc(maps.Keys(sum), func(a, b string) int { return cmp.Or(cmp.Compare(sum[b], sum[a]), cmp.Compare(a, b)) }) {
+		fmt.Fprintf(out, " %s %.0f,", of, float64(sum[of])/float64(len(all)))
 	}
 	fmt.Fprintln(out)
 }
