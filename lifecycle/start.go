@@ -224,7 +224,7 @@ func applyContainerStarted(s *step, f ContainerStarted) {
 	switch {
 	case f.Failure.Class == Uncertain:
 		startUnanswered(s, c, f.Failure, "RunContainerError")
-	case f.Failure.Class == Failed && s.kept.Stage == Syncing:
+	case f.Failure.Class != Cancelled && s.kept.Stage == Syncing:
 		startRefused(s, c, f.Failure, "RunContainerError")
 		tell(s, Report{Subject: c.spec.Name, What: c.Failure.Reason + ": " + f.Failure.Message, Rule: "A-CST-7", Again: true})
 	}
