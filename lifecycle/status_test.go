@@ -40,7 +40,8 @@ func TestStatusOfRunningPod(t *testing.T) {
 	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "b"}, {Name: "a"}}})
 	tr.now = tr.now.Add(5 * time.Second)
 	tr.settle(t, nil)
-	tr.feed(ContainerRunning{ContainerID: "a-0", StartedAt: tr.now, Image: "docker.io/library/img:1", ImageRef: "docker.io/library/img@sha256:2"})
+	user := &v1.ContainerUser{Linux: &v1.LinuxContainerUser{UID: 7}}
+	tr.feed(ContainerRunning{ContainerID: "a-0", StartedAt: tr.now, Image: "docker.io/library/img:1", ImageRef: "docker.io/library/img@sha256:2", User: user})
 	status := tr.m.Status()
 
 	began := metav1.Unix(tr.start.Unix(), 0)
@@ -57,6 +58,7 @@ func TestStatusOfRunningPod(t *testing.T) {
 			{
 				Name: "a", State: running, Ready: true, Started: &started, Image: "docker.io/library/img:1",
 				ImageID: "docker.io/library/img@sha256:2", ContainerID: "containerd://a-0", // A-CST-4
+				User: user, // A-CST-16
 			},
 			{Name: "b", State: running, Ready: true, Started: &started, Image: "img:1", ImageID: "img@sha256:1", ContainerID: "containerd://b-0"},
 		},
