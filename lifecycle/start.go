@@ -102,7 +102,7 @@ func startCreated(s *step, c *container) {
 
 func (s *step) containerOf(op EffectID, at position) *container {
 	for _, c := range s.containers {
-		if op != 0 && c.op == op && c.Position == at {
+		if c.op == op && c.Position == at {
 			return c
 		}
 	}

@@ -42,6 +42,7 @@ func TestStatusOfRunningPod(t *testing.T) {
 	tr.settle(t, nil)
 	user := &v1.ContainerUser{Linux: &v1.LinuxContainerUser{UID: 7}}
 	tr.feed(ContainerRunning{ContainerID: "a-0", StartedAt: tr.now, Image: "docker.io/library/img:1", ImageRef: "docker.io/library/img@sha256:2", User: user})
+	tr.feed(ContainerRunning{ContainerID: "a-0", StartedAt: tr.now}) // what is not said again stays
 	status := tr.m.Status()
 
 	began := metav1.Unix(tr.start.Unix(), 0)
