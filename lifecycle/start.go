@@ -197,7 +197,7 @@ func dropInstance(s *step, c *container) {
 	c.Image = image{Info: c.Image.Info}
 	askImagesAnew(s, c)
 	if c.Exit != nil {
-		c.Position, c.op, c.touchedAt = exited, 0, s.now
+		c.Position, c.touchedAt = exited, s.now
 		return
 	}
 	c.instance = instance{underWay: underWay{touchedAt: s.now}}
