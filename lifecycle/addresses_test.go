@@ -90,3 +90,16 @@ func TestHostAddressChanges(t *testing.T) {
 		t.Errorf("the host has %v", status.HostIPs)
 	}
 }
+
+// A new sandbox may have other addresses, as many as the old one: they are those of the pod then (A-CST-17, A-ACT-3).
+func TestPodAddressChanges(t *testing.T) {
+	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
+	tr.settle(t, nil)
+	tr.feed(SandboxExited{SandboxID: "sandbox0"})
+	tr.settle(t, []string{"CreateSandbox"})
+	tr.feed(SandboxCreated{Result: Result{ID: tr.pending[0].EffectID()}, SandboxID: "sandbox1", IPs: []string{"10.0.0.3"}})
+	status := tr.m.Status()
+	if diff := cmp.Diff([]v1.PodIP{{IP: "10.0.0.3"}}, status.PodIPs); diff != "" || status.PodIP != "10.0.0.3" {
+		t.Errorf("podIP %s, podIPs (-want +got):\n%s", status.PodIP, diff)
+	}
+}

@@ -39,3 +39,20 @@ func TestSparedInstancesAreThoseOfTheirAttempts(t *testing.T) {
 		t.Errorf("after the third exit attempts %d are removed, want 1 and 2", got)
 	}
 }
+
+// With the next instance the one before the last is removed, and its log, which the attempt names (B-GC-2).
+func TestRemovedInstanceIsThatOfItsAttempt(t *testing.T) {
+	tr := playing(t, v1.PodSpec{RestartPolicy: v1.RestartPolicyAlways, Containers: []v1.Container{{Name: "a"}}})
+	for range 2 {
+		tr.settle(t, nil)
+		tr.feed(tr.runtime.end(t, tr.runtime.idOf(t, "a"), ContainerExited{ExitCode: 1, FinishedAt: tr.now}))
+		tr.advance(t, time.Minute.String())
+	}
+	tr.settle(t, []string{"RemoveContainer"})
+	if len(tr.pending) != 1 {
+		t.Fatalf("asked for %v, want one removal", tr.pending)
+	}
+	if remove := tr.pending[0].(RemoveContainer); remove.ContainerID != "a-0" || remove.Attempt != 0 {
+		t.Errorf("%s is removed as attempt %d, want a-0 as attempt 0", remove.ContainerID, remove.Attempt)
+	}
+}

@@ -102,7 +102,7 @@ func startCreated(s *step, c *container) {
 
 func (s *step) containerOf(op EffectID, at position) *container {
 	for _, c := range s.containers {
-		if op != 0 && c.op == op && c.Position == at {
+		if c.op == op && c.Position == at {
 			return c
 		}
 	}
@@ -197,7 +197,7 @@ func dropInstance(s *step, c *container) {
 	c.Image = image{Info: c.Image.Info}
 	askImagesAnew(s, c)
 	if c.Exit != nil {
-		c.Position, c.op, c.touchedAt = exited, 0, s.now
+		c.Position, c.touchedAt = exited, s.now
 		return
 	}
 	c.instance = instance{underWay: underWay{touchedAt: s.now}}
@@ -224,7 +224,7 @@ func applyContainerStarted(s *step, f ContainerStarted) {
 	switch {
 	case f.Failure.Class == Uncertain:
 		startUnanswered(s, c, f.Failure, "RunContainerError")
-	case f.Failure.Class == Failed && s.kept.Stage == Syncing:
+	case f.Failure.Class != Cancelled && s.kept.Stage == Syncing:
 		startRefused(s, c, f.Failure, "RunContainerError")
 		tell(s, Report{Subject: c.spec.Name, What: c.Failure.Reason + ": " + f.Failure.Message, Rule: "A-CST-7", Again: true})
 	}

@@ -70,17 +70,7 @@ func (s *step) inPassing(fact Fact) bool {
 	if f, created := fact.(ContainerCreated); !created || f.Failure != nil || s.round.announce {
 		return false
 	}
-	starts := false
-	for _, e := range s.effects {
-		switch e.(type) {
-		case StartContainer:
-			starts = true
-		case RecordEvent, RemoveContainer:
-		default:
-			return false
-		}
-	}
-	return starts
+	return slices.ContainsFunc(s.effects, func(e Effect) bool { _, starts := e.(StartContainer); return starts })
 }
 
 // statusOf derives the whole status from the state. The previous status only supplies

@@ -40,11 +40,16 @@ func TestStatusOfRunningPod(t *testing.T) {
 	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "b"}, {Name: "a"}}})
 	tr.now = tr.now.Add(5 * time.Second)
 	tr.settle(t, nil)
-	tr.feed(ContainerRunning{ContainerID: "a-0", StartedAt: tr.now, Image: "docker.io/library/img:1", ImageRef: "docker.io/library/img@sha256:2"})
+	user := &v1.ContainerUser{Linux: &v1.LinuxContainerUser{UID: 7}}
+	before := tr.now.Add(-2 * time.Second)
+	tr.feed(ContainerRunning{ContainerID: "a-0", StartedAt: before, Image: "docker.io/library/img:1", ImageRef: "docker.io/library/img@sha256:2", User: user})
+	tr.feed(ContainerRunning{ContainerID: "a-0"}) // what is not said again stays
 	status := tr.m.Status()
 
 	began := metav1.Unix(tr.start.Unix(), 0)
-	running := v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: metav1.Unix(tr.now.Unix(), 0)}} // A-STAT-9
+	running := func(since time.Time) v1.ContainerState {
+		return v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: metav1.Unix(since.Unix(), 0)}} // A-STAT-9
+	}
 	started := true
 	want := v1.PodStatus{
 		ObservedGeneration: 1, // A-COND-11
@@ -55,10 +60,11 @@ func TestStatusOfRunningPod(t *testing.T) {
 		PodIP: "10.0.0.2", PodIPs: []v1.PodIP{{IP: "10.0.0.2"}},
 		ContainerStatuses: []v1.ContainerStatus{ // A-CST-1
 			{
-				Name: "a", State: running, Ready: true, Started: &started, Image: "docker.io/library/img:1",
+				Name: "a", State: running(before), Ready: true, Started: &started, Image: "docker.io/library/img:1",
 				ImageID: "docker.io/library/img@sha256:2", ContainerID: "containerd://a-0", // A-CST-4
+				User: user, // A-CST-16
 			},
-			{Name: "b", State: running, Ready: true, Started: &started, Image: "img:1", ImageID: "img@sha256:1", ContainerID: "containerd://b-0"},
+			{Name: "b", State: running(tr.now), Ready: true, Started: &started, Image: "img:1", ImageID: "img@sha256:1", ContainerID: "containerd://b-0"},
 		},
 	}
 	got := *status.DeepCopy()
@@ -170,5 +176,26 @@ func TestStatusWaitsForStart(t *testing.T) {
 	slow.settle(t, []string{"StartContainer"})
 	if got := statuses(slow, StopRequested{}); len(got) != 1 || got[0].ContainerStatuses[0].ContainerID != "containerd://a-0" {
 		t.Errorf("of a pod that is to end while its container starts: %+v", got)
+	}
+}
+
+// A start that is due when something else happens does not hold up what that is: the exit of another container is told at once.
+func TestExitIsToldBesideStart(t *testing.T) {
+	tr := playing(t, v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Name: "a"}, {Name: "b"}}})
+	for _, failure := range []*Failure{nil, {Message: "busy"}} { // of a, and of b
+		tr.settle(t, []string{"StartContainer"})
+		if failure == nil {
+			tr.succeed(t, 0)
+			continue
+		}
+		e := tr.pending[0]
+		tr.pending = nil
+		tr.feed(AnswerTo(e, failure))
+	}
+	tr.settle(t, nil)
+	tr.now = tr.now.Add(tr.m.options.RetryAfter) // Woke is late
+	exit := tr.runtime.end(t, "a-0", ContainerExited{FinishedAt: tr.now, Reason: "Completed"})
+	if got := statuses(tr, exit); len(got) != 1 || got[0].ContainerStatuses[0].State.Terminated == nil || tr.m.containerNamed("b").Position != starting {
+		t.Errorf("b is %s; statuses of the exit of a: %+v", tr.m.containerNamed("b").Position, got)
 	}
 }

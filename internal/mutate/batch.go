@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -38,12 +39,17 @@ func (p Package) Batchable(m Mutant) bool {
 
 // Build compiles the mistakes; those that the compiler refuses are left out. Close removes
 // what it has made.
-func (p Package) Build(ctx context.Context, mistakes []Mutant) (*Batch, error) {
+func (p Package) Build(ctx context.Context, mistakes []Mutant) (built *Batch, err error) {
 	work, err := os.MkdirTemp("", "mutants")
 	if err != nil {
 		return nil, err
 	}
 	b := &Batch{of: p, work: work, refused: map[int]bool{}}
+	defer func() {
+		if err != nil {
+			built, err = nil, errors.Join(err, b.Close())
+		}
+	}()
 	for {
 		overlay, err := p.writeCopies(work, mistakes, b.refused)
 		if err != nil {
@@ -86,7 +92,7 @@ func (b *Batch) Try(ctx context.Context, i int, rounds []Round) (caughtBy string
 // Refused says whether the compiler has refused the mistake of that index.
 func (b *Batch) Refused(i int) bool { return b.refused[i] }
 
-var copyName = regexp.MustCompile(`zz_mutant_(\d+)\.go`)
+var copyName = regexp.MustCompile(`zz_(\d+)_mutant\.go`)
 
 // writeCopies writes the files of a batch, and the overlay that has the go command see
 // them in the package's folder.
@@ -109,7 +115,8 @@ func (p Package) writeCopies(work string, mistakes []Mutant, refused map[int]boo
 		if err != nil {
 			return "", err
 		}
-		if err := add(filepath.Join(p.Folder, fmt.Sprintf("zz_mutant_%d.go", i)), c.text); err != nil {
+		// The number is not the name's end: Go compiles x_386.go for that architecture only.
+		if err := add(filepath.Join(p.Folder, fmt.Sprintf("zz_%d_mutant.go", i)), c.text); err != nil {
 			return "", err
 		}
 		if turns[m.File] == nil {
