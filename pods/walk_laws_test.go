@@ -43,6 +43,13 @@ func (l *nodeLaws) begins() {
 	}
 }
 
+// forgets is when what agents remember is lost: nobody knows any more how a static pod has ended (B-STA-8).
+func (l *nodeLaws) forgets() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.ended, func(uid types.UID, _ string) bool { return l.node.server.objects[uid] == nil })
+}
+
 func (l *nodeLaws) breaks(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -270,6 +270,7 @@ func (l *life) harms(h harm) error {
 		return l.starts(0)
 	case "forget":
 		l.killed()
+		l.laws.forgets()
 		if err := os.RemoveAll(filepath.Join(l.dir, "memory")); err != nil {
 			return err
 		}
