@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,6 +74,44 @@ func TestForgetFiles(t *testing.T) {
 	if end := string(mapped[size-3:]); end != "end" {
 		t.Errorf("the mapped file ends with %q", end)
 	}
+}
+
+// TestShrinkStacks: goroutines that wait keep little of the stack that they once needed.
+func TestShrinkStacks(t *testing.T) {
+	const goroutines, kept = 1000, 8 << 10
+	var running sync.WaitGroup
+	before, end, deep := stacks(), make(chan struct{}), make(chan struct{}, goroutines)
+	for range goroutines {
+		running.Go(func() {
+			use(300)
+			deep <- struct{}{}
+			<-end
+		})
+	}
+	for range goroutines {
+		<-deep
+	}
+	large := stacks()
+	GiveBack()
+	small := stacks()
+	close(end)
+	running.Wait()
+	if large-before < goroutines*4*kept {
+		t.Errorf("%d goroutines take %d bytes more at first, want more than %d", goroutines, large-before, goroutines*4*kept)
+	}
+	if small > before+goroutines*kept {
+		t.Errorf("%d goroutines take %d bytes more afterwards, want %d at most", goroutines, small-before, goroutines*kept)
+	}
+}
+
+// use needs so many times 100 bytes of the stack, at least.
+func use(times int) (sum byte) {
+	var some [100]byte
+	some[times%len(some)] = 1
+	if times > 0 {
+		sum = use(times - 1)
+	}
+	return sum + some[0]
 }
 
 // ofFile is how much of files is resident, in KiB, those of a tmpfs included.
