@@ -31,7 +31,7 @@ func (c *leaseClient) CoordinationV1() coordinationclient.CoordinationV1Interfac
 func (c *leaseClient) call(ctx context.Context, do func(context.Context) (*coordinationv1.Lease, error)) (*coordinationv1.Lease, error) {
 	ctx, done := context.WithTimeout(ctx, c.timeout)
 	defer done()
-	lease, err := do(ctx)
+	lease, err := aside(func() (*coordinationv1.Lease, error) { return do(ctx) })
 	if err == nil || isAnswer(err) {
 		c.unanswered = 0
 		return lease, err

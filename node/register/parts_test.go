@@ -5,8 +5,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/metrics"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -234,4 +237,57 @@ func TestReadMachine(t *testing.T) {
 	if _, err := ReadMachine("/"); err != nil {
 		t.Errorf("this machine: %v", err)
 	}
+}
+
+// Of a Node that the API server has taken as it was sent there is one, else what was sent is held against the next.
+func TestWrote(t *testing.T) {
+	node := func(features ...string) *v1.Node { return &v1.Node{Status: v1.NodeStatus{DeclaredFeatures: features}} }
+	for name, test := range map[string]struct {
+		left, sent *v1.Node
+		one        bool
+	}{"taken": {node("A"), node("A"), true}, "not taken": {node(), node("A"), false}} {
+		var p patches
+		if p.wrote(test.left, test.sent); p.left != test.left || (p.sent == p.left) != test.one || differs(p.sent, test.sent) {
+			t.Errorf("%s: left %v, sent %v", name, p.left.Status, p.sent.Status)
+		}
+	}
+}
+
+// Who makes requests keeps nothing of the stack that they take.
+func TestAside(t *testing.T) {
+	const goroutines, kept = 500, 8 << 10
+	stacks := func() uint64 {
+		runtime.GC()
+		sample := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}}
+		metrics.Read(sample)
+		return sample[0].Value.Uint64()
+	}
+	var running sync.WaitGroup
+	before, end, answered := stacks(), make(chan struct{}), make(chan struct{}, goroutines)
+	for range goroutines {
+		running.Go(func() {
+			_, _ = aside(func() (byte, error) { return deep(300), nil })
+			answered <- struct{}{}
+			<-end
+		})
+	}
+	for range goroutines {
+		<-answered
+	}
+	took := stacks()
+	close(end)
+	running.Wait()
+	if took > before+goroutines*kept {
+		t.Errorf("%d goroutines keep %d bytes of stack, want %d at most", goroutines, took-before, goroutines*kept)
+	}
+}
+
+// deep needs so many times 100 bytes of the stack, at least.
+func deep(times int) (sum byte) {
+	var some [100]byte
+	some[times%len(some)] = 1
+	if times > 0 {
+		sum = deep(times - 1)
+	}
+	return sum + some[0]
 }

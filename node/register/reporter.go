@@ -192,7 +192,7 @@ func (r *reporter) write(ctx context.Context) {
 	}
 	limited, done := context.WithTimeout(ctx, writeTimeout)
 	defer done()
-	written, err := patchStatus(limited, r.config.API.Heartbeats, before, after)
+	written, err := aside(func() (*v1.Node, error) { return patchStatus(limited, r.config.API.Heartbeats, before, after) })
 	if ctx.Err() != nil {
 		return
 	}
@@ -204,7 +204,26 @@ func (r *reporter) write(ctx context.Context) {
 	r.tell(events)
 	r.wasReported(now, changed || r.patches.reported.IsZero())
 	r.object.publish(written, false)
-	r.patches.left, r.patches.sent = written, after
+	r.patches.wrote(written, after)
+}
+
+// wrote notes what the API server has made of what was sent to it.
+func (p *patches) wrote(left, sent *v1.Node) {
+	if !differs(left, sent) { // one is enough
+		sent = left
+	}
+	p.left, p.sent = left, sent
+}
+
+// aside makes a request on a stack of its own. It takes 16 KiB and more, which whoever makes requests only now and then need not keep.
+func aside[T any](request func() (T, error)) (answer T, err error) {
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		answer, err = request()
+	}()
+	<-answered
+	return answer, err
 }
 
 // isNews says whether a patch would tell the API server anything that the last
