@@ -5,11 +5,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
-	"runtime/metrics"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -251,43 +248,4 @@ func TestWrote(t *testing.T) {
 			t.Errorf("%s: left %v, sent %v", name, p.left.Status, p.sent.Status)
 		}
 	}
-}
-
-// Who makes requests keeps nothing of the stack that they take.
-func TestAside(t *testing.T) {
-	const goroutines, kept = 500, 8 << 10
-	stacks := func() uint64 {
-		runtime.GC()
-		sample := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}}
-		metrics.Read(sample)
-		return sample[0].Value.Uint64()
-	}
-	var running sync.WaitGroup
-	before, end, answered := stacks(), make(chan struct{}), make(chan struct{}, goroutines)
-	for range goroutines {
-		running.Go(func() {
-			_, _ = aside(func() (byte, error) { return deep(300), nil })
-			answered <- struct{}{}
-			<-end
-		})
-	}
-	for range goroutines {
-		<-answered
-	}
-	took := stacks()
-	close(end)
-	running.Wait()
-	if took > before+goroutines*kept {
-		t.Errorf("%d goroutines keep %d bytes of stack, want %d at most", goroutines, took-before, goroutines*kept)
-	}
-}
-
-// deep needs so many times 100 bytes of the stack, at least.
-func deep(times int) (sum byte) {
-	var some [100]byte
-	some[times%len(some)] = 1
-	if times > 0 {
-		sum = deep(times - 1)
-	}
-	return sum + some[0]
 }

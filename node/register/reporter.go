@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/time/rate"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/footprint"
 )
 
 const (
@@ -192,7 +194,7 @@ func (r *reporter) write(ctx context.Context) {
 	}
 	limited, done := context.WithTimeout(ctx, writeTimeout)
 	defer done()
-	written, err := aside(func() (*v1.Node, error) { return patchStatus(limited, r.config.API.Heartbeats, before, after) })
+	written, err := footprint.Aside(func() (*v1.Node, error) { return patchStatus(limited, r.config.API.Heartbeats, before, after) })
 	if ctx.Err() != nil {
 		return
 	}
@@ -213,17 +215,6 @@ func (p *patches) wrote(left, sent *v1.Node) {
 		sent = left
 	}
 	p.left, p.sent = left, sent
-}
-
-// aside makes a request on a stack of its own. It takes 16 KiB and more, which whoever makes requests only now and then need not keep.
-func aside[T any](request func() (T, error)) (answer T, err error) {
-	answered := make(chan struct{})
-	go func() {
-		defer close(answered)
-		answer, err = request()
-	}()
-	<-answered
-	return answer, err
 }
 
 // isNews says whether a patch would tell the API server anything that the last
