@@ -92,6 +92,7 @@ func updateClaims(s *step, newer *v1.PodStatus) {
 		return
 	}
 	s.podIsNew = true
+	s.changePod()
 	s.pod.Status.ResourceClaimStatuses = slices.Clone(newer.ResourceClaimStatuses)
 	retryClaims(s)
 }

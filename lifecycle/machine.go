@@ -57,8 +57,8 @@ func DefaultOptions() Options {
 	}
 }
 
-// Machine is one pod's life. It belongs to one caller at a time and shares no
-// memory with anyone.
+// Machine is one pod's life. It belongs to one caller at a time. It shares its pod, which nobody
+// changes: the machine replaces it.
 type Machine struct {
 	given
 	state
@@ -158,11 +158,11 @@ type work struct {
 }
 
 // New makes the machine of a pod that was defaulted and validated; the first
-// event must be Accepted. The machine keeps its own copy.
+// event must be Accepted. The machine keeps the pod, which must not be changed any more.
 func New(pod *v1.Pod, options Options) *Machine {
 	options.HostIPs = slices.Clone(options.HostIPs)
 	m := &Machine{given: given{
-		pod: pod.DeepCopy(), options: options, generation: pod.Generation,
+		pod: pod, options: options, generation: pod.Generation,
 		tuning: podTuningOf(pod), restartAllRule: hasRestartAllRule(pod), asks: groupAskedOf(pod),
 	}}
 	m.kept.ImageBack = map[string]backoff.Place{}
@@ -223,8 +223,8 @@ func (m *Machine) Stage() Stage { return m.kept.Stage }
 func (m *Machine) Status() v1.PodStatus { return *m.kept.Reported.DeepCopy() }
 
 // Pod is the pod as the node runs it, with the later changes of its spec and the
-// resources allocated to it (A-ADM-7). The caller owns the copy.
-func (m *Machine) Pod() *v1.Pod { return m.pod.DeepCopy() }
+// resources allocated to it (A-ADM-7). It is shared, and must not be changed.
+func (m *Machine) Pod() *v1.Pod { return m.pod }
 
 // PodChanged says whether the last Step changed Pod.
 func (m *Machine) PodChanged() bool { return m.podIsNew }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -38,6 +39,48 @@ func TestObjectOfDamagedCheckpoint(t *testing.T) {
 	c.Resize.Desired = &Allocation{Containers: make([]ContainerResources, 5)}
 	if got := c.Object(checkpointPod()); len(got.Spec.Containers) != 1 {
 		t.Errorf("%d containers", len(got.Spec.Containers))
+	}
+}
+
+// A machine takes no memory for a pod that it was given until something of it is another: the echo of a status changes nothing. What
+// is another is that of a new object.
+func TestPodIsSharedUntilItChanges(t *testing.T) {
+	given := checkpointPod()
+	given.Generation, given.Labels = 1, map[string]string{"app": "web"}
+	given.Spec.Tolerations = []v1.Toleration{{Key: "a", TolerationSeconds: new(int64(3))}}
+	unchanged := given.DeepCopy()
+	for name, test := range map[string]struct {
+		change func(*v1.Pod)
+		isNew  bool // what effects are carried out by is another
+		shared bool
+	}{
+		"status":      {func(p *v1.Pod) { p.Status.Phase, p.ResourceVersion = v1.PodRunning, "2" }, false, true},
+		"generation":  {func(p *v1.Pod) { p.Generation = 2 }, false, false},
+		"finalizers":  {func(p *v1.Pod) { p.Finalizers = []string{"example.com/a"} }, true, false},
+		"condition":   {func(p *v1.Pod) { p.Status.Conditions = []v1.PodCondition{{Type: "example.com/gate"}} }, true, false},
+		"labels":      {func(p *v1.Pod) { p.Labels = map[string]string{"app": "db"} }, true, false},
+		"annotations": {func(p *v1.Pod) { p.Annotations = map[string]string{"a": "b"} }, true, false},
+		"image":       {func(p *v1.Pod) { p.Spec.Containers[0].Image = "other" }, true, false},
+		"deadline":    {func(p *v1.Pod) { p.Spec.ActiveDeadlineSeconds = new(int64(5)) }, true, false},
+		"grace":       {func(p *v1.Pod) { p.Spec.TerminationGracePeriodSeconds = new(int64(1)) }, true, false},
+		"tolerations": {func(p *v1.Pod) { p.Spec.Tolerations[0].TolerationSeconds = new(int64(4)) }, true, false},
+	} {
+		m := New(given, DefaultOptions())
+		m.Step(Event{At: time.Unix(1, 0), Fact: Accepted{}})
+		newer := given.DeepCopy()
+		test.change(newer)
+		m.Step(Event{At: time.Unix(2, 0), Fact: PodUpdated{Pod: newer}})
+		if shared := m.Pod() == given; shared != test.shared || m.PodChanged() != test.isNew {
+			t.Errorf("%s: the pod is the one that was given: %t, want %t; it has changed: %t, want %t", name, shared, test.shared, m.PodChanged(), test.isNew)
+		}
+		is, want := m.Pod().DeepCopy(), newer
+		is.Status.Phase, is.ResourceVersion = want.Status.Phase, want.ResourceVersion // are not the machine's
+		if diff := cmp.Diff(want, is); diff != "" {
+			t.Errorf("%s: the pod, -want +got:\n%s", name, diff)
+		}
+		if diff := cmp.Diff(unchanged, given); diff != "" {
+			t.Fatalf("%s: the pod that was given has changed:\n%s", name, diff)
+		}
 	}
 }
 

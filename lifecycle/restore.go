@@ -49,7 +49,9 @@ func Restore(pod *v1.Pod, options Options, c Checkpoint) (*Machine, error) {
 		m.kept.ImageBack = map[string]backoff.Place{}
 	}
 	if len(m.kept.Reported.Conditions) > 0 { // others' conditions were last seen there (A-COND-7)
-		m.pod.Status.Conditions = othersConditions(m.kept.Reported.Conditions)
+		own := *m.pod
+		own.Status.Conditions = othersConditions(m.kept.Reported.Conditions)
+		m.pod = &own
 	}
 	m.keepDevices()
 	m.demote()

@@ -23,11 +23,11 @@ func (tr *transcript) playUpdate(t *testing.T, d *datadriven.TestData) {
 	case "update":
 		tr.update(t, d)
 	case "overtaken":
-		pod := tr.m.Pod()
+		pod := tr.m.Pod().DeepCopy()
 		pod.Labels, pod.Generation = nil, 1
 		tr.feed(PodUpdated{Pod: pod})
 	case "again-deleted":
-		pod := tr.m.Pod()
+		pod := tr.m.Pod().DeepCopy()
 		pod.Generation, pod.DeletionTimestamp = pod.Generation+1, &tr.m.deletion
 		tr.feed(PodUpdated{Pod: pod})
 	case "evict":

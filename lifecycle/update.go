@@ -18,9 +18,12 @@ func applyPodUpdated(s *step, f PodUpdated) {
 	if newer.Generation < s.pod.Generation && newer.Generation != 0 {
 		return // overtaken by a newer one
 	}
-	s.changePod()
-	s.pod.Finalizers = slices.Clone(newer.Finalizers) // they are told as what its deletion waits for
+	if !slices.Equal(s.pod.Finalizers, newer.Finalizers) {
+		s.changePod()
+		s.pod.Finalizers = slices.Clone(newer.Finalizers) // they are told as what its deletion waits for
+	}
 	if others := othersConditions(newer.Status.Conditions); !equality.Semantic.DeepEqual(others, othersConditions(s.pod.Status.Conditions)) {
+		s.changePod()
 		s.pod.Status.Conditions = slices.Clone(others) // readiness gates among them (A-COND-7)
 	}
 	updateClaims(s, &newer.Status)
@@ -32,7 +35,8 @@ func applyPodUpdated(s *step, f PodUpdated) {
 		applyDeletion(s, newer)
 	}
 	s.away = false
-	if newer.Generation != 0 {
+	if newer.Generation != 0 && newer.Generation != s.pod.Generation {
+		s.changePod()
 		s.pod.Generation = newer.Generation
 	}
 }
@@ -59,10 +63,16 @@ func withoutLocal(annotations map[string]string) map[string]string {
 // activeDeadlineSeconds, tolerations, a negative grace, resources (by way of a
 // resize) and ephemeral containers (A-API-4).
 func updateSpec(s *step, newer *v1.Pod) {
-	s.podIsNew = true
-	s.pod.Spec.ActiveDeadlineSeconds = cloneOf(newer.Spec.ActiveDeadlineSeconds)
-	s.pod.Spec.TerminationGracePeriodSeconds = cloneOf(newer.Spec.TerminationGracePeriodSeconds)
-	s.pod.Spec.Tolerations = slices.Clone(newer.Spec.Tolerations)
+	defer func() { s.podIsNew = s.podIsNew || s.podCopied }() // most updates are only echoes of a status
+	is := &newer.Spec
+	if was := &s.pod.Spec; !equality.Semantic.DeepEqual(was.ActiveDeadlineSeconds, is.ActiveDeadlineSeconds) ||
+		!equality.Semantic.DeepEqual(was.TerminationGracePeriodSeconds, is.TerminationGracePeriodSeconds) ||
+		!equality.Semantic.DeepEqual(was.Tolerations, is.Tolerations) {
+		s.changePod()
+		s.pod.Spec.ActiveDeadlineSeconds = cloneOf(is.ActiveDeadlineSeconds)
+		s.pod.Spec.TerminationGracePeriodSeconds = cloneOf(is.TerminationGracePeriodSeconds)
+		s.pod.Spec.Tolerations = slices.Clone(is.Tolerations)
+	}
 	var wanted []ContainerResources
 	for _, list := range [][]v1.Container{newer.Spec.InitContainers, newer.Spec.Containers} {
 		for i := range list {
@@ -87,6 +97,7 @@ func changeImage(s *step, c *container, image string) {
 	if c.spec.Image == image {
 		return
 	}
+	s.changePod()
 	c.spec.Image, c.Image = image, imageOfNextStart(c)
 	c.Outdated = c.mayRun() || c.Position == created
 	tell(s, Report{Subject: c.spec.Name, What: "has the image " + image + " from now on", Rule: "A-ACT-8"})

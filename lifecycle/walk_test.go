@@ -3,11 +3,13 @@ package lifecycle
 import (
 	"flag"
 	"io"
+	"reflect"
 	"slices"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
@@ -143,10 +145,13 @@ func (w *walk) feed(f Fact) {
 	ev := Event{At: w.now, Fact: f}
 	was := w.clone()
 	w.laws.probes.before(w, f)
+	w.steps++
+	shared := w.sharedPod()
 	effects := w.step(ev)
-	if w.steps++; w.comparesNow() {
+	if w.comparesNow() {
 		w.sameAgain(was.Clone(), ev, effects)
 	}
+	shared(f)
 	w.cloned = nil
 	if w.m.ToSave() {
 		before := w.saved
@@ -179,6 +184,20 @@ func (w *walk) clone() *Machine {
 func (w *walk) outlived(clone *Machine) {
 	if clone != nil && clone != w.saved && clone != w.cloned {
 		w.unused = clone
+	}
+}
+
+// sharedPod is called before a step. What it returns finds out, after the step, whether the pod was changed that others have, too.
+func (w *walk) sharedPod() (compare func(Fact)) {
+	if !w.comparesNow() {
+		return func(Fact) {}
+	}
+	pod := w.m.Pod()
+	was := pod.DeepCopy()
+	return func(f Fact) {
+		if !reflect.DeepEqual(was, pod) {
+			w.rt.Fatalf("%T changes the pod that others have, too (-before +after):\n%s", f, cmp.Diff(was, pod))
+		}
 	}
 }
 

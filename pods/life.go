@@ -17,7 +17,7 @@ type Life struct {
 
 	to     worker.Sink // is told what the worker tells, after the object
 	node   *worker.Engine
-	object *control.Object
+	object *control.Object // nil: it is not shown to other terminals
 	server *control.Server // nil: no socket
 }
 
@@ -77,7 +77,7 @@ func (l *Life) Run(ctx context.Context, events *worker.Events) error {
 	if err := l.Worker.Run(ctx); err != nil {
 		return err
 	}
-	l.object.Gone()
+	l.show((*control.Object).Gone)
 	return nil
 }
 
@@ -85,9 +85,9 @@ func (l *Life) Run(ctx context.Context, events *worker.Events) error {
 func (l *Life) Tell(fact lifecycle.Fact) {
 	switch f := fact.(type) {
 	case lifecycle.PodUpdated:
-		l.object.Updated(f.Pod)
+		l.show(func(o *control.Object) { o.Updated(f.Pod) })
 	case lifecycle.StopRequested:
-		l.object.StopRequested(l.node.Clock.Time().Now(), f)
+		l.show(func(o *control.Object) { o.StopRequested(l.node.Clock.Time().Now(), f) })
 	}
 	l.Worker.Post(fact)
 }
@@ -95,15 +95,22 @@ func (l *Life) Tell(fact lifecycle.Fact) {
 // Stop asks for the pod's end; it may come again with a shorter grace.
 func (l *Life) Stop(request lifecycle.StopRequested) { l.Tell(request) }
 
+// show changes what the commands of other terminals see, if they can see anything.
+func (l *Life) show(change func(*control.Object)) {
+	if l.object != nil {
+		change(l.object)
+	}
+}
+
 // Status takes a new status.
 func (l *Life) Status(status v1.PodStatus, step bool) {
-	l.object.Status(status)
+	l.show(func(o *control.Object) { o.Status(status) })
 	l.to.Status(status, step)
 }
 
 // Event takes a Kubernetes Event.
 func (l *Life) Event(at time.Time, event lifecycle.RecordEvent) {
-	l.object.Event(at, event)
+	l.show(func(o *control.Object) { o.Event(at, event) })
 	l.to.Event(at, event)
 }
 

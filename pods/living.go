@@ -71,7 +71,9 @@ func (s *Shell) begin(ctx context.Context, effect roster.Effect) {
 }
 
 func (l *living) is(from roster.Source, life *Life) {
-	l.Life = life
+	if l.Life = life; l.shell.Local.Sockets == "" {
+		life.object = nil // of thousands of simulated pods each would have one for nobody
+	}
 	l.now.Store(&wanted{from, life.Worker.Pod()})
 }
 

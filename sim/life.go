@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -63,6 +64,7 @@ func (l *Lives) Run(o Options) *Life {
 		o.Scenario = &scenario.Scenario{}
 	}
 	w := newWorld(l.pod, o)
+	w.life.Story, w.queue.items = make([]Line, 0, usualLines), slices.Grow(w.queue.items, usualItems)
 	w.agent.fresh = l.machine
 	if w.agent.unused, _ = l.unused.Get().(*lifecycle.Machine); w.agent.unused == nil {
 		w.agent.unused = &lifecycle.Machine{}
@@ -98,9 +100,8 @@ func newWorld(pod *v1.Pod, o Options) *world {
 	w := &world{
 		pod: pod, scenario: o.Scenario, sink: o.Sink, began: Began,
 		dice: rand.New(rand.NewPCG(o.Seed, o.Seed^0x9e3779b97f4a7c15)), //nolint:gosec // lives are to be repeated
-		life: &Life{Pod: pod, Seed: o.Seed, Story: make([]Line, 0, usualLines)},
+		life: &Life{Pod: pod, Seed: o.Seed},
 	}
-	w.queue.items = make([]item, 0, usualItems)
 	if o.Journal {
 		w.agent.recorder = journal.NewRecorder(nil)
 	}

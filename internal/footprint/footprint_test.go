@@ -1,10 +1,13 @@
 package footprint
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,6 +76,65 @@ func TestForgetFiles(t *testing.T) {
 	if end := string(mapped[size-3:]); end != "end" {
 		t.Errorf("the mapped file ends with %q", end)
 	}
+}
+
+// TestShrinkStacks: goroutines that wait keep little of the stack that they once needed.
+func TestShrinkStacks(t *testing.T) {
+	const goroutines, kept = 1000, 8 << 10
+	deeply := func() { use(300) }
+	if took := stacksOf(goroutines, deeply, func() {}); took < goroutines*4*kept {
+		t.Errorf("%d goroutines take %d bytes at first, want %d at least", goroutines, took, goroutines*4*kept)
+	}
+	if took := stacksOf(goroutines, deeply, GiveBack); took > goroutines*kept {
+		t.Errorf("%d goroutines take %d bytes afterwards, want %d at most", goroutines, took, goroutines*kept)
+	}
+}
+
+// TestAside: who makes requests keeps nothing of the stack that they take.
+func TestAside(t *testing.T) {
+	const goroutines, kept = 1000, 8 << 10
+	request := func() {
+		if got, err := Aside(func() (byte, error) { return use(300), errLate }); got == 0 || !errors.Is(err, errLate) {
+			t.Errorf("the answer is %d, %v", got, err)
+		}
+	}
+	if took := stacksOf(goroutines, request, runtime.GC); took > goroutines*kept {
+		t.Errorf("%d goroutines take %d bytes, want %d at most", goroutines, took, goroutines*kept)
+	}
+}
+
+var errLate = errors.New("late")
+
+// stacksOf is how much more stacks take when so many goroutines have done something, and wait, and then the collector has.
+func stacksOf(goroutines int, do, collect func()) int {
+	GiveBack()
+	var running sync.WaitGroup
+	before, end, done := stacks(), make(chan struct{}), make(chan struct{}, goroutines)
+	for range goroutines {
+		running.Go(func() {
+			do()
+			done <- struct{}{}
+			<-end
+		})
+	}
+	for range goroutines {
+		<-done
+	}
+	collect()
+	took := int(stacks()) - int(before) //nolint:gosec // far below the largest
+	close(end)
+	running.Wait()
+	return took
+}
+
+// use needs so many times 100 bytes of the stack, at least.
+func use(times int) (sum byte) {
+	var some [100]byte
+	some[times%len(some)] = 1
+	if times > 0 {
+		sum = use(times - 1)
+	}
+	return sum + some[0]
 }
 
 // ofFile is how much of files is resident, in KiB, those of a tmpfs included.

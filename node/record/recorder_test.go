@@ -202,6 +202,32 @@ func TestObject(t *testing.T) {
 	})
 }
 
+// TestToldIsForgotten: of an event that is told only what counts equal ones is kept.
+func TestToldIsForgotten(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *setup) {
+		s.api.set(func(string) error { return errRefused })
+		s.happen("Normal", "Started", "Container started")
+		after(time.Second)
+		s.mu.Lock()
+		kept := s.waiting[0]
+		s.mu.Unlock()
+		s.api.set(nil)
+		for told := int32(1); told <= 2; told++ {
+			after(time.Minute)
+			s.mu.Lock()
+			if kept.event != nil || kept.told != told {
+				t.Errorf("told %d times, want %d; the event is kept: %t", kept.told, told, kept.event != nil)
+			}
+			s.mu.Unlock()
+			s.happen("Normal", "Started", "Container started")
+		}
+		after(time.Minute)
+		if d := cmp.Diff(map[string]int32{"Started Container started": 3}, s.api.all()); d != "" {
+			t.Errorf("told (-want +got):\n%s", d)
+		}
+	})
+}
+
 // TestCounted: equal events are one object with a count, which is told more
 // rarely when there are many, and never lost.
 func TestCounted(t *testing.T) {

@@ -54,8 +54,10 @@ func (r *Recorder) send(ctx context.Context, t telling) {
 	case what == taken:
 		r.back()
 		s.created, s.told, s.tries = true, t.event.Count, 0
-		if s.event.Count > s.told {
+		if s.count > s.told {
 			r.queue(s)
+		} else {
+			s.event = nil
 		}
 	case what == unanswered:
 		r.fail(err)

@@ -6,16 +6,22 @@ import (
 
 	"golang.org/x/time/rate"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // series are equal events: one object in the API, with a count.
 type series struct {
-	event     *v1.Event // the newest, with the count of all; never changed, only replaced
-	created   bool      // the API has an object of it
-	waiting   bool      // it has something to tell
-	busy      bool      // it is being told
-	told      int32     // the count that the API has
-	tries     int       // failures in a row
+	name  string      // of the API's object
+	first metav1.Time // when it began
+	count int32       // of all
+	// event is the newest; never changed, only replaced. nil: it is told, and needed no longer. Most series have one event, and there
+	// are several for each pod.
+	event     *v1.Event
+	created   bool  // the API has an object of it
+	waiting   bool  // it has something to tell
+	busy      bool  // it is being told
+	told      int32 // the count that the API has
+	tries     int   // failures in a row
 	pace      *rate.Limiter
 	notBefore time.Time
 }
@@ -27,12 +33,13 @@ const (
 )
 
 func newSeries(event *v1.Event) *series {
-	return &series{event: event, pace: rate.NewLimiter(rate.Every(repeatEvery), repeatBurst)}
+	return &series{name: event.Name, first: event.FirstTimestamp, count: event.Count, event: event, pace: rate.NewLimiter(rate.Every(repeatEvery), repeatBurst)}
 }
 
 // again counts one more of the series.
 func (s *series) again(event *v1.Event) {
-	event.Name, event.FirstTimestamp, event.Count = s.event.Name, s.event.FirstTimestamp, s.event.Count+1
+	s.count++
+	event.Name, event.FirstTimestamp, event.Count = s.name, s.first, s.count
 	s.event = event
 }
 

@@ -235,3 +235,17 @@ func TestReadMachine(t *testing.T) {
 		t.Errorf("this machine: %v", err)
 	}
 }
+
+// Of a Node that the API server has taken as it was sent there is one, else what was sent is held against the next.
+func TestWrote(t *testing.T) {
+	node := func(features ...string) *v1.Node { return &v1.Node{Status: v1.NodeStatus{DeclaredFeatures: features}} }
+	for name, test := range map[string]struct {
+		left, sent *v1.Node
+		one        bool
+	}{"taken": {node("A"), node("A"), true}, "not taken": {node(), node("A"), false}} {
+		var p patches
+		if p.wrote(test.left, test.sent); p.left != test.left || (p.sent == p.left) != test.one || differs(p.sent, test.sent) {
+			t.Errorf("%s: left %v, sent %v", name, p.left.Status, p.sent.Status)
+		}
+	}
+}

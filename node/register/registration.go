@@ -32,7 +32,7 @@ func (r *reporter) register(ctx context.Context) bool {
 			r.tell(events)
 			r.object.publish(registered, false)
 			if created {
-				r.patches.left, r.patches.sent = registered, node
+				r.patches.wrote(registered, node)
 				r.wasReported(now, true)
 			}
 			return true

@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/time/rate"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/footprint"
 )
 
 const (
@@ -192,7 +194,7 @@ func (r *reporter) write(ctx context.Context) {
 	}
 	limited, done := context.WithTimeout(ctx, writeTimeout)
 	defer done()
-	written, err := patchStatus(limited, r.config.API.Heartbeats, before, after)
+	written, err := footprint.Aside(func() (*v1.Node, error) { return patchStatus(limited, r.config.API.Heartbeats, before, after) })
 	if ctx.Err() != nil {
 		return
 	}
@@ -204,7 +206,15 @@ func (r *reporter) write(ctx context.Context) {
 	r.tell(events)
 	r.wasReported(now, changed || r.patches.reported.IsZero())
 	r.object.publish(written, false)
-	r.patches.left, r.patches.sent = written, after
+	r.patches.wrote(written, after)
+}
+
+// wrote notes what the API server has made of what was sent to it.
+func (p *patches) wrote(left, sent *v1.Node) {
+	if !differs(left, sent) { // one is enough
+		sent = left
+	}
+	p.left, p.sent = left, sent
 }
 
 // isNews says whether a patch would tell the API server anything that the last

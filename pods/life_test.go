@@ -1,0 +1,37 @@
+package pods
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/roster"
+	"github.com/lifepod/lifepod/worker"
+)
+
+// eventsTold counts what a worker tells.
+type eventsTold struct {
+	worker.Sink
+	events int
+}
+
+// Event implements worker.Sink.
+func (s *eventsTold) Event(time.Time, lifecycle.RecordEvent) { s.events++ }
+
+// Without a folder of sockets, as on simulated nodes, nothing is kept for the commands of other terminals.
+func TestShownWhereItCanBeSeen(t *testing.T) {
+	pod := podOf("web")
+	for folder, shown := range map[string]bool{"": false, "/run/lifepod": true} {
+		to := &eventsTold{}
+		l, life := &living{shell: &Shell{Config: Config{Local: Local{Sockets: folder}}}}, lifeOf(nil, pod, to)
+		life.Worker = &worker.Worker{}
+		l.is(roster.API, life)
+		l.Life.Event(pod.CreationTimestamp.Time, lifecycle.RecordEvent{Reason: "Started"})
+		if kept := life.object != nil; kept != shown || to.events != 1 {
+			t.Errorf("sockets in %q: kept: %t, want %t; %d events were told", folder, kept, shown, to.events)
+		}
+		if shown && len(life.object.Events()) != 1 {
+			t.Errorf("events %v", life.object.Events())
+		}
+	}
+}
