@@ -14,7 +14,10 @@ import (
 	"syscall"
 	"time"
 
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/e2e/critest/images"
 )
 
@@ -52,6 +55,9 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
+	if o.program, err = filepath.Abs(o.program); err != nil { // it runs in another folder
+		return err
+	}
 	root, err := os.MkdirTemp("", "lifepod-critest-")
 	if err != nil {
 		return err
@@ -80,6 +86,28 @@ func run(ctx context.Context, o options) (err error) {
 	return expected.compare(found)
 }
 
+// removePods ends what tests that failed have left.
+func removePods(ctx context.Context, endpoint string) error {
+	client, err := cri.Dial(endpoint)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }() // no call is under way
+	left, err := client.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
+	if err != nil {
+		return err
+	}
+	for _, sandbox := range left.Items {
+		if _, err := client.Runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: sandbox.Id}); err != nil {
+			return err
+		}
+		if _, err := client.Runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: sandbox.Id}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // validate runs the tests on a runtime that is there for them alone.
 func validate(ctx context.Context, o options, root, leaveOut string) (r report, err error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -90,7 +118,7 @@ func validate(ctx context.Context, o options, root, leaveOut string) (r report, 
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
-		err = errors.Join(err, runtime.Close(closing))
+		err = errors.Join(err, removePods(closing, runtime.Endpoint()), runtime.Close(closing))
 	}()
 	if _, err := runtime.ImportImages(ctx); err != nil {
 		return r, err

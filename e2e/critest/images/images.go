@@ -82,7 +82,7 @@ func (p Parts) images() ([]image, error) {
 		return nil, fmt.Errorf("read %s: %w", p.Nginx, err)
 	}
 	web := func(port int, names ...string) image {
-		completed, failed := nginxLayer(port)
+		completed, failed := nginxLayer(port, p.Busybox)
 		err = errors.Join(err, failed)
 		return image{names, v1.Config{Cmd: []string{"nginx", "-c", "/etc/nginx/critest.conf"}}, []v1.Layer{debian, completed}}
 	}
@@ -145,7 +145,8 @@ func busyboxLayer(program string) (v1.Layer, error) {
 	}
 	for applet := range strings.FieldsSeq(string(names)) {
 		if applet != "busybox" {
-			files = append(files, file{name: "bin/" + applet, target: "bin/busybox", hard: true}) // as upstream's has it; a test masks /bin/ls
+			// As upstream's has it: a test masks /bin/ls. The mode of a hard link becomes that of the file.
+			files = append(files, file{name: "bin/" + applet, mode: 0o755, target: "bin/busybox", hard: true})
 		}
 	}
 	return layer(files)
@@ -153,8 +154,14 @@ func busyboxLayer(program string) (v1.Layer, error) {
 
 // nginxLayer is what Debian's packages leave to be done when they are configured, and a
 // page at a port.
-func nginxLayer(port int) (v1.Layer, error) {
+func nginxLayer(port int, busybox string) (v1.Layer, error) {
+	content, err := os.ReadFile(busybox)
+	if err != nil {
+		return nil, err
+	}
 	return layer([]file{
+		// A test wants nothing in stderr, where the grep of today's Debian says that a command line is binary.
+		{name: "usr/local/bin/grep", mode: 0o755, content: string(content)},
 		{name: "etc/passwd", mode: 0o644, content: users}, {name: "etc/group", mode: 0o644, content: groups},
 		{name: "var/run/", mode: 0o755}, {name: "var/log/nginx/", mode: 0o755}, {name: "var/lib/nginx/", mode: 0o755},
 		{name: "srv/index.html", mode: 0o644, content: "Welcome to nginx!\n"},
