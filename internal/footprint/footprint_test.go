@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -107,6 +108,7 @@ var errLate = errors.New("late")
 
 // stacksOf is how much more stacks take when so many goroutines have done something, and wait, and then the collector has.
 func stacksOf(goroutines int, do, collect func()) int {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // nothing else collects
 	GiveBack()
 	var running sync.WaitGroup
 	before, end, done := stacks(), make(chan struct{}), make(chan struct{}, goroutines)
