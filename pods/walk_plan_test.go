@@ -76,11 +76,10 @@ func drawPlan(t *rapid.T) plan {
 			Side: of("side", "", "", "run", "works", "stays"), Init: of("init", "", "", "at once", "works", "again"),
 		}
 		pod.Sidecar = pod.Init != "" && upTo("sidecar", 2) == 2
-		switch {
-		case pod.Policy == v1.RestartPolicyAlways:
+		if pod.Policy == v1.RestartPolicyAlways {
 			pod.Main = of("main", "run", "slow", "stays", "settles")
 			pod.Side = strings.ReplaceAll(pod.Side, "works", "settles")
-		default:
+		} else {
 			pod.Main, pod.Side = of("main", "works", "again", "run"), strings.ReplaceAll(pod.Side, "stays", "again")
 		}
 		if pod.Sidecar {

@@ -60,12 +60,12 @@ func TestLedAgainAsItWas(t *testing.T) {
 		p := drawPlan(rt)
 		if first, again := p.led(t, map[string]int{}), p.led(t, map[string]int{}); first.order != again.order {
 			at := 0
-			firsts, agains := strings.Split(first.order, "\n"), strings.Split(again.order, "\n")
-			for at < min(len(firsts), len(agains)) && firsts[at] == agains[at] {
+			firsts, twice := strings.Split(first.order, "\n"), strings.Split(again.order, "\n")
+			for at < min(len(firsts), len(twice)) && firsts[at] == twice[at] {
 				at++
 			}
 			rt.Fatalf("%+v\nfrom line %d on it was\n%s\nand then\n%s", p, at,
-				strings.Join(firsts[max(0, at-5):min(len(firsts), at+5)], "\n"), strings.Join(agains[max(0, at-5):min(len(agains), at+5)], "\n"))
+				strings.Join(firsts[max(0, at-5):min(len(firsts), at+5)], "\n"), strings.Join(twice[max(0, at-5):min(len(twice), at+5)], "\n"))
 		}
 	})
 }
@@ -122,7 +122,6 @@ type life struct {
 	reached  string
 	uids     map[int]types.UID // of pods that there have been
 	versions int               // of static pods
-	harmed   map[string]bool
 	seen     map[string]int
 }
 
