@@ -1,7 +1,6 @@
 package pods
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -58,14 +58,9 @@ var sometimes = []string{
 func TestLedAgainAsItWas(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := drawPlan(rt)
-		if first, again := p.led(t, map[string]int{}), p.led(t, map[string]int{}); first.order != again.order {
-			at := 0
-			firsts, twice := strings.Split(first.order, "\n"), strings.Split(again.order, "\n")
-			for at < min(len(firsts), len(twice)) && firsts[at] == twice[at] {
-				at++
-			}
-			rt.Fatalf("%+v\nfrom line %d on it was\n%s\nand then\n%s", p, at,
-				strings.Join(firsts[max(0, at-5):min(len(firsts), at+5)], "\n"), strings.Join(twice[max(0, at-5):min(len(twice), at+5)], "\n"))
+		first, again := p.led(t, map[string]int{}), p.led(t, map[string]int{})
+		if diff := cmp.Diff(first.order(), again.order()); diff != "" {
+			rt.Fatalf("%+v\nturns (-first time +again):\n%s", p, diff)
 		}
 	})
 }
@@ -73,17 +68,24 @@ func TestLedAgainAsItWas(t *testing.T) {
 // walked is what a life came to.
 type walked struct {
 	reached string
-	log     string // what happened, turn by turn
-	order   string // in which it did
+	turns   []taken
 	err     error
 }
 
 // tell logs a life that failed.
 func (w walked) tell(rt *rapid.T, p plan) {
 	rt.Logf("%+v", p)
-	for line := range strings.Lines(w.log) {
-		rt.Logf("%s", strings.TrimSuffix(line, "\n"))
+	for _, t := range w.turns {
+		rt.Logf("%s %s", t, brief(t.what))
 	}
+}
+
+// order is in which order what happened.
+func (w walked) order() (list []string) {
+	for _, t := range w.turns {
+		list = append(list, t.String())
+	}
+	return list
 }
 
 // led leads a life.
@@ -96,12 +98,15 @@ func (p plan) led(t *testing.T, seen map[string]int) (w walked) {
 	synctest.Test(t, func(*testing.T) {
 		l := &life{plan: p, ledNode: newLedNode(dir, p.Seed, p.plays), seen: seen, uids: map[int]types.UID{}}
 		w.err = l.lived()
-		w.reached, w.log, w.order = l.reached, l.log(brief), l.log(func(any) string { return "" })
+		w.reached, w.turns = l.reached, l.turns.taken
 		l.killed()
 		l.note(counts.Lives, len(p.Pods))
 		l.note(counts.Steps, len(l.turns.taken))
 		for _, t := range l.turns.taken {
 			l.note(fmt.Sprintf("%T", t.what), 1)
+			if status, is := t.what.(told); is {
+				l.note(counts.State+"told "+string(status.status.Phase), 1)
+			}
 		}
 	})
 	return w
@@ -153,11 +158,14 @@ func (l *life) lived() error {
 	for _, h := range l.Harms {
 		events = append(events, event{h.At, func() error { return l.harms(h) }})
 	}
-	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(events, func(a, b event) int { return int(a.at - b.at) })
 	began := time.Now()
 	for _, e := range events {
 		l.lives(max(0, e.at-time.Since(began)))
-		if err := cmp.Or(l.laws.hold(), e.do()); err != nil {
+		if err := l.laws.hold(); err != nil {
+			return err
+		}
+		if err := e.do(); err != nil {
 			return err
 		}
 	}
@@ -322,15 +330,6 @@ func (l *life) state() string {
 		default:
 			fmt.Fprintf(&b, "%s is %s, ready: %t\n", l.Pods[i].name(i), status.Phase, ready(status))
 		}
-	}
-	return b.String()
-}
-
-// log is what happened.
-func (l *life) log(text func(what any) string) string {
-	var b strings.Builder
-	for _, t := range l.turns.taken {
-		fmt.Fprintf(&b, "%s %s %s\n", t.at.Format("05.000000000"), t.subject, text(t.what))
 	}
 	return b.String()
 }

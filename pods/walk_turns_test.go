@@ -48,6 +48,8 @@ type taken struct {
 	what    any
 }
 
+func (t taken) String() string { return t.at.Format("05.000000000") + " " + t.subject }
+
 // newTurns makes a queue. Seed 0 has nothing overtake anything.
 func newTurns(seed uint64) *turns {
 	q := &turns{arrived: make(chan struct{}, 1), stalled: map[types.UID]time.Time{}, pause: rand.New(rand.NewPCG(1, seed))}
