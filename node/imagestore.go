@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/node/collect"
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/node/pullsecret"
@@ -40,7 +41,7 @@ func (s *setup) newImages(ctx context.Context, accounts pullsecret.ServiceAccoun
 		return nil, err
 	}
 	if o.inCluster() { // pods of a folder are all of one owner
-		present, err := images.New(s.calls.Images, options).List(ctx)
+		present, err := cri.Again(ctx, images.New(s.calls.Images, options).List)
 		if err != nil {
 			return nil, fmt.Errorf("list the images that are present: %w", err)
 		}

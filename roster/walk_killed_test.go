@@ -55,7 +55,8 @@ func (w *walk) beginsAgain() {
 func (w *walk) createsLate() {
 	uids := slices.DeleteFunc(slices.Sorted(maps.Keys(w.versions)), func(uid types.UID) bool {
 		p := w.m.pods[uid]
-		return p != nil && p.position != Over || w.runtime[uid] != nil || w.memory[uid] != nil
+		known := p != nil || w.m.allHeard() && slices.ContainsFunc(w.m.gone, func(g gone) bool { return g.uid == uid })
+		return !known || p != nil && p.position != Over || w.runtime[uid] != nil || w.memory[uid] != nil
 	})
 	if len(uids) == 0 || !w.rarely(2, "call of an agent before comes late") {
 		return

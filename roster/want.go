@@ -161,12 +161,15 @@ func endStranger(m *Machine, found Found) {
 	with(m, p, m.look)
 }
 
-// foundLater ends what the runtime has of a pod of which nothing should be left. One that has not begun takes it over.
+// foundLater ends what the runtime has of a pod of which nothing should be left. One that has not begun takes it over. What
+// this agent has never known is left alone: it may be another program's, such as a kubelet's that uses the same runtime.
 func foundLater(m *Machine, found Found) {
+	was := slices.ContainsFunc(m.gone, func(g gone) bool { return g.uid == found.UID })
 	switch p := m.pods[found.UID]; {
-	case p == nil && m.allHeard():
+	case p == nil && was && m.allHeard():
 		endStranger(m, found)
-	case p == nil, p.position == Unheard, p.position == Waiting:
+	case p == nil:
+	case p.position == Unheard, p.position == Waiting:
 		m.found[found.UID] = found
 	case p.position == Over:
 		m.report(p, lifecycle.Report{What: "is ended", Because: "it has ended, and the runtime has something of it again", Rule: "B-WRK-21"})

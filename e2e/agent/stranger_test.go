@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -10,9 +12,9 @@ import (
 	"github.com/lifepod/lifepod/cri"
 )
 
-// TestSandboxOfNobody: what the runtime has of a pod that nobody knows goes, also if it comes while the agent runs: a call of an
-// agent that was killed may be carried out late (B-WRK-21).
-func TestSandboxOfNobody(t *testing.T) {
+// TestSandboxThatComesLate: what the runtime has of a pod that has gone goes, too: a call of an agent that was killed may be carried
+// out late. What another program has made stays (B-WRK-21).
+func TestSandboxThatComesLate(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, shared)
 	endpoint, err := cri.Dial("unix://" + c.node.Root.RunDir() + "/containerd.sock")
@@ -21,26 +23,47 @@ func TestSandboxOfNobody(t *testing.T) {
 	}
 	defer func() { _ = endpoint.Close() }() // no call is under way
 	runtime := endpoint.Runtime
-	const uid = "0f6b5b80-5d5b-4ef2-9a3b-stranger"
-	sandbox, err := runtime.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: &runtimeapi.PodSandboxConfig{
-		Metadata: &runtimeapi.PodSandboxMetadata{Name: "stranger", Namespace: c.namespace, Uid: uid},
-		Labels:   map[string]string{cri.PodUIDLabel: uid}, LogDirectory: t.TempDir(),
-	}})
-	if err != nil {
-		t.Fatal(err)
+	run := func(uid string) (id string) {
+		made, err := runtime.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: &runtimeapi.PodSandboxConfig{
+			Metadata: &runtimeapi.PodSandboxMetadata{Name: "late", Namespace: c.namespace, Uid: uid},
+			Labels:   map[string]string{cri.PodUIDLabel: uid}, LogDirectory: t.TempDir(),
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made.PodSandboxId
 	}
-	began := time.Now()
+	others := run("another-program-s")
+	defer func() {
+		ctx := context.WithoutCancel(t.Context())
+		_, stopped := runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: others})
+		_, removed := runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: others})
+		if err := errors.Join(stopped, removed); err != nil {
+			t.Error(err)
+		}
+	}()
+	c.create(polite)
+	pod := c.awaitReady("pod")
+	c.delete("pod")
+	c.awaitForgotten(pod)
+	late, began := run(string(pod.UID)), time.Now()
 	for {
 		list, err := runtime.ListPodSandbox(t.Context(), &runtimeapi.ListPodSandboxRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.ContainsFunc(list.Items, func(s *runtimeapi.PodSandbox) bool { return s.Id == sandbox.PodSandboxId }) {
+		there := func(id string) bool {
+			return slices.ContainsFunc(list.Items, func(s *runtimeapi.PodSandbox) bool { return s.Id == id })
+		}
+		if !there(others) {
+			t.Fatal("what another program has made is gone")
+		}
+		if !there(late) {
 			t.Logf("the sandbox was gone after %v", time.Since(began).Round(time.Second))
 			return
 		}
 		if time.Since(began) > patience {
-			t.Fatalf("the sandbox of nobody is still there after %v", patience)
+			t.Fatalf("the sandbox is still there after %v", patience)
 		}
 		time.Sleep(time.Second)
 	}
