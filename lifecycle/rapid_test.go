@@ -3,6 +3,9 @@ package lifecycle
 import (
 	"flag"
 	"strconv"
+	"testing"
+
+	"github.com/lifepod/lifepod/internal/prove/seeded"
 )
 
 // usualChecks is how many walks a run of the tests takes: they take two seconds and come by
@@ -12,12 +15,7 @@ const usualChecks = 500
 // compareEvery is after how many steps of a walk everything is compared with a clone.
 var compareEvery = flag.Int("compare", 1, "compare a machine with its clone after every so many steps of a walk")
 
-// A failing walk prints its seed, which is all that is needed to walk it again
-// (-rapid.seed); files of failures would be taken for transcripts.
-func init() {
-	for name, value := range map[string]string{"rapid.checks": strconv.Itoa(usualChecks), "rapid.nofailfile": "true", "rapid.shrinktime": "5s"} {
-		if err := flag.Set(name, value); err != nil {
-			panic(err)
-		}
-	}
+// TestMain keeps no files of failures, which would be taken for transcripts.
+func TestMain(m *testing.M) {
+	seeded.Main(m, map[string]string{"rapid.checks": strconv.Itoa(usualChecks), "rapid.nofailfile": "true", "rapid.shrinktime": "5s"})
 }

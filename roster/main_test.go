@@ -2,37 +2,15 @@ package roster
 
 import (
 	"flag"
-	"os"
-	"strconv"
 	"testing"
-)
 
-// usualChecks is how many walks a run of the tests takes: less than two seconds.
-const usualChecks = 300
+	"github.com/lifepod/lifepod/internal/prove/seeded"
+)
 
 // compareEvery is after how many steps of a walk everything is compared: the machine with a clone, and its books with its pods.
 var compareEvery = flag.Int("compare", 1, "compare a machine with its clone after every so many steps of a walk")
 
-// A failing walk prints its seed, which is all that
-// is needed to walk it again (-rapid.seed).
-func init() {
-	for name, value := range map[string]string{"rapid.checks": strconv.Itoa(usualChecks), "rapid.nofailfile": "true", "rapid.shrinktime": "5s"} {
-		if err := flag.Set(name, value); err != nil {
-			panic(err)
-		}
-	}
-}
-
-// TestMain has random walks go the same way each time, so that a failure is of the
-// change at hand. make soak walks others (-rapid.seed=0).
+// TestMain has walks for less than two seconds in a usual run of the tests.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.seed" })
-	if !given {
-		if err := flag.Set("rapid.seed", "1"); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(m.Run())
+	seeded.Main(m, map[string]string{"rapid.checks": "300", "rapid.nofailfile": "true", "rapid.shrinktime": "5s"})
 }

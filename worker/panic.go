@@ -14,7 +14,7 @@ type panicked struct {
 // String is what a panic of it says, with where it was.
 func (p panicked) String() string { return fmt.Sprintf("%v\n%s", p.value, p.stack) }
 
-// beside does something that what asks for beside the worker, which waits for it at its end. If it
+// beside does what was asked for beside the worker, which waits for it at its end. If it
 // panics, Run does: whoever runs several workers can keep that to the one.
 func (w *Worker) beside(what any, do func()) {
 	clock := w.executor.engine.Clock

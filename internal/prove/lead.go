@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"strings"
 	"sync"
 	"time"
 
@@ -129,7 +130,7 @@ func (c *course) verdict(seed int) error {
 		return fmt.Errorf("%s: a walk fails, after %s others of seed %d\n\n%s", c.Folder, f.After, seed+c.summed, f.Report(c.Compare))
 	}
 	if err := c.failed.err; err != nil {
-		return fmt.Errorf("%s%w; again: go test ./%s -run '%s' -rapid.seed=%d -rapid.checks=%d -compare=%d", withoutNoise(c.failed.log), err, c.Folder, c.Tests, seed+c.summed, c.Checks, c.Compare)
+		return fmt.Errorf("%s%w; again: go test ./%s -run '%s' %s", withoutNoise(c.failed.log), err, c.Folder, c.Tests, strings.Join(c.flags(seed+c.summed), " "))
 	}
 	if unreached := counts.Unreached(c.sum); c.sum[counts.Lives] >= enough && len(unreached) > 0 {
 		return fmt.Errorf("no walk of %s came by %q: the walks do not prove what they should", c.Folder, unreached)

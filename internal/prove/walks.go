@@ -99,15 +99,20 @@ func (w Walks) build(ctx context.Context, root, binary string) error {
 
 // command leads the walks of one seed.
 func (w Walks) command(ctx context.Context, binary, root string, seed int) *exec.Cmd {
-	command := exec.CommandContext(ctx, binary, "-test.run", w.Tests, "-test.v", "-test.timeout=0",
-		fmt.Sprintf("-rapid.seed=%d", seed), fmt.Sprintf("-rapid.checks=%d", w.Checks), "-rapid.shrinktime=1m")
-	if w.Compare > 0 {
-		command.Args = append(command.Args, fmt.Sprintf("-compare=%d", w.Compare))
-	}
+	command := exec.CommandContext(ctx, binary, append([]string{"-test.run", w.Tests, "-test.v", "-test.timeout=0", "-rapid.shrinktime=1m"}, w.flags(seed)...)...)
 	command.Dir = filepath.Join(root, w.Folder)
 	// Of a walk nothing is kept: collecting the heap seldom saves a quarter of the time.
 	command.Env = append(os.Environ(), "GOGC=400", "GOMAXPROCS=1")
 	return command
+}
+
+// flags are those that say which walks.
+func (w Walks) flags(seed int) []string {
+	flags := []string{fmt.Sprintf("-rapid.seed=%d", seed), fmt.Sprintf("-rapid.checks=%d", w.Checks)}
+	if w.Compare > 0 {
+		flags = append(flags, fmt.Sprintf("-compare=%d", w.Compare))
+	}
+	return flags
 }
 
 // Folders lists the packages of a sum in order.

@@ -209,7 +209,7 @@ type started struct {
 	last  time.Time
 }
 
-// begin forgets those of the round before.
+// begin forgets the starts of the round before.
 func (s *started) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/lifepod/lifepod/sim/nodes"
 )
 
-// floorNode is the node of the pods of the other JobSet. Nobody runs them; but the controllers of endpoints would do other things
-// for pods without a node: that of Endpoints has them refused, and tries again.
+// floorNode is the node of the other JobSet's pods. Nobody runs them. Pods without a node would make more work: the API server refuses
+// Endpoints that have them, and the controller tries again.
 const floorNode = "floor"
 
 const (
