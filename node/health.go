@@ -136,6 +136,7 @@ type shown interface {
 	LogDir(pod *v1.Pod) string // of a pod's logs
 	Healthy() error
 	Views() []roster.View
+	Complete() <-chan struct{}
 }
 
 // view is what the node shows of itself.

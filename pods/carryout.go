@@ -206,7 +206,7 @@ func (s *Shell) allHeard(ctx context.Context, what roster.AllHeard) {
 	if s.Cluster.Mirrors != nil {
 		s.Cluster.Mirrors.AllHeard()
 	}
-	s.heard.Store(true)
+	close(s.heard)
 	s.aside(what, func() {
 		s.releaseUnknown()
 		if err := (Remains{s}).ClearDisk(ctx); err != nil {

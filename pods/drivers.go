@@ -14,4 +14,14 @@ func (s *Shell) DriverRegistered() {
 }
 
 // AllHeard says whether every source has told what it had: no pod is unknown from then on.
-func (s *Shell) AllHeard() bool { return s.heard.Load() }
+func (s *Shell) AllHeard() bool {
+	select {
+	case <-s.heard:
+		return true
+	default:
+		return false
+	}
+}
+
+// Complete is closed when every source has told what it had.
+func (s *Shell) Complete() <-chan struct{} { return s.heard }

@@ -46,7 +46,7 @@ func (r Remains) Owned(uid types.UID) bool {
 // ClearDisk removes folders and logs of pods that are not known, and links to logs that
 // are gone (B-GC-5). Before all sources were heard it does nothing.
 func (r Remains) ClearDisk(ctx context.Context) error {
-	if !r.Shell.heard.Load() {
+	if !r.Shell.AllHeard() {
 		return nil
 	}
 	return errors.Join(r.clearFolders(ctx), r.clearLogs(ctx), r.clearLinks(ctx))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -167,7 +166,7 @@ type Shell struct {
 	lives map[types.UID]*living
 
 	files files
-	heard atomic.Bool // every source has told what it had
+	heard chan struct{} // closed when every source has told what it had
 }
 
 // question is asked in turn with the facts.
@@ -192,7 +191,7 @@ func New(c Config) *Shell {
 	}
 	options.Fixed.Swap = c.Engine.Config.Swaps()
 	c.Engine.Clock.Lead("", c.mail)
-	s := &Shell{Config: c, events: c.Engine.Events(c.RuntimeChanged), machine: roster.New(options), lives: map[types.UID]*living{}}
+	s := &Shell{Config: c, events: c.Engine.Events(c.RuntimeChanged), machine: roster.New(options), lives: map[types.UID]*living{}, heard: make(chan struct{})}
 	s.events.Strangers = s.strangers
 	return s
 }

@@ -158,6 +158,9 @@ func TestMetrics(t *testing.T) {
 	}
 	c.checkFigure(resource, "pod_cpu_usage_seconds_total", "pod", "busy")
 	c.checkFigure(resource, "pod_memory_working_set_bytes", "pod", "busy")
+	if t.Failed() {
+		t.Fatalf("metrics/resource: %v", resource)
+	}
 	if resource["container_cpu_usage_seconds_total"].Metric[0].TimestampMs == nil || resource["container_start_time_seconds"].Metric[0].TimestampMs != nil {
 		t.Error("metrics/resource: CPU has no time stamp, or the start has one")
 	}

@@ -30,7 +30,7 @@ func (s *Server) containerLogs(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name, container := r.PathValue("pod"), r.PathValue("container")
-	pod, ok := s.Node.Pod(r.PathValue("namespace"), name)
+	pod, ok := s.named(r)
 	if !ok {
 		refuse(w, http.StatusNotFound, fmt.Sprintf("pod %q does not exist", name))
 		return

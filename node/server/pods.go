@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -97,9 +98,29 @@ func writeJSON(w http.ResponseWriter, value any) {
 	_, _ = w.Write(text) // a client that has gone needs no answer
 }
 
+// unheard is how long a node that has just begun may not know its pods: with an API server that is away it
+// may be long.
+const unheard = 10 * time.Second
+
+// named is the pod whose name a request has.
+func (s *Server) named(r *http.Request) (*v1.Pod, bool) {
+	namespace, name := r.PathValue("namespace"), r.PathValue("pod")
+	if pod, ok := s.Node.Pod(namespace, name); ok || s.Complete == nil {
+		return pod, ok
+	}
+	patience := time.NewTimer(unheard)
+	defer patience.Stop()
+	select {
+	case <-s.Complete:
+	case <-patience.C:
+	case <-r.Context().Done():
+	}
+	return s.Node.Pod(namespace, name)
+}
+
 // podOf is the pod that a request names; if there is none it has answered.
 func (s *Server) podOf(w http.ResponseWriter, r *http.Request) (*v1.Pod, bool) {
-	pod, ok := s.Node.Pod(r.PathValue("namespace"), r.PathValue("pod"))
+	pod, ok := s.named(r)
 	if !ok {
 		refuse(w, http.StatusNotFound, "pod does not exist")
 		return nil, false

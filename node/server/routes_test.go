@@ -3,10 +3,15 @@ package server
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -145,4 +150,37 @@ func TestReadOnlyPort(t *testing.T) {
 			t.Errorf("%s: %d, want %d", path, response.StatusCode, want)
 		}
 	}
+}
+
+// TestPodsThatAreNotKnownYet: what is asked for a pod before the node knows all its pods waits for it.
+func TestPodsThatAreNotKnownYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ask := func(s *Server) string {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequest("GET", "/containerLogs/default/web/main", nil)
+			r.SetPathValue("namespace", "default")
+			r.SetPathValue("pod", "web")
+			s.containerLogs(w, r)
+			return strings.TrimSpace(fmt.Sprint(w.Code, " ", w.Body))
+		}
+		node, complete := &fakeNode{logs: t.TempDir()}, make(chan struct{})
+		s := &Server{Config: Config{Node: node, Complete: complete, Log: slog.New(slog.DiscardHandler)}}
+		began := time.Now()
+		if got := ask(s); got != `404 pod "web" does not exist` || time.Since(began) != unheard {
+			t.Errorf("without an answer of the API server: %s after %s", got, time.Since(began))
+		}
+		go func() {
+			time.Sleep(time.Second)
+			node.set(testPod(v1.ContainerStatus{}))
+			close(complete)
+		}()
+		if got := ask(s); strings.Contains(got, "does not exist") || time.Since(began) != unheard+time.Second {
+			t.Errorf("of a pod that is heard of after a second: %s after %s", got, time.Since(began))
+		}
+		node.set()
+		began = time.Now()
+		if got := ask(s); got != `404 pod "web" does not exist` || time.Since(began) != 0 {
+			t.Errorf("of no pod: %s after %s", got, time.Since(began))
+		}
+	})
 }

@@ -94,10 +94,13 @@ type Config struct {
 	Client  kubernetes.Interface                // reviews tokens and access; nil without an API server
 	TLS     *tls.Config                         // with the serving certificate
 	Node    Node
-	Changes *Changes
-	Runtime Runtime
-	Figures Figures
-	Folders Folders
+	// Complete is closed when the node knows all its pods: who asks before for one that is not known waits.
+	// nil: it knows them.
+	Complete <-chan struct{}
+	Changes  *Changes
+	Runtime  Runtime
+	Figures  Figures
+	Folders  Folders
 	// Controller serves the calls of a CSI driver's controller, by the names of their gRPC
 	// services; nil: there is none here.
 	Controller map[string]http.Handler

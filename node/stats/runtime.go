@@ -32,23 +32,36 @@ type container struct {
 
 func (s sandbox) uid() types.UID { return types.UID(s.GetMetadata().GetUid()) }
 
-// running asks the runtime what it runs and what that uses. Who asks while
-// somebody else does gets the same answer.
+// running asks the runtime what it runs and what that uses. Those who ask while it is
+// being asked get the answer to the next question together: the present one may have
+// begun before what they want to hear of.
 func (s *Stats) running(ctx context.Context) ([]sandbox, error) {
-	answers := s.asking.DoChan("running", func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout) // others may wait, too
-		defer cancel()
-		return s.askRuntime(ctx)
-	})
-	select {
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case answer := <-answers:
-		if answer.Err != nil {
-			return nil, answer.Err
+	for since := time.Now(); ; {
+		answers := s.asking.DoChan("running", func() (any, error) {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout) // others may wait, too
+			defer cancel()
+			began := time.Now()
+			found, err := s.askRuntime(ctx)
+			return answer{began, found}, err
+		})
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case got := <-answers:
+			if got.Err != nil {
+				return nil, got.Err
+			}
+			if a := got.Val.(answer); !a.began.Before(since) {
+				return a.sandboxes, nil
+			}
 		}
-		return answer.Val.([]sandbox), nil
 	}
+}
+
+// answer is what the runtime answered to a question.
+type answer struct {
+	began     time.Time
+	sandboxes []sandbox
 }
 
 func (s *Stats) askRuntime(ctx context.Context) ([]sandbox, error) {

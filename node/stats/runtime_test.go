@@ -153,6 +153,21 @@ func TestScrapesShareAnAnswer(t *testing.T) {
 		if _, err := s.running(t.Context()); err != nil || r.asked.Load() != 2 {
 			t.Errorf("a later one: asked %d times, %v", r.asked.Load(), err)
 		}
+
+		all.Go(func() { _, _ = s.running(t.Context()) })
+		time.Sleep(r.takes / 2)
+		began := time.Now()
+		for range 10 {
+			all.Go(func() {
+				if _, err := s.running(t.Context()); err != nil || time.Since(began) != r.takes/2+r.takes {
+					t.Errorf("who asked meanwhile has an answer after %s (%v), so one to a question before", time.Since(began), err)
+				}
+			})
+		}
+		all.Wait()
+		if got := r.asked.Load(); got != 4 {
+			t.Errorf("the runtime was asked %d times, not once more for all", got)
+		}
 	})
 }
 
