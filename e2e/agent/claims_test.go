@@ -29,7 +29,7 @@ spec:
   containers:
   - name: both
     image: TOOLBOX
-    command: [sh, -c, "env | grep claim_; echo all; until [ -e /tmp/end ]; do sleep 0.1; done"]
+    command: [sh, -c, "env | grep claim_; echo all; until [ -e /tmp/end ]; do sleep 0.1; done; sleep 1"]
     resources: {claims: [{name: gpus}], limits: {memory: 32Mi}}
   - {name: second, image: TOOLBOX, command: [sh, -c, "env | grep claim_; echo all; sleep 3600"], resources: {claims: [{name: gpus, request: two}], limits: {memory: 32Mi}}}
   - {name: none, image: TOOLBOX, command: [sh, -c, "env | grep claim_; echo all; sleep 3600"], resources: {limits: {memory: 32Mi}}}

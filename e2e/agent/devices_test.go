@@ -20,7 +20,7 @@ spec:
   containers:
   - name: main
     image: TOOLBOX
-    command: [sh, -c, "ls /tmp; echo $CDI_DEVICE; echo all; until [ -e /end ]; do sleep 0.1; done"]
+    command: [sh, -c, "ls /tmp; echo $CDI_DEVICE; echo all; until [ -e /end ]; do sleep 0.1; done; sleep 1"]
     resources: {limits: {memory: 32Mi, example.com/resource: COUNT}}
   - {name: none, image: TOOLBOX, command: [sh, -c, "ls /tmp; echo all; sleep 3600"], resources: {limits: {memory: 32Mi}}}
 `

@@ -61,7 +61,7 @@ spec:
   containers:
   - name: main
     image: TOOLBOX
-    command: [sh, -c, "stat -c 'group %g' /data; echo run >>/data/runs; echo runs $(grep -c run /data/runs); until [ -e /tmp/end ]; do sleep 0.1; done"]
+    command: [sh, -c, "stat -c 'group %g' /data; echo run >>/data/runs; echo runs $(grep -c run /data/runs); until [ -e /tmp/end ]; do sleep 0.1; done; sleep 1"]
     volumeMounts: [{name: data, mountPath: /data}]
     resources: {limits: {memory: 32Mi}}
 `
@@ -147,7 +147,7 @@ spec:
   containers:
   - name: main
     image: TOOLBOX
-    command: [sh, -c, "until [ -e /tmp/end ]; do sleep 0.1; done"]
+    command: [sh, -c, "until [ -e /tmp/end ]; do sleep 0.1; done; sleep 1"]
     volumeDevices: [{name: data, devicePath: /dev/data}]
     resources: {limits: {memory: 32Mi}}
 `

@@ -77,15 +77,15 @@ func (s *Stats) askRuntime(ctx context.Context) ([]sandbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the runtime's containers: %s", cri.Text(err))
 	}
-	usage, err := s.askUsage(ctx, containers.Containers)
+	ours := slices.DeleteFunc(list.Items, func(item *runtimeapi.PodSandbox) bool {
+		return item.GetLabels()[cri.PodUIDLabel] == "" || s.Pods.Foreign != nil && s.Pods.Foreign(types.UID(item.GetMetadata().GetUid()))
+	})
+	usage, err := s.askUsage(ctx, ours, containers.Containers)
 	if err != nil {
 		return nil, fmt.Errorf("ask the runtime what pods use: %s", cri.Text(err))
 	}
 	var found []sandbox
-	for _, item := range list.Items {
-		if item.GetLabels()[cri.PodUIDLabel] == "" || s.Pods.Foreign != nil && s.Pods.Foreign(types.UID(item.GetMetadata().GetUid())) {
-			continue
-		}
+	for _, item := range ours {
 		if used := usage[item.Id]; used != nil { // else it has gone meanwhile
 			found = append(found, sandbox{PodSandbox: item, usage: used, containers: containersOf(containers.Containers, used)})
 		}
@@ -95,8 +95,9 @@ func (s *Stats) askRuntime(ctx context.Context) ([]sandbox, error) {
 }
 
 // askUsage is what each sandbox uses, by ID. A runtime that doesn't tell of pods as
-// a whole tells of their containers.
-func (s *Stats) askUsage(ctx context.Context, containers []*runtimeapi.Container) (map[string]*runtimeapi.LinuxPodSandboxStats, error) {
+// a whole tells of their containers. One that tells of none because of a single sandbox, such as
+// containerd of one that was made without a cgroup, is asked for each.
+func (s *Stats) askUsage(ctx context.Context, ours []*runtimeapi.PodSandbox, containers []*runtimeapi.Container) (map[string]*runtimeapi.LinuxPodSandboxStats, error) {
 	usage := map[string]*runtimeapi.LinuxPodSandboxStats{}
 	pods, err := s.Runtime.ListPodSandboxStats(ctx, &runtimeapi.ListPodSandboxStatsRequest{})
 	if err == nil {
@@ -108,7 +109,15 @@ func (s *Stats) askUsage(ctx context.Context, containers []*runtimeapi.Container
 		return usage, nil
 	}
 	if status.Code(err) != codes.Unimplemented {
-		return nil, err
+		for _, item := range ours {
+			if one, err := s.Runtime.PodSandboxStats(ctx, &runtimeapi.PodSandboxStatsRequest{PodSandboxId: item.Id}); err == nil {
+				usage[item.Id] = one.GetStats().GetLinux()
+			}
+		}
+		if len(usage) == 0 {
+			return nil, err
+		}
+		return usage, nil
 	}
 	each, err := s.Runtime.ListContainerStats(ctx, &runtimeapi.ListContainerStatsRequest{})
 	if err != nil {

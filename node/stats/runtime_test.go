@@ -65,13 +65,21 @@ func (r *stub) ListPodSandboxStats(context.Context, *runtimeapi.ListPodSandboxSt
 	if r.podErr != nil {
 		return nil, r.podErr
 	}
-	of := func(id string) *runtimeapi.PodSandboxStats {
-		return &runtimeapi.PodSandboxStats{
-			Attributes: &runtimeapi.PodSandboxAttributes{Id: id},
-			Linux:      &runtimeapi.LinuxPodSandboxStats{Containers: r.stats(), Cpu: r.stats()[0].Cpu, Memory: r.stats()[0].Memory},
-		}
+	return &runtimeapi.ListPodSandboxStatsResponse{Stats: []*runtimeapi.PodSandboxStats{r.ofPod("s"), r.ofPod("foreign"), r.ofPod("gone")}}, nil
+}
+
+func (r *stub) ofPod(id string) *runtimeapi.PodSandboxStats {
+	return &runtimeapi.PodSandboxStats{
+		Attributes: &runtimeapi.PodSandboxAttributes{Id: id},
+		Linux:      &runtimeapi.LinuxPodSandboxStats{Containers: r.stats(), Cpu: r.stats()[0].Cpu, Memory: r.stats()[0].Memory},
 	}
-	return &runtimeapi.ListPodSandboxStatsResponse{Stats: []*runtimeapi.PodSandboxStats{of("s"), of("foreign"), of("gone")}}, nil
+}
+
+func (r *stub) PodSandboxStats(_ context.Context, in *runtimeapi.PodSandboxStatsRequest, _ ...grpc.CallOption) (*runtimeapi.PodSandboxStatsResponse, error) {
+	if in.PodSandboxId != "s" {
+		return nil, r.podErr
+	}
+	return &runtimeapi.PodSandboxStatsResponse{Stats: r.ofPod("s")}, nil
 }
 
 func (r *stub) ListContainerStats(context.Context, *runtimeapi.ListContainerStatsRequest, ...grpc.CallOption) (*runtimeapi.ListContainerStatsResponse, error) {
@@ -91,10 +99,12 @@ func get(h http.Handler) string {
 	return w.Body.String()
 }
 
-// TestResourceMetrics: with a runtime that tells of pods, and with one that tells of
-// containers only.
+// TestResourceMetrics: with a runtime that tells of pods, with one that tells of containers only, and with
+// one that tells of no pod because of one.
 func TestResourceMetrics(t *testing.T) {
-	for name, err := range map[string]error{"pods": nil, "containers only": status.Error(codes.Unimplemented, "no")} {
+	for name, err := range map[string]error{
+		"pods": nil, "containers only": status.Error(codes.Unimplemented, "no"), "each pod alone": status.Error(codes.Unknown, `sandbox "x" has no cgroup parent`),
+	} {
 		got := get(newStats(&stub{podErr: err}).ResourceHandler())
 		for _, want := range []string{
 			`container_cpu_usage_seconds_total{container="main",namespace="ns",pod="p"} 2 9000`,
