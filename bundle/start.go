@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/footprint"
 	"github.com/lifepod/lifepod/internal/logfile"
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
@@ -101,7 +102,7 @@ func (d *daemon) spawn(log *os.File) (p *pidfd.Process, exited <-chan *os.Proces
 	cmd.Stdout, cmd.Stderr = log, log
 	// A session of its own keeps the terminal's signals away.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
+	if err := footprint.OnTime(cmd.Start); err != nil { // containers would inherit late timers
 		return nil, nil, fmt.Errorf("start containerd: %w", err)
 	}
 	id, err := pidfd.Find(cmd.Process.Pid)

@@ -1,5 +1,5 @@
-// Package footprint keeps small what a program that lives for months holds of the
-// machine's memory. A node has minutes in which a hundred pods begin, and then
+// Package footprint keeps small what a program that lives for months takes of the
+// machine: its memory, and the processor's time at rest. A node has minutes in which a hundred pods begin, and then
 // hours in which nothing happens: the heap that those minutes took, and the pages of
 // the program's own file that only its start has read, would stay.
 package footprint
