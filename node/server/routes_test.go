@@ -152,7 +152,7 @@ func TestReadOnlyPort(t *testing.T) {
 	}
 }
 
-// TestPodsThatAreNotKnownYet: what is asked for a pod before the node knows all its pods waits for it.
+// TestPodsThatAreNotKnownYet: what is asked for a pod before the node knows all its pods waits for it (A-NODE-6).
 func TestPodsThatAreNotKnownYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ask := func(s *Server) string {
