@@ -63,6 +63,7 @@ func (s *Shell) foundPods(ctx context.Context) ([]roster.Found, error) {
 		if found[uid] == nil {
 			found[uid] = &roster.Found{UID: uid, Namespace: sandbox.GetMetadata().GetNamespace(), Name: sandbox.GetMetadata().GetName()}
 		}
+		found[uid].Ours = found[uid].Ours || sandbox.GetAnnotations()[cri.NodeAnnotation] == s.Node().Name
 		seen := &found[uid].Seen
 		seen.Sandboxes = append(seen.Sandboxes, lifecycle.ObservedSandbox{ID: sandbox.GetId(), Attempt: sandbox.GetMetadata().GetAttempt()})
 	}

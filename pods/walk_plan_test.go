@@ -161,6 +161,7 @@ func (p planned) pod(i int) *v1.Pod {
 		c.Name, c.Resources = name, v1.ResourceRequirements{}
 		return c
 	}
+	pod.Spec.NodeName = "n"
 	pod.Spec.RestartPolicy, pod.Spec.TerminationGracePeriodSeconds = p.Policy, &p.Grace
 	main := &pod.Spec.Containers[0]
 	if p.Ready && p.Hook == "" {

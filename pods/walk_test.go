@@ -187,13 +187,6 @@ func (l *life) lived() error {
 		l.file(l.files[uid], false)
 	}
 	l.lives(5 * time.Minute)
-	if slices.ContainsFunc(l.Harms, func(h harm) bool { return h.What == "forget" }) { // of what nobody has known only a start tells
-		l.killed()
-		if err := l.starts(0); err != nil {
-			return err
-		}
-		l.lives(time.Minute)
-	}
 	l.collects()
 	if left := l.left(); len(left) > 0 || len(l.server.objects) > 0 {
 		return fmt.Errorf("all pods were deleted, and there are %q, and %d objects (B-FIN-6)", left, len(l.server.objects))

@@ -3,8 +3,6 @@ package roster
 import (
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -80,20 +78,7 @@ func (m *Machine) drop(p *pod) {
 	delete(m.pods, p.uid)
 	m.books.order.remove(p)
 	m.do(Drop{Source: p.source, UID: p.uid})
-	for len(m.gone) > 0 && m.gone[0].at.Before(m.now.Add(-goneFor)) {
-		m.gone = m.gone[1:]
-	}
-	m.gone = append(m.gone, gone{p.uid, m.now})
 }
-
-// gone is a pod that was dropped, and when.
-type gone struct {
-	uid types.UID
-	at  time.Time
-}
-
-// goneFor is for how long a pod that has gone is remembered: longer than a call of the runtime takes.
-const goneFor = 10 * time.Minute
 
 // deleteObject tells the API server, once, that nothing is left of a pod that is being
 // deleted there (B-WRK-24, B-DEL-12).

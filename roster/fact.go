@@ -46,6 +46,7 @@ type FoundLater struct{ Found }
 type Found struct {
 	UID             types.UID
 	Namespace, Name string
+	Ours            bool // an agent of this node has made it
 	Seen            lifecycle.Observed
 }
 

@@ -3,7 +3,6 @@ package roster
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -51,7 +50,6 @@ type Machine struct {
 	pods   map[types.UID]*pod
 	books  books               // what follows from all of them
 	found  map[types.UID]Found // in the runtime at the start, and not taken over by a pod yet
-	gone   []gone              // in order, those of the last goneFor
 
 	// awaitsAPI is when running static pods stop waiting for the API; zero: they don't
 	// wait.
@@ -234,7 +232,7 @@ func (m *Machine) woke() {
 func (m *Machine) Clone() *Machine {
 	c := *m
 	c.books = m.books.clone()
-	c.heard, c.found, c.gone, c.effects = maps.Clone(m.heard), maps.Clone(m.found), slices.Clone(m.gone), nil
+	c.heard, c.found, c.effects = maps.Clone(m.heard), maps.Clone(m.found), nil
 	c.pods, c.books.order = make(map[types.UID]*pod, len(m.pods)), make(order, len(m.books.order))
 	for i, p := range m.books.order {
 		copied := *p

@@ -68,7 +68,7 @@ type described struct {
 //	remembered P … [attempt=N] [ends] [terminated] [told=PHASE]  an agent before has left a checkpoint; ends: its end was asked for; terminated: by a shutdown;
 //	                                told: its status as published last
 //	found P … [attempt=N]           the runtime has it
-//	found-later P … [attempt=N]     the runtime has it, and no worker, after opened
+//	found-later P … [attempt=N] [foreign]  the runtime has it, and no worker, after opened; foreign: of another program
 //	opened [rebooted]
 //	wanted P [source=S] [from=S] [name=N] [cpu=N] [critical] [priority=N] [age=D] [grace=N] [generation=N] [needs=LABEL] [never]
 //	         [deleted=N] [phase=P] [ran]     its source has it: ran: its status tells of containers
@@ -117,7 +117,7 @@ func (tr *transcript) play() {
 		tr.opened.Found = append(tr.opened.Found, Found{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Seen: seenOf(tr.attemptArg())})
 	case "found-later":
 		pod := tr.describe().pod
-		tr.feed(FoundLater{Found{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Seen: seenOf(tr.attemptArg())}})
+		tr.feed(FoundLater{Found{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Ours: !tr.has("foreign"), Seen: seenOf(tr.attemptArg())}})
 	case "opened":
 		tr.opened.Rebooted = tr.has("rebooted")
 		tr.feed(tr.opened)

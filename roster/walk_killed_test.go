@@ -55,8 +55,7 @@ func (w *walk) beginsAgain() {
 func (w *walk) createsLate() {
 	uids := slices.DeleteFunc(slices.Sorted(maps.Keys(w.versions)), func(uid types.UID) bool {
 		p := w.m.pods[uid]
-		known := p != nil || w.m.allHeard() && slices.ContainsFunc(w.m.gone, func(g gone) bool { return g.uid == uid })
-		return !known || p != nil && p.position != Over || w.runtime[uid] != nil || w.memory[uid] != nil
+		return p == nil && !w.m.allHeard() || p != nil && p.position != Over || w.runtime[uid] != nil || w.memory[uid] != nil
 	})
 	if len(uids) == 0 || !w.rarely(2, "call of an agent before comes late") {
 		return
@@ -66,7 +65,7 @@ func (w *walk) createsLate() {
 	w.note("found when it had gone", w.m.pods[uid] == nil)
 	pod := w.versions[uid][0]
 	w.runtime[uid] = &thing{pod: pod, source: API, late: true}
-	w.post(FoundLater{Found{UID: uid, Namespace: pod.Namespace, Name: pod.Name, Seen: seenOf(0)}})
+	w.post(FoundLater{Found{UID: uid, Namespace: pod.Namespace, Name: pod.Name, Ours: true, Seen: seenOf(0)}})
 }
 
 // another agent, such as a kubelet, has begun a pod, which may have gone since.

@@ -162,11 +162,10 @@ func endStranger(m *Machine, found Found) {
 }
 
 // foundLater ends what the runtime has of a pod of which nothing should be left. One that has not begun takes it over. What
-// this agent has never known is left alone: it may be another program's, such as a kubelet's that uses the same runtime.
+// no agent of this node has made is left alone: it is another program's, such as a kubelet's that uses the same runtime.
 func foundLater(m *Machine, found Found) {
-	was := slices.ContainsFunc(m.gone, func(g gone) bool { return g.uid == found.UID })
 	switch p := m.pods[found.UID]; {
-	case p == nil && was && m.allHeard():
+	case p == nil && found.Ours && m.allHeard():
 		endStranger(m, found)
 	case p == nil:
 	case p.position == Unheard, p.position == Waiting:

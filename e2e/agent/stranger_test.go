@@ -29,6 +29,7 @@ func TestSandboxThatComesLate(t *testing.T) {
 	late, err := runtime.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: &runtimeapi.PodSandboxConfig{
 		Metadata: &runtimeapi.PodSandboxMetadata{Name: "late", Namespace: c.namespace, Uid: uid},
 		Labels:   map[string]string{cri.PodUIDLabel: uid}, LogDirectory: t.TempDir(),
+		Annotations: map[string]string{cri.NodeAnnotation: c.node.Name},
 	}})
 	if err != nil {
 		t.Fatal(err)

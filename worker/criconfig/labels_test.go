@@ -17,7 +17,7 @@ func testPod() *v1.Pod {
 			Name: "web", Namespace: "ns", UID: "uid-1",
 			Labels: map[string]string{"app": "shop"}, Annotations: map[string]string{"note": "hi"},
 		},
-		Spec: v1.PodSpec{TerminationGracePeriodSeconds: ptr.To[int64](30), SecurityContext: &v1.PodSecurityContext{}},
+		Spec: v1.PodSpec{NodeName: "n1", TerminationGracePeriodSeconds: ptr.To[int64](30), SecurityContext: &v1.PodSecurityContext{}},
 	}
 }
 

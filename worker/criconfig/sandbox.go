@@ -9,6 +9,8 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/cri"
 )
 
 // SandboxInput is everything a sandbox config depends on.
@@ -41,7 +43,7 @@ func Sandbox(in SandboxInput) *runtimeapi.PodSandboxConfig {
 		DnsConfig:    in.DNS,
 		PortMappings: in.PortMappings,
 		Labels:       sandboxLabels(pod),
-		Annotations:  maps.Clone(pod.Annotations),
+		Annotations:  sandboxAnnotations(pod),
 		Linux: &runtimeapi.LinuxPodSandboxConfig{
 			CgroupParent:    in.CgroupParent,
 			Sysctls:         sysctls(pod),
@@ -50,6 +52,14 @@ func Sandbox(in SandboxInput) *runtimeapi.PodSandboxConfig {
 			Overhead:        overhead(in.Node, pod),
 		},
 	}
+}
+
+// sandboxAnnotations are the pod's, and whose sandbox it is.
+func sandboxAnnotations(pod *v1.Pod) map[string]string {
+	annotations := map[string]string{}
+	maps.Copy(annotations, pod.Annotations)
+	annotations[cri.NodeAnnotation] = pod.Spec.NodeName
+	return annotations
 }
 
 // sandboxSecurity is the security context of the sandbox. Its seccomp profile

@@ -52,7 +52,7 @@ func TestSandbox(t *testing.T) {
 		Labels: map[string]string{
 			"app": "shop", "io.kubernetes.pod.name": "web", "io.kubernetes.pod.namespace": "ns", "io.kubernetes.pod.uid": "uid-1",
 		},
-		Annotations: map[string]string{"note": "hi"},
+		Annotations: map[string]string{"note": "hi", "lifepod.dev/node": "n1"},
 		Linux: &runtimeapi.LinuxPodSandboxConfig{
 			CgroupParent: "/kubepods/burstable/poduid-1",
 			Sysctls:      map[string]string{"net.ipv4.conf.eth0/1.rp_filter": "1", "kernel.shm_rmid_forced": "0"},
@@ -78,7 +78,7 @@ func TestSandboxOfAPlainPod(t *testing.T) {
 	pod := testPod()
 	pod.Labels, pod.Annotations, pod.Spec.SecurityContext = nil, nil, nil
 	got := Sandbox(SandboxInput{Pod: pod})
-	if len(got.Labels) != 3 || got.Annotations != nil || got.Linux.SecurityContext.RunAsUser != nil {
+	if len(got.Labels) != 3 || len(got.Annotations) != 1 || got.Linux.SecurityContext.RunAsUser != nil {
 		t.Errorf("got %v", got)
 	}
 	if diff := cmp.Diff(&runtimeapi.LinuxContainerResources{}, got.Linux.Overhead, protocmp.Transform()); diff != "" {
