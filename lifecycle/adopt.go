@@ -147,11 +147,10 @@ func endIfTerminal(s *step) {
 		Report{What: "has ended before", Because: string(s.kept.Reported.Phase), Rule: "B-WRK-23"})
 }
 
-// RanBefore says whether the status or the runtime shows that something of the pod was
-// created on this node. Such a pod is adopted, any other is new. What only the status
-// shows does not exempt the pod from admission.
-func RanBefore(pod *v1.Pod, seen Observed) bool {
-	return len(seen.Sandboxes) > 0 || len(seen.Containers) > 0 || Terminal(pod.Status.Phase) || anyRan(pod.Status)
+// RanBefore says whether the status shows that something of the pod was created on this
+// node. Such a pod is adopted, but not exempt from admission.
+func RanBefore(pod *v1.Pod) bool {
+	return Terminal(pod.Status.Phase) || anyRan(pod.Status)
 }
 
 // anyRan says whether the status shows an instance of any container.

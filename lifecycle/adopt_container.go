@@ -150,9 +150,7 @@ func adoptWithoutInstance(s *step, c *container, status v1.ContainerStatus, seen
 			Message: "Unable to get init container status from container runtime and pod has been initialized, treat it as exited normally",
 		})
 	case status.State.Running != nil:
-		c.Position, c.ID = running, idWithoutScheme(status.ContainerID)
-		c.begins(s, status.State.Running.StartedAt.Time)
-		c.PostStart = hookRun{Ended: true} // it is lost
+		c.Position, c.ID, c.PostStart = running, idWithoutScheme(status.ContainerID), hookRun{Ended: true} // it is lost
 	}
 }
 

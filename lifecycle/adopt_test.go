@@ -264,3 +264,24 @@ func TestAdoptedLastOfACutOffStart(t *testing.T) {
 		}
 	}
 }
+
+// A status tells that a pod has run before by its phase, or by an instance of a container that is no ephemeral one.
+func TestRanBefore(t *testing.T) {
+	instance, none := []v1.ContainerStatus{{ContainerID: "containerd://a"}}, []v1.ContainerStatus{{Name: "a"}}
+	for name, test := range map[string]struct {
+		status v1.PodStatus
+		want   bool
+	}{
+		"new":                {v1.PodStatus{Phase: v1.PodPending, ContainerStatuses: none}, false},
+		"an init container":  {v1.PodStatus{Phase: v1.PodPending, InitContainerStatuses: instance, ContainerStatuses: none}, true},
+		"a container":        {v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: instance}, true},
+		"ended":              {v1.PodStatus{Phase: v1.PodSucceeded, ContainerStatuses: instance}, true},
+		"failed before that": {v1.PodStatus{Phase: v1.PodFailed}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := RanBefore(&v1.Pod{Status: test.status}); got != test.want {
+				t.Errorf("it has run before: %t, want %t", got, test.want)
+			}
+		})
+	}
+}

@@ -10,7 +10,7 @@ import (
 type tally struct {
 	pendingInit, failedInit        int
 	pendingSidecar                 int
-	unknown, waiting, running      int
+	waiting, running               int
 	stopped, succeeded, finalExits int
 }
 
@@ -37,15 +37,11 @@ func (t tally) phase(s *step) v1.PodPhase {
 	switch {
 	case t.failedInit > 0:
 		return v1.PodFailed
-	case t.pendingInit > 0:
+	case t.pendingInit > 0, t.pendingSidecar > 0 && !anyRegularInstance(s), t.waiting > 0:
 		return v1.PodPending
-	case t.pendingSidecar > 0 && !anyRegularInstance(s):
-		return v1.PodPending
-	case t.waiting > 0:
-		return v1.PodPending
-	case t.running > 0 && t.unknown == 0:
+	case t.running > 0:
 		return v1.PodRunning
-	case t.stopped > 0 && t.unknown == 0:
+	case t.stopped > 0:
 		return t.endedPhase(s)
 	}
 	return v1.PodPending
@@ -109,7 +105,6 @@ func (t *tally) addSidecar(c *container, again bool) {
 			t.pendingSidecar++
 		}
 	case c.Exit == nil && c.Last == nil:
-		t.pendingSidecar++
 		t.waiting++
 	case again:
 		t.pendingSidecar++

@@ -123,7 +123,7 @@ func (w *waits) holdsOthers(c *container) bool {
 	switch {
 	case c.postStartPending():
 		return c.PreviousID == ""
-	case c.Position == running || c.final() || !w.ahead(c.RetryAt).IsZero():
+	case c.Position == running || !w.ahead(c.RetryAt).IsZero():
 		return false
 	case c.Position == created:
 		return !w.m.atBarrier(c)
@@ -216,10 +216,8 @@ func (w *waits) forProbe(c *container, k ProbeKind, rule string) {
 	w.add(wait)
 }
 
-// isEnding says whether a container that runs in a pod that lives is being stopped.
-func (w *waits) isEnding(c *container) bool {
-	return c.Kill != nil || c.Ending || w.m.sandbox.State == sandboxLost || w.m.sandbox.State == sandboxStopping
-}
+// isEnding says whether a container that runs in a pod that lives is being stopped, or is to be when its turn comes.
+func (c *container) isEnding() bool { return c.Kill != nil || c.Ending }
 
 // forStop is about the end of a container that runs.
 func (w *waits) forStop(c *container) {

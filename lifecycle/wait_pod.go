@@ -23,7 +23,7 @@ func (w *waits) syncing() {
 
 func (w *waits) forContainer(c *container) {
 	switch {
-	case c.Position == running && w.isEnding(c):
+	case c.Position == running && c.isEnding():
 		w.forStop(c)
 	case c.Position == running:
 		w.forReadiness(c)

@@ -57,7 +57,7 @@ func (m *Machine) looked(p *pod, f Looked) {
 			m.drop(p)
 		}
 	case p.wanted:
-		p.ran = lifecycle.RanBefore(p.known(), lifecycle.Observed{})
+		p.ran = lifecycle.RanBefore(p.known())
 		if m.heard[p.source] { // else they come in the order of their creation
 			m.begin(p)
 		}

@@ -44,7 +44,7 @@ func (m *Machine) begin(p *pod) {
 
 // ranBefore says whether the status of its object tells that it has begun on this node, which has not been looked into.
 func (p *pod) ranBefore() bool {
-	return !p.ran && lifecycle.RanBefore(p.newest, lifecycle.Observed{})
+	return !p.ran && lifecycle.RanBefore(p.newest)
 }
 
 // nameLives says whether another static pod of the same name has not ended yet (B-WRK-19).
