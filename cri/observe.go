@@ -14,10 +14,6 @@ import (
 // PodUIDLabel is on every sandbox and container of a pod (A-CRI-2).
 const PodUIDLabel = "io.kubernetes.pod.uid"
 
-// NodeAnnotation is on every sandbox that lifepod makes: the name of the node, which tells it from one of another program
-// that uses the same runtime (B-WRK-21).
-const NodeAnnotation = "lifepod.dev/node"
-
 // Describe says in the core's words what a container's status tells of.
 type Describe struct {
 	// Exit of one that has ended, with the termination message from the pod's files.

@@ -79,6 +79,8 @@ func (p podsOf) logDir(pod *v1.Pod) string {
 
 func (p podsOf) Healthy() error { return nil }
 
+func (p podsOf) Complete() <-chan struct{} { return nil }
+
 // nodeAPI serves a root's pods as the node's API, to everybody.
 func nodeAPI(t *testing.T, r *root) (*server.Server, *rest.Config) {
 	t.Helper()

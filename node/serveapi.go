@@ -46,7 +46,7 @@ func (s *setup) newServer(c *cluster, view view, changes *server.Changes, all *s
 		controller = s.options.LocalVolumes.Controller()
 	}
 	return server.New(server.Config{
-		Access: server.Access{NodeName: s.name}, Kubelet: s.config.Kubelet, Client: c.client, TLS: c.serving.TLS(), Node: view, Complete: view.Complete(), Changes: changes,
+		Access: server.Access{NodeName: s.name}, Kubelet: s.config.Kubelet, Client: c.client, TLS: c.serving.TLS(), Node: view, Changes: changes,
 		Runtime: s.calls.Runtime, Figures: s.figures(c, view, all), Controller: controller,
 		Folders: server.Folders{Checkpoints: rootfolder.Checkpoints.In(s.options.rootDir()), Journal: rootfolder.Journal.In(s.options.rootDir())},
 		About:   server.About{Flags: s.options.Flags, Version: s.options.Version}, Log: s.log,

@@ -179,6 +179,7 @@ func TestSandboxThatComesLate(t *testing.T) {
 		s.heard()
 		s.Fault("carry-out-late RunPodSandbox web by=60s")
 		pod := podOf("web")
+		pod.Spec.NodeName = s.node.Name
 		s.apply(pod)
 		time.Sleep(time.Second)
 		s.stop()

@@ -13,6 +13,7 @@ import (
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster"
+	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
 // before is what is there from an agent before this one: in the runtime and remembered.
@@ -63,7 +64,8 @@ func (s *Shell) foundPods(ctx context.Context) ([]roster.Found, error) {
 		if found[uid] == nil {
 			found[uid] = &roster.Found{UID: uid, Namespace: sandbox.GetMetadata().GetNamespace(), Name: sandbox.GetMetadata().GetName()}
 		}
-		found[uid].Ours = found[uid].Ours || sandbox.GetAnnotations()[cri.NodeAnnotation] == s.Node().Name
+		maker, lifepods := sandbox.GetAnnotations()[criconfig.NodeAnnotation]
+		found[uid].Ours = found[uid].Ours || lifepods && maker == s.Node().Name
 		seen := &found[uid].Seen
 		seen.Sandboxes = append(seen.Sandboxes, lifecycle.ObservedSandbox{ID: sandbox.GetId(), Attempt: sandbox.GetMetadata().GetAttempt()})
 	}

@@ -8,6 +8,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
 // TestSandboxThatComesLate: what the runtime has of a pod that has gone goes, too: a call of an agent that was killed may be carried
@@ -29,7 +30,7 @@ func TestSandboxThatComesLate(t *testing.T) {
 	late, err := runtime.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: &runtimeapi.PodSandboxConfig{
 		Metadata: &runtimeapi.PodSandboxMetadata{Name: "late", Namespace: c.namespace, Uid: uid},
 		Labels:   map[string]string{cri.PodUIDLabel: uid}, LogDirectory: t.TempDir(),
-		Annotations: map[string]string{cri.NodeAnnotation: c.node.Name},
+		Annotations: map[string]string{criconfig.NodeAnnotation: c.node.Name},
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -38,6 +38,8 @@ type fakeNode struct {
 	mu   sync.Mutex
 	list []*v1.Pod
 	sick error
+	// unheard is closed when all pods are known; nil: they are.
+	unheard <-chan struct{}
 }
 
 func (n *fakeNode) Pods() []*v1.Pod {
@@ -66,6 +68,8 @@ func (n *fakeNode) PodByUID(uid types.UID) (*v1.Pod, bool) {
 func (n *fakeNode) Open(pod *v1.Pod, container string, instance int, dropped func()) Log {
 	return LogFiles(func(*v1.Pod) string { return n.logs }).Open(pod, container, instance, dropped)
 }
+
+func (n *fakeNode) Complete() <-chan struct{} { return n.unheard }
 
 func (n *fakeNode) Healthy() error {
 	n.mu.Lock()

@@ -98,21 +98,21 @@ func writeJSON(w http.ResponseWriter, value any) {
 	_, _ = w.Write(text) // a client that has gone needs no answer
 }
 
-// unheard is how long a node that has just begun may not know its pods: with an API server that is away it
+// hearing is how long a node that has just begun may not know its pods: with an API server that is away it
 // may be long.
-const unheard = 10 * time.Second
+const hearing = 10 * time.Second
 
 // named is the pod whose name a request has.
 func (s *Server) named(r *http.Request) (*v1.Pod, bool) {
 	namespace, name := r.PathValue("namespace"), r.PathValue("pod")
-	if pod, ok := s.Node.Pod(namespace, name); ok || s.Complete == nil {
+	if pod, ok := s.Node.Pod(namespace, name); ok || s.Node.Complete() == nil {
 		return pod, ok
 	}
-	patience := time.NewTimer(unheard)
-	defer patience.Stop()
+	timer := time.NewTimer(hearing)
+	defer timer.Stop()
 	select {
-	case <-s.Complete:
-	case <-patience.C:
+	case <-s.Node.Complete():
+	case <-timer.C:
 	case <-r.Context().Done():
 	}
 	return s.Node.Pod(namespace, name)

@@ -163,18 +163,19 @@ func TestPodsThatAreNotKnownYet(t *testing.T) {
 			s.containerLogs(w, r)
 			return strings.TrimSpace(fmt.Sprint(w.Code, " ", w.Body))
 		}
-		node, complete := &fakeNode{logs: t.TempDir()}, make(chan struct{})
-		s := &Server{Config: Config{Node: node, Complete: complete, Log: slog.New(slog.DiscardHandler)}}
+		unheard := make(chan struct{})
+		node := &fakeNode{logs: t.TempDir(), unheard: unheard}
+		s := &Server{Config: Config{Node: node, Log: slog.New(slog.DiscardHandler)}}
 		began := time.Now()
-		if got := ask(s); got != `404 pod "web" does not exist` || time.Since(began) != unheard {
+		if got := ask(s); got != `404 pod "web" does not exist` || time.Since(began) != hearing {
 			t.Errorf("without an answer of the API server: %s after %s", got, time.Since(began))
 		}
 		go func() {
 			time.Sleep(time.Second)
 			node.set(testPod(v1.ContainerStatus{}))
-			close(complete)
+			close(unheard)
 		}()
-		if got := ask(s); strings.Contains(got, "does not exist") || time.Since(began) != unheard+time.Second {
+		if got := ask(s); strings.Contains(got, "does not exist") || time.Since(began) != hearing+time.Second {
 			t.Errorf("of a pod that is heard of after a second: %s after %s", got, time.Since(began))
 		}
 		node.set()

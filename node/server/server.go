@@ -40,6 +40,9 @@ type Node interface {
 	Pod(namespace, name string) (*v1.Pod, bool)
 	// PodByUID finds one of them; a mirror pod's UID finds its static pod.
 	PodByUID(uid types.UID) (*v1.Pod, bool)
+	// Complete is closed when the node knows all its pods: who asks before for one that is not known waits.
+	// nil: it knows them.
+	Complete() <-chan struct{}
 	// Healthy is why the node does not go on with its pods, nil if it does.
 	Healthy() error
 	Logs
@@ -94,13 +97,10 @@ type Config struct {
 	Client  kubernetes.Interface                // reviews tokens and access; nil without an API server
 	TLS     *tls.Config                         // with the serving certificate
 	Node    Node
-	// Complete is closed when the node knows all its pods: who asks before for one that is not known waits.
-	// nil: it knows them.
-	Complete <-chan struct{}
-	Changes  *Changes
-	Runtime  Runtime
-	Figures  Figures
-	Folders  Folders
+	Changes *Changes
+	Runtime Runtime
+	Figures Figures
+	Folders Folders
 	// Controller serves the calls of a CSI driver's controller, by the names of their gRPC
 	// services; nil: there is none here.
 	Controller map[string]http.Handler

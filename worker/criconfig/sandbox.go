@@ -9,8 +9,6 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/ptr"
-
-	"github.com/lifepod/lifepod/cri"
 )
 
 // SandboxInput is everything a sandbox config depends on.
@@ -54,11 +52,15 @@ func Sandbox(in SandboxInput) *runtimeapi.PodSandboxConfig {
 	}
 }
 
+// NodeAnnotation is on every sandbox that lifepod makes: the name of the node, which tells it from one of another program
+// that uses the same runtime (B-WRK-21).
+const NodeAnnotation = "lifepod.dev/node"
+
 // sandboxAnnotations are the pod's, and whose sandbox it is.
 func sandboxAnnotations(pod *v1.Pod) map[string]string {
 	annotations := map[string]string{}
 	maps.Copy(annotations, pod.Annotations)
-	annotations[cri.NodeAnnotation] = pod.Spec.NodeName
+	annotations[NodeAnnotation] = pod.Spec.NodeName
 	return annotations
 }
 

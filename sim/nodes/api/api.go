@@ -226,6 +226,9 @@ func (e everyNode) PodByUID(uid types.UID) (*v1.Pod, bool) {
 	return e.api.find(string(uid), func(n *member) (*v1.Pod, bool) { return n.pods.PodByUID(uid) })
 }
 
+// Complete is nil: a node's pods are known as soon as it is.
+func (e everyNode) Complete() <-chan struct{} { return nil }
+
 // Healthy is why nodes do not go on with their pods, nil if all do.
 func (e everyNode) Healthy() error {
 	var errs []error
