@@ -157,7 +157,7 @@ func TestPodsThatAreNotKnownYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ask := func(s *Server) string {
 			w := httptest.NewRecorder()
-			r := httptest.NewRequest("GET", "/containerLogs/default/web/main", nil)
+			r := httptest.NewRequest(http.MethodGet, "/containerLogs/default/web/main", nil)
 			r.SetPathValue("namespace", "default")
 			r.SetPathValue("pod", "web")
 			s.containerLogs(w, r)
