@@ -120,9 +120,8 @@ func (r *run) await(ctx context.Context, needs []need) error {
 // back. Until then the collector leaves the processors to the first pods.
 const restTime = 5 * time.Second
 
-// lateTimers is how late timers may be at rest. At each 10 ms the process wakes hardly 100 times a second,
-// and not 400 times for what its 190 queues count twice a second; nothing in it is told by the clock
-// alone that people could see 10 ms later.
+// lateTimers is how late timers may be at rest. About 190 work queues update their metrics twice a second.
+// With 10 ms the kernel wakes the process once for several of them. Nobody notices 10 ms in what a timer begins.
 const lateTimers = 10 * time.Millisecond
 
 // tellReady waits until the cluster can be used, and its node is registered, and says

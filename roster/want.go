@@ -161,8 +161,8 @@ func endStranger(m *Machine, found Found) {
 	with(m, p, m.look)
 }
 
-// foundLater ends what the runtime has of a pod of which nothing should be left. One that has not begun takes it over. What
-// no agent of this node has made is left alone: it is another program's, such as a kubelet's that uses the same runtime.
+// foundLater ends the containers and sandboxes of a pod that should have none. A pod that has not begun takes them over.
+// Those that no agent of this node has made are left alone: they belong to another program, such as a kubelet with the same runtime.
 func foundLater(m *Machine, found Found) {
 	switch p := m.pods[found.UID]; {
 	case p == nil && found.Ours && m.allHeard():

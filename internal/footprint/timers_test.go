@@ -15,6 +15,9 @@ import (
 
 // TestLateTimers: all threads have the slack, also those begun later, and a program that was started OnTime has not.
 func TestLateTimers(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
 	t.Cleanup(func() {
 		if err := LateTimers(kernelSlack); err != nil {
 			t.Error(err)

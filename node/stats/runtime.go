@@ -108,17 +108,30 @@ func (s *Stats) askUsage(ctx context.Context, ours []*runtimeapi.PodSandbox, con
 		}
 		return usage, nil
 	}
-	if status.Code(err) != codes.Unimplemented {
-		for _, item := range ours {
-			if one, err := s.Runtime.PodSandboxStats(ctx, &runtimeapi.PodSandboxStatsRequest{PodSandboxId: item.Id}); err == nil {
-				usage[item.Id] = one.GetStats().GetLinux()
-			}
-		}
-		if len(usage) == 0 {
-			return nil, err
-		}
-		return usage, nil
+	switch status.Code(err) {
+	case codes.Unimplemented:
+		return s.askContainers(ctx, containers)
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
+		return nil, err
 	}
+	for _, item := range ours {
+		one, failed := s.Runtime.PodSandboxStats(ctx, &runtimeapi.PodSandboxStatsRequest{PodSandboxId: item.Id})
+		switch {
+		case failed == nil:
+			usage[item.Id] = one.GetStats().GetLinux()
+		case status.Code(failed) != codes.NotFound: // else it has gone meanwhile
+			s.Log.Warn("can't measure the resource usage of a pod", "pod", item.GetMetadata().GetName(), "namespace", item.GetMetadata().GetNamespace(), "err", cri.Text(failed))
+		}
+	}
+	if len(usage) == 0 {
+		return nil, err
+	}
+	return usage, nil
+}
+
+// askContainers is what the containers of each sandbox use, by the sandbox's ID.
+func (s *Stats) askContainers(ctx context.Context, containers []*runtimeapi.Container) (map[string]*runtimeapi.LinuxPodSandboxStats, error) {
+	usage := map[string]*runtimeapi.LinuxPodSandboxStats{}
 	each, err := s.Runtime.ListContainerStats(ctx, &runtimeapi.ListContainerStatsRequest{})
 	if err != nil {
 		return nil, err

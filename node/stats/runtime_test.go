@@ -125,6 +125,10 @@ func TestResourceMetrics(t *testing.T) {
 }
 
 func TestRuntimeThatFails(t *testing.T) {
+	away := newStats(&stub{podErr: status.Error(codes.Unavailable, "away")})
+	if got := get(away.ResourceHandler()); !strings.Contains(got, "resource_scrape_error 1") {
+		t.Errorf("a runtime that is away is asked for each pod: %s", got)
+	}
 	s := newStats(&stub{listErr: status.Error(codes.Unavailable, "away")})
 	if got := get(s.ResourceHandler()); !strings.Contains(got, "resource_scrape_error 1") {
 		t.Errorf("metrics: %s", got)
