@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -16,7 +17,7 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/runtime"
+	js "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
 
@@ -56,10 +57,19 @@ func Open(t *testing.T, address string) *Page {
 	allocator, endAllocator := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, cancel := chromedp.NewContext(allocator)
 	p := &Page{t: t, ctx: ctx}
+	begun, over := make(chan error), make(chan struct{})
+	go func() {
+		// The kernel ends the browser with the thread that has started it, and not with its process (Pdeathsig):
+		// this thread lives as long as the browser. Others end with a test that has changed them.
+		runtime.LockOSThread()
+		begun <- chromedp.Run(ctx)
+		<-over
+	}()
 	t.Cleanup(func() {
 		_ = chromedp.Cancel(ctx) // waits for the browser's end
 		cancel()
 		endAllocator()
+		close(over)
 		if err := os.RemoveAll(profile); err != nil {
 			t.Error(err)
 		}
@@ -73,7 +83,7 @@ func Open(t *testing.T, address string) *Page {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		switch e := event.(type) {
-		case *runtime.EventExceptionThrown:
+		case *js.EventExceptionThrown:
 			p.complaints = append(p.complaints, e.ExceptionDetails.Error())
 		case *log.EventEntryAdded:
 			if e.Entry.Source == log.SourceSecurity {
@@ -81,6 +91,9 @@ func Open(t *testing.T, address string) *Page {
 			}
 		}
 	})
+	if err := <-begun; err != nil {
+		t.Fatal(err)
+	}
 	p.Do(chromedp.Navigate(address))
 	return p
 }
@@ -187,7 +200,7 @@ func (p *Page) Accessible(what string) {
 		p.t.Fatal("axe.min.js is not that of axe-core 4.14.1")
 	}
 	var found []violation
-	awaitPromise := func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
+	awaitPromise := func(p *js.EvaluateParams) *js.EvaluateParams { return p.WithAwaitPromise(true) }
 	p.Do(chromedp.Evaluate(axe+"; 1", nil), chromedp.Evaluate("axe.run().then((r) => r.violations)", &found, awaitPromise))
 	for _, v := range found {
 		var nodes []string
