@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"time"
 
@@ -60,6 +61,8 @@ func (p plugin) run(ctx context.Context, request api.CredentialProviderRequest) 
 	command.Env = append(os.Environ(), p.env...)
 	command.WaitDelay = pipeWait
 	inOwnGroup(command)
+	runtime.LockOSThread() // whose end would be the plugin's (Pdeathsig), and which nobody else ends now
+	defer runtime.UnlockOSThread()
 	if err := command.Run(); err != nil {
 		if ctx.Err() != nil {
 			err = ctx.Err()
