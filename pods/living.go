@@ -125,7 +125,6 @@ func (l *living) returned(err error) {
 		s.mail.Post(roster.Panicked{UID: l.uid(), Err: err})
 	case err == nil:
 		l.links.Remove(now.pod, s.LogDir(now.pod))
-		s.forget(l.uid())
 		s.Counts.Gone(now.pod)
 		if now.source == roster.API && s.Cluster.Objects != nil {
 			s.Cluster.Objects.Unregister(l.uid())

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/pods/memory"
 )
 
 // nodeLaws hold on a node at any time. They know what the runtime has, what the API server is told, and what is logged.
@@ -27,10 +28,11 @@ type nodeLaws struct {
 	broken   []error
 	statuses map[types.UID]*v1.PodStatus // told last by the agent of now, or as the API server had them when it began
 	ended    map[types.UID]string        // names of pods of which a terminal phase was told
+	needs    map[string][]given          // what pods have while something of them runs, by their names; of the queue's goroutine
 }
 
 func newNodeLaws(n *ledNode) *nodeLaws {
-	return &nodeLaws{node: n, statuses: map[types.UID]*v1.PodStatus{}, ended: map[types.UID]string{}}
+	return &nodeLaws{node: n, statuses: map[types.UID]*v1.PodStatus{}, ended: map[types.UID]string{}, needs: map[string][]given{}}
 }
 
 // begins is for another agent: what the one before had told, and the API server has not heard, may be lost with it.
@@ -50,6 +52,18 @@ func (l *nodeLaws) forgets() {
 	maps.DeleteFunc(l.ended, func(uid types.UID, _ string) bool { return l.node.server.objects[uid] == nil })
 }
 
+// reboots is when the runtime forgets: nobody knows any more how a pod has ended that the API server has not heard of, and that no
+// agent has kept since what agents remember was lost.
+func (l *nodeLaws) reboots() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.ended, func(uid types.UID, _ string) bool {
+		object := l.node.server.objects[uid]
+		kept, _ := memory.Folder{Dir: filepath.Join(l.node.dir, "memory")}.Load(uid) // nil: nothing is
+		return (object == nil || !lifecycle.Terminal(object.Status.Phase)) && kept == nil
+	})
+}
+
 func (l *nodeLaws) breaks(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,6 +81,13 @@ func (l *nodeLaws) hold() error {
 	for _, name := range ended {
 		if running := l.running(name); len(running) > 0 {
 			l.breaks("%s has ended, and %q (B-FIN-3)", name, running)
+		}
+	}
+	for _, name := range sortedKeys(l.needs) {
+		if lacks := l.node.drivers.lacks(l.needs[name]); len(lacks) > 0 {
+			if running := l.running(name); len(running) > 0 {
+				l.breaks("%q, and %s has not %q (A-DRA-7, A-CSI-6, A-DEV-9)", running, name, lacks)
+			}
 		}
 	}
 	l.mu.Lock()
@@ -148,7 +169,7 @@ func (l *nodeLaws) WithGroup(string) slog.Handler { return l }
 
 // left is what there still is of pods on the machine.
 func (n *ledNode) left() (list []string) {
-	list = n.runtime.Left()
+	list = slices.Concat(n.runtime.Left(), n.drivers.left())
 	for _, folder := range []string{"pods", "logs", "memory"} {
 		entries, _ := os.ReadDir(filepath.Join(n.dir, folder)) // one that is not there has nothing
 		for _, e := range entries {

@@ -18,8 +18,10 @@ import (
 	"github.com/lifepod/lifepod/pods/memory"
 	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/worker"
+	"github.com/lifepod/lifepod/worker/admission"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/images"
+	"github.com/lifepod/lifepod/worker/volumes"
 )
 
 // ledNode is a node with its pods' agents, one after the other, and its API server, on a pretended runtime. Its queue says what
@@ -32,15 +34,16 @@ type ledNode struct {
 	node    *v1.Node
 	files   map[types.UID]*v1.Pod // static pods, as the folder has them
 	laws    *nodeLaws
-	cgroups cgroups                // that of a pod may panic
+	cgroups cgroups // that of a pod may panic
+	drivers *drivers
 	play    func(*crifake.Runtime) // says what containers do
 	kill    func()                 // nil: there is no agent
 }
 
-func newLedNode(dir string, seed uint64, play func(*crifake.Runtime)) *ledNode {
+func newLedNode(dir string, seed uint64, devices int, play func(*crifake.Runtime)) *ledNode {
 	n := &ledNode{
 		turns: newTurns(seed), dir: dir, play: play, files: map[types.UID]*v1.Pod{},
-		cgroups: cgroups{panics: map[types.UID]int{}}, node: &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}},
+		cgroups: cgroups{panics: map[types.UID]int{}}, drivers: newDrivers(dir, devices), node: &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}},
 	}
 	n.node.Status.Allocatable = resources("4", "8Gi")
 	n.node.Status.Allocatable[v1.ResourcePods] = resource.MustParse("200")
@@ -54,6 +57,7 @@ func newLedNode(dir string, seed uint64, play func(*crifake.Runtime)) *ledNode {
 func (n *ledNode) boots() {
 	n.runtime = crifake.New(image)
 	n.play(n.runtime)
+	n.drivers.reboots()
 }
 
 // begins starts an agent.
@@ -62,15 +66,15 @@ func (n *ledNode) begins(stale func([]*v1.Pod) *v1.Pod) error {
 	inbox := NewInbox()
 	engine := &worker.Engine{
 		Runtime: n.runtime, Images: images.New(n.runtime, images.Options{}), Cgroups: &n.cgroups,
-		API: worker.API{Objects: func(*v1.Pod) worker.Objects { return noObjects{} }}, Admission: worker.Admission{Room: inbox.Room},
+		API: worker.API{Objects: func(*v1.Pod) worker.Objects { return noObjects{} }, Volumes: noVolumes{}, CSI: n.drivers, Claims: n.drivers}, Admission: worker.Admission{Room: inbox.Room},
 		Log: slog.New(n.laws), Folders: worker.Folders{Pods: filepath.Join(n.dir, "pods")}, Clock: worker.Clock{Turns: n.turns, Virtual: late{}},
 		Config: criconfig.Node{LogRoot: filepath.Join(n.dir, "logs")}, Options: lifecycle.DefaultOptions(), Timeouts: worker.DefaultTimeouts(),
 	}
 	engine.Options.HostIPs, engine.Options.KeepRecords = []string{"192.0.2.1"}, true
 	c.shell = New(Config{
-		Inbox: inbox, Engine: engine, Sources: []roster.Source{roster.API, roster.File}, Node: func() *v1.Node { return n.node },
+		Inbox: inbox, Engine: engine, Host: admission.Host{Claims: true}, Sources: []roster.Source{roster.API, roster.File}, Node: func() *v1.Node { return n.node },
 		Memory: mortalMemory{memory.Folder{Dir: filepath.Join(n.dir, "memory")}, c}, Log: engine.Log,
-		Cluster: Cluster{Statuses: c, Events: c, Mirrors: c, Objects: c},
+		Cluster: Cluster{Statuses: c, Events: c, Mirrors: c, Objects: c}, ByName: n.drivers,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	n.kill = func() {
@@ -109,6 +113,7 @@ func (n *ledNode) killed() {
 // reboots starts the machine anew, without an agent.
 func (n *ledNode) reboots() error {
 	n.killed()
+	n.laws.reboots()
 	n.boots()
 	err := os.WriteFile(filepath.Join(n.dir, "memory", memory.BootFile), []byte("another"), 0o600)
 	if errors.Is(err, os.ErrNotExist) { // no agent has come so far as to write one
@@ -136,6 +141,9 @@ func (n *ledNode) file(pod *v1.Pod, there bool) {
 func (n *ledNode) lives(d time.Duration) {
 	n.turns.lead(time.Now().Add(d), func() bool { return n.laws.hold() == nil })
 }
+
+// noVolumes says nothing of volumes that are not a driver's.
+type noVolumes struct{ volumes.API }
 
 // mortalMemory is what an agent remembers until it is killed.
 type mortalMemory struct {

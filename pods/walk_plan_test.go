@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
@@ -19,6 +20,9 @@ type plan struct {
 	Asks   []ask
 	Faults []string // of the runtime (crifake.Fault)
 	Harms  []harm
+	// Devices are how many the node has, and Drivers what goes wrong with calls of drivers.
+	Devices int
+	Drivers []driverFault
 }
 
 // planned is a pod.
@@ -33,6 +37,9 @@ type planned struct {
 	Hook      string // what main's preStop hook does (crifake.Command); empty: there is none
 	Grace     int64
 	Misplaced bool // the Node has not the label that it selects
+	Claims    bool // a driver has to prepare one
+	Volume    bool // a driver has to publish one
+	Device    bool // main asks for one
 	Creation  time.Duration
 }
 
@@ -67,7 +74,7 @@ func drawPlan(t *rapid.T) plan {
 	of := func(name string, list ...string) string { return rapid.SampledFrom(list).Draw(t, name) }
 	upTo := func(name string, most int) int { return rapid.IntRange(0, most).Draw(t, name) }
 	milliseconds := func(name string, most int) time.Duration { return time.Duration(upTo(name, most)) * time.Millisecond }
-	p := plan{Seed: uint64(upTo("order", 1<<20))}
+	p := plan{Seed: uint64(upTo("order", 1<<20)), Devices: 1 + upTo("more devices", 2)}
 	for range 1 + upTo("more pods", 2) {
 		pod := planned{
 			Policy: v1.RestartPolicy(of("policy", "Always", "OnFailure", "Never")), Grace: int64(upTo("grace", 20)), Misplaced: upTo("misplaced", 5) == 5,
@@ -85,6 +92,9 @@ func drawPlan(t *rapid.T) plan {
 		if pod.Sidecar {
 			pod.Init = of("sidecar's", "run", "slow", "settles")
 		}
+		if !pod.Static {
+			pod.Claims, pod.Volume, pod.Device = upTo("claims", 3) == 3, upTo("volume", 3) == 3, upTo("device", 2) == 2
+		}
 		p.Pods = append(p.Pods, pod)
 	}
 	for range upTo("asks", 5) {
@@ -96,10 +106,18 @@ func drawPlan(t *rapid.T) plan {
 	for range upTo("faults", 6) {
 		p.Faults = append(p.Faults, drawFault(t))
 	}
+	for range upTo("faults of drivers", 3) {
+		f := driverFault{Verb: of("verb", "fail", "carry-out-then-fail", "slow"), Call: of("call", "Prepare", "Unprepare", "Publish", "Unpublish", "Allocate")}
+		if f.Call == "Allocate" { // a refusal is the pod's end
+			f.Verb = "slow"
+		}
+		f.Times, f.By = 1+upTo("more times", 2), milliseconds("by", 200000)
+		p.Drivers = append(p.Drivers, f)
+	}
 	for range upTo("harms", 6) {
 		p.Harms = append(p.Harms, harm{
 			At: milliseconds("at", 45000), Pod: upTo("of", len(p.Pods)-1), N: upTo("n", 12000),
-			What: of("harm", "kill", "kill", "kill twice", "forget", "reboot", "cut", "heal", "travel", "away", "break", "exit", "stall", "panic"),
+			What: of("harm", "kill", "kill", "kill twice", "forget", "reboot", "cut", "heal", "travel", "away", "break", "exit", "stall", "panic", "drivers away"),
 		})
 	}
 	return p
@@ -128,7 +146,18 @@ func drawFault(t *rapid.T) string {
 
 // calm is the same without what goes wrong.
 func (p plan) calm() plan {
-	return plan{Pods: p.Pods, Asks: p.Asks}
+	return plan{Pods: p.Pods, Asks: p.Asks, Devices: p.Devices}
+}
+
+// scarce says that there are not enough devices: who comes first gets one.
+func (p plan) scarce() bool {
+	ask := 0
+	for _, pod := range p.Pods {
+		if pod.Device {
+			ask++
+		}
+	}
+	return ask > p.Devices
 }
 
 func (p planned) name(i int) string { return fmt.Sprintf("p%d", i) }
@@ -172,6 +201,18 @@ func (p planned) pod(i int) *v1.Pod {
 	if p.Hook != "" {
 		main.Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"stop"}}}}
 	}
+	if p.Claims {
+		claim := "claim"
+		pod.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "card", ResourceClaimName: &claim}}
+	}
+	if p.Volume {
+		pod.Spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{CSI: &v1.CSIVolumeSource{Driver: "example.org"}}}}
+		main.VolumeMounts = []v1.VolumeMount{{Name: "data", MountPath: "/data"}}
+	}
+	if p.Device {
+		main.Resources.Limits = v1.ResourceList{gpu: resource.MustParse("1")}
+		main.Resources.Requests = main.Resources.Limits
+	}
 	if p.Side != "" {
 		pod.Spec.Containers = append(pod.Spec.Containers, container("side"))
 	}
@@ -184,6 +225,16 @@ func (p planned) pod(i int) *v1.Pod {
 		pod.Spec.InitContainers = []v1.Container{c}
 	}
 	return pod
+}
+
+// needs is what it has of drivers while anything of it runs.
+func (p planned) needs(uid types.UID) (list []given) {
+	for what, is := range map[string]bool{claims: p.Claims, published: p.Volume, device: p.Device} {
+		if is {
+			list = append(list, given{uid, what})
+		}
+	}
+	return list
 }
 
 // nextVersion is the next static pod of the name.

@@ -52,6 +52,7 @@ func TestNodeWalks(t *testing.T) {
 // sometimes are the rare branches that a long run must have come by: what took its turn.
 var sometimes = []string{
 	"asked: force", "asked: file", "roster.Resume", "roster.Adopt", "roster.Refuse", "roster.FoundLater", "roster.Discard", "roster.Panicked", "roster.Recalled",
+	"roster.Allocate", "lifecycle.UnprepareClaims", "lifecycle.DriverRegistered",
 }
 
 // A walk is the same each time.
@@ -96,7 +97,7 @@ func (p plan) led(t *testing.T, seen map[string]int) (w walked) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	synctest.Test(t, func(*testing.T) {
-		l := &life{plan: p, ledNode: newLedNode(dir, p.Seed, p.plays), seen: seen, uids: map[int]types.UID{}}
+		l := &life{plan: p, ledNode: newLedNode(dir, p.Seed, p.Devices, p.plays), seen: seen, uids: map[int]types.UID{}}
 		w.err = l.lived()
 		w.reached, w.turns = l.reached, l.turns.taken
 		l.killed()
@@ -148,6 +149,10 @@ func (l *life) lived() error {
 		words := strings.Fields(fault)
 		l.note(counts.Fault+words[0]+" "+words[1], 1)
 	}
+	l.drivers.faults = slices.Clone(l.Drivers)
+	for _, fault := range l.Drivers {
+		l.note(counts.Fault+fault.Verb+" "+fault.Call, 1)
+	}
 	var events []event
 	for i, pod := range l.Pods {
 		events = append(events, event{pod.Creation, func() error { return l.creates(i) }})
@@ -171,6 +176,7 @@ func (l *life) lived() error {
 	}
 	l.lives(max(0, time.Minute-time.Since(began)))
 	crifake.Calm(l.runtime)
+	l.drivers.calms()
 	l.server.heals()
 	if err := l.starts(0); err != nil {
 		return err
@@ -201,6 +207,11 @@ func (l *life) collects() {
 		if err := (Remains{shell}).ClearDisk(context.Background()); err != nil {
 			l.laws.breaks("clear the disk: %v", err)
 		}
+		for _, uid := range l.drivers.pods(claims) { // as an agent does, too (A-DRA-9)
+			if !shell.known(uid) {
+				_ = l.drivers.Unprepare(context.Background(), uid)
+			}
+		}
 	}()
 	l.lives(time.Minute)
 }
@@ -226,6 +237,7 @@ func (l *life) creates(i int) error {
 		l.file(pod, true)
 		return nil
 	}
+	l.laws.needs[pod.Name] = l.Pods[i].needs(pod.UID)
 	pod.CreationTimestamp.Time = time.Now()
 	l.server.put(pod)
 	return nil
@@ -307,6 +319,15 @@ func (l *life) harms(h harm) error {
 		if uid, there := l.uids[h.Pod]; there {
 			l.cgroups.panics[uid] = 1 + h.N%3
 		}
+	case "drivers away":
+		l.drivers.goAway(d)
+		time.AfterFunc(d, func() { // they are back
+			l.turns.Deliver(watch, lifecycle.DriverRegistered{}, func() {
+				if c := l.server.node; c != nil {
+					c.shell.DriverRegistered()
+				}
+			})
+		})
 	case "stall":
 		if uid, there := l.uids[h.Pod]; there {
 			l.turns.stall(uid, d)
@@ -327,6 +348,7 @@ func (l *life) state() string {
 		case status == nil:
 			fmt.Fprintf(&b, "%s has no status\n", l.Pods[i].name(i))
 		case l.Pods[i].Policy == v1.RestartPolicyNever: // a fault may be its end
+		case l.Pods[i].Device && l.scarce(): // who asks first gets it
 		default:
 			fmt.Fprintf(&b, "%s is %s, ready: %t\n", l.Pods[i].name(i), status.Phase, ready(status))
 		}

@@ -46,6 +46,9 @@ func (m *Machine) ended(p *pod) {
 	if !p.alive() {
 		return
 	}
+	if p.source != API { // such a pod begins anew with the next agent (B-STA-8)
+		m.do(Forget{UID: p.uid})
+	}
 	m.relieved(p)
 	m.over(p)
 	if !p.wanted && (p.source != API || m.allHeard()) {
@@ -61,11 +64,20 @@ func (m *Machine) over(p *pod) {
 	m.giveBack(p)
 	m.deleteObject(p)
 	if p.again && p.newest.DeletionTimestamp == nil {
+		m.forget(p)
 		next := &pod{uid: p.uid, source: p.source, newest: p.newest, wanted: true}
 		m.books.order.remove(p)
 		m.pods[p.uid] = next
 		m.books.order.add(next)
 		m.do(Know{Source: p.source, Pod: p.newest, Again: true})
+	}
+}
+
+// forget has the next agent not know of a pod of the API that was accepted, or refused. Until then it knows how that has ended, whatever
+// the API server says at first: it may be behind (B-FIN-2).
+func (m *Machine) forget(p *pod) {
+	if p.source == API && p.accepted != nil {
+		m.do(Forget{UID: p.uid})
 	}
 }
 
@@ -75,6 +87,7 @@ func (m *Machine) drop(p *pod) {
 	if !m.wasFound(p) {
 		m.giveBack(p)
 	}
+	m.forget(p)
 	delete(m.pods, p.uid)
 	m.books.order.remove(p)
 	m.do(Drop{Source: p.source, UID: p.uid})
