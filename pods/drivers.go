@@ -1,12 +1,18 @@
 package pods
 
-import "github.com/lifepod/lifepod/lifecycle"
+import (
+	"maps"
+	"slices"
+
+	"github.com/lifepod/lifepod/lifecycle"
+)
 
 // DriverRegistered tells the pods that need drivers that one can be asked again.
 func (s *Shell) DriverRegistered() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, l := range s.lives {
+	for _, uid := range slices.Sorted(maps.Keys(s.lives)) {
+		l := s.lives[uid]
 		if lifecycle.UsesDrivers(l.Worker.Pod()) {
 			l.Tell(lifecycle.DriverRegistered{})
 		}

@@ -124,6 +124,7 @@ type client struct {
 	held     []roster.Fact      // to the agent, while it is cut off
 	unsent   map[types.UID]told // from the agent, while it is cut off
 	laws     *nodeLaws
+	relief   reliever
 }
 
 // the API server, as whom requests are delivered to, and its watch, which the node reads.

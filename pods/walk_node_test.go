@@ -36,6 +36,7 @@ type ledNode struct {
 	laws    *nodeLaws
 	cgroups cgroups // that of a pod may panic
 	drivers *drivers
+	ram     ram
 	play    func(*crifake.Runtime) // says what containers do
 	kill    func()                 // nil: there is no agent
 }
@@ -62,8 +63,8 @@ func (n *ledNode) boots() {
 
 // begins starts an agent.
 func (n *ledNode) begins(stale func([]*v1.Pod) *v1.Pod) error {
-	c := &client{server: n.server, unsent: map[types.UID]told{}, laws: n.laws}
 	inbox := NewInbox()
+	c := &client{server: n.server, unsent: map[types.UID]told{}, laws: n.laws, relief: reliever{&n.ram, inbox}}
 	engine := &worker.Engine{
 		Runtime: n.runtime, Images: images.New(n.runtime, images.Options{}), Cgroups: &n.cgroups,
 		API: worker.API{Objects: func(*v1.Pod) worker.Objects { return noObjects{} }, Volumes: noVolumes{}, CSI: n.drivers, Claims: n.drivers}, Admission: worker.Admission{Room: inbox.Room},
@@ -74,7 +75,7 @@ func (n *ledNode) begins(stale func([]*v1.Pod) *v1.Pod) error {
 	c.shell = New(Config{
 		Inbox: inbox, Engine: engine, Host: admission.Host{Claims: true}, Sources: []roster.Source{roster.API, roster.File}, Node: func() *v1.Node { return n.node },
 		Memory: mortalMemory{memory.Folder{Dir: filepath.Join(n.dir, "memory")}, c}, Log: engine.Log,
-		Cluster: Cluster{Statuses: c, Events: c, Mirrors: c, Objects: c}, ByName: n.drivers,
+		Cluster: Cluster{Statuses: c, Events: c, Mirrors: c, Objects: c}, ByName: n.drivers, Pressure: pressed(), Relief: c.relief,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	n.kill = func() {
@@ -95,6 +96,7 @@ func (n *ledNode) begins(stale func([]*v1.Pod) *v1.Pod) error {
 	}
 	n.server.node = c
 	n.laws.begins()
+	c.measures()
 	for _, uid := range sortedKeys(n.files) {
 		c.hears(roster.Wanted{Source: roster.File, Pod: n.files[uid]})
 	}

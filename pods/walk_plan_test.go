@@ -117,7 +117,7 @@ func drawPlan(t *rapid.T) plan {
 	for range upTo("harms", 6) {
 		p.Harms = append(p.Harms, harm{
 			At: milliseconds("at", 45000), Pod: upTo("of", len(p.Pods)-1), N: upTo("n", 12000),
-			What: of("harm", "kill", "kill", "kill twice", "forget", "reboot", "cut", "heal", "travel", "away", "break", "exit", "stall", "panic", "drivers away"),
+			What: of("harm", "kill", "kill", "kill twice", "forget", "reboot", "cut", "heal", "travel", "away", "break", "exit", "stall", "panic", "drivers away", "pressure"),
 		})
 	}
 	return p
