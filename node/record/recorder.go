@@ -182,7 +182,11 @@ func (r *Recorder) write(ctx, writing context.Context, requests *sync.WaitGroup)
 		case <-timer.C:
 		}
 		due, next := r.due(time.Now())
-		for _, t := range due {
+		for i, t := range due {
+			if !r.pauses.take(ctx) {
+				r.putBack(due[i:])
+				return
+			}
 			requests.Go(func() { r.send(writing, t) })
 		}
 		timer.Stop()
@@ -190,6 +194,33 @@ func (r *Recorder) write(ctx, writing context.Context, requests *sync.WaitGroup)
 			timer.Reset(time.Until(next))
 		}
 	}
+}
+
+// take waits until there is room for a request, which send gives back; false: ctx has ended. It waits here, and not beside: of thousands
+// of nodes each would have goroutines that do.
+func (p *pauses) take(ctx context.Context) bool {
+	if p.slots == nil {
+		return true
+	}
+	select {
+	case p.slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// putBack has what was due wait again.
+func (r *Recorder) putBack(due []telling) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	again := make([]*series, 0, len(due)+len(r.waiting))
+	for _, t := range due {
+		t.series.waiting, t.series.busy = true, false
+		r.busy--
+		again = append(again, t.series)
+	}
+	r.waiting = append(again, r.waiting...)
 }
 
 // flush tells all that waits, paced by the answers only, until nothing does, the
@@ -201,6 +232,9 @@ func (r *Recorder) flush(writing context.Context, requests *sync.WaitGroup) {
 	for {
 		due, _ := r.due(time.Now())
 		for _, t := range due {
+			if !r.pauses.take(writing) {
+				return
+			}
 			requests.Go(func() { r.send(writing, t) })
 		}
 		if r.idle() {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -535,6 +536,37 @@ func TestEnd(t *testing.T) {
 				s.run.Wait()
 				if took, told := time.Since(begun), s.api.all()["Killing "]; took != test.took || told != test.told {
 					t.Errorf("%d told in %v, want %d in %v", told, took, test.told, test.took)
+				}
+			})
+		})
+	}
+}
+
+// TestSlots: while others have all the room for requests nothing is told, and nobody but Run waits. What waits is told when there is
+// room, and also if that comes after the node's end has begun.
+func TestSlots(t *testing.T) {
+	for _, ends := range []bool{false, true} {
+		t.Run(fmt.Sprintf("ends=%t", ends), func(t *testing.T) {
+			slots := make(chan struct{}, 1)
+			bubble(t, Config{Slots: slots}, func(t *testing.T, s *setup) {
+				slots <- struct{}{}
+				after(time.Second)
+				before := runtime.NumGoroutine()
+				for i := range 10 {
+					s.Record(Event{Object: Pod(testPod(fmt.Sprint("web-", i)), ""), Type: "Warning", Reason: "Failed", At: time.Now()})
+				}
+				after(time.Second)
+				if more := runtime.NumGoroutine() - before; more > 0 || len(s.api.all()) > 0 {
+					t.Errorf("%d goroutines wait, and %v was told without room for it", more, s.api.all())
+				}
+				if ends {
+					s.end()
+					after(time.Second)
+				}
+				<-slots
+				after(time.Second)
+				if told := s.api.all()["Failed "]; told != 10 {
+					t.Errorf("%d told of 10", told)
 				}
 			})
 		})

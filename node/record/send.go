@@ -32,12 +32,7 @@ type telling struct {
 // send tells the API server and files what came of it.
 func (r *Recorder) send(ctx context.Context, t telling) {
 	if r.pauses.slots != nil {
-		select {
-		case r.pauses.slots <- struct{}{}:
-			defer func() { <-r.pauses.slots }()
-		case <-ctx.Done():
-			return
-		}
+		defer func() { <-r.pauses.slots }()
 	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
