@@ -547,8 +547,9 @@ func TestEnd(t *testing.T) {
 func TestSlots(t *testing.T) {
 	for _, ends := range []bool{false, true} {
 		t.Run(fmt.Sprintf("ends=%t", ends), func(t *testing.T) {
-			slots := make(chan struct{}, 1)
-			bubble(t, Config{Slots: slots}, func(t *testing.T, s *setup) {
+			bubble(t, Config{}, func(t *testing.T, s *setup) {
+				slots := make(chan struct{}, 1) // of the bubble
+				s.pauses.slots = slots
 				slots <- struct{}{}
 				after(time.Second)
 				before := runtime.NumGoroutine()
