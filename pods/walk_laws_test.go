@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/lifecycle"
-	"github.com/lifepod/lifepod/pods/memory"
 )
 
 // nodeLaws hold on a node at any time. They know what the runtime has, what the API server is told, and what is logged.
@@ -45,22 +44,14 @@ func (l *nodeLaws) begins() {
 	}
 }
 
-// forgets is when what agents remember is lost: nobody knows any more how a static pod has ended (B-STA-8).
+// forgets is when what agents remember is lost: nobody knows any more how a pod has ended that the API server has not heard of, such as
+// one that was evicted, or a static one (B-STA-8).
 func (l *nodeLaws) forgets() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	maps.DeleteFunc(l.ended, func(uid types.UID, _ string) bool { return l.node.server.objects[uid] == nil })
-}
-
-// reboots is when the runtime forgets: nobody knows any more how a pod has ended that the API server has not heard of, and that no
-// agent has kept since what agents remember was lost.
-func (l *nodeLaws) reboots() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	maps.DeleteFunc(l.ended, func(uid types.UID, _ string) bool {
 		object := l.node.server.objects[uid]
-		kept, _ := memory.Folder{Dir: filepath.Join(l.node.dir, "memory")}.Load(uid) // nil: nothing is
-		return (object == nil || !lifecycle.Terminal(object.Status.Phase)) && kept == nil
+		return object == nil || !lifecycle.Terminal(object.Status.Phase)
 	})
 }
 

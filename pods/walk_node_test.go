@@ -115,7 +115,6 @@ func (n *ledNode) killed() {
 // reboots starts the machine anew, without an agent.
 func (n *ledNode) reboots() error {
 	n.killed()
-	n.laws.reboots()
 	n.boots()
 	err := os.WriteFile(filepath.Join(n.dir, "memory", memory.BootFile), []byte("another"), 0o600)
 	if errors.Is(err, os.ErrNotExist) { // no agent has come so far as to write one

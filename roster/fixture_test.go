@@ -57,8 +57,12 @@ func statusOf(phase v1.PodPhase, allocatedCPU string) v1.PodStatus {
 }
 
 // statusOfPod is a status of a pod that runs and was allocated an amount: as a whole, if it
-// asks for resources as a whole, or for its container.
+// asks for resources as a whole, or for its container. Of a pod that asks for nothing, such as one
+// that only the runtime has, no amount is told.
 func statusOfPod(pod *v1.Pod, allocatedCPU string) v1.PodStatus {
+	if pod.Spec.Resources == nil && cpuOf(pod).IsZero() {
+		return statusOf(v1.PodRunning, "")
+	}
 	if pod.Spec.Resources == nil {
 		return statusOf(v1.PodRunning, allocatedCPU)
 	}
