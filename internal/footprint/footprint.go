@@ -7,7 +7,7 @@ package footprint
 import (
 	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
+	"sync/atomic"
 	"time"
 
 	"github.com/lifepod/lifepod/internal/garbage"
@@ -25,18 +25,31 @@ func AllowGarbage() { garbage.Allow(garbage.Seldom) }
 type Rest struct {
 	after time.Duration
 	timer *time.Timer
+	last  atomic.Int64 // when memory was given back last, as time.Time.UnixNano has it
 }
+
+// restsApart is how much time there is between two times that memory is given back, at least: each takes some tenths of a second of the
+// processor, if much is in use.
+const restsApart = time.Minute
 
 // NewRest is a Rest that counts from now. Stop it.
 func NewRest(after time.Duration) *Rest { return newRest(after, GiveBack) }
 
 func newRest(after time.Duration, giveBack func()) *Rest {
-	return &Rest{after: after, timer: time.AfterFunc(after, giveBack)}
+	r := &Rest{after: after}
+	r.timer = time.AfterFunc(after, func() {
+		r.last.Store(time.Now().UnixNano())
+		giveBack()
+	})
+	return r
 }
 
 // Stir says that something has happened. It is quick, and may be called by several
 // at the same time.
-func (r *Rest) Stir() { r.timer.Reset(r.after) }
+func (r *Rest) Stir() {
+	apart := time.Until(time.Unix(0, r.last.Load()).Add(restsApart))
+	r.timer.Reset(max(r.after, apart))
+}
 
 // Stop ends it.
 func (r *Rest) Stop() { r.timer.Stop() }
@@ -68,11 +81,7 @@ func shrinkStacks() {
 }
 
 // stacks is how much of memory is stacks of goroutines, in bytes.
-func stacks() uint64 {
-	sample := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
-}
+func stacks() uint64 { return metric("/memory/classes/heap/stacks:bytes") }
 
 // Aside makes a request on a stack of its own. It takes 16 KiB and more, which whoever makes requests only now and then need not keep.
 func Aside[T any](request func() (T, error)) (answer T, err error) {

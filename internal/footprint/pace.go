@@ -30,13 +30,15 @@ const (
 // little of it allowed, a quarter of the time goes into collections. At rest there is one
 // every few minutes, and much garbage would only take memory.
 type Pace struct {
-	limit    func(percent int)
-	giveBack func()
-	inUse    func() uint64
+	limit     func(percent int)
+	giveBack  func()
+	inUse     func() uint64
+	automatic func() uint64 // how many collections there were that nobody asked for
 
 	mu      sync.Mutex
 	ended   bool
-	last    time.Time // of the last collection
+	seen    uint64    // so many automatic collections
+	last    time.Time // of the last one
 	working bool
 	rest    *time.Timer // runs while it works
 }
@@ -44,15 +46,15 @@ type Pace struct {
 // NewPace begins at rest. Stop it. Where the user has said when the heap is collected it
 // does nothing.
 func NewPace() *Pace {
-	p := newPace(garbage.Allow, GiveBack, heapInUse)
+	p := newPace(garbage.Allow, GiveBack, heapInUse, automaticCollections)
 	if os.Getenv("GOGC") == "" {
 		p.awaitCollection()
 	}
 	return p
 }
 
-func newPace(limit func(int), giveBack func(), inUse func() uint64) *Pace {
-	p := &Pace{limit: limit, giveBack: giveBack, inUse: inUse, last: time.Now()}
+func newPace(limit func(int), giveBack func(), inUse, automatic func() uint64) *Pace {
+	p := &Pace{limit: limit, giveBack: giveBack, inUse: inUse, automatic: automatic, seen: automatic(), last: time.Now()}
 	p.limit(atRest)
 	return p
 }
@@ -69,16 +71,22 @@ func (p *Pace) awaitCollection() {
 	}, p)
 }
 
-// collected files a collection; false: it was stopped.
+// collected files a collection; false: it was stopped. Those that GiveBack asks for follow closely, too, and are no work: it would never
+// rest.
 func (p *Pace) collected() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.ended {
+		return false
+	}
+	before := p.seen
+	if p.seen = p.automatic(); p.seen == before {
+		return true
+	}
 	now := time.Now()
 	close := now.Sub(p.last) < workInterval
 	p.last = now
 	switch {
-	case p.ended:
-		return false
 	case p.working:
 		p.rest.Reset(restInterval)
 		p.limit(p.percent()) // what is in use has changed
@@ -118,8 +126,13 @@ func (p *Pace) Stop() {
 }
 
 // heapInUse is what the last collection has left.
-func heapInUse() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+func heapInUse() uint64 { return metric("/gc/heap/live:bytes") }
+
+func automaticCollections() uint64 { return metric("/gc/cycles/automatic:gc-cycles") }
+
+// metric is a number that the Go runtime keeps.
+func metric(name string) uint64 {
+	sample := []metrics.Sample{{Name: name}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
 }

@@ -21,12 +21,16 @@ func TestPace(t *testing.T) {
 			Percent int // 0: memory is given back
 		}
 		var got []change
-		began, inUse := time.Now(), uint64(100<<20)
+		began, inUse, automatic := time.Now(), uint64(100<<20), uint64(7)
 		p := newPace(func(percent int) { got = append(got, change{time.Since(began), percent}) },
-			func() { got = append(got, change{time.Since(began), 0}) }, func() uint64 { return inUse })
+			func() { got = append(got, change{time.Since(began), 0}) }, func() uint64 { return inUse }, func() uint64 { return automatic })
 		collect := func(after time.Duration) {
 			time.Sleep(after)
 			synctest.Wait()
+			automatic++
+			p.collected()
+		}
+		for range 3 { // by GiveBack
 			p.collected()
 		}
 		collect(time.Minute) // at rest
@@ -55,7 +59,7 @@ func TestPace(t *testing.T) {
 }
 
 // TestPaceSeesCollections: each collection of this program is noticed, and its limit
-// follows.
+// follows; but for those that were asked for.
 func TestPaceSeesCollections(t *testing.T) {
 	if heapInUse() == 0 {
 		runtime.GC()
@@ -64,15 +68,21 @@ func TestPaceSeesCollections(t *testing.T) {
 	defer debug.SetGCPercent(before)
 	p := NewPace()
 	defer p.Stop()
-	patience := time.After(time.Minute)
-	for {
-		runtime.GC()
+	works := func() bool {
 		p.mu.Lock()
-		working := p.working
-		p.mu.Unlock()
-		if working {
-			break
-		}
+		defer p.mu.Unlock()
+		return p.working
+	}
+	for range 20 {
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+	}
+	if works() {
+		t.Error("collections that were asked for are taken for work")
+	}
+	patience := time.After(time.Minute)
+	for !works() {
+		garbageOf = make([]byte, 8<<20)
 		select {
 		case <-patience:
 			t.Fatal("no collection is noticed")
@@ -83,3 +93,6 @@ func TestPaceSeesCollections(t *testing.T) {
 		t.Errorf("the limit is %d %%, want %d", percent, workGarbage)
 	}
 }
+
+// garbageOf is garbage as soon as there is the next.
+var garbageOf []byte
