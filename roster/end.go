@@ -64,7 +64,7 @@ func (m *Machine) over(p *pod) {
 	m.giveBack(p)
 	m.deleteObject(p)
 	if p.again && p.newest.DeletionTimestamp == nil {
-		m.forget(p)
+		forget(m, p)
 		next := &pod{uid: p.uid, source: p.source, newest: p.newest, wanted: true}
 		m.books.order.remove(p)
 		m.pods[p.uid] = next
@@ -75,7 +75,7 @@ func (m *Machine) over(p *pod) {
 
 // forget has the next agent not know of a pod of the API that was accepted, or refused. Until then it knows how that has ended, whatever
 // the API server says at first: it may be behind (B-FIN-2).
-func (m *Machine) forget(p *pod) {
+func forget(m *Machine, p *pod) {
 	if p.source == API && p.accepted != nil {
 		m.do(Forget{UID: p.uid})
 	}
@@ -87,7 +87,7 @@ func (m *Machine) drop(p *pod) {
 	if !m.wasFound(p) {
 		m.giveBack(p)
 	}
-	m.forget(p)
+	forget(m, p)
 	delete(m.pods, p.uid)
 	m.books.order.remove(p)
 	m.do(Drop{Source: p.source, UID: p.uid})
