@@ -27,7 +27,7 @@ import (
 	"github.com/lifepod/lifepod/e2e/jobset"
 )
 
-// manyRequests is a rate of requests that limits nobody.
+// manyRequests is a rate of requests a second that limits nobody.
 const manyRequests = 10000
 
 // What workers write: one as it exits, all when they start.
@@ -99,7 +99,7 @@ func open(ctx context.Context, p plan) (b *bench, err error) {
 		b.onClose(func() error { return os.RemoveAll(dir) })
 	}
 	progress("control plane")
-	if b.plane, err = controlplane.Start(ctx, controlplane.Config{QPS: manyRequests, Profile: p.logs != ""}); err != nil {
+	if b.plane, err = controlplane.Start(ctx, controlplane.Config{QPS: p.qps, Profile: p.logs != ""}); err != nil {
 		return b, err
 	}
 	b.onClose(b.plane.Close)

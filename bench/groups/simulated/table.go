@@ -31,21 +31,28 @@ func (r *results) print(out io.Writer, p plan) {
 	} {
 		line(out, row.what, each(r.rounds, row.of))
 	}
-	bare, owned := each(r.bare, taken.took), each(r.owned, taken.took)
-	line(out, "bare writes: two statuses of as many pods", bare)
-	line(out, "the same writes for the pods of another JobSet", owned)
-	all := median(each(r.rounds, func(r result) time.Duration { return r.time })).Seconds()
-	fmt.Fprintf(out, "%-48s %10s\n", "all run again, by the bare writes", times.Ratio(all, median(bare).Seconds()))
-	fmt.Fprintf(out, "%-48s %10s\n", "all run again, by the writes for another JobSet", times.Ratio(all, median(owned).Seconds()))
+	if p.floors {
+		bare, owned := each(r.bare, taken.took), each(r.owned, taken.took)
+		line(out, "bare writes: two statuses of as many pods", bare)
+		line(out, "the same writes for the pods of another JobSet", owned)
+		all := median(each(r.rounds, func(r result) time.Duration { return r.time })).Seconds()
+		fmt.Fprintf(out, "%-48s %10s\n", "all run again, by the bare writes", times.Ratio(all, median(bare).Seconds()))
+		fmt.Fprintf(out, "%-48s %10s\n", "all run again, by the writes for another JobSet", times.Ratio(all, median(owned).Seconds()))
+	}
 	r.printWrites(out, p)
 	fmt.Fprintln(out, "writes that the API server was asked for, mean:")
-	printRequests(out, "each round, until all run", each(r.rounds, func(r result) requests { return r.requests }))
-	printRequests(out, "the bare writes", each(r.bare, func(t taken) requests { return t.requests }))
-	printRequests(out, "the writes of a JobSet's pods", each(r.owned, func(t taken) requests { return t.requests }))
+	const round, ofBare, ofOwned = "each round, until all run", "the bare writes", "the writes of a JobSet's pods"
+	printRequests(out, round, each(r.rounds, func(r result) requests { return r.requests }))
+	if p.floors {
+		printRequests(out, ofBare, each(r.bare, func(t taken) requests { return t.requests }))
+		printRequests(out, ofOwned, each(r.owned, func(t taken) requests { return t.requests }))
+	}
 	fmt.Fprintln(out, "CPU time, mean:")
-	printCPU(out, "each round, until all run", each(r.rounds, func(r result) map[string]time.Duration { return r.cpu }))
-	printCPU(out, "the bare writes", each(r.bare, func(t taken) map[string]time.Duration { return t.cpu }))
-	printCPU(out, "the writes of a JobSet's pods", each(r.owned, func(t taken) map[string]time.Duration { return t.cpu }))
+	printCPU(out, round, each(r.rounds, func(r result) map[string]time.Duration { return r.cpu }))
+	if p.floors {
+		printCPU(out, ofBare, each(r.bare, func(t taken) map[string]time.Duration { return t.cpu }))
+		printCPU(out, ofOwned, each(r.owned, func(t taken) map[string]time.Duration { return t.cpu }))
+	}
 }
 
 func line(out io.Writer, what string, took []time.Duration) {
