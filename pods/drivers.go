@@ -7,7 +7,7 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// DriverRegistered tells the pods that need drivers that one can be asked again.
+// DriverRegistered tells the pods that need drivers, in the order of their UIDs, that one can be asked again.
 func (s *Shell) DriverRegistered() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,13 +34,13 @@ const (
 // for it, and so do their calls.
 type drivers struct {
 	volumes string // the folder of pods' volumes
-	devices int    // that there are
+	devices int    // that nobody has
 
 	mu     sync.Mutex
 	faults []driverFault
 	until  time.Time // no call gets through before
-	boot   int
-	busy   map[given]bool // with a call
+	boot   int       // how many times the machine has started
+	busy   map[given]bool
 	has    map[given]bool
 }
 
@@ -99,8 +99,8 @@ func (d *drivers) next(call string) driverFault {
 	return driverFault{}
 }
 
-// call has a driver do something for a pod. It goes on with it, even if nobody waits for the answer any more, and takes nothing else
-// for the same meanwhile.
+// call asks a driver to do something for a pod. The driver finishes it, even if nobody waits for the answer any more. Until then it
+// refuses other calls for the same.
 func (d *drivers) call(ctx context.Context, call string, g given, do func()) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

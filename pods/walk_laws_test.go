@@ -77,7 +77,7 @@ func (l *nodeLaws) hold() error {
 	for _, name := range sortedKeys(l.needs) {
 		if lacks := l.node.drivers.lacks(l.needs[name]); len(lacks) > 0 {
 			if running := l.running(name); len(running) > 0 {
-				l.breaks("%q, and %s has not %q (A-DRA-7, A-CSI-6, A-DEV-9)", running, name, lacks)
+				l.breaks("%q, and %s has not %q (A-DRA-2, A-DRA-8, A-CSI-7, A-DEV-9)", running, name, lacks)
 			}
 		}
 	}

@@ -57,8 +57,8 @@ func statusOf(phase v1.PodPhase, allocatedCPU string) v1.PodStatus {
 }
 
 // statusOfPod is a status of a pod that runs and was allocated an amount: as a whole, if it
-// asks for resources as a whole, or for its container. Of a pod that asks for nothing, such as one
-// that only the runtime has, no amount is told.
+// asks for resources as a whole, or for its container. A pod that asks for nothing has a status without
+// an amount: such as one that only the runtime has.
 func statusOfPod(pod *v1.Pod, allocatedCPU string) v1.PodStatus {
 	if pod.Spec.Resources == nil && cpuOf(pod).IsZero() {
 		return statusOf(v1.PodRunning, "")

@@ -542,8 +542,8 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestSlots: while others have all the room for requests nothing is told, and nobody but Run waits. What waits is told when there is
-// room, and also if that comes after the node's end has begun.
+// TestSlots: events wait while other nodes make as many requests as all may. Only Run waits for that. They are told as soon as there is room,
+// also after the node's end has begun.
 func TestSlots(t *testing.T) {
 	for _, ends := range []bool{false, true} {
 		t.Run(fmt.Sprintf("ends=%t", ends), func(t *testing.T) {
@@ -558,7 +558,7 @@ func TestSlots(t *testing.T) {
 				}
 				after(time.Second)
 				if more := runtime.NumGoroutine() - before; more > 0 || len(s.api.all()) > 0 {
-					t.Errorf("%d goroutines wait, and %v was told without room for it", more, s.api.all())
+					t.Errorf("without room for requests %d goroutines wait, and %v was told", more, s.api.all())
 				}
 				if ends {
 					s.end()
